@@ -87,8 +87,9 @@ typedef struct mica_dataset_config {
   /* Dataset that this one must match, as test samples match training samples. Class names and sizes come from it. A
    * label that it does not have is MICA_E_FORMAT. NULL: none. */
   const mica_dataset *like;
-  /* Size of pictures from folders: they are scaled to cover it, then cropped at the centre. 0: the first picture's
-   * size; 1 channel if the pictures are grey, 3 if some have colours. */
+  /* Size of pictures from folders: they are scaled to cover it, then cropped at the centre. 0: the size of half
+   * of the pictures or more, else the median height and width, of up to 200 of them; 1 channel if the pictures are
+   * grey, 3 if some have colours. */
   int32_t channels, height, width;
   /* Pictures with boxes, instead of height and width: the first picture's size, scaled to this longer side and rounded
    * up to multiples of 32. 0: use height and width. */
@@ -133,7 +134,7 @@ typedef struct mica_dataset_config {
  *   IDX file of inputs         the labels' file has "labels" for "images" and "idx1" for "idx3" in its name
  *   folder of CIFAR files      binary: train* or data_batch_*; val*; test*
  *   CIFAR file                 binary: CIFAR-10 or CIFAR-100 (fine labels), distinguished by size
- *   folder with train.csv      also val.csv or validation.csv, test.csv; .tsv likewise
+ *   folder with train.csv      also val.csv, test.csv; .tsv likewise
  *   folder with x_train.npy    and y_train.npy; x_val.npy ..., x_test.npy ...
  *   x*.npy                     labels are in y*.npy
  *   folder of Pascal VOC       Annotations/NAME.xml, pictures in JPEGImages, parts in ImageSets/Main/train.txt, val.txt
@@ -143,8 +144,8 @@ typedef struct mica_dataset_config {
  *                              Or folders train, valid and test with pictures and _annotations.coco.json. Without
  *                              parts: images, and one NAME.json beside it or in annotations
  *   COCO file NAME.json        pictures in its folder, the folder above, or NAME, or in images in one of these
- *   folder of class folders    PNG or JPEG, one folder per class, in the order of names; below folders train, val or
- *                              validation, and test if the data have parts
+ *   folder of class folders    PNG or JPEG, one folder per class, in the order of names; folders within a class belong
+ *                              to it. If the data have parts, below folders train, val and test; see "Parts"
  *   pictures and masks         images/NAME.png (or .jpg) with masks/NAME.png or masks/NAME_mask.png. Folders are named
  *                              image, img or picture, and mask, label or segmentation, each with or without an s; parts
  *                              as above; a part must have masks
@@ -178,6 +179,11 @@ typedef struct mica_dataset_config {
  * no other column is an input, the samples get a column "image" or "sound", read and scaled as from folders.
  *
  * Arrays. Inputs (N, F), (N, H, W) or (N, C, H, W); labels (N), or (N, K) of 0 and 1 for several labels per sample.
+ *
+ * Parts. Names of folders and files of parts may also be training; valid, validation, dev; testing, eval, evaluation;
+ * in any case. Folders beside parts that are not used are named in the summary. In folders of classes a folder without
+ * samples is not a class. Names that begin with a point and what systems leave (__MACOSX, @eaDir, Thumbs.db) are never
+ * read.
  *
  * Pictures are rotated upright as EXIF says; boxes and masks refer to the upright picture. Transparent pixels are
  * blended onto black; the summary counts pictures with alpha. Pictures with boxes are scaled to fit height x width and

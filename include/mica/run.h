@@ -165,8 +165,8 @@ MICA_API bool mica_run_takes(const mica_run *run, mica_run_option option);
 
 /* What to predict from. Set one of files, data and text. */
 typedef struct mica_run_input {
-  /* pictures, folders of pictures, a table (.csv, .tsv; the label's column is optional), an array of inputs (.npy), or
-   * text files to translate line by line */
+  /* pictures, recordings, folders of them and of folders of them, a table (.csv, .tsv; the label's column is
+   * optional), an array of inputs (.npy), or text files to translate line by line */
   const char *const *files;
   size_t file_count;
   const char *data; /* samples of a dataset, with their labels */
@@ -188,7 +188,11 @@ typedef struct mica_run_input {
    * sections in memory; other tasks deliver all sections at once, at the end. A status other than MICA_OK ends the
    * prediction. NULL: *prediction holds all sections. */
   mica_status (*take)(void *user, const mica_report *sections);
-  void *user;
+  /* Receives each picture or recording among the files that cannot be read, with a sentence that names it and says
+   * why; the prediction continues without it. If none can be read, it fails with MICA_E_FORMAT. NULL, and without a
+   * gallery in the task verify: the first such file ends the prediction. */
+  void (*unread)(void *user, const char *file, const char *reason);
+  void *user; /* of both functions */
 } mica_run_input;
 
 /* Predicts. The report has one section per sample, titled by file, row or number. Samples are computed in batches, and

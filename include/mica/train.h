@@ -124,6 +124,7 @@ typedef struct mica_train_progress {
   mica_metrics training;   /* over this epoch so far, with the weights at each step */
   mica_metrics validation; /* EPOCH; samples is 0 without validation */
   bool best;               /* EPOCH: the best one so far */
+  bool kept;               /* EPOCH: its weights are kept as the best: it is, or is so within `tolerance` */
   double seconds;          /* of this epoch so far, without validation */
   double data_seconds;     /* part of `seconds` spent waiting for data: the batches' `waited` */
   const char *path;        /* CHECKPOINT: the file */
@@ -162,8 +163,8 @@ typedef struct mica_trainer_config {
    * loss decides instead. The loss also decides between epochs with equal values. */
   const char *watch;
   bool falling;
-  /* A later epoch whose metric is worse than the best one's by at most this counts as best too: a small validation part
-   * cannot tell them apart. 0: none. */
+  /* A later epoch whose metric is worse than the best one's by at most this is kept in its place: a small validation
+   * part cannot tell them apart. 0: none. */
   double tolerance;
   /* Called after the sums of a test are read, to add metrics that are not quotients of sums. May call mica_trainer_sum,
    * or run the test session over the source again. NULL: none. */

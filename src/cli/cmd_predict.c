@@ -197,9 +197,10 @@ typedef struct showing {
   const cli_command *self;
   const struct values *v;
   const mica_run *run;
-  cli_csv *csv; /* NULL: no table is written */
-  bool begun;   /* the JSON object is open */
-  int status;   /* why it ended */
+  cli_csv *csv;             /* NULL: no table is written */
+  bool begun;               /* the JSON object is open */
+  size_t unread, predicted; /* files that cannot be read, and samples that were predicted */
+  int status;               /* why it ended */
 } showing;
 
 /* The sections of a part, as elements of the list that the JSON object has. */
@@ -267,7 +268,25 @@ static int show(showing *s, const mica_report *prediction) {
 static mica_status take(void *user, const mica_report *sections) {
   showing *s = user;
   s->status = show(s, sections);
+  s->predicted += mica_report_count(sections);
   return s->status == CLI_OK ? MICA_OK : MICA_E_STATE;
+}
+
+/* Names a file that cannot be read. */
+static void pass_over(void *user, const char *file, const char *reason) {
+  showing *s = user;
+  (void)file;
+  cli_fail(s->self, "%s", reason);
+  s->unread++;
+}
+
+/* Counts the files that were named, if there are others. */
+static int count_unread(const showing *s) {
+  if (!s->predicted && s->unread > 1) cli_fail(s->self, "none of the %zu files can be read", s->unread);
+  if (s->predicted)
+    cli_fail(s->self, "%zu file%s cannot be read; %zu sample%s predicted", s->unread, s->unread == 1 ? "" : "s",
+             s->predicted, s->predicted == 1 ? " was" : "s were");
+  return CLI_FAILED;
 }
 
 /* The end of the JSON object, which may have begun with nothing. */
@@ -344,14 +363,17 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
   }
   input.gallery = v->gallery;
   input.take = take;
+  input.unread = pass_over;
   input.user = &shown;
-  int status = mica_run_predict(run, &input, &prediction) == MICA_OK ? CLI_OK
-               : shown.status != CLI_OK                              ? shown.status
-                                                                     : cli_fail_library(self);
+  int status = mica_run_predict(run, &input, &prediction) == MICA_OK                      ? CLI_OK
+               : shown.status != CLI_OK                                                   ? shown.status
+               : shown.unread && !shown.predicted && mica_error_status() == MICA_E_FORMAT ? count_unread(&shown)
+                                                                                          : cli_fail_library(self);
   if (status == CLI_OK && shown.csv) status = write_csv(&shown);
   cli_csv_destroy(shown.csv);
   if (status == CLI_OK && v->json) end_json(&shown);
   if (status == CLI_OK) cli_print_remarks(self, run);
+  if (status == CLI_OK && shown.unread) status = count_unread(&shown);
   mica_report_destroy(prediction);
   free(text);
   return status;
@@ -407,7 +429,9 @@ const cli_command cli_command_predict = {
     .name = "predict",
     .summary = "predict for pictures, rows, recordings or texts with a trained network",
     .details = "\nPictures are scaled and cropped to the size of training; for segmentation they\n"
-               "keep their size and are predicted in tiles.\n"
+               "keep their size and are predicted in tiles. A folder without pictures stands for\n"
+               "the folders in it; if these are named after classes, the truth is shown. Files\n"
+               "that cannot be read are named, and the exit status is 1.\n"
                "\n"
                "A table has the columns of training, with or without the answers. If some\n"
                "columns are classes, its first line must name the columns. In a table without\n"

@@ -237,6 +237,7 @@ int cli_train_fit(const cli_command *self, const cli_training *how, mica_run *ru
   /* Patience leaves a network to be used; a signal, at whichever rank, leaves a checkpoint. */
   if (!mica_run_is_complete(run)) return say_stopped(self, how, run, progress);
   if (mica_run_stopped(run) && out) fprintf(out, "stopped: %s\n", mica_run_stopped(run));
+  if (out) cli_progress_print_kept(out, progress, run);
   return finish(self, how, run, spent, remarks);
 }
 
@@ -279,8 +280,11 @@ static int check(const cli_command *self, const mica_run_config *config) {
     cli_fail(self, "--data is missing; try --data fashion-mnist");
     return CLI_USAGE;
   }
-  if (status == MICA_E_STATE)
-    cli_fail(self, "%s: --resume continues the run in its folder; leave out --out", mica_error_message());
+  char path[4096];
+  snprintf(path, sizeof path, "%s/config.json", config->folder);
+  if (status == MICA_E_STATE && !config->resume && access(path, F_OK) == 0)
+    cli_fail(self, "%s; mica train --resume --out %s continues it, another --out begins a new one",
+             mica_error_message(), config->folder);
   else
     cli_fail_library(self);
   return status == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;

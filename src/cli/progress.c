@@ -52,13 +52,30 @@ static void show_epoch(const cli_progress_state *state, const mica_train_progres
   fprintf(state->out, "epoch %*" PRId64 "/%" PRId64 "  loss %.4f  %s%s  %s%s\n", e->epochs > 9 ? 2 : 1, e->epoch + 1,
           e->epochs, e->training.loss, validated ? "validation " : "",
           format_metrics(state, validated ? &e->validation : &e->training, validation), format_time(e->seconds, took),
-          e->best && validated ? "  best" : "");
+          !validated ? ""
+          : e->best  ? "  best"
+          : e->kept  ? "  kept"
+                     : "");
+}
+
+void cli_progress_print_kept(FILE *out, const cli_progress_state *state, const mica_run *run) {
+  const int64_t epoch = mica_run_weights_epoch(run);
+  char metrics[96];
+  if (epoch < 1) return;
+  fprintf(out, "kept      the weights of epoch %" PRId64 " of %s", epoch, mica_run_setting(run, "epochs"));
+  if (epoch == state->kept_epoch && state->kept.samples)
+    fprintf(out, ", validation %s", format_metrics(state, &state->kept, metrics));
+  fputc('\n', out);
 }
 
 bool cli_progress_report(void *user, const mica_train_progress *progress) {
   cli_progress_state *state = user;
   char metrics[96];
   if (progress->event == MICA_TRAIN_EVENT_EPOCH) state->samples += progress->training.samples;
+  if (progress->event == MICA_TRAIN_EVENT_EPOCH && progress->kept) {
+    state->kept_epoch = progress->epoch + 1;
+    state->kept = progress->validation;
+  }
   if (progress->event == MICA_TRAIN_EVENT_EPOCH ||
       (progress->event == MICA_TRAIN_EVENT_STOPPED && !state->last.samples)) {
     const bool validated = progress->event == MICA_TRAIN_EVENT_EPOCH && progress->validation.samples;

@@ -25,7 +25,7 @@ static const char style[] =
     ".c{stroke:var(--c);fill:var(--c)}.d{stroke:var(--d);fill:var(--d)}\n"
     "figure{margin:0;width:9rem}figure img,figure svg{width:9rem;image-rendering:pixelated;background:#000}\n"
     "rect{fill:none;stroke:#f59e0b;stroke-width:2}\n"
-    "figcaption{font-size:12px;line-height:1.35}\n"
+    "figcaption{font-size:12px;line-height:1.35;overflow-wrap:anywhere}\n"
     "</style>\n";
 
 /* Writes text so that it may stand between tags and in attributes. */
@@ -49,7 +49,7 @@ static void add_element(FILE *out, const char *tag, const char *text) {
 
 /* --- curves --- */
 
-enum { WIDTH = 480, HEIGHT = 260, LEFT = 52, RIGHT = 12, TOP = 24, BOTTOM = 28 };
+enum { WIDTH = 480, HEIGHT = 274, LEFT = 52, RIGHT = 12, TOP = 24, BOTTOM = 42 };
 
 /* A letter's width, about, and heights of a line of names and of a legend. */
 enum { LETTER = 6, LINE = 12, LEGEND = 16 };
@@ -124,7 +124,15 @@ static void add_grid(FILE *out, const chart *c) {
   size_t every = 1; /* 1, 2 or 5 times a power of ten */
   for (size_t k = 0; (double)every < rough; k++) every = k % 3 == 1 ? every / 2 * 5 : every * 2;
   for (size_t i = 0; i < c->item->rows; i += every)
-    fprintf(out, "<text x=%.1f y=%d text-anchor=middle>%g</text>\n", x_of(c, i), c->height - 8, value_of(c, i, 0));
+    fprintf(out, "<text x=%.1f y=%d text-anchor=middle>%g</text>\n", x_of(c, i), c->height - BOTTOM + 20,
+            value_of(c, i, 0));
+}
+
+/* The name of the horizontal axis, below its numbers. */
+static void add_axis_name(FILE *out, const chart *c, const char *name) {
+  fprintf(out, "<text x=%d y=%d text-anchor=middle>", (c->width + LEFT - RIGHT) / 2, c->height - 6);
+  add_escaped(out, name);
+  fputs("</text>\n", out);
 }
 
 /* Series have four colours in turn. */
@@ -211,6 +219,7 @@ static void add_chart(FILE *out, const mica_item *item) {
   add_escaped(out, item->name);
   fputs("</text>\n", out);
   add_grid(out, &c);
+  add_axis_name(out, &c, item->column_names[0]);
   for (size_t k = 1; k < item->columns; k++) add_series(out, &c, k);
   add_legend(out, &c);
   fputs("</svg>\n", out);
@@ -289,17 +298,16 @@ static void add_points(FILE *out, const mica_item *item) {
   fprintf(out, "<svg width=%d height=%d viewBox=\"0 0 %d %d\" role=img>\n<text x=%d y=14>", c.width, c.height, c.width,
           c.height, LEFT);
   add_escaped(out, item->column_names[1]);
-  fprintf(out, "</text><text x=%d y=14 text-anchor=end>across: ", c.width - RIGHT);
-  add_escaped(out, item->column_names[0]);
   fputs("</text>\n", out);
+  add_axis_name(out, &c, item->column_names[0]);
   for (int i = 0; i < 12 && c.low + i * up <= c.high + up / 2; i++) {
     const double y = y_of(&c, c.low + i * up);
     fprintf(out, "<line class=grid x1=%d x2=%d y1=%.1f y2=%.1f /><text x=%d y=%.1f text-anchor=end>%.6g</text>\n", LEFT,
             c.width - RIGHT, y, y, LEFT - 6, y + 4, c.low + i * up);
   }
   for (int i = 0; i < 12 && left + i * across <= right + across / 2; i++)
-    fprintf(out, "<text x=%.1f y=%d text-anchor=middle>%.6g</text>\n", LEFT + scale * i * across, c.height - 8,
-            left + i * across);
+    fprintf(out, "<text x=%.1f y=%d text-anchor=middle>%.6g</text>\n", LEFT + scale * i * across,
+            c.height - BOTTOM + 20, left + i * across);
   add_dots(out, item, &c, left, scale);
   fputs("</svg>\n", out);
 }
@@ -404,12 +412,26 @@ static mica_status add_boxes(FILE *out, const mica_item *item) {
   return status;
 }
 
+/* The name of the file that a picture is of: its last two parts, and all of it where the pointer rests. */
+static void add_file(FILE *out, const char *path) {
+  const char *from = path;
+  for (const char *slash = path, *next; (next = strchr(slash, '/')); slash = next + 1)
+    if (strchr(next + 1, '/')) from = next + 1;
+  fputs("<br><small title=\"", out);
+  add_escaped(out, path);
+  fputs("\">", out);
+  add_escaped(out, from);
+  fputs("</small>", out);
+}
+
 static mica_status add_figure(FILE *out, const mica_item *item) {
   fputs("<figure>", out);
   mica_status status =
       item->kind == MICA_ITEM_KIND_BOXES ? add_boxes(out, item) : add_data(out, item, "<img alt=\"\" src=");
-  add_element(out, "figcaption", item->text ? item->text : item->name);
-  fputs("</figure>\n", out);
+  fputs("<figcaption>", out);
+  add_escaped(out, item->text ? item->text : item->name);
+  if (item->text && strchr(item->name, '/')) add_file(out, item->name);
+  fputs("</figcaption></figure>\n", out);
   return status;
 }
 

@@ -147,6 +147,8 @@ int cli_print_json(const cli_command *self, const mica_run *run, const char *par
   cli_json_text(&json, json.root, "part", part);
   if (mica_run_evaluated_changed(run)) cli_json_bool(&json, json.root, "data_changed", true);
   add_metrics(&json, m);
+  if (mica_run_weights_epoch(run) > 0)
+    cli_json_integer(&json, json.root, "epoch", (uint64_t)mica_run_weights_epoch(run));
   for (size_t s = 0; s < mica_report_count(report); s++)
     for (size_t i = 0; i < mica_report_item_count(report, s); i++) {
       const mica_item *item = mica_report_item(report, s, i);

@@ -1,15 +1,17 @@
-/* Files in a folder per class. */
+/* Files in a folder per class, and in folders within it. */
 #include "data/class_folders.h"
 
 #include "data/source.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 void mica__class_files_free(mica__class_files *f) {
   for (size_t i = 0; i < f->count; i++) free(f->files[i]);
   for (int32_t i = 0; i < f->classes; i++) free(f->names[i]);
   for (size_t i = 0; i < MICA__NAMED_UNUSED; i++) free(f->unused_names[i]);
+  free(f->empty_name);
   free(f->files);
   free(f->labels);
   free(f->names);
@@ -27,39 +29,71 @@ static mica_status grow(mica__class_files *f) {
   return MICA_OK;
 }
 
-/* Counts a file that is not a sample; a folder is not a file. */
-static mica_status note_unused(mica__class_files *f, const char *path, const char *name) {
-  char *file = NULL;
-  MICA_TRY(mica__path_join(path, name, &file));
-  const bool folder = mica__is_folder(file);
-  if (!folder && f->unused < MICA__NAMED_UNUSED)
+/* A folder that is being read, and those that it lies in: a link to one of them is not followed. */
+typedef struct level {
+  const struct level *above;
+  dev_t device;
+  ino_t number;
+  int depth; /* 0: the folder of a class */
+} level;
+
+#define MOST_DEPTH 32
+
+/* False for a folder that lies in itself by a link, or too deep. */
+static bool enter(const char *path, const level *above, level *here) {
+  struct stat about;
+  *here = (level){.above = above, .depth = above ? above->depth + 1 : 0};
+  if (stat(path, &about) != 0) return true; /* reading its names reports it */
+  here->device = about.st_dev;
+  here->number = about.st_ino;
+  for (const level *l = above; l; l = l->above)
+    if (about.st_ino && l->device == here->device && l->number == here->number) return false;
+  return here->depth < MOST_DEPTH;
+}
+
+static void note_unused(mica__class_files *f, char *file) {
+  if (f->unused < MICA__NAMED_UNUSED)
     f->unused_names[f->unused] = file;
   else
     free(file);
-  f->unused += !folder;
+  f->unused++;
+}
+
+static mica_status add_sample(mica__class_files *f, char *file, int depth) {
+  if (f->count == f->capacity) {
+    const mica_status status = grow(f);
+    if (status != MICA_OK) free(file);
+    MICA_TRY(status);
+  }
+  if (depth && !f->inner++) f->inner_at = f->count;
+  f->labels[f->count] = 0;
+  f->files[f->count++] = file;
   return MICA_OK;
 }
 
-/* Adds the files of one class. */
-static mica_status add_class(mica__class_files *f, const char *path, const mica__class_kind *kind, int32_t label) {
+/* Adds the files of a folder and of the folders in it, in the order of their names. */
+static mica_status add_files(mica__class_files *f, const char *path, const mica__class_kind *kind, const level *above) {
   mica__names names;
+  level here;
+  if (!enter(path, above, &here)) return MICA_OK;
   MICA_TRY(mica__names_read(path, &names));
   mica_status status = MICA_OK;
-  const size_t before = f->count;
   for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
     char *file = NULL;
-    if (!kind->takes(names.names[i])) {
-      if (kind->lists_unused) status = note_unused(f, path, names.names[i]);
-      continue;
-    }
-    if (f->count == f->capacity) status = grow(f);
-    if (status == MICA_OK) status = mica__path_join(path, names.names[i], &file);
+    status = mica__path_join(path, names.names[i], &file);
     if (status != MICA_OK) break;
-    f->labels[f->count] = label;
-    f->files[f->count++] = file;
+    if (kind->takes(names.names[i])) {
+      status = add_sample(f, file, here.depth);
+    } else if (mica__is_folder(file)) {
+      status = add_files(f, file, kind, &here);
+      free(file);
+    } else if (kind->formats) {
+      note_unused(f, file);
+    } else {
+      free(file);
+    }
   }
   mica__names_free(&names);
-  if (status == MICA_OK && f->count == before) return mica__fail(MICA_E_FORMAT, "the folder %s %s", path, kind->none);
   return status;
 }
 
@@ -71,26 +105,116 @@ static mica_status class_of(const mica_dataset_config *config, const char *path,
   return mica__fail(MICA_E_FORMAT, "%s: the label \"%s\" is out of range: no class has this name", path, name);
 }
 
+/* Adds the files of one class. A folder without any is not a class. */
+static mica_status add_class(mica__class_files *f, const char *path, const char *name, const char *folder,
+                             const mica_dataset_config *config, const mica__class_kind *kind) {
+  const size_t before = f->count;
+  int32_t label = 0;
+  MICA_TRY(add_files(f, folder, kind, NULL));
+  if (f->count == before) {
+    if (!f->empty++ && !(f->empty_name = mica__strdup(folder))) return mica__fail_nomem("names of classes");
+    return MICA_OK;
+  }
+  char *printable = mica__name_printable(name);
+  mica_status status =
+      printable ? class_of(config, path, printable, f->classes, &label) : mica__fail_nomem("names of classes");
+  for (size_t i = before; i < f->count; i++) f->labels[i] = label;
+  f->names[f->classes++] = printable;
+  return status;
+}
+
+/* --- folders one too high or too low --- */
+
+/* The names of the folders in a folder, the first five; *train: one is named as a training part. */
+static mica_status list_folders(const char *path, mica__text *list, bool *train) {
+  mica__names names;
+  size_t count = 0;
+  MICA_TRY(mica__names_read(path, &names));
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
+    char *folder = NULL;
+    status = mica__path_join(path, names.names[i], &folder);
+    if (status == MICA_OK && mica__is_folder(folder)) {
+      if (count++ < MICA__NAMED_UNUSED) mica__text_addf(list, count > 1 ? ", %s" : "%s", names.names[i]);
+      *train = *train || mica__part_is_named(MICA_PART_TRAIN, names.names[i]);
+    }
+    free(folder);
+  }
+  if (count > MICA__NAMED_UNUSED) mica__text_add(list, ", ...");
+  mica__names_free(&names);
+  return status == MICA_OK ? mica__text_status(list) : status;
+}
+
+static bool has_own_files(const mica__class_files *f, size_t from, const char *folder) {
+  const size_t n = strlen(folder);
+  for (size_t i = from; i < f->count; i++)
+    if (!strncmp(f->files[i], folder, n) && f->files[i][n] == '/' && !strchr(f->files[i] + n + 1, '/')) return true;
+  return false;
+}
+
+/* Refuses a class, all of whose files lie in folders of it, if it is the only one or if these folders are parts. */
+static mica_status check_level(const mica__class_files *f, const char *path, const char *name) {
+  mica__text list = {0};
+  char *folder = NULL;
+  bool train = false;
+  MICA_TRY(mica__path_join(path, name, &folder));
+  mica_status status = list_folders(folder, &list, &train);
+  if (status == MICA_OK && f->classes == 1)
+    status = mica__fail(MICA_E_FORMAT,
+                        "the folder %s holds one folder, %s, which holds %s; if these are the classes or parts, use %s",
+                        path, f->names[0], list.data, folder);
+  else if (status == MICA_OK && train)
+    status = mica__fail(MICA_E_FORMAT, "the folder %s holds %s: parts must lie above the classes, as in %s/train/%s",
+                        folder, list.data, path, name);
+  mica__text_free(&list);
+  free(folder);
+  return status;
+}
+
+/* *deep: the files of the class all lie in folders of it. */
+static mica_status read_class(mica__class_files *f, const char *path, const char *name,
+                              const mica_dataset_config *config, const mica__class_kind *kind, bool *deep) {
+  char *folder = NULL;
+  const size_t before = f->count;
+  MICA_TRY(mica__path_join(path, name, &folder));
+  mica_status status = mica__is_folder(folder) ? add_class(f, path, name, folder, config, kind) : MICA_OK;
+  *deep = status == MICA_OK && f->count > before && !has_own_files(f, before, folder);
+  free(folder);
+  return status;
+}
+
 mica_status mica__class_files_read(const char *path, const mica_dataset_config *config, const mica__class_kind *kind,
                                    mica__class_files *f) {
   mica__names names;
   MICA_TRY(mica__names_read(path, &names));
   f->names = calloc(names.count + 1, sizeof *f->names);
-  mica_status status = f->names ? MICA_OK : mica__fail_nomem("names of classes");
-  for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
-    char *folder = NULL;
-    int32_t label = 0;
-    status = mica__path_join(path, names.names[i], &folder);
-    if (status == MICA_OK && mica__is_folder(folder)) {
-      char *name = mica__name_printable(names.names[i]);
-      status = name ? class_of(config, path, name, f->classes, &label) : mica__fail_nomem("names of classes");
-      if (status == MICA_OK) status = add_class(f, folder, kind, label);
-      f->names[f->classes++] = name;
-    }
-    free(folder);
-  }
+  bool *deep = calloc(names.count + 1, sizeof *deep);
+  mica_status status = f->names && deep ? MICA_OK : mica__fail_nomem("names of classes");
+  for (size_t i = 0; status == MICA_OK && i < names.count; i++)
+    status = read_class(f, path, names.names[i], config, kind, &deep[i]);
+  for (size_t i = 0; status == MICA_OK && !config->like && i < names.count; i++)
+    if (deep[i]) status = check_level(f, path, names.names[i]);
+  free(deep);
   mica__names_free(&names);
+  if (status == MICA_OK && f->empty && !f->classes)
+    return mica__fail(MICA_E_FORMAT, "the folder %s %s", f->empty_name, kind->none);
   return status;
+}
+
+void mica__class_files_note(const mica__class_files *f, const mica__class_kind *kind, mica__text *summary) {
+  if (f->inner)
+    mica__text_addf(summary, "%s%zu of %zu %s lie in folders within their class, such as %s",
+                    summary->length ? "; " : "", f->inner, f->count, kind->samples, f->files[f->inner_at]);
+  if (f->empty)
+    mica__text_addf(summary, "%s%zu folder%s no %s and %s no class%s: %s%s", summary->length ? "; " : "", f->empty,
+                    f->empty == 1 ? " holds" : "s hold", kind->samples, f->empty == 1 ? "is" : "are",
+                    f->empty == 1 ? "" : "es", f->empty_name, f->empty > 1 ? ", ..." : "");
+  if (!f->unused) return;
+  mica__text_addf(summary, "%s%zu file%s no %s and %s not used: ", summary->length ? "; " : "", f->unused,
+                  f->unused == 1 ? " is" : "s are", kind->formats, f->unused == 1 ? "is" : "are");
+  for (size_t i = 0; i < MICA__NAMED_UNUSED && f->unused_names[i]; i++)
+    mica__text_addf(summary, i ? ", %s" : "%s", f->unused_names[i]);
+  if (f->unused > MICA__NAMED_UNUSED) mica__text_add(summary, ", ...");
 }
 
 mica_status mica__class_files_label(mica__class_files *f, const mica_dataset_config *config, mica__store *store) {
@@ -103,5 +227,6 @@ mica_status mica__class_files_label(mica__class_files *f, const mica_dataset_con
 }
 
 bool mica__class_folder_is_part(mica_part part, const char *name, const char *rest) {
-  return rest && (!*rest || (part == MICA_PART_VALIDATION && !strcmp(name, "validation")));
+  (void)rest;
+  return mica__part_is_named(part, name);
 }

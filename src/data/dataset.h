@@ -77,6 +77,9 @@ void mica__store_release(mica__store *store);
 /* The store releases the object with itself; it does so at once where memory is short. A NULL object is a no-op. */
 mica_status mica__store_own(mica__store *store, void *object, void (*release)(void *object));
 
+/* Adds a sentence to the store's summary. */
+mica_status mica__store_add_summary(mica__store *store, const char *sentence);
+
 /* Sets the number of samples. MICA_E_FORMAT for none and for more than 2^32 - 1. */
 mica_status mica__store_set_count(mica__store *store, uint64_t count);
 
@@ -244,7 +247,11 @@ mica_status mica__dataset_pick(const mica_dataset *dataset, const uint8_t *chose
 /* Marks the samples below `count` whose numbers a text has, one a line; it is written to, and a NUL ends it. */
 mica_status mica__split_parse(const char *name, char *content, size_t size, uint64_t count, uint8_t *chosen);
 
-/* The names in a directory in strcmp's order, without hidden ones; released by mica__names_free. */
+/* True for names that no reader looks at: hidden ones, and what systems and programs leave in folders, as __MACOSX and
+ * Thumbs.db (data/part_names.c). */
+bool mica__is_litter(const char *name);
+
+/* The names in a directory in strcmp's order, without litter; released by mica__names_free. */
 typedef struct mica__names {
   char **names;
   size_t count;

@@ -14,7 +14,7 @@ static int by_text(const void *a, const void *b) { return strcmp(*(char *const *
 static mica_status read_open(DIR *directory, const char *path, mica__names *names) {
   size_t capacity = 0;
   for (const struct dirent *entry; (errno = 0, entry = readdir(directory));) {
-    if (entry->d_name[0] == '.') continue;
+    if (mica__is_litter(entry->d_name)) continue;
     if (names->count == capacity) {
       capacity = capacity ? capacity * 2 : 64;
       char **grown = realloc(names->names, capacity * sizeof *grown);

@@ -1,5 +1,4 @@
 /* Opens datasets: recognises the format of what lies at a path. */
-#include "base/text.h"
 #include "data/sound/sound.h"
 #include "data/source.h"
 #include "data/table/table.h"
@@ -21,13 +20,6 @@
 static const char *const fashion_names[10] = {"T-shirt/top", "trouser", "pullover", "dress", "coat",
                                               "sandal",      "shirt",   "sneaker",  "bag",   "ankle boot"};
 
-/* The beginnings of names of files and folders of each part. */
-static const char *const part_words[3][3] = {
-    [MICA_PART_TRAIN] = {"train", "data_batch"},
-    [MICA_PART_VALIDATION] = {"val"},
-    [MICA_PART_TEST] = {"test", "t10k"},
-};
-
 static const mica__source *const sources[] = {
 #define SOURCE(name) &mica__source_##name,
 #include "data/sources.def"
@@ -35,47 +27,13 @@ static const mica__source *const sources[] = {
 };
 #define SOURCES (sizeof sources / sizeof *sources)
 
-bool mica__name_ends(const char *name, const char *ending) {
-  size_t n = strlen(name), m = strlen(ending);
-  if (n > 3 && !strcmp(name + n - 3, ".gz")) n -= 3;
-  return n >= m && !strncmp(name + n - m, ending, m);
-}
-
-mica_status mica__path_join_two(const char *folder, const char *a, const char *b, char **path) {
-  mica__text text = {0};
-  mica__text_addf(&text, b ? "%s/%s/%s" : "%s/%s", folder, a, b);
-  MICA_TRY(mica__text_status(&text));
-  *path = text.data;
-  return MICA_OK;
-}
-
-mica_status mica__path_join(const char *folder, const char *name, char **path) {
-  return mica__path_join_two(folder, name, NULL, path);
-}
-
-bool mica__is_folder(const char *path) {
-  struct stat about;
-  return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
-
-bool mica__is_file(const char *path) {
-  struct stat about;
-  return stat(path, &about) == 0 && S_ISREG(about.st_mode);
-}
-
-/* True if the name is that of this part in a folder of this format. */
-static bool is_part(const mica__source *source, mica_part part, const char *name) {
-  for (int i = 0; i < 3 && part_words[part][i]; i++) {
-    const size_t n = strlen(part_words[part][i]);
-    const char *rest = strncmp(name, part_words[part][i], n) ? NULL : name + n;
-    if (source->is_part(part, name, rest)) return true;
-  }
-  return false;
-}
-
 static mica_status is_folder_of(const mica__source *source, const char *path, bool *is) {
   *is = false;
   return source->is_folder ? source->is_folder(path, is) : MICA_OK;
+}
+
+static mica_status is_part_folder_of(const mica__source *source, const char *path, bool *is) {
+  return source->is_part_folder ? source->is_part_folder(path, is) : is_folder_of(source, path, is);
 }
 
 /* The paths of a part in a folder, the caller's to free one by one. */
@@ -83,10 +41,10 @@ static mica_status find_part(const mica__source *source, mica_part part, const c
                              char **paths, size_t *count) {
   for (size_t i = 0; i < names->count; i++) {
     char *path = NULL;
-    if (!is_part(source, part, names->names[i])) continue;
+    if (!source->is_part(part, names->names[i], mica__part_rest(part, names->names[i]))) continue;
     MICA_TRY(mica__path_join(folder, names->names[i], &path));
     bool is = source->is_file != NULL;
-    mica_status status = mica__is_folder(path) ? is_folder_of(source, path, &is) : MICA_OK;
+    mica_status status = mica__is_folder(path) ? is_part_folder_of(source, path, &is) : MICA_OK;
     if (status != MICA_OK || !is) {
       free(path);
       MICA_TRY(status);
@@ -100,6 +58,23 @@ static mica_status find_part(const mica__source *source, mica_part part, const c
 
 static void free_paths(char **paths, size_t *count) {
   while (*count > 0) free(paths[--*count]);
+}
+
+/* Names the folders beside the parts, if these are folders. */
+static mica_status note_folders(const mica__source *source, const char *folder, const mica__names *names,
+                                mica__store *store) {
+  char *used[3] = {NULL, NULL, NULL};
+  mica_status status = MICA_OK;
+  bool folders = false;
+  if (source->many) return MICA_OK;
+  for (int part = 0; status == MICA_OK && part < 3; part++) {
+    size_t count = 0;
+    status = find_part(source, (mica_part)part, folder, names, &used[part], &count);
+    folders = folders || (used[part] && mica__is_folder(used[part]));
+  }
+  if (status == MICA_OK && folders) status = mica__parts_note_unused(store, folder, used);
+  for (int part = 0; part < 3; part++) free(used[part]);
+  return status;
 }
 
 static mica_status open_parts(const char *folder, const mica__names *names, const mica_dataset_config *config,
@@ -118,7 +93,7 @@ static mica_status open_parts(const char *folder, const mica__names *names, cons
         status = mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", folder, mica_part_name(config->part));
       if (status == MICA_OK) status = sources[k]->open((const char *const *)paths, count, config, store);
       free_paths(paths, &count);
-      return status;
+      return status == MICA_OK ? note_folders(sources[k], folder, names, store) : status;
     }
   *parted = false;
   return MICA_OK;

@@ -5,8 +5,7 @@
 #include "data/dataset.h"
 
 typedef struct mica__source {
-  /* True if what has this name in a folder belongs to the part; rest is what follows the part's word in it ("train",
-   * "data_batch", "val", "test", "t10k"), NULL if the name begins with none. */
+  /* True if what has this name in a folder belongs to the part; rest is mica__part_rest. */
   bool (*is_part)(mica_part part, const char *name, const char *rest);
   /* True if a file is of this format, by its name and its first bytes; NULL: files alone are none. */
   bool (*is_file)(const char *path, const uint8_t *begin, size_t size);
@@ -14,6 +13,8 @@ typedef struct mica__source {
    * other failure is a status, so that no other format takes the folder because memory was short. NULL: no folder has
    * it. */
   mica_status (*is_folder)(const char *path, bool *is);
+  /* Like is_folder, for a folder that is named like a part; NULL: is_folder decides. */
+  mica_status (*is_part_folder)(const char *path, bool *is);
   bool parts_itself; /* a folder holds all parts: open takes config->part, and says MICA_E_NOT_FOUND for none */
   bool many;         /* a part is all files that belong to it, not the first */
   /* Fills the store from the files or the folder. */
@@ -23,6 +24,19 @@ typedef struct mica__source {
 #define SOURCE(name) extern const mica__source mica__source_##name;
 #include "data/sources.def"
 #undef SOURCE
+
+/* --- part_names.c, parts.c --- */
+
+/* What follows the word of the part that a name begins with, in any case: train, training, data_batch; val, valid,
+ * validation, dev; test, testing, t10k, eval, evaluation. NULL: it begins with none. */
+const char *mica__part_rest(mica_part part, const char *name);
+/* True if the name is such a word. */
+bool mica__part_is_named(mica_part part, const char *name);
+bool mica__is_part_name(const char *name);
+/* Names the folders in `folder` in the summary that are no path of `used`: of each part, NULL for none. */
+mica_status mica__parts_note_unused(mica__store *store, const char *folder, char *const used[3]);
+
+/* --- path.c --- */
 
 /* True if the name ends so, before ".gz" where it has that. */
 bool mica__name_ends(const char *name, const char *ending);

@@ -43,6 +43,16 @@ void mica__store_release(mica__store *store) {
   free(store);
 }
 
+mica_status mica__store_add_summary(mica__store *store, const char *sentence) {
+  mica__text text = {0};
+  if (store->summary && *store->summary) mica__text_addf(&text, "%s; ", store->summary);
+  mica__text_add(&text, sentence);
+  MICA_TRY(mica__text_status(&text));
+  free(store->summary);
+  store->summary = text.data;
+  return MICA_OK;
+}
+
 mica_status mica__store_own(mica__store *store, void *object, void (*release)(void *object)) {
   if (!object) return MICA_OK;
   mica__owned *grown = realloc(store->owned, (store->owned_count + 1) * sizeof *grown);

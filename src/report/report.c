@@ -222,6 +222,19 @@ static void add_said(mica__text *json, const double *numbers) {
   if (!isnan(numbers[2])) mica__text_add(json, numbers[2] != 0 ? ", \"true\": true" : ", \"true\": false");
 }
 
+/* The labels that are said, as a list of names. */
+static void add_said_names(mica__text *json, const mica_item *item) {
+  bool some = false;
+  mica__text_add(json, "[");
+  for (size_t i = 0; i < item->rows; i++) {
+    if (!(item->numbers[3 * i + 1] > 0)) continue;
+    mica__text_add(json, some ? ", " : "");
+    mica__json_string(json, item->row_names[i]);
+    some = true;
+  }
+  mica__text_add(json, "]");
+}
+
 static void add_named(mica__text *json, const mica_item *item) {
   mica__text_add(json, "[");
   for (size_t i = 0; i < item->rows; i++) {
@@ -269,6 +282,31 @@ static void add_item(mica__text *json, const mica_item *item) {
   }
 }
 
+/* Adds the likeliest class, the labels that are said, the number or the text of a section as "prediction". */
+static void add_prediction(mica__text *json, const section *s) {
+  static const char *const plain[] = {"value", "text", "translation"};
+  for (size_t k = 0; k < s->count; k++) {
+    const mica_item *item = &s->items[k];
+    bool is = false;
+    if (!strcmp(item->name, "prediction")) return;
+    for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) is = is || !strcmp(item->name, plain[i]);
+    const bool choice = item->kind == MICA_ITEM_KIND_CHOICES && !strcmp(item->name, "classes") && item->rows;
+    const bool labels = item->kind == MICA_ITEM_KIND_LABELS && !strcmp(item->name, "labels");
+    is = is && (item->kind == MICA_ITEM_KIND_NUMBER || item->kind == MICA_ITEM_KIND_TEXT);
+    if (!choice && !labels && !is) continue;
+    mica__text_add(json, ", \"prediction\": ");
+    if (choice)
+      mica__json_string(json, item->row_names[0]);
+    else if (labels)
+      add_said_names(json, item);
+    else if (item->kind == MICA_ITEM_KIND_TEXT)
+      mica__json_string(json, item->text);
+    else
+      mica__json_number(json, item->number);
+    return;
+  }
+}
+
 mica_status mica_report_json(const mica_report *report, const char *key, const char *head, char **out) {
   mica__text json = {0};
   if (!report || !key || !head || !out) return mica__fail(MICA_E_INVALID, "mica_report_json: a pointer is NULL");
@@ -280,6 +318,7 @@ mica_status mica_report_json(const mica_report *report, const char *key, const c
     const section *s = &report->sections[i];
     mica__text_add(&json, i ? ", {\"name\": " : "{\"name\": ");
     mica__json_string(&json, s->title);
+    add_prediction(&json, s);
     for (size_t k = 0; k < s->count; k++) {
       if (s->items[k].kind == MICA_ITEM_KIND_PICTURE) continue;
       mica__text_add(&json, ", ");

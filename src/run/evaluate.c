@@ -1,8 +1,10 @@
 /* Evaluates a run: opens the data that it is evaluated on, or one part of its own, and tests the network on them. */
+#include "data/dataset.h"
 #include "run/columns/missing.h"
 #include "run/evaluation.h"
 #include "run/facts.h"
 #include "run/guard.h"
+#include "run/input.h"
 #include "run/parts.h"
 #include "run/record.h"
 #include "run/run.h"
@@ -112,6 +114,15 @@ mica_status mica__run_open_own(mica_run *run, mica_part part, mica_dataset **dat
 
 /* --- the test --- */
 
+/* Says what is unusual about a folder of pictures in classes, as training does. */
+static mica_status remark_folder(mica_run *run, const mica_dataset *data) {
+  const char *summary = mica_dataset_summary(data);
+  if (!*summary || !run->task->input || !run->task->input->traits.by_samples || data->store->schema ||
+      !mica_dataset_file(data, 0))
+    return MICA_OK;
+  return mica__run_remark(run, "%s: %s", mica_dataset_name(data), summary);
+}
+
 static mica_status open_judged(mica_run *run, const char *path, mica_part part) {
   mica_dataset *data = NULL;
   bool all = false;
@@ -121,6 +132,9 @@ static mica_status open_judged(mica_run *run, const char *path, mica_part part) 
   if (status == MICA_E_NOT_FOUND && !path && part == MICA_PART_TEST && access(run->data, F_OK) == 0)
     status = mica__run_no_test(run);
   MICA_TRY(status);
+  mica_status ready = path ? remark_folder(run, data) : MICA_OK;
+  if (ready != MICA_OK) mica_dataset_destroy(data);
+  MICA_TRY(ready);
   MICA_TRY(mica__run_make_ready(run, part, data, &data));
   run->evaluation->data = run->evaluation->own = data;
   return MICA_OK;

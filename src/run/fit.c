@@ -101,6 +101,7 @@ static bool report(void *user, const mica_train_progress *progress) {
   mica_run *run = user;
   if (progress->event == MICA_TRAIN_EVENT_EPOCH) {
     run->record->last_is_best = progress->best;
+    run->record->last_is_kept = progress->kept;
     mica__attempt_begin();
     if (note_epoch(run, progress) != MICA_OK) mica__log(MICA_LOG_LEVEL_WARNING, "%s", mica_error_message());
     mica__attempt_end();

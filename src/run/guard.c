@@ -4,6 +4,7 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/text.h"
+#include "data/source.h"
 #include "run/facts.h"
 #include "run/guard.h"
 #include "run/ranks.h"
@@ -122,8 +123,10 @@ static bool is_of_part(const char *name, const char *part) {
   const char *at = strstr(name, part);
   return at && (at == name || at[-1] == '_' || at[-1] == '-');
 }
-static bool is_test(const char *name) { return is_of_part(name, "test") || !strncmp(name, "t10k", 4); }
-static bool is_training(const char *name) { return is_of_part(name, "train") || !strncmp(name, "data_batch", 10); }
+static bool is_test(const char *name) { return is_of_part(name, "test") || mica__part_rest(MICA_PART_TEST, name); }
+static bool is_training(const char *name) {
+  return is_of_part(name, "train") || mica__part_rest(MICA_PART_TRAIN, name);
+}
 
 /* True if tests lie beside what is trained on: they may grow without a change of what is held out. */
 static bool has_tests_apart(struct dirent *const *entries, int count) {
@@ -142,7 +145,7 @@ static void add_folder(print *p, const char *folder, int depth) {
     struct stat about;
     const char *name = entries[i]->d_name;
     mica__text_addf(&path, "%s/%s", folder, name);
-    const bool counts = *name != '.' && !(apart && is_test(name));
+    const bool counts = !mica__is_litter(name) && !(apart && is_test(name));
     if (counts && p->files < MOST_FILES && !path.failed && stat(path.data, &about) == 0) {
       const bool inner = S_ISDIR(about.st_mode);
       if (inner && depth < MOST_DEPTH && !is_run(p, path.data)) {

@@ -30,6 +30,12 @@
 #define FALLING 0.05
 /* Parts of fewer samples say nothing about how often the answers are right. */
 #define FEW_SAMPLES 10
+/* Accuracies of fewer validation samples are said to be uncertain. */
+#define UNCERTAIN_SAMPLES 30
+/* The accuracy of training is so much above that of validation, and by so many standard errors, if a network
+ * overfits. */
+#define OVERFITS_BY 0.15
+#define OVERFITS_ERRORS 2
 
 /* True if a new run classifies pictures and leaves the network to Mica. */
 static bool takes_pictures(const mica_run *run) {
@@ -119,22 +125,54 @@ static mica_status remark_guessing(mica_run *run) {
                           100 * accuracy, name, 100 * share);
 }
 
-/* The best epoch is the last one, and the loss was still falling. */
+/* The row of the epoch whose weights are kept; the last one if it is not known. */
+static size_t kept_row(const mica_run *run) {
+  const mica_history *h = run->record->history;
+  const size_t rows = mica_history_rows(h);
+  for (size_t i = 0; i < rows; i++)
+    if (mica_history_get(h, i, "epoch") == (double)mica_run_weights_epoch(run)) return i;
+  return rows - 1;
+}
+
+/* Accuracies of few samples are uncertain. A training accuracy far above that of validation tells that the network
+ * knows its samples by heart. */
+static mica_status remark_validation(mica_run *run) {
+  const mica_history *h = run->record->history;
+  const mica_dataset *validation = run->parts->at[MICA_PART_VALIDATION].data;
+  const double count = validation ? (double)mica_dataset_count(validation) : 0;
+  const size_t row = kept_row(run);
+  const double training = mica_history_get(h, row, "accuracy"), value = mica_history_get(h, row, "validation_accuracy");
+  if (!(count > 0) || isnan(value)) return MICA_OK;
+  const double error = fmax(sqrt(value * (1 - value) / count), 0.5 / count);
+  if (count < UNCERTAIN_SAMPLES)
+    MICA_TRY(mica__run_remark(run,
+                              "only %.0f sample%s validate%s, so the accuracy is uncertain by about %.0f "
+                              "percentage points; more samples to validate on give a surer one",
+                              count, count == 1 ? "" : "s", count == 1 ? "s" : "", 100 * 0.5 / sqrt(count)));
+  if (!(training - value > fmax(OVERFITS_BY, OVERFITS_ERRORS * error))) return MICA_OK;
+  return mica__run_remark(run,
+                          "the network overfits: in the epoch that is kept its accuracy is %.1f %% in training and "
+                          "%.1f %% in validation; more samples, --augment or pretrained weights (--init) may help",
+                          100 * training, 100 * value);
+}
+
+/* The kept epoch is the last one, and the loss was still falling. */
 static mica_status remark_falling(mica_run *run) {
   const mica_history *h = run->record->history;
   const size_t rows = mica_history_rows(h);
   const char *column = run->parts->at[MICA_PART_VALIDATION].data ? "validation_loss" : "loss";
-  if (rows < 4 || !run->record->last_is_best) return MICA_OK;
+  if (rows < 4 || !run->record->last_is_kept) return MICA_OK;
   const double before = mica_history_get(h, rows - 1 - rows / 4, column), last = mica_history_get(h, rows - 1, column);
   if (!(last < before - FALLING * fabs(before))) return MICA_OK;
   return mica__run_remark(run,
-                          "the last epoch was the best, and the loss was still falling: more epochs may help "
-                          "(--resume --epochs %zu)",
-                          2 * rows);
+                          "the last epoch %s, and the loss was still falling: more epochs may help (--resume "
+                          "--epochs %zu)",
+                          run->record->last_is_best ? "was the best" : "is kept", 2 * rows);
 }
 
 mica_status mica__run_remark_learning(mica_run *run) {
   if (!run->record->history || !mica_history_rows(run->record->history)) return MICA_OK;
   MICA_TRY(remark_guessing(run));
+  MICA_TRY(remark_validation(run));
   return remark_falling(run);
 }

@@ -326,7 +326,9 @@ static mica_status predict(mica_run *run, const mica_run_input *input, mica_repo
   mica_status status = mica__paths_find(run, input, &paths);
   files.files = (const char *const *)paths.list;
   files.file_count = paths.count;
+  run->evaluation->file_classes = paths.classes;
   if (status == MICA_OK) status = run->task->predict(run, &files, prediction);
+  run->evaluation->file_classes = NULL;
   mica__paths_free(&paths);
   return status;
 }
@@ -366,12 +368,39 @@ mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_re
     return mica__fail(MICA_E_INVALID, "a gallery is for the task verify; the task %s compares no files",
                       run->task->name);
   MICA_TRY(mica_report_create(&prediction));
+  run->evaluation->unread = 0;
   mica_status status = predict(run, input, prediction);
+  if (status == MICA_OK && run->evaluation->unread && !mica_report_count(prediction))
+    status = mica__fail(MICA_E_FORMAT, "none of the %zu files can be read", run->evaluation->unread);
   if (status == MICA_OK) status = mica__run_take(input, prediction);
   if (status == MICA_OK)
     *out = prediction;
   else
     mica_report_destroy(prediction);
+  return status;
+}
+
+/* Adds the epoch whose weights are used, with its value of the first metric, and the time of all epochs. */
+static mica_status add_epochs(const mica_run *run, mica_report *report) {
+  const mica_history *h = run->record->history;
+  const double epoch = (double)mica_run_weights_epoch(run);
+  const char *metric = run->task->metrics[0].name;
+  double seconds = 0, value = (double)NAN;
+  char column[80];
+  mica__text text = {0};
+  snprintf(column, sizeof column, "validation_%.64s", metric);
+  for (size_t i = 0; i < mica_history_rows(h); i++) {
+    const double took = mica_history_get(h, i, "seconds");
+    seconds += isnan(took) ? 0 : took;
+    if (mica_history_get(h, i, "epoch") == epoch) value = mica_history_get(h, i, column);
+  }
+  if (epoch < 1 || !mica_history_rows(h)) return MICA_OK;
+  mica__text_addf(&text, "epoch %.0f of %zu", epoch, mica_history_rows(h));
+  if (!isnan(value)) mica__text_addf(&text, ", validation %s %.6g", metric, value);
+  mica_status status = mica__text_status(&text);
+  if (status == MICA_OK) status = mica_report_add_text(report, "weights", text.data);
+  if (status == MICA_OK) status = mica_report_add_number(report, "seconds of training", seconds);
+  mica__text_free(&text);
   return status;
 }
 
@@ -392,6 +421,7 @@ static mica_status add_facts(const mica_run *run, mica_report *report) {
   if (status == MICA_OK) status = mica_report_begin(report, "Run");
   for (size_t i = 0; status == MICA_OK && i < sizeof facts / sizeof *facts; i++)
     status = mica_report_add_text(report, facts[i][0], facts[i][1]);
+  if (status == MICA_OK) status = add_epochs(run, report);
   mica__text_free(&training);
   return status;
 }

@@ -8,7 +8,8 @@
   X(S, INT, width, "width", "0", "N", "units of mlp, first filters of cnn and convnet; 0: 128 and 32", .low = 0,       \
     .high = 4096, .fixed = true, .of = "model=mlp|cnn|convnet")                                                        \
   X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
-    "N or HxW: scale and crop pictures in folders to this size (default: the first picture's)", .fixed = true)         \
+    "N or HxW: scale and crop pictures in folders to this size (default: the size of most, else the median)",          \
+    .fixed = true)                                                                                                     \
   MICA__CLASS_WEIGHT_SETTINGS(X, S)
 MICA__SETTINGS_STRUCT(classify, CLASSIFY_SETTINGS);
 static MICA__SETTINGS_TABLE(classify, CLASSIFY_SETTINGS);

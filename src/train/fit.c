@@ -32,7 +32,7 @@ static mica_status event_of(const run *r, mica_train_event kind, mica_train_prog
 
 static void notify(run *r, const mica_train_progress *event) {
   const mica_trainer_config *c = &r->t->config;
-  if (c->report && !c->report(c->user, event) && !r->reason) r->reason = "stopped by the caller";
+  if (c->report && !c->report(c->user, event) && !r->reason) r->reason = "by the caller";
 }
 
 /* The host runs a few readbacks ahead of the device, and a stop waits for all queued work. The time between readbacks
@@ -156,7 +156,7 @@ static mica_status step(run *r, bool *more) {
 static bool is_told_to_stop(const mica_trainer_config *c) { return c->stop && *c->stop; }
 
 static void note_stop(run *r) {
-  if (!r->reason) r->reason = is_told_to_stop(&r->t->config) ? "stopped from outside" : "stopped by another rank";
+  if (!r->reason) r->reason = is_told_to_stop(&r->t->config) ? "on request" : "by another rank";
 }
 
 /* All ranks stop if one wants to. */
@@ -202,15 +202,15 @@ static double measure_of(const mica_trainer_config *c, const mica_metrics *m) {
   return isnan(watched) ? m->loss : c->falling ? watched : -watched;
 }
 
-/* Compares the epoch with the best one; true if it is better, or worse by no more than the tolerance. With small
- * validation sets, many epochs have equal measures, for example all answers correct. The loss decides then, because the
- * first such epoch is hardly trained. */
-static bool note_epoch(mica_trainer *t, const mica_metrics *m) {
+/* Compares the epoch with the best one; *kept is true if it is better, or worse by no more than the tolerance. Returns
+ * whether it is better. With small validation sets, many epochs have equal measures, for example all answers correct.
+ * The loss decides then, because the first such epoch is hardly trained. */
+static bool note_epoch(mica_trainer *t, const mica_metrics *m, bool *kept) {
   mica__progress *p = &t->progress;
   double measure = measure_of(&t->config, m);
   bool better = p->measured++ == 0 || measure < p->best || (measure == p->best && m->loss < p->best_loss) ||
                 (isnan(p->best) && !isnan(measure));
-  const bool best = better || (t->config.tolerance > 0 && measure <= p->best + t->config.tolerance);
+  *kept = better || (t->config.tolerance > 0 && measure <= p->best + t->config.tolerance);
   if (better) {
     p->best = measure;
     p->best_loss = m->loss;
@@ -220,7 +220,7 @@ static bool note_epoch(mica_trainer *t, const mica_metrics *m) {
     mica_plateau_note(&p->plateau, m->loss);
     t->rates_from = -1;
   }
-  return best;
+  return better;
 }
 
 /* Before the epoch is recorded and compared with the best one, whose checkpoint may be gone. */
@@ -242,13 +242,13 @@ static mica_status end_epoch(run *r) {
   MICA_TRY(mica__ranks_broadcast(t, &event.training, sizeof event.training));
   MICA_TRY(mica__ranks_times(t, event.seconds, event.data_seconds, &event));
   if (r->validation) MICA_TRY(mica_trainer_test(t, r->validation, &event.validation));
-  event.best = note_epoch(t, r->validation ? &event.validation : &event.training);
+  event.best = note_epoch(t, r->validation ? &event.validation : &event.training, &event.kept);
   t->progress.epoch++;
   t->progress.batch = 0;
   mica__totals_clear(&t->epoch, &t->training);
   t->seconds = t->data_seconds = 0;
   notify(r, &event);
-  if (event.best) MICA_TRY(write_to(r, "best.safetensors", true));
+  if (event.kept) MICA_TRY(write_to(r, "best.safetensors", true));
   MICA_TRY(write_to(r, "last.safetensors", false));
   if (mica__train_patience_over(t) && !r->reason) r->reason = "no better epoch for as long as the patience lasts";
   return MICA_OK;

@@ -37,6 +37,17 @@ refused() {
   [ ! -e "$work/refused.csv" ] || fault 'writes a table of what it refuses'
 }
 
+# partly SAYING ARGUMENT...: predict names a file that cannot be read, and writes a line for the other one.
+partly() {
+  said=$1
+  shift
+  rm -f "$work/partly.csv"
+  run predict --model "$work/run" "$@" --csv "$work/partly.csv"
+  counted='mica predict: 1 file cannot be read; 1 sample was predicted'
+  ends 1 "*written   $work/partly.csv" "mica predict: $said$newline$counted"
+  [ "$(wc -l <"$work/partly.csv")" = 2 ] || fault "the table has not 2 lines: $(cat "$work/partly.csv")"
+}
+
 echo hello >"$work/bad.png"
 echo hello >"$work/bad.wav"
 : >"$work/empty.wav"
@@ -51,7 +62,8 @@ table 3 'name,share_0,share_255,height,width,mask,overlay' \
 [ -s "$work/run/predictions/1-mask.png" ] || fault 'names a file that is not there'
 table 4 'name,share_0,share_255,height,width,accuracy' "$images/0.png,[01]*,40,40,[01]*" \
   --data "$work/segment.csv" --count 3
-refused '*bad.png is neither PNG nor JPEG' "$images/0.png" "$work/bad.png"
+refused '*bad.png is neither PNG nor JPEG' "$work/bad.png"
+partly '*bad.png is neither PNG nor JPEG' "$images/0.png" "$work/bad.png"
 # Standard output is the table alone.
 run predict --model "$work/run" "$images/0.png" --csv -
 ends 0 "name,share_0,*${newline}$images/0.png,*" ''
@@ -84,7 +96,8 @@ if [ "$sound" ]; then
   # Samples of data are named by their files.
   table 3 'name,prediction,probability,p_high,p_low,truth' "$work/keyword.csv/high/*.wav,*,high" \
     --data "$work/keyword.csv" --count 2
-  refused '*empty.wav*' "$wave" "$work/empty.wav"
+  refused '*empty.wav*' "$work/empty.wav"
+  partly '*empty.wav*' "$wave" "$work/empty.wav"
 
   rm -rf "$work/run"
   begin speech

@@ -289,7 +289,7 @@ done
 # A rank that is asked to end takes the others along: one sentence, and a checkpoint of all that was done.
 lose TERM 2
 [ $status = 143 ] || fault "exit status $status behind SIGTERM"
-[ "$(grep -c '^stopped: stopped by another rank; the checkpoint is written' "$work/err")" = 1 ] ||
+[ "$(grep -c '^stopped: by another rank; the checkpoint is written' "$work/err")" = 1 ] ||
   fault "SIGTERM at one rank: $(cat "$work/err")"
 grep -q '^mica' "$work/err" && fault "more than a sentence: $(cat "$work/err")"
 timeout 60 "$mica" train --resume --epochs 1 --quiet --out "$work/lost" >"$work/out" 2>&1 ||

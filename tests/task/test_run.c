@@ -149,7 +149,8 @@ START_TEST(a_program_predicts) {
   snprintf(folder, sizeof folder, "%s", files_path("focal"));
   mica_run_destroy(train("classify", data, folder, settings, 3));
   ck_ok(predict_as_json(folder, "a,b,c,d,e\n0.9,4.1,1,3.9,1\n4,1,4,1,4\n", &json));
-  const char *first = strstr(json, "\"row 2\", \"classes\": [{\"name\": \"ash\""), *second = strstr(json, "\"birch\"");
+  const char *first = strstr(json, "\"row 2\", \"prediction\": \"ash\", \"classes\": [{\"name\": \"ash\""),
+             *second = strstr(json, "\"birch\"");
   ck_assert_msg(strstr(json, "{\"predictions\": [{") == json && first && second && first < second, "%s", json);
   mica_free(json);
   ck_assert_int_eq(predict_as_json(folder, "1,2,3\n", &json), MICA_E_FORMAT);

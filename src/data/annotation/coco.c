@@ -263,7 +263,6 @@ mica_status mica__coco_parse(const char *name, const char *folder, char *content
 /* The file of a part in FOLDER/annotations: instances_train2017.json, train.json; the caller's to free, NULL for
  * none. */
 static mica_status find_annotations(const char *folder, mica_part part, char **found) {
-  static const char *const words[] = {"train", "val", "test"};
   char *inner = NULL;
   mica__names names = {0};
   *found = NULL;
@@ -272,7 +271,7 @@ static mica_status find_annotations(const char *folder, mica_part part, char **f
   for (size_t i = 0; status == MICA_OK && !*found && i < names.count; i++) {
     const char *name = names.names[i];
     if (!strncmp(name, "instances_", 10)) name += 10;
-    if (mica__name_ends(name, ".json") && !strncmp(name, words[part], strlen(words[part])))
+    if (mica__name_ends(name, ".json") && mica__part_rest(part, name))
       status = mica__path_join_two(inner, names.names[i], NULL, found);
   }
   mica__names_free(&names);
@@ -280,16 +279,21 @@ static mica_status find_annotations(const char *folder, mica_part part, char **f
   return status;
 }
 
-/* FOLDER/train/_annotations.coco.json, in val or valid, and in test. */
+/* FOLDER/train/_annotations.coco.json, in valid, and in test. */
 static mica_status find_beside(const char *folder, mica_part part, char **found) {
-  static const char *const words[3][2] = {{"train", "train"}, {"valid", "val"}, {"test", "test"}};
-  for (int i = 0; i < 2; i++) {
-    MICA_TRY(mica__path_join_two(folder, words[part][i], BESIDE, found));
-    if (mica__is_file(*found)) return MICA_OK;
+  mica__names names;
+  *found = NULL;
+  MICA_TRY(mica__names_look(folder, &names));
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && !*found && i < names.count; i++) {
+    if (!mica__part_is_named(part, names.names[i])) continue;
+    status = mica__path_join_two(folder, names.names[i], BESIDE, found);
+    if (status == MICA_OK && mica__is_file(*found)) break;
     free(*found);
     *found = NULL;
   }
-  return MICA_OK;
+  mica__names_free(&names);
+  return status;
 }
 
 /* The only *.json of a folder; the caller's to free, NULL for none and for several. */

@@ -1,6 +1,7 @@
 /* Folders of pictures with a folder of masks beside them. */
 #include "data/annotation/masks.h"
 
+#include "data/class_folders.h"
 #include "data/source.h"
 
 #include <stdlib.h>
@@ -87,10 +88,6 @@ static mica_status is_folder(const char *path, bool *is) {
   free(folders[0]);
   free(folders[1]);
   return status;
-}
-
-static bool is_part(mica_part part, const char *name, const char *rest) {
-  return rest && (!*rest || (part == MICA_PART_VALIDATION && !strcmp(name, "validation")));
 }
 
 /* --- pairs --- */
@@ -397,4 +394,5 @@ static mica_status open_masks(const char *const *paths, size_t count, const mica
   return status == MICA_OK ? fill_store(store, p) : status;
 }
 
-const mica__source mica__source_masks = {.is_part = is_part, .is_folder = is_folder, .open = open_masks};
+const mica__source mica__source_masks = {
+    .is_part = mica__class_folder_is_part, .is_folder = is_folder, .open = open_masks};

@@ -147,7 +147,6 @@ static mica_status try_both(const char *folder, const char *a, const char *b, bo
 /* FOLDER/images/train and FOLDER/labels/train, or FOLDER/train/images and FOLDER/train/labels. The name of a part
  * begins with its word. */
 static mica_status find_part(const char *folder, mica_part part, both *out) {
-  static const char *const words[] = {"train", "val", "test"};
   char *inner = NULL;
   mica_status status = mica__path_join(folder, "images", &inner);
   for (int outside = 0; status == MICA_OK && !out->images && outside < 2; outside++) {
@@ -156,7 +155,7 @@ static mica_status find_part(const char *folder, mica_part part, both *out) {
     for (size_t i = 0; status == MICA_OK && !out->images && i < names.count; i++) {
       char a[512], b[512];
       const char *name = names.names[i];
-      if (strncmp(name, words[part], strlen(words[part])) || strlen(name) > 400) continue;
+      if (!mica__part_rest(part, name) || strlen(name) > 400) continue;
       snprintf(a, sizeof a, outside ? "%s/images" : "images/%s", name);
       snprintf(b, sizeof b, outside ? "%s/labels" : "labels/%s", name);
       status = try_both(folder, a, b, out);

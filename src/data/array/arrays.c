@@ -266,9 +266,8 @@ static mica_status open_idx(const char *const *paths, size_t count, const mica_d
 }
 
 static bool is_npy_part(mica_part part, const char *name, const char *rest) {
-  static const char *const words[] = {"train", "val", "test"};
   (void)rest;
-  return (name[0] == 'x' || name[0] == 'X') && name[1] == '_' && !strncmp(name + 2, words[part], strlen(words[part])) &&
+  return (name[0] == 'x' || name[0] == 'X') && name[1] == '_' && mica__part_rest(part, name + 2) &&
          mica__name_ends(name, ".npy");
 }
 

@@ -1,6 +1,7 @@
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "data/damaged.h"
 #include "data/loader/loader.h"
 
 #include <pthread.h>
@@ -348,7 +349,7 @@ mica_status mica__stream_take(mica__stream *s, mica_queue *queue, mica__taken *t
     mica_status status = mica__fail(at->status, "%s", at->message ? at->message : "a sample cannot be read");
     s->take = (s->take + 1) % s->slot_count;
     set_state(s, at, FREE);
-    return status;
+    return mica__damaged_list(loader->dataset->store, status);
   }
   MICA_TRY(send_ahead(s));
   MICA_TRY(mica_queue_wait(queue, at->sent));

@@ -13,8 +13,8 @@ typedef struct pictures {
   int32_t channels, height, width;
 } pictures;
 
-static const mica__class_kind kind = {mica__image_is_named, "holds no pictures: no file ends in .png, .jpg or .jpeg",
-                                      true};
+static const mica__class_kind kind = {mica__image_is_named, "pictures",
+                                      "holds no pictures: no file ends in .png, .jpg or .jpeg", "PNG or JPEG"};
 
 static void release_pictures(void *object) {
   pictures *p = object;
@@ -36,78 +36,126 @@ static mica_status fail_empty(const char *path) {
                     path);
 }
 
-/* The shape that pictures are scaled and cropped to. */
-static mica_status choose_shape(const pictures *p, const mica_dataset_config *config, mica_shape *shape) {
-  mica_shape first = MICA_SCALAR;
+/* Refuses folders of parts that hold pictures and no classes: all folders are named as parts, or two are named as
+ * different ones. A class may be named "train". */
+static mica_status check_names(const pictures *p, const char *path) {
+  int32_t named = 0, parts = 0;
+  for (int part = 0; part < 3; part++) {
+    const int32_t before = named;
+    for (int32_t i = 0; i < p->of.classes; i++) named += mica__part_is_named((mica_part)part, p->of.names[i]);
+    parts += named > before;
+  }
+  if (parts < 2 && (!named || named < p->of.classes)) return MICA_OK;
+  for (int32_t i = 0; i < p->of.classes; i++)
+    if (mica__is_part_name(p->of.names[i]))
+      return mica__fail(MICA_E_FORMAT, "the folder %s/%s must have one folder of pictures per class", path,
+                        p->of.names[i]);
+  return MICA_OK;
+}
+
+/* --- sizes --- */
+
+/* The sizes of the pictures that are looked at. */
+typedef struct sizes {
+  int32_t (*sides)[2]; /* height, width */
+  size_t count;
+} sizes;
+
+static bool note_size(void *user, const uint8_t *header, size_t size) {
+  sizes *s = user;
+  int32_t height = 0, width = 0;
+  if (!mica__image_size(header, size, &height, &width) || height < 1 || width < 1 || height > 32768 || width > 32768 ||
+      (size_t)height * (size_t)width > MICA__MAX_PIXELS)
+    return true;
+  s->sides[s->count][0] = height;
+  s->sides[s->count++][1] = width;
+  return true;
+}
+
+static mica_status look_at_sizes(const pictures *p, sizes *s) {
+  s->sides = calloc(mica__pictures_inspected(p->of.count) + 1, sizeof *s->sides);
+  if (!s->sides) return mica__fail_nomem("sizes of pictures");
+  return mica__pictures_inspect((const char *const *)p->of.files, p->of.count, note_size, s);
+}
+
+static int by_number(const void *a, const void *b) {
+  const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
+  return x < y ? -1 : x > y;
+}
+
+/* The first size that half of the pictures have; else the median height and the median width. True: the former. */
+static bool usual_size(const sizes *s, int32_t usual[2]) {
+  for (size_t i = 0; i < s->count; i++) {
+    size_t same = 0;
+    for (size_t k = 0; k < s->count; k++) same += s->sides[k][0] == s->sides[i][0] && s->sides[k][1] == s->sides[i][1];
+    memcpy(usual, s->sides[i], sizeof s->sides[i]);
+    if (2 * same >= s->count) return true;
+  }
+  int32_t sides[MICA__MOST_INSPECTED];
+  for (int side = 0; side < 2; side++) {
+    for (size_t i = 0; i < s->count; i++) sides[i] = s->sides[i][side];
+    qsort(sides, s->count, sizeof *sides, by_number);
+    usual[side] = sides[s->count / 2];
+  }
+  return false;
+}
+
+/* If pictures have other sizes than the one that all are brought to, the summary says so. */
+static void note_sizes(const sizes *s, mica_shape shape, bool most, mica__text *summary) {
+  int32_t least[2] = {INT32_MAX, INT32_MAX}, largest[2] = {0, 0};
+  for (size_t i = 0; i < s->count; i++)
+    for (int side = 0; side < 2; side++) {
+      if (s->sides[i][side] < least[side]) least[side] = s->sides[i][side];
+      if (s->sides[i][side] > largest[side]) largest[side] = s->sides[i][side];
+    }
+  if (!s->count || (least[0] == largest[0] && least[1] == largest[1])) return;
+  mica__text_addf(summary,
+                  "pictures of several sizes, %d to %d pixels high and %d to %d wide: all are scaled and cut to %dx%d, "
+                  "the %s; --size sets another",
+                  least[0], largest[0], least[1], largest[1], (int)shape.dim[1], (int)shape.dim[2],
+                  most ? "size of most" : "median height and width");
+}
+
+/* The channels of the first picture that can be read, and its size. A damaged file is passed over here: loaders name
+ * all of them at once. */
+static mica_status read_first(const pictures *p, int32_t channels, mica_shape *first) {
   uint8_t *pixels = NULL;
+  mica_status status = MICA_E_FORMAT;
+  for (size_t i = 0; status == MICA_E_FORMAT && i < p->of.count; i++)
+    status = mica_image_read(p->of.files[i], MICA_SHAPE(channels, 0, 0), &pixels, first);
+  mica_free(pixels);
+  return status;
+}
+
+/* The shape that pictures are scaled and cropped to. */
+static mica_status choose_shape(const pictures *p, const mica_dataset_config *config, mica_shape *shape,
+                                mica__text *summary) {
+  mica_shape first = MICA_SCALAR;
+  sizes s = {0};
   if (config->like) {
     *shape = mica_dataset_shape(config->like);
     return MICA_OK;
   }
   *shape = MICA_SHAPE(config->channels, config->height, config->width);
   if (shape->dim[0] && shape->dim[1] && shape->dim[2]) return MICA_OK;
-  /* A damaged file is passed over here: loaders name all of them at once. */
-  mica_status status = MICA_E_FORMAT;
-  for (size_t i = 0; status == MICA_E_FORMAT && i < p->of.count; i++)
-    status = mica_image_read(p->of.files[i], MICA_SHAPE(config->channels, 0, 0), &pixels, &first);
+  MICA_TRY(read_first(p, config->channels, &first));
+  mica_status status = look_at_sizes(p, &s);
+  if (status == MICA_OK) {
+    int32_t usual[2] = {(int32_t)first.dim[1], (int32_t)first.dim[2]};
+    const bool most = s.count ? usual_size(&s, usual) : true, given = shape->dim[1] || shape->dim[2];
+    if (!shape->dim[0]) shape->dim[0] = first.dim[0];
+    for (int side = 0; side < 2; side++)
+      if (!shape->dim[1 + side]) shape->dim[1 + side] = usual[side];
+    if (!given) note_sizes(&s, *shape, most, summary);
+  }
+  free(s.sides);
   MICA_TRY(status);
-  mica_free(pixels);
-  for (int i = 0; i < 3; i++)
-    if (shape->dim[i] == 0) shape->dim[i] = first.dim[i];
   /* Grey pictures have a form in colour, and others would lose theirs. */
   bool coloured = false;
   if (!config->channels && shape->dim[0] == 1)
     MICA_TRY(mica__pictures_with_colours((const char *const *)p->of.files, p->of.count, &coloured));
   if (coloured) shape->dim[0] = 3;
   return MICA_OK;
-}
-
-/* The size that all pictures have so far. */
-typedef struct sizes {
-  mica_shape shape;
-  bool same;
-} sizes;
-
-static bool has_shape(void *user, const uint8_t *header, size_t size) {
-  sizes *s = user;
-  int32_t height = 0, width = 0;
-  if (!mica__image_size(header, size, &height, &width)) return true;
-  s->same = (height == s->shape.dim[1] && width == s->shape.dim[2]) ||
-            (height == s->shape.dim[2] && width == s->shape.dim[1]);
-  return s->same;
-}
-
-/* The first picture decides the size of all others. If these have other sizes, the summary says so. */
-static mica_status note_sizes(const pictures *p, mica_shape shape, mica__text *summary) {
-  sizes s = {.shape = shape, .same = true};
-  MICA_TRY(mica__pictures_inspect((const char *const *)p->of.files, p->of.count, has_shape, &s));
-  if (!s.same)
-    mica__text_addf(summary,
-                    "pictures of several sizes, scaled and cut to that of the first, %dx%d (height and width of %s)",
-                    (int)shape.dim[1], (int)shape.dim[2], p->of.files[0]);
-  return MICA_OK;
-}
-
-/* Files beside the pictures of a class. */
-static void note_unused(const pictures *p, mica__text *summary) {
-  if (!p->of.unused) return;
-  mica__text_addf(summary, "%s%zu file%s no PNG or JPEG and %s not used: ", summary->length ? "; " : "", p->of.unused,
-                  p->of.unused == 1 ? " is" : "s are", p->of.unused == 1 ? "is" : "are");
-  for (size_t i = 0; i < MICA__NAMED_UNUSED && p->of.unused_names[i]; i++)
-    mica__text_addf(summary, i ? ", %s" : "%s", p->of.unused_names[i]);
-  if (p->of.unused > MICA__NAMED_UNUSED) mica__text_add(summary, ", ...");
-}
-
-static mica_status note_summary(const pictures *p, mica_shape shape, bool sized, mica__store *store) {
-  mica__text text = {0};
-  mica_status status = sized ? MICA_OK : note_sizes(p, shape, &text);
-  note_unused(p, &text);
-  if (status == MICA_OK) status = mica__text_status(&text);
-  if (status == MICA_OK && text.length)
-    store->summary = text.data;
-  else
-    mica__text_free(&text);
-  return status;
 }
 
 /* Reads and scales one picture. Any thread. */
@@ -117,15 +165,26 @@ static mica_status read_picture(void *user, uint64_t sample, void *data, size_t 
   return mica__image_read_fit(p->of.files[sample], p->channels, p->height, p->width, data);
 }
 
+/* The shape of the pictures, and the summary of what was found. */
+static mica_status find_shape(mica__store *store, const pictures *p, const mica_dataset_config *config,
+                              mica_shape *shape) {
+  mica__text text = {0};
+  mica_status status = choose_shape(p, config, shape, &text);
+  mica__class_files_note(&p->of, &kind, &text);
+  if (status == MICA_OK) status = mica__text_status(&text);
+  if (status == MICA_OK && text.length) status = mica__store_add_summary(store, text.data);
+  mica__text_free(&text);
+  return status;
+}
+
 /* Adds the column of pictures. */
 static mica_status add_pictures(mica__store *store, pictures *p, const char *path, const mica_dataset_config *config) {
   mica_shape shape;
   mica__column *column = NULL;
-  MICA_TRY(choose_shape(p, config, &shape));
+  MICA_TRY(find_shape(store, p, config, &shape));
   if (shape.rank != 3 || (shape.dim[0] != 1 && shape.dim[0] != 3))
     return mica__fail(MICA_E_FORMAT,
                       "%s holds pictures, but the other parts of the data hold no pictures of 1 or 3 channels", path);
-  MICA_TRY(note_summary(p, shape, config->like || config->height || config->width, store));
   p->channels = (int32_t)shape.dim[0];
   p->height = (int32_t)shape.dim[1];
   p->width = (int32_t)shape.dim[2];
@@ -137,7 +196,6 @@ static mica_status add_pictures(mica__store *store, pictures *p, const char *pat
 }
 
 mica_status mica__pictures_add(mica__store *store, char **paths, const mica_dataset_config *config) {
-  char *summary = store->summary;
   pictures *p = calloc(1, sizeof *p);
   if (!p) {
     for (uint64_t i = 0; i < store->count; i++) free(paths[i]);
@@ -147,14 +205,7 @@ mica_status mica__pictures_add(mica__store *store, char **paths, const mica_data
   p->of.files = paths;
   p->of.count = store->count;
   MICA_TRY(mica__store_own(store, p, release_pictures));
-  mica_status status = add_pictures(store, p, store->name, config);
-  if (store->summary == summary) return status;
-  mica__text both = {0};
-  mica__text_addf(&both, "%s, %s", summary, store->summary);
-  free(summary);
-  free(store->summary);
-  store->summary = both.data;
-  return status == MICA_OK ? mica__text_status(&both) : status;
+  return add_pictures(store, p, store->name, config);
 }
 
 static mica_status fill_store(mica__store *store, pictures *p, const char *path, const mica_dataset_config *config) {
@@ -168,7 +219,9 @@ mica_status mica__folder_read(const char *path, const mica_dataset_config *confi
   if (!p) return mica__fail_nomem("the names of pictures");
   MICA_TRY(mica__store_own(store, p, release_pictures));
   MICA_TRY(mica__class_files_read(path, config, &kind, &p->of));
-  return p->of.classes ? fill_store(store, p, path, config) : fail_empty(path);
+  if (!p->of.classes) return fail_empty(path);
+  MICA_TRY(check_names(p, path));
+  return fill_store(store, p, path, config);
 }
 
 static mica_status open_folder(const char *const *paths, size_t count, const mica_dataset_config *config,
@@ -182,5 +235,27 @@ static mica_status is_folder(const char *path, bool *is) {
   return MICA_OK;
 }
 
-const mica__source mica__source_pictures = {
-    .is_part = mica__class_folder_is_part, .is_folder = is_folder, .open = open_folder};
+/* A folder of pictures without folders is a class, whatever its name. */
+static mica_status is_part_folder(const char *path, bool *is) {
+  mica__names names;
+  bool some = false, folders = false;
+  *is = mica__is_folder(path);
+  MICA_TRY(mica__names_look(path, &names));
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && !folders && i < names.count; i++) {
+    char *folder = NULL;
+    const bool picture = mica__image_is_named(names.names[i]);
+    some = some || picture;
+    if (!picture) status = mica__path_join(path, names.names[i], &folder);
+    folders = folder && mica__is_folder(folder);
+    free(folder);
+  }
+  mica__names_free(&names);
+  *is = *is && (folders || !some);
+  return status;
+}
+
+const mica__source mica__source_pictures = {.is_part = mica__class_folder_is_part,
+                                            .is_folder = is_folder,
+                                            .is_part_folder = is_part_folder,
+                                            .open = open_folder};

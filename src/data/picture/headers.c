@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Opening a folder does not touch every file in it. */
-#define MOST_FILES 200
 /* The header of a picture nearly always fits into this number of bytes. */
 #define HEADER_BYTES 65536
 
@@ -19,7 +17,7 @@ static size_t read_header(const char *name, uint8_t *header) {
   return got > 0 ? (size_t)got : 0;
 }
 
-size_t mica__pictures_inspected(size_t count) { return count < MOST_FILES ? count : MOST_FILES; }
+size_t mica__pictures_inspected(size_t count) { return count < MICA__MOST_INSPECTED ? count : MICA__MOST_INSPECTED; }
 
 mica_status mica__pictures_inspect(const char *const *files, size_t count, mica__header_fn *fn, void *user) {
   const size_t inspected = mica__pictures_inspected(count);

@@ -20,6 +20,7 @@ bool mica__image_is_named(const char *name) {
 mica_status mica__image_decode(const char *name, const uint8_t *content, size_t size, int32_t channels, int32_t height,
                                int32_t width, mica__image *image) {
   const bool png = mica__image_is_png(content, size), jpeg = size >= 3 && !memcmp(content, "\xff\xd8\xff", 3);
+  if (!size) return mica__fail(MICA_E_FORMAT, "%s is an empty file", name);
   if (!png && !jpeg) return mica__fail(MICA_E_FORMAT, "%s is neither PNG nor JPEG", name);
   const int orientation = mica__image_orientation(content, size);
   const bool swap = orientation >= 5;

@@ -46,6 +46,8 @@ mica_status mica__image_fit(const mica__image *image, int32_t height, int32_t wi
 /* Reads a file so. */
 mica_status mica__image_read_fit(const char *path, int32_t channels, int32_t height, int32_t width, uint8_t *planes);
 
+/* Opening a folder does not touch every file in it. */
+#define MICA__MOST_INSPECTED 200
 /* Calls fn with the beginning of up to 200 of the files, evenly spaced, until it returns false. Files that cannot be
  * read are passed over. */
 typedef bool mica__header_fn(void *user, const uint8_t *header, size_t size);

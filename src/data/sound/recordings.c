@@ -1,5 +1,6 @@
 /* Folders of recordings: a folder a class, or names LABEL_SPEAKER_N. */
 #include "base/text.h"
+#include "data/class_folders.h"
 #include "data/sound/sound.h"
 #include "data/source.h"
 
@@ -28,7 +29,8 @@ typedef struct recordings {
   size_t count, room;
   int32_t rate;
   naming classes, voices;
-  bool spoken; /* speakers are known */
+  bool spoken;     /* speakers are known */
+  mica__text note; /* of what was found in folders of classes */
 } recordings;
 
 static void free_names(naming *n) {
@@ -45,6 +47,7 @@ static void release(void *object) {
   free(r->lengths);
   free_names(&r->classes);
   free_names(&r->voices);
+  mica__text_free(&r->note);
   free(r);
 }
 
@@ -196,34 +199,25 @@ static mica_status read_named(recordings *r, const char *folder, const mica_data
 
 /* --- a folder a class --- */
 
-static mica_status read_class(recordings *r, const char *folder, int32_t label) {
-  mica__names names;
-  const size_t before = r->count;
-  MICA_TRY(mica__names_read(folder, &names));
-  mica_status status = MICA_OK;
-  for (size_t i = 0; status == MICA_OK && i < names.count; i++)
-    if (mica__sound_is_named(names.names[i])) status = add_file(r, folder, names.names[i], label, 0);
-  mica__names_free(&names);
-  if (status == MICA_OK && r->count == before)
-    return mica__fail(MICA_E_FORMAT, "the folder %s holds no recordings: no file ends in .wav, .flac or .ogg", folder);
-  return status;
+static const mica__class_kind kind = {mica__sound_is_named, "recordings",
+                                      "holds no recordings: no file ends in .wav, .flac or .ogg", "WAV, FLAC or OGG"};
+
+static mica_status add_files(recordings *r, const mica_dataset_config *config, mica__class_files *f) {
+  for (size_t i = 0; i < f->count; i++) MICA_TRY(add_file(r, NULL, f->files[i], f->labels[i], 0));
+  if (config->like) return MICA_OK;
+  r->classes = (naming){.names = f->names, .count = (size_t)f->classes};
+  f->names = NULL;
+  f->classes = 0;
+  return MICA_OK;
 }
 
-static mica_status read_classes(recordings *r, const char *root, const mica__names *names,
-                                const mica_dataset_config *config) {
-  mica_status status = MICA_OK;
-  for (size_t i = 0; status == MICA_OK && i < names->count; i++) {
-    char *path = NULL, *name = NULL;
-    int32_t label = 0;
-    status = mica__path_join(root, names->names[i], &path);
-    if (status == MICA_OK && mica__is_folder(path)) {
-      name = mica__name_printable(names->names[i]);
-      status = name ? class_of(r, config, root, name, &label) : mica__fail_nomem("names of classes");
-      if (status == MICA_OK) status = read_class(r, path, label);
-    }
-    free(name);
-    free(path);
-  }
+static mica_status read_classes(recordings *r, const char *root, const mica_dataset_config *config) {
+  mica__class_files f = {0};
+  mica_status status = mica__class_files_read(root, config, &kind, &f);
+  mica__class_files_note(&f, &kind, &r->note);
+  if (status == MICA_OK) status = mica__text_status(&r->note);
+  if (status == MICA_OK) status = add_files(r, config, &f);
+  mica__class_files_free(&f);
   return status;
 }
 
@@ -238,7 +232,7 @@ static mica_status holds_sounds(const char *path, bool *found) {
   if (!directory) return mica__fail(MICA_E_IO, "cannot read the folder %s: %s", path, strerror(errno));
   const struct dirent *entry;
   for (int i = 0; i < LOOKED_AT && !*found && (entry = readdir(directory)); i++)
-    *found = mica__sound_is_named(entry->d_name);
+    *found = !mica__is_litter(entry->d_name) && mica__sound_is_named(entry->d_name);
   closedir(directory);
   return MICA_OK;
 }
@@ -266,35 +260,65 @@ static mica_status folders_of_sounds(const char *path, int *count, char **only) 
   return status;
 }
 
-/* *is: there are recordings in a folder, or in folders in it. */
-static mica_status has_sounds(const char *path, bool *is) {
+/* *depth: the levels below folders of a folder at which recordings count as well: 0 beside a table, whose files they
+ * may be. */
+static mica_status find_depth(const char *path, int *depth) {
+  static const char *const tables[] = {".csv", ".tsv", ".txt", ".json"};
+  mica__names names;
+  MICA_TRY(mica__names_look(path, &names));
+  *depth = 1;
+  for (size_t i = 0; i < names.count; i++)
+    for (size_t k = 0; k < sizeof tables / sizeof *tables; k++)
+      if (mica__name_ends(names.names[i], tables[k])) *depth = 0;
+  mica__names_free(&names);
+  return MICA_OK;
+}
+
+/* *is: there are recordings in a folder, in folders in it, or `depth` levels deeper, among the first entries. */
+static mica_status has_sounds(const char *path, int depth, bool *is) {
+  mica__names names;
   int count = 0;
   MICA_TRY(holds_sounds(path, is));
   if (!*is) MICA_TRY(folders_of_sounds(path, &count, NULL));
   *is = *is || count > 0;
-  return MICA_OK;
+  if (*is || !depth) return MICA_OK;
+  MICA_TRY(mica__names_look(path, &names));
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && !*is && i < names.count && i < LOOKED_AT; i++) {
+    char *folder = NULL;
+    status = mica__path_join(path, names.names[i], &folder);
+    if (status == MICA_OK && mica__is_folder(folder)) status = has_sounds(folder, depth - 1, is);
+    free(folder);
+  }
+  mica__names_free(&names);
+  return status;
 }
-
-static const char *const part_folders[][3] = {
-    [MICA_PART_TRAIN] = {"train"}, [MICA_PART_VALIDATION] = {"validation", "val"}, [MICA_PART_TEST] = {"test"}};
 
 /* The folder of a part, with recordings or folders of them, the caller's to free; NULL for none. */
 static mica_status part_of(const char *path, int part_index, char **folder) {
+  mica__names names;
+  int depth = 0;
   *folder = NULL;
-  for (int i = 0; i < 3 && part_folders[part_index][i]; i++) {
+  MICA_TRY(find_depth(path, &depth));
+  MICA_TRY(mica__names_look(path, &names));
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && !*folder && i < names.count; i++) {
     bool has = false;
-    MICA_TRY(mica__path_join(path, part_folders[part_index][i], folder));
-    mica_status status = has_sounds(*folder, &has);
-    if (status == MICA_OK && has) return MICA_OK;
+    if (!mica__part_is_named((mica_part)part_index, names.names[i])) continue;
+    status = mica__path_join(path, names.names[i], folder);
+    if (status == MICA_OK) status = has_sounds(*folder, depth, &has);
+    if (status == MICA_OK && has) break;
     free(*folder);
     *folder = NULL;
-    MICA_TRY(status);
   }
-  return MICA_OK;
+  mica__names_free(&names);
+  return status;
 }
 
 static mica_status is_folder(const char *path, bool *is) {
-  MICA_TRY(has_sounds(path, is));
+  int depth = 0;
+  MICA_TRY(find_depth(path, &depth));
+  MICA_TRY(has_sounds(path, depth, is));
   for (int i = 0; i < 3 && !*is; i++) {
     char *folder = NULL;
     MICA_TRY(part_of(path, i, &folder));
@@ -319,7 +343,6 @@ static mica_status is_named(const char *folder, bool *named) {
 /* A folder of one part: recordings by their names, in it or in the one folder that it holds, or a folder a class. What
  * it goes with says which of both it is: named ones have speakers. */
 static mica_status read_root(recordings *r, const char *root, const mica_dataset_config *config) {
-  mica__names names;
   char *only = NULL;
   bool holds = false, named = false;
   int count = 0;
@@ -335,10 +358,7 @@ static mica_status read_root(recordings *r, const char *root, const mica_dataset
   if (config->part != MICA_PART_TRAIN)
     return mica__fail(MICA_E_NOT_FOUND, "%s has no %s part, because it is not divided into parts", root,
                       mica_part_name(config->part));
-  MICA_TRY(mica__names_read(root, &names));
-  status = read_classes(r, root, &names, config);
-  mica__names_free(&names);
-  return status;
+  return read_classes(r, root, config);
 }
 
 /* --- columns --- */
@@ -410,6 +430,7 @@ static mica_status fill_store(mica__store *store, recordings *r, const mica_data
     MICA_TRY(mica__column_name_classes(column, (const char *const *)r->voices.names, (int32_t)r->voices.count));
   }
   mica__text_addf(&summary, "%zu recordings at %d Hz", r->count, (int)r->rate);
+  if (r->note.length) mica__text_addf(&summary, "; %s", r->note.data);
   MICA_TRY(mica__text_status(&summary));
   store->summary = summary.data;
   return MICA_OK;
@@ -433,9 +454,11 @@ static mica_status open_folder(const char *const *paths, size_t count, const mic
     status = mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", paths[0], mica_part_name(config->part));
   else if (status == MICA_OK)
     status = read_root(r, parted ? folders[config->part] : paths[0], &own);
-  for (int i = 0; i < 3; i++) free(folders[i]);
   if (status == MICA_OK && r->count == 0) status = mica__fail(MICA_E_FORMAT, "%s holds no recordings", paths[0]);
-  return status == MICA_OK ? fill_store(store, r, config) : status;
+  if (status == MICA_OK) status = fill_store(store, r, config);
+  if (status == MICA_OK && parted) status = mica__parts_note_unused(store, paths[0], folders);
+  for (int i = 0; i < 3; i++) free(folders[i]);
+  return status;
 }
 
 static bool is_part(mica_part part_, const char *name, const char *rest) {

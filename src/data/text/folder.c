@@ -10,7 +10,7 @@
 
 static bool is_text(const char *name) { return mica__name_ends(name, ".txt"); }
 
-static const mica__class_kind kind = {is_text, "holds no texts: no file ends in .txt", false};
+static const mica__class_kind kind = {is_text, "texts", "holds no texts: no file ends in .txt", NULL};
 
 /* Adds a content as UTF-8. Bytes that are not UTF-8 are Latin-1, which *latin counts. */
 static mica_status add_content(const char *path, const char *content, size_t size, mica__text *all, uint64_t *latin) {
@@ -54,6 +54,7 @@ static mica_status describe(const mica__class_files *f, uint64_t latin, mica__st
   mica__text text = {0};
   mica__text_addf(&text, "%zu texts in %d folders, one per class", f->count, (int)f->classes);
   if (latin) mica__text_addf(&text, "; %" PRIu64 " of them are not UTF-8 and were read as Latin-1", latin);
+  mica__class_files_note(f, &kind, &text);
   store->summary = text.data;
   return mica__text_status(&text);
 }
@@ -89,32 +90,43 @@ static mica_status open_folder(const char *const *paths, size_t count, const mic
   return status;
 }
 
-/* *is: a folder of texts: its files, apart from hidden ones, end in .txt. */
-static mica_status holds_texts(const char *path, bool *is) {
+#define MOST_DEPTH 8
+
+/* *all: the files of a folder and of the folders in it end in .txt. *found: there are some. */
+static mica_status holds_texts(const char *path, int depth, bool *all, bool *found) {
   mica__names names;
   MICA_TRY(mica__names_look(path, &names));
-  *is = names.count > 0;
-  for (size_t i = 0; *is && i < names.count; i++) *is = is_text(names.names[i]);
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && *all && i < names.count; i++) {
+    char *folder = NULL;
+    if (is_text(names.names[i])) {
+      *found = true;
+      continue;
+    }
+    status = mica__path_join(path, names.names[i], &folder);
+    *all = status == MICA_OK && depth < MOST_DEPTH && mica__is_folder(folder);
+    if (*all) status = holds_texts(folder, depth + 1, all, found);
+    free(folder);
+  }
   mica__names_free(&names);
-  return MICA_OK;
+  return status;
 }
 
-/* Every folder in it holds texts. YOLO's "labels" beside "images" does not count. */
+/* Every folder in it holds texts, or nothing. YOLO's "labels" beside "images" does not count. */
 static mica_status is_folder(const char *path, bool *is) {
   mica__names names;
-  size_t found = 0;
-  bool all = true;
+  bool all = true, found = false;
   *is = false;
   MICA_TRY(mica__names_look(path, &names));
   mica_status status = MICA_OK;
   for (size_t i = 0; status == MICA_OK && all && i < names.count; i++) {
     char *folder = NULL;
     status = mica__path_join(path, names.names[i], &folder);
-    if (status == MICA_OK && mica__is_folder(folder)) status = holds_texts(folder, &all), found++;
+    if (status == MICA_OK && mica__is_folder(folder)) status = holds_texts(folder, 0, &all, &found);
     free(folder);
   }
   mica__names_free(&names);
-  *is = status == MICA_OK && all && found > 0;
+  *is = status == MICA_OK && all && found;
   return status;
 }
 

@@ -13,6 +13,7 @@
 #include "run/predict/truths.h"
 #include "run/record.h"
 #include "run/run.h"
+#include "run/state/evaluation.h"
 #include "run/state/networks.h"
 #include "run/state/parts.h"
 
@@ -21,7 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <strings.h>
 
 /* Samples are run in batches of so many, all of one shape but the last. */
 #define MOST_SAMPLES 1000000
@@ -109,97 +110,156 @@ char *mica__sample_name(const mica_dataset *data, uint64_t sample) {
 
 /* --- pictures --- */
 
-static mica_status add_path(mica__paths *p, const char *folder, const char *name) {
+static mica_status add_path(mica__paths *p, const char *folder, const char *name, int32_t label) {
   mica__text path = {0};
   if (p->count == p->capacity) {
     const size_t capacity = p->capacity ? 2 * p->capacity : 16;
     char **grown = realloc(p->list, capacity * sizeof *grown);
-    if (!grown) return mica__fail_nomem("samples");
-    p->list = grown;
+    if (grown) p->list = grown;
+    int32_t *classes = grown ? realloc(p->classes, capacity * sizeof *classes) : NULL;
+    if (!classes) return mica__fail_nomem("samples");
+    p->classes = classes;
     p->capacity = capacity;
   }
   mica__text_addf(&path, folder ? "%s/%s" : "%s%s", folder ? folder : "", name);
   MICA_TRY(mica__text_status(&path));
+  p->classes[p->count] = label;
   p->list[p->count++] = path.data;
   return MICA_OK;
 }
 
 typedef struct kind {
   const char *name, *list; /* for sentences */
-  const char *ends[8];
+  const char *ends[4];
 } kind;
 
-static const kind pictures_kind = {"picture", ".png, .jpg, .jpeg", {".png", ".jpg", ".jpeg", ".PNG", ".JPG", ".JPEG"}};
-static const kind sounds_kind = {"recording", ".wav, .flac, .ogg", {".wav", ".flac", ".ogg", ".WAV", ".FLAC", ".OGG"}};
+static const kind pictures_kind = {"pictures", ".png, .jpg, .jpeg", {".png", ".jpg", ".jpeg"}};
+static const kind sounds_kind = {"recordings", ".wav, .flac, .ogg", {".wav", ".flac", ".ogg"}};
 
 static bool is_of(const kind *k, const char *name) {
-  for (size_t i = 0; k->ends[i]; i++) {
+  for (size_t i = 0; i < 4 && k->ends[i]; i++) {
     const size_t n = strlen(name), m = strlen(k->ends[i]);
-    if (n > m && !strcmp(name + n - m, k->ends[i])) return true;
+    if (n > m && !strcasecmp(name + n - m, k->ends[i])) return true;
   }
   return false;
 }
 
-/* The files of the kind in a folder; if there are none and it is `whole` those of the folders in it, as of
- * classes. */
-static mica_status add_folder(const kind *k, mica__paths *p, const char *folder, bool whole) {
+/* The class that a folder is named after; -1: none. */
+static int32_t class_of(const mica_run *run, const char *folder) {
+  size_t count = 0;
+  const char *const *classes = mica_run_fact(run, "classes", &count);
+  char *name = classes ? mica__name_printable(folder) : NULL;
+  int32_t found = -1;
+  for (size_t i = 0; name && found < 0 && i < count; i++)
+    if (!strcmp(classes[i], name)) found = (int32_t)i;
+  free(name);
+  return found;
+}
+
+/* Folders in folders, at most. */
+#define MOST_DEPTH 16
+
+static mica_status pass_over(mica__paths *p, const char *folder, const char *name) {
+  if (p->unused++) return MICA_OK;
+  return mica__path_join(folder, name, &p->unused_name);
+}
+
+/* The files of the kind in a folder, and those of the folders in it, as of classes; in a folder that was given only if
+ * it holds none itself. */
+static mica_status add_folder(const mica_run *run, const kind *k, mica__paths *p, const char *folder, int depth,
+                              int32_t label) {
   mica__names names;
   const size_t before = p->count;
   MICA_TRY(mica__names_read(folder, &names));
   mica_status status = MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < names.count; i++)
-    if (is_of(k, names.names[i])) status = add_path(p, folder, names.names[i]);
-  const bool none = p->count == before;
-  for (size_t i = 0; status == MICA_OK && whole && none && i < names.count; i++) {
+    if (is_of(k, names.names[i])) status = add_path(p, folder, names.names[i], label);
+  const bool alone = depth == 0 && p->count > before;
+  for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
     char *path = NULL;
+    if (is_of(k, names.names[i])) continue;
     status = mica__path_join(folder, names.names[i], &path);
-    if (status == MICA_OK && mica__is_folder(path)) status = add_folder(k, p, path, false);
+    if (status == MICA_OK && !alone && depth < MOST_DEPTH && mica__is_folder(path))
+      status = add_folder(run, k, p, path, depth + 1, label < 0 ? class_of(run, names.names[i]) : label);
+    else if (status == MICA_OK)
+      status = pass_over(p, folder, names.names[i]);
     free(path);
   }
   mica__names_free(&names);
-  if (status == MICA_OK && whole && p->count == before)
-    return mica__fail(MICA_E_NOT_FOUND, "%s: neither the folder nor those in it hold %s (%s)", folder, k->name,
-                      k->list);
   return status;
+}
+
+static mica_status add_whole_folder(const mica_run *run, const kind *k, mica__paths *p, const char *folder) {
+  const size_t before = p->count;
+  MICA_TRY(add_folder(run, k, p, folder, 0, -1));
+  if (p->count > before) return MICA_OK;
+  return mica__fail(MICA_E_NOT_FOUND, "%s: neither the folder nor those in it hold %s (%s)", folder, k->name, k->list);
 }
 
 bool mica__run_hears(const mica_run *run) { return mica__run_fact_number(run, "rate", 0) > 0; }
 
-mica_status mica__paths_find(mica_run *run, const mica_run_input *input, mica__paths *paths) {
-  const kind *k = mica__run_hears(run) ? &sounds_kind : &pictures_kind;
-  mica_status status = MICA_OK;
-  for (size_t i = 0; status == MICA_OK && i < input->file_count; i++) {
-    struct stat about;
-    const bool folder = stat(input->files[i], &about) == 0 && S_ISDIR(about.st_mode);
-    status = folder ? add_folder(k, paths, input->files[i], true) : add_path(paths, NULL, input->files[i]);
-  }
-  if (status != MICA_OK || k != &pictures_kind) return status;
+/* Says what is unusual about the files, and what is passed over. */
+static mica_status remark_paths(mica_run *run, const kind *k, const mica__paths *paths) {
   mica__text sentence = {0};
-  if (mica__pictures_with_alpha((const char *const *)paths->list, paths->count, &sentence))
+  mica_status status = MICA_OK;
+  if (k == &pictures_kind && mica__pictures_with_alpha((const char *const *)paths->list, paths->count, &sentence))
     status = mica__text_status(&sentence);
   if (status == MICA_OK && sentence.length) status = mica__run_remark(run, "%s", sentence.data);
   mica__text_free(&sentence);
-  return status;
+  if (status != MICA_OK || !paths->unused) return status;
+  return mica__run_remark(run, "%zu file%s beside the %s (%s) %s not read: %s%s", paths->unused,
+                          paths->unused == 1 ? " or folder" : "s or folders", k->name, k->list,
+                          paths->unused == 1 ? "is" : "are", paths->unused_name, paths->unused > 1 ? ", ..." : "");
+}
+
+mica_status mica__paths_find(mica_run *run, const mica_run_input *input, mica__paths *paths) {
+  const kind *k = mica__run_hears(run) ? &sounds_kind : &pictures_kind;
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < input->file_count; i++)
+    status = mica__is_folder(input->files[i]) ? add_whole_folder(run, k, paths, input->files[i])
+                                              : add_path(paths, NULL, input->files[i], -1);
+  return status == MICA_OK ? remark_paths(run, k, paths) : status;
 }
 
 void mica__paths_free(mica__paths *paths) {
   for (size_t i = 0; i < paths->count; i++) free(paths->list[i]);
   free(paths->list);
+  free(paths->classes);
+  free(paths->unused_name);
   *paths = (mica__paths){0};
 }
 
-static mica_status read_pictures(const mica_run *run, const mica__paths *p, mica__samples *s) {
+mica_status mica__run_pass_file(mica_run *run, const mica_run_input *input, const char *file, mica_status status) {
+  const bool of_file = status == MICA_E_FORMAT || status == MICA_E_IO || status == MICA_E_NOT_FOUND ||
+                       status == MICA_E_UNSUPPORTED || status == MICA_E_OVERFLOW;
+  if (!of_file || !input->unread) return status;
+  run->evaluation->unread++;
+  input->unread(input->user, file, mica_error_message());
+  return MICA_OK;
+}
+
+/* A file that cannot be read is passed over if the input says so. */
+static mica_status read_pictures(mica_run *run, const mica_run_input *input, const mica__paths *p, mica__samples *s) {
   const mica_shape size = input_of(run);
+  int64_t count = 0;
   MICA_TRY(make(run, (int64_t)p->count, s));
-  for (int64_t i = 0; i < s->count; i++) {
+  const bool classes = s->truth_count == 1;
+  for (size_t i = 0; i < p->count; i++) {
     mica_shape shape;
     uint8_t *pixels = NULL;
-    MICA_TRY(mica_image_read(p->list[i], size, &pixels, &shape));
-    mica_status status = take_pixels(run, s, i, pixels);
+    mica_status status = mica_image_read(p->list[i], size, &pixels, &shape);
+    if (status != MICA_OK) {
+      MICA_TRY(mica__run_pass_file(run, input, p->list[i], status));
+      continue;
+    }
+    status = take_pixels(run, s, count, pixels);
     mica_free(pixels);
     MICA_TRY(status);
-    MICA_TRY(name_sample(s, i, p->list[i]));
+    MICA_TRY(name_sample(s, count, p->list[i]));
+    if (classes && p->classes[i] >= 0) s->truths[count] = (double)p->classes[i];
+    count++;
   }
+  s->count = count;
   return MICA_OK;
 }
 
@@ -373,7 +433,7 @@ mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica_
                : read_table(run, input->files[0], s);
   }
   status = mica__paths_find(run, input, &list);
-  if (status == MICA_OK) status = read_pictures(run, &list, s);
+  if (status == MICA_OK) status = read_pictures(run, input, &list, s);
   mica__paths_free(&list);
   return status;
 }

@@ -18,17 +18,23 @@ typedef struct mica__category_rows {
 mica_status mica__category_rows_read(mica_run *run, const char *name, char *text, mica__category_rows *rows);
 void mica__category_rows_free(mica__category_rows *rows);
 
-/* Paths of files, and of the pictures (or recordings) of folders. find fills a zeroed struct, to be freed after a
- * failure too, and remarks pictures with an alpha channel. */
+/* Paths of files, and of the pictures (or recordings) of folders and of folders in these. find fills a zeroed struct,
+ * to be freed after a failure too, and remarks pictures with an alpha channel and what it passes over. */
 typedef struct mica__paths {
   char **list;
+  int32_t *classes; /* of each path: the class of the run that a folder on its way is named after; -1: none */
   size_t count, capacity;
+  size_t unused; /* other files, and folders beside files, that are passed over */
+  char *unused_name;
 } mica__paths;
 
 mica_status mica__paths_find(mica_run *run, const mica_run_input *input, mica__paths *paths);
 /* True if the run takes recordings, which are what is found in folders then, in place of pictures. */
 bool mica__run_hears(const mica_run *run);
 void mica__paths_free(mica__paths *paths);
+/* To be called with the result of reading a file of the input: MICA_OK if it is passed over, which input->unread is
+ * told, else the status. */
+mica_status mica__run_pass_file(mica_run *run, const mica_run_input *input, const char *file, mica_status status);
 /* Tensors of one recording, samples (1, T) padded by zeros to one of a few lengths, so that a session need not be
  * planned for each recording, and its length (1); the caller's to destroy after a failure too. */
 mica_status mica__run_feed_sound(mica_run *run, const float *samples, int64_t length, mica_tensor *tensors[2]);

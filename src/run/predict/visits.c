@@ -23,7 +23,8 @@ mica_status mica__visit_files(mica_run *run, const mica_run_input *given, mica__
                               mica__sample_fn *fn, void *user) {
   mica__paths paths = {0};
   mica_status status = mica__paths_find(run, given, &paths);
-  for (size_t i = 0; status == MICA_OK && i < paths.count; i++) status = visit(run, paths.list[i], fn, user);
+  for (size_t i = 0; status == MICA_OK && i < paths.count; i++)
+    status = mica__run_pass_file(run, given, paths.list[i], visit(run, paths.list[i], fn, user));
   mica__paths_free(&paths);
   return status;
 }

@@ -13,7 +13,8 @@ typedef mica_status mica__file_visit_fn(mica_run *run, const char *path, mica__s
 /* Opens the data that are given and visits the samples that are asked for; MICA_E_FORMAT if they do not fit. */
 mica_status mica__visit_data(mica_run *run, const mica_run_input *given, mica__data_visit_fn *visit,
                              mica__sample_fn *fn, void *user);
-/* Visits the files that are given, and the pictures (or recordings) of folders. */
+/* Visits the files that are given, and the pictures (or recordings) of folders. Files that cannot be read are passed
+ * over if given->unread takes them. */
 mica_status mica__visit_files(mica_run *run, const mica_run_input *given, mica__file_visit_fn *visit,
                               mica__sample_fn *fn, void *user);
 

@@ -16,6 +16,8 @@ typedef struct mica__run_evaluation {
   float *numbers;       /* inputs in the run's order, if `data` has another order */
   double *label_scores; /* of several labels per sample, what the test said of each (task/head/labels.h) */
   mica_metrics metrics;
+  size_t unread;               /* files that a prediction passes over */
+  const int32_t *file_classes; /* during a prediction of files: as mica__paths has them; NULL: not known */
 } mica__run_evaluation;
 
 #endif

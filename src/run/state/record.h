@@ -12,6 +12,7 @@ typedef struct mica__run_record {
   mica_events *events;
   char *stopped;     /* the sentence of mica_run_stopped; NULL: the run has ended */
   bool last_is_best; /* the last epoch was the best so far */
+  bool last_is_kept; /* or it was kept as the best */
   char *remarks[MICA__REMARKS];
 } mica__run_record;
 

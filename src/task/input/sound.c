@@ -12,6 +12,7 @@
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
+#include "run/state/evaluation.h"
 #include "run/state/parts.h"
 
 #include <math.h>
@@ -193,10 +194,17 @@ static mica_status visit_one(mica_run *run, const heard *h, mica__sample_fn *fn,
   return status;
 }
 
-static mica_status visit_files(mica_run *run, const mica_run_input *given, heard *h, mica__sample_fn *fn, void *user) {
+static mica_status visit_files(mica_run *run, const mica_run_input *given, heard *h, double *truths,
+                               mica__sample_fn *fn, void *user) {
+  const int32_t *classes = mica__truth_count(run) == 1 ? run->evaluation->file_classes : NULL;
   for (size_t i = 0; i < given->file_count; i++) {
     float *samples = NULL;
-    MICA_TRY(mica_sound_read(given->files[i], (int32_t)facts_of(run).rate, &samples, &h->length, NULL));
+    mica_status read = mica_sound_read(given->files[i], (int32_t)facts_of(run).rate, &samples, &h->length, NULL);
+    if (read != MICA_OK) {
+      MICA_TRY(mica__run_pass_file(run, given, given->files[i], read));
+      continue;
+    }
+    if (classes) truths[0] = classes[i] < 0 ? (double)NAN : (double)classes[i];
     h->name = given->files[i];
     h->samples = samples;
     mica_status status = visit_one(run, h, fn, user);
@@ -258,7 +266,7 @@ static mica_status visit_any(mica_run *run, const mica_run_input *given, const m
   for (size_t k = 0; status == MICA_OK && k < answers_of_sample; k++) truths[k] = (double)NAN;
   if (status == MICA_OK)
     status = !given              ? visit_part(run, data, LOOKED_AT, &h, truths, fn, user)
-             : given->file_count ? visit_files(run, given, &h, fn, user)
+             : given->file_count ? visit_files(run, given, &h, truths, fn, user)
                                  : visit_data(run, given, &h, truths, fn, user);
   free(truths);
   return status;

@@ -193,8 +193,12 @@ static mica_status predict_files(mica_run *run, const mica_run_input *input, mic
   for (size_t i = 0; i < input->file_count; i++) {
     float *samples = NULL, *longer = NULL;
     int64_t length = 0;
-    MICA_TRY(mica_sound_read(input->files[i], (int32_t)mica__run_fact_number(run, "rate", 0), &samples, &length, NULL));
-    mica_status status = MICA_OK;
+    const int32_t rate = (int32_t)mica__run_fact_number(run, "rate", 0);
+    mica_status status = mica_sound_read(input->files[i], rate, &samples, &length, NULL);
+    if (status != MICA_OK) {
+      MICA_TRY(mica__run_pass_file(run, input, input->files[i], status));
+      continue;
+    }
     if ((longer = calloc((size_t)(length + t.tail), sizeof *longer)))
       memcpy(longer, samples, (size_t)length * sizeof *longer);
     else

@@ -52,6 +52,8 @@ static mica_status embed(mica_run *run, const mica_run_input *given, list *l) {
   mica__paths paths = {0};
   mica_run_input input = *given;
   l->width = run->task->head->outputs(run);
+  /* The first input is compared with the others: none of them can be left out. */
+  if (!given->gallery) input.unread = NULL;
   if (!given->file_count) return run->task->input->samples.visit(run, given, add, l);
   mica_status status = mica__paths_find(run, given, &paths);
   input.files = (const char *const *)paths.list;

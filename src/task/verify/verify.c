@@ -32,7 +32,8 @@ static int32_t suits_kind(const mica_dataset *data, mica_column_kind kind) {
   X(S, INT, width, "width", "0", "N", "units of mlp, first filters of cnn; 0: 128 and 32", .low = 0, .high = 4096,     \
     .fixed = true, .of = "model=mlp|cnn")                                                                              \
   X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
-    "N or HxW: scale and crop pictures in folders to this size (default: the first picture's)", .fixed = true)
+    "N or HxW: scale and crop pictures in folders to this size (default: the size of most, else the median)",          \
+    .fixed = true)
 MICA__SETTINGS_STRUCT(verify, VERIFY_SETTINGS);
 static MICA__SETTINGS_TABLE(verify, VERIFY_SETTINGS);
 MICA__FACTS_STRUCT(verify, IDENTITY_FACTS);

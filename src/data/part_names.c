@@ -1,0 +1,48 @@
+/* The usual names of the parts of a dataset, and of what systems and programs leave in folders. */
+#include "data/source.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* Words of a part, longer ones before their beginnings. */
+typedef struct word {
+  const char *text;
+  bool whole; /* no letter follows it in a name of a file: "dev.csv", not "devices.csv" */
+} word;
+
+static const word words[3][5] = {
+    [MICA_PART_TRAIN] = {{"training", true}, {"train", false}, {"data_batch", false}},
+    [MICA_PART_VALIDATION] = {{"validation", false}, {"valid", false}, {"val", false}, {"dev", true}},
+    [MICA_PART_TEST] = {{"testing", true}, {"test", false}, {"t10k", false}, {"evaluation", true}, {"eval", true}},
+};
+
+static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+const char *mica__part_rest(mica_part part, const char *name) {
+  for (size_t i = 0; i < 5 && words[part][i].text; i++) {
+    const size_t n = strlen(words[part][i].text);
+    if (!strncasecmp(name, words[part][i].text, n) && !(words[part][i].whole && is_letter(name[n]))) return name + n;
+  }
+  return NULL;
+}
+
+bool mica__part_is_named(mica_part part, const char *name) {
+  const char *rest = mica__part_rest(part, name);
+  return rest && !*rest;
+}
+
+bool mica__is_part_name(const char *name) {
+  for (int part = 0; part < 3; part++)
+    if (mica__part_is_named((mica_part)part, name)) return true;
+  return false;
+}
+
+bool mica__is_litter(const char *name) {
+  static const char *const names[] = {"__MACOSX",    "@eaDir",       "Thumbs.db",  "ehthumbs.db",
+                                      "desktop.ini", "$RECYCLE.BIN", "lost+found", "System Volume Information",
+                                      "__pycache__"};
+  if (*name == '.') return true;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (!strcasecmp(name, names[i])) return true;
+  return false;
+}

@@ -1,0 +1,34 @@
+/* Paths of files and folders. */
+#include "base/text.h"
+#include "data/source.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+bool mica__name_ends(const char *name, const char *ending) {
+  size_t n = strlen(name), m = strlen(ending);
+  if (n > 3 && !strcmp(name + n - 3, ".gz")) n -= 3;
+  return n >= m && !strncmp(name + n - m, ending, m);
+}
+
+mica_status mica__path_join_two(const char *folder, const char *a, const char *b, char **path) {
+  mica__text text = {0};
+  mica__text_addf(&text, b ? "%s/%s/%s" : "%s/%s", folder, a, b);
+  MICA_TRY(mica__text_status(&text));
+  *path = text.data;
+  return MICA_OK;
+}
+
+mica_status mica__path_join(const char *folder, const char *name, char **path) {
+  return mica__path_join_two(folder, name, NULL, path);
+}
+
+bool mica__is_folder(const char *path) {
+  struct stat about;
+  return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
+}
+
+bool mica__is_file(const char *path) {
+  struct stat about;
+  return stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}

@@ -1,0 +1,102 @@
+#!/bin/sh
+# labels: device
+# Folders of pictures as people have them: what train, eval and predict say of parts, sub-folders, empty folders, files
+# that cannot be read, and of the epoch that is kept.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+
+# Two PNG files of 8 x 8, dark and light.
+dark='iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAAAAADhZOFXAAAAFElEQVR42mMQERUTl5CUkmagjAEA0ngF4aNBsOoAAAAASUVORK5CYII='
+light='iVBORw0KGgoAAAANSUhEUgAAAAgAAAAICAAAAADhZOFXAAAAIUlEQVR42i3BwQEAMATAwOw/o6Is4pM7QjyRokSLL0asDtBhN+EwtkSTAAAA
+AElFTkSuQmCC'
+data=$work/data
+for part in Train VALID; do
+  mkdir -p "$data/$part/dark/more" "$data/$part/light"
+  for i in 0 1 2 3 4 5 6 7; do
+    echo "$dark" | base64 -d >"$data/$part/dark/$i.png"
+    echo "$light" | base64 -d >"$data/$part/light/$i.png"
+  done
+  mv "$data/$part/dark/"[67].png "$data/$part/dark/more"
+done
+mkdir -p "$data/unlabelled" "$data/Train/empty" "$data/Train/@eaDir" "$data/__MACOSX/dark"
+echo none >"$data/Train/dark/Thumbs.db"
+folder=$work/run
+
+# The parts have other names and cases; what is not used is named, and so is the epoch that is kept.
+run train --data "$data" --model mlp --epochs 6 --batch 4 --seed 3 --out "$folder"
+ends 0 '*16 to train on, 16 to validate, 0 to test*2 classes*epoch 6/6*' ''
+for sentence in '1 folder beside the parts is not used: unlabelled' \
+  '2 of 16 pictures lie in folders within their class, such as *Train/dark/more/6.png' \
+  '1 folder holds no pictures and is no class: *Train/empty' \
+  'kept      the weights of epoch [1-6] of 6, validation accuracy *' \
+  'only 16 samples validate, so the accuracy is uncertain by about 12 percentage points*'; do
+  # shellcheck disable=SC2254
+  case $out in *$sentence*) ;; *) fault "no \"$sentence\": $out" ;; esac
+done
+case $out in *Thumbs.db* | *eaDir* | *MACOSX*) fault "litter is named: $out" ;; esac
+best=$(printf '%s\n' "$out" | grep -c '  best$')
+[ "$best" -gt 0 ] || fault "no epoch is the best: $out"
+run eval --model "$folder" --part validation --json
+holds epoch '[1-6]'
+kept=$(json epoch)
+for fact in "<th>weights</th><td class=t>epoch $kept of 6, validation accuracy" '<th>seconds of training</th>' \
+  'text-anchor=middle>epoch</text>'; do
+  grep -q "$fact" "$folder/report.html" || fault "the report has no $fact"
+done
+
+# A run that is there goes on, or another folder is named.
+run train --data "$data" --out "$folder"
+ends 1 '' "*run holds a run already; mica train --resume --out $folder continues it, another --out begins a new one"
+
+# The truth is known in a folder of folders named after classes; files that cannot be read are named, and the others
+# are predicted.
+run predict --model "$folder" "$data/VALID" --json
+holds predictions.0.prediction 'dark'
+holds predictions.7.truth dark
+ends 0 '*' ''
+holds predictions.8.truth light
+holds predictions.15.classes.0.name light
+run predict --model "$folder" "$data/VALID/dark/0.png" --json
+json predictions.0.truth >/dev/null 2>&1 && fault 'a truth that nobody said'
+echo 'no picture' >"$data/VALID/dark/3.png"
+: >"$data/VALID/light/5.png"
+echo none >"$data/VALID/light/notes.txt"
+run predict --model "$folder" "$data/VALID"
+ends 1 '*dark/0.png*right*light/7.png*right*' '*2 files cannot be read; 14 samples were predicted'
+case $err in *VALID/dark/3.png\ is\ neither\ PNG\ nor\ JPEG*VALID/light/5.png\ is\ an\ empty\ file*) ;;
+*) fault "does not name both files: $err" ;; esac
+case $err in *'1 file or folder beside the pictures (.png, .jpg, .jpeg) is not read: '*VALID/light/notes.txt*) ;;
+*) fault "no word of the notes: $err" ;; esac
+run predict --model "$folder" "$data/VALID" --csv "$work/table.csv"
+ends 1 "written   $work/table.csv" '*'
+[ "$(wc -l <"$work/table.csv")" = 15 ] || fault "the table has other lines: $(cat "$work/table.csv")"
+[ "$(head -1 "$work/table.csv")" = name,prediction,probability,p_dark,p_light,truth ] || fault 'another header'
+run predict --model "$folder" "$data/VALID" --json
+[ "$status" = 1 ] || fault "exit status $status"
+holds predictions.13.prediction light
+run predict --model "$folder" "$data/VALID/dark/3.png"
+ends 1 '' '*3.png is neither PNG nor JPEG'
+run predict --model "$folder" "$data/VALID/dark/3.png" "$data/VALID/light/5.png"
+ends 1 '' '*3.png*5.png*none of the 2 files can be read'
+# A network is tested on all samples or on none: all damaged ones are named.
+run eval --model "$folder" --data "$data" --part validation
+ends 1 '' '*; of 16 pictures 2 cannot be read: *VALID/dark/3.png, *VALID/light/5.png'
+
+rm "$data/VALID/dark/3.png" "$data/VALID/light/5.png"
+run eval --model "$folder" --data "$data" --part validation
+ends 0 '*' '*1 file is no PNG or JPEG and is not used: *VALID/light/notes.txt*'
+
+# A folder above the classes, and one above the parts.
+mkdir "$work/high"
+cp -r "$data/Train" "$work/high/animals"
+run train --data "$work/high" --out "$work/none"
+ends 1 '' "*high holds one folder, animals, which holds dark, empty, light; *classes or parts, use $work/high/animals"
+mkdir "$work/higher"
+cp -r "$data" "$work/higher/pictures"
+run train --data "$work/higher" --out "$work/none"
+ends 1 '' "*holds one folder, pictures, which holds Train, VALID, unlabelled; *, use $work/higher/pictures"
+mkdir "$work/nothing"
+run predict --model "$folder" "$work/nothing"
+ends 1 '' '*nothing: neither the folder nor those in it hold pictures (.png, .jpg, .jpeg)'
+exit $failed
