@@ -13,7 +13,7 @@ import onnx
 import onnxruntime
 
 TOLERANCE = 1e-4
-TAIL = 0.4  # seconds of silence that a recording ends in, as src/task/speech/network.c adds them
+TAIL = 0.4  # seconds of silence that a recording ends in, as src/task/input/strings_network.c adds them
 
 
 class Exported:

@@ -1,6 +1,6 @@
 /* speech: what a recording says, letter by letter; networks that hear as much as has come, trained by connectionist
  * temporal classification (Graves et al. 2006). */
-#include "task/speech/speech.h"
+#include "task/input/strings.h"
 #include "run/common_settings.h"
 #include "run/composed.h"
 #include "run/fact_fields.h"

@@ -1,7 +1,8 @@
-/* task/speech/speech.h: the parts of the task speech: settings and step are in speech.c, data in data.c and
- * data/sound/transcripts.c, the network in network.c, texts of scores in text.c, sound as it comes in stream.c. */
-#ifndef MICA_TASK_SPEECH_SPEECH_H
-#define MICA_TASK_SPEECH_SPEECH_H
+/* task/input/strings.h: the parts of the task speech: settings and step are in strings.c, data in strings_data.c and
+ * data/sound/transcripts.c, the network in strings_network.c, texts of scores in head/letters_text.c, sound as it comes
+ * in verbs/transcribe.c. */
+#ifndef MICA_TASK_INPUT_STRINGS_H
+#define MICA_TASK_INPUT_STRINGS_H
 
 #include "data/sound/transcripts.h"
 #include "run/run.h"

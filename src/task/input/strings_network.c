@@ -4,7 +4,7 @@
 #include "run/facts.h"
 #include "run/settings.h"
 #include "run/state/networks.h"
-#include "task/speech/speech.h"
+#include "task/input/strings.h"
 
 #include <math.h>
 #include <mica/nodes.h>

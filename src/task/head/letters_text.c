@@ -1,6 +1,6 @@
 /* Letters of the task speech, as classes and as UTF-8, and how texts of them are searched for. */
 #include "base/utf8.h"
-#include "task/speech/speech.h"
+#include "task/input/strings.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
-/* task/forecast/forecast.h: windows of time series, which training and showing forecasts have in common. */
-#ifndef MICA_TASK_FORECAST_FORECAST_H
-#define MICA_TASK_FORECAST_FORECAST_H
+/* task/input/series.h: windows of time series, which training and showing forecasts have in common. */
+#ifndef MICA_TASK_INPUT_SERIES_H
+#define MICA_TASK_INPUT_SERIES_H
 
 #include "data/series/series.h"
 #include "run/run.h"

@@ -4,7 +4,7 @@
 #include "run/predict/samples.h"
 #include "run/ranks.h"
 #include "run/state/evaluation.h"
-#include "task/speech/speech.h"
+#include "task/input/strings.h"
 
 #include "base/arith.h"
 

@@ -3,7 +3,7 @@
 #include "run/columns/columns.h"
 #include "run/facts.h"
 #include "run/record.h"
-#include "task/forecast/forecast.h"
+#include "task/input/series.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* forecast: the next values of time series, of a window of rows before them. */
-#include "task/forecast/forecast.h"
+#include "task/input/series.h"
 #include "run/composed.h"
 #include "run/config.h"
 #include "run/fact_fields.h"

@@ -2,7 +2,7 @@
 #include "data/dataset.h"
 #include "run/evaluation.h"
 #include "run/state/evaluation.h"
-#include "task/forecast/forecast.h"
+#include "task/input/series.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
  * between, and zeros behind each. */
 #include "run/facts.h"
 #include "run/parts.h"
-#include "task/speech/speech.h"
+#include "task/input/strings.h"
 
 #include "data/dataset.h"
 #include "data/source.h"

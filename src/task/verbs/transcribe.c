@@ -3,7 +3,7 @@
 #include "data/sound/sound.h"
 #include "run/facts.h"
 #include "run/network.h"
-#include "task/speech/speech.h"
+#include "task/input/strings.h"
 #include "task/tasks.h"
 
 #include <math.h>
