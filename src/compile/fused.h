@@ -20,6 +20,9 @@
 #include "runtime/kernel_bundle.h"
 #include "runtime/launch.h"
 
+#include <stddef.h>
+#include <string.h>
+
 typedef enum mica__fused_kind {
   MICA__FUSED_LOAD,  /* operand at access; where `bounded`, outside of the bounds args[0] if it has one, else `value` */
   MICA__FUSED_VALUE, /* the constant `value` */
@@ -51,7 +54,6 @@ typedef struct mica__fused {
   int64_t extent[MICA_MAX_RANK];
   int32_t reduced; /* how many innermost dimensions form the row; 0 for a pointwise kernel */
   int32_t count;
-  mica__fused_instr instrs[MICA__FUSED_INSTRS];
   int32_t operand_count;
   mica_dtype operand_dtype[MICA__FUSED_OPERANDS];
   /* Set by the generator alone, in passes over few long rows. chunk > 0: the row's dimension `split` is walked `chunk`
@@ -59,7 +61,16 @@ typedef struct mica__fused {
    * leads from piece to piece. */
   int32_t split;
   int64_t chunk;
+  mica__fused_instr instrs[MICA__FUSED_INSTRS]; /* last: a list that is kept has memory for `count` of them alone */
 } mica__fused;
+
+/* The bytes of a list that are in use. Copies of lists copy these. */
+static inline size_t mica__fused_bytes(const mica__fused *fused) {
+  return offsetof(mica__fused, instrs) + (size_t)fused->count * sizeof *fused->instrs;
+}
+static inline void mica__fused_copy(mica__fused *to, const mica__fused *from) {
+  memcpy(to, from, mica__fused_bytes(from));
+}
 
 /* Merges dimensions that every access walks as one and drops those of extent 1, so that equal loops get equal text. */
 void mica__fused_simplify(mica__fused *fused);

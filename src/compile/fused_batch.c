@@ -196,7 +196,7 @@ typedef struct work {
 
 static mica_status make_plan(work *w, const mica__batch *batch, const mica_device_info *device, unsigned device_class) {
   const mica__fused_target target = {device_class, device->max_group, device->local_bytes};
-  w->fused = *batch->parts[0];
+  mica__fused_copy(&w->fused, batch->parts[0]);
   mica__fused_simplify(&w->fused);
   w->fused.extent[0] = ANY_EXTENT;
   MICA_TRY(mica__fused_plan_make(&w->fused, &target, &w->plan));
@@ -205,7 +205,7 @@ static mica_status make_plan(work *w, const mica__batch *batch, const mica_devic
   bool all[MICA__FUSED_INSTRS];
   memset(all, true, sizeof all);
   for (int32_t p = 0; p < batch->count; p++) {
-    w->one = *batch->parts[p];
+    mica__fused_copy(&w->one, batch->parts[p]);
     mica__fused_simplify(&w->one);
     mica__fused_see_memory(&w->one, w->one.operand_count, batch->operands[p], &w->plan);
     for (int32_t k = 0; k < w->fused.count; k++) all[k] = all[k] && w->plan.aligned[k];
@@ -244,7 +244,7 @@ static mica_status launch_batch(work *w, mica_queue *queue, const char *name, co
   mica__launch_pack(&launch);
   push_shared(&launch, w, batch->operands[0]);
   for (int32_t p = 0; p < batch->count; p++) {
-    w->one = *batch->parts[p];
+    mica__fused_copy(&w->one, batch->parts[p]);
     mica__fused_simplify(&w->one);
     push_part(&launch, w, batch->operands[p], &groups, &bytes);
     elements += w->one.extent[0];

@@ -151,7 +151,7 @@ static mica_status run(mica_engine *engine, mica_queue *queue, unsigned device_c
   int64_t chunk = 0;
   w->queue = queue;
   w->bundle = bundle;
-  w->whole = *fused;
+  mica__fused_copy(&w->whole, fused);
   w->own = fused->operand_count;
   mica__fused_simplify(&w->whole);
   const mica_device_info *device = mica_engine_device(engine);

@@ -315,7 +315,7 @@ static int32_t most_args(const mica__fused *fused) {
 
 bool mica__fused_fits(const mica__fused *fused, mica__fused *scratch) {
   if (most_args(fused) <= MICA__MAX_ARGS) return true;
-  *scratch = *fused;
+  mica__fused_copy(scratch, fused);
   mica__fused_simplify(scratch);
   return most_args(scratch) <= MICA__MAX_ARGS;
 }

@@ -415,7 +415,7 @@ mica_status mica__fused_source(const mica__fused *fused, unsigned device_class, 
   mica__fused_plan *plan = malloc(sizeof *plan);
   mica_status status = simple && plan ? MICA_OK : mica__fail_nomem("a fused kernel");
   if (status == MICA_OK) {
-    *simple = *fused;
+    mica__fused_copy(simple, fused);
     mica__fused_simplify(simple);
     status = mica__fused_plan_make(simple, &(mica__fused_target){device_class, SIZE_MAX, UINT64_MAX}, plan);
   }

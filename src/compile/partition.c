@@ -439,8 +439,7 @@ static mica_status step_of_launch(work *w, const group *g, mica__step *step) {
 
 static mica_status step_of_kernel(work *w, const group *g, mica__step *step) {
   step->reads = calloc(MICA__FUSED_OPERANDS + 1, sizeof *step->reads);
-  step->fused = malloc(sizeof *step->fused);
-  if (!step->reads || !step->fused) return mica__fail_nomem("a session");
+  if (!step->reads) return mica__fail_nomem("a session");
   for (int32_t i = 0; i < g->count; i++) {
     w->trial[g->ids[i] - 1] = 1;
     w->stored[g->ids[i] - 1] = true;
@@ -451,7 +450,9 @@ static mica_status step_of_kernel(work *w, const group *g, mica__step *step) {
   bool good = mica__emit(&w->emission, g->ids, g->count, w->stored);
   for (int32_t i = 0; i < g->count; i++) w->trial[g->ids[i] - 1] = 0;
   if (!good) return mica__fail(MICA_E_UNSUPPORTED, "%s: no kernel can be made of it", node_at(w, g->ids[0])->op->name);
-  memcpy(step->fused, w->emission.fused, sizeof *step->fused);
+  step->fused = malloc(mica__fused_bytes(w->emission.fused));
+  if (!step->fused) return mica__fail_nomem("a session");
+  mica__fused_copy(step->fused, w->emission.fused);
   memcpy(step->operands, w->emission.operands, sizeof step->operands);
   step->stores = w->emission.stores;
   for (int32_t k = 0; k < step->fused->operand_count; k++) {

@@ -264,7 +264,7 @@ static int32_t kind_of(schedule *s, int32_t at, int32_t room) {
   for (int32_t k = 0; k < s->kinds; k++) {
     const mica__step *first = &s->partition->steps[s->first[k]];
     if (!mica__hash_equal(s->hashes[k], hash)) continue;
-    *s->other = *first->fused;
+    mica__fused_copy(s->other, first->fused);
     mica__fused_simplify(s->other);
     if (mica__fused_alike(s->one, step->operands, s->other, first->operands)) return k + 1;
   }
@@ -288,7 +288,7 @@ static mica_status find_kinds(schedule *s, const mica__template *template, const
         reads_what_has_begun(s, step))
       continue;
     if (!only_updates(s, in_place, i)) continue;
-    *s->one = *step->fused;
+    mica__fused_copy(s->one, step->fused);
     mica__fused_simplify(s->one);
     const int32_t room = mica__fused_batch_room(s->one);
     if (room > 1) s->kind[i] = kind_of(s, i, room);

@@ -40,14 +40,21 @@ static mica_status find_needed(mica_session *session) {
   return MICA_OK;
 }
 
+static size_t count_nodes(const mica_graph *graph, const mica__op *op) {
+  size_t count = 0;
+  for (int32_t id = 1; id <= graph->count; id++) count += mica__graph_node(graph, id)->op == op;
+  return count;
+}
+
 static mica_status collect_slots(mica_session *session) {
   const mica_graph *graph = session->template.graph;
-  size_t n = (size_t)graph->count + 1;
-  session->inputs = calloc(n, sizeof *session->inputs);
-  session->parameters = calloc(n, sizeof *session->parameters);
-  session->tensors = calloc(n, sizeof *session->tensors);
-  session->shapes = calloc(n, sizeof *session->shapes);
-  session->feeds = calloc(n, sizeof *session->feeds);
+  const size_t inputs = count_nodes(graph, &mica__op_input) + 1;
+  const size_t parameters = count_nodes(graph, &mica__op_parameter) + 1;
+  session->inputs = calloc(inputs, sizeof *session->inputs);
+  session->parameters = calloc(parameters, sizeof *session->parameters);
+  session->tensors = calloc(parameters, sizeof *session->tensors);
+  session->shapes = calloc(inputs, sizeof *session->shapes);
+  session->feeds = calloc(inputs, sizeof *session->feeds);
   session->bound = calloc((size_t)session->template.output_count + 1, sizeof *session->bound);
   if (!session->inputs || !session->parameters || !session->tensors || !session->shapes || !session->feeds ||
       !session->bound)

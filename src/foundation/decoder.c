@@ -61,7 +61,8 @@ static mica_status build(mica_decoder *d, mica_graph *graph, mica_nn *nn, bool p
                          .form = d->cache,
                          .offset = mica_input(graph, "offset", MICA_I32, MICA_SHAPE(rows))};
   if (prompt) cache.lengths = mica_input(graph, "lengths", MICA_I32, MICA_SHAPE(1));
-  if (prompt || d->step.few) cache.slots = mica_input(graph, "slots", MICA_I32, MICA_SHAPE(rows));
+  if (d->slot_count > 1 && (prompt || d->step.few))
+    cache.slots = mica_input(graph, "slots", MICA_I32, MICA_SHAPE(rows));
   const mica_foundation_build how = {
       .ids = mica_input(graph, "ids", MICA_I32, MICA_SHAPE(rows, prompt ? MICA_DYNAMIC : 1)),
       .cache = &cache,
@@ -162,7 +163,7 @@ mica_status mica__decoder_read_part(mica_decoder *d, int32_t slot, const int32_t
                              {"offset", d->prompt.offset},
                              {"lengths", d->prompt.lengths},
                              {"slots", d->prompt.slots}};
-  return run(d, d->prompt.session, feeds, 4);
+  return run(d, d->prompt.session, feeds, d->slot_count > 1 ? 4 : 3);
 }
 
 static const mica__decoder_rows *rows_for(const mica_decoder *d, int32_t count) {

@@ -40,13 +40,13 @@ typedef struct mica__launch {
   size_t global[3]; /* work-items, before padding to whole groups */
   size_t local[3];  /* work-items of a group; 0 in [0] leaves the choice to the driver */
   uint32_t arg_count;
-  mica__arg args[MICA__MAX_ARGS];
   bool is_packed;
   uint32_t packed_count;
   int64_t packed[MICA__MAX_PACKED]; /* the values of a packed launch */
   double flops, bytes;              /* what the algorithm needs, for the profiler and for runtime/split.h */
   bool is_whole;                    /* see mica__launch_whole */
   mica_status status;               /* the first error while packing */
+  mica__arg args[MICA__MAX_ARGS];   /* last: a recording keeps arg_count of them alone */
 } mica__launch;
 
 mica__launch mica__launch_of(mica__kernel *kernel);

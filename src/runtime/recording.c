@@ -9,11 +9,13 @@
 #include "runtime/lost.h"
 #include "runtime/program.h"
 
+#include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A launch with a kernel object of its own, whose arguments are set once. */
 typedef struct step {
-  mica__launch launch;
+  mica__launch *launch; /* in memory for its arguments alone */
   cl_kernel handle;
   bool ran;
 } step;
@@ -84,6 +86,14 @@ static mica_status grow(mica__recording *recording) {
   recording->steps = grown;
   recording->capacity = capacity;
   return MICA_OK;
+}
+
+/* NULL if there is no memory. */
+static mica__launch *copy_launch(const mica__launch *launch) {
+  const size_t bytes = offsetof(mica__launch, args) + launch->arg_count * sizeof *launch->args;
+  mica__launch *copy = malloc(bytes);
+  if (copy) memcpy(copy, launch, bytes);
+  return copy;
 }
 
 static bool names_placeholder(const mica__arg *arg) {
@@ -177,8 +187,11 @@ mica_status mica__recorder_add(mica_queue *recorder, const mica__launch *launch)
   cl_kernel handle = api->CreateKernel(launch->kernel->program->handle, launch->kernel->entry, &error);
   if (!handle) return mica__engine_check(recording->engine, error ? error : CL_OUT_OF_RESOURCES, launch->kernel->name);
   mica_status status = mica__launch_set_args(recording->engine, handle, launch);
+  mica__launch *copy = copy_launch(launch);
+  if (status == MICA_OK && !copy) status = mica__fail_nomem("a recording");
   if (status == MICA_OK) status = add_slots(recording, launch);
   if (status != MICA_OK) {
+    free(copy);
     api->ReleaseKernel(handle);
     return status;
   }
@@ -186,7 +199,7 @@ mica_status mica__recorder_add(mica_queue *recorder, const mica__launch *launch)
     if (launch->args[i].kind == MICA__ARG_BUFFER && launch->args[i].value.buffer &&
         !names_placeholder(&launch->args[i]))
       keep(recording, launch->args[i].value.buffer);
-  recording->steps[recording->count++] = (step){.launch = *launch, .handle = handle};
+  recording->steps[recording->count++] = (step){.launch = copy, .handle = handle};
   return MICA_OK;
 }
 
@@ -200,9 +213,9 @@ mica__recording *mica__recorder_end(mica_queue *recorder) {
 
 /* The step has a kernel object of its own, but what has run is noted in the shared one. */
 static void note_first_run(step *s) {
-  mica__kernel *kernel = s->launch.kernel;
+  mica__kernel *kernel = s->launch->kernel;
   pthread_mutex_lock(&kernel->lock);
-  mica__kernel_ran(kernel, s->launch.local);
+  mica__kernel_ran(kernel, s->launch->local);
   pthread_mutex_unlock(&kernel->lock);
   s->ran = true;
 }
@@ -241,7 +254,7 @@ mica_status mica__recorder_end_host_step(mica_queue *recorder, int32_t number) {
 static mica_status replay_segment(mica__recording *recording, mica_queue *queue, size_t begin, size_t end) {
   for (size_t i = begin; i < end; i++) {
     step *s = &recording->steps[i];
-    MICA_TRY(mica__launch_enqueue(queue, s->handle, &s->launch));
+    MICA_TRY(mica__launch_enqueue(queue, s->handle, s->launch));
     if (!s->ran) note_first_run(s);
   }
   return MICA_OK;
@@ -311,7 +324,7 @@ mica_status mica__recording_bind(mica__recording *recording, const mica_buffer *
     const slot *at = &recording->slots[i];
     if (at->placeholder != placeholder) continue;
     step *s = &recording->steps[at->step];
-    mica__launch *launch = &s->launch;
+    mica__launch *launch = s->launch;
     uint32_t index = launch->args[at->arg].first;
     launch->args[at->arg].value.buffer = tensor->buffer;
     MICA_TRY(mica__launch_set_arg(recording->engine, s->handle, launch, at->arg));
@@ -338,9 +351,9 @@ mica_status mica__recording_give(mica__recording *recording, const mica_buffer *
       continue;
     }
     step *s = &recording->steps[at.step];
-    s->launch.args[at.arg].value.buffer = buffer;
+    s->launch->args[at.arg].value.buffer = buffer;
     mica__buffer_retain(buffer);
-    status = mica__launch_set_arg(recording->engine, s->handle, &s->launch, at.arg);
+    status = mica__launch_set_arg(recording->engine, s->handle, s->launch, at.arg);
   }
   recording->slot_count = left;
   return status;
@@ -351,7 +364,7 @@ bool mica__recorder_is_dry_run(const mica_queue *recorder) { return recorder->re
 size_t mica__recorder_count(const mica_queue *recorder) { return recorder->recording->count; }
 
 const mica__launch *mica__recorder_launch(const mica_queue *recorder, size_t i) {
-  return &recorder->recording->steps[i].launch;
+  return recorder->recording->steps[i].launch;
 }
 
 mica__recorder_mark mica__recorder_position(const mica_queue *recorder) {
@@ -361,18 +374,19 @@ mica__recorder_mark mica__recorder_position(const mica_queue *recorder) {
 size_t mica__recording_count(const mica__recording *recording) { return recording->count; }
 
 const mica__launch *mica__recording_at(const mica__recording *recording, size_t index) {
-  return &recording->steps[index].launch;
+  return recording->steps[index].launch;
 }
 
 void mica__recording_destroy(mica__recording *recording) {
   if (!recording) return;
   /* What is bound was never retained. */
   for (size_t i = 0; i < recording->slot_count; i++)
-    recording->steps[recording->slots[i].step].launch.args[recording->slots[i].arg].value.buffer = NULL;
+    recording->steps[recording->slots[i].step].launch->args[recording->slots[i].arg].value.buffer = NULL;
   for (size_t i = 0; i < recording->count; i++) {
-    const mica__launch *launch = &recording->steps[i].launch;
+    mica__launch *launch = recording->steps[i].launch;
     for (uint32_t a = 0; a < launch->arg_count; a++)
       if (launch->args[a].kind == MICA__ARG_BUFFER) mica_buffer_destroy(launch->args[a].value.buffer);
+    free(launch);
     recording->engine->api->ReleaseKernel(recording->steps[i].handle);
   }
   for (size_t i = 0; i < recording->scratch_count; i++) mica_buffer_destroy(recording->scratches[i].buffer);
