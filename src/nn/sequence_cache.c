@@ -62,14 +62,17 @@ void mica__cache_assign(const mica__cached *cached, mica_value all, mica_value s
   if (!mica_value_is_null(cached->steps)) mica_assign(cached->steps_state, steps);
 }
 
-/* x (B, T, G, D) as i8 (B, T, G D) with scales (B, T, G blocks): what cl/attention/decode.clh computes for one T. */
+/* x (B, T, G, D) as i8 (B, T, G D) with scales (B, T, G blocks), to the bit what cl/attention/decode.clh computes for
+ * one T. A cast to f16 rounds where the value is stored: a generated kernel goes on with the f32 number. The bitcast is
+ * a launch, which reads what was stored. */
 static mica_value round_blocks(mica_value x, const mica_nn_attention_config *c, mica_value *steps) {
   const int64_t block = mica__decode_block(c->head_size), blocks = c->groups * (c->head_size / block);
-  x = mica_reshape(mica_cast(x, MICA_F32), MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), blocks, block));
-  mica_value most = mica_clip(mica_affine(mica_max(mica_abs(x), MICA_AXES(3), true), 1.0 / 127, 0), 0, 65504);
-  mica_value half = mica_cast(most, MICA_F16), step = mica_cast(half, MICA_F32);
   mica_value zero = mica_scalar(x.graph, MICA_F32, 0), one = mica_scalar(x.graph, MICA_F32, 1);
-  mica_value y = mica_div(x, mica_where(mica_greater(step, zero), step, one));
+  x = mica_reshape(mica_cast(x, MICA_F32), MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), blocks, block));
+  mica_value most = mica_div(mica_max(mica_abs(x), MICA_AXES(3), true), mica_scalar(x.graph, MICA_F32, 127));
+  mica_value half = mica_bitcast(mica_cast(mica_clip(most, 0, 65504), MICA_F16), MICA_F16);
+  mica_value step = mica_cast(half, MICA_F32), there = mica_greater(step, zero);
+  mica_value y = mica_where(there, mica_div(x, mica_where(there, step, one)), zero);
   y = mica_cast(mica_clip(mica_round(y), -127, 127), MICA_I8);
   *steps = mica_reshape(half, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), blocks));
   return mica_reshape(y, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), blocks * block));
