@@ -8,8 +8,8 @@
 #include <string.h>
 
 #if MICA_WITH_ONNX
-/* A node on x (f32), and on integers n and m; attributes of lists and of single integers. Versions up to 5 belong to
- * ai.onnx.ml. */
+/* A node on x (f32), on integers n and m and on bytes u; attributes of lists and of single integers. Version 0 stands
+ * for com.microsoft, those up to 5 for ai.onnx.ml. */
 static const struct {
   int64_t version;
   const char *node, *lists[3], *numbers[3], *text, *value;
@@ -98,6 +98,19 @@ static const struct {
     {17, "Einsum x x > y", {NULL}, {NULL}, "equation", "iij,j...->i"},
     {28, "SwiGLU x x > y", {NULL}, {NULL}, NULL, NULL},
     {21, "Cast n > y", {NULL}, {"to", NULL}, NULL, NULL},
+    {0, "GroupQueryAttention x x x x x n m > y", {NULL}, {"num_heads", "kv_num_heads", "causal"}, NULL, NULL},
+    {0, "GroupQueryAttention x - - - - n m x x n > y", {NULL}, {"num_heads", "kv_num_heads", "do_rotary"}, NULL, NULL},
+    {0, "GroupQueryAttention x x x x x n m - - - x x > y", {NULL}, {"num_heads", "kv_num_heads"}, NULL, NULL},
+    {0, "RotaryEmbedding x n x x > y", {NULL}, {"num_heads", "rotary_embedding_dim", "interleaved"}, NULL, NULL},
+    {0, "MultiHeadAttention x x x > y", {NULL}, {"num_heads", "unidirectional"}, NULL, NULL},
+    {0, "MatMulNBits x u x > y", {NULL}, {"K", "N", "block_size"}, NULL, NULL},
+    {0, "MatMulNBits x u x u n x > y", {NULL}, {"K", "N", "block_size"}, NULL, NULL},
+    {0, "GatherBlockQuantized u n x > y", {NULL}, {"block_size", "bits", "quantize_axis"}, NULL, NULL},
+    {0, "GatherBlockQuantized u n x u > y", {NULL}, {"block_size", "gather_axis", "quantize_axis"}, NULL, NULL},
+    {0, "MoE x x x x x x > y", {NULL}, {"k", "swiglu_fusion"}, "activation_type", "swiglu"},
+    {0, "MoE x x x - x - x > y", {NULL}, {"k", "normalize_routing_weights"}, "activation_type", "silu"},
+    {0, "QMoE x x u x - u x > y", {NULL}, {"k", "block_size", "expert_weight_bits"}, NULL, NULL},
+    {0, "QMoE x x u x x u x x - - - u u > y", {NULL}, {"k", "block_size"}, "activation_type", "gelu"},
     {1, "ArrayFeatureExtractor x n > y", {NULL}, {NULL}, NULL, NULL},
     {1, "FeatureVectorizer x x > y", {"inputdimensions"}, {NULL}, NULL, NULL},
     {1, "Imputer n > y", {"imputed_value_int64s"}, {"replaced_value_int64"}, NULL, NULL},
@@ -165,6 +178,16 @@ static void add_integers(mica__text *graph, const char *name, bytes *b) {
   wire_inside(graph, WIRE_GRAPH_INITIALIZER, &tensor);
 }
 
+static void add_bytes(mica__text *graph, const char *name, bytes *b) {
+  static const uint8_t values[7 * 7 * 7];
+  int64_t dims[4], count = 1;
+  const int rank = next(b) % 4;
+  for (int i = 0; i < rank; i++) count *= dims[i] = next(b) % 7;
+  dims[rank] = -1;
+  mica__text tensor = wire_tensor(name, 2, dims, values, (size_t)count);
+  wire_inside(graph, WIRE_GRAPH_INITIALIZER, &tensor);
+}
+
 /* Lists of reals of an operator of ai.onnx.ml. */
 static void add_reals(mica__text *node, const char *name, bytes *b, int64_t count) {
   mica__text attribute = {0};
@@ -219,22 +242,24 @@ static mica_shape model_of(bytes *b, mica__text *model) {
   dims[shape.rank] = -1;
   add_integers(&graph, "n", b);
   add_integers(&graph, "m", b);
+  if (!operators[at].version) add_bytes(&graph, "u", b);
   for (int k = 0; k < 3; k++) {
     if (operators[at].lists[k] && next(b) % 4) add_attribute(&node, operators[at].lists[k], b, true, NULL);
     if (operators[at].numbers[k] && next(b) % 4) add_attribute(&node, operators[at].numbers[k], b, false, NULL);
   }
-  const bool ml = operators[at].version <= 5;
+  const bool microsoft = !operators[at].version, ml = !microsoft && operators[at].version <= 5;
+  if (microsoft) wire_text(&node, 7, "com.microsoft");
   if (ml) add_ml(&node, operators[at].node, b);
   if (operators[at].text) add_attribute(&node, operators[at].text, b, false, operators[at].value);
   wire_inside(&graph, WIRE_GRAPH_NODE, &node);
   mica__text x = wire_port("x", 1, dims), y = wire_port("y", 1, dims);
   wire_inside(&graph, WIRE_GRAPH_INPUT, &x);
   wire_inside(&graph, WIRE_GRAPH_OUTPUT, &y);
-  *model = wire_model_of(&graph, ml ? 17 : operators[at].version);
-  if (ml) {
+  *model = wire_model_of(&graph, ml || microsoft ? 17 : operators[at].version);
+  if (ml || microsoft) {
     mica__text set = {0};
-    wire_text(&set, 1, "ai.onnx.ml");
-    wire_int(&set, 2, operators[at].version);
+    wire_text(&set, 1, ml ? "ai.onnx.ml" : "com.microsoft");
+    wire_int(&set, 2, ml ? operators[at].version : 1);
     wire_inside(model, 8, &set);
   }
   return shape;

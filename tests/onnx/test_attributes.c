@@ -98,7 +98,7 @@ static mica_status try_node(const char *node, const char *domain, int64_t versio
 typedef struct wrong {
   const char *node, *domain;
   int64_t version;
-  attribute list[3];
+  attribute list[4];
   mica_status status;
   const char *sentence;
 } wrong;
@@ -126,6 +126,18 @@ START_TEST(unknown_attributes_are_refused) {
        {{"beta", 'f', FLOAT, 1}},
        MICA_E_UNSUPPORTED,
        "attribute 'beta' is unknown; the operator has: alpha"},
+      {"GroupQueryAttention x x x - - x x > y",
+       "com.microsoft",
+       1,
+       {{"num_heads", 'i', INT, 1}, {"kv_num_heads", 'i', INT, 1}, {"heads", 'i', INT, 1}},
+       MICA_E_UNSUPPORTED,
+       "attribute 'heads' is unknown"},
+      {"QMoE x x x x - x x > y",
+       "com.microsoft",
+       1,
+       {{"use_sparse_mixer", 'i', INT, 1}},
+       MICA_E_UNSUPPORTED,
+       "attribute 'use_sparse_mixer' is 1; only 0 is supported"},
       {"Softmax x > y", "", 13, {{"axis", 'i', INT, 0}, {"axis", 'i', INT, 0}}, MICA_E_FORMAT, "is given twice"},
   };
   check_refused(list, sizeof list / sizeof *list);
@@ -148,6 +160,19 @@ START_TEST(attributes_of_another_version_are_refused) {
        "is known since version 15 of the operator; the model imports version 14"},
       {"Cast x > y", "", 13, {{"to", 's', STRING, 0}}, MICA_E_FORMAT, "'to' is of type STRING; it must be INT"},
       {"Concat x > y", "", 13, {{0}}, MICA_E_FORMAT, "attribute 'axis' is missing; the operator needs it"},
+      {"GroupQueryAttention x x x - - x x > y",
+       "com.microsoft",
+       1,
+       {{"num_heads", 'i', INT, 1}},
+       MICA_E_FORMAT,
+       "attribute 'kv_num_heads' is missing; the operator needs it"},
+      {"MoE x x x - x > y", "com.microsoft", 2, {{0}}, MICA_E_UNSUPPORTED, "the operator set com.microsoft (MoE)"},
+      {"RotaryEmbedding x x x x > y",
+       "com.microsoft",
+       1,
+       {{"interleaved", 'f', FLOAT, 0}},
+       MICA_E_FORMAT,
+       "'interleaved' is of type FLOAT; it must be INT"},
       {"Relu x > y",
        "",
        29,

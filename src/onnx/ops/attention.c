@@ -241,8 +241,8 @@ MICA__LOWER(attention) {
 
 /* --- positions --- */
 
-/* The first `width` numbers of each head rotated by the angles whose cosines and sines are given, (batch, 1, rows,
- * width / 2): pairs are neighbours, or one of each half. */
+/* Rows of even width rotated by the angles whose cosines and sines are given, (batch, 1, rows, width / 2): pairs are
+ * neighbours, or one of each half. */
 static mica_value rotated(mica_value x, mica_value cosine, mica_value sine, bool neighbours) {
   mica_shape s = mica_value_shape(x);
   int64_t half = s.dim[3] / 2;
@@ -255,34 +255,48 @@ static mica_value rotated(mica_value x, mica_value cosine, mica_value sine, bool
   return mica_reshape(mica_concat(pair, 2, 4), s);
 }
 
-/* Rotary position embedding (Su et al. 2021). */
-MICA__LOWER(rotary_embedding) {
-  mica_value x = x_of(l, node), cosine = mica__lower_operand(l, node, 1), sine = mica__lower_operand(l, node, 2);
-  int64_t heads = mica__onnx_int(node, "num_heads", 0), width = mica__onnx_int(node, "rotary_embedding_dim", 0);
-  if (!x.graph || !cosine.graph || !sine.graph) return MICA_OK;
-  mica_shape whole = mica_value_shape(x);
-  mica_value apart = mica__lower_split_heads(l, node, x, heads);
-  if (!apart.graph) return MICA_OK;
-  mica_shape s = mica_value_shape(apart);
+mica_value mica__lower_rotate(mica__lowering *l, const mica__onnx_node *node, mica_value x,
+                              const mica__rotation *rotation) {
+  const mica_value none = {0};
+  mica_value cosine = rotation->cosine, sine = rotation->sine;
+  int64_t width = rotation->width;
+  if (!x.graph || !cosine.graph || !sine.graph) return none;
+  mica_shape s = mica_value_shape(x);
   if (width == 0) width = s.dim[3];
-  if (width < 2 || width % 2 || width > s.dim[3])
-    return mica__lower_fail(l, node, MICA_E_SHAPE,
-                            "%lld of %lld numbers cannot be rotated; it must be an even number of them",
-                            (long long)width, (long long)s.dim[3]);
-  if (mica__lower_has(l, node, 3)) {
-    mica_value positions = mica__lower_operand(l, node, 3);
-    cosine = mica_gather(cosine, positions, 0);
-    sine = mica_gather(sine, positions, 0);
+  if (width < 2 || width % 2 || width > s.dim[3]) {
+    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld of %lld numbers cannot be rotated; it must be an even number of them",
+                     (long long)width, (long long)s.dim[3]);
+    return none;
   }
-  if (!cosine.graph || !sine.graph) return MICA_OK;
+  if (rotation->positions.graph) {
+    cosine = mica_gather(cosine, rotation->positions, 0);
+    sine = mica_gather(sine, rotation->positions, 0);
+  }
+  if (!cosine.graph || !sine.graph) return none;
   mica_shape angles = mica_value_shape(cosine);
-  if (angles.rank != 3 || angles.dim[2] < width / 2)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "cosines and sines must be (batch, rows, %lld)",
-                            (long long)(width / 2));
+  if (angles.rank != 3 || angles.dim[2] < width / 2 || mica_value_shape(sine).rank != 3) {
+    mica__lower_fail(l, node, MICA_E_SHAPE, "cosines and sines must be (batch, rows, %lld)", (long long)(width / 2));
+    return none;
+  }
   cosine = mica_unsqueeze(mica_slice(cosine, 2, 0, width / 2, 1), MICA_AXES(1));
   sine = mica_unsqueeze(mica_slice(sine, 2, 0, width / 2, 1), MICA_AXES(1));
-  mica_value y = rotated(mica_slice(apart, 3, 0, width, 1), cosine, sine, mica__onnx_int(node, "interleaved", 0));
-  if (width < s.dim[3]) y = mica_concat((mica_value[]){y, mica_slice(apart, 3, width, s.dim[3], 1)}, 2, 3);
-  if (whole.rank == 3) y = mica_reshape(mica_transpose(y, MICA_AXES(0, 2, 1, 3)), whole);
+  mica_value y = rotated(mica_slice(x, 3, 0, width, 1), cosine, sine, rotation->neighbours);
+  if (width == s.dim[3]) return y;
+  return mica_concat((mica_value[]){y, mica_slice(x, 3, width, s.dim[3], 1)}, 2, 3);
+}
+
+/* Rotary position embedding (Su et al. 2021). */
+MICA__LOWER(rotary_embedding) {
+  mica_value x = x_of(l, node);
+  const mica__rotation rotation = {.cosine = mica__lower_operand(l, node, 1),
+                                   .sine = mica__lower_operand(l, node, 2),
+                                   .positions = optional(l, node, 3),
+                                   .width = mica__onnx_int(node, "rotary_embedding_dim", 0),
+                                   .neighbours = mica__onnx_int(node, "interleaved", 0)};
+  if (!x.graph) return MICA_OK;
+  mica_value y = mica__lower_split_heads(l, node, x, mica__onnx_int(node, "num_heads", 0));
+  y = mica__lower_rotate(l, node, y, &rotation);
+  if (!y.graph) return MICA_OK;
+  if (mica_value_shape(x).rank == 3) y = mica_reshape(mica_transpose(y, MICA_AXES(0, 2, 1, 3)), mica_value_shape(x));
   return give(l, node, y);
 }

@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <mica/attention.h>
-#include <mica/quant.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -286,37 +285,4 @@ MICA__LOWER(multi_head_attention) {
   if (h.k.graph) mica__lower_result(l, node, 1, h.k);
   if (h.v.graph) mica__lower_result(l, node, 2, h.v);
   return attend(l, node, &h, given(l, node, 4), given(l, node, 5), before);
-}
-
-/* --- weights of 4 bits --- */
-
-/* Nibbles of the bytes of rows, low ones first, `count` a row. */
-static mica_value nibbles(mica_value bytes, int64_t rows, int64_t count) {
-  mica_value wide = mica_cast(mica_reshape(bytes, MICA_SHAPE(rows, (count + 1) / 2, 1)), MICA_I32);
-  mica_value sixteen = mica__lower_number(wide, 16);
-  mica_value both[2] = {mica_mod(wide, sixteen), mica_div(wide, sixteen)};
-  mica_value list = mica_reshape(mica_concat(both, 2, 2), MICA_SHAPE(rows, 2 * ((count + 1) / 2)));
-  return mica_cast(mica_slice(list, 1, 0, count, 1), MICA_U8);
-}
-
-/* x times a matrix of n rows and k columns in blocks, each of which has a scale and a zero point. */
-MICA__LOWER(matmul_n_bits) {
-  mica_value x = x_of(l, node), b = mica__lower_operand(l, node, 1), scale = mica__lower_operand(l, node, 2);
-  mica_value zero = given(l, node, 3), bias = given(l, node, 5);
-  int64_t k = mica__onnx_int(node, "K", 0), n = mica__onnx_int(node, "N", 0),
-          size = mica__onnx_int(node, "block_size", 0);
-  if (!x.graph || !b.graph || !scale.graph) return MICA_OK;
-  if (mica__onnx_int(node, "bits", 4) != 4 || mica__lower_has(l, node, 4) || size < 2 || k < 1 || n < 1 || k % size)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "only whole blocks of 4 bits in their order are supported");
-  mica_shape blocks = MICA_SHAPE(n, k / size);
-  if (zero.graph && mica_value_dtype(zero) == MICA_U8)
-    zero = nibbles(zero, n, k / size);
-  else if (zero.graph)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "zero points must be bytes");
-  else
-    zero = mica_full(mica__lower_graph(l), MICA_U8, blocks, 8);
-  const mica_quantize_config config = {.axis = 1, .block = size, .dtype = MICA_U8, .bits = 4};
-  mica_value w = mica_dequantize(mica_reshape(b, MICA_SHAPE(n, k / 2)), mica_reshape(scale, blocks), zero, &config);
-  mica_value y = mica_matmul(x, mica_cast(mica_transpose(w, MICA_AXES(1, 0)), mica_value_dtype(x)));
-  return give(l, node, bias.graph ? mica_add(y, bias) : y);
 }

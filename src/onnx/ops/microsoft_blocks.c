@@ -1,0 +1,164 @@
+/* Operators of com.microsoft on weights of 2, 4 and 8 bits in blocks. */
+#include "onnx/ops/microsoft.h"
+#include "onnx/ops/packed.h"
+
+#include <mica/quant.h>
+
+bool mica__packed_has(int64_t bits) { return bits == 2 || bits == 4 || bits == 8; }
+
+mica_value mica__packed_elements(mica_value bytes, int64_t bits, int64_t count) {
+  static const uint8_t shifts[] = {0, 2, 4, 6, 0, 4};
+  if (!bytes.graph) return bytes;
+  mica_shape s = mica_value_shape(bytes);
+  const int32_t last = s.rank - 1, per = (int32_t)(8 / bits);
+  if (last < 0 || last >= MICA_MAX_RANK - 1 || s.dim[last] > INT64_MAX / per || count > s.dim[last] * per)
+    return mica_graph_fail(bytes.graph, MICA_E_SHAPE, "packed elements are fewer than the operator says");
+  if (bits < 8) {
+    mica_value shift = mica_constant(bytes.graph, MICA_U8, MICA_SHAPE(per), shifts + (bits == 2 ? 0 : 4));
+    mica_value each = mica_shift_right(mica_unsqueeze(bytes, MICA_AXES(last + 1)), shift);
+    each = mica_bit_and(each, mica_scalar(bytes.graph, MICA_U8, (double)((1 << bits) - 1)));
+    s.dim[last] *= per;
+    bytes = mica_reshape(each, s);
+  }
+  return count == s.dim[last] ? bytes : mica_slice(bytes, last, 0, count, 1);
+}
+
+/* A number of each block for each of its elements. */
+static mica_value each_element(mica_value x, int64_t block, int64_t columns) {
+  if (!x.graph) return x;
+  mica_shape s = mica_value_shape(x);
+  const int32_t last = s.rank - 1;
+  mica_shape wide = s;
+  wide.dim[wide.rank++] = block;
+  s.dim[last] *= block;
+  mica_value all = mica_reshape(mica_expand(mica_unsqueeze(x, MICA_AXES(last + 1)), wide), s);
+  return columns == s.dim[last] ? all : mica_slice(all, last, 0, columns, 1);
+}
+
+mica_value mica__packed_dequantize(const mica__packed *w) {
+  if (!w->bytes.graph || !w->scale.graph) return (mica_value){0};
+  mica_shape s = mica_value_shape(w->scale), bytes = mica_value_shape(w->bytes);
+  const int32_t last = bytes.rank - 1;
+  if (bytes.rank < 1 || bytes.rank >= MICA_MAX_RANK || s.rank != bytes.rank || w->block < 1 || w->columns < 1 ||
+      s.dim[last] != (w->columns - 1) / w->block + 1 || s.dim[last] > INT64_MAX / w->block ||
+      mica_value_dtype(w->bytes) != MICA_U8)
+    return mica_graph_fail(w->bytes.graph, MICA_E_SHAPE, "scales do not fit the blocks of a packed weight");
+  if (w->zero.graph && is_floating(w->zero)) {
+    mica_value x = mica_cast(mica__packed_elements(w->bytes, w->bits, w->columns), mica_value_dtype(w->scale));
+    x = mica_sub(x, each_element(mica_cast(w->zero, mica_value_dtype(w->scale)), w->block, w->columns));
+    return mica_mul(x, each_element(w->scale, w->block, w->columns));
+  }
+  mica_value zero = w->zero.graph ? mica__packed_elements(w->zero, w->bits, s.dim[last])
+                                  : mica_full(w->scale.graph, MICA_U8, s, (double)(1 << (w->bits - 1)));
+  const mica_quantize_config config = {.axis = last, .block = w->block, .dtype = MICA_U8, .bits = w->bits == 4 ? 4 : 0};
+  mica_value x = w->bits == 2 ? mica__packed_elements(w->bytes, 2, w->columns) : w->bytes;
+  x = mica_dequantize(x, w->scale, zero, &config);
+  return x.graph && mica_value_shape(x).dim[last] != w->columns ? mica_slice(x, last, 0, w->columns, 1) : x;
+}
+
+/* --- products --- */
+
+/* The weight of columns whose blocks g_idx names. */
+static mica_value by_index(const mica__packed *w, mica_value index) {
+  mica_value x = mica_cast(mica__packed_elements(w->bytes, w->bits, w->columns), mica_value_dtype(w->scale));
+  mica_value zero = w->zero;
+  if (zero.graph && !is_floating(zero)) zero = mica__packed_elements(zero, w->bits, mica_value_shape(w->scale).dim[1]);
+  if (zero.graph) zero = mica_gather(mica_cast(zero, mica_value_dtype(w->scale)), index, 1);
+  if (!zero.graph) zero = mica__lower_number(x, (double)(1 << (w->bits - 1)));
+  return mica_mul(mica_sub(x, zero), mica_gather(w->scale, index, 1));
+}
+
+/* Zero points as rows: of bytes, or of one floating number per block. */
+static mica_value zero_rows(mica_value zero, int64_t rows, int64_t blocks, int64_t bits) {
+  if (!zero.graph) return zero;
+  return mica_reshape(zero, MICA_SHAPE(rows, is_floating(zero) ? blocks : (blocks * bits + 7) / 8));
+}
+
+/* x times the transpose of a matrix of N rows and K columns, which are padded to whole blocks. */
+MICA__LOWER(matmul_n_bits) {
+  mica_value x = x_of(l, node), index = given(l, node, 4), bias = given(l, node, 5);
+  mica__packed w = {.bytes = mica__lower_operand(l, node, 1),
+                    .scale = mica__lower_operand(l, node, 2),
+                    .bits = mica__onnx_int(node, "bits", 4),
+                    .columns = mica__onnx_int(node, "K", 0),
+                    .block = mica__onnx_int(node, "block_size", 0)};
+  const int64_t n = mica__onnx_int(node, "N", 0);
+  int64_t padded = 0;
+  if (!x.graph || !w.bytes.graph || !w.scale.graph) return MICA_OK;
+  if (!mica__packed_has(w.bits) || w.block < 1 || w.block > 1 << 24 || w.block * w.bits % 8 || w.columns < 1 || n < 1)
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                            "K %lld, N %lld, %lld bits and blocks of %lld are not supported; bits must be 2, 4 or 8",
+                            (long long)w.columns, (long long)n, (long long)w.bits, (long long)w.block);
+  const int64_t blocks = (w.columns - 1) / w.block + 1;
+  if (!mica__lower_product(l, node, blocks, w.block, INT64_MAX / 8, &padded)) return MICA_OK;
+  w.bytes = mica_reshape(w.bytes, MICA_SHAPE(n, padded * w.bits / 8));
+  w.scale = mica_reshape(w.scale, MICA_SHAPE(n, blocks));
+  w.zero = zero_rows(given(l, node, 3), n, blocks, w.bits);
+  if (!w.bytes.graph || !w.scale.graph) return MICA_OK;
+  mica_value real = index.graph ? by_index(&w, index) : mica__packed_dequantize(&w);
+  mica_value y = mica_matmul(x, mica_cast(mica_transpose(real, MICA_AXES(1, 0)), mica_value_dtype(x)));
+  return give(l, node, bias.graph ? mica_add(y, bias) : y);
+}
+
+/* --- embeddings --- */
+
+enum { ONNX_UINT8 = 2 }; /* TensorProto.data_type */
+
+static mica_value rows_of(mica_value x, mica_value indices, int32_t axis) {
+  return x.graph ? mica_gather(x, indices, axis) : x;
+}
+
+typedef struct table {
+  mica__packed w;
+  bool packed; /* bytes with several elements; else one element of 4 bits per byte, whose zero point is 0 */
+  int64_t gather, axis;
+} table;
+
+static mica_value dequantized(const table *t) {
+  if (t->packed) return mica__packed_dequantize(&t->w);
+  const mica_quantize_config config = {.axis = (int32_t)t->axis, .block = t->w.block};
+  return mica_dequantize(t->w.bytes, t->w.scale, t->w.zero, &config);
+}
+
+static bool take_table(mica__lowering *l, const mica__onnx_node *node, table *t) {
+  t->w = (mica__packed){.bytes = x_of(l, node),
+                        .scale = mica__lower_operand(l, node, 2),
+                        .zero = given(l, node, 3),
+                        .bits = mica__onnx_int(node, "bits", 4),
+                        .block = mica__onnx_int(node, "block_size", 128)};
+  t->gather = mica__onnx_int(node, "gather_axis", 0);
+  t->axis = mica__onnx_int(node, "quantize_axis", 1);
+  if (!t->w.bytes.graph || !t->w.scale.graph) return false;
+  const int32_t type = mica__lower_file_type(l, node, 0), rank = mica_value_shape(t->w.bytes).rank;
+  t->packed = type == ONNX_UINT8 || (!type && mica_value_dtype(t->w.bytes) == MICA_U8);
+  if (!mica__lower_axis(l, node, rank, &t->gather) || !mica__lower_axis(l, node, rank, &t->axis)) return false;
+  if (!mica__packed_has(t->w.bits) || t->w.block < 16 || t->w.block > 1 << 24 || (t->w.block & (t->w.block - 1)))
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "%lld bits and blocks of %lld are not supported; bits must be 2, 4 or 8, and a block a power of "
+                     "two from 16",
+                     (long long)t->w.bits, (long long)t->w.block);
+  else if (t->packed && (t->gather || t->axis != rank - 1 || rank < 2))
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "bytes must be gathered along axis 0 with blocks along the last axis");
+  else if (mica_dtype_kind_of(mica_value_dtype(t->w.bytes)) == MICA_DTYPE_KIND_FLOAT)
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "data must be of type int4, uint4 or uint8");
+  else
+    return true;
+  return false;
+}
+
+/* Rows of a table, dequantised after they are gathered: only they are read. */
+MICA__LOWER(gather_block_quantized) {
+  table t = {0};
+  mica_value indices = mica__lower_operand(l, node, 1);
+  if (!indices.graph || !take_table(l, node, &t)) return MICA_OK;
+  mica_shape s = mica_value_shape(t.w.bytes);
+  if (t.packed && !mica__lower_product(l, node, s.dim[s.rank - 1], 8 / t.w.bits, INT64_MAX / 8, &t.w.columns))
+    return MICA_OK;
+  if (t.gather == t.axis) return give(l, node, rows_of(dequantized(&t), indices, (int32_t)t.gather));
+  t.w.bytes = rows_of(t.w.bytes, indices, (int32_t)t.gather);
+  t.w.scale = rows_of(t.w.scale, indices, (int32_t)t.gather);
+  t.w.zero = rows_of(t.w.zero, indices, (int32_t)t.gather);
+  if (t.gather < t.axis) t.axis += mica_value_shape(indices).rank - 1;
+  return give(l, node, dequantized(&t));
+}

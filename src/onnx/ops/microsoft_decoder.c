@@ -1,0 +1,294 @@
+/* Operators of com.microsoft for decoders: attention with shared heads and a cache (Ainslie et al. 2023), and rotary
+ * positions (Su et al. 2021), as onnxruntime-genai writes them. */
+#include "onnx/ops/attention.h"
+#include "onnx/ops/microsoft.h"
+
+#include <mica/attention.h>
+#include <mica/norm.h>
+
+/* Operands of GroupQueryAttention. */
+enum {
+  QUERY,
+  KEY,
+  VALUE,
+  PAST_KEY,
+  PAST_VALUE,
+  LENGTHS,
+  TOTAL,
+  COSINE,
+  SINE,
+  POSITIONS,
+  BIAS,
+  SINKS,
+  KEY_SCALE,
+  VALUE_SCALE,
+  QUERY_NORM,
+  KEY_NORM,
+  NEW_ROWS,
+};
+
+typedef struct grouped {
+  mica_value q, k, v;        /* (batch, heads, rows, width) */
+  mica_value past_k, past_v; /* (batch, key heads, past, width); null: none */
+  int64_t heads, key_heads, batch, rows, width, past;
+  int64_t total;      /* rows of the present cache */
+  mica_value lengths; /* positions of each sequence after this call, (batch) i32 */
+  bool plain;         /* all sequences fill the past cache, and the present cache is the past and the new rows */
+  /* Positions that each sequence has in the cache before this call, (batch) i32; null: 0. */
+  mica_value first;
+} grouped;
+
+static mica_value heads_of(mica__lowering *l, const mica__onnx_node *node, const grouped *g, mica_value x,
+                           int64_t heads) {
+  mica_shape s = mica_value_shape(x);
+  if (!x.graph) return x;
+  if (s.rank == 3 && s.dim[0] == g->batch && s.dim[1] == g->rows) return mica__lower_split_heads(l, node, x, heads);
+  mica__lower_fail(l, node, MICA_E_SHAPE, "queries, keys and values must be (batch, rows, heads width), equally long");
+  return (mica_value){0};
+}
+
+/* Queries, keys and values apart; one tensor may hold all three. */
+static bool take_heads(mica__lowering *l, const mica__onnx_node *node, grouped *g) {
+  mica_value x = x_of(l, node), part[3] = {x, given(l, node, KEY), given(l, node, VALUE)};
+  g->heads = mica__onnx_int(node, "num_heads", 0);
+  g->key_heads = mica__onnx_int(node, "kv_num_heads", 0);
+  if (!x.graph) return false;
+  mica_shape s = mica_value_shape(x);
+  bool packed = !part[1].graph && !part[2].graph;
+  if (g->key_heads < 1 || g->heads < g->key_heads || g->heads > INT32_MAX || g->heads % g->key_heads || s.rank != 3 ||
+      packed == (part[1].graph && part[2].graph)) {
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "%lld heads of queries and %lld heads of keys do not fit operands of rank %d", (long long)g->heads,
+                     (long long)g->key_heads, (int)s.rank);
+    return false;
+  }
+  int64_t all = g->heads + (packed ? 2 * g->key_heads : 0);
+  if (s.dim[2] < all || s.dim[2] % all) {
+    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld heads must divide the width %lld", (long long)all,
+                     (long long)s.dim[2]);
+    return false;
+  }
+  g->batch = s.dim[0], g->rows = s.dim[1], g->width = s.dim[2] / all;
+  const int64_t kv = g->key_heads * g->width, sizes[3] = {g->heads * g->width, kv, kv};
+  if (packed) mica_split(x, 2, sizes, 3, part);
+  g->q = heads_of(l, node, g, part[0], g->heads);
+  g->k = heads_of(l, node, g, part[1], g->key_heads);
+  g->v = heads_of(l, node, g, part[2], g->key_heads);
+  return g->q.graph && g->k.graph && g->v.graph;
+}
+
+static bool check_past(mica__lowering *l, const mica__onnx_node *node, const grouped *g, mica_value past) {
+  mica_shape s = mica_value_shape(past);
+  if (s.rank == 4 && s.dim[0] == g->batch && s.dim[1] == g->key_heads && s.dim[3] == g->width &&
+      mica_value_dtype(past) == mica_value_dtype(g->q))
+    return true;
+  mica__lower_fail(l, node, MICA_E_SHAPE, "the cache must be (%lld, %lld, rows, %lld) and of the type of queries",
+                   (long long)g->batch, (long long)g->key_heads, (long long)g->width);
+  return false;
+}
+
+/* A number of each sequence as i32 (batch); null, with an error recorded, if their count differs. */
+static mica_value counts_of(mica__lowering *l, const mica__onnx_node *node, const grouped *g, int32_t k) {
+  int64_t count = 0;
+  mica_value x = mica__lower_operand(l, node, k);
+  if (!x.graph) return x;
+  if (mica_shape_count(mica_value_shape(x), &count) == MICA_OK && count == g->batch)
+    return mica_reshape(mica_cast(x, MICA_I32), MICA_SHAPE(g->batch));
+  mica__lower_fail(l, node, MICA_E_SHAPE, "seqlens_k and query_seqlens must have the shape (%lld)",
+                   (long long)g->batch);
+  return (mica_value){0};
+}
+
+/* A sequence that has n keys after this call and m new rows began with n - m: seqlens_k is n - 1, query_seqlens m,
+ * without which it is the number of rows, or n if that is less. */
+static bool take_first(mica__lowering *l, const mica__onnx_node *node, grouped *g, int64_t total) {
+  double last = 0;
+  g->lengths = counts_of(l, node, g, LENGTHS);
+  if (!g->lengths.graph) return false;
+  g->lengths = mica_add(g->lengths, mica__lower_number(g->lengths, 1));
+  mica_value zero = mica__lower_number(g->lengths, 0);
+  if (mica__lower_has(l, node, NEW_ROWS)) {
+    mica_value rows = counts_of(l, node, g, NEW_ROWS);
+    g->first = mica_maximum(mica_sub(g->lengths, rows), zero);
+  } else if (total != g->rows) {
+    g->first = mica_maximum(mica_sub(g->lengths, mica__lower_number(g->lengths, (double)g->rows)), zero);
+    g->plain = mica__lower_known_number(l, node, LENGTHS, &last) && last + 1 == (double)g->total &&
+               g->total == g->past + g->rows;
+  } else {
+    return true;
+  }
+  return g->first.graph;
+}
+
+/* The caches, and how long the sequences are. total_sequence_length is the largest length after this call; if it is the
+ * number of rows, there is no past. */
+static bool take_lengths(mica__lowering *l, const mica__onnx_node *node, grouped *g) {
+  mica__integers total;
+  g->past_k = given(l, node, PAST_KEY);
+  g->past_v = given(l, node, PAST_VALUE);
+  if (!mica__lower_integers(l, node, TOTAL, &total)) return false;
+  if (g->past_k.graph && g->past_v.graph) {
+    if (!check_past(l, node, g, g->past_k) || !check_past(l, node, g, g->past_v)) return false;
+    g->past = mica_value_shape(g->past_k).dim[2];
+  }
+  if (total.count != 1 || total.values[0] < g->rows || (g->past && mica_value_shape(g->past_v).dim[2] != g->past)) {
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "total_sequence_length must be one number of at least %lld, and past_key and past_value equally "
+                     "long",
+                     (long long)g->rows);
+    return false;
+  }
+  g->total = total.values[0] > g->past ? total.values[0] : g->past;
+  return mica__lower_positions(l, node, g->total) && take_first(l, node, g, total.values[0]);
+}
+
+/* The cache after this call: rows of the past, the new ones behind them, and zeros. Sequences of unequal lengths have
+ * new rows at unequal positions, so each row is gathered from the past and the new rows together. */
+static mica_value present(mica__lowering *l, const mica__onnx_node *node, const grouped *g, mica_value past,
+                          mica_value fresh) {
+  const int64_t all = g->past + g->rows, none[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0, 0, g->total - g->rows};
+  int64_t lines = 0, rows = 0;
+  if (!g->first.graph) return after[2] ? mica_pad(fresh, none, after, MICA_PAD_MODE_CONSTANT, 0) : fresh;
+  mica_value both = g->past ? mica_concat((mica_value[]){past, fresh}, 2, 2) : fresh;
+  if (g->plain) return both;
+  if (!mica__lower_product(l, node, g->batch, g->key_heads, MICA__LOWER_POSITIONS, &lines) ||
+      !mica__lower_product(l, node, lines, all, INT64_MAX, &rows))
+    return (mica_value){0};
+  mica_value first = mica_reshape(mica_cast(g->first, MICA_I64), MICA_SHAPE(g->batch, 1));
+  first = mica_minimum(first, mica__lower_number(first, (double)g->past));
+  mica_value at = mica_range(mica__lower_graph(l), MICA_I64, g->total), ahead = mica_sub(at, first);
+  mica_value zero = mica__lower_number(at, 0), beyond = mica__lower_number(at, (double)rows);
+  mica_value new_row = mica_add(ahead, mica__lower_number(at, (double)g->past));
+  mica_value row = mica_where(mica_less(ahead, zero), at,
+                              mica_where(mica_less(ahead, mica__lower_number(at, (double)g->rows)), new_row, beyond));
+  mica_value line = mica_mul(mica_range(mica__lower_graph(l), MICA_I64, lines), mica__lower_number(at, (double)all));
+  row = mica_add(mica_reshape(row, MICA_SHAPE(g->batch, 1, g->total)),
+                 mica_reshape(line, MICA_SHAPE(g->batch, g->key_heads, 1)));
+  return mica_gather(mica_reshape(both, MICA_SHAPE(rows, g->width)), row, 0); /* zeros for indices outside */
+}
+
+/* Where the new rows are, (batch or 1, rows): position_ids, of which only the first counts if there is no past; else
+ * behind the past. */
+static mica_value positions_of(mica__lowering *l, const mica__onnx_node *node, const grouped *g) {
+  mica_value given_at = given(l, node, POSITIONS), row = mica_range(mica__lower_graph(l), MICA_I32, g->rows);
+  if (!given_at.graph && !g->first.graph) return mica_reshape(row, MICA_SHAPE(1, g->rows));
+  if (!given_at.graph) return mica_add(mica_reshape(g->first, MICA_SHAPE(g->batch, 1)), row);
+  mica_shape s = mica_value_shape(given_at);
+  if (s.rank != 2 || s.dim[0] != g->batch || s.dim[1] != g->rows || g->batch * g->rows == 0) {
+    mica__lower_fail(l, node, MICA_E_SHAPE, "position_ids must be (batch, rows)");
+    return (mica_value){0};
+  }
+  if (g->first.graph) return given_at;
+  mica_value start = mica_cast(mica_slice(mica_slice(given_at, 0, 0, 1, 1), 1, 0, 1, 1), MICA_I32);
+  return mica_add(start, row);
+}
+
+/* Norms of heads, then positions. */
+static bool position_heads(mica__lowering *l, const mica__onnx_node *node, grouped *g) {
+  mica_value norms[2] = {given(l, node, QUERY_NORM), given(l, node, KEY_NORM)};
+  const double epsilon = mica__onnx_real(node, "qk_norm_epsilon", 1e-6);
+  if (norms[0].graph) g->q = mica_rms_norm(g->q, 3, norms[0], mica__onnx_real(node, "q_norm_epsilon", epsilon));
+  if (norms[1].graph) g->k = mica_rms_norm(g->k, 3, norms[1], mica__onnx_real(node, "k_norm_epsilon", epsilon));
+  if (!mica__onnx_int(node, "do_rotary", 0)) return g->q.graph && g->k.graph;
+  mica__rotation rotation = {.cosine = mica__lower_operand(l, node, COSINE),
+                             .sine = mica__lower_operand(l, node, SINE),
+                             .neighbours = mica__onnx_int(node, "rotary_interleaved", 0)};
+  if (!rotation.cosine.graph || !mica__lower_positions(l, node, g->rows)) return false;
+  mica_shape s = mica_value_shape(rotation.cosine);
+  if (s.rank != 2 || s.dim[1] < 1 || s.dim[1] > INT32_MAX) {
+    mica__lower_fail(l, node, MICA_E_SHAPE, "cos_cache must be (positions, half of the elements that are rotated)");
+    return false;
+  }
+  rotation.width = 2 * s.dim[1];
+  rotation.positions = positions_of(l, node, g);
+  if (!rotation.positions.graph) return false;
+  g->q = mica__lower_rotate(l, node, g->q, &rotation);
+  g->k = mica__lower_rotate(l, node, g->k, &rotation);
+  return g->q.graph && g->k.graph;
+}
+
+/* Caches of integers, and scores as a result. */
+static bool is_supported(mica__lowering *l, const mica__onnx_node *node) {
+  if (mica__lower_choice(l, node, "k_quant_type", "NONE PER_TENSOR PER_CHANNEL", 0) ||
+      mica__lower_choice(l, node, "v_quant_type", "NONE PER_TENSOR PER_CHANNEL", 0) ||
+      mica__lower_has(l, node, KEY_SCALE) || mica__lower_has(l, node, VALUE_SCALE))
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a quantised cache is not supported; export it with floats");
+  else if (mica__lower_wants(node, 3))
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the result output_qk is not supported");
+  else
+    return true;
+  return false;
+}
+
+/* The sum that is added to scores, for all rows of the cache; null for none. */
+static mica_value bias_of(mica__lowering *l, const mica__onnx_node *node, const grouped *g) {
+  mica_value bias = given(l, node, BIAS);
+  if (!bias.graph) return bias;
+  mica_shape s = mica_value_shape(bias);
+  const int64_t none[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0, 0, 0, g->total - s.dim[3]};
+  if (s.rank != 4 || s.dim[3] > g->total) {
+    mica__lower_fail(l, node, MICA_E_SHAPE, "attention_bias must be (batch, heads, rows, keys)");
+    return (mica_value){0};
+  }
+  return after[3] ? mica_pad(bias, none, after, MICA_PAD_MODE_CONSTANT, 0) : bias;
+}
+
+static mica_value attended(mica__lowering *l, const mica__onnx_node *node, const grouped *g) {
+  int64_t window = mica__onnx_int(node, "local_window_size", -1);
+  mica_attention_config config = {.causal = mica__onnx_int(node, "causal", 1) != 0,
+                                  .scale = mica__onnx_real(node, "scale", 0),
+                                  .soft_cap = mica__onnx_real(node, "softcap", 0),
+                                  .window = window > 0 ? window : 0,
+                                  .offset = g->first,
+                                  .sinks = given(l, node, SINKS),
+                                  .mask = bias_of(l, node, g)};
+  if (!config.causal) config.key_lengths = g->lengths;
+  if (!config.sinks.graph && mica__onnx_int(node, "smooth_softmax", 0))
+    config.sinks = mica_full(mica__lower_graph(l), mica_value_dtype(g->q), MICA_SHAPE(g->heads), 0);
+  return mica_attention(g->q, g->k, g->v, &config);
+}
+
+MICA__LOWER(group_query_attention) {
+  grouped g = {0};
+  if (!is_supported(l, node) || !take_heads(l, node, &g) || !take_lengths(l, node, &g) || !position_heads(l, node, &g))
+    return MICA_OK;
+  g.k = present(l, node, &g, g.past_k, g.k);
+  g.v = present(l, node, &g, g.past_v, g.v);
+  if (!g.k.graph || !g.v.graph) return MICA_OK;
+  mica_value y = mica_transpose(attended(l, node, &g), MICA_AXES(0, 2, 1, 3));
+  mica__lower_result(l, node, 0, mica_reshape(y, MICA_SHAPE(g.batch, g.rows, g.heads * g.width)));
+  mica__lower_result(l, node, 1, g.k);
+  mica__lower_result(l, node, 2, g.v);
+  return MICA_OK;
+}
+
+/* Positions are (batch, rows), or one number, the first row's. */
+MICA__LOWER(microsoft_rotary_embedding) {
+  mica_value x = x_of(l, node), positions = mica__lower_operand(l, node, 1);
+  mica__rotation rotation = {.cosine = mica__lower_operand(l, node, 2),
+                             .sine = mica__lower_operand(l, node, 3),
+                             .width = mica__onnx_int(node, "rotary_embedding_dim", 0),
+                             .neighbours = mica__onnx_int(node, "interleaved", 0)};
+  int64_t heads = mica__onnx_int(node, "num_heads", 0), count = 0;
+  if (!x.graph || !positions.graph || !rotation.cosine.graph) return MICA_OK;
+  mica_shape s = mica_value_shape(x), angles = mica_value_shape(rotation.cosine);
+  if ((s.rank != 3 && s.rank != 4) || angles.rank != 2 || angles.dim[1] < 1 || angles.dim[1] > INT32_MAX)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "the input must have rank 3 or 4, and cos_cache rank 2");
+  if (mica__onnx_real(node, "scale", 1) != 1) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "scale must be 1");
+  if (!rotation.width) rotation.width = 2 * angles.dim[1];
+  if (s.rank == 3 && !heads) heads = s.dim[2] / (2 * angles.dim[1]);
+  mica_value y = mica__lower_split_heads(l, node, x, heads);
+  if (!y.graph || mica_shape_count(mica_value_shape(positions), &count) != MICA_OK) return MICA_OK;
+  int64_t rows = mica_value_shape(y).dim[2];
+  if (!mica__lower_positions(l, node, rows)) return MICA_OK;
+  if (mica_value_shape(positions).rank < 2) {
+    if (count != 1) return mica__lower_fail(l, node, MICA_E_SHAPE, "position_ids must be (1) or (batch, rows)");
+    positions = mica_reshape(positions, MICA_SHAPE(1, 1));
+    positions = mica_add(positions, mica_range(mica__lower_graph(l), mica_value_dtype(positions), rows));
+  }
+  rotation.positions = positions;
+  y = mica__lower_rotate(l, node, y, &rotation);
+  if (!y.graph) return MICA_OK;
+  if (s.rank == 3) y = mica_reshape(mica_transpose(y, MICA_AXES(0, 2, 1, 3)), s);
+  return give(l, node, y);
+}

@@ -1,0 +1,119 @@
+/* labels: device single
+ *
+ * Decoders as onnxruntime-genai exports them, beside what onnxruntime gives: single operators, and steps of a decoder
+ * with its caches. */
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/golden.h"
+
+#include <dirent.h>
+#include <math.h>
+#include <mica/mica.h>
+#include <mica/onnx.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TOLERANCE 1e-5
+enum { PORTS = 6, RESULTS = 5, STEPS = 5 };
+
+static void check_case(const char *name, int sets) {
+  char path[900];
+  mica_onnx *model = NULL;
+  mica_onnx_runner *runner = NULL;
+  snprintf(path, sizeof path, "%s/%.200s/model.onnx", golden_path("decoder", ""), name);
+  ck_ok(mica_onnx_open(path, &model));
+  ck_ok(mica_onnx_runner_create(test_engine(), model, NULL, &runner));
+  for (int i = 0; i < sets; i++) {
+    snprintf(path, sizeof path, "%s/%.200s/test_data_set_%d", golden_path("decoder", ""), name, i);
+    ck_ok(mica_onnx_check(runner, test_queue(), path, TOLERANCE, TOLERANCE));
+  }
+  mica_onnx_runner_destroy(runner);
+  mica_onnx_close(model);
+}
+
+START_TEST(operators_give_what_onnxruntime_gives) {
+  int cases = 0;
+  DIR *folder = opendir(golden_path("decoder", ""));
+  ck_assert_ptr_nonnull(folder);
+  for (const struct dirent *entry; (entry = readdir(folder));) {
+    if (!strchr(entry->d_name, '-')) continue;
+    check_case(entry->d_name, 1);
+    cases++;
+  }
+  closedir(folder);
+  ck_assert_int_ge(cases, 18);
+}
+END_TEST
+
+/* An input of a step: from its file, or what the last step gave. */
+typedef struct held {
+  mica_dtype dtype;
+  mica_shape shape;
+  void *data;
+} held;
+
+static held held_from(const char *folder, const char *kind, int set, size_t k) {
+  char path[700];
+  held h;
+  snprintf(path, sizeof path, "%s/test_data_set_%d/%s_%zu.pb", folder, set, kind, k);
+  ck_ok(mica_onnx_tensor_read(path, &h.dtype, &h.shape, &h.data));
+  return h;
+}
+
+static held held_of(const mica_tensor *tensor) {
+  held h = {mica_tensor_dtype(tensor), mica_tensor_shape(tensor), malloc(mica_tensor_bytes(tensor) + 1)};
+  ck_assert_ptr_nonnull(h.data);
+  ck_ok(mica_tensor_download(test_queue(), tensor, h.data, mica_tensor_bytes(tensor)));
+  return h;
+}
+
+static void compare_logits(const char *folder, int step, const mica_tensor *tensor) {
+  held want = held_from(folder, "output", step, 0), got = held_of(tensor);
+  const float *y = got.data, *w = want.data;
+  int64_t count = 0;
+  ck_ok(mica_shape_count(got.shape, &count));
+  ck_assert(mica_shape_equal(got.shape, want.shape));
+  for (int64_t i = 0; i < count; i++)
+    ck_assert_msg(fabs((double)y[i] - (double)w[i]) <= TOLERANCE * fmax(1, fabs((double)w[i])),
+                  "step %d: logit %d is %.9g, not %.9g", step, (int)i, (double)y[i], (double)w[i]);
+  free(want.data);
+  free(got.data);
+}
+
+/* A prompt, single tokens and three at once: each step is given the caches that the last one made here. */
+START_TEST(a_decoder_gets_its_own_caches_back) {
+  char path[600];
+  mica_onnx *model = NULL;
+  mica_onnx_runner *runner = NULL;
+  held cache[RESULTS - 1];
+  const char *folder = golden_path("decoder", "llama");
+  snprintf(path, sizeof path, "%s/model.onnx", folder);
+  ck_ok(mica_onnx_open(path, &model));
+  ck_ok(mica_onnx_runner_create(test_engine(), model, NULL, &runner));
+  ck_assert_uint_eq(mica_onnx_input_count(model), PORTS);
+  ck_assert_uint_eq(mica_onnx_output_count(model), RESULTS);
+  for (size_t k = 0; k < RESULTS - 1; k++) cache[k] = held_from(folder, "input", 0, 2 + k);
+  for (int step = 0; step < STEPS; step++) {
+    held ids = held_from(folder, "input", step, 0), mask = held_from(folder, "input", step, 1);
+    const held *all[PORTS] = {&ids, &mask, &cache[0], &cache[1], &cache[2], &cache[3]};
+    mica_onnx_feed feeds[PORTS];
+    for (size_t k = 0; k < PORTS; k++)
+      feeds[k] = (mica_onnx_feed){
+          .name = mica_onnx_input(model, k).name, .dtype = all[k]->dtype, .shape = all[k]->shape, .data = all[k]->data};
+    ck_ok(mica_onnx_run(runner, test_queue(), feeds, PORTS));
+    compare_logits(folder, step, mica_onnx_output(runner, 0));
+    for (size_t k = 0; k < RESULTS - 1; k++) {
+      free(cache[k].data);
+      cache[k] = held_of(mica_onnx_output(runner, 1 + k));
+    }
+    free(ids.data);
+    free(mask.data);
+  }
+  for (size_t k = 0; k < RESULTS - 1; k++) free(cache[k].data);
+  mica_onnx_runner_destroy(runner);
+  mica_onnx_close(model);
+}
+END_TEST
+
+TESTS(BOTH(NEEDS(ONNX), DEVICE), NULL, NULL, operators_give_what_onnxruntime_gives, a_decoder_gets_its_own_caches_back)
