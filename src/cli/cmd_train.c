@@ -90,13 +90,25 @@ static void print_numbers(FILE *out, const mica_run *run, const mica_dataset *da
 /* Samples that no step of an epoch sees, and batches that are smaller than was asked for. */
 static void print_epoch(FILE *out, const mica_run *run) {
   const mica_run_epoch epoch = mica_run_epoch_of(run);
-  fprintf(out, "          %s epochs of %" PRIu64 " steps\n", mica_run_setting(run, "epochs"), epoch.batches);
+  fprintf(out, "          %s epochs of %" PRIu64 " step%s\n", mica_run_setting(run, "epochs"), epoch.batches,
+          epoch.batches == 1 ? "" : "s");
   if (epoch.batch && (double)epoch.batch < mica_run_number(run, "batch"))
     fprintf(out, "          one batch of %" PRIu64 ": there are no more samples\n", epoch.batch);
   if (epoch.left_out)
     fprintf(out,
             "          an epoch leaves out %" PRIu64 " of %" PRIu64 " samples, other ones each time: no whole batch\n",
             epoch.left_out, epoch.batch * epoch.batches + epoch.left_out);
+}
+
+/* A line per sentence of a summary. */
+static void print_sentences(FILE *out, const char *summary) {
+  for (const char *at = summary, *end; *at; at = *end ? end + 2 : end) {
+    char line[1024];
+    end = strstr(at, "; ");
+    if (!end) end = at + strlen(at);
+    snprintf(line, sizeof line, "%.*s", (int)(end - at), at);
+    fprintf(out, "          %s\n", cli_clean(line));
+  }
 }
 
 void cli_train_summary(FILE *out, mica_run *run) {
@@ -108,7 +120,7 @@ void cli_train_summary(FILE *out, mica_run *run) {
   mica_run_fact(run, "classes", &classes);
   fprintf(out, "device    %s, %s\n", device->name, device->platform);
   fprintf(out, "data      %s\n", cli_clean(mica_dataset_name(data)));
-  if (*mica_dataset_summary(data)) fprintf(out, "          %s\n", cli_clean(mica_dataset_summary(data)));
+  print_sentences(out, mica_dataset_summary(data));
   print_numbers(out, run, data);
   print_columns(out, run, "categories", "classes that are inputs");
   print_columns(out, run, "unused", "not used");
@@ -189,16 +201,29 @@ static int write_report(const cli_command *self, mica_run *run, const char *fold
   return cli_report_page_write(self, path, mica_run_setting(run, "model"), report);
 }
 
-/* Tests the weights that are kept, and writes the report. Remarks from number `remarks` on are shown beside them. */
+/* True if files of data cannot be read. */
+static bool is_of_data(mica_status status) {
+  return status == MICA_E_FORMAT || status == MICA_E_IO || status == MICA_E_NOT_FOUND || status == MICA_E_UNSUPPORTED;
+}
+
+/* Tests the weights that are kept, and writes the report. If files of the test part are damaged, the weights are tested
+ * on the validation part. Remarks from number `remarks` on are shown beside them. */
 static int finish(const cli_command *self, const cli_training *how, mica_run *run, const char *energy, size_t remarks) {
   FILE *out = how->out;
-  const mica_part part = mica_run_data(run, MICA_PART_TEST)         ? MICA_PART_TEST
-                         : mica_run_data(run, MICA_PART_VALIDATION) ? MICA_PART_VALIDATION
-                                                                    : MICA_PART_TRAIN;
+  mica_part part = mica_run_data(run, MICA_PART_TEST)         ? MICA_PART_TEST
+                   : mica_run_data(run, MICA_PART_VALIDATION) ? MICA_PART_VALIDATION
+                                                              : MICA_PART_TRAIN;
   mica_metrics metrics;
   mica_report *report = NULL;
-  if (mica_run_evaluate(run, NULL, part, &metrics) != MICA_OK || mica_run_report(run, &report) != MICA_OK)
-    return say_failed(self, how, run);
+  mica_status made = mica_run_evaluate(run, NULL, part, &metrics);
+  int tested = CLI_OK;
+  if (made != MICA_OK && part == MICA_PART_TEST && is_of_data(made) && mica_run_data(run, MICA_PART_VALIDATION)) {
+    tested = cli_fail(self, "%s; the weights are kept, and the validation part stands in for the test part",
+                      mica_error_message());
+    part = MICA_PART_VALIDATION;
+    made = mica_run_evaluate(run, NULL, part, &metrics);
+  }
+  if (made != MICA_OK || mica_run_report(run, &report) != MICA_OK) return say_failed(self, how, run);
   if (out) {
     cli_print_tables(out, report);
     cli_print_metrics(out, mica_part_name(part), run, &metrics);
@@ -211,7 +236,7 @@ static int finish(const cli_command *self, const cli_training *how, mica_run *ru
   mica_report_destroy(report);
   if (status == CLI_OK && how->json && how->speaks)
     status = cli_print_json(self, run, mica_part_name(part), &metrics, NULL);
-  return status;
+  return status == CLI_OK ? tested : status;
 }
 
 int cli_train_fit(const cli_command *self, const cli_training *how, mica_run *run, const cli_progress_state *progress) {

@@ -349,7 +349,9 @@ static void add_table(FILE *out, const mica_item *item) {
   fputs("<h3>", out);
   add_escaped(out, item->name);
   fputs("</h3>\n<div class=scroll><table>\n<tr>", out);
-  if (item->row_names) fputs("<th></th>", out);
+  const bool counts = item->kind == MICA_ITEM_KIND_MATRIX;
+  const bool classes = counts && !strcmp(item->name, "confusion");
+  if (item->row_names) fputs(classes ? "<th>true &darr; predicted &rarr;</th>" : "<th></th>", out);
   for (size_t c = 0; item->column_names && c < item->columns; c++) {
     fputs(is_text(item, c) ? "<th class=t>" : "<th>", out);
     add_escaped(out, item->column_names[c]);
@@ -360,7 +362,7 @@ static void add_table(FILE *out, const mica_item *item) {
     fputs("<tr>", out);
     if (item->row_names) add_element(out, "th", item->row_names[r]);
     for (size_t c = 0; c < item->columns; c++)
-      if (item->kind == MICA_ITEM_KIND_MATRIX)
+      if (counts)
         add_count(out, item, r, c);
       else
         add_cell(out, item, r * item->columns + c);

@@ -102,7 +102,8 @@ static mica_status class_of(const mica_dataset_config *config, const char *path,
                             int32_t *label) {
   *label = config->like ? mica__config_class_of(config, name) : next;
   if (*label >= 0) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: the label \"%s\" is out of range: no class has this name", path, name);
+  return mica__fail(MICA_E_FORMAT, "the folder %s holds a class \"%s\", which the training part does not have", path,
+                    name);
 }
 
 /* Adds the files of one class. A folder without any is not a class. */
@@ -197,7 +198,9 @@ mica_status mica__class_files_read(const char *path, const mica_dataset_config *
   free(deep);
   mica__names_free(&names);
   if (status == MICA_OK && f->empty && !f->classes)
-    return mica__fail(MICA_E_FORMAT, "the folder %s %s", f->empty_name, kind->none);
+    return mica__fail(MICA_E_FORMAT,
+                      f->unused ? "the folder %s %s; there are other files, such as %s" : "the folder %s %s",
+                      f->empty_name, kind->none, f->unused ? f->unused_names[0] : "");
   return status;
 }
 

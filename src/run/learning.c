@@ -125,43 +125,56 @@ static mica_status remark_guessing(mica_run *run) {
                           100 * accuracy, name, 100 * share);
 }
 
-/* The row of the epoch whose weights are kept; the last one if it is not known. */
-static size_t kept_row(const mica_run *run) {
-  const mica_history *h = run->record->history;
-  const size_t rows = mica_history_rows(h);
-  for (size_t i = 0; i < rows; i++)
-    if (mica_history_get(h, i, "epoch") == (double)mica_run_weights_epoch(run)) return i;
-  return rows - 1;
+/* The value of a column in the last epoch. */
+static double last_of(const mica_run *run, const char *column) {
+  return mica_history_get(run->record->history, mica_history_rows(run->record->history) - 1, column);
 }
 
-/* Accuracies of few samples are uncertain. A training accuracy far above that of validation tells that the network
- * knows its samples by heart. */
-static mica_status remark_validation(mica_run *run) {
-  const mica_history *h = run->record->history;
+/* The number of samples that validate with an accuracy, and this accuracy in the last epoch; 0: there is none. */
+static double validated(const mica_run *run, double *accuracy) {
   const mica_dataset *validation = run->parts->at[MICA_PART_VALIDATION].data;
-  const double count = validation ? (double)mica_dataset_count(validation) : 0;
-  const size_t row = kept_row(run);
-  const double training = mica_history_get(h, row, "accuracy"), value = mica_history_get(h, row, "validation_accuracy");
-  if (!(count > 0) || isnan(value)) return MICA_OK;
-  const double error = fmax(sqrt(value * (1 - value) / count), 0.5 / count);
-  if (count < UNCERTAIN_SAMPLES)
-    MICA_TRY(mica__run_remark(run,
-                              "only %.0f sample%s validate%s, so the accuracy is uncertain by about %.0f "
-                              "percentage points; more samples to validate on give a surer one",
-                              count, count == 1 ? "" : "s", count == 1 ? "s" : "", 100 * 0.5 / sqrt(count)));
-  if (!(training - value > fmax(OVERFITS_BY, OVERFITS_ERRORS * error))) return MICA_OK;
-  return mica__run_remark(run,
-                          "the network overfits: in the epoch that is kept its accuracy is %.1f %% in training and "
-                          "%.1f %% in validation; more samples, --augment or pretrained weights (--init) may help",
-                          100 * training, 100 * value);
+  *accuracy = last_of(run, "validation_accuracy");
+  return validation && !isnan(*accuracy) ? (double)mica_dataset_count(validation) : 0;
 }
 
-/* The kept epoch is the last one, and the loss was still falling. */
+static mica_status remark_few(mica_run *run) {
+  double accuracy = 0;
+  const double count = validated(run, &accuracy);
+  if (count < 1 || count >= UNCERTAIN_SAMPLES) return MICA_OK;
+  return mica__run_remark(
+      run,
+      "only %.0f sample%s validate%s, so the accuracy is uncertain by about %.0f percentage points; "
+      "more samples to validate on give a surer one",
+      count, count == 1 ? "" : "s", count == 1 ? "s" : "", 100 * 0.5 / sqrt(count));
+}
+
+/* A training accuracy far above that of validation tells that the network knows its samples by heart. */
+static mica_status remark_overfitting(mica_run *run, bool *overfits) {
+  double value = 0;
+  size_t rank = 0;
+  const double count = validated(run, &value);
+  const double training = last_of(run, "accuracy");
+  *overfits = false;
+  if (count < 1) return MICA_OK;
+  const double error = fmax(sqrt(value * (1 - value) / count), 0.5 / count);
+  *overfits = training - value > fmax(OVERFITS_BY, OVERFITS_ERRORS * error);
+  if (!*overfits) return MICA_OK;
+  mica_run_fact_numbers(run, "input", &rank);
+  return mica__run_remark(run,
+                          "the network overfits: in the last epoch its accuracy is %.1f %% in training and "
+                          "%.1f %% in validation; more samples, %s may help",
+                          100 * training, 100 * value,
+                          rank == 3 ? "--augment or pretrained weights (--init)"
+                                    : "a larger --weight-decay or a smaller network");
+}
+
+/* The kept epoch is the last one, and the loss was still falling though not all answers were right. */
 static mica_status remark_falling(mica_run *run) {
   const mica_history *h = run->record->history;
   const size_t rows = mica_history_rows(h);
   const char *column = run->parts->at[MICA_PART_VALIDATION].data ? "validation_loss" : "loss";
   if (rows < 4 || !run->record->last_is_kept) return MICA_OK;
+  if (last_of(run, "validation_accuracy") == 1) return MICA_OK;
   const double before = mica_history_get(h, rows - 1 - rows / 4, column), last = mica_history_get(h, rows - 1, column);
   if (!(last < before - FALLING * fabs(before))) return MICA_OK;
   return mica__run_remark(run,
@@ -172,7 +185,9 @@ static mica_status remark_falling(mica_run *run) {
 
 mica_status mica__run_remark_learning(mica_run *run) {
   if (!run->record->history || !mica_history_rows(run->record->history)) return MICA_OK;
-  MICA_TRY(remark_guessing(run));
-  MICA_TRY(remark_validation(run));
+  bool overfits = false;
+  MICA_TRY(remark_overfitting(run, &overfits));
+  if (!overfits) MICA_TRY(remark_guessing(run));
+  MICA_TRY(remark_few(run));
   return remark_falling(run);
 }

@@ -52,6 +52,19 @@ case $(cat "$work/out") in *'learned little'*) fault 'an accurate network is cal
 run train --data "$work/some.csv" --task classify --epochs 8 --lr 0.0002 --quiet --out "$work/silent"
 ends 0 '' ''
 
+# Answers by chance are learned by heart: more epochs are not proposed.
+awk 'BEGIN {
+  srand(4)
+  print "a,b,c,d,kind"
+  for (i = 0; i < 120; i++) print rand() "," rand() "," rand() "," rand() "," (rand() < 0.5 ? "yes" : "no")
+}' >"$work/chance.csv"
+run train --data "$work/chance.csv" --task classify --epochs 60 --lr 0.02 --width 256 --validation 0.4 \
+  --out "$work/chance"
+ends 0 '*the network overfits: in the last epoch its accuracy is * in training and * in validation; *' ''
+case $(cat "$work/out") in *'learned little'*) fault 'what overfits has learned little' ;; esac
+run train --data "$work/some.csv" --task classify --epochs 8 --out "$work/well"
+case $(cat "$work/out") in *overfits*) fault 'an accurate network overfits' ;; esac
+
 # One window cannot choose an epoch.
 awk 'BEGIN { print "a"; for (i = 0; i < 60; i++) print i % 7 }' >"$work/series.csv"
 run train --data "$work/series.csv" --task forecast --window 7 --horizon 2 --epochs 1 --out "$work/series"

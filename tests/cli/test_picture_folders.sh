@@ -34,6 +34,7 @@ for sentence in '1 folder beside the parts is not used: unlabelled' \
   # shellcheck disable=SC2254
   case $out in *$sentence*) ;; *) fault "no \"$sentence\": $out" ;; esac
 done
+[ "$(printf '%s\n' "$out" | grep -c '^          [12] ')" = 3 ] || fault "no line a sentence: $out"
 case $out in *Thumbs.db* | *eaDir* | *MACOSX*) fault "litter is named: $out" ;; esac
 best=$(printf '%s\n' "$out" | grep -c '  best$')
 [ "$best" -gt 0 ] || fault "no epoch is the best: $out"
@@ -87,6 +88,18 @@ rm "$data/VALID/dark/3.png" "$data/VALID/light/5.png"
 run eval --model "$folder" --data "$data" --part validation
 ends 0 '*' '*1 file is no PNG or JPEG and is not used: *VALID/light/notes.txt*'
 
+# What is damaged in the test part is found after the training, which is not lost: the validation part is shown.
+mkdir -p "$data/test/dark" "$data/test/light"
+echo 'no picture' >"$data/test/dark/1.png"
+cp "$data/VALID/light/1.png" "$data/test/light"
+run train --data "$data" --model mlp --epochs 2 --batch 4 --seed 3 --json --out "$work/tested"
+[ "$status" = 1 ] || fault "exit status $status"
+holds part validation
+holds metrics.samples 14
+case $err in *test/dark/1.png\ is\ neither*'the validation part stands in for the test part'*) ;;
+*) fault "the damaged picture is not named: $err" ;; esac
+[ -s "$work/tested/report.html" ] || fault 'there is no report'
+
 # A folder above the classes, and one above the parts.
 mkdir "$work/high"
 cp -r "$data/Train" "$work/high/animals"
@@ -95,7 +108,7 @@ ends 1 '' "*high holds one folder, animals, which holds dark, empty, light; *cla
 mkdir "$work/higher"
 cp -r "$data" "$work/higher/pictures"
 run train --data "$work/higher" --out "$work/none"
-ends 1 '' "*holds one folder, pictures, which holds Train, VALID, unlabelled; *, use $work/higher/pictures"
+ends 1 '' "*holds one folder, pictures, which holds Train, VALID, test, unlabelled; *, use $work/higher/pictures"
 mkdir "$work/nothing"
 run predict --model "$folder" "$work/nothing"
 ends 1 '' '*nothing: neither the folder nor those in it hold pictures (.png, .jpg, .jpeg)'

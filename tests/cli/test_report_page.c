@@ -58,15 +58,21 @@ START_TEST(a_page_holds_everything) {
   item = (mica_item){.kind = MICA_ITEM_KIND_BOXES, .name = "boxes", .rows = 1, .columns = 5, .numbers = box};
   item.row_names = names;
   ck_ok(mica_report_add(report, &item));
+  item.name = "/data/test/cat/<1>.png", item.text = "cat, taken for dog";
+  ck_ok(mica_report_add(report, &item));
   char *text = page_of("mlp on <data>", report);
   ck_assert_ptr_nonnull(strstr(text, "<title>mlp on &lt;data&gt;</title>"));
   ck_assert_ptr_nonnull(strstr(text, "&lt;pocl&gt; &amp; &quot;co&quot;"));
   ck_assert_ptr_nonnull(strstr(text, "<th>accuracy</th><td>0.875</td>"));
-  ck_assert_uint_eq(count_of(text, "<svg"), 2);
+  ck_assert_uint_eq(count_of(text, "<svg"), 3);
+  ck_assert_ptr_nonnull(strstr(text, "text-anchor=middle>epoch</text>"));
+  ck_assert_ptr_nonnull(strstr(text, "<th>true &darr; predicted &rarr;</th><th>cat</th>"));
+  ck_assert_ptr_nonnull(
+      strstr(text, "cat, taken for dog<br><small title=\"/data/test/cat/&lt;1&gt;.png\">cat/&lt;1&gt;.png<"));
   ck_assert_uint_eq(count_of(text, "<polyline"), 2);
   ck_assert_uint_eq(count_of(text, "<circle"), 3 + 2);
   ck_assert_uint_eq(count_of(text, "<h2>"), 2);
-  ck_assert_uint_eq(count_of(text, "<rect x=1.0 y=2.0 width=10.0 height=20.0><title>cat 0.5"), 1);
+  ck_assert_uint_eq(count_of(text, "<rect x=1.0 y=2.0 width=10.0 height=20.0><title>cat 0.5"), 2);
   ck_assert_ptr_nonnull(strstr(text, "d&lt;o&gt;g"));
   ck_assert_ptr_nonnull(strstr(text, "<td>88.9</td><td>&ndash;</td>"));
   /* Nothing comes from elsewhere, and no number is none. */

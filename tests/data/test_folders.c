@@ -209,6 +209,21 @@ START_TEST(litter_and_empty_folders_are_passed_over) {
   files_write_text("void/a/.keep", "");
   files_write_text("void/b/.keep", "");
   refuse("void", MICA_PART_TRAIN, MICA_E_FORMAT, "void/a holds no pictures");
+  files_write_text("other/a/1.webp", "");
+  refuse("other", MICA_PART_TRAIN, MICA_E_FORMAT,
+         "no file ends in .png, .jpg or .jpeg; there are other files, such as ");
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "other/a/1.webp"));
+  pictures("none/train/cat", 1);
+  files_write_text("none/val/.keep", "");
+  refuse("none", MICA_PART_VALIDATION, MICA_E_FORMAT, "none/val is empty");
+  pictures("fewer/train/cat", 1);
+  pictures("fewer/test/dog", 1);
+  mica_dataset *train = open_part("fewer", MICA_PART_TRAIN, NULL);
+  ck_assert_int_eq(
+      mica_dataset_open(files_path("fewer"), &(mica_dataset_config){.part = MICA_PART_TEST, .like = train}, &data),
+      MICA_E_FORMAT);
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "fewer/test holds a class \"dog\", which the training part does"));
+  mica_dataset_destroy(train);
 }
 END_TEST
 
@@ -232,13 +247,13 @@ START_TEST(most_pictures_decide_the_size) {
   }
   expect_size("most", 10, 12,
               "pictures of several sizes, 10 to 40 pixels high and 12 to 60 wide: all are scaled and cut to 10x12, the "
-              "size of most; --size sets another");
+              "size of most (--size sets another)");
   for (int i = 0; i < 5; i++) {
     char name[32];
     snprintf(name, sizeof name, "median/%c/%d.png", i < 2 ? 'a' : 'b', i);
     picture(name, 50 - 10 * i, 8 + i);
   }
-  expect_size("median", 30, 10, "cut to 30x10, the median height and width; --size sets another");
+  expect_size("median", 30, 10, "cut to 30x10, the median height and width (--size sets another)");
   picture("half/a/0.png", 9, 6);
   picture("half/b/0.png", 7, 6);
   expect_size("half", 9, 6, "cut to 9x6, the size of most");

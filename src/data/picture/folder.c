@@ -27,9 +27,11 @@ static mica_status fail_empty(const char *path) {
   mica__names names;
   bool some = false;
   MICA_TRY(mica__names_read(path, &names));
+  const bool empty = names.count == 0;
   for (size_t i = 0; i < names.count; i++) some = some || mica__image_is_named(names.names[i]);
   mica__names_free(&names);
   if (some) return mica__fail(MICA_E_FORMAT, "the folder %s must have one folder of pictures per class", path);
+  if (empty) return mica__fail(MICA_E_FORMAT, "the folder %s is empty", path);
   return mica__fail(MICA_E_FORMAT,
                     "the folder %s holds no folders of pictures or texts, nor train*, val* or test* files of a known "
                     "kind",
@@ -111,7 +113,7 @@ static void note_sizes(const sizes *s, mica_shape shape, bool most, mica__text *
   if (!s->count || (least[0] == largest[0] && least[1] == largest[1])) return;
   mica__text_addf(summary,
                   "pictures of several sizes, %d to %d pixels high and %d to %d wide: all are scaled and cut to %dx%d, "
-                  "the %s; --size sets another",
+                  "the %s (--size sets another)",
                   least[0], largest[0], least[1], largest[1], (int)shape.dim[1], (int)shape.dim[2],
                   most ? "size of most" : "median height and width");
 }

@@ -111,7 +111,8 @@ static mica_status class_of(recordings *r, const mica_dataset_config *config, co
   if (!config->like) return number_of(&r->classes, name, label);
   *label = mica__config_class_of(config, name);
   if (*label >= 0) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: the label \"%s\" is out of range: no class has this name", path, name);
+  return mica__fail(MICA_E_FORMAT, "the folder %s holds a class \"%s\", which the training part does not have", path,
+                    name);
 }
 
 /* --- names that say what is spoken --- */
