@@ -44,7 +44,7 @@ mica_status mica__composed_prepare(mica_run *run) {
   if (!label)
     return mica__fail(MICA_E_FORMAT, "%s has no answers: the task %s wants one for each sample", run->data,
                       run->task->name);
-  MICA_TRY(mica__run_note_text(run, "label_column", label->name));
+  if (!run->task->answer_columns) MICA_TRY(mica__run_note_text(run, "label_column", label->name));
   if (head->prepare) MICA_TRY(head->prepare(run, label));
   return input->complete ? input->complete(run, label) : MICA_OK;
 }
@@ -112,7 +112,7 @@ mica_status mica__sample_add_picture(const mica_run *run, mica_report *report, c
 
 mica_status mica__composed_predict(mica_run *run, const mica_run_input *given, mica_report *prediction) {
   showing s = {prediction, given};
-  if (run->task->head->shows.compare) return run->task->head->shows.compare(run, given, prediction);
+  if (run->task->head->shows.predict) return run->task->head->shows.predict(run, given, prediction);
   return run->task->input->samples.visit(run, given, add_sample, &s);
 }
 

@@ -22,11 +22,11 @@ typedef struct mica__head {
   void (*exports)(const mica_run *run, mica_value z, mica_objective *out);
   mica_status (*evaluate)(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
   struct {
-    /* Adds what a begun section says of a sample. Never NULL without `compare`. */
+    /* Adds what a begun section says of a sample. Never NULL without `predict`. */
     mica_status (*section)(mica_run *run, mica_report *report, const mica__sample *sample, const float *outputs,
                            const mica_run_input *given);
-    /* Predicts by comparing samples, also those of mica_run_input.gallery, in place of a section per sample. */
-    mica_status (*compare)(mica_run *run, const mica_run_input *given, mica_report *prediction);
+    /* Predicts samples together in place of a section per sample: compares them, or translates them. */
+    mica_status (*predict)(mica_run *run, const mica_run_input *given, mica_report *prediction);
     mica_status (*report)(mica_run *run, mica_report *report);
   } shows;
 } mica__head;

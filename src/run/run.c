@@ -364,7 +364,7 @@ mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_re
   if (!run || !input || !out) return mica__fail(MICA_E_INVALID, "mica_run_predict: a pointer is NULL");
   if ((input->file_count != 0) + (input->data != NULL) + (input->text != NULL) != 1)
     return mica__fail(MICA_E_INVALID, "mica_run_predict: give only one of files, data and a text");
-  if (input->gallery && !(run->task->head && run->task->head->shows.compare))
+  if (input->gallery && !run->task->gallery)
     return mica__fail(MICA_E_INVALID, "a gallery is for the task verify; the task %s compares no files",
                       run->task->name);
   MICA_TRY(mica_report_create(&prediction));

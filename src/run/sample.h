@@ -9,7 +9,10 @@
 /* A sample that is shown. */
 typedef struct mica__sample {
   const char *name;
-  const double *truths;  /* mica__truth_count of them, see run/predict/truths.h */
+  const double *truths;       /* mica__truth_count of them, see run/predict/truths.h */
+  const char *text, *meaning; /* a text of `bytes` bytes, and what it means if that is known; NULL: not known */
+  const int32_t *ids;         /* its tokens, `id_count` of them */
+  size_t bytes, id_count;
   const uint8_t *pixels; /* of a picture; NULL: another kind of sample */
   const uint8_t *mask;   /* (H, W): the class of each pixel, 255 for none; NULL: unknown */
   mica_shape shape;      /* (C, H, W) of a picture in its own size; a scalar: it has that of the fact "input" */

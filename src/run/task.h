@@ -18,9 +18,9 @@ typedef struct mica__task_row {
   /* Opens a part in place of mica_dataset_open, where data are no dataset of its; MICA_E_NOT_FOUND: there is no such
    * part. NULL: mica_dataset_open. */
   mica_status (*open)(const mica_run *run, const char *path, const mica_dataset_config *config, mica_dataset **data);
-  bool named_columns;    /* what `open` opens has columns that the setting "label" may name */
-  bool threshold, beams; /* predictions use these members of mica_run_input */
-  bool classes;          /* whole numbers that are the answers of tables are classes, however many there are */
+  bool named_columns;             /* what `open` opens has columns that the setting "label" may name */
+  bool threshold, beams, gallery; /* predictions use these members of mica_run_input */
+  bool classes;                   /* whole numbers that are the answers of tables are classes, however many there are */
   /* How data are opened for the task; NULL: as they are. */
   void (*opens)(const mica_run *run, mica_dataset_config *config);
   /* The default number of epochs rises until they have at least this many steps; 0: it does not (run/learning.h). */

@@ -159,6 +159,14 @@ static mica_status make_room(mica__ids *ids, size_t more) {
   return MICA_OK;
 }
 
+mica_status mica__ids_append(mica__ids *ids, const int32_t *list, size_t count) {
+  MICA_TRY(make_room(ids, count + 1));
+  if (count) memcpy(ids->ids + ids->count, list, count * sizeof *list);
+  ids->count += count;
+  ids->offsets[++ids->texts] = (int64_t)ids->count;
+  return MICA_OK;
+}
+
 mica_status mica__ids_add(const mica_run *run, const char *name, const char *text, size_t bytes, bool special,
                           int64_t most, bool filled, mica_encoding *work, mica__ids *ids) {
   if (!mica_tokenizer_takes_bytes(run->tokenizer) && mica__utf8_prefix(text, bytes) != bytes)
@@ -169,13 +177,11 @@ mica_status mica__ids_add(const mica_run *run, const char *name, const char *tex
   size_t count = work->count;
   const bool long_one = most > 0 && count > (size_t)most, none = !bytes || !count;
   if (long_one) count = (size_t)most;
-  MICA_TRY(make_room(ids, count + 1));
-  if (count) memcpy(ids->ids + ids->count, work->ids, count * sizeof *ids->ids);
-  if (!count && filled) ids->ids[ids->count + count++] = 0;
-  ids->count += count;
+  static const int32_t zero[1];
+  const bool fill = filled && !count;
+  MICA_TRY(mica__ids_append(ids, fill ? zero : work->ids, fill ? 1 : count));
   ids->cut += long_one;
   ids->empty += none;
-  ids->offsets[++ids->texts] = (int64_t)ids->count;
   return MICA_OK;
 }
 

@@ -60,6 +60,8 @@ typedef struct mica__ids {
  * tokens counts as one of id 0. name stands in sentences. */
 mica_status mica__ids_add(const mica_run *run, const char *name, const char *text, size_t bytes, bool special,
                           int64_t most, bool filled, mica_encoding *work, mica__ids *ids);
+/* Adds a text by its ids. */
+mica_status mica__ids_append(mica__ids *ids, const int32_t *list, size_t count);
 void mica__ids_free(mica__ids *ids);
 
 /* *out: the samples of data with a ragged column `name`, the ids of a column's texts. `cut` and `empty` of *about,

@@ -13,6 +13,7 @@
 
 #include <math.h>
 #include <mica/mica.h>
+#include <stdio.h>
 #include <string.h>
 
 static mica_run *run;
@@ -35,13 +36,12 @@ static void take_task(const char *name) {
 
 /* --- the step --- */
 
-/* A batch of answers for the head's step; boxes beside labels, or NULL. */
+/* A batch of answers for the head's step: the column y, and another one beside it if it has a name. */
 typedef struct answers {
-  mica_shape z_shape, y_shape;
-  const double *z, *y;
-  mica_dtype y_type;
-  const double *boxes;
-  mica_shape boxes_shape;
+  mica_shape z_shape, y_shape, other_shape;
+  const double *z, *y, *other;
+  mica_dtype y_type, other_type;
+  const char *y_name, *other_name; /* y_name NULL: "label" */
 } answers;
 
 typedef struct results {
@@ -62,17 +62,20 @@ static results run_step(const answers *a, bool training) {
   ck_ok(mica_graph_create(&graph));
   ck_ok(mica_nn_create(graph, &(mica_nn_config){.training = training}, &nn));
   mica_value z = mica_input(graph, "z", MICA_F32, a->z_shape);
+  const char *const names[] = {a->y_name ? a->y_name : "label", a->other_name};
+  char inputs[2][32];
+  for (int i = 0; i < 2; i++) snprintf(inputs[i], sizeof inputs[i], "batch.%s", names[i] ? names[i] : "");
   mica__batch_input columns[] = {
-      {.name = (char[]){"label"}, .input = (char[]){"batch.label"}, .dtype = a->y_type, .shape = a->y_shape},
-      {.name = (char[]){"boxes"}, .input = (char[]){"batch.boxes"}, .dtype = MICA_F32, .shape = a->boxes_shape}};
-  mica_batch_values batch = {.graph = graph, .columns = columns, .count = a->boxes ? 2 : 1};
+      {.name = (char *)(uintptr_t)names[0], .input = inputs[0], .dtype = a->y_type, .shape = a->y_shape},
+      {.name = (char *)(uintptr_t)names[1], .input = inputs[1], .dtype = a->other_type, .shape = a->other_shape}};
+  mica_batch_values batch = {.graph = graph, .columns = columns, .count = a->other_name ? 2 : 1};
   run->task->head->step(nn, run, z, &batch, &out);
   ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
   double *feeds[4096] = {0};
   ck_assert(z.id <= 4096 && columns[0].value.id <= 4096);
   feeds[z.id - 1] = (double *)(uintptr_t)a->z;
   feeds[columns[0].value.id - 1] = (double *)(uintptr_t)a->y;
-  if (a->boxes) feeds[columns[1].value.id - 1] = (double *)(uintptr_t)a->boxes;
+  if (a->other_name) feeds[columns[1].value.id - 1] = (double *)(uintptr_t)a->other;
   test_values values = test_interpret(graph, feeds);
   r.loss = value_of(&values, out.loss, NAN);
   r.weight = value_of(&values, out.weight, NAN);
@@ -295,8 +298,10 @@ static answers found_in(const double *z) {
                    .z = z,
                    .y = true_kinds,
                    .y_type = MICA_I32,
-                   .boxes = true_boxes[0],
-                   .boxes_shape = MICA_SHAPE(1, 2, 4)};
+                   .other = true_boxes[0],
+                   .other_name = "boxes",
+                   .other_type = MICA_F32,
+                   .other_shape = MICA_SHAPE(1, 2, 4)};
 }
 
 START_TEST(boxes_have_three_losses) {
@@ -362,6 +367,43 @@ START_TEST(boxes_are_found_by_falling_scores) {
     const double area = (first[2] - first[0]) * (first[3] - first[1]) + (other[2] - other[0]) * (other[3] - other[1]);
     ck_assert_double_le(wide * high, 0.6001 * (area - wide * high)); /* the setting "overlap" */
   }
+}
+END_TEST
+
+/* --- sentences --- */
+
+/* Four tokens; the second of two sentences is one token shorter, and what stands after it counts for nothing. */
+START_TEST(sentences_are_learned_by_their_tokens) {
+  static const double vocabulary = 4, lengths[] = {3, 2}, targets[] = {1, 0, 3, 2, 3, -1};
+  static double z[6][4];
+  const answers a = {.z_shape = MICA_SHAPE(2, 3, 4),
+                     .y_shape = MICA_SHAPE(2, 3),
+                     .z = z[0],
+                     .y = targets,
+                     .y_type = MICA_I32,
+                     .y_name = "target",
+                     .other = lengths,
+                     .other_name = "target.length",
+                     .other_type = MICA_I32,
+                     .other_shape = MICA_SHAPE(2)};
+  double plain = 0, smooth = 0;
+  run->task = mica__task_find("translate");
+  mica__run_take_rows(run);
+  ck_ok(mica__run_note_numbers(run, "vocabulary", &vocabulary, 1));
+  ck_ok(mica__run_set(run, "label-smoothing", "0.2"));
+  for (int i = 0; i < 6; i++)
+    for (int k = 0; k < 4; k++) z[i][k] = cos(2 * i + 3 * k);
+  for (int i = 0; i < 5; i++)
+    for (int k = 0; k < 4; k++) {
+      const double log_of = log_share(z[i], 4, k, 1);
+      plain -= k == (int)targets[i] ? log_of / 5 : 0;
+      smooth -= (0.05 + (k == (int)targets[i] ? 0.8 : 0)) * log_of / 5;
+    }
+  const results trained = run_step(&a, true), tested = run_step(&a, false);
+  ck_assert_double_eq_tol(trained.loss, smooth, 1e-6);
+  ck_assert_double_eq_tol(tested.loss, plain, 1e-6);
+  ck_assert_double_eq_tol(tested.weight, 5, 1e-9);
+  ck_assert_uint_eq(tested.outputs, 0); /* sentences are written token by token */
 }
 END_TEST
 
@@ -486,18 +528,24 @@ static mica_column column_of(mica_column_kind kind, mica_dtype dtype, mica_shape
 START_TEST(heads_take_their_columns_alone) {
   static const struct {
     const char *task;
-    bool classes, labels, number, mask;
-  } rows[] = {{"classify", true, true, false, false},       {"text", true, false, false, false},
-              {"text_labels", false, true, false, false},   {"regress", false, false, true, false},
-              {"sound_numbers", false, false, true, false}, {"segment", false, false, false, true}};
+    bool classes, labels, number, mask, boxes;
+  } rows[] = {{.task = "classify", .classes = true, .labels = true},
+              {.task = "text", .classes = true},
+              {.task = "text_labels", .labels = true},
+              {.task = "regress", .number = true},
+              {.task = "sound_numbers", .number = true},
+              {.task = "segment", .mask = true},
+              {.task = "detect", .boxes = true}};
   const mica_column classes = column_of(MICA_COLUMN_KIND_CLASS, MICA_I32, MICA_SCALAR);
   const mica_column labels = column_of(MICA_COLUMN_KIND_CLASSES, MICA_U8, MICA_SHAPE(2));
   const mica_column number = column_of(MICA_COLUMN_KIND_NUMBER, MICA_F32, MICA_SCALAR);
   const mica_column mask = column_of(MICA_COLUMN_KIND_MASK, MICA_U8, MICA_SHAPE(2, 2));
+  const mica_column boxes = column_of(MICA_COLUMN_KIND_CLASS, MICA_I32, MICA_SHAPE(MICA_DYNAMIC));
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const mica__head *head = mica__task_find(rows[i].task)->head;
     ck_assert_msg(head->suits(&classes) == rows[i].classes && head->suits(&labels) == rows[i].labels &&
-                      head->suits(&number) == rows[i].number && head->suits(&mask) == rows[i].mask,
+                      head->suits(&number) == rows[i].number && head->suits(&mask) == rows[i].mask &&
+                      head->suits(&boxes) == rows[i].boxes,
                   "%s", rows[i].task);
   }
 }
@@ -506,5 +554,6 @@ END_TEST
 TESTS(ANYWHERE, make_run, drop_run, LOOP(classes_have_cross_entropy, 0, 3), smoothing_counts_in_training_alone,
       focal_loss_and_weights_of_classes, LOOP(labels_have_binary_cross_entropy, 0, 3),
       LOOP(numbers_are_in_the_units_of_the_user, 0, 3), pixels_without_a_class_do_not_count, boxes_have_three_losses,
-      boxes_are_found_by_falling_scores, a_section_of_boxes, a_section_of_classes, a_section_of_labels,
-      a_section_of_several_numbers, a_section_of_pixels, heads_take_their_columns_alone)
+      boxes_are_found_by_falling_scores, sentences_are_learned_by_their_tokens, a_section_of_boxes,
+      a_section_of_classes, a_section_of_labels, a_section_of_several_numbers, a_section_of_pixels,
+      heads_take_their_columns_alone)

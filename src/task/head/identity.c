@@ -333,6 +333,6 @@ const mica__head mica__head_identity = {
     .step = step,
     .exports = exports,
     .evaluate = evaluate,
-    .shows.compare = mica__identity_compare,
+    .shows.predict = mica__identity_compare,
     .shows.report = report,
 };

@@ -2,6 +2,7 @@
 #include "base/utf8.h"
 #include "run/settings.h"
 #include "run/state/networks.h"
+#include "task/head/sentence.h"
 #include "task/input/pairs.h"
 
 #include <math.h>
@@ -63,7 +64,7 @@ static mica_status run_pair(mica_run *run, mica_session *session, const int32_t 
 /* weights (T, S) of a source's ids and of those that the decoder reads. */
 static mica_status attend(mica_run *run, const int32_t *source, int64_t sources, const int32_t *target, int64_t targets,
                           float *weights) {
-  const mica_model_config network = mica__translate_network(run);
+  const mica_model_config network = mica__pairs_network(run);
   const mica_session_config config = {.share = mica_trainer_test_session(run->trainer)};
   const long long last = (long long)network.sequence.layers - 1;
   mica_graph *graph = NULL;
@@ -109,7 +110,7 @@ static mica_status add_matrix(mica_run *run, const mica__ids *ids, int32_t *read
                               double *numbers, mica_report *report) {
   const int64_t sources = ids->offsets[1], targets = ids->offsets[2] - sources;
   for (int64_t i = 0; i < sources + targets; i++) MICA_TRY(name_token(run, ids->ids[i], &names[i]));
-  read[0] = mica__translate_begin(run);
+  read[0] = mica__pairs_begin(run);
   memcpy(read + 1, ids->ids + sources, (size_t)(targets - 1) * sizeof *read);
   MICA_TRY(attend(run, ids->ids, sources, read, targets, weights));
   for (int64_t i = 0; i < sources * targets; i++) numbers[i] = 100 * (double)weights[i];
@@ -124,13 +125,12 @@ static mica_status add_matrix(mica_run *run, const mica__ids *ids, int32_t *read
   return mica_report_add(report, &matrix);
 }
 
-mica_status mica__translate_show_attention(mica_run *run, const char *source, const char *translation,
-                                           mica_report *report) {
+mica_status mica__sentence_attention(mica_run *run, const char *source, const char *translation, mica_report *report) {
   mica_encoding work = {0};
   mica__ids ids = {0};
-  mica_status status = mica__translate_add(run, "the source", source, strlen(source), &work, &ids);
+  mica_status status = mica__pairs_add(run, "the source", source, strlen(source), &work, &ids);
   if (status == MICA_OK)
-    status = mica__translate_add(run, "the translation", translation, strlen(translation), &work, &ids);
+    status = mica__pairs_add(run, "the translation", translation, strlen(translation), &work, &ids);
   mica_encoding_free(&work);
   const size_t all = status == MICA_OK ? ids.count : 0;
   int32_t *read = calloc(all + 1, sizeof *read);

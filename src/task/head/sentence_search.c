@@ -1,5 +1,6 @@
 /* Texts translated by a trained network: greedily or by beams, in batches of like length. */
 #include "run/network.h"
+#include "task/head/sentence.h"
 #include "task/input/pairs.h"
 
 #include "base/arith.h"
@@ -135,7 +136,7 @@ static mica_status fill_empty(mica__translations *t) {
 
 mica_status mica__translate(mica_run *run, const mica__ids *ids, int64_t beams, double length_penalty,
                             mica__translations *out) {
-  const mica_model_config network = mica__translate_network(run);
+  const mica_model_config network = mica__pairs_network(run);
   size_t count = 0;
   *out = (mica__translations){.texts = calloc(ids->texts + 1, sizeof *out->texts),
                               .scores = calloc(ids->texts + 1, sizeof *out->scores),
@@ -149,8 +150,8 @@ mica_status mica__translate(mica_run *run, const mica__ids *ids, int64_t beams, 
                                    .batch = mica__max(1, mica__min(AT_A_TIME / beams, (int64_t)count)),
                                    .beams = beams,
                                    .context = network.sequence.context,
-                                   .begin = mica__translate_begin(run),
-                                   .end = mica__translate_end(run),
+                                   .begin = mica__pairs_begin(run),
+                                   .end = mica__pairs_end(run),
                                    .length_penalty = length_penalty};
   if (status == MICA_OK && count) status = translate_sorted(run, ids, sources, count, &config, out);
   if (status == MICA_OK) status = fill_empty(out);

@@ -1,44 +1,73 @@
-/* task/input/pairs.h: what training and translating have in common. */
+/* task/input/pairs.h: texts of two languages, and a network that reads one and writes the other: pairs.c prepares them,
+ * pairs_tokens.c has tokens and network, pairs_show.c reads those that are predicted. */
 #ifndef MICA_TASK_INPUT_PAIRS_H
 #define MICA_TASK_INPUT_PAIRS_H
 
+#include "run/common_settings.h"
+#include "run/composed.h"
+#include "run/fact_fields.h"
 #include "run/tokens.h"
 
+/* Columns of batches: the source, what the decoder reads (the target after its begin), and what it is to say. */
+#define MICA__PAIRS_SOURCE "source"
+#define MICA__PAIRS_READ "read"
+#define MICA__PAIRS_TARGET "target"
+/* Stands after the end of a target: it counts for nothing. */
+#define MICA__PAIRS_NOTHING (-1)
+
+#define PAIRS_SETTINGS(X, S)                                                                                           \
+  X(S, TEXT, from, "from", "", "COLUMN", "source language or column, as en of train.en (default: the first)",          \
+    .fixed = true)                                                                                                     \
+  X(S, TEXT, to, "to", "", "COLUMN", "target language or column (default: the other one)", .fixed = true)              \
+  MICA__TOKENIZER_SETTINGS(                                                                                            \
+      X, S, "bpe", "a tokenizer.json with <s> and </s>, or a kind to train on the training texts", MICA__OF_LETTERS)   \
+  X(S, INT, length, "length", "64", "N", "most tokens of a text, its end included", .low = 2, .high = 1 << 16,         \
+    .fixed = true)                                                                                                     \
+  X(S, INT, layers, "layers", "3", "N", "blocks of the encoder and of the decoder", .low = 1, .high = 1000,            \
+    .fixed = true)                                                                                                     \
+  X(S, INT, width, "width", "128", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true)             \
+  X(S, INT, heads, "heads", "4", "N", "attention heads", .low = 1, .high = 1024, .fixed = true)                        \
+  X(S, INT, hidden, "hidden", "0", "N", "features between a block's dense layers; 0: 4 x width", .low = 0,             \
+    .high = 1 << 20, .fixed = true)                                                                                    \
+  MICA__BLOCK_SETTINGS(X, S, "0.1", "sinusoidal", "relu")
+MICA__SETTINGS_STRUCT(pairs, PAIRS_SETTINGS);
+
+#define PAIRS_FACTS(X, S)                                                                                              \
+  X(S, NUMBER, vocabulary, .needed = true, .most = 1 << 24)                                                            \
+  X(S, TEXT, from, .needed = true)                                                                                     \
+  X(S, TEXT, to, .needed = true)
+MICA__FACTS_STRUCT(pairs, PAIRS_FACTS);
+
+extern const mica__input mica__input_pairs;
+
+/* What the run has of them. */
+mica__pairs_settings mica__pairs_settings_of(const mica_run *run);
+mica__pairs_facts mica__pairs_facts_of(const mica_run *run);
+
 /* The network that the run's settings describe. */
-mica_model_config mica__translate_network(const mica_run *run);
-/* The tokens before a target and behind it, of the run's tokeniser; -1: it has none. */
-int32_t mica__translate_begin(const mica_run *run);
-int32_t mica__translate_end(const mica_run *run);
+mica_model_config mica__pairs_network(const mica_run *run);
+/* The tokens before a target and after it, of the run's tokenizer; -1: it has none. */
+int32_t mica__pairs_begin(const mica_run *run);
+int32_t mica__pairs_end(const mica_run *run);
 
 /* The name of a column: of a table's answers, which its dataset calls "label", that of the table. */
-const char *mica__translate_name(const mica_dataset *data, const mica_column *column);
-/* The column of that name in data that fit the run; "label" stands for that of answers. */
-size_t mica__translate_column(const mica_dataset *data, const char *name);
+const char *mica__pairs_name(const mica_dataset *data, const mica_column *column);
+/* A walk over the texts of the column of that name in data that fit the run; "label" stands for that of answers. */
+mica__texts mica__pairs_texts(const mica_dataset *data, const char *name);
 
-/* Adds a text's ids with the end behind them. Longer ones than the context lose what is too much; texts are UTF-8. name
+/* Adds a text's ids with the end after them. Longer ones than the context lose what is too much; texts are UTF-8. name
  * stands in sentences. */
-mica_status mica__translate_add(const mica_run *run, const char *name, const char *text, size_t bytes,
-                                mica_encoding *work, mica__ids *ids);
+mica_status mica__pairs_add(const mica_run *run, const char *name, const char *text, size_t bytes, mica_encoding *work,
+                            mica__ids *ids);
 
-/* Makes *texts, which is NULL before, of the translations of all ids, and their scores; a text that is its end alone
- * has an empty one. Both are the caller's: mica__translations_free. */
-typedef struct mica__translations {
-  char **texts;
-  double *scores;
-  size_t count;
-} mica__translations;
-mica_status mica__translate(mica_run *run, const mica__ids *ids, int64_t beams, double length_penalty,
-                            mica__translations *translations);
-void mica__translations_free(mica__translations *translations);
+/* Which of a dataset's pairs: the first ones, some at even distances, or of these the rank's own. */
+typedef enum mica__pairs_which { MICA__PAIRS_FIRST, MICA__PAIRS_EVEN, MICA__PAIRS_OWN } mica__pairs_which;
+/* Visits `most` pairs of data (0: all); samples have texts, ids and no outputs. */
+mica_status mica__pairs_walk(mica_run *run, const mica_dataset *data, uint64_t most, mica__pairs_which which,
+                             mica__sample_fn *fn, void *user);
 
-/* Adds a section: which tokens of a source each token of its translation looks at. */
-mica_status mica__translate_show_attention(mica_run *run, const char *source, const char *translation,
-                                           mica_report *report);
-
-/* Columns of a task row. */
-mica_status mica__translate_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
-mica_status mica__translate_predict(mica_run *run, const mica_run_input *input, mica_report *prediction);
-mica_status mica__translate_answers(mica_run *run);
-mica_status mica__translate_report(mica_run *run, mica_report *report);
+/* Members of the input (task/input/pairs_show.c). */
+mica_status mica__pairs_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
+mica_status mica__pairs_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
 
 #endif

@@ -1,0 +1,58 @@
+/* task/head/sentence.h: sentences that a network writes token by token: sentence.c learns and tests, sentence_search.c
+ * writes, sentence_show.c predicts and reports, sentence_attention.c shows where the network looks. Writing goes on
+ * from token to token in the network of task/input/pairs.h. */
+#ifndef MICA_TASK_HEAD_SENTENCE_H
+#define MICA_TASK_HEAD_SENTENCE_H
+
+#include "run/composed.h"
+#include "run/setting_fields.h"
+#include "run/tokens.h"
+
+#define SENTENCE_SETTINGS(X, S)                                                                                        \
+  X(S, REAL, label_smoothing, "label-smoothing", "0.1", "S", "probability shared evenly by all tokens", .low = 0,      \
+    .high = 1, .fixed = true)                                                                                          \
+  X(S, INT, beam, "beam", "5", "N", "beam width for the metric bleu_beam; 1: do not measure it", .low = 1, .high = 64) \
+  X(S, REAL, length_penalty, "length-penalty", "1", "A", "beam scores are log probability / tokens^A", .low = 0,       \
+    .high = 10)                                                                                                        \
+  X(S, INT, bleu_samples, "bleu-samples", "200", "N", "validation texts for an epoch's BLEU; 0: all", .low = 0,        \
+    .high = 1e9)
+
+/* Metrics of a task with this head, for rows. */
+#define SENTENCE_METRICS                                                                                               \
+  {                                                                                                                    \
+    {"bleu", false}, {"perplexity", true}, { NULL, false }                                                             \
+  }
+
+extern const mica__head mica__head_sentence;
+
+/* Texts to be translated, as they were and as ids, and what they mean if that is known. */
+typedef struct mica__sentences {
+  mica__ids ids;
+  char **names, **sources, **truths; /* truths: each NULL, or known */
+  size_t count, capacity;
+} mica__sentences;
+
+/* A mica__sample_fn that adds a sample to a mica__sentences, which is 0 before. */
+mica_status mica__sentences_add(mica_run *run, const mica__sample *sample, const float *outputs, void *sentences);
+void mica__sentences_free(mica__sentences *sentences);
+
+/* Makes *texts, which is NULL before, of the translations of all ids, and their scores; a text that is its end alone
+ * has an empty one. Both are the caller's: mica__translations_free. */
+typedef struct mica__translations {
+  char **texts;
+  double *scores;
+  size_t count;
+} mica__translations;
+mica_status mica__translate(mica_run *run, const mica__ids *ids, int64_t beams, double length_penalty,
+                            mica__translations *translations);
+void mica__translations_free(mica__translations *translations);
+
+/* Adds a section: which tokens of a source each token of its translation looks at. */
+mica_status mica__sentence_attention(mica_run *run, const char *source, const char *translation, mica_report *report);
+
+/* Members of the head and of its tasks' rows (task/head/sentence_show.c). */
+mica_status mica__sentence_predict(mica_run *run, const mica_run_input *given, mica_report *prediction);
+mica_status mica__sentence_report(mica_run *run, mica_report *report);
+mica_status mica__sentence_answers(mica_run *run);
+
+#endif
