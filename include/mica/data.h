@@ -91,7 +91,7 @@ typedef struct mica_dataset_config {
    * of the pictures or more, else the median height and width, of up to 200 of them; 1 channel if the pictures are
    * grey, 3 if some have colours. */
   int32_t channels, height, width;
-  /* Pictures with boxes, instead of height and width: the first picture's size, scaled to this longer side and rounded
+  /* Pictures with boxes, instead of height and width: their usual size as above, scaled to this longer side and rounded
    * up to multiples of 32. 0: use height and width. */
   int32_t longest;
   /* CSV: the label's column, by its name or by its number from 0. NULL: the column "label", "class" or "target", else

@@ -35,7 +35,7 @@
 /* The accuracy of training is so much above that of validation, and by so many standard errors, if a network
  * overfits. */
 #define OVERFITS_BY 0.15
-#define OVERFITS_ERRORS 2
+#define OVERFITS_ERRORS 3
 
 /* True if a new run classifies pictures and leaves the network to Mica. */
 static bool takes_pictures(const mica_run *run) {
@@ -156,8 +156,9 @@ static mica_status remark_overfitting(mica_run *run, bool *overfits) {
   const double training = last_of(run, "accuracy");
   *overfits = false;
   if (count < 1) return MICA_OK;
-  const double error = fmax(sqrt(value * (1 - value) / count), 0.5 / count);
-  *overfits = training - value > fmax(OVERFITS_BY, OVERFITS_ERRORS * error);
+  const double trained = (double)mica_dataset_count(run->parts->at[MICA_PART_TRAIN].data);
+  const double error = sqrt(value * (1 - value) / count + training * (1 - training) / trained);
+  *overfits = training - value > fmax(OVERFITS_BY, OVERFITS_ERRORS * fmax(error, 0.5 / count));
   if (!*overfits) return MICA_OK;
   mica_run_fact_numbers(run, "input", &rank);
   return mica__run_remark(run,

@@ -302,6 +302,31 @@ START_TEST(coco_is_read) {
   data = open_data("beside", (mica_dataset_config){0});
   check_coco(data);
   mica_dataset_destroy(data);
+  write_picture("beside/Validation/a.png", 64, 32, 1);
+  write_picture("beside/Validation/b.png", 64, 32, 2);
+  files_write_text("beside/Validation/_annotations.coco.json", GOOD);
+  data = open_data("beside", (mica_dataset_config){.part = MICA_PART_VALIDATION});
+  check_coco(data);
+  mica_dataset_destroy(data);
+}
+END_TEST
+
+/* The frame has the form of most pictures, not that of a first one that is an outlier. */
+START_TEST(most_pictures_decide_the_frame) {
+  static const char *const names[] = {"a", "b", "c"};
+  for (int i = 0; i < 3; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "frames/images/%s.png", names[i]);
+    write_picture(name, i ? 64 : 400, i ? 32 : 20, 1);
+    snprintf(name, sizeof name, "frames/labels/%s.txt", names[i]);
+    files_write_text(name, "0 0.5 0.5 0.5 0.5\n");
+  }
+  mica_dataset *data = open_data("frames", (mica_dataset_config){.longest = 128});
+  ck_assert(mica_shape_equal(mica_dataset_shape(data), MICA_SHAPE(1, 64, 128)));
+  mica_dataset_destroy(data);
+  data = open_data("frames", (mica_dataset_config){0});
+  ck_assert(mica_shape_equal(mica_dataset_shape(data), MICA_SHAPE(1, 32, 64)));
+  mica_dataset_destroy(data);
 }
 END_TEST
 
@@ -450,4 +475,4 @@ END_TEST
 TESTS(NEEDS(EXPAT), NULL, tidy, voc_is_read, pictures_without_annotations_are_said, parts_by_lists, pictures_are_fitted,
       voc_that_is_wrong, voc_with_its_size_after_the_boxes, voc_that_is_deep, coco_is_read,
       coco_with_boxes_without_area, coco_crowds_and_areas, coco_with_categories_of_one_name, coco_without_parts_is_read,
-      coco_that_is_wrong, coco_that_is_huge, boxes_return_from_their_frame)
+      coco_that_is_wrong, coco_that_is_huge, boxes_return_from_their_frame, most_pictures_decide_the_frame)

@@ -77,6 +77,21 @@ START_TEST(pairs_are_found_by_name_and_values_are_classes) {
 }
 END_TEST
 
+START_TEST(parts_have_usual_names) {
+  static const char *const folders[] = {"named/Training", "named/valid", "named/TEST", "named/other"};
+  const uint8_t masks[2][24] = {{0, 255, 255, 0}, {255}};
+  mica_dataset *data = NULL;
+  for (size_t i = 0; i < 4; i++) write_pairs(folders[i], masks);
+  for (int part = 2; part >= 0; part--) {
+    ck_ok(mica_dataset_open(files_path("named"), &(mica_dataset_config){.part = (mica_part)part}, &data));
+    ck_assert_uint_eq(mica_dataset_count(data), 2);
+    ck_assert_ptr_nonnull(strstr(mica_dataset_file(data, 0), folders[part]));
+    ck_assert_ptr_nonnull(strstr(mica_dataset_summary(data), "; 1 folder beside the parts is not used: other"));
+    mica_dataset_destroy(data);
+  }
+}
+END_TEST
+
 START_TEST(a_255_behind_classes_that_count_up_is_void) {
   const char *folder = "masks2";
   const uint8_t masks[2][24] = {{0, 1, 2, 255}, {3}};
@@ -283,7 +298,7 @@ START_TEST(tiles_of_any_columns) {
 }
 END_TEST
 
-TESTS(NEEDS(PNG), NULL, NULL, pairs_are_found_by_name_and_values_are_classes,
+TESTS(NEEDS(PNG), NULL, NULL, parts_have_usual_names, pairs_are_found_by_name_and_values_are_classes,
       a_255_behind_classes_that_count_up_is_void, colours_are_values_too,
       soft_borders_are_refused_by_the_file_unless_it_is_said_what_they_are, what_does_not_fit_is_named,
       a_name_stands_for_one_value, tiles_cover_every_pixel_once, tiles_of_a_dataset_hold_what_its_pictures_do,

@@ -163,6 +163,55 @@ START_TEST(folders_of_classes) {
 }
 END_TEST
 
+static void expect_refusal(const char *name, const char *file, const char *sentence) {
+  mica_dataset *data = NULL;
+  mica_status status = mica_dataset_open(in_folder(name), NULL, &data);
+  ck_assert_msg(status != MICA_OK, "%s was read", name);
+  ck_assert_msg(strstr(mica_error_message(), file) && strstr(mica_error_message(), sentence), "%s: %s", name,
+                mica_error_message());
+}
+
+static void write_bytes(const char *name, const void *bytes, size_t size) {
+  FILE *file = fopen(in_folder(name), "wb");
+  ck_assert_ptr_nonnull(file);
+  ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
+  fclose(file);
+}
+
+static void expect_summary(const mica_dataset *data, const char *sentence) {
+  ck_assert_msg(strstr(mica_dataset_summary(data), sentence), "%s", mica_dataset_summary(data));
+}
+
+/* As people have them: parts in other names, folders within a class, empty folders and litter. */
+START_TEST(folders_are_read_as_they_come) {
+  wav("o/Train/no/a.wav", 100);
+  wav("o/Train/no/anna/old/b.wav", 200);
+  wav("o/Train/yes/bert/a.wav", 300);
+  wav("o/VALID/yes/c.wav", 400);
+  wav("o/unlabelled/a.wav", 400);
+  write_bytes("o/Train/no/._a.wav", "litter", 6);
+  write_bytes("o/Train/no/c.mp3", "another kind", 12);
+  write_bytes("o/Train/silence/.keep", "", 0);
+  write_bytes("o/__MACOSX/x/a.wav", "litter", 6);
+  mica_dataset *train = open_part("o", MICA_PART_TRAIN, NULL), *valid = open_part("o", MICA_PART_VALIDATION, train);
+  ck_assert_uint_eq(mica_dataset_count(train), 3);
+  ck_assert_int_eq(mica_dataset_classes(train), 2);
+  expect_class(train, 1, "no");
+  expect_class(train, 2, "yes");
+  ck_assert_uint_eq(mica_dataset_count(valid), 1);
+  expect_class(valid, 0, "yes");
+  expect_summary(train, "; 2 of 3 recordings lie in folders within their class, such as ");
+  expect_summary(train, "; 1 folder holds no recordings and is no class: ");
+  expect_summary(train, "; 1 file is no WAV, FLAC or OGG and is not used: ");
+  expect_summary(train, "c.mp3; 1 folder beside the parts is not used: unlabelled");
+  mica_dataset_destroy(valid);
+  mica_dataset_destroy(train);
+  wav("p/all/no/a.wav", 100);
+  wav("p/all/yes/a.wav", 100);
+  expect_refusal("p", "p holds one folder, all, which holds no, yes; if these are the classes or parts, use ", "p/all");
+}
+END_TEST
+
 START_TEST(names_say_what_is_spoken) {
   for (int n = 3; n < 8; n++)
     for (int d = 0; d < 2; d++) {
@@ -183,21 +232,6 @@ START_TEST(names_say_what_is_spoken) {
 END_TEST
 
 /* --- what cannot be read --- */
-
-static void expect_refusal(const char *name, const char *file, const char *sentence) {
-  mica_dataset *data = NULL;
-  mica_status status = mica_dataset_open(in_folder(name), NULL, &data);
-  ck_assert_msg(status != MICA_OK, "%s was read", name);
-  ck_assert_msg(strstr(mica_error_message(), file) && strstr(mica_error_message(), sentence), "%s: %s", name,
-                mica_error_message());
-}
-
-static void write_bytes(const char *name, const void *bytes, size_t size) {
-  FILE *file = fopen(in_folder(name), "wb");
-  ck_assert_ptr_nonnull(file);
-  ck_assert_uint_eq(fwrite(bytes, 1, size, file), size);
-  fclose(file);
-}
 
 START_TEST(bad_recordings_are_named) {
   write_bytes("e/a/x.wav", "RIFF", 4);
@@ -385,6 +419,7 @@ Suite *test_suite(void) {
   tcase_add_test(all, rates_and_channels);
   if (golden("9_george_32.torchaudio.safetensors")) tcase_add_test(all, streams_are_torchaudios);
   tcase_add_test(all, folders_of_classes);
+  tcase_add_test(all, folders_are_read_as_they_come);
   tcase_add_test(all, names_say_what_is_spoken);
   tcase_add_test(all, bad_recordings_are_named);
   tcase_add_test(all, rates_that_are_none);

@@ -54,10 +54,12 @@ static void refused(const char *name, const char *sentence) {
 
 /* Parts within images and labels, and parts that hold both. */
 START_TEST(parts_are_found) {
-  static const char *const layouts[2][4] = {
+  static const char *const layouts[3][4] = {
       {"images/train2017/a.png", "labels/train2017/a.txt", "images/val/b.png", "labels/val/b.txt"},
-      {"train/images/a.png", "train/labels/a.txt", "valid/images/b.png", "valid/labels/b.txt"}};
-  const char *root = _i ? "inside" : "outside";
+      {"train/images/a.png", "train/labels/a.txt", "valid/images/b.png", "valid/labels/b.txt"},
+      {"Training/images/a.png", "Training/labels/a.txt", "DEV/images/b.png", "DEV/labels/b.txt"}};
+  static const char *const roots[] = {"outside", "inside", "other"};
+  const char *root = roots[_i];
   char name[128];
   for (int k = 0; k < 4; k++) {
     snprintf(name, sizeof name, "%s/%s", root, layouts[_i][k]);
@@ -172,5 +174,5 @@ START_TEST(names_that_are_wrong) {
 }
 END_TEST
 
-TESTS(ANYWHERE, NULL, NULL, IF(PNG, LOOP(parts_are_found, 0, 2)), IF(PNG, no_parts_and_no_names),
+TESTS(ANYWHERE, NULL, NULL, IF(PNG, LOOP(parts_are_found, 0, 3)), IF(PNG, no_parts_and_no_names),
       IF(PNG, labels_that_are_wrong), IF(PNG, names_that_are_wrong), names_in_yaml)

@@ -272,8 +272,19 @@ static mica_status find_channels(mica__boxed *b) {
 
 static int32_t multiple(double side) { return (int32_t)(ceil(side / MULTIPLE - 1e-9) * MULTIPLE); }
 
+/* The width and height that most pictures have, of up to MICA__MOST_INSPECTED, evenly spaced. */
+static void find_usual(const mica__boxed *b, int32_t usual[2]) {
+  int32_t sizes[MICA__MOST_INSPECTED][2];
+  const size_t count = mica__pictures_inspected(b->count);
+  for (size_t i = 0; i < count; i++)
+    for (size_t k = 0; k < 2; k++) sizes[i][k] = b->sizes[2 * (size_t)((uint64_t)i * b->count / count) + k];
+  mica__sizes_find_usual((const int32_t(*)[2])sizes, count, usual);
+}
+
 static mica_status choose_shape(mica__boxed *b, const mica_dataset_config *config, const mica__store *store) {
-  const double width = b->sizes[0], height = b->sizes[1];
+  int32_t usual[2] = {0, 0};
+  find_usual(b, usual);
+  const double width = usual[0], height = usual[1];
   if (config->like) {
     const mica_shape shape = mica_dataset_shape(config->like);
     if (shape.rank != 3)

@@ -80,28 +80,6 @@ static mica_status look_at_sizes(const pictures *p, sizes *s) {
   return mica__pictures_inspect((const char *const *)p->of.files, p->of.count, note_size, s);
 }
 
-static int by_number(const void *a, const void *b) {
-  const int32_t x = *(const int32_t *)a, y = *(const int32_t *)b;
-  return x < y ? -1 : x > y;
-}
-
-/* The first size that half of the pictures have; else the median height and the median width. True: the former. */
-static bool usual_size(const sizes *s, int32_t usual[2]) {
-  for (size_t i = 0; i < s->count; i++) {
-    size_t same = 0;
-    for (size_t k = 0; k < s->count; k++) same += s->sides[k][0] == s->sides[i][0] && s->sides[k][1] == s->sides[i][1];
-    memcpy(usual, s->sides[i], sizeof s->sides[i]);
-    if (2 * same >= s->count) return true;
-  }
-  int32_t sides[MICA__MOST_INSPECTED];
-  for (int side = 0; side < 2; side++) {
-    for (size_t i = 0; i < s->count; i++) sides[i] = s->sides[i][side];
-    qsort(sides, s->count, sizeof *sides, by_number);
-    usual[side] = sides[s->count / 2];
-  }
-  return false;
-}
-
 /* If pictures have other sizes than the one that all are brought to, the summary says so. */
 static void note_sizes(const sizes *s, mica_shape shape, bool most, mica__text *summary) {
   int32_t least[2] = {INT32_MAX, INT32_MAX}, largest[2] = {0, 0};
@@ -144,7 +122,8 @@ static mica_status choose_shape(const pictures *p, const mica_dataset_config *co
   mica_status status = look_at_sizes(p, &s);
   if (status == MICA_OK) {
     int32_t usual[2] = {(int32_t)first.dim[1], (int32_t)first.dim[2]};
-    const bool most = s.count ? usual_size(&s, usual) : true, given = shape->dim[1] || shape->dim[2];
+    const bool most = s.count ? mica__sizes_find_usual((const int32_t(*)[2])s.sides, s.count, usual) : true,
+               given = shape->dim[1] || shape->dim[2];
     if (!shape->dim[0]) shape->dim[0] = first.dim[0];
     for (int side = 0; side < 2; side++)
       if (!shape->dim[1 + side]) shape->dim[1 + side] = usual[side];

@@ -55,6 +55,10 @@ mica_status mica__pictures_inspect(const char *const *files, size_t count, mica_
 /* The number of such files among `count`. */
 size_t mica__pictures_inspected(size_t count);
 
+/* Finds the usual one of up to MICA__MOST_INSPECTED sizes: the first that half of them have, which returns true; else
+ * the median of each side. usual is not written if there are none. */
+bool mica__sizes_find_usual(const int32_t (*sizes)[2], size_t count, int32_t usual[2]);
+
 /* The sides of an upright picture by the beginning of its file; false if it does not tell them. */
 bool mica__image_size(const uint8_t *bytes, size_t size, int32_t *height, int32_t *width);
 
