@@ -1,6 +1,6 @@
-/* mica/sparse.h: large tables with few rows read per step: bags of embeddings, products of pairs, and losses over many
- * classes that use a sample of them. The gradient of a table covers only the rows that were read;
- * mica_optimizer_config.rows updates only these.
+/* mica/sparse.h: large tables with few rows read per step: bags of embeddings, products of pairs, losses over many
+ * classes that use a sample of them; and products with sparse matrices. The gradient of a table covers only the rows
+ * that were read; mica_optimizer_config.rows updates only these.
  *
  * Letters for shapes, and sticky errors, as in mica/nodes.h. Threads: as in mica/graph.h. */
 #ifndef MICA_SPARSE_H
@@ -50,6 +50,37 @@ MICA_API mica_value mica_negative_samples(mica_value step, mica_value positives,
  * (N) i32 or i64, y (N) f32. Losses of 16-bit types are computed in f32. */
 MICA_API mica_value mica_sampled_softmax(mica_value step, mica_value x, mica_value table, mica_value bias,
                                          mica_value positives, const mica_negative_config *config);
+
+/* --- sparse matrices --- */
+
+/* Entries of a sparse matrix (V, V) per sample, such as the edges of a graph; all i32, or all i64. Entry k is at
+ * (entries[n, k, 0], entries[n, k, 1]): row and column. Entries are in the order of their rows:
+ *
+ *   rows     (N, V, 2): the entries of row i are rows[n, i, 0] to rows[n, i, 1] - 1
+ *   entries  (N, E, 2)
+ *   columns  (N, V, 2): the entries of column j are order[n, columns[n, j, 0]] to order[n, columns[n, j, 1] - 1]
+ *   order    (N, E): entries in the order of their columns
+ *
+ * Entries that no row lists do not count, so zeros pad samples with fewer rows or entries. Numbers outside a tensor
+ * name nothing. Rows and columns must list the same entries, or gradients are wrong. Experimental. */
+typedef struct mica_pattern {
+  mica_value rows, entries, columns, order;
+} mica_pattern;
+
+/* Sparse matrix times dense rows:
+ *
+ *   y[n, i, f] = sum over the entries k of row i of weights[n, k, h] x[n, column of k, f]
+ *
+ * x (N, V, F) float; weights (N, E, H) of x's dtype, one per head: F is a multiple of H, and feature f belongs to head
+ * h = f / (F / H). y has x's shape and dtype; sums of 16-bit types are in f32. Sums have a fixed order: the same
+ * operands give the same bits. */
+MICA_API mica_value mica_sparse_sum(mica_value x, mica_value weights, const mica_pattern *pattern);
+/* Products of rows at the entries:
+ *
+ *   y[n, k, h] = sum over the features f of head h of a[n, row of k, f] b[n, column of k, f]
+ *
+ * a and b (N, V, F) float; y (N, E, heads) of their dtype. */
+MICA_API mica_value mica_sparse_dot(mica_value a, mica_value b, const mica_pattern *pattern, int64_t heads);
 
 MICA_END_DECLS
 

@@ -3,6 +3,7 @@
 #define MICA_TESTS_SUPPORT_OP_CASE_HELPERS_H
 
 #include <mica/nodes.h>
+#include <mica/sparse.h>
 #include <stdbool.h>
 
 /* The product of all three parts of a split of 7 along the last axis. */
@@ -40,5 +41,8 @@ mica_value test_fft_written(mica_value x, bool inverse, bool real_in, bool real_
 /* CTC of logits (T, N, C) with labels 0 2 2 in `frames` frames, at least 5, blank 1; the same in small ops. */
 mica_value test_ctc(mica_value logits, int64_t frames, mica_loss_reduction reduction);
 mica_value test_ctc_written(mica_value logits, int64_t frames, mica_loss_reduction reduction);
+
+/* Two matrices of 4 x 4 and 7 entries each; the second has 5 that count (support/op_case_sparse.c). */
+const mica_pattern *test_pattern(mica_graph *graph);
 
 #endif
