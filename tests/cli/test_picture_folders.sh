@@ -80,13 +80,22 @@ run predict --model "$folder" "$data/VALID/dark/3.png"
 ends 1 '' '*3.png is neither PNG nor JPEG'
 run predict --model "$folder" "$data/VALID/dark/3.png" "$data/VALID/light/5.png"
 ends 1 '' '*3.png*5.png*none of the 2 files can be read'
-# A network is tested on all samples or on none: all damaged ones are named.
+# A network is tested on all samples or on none: all damaged ones are named. So it is for samples of data.
+damaged=$work/damaged
+mkdir -p "$damaged/test/dark" "$damaged/test/light" "$damaged/train/dark"
+cp "$data/VALID/dark/1.png" "$damaged/test/dark"
+cp "$data/VALID/light/2.png" "$damaged/test/light"
+echo none >"$damaged/test/dark/2.png"
+echo none >"$damaged/test/light/1.png"
 run eval --model "$folder" --data "$data" --part validation
 ends 1 '' '*; of 16 pictures 2 cannot be read: *VALID/dark/3.png, *VALID/light/5.png'
 
 rm "$data/VALID/dark/3.png" "$data/VALID/light/5.png"
 run eval --model "$folder" --data "$data" --part validation
 ends 0 '*' '*1 file is no PNG or JPEG and is not used: *VALID/light/notes.txt*'
+
+run predict --model "$folder" --data "$damaged"
+ends 1 '' '*; of 4 pictures 2 cannot be read: *damaged/test/dark/2.png, *damaged/test/light/1.png'
 
 # What is damaged in the test part is found after the training, which is not lost: the validation part is shown.
 mkdir -p "$data/test/dark" "$data/test/light"

@@ -240,6 +240,10 @@ START_TEST(bad_recordings_are_named) {
   expect_refusal("f", "f/a/x.wav", "not a sound file");
   wav("g/a/x.wav", 0);
   expect_refusal("g", "g/a/x.wav", "holds no samples");
+  write_bytes("f/a/y.wav", "no sound at all, but a text of some length", 42);
+  wav("f/b/z.wav", 100);
+  write_bytes("f/b/.hidden.wav", "", 0);
+  expect_refusal("f", "f/a/y.wav", "; of 3 recordings 2 cannot be read: ");
   wav("h/a/x.wav", 100);
   write_sound("h/a/y.wav", SF_FORMAT_WAV | SF_FORMAT_PCM_U8, 10, 1, 36000); /* an hour */
   expect_refusal("h", "h/a/y.wav", "lasts 3600 s");

@@ -15,6 +15,8 @@
 #define MOST_FIELDS 8
 /* Entries of a folder that are looked at to see what it is. */
 #define LOOKED_AT 64
+/* Files that cannot be read and are named. */
+#define MOST_NAMED 10
 
 /* Names with a number each, in the order in which they came. */
 typedef struct naming {
@@ -31,6 +33,10 @@ typedef struct recordings {
   naming classes, voices;
   bool spoken;     /* speakers are known */
   mica__text note; /* of what was found in folders of classes */
+  size_t bad;      /* files of folders that cannot be read; why the first cannot, and names of ten */
+  mica_status why;
+  char *first;
+  mica__text bad_names;
 } recordings;
 
 static void free_names(naming *n) {
@@ -48,6 +54,8 @@ static void release(void *object) {
   free_names(&r->classes);
   free_names(&r->voices);
   mica__text_free(&r->note);
+  mica__text_free(&r->bad_names);
+  free(r->first);
   free(r);
 }
 
@@ -103,6 +111,27 @@ static mica_status add_file(recordings *r, const char *folder, const char *name,
   r->speakers[r->count] = speaker;
   r->lengths[r->count++] = sound.length;
   return MICA_OK;
+}
+
+/* Adds a file of a folder. One that cannot be read is noted: fail_bad names all of them at once. */
+static mica_status take_file(recordings *r, const char *folder, const char *name, int32_t label, int32_t speaker) {
+  const mica_status status = add_file(r, folder, name, label, speaker);
+  if (status != MICA_E_FORMAT && status != MICA_E_IO && status != MICA_E_NOT_FOUND) return status;
+  if (!r->bad++) {
+    r->why = status;
+    r->first = mica__strdup(mica_error_message());
+  }
+  if (r->bad <= MOST_NAMED)
+    mica__text_addf(&r->bad_names, folder ? "%s%s/%s" : "%s%s%s", r->bad > 1 ? ", " : "", folder ? folder : "", name);
+  return r->first ? MICA_OK : mica__fail_nomem("the names of recordings");
+}
+
+static mica_status fail_bad(const recordings *r) {
+  if (!r->bad) return MICA_OK;
+  MICA_TRY(mica__text_status(&r->bad_names));
+  if (r->bad == 1) return mica__fail(r->why, "%s", r->first);
+  return mica__fail(r->why, "%s; of %zu recordings %zu cannot be read: %s%s", r->first, r->count + r->bad, r->bad,
+                    r->bad_names.data, r->bad > MOST_NAMED ? ", ..." : "");
 }
 
 /* The class of a name: the next number, or that in config->like. */
@@ -192,7 +221,7 @@ static mica_status read_named(recordings *r, const char *folder, const mica_data
     if (p.parted && (atol(f.at[f.count - 1]) < TESTS) != (config->part == MICA_PART_TEST)) continue;
     status = class_of(r, config, folder, f.at[0], &label);
     if (status == MICA_OK && r->spoken) status = number_of(&r->voices, f.at[1], &speaker);
-    if (status == MICA_OK) status = add_file(r, folder, names.names[i], label, speaker);
+    if (status == MICA_OK) status = take_file(r, folder, names.names[i], label, speaker);
   }
   mica__names_free(&names);
   return status;
@@ -204,7 +233,7 @@ static const mica__class_kind kind = {mica__sound_is_named, "recordings",
                                       "holds no recordings: no file ends in .wav, .flac or .ogg", "WAV, FLAC or OGG"};
 
 static mica_status add_files(recordings *r, const mica_dataset_config *config, mica__class_files *f) {
-  for (size_t i = 0; i < f->count; i++) MICA_TRY(add_file(r, NULL, f->files[i], f->labels[i], 0));
+  for (size_t i = 0; i < f->count; i++) MICA_TRY(take_file(r, NULL, f->files[i], f->labels[i], 0));
   if (config->like) return MICA_OK;
   r->classes = (naming){.names = f->names, .count = (size_t)f->classes};
   f->names = NULL;
@@ -455,6 +484,7 @@ static mica_status open_folder(const char *const *paths, size_t count, const mic
     status = mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", paths[0], mica_part_name(config->part));
   else if (status == MICA_OK)
     status = read_root(r, parted ? folders[config->part] : paths[0], &own);
+  if (status == MICA_OK) status = fail_bad(r);
   if (status == MICA_OK && r->count == 0) status = mica__fail(MICA_E_FORMAT, "%s holds no recordings", paths[0]);
   if (status == MICA_OK) status = fill_store(store, r, config);
   if (status == MICA_OK && parted) status = mica__parts_note_unused(store, paths[0], folders);

@@ -1,5 +1,6 @@
 /* Samples to predict from: pictures, folders of them, tables, and parts of datasets. */
 #include "run/predict/samples.h"
+#include "data/damaged.h"
 #include "data/picture/image.h"
 #include "data/source.h"
 #include "data/table/table.h"
@@ -273,7 +274,10 @@ static mica_status read_dataset(mica_run *run, const char *path, mica_part part,
   status = run->task->fits(run, data);
   if (status == MICA_OK) status = mica__run_remark_data(run, data);
   const int64_t all = (int64_t)mica_dataset_count(data);
-  if (status == MICA_OK) status = mica__samples_of(run, data, 0, count > 0 && count < all ? count : all, s);
+  if (status == MICA_OK) {
+    status = mica__samples_of(run, data, 0, count > 0 && count < all ? count : all, s);
+    status = mica__damaged_list(data->store, status);
+  }
   mica_dataset_destroy(data);
   return status;
 }
