@@ -98,6 +98,27 @@ MICA_API mica_value mica_translator_decode(mica_nn *nn, mica_value ids, mica_val
 /* Writes x, y and stride of each point into points (may be NULL). Returns the number of points. */
 MICA_API int64_t mica_detector_points(int64_t height, int64_t width, float *points);
 
+/* U-Net of denoising diffusion (Ho et al. 2020): residual blocks with group norm, attention at the coarsest level, and
+ * embeddings of time and class that every block gets. Levels below full size have twice the channels. Parameters
+ * have the names and layouts of diffusers' UNet2DModel. */
+#define MICA_DENOISER_WIDEST 512
+typedef struct mica_denoiser_config {
+  int64_t width; /* channels at full size, an even number of at most MICA_DENOISER_WIDEST; 0: 32 */
+  int64_t
+      depth; /* times that sides are halved; they must be divisible. 0: while even, at most 3, to 4 pixels or more */
+  int64_t blocks;  /* residual blocks per level on the way down; one more on the way up; 0: 1 */
+  int64_t classes; /* rows of the table of classes, with one for "no class" if there is such; 0: no classes */
+  int64_t groups;  /* of group norms; 0: 8, or the next number below that divides the channels */
+  int64_t head;    /* channels of a head of attention; 0: all, one head */
+  double dropout;  /* in residual blocks */
+} mica_denoiser_config;
+
+/* What is predicted of pictures x (N, C, H, W): f32 of the same shape. time (N): steps of the schedule, i32 or f32.
+ * label (N) i32: rows of the table; null without classes. config may be NULL. Errors are recorded in x's graph:
+ * MICA_E_SHAPE for sides that cannot be halved, MICA_E_INVALID for a config out of range. */
+MICA_API mica_value mica_denoiser_build(mica_nn *nn, mica_value x, mica_value time, mica_value label,
+                                        const mica_denoiser_config *config);
+
 /* Name of network number `index`, and a line about it. NULL after the last one. */
 MICA_API const char *mica_model_name(size_t index);
 MICA_API const char *mica_model_text(size_t index);

@@ -157,13 +157,14 @@ MICA_API bool mica_run_evaluated_changed(const mica_run *run);
 typedef enum mica_run_option {
   MICA_RUN_OPTION_THRESHOLD, /* mica_run_input.threshold */
   MICA_RUN_OPTION_BEAMS,     /* mica_run_input.beams and .length_penalty */
-  MICA_RUN_OPTION_SEARCH     /* mica_run_search */
+  MICA_RUN_OPTION_SEARCH,    /* mica_run_search */
+  MICA_RUN_OPTION_DRAW       /* mica_run_input.of_class, .seed, .steps and .guidance; no files, data or text */
 } mica_run_option;
 
 /* True if predictions of the run use the option. False if run is NULL or the option is unknown. */
 MICA_API bool mica_run_takes(const mica_run *run, mica_run_option option);
 
-/* What to predict from. Set one of files, data and text. */
+/* What to predict from. Set one of files, data and text; none of them for runs that draw (MICA_RUN_OPTION_DRAW). */
 typedef struct mica_run_input {
   /* pictures, recordings, folders of them and of folders of them, a table (.csv, .tsv; the label's column is
    * optional), an array of inputs (.npy), or text files to translate line by line */
@@ -184,6 +185,11 @@ typedef struct mica_run_input {
   /* Translation only; see mica_beam_config. */
   int64_t beams;         /* hypotheses kept per source; 0: 1 (greedy) */
   double length_penalty; /* exponent of the length that scores are divided by; 0: the run's setting; MICA_ZERO: 0 */
+  /* diffuse only: `count` pictures are drawn (0: 10), the same ones for the same seed. */
+  const char *of_class; /* class of all pictures; NULL: the classes in turn */
+  uint64_t seed;
+  int64_t steps;   /* steps of drawing; 0: the run's setting */
+  double guidance; /* how strongly pictures follow their class; 0: the run's setting; MICA_ZERO: 0 */
   /* Receives the predicted sections in order, some at a time, instead of *prediction. The task recommend then keeps no
    * sections in memory; other tasks deliver all sections at once, at the end. A status other than MICA_OK ends the
    * prediction. NULL: *prediction holds all sections. */

@@ -19,6 +19,7 @@
 struct values {
   cli_words inputs;
   const char *model, *text, *data, *count, *top, *threshold, *length_penalty, *out, *csv, *precision, *device, *gallery;
+  const char *of_class, *seed, *steps, *guidance;
   cli_search search;
   bool pictures, json;
 };
@@ -33,7 +34,13 @@ static const cli_option options[] = {
     CLI_ROW("data", struct values, data, .value = "DATA",
             .help = "predict for samples of this data's test part, instead of inputs"),
     CLI_ROW("count", struct values, count, .value = "N",
-            .help = "number of samples of DATA (default 10; with --csv all)"),
+            .help = "number of samples of DATA (default 10; with --csv all), or of pictures to draw"),
+    CLI_ROW("class", struct values, of_class, .value = "NAME",
+            .help = "diffuse: draw pictures of this class (default: the classes in turn)"),
+    CLI_ROW("seed", struct values, seed, .value = "N", .help = "diffuse: seed of the noise (default 0)"),
+    CLI_ROW("steps", struct values, steps, .value = "N", .help = "diffuse: steps of drawing (default: the run's)"),
+    CLI_ROW("guidance", struct values, guidance, .value = "G",
+            .help = "diffuse: how strongly pictures follow their class (default: the run's)"),
     CLI_ROW("top", struct values, top, .value = "K",
             .help = "number of likeliest classes, or nearest files, to show (default 3)"),
     CLI_ROW("threshold", struct values, threshold, .value = "P",
@@ -52,7 +59,9 @@ static const cli_option options[] = {
             "write a table: name or row, prediction, and the probability of each class (at most 100 classes); - for "
             "standard output"),
     CLI_ROW("out", struct values, out, .value = "DIR",
-            .help = "folder for predicted pictures (default MODEL/predictions)"),
+            .help =
+                "folder for predicted pictures (default MODEL/predictions), or a file NAME.png for all of them in a "
+                "grid"),
     CLI_ROW("pictures", struct values, pictures, .help = "show pictures in the terminal"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE", .help = CLI_PRECISION_HELP),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
@@ -175,6 +184,26 @@ static int each_picture(const cli_command *self, const char *folder, const names
 /* True if standard output holds what a program reads. */
 static bool is_quiet(const struct values *v) { return v->json || (v->csv && !strcmp(v->csv, "-")); }
 
+/* True for --out NAME.png: all pictures go into one file. */
+static bool is_grid(const struct values *v) {
+  const char *ending = v->out ? strrchr(v->out, '.') : NULL;
+  return ending && !strcmp(ending, ".png");
+}
+
+static int write_grid(const cli_command *self, const struct values *v, const mica_report *prediction) {
+  mica_item grid = {0};
+  uint8_t *planes = NULL;
+  int status = cli_refuse_file(self, v->out, "--out names another file");
+  if (status == CLI_OK) status = cli_check_parent(self, v->out);
+  if (status != CLI_OK) return status;
+  if (!cli_picture_grid(prediction, &grid, &planes))
+    return cli_fail(self, "--out %s: the pictures have several sizes, or the host has no memory; name a folder",
+                    v->out);
+  status = write_picture(self, v->out, &grid, is_quiet(v));
+  free(planes);
+  return status;
+}
+
 /* Prints the prediction for people, adds it to the table `csv` unless that is NULL, and writes its pictures to `folder`
  * unless that is NULL. In a folder of the user's (`refuses`) no file is written over: what is there is found before
  * anything is written. */
@@ -260,8 +289,10 @@ static int show(showing *s, const mica_report *prediction) {
   if (fits != CLI_OK) return fits;
   /* Pictures of files that were given go to --out or to the run's own folder, those of --data to --out alone. */
   snprintf(folder, sizeof folder, v->out ? "%s" : "%s/predictions", v->out ? v->out : v->model);
-  const bool written = some && (v->out || !v->data);
-  const int status = show_pictures(s->self, v, written ? folder : NULL, v->out != NULL, prediction, s->csv);
+  const bool written = some && (v->out || !v->data) && !is_grid(v);
+  int status = some && is_grid(v) ? write_grid(s->self, v, prediction) : CLI_OK;
+  if (status != CLI_OK) return status;
+  status = show_pictures(s->self, v, written ? folder : NULL, v->out != NULL, prediction, s->csv);
   return status != CLI_OK || !v->json ? status : show_json(s, prediction);
 }
 
@@ -309,12 +340,23 @@ static void set_extent(const struct values *v, const mica_run *run, mica_run_inp
   if (v->csv && v->data && !v->count) input->count = MOST_SAMPLES;
 }
 
+static int fail_inputs(const cli_command *self) {
+  cli_fail(self, "give inputs, --text or --data, only one of them; mica predict --help shows the usage");
+  return CLI_USAGE;
+}
+
 /* Numbers that were typed; an exit status. */
 static int read_numbers(const cli_command *self, const struct values *v, mica_run_input *input) {
   double penalty = 0;
   int status = cli_integer(self, "count", v->count, 1, MOST_SAMPLES, &input->count);
   if (status == CLI_OK) status = cli_integer(self, "top", v->top, 1, 1000, &input->top);
   if (status == CLI_OK) status = cli_integer(self, "beam", v->search.beam, 1, 64, &input->beams);
+  int64_t seed = 0;
+  if (status == CLI_OK) status = cli_integer(self, "seed", v->seed, 0, INT64_MAX, &seed);
+  if (status == CLI_OK) status = cli_integer(self, "steps", v->steps, 1, 10000, &input->steps);
+  if (status == CLI_OK) status = cli_number(self, "guidance", v->guidance, 0, 100, &input->guidance);
+  if (v->guidance && input->guidance == 0) input->guidance = MICA_ZERO;
+  input->seed = (uint64_t)seed;
   if (status == CLI_OK) status = cli_number(self, "threshold", v->threshold, 0, 1, &input->threshold);
   if (v->threshold && input->threshold == 0) input->threshold = MICA_ZERO;
   if (status == CLI_OK) status = cli_number(self, "length-penalty", v->length_penalty, 0, 10, &penalty);
@@ -336,10 +378,28 @@ static int set_search(const cli_command *self, const struct values *v, mica_run 
   return mica_run_search(run, search) == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
 
+/* Options of runs that draw, for those alone; inputs for all others. */
+static int check_drawing(const cli_command *self, const struct values *v, const mica_run *run) {
+  const bool draws = mica_run_takes(run, MICA_RUN_OPTION_DRAW), given = v->data || v->text || v->inputs.count;
+  const char *const named[] = {"class", "seed", "steps", "guidance"};
+  const char *const values[] = {v->of_class, v->seed, v->steps, v->guidance};
+  if (draws && given) {
+    cli_fail(self, "the task %s of --model draws pictures and takes no inputs, --text or --data", mica_run_task(run));
+    return CLI_USAGE;
+  }
+  if (draws) return CLI_OK;
+  for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+    if (values[i]) {
+      cli_fail(self, "--%s is for runs that draw pictures; the task of --model is %s", named[i], mica_run_task(run));
+      return CLI_USAGE;
+    }
+  return given ? CLI_OK : fail_inputs(self);
+}
+
 static int predict(const cli_command *self, const struct values *v, mica_run *run, const mica_run_input *numbers) {
   const bool piped = v->inputs.count == 1 && !strcmp(v->inputs.words[0], "-");
   mica_run_input input = *numbers;
-  if (!v->data) input.count = 0;
+  if (!v->data && !mica_run_takes(run, MICA_RUN_OPTION_DRAW)) input.count = 0;
   set_extent(v, run, &input);
   mica_report *prediction = NULL;
   char *text = NULL;
@@ -352,7 +412,7 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
     if (!(text = read_input(self))) return CLI_FAILED;
     input.text = text;
     input.name = "standard input";
-  } else {
+  } else if (v->inputs.count) {
     input.files = (const char *const *)v->inputs.words;
     input.file_count = v->inputs.count;
   }
@@ -362,6 +422,7 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
     return cli_fail(self, "the host has no memory");
   }
   input.gallery = v->gallery;
+  input.of_class = v->of_class;
   input.take = take;
   input.unread = pass_over;
   input.user = &shown;
@@ -400,22 +461,23 @@ static int run(const cli_command *self, const void *given) {
   int status = read_numbers(self, v, &numbers);
   if (status == CLI_OK) status = cli_take_search(self, &v->search, &search);
   if (status != CLI_OK) return status;
-  if (!v->model || !!v->data + !!v->text + !!v->inputs.count != 1) {
-    cli_fail(self, !v->model ? "--model is missing: the folder that mica train wrote, or a model of mica export"
-                             : "give inputs, --text or --data, only one of them; mica predict --help shows the usage");
+  if (!v->model) {
+    cli_fail(self, "--model is missing: the folder that mica train wrote, or a model of mica export");
     return CLI_USAGE;
   }
+  if (!!v->data + !!v->text + !!v->inputs.count > 1) return fail_inputs(self);
   if (v->pictures && v->json) {
     cli_fail(self, "--pictures shows pictures in the terminal, and --json writes what a program reads");
     return CLI_USAGE;
   }
-  if (v->count && !v->data) {
+  if (v->count && !v->data && (v->text || v->inputs.count)) {
     cli_fail(self, "--count is for --data; all inputs are predicted");
     return CLI_USAGE;
   }
   status = check_csv(self, v);
   if (status != CLI_OK) return status;
   status = cli_open_run_as(self, v->model, v->precision, v->device, &engine, &trained);
+  if (status == CLI_OK) status = check_drawing(self, v, trained);
   if (status == CLI_OK && v->threshold && !mica_run_takes(trained, MICA_RUN_OPTION_THRESHOLD))
     status = cli_fail(self, "--threshold needs several labels per sample; %s was trained on one", v->model);
   if (status == CLI_OK) status = set_search(self, v, trained, &search);

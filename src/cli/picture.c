@@ -3,12 +3,64 @@
 #include "cli/terminal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 bool cli_picture_is_written(const mica_item *item) { return item->planes && strcmp(item->name, "picture") != 0; }
 
 bool cli_picture_path(char path[CLI_PICTURE_PATH], const char *folder, const char *name, const mica_item *item) {
   return snprintf(path, CLI_PICTURE_PATH, "%s/%s-%s.png", folder, name, item->name) < CLI_PICTURE_PATH;
+}
+
+/* Pixels between pictures of a grid, and the most pictures in a row. */
+#define GAP 2
+#define MOST_COLUMNS 16
+
+/* The next picture from section *s and item *i on; NULL after the last one. */
+static const mica_item *next_picture(const mica_report *p, size_t *s, size_t *i) {
+  for (; *s < mica_report_count(p); (*s)++, *i = 0)
+    while (*i < mica_report_item_count(p, *s)) {
+      const mica_item *item = mica_report_item(p, *s, (*i)++);
+      if (cli_picture_is_written(item)) return item;
+    }
+  return NULL;
+}
+
+/* Pictures until the first caption comes again, if the captions differ; else a square. */
+static size_t columns_of(const mica_report *p, size_t count) {
+  size_t s = 0, i = 0, row = 0, square = 1;
+  const mica_item *first = next_picture(p, &s, &i), *item = first;
+  while (square * square < count) square++;
+  if (square > MOST_COLUMNS) square = MOST_COLUMNS;
+  do {
+    row++;
+    item = next_picture(p, &s, &i);
+  } while (item && first->text && item->text && strcmp(item->text, first->text) != 0);
+  return row > 1 && row <= MOST_COLUMNS ? row : square;
+}
+
+bool cli_picture_grid(const mica_report *p, mica_item *grid, uint8_t **planes) {
+  size_t s = 0, i = 0, count = 0;
+  const mica_item *item, *first = next_picture(p, &s, &i);
+  if (!first) return false;
+  const mica_shape one = first->shape;
+  for (item = first; item; item = next_picture(p, &s, &i), count++)
+    if (!mica_shape_equal(item->shape, one)) return false;
+  const size_t C = (size_t)one.dim[0], H = (size_t)one.dim[1], W = (size_t)one.dim[2];
+  const size_t columns = columns_of(p, count), rows = (count + columns - 1) / columns;
+  const size_t height = rows * (H + GAP) - GAP, width = columns * (W + GAP) - GAP;
+  if (!(*planes = calloc(C, height * width))) return false;
+  s = i = 0;
+  for (size_t k = 0; (item = next_picture(p, &s, &i)); k++)
+    for (size_t c = 0; c < C; c++)
+      for (size_t y = 0; y < H; y++)
+        memcpy(*planes + (c * height + k / columns * (H + GAP) + y) * width + k % columns * (W + GAP),
+               item->planes + (c * H + y) * W, W);
+  *grid = (mica_item){.kind = MICA_ITEM_KIND_PICTURE,
+                      .name = "grid",
+                      .planes = *planes,
+                      .shape = MICA_SHAPE((int64_t)C, (int64_t)height, (int64_t)width)};
+  return true;
 }
 
 typedef struct colour {

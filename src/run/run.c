@@ -162,7 +162,8 @@ static mica_status check_samples(mica_run *run) {
   const uint64_t count = mica_dataset_count(data);
   MICA_TRY(mica__run_remark_coarse(run));
   if (count == 1) return mica__run_remark(run, "there is one sample to train on");
-  if (!mica_dataset_classes(data) || mica_dataset_label(data, 0) < 0 || mica__run_find_fact(run, "several"))
+  if (run->task->draws || !mica_dataset_classes(data) || mica_dataset_label(data, 0) < 0 ||
+      mica__run_find_fact(run, "several"))
     return MICA_OK;
   for (uint64_t i = 1; i < count; i++)
     if (mica_dataset_label(data, i) != mica_dataset_label(data, 0)) return MICA_OK;
@@ -294,6 +295,7 @@ bool mica_run_takes(const mica_run *run, mica_run_option option) {
   case MICA_RUN_OPTION_THRESHOLD: return run->task->threshold || mica__run_fact_number(run, "several", 0) > 0;
   case MICA_RUN_OPTION_BEAMS: return run->task->beams;
   case MICA_RUN_OPTION_SEARCH: return run->task->search != NULL;
+  case MICA_RUN_OPTION_DRAW: return run->task->draws;
   }
   return false;
 }
@@ -362,7 +364,10 @@ mica_status mica__run_take(const mica_run_input *input, mica_report *prediction)
 mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_report **out) {
   mica_report *prediction = NULL;
   if (!run || !input || !out) return mica__fail(MICA_E_INVALID, "mica_run_predict: a pointer is NULL");
-  if ((input->file_count != 0) + (input->data != NULL) + (input->text != NULL) != 1)
+  const int given = (input->file_count != 0) + (input->data != NULL) + (input->text != NULL);
+  if (run->task->draws && given)
+    return mica__fail(MICA_E_INVALID, "a run of the task %s draws pictures and takes no inputs", run->task->name);
+  if (!run->task->draws && given != 1)
     return mica__fail(MICA_E_INVALID, "mica_run_predict: give only one of files, data and a text");
   if (input->gallery && !run->task->gallery)
     return mica__fail(MICA_E_INVALID, "a gallery is for the task verify; the task %s compares no files",

@@ -20,6 +20,7 @@ typedef struct mica__task_row {
   mica_status (*open)(const mica_run *run, const char *path, const mica_dataset_config *config, mica_dataset **data);
   bool named_columns;             /* what `open` opens has columns that the setting "label" may name */
   bool threshold, beams, gallery; /* predictions use these members of mica_run_input */
+  bool draws;                     /* predictions are drawn, from no files, data or text (MICA_RUN_OPTION_DRAW) */
   bool classes;                   /* whole numbers that are the answers of tables are classes, however many there are */
   /* How data are opened for the task; NULL: as they are. */
   void (*opens)(const mica_run *run, mica_dataset_config *config);

@@ -1,0 +1,266 @@
+/* diffuse: pictures drawn from noise. A U-Net learns to remove noise from pictures (DDPM, Ho et al. 2020). */
+#include "task/diffuse/diffuse.h"
+#include "run/columns/classes.h"
+#include "run/columns/columns.h"
+#include "run/fact_fields.h"
+#include "run/facts.h"
+#include "run/input.h"
+#include "run/parts.h"
+#include "run/settings.h"
+#include "run/state/parts.h"
+
+#include "base/number.h"
+
+#include <math.h>
+#include <mica/loss.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Keys of random numbers. */
+#define KEY UINT64_C(0x64696666)
+/* Steps of a rising learning rate by default, but a tenth of the run's at most. */
+#define WARM_UP 100
+/* The moving averages of the weights reach back over this share of the run's steps by default. */
+#define AVERAGED 0.1
+/* Steps that a run has at least by default. */
+#define LEAST_STEPS 2500
+/* The fractional part of the golden ratio: the fractions of its multiples lie evenly in 0 to 1. */
+#define GOLDEN 0.61803398875
+
+static const mica_setting defaults[] = {{"model", "denoiser"},  {"epochs", "3"},    {"batch", "64"},
+                                        {"optimizer", "adamw"}, {"lr", "0.001"},    {"weight-decay", "0"},
+                                        {"schedule", "cosine"}, {"clip-norm", "1"}, {0}};
+
+static const mica_task_metric metrics[] = {{"noise_mse", true}, {NULL, false}};
+
+#define DIFFUSE_FACTS(X, S) X(S, TEXTS, classes, .needed = true)
+MICA__FACTS_STRUCT(diffuse, DIFFUSE_FACTS);
+static MICA__FACTS_TABLE(diffuse, DIFFUSE_FACTS, 3);
+
+/* Data suit every other task of theirs better: it has to be named. */
+static int32_t suits(const mica_dataset *data) {
+  (void)data;
+  return 0;
+}
+
+/* --- preparation --- */
+
+/* What depends on the number of steps, where it is not set. */
+static mica_status set_lengths(mica_run *run) {
+  const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
+  if (!data) return MICA_OK;
+  const double batches = fmax(floor((double)mica_dataset_count(data) / mica_run_number(run, "batch")), 1);
+  double steps = floor(batches * mica_run_number(run, "epochs") / fmax(mica_run_number(run, "accumulate"), 1));
+  if (!mica__run_given(run, "epochs")) steps = fmax(steps, LEAST_STEPS);
+  if (!mica__run_is_set(run, "warm-up"))
+    MICA_TRY(mica__run_set_number(run, "warm-up", fmin(WARM_UP, floor(steps / 10))));
+  if (mica__run_is_set(run, "ema")) return MICA_OK;
+  return mica__run_set_number(run, "ema", fmin(1 - 1 / fmax(AVERAGED * steps, 2), 0.9999));
+}
+
+/* Pictures are scaled to -1 .. 1, where drawing ends. */
+static mica_status set_scale(mica_run *run) {
+  static const char *const names[] = {"mean", "deviation"};
+  for (int i = 0; i < 2; i++) {
+    if (!mica__run_is_set(run, names[i]) || !*mica_run_setting(run, names[i]))
+      MICA_TRY(mica__run_set(run, names[i], "0.5"));
+    if (!mica__equal_values(mica_run_setting(run, names[i]), "0.5"))
+      return mica__fail(MICA_E_INVALID, "the task diffuse scales pictures to -1 to 1; leave %s out", names[i]);
+  }
+  return MICA_OK;
+}
+
+static mica_status check_augment(const mica_run *run) {
+  mica_augment_config augment;
+  MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &augment));
+  if (augment.mixup > 0 || augment.cutmix > 0)
+    return mica__fail(MICA_E_INVALID, "%s blends pictures, and the task diffuse learns to draw single ones",
+                      augment.mixup > 0 ? "mixup" : "cutmix");
+  return MICA_OK;
+}
+
+/* The least side that is no smaller and that the network can halve. */
+static int64_t fitting_side(int64_t side, int64_t multiple, int64_t least) {
+  const int64_t rounded = (side + multiple - 1) / multiple * multiple;
+  return rounded < least ? least : rounded;
+}
+
+/* The network halves the sides of pictures; the default depth leaves 4 pixels or more. */
+static mica_status check_sides(const mica_run *run) {
+  const mica_shape s = mica_dataset_shape(run->parts->whole);
+  const int64_t depth = mica__diffuse_settings_of(run).depth, times = depth ? depth : 1;
+  const int64_t multiple = (int64_t)1 << times, least = depth ? multiple : 8;
+  const int64_t height = fitting_side(s.dim[1], multiple, least), width = fitting_side(s.dim[2], multiple, least);
+  if (s.dim[1] == height && s.dim[2] == width) return MICA_OK;
+  return mica__fail(MICA_E_INVALID,
+                    "%s has pictures of %lldx%lld; the network needs sides of %lld or more that can be halved %lld "
+                    "time%s; scale pictures in folders with --size %lldx%lld, or choose another --depth",
+                    run->data, (long long)s.dim[1], (long long)s.dim[2], (long long)least, (long long)times,
+                    times == 1 ? "" : "s", (long long)height, (long long)width);
+}
+
+static mica_status prepare(mica_run *run) {
+  const mica_column *label = NULL;
+  const bool fresh = run->parts->whole && !run->resumed;
+  if (fresh) MICA_TRY(mica__run_set_unset(run, defaults));
+  if (fresh) MICA_TRY(set_lengths(run));
+  MICA_TRY(mica__run_set_defaults(run));
+  MICA_TRY(mica__task_check_network(run));
+  const mica__diffuse_settings s = mica__diffuse_settings_of(run);
+  if (s.sample_steps > s.noise_steps)
+    return mica__fail(MICA_E_INVALID, "sample-steps %lld must be at most noise-steps %lld", (long long)s.sample_steps,
+                      (long long)s.noise_steps);
+  if (s.width % 2) return mica__fail(MICA_E_INVALID, "width must be even, not %lld", (long long)s.width);
+  if (!run->parts->whole) return MICA_OK;
+  if (mica_dataset_shape(run->parts->whole).rank != 3 || mica_dataset_dtype(run->parts->whole) != MICA_U8)
+    return mica__fail(MICA_E_FORMAT, "%s has no pictures of 8 bits: the task diffuse learns to draw pictures",
+                      run->data);
+  MICA_TRY(mica__run_note_columns(run, &label));
+  if (label->kind != MICA_COLUMN_KIND_CLASS || label->shape.rank != 0)
+    return mica__fail(MICA_E_FORMAT, "%s has no class for each picture: the task diffuse wants one folder per class",
+                      run->data);
+  MICA_TRY(mica__run_note_classes(run, label));
+  MICA_TRY(mica__run_check_size(run));
+  MICA_TRY(check_sides(run));
+  MICA_TRY(check_augment(run));
+  return set_scale(run);
+}
+
+static mica_status teaches(const mica_run *run, const mica_run *teacher) {
+  (void)run;
+  return mica__fail(MICA_E_UNSUPPORTED, "the task diffuse has no answers that the teacher in %s could give",
+                    teacher->folder);
+}
+
+/* --- the step --- */
+
+/* sqrt(kept) or, `other`, sqrt(1 - kept) of each picture's time (N), as (N, 1, 1, 1). */
+static mica_value share_at(const double *kept, int64_t steps, mica_value time, bool other) {
+  float *list = malloc((size_t)steps * sizeof *list);
+  if (!list) return mica_graph_fail(time.graph, MICA_E_NOMEM, "out of memory for a schedule");
+  for (int64_t t = 0; t < steps; t++) list[t] = (float)sqrt(other ? 1 - kept[t] : kept[t]);
+  mica_value table = mica_constant(time.graph, MICA_F32, MICA_SHAPE(steps), list);
+  free(list);
+  return mica_unsqueeze(mica_gather(table, time, 0), MICA_AXES(1, 2, 3));
+}
+
+/* Times (N) i32: at random in training, evenly from 0 on in a batch of a test. like (N) f32. */
+static mica_value draw_times(mica_value step, mica_value like, uint64_t key, int64_t steps, bool training) {
+  mica_value share;
+  if (training) {
+    share = mica_random_uniform(step, like, key, 0, 1);
+  } else {
+    mica_value multiples = mica_affine(mica_cumsum(mica_full_like(like, 1), 0, false, false), GOLDEN, 0);
+    share = mica_sub(multiples, mica_floor(multiples));
+  }
+  mica_value time = mica_floor(mica_affine(share, (double)steps, 0));
+  return mica_cast(mica_clip(time, 0, (double)(steps - 1)), MICA_I32);
+}
+
+/* The row of the class in the network's table; of hidden classes the last one. */
+static mica_value rows_of(const mica_run *run, mica_value step, mica_value like, mica_value label, bool training) {
+  const mica__diffuse_settings s = mica__diffuse_settings_of(run);
+  const int64_t classes = mica__diffuse_classes(run);
+  mica_value none = mica_full_like(label, (double)classes), zero = mica_full_like(label, 0);
+  label = mica_where(mica_less(label, zero), none, label);
+  if (!training || s.drop_class <= 0) return label;
+  return mica_where(mica_random_bernoulli(step, like, KEY + 2, s.drop_class), none, label);
+}
+
+/* The parts of a noisy picture: x = a picture + s noise. */
+typedef struct mixture {
+  mica_value x, picture, noise, a, s;
+} mixture;
+
+static void add_loss(const mixture *m, mica_value z, bool velocity, mica_objective *out) {
+  mica_value want = m->noise, noise = z;
+  if (velocity) {
+    want = mica_sub(mica_mul(m->a, m->noise), mica_mul(m->s, m->picture));
+    noise = mica_add(mica_mul(m->s, m->x), mica_mul(m->a, z));
+  }
+  out->loss = mica_mse(z, want, MICA_LOSS_REDUCTION_MEAN);
+  out->metrics[0] = mica_metric_mean("noise_mse", mica_square(mica_sub(noise, m->noise)));
+}
+
+static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  const mica_run *run = config;
+  const mica__diffuse_settings s = mica__diffuse_settings_of(run);
+  const bool training = mica_nn_is_training(nn);
+  const char *label_column = mica__run_fact_text(run, "label_column");
+  mixture m = {.picture = mica_batch_value(batch, mica__run_fact_text(run, "input_column"))};
+  if (!m.picture.graph || !mica_batch_has(batch, label_column)) return;
+  mica_value label = mica_batch_value(batch, label_column), like = mica_full_like(mica_cast(label, MICA_F32), 0);
+  mica_value now = training ? mica_nn_step(nn) : mica_full(label.graph, MICA_I64, MICA_SCALAR, 0);
+  const uint64_t key = KEY + ((uint64_t)mica_run_number(run, "seed") << 32);
+  double *kept = malloc((size_t)s.noise_steps * sizeof *kept);
+  if (!kept) {
+    mica_graph_fail(label.graph, MICA_E_NOMEM, "out of memory for a schedule");
+    return;
+  }
+  mica__diffuse_schedule((mica__diffuse_noise)s.noise, s.noise_steps, kept);
+  mica_value time = draw_times(now, like, key, s.noise_steps, training);
+  m.a = share_at(kept, s.noise_steps, time, false);
+  m.s = share_at(kept, s.noise_steps, time, true);
+  free(kept);
+  m.noise = mica_random_normal(now, m.picture, key + 1, 0, 1);
+  m.x = mica_add(mica_mul(m.a, m.picture), mica_mul(m.s, m.noise));
+  label = rows_of(run, now, like, label, training);
+  mica_value z = mica__diffuse_network(nn, run, m.x, time, label);
+  if (!z.graph) return;
+  add_loss(&m, z, s.target == MICA__DIFFUSE_TARGET_VELOCITY, out);
+}
+
+/* --- the row --- */
+
+static const char *const networks[] = {"denoiser", NULL};
+
+/* One pass of the network; a program that draws calls it once per step. */
+static void exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  const mica_run *run = config;
+  mica_value x = mica_batch_value(batch, mica__run_fact_text(run, "input_column")), label = {0};
+  mica_value time = mica_input(mica_nn_graph(nn), "batch.time", MICA_I32, MICA_SHAPE(MICA_DYNAMIC));
+  if (mica__diffuse_classes(run))
+    label = mica_input(mica_nn_graph(nn), "batch.class", MICA_I32, MICA_SHAPE(MICA_DYNAMIC));
+  out->outputs[0] = mica__diffuse_network(nn, run, x, time, label);
+  out->output_names[0] = "prediction";
+}
+
+static const mica_onnx_text export_docs[] = {
+    {"image", "noisy pictures: sqrt(k) (u8 / 127.5 - 1) + sqrt(1 - k) noise, with k of the schedule at the time"},
+    {"time", "step of the schedule, from 0 to \"noise-steps\" - 1"},
+    {"class", "index of one of the \"classes\"; their number for any class"},
+    {"prediction", "the \"target\": the noise, or the velocity sqrt(k) noise - sqrt(1 - k) picture"},
+    {0}};
+
+/* Pictures that two runs draw are not compared one by one. */
+static mica_status agree(mica_run *run, mica_run *other, int64_t most, double *share, int64_t *count) {
+  (void)run, (void)other, (void)most;
+  *share = (double)NAN;
+  *count = 0;
+  return MICA_OK;
+}
+
+static const mica__input input = {.name = "noise", .traits = {.sized = true}, .networks = networks};
+
+const mica__task_row mica__task_diffuse = {
+    .name = "diffuse",
+    .text = "pictures drawn from noise, of a class or of any",
+    .input = &input,
+    .draws = true,
+    .classes = true,
+    .metrics = metrics,
+    .facts = &mica__diffuse_fact_list,
+    .settings = &mica__diffuse_setting_list,
+    .defaults = defaults,
+    .least_steps = LEAST_STEPS,
+    .suits = suits,
+    .prepare = prepare,
+    .fits = mica__run_fits_input,
+    .teaches = teaches,
+    .step = step,
+    .exports = exports,
+    .export_docs = export_docs,
+    .agree = agree,
+    .predict = mica__diffuse_predict,
+    .report = mica__diffuse_report,
+};

@@ -1,0 +1,38 @@
+/* Settings of diffusion, and the network by them. */
+#include "task/diffuse/diffuse.h"
+
+const char *mica__diffuse_noise_at(size_t i) {
+  static const char *const names[] = {[MICA__DIFFUSE_LINEAR] = "linear", [MICA__DIFFUSE_COSINE] = "cosine", NULL};
+  return names[i];
+}
+
+const char *mica__diffuse_target_at(size_t i) {
+  static const char *const names[] = {
+      [MICA__DIFFUSE_TARGET_NOISE] = "noise", [MICA__DIFFUSE_TARGET_VELOCITY] = "velocity", NULL};
+  return names[i];
+}
+
+MICA__SETTINGS_TABLE(diffuse, DIFFUSE_SETTINGS);
+
+mica__diffuse_settings mica__diffuse_settings_of(const mica_run *run) {
+  mica__diffuse_settings settings;
+  mica__settings_read(run, &mica__diffuse_setting_list, &settings);
+  return settings;
+}
+
+int64_t mica__diffuse_classes(const mica_run *run) {
+  size_t classes = 0;
+  mica_run_fact(run, "classes", &classes);
+  return classes > 1 ? (int64_t)classes : 0;
+}
+
+mica_value mica__diffuse_network(mica_nn *nn, const mica_run *run, mica_value x, mica_value time, mica_value label) {
+  const mica__diffuse_settings s = mica__diffuse_settings_of(run);
+  const int64_t classes = mica__diffuse_classes(run);
+  const mica_denoiser_config config = {.width = s.width,
+                                       .depth = s.depth,
+                                       .blocks = s.blocks,
+                                       .classes = classes ? classes + 1 : 0,
+                                       .dropout = s.dropout};
+  return mica_denoiser_build(nn, x, time, label, &config);
+}

@@ -1,0 +1,63 @@
+#!/bin/sh
+# labels: device slow
+# Pictures drawn by the command: training on made pictures, grids and folders of drawn ones, the same bits for the same
+# seed, a model in ONNX, and what is refused.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+
+mkdir "$work/halves"
+LC_ALL=C awk -v x="$work/halves/train-images-idx3-ubyte" -v y="$work/halves/train-labels-idx1-ubyte" '
+  function number(n, f) { printf "%c%c%c%c", 0, 0, 0, n >f }
+  BEGIN {
+    printf "%c%c%c%c", 0, 0, 8, 3 >x; number(80, x); number(8, x); number(8, x)
+    printf "%c%c%c%c", 0, 0, 8, 1 >y; number(80, y)
+    for (i = 0; i < 80; i++) {
+      printf "%c", i % 2 >y
+      for (p = 0; p < 64; p++) printf "%c", ((p < 32) == (i % 2)) ? 20 + i : 110 >x
+    }
+  }'
+how='--width 4 --batch 16 --noise-steps 20 --sample-steps 5'
+
+# shellcheck disable=SC2086
+run train --task diffuse --data "$work/halves" $how --epochs 2 --json --quiet --out "$work/run"
+ends 0 '*' '*'
+holds task diffuse
+awk -v e="$(json metrics.noise_mse)" 'BEGIN { exit !(e > 0 && e < 2) }' || fault "noise_mse $(json metrics.noise_mse)"
+grep -q 'Drawn' "$work/run/report.html" || fault 'no drawn pictures in the report'
+run eval --model "$work/run" --part validation --json
+holds metrics.samples 8
+
+# One grid; the same one again; another one by another seed; a file for each picture.
+run predict --model "$work/run" --class 1 --count 5 --seed 3 --out "$work/grid.png"
+ends 0 "*written*grid.png*1 1*1 5*" ''
+run predict --model "$work/run" --class 1 --count 5 --seed 3 --out "$work/again.png"
+cmp -s "$work/grid.png" "$work/again.png" || fault 'another grid with the same seed'
+run predict --model "$work/run" --class 1 --count 5 --seed 4 --out "$work/other.png"
+cmp -s "$work/grid.png" "$work/other.png" && fault 'the same grid with another seed'
+run predict --model "$work/run" --class 1 --count 5 --seed 3 --out "$work/grid.png"
+ends 1 '' '*grid.png*--out names another file*'
+run predict --model "$work/run" --count 4 --steps 2 --guidance 1 --out "$work/drawn" --json
+holds predictions.0.class 0
+holds predictions.3.class 1
+[ "$(find "$work/drawn" -name '*.png' | wc -l)" -eq 4 ] || fault 'not 4 pictures'
+
+# What is refused, in sentences.
+run predict --model "$work/run" --class 7
+ends 1 '' '*no class "7"; choose from 0, 1*'
+run predict --model "$work/run" --steps 21
+ends 1 '' '*21 steps of drawing are more than the 20 of training*'
+run predict --model "$work/run" "$work/grid.png"
+ends 2 '' '*draws pictures and takes no inputs*'
+run predict --model "$work/run" --seed x
+ends 2 '' '*--seed wants a whole number*'
+# shellcheck disable=SC2086
+run train --task diffuse --data "$work/halves" $how --depth 5 --out "$work/bad"
+ends 2 '' '*pictures of 8x8; the network needs sides of 32 or more*'
+awk 'BEGIN { for (i = 0; i < 20; i++) print i "," i % 2 }' >"$work/table.csv"
+run train --task diffuse --data "$work/table.csv" --out "$work/bad"
+ends 1 '' '*no pictures of 8 bits*'
+
+run export "$work/run" --onnx "$work/model.onnx"
+case $err in *'needs protobuf-c'*) ;; *) ends 0 'written*' '' ;; esac
+exit $failed
