@@ -6,6 +6,15 @@
 
 #include <mica/run.h>
 
+/* The rows that follow a window of series. The truths of such a sample are (rows, series): NaN for an empty cell, NULL
+ * if no row has come yet. */
+typedef struct mica__ahead {
+  int64_t row;              /* the first of them, from 0 */
+  const char *const *names; /* of the rows */
+  const double *last;       /* of each series, the value before them; NaN: there is none yet */
+  const double *season;     /* (rows, series): what the season forecasts; NaN like `last` */
+} mica__ahead;
+
 /* A sample that is shown. */
 typedef struct mica__sample {
   const char *name;
@@ -13,9 +22,10 @@ typedef struct mica__sample {
   const char *text, *meaning; /* a text of `bytes` bytes, and what it means if that is known; NULL: not known */
   const int32_t *ids;         /* its tokens, `id_count` of them */
   size_t bytes, id_count;
-  const uint8_t *pixels; /* of a picture; NULL: another kind of sample */
-  const uint8_t *mask;   /* (H, W): the class of each pixel, 255 for none; NULL: unknown */
-  mica_shape shape;      /* (C, H, W) of a picture in its own size; a scalar: it has that of the fact "input" */
+  const uint8_t *pixels;    /* of a picture; NULL: another kind of sample */
+  const uint8_t *mask;      /* (H, W): the class of each pixel, 255 for none; NULL: unknown */
+  const mica__ahead *ahead; /* of a window of series; NULL: another kind of sample */
+  mica_shape shape;         /* (C, H, W) of a picture in its own size; a scalar: it has that of the fact "input" */
 } mica__sample;
 
 /* Takes a sample and the head's outputs of it. */

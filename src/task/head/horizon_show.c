@@ -1,280 +1,186 @@
-/* Forecasts that are predicted and shown. */
-#include "data/dataset.h"
-#include "run/evaluation.h"
+/* Forecasts that are predicted and reported. */
+#include "run/fields.h"
+#include "run/run.h"
 #include "run/state/evaluation.h"
-#include "task/input/series.h"
+#include "task/head/horizon.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#define AT_A_TIME 256
-/* Points of a curve at most. */
+/* Points of a curve at most, and series that are shown. */
 #define SHOWN 400
+#define SERIES 8
 
-/* Runs the network before each of `count` origins from `first` on, `apart` rows apart; values gets count x horizon x
- * targets numbers in the user's units; NaN for a series without a value before an origin. */
-static mica_status infer(mica_run *run, const mica__windows *w, int64_t first, int64_t apart, int64_t count,
-                         double *values) {
-  const int64_t row = w->window * (int64_t)w->series.count, series = (int64_t)w->series.count;
-  const int64_t answers = w->horizon * (int64_t)w->targets;
-  float *windows = malloc((size_t)(count * row) * sizeof *windows);
-  float *levels = malloc((size_t)(count * series) * sizeof *levels);
-  float *outputs = malloc((size_t)(count * answers) * sizeof *outputs);
-  mica_tensor *tensors[2] = {NULL, NULL};
-  mica_status status = windows && levels && outputs ? MICA_OK : mica__fail_nomem("forecasts");
-  for (int64_t i = 0; status == MICA_OK && i < count; i++)
-    mica__windows_fill(w, first + i * apart, windows + i * row, levels + i * series);
-  if (status == MICA_OK)
-    status = mica_tensor_create_from(run->engine, MICA_F32, MICA_SHAPE(count, w->window, series), windows, &tensors[0]);
-  if (status == MICA_OK)
-    status = mica_tensor_create_from(run->engine, MICA_F32, MICA_SHAPE(count, 1, series), levels, &tensors[1]);
-  const mica_feed feeds[] = {{"window", tensors[0]}, {"level", tensors[1]}};
-  if (status == MICA_OK)
-    status = mica_trainer_predict(run->trainer, &(mica_batch){.count = count, .tensors = feeds, .tensor_count = 2});
-  if (status == MICA_OK)
-    status = mica_tensor_download(mica_engine_queue(run->engine), mica_trainer_output(run->trainer, "forecast"),
-                                  outputs, (size_t)(count * answers) * sizeof *outputs);
-  for (int64_t i = 0; status == MICA_OK && i < count * answers; i++) {
-    const size_t k = (size_t)i % w->targets;
-    const int64_t origin = first + i / answers * apart;
-    values[i] = mica__series_seen(&w->series, k, origin)
-                    ? mica__series_at(&w->series, origin - 1, k, origin) + (double)outputs[i] * w->scale[k]
-                    : (double)NAN;
-  }
-  mica_tensor_destroy(tensors[0]);
-  mica_tensor_destroy(tensors[1]);
-  free(windows);
-  free(levels);
-  free(outputs);
-  return status;
+MICA__FACTS(horizon, HORIZON_FACTS, 0);
+
+/* A number of a sample's outputs in the user's units; NaN for a series that has no value before it. */
+static double value_of(const mica__horizon_facts *facts, const mica__sample *sample, const float *outputs, size_t at) {
+  const size_t k = at % (size_t)facts->targets;
+  const double last = sample->ahead->last[k];
+  return isnan(last) ? NAN : last + (double)outputs[at] * facts->scale.list[k];
 }
 
 /* --- predictions --- */
 
-/* What a row is called: its time, else its number from 1. */
-static void name_row(const mica__windows *w, int64_t row, char *text, size_t bytes) {
-  if (row >= w->series.rows)
-    mica__series_next(&w->series, row - w->series.rows + 1, text, bytes);
-  else if (w->series.times)
-    snprintf(text, bytes, "%s", w->series.times[row]);
-  else
-    snprintf(text, bytes, "%lld", (long long)row + 1);
-}
+/* Names and numbers of a table of forecasts: a row a step, a column a series, beside them what came. */
+typedef struct table {
+  size_t columns;
+  double *numbers;
+  char (*heads)[80];
+  const char **names;
+} table;
 
-/* The actual value; NaN behind the end and for an empty cell. */
-static double actual(const mica__windows *w, int64_t row, size_t k) {
-  const bool there = row < w->series.rows && mica__series_known(&w->series, row, k);
-  return there ? mica__series_at(&w->series, row, k, w->series.rows) : (double)NAN;
-}
-
-/* Adds a section with the forecast before row `origin`: a row a step, a column a series, beside them what came. */
-static mica_status add_forecast(mica_run *run, const mica__windows *w, const char *title, int64_t origin,
-                                mica_report *p) {
-  const bool truths = origin < w->series.rows;
-  const size_t targets = w->targets, columns = truths ? 2 * targets : targets, rows = (size_t)w->horizon;
-  double *values = calloc(rows * targets, sizeof *values), *numbers = calloc(rows * columns, sizeof *numbers);
-  char(*names)[48] = calloc(rows, sizeof *names), (*heads)[80] = calloc(columns, sizeof *heads);
-  const char **row_names = calloc(rows, sizeof *row_names), **column_names = calloc(columns, sizeof *column_names);
-  const bool room = values && numbers && names && heads && row_names && column_names;
-  mica_status status = room ? infer(run, w, origin, 1, 1, values) : mica__fail_nomem("forecasts");
-  for (size_t i = 0; status == MICA_OK && i < rows; i++) {
-    name_row(w, origin + (int64_t)i, names[i], sizeof names[i]);
-    row_names[i] = names[i];
-    for (size_t k = 0; k < columns; k++) {
-      numbers[i * columns + k] = k < targets ? values[i * targets + k] : actual(w, origin + (int64_t)i, k - targets);
-      snprintf(heads[k], sizeof heads[k], "%.60s%s", w->series.names[k % targets], k < targets ? "" : " actual");
-      column_names[k] = heads[k];
-    }
+static mica_status fill_table(const mica__horizon_facts *facts, const mica__sample *sample, const float *outputs,
+                              table *t) {
+  const size_t targets = (size_t)facts->targets, rows = (size_t)facts->horizon;
+  t->columns = sample->truths ? 2 * targets : targets;
+  t->numbers = calloc(rows * t->columns, sizeof *t->numbers);
+  t->heads = calloc(t->columns, sizeof *t->heads);
+  t->names = calloc(t->columns, sizeof *t->names);
+  if (!t->numbers || !t->heads || !t->names) return mica__fail_nomem("forecasts");
+  for (size_t k = 0; k < t->columns; k++) {
+    snprintf(t->heads[k], sizeof t->heads[k], "%.60s%s", facts->series.list[k % targets], k < targets ? "" : " actual");
+    t->names[k] = t->heads[k];
+    for (size_t i = 0; i < rows; i++)
+      t->numbers[i * t->columns + k] =
+          k < targets ? value_of(facts, sample, outputs, i * targets + k) : sample->truths[i * targets + k - targets];
   }
-  const mica_item table = {.kind = MICA_ITEM_KIND_TABLE,
-                           .name = "forecast",
-                           .rows = rows,
-                           .columns = columns,
-                           .row_names = row_names,
-                           .column_names = column_names,
-                           .numbers = numbers};
-  if (status == MICA_OK) status = mica_report_begin(p, title);
-  if (status == MICA_OK) status = mica_report_add(p, &table);
-  free(values);
-  free(numbers);
-  free(names);
-  free(heads);
-  free(row_names);
-  free(column_names);
-  return status;
+  return MICA_OK;
 }
 
-/* The values behind the end of a table. */
-static mica_status predict_table(mica_run *run, const char *name, char *content, size_t size, mica_report *p) {
-  mica__windows w;
-  MICA_TRY(mica__windows_read(run, name, content, size, &w));
-  mica_status status = mica__windows_scale(run, &w);
-  if (status == MICA_OK) status = mica__windows_remark(run, name, &w);
-  if (status == MICA_OK && w.series.rows < w.window)
-    status = mica__fail(MICA_E_FORMAT, "%s has %lld rows: a forecast sees %lld", name, (long long)w.series.rows,
-                        (long long)w.window);
-  if (status == MICA_OK) status = add_forecast(run, &w, name, w.series.rows, p);
-  mica__windows_free(&w);
-  return status;
-}
-
-static mica_status predict_file(mica_run *run, const char *path, mica_report *p) {
-  uint8_t *content = NULL;
-  size_t size = 0;
-  MICA_TRY(mica__content_read(path, &content, &size));
-  mica_status status = predict_table(run, path, (char *)content, size, p);
-  free(content);
-  return status;
-}
-
-/* Origins of a part, evenly from its first to its last. */
-static mica_status predict_part(mica_run *run, const mica_run_input *input, mica_report *p) {
-  mica_dataset *data = NULL;
-  bool all = false;
-  MICA_TRY(mica__run_open_given(run, input->data, input->part, &all, &data));
-  mica__windows *w = mica__windows_of(data);
-  mica_status status = mica__windows_scale(run, w);
-  if (status == MICA_OK) status = mica__windows_remark(run, mica_dataset_name(data), w);
-  const int64_t count = input->count > 0 && input->count < w->count ? input->count : w->count;
-  for (int64_t i = 0; status == MICA_OK && i < count; i++) {
-    const int64_t origin = w->first + (count > 1 ? i * (w->count - 1) / (count - 1) : 0);
-    char title[80] = "from ";
-    name_row(w, origin, title + 5, sizeof title - 5);
-    status = add_forecast(run, w, title, origin, p);
-  }
-  mica_dataset_destroy(data);
-  return status;
-}
-
-mica_status mica__forecast_predict(mica_run *run, const mica_run_input *input, mica_report *p) {
-  if (input->data) return predict_part(run, input, p);
-  if (!input->text) {
-    for (size_t i = 0; i < input->file_count; i++) MICA_TRY(predict_file(run, input->files[i], p));
-    return MICA_OK;
-  }
-  char *copy = mica__strdup(input->text);
-  if (!copy) return mica__fail_nomem("a table");
-  mica_status status = predict_table(run, input->name ? input->name : "the text", copy, strlen(copy), p);
-  free(copy);
+mica_status mica__horizon_section(mica_run *run, mica_report *report, const mica__sample *sample, const float *outputs,
+                                  const mica_run_input *given) {
+  const mica__horizon_facts facts = facts_of(run);
+  table t = {0};
+  (void)given;
+  mica_status status = fill_table(&facts, sample, outputs, &t);
+  const mica_item item = {.kind = MICA_ITEM_KIND_TABLE,
+                          .name = "forecast",
+                          .rows = (size_t)facts.horizon,
+                          .columns = t.columns,
+                          .row_names = sample->ahead->names,
+                          .column_names = t.names,
+                          .numbers = t.numbers};
+  if (status == MICA_OK) status = mica_report_add(report, &item);
+  free(t.numbers);
+  free(t.heads);
+  free(t.names);
   return status;
 }
 
 /* --- the report --- */
 
-/* Mean absolute errors of one series by step: of the network, of the last value and of the season. */
-typedef struct errors {
-  double *sums, *counts; /* horizon x 3, horizon */
-} errors;
+/* Of each series that is shown: mean absolute errors by step, of the network, of the last value and of the season; and
+ * a curve of forecasts from every `horizon`-th sample on, one after another, beside what came and the season's. */
+typedef struct shown {
+  mica__horizon_facts facts;
+  size_t horizon, targets, series;
+  double *sums, *counts; /* series x horizon x 3, series x horizon */
+  double *curve;         /* series x most x horizon x 4 */
+  size_t most, samples;  /* forecasts of a curve at most; samples so far */
+} shown;
 
-static void add_errors(const mica__windows *w, int64_t origin, const double *values, size_t k, errors *e) {
-  if (!mica__series_seen(&w->series, k, origin)) return;
-  for (int64_t h = 0; h < w->horizon; h++) {
-    const double truth = actual(w, origin + h, k);
-    if (isnan(truth)) continue;
-    e->sums[3 * h] += fabs(values[(size_t)h * w->targets + k] - truth);
-    e->sums[3 * h + 1] += fabs(mica__series_at(&w->series, origin - 1, k, origin) - truth);
-    e->sums[3 * h + 2] += fabs(mica__windows_seasonal(w, origin, h, k) - truth);
-    e->counts[h]++;
+static void add_errors(shown *s, const mica__sample *sample, const float *outputs, size_t k) {
+  const double last = sample->ahead->last[k];
+  for (size_t h = 0; h < s->horizon; h++) {
+    const size_t at = h * s->targets + k;
+    const double truth = sample->truths[at];
+    double *sums = s->sums + 3 * (k * s->horizon + h);
+    if (isnan(last) || isnan(truth)) continue;
+    sums[0] += fabs(value_of(&s->facts, sample, outputs, at) - truth);
+    sums[1] += fabs(last - truth);
+    sums[2] += fabs(sample->ahead->season[at] - truth);
+    s->counts[k * s->horizon + h]++;
   }
 }
 
-static mica_status add_error_table(const mica__windows *w, size_t k, const errors *e, mica_report *report) {
+static void add_points(shown *s, const mica__sample *sample, const float *outputs, size_t k) {
+  double *points = s->curve + 4 * s->horizon * (k * s->most + s->samples / s->horizon);
+  for (size_t h = 0; h < s->horizon; h++, points += 4) {
+    const size_t at = h * s->targets + k;
+    points[0] = (double)(sample->ahead->row + (int64_t)h + 1);
+    points[1] = sample->truths[at];
+    points[2] = value_of(&s->facts, sample, outputs, at);
+    points[3] = sample->ahead->season[at];
+  }
+}
+
+static mica_status add_sample(mica_run *run, const mica__sample *sample, const float *outputs, void *user) {
+  shown *s = user;
+  (void)run;
+  for (size_t k = 0; k < s->series; k++) {
+    add_errors(s, sample, outputs, k);
+    if (s->samples % s->horizon == 0 && s->samples / s->horizon < s->most) add_points(s, sample, outputs, k);
+  }
+  s->samples++;
+  return MICA_OK;
+}
+
+static mica_status add_error_table(const shown *s, size_t k, mica_report *report) {
   static const char *const columns[] = {"forecast", "last value", "season"};
-  const size_t rows = (size_t)w->horizon + 1;
+  const size_t rows = s->horizon + 1;
   double *numbers = calloc(rows * 3, sizeof *numbers), count = 0;
-  char(*names)[24] = calloc(rows, sizeof *names);
+  char(*names)[24] = calloc(rows, sizeof *names), name[80];
   const char **row_names = calloc(rows, sizeof *row_names);
   mica_status status = numbers && names && row_names ? MICA_OK : mica__fail_nomem("a report");
   for (size_t h = 0; status == MICA_OK && h < rows; h++) {
     const bool all = h + 1 == rows;
+    const double *sums = s->sums + 3 * (k * s->horizon + h), *counts = s->counts + k * s->horizon + h;
     snprintf(names[h], sizeof names[h], all ? "all steps" : "step %zu", h + 1);
     row_names[h] = names[h];
-    if (!all) count += e->counts[h];
+    if (!all) count += *counts;
     for (size_t i = 0; i < 3; i++) {
-      if (!all) numbers[3 * (rows - 1) + i] += e->sums[3 * h + i];
-      const double n = all ? count : e->counts[h];
-      numbers[3 * h + i] = n > 0 ? (all ? numbers[3 * h + i] : e->sums[3 * h + i]) / n : (double)NAN;
+      if (!all) numbers[3 * (rows - 1) + i] += sums[i];
+      const double n = all ? count : *counts;
+      numbers[3 * h + i] = n > 0 ? (all ? numbers[3 * h + i] : sums[i]) / n : (double)NAN;
     }
   }
-  char name[80];
-  snprintf(name, sizeof name, "mean absolute error of %.50s", w->series.names[k]);
-  const mica_item table = {.kind = MICA_ITEM_KIND_TABLE,
-                           .name = name,
-                           .rows = rows,
-                           .columns = 3,
-                           .row_names = row_names,
-                           .column_names = columns,
-                           .numbers = numbers};
-  if (status == MICA_OK) status = mica_report_add(report, &table);
+  snprintf(name, sizeof name, "mean absolute error of %.50s", s->facts.series.list[k]);
+  const mica_item item = {.kind = MICA_ITEM_KIND_TABLE,
+                          .name = name,
+                          .rows = rows,
+                          .columns = 3,
+                          .row_names = row_names,
+                          .column_names = columns,
+                          .numbers = numbers};
+  if (status == MICA_OK) status = mica_report_add(report, &item);
   free(numbers);
   free(names);
   free(row_names);
   return status;
 }
 
-/* Forecasts from every `horizon`-th origin on, one behind another, beside what came and the season's. */
-static mica_status add_curve(const mica__windows *w, size_t k, const double *values, int64_t origins,
-                             mica_report *report) {
+static mica_status add_curve(const shown *s, size_t k, mica_report *report) {
   static const char *const columns[] = {"row", "actual", "forecast", "season"};
-  const int64_t rows = origins * w->horizon;
-  double *numbers = calloc((size_t)rows * 4 + 1, sizeof *numbers);
-  if (!numbers) return mica__fail_nomem("a report");
-  for (int64_t i = 0; i < rows; i++) {
-    const int64_t origin = w->first + i / w->horizon * w->horizon, row = w->first + i;
-    numbers[4 * i] = (double)row + 1;
-    numbers[4 * i + 1] = actual(w, row, k);
-    numbers[4 * i + 2] = values[(size_t)i * w->targets + k];
-    numbers[4 * i + 3] =
-        mica__series_seen(&w->series, k, origin) ? mica__windows_seasonal(w, origin, row - origin, k) : (double)NAN;
+  const size_t forecasts = s->samples ? (s->samples - 1) / s->horizon + 1 : 0;
+  const mica_item item = {.kind = MICA_ITEM_KIND_CURVE,
+                          .name = s->facts.series.list[k],
+                          .rows = (forecasts < s->most ? forecasts : s->most) * s->horizon,
+                          .columns = 4,
+                          .column_names = columns,
+                          .numbers = s->curve + 4 * s->horizon * k * s->most};
+  return mica_report_add(report, &item);
+}
+
+mica_status mica__horizon_report(mica_run *run, mica_report *report) {
+  shown s = {.facts = facts_of(run)};
+  s.horizon = (size_t)s.facts.horizon;
+  s.targets = (size_t)s.facts.targets;
+  s.series = s.targets < SERIES ? s.targets : SERIES;
+  s.most = s.horizon < SHOWN ? SHOWN / s.horizon : 1;
+  s.sums = calloc(s.series * s.horizon * 3, sizeof *s.sums);
+  s.counts = calloc(s.series * s.horizon, sizeof *s.counts);
+  s.curve = calloc(s.series * s.most * s.horizon * 4, sizeof *s.curve);
+  mica_status status = s.sums && s.counts && s.curve ? MICA_OK : mica__fail_nomem("a report");
+  if (status == MICA_OK) status = mica_report_begin(report, "Forecasts");
+  if (status == MICA_OK) status = run->task->input->samples.look(run, run->evaluation->data, add_sample, &s);
+  for (size_t k = 0; status == MICA_OK && k < s.series; k++) {
+    status = add_error_table(&s, k, report);
+    if (status == MICA_OK) status = add_curve(&s, k, report);
   }
-  const mica_item curve = {.kind = MICA_ITEM_KIND_CURVE,
-                           .name = w->series.names[k],
-                           .rows = (size_t)rows,
-                           .columns = 4,
-                           .column_names = columns,
-                           .numbers = numbers};
-  mica_status status = mica_report_add(report, &curve);
-  free(numbers);
+  free(s.sums);
+  free(s.counts);
+  free(s.curve);
   return status;
-}
-
-static mica_status sum_errors(mica_run *run, const mica__windows *w, size_t k, errors *e) {
-  const size_t answers = (size_t)w->horizon * w->targets;
-  double *values = malloc(AT_A_TIME * answers * sizeof *values);
-  mica_status status = values ? MICA_OK : mica__fail_nomem("a report");
-  for (int64_t from = 0; status == MICA_OK && from < w->count; from += AT_A_TIME) {
-    const int64_t count = w->count - from < AT_A_TIME ? w->count - from : AT_A_TIME;
-    status = infer(run, w, w->first + from, 1, count, values);
-    for (int64_t i = 0; status == MICA_OK && i < count; i++)
-      add_errors(w, w->first + from + i, values + (size_t)i * answers, k, e);
-  }
-  free(values);
-  return status;
-}
-
-static mica_status report_series(mica_run *run, const mica__windows *w, size_t k, mica_report *report) {
-  errors e = {calloc((size_t)w->horizon * 3, sizeof(double)), calloc((size_t)w->horizon, sizeof(double))};
-  int64_t origins = (w->count - 1) / w->horizon + 1;
-  while (origins > 1 && origins * w->horizon > SHOWN) origins--;
-  double *values = malloc((size_t)(origins * w->horizon) * w->targets * sizeof *values);
-  mica_status status = e.sums && e.counts && values ? sum_errors(run, w, k, &e) : mica__fail_nomem("a report");
-  if (status == MICA_OK) status = add_error_table(w, k, &e, report);
-  if (status == MICA_OK) status = infer(run, w, w->first, w->horizon, origins, values);
-  if (status == MICA_OK) status = add_curve(w, k, values, origins, report);
-  free(e.sums);
-  free(e.counts);
-  free(values);
-  return status;
-}
-
-/* Series that are shown at most. */
-#define SERIES 8
-
-mica_status mica__forecast_report(mica_run *run, mica_report *report) {
-  const mica__windows *w = mica__windows_of(run->evaluation->data);
-  MICA_TRY(mica_report_begin(report, "Forecasts"));
-  for (size_t k = 0; k < w->targets && k < SERIES; k++) MICA_TRY(report_series(run, w, k, report));
-  return MICA_OK;
 }

@@ -1,57 +1,28 @@
-/* forecast: the next values of time series, of a window of rows before them. */
+/* Windows of time series as inputs, and networks on them. */
 #include "task/input/series.h"
-#include "run/composed.h"
+#include "data/dataset.h"
 #include "run/config.h"
-#include "run/fact_fields.h"
 #include "run/facts.h"
+#include "run/fields.h"
 #include "run/record.h"
-#include "run/setting_fields.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <mica/loss.h>
 #include <mica/nodes.h>
 #include <stdlib.h>
 #include <string.h>
 
 static const char *const networks[] = {"lstm", "gru", "tcn", "linear", NULL};
 
-/* All but the linear function alone. */
-#define NETWORKS "model=gru|lstm|tcn"
+#define READ_SETTINGS(X, S) SERIES_SETTINGS(X, S) X(S, TEXT, model, "model", "", "", "")
 
-#define FORECAST_SETTINGS(X, S)                                                                                        \
-  X(S, INT, horizon, "horizon", "12", "N", "rows to forecast", .low = 1, .high = 1 << 16, .fixed = true)               \
-  X(S, INT, window, "window", "0", "N", "rows of the past that the network sees; 0: two seasons, or 24", .low = 0,     \
-    .high = 1 << 16, .fixed = true)                                                                                    \
-  X(S, INT, season, "season", "0", "N",                                                                                \
-    "rows per season; 0: by the times (hours 24, days 7, weeks 52, months 12), else none", .low = 0, .high = 1 << 20,  \
-    .fixed = true)                                                                                                     \
-  X(S, TEXT, time, "time", "", "COLUMN", "column of times (default: found)", .fixed = true)                            \
-  X(S, REAL, test, "test", "0.2", "SHARE", "fraction of the rows, at the end, for the test part", .low = 0,            \
-    .high = 0.9, .fixed = true)                                                                                        \
-  X(S, INT, layers, "layers", "1", "N", "layers of the network", .low = 1, .high = 30, .of = NETWORKS, .fixed = true)  \
-  X(S, INT, width, "width", "32", "N", "units per layer", .low = 1, .high = 1 << 14, .of = NETWORKS, .fixed = true)    \
-  X(S, REAL, dropout, "dropout", "0.2", "P", "dropout after layers", .low = 0, .high = 0.95, .of = NETWORKS,           \
-    .fixed = true)
-MICA__SETTINGS_STRUCT(forecast, FORECAST_SETTINGS);
-static MICA__SETTINGS_TABLE(forecast, FORECAST_SETTINGS);
+MICA__SETTINGS_STRUCT(series, READ_SETTINGS);
+MICA__SETTINGS(series, READ_SETTINGS);
+MICA__FACTS(series, SERIES_FACTS, 0);
 
-/* Found on four series of 300 to 2,300 rows. */
-static const mica_setting defaults[] = {{"model", "lstm"},
-                                        {"epochs", "60"},
-                                        {"batch", "32"},
-                                        {"lr", "0.003"},
-                                        {"optimizer", "adamw"},
-                                        {"weight-decay", "0.01"},
-                                        {0}};
-
-static const mica_task_metric metrics[] = {{"mase", true}, {"mae", true}, {NULL, false}};
-
-static int64_t whole(const mica_run *run, const char *name) { return (int64_t)mica_run_number(run, name); }
-
-/* Tables of numbers are the task regress's, unless it is named. */
+/* Tables of numbers are other tasks', unless one of series is named. */
 static int32_t suits(const mica_dataset *data) {
   (void)data;
   return 0;
@@ -134,15 +105,18 @@ static mica_status say(mica_run *run, const mica__windows *w) {
 
 /* What a run that is opened says of its sizes. */
 static mica_status check_facts(const mica_run *run) {
-  static const char *const names[] = {"targets", "horizon", "window", "season"};
-  size_t series = 0;
-  mica_run_fact(run, "series", &series);
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-    const double value = mica__run_fact_number(run, names[i], 0);
-    if (value == floor(value) && value <= (i ? 1 << 20 : (double)series)) continue;
-    return mica__run_damaged(run, run->data,
-                             mica__fail(MICA_E_FORMAT, "config.json: \"%s\" holds %g", names[i], value));
-  }
+  const mica__series_facts facts = facts_of(run);
+  const struct {
+    const char *name;
+    double value, most;
+  } sizes[] = {{"targets", facts.targets, (double)facts.series.count},
+               {"horizon", facts.horizon, MICA__LARGEST_ROW},
+               {"window", facts.window, MICA__LARGEST_ROW},
+               {"season", facts.season, MICA__LARGEST_ROW}};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+    if (sizes[i].value != floor(sizes[i].value) || sizes[i].value > sizes[i].most)
+      return mica__run_damaged(
+          run, run->data, mica__fail(MICA_E_FORMAT, "config.json: \"%s\" holds %g", sizes[i].name, sizes[i].value));
   return MICA_OK;
 }
 
@@ -151,7 +125,8 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__task_check_network(run));
   if (!run->parts->whole) return check_facts(run);
   mica__windows *w = mica__windows_of(run->parts->whole);
-  if (!w) return mica__fail(MICA_E_UNSUPPORTED, "the task forecast reads tables, not datasets of the caller's");
+  if (!w)
+    return mica__fail(MICA_E_UNSUPPORTED, "the task %s reads tables, not datasets of the caller's", run->task->name);
   MICA_TRY(check_begins(w, mica_dataset_name(run->parts->whole)));
   MICA_TRY(note_sizes(run, w));
   MICA_TRY(note_scales(run, w));
@@ -180,149 +155,52 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
                     run->folder);
 }
 
-/* --- the step --- */
+/* --- the network --- */
 
 /* The last state of a recurrent network over a window and how high it lies, (N, width). */
-static mica_value recur(mica_nn *nn, const mica_run *run, mica_value window, mica_value level) {
-  const bool lstm = !strcmp(mica_run_setting(run, "model"), "lstm");
-  const mica_nn_rnn_config config = {.kind = lstm ? MICA_RNN_KIND_LSTM : MICA_RNN_KIND_GRU,
-                                     .layers = whole(run, "layers"),
-                                     .dropout = mica_run_number(run, "dropout")};
+static mica_value recur(mica_nn *nn, const mica__series_settings *s, mica_value window, mica_value level) {
+  const mica_nn_rnn_config config = {.kind = !strcmp(s->model, "lstm") ? MICA_RNN_KIND_LSTM : MICA_RNN_KIND_GRU,
+                                     .layers = s->layers,
+                                     .dropout = s->dropout};
   const mica_value high = mica_add(level, mica_full_like(window, 0));
   const mica_value both[] = {window, high};
-  const mica_rnn_results r = mica_nn_rnn(nn, "rnn", mica_concat(both, 2, 2), whole(run, "width"), &config);
+  const mica_rnn_results r = mica_nn_rnn(nn, "rnn", mica_concat(both, 2, 2), s->width, &config);
   /* A network that was pruned has fewer units. */
-  const int64_t units = mica_value_is_null(r.h) ? whole(run, "width") : mica_value_shape(r.h).dim[2];
+  const int64_t units = mica_value_is_null(r.h) ? s->width : mica_value_shape(r.h).dim[2];
   return mica_reshape(r.h, MICA_SHAPE(MICA_DYNAMIC, units));
 }
 
-/* (N, horizon, targets): a linear function of the window beside the network (Lai et al. 2018), in the windows' own
- * units. */
-static mica_value network(mica_nn *nn, const mica_run *run, mica_value window, mica_value level) {
-  const char *model = mica_run_setting(run, "model");
-  const int64_t horizon = whole(run, "horizon"), targets = (int64_t)mica__run_fact_number(run, "targets", 1);
+/* A linear function of the window beside the network (Lai et al. 2018), in the windows' own units. */
+static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
+  /* Inputs of an exported model have the order in which they are taken here. */
+  const mica_value level = mica_batch_value(batch, "level"), window = mica_batch_value(batch, "window");
+  const mica__series_settings s = settings_of(run);
   const mica_dense_config small = {.weight = {.kind = MICA_INIT_NORMAL, .value = 0.01}};
   const mica_value seen[] = {mica_flatten(window, 1), mica_flatten(level, 1)};
-  mica_value y = mica_nn_dense(nn, "linear", mica_concat(seen, 2, 1), horizon * targets, &small);
-  if (!strcmp(model, "tcn")) {
+  mica_value y = mica_nn_dense(nn, "linear", mica_concat(seen, 2, 1), outputs, &small);
+  if (!strcmp(s.model, "tcn")) {
     const mica_model_config config = {.name = "tcn",
-                                      .classes = horizon * targets,
-                                      .width = whole(run, "width"),
-                                      .dropout = mica_run_number(run, "dropout"),
-                                      .sequence = {.layers = whole(run, "layers"), .pooled = true}};
+                                      .classes = outputs,
+                                      .width = s.width,
+                                      .dropout = s.dropout,
+                                      .sequence = {.layers = s.layers, .pooled = true}};
     y = mica_add(y, mica_model_build(nn, window, &config));
-  } else if (strcmp(model, "linear") != 0) {
-    y = mica_add(y, mica_nn_dense(nn, "head",
-                                  mica_nn_dropout(nn, recur(nn, run, window, level), mica_run_number(run, "dropout")),
-                                  horizon * targets, &small));
+  } else if (strcmp(s.model, "linear") != 0) {
+    mica_value state = mica_nn_dropout(nn, recur(nn, &s, window, level), s.dropout);
+    y = mica_add(y, mica_nn_dense(nn, "head", state, outputs, &small));
   }
-  if (mica_value_dtype(y) != MICA_F32) y = mica_cast(y, MICA_F32);
-  return mica_reshape(y, MICA_SHAPE(MICA_DYNAMIC, horizon, targets));
+  return mica_value_dtype(y) == MICA_F32 ? y : mica_cast(y, MICA_F32);
 }
 
-/* A factor of each target: its scale, over the season's change where `mase`. */
-static mica_value factors(const mica_run *run, mica_graph *graph, bool mase) {
-  const int64_t targets = (int64_t)mica__run_fact_number(run, "targets", 1);
-  const double *scale = mica_run_fact_numbers(run, "scale", NULL);
-  const double *change = mica_run_fact_numbers(run, "mase_scale", NULL);
-  float *numbers = malloc((size_t)targets * sizeof *numbers);
-  if (!numbers) return mica_graph_fail(graph, MICA_E_NOMEM, "out of memory for the scales of series");
-  for (int64_t k = 0; k < targets; k++) numbers[k] = (float)(mase ? scale[k] / change[k] : scale[k]);
-  mica_value value = mica_constant(graph, MICA_F32, MICA_SHAPE(targets), numbers);
-  free(numbers);
-  return value;
-}
-
-static mica_value total(mica_value x) { return mica_sum(x, MICA_ALL_AXES, false); }
-
-/* Errors of the network, of the last value (0 in its own units) and of the season. */
-static void add_metrics(const mica_run *run, mica_value z, mica_value y, mica_value season, mica_value known,
-                        bool training, mica_objective *out) {
-  static const char *const names[2][3] = {{"mase", "mase_last", "mase_season"}, {"mae", "mae_last", "mae_season"}};
-  const mica_value weight = total(known);
-  size_t count = 0;
-  for (int unit = 0; unit < 2; unit++) {
-    const mica_value factor = mica_mul(known, factors(run, z.graph, unit == 0));
-    for (int k = 0; k < (training ? 1 : 3); k++) {
-      const mica_value error = k == 0 ? mica_sub(z, y) : k == 1 ? y : mica_sub(season, y);
-      out->metrics[count++] =
-          (mica_metric){.name = names[unit][k], .sum = total(mica_mul(mica_abs(error), factor)), .weight = weight};
-    }
-  }
-  if (training) return;
-  const mica_value error = mica_mul(mica_mul(mica_sub(z, y), factors(run, z.graph, false)), known);
-  const mica_value sums[] = {mica_reshape(total(mica_square(error)), MICA_SHAPE(1)),
-                             mica_reshape(weight, MICA_SHAPE(1))};
-  out->metrics[count] = (mica_metric){.name = "squares", .sum = mica_concat(sums, 2, 0)};
-}
-
-static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
-  const mica_run *run = config;
-  const bool training = mica_nn_is_training(nn);
-  mica_value z = network(nn, run, mica_batch_value(batch, "window"), mica_batch_value(batch, "level"));
-  if (!training) out->outputs[0] = z, out->output_names[0] = "forecast";
-  out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_NUMBERS, .value = z};
-  if (!mica_batch_has(batch, "target") || !z.graph) return;
-  mica_value y = mica_batch_value(batch, "target"), known = mica_batch_value(batch, "known");
-  mica_value weight = total(known), errors = total(mica_mul(mica_abs(mica_sub(z, y)), known));
-  /* A batch of empty answers alone has no error. */
-  out->loss = mica_div(errors, mica_maximum(weight, mica_full_like(weight, 1e-6)));
-  out->weight = weight;
-  add_metrics(run, z, y, training ? y : mica_batch_value(batch, "season"), known, training, out);
-}
-
-static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
-  double sums[2];
-  (void)source;
-  MICA_TRY(mica_trainer_sum(run->trainer, "squares", sums, 2));
-  return mica_metrics_add(m, "rmse", sums[1] > 0 ? sqrt(sums[0] / sums[1]) : (double)NAN);
-}
-
-static const mica_onnx_text export_docs[] = {
-    {"window",
-     "the last \"window\" rows, the oldest first, of the \"series\": (number - last) / \"scale\", of the last row"},
-    {"level", "of the \"series\": (last - \"level_mean\") / \"level_deviation\""},
-    {"forecast", "\"horizon\" rows of the first \"targets\" of the \"series\": number = last + answer * \"scale\""},
-    {0}};
-
-/* What config.json must hold of a run of the task. */
-#define FORECAST_FACTS(X, S)                                                                                           \
-  X(S, TEXTS, series, .needed = true)                                                                                  \
-  X(S, NUMBER, targets, .needed = true, .most = MICA__LARGEST_ROW)                                                     \
-  X(S, NUMBER, horizon, .needed = true, .most = MICA__LARGEST_ROW)                                                     \
-  X(S, NUMBER, window, .needed = true, .most = MICA__LARGEST_ROW)                                                      \
-  X(S, NUMBER, season, .needed = true, .most = MICA__LARGEST_ROW)                                                      \
-  X(S, NUMBERS, scale, .needed = true, .of = "series")                                                                 \
-  X(S, NUMBERS, level_mean, .needed = true, .of = "series", .above = -INFINITY)                                        \
-  X(S, NUMBERS, level_deviation, .needed = true, .of = "series")                                                       \
-  X(S, NUMBERS, mase_scale, .needed = true, .of = "series")
-MICA__FACTS_STRUCT(forecast, FORECAST_FACTS);
-static MICA__FACTS_TABLE(forecast, FORECAST_FACTS, 0);
-
-static const mica__input input = {
+const mica__input mica__input_series = {
     .name = "series",
-    .networks = networks,
     .traits.own_input = true,
-    .views.derive = derive,
-};
-
-const mica__task_row mica__task_forecast = {
-    .name = "forecast",
-    .text = "the next values of time series, of the rows before them",
-    .input = &input,
-    .metrics = metrics,
-    .facts = &mica__forecast_fact_list,
-    .settings = &mica__forecast_setting_list,
-    .defaults = defaults,
-    .open = mica__forecast_open,
-    .named_columns = true,
     .suits = suits,
     .prepare = prepare,
     .fits = fits,
-    .answer_columns = (const char *const[]){"target", "known", "season", NULL},
-    .step = step,
-    .evaluate = evaluate,
-    .predict = mica__forecast_predict,
-    .report = mica__forecast_report,
-    .export_docs = export_docs,
+    .views.derive = derive,
+    .networks = networks,
+    .network = network,
+    .samples.visit = mica__series_visit,
+    .samples.look = mica__series_look,
 };

@@ -1,7 +1,7 @@
 /* Windows of time series, as samples. */
 #include "data/dataset.h"
 #include "run/columns/columns.h"
-#include "run/facts.h"
+#include "run/fields.h"
 #include "run/record.h"
 #include "task/input/series.h"
 
@@ -9,7 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int64_t whole(const mica_run *run, const char *name) { return (int64_t)mica_run_number(run, name); }
+#define READ_SETTINGS(X, S)                                                                                            \
+  SERIES_SETTINGS(X, S)                                                                                                \
+  X(S, TEXT, label, "label", "", "", "")                                                                               \
+  X(S, TEXT, ignore, "ignore", "", "", "")                                                                             \
+  X(S, REAL, validation, "validation", "", "", "")
+
+MICA__SETTINGS_STRUCT(series, READ_SETTINGS);
+MICA__SETTINGS(series, READ_SETTINGS);
+MICA__FACTS(series, SERIES_FACTS, 0);
 
 void mica__windows_free(void *user) {
   mica__windows *w = user;
@@ -111,10 +119,9 @@ static mica_status read_season(void *user, uint64_t sample, void *data, size_t b
 
 /* --- reading --- */
 
-/* The setting, or what the run has found in its place. */
-static int64_t found(const mica_run *run, const char *name, int64_t otherwise) {
-  const double fact = mica__run_fact_number(run, name, 0);
-  return fact > 0 ? (int64_t)fact : whole(run, name) > 0 ? whole(run, name) : otherwise;
+/* What the run has found, else the setting, else what the series say. */
+static int64_t found(double fact, int64_t setting, int64_t otherwise) {
+  return fact > 0 ? (int64_t)fact : setting > 0 ? setting : otherwise;
 }
 
 /* Reads once more, with the series that is to be forecast first. */
@@ -137,34 +144,42 @@ static mica_status put_first(const char *name, char *content, size_t size, mica_
 }
 
 mica_status mica__windows_read(const mica_run *run, const char *name, char *content, size_t size, mica__windows *w) {
-  mica__series_choice choice = {.time = mica_run_setting(run, "time"), .ignored = mica_run_setting(run, "ignore")};
-  const char *label = mica_run_setting(run, "label");
-  choice.names = mica_run_fact(run, "series", &choice.count);
-  *w = (mica__windows){.horizon = whole(run, "horizon")};
+  const mica__series_settings s = settings_of(run);
+  const mica__series_facts facts = facts_of(run);
+  const mica__series_choice choice = {
+      .time = s.time, .ignored = s.ignore, .names = facts.series.list, .count = facts.series.count};
+  *w = (mica__windows){.horizon = s.horizon};
   mica_status status = mica__series_read(name, content, size, &choice, &w->series);
-  if (status == MICA_OK && !choice.names && *label) status = put_first(name, content, size, choice, label, &w->series);
+  if (status == MICA_OK && !choice.names && *s.label)
+    status = put_first(name, content, size, choice, s.label, &w->series);
   if (status != MICA_OK) {
     mica__windows_free(w);
     return status;
   }
-  w->targets = *label ? 1 : w->series.count;
-  w->season = found(run, "season", mica__series_season(&w->series));
-  w->window = found(run, "window", w->season > 1 ? 2 * w->season : 24);
+  w->targets = *s.label ? 1 : w->series.count;
+  w->season = found(facts.season, s.season, mica__series_season(&w->series));
+  w->window = found(facts.window, s.window, w->season > 1 ? 2 * w->season : 24);
   return MICA_OK;
 }
 
 mica_status mica__windows_scale(const mica_run *run, mica__windows *w) {
-  static const char *const facts[] = {"scale", "level_mean", "level_deviation"};
-  double **to[] = {&w->scale, &w->mean, &w->deviation};
+  const mica__series_facts facts = facts_of(run);
+  const struct {
+    const char *name;
+    mica__fact_numbers numbers;
+    double **to;
+  } scales[] = {{"scale", facts.scale, &w->scale},
+                {"level_mean", facts.level_mean, &w->mean},
+                {"level_deviation", facts.level_deviation, &w->deviation}};
   for (int i = 0; i < 3; i++) {
-    size_t count = 0;
-    const double *numbers = mica_run_fact_numbers(run, facts[i], &count);
-    if (*to[i]) continue;
+    const size_t count = scales[i].numbers.count;
+    if (*scales[i].to) continue;
     if (count != w->series.count)
-      return mica__fail(MICA_E_FORMAT, "\"%s\" holds %zu numbers for %zu series", facts[i], count, w->series.count);
-    *to[i] = malloc((count + 1) * sizeof **to[i]);
-    if (!*to[i]) return mica__fail_nomem("a run");
-    memcpy(*to[i], numbers, count * sizeof **to[i]);
+      return mica__fail(MICA_E_FORMAT, "\"%s\" holds %zu numbers for %zu series", scales[i].name, count,
+                        w->series.count);
+    *scales[i].to = malloc((count + 1) * sizeof **scales[i].to);
+    if (!*scales[i].to) return mica__fail_nomem("a run");
+    memcpy(*scales[i].to, scales[i].numbers.list, count * sizeof **scales[i].to);
   }
   return MICA_OK;
 }
@@ -196,7 +211,7 @@ static mica_status skip_unknown(const char *path, mica__windows *w) {
 
 /* The latest rows of a series test, the latest before them validate. */
 static mica_status take_part(const mica_run *run, const char *path, mica_part part, mica__windows *w) {
-  const double test = mica_run_number(run, "test"), validation = mica_run_number(run, "validation");
+  const double test = settings_of(run).test, validation = settings_of(run).validation;
   const int64_t n = w->series.rows, tested = (int64_t)floor(test * (double)n);
   w->training = n - (test > 0 && tested < w->horizon ? w->horizon : tested);
   const int64_t validated = (int64_t)floor(validation * (double)w->training);
@@ -234,8 +249,8 @@ static mica_status make_dataset(const char *path, mica__windows *w, mica_dataset
   return mica__store_own((*data)->store, w, release);
 }
 
-mica_status mica__forecast_open(const mica_run *run, const char *path, const mica_dataset_config *config,
-                                mica_dataset **data) {
+mica_status mica__series_open(const mica_run *run, const char *path, const mica_dataset_config *config,
+                              mica_dataset **data) {
   uint8_t *content = NULL;
   size_t size = 0;
   mica__windows *w = calloc(1, sizeof *w);

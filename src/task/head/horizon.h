@@ -1,0 +1,31 @@
+/* task/head/horizon.h: the next values of series, of several rows at once, in columns "target", "known" (0: an empty
+ * cell) and "season" (what the season forecasts). */
+#ifndef MICA_TASK_HEAD_HORIZON_H
+#define MICA_TASK_HEAD_HORIZON_H
+
+#include "run/composed.h"
+
+/* Those that the input notes and the head reads. */
+#define HORIZON_FACTS(X, S)                                                                                            \
+  X(S, TEXTS, series, .needed = true)                                                                                  \
+  X(S, NUMBER, targets, .needed = true)                                                                                \
+  X(S, NUMBER, horizon, .needed = true)                                                                                \
+  X(S, NUMBERS, scale, .needed = true)                                                                                 \
+  X(S, NUMBERS, mase_scale, .needed = true)
+
+#define HORIZON_METRICS                                                                                                \
+  {                                                                                                                    \
+    {"mase", true}, {"mae", true}, { NULL, false }                                                                     \
+  }
+#define HORIZON_ANSWERS                                                                                                \
+  { "target", "known", "season", NULL }
+
+extern const mica__head mica__head_horizon;
+
+/* Members of the head (task/head/horizon_show.c). */
+mica_status mica__horizon_section(mica_run *run, mica_report *report, const mica__sample *sample, const float *outputs,
+                                  const mica_run_input *given);
+/* Errors by step beside those of the last value and of the season; forecasts beside what came. */
+mica_status mica__horizon_report(mica_run *run, mica_report *report);
+
+#endif

@@ -1,0 +1,179 @@
+/* Windows of series that are predicted from: the end of a table, and the rows of data. */
+#include "data/dataset.h"
+#include "run/predict/visits.h"
+#include "run/state/evaluation.h"
+#include "task/input/series.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define AT_A_TIME 256
+#define NAME 48
+
+/* Runs the network before each of `count` origins from `first` on; outputs gets horizon x targets numbers of each. */
+static mica_status infer(mica_run *run, const mica__windows *w, int64_t first, int64_t count, float *outputs) {
+  const int64_t row = w->window * (int64_t)w->series.count, series = (int64_t)w->series.count;
+  float *windows = malloc((size_t)(count * row) * sizeof *windows);
+  float *levels = malloc((size_t)(count * series) * sizeof *levels);
+  mica_tensor *tensors[2] = {NULL, NULL};
+  mica_status status = windows && levels ? MICA_OK : mica__fail_nomem("forecasts");
+  for (int64_t i = 0; status == MICA_OK && i < count; i++)
+    mica__windows_fill(w, first + i, windows + i * row, levels + i * series);
+  if (status == MICA_OK)
+    status = mica_tensor_create_from(run->engine, MICA_F32, MICA_SHAPE(count, w->window, series), windows, &tensors[0]);
+  if (status == MICA_OK)
+    status = mica_tensor_create_from(run->engine, MICA_F32, MICA_SHAPE(count, 1, series), levels, &tensors[1]);
+  const mica_feed feeds[] = {{"window", tensors[0]}, {"level", tensors[1]}};
+  if (status == MICA_OK)
+    status = mica_trainer_predict(run->trainer, &(mica_batch){.count = count, .tensors = feeds, .tensor_count = 2});
+  if (status == MICA_OK)
+    status =
+        mica_tensor_download(mica_engine_queue(run->engine), mica_trainer_output(run->trainer, run->task->head->output),
+                             outputs, (size_t)(count * run->task->head->outputs(run)) * sizeof *outputs);
+  mica_tensor_destroy(tensors[0]);
+  mica_tensor_destroy(tensors[1]);
+  free(windows);
+  free(levels);
+  return status;
+}
+
+/* --- a window --- */
+
+/* What a row is called: its time, else its number from 1. */
+static void name_row(const mica__windows *w, int64_t row, char *text, size_t bytes) {
+  if (row >= w->series.rows)
+    mica__series_next(&w->series, row - w->series.rows + 1, text, bytes);
+  else if (w->series.times)
+    snprintf(text, bytes, "%s", w->series.times[row]);
+  else
+    snprintf(text, bytes, "%lld", (long long)row + 1);
+}
+
+/* The actual value; NaN behind the end and for an empty cell. */
+static double actual(const mica__windows *w, int64_t row, size_t k) {
+  const bool there = row < w->series.rows && mica__series_known(&w->series, row, k);
+  return there ? mica__series_at(&w->series, row, k, w->series.rows) : (double)NAN;
+}
+
+/* Room for what heads are told of the rows that follow a window. */
+typedef struct rows {
+  char (*names)[NAME];
+  const char **list;
+  double *last, *season, *truths;
+} rows;
+
+static mica_status make_room(const mica__windows *w, rows *r) {
+  const size_t horizon = (size_t)w->horizon, answers = horizon * w->targets;
+  *r = (rows){.names = calloc(horizon, sizeof *r->names),
+              .list = calloc(horizon, sizeof *r->list),
+              .last = calloc(w->targets, sizeof *r->last),
+              .season = calloc(answers, sizeof *r->season),
+              .truths = calloc(answers, sizeof *r->truths)};
+  return r->names && r->list && r->last && r->season && r->truths ? MICA_OK : mica__fail_nomem("forecasts");
+}
+
+static void free_rows(rows *r) {
+  free(r->names);
+  free(r->list);
+  free(r->last);
+  free(r->season);
+  free(r->truths);
+}
+
+static void fill_rows(const mica__windows *w, int64_t origin, rows *r) {
+  for (size_t k = 0; k < w->targets; k++)
+    r->last[k] = mica__series_seen(&w->series, k, origin) ? mica__series_at(&w->series, origin - 1, k, origin) : NAN;
+  for (int64_t h = 0; h < w->horizon; h++) {
+    name_row(w, origin + h, r->names[h], sizeof r->names[h]);
+    r->list[h] = r->names[h];
+    for (size_t k = 0; k < w->targets; k++) {
+      const size_t at = (size_t)h * w->targets + k;
+      r->season[at] = isnan(r->last[k]) ? NAN : mica__windows_seasonal(w, origin, h, k);
+      r->truths[at] = actual(w, origin + h, k);
+    }
+  }
+}
+
+/* Visits the windows before `count` origins from `first` on, by their times or, of one, by a name. */
+static mica_status visit_origins(mica_run *run, const mica__windows *w, int64_t first, int64_t count, const char *name,
+                                 mica__sample_fn *fn, void *user) {
+  const size_t width = (size_t)run->task->head->outputs(run);
+  float *outputs = malloc((size_t)count * width * sizeof *outputs);
+  char title[80];
+  rows r;
+  mica_status status = make_room(w, &r);
+  if (status == MICA_OK) status = outputs ? infer(run, w, first, count, outputs) : mica__fail_nomem("forecasts");
+  for (int64_t i = 0; status == MICA_OK && i < count; i++) {
+    fill_rows(w, first + i, &r);
+    snprintf(title, sizeof title, "from %s", r.names[0]);
+    const mica__ahead ahead = {.row = first + i, .names = r.list, .last = r.last, .season = r.season};
+    const mica__sample sample = {
+        .name = name ? name : title, .truths = first + i < w->series.rows ? r.truths : NULL, .ahead = &ahead};
+    status = fn(run, &sample, outputs + (size_t)i * width, user);
+  }
+  free(outputs);
+  free_rows(&r);
+  return status;
+}
+
+/* --- tables and data --- */
+
+/* The rows that follow the end of a table. */
+static mica_status visit_table(mica_run *run, const char *name, char *content, size_t size, mica__sample_fn *fn,
+                               void *user) {
+  mica__windows w;
+  MICA_TRY(mica__windows_read(run, name, content, size, &w));
+  mica_status status = mica__windows_scale(run, &w);
+  if (status == MICA_OK) status = mica__windows_remark(run, name, &w);
+  if (status == MICA_OK && w.series.rows < w.window)
+    status = mica__fail(MICA_E_FORMAT, "%s has %lld rows: a forecast sees %lld", name, (long long)w.series.rows,
+                        (long long)w.window);
+  if (status == MICA_OK) status = visit_origins(run, &w, w.series.rows, 1, name, fn, user);
+  mica__windows_free(&w);
+  return status;
+}
+
+static mica_status visit_file(mica_run *run, const char *path, mica__sample_fn *fn, void *user) {
+  uint8_t *content = NULL;
+  size_t size = 0;
+  MICA_TRY(mica__content_read(path, &content, &size));
+  mica_status status = visit_table(run, path, (char *)content, size, fn, user);
+  free(content);
+  return status;
+}
+
+static mica_status visit_text(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
+  char *copy = mica__strdup(given->text);
+  if (!copy) return mica__fail_nomem("a table");
+  mica_status status = visit_table(run, given->name ? given->name : "the text", copy, strlen(copy), fn, user);
+  free(copy);
+  return status;
+}
+
+/* Origins of a part, evenly from its first to its last. */
+static mica_status visit_part(mica_run *run, const mica_dataset *data, uint64_t most, mica__sample_fn *fn, void *user) {
+  mica__windows *w = mica__windows_of(data);
+  const int64_t count = (int64_t)most;
+  MICA_TRY(mica__windows_scale(run, w));
+  MICA_TRY(mica__windows_remark(run, mica_dataset_name(data), w));
+  for (int64_t i = 0; i < count; i++)
+    MICA_TRY(visit_origins(run, w, w->first + (count > 1 ? i * (w->count - 1) / (count - 1) : 0), 1, NULL, fn, user));
+  return MICA_OK;
+}
+
+mica_status mica__series_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
+  if (given->data) return mica__visit_data(run, given, visit_part, fn, user);
+  if (given->text) return visit_text(run, given, fn, user);
+  for (size_t i = 0; i < given->file_count; i++) MICA_TRY(visit_file(run, given->files[i], fn, user));
+  return MICA_OK;
+}
+
+mica_status mica__series_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {
+  const mica__windows *w = mica__windows_of(data);
+  for (int64_t at = 0; at < w->count; at += AT_A_TIME)
+    MICA_TRY(
+        visit_origins(run, w, w->first + at, w->count - at < AT_A_TIME ? w->count - at : AT_A_TIME, NULL, fn, user));
+  return MICA_OK;
+}

@@ -1,0 +1,219 @@
+/* labels: null single
+ *
+ * Heads whose answers are several steps, and their inputs, on the host without a network: losses and metrics of known
+ * answers beside sums in double, what a section says, and what a network sees. */
+#include "run/facts.h"
+#include "run/run.h"
+#include "run/settings.h"
+#include "support/check_main.h"
+#include "support/engine.h"
+#include "support/interpret.h"
+#include "task/input/series.h"
+#include "train/train.h"
+
+#include <math.h>
+#include <mica/mica.h>
+#include <stdio.h>
+#include <string.h>
+
+static mica_run *run;
+
+static void make_run(void) {
+  run = mica__run_new();
+  ck_assert_ptr_nonnull(run);
+}
+
+static void drop_run(void) { mica_run_destroy(run); }
+
+static void take_task(const char *name) {
+  run->task = mica__task_find(name);
+  ck_assert_ptr_nonnull(run->task);
+  mica__run_take_rows(run);
+}
+
+/* --- the step --- */
+
+typedef struct column {
+  const char *name;
+  mica_dtype dtype;
+  mica_shape shape;
+  const double *values;
+} column;
+
+#define COLUMNS 4
+#define MOST 64
+
+typedef struct results {
+  double loss, weight;
+  const char *names[MICA_OBJECTIVE_METRICS];
+  double metrics[MICA_OBJECTIVE_METRICS][2]; /* sum and weight */
+  double squares[2];                         /* of the last metric */
+  double outputs[2][MOST];
+} results;
+
+/* What the head's step of a network of tests, or of training, makes of answers and a batch. */
+static results run_step(mica_shape shape, const double *z, const column *given, size_t count, bool training) {
+  results r = {.loss = NAN, .weight = NAN};
+  mica_objective out = {0};
+  mica_graph *graph = NULL;
+  mica_nn *nn = NULL;
+  mica__batch_input columns[COLUMNS];
+  char inputs[COLUMNS][64];
+  static double *feeds[4096];
+  memset(feeds, 0, sizeof feeds);
+  ck_ok(mica_graph_create(&graph));
+  ck_ok(mica_nn_create(graph, &(mica_nn_config){.training = training}, &nn));
+  for (size_t i = 0; i < count; i++) {
+    snprintf(inputs[i], sizeof inputs[i], "batch.%s", given[i].name);
+    columns[i] = (mica__batch_input){
+        .name = (char *)(uintptr_t)given[i].name, .input = inputs[i], .dtype = given[i].dtype, .shape = given[i].shape};
+  }
+  mica_batch_values batch = {.graph = graph, .columns = columns, .count = count};
+  mica_value answers = mica_input(graph, "z", MICA_F32, shape);
+  run->task->head->step(nn, run, answers, &batch, &out);
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  feeds[answers.id - 1] = (double *)(uintptr_t)z;
+  for (size_t i = 0; i < count; i++)
+    if (columns[i].value.graph) feeds[columns[i].value.id - 1] = (double *)(uintptr_t)given[i].values;
+  test_values values = test_interpret(graph, feeds);
+  if (out.loss.graph) r.loss = values.value[out.loss.id - 1][0];
+  if (out.weight.graph) r.weight = values.value[out.weight.id - 1][0];
+  for (size_t i = 0; i < MICA_OBJECTIVE_METRICS && out.metrics[i].name; i++) {
+    r.names[i] = out.metrics[i].name;
+    r.metrics[i][0] = values.value[out.metrics[i].sum.id - 1][0];
+    if (out.metrics[i].weight.graph) r.metrics[i][1] = values.value[out.metrics[i].weight.id - 1][0];
+    if (test_count(mica_value_shape(out.metrics[i].sum)) == 2)
+      memcpy(r.squares, values.value[out.metrics[i].sum.id - 1], sizeof r.squares);
+  }
+  for (size_t k = 0; k < 2 && out.outputs[k].graph; k++)
+    for (int64_t i = 0; i < test_count(mica_value_shape(out.outputs[k])) && i < MOST; i++)
+      r.outputs[k][i] = values.value[out.outputs[k].id - 1][i];
+  test_values_free(&values);
+  mica_nn_destroy(nn);
+  mica_graph_destroy(graph);
+  return r;
+}
+
+static double metric_of(const results *r, const char *name) {
+  for (size_t i = 0; i < MICA_OBJECTIVE_METRICS && r->names[i]; i++)
+    if (!strcmp(r->names[i], name)) return r->metrics[i][0] / r->metrics[i][1];
+  ck_abort_msg("there is no metric %s", name);
+}
+
+/* --- horizon: two windows, three steps, two of three series --- */
+
+static const double scale[] = {2, 5, 1}, change[] = {4, 0.5, 1}, level[] = {10, -1, 0}, deviation[] = {3, 2, 1};
+
+static void take_forecast(void) {
+  static const char *const series[] = {"north", "south", "note"};
+  const double targets = 2, horizon = 3, window = 4, season = 2;
+  take_task("forecast");
+  ck_ok(mica__run_set(run, "horizon", "3"));
+  ck_ok(mica__run_note(run, "series", series, 3));
+  ck_ok(mica__run_note_numbers(run, "targets", &targets, 1));
+  ck_ok(mica__run_note_numbers(run, "horizon", &horizon, 1));
+  ck_ok(mica__run_note_numbers(run, "window", &window, 1));
+  ck_ok(mica__run_note_numbers(run, "season", &season, 1));
+  ck_ok(mica__run_note_numbers(run, "scale", scale, 3));
+  ck_ok(mica__run_note_numbers(run, "mase_scale", change, 3));
+  ck_ok(mica__run_note_numbers(run, "level_mean", level, 3));
+  ck_ok(mica__run_note_numbers(run, "level_deviation", deviation, 3));
+}
+
+START_TEST(empty_cells_are_no_answers_of_a_horizon) {
+  static const double z[] = {0.5, -1, 2, 0, 0.25, 1, -0.5, 3, 1, 1, 0, -2};
+  static const double y[] = {1, 0, 1.5, 7, 0, 1, 0.5, 2, -1, 1, 4, 0};
+  static const double known[] = {1, 1, 1, 0, 1, 1, 1, 1, 0, 1, 1, 1};
+  static const double season[] = {1, 1, 1, 1, 0, 0, 0, 2, 2, 2, -1, -1};
+  const mica_shape shape = MICA_SHAPE(2, 3, 2);
+  const column columns[] = {
+      {"target", MICA_F32, shape, y}, {"known", MICA_F32, shape, known}, {"season", MICA_F32, shape, season}};
+  double errors = 0, count = 0, squares = 0, sums[3][2] = {{0}};
+  take_forecast();
+  ck_assert_int_eq(run->task->head->outputs(run), 6);
+  for (int i = 0; i < 12; i++) {
+    const double unit = scale[i % 2], of[] = {z[i] - y[i], y[i], season[i] - y[i]};
+    if (known[i] == 0) continue;
+    errors += fabs(of[0]);
+    squares += pow(of[0] * unit, 2);
+    count++;
+    for (int k = 0; k < 3; k++) {
+      sums[k][0] += fabs(of[k]) * unit / change[i % 2];
+      sums[k][1] += fabs(of[k]) * unit;
+    }
+  }
+  for (int training = 0; training < 2; training++) {
+    const results r = run_step(MICA_SHAPE(2, 6), z, columns, 3, training);
+    ck_assert_double_eq_tol(r.loss, errors / count, 1e-6);
+    ck_assert_double_eq_tol(r.weight, count, 1e-9);
+    ck_assert_double_eq_tol(metric_of(&r, "mase"), sums[0][0] / count, 1e-6);
+    ck_assert_double_eq_tol(metric_of(&r, "mae"), sums[0][1] / count, 1e-6);
+    if (training) continue;
+    ck_assert_double_eq_tol(metric_of(&r, "mase_last"), sums[1][0] / count, 1e-6);
+    ck_assert_double_eq_tol(metric_of(&r, "mae_last"), sums[1][1] / count, 1e-6);
+    ck_assert_double_eq_tol(metric_of(&r, "mase_season"), sums[2][0] / count, 1e-6);
+    ck_assert_double_eq_tol(metric_of(&r, "mae_season"), sums[2][1] / count, 1e-6);
+    ck_assert_double_eq_tol(r.squares[0], squares, 1e-5);
+    ck_assert_double_eq_tol(r.squares[1], count, 1e-9);
+    for (int i = 0; i < 12; i++) ck_assert_double_eq_tol(r.outputs[0][i], z[i], 1e-9);
+  }
+}
+END_TEST
+
+/* The second series has no value yet, so nothing is forecast of it. */
+START_TEST(a_section_of_a_horizon) {
+  static const char *const rows[] = {"May", "June", "July"};
+  static const float outputs[] = {0.5f, 1, -1, 1, 2, 1};
+  static const double last[] = {10, NAN}, truths[] = {12, NAN, 9, 3, NAN, 4}, season[6] = {0};
+  const mica__ahead ahead = {.row = 4, .names = rows, .last = last, .season = season};
+  static const double wanted[] = {11, 8, 14};
+  take_forecast();
+  for (int came = 0; came < 2; came++) {
+    mica_report *report = NULL;
+    const mica__sample sample = {.name = "a table", .truths = came ? truths : NULL, .ahead = &ahead};
+    ck_ok(mica_report_create(&report));
+    ck_ok(mica_report_begin(report, "a table"));
+    ck_ok(run->task->head->shows.section(run, report, &sample, outputs, &(mica_run_input){0}));
+    const mica_item *item = mica_report_find(report, 0, "forecast");
+    const size_t columns = came ? 4 : 2;
+    ck_assert(item->rows == 3 && item->columns == columns);
+    ck_assert_str_eq(item->row_names[2], "July");
+    ck_assert_str_eq(item->column_names[1], "south");
+    for (size_t h = 0; h < 3; h++) {
+      ck_assert_double_eq_tol(item->numbers[h * columns], wanted[h], 1e-6);
+      ck_assert(isnan(item->numbers[h * columns + 1]));
+    }
+    if (came) {
+      ck_assert_str_eq(item->column_names[3], "south actual");
+      ck_assert(item->numbers[2] == 12 && isnan(item->numbers[3]) && item->numbers[7] == 3);
+    }
+    mica_report_destroy(report);
+  }
+}
+END_TEST
+
+/* A window holds changes from its last row in units of each series' scale; an empty cell lies on a line. */
+START_TEST(windows_are_changes_from_their_last_row) {
+  static const char table[] = "north,south,note\n1,2,0\n3,,0\n5,8,1\n7,11,0\n9,4,1\n11,6,2\n";
+  char content[sizeof table];
+  float window[4 * 3], high[3];
+  mica__windows w;
+  take_forecast();
+  memcpy(content, table, sizeof table);
+  ck_ok(mica__windows_read(run, "table.csv", content, sizeof table - 1, &w));
+  ck_ok(mica__windows_scale(run, &w));
+  ck_assert(w.window == 4 && w.season == 2 && w.horizon == 3 && w.series.count == 3);
+  mica__windows_fill(&w, 5, window, high);
+  static const double values[4][3] = {{3, 5, 0}, {5, 8, 1}, {7, 11, 0}, {9, 4, 1}};
+  for (int t = 0; t < 4; t++)
+    for (int k = 0; k < 3; k++)
+      ck_assert_double_eq_tol((double)window[3 * t + k], (values[t][k] - values[3][k]) / scale[k], 1e-6);
+  for (int k = 0; k < 3; k++) ck_assert_double_eq_tol((double)high[k], (values[3][k] - level[k]) / deviation[k], 1e-6);
+  ck_assert_double_eq(mica__windows_seasonal(&w, 5, 0, 0), 7); /* two rows before */
+  ck_assert_double_eq(mica__windows_seasonal(&w, 5, 3, 1), 4);
+  mica__windows_free(&w);
+}
+END_TEST
+
+TESTS(ANYWHERE, make_run, drop_run, empty_cells_are_no_answers_of_a_horizon, a_section_of_a_horizon,
+      windows_are_changes_from_their_last_row)
