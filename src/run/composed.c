@@ -68,8 +68,15 @@ void mica__batch_replace(const mica_batch_values *batch, const char *name, mica_
 void mica__composed_step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   const mica_run *run = config;
   const mica__head *head = run->task->head;
-  mica_value z = run->task->input->network(nn, run, batch, head->outputs(run));
+  const mica__input *input = run->task->input;
+  mica_value z = input->network(nn, run, batch, head->outputs(run));
   head->step(nn, run, z, batch, out);
+  if (!input->samples.picture || mica_nn_is_training(nn)) return;
+  size_t count = 0;
+  while (count < MICA_OBJECTIVE_OUTPUTS && out->outputs[count].graph) count++;
+  if (count == MICA_OBJECTIVE_OUTPUTS) return;
+  out->outputs[count] = input->samples.picture(run, batch);
+  out->output_names[count] = MICA__PICTURE_OUTPUT;
 }
 
 void mica__composed_exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {

@@ -6,6 +6,8 @@
 
 #include "run/sample.h"
 
+#define MICA__PICTURE_OUTPUT "picture"
+
 typedef struct mica__input {
   const char *name;
   struct {
@@ -42,6 +44,8 @@ typedef struct mica__input {
   const char *const *networks;
   /* (N, outputs) f32 of a batch; a null value after a failure. Never NULL. */
   mica_value (*network)(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs);
+  /* (N) i32: how many of the network's answers to each sample count, if it answers step by step. NULL: it does not. */
+  mica_value (*steps)(const mica_run *run, const mica_batch_values *batch);
   struct {
     /* The columns of exported models; the last one has no name. NULL: those of tests without the answers. */
     const mica_batch_column *columns;
@@ -62,6 +66,9 @@ typedef struct mica__input {
     /* Adds a sample of the data to a report, under a caption. NULL: samples cannot be shown. */
     mica_status (*show)(mica_run *run, mica_report *report, const mica_dataset *data, uint64_t sample,
                         const char *caption);
+    /* A value of a batch that `look` draws samples by: predictions and tests output it as MICA__PICTURE_OUTPUT. NULL:
+     * samples are pictures, or are not drawn. */
+    mica_value (*picture)(const mica_run *run, const mica_batch_values *batch);
   } samples;
 } mica__input;
 

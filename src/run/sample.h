@@ -15,6 +15,14 @@ typedef struct mica__ahead {
   const double *season;     /* (rows, series): what the season forecasts; NaN like `last` */
 } mica__ahead;
 
+/* Answers to a recording step by step, in samples of its sound. */
+typedef struct mica__steps {
+  int64_t count;         /* those of the recording; outputs may have more */
+  int64_t middle, apart; /* the middle of what the first step sees, and the distance to that of the next */
+  int64_t column;        /* per column of `pixels` */
+  double rate, seconds;  /* samples per second; how long the recording is */
+} mica__steps;
+
 /* A sample that is shown. */
 typedef struct mica__sample {
   const char *name;
@@ -25,6 +33,7 @@ typedef struct mica__sample {
   const uint8_t *pixels;    /* of a picture; NULL: another kind of sample */
   const uint8_t *mask;      /* (H, W): the class of each pixel, 255 for none; NULL: unknown */
   const mica__ahead *ahead; /* of a window of series; NULL: another kind of sample */
+  const mica__steps *steps; /* of a recording that is answered step by step; NULL: another kind of sample */
   mica_shape shape;         /* (C, H, W) of a picture in its own size; a scalar: it has that of the fact "input" */
 } mica__sample;
 

@@ -9,6 +9,7 @@
 #include "support/engine.h"
 #include "support/interpret.h"
 #include "task/input/series.h"
+#include "task/input/strings.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -215,5 +216,102 @@ START_TEST(windows_are_changes_from_their_last_row) {
 }
 END_TEST
 
+/* --- letters: two recordings of at most three steps, an alphabet of two --- */
+
+static const char *const alphabet[] = {"a", "b"};
+
+static void take_speech(void) {
+  const double rate = 8000;
+  take_task("speech");
+  ck_ok(mica__run_note(run, "alphabet", alphabet, 2));
+  ck_ok(mica__run_note_numbers(run, "rate", &rate, 1));
+}
+
+/* Minus the logarithm of the probability of labels: the sum over all paths of three classes that collapse to them. */
+static double loss_of(const double *z, int steps, const int *labels, int count) {
+  double sum = 0;
+  for (int path = 0; path < (int)pow(3, steps); path++) {
+    double share = 1;
+    int found[8], n = 0, before = 0;
+    for (int t = 0, rest = path; t < steps; t++, rest /= 3) {
+      const double *at = z + 3 * t;
+      const int k = rest % 3;
+      share *= exp(at[k]) / (exp(at[0]) + exp(at[1]) + exp(at[2]));
+      if (k && k != before) found[n++] = k;
+      before = k;
+    }
+    bool same = n == count;
+    for (int i = 0; same && i < n; i++) same = found[i] == labels[i];
+    sum += same ? share : 0;
+  }
+  return -log(sum);
+}
+
+START_TEST(letters_have_the_loss_of_ctc) {
+  static const double z[] = {1, 0.5, -1, 0, 2, 0.5, 0.25, 0, 1, -1, 0, 1, 0.5, 0.5, 2, 3, 3, 3};
+  static const double tokens[] = {'a', 'b', 'b', 0}, counts[] = {2, 1}, sound[2] = {0};
+  take_speech();
+  const mica__strings_time time = mica__strings_time_of(run);
+  const double lengths[] = {(double)(time.reach + 2 * time.stride), (double)(time.reach + 2 * time.stride - 1)};
+  const column columns[] = {{"sound", MICA_F32, MICA_SHAPE(2, 1), sound},
+                            {"sound.length", MICA_I32, MICA_SHAPE(2), lengths},
+                            {"tokens", MICA_I32, MICA_SHAPE(2, 2), tokens},
+                            {"tokens.length", MICA_I32, MICA_SHAPE(2), counts}};
+  const double wanted = loss_of(z, 3, (int[]){1, 2}, 2) / 2 + loss_of(z + 9, 2, (int[]){2}, 1);
+  ck_assert_int_eq(run->task->head->outputs(run), 3);
+  for (int training = 0; training < 2; training++) {
+    const results r = run_step(MICA_SHAPE(2, 3, 3), z, columns, 4, training);
+    ck_assert_double_eq_tol(r.loss, wanted / 2, 1e-5);
+    if (training) continue;
+    for (int i = 0; i < 18; i++) {
+      const double *at = z + i / 3 * 3;
+      const double share = exp(z[i]) / (exp(at[0]) + exp(at[1]) + exp(at[2]));
+      ck_assert_double_eq_tol(r.outputs[0][i], log(share), 1e-6);
+    }
+    ck_assert(r.outputs[1][0] == 3 && r.outputs[1][1] == 2);
+  }
+}
+END_TEST
+
+/* Steps as the host counts them and as the graph does: none of what is shorter than a step's reach. */
+START_TEST(steps_of_a_recording) {
+  take_speech();
+  const mica__strings_time t = mica__strings_time_of(run);
+  const int64_t apart[] = {-t.reach, -t.stride, -1, 0, 1, t.stride - 1, t.stride, 5 * t.stride + 3};
+  for (size_t i = 0; i < sizeof apart / sizeof *apart; i++) {
+    const int64_t samples = t.reach + apart[i], steps = mica__strings_steps(&t, samples);
+    const double z[3] = {0}, length = (double)samples, sound = 0;
+    const column columns[] = {{"sound", MICA_F32, MICA_SHAPE(1, 1), &sound},
+                              {"sound.length", MICA_I32, MICA_SHAPE(1), &length}};
+    ck_assert_int_eq(steps, apart[i] < 0 ? 0 : 1 + apart[i] / t.stride);
+    ck_assert_double_eq(run_step(MICA_SHAPE(1, 1, 3), z, columns, 2, false).outputs[1][0], (double)steps);
+  }
+  ck_ok(mica__run_set(run, "reduction", "2"));
+  ck_assert_int_eq(2 * mica__strings_time_of(run).stride, t.stride);
+}
+END_TEST
+
+/* The likeliest class of each step; a beam takes the likeliest text. Padding does not count. */
+START_TEST(a_section_of_letters) {
+  static const double shares[4][3] = {{0.6, 0.4, 0}, {0.6, 0.4, 0}, {0.1, 0.1, 0.8}, {0, 1, 0}};
+  float scores[12];
+  for (int i = 0; i < 12; i++) scores[i] = (float)log(shares[i / 3][i % 3]);
+  const mica__steps steps = {.count = 3, .rate = 8000, .seconds = 1.5};
+  const mica__sample sample = {.name = "a recording", .meaning = "ab", .steps = &steps};
+  for (int beam = 0; beam < 2; beam++) {
+    mica_report *report = NULL;
+    take_speech();
+    ck_ok(mica__run_set(run, "beam", beam ? "8" : "0"));
+    ck_ok(mica_report_create(&report));
+    ck_ok(mica_report_begin(report, "a recording"));
+    ck_ok(run->task->head->shows.section(run, report, &sample, scores, &(mica_run_input){0}));
+    ck_assert_str_eq(mica_report_find(report, 0, "truth")->text, "ab");
+    ck_assert_str_eq(mica_report_find(report, 0, "text")->text, beam ? "ab" : "b");
+    ck_assert_double_eq(mica_report_find(report, 0, "seconds")->number, 1.5);
+    mica_report_destroy(report);
+  }
+}
+END_TEST
+
 TESTS(ANYWHERE, make_run, drop_run, empty_cells_are_no_answers_of_a_horizon, a_section_of_a_horizon,
-      windows_are_changes_from_their_last_row)
+      windows_are_changes_from_their_last_row, letters_have_the_loss_of_ctc, steps_of_a_recording, a_section_of_letters)

@@ -2,10 +2,11 @@
  *
  * The task speech without a training: lists of recordings, letters, texts that do not fit; a transcriber gives what the
  * network does on the whole recording, by whatever pieces, chunks and rates; sound as bytes. */
+#include "data/sound/transcripts.h"
+#include "run/letters.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
-#include "task/input/strings.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -72,20 +73,20 @@ START_TEST(letters_are_utf8) {
     mica__text text = {0};
     size_t bytes = 0;
     mica__text_add(&text, "x");
-    mica__speech_add_letter(&text, letter);
-    const int32_t read = mica__speech_letter(text.data + 1, text.length - 1, &bytes);
+    mica__letter_add(&text, letter);
+    const int32_t read = mica__letter_at(text.data + 1, text.length - 1, &bytes);
     if (letter >= 0xd800 && letter < 0xe000)
       ck_assert_int_eq(read, -1);
     else
       ck_assert_msg(read == letter && bytes == text.length - 1, "U+%04X", (unsigned)letter);
-    if (text.length > 2) ck_assert_int_eq(mica__speech_letter(text.data + 1, text.length - 2, &bytes), -1);
+    if (text.length > 2) ck_assert_int_eq(mica__letter_at(text.data + 1, text.length - 2, &bytes), -1);
     mica__text_free(&text);
   }
   static const char *const wrong[] = {"\x80", "\xc0\xaf", "\xe0\x9f\xbf", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80",
                                       "\xff"};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     size_t bytes = 0;
-    ck_assert_int_eq(mica__speech_letter(wrong[i], strlen(wrong[i]), &bytes), -1);
+    ck_assert_int_eq(mica__letter_at(wrong[i], strlen(wrong[i]), &bytes), -1);
   }
 }
 END_TEST

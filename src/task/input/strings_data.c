@@ -1,10 +1,13 @@
 /* What the task speech is trained on: recordings with their texts, or strings of several of them with silence and noise
  * between, and zeros behind each. */
-#include "run/facts.h"
+#include "run/fields.h"
+#include "run/letters.h"
 #include "run/parts.h"
+#include "run/run.h"
 #include "task/input/strings.h"
 
 #include "data/dataset.h"
+#include "data/sound/transcripts.h"
 #include "data/source.h"
 #include "ops/random/philox.h"
 
@@ -12,6 +15,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define READ_SETTINGS(X, S) STRINGS_SETTINGS(X, S) X(S, REAL, seed, "seed", "", "", "")
+
+MICA__SETTINGS_STRUCT(strings, READ_SETTINGS);
+MICA__SETTINGS(strings, READ_SETTINGS);
+MICA__FACTS(strings, STRINGS_FACTS, 0);
 
 /* Words of a string at most. */
 #define MOST_WORDS 1000
@@ -99,7 +108,7 @@ static mica_status spell(spelling *s, const char *text) {
     s->room = room;
   }
   for (size_t at = 0, bytes = 0; at < size; at += bytes) {
-    const int32_t letter = mica__speech_letter(text + at, size - at, &bytes);
+    const int32_t letter = mica__letter_at(text + at, size - at, &bytes);
     if (letter < 0) return mica__fail(MICA_E_FORMAT, "the text '%s' is no UTF-8", text);
     s->letters[s->count++] = letter;
   }
@@ -268,7 +277,8 @@ static bool find_list(const char *path, mica_part part, mica__text *found) {
 }
 
 static int32_t rate_of(const mica_run *run) {
-  return (int32_t)mica__run_fact_number(run, "rate", mica_run_number(run, "rate"));
+  const double known = facts_of(run).rate;
+  return known > 0 ? (int32_t)known : (int32_t)settings_of(run).rate;
 }
 
 /* Recordings with texts, as they lie in files. */
@@ -331,24 +341,24 @@ static mica_status name_files(view *v, uint64_t count) {
 
 /* How the view is to be: strings or not, by the run's settings. */
 static mica_status set_out(const mica_run *run, mica_part part, view *v, uint64_t *count) {
-  const char *join = mica_run_setting(run, "join");
+  const mica__strings_settings settings = settings_of(run);
   const double rate = (double)mica_dataset_rate(v->base);
-  const uint64_t all = mica_dataset_count(v->base), wanted = (uint64_t)mica_run_number(run, "strings");
+  const uint64_t all = mica_dataset_count(v->base), wanted = (uint64_t)settings.strings;
   int64_t low = 0, high = 0;
   v->sound = mica_dataset_column_index(v->base, "sound");
-  v->tail = mica__speech_tail(rate);
-  v->gap = (int64_t)(rate * mica_run_number(run, "gap"));
-  v->noise = mica_run_number(run, "noise");
-  v->seed = (uint64_t)mica_run_number(run, "seed") * 4 + (uint64_t)part;
+  v->tail = mica__strings_tail(rate);
+  v->gap = (int64_t)(rate * settings.gap);
+  v->noise = settings.noise;
+  v->seed = (uint64_t)settings.seed * 4 + (uint64_t)part;
   *count = all;
   if (v->sound == mica_dataset_column_count(v->base))
-    return mica__fail(MICA_E_FORMAT, "%s has no recordings: the task speech wants recordings and their texts",
-                      mica_dataset_name(v->base));
+    return mica__fail(MICA_E_FORMAT, "%s has no recordings: the task %s wants recordings and their texts",
+                      mica_dataset_name(v->base), run->task->name);
   if (mica_dataset_column_index(v->base, "text") == mica_dataset_column_count(v->base) &&
       mica_dataset_column_index(v->base, "label") == mica_dataset_column_count(v->base))
     return mica__fail(MICA_E_FORMAT, "%s has no texts for its recordings", mica_dataset_name(v->base));
-  if (*join) {
-    MICA_TRY(parse_join(join, &low, &high));
+  if (*settings.join) {
+    MICA_TRY(parse_join(settings.join, &low, &high));
     *count = part != MICA_PART_TRAIN ? all : wanted ? wanted : 2 * all;
     MICA_TRY(draw_strings(v, *count, low, high));
   } else {
@@ -357,8 +367,8 @@ static mica_status set_out(const mica_run *run, mica_part part, view *v, uint64_
   return spell_all(v, *count);
 }
 
-mica_status mica__speech_open(const mica_run *run, const char *path, const mica_dataset_config *config,
-                              mica_dataset **data) {
+mica_status mica__strings_open(const mica_run *run, const char *path, const mica_dataset_config *config,
+                               mica_dataset **data) {
   const mica_shape open = {1, {MICA_DYNAMIC}};
   view *v = calloc(1, sizeof *v);
   mica_dataset *made = NULL;
@@ -383,7 +393,7 @@ mica_status mica__speech_open(const mica_run *run, const char *path, const mica_
   made->store->columns[0].files = v->files;
   status = mica__store_own(made->store, v, release);
   /* Parts that are opened behind the first are read by its alphabet. */
-  if (status == MICA_OK && mica__run_find_fact(run, "alphabet")) status = run->task->fits(run, made);
+  if (status == MICA_OK && facts_of(run).alphabet.list) status = run->task->fits(run, made);
   if (status == MICA_OK)
     *data = made;
   else
@@ -426,7 +436,7 @@ static mica_status check_letters(const mica_dataset *named, uint64_t i, const in
     if (is_known(letters, count, tokens[k])) continue;
     status = name_sample(named, i, &name);
     mica__text_add(&letter, "'");
-    mica__speech_add_letter(&letter, tokens[k]);
+    mica__letter_add(&letter, tokens[k]);
     if (status == MICA_OK) status = mica__text_status(&letter);
     if (status == MICA_OK)
       status = mica__fail(MICA_E_FORMAT, "%s: the letter %s' (U+%04X) is none of the run's alphabet", name.data,
@@ -438,20 +448,18 @@ static mica_status check_letters(const mica_dataset *named, uint64_t i, const in
 }
 
 /* CTC has a step for each letter, and one between equal letters. */
-static mica_status check_length(const mica_run *run, const mica_dataset *named, uint64_t i, const int32_t *tokens,
-                                int64_t n, int64_t samples) {
-  const mica__speech_time time = mica__speech_time_of(run);
-  const int64_t steps = mica__speech_steps(&time, samples);
+static mica_status check_length(const mica__strings_time *time, const mica_dataset *named, uint64_t i,
+                                const int32_t *tokens, int64_t n, int64_t samples) {
+  const int64_t steps = mica__strings_steps(time, samples);
   int64_t needed = n;
   mica__text name = {0};
   for (int64_t k = 1; k < n; k++) needed += tokens[k] == tokens[k - 1];
   if (needed <= steps) return MICA_OK;
   mica_status status = name_sample(named, i, &name);
   if (status == MICA_OK)
-    status = mica__fail(MICA_E_FORMAT,
-                        "%s: a text of %lld letters needs %lld steps of the network, its sound of %.2f s has %lld",
-                        name.data, (long long)n, (long long)needed,
-                        (double)(samples - time.tail) / mica__run_fact_number(run, "rate", 1), (long long)steps);
+    status = mica__fail(
+        MICA_E_FORMAT, "%s: a text of %lld letters needs %lld steps of the network, its sound of %.2f s has %lld",
+        name.data, (long long)n, (long long)needed, (double)(samples - time->tail) / time->rate, (long long)steps);
   mica__text_free(&name);
   return status;
 }
@@ -469,10 +477,11 @@ static mica_status check_words(const view *v, const int32_t *letters, int64_t co
   return status == MICA_OK ? check_letters(v->base, 0, &space, v->strings.first[1] > 1, letters, count) : status;
 }
 
-mica_status mica__speech_check(const mica_run *run, const mica_dataset *data, const int32_t *letters, int64_t count) {
+mica_status mica__strings_check(const mica_run *run, const mica_dataset *data, const int32_t *letters, int64_t count) {
   const size_t sound = mica_dataset_column_index(data, "sound"), tokens = mica_dataset_column_index(data, "tokens");
   const mica__column *column = mica__store_find(data->store, "sound");
   const view *v = column && column->read == read_sound ? column->user : NULL;
+  const mica__strings_time time = mica__strings_time_of(run);
   const bool joined = v && v->strings.first;
   const mica_dataset *named = v && !joined ? v->base : data;
   if (joined) MICA_TRY(check_words(v, letters, count));
@@ -484,7 +493,7 @@ mica_status mica__speech_check(const mica_run *run, const mica_dataset *data, co
     mica_status status = list ? MICA_OK : mica__fail_nomem("texts");
     if (status == MICA_OK) status = mica_dataset_read(data, tokens, i, list, (size_t)n * sizeof *list);
     if (status == MICA_OK && !joined) status = check_letters(named, i, list, n, letters, count);
-    if (status == MICA_OK) status = check_length(run, named, i, list, n, samples);
+    if (status == MICA_OK) status = check_length(&time, named, i, list, n, samples);
     free(list);
     MICA_TRY(status);
   }

@@ -1,7 +1,8 @@
-/* The networks of the task speech: log mel spectra, two convolutions, and recurrent layers or blocks of a Conformer
+/* Networks that hear step by step: log mel spectra, two convolutions, and recurrent layers or blocks of a Conformer
  * that hear no more than has come. Convolutions in front pad nothing in time, so that parts of a recording give what
  * the whole does. */
-#include "run/facts.h"
+#include "run/fields.h"
+#include "run/run.h"
 #include "run/settings.h"
 #include "run/state/networks.h"
 #include "task/input/strings.h"
@@ -22,54 +23,63 @@
 /* Frames and frequencies that a filter sees. */
 #define WINDOW 3
 
-static int64_t whole(const mica_run *run, const char *name) { return (int64_t)mica_run_number(run, name); }
+#define READ_SETTINGS(X, S) STRINGS_SETTINGS(X, S) X(S, TEXT, model, "model", "", "", "")
 
-int64_t mica__speech_tail(double rate) { return (int64_t)(rate * TAIL); }
+MICA__SETTINGS_STRUCT(strings, READ_SETTINGS);
+MICA__SETTINGS(strings, READ_SETTINGS);
+MICA__FACTS(strings, STRINGS_FACTS, 0);
+
+/* The output time step, in frames. */
+static int64_t reduction_of(const mica__strings_settings *s) { return s->reduction == 0 ? 4 : 2; }
+
+int64_t mica__strings_tail(double rate) { return (int64_t)(rate * TAIL); }
 
 /* Frames are of 25 ms, enlarged to a power of two, and begin each 10 ms. */
-mica__speech_time mica__speech_time_of(const mica_run *run) {
-  const double rate = mica__run_fact_number(run, "rate", 0);
-  mica__speech_time t = {.length = 1, .hop = (int64_t)(rate * 0.01)};
-  const int64_t second = whole(run, "reduction") / 2;
+mica__strings_time mica__strings_time_of(const mica_run *run) {
+  const double rate = facts_of(run).rate;
+  const mica__strings_settings s = settings_of(run);
+  mica__strings_time t = {.rate = rate, .length = 1, .hop = (int64_t)(rate * 0.01)};
+  const int64_t second = reduction_of(&s) / 2;
   if (t.hop < 1) t.hop = 1;
   while ((double)t.length < rate * 0.025) t.length *= 2;
   t.stride = t.hop * 2 * second;
   t.reach = t.length + t.hop * (WINDOW - 1) * 3 + t.stride * (SPAN - 1);
-  t.tail = mica__speech_tail(rate);
+  t.tail = mica__strings_tail(rate);
   return t;
 }
 
-int64_t mica__speech_steps(const mica__speech_time *t, int64_t samples) {
+int64_t mica__strings_steps(const mica__strings_time *t, int64_t samples) {
   return samples < t->reach ? 0 : 1 + (samples - t->reach) / t->stride;
 }
 
 /* --- settings --- */
 
-const char *const mica__speech_networks[] = {"gru", "conformer", NULL};
+const char *const mica__strings_networks[] = {"gru", "conformer", NULL};
 
-static bool is_conformer(const mica_run *run) { return !strcmp(mica_run_setting(run, "model"), "conformer"); }
+static bool is_conformer(const mica__strings_settings *s) { return !strcmp(s->model, "conformer"); }
 
 /* Positions that attention sees, and one sees itself. */
 static int64_t window_of(const mica_run *run) {
-  const mica__speech_time t = mica__speech_time_of(run);
-  const double steps = mica_run_number(run, "context") * mica__run_fact_number(run, "rate", 0) / (double)t.stride;
+  const mica__strings_time t = mica__strings_time_of(run);
+  const double steps = settings_of(run).context * t.rate / (double)t.stride;
   return steps < 1 ? 2 : 1 + (int64_t)steps;
 }
 
-mica_status mica__speech_check_network(const mica_run *run) {
-  const long long width = whole(run, "width"), heads = whole(run, "heads");
+mica_status mica__strings_check_network(const mica_run *run) {
+  const mica__strings_settings s = settings_of(run);
+  const long long width = s.width, heads = s.heads;
   MICA_TRY(mica__task_check_network(run));
-  if (is_conformer(run) && width % (2 * heads))
+  if (is_conformer(&s) && width % (2 * heads))
     return mica__fail(MICA_E_INVALID,
                       "a width of %lld cannot be shared by %lld heads in pairs: width is a multiple of %lld", width,
                       heads, 2 * heads);
   return MICA_OK;
 }
 
-static void add_state(mica__speech_state *states, int64_t *count, const char *name, int64_t layer, mica_shape shape,
+static void add_state(mica__strings_state *states, int64_t *count, const char *name, int64_t layer, mica_shape shape,
                       bool counts) {
-  mica__speech_state *s = &states[(*count)++];
-  *s = (mica__speech_state){.shape = shape, .counts = counts};
+  mica__strings_state *s = &states[(*count)++];
+  *s = (mica__strings_state){.shape = shape, .counts = counts};
   snprintf(s->name, sizeof s->name, "stream.%s%d", name, (int)layer);
 }
 
@@ -86,33 +96,34 @@ static int64_t left_of(const mica_run *run, const char *block, int64_t layer, co
   return asked;
 }
 
-int64_t mica__speech_states(const mica_run *run, mica__speech_state *states) {
-  const int64_t width = whole(run, "width"), layers = whole(run, "layers"), size = width / whole(run, "heads");
+int64_t mica__strings_states(const mica_run *run, mica__strings_state *states) {
+  const mica__strings_settings s = settings_of(run);
+  const int64_t size = s.width / s.heads;
   int64_t count = 0;
-  if (is_conformer(run)) add_state(states, &count, "count", 0, MICA_SHAPE(1), true);
-  for (int64_t k = 0; k < layers && k < MICA__SPEECH_LAYERS; k++) {
-    if (!is_conformer(run)) {
-      const int64_t units = left_of(run, "gru", k, "weight_hh_l0", 1, width);
+  if (is_conformer(&s)) add_state(states, &count, "count", 0, MICA_SHAPE(1), true);
+  for (int64_t k = 0; k < s.layers && k < MICA__STRINGS_LAYERS; k++) {
+    if (!is_conformer(&s)) {
+      const int64_t units = left_of(run, "gru", k, "weight_hh_l0", 1, s.width);
       add_state(states, &count, "h", k, MICA_SHAPE(1, 1, units), false);
       continue;
     }
-    const int64_t heads = left_of(run, "block", k, "self_attn.in_proj.weight", 0, 3 * width) / (3 * size);
-    const int64_t filtered = left_of(run, "block", k, "conv_module.sequential.2.weight", 0, width);
+    const int64_t heads = left_of(run, "block", k, "self_attn.in_proj.weight", 0, 3 * s.width) / (3 * size);
+    const int64_t filtered = left_of(run, "block", k, "conv_module.sequential.2.weight", 0, s.width);
     const mica_shape kept = MICA_SHAPE(1, window_of(run) - 1, heads, size);
     add_state(states, &count, "k", k, kept, false);
     add_state(states, &count, "v", k, kept, false);
-    add_state(states, &count, "filtered", k, MICA_SHAPE(1, filtered, whole(run, "kernel") - 1), false);
+    add_state(states, &count, "filtered", k, MICA_SHAPE(1, filtered, s.kernel - 1), false);
   }
   return count;
 }
 
 /* --- layers --- */
 
-mica_value mica__speech_spectra(const mica_run *run, mica_value x) {
-  const mica__speech_time t = mica__speech_time_of(run);
+mica_value mica__strings_spectra(const mica_run *run, mica_value x) {
+  const mica__strings_time t = mica__strings_time_of(run);
   const mica_mel_config c = {.stft = {.length = t.length, .hop = t.hop, .pad = MICA_SIGNAL_PAD_NONE},
-                             .rate = mica__run_fact_number(run, "rate", 0),
-                             .mels = whole(run, "mels"),
+                             .rate = t.rate,
+                             .mels = settings_of(run).mels,
                              .low = 20};
   return mica_log(mica_affine(mica_mel(x, &c), 1, LEAST_POWER));
 }
@@ -127,30 +138,30 @@ static mica_value convolved(mica_nn *nn, const char *name, mica_value x, int64_t
 }
 
 /* What is heard of each step, (N, steps, width). */
-static mica_value front(mica_nn *nn, const mica_run *run, mica_value x) {
-  const int64_t masks = whole(run, "masks"), mels = whole(run, "mels");
-  x = mica_nn_batch_norm(nn, "spectra", mica__speech_spectra(run, x), NULL);
+static mica_value front(mica_nn *nn, const mica_run *run, const mica__strings_settings *s, mica_value x) {
+  const int64_t masks = s->masks, mels = s->mels;
+  x = mica_nn_batch_norm(nn, "spectra", mica__strings_spectra(run, x), NULL);
   if (mica_nn_is_training(nn) && masks > 0)
     x = mica_spec_augment(
         x, mica_nn_step(nn),
         &(mica_spec_augment_config){
             .frequency_masks = masks, .frequency_width = mels / 6, .time_masks = masks, .time_width = 8, .seed = 23});
-  x = convolved(nn, "first", mica_unsqueeze(x, MICA_AXES(1)), whole(run, "filters"), 2);
-  x = convolved(nn, "second", x, whole(run, "filters"), whole(run, "reduction") / 2);
+  x = convolved(nn, "first", mica_unsqueeze(x, MICA_AXES(1)), s->filters, 2);
+  x = convolved(nn, "second", x, s->filters, reduction_of(s) / 2);
   /* A dense layer over all filters and frequencies of some steps. */
   const mica_nn_conv_config dense = {.window = {mica_value_shape(x).dim[2], SPAN}, .no_bias = true};
-  x = mica_squeeze(mica_nn_conv(nn, "dense", x, whole(run, "width"), 1, &dense), MICA_AXES(2));
+  x = mica_squeeze(mica_nn_conv(nn, "dense", x, s->width, 1, &dense), MICA_AXES(2));
   return mica_transpose(mica_relu(mica_nn_batch_norm(nn, "norm", x, NULL)), MICA_AXES(0, 2, 1));
 }
 
 /* What a recurrent layer hears is added to what it is given: letters are learned without it first. */
-static mica_value recurrent(mica_nn *nn, const mica_run *run, mica_value x, mica_value *states) {
-  for (int64_t k = 0; k < whole(run, "layers"); k++) {
+static mica_value recurrent(mica_nn *nn, const mica__strings_settings *s, mica_value x, mica_value *states) {
+  for (int64_t k = 0; k < s->layers; k++) {
     char name[16];
     snprintf(name, sizeof name, "gru%d", (int)k);
     const mica_nn_rnn_config c = {.kind = MICA_RNN_KIND_GRU, .h0 = states ? &states[k] : NULL};
-    x = mica_nn_dropout(nn, x, mica_run_number(run, "dropout"));
-    mica_rnn_results r = mica_nn_rnn(nn, name, x, whole(run, "width"), &c);
+    x = mica_nn_dropout(nn, x, s->dropout);
+    mica_rnn_results r = mica_nn_rnn(nn, name, x, s->width, &c);
     if (states) states[k] = r.h;
     x = mica_add(x, r.y);
   }
@@ -158,13 +169,13 @@ static mica_value recurrent(mica_nn *nn, const mica_run *run, mica_value x, mica
 }
 
 /* Blocks whose attention and filters see the past alone, so much of it that a stream can keep it. */
-static mica_value conformer(mica_nn *nn, const mica_run *run, mica_value x, mica_value *states) {
-  const int64_t window = window_of(run);
+static mica_value conformer(mica_nn *nn, const mica__strings_settings *s, int64_t window, mica_value x,
+                            mica_value *states) {
   mica_conformer_config c = {
-      .self = {.heads = whole(run, "heads"), .causal = true, .window = window, .positions = MICA_POSITIONS_KIND_ROTARY},
-      .kernel = whole(run, "kernel"),
-      .dropout = mica_run_number(run, "dropout")};
-  for (int64_t k = 0; k < whole(run, "layers"); k++) {
+      .self = {.heads = s->heads, .causal = true, .window = window, .positions = MICA_POSITIONS_KIND_ROTARY},
+      .kernel = s->kernel,
+      .dropout = s->dropout};
+  for (int64_t k = 0; k < s->layers; k++) {
     char name[16];
     snprintf(name, sizeof name, "block%d", (int)k);
     mica_value *own = states ? &states[1 + 3 * k] : NULL;
@@ -180,10 +191,11 @@ static mica_value conformer(mica_nn *nn, const mica_run *run, mica_value x, mica
   return x;
 }
 
-mica_value mica__speech_network(mica_nn *nn, const mica_run *run, mica_value x, mica_value *states) {
-  x = front(nn, run, x);
-  x = is_conformer(run) ? conformer(nn, run, x, states) : recurrent(nn, run, x, states);
-  x = mica_nn_dense(nn, "letters", mica_nn_dropout(nn, x, mica_run_number(run, "dropout")), mica__speech_classes(run),
+mica_value mica__strings_network(mica_nn *nn, const mica_run *run, mica_value x, int64_t classes, mica_value *states) {
+  const mica__strings_settings s = settings_of(run);
+  x = front(nn, run, &s, x);
+  x = is_conformer(&s) ? conformer(nn, &s, window_of(run), x, states) : recurrent(nn, &s, x, states);
+  x = mica_nn_dense(nn, "letters", mica_nn_dropout(nn, x, s.dropout), classes,
                     &(mica_dense_config){.weight = {.kind = MICA_INIT_XAVIER_UNIFORM}});
   return mica_value_dtype(x) == MICA_F32 ? x : mica_cast(x, MICA_F32);
 }

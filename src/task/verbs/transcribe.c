@@ -1,8 +1,10 @@
 /* Sound to text as it comes: a session of one chunk, in which states of layers stay, and the samples that the
  * next chunk sees again. */
 #include "data/sound/sound.h"
-#include "run/facts.h"
+#include "run/letters.h"
 #include "run/network.h"
+#include "run/run.h"
+#include "task/head/letters.h"
 #include "task/input/strings.h"
 #include "task/tasks.h"
 
@@ -22,7 +24,7 @@
 struct mica_transcriber {
   mica_run *run;
   mica_queue *queue;
-  mica__speech_time time;
+  mica__strings_time time;
   mica__resampler *resampler; /* NULL: the run's rate */
   int32_t given_rate;
   int64_t steps, window; /* of a chunk: steps, and samples that they see */
@@ -32,7 +34,7 @@ struct mica_transcriber {
   mica_nn *nn;
   mica_session *session;
   mica_tensor *sound;
-  mica__speech_state states[MICA__SPEECH_STATES];
+  mica__strings_state states[MICA__STRINGS_STATES];
   int64_t state_count;
   int32_t *best;  /* class of each step */
   int32_t before; /* class of the step before them */
@@ -50,18 +52,18 @@ struct mica_transcriber {
 
 /* The network on a chunk, and the states behind it. */
 static mica_status build(mica_transcriber *t) {
-  mica_value states[MICA__SPEECH_STATES], old[MICA__SPEECH_STATES];
+  mica_value states[MICA__STRINGS_STATES], old[MICA__STRINGS_STATES];
   const mica_nn_config config = mica__run_building(t->run);
-  t->state_count = mica__speech_states(t->run, t->states);
+  t->state_count = mica__strings_states(t->run, t->states);
   MICA_TRY(mica_graph_create(&t->graph));
   MICA_TRY(mica_nn_create(t->graph, &config, &t->nn));
   mica_value x = mica_input(t->graph, "sound", MICA_F32, MICA_SHAPE(1, t->window));
   for (int64_t k = 0; k < t->state_count; k++) {
-    const mica__speech_state *s = &t->states[k];
+    const mica__strings_state *s = &t->states[k];
     old[k] = mica_parameter(t->graph, s->name, s->counts ? MICA_I32 : config.dtype, s->shape);
     states[k] = old[k];
   }
-  mica_value z = mica__speech_network(t->nn, t->run, x, states);
+  mica_value z = mica__strings_network(t->nn, t->run, x, mica__letters_classes(t->run), states);
   mica_value best = t->search ? mica_cast(z, MICA_F32) : mica_cast(mica_argmax(z, 2, false), MICA_I32);
   for (int64_t k = 0; k < t->state_count; k++) mica_assign(old[k], states[k]);
   if (mica_graph_status(t->graph) != MICA_OK)
@@ -95,28 +97,28 @@ static mica_status reset(mica_transcriber *t) {
 
 /* The search, where there is one: by the caller's beam, or the run's. */
 static mica_status make_search(mica_transcriber *t, const mica_transcriber_config *c) {
-  const int64_t classes = mica__speech_classes(t->run);
+  const int64_t classes = mica__letters_classes(t->run);
   mica_ctc_beam_config beam;
   bool wanted = false;
-  MICA_TRY(mica__speech_search(t->run, &c->search, &beam, &t->model, &wanted));
+  MICA_TRY(mica__letters_search(t->run, &c->search, &beam, &t->model, &wanted));
   if (!wanted) return MICA_OK;
   t->scores = calloc((size_t)(t->steps * classes), sizeof *t->scores);
   return t->scores ? mica_ctc_search_create(classes, &beam, &t->search) : mica__fail_nomem("a transcriber");
 }
 
 static mica_status start(mica_transcriber *t, const mica_transcriber_config *c) {
-  const int32_t rate = (int32_t)mica__run_fact_number(t->run, "rate", 0);
   const double chunk = c->chunk > 0 ? c->chunk : CHUNK;
   t->queue = mica_engine_queue(t->run->engine);
-  t->time = mica__speech_time_of(t->run);
-  t->given_rate = c->rate ? c->rate : rate;
+  t->time = mica__strings_time_of(t->run);
+  const double rate = t->time.rate;
+  t->given_rate = c->rate ? c->rate : (int32_t)rate;
   t->steps = (int64_t)(chunk * rate / (double)t->time.stride + 0.5);
   if (t->steps < 1) t->steps = 1;
   t->window = (t->steps - 1) * t->time.stride + t->time.reach;
   t->samples = calloc((size_t)t->window, sizeof *t->samples);
   t->best = calloc((size_t)t->steps, sizeof *t->best);
   if (!t->samples || !t->best) return mica__fail_nomem("a transcriber");
-  MICA_TRY(mica__speech_alphabet(t->run, &t->letters));
+  MICA_TRY(mica__letters_read(t->run, &t->letters));
   MICA_TRY(make_search(t, c));
   MICA_TRY(build(t));
   return reset(t);
@@ -172,7 +174,7 @@ static mica_status write_found(mica_transcriber *t, bool last) {
   if (!most) return MICA_OK;
   const int64_t count =
       last ? mica_ctc_search_best(t->search, t->labels, NULL) : mica_ctc_search_stable(t->search, t->labels);
-  for (; t->written < count; t->written++) mica__speech_add_letter(&t->text, t->letters[t->labels[t->written] - 1]);
+  for (; t->written < count; t->written++) mica__letter_add(&t->text, t->letters[t->labels[t->written] - 1]);
   return mica__text_status(&t->text);
 }
 
@@ -186,7 +188,7 @@ static mica_status take_steps(mica_transcriber *t, int64_t steps) {
   }
   MICA_TRY(mica_tensor_download(t->queue, output, t->best, (size_t)t->steps * sizeof *t->best));
   for (int64_t i = 0; i < steps; i++) {
-    if (t->best[i] > 0 && t->best[i] != t->before) mica__speech_add_letter(&t->text, t->letters[t->best[i] - 1]);
+    if (t->best[i] > 0 && t->best[i] != t->before) mica__letter_add(&t->text, t->letters[t->best[i] - 1]);
     t->before = t->best[i];
   }
   return mica__text_status(&t->text);
@@ -221,7 +223,7 @@ static mica_status take(mica_transcriber *t, const float *samples, int64_t count
 
 /* Takes samples at the rate that was given; last: they are the last ones. */
 static mica_status resample(mica_transcriber *t, const float *samples, int64_t count, bool last) {
-  const int32_t rate = (int32_t)mica__run_fact_number(t->run, "rate", 0);
+  const int32_t rate = (int32_t)t->time.rate;
   float piece[PIECE];
   if (t->given_rate == rate) return take(t, samples, count);
   if (!t->resampler) MICA_TRY(mica__resampler_create(t->given_rate, rate, &t->resampler));
@@ -252,7 +254,7 @@ mica_status mica_transcriber_finish(mica_transcriber *t) {
   if (t->finished) MICA_TRY(reset(t));
   MICA_TRY(resample(t, NULL, 0, true));
   MICA_TRY(take(t, NULL, t->time.tail));
-  const int64_t steps = mica__speech_steps(&t->time, t->held);
+  const int64_t steps = mica__strings_steps(&t->time, t->held);
   memset(t->samples + t->held, 0, (size_t)(t->window - t->held) * sizeof *t->samples);
   if (steps > 0) MICA_TRY(compute(t, steps));
   if (t->search) MICA_TRY(write_found(t, true));

@@ -1,0 +1,22 @@
+/* run/letters.h: texts as letters. Class 0 of a network is CTC's blank, class k the letter k - 1 of the fact
+ * "alphabet". */
+#ifndef MICA_RUN_LETTERS_H
+#define MICA_RUN_LETTERS_H
+
+#include "base/error.h"
+#include "base/text.h"
+
+#include <mica/run.h>
+
+int64_t mica__letters_classes(const mica_run *run);
+/* The code points of the alphabet, rising, as many as classes less 1; the caller's to free. MICA_E_FORMAT if the fact
+ * holds no such thing. */
+mica_status mica__letters_read(const mica_run *run, int32_t **letters);
+/* The code point that a text of UTF-8 begins with, its bytes in *bytes; -1 if it begins with none. */
+int32_t mica__letter_at(const char *text, size_t size, size_t *bytes);
+/* Adds a code point as UTF-8; no space at the beginning, nor after another. */
+void mica__letter_add(mica__text *text, int32_t letter);
+/* The text of labels (classes, without blanks), without a space at its end. */
+mica_status mica__letters_text(const mica_run *run, const int32_t *labels, int64_t count, mica__text *text);
+
+#endif

@@ -1,0 +1,149 @@
+/* Recordings that are predicted from: files, and samples of data; and pictures of their spectra. */
+#include "base/arith.h"
+#include "base/text.h"
+#include "run/fields.h"
+#include "run/letters.h"
+#include "run/predict/samples.h"
+#include "run/predict/visits.h"
+#include "run/run.h"
+#include "task/input/strings.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Recordings that a report looks at: it is to take seconds. */
+#define LOOKED_AT 200
+
+/* --- pictures --- */
+
+/* What is drawn of a sample before it is visited. */
+typedef struct drawing {
+  mica__sample_fn *fn;
+  void *user;
+  int64_t frames; /* of its spectra, before those of what it is padded with */
+} drawing;
+
+/* Spectra (mels, row) as a picture of two pixels per frequency, low ones at the bottom. */
+static void draw(const float *spectra, int64_t mels, int64_t frames, int64_t row, uint8_t *planes) {
+  float low = INFINITY, top = -INFINITY;
+  for (int64_t i = 0; i < mels * frames; i++) {
+    const float value = spectra[i / frames * row + i % frames];
+    if (value > top) top = value;
+    if (value < low) low = value;
+  }
+  if (low < top - 12) low = top - 12;
+  for (int64_t i = 0; i < 2 * mels * frames; i++) {
+    const float value = spectra[(mels - 1 - i / frames / 2) * row + i % frames];
+    planes[i] = (uint8_t)(value > low ? 220 * (value - low) / (top > low ? top - low : 1) : 0);
+  }
+}
+
+static mica_status visit_drawn(mica_run *run, const mica__sample *sample, const float *outputs, void *user) {
+  const drawing *d = user;
+  const mica_tensor *picture = mica_trainer_output(run->trainer, MICA__PICTURE_OUTPUT);
+  if (!picture) return mica__fail(MICA_E_STATE, "the network has no output '%s'", MICA__PICTURE_OUTPUT);
+  const int64_t mels = mica_tensor_shape(picture).dim[1], row = mica_tensor_shape(picture).dim[2];
+  const int64_t frames = mica__min(d->frames, row);
+  float *spectra = malloc(mica_tensor_bytes(picture) + 1);
+  uint8_t *planes = calloc((size_t)(2 * mels * frames) + 1, 1);
+  mica__sample drawn = *sample;
+  mica_status status = spectra && planes ? mica_tensor_download(mica_engine_queue(run->engine), picture, spectra,
+                                                                mica_tensor_bytes(picture))
+                                         : mica__fail_nomem("a picture");
+  if (status == MICA_OK) draw(spectra, mels, frames, row, planes);
+  drawn.pixels = planes;
+  drawn.shape = MICA_SHAPE(1, 2 * mels, frames);
+  if (status == MICA_OK) status = d->fn(run, &drawn, outputs, d->user);
+  free(spectra);
+  free(planes);
+  return status;
+}
+
+/* --- recordings --- */
+
+/* A recording with zeros after it; text: what is said in it, NULL if that is not known. */
+static mica_status visit_one(mica_run *run, const char *name, const float *samples, int64_t length, const char *text,
+                             mica__sample_fn *fn, void *user) {
+  const mica__strings_time t = mica__strings_time_of(run);
+  const mica__steps steps = {.count = mica__strings_steps(&t, length),
+                             .middle = t.reach / 2,
+                             .apart = t.stride,
+                             .column = t.hop,
+                             .rate = t.rate,
+                             .seconds = (double)(length - t.tail) / t.rate};
+  const mica__sample sample = {.name = name, .meaning = text, .steps = &steps};
+  mica_tensor *tensors[2] = {NULL, NULL};
+  mica_status status = mica__run_feed_sound(run, samples, length, tensors);
+  const mica_feed feeds[] = {{"sound", tensors[0]}, {"sound.length", tensors[1]}};
+  if (status == MICA_OK) status = mica__visit_fed(run, &sample, feeds, 2, fn, user);
+  mica_tensor_destroy(tensors[0]);
+  mica_tensor_destroy(tensors[1]);
+  return status;
+}
+
+static mica_status visit_file(mica_run *run, const char *path, mica__sample_fn *fn, void *user) {
+  const mica__strings_time t = mica__strings_time_of(run);
+  float *samples = NULL;
+  int64_t length = 0;
+  MICA_TRY(mica_sound_read(path, (int32_t)t.rate, &samples, &length, NULL));
+  float *longer = calloc((size_t)(length + t.tail) + 1, sizeof *longer);
+  if (longer && length) memcpy(longer, samples, (size_t)length * sizeof *longer);
+  mica_free(samples);
+  mica_status status = longer ? visit_one(run, path, longer, length + t.tail, NULL, fn, user) : mica__fail_nomem(path);
+  free(longer);
+  return status;
+}
+
+/* The text of a sample's code points. */
+static mica_status read_text(const mica_dataset *data, uint64_t i, mica__text *text) {
+  const size_t tokens = mica_dataset_column_index(data, "tokens");
+  int64_t count = 0;
+  MICA_TRY(mica_dataset_length(data, tokens, i, &count));
+  int32_t *list = malloc((size_t)count * sizeof *list + 1);
+  mica_status status =
+      list ? mica_dataset_read(data, tokens, i, list, (size_t)count * sizeof *list) : mica__fail_nomem("texts");
+  mica__text_add(text, "");
+  for (int64_t k = 0; status == MICA_OK && k < count; k++) mica__letter_add(text, list[k]);
+  free(list);
+  return status == MICA_OK ? mica__text_status(text) : status;
+}
+
+static mica_status visit_sample(mica_run *run, const mica_dataset *data, uint64_t i, bool drawn, mica__sample_fn *fn,
+                                void *user) {
+  const size_t sound = mica_dataset_column_index(data, "sound");
+  const mica__strings_time t = mica__strings_time_of(run);
+  mica__text text = {0};
+  int64_t length = 0;
+  MICA_TRY(mica_dataset_length(data, sound, i, &length));
+  drawing d = {.fn = fn, .user = user, .frames = length < t.length ? 0 : 1 + (length - t.length) / t.hop};
+  float *samples = malloc((size_t)length * sizeof *samples + 1);
+  char *name = mica__sample_name(data, i);
+  mica_status status = samples && name ? read_text(data, i, &text) : mica__fail_nomem("recordings");
+  if (status == MICA_OK) status = mica_dataset_read(data, sound, i, samples, (size_t)length * sizeof *samples);
+  if (status == MICA_OK)
+    status = drawn ? visit_one(run, name, samples, length, text.data, visit_drawn, &d)
+                   : visit_one(run, name, samples, length, text.data, fn, user);
+  free(samples);
+  free(name);
+  mica__text_free(&text);
+  return status;
+}
+
+static mica_status visit_part(mica_run *run, const mica_dataset *data, uint64_t count, mica__sample_fn *fn,
+                              void *user) {
+  for (uint64_t i = 0; i < count; i++) MICA_TRY(visit_sample(run, data, i, false, fn, user));
+  return MICA_OK;
+}
+
+mica_status mica__strings_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
+  if (given->file_count) return mica__visit_files(run, given, visit_file, fn, user);
+  if (given->data) return mica__visit_data(run, given, visit_part, fn, user);
+  return mica__fail(MICA_E_INVALID, "the task %s predicts from recordings and data", run->task->name);
+}
+
+mica_status mica__strings_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {
+  for (uint64_t i = 0; i < LOOKED_AT && i < mica_dataset_count(data); i++)
+    MICA_TRY(visit_sample(run, data, i, true, fn, user));
+  return MICA_OK;
+}

@@ -1,0 +1,42 @@
+/* speech: what a recording says, letter by letter. */
+#include "task/head/letters.h"
+#include "task/input/strings.h"
+
+#define SPEECH_SETTINGS(X, S) STRINGS_SETTINGS(X, S) LETTERS_SETTINGS(X, S)
+MICA__SETTINGS_STRUCT(speech, SPEECH_SETTINGS);
+static MICA__SETTINGS_TABLE(speech, SPEECH_SETTINGS);
+MICA__FACTS_STRUCT(speech, STRINGS_FACTS);
+static MICA__FACTS_TABLE(speech, STRINGS_FACTS, 0);
+
+/* Found on strings of spoken digits (2026-11-25). */
+static const mica_setting defaults[] = {
+    {"model", "gru"},         {"epochs", "6"},    {"batch", "8"},         {"lr", "0.006"},    {"optimizer", "adamw"},
+    {"weight-decay", "0.01"}, {"warm-up", "100"}, {"schedule", "cosine"}, {"clip-norm", "5"}, {0}};
+
+static const mica_task_metric metrics[] = LETTERS_METRICS;
+static const char *const answers[] = LETTERS_ANSWERS;
+
+static const mica_onnx_text export_docs[] = {
+    {"sound", "a recording, numbers from -1 to 1 at \"rate\" samples a second; 0.4 s of zeros behind it let it end"},
+    {"scores", "log probabilities a step: at index 0 of no letter, at index k of the k-th of the \"alphabet\", from 1"},
+    {0}};
+
+/* Texts become letters when the data are opened for the task. */
+static int32_t suits(const mica_dataset *data) { return mica__input_strings.suits(data); }
+
+const mica__task_row mica__task_speech = {
+    .name = "speech",
+    .text = "what recordings say, as text, for mica transcribe",
+    MICA__COMPOSED(strings, letters),
+    .suits = suits,
+    .open = mica__strings_open,
+    .answer_columns = answers,
+    .metrics = metrics,
+    .facts = &mica__speech_fact_list,
+    .settings = &mica__speech_setting_list,
+    .defaults = defaults,
+    .export_docs = export_docs,
+    .search = mica__letters_set_search,
+    .closes = mica__letters_close,
+    .answers = mica__letters_answers,
+};
