@@ -5,7 +5,7 @@
 
 #include "run/composed.h"
 
-/* Those that the input notes and the head reads. */
+/* The input notes these facts; the head reads them. */
 #define HORIZON_FACTS(X, S)                                                                                            \
   X(S, TEXTS, series, .needed = true)                                                                                  \
   X(S, NUMBER, targets, .needed = true)                                                                                \

@@ -71,8 +71,9 @@ mica_status mica__horizon_section(mica_run *run, mica_report *report, const mica
 
 /* --- the report --- */
 
-/* Of each series that is shown: mean absolute errors by step, of the network, of the last value and of the season; and
- * a curve of forecasts from every `horizon`-th sample on, one after another, beside what came and the season's. */
+/* What a report shows of each series: mean absolute errors by step, of the network, of the last value and of the
+ * season; and a curve of forecasts from every `horizon`-th sample on, one after another, beside what came and the
+ * season's. */
 typedef struct shown {
   mica__horizon_facts facts;
   size_t horizon, targets, series;
