@@ -71,7 +71,7 @@ def angles(case, rows, width):
 
 def lengths_of(case, c):
     """rows, past, lengths after the call, total, query_seqlens."""
-    form = c.seed % 6
+    form = c.seed % 7
     if form == 0:  # a prompt
         rows = int(c.draw.integers(1, 9))
         return rows, 0, np.full(case["batch"], rows), rows, None
@@ -88,6 +88,11 @@ def lengths_of(case, c):
         case["batch"] = 1
         past, rows = int(c.draw.integers(1, 9)), int(c.draw.integers(2, 5))
         return rows, past, np.array([past + rows]), past + rows, None
+    if form == 6:  # a cache of the last positions
+        rows, case["window"] = c.one_of(1, 3, 9), int(c.draw.integers(1, 6))
+        case["batch"] = 1 if rows > 1 else case["batch"]
+        capacity, lengths = case["window"] + int(c.draw.integers(0, 4)), rows + c.draw.integers(0, 20, case["batch"])
+        return rows, capacity, lengths, int(lengths.max()), None
     rows, past = 4, 9  # chunks with padding
     new = c.draw.integers(0, rows + 1, case["batch"])
     lengths = np.maximum(c.draw.integers(0, 6, case["batch"]), 1) + new
@@ -106,6 +111,8 @@ def group_query_attention(c):
         c.attributes["local_window_size"] = int(c.draw.integers(1, 7))
     if c.draw.integers(3) == 0:
         c.attributes["softcap"] = float(c.draw.uniform(1, 3))
+    if "window" in case:
+        c.attributes.update(local_window_size=case["window"], sliding_window_cache=1)
     sinks = c.draw.integers(3)
     if sinks == 1:
         c.attributes["smooth_softmax"] = 1
@@ -123,19 +130,23 @@ def group_query_attention(c):
     if rotary:
         c.attributes["rotary_interleaved"] = int(c.draw.integers(2))
     c.feed("positions", c.draw.integers(0, 20, (batch, rows)).astype(np.int64) if rotary and c.seed % 5 == 2 else None)
-    bias = c.draw.integers(3) == 0 and new is None
+    bias = c.draw.integers(3) == 0 and new is None and "window" not in case
     c.feed("bias", c.floats(c.one_of(1, batch), c.one_of(1, heads), rows, total) if bias else None)
     c.constant("sinks", c.floats(heads) if sinks == 2 else None)
     for _ in range(4):
         c.operands.append("")
     c.feed("new", None if new is None else new.astype(np.int32))
     c.outputs = 3
+    def kept(length):
+        gap = past - case.get("window", 0) + 1
+        return length if length <= past or "window" not in case else length + (past - length) // gap * gap
+
     def leave_open(results):
         for b in range(batch):
             count = min(rows, lengths[b]) if new is None else new[b]
             results[0][b, count:] = np.nan
             for cache in results[1:]:
-                cache[b, :, lengths[b]:] = np.nan
+                cache[b, :, kept(lengths[b]):] = np.nan
 
     c.open = leave_open
 
@@ -316,8 +327,8 @@ OPERATORS = {
     "SimplifiedLayerNormalization": simplified_norm, "BiasGelu": lambda c: gelu(c, "bias"),
     "FastGelu": lambda c: gelu(c, "maybe"), "QuickGelu": lambda c: gelu(c, "alpha"), "Gelu": lambda c: gelu(c, ""),
 }
-GOLDEN = {"GroupQueryAttention": (4, 8, 10, 15, 18, 39), "RotaryEmbedding": (1, 2), "MatMulNBits": (1, 2, 5),
-          "GatherBlockQuantized": (0, 1, 3), "MoE": (16,), "QMoE": (0, 1, 3)}
+GOLDEN = {"GroupQueryAttention": (6, 17, 18, 32, 37, 40, 48, 49, 53, 55, 60, 72, 81), "RotaryEmbedding": (1, 2),
+          "MatMulNBits": (1, 2, 5), "GatherBlockQuantized": (0, 1, 3), "MoE": (16,), "QMoE": (0, 1, 3)}
 MORE = {"GroupQueryAttention": 6, "QMoE": 2}  # times the settings
 
 

@@ -42,7 +42,7 @@ START_TEST(operators_give_what_onnxruntime_gives) {
     cases++;
   }
   closedir(folder);
-  ck_assert_int_ge(cases, 18);
+  ck_assert_int_ge(cases, 25);
 }
 END_TEST
 

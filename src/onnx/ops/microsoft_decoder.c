@@ -31,11 +31,14 @@ typedef struct grouped {
   mica_value q, k, v;        /* (batch, heads, rows, width) */
   mica_value past_k, past_v; /* (batch, key heads, past, width); null: none */
   int64_t heads, key_heads, batch, rows, width, past;
-  int64_t total;      /* rows of the present cache */
+  int64_t total;      /* keys that queries may see: the past and the new rows; rows of the present cache */
   mica_value lengths; /* positions of each sequence after this call, (batch) i32 */
+  mica_value first;   /* positions of each sequence before this call, (batch) i32; null: 0 */
   bool plain;         /* all sequences fill the past cache, and the present cache is the past and the new rows */
-  /* Positions that each sequence has in the cache before this call, (batch) i32; null: 0. */
-  mica_value first;
+  /* A cache that holds the last positions alone has a window, rows of the past that hold something, and a first key
+   * that stays, both (batch) i32. 0 and null: the cache holds all positions. */
+  int64_t window;
+  mica_value resident, stays;
 } grouped;
 
 static mica_value heads_of(mica__lowering *l, const mica__onnx_node *node, const grouped *g, mica_value x,
@@ -106,18 +109,38 @@ static bool take_first(mica__lowering *l, const mica__onnx_node *node, grouped *
   g->lengths = counts_of(l, node, g, LENGTHS);
   if (!g->lengths.graph) return false;
   g->lengths = mica_add(g->lengths, mica__lower_number(g->lengths, 1));
-  mica_value zero = mica__lower_number(g->lengths, 0);
-  if (mica__lower_has(l, node, NEW_ROWS)) {
-    mica_value rows = counts_of(l, node, g, NEW_ROWS);
-    g->first = mica_maximum(mica_sub(g->lengths, rows), zero);
-  } else if (total != g->rows) {
-    g->first = mica_maximum(mica_sub(g->lengths, mica__lower_number(g->lengths, (double)g->rows)), zero);
-    g->plain = mica__lower_known_number(l, node, LENGTHS, &last) && last + 1 == (double)g->total &&
-               g->total == g->past + g->rows;
-  } else {
-    return true;
-  }
+  const bool padded = mica__lower_has(l, node, NEW_ROWS);
+  if (!padded && !g->window && total == g->rows) return true;
+  mica_value rows = padded ? counts_of(l, node, g, NEW_ROWS) : mica__lower_number(g->lengths, (double)g->rows);
+  g->first = mica_maximum(mica_sub(g->lengths, rows), mica__lower_number(g->lengths, 0));
+  g->plain = !padded && !g->window && mica__lower_known_number(l, node, LENGTHS, &last) &&
+             last + 1 == (double)g->total && g->total == g->past + g->rows;
   return g->first.graph;
+}
+
+/* How many of n positions a cache of `capacity` rows keeps: all that fit, else the last ones. Whenever it is full it
+ * forgets all that are outside of the window. */
+static mica_value resident_of(const grouped *g, mica_value n, int64_t capacity) {
+  const double gap = (double)(capacity - g->window + 1);
+  mica_value over = mica_maximum(mica_sub(n, mica__lower_number(n, (double)capacity)), mica__lower_number(n, 0));
+  over = mica_div(mica_add(over, mica__lower_number(n, gap - 1)), mica__lower_number(n, gap));
+  return mica_sub(n, mica_mul(over, mica__lower_number(n, gap)));
+}
+
+/* The keys are the rows that the past holds, then the new ones; the last of them stay. */
+static bool take_window(mica__lowering *l, const mica__onnx_node *node, grouped *g) {
+  if (!g->window) return true;
+  if (g->window < 0 || g->past < g->window || mica__lower_has(l, node, BIAS)) {
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "sliding_window_cache needs local_window_size from 1 to the %lld rows of past_key, and no "
+                     "attention_bias",
+                     (long long)g->past);
+    return false;
+  }
+  g->resident = resident_of(g, g->first, g->past);
+  mica_value all = mica_add(mica_sub(g->lengths, g->first), g->resident);
+  g->stays = mica_sub(all, resident_of(g, g->lengths, g->past));
+  return mica__lower_positions(l, node, g->past + g->rows) && g->stays.graph;
 }
 
 /* The caches, and how long the sequences are. total_sequence_length is the largest length after this call; if it is the
@@ -126,45 +149,65 @@ static bool take_lengths(mica__lowering *l, const mica__onnx_node *node, grouped
   mica__integers total;
   g->past_k = given(l, node, PAST_KEY);
   g->past_v = given(l, node, PAST_VALUE);
+  if (mica__onnx_int(node, "sliding_window_cache", 0)) g->window = mica__onnx_int(node, "local_window_size", -1);
   if (!mica__lower_integers(l, node, TOTAL, &total)) return false;
   if (g->past_k.graph && g->past_v.graph) {
     if (!check_past(l, node, g, g->past_k) || !check_past(l, node, g, g->past_v)) return false;
     g->past = mica_value_shape(g->past_k).dim[2];
   }
-  if (total.count != 1 || total.values[0] < g->rows || (g->past && mica_value_shape(g->past_v).dim[2] != g->past)) {
+  const int64_t most = total.count == 1 ? total.values[0] : -1;
+  const bool any = g->window || mica__lower_has(l, node, NEW_ROWS);
+  if (most < g->rows || (!any && most > g->past && most != g->past + g->rows) ||
+      (g->past && mica_value_shape(g->past_v).dim[2] != g->past)) {
     mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "total_sequence_length must be one number of at least %lld, and past_key and past_value equally "
-                     "long",
-                     (long long)g->rows);
+                     "total_sequence_length %lld does not fit caches of %lld rows and %lld new ones", (long long)most,
+                     (long long)g->past, (long long)g->rows);
     return false;
   }
-  g->total = total.values[0] > g->past ? total.values[0] : g->past;
-  return mica__lower_positions(l, node, g->total) && take_first(l, node, g, total.values[0]);
+  g->total = most > g->past ? most : g->past;
+  if (g->window) g->total = g->past + g->rows;
+  return mica__lower_positions(l, node, g->total) && take_first(l, node, g, most) && take_window(l, node, g);
 }
 
-/* The cache after this call: rows of the past, the new ones behind them, and zeros. Sequences of unequal lengths have
- * new rows at unequal positions, so each row is gathered from the past and the new rows together. */
-static mica_value present(mica__lowering *l, const mica__onnx_node *node, const grouped *g, mica_value past,
-                          mica_value fresh) {
-  const int64_t all = g->past + g->rows, none[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0, 0, g->total - g->rows};
+/* Rows of x (batch, key heads, rows, width) by their indices (batch, count) i64; zeros for indices outside. */
+static mica_value rows_of(mica__lowering *l, const mica__onnx_node *node, const grouped *g, mica_value x,
+                          mica_value index) {
   int64_t lines = 0, rows = 0;
-  if (!g->first.graph) return after[2] ? mica_pad(fresh, none, after, MICA_PAD_MODE_CONSTANT, 0) : fresh;
-  mica_value both = g->past ? mica_concat((mica_value[]){past, fresh}, 2, 2) : fresh;
-  if (g->plain) return both;
+  if (!x.graph || !index.graph) return (mica_value){0};
+  const int64_t count = mica_value_shape(index).dim[1], all = mica_value_shape(x).dim[2];
   if (!mica__lower_product(l, node, g->batch, g->key_heads, MICA__LOWER_POSITIONS, &lines) ||
       !mica__lower_product(l, node, lines, all, INT64_MAX, &rows))
     return (mica_value){0};
-  mica_value first = mica_reshape(mica_cast(g->first, MICA_I64), MICA_SHAPE(g->batch, 1));
+  mica_value outside = mica_logical_or(mica_less(index, mica__lower_number(index, 0)),
+                                       mica_greater_equal(index, mica__lower_number(index, (double)all)));
+  index = mica_where(outside, mica__lower_number(index, (double)rows), index);
+  mica_value line = mica_range(mica__lower_graph(l), MICA_I64, lines);
+  line = mica_mul(line, mica__lower_number(line, (double)all));
+  index = mica_add(mica_reshape(index, MICA_SHAPE(g->batch, 1, count)),
+                   mica_reshape(line, MICA_SHAPE(g->batch, g->key_heads, 1)));
+  return mica_gather(mica_reshape(x, MICA_SHAPE(rows, g->width)), index, 0);
+}
+
+/* The past and the new rows behind it, then zeros. Sequences of unequal lengths have new rows at unequal positions, so
+ * each row is gathered from the past and the new rows together. */
+static mica_value joined(mica__lowering *l, const mica__onnx_node *node, const grouped *g, mica_value past,
+                         mica_value fresh) {
+  const int64_t none[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0, 0, g->total - g->rows};
+  if (!g->first.graph) return after[2] ? mica_pad(fresh, none, after, MICA_PAD_MODE_CONSTANT, 0) : fresh;
+  mica_value both = g->past ? mica_concat((mica_value[]){past, fresh}, 2, 2) : fresh;
+  if (g->plain) return both;
+  mica_value first = mica_reshape(mica_cast(g->window ? g->resident : g->first, MICA_I64), MICA_SHAPE(g->batch, 1));
   first = mica_minimum(first, mica__lower_number(first, (double)g->past));
   mica_value at = mica_range(mica__lower_graph(l), MICA_I64, g->total), ahead = mica_sub(at, first);
-  mica_value zero = mica__lower_number(at, 0), beyond = mica__lower_number(at, (double)rows);
   mica_value new_row = mica_add(ahead, mica__lower_number(at, (double)g->past));
-  mica_value row = mica_where(mica_less(ahead, zero), at,
-                              mica_where(mica_less(ahead, mica__lower_number(at, (double)g->rows)), new_row, beyond));
-  mica_value line = mica_mul(mica_range(mica__lower_graph(l), MICA_I64, lines), mica__lower_number(at, (double)all));
-  row = mica_add(mica_reshape(row, MICA_SHAPE(g->batch, 1, g->total)),
-                 mica_reshape(line, MICA_SHAPE(g->batch, g->key_heads, 1)));
-  return mica_gather(mica_reshape(both, MICA_SHAPE(rows, g->width)), row, 0); /* zeros for indices outside */
+  return rows_of(l, node, g, both, mica_where(mica_less(ahead, mica__lower_number(at, 0)), at, new_row));
+}
+
+/* The cache after this call, of the keys. */
+static mica_value present(mica__lowering *l, const mica__onnx_node *node, const grouped *g, mica_value keys) {
+  if (!g->window) return keys;
+  mica_value stays = mica_reshape(mica_cast(g->stays, MICA_I64), MICA_SHAPE(g->batch, 1));
+  return rows_of(l, node, g, keys, mica_add(stays, mica_range(mica__lower_graph(l), MICA_I64, g->past)));
 }
 
 /* Where the new rows are, (batch or 1, rows): position_ids, of which only the first counts if there is no past; else
@@ -239,7 +282,7 @@ static mica_value attended(mica__lowering *l, const mica__onnx_node *node, const
                                   .scale = mica__onnx_real(node, "scale", 0),
                                   .soft_cap = mica__onnx_real(node, "softcap", 0),
                                   .window = window > 0 ? window : 0,
-                                  .offset = g->first,
+                                  .offset = g->window ? g->resident : g->first,
                                   .sinks = given(l, node, SINKS),
                                   .mask = bias_of(l, node, g)};
   if (!config.causal) config.key_lengths = g->lengths;
@@ -252,13 +295,13 @@ MICA__LOWER(group_query_attention) {
   grouped g = {0};
   if (!is_supported(l, node) || !take_heads(l, node, &g) || !take_lengths(l, node, &g) || !position_heads(l, node, &g))
     return MICA_OK;
-  g.k = present(l, node, &g, g.past_k, g.k);
-  g.v = present(l, node, &g, g.past_v, g.v);
+  g.k = joined(l, node, &g, g.past_k, g.k);
+  g.v = joined(l, node, &g, g.past_v, g.v);
   if (!g.k.graph || !g.v.graph) return MICA_OK;
   mica_value y = mica_transpose(attended(l, node, &g), MICA_AXES(0, 2, 1, 3));
   mica__lower_result(l, node, 0, mica_reshape(y, MICA_SHAPE(g.batch, g.rows, g.heads * g.width)));
-  mica__lower_result(l, node, 1, g.k);
-  mica__lower_result(l, node, 2, g.v);
+  mica__lower_result(l, node, 1, present(l, node, &g, g.k));
+  mica__lower_result(l, node, 2, present(l, node, &g, g.v));
   return MICA_OK;
 }
 
