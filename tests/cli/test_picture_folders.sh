@@ -109,6 +109,12 @@ case $err in *test/dark/1.png\ is\ neither*'the validation part stands in for th
 *) fault "the damaged picture is not named: $err" ;; esac
 [ -s "$work/tested/report.html" ] || fault 'there is no report'
 
+# A test part that is mended, and litter, change nothing of what a run is trained on.
+cp "$data/VALID/dark/1.png" "$data/test/dark"
+echo none >"$data/Train/dark/desktop.ini"
+run train --resume --epochs 3 --quiet --out "$work/tested"
+ends 0 '' ''
+
 # A folder above the classes, and one above the parts.
 mkdir "$work/high"
 cp -r "$data/Train" "$work/high/animals"

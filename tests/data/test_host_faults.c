@@ -139,7 +139,15 @@ static void write_all(void) {
     char name[64];
     snprintf(name, sizeof name, "pictures/train/%s/%d.%s", i % 2 ? "tree" : "bird", i, i < 2 ? "png" : "jpg");
     write_picture(name, i, i >= 2);
+    snprintf(name, sizeof name, "nested/Train/%s/%s%d.png", i % 2 ? "tree" : "bird", i < 2 ? "" : "in/ner/", i);
+    write_picture(name, i, false);
+    snprintf(name, sizeof name, "voices/TRAINING/%s/in/%d.wav", i % 2 ? "no" : "yes", i);
+    write_sound(name);
   }
+  files_write_text("nested/Train/empty/.keep", "");
+  files_write_text("nested/Train/tree/notes.txt", "");
+  files_write_text("nested/other/bird/1.txt", "");
+  files_write_text("voices/other/1.txt", "");
 }
 
 typedef struct opened {
@@ -224,6 +232,7 @@ static void open_each(unsigned kinds, unsigned at_least) {
     {"mixed.csv", {.kinds = "note=text", .memory = 1}, 4},
 #if MICA_WITH_PNG
     {"pictures", pictures_config, 4},
+    {"nested", pictures_config, 4},
 #endif
   };
   opened folders[] = {
@@ -236,7 +245,8 @@ static void open_each(unsigned kinds, unsigned at_least) {
     {"coco-parts", pictures_config, 2},
 #endif
     {"masks", pictures_config, 2},
-    {"words", {.part = MICA_PART_TRAIN}, 4}
+    {"words", {.part = MICA_PART_TRAIN}, 4},
+    {"voices", {.part = MICA_PART_TRAIN}, 4}
   };
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) open_kept(kinds, open_and_split, &all[i], at_least);
 #if MICA_WITH_PNG
@@ -244,7 +254,12 @@ static void open_each(unsigned kinds, unsigned at_least) {
 #endif
 }
 
-START_TEST(memory_of_datasets) { open_each(FAULT_MEMORY, 5); }
+START_TEST(memory_of_datasets) {
+  open_each(FAULT_MEMORY, 5);
+#if MICA_WITH_PNG
+  open_kept(FAULT_MEMORY, open_alone, &(opened){"nested", {.part = MICA_PART_TRAIN}, 4}, 5);
+#endif
+}
 END_TEST
 START_TEST(files_of_datasets) { open_each(FAULT_FILES, 4); }
 END_TEST
