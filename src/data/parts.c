@@ -1,9 +1,23 @@
-/* Folders beside the parts of a dataset. */
+/* Files of the parts of a dataset, and folders beside them. */
 #include "base/text.h"
 #include "data/source.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+mica_status mica__part_find_file(const char *folder, mica_part part, const char *ending, char **path) {
+  mica__names names;
+  const char *found = NULL;
+  *path = NULL;
+  MICA_TRY(mica__names_look(folder, &names));
+  for (size_t i = 0; i < names.count; i++) {
+    const char *rest = mica__part_rest(part, names.names[i]);
+    if (rest && !strcmp(rest, ending) && (!found || strlen(names.names[i]) > strlen(found))) found = names.names[i];
+  }
+  mica_status status = found ? mica__path_join(folder, found, path) : MICA_OK;
+  mica__names_free(&names);
+  return status;
+}
 
 /* Names that are listed, at most. */
 #define NAMED 5

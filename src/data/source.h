@@ -33,6 +33,9 @@ const char *mica__part_rest(mica_part part, const char *name);
 /* True if the name is such a word. */
 bool mica__part_is_named(mica_part part, const char *name);
 bool mica__is_part_name(const char *name);
+/* Finds the file in a folder that has a name of the part before the ending, as ".tsv"; the longest name of several.
+ * *path is the caller's to free; NULL: there is none. */
+mica_status mica__part_find_file(const char *folder, mica_part part, const char *ending, char **path);
 /* Names the folders in `folder` in the summary that are no path of `used`: of each part, NULL for none. */
 mica_status mica__parts_note_unused(mica__store *store, const char *folder, char *const used[3]);
 

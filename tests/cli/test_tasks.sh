@@ -338,7 +338,15 @@ ends 1 '' '*text holds no train.txt: a folder of text holds train.txt, *'
 run train --data "$work/input.txt" --epochs 1 --width 16 --layers 1 --context 16 --contexts 32 --out "$work/said"
 ends 0 '*task      language*' ''
 
-# Pictures of several sizes are brought to that of the first, or to that of --size, which the run keeps.
+# Parts of texts and of lists of recordings have their usual names, too.
+mv "$work/text/a.txt" "$work/text/Train.txt"
+head -60 "$work/input.txt" >"$work/text/valid.txt"
+run train --data "$work/text" --validation 0 --epochs 1 --width 16 --layers 1 --context 16 --contexts 32 --quiet \
+  --out "$work/parted"
+ends 0 '' ''
+grep -q validation_loss "$work/parted/history.csv" || fault 'valid.txt validates nothing'
+
+# Pictures of several sizes are brought to that of half of them, or to that of --size, which the run keeps.
 scenes="$MICA_BUILD_DIR/bin/tests/write_scenes"
 "$scenes" "$work/small" 8 24
 "$scenes" "$work/large" 8 40

@@ -2,6 +2,7 @@
  *
  * Folders of classes as people have them: parts under their usual names in any case, pictures in folders of a class,
  * litter, empty folders, pictures of several sizes, and folders that are one level too high or too low. */
+#include "data/source.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
@@ -95,6 +96,27 @@ START_TEST(tables_of_parts_have_usual_names) {
     ck_assert_msg(mica_dataset_count(data) == 2, "%s", names[i]);
     mica_dataset_destroy(data);
     files_remove();
+  }
+}
+END_TEST
+
+START_TEST(files_of_parts_are_found) {
+  static const struct {
+    mica_part part;
+    const char *name;
+  } wanted[] = {{MICA_PART_TRAIN, "lists/train.tsv"}, {MICA_PART_VALIDATION, "lists/DEV.tsv"}, {MICA_PART_TEST, NULL}};
+  files_write_text("lists/train.tsv", "");
+  files_write_text("lists/DEV.tsv", "");
+  files_write_text("lists/validated.tsv", "");
+  files_write_text("lists/test.tsv.old", "");
+  for (size_t i = 0; i < 3; i++) {
+    char *path = NULL;
+    ck_ok(mica__part_find_file(files_path("lists"), wanted[i].part, ".tsv", &path));
+    if (wanted[i].name)
+      ck_assert_str_eq(path, files_path(wanted[i].name));
+    else
+      ck_assert_ptr_null(path);
+    free(path);
   }
 }
 END_TEST
@@ -267,7 +289,7 @@ START_TEST(most_pictures_decide_the_size) {
 }
 END_TEST
 
-TESTS(ANYWHERE, NULL, NULL, IF(PNG, parts_have_usual_names), tables_of_parts_have_usual_names,
+TESTS(ANYWHERE, NULL, NULL, IF(PNG, parts_have_usual_names), tables_of_parts_have_usual_names, files_of_parts_are_found,
       IF(PNG, folders_beside_parts_are_named), IF(PNG, a_train_is_a_class), IF(PNG, folders_of_a_class_are_read),
       IF(PNG, folders_too_high_or_low_are_named), IF(PNG, litter_and_empty_folders_are_passed_over),
       IF(PNG, most_pictures_decide_the_size))

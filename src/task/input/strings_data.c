@@ -259,21 +259,20 @@ static mica_status read_sound(void *user, uint64_t i, void *data, size_t bytes) 
 
 /* --- opening --- */
 
-/* True if a folder has lists: of a part, whose name is found then, or of others, and found stays empty. */
-static bool find_list(const char *path, mica_part part, mica__text *found) {
-  static const char *const names[][2] = {{"train", "train"}, {"validation", "val"}, {"test", "test"}};
-  bool any = false;
-  mica__text_add(found, "");
-  for (int k = 0; k < 6 && mica__is_folder(path); k++) {
-    mica__text file = {0};
-    mica__text_addf(&file, "%s/%s.tsv", path, names[k / 2][k % 2]);
-    const bool there = !file.failed && access(file.data, F_OK) == 0;
-    found->failed = found->failed || file.failed; /* which its status says */
-    any = any || there;
-    if (there && k / 2 == (int)part && !found->length) mica__text_add(found, file.data);
-    mica__text_free(&file);
+/* *any: a folder has lists of parts. *list: that of the part, the caller's to free; NULL: it has none. */
+static mica_status find_list(const char *path, mica_part part, bool *any, char **list) {
+  *any = false;
+  *list = NULL;
+  for (int k = 0; k < 3; k++) {
+    char *file = NULL;
+    MICA_TRY(mica__part_find_file(path, (mica_part)k, ".tsv", &file));
+    *any = *any || file;
+    if (k == (int)part)
+      *list = file;
+    else
+      free(file);
   }
-  return any;
+  return MICA_OK;
 }
 
 static int32_t rate_of(const mica_run *run) {
@@ -283,20 +282,20 @@ static int32_t rate_of(const mica_run *run) {
 
 /* Recordings with texts, as they lie in files. */
 static mica_status open_base(const mica_run *run, const char *path, mica_part part, mica_dataset **data) {
-  mica__text list = {0};
-  const bool listed = find_list(path, part, &list);
+  char *list = NULL;
+  bool listed = false;
   const mica_dataset_config config = {.part = part, .rate = rate_of(run)};
-  mica_status status = mica__text_status(&list);
-  if (status == MICA_OK && listed && !list.length)
+  mica_status status = find_list(path, part, &listed, &list);
+  if (status == MICA_OK && listed && !list)
     status = mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", path, mica_part_name(part));
   else if (status == MICA_OK && listed)
-    status = mica__speech_list_open(list.data, config.rate, data);
+    status = mica__speech_list_open(list, config.rate, data);
   else if (status == MICA_OK && mica__name_ends(path, ".tsv") && !mica__is_folder(path))
     status = part == MICA_PART_TRAIN ? mica__speech_list_open(path, config.rate, data)
                                      : mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", path, mica_part_name(part));
   else if (status == MICA_OK)
     status = mica_dataset_open(path, &config, data);
-  mica__text_free(&list);
+  free(list);
   return status;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "data/dataset.h"
+#include "data/source.h"
 #include "data/text/contexts.h"
 
 #include <math.h>
@@ -43,19 +44,16 @@ static int64_t whole(const mica_run *run, const char *name) { return (int64_t)mi
 
 /* --- data --- */
 
-/* A folder's file of a part: train.txt, validation.txt or val.txt, test.txt; not *found where it has none. */
+/* A folder's file of a part: train.txt, validation.txt or val.txt, test.txt; *found is false if it has none. */
 static mica_status find_file(const char *folder, mica_part part, mica__text *path, bool *found) {
-  static const char *const names[][2] = {{"train", "train"}, {"validation", "val"}, {"test", "test"}};
-  struct stat about;
-  for (int i = 0; i < 2; i++) {
-    mica__text_free(path);
-    *path = (mica__text){0};
-    mica__text_addf(path, "%s/%s.txt", folder, names[part][i]);
-    MICA_TRY(mica__text_status(path));
-    *found = stat(path->data, &about) == 0;
-    if (*found) return MICA_OK;
-  }
-  return MICA_OK;
+  char *file = NULL;
+  MICA_TRY(mica__part_find_file(folder, part, ".txt", &file));
+  *found = file != NULL;
+  mica__text_free(path);
+  *path = (mica__text){0};
+  if (file) mica__text_add(path, file);
+  free(file);
+  return *found ? mica__text_status(path) : MICA_OK;
 }
 
 /* Contexts of a file's bytes from a share of it to another; the bytes, where tokens are others. */
