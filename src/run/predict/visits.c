@@ -1,7 +1,7 @@
 /* Walks over what is given to predict. */
 #include "run/predict/visits.h"
 #include "run/evaluation.h"
-#include "run/head.h"
+#include "run/predict/batches.h"
 #include "run/predict/samples.h"
 #include "run/run.h"
 
@@ -30,16 +30,10 @@ mica_status mica__visit_files(mica_run *run, const mica_run_input *given, mica__
 }
 
 mica_status mica__visit_fed(mica_run *run, const mica__sample *sample, const mica_feed *feeds, size_t count,
-                            mica__sample_fn *fn, void *user) {
-  const char *name = run->task->head->output;
+                            int64_t width, mica__sample_fn *fn, void *user) {
   const mica_batch batch = {.count = 1, .tensors = feeds, .tensor_count = count};
-  MICA_TRY(mica_trainer_predict(run->trainer, &batch));
-  const mica_tensor *result = mica_trainer_output(run->trainer, name);
-  if (!result) return mica__fail(MICA_E_STATE, "the network has no output '%s'", name);
-  const size_t bytes = mica_tensor_bytes(result);
-  float *outputs = malloc(bytes + 1);
-  mica_status status = outputs ? mica_tensor_download(mica_engine_queue(run->engine), result, outputs, bytes)
-                               : mica__fail_nomem("predictions");
+  float *outputs = NULL;
+  mica_status status = mica__batch_infer(run, &batch, width, &outputs);
   if (status == MICA_OK) status = fn(run, sample, outputs, user);
   free(outputs);
   return status;

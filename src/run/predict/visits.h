@@ -18,8 +18,9 @@ mica_status mica__visit_data(mica_run *run, const mica_run_input *given, mica__d
 mica_status mica__visit_files(mica_run *run, const mica_run_input *given, mica__file_visit_fn *visit,
                               mica__sample_fn *fn, void *user);
 
-/* Predicts one sample of its own shape, of feeds that the network takes (others are passed over), and visits it. */
+/* Predicts one sample of its own shape, of feeds that the network takes (others are passed over), and visits it with
+ * the head's output of `width` numbers. */
 mica_status mica__visit_fed(mica_run *run, const mica__sample *sample, const mica_feed *feeds, size_t count,
-                            mica__sample_fn *fn, void *user);
+                            int64_t width, mica__sample_fn *fn, void *user);
 
 #endif

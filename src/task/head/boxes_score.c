@@ -1,8 +1,7 @@
 /* Boxes found in a part of data, beside those that are there: average precision. */
 #include "data/annotation/boxed.h"
-#include "run/columns/columns.h"
-#include "run/facts.h"
 #include "run/fields.h"
+#include "run/predict/batches.h"
 #include "run/run.h"
 #include "task/head/boxes.h"
 
@@ -47,16 +46,10 @@ static void free_truths(truths *t) {
   free(t->sizes);
 }
 
-static const mica_tensor *tensor_of(const mica_batch *batch, const char *name) {
-  for (size_t i = 0; i < batch->tensor_count; i++)
-    if (!strcmp(batch->tensors[i].name, name)) return batch->tensors[i].tensor;
-  return NULL;
-}
-
 /* Takes a column of `width` elements a picture; one of another form is another column by chance of the name. */
 static mica_status take_column(mica_run *run, const mica_batch *batch, const char *name, mica_dtype dtype,
                                int64_t width, void *out) {
-  const mica_tensor *tensor = tensor_of(batch, name);
+  const mica_tensor *tensor = mica__batch_find(batch, name);
   void **to = out;
   if (!tensor || mica_tensor_dtype(tensor) != dtype || mica_tensor_count(tensor) != batch->count * width)
     return MICA_OK;
@@ -67,7 +60,7 @@ static mica_status take_column(mica_run *run, const mica_batch *batch, const cha
 
 static mica_status take_truths(mica_run *run, const mica_batch *batch, truths *t) {
   const mica__boxes_facts facts = facts_of(run);
-  const mica_tensor *tensor = tensor_of(batch, facts.boxes_column);
+  const mica_tensor *tensor = mica__batch_find(batch, facts.boxes_column);
   const mica_shape shape = tensor ? mica_tensor_shape(tensor) : MICA_SCALAR;
   if (shape.rank != 3 || shape.dim[2] != 4) return MICA_OK;
   t->rows = shape.dim[1];
@@ -84,22 +77,6 @@ static mica_status take_truths(mica_run *run, const mica_batch *batch, truths *t
     t->sizes[2 * i + 1] = (int32_t)facts.input.list[1];
   }
   return t->sizes ? MICA_OK : mica__fail_nomem("boxes");
-}
-
-/* Finds the boxes of a batch: (count, MICA__BOXES_MOST, MICA__BOX_NUMBERS). */
-static mica_status find(mica_run *run, const mica_batch *batch, float **found) {
-  const size_t bytes = (size_t)batch->count * MICA__BOXES_MOST * MICA__BOX_NUMBERS * sizeof **found;
-  mica_feed *feeds = NULL;
-  mica_batch blind;
-  *found = malloc(bytes + 1);
-  mica_status status = *found ? mica__run_withhold(run, batch, &feeds, &blind) : mica__fail_nomem("boxes");
-  if (status == MICA_OK) status = mica_trainer_predict(run->trainer, &blind);
-  const mica_tensor *tensor = status == MICA_OK ? mica_trainer_output(run->trainer, run->task->head->output) : NULL;
-  if (status == MICA_OK && (!tensor || mica_tensor_bytes(tensor) != bytes))
-    status = mica__fail(MICA_E_STATE, "the network has no output '%s' of %zu bytes", run->task->head->output, bytes);
-  if (status == MICA_OK) status = mica_tensor_download(mica_engine_queue(run->engine), tensor, *found, bytes);
-  free(feeds);
-  return status;
 }
 
 /* A box in pixels of the file, so that sizes are as COCO means them. */
@@ -141,40 +118,24 @@ static mica_status add_picture(const mica_run *run, collected *c, const truths *
   return MICA_OK;
 }
 
-static mica_status add_batch(mica_run *run, const mica_batch *batch, collected *c) {
+static mica_status add_batch(mica_run *run, const mica_batch *batch, const float *found, void *user) {
   truths t = {0};
-  float *found = NULL;
   mica_status status = take_truths(run, batch, &t);
   if (status == MICA_OK && (!t.boxes || !t.labels)) status = mica__fail(MICA_E_STATE, "a batch has no boxes");
-  if (status == MICA_OK) status = find(run, batch, &found);
-  for (int64_t i = 0; status == MICA_OK && i < batch->count; i++) status = add_picture(run, c, &t, found, i);
+  for (int64_t i = 0; status == MICA_OK && i < batch->count; i++) status = add_picture(run, user, &t, found, i);
   free_truths(&t);
-  free(found);
   return status;
-}
-
-static mica_status collect(mica_run *run, const mica_batch_source *source, collected *c) {
-  MICA_TRY(source->seek(source->user, 0, 0));
-  for (mica_batch batch = {0};;) {
-    MICA_TRY(source->next(source->user, mica_engine_queue(run->engine), &batch));
-    if (!batch.count) return MICA_OK;
-    MICA_TRY(add_batch(run, &batch, c));
-  }
-}
-
-static void free_collected(collected *c) {
-  free(c->truths);
-  free(c->found);
 }
 
 mica_status mica__boxes_score(mica_run *run, const mica_batch_source *source, mica_box_scores *scores,
                               mica_box_class_scores *by_class) {
   const int32_t classes = (int32_t)facts_of(run).classes.count;
   collected c = {0};
-  mica_status status = collect(run, source, &c);
+  mica_status status = mica__test_batches(run, source, MICA__BOXES_MOST * MICA__BOX_NUMBERS, add_batch, &c);
   if (status == MICA_OK)
     status = mica_box_precision(c.truths, c.truth_count, c.found, c.found_count, classes, scores, by_class);
-  free_collected(&c);
+  free(c.truths);
+  free(c.found);
   return status;
 }
 

@@ -3,6 +3,7 @@
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
 #include "run/facts.h"
+#include "run/predict/batches.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
@@ -166,40 +167,22 @@ static void keep(compared *c, const float *embeddings, const int32_t *numbers, i
   }
 }
 
-static mica_status take_batch(mica_run *run, const mica_batch *batch, uint64_t *at, uint64_t samples, compared *c) {
-  const char *label = mica__run_fact_text(run, "label_column");
-  const int64_t width = width_of(run);
-  const size_t count = (size_t)batch->count;
-  mica_queue *queue = mica_engine_queue(run->engine);
-  float *embeddings = malloc(count * (size_t)width * sizeof *embeddings);
-  int32_t *numbers = malloc(count * sizeof *numbers);
-  mica_feed *feeds = NULL;
-  mica_batch blind;
-  mica_status status = embeddings && numbers ? MICA_OK : mica__fail_nomem("embeddings");
-  for (size_t i = 0; status == MICA_OK && i < batch->tensor_count; i++)
-    if (!strcmp(batch->tensors[i].name, label))
-      status = mica_tensor_download(queue, batch->tensors[i].tensor, numbers, count * sizeof *numbers);
-  if (status == MICA_OK) status = mica__run_withhold(run, batch, &feeds, &blind);
-  if (status == MICA_OK) status = mica_trainer_predict(run->trainer, &blind);
-  if (status == MICA_OK)
-    status = mica_tensor_download(queue, mica_trainer_output(run->trainer, "embedding"), embeddings,
-                                  count * (size_t)width * sizeof *embeddings);
-  if (status == MICA_OK) keep(c, embeddings, numbers, width, *at, batch->count, samples);
-  *at += count;
-  free(feeds);
-  free(embeddings);
+/* A test under way. */
+typedef struct comparing {
+  compared *to;
+  uint64_t at, samples;
+} comparing;
+
+static mica_status take_batch(mica_run *run, const mica_batch *batch, const float *embeddings, void *user) {
+  comparing *c = user;
+  int32_t *numbers = malloc((size_t)batch->count * sizeof *numbers);
+  mica_status status = numbers ? mica__batch_read(run, batch, mica__run_fact_text(run, "label_column"), numbers,
+                                                  (size_t)batch->count * sizeof *numbers)
+                               : mica__fail_nomem("embeddings");
+  if (status == MICA_OK) keep(c->to, embeddings, numbers, width_of(run), c->at, batch->count, c->samples);
+  c->at += (uint64_t)batch->count;
   free(numbers);
   return status;
-}
-
-static mica_status take_all(mica_run *run, const mica_batch_source *source, compared *c) {
-  uint64_t at = 0;
-  MICA_TRY(source->seek(source->user, 0, 0));
-  for (mica_batch batch = {0};;) {
-    MICA_TRY(source->next(source->user, mica_engine_queue(run->engine), &batch));
-    if (!batch.count) return MICA_OK;
-    MICA_TRY(take_batch(run, &batch, &at, source->samples, c));
-  }
 }
 
 static void free_pairs(pairs *p) {
@@ -235,7 +218,8 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
   pairs p = {0};
   mica_roc_scores scores;
   mica_status status = make_compared(width_of(run), source->samples, &c);
-  if (status == MICA_OK) status = take_all(run, source, c);
+  comparing test = {.to = c, .samples = source->samples};
+  if (status == MICA_OK) status = mica__test_batches(run, source, width_of(run), take_batch, &test);
   if (status == MICA_OK) status = pair(c, width_of(run), &p);
   if (status == MICA_OK) status = mica_roc(p.cosines, p.same, p.count, NULL, NULL, &scores);
   if (status == MICA_OK) status = mica_metrics_add(m, "eer", scores.eer);

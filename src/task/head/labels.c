@@ -4,6 +4,7 @@
 #include "run/columns/columns.h"
 #include "run/facts.h"
 #include "run/fields.h"
+#include "run/predict/batches.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
@@ -31,35 +32,17 @@ static size_t count_of(const mica_run *run) { return labels_of(run).count; }
 typedef struct ranking {
   float *shares, *truths, *ranked; /* ranked: the shares of one label */
   uint8_t *column;                 /* its truths */
-  size_t rows, labels;
+  size_t rows, labels, most;       /* most: rows that there is room for */
 } ranking;
 
-static mica_status take_batch(mica_run *run, mica_queue *queue, const mica_batch *batch, ranking *r, uint64_t most) {
-  const char *label = mica__run_fact_text(run, "label_column");
-  const size_t bytes = (size_t)batch->count * r->labels * sizeof(float), at = r->rows * r->labels;
-  mica_feed *feeds = NULL;
-  mica_batch blind;
-  if (r->rows + (size_t)batch->count > most) return mica__fail(MICA_E_STATE, "a source gave more samples than it has");
-  for (size_t i = 0; i < batch->tensor_count; i++)
-    if (!strcmp(batch->tensors[i].name, label))
-      MICA_TRY(mica_tensor_download(queue, batch->tensors[i].tensor, r->truths + at, bytes));
-  mica_status status = mica__run_withhold(run, batch, &feeds, &blind);
-  if (status == MICA_OK) status = mica_trainer_predict(run->trainer, &blind);
-  free(feeds);
-  if (status == MICA_OK)
-    status = mica_tensor_download(queue, mica_trainer_output(run->trainer, "shares"), r->shares + at, bytes);
+static mica_status take_batch(mica_run *run, const mica_batch *batch, const float *shares, void *user) {
+  ranking *r = user;
+  const size_t count = (size_t)batch->count * r->labels, at = r->rows * r->labels;
+  if (r->rows + (size_t)batch->count > r->most)
+    return mica__fail(MICA_E_STATE, "a source gave more samples than it has");
+  memcpy(r->shares + at, shares, count * sizeof *shares);
   r->rows += (size_t)batch->count;
-  return status;
-}
-
-static mica_status take_all(mica_run *run, const mica_batch_source *source, ranking *r) {
-  mica_queue *queue = mica_engine_queue(run->engine);
-  MICA_TRY(source->seek(source->user, 0, 0));
-  for (mica_batch batch = {0};;) {
-    MICA_TRY(source->next(source->user, queue, &batch));
-    if (!batch.count) return MICA_OK;
-    MICA_TRY(take_batch(run, queue, &batch, r, source->samples));
-  }
+  return mica__batch_read(run, batch, mica__run_fact_text(run, "label_column"), r->truths + at, count * sizeof(float));
 }
 
 static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
@@ -104,11 +87,12 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
                .truths = malloc((rows * labels + 1) * sizeof(float)),
                .ranked = malloc((rows + 1) * sizeof(float)),
                .column = malloc(rows + 1),
-               .labels = labels};
+               .labels = labels,
+               .most = rows};
   double *scores = calloc(labels + 1, SCORES * sizeof *scores);
   mica_status status =
       r.shares && r.truths && r.ranked && r.column && scores ? MICA_OK : mica__fail_nomem("scores of labels");
-  if (status == MICA_OK) status = take_all(run, source, &r);
+  if (status == MICA_OK) status = mica__test_batches(run, source, (int64_t)labels, take_batch, &r);
   for (size_t k = 0; status == MICA_OK && k < labels; k++) status = score_label(&r, k, scores + k * SCORES);
   if (status == MICA_OK) status = add_means(scores, labels, m);
   free(run->evaluation->label_scores);

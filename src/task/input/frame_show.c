@@ -37,7 +37,7 @@ static mica_status visit_one(mica_run *run, const uint8_t *framed, const mica__s
   mica_status status = mica_tensor_create_from(run->engine, MICA_F32, batch, input, &x);
   if (status == MICA_OK) status = mica_tensor_create_from(run->engine, MICA_I32, MICA_SHAPE(1, 2), size, &sizes);
   const mica_feed feeds[] = {{facts_of(run).input_column, x}, {"size", sizes}};
-  if (status == MICA_OK) status = mica__visit_fed(run, sample, feeds, 2, fn, user);
+  if (status == MICA_OK) status = mica__visit_fed(run, sample, feeds, 2, 0, fn, user);
   mica_tensor_destroy(x);
   mica_tensor_destroy(sizes);
   free(input);

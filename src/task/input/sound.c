@@ -188,7 +188,7 @@ static mica_status visit_one(mica_run *run, const heard *h, mica__sample_fn *fn,
   mica_tensor *tensors[2] = {NULL, NULL};
   mica_status status = mica__run_feed_sound(run, h->samples, h->length, tensors);
   const mica_feed feeds[] = {{"sound", tensors[0]}, {"sound.length", tensors[1]}};
-  if (status == MICA_OK) status = mica__visit_fed(run, &sample, feeds, 2, fn, user);
+  if (status == MICA_OK) status = mica__visit_fed(run, &sample, feeds, 2, run->task->head->outputs(run), fn, user);
   mica_tensor_destroy(tensors[0]);
   mica_tensor_destroy(tensors[1]);
   return status;

@@ -2,6 +2,7 @@
 #include "data/dataset.h"
 #include "run/columns/columns.h"
 #include "run/facts.h"
+#include "run/predict/batches.h"
 #include "run/predict/samples.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
@@ -71,14 +72,13 @@ typedef struct passage {
   mica_run *run;
   mica_tiling tiling;
   int64_t channels, classes, most; /* tiles at once */
-  float *inputs, *shares;
+  float *inputs;
   uint8_t *cut;
   mica_tensor *x;
 } passage;
 
 static void free_passage(passage *p) {
   free(p->inputs);
-  free(p->shares);
   free(p->cut);
   mica_tensor_destroy(p->x);
 }
@@ -92,28 +92,25 @@ static mica_status make_passage(mica_run *run, passage *p) {
                  .classes = run->task->head->outputs(run),
                  .most = 1};
   p->inputs = malloc(pixels * (size_t)p->channels * sizeof *p->inputs);
-  p->shares = malloc(pixels * (size_t)p->classes * sizeof *p->shares);
   p->cut = malloc(pixels * (size_t)p->channels);
-  if (!p->inputs || !p->shares || !p->cut) return mica__fail_nomem("tiles");
+  if (!p->inputs || !p->cut) return mica__fail_nomem("tiles");
   return mica_tensor_create(run->engine, MICA_F32, MICA_SHAPE(1, p->channels, t.height, t.width), &p->x);
 }
 
-static mica_status take_shares(mica_run *run, float *shares, size_t bytes) {
-  const mica_tensor *result = mica_trainer_output(run->trainer, "shares");
-  if (!result || mica_tensor_bytes(result) != bytes)
-    return mica__fail(MICA_E_STATE, "the network has no shares of %zu bytes", bytes);
-  return mica_tensor_download(mica_engine_queue(run->engine), result, shares, bytes);
-}
-
-static mica_status infer_tile(passage *p, const uint8_t *planes, mica_shape shape, mica_tiling_tile tile) {
+/* Adds the shares of a tile of a picture. */
+static mica_status add_tile_of(passage *p, const uint8_t *planes, mica_shape shape, mica_tiling_tile tile, blend *to) {
   mica_run *run = p->run;
   const int64_t plane = p->tiling.height * p->tiling.width;
   mica_tiling_cut(&p->tiling, planes, shape, tile, p->cut);
   mica__normalise(run, p->channels * plane, NULL, p->cut, p->inputs);
   MICA_TRY(mica_tensor_upload(mica_engine_queue(run->engine), p->x, p->inputs, mica_tensor_bytes(p->x)));
   const mica_feed feed = {mica__run_fact_text(run, "input_column"), p->x};
-  MICA_TRY(mica_trainer_predict(run->trainer, &(mica_batch){.count = 1, .tensors = &feed, .tensor_count = 1}));
-  return take_shares(run, p->shares, (size_t)(p->classes * plane) * sizeof *p->shares);
+  const mica_batch batch = {.count = 1, .tensors = &feed, .tensor_count = 1};
+  float *shares = NULL;
+  mica_status status = mica__batch_infer(run, &batch, p->classes * plane, &shares);
+  if (status == MICA_OK) add_shares(to, &p->tiling, tile, shares);
+  free(shares);
+  return status;
 }
 
 mica_status mica__picture_infer(mica_run *run, const uint8_t *planes, int64_t height, int64_t width, float **shares) {
@@ -124,8 +121,7 @@ mica_status mica__picture_infer(mica_run *run, const uint8_t *planes, int64_t he
   const int64_t count = mica_tiling_count(&p.tiling, height, width);
   for (int64_t i = 0; status == MICA_OK && i < count; i++) {
     const mica_tiling_tile tile = mica_tiling_at(&p.tiling, height, width, i);
-    status = infer_tile(&p, planes, MICA_SHAPE(p.channels, height, width), tile);
-    if (status == MICA_OK) add_shares(&joined, &p.tiling, tile, p.shares);
+    status = add_tile_of(&p, planes, MICA_SHAPE(p.channels, height, width), tile, &joined);
   }
   *shares = status == MICA_OK ? joined.sums : NULL;
   if (status == MICA_OK) joined.sums = NULL;
@@ -144,7 +140,6 @@ typedef struct judging {
   bool several;                              /* there is a picture of more than a tile */
   blend blend;
   uint8_t *truth;
-  float *shares;
   int32_t *masks;
   int64_t pictures;
   mica__sample_fn *fn;
@@ -154,7 +149,6 @@ typedef struct judging {
 static void free_judging(judging *j) {
   free_blend(&j->blend);
   free(j->truth);
-  free(j->shares);
   free(j->masks);
 }
 
@@ -175,9 +169,8 @@ static mica_status begin_judging(const mica_run *run, const mica_dataset *data, 
   *j = (judging){.data = data, .tiling = t, .classes = run->task->head->outputs(run), .several = has_several(data, &t)};
   if (!j->several) return MICA_OK;
   j->truth = malloc(pixels);
-  j->shares = malloc(batch * tile * (size_t)j->classes * sizeof *j->shares);
   j->masks = malloc(batch * tile * sizeof *j->masks);
-  if (!j->truth || !j->shares || !j->masks) return mica__fail_nomem("tiles");
+  if (!j->truth || !j->masks) return mica__fail_nomem("tiles");
   return make_blend(j->classes, (int64_t)pixels, 1, &j->blend);
 }
 
@@ -212,24 +205,14 @@ static mica_status add_tile(mica_run *run, judging *j, const float *shares, cons
   return ++j->at == j->tiles ? end_picture(run, j) : MICA_OK;
 }
 
-static mica_status take_batch(mica_run *run, judging *j, const mica_batch *batch) {
-  mica_feed *feeds = NULL;
-  mica_batch blind;
-  const char *label = mica__run_fact_text(run, "label_column");
+static mica_status take_batch(mica_run *run, const mica_batch *batch, const float *shares, void *user) {
+  judging *j = user;
   const size_t tile = (size_t)(j->tiling.height * j->tiling.width), all = (size_t)batch->count * tile;
   if ((double)batch->count > mica_run_number(run, "batch"))
     return mica__fail(MICA_E_STATE, "a source gave more samples than a batch has");
-  for (size_t i = 0; i < batch->tensor_count; i++)
-    if (!strcmp(batch->tensors[i].name, label))
-      MICA_TRY(mica_tensor_download(mica_engine_queue(run->engine), batch->tensors[i].tensor, j->masks,
-                                    all * sizeof *j->masks));
-  mica_status status = mica__run_withhold(run, batch, &feeds, &blind);
-  if (status == MICA_OK) status = mica_trainer_predict(run->trainer, &blind);
-  free(feeds);
-  MICA_TRY(status);
-  MICA_TRY(take_shares(run, j->shares, all * (size_t)j->classes * sizeof *j->shares));
+  MICA_TRY(mica__batch_read(run, batch, mica__run_fact_text(run, "label_column"), j->masks, all * sizeof *j->masks));
   for (size_t i = 0; i < (size_t)batch->count; i++)
-    MICA_TRY(add_tile(run, j, j->shares + i * tile * (size_t)j->classes, j->masks + i * tile));
+    MICA_TRY(add_tile(run, j, shares + i * tile * (size_t)j->classes, j->masks + i * tile));
   return MICA_OK;
 }
 
@@ -244,16 +227,11 @@ mica_status mica__picture_join(mica_run *run, const mica_batch_source *source, m
                                bool *joined) {
   const mica_dataset *data = data_of(run, source);
   judging j = {0};
-  mica_batch batch = {0};
   mica_status status = data ? begin_judging(run, data, &j) : MICA_OK;
   j.fn = fn;
   j.user = user;
-  if (status == MICA_OK && j.several) status = source->seek(source->user, 0, 0);
-  while (status == MICA_OK && j.several) {
-    status = source->next(source->user, mica_engine_queue(run->engine), &batch);
-    if (status != MICA_OK || !batch.count) break;
-    status = take_batch(run, &j, &batch);
-  }
+  if (status == MICA_OK && j.several)
+    status = mica__test_batches(run, source, j.classes * j.tiling.height * j.tiling.width, take_batch, &j);
   *joined = j.several;
   free_judging(&j);
   return status;

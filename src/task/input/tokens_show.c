@@ -2,9 +2,10 @@
 #include "data/dataset.h"
 #include "data/source.h"
 #include "data/table/table.h"
-#include "run/evaluation.h"
 #include "run/facts.h"
+#include "run/predict/batches.h"
 #include "run/predict/truths.h"
+#include "run/predict/visits.h"
 #include "run/run.h"
 #include "run/tokens.h"
 #include "task/input/tokens.h"
@@ -89,34 +90,28 @@ static mica_status upload(mica_run *run, const texts *t, size_t from, int64_t co
   return status;
 }
 
-/* The outputs of texts `from` and following, `width` numbers of each. */
-static mica_status infer(mica_run *run, const texts *t, size_t from, int64_t count, size_t width, float *outputs) {
+/* Calls fn with texts `from` and following, and their outputs. */
+static mica_status visit_some(mica_run *run, const texts *t, size_t from, size_t count, mica__sample_fn *fn,
+                              void *user) {
+  const int64_t width = run->task->head->outputs(run);
   mica_feed feeds[2] = {{0}};
-  const mica_batch batch = {.count = count, .tensors = feeds, .tensor_count = 2};
-  mica_status status = upload(run, t, from, count, feeds);
-  if (status == MICA_OK) status = mica_trainer_predict(run->trainer, &batch);
-  if (status == MICA_OK)
-    status =
-        mica_tensor_download(mica_engine_queue(run->engine), mica_trainer_output(run->trainer, run->task->head->output),
-                             outputs, (size_t)count * width * sizeof *outputs);
+  const mica_batch batch = {.count = (int64_t)count, .tensors = feeds, .tensor_count = 2};
+  float *outputs = NULL;
+  mica_status status = upload(run, t, from, (int64_t)count, feeds);
+  if (status == MICA_OK) status = mica__batch_infer(run, &batch, width, &outputs);
+  for (size_t i = 0; status == MICA_OK && i < count; i++) {
+    const mica__sample sample = {.name = t->names[from + i], .truths = t->truths + (from + i) * t->answers};
+    status = fn(run, &sample, outputs + i * (size_t)width, user);
+  }
   for (int i = 0; i < 2; i++) mica_tensor_destroy((mica_tensor *)feeds[i].tensor);
+  free(outputs);
   return status;
 }
 
-/* Calls fn with each text and its outputs. */
 static mica_status each(mica_run *run, const texts *t, mica__sample_fn *fn, void *user) {
-  const size_t width = (size_t)run->task->head->outputs(run);
-  float *outputs = calloc(AT_A_TIME * width + 1, sizeof *outputs);
-  mica_status status = outputs ? MICA_OK : mica__fail_nomem("predictions");
-  for (size_t from = 0; status == MICA_OK && from < t->count; from += AT_A_TIME) {
-    const size_t count = t->count - from < AT_A_TIME ? t->count - from : AT_A_TIME;
-    status = infer(run, t, from, (int64_t)count, width, outputs);
-    for (size_t i = 0; status == MICA_OK && i < count; i++) {
-      const mica__sample sample = {.name = t->names[from + i], .truths = t->truths + (from + i) * t->answers};
-      status = fn(run, &sample, outputs + i * width, user);
-    }
-  }
-  free(outputs);
+  mica_status status = MICA_OK;
+  for (size_t from = 0; status == MICA_OK && from < t->count; from += AT_A_TIME)
+    status = visit_some(run, t, from, t->count - from < AT_A_TIME ? t->count - from : AT_A_TIME, fn, user);
   return status;
 }
 
@@ -258,21 +253,7 @@ static mica_status add_samples(const mica_run *run, const mica_dataset *data, ui
   return status;
 }
 
-static mica_status add_part(mica_run *run, const mica_run_input *input, texts *t) {
-  mica_dataset *data = NULL;
-  bool all = false;
-  MICA_TRY(mica__run_open_given(run, input->data, input->part, &all, &data));
-  const uint64_t there = mica_dataset_count(data);
-  mica_status status = run->task->fits(run, data);
-  if (status == MICA_OK)
-    status =
-        add_samples(run, data, input->count > 0 && (uint64_t)input->count < there ? (uint64_t)input->count : there, t);
-  mica_dataset_destroy(data);
-  return status;
-}
-
 static mica_status add_input(mica_run *run, const mica_run_input *input, texts *t) {
-  if (input->data) return add_part(run, input, t);
   if (!input->text) {
     for (size_t i = 0; i < input->file_count; i++) MICA_TRY(add_file(run, input->files[i], t));
     return t->count ? MICA_OK : mica__fail(MICA_E_INVALID, "there is nothing to predict from");
@@ -286,22 +267,38 @@ static mica_status add_input(mica_run *run, const mica_run_input *input, texts *
 
 /* --- members of the input --- */
 
+/* Visits the texts that were added, which `status` says, and frees them. */
+static mica_status visit_all(mica_run *run, texts *t, mica_status status, mica__sample_fn *fn, void *user) {
+  if (status == MICA_OK) status = each(run, t, fn, user);
+  free_texts(t);
+  return status;
+}
+
+static mica_status remark_cut(mica_run *run, const texts *t) {
+  return mica__run_remark_cut(run, t->ids.cut, t->count, mica__tokens_settings_of(run).length);
+}
+
+static mica_status visit_data(mica_run *run, const mica_dataset *data, uint64_t count, mica__sample_fn *fn,
+                              void *user) {
+  texts t = {.answers = mica__truth_count(run)};
+  mica_status status = add_samples(run, data, count, &t);
+  if (status == MICA_OK) status = remark_cut(run, &t);
+  return visit_all(run, &t, status, fn, user);
+}
+
 mica_status mica__tokens_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
+  if (given->data) return mica__visit_data(run, given, visit_data, fn, user);
   texts t = {.answers = mica__truth_count(run)};
   mica_status status = add_input(run, given, &t);
-  if (status == MICA_OK) status = mica__run_remark_cut(run, t.ids.cut, t.count, mica__tokens_settings_of(run).length);
-  if (status == MICA_OK) status = each(run, &t, fn, user);
-  free_texts(&t);
-  return status;
+  if (status == MICA_OK) status = remark_cut(run, &t);
+  return visit_all(run, &t, status, fn, user);
 }
 
 mica_status mica__tokens_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {
   const uint64_t all = mica_dataset_count(data);
   texts t = {.answers = mica__truth_count(run)};
   mica_status status = add_samples(run, data, all < LOOKED_AT ? all : LOOKED_AT, &t);
-  if (status == MICA_OK) status = each(run, &t, fn, user);
-  free_texts(&t);
-  return status;
+  return visit_all(run, &t, status, fn, user);
 }
 
 /* The beginning of a text, without what would command a terminal or cut a character. */
