@@ -1,8 +1,8 @@
 /* Settings: the table of all tasks', a run's values, and checks that need no data. */
 #include "run/state/settings.h"
 #include "base/number.h"
-#include "run/columns/kinds.h"
 #include "run/columns/scale.h"
+#include "run/common_fields.h"
 #include "run/composed.h"
 #include "run/record.h"
 #include "run/run.h"
@@ -102,19 +102,19 @@ mica_status mica__task_check_network(const mica_run *run) {
 /* --- tables --- */
 
 #define TEXT_OF(name, text) text,
-static const char *optimizer_at(size_t i) {
+const char *mica__optimizer_at(size_t i) {
   static const char *const names[] = {MICA_OPTIMIZER_LIST(TEXT_OF) NULL};
   return names[i];
 }
 
-static const char *schedule_at(size_t i) {
+const char *mica__schedule_at(size_t i) {
   static const char *const names[] = {MICA_SCHEDULE_LIST(TEXT_OF) NULL};
   return names[i];
 }
 #undef TEXT_OF
 
 /* The networks of the zoo, then those that tasks build themselves. */
-static const char *network_at(size_t index) {
+const char *mica__network_at(size_t index) {
   size_t zoo = 0, found = 0;
   while (mica_model_name(zoo)) zoo++;
   if (index < zoo) return mica_model_name(index);
@@ -129,95 +129,33 @@ static const char *network_at(size_t index) {
   return NULL;
 }
 
-static const char *compression_at(size_t i) {
+const char *mica__compression_at(size_t i) {
   const char *name = mica_compression_name((mica_compression)i);
   return strcmp(name, "?") != 0 ? name : NULL;
 }
 
-static const char *quantize_at(size_t i) {
+const char *mica__quantize_at(size_t i) {
   static const char *const names[] = {"8", "4", NULL};
   return names[i];
 }
 
-static const char *missing_at(size_t i) {
+const char *mica__missing_at(size_t i) {
   static const mica_missing known[] = {MICA_MISSING_MEAN, MICA_MISSING_MEDIAN, MICA_MISSING_MOST, MICA_MISSING_REFUSE};
   return i < sizeof known / sizeof *known ? mica_missing_name(known[i]) : NULL;
 }
 
-static const char *precision_at(size_t i) {
+const char *mica__precision_at(size_t i) {
   static const char *const names[] = {"f32", "f16", "bf16", NULL};
   return names[i];
 }
 
-#define COMMON_SETTINGS(X, S)                                                                                          \
-  X(S, TEXT, model, "model", "", "NAME",                                                                               \
-    "network (default: convnet for classes of pictures, cnn for other pictures, mlp for tables)", .names = network_at, \
-    .fixed = true)                                                                                                     \
-  X(S, INT, epochs, "epochs", "10", "N", "passes over the training data; more by default if they are few samples",     \
-    .low = 1, .high = 1e6)                                                                                             \
-  X(S, INT, batch, "batch", "64", "N",                                                                                 \
-    "samples per step over all ranks; an incomplete last batch is dropped; fewer by default for few pictures",         \
-    .low = 1, .high = 1 << 20, .fixed = true)                                                                          \
-  X(S, CHOICE, optimizer, "optimizer", "", "NAME", "optimizer (default: the model's)", .names = optimizer_at,          \
-    .fixed = true)                                                                                                     \
-  X(S, REAL, lr, "lr", "", "RATE", "peak learning rate (default: the optimizer's)", .low = 1e-12, .high = 1e6)         \
-  X(S, FLAG, find_lr, "find-lr", "false", "", "find the learning rate by a short sweep before training",               \
-    .fixed = true)                                                                                                     \
-  X(S, CHOICE, schedule, "schedule", "", "NAME", "learning-rate schedule (default one_cycle)", .names = schedule_at)   \
-  X(S, INT, warm_up, "warm-up", "0", "STEPS", "steps of linear warm-up; implies --schedule cosine unless given",       \
-    .low = 0, .high = 1e9)                                                                                             \
-  X(S, REAL, weight_decay, "weight-decay", "", "W", "weight decay (default: the model's)", .low = 0, .high = 1e6)      \
-  X(S, REAL, clip_norm, "clip-norm", "0", "NORM", "clip the gradient to this norm; 0: no clipping", .low = 0,          \
-    .high = 1e9)                                                                                                       \
-  X(S, INT, accumulate, "accumulate", "1", "N", "update after N batches, from their mean gradient", .low = 1,          \
-    .high = 65536, .fixed = true)                                                                                      \
-  X(S, REAL, ema, "ema", "0", "SHARE",                                                                                 \
-    "validate and keep moving averages of the weights with this decay, as in 0.999; 0: off", .low = 0,                 \
-    .high = 0.999999, .fixed = true)                                                                                   \
-  X(S, TEXT, augment, "augment", "none", "LIST", "random changes of training samples, as in crop,rotate=15",           \
-    .names = mica_augment_name, .fixed = true)                                                                         \
-  X(S, TEXT, label, "label", "", "COLUMN",                                                                             \
-    "column of the answer, by name or number from 0; several as in a,b (default: found)", .fixed = true)               \
-  X(S, TEXT, kinds, "kinds", "", "LIST", "kinds of columns of a table, as in zip=class,width=number",                  \
-    .names = mica__kind_at, .fixed = true)                                                                             \
-  X(S, TEXT, ignore, "ignore", "", "LIST", "columns of a table to leave out, as in id,name", .fixed = true)            \
-  X(S, CHOICE, missing, "missing", "mean", "HOW",                                                                      \
-    "value for missing numbers of a table, from the training part; refuse: stop", .names = missing_at, .fixed = true)  \
-  X(S, TEXT, mean, "mean", "", "LIST",                                                                                 \
-    "numbers to subtract from inputs, one per channel or column, or one for all; pictures are 0 to 1 (default: "       \
-    "the data's)",                                                                                                     \
-    .fixed = true)                                                                                                     \
-  X(S, TEXT, deviation, "deviation", "", "LIST", "numbers to divide inputs by, likewise", .fixed = true)               \
-  X(S, REAL, validation, "validation", "0.1", "SHARE",                                                                 \
-    "fraction held out for validation if the data have no validation part", .low = 0, .high = 0.9, .fixed = true)      \
-  X(S, INT, patience, "patience", "0", "N", "stop after N epochs without improvement; 0: never", .low = 0,             \
-    .high = 1e6)                                                                                                       \
-  X(S, INT, checkpoint_steps, "checkpoint-steps", "0", "N",                                                            \
-    "write a checkpoint every N steps too; 0: after each epoch only", .low = 0, .high = INT32_MAX)                     \
-  X(S, PATH, init, "init", "", "FILE",                                                                                 \
-    "initial weights: a safetensors file (matched by name and shape), an ONNX model (outputs: logits, or values in "   \
-    "the target's units), or the folder of a published model (tasks text, classify, regress)",                         \
-    .fixed = true)                                                                                                     \
-  X(S, TEXT, stop_at, "stop-at", "", "VALUE", "with --init MODEL.onnx: value after which to put a new last layer",     \
-    .fixed = true)                                                                                                     \
-  X(S, TEXT, freeze, "freeze", "", "PATTERN", "do not train weights of these names, as in features.*", .fixed = true)  \
-  X(S, PATH, teacher, "teacher", "", "RUN", "distil: also learn the answers of this run or ONNX model", .fixed = true) \
-  X(S, REAL, temperature, "temperature", "4", "T", "temperature of the teacher's logits", .low = 0.01, .high = 1000,   \
-    .fixed = true, .of = "teacher=*")                                                                                  \
-  X(S, REAL, alpha, "alpha", "0.5", "SHARE", "share of the distillation loss", .low = 0, .high = 1, .fixed = true,     \
-    .of = "teacher=*")                                                                                                 \
-  X(S, INT, seed, "seed", "0", "N", "seed of weights, sample order and augmentation", .low = 0, .high = 0x1p53,        \
-    .fixed = true)                                                                                                     \
-  X(S, CHOICE, precision, "precision", "f32", "TYPE",                                                                  \
-    "type to compute in; f16 and bf16: mixed precision with f32 weights", .names = precision_at, .fixed = true)        \
-  X(S, CHOICE, compress, "compress", "none", "HOW", "send gradients between ranks in 16 or 8 bits",                    \
-    .names = compression_at)                                                                                           \
-  X(S, FLAG, sync_norm, "sync-norm", "false", "", "compute batch norms over the samples of all ranks")                 \
-  X(S, CHOICE, quantize, "quantize", "", "BITS", "train with weights rounded to BITS and layer inputs to 8 bits",      \
-    .names = quantize_at, .fixed = true)                                                                               \
-  X(S, INT, threads, "threads", "0", "N", "decoder threads; 0: cores - 1", .low = 0, .high = 1024)
-MICA__SETTINGS_STRUCT(common, COMMON_SETTINGS);
 static MICA__SETTINGS_TABLE(common, COMMON_SETTINGS);
+
+mica__common_settings mica__common_settings_of(const mica_run *run) {
+  mica__common_settings settings;
+  mica__settings_read(run, &mica__common_setting_list, &settings);
+  return settings;
+}
 
 const mica_setting_row *mica_task_settings(const char *name) {
   static const mica_setting_row none[1];
@@ -291,9 +229,9 @@ static mica_status check_value(const mica_setting_row *row, const char *value) {
   if (row->names == mica__tokenizer_kind_at) return mica__tokens_check(value);
   if (row->names == mica__kind_at) return mica__kinds_check(value);
   if (row->names == mica_augment_name) return mica_augment_parse(value, &augment);
-  if (row->names != network_at || !strcmp(value, "onnx") || !strcmp(value, "published")) return MICA_OK;
-  for (size_t i = 0; network_at(i); i++)
-    if (!strcmp(network_at(i), value)) return MICA_OK;
+  if (row->names != mica__network_at || !strcmp(value, "onnx") || !strcmp(value, "published")) return MICA_OK;
+  for (size_t i = 0; mica__network_at(i); i++)
+    if (!strcmp(mica__network_at(i), value)) return MICA_OK;
   return wrong_choice(row, value);
 }
 

@@ -1,4 +1,5 @@
 /* detect: boxes of things in pictures and their classes. */
+#include "run/common_fields.h"
 #include "run/run.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
@@ -43,8 +44,9 @@ static const mica_onnx_text export_docs[] = {
 static mica_status set_warm_up(mica_run *run) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   if (!data || mica__run_is_set(run, "warm-up")) return MICA_OK;
-  const double batches = fmax(floor((double)mica_dataset_count(data) / mica_run_number(run, "batch")), 1);
-  const double steps = floor(batches / fmax(mica_run_number(run, "accumulate"), 1) * mica_run_number(run, "epochs"));
+  const mica__common_settings s = mica__common_settings_of(run);
+  const double batches = fmax(floor((double)mica_dataset_count(data) / (double)s.batch), 1);
+  const double steps = floor(batches / fmax((double)s.accumulate, 1) * (double)s.epochs);
   return mica__run_set_number(run, "warm-up", fmin(WARM_UP, floor(steps / 10)));
 }
 

@@ -1,7 +1,7 @@
 /* The reader of titles from lines without names or quotes, as MovieLens has them. */
 #include "base/utf8.h"
+#include "data/interactions/interactions.h"
 #include "fuzz/fuzz.h"
-#include "task/recommend/recommend.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 #include "task/input/pairs.h"
 #include "data/dataset.h"
 #include "data/table/table.h"
+#include "run/common_fields.h"
 #include "run/facts.h"
 #include "run/record.h"
 #include "run/settings.h"
@@ -88,7 +89,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 static mica_status check_network(const mica_run *run) {
   const mica__pairs_settings settings = mica__pairs_settings_of(run);
   const long long width = settings.width, heads = settings.heads;
-  if (*mica_run_setting(run, "model")) MICA_TRY(mica__task_check_network(run));
+  if (*mica__common_settings_of(run).model) MICA_TRY(mica__task_check_network(run));
   if (width % heads)
     return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads: width is a multiple of heads",
                       width, heads);

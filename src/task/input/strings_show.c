@@ -76,7 +76,8 @@ static mica_status visit_one(mica_run *run, const char *name, const float *sampl
   mica_tensor *tensors[2] = {NULL, NULL};
   mica_status status = mica__run_feed_sound(run, samples, length, tensors);
   const mica_feed feeds[] = {{"sound", tensors[0]}, {"sound.length", tensors[1]}};
-  if (status == MICA_OK) status = mica__visit_fed(run, &sample, feeds, 2, fn, user);
+  const int64_t width = steps.count * run->task->head->outputs(run);
+  if (status == MICA_OK) status = mica__visit_fed(run, &sample, feeds, 2, width, fn, user);
   mica_tensor_destroy(tensors[0]);
   mica_tensor_destroy(tensors[1]);
   return status;

@@ -1,6 +1,7 @@
 /* Pictures larger than the network's input: tiles whose shares are blended by a window. */
 #include "data/dataset.h"
 #include "run/columns/columns.h"
+#include "run/common_fields.h"
 #include "run/facts.h"
 #include "run/predict/batches.h"
 #include "run/predict/samples.h"
@@ -165,7 +166,7 @@ static bool has_several(const mica_dataset *data, const mica_tiling *t) {
 static mica_status begin_judging(const mica_run *run, const mica_dataset *data, judging *j) {
   const mica_tiling t = mica__picture_tiling(run);
   const size_t pixels = mica__dataset_most_pixels(data), tile = (size_t)(t.height * t.width);
-  const size_t batch = (size_t)mica_run_number(run, "batch");
+  const size_t batch = (size_t)mica__common_settings_of(run).batch;
   *j = (judging){.data = data, .tiling = t, .classes = run->task->head->outputs(run), .several = has_several(data, &t)};
   if (!j->several) return MICA_OK;
   j->truth = malloc(pixels);
@@ -208,7 +209,7 @@ static mica_status add_tile(mica_run *run, judging *j, const float *shares, cons
 static mica_status take_batch(mica_run *run, const mica_batch *batch, const float *shares, void *user) {
   judging *j = user;
   const size_t tile = (size_t)(j->tiling.height * j->tiling.width), all = (size_t)batch->count * tile;
-  if ((double)batch->count > mica_run_number(run, "batch"))
+  if (batch->count > mica__common_settings_of(run).batch)
     return mica__fail(MICA_E_STATE, "a source gave more samples than a batch has");
   MICA_TRY(mica__batch_read(run, batch, mica__run_fact_text(run, "label_column"), j->masks, all * sizeof *j->masks));
   for (size_t i = 0; i < (size_t)batch->count; i++)

@@ -174,7 +174,7 @@ static mica_status add_metrics(mica_metrics *m, const char *name, const mica__ra
 
 mica_status mica__recommend_baselines(mica_run *run, mica_metrics *m) {
   const mica__interactions *x = mica__interactions_of(run->evaluation->data);
-  const double *counts = mica_run_fact_numbers(run, "popularity", NULL);
+  const double *counts = mica__recommend_facts_of(run).popularity.list;
   const int64_t top = mica__recommend_top(run);
   mica__ranking popular = {0}, near = {0};
   neighbours n = {0};

@@ -1,5 +1,6 @@
 /* How well clicks are told from what was passed over. */
 #include "run/facts.h"
+#include "run/predict/batches.h"
 #include "task/recommend/recommend.h"
 
 #include <math.h>
@@ -38,12 +39,6 @@ typedef struct collected {
   void *values; /* of a batch: scores, labels, users, items */
 } collected;
 
-static const mica_tensor *tensor_of(const mica_batch *batch, const char *name) {
-  for (size_t i = 0; i < batch->tensor_count; i++)
-    if (!strcmp(batch->tensors[i].name, name)) return batch->tensors[i].tensor;
-  return NULL;
-}
-
 static mica_status grow(collected *c, size_t count) {
   if (c->capacity - c->count < count) {
     const size_t capacity = c->capacity + c->capacity / 2 + count;
@@ -61,8 +56,8 @@ static mica_status grow(collected *c, size_t count) {
 
 static mica_status add_batch(mica_run *run, const mica_batch *batch, collected *c) {
   mica_queue *queue = mica_engine_queue(run->engine);
-  const mica_tensor *labels = tensor_of(batch, "label"), *users = tensor_of(batch, "user");
-  const mica_tensor *items = tensor_of(batch, "item");
+  const mica_tensor *labels = mica__batch_find(batch, "label"), *users = mica__batch_find(batch, "user");
+  const mica_tensor *items = mica__batch_find(batch, "item");
   const size_t count = (size_t)batch->count;
   if (!labels || !users || !items) return mica__fail(MICA_E_STATE, "a batch has no labels, users or items");
   const size_t padded = (size_t)mica_tensor_shape(labels).dim[0];
@@ -92,10 +87,9 @@ static mica_status collect(mica_run *run, const mica_batch_source *source, colle
 /* The plain orders beside the network's: items by how often they come, items by their share of clicks, and that with
  * the share of users. Each is of the training part. */
 static mica_status add_baselines(const mica_run *run, const collected *c, mica_metrics *m) {
-  size_t counts[3] = {0};
-  const double *popularity = mica_run_fact_numbers(run, "popularity", &counts[0]);
-  const double *items = mica_run_fact_numbers(run, "item_bias", &counts[1]);
-  const double *users = mica_run_fact_numbers(run, "user_bias", &counts[2]);
+  const mica__recommend_facts facts = mica__recommend_facts_of(run);
+  const double *popularity = facts.popularity.list, *items = facts.item_bias.list, *users = facts.user_bias.list;
+  const size_t counts[] = {facts.popularity.count, facts.item_bias.count, facts.user_bias.count};
   static const char *const names[] = {"popularity_auc", "item_mean_auc", "biases_auc"};
   if (!popularity || !items || !users) return MICA_OK; /* a run of an older version */
   for (int which = 0; which < 3; which++) {
@@ -114,7 +108,7 @@ static mica_status add_baselines(const mica_run *run, const collected *c, mica_m
 mica_status mica__recommend_evaluate_clicks(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
   collected c = {0};
   double clicks = 0;
-  const double p = fmin(fmax(mica__run_fact_number(run, "rating_mean", 0), 1e-6), 1 - 1e-6);
+  const double p = fmin(fmax(mica__recommend_facts_of(run).rating_mean, 1e-6), 1 - 1e-6);
   mica_status status = collect(run, source, &c);
   for (size_t i = 0; status == MICA_OK && i < c.count; i++) {
     c.pairs[i] = (mica__clicked){c.list[i].score, c.list[i].label};
@@ -132,7 +126,7 @@ mica_status mica__recommend_evaluate_clicks(mica_run *run, const mica_batch_sour
 
 mica_status mica__recommend_note_biases(mica_run *run, const mica__interactions *x) {
   const size_t counts[2] = {(size_t)x->users.count + 1, (size_t)x->items.count + 1};
-  const double mean = mica__run_fact_number(run, "rating_mean", 0);
+  const double mean = mica__recommend_facts_of(run).rating_mean;
   double *sums[2] = {calloc(counts[0], sizeof(double)), calloc(counts[1], sizeof(double))};
   double *times[2] = {calloc(counts[0], sizeof(double)), calloc(counts[1], sizeof(double))};
   mica_status status = sums[0] && sums[1] && times[0] && times[1] ? MICA_OK : mica__fail_nomem("a run");

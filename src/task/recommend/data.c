@@ -1,5 +1,6 @@
 /* The parts of a table of interactions as datasets: ratings to learn, positives to tell from negatives, windows of
  * histories, and users with the items that were held out of theirs. */
+#include "run/common_fields.h"
 #include "run/facts.h"
 #include "task/recommend/recommend.h"
 
@@ -212,10 +213,8 @@ static mica_status make_held(const char *path, mica__interactions *x, const mica
 /* --- opening --- */
 
 static mica__holdout holdout_of(const mica_run *run) {
-  const char *split = mica_run_setting(run, "split");
-  if (!strcmp(split, "time")) return MICA__HOLDOUT_TIME;
-  if (!strcmp(split, "leave-one-out")) return MICA__HOLDOUT_LAST;
-  if (!strcmp(split, "random")) return MICA__HOLDOUT_RANDOM;
+  const int32_t split = mica__recommend_settings_of(run).split;
+  if (split >= 0) return (mica__holdout)split;
   return mica__recommend_ranks(run) ? MICA__HOLDOUT_LAST : MICA__HOLDOUT_RANDOM;
 }
 
@@ -226,18 +225,19 @@ static mica_status need_times(const mica_run *run, const mica__interactions *x, 
 
 /* Reads the file, and parts it where it is the run's own. */
 static mica_status read_parted(const mica_run *run, const char *path, bool own, mica__interactions *x) {
-  const bool known = mica__run_find_fact(run, "users") != NULL;
-  MICA_TRY(mica__interactions_open(run, path, x));
+  const mica__recommend_settings s = mica__recommend_settings_of(run);
+  const bool known = mica__recommend_facts_of(run).users.count > 0;
+  MICA_TRY(mica__recommend_read(run, path, x));
   if (!mica__recommend_ranks(run) && !x->rated)
     return mica__fail(MICA_E_FORMAT, "%s has no column of %s, as '%s'; --objective ranking needs none", path,
                       mica__recommend_clicks(run) ? "clicks" : "ratings",
                       mica__recommend_clicks(run) ? "click" : "rating");
   MICA_TRY(need_times(run, x, path));
   if (own)
-    MICA_TRY(mica__interactions_part(x, holdout_of(run), mica_run_number(run, "test"), mica__recommend_validation(run),
-                                     (uint64_t)mica_run_number(run, "seed")));
-  if (known) return mica__interactions_adopt(x, run);
-  return mica__interactions_number(x, (int64_t)mica_run_number(run, "least"));
+    MICA_TRY(mica__interactions_part(x, holdout_of(run), s.test, mica__recommend_validation(run),
+                                     (uint64_t)mica__common_settings_of(run).seed));
+  if (known) return mica__recommend_adopt(x, run);
+  return mica__interactions_number(x, s.least);
 }
 
 static mica_status make_part(const mica_run *run, const char *path, mica_part part, mica__interactions *x,

@@ -105,13 +105,13 @@ static mica_status predict_pairs(predicting *c, const mica__interactions *x, mic
 static mica_status predict_lines(void *user, mica__interactions *x) {
   predicting *c = user;
   if (!c->left) return MICA_OK;
-  MICA_TRY(mica__interactions_adopt(x, c->run));
+  MICA_TRY(mica__recommend_adopt(x, c->run));
   return predict_pairs(c, x, MICA_PART_TRAIN);
 }
 
 static mica_status predict_file(predicting *c, const char *path) {
   mica__interactions *x = calloc(1, sizeof *x);
-  mica_status status = x ? mica__interactions_each(c->run, path, x, predict_lines, c) : mica__fail_nomem(path);
+  mica_status status = x ? mica__recommend_read_each(c->run, path, x, predict_lines, c) : mica__fail_nomem(path);
   if (x) mica__interactions_free(x);
   return status;
 }

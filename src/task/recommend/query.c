@@ -26,27 +26,25 @@ typedef struct answer {
 
 /* --- ids --- */
 
-static int32_t find_id(const mica_run *run, const char *fact, const char *name) {
-  size_t count = 0;
-  const char *const *names = mica_run_fact(run, fact, &count);
-  for (size_t i = 0; i < count; i++)
-    if (!strcmp(names[i], name)) return (int32_t)i + 1;
+static int32_t find_id(mica__fact_texts names, const char *name) {
+  for (size_t i = 0; i < names.count; i++)
+    if (!strcmp(names.list[i], name)) return (int32_t)i + 1;
   return 0;
 }
 
 static mica_status find_item(const mica_run *run, const char *name, int32_t *item) {
-  size_t count = 0;
-  mica_run_fact(run, "items", &count);
-  *item = find_id(run, "items", name);
+  const mica__fact_texts items = mica__recommend_facts_of(run).items;
+  *item = find_id(items, name);
   if (*item) return MICA_OK;
-  return mica__fail(MICA_E_NOT_FOUND, "item '%s' is none of the %zu items that the run was trained on", name, count);
+  return mica__fail(MICA_E_NOT_FOUND, "item '%s' is none of the %zu items that the run was trained on", name,
+                    items.count);
 }
 
 /* The history of a user of the training. */
 static mica_status read_history(const mica_run *run, int32_t user, asked *a) {
-  size_t users = 0, items = 0;
-  const char *const *texts = mica_run_fact(run, "histories", &users);
-  mica_run_fact(run, "items", &items);
+  const mica__recommend_facts facts = mica__recommend_facts_of(run);
+  const size_t users = facts.histories.count, items = facts.items.count;
+  const char *const *texts = facts.histories.list;
   if (!texts || (size_t)user > users) return mica__fail(MICA_E_FORMAT, "the run has no history of user %d", (int)user);
   const char *at = texts[user - 1];
   a->user = user;
@@ -183,7 +181,7 @@ static mica_status read_context(const mica_run *run, const mica_run_query *q, mi
     }
   MICA_TRY(mica__text_status(&text));
   mica__records records = mica__records_in("context", text.data, strlen(text.data));
-  const mica__feature_config config = {.separator = *mica_run_setting(run, "separator"),
+  const mica__feature_config config = {.separator = *mica__recommend_settings_of(run).separator,
                                        .key = SIZE_MAX,
                                        .title = SIZE_MAX,
                                        .header = true,
@@ -265,7 +263,8 @@ static void solve(double *a, double *b, size_t n) {
  * bias. */
 static mica_status fit_user(const mica_run *run, const asked *a, const weights *w, double *user) {
   const size_t n = w->width + 1;
-  const double mean = mica__run_fact_number(run, "rating_mean", 0), l2 = fmax(mica_run_number(run, "l2"), 1e-3);
+  const double mean = mica__recommend_facts_of(run).rating_mean;
+  const double l2 = fmax(mica__recommend_settings_of(run).l2, 1e-3);
   double *matrix = calloc(n * n, sizeof *matrix), *row = calloc(n, sizeof *row);
   if (!matrix || !row) {
     free(matrix);
@@ -290,7 +289,7 @@ static mica_status fit_user(const mica_run *run, const asked *a, const weights *
 
 static mica_status rank_by_fit(mica_run *run, const asked *a, bool excludes, answer *out) {
   weights w = {0};
-  const double mean = mica__run_fact_number(run, "rating_mean", 0);
+  const double mean = mica__recommend_facts_of(run).rating_mean;
   mica_status status = read_weights(run, true, &w);
   double *user = status == MICA_OK ? calloc(w.width + 1, sizeof *user) : NULL;
   if (status == MICA_OK) status = user ? fit_user(run, a, &w, user) : mica__fail_nomem("a user");
@@ -328,7 +327,8 @@ static mica_status rank_like(mica_run *run, int32_t item, answer *out) {
 static mica_status add_answer(const mica_run *run, const char *title, const answer *a, int64_t top, mica_report *p) {
   static const char *const columns[] = {"item", "title", "score"};
   static const bool number_columns[] = {false, false, true};
-  const char *const *items = mica_run_fact(run, "items", NULL), *const *titles = mica_run_fact(run, "titles", NULL);
+  const mica__recommend_facts facts = mica__recommend_facts_of(run);
+  const char *const *items = facts.items.list, *const *titles = facts.titles.list;
   const char *cells[3 * (sizeof a->items / sizeof *a->items)];
   double numbers[3 * (sizeof a->items / sizeof *a->items)] = {0};
   char scores[sizeof a->items / sizeof *a->items][16];
@@ -385,14 +385,13 @@ static mica_status answer_user(mica_run *run, const char *title, const asked *a,
 }
 
 static mica_status answer_known(mica_run *run, const char *name, const mica_run_query *q, mica_report *p) {
-  size_t count = 0;
+  const mica__fact_texts users = mica__recommend_facts_of(run).users;
   asked a = {0};
-  const int32_t user = find_id(run, "users", name);
-  mica_run_fact(run, "users", &count);
+  const int32_t user = find_id(users, name);
   if (!user)
     return mica__fail(MICA_E_NOT_FOUND,
                       "user '%s' is none of the %zu users that the run was trained on; ratings make a new one", name,
-                      count);
+                      users.count);
   mica_status status = read_history(run, user, &a);
   if (status == MICA_OK) status = answer_user(run, name, &a, q, p);
   free(a.items);
@@ -401,11 +400,11 @@ static mica_status answer_known(mica_run *run, const char *name, const mica_run_
 
 /* A new user rates each item once, within the range of the training's ratings; rankings use no ratings. */
 static mica_status check_rated(const mica_run *run, const mica_run_rating *rated, int32_t item, bool *seen) {
-  size_t count = 0;
-  const double *range = mica_run_fact_numbers(run, "rating_range", &count);
+  const mica__fact_numbers within = mica__recommend_facts_of(run).rating_range;
+  const double *range = within.list;
   if (seen[item]) return mica__fail(MICA_E_INVALID, "item '%s' is rated twice", rated->item);
   seen[item] = true;
-  if (!range || count != 2 || mica__recommend_ranks(run)) return MICA_OK;
+  if (within.count != 2 || mica__recommend_ranks(run)) return MICA_OK;
   const float rating = (float)rated->rating; /* as training reads them */
   if (rating >= (float)range[0] && rating <= (float)range[1]) return MICA_OK;
   return mica__fail(MICA_E_INVALID,
@@ -414,8 +413,7 @@ static mica_status check_rated(const mica_run *run, const mica_run_rating *rated
 }
 
 static mica_status answer_new(mica_run *run, const mica_run_query *q, mica_report *p) {
-  size_t items = 0;
-  mica_run_fact(run, "items", &items);
+  const size_t items = mica__recommend_facts_of(run).items.count;
   bool *seen = calloc(items + 1, sizeof *seen);
   asked a = {.items = calloc(q->rated_count, sizeof *a.items), .ratings = calloc(q->rated_count, sizeof *a.ratings)};
   mica_status status = seen && a.items && a.ratings ? MICA_OK : mica__fail_nomem("a user");

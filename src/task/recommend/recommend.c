@@ -2,6 +2,7 @@
  * that are updated by the rows that a step reads. */
 #include "task/recommend/recommend.h"
 #include "run/columns/columns.h"
+#include "run/common_fields.h"
 #include "run/composed.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
@@ -15,88 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *objective_at(size_t i) {
-  static const char *const names[] = {"rating", "ranking", "click", NULL};
-  return names[i];
-}
-
-static const char *split_at(size_t i) {
-  static const char *const names[] = {"random", "time", "leave-one-out", NULL};
-  return names[i];
-}
-
-static const char *duplicates_at(size_t i) {
-  static const char *const names[] = {"error", "last", "keep", NULL};
-  return names[i];
-}
-
-static const char *sampling_at(size_t i) {
-  static const char *const names[] = {"popular", "even", NULL};
-  return names[i];
-}
-
-/* name, kind, default, how help calls a value, help and further fields */
-#define RECOMMEND_SETTINGS(X, S)                                                                                       \
-  X(S, CHOICE, objective, "objective", "rating", "NAME", "what to learn: ratings, an order of all items, or clicks",   \
-    .names = objective_at, .fixed = true)                                                                              \
-  X(S, CHOICE, split, "split", "", "NAME",                                                                             \
-    "how the test part is split off (default: random; leave-one-out for ranking)", .names = split_at, .fixed = true)   \
-  X(S, REAL, test, "test", "0.1", "SHARE", "test fraction of random and time splits", .low = 0, .high = 0.9,           \
-    .of = "split=random|time", .fixed = true)                                                                          \
-  X(S, INT, least, "least", "1", "N", "ids that occur less than N times are treated as unknown", .low = 1,             \
-    .high = 1e6, .fixed = true)                                                                                        \
-  X(S, CHOICE, duplicates, "duplicates", "", "NAME",                                                                   \
-    "what to do with repeated pairs (default: keep for clicks, else error)", .names = duplicates_at, .fixed = true)    \
-  X(S, TEXT, user_column, "user-column", "", "NAME", "column of users (default: found, as for the next three)",        \
-    .fixed = true)                                                                                                     \
-  X(S, TEXT, item_column, "item-column", "", "NAME", "column of items", .fixed = true)                                 \
-  X(S, TEXT, rating_column, "rating-column", "", "NAME", "column of ratings", .fixed = true)                           \
-  X(S, TEXT, time_column, "time-column", "", "NAME",                                                                   \
-    "column of times, numbers or dates (default: the order of the lines)", .fixed = true)                              \
-  X(S, REAL, clicks_from, "clicks-from", "", "RATING", "click: ratings of at least RATING are clicks", .low = -1e9,    \
-    .high = 1e9, .of = "objective=click", .fixed = true)                                                               \
-  X(S, PATH, titles, "titles", "", "FILE",                                                                             \
-    "table of items and titles (default: movies.csv, items.csv, u.item or movies.dat in DATA or beside it)",           \
-    .fixed = true)                                                                                                     \
-  X(S, PATH, item_features, "item-features", "", "FILE",                                                               \
-    "dlrm: table of items (default: movies.csv or items.csv in DATA)", .of = "model=dlrm", .fixed = true)              \
-  X(S, PATH, user_features, "user-features", "", "FILE", "dlrm: table of users (default: users.csv in DATA)",          \
-    .of = "model=dlrm", .fixed = true)                                                                                 \
-  X(S, TEXT, categorical, "categorical", "", "LIST", "dlrm: columns whose numbers are categories, as in zip,device",   \
-    .of = "model=dlrm", .fixed = true)                                                                                 \
-  X(S, TEXT, separator, "separator", "|", "CHARACTER", "dlrm: separator of values in a cell", .of = "model=dlrm",      \
-    .fixed = true)                                                                                                     \
-  X(S, INT, width, "width", "", "N", "features per user and per item", .low = 1, .high = 4096, .fixed = true)          \
-  X(S, INT, layers, "layers", "2", "N", "sasrec: blocks", .low = 1, .high = 64, .of = "model=sasrec", .fixed = true)   \
-  X(S, INT, heads, "heads", "1", "N", "sasrec: attention heads", .low = 1, .high = 64, .of = "model=sasrec",           \
-    .fixed = true)                                                                                                     \
-  X(S, INT, context, "context", "50", "N", "sasrec, towers: earlier items that the network sees", .low = 1,            \
-    .high = 4096, .of = "model=sasrec|towers", .fixed = true)                                                          \
-  X(S, REAL, dropout, "dropout", "", "P", "dropout of features", .low = 0, .high = 0.99,                               \
-    .of = "model=neumf|dlrm|towers|sasrec", .fixed = true)                                                             \
-  X(S, INT, negatives, "negatives", "", "N", "negative items drawn per positive one", .low = 1, .high = 1 << 16,       \
-    .of = "objective=ranking", .fixed = true)                                                                          \
-  X(S, CHOICE, sampling, "sampling", "popular", "NAME", "how negative items are drawn", .names = sampling_at,          \
-    .of = "objective=ranking", .fixed = true)                                                                          \
-  X(S, REAL, l2, "l2", "", "W", "weight of the L2 penalty on rows read", .low = 0, .high = 1e6, .of = "model=mf|dlrm", \
-    .fixed = true)                                                                                                     \
-  X(S, FLAG, whole_tables, "whole-tables", "false", "", "update whole tables instead of the rows read", .fixed = true) \
-  X(S, INT, top, "top", "10", "K", "rank cut-off of hit, ndcg and recall", .low = 1, .high = 1000,                     \
-    .of = "objective=ranking", .fixed = true)
-MICA__SETTINGS_STRUCT(recommend, RECOMMEND_SETTINGS);
 static MICA__SETTINGS_TABLE(recommend, RECOMMEND_SETTINGS);
 
 static const mica_task_metric rating_metrics[] = {{"rmse", true},      {"mae", true},      {"ndcg", false},
                                                   {"hit_rate", false}, {"recall", false},  {"coverage", false},
                                                   {"auc", false},      {"log_loss", true}, {NULL, false}};
-
-static int64_t whole(const mica_run *run, const char *name) { return (int64_t)mica_run_number(run, name); }
-
-static size_t count_of(const mica_run *run, const char *fact) {
-  size_t count = 0;
-  mica_run_fact(run, fact, &count);
-  return count;
-}
 
 static int32_t suits(const mica_dataset *data) {
   (void)data;
@@ -135,7 +59,8 @@ static mica_status note_histories(mica_run *run, const mica__interactions *x) {
 
 static mica_status note_titles(mica_run *run, const mica__id_names *items) {
   char **titles = NULL;
-  MICA_TRY(mica__titles_open(run, items, &titles));
+  const char *path = mica__recommend_settings_of(run).titles;
+  MICA_TRY(mica__titles_open(*path ? path : NULL, run->data, items, &titles));
   if (!titles) return MICA_OK;
   mica_status status = mica__run_note(run, "titles", (const char *const *)titles, (size_t)items->count);
   for (int32_t i = 0; i < items->count; i++) free(titles[i]);
@@ -190,7 +115,7 @@ static mica_status set_usual(mica_run *run, const char *name, const char *value)
 static mica_status set_defaults(mica_run *run) {
   const char *model = mica__recommend_network(run).name;
   const usual *u = usuals, *end = usuals + sizeof usuals / sizeof *usuals;
-  const char *objective = mica_run_setting(run, "objective");
+  const char *objective = mica__recommend_objective_at((size_t)mica__recommend_settings_of(run).objective);
   while (u < end && (strcmp(u->objective, objective) != 0 || strcmp(u->model, model) != 0)) u++;
   if (u == end)
     return mica__fail(MICA_E_INVALID, "the task recommend with the objective %s trains %s, not %s", objective,
@@ -214,21 +139,21 @@ static mica_status set_defaults(mica_run *run) {
 }
 
 static mica_status check_share(const mica_run *run) {
-  const double share = mica__run_fact_number(run, "rating_mean", 0);
+  const double share = mica__recommend_facts_of(run).rating_mean;
   if (!mica__recommend_clicks(run) || (share > 0 && share < 1)) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s: all that is trained on is %s", run->data, share > 0 ? "a click" : "no click");
 }
 
 static mica_status check(const mica_run *run) {
-  const long long width = whole(run, "width"), heads = whole(run, "heads");
-  if (!strcmp(mica_run_setting(run, "model"), "sasrec") && width % heads)
+  const mica__recommend_settings settings = mica__recommend_settings_of(run);
+  const long long width = settings.width, heads = settings.heads;
+  const size_t items = mica__recommend_facts_of(run).items.count;
+  if (!strcmp(mica__common_settings_of(run).model, "sasrec") && width % heads)
     return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads: width is a multiple of heads",
                       width, heads);
-  if (count_of(run, "items") < 2)
-    return mica__fail(MICA_E_FORMAT, "%s: there is one item, and nothing to choose from", run->data);
-  if ((double)count_of(run, "items") < mica_run_number(run, "top"))
-    return mica__fail(MICA_E_INVALID, "top is %s, and there are %zu items", mica_run_setting(run, "top"),
-                      count_of(run, "items"));
+  if (items < 2) return mica__fail(MICA_E_FORMAT, "%s: there is one item, and nothing to choose from", run->data);
+  if ((int64_t)items < settings.top)
+    return mica__fail(MICA_E_INVALID, "top is %lld, and there are %zu items", (long long)settings.top, items);
   return check_share(run);
 }
 
@@ -268,14 +193,15 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 
 /* Ids are numbered as they come in the training part, which a seed may have drawn. */
 static mica_status check_ids(const mica_run *run, const mica_run *teacher) {
-  const char *own = mica_run_setting(run, "seed"), *other = mica_run_setting(teacher, "seed");
+  const int64_t own = mica__common_settings_of(run).seed, other = mica__common_settings_of(teacher).seed;
   mica_status status = mica__distil_check_texts(run, "users", "user", "users");
   if (status == MICA_OK) status = mica__distil_check_texts(run, "items", "item", "items");
-  if (status == MICA_OK || !strcmp(own, other)) return status;
-  return mica__fail(status,
-                    "the teacher in %s was trained with seed %s, the run with %s: it has seen other parts of the data, "
-                    "and has other numbers for users and items",
-                    teacher->folder, other, own);
+  if (status == MICA_OK || own == other) return status;
+  return mica__fail(
+      status,
+      "the teacher in %s was trained with seed %lld, the run with %lld: it has seen other parts of the data, "
+      "and has other numbers for users and items",
+      teacher->folder, (long long)other, (long long)own);
 }
 
 /* What networks read of a batch, and of what numbers stand for features. */
@@ -329,9 +255,9 @@ static mica_status begin(mica_run *run) {
 static void configures(const mica_run *run, mica_trainer_config *c) {
   const bool alone = !run->config.communicator || run->config.communicator->ranks == 1;
   /* Scores of all items give each row a gradient. */
-  const bool taught = *mica_run_setting(run, "teacher") && mica__recommend_ranks(run);
-  const bool by_rows =
-      alone && !taught && !mica__run_flag(run, "whole-tables") && c->optimizer.accumulate <= 1 && c->optimizer.ema == 0;
+  const bool taught = *mica__common_settings_of(run).teacher && mica__recommend_ranks(run);
+  const bool by_rows = alone && !taught && !mica__recommend_settings_of(run).whole_tables &&
+                       c->optimizer.accumulate <= 1 && c->optimizer.ema == 0;
   c->watch = mica__recommend_ranks(run) ? "ndcg" : mica__recommend_clicks(run) ? "auc" : "rmse";
   c->falling = !strcmp(c->watch, "rmse");
   if (by_rows) c->optimizer.rows = "*.weight";
@@ -352,28 +278,14 @@ static bool is_count(double number, double most) { return number >= 0 && number 
 
 /* Each has how many values it takes, how many a cell holds, a mean and a deviation. */
 static mica_status check_feature_numbers(const mica_run *run) {
-  size_t count = 0;
-  const double *numbers = mica_run_fact_numbers(run, "feature_numbers", &count);
-  for (size_t k = 0; k + 4 <= count; k += 4)
-    if (!is_count(numbers[k], 1 << 24) || !is_count(numbers[k + 1], 1 << 8))
-      return mica__fail(MICA_E_FORMAT, "\"feature_numbers\" holds the counts %g and %g", numbers[k], numbers[k + 1]);
+  const mica__fact_numbers numbers = mica__recommend_facts_of(run).feature_numbers;
+  for (size_t k = 0; k + 4 <= numbers.count; k += 4)
+    if (!is_count(numbers.list[k], 1 << 24) || !is_count(numbers.list[k + 1], 1 << 8))
+      return mica__fail(MICA_E_FORMAT, "\"feature_numbers\" holds the counts %g and %g", numbers.list[k],
+                        numbers.list[k + 1]);
   return MICA_OK;
 }
 
-/* What config.json must hold of a run of the task. */
-#define RECOMMEND_FACTS(X, S)                                                                                          \
-  X(S, TEXTS, users, .needed = true)                                                                                   \
-  X(S, TEXTS, items, .needed = true)                                                                                   \
-  X(S, TEXTS, histories, .needed = true, .of = "users")                                                                \
-  X(S, TEXTS, titles, .of = "items")                                                                                   \
-  X(S, NUMBERS, popularity, .needed = true, .of = "items", .more = 1, .above = -0x1p-149)                              \
-  X(S, NUMBERS, item_bias, .of = "items", .more = 1, .above = -INFINITY)                                               \
-  X(S, NUMBERS, user_bias, .of = "users", .more = 1, .above = -INFINITY)                                               \
-  X(S, NUMBER, rating_mean, .needed = true, .above = -INFINITY)                                                        \
-  X(S, NUMBERS, rating_range, .count = 2, .above = -INFINITY)                                                          \
-  X(S, TEXTS, features, .needed = false)                                                                               \
-  X(S, NUMBERS, feature_numbers, .of = "features", .each = 4, .above = -INFINITY)
-MICA__FACTS_STRUCT(recommend, RECOMMEND_FACTS);
 static MICA__FACTS_TABLE(recommend, RECOMMEND_FACTS, 0);
 
 static const mica__input input = {

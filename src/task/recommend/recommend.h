@@ -1,76 +1,105 @@
-/* task/recommend/recommend.h: users, items, and what is known between them. Ids are texts in files; inside they are
- * numbers from 1, and 0 stands for all that training has not seen. */
+/* task/recommend/recommend.h: recommendations of items to users, by what is known between them. */
 #ifndef MICA_TASK_RECOMMEND_RECOMMEND_H
 #define MICA_TASK_RECOMMEND_RECOMMEND_H
 
-#include "data/interactions/features.h"
-#include "data/interactions/titles.h"
+#include "data/interactions/interactions.h"
 #include "nn/zoo/recommender.h"
+#include "run/fact_fields.h"
 #include "run/run.h"
+#include "run/setting_fields.h"
 
-/* One line of a file: a user had to do with an item. */
-typedef struct mica__interaction {
-  int32_t user, item;
-  float rating;
-  uint8_t part; /* a mica_part */
-  double time;
-  size_t line;
-  mica__feature_rows rows; /* of its pair, and of user and item in tables of theirs */
-} mica__interaction;
+#include <math.h>
 
-/* The columns of a table of interactions. */
-enum { MICA__USER, MICA__ITEM, MICA__RATING, MICA__TIME, MICA__INTERACTION_COLUMNS };
+/* --- settings and facts --- */
 
-typedef struct mica__interactions {
-  mica__id_names users, items;
-  mica__interaction *list;
-  size_t count, capacity;
-  bool rated, timed;                    /* the file has ratings, times */
-  size_t passed;                        /* lines that begin with # and were not read */
-  bool header;                          /* its first line names the columns */
-  size_t at[MICA__INTERACTION_COLUMNS]; /* which columns are what; SIZE_MAX: not there */
-  mica__features features;              /* of networks that take some */
-} mica__interactions;
+enum { MICA__OBJECTIVE_RATING, MICA__OBJECTIVE_RANKING, MICA__OBJECTIVE_CLICK };
+enum { MICA__SAMPLING_POPULAR, MICA__SAMPLING_EVEN };
+/* Names of choices; NULL after the last. */
+const char *mica__recommend_objective_at(size_t i);
+const char *mica__recommend_split_at(size_t i);      /* by mica__holdout */
+const char *mica__recommend_duplicates_at(size_t i); /* by mica__duplicates */
+const char *mica__recommend_sampling_at(size_t i);
 
-/* Names of the columns; NULL: found by usual names. */
-typedef struct mica__interaction_columns {
-  const char *user, *item, *rating, *time;
-} mica__interaction_columns;
+#define RECOMMEND_SETTINGS(X, S)                                                                                       \
+  X(S, CHOICE, objective, "objective", "rating", "NAME", "what to learn: ratings, an order of all items, or clicks",   \
+    .names = mica__recommend_objective_at, .fixed = true)                                                              \
+  X(S, CHOICE, split, "split", "", "NAME",                                                                             \
+    "how the test part is split off (default: random; leave-one-out for ranking)", .names = mica__recommend_split_at,  \
+    .fixed = true)                                                                                                     \
+  X(S, REAL, test, "test", "0.1", "SHARE", "test fraction of random and time splits", .low = 0, .high = 0.9,           \
+    .of = "split=random|time", .fixed = true)                                                                          \
+  X(S, INT, least, "least", "1", "N", "ids that occur less than N times are treated as unknown", .low = 1,             \
+    .high = 1e6, .fixed = true)                                                                                        \
+  X(S, CHOICE, duplicates, "duplicates", "", "NAME",                                                                   \
+    "what to do with repeated pairs (default: keep for clicks, else error)", .names = mica__recommend_duplicates_at,   \
+    .fixed = true)                                                                                                     \
+  X(S, TEXT, user_column, "user-column", "", "NAME", "column of users (default: found, as for the next three)",        \
+    .fixed = true)                                                                                                     \
+  X(S, TEXT, item_column, "item-column", "", "NAME", "column of items", .fixed = true)                                 \
+  X(S, TEXT, rating_column, "rating-column", "", "NAME", "column of ratings", .fixed = true)                           \
+  X(S, TEXT, time_column, "time-column", "", "NAME",                                                                   \
+    "column of times, numbers or dates (default: the order of the lines)", .fixed = true)                              \
+  X(S, REAL, clicks_from, "clicks-from", "", "RATING", "click: ratings of at least RATING are clicks", .low = -1e9,    \
+    .high = 1e9, .of = "objective=click", .fixed = true)                                                               \
+  X(S, PATH, titles, "titles", "", "FILE",                                                                             \
+    "table of items and titles (default: movies.csv, items.csv, u.item or movies.dat in DATA or beside it)",           \
+    .fixed = true)                                                                                                     \
+  X(S, PATH, item_features, "item-features", "", "FILE",                                                               \
+    "dlrm: table of items (default: movies.csv or items.csv in DATA)", .of = "model=dlrm", .fixed = true)              \
+  X(S, PATH, user_features, "user-features", "", "FILE", "dlrm: table of users (default: users.csv in DATA)",          \
+    .of = "model=dlrm", .fixed = true)                                                                                 \
+  X(S, TEXT, categorical, "categorical", "", "LIST", "dlrm: columns whose numbers are categories, as in zip,device",   \
+    .of = "model=dlrm", .fixed = true)                                                                                 \
+  X(S, TEXT, separator, "separator", "|", "CHARACTER", "dlrm: separator of values in a cell", .of = "model=dlrm",      \
+    .fixed = true)                                                                                                     \
+  X(S, INT, width, "width", "", "N", "features per user and per item", .low = 1, .high = 4096, .fixed = true)          \
+  X(S, INT, layers, "layers", "2", "N", "sasrec: blocks", .low = 1, .high = 64, .of = "model=sasrec", .fixed = true)   \
+  X(S, INT, heads, "heads", "1", "N", "sasrec: attention heads", .low = 1, .high = 64, .of = "model=sasrec",           \
+    .fixed = true)                                                                                                     \
+  X(S, INT, context, "context", "50", "N", "sasrec, towers: earlier items that the network sees", .low = 1,            \
+    .high = 4096, .of = "model=sasrec|towers", .fixed = true)                                                          \
+  X(S, REAL, dropout, "dropout", "", "P", "dropout of features", .low = 0, .high = 0.99,                               \
+    .of = "model=neumf|dlrm|towers|sasrec", .fixed = true)                                                             \
+  X(S, INT, negatives, "negatives", "", "N", "negative items drawn per positive one", .low = 1, .high = 1 << 16,       \
+    .of = "objective=ranking", .fixed = true)                                                                          \
+  X(S, CHOICE, sampling, "sampling", "popular", "NAME", "how negative items are drawn",                                \
+    .names = mica__recommend_sampling_at, .of = "objective=ranking", .fixed = true)                                    \
+  X(S, REAL, l2, "l2", "", "W", "weight of the L2 penalty on rows read", .low = 0, .high = 1e6, .of = "model=mf|dlrm", \
+    .fixed = true)                                                                                                     \
+  X(S, FLAG, whole_tables, "whole-tables", "false", "", "update whole tables instead of the rows read", .fixed = true) \
+  X(S, INT, top, "top", "10", "K", "rank cut-off of hit, ndcg and recall", .low = 1, .high = 1000,                     \
+    .of = "objective=ranking", .fixed = true)
+MICA__SETTINGS_STRUCT(recommend, RECOMMEND_SETTINGS);
 
-/* What becomes of pairs that come twice. */
-typedef enum mica__duplicates { MICA__DUPLICATES_FAIL, MICA__DUPLICATES_LAST, MICA__DUPLICATES_KEEP } mica__duplicates;
+#define RECOMMEND_FACTS(X, S)                                                                                          \
+  X(S, TEXTS, users, .needed = true)                                                                                   \
+  X(S, TEXTS, items, .needed = true)                                                                                   \
+  X(S, TEXTS, histories, .needed = true, .of = "users")                                                                \
+  X(S, TEXTS, titles, .of = "items")                                                                                   \
+  X(S, NUMBERS, popularity, .needed = true, .of = "items", .more = 1, .above = -0x1p-149)                              \
+  X(S, NUMBERS, item_bias, .of = "items", .more = 1, .above = -INFINITY)                                               \
+  X(S, NUMBERS, user_bias, .of = "users", .more = 1, .above = -INFINITY)                                               \
+  X(S, NUMBER, rating_mean, .needed = true, .above = -INFINITY)                                                        \
+  X(S, NUMBERS, rating_range, .count = 2, .above = -INFINITY)                                                          \
+  X(S, TEXTS, features, .needed = false)                                                                               \
+  X(S, NUMBERS, feature_numbers, .of = "features", .each = 4, .above = -INFINITY)
+MICA__FACTS_STRUCT(recommend, RECOMMEND_FACTS);
 
-/* Reads all of a table. MICA_E_FORMAT names file, line and column of a cell that is missing or no number, a column that
- * is missing, and a pair that comes twice, unless the last or all of them are kept. */
-mica_status mica__interactions_read(mica__records *records, const mica__interaction_columns *columns,
-                                    mica__duplicates duplicates, mica__interactions *out);
-void mica__interactions_free(void *interactions);
+/* What the run has of them. */
+mica__recommend_settings mica__recommend_settings_of(const mica_run *run);
+mica__recommend_facts mica__recommend_facts_of(const mica_run *run);
+
+/* --- tables --- */
+
 /* Opens the file at path, or in the folder at path, and reads it as the run's settings say; with features, for networks
  * that take some: of users and items from the tables of the training's data, or for other data from the run. */
-mica_status mica__interactions_open(const mica_run *run, const char *path, mica__interactions *out);
+mica_status mica__recommend_read(const mica_run *run, const char *path, mica__interactions *out);
 /* Likewise, of a file that is none of the training's; calls `each` with the lines, part by part, a pair that comes
  * twice among them. *out is what it is called with, the caller's to free. */
-typedef mica_status mica__interactions_fn(void *user, mica__interactions *x);
-mica_status mica__interactions_each(const mica_run *run, const char *path, mica__interactions *out,
-                                    mica__interactions_fn *each, void *user);
-/* Titles by the names of items, from the table that the setting "titles" names, or the file movies.csv, items.csv,
- * u.item or movies.dat of the data's folder; *titles (items->count texts, "" for none) stays NULL where there is no
- * such table. */
-mica_status mica__titles_open(const mica_run *run, const mica__id_names *items, char ***titles);
-
-/* What a new user thinks of items. */
-typedef struct mica__rated {
-  char **items;
-  double *ratings;
-  size_t count, capacity;
-  mica__id_names users; /* where there is a column of them: one */
-} mica__rated;
-/* Reads a table of items and ratings: the columns that are called so, else the first two, of three numbers or more the
- * second and third behind the user; a first line whose rating is no number names the columns. MICA_E_FORMAT names file,
- * line and what is wrong. *out is to be freed after a failure too. */
-mica_status mica__rated_read(mica__records *records, mica__rated *out);
-mica_status mica__rated_open(const char *path, mica__rated *out);
-void mica__rated_free(mica__rated *rated);
+mica_status mica__recommend_read_each(const mica_run *run, const char *path, mica__interactions *out,
+                                      mica__interactions_fn *each, void *user);
+/* Ids anew: those of the run. */
+mica_status mica__recommend_adopt(mica__interactions *x, const mica_run *run);
 
 /* --- features --- */
 
@@ -85,30 +114,6 @@ bool mica__features_are_noted(const mica_run *run);
  * run has. To be freed after a failure too. */
 mica_status mica__features_recall(const mica_run *run, mica__features *f);
 
-/* --- parts --- */
-
-typedef enum mica__holdout { MICA__HOLDOUT_RANDOM, MICA__HOLDOUT_TIME, MICA__HOLDOUT_LAST } mica__holdout;
-
-/* Gives each interaction its part: shares `test` and `validation` of all; of LAST the last item of each user, and for
- * a validation above 0 the one before it. */
-mica_status mica__interactions_part(mica__interactions *x, mica__holdout how, double test, double validation,
-                                    uint64_t seed);
-/* Ids anew: those that come `least` times in the training part, in the order of their first appearance; all others
- * become 0 and lose their names. */
-mica_status mica__interactions_number(mica__interactions *x, int64_t least);
-/* Ids anew: those of the run. */
-mica_status mica__interactions_adopt(mica__interactions *x, const mica_run *run);
-
-/* Items of each user, in order of time, equal times in that of the lines: those of id u are items[offsets[u]] to
- * items[offsets[u + 1] - 1]. */
-typedef struct mica__histories {
-  int64_t *offsets; /* users + 2 */
-  int32_t *items;
-  float *ratings;
-} mica__histories;
-/* Makes them from the interactions of parts up to `last` (train, validation, test) with known items. */
-mica_status mica__histories_make(const mica__interactions *x, mica_part last, mica__histories *out);
-void mica__histories_free(mica__histories *h);
 /* The interactions that a dataset of the task was made from; NULL: none. */
 const mica__interactions *mica__interactions_of(const mica_dataset *dataset);
 

@@ -31,10 +31,11 @@ static int compare(const void *a, const void *b) {
 }
 
 static mica_status sort_items(const mica_run *run, popular **list, size_t *count) {
-  size_t counts = 0;
-  const double *numbers = mica_run_fact_numbers(run, "popularity", &counts);
-  mica_run_fact(run, "items", count);
-  if (!numbers || counts != *count + 1) return mica__fail(MICA_E_FORMAT, "the run is damaged: \"popularity\"");
+  const mica__recommend_facts facts = mica__recommend_facts_of(run);
+  const double *numbers = facts.popularity.list;
+  *count = facts.items.count;
+  if (!numbers || facts.popularity.count != *count + 1)
+    return mica__fail(MICA_E_FORMAT, "the run is damaged: \"popularity\"");
   *list = malloc((*count + 1) * sizeof **list);
   if (!*list) return mica__fail_nomem("a report");
   for (size_t i = 0; i < *count; i++) (*list)[i] = (popular){(int32_t)i + 1, numbers[i + 1]};
@@ -47,8 +48,8 @@ static mica_status sort_items(const mica_run *run, popular **list, size_t *count
 /* How often items are recommended, by their ids; *users counts who was asked for. */
 static mica_status count_recommended(mica_run *run, size_t items, double *recommended, size_t *users) {
   const mica__recommender network = mica__recommend_network(run);
-  size_t all = 0, asked = USERS;
-  mica_run_fact(run, "users", &all);
+  const size_t all = mica__recommend_facts_of(run).users.count;
+  size_t asked = USERS;
   if (mica__recommender_has_features(&network) && asked > PAIRS / (items + 1)) asked = PAIRS / (items + 1) + 1;
   if (asked > all) asked = all;
   for (size_t i = 0; i < asked; i++) {
@@ -227,7 +228,8 @@ static mica_status read_rows(mica_run *run, const popular *list, size_t count, c
 
 /* A title's first letters, not cut within a character. */
 static void name_item(const mica_run *run, int32_t item, char *name) {
-  const char *const *titles = mica_run_fact(run, "titles", NULL), *const *items = mica_run_fact(run, "items", NULL);
+  const mica__recommend_facts facts = mica__recommend_facts_of(run);
+  const char *const *titles = facts.titles.list, *const *items = facts.items.list;
   const char *text = titles && *titles[item - 1] ? titles[item - 1] : items[item - 1];
   size_t end = strlen(text);
   if (end > TITLE)

@@ -1,59 +1,83 @@
 /* What settings and facts say of a run of recommendations. */
 #include "run/settings.h"
+#include "run/common_fields.h"
+#include "run/fields.h"
 #include "task/recommend/recommend.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
-static int64_t whole(const mica_run *run, const char *name) { return (int64_t)mica_run_number(run, name); }
+const char *mica__recommend_objective_at(size_t i) {
+  static const char *const names[] = {"rating", "ranking", "click", NULL};
+  return names[i];
+}
 
-bool mica__recommend_ranks(const mica_run *run) { return !strcmp(mica_run_setting(run, "objective"), "ranking"); }
-bool mica__recommend_clicks(const mica_run *run) { return !strcmp(mica_run_setting(run, "objective"), "click"); }
-int64_t mica__recommend_top(const mica_run *run) { return whole(run, "top"); }
+const char *mica__recommend_split_at(size_t i) {
+  static const char *const names[] = {"random", "time", "leave-one-out", NULL};
+  return names[i];
+}
+
+const char *mica__recommend_duplicates_at(size_t i) {
+  static const char *const names[] = {"error", "last", "keep", NULL};
+  return names[i];
+}
+
+const char *mica__recommend_sampling_at(size_t i) {
+  static const char *const names[] = {"popular", "even", NULL};
+  return names[i];
+}
+
+MICA__FIELDS(recommend, RECOMMEND_SETTINGS, RECOMMEND_FACTS);
+
+bool mica__recommend_ranks(const mica_run *run) {
+  return mica__recommend_settings_of(run).objective == MICA__OBJECTIVE_RANKING;
+}
+
+bool mica__recommend_clicks(const mica_run *run) {
+  return mica__recommend_settings_of(run).objective == MICA__OBJECTIVE_CLICK;
+}
+
+int64_t mica__recommend_top(const mica_run *run) { return mica__recommend_settings_of(run).top; }
 
 /* Ratings are trained on to the end of the schedule, unless a part is asked for to choose an epoch by. */
 double mica__recommend_validation(const mica_run *run) {
-  if (!strcmp(mica_run_setting(run, "objective"), "rating") && !mica__run_is_set(run, "validation")) return 0;
-  return mica_run_number(run, "validation");
+  if (mica__recommend_settings_of(run).objective == MICA__OBJECTIVE_RATING && !mica__run_is_set(run, "validation"))
+    return 0;
+  return mica__common_settings_of(run).validation;
 }
 
 static const char *model_of(const mica_run *run) {
-  const char *name = mica_run_setting(run, "model");
+  const char *name = mica__common_settings_of(run).model;
   return *name ? name : mica__recommend_ranks(run) ? "sasrec" : mica__recommend_clicks(run) ? "dlrm" : "mf";
-}
-
-static size_t count_of(const mica_run *run, const char *fact) {
-  size_t count = 0;
-  mica_run_fact(run, fact, &count);
-  return count;
 }
 
 /* The sizes of features, as the run's facts have them. */
 static void take_sizes(const mica_run *run, mica__recommender *network) {
-  size_t count = 0, number_count = 0;
-  const char *const *texts = mica_run_fact(run, "features", &count);
-  const double *numbers = mica_run_fact_numbers(run, "feature_numbers", &number_count);
+  const mica__recommend_facts facts = mica__recommend_facts_of(run);
+  const mica__fact_texts features = facts.features;
   network->values = 1;
   /* Facts that do not go together are refused when features are recalled. */
-  for (size_t k = 0; k < count && 4 * k + 4 <= number_count; k++) {
-    const double *own = numbers + 4 * k;
+  for (size_t k = 0; k < features.count && 4 * k + 4 <= facts.feature_numbers.count; k++) {
+    const double *own = facts.feature_numbers.list + 4 * k;
     network->values += (int64_t)own[0];
-    if (*texts[k] == 'n') network->numbers++;
-    if (*texts[k] == 'c') network->categories++;
-    if (*texts[k] == 's' && network->sets < MICA__RECOMMENDER_SETS)
+    if (*features.list[k] == 'n') network->numbers++;
+    if (*features.list[k] == 'c') network->categories++;
+    if (*features.list[k] == 's' && network->sets < MICA__RECOMMENDER_SETS)
       network->set_width[network->sets++] = own[1] > 0 ? (int64_t)own[1] : 1;
   }
 }
 
 mica__recommender mica__recommend_network(const mica_run *run) {
+  const mica__recommend_settings s = mica__recommend_settings_of(run);
+  const mica__recommend_facts facts = mica__recommend_facts_of(run);
   mica__recommender network = {.name = model_of(run),
-                               .users = (int64_t)count_of(run, "users") + 1,
-                               .items = (int64_t)count_of(run, "items") + 1,
-                               .width = whole(run, "width"),
-                               .layers = whole(run, "layers"),
-                               .heads = whole(run, "heads"),
-                               .context = whole(run, "context"),
-                               .dropout = mica_run_number(run, "dropout")};
+                               .users = (int64_t)facts.users.count + 1,
+                               .items = (int64_t)facts.items.count + 1,
+                               .width = s.width,
+                               .layers = s.layers,
+                               .heads = s.heads,
+                               .context = s.context,
+                               .dropout = s.dropout};
   if (mica__recommender_has_features(&network)) take_sizes(run, &network);
   return network;
 }

@@ -1,5 +1,6 @@
 /* What is learned of ratings and of choices, and what is measured. */
 #include "ir/graph.h"
+#include "run/common_fields.h"
 #include "run/facts.h"
 #include "run/state/evaluation.h"
 #include "run/state/networks.h"
@@ -66,7 +67,7 @@ static mica_value score_pairs(mica_nn *nn, const mica_batch_values *batch, const
   const mica__recommender network = mica__recommend_network(run);
   const mica__user_values user = user_of(run, batch);
   mica_value items = mica_batch_value(batch, "item");
-  const double l2 = mica_nn_is_training(nn) ? mica_run_number(run, "l2") : 0;
+  const double l2 = mica_nn_is_training(nn) ? mica__recommend_settings_of(run).l2 : 0;
   if (mica__recommender_has_features(&network)) {
     const mica__feature_values x = {column(batch, "numbers"), column(batch, "categories"), column(batch, "sets"),
                                     column(batch, "set_lengths")};
@@ -122,7 +123,7 @@ static void step_rating(mica_nn *nn, mica_value z, mica_value squares, mica_valu
 /* Ratings and clicks: a number for each pair; without a pair those of all items, which dlrm is asked for in pairs. */
 static void step_pairs(mica_nn *nn, const mica_batch_values *batch, const mica_run *run, mica_objective *out) {
   const bool clicks = mica__recommend_clicks(run);
-  const double share = mica__run_fact_number(run, "rating_mean", 0), mean = clicks ? mean_logit(share) : share;
+  const double share = mica__recommend_facts_of(run).rating_mean, mean = clicks ? mean_logit(share) : share;
   mica_value squares = null_value;
   if (!mica_batch_has(batch, "item")) {
     const mica__recommender network = mica__recommend_network(run);
@@ -135,18 +136,19 @@ static void step_pairs(mica_nn *nn, const mica_batch_values *batch, const mica_r
   if (clicks)
     step_click(nn, z, squares, label, out);
   else
-    step_rating(nn, z, squares, label, mica_run_fact_numbers(run, "rating_range", NULL), out);
+    step_rating(nn, z, squares, label, mica__recommend_facts_of(run).rating_range.list, out);
 }
 
 /* --- choices, in training --- */
 
 static mica_negative_config negatives_of(const mica_run *run, const mica__recommender *network) {
-  const bool even = !strcmp(mica_run_setting(run, "sampling"), "even");
+  const mica__recommend_settings s = mica__recommend_settings_of(run);
+  const bool even = s.sampling == MICA__SAMPLING_EVEN;
   return (mica_negative_config){.count = network->items,
                                 .first = 1,
-                                .samples = (int64_t)mica_run_number(run, "negatives"),
-                                .popularity = even ? NULL : mica_run_fact_numbers(run, "popularity", NULL),
-                                .seed = (uint64_t)mica_run_number(run, "seed") + UINT64_C(0x6e656761)};
+                                .samples = s.negatives,
+                                .popularity = even ? NULL : mica__recommend_facts_of(run).popularity.list,
+                                .seed = (uint64_t)mica__common_settings_of(run).seed + UINT64_C(0x6e656761)};
 }
 
 /* Scores (N, V) of all items as classes, without the item that stands for all unknown ones. */
@@ -193,7 +195,7 @@ static mica_value scores_of(mica_nn *nn, const mica_run *run, const mica__recomm
 static mica_value loss_of_pairs(mica_nn *nn, const mica_run *run, const mica__recommender *network,
                                 mica__user_values user, mica_value items, mica_objective *out) {
   const mica_negative_config negatives = negatives_of(run, network);
-  const double l2 = mica_run_number(run, "l2");
+  const double l2 = mica__recommend_settings_of(run).l2;
   mica_value drawn = mica_negative_samples(mica_nn_step(nn), items, &negatives);
   mica_value all = mica_concat((mica_value[]){mica_unsqueeze(items, MICA_AXES(1)), drawn}, 2, 1);
   mica_value scores = scores_of(nn, run, network, user, all, out);

@@ -1,7 +1,7 @@
 /* Tables of interactions: users, items, ratings and times. */
 #include "base/file.h"
 #include "data/dataset.h"
-#include "task/recommend/recommend.h"
+#include "data/interactions/interactions.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -265,23 +265,10 @@ static mica_status walk(const char *path, read_fn *each, void *user) {
   return status;
 }
 
-/* How features are read of a run's tables. */
-static mica__feature_config features_of(const mica_run *run) {
-  return (mica__feature_config){.separator = *mica_run_setting(run, "separator"),
-                                .categorical = mica_run_setting(run, "categorical"),
-                                .ignored = mica_run_setting(run, "ignore"),
-                                .key = SIZE_MAX,
-                                .title = SIZE_MAX,
-                                .known = mica__features_are_noted(run)};
-}
-
-static bool takes_features(const mica_run *run) {
-  const mica__recommender network = mica__recommend_network(run);
-  return mica__recommender_has_features(&network);
-}
-
+/* A file that is read: a table of interactions or, with a side, of users or items. */
 typedef struct reading {
-  const mica_run *run;
+  const mica__interactions_config *config;
+  const mica__feature_config *features;
   mica__interactions *out;
   mica__side side;
   mica__interactions_fn *each; /* takes the lines in parts; NULL: they are read at once */
@@ -292,7 +279,7 @@ typedef struct reading {
 static mica_status read_side(void *user, mica__records *records) {
   const reading *r = user;
   const int k = r->side == MICA__SIDE_USER ? USER : ITEM;
-  mica__feature_config config = features_of(r->run);
+  mica__feature_config config = *r->features;
   table t = {.records = records, .at = {SIZE_MAX, SIZE_MAX}};
   bool found = false;
   mica_status status = mica__records_find_delimiter(records);
@@ -309,24 +296,25 @@ static mica_status read_side(void *user, mica__records *records) {
   return mica__features_read(records, r->side, &config, &r->out->features);
 }
 
-static const char *column_of(const mica_run *run, const char *setting) {
-  const char *name = mica_run_setting(run, setting);
-  return *name ? name : NULL;
-}
-
-/* Makes clicks of ratings where the run says from which one on. */
-static mica_status make_clicks(const mica_run *run, mica__interactions *x, const char *name) {
-  if (*mica_run_setting(run, "clicks-from")) {
-    const float from = (float)mica_run_number(run, "clicks-from");
-    for (size_t i = 0; i < x->count; i++) x->list[i].rating = x->list[i].rating >= from ? 1 : 0;
-    return MICA_OK;
-  }
+/* Makes clicks of ratings, if the configuration says from which one on. */
+static mica_status make_clicks(const mica__interactions_config *config, mica__interactions *x, const char *name) {
+  for (size_t i = 0; i < x->count && !isnan(config->clicks_from); i++)
+    x->list[i].rating = x->list[i].rating >= (float)config->clicks_from ? 1 : 0;
   for (size_t i = 0; i < x->count; i++)
     if (x->list[i].rating != 0 && x->list[i].rating != 1)
       return mica__fail(MICA_E_FORMAT,
                         "%s line %zu, column %zu: a click is 0 or 1, not %g; --clicks-from makes clicks of ratings",
                         name, x->list[i].line, x->at[MICA__RATING] + 1, (double)x->list[i].rating);
   return MICA_OK;
+}
+
+/* How further columns of the table are read, if they are. */
+static mica__feature_config of_pairs(const mica__interactions_config *config, const mica__interactions *x) {
+  mica__feature_config own = config->features ? *config->features : (mica__feature_config){0};
+  own.taken = x->at;
+  own.taken_count = COLUMNS;
+  own.header = x->header;
+  return own;
 }
 
 /* Lines that are read at a time. */
@@ -337,11 +325,8 @@ static mica_status read_parts(const reading *r, const mica__interaction_columns 
   mica__interactions *x = r->out;
   bool more = false;
   mica_status status = read_head(&t, columns, x, &more);
-  mica__feature_config config = features_of(r->run);
-  const mica__feature_config *features = takes_features(r->run) ? &config : NULL;
-  config.taken = x->at;
-  config.taken_count = COLUMNS;
-  config.header = x->header;
+  const mica__feature_config config = of_pairs(r->config, x);
+  const mica__feature_config *features = r->config->features ? &config : NULL;
   if (status == MICA_OK && more && features)
     status = mica__features_begin(records, MICA__SIDE_PAIR, features, PART, &x->features);
   do {
@@ -349,7 +334,7 @@ static mica_status read_parts(const reading *r, const mica__interaction_columns 
     mica__id_names_free(&x->users);
     mica__id_names_free(&x->items);
     if (status == MICA_OK) status = read_lines(&t, PART, features, x, &more);
-    if (status == MICA_OK && mica__recommend_clicks(r->run) && x->rated) status = make_clicks(r->run, x, records->name);
+    if (status == MICA_OK && r->config->clicks && x->rated) status = make_clicks(r->config, x, records->name);
     if (status == MICA_OK) status = r->each(r->user, x);
   } while (status == MICA_OK && more);
   free(t.text);
@@ -358,91 +343,55 @@ static mica_status read_parts(const reading *r, const mica__interaction_columns 
 
 static mica_status read_interactions(void *user, mica__records *records) {
   const reading *r = user;
-  const mica__interaction_columns columns = {column_of(r->run, "user-column"), column_of(r->run, "item-column"),
-                                             column_of(r->run, "rating-column"), column_of(r->run, "time-column")};
-  const char *twice = mica_run_setting(r->run, "duplicates"), *separator = mica_run_setting(r->run, "separator");
-  if (strlen(separator) != 1) return mica__fail(MICA_E_INVALID, "separator is one character, not \"%s\"", separator);
-  if (r->each) return read_parts(r, &columns, records);
-  const mica__duplicates duplicates = !strcmp(twice, "last")                      ? MICA__DUPLICATES_LAST
-                                      : !strcmp(twice, "keep")                    ? MICA__DUPLICATES_KEEP
-                                      : !*twice && mica__recommend_clicks(r->run) ? MICA__DUPLICATES_KEEP
-                                                                                  : MICA__DUPLICATES_FAIL;
-  MICA_TRY(mica__interactions_read(records, &columns, duplicates, r->out));
-  if (mica__recommend_clicks(r->run) && r->out->rated) MICA_TRY(make_clicks(r->run, r->out, records->name));
-  if (!takes_features(r->run)) return MICA_OK;
-  mica__feature_config config = features_of(r->run);
-  config.taken = r->out->at;
-  config.taken_count = COLUMNS;
-  config.header = r->out->header;
+  const mica__interactions_config *c = r->config;
+  if (r->each) return read_parts(r, &c->columns, records);
+  MICA_TRY(mica__interactions_read(records, &c->columns, c->duplicates, r->out));
+  if (c->clicks && r->out->rated) MICA_TRY(make_clicks(c, r->out, records->name));
+  if (!c->features) return MICA_OK;
+  const mica__feature_config config = of_pairs(c, r->out);
   return mica__features_read(records, MICA__SIDE_PAIR, &config, &r->out->features);
 }
 
-/* The table of a side: the setting's, or one of the folder's; false: there is none. */
-static bool find_side(const mica_run *run, mica__side side, mica__text *path) {
-  static const char *const users[] = {"users.csv", "users.tsv", NULL};
-  static const char *const items[] = {"movies.csv", "items.csv", "items.tsv", NULL};
-  const char *given = mica_run_setting(run, side == MICA__SIDE_USER ? "user-features" : "item-features");
-  struct stat about;
-  if (!*given)
-    return !stat(run->data, &about) && S_ISDIR(about.st_mode) &&
-           mica__file_find(run->data, side == MICA__SIDE_USER ? users : items, path);
-  mica__text_add(path, given);
-  return true;
-}
-
-/* Features of users and items, of the training's own data. */
-static mica_status open_sides(const mica_run *run, mica__interactions *x) {
-  for (mica__side side = MICA__SIDE_USER; side <= MICA__SIDE_ITEM; side++) {
-    reading r = {.run = run, .out = x, .side = side};
-    mica__text path = {0};
-    mica_status status = MICA_OK;
-    const bool found = find_side(run, side, &path);
-    if (found) status = mica__text_status(&path);
-    if (found && status == MICA_OK) status = walk(path.data, read_side, &r);
-    mica__text_free(&path);
-    MICA_TRY(status);
-    const mica__id_names *ids = side == MICA__SIDE_USER ? &x->users : &x->items;
-    int32_t *rows = calloc((size_t)ids->count + 1, sizeof *rows);
-    if (!rows) return mica__fail_nomem("features");
-    for (int32_t i = 0; i < ids->count; i++) rows[i + 1] = mica__id_names_find(&x->features.keys[side], ids->names[i]);
-    for (size_t i = 0; i < x->count; i++)
-      x->list[i].rows.at[side] = rows[side == MICA__SIDE_USER ? x->list[i].user : x->list[i].item] - 1;
-    free(rows);
-  }
-  const mica__feature_config config = features_of(run);
-  return config.known ? MICA_OK : mica__features_check(&x->features, &config);
-}
-
-static mica_status open_file(reading r, const char *path) {
-  const mica_run *run = r.run;
-  mica__interactions *out = r.out;
+mica_status mica__interactions_open(const char *path, const mica__interactions_config *config,
+                                    mica__interactions_fn *each, void *user, mica__interactions *out) {
   static const char *const names[] = {"ratings.csv", "ratings.tsv", "interactions.csv", "interactions.tsv", "u.data",
                                       "ratings.dat", NULL};
+  reading r = {.config = config, .out = out, .each = each, .user = user};
   struct stat about;
   mica__text file = {0};
   if (stat(path, &about) != 0) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no such file or folder", path);
-  mica_status status = takes_features(run) ? mica__features_recall(run, &out->features) : MICA_OK;
-  if (status == MICA_OK && !S_ISDIR(about.st_mode))
-    status = walk(path, read_interactions, &r);
-  else if (status == MICA_OK && mica__file_find(path, names, &file)) {
-    status = mica__text_status(&file);
-    if (status == MICA_OK) status = walk(file.data, read_interactions, &r);
-  } else if (status == MICA_OK)
-    status = mica__fail(MICA_E_NOT_FOUND,
-                        "%s holds neither ratings.csv nor interactions.csv (or .tsv), nor u.data or ratings.dat", path);
+  if (!S_ISDIR(about.st_mode)) return walk(path, read_interactions, &r);
+  if (!mica__file_find(path, names, &file)) {
+    mica__text_free(&file);
+    return mica__fail(MICA_E_NOT_FOUND,
+                      "%s holds neither ratings.csv nor interactions.csv (or .tsv), nor u.data or ratings.dat", path);
+  }
+  mica_status status = mica__text_status(&file);
+  if (status == MICA_OK) status = walk(file.data, read_interactions, &r);
   mica__text_free(&file);
-  /* Lines in parts have what the run knows of users and items. */
-  if (status != MICA_OK || r.each || !takes_features(run) || !mica__recommend_owns(run, path)) return status;
-  return open_sides(run, out);
+  return status;
 }
 
-mica_status mica__interactions_open(const mica_run *run, const char *path, mica__interactions *out) {
-  return open_file((reading){.run = run, .out = out}, path);
+bool mica__interactions_find_side(const char *folder, mica__side side, mica__text *path) {
+  static const char *const users[] = {"users.csv", "users.tsv", NULL};
+  static const char *const items[] = {"movies.csv", "items.csv", "items.tsv", NULL};
+  struct stat about;
+  return !stat(folder, &about) && S_ISDIR(about.st_mode) &&
+         mica__file_find(folder, side == MICA__SIDE_USER ? users : items, path);
 }
 
-mica_status mica__interactions_each(const mica_run *run, const char *path, mica__interactions *out,
-                                    mica__interactions_fn *each, void *user) {
-  return open_file((reading){.run = run, .out = out, .each = each, .user = user}, path);
+mica_status mica__interactions_add_side(const char *path, mica__side side, const mica__feature_config *config,
+                                        mica__interactions *x) {
+  reading r = {.features = config, .out = x, .side = side};
+  if (path) MICA_TRY(walk(path, read_side, &r));
+  const mica__id_names *ids = side == MICA__SIDE_USER ? &x->users : &x->items;
+  int32_t *rows = calloc((size_t)ids->count + 1, sizeof *rows);
+  if (!rows) return mica__fail_nomem("features");
+  for (int32_t i = 0; i < ids->count; i++) rows[i + 1] = mica__id_names_find(&x->features.keys[side], ids->names[i]);
+  for (size_t i = 0; i < x->count; i++)
+    x->list[i].rows.at[side] = rows[side == MICA__SIDE_USER ? x->list[i].user : x->list[i].item] - 1;
+  free(rows);
+  return MICA_OK;
 }
 
 /* --- titles --- */
@@ -483,14 +432,13 @@ static mica_status read_titles(void *user, mica__records *records) {
   return status;
 }
 
-mica_status mica__titles_open(const mica_run *run, const mica__id_names *items, char ***out) {
+mica_status mica__titles_open(const char *given, const char *folder, const mica__id_names *items, char ***out) {
   static const char *const names[] = {"movies.csv", "items.csv",  "titles.csv", "items.tsv",
                                       "u.item",     "movies.dat", NULL};
-  const char *given = mica_run_setting(run, "titles");
   mica__text path = {0};
-  if (*given)
+  if (given)
     mica__text_add(&path, given);
-  else if (!mica__file_find(run->data, names, &path)) {
+  else if (!mica__file_find(folder, names, &path)) {
     mica__text_free(&path);
     return MICA_OK;
   }

@@ -1,6 +1,6 @@
 /* Interactions parted, numbered, and put in order of time. */
+#include "data/interactions/interactions.h"
 #include "ops/random/philox.h"
-#include "task/recommend/recommend.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -97,10 +97,9 @@ mica_status mica__interactions_number(mica__interactions *x, int64_t least) {
   return status == MICA_OK ? number_features(x, least) : status;
 }
 
-/* The run's numbers of ids, by name. */
-static mica_status adopt(mica__id_names *ids, const mica_run *run, const char *fact, int32_t **map) {
-  size_t count = 0;
-  const char *const *names = mica_run_fact(run, fact, &count);
+/* The numbers of ids by these names; what stands in sentences for them. */
+static mica_status rename_ids(mica__id_names *ids, const char *what, const char *const *names, size_t count,
+                              int32_t **map) {
   mica__id_names known = {0};
   int32_t id = 0;
   *map = calloc((size_t)ids->count + 1, sizeof **map);
@@ -108,7 +107,7 @@ static mica_status adopt(mica__id_names *ids, const mica_run *run, const char *f
   for (size_t i = 0; status == MICA_OK && i < count; i++) {
     status = mica__id_names_add(&known, names[i], &id);
     if (status == MICA_OK && (size_t)id != i + 1)
-      status = mica__fail(MICA_E_FORMAT, "\"%s\" names '%s' twice", fact, names[i]);
+      status = mica__fail(MICA_E_FORMAT, "\"%s\" names '%s' twice", what, names[i]);
   }
   for (int32_t i = 0; status == MICA_OK && i < ids->count; i++)
     (*map)[i + 1] = mica__id_names_find(&known, ids->names[i]);
@@ -117,20 +116,14 @@ static mica_status adopt(mica__id_names *ids, const mica_run *run, const char *f
   return status;
 }
 
-/* The rows of features that the run itself has of users and items are those of their ids. */
-static void take_recalled(const mica__features *f, mica__interaction *one) {
-  if (!f->keys[MICA__SIDE_USER].count) one->rows.at[MICA__SIDE_USER] = f->rows[MICA__SIDE_USER] ? one->user - 1 : -1;
-  if (!f->keys[MICA__SIDE_ITEM].count) one->rows.at[MICA__SIDE_ITEM] = f->rows[MICA__SIDE_ITEM] ? one->item - 1 : -1;
-}
-
-mica_status mica__interactions_adopt(mica__interactions *x, const mica_run *run) {
-  int32_t *users = NULL, *items = NULL;
-  mica_status status = adopt(&x->users, run, "users", &users);
-  if (status == MICA_OK) status = adopt(&x->items, run, "items", &items);
-  if (status == MICA_OK) apply(x, users, items);
-  free(users);
-  free(items);
-  for (size_t i = 0; status == MICA_OK && i < x->count; i++) take_recalled(&x->features, &x->list[i]);
+mica_status mica__interactions_rename(mica__interactions *x, const char *const *users, size_t user_count,
+                                      const char *const *items, size_t item_count) {
+  int32_t *maps[2] = {NULL, NULL};
+  mica_status status = rename_ids(&x->users, "users", users, user_count, &maps[0]);
+  if (status == MICA_OK) status = rename_ids(&x->items, "items", items, item_count, &maps[1]);
+  if (status == MICA_OK) apply(x, maps[0], maps[1]);
+  free(maps[0]);
+  free(maps[1]);
   return status;
 }
 
