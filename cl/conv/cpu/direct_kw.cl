@@ -43,7 +43,7 @@ typedef struct tile_source {
  * SUMMED products, since one sum of all rounds sqrt(K / SUMMED) times as much (K 2304: 10 units of the last place, 2.8
  * so). A sum of nothing is 0. */
 #define DEFINE_MULTIPLY(segments, vectors)                                                                             \
-  static inline void multiply_##segments##_##vectors(__global const float *w, tile_source from, __private vec *sums) { \
+  APART void multiply_##segments##_##vectors(__global const float *w, tile_source from, __private vec *sums) {         \
     const long next = (long)from.channels * from.taps * VW;                                                            \
     const int block = max(1, SUMMED / max(1, from.taps));                                                              \
     pixels x = from.segment[0], y = from.segment[1];                                                                   \
@@ -90,8 +90,8 @@ static inline void store_segment(__private const vec *sums, const int pitch, __l
 #define PACKED_TOGETHER 32
 
 /* x[tile][c][TILE_PITCH] of the strip's segments, from segment `first` of the grid's row row0 on. */
-static void pack_tiles(PHASE_PARAMS, const int a_row, const int row0, const int first, const int segments, source S,
-                       const long image, __local float *x) {
+APART void pack_tiles(PHASE_PARAMS, const int a_row, const int row0, const int first, const int segments, source S,
+                      const long image, __local float *x) {
   PHASE_UNPACK
   for (int begin = 0; begin < segments; begin += PACKED_TOGETHER) {
     const int count = min(PACKED_TOGETHER, segments - begin);
@@ -116,8 +116,8 @@ static void pack_tiles(PHASE_PARAMS, const int a_row, const int row0, const int 
 }
 
 /* x[c][row][phase][PITCH], from row `top` of the source on. */
-static void pack_rows(PHASE_PARAMS, const int8 blocking, source S, const long image, const int top, const int rows,
-                      __local float *x) {
+APART void pack_rows(PHASE_PARAMS, const int8 blocking, source S, const long image, const int top, const int rows,
+                     __local float *x) {
   PHASE_UNPACK
   UNPACK_INTS(DIRECT_KW_BLOCKING, blocking)
   const int step = PHASES2 > 1 ? STEP2 : 1, every = STEP2 / step, row_every = TAPS1 > 1 ? 1 : STEP1;

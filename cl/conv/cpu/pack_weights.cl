@@ -25,8 +25,7 @@
 DEFINE_INTERLEAVE(float16)
 
 /* P[j][i] = element at + offset[j] of row i, for j < length; offsets are below VW. */
-static inline void pack_near(ROWS_PARAMS, const long at, const int length, __private const int offset[VW],
-                             __global float *P) {
+APART void pack_near(ROWS_PARAMS, const long at, const int length, __private const int offset[VW], __global float *P) {
   float16 x[TR];
   float columns[VW][TR];
   if (at + (rows - 1) * row + VW <= left) {

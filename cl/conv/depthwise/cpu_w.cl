@@ -153,8 +153,8 @@ INLINE void read_filter(__private float *w, source W, const int step) {
 }
 
 /* These are functions by themselves, or PoCL keeps little in registers. */
-static __attribute__((noinline)) void gather(const plane S, const int8 size, const int pad1, const int pad2, source W,
-                                             const int step, __local float *results) {
+APART void gather(const plane S, const int8 size, const int pad1, const int pad2, source W, const int step,
+                  __local float *results) {
   const target to = {results, 0, 0.0f, false, false};
   DECLARE_GEOMETRY(g);
   const plane checked = {S.at, S.begin, S.end, false}, whole = {S.at, 0, 0, true};
@@ -168,11 +168,10 @@ static __attribute__((noinline)) void gather(const plane S, const int8 size, con
 
 #if DIRECT
 /* Planes first .. last - 1, where alpha is 1 and beta 0. */
-static __attribute__((noinline)) void convolve_planes(source S, const int8 size, const int pad1, const int pad2,
-                                                      source W, const int step, const int first, const int last,
-                                                      __global STORAGE(D_T) * D, const long D_row, const long D_batch,
-                                                      __global const STORAGE(BIAS_T) * bias, const long bias_at,
-                                                      const float act_arg, const bool stream) {
+APART void convolve_planes(source S, const int8 size, const int pad1, const int pad2, source W, const int step,
+                           const int first, const int last, __global STORAGE(D_T) * D, const long D_row,
+                           const long D_batch, __global const STORAGE(BIAS_T) * bias, const long bias_at,
+                           const float act_arg, const bool stream) {
   DECLARE_GEOMETRY(g);
   const long area = (long)IN1 * IN2;
   int n = first / K, k = first % K;

@@ -99,8 +99,8 @@ INLINE void add_plane(const plane x, const plane y, const dimension rows, const 
 /* The products of `filters` consecutive planes of dY, from `first` on, with the planes of X that they see, in image n.
  * A function by itself, or PoCL keeps little in registers; `inside` is a constant of each of its two copies. */
 #define DEFINE_ADD_IMAGE(name, inside)                                                                                 \
-  VECTOR_FUNCTION __attribute__((noinline)) void name(CONV_POINTERS, source X, source Y, const int n, const int first, \
-                                                      const int filters, __local float *sums) {                        \
+  VECTOR_APART void name(CONV_POINTERS, source X, source Y, const int n, const int first, const int filters,           \
+                         __local float *sums) {                                                                        \
     CONV_READ                                                                                                          \
     CONV_UNPACK                                                                                                        \
     const dimension rows = {SIDE ? SIDE : I1, SIDE ? OUT : O1, SIDE ? PAD : PA1, SIDE ? 1 : DI1};                      \

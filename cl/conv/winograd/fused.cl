@@ -23,8 +23,8 @@
 
 /* V of the tiles of a run, the first of which is number `first` of the block, for the channels that buffer holds; V is
  * that of the first of these channels. */
-VECTOR_FUNCTION void transform_input(__global float *buffer, const int first, const int count, const int CP,
-                                     __global float *V) {
+VECTOR_APART void transform_input(__global float *buffer, const int first, const int count, const int CP,
+                                  __global float *V) {
   transform_columns(count * TILE + 2, buffer);
   for (int r = 0; r < EDGE; r++)
     for (int i = 0; i < count; i++) {
@@ -38,7 +38,7 @@ VECTOR_FUNCTION void transform_input(__global float *buffer, const int first, co
 
 /* Padding tiles beyond the block's last, from number `first` on: results are discarded; zeroed so that stale values
  * (denormals, NaN) cannot slow the arithmetic. */
-VECTOR_FUNCTION void clear_tiles(const int first, const int CP, __global float *V) {
+VECTOR_APART void clear_tiles(const int first, const int CP, __global float *V) {
   for (int tile = first; tile % MR != 0; tile++)
     for (int point = 0; point < POINTS; point++)
       for (int c = 0; c < CP; c += 16)
@@ -47,8 +47,7 @@ VECTOR_FUNCTION void clear_tiles(const int first, const int CP, __global float *
 
 /* M of MR tiles and 16 NV filters at one point. A function by itself, or PoCL keeps the addresses of v in memory. */
 #define DEFINE_MULTIPLY(NV)                                                                                            \
-  VECTOR_FUNCTION __attribute__((noinline)) void multiply_##NV(__global const float *u, __global const float *v,       \
-                                                               const int CP, __global float *M) {                      \
+  VECTOR_APART void multiply_##NV(__global const float *u, __global const float *v, const int CP, __global float *M) { \
     vec sums[MR][NV];                                                                                                  \
     TILE_CLEAR(sums, MR, NV);                                                                                          \
     for (int c = 0; c < CP; c++, u += NR, v++) {                                                                       \
@@ -62,7 +61,7 @@ DEFINE_MULTIPLY(1)
 DEFINE_MULTIPLY(2)
 
 /* The output tiles of a run, lanes being filters: buffer[r][p][16] of `count` tiles from M on. */
-VECTOR_FUNCTION void transform_output(__global const float *M, const int count, __global float *buffer) {
+VECTOR_APART void transform_output(__global const float *M, const int count, __global float *buffer) {
   for (int i = 0; i < count; i++, M += POINTS * NR) {
     float16 columns[TILE][EDGE];
     UNROLL for (int s = 0; s < EDGE; s++) {

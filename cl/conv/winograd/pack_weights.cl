@@ -13,8 +13,8 @@
 #define NR 32
 
 /* taps[t] = tap t of channel c of 16 filters from k on. */
-static void read_taps(source W, const int c, const int k, const int CG, const int KG, const long w_k, const long w_c,
-                      const long count, __private float16 taps[16]) {
+APART void read_taps(source W, const int c, const int k, const int CG, const int KG, const long w_k, const long w_c,
+                     const long count, __private float16 taps[16]) {
   UNROLL for (int i = 0; i < 16; i++) {
     const long at = (k + i) * w_k + c * w_c;
     taps[i] = (float16)(0.0f);

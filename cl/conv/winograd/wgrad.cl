@@ -26,8 +26,8 @@
 #define M_POINT (TB * KB + 16)
 
 /* V of the tiles from number `tile` to `end`, for 16 channels. */
-VECTOR_FUNCTION void transform_x(source x, __private const int8 *size, __private const int8 *blocking, const int c,
-                                 const int tile, const int end, __global float *buffer, __global float *V) {
+VECTOR_APART void transform_x(source x, __private const int8 *size, __private const int8 *blocking, const int c,
+                              const int tile, const int end, __global float *buffer, __global float *V) {
   UNPACK_INTS(WINOGRAD_SIZE, *size)
   UNPACK_INTS(WINOGRAD_BLOCKING, *blocking)
   for (int t = tile; t < end;) {
@@ -45,8 +45,8 @@ VECTOR_FUNCTION void transform_x(source x, __private const int8 *size, __private
 }
 
 /* M of the tiles from number `tile` to `end`, for 16 filters. */
-VECTOR_FUNCTION void transform_y(source y, __private const int8 *size, const int k, const int TB, const int tile,
-                                 const int end, __global float *buffer, __global float *M) {
+VECTOR_APART void transform_y(source y, __private const int8 *size, const int k, const int TB, const int tile,
+                              const int end, __global float *buffer, __global float *M) {
   UNPACK_INTS(WINOGRAD_SIZE, *size)
   for (int t = tile; t < end;) {
     const run at = run_at(t, end, OUT1, OUT2);
@@ -86,7 +86,7 @@ VECTOR_FUNCTION inline void multiply(__global const float *m, __global const flo
 }
 
 /* T[9][MR][NR] = G' S G. */
-VECTOR_FUNCTION void transform_sums(__global const float *S, __global float *T) {
+VECTOR_APART void transform_sums(__global const float *S, __global float *T) {
   for (int i = 0; i < MR * NR; i += 16) {
     float16 columns[3][EDGE];
     UNROLL for (int s = 0; s < EDGE; s++) {
