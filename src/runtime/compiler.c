@@ -42,6 +42,14 @@ const char *mica__compiler_options(const mica_device_info *device) {
   return "";
 }
 
+/* opencl-c.h, which Clang and PoCL share, has nothing to say where its guard is defined. Other versions of PoCL may
+ * declare built-in functions in another way: one is listed after it was tried. */
+const char *mica__compiler_builtins(const mica_device_info *device, const char **option) {
+  const bool found = strstr(device->platform, MICA__POCL) && strstr(device->platform_version, " PoCL 3.1");
+  *option = found ? " -D_OPENCL_H_" : "";
+  return found ? "common/builtins.clh" : NULL;
+}
+
 /* kernel: NULL for all that are for CPUs alone; the device takes the GPU's then (mica__kernel_class). variant: NULL for
  * all of the kernel.
  *

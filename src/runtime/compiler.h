@@ -8,6 +8,10 @@
  * extension (cl/common), each of which has a form in OpenCL C 1.2 too. Never NULL. */
 const char *mica__compiler_options(const mica_device_info *device);
 
+/* A file of cl/ that declares built-in functions, with which programs made of cl/ begin, and in *option what keeps the
+ * platform's own declarations out, beginning with a space. NULL and "" where those are used. */
+const char *mica__compiler_builtins(const mica_device_info *device, const char **option);
+
 /* NULL, or why a variant of a kernel (NULL: every one that it has) is declined on the device: its platform's compiler
  * makes it wrong or too slowly, and no form of it is known that it makes well. Such a variant does not fit the device
  * (mica__variant_fits): another variant, another implementation or the op's reference is taken. */

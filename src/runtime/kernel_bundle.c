@@ -50,7 +50,8 @@ static void entry_of(const mica__kernel_bundle *bundle, size_t i, char entry[MIC
     snprintf(entry, MICA__MAX_ENTRY, "%s", name);
 }
 
-static mica_status bundle_source(const mica__kernel_bundle *bundle, mica__text *source) {
+static mica_status bundle_source(const mica_engine *engine, const mica__kernel_bundle *bundle, mica__text *source,
+                                 const char **option) {
   mica__text text = {0};
   char entry[MICA__MAX_ENTRY];
   for (size_t i = 0; i < bundle->count; i++) {
@@ -62,6 +63,7 @@ static mica_status bundle_source(const mica__kernel_bundle *bundle, mica__text *
       mica__text_addf(&text, "%s\n", member->text);
   }
   mica_status status = mica__text_status(&text);
+  if (status == MICA_OK) status = mica__kernel_source_begin(&engine->device.info, source, option);
   if (status == MICA_OK)
     status = mica__kernel_source_expand_text(bundle->members[0].name, text.data, text.length, source);
   mica__text_free(&text);
@@ -72,9 +74,11 @@ static mica_status bundle_source(const mica__kernel_bundle *bundle, mica__text *
  * another driver pass for what it was made of. */
 static mica_status stored_key(mica_engine *engine, const mica__kernel_member *member, mica__hash *key) {
   mica__text source = {0};
-  mica_status status = bundle_source(&(mica__kernel_bundle){(mica__kernel_member *)member, 1}, &source);
+  const char *option = "";
+  mica_status status =
+      bundle_source(engine, &(mica__kernel_bundle){(mica__kernel_member *)member, 1}, &source, &option);
   const mica__program_request r = {
-      .name = member->name, .label = member->name, .source = source.data, .options = "", .kernels = ""};
+      .name = member->name, .label = member->name, .source = source.data, .options = option, .kernels = ""};
   if (status == MICA_OK) status = mica__program_key(engine, &r, key);
   mica__text_free(&source);
   return status;
@@ -112,13 +116,14 @@ static mica_status take_stored(mica_engine *engine, const mica__kernel_bundle *b
 static mica_status make_rest(mica_engine *engine, const mica__kernel_bundle *rest, const char *lines) {
   mica__text source = {0};
   mica__program *program = NULL;
+  const char *option = "";
   char label[MICA__MAX_KERNEL_NAME + 32], entry[MICA__MAX_ENTRY];
   const char *first = rest->members[0].name;
   int n = snprintf(label, sizeof label, "%s", first);
   if (rest->count > 1) snprintf(label + n, sizeof label - (size_t)n, " and %zu more", rest->count - 1);
-  mica_status status = bundle_source(rest, &source);
+  mica_status status = bundle_source(engine, rest, &source, &option);
   const mica__program_request r = {
-      .name = first, .label = label, .source = source.data, .options = "", .kernels = lines};
+      .name = first, .label = label, .source = source.data, .options = option, .kernels = lines};
   mica__build_list *list = mica__build_list_open();
   if (status == MICA_OK) {
     if (list)

@@ -1,5 +1,7 @@
 #include "runtime/kernel_source.h"
 
+#include "runtime/compiler.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +134,12 @@ static mica_status expansion_end(expansion *e, mica_status status) {
 mica_status mica__kernel_source_expand(const char *path, mica__text *out) {
   expansion e = {.out = out};
   return expansion_end(&e, expand_file(&e, path, "the library"));
+}
+
+mica_status mica__kernel_source_begin(const mica_device_info *device, mica__text *out, const char **option) {
+  const char *builtins = mica__compiler_builtins(device, option);
+  expansion e = {.out = out};
+  return builtins ? expand_embedded(&e, builtins, "the library") : MICA_OK;
 }
 
 mica_status mica__kernel_source_expand_text(const char *path, const char *text, size_t bytes, mica__text *out) {

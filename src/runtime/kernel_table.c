@@ -115,13 +115,18 @@ mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *n
   mica__kernel *kernel = mica__kernel_lookup(engine, key);
   mica_status status = MICA_OK;
   if (!kernel) {
-    mica__text source = {0};
+    mica__text source = {0}, all_options = {0};
     mica__program *program = NULL;
+    const char *option = "";
+    mica__text_add(&all_options, options);
+    if (file) status = mica__kernel_source_begin(&engine->device.info, &source, &option);
+    mica__text_add(&all_options, option);
     if (prelude) mica__text_addf(&source, "#line 1 \"%s (prelude)\"\n%s\n", label, prelude);
-    if (file) status = mica__kernel_source_expand(file, &source);
+    if (status == MICA_OK && file) status = mica__kernel_source_expand(file, &source);
     if (status == MICA_OK) status = mica__text_status(&source);
+    if (status == MICA_OK) status = mica__text_status(&all_options);
     const mica__program_request r = {
-        .name = name, .label = label, .source = source.data, .options = options, .kernels = ""};
+        .name = name, .label = label, .source = source.data, .options = all_options.data, .kernels = ""};
     const mica__kernel_origin p = {
         .key = key, .name = name, .entry = name, .file = file, .prelude = prelude, .options = options};
     mica__build_list *list = mica__build_list_open();
@@ -133,6 +138,7 @@ mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *n
       if (status == MICA_OK) status = mica__kernel_make(engine, program, &p, &kernel);
     }
     mica__text_free(&source);
+    mica__text_free(&all_options);
   }
   pthread_mutex_unlock(&engine->programs->lock);
   if (status == MICA_OK) *out = kernel;
