@@ -52,7 +52,8 @@ struct mica__recording {
   size_t scratch_count;
   host_entry *host_steps;
   size_t host_step_count;
-  bool keeps; /* workspaces are placeholders, and listed */
+  mica_buffer *counters; /* NULL: no launch asked for any */
+  bool keeps;            /* workspaces are placeholders, and listed */
   mica_buffer **kept;
   size_t kept_count;
 };
@@ -170,6 +171,16 @@ mica_status mica__recorder_workspace(mica_queue *recorder, size_t bytes, mica_bu
   mica__buffer_retain(found);
   *out = found;
   return MICA_OK;
+}
+
+bool mica__recorder_counters(const mica_queue *recorder, mica_buffer **counters) {
+  *counters = recorder->recording->counters;
+  return !recorder->recording->keeps;
+}
+
+void mica__recorder_give_counters(mica_queue *recorder, mica_buffer *counters) {
+  mica__buffer_retain(counters);
+  recorder->recording->counters = counters;
 }
 
 size_t mica__recording_workspace(const mica__recording *recording) {
@@ -389,6 +400,7 @@ void mica__recording_destroy(mica__recording *recording) {
     free(launch);
     recording->engine->api->ReleaseKernel(recording->steps[i].handle);
   }
+  mica_buffer_destroy(recording->counters);
   for (size_t i = 0; i < recording->scratch_count; i++) mica_buffer_destroy(recording->scratches[i].buffer);
   for (size_t h = 0; h < recording->host_step_count; h++)
     if (!recording->host_steps[h].is_end) mica__host_step_destroy(recording->host_steps[h].step);

@@ -27,6 +27,12 @@ void mica__recorder_keep(mica_queue *recorder);
 /* Until here: *count of them since, the caller's to destroy and *kept to free. */
 void mica__recorder_kept(mica_queue *recorder, mica_buffer ***kept, size_t *count);
 
+/* False from mica__recorder_keep to mica__recorder_kept; else *counters: those of mica__recorder_give_counters, or NULL
+ * (mica__workspace_counters). */
+bool mica__recorder_counters(const mica_queue *recorder, mica_buffer **counters);
+/* The recording retains them. */
+void mica__recorder_give_counters(mica_queue *recorder, mica_buffer *counters);
+
 /* Ends recording: the recorder is destroyed, its launches are the caller's. NULL gives NULL. */
 mica__recording *mica__recorder_end(mica_queue *recorder);
 

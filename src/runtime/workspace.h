@@ -9,6 +9,10 @@
 #include <mica/tensor.h>
 
 mica_status mica__workspace_create(mica_queue *queue, size_t bytes, mica_buffer **workspace);
+/* MICA__COUNTERS ints that are 0 when a launch begins; it must leave them as 0. Memory of a recording's counters serves
+ * all its launches. *counters is NULL where launches are recorded to be run once for several sessions. */
+#define MICA__COUNTERS 16
+mica_status mica__workspace_counters(mica_queue *queue, mica_buffer **counters);
 /* A contiguous tensor in a workspace that it alone holds. */
 mica_status mica__workspace_tensor(mica_queue *queue, mica_dtype dtype, mica_shape shape, mica_tensor **workspace);
 

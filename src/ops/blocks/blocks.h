@@ -3,6 +3,7 @@
 #define MICA_OPS_BLOCKS_BLOCKS_H
 
 #include "ir/graph.h"
+#include "ops/matmul/linear.h"
 #include "ops/select/launch_check.h"
 
 #include <mica/blocks.h>
@@ -62,6 +63,9 @@ extern const mica__op mica__op_block_product;
 /* Likewise act(x W) * (x V), as gated layers have it (feed.c). */
 extern const mica__op mica__op_block_feed;
 
+/* A product of few rows, a gated layer and its second product in one launch on CPUs; no builder makes it (chain.c). */
+extern const mica__op mica__op_block_chain;
+
 /* With more rows a matrix that is made numbers once costs less. 16 by 8192 x 4096 in Q4_1 take 8 ms of CPU time on a
  * Zen 4, 16 with the matrix made numbers. A decoder has up to 16 slots. */
 #define MICA__BLOCK_MOST_ROWS 16
@@ -75,6 +79,19 @@ extern const mica__op mica__op_block_feed;
   X(S, INT, norm_shift, 0, "operand of what a layer norm adds; 0: an RMS norm")                                        \
   X(S, REAL, epsilon, 0, "of the norm")
 MICA__ATTR_STRUCT(block_norm, MICA__BLOCK_NORM_ATTRS);
+
+/* Attributes of mica__op_block_product, of operands x and w, and mica__op_block_feed, of x, gate and up. */
+#define MICA__BLOCK_PRODUCT_ATTRS(X, S)                                                                                \
+  MICA__BLOCK_NORM_ATTRS(X, S)                                                                                         \
+  X(S, ENUM, block, MICA_BLOCK_NONE, "block type", mica__block_names)                                                  \
+  X(S, BOOL, by_k, false, "blocks are not transposed")                                                                 \
+  MICA__LINEAR_ATTRS(X, S)
+MICA__ATTR_STRUCT(block_product, MICA__BLOCK_PRODUCT_ATTRS);
+#define MICA__BLOCK_FEED_ATTRS(X, S)                                                                                   \
+  MICA__BLOCK_NORM_ATTRS(X, S)                                                                                         \
+  X(S, ENUM, block, MICA_BLOCK_NONE, "block type", mica__block_names)                                                  \
+  X(S, ENUM, activation, MICA_ACTIVATION_NONE, "of the gate; it takes no argument", mica__activation_names)
+MICA__ATTR_STRUCT(block_feed, MICA__BLOCK_FEED_ATTRS);
 
 /* The node before reshapes that leave the last dimension alone. */
 int32_t mica__block_before_shapes(const mica_graph *graph, int32_t id);
@@ -110,6 +127,12 @@ typedef struct mica__block_rows {
 } mica__block_rows;
 /* exec's attributes begin with a norm's. */
 mica_status mica__block_rows_launch(const mica__exec *exec, const mica__block_rows *rows);
+/* Rows of x of a walk over weights, and rows of w that are read at once, for m rows. */
+void mica__block_choose_rows(const mica_device_info *device, bool cpu, int64_t m, int64_t *of_x, int64_t *of_w);
+/* Columns of a work-item on a CPU, a multiple of MICA__BLOCK_STRIP: a few work-items per core. */
+int64_t mica__block_span(const mica_device_info *device, int64_t columns, int64_t walks);
+/* Columns that cpu/row.cl makes at once. */
+#define MICA__BLOCK_STRIP 16
 /* True if its launch can take a norm of m rows of k elements. */
 bool mica__block_rows_take_norm(mica_engine *engine, int64_t m, int64_t k);
 /* The kernels that it launches; ends in NULL. */

@@ -13,12 +13,7 @@
  * operands. */
 enum { X, GATE, UP, OPERANDS };
 
-#define BLOCK_FEED_ATTRS(X, S)                                                                                         \
-  MICA__BLOCK_NORM_ATTRS(X, S)                                                                                         \
-  X(S, ENUM, block, MICA_BLOCK_NONE, "block type", mica__block_names)                                                  \
-  X(S, ENUM, activation, MICA_ACTIVATION_NONE, "of the gate; it takes no argument", mica__activation_names)
-MICA__ATTR_STRUCT(block_feed, BLOCK_FEED_ATTRS);
-static MICA__ATTR_TABLE(block_feed, BLOCK_FEED_ATTRS);
+static MICA__ATTR_TABLE(block_feed, MICA__BLOCK_FEED_ATTRS);
 
 static int64_t rows_of(mica_shape x) {
   int64_t m = 1;

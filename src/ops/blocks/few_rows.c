@@ -5,7 +5,6 @@
 #include "ops/common/activation.h"
 #include "runtime/launch.h"
 
-#define STRIP 16 /* columns that cpu/row.cl makes at once */
 #define GROUPS_A_CORE 4
 
 static const mica__kernel_param cpu_params[] = {
@@ -34,15 +33,14 @@ static const mica__kernel_desc gpu_kernel = {
     MICA__KERNEL("block_row_gpu", "blocks/gpu/row.cl", gpu_params, gpu_variants)};
 
 /* Columns of a work-item: a few for each core, so that none waits long for the last one. */
-static int64_t span_of(const mica__exec *exec, int64_t n, int64_t walks) {
-  const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
+int64_t mica__block_span(const mica_device_info *device, int64_t n, int64_t walks) {
   const int64_t wanted = mica__max(1, GROUPS_A_CORE * (int64_t)device->compute_units / walks);
-  return mica__ceil_div(mica__ceil_div(n, STRIP), wanted) * STRIP;
+  return mica__ceil_div(mica__ceil_div(n, MICA__BLOCK_STRIP), wanted) * MICA__BLOCK_STRIP;
 }
 
 /* Rows of x of a walk, and of w at once: their sums fill half of the registers, which is 8 of AVX2's 16 and 16 of
  * AVX-512's 32. A GPU of Intel's has none left for 8 rows. Measured on 8192 x 4096 on a Zen 4, 2026-11-28. */
-static void choose_rows(const mica_device_info *device, bool cpu, int64_t m, int64_t *of_x, int64_t *of_w) {
+void mica__block_choose_rows(const mica_device_info *device, bool cpu, int64_t m, int64_t *of_x, int64_t *of_w) {
   const bool many = device->vector_bytes >= MICA__LONG_VECTOR && cpu;
   *of_x = m <= 2 ? m : m <= 4 || !many ? 4 : 8;
   *of_w = many ? (m <= 2 ? 4 : 2) : 4 / *of_x;
@@ -55,7 +53,7 @@ bool mica__block_rows_take_norm(mica_engine *engine, int64_t m, int64_t k) {
   const mica_device_info *device = mica_engine_device(engine);
   const bool cpu = (mica__kernel_class(device) & MICA__ON_CPU) != 0;
   int64_t of_x = 1, of_w = 1;
-  choose_rows(device, cpu, m, &of_x, &of_w);
+  mica__block_choose_rows(device, cpu, m, &of_x, &of_w);
   return m <= MICA__BLOCK_MOST_ROWS && (!cpu || norm_bytes(of_x, k) <= device->local_bytes);
 }
 
@@ -88,7 +86,7 @@ mica_status mica__block_rows_launch(const mica__exec *exec, const mica__block_ro
   const mica__block_norm_attrs *norm = exec->attrs;
   mica__kernel *kernel = NULL;
   int64_t of_x = 1, of_w = 1;
-  choose_rows(mica_engine_device(mica__queue_engine(exec->queue)), cpu, r->m, &of_x, &of_w);
+  mica__block_choose_rows(mica_engine_device(mica__queue_engine(exec->queue)), cpu, r->m, &of_x, &of_w);
   const int64_t walks = mica__ceil_div(r->m, of_x);
   MICA_TRY(mica__exec_values(exec, desc, values));
   mica__kernel_set(desc, values, "BLOCK", r->block);
@@ -100,8 +98,9 @@ mica_status mica__block_rows_launch(const mica__exec *exec, const mica__block_ro
   const char *prelude = mica__activation_prelude(r->activation, MICA_F32);
   MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), desc, values, prelude, &kernel));
   const int64_t lanes = cpu ? 1 : mica__kernel_value(desc, values, "LANES");
-  const int64_t high = cpu ? STRIP : mica__kernel_value(desc, values, "ROWS"), columns = columns_of(r, high);
-  const int64_t span = span_of(exec, columns, walks);
+  const int64_t high = cpu ? MICA__BLOCK_STRIP : mica__kernel_value(desc, values, "ROWS"),
+                columns = columns_of(r, high);
+  const int64_t span = mica__block_span(mica_engine_device(mica__queue_engine(exec->queue)), columns, walks);
   double bytes = r->up ? (double)mica_tensor_bytes(r->up) : 0, width = r->up ? (double)r->part[0].n : 0;
   mica__launch launch = mica__launch_of(kernel);
   push_rows(&launch, r, span);

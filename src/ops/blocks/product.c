@@ -14,13 +14,7 @@
  * Then come a bias and an addend, as in ops/matmul/linear.h, and a norm's operands. */
 enum { X, W, OPERANDS };
 
-#define BLOCK_PRODUCT_ATTRS(X, S)                                                                                      \
-  MICA__BLOCK_NORM_ATTRS(X, S)                                                                                         \
-  X(S, ENUM, block, MICA_BLOCK_NONE, "block type", mica__block_names)                                                  \
-  X(S, BOOL, by_k, false, "blocks are not transposed")                                                                 \
-  MICA__LINEAR_ATTRS(X, S)
-MICA__ATTR_STRUCT(block_product, BLOCK_PRODUCT_ATTRS);
-static MICA__ATTR_TABLE(block_product, BLOCK_PRODUCT_ATTRS);
+static MICA__ATTR_TABLE(block_product, MICA__BLOCK_PRODUCT_ATTRS);
 
 /* A problem by its types. */
 typedef struct sizes {
