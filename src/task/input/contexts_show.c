@@ -1,7 +1,7 @@
 /* Texts that a language model reads window by window: what they cost, and what two models expect next. */
 #include "run/facts.h"
 #include "run/state/evaluation.h"
-#include "task/language/language.h"
+#include "task/input/contexts.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* Language models over tokens that are no bytes: texts in pieces, contexts of their ids, and what is written. */
-#include "run/tokens.h"
 #include "data/dataset.h"
 #include "data/text/contexts.h"
 #include "run/state/parts.h"
-#include "task/language/language.h"
+#include "run/tokens.h"
+#include "task/input/contexts.h"
 
 #include <stdlib.h>
 #include <string.h>

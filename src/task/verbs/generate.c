@@ -1,6 +1,6 @@
 /* Texts that a language model continues. */
 #include "run/network.h"
-#include "task/language/language.h"
+#include "task/input/contexts.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* language: the next token of a text, of those before it. Contexts are cut from a file; its last part is held out. */
-#include "task/language/language.h"
+#include "task/input/contexts.h"
 #include "run/common_settings.h"
 #include "run/composed.h"
 #include "run/fact_fields.h"

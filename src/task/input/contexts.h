@@ -1,6 +1,6 @@
-/* task/language/language.h: what training and continuing have in common. */
-#ifndef MICA_TASK_LANGUAGE_LANGUAGE_H
-#define MICA_TASK_LANGUAGE_LANGUAGE_H
+/* task/input/contexts.h: what training and continuing have in common. */
+#ifndef MICA_TASK_INPUT_CONTEXTS_H
+#define MICA_TASK_INPUT_CONTEXTS_H
 
 #include "run/run.h"
 #include "run/tokens.h"
@@ -20,14 +20,14 @@ mica_status mica__language_generate(mica_run *run, const mica_run_texts *texts);
 /* Adds a text that the network writes. */
 mica_status mica__language_report(mica_run *run, mica_report *report);
 
-/* --- windows of a text (windows.c) --- */
+/* --- windows of a text (contexts_show.c) --- */
 
 /* The mean loss of the tokens behind the first one, each of those before it in its window. */
 mica_status mica__language_mean_loss(mica_run *run, const mica__ids *ids, double *mean);
 /* mica__task_row.agree: of the positions of contexts, where both runs have the same tokens. */
 mica_status mica__language_agree(mica_run *run, mica_run *other, int64_t most, double *share, int64_t *count);
 
-/* --- tokens (tokens.c) --- */
+/* --- tokens (contexts_tokens.c) --- */
 
 /* A text in memory as samples of a column "text", pieces that are encoded by themselves; the owner is released with the
  * dataset, and where there comes to be none. */

@@ -1,7 +1,7 @@
 /* The network of a language model, by the settings of its run. */
 #include "run/facts.h"
 #include "run/settings.h"
-#include "task/language/language.h"
+#include "task/input/contexts.h"
 
 #include <string.h>
 
