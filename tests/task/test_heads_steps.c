@@ -8,6 +8,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/interpret.h"
+#include "task/input/contexts.h"
 #include "task/input/series.h"
 #include "task/input/strings.h"
 #include "train/train.h"
@@ -313,5 +314,61 @@ START_TEST(a_section_of_letters) {
 }
 END_TEST
 
+/* --- next_token: two contexts of three bytes, a vocabulary of four --- */
+
+static void take_language(void) {
+  const double vocabulary = 4;
+  take_task("language");
+  ck_ok(mica__run_note_numbers(run, "vocabulary", &vocabulary, 1));
+}
+
+START_TEST(each_token_is_the_answer_of_the_one_before) {
+  static const double z[] = {1, 0, -1, 2, 0.5, 0.25, 3, 0, 0, 0, 1, 0, 2, 2, 1, 0, -1, 0, 1, 0.5, 4, 3, 2, 1};
+  static const double tokens[] = {0, 3, 2, 1, 1, 0, 2, 0};
+  static const double likeliest[] = {3, 2, 2, 0, 2, 0};
+  const column columns[] = {{"tokens", MICA_I32, MICA_SHAPE(2, 4), tokens}};
+  double losses[6], mean = 0;
+  take_language();
+  ck_assert_int_eq(run->task->head->outputs(run), 4);
+  for (int i = 0; i < 6; i++) {
+    const double *at = z + 4 * i;
+    double sum = 0;
+    for (int k = 0; k < 4; k++) sum += exp(at[k]);
+    losses[i] = log(sum) - at[(int)tokens[i / 3 * 4 + i % 3 + 1]];
+    mean += losses[i] / 6;
+  }
+  for (int training = 0; training < 2; training++) {
+    const results r = run_step(MICA_SHAPE(2, 3, 4), z, columns, 1, training);
+    ck_assert_double_eq_tol(r.loss, mean, 1e-6);
+    for (int i = 0; i < 6 && !training; i++) {
+      ck_assert_double_eq_tol(r.outputs[0][i], losses[i], 1e-6);
+      ck_assert_double_eq(r.outputs[1][i], likeliest[i]);
+    }
+  }
+}
+END_TEST
+
+/* Two of three bytes are predicted; the first one counts as one of mean length. */
+START_TEST(a_section_of_next_tokens) {
+  static const float losses[] = {0.5f, 1.5f};
+  mica__ids ids = {0};
+  mica_report *report = NULL;
+  take_language();
+  ck_ok(mica__contexts_encode(run, "a text", "a\xc3\xa4", 3, &ids));
+  ck_assert(ids.count == 3 && ids.ids[0] == 'a' && ids.ids[1] == 0xc3 && ids.ids[2] == 0xa4);
+  const mica__sample sample = {.name = "a text", .bytes = 3, .ids = ids.ids, .id_count = ids.count};
+  ck_ok(mica_report_create(&report));
+  ck_ok(mica_report_begin(report, "a text"));
+  ck_ok(run->task->head->shows.section(run, report, &sample, losses, &(mica_run_input){0}));
+  ck_assert_double_eq(mica_report_find(report, 0, "bytes")->number, 3);
+  ck_assert_ptr_null(mica_report_find(report, 0, "tokens"));
+  ck_assert_double_eq_tol(mica_report_find(report, 0, "perplexity")->number, exp(1), 1e-9);
+  ck_assert_double_eq_tol(mica_report_find(report, 0, "bits_per_byte")->number, 1 / log(2), 1e-9);
+  mica_report_destroy(report);
+  mica__ids_free(&ids);
+}
+END_TEST
+
 TESTS(ANYWHERE, make_run, drop_run, empty_cells_are_no_answers_of_a_horizon, a_section_of_a_horizon,
-      windows_are_changes_from_their_last_row, letters_have_the_loss_of_ctc, steps_of_a_recording, a_section_of_letters)
+      windows_are_changes_from_their_last_row, letters_have_the_loss_of_ctc, steps_of_a_recording, a_section_of_letters,
+      each_token_is_the_answer_of_the_one_before, a_section_of_next_tokens)

@@ -1,49 +1,72 @@
-/* task/input/contexts.h: what training and continuing have in common. */
+/* task/input/contexts.h: contexts of tokens, cut from a text or given as samples, and a network that says what may
+ * follow each token. */
 #ifndef MICA_TASK_INPUT_CONTEXTS_H
 #define MICA_TASK_INPUT_CONTEXTS_H
 
-#include "run/run.h"
+#include "run/common_settings.h"
+#include "run/composed.h"
+#include "run/fact_fields.h"
 #include "run/tokens.h"
 
-/* The vocabulary where tokens are bytes. */
-#define MICA__LANGUAGE_BYTES 256
+/* The vocabulary if tokens are bytes. */
+#define MICA__CONTEXTS_BYTES 256
 
-/* What tests and predictions give of each position: the loss of the token behind it, and the likeliest one, f32 and i32
- * (N, context). */
-#define MICA__LANGUAGE_LOSSES "losses"
-#define MICA__LANGUAGE_NEXT "next"
+#define CONTEXTS_SETTINGS(X, S)                                                                                        \
+  MICA__TOKENIZER_SETTINGS(X, S, "byte", "a tokenizer.json, or a kind to train on the training text",                  \
+                           MICA__OF_TRAINED)                                                                           \
+  X(S, INT, context, "context", "128", "N", "tokens that a prediction can see", .low = 1, .high = 1 << 20,             \
+    .fixed = true)                                                                                                     \
+  X(S, INT, contexts, "contexts", "0", "N", "contexts per epoch, evenly spaced; 0: the whole text", .low = 0,          \
+    .high = 0x1p31, .fixed = true)                                                                                     \
+  X(S, INT, layers, "layers", "4", "N", "blocks of the network", .low = 1, .high = 1000, .fixed = true)                \
+  X(S, INT, width, "width", "128", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true)             \
+  X(S, INT, heads, "heads", "4", "N", "attention heads", .low = 1, .high = 1024, .fixed = true)                        \
+  X(S, INT, groups, "groups", "0", "N", "heads of keys and values; 0: the same as heads", .low = 0, .high = 1024,      \
+    .fixed = true)                                                                                                     \
+  MICA__BLOCK_SETTINGS(X, S, "0", "learned", "gelu")                                                                   \
+  X(S, FLAG, rms_norm, "rms-norm", "false", "", "use RMS norms instead of layer norms", .fixed = true)
 
+#define CONTEXTS_FACTS(X, S)                                                                                           \
+  X(S, NUMBER, vocabulary, .needed = true, .most = 1 << 24)                                                            \
+  X(S, TEXTS, tokenizer, .needed = false)
+
+MICA__SETTINGS_STRUCT(contexts, CONTEXTS_SETTINGS);
+MICA__FACTS_STRUCT(contexts, CONTEXTS_FACTS);
+
+extern const mica__input mica__input_contexts;
+
+/* What the run has of them (task/input/contexts_tokens.c). */
+mica__contexts_settings mica__contexts_settings_of(const mica_run *run);
+mica__contexts_facts mica__contexts_facts_of(const mica_run *run);
+
+/* Opens a part: mica__task_row.open. The last share of a text that is trained on is its validation part, unless a
+ * folder has a file for that. */
+mica_status mica__contexts_open(const mica_run *run, const char *path, const mica_dataset_config *config,
+                                mica_dataset **data);
 /* The network that the run's settings describe. */
-mica_model_config mica__language_network(const mica_run *run);
-/* mica_run_generate. */
-mica_status mica__language_generate(mica_run *run, const mica_run_texts *texts);
-/* Adds a text that the network writes. */
-mica_status mica__language_report(mica_run *run, mica_report *report);
-
-/* --- windows of a text (contexts_show.c) --- */
-
-/* The mean loss of the tokens behind the first one, each of those before it in its window. */
-mica_status mica__language_mean_loss(mica_run *run, const mica__ids *ids, double *mean);
-/* mica__task_row.agree: of the positions of contexts, where both runs have the same tokens. */
-mica_status mica__language_agree(mica_run *run, mica_run *other, int64_t most, double *share, int64_t *count);
+mica_model_config mica__contexts_network(const mica_run *run);
 
 /* --- tokens (contexts_tokens.c) --- */
 
 /* A text in memory as samples of a column "text", pieces that are encoded by themselves; the owner is released with the
- * dataset, and where there comes to be none. */
-mica_status mica__language_pieces(const char *name, const unsigned char *text, size_t bytes, void *owner,
+ * dataset, and if the call fails. */
+mica_status mica__contexts_pieces(const char *name, const unsigned char *text, size_t bytes, void *owner,
                                   void (*release)(void *owner), mica_dataset **data);
-/* Makes the tokeniser of a run whose tokens are no bytes. */
-mica_status mica__language_tokenizer(mica_run *run);
+/* Makes the tokenizer of a run whose tokens are no bytes. */
+mica_status mica__contexts_tokenizer(mica_run *run);
 /* mica__input.views.derive: the contexts of such pieces. */
-mica_status mica__language_derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out);
-/* How many bytes the text of each token has, (vocabulary) f32. */
-mica_value mica__language_token_bytes(const mica_run *run, mica_graph *graph);
+mica_status mica__contexts_derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out);
 /* The ids of a text, which may be bytes. name stands in sentences. */
-mica_status mica__language_encode(const mica_run *run, const char *name, const char *text, size_t bytes,
+mica_status mica__contexts_encode(const mica_run *run, const char *name, const char *text, size_t bytes,
                                   mica__ids *ids);
-/* Hands on the text of a token behind the one before it. */
-mica_status mica__language_write(const mica_run *run, const mica_run_texts *texts, size_t prompt, int32_t before,
-                                 int32_t id, bool *goes_on);
+
+/* --- texts that are read window by window (contexts_show.c) --- */
+
+/* Visits the texts that are given: the head's output of each token but the last. */
+mica_status mica__contexts_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
+/* Likewise the first contexts of data. */
+mica_status mica__contexts_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
+/* Gives an output of four bytes per token of `count` ids but the last, each in its window. */
+mica_status mica__contexts_read(mica_run *run, const int32_t *ids, int64_t count, const char *output, void *values);
 
 #endif

@@ -1,5 +1,7 @@
 /* Texts that a language model continues. */
 #include "run/network.h"
+#include "run/run.h"
+#include "task/head/next_token.h"
 #include "task/input/contexts.h"
 
 #include <stdio.h>
@@ -25,12 +27,12 @@ typedef struct rows {
 
 static mica_status take_prompt(const mica_run *run, const mica_run_texts *texts, size_t b, mica__ids *ids) {
   const size_t bytes = texts->prompt_bytes ? texts->prompt_bytes[b] : strlen(texts->prompts[b]);
-  const int64_t context = (int64_t)mica_run_number(run, "context");
+  const int64_t context = mica__contexts_settings_of(run).context;
   char name[32];
   snprintf(name, sizeof name, "prompt %zu", b + 1);
   if (bytes > INT32_MAX) return mica__fail(MICA_E_INVALID, "prompt %zu is too long", b + 1);
   if (!bytes) return mica__fail(MICA_E_INVALID, "prompt %zu is empty", b + 1);
-  MICA_TRY(mica__language_encode(run, name, texts->prompts[b], bytes, ids));
+  MICA_TRY(mica__contexts_encode(run, name, texts->prompts[b], bytes, ids));
   if (!ids->count) return mica__fail(MICA_E_INVALID, "prompt %zu has no tokens", b + 1);
   if ((int64_t)ids->count <= context || texts->window) return MICA_OK;
   return mica__fail(MICA_E_INVALID,
@@ -71,7 +73,7 @@ static mica_status write_texts(const mica_run *run, mica_generator *g, const mic
   for (int64_t i = 0; status == MICA_OK && goes_on && i < length; i++) {
     status = mica_generator_next(g, next);
     for (size_t b = 0; status == MICA_OK && goes_on && b < texts->prompt_count; b++) {
-      status = mica__language_write(run, texts, b, r->last[b], next[b], &goes_on);
+      status = mica__next_token_write(run, texts, b, r->last[b], next[b], &goes_on);
       r->last[b] = next[b];
     }
   }
@@ -79,8 +81,8 @@ static mica_status write_texts(const mica_run *run, mica_generator *g, const mic
   return status;
 }
 
-mica_status mica__language_generate(mica_run *run, const mica_run_texts *texts) {
-  const mica_model_config network = mica__language_network(run);
+mica_status mica__next_token_generate(mica_run *run, const mica_run_texts *texts) {
+  const mica_model_config network = mica__contexts_network(run);
   const int64_t context = network.sequence.context;
   rows r = {0};
   mica_generator *g = NULL;
@@ -120,7 +122,7 @@ static const char *find_prompt(const mica_run *run) {
   for (size_t i = 0; i < sizeof prompts / sizeof *prompts; i++) {
     mica__ids ids = {0};
     mica__attempt_begin();
-    const bool good = mica__language_encode(run, "a prompt", prompts[i], 1, &ids) == MICA_OK && ids.count;
+    const bool good = mica__contexts_encode(run, "a prompt", prompts[i], 1, &ids) == MICA_OK && ids.count;
     mica__attempt_end();
     mica__ids_free(&ids);
     if (good) return prompts[i];
@@ -128,7 +130,7 @@ static const char *find_prompt(const mica_run *run) {
   return NULL;
 }
 
-mica_status mica__language_report(mica_run *run, mica_report *report) {
+mica_status mica__next_token_report(mica_run *run, mica_report *report) {
   const char *const prompt[] = {find_prompt(run)};
   mica__text text = {0};
   if (!prompt[0]) return MICA_OK;
@@ -138,7 +140,7 @@ mica_status mica__language_report(mica_run *run, mica_report *report) {
                                 .sampling = {.temperature = 0.8},
                                 .text = keep,
                                 .user = &text};
-  mica_status status = mica__language_generate(run, &texts);
+  mica_status status = mica__next_token_generate(run, &texts);
   if (status == MICA_OK) status = mica__text_status(&text);
   if (status == MICA_OK) status = mica_report_begin(report, "A text that the network writes");
   if (status == MICA_OK) status = mica_report_add_text(report, "at temperature 0.8", text.data);

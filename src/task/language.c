@@ -1,0 +1,31 @@
+/* language: the next token of a text, of those before it. */
+#include "task/head/next_token.h"
+#include "task/input/contexts.h"
+
+MICA__SETTINGS_STRUCT(language, CONTEXTS_SETTINGS);
+static MICA__SETTINGS_TABLE(language, CONTEXTS_SETTINGS);
+MICA__FACTS_STRUCT(language, CONTEXTS_FACTS);
+static MICA__FACTS_TABLE(language, CONTEXTS_FACTS, 0);
+
+static const mica_task_metric metrics[] = NEXT_TOKEN_METRICS;
+/* A prediction has all columns. */
+static const char *const answers[] = {NULL};
+
+static const mica_onnx_text export_docs[] = {
+    {"tokens", "of the text so far, by the run's tokenizer.json, else its bytes; no more than the setting context"},
+    {"logits", "of each token of the vocabulary to follow, behind each of those read"},
+    {0}};
+
+const mica__task_row mica__task_language = {
+    .name = "language",
+    .text = "the next byte or token of a text file, for texts to be continued by mica generate",
+    MICA__COMPOSED(contexts, next_token),
+    .open = mica__contexts_open,
+    .answer_columns = answers,
+    .metrics = metrics,
+    .facts = &mica__language_fact_list,
+    .settings = &mica__language_setting_list,
+    .export_docs = export_docs,
+    .generate = mica__next_token_generate,
+    .agree = mica__next_token_agree,
+};
