@@ -1,6 +1,6 @@
 /* Lists of recordings and their texts. */
+#include "data/sound/transcripts.h"
 #include "fuzz/fuzz.h"
-#include "task/input/strings.h"
 
 #include <stdlib.h>
 #include <string.h>
