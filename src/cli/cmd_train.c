@@ -484,8 +484,7 @@ static int find_speeds(const cli_command *self, cli_ranks *ranks, job *j) {
 }
 
 static int run_lora(const cli_command *self, const struct values *v) {
-  const char *refused = v->devices    ? "devices"
-                        : v->parallel ? "parallel"
+  const char *refused = v->parallel   ? "parallel"
                         : v->speeds   ? "speeds"
                         : v->shard    ? "shard"
                         : v->elastic  ? "elastic"
@@ -494,6 +493,7 @@ static int run_lora(const cli_command *self, const struct values *v) {
   const cli_lora lora = {.data = v->data,
                          .out = v->out ? v->out : DEFAULT_FOLDER,
                          .device = v->device,
+                         .devices = v->devices,
                          .task = v->task,
                          .adapter = v->lora,
                          .settings = &v->settings,
@@ -501,7 +501,7 @@ static int run_lora(const cli_command *self, const struct values *v) {
                          .json = v->json,
                          .quiet = v->quiet};
   if (!refused) return cli_train_adapter(self, &lora);
-  cli_fail(self, "--%s is not for --lora, which trains on one device", refused);
+  cli_fail(self, "--%s is not for --lora; its ranks have equal shards of each batch", refused);
   return CLI_USAGE;
 }
 

@@ -4,6 +4,7 @@
 #include "cli/json.h"
 #include "cli/number.h"
 #include "cli/progress.h"
+#include "cli/ranks.h"
 #include "cli/result.h"
 #include "cli/stop.h"
 
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #define MOST_TEXT 512
 
@@ -163,47 +165,79 @@ static int say_done(const cli_command *self, const cli_lora *lora, const plan *p
   return cli_json_print_line(&json, self);
 }
 
-static int train(const cli_command *self, const cli_lora *lora, plan *p, mica_engine *engine, mica_foundation *model,
+typedef struct job {
+  const cli_command *self;
+  const cli_lora *lora;
+  const plan *plan;
+} job;
+
+/* One rank's part: it has its shard of the conversations, and rank 0 speaks and writes. */
+static int train(const job *j, mica_communicator *communicator, mica_engine *engine, mica_foundation *model,
                  mica_conversations *chats, mica_adapter *adapter) {
+  const cli_lora *lora = j->lora;
+  const bool speaks = !communicator || communicator->rank == 0;
   const mica_conversations_info info = mica_conversations_describe(chats);
-  shown s = {.progress = {.out = lora->quiet ? NULL : lora->json ? stderr : stdout, .task = "language"}};
+  mica_finetune_config how = j->plan->training;
+  shown s = {.progress = {.out = lora->quiet || !speaks ? NULL : lora->json ? stderr : stdout, .task = "language"}};
+  if (s.progress.out && communicator) fprintf(s.progress.out, "ranks     %d\n", (int)communicator->ranks);
   if (s.progress.out)
     fprintf(s.progress.out, "data      %s: %lld conversations in %lld rows, %lld tokens of answers\n",
             cli_clean(lora->data), (long long)info.conversations, (long long)info.rows, (long long)info.counted);
-  p->training.training = mica_conversations_source(chats, engine);
-  p->training.folder = lora->out;
-  p->training.resume = lora->resume;
-  p->training.report = report;
-  p->training.user = &s;
-  p->training.stop = cli_stop_flag();
-  if (mica_finetune(engine, model, adapter, &p->training) != MICA_OK) return cli_fail_library(self);
-  if (mica_foundation_adapter_save(model, adapter, lora->out, MICA_ADAPTER_FORM_PEFT) != MICA_OK)
-    return cli_fail_library(self);
-  if (!*cli_stop_flag()) return say_done(self, lora, p, &info, &s);
+  how.training = mica_conversations_source(chats, engine);
+  how.communicator = communicator;
+  how.folder = lora->out;
+  how.resume = lora->resume;
+  how.report = report;
+  how.user = &s;
+  how.stop = cli_stop_flag();
+  if (mica_finetune(engine, model, adapter, &how) != MICA_OK) return cli_fail_library(j->self);
+  if (speaks && mica_foundation_adapter_save(model, adapter, lora->out, MICA_ADAPTER_FORM_PEFT) != MICA_OK)
+    return cli_fail_library(j->self);
+  if (!*cli_stop_flag()) return speaks ? say_done(j->self, lora, j->plan, &info, &s) : CLI_OK;
   if (s.progress.out)
     fprintf(s.progress.out, "stopped: %s has the adapter so far; --resume goes on\n", cli_clean(lora->out));
   return 128 + *cli_stop_flag();
 }
 
-int cli_train_adapter(const cli_command *self, const cli_lora *lora) {
-  plan p = {.model = NULL};
+static int run_rank(cli_ranks *ranks, size_t index, void *user) {
+  const job *j = user;
+  mica_communicator *communicator = ranks->communicator[index];
+  mica_conversations_config rows = j->plan->rows;
   mica_engine_config how = mica_engine_config_default();
   mica_engine *engine = NULL;
   mica_foundation *model = NULL;
   mica_conversations *chats = NULL;
   mica_adapter *adapter = NULL;
-  int status = take(self, lora, &p);
-  if (status != CLI_OK) return status;
-  how.device = lora->device;
-  cli_compile_with(self, &how);
-  if (mica_foundation_open(p.model, NULL, &model) != MICA_OK ||
-      mica_conversations_open(model, lora->data, &p.rows, &chats) != MICA_OK ||
-      mica_adapter_create(&p.adapter, &adapter) != MICA_OK || mica_engine_create(&how, &engine) != MICA_OK)
-    status = cli_fail_library(self);
-  if (status == CLI_OK) status = train(self, lora, &p, engine, model, chats, adapter);
+  int status = CLI_OK;
+  how.device = ranks->device[index];
+  cli_compile_with(j->self, &how);
+  if (communicator) rows.shard = communicator->rank, rows.shards = communicator->ranks;
+  if (mica_foundation_open(j->plan->model, NULL, &model) != MICA_OK ||
+      mica_conversations_open(model, j->lora->data, &rows, &chats) != MICA_OK ||
+      mica_adapter_create(&j->plan->adapter, &adapter) != MICA_OK || mica_engine_create(&how, &engine) != MICA_OK) {
+    status = cli_fail_library(j->self);
+    mica_communicator_abort(communicator, mica_error_message());
+  }
+  if (status == CLI_OK) status = train(j, communicator, engine, model, chats, adapter);
   mica_adapter_destroy(adapter);
   mica_conversations_close(chats);
   mica_foundation_close(model);
   mica_engine_destroy(engine);
+  return status;
+}
+
+int cli_train_adapter(const cli_command *self, const cli_lora *lora) {
+  static cli_ranks ranks;
+  plan p = {.model = NULL};
+  job j = {self, lora, &p};
+  int status = take(self, lora, &p);
+  if (status == CLI_OK) status = cli_ranks_begin(self, lora->device, lora->devices, 0, cli_stop_flag(), &ranks);
+  if (status != CLI_OK) return status;
+  status = cli_ranks_run(self, &ranks, run_rank, &j);
+  if (ranks.hangs) {
+    fflush(NULL);
+    _exit(status);
+  }
+  cli_ranks_end(&ranks);
   return status;
 }

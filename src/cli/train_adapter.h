@@ -5,9 +5,9 @@
 #include "cli/command.h"
 
 typedef struct cli_lora {
-  const char *data, *out, *device, *task; /* as typed; device and task may be NULL */
-  const char *adapter;                    /* "rank=16,alpha=32,dropout=0.05,targets=q_proj+v_proj" */
-  const cli_settings *settings;           /* init, epochs, lr, batch, context, seed, ... */
+  const char *data, *out, *device, *devices, *task; /* as typed; the last three may be NULL */
+  const char *adapter;                              /* "rank=16,alpha=32,dropout=0.05,targets=q_proj+v_proj" */
+  const cli_settings *settings;                     /* init, epochs, lr, batch, context, seed, ... */
   bool resume, json, quiet;
 } cli_lora;
 

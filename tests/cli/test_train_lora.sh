@@ -39,6 +39,26 @@ train --lora $lora --epochs 30 --seed 3 --out "$work/killed" --resume --quiet
 ends 0 '' ''
 cmp "$work/whole/adapter_model.safetensors" "$work/killed/adapter_model.safetensors" || fault 'the bytes differ'
 
+# Two ranks with halves of each batch train the adapter of one: devices of a process, and processes.
+train --lora rank=4 --epochs 3 --batch 2 --out "$work/one" --json
+ends 0 '{*}' '*'
+one=$(printf '%s' "$out" | sed 's/.*"loss"://; s/}//')
+train --lora rank=4 --epochs 3 --batch 2 --devices 0:0/2 --out "$work/two" --json
+ends 0 '{"task":"language","adapter":"*/two","conversations":16,"loss":*}' '*ranks     2*'
+near() { awk -v a="$1" -v b="$2" 'BEGIN { d = a - b; exit !(d < 1e-3 && d > -1e-3) }'; }
+near "$one" "$(printf '%s' "$out" | sed 's/.*"loss"://; s/}//')" || fault "two devices: $out, one: $one"
+if command -v mpirun >/dev/null; then
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+  export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_hwloc_base_binding_policy=none
+  export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl=^tcp
+  got=$(timeout 120 mpirun -n 2 "$mica" train --data "$work/chats.jsonl" --init "$model" --context 64 --lr 2e-2 \
+    --lora rank=4 --epochs 3 --batch 2 --out "$work/processes" --json --quiet) || fault 'two processes'
+  near "$one" "$(printf '%s' "$got" | sed 's/.*"loss"://; s/}//')" || fault "two processes: $got, one: $one"
+  [ -s "$work/processes/adapter_model.safetensors" ] || fault 'two processes write no adapter'
+fi
+train --lora rank=4 --batch 1 --devices 0:0/2 --out "$work/b"
+ends 1 '*' '*shard*'
+
 run generate --model "$model" --adapter "$work/a" --prompt 'Name 3 colours.' --length 4 --temperature 0
 ends 0 '*' ''
 run merge "$model" "$work/a" "$work/merged"
@@ -52,8 +72,8 @@ train --lora rank=4,targets=nothing --out "$work/b"
 ends 1 '*' '*nothing*'
 train --lora rank=4 --augment flip --out "$work/b"
 ends 2 '' '*--augment is not for --lora*'
-train --lora rank=4 --devices 0:0/2 --out "$work/b"
-ends 2 '' '*--devices is not for --lora*'
+train --lora rank=4 --parallel tensor --out "$work/b"
+ends 2 '' '*--parallel is not for --lora*'
 run train --data "$work/chats.jsonl" --lora rank=4 --out "$work/b"
 ends 2 '' '*--init MODEL*'
 run train --init "$model" --lora rank=4 --out "$work/b"
