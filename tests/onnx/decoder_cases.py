@@ -208,7 +208,8 @@ def matmul_n_bits(c):
     zero = c.draw.integers(0, most, (n, blocks))
     floats = zero.astype(F) + F(0.25)
     c.constant("zero", {"none": None, "bytes": packed(zero, bits), "floats": floats}[zeros])
-    c.operands.append("")
+    index = c.draw.integers(0, blocks, k).astype(np.int32)
+    c.constant("index", index if bits == 4 and c.seed % 7 == 6 and k % block == 0 else None)
     c.constant("bias", c.floats(n) if c.draw.integers(2) and not identity else None)
     c.attributes = {"K": k, "N": n, "bits": bits, "block_size": block}
 
@@ -329,7 +330,7 @@ OPERATORS = {
 }
 GOLDEN = {"GroupQueryAttention": (6, 17, 18, 32, 37, 40, 48, 49, 53, 55, 60, 72, 81), "RotaryEmbedding": (1, 2),
           "MatMulNBits": (1, 2, 5), "GatherBlockQuantized": (0, 1, 3), "MoE": (16,), "QMoE": (0, 1, 3)}
-MORE = {"GroupQueryAttention": 6, "QMoE": 2}  # times the settings
+MORE = {"GroupQueryAttention": 6, "QMoE": 2, "MatMulNBits": 3}  # times the settings
 
 
 def session_of(model):

@@ -95,6 +95,8 @@ MICA__LOWER(matmul_n_bits) {
   w.scale = mica_reshape(w.scale, MICA_SHAPE(n, blocks));
   w.zero = zero_rows(given(l, node, 3), n, blocks, w.bits);
   if (!w.bytes.graph || !w.scale.graph) return MICA_OK;
+  if (index.graph && !mica_shape_equal(mica_value_shape(index), MICA_SHAPE(w.columns)))
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "g_idx must have the shape (%lld)", (long long)w.columns);
   mica_value real = index.graph ? by_index(&w, index) : mica__packed_dequantize(&w);
   mica_value y = mica_matmul(x, mica_cast(mica_transpose(real, MICA_AXES(1, 0)), mica_value_dtype(x)));
   return give(l, node, bias.graph ? mica_add(y, bias) : y);

@@ -256,6 +256,8 @@ static bool is_supported(mica__lowering *l, const mica__onnx_node *node) {
       mica__lower_choice(l, node, "v_quant_type", "NONE PER_TENSOR PER_CHANNEL", 0) ||
       mica__lower_has(l, node, KEY_SCALE) || mica__lower_has(l, node, VALUE_SCALE))
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a quantised cache is not supported; export it with floats");
+  else if (!mica__onnx_int(node, "causal", 1) && mica__onnx_int(node, "local_window_size", -1) > 0)
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "local_window_size needs causal attention");
   else if (mica__lower_wants(node, 3))
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the result output_qk is not supported");
   else
@@ -281,7 +283,7 @@ static mica_value attended(mica__lowering *l, const mica__onnx_node *node, const
   mica_attention_config config = {.causal = mica__onnx_int(node, "causal", 1) != 0,
                                   .scale = mica__onnx_real(node, "scale", 0),
                                   .soft_cap = mica__onnx_real(node, "softcap", 0),
-                                  .window = window > 0 ? window : 0,
+                                  .window = window > 0 && window < INT32_MAX ? window : 0,
                                   .offset = g->window ? g->resident : g->first,
                                   .sinks = given(l, node, SINKS),
                                   .mask = bias_of(l, node, g)};
