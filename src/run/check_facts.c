@@ -1,5 +1,6 @@
 /* Checks the facts in config.json: those of all tasks, and those of the run's task. */
 #include "run/columns/categories.h"
+#include "run/common_facts.h"
 #include "run/composed.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
@@ -11,21 +12,13 @@
 /* Sizes that become memory are whole, and not absurd. */
 #define LARGEST_SAMPLE (1 << 30)
 
-/* Facts of all tasks. A task with own_input needs "columns" alone. */
-#define COMMON_FACTS(X, S)                                                                                             \
-  X(S, NUMBERS, input, .needed = true)                                                                                 \
-  X(S, TEXT, input_column, .needed = true)                                                                             \
-  X(S, TEXT, label_column, .needed = true)                                                                             \
-  X(S, TEXTS, columns, .needed = true)                                                                                 \
-  X(S, TEXTS, bases, .needed = false)                                                                                  \
-  X(S, TEXT, elements, .needed = false)                                                                                \
-  X(S, NUMBERS, mean, .needed = true, .of = "input", .above = -INFINITY)                                               \
-  X(S, NUMBERS, fills, .of = "input", .above = -INFINITY)                                                              \
-  X(S, NUMBERS, deviation, .needed = true, .of = "input")                                                              \
-  X(S, NUMBER, header, .above = -1, .most = 1)                                                                         \
-  X(S, NUMBER, several, .above = -1, .most = 1)
-MICA__FACTS_STRUCT(common, COMMON_FACTS);
 static MICA__FACTS_TABLE(common, COMMON_FACTS, 0);
+
+mica__common_facts mica__common_facts_of(const mica_run *run) {
+  mica__common_facts facts;
+  mica__facts_read(run, &mica__common_fact_list, &facts);
+  return facts;
+}
 
 static mica_status check_input(const mica_run *run) {
   size_t rank = 0, numbers = 0, lines = 0;

@@ -2,6 +2,8 @@
 #include "data/series/series.h"
 #include "ops/random/philox.h"
 #include "run/columns/categories.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
@@ -26,7 +28,7 @@ static const mica_task_metric metrics[] = NUMBERS_METRICS;
 #define STEPS 5000
 #define RATE 0.01
 static mica_status set_defaults(mica_run *run, const mica_dataset *data) {
-  const double batches = ceil((double)mica_dataset_count(data) / mica_run_number(run, "batch"));
+  const double batches = ceil((double)mica_dataset_count(data) / (double)mica__common_settings_of(run).batch);
   if (mica_dataset_shape(data).rank > 1 || mica__run_is_set(run, "model")) return MICA_OK;
   if (!mica__run_is_set(run, "epochs"))
     MICA_TRY(mica__run_set_number(run, "epochs", fmax(10, fmin(100, floor(STEPS / batches)))));
@@ -55,7 +57,7 @@ static mica_status prepare(mica_run *run) {
 /* Uploads values of U(-1 / sqrt(fan_in), 1 / sqrt(fan_in)); `which` tells the seed's uses apart. */
 static mica_status upload_uniform(mica_run *run, mica_tensor *tensor, double fan_in, uint32_t which) {
   const size_t count = mica_tensor_bytes(tensor) / sizeof(float);
-  const uint64_t seed = (uint64_t)mica_run_number(run, "seed");
+  const uint64_t seed = (uint64_t)mica__common_settings_of(run).seed;
   float *values = malloc(mica_tensor_bytes(tensor));
   if (!values) return mica__fail_nomem("a run");
   for (size_t i = 0; i < count; i++) {
@@ -74,9 +76,8 @@ static mica_status upload_uniform(mica_run *run, mica_tensor *tensor, double fan
 static mica_status begin(mica_run *run) {
   static const char *const names[][2] = {{"fc1.weight", "fc1.bias"}, {"fc2.weight", "fc2.bias"}};
   mica_session *session = mica_trainer_session(run->trainer);
-  size_t rank = 0;
-  mica_run_fact_numbers(run, "input", &rank);
-  if (strcmp(mica_run_setting(run, "model"), "mlp") != 0 || rank > 1) return MICA_OK;
+  if (strcmp(mica__common_settings_of(run).model, "mlp") != 0 || mica__common_facts_of(run).input.count > 1)
+    return MICA_OK;
   for (uint32_t layer = 0; layer < 2; layer++) {
     mica_tensor *weight = mica_session_parameter(session, names[layer][0]);
     mica_tensor *bias = mica_session_parameter(session, names[layer][1]);

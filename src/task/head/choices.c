@@ -1,5 +1,6 @@
 /* The head classes or the head labels, as the data have it. */
 #include "task/head/choices.h"
+#include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/run.h"
 #include "task/head/labels.h"
@@ -7,7 +8,7 @@
 #include <string.h>
 
 static const mica__head *of(const mica_run *run) {
-  return mica__run_fact_number(run, "several", 0) > 0 ? &mica__head_labels : &mica__head_classes;
+  return mica__common_facts_of(run).several > 0 ? &mica__head_labels : &mica__head_classes;
 }
 
 static bool suits(const mica_column *label) {

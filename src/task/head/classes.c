@@ -4,6 +4,7 @@
 #include "run/columns/categories.h"
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
+#include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/fields.h"
 #include "run/run.h"
@@ -55,11 +56,11 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
 }
 
 static mica_status fits(const mica_run *run, const mica_dataset *data, const mica_column *label) {
-  const char *name = mica__run_fact_text(run, "label_name");
+  const char *name = mica__common_facts_of(run).label_name;
   int32_t *map = NULL;
   if (label && !suits(label))
     return mica__fail(MICA_E_FORMAT, "%s has no classes in the column '%s'", mica_dataset_name(data),
-                      *name ? name : mica__run_fact_text(run, "label_column"));
+                      *name ? name : mica__common_facts_of(run).label_column);
   mica_status status = mica__run_map_classes(run, data, &map);
   free(map);
   return status;
@@ -84,7 +85,7 @@ static mica_value loss_of(const mica_run *run, mica_value z, mica_value y, mica_
 }
 
 static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
-  const char *label = mica__run_fact_text(run, "label_column");
+  const char *label = mica__common_facts_of(run).label_column;
   const bool training = mica_nn_is_training(nn);
   const int64_t classes = count_of(run);
   size_t k = 1;

@@ -2,7 +2,10 @@
 #include "task/head/identity.h"
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
 #include "run/facts.h"
+#include "run/fields.h"
 #include "run/predict/batches.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
@@ -34,6 +37,8 @@ const char *mica__identity_loss_at(size_t i) {
 MICA__SETTINGS_STRUCT(identity, IDENTITY_SETTINGS);
 static MICA__SETTINGS_TABLE(identity, IDENTITY_SETTINGS);
 
+MICA__FACTS(identity, IDENTITY_FACTS, 0);
+
 static mica__identity_settings settings_of(const mica_run *run) {
   mica__identity_settings settings;
   mica__settings_read(run, &mica__identity_setting_list, &settings);
@@ -56,7 +61,7 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
         MICA_E_FORMAT,
         "%s has no column of classes: the task %s wants a class for each sample; --label names the column", run->data,
         run->task->name);
-  MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &augment));
+  MICA_TRY(mica_augment_parse(mica__common_settings_of(run).augment, &augment));
   if (augment.mixup > 0 || augment.cutmix > 0)
     return mica__fail(MICA_E_INVALID, "%s blends classes, and the task %s learns to tell them apart",
                       augment.mixup > 0 ? "mixup" : "cutmix", run->task->name);
@@ -89,8 +94,7 @@ static void exports(const mica_run *run, mica_value z, mica_objective *out) {
 static mica_value arcface(mica_nn *nn, const mica_run *run, mica_value e, mica_value y) {
   const mica__identity_settings settings = settings_of(run);
   const mica_init_config init = {.kind = MICA_INIT_NORMAL, .value = 0.1};
-  size_t classes = 0;
-  mica_run_fact(run, "classes", &classes);
+  const size_t classes = facts_of(run).classes.count;
   mica_value w = mica_nn_parameter(nn, "arcface", MICA_SHAPE((int64_t)classes, settings.embedding), &init);
   mica_value cosines = mica_matmul(e, mica_transpose(normed(w), MICA_AXES(1, 0)));
   const double margin = settings.margin > 0 ? settings.margin : MICA_ZERO;
@@ -99,7 +103,7 @@ static mica_value arcface(mica_nn *nn, const mica_run *run, mica_value e, mica_v
 
 /* ArcFace has no weights for classes that are not trained on, so tests use the triplet loss. */
 static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
-  const char *label = mica__run_fact_text(run, "label_column");
+  const char *label = mica__common_facts_of(run).label_column;
   const bool training = mica_nn_is_training(nn);
   const mica__identity_settings settings = settings_of(run);
   mica_value e = normed(z), counts = {0};
@@ -176,7 +180,7 @@ typedef struct comparing {
 static mica_status take_batch(mica_run *run, const mica_batch *batch, const float *embeddings, void *user) {
   comparing *c = user;
   int32_t *numbers = malloc((size_t)batch->count * sizeof *numbers);
-  mica_status status = numbers ? mica__batch_read(run, batch, mica__run_fact_text(run, "label_column"), numbers,
+  mica_status status = numbers ? mica__batch_read(run, batch, mica__common_facts_of(run).label_column, numbers,
                                                   (size_t)batch->count * sizeof *numbers)
                                : mica__fail_nomem("embeddings");
   if (status == MICA_OK) keep(c->to, embeddings, numbers, width_of(run), c->at, batch->count, c->samples);

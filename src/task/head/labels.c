@@ -2,6 +2,7 @@
 #include "task/head/labels.h"
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
+#include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/fields.h"
 #include "run/predict/batches.h"
@@ -42,7 +43,7 @@ static mica_status take_batch(mica_run *run, const mica_batch *batch, const floa
     return mica__fail(MICA_E_STATE, "a source gave more samples than it has");
   memcpy(r->shares + at, shares, count * sizeof *shares);
   r->rows += (size_t)batch->count;
-  return mica__batch_read(run, batch, mica__run_fact_text(run, "label_column"), r->truths + at, count * sizeof(float));
+  return mica__batch_read(run, batch, mica__common_facts_of(run).label_column, r->truths + at, count * sizeof(float));
 }
 
 static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
@@ -178,7 +179,7 @@ static void exports(const mica_run *run, mica_value z, mica_objective *out) {
 }
 
 static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
-  const char *label = mica__run_fact_text(run, "label_column");
+  const char *label = mica__common_facts_of(run).label_column;
   mica_value y = mica_batch_has(batch, label) ? mica_batch_value(batch, label) : (mica_value){0};
   out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_LABELS, .value = z};
   if (!mica_nn_is_training(nn)) exports(run, z, out);

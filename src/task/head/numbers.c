@@ -3,6 +3,8 @@
 #include "data/dataset.h"
 #include "run/columns/columns.h"
 #include "run/columns/kinds.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
 #include "run/facts.h"
 #include "run/fields.h"
 #include "run/run.h"
@@ -103,15 +105,15 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
   if (!suits(label))
     return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, not a number; --task classify learns classes",
                       run->data, mica__run_answer_name(run, label), mica_column_kind_name(label->kind));
-  MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &augment));
+  MICA_TRY(mica_augment_parse(mica__common_settings_of(run).augment, &augment));
   if (augment.mixup > 0)
     return mica__fail(MICA_E_INVALID, "mixup blends classes, and the task %s has none", run->task->name);
   if (count > 1 && label->dtype != MICA_F32)
     return mica__fail(MICA_E_UNSUPPORTED, "%s: several numbers per sample must be f32", run->data);
-  if (count > 1 && mica__is_model_file(mica_run_setting(run, "init")))
+  if (count > 1 && mica__is_model_file(mica__common_settings_of(run).init))
     return mica__fail(MICA_E_UNSUPPORTED, "init: a model in ONNX is trained on one number per sample, not on %zu",
                       count);
-  if (count == 1 && !strcmp(mica_run_setting(run, "loss"), "cosine"))
+  if (count == 1 && settings_of(run).loss == COSINE)
     return mica__fail(MICA_E_INVALID,
                       "--loss cosine compares directions and needs several numbers per sample; %s has one", run->data);
   MICA_TRY(note_scales(run, column, count));
@@ -195,7 +197,7 @@ static mica_value sum(mica_value x, int64_t count) {
 
 /* All is computed in standard deviations of the target and scaled where it leaves the graph. */
 static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
-  const char *label = mica__run_fact_text(run, "label_column");
+  const char *label = mica__common_facts_of(run).label_column;
   const mica__numbers_facts facts = facts_of(run);
   const int64_t count = count_of(run);
   mica_value given = mica_batch_has(batch, label) ? mica_batch_value(batch, label) : (mica_value){0};

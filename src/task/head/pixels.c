@@ -6,6 +6,7 @@
 #include "run/columns/categories.h"
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
+#include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/fields.h"
 #include "run/run.h"
@@ -30,13 +31,14 @@ const char *mica__pixels_loss_at(size_t i) {
 
 MICA__SETTINGS_STRUCT(pixels, PIXELS_SETTINGS);
 MICA__SETTINGS(pixels, PIXELS_SETTINGS);
+MICA__FACTS(pixels, PIXELS_FACTS, 3);
 
 static const mica_column *label_of(const mica_dataset *data) { return mica__dataset_find(data, MICA_COLUMN_KIND_MASK); }
 
 static bool suits(const mica_column *label) { return label->kind == MICA_COLUMN_KIND_MASK; }
 
 static void opens(const mica_run *run, mica_dataset_config *config) {
-  const char *values = mica__run_fact_text(run, "mask_values"), *set = mica_run_setting(run, "mask-values");
+  const char *values = facts_of(run).mask_values, *set = settings_of(run).mask_values;
   config->mask_values = *values             ? values
                         : *set              ? set
                         : run->parts->whole ? mica_dataset_mask_values(run->parts->whole)
@@ -79,11 +81,11 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
 
 static mica_status fits(const mica_run *run, const mica_dataset *data, const mica_column *label) {
   int32_t *map = NULL;
-  size_t classes = 0;
-  const char *const *names = mica_run_fact(run, "classes", &classes);
+  const mica__fact_texts classes = facts_of(run).classes;
   if (!label)
     return mica__fail(MICA_E_FORMAT, "%s has no masks, which the run was trained on", mica_dataset_name(data));
-  MICA_TRY(mica__run_map_names(data, mica_dataset_column_index(data, label->name), false, names, classes, &map));
+  MICA_TRY(mica__run_map_names(data, mica_dataset_column_index(data, label->name), false, classes.list, classes.count,
+                               &map));
   if (!map) return MICA_OK;
   free(map);
   return mica__fail(MICA_E_FORMAT, "%s has the run's classes in another order", mica_dataset_name(data));
@@ -143,12 +145,12 @@ static void exports(const mica_run *run, mica_value z, mica_objective *out) {
 }
 
 static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
-  const char *label = mica__run_fact_text(run, "label_column");
+  const char *label = mica__common_facts_of(run).label_column;
   out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_CLASSES, .value = z};
   if (!mica_nn_is_training(nn)) exports(run, z, out);
   if (!z.graph || !mica_batch_has(batch, label)) return;
   mica_value y = mica_batch_value(batch, label), weights = mica__run_class_weights(run, z.graph);
-  const char *const *names = mica_run_fact(run, "classes", NULL);
+  const char *const *names = facts_of(run).classes.list;
   out->weight = count_pixels(y, weights);
   out->loss = loss_of(run, nn, z, y, weights, out->weight, &out->joined);
   out->metrics[0] = mica_metric_dice("dice", z, y, names);
@@ -192,7 +194,7 @@ static mica_status add_picture(mica_run *run, const mica__sample *sample, const 
 
 /* Quotients of each class, and their mean over classes that occur. */
 static mica_status add_quotients(const mica_run *run, const tally *t, const char *name, bool dice, mica_metrics *m) {
-  const char *const *names = mica_run_fact(run, "classes", NULL);
+  const char *const *names = facts_of(run).classes.list;
   double mean = 0;
   int64_t there = 0;
   for (int64_t c = 0; c < t->classes; c++) {

@@ -1,11 +1,10 @@
 /* What shares of pixels say. */
+#include "run/fields.h"
 #include "task/head/pixels.h"
 
-int64_t mica__pixels_classes(const mica_run *run) {
-  size_t count = 0;
-  mica_run_fact(run, "classes", &count);
-  return (int64_t)count;
-}
+MICA__FACTS(pixels, PIXELS_FACTS, 3);
+
+int64_t mica__pixels_classes(const mica_run *run) { return (int64_t)facts_of(run).classes.count; }
 
 void mica__pixels_decide(const float *shares, int64_t classes, size_t pixels, uint8_t *decided) {
   for (size_t at = 0; at < pixels; at++) {

@@ -1,7 +1,7 @@
 /* Classes of pixels that are predicted and reported: masks, and classes as colours over their pictures. */
 #include "base/number.h"
 #include "data/annotation/masks.h"
-#include "run/facts.h"
+#include "run/fields.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
 #include "task/head/pixels.h"
@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+MICA__FACTS(pixels, PIXELS_FACTS, 3);
 
 /* The side that larger pictures of a report are thinned to. */
 #define LARGEST_SHOWN 1024
@@ -55,7 +57,7 @@ static uint8_t *make_overlay(const scene *s, const uint8_t *classes, const uint8
 
 /* The mask as the training's are: (1, H, W) of their values, (3, H, W) where these are colours. */
 static mica_status make_mask(const mica_run *run, const scene *s, uint8_t **out, int64_t *channels) {
-  const char *text = mica__run_fact_text(run, "mask_values");
+  const char *text = facts_of(run).mask_values;
   const size_t pixels = pixels_of(s);
   mica__mask_table table = {0};
   bool coloured = false;
@@ -98,7 +100,7 @@ static mica_status add_overlay(mica_report *report, const char *name, const char
 
 /* The classes by their share of the pixels, the largest first. */
 static mica_status add_shares(const mica_run *run, mica_report *p, const scene *s) {
-  const char *const *names = mica_run_fact(run, "classes", NULL);
+  const char *const *names = facts_of(run).classes.list;
   const int64_t classes = mica__pixels_classes(run);
   const char *rows[MICA__MASK_CLASSES];
   double shares[MICA__MASK_CLASSES] = {0}, sorted[MICA__MASK_CLASSES];
@@ -169,7 +171,7 @@ mica_status mica__pixels_section(mica_run *run, mica_report *p, const mica__samp
 static mica_status add_classes(const mica_run *run, mica_report *report) {
   static const char *const columns[] = {"dice", "iou"};
   const size_t classes = (size_t)mica__pixels_classes(run);
-  const char *const *names = mica_run_fact(run, "classes", NULL);
+  const char *const *names = facts_of(run).classes.list;
   double *numbers = malloc((2 * classes + 1) * sizeof *numbers);
   if (!numbers) return mica__fail_nomem("a report");
   for (size_t i = 0; i < 2 * classes; i++) {

@@ -1,5 +1,6 @@
 /* Pictures that predictions and reports are of, in their own sizes. */
 #include "data/dataset.h"
+#include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/predict/samples.h"
 #include "run/predict/visits.h"
@@ -33,7 +34,7 @@ static mica_status show(mica_run *run, const char *name, const scene *s, mica__s
 }
 
 static mica_status visit_file(mica_run *run, const char *path, mica__sample_fn *fn, void *user) {
-  const int64_t channels = (int64_t)mica__run_fact_number(run, "input", 1);
+  const int64_t channels = (int64_t)mica__common_facts_of(run).input.list[0];
   scene s = {0};
   mica_status status = mica_image_read(path, MICA_SHAPE(channels, 0, 0), &s.planes, &s.shape);
   if (status == MICA_OK) status = show(run, path, &s, fn, user);

@@ -1,8 +1,9 @@
 /* Pictures larger than the network's input: tiles whose shares are blended by a window. */
 #include "data/dataset.h"
 #include "run/columns/columns.h"
+#include "run/common_facts.h"
 #include "run/common_fields.h"
-#include "run/facts.h"
+#include "run/fields.h"
 #include "run/predict/batches.h"
 #include "run/predict/samples.h"
 #include "run/run.h"
@@ -15,11 +16,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+MICA__FACTS(picture, PICTURE_FACTS, 3);
+
 mica_tiling mica__picture_tiling(const mica_run *run) {
-  size_t count = 0;
-  const double *tile = mica_run_fact_numbers(run, "tile", &count);
-  if (!tile || count != 3) return (mica_tiling){1, 1, 0};
-  return (mica_tiling){(int64_t)tile[0], (int64_t)tile[1], (int64_t)tile[2]};
+  const mica__fact_numbers tile = facts_of(run).tile;
+  if (tile.count != 3) return (mica_tiling){1, 1, 0};
+  return (mica_tiling){(int64_t)tile.list[0], (int64_t)tile.list[1], (int64_t)tile.list[2]};
 }
 
 /* --- blending --- */
@@ -89,7 +91,7 @@ static mica_status make_passage(mica_run *run, passage *p) {
   const size_t pixels = (size_t)(t.height * t.width);
   *p = (passage){.run = run,
                  .tiling = t,
-                 .channels = (int64_t)mica__run_fact_number(run, "input", 1),
+                 .channels = (int64_t)mica__common_facts_of(run).input.list[0],
                  .classes = run->task->head->outputs(run),
                  .most = 1};
   p->inputs = malloc(pixels * (size_t)p->channels * sizeof *p->inputs);
@@ -105,7 +107,7 @@ static mica_status add_tile_of(passage *p, const uint8_t *planes, mica_shape sha
   mica_tiling_cut(&p->tiling, planes, shape, tile, p->cut);
   mica__normalise(run, p->channels * plane, NULL, p->cut, p->inputs);
   MICA_TRY(mica_tensor_upload(mica_engine_queue(run->engine), p->x, p->inputs, mica_tensor_bytes(p->x)));
-  const mica_feed feed = {mica__run_fact_text(run, "input_column"), p->x};
+  const mica_feed feed = {mica__common_facts_of(run).input_column, p->x};
   const mica_batch batch = {.count = 1, .tensors = &feed, .tensor_count = 1};
   float *shares = NULL;
   mica_status status = mica__batch_infer(run, &batch, p->classes * plane, &shares);
@@ -211,7 +213,7 @@ static mica_status take_batch(mica_run *run, const mica_batch *batch, const floa
   const size_t tile = (size_t)(j->tiling.height * j->tiling.width), all = (size_t)batch->count * tile;
   if (batch->count > mica__common_settings_of(run).batch)
     return mica__fail(MICA_E_STATE, "a source gave more samples than a batch has");
-  MICA_TRY(mica__batch_read(run, batch, mica__run_fact_text(run, "label_column"), j->masks, all * sizeof *j->masks));
+  MICA_TRY(mica__batch_read(run, batch, mica__common_facts_of(run).label_column, j->masks, all * sizeof *j->masks));
   for (size_t i = 0; i < (size_t)batch->count; i++)
     MICA_TRY(add_tile(run, j, shares + i * tile * (size_t)j->classes, j->masks + i * tile));
   return MICA_OK;

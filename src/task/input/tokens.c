@@ -2,6 +2,8 @@
 #include "task/input/tokens.h"
 #include "data/dataset.h"
 #include "run/columns/columns.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
 #include "run/facts.h"
 #include "run/network.h"
 #include "run/record.h"
@@ -52,7 +54,7 @@ static int32_t suits(const mica_dataset *data) {
 }
 
 static void opens(const mica_run *run, mica_dataset_config *config) {
-  const char *label = mica__run_fact_text(run, "label_name");
+  const char *label = mica__common_facts_of(run).label_name;
   if (*label) config->label_column = label;
 }
 
@@ -61,7 +63,7 @@ static void opens(const mica_run *run, mica_dataset_config *config) {
 static mica_status check_network(const mica_run *run) {
   const mica__tokens_settings settings = mica__tokens_settings_of(run);
   MICA_TRY(mica__task_check_network(run));
-  if (!strcmp(mica_run_setting(run, "model"), "encoder") && settings.width % settings.heads)
+  if (!strcmp(mica__common_settings_of(run).model, "encoder") && settings.width % settings.heads)
     return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads: width is a multiple of heads",
                       (long long)settings.width, (long long)settings.heads);
   return MICA_OK;
@@ -136,11 +138,11 @@ static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_val
   mica_value lengths = mica_batch_value(batch, "tokens.length"), tokens = mica_batch_value(batch, "tokens");
   if (run->networks->published) return mica__published_build(run, nn, tokens, lengths, outputs);
   const mica__tokens_settings settings = mica__tokens_settings_of(run);
-  const mica_model_config config = {.name = mica_run_setting(run, "model"),
+  const mica_model_config config = {.name = mica__common_settings_of(run).model,
                                     .classes = outputs,
                                     .width = settings.width,
                                     .dropout = settings.dropout,
-                                    .sequence = {.vocabulary = (int64_t)mica__run_fact_number(run, "vocabulary", 1),
+                                    .sequence = {.vocabulary = (int64_t)mica__tokens_facts_of(run).vocabulary,
                                                  .context = settings.length,
                                                  .layers = settings.layers,
                                                  .heads = settings.heads,

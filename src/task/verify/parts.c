@@ -3,6 +3,7 @@
 #include "data/dataset.h"
 #include "ops/random/permutation.h"
 #include "run/columns/columns.h"
+#include "run/common_fields.h"
 #include "run/facts.h"
 #include "run/run.h"
 #include "task/verify/verify.h"
@@ -92,7 +93,7 @@ static mica_status mark_named(const base *b, const char *list, bool *kept) {
 
 static void mark_some(const mica_run *run, const base *b, size_t count, bool *kept) {
   const mica__permutation order =
-      mica__permutation_of((uint32_t)b->classes, (uint64_t)mica_run_number(run, "seed"), MICA__PERMUTATION_SPLIT);
+      mica__permutation_of((uint32_t)b->classes, (uint64_t)mica__common_settings_of(run).seed, MICA__PERMUTATION_SPLIT);
   for (uint32_t k = 0; k < b->classes; k++) kept[k] = mica__permute(&order, k) < count;
 }
 
