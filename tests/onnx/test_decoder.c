@@ -5,6 +5,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/golden.h"
+#include "support/onnx_node.h"
 
 #include <dirent.h>
 #include <math.h>
@@ -43,6 +44,77 @@ START_TEST(operators_give_what_onnxruntime_gives) {
   }
   closedir(folder);
   ck_assert_int_ge(cases, 25);
+}
+END_TEST
+
+/* What a runner of one node says: x is (2, 3, 8) and w (2, 8, 8), both of floats, n and m are numbers. */
+static mica_status try_node(const char *text, const attribute *attributes) {
+  static const float zeros[2 * 8 * 8];
+  mica_onnx *model = NULL;
+  mica_onnx_runner *runner = NULL;
+  mica__text graph = {0}, node = node_with(text, attributes), set = {0};
+  mica__text x = wire_port("x", FLOAT, (int64_t[]){2, 3, 8, -1}), y = wire_port("y", FLOAT, (int64_t[]){2, 3, 8, -1});
+  mica__text w = wire_tensor("w", FLOAT, (int64_t[]){2, 8, 8, -1}, zeros, sizeof zeros);
+  mica__text r = wire_tensor("r", FLOAT, (int64_t[]){6, 2, -1}, zeros, 12 * sizeof *zeros);
+  mica__text n = wire_tensor("n", INT32, (int64_t[]){2, -1}, (const int32_t[]){2, 2}, 8);
+  mica__text m = wire_tensor("m", INT32, (int64_t[]){-1}, (const int32_t[]){5}, 4);
+  wire_text(&node, 7, "com.microsoft");
+  wire_inside(&graph, WIRE_GRAPH_NODE, &node);
+  wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &w);
+  wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &r);
+  wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &n);
+  wire_inside(&graph, WIRE_GRAPH_INITIALIZER, &m);
+  wire_inside(&graph, WIRE_GRAPH_INPUT, &x);
+  wire_inside(&graph, WIRE_GRAPH_OUTPUT, &y);
+  mica__text file = wire_model_of(&graph, 21);
+  wire_text(&set, 1, "com.microsoft");
+  wire_int(&set, 2, 1);
+  wire_inside(&file, 8, &set);
+  mica_status status = mica_onnx_open_memory("m", file.data, file.length, &model);
+  if (status == MICA_OK) status = mica_onnx_runner_create(test_engine(), model, NULL, &runner);
+  const mica_onnx_feed feed = {.name = "x", .dtype = MICA_F32, .shape = MICA_SHAPE(2, 3, 8), .data = zeros};
+  if (status == MICA_OK) status = mica_onnx_run(runner, test_queue(), &feed, 1);
+  mica_onnx_runner_destroy(runner);
+  mica_onnx_close(model);
+  mica__text_free(&file);
+  return status;
+}
+
+#define HEADS NUMBER("num_heads", 2), NUMBER("kv_num_heads", 2)
+
+/* Options that Mica lacks, and operands that do not fit. */
+START_TEST(what_does_not_fit_is_refused) {
+  static const struct {
+    const char *node;
+    attribute list[5];
+    const char *sentence;
+  } wrong[] = {
+      {"GroupQueryAttention x x x - - n m > y", {HEADS}, "total_sequence_length 5 does not fit caches of 0 rows and 3"},
+      {"GroupQueryAttention x x x - - n m > y", {NUMBER("num_heads", 3), NUMBER("kv_num_heads", 2)}, "do not fit"},
+      {"GroupQueryAttention x x - - - n m > y", {HEADS}, "do not fit operands"},
+      {"GroupQueryAttention x x x w - n m > y", {HEADS, TEXT("k_quant_type", "PER_TENSOR")}, "a quantised cache"},
+      {"GroupQueryAttention x x x - - n m > y a b c", {HEADS}, "the result output_qk is not supported"},
+      {"GroupQueryAttention x x x - - n m > y",
+       {HEADS, NUMBER("sliding_window_cache", 1), NUMBER("local_window_size", 2)},
+       "sliding_window_cache needs local_window_size from 1 to the 0 rows"},
+      {"RotaryEmbedding x n w w > y", {NUMBER("num_heads", 2)}, "cos_cache rank 2"},
+      {"RotaryEmbedding x m r r > y", {REAL("scale", 2)}, "scale must be 1"},
+      {"MatMulNBits x w w > y",
+       {NUMBER("K", 8), NUMBER("N", 8), NUMBER("block_size", 16), NUMBER("bits", 3)},
+       "3 bits"},
+      {"MatMulNBits x w w > y", {NUMBER("K", 8), NUMBER("N", 8), NUMBER("block_size", 16)}, "reshape"},
+      {"GatherBlockQuantized w n w > y", {NUMBER("block_size", 24)}, "blocks of 24 are not supported"},
+      {"GatherBlockQuantized w n w > y", {{0}}, "data must be of type int4, uint4 or uint8"},
+      {"MoE x r w - w > y", {NUMBER("k", 3)}, "and k 3 at most the number of experts"},
+      {"MoE x r w - w > y", {TEXT("activation_type", "swiglu")}, "there is no fc3"},
+      {"QMoE x r w w - w w > y", {{0}}, "packed weights must be of type uint8"},
+      {"QMoE x r w w - w w > y", {TEXT("quant_type", "fp4")}, "only quant_type 'int' is supported"},
+      {"QMoE x r w w - w w > y", {NUMBER("weights_prepacked", 1)}, "packed for another program"},
+  };
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    ck_assert_int_ne(try_node(wrong[i].node, wrong[i].list), MICA_OK);
+    ck_assert_msg(strstr(mica_error_message(), wrong[i].sentence), "%zu: %s", i, mica_error_message());
+  }
 }
 END_TEST
 
@@ -116,4 +188,5 @@ START_TEST(a_decoder_gets_its_own_caches_back) {
 }
 END_TEST
 
-TESTS(BOTH(NEEDS(ONNX), DEVICE), NULL, NULL, operators_give_what_onnxruntime_gives, a_decoder_gets_its_own_caches_back)
+TESTS(BOTH(NEEDS(ONNX), DEVICE), NULL, NULL, operators_give_what_onnxruntime_gives, what_does_not_fit_is_refused,
+      a_decoder_gets_its_own_caches_back)

@@ -9,6 +9,8 @@ bool mica__packed_has(int64_t bits) { return bits == 2 || bits == 4 || bits == 8
 mica_value mica__packed_elements(mica_value bytes, int64_t bits, int64_t count) {
   static const uint8_t shifts[] = {0, 2, 4, 6, 0, 4};
   if (!bytes.graph) return bytes;
+  if (mica_value_dtype(bytes) != MICA_U8)
+    return mica_graph_fail(bytes.graph, MICA_E_DTYPE, "packed elements and zero points must be of type uint8");
   mica_shape s = mica_value_shape(bytes);
   const int32_t last = s.rank - 1, per = (int32_t)(8 / bits);
   if (last < 0 || last >= MICA_MAX_RANK - 1 || s.dim[last] > INT64_MAX / per || count > s.dim[last] * per)

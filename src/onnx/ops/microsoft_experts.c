@@ -141,6 +141,10 @@ static bool take_packed(mica__lowering *l, const mica__onnx_node *node, const mi
   mica_value zero = given(l, node, 11 + which);
   if (!check_matrix(l, node, m, bytes, "a weight")) return false;
   mica_shape s = mica_value_shape(bytes);
+  if (mica_value_dtype(bytes) != MICA_U8) {
+    mica__lower_fail(l, node, MICA_E_DTYPE, "packed weights must be of type uint8");
+    return false;
+  }
   if (!scale.graph || !mica__packed_has(bits) || block < 0 || block > 1 << 24 || s.dim[2] > INT32_MAX ||
       s.dim[2] != (columns * bits + 7) / 8 || (block && block * bits % 8)) {
     mica__lower_fail(
