@@ -35,17 +35,14 @@ enum { HAS_OUT_BIAS = 1, HAS_OUT_ADDEND = 2, HAS_BIAS = 4, RESIDUAL = 8 };
 #define MICA_RELAX
 #endif
 
-/* The atomic operation orders what follows it after what groups wrote before they counted themselves. */
+/* PoCL's atomic operations are sequentially consistent, so they also order what groups wrote before they counted
+ * themselves, and what is read after. */
 BLOCK_FN void await(volatile __global int *done, const int count) {
   while (*done < count) MICA_RELAX;
   atomic_add(done, 0);
-  mem_fence(CLK_GLOBAL_MEM_FENCE);
 }
 
-BLOCK_FN void count_done(volatile __global int *done) {
-  mem_fence(CLK_GLOBAL_MEM_FENCE);
-  atomic_inc(done);
-}
+BLOCK_FN void count_done(volatile __global int *done) { atomic_inc(done); }
 
 CPU_KERNEL block_chain_cpu(__global const float *x, const long x_at, __global const uchar *gate, const long gate_at,
                            __global const uchar *up, const long up_at, __global const uchar *down, const long down_at,
@@ -99,8 +96,7 @@ CPU_KERNEL block_chain_cpu(__global const float *x, const long x_at, __global co
     const int lanes = min(16, n - j0);
     float sums[2][XR * 16];
     for (int pass = 0; pass <= in_f; pass++)
-      for (int r = 0; r < 16; r += WR)
-        dot_rows(rows, pass ? up + up_at : w, i0, j0 + r, m, n, blocks, sums[pass]);
+      for (int r = 0; r < 16; r += WR) dot_rows(rows, pass ? up + up_at : w, i0, j0 + r, m, n, blocks, sums[pass]);
     for (int i = 0; i < XR && i0 + i < m; i++) {
       const long at = (long)(i0 + i) * n + j0;
       float16 v = vload16(i, sums[0]);
