@@ -243,15 +243,21 @@ static void print_sample(const mica_report *p, size_t s) {
   putchar('\n');
 }
 
+/* The picture of a sample, or the one that was drawn; NULL without. */
+static const mica_item *picture_of(const mica_report *p, size_t s) {
+  const mica_item *item = mica_report_find(p, s, "picture");
+  return item ? item : mica_report_find(p, s, "drawn");
+}
+
 static void print_pictures(const mica_report *p) {
   const size_t all = mica_report_count(p);
   for (size_t from = 0; from < all;) {
     const char *texts[PICTURES_A_ROW];
     const uint8_t *planes[PICTURES_A_ROW];
-    const mica_item *first = mica_report_find(p, from, "picture");
+    const mica_item *first = picture_of(p, from);
     int count = 0;
     for (; from < all && count < PICTURES_A_ROW; from++) {
-      const mica_item *item = mica_report_find(p, from, "picture");
+      const mica_item *item = picture_of(p, from);
       if (!item || !first || !mica_shape_equal(item->shape, first->shape)) break;
       texts[count] = item->text ? cli_clean(item->text) : "";
       planes[count++] = item->planes;

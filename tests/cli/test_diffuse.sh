@@ -42,6 +42,9 @@ holds predictions.0.class 0
 holds predictions.3.class 1
 [ "$(find "$work/drawn" -name '*.png' | wc -l)" -eq 4 ] || fault 'not 4 pictures'
 
+run predict --model "$work/run" --class 1 --count 2 --pictures --out "$work/shown.png"
+[ "$(echo "$out" | wc -l)" -ge 8 ] || fault 'no pictures in the terminal'
+
 # What is refused, in sentences.
 run predict --model "$work/run" --class 7
 ends 1 '' '*no class "7"; choose from 0, 1*'
