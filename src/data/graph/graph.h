@@ -1,0 +1,51 @@
+/* data/graph/graph.h: graphs as entries of sparse matrices (mica/sparse.h): from edges, from tables of nodes and edges,
+ * and from SMILES strings. */
+#ifndef MICA_DATA_GRAPH_GRAPH_H
+#define MICA_DATA_GRAPH_GRAPH_H
+
+#include "base/error.h"
+#include "base/name_table.h"
+#include "base/shared.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How much of its neighbours a vertex hears. */
+typedef enum mica__edge_weights {
+  MICA__EDGES_EQUAL,      /* 1 */
+  MICA__EDGES_NORMALISED, /* 1 / sqrt(d_i d_j), d the entries of a row (Kipf and Welling 2017) */
+} mica__edge_weights;
+
+/* Messages of a graph: entry k goes from vertex entries[2 k + 1] to vertex entries[2 k]. Each vertex has an entry of
+ * its own. Arrays are as in mica_pattern. */
+typedef struct mica__adjacency {
+  int32_t vertices, count;
+  int32_t *rows, *entries, *columns, *order; /* 2 per vertex, 2 per entry, 2 per vertex, 1 per entry */
+  float *weights;
+} mica__adjacency;
+
+/* Makes the messages of edges (from, to) between vertices; repeated edges and loops count once. `both`: an edge carries
+ * messages both ways. Vertices must be in range. */
+MICA__SHARED mica_status mica__adjacency_make(int32_t vertices, const int32_t (*edges)[2], size_t count, bool both,
+                                              mica__edge_weights weights, mica__adjacency *out);
+MICA__SHARED void mica__adjacency_free(mica__adjacency *adjacency);
+
+/* A graph with names and features of its nodes. */
+typedef struct mica__node_graph {
+  char **names;
+  int32_t count;
+  mica__name_table numbers; /* of the names */
+  int64_t features;
+  float *x; /* (count, features) */
+  mica__adjacency messages;
+} mica__node_graph;
+
+/* Reads edges.csv (from, to) and nodes.csv (node, features...) of a folder. Without nodes.csv, nodes are the ones that
+ * edges name, and a node's features are 1 at its own number. Features other than 0 and 1 are standardised over the
+ * nodes. MICA_E_FORMAT names file, line and reason. */
+MICA__SHARED mica_status mica__node_graph_read(const char *folder, bool both, mica__edge_weights weights,
+                                               mica__node_graph *graph);
+MICA__SHARED void mica__node_graph_free(mica__node_graph *graph);
+
+#endif

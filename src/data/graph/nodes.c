@@ -1,0 +1,221 @@
+/* One graph in tables: edges.csv and nodes.csv. */
+#include "base/text.h"
+#include "data/graph/graph.h"
+#include "data/source.h"
+#include "data/table/table.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Without features, a node's number is its feature: a matrix of so many rows is still small. */
+#define MOST_NUMBERED 4096
+
+typedef struct reading {
+  mica__node_graph *graph;
+  bool named; /* nodes.csv has named all nodes */
+  int32_t capacity;
+  int32_t (*edges)[2];
+  size_t count, edge_capacity;
+} reading;
+
+static mica_status fail_at(const mica__records *r, const char *what, mica__cell cell) {
+  return mica__fail(MICA_E_FORMAT, "%s line %zu: %s '%.*s'", r->name, r->line, what, mica__cell_shown(cell), cell.text);
+}
+
+/* The number of the node that a cell names; -1: it has none. *name is the caller's to free. */
+static mica_status find(const mica__node_graph *g, mica__cell cell, char **name, int32_t *number) {
+  *name = calloc(1, cell.length + 1);
+  if (!*name) return mica__fail_nomem("nodes");
+  mica__cell_unquote(cell, *name);
+  *number = mica__name_table_find(&g->numbers, *name);
+  return MICA_OK;
+}
+
+/* Takes the name. */
+static mica_status add_node(reading *to, char *name, int32_t *number) {
+  mica__node_graph *g = to->graph;
+  if (g->count == to->capacity) {
+    const int32_t capacity = to->capacity < INT32_MAX / 4 ? 2 * to->capacity + 64 : INT32_MAX / 2;
+    char **names = g->count < capacity ? realloc(g->names, (size_t)capacity * sizeof *names) : NULL;
+    if (!names) {
+      free(name);
+      return mica__fail_nomem("nodes");
+    }
+    g->names = names;
+    to->capacity = capacity;
+  }
+  *number = g->count;
+  g->names[g->count++] = name;
+  return mica__name_table_add(&g->numbers, name, *number);
+}
+
+/* --- nodes.csv --- */
+
+static mica_status add_features(mica__node_graph *g, const mica__records *r, size_t *capacity) {
+  const size_t width = (size_t)g->features;
+  if ((size_t)g->count > *capacity) {
+    *capacity = 2 * (size_t)g->count + 64;
+    float *x =
+        width && *capacity > SIZE_MAX / sizeof *x / width ? NULL : realloc(g->x, *capacity * width * sizeof *x + 1);
+    if (!x) return mica__fail_nomem("nodes");
+    g->x = x;
+  }
+  for (size_t f = 0; f < width; f++) {
+    double value = 0;
+    if (!mica__cell_number(r->cells[f + 1], &value))
+      return fail_at(r, "a feature must be a number, not", r->cells[f + 1]);
+    g->x[(size_t)(g->count - 1) * width + f] = (float)value;
+  }
+  return MICA_OK;
+}
+
+static mica_status read_nodes(mica__records *r, void *user) {
+  reading *to = user;
+  const size_t columns = r->count;
+  size_t capacity = 0;
+  bool found = false;
+  if (!mica__cell_is(r->cells[0], "node", true))
+    return fail_at(r, "the first column must be called node, not", r->cells[0]);
+  to->graph->features = (int64_t)columns - 1;
+  to->named = true;
+  MICA_TRY(mica__records_next(r, &found));
+  while (found) {
+    char *name = NULL;
+    int32_t number = -1;
+    if (r->count != columns)
+      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, the first line has %zu", r->name, r->line,
+                        r->count, columns);
+    MICA_TRY(find(to->graph, r->cells[0], &name, &number));
+    if (number >= 0 || !*name) {
+      free(name);
+      return fail_at(r, number >= 0 ? "there are two nodes" : "a node has no name:", r->cells[0]);
+    }
+    MICA_TRY(add_node(to, name, &number));
+    MICA_TRY(add_features(to->graph, r, &capacity));
+    MICA_TRY(mica__records_next(r, &found));
+  }
+  return to->graph->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no nodes", r->name);
+}
+
+/* Subtracts the mean of each feature and divides by its deviation, unless it is 0 or 1 everywhere. */
+static void standardise(mica__node_graph *g) {
+  for (int64_t f = 0; f < g->features; f++) {
+    double mean = 0, squares = 0;
+    bool flags = true;
+    for (int32_t i = 0; i < g->count; i++) {
+      const double v = (double)g->x[i * g->features + f], before = v - mean;
+      flags = flags && (v == 0 || v == 1);
+      mean += before / (i + 1);
+      squares += before * (v - mean);
+    }
+    const double deviation = sqrt(squares / g->count);
+    for (int32_t i = 0; !flags && i < g->count; i++) {
+      float *v = &g->x[i * g->features + f];
+      *v = (float)(((double)*v - mean) / (deviation > 0 ? deviation : 1));
+    }
+  }
+}
+
+static mica_status number_nodes(mica__node_graph *g, const char *folder) {
+  if (g->count > MOST_NUMBERED)
+    return mica__fail(MICA_E_FORMAT, "%s has %d nodes without features; nodes.csv must give them some", folder,
+                      (int)g->count);
+  g->features = g->count;
+  free(g->x);
+  g->x = calloc((size_t)g->count * (size_t)g->count + 1, sizeof *g->x);
+  if (!g->x) return mica__fail_nomem("nodes");
+  for (int32_t i = 0; i < g->count; i++) g->x[(size_t)i * (size_t)g->count + (size_t)i] = 1;
+  return MICA_OK;
+}
+
+/* --- edges.csv --- */
+
+static mica_status find_end(reading *to, const mica__records *r, size_t column, int32_t *number) {
+  char *name = NULL;
+  MICA_TRY(find(to->graph, r->cells[column], &name, number));
+  if (*number < 0 && *name && !to->named) return add_node(to, name, number);
+  free(name);
+  return *number >= 0 ? MICA_OK : fail_at(r, "nodes.csv has no node", r->cells[column]);
+}
+
+static mica_status read_edges(mica__records *r, void *user) {
+  reading *to = user;
+  const size_t columns = r->count;
+  bool found = false;
+  if (columns < 2) return mica__fail(MICA_E_FORMAT, "%s has one column; an edge is two nodes: source,target", r->name);
+  if (!mica__cell_is(r->cells[0], "source", true) || !mica__cell_is(r->cells[1], "target", true))
+    return fail_at(r, "the first two columns must be called source and target; the first is", r->cells[0]);
+  MICA_TRY(mica__records_next(r, &found));
+  while (found) {
+    if (r->count != columns)
+      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, the first line has %zu", r->name, r->line,
+                        r->count, columns);
+    if (to->count == to->edge_capacity) {
+      to->edge_capacity = 2 * to->count + 256;
+      int32_t(*edges)[2] = realloc(to->edges, to->edge_capacity * sizeof *edges);
+      if (!edges) return mica__fail_nomem("edges");
+      to->edges = edges;
+    }
+    MICA_TRY(find_end(to, r, 0, &to->edges[to->count][0]));
+    MICA_TRY(find_end(to, r, 1, &to->edges[to->count][1]));
+    to->count++;
+    MICA_TRY(mica__records_next(r, &found));
+  }
+  return MICA_OK;
+}
+
+/* --- the folder --- */
+
+/* Reads a table, the first line of which is the present record. *there is false if there is no such file. */
+static mica_status read_table(const char *folder, const char *name, mica_status (*read)(mica__records *r, void *user),
+                              void *user, bool *there) {
+  char *path = NULL;
+  uint8_t *content = NULL;
+  size_t size = 0;
+  bool found = false;
+  MICA_TRY(mica__path_join(folder, name, &path));
+  *there = mica__is_file(path);
+  mica_status status = *there ? mica__content_read(path, &content, &size) : MICA_OK;
+  if (content) {
+    mica__records r = mica__records_in(path, (char *)content, size);
+    status = mica__records_find_delimiter(&r);
+    if (status == MICA_OK) status = mica__records_next(&r, &found);
+    if (status == MICA_OK && !found) status = mica__fail(MICA_E_FORMAT, "%s is empty", path);
+    if (status == MICA_OK) status = read(&r, user);
+    mica__records_free(&r);
+  }
+  free(content);
+  free(path);
+  return status;
+}
+
+static mica_status read_all(const char *folder, reading *to) {
+  bool there = false;
+  MICA_TRY(read_table(folder, "nodes.csv", read_nodes, to, &there));
+  MICA_TRY(read_table(folder, "edges.csv", read_edges, to, &there));
+  if (!there)
+    return mica__fail(MICA_E_NOT_FOUND, "%s has no edges.csv: a graph is a table of edges, source,target", folder);
+  if (!to->graph->features) return number_nodes(to->graph, folder);
+  standardise(to->graph);
+  return MICA_OK;
+}
+
+mica_status mica__node_graph_read(const char *folder, bool both, mica__edge_weights weights, mica__node_graph *graph) {
+  reading to = {.graph = graph};
+  mica_status status = read_all(folder, &to);
+  if (status == MICA_OK)
+    status =
+        mica__adjacency_make(graph->count, (const int32_t(*)[2])to.edges, to.count, both, weights, &graph->messages);
+  free(to.edges);
+  return status;
+}
+
+void mica__node_graph_free(mica__node_graph *g) {
+  for (int32_t i = 0; i < g->count; i++) free(g->names[i]);
+  free(g->names);
+  mica__name_table_free(&g->numbers);
+  free(g->x);
+  mica__adjacency_free(&g->messages);
+  *g = (mica__node_graph){0};
+}

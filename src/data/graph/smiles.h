@@ -1,0 +1,44 @@
+/* data/graph/smiles.h: molecules as SMILES strings (Weininger 1988; OpenSMILES 1.0). */
+#ifndef MICA_DATA_GRAPH_SMILES_H
+#define MICA_DATA_GRAPH_SMILES_H
+
+#include "base/error.h"
+#include "base/shared.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MICA__MOST_ATOMS 10000
+
+typedef struct mica__atom {
+  uint8_t element; /* atomic number; 0: the wildcard * */
+  uint8_t hydrogens, degree;
+  bool aromatic, bracket;
+  int8_t charge, chirality; /* chirality: 1 for @, 2 for @@, 0 */
+  uint16_t isotope;         /* 0: not stated */
+} mica__atom;
+
+/* Orders 1 to 4; 5: aromatic. */
+#define MICA__BOND_AROMATIC 5
+typedef struct mica__bond {
+  int32_t from, to;
+  uint8_t order;
+} mica__bond;
+
+typedef struct mica__molecule {
+  mica__atom *atoms;
+  mica__bond *bonds;
+  int32_t atom_count, bond_count;
+} mica__molecule;
+
+/* Reads a molecule of at least one atom. MICA_E_FORMAT says what is wrong and where, counting characters from 1; `name`
+ * begins the sentence. */
+MICA__SHARED mica_status mica__smiles_parse(const char *name, const char *text, size_t bytes, mica__molecule *molecule);
+MICA__SHARED void mica__molecule_free(mica__molecule *molecule);
+
+/* Features of an atom, each 0 or 1 but for the charge. */
+#define MICA__ATOM_FEATURES 35
+MICA__SHARED void mica__molecule_features(const mica__molecule *molecule, int32_t atom, float *features);
+
+#endif

@@ -1,0 +1,64 @@
+/* graph and graph_numbers: the class, or the number, of a molecule, a node, or a pair of nodes. */
+#include "task/input/graph.h"
+#include "task/head/classes.h"
+#include "task/head/numbers.h"
+
+static const mica_setting defaults[] = {{"model", "gcn"},
+                                        {"epochs", "60"},
+                                        {"batch", "64"},
+                                        {"lr", "0.003"},
+                                        {"optimizer", "adamw"},
+                                        {"weight-decay", "0.01"},
+                                        {0}};
+
+/* --- graph --- */
+
+#define CLASS_SETTINGS(X, S)                                                                                           \
+  GRAPH_SETTINGS(X, S)                                                                                                 \
+  MICA__SMOOTHING_SETTINGS(X, S, "0")                                                                                  \
+  MICA__CLASS_WEIGHT_SETTINGS(X, S)
+MICA__SETTINGS_STRUCT(graph_classes, CLASS_SETTINGS);
+static MICA__SETTINGS_TABLE(graph_classes, CLASS_SETTINGS);
+#define CLASS_FACTS(X, S) CLASSES_FACTS(X, S) GRAPH_FACTS(X, S)
+MICA__FACTS_STRUCT(graph_classes, CLASS_FACTS);
+static MICA__FACTS_TABLE(graph_classes, CLASS_FACTS, 0);
+
+static const mica_task_metric class_metrics[] = {{"accuracy", false}, {"f1", false}, {NULL, false}};
+
+const mica__task_row mica__task_graph = {
+    .name = "graph",
+    .text = "the class of a molecule, of a node in a graph, or of a pair of nodes",
+    MICA__COMPOSED(graph, classes),
+    .closes = mica__graph_close,
+    .classes = true,
+    .metrics = class_metrics,
+    .facts = &mica__graph_classes_fact_list,
+    .settings = &mica__graph_classes_setting_list,
+    .defaults = defaults,
+    .least_steps = 600,
+};
+
+/* --- graph_numbers --- */
+
+#define NUMBER_SETTINGS(X, S) GRAPH_SETTINGS(X, S) NUMBERS_SETTINGS(X, S)
+MICA__SETTINGS_STRUCT(graph_numbers, NUMBER_SETTINGS);
+static MICA__SETTINGS_TABLE(graph_numbers, NUMBER_SETTINGS);
+#define NUMBER_FACTS(X, S) NUMBERS_FACTS(X, S) GRAPH_FACTS(X, S)
+MICA__FACTS_STRUCT(graph_numbers, NUMBER_FACTS);
+static MICA__FACTS_TABLE(graph_numbers, NUMBER_FACTS, 0);
+
+static const mica_task_metric number_metrics[] = NUMBERS_METRICS;
+static const char *const stands_for[] = {"graph", "regress", NULL};
+
+const mica__task_row mica__task_graph_numbers = {
+    .name = "graph_numbers",
+    .text = "a number, or several, for each molecule, node or pair of nodes",
+    .stands_for = stands_for,
+    MICA__COMPOSED(graph, numbers),
+    .closes = mica__graph_close,
+    .metrics = number_metrics,
+    .facts = &mica__graph_numbers_fact_list,
+    .settings = &mica__graph_numbers_setting_list,
+    .defaults = defaults,
+    .least_steps = 600,
+};

@@ -1,0 +1,113 @@
+#!/bin/sh
+# labels: device
+# Tasks on graphs: molecules, nodes and pairs of nodes; train, stop and resume, eval, predict; and what is refused.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+
+# above KEY LEAST: what JSON has at the key is above a number.
+above() { awk -v a="$(json "$1")" -v b="$2" 'BEGIN { exit !(a > b) }' || fault "$1 $(json "$1")"; }
+
+mkdir "$work/club" "$work/pairs" "$work/bad"
+awk -v folder="$work" 'BEGIN {
+  srand(5)
+  split("C CC CO CN", part, " "); split("C(=O)O C#N", end, " "); split("acid nitrile", name, " ")
+  print "smiles,label" >folder "/molecules.csv"; print "smiles,atoms" >folder "/atoms.csv"
+  for (i = 0; i < 200; i++) {
+    k = 1 + i % 2; s = "C"
+    for (j = 0; j < 1 + 3 * rand(); j++) s = s part[1 + int(4 * rand())]
+    print s end[k] "," name[k] >folder "/molecules.csv"
+    print s "," (length(s) + 0.5) >folder "/atoms.csv"
+  }
+  print "source,target" >folder "/club/edges.csv"; print "node,label" >folder "/club/train.csv"
+  print "node,label" >folder "/club/test.csv"; print "node,size,kind" >folder "/club/nodes.csv"
+  print "node,other,label" >folder "/pairs/train.csv"
+  for (i = 0; i < 40; i++) {
+    print "p" i "," (i % 2 ? "odd" : "even") >folder (i % 3 ? "/club/test.csv" : "/club/train.csv")
+    print "p" i "," 10 + rand() "," (i < 4 ? i % 2 : 0) >folder "/club/nodes.csv"
+    for (k = 0; k < 4; k++) {
+      j = (i + 2 + 2 * int(19 * rand())) % 40
+      print "p" i ",p" j >folder "/club/edges.csv"
+      print "p" i ",p" (i + 2 * k + k % 2 + 1) % 40 "," (k % 2 ? "near" : "far") >folder "/pairs/train.csv"
+    }
+  }
+}'
+cp "$work/club/edges.csv" "$work/pairs"
+
+# Molecules, by the data alone; the same bits after a stop.
+how='--width 16 --batch 32 --seed 2 --quiet'
+# shellcheck disable=SC2086
+run train --data "$work/molecules.csv" $how --epochs 40 --json --out "$work/a"
+ends 0 '*' '*'
+holds task graph
+# shellcheck disable=SC2086,SC2154
+"$mica" train --data "$work/molecules.csv" $how --epochs 40 --checkpoint-steps 3 --out "$work/b" >"$work/out" 2>&1 &
+pid=$!
+while kill -0 $pid 2>/dev/null && ! [ -s "$work/b/last.safetensors" ]; do sleep 0.05; done
+kill -KILL $pid 2>/dev/null
+wait $pid 2>/dev/null
+run train --resume --out "$work/b" --quiet
+ends 0 '*' '*'
+cmp "$work/a/last.safetensors" "$work/b/last.safetensors" || fault 'other weights after a stop'
+run eval --model "$work/a" --data "$work/molecules.csv" --part train --json
+above metrics.accuracy 0.9
+run predict --model "$work/a" --text CCCC#N --json
+holds predictions.0.prediction nitrile
+run predict --model "$work/a" "$work/molecules.csv" --json
+holds predictions.1.truth nitrile
+printf 'CCO\nCC(=O)O\n' >"$work/lines.smi"
+run predict --model "$work/a" "$work/lines.smi" --json
+holds predictions.1.name 'CC(=O)O'
+run predict --model "$work/a" --text 'CC('
+ends 1 '' '*SMILES ends too early*'
+run predict --model "$work/a" "$work/club/train.csv"
+ends 1 '' '*smiles*'
+printf 'smiles,label\nCC,a\nCX,b\n' >"$work/bad.csv"
+run train --task graph --data "$work/bad.csv" --out "$work/x"
+ends 1 '' "*bad.csv line 3: SMILES character 2, 'X'*"
+
+# Numbers.
+# shellcheck disable=SC2086
+run train --task graph_numbers --data "$work/atoms.csv" --model gin --dropout 0 $how --epochs 30 --json --out "$work/n"
+holds task graph_numbers
+run eval --model "$work/n" --part validation --json
+above metrics.r2 0.5
+
+# Nodes and pairs.
+for model in gcn gat gin; do
+  # shellcheck disable=SC2086
+  run train --task graph --data "$work/club" --model $model $how --epochs 60 --json --out "$work/$model"
+  ends 0 '*' '*'
+  run eval --model "$work/$model" --part test --json
+  above metrics.accuracy 0.5
+done
+run predict --model "$work/gcn" --text p7 --json
+holds predictions.0.name p7
+run predict --model "$work/gcn" --text p99
+ends 1 '' "*the graph has no node 'p99'*"
+# shellcheck disable=SC2086
+run train --task graph --data "$work/pairs" $how --epochs 2 --out "$work/p"
+ends 0 '*' '*'
+run predict --model "$work/p" "$work/pairs/train.csv" --json
+holds predictions.0.name 'p0 p1'
+
+# Bad graphs.
+cp "$work/club/train.csv" "$work/bad"
+run train --task graph --data "$work/bad" --out "$work/x"
+ends 1 '' '*has no edges.csv*'
+printf 'a,b\np0,p1\n' >"$work/bad/edges.csv"
+run train --task graph --data "$work/bad" --out "$work/x"
+ends 1 '' '*must be called source and target*'
+cp "$work/club/edges.csv" "$work/bad"
+printf 'node,f\np0,1\np0,2\n' >"$work/bad/nodes.csv"
+run train --task graph --data "$work/bad" --out "$work/x"
+ends 1 '' "*nodes.csv line 3: there are two nodes 'p0'*"
+printf 'node,f\np0,one\n' >"$work/bad/nodes.csv"
+run train --task graph --data "$work/bad" --out "$work/x"
+ends 1 '' "*a feature must be a number*"
+printf 'node,f\np0,1\n' >"$work/bad/nodes.csv"
+run train --task graph --data "$work/bad" --out "$work/x"
+ends 1 '' "*edges.csv line 2: nodes.csv has no node*"
+run train --task graph --data "$work/molecules.csv" --model gat --width 6 --heads 4 --out "$work/x"
+ends 2 '' '*width is a multiple of heads*'
+exit $failed
