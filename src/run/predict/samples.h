@@ -35,9 +35,6 @@ void mica__paths_free(mica__paths *paths);
 /* To be called with the result of reading a file of the input: MICA_OK if it is passed over, which input->unread is
  * told, else the status. */
 mica_status mica__run_pass_file(mica_run *run, const mica_run_input *input, const char *file, mica_status status);
-/* Tensors of one recording, samples (1, T) padded by zeros to one of a few lengths, so that a session need not be
- * planned for each recording, and its length (1); the caller's to destroy after a failure too. */
-mica_status mica__run_feed_sound(mica_run *run, const float *samples, int64_t length, mica_tensor *tensors[2]);
 
 /* Normalises like the loader: u8 in units of 255, by channel or by index in a row. numbers NULL: from the pixels. */
 void mica__normalise(const mica_run *run, int64_t size, const float *numbers, const uint8_t *pixels, float *out);

@@ -1,6 +1,6 @@
-/* One recording as the feeds of a network. */
+/* Recordings on their way to a network. */
 #include "base/arith.h"
-#include "run/predict/samples.h"
+#include "run/predict/visits.h"
 #include "run/run.h"
 
 #include <stdlib.h>
@@ -15,7 +15,9 @@ static int64_t padded_length(int64_t length) {
   return padded;
 }
 
-mica_status mica__run_feed_sound(mica_run *run, const float *samples, int64_t length, mica_tensor *tensors[2]) {
+/* Tensors of samples (1, T), padded by zeros, so that a session need not be planned for each recording, and of their
+ * number (1); the caller's to destroy after a failure too. */
+static mica_status make_tensors(mica_run *run, const float *samples, int64_t length, mica_tensor *tensors[2]) {
   const int32_t count = (int32_t)length;
   if (length < 0 || length > INT32_MAX / 2)
     return mica__fail(MICA_E_OVERFLOW, "a recording of %lld samples is too long to be computed at once",
@@ -28,4 +30,22 @@ mica_status mica__run_feed_sound(mica_run *run, const float *samples, int64_t le
   free(longer);
   return status == MICA_OK ? mica_tensor_create_from(run->engine, MICA_I32, MICA_SHAPE(1), &count, &tensors[1])
                            : status;
+}
+
+mica_status mica__visit_sound(mica_run *run, const mica__sample *sample, const float *samples, int64_t length,
+                              int64_t width, mica__sample_fn *fn, void *user) {
+  mica_tensor *tensors[2] = {NULL, NULL};
+  mica_status status = make_tensors(run, samples, length, tensors);
+  const mica_feed feeds[] = {{"sound", tensors[0]}, {"sound.length", tensors[1]}};
+  if (status == MICA_OK) status = mica__visit_fed(run, sample, feeds, 2, width, fn, user);
+  mica_tensor_destroy(tensors[0]);
+  mica_tensor_destroy(tensors[1]);
+  return status;
+}
+
+mica_status mica__sound_of(const mica_dataset *data, uint64_t i, float **samples, int64_t *length) {
+  const size_t column = mica_dataset_column_index(data, "sound");
+  MICA_TRY(mica_dataset_length(data, column, i, length));
+  if (!(*samples = malloc((size_t)*length * sizeof **samples + 1))) return mica__fail_nomem("recordings");
+  return mica_dataset_read(data, column, i, *samples, (size_t)*length * sizeof **samples);
 }

@@ -23,4 +23,10 @@ mica_status mica__visit_files(mica_run *run, const mica_run_input *given, mica__
 mica_status mica__visit_fed(mica_run *run, const mica__sample *sample, const mica_feed *feeds, size_t count,
                             int64_t width, mica__sample_fn *fn, void *user);
 
+/* Likewise a recording, padded by zeros to one of a few lengths: feeds "sound" and "sound.length". */
+mica_status mica__visit_sound(mica_run *run, const mica__sample *sample, const float *samples, int64_t length,
+                              int64_t width, mica__sample_fn *fn, void *user);
+/* The column "sound" of a sample; *samples is to be freed after a failure too. */
+mica_status mica__sound_of(const mica_dataset *data, uint64_t sample, float **samples, int64_t *length);
+
 #endif

@@ -175,109 +175,74 @@ static mica_value exported(mica_nn *nn, const mica_run *run, const mica_batch_va
 
 /* --- predictions --- */
 
-/* One recording. */
-typedef struct heard {
-  const char *name;
-  const float *samples;
-  int64_t length;
-  const double *truths;
-} heard;
-
-static mica_status visit_one(mica_run *run, const heard *h, mica__sample_fn *fn, void *user) {
-  const mica__sample sample = {.name = h->name, .truths = h->truths};
-  mica_tensor *tensors[2] = {NULL, NULL};
-  mica_status status = mica__run_feed_sound(run, h->samples, h->length, tensors);
-  const mica_feed feeds[] = {{"sound", tensors[0]}, {"sound.length", tensors[1]}};
-  if (status == MICA_OK) status = mica__visit_fed(run, &sample, feeds, 2, run->task->head->outputs(run), fn, user);
-  mica_tensor_destroy(tensors[0]);
-  mica_tensor_destroy(tensors[1]);
-  return status;
+/* The truths of a sample, unknown; NULL if memory is short. */
+static double *make_truths(const mica_run *run) {
+  const size_t count = mica__truth_count(run);
+  double *truths = malloc((count + 1) * sizeof *truths);
+  for (size_t k = 0; truths && k < count; k++) truths[k] = (double)NAN;
+  return truths;
 }
 
-static mica_status visit_files(mica_run *run, const mica_run_input *given, heard *h, double *truths,
-                               mica__sample_fn *fn, void *user) {
+static mica_status visit_one(mica_run *run, const char *name, const float *samples, int64_t length,
+                             const double *truths, mica__sample_fn *fn, void *user) {
+  const mica__sample sample = {.name = name, .truths = truths};
+  return mica__visit_sound(run, &sample, samples, length, run->task->head->outputs(run), fn, user);
+}
+
+static mica_status visit_files(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
   const int32_t *classes = mica__truth_count(run) == 1 ? run->evaluation->file_classes : NULL;
-  for (size_t i = 0; i < given->file_count; i++) {
+  double *truths = make_truths(run);
+  mica_status status = truths ? MICA_OK : mica__fail_nomem("predictions");
+  for (size_t i = 0; status == MICA_OK && i < given->file_count; i++) {
     float *samples = NULL;
-    mica_status read = mica_sound_read(given->files[i], (int32_t)facts_of(run).rate, &samples, &h->length, NULL);
-    if (read != MICA_OK) {
-      MICA_TRY(mica__run_pass_file(run, given, given->files[i], read));
+    int64_t length = 0;
+    status = mica_sound_read(given->files[i], (int32_t)facts_of(run).rate, &samples, &length, NULL);
+    if (status != MICA_OK) {
+      status = mica__run_pass_file(run, given, given->files[i], status);
       continue;
     }
     if (classes) truths[0] = classes[i] < 0 ? (double)NAN : (double)classes[i];
-    h->name = given->files[i];
-    h->samples = samples;
-    mica_status status = visit_one(run, h, fn, user);
+    status = visit_one(run, given->files[i], samples, length, truths, fn, user);
     mica_free(samples);
-    MICA_TRY(status);
   }
-  return MICA_OK;
+  free(truths);
+  return status;
 }
 
-static mica_status visit_sample(mica_run *run, const mica_dataset *data, uint64_t i, heard *h, mica__sample_fn *fn,
-                                void *user) {
-  const size_t column = mica_dataset_column_index(data, "sound");
-  MICA_TRY(mica_dataset_length(data, column, i, &h->length));
-  float *samples = malloc((size_t)h->length * sizeof *samples + 1);
+static mica_status visit_sample(mica_run *run, const mica_dataset *data, uint64_t i, const double *truths,
+                                mica__sample_fn *fn, void *user) {
+  float *samples = NULL;
+  int64_t length = 0;
   char *name = mica__sample_name(data, i);
-  mica_status status = samples && name ? MICA_OK : mica__fail_nomem("predictions");
-  if (status == MICA_OK) status = mica_dataset_read(data, column, i, samples, (size_t)h->length * sizeof *samples);
-  h->name = name;
-  h->samples = samples;
-  if (status == MICA_OK) status = visit_one(run, h, fn, user);
+  mica_status status = name ? mica__sound_of(data, i, &samples, &length) : mica__fail_nomem("predictions");
+  if (status == MICA_OK) status = visit_one(run, name, samples, length, truths, fn, user);
   free(samples);
   free(name);
   return status;
 }
 
-static mica_status visit_part(mica_run *run, const mica_dataset *data, uint64_t most, heard *h, double *truths,
-                              mica__sample_fn *fn, void *user) {
-  const uint64_t all = mica_dataset_count(data), count = most > 0 && most < all ? most : all;
+static mica_status visit_first(mica_run *run, const mica_dataset *data, uint64_t count, mica__sample_fn *fn,
+                               void *user) {
   mica__truths known = {0};
-  mica_status status = mica__truths_open(run, data, &known);
-  for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
+  double *truths = make_truths(run);
+  mica_status status = truths ? mica__truths_open(run, data, &known) : mica__fail_nomem("predictions");
+  for (uint64_t i = 0; status == MICA_OK && i < count && i < mica_dataset_count(data); i++) {
     status = mica__truths_read(&known, i, truths);
-    if (status == MICA_OK) status = visit_sample(run, data, i, h, fn, user);
+    if (status == MICA_OK) status = visit_sample(run, data, i, truths, fn, user);
   }
   mica__truths_close(&known);
-  return status;
-}
-
-static mica_status visit_data(mica_run *run, const mica_run_input *given, heard *h, double *truths, mica__sample_fn *fn,
-                              void *user) {
-  mica_dataset *data = NULL;
-  bool all = false;
-  if (!given->data) return mica__fail(MICA_E_INVALID, "the task %s predicts from recordings and data", run->task->name);
-  MICA_TRY(mica__run_open_given(run, given->data, given->part, &all, &data));
-  mica_status status = run->task->fits(run, data);
-  if (status == MICA_OK)
-    status = visit_part(run, data, given->count > 0 ? (uint64_t)given->count : 0, h, truths, fn, user);
-  mica_dataset_destroy(data);
-  return status;
-}
-
-/* What visits need besides, of `given` or, NULL, of the first samples of data. */
-static mica_status visit_any(mica_run *run, const mica_run_input *given, const mica_dataset *data, mica__sample_fn *fn,
-                             void *user) {
-  const size_t answers_of_sample = mica__truth_count(run);
-  double *truths = malloc((answers_of_sample + 1) * sizeof *truths);
-  heard h = {.truths = truths};
-  mica_status status = truths ? MICA_OK : mica__fail_nomem("predictions");
-  for (size_t k = 0; status == MICA_OK && k < answers_of_sample; k++) truths[k] = (double)NAN;
-  if (status == MICA_OK)
-    status = !given              ? visit_part(run, data, LOOKED_AT, &h, truths, fn, user)
-             : given->file_count ? visit_files(run, given, &h, truths, fn, user)
-                                 : visit_data(run, given, &h, truths, fn, user);
   free(truths);
   return status;
 }
 
 static mica_status visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
-  return visit_any(run, given, NULL, fn, user);
+  if (given->file_count) return visit_files(run, given, fn, user);
+  if (given->data) return mica__visit_data(run, given, visit_first, fn, user);
+  return mica__fail(MICA_E_INVALID, "the task %s predicts from recordings and data", run->task->name);
 }
 
 static mica_status look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {
-  return visit_any(run, NULL, data, fn, user);
+  return visit_first(run, data, LOOKED_AT, fn, user);
 }
 
 const mica__input mica__input_sound = {

@@ -73,14 +73,7 @@ static mica_status visit_one(mica_run *run, const char *name, const float *sampl
                              .rate = t.rate,
                              .seconds = (double)(length - t.tail) / t.rate};
   const mica__sample sample = {.name = name, .meaning = text, .steps = &steps};
-  mica_tensor *tensors[2] = {NULL, NULL};
-  mica_status status = mica__run_feed_sound(run, samples, length, tensors);
-  const mica_feed feeds[] = {{"sound", tensors[0]}, {"sound.length", tensors[1]}};
-  const int64_t width = steps.count * run->task->head->outputs(run);
-  if (status == MICA_OK) status = mica__visit_fed(run, &sample, feeds, 2, width, fn, user);
-  mica_tensor_destroy(tensors[0]);
-  mica_tensor_destroy(tensors[1]);
-  return status;
+  return mica__visit_sound(run, &sample, samples, length, steps.count * run->task->head->outputs(run), fn, user);
 }
 
 static mica_status visit_file(mica_run *run, const char *path, mica__sample_fn *fn, void *user) {
@@ -112,16 +105,15 @@ static mica_status read_text(const mica_dataset *data, uint64_t i, mica__text *t
 
 static mica_status visit_sample(mica_run *run, const mica_dataset *data, uint64_t i, bool drawn, mica__sample_fn *fn,
                                 void *user) {
-  const size_t sound = mica_dataset_column_index(data, "sound");
   const mica__strings_time t = mica__strings_time_of(run);
+  drawing d = {.fn = fn, .user = user};
   mica__text text = {0};
+  float *samples = NULL;
   int64_t length = 0;
-  MICA_TRY(mica_dataset_length(data, sound, i, &length));
-  drawing d = {.fn = fn, .user = user, .frames = length < t.length ? 0 : 1 + (length - t.length) / t.hop};
-  float *samples = malloc((size_t)length * sizeof *samples + 1);
   char *name = mica__sample_name(data, i);
-  mica_status status = samples && name ? read_text(data, i, &text) : mica__fail_nomem("recordings");
-  if (status == MICA_OK) status = mica_dataset_read(data, sound, i, samples, (size_t)length * sizeof *samples);
+  mica_status status = name ? read_text(data, i, &text) : mica__fail_nomem("recordings");
+  if (status == MICA_OK) status = mica__sound_of(data, i, &samples, &length);
+  d.frames = length < t.length ? 0 : 1 + (length - t.length) / t.hop;
   if (status == MICA_OK)
     status = drawn ? visit_one(run, name, samples, length, text.data, visit_drawn, &d)
                    : visit_one(run, name, samples, length, text.data, fn, user);
