@@ -60,7 +60,7 @@ START_TEST(wrong_strings_are_refused_by_position) {
   } wrong[] = {{"", "empty"},
                {"CC(", "ends too early"},
                {"CC)", "character 3, ')': no branch is open"},
-               {"C()C", "character 3, ')': a branch needs an atom"},
+               {"C()C", "character 3, ')': a branch needs an atom at"},
                {"C1CC", "ring 1 is open"},
                {"C11", "character 3, '1': a ring of one atom"},
                {"C12CC12", "second bond"},
@@ -76,6 +76,11 @@ START_TEST(wrong_strings_are_refused_by_position) {
                {"[C+16]", "a charge"},
                {"C%1", "two digits"},
                {"C..C", "character 3, '.'"},
+               {"C1CC(1C)", "character 6, '1': a ring needs an atom"},
+               {"C1CC(-1C)", "character 7, '1': a ring needs an atom"},
+               {"C((C)C)", "character 3, '(': a branch needs an atom before"},
+               {"C(.C)C", "character 3, '.': a dot needs an atom"},
+               {"C(C.)C", "character 5, ')': a branch needs an atom at its end"},
                {"C C", "character 2, ' '"},
                {"C\tC", "character 2: no atom"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

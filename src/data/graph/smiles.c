@@ -34,7 +34,7 @@ typedef struct parser {
   uint8_t order; /* of the bond to it that was stated; 0: none was */
   int32_t branches[MOST_BRANCHES];
   int32_t depth;
-  size_t opened; /* position after the last parenthesis that opened */
+  bool fresh; /* a branch was opened, and has no atom yet */
   ring rings[RINGS];
 } parser;
 
@@ -82,6 +82,7 @@ static mica_status add_atom(parser *p, mica__atom atom, size_t at) {
   m->atoms[number] = atom;
   if (p->last >= 0) MICA_TRY(add_bond(p, p->last, number, p->order, at));
   p->last = number;
+  p->fresh = false;
   p->order = 0;
   return MICA_OK;
 }
@@ -202,7 +203,7 @@ static mica_status read_ring(parser *p) {
     p->at += 2;
   }
   p->at++;
-  if (p->last < 0) return refuse(p, begin, "a ring needs an atom before it");
+  if (p->last < 0 || p->fresh) return refuse(p, begin, "a ring needs an atom before it");
   ring *r = &p->rings[number];
   const uint8_t order = p->order;
   p->order = 0;
@@ -229,21 +230,22 @@ static mica_status read_bond(parser *p) {
 
 static mica_status read_branch(parser *p) {
   if (peek(p) == '(') {
-    if (p->last < 0 || p->order) return refuse(p, p->at, "a branch needs an atom before it");
+    if (p->last < 0 || p->order || p->fresh) return refuse(p, p->at, "a branch needs an atom before it");
     if (p->depth == MOST_BRANCHES) return refuse(p, p->at, "too many branches within each other");
     p->branches[p->depth++] = p->last;
-    p->opened = ++p->at;
+    p->fresh = true;
+    p->at++;
     return MICA_OK;
   }
   if (!p->depth) return refuse(p, p->at, "no branch is open");
-  if (p->order || p->at == p->opened) return refuse(p, p->at, "a branch needs an atom at its end");
+  if (p->order || p->last < 0 || p->fresh) return refuse(p, p->at, "a branch needs an atom at its end");
   p->last = p->branches[--p->depth];
   p->at++;
   return MICA_OK;
 }
 
 static mica_status read_dot(parser *p) {
-  if (p->last < 0 || p->order) return refuse(p, p->at, "a dot needs an atom before it");
+  if (p->last < 0 || p->order || p->fresh) return refuse(p, p->at, "a dot needs an atom before it");
   p->last = -1;
   p->at++;
   return MICA_OK;
