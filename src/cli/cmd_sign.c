@@ -127,17 +127,22 @@ static void sign_path(work *w, const char *path, int depth) {
   free(names);
 }
 
+/* NULL: the two are equal and may be used. */
+static const char *ask(const struct values *v, char *password, char *again, size_t room) {
+  if (v->no_password) return NULL;
+  if (!cli_read_password("password of the new key", password, room) || !cli_read_password("once more", again, room))
+    return "there is no password; --no-password makes a key without one";
+  if (strcmp(password, again) != 0) return "the two passwords differ";
+  return *password ? NULL : "the password is empty; --no-password makes a key without one";
+}
+
 static int make_key(const cli_command *self, const struct values *v) {
   char password[1024] = "", again[1024] = "";
-  if (!v->no_password && (!cli_read_password("password of the new key", password, sizeof password) ||
-                          !cli_read_password("once more", again, sizeof again)))
-    return cli_fail(self, "there is no password; --no-password makes a key without one");
-  if (strcmp(password, again) != 0) return cli_fail(self, "the two passwords differ");
-  if (!v->no_password && !*password)
-    return cli_fail(self, "the password is empty; --no-password makes a key without one");
-  const mica_status status = mica_signature_make_keys(v->new_key, password);
-  memset(password, 0, sizeof password);
-  memset(again, 0, sizeof again);
+  const char *fault = ask(v, password, again, sizeof password);
+  const mica_status status = fault ? MICA_OK : mica_signature_make_keys(v->new_key, password);
+  cli_wipe(password, sizeof password);
+  cli_wipe(again, sizeof again);
+  if (fault) return cli_fail(self, "%s", fault);
   if (status != MICA_OK) return cli_fail_library(self);
   printf("%s.key is secret; give %s.pub to those who check\n", v->new_key, v->new_key);
   return CLI_OK;
@@ -166,7 +171,7 @@ static int sign_all(const cli_command *self, const struct values *v) {
   w.json = &json;
   w.list = cli_json_array(&json, json.root, "files");
   for (size_t i = 0; i < v->files.count; i++) sign_path(&w, v->files.words[i], 0);
-  memset(password, 0, sizeof password);
+  cli_wipe(password, sizeof password);
   return end(&w, &json);
 }
 

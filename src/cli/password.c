@@ -4,29 +4,60 @@
 #include <string.h>
 #include <unistd.h>
 #ifndef _WIN32
+#include <pthread.h>
+#include <signal.h>
 #include <termios.h>
 #endif
 
+void cli_wipe(char *password, size_t room) {
+  volatile char *at = password;
+  while (room--) *at++ = 0;
+}
+
+/* A line of a terminal also ends with the character that VEOL names. */
+static bool read_line(char *password, size_t room, bool hidden) {
+  if (!hidden) return fgets(password, (int)room, stdin) != NULL;
+  const ssize_t count = read(STDIN_FILENO, password, room - 1);
+  password[count > 0 ? count : 0] = '\0';
+  return count > 0;
+}
+
 bool cli_read_password(const char *prompt, char *password, size_t room) {
   const bool terminal = isatty(STDIN_FILENO);
+  bool hidden = false;
   if (terminal) fprintf(stderr, "%s: ", prompt);
 #ifndef _WIN32
   struct termios before, quiet;
-  const bool hidden = terminal && tcgetattr(STDIN_FILENO, &before) == 0;
+  hidden = terminal && tcgetattr(STDIN_FILENO, &before) == 0;
+  sigset_t stops, mask;
   if (hidden) {
+    /* A signal would leave the terminal without echo: Ctrl-C ends the line here, other signals wait. */
+    sigemptyset(&stops);
+    const int all[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) sigaddset(&stops, all[i]);
+    pthread_sigmask(SIG_BLOCK, &stops, &mask);
     quiet = before;
-    quiet.c_lflag &= ~(tcflag_t)ECHO;
+    quiet.c_lflag &= ~(tcflag_t)(ECHO | ISIG);
+    quiet.c_cc[VEOL] = before.c_cc[VINTR];
     tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
   }
 #endif
-  const char *line = fgets(password, (int)room, stdin);
+  bool whole = read_line(password, room, hidden);
 #ifndef _WIN32
-  if (hidden) tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+  if (hidden) {
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+  }
 #endif
   if (terminal) fputc('\n', stderr);
-  if (!line) return false;
-  const size_t n = strcspn(password, "\r\n");
-  const bool whole = password[n] || n + 1 < room;
-  password[n] = '\0';
+  const size_t n = whole ? strcspn(password, "\r\n") : 0;
+  whole = whole && (password[n] || n + 1 < room);
+#ifndef _WIN32
+  if (hidden && n && before.c_cc[VINTR] && password[n - 1] == (char)before.c_cc[VINTR]) whole = false;
+#endif
+  if (whole)
+    password[n] = '\0';
+  else
+    cli_wipe(password, room);
   return whole;
 }

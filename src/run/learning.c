@@ -2,6 +2,7 @@
 #include "run/learning.h"
 #include "base/number.h"
 #include "run/composed.h"
+#include "run/facts.h"
 #include "run/parts.h"
 #include "run/record.h"
 #include "run/run.h"
@@ -59,7 +60,7 @@ mica_status mica__run_set_picture_defaults(mica_run *run) {
 }
 
 /* The standard error of a share of n samples is at most 0.5 / sqrt(n). */
-double mica__run_find_tolerance(const mica_run *run, const mica_trainer_config *c) {
+static double find_tolerance(const mica_run *run, const mica_trainer_config *c) {
   const mica_dataset *validation = run->parts->at[MICA_PART_VALIDATION].data;
   const double count = validation ? (double)mica_dataset_count(validation) : 0;
   size_t rank = 0;
@@ -67,6 +68,14 @@ double mica__run_find_tolerance(const mica_run *run, const mica_trainer_config *
   const bool falls = c->schedule.kind == MICA_SCHEDULE_ONE_CYCLE || c->schedule.kind == MICA_SCHEDULE_COSINE;
   if (rank != 3 || !falls || !c->watch || strcmp(c->watch, "accuracy") != 0) return 0;
   return count > 0 && count < FEW_VALIDATED ? 0.5 / sqrt(count) : 0;
+}
+
+mica_status mica__run_set_tolerance(mica_run *run, mica_trainer_config *c) {
+  /* A run that began without one keeps choosing as it did. */
+  c->tolerance = run->resumed ? mica__run_fact_number(run, "tolerance", 0) : find_tolerance(run, c);
+  if (!(c->tolerance >= 0 && c->tolerance < 1))
+    return mica__fail(MICA_E_FORMAT, "the run's tolerance is %g, which is not from 0 to 1", c->tolerance);
+  return c->tolerance > 0 ? mica__run_note_numbers(run, "tolerance", &c->tolerance, 1) : MICA_OK;
 }
 
 mica_status mica__run_find_epochs(mica_run *run) {

@@ -7,9 +7,10 @@
 /* Sets the defaults of batch and augment that suit the number of pictures, for a classifier whose network the caller
  * leaves to Mica. Values that the caller gave stay. */
 mica_status mica__run_set_picture_defaults(mica_run *run);
-/* How much worse than the best epoch a later one may be and still be kept (mica_trainer_config.tolerance): one standard
- * error of the accuracy if few pictures validate and the learning rate falls to the end; else 0. */
-double mica__run_find_tolerance(const mica_run *run, const mica_trainer_config *config);
+/* Sets how much worse than the best epoch a later one may be and still be kept (mica_trainer_config.tolerance): one
+ * standard error of the accuracy if few pictures validate and the learning rate falls to the end; else 0. A fact holds
+ * it for a run that is resumed. */
+mica_status mica__run_set_tolerance(mica_run *run, mica_trainer_config *config);
 /* Raises the default number of epochs if they would have fewer steps than the task needs (mica__task_row.least_steps).
  * A number that the caller gave, or that a resumed run has, stays. */
 mica_status mica__run_find_epochs(mica_run *run);

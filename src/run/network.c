@@ -157,7 +157,7 @@ static mica_status configure(mica_run *run, mica_trainer_config *c) {
   c->watch = run->task->metrics[0].name;
   c->falling = run->task->metrics[0].falling;
   if (run->task->configures) run->task->configures(run, c);
-  c->tolerance = mica__run_find_tolerance(run, c);
+  MICA_TRY(mica__run_set_tolerance(run, c));
   return run->parts->at[MICA_PART_TRAIN].loader ? mica__run_configure_layout(run, c) : MICA_OK;
 }
 
@@ -306,10 +306,11 @@ static mica_status check_columns(mica_run *run, const char *path) {
   mica__text_add(&beside, "config.json");
   mica_status status = origin ? mica__text_status(&beside) : mica__fail_nomem("a run");
   mica__attempt_begin();
-  const bool known = status == MICA_OK && mica__file_read_signed(beside.data, &text, &size) == MICA_OK &&
+  const bool known = status == MICA_OK && mica__file_read(beside.data, &text, &size) == MICA_OK &&
                      mica__run_parse_config(origin, beside.data, (const char *)text) == MICA_OK;
   mica__attempt_end();
-  if (known) status = mica__units_check_columns(run, origin, path);
+  if (known) status = mica__signature_demand(beside.data, text, size);
+  if (known && status == MICA_OK) status = mica__units_check_columns(run, origin, path);
   if (status == MICA_OK && !known && mica__units_number_name(run, 0))
     status = mica__run_remark(run, "init: %s does not say which columns it reads: they are taken as they come", path);
   free(text);
