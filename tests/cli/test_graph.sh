@@ -98,6 +98,9 @@ ends 1 '' '*has no edges.csv*'
 printf 'a,b\np0,p1\n' >"$work/bad/edges.csv"
 run train --task graph --data "$work/bad" --out "$work/x"
 ends 1 '' '*must be called source and target*'
+printf 'source,target\n' >"$work/bad/edges.csv"
+run train --task graph --data "$work/bad" --out "$work/x"
+ends 1 '' '*edges.csv has no edges*'
 cp "$work/club/edges.csv" "$work/bad"
 printf 'node,f\np0,1\np0,2\n' >"$work/bad/nodes.csv"
 run train --task graph --data "$work/bad" --out "$work/x"

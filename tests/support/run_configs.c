@@ -83,6 +83,14 @@ static const struct {
      "5, 1, 0, 0, 1], \"feature_values\": [\"x\"], \"user_features\": [\"20\", \"40\"], \"item_features\": [\"1\", "
      "\"0\"], "
      "\"columns\": [\"user i32 -1\", \"item i32 -1\", \"label f32 -1\"]"},
+    {"graph", "\"model\": \"gcn\", \"width\": \"8\"",
+     "\"sample_column\": [\"smiles\"], \"label_column\": [\"label\"], \"label_name\": [\"label\"], \"features\": [35], "
+     "\"classes\": [\"acid\", \"ester\"], \"columns\": [\"label i32 -1\", \"features f32 -1 -1 35\", \"rows i32 -1 -1 "
+     "2\", "
+     "\"entries i32 -1 -1 2\", \"columns i32 -1 -1 2\", \"order i32 -1 -1\", \"weights f32 -1 -1 1\"]"},
+    {"graph_numbers", "\"model\": \"gin\", \"width\": \"8\"",
+     "\"sample_column\": [\"smiles\"], \"label_column\": [\"label\"], \"label_name\": [\"label\"], \"features\": [35], "
+     "\"target_mean\": [5], \"target_deviation\": [2], \"columns\": [\"label f32 -1\"]"},
 };
 
 static mica_status no_text(void *user, const char **text, size_t *bytes) {

@@ -79,6 +79,8 @@ static const struct {
     {"recommend", 0, "\"user_bias\": [0, 0, 1]", "\"user_bias\": [0]", "\"user_bias\" holds 1 values, not 3"},
     {"recommend", 1, "\"feature_numbers\": [0,", "\"feature_numbers\": [", "\"feature_numbers\" holds 7 values, not 8"},
     {"recommend", 1, "[0, 0, 30, 5, 1,", "[0, 0, 30, 5, 1e30,", "\"feature_numbers\" holds the counts 1e+30 and 0"},
+    {"graph", 0, "\"features\": [35]", "\"features\": [1e30]", "\"features\" holds 1e+30"},
+    {"graph", 0, "\"features\": [35]", "\"features\": [3.5]", "\"features\" holds 3.5"},
 };
 
 static size_t find_config(const char *task, size_t n) {

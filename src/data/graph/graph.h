@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/name_table.h"
 #include "base/shared.h"
+#include "data/table/table.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -41,9 +42,12 @@ typedef struct mica__node_graph {
   mica__adjacency messages;
 } mica__node_graph;
 
-/* Reads edges.csv (from, to) and nodes.csv (node, features...) of a folder. Without nodes.csv, nodes are the ones that
- * edges name, and a node's features are 1 at its own number. Features other than 0 and 1 are standardised over the
- * nodes. MICA_E_FORMAT names file, line and reason. */
+/* Reads edges (source, target) and nodes (node, features...); nodes may be NULL. Without nodes, the edges name them,
+ * and a node's features are 1 at its own number. Features other than 0 and 1 are standardised over the nodes.
+ * MICA_E_FORMAT names table, line and reason. Free the graph also after an error. */
+MICA__SHARED mica_status mica__node_graph_parse(mica__records *nodes, mica__records *edges, bool both,
+                                                mica__edge_weights weights, mica__node_graph *graph);
+/* Reads edges.csv and, if there is one, nodes.csv of a folder. */
 MICA__SHARED mica_status mica__node_graph_read(const char *folder, bool both, mica__edge_weights weights,
                                                mica__node_graph *graph);
 MICA__SHARED void mica__node_graph_free(mica__node_graph *graph);

@@ -117,9 +117,9 @@ static void standardise(mica__node_graph *g) {
   }
 }
 
-static mica_status number_nodes(mica__node_graph *g, const char *folder) {
+static mica_status number_nodes(mica__node_graph *g, const char *name) {
   if (g->count > MOST_NUMBERED)
-    return mica__fail(MICA_E_FORMAT, "%s has %d nodes without features; nodes.csv must give them some", folder,
+    return mica__fail(MICA_E_FORMAT, "%s has %d nodes without features; nodes.csv must give them some", name,
                       (int)g->count);
   g->features = g->count;
   free(g->x);
@@ -165,49 +165,64 @@ static mica_status read_edges(mica__records *r, void *user) {
   return MICA_OK;
 }
 
-/* --- the folder --- */
+/* --- both --- */
 
-/* Reads a table, the first line of which is the present record. *there is false if there is no such file. */
-static mica_status read_table(const char *folder, const char *name, mica_status (*read)(mica__records *r, void *user),
-                              void *user, bool *there) {
-  char *path = NULL;
-  uint8_t *content = NULL;
-  size_t size = 0;
+/* Reads a table, the first line of which is the present record. */
+static mica_status read_table(mica__records *r, mica_status (*read)(mica__records *r, void *user), void *user) {
   bool found = false;
-  MICA_TRY(mica__path_join(folder, name, &path));
-  *there = mica__is_file(path);
-  mica_status status = *there ? mica__content_read(path, &content, &size) : MICA_OK;
-  if (content) {
-    mica__records r = mica__records_in(path, (char *)content, size);
-    status = mica__records_find_delimiter(&r);
-    if (status == MICA_OK) status = mica__records_next(&r, &found);
-    if (status == MICA_OK && !found) status = mica__fail(MICA_E_FORMAT, "%s is empty", path);
-    if (status == MICA_OK) status = read(&r, user);
-    mica__records_free(&r);
-  }
-  free(content);
-  free(path);
-  return status;
+  MICA_TRY(mica__records_find_delimiter(r));
+  MICA_TRY(mica__records_next(r, &found));
+  return found ? read(r, user) : mica__fail(MICA_E_FORMAT, "%s is empty", r->name);
 }
 
-static mica_status read_all(const char *folder, reading *to) {
-  bool there = false;
-  MICA_TRY(read_table(folder, "nodes.csv", read_nodes, to, &there));
-  MICA_TRY(read_table(folder, "edges.csv", read_edges, to, &there));
-  if (!there)
-    return mica__fail(MICA_E_NOT_FOUND, "%s has no edges.csv: a graph is a table of edges, source,target", folder);
-  if (!to->graph->features) return number_nodes(to->graph, folder);
+static mica_status read_both(mica__records *nodes, mica__records *edges, reading *to) {
+  if (nodes) MICA_TRY(read_table(nodes, read_nodes, to));
+  MICA_TRY(read_table(edges, read_edges, to));
+  if (!to->graph->count) return mica__fail(MICA_E_FORMAT, "%s has no edges", edges->name);
+  if (!to->graph->features) return number_nodes(to->graph, edges->name);
   standardise(to->graph);
   return MICA_OK;
 }
 
-mica_status mica__node_graph_read(const char *folder, bool both, mica__edge_weights weights, mica__node_graph *graph) {
+mica_status mica__node_graph_parse(mica__records *nodes, mica__records *edges, bool both, mica__edge_weights weights,
+                                   mica__node_graph *graph) {
   reading to = {.graph = graph};
-  mica_status status = read_all(folder, &to);
+  mica_status status = read_both(nodes, edges, &to);
   if (status == MICA_OK)
     status =
         mica__adjacency_make(graph->count, (const int32_t(*)[2])to.edges, to.count, both, weights, &graph->messages);
   free(to.edges);
+  return status;
+}
+
+typedef struct table {
+  char *path;
+  uint8_t *content; /* NULL: there is no such file */
+  size_t size;
+} table;
+
+static mica_status load(const char *folder, const char *name, table *t) {
+  MICA_TRY(mica__path_join(folder, name, &t->path));
+  return mica__is_file(t->path) ? mica__content_read(t->path, &t->content, &t->size) : MICA_OK;
+}
+
+mica_status mica__node_graph_read(const char *folder, bool both, mica__edge_weights weights, mica__node_graph *graph) {
+  table nodes = {0}, edges = {0};
+  mica_status status = load(folder, "nodes.csv", &nodes);
+  if (status == MICA_OK) status = load(folder, "edges.csv", &edges);
+  if (status == MICA_OK && !edges.content)
+    status = mica__fail(MICA_E_NOT_FOUND, "%s has no edges.csv: a graph is a table of edges, source,target", folder);
+  if (status == MICA_OK) {
+    mica__records n = mica__records_in(nodes.path, (char *)nodes.content, nodes.size);
+    mica__records e = mica__records_in(edges.path, (char *)edges.content, edges.size);
+    status = mica__node_graph_parse(nodes.content ? &n : NULL, &e, both, weights, graph);
+    mica__records_free(&n);
+    mica__records_free(&e);
+  }
+  free(nodes.content);
+  free(nodes.path);
+  free(edges.content);
+  free(edges.path);
   return status;
 }
 
