@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 void mica__class_files_free(mica__class_files *f) {
   for (size_t i = 0; i < f->count; i++) free(f->files[i]);
@@ -29,34 +28,20 @@ static mica_status grow(mica__class_files *f) {
   return MICA_OK;
 }
 
-/* A folder that is being read, and those that it lies in: a link to one of them is not followed. */
-typedef struct level {
-  const struct level *above;
-  dev_t device;
-  ino_t number;
-  int depth; /* 0: the folder of a class */
-} level;
-
-#define MOST_DEPTH 32
-
-/* False for a folder that lies in itself by a link, or too deep. */
-static bool enter(const char *path, const level *above, level *here) {
-  struct stat about;
-  *here = (level){.above = above, .depth = above ? above->depth + 1 : 0};
-  if (stat(path, &about) != 0) return true; /* reading its names reports it */
-  here->device = about.st_dev;
-  here->number = about.st_ino;
-  for (const level *l = above; l; l = l->above)
-    if (about.st_ino && l->device == here->device && l->number == here->number) return false;
-  return here->depth < MOST_DEPTH;
-}
-
 static void note_unused(mica__class_files *f, char *file) {
   if (f->unused < MICA__NAMED_UNUSED)
     f->unused_names[f->unused] = file;
   else
     free(file);
   f->unused++;
+}
+
+/* A folder that is not read. */
+static mica_status note_folder(mica__class_files *f, const char *path) {
+  char *copy = mica__strdup(path);
+  if (!copy) return mica__fail_nomem("names of files");
+  note_unused(f, copy);
+  return MICA_OK;
 }
 
 static mica_status add_sample(mica__class_files *f, char *file, int depth) {
@@ -72,10 +57,11 @@ static mica_status add_sample(mica__class_files *f, char *file, int depth) {
 }
 
 /* Adds the files of a folder and of the folders in it, in the order of their names. */
-static mica_status add_files(mica__class_files *f, const char *path, const mica__class_kind *kind, const level *above) {
+static mica_status add_files(mica__class_files *f, const char *path, const mica__class_kind *kind,
+                             const mica__folder_level *above) {
   mica__names names;
-  level here;
-  if (!enter(path, above, &here)) return MICA_OK;
+  mica__folder_level here;
+  if (!mica__folder_enter(path, above, &here)) return note_folder(f, path);
   MICA_TRY(mica__names_read(path, &names));
   mica_status status = MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < names.count; i++) {

@@ -28,6 +28,19 @@ bool mica__is_folder(const char *path) {
   return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
+#define MOST_DEPTH 32
+
+bool mica__folder_enter(const char *path, const mica__folder_level *above, mica__folder_level *here) {
+  struct stat about;
+  *here = (mica__folder_level){.above = above, .depth = above ? above->depth + 1 : 0};
+  if (stat(path, &about) != 0) return true; /* reading its names reports it */
+  here->device = (uint64_t)about.st_dev;
+  here->number = (uint64_t)about.st_ino;
+  for (const mica__folder_level *l = above; l; l = l->above)
+    if (here->number && l->device == here->device && l->number == here->number) return false;
+  return here->depth < MOST_DEPTH;
+}
+
 bool mica__is_file(const char *path) {
   struct stat about;
   return stat(path, &about) == 0 && S_ISREG(about.st_mode);

@@ -50,5 +50,13 @@ mica_status mica__path_join_two(const char *folder, const char *a, const char *b
 /* True if there is a folder, or an ordinary file, of that path. */
 bool mica__is_folder(const char *path);
 bool mica__is_file(const char *path);
+/* A folder that is being read, and those that it lies in. */
+typedef struct mica__folder_level {
+  const struct mica__folder_level *above;
+  uint64_t device, number;
+  int depth; /* 0: the first */
+} mica__folder_level;
+/* Begins with a folder within `above` (NULL: the first). False if it lies in itself by a link, or 32 levels deep. */
+bool mica__folder_enter(const char *path, const mica__folder_level *above, mica__folder_level *here);
 
 #endif

@@ -50,6 +50,7 @@ static mica_value members(mica_graph *graph, mica_dtype dtype, int64_t heads, in
 static mica_value scores(mica_nn *nn, const char *name, mica_value h, mica_value heads_of,
                          const mica__message_config *c) {
   mica_value vector = mica_nn_parameter(nn, name, MICA_SHAPE(1, c->heads, c->width / c->heads), &glorot);
+  if (mica_value_dtype(vector) != MICA_F32) vector = mica_cast(vector, MICA_F32);
   return mica_matmul(mica_mul(h, mica_reshape(vector, MICA_SHAPE(c->width))), heads_of);
 }
 
@@ -57,6 +58,8 @@ static mica_value scores(mica_nn *nn, const char *name, mica_value h, mica_value
 static mica_value gat(mica_nn *nn, mica_value x, const mica_pattern *pattern, const mica__message_config *c) {
   mica_value h = mica_nn_dense(nn, "lin", x, c->width, &plain);
   if (mica_value_is_null(h)) return h;
+  const mica_dtype dtype = mica_value_dtype(h);
+  if (dtype != MICA_F32) h = mica_cast(h, MICA_F32); /* a sum of shares is too small for f16 */
   mica_value heads_of = members(h.graph, mica_value_dtype(h), c->heads, c->width);
   mica_value from = scores(nn, "att_src", h, heads_of, c), to = scores(nn, "att_dst", h, heads_of, c);
   mica_value ones = mica_full_like(from, 1);
@@ -67,7 +70,8 @@ static mica_value gat(mica_nn *nn, mica_value x, const mica_pattern *pattern, co
   mica_value shares = mica_exp(mica_sub(mica_leaky_relu(score, 0.2), best));
   mica_value sum = mica_sparse_sum(ones, shares, pattern);
   sum = mica_matmul(mica_maximum(sum, mica_full_like(sum, 1e-30)), mica_transpose(heads_of, MICA_AXES(1, 0)));
-  return add_bias(nn, mica_div(mica_sparse_sum(h, shares, pattern), sum), c->width);
+  mica_value y = mica_div(mica_sparse_sum(h, shares, pattern), sum);
+  return add_bias(nn, dtype == MICA_F32 ? y : mica_cast(y, dtype), c->width);
 }
 
 mica_value mica__nn_message(mica_nn *nn, const char *name, mica_value x, mica_value weights,

@@ -51,6 +51,11 @@ ends 0 '*' '*'
 cmp "$work/a/last.safetensors" "$work/b/last.safetensors" || fault 'other weights after a stop'
 run eval --model "$work/a" --data "$work/molecules.csv" --part train --json
 above metrics.accuracy 0.9
+# Molecules of several sizes in half precision.
+# shellcheck disable=SC2086
+run train --data "$work/molecules.csv" $how --model gat --precision f16 --epochs 20 --json --out "$work/half"
+ends 0 '*' '*'
+above metrics.accuracy 0.8
 run predict --model "$work/a" --text CCCC#N --json
 holds predictions.0.prediction nitrile
 run predict --model "$work/a" "$work/molecules.csv" --json

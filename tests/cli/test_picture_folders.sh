@@ -58,6 +58,11 @@ holds predictions.7.truth dark
 ends 0 '*' ''
 holds predictions.8.truth light
 holds predictions.15.classes.0.name light
+ln -s . "$data/VALID/dark/loop"
+run predict --model "$folder" "$data/VALID" --json
+holds predictions.15.truth light
+json predictions.16 >/dev/null 2>&1 && fault 'a folder that lies in itself is read again'
+rm "$data/VALID/dark/loop"
 run predict --model "$folder" "$data/VALID/dark/0.png" --json
 json predictions.0.truth >/dev/null 2>&1 && fault 'a truth that nobody said'
 echo 'no picture' >"$data/VALID/dark/3.png"

@@ -110,6 +110,8 @@ START_TEST(refuses) {
       {{.width = 4, .classes = -1}, {4, {2, 1, 8, 8}}, MICA_E_INVALID},
       {{.width = 4, .classes = 2}, {4, {2, 1, 8, 8}}, MICA_E_INVALID}, /* no label */
       {{.width = 4, .head = 3}, {4, {2, 1, 8, 8}}, MICA_E_INVALID},
+      {{.width = 4, .groups = 5}, {4, {2, 1, 8, 8}}, MICA_E_SHAPE},
+      {{.width = 4, .dropout = 1.5}, {4, {2, 1, 8, 8}}, MICA_E_INVALID},
   };
   for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
     mica_graph *graph = NULL;

@@ -136,7 +136,9 @@ static mica_status find_end(reading *to, const mica__records *r, size_t column, 
   MICA_TRY(find(to->graph, r->cells[column], &name, number));
   if (*number < 0 && *name && !to->named) return add_node(to, name, number);
   free(name);
-  return *number >= 0 ? MICA_OK : fail_at(r, "nodes.csv has no node", r->cells[column]);
+  if (*number >= 0) return MICA_OK;
+  if (!to->named) return fail_at(r, "an edge needs two names, not", r->cells[column]);
+  return fail_at(r, "nodes.csv has no node", r->cells[column]);
 }
 
 static mica_status read_edges(mica__records *r, void *user) {
@@ -152,6 +154,7 @@ static mica_status read_edges(mica__records *r, void *user) {
       return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, the first line has %zu", r->name, r->line,
                         r->count, columns);
     if (to->count == to->edge_capacity) {
+      if (to->count > SIZE_MAX / 64) return mica__fail_nomem("edges");
       to->edge_capacity = 2 * to->count + 256;
       int32_t(*edges)[2] = realloc(to->edges, to->edge_capacity * sizeof *edges);
       if (!edges) return mica__fail_nomem("edges");

@@ -50,9 +50,13 @@ static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /* --- atoms and bonds --- */
 
+#define MOST_BONDS (4 * MICA__MOST_ATOMS)
+
 static mica_status add_bond(parser *p, int32_t from, int32_t to, uint8_t order, size_t at) {
   mica__molecule *m = p->out;
-  for (int32_t k = m->bond_count - 1; k >= 0; k--)
+  mica__atom *a = &m->atoms[from], *b = &m->atoms[to];
+  /* A new atom has no bond yet. */
+  for (int32_t k = a->degree && b->degree ? m->bond_count - 1 : -1; k >= 0; k--)
     if ((m->bonds[k].from == from && m->bonds[k].to == to) || (m->bonds[k].from == to && m->bonds[k].to == from))
       return refuse(p, at, "a second bond between the same atoms");
   if (m->bond_count == p->bond_room) {
@@ -61,7 +65,7 @@ static mica_status add_bond(parser *p, int32_t from, int32_t to, uint8_t order, 
     if (!bonds) return mica__fail_nomem("a molecule");
     m->bonds = bonds;
   }
-  mica__atom *a = &m->atoms[from], *b = &m->atoms[to];
+  if (m->bond_count >= MOST_BONDS) return refuse(p, at, "the molecule has too many bonds");
   if (a->degree == UINT8_MAX || b->degree == UINT8_MAX) return refuse(p, at, "an atom has too many bonds");
   a->degree++, b->degree++;
   if (!order) order = a->aromatic && b->aromatic ? MICA__BOND_AROMATIC : 1;

@@ -31,6 +31,7 @@ typedef struct building {
 static int64_t channels_of(const building *b, int64_t level) { return level ? WIDER * b->c.width : b->c.width; }
 
 static mica_value norm(const building *b, const char *name, mica_value x) {
+  if (!x.graph) return x;
   const int64_t channels = mica_value_shape(x).dim[1];
   int64_t groups = b->c.groups ? b->c.groups : channels < USUAL_GROUPS ? channels : USUAL_GROUPS;
   while (!b->c.groups && channels % groups) groups--;
@@ -77,10 +78,10 @@ static mica_value heads_of(const building *b, const char *name, mica_value x, in
 
 /* Attention of each pixel to all pixels of its picture. */
 static mica_value attention(const building *b, const char *name, int64_t index, mica_value x) {
+  if (!x.graph) return x;
   const mica_shape s = mica_value_shape(x);
   const int64_t C = s.dim[1], size = b->c.head ? b->c.head : C, heads = C / size;
   char scope[32];
-  if (!x.graph) return x;
   if (C % size)
     return mica__graph_fail(x.graph, MICA_E_INVALID, "denoiser: heads of %lld do not divide %lld channels",
                             (long long)size, (long long)C);
@@ -177,9 +178,11 @@ static bool complete(mica_value x, mica_denoiser_config *c) {
   if (!c->width) c->width = USUAL_WIDTH;
   if (!c->blocks) c->blocks = 1;
   if (c->width < 2 || c->width > MICA_DENOISER_WIDEST || c->width % 2 || c->blocks < 1 || c->blocks > MOST_BLOCKS ||
-      c->classes < 0 || c->groups < 0 || c->head < 0 || c->depth < 0 || c->depth > MOST_DEPTH) {
+      c->classes < 0 || c->groups < 0 || c->head < 0 || c->depth < 0 || c->depth > MOST_DEPTH ||
+      !(c->dropout >= 0 && c->dropout < 1)) {
     mica__graph_fail(x.graph, MICA_E_INVALID,
-                     "denoiser: width is an even number from 2 to %d, blocks 1 to %d, depth 0 to %d, others 0 or more",
+                     "denoiser: width is an even number from 2 to %d, blocks 1 to %d, depth 0 to %d, dropout below 1, "
+                     "others 0 or more",
                      MICA_DENOISER_WIDEST, MOST_BLOCKS, MOST_DEPTH);
     return false;
   }

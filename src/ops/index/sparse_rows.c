@@ -311,12 +311,14 @@ const mica__op mica__op_sparse_dot = {.name = "sparse_dot",
 
 mica_value mica_sparse_sum(mica_value x, mica_value weights, const mica_pattern *pattern) {
   const mica_shape w = mica_value_shape(weights);
-  if (!pattern || mica_value_is_null(weights)) return (mica_value){0};
+  if (mica_value_is_null(x) || mica_value_is_null(weights)) return (mica_value){0};
+  if (!pattern) return mica__graph_fail(x.graph, MICA_E_INVALID, "sparse_sum: the pattern is NULL");
   return add_sum(x, weights, (const mica_value[]){pattern->rows, pattern->entries, pattern->columns, pattern->order},
                  false, w.rank == 3 ? w.dim[2] : 1);
 }
 
 mica_value mica_sparse_dot(mica_value a, mica_value b, const mica_pattern *pattern, int64_t heads) {
-  if (!pattern) return (mica_value){0};
+  if (mica_value_is_null(a)) return a;
+  if (!pattern) return mica__graph_fail(a.graph, MICA_E_INVALID, "sparse_dot: the pattern is NULL");
   return add_dot(a, b, (const mica_value[]){pattern->rows, pattern->entries, pattern->columns, pattern->order}, heads);
 }

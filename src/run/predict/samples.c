@@ -157,9 +157,6 @@ static int32_t class_of(const mica_run *run, const char *folder) {
   return found;
 }
 
-/* Folders in folders, at most. */
-#define MOST_DEPTH 16
-
 static mica_status pass_over(mica__paths *p, const char *folder, const char *name) {
   if (p->unused++) return MICA_OK;
   return mica__path_join(folder, name, &p->unused_name);
@@ -167,21 +164,23 @@ static mica_status pass_over(mica__paths *p, const char *folder, const char *nam
 
 /* The files of the kind in a folder, and those of the folders in it, as of classes; in a folder that was given only if
  * it holds none itself. */
-static mica_status add_folder(const mica_run *run, const kind *k, mica__paths *p, const char *folder, int depth,
-                              int32_t label) {
+static mica_status add_folder(const mica_run *run, const kind *k, mica__paths *p, const char *folder,
+                              const mica__folder_level *above, int32_t label) {
   mica__names names;
+  mica__folder_level here;
   const size_t before = p->count;
+  if (!mica__folder_enter(folder, above, &here)) return pass_over(p, folder, "");
   MICA_TRY(mica__names_read(folder, &names));
   mica_status status = MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < names.count; i++)
     if (is_of(k, names.names[i])) status = add_path(p, folder, names.names[i], label);
-  const bool alone = depth == 0 && p->count > before;
+  const bool alone = !above && p->count > before;
   for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
     char *path = NULL;
     if (is_of(k, names.names[i])) continue;
     status = mica__path_join(folder, names.names[i], &path);
-    if (status == MICA_OK && !alone && depth < MOST_DEPTH && mica__is_folder(path))
-      status = add_folder(run, k, p, path, depth + 1, label < 0 ? class_of(run, names.names[i]) : label);
+    if (status == MICA_OK && !alone && mica__is_folder(path))
+      status = add_folder(run, k, p, path, &here, label < 0 ? class_of(run, names.names[i]) : label);
     else if (status == MICA_OK)
       status = pass_over(p, folder, names.names[i]);
     free(path);
@@ -192,7 +191,7 @@ static mica_status add_folder(const mica_run *run, const kind *k, mica__paths *p
 
 static mica_status add_whole_folder(const mica_run *run, const kind *k, mica__paths *p, const char *folder) {
   const size_t before = p->count;
-  MICA_TRY(add_folder(run, k, p, folder, 0, -1));
+  MICA_TRY(add_folder(run, k, p, folder, NULL, -1));
   if (p->count > before) return MICA_OK;
   return mica__fail(MICA_E_NOT_FOUND, "%s: neither the folder nor those in it hold %s (%s)", folder, k->name, k->list);
 }

@@ -77,7 +77,7 @@ mica_value mica__diffuse_advance(mica_value x, mica_value z, mica_value row, boo
   return picture;
 }
 
-/* Reevery the pictures that the predictions amount to; parameters get the next noisy pictures. */
+/* The pictures that the predictions amount to; parameters get the next noisy pictures. */
 static mica_value build_step(const sampler *s, const mica_run *run, double guidance, const mica__diffuse_step *plan,
                              int64_t steps) {
   const bool velocity = mica__diffuse_settings_of(run).target == MICA__DIFFUSE_TARGET_VELOCITY;
@@ -167,7 +167,7 @@ static mica_status draw(mica_run *run, const request *r, uint8_t **pixels) {
   float *buffer = NULL;
   *pixels = NULL;
   mica_status status = make_sampler(run, r, &s);
-  if (status == MICA_OK && r->count > INT64_MAX / 8 / s.size)
+  if (status == MICA_OK && (uint64_t)r->count > SIZE_MAX / 8 / (uint64_t)s.size)
     status = mica__fail(MICA_E_OVERFLOW, "%lld pictures are too many", (long long)r->count);
   if (status == MICA_OK) {
     buffer = malloc((size_t)(s.batch * s.size) * sizeof *buffer);
@@ -249,7 +249,7 @@ mica_status mica__diffuse_predict(mica_run *run, const mica_run_input *given, mi
   if (r.steps > s.noise_steps)
     return mica__fail(MICA_E_INVALID, "%lld steps of drawing are more than the %lld of training (noise-steps)",
                       (long long)r.steps, (long long)s.noise_steps);
-  int32_t *labels = calloc((size_t)r.count, sizeof *labels);
+  int32_t *labels = (uint64_t)r.count <= SIZE_MAX / 8 ? calloc((size_t)r.count, sizeof *labels) : NULL;
   mica_status status = labels ? MICA_OK : mica__fail_nomem("pictures");
   if (status == MICA_OK) status = choose_labels(run, given->of_class, r.count, labels);
   r.labels = labels;

@@ -3,6 +3,7 @@
 #include "base/text.h"
 #include "data/graph/graph.h"
 #include "data/graph/smiles.h"
+#include "data/source.h"
 #include "nn/message.h"
 #include "run/columns/columns.h"
 #include "run/facts.h"
@@ -56,8 +57,8 @@ static mica_status check_network(const mica_run *run) {
 /* Reads the graph of nodes beside the run's table. */
 static mica_status read_graph(mica_run *run) {
   const bool normalised = !strcmp(mica_run_setting(run, "model"), "gcn");
-  const char *slash = strrchr(run->data, '/'), *dot = strrchr(slash ? slash : run->data, '.');
-  const bool file = dot && (!strcmp(dot, ".csv") || !strcmp(dot, ".tsv"));
+  const char *slash = strrchr(run->data, '/');
+  const bool file = !mica__is_folder(run->data);
   mica__text folder = {0};
   mica__node_graph *graph = calloc(1, sizeof *graph);
   if (!graph) return mica__fail_nomem("a graph");

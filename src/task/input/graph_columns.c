@@ -94,7 +94,9 @@ static mica_status make_room(lists *l, size_t vertices, size_t entries) {
   if (more[1]) l->vertex_room = 2 * (l->vertices + vertices) + 1024;
   for (int k = 0; k < LISTS; k++) {
     if (!more[is_of_vertices(k)]) continue;
-    void *grown = realloc(l->data[k], (is_of_vertices(k) ? l->vertex_room : l->entry_room) * widths[k] * sizeof(float));
+    const size_t room = is_of_vertices(k) ? l->vertex_room : l->entry_room;
+    const bool fits = room <= SIZE_MAX / sizeof(float) / widths[k];
+    void *grown = fits ? realloc(l->data[k], room * widths[k] * sizeof(float)) : NULL;
     if (!grown) return mica__fail_nomem("molecules");
     l->data[k] = grown;
   }
