@@ -27,7 +27,7 @@ static const mica_task_metric class_metrics[] = {{"accuracy", false}, {"f1", fal
 
 const mica__task_row mica__task_graph = {
     .name = "graph",
-    .text = "the class of a molecule, of a node in a graph, or of a pair of nodes",
+    .text = "the class of a molecule, of a graph, of a node in a graph, or of a pair of nodes",
     MICA__COMPOSED(graph, classes),
     .closes = mica__graph_close,
     .classes = true,
@@ -52,7 +52,7 @@ static const char *const stands_for[] = {"graph", "regress", NULL};
 
 const mica__task_row mica__task_graph_numbers = {
     .name = "graph_numbers",
-    .text = "a number, or several, for each molecule, node or pair of nodes",
+    .text = "a number, or several, for each molecule, graph, node or pair of nodes",
     .stands_for = stands_for,
     MICA__COMPOSED(graph, numbers),
     .closes = mica__graph_close,

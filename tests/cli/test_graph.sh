@@ -96,6 +96,45 @@ ends 0 '*' '*'
 run predict --model "$work/p" "$work/pairs/train.csv" --json
 holds predictions.0.name 'p0 p1'
 
+# Many graphs: rings and stars.
+mkdir "$work/many"
+awk -v folder="$work/many" 'BEGIN {
+  srand(6)
+  print "graph,label" >folder "/train.csv"; print "graph,label" >folder "/test.csv"
+  print "node,graph" >folder "/nodes.csv"; print "source,target" >folder "/edges.csv"
+  for (g = 1; g <= 160; g++) {
+    n = 4 + int(5 * rand()); ring = g % 2
+    print g "," (ring ? "ring" : "star") >folder (g % 4 < 2 ? "/train.csv" : "/test.csv")
+    for (i = 0; i < n; i++) {
+      print ++v "," g >folder "/nodes.csv"
+      if (ring || i) print v "," (!ring ? v - i : i ? v - 1 : v + n - 1) >folder "/edges.csv"
+    }
+  }
+}'
+for model in gcn gin; do
+  # shellcheck disable=SC2086
+  run train --task graph --data "$work/many" --model $model $how --lr 0.01 --epochs 60 --out "$work/many_$model"
+  ends 0 '*' '*'
+  run eval --model "$work/many_$model" --part test --json
+  above metrics.accuracy 0.9
+done
+run predict --model "$work/many_gcn" --text 7 --json
+holds predictions.0.prediction ring
+run predict --model "$work/many_gcn" --text 999
+ends 1 '' "*nodes.csv has no graph '999'*"
+printf '1,3\n1,9\n' >>"$work/many/edges.csv"
+run train --task graph --data "$work/many" --out "$work/x"
+ends 1 '' "*an edge joins nodes of two graphs; the second is '9'*"
+printf '999999,1\n' >>"$work/many/nodes.csv"
+run train --task graph --data "$work/many" --out "$work/x"
+ends 1 '' "*the rows of a graph must follow each other, but there are earlier ones of '1'*"
+printf 'node\n1\n' >"$work/many/nodes.csv"
+run train --task graph --data "$work/many" --out "$work/x"
+ends 1 '' '*the second column must be called graph*'
+rm "$work/many/nodes.csv"
+run train --task graph --data "$work/many" --out "$work/x"
+ends 1 '' '*graphs need nodes.csv*'
+
 # Bad graphs.
 cp "$work/club/train.csv" "$work/bad"
 run train --task graph --data "$work/bad" --out "$work/x"

@@ -33,6 +33,19 @@ static void check(const mica__node_graph *g) {
     if (!isfinite(g->x[f])) abort();
 }
 
+/* Graphs cover the nodes; messages stay within them. */
+static void check_groups(const mica__node_graph *g) {
+  if (g->group_count < 1 || g->starts[0] != 0 || g->starts[g->group_count] != g->count) abort();
+  for (int32_t n = 0; n < g->group_count; n++) {
+    if (g->starts[n] >= g->starts[n + 1] || mica__name_table_find(&g->group_numbers, g->groups[n]) != n) abort();
+    if (g->messages.columns[2 * g->starts[n]] != g->messages.rows[2 * g->starts[n]]) abort();
+    for (int32_t i = g->starts[n]; i < g->starts[n + 1]; i++)
+      for (int32_t k = g->messages.rows[2 * i]; k < g->messages.rows[2 * i + 1]; k++)
+        if (g->messages.entries[2 * k + 1] < g->starts[n] || g->messages.entries[2 * k + 1] >= g->starts[n + 1])
+          abort();
+  }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size == 0) return 0;
   char *content = malloc(size);
@@ -48,9 +61,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   mica__records nodes = mica__records_in("nodes", first, split);
   mica__records edges = mica__records_in("edges", second, size - 1 - skipped);
   mica__node_graph graph = {0};
-  const mica__edge_weights weights = data[0] & 2 ? MICA__EDGES_NORMALISED : MICA__EDGES_EQUAL;
-  mica_status status = mica__node_graph_parse(gap ? &nodes : NULL, &edges, data[0] & 1, weights, &graph);
+  const mica__node_graph_config config = {data[0] & 1, data[0] & 4,
+                                          data[0] & 2 ? MICA__EDGES_NORMALISED : MICA__EDGES_EQUAL};
+  mica_status status = mica__node_graph_parse(gap ? &nodes : NULL, &edges, &config, &graph);
   if (status == MICA_OK) check(&graph);
+  if (status == MICA_OK && config.grouped) check_groups(&graph);
   if (status != MICA_OK && status != MICA_E_FORMAT) abort();
   mica__node_graph_free(&graph);
   mica__records_free(&nodes);
@@ -63,9 +78,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
 
 bool fuzz_seed(size_t index, mica__text *seed) {
   static const char *const seeds[] = {
-      "0source,target\nann,bob\nbob,ann\ncid,cid\nann,dan\n", "3source;target;since\n1;2;1999\n2;3;\n",
+      "0source,target\nann,bob\nbob,ann\ncid,cid\nann,dan\n",
+      "3source;target;since\n1;2;1999\n2;3;\n",
       "1node,age,height\nann,31,1.7\nbob,-2e3,0\n\"c \"\"d\",5,1\n\nsource,target\nann,bob\n\"c \"\"d\",ann\n",
-      "2node\tkind\r\na\t1\r\nb\t0\r\n\n\nsource\ttarget\r\na\tb\r\n", "0node\nb\na\n\nsource,target\na,b\n"};
+      "2node\tkind\r\na\t1\r\nb\t0\r\n\n\nsource\ttarget\r\na\tb\r\n",
+      "0node\nb\na\n\nsource,target\na,b\n",
+      "5node,graph\n1,a\n2,a\n3,a\n4,b\n5,b\n6,c\n\nsource,target\n1,2\n3,1\n5,4\n",
+      "6node,graph,size\n1,a,3\n2,a,4\n3,b,1\n\nsource,target\n1,2\n"};
   if (index >= sizeof seeds / sizeof *seeds) return false;
   mica__text_add(seed, seeds[index]);
   return !seed->failed;

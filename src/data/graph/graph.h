@@ -32,7 +32,13 @@ MICA__SHARED mica_status mica__adjacency_make(int32_t vertices, const int32_t (*
                                               mica__edge_weights weights, mica__adjacency *out);
 MICA__SHARED void mica__adjacency_free(mica__adjacency *adjacency);
 
-/* A graph with names and features of its nodes. */
+typedef struct mica__node_graph_config {
+  bool both;    /* an edge carries messages both ways */
+  bool grouped; /* many graphs: the second column of nodes is `graph` */
+  mica__edge_weights weights;
+} mica__node_graph_config;
+
+/* A graph with names and features of its nodes; or many graphs, the nodes of each of which follow each other. */
 typedef struct mica__node_graph {
   char **names;
   int32_t count;
@@ -40,15 +46,19 @@ typedef struct mica__node_graph {
   int64_t features;
   float *x; /* (count, features) */
   mica__adjacency messages;
+  char **groups;   /* names of many graphs */
+  int32_t *starts; /* group_count + 1: the first node of each, then count */
+  int32_t group_count;
+  mica__name_table group_numbers;
 } mica__node_graph;
 
 /* Reads edges (source, target) and nodes (node, features...); nodes may be NULL. Without nodes, the edges name them,
- * and a node's features are 1 at its own number. Features other than 0 and 1 are standardised over the nodes.
- * MICA_E_FORMAT names table, line and reason. Free the graph also after an error. */
-MICA__SHARED mica_status mica__node_graph_parse(mica__records *nodes, mica__records *edges, bool both,
-                                                mica__edge_weights weights, mica__node_graph *graph);
+ * and a node's features are 1 at its own number; in many graphs, the number of its messages. Features other than 0 and
+ * 1 are standardised over the nodes. MICA_E_FORMAT names table, line and reason. Free the graph also after an error. */
+MICA__SHARED mica_status mica__node_graph_parse(mica__records *nodes, mica__records *edges,
+                                                const mica__node_graph_config *config, mica__node_graph *graph);
 /* Reads edges.csv and, if there is one, nodes.csv of a folder. */
-MICA__SHARED mica_status mica__node_graph_read(const char *folder, bool both, mica__edge_weights weights,
+MICA__SHARED mica_status mica__node_graph_read(const char *folder, const mica__node_graph_config *config,
                                                mica__node_graph *graph);
 MICA__SHARED void mica__node_graph_free(mica__node_graph *graph);
 

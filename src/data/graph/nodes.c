@@ -12,11 +12,13 @@
 #define MOST_NUMBERED 4096
 
 typedef struct reading {
+  const mica__node_graph_config *config;
   mica__node_graph *graph;
   bool named; /* nodes.csv has named all nodes */
   int32_t capacity;
   int32_t (*edges)[2];
   size_t count, edge_capacity;
+  int32_t group_capacity;
 } reading;
 
 static mica_status fail_at(const mica__records *r, const char *what, mica__cell cell) {
@@ -52,7 +54,46 @@ static mica_status add_node(reading *to, char *name, int32_t *number) {
 
 /* --- nodes.csv --- */
 
-static mica_status add_features(mica__node_graph *g, const mica__records *r, size_t *capacity) {
+static mica_status make_room_for_groups(reading *to) {
+  mica__node_graph *g = to->graph;
+  if (g->group_count + 1 < to->group_capacity) return MICA_OK;
+  const size_t capacity = 2 * (size_t)g->group_count + 64;
+  char **groups = realloc(g->groups, capacity * sizeof *groups);
+  if (groups) g->groups = groups;
+  int32_t *starts = groups ? realloc(g->starts, capacity * sizeof *starts) : NULL;
+  if (!starts) return mica__fail_nomem("graphs");
+  g->starts = starts;
+  to->group_capacity = (int32_t)capacity;
+  return MICA_OK;
+}
+
+/* The last node belongs to the graph of the second column. */
+static mica_status add_to_group(reading *to, const mica__records *r) {
+  mica__node_graph *g = to->graph;
+  const mica__cell cell = r->cells[1];
+  MICA_TRY(make_room_for_groups(to));
+  char *name = calloc(1, cell.length + 1);
+  if (!name) return mica__fail_nomem("graphs");
+  mica__cell_unquote(cell, name);
+  const int32_t last = g->group_count - 1, found = mica__name_table_find(&g->group_numbers, name);
+  mica_status status = MICA_OK;
+  if (!*name)
+    status = fail_at(r, "a graph has no name:", cell);
+  else if (found >= 0 && found != last)
+    status = fail_at(r, "the rows of a graph must follow each other, but there are earlier ones of", cell);
+  if (status != MICA_OK || found >= 0) {
+    free(name);
+  } else {
+    g->starts[g->group_count] = g->count - 1;
+    g->groups[g->group_count++] = name;
+    status = mica__name_table_add(&g->group_numbers, name, g->group_count - 1);
+  }
+  if (status == MICA_OK) g->starts[g->group_count] = g->count;
+  return status;
+}
+
+/* Features begin at a column. */
+static mica_status add_features(mica__node_graph *g, const mica__records *r, size_t column, size_t *capacity) {
   const size_t width = (size_t)g->features;
   if ((size_t)g->count > *capacity) {
     *capacity = 2 * (size_t)g->count + 64;
@@ -63,8 +104,8 @@ static mica_status add_features(mica__node_graph *g, const mica__records *r, siz
   }
   for (size_t f = 0; f < width; f++) {
     double value = 0;
-    if (!mica__cell_number(r->cells[f + 1], &value))
-      return fail_at(r, "a feature must be a number, not", r->cells[f + 1]);
+    if (!mica__cell_number(r->cells[f + column], &value))
+      return fail_at(r, "a feature must be a number, not", r->cells[f + column]);
     g->x[(size_t)(g->count - 1) * width + f] = (float)value;
   }
   return MICA_OK;
@@ -72,12 +113,15 @@ static mica_status add_features(mica__node_graph *g, const mica__records *r, siz
 
 static mica_status read_nodes(mica__records *r, void *user) {
   reading *to = user;
-  const size_t columns = r->count;
+  const size_t columns = r->count, first = to->config->grouped ? 2 : 1;
   size_t capacity = 0;
   bool found = false;
   if (!mica__cell_is(r->cells[0], "node", true))
     return fail_at(r, "the first column must be called node, not", r->cells[0]);
-  to->graph->features = (int64_t)columns - 1;
+  if (to->config->grouped && (columns < 2 || !mica__cell_is(r->cells[1], "graph", true)))
+    return mica__fail(MICA_E_FORMAT, "%s: the second column must be called graph; it names the graph of each node",
+                      r->name);
+  to->graph->features = (int64_t)(columns - first);
   to->named = true;
   MICA_TRY(mica__records_next(r, &found));
   while (found) {
@@ -92,7 +136,8 @@ static mica_status read_nodes(mica__records *r, void *user) {
       return fail_at(r, number >= 0 ? "there are two nodes" : "a node has no name:", r->cells[0]);
     }
     MICA_TRY(add_node(to, name, &number));
-    MICA_TRY(add_features(to->graph, r, &capacity));
+    if (to->config->grouped) MICA_TRY(add_to_group(to, r));
+    MICA_TRY(add_features(to->graph, r, first, &capacity));
     MICA_TRY(mica__records_next(r, &found));
   }
   return to->graph->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no nodes", r->name);
@@ -141,6 +186,16 @@ static mica_status find_end(reading *to, const mica__records *r, size_t column, 
   return fail_at(r, "nodes.csv has no node", r->cells[column]);
 }
 
+/* The number of the graph that a node is in. */
+static int32_t group_of(const mica__node_graph *g, int32_t node) {
+  int32_t low = 0, high = g->group_count;
+  while (high - low > 1) {
+    const int32_t middle = low + (high - low) / 2;
+    *(g->starts[middle] <= node ? &low : &high) = middle;
+  }
+  return low;
+}
+
 static mica_status read_edges(mica__records *r, void *user) {
   reading *to = user;
   const size_t columns = r->count;
@@ -162,13 +217,25 @@ static mica_status read_edges(mica__records *r, void *user) {
     }
     MICA_TRY(find_end(to, r, 0, &to->edges[to->count][0]));
     MICA_TRY(find_end(to, r, 1, &to->edges[to->count][1]));
-    to->count++;
+    const int32_t *ends = to->edges[to->count++];
+    if (to->config->grouped && group_of(to->graph, ends[0]) != group_of(to->graph, ends[1]))
+      return fail_at(r, "an edge joins nodes of two graphs; the second is", r->cells[1]);
     MICA_TRY(mica__records_next(r, &found));
   }
   return MICA_OK;
 }
 
 /* --- both --- */
+
+/* The only feature of a node is the number of its messages. */
+static mica_status count_messages(mica__node_graph *g) {
+  free(g->x);
+  g->x = calloc((size_t)g->count + 1, sizeof *g->x);
+  if (!g->x) return mica__fail_nomem("nodes");
+  g->features = 1;
+  for (int32_t i = 0; i < g->count; i++) g->x[i] = (float)(g->messages.rows[2 * i + 1] - g->messages.rows[2 * i]);
+  return MICA_OK;
+}
 
 /* Reads a table, the first line of which is the present record. */
 static mica_status read_table(mica__records *r, mica_status (*read)(mica__records *r, void *user), void *user) {
@@ -179,21 +246,25 @@ static mica_status read_table(mica__records *r, mica_status (*read)(mica__record
 }
 
 static mica_status read_both(mica__records *nodes, mica__records *edges, reading *to) {
+  mica__node_graph *g = to->graph;
   if (nodes) MICA_TRY(read_table(nodes, read_nodes, to));
   MICA_TRY(read_table(edges, read_edges, to));
-  if (!to->graph->count) return mica__fail(MICA_E_FORMAT, "%s has no edges", edges->name);
-  if (!to->graph->features) return number_nodes(to->graph, edges->name);
-  standardise(to->graph);
+  if (!g->count) return mica__fail(MICA_E_FORMAT, "%s has no edges", edges->name);
+  MICA_TRY(mica__adjacency_make(g->count, (const int32_t(*)[2])to->edges, to->count, to->config->both,
+                                to->config->weights, &g->messages));
+  if (!g->features && !to->config->grouped) return number_nodes(g, edges->name);
+  if (!g->features) MICA_TRY(count_messages(g));
+  standardise(g);
   return MICA_OK;
 }
 
-mica_status mica__node_graph_parse(mica__records *nodes, mica__records *edges, bool both, mica__edge_weights weights,
+mica_status mica__node_graph_parse(mica__records *nodes, mica__records *edges, const mica__node_graph_config *config,
                                    mica__node_graph *graph) {
-  reading to = {.graph = graph};
-  mica_status status = read_both(nodes, edges, &to);
-  if (status == MICA_OK)
-    status =
-        mica__adjacency_make(graph->count, (const int32_t(*)[2])to.edges, to.count, both, weights, &graph->messages);
+  reading to = {.config = config, .graph = graph};
+  mica_status status =
+      !nodes && config->grouped
+          ? mica__fail(MICA_E_FORMAT, "%s: graphs need nodes.csv with the columns node and graph", edges->name)
+          : read_both(nodes, edges, &to);
   free(to.edges);
   return status;
 }
@@ -209,7 +280,7 @@ static mica_status load(const char *folder, const char *name, table *t) {
   return mica__is_file(t->path) ? mica__content_read(t->path, &t->content, &t->size) : MICA_OK;
 }
 
-mica_status mica__node_graph_read(const char *folder, bool both, mica__edge_weights weights, mica__node_graph *graph) {
+mica_status mica__node_graph_read(const char *folder, const mica__node_graph_config *config, mica__node_graph *graph) {
   table nodes = {0}, edges = {0};
   mica_status status = load(folder, "nodes.csv", &nodes);
   if (status == MICA_OK) status = load(folder, "edges.csv", &edges);
@@ -218,7 +289,7 @@ mica_status mica__node_graph_read(const char *folder, bool both, mica__edge_weig
   if (status == MICA_OK) {
     mica__records n = mica__records_in(nodes.path, (char *)nodes.content, nodes.size);
     mica__records e = mica__records_in(edges.path, (char *)edges.content, edges.size);
-    status = mica__node_graph_parse(nodes.content ? &n : NULL, &e, both, weights, graph);
+    status = mica__node_graph_parse(nodes.content ? &n : NULL, &e, config, graph);
     mica__records_free(&n);
     mica__records_free(&e);
   }
@@ -235,5 +306,9 @@ void mica__node_graph_free(mica__node_graph *g) {
   mica__name_table_free(&g->numbers);
   free(g->x);
   mica__adjacency_free(&g->messages);
+  for (int32_t i = 0; i < g->group_count; i++) free(g->groups[i]);
+  free(g->groups);
+  free(g->starts);
+  mica__name_table_free(&g->group_numbers);
   *g = (mica__node_graph){0};
 }

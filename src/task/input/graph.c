@@ -28,7 +28,7 @@ static const char *const networks[] = {
 
 /* The column that names samples; NULL: there is none. */
 static const char *column_of(const mica_dataset *data) {
-  static const char *const names[] = {"smiles", "SMILES", "other", "node"};
+  static const char *const names[] = {"smiles", "SMILES", "other", "node", "graph"};
   for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
     const mica_column *column = mica_dataset_column(data, mica_dataset_column_index(data, names[k]));
     if (column && column->kind == MICA_COLUMN_KIND_TEXT) return names[k];
@@ -37,6 +37,11 @@ static const char *column_of(const mica_dataset *data) {
 }
 
 static bool is_molecule(const mica_run *run) { return !strcasecmp(mica__graph_facts_of(run).sample_column, "smiles"); }
+
+/* Samples are graphs, not parts of one. */
+static bool is_whole(const mica_run *run) {
+  return is_molecule(run) || !strcmp(mica__graph_facts_of(run).sample_column, "graph");
+}
 
 static int32_t suits(const mica_dataset *data) {
   const char *column = column_of(data);
@@ -72,8 +77,9 @@ static mica_status read_graph(mica_run *run) {
                        : slash ? (size_t)(slash - run->data) + (slash == run->data)
                                : 1);
   MICA_TRY(mica__text_status(&folder));
-  mica_status status = mica__node_graph_read(folder.data, !mica__graph_settings_of(run).directed,
-                                             normalised ? MICA__EDGES_NORMALISED : MICA__EDGES_EQUAL, graph);
+  const mica__node_graph_config config = {!mica__graph_settings_of(run).directed, is_whole(run),
+                                          normalised ? MICA__EDGES_NORMALISED : MICA__EDGES_EQUAL};
+  mica_status status = mica__node_graph_read(folder.data, &config, graph);
   mica__text_free(&folder);
   MICA_TRY(status);
   const double known = mica__run_fact_number(run, "features", (double)graph->features);
@@ -94,10 +100,10 @@ static mica_status prepare(mica_run *run) {
   if (run->parts->whole) {
     const char *column = column_of(run->parts->whole);
     if (!column)
-      return mica__fail(
-          MICA_E_FORMAT,
-          "%s has no column smiles or node: the task %s wants molecules, nodes, or pairs in node and other", run->data,
-          run->task->name);
+      return mica__fail(MICA_E_FORMAT,
+                        "%s has no column smiles, node or graph: the task %s wants molecules, nodes, pairs in node and "
+                        "other, or graphs",
+                        run->data, run->task->name);
     MICA_TRY(mica__run_note_text(run, "sample_column", column));
   }
   if (!is_molecule(run)) MICA_TRY(read_graph(run));
@@ -157,7 +163,7 @@ static mica__message_kind kind_of(const mica_run *run) {
 /* One vector per sample: of the graph, the node, or the product of both nodes. */
 static mica_value choose(const mica_run *run, const mica_batch_values *batch, mica_value h, const operands *o,
                          const mica__message_config *c) {
-  if (is_molecule(run)) return mica__nn_pool_vertices(h, &o->pattern, c->kind == MICA__MESSAGE_GIN);
+  if (is_whole(run)) return mica__nn_pool_vertices(h, &o->pattern, c->kind == MICA__MESSAGE_GIN);
   const mica__node_graph *graph = run->task_state;
   h = mica_reshape(h, MICA_SHAPE(graph->count, c->width));
   mica_value vertex = mica_batch_value(batch, "vertex");
@@ -168,7 +174,7 @@ static mica_value choose(const mica_run *run, const mica_batch_values *batch, mi
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
   const mica__graph_settings s = mica__graph_settings_of(run);
   const mica__message_config config = {kind_of(run), s.layers, s.width, s.heads, s.dropout};
-  const operands o = is_molecule(run) ? take_batch(batch) : take_graph(mica_nn_graph(nn), run->task_state);
+  const operands o = is_whole(run) ? take_batch(batch) : take_graph(mica_nn_graph(nn), run->task_state);
   mica_value h = mica__nn_messages(nn, o.x, o.weights, &o.pattern, &config);
   h = choose(run, batch, h, &o, &config);
   return mica__run_answers(run, mica__nn_message_answers(nn, h, outputs), outputs);
@@ -176,7 +182,7 @@ static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_val
 
 const mica__input mica__input_graph = {
     .name = "graph",
-    .traits.kinds = "smiles=text,SMILES=text,node=text,other=text",
+    .traits.kinds = "smiles=text,SMILES=text,node=text,other=text,graph=text",
     .traits.own_input = true,
     .suits = suits,
     .opens = opens,

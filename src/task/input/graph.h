@@ -2,7 +2,8 @@
  *
  *   smiles           a molecule per sample
  *   node             a node per sample; the graph is edges.csv and nodes.csv in the folder of the table
- *   node, other      two nodes per sample */
+ *   node, other      two nodes per sample
+ *   graph            one of the graphs in edges.csv and nodes.csv per sample */
 #ifndef MICA_TASK_INPUT_GRAPH_H
 #define MICA_TASK_INPUT_GRAPH_H
 

@@ -21,10 +21,10 @@ static mica_status name_sample(const mica_dataset *data, uint64_t i, mica__text 
 
 /* --- nodes --- */
 
-static mica_status refuse_node(const mica_dataset *data, uint64_t i, const char *node) {
+static mica_status refuse(const mica_dataset *data, uint64_t i, const char *what, const char *sample) {
   mica__text name = {0};
   mica_status status = name_sample(data, i, &name);
-  if (status == MICA_OK) status = mica__fail(MICA_E_FORMAT, "%s: the graph has no node '%s'", name.data, node);
+  if (status == MICA_OK) status = mica__fail(MICA_E_FORMAT, "%s: %s '%s'", name.data, what, sample);
   mica__text_free(&name);
   return status;
 }
@@ -41,7 +41,7 @@ static mica_status find_vertices(const mica_run *run, const mica_dataset *data, 
   for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
     status = mica__texts_read(&walk);
     if (status == MICA_OK) list[i] = mica__name_table_find(&graph->numbers, walk.text);
-    if (status == MICA_OK && list[i] < 0) status = refuse_node(data, i, walk.text);
+    if (status == MICA_OK && list[i] < 0) status = refuse(data, i, "the graph has no node", walk.text);
   }
   mica__texts_free(&walk);
   *out = status == MICA_OK ? list : NULL;
@@ -74,17 +74,16 @@ static mica_status derive_nodes(const mica_run *run, const mica_dataset *data, m
   return MICA_OK;
 }
 
-/* --- molecules --- */
+/* --- molecules, and graphs of tables --- */
 
 enum { FEATURES, ROWS, ENTRIES, COLUMNS, ORDER, WEIGHTS, LISTS, VERTEX_ENDS = LISTS, ENTRY_ENDS, MEMORY };
 
 /* Lists of all samples, one after another. All elements have 4 bytes. */
 typedef struct lists {
   void *data[MEMORY];
+  size_t widths[LISTS];
   size_t vertices, entries, vertex_room, entry_room;
 } lists;
-
-static const size_t widths[LISTS] = {MICA__ATOM_FEATURES, 2, 2, 2, 1, 1};
 
 static bool is_of_vertices(int k) { return k == FEATURES || k == ROWS || k == COLUMNS; }
 
@@ -95,8 +94,8 @@ static mica_status make_room(lists *l, size_t vertices, size_t entries) {
   for (int k = 0; k < LISTS; k++) {
     if (!more[is_of_vertices(k)]) continue;
     const size_t room = is_of_vertices(k) ? l->vertex_room : l->entry_room;
-    const bool fits = room <= SIZE_MAX / sizeof(float) / widths[k];
-    void *grown = fits ? realloc(l->data[k], room * widths[k] * sizeof(float)) : NULL;
+    const bool fits = room <= SIZE_MAX / sizeof(float) / l->widths[k];
+    void *grown = fits ? realloc(l->data[k], room * l->widths[k] * sizeof(float)) : NULL;
     if (!grown) return mica__fail_nomem("molecules");
     l->data[k] = grown;
   }
@@ -104,8 +103,50 @@ static mica_status make_room(lists *l, size_t vertices, size_t entries) {
 }
 
 static void append(lists *l, int k, const void *from, size_t count) {
-  const size_t at = (is_of_vertices(k) ? l->vertices : l->entries) * widths[k];
-  memcpy((float *)l->data[k] + at, from, count * widths[k] * sizeof(float));
+  const size_t at = (is_of_vertices(k) ? l->vertices : l->entries) * l->widths[k];
+  memcpy((float *)l->data[k] + at, from, count * l->widths[k] * sizeof(float));
+}
+
+static void end_sample(lists *l, size_t vertices, size_t entries, uint64_t sample) {
+  l->vertices += vertices, l->entries += entries;
+  ((int64_t *)l->data[VERTEX_ENDS])[sample + 1] = (int64_t)l->vertices;
+  ((int64_t *)l->data[ENTRY_ENDS])[sample + 1] = (int64_t)l->entries;
+}
+
+static void subtract(lists *l, int k, size_t count, int32_t base) {
+  int32_t *list = (int32_t *)l->data[k] + (is_of_vertices(k) ? l->vertices : l->entries) * l->widths[k];
+  for (size_t i = 0; i < count * l->widths[k]; i++) list[i] -= base;
+}
+
+/* Nodes and entries of a graph follow each other in the lists of all graphs. */
+static mica_status add_group(lists *l, const mica__node_graph *g, int32_t group, uint64_t sample) {
+  const mica__adjacency *a = &g->messages;
+  const int32_t node = g->starts[group], after = g->starts[group + 1], entry = a->rows[2 * node];
+  const size_t nodes = (size_t)(after - node), entries = (size_t)(a->rows[2 * after - 1] - entry);
+  const void *const from[LISTS] = {g->x + node * g->features, a->rows + 2 * node, a->entries + 2 * entry,
+                                   a->columns + 2 * node,     a->order + entry,   a->weights + entry};
+  MICA_TRY(make_room(l, nodes, entries));
+  for (int k = 0; k < LISTS; k++) append(l, k, from[k], is_of_vertices(k) ? nodes : entries);
+  subtract(l, ROWS, nodes, entry);
+  subtract(l, ENTRIES, entries, node);
+  subtract(l, COLUMNS, nodes, entry);
+  subtract(l, ORDER, entries, entry);
+  end_sample(l, nodes, entries, sample);
+  return MICA_OK;
+}
+
+static mica_status add_groups(const mica_run *run, const mica_dataset *data, lists *l) {
+  const mica__node_graph *graph = run->task_state;
+  mica__texts walk = {.data = data, .column = mica_dataset_column_index(data, "graph")};
+  mica_status status = MICA_OK;
+  for (uint64_t i = 0; status == MICA_OK && i < mica_dataset_count(data); i++) {
+    status = mica__texts_read(&walk);
+    const int32_t group = status == MICA_OK ? mica__name_table_find(&graph->group_numbers, walk.text) : -1;
+    if (status == MICA_OK)
+      status = group < 0 ? refuse(data, i, "nodes.csv has no graph", walk.text) : add_group(l, graph, group, i);
+  }
+  mica__texts_free(&walk);
+  return status;
 }
 
 static mica_status add_molecule(lists *l, const mica__molecule *m, mica__edge_weights weights, uint64_t sample) {
@@ -122,9 +163,7 @@ static mica_status add_molecule(lists *l, const mica__molecule *m, mica__edge_we
     for (int k = ROWS; k < LISTS; k++) append(l, k, from[k], (size_t)(is_of_vertices(k) ? a.vertices : a.count));
     for (int32_t i = 0; i < a.vertices; i++)
       mica__molecule_features(m, i, (float *)l->data[FEATURES] + (l->vertices + (size_t)i) * MICA__ATOM_FEATURES);
-    l->vertices += (size_t)a.vertices, l->entries += (size_t)a.count;
-    ((int64_t *)l->data[VERTEX_ENDS])[sample + 1] = (int64_t)l->vertices;
-    ((int64_t *)l->data[ENTRY_ENDS])[sample + 1] = (int64_t)l->entries;
+    end_sample(l, (size_t)a.vertices, (size_t)a.count, sample);
   }
   mica__adjacency_free(&a);
   return status;
@@ -149,17 +188,20 @@ static mica_status add_molecules(const mica_run *run, const mica_dataset *data, 
   return status;
 }
 
-static mica_status derive_molecules(const mica_run *run, const mica_dataset *data, mica_dataset **out) {
+static mica_status derive_graphs(const mica_run *run, const mica_dataset *data, mica_dataset **out) {
   static const char *const names[LISTS] = {"features", "rows", "entries", "columns", "order", "weights"};
   const size_t ends = ((size_t)mica_dataset_count(data) + 1) * sizeof(int64_t);
   mica_column_data columns[LISTS];
   mica_dataset *made = NULL;
-  lists l = {.data = {[VERTEX_ENDS] = calloc(1, ends), [ENTRY_ENDS] = calloc(1, ends)}};
-  mica_status status =
-      l.data[VERTEX_ENDS] && l.data[ENTRY_ENDS] ? add_molecules(run, data, &l) : mica__fail_nomem("molecules");
+  const mica__node_graph *graph = run->task_state;
+  lists l = {.data = {[VERTEX_ENDS] = calloc(1, ends), [ENTRY_ENDS] = calloc(1, ends)},
+             .widths = {graph ? (size_t)graph->features : MICA__ATOM_FEATURES, 2, 2, 2, 1, 1}};
+  mica_status status = !l.data[VERTEX_ENDS] || !l.data[ENTRY_ENDS] ? mica__fail_nomem("graphs")
+                       : graph                                     ? add_groups(run, data, &l)
+                                                                   : add_molecules(run, data, &l);
   for (int k = 0; k < LISTS; k++) {
     const bool floats = k == FEATURES || k == WEIGHTS;
-    const mica_shape pairs = {2, {MICA_DYNAMIC, (int64_t)widths[k]}}, single = {1, {MICA_DYNAMIC}};
+    const mica_shape pairs = {2, {MICA_DYNAMIC, (int64_t)l.widths[k]}}, single = {1, {MICA_DYNAMIC}};
     columns[k] = (mica_column_data){.column = {names[k], floats ? MICA_COLUMN_KIND_NUMBER : MICA_COLUMN_KIND_ID,
                                                floats ? MICA_F32 : MICA_I32, k == ORDER ? single : pairs, 0},
                                     .data = l.data[k],
@@ -174,7 +216,8 @@ static mica_status derive_molecules(const mica_run *run, const mica_dataset *dat
 mica_status mica__graph_derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out) {
   mica_dataset *made = NULL;
   (void)part;
-  MICA_TRY(run->task_state ? derive_nodes(run, data, &made) : derive_molecules(run, data, &made));
+  const mica__node_graph *graph = run->task_state;
+  MICA_TRY(graph && !graph->groups ? derive_nodes(run, data, &made) : derive_graphs(run, data, &made));
   *out = made;
   return MICA_OK;
 }
