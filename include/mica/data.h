@@ -87,9 +87,9 @@ typedef struct mica_dataset_config {
   /* Dataset that this one must match, as test samples match training samples. Class names and sizes come from it. A
    * label that it does not have is MICA_E_FORMAT. NULL: none. */
   const mica_dataset *like;
-  /* Size of pictures from folders: they are scaled to cover it, then cropped at the centre. 0: the size of half
-   * of the pictures or more, else the median height and width, of up to 200 of them; 1 channel if the pictures are
-   * grey, 3 if some have colours. */
+  /* Size of pictures from folders: they are scaled to cover it, then cropped at the centre. 0: the size that at least
+   * half of the pictures have, else the median height and the median width; up to 200 pictures are looked at. channels
+   * 0: 1 if the pictures are grey, 3 if some have colours. */
   int32_t channels, height, width;
   /* Pictures with boxes, instead of height and width: their usual size as above, scaled to this longer side and rounded
    * up to multiples of 32. 0: use height and width. */
@@ -180,10 +180,10 @@ typedef struct mica_dataset_config {
  *
  * Arrays. Inputs (N, F), (N, H, W) or (N, C, H, W); labels (N), or (N, K) of 0 and 1 for several labels per sample.
  *
- * Parts. Names of folders and files of parts may also be training; valid, validation, dev; testing, eval, evaluation;
- * in any case. Folders beside parts that are not used are named in the summary. In folders of classes a folder without
- * samples is not a class. Names that begin with a point and what systems leave (__MACOSX, @eaDir, Thumbs.db) are never
- * read.
+ * Parts. Folders and files of parts may have other names, in upper or lower case: training for train; valid, validation
+ * and dev for val; testing, eval and evaluation for test. The summary names folders beside the parts, which are not
+ * used. In a folder of class folders, one without samples is not a class. Names that begin with a dot, and files that
+ * systems leave behind (__MACOSX, @eaDir, Thumbs.db), are never read.
  *
  * Pictures are rotated upright as EXIF says; boxes and masks refer to the upright picture. Transparent pixels are
  * blended onto black; the summary counts pictures with alpha. Pictures with boxes are scaled to fit height x width and

@@ -104,18 +104,19 @@ MICA_API int64_t mica_detector_points(int64_t height, int64_t width, float *poin
 #define MICA_DENOISER_WIDEST 512
 typedef struct mica_denoiser_config {
   int64_t width; /* channels at full size, an even number of at most MICA_DENOISER_WIDEST; 0: 32 */
-  int64_t
-      depth; /* times that sides are halved; they must be divisible. 0: while even, at most 3, to 4 pixels or more */
+  /* times that sides are halved, at most 6; both must be multiples of 2^depth. 0: while both are even and 4 pixels or
+   * more are left, at most 3 */
+  int64_t depth;
   int64_t blocks;  /* residual blocks per level on the way down; one more on the way up; 0: 1 */
-  int64_t classes; /* rows of the table of classes, with one for "no class" if there is such; 0: no classes */
+  int64_t classes; /* rows of the table of classes, one more if there is a "no class"; 0: the network takes no class */
   int64_t groups;  /* of group norms; 0: 8, or the next number below that divides the channels */
   int64_t head;    /* channels of a head of attention; 0: all, one head */
   double dropout;  /* in residual blocks */
 } mica_denoiser_config;
 
-/* What is predicted of pictures x (N, C, H, W): f32 of the same shape. time (N): steps of the schedule, i32 or f32.
- * label (N) i32: rows of the table; null without classes. config may be NULL. Errors are recorded in x's graph:
- * MICA_E_SHAPE for sides that cannot be halved, MICA_E_INVALID for a config out of range. */
+/* Predicts from noisy pictures x (N, C, H, W): the noise or whatever it is trained for, f32 of x's shape. time (N):
+ * steps of the schedule, i32 or f32. label (N) i32: rows of the table of classes; null if config->classes is 0. config
+ * may be NULL. Errors are recorded in x's graph: MICA_E_SHAPE for sides that cannot be halved, MICA_E_INVALID for a config out of range. */
 MICA_API mica_value mica_denoiser_build(mica_nn *nn, mica_value x, mica_value time, mica_value label,
                                         const mica_denoiser_config *config);
 

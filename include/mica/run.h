@@ -166,8 +166,8 @@ MICA_API bool mica_run_takes(const mica_run *run, mica_run_option option);
 
 /* What to predict from. Set one of files, data and text; none of them for runs that draw (MICA_RUN_OPTION_DRAW). */
 typedef struct mica_run_input {
-  /* pictures, recordings, folders of them and of folders of them, a table (.csv, .tsv; the label's column is
-   * optional), an array of inputs (.npy), or text files to translate line by line */
+  /* pictures; recordings; folders of them (a folder without any stands for the folders in it); a table (.csv, .tsv;
+   * the label's column is optional); an array of inputs (.npy); or text files to translate line by line */
   const char *const *files;
   size_t file_count;
   const char *data; /* samples of a dataset, with their labels */
@@ -194,9 +194,9 @@ typedef struct mica_run_input {
    * sections in memory; other tasks deliver all sections at once, at the end. A status other than MICA_OK ends the
    * prediction. NULL: *prediction holds all sections. */
   mica_status (*take)(void *user, const mica_report *sections);
-  /* Receives each picture or recording among the files that cannot be read, with a sentence that names it and says
-   * why; the prediction continues without it. If none can be read, it fails with MICA_E_FORMAT. NULL, and without a
-   * gallery in the task verify: the first such file ends the prediction. */
+  /* Called for each picture or recording that cannot be read, with a sentence that names the file and the reason; the
+   * prediction continues without it. If no file can be read, the prediction fails with MICA_E_FORMAT. If this is NULL,
+   * and in the task verify if gallery is NULL, the first such file ends the prediction. */
   void (*unread)(void *user, const char *file, const char *reason);
   void *user; /* of both functions */
 } mica_run_input;

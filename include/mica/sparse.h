@@ -61,8 +61,8 @@ MICA_API mica_value mica_sampled_softmax(mica_value step, mica_value x, mica_val
  *   columns  (N, V, 2): the entries of column j are order[n, columns[n, j, 0]] to order[n, columns[n, j, 1] - 1]
  *   order    (N, E): entries in the order of their columns
  *
- * Entries that no row lists do not count, so zeros pad samples with fewer rows or entries. Numbers outside a tensor
- * name nothing. Rows and columns must list the same entries, or gradients are wrong. Experimental. */
+ * Entries that no row lists are ignored, so samples with fewer rows or entries are padded with zeros. Indices out of
+ * range are ignored. rows and columns must list the same entries, or gradients are wrong. Experimental. */
 typedef struct mica_pattern {
   mica_value rows, entries, columns, order;
 } mica_pattern;

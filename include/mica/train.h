@@ -124,7 +124,7 @@ typedef struct mica_train_progress {
   mica_metrics training;   /* over this epoch so far, with the weights at each step */
   mica_metrics validation; /* EPOCH; samples is 0 without validation */
   bool best;               /* EPOCH: the best one so far */
-  bool kept;               /* EPOCH: its weights are kept as the best: it is, or is so within `tolerance` */
+  bool kept;               /* EPOCH: its weights are kept: it is the best, or within `tolerance` of the best */
   double seconds;          /* of this epoch so far, without validation */
   double data_seconds;     /* part of `seconds` spent waiting for data: the batches' `waited` */
   const char *path;        /* CHECKPOINT: the file */

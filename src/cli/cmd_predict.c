@@ -197,7 +197,7 @@ static int write_grid(const cli_command *self, const struct values *v, const mic
   if (status == CLI_OK) status = cli_check_parent(self, v->out);
   if (status != CLI_OK) return status;
   if (!cli_picture_grid(prediction, &grid, &planes))
-    return cli_fail(self, "--out %s: the pictures have several sizes, or the host has no memory; name a folder",
+    return cli_fail(self, "--out %s: the pictures differ in size, or memory is short; choose a folder with --out",
                     v->out);
   status = write_picture(self, v->out, &grid, is_quiet(v));
   free(planes);
@@ -341,7 +341,7 @@ static void set_extent(const struct values *v, const mica_run *run, mica_run_inp
 }
 
 static int fail_inputs(const cli_command *self) {
-  cli_fail(self, "give inputs, --text or --data, only one of them; mica predict --help shows the usage");
+  cli_fail(self, "give one of inputs, --text and --data; mica predict --help shows the usage");
   return CLI_USAGE;
 }
 
@@ -491,9 +491,9 @@ const cli_command cli_command_predict = {
     .name = "predict",
     .summary = "predict for pictures, rows, recordings or texts with a trained network",
     .details = "\nPictures are scaled and cropped to the size of training; for segmentation they\n"
-               "keep their size and are predicted in tiles. A folder without pictures stands for\n"
-               "the folders in it; if these are named after classes, the truth is shown. Files\n"
-               "that cannot be read are named, and the exit status is 1.\n"
+               "keep their size and are predicted in tiles. If a folder holds no pictures, they\n"
+               "are taken from the folders in it; if these are named after classes, the truth\n"
+               "is shown. Files that cannot be read are named, and the exit status is 1.\n"
                "\n"
                "A table has the columns of training, with or without the answers. If some\n"
                "columns are classes, its first line must name the columns. In a table without\n"

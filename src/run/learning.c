@@ -153,7 +153,7 @@ static mica_status remark_few(mica_run *run) {
   return mica__run_remark(
       run,
       "only %.0f sample%s validate%s, so the accuracy is uncertain by about %.0f percentage points; "
-      "more samples to validate on give a surer one",
+      "hold out more samples (--validation)",
       count, count == 1 ? "" : "s", count == 1 ? "s" : "", 100 * 0.5 / sqrt(count));
 }
 

@@ -32,8 +32,7 @@ mica_status mica__letters_read(const mica_run *run, int32_t **letters) {
     list[i] = mica__letter_at(texts[i], strlen(texts[i]) + 1, &bytes);
     if (list[i] > 0 && !texts[i][bytes] && (!i || list[i] > list[i - 1])) continue;
     free(list);
-    return mica__fail(MICA_E_FORMAT, "\"alphabet\" holds '%s', which is no letter, or not behind those before it",
-                      texts[i]);
+    return mica__fail(MICA_E_FORMAT, "\"alphabet\" holds '%s', which is not a letter or is out of order", texts[i]);
   }
   *letters = list;
   return MICA_OK;

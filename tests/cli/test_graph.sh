@@ -60,6 +60,13 @@ run predict --model "$work/a" --text CCCC#N --json
 holds predictions.0.prediction nitrile
 run predict --model "$work/a" "$work/molecules.csv" --json
 holds predictions.1.truth nitrile
+printf 'smiles\nCCC#N\nCCC(=O)O\n' >"$work/asked.csv"
+run predict --model "$work/a" "$work/asked.csv" --json
+holds predictions.0.prediction nitrile
+holds predictions.1.prediction acid
+printf 'id,smiles\n1,CCC#N\n' >"$work/asked.csv"
+run predict --model "$work/a" "$work/asked.csv" --json
+holds predictions.0.name 'CCC#N'
 printf 'CCO\nCC(=O)O\n' >"$work/lines.smi"
 run predict --model "$work/a" "$work/lines.smi" --json
 holds predictions.1.name 'CC(=O)O'
@@ -93,6 +100,9 @@ ends 1 '' "*the graph has no node 'p99'*"
 # shellcheck disable=SC2086
 run train --task graph --data "$work/pairs" $how --epochs 2 --out "$work/p"
 ends 0 '*' '*'
+printf 'node,other\np1,p2\np1,p3\n' >"$work/asked.csv"
+run predict --model "$work/p" "$work/asked.csv" --json
+holds predictions.1.name 'p1 p3'
 run predict --model "$work/p" "$work/pairs/train.csv" --json
 holds predictions.0.name 'p0 p1'
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How much of its neighbours a vertex hears. */
+/* Weights of the messages from a vertex's neighbours. */
 typedef enum mica__edge_weights {
   MICA__EDGES_EQUAL,      /* 1 */
   MICA__EDGES_NORMALISED, /* 1 / sqrt(d_i d_j), d the entries of a row (Kipf and Welling 2017) */

@@ -189,7 +189,7 @@ static mica_status read_plain(parser *p) {
     if (length <= left && !strncmp(p->text + begin, symbol, length)) element = organic[k];
   }
   if (element < 0)
-    return refuse(p, begin, "no atom, bond or ring; elements beside B C N O P S F Cl Br I need brackets");
+    return refuse(p, begin, "not an atom, a bond or a ring; only B C N O P S F Cl Br I may stand outside brackets");
   atom.element = (uint8_t)element;
   p->at += length;
   return add_atom(p, atom, begin);

@@ -83,7 +83,7 @@ static mica_value attention(const building *b, const char *name, int64_t index, 
   const int64_t C = s.dim[1], size = b->c.head ? b->c.head : C, heads = C / size;
   char scope[32];
   if (C % size)
-    return mica__graph_fail(x.graph, MICA_E_INVALID, "denoiser: heads of %lld do not divide %lld channels",
+    return mica__graph_fail(x.graph, MICA_E_INVALID, "denoiser: %lld channels per head do not divide %lld channels",
                             (long long)size, (long long)C);
   snprintf(scope, sizeof scope, "%s.%lld", name, (long long)index);
   mica_nn_push(b->nn, scope);

@@ -43,7 +43,7 @@ static sizes sizes_of(mica_shape x, mica_shape gate, mica_shape down) {
 
 static mica_status check_matrix(const mica__type *w, mica_block type, int64_t rows, int64_t columns) {
   if (w->shape.rank != 2 || w->shape.dim[0] != rows)
-    return mica__fail(MICA_E_SHAPE, "these are no matrices of a layer of few rows");
+    return mica__fail(MICA_E_SHAPE, "the matrices do not fit a layer of few rows");
   return mica__unblock_check(&(mica__unblock_attrs){type, columns, MICA_F32}, w);
 }
 

@@ -128,7 +128,7 @@ static mica_status prepare(mica_run *run) {
 
 static mica_status teaches(const mica_run *run, const mica_run *teacher) {
   (void)run;
-  return mica__fail(MICA_E_UNSUPPORTED, "the task diffuse has no answers that the teacher in %s could give",
+  return mica__fail(MICA_E_UNSUPPORTED, "the task diffuse cannot learn from a teacher (%s); leave out --teacher",
                     teacher->folder);
 }
 

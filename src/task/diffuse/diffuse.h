@@ -17,8 +17,9 @@ const char *mica__diffuse_target_at(size_t i);
 #define DIFFUSE_SETTINGS(X, S)                                                                                         \
   X(S, INT, width, "width", "32", "N", "channels at full size; coarser levels have twice that", .low = 2,              \
     .high = MICA_DENOISER_WIDEST, .fixed = true)                                                                       \
-  X(S, INT, depth, "depth", "0", "N", "times that sides are halved; 0: as often as they are even, at most 3",          \
-    .low = 0, .high = 6, .fixed = true)                                                                                \
+  X(S, INT, depth, "depth", "0", "N",                                                                                  \
+    "times that sides are halved; 0: while they are even and 4 pixels or more are left, at most 3", .low = 0,          \
+    .high = 6, .fixed = true)                                                                                          \
   X(S, INT, blocks, "blocks", "1", "N", "residual blocks per level", .low = 1, .high = 8, .fixed = true)               \
   X(S, REAL, dropout, "dropout", "0", "P", "dropout in residual blocks", .low = 0, .high = 0.99, .fixed = true)        \
   X(S, CHOICE, noise, "noise", "cosine", "NAME", "how noise grows with the steps", .names = mica__diffuse_noise_at,    \
@@ -34,7 +35,8 @@ const char *mica__diffuse_target_at(size_t i);
   X(S, REAL, guidance, "guidance", "3", "G", "how strongly drawn pictures follow their class; 1: as trained",          \
     .low = 0, .high = 100)                                                                                             \
   X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
-    "N or HxW: scale and crop pictures in folders to this size (default: the first picture's)", .fixed = true)
+    "N or HxW: scale and crop pictures in folders to this size (default: the size of most, else the median)",          \
+    .fixed = true)
 MICA__SETTINGS_STRUCT(diffuse, DIFFUSE_SETTINGS);
 extern const mica__setting_list mica__diffuse_setting_list;
 mica__diffuse_settings mica__diffuse_settings_of(const mica_run *run);

@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "data/dataset.h"
 #include "data/source.h"
+#include "data/table/table.h"
 #include "run/evaluation.h"
 #include "run/facts.h"
 #include "run/parts.h"
@@ -126,7 +127,7 @@ static mica_status visit_lines(mica_run *run, const char *name, const char *text
   mica_dataset *data = NULL;
   mica_status status = ends && joined ? MICA_OK : mica__fail_nomem("samples");
   if (status == MICA_OK && !strcmp(column, "other"))
-    status = mica__fail(MICA_E_INVALID, "%s: pairs of nodes are a table with the columns node and other", name);
+    status = mica__fail(MICA_E_INVALID, "%s: give pairs of nodes as a table with the columns node and other", name);
   for (size_t at = 0; status == MICA_OK && at < bytes;) {
     const size_t length = strcspn(text + at, "\r\n");
     if (length) memcpy(joined + ends[count], text + at, length);
@@ -144,11 +145,112 @@ static mica_status visit_lines(mica_run *run, const char *name, const char *text
   return status;
 }
 
+/* --- tables without answers --- */
+
+/* Samples of a table: a name of each in each of one or two columns, one after the other. */
+typedef struct listed {
+  const char *columns[2];
+  size_t column_count, at[2]; /* at: where they stand in the table */
+  mica__text texts[2];
+  int64_t *ends[2];
+  uint64_t count, room;
+} listed;
+
+static void free_listed(listed *l) {
+  for (int c = 0; c < 2; c++) {
+    mica__text_free(&l->texts[c]);
+    free(l->ends[c]);
+  }
+}
+
+static mica_status make_more_room(listed *l) {
+  l->room = 2 * l->room + 256;
+  for (int c = 0; c < 2; c++) {
+    int64_t *ends = realloc(l->ends[c], (size_t)(l->room + 1) * sizeof *ends);
+    if (!ends) return mica__fail_nomem("samples");
+    l->ends[c] = ends;
+    ends[0] = 0;
+  }
+  return MICA_OK;
+}
+
+static mica_status add_listed(listed *l, const mica__records *r, size_t width) {
+  if (r->count != width)
+    return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, the first line has %zu", r->name, r->line, r->count,
+                      width);
+  if (l->count == l->room) MICA_TRY(make_more_room(l));
+  for (size_t c = 0; c < l->column_count; c++) {
+    const mica__cell cell = r->cells[l->at[c]];
+    char *text = malloc(cell.length + 1);
+    if (!text) return mica__fail_nomem("samples");
+    mica__text_add_bytes(&l->texts[c], text, mica__cell_unquote(cell, text));
+    free(text);
+    MICA_TRY(mica__text_status(&l->texts[c]));
+    l->ends[c][l->count + 1] = (int64_t)l->texts[c].length;
+  }
+  l->count++;
+  return MICA_OK;
+}
+
+/* *found: the table has the columns of samples and lacks one of answers. */
+static mica_status list_table(const mica_run *run, mica__records *r, listed *l, bool *found) {
+  bool more = false, answered = true;
+  size_t places[2] = {0}, width;
+  *found = false;
+  MICA_TRY(mica__records_find_delimiter(r));
+  MICA_TRY(mica__records_next(r, &more));
+  if (!more) return MICA_OK;
+  width = r->count;
+  for (size_t k = 0; k < mica__truth_count(run); k++) {
+    bool here = false;
+    for (size_t i = 0; i < width; i++) here = here || mica__cell_is(r->cells[i], mica__truth_name(run, k), true);
+    answered = answered && here;
+  }
+  for (size_t c = 0; c < l->column_count; c++)
+    for (size_t i = width; i-- > 0;)
+      if (mica__cell_is(r->cells[i], l->columns[c], true)) l->at[c] = i, places[c] = 1;
+  *found = !answered && places[0] && (l->column_count == 1 || places[1]);
+  MICA_TRY(mica__records_next(r, &more));
+  while (*found && more) {
+    MICA_TRY(add_listed(l, r, width));
+    MICA_TRY(mica__records_next(r, &more));
+  }
+  return *found && !l->count ? mica__fail(MICA_E_FORMAT, "%s holds no row", r->name) : MICA_OK;
+}
+
+/* Predicts from a table without answers. *found is false for one that has them. */
+static mica_status visit_unanswered(mica_run *run, const char *path, mica__sample_fn *fn, void *user, bool *found) {
+  const char *column = mica__graph_facts_of(run).sample_column;
+  const bool pairs = !strcmp(column, "other");
+  listed l = {.columns = {pairs ? "node" : column, "other"}, .column_count = pairs ? 2 : 1};
+  uint8_t *content = NULL;
+  size_t size = 0;
+  mica_dataset *data = NULL;
+  MICA_TRY(mica__content_read(path, &content, &size));
+  mica__records r = mica__records_in(path, (char *)content, size);
+  mica_status status = list_table(run, &r, &l, found);
+  mica__records_free(&r);
+  free(content);
+  mica_column_data texts[2];
+  for (int c = 0; c < 2; c++)
+    texts[c] = (mica_column_data){.column = {l.columns[c], MICA_COLUMN_KIND_TEXT, MICA_U8, {1, {MICA_DYNAMIC}}, 0},
+                                  .data = l.texts[c].data,
+                                  .offsets = l.ends[c]};
+  if (status == MICA_OK && *found) status = mica_dataset_create(path, l.count, texts, l.column_count, &data);
+  if (status == MICA_OK && *found) status = visit_data(run, data, 0, false, fn, user);
+  mica_dataset_destroy(data);
+  free_listed(&l);
+  return status;
+}
+
 static mica_status visit_file(mica_run *run, const char *path, mica__sample_fn *fn, void *user) {
   uint8_t *content = NULL;
   size_t size = 0;
-  if (mica__name_ends(path, ".csv") || mica__name_ends(path, ".tsv"))
-    return visit_path(run, path, MICA_PART_TEST, 0, fn, user);
+  if (mica__name_ends(path, ".csv") || mica__name_ends(path, ".tsv")) {
+    bool found = false;
+    MICA_TRY(visit_unanswered(run, path, fn, user, &found));
+    return found ? MICA_OK : visit_path(run, path, MICA_PART_TEST, 0, fn, user);
+  }
   MICA_TRY(mica__content_read(path, &content, &size));
   mica_status status = memchr(content, '\0', size) ? mica__fail(MICA_E_FORMAT, "%s is no text", path)
                                                    : visit_lines(run, path, (const char *)content, fn, user);
