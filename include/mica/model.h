@@ -116,7 +116,8 @@ typedef struct mica_denoiser_config {
 
 /* Predicts from noisy pictures x (N, C, H, W): the noise or whatever it is trained for, f32 of x's shape. time (N):
  * steps of the schedule, i32 or f32. label (N) i32: rows of the table of classes; null if config->classes is 0. config
- * may be NULL. Errors are recorded in x's graph: MICA_E_SHAPE for sides that cannot be halved, MICA_E_INVALID for a config out of range. */
+ * may be NULL. Errors are recorded in x's graph: MICA_E_SHAPE for sides that cannot be halved, MICA_E_INVALID for a
+ * config out of range. */
 MICA_API mica_value mica_denoiser_build(mica_nn *nn, mica_value x, mica_value time, mica_value label,
                                         const mica_denoiser_config *config);
 

@@ -25,8 +25,8 @@ typedef struct mica__message_config {
 
 /* One layer. x (N, V, F), weights (N, E, 1) of the entries, result (N, V, width). Parameters have the names of PyTorch
  * Geometric's GCNConv, GATConv and GINConv; the latter's network is Linear, ReLU, Linear. */
-MICA__SHARED mica_value mica__nn_message(mica_nn *nn, const char *name, mica_value x, mica_value weights,
-                                         const mica_pattern *pattern, const mica__message_config *config);
+mica_value mica__nn_message(mica_nn *nn, const char *name, mica_value x, mica_value weights,
+                            const mica_pattern *pattern, const mica__message_config *config);
 /* Layers "conv1", "conv2", ... with ReLU after each: (N, V, width). */
 MICA__SHARED mica_value mica__nn_messages(mica_nn *nn, mica_value x, mica_value weights, const mica_pattern *pattern,
                                           const mica__message_config *config);

@@ -5,7 +5,7 @@
 # prints, exits or aborts: they call nothing that does.
 set -eu
 prefix=$1
-most_private=96
+most_private=99
 work=${MICA_BUILD_DIR:-.}/consumer
 mkdir -p "$work"
 engine=$(find "$prefix" -name 'libmica.so')

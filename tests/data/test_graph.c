@@ -68,7 +68,7 @@ START_TEST(wrong_strings_are_refused_by_position) {
                {"=C", "character 1, '=': a bond needs an atom"},
                {"C==C", "character 3, '=': two bonds"},
                {"CC=", "an atom must follow"},
-               {"CXC", "character 2, 'X': no atom"},
+               {"CXC", "character 2, 'X': not an atom"},
                {"C[Xx]", "character 3, 'X': a bracket needs"},
                {"[CH4", "a bracket must be closed"},
                {"[C@TH1]", "other classes are not read"},
@@ -82,7 +82,7 @@ START_TEST(wrong_strings_are_refused_by_position) {
                {"C(.C)C", "character 3, '.': a dot needs an atom"},
                {"C(C.)C", "character 5, ')': a branch needs an atom at its end"},
                {"C C", "character 2, ' '"},
-               {"C\tC", "character 2: no atom"}};
+               {"C\tC", "character 2: not an atom"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     mica__molecule m;
     ck_assert_msg(parse(wrong[i].text, &m) == MICA_E_FORMAT, "%s", wrong[i].text);

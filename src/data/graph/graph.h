@@ -28,9 +28,9 @@ typedef struct mica__adjacency {
 
 /* Makes the messages of edges (from, to) between vertices; repeated edges and loops count once. `both`: an edge carries
  * messages both ways. Vertices must be in range. */
-MICA__SHARED mica_status mica__adjacency_make(int32_t vertices, const int32_t (*edges)[2], size_t count, bool both,
-                                              mica__edge_weights weights, mica__adjacency *out);
-MICA__SHARED void mica__adjacency_free(mica__adjacency *adjacency);
+mica_status mica__adjacency_make(int32_t vertices, const int32_t (*edges)[2], size_t count, bool both,
+                                 mica__edge_weights weights, mica__adjacency *out);
+void mica__adjacency_free(mica__adjacency *adjacency);
 
 typedef struct mica__node_graph_config {
   bool both;    /* an edge carries messages both ways */
@@ -55,11 +55,10 @@ typedef struct mica__node_graph {
 /* Reads edges (source, target) and nodes (node, features...); nodes may be NULL. Without nodes, the edges name them,
  * and a node's features are 1 at its own number; in many graphs, the number of its messages. Features other than 0 and
  * 1 are standardised over the nodes. MICA_E_FORMAT names table, line and reason. Free the graph also after an error. */
-MICA__SHARED mica_status mica__node_graph_parse(mica__records *nodes, mica__records *edges,
-                                                const mica__node_graph_config *config, mica__node_graph *graph);
+mica_status mica__node_graph_parse(mica__records *nodes, mica__records *edges, const mica__node_graph_config *config,
+                                   mica__node_graph *graph);
 /* Reads edges.csv and, if there is one, nodes.csv of a folder. */
-MICA__SHARED mica_status mica__node_graph_read(const char *folder, const mica__node_graph_config *config,
-                                               mica__node_graph *graph);
-MICA__SHARED void mica__node_graph_free(mica__node_graph *graph);
+mica_status mica__node_graph_read(const char *folder, const mica__node_graph_config *config, mica__node_graph *graph);
+void mica__node_graph_free(mica__node_graph *graph);
 
 #endif

@@ -34,11 +34,11 @@ typedef struct mica__molecule {
 
 /* Reads a molecule of at least one atom. MICA_E_FORMAT says what is wrong and where, counting characters from 1; `name`
  * begins the sentence. */
-MICA__SHARED mica_status mica__smiles_parse(const char *name, const char *text, size_t bytes, mica__molecule *molecule);
-MICA__SHARED void mica__molecule_free(mica__molecule *molecule);
+mica_status mica__smiles_parse(const char *name, const char *text, size_t bytes, mica__molecule *molecule);
+void mica__molecule_free(mica__molecule *molecule);
 
 /* Features of an atom, each 0 or 1 but for the charge. */
 #define MICA__ATOM_FEATURES 35
-MICA__SHARED void mica__molecule_features(const mica__molecule *molecule, int32_t atom, float *features);
+void mica__molecule_features(const mica__molecule *molecule, int32_t atom, float *features);
 
 #endif

@@ -195,7 +195,7 @@ static mica_status add_listed(listed *l, const mica__records *r, size_t width) {
 /* *found: the table has the columns of samples and lacks one of answers. */
 static mica_status list_table(const mica_run *run, mica__records *r, listed *l, bool *found) {
   bool more = false, answered = true;
-  size_t places[2] = {0}, width;
+  size_t there[2] = {0}, width;
   *found = false;
   MICA_TRY(mica__records_find_delimiter(r));
   MICA_TRY(mica__records_next(r, &more));
@@ -208,8 +208,8 @@ static mica_status list_table(const mica_run *run, mica__records *r, listed *l, 
   }
   for (size_t c = 0; c < l->column_count; c++)
     for (size_t i = width; i-- > 0;)
-      if (mica__cell_is(r->cells[i], l->columns[c], true)) l->at[c] = i, places[c] = 1;
-  *found = !answered && places[0] && (l->column_count == 1 || places[1]);
+      if (mica__cell_is(r->cells[i], l->columns[c], true)) l->at[c] = i, there[c] = 1;
+  *found = !answered && there[0] && (l->column_count == 1 || there[1]);
   MICA_TRY(mica__records_next(r, &more));
   while (*found && more) {
     MICA_TRY(add_listed(l, r, width));
