@@ -30,7 +30,7 @@ ends 1 '' '*has an adapter already; --resume continues it*'
   --out "$work/killed" --quiet &
 pid=$!
 for _ in $(seq 600); do
-  [ "$(wc -l <"$work/killed/history.csv" 2>/dev/null || echo 0)" -lt 3 ] || break
+  [ "$(wc -l 2>/dev/null <"$work/killed/history.csv" || echo 0)" -lt 3 ] || break
   sleep 0.1
 done
 kill -9 $pid 2>/dev/null
@@ -51,8 +51,10 @@ if command -v mpirun >/dev/null; then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
   export PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe OMPI_MCA_hwloc_base_binding_policy=none
   export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_btl=^tcp
-  got=$(timeout 120 mpirun -n 2 "$mica" train --data "$work/chats.jsonl" --init "$model" --context 64 --lr 2e-2 \
-    --lora rank=4 --epochs 3 --batch 2 --out "$work/processes" --json --quiet) || fault 'two processes'
+  # Open MPI ends without giving back what it began with.
+  got=$(ASAN_OPTIONS="${ASAN_OPTIONS:-}:detect_leaks=0" timeout 120 mpirun -n 2 "$mica" train \
+    --data "$work/chats.jsonl" --init "$model" --context 64 --lr 2e-2 --lora rank=4 --epochs 3 --batch 2 \
+    --out "$work/processes" --json --quiet) || fault 'two processes'
   near "$one" "$(printf '%s' "$got" | sed 's/.*"loss"://; s/}//')" || fault "two processes: $got, one: $one"
   [ -s "$work/processes/adapter_model.safetensors" ] || fault 'two processes write no adapter'
 fi
