@@ -1,6 +1,7 @@
 /* Predictions of the tasks verify and sound_verify: how alike files are, and the nearest ones of a gallery. */
 #include "run/predict/samples.h"
 #include "run/run.h"
+#include "run/state/evaluation.h"
 #include "task/head/identity.h"
 
 #include <math.h>
@@ -58,7 +59,11 @@ static mica_status embed(mica_run *run, const mica_run_input *given, list *l) {
   mica_status status = mica__paths_find(run, given, &paths);
   input.files = (const char *const *)paths.list;
   input.file_count = paths.count;
+  /* The classes of these files, not of those that the run was asked about. */
+  const int32_t *classes = run->evaluation->file_classes;
+  run->evaluation->file_classes = paths.classes;
   if (status == MICA_OK) status = run->task->input->samples.visit(run, &input, add, l);
+  run->evaluation->file_classes = classes;
   mica__paths_free(&paths);
   return status;
 }
