@@ -114,7 +114,7 @@ mica_status mica__dataset_of(mica__store *store, mica_dataset **dataset);
  * it. */
 mica_status mica__store_note_alpha(mica__store *store);
 
-/* The first column of a kind; NULL when there is none. */
+/* The first column of a kind; NULL if there is no such column. */
 const mica_column *mica__dataset_find(const mica_dataset *dataset, mica_column_kind kind);
 /* The column of that name; NULL when there is none. */
 mica__column *mica__store_find(const mica__store *store, const char *name);

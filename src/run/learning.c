@@ -139,7 +139,7 @@ static double last_of(const mica_run *run, const char *column) {
   return mica_history_get(run->record->history, mica_history_rows(run->record->history) - 1, column);
 }
 
-/* The number of samples that validate with an accuracy, and this accuracy in the last epoch; 0: there is none. */
+/* The number of samples that validate, and their accuracy in the last epoch; 0 if no accuracy is measured. */
 static double validated(const mica_run *run, double *accuracy) {
   const mica_dataset *validation = run->parts->at[MICA_PART_VALIDATION].data;
   *accuracy = last_of(run, "validation_accuracy");
@@ -157,7 +157,7 @@ static mica_status remark_few(mica_run *run) {
       count, count == 1 ? "" : "s", count == 1 ? "s" : "", 100 * 0.5 / sqrt(count));
 }
 
-/* A training accuracy far above that of validation tells that the network knows its samples by heart. */
+/* If training accuracy is far above validation accuracy, the network knows its samples by heart. */
 static mica_status remark_overfitting(mica_run *run, bool *overfits) {
   double value = 0;
   size_t rank = 0;

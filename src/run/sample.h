@@ -17,7 +17,7 @@ typedef struct mica__ahead {
 
 /* Answers to a recording step by step, in samples of its sound. */
 typedef struct mica__steps {
-  int64_t count;         /* those of the recording; outputs may have more */
+  int64_t count;         /* of the recording; outputs may have more */
   int64_t middle, apart; /* the middle of what the first step sees, and the distance to that of the next */
   int64_t column;        /* per column of `pixels` */
   double rate, seconds;  /* samples per second; how long the recording is */

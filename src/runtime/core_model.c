@@ -38,7 +38,7 @@ static const struct {
   const char *part;
   unsigned classes;
   unsigned vendors;      /* 1u << mica_vendor bits; 0 for any */
-  uint32_t vector_bytes; /* at least so many in a vector register */
+  uint32_t vector_bytes; /* least size of a vector register */
   mica__core_model model;
 } rows[] = {
     {"znver4", MICA__ON_CPU, 0, 0, CPU_CORE("zen4")},

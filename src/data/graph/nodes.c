@@ -237,7 +237,7 @@ static mica_status count_messages(mica__node_graph *g) {
   return MICA_OK;
 }
 
-/* Reads a table, the first line of which is the present record. */
+/* Reads a table from its first line on, which is the present record. */
 static mica_status read_table(mica__records *r, mica_status (*read)(mica__records *r, void *user), void *user) {
   bool found = false;
   MICA_TRY(mica__records_find_delimiter(r));

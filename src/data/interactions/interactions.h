@@ -62,7 +62,7 @@ mica_status mica__interactions_open(const char *path, const mica__interactions_c
 /* Reads the features of a table of users or of items, and gives them to the lines of x; path NULL: none have any. */
 mica_status mica__interactions_add_side(const char *path, mica__side side, const mica__feature_config *config,
                                         mica__interactions *x);
-/* The table of users or items in a folder; false: there is none. */
+/* The table of users or items in a folder; false if the folder has no such table. */
 bool mica__interactions_find_side(const char *folder, mica__side side, mica__text *path);
 /* Titles by the names of items, from the file at path, or NULL: the file movies.csv, items.csv, u.item or movies.dat of
  * the folder; *titles (items->count texts, "" for none) stays NULL without such a table. */
@@ -97,7 +97,7 @@ mica_status mica__interactions_number(mica__interactions *x, int64_t least);
 mica_status mica__interactions_rename(mica__interactions *x, const char *const *users, size_t user_count,
                                       const char *const *items, size_t item_count);
 
-/* Items of each user, in order of time, equal times in that of the lines: those of id u are items[offsets[u]] to
+/* Items of each user, in order of time, then of lines: user u has items[offsets[u]] to
  * items[offsets[u + 1] - 1]. */
 typedef struct mica__histories {
   int64_t *offsets; /* users + 2 */

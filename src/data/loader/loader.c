@@ -15,7 +15,7 @@
 
 /* --- creation --- */
 
-/* The first column of a kind; NULL when there is none. */
+/* The first column of a kind; NULL if there is no such column. */
 static const mica_column *column_of(const mica_dataset *dataset, mica_column_kind kind) {
   for (size_t k = 0; k < dataset->store->column_count; k++)
     if (dataset->store->columns[k].about.kind == kind) return &dataset->store->columns[k].about;

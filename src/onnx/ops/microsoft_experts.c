@@ -13,7 +13,7 @@ enum { APART, INTERLEAVED, CONCATENATED }; /* where the gate and the linear part
 
 /* One of the matrices of all experts. */
 typedef struct matrix {
-  mica_value w;     /* (experts, n, columns) floating, or blocks; null: there is none, or it is packed */
+  mica_value w;     /* (experts, n, columns) floating, or blocks; null if absent or packed */
   mica_value bias;  /* (experts, n); null: none */
   mica__packed q;   /* of a packed one; bytes are null otherwise */
   mica_block block; /* of w */

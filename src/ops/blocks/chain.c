@@ -162,7 +162,7 @@ static bool fits(const mica_device_info *device, const sizes *s) {
   return local_bytes(s, of_x) <= device->local_bytes;
 }
 
-/* Operand `at` as rows of a launch; NULL if there is none. */
+/* Operand `at` as rows of a launch; NULL if the launch has no such operand. */
 static const mica_tensor *operand(const mica__exec *exec, int64_t at) { return at ? exec->inputs[at] : NULL; }
 
 /* The products one after the other. work: h, if that is a product, and what lies between. */

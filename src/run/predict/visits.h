@@ -4,7 +4,7 @@
 
 #include "run/sample.h"
 
-/* Visits the first `count` samples of data that fit the run; fewer if there are not as many. */
+/* Visits the first `count` samples of data that fit the run, or all if there are fewer. */
 typedef mica_status mica__data_visit_fn(mica_run *run, const mica_dataset *data, uint64_t count, mica__sample_fn *fn,
                                         void *user);
 /* Visits the sample in a file. */
@@ -26,7 +26,7 @@ mica_status mica__visit_fed(mica_run *run, const mica__sample *sample, const mic
 /* Likewise a recording, padded by zeros to one of a few lengths: feeds "sound" and "sound.length". */
 mica_status mica__visit_sound(mica_run *run, const mica__sample *sample, const float *samples, int64_t length,
                               int64_t width, mica__sample_fn *fn, void *user);
-/* The column "sound" of a sample; *samples is to be freed after a failure too. */
+/* The column "sound" of a sample. Free *samples also after a failure. */
 mica_status mica__sound_of(const mica_dataset *data, uint64_t sample, float **samples, int64_t *length);
 
 #endif

@@ -7,7 +7,7 @@
 #include "run/fact_fields.h"
 #include "run/setting_fields.h"
 
-/* Boxes found in a picture, at most: COCO counts as many. */
+/* Boxes found in a picture, at most, as in COCO. */
 #define MICA__BOXES_MOST 100
 /* Numbers of a box that is found: x0 y0 x1 y1 in pixels of the network's input, score, class. Class -1: no box. */
 #define MICA__BOX_NUMBERS 6

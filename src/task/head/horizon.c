@@ -1,4 +1,4 @@
-/* The next values of series: absolute errors, measured beside those of the last value and of the season. */
+/* The next values of series: absolute errors, beside the errors of the last value and of the season. */
 #include "task/head/horizon.h"
 #include "run/fields.h"
 #include "run/run.h"

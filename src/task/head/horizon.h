@@ -25,7 +25,7 @@ extern const mica__head mica__head_horizon;
 /* Members of the head (task/head/horizon_show.c). */
 mica_status mica__horizon_section(mica_run *run, mica_report *report, const mica__sample *sample, const float *outputs,
                                   const mica_run_input *given);
-/* Errors by step beside those of the last value and of the season; forecasts beside what came. */
+/* Errors per step beside the errors of the last value and of the season; forecasts beside actual values. */
 mica_status mica__horizon_report(mica_run *run, mica_report *report);
 
 #endif

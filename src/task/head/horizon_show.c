@@ -23,7 +23,7 @@ static double value_of(const mica__horizon_facts *facts, const mica__sample *sam
 
 /* --- predictions --- */
 
-/* Names and numbers of a table of forecasts: a row a step, a column a series, beside them what came. */
+/* Names and numbers of a table of forecasts: a row per step, a column per series, and actual values beside them. */
 typedef struct table {
   size_t columns;
   double *numbers;

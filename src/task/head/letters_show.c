@@ -149,7 +149,7 @@ static mica_status fill_judged(const mica_run *run, const mica__sample *sample, 
   return status == MICA_OK ? draw(sample, h, j) : status;
 }
 
-/* Puts a sample behind those with as many edits. */
+/* Puts a sample after the ones with the same number of edits. */
 static mica_status judge(mica_run *run, const mica__sample *sample, const float *outputs, void *user) {
   judging *all = user;
   mica_text_errors errors = {0};

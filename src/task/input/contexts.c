@@ -144,7 +144,7 @@ static mica_status check_heads(const mica_run *run) {
 #define RATE 3e-3
 #define RATE_WIDTH 128
 
-/* Tokens of a dataset are numbers below its vocabulary; those of a text are bytes. */
+/* Tokens of a dataset are numbers below its vocabulary; tokens of a text are bytes. */
 static mica_status note_bytes(mica_run *run) {
   const size_t column = mica_dataset_column_index(run->parts->whole, "tokens");
   double vocabulary = BYTES;

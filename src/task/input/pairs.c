@@ -63,7 +63,7 @@ static mica_status note_columns(mica_run *run) {
   return mica__run_note_text(run, "to", target);
 }
 
-/* A table's first line is known for names by that of the answers. */
+/* The first line of a table holds names if one of them is the name of the answers. */
 static void opens(const mica_run *run, mica_dataset_config *config) {
   const char *to = mica__pairs_facts_of(run).to;
   if (!*to) to = mica__pairs_settings_of(run).to;

@@ -51,7 +51,7 @@ static void name_row(const mica__windows *w, int64_t row, char *text, size_t byt
     snprintf(text, bytes, "%lld", (long long)row + 1);
 }
 
-/* The actual value; NaN behind the end and for an empty cell. */
+/* The actual value; NaN after the end and for an empty cell. */
 static double actual(const mica__windows *w, int64_t row, size_t k) {
   const bool there = row < w->series.rows && mica__series_known(&w->series, row, k);
   return there ? mica__series_at(&w->series, row, k, w->series.rows) : (double)NAN;

@@ -59,7 +59,7 @@ typedef struct mica__strings_time {
 /* tail at a rate. */
 int64_t mica__strings_tail(double rate);
 mica__strings_time mica__strings_time_of(const mica_run *run);
-/* The steps that so many samples make. */
+/* The steps of a number of samples. */
 int64_t mica__strings_steps(const mica__strings_time *time, int64_t samples);
 
 /* --- the network --- */

@@ -98,7 +98,7 @@ mica_status mica__recommend_read(const mica_run *run, const char *path, mica__in
  * twice among them. *out is what it is called with, the caller's to free. */
 mica_status mica__recommend_read_each(const mica_run *run, const char *path, mica__interactions *out,
                                       mica__interactions_fn *each, void *user);
-/* Ids anew: those of the run. */
+/* Replaces ids by the run's. */
 mica_status mica__recommend_adopt(mica__interactions *x, const mica_run *run);
 
 /* --- features --- */
