@@ -78,8 +78,9 @@ typedef struct mica_run_config {
 } mica_run_config;
 
 /* Checks everything in a configuration that needs no data: names, values, the folder. MICA_E_INVALID, MICA_E_NOT_FOUND:
- * the configuration is wrong, and the message says where. MICA_E_STATE: the folder holds a run, or a file that a run
- * would overwrite. Otherwise the error that reading the folder gave. */
+ * the configuration is wrong, and the message says where. A new run's folder may not be, hold or lie in a folder of
+ * data. MICA_E_STATE: the folder holds a run, or a file that a run would overwrite. Otherwise the error that reading
+ * the folder gave. */
 MICA_API MICA_CHECKED mica_status mica_run_check(const mica_run_config *config);
 
 /* Checks the configuration, reads the data, infers the task if none was given, builds the network and makes the folder.

@@ -13,6 +13,8 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -73,6 +75,54 @@ mica_status mica__run_check_free(const char *folder) {
       return mica__fail(MICA_E_STATE, "%s holds %s, which a run would overwrite; choose another folder", folder,
                         names[i]);
   }
+  return MICA_OK;
+}
+
+/* --- apart from the data --- */
+
+/* The absolute path without links of a file or folder, of which the last parts may be missing. */
+static bool resolve(const char *path, char whole[PATH_MAX]) {
+  char head[PATH_MAX];
+  size_t at = strlen(path);
+  if (!at || at >= sizeof head) return false;
+  memcpy(head, path, at + 1);
+  while (!realpath(at ? head : ".", whole)) {
+    if (errno != ENOENT || !at) return false;
+    while (at && head[at - 1] == '/') at--;
+    while (at && head[at - 1] != '/') at--;
+    head[at] = '\0';
+  }
+  const size_t length = strlen(whole), rest = strlen(path + at);
+  if (!rest) return true;
+  const bool root = whole[length - 1] == '/';
+  if (length + rest + 2 > PATH_MAX) return false;
+  snprintf(whole + length, PATH_MAX - length, "%s%s", root ? "" : "/", path + at);
+  for (size_t n = strlen(whole); n > 1 && whole[n - 1] == '/'; n--) whole[n - 1] = '\0';
+  return true;
+}
+
+/* True if a path is a folder or lies in it. */
+static bool is_within(const char *inner, const char *folder) {
+  const size_t n = strlen(folder), end = folder[n - 1] == '/' ? n - 1 : n;
+  return !strncmp(inner, folder, end) && (inner[end] == '/' || !inner[end]);
+}
+
+mica_status mica__run_check_apart(const char *folder, const char *data) {
+  char run[PATH_MAX], held[PATH_MAX];
+  struct stat about;
+  if (!folder || !data || stat(data, &about) != 0 || !S_ISDIR(about.st_mode)) return MICA_OK;
+  if (!resolve(folder, run) || !resolve(data, held)) return MICA_OK;
+  if (!strcmp(run, held))
+    return mica__fail(MICA_E_INVALID,
+                      "%s is the folder of the data; choose another folder for the run, outside it (--out)", folder);
+  if (is_within(run, held))
+    return mica__fail(MICA_E_INVALID,
+                      "the folder %s of the run would lie in the folder %s of the data; choose one outside it (--out)",
+                      folder, data);
+  if (is_within(held, run))
+    return mica__fail(MICA_E_INVALID,
+                      "the folder %s of the run would hold the folder %s of the data; choose one of its own (--out)",
+                      folder, data);
   return MICA_OK;
 }
 

@@ -40,6 +40,8 @@ void mica__run_clear(const mica_run *target);
 mica_status mica__run_copy_tokenizer(const mica_run *from, const mica_run *to);
 /* MICA_E_STATE for a folder with a run, or with a file that a run would write over. */
 mica_status mica__run_check_free(const char *folder);
+/* MICA_E_INVALID if a run's folder is the folder of its data, lies in it or holds it. */
+mica_status mica__run_check_apart(const char *folder, const char *data);
 /* Makes the folder if it is missing, and checks that it can be written. */
 mica_status mica__run_make_folder(mica_run *run);
 /* folder/name, the caller's to free; NULL when memory is short. */

@@ -60,7 +60,7 @@ mica_status mica_run_check(const mica_run_config *c) {
   if (c->folder && !c->resume && writes) MICA_TRY(mica__run_check_free(c->folder));
   if (c->data && stat(c->data, &about) == 0 && !S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode))
     return mica__fail(MICA_E_FORMAT, "%s is neither a file nor a folder", c->data);
-  return MICA_OK;
+  return c->resume || !writes ? MICA_OK : mica__run_check_apart(c->folder, c->data);
 }
 
 /* --- creation --- */

@@ -7,16 +7,17 @@ need_device
 python=${MICA_ORACLE_PYTHON:-python3}
 "$python" -c 'import tensorboard, numpy' 2>/dev/null || { echo 'SKIP: no python3 with tensorboard and numpy'; exit 77; }
 "$python" - "$work" <<'PYTHON' || { echo 'SKIP: no pictures'; exit 77; }
-import struct, sys
+import os, struct, sys
 import numpy as np
 rng = np.random.default_rng(0)
 pixels, labels = rng.integers(0, 256, (80, 9, 8), np.uint8), (np.arange(80) % 2).astype(np.uint8)
 head = struct.pack(">4i", 2051, 80, 9, 8)
-open(sys.argv[1] + "/train-images-idx3-ubyte", "wb").write(head + pixels.tobytes())
-open(sys.argv[1] + "/train-labels-idx1-ubyte", "wb").write(struct.pack(">2i", 2049, 80) + labels.tobytes())
+os.mkdir(sys.argv[1] + "/data")
+open(sys.argv[1] + "/data/train-images-idx3-ubyte", "wb").write(head + pixels.tobytes())
+open(sys.argv[1] + "/data/train-labels-idx1-ubyte", "wb").write(struct.pack(">2i", 2049, 80) + labels.tobytes())
 np.save(sys.argv[1] + '/pixels.npy', pixels)
 PYTHON
-run train --data "$work" --model mlp --epochs 2 --batch 16 --quiet --out "$work/run"
+run train --data "$work/data" --model mlp --epochs 2 --batch 16 --quiet --out "$work/run"
 ends 0 '' ''
 "$python" - "$work" <<'PYTHON' || failed=1
 import io, sys

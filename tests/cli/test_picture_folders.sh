@@ -46,6 +46,25 @@ for fact in "<th>weights</th><td class=t>epoch $kept of 6, validation accuracy" 
   grep -q "$fact" "$folder/report.html" || fault "the report has no $fact"
 done
 
+# A run does not lie in its data, nor its data in it, whatever the path is called; only folders are meant.
+for to in "$data" "$data/" "$data/Train/../run" "$data/new/run" "$data/dark/./" "$work/"; do
+  for given in "$data" "$data/."; do
+    run train --data "$given" --out "$to"
+    ends 2 '' "mica train: *$to*folder*; choose *(--out)"
+  done
+done
+ln -s "$data" "$work/link"
+run train --data "$data" --out "$work/link/run"
+ends 2 '' "*the folder $work/link/run of the run would lie in the folder $data of the data; *outside it (--out)"
+rm "$work/link"
+(cd "$data/Train" && "$mica" train --data ../ --out run >"$work/out" 2>&1)
+grep -q 'the folder run of the run would lie in the folder ../ of the data' "$work/out" || fault "$(cat "$work/out")"
+for file in run new config.json Train/run dark; do [ ! -e "$data/$file" ] || fault "$file lies in the data"; done
+run quantize "$folder" --out "$data/small"
+ends 1 '' "*the folder $data/small of the run would lie in the folder * of the data*"
+run prune "$folder" --flops 0.5 --out "$data/small"
+ends 2 '' "*the folder $data/small of the run would lie in the folder * of the data*"
+
 # A run that is there goes on, or another folder is named.
 run train --data "$data" --out "$folder"
 ends 1 '' "*run holds a run already; mica train --resume --out $folder continues it, another --out begins a new one"

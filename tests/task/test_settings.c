@@ -17,7 +17,7 @@ static mica_status check_one(const char *task, const char *name, const char *val
   snprintf(folder, sizeof folder, "%s/run", files_folder());
   const mica_setting setting = {name, value};
   return mica_run_check(&(mica_run_config){
-      .data = files_folder(), .task = task, .folder = folder, .settings = &setting, .setting_count = 1});
+      .data = files_path("data"), .task = task, .folder = folder, .settings = &setting, .setting_count = 1});
 }
 
 static void refuses(const char *task, const mica_setting_row *row, const char *value) {

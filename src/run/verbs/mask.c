@@ -105,6 +105,7 @@ mica_status mica_run_mask(mica_run *run, const mica_mask_config *config, int64_t
   if (mica__run_is_quantized(run))
     return mica__fail(MICA_E_STATE, "%s is quantised; mask the run that it was made from", run->folder);
   MICA_TRY(mica__run_check_free(config->folder));
+  MICA_TRY(mica__run_check_apart(config->folder, run->data));
   target.folder = (char *)(uintptr_t)config->folder;
   MICA_TRY(mica__run_make_folder(&target));
   mica_status status = write_run(run, &target, config->share, totals);

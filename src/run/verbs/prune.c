@@ -317,6 +317,7 @@ static mica_status prune(work *w, mica_run **out) {
   const int64_t steps = c->steps ? c->steps : USUAL_STEPS;
   MICA_TRY(mica_run_open(w->engine, c->run, &w->base));
   MICA_TRY(check_run(w->base));
+  MICA_TRY(mica__run_check_apart(c->folder, c->data ? c->data : w->base->data));
   bool apart = false;
   if (!c->data) MICA_TRY(mica__run_has_validation(w->base, &apart));
   if (!c->data && (!apart || w->base->task->open) && mica__run_data_changed(w->base))
@@ -364,10 +365,11 @@ static mica_status check(const mica_prune_config *c) {
   if (c->steps < 0 || c->steps > 1000 || !mica_prune_method_name(c->method))
     return mica__fail(MICA_E_INVALID, "mica_run_prune: there is no such method or number of steps");
   /* The folder must be free, and the settings right, before anything is trained. */
-  const mica_run_config config = {.data = c->data ? c->data : c->run,
-                                  .folder = c->folder,
-                                  .settings = c->settings,
-                                  .setting_count = c->setting_count};
+  char own[4096]; /* without data of the caller's: where those of the run are named */
+  if (snprintf(own, sizeof own, "%s/config.json", c->run) >= (int)sizeof own)
+    return mica__fail(MICA_E_INVALID, "the path %s is too long", c->run);
+  const mica_run_config config = {
+      .data = c->data ? c->data : own, .folder = c->folder, .settings = c->settings, .setting_count = c->setting_count};
   return mica_run_check(&config);
 }
 

@@ -198,7 +198,8 @@ static mica_status check(const mica_run *run, const mica_run_quantize_config *co
     return mica__fail(MICA_E_STATE,
                       "%s was trained with %s bits of weights and 8 of inputs; other bits cannot be chosen",
                       run->folder, learned);
-  return mica__run_check_free(config->folder);
+  MICA_TRY(mica__run_check_free(config->folder));
+  return mica__run_check_apart(config->folder, config->data ? config->data : run->data);
 }
 
 void mica__run_clear(const mica_run *target) {
