@@ -158,6 +158,25 @@ static mica_status check_level(const mica__class_files *f, const char *path, con
   return status;
 }
 
+/* Refuses folders that are named like different parts, such as seg_train and seg_test, and hold folders alone. */
+static mica_status check_meant(const char *path, const mica__names *names, const bool *deep) {
+  const char *named[3] = {NULL, NULL, NULL};
+  size_t parts = 0;
+  for (size_t i = 0; i < names->count; i++)
+    for (int part = 0; deep[i] && part < 3; part++) {
+      if (named[part] || !mica__part_is_meant((mica_part)part, names->names[i])) continue;
+      named[part] = names->names[i];
+      parts++;
+      break;
+    }
+  if (parts < 2) return MICA_OK;
+  const char *first = named[0] ? named[0] : named[1];
+  return mica__fail(MICA_E_FORMAT,
+                    "the folders %s and %s of %s look like parts of the data, not like classes; name parts train, val "
+                    "and test, with a folder per class in each",
+                    first, named[2] ? named[2] : named[1], path);
+}
+
 /* *deep: the files of the class all lie in folders of it. */
 static mica_status read_class(mica__class_files *f, const char *path, const char *name,
                               const mica_dataset_config *config, const mica__class_kind *kind, bool *deep) {
@@ -179,6 +198,7 @@ mica_status mica__class_files_read(const char *path, const mica_dataset_config *
   mica_status status = f->names && deep ? MICA_OK : mica__fail_nomem("names of classes");
   for (size_t i = 0; status == MICA_OK && i < names.count; i++)
     status = read_class(f, path, names.names[i], config, kind, &deep[i]);
+  if (status == MICA_OK && !config->like) status = check_meant(path, &names, deep);
   for (size_t i = 0; status == MICA_OK && !config->like && i < names.count; i++)
     if (deep[i]) status = check_level(f, path, names.names[i]);
   free(deep);

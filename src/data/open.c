@@ -36,6 +36,31 @@ static mica_status is_part_folder_of(const mica__source *source, const char *pat
   return source->is_part_folder ? source->is_part_folder(path, is) : is_folder_of(source, path, is);
 }
 
+/* True if a folder, or a file by its name before the endings, is named by the word of a part alone; an array's name
+ * begins with "x_". */
+static bool is_word(mica_part part, const char *name, bool folder) {
+  char stem[64];
+  const size_t length = strcspn(name, ".");
+  if (folder) return mica__part_is_named(part, name);
+  if (length >= sizeof stem) return false;
+  memcpy(stem, name, length);
+  stem[length] = '\0';
+  const bool array = length > 2 && (stem[0] == 'x' || stem[0] == 'X') && stem[1] == '_';
+  const char *rest = mica__part_rest(part, array ? stem + 2 : stem);
+  return rest && !*rest;
+}
+
+/* Refuses a second folder or file of a part with another name. Names that differ in their endings, such as train.csv
+ * and train.csv.gz, or that say more, such as test_ids.csv, are no second part. */
+static mica_status check_second(mica_part part, const char *folder, const char *found, const char *path) {
+  const char *first = strrchr(found, '/') + 1, *name = strrchr(path, '/') + 1;
+  const bool folders = mica__is_folder(path),
+             same = strcspn(first, ".") == strcspn(name, ".") && !strncasecmp(first, name, strcspn(name, "."));
+  if (folders != mica__is_folder(found) || (!folders && same)) return MICA_OK;
+  if (!is_word(part, first, folders) || !is_word(part, name, folders)) return MICA_OK;
+  return mica__part_refuse_two(folder, part, found, name);
+}
+
 /* The paths of a part in a folder, the caller's to free one by one. */
 static mica_status find_part(const mica__source *source, mica_part part, const char *folder, const mica__names *names,
                              char **paths, size_t *count) {
@@ -45,13 +70,14 @@ static mica_status find_part(const mica__source *source, mica_part part, const c
     MICA_TRY(mica__path_join(folder, names->names[i], &path));
     bool is = source->is_file != NULL;
     mica_status status = mica__is_folder(path) ? is_part_folder_of(source, path, &is) : MICA_OK;
-    if (status != MICA_OK || !is) {
+    const bool second = is && *count && !source->many;
+    if (second) status = check_second(part, folder, paths[0], path);
+    if (status != MICA_OK || !is || second) {
       free(path);
       MICA_TRY(status);
       continue;
     }
     paths[(*count)++] = path;
-    if (!source->many) return MICA_OK;
   }
   return MICA_OK;
 }

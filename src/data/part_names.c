@@ -26,9 +26,28 @@ const char *mica__part_rest(mica_part part, const char *name) {
   return NULL;
 }
 
+/* True for what may follow the word in the name of a folder: nothing, or as in "test_set", "trainset" and
+ * "Training Data". */
+static bool is_plain(const char *rest) {
+  static const char *const ends[] = {"", "set", "data", "dataset", "split", "images"};
+  if (*rest == '_' || *rest == '-' || *rest == ' ') rest++;
+  for (size_t i = 0; i < sizeof ends / sizeof *ends; i++)
+    if (!strcasecmp(rest, ends[i])) return true;
+  return false;
+}
+
 bool mica__part_is_named(mica_part part, const char *name) {
   const char *rest = mica__part_rest(part, name);
-  return rest && !*rest;
+  return rest && is_plain(rest);
+}
+
+bool mica__part_is_meant(mica_part part, const char *name) {
+  for (const char *at = name; *at; at++) {
+    if (!is_letter(*at) || (at > name && is_letter(at[-1]))) continue;
+    const char *rest = mica__part_rest(part, at);
+    if (rest && !is_letter(*rest)) return true;
+  }
+  return false;
 }
 
 bool mica__is_part_name(const char *name) {

@@ -19,6 +19,13 @@ mica_status mica__part_find_file(const char *folder, mica_part part, const char 
   return status;
 }
 
+mica_status mica__part_refuse_two(const char *folder, mica_part part, const char *found, const char *name) {
+  const char *slash = strrchr(found, '/');
+  return mica__fail(MICA_E_FORMAT,
+                    "the folder %s has two %s parts, %s and %s; merge them, or move one of them out of the folder",
+                    folder, mica_part_name(part), slash ? slash + 1 : found, name);
+}
+
 /* Names that are listed, at most. */
 #define NAMED 5
 

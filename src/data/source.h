@@ -30,12 +30,16 @@ typedef struct mica__source {
 /* What follows the word of the part that a name begins with, in any case: train, training, data_batch; val, valid,
  * validation, dev; test, testing, t10k, eval, evaluation. NULL: it begins with none. */
 const char *mica__part_rest(mica_part part, const char *name);
-/* True if the name is such a word. */
+/* True if the name is such a word, or one with "set", "data", "dataset", "split" or "images" after it: test_set. */
 bool mica__part_is_named(mica_part part, const char *name);
+/* True if such a word stands anywhere in the name: seg_train, run2-test. */
+bool mica__part_is_meant(mica_part part, const char *name);
 bool mica__is_part_name(const char *name);
 /* Finds the file in a folder that has a name of the part before the ending, as ".tsv"; the longest name of several.
  * *path is the caller's to free; NULL: there is none. */
 mica_status mica__part_find_file(const char *folder, mica_part part, const char *ending, char **path);
+/* MICA_E_FORMAT for two files or folders of one part: *found, the path of the first, and another name beside it. */
+mica_status mica__part_refuse_two(const char *folder, mica_part part, const char *found, const char *name);
 /* Names the folders in `folder` in the summary that are no path of `used`: of each part, NULL for none. */
 mica_status mica__parts_note_unused(mica__store *store, const char *folder, char *const used[3]);
 

@@ -121,22 +121,61 @@ START_TEST(files_of_parts_are_found) {
 }
 END_TEST
 
-/* Folders beside the parts are named: also the second one of a part. */
+/* Folders beside the parts are named. */
 START_TEST(folders_beside_parts_are_named) {
   pictures("beside/train/cat", 2);
   pictures("beside/val/cat", 1);
-  pictures("beside/valid/cat", 1);
+  pictures("beside/more/cat", 1);
   pictures("beside/extra/cat", 1);
   files_write_text("beside/__MACOSX/cat/1.txt", "");
   files_write_text("beside/readme.md", "");
   mica_dataset *data = open_part("beside", MICA_PART_TRAIN, NULL);
-  says(data, "2 folders beside the parts are not used: extra, valid");
+  says(data, "2 folders beside the parts are not used: extra, more");
   mica_dataset_destroy(data);
   pictures("none/train/cat", 2);
   pictures("none/Test/cat", 1);
   data = open_part("none", MICA_PART_TRAIN, NULL);
   says(data, NULL);
   mica_dataset_destroy(data);
+}
+END_TEST
+
+/* Parts have names such as "training_set"; two of one part, and folders that look like parts, are refused. */
+START_TEST(parts_have_their_usual_names) {
+  static const char *const usual[][3] = {{"training_set", "Validation Set", "test_set"},
+                                         {"TrainData", "valset", "Testing-data"},
+                                         {"train-images", "dev_split", "evaluation_dataset"}};
+  for (size_t i = 0; i < sizeof usual / sizeof *usual; i++) {
+    char name[64], root[32];
+    snprintf(root, sizeof root, "usual%zu", i);
+    for (size_t part = 0; part < 3; part++) {
+      snprintf(name, sizeof name, "%s/%s/cat", root, usual[i][part]);
+      pictures(name, (int)part + 1);
+    }
+    mica_dataset *train = open_part(root, MICA_PART_TRAIN, NULL);
+    ck_assert_str_eq(mica_dataset_class_name(train, 0), "cat");
+    for (int part = 0; part < 3; part++) {
+      mica_dataset *data = open_part(root, (mica_part)part, train);
+      ck_assert_uint_eq(mica_dataset_count(data), (uint64_t)part + 1);
+      mica_dataset_destroy(data);
+    }
+    mica_dataset_destroy(train);
+  }
+  pictures("two/train/cat", 1);
+  pictures("two/dev/cat", 1);
+  pictures("two/valid/cat", 1);
+  refuse("two", MICA_PART_TRAIN, MICA_E_FORMAT, "two has two validation parts, dev and valid; merge them");
+  files_write_text("tables/train.csv", "a,label\n1,2\n3,4\n");
+  files_write_text("tables/val.csv", "a,label\n1,2\n3,4\n");
+  files_write_text("tables/test_ids.csv", "a,label\n1,2\n3,4\n");
+  files_write_text("tables/test.csv", "a,label\n1,2\n3,4\n");
+  mica_dataset_destroy(open_part("tables", MICA_PART_TEST, NULL));
+  files_write_text("tables/dev.csv", "a,label\n1,2\n3,4\n");
+  refuse("tables", MICA_PART_TRAIN, MICA_E_FORMAT, "tables has two validation parts, dev.csv and val.csv");
+  pictures("meant/seg_train/cat", 1);
+  pictures("meant/seg_train/dog", 1);
+  pictures("meant/seg_test/cat", 1);
+  refuse("meant", MICA_PART_TRAIN, MICA_E_FORMAT, "the folders seg_train and seg_test of ");
 }
 END_TEST
 
@@ -156,6 +195,9 @@ START_TEST(a_train_is_a_class) {
   pictures("more/test", 1);
   pictures("more/other", 1);
   refuse("more", MICA_PART_TRAIN, MICA_E_FORMAT, "must have one folder of pictures per class");
+  pictures("sets/training_set", 1);
+  pictures("sets/test_set", 1);
+  refuse("sets", MICA_PART_TRAIN, MICA_E_FORMAT, "sets/test_set must have one folder of pictures per class");
   pictures("alone/train", 1);
   refuse("alone", MICA_PART_TRAIN, MICA_E_FORMAT, "alone/train must have one folder of pictures per class");
 }
@@ -290,6 +332,6 @@ START_TEST(most_pictures_decide_the_size) {
 END_TEST
 
 TESTS(ANYWHERE, NULL, NULL, IF(PNG, parts_have_usual_names), tables_of_parts_have_usual_names, files_of_parts_are_found,
-      IF(PNG, folders_beside_parts_are_named), IF(PNG, a_train_is_a_class), IF(PNG, folders_of_a_class_are_read),
-      IF(PNG, folders_too_high_or_low_are_named), IF(PNG, litter_and_empty_folders_are_passed_over),
-      IF(PNG, most_pictures_decide_the_size))
+      IF(PNG, folders_beside_parts_are_named), IF(PNG, parts_have_their_usual_names), IF(PNG, a_train_is_a_class),
+      IF(PNG, folders_of_a_class_are_read), IF(PNG, folders_too_high_or_low_are_named),
+      IF(PNG, litter_and_empty_folders_are_passed_over), IF(PNG, most_pictures_decide_the_size))

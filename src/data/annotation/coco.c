@@ -285,10 +285,21 @@ static mica_status find_beside(const char *folder, mica_part part, char **found)
   *found = NULL;
   MICA_TRY(mica__names_look(folder, &names));
   mica_status status = MICA_OK;
-  for (size_t i = 0; status == MICA_OK && !*found && i < names.count; i++) {
+  const char *name = NULL;
+  for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
+    char *file = NULL;
     if (!mica__part_is_named(part, names.names[i])) continue;
-    status = mica__path_join_two(folder, names.names[i], BESIDE, found);
-    if (status == MICA_OK && mica__is_file(*found)) break;
+    status = mica__path_join_two(folder, names.names[i], BESIDE, &file);
+    const bool is = status == MICA_OK && mica__is_file(file);
+    if (is && *found) status = mica__part_refuse_two(folder, part, name, names.names[i]);
+    if (status == MICA_OK && is) {
+      name = names.names[i];
+      *found = file;
+    } else {
+      free(file);
+    }
+  }
+  if (status != MICA_OK) {
     free(*found);
     *found = NULL;
   }

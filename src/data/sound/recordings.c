@@ -332,12 +332,20 @@ static mica_status part_of(const char *path, int part_index, char **folder) {
   MICA_TRY(find_depth(path, &depth));
   MICA_TRY(mica__names_look(path, &names));
   mica_status status = MICA_OK;
-  for (size_t i = 0; status == MICA_OK && !*folder && i < names.count; i++) {
+  for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
+    char *inner = NULL;
     bool has = false;
     if (!mica__part_is_named((mica_part)part_index, names.names[i])) continue;
-    status = mica__path_join(path, names.names[i], folder);
-    if (status == MICA_OK) status = has_sounds(*folder, depth, &has);
-    if (status == MICA_OK && has) break;
+    status = mica__path_join(path, names.names[i], &inner);
+    if (status == MICA_OK) status = has_sounds(inner, depth, &has);
+    if (status == MICA_OK && has && *folder)
+      status = mica__part_refuse_two(path, (mica_part)part_index, *folder, names.names[i]);
+    if (status == MICA_OK && has)
+      *folder = inner;
+    else
+      free(inner);
+  }
+  if (status != MICA_OK) {
     free(*folder);
     *folder = NULL;
   }
