@@ -2,10 +2,12 @@
 #include "runtime/drivers.h"
 
 #include "base/text.h"
+#include "runtime/quota.h"
 
 #include <errno.h>
 #include <mica/device.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-size_t mica__usable_cores(void) {
+/* Cores that the process may run on, whatever its share of their time. */
+static size_t allowed_cores(void) {
 #ifdef CPU_COUNT
   cpu_set_t allowed;
   if (sched_getaffinity(0, sizeof allowed, &allowed) == 0) return (size_t)CPU_COUNT(&allowed);
@@ -21,13 +24,28 @@ size_t mica__usable_cores(void) {
   return 1;
 }
 
+/* The quota at the first call: graphs ask for it at each node. 0: not asked yet. */
+static size_t quota_cores(void) {
+  static atomic_size_t known;
+  size_t cores = atomic_load(&known);
+  if (!cores) atomic_store(&known, cores = mica__quota_cores(""));
+  return cores;
+}
+
+size_t mica__usable_cores(void) {
+  const size_t cores = allowed_cores(), quota = quota_cores();
+  return cores < quota ? cores : quota;
+}
+
 void mica_device_prepare_drivers(void) {
-  /* Ranks of a launcher that does not bind them share the cores. */
+  /* Ranks of a launcher that does not bind them share the cores; a quota is shared by all of them. */
   const char *ranks = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
-  const long cores = (long)mica__usable_cores(), all = sysconf(_SC_NPROCESSORS_ONLN), local = ranks ? atol(ranks) : 1;
-  if (local > 1) {
+  const long cores = (long)allowed_cores(), all = sysconf(_SC_NPROCESSORS_ONLN), told = ranks ? atol(ranks) : 1;
+  const long local = told > 1 ? told : 1, share = cores < all ? cores : cores / local;
+  const size_t quota = quota_cores() / (size_t)local;
+  const long own = quota < (size_t)share ? (long)quota : share;
+  if (own < cores || local > 1) {
     char threads[24];
-    const long own = cores < all ? cores : cores / local;
     snprintf(threads, sizeof threads, "%ld", own > 0 ? own : 1);
     setenv("POCL_MAX_PTHREAD_COUNT", threads, 0);
   } else if (cores == all)

@@ -4,7 +4,8 @@
 
 #include <stddef.h>
 
-/* Cores that this process may run on; 1 if that is not known. */
+/* Cores that this process may keep busy: those that it may run on, at most the quota of its control group (a
+ * container's limit of CPU time) at the first call. 1 if that is not known. */
 size_t mica__usable_cores(void);
 
 /* PoCL has no devices, or compiles nothing if it cannot write its cache: then POCL_CACHE_DIR is made to name a
