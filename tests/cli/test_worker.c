@@ -74,12 +74,6 @@ START_TEST(its_death_is_survived) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  signal(SIGPIPE, SIG_IGN);
-  Suite *suite = suite_create("worker");
-  TCase *process = tcase_create("process");
-  tcase_add_test(process, answers_are_read);
-  tcase_add_test(process, its_death_is_survived);
-  suite_add_tcase(suite, process);
-  return suite;
-}
+static void ignore_pipes(void) { signal(SIGPIPE, SIG_IGN); }
+
+TESTS(ANYWHERE, ignore_pipes, NULL, answers_are_read, its_death_is_survived)

@@ -180,17 +180,12 @@ START_TEST(what_does_not_build_is_answered) {
 }
 END_TEST
 
-Suite *test_suite(void) {
+/* NULL, or what is missing. As a builder, which MICA_TEST_BUILDER says, the program does not return. */
+static const char *lacks(void) {
   const char *cache = getenv("MICA_TEST_BUILDER");
   if (cache) serve(cache);
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("build_ahead");
-  TCase *tcase = tcase_create("build_ahead");
-  tcase_add_test(tcase, several_processes_build);
-  tcase_add_test(tcase, builders_that_fail_cost_time_only);
-  tcase_add_test(tcase, requests_are_checked);
-  tcase_add_test(tcase, what_does_not_build_is_answered);
-  tcase_add_unchecked_fixture(tcase, compute_alone, files_remove);
-  suite_add_tcase(suite, tcase);
-  return suite;
+  return test_lacks_device();
 }
+
+TEST_GROUPS(lacks(), ONCE(compute_alone, files_remove, several_processes_build, builders_that_fail_cost_time_only,
+                          requests_are_checked, what_does_not_build_is_answered))

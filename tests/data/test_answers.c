@@ -106,13 +106,4 @@ START_TEST(what_is_wrong_is_named) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("data.answers");
-  TCase *all = tcase_create("all");
-  tcase_add_unchecked_fixture(all, NULL, files_remove);
-  tcase_add_test(all, numbers_and_flags);
-  tcase_add_test(all, what_goes_with_it_follows);
-  tcase_add_test(all, what_is_wrong_is_named);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TEST_GROUPS(ANYWHERE, ONCE(NULL, files_remove, numbers_and_flags, what_goes_with_it_follows, what_is_wrong_is_named))

@@ -139,18 +139,11 @@ START_TEST(long_files_are_not_read) {
 }
 END_TEST
 
-Suite *test_suite(void) {
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-  return test_skip("the sanitizer's own memory would be measured");
+#define MEASURED "the sanitizer's own memory would be measured"
+#else
+#define MEASURED test_lacks_device()
 #endif
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("memory");
-  TCase *tcase = tcase_create("memory");
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_set_timeout(tcase, 120);
-  tcase_add_test(tcase, arrays_stay_in_their_file);
-  tcase_add_test(tcase, tables_stay_in_their_file);
-  tcase_add_test(tcase, long_files_are_not_read);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+
+TEST_GROUPS(MEASURED,
+            ONCE(NULL, files_remove, arrays_stay_in_their_file, tables_stay_in_their_file, long_files_are_not_read))

@@ -414,28 +414,12 @@ START_TEST(batches_hold_the_samples) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("data.sound");
-  TCase *all = tcase_create("all");
-  tcase_add_checked_fixture(all, NULL, files_remove);
-  tcase_set_timeout(all, 120);
-  tcase_add_test(all, rates_and_channels);
-  if (golden("9_george_32.torchaudio.safetensors")) tcase_add_test(all, streams_are_torchaudios);
-  tcase_add_test(all, folders_of_classes);
-  tcase_add_test(all, folders_are_read_as_they_come);
-  tcase_add_test(all, names_say_what_is_spoken);
-  tcase_add_test(all, bad_recordings_are_named);
-  tcase_add_test(all, rates_that_are_none);
-  tcase_add_test(all, truncated_recordings_are_named);
-  tcase_add_test(all, ten_hours_are_refused);
-  tcase_add_test(all, samples_that_are_no_numbers_are_named);
-  tcase_add_test(all, streams_are_the_recording);
-  tcase_add_test(all, changed_recordings_are_named);
-  tcase_add_test(all, batches_hold_the_samples);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+static bool golden_streams(void) { return golden("9_george_32.torchaudio.safetensors") != NULL; }
+
+TESTS(DEVICE, NULL, files_remove, rates_and_channels, golden_streams() ? streams_are_torchaudios : &test_none,
+      folders_of_classes, folders_are_read_as_they_come, names_say_what_is_spoken, bad_recordings_are_named,
+      rates_that_are_none, truncated_recordings_are_named, ten_hours_are_refused, samples_that_are_no_numbers_are_named,
+      streams_are_the_recording, changed_recordings_are_named, batches_hold_the_samples)
 
 #else
 

@@ -129,16 +129,10 @@ START_TEST(cases_give_what_is_recorded) {
 }
 END_TEST
 
-Suite *test_suite(void) {
+static const char *lacks_data(void) {
   const char *source = getenv("MICA_SOURCE_DIR");
-  mica_onnx *none = NULL;
-  if (mica_onnx_open("", &none) == MICA_E_UNSUPPORTED) return test_skip("this build has no protobuf-c");
-  if (!test_engine()) return test_skip("no device");
-  if (!test_data("onnx/backend/scope.tsv")) return test_skip("no onnx/backend in MICA_TEST_DATA");
-  if (!source || chdir(source)) return NULL;
-  Suite *suite = suite_create("conformance");
-  TCase *tests = tcase_create("conformance");
-  tcase_add_test(tests, cases_give_what_is_recorded);
-  suite_add_tcase(suite, tests);
-  return suite;
+  if (!source || chdir(source)) return "no MICA_SOURCE_DIR";
+  return test_data("onnx/backend/scope.tsv") ? test_lacks_device() : "no onnx/backend in MICA_TEST_DATA";
 }
+
+TESTS(BOTH(NEEDS(ONNX), lacks_data()), NULL, NULL, cases_give_what_is_recorded)

@@ -129,17 +129,10 @@ START_TEST(a_voice_detector_keeps_its_state) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  mica_onnx *none = NULL;
-  if (mica_onnx_open("", &none) == MICA_E_UNSUPPORTED) return test_skip("this build has no protobuf-c");
-  if (!test_engine()) return test_skip("no device");
-  if (!test_data("onnx/models") || !test_data("data/mnist")) return test_skip("no onnx/models in MICA_TEST_DATA");
-  Suite *suite = suite_create("models");
-  TCase *digits = tcase_create("digits"), *voice = tcase_create("voice");
-  tcase_add_test(digits, digits_are_told_apart);
-  tcase_add_test(voice, a_voice_detector_is_few_launches);
-  tcase_add_test(voice, a_voice_detector_keeps_its_state);
-  suite_add_tcase(suite, digits);
-  suite_add_tcase(suite, voice);
-  return suite;
+static const char *lacks_data(void) {
+  const bool both = test_data("onnx/models") && test_data("data/mnist");
+  return both ? test_lacks_device() : "no onnx/models in MICA_TEST_DATA";
 }
+
+TESTS(BOTH(NEEDS(ONNX), lacks_data()), NULL, NULL, digits_are_told_apart, a_voice_detector_is_few_launches,
+      a_voice_detector_keeps_its_state)

@@ -46,16 +46,9 @@ START_TEST(keywords_are_spotted_in_integers) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#ifndef MICA_WITH_ONNX
-  return test_skip("this build lacks protobuf-c");
-#endif
+static const char *lacks_model(void) {
   folder = test_data("onnx/models/micro_kws_m_static_qdq");
-  if (!folder) return test_skip("no onnx/models in MICA_TEST_DATA");
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("onnx_quant");
-  TCase *tcase = tcase_create("quant");
-  tcase_add_test(tcase, keywords_are_spotted_in_integers);
-  suite_add_tcase(suite, tcase);
-  return suite;
+  return folder ? test_lacks_device() : "no onnx/models in MICA_TEST_DATA";
 }
+
+TESTS(BOTH(NEEDS(ONNX), lacks_model()), NULL, NULL, keywords_are_spotted_in_integers)

@@ -420,17 +420,9 @@ START_TEST(signals_are_written_and_read) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_ONNX
-  return test_skip("this build has no protobuf-c");
-#endif
+static void name_file(void) {
   const char *tmp = getenv("TMPDIR");
   snprintf(path, sizeof path, "%s/mica-graph-%ld.onnx", tmp ? tmp : "/tmp", (long)getpid());
-  Suite *suite = suite_create("onnx_write_graphs");
-  TCase *tcase = tcase_create("graphs");
-  tcase_set_timeout(tcase, 0);
-  tcase_add_test(tcase, random_graphs_are_written_and_read);
-  tcase_add_test(tcase, signals_are_written_and_read);
-  suite_add_tcase(suite, tcase);
-  return suite;
 }
+
+TESTS(NEEDS(ONNX), name_file, NULL, random_graphs_are_written_and_read, signals_are_written_and_read)

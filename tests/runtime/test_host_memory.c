@@ -99,15 +99,5 @@ static mica_status choose_device(void *user) {
 START_TEST(of_choosing_a_device) { fault_libc_each(FAULT_MEMORY, choose_device, NULL, 3); }
 END_TEST
 
-Suite *test_suite(void) {
-  begin();
-  Suite *suite = suite_create("host memory");
-  TCase *cases = tcase_create("fails");
-  tcase_add_test(cases, of_a_small_run);
-  tcase_add_test(cases, of_reading_a_kernel);
-  tcase_add_test(cases, of_reading_a_kernel_from_disk);
-  tcase_add_test(cases, of_the_cache);
-  tcase_add_test(cases, of_choosing_a_device);
-  suite_add_tcase(suite, cases);
-  return suite;
-}
+TEST_GROUPS(ANYWHERE, ONCE(begin, NULL, of_a_small_run, of_reading_a_kernel, of_reading_a_kernel_from_disk,
+                           of_the_cache, of_choosing_a_device))

@@ -338,22 +338,13 @@ START_TEST(the_cache_leaves_no_sentence) {
 }
 END_TEST
 
-Suite *test_suite(void) {
+/* NULL, or what is missing. As a second process, which MICA_TEST_START says, the program does not return. */
+static const char *lacks(void) {
   const char *cache = getenv("MICA_TEST_START");
   if (cache) exit(start(cache));
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("compiled programs");
-  TCase *cases = tcase_create("starts");
-  tcase_set_timeout(cases, 0);
-  tcase_add_checked_fixture(cases, begin, end);
-  tcase_add_test(cases, the_second_start_compiles_nothing);
-  tcase_add_test(cases, code_that_comes_late_is_kept);
-  tcase_add_test(cases, damage_is_repaired);
-  tcase_add_test(cases, a_cache_that_cannot_be_written);
-  tcase_add_test(cases, a_deep_folder_is_made);
-  tcase_add_test(cases, the_bound_holds);
-  tcase_add_test(cases, two_starts_at_once);
-  tcase_add_test(cases, the_cache_leaves_no_sentence);
-  suite_add_tcase(suite, cases);
-  return suite;
+  return test_lacks_device();
 }
+
+TESTS(lacks(), begin, end, the_second_start_compiles_nothing, code_that_comes_late_is_kept, damage_is_repaired,
+      a_cache_that_cannot_be_written, a_deep_folder_is_made, the_bound_holds, two_starts_at_once,
+      the_cache_leaves_no_sentence)

@@ -148,16 +148,10 @@ START_TEST(ten_million_groups) {
 }
 END_TEST
 
-Suite *test_suite(void) {
+static int device_runs(void) {
   mica_device_info info;
-  Suite *suite = suite_create("split");
-  TCase *parts = tcase_create("parts"), *runs = tcase_create("ten_million_groups");
-  tcase_add_test(parts, parts_are_within_the_limits);
-  tcase_add_test(parts, long_launches_are_split);
-  tcase_add_test(parts, some_launches_stay_whole);
-  suite_add_tcase(suite, parts);
-  tcase_set_timeout(runs, 0);
-  if (mica_device_find(NULL, &info) == MICA_OK) tcase_add_test(runs, ten_million_groups);
-  suite_add_tcase(suite, runs);
-  return suite;
+  return mica_device_find(NULL, &info) == MICA_OK;
 }
+
+TESTS(ANYWHERE, NULL, NULL, parts_are_within_the_limits, long_launches_are_split, some_launches_stay_whole,
+      device_runs() ? ten_million_groups : &test_none)

@@ -86,15 +86,9 @@ START_TEST(lines_that_do_not_parse_are_passed_over) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!mkdtemp(directory)) return NULL;
-  Suite *suite = suite_create("tuning");
-  TCase *facts = tcase_create("facts");
-  tcase_add_test(facts, facts_outlive_the_engine);
-  tcase_add_test(facts, two_engines_keep_each_others_facts);
-  tcase_add_test(facts, without_a_directory_facts_last_as_long_as_the_engine);
-  tcase_add_test(facts, a_directory_that_cannot_be_is_an_error_and_the_fact_still_holds);
-  tcase_add_test(facts, lines_that_do_not_parse_are_passed_over);
-  suite_add_tcase(suite, facts);
-  return suite;
-}
+static void make_directory(void) { ck_assert_ptr_nonnull(mkdtemp(directory)); }
+
+TEST_GROUPS(ANYWHERE, ONCE(make_directory, NULL, facts_outlive_the_engine, two_engines_keep_each_others_facts,
+                           without_a_directory_facts_last_as_long_as_the_engine,
+                           a_directory_that_cannot_be_is_an_error_and_the_fact_still_holds,
+                           lines_that_do_not_parse_are_passed_over))

@@ -13,13 +13,14 @@
 
 static cJSON *golden;
 
-static cJSON *read_golden(void) {
+static void read_golden(void) {
   static char text[1 << 20];
   FILE *file = fopen(golden_path("metrics", "metrics.json"), "rb");
-  if (!file) return NULL;
+  ck_assert_ptr_nonnull(file);
   const size_t size = fread(text, 1, sizeof text - 1, file);
   fclose(file);
-  return cJSON_ParseWithLength(text, size);
+  golden = cJSON_ParseWithLength(text, size);
+  ck_assert_ptr_nonnull(golden);
 }
 
 static double at(const cJSON *item, const char *name, int i) {
@@ -87,13 +88,4 @@ START_TEST(regions) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  golden = read_golden();
-  if (!golden) return NULL;
-  Suite *suite = suite_create("region");
-  TCase *tcase = tcase_create("region");
-  tcase_add_test(tcase, regions);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TEST_GROUPS(DEVICE, ONCE(read_golden, NULL, regions))

@@ -14,13 +14,14 @@
 
 static cJSON *golden;
 
-static cJSON *read_golden(void) {
+static void read_golden(void) {
   static char text[1 << 20];
   FILE *file = fopen(golden_path("metrics", "metrics.json"), "rb");
-  if (!file) return NULL;
+  ck_assert_ptr_nonnull(file);
   const size_t size = fread(text, 1, sizeof text - 1, file);
   fclose(file);
-  return cJSON_ParseWithLength(text, size);
+  golden = cJSON_ParseWithLength(text, size);
+  ck_assert_ptr_nonnull(golden);
 }
 
 static double number(const cJSON *item, const char *name) {
@@ -175,15 +176,4 @@ START_TEST(roc_refuses) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  golden = read_golden();
-  if (!golden) return NULL;
-  Suite *suite = suite_create("scores");
-  TCase *tcase = tcase_create("scores");
-  tcase_add_test(tcase, classes);
-  tcase_add_test(tcase, rankings);
-  tcase_add_test(tcase, roc_curves);
-  tcase_add_test(tcase, roc_refuses);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+TEST_GROUPS(ANYWHERE, ONCE(read_golden, NULL, classes, rankings, roc_curves, roc_refuses))
