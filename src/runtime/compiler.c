@@ -3,6 +3,7 @@
 #include "runtime/device.h"
 #include "runtime/host_cpu.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* A built-in function that a compiler does not know is no matter of a build that fails: rusticl's translator ends the
@@ -97,4 +98,11 @@ bool mica__compiler_joins_items(const mica_device_info *device) {
   static const mica__kernel_desc any = {.name = ""};
   static const mica__variant for_cpus = {.classes = MICA__ON_CPU};
   return fault_of(device, &any, &for_cpus) != NULL;
+}
+
+/* PoCL 6.0 with LLVM 18 (Debian 13) verifies that instructions combined once have nothing left to combine: "Instruction
+ * Combining did not reach a fixpoint". LLVM promises that of optimised code alone. attention_decode_gpu of Q8 caches
+ * ended there. Emulated matrix units compile without optimisation (mica__kernel_options). */
+bool mica__compiler_takes_unoptimised(const mica_device_info *device) {
+  return !strstr(device->platform, MICA__POCL) || atoi(device->driver) <= 3;
 }

@@ -22,4 +22,7 @@ const char *mica__compiler_fault(const mica_device_info *device, const mica__ker
  * GPUs are taken. */
 bool mica__compiler_joins_items(const mica_device_info *device);
 
+/* False if the platform's compiler ends the process on some kernels that it is not to optimise. */
+bool mica__compiler_takes_unoptimised(const mica_device_info *device);
+
 #endif

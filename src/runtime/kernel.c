@@ -1,6 +1,7 @@
 #include "runtime/kernel.h"
 
 #include "base/error.h"
+#include "runtime/compiler.h"
 #include "runtime/kernel_source.h"
 #include "runtime/kernel_table.h"
 #include "runtime/objects.h"
@@ -64,7 +65,8 @@ mica_status mica__kernel_get(mica_engine *engine, const mica__kernel_desc *desc,
   if (desc->options) key = mica__hash_text(key, desc->options);
   key = mica__hash_bytes(key, values, (size_t)desc->param_count * sizeof *values);
   if (prelude) key = mica__hash_text(key, prelude);
-  const bool unoptimised = engine->imitates_gpu && is_for_gpus(desc, values);
+  const bool unoptimised =
+      engine->imitates_gpu && is_for_gpus(desc, values) && mica__compiler_takes_unoptimised(&engine->device.info);
   if (unoptimised) key = mica__hash_text(key, MICA__UNOPTIMISED);
   /* Most launches find it; the text of the options, which takes longer than they do, is for the others. */
   if ((*kernel = mica__kernel_find_key(engine, key))) return MICA_OK;

@@ -33,6 +33,26 @@ START_TEST(unknown_platforms_have_opencl_c_alone) {
 }
 END_TEST
 
+START_TEST(new_versions_of_pocl_optimise_always) {
+  static const struct {
+    const char *platform, *driver;
+    bool takes;
+  } cases[] = {
+      {"Portable Computing Language", "3.1+debian", true},
+      {"Portable Computing Language", "6.0+debian", false},
+      {"Portable Computing Language", "7.0", false},
+      {"Intel(R) OpenCL", "2024.17.3.0.08_160000", true},
+      {"NVIDIA CUDA", "550.54", true},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    mica_device_info device = {.device_class = MICA_DEVICE_CLASS_CPU};
+    strncpy(device.platform, cases[i].platform, sizeof device.platform - 1);
+    strncpy(device.driver, cases[i].driver, sizeof device.driver - 1);
+    ck_assert_int_eq(mica__compiler_takes_unoptimised(&device), cases[i].takes);
+  }
+}
+END_TEST
+
 START_TEST(a_platform_that_joins_items_gets_the_kernels_of_gpus) {
   static const mica__variant variants[] = {{.name = "cpu", .classes = MICA__ON_CPU},
                                            {.name = "any", .classes = MICA__ON_ANY},
@@ -82,4 +102,5 @@ START_TEST(vectors_are_named_where_a_compiler_uses_none) {
 END_TEST
 
 TESTS(ANYWHERE, NULL, NULL, platforms_have_their_macros, a_platform_that_joins_items_gets_the_kernels_of_gpus,
-      vectors_are_named_where_a_compiler_uses_none, unknown_platforms_have_opencl_c_alone)
+      vectors_are_named_where_a_compiler_uses_none, unknown_platforms_have_opencl_c_alone,
+      new_versions_of_pocl_optimise_always)
