@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-/* Facts of all tasks. A task with own_input needs "columns" alone. */
+/* Facts of all tasks, of which a task with own_input needs "columns" alone, and below them facts of some tasks
+ * (of_task) that the run reads too. */
 #define COMMON_FACTS(X, S)                                                                                             \
   X(S, NUMBERS, input, .needed = true)                                                                                 \
   X(S, TEXT, input_column, .needed = true)                                                                             \
@@ -19,9 +20,37 @@
   X(S, NUMBERS, fills, .of = "input", .above = -INFINITY)                                                              \
   X(S, NUMBERS, deviation, .needed = true, .of = "input")                                                              \
   X(S, NUMBER, header, .above = -1, .most = 1)                                                                         \
-  X(S, NUMBER, several, .above = -1, .most = 1)
+  X(S, NUMBER, several, .above = -1, .most = 1)                                                                        \
+  X(S, TEXTS, numbers, .of_task = true)                                                                                \
+  X(S, TEXTS, table, .of_task = true)                                                                                  \
+  X(S, TEXTS, unused, .of_task = true)                                                                                 \
+  X(S, TEXTS, categories, .of_task = true)                                                                             \
+  X(S, TEXTS, category_names, .of_task = true)                                                                         \
+  X(S, NUMBERS, category_classes, .of_task = true)                                                                     \
+  X(S, NUMBERS, category_seen, .of_task = true)                                                                        \
+  X(S, TEXTS, classes, .of_task = true)                                                                                \
+  X(S, NUMBERS, class_weights, .of_task = true)                                                                        \
+  X(S, TEXTS, answers, .of_task = true)                                                                                \
+  X(S, NUMBERS, target_mean, .of_task = true)                                                                          \
+  X(S, NUMBERS, target_deviation, .of_task = true)                                                                     \
+  X(S, TEXT, from, .of_task = true)                                                                                    \
+  X(S, TEXT, to, .of_task = true)                                                                                      \
+  X(S, TEXT, boxes_column, .of_task = true)                                                                            \
+  X(S, NUMBERS, window, .of_task = true)                                                                               \
+  X(S, NUMBER, rate, .of_task = true)                                                                                  \
+  X(S, TEXTS, tokenizer, .of_task = true)                                                                              \
+  X(S, NUMBER, vocabulary, .of_task = true)                                                                            \
+  X(S, NUMBER, tolerance, .of_task = true)                                                                             \
+  X(S, NUMBERS, pruned, .of_task = true)                                                                               \
+  X(S, TEXT, version, .of_task = true)                                                                                 \
+  X(S, TEXT, parts_print, .of_task = true)                                                                             \
+  X(S, NUMBER, test_samples, .of_task = true)                                                                          \
+  X(S, NUMBERS, quantized, .of_task = true)                                                                            \
+  X(S, NUMBERS, imported_units, .of_task = true)
 MICA__FACTS_STRUCT(common, COMMON_FACTS);
+extern const mica__fact_list mica__common_fact_list;
 
+/* They are valid until the run's facts change. Without a run there are none. */
 mica__common_facts mica__common_facts_of(const mica_run *run);
 
 #endif

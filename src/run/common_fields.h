@@ -84,7 +84,7 @@ const char *mica__precision_at(size_t i);
     .names = mica__quantize_at, .fixed = true)                                                                         \
   X(S, INT, threads, "threads", "0", "N", "decoder threads; 0: cores - 1", .low = 0, .high = 1024)
 MICA__SETTINGS_STRUCT(common, COMMON_SETTINGS);
-
+extern const mica__setting_list mica__common_setting_list;
 mica__common_settings mica__common_settings_of(const mica_run *run);
 
 #endif

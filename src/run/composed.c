@@ -1,6 +1,7 @@
 /* Tasks that are an input and a head. */
 #include "run/composed.h"
 #include "run/columns/columns.h"
+#include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
@@ -106,14 +107,13 @@ static mica_status add_sample(mica_run *run, const mica__sample *sample, const f
 
 mica_status mica__sample_add_picture(const mica_run *run, mica_report *report, const mica__sample *sample,
                                      const char *name, const char *caption) {
-  size_t dims = 0;
-  const double *input = mica_run_fact_numbers(run, "input", &dims);
-  if (!sample->pixels || dims != 3 || (input[0] != 1 && input[0] != 3)) return MICA_OK;
+  const mica__fact_numbers input = mica__common_facts_of(run).input;
+  if (!sample->pixels || input.count != 3 || (input.list[0] != 1 && input.list[0] != 3)) return MICA_OK;
   const mica_item item = {.kind = MICA_ITEM_KIND_PICTURE,
                           .name = name,
                           .text = caption,
                           .planes = sample->pixels,
-                          .shape = MICA_SHAPE((int64_t)input[0], (int64_t)input[1], (int64_t)input[2])};
+                          .shape = MICA_SHAPE((int64_t)input.list[0], (int64_t)input.list[1], (int64_t)input.list[2])};
   return mica_report_add(report, &item);
 }
 

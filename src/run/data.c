@@ -7,6 +7,8 @@
 #include "run/columns/kinds.h"
 #include "run/columns/missing.h"
 #include "run/columns/scale.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
 #include "run/composed.h"
 #include "run/facts.h"
 #include "run/guard.h"
@@ -16,6 +18,7 @@
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
+#include "run/shared_settings.h"
 #include "run/state/facts.h"
 #include "run/state/parts.h"
 
@@ -32,7 +35,7 @@ static int32_t parse_side(const char *text, char **end) {
 }
 
 bool mica__run_size(const mica_run *run, int32_t sides[2]) {
-  const char *text = run->task ? mica_run_setting(run, "size") : mica__run_given(run, "size");
+  const char *text = run->task ? mica__shared_settings_of(run).size : mica__given_size(run);
   char *end = NULL;
   if (!text || (run->task && !run->task->input->traits.sized)) return false;
   sides[0] = sides[1] = parse_side(text, &end);
@@ -41,7 +44,7 @@ bool mica__run_size(const mica_run *run, int32_t sides[2]) {
 }
 
 mica_status mica__run_check_size(const mica_run *run) {
-  const char *text = mica_run_setting(run, "size");
+  const char *text = mica__shared_settings_of(run).size;
   const mica_shape shape = mica_dataset_shape(run->parts->whole);
   char is[MICA_SHAPE_TEXT];
   int32_t sides[2];
@@ -56,29 +59,28 @@ mica_status mica__run_check_size(const mica_run *run) {
 mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
   int32_t sides[2];
   mica_dataset_config config = {.part = part, .like = run->parts->outlined ? run->parts->outline : run->parts->whole};
-  size_t rank = 0;
-  const double *input = mica_run_fact_numbers(run, "input", &rank);
-  const char *label = mica_run_setting(run, "label");
-  if (!run->parts->whole && input && rank == 3) {
-    config.channels = (int32_t)input[0];
-    config.height = (int32_t)input[1];
-    config.width = (int32_t)input[2];
+  const mica__common_facts facts = mica__common_facts_of(run);
+  const mica__common_settings s = mica__common_settings_of(run);
+  const mica__fact_numbers input = facts.input;
+  if (!run->parts->whole && input.list && input.count == 3) {
+    config.channels = (int32_t)input.list[0];
+    config.height = (int32_t)input.list[1];
+    config.width = (int32_t)input.list[2];
   }
   if (!config.like && !config.height && mica__run_size(run, sides)) {
     config.height = sides[0];
     config.width = sides[1];
   }
   config.kinds = run->facts->kinds;
-  config.ignore = mica_run_setting(run, "ignore");
+  config.ignore = s.ignore;
   config.missing = mica__run_missing(run);
   config.classes = run->task && run->task->classes;
   config.bases = run->facts->bases;
-  if (run->facts->kinds && *mica__run_fact_text(run, "label_name"))
-    config.label_column = mica__run_fact_text(run, "label_name");
-  if (*label) config.label_column = label;
+  if (run->facts->kinds && *facts.label_name) config.label_column = facts.label_name;
+  if (*s.label) config.label_column = s.label;
   if (run->task && run->task->opens) run->task->opens(run, &config);
   /* Data by which the task is found are masks, maybe, which open by what is given for them alone. */
-  if (!run->task) config.mask_values = mica__run_given(run, "mask-values");
+  if (!run->task) config.mask_values = mica__given_mask_values(run);
   return config;
 }
 
@@ -93,7 +95,7 @@ mica_status mica__run_open_part(const mica_run *run, const char *path, const mic
 static mica_status note_tested(mica_run *run) {
   const mica_dataset *test = run->parts->at[MICA_PART_TEST].data;
   const double samples = test && !run->task->open ? (double)mica_dataset_count(test) : 0;
-  const bool others = run->config.data && mica__run_find_fact(run, MICA__TESTED);
+  const bool others = run->config.data && mica__common_facts_of(run).test_samples > 0;
   return samples > 0 || others ? mica__run_note_numbers(run, MICA__TESTED, &samples, 1) : MICA_OK;
 }
 
@@ -152,10 +154,10 @@ static mica_status open_again(mica_run *run) {
 }
 
 mica_status mica__run_split(const mica_run *run, const mica_dataset *whole, mica_dataset **part, mica_dataset **rest) {
-  const double share = mica_run_number(run, "validation"), all = (double)mica_dataset_count(whole);
+  const double share = mica__common_settings_of(run).validation, all = (double)mica_dataset_count(whole);
   *part = *rest = NULL;
   if (all * share < 1 || all * (1 - share) < 1) return MICA_OK;
-  return mica_dataset_split(whole, share, (uint64_t)mica_run_number(run, "seed"), part, rest);
+  return mica_dataset_split(whole, share, (uint64_t)mica__common_settings_of(run).seed, part, rest);
 }
 
 mica_status mica__run_has_validation(const mica_run *run, bool *has) {
@@ -278,17 +280,17 @@ static mica_status take_floats(const mica_run *run, const char *name, float **ke
 mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config *config) {
   MICA_TRY(take_floats(run, "mean", &run->parts->mean));
   MICA_TRY(take_floats(run, "deviation", &run->parts->deviation));
-  *config = (mica_loader_config){.batch = (int64_t)mica_run_number(run, "batch"),
-                                 .seed = (uint64_t)mica_run_number(run, "seed"),
-                                 .threads = (int32_t)mica_run_number(run, "threads"),
+  const mica__common_settings s = mica__common_settings_of(run);
+  *config = (mica_loader_config){.batch = s.batch,
+                                 .seed = (uint64_t)s.seed,
+                                 .threads = (int32_t)s.threads,
                                  .mean = run->parts->mean,
                                  .deviation = run->parts->deviation};
   MICA_TRY(take_floats(run, "target_mean", &run->parts->answers_mean));
   MICA_TRY(take_floats(run, "target_deviation", &run->parts->answers_deviation));
-  size_t answers = 0;
-  mica_run_fact_numbers(run, "target_mean", &answers);
+  const size_t answers = mica__common_facts_of(run).target_mean.count;
   /* Several numbers per sample come standardised; a single one is the head's to scale. */
-  run->parts->answers = (mica_column_config){.name = mica__run_fact_text(run, "label_column"),
+  run->parts->answers = (mica_column_config){.name = mica__common_facts_of(run).label_column,
                                              .mean = run->parts->answers_mean,
                                              .deviation = run->parts->answers_deviation};
   if (answers > 1) config->columns = &run->parts->answers, config->column_count = 1;
@@ -333,7 +335,7 @@ static mica_status make_training_loader(mica_run *run) {
   MICA_TRY(mica__run_loading(run, MICA_PART_TRAIN, &config));
   if (!given) config.mean = config.deviation = NULL;
   config.shuffle = config.drop_last = true;
-  MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &config.augment));
+  MICA_TRY(mica_augment_parse(mica__common_settings_of(run).augment, &config.augment));
   if (run->task->input->views.trains) MICA_TRY(run->task->input->views.trains(run, p->data, &p->shown));
   const mica_dataset *seen = p->shown ? p->shown : p->data;
   if (mica_dataset_count(seen) < (uint64_t)config.batch) config.drop_last = false;
@@ -353,7 +355,8 @@ mica_run_epoch mica_run_epoch_of(const mica_run *run) {
 
 /* A step takes `accumulate` batches, over the ends of epochs: where all of them are fewer nothing is learnt. */
 static mica_status check_accumulation(mica_run *run) {
-  const double each = mica_run_number(run, "accumulate"), epochs = mica_run_number(run, "epochs");
+  const mica__common_settings s = mica__common_settings_of(run);
+  const double each = (double)s.accumulate, epochs = (double)s.epochs;
   const double batches = (double)mica_run_epoch_of(run).batches, all = batches * epochs, rest = fmod(all, each);
   if (each <= 1 || batches == 0) return MICA_OK;
   if (all < each)
@@ -394,7 +397,7 @@ static mica_status make_engine(mica_run *run) {
 static mica_status check_label(const mica_run *run) {
   const mica__store *store = run->parts->whole->store;
   const bool columns = run->config.dataset || run->task->named_columns || (store && store->schema);
-  if (!*mica_run_setting(run, "label") || columns || run->resumed) return MICA_OK;
+  if (!*mica__common_settings_of(run).label || columns || run->resumed) return MICA_OK;
   return mica__fail(MICA_E_INVALID, "label names a column of a table; for the task %s, %s has no such column",
                     run->task->name, run->data);
 }

@@ -1,6 +1,7 @@
 /* Evaluates a run: opens the data that it is evaluated on, or one part of its own, and tests the network on them. */
 #include "data/dataset.h"
 #include "run/columns/missing.h"
+#include "run/common_facts.h"
 #include "run/evaluation.h"
 #include "run/facts.h"
 #include "run/guard.h"
@@ -62,7 +63,7 @@ mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_pa
 }
 
 mica_status mica__run_no_test(const mica_run *run) {
-  const double samples = mica__run_fact_number(run, MICA__TESTED, 0);
+  const double samples = mica__common_facts_of(run).test_samples;
   if (samples == 0) return mica__fail(MICA_E_NOT_FOUND, "%s; %s", mica_error_message(), validated);
   return mica__fail(MICA_E_STATE, "%s has lost the test part that it had when %s was trained, of %.0f samples; %s",
                     run->data, run->folder, samples, validated);

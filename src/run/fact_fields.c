@@ -1,18 +1,27 @@
 /* Facts of a run as typed structs, and the checks that their lists give. */
 #include "run/fact_fields.h"
 #include "run/facts.h"
+#include "run/run.h"
+#include "run/state/facts.h"
 
 #include <math.h>
 #include <string.h>
+
+const mica__fact *mica__run_find_fact(const mica_run *run, const char *name) {
+  for (size_t i = 0; run && name && i < run->facts->count; i++)
+    if (!strcmp(run->facts->list[i].name, name)) return &run->facts->list[i];
+  return NULL;
+}
 
 void mica__facts_read(const mica_run *run, const mica__fact_list *list, void *facts) {
   for (size_t i = 0; i < list->count; i++) {
     const mica__fact_row *row = &list->rows[i];
     void *field = (char *)facts + row->offset;
-    mica__fact_texts texts = {0};
-    mica__fact_numbers numbers = {0};
-    texts.list = mica_run_fact(run, row->name, &texts.count);
-    numbers.list = mica_run_fact_numbers(run, row->name, &numbers.count);
+    const mica__fact *fact = mica__run_find_fact(run, row->name);
+    const mica__fact_texts texts =
+        fact && fact->texts ? (mica__fact_texts){(const char *const *)fact->texts, fact->count} : (mica__fact_texts){0};
+    const mica__fact_numbers numbers =
+        fact && fact->numbers ? (mica__fact_numbers){fact->numbers, fact->count} : (mica__fact_numbers){0};
     switch (row->kind) {
     case MICA__FACT_TEXT: *(const char **)field = texts.count ? texts.list[0] : ""; break;
     case MICA__FACT_TEXTS: *(mica__fact_texts *)field = texts; break;
@@ -24,21 +33,21 @@ void mica__facts_read(const mica_run *run, const mica__fact_list *list, void *fa
 
 /* The number of values that the fact must have; 0: any number. */
 static size_t wanted(const mica_run *run, const mica__fact_row *row) {
-  size_t texts = 0, numbers = 0;
   if (row->kind == MICA__FACT_TEXT || row->kind == MICA__FACT_NUMBER) return 1;
   if (!row->of) return row->count;
-  if (!strcmp(row->of, "input")) return (size_t)mica__run_fact_number(run, "input", 1);
-  mica_run_fact(run, row->of, &texts);
-  mica_run_fact_numbers(run, row->of, &numbers);
-  return (texts + numbers) * (row->each ? row->each : 1) + row->more;
+  const mica__fact *of = mica__run_find_fact(run, row->of);
+  if (!strcmp(row->of, "input")) return of && of->numbers && of->count ? (size_t)of->numbers[0] : 1;
+  return (of ? of->count : 0) * (row->each ? row->each : 1) + row->more;
 }
 
 mica_status mica__fact_check(const mica_run *run, const mica__fact_row *row, bool all) {
   const mica__fact *fact = mica__run_find_fact(run, row->name);
   const bool texts = row->kind == MICA__FACT_TEXT || row->kind == MICA__FACT_TEXTS;
   if (!fact) return row->needed && all ? mica__fail(MICA_E_FORMAT, "\"%s\" is missing", row->name) : MICA_OK;
+  if (row->of_task && !fact->count) return MICA_OK;
   if (!fact->count || !fact->texts != !texts)
     return mica__fail(MICA_E_FORMAT, "\"%s\" holds no %s", row->name, texts ? "texts" : "numbers");
+  if (row->of_task) return MICA_OK;
   const size_t count = wanted(run, row);
   if ((count || row->of) && fact->count != count)
     return mica__fail(MICA_E_FORMAT, "\"%s\" holds %zu values, not %zu", row->name, fact->count, count);

@@ -47,6 +47,7 @@ typedef struct mica__fact_row {
   mica__fact_kind kind;
   size_t offset; /* in the struct */
   bool needed;
+  bool of_task; /* the list of a task checks it; here its kind alone counts */
   size_t count;
   const char *of;    /* "input": per channel or column */
   size_t each, more; /* each 0: 1 */

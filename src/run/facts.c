@@ -2,9 +2,11 @@
 #include "run/facts.h"
 #include "base/number.h"
 #include "run/columns/categories.h"
+#include "run/common_facts.h"
 #include "run/run.h"
 #include "run/state/facts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,12 +21,7 @@ static void free_fact(mica__fact *fact) {
 void mica__facts_free(mica_run *run) {
   for (size_t i = 0; i < run->facts->count; i++) free_fact(&run->facts->list[i]);
   run->facts->count = 0;
-}
-
-const mica__fact *mica__run_find_fact(const mica_run *run, const char *name) {
-  for (size_t i = 0; run && name && i < run->facts->count; i++)
-    if (!strcmp(run->facts->list[i].name, name)) return &run->facts->list[i];
-  return NULL;
+  mica__facts_changed(run);
 }
 
 /* Replaces a fact of its name by this one, or adds it after all; it is freed if there is no room. */
@@ -37,6 +34,7 @@ static mica_status put(mica_run *run, mica__fact *fact, bool good) {
   }
   free_fact(old);
   *old = *fact;
+  mica__facts_changed(run);
   return MICA_OK;
 }
 
@@ -70,40 +68,28 @@ const double *mica_run_fact_numbers(const mica_run *run, const char *name, size_
   return fact ? fact->numbers : NULL;
 }
 
-const char *mica__run_fact_text(const mica_run *run, const char *name) {
-  const mica__fact *fact = mica__run_find_fact(run, name);
-  return fact && fact->texts && fact->count ? fact->texts[0] : "";
-}
-
-double mica__run_fact_number(const mica_run *run, const char *name, double otherwise) {
-  const mica__fact *fact = mica__run_find_fact(run, name);
-  return fact && fact->numbers && fact->count ? fact->numbers[0] : otherwise;
-}
-
 /* --- categories --- */
 
-size_t mica__run_categories(const mica_run *run) {
-  size_t count = 0;
-  mica_run_fact(run, "categories", &count);
-  return count;
-}
+size_t mica__run_categories(const mica_run *run) { return mica__common_facts_of(run).categories.count; }
 
 mica__category mica__run_category(const mica_run *run, size_t k) {
-  const double *counts = mica_run_fact_numbers(run, "category_classes", NULL);
-  mica__category category = {.name = mica_run_fact(run, "categories", NULL)[k], .classes = (size_t)counts[k]};
-  category.names = mica_run_fact(run, "category_names", NULL);
+  const mica__common_facts facts = mica__common_facts_of(run);
+  const double *counts = facts.category_classes.list;
+  mica__category category = {
+      .name = facts.categories.list[k], .classes = (size_t)counts[k], .names = facts.category_names.list};
   for (size_t i = 0; i < k; i++) category.names += (size_t)counts[i];
   return category;
 }
 
 bool mica__run_good_categories(const mica_run *run) {
-  size_t columns = mica__run_categories(run), counts = 0, names = 0, sum = 0;
-  const double *classes = mica_run_fact_numbers(run, "category_classes", &counts);
-  mica_run_fact(run, "category_names", &names);
-  if (columns > MOST_CATEGORIES || counts != columns) return false;
-  for (size_t i = 0; i < columns; i++) {
-    if (!(classes[i] >= 1 && classes[i] <= MOST_CLASSES) || classes[i] != (double)(size_t)classes[i]) return false;
-    sum += (size_t)classes[i];
+  const mica__common_facts facts = mica__common_facts_of(run);
+  const mica__fact_numbers classes = facts.category_classes;
+  size_t sum = 0;
+  if (facts.categories.count > MOST_CATEGORIES || classes.count != facts.categories.count) return false;
+  for (size_t i = 0; i < classes.count; i++) {
+    if (!(classes.list[i] >= 1 && classes.list[i] <= MOST_CLASSES) || classes.list[i] != floor(classes.list[i]))
+      return false;
+    sum += (size_t)classes.list[i];
   }
-  return sum == names;
+  return sum == facts.category_names.count;
 }

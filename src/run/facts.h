@@ -20,11 +20,10 @@ mica_status mica__run_note_text(mica_run *run, const char *name, const char *tex
 mica_status mica__run_note_numbers(mica_run *run, const char *name, const double *numbers, size_t count);
 const mica__fact *mica__run_find_fact(const mica_run *run, const char *name);
 void mica__facts_free(mica_run *run);
+/* Reads the facts of run/common_facts.h anew. */
+void mica__facts_changed(mica_run *run);
 /* Checks the facts that a run of its task must hold, with counts and ranges; old: a run of Mica 0.2. MICA_E_FORMAT
  * names the fact. */
 mica_status mica__run_check_facts(const mica_run *run, bool old);
-/* The first text of a fact, "" without it; the first number, `otherwise` without it. */
-const char *mica__run_fact_text(const mica_run *run, const char *name);
-double mica__run_fact_number(const mica_run *run, const char *name, double otherwise);
 
 #endif

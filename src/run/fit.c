@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "io/history.h"
 #include "run/board.h"
+#include "run/common_fields.h"
 #include "run/config.h"
 #include "run/guard.h"
 #include "run/learning.h"
@@ -134,7 +135,7 @@ static mica_status begin_record(mica_run *run) {
 
 /* Records the settings of a run that trains now. */
 static mica_status begin_folder(mica_run *run) {
-  const bool done = (double)mica_trainer_epoch(run->trainer) >= mica_run_number(run, "epochs");
+  const bool done = (double)mica_trainer_epoch(run->trainer) >= (double)mica__common_settings_of(run).epochs;
   if (!run->folder || (done && !mica__run_ended_early(run))) return MICA_OK;
   MICA_TRY(mica__run_make_folder(run));
   MICA_TRY(mica__run_write_tokenizer(run));

@@ -5,6 +5,7 @@
 #include "base/hash.h"
 #include "base/text.h"
 #include "data/source.h"
+#include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/guard.h"
 #include "run/ranks.h"
@@ -237,7 +238,7 @@ static mica_status print_data(const char *path, char text[MICA__HASH_TEXT]) {
 
 bool mica__run_data_changed(const mica_run *run) {
   char text[MICA__HASH_TEXT];
-  const char *before = mica__run_fact_text(run, MICA__DATA_PRINT);
+  const char *before = mica__common_facts_of(run).parts_print;
   if (run->config.dataset || !*before) return false;
   mica__attempt_begin();
   const bool changed = print_data(run->data, text) == MICA_OK && *text && strcmp(before, text) != 0;
@@ -250,7 +251,7 @@ mica_status mica__run_check_data(mica_run *run) {
   if (run->config.dataset) return MICA_OK;
   MICA_TRY(print_data(run->data, text));
   if (!*text) return MICA_OK;
-  const char *before = mica__run_fact_text(run, MICA__DATA_PRINT);
+  const char *before = mica__common_facts_of(run).parts_print;
   run->guard->other_data = run->resumed && *before && strcmp(before, text) != 0;
   /* Data that are named with --resume replace the run's. */
   if (run->guard->other_data && !run->config.data)

@@ -3,6 +3,8 @@
 #include "base/number.h"
 #include "base/signature.h"
 #include "io/history.h"
+#include "run/common_fields.h"
+#include "run/common_values.h"
 #include "run/config.h"
 #include "run/guard.h"
 #include "run/record.h"
@@ -50,7 +52,7 @@ typedef struct notes {
 
 static void make_notes(const mica_run *run, bool complete, notes *n) {
   snprintf(n->epoch, sizeof n->epoch, "%lld", (long long)run->kept->weights_epoch);
-  mica__snprintf(n->epochs, sizeof n->epochs, "%.0f", mica_run_number(run, "epochs"));
+  mica__snprintf(n->epochs, sizeof n->epochs, "%.0f", (double)mica__common_settings_of(run).epochs);
   n->pairs[0] = (mica_safetensors_pair){EPOCH_KEY, n->epoch};
   n->pairs[1] = (mica_safetensors_pair){EPOCHS_KEY, n->epochs};
   n->pairs[2] = (mica_safetensors_pair){COMPLETE_KEY, complete ? "true" : "false"};
@@ -105,7 +107,7 @@ mica_status mica__run_note_weights_epoch(mica_run *run, const mica_safetensors *
   mica__text text = {0};
   if (!epoch || !epochs || !complete) return MICA_OK;
   run->kept->weights_epoch = strtoll(epoch, NULL, 10);
-  const double all = mica_run_number(run, "epochs");
+  const double all = (double)mica__common_settings_of(run).epochs;
   if (!strcmp(complete, "true") && mica__strtod(epochs, NULL) >= all) return MICA_OK;
   if (run->kept->weights_epoch > 0)
     mica__text_addf(&text, "the run in %s has not ended: it uses the weights of epoch %lld of %.0f, the best so far",
@@ -275,11 +277,11 @@ mica_status mica__run_begin_keeping(mica_run *run) {
 mica_status mica__run_end_early(mica_run *run, int64_t done) {
   char text[24];
   snprintf(text, sizeof text, "%lld", (long long)done);
-  const double asked = mica_run_number(run, "epochs");
+  const double asked = (double)mica__common_settings_of(run).epochs;
   run->kept->ended_early = true;
   if ((double)done == asked) return MICA_OK;
   MICA_TRY(mica__run_remark(run, "%s epochs are done already, of %.0f asked for: the run ends with them", text, asked));
-  return mica__run_set(run, "epochs", text);
+  return mica__common_set(run, MICA__SETTING_epochs, text);
 }
 
 bool mica__run_ended_early(const mica_run *run) { return run->kept->ended_early; }

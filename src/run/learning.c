@@ -1,6 +1,9 @@
 /* How long a run trains by default, and what its epochs say of how it learns. */
 #include "run/learning.h"
 #include "base/number.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
+#include "run/common_values.h"
 #include "run/composed.h"
 #include "run/facts.h"
 #include "run/parts.h"
@@ -40,31 +43,30 @@
 
 /* True if a new run classifies pictures and leaves the network to Mica. */
 static bool takes_pictures(const mica_run *run) {
-  size_t rank = 0;
-  mica_run_fact_numbers(run, "input", &rank);
-  return rank == 3 && mica_run_fact(run, "classes", NULL) && !run->task->input->networks && !run->resumed &&
-         !*mica_run_setting(run, "model") && !*mica_run_setting(run, "init");
+  const size_t rank = mica__common_facts_of(run).input.count;
+  return rank == 3 && mica__common_facts_of(run).classes.list && !run->task->input->networks && !run->resumed &&
+         !*mica__common_settings_of(run).model && !*mica__common_settings_of(run).init;
 }
 
 mica_status mica__run_set_picture_defaults(mica_run *run) {
   const uint64_t count = mica_dataset_count(run->parts->at[MICA_PART_TRAIN].data);
-  const double *input = mica_run_fact_numbers(run, "input", NULL);
+  const double *input = mica__common_facts_of(run).input.list;
   char crop[32];
   if (!takes_pictures(run) || count >= FEW_PICTURES) return MICA_OK;
-  if (!mica__run_given(run, "batch") && (!run->config.communicator || run->config.communicator->ranks <= FEW_BATCH))
-    MICA_TRY(mica__run_set_number(run, "batch", FEW_BATCH));
+  if (!mica__common_given(run, MICA__SETTING_batch) &&
+      (!run->config.communicator || run->config.communicator->ranks <= FEW_BATCH))
+    MICA_TRY(mica__common_set_number(run, MICA__SETTING_batch, FEW_BATCH));
   const double side = fmin(input[1], input[2]);
-  if (mica__run_given(run, "augment") || side < CROP_SHARE) return MICA_OK;
+  if (mica__common_given(run, MICA__SETTING_augment) || side < CROP_SHARE) return MICA_OK;
   mica__snprintf(crop, sizeof crop, "crop=%.0f", floor(side / CROP_SHARE));
-  return mica__run_set(run, "augment", crop);
+  return mica__common_set(run, MICA__SETTING_augment, crop);
 }
 
 /* The standard error of a share of n samples is at most 0.5 / sqrt(n). */
 static double find_tolerance(const mica_run *run, const mica_trainer_config *c) {
   const mica_dataset *validation = run->parts->at[MICA_PART_VALIDATION].data;
   const double count = validation ? (double)mica_dataset_count(validation) : 0;
-  size_t rank = 0;
-  mica_run_fact_numbers(run, "input", &rank);
+  const size_t rank = mica__common_facts_of(run).input.count;
   const bool falls = c->schedule.kind == MICA_SCHEDULE_ONE_CYCLE || c->schedule.kind == MICA_SCHEDULE_COSINE;
   if (rank != 3 || !falls || !c->watch || strcmp(c->watch, "accuracy") != 0) return 0;
   return count > 0 && count < FEW_VALIDATED ? 0.5 / sqrt(count) : 0;
@@ -72,18 +74,18 @@ static double find_tolerance(const mica_run *run, const mica_trainer_config *c) 
 
 mica_status mica__run_set_tolerance(mica_run *run, mica_trainer_config *c) {
   /* A run that began without one keeps choosing as it did. */
-  c->tolerance = run->resumed ? mica__run_fact_number(run, "tolerance", 0) : find_tolerance(run, c);
+  c->tolerance = run->resumed ? mica__common_facts_of(run).tolerance : find_tolerance(run, c);
   if (!(c->tolerance >= 0 && c->tolerance < 1))
     return mica__fail(MICA_E_FORMAT, "the run's tolerance is %g, which is not from 0 to 1", c->tolerance);
   return c->tolerance > 0 ? mica__run_note_numbers(run, "tolerance", &c->tolerance, 1) : MICA_OK;
 }
 
 mica_status mica__run_find_epochs(mica_run *run) {
-  const double batches = (double)mica_run_epoch_of(run).batches / mica_run_number(run, "accumulate");
-  const double usual = mica_run_number(run, "epochs"), least = run->task->least_steps;
+  const double batches = (double)mica_run_epoch_of(run).batches / (double)mica__common_settings_of(run).accumulate;
+  const double usual = (double)mica__common_settings_of(run).epochs, least = run->task->least_steps;
   const double wanted = batches > 0 ? ceil((takes_pictures(run) ? PICTURE_STEPS : least) / batches) : 0;
-  if (run->resumed || mica__run_given(run, "epochs") || wanted <= usual) return MICA_OK;
-  return mica__run_set_number(run, "epochs", fmin(wanted, MOST_TIMES * usual));
+  if (run->resumed || mica__common_given(run, MICA__SETTING_epochs) || wanted <= usual) return MICA_OK;
+  return mica__common_set_number(run, MICA__SETTING_epochs, fmin(wanted, MOST_TIMES * usual));
 }
 
 /* The share of the most frequent class in a part; *name is that class. NaN: its samples have no single class. */
@@ -160,7 +162,6 @@ static mica_status remark_few(mica_run *run) {
 /* If training accuracy is far above validation accuracy, the network knows its samples by heart. */
 static mica_status remark_overfitting(mica_run *run, bool *overfits) {
   double value = 0;
-  size_t rank = 0;
   const double count = validated(run, &value);
   const double training = last_of(run, "accuracy");
   *overfits = false;
@@ -169,7 +170,7 @@ static mica_status remark_overfitting(mica_run *run, bool *overfits) {
   const double error = sqrt(value * (1 - value) / count + training * (1 - training) / trained);
   *overfits = training - value > fmax(OVERFITS_BY, OVERFITS_ERRORS * fmax(error, 0.5 / count));
   if (!*overfits) return MICA_OK;
-  mica_run_fact_numbers(run, "input", &rank);
+  const size_t rank = mica__common_facts_of(run).input.count;
   return mica__run_remark(run,
                           "the network overfits: in the last epoch its accuracy is %.1f %% in training and "
                           "%.1f %% in validation; more samples, %s may help",

@@ -4,6 +4,9 @@
 #include "base/signature.h"
 #include "ir/graph.h"
 #include "nn/nn.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
+#include "run/common_values.h"
 #include "run/composed.h"
 #include "run/config.h"
 #include "run/facts.h"
@@ -13,6 +16,7 @@
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
+#include "run/shared_settings.h"
 #include "run/state/networks.h"
 #include "run/state/parts.h"
 #include "run/state/settings.h"
@@ -49,31 +53,38 @@ static double usual_rate(const char *optimizer) {
   return !strcmp(optimizer, "lion") ? 3e-4 : 1e-3;
 }
 
-static bool is_set(const mica_run *run, const char *name) { return *mica_run_setting(run, name) != '\0'; }
+static bool is_set(const mica_run *run, mica__common_setting setting) { return *mica__common_typed(run, setting); }
+
+static const char *usual_network(const mica_run *run) {
+  const mica__common_facts facts = mica__common_facts_of(run);
+  if (facts.input.count != 3) return "mlp";
+  return facts.classes.list ? "convnet" : "cnn";
+}
 
 /* Settings that were left out get the values that suit the model. */
 static mica_status set_defaults(mica_run *run) {
   const struct model_defaults *d = defaults;
-  size_t rank = 0;
-  mica_run_fact_numbers(run, "input", &rank);
-  if (!is_set(run, "model") && !run->task->input->networks)
-    MICA_TRY(mica__run_set(run, "model", rank != 3 ? "mlp" : mica_run_fact(run, "classes", NULL) ? "convnet" : "cnn"));
-  while (*d->model && strcmp(d->model, mica_run_setting(run, "model")) != 0) d++;
-  const bool usual = !is_set(run, "optimizer") || !strcmp(mica_run_setting(run, "optimizer"), d->optimizer);
-  if (!is_set(run, "optimizer")) MICA_TRY(mica__run_set(run, "optimizer", d->optimizer));
-  if (!is_set(run, "lr"))
-    MICA_TRY(mica__run_set_number(run, "lr", usual ? d->lr : usual_rate(mica_run_setting(run, "optimizer"))));
-  if (!is_set(run, "weight-decay")) MICA_TRY(mica__run_set_number(run, "weight-decay", usual ? d->weight_decay : 0));
-  if (is_set(run, "schedule")) return MICA_OK;
-  return mica__run_set(run, "schedule", mica_run_number(run, "warm-up") > 0 ? "cosine" : "one_cycle");
+  if (!is_set(run, MICA__SETTING_model) && !run->task->input->networks)
+    MICA_TRY(mica__common_set(run, MICA__SETTING_model, usual_network(run)));
+  while (*d->model && strcmp(d->model, mica__common_settings_of(run).model) != 0) d++;
+  if (!is_set(run, MICA__SETTING_optimizer)) MICA_TRY(mica__common_set(run, MICA__SETTING_optimizer, d->optimizer));
+  const char *optimizer = mica__common_typed(run, MICA__SETTING_optimizer);
+  const bool usual = !strcmp(optimizer, d->optimizer);
+  if (!is_set(run, MICA__SETTING_lr))
+    MICA_TRY(mica__common_set_number(run, MICA__SETTING_lr, usual ? d->lr : usual_rate(optimizer)));
+  if (!is_set(run, MICA__SETTING_weight_decay))
+    MICA_TRY(mica__common_set_number(run, MICA__SETTING_weight_decay, usual ? d->weight_decay : 0));
+  if (is_set(run, MICA__SETTING_schedule)) return MICA_OK;
+  return mica__common_set(run, MICA__SETTING_schedule,
+                          mica__common_settings_of(run).warm_up > 0 ? "cosine" : "one_cycle");
 }
 
 /* The network takes such inputs and gives one answer a sample. */
 static mica_status check_network(const mica_run *run) {
   if (run->task->input->networks) return MICA_OK;
-  const char *name = mica_run_setting(run, "model");
-  size_t i = 0, rank = 0;
-  mica_run_fact_numbers(run, "input", &rank);
+  const char *name = mica__common_settings_of(run).model;
+  size_t i = 0;
+  const size_t rank = mica__common_facts_of(run).input.count;
   while (mica_model_name(i) && strcmp(mica_model_name(i), name) != 0) i++;
   if (!mica_model_name(i))
     return mica__fail(MICA_E_INVALID, "the network %s is not for the task %s", name, run->task->name);
@@ -100,14 +111,14 @@ mica_value mica__run_answers(const mica_run *run, mica_value z, int64_t outputs)
 mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs) {
   if (run->networks->network) return mica__imported_build(run, nn, x, outputs);
   if (run->networks->published) return mica__published_build(run, nn, x, (mica_value){0}, outputs);
-  const double width = mica_run_number(run, "width");
   const mica_model_config config = {
-      .name = mica_run_setting(run, "model"), .classes = outputs, .width = width > 0 ? (int64_t)width : 0};
+      .name = mica__common_settings_of(run).model, .classes = outputs, .width = mica__shared_settings_of(run).width};
   return mica__run_answers(run, mica_model_build(nn, x, &config), outputs);
 }
 
 mica_dtype mica__run_precision(const mica_run *run) {
-  const char *name = run->settings->precision ? run->settings->precision : mica_run_setting(run, "precision");
+  const char *name =
+      run->settings->precision ? run->settings->precision : mica__common_typed(run, MICA__SETTING_precision);
   return !strcmp(name, "f16") ? MICA_F16 : !strcmp(name, "bf16") ? MICA_BF16 : MICA_F32;
 }
 
@@ -126,9 +137,10 @@ static mica_status evaluate(void *user, mica_trainer *trainer, const mica_batch_
 }
 
 static mica_status configure(mica_run *run, mica_trainer_config *c) {
+  const mica__common_settings s = mica__common_settings_of(run);
   mica_optimizer optimizer;
-  MICA_TRY(mica_optimizer_find(mica_run_setting(run, "optimizer"), &optimizer));
-  MICA_TRY(mica_schedule_find(mica_run_setting(run, "schedule"), &c->schedule.kind));
+  MICA_TRY(mica_optimizer_find(mica__common_typed(run, MICA__SETTING_optimizer), &optimizer));
+  MICA_TRY(mica_schedule_find(mica__common_typed(run, MICA__SETTING_schedule), &c->schedule.kind));
   c->step = mica__distil_step;
   c->step_config = run;
   c->test_columns = run->parts->columns;
@@ -136,24 +148,24 @@ static mica_status configure(mica_run *run, mica_trainer_config *c) {
   c->evaluate = evaluate;
   c->evaluate_user = run;
   c->dtype = mica__run_precision(run);
-  c->seed = (uint64_t)mica_run_number(run, "seed");
+  c->seed = (uint64_t)s.seed;
   c->like = run->networks->like;
   c->optimizer = mica_optimizer_config_default(optimizer);
-  c->optimizer.weight_decay = mica_run_number(run, "weight-decay");
-  c->optimizer.clip_norm = mica_run_number(run, "clip-norm");
-  MICA_TRY(mica_compression_find(mica_run_setting(run, "compress"), &c->optimizer.compress));
-  c->sync_norm = run->config.communicator && mica__run_flag(run, "sync-norm");
-  c->optimizer.accumulate = (int32_t)mica_run_number(run, "accumulate");
-  c->optimizer.ema = mica_run_number(run, "ema");
+  c->optimizer.weight_decay = s.weight_decay;
+  c->optimizer.clip_norm = s.clip_norm;
+  MICA_TRY(mica_compression_find(mica__common_typed(run, MICA__SETTING_compress), &c->optimizer.compress));
+  c->sync_norm = run->config.communicator && s.sync_norm;
+  c->optimizer.accumulate = (int32_t)s.accumulate;
+  c->optimizer.ema = s.ema;
   if (c->dtype == MICA_F16) c->optimizer.loss_scale = 65536;
-  c->schedule.rate = mica_run_number(run, "lr");
-  c->schedule.warmup = (int64_t)mica_run_number(run, "warm-up");
+  c->schedule.rate = s.lr;
+  c->schedule.warmup = s.warm_up;
   if (c->schedule.warmup && c->schedule.kind == MICA_SCHEDULE_ONE_CYCLE)
     return mica__fail(MICA_E_INVALID, "the schedule one_cycle has its own warm-up; leave warm-up out");
-  c->freeze = *mica_run_setting(run, "freeze") ? mica_run_setting(run, "freeze") : NULL;
-  c->epochs = (int64_t)mica_run_number(run, "epochs");
-  c->patience = (int64_t)mica_run_number(run, "patience");
-  c->checkpoint_steps = (int64_t)mica_run_number(run, "checkpoint-steps");
+  c->freeze = *s.freeze ? s.freeze : NULL;
+  c->epochs = s.epochs;
+  c->patience = s.patience;
+  c->checkpoint_steps = s.checkpoint_steps;
   c->watch = run->task->metrics[0].name;
   c->falling = run->task->metrics[0].falling;
   if (run->task->configures) run->task->configures(run, c);
@@ -200,12 +212,11 @@ static bool takes_size(const mica_run *run, int64_t channels, int64_t height, in
 
 /* A network halves pictures: those that become nothing are named with the least side that does not. */
 static mica_status explain_shape(const mica_run *run, mica_status status) {
-  size_t rank = 0;
-  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  const mica__fact_numbers input = mica__common_facts_of(run).input;
   if (status != MICA_E_SHAPE || run->networks->network || run->networks->published || run->networks->like ||
-      run->task->input->networks || rank != 3)
+      run->task->input->networks || input.count != 3)
     return status;
-  const int64_t channels = (int64_t)input[0], height = (int64_t)input[1], width = (int64_t)input[2];
+  const int64_t channels = (int64_t)input.list[0], height = (int64_t)input.list[1], width = (int64_t)input.list[2];
   int64_t side = 1;
   if (takes_size(run, channels, height, width)) return status;
   while (side <= MOST_LEAST_SIDE && !takes_size(run, channels, side, side)) side++;
@@ -213,7 +224,7 @@ static mica_status explain_shape(const mica_run *run, mica_status status) {
   return mica__fail(MICA_E_SHAPE,
                     "the network %s has nothing left of pictures of %lldx%lld: their sides are %lld at "
                     "least (--size %lld, for pictures in folders)",
-                    mica_run_setting(run, "model"), (long long)height, (long long)width, (long long)side,
+                    mica__common_settings_of(run).model, (long long)height, (long long)width, (long long)side,
                     (long long)side);
 }
 
@@ -221,7 +232,7 @@ static mica_status make_trainer(mica_run *run, const mica_trainer_config *config
   mica_status status = explain_shape(run, mica_trainer_create(run->engine, config, trainer));
   if (status == MICA_E_STATE && config->freeze)
     return mica__fail(status, "freeze: \"%s\" matches every weight of the network %s, so none is left to train",
-                      config->freeze, mica_run_setting(run, "model"));
+                      config->freeze, mica__common_settings_of(run).model);
   if (status == MICA_OK) status = mica__distil_load(run, *trainer);
   return status;
 }
@@ -235,18 +246,19 @@ static int64_t rows_of(const mica_run *run, const char *name) {
 /* A pruned network has a vector for each token and position that it was trained with. */
 static mica_status check_tables(const mica_run *run) {
   static const char *const names[] = {"positions.weight", "encoder.positions.weight"};
-  const double tokens = mica__run_fact_number(run, "vocabulary", 0);
+  const double tokens = mica__common_facts_of(run).vocabulary;
   const int64_t known = rows_of(run, "embed.weight");
   if (known && tokens > 0 && tokens != (double)known)
     return mica__fail(MICA_E_FORMAT, "the file of pruned weights has %lld tokens, but the tokeniser has %.0f",
                       (long long)known, tokens);
   for (size_t i = 0; tokens > 0 && i < sizeof names / sizeof *names; i++) {
     const int64_t rows = rows_of(run, names[i]);
-    const double reach = fmax(mica_run_number(run, "length"), mica_run_number(run, "context"));
-    if (rows && reach > (double)rows)
+    const mica__shared_settings s = mica__shared_settings_of(run);
+    const int64_t reach = s.length > s.context ? s.length : s.context;
+    if (rows && reach > rows)
       return mica__fail(MICA_E_FORMAT,
-                        "the file of pruned weights has %lld positions, but %.0f are needed; lower length or context",
-                        (long long)rows, reach);
+                        "the file of pruned weights has %lld positions, but %lld are needed; lower length or context",
+                        (long long)rows, (long long)reach);
   }
   return MICA_OK;
 }
@@ -266,9 +278,9 @@ mica_status mica__run_make_trainer(mica_run *run) {
   }
   MICA_TRY(mica__run_add_quantizer(run, c));
   if (run->parts->at[MICA_PART_TRAIN].loader) {
-    if (mica_run_setting(run, "find-lr") && mica__run_flag(run, "find-lr") && !run->resumed) {
+    if (mica__common_settings_of(run).find_lr && !run->resumed) {
       MICA_TRY(mica__run_find_rate(run));
-      c->schedule.rate = mica_run_number(run, "lr");
+      c->schedule.rate = mica__common_settings_of(run).lr;
     }
   }
   MICA_TRY(check_tables(run));
@@ -280,7 +292,7 @@ mica_status mica__run_make_trainer(mica_run *run) {
 
 mica_status mica__run_take_widths(mica_run *run, const char *path) {
   const double one = 1;
-  const bool pruned = mica__run_find_fact(run, "pruned") != NULL;
+  const bool pruned = mica__common_facts_of(run).pruned.list != NULL;
   mica_safetensors *file = NULL;
   if (!*path) return MICA_OK;
   if (mica__is_model_file(path) || mica_foundation_is(path)) return MICA_OK; /* models have their own widths */
@@ -350,13 +362,13 @@ static mica_status take_weights(mica_run *run, const char *path) {
   mica__text names = {0};
   mica__nn_list_weights(nn, &names);
   mica__fail(MICA_E_FORMAT, "init: no tensor of %s fits the network %s by name and shape; it has %s", path,
-             mica_run_setting(run, "model"), names.data ? names.data : "none");
+             mica__common_settings_of(run).model, names.data ? names.data : "none");
   mica__text_free(&names);
   return MICA_E_FORMAT;
 }
 
 mica_status mica__run_set_out(mica_run *run) {
-  const char *init = mica_run_setting(run, "init");
+  const char *init = mica__common_settings_of(run).init;
   if (run->task->begin) MICA_TRY(run->task->begin(run));
   if (run->networks->network)
     MICA_TRY(mica__imported_load(run));
@@ -465,5 +477,5 @@ mica_status mica__run_find_rate(mica_run *run) {
   mica_trainer_destroy(trainer);
   MICA_TRY(status);
   mica__snprintf(text, sizeof text, "%.3g", rate);
-  return mica__run_set(run, "lr", text);
+  return mica__common_set(run, MICA__SETTING_lr, text);
 }

@@ -1,6 +1,7 @@
 /* Runs and their models, opened to evaluate and to predict. */
 #include "run/columns/batch_columns.h"
 #include "run/columns/kinds.h"
+#include "run/common_facts.h"
 #include "run/composed.h"
 #include "run/config.h"
 #include "run/facts.h"
@@ -40,7 +41,7 @@ static mica_status check_precision(const mica_run *run) {
 static mica_status open_run(mica_run *run) {
   MICA_TRY(mica__run_open_facts(run));
   MICA_TRY(check_precision(run));
-  if (mica__run_find_fact(run, "pruned")) MICA_TRY(take_own_widths(run));
+  if (mica__common_facts_of(run).pruned.list) MICA_TRY(take_own_widths(run));
   MICA_TRY(mica__run_make_trainer(run));
   return mica__run_load_weights(run);
 }

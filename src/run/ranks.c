@@ -3,6 +3,8 @@
 #include "base/hash.h"
 #include "base/number.h"
 #include "ops/collective/channels.h"
+#include "run/common_fields.h"
+#include "run/common_values.h"
 #include "run/ranks.h"
 #include "run/record.h"
 #include "run/run.h"
@@ -100,7 +102,7 @@ mica_status mica__run_share_batch(mica_run *run, mica_loader_config *config) {
 
 /* Micro-batches that were not given are as many as divide the batch, at most two a stage. */
 static mica_status find_micro(const mica_run *run, int32_t *micro) {
-  const int64_t batch = (int64_t)mica_run_number(run, "batch") / run->ranks->layout.data;
+  const int64_t batch = mica__common_settings_of(run).batch / run->ranks->layout.data;
   if (*micro && batch % *micro)
     return mica__fail(MICA_E_INVALID, "a batch of %lld a replica cannot be divided into %d micro-batches",
                       (long long)batch, (int)*micro);
@@ -225,7 +227,7 @@ mica_status mica__run_check_ranks(mica_run *run) {
   if (!all) return mica__fail_nomem("a run");
   int64_t *own = all + (size_t)c->rank * SAMES;
   own[SAME_CODE] = (int64_t)mica__hash_text((mica__hash){0, 0}, mica_version()).low;
-  own[SAME_SEED] = (int64_t)mica_run_number(run, "seed");
+  own[SAME_SEED] = mica__common_settings_of(run).seed;
   own[SAME_SETTINGS] = (int64_t)hash_settings(run).low;
   own[SAME_DATA] = (int64_t)hash_parts(run).low;
   own[SAME_NETWORK] = (int64_t)hash_network(run).low;
@@ -252,10 +254,10 @@ mica_status mica__run_add_ranks(const mica_run *run, int64_t *counts, size_t cou
 
 mica_status mica__run_remark_alone(mica_run *run) {
   const mica_communicator *c = run->config.communicator;
-  const char *compress = mica__run_given(run, "compress");
+  const char *compress = mica__common_given(run, MICA__SETTING_compress);
   if (c && c->ranks > 1) return MICA_OK;
   if (run->config.shard) MICA_TRY(mica__run_remark(run, "shard does nothing: there is one rank"));
-  if (mica__run_given(run, "sync-norm") && mica__run_flag(run, "sync-norm"))
+  if (mica__common_given(run, MICA__SETTING_sync_norm) && mica__common_settings_of(run).sync_norm)
     MICA_TRY(mica__run_remark(run, "sync-norm does nothing: there is one rank"));
   if (compress && strcmp(compress, "none") != 0)
     MICA_TRY(mica__run_remark(run, "compress does nothing: there is one rank, which sends no gradients"));

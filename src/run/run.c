@@ -4,6 +4,9 @@
 #include "run/columns/batch_columns.h"
 #include "run/columns/columns.h"
 #include "run/columns/kinds.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
+#include "run/common_values.h"
 #include "run/config.h"
 #include "run/evaluation.h"
 #include "run/facts.h"
@@ -140,7 +143,7 @@ static mica_status go_on(mica_run *run) {
   free(last);
   MICA_TRY(status);
   const long long done = (long long)mica_trainer_epoch(run->trainer);
-  const double asked = mica_run_number(run, "epochs");
+  const double asked = (double)mica__common_settings_of(run).epochs;
   if ((double)done < asked || (!run->settings->changed && asked == run->settings->epochs_before)) return MICA_OK;
   if (!run->settings->changed && run->settings->epochs_before > (double)done) return mica__run_end_early(run, done);
   return mica__fail(MICA_E_STATE, "nothing is left to do: %lld epochs are done and %g were asked for; %s cannot change",
@@ -149,10 +152,9 @@ static mica_status go_on(mica_run *run) {
 
 /* Weights of which none counts would make every loss 0 / 0. */
 static mica_status check_class_weights(const mica_run *run) {
-  size_t count = 0;
-  const double *weights = mica_run_fact_numbers(run, "class_weights", &count);
-  bool all = weights != NULL;
-  for (size_t i = 0; i < count; i++) all = all && weights[i] == 0;
+  const mica__fact_numbers weights = mica__common_facts_of(run).class_weights;
+  bool all = weights.list != NULL;
+  for (size_t i = 0; i < weights.count; i++) all = all && weights.list[i] == 0;
   return all ? mica__fail(MICA_E_INVALID, "class-weights are all 0, so no sample would count") : MICA_OK;
 }
 
@@ -163,7 +165,7 @@ static mica_status check_samples(mica_run *run) {
   MICA_TRY(mica__run_remark_coarse(run));
   if (count == 1) return mica__run_remark(run, "there is one sample to train on");
   if (run->task->draws || !mica_dataset_classes(data) || mica_dataset_label(data, 0) < 0 ||
-      mica__run_find_fact(run, "several"))
+      mica__common_facts_of(run).several > 0)
     return MICA_OK;
   for (uint64_t i = 1; i < count; i++)
     if (mica_dataset_label(data, i) != mica_dataset_label(data, 0)) return MICA_OK;
@@ -207,12 +209,12 @@ static mica_status open_teaching_model(mica_run *run) {
 
 /* Opens what the setting "teacher" names; an absolute path from now on, since the run may be resumed from elsewhere. */
 static mica_status open_teacher(mica_run *run) {
-  const char *folder = mica_run_setting(run, "teacher");
+  const char *folder = mica__common_settings_of(run).teacher;
   char whole[PATH_MAX];
   struct stat about;
   if (!*folder) return MICA_OK;
-  if (realpath(folder, whole)) MICA_TRY(mica__run_set(run, "teacher", whole));
-  folder = mica_run_setting(run, "teacher");
+  if (realpath(folder, whole)) MICA_TRY(mica__common_set(run, MICA__SETTING_teacher, whole));
+  folder = mica__common_settings_of(run).teacher;
   const bool file = stat(folder, &about) == 0 && !S_ISDIR(about.st_mode);
   if (file && !mica__is_model_file(folder))
     return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s is neither the folder of a run nor a model NAME.onnx",
@@ -231,9 +233,9 @@ static mica_status take_widths(mica_run *run) {
   char *last = run->resumed ? mica__run_path(run, "last.safetensors") : NULL;
   if (run->resumed && !last) return no_memory();
   const bool begun = last && access(last, F_OK) == 0;
-  mica_status status = begun && !mica__run_find_fact(run, "pruned")
+  mica_status status = begun && !mica__common_facts_of(run).pruned.list
                            ? MICA_OK
-                           : mica__run_take_widths(run, begun ? last : mica_run_setting(run, "init"));
+                           : mica__run_take_widths(run, begun ? last : mica__common_settings_of(run).init);
   free(last);
   return status;
 }
@@ -242,7 +244,7 @@ static mica_status create(mica_run *run) {
   if (run->resumed) {
     MICA_TRY(mica__run_lock(run));
     MICA_TRY(mica__run_read_config(run));
-    if (!strcmp(mica__run_fact_text(run, "version"), "0.2"))
+    if (!strcmp(mica__common_facts_of(run).version, "0.2"))
       return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of Mica 0.2, which cannot be resumed; it can be used",
                         run->folder);
   }
@@ -292,7 +294,7 @@ mica_status mica_run_create(mica_engine *engine, const mica_run_config *config, 
 bool mica_run_takes(const mica_run *run, mica_run_option option) {
   if (!run) return false;
   switch (option) {
-  case MICA_RUN_OPTION_THRESHOLD: return run->task->threshold || mica__run_fact_number(run, "several", 0) > 0;
+  case MICA_RUN_OPTION_THRESHOLD: return run->task->threshold || mica__common_facts_of(run).several > 0;
   case MICA_RUN_OPTION_BEAMS: return run->task->beams;
   case MICA_RUN_OPTION_SEARCH: return run->task->search != NULL;
   case MICA_RUN_OPTION_DRAW: return run->task->draws;
@@ -411,18 +413,19 @@ static mica_status add_epochs(const mica_run *run, mica_report *report) {
 
 static mica_status add_facts(const mica_run *run, mica_report *report) {
   mica__text training = {0};
-  mica__text_addf(&training, "%s at %s, %s, weight decay %s, batch %s", mica_run_setting(run, "optimizer"),
-                  mica_run_setting(run, "lr"), mica_run_setting(run, "schedule"), mica_run_setting(run, "weight-decay"),
-                  mica_run_setting(run, "batch"));
+  mica__text_addf(&training, "%s at %s, %s, weight decay %s, batch %s",
+                  mica__common_typed(run, MICA__SETTING_optimizer), mica__common_typed(run, MICA__SETTING_lr),
+                  mica__common_typed(run, MICA__SETTING_schedule), mica__common_typed(run, MICA__SETTING_weight_decay),
+                  mica__common_typed(run, MICA__SETTING_batch));
   mica_status status = mica__text_status(&training);
   const char *const facts[][2] = {{"task", run->task->name},
-                                  {"model", mica_run_setting(run, "model")},
+                                  {"model", mica__common_settings_of(run).model},
                                   {"data", run->data},
                                   {"device", mica_engine_device(run->engine)->name},
                                   {"training", training.data},
-                                  {"augmentation", mica_run_setting(run, "augment")},
-                                  {"precision", mica_run_setting(run, "precision")},
-                                  {"seed", mica_run_setting(run, "seed")}};
+                                  {"augmentation", mica__common_settings_of(run).augment},
+                                  {"precision", mica__common_typed(run, MICA__SETTING_precision)},
+                                  {"seed", mica__common_typed(run, MICA__SETTING_seed)}};
   if (status == MICA_OK) status = mica_report_begin(report, "Run");
   for (size_t i = 0; status == MICA_OK && i < sizeof facts / sizeof *facts; i++)
     status = mica_report_add_text(report, facts[i][0], facts[i][1]);
@@ -493,7 +496,7 @@ mica_status mica_run_report(mica_run *run, mica_report **out) {
 
 bool mica_run_is_complete(const mica_run *run) {
   return run && run->trainer &&
-         ((double)mica_trainer_epoch(run->trainer) >= mica_run_number(run, "epochs") ||
+         ((double)mica_trainer_epoch(run->trainer) >= (double)mica__common_settings_of(run).epochs ||
           mica__train_patience_over(run->trainer));
 }
 

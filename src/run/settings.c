@@ -6,8 +6,8 @@
 #include "run/composed.h"
 #include "run/record.h"
 #include "run/run.h"
-#include "run/setting_fields.h"
 #include "run/settings.h"
+#include "run/shared_settings.h"
 #include "run/state/parts.h"
 #include "run/suggest.h"
 #include "run/tokens.h"
@@ -84,7 +84,7 @@ const char *mica_task_network(const char *name, size_t index) {
 }
 
 mica_status mica__task_check_network(const mica_run *run) {
-  const char *const *names = run->task->input->networks, *model = mica_run_setting(run, "model");
+  const char *const *names = run->task->input->networks, *model = mica__common_settings_of(run).model;
   mica__text list = {0};
   for (size_t i = 0; names[i]; i++) {
     if (!strcmp(names[i], model)) {
@@ -147,14 +147,6 @@ const char *mica__missing_at(size_t i) {
 const char *mica__precision_at(size_t i) {
   static const char *const names[] = {"f32", "f16", "bf16", NULL};
   return names[i];
-}
-
-static MICA__SETTINGS_TABLE(common, COMMON_SETTINGS);
-
-mica__common_settings mica__common_settings_of(const mica_run *run) {
-  mica__common_settings settings;
-  mica__settings_read(run, &mica__common_setting_list, &settings);
-  return settings;
 }
 
 const mica_setting_row *mica_task_settings(const char *name) {
@@ -320,15 +312,6 @@ mica_status mica__run_set(mica_run *run, const char *name, const char *value) {
   return MICA_OK;
 }
 
-mica_status mica__run_set_number(mica_run *run, const char *name, double value) {
-  mica__text text = {0};
-  mica__text_addf(&text, "%.15g", value);
-  mica_status status = mica__text_status(&text);
-  if (status == MICA_OK) status = mica__run_set(run, name, text.data);
-  mica__text_free(&text);
-  return status;
-}
-
 bool mica__equal_values(const char *a, const char *b) {
   char *end_a = NULL, *end_b = NULL;
   const double x = mica__strtod(a, &end_a), y = mica__strtod(b, &end_b);
@@ -337,7 +320,7 @@ bool mica__equal_values(const char *a, const char *b) {
 
 /* The settings of the configuration; those that a resumed run has for good may not change. */
 mica_status mica__run_take_settings(mica_run *run) {
-  run->settings->epochs_before = mica_run_number(run, "epochs");
+  run->settings->epochs_before = (double)mica__common_settings_of(run).epochs;
   for (size_t i = 0; i < run->config.setting_count; i++) {
     const mica_setting *s = &run->config.settings[i];
     for (size_t k = 0; run->resumed && k < run->settings->count; k++)
@@ -368,6 +351,9 @@ const char *mica__run_given(const mica_run *run, const char *name) {
       return run->config.settings[i].value;
   return NULL;
 }
+
+const char *mica__given_mask_values(const mica_run *run) { return mica__run_given(run, "mask-values"); }
+const char *mica__given_size(const mica_run *run) { return mica__run_given(run, "size"); }
 
 /* True where a list as in "focal|huber" has the value. */
 static bool has_value(const char *list, const char *value) {
@@ -433,5 +419,3 @@ double mica_run_number(const mica_run *run, const char *name) {
   const double number = mica__strtod(text, &end);
   return *text && !*end ? number : (double)NAN;
 }
-
-bool mica__run_flag(const mica_run *run, const char *name) { return !strcmp(mica_run_setting(run, name), "true"); }

@@ -27,13 +27,11 @@ mica_status mica__run_take_common(mica_run *run);
 const char *mica__run_given(const mica_run *run, const char *name);
 /* Sets a setting to what was found or typed. */
 mica_status mica__run_set(mica_run *run, const char *name, const char *value);
-mica_status mica__run_set_number(mica_run *run, const char *name, double value);
 /* True if it was typed, read from config.json, or found already. */
 bool mica__run_is_set(const mica_run *run, const char *name);
 /* Gives unset settings these values (the list ends with a name NULL) and the task's own defaults. */
 mica_status mica__run_set_unset(mica_run *run, const mica_setting *settings);
 mica_status mica__run_set_defaults(mica_run *run);
-bool mica__run_flag(const mica_run *run, const char *name);
 /* The setting "precision". */
 mica_dtype mica__run_precision(const mica_run *run);
 /* Reads the setting "size" as height and width: the run's where its task is found, else what the caller gave. False

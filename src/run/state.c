@@ -37,6 +37,7 @@ mica_run *mica__run_new(void) {
   all->kept.weights_epoch = -1;
   all->run.settings = &all->settings;
   all->run.facts = &all->facts;
+  mica__facts_changed(&all->run);
   all->run.parts = &all->parts;
   all->run.evaluation = &all->evaluation;
   all->run.networks = &all->networks;

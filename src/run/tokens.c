@@ -1,9 +1,11 @@
 #include "run/tokens.h"
+#include "run/common_facts.h"
 #include "run/config.h"
 #include "run/facts.h"
 #include "run/guard.h"
 #include "run/record.h"
 #include "run/settings.h"
+#include "run/shared_settings.h"
 #include "run/state/parts.h"
 
 #include "base/file.h"
@@ -17,7 +19,7 @@
 
 /* --- the tokeniser --- */
 
-bool mica__tokens_are_bytes(const mica_run *run) { return !strcmp(mica_run_setting(run, "tokenizer"), "byte"); }
+bool mica__tokens_are_bytes(const mica_run *run) { return !strcmp(mica__shared_settings_of(run).tokenizer, "byte"); }
 
 static void hash_of(const mica_tokenizer *tokenizer, char text[MICA__HASH_TEXT]) {
   size_t bytes = 0;
@@ -36,16 +38,15 @@ static mica_status note(mica_run *run, const char *kind) {
 /* Opens the folder's file, which must match the facts. */
 static mica_status open_own(mica_run *run) {
   char *path = mica__run_path(run, MICA__TOKENIZER_FILE), hash[MICA__HASH_TEXT];
-  size_t facts = 0;
-  const char *const *known = mica_run_fact(run, "tokenizer", &facts);
+  const mica__fact_texts known = mica__common_facts_of(run).tokenizer;
   if (!path) return mica__fail_nomem("a run");
   mica_status status = mica_tokenizer_open(path, &run->tokenizer);
   free(path);
   if (status != MICA_OK)
     return mica__run_damaged(run, MICA__TOKENIZER_FILE, status == MICA_E_NOT_FOUND ? MICA_E_FORMAT : status);
-  const double size = mica_tokenizer_size(run->tokenizer), tokens = mica__run_fact_number(run, "vocabulary", 0);
+  const double size = mica_tokenizer_size(run->tokenizer), tokens = mica__common_facts_of(run).vocabulary;
   hash_of(run->tokenizer, hash);
-  if (facts == 2 && !strcmp(known[1], hash) && size == tokens) return MICA_OK;
+  if (known.count == 2 && !strcmp(known.list[1], hash) && size == tokens) return MICA_OK;
   status = mica__fail(MICA_E_FORMAT, MICA__TOKENIZER_FILE " (%g tokens) is not the run's own tokeniser (%g tokens)",
                       size, tokens);
   return mica__run_damaged(run, MICA__TOKENIZER_FILE, status);
@@ -54,8 +55,8 @@ static mica_status open_own(mica_run *run) {
 static mica_status train(mica_run *run, mica_tokenizer_kind kind, bool frames, mica_text_fn *next, void *user) {
   static const char *const special[] = {"<unk>", "<pad>", "<s>", "</s>"};
   const mica_tokenizer_config config = {.kind = kind,
-                                        .size = (int32_t)mica_run_number(run, "vocabulary"),
-                                        .lowercase = mica__run_flag(run, "lowercase"),
+                                        .size = (int32_t)mica__shared_settings_of(run).vocabulary,
+                                        .lowercase = mica__shared_settings_of(run).lowercase,
                                         .special = frames ? special : NULL,
                                         .special_count = frames ? 4 : 0};
   MICA_TRY(mica_tokenizer_train(&config, next, user, &run->tokenizer));
@@ -63,7 +64,7 @@ static mica_status train(mica_run *run, mica_tokenizer_kind kind, bool frames, m
 }
 
 static mica_status make(mica_run *run, bool frames, mica_text_fn *next, void *user) {
-  const char *value = mica_run_setting(run, "tokenizer");
+  const char *value = mica__shared_settings_of(run).tokenizer;
   mica_tokenizer_kind kind;
   if (run->tokenizer) return MICA_OK;
   if (run->resumed || !run->parts->whole) return open_own(run);

@@ -1,6 +1,7 @@
 /* A run scales its inputs and answers by facts: mean and deviation, and what was subtracted from them in double. */
 #include "run/units.h"
 #include "run/columns/kinds.h"
+#include "run/common_facts.h"
 #include "run/facts.h"
 
 #include "ir/graph.h"
@@ -94,13 +95,12 @@ static mica_value convert(side from, side to, const unit *u, mica_value x) {
 
 const char *mica__units_number_name(const mica_run *run, size_t k) {
   static const char number[] = "number ";
-  size_t count = 0;
-  const char *const *texts = mica_run_fact(run, "numbers", &count);
-  if (texts) return k < count ? texts[k] : NULL;
-  if (!(mica__run_fact_number(run, "header", 0) > 0)) return NULL;
-  texts = mica_run_fact(run, "table", &count);
-  for (size_t i = 0; texts && i < count; i++)
-    if (!strncmp(texts[i], number, sizeof number - 1) && k-- == 0) return texts[i] + sizeof number - 1;
+  const mica__common_facts facts = mica__common_facts_of(run);
+  const mica__fact_texts names = facts.numbers, table = facts.table;
+  if (names.list) return k < names.count ? names.list[k] : NULL;
+  if (!(facts.header > 0)) return NULL;
+  for (size_t i = 0; i < table.count; i++)
+    if (!strncmp(table.list[i], number, sizeof number - 1) && k-- == 0) return table.list[i] + sizeof number - 1;
   return NULL;
 }
 
@@ -171,7 +171,7 @@ static mica_value convert_rows(const mica_run *run, const mica_run *other, const
 
 mica_value mica__units_of_input(const mica_run *run, const mica_run *other, const char *name, mica_value x) {
   for (size_t i = 0; x.graph && i < sizeof inputs / sizeof *inputs; i++) {
-    const char *column = inputs[i].column ? inputs[i].column : mica__run_fact_text(run, "input_column");
+    const char *column = inputs[i].column ? inputs[i].column : mica__common_facts_of(run).input_column;
     if (!strcmp(name, column) && !mica__units_lacking(run, other)) x = convert_rows(run, other, &inputs[i].unit, x);
   }
   return x;

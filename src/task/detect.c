@@ -1,5 +1,6 @@
 /* detect: boxes of things in pictures and their classes. */
 #include "run/common_fields.h"
+#include "run/common_values.h"
 #include "run/run.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
@@ -43,11 +44,11 @@ static const mica_onnx_text export_docs[] = {
 #define WARM_UP 100
 static mica_status set_warm_up(mica_run *run) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
-  if (!data || mica__run_is_set(run, "warm-up")) return MICA_OK;
+  if (!data || mica__common_is_set(run, MICA__SETTING_warm_up)) return MICA_OK;
   const mica__common_settings s = mica__common_settings_of(run);
   const double batches = fmax(floor((double)mica_dataset_count(data) / (double)s.batch), 1);
   const double steps = floor(batches / fmax((double)s.accumulate, 1) * (double)s.epochs);
-  return mica__run_set_number(run, "warm-up", fmin(WARM_UP, floor(steps / 10)));
+  return mica__common_set_number(run, MICA__SETTING_warm_up, fmin(WARM_UP, floor(steps / 10)));
 }
 
 static mica_status prepare(mica_run *run) {

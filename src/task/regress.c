@@ -4,6 +4,7 @@
 #include "run/columns/categories.h"
 #include "run/common_facts.h"
 #include "run/common_fields.h"
+#include "run/common_values.h"
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
@@ -29,11 +30,11 @@ static const mica_task_metric metrics[] = NUMBERS_METRICS;
 #define RATE 0.01
 static mica_status set_defaults(mica_run *run, const mica_dataset *data) {
   const double batches = ceil((double)mica_dataset_count(data) / (double)mica__common_settings_of(run).batch);
-  if (mica_dataset_shape(data).rank > 1 || mica__run_is_set(run, "model")) return MICA_OK;
-  if (!mica__run_is_set(run, "epochs"))
-    MICA_TRY(mica__run_set_number(run, "epochs", fmax(10, fmin(100, floor(STEPS / batches)))));
-  if (mica__run_is_set(run, "lr") || mica__run_is_set(run, "optimizer")) return MICA_OK;
-  return mica__run_set_number(run, "lr", RATE);
+  if (mica_dataset_shape(data).rank > 1 || mica__common_is_set(run, MICA__SETTING_model)) return MICA_OK;
+  if (!mica__common_is_set(run, MICA__SETTING_epochs))
+    MICA_TRY(mica__common_set_number(run, MICA__SETTING_epochs, fmax(10, fmin(100, floor(STEPS / batches)))));
+  if (mica__common_is_set(run, MICA__SETTING_lr) || mica__common_is_set(run, MICA__SETTING_optimizer)) return MICA_OK;
+  return mica__common_set_number(run, MICA__SETTING_lr, RATE);
 }
 
 /* A table whose only input is a time may be a series. */

@@ -45,7 +45,7 @@ static const struct {
     {"classify", 0, "\"input\": [2]", "\"input\": [2, 3]", "\"input\" has 2 dimensions"},
     {"classify", 0, "\"input\": [2]", "\"input\": [3]", "\"numbers\" names 2 columns, but \"input\" has 3"},
     {"classify", 0, "[\"a\", \"b\"]", "[\"a\"]", "\"numbers\" names 1 columns, but \"input\" has 2"},
-    {"classify", 0, "[\"a\", \"b\"]", "[1, 2]", "\"numbers\" names 0 columns, but \"input\" has 2"},
+    {"classify", 0, "[\"a\", \"b\"]", "[1, 2]", "\"numbers\" holds no texts"},
     {"classify", 0, "\"category_classes\": [2]", "\"category_classes\": [3]", "\"categories\" and their classes"},
     {"classify", 0, "[1, 2]", "[1]", "\"class_weights\" holds 1 values, not 2"},
     {"classify", 0, "\"mean\": [3, 2]", "\"mean\": [3]", "\"mean\" holds 1 values, not 2"},

@@ -6,6 +6,7 @@
 #include "data/table/table.h"
 #include "run/columns/columns.h"
 #include "run/columns/kinds.h"
+#include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/record.h"
 #include "run/run.h"
@@ -101,22 +102,20 @@ double mica__run_base(const mica_run *run, const char *name) {
 
 /* The k-th name of the fact "table" among those that begin so; "" if there is none. */
 static const char *table_name(const mica_run *run, const char *begin, size_t k) {
-  size_t count = 0;
-  const char *const *table = mica_run_fact(run, "table", &count);
-  for (size_t i = 0; i < count; i++)
-    if (!strncmp(table[i], begin, strlen(begin)) && k-- == 0) return table[i] + strlen(begin);
+  const mica__fact_texts table = mica__common_facts_of(run).table;
+  for (size_t i = 0; i < table.count; i++)
+    if (!strncmp(table.list[i], begin, strlen(begin)) && k-- == 0) return table.list[i] + strlen(begin);
   return "";
 }
 
 double mica__run_number_base(const mica_run *run, size_t k) {
-  size_t count = 0;
-  const char *const *names = mica_run_fact(run, "numbers", &count);
+  const mica__fact_texts names = mica__common_facts_of(run).numbers;
   if (!run->facts->bases) return 0;
-  return mica__run_base(run, k < count ? names[k] : names ? "" : table_name(run, "number ", k));
+  return mica__run_base(run, k < names.count ? names.list[k] : names.list ? "" : table_name(run, "number ", k));
 }
 
 const char *mica__run_label_name(const mica_run *run) {
-  const char *name = mica__run_fact_text(run, "label_name");
+  const char *name = mica__common_facts_of(run).label_name;
   return *name ? name : table_name(run, "label ", 0);
 }
 
@@ -208,7 +207,7 @@ static mica_status remark(void *user, const numbers *n) {
 mica_status mica__run_remark_coarse(mica_run *run) { return each_numbers(run, remark, run); }
 
 mica_status mica__run_check_elements(mica_run *run, const mica_dataset *data) {
-  const char *was = mica__run_fact_text(run, ELEMENTS);
+  const char *was = mica__common_facts_of(run).elements;
   const mica__column *input = mica__store_input(data->store);
   if (!*was || !input || !input->extents) return MICA_OK;
   const char *is = mica_dtype_name(input->from);

@@ -2,6 +2,7 @@
 #include "run/columns/batch_columns.h"
 #include "base/text.h"
 #include "run/columns/columns.h"
+#include "run/common_facts.h"
 #include "run/composed.h"
 #include "run/config.h"
 #include "run/facts.h"
@@ -62,15 +63,15 @@ static bool parse_column(const char *text, mica_batch_column *column) {
 
 /* The columns of Mica 0.2, which wrote none. */
 static mica_status old_columns(mica_run *run) {
-  size_t rank = 0, classes = 0;
-  const double *input = mica_run_fact_numbers(run, "input", &rank);
-  mica_run_fact(run, "classes", &classes);
-  if (!input || rank + 1 > MICA_MAX_RANK) return mica__fail(MICA_E_FORMAT, "%s: the run has no columns", run->folder);
+  const mica__fact_numbers input = mica__common_facts_of(run).input;
+  const size_t classes = mica__common_facts_of(run).classes.count;
+  if (!input.list || input.count + 1 > MICA_MAX_RANK)
+    return mica__fail(MICA_E_FORMAT, "%s: the run has no columns", run->folder);
   run->parts->columns = calloc(2, sizeof *run->parts->columns);
   if (!run->parts->columns) return mica__fail_nomem("a run");
-  run->parts->columns[0] =
-      (mica_batch_column){mica__strdup(rank == 3 ? "image" : "x"), MICA_F32, {(int32_t)rank + 1, {MICA_DYNAMIC}}};
-  for (size_t i = 0; i < rank; i++) run->parts->columns[0].shape.dim[i + 1] = (int64_t)input[i];
+  run->parts->columns[0] = (mica_batch_column){
+      mica__strdup(input.count == 3 ? "image" : "x"), MICA_F32, {(int32_t)input.count + 1, {MICA_DYNAMIC}}};
+  for (size_t i = 0; i < input.count; i++) run->parts->columns[0].shape.dim[i + 1] = (int64_t)input.list[i];
   run->parts->columns[1] =
       (mica_batch_column){mica__strdup("label"), classes ? MICA_I32 : MICA_F32, {classes ? 1 : 2, {MICA_DYNAMIC, 1}}};
   run->parts->column_count = 2;
@@ -79,14 +80,13 @@ static mica_status old_columns(mica_run *run) {
 
 /* The column of inputs has the samples' shape; of pictures that are shown in tiles, and of recordings, another one. */
 static mica_status check_input_column(const mica_run *run, const mica_batch_column *column) {
-  size_t rank = 0;
   char has[MICA_SHAPE_TEXT];
-  const double *input = mica_run_fact_numbers(run, "input", &rank);
-  if (!input || strcmp(column->name, mica__run_fact_text(run, "input_column")) != 0) return MICA_OK;
+  const mica__fact_numbers input = mica__common_facts_of(run).input;
+  if (!input.list || strcmp(column->name, mica__common_facts_of(run).input_column) != 0) return MICA_OK;
   if (run->task->input->views.shows || run->task->input->onnx.input) return MICA_OK;
-  bool fits = column->shape.rank == (int32_t)rank + 1;
-  for (size_t i = 0; fits && i < rank; i++)
-    fits = column->shape.dim[i + 1] == MICA_DYNAMIC || (double)column->shape.dim[i + 1] == input[i];
+  bool fits = column->shape.rank == (int32_t)input.count + 1;
+  for (size_t i = 0; fits && i < input.count; i++)
+    fits = column->shape.dim[i + 1] == MICA_DYNAMIC || (double)column->shape.dim[i + 1] == input.list[i];
   if (fits) return MICA_OK;
   return mica__run_damaged(run, run->data,
                            mica__fail(MICA_E_FORMAT,
@@ -95,18 +95,17 @@ static mica_status check_input_column(const mica_run *run, const mica_batch_colu
 }
 
 mica_status mica__run_recall_columns(mica_run *run) {
-  size_t count = 0;
-  const char *const *texts = mica_run_fact(run, "columns", &count);
+  const mica__fact_texts texts = mica__common_facts_of(run).columns;
   MICA_TRY(mica__run_outline(run));
-  if (!texts) return old_columns(run);
-  run->parts->columns = calloc(count + 1, sizeof *run->parts->columns);
+  if (!texts.list) return old_columns(run);
+  run->parts->columns = calloc(texts.count + 1, sizeof *run->parts->columns);
   if (!run->parts->columns) return mica__fail_nomem("a run");
-  for (; run->parts->column_count < count; run->parts->column_count++) {
+  for (; run->parts->column_count < texts.count; run->parts->column_count++) {
     mica_batch_column *column = &run->parts->columns[run->parts->column_count];
-    if (parse_column(texts[run->parts->column_count], column)) continue;
+    if (parse_column(texts.list[run->parts->column_count], column)) continue;
     if (!column->name) return mica__fail_nomem("a run");
     free((void *)column->name);
-    return mica__fail(MICA_E_FORMAT, "'%s' is not a column of batches", texts[run->parts->column_count]);
+    return mica__fail(MICA_E_FORMAT, "'%s' is not a column of batches", texts.list[run->parts->column_count]);
   }
   for (size_t i = 0; i < run->parts->column_count; i++) MICA_TRY(check_input_column(run, &run->parts->columns[i]));
   return MICA_OK;

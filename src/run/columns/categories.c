@@ -5,6 +5,8 @@
 #include "data/table/table.h"
 #include "run/columns/columns.h"
 #include "run/columns/missing.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
 #include "run/facts.h"
 #include "run/network.h"
 #include "run/record.h"
@@ -96,7 +98,7 @@ static mica_status add_unread(const mica__field *field, lists *l) {
 static mica_status check_unused(const mica_run *run, const mica_column *column) {
   mica_column_kind kind;
   bool stated = false;
-  MICA_TRY(mica__kinds_find(mica_run_setting(run, "kinds"), column->name, &kind, &stated));
+  MICA_TRY(mica__kinds_find(mica__common_settings_of(run).kinds, column->name, &kind, &stated));
   if (!stated || kind != MICA_COLUMN_KIND_CLASS || column->kind != kind) return MICA_OK;
   return mica__fail(MICA_E_INVALID,
                     "kinds: column '%s' of %s has %d classes; an input may have at most %d, in %d columns",
@@ -122,7 +124,7 @@ static mica_status note_lists(mica_run *run, const lists *l, const mica_column *
   if (l->unused_count) MICA_TRY(mica__run_note(run, "unused", (const char *const *)l->unused, l->unused_count));
   if (!l->count) return MICA_OK;
   mica_augment_config augment;
-  MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &augment));
+  MICA_TRY(mica_augment_parse(mica__common_settings_of(run).augment, &augment));
   if (augment.mixup > 0)
     return mica__fail(MICA_E_INVALID, "mixup can only blend numbers, but %s has columns of classes, such as '%s'",
                       run->data, l->columns[0]);
@@ -204,11 +206,11 @@ mica_status mica__run_remark_others(mica_run *run, const mica_dataset *data) {
 }
 
 static bool reads(const mica_run *run, const char *name, size_t length) {
-  size_t count = 0;
-  const char *const *numbers = mica_run_fact(run, "numbers", &count), *label = mica__run_fact_text(run, "label_name");
+  const mica__fact_texts numbers = mica__common_facts_of(run).numbers;
+  const char *label = mica__common_facts_of(run).label_name;
   bool found = strlen(label) == length && !strncmp(label, name, length);
-  for (size_t i = 0; i < count && !found; i++)
-    found = strlen(numbers[i]) == length && !strncmp(numbers[i], name, length);
+  for (size_t i = 0; i < numbers.count && !found; i++)
+    found = strlen(numbers.list[i]) == length && !strncmp(numbers.list[i], name, length);
   for (size_t k = 0; k < mica__run_categories(run) && !found; k++) {
     const char *category = mica__run_category(run, k).name;
     found = strlen(category) == length && !strncmp(category, name, length);
@@ -216,25 +218,26 @@ static bool reads(const mica_run *run, const char *name, size_t length) {
   return found;
 }
 
+/* True for a column of the training data that is no input: "a (text)". */
+static bool is_unused(const mica_run *run, const char *name) {
+  const mica__fact_texts unused = mica__common_facts_of(run).unused;
+  const size_t length = strlen(name);
+  for (size_t i = 0; i < unused.count; i++)
+    if (!strncmp(unused.list[i], name, length) && unused.list[i][length] == ' ') return true;
+  return false;
+}
+
 mica_status mica__run_check_repeat(const mica_run *run, const char *table, const char *name) {
-  size_t count = 0;
-  const char *const *unused = mica_run_fact(run, "unused", &count), *const point = strrchr(name, '.');
+  const char *const point = strrchr(name, '.');
   if (!point || reads(run, name, strlen(name)) || !reads(run, name, (size_t)(point - name))) return MICA_OK;
-  /* "a.1 (text)" */
-  for (size_t i = 0; i < count; i++)
-    if (!strncmp(unused[i], name, strlen(name)) && unused[i][strlen(name)] == ' ') return MICA_OK;
+  if (is_unused(run, name)) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s has two columns '%.*s', but the network was trained on one; rename the other",
                     table, (int)(point - name), name);
 }
 
 /* True for a column that training has seen. */
 static bool is_seen(const mica_run *run, const char *name) {
-  size_t count = 0;
-  const char *const *unused = mica_run_fact(run, "unused", &count);
-  /* "a (text)" */
-  for (size_t i = 0; i < count; i++)
-    if (!strncmp(unused[i], name, strlen(name)) && unused[i][strlen(name)] == ' ') return true;
-  return reads(run, name, strlen(name));
+  return is_unused(run, name) || reads(run, name, strlen(name));
 }
 
 mica_status mica__run_remark_extras(mica_run *run, const char *table, const char *const *names, size_t count) {
@@ -282,25 +285,24 @@ mica_status mica__run_remark_data(mica_run *run, const mica_dataset *data) {
 bool mica__is_position(const char *name) { return *name && !name[strspn(name, "0123456789")]; }
 
 mica_status mica__run_find_order(const mica_run *run, const mica_dataset *data, int64_t **order) {
-  size_t count = 0;
-  const char *const *names = mica_run_fact(run, "numbers", &count);
-  const size_t column = mica_dataset_column_index(data, mica__run_fact_text(run, "input_column"));
+  const mica__fact_texts names = mica__common_facts_of(run).numbers;
+  const size_t column = mica_dataset_column_index(data, mica__common_facts_of(run).input_column);
   bool moved = false, positions = true;
   *order = NULL;
-  for (size_t i = 0; i < count; i++) positions = positions && mica__is_position(names[i]);
-  if (!count || !mica_dataset_number_name(data, column, 0)) return MICA_OK;
-  moved = mica_dataset_number_name(data, column, (int64_t)count) != NULL;
+  for (size_t i = 0; i < names.count; i++) positions = positions && mica__is_position(names.list[i]);
+  if (!names.count || !mica_dataset_number_name(data, column, 0)) return MICA_OK;
+  moved = mica_dataset_number_name(data, column, (int64_t)names.count) != NULL;
   if (positions && !moved) return MICA_OK;
-  int64_t *found = calloc(count, sizeof *found);
+  int64_t *found = calloc(names.count, sizeof *found);
   if (!found) return mica__fail_nomem("the order of columns");
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < names.count; i++) {
     const char *name = mica_dataset_number_name(data, column, found[i] = 0);
-    while (name && strcmp(name, names[i])) name = mica_dataset_number_name(data, column, ++found[i]);
+    while (name && strcmp(name, names.list[i])) name = mica_dataset_number_name(data, column, ++found[i]);
     moved = moved || found[i] != (int64_t)i;
     if (name) continue;
     free(found);
     return mica__fail(MICA_E_FORMAT, "%s has no column '%s', which the network was trained on", mica_dataset_name(data),
-                      names[i]);
+                      names.list[i]);
   }
   if (moved)
     *order = found;
@@ -352,12 +354,11 @@ static mica_status replace(mica_run *run, const mica_dataset *data, size_t colum
 /* Adds the column of numbers in the run's order. */
 static mica_status reorder(mica_run *run, const mica_dataset *data, const int64_t *order, mica_column_data *list,
                            size_t *count) {
-  const size_t column = mica_dataset_column_index(data, mica__run_fact_text(run, "input_column"));
+  const size_t column = mica_dataset_column_index(data, mica__common_facts_of(run).input_column);
   const mica_column *about = mica_dataset_column(data, column);
-  size_t count_of_run = 0;
   const size_t width = (size_t)about->shape.dim[0];
   mica_column made = *about;
-  mica_run_fact(run, "numbers", &count_of_run);
+  const size_t count_of_run = mica__common_facts_of(run).numbers.count;
   made.shape.dim[0] = (int64_t)count_of_run;
   const uint64_t samples = mica_dataset_count(data);
   size_t bytes = 0;
@@ -382,10 +383,10 @@ static mica_status replace_all(mica_run *run, const mica_dataset *data, mica_col
   free(order);
   MICA_TRY(moved);
   int32_t *map = NULL;
-  size_t column = mica_dataset_column_index(data, mica__run_fact_text(run, "label_column")), known = 0;
-  const char *const *names = mica_run_fact(run, "classes", &known);
+  size_t column = mica_dataset_column_index(data, mica__common_facts_of(run).label_column);
+  const mica__fact_texts names = mica__common_facts_of(run).classes;
   if (mica_dataset_classes(data)) MICA_TRY(mica__run_map_classes(run, data, &map));
-  mica_status status = map ? replace(run, data, column, map, names, known, list, count) : MICA_OK;
+  mica_status status = map ? replace(run, data, column, map, names.list, names.count, list, count) : MICA_OK;
   free(map);
   for (size_t k = 0; status == MICA_OK && k < mica__run_categories(run); k++) {
     const mica__category category = mica__run_category(run, k);
@@ -401,7 +402,7 @@ mica_status mica__run_adopt(mica_run *run, mica_dataset *data, mica_dataset **ou
   const size_t most = mica__run_categories(run) + 2;
   size_t count = 0;
   *out = data;
-  if (!*mica__run_fact_text(run, "label_column")) return MICA_OK;
+  if (!*mica__common_facts_of(run).label_column) return MICA_OK;
   mica_column_data *list = calloc(most, sizeof *list);
   free(run->evaluation->labels);
   free(run->evaluation->numbers);
@@ -426,14 +427,13 @@ static mica_value one_hot(mica_value index, int64_t classes) {
 
 /* Classes that no training sample had count as none: what the network learnt of them is noise. */
 static mica_value without_unseen(const mica_run *run, const mica__category *category, mica_value x) {
-  size_t count = 0, names = 0;
-  const double *seen = mica_run_fact_numbers(run, "category_seen", &count);
-  const char *const *first = mica_run_fact(run, "category_names", &names);
-  if (!seen || count != names) return x;
+  const mica__fact_numbers seen = mica__common_facts_of(run).category_seen;
+  const mica__fact_texts first = mica__common_facts_of(run).category_names;
+  if (!seen.list || seen.count != first.count) return x;
   float mask[MOST_CLASSES];
   bool all = true;
   for (size_t i = 0; i < category->classes; i++) {
-    mask[i] = seen[category->names - first + (ptrdiff_t)i] > 0 ? 1 : 0;
+    mask[i] = seen.list[category->names - first.list + (ptrdiff_t)i] > 0 ? 1 : 0;
     all = all && mask[i] > 0;
   }
   if (all) return x;
@@ -442,7 +442,7 @@ static mica_value without_unseen(const mica_run *run, const mica__category *cate
 
 mica_value mica__run_inputs(const mica_run *run, const mica_batch_values *batch) {
   const size_t categories = mica__run_categories(run);
-  const char *input = mica__run_fact_text(run, "input_column");
+  const char *input = mica__common_facts_of(run).input_column;
   mica_value parts[MOST_CATEGORIES + 1];
   size_t count = 0;
   if (*input || !categories) parts[count++] = mica_batch_value(batch, input);

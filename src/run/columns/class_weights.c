@@ -1,9 +1,11 @@
 /* Weights of classes, as the setting "class-weights" gives them. */
 #include "run/columns/classes.h"
+#include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/run.h"
 
 #include "base/number.h"
+#include "run/shared_settings.h"
 #include <math.h>
 #include <mica/nodes.h>
 #include <stdlib.h>
@@ -35,7 +37,7 @@ static mica_status parse_weights(const char *text, double *weights, int64_t clas
 
 mica_status mica__run_note_weights(mica_run *run, int64_t classes,
                                    mica_status (*count)(mica_run *run, double *counts, int64_t classes)) {
-  const char *text = mica_run_setting(run, "class-weights");
+  const char *text = mica__shared_settings_of(run).class_weights;
   const bool balanced = !strcmp(text, "balanced");
   if (!*text) return MICA_OK;
   double *weights = calloc((size_t)classes + 1, sizeof *weights);
@@ -48,13 +50,12 @@ mica_status mica__run_note_weights(mica_run *run, int64_t classes,
 }
 
 mica_value mica__run_class_weights(const mica_run *run, mica_graph *graph) {
-  size_t count = 0;
-  const double *weights = mica_run_fact_numbers(run, "class_weights", &count);
-  if (!weights) return (mica_value){0};
-  float *numbers = malloc((count + 1) * sizeof *numbers);
+  const mica__fact_numbers weights = mica__common_facts_of(run).class_weights;
+  if (!weights.list) return (mica_value){0};
+  float *numbers = malloc((weights.count + 1) * sizeof *numbers);
   if (!numbers) return mica_graph_fail(graph, MICA_E_NOMEM, "out of memory for the weights of classes");
-  for (size_t i = 0; i < count; i++) numbers[i] = (float)weights[i];
-  mica_value value = mica_constant(graph, MICA_F32, MICA_SHAPE((int64_t)count), numbers);
+  for (size_t i = 0; i < weights.count; i++) numbers[i] = (float)weights.list[i];
+  mica_value value = mica_constant(graph, MICA_F32, MICA_SHAPE((int64_t)weights.count), numbers);
   free(numbers);
   return value;
 }

@@ -4,6 +4,7 @@
 #include "data/table/table.h"
 #include "run/columns/categories.h"
 #include "run/columns/columns.h"
+#include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/run.h"
 #include "run/state/parts.h"
@@ -91,9 +92,8 @@ mica_status mica__run_map_names(const mica_dataset *data, size_t column, bool ot
 }
 
 mica_status mica__run_map_classes(const mica_run *run, const mica_dataset *data, int32_t **map) {
-  size_t known = 0;
-  const char *const *names = mica_run_fact(run, "classes", &known);
-  return mica__run_map_names(data, mica_dataset_column_index(data, "label"), false, names, known, map);
+  const mica__fact_texts names = mica__common_facts_of(run).classes;
+  return mica__run_map_names(data, mica_dataset_column_index(data, "label"), false, names.list, names.count, map);
 }
 
 /* --- predictions --- */
@@ -108,13 +108,13 @@ int64_t mica__likeliest(const float *shares, int64_t classes, int64_t k) {
 }
 
 mica_status mica__run_add_choices(const mica_run *run, mica_report *report, const float *shares, int64_t top) {
-  size_t classes = 0, rows = 0;
-  const char *const *names = mica_run_fact(run, "classes", &classes);
+  size_t rows = 0;
+  const mica__fact_texts names = mica__common_facts_of(run).classes;
   const char *row_names[1000];
   double numbers[1000];
-  for (; rows < (size_t)top && rows < classes && rows < 1000; rows++) {
-    const int64_t c = mica__likeliest(shares, (int64_t)classes, (int64_t)rows);
-    row_names[rows] = names[c];
+  for (; rows < (size_t)top && rows < names.count && rows < 1000; rows++) {
+    const int64_t c = mica__likeliest(shares, (int64_t)names.count, (int64_t)rows);
+    row_names[rows] = names.list[c];
     numbers[rows] = (double)shares[c];
   }
   const mica_item item = {.kind = MICA_ITEM_KIND_CHOICES,
@@ -139,8 +139,7 @@ void mica__mistake_add(mica__mistake list[MICA__MISTAKES], size_t *count, mica__
 /* --- the report --- */
 
 static int64_t classes_of(const mica_run *run) {
-  size_t count = 0;
-  mica_run_fact(run, "classes", &count);
+  const size_t count = mica__common_facts_of(run).classes.count;
   return (int64_t)count;
 }
 
@@ -177,7 +176,7 @@ static mica_status add_classes(const mica_run *run, mica_report *report, const i
                            .name = "classes",
                            .rows = (size_t)classes,
                            .columns = 4,
-                           .row_names = mica_run_fact(run, "classes", NULL),
+                           .row_names = mica__common_facts_of(run).classes.list,
                            .column_names = columns,
                            .numbers = numbers};
   if (status == MICA_OK) status = mica_report_add(report, &table);
@@ -191,7 +190,7 @@ static mica_status add_confusion(const mica_run *run, mica_report *report, const
   double *numbers = malloc((classes * classes + 1) * sizeof *numbers);
   if (!numbers) return mica__fail_nomem("a report");
   for (size_t i = 0; i < classes * classes; i++) numbers[i] = (double)confusion[i];
-  const char *const *names = mica_run_fact(run, "classes", NULL);
+  const char *const *names = mica__common_facts_of(run).classes.list;
   const mica_item matrix = {.kind = MICA_ITEM_KIND_MATRIX,
                             .name = "confusion",
                             .rows = classes,

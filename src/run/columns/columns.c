@@ -1,6 +1,7 @@
 /* Finds the columns of tasks with one input and one answer. */
 #include "run/columns/columns.h"
 #include "run/columns/categories.h"
+#include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/run.h"
 #include "run/state/parts.h"
@@ -48,14 +49,13 @@ mica_status mica__run_note_columns(mica_run *run, const mica_column **label) {
 }
 
 mica_status mica__run_fits_input(const mica_run *run, const mica_dataset *data) {
-  size_t rank = 0;
-  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  const mica__fact_numbers input = mica__common_facts_of(run).input;
   const mica_shape is = mica_dataset_shape(data);
-  mica_shape wanted = {.rank = (int32_t)rank};
+  mica_shape wanted = {.rank = (int32_t)input.count};
   char a[MICA_SHAPE_TEXT], b[MICA_SHAPE_TEXT];
-  for (size_t i = 0; input && i < rank && i < MICA_MAX_RANK; i++) wanted.dim[i] = (int64_t)input[i];
+  for (size_t i = 0; input.list && i < input.count && i < MICA_MAX_RANK; i++) wanted.dim[i] = (int64_t)input.list[i];
   /* Columns that are found by their names may have others beside them. */
-  const bool more = mica__run_categories(run) && rank == 1 && is.rank == 1 && is.dim[0] > wanted.dim[0] &&
+  const bool more = mica__run_categories(run) && input.count == 1 && is.rank == 1 && is.dim[0] > wanted.dim[0] &&
                     mica_dataset_number_name(data, mica_dataset_column_index(data, "x"), 0);
   if (more || mica_shape_equal(is, wanted)) return mica__run_fits_categories(run, data);
   return mica__fail(MICA_E_FORMAT, "%s has inputs of %s, but the network was trained on %s", mica_dataset_name(data),
@@ -63,9 +63,9 @@ mica_status mica__run_fits_input(const mica_run *run, const mica_dataset *data) 
 }
 
 bool mica__run_is_answer(const mica_run *run, const char *column) {
-  const char *boxes = mica__run_fact_text(run, "boxes_column");
+  const char *boxes = mica__common_facts_of(run).boxes_column;
   /* Crowds, difficult objects and areas; elsewhere a column of that name is an input. */
-  const char *names[8] = {mica__run_fact_text(run, "label_column"), boxes, *boxes ? "ignored" : "",
+  const char *names[8] = {mica__common_facts_of(run).label_column, boxes, *boxes ? "ignored" : "",
                           *boxes ? "area" : ""};
   size_t count = 4;
   for (const char *const *own = run->task->answer_columns; own && *own && count < 8; own++) names[count++] = *own;

@@ -3,9 +3,12 @@
 #include "data/dataset.h"
 #include "data/table/table.h"
 #include "run/columns/categories.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
 #include "run/composed.h"
 #include "run/facts.h"
 #include "run/run.h"
+#include "run/shared_settings.h"
 #include "run/state/facts.h"
 #include "run/state/parts.h"
 
@@ -39,7 +42,7 @@ mica_status mica__kinds_check(const char *kinds) {
 }
 
 mica_status mica__run_check_kinds(const mica_run *run) {
-  const char *kinds = mica_run_setting(run, "kinds"), *name = NULL;
+  const char *kinds = mica__common_settings_of(run).kinds, *name = NULL;
   const mica__schema *schema = run->parts->whole->store->schema;
   size_t length = 0;
   mica_column_kind kind;
@@ -67,31 +70,29 @@ static void add(mica__text *kinds, const char *name, mica_column_kind kind) {
 
 /* The columns of texts that the task translate names. */
 static void add_texts(const mica_run *run, mica__text *kinds) {
-  static const char *const settings[] = {"from", "to"};
-  for (int i = 0; i < 2; i++) {
-    const char *fact = mica__run_fact_text(run, settings[i]);
-    add(kinds, *fact ? fact : mica_run_setting(run, settings[i]), MICA_COLUMN_KIND_TEXT);
-  }
+  const mica__common_facts facts = mica__common_facts_of(run);
+  const mica__shared_settings settings = mica__shared_settings_of(run);
+  add(kinds, *facts.from ? facts.from : settings.from, MICA_COLUMN_KIND_TEXT);
+  add(kinds, *facts.to ? facts.to : settings.to, MICA_COLUMN_KIND_TEXT);
 }
 
 mica_status mica__run_note_kinds(mica_run *run) {
   mica__text kinds = {0};
   static const char number[] = "number ";
-  size_t count = 0, lines = 0;
-  const char *const *numbers = mica_run_fact(run, "numbers", &count);
-  const char *const *table = mica_run_fact(run, "table", &lines);
-  const char *stated = mica_run_setting(run, "kinds");
+  const mica__fact_texts numbers = mica__common_facts_of(run).numbers;
+  const mica__fact_texts table = mica__common_facts_of(run).table;
+  const char *stated = mica__common_settings_of(run).kinds;
   if (run->task && run->task->input->traits.kinds) mica__text_add(&kinds, run->task->input->traits.kinds);
   if (*stated) mica__text_addf(&kinds, "%s%s", kinds.length ? "," : "", stated);
   add_texts(run, &kinds);
   for (size_t k = 0; k < mica__run_categories(run); k++)
     add(&kinds, mica__run_category(run, k).name, MICA_COLUMN_KIND_CLASS);
   /* A column that was one of numbers stays one, whatever a table's cells look like. */
-  for (size_t i = 0; i < count; i++) add(&kinds, numbers[i], MICA_COLUMN_KIND_NUMBER);
+  for (size_t i = 0; i < numbers.count; i++) add(&kinds, numbers.list[i], MICA_COLUMN_KIND_NUMBER);
   /* Runs without categories note theirs among all columns. */
-  for (size_t i = 0; !numbers && table && i < lines; i++)
-    if (!strncmp(table[i], number, sizeof number - 1))
-      add(&kinds, table[i] + sizeof number - 1, MICA_COLUMN_KIND_NUMBER);
+  for (size_t i = 0; !numbers.list && table.list && i < table.count; i++)
+    if (!strncmp(table.list[i], number, sizeof number - 1))
+      add(&kinds, table.list[i] + sizeof number - 1, MICA_COLUMN_KIND_NUMBER);
   free(run->facts->kinds);
   run->facts->kinds = NULL;
   MICA_TRY(mica__text_status(&kinds));

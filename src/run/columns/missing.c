@@ -2,6 +2,9 @@
 #include "run/columns/missing.h"
 #include "data/dataset.h"
 #include "data/table/table.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
+#include "run/common_values.h"
 #include "run/composed.h"
 #include "run/facts.h"
 #include "run/record.h"
@@ -16,7 +19,8 @@
 
 /* A run of an older version has no such setting, and refuses. */
 static mica_missing missing_of(const mica_run *run) {
-  const char *setting = mica__run_is_set(run, "missing") ? mica_run_setting(run, "missing") : "refuse";
+  const char *setting =
+      mica__common_is_set(run, MICA__SETTING_missing) ? mica__common_typed(run, MICA__SETTING_missing) : "refuse";
   mica_missing how = MICA_MISSING_REFUSE;
   while (how < MICA_MISSING_NAN && strcmp(mica_missing_name(how), setting) != 0) how++;
   /* A value that no version has written: nothing is known of what stands for missing numbers. */
@@ -28,8 +32,8 @@ mica_missing mica__run_missing(const mica_run *run) {
 }
 
 mica_status mica__run_begin_missing(mica_run *run) {
-  if (run->resumed || mica__run_is_set(run, "missing")) return MICA_OK;
-  return mica__run_set(run, "missing", "mean");
+  if (run->resumed || mica__common_is_set(run, MICA__SETTING_missing)) return MICA_OK;
+  return mica__common_set(run, MICA__SETTING_missing, "mean");
 }
 
 static const mica__schema *schema_of(const mica_dataset *data) {
@@ -38,8 +42,9 @@ static const mica__schema *schema_of(const mica_dataset *data) {
 
 /* The fact's numbers; NULL: the run has no such fact. */
 static const double *fills_of(const mica_run *run, size_t *count) {
-  const double *fills = mica_run_fact_numbers(run, "fills", count);
-  return *count ? fills : NULL;
+  const mica__fact_numbers fills = mica__common_facts_of(run).fills;
+  *count = fills.count;
+  return fills.count ? fills.list : NULL;
 }
 
 static bool lacks_numbers(const mica__schema *schema) {
@@ -154,7 +159,7 @@ mica_status mica__run_remark_parts(mica_run *run) {
 }
 
 mica_status mica__run_check_ignored(const mica_run *run) {
-  const char *list = mica_run_setting(run, "ignore");
+  const char *list = mica__common_settings_of(run).ignore;
   const mica__schema *schema = schema_of(run->parts->whole);
   if (!*list || run->task->open) return MICA_OK;
   if (run->config.dataset)

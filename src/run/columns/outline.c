@@ -3,6 +3,7 @@
 #include "run/columns/categories.h"
 #include "run/columns/columns.h"
 #include "run/columns/missing.h"
+#include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/run.h"
 #include "run/state/facts.h"
@@ -14,11 +15,11 @@
 
 mica_status mica__run_note_table(mica_run *run) {
   char **texts = NULL;
-  size_t count = 0, rank = 0;
+  size_t count = 0;
   bool header = false;
-  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  const mica__fact_numbers input = mica__common_facts_of(run).input;
   /* Tables with categories are read by the names of these. */
-  if (!run->parts->whole || !input || rank != 1 || mica__run_categories(run)) return MICA_OK;
+  if (!run->parts->whole || !input.list || input.count != 1 || mica__run_categories(run)) return MICA_OK;
   MICA_TRY(mica__outline_list(run->parts->whole, &texts, &count, &header));
   const double names = header;
   mica_status status = MICA_OK;
@@ -63,24 +64,24 @@ static mica_status count_columns(mica_run *run, size_t count) {
 }
 
 mica_status mica__run_outline(mica_run *run) {
-  size_t rank = 0, count = 0, classes = 0;
-  const double *input = mica_run_fact_numbers(run, "input", &rank);
-  const char *const *texts = mica_run_fact(run, "table", &count);
-  const char *const *names = mica_run_fact(run, "classes", &classes);
-  if (mica__run_fact_number(run, "several", 0) > 0) names = NULL;
+  const mica__fact_numbers input = mica__common_facts_of(run).input;
+  const mica__fact_texts texts = mica__common_facts_of(run).table;
+  mica__fact_texts names = mica__common_facts_of(run).classes;
+  if (mica__common_facts_of(run).several > 0) names.list = NULL;
   /* What pictures are like, their task has said. */
-  if (!input || rank != 1) return MICA_OK;
+  if (!input.list || input.count != 1) return MICA_OK;
   mica_dataset_destroy(run->parts->outline);
   run->parts->outline = NULL;
   run->parts->outlined = false;
-  if (texts) {
-    const bool header = mica__run_fact_number(run, "header", 0) > 0;
-    MICA_TRY(mica__outline_open(texts, count, header, names, classes, run->facts->bases, &run->parts->outline));
-    run->parts->outlined = (double)mica_dataset_shape(run->parts->outline).dim[0] == input[0];
+  if (texts.list) {
+    const bool header = mica__common_facts_of(run).header > 0;
+    MICA_TRY(mica__outline_open(texts.list, texts.count, header, names.list, names.count, run->facts->bases,
+                                &run->parts->outline));
+    run->parts->outlined = (double)mica_dataset_shape(run->parts->outline).dim[0] == input.list[0];
     if (run->parts->outlined) return mica__run_fill(run, run->parts->outline);
     mica_dataset_destroy(run->parts->outline);
     run->parts->outline = NULL;
   }
-  MICA_TRY(count_columns(run, (size_t)input[0]));
+  MICA_TRY(count_columns(run, (size_t)input.list[0]));
   return mica__run_fill(run, run->parts->outline);
 }

@@ -1,6 +1,8 @@
 #include "run/columns/scale.h"
 #include "base/number.h"
 #include "run/columns/kinds.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
 #include "run/composed.h"
 #include "run/facts.h"
 #include "run/record.h"
@@ -60,7 +62,7 @@ static mica_status note_list(mica_run *run, const char *name, size_t channels) {
 }
 
 mica_status mica__run_note_given_scale(mica_run *run, bool *given) {
-  const bool mean = *mica_run_setting(run, "mean"), deviation = *mica_run_setting(run, "deviation");
+  const bool mean = *mica__common_settings_of(run).mean, deviation = *mica__common_settings_of(run).deviation;
   const mica_shape shape = mica_dataset_shape(run->parts->whole);
   *given = mean || deviation;
   if (!*given) return MICA_OK;
@@ -72,10 +74,10 @@ mica_status mica__run_note_given_scale(mica_run *run, bool *given) {
 }
 
 bool mica__run_is_unscaled(const mica_run *run) {
-  size_t count = 0, deviations = 0;
-  const double *mean = mica_run_fact_numbers(run, "mean", &count);
-  const double *deviation = mica_run_fact_numbers(run, "deviation", &deviations);
-  bool same = mean && deviation && count == deviations;
-  for (size_t i = 0; same && i < count; i++) same = mean[i] + mica__run_number_base(run, i) == 0 && deviation[i] == 1;
+  const mica__fact_numbers mean = mica__common_facts_of(run).mean;
+  const mica__fact_numbers deviation = mica__common_facts_of(run).deviation;
+  bool same = mean.list && deviation.list && mean.count == deviation.count;
+  for (size_t i = 0; same && i < mean.count; i++)
+    same = mean.list[i] + mica__run_number_base(run, i) == 0 && deviation.list[i] == 1;
   return same;
 }

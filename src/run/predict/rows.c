@@ -5,6 +5,7 @@
 #include "run/columns/columns.h"
 #include "run/columns/kinds.h"
 #include "run/columns/missing.h"
+#include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/predict/samples.h"
 #include "run/predict/truths.h"
@@ -30,7 +31,7 @@ typedef struct rows {
 } rows;
 
 static const char *name_of(const rows *r, size_t k) {
-  if (k < r->numbers) return mica_run_fact(r->run, "numbers", NULL)[k];
+  if (k < r->numbers) return mica__common_facts_of(r->run).numbers.list[k];
   if (k < r->numbers + r->categories) return mica__run_category(r->run, k - r->numbers).name;
   return mica__truth_name(r->run, k - r->numbers - r->categories);
 }
@@ -170,14 +171,15 @@ static mica_status remark_strange(const rows *r) {
 
 /* An answer if the table has one; an empty cell has none. */
 static mica_status take_truth(rows *r, size_t k, double *truth) {
-  size_t count = 0, class_index = 0;
-  const char *const *names = mica_run_fact(r->run, "classes", &count);
+  size_t class_index = 0;
+  const mica__fact_texts names = mica__common_facts_of(r->run).classes;
   double number = 0;
   if (r->at[k] >= r->columns || mica__cell_is_empty(r->records.cells[r->at[k]])) return MICA_OK;
   const bool missing = mica__cell_is_missing(r->records.cells[r->at[k]]);
-  if (count && r->answers == 1 && !(mica__run_fact_number(r->run, "several", 0) > 0)) {
-    MICA_TRY(mica__run_find_class(&r->records.cells[r->at[k]], names, count, &r->text, &r->capacity, &class_index));
-    if (class_index == count) return missing ? MICA_OK : fail_class(r, k, names, count);
+  if (names.count && r->answers == 1 && !(mica__common_facts_of(r->run).several > 0)) {
+    MICA_TRY(mica__run_find_class(&r->records.cells[r->at[k]], names.list, names.count, &r->text, &r->capacity,
+                                  &class_index));
+    if (class_index == names.count) return missing ? MICA_OK : fail_class(r, k, names.list, names.count);
     *truth = (double)class_index;
   } else if (missing) {
     return MICA_OK;
@@ -228,16 +230,15 @@ static mica_status read_all(rows *r, int64_t lines, mica__category_rows *s) {
 mica_status mica__category_rows_read(mica_run *run, const char *name, char *text, mica__category_rows *s) {
   int64_t lines = 1;
   size_t width = 0;
-  const double *input = mica_run_fact_numbers(run, "input", NULL);
+  const double *input = mica__common_facts_of(run).input.list;
   rows r = {.run = run, .categories = mica__run_categories(run), .answers = mica__truth_count(run)};
-  mica_run_fact(run, "numbers", &r.numbers);
+  const mica__fact_numbers fills = mica__common_facts_of(run).fills;
+  r.numbers = mica__common_facts_of(run).numbers.count;
   if (input) width = (size_t)input[0];
   if (r.numbers != width)
     return mica__fail(MICA_E_UNSUPPORTED, "the run does not hold the names of its columns, so it cannot read rows");
   for (const char *c = text; *c; c++) lines += *c == '\n';
-  size_t fills = 0;
-  r.fills = mica_run_fact_numbers(run, "fills", &fills);
-  if (fills != r.numbers) r.fills = NULL;
+  if (fills.count == r.numbers) r.fills = fills.list;
   r.at = calloc(r.numbers + r.categories + r.answers, sizeof *r.at);
   r.strange = calloc(r.numbers + r.categories + 1, sizeof *r.strange);
   r.first = calloc(r.numbers + r.categories + 1, sizeof *r.first);

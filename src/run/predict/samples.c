@@ -8,6 +8,7 @@
 #include "run/columns/columns.h"
 #include "run/columns/kinds.h"
 #include "run/columns/missing.h"
+#include "run/common_facts.h"
 #include "run/evaluation.h"
 #include "run/facts.h"
 #include "run/parts.h"
@@ -40,10 +41,10 @@ void mica__samples_free(mica__samples *s) {
 }
 
 static mica_shape input_of(const mica_run *run) {
-  size_t rank = 0;
   mica_shape shape = {.rank = 0};
-  const double *input = mica_run_fact_numbers(run, "input", &rank);
-  for (size_t i = 0; input && i < rank && i < MICA_MAX_RANK; i++) shape.dim[shape.rank++] = (int64_t)input[i];
+  const mica__fact_numbers input = mica__common_facts_of(run).input;
+  for (size_t i = 0; input.list && i < input.count && i < MICA_MAX_RANK; i++)
+    shape.dim[shape.rank++] = (int64_t)input.list[i];
   return shape;
 }
 
@@ -65,13 +66,12 @@ static mica_status make(const mica_run *run, int64_t count, mica__samples *s) {
 }
 
 void mica__normalise(const mica_run *run, int64_t size, const float *numbers, const uint8_t *pixels, float *out) {
-  size_t count = 0;
-  const double *mean = mica_run_fact_numbers(run, "mean", &count);
-  const double *deviation = mica_run_fact_numbers(run, "deviation", NULL);
-  const int64_t plane = count ? size / (int64_t)count : size;
+  const mica__fact_numbers mean = mica__common_facts_of(run).mean;
+  const double *deviation = mica__common_facts_of(run).deviation.list;
+  const int64_t plane = mean.count ? size / (int64_t)mean.count : size;
   for (int64_t k = 0; k < size; k++) {
     const float x = numbers ? numbers[k] : (float)pixels[k] / 255;
-    out[k] = mean && deviation ? (x - (float)mean[k / plane]) / (float)deviation[k / plane] : x;
+    out[k] = mean.list && deviation ? (x - (float)mean.list[k / plane]) / (float)deviation[k / plane] : x;
   }
 }
 
@@ -147,12 +147,11 @@ static bool is_of(const kind *k, const char *name) {
 
 /* The class that a folder is named after; -1: none. */
 static int32_t class_of(const mica_run *run, const char *folder) {
-  size_t count = 0;
-  const char *const *classes = mica_run_fact(run, "classes", &count);
-  char *name = classes ? mica__name_printable(folder) : NULL;
+  const mica__fact_texts classes = mica__common_facts_of(run).classes;
+  char *name = classes.list ? mica__name_printable(folder) : NULL;
   int32_t found = -1;
-  for (size_t i = 0; name && found < 0 && i < count; i++)
-    if (!strcmp(classes[i], name)) found = (int32_t)i;
+  for (size_t i = 0; name && found < 0 && i < classes.count; i++)
+    if (!strcmp(classes.list[i], name)) found = (int32_t)i;
   free(name);
   return found;
 }
@@ -196,7 +195,7 @@ static mica_status add_whole_folder(const mica_run *run, const kind *k, mica__pa
   return mica__fail(MICA_E_NOT_FOUND, "%s: neither the folder nor those in it hold %s (%s)", folder, k->name, k->list);
 }
 
-bool mica__run_hears(const mica_run *run) { return mica__run_fact_number(run, "rate", 0) > 0; }
+bool mica__run_hears(const mica_run *run) { return mica__common_facts_of(run).rate > 0; }
 
 /* Says what is unusual about the files, and what is passed over. */
 static mica_status remark_paths(mica_run *run, const kind *k, const mica__paths *paths) {
@@ -286,7 +285,8 @@ static mica_status open_rows(const mica_run *run, const char *name, char *conten
   mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
   size_t columns = 0;
   MICA_TRY(mica__table_width(name, content, size, &columns));
-  const size_t inputs = (size_t)mica__run_fact_number(run, "input", 0);
+  const mica__fact_numbers input = mica__common_facts_of(run).input;
+  const size_t inputs = input.count ? (size_t)input.list[0] : 0;
   config.like = run->parts->outlined || columns != inputs + 1 ? run->parts->outline : NULL;
   config.keep_unlabelled = true;
   MICA_TRY(mica__table_read(name, content, size, &config, data));
@@ -451,7 +451,7 @@ static mica_status upload(mica_run *run, const mica__samples *s, int64_t from, i
   memcpy(shape.dim + 1, input.dim, (size_t)input.rank * sizeof *shape.dim);
   if (input.rank) {
     MICA_TRY(mica_tensor_create_from(run->engine, MICA_F32, shape, s->inputs + from * s->size, &x));
-    feeds[(*feed_count)++] = (mica_feed){mica__run_fact_text(run, "input_column"), x};
+    feeds[(*feed_count)++] = (mica_feed){mica__common_facts_of(run).input_column, x};
   }
   int32_t *column = malloc((size_t)count * sizeof *column);
   mica_status status = column ? MICA_OK : mica__fail_nomem("samples");

@@ -3,34 +3,33 @@
 #include "data/table/table.h"
 #include "run/columns/categories.h"
 #include "run/columns/kinds.h"
+#include "run/common_facts.h"
 #include "run/facts.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-static bool has_several(const mica_run *run) { return mica__run_fact_number(run, "several", 0) > 0; }
+static bool has_several(const mica_run *run) { return mica__common_facts_of(run).several > 0; }
 
 size_t mica__truth_count(const mica_run *run) {
-  size_t classes = 0, numbers = 0;
-  mica_run_fact(run, "classes", &classes);
-  mica_run_fact_numbers(run, "target_mean", &numbers);
+  const size_t classes = mica__common_facts_of(run).classes.count;
+  const size_t numbers = mica__common_facts_of(run).target_mean.count;
   return has_several(run) ? classes : numbers > 1 ? numbers : 1;
 }
 
 const char *mica__truth_name(const mica_run *run, size_t k) {
-  const char *label = mica__run_fact_text(run, "label_name");
+  const char *label = mica__common_facts_of(run).label_name;
   const size_t count = mica__truth_count(run);
   if (!*label || k >= count) return "";
-  if (has_several(run)) return mica_run_fact(run, "classes", NULL)[k];
-  const char *const *names = mica_run_fact(run, "answers", NULL);
+  if (has_several(run)) return mica__common_facts_of(run).classes.list[k];
+  const char *const *names = mica__common_facts_of(run).answers.list;
   return count > 1 && names ? names[k] : label;
 }
 
 mica_status mica__truths_open(const mica_run *run, const mica_dataset *data, mica__truths *t) {
   const mica_column *label =
-      mica_dataset_column(data, mica_dataset_column_index(data, mica__run_fact_text(run, "label_column")));
-  *t =
-      (mica__truths){.data = data, .column = mica_dataset_column_index(data, mica__run_fact_text(run, "label_column"))};
+      mica_dataset_column(data, mica_dataset_column_index(data, mica__common_facts_of(run).label_column));
+  *t = (mica__truths){.data = data, .column = mica_dataset_column_index(data, mica__common_facts_of(run).label_column)};
   t->count = mica__truth_count(run);
   t->base = t->count == 1 ? mica__run_label_base(run) : 0;
   t->row = calloc(t->count + 1, sizeof(float));
@@ -73,25 +72,24 @@ void mica__truths_close(mica__truths *t) {
 }
 
 static mica_status class_of_cell(const mica_run *run, const mica__records *r, const mica__cell *cell, double *truth) {
-  size_t classes = 0, index = 0, capacity = 0;
-  const char *const *names = mica_run_fact(run, "classes", &classes);
+  size_t index = 0, capacity = 0;
+  const mica__fact_texts names = mica__common_facts_of(run).classes;
   char *name = NULL;
   if (mica__cell_is_empty(*cell)) return MICA_OK;
-  mica_status status = mica__run_find_class(cell, names, classes, &name, &capacity, &index);
-  if (status == MICA_OK && index < classes) *truth = (double)index;
-  if (status == MICA_OK && index == classes && !mica__cell_is_missing(*cell))
+  mica_status status = mica__run_find_class(cell, names.list, names.count, &name, &capacity, &index);
+  if (status == MICA_OK && index < names.count) *truth = (double)index;
+  if (status == MICA_OK && index == names.count && !mica__cell_is_missing(*cell))
     status =
         mica__fail(MICA_E_FORMAT, "%s line %zu: the class '%s' is not one of the %zu that the network was trained on",
-                   r->name, r->line, name, classes);
+                   r->name, r->line, name, names.count);
   free(name);
   return status;
 }
 
 mica_status mica__truth_of_cell(const mica_run *run, const mica__records *r, const mica__cell *cell, double *truth) {
-  size_t classes = 0;
   double number = 0;
   *truth = (double)NAN;
-  mica_run_fact(run, "classes", &classes);
+  const size_t classes = mica__common_facts_of(run).classes.count;
   if (classes && !has_several(run)) return class_of_cell(run, r, cell, truth);
   if (mica__cell_is_missing(*cell)) return MICA_OK;
   if (!mica__cell_number(*cell, &number) || (classes && number != 0 && number != 1))

@@ -3,6 +3,8 @@
 #include "run/verbs/distil.h"
 #include "run/columns/categories.h"
 #include "run/columns/columns.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
 #include "run/composed.h"
 #include "run/config.h"
 #include "run/facts.h"
@@ -91,14 +93,13 @@ static mica_status check_settings(const mica_run *run) {
 /* Ids of another tokenizer mean other words, and a teacher has no positions after those that it read. */
 static mica_status check_tokens(const mica_run *run) {
   static const char *const reach[] = {"length", "context"};
-  size_t count = 0, wanted = 0;
-  const char *const *is = mica_run_fact(run->networks->teacher.run, "tokenizer", &count);
-  const char *const *want = mica_run_fact(run, "tokenizer", &wanted);
-  if (count == 2 && wanted == 2 && strcmp(is[1], want[1]) != 0)
+  const mica__fact_texts is = mica__common_facts_of(run->networks->teacher.run).tokenizer;
+  const mica__fact_texts want = mica__common_facts_of(run).tokenizer;
+  if (is.count == 2 && want.count == 2 && strcmp(is.list[1], want.list[1]) != 0)
     return mica__fail(MICA_E_FORMAT,
                       "the teacher in %s reads other tokens: train with its tokenizer.json as the setting tokenizer",
                       run->networks->teacher.run->folder);
-  for (size_t i = 0; mica__run_find_fact(run, "vocabulary") && i < sizeof reach / sizeof *reach; i++) {
+  for (size_t i = 0; mica__common_facts_of(run).vocabulary > 0 && i < sizeof reach / sizeof *reach; i++) {
     const double own = mica_run_number(run, reach[i]), others = mica_run_number(run->networks->teacher.run, reach[i]);
     if (own > others)
       return mica__fail(MICA_E_FORMAT, "the teacher in %s was trained with %s %g, but the run takes %g tokens",
@@ -115,7 +116,8 @@ static mica_status check_model(const mica_run *run) {
   const mica_run *teacher = run->networks->teacher.run;
   const mica_onnx_port port = mica_onnx_input(teacher->networks->model, 0);
   const bool sound = run->task->input->onnx.input != NULL;
-  if (!mica__run_find_fact(run, "input") || (mica__run_find_fact(run, "rate") && !sound) || mica__run_categories(run))
+  if (!mica__common_facts_of(run).input.list || (mica__common_facts_of(run).rate > 0 && !sound) ||
+      mica__run_categories(run))
     return mica__fail(MICA_E_UNSUPPORTED,
                       "a teacher in ONNX takes pictures, numbers or recordings of words, but the task %s has other "
                       "inputs here; choose a run as the teacher",
@@ -125,23 +127,23 @@ static mica_status check_model(const mica_run *run) {
                       teacher->folder);
   if (mica_onnx_input_count(teacher->networks->model) != 1 || !port.has_dtype || port.dtype != MICA_F32)
     return mica__fail(MICA_E_UNSUPPORTED, "the teacher %s must have exactly one input, of f32", teacher->folder);
-  if (mica__run_find_fact(run, "several") && mica__onnx_ends_in_softmax(teacher->networks->model))
+  if (mica__common_facts_of(run).several > 0 && mica__onnx_ends_in_softmax(teacher->networks->model))
     return mica__fail(MICA_E_FORMAT,
                       "the teacher %s ends in a softmax, which suits one label per sample; for several, choose a model "
                       "that ends in a sigmoid or in logits",
                       teacher->folder);
-  size_t rank = 0, sides = 0;
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
-  const double *input = mica_run_fact_numbers(run, "input", &rank);
+  const double *input = mica__common_facts_of(run).input.list;
+  size_t rank = mica__common_facts_of(run).input.count;
   /* Segmentation trains on windows of its pictures. */
-  const double *window = mica_run_fact_numbers(run, "window", &sides);
+  const mica__fact_numbers window = mica__common_facts_of(run).window;
   /* Recordings have one channel, and models no axis for it. */
   if (sound) input += rank - 1, rank = 1;
   mica_shape sample = {.rank = (int32_t)rank + 1, .dim = {MICA_DYNAMIC}};
   bool fits = !port.has_shape || port.shape.rank == sample.rank;
   for (size_t k = 0; k < rank && k + 1 < MICA_MAX_RANK; k++) {
     const int64_t own = port.shape.dim[k + 1];
-    sample.dim[k + 1] = (int64_t)(rank == 3 && sides == 2 && k > 0 ? window[k - 1] : input[k]);
+    sample.dim[k + 1] = (int64_t)(rank == 3 && window.count == 2 && k > 0 ? window.list[k - 1] : input[k]);
     fits = fits && (!port.has_shape || own == MICA_DYNAMIC || own == sample.dim[k + 1]);
   }
   if (fits) return MICA_OK;
@@ -163,9 +165,9 @@ static mica_status check(const mica_run *run) {
   if (teacher->networks->model) MICA_TRY(check_model(run));
   MICA_TRY(check_tokens(run));
   if (run->task->teaches) MICA_TRY(run->task->teaches(run, teacher));
-  if (!strcmp(mica__run_fact_text(teacher, "input_column"), mica__run_fact_text(run, "input_column"))) return MICA_OK;
+  if (!strcmp(mica__common_facts_of(teacher).input_column, mica__common_facts_of(run).input_column)) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "the teacher in %s takes the column '%s', but the run takes '%s'", teacher->folder,
-                    mica__run_fact_text(teacher, "input_column"), mica__run_fact_text(run, "input_column"));
+                    mica__common_facts_of(teacher).input_column, mica__common_facts_of(run).input_column);
 }
 
 mica_status mica__distil_begin(mica_run *run) {
@@ -215,7 +217,7 @@ static mica_status teach(mica_run *run, mica_nn *nn, const mica_batch_values *ba
   mica_status status = blindfold(run, batch, own, &blind);
   if (status == MICA_OK && teacher->run->networks->model) {
     mica_value x = run->task->input->onnx.input ? run->task->input->onnx.input(teacher->nn, run, &blind)
-                                                : mica_batch_value(&blind, mica__run_fact_text(run, "input_column"));
+                                                : mica_batch_value(&blind, mica__common_facts_of(run).input_column);
     if (x.graph && mica_value_dtype(x) != MICA_F32) x = mica_cast(x, MICA_F32);
     const mica__ending ending = mica__imported_ending(teacher->run->networks->model, teacher->run,
                                                       own->answers[0].kind == MICA_ANSWER_KIND_NUMBERS);
@@ -245,7 +247,7 @@ static mica_status compare(const mica_run *run, const mica_answer *own, const mi
     answer.value = mica__units_of_answer(run->networks->teacher.run, run->networks->teacher.plain, run, answer.value);
   answer.value = mica_stop_gradient(answer.value);
   if (answer.weight.graph) answer.weight = mica_stop_gradient(answer.weight);
-  *out = mica__answer_distance(own, &answer, mica_run_number(run, "temperature"));
+  *out = mica__answer_distance(own, &answer, mica__common_settings_of(run).temperature);
   return MICA_OK;
 }
 
@@ -263,7 +265,7 @@ static mica_status check_temperature(const mica_run *run, const mica_objective *
 }
 
 static mica_status add_distances(mica_run *run, mica_nn *nn, const mica_batch_values *batch, mica_objective *out) {
-  const double alpha = mica_run_number(run, "alpha");
+  const double alpha = mica__common_settings_of(run).alpha;
   mica_objective made = {0};
   mica_value sum = {0};
   if (!out->answers[0].value.graph)

@@ -2,6 +2,8 @@
 #include "nn/nn.h"
 #include "run/columns/columns.h"
 #include "run/columns/kinds.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
 #include "run/composed.h"
 #include "run/config.h"
 #include "run/facts.h"
@@ -49,16 +51,16 @@ static mica__text *add_text(metadata *m, const char *key) {
 static mica_status add_columns(const mica_run *run, metadata *m) {
   static const char number[] = "number ";
   mica__fact columns = {0};
-  size_t count = 0;
-  const char *const *names = mica_run_fact(run, "numbers", &columns.count);
-  const char *const *table = mica_run_fact(run, "table", &count);
-  if (!names && !(mica__run_fact_number(run, "header", 0) > 0)) return MICA_OK;
-  columns.texts = calloc(columns.count + count + 1, sizeof *columns.texts);
+  const char *const *names = mica__common_facts_of(run).numbers.list;
+  const mica__fact_texts table = mica__common_facts_of(run).table;
+  if (!names && !(mica__common_facts_of(run).header > 0)) return MICA_OK;
+  columns.count = mica__common_facts_of(run).numbers.count;
+  columns.texts = calloc(columns.count + table.count + 1, sizeof *columns.texts);
   if (!columns.texts) return mica__fail_nomem("a run");
   for (size_t i = 0; names && i < columns.count; i++) columns.texts[i] = (char *)(uintptr_t)names[i];
-  for (size_t i = 0; !names && i < count; i++)
-    if (!strncmp(table[i], number, strlen(number)))
-      columns.texts[columns.count++] = (char *)(uintptr_t)table[i] + strlen(number);
+  for (size_t i = 0; !names && i < table.count; i++)
+    if (!strncmp(table.list[i], number, strlen(number)))
+      columns.texts[columns.count++] = (char *)(uintptr_t)table.list[i] + strlen(number);
   mica__fact_text(add_text(m, "columns"), &columns);
   free(columns.texts);
   return MICA_OK;
@@ -110,7 +112,7 @@ static mica_status make_metadata(const mica_run *run, metadata *m) {
     const mica__fact *fact = mica__run_find_fact(run, facts[i]);
     if (fact) mica__fact_text(add_text(m, facts[i]), fact);
   }
-  if (*mica__run_fact_text(run, "input_column")) MICA_TRY(add_columns(run, m));
+  if (*mica__common_facts_of(run).input_column) MICA_TRY(add_columns(run, m));
   if (run->facts->bases) add_bases(run, m);
   for (size_t i = 0; i < m->count; i++) {
     MICA_TRY(mica__text_status(&m->texts[i]));
@@ -152,7 +154,7 @@ static mica_status write_model(const mica_run *run, const mica__phase *phase, co
                                       .session = phase->session,
                                       .output_names = (const char *const *)phase->outputs,
                                       .input_prefix = "batch.",
-                                      .name = mica_run_setting(run, "model"),
+                                      .name = mica__common_settings_of(run).model,
                                       .metadata = m.list,
                                       .metadata_count = m.count,
                                       .docs = docs,
@@ -168,7 +170,7 @@ static mica_status write_model(const mica_run *run, const mica__phase *phase, co
     char why[512];
     snprintf(why, sizeof why, "%s", mica_error_message());
     status = mica__fail(status, "a run of the task %s with the network %s cannot be exported: %s%s", run->task->name,
-                        mica_run_setting(run, "model"), why,
+                        mica__common_settings_of(run).model, why,
                         mica__run_is_quantized(run) ? "; the run that it was quantised from can be" : "");
   }
   free_metadata(&m);

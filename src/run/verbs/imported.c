@@ -8,6 +8,9 @@
 #include "run/columns/categories.h"
 #include "run/columns/kinds.h"
 #include "run/columns/scale.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
+#include "run/common_values.h"
 #include "run/composed.h"
 #include "run/config.h"
 #include "run/facts.h"
@@ -38,7 +41,7 @@ bool mica__is_model_file(const char *path) {
   return n > 5 && !strcmp(path + n - 5, ".onnx");
 }
 
-static const char *path_of(const mica_run *run) { return mica_run_setting(run, "init"); }
+static const char *path_of(const mica_run *run) { return mica__common_settings_of(run).init; }
 
 /* --- what is to be found in it --- */
 
@@ -84,7 +87,7 @@ static mica_status fail_listing(const mica_onnx *model, const char *near, mica_s
 }
 
 static mica_status check_stop(const mica_run *run) {
-  const char *stop = mica_run_setting(run, "stop-at"), *name = NULL;
+  const char *stop = mica__common_settings_of(run).stop_at, *name = NULL;
   char sentence[400];
   if (!*stop) return MICA_OK;
   for (size_t i = 0; (name = mica_onnx_value_at(run->networks->network, i)); i++)
@@ -114,9 +117,8 @@ static mica_status check_ids(const mica_run *run, const mica_onnx_port *port) {
 static mica_status check_input(const mica_run *run) {
   const mica_onnx_port port = mica_onnx_input(run->networks->network, 0);
   char has[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
-  size_t rank = 0;
-  const double *input = mica_run_fact_numbers(run, "input", &rank);
-  mica_shape sample = {.rank = (int32_t)rank + 1, .dim = {MICA_DYNAMIC}};
+  const mica__fact_numbers input = mica__common_facts_of(run).input;
+  mica_shape sample = {.rank = (int32_t)input.count + 1, .dim = {MICA_DYNAMIC}};
   if (mica_onnx_input_count(run->networks->network) != 1 || port.kind != MICA_ONNX_KIND_TENSOR || !port.has_dtype)
     return mica__fail(MICA_E_UNSUPPORTED,
                       "%s has %zu inputs; a model to train must have exactly one, a tensor of a known type; masks and "
@@ -126,8 +128,8 @@ static mica_status check_input(const mica_run *run) {
   if (mica__run_categories(run))
     return mica__fail(MICA_E_UNSUPPORTED, "a model in ONNX cannot take columns of classes; leave them out with ignore");
   bool fits = !port.has_shape || port.shape.rank == sample.rank;
-  for (size_t k = 0; k < rank && k + 1 < MICA_MAX_RANK; k++) {
-    sample.dim[k + 1] = (int64_t)input[k];
+  for (size_t k = 0; k < input.count && k + 1 < MICA_MAX_RANK; k++) {
+    sample.dim[k + 1] = (int64_t)input.list[k];
     if (fits && port.has_shape)
       fits = port.shape.dim[k + 1] == MICA_DYNAMIC || port.shape.dim[k + 1] == sample.dim[k + 1];
   }
@@ -139,16 +141,16 @@ static mica_status check_input(const mica_run *run) {
 /* --- opening --- */
 
 static mica_status check_settings(const mica_run *run) {
-  const char *model = mica_run_setting(run, "model");
+  const char *model = mica__common_settings_of(run).model;
   if (run->task->input->networks)
     return mica__fail(MICA_E_INVALID, "the task %s trains networks of its own; init takes a file of their weights",
                       run->task->name);
   if (*model && strcmp(model, MODEL) != 0)
     return mica__fail(MICA_E_INVALID, "init: %s has its own network, so model cannot be %s; leave model out",
                       path_of(run), model);
-  if (strcmp(mica_run_setting(run, "precision"), "f32") != 0)
+  if (strcmp(mica__common_typed(run, MICA__SETTING_precision), "f32") != 0)
     return mica__fail(MICA_E_UNSUPPORTED, "a model in ONNX is trained in f32, not in %s",
-                      mica_run_setting(run, "precision"));
+                      mica__common_typed(run, MICA__SETTING_precision));
   return MICA_OK;
 }
 
@@ -179,10 +181,10 @@ mica_status mica__imported_open(mica_run *run) {
   const bool kept = !run->parts->at[MICA_PART_TRAIN].loader || run->resumed, given = mica__is_model_file(path_of(run));
   const double one = 1;
   if (run->networks->network) return MICA_OK;
-  if (kept && !strcmp(mica_run_setting(run, "model"), MODEL)) return open_kept(run);
-  if (!given && !strcmp(mica_run_setting(run, "model"), MODEL))
+  if (kept && !strcmp(mica__common_settings_of(run).model, MODEL)) return open_kept(run);
+  if (!given && !strcmp(mica__common_settings_of(run).model, MODEL))
     return mica__fail(MICA_E_INVALID, "the network onnx comes from a file; give it with --init MODEL.onnx");
-  if (!given && *mica_run_setting(run, "stop-at"))
+  if (!given && *mica__common_settings_of(run).stop_at)
     return mica__fail(MICA_E_INVALID, "stop-at needs a model in ONNX; give it with --init MODEL.onnx");
   if (kept || !given) return MICA_OK;
   MICA_TRY(check_settings(run));
@@ -197,13 +199,13 @@ mica_status mica__imported_open(mica_run *run) {
                               "init: %s was trained on the column '%s', which %s has not: columns are taken as they "
                               "come, by their own means",
                               path_of(run), lacking, run->data));
-  if (!*mica_run_setting(run, "mean") && !mica__run_find_fact(run->networks->origin, "mean"))
+  if (!*mica__common_settings_of(run).mean && !mica__common_facts_of(run->networks->origin).mean.list)
     MICA_TRY(mica__run_remark(run,
                               "init: %s is given inputs less the mean of the data, by their deviation; if it expects "
                               "others, --mean and --deviation say which (0 and 1: as they are)",
                               path_of(run)));
   MICA_TRY(mica__run_note_numbers(run, IN_UNITS, &one, 1));
-  return mica__run_set(run, "model", MODEL);
+  return mica__common_set(run, MICA__SETTING_model, MODEL);
 }
 
 /* --- building --- */
@@ -242,7 +244,7 @@ static void name_head(const mica_nn *nn, char name[24]) {
 /* Features as answers: planes are averaged. */
 static mica_value answers_of(const mica_run *run, mica_nn *nn, mica_value y, int64_t outputs) {
   const mica_shape shape = mica_value_shape(y);
-  const bool stopped = *mica_run_setting(run, "stop-at") != '\0';
+  const bool stopped = *mica__common_settings_of(run).stop_at != '\0';
   char has[MICA_SHAPE_TEXT], name[24];
   if (!y.graph) return y;
   if (stopped && shape.rank >= 3) y = mica_flatten(mica_global_average_pool(y), 1);
@@ -261,29 +263,30 @@ static mica_value answers_of(const mica_run *run, mica_nn *nn, mica_value y, int
   return y;
 }
 
-static bool says_numbers(const mica_run *run) { return mica__run_find_fact(run, "target_deviation") != NULL; }
+static bool says_numbers(const mica_run *run) { return mica__common_facts_of(run).target_deviation.list != NULL; }
 
 mica__ending mica__imported_ending(const mica_onnx *model, const mica_run *origin, bool numbers) {
   if (!numbers) return (mica__ending){.stop_at = mica__onnx_before_shares(model)};
-  const char *scaled = says_numbers(origin)
-                           ? mica__onnx_before_affine(model, mica__run_fact_number(origin, "target_deviation", 1),
-                                                      mica__run_fact_number(origin, "target_mean", 0))
-                           : NULL;
+  const mica__fact_numbers mean = mica__common_facts_of(origin).target_mean;
+  const mica__fact_numbers deviation = mica__common_facts_of(origin).target_deviation;
+  const char *scaled = says_numbers(origin) ? mica__onnx_before_affine(model, deviation.count ? deviation.list[0] : 1,
+                                                                       mean.count ? mean.list[0] : 0)
+                                            : NULL;
   return (mica__ending){.stop_at = scaled, .plain = !scaled};
 }
 
 mica_value mica__imported_build(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs) {
-  const char *stop = mica_run_setting(run, "stop-at");
+  const char *stop = mica__common_settings_of(run).stop_at;
   const size_t count = mica_onnx_output_count(run->networks->network);
   mica_onnx_parameter *parameters = NULL;
   size_t parameter_count = 0;
   making m = {run->networks->network, nn};
   mica_onnx_build_config config = {.parameter = make, .user = &m, .stop_at = *stop ? stop : NULL};
   config.small_weights = config.widen = true;
-  const bool converts = mica__run_find_fact(run, IN_UNITS) != NULL;
+  const bool converts = mica__common_facts_of(run).imported_units.list != NULL;
   const mica__ending ending = mica__imported_ending(run->networks->network, run->networks->origin, says_numbers(run));
   if (!*stop) config.stop_at = converts ? ending.stop_at : mica__onnx_before_softmax(run->networks->network);
-  if (converts) x = mica__units_of_input(run, run->networks->origin, mica__run_fact_text(run, "input_column"), x);
+  if (converts) x = mica__units_of_input(run, run->networks->origin, mica__common_facts_of(run).input_column, x);
   const mica_onnx_port port = mica_onnx_input(run->networks->network, 0);
   if (x.graph && (port.dtype == MICA_I64 || port.dtype == MICA_I32)) x = mica_cast(x, port.dtype);
   mica_value *values = calloc(count + 1, sizeof *values), y = {0};

@@ -2,12 +2,16 @@
 #include "compress/prune.h"
 #include "base/file.h"
 #include "base/number.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
+#include "run/common_values.h"
 #include "run/facts.h"
 #include "run/guard.h"
 #include "run/parts.h"
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
+#include "run/shared_settings.h"
 #include "run/state/networks.h"
 #include "run/state/parts.h"
 #include "run/state/settings.h"
@@ -103,9 +107,9 @@ static mica_status take_settings(work *w) {
     for (size_t k = 0; k < sizeof left_out / sizeof *left_out; k++) out = out || !strcmp(name, left_out[k]);
     if (!out) put(w, name, value);
   }
-  const double epochs = mica_run_number(base, "epochs");
+  const double epochs = (double)mica__common_settings_of(base).epochs;
   mica__snprintf(w->epochs, sizeof w->epochs, "%.0f", epochs > 3 ? epochs / 2 : 1);
-  mica__snprintf(w->rate, sizeof w->rate, "%.6g", RATE_SHARE * mica_run_number(base, "lr"));
+  mica__snprintf(w->rate, sizeof w->rate, "%.6g", RATE_SHARE * mica__common_settings_of(base).lr);
   put(w, "epochs", w->epochs);
   put(w, "lr", w->rate);
   if (base->tokenizer) {
@@ -120,7 +124,7 @@ static mica_status take_settings(work *w) {
 
 /* The data that are named are others than those of the run, or in another order. */
 static bool has_other_data(const work *w) {
-  const char *is = mica__run_fact_text(w->now, MICA__DATA_PRINT), *was = mica__run_fact_text(w->base, MICA__DATA_PRINT);
+  const char *is = mica__common_facts_of(w->now).parts_print, *was = mica__common_facts_of(w->base).parts_print;
   return w->config->data && *is && *was && strcmp(is, was) != 0;
 }
 
@@ -128,7 +132,7 @@ static bool has_other_data(const work *w) {
  * validation part of their own. */
 static const char *parted_by(const work *w) {
   static const char *const names[] = {"validation", "test", "split", "seed"};
-  const bool draws = !w->base->task->open || *mica_run_setting(w->base, "split");
+  const bool draws = !w->base->task->open || *mica__shared_settings_of(w->base).split;
   bool apart = false;
   if (!w->base->task->open && mica__run_has_validation(w->now, &apart) != MICA_OK) return NULL;
   for (size_t i = 0; !apart && i < sizeof names / sizeof *names - !draws; i++)
@@ -292,11 +296,11 @@ static mica_status check_run(const mica_run *base) {
   if (mica__run_is_quantized(base))
     return mica__fail(MICA_E_UNSUPPORTED, "the run in %s is quantised; prune the run that it was made from",
                       base->folder);
-  if (*mica_run_setting(base, "quantize"))
+  if (*mica__common_typed(base, MICA__SETTING_quantize))
     return mica__fail(MICA_E_UNSUPPORTED,
                       "the run in %s was trained with weights rounded to %s bits, whose scales do not fit pruned "
                       "layers; prune a run that was trained without --quantize",
-                      base->folder, mica_run_setting(base, "quantize"));
+                      base->folder, mica__common_typed(base, MICA__SETTING_quantize));
   if (base->networks->published)
     return mica__fail(
         MICA_E_UNSUPPORTED,

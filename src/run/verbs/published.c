@@ -5,11 +5,14 @@
 #include "foundation/model.h"
 #include "foundation/processor.h"
 #include "ir/graph.h"
+#include "run/common_fields.h"
+#include "run/common_values.h"
 #include "run/config.h"
 #include "run/guard.h"
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
+#include "run/shared_settings.h"
 #include "run/state/networks.h"
 #include "run/state/parts.h"
 
@@ -68,9 +71,9 @@ static mica_status set_texts(mica_run *run, const mica_foundation *model, const 
     status = mica__run_set_unset(run, (mica_setting[]){{"tokenizer", tokenizer.data}, {"length", length}, {0}});
   mica__text_free(&tokenizer);
   MICA_TRY(status);
-  if (mica_run_number(run, "length") <= (double)most) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "length %s: the model %s has %" PRId64 " positions",
-                    mica_run_setting(run, "length"), path, most);
+  const int64_t asked = mica__shared_settings_of(run).length;
+  if (asked <= most) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "length %" PRId64 ": the model %s has %" PRId64 " positions", asked, path, most);
 }
 
 static mica_status open_given(mica_run *run, const char *path, bool pictures) {
@@ -83,17 +86,17 @@ static mica_status open_given(mica_run *run, const char *path, bool pictures) {
   if (pictures ? !reads_pictures(i) : i->vocabulary == 0)
     return mica__fail(MICA_E_INVALID, "init: the model %s reads %s, but the task %s has %s", path,
                       pictures ? "texts" : "pictures", run->task->name, pictures ? "pictures" : "texts");
-  if (mica__run_is_set(run, "model") && strcmp(mica_run_setting(run, "model"), MODEL) != 0)
+  if (mica__common_is_set(run, MICA__SETTING_model) && strcmp(mica__common_settings_of(run).model, MODEL) != 0)
     return mica__fail(MICA_E_INVALID, "model %s: %s has its own network; leave the setting out",
-                      mica_run_setting(run, "model"), path);
+                      mica__common_settings_of(run).model, path);
   MICA_TRY(pictures ? set_scale(run, *model) : set_texts(run, *model, path));
   MICA_TRY(mica__run_set_unset(run, (mica_setting[]){{"lr", "5e-5"}, {0}}));
-  return mica__run_set(run, "model", MODEL);
+  return mica__common_set(run, MICA__SETTING_model, MODEL);
 }
 
 mica_status mica__published_open(mica_run *run, bool pictures) {
-  const char *path = mica_run_setting(run, "init");
-  const bool named = !strcmp(mica_run_setting(run, "model"), MODEL);
+  const char *path = mica__common_settings_of(run).init;
+  const bool named = !strcmp(mica__common_settings_of(run).model, MODEL);
   if (run->networks->published) return MICA_OK;
   if (named && (run->resumed || !run->parts->whole)) return open_kept(run);
   if (*path && run->parts->whole && !run->resumed && mica_foundation_is(path)) return open_given(run, path, pictures);

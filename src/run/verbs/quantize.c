@@ -1,6 +1,8 @@
 /* A trained run as a run on integers: measured, rounded, written. */
 #include "base/signature.h"
 #include "base/text.h"
+#include "run/common_fields.h"
+#include "run/common_values.h"
 #include "run/composed.h"
 #include "run/config.h"
 #include "run/evaluation.h"
@@ -72,7 +74,7 @@ static mica_status measure(work *w) {
   const double share = (double)wanted / (double)mica_dataset_count(data);
   mica_dataset *some = NULL, *rest = NULL;
   mica_status status = MICA_OK;
-  if (share < 1) status = mica_dataset_split(data, share, (uint64_t)mica_run_number(run, "seed"), &some, &rest);
+  if (share < 1) status = mica_dataset_split(data, share, (uint64_t)mica__common_settings_of(run).seed, &some, &rest);
   if (status == MICA_OK)
     status = mica__run_load(run, MICA_PART_TEST, some ? some : data, MICA_RESIDENCE_AUTO, &shown, &loader);
   if (status == MICA_OK) {
@@ -108,7 +110,7 @@ static mica_status equalize(work *w, mica_report *report) {
 
 /* Bits that were asked for, and that no layer has. */
 static mica_status check_bits(const work *w, const mica_report *report) {
-  if (w->config->how.bits != 4 || *mica_run_setting(w->run, "quantize")) return MICA_OK;
+  if (w->config->how.bits != 4 || *mica__common_typed(w->run, MICA__SETTING_quantize)) return MICA_OK;
   for (size_t s = 0; s < mica_report_count(report); s++) {
     const mica_item *layers = mica_report_find(report, s, "layers");
     for (size_t r = 0; layers && r < layers->rows; r++)
@@ -153,10 +155,10 @@ static mica_status write_config(const work *w) {
   copy.folder = (char *)w->config->folder;
   copy.settings = &settings;
   copy.facts = &facts;
-  for (size_t i = 0; i < settings.count; i++)
-    if (!strcmp(settings.rows[i]->name, "precision")) settings.values[i] = precision;
+  settings.values[MICA__SETTING_precision] = precision;
   if (facts.count == MICA__FACTS) return mica__fail(MICA_E_OVERFLOW, "a run may have at most %d facts", MICA__FACTS);
   facts.list[facts.count++] = (mica__fact){.name = name, .numbers = &bits, .count = 1};
+  mica__facts_changed(&copy);
   MICA_TRY(mica__imported_copy(w->run, &copy));
   MICA_TRY(mica__published_copy(w->run, &copy));
   return mica__run_write_config(&copy);
@@ -173,7 +175,7 @@ static mica_status report_files(const work *w, mica_report *report) {
 }
 
 static mica_status quantize(work *w, mica_report *report) {
-  const bool learned = *mica_run_setting(w->run, "quantize");
+  const bool learned = *mica__common_typed(w->run, MICA__SETTING_quantize);
   const mica_observer observer = mica__calibration_observer(w->calibration);
   if (w->config->equalize) MICA_TRY(equalize(w, report));
   if (w->how.weights_only || learned)
@@ -188,7 +190,7 @@ static mica_status quantize(work *w, mica_report *report) {
 }
 
 static mica_status check(const mica_run *run, const mica_run_quantize_config *config) {
-  const char *learned = mica_run_setting(run, "quantize");
+  const char *learned = mica__common_typed(run, MICA__SETTING_quantize);
   if (!run->folder) return mica__fail(MICA_E_STATE, "a run must have a folder to be quantised");
   if (mica__run_is_quantized(run)) return mica__fail(MICA_E_STATE, "%s is quantised already", run->folder);
   if (config->how.bits != 0 && config->how.bits != 8 && config->how.bits != 4)
@@ -227,7 +229,8 @@ mica_status mica_run_quantize(mica_run *run, const mica_run_quantize_config *con
     return mica__fail(MICA_E_INVALID, "mica_run_quantize: a pointer is NULL, or the folder is missing");
   MICA_TRY(check(run, config));
   w.how = config->how;
-  if (!w.how.bits) w.how.bits = *mica_run_setting(run, "quantize") ? mica__run_learned_settings(run).bits : 8;
+  if (!w.how.bits)
+    w.how.bits = *mica__common_typed(run, MICA__SETTING_quantize) ? mica__run_learned_settings(run).bits : 8;
   w.target.folder = (char *)config->folder;
   MICA_TRY(mica__run_make_folder(&w.target));
   w.from = mica__run_path(run, MODEL);

@@ -1,5 +1,8 @@
 /* Networks with a quantizer: of quantised runs, and of runs that train with rounded weights. */
 #include "run/verbs/quantizer.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
+#include "run/common_values.h"
 #include "run/config.h"
 #include "run/facts.h"
 #include "run/guard.h"
@@ -14,7 +17,7 @@
 
 #define MODEL "model.safetensors"
 
-bool mica__run_is_quantized(const mica_run *run) { return mica__run_find_fact(run, MICA__FACT_QUANTIZED) != NULL; }
+bool mica__run_is_quantized(const mica_run *run) { return mica__common_facts_of(run).quantized.list != NULL; }
 
 static mica_status values_of(void *user, const mica_value **values, size_t *count) {
   return mica_calibration_values(user, values, count);
@@ -39,7 +42,8 @@ static mica_status open_quantizer(mica_run *run) {
 }
 
 mica_quantize_settings mica__run_learned_settings(const mica_run *run) {
-  return (mica_quantize_settings){.bits = (int32_t)mica_run_number(run, "quantize")};
+  const char *bits = mica__common_typed(run, MICA__SETTING_quantize);
+  return (mica_quantize_settings){.bits = (int32_t)strtol(bits, NULL, 10)};
 }
 
 /* Layers are known before there is a network: the step is built once to look at. */
@@ -58,7 +62,7 @@ mica_status mica__run_add_quantizer(mica_run *run, mica_trainer_config *c) {
   const bool integers = mica__run_is_quantized(run);
   if (integers && run->resumed)
     return mica__fail(MICA_E_STATE, "%s is quantised and cannot be trained; quantise after training", run->folder);
-  if (!integers && !*mica_run_setting(run, "quantize")) return MICA_OK;
+  if (!integers && !*mica__common_typed(run, MICA__SETTING_quantize)) return MICA_OK;
   MICA_TRY(integers ? open_quantizer(run) : create_quantizer(run, c));
   c->hook = mica_quantize_hook;
   c->hook_user = run->networks->quantizer;
@@ -77,7 +81,7 @@ mica_status mica__run_begin_steps(mica_run *run) {
   const mica_batch_source source = mica_loader_source(loader);
   MICA_TRY(mica_calibration_create(&calibration));
   const mica_observer observer = mica__calibration_observer(calibration);
-  const int64_t samples = FIRST_BATCHES * (int64_t)mica_run_number(run, "batch");
+  const int64_t samples = FIRST_BATCHES * mica__common_settings_of(run).batch;
   mica_status status = mica_trainer_observe(run->trainer, &observer, &source, samples);
   if (status == MICA_OK)
     status = mica_quantizer_begin(run->networks->quantizer, calibration, mica_trainer_session(run->trainer));

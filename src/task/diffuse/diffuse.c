@@ -2,6 +2,9 @@
 #include "task/diffuse/diffuse.h"
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
+#include "run/common_values.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/input.h"
@@ -49,30 +52,31 @@ static int32_t suits(const mica_dataset *data) {
 static mica_status set_lengths(mica_run *run) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   if (!data) return MICA_OK;
-  const double batches = fmax(floor((double)mica_dataset_count(data) / mica_run_number(run, "batch")), 1);
-  double steps = floor(batches * mica_run_number(run, "epochs") / fmax(mica_run_number(run, "accumulate"), 1));
-  if (!mica__run_given(run, "epochs")) steps = fmax(steps, LEAST_STEPS);
-  if (!mica__run_is_set(run, "warm-up"))
-    MICA_TRY(mica__run_set_number(run, "warm-up", fmin(WARM_UP, floor(steps / 10))));
-  if (mica__run_is_set(run, "ema")) return MICA_OK;
-  return mica__run_set_number(run, "ema", fmin(1 - 1 / fmax(AVERAGED * steps, 2), 0.9999));
+  const mica__common_settings s = mica__common_settings_of(run);
+  const double batches = fmax(floor((double)mica_dataset_count(data) / (double)s.batch), 1);
+  double steps = floor(batches * (double)s.epochs / fmax((double)s.accumulate, 1));
+  if (!mica__common_given(run, MICA__SETTING_epochs)) steps = fmax(steps, LEAST_STEPS);
+  if (!mica__common_is_set(run, MICA__SETTING_warm_up))
+    MICA_TRY(mica__common_set_number(run, MICA__SETTING_warm_up, fmin(WARM_UP, floor(steps / 10))));
+  if (mica__common_is_set(run, MICA__SETTING_ema)) return MICA_OK;
+  return mica__common_set_number(run, MICA__SETTING_ema, fmin(1 - 1 / fmax(AVERAGED * steps, 2), 0.9999));
 }
 
 /* Pictures are scaled to -1 .. 1, where drawing ends. */
 static mica_status set_scale(mica_run *run) {
-  static const char *const names[] = {"mean", "deviation"};
+  static const mica__common_setting scale[] = {MICA__SETTING_mean, MICA__SETTING_deviation};
   for (int i = 0; i < 2; i++) {
-    if (!mica__run_is_set(run, names[i]) || !*mica_run_setting(run, names[i]))
-      MICA_TRY(mica__run_set(run, names[i], "0.5"));
-    if (!mica__equal_values(mica_run_setting(run, names[i]), "0.5"))
-      return mica__fail(MICA_E_INVALID, "the task diffuse scales pictures to -1 to 1; leave %s out", names[i]);
+    if (!*mica__common_typed(run, scale[i])) MICA_TRY(mica__common_set(run, scale[i], "0.5"));
+    if (!mica__equal_values(mica__common_typed(run, scale[i]), "0.5"))
+      return mica__fail(MICA_E_INVALID, "the task diffuse scales pictures to -1 to 1; leave %s out",
+                        i ? "deviation" : "mean");
   }
   return MICA_OK;
 }
 
 static mica_status check_augment(const mica_run *run) {
   mica_augment_config augment;
-  MICA_TRY(mica_augment_parse(mica_run_setting(run, "augment"), &augment));
+  MICA_TRY(mica_augment_parse(mica__common_settings_of(run).augment, &augment));
   if (augment.mixup > 0 || augment.cutmix > 0)
     return mica__fail(MICA_E_INVALID, "%s blends pictures, and the task diffuse learns to draw single ones",
                       augment.mixup > 0 ? "mixup" : "cutmix");
@@ -186,12 +190,12 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   const mica_run *run = config;
   const mica__diffuse_settings s = mica__diffuse_settings_of(run);
   const bool training = mica_nn_is_training(nn);
-  const char *label_column = mica__run_fact_text(run, "label_column");
-  mixture m = {.picture = mica_batch_value(batch, mica__run_fact_text(run, "input_column"))};
+  const char *label_column = mica__common_facts_of(run).label_column;
+  mixture m = {.picture = mica_batch_value(batch, mica__common_facts_of(run).input_column)};
   if (!m.picture.graph || !mica_batch_has(batch, label_column)) return;
   mica_value label = mica_batch_value(batch, label_column), like = mica_full_like(mica_cast(label, MICA_F32), 0);
   mica_value now = training ? mica_nn_step(nn) : mica_full(label.graph, MICA_I64, MICA_SCALAR, 0);
-  const uint64_t key = KEY + ((uint64_t)mica_run_number(run, "seed") << 32);
+  const uint64_t key = KEY + ((uint64_t)mica__common_settings_of(run).seed << 32);
   double *kept = malloc((size_t)s.noise_steps * sizeof *kept);
   if (!kept) {
     mica_graph_fail(label.graph, MICA_E_NOMEM, "out of memory for a schedule");
@@ -217,7 +221,7 @@ static const char *const networks[] = {"denoiser", NULL};
 /* One pass of the network; a program that draws calls it once per step. */
 static void exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   const mica_run *run = config;
-  mica_value x = mica_batch_value(batch, mica__run_fact_text(run, "input_column")), label = {0};
+  mica_value x = mica_batch_value(batch, mica__common_facts_of(run).input_column), label = {0};
   mica_value time = mica_input(mica_nn_graph(nn), "batch.time", MICA_I32, MICA_SHAPE(MICA_DYNAMIC));
   if (mica__diffuse_classes(run))
     label = mica_input(mica_nn_graph(nn), "batch.class", MICA_I32, MICA_SHAPE(MICA_DYNAMIC));

@@ -3,6 +3,7 @@
 #include "nn/nn.h"
 #include "ops/random/philox.h"
 #include "run/columns/columns.h"
+#include "run/common_facts.h"
 #include "run/composed.h"
 #include "run/facts.h"
 #include "run/network.h"
@@ -106,7 +107,7 @@ static mica_status make_plan(const mica_run *run, int64_t steps, mica__diffuse_s
 static mica_status make_sampler(mica_run *run, const request *r, sampler *s) {
   const mica_nn_config building = mica__run_building(run);
   const mica_session_config config = {.share = mica_trainer_test_session(run->trainer)};
-  const double *input = mica_run_fact_numbers(run, "input", NULL);
+  const double *input = mica__common_facts_of(run).input.list;
   mica__diffuse_step *plan = NULL;
   s->batch = mica__min(r->count, AT_A_TIME);
   s->shape = MICA_SHAPE(s->batch, (int64_t)input[0], (int64_t)input[1], (int64_t)input[2]);
@@ -184,14 +185,13 @@ static mica_status draw(mica_run *run, const request *r, uint8_t **pixels) {
 /* --- predictions and the report --- */
 
 static const char *class_name(const mica_run *run, int32_t label) {
-  size_t classes = 0;
-  const char *const *names = mica_run_fact(run, "classes", &classes);
-  return label >= 0 && (size_t)label < classes ? names[label] : "picture";
+  const mica__fact_texts names = mica__common_facts_of(run).classes;
+  return label >= 0 && (size_t)label < names.count ? names.list[label] : "picture";
 }
 
 /* The picture itself as an item. */
 static mica_status add_picture(const mica_run *run, const uint8_t *planes, const char *caption, mica_report *report) {
-  const double *input = mica_run_fact_numbers(run, "input", NULL);
+  const double *input = mica__common_facts_of(run).input.list;
   const mica_item item = {.kind = MICA_ITEM_KIND_PICTURE,
                           .name = "drawn",
                           .text = caption,
@@ -201,7 +201,7 @@ static mica_status add_picture(const mica_run *run, const uint8_t *planes, const
 }
 
 static int64_t size_of(const mica_run *run) {
-  const double *input = mica_run_fact_numbers(run, "input", NULL);
+  const double *input = mica__common_facts_of(run).input.list;
   return (int64_t)(input[0] * input[1] * input[2]);
 }
 
@@ -224,18 +224,17 @@ static mica_status add_sections(const mica_run *run, const request *r, const uin
 
 /* A class by its name; without a name the classes come in turn. */
 static mica_status choose_labels(const mica_run *run, const char *name, int64_t count, int32_t *labels) {
-  size_t classes = 0;
-  const char *const *names = mica_run_fact(run, "classes", &classes);
-  const size_t found = name ? mica__run_find_name(names, classes, name) : 0;
+  const mica__fact_texts names = mica__common_facts_of(run).classes;
+  const size_t found = name ? mica__run_find_name(names.list, names.count, name) : 0;
   mica__text list = {0};
-  if (name && found == classes) {
-    for (size_t i = 0; i < classes; i++) mica__text_addf(&list, "%s%s", i ? ", " : "", names[i]);
+  if (name && found == names.count) {
+    for (size_t i = 0; i < names.count; i++) mica__text_addf(&list, "%s%s", i ? ", " : "", names.list[i]);
     mica_status status =
         mica__fail(MICA_E_NOT_FOUND, "the run has no class \"%s\"; choose from %s", name, list.data ? list.data : "");
     mica__text_free(&list);
     return status;
   }
-  for (int64_t i = 0; i < count; i++) labels[i] = (int32_t)(name ? found : (size_t)i % classes);
+  for (int64_t i = 0; i < count; i++) labels[i] = (int32_t)(name ? found : (size_t)i % names.count);
   return MICA_OK;
 }
 

@@ -1,4 +1,5 @@
 /* Settings of diffusion, and the network by them. */
+#include "run/common_facts.h"
 #include "task/diffuse/diffuse.h"
 
 const char *mica__diffuse_noise_at(size_t i) {
@@ -21,8 +22,7 @@ mica__diffuse_settings mica__diffuse_settings_of(const mica_run *run) {
 }
 
 int64_t mica__diffuse_classes(const mica_run *run) {
-  size_t classes = 0;
-  mica_run_fact(run, "classes", &classes);
+  const size_t classes = mica__common_facts_of(run).classes.count;
   return classes > 1 ? (int64_t)classes : 0;
 }
 

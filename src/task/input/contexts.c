@@ -4,6 +4,7 @@
 #include "data/dataset.h"
 #include "data/source.h"
 #include "data/text/contexts.h"
+#include "run/common_values.h"
 #include "run/facts.h"
 #include "run/fields.h"
 #include "run/run.h"
@@ -121,8 +122,8 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
                     mica_dataset_name(data), (int)about->classes - 1, known - 1);
 }
 
-static mica_status set_default(mica_run *run, const char *name, double value) {
-  return mica__run_is_set(run, name) ? MICA_OK : mica__run_set_number(run, name, value);
+static mica_status set_default(mica_run *run, mica__common_setting setting, double value) {
+  return mica__common_is_set(run, setting) ? MICA_OK : mica__common_set_number(run, setting, value);
 }
 
 /* The attention's sizes, in the words of the settings that give them. */
@@ -158,15 +159,15 @@ static mica_status note_bytes(mica_run *run) {
 static mica_status prepare(mica_run *run) {
   const char *model = settings_of(run).model;
   if (*model) MICA_TRY(mica__task_check_network(run));
-  if (!*model) MICA_TRY(mica__run_set(run, "model", "gpt"));
+  if (!*model) MICA_TRY(mica__common_set(run, MICA__SETTING_model, "gpt"));
   if (run->parts->whole) MICA_TRY(check_heads(run));
   if (!mica__tokens_are_bytes(run)) MICA_TRY(mica__contexts_tokenizer(run));
   if (!run->parts->whole) return MICA_OK;
   if (!run->tokenizer) MICA_TRY(note_bytes(run));
   MICA_TRY(fits(run, run->parts->whole));
-  MICA_TRY(set_default(run, "clip-norm", 1));
-  if (mica__run_is_set(run, "optimizer")) return MICA_OK;
-  return set_default(run, "lr", RATE * sqrt(fmin(1, RATE_WIDTH / (double)settings_of(run).width)));
+  MICA_TRY(set_default(run, MICA__SETTING_clip_norm, 1));
+  if (mica__common_is_set(run, MICA__SETTING_optimizer)) return MICA_OK;
+  return set_default(run, MICA__SETTING_lr, RATE * sqrt(fmin(1, RATE_WIDTH / (double)settings_of(run).width)));
 }
 
 /* --- the network --- */

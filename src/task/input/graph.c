@@ -6,6 +6,8 @@
 #include "data/source.h"
 #include "nn/message.h"
 #include "run/columns/columns.h"
+#include "run/common_facts.h"
+#include "run/common_fields.h"
 #include "run/facts.h"
 #include "run/fields.h"
 #include "run/network.h"
@@ -53,7 +55,7 @@ static int32_t suits(const mica_dataset *data) {
 static mica_status check_network(const mica_run *run) {
   const mica__graph_settings s = mica__graph_settings_of(run);
   MICA_TRY(mica__task_check_network(run));
-  if (!strcmp(mica_run_setting(run, "model"), "gat") && s.width % s.heads)
+  if (!strcmp(mica__common_settings_of(run).model, "gat") && s.width % s.heads)
     return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads: width is a multiple of heads",
                       (long long)s.width, (long long)s.heads);
   return MICA_OK;
@@ -61,7 +63,7 @@ static mica_status check_network(const mica_run *run) {
 
 /* Reads the graph of nodes beside the run's table. */
 static mica_status read_graph(mica_run *run) {
-  const bool normalised = !strcmp(mica_run_setting(run, "model"), "gcn");
+  const bool normalised = !strcmp(mica__common_settings_of(run).model, "gcn");
   const char *slash = strrchr(run->data, '/');
   const bool file = !mica__is_folder(run->data);
   mica__text folder = {0};
@@ -82,8 +84,8 @@ static mica_status read_graph(mica_run *run) {
   mica_status status = mica__node_graph_read(folder.data, &config, graph);
   mica__text_free(&folder);
   MICA_TRY(status);
-  const double known = mica__run_fact_number(run, "features", (double)graph->features);
-  if (known == (double)graph->features) return MICA_OK;
+  const double known = mica__graph_facts_of(run).features;
+  if (known == 0 || known == (double)graph->features) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s: nodes have %lld features, the network was trained on %g", run->data,
                     (long long)graph->features, known);
 }
@@ -122,7 +124,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 }
 
 static void opens(const mica_run *run, mica_dataset_config *config) {
-  const char *label = mica__run_fact_text(run, "label_name");
+  const char *label = mica__common_facts_of(run).label_name;
   if (*label) config->label_column = label;
 }
 
@@ -156,7 +158,7 @@ static operands take_graph(mica_graph *g, const mica__node_graph *from) {
 
 static mica__message_kind kind_of(const mica_run *run) {
   int k = 0;
-  while (networks[k + 1] && strcmp(networks[k], mica_run_setting(run, "model")) != 0) k++;
+  while (networks[k + 1] && strcmp(networks[k], mica__common_settings_of(run).model) != 0) k++;
   return (mica__message_kind)k;
 }
 

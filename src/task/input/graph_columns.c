@@ -3,6 +3,7 @@
 #include "data/dataset.h"
 #include "data/graph/graph.h"
 #include "data/graph/smiles.h"
+#include "run/common_fields.h"
 #include "run/run.h"
 #include "run/tokens.h"
 #include "task/input/graph.h"
@@ -171,7 +172,7 @@ static mica_status add_molecule(lists *l, const mica__molecule *m, mica__edge_we
 
 static mica_status add_molecules(const mica_run *run, const mica_dataset *data, lists *l) {
   const mica__edge_weights weights =
-      !strcmp(mica_run_setting(run, "model"), "gcn") ? MICA__EDGES_NORMALISED : MICA__EDGES_EQUAL;
+      !strcmp(mica__common_settings_of(run).model, "gcn") ? MICA__EDGES_NORMALISED : MICA__EDGES_EQUAL;
   mica__texts walk = {.data = data, .column = mica_dataset_column_index(data, mica__graph_facts_of(run).sample_column)};
   mica_status status = MICA_OK;
   for (uint64_t i = 0; status == MICA_OK && i < mica_dataset_count(data); i++) {

@@ -3,6 +3,7 @@
 #include "data/dataset.h"
 #include "data/source.h"
 #include "data/table/table.h"
+#include "run/common_facts.h"
 #include "run/evaluation.h"
 #include "run/facts.h"
 #include "run/parts.h"
@@ -109,7 +110,7 @@ static mica_status visit_path(mica_run *run, const char *path, mica_part part, i
   mica_dataset *data = NULL;
   bool all = false;
   MICA_TRY(mica__run_open_given(run, path, part, &all, &data));
-  const char *label = mica__run_fact_text(run, "label_column");
+  const char *label = mica__common_facts_of(run).label_column;
   const bool known = mica_dataset_column(data, mica_dataset_column_index(data, label)) != NULL;
   mica_status status = run->task->fits(run, data);
   if (status == MICA_OK) status = visit_data(run, data, count > 0 ? (uint64_t)count : 0, known, fn, user);

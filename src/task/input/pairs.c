@@ -3,6 +3,7 @@
 #include "data/dataset.h"
 #include "data/table/table.h"
 #include "run/common_fields.h"
+#include "run/common_values.h"
 #include "run/facts.h"
 #include "run/record.h"
 #include "run/settings.h"
@@ -119,7 +120,7 @@ static mica_status make_tokenizer(mica_run *run, mica_text_fn *next, both *texts
 static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_set_defaults(run));
   MICA_TRY(check_network(run));
-  MICA_TRY(mica__run_set(run, "model", networks[0]));
+  MICA_TRY(mica__common_set(run, MICA__SETTING_model, networks[0]));
   return run->parts->whole ? note_columns(run) : make_tokenizer(run, NULL, NULL);
 }
 

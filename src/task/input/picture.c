@@ -3,6 +3,7 @@
 #include "data/dataset.h"
 #include "run/columns/columns.h"
 #include "run/common_facts.h"
+#include "run/common_values.h"
 #include "run/facts.h"
 #include "run/fields.h"
 #include "run/run.h"
@@ -108,10 +109,10 @@ static mica_status note_sizes(mica_run *run) {
 
 /* As many epochs as the pictures that there are need. */
 static mica_status find_epochs(mica_run *run) {
-  if (mica__run_is_set(run, "epochs")) return MICA_OK;
+  if (mica__common_is_set(run, MICA__SETTING_epochs)) return MICA_OK;
   const double pictures = (double)mica_dataset_count(run->parts->at[MICA_PART_TRAIN].data);
   const double epochs = fmin(fmax(ceil(USUAL_WINDOWS / pictures), LEAST_EPOCHS), MOST_EPOCHS);
-  return mica__run_set_number(run, "epochs", epochs);
+  return mica__common_set_number(run, MICA__SETTING_epochs, epochs);
 }
 
 static mica_status check_tile(const mica_run *run) {

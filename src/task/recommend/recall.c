@@ -1,5 +1,6 @@
 /* Features as facts of a run: a text for each column, the values that columns have, and the rows of users and items. */
 #include "run/facts.h"
+#include "run/fields.h"
 #include "task/recommend/recommend.h"
 
 #include "base/number.h"
@@ -14,6 +15,12 @@ static const char *const row_facts[] = {NULL, "user_features", "item_features"};
 _Static_assert(MICA__FEATURE_SETS == MICA__RECOMMENDER_SETS, "a network takes all sets that are read");
 #define KINDS (sizeof kinds / sizeof *kinds)
 
+#define FEATURE_FACTS(X, S)                                                                                            \
+  X(S, TEXTS, feature_values, .needed = false)                                                                         \
+  X(S, TEXTS, user_features, .needed = false)                                                                          \
+  X(S, TEXTS, item_features, .needed = false)
+MICA__FACTS(feature, FEATURE_FACTS, 0);
+
 void mica__features_size(const mica__features *f, mica__recommender *network) {
   network->numbers = network->categories = network->sets = 0;
   network->values = 1;
@@ -26,7 +33,7 @@ void mica__features_size(const mica__features *f, mica__recommender *network) {
   }
 }
 
-bool mica__features_are_noted(const mica_run *run) { return mica__run_find_fact(run, "features") != NULL; }
+bool mica__features_are_noted(const mica_run *run) { return mica__recommend_facts_of(run).features.list != NULL; }
 
 /* --- to facts --- */
 
@@ -147,30 +154,29 @@ static mica_status read_column(mica__feature *one, const char *text) {
 }
 
 static mica_status recall_columns(const mica_run *run, mica__features *f) {
-  size_t count = 0, number_count = 0, value_count = 0, used = 0, sets = 0;
-  const char *const *texts = mica_run_fact(run, "features", &count);
-  const double *numbers = mica_run_fact_numbers(run, "feature_numbers", &number_count);
-  const char *const *values = mica_run_fact(run, "feature_values", &value_count);
-  if (!texts || !numbers || number_count != 4 * count) return damaged("feature_numbers", "");
-  f->list = calloc(count, sizeof *f->list);
+  const mica__fact_texts texts = mica__recommend_facts_of(run).features, values = facts_of(run).feature_values;
+  const mica__fact_numbers numbers = mica__recommend_facts_of(run).feature_numbers;
+  size_t used = 0, sets = 0;
+  if (!texts.list || !numbers.list || numbers.count != 4 * texts.count) return damaged("feature_numbers", "");
+  f->list = calloc(texts.count, sizeof *f->list);
   if (!f->list) return mica__fail_nomem("features");
-  for (size_t k = 0; k < count; k++) {
+  for (size_t k = 0; k < texts.count; k++) {
     mica__feature *one = &f->list[f->count++];
-    const double *own = numbers + 4 * k;
-    MICA_TRY(read_column(one, texts[k]));
-    if (!is_count(own[0], (double)(value_count - used)) || !is_count(own[1], 256) || !(own[3] > 0))
+    const double *own = numbers.list + 4 * k;
+    MICA_TRY(read_column(one, texts.list[k]));
+    if (!is_count(own[0], (double)(values.count - used)) || !is_count(own[1], 256) || !(own[3] > 0))
       return damaged("feature_numbers", one->name);
     sets += one->kind == MICA__FEATURE_SET;
     one->longest = (int64_t)own[1];
     one->mean = own[2];
     one->deviation = own[3];
     for (int32_t i = 0, id = 0; i < (int32_t)own[0]; i++) {
-      MICA_TRY(mica__id_names_add(&one->values, values[used], &id));
-      if (id != i + 1) return damaged("feature_values", values[used]);
+      MICA_TRY(mica__id_names_add(&one->values, values.list[used], &id));
+      if (id != i + 1) return damaged("feature_values", values.list[used]);
       used++;
     }
   }
-  return used == value_count && sets <= MICA__RECOMMENDER_SETS ? MICA_OK : damaged("feature_values", "");
+  return used == values.count && sets <= MICA__RECOMMENDER_SETS ? MICA_OK : damaged("feature_values", "");
 }
 
 /* The number, id or ids at *at, which moves behind them and the blank there. */
@@ -203,11 +209,10 @@ static bool read_cell(mica__feature *one, size_t row, const char **at) {
   return true;
 }
 
-static mica_status recall_rows(const mica_run *run, mica__features *f, mica__side side, const char *ids) {
-  size_t count = 0, wanted = 0;
+static mica_status recall_rows(mica__features *f, mica__side side, mica__fact_texts rows, size_t wanted) {
+  const char *const *texts = rows.list;
+  const size_t count = rows.count;
   if (!has_side(f, side)) return MICA_OK;
-  const char *const *texts = mica_run_fact(run, row_facts[side], &count);
-  mica_run_fact(run, ids, &wanted);
   if (!texts || count != wanted) return damaged(row_facts[side], "");
   f->rows[side] = (int64_t)count;
   for (size_t k = 0; k < f->count; k++) {
@@ -231,7 +236,8 @@ static mica_status recall_rows(const mica_run *run, mica__features *f, mica__sid
 
 mica_status mica__features_recall(const mica_run *run, mica__features *f) {
   if (!mica__features_are_noted(run)) return MICA_OK;
+  const mica__recommend_facts known = mica__recommend_facts_of(run);
   MICA_TRY(recall_columns(run, f));
-  MICA_TRY(recall_rows(run, f, MICA__SIDE_USER, "users"));
-  return recall_rows(run, f, MICA__SIDE_ITEM, "items");
+  MICA_TRY(recall_rows(f, MICA__SIDE_USER, facts_of(run).user_features, known.users.count));
+  return recall_rows(f, MICA__SIDE_ITEM, facts_of(run).item_features, known.items.count);
 }

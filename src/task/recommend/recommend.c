@@ -3,6 +3,7 @@
 #include "task/recommend/recommend.h"
 #include "run/columns/columns.h"
 #include "run/common_fields.h"
+#include "run/common_values.h"
 #include "run/composed.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
@@ -108,10 +109,6 @@ static const usual usuals[] = {
     {"sasrec", "ranking", "20", "64", "adam", "0.003", "one_cycle", "64", "0.2", "256", "0"},
 };
 
-static mica_status set_usual(mica_run *run, const char *name, const char *value) {
-  return mica__run_is_set(run, name) ? MICA_OK : mica__run_set(run, name, value);
-}
-
 static mica_status set_defaults(mica_run *run) {
   const char *model = mica__recommend_network(run).name;
   const usual *u = usuals, *end = usuals + sizeof usuals / sizeof *usuals;
@@ -123,19 +120,23 @@ static mica_status set_defaults(mica_run *run) {
                       : mica__recommend_clicks(run) ? "dlrm, mf or neumf"
                                                     : "mf, neumf or dlrm",
                       model);
-  MICA_TRY(set_usual(run, "model", model));
-  /* A run that is resumed parts its data as this one did. */
-  if (!strcmp(objective, "rating")) MICA_TRY(set_usual(run, "validation", "0"));
-  MICA_TRY(set_usual(run, "epochs", u->epochs));
-  MICA_TRY(set_usual(run, "batch", u->batch));
-  if (!mica__run_is_set(run, "optimizer")) MICA_TRY(set_usual(run, "lr", u->lr));
-  MICA_TRY(set_usual(run, "optimizer", u->optimizer));
-  MICA_TRY(set_usual(run, "schedule", u->schedule));
-  MICA_TRY(set_usual(run, "weight-decay", "0"));
-  MICA_TRY(set_usual(run, "width", u->width));
-  MICA_TRY(set_usual(run, "dropout", u->dropout));
-  MICA_TRY(set_usual(run, "negatives", u->negatives));
-  return set_usual(run, "l2", u->l2);
+  const mica_setting values[] = {
+      {"model", model},
+      /* A run that is resumed parts its data as this one did. */
+      {"validation", !strcmp(objective, "rating") ? "0" : ""},
+      {"epochs", u->epochs},
+      {"batch", u->batch},
+      {"lr", mica__common_is_set(run, MICA__SETTING_optimizer) ? "" : u->lr},
+      {"optimizer", u->optimizer},
+      {"schedule", u->schedule},
+      {"weight-decay", "0"},
+      {"width", u->width},
+      {"dropout", u->dropout},
+      {"negatives", u->negatives},
+      {"l2", u->l2},
+      {NULL, NULL},
+  };
+  return mica__run_set_unset(run, values);
 }
 
 static mica_status check_share(const mica_run *run) {

@@ -1,6 +1,7 @@
 /* What settings and facts say of a run of recommendations. */
 #include "run/settings.h"
 #include "run/common_fields.h"
+#include "run/common_values.h"
 #include "run/fields.h"
 #include "task/recommend/recommend.h"
 
@@ -41,7 +42,8 @@ int64_t mica__recommend_top(const mica_run *run) { return mica__recommend_settin
 
 /* Ratings are trained on to the end of the schedule, unless a part is asked for to choose an epoch by. */
 double mica__recommend_validation(const mica_run *run) {
-  if (mica__recommend_settings_of(run).objective == MICA__OBJECTIVE_RATING && !mica__run_is_set(run, "validation"))
+  if (mica__recommend_settings_of(run).objective == MICA__OBJECTIVE_RATING &&
+      !mica__common_is_set(run, MICA__SETTING_validation))
     return 0;
   return mica__common_settings_of(run).validation;
 }

@@ -3,8 +3,9 @@
 #include "data/dataset.h"
 #include "ops/random/permutation.h"
 #include "run/columns/columns.h"
+#include "run/common_facts.h"
 #include "run/common_fields.h"
-#include "run/facts.h"
+#include "run/fields.h"
 #include "run/run.h"
 #include "task/verify/verify.h"
 
@@ -15,6 +16,9 @@
 /* The share of the classes that is kept for the test, and the fewest, unless the setting says otherwise. */
 #define USUAL_SHARE 0.3
 #define FEWEST 2
+
+MICA__SETTINGS_STRUCT(unseen, UNSEEN_SETTINGS);
+MICA__SETTINGS(unseen, UNSEEN_SETTINGS);
 
 static void release(void *user) {
   mica__identities *ids = user;
@@ -100,7 +104,7 @@ static void mark_some(const mica_run *run, const base *b, size_t count, bool *ke
 /* Marks the classes that are kept for the test. */
 static mica_status mark(const mica_run *run, const char *path, const mica_dataset_config *config, const base *b,
                         bool *kept) {
-  const char *unseen = mica_run_setting(run, "unseen");
+  const char *unseen = settings_of(run).unseen;
   const bool number = *unseen && !unseen[strspn(unseen, "0123456789")];
   size_t count = 0, found = 0;
   if (number)
@@ -150,12 +154,11 @@ typedef struct trained {
 static mica_status find_trained(const mica_run *run, const char *path, const mica_dataset_config *config, const base *b,
                                 trained *t) {
   const mica__identities *like = mica__identities_of(config->like);
-  size_t known = 0;
-  const char *const *facts = like ? NULL : mica_run_fact(run, "classes", &known);
-  t->count = like ? like->trained : known;
+  const mica__fact_texts known = mica__common_facts_of(run).classes;
+  t->count = like ? like->trained : known.count;
   t->names = calloc((t->count > b->classes ? t->count : b->classes) + 1, sizeof *t->names);
   if (!t->names) return mica__fail_nomem("classes");
-  for (size_t k = 0; k < t->count; k++) t->names[k] = like ? like->names[k] : facts[k];
+  for (size_t k = 0; k < t->count; k++) t->names[k] = like ? like->names[k] : known.list[k];
   if (t->count) return MICA_OK;
   bool *kept = calloc(b->classes + 1, sizeof *kept);
   if (!kept) return mica__fail_nomem("classes");

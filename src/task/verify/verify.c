@@ -11,11 +11,6 @@
 
 #include <string.h>
 
-#define UNSEEN_SETTINGS(X, S)                                                                                          \
-  X(S, TEXT, unseen, "unseen", "", "LIST",                                                                             \
-    "classes kept for the test, as in a,b or as a number (default: classes that only the test part has, else 30 %)",   \
-    .fixed = true)
-
 static const mica_task_metric metrics[] = IDENTITY_METRICS;
 
 /* Above 0 for data of the kind with classes, but below the tasks that learn the classes themselves. */

@@ -2,7 +2,14 @@
 #ifndef MICA_TASK_VERIFY_VERIFY_H
 #define MICA_TASK_VERIFY_VERIFY_H
 
+#include "run/setting_fields.h"
 #include "run/task.h"
+
+/* Which classes the test keeps. */
+#define UNSEEN_SETTINGS(X, S)                                                                                          \
+  X(S, TEXT, unseen, "unseen", "", "LIST",                                                                             \
+    "classes kept for the test, as in a,b or as a number (default: classes that only the test part has, else 30 %)",   \
+    .fixed = true)
 
 /* What the label's column of a part is made of, which it has as `user`: numbers of classes. Those that are trained on
  * come first, in the order of the run's fact "classes"; others follow in the order of the data. */
