@@ -12,17 +12,20 @@
 
 /* --- merges --- */
 
-static size_t slot_of(const mica__merge *merges, size_t size, uint64_t pair) {
-  size_t slot = (size_t)((pair ^ pair >> 29) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (size - 1);
-  while (merges[slot].pair != UINT64_MAX && merges[slot].pair != pair) slot = (slot + 1) & (size - 1);
+static size_t slot_of(const mica__model *model, int32_t left, int32_t right) {
+  const uint64_t pair = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
+  const size_t most = model->ranks_size - 1;
+  size_t slot = (size_t)((pair ^ pair >> 29) * UINT64_C(0x9e3779b97f4a7c15) >> 20) & most;
+  for (; model->ranks[slot] != MICA__NO_RANK; slot = (slot + 1) & most) {
+    const mica__merge *merge = &model->merges[model->ranks[slot]];
+    if (merge->left == left && merge->right == right) break;
+  }
   return slot;
 }
 
-static const mica__merge *find_merge(const mica__model *model, int32_t left, int32_t right) {
-  const uint64_t pair = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-  if (model->merges_size == 0) return NULL;
-  const mica__merge *merge = &model->merges[slot_of(model->merges, model->merges_size, pair)];
-  return merge->pair == pair ? merge : NULL;
+/* The rank of a pair; MICA__NO_RANK if it is not merged. */
+static uint32_t find_rank(const mica__model *model, int32_t left, int32_t right) {
+  return model->ranks_size ? model->ranks[slot_of(model, left, right)] : MICA__NO_RANK;
 }
 
 /* "a b" or ["a", "b"]: where each begins and ends. */
@@ -67,8 +70,8 @@ static mica_status parse_merge(const cJSON *item, uint32_t rank, mica_tokenizer 
   if (status == MICA_OK && id < 0) status = mica__fail(MICA_E_FORMAT, "'%.100s' is not in vocab", whole.data);
   mica__text_free(&whole);
   if (status != MICA_OK) return status;
-  const uint64_t pair = (uint64_t)(uint32_t)ids[0] << 32 | (uint32_t)ids[1];
-  model->merges[slot_of(model->merges, model->merges_size, pair)] = (mica__merge){pair, rank, id};
+  model->merges[rank] = (mica__merge){ids[0], ids[1], id};
+  model->ranks[slot_of(model, ids[0], ids[1])] = rank;
   return MICA_OK;
 }
 
@@ -79,14 +82,16 @@ static mica_status find_order(mica_tokenizer *tokenizer) {
   uint32_t *made = calloc((size_t)tokenizer->vocab.size + 1, sizeof *made); /* one more than the last rank */
   if (!made) return mica__fail_nomem("merges");
   model->ordered = true;
-  for (size_t i = 0; i < model->merges_size; i++) {
-    const mica__merge *m = &model->merges[i];
-    if (m->pair != UINT64_MAX && made[m->id] <= m->rank) made[m->id] = m->rank + 1;
+  for (size_t i = 0; i < model->ranks_size; i++) {
+    const uint32_t rank = model->ranks[i];
+    if (rank == MICA__NO_RANK) continue;
+    uint32_t *after = &made[model->merges[rank].id];
+    if (*after <= rank) *after = rank + 1;
   }
-  for (size_t i = 0; i < model->merges_size; i++) {
-    const mica__merge *m = &model->merges[i];
-    if (m->pair != UINT64_MAX && (made[m->pair >> 32] > m->rank || made[(uint32_t)m->pair] > m->rank))
-      model->ordered = false;
+  for (size_t i = 0; i < model->ranks_size; i++) {
+    const uint32_t rank = model->ranks[i];
+    const mica__merge *m = rank == MICA__NO_RANK ? NULL : &model->merges[rank];
+    if (m && (made[m->left] > rank || made[m->right] > rank)) model->ordered = false;
   }
   free(made);
   return MICA_OK;
@@ -99,10 +104,13 @@ mica_status mica__merges_parse(const cJSON *object, mica_tokenizer *tokenizer) {
   MICA_TRY(mica__json_list(object, "merges", &list));
   const size_t count = (size_t)cJSON_GetArraySize(list);
   if (count > 4 * (size_t)MICA__MOST_TOKENS) return mica__fail(MICA_E_FORMAT, "%zu merges are too many", count);
-  for (model->merges_size = 16; model->merges_size < 2 * count;) model->merges_size *= 2;
-  model->merges = malloc(model->merges_size * sizeof *model->merges);
-  if (!model->merges) return mica__fail_nomem("merges");
-  memset(model->merges, 0xff, model->merges_size * sizeof *model->merges);
+  model->merges = malloc((count + 1) * sizeof *model->merges);
+  size_t size = 16;
+  while (size < 2 * count) size *= 2;
+  model->ranks = malloc(size * sizeof *model->ranks);
+  if (!model->merges || !model->ranks) return mica__fail_nomem("merges");
+  memset(model->ranks, 0xff, size * sizeof *model->ranks);
+  model->ranks_size = size;
   cJSON_ArrayForEach(item, list) {
     const mica_status status = parse_merge(item, rank, tokenizer);
     if (status != MICA_OK) {
@@ -197,9 +205,11 @@ static void push(mica__candidate *heap, size_t *count, mica__candidate candidate
 
 static bool candidate_at(const word *w, int32_t left, int32_t right, mica__candidate *candidate) {
   const mica__symbol *symbols = w->work->symbols;
-  const mica__merge *merge = find_merge(&w->tokenizer->model, symbols[left].id, symbols[right].id);
-  if (merge) *candidate = (mica__candidate){(uint64_t)merge->rank << 32 | (uint32_t)left, merge->id};
-  return merge != NULL;
+  const mica__model *model = &w->tokenizer->model;
+  const uint32_t rank = find_rank(model, symbols[left].id, symbols[right].id);
+  if (rank == MICA__NO_RANK) return false;
+  *candidate = (mica__candidate){(uint64_t)rank << 32 | (uint32_t)left, model->merges[rank].id};
+  return true;
 }
 
 /* The symbol at `at` takes in the next one. */
@@ -243,9 +253,8 @@ static mica_status merge_rank(const word *w, positions *ranks, uint32_t rank) {
   for (size_t i = 0; i < ranks[rank].count; i++) {
     const int32_t at = (int32_t)ranks[rank].at[i], right = symbols[at].after;
     if (symbols[at].id < 0 || right < 0) continue;
-    const mica__merge *merge = find_merge(&w->tokenizer->model, symbols[at].id, symbols[right].id);
-    if (!merge || merge->rank != rank) continue;
-    merge_at(symbols, at, merge->id);
+    if (find_rank(&w->tokenizer->model, symbols[at].id, symbols[right].id) != rank) continue;
+    merge_at(symbols, at, w->tokenizer->model.merges[rank].id);
     MICA_TRY(note_position(w, ranks, symbols[at].before, at));
     MICA_TRY(note_position(w, ranks, at, symbols[at].after));
   }
@@ -272,11 +281,11 @@ static mica_status merge_by_rank(word *w) {
 
 /* Every merge takes a symbol away and adds two candidates at most in place of the one it came from. */
 static mica_status merge_all(word *w) {
+  const mica__model *model = &w->tokenizer->model;
   mica__symbol *symbols = w->work->symbols;
   size_t count = 0;
   if (w->count < 2) return MICA_OK;
-  if (w->count >= LONG_WORD && w->count >= w->tokenizer->model.rank_count && w->tokenizer->model.ordered)
-    return merge_by_rank(w);
+  if (w->count >= LONG_WORD && w->count >= model->rank_count && model->ordered) return merge_by_rank(w);
   MICA_TRY(mica__reserve(&w->work->heap, &w->work->heap_room, 2 * w->count, sizeof *w->work->heap));
   mica__candidate *heap = w->work->heap, candidate;
   symbols[w->count - 1].after = -1;
@@ -289,9 +298,9 @@ static mica_status merge_all(word *w) {
     heap[0] = heap[--count];
     if (count) sift_down(heap, count, 0);
     if (symbols[at].id < 0 || right < 0) continue;
-    const mica__merge *merge = find_merge(&w->tokenizer->model, symbols[at].id, symbols[right].id);
-    if (!merge || merge->id != top.id) continue; /* the symbols have changed since */
-    merge_at(symbols, at, merge->id);
+    const uint32_t rank = find_rank(model, symbols[at].id, symbols[right].id);
+    if (rank == MICA__NO_RANK || model->merges[rank].id != top.id) continue; /* the symbols have changed since */
+    merge_at(symbols, at, top.id);
     if (symbols[at].before >= 0 && candidate_at(w, symbols[at].before, at, &candidate)) push(heap, &count, candidate);
     if (symbols[at].after >= 0 && candidate_at(w, at, symbols[at].after, &candidate)) push(heap, &count, candidate);
   }

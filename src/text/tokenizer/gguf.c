@@ -534,8 +534,10 @@ mica_status mica_tokenizer_open_gguf(const char *name, const mica_gguf *file, mi
   vocabulary v = {.file = file};
   mica_status status = write_json(&v);
   if (status == MICA_OK) status = mica__text_status(&v.json);
-  if (status != MICA_OK) mica__fail_in(status, name);
-  if (status == MICA_OK) status = mica_tokenizer_open_memory(name, v.json.data, v.json.length, tokenizer);
-  mica__text_free(&v.json);
-  return status;
+  if (status != MICA_OK) {
+    mica__text_free(&v.json);
+    return mica__fail_in(status, name);
+  }
+  char *json = realloc(v.json.data, v.json.length + 1);
+  return mica__tokenizer_open_owned(name, json ? json : v.json.data, v.json.length, tokenizer);
 }

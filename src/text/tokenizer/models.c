@@ -16,6 +16,7 @@ void mica__model_free(mica__model *model) {
   free(model->prefix);
   free(model->suffix);
   free(model->merges);
+  free(model->ranks);
   free(model->scores);
   mica__trie_free(&model->trie);
 }

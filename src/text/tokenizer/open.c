@@ -82,20 +82,19 @@ static mica_status parse_json(mica_tokenizer *tokenizer) {
   return status;
 }
 
-mica_status mica_tokenizer_open_memory(const char *name, const void *data, size_t bytes, mica_tokenizer **out) {
+mica_status mica__tokenizer_open_owned(const char *name, char *json, size_t bytes, mica_tokenizer **out) {
   static atomic_uint_fast64_t serials = 1;
-  if (!name || (!data && bytes) || !out)
-    return mica__fail(MICA_E_INVALID, "mica_tokenizer_open_memory: name, data or tokenizer is NULL");
   mica_tokenizer *tokenizer = calloc(1, sizeof *tokenizer);
-  if (!tokenizer) return mica__fail_nomem(name);
+  if (!tokenizer) {
+    free(json);
+    return mica__fail_nomem(name);
+  }
   tokenizer->serial = atomic_fetch_add(&serials, 1);
   tokenizer->byte_trie = calloc(1, sizeof *tokenizer->byte_trie);
-  tokenizer->json = malloc(bytes + 1);
-  mica_status status = tokenizer->json && tokenizer->byte_trie ? MICA_OK : mica__fail_nomem(name);
+  tokenizer->json = json;
+  tokenizer->json_bytes = bytes;
+  mica_status status = tokenizer->byte_trie ? MICA_OK : mica__fail_nomem(name);
   if (status == MICA_OK) {
-    if (bytes) memcpy(tokenizer->json, data, bytes);
-    tokenizer->json[bytes] = '\0';
-    tokenizer->json_bytes = bytes;
     status = parse_json(tokenizer);
     if (status != MICA_OK) status = mica__fail_in(status, name);
   }
@@ -104,6 +103,16 @@ mica_status mica_tokenizer_open_memory(const char *name, const void *data, size_
   else
     *out = tokenizer;
   return status;
+}
+
+mica_status mica_tokenizer_open_memory(const char *name, const void *data, size_t bytes, mica_tokenizer **out) {
+  if (!name || (!data && bytes) || !out)
+    return mica__fail(MICA_E_INVALID, "mica_tokenizer_open_memory: name, data or tokenizer is NULL");
+  char *json = malloc(bytes + 1);
+  if (!json) return mica__fail_nomem(name);
+  if (bytes) memcpy(json, data, bytes);
+  json[bytes] = '\0';
+  return mica__tokenizer_open_owned(name, json, bytes, out);
 }
 
 static mica_status open_gguf(const char *path, mica_tokenizer **tokenizer) {

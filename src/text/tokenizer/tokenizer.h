@@ -75,11 +75,11 @@ mica_status mica__cuts_run(const mica__cut_step *steps, size_t count, mica__sear
 
 /* --- models --- */
 
+/* Two tokens that become a third one. */
 typedef struct mica__merge {
-  uint64_t pair; /* left id << 32 | right id; UINT64_MAX: free */
-  uint32_t rank;
-  int32_t id;
+  int32_t left, right, id;
 } mica__merge;
+#define MICA__NO_RANK UINT32_MAX
 
 typedef struct mica__model {
   const char *name;
@@ -87,9 +87,10 @@ typedef struct mica__model {
   bool byte_fallback, fuse_unk, ignore_merges;
   int32_t bytes[256];    /* with byte_fallback the tokens <0x00> to <0xFF>; -1: none */
   char *prefix, *suffix; /* NULL: none */
-  mica__merge *merges;   /* a hash table */
-  size_t merges_size;
+  mica__merge *merges;   /* by rank */
   uint32_t rank_count;
+  uint32_t *ranks; /* a hash table of pairs: their ranks; MICA__NO_RANK: free */
+  size_t ranks_size;
   bool ordered;            /* no merge makes a candidate of a smaller rank */
   int64_t most_characters; /* of a word of WordPiece */
   mica__trie trie;         /* Unigram */
@@ -183,6 +184,9 @@ struct mica_tokenizer {
   mica__frame frames[2]; /* of one text and of two */
   mica__byte_trie_cell *byte_trie;
 };
+
+/* Opens a tokenizer.json of so many bytes, followed by a NUL. json is of malloc, and the call's even if it fails. */
+mica_status mica__tokenizer_open_owned(const char *name, char *json, size_t bytes, mica_tokenizer **tokenizer);
 
 /* How an added token is found. */
 typedef struct mica__added {

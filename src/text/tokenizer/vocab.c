@@ -10,8 +10,18 @@ static uint32_t tag_of(const char *text, size_t length) {
   return (uint32_t)mica__hash_bytes((mica__hash){0, 0}, text, length).low;
 }
 
+/* A block of texts, one after another. Most tokens have few bytes, and a block of the heap takes 32 at least. */
+struct mica__token_texts {
+  mica__token_texts *before;
+  size_t used;
+  char bytes[65536 - 2 * sizeof(size_t)];
+};
+
 void mica__vocab_free(mica__vocab *vocab) {
-  for (int32_t i = 0; i < vocab->size; i++) free((void *)(uintptr_t)vocab->tokens[i].text);
+  for (mica__token_texts *block = vocab->texts, *before; block; block = before) {
+    before = block->before;
+    free(block);
+  }
   free(vocab->tokens);
   free(vocab->model.slots);
   free(vocab->added.slots);
@@ -63,6 +73,22 @@ static mica_status grow_tokens(mica__vocab *vocab, int32_t id) {
   return MICA_OK;
 }
 
+/* A copy of the text, with a NUL after it; NULL if memory is short. */
+static const char *keep_text(mica__vocab *vocab, const char *text, size_t length) {
+  mica__token_texts *block = vocab->texts;
+  if (!block || sizeof block->bytes - block->used <= length) {
+    if (!(block = malloc(sizeof *block))) return NULL;
+    block->before = vocab->texts;
+    block->used = 0;
+    vocab->texts = block;
+  }
+  char *copy = block->bytes + block->used;
+  if (length) memcpy(copy, text, length);
+  copy[length] = '\0';
+  block->used += length + 1;
+  return copy;
+}
+
 mica_status mica__vocab_set(mica__vocab *vocab, int64_t id, const char *text, size_t length, bool added) {
   mica__token_table *table = added ? &vocab->added : &vocab->model;
   if (id < 0 || id >= MICA__MOST_TOKENS)
@@ -77,11 +103,8 @@ mica_status mica__vocab_set(mica__vocab *vocab, int64_t id, const char *text, si
   if (token->text && (token->length != length || memcmp(token->text, text, length)))
     return mica__fail(MICA_E_FORMAT, "the tokens '%.40s' and '%.40s' both have the id %" PRId64, token->text, text, id);
   if (!token->text) {
-    char *copy = malloc(length + 1);
-    if (!copy) return mica__fail_nomem("a vocabulary");
-    memcpy(copy, text, length);
-    copy[length] = '\0';
-    token->text = copy;
+    token->text = keep_text(vocab, text, length);
+    if (!token->text) return mica__fail_nomem("a vocabulary");
     token->length = (uint32_t)length;
   }
   token->added = token->added || added;

@@ -29,9 +29,12 @@ typedef struct mica__token_table {
   size_t size, count;
 } mica__token_table;
 
+typedef struct mica__token_texts mica__token_texts;
+
 typedef struct mica__vocab {
   mica__token *tokens;
-  int32_t size; /* one more than the largest id */
+  mica__token_texts *texts; /* the bytes of tokens */
+  int32_t size;             /* one more than the largest id */
   int32_t capacity;
   uint32_t longest;        /* bytes of the longest token of the model */
   mica__token_table model; /* what the model knows */
