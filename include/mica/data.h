@@ -480,6 +480,10 @@ MICA_API int32_t mica_sound_stream_rate(const mica_sound_stream *stream);
 /* NULL is a no-op. */
 MICA_API void mica_sound_stream_close(mica_sound_stream *stream);
 
+/* Writes a recording as a WAV file: one channel of 16-bit integers. Samples are cut to -1 to 1; NaN becomes 0. The file
+ * at `path` is replaced at once. MICA_E_INVALID: more samples than a WAV file holds, or a rate below 1. */
+MICA_API MICA_CHECKED mica_status mica_sound_write(const char *path, int32_t rate, const float *samples, int64_t count);
+
 /* Decodes sound from bytes that arrive through a pipe. WAV is recognised by its first four bytes: integers of 8, 16, 24
  * and 32 bits, floats of 32 and 64. A length of 0, or of 0x7ffff000 and more, means unknown: the sound lasts to the
  * end. Other bytes are 16-bit little-endian integers of the given rate and number of channels. Needs no library. Use it

@@ -33,7 +33,7 @@
  *   run task                      (R) tasks: data and settings become a folder with a trained network
  *   run_text run_recommend        (R) text and recommendations from runs
  *   run_convert                   (R) ONNX export, quantisation, pruning and masking of runs
- *   compare transcribe            (R, E) comparison of runs; streaming speech recognition
+ *   compare transcribe speak      (R, E) comparison of runs; streaming speech recognition; speech from texts
  *   compress                      (E) quantisation and pruning
  *   blocks weights gguf           (E) block types; weights of published models by name
  *   foundation                    (R, E) published language models
@@ -90,6 +90,7 @@
 #include <mica/run_convert.h>
 #include <mica/run_recommend.h>
 #include <mica/run_text.h>
+#include <mica/speak.h>
 #include <mica/task.h>
 #include <mica/transcribe.h>
 #include <mica/whisper.h>

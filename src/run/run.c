@@ -322,6 +322,14 @@ mica_status mica_run_generate(mica_run *run, const mica_run_texts *texts) {
   return run->task->generate(run, texts);
 }
 
+mica_status mica_run_speak(mica_run *run, const mica_speech_config *config, float **samples, int64_t *count) {
+  if (!run || !config || !config->text || !samples || !count)
+    return mica__fail(MICA_E_INVALID, "mica_run_speak: a pointer is NULL");
+  if (run->task->speak) return run->task->speak(run, config, samples, count);
+  return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which does not speak", run->folder,
+                    run->task->name);
+}
+
 /* Recordings come as files, those of folders too. */
 static mica_status predict(mica_run *run, const mica_run_input *input, mica_report *prediction) {
   mica__paths paths = {0};

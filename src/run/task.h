@@ -7,6 +7,7 @@
 
 #include <mica/onnx.h>
 #include <mica/run.h>
+#include <mica/speak.h>
 
 typedef struct mica__task_row {
   const char *name, *text;
@@ -72,6 +73,8 @@ typedef struct mica__task_row {
   mica_status (*agree)(mica_run *run, mica_run *other, int64_t most, double *share, int64_t *count);
   /* Continues texts; NULL: the task has none to continue. */
   mica_status (*generate)(mica_run *run, const mica_run_texts *texts);
+  /* Speaks a text (mica_run_speak); NULL: the task does not. */
+  mica_status (*speak)(mica_run *run, const mica_speech_config *config, float **samples, int64_t *count);
   /* Adds a section of items for each user and item that is asked for; NULL: the task has none. */
   mica_status (*recommend)(mica_run *run, const mica_run_query *query, mica_report *prediction);
 } mica__task_row;

@@ -33,6 +33,7 @@ for task in $tasks; do
   language) predict='mica generate' ;;
   speech) predict='mica transcribe' ;;
   recommend) predict='mica recommend' ;;
+  speak) predict='mica speak' ;;
   *) predict='mica predict' ;;
   esac
   for line in "<!-- mica help --markdown $task -->" '## Data' '```sh run' "mica train .*--out" "$predict" report.html \

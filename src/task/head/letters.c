@@ -20,8 +20,7 @@ static bool suits(const mica_column *label) { return label->kind == MICA_COLUMN_
 
 /* --- the step --- */
 
-/* Code points (N, S) as classes: 1 for the first letter of the alphabet. */
-static mica_value classes_of(const mica_run *run, mica_value tokens) {
+mica_value mica__letters_as_classes(const mica_run *run, mica_value tokens) {
   const int64_t count = mica__letters_classes(run) - 1;
   int32_t *letters = NULL;
   if (mica__letters_read(run, &letters) != MICA_OK) return (mica_value){0};
@@ -59,7 +58,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
   if (mica_value_is_null(z)) return;
   out->answers[0] = answer_of(z, steps);
   if (!mica_batch_has(batch, "tokens")) return;
-  mica_value classes = classes_of(run, mica_batch_value(batch, "tokens"));
+  mica_value classes = mica__letters_as_classes(run, mica_batch_value(batch, "tokens"));
   out->loss = mica_ctc_loss(mica_transpose(z, MICA_AXES(1, 0, 2)), classes, steps,
                             mica_batch_value(batch, "tokens.length"), &(mica_ctc_config){.zero_infinity = true});
 }

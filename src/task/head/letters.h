@@ -21,6 +21,8 @@
 
 extern const mica__head mica__head_letters;
 
+/* Code points (N, S) i32 as classes: 1 for the first letter of the alphabet. */
+mica_value mica__letters_as_classes(const mica_run *run, mica_value tokens);
 /* How labels are found in scores: *search as mica_ctc_beam takes it, by the run's setting if the caller says nothing,
  * its text model in *model, the caller's to destroy. False in *wanted: the best label of each step. */
 mica_status mica__letters_search(const mica_run *run, const mica_text_search *how, mica_ctc_beam_config *search,

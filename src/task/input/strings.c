@@ -83,8 +83,7 @@ static mica_status note_alphabet(mica_run *run, const int32_t *letters, int64_t 
   return status;
 }
 
-/* The letters of all texts that training sees. */
-static mica_status find_alphabet(mica_run *run) {
+mica_status mica__strings_note_alphabet(mica_run *run, const mica__strings_time *time) {
   int32_t *letters = malloc(MOST_LETTERS * sizeof *letters);
   int64_t count = 0;
   const mica_dataset *validation = run->parts->at[MICA_PART_VALIDATION].data;
@@ -92,14 +91,14 @@ static mica_status find_alphabet(mica_run *run) {
   if (status == MICA_OK && validation) status = add_letters(validation, letters, &count);
   if (status == MICA_OK && !count)
     status = mica__fail(MICA_E_FORMAT, "%s: all of its texts are empty: there is nothing to learn", run->data);
-  if (status == MICA_OK) status = mica__strings_check(run, run->parts->whole, letters, count);
-  if (status == MICA_OK && validation) status = mica__strings_check(run, validation, letters, count);
+  if (status == MICA_OK) status = mica__strings_check(time, run->parts->whole, letters, count);
+  if (status == MICA_OK && validation) status = mica__strings_check(time, validation, letters, count);
   if (status == MICA_OK) status = note_alphabet(run, letters, count);
   free(letters);
   return status;
 }
 
-static mica_status fits(const mica_run *run, const mica_dataset *data) {
+mica_status mica__strings_fits(const mica_run *run, const mica__strings_time *time, const mica_dataset *data) {
   const size_t columns = mica_dataset_column_count(data), tokens = mica_dataset_column_index(data, "tokens");
   int32_t *letters = NULL;
   if (mica_dataset_column_index(data, "sound") == columns || tokens == columns ||
@@ -109,9 +108,14 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
                       "about",
                       mica_dataset_name(data));
   MICA_TRY(mica__letters_read(run, &letters));
-  mica_status status = mica__strings_check(run, data, letters, mica__letters_classes(run) - 1);
+  mica_status status = mica__strings_check(time, data, letters, mica__letters_classes(run) - 1);
   free(letters);
   return status;
+}
+
+static mica_status fits(const mica_run *run, const mica_dataset *data) {
+  const mica__strings_time time = mica__strings_time_of(run);
+  return mica__strings_fits(run, &time, data);
 }
 
 static mica_status prepare(mica_run *run) {
@@ -129,7 +133,8 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_note_numbers(run, "rate", &rate, 1));
   MICA_TRY(mica__run_note_numbers(run, "mean", &zero, 1));
   MICA_TRY(mica__run_note_numbers(run, "deviation", &one, 1));
-  MICA_TRY(find_alphabet(run));
+  const mica__strings_time time = mica__strings_time_of(run);
+  MICA_TRY(mica__strings_note_alphabet(run, &time));
   return fits(run, run->parts->whole);
 }
 

@@ -56,6 +56,8 @@ typedef struct mica__strings_time {
   double rate;  /* samples per second */
   int64_t tail; /* zeros behind a recording, in which its last letters are found */
 } mica__strings_time;
+/* Seconds of zeros behind a recording of speech. */
+#define MICA__STRINGS_TAIL 0.4
 /* tail at a rate. */
 int64_t mica__strings_tail(double rate);
 mica__strings_time mica__strings_time_of(const mica_run *run);
@@ -84,12 +86,32 @@ extern const char *const mica__strings_networks[];
 
 /* --- data --- */
 
+/* How recordings become samples: as the settings of the same names say. */
+typedef struct mica__strings_form {
+  const char *join;
+  int64_t strings;
+  double gap, noise;
+  int32_t rate;
+  uint64_t seed;
+  double tail;   /* seconds of zeros behind each */
+  bool speakers; /* there is a column "speaker" too: classes, the run's if it knows some */
+  mica__fact_texts known;
+} mica__strings_form;
+mica_status mica__strings_open_form(const mica_run *run, const char *path, mica_part part,
+                                    const mica__strings_form *form, mica_dataset **data);
+/* The name of a speaker; "" where data have no such column. */
+const char *mica__strings_speaker(const mica_dataset *data, size_t column, int32_t speaker);
 /* Opens a part as columns "sound", with zeros after each recording, and "tokens", the code points of its text. */
 mica_status mica__strings_open(const mica_run *run, const char *path, const mica_dataset_config *config,
                                mica_dataset **data);
 /* MICA_E_FORMAT names a sample with a letter that the alphabet lacks, or with more letters than its sound has steps.
  * letters: the alphabet, rising. */
-mica_status mica__strings_check(const mica_run *run, const mica_dataset *data, const int32_t *letters, int64_t count);
+mica_status mica__strings_check(const mica__strings_time *time, const mica_dataset *data, const int32_t *letters,
+                                int64_t count);
+/* Notes the letters of all texts that training sees as the fact "alphabet", and checks the texts by them. */
+mica_status mica__strings_note_alphabet(mica_run *run, const mica__strings_time *time);
+/* Checks the texts by the alphabet that a run has. */
+mica_status mica__strings_fits(const mica_run *run, const mica__strings_time *time, const mica_dataset *data);
 
 /* Members of the input (task/input/strings_show.c). */
 mica_status mica__strings_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #define READ_SETTINGS(X, S) STRINGS_SETTINGS(X, S) X(S, REAL, seed, "seed", "", "", "")
+#define SPEAKER "speaker"
 
 MICA__SETTINGS_STRUCT(strings, READ_SETTINGS);
 MICA__SETTINGS(strings, READ_SETTINGS);
@@ -45,6 +46,7 @@ typedef struct view {
   const char **files; /* of recordings by themselves; NULL: they have none */
   int64_t *offsets;   /* of letters */
   int32_t *letters;
+  int32_t *speakers; /* of samples; NULL: they are not asked for */
 } view;
 
 static void release(void *object) {
@@ -55,6 +57,7 @@ static void release(void *object) {
   free(v->files);
   free(v->offsets);
   free(v->letters);
+  free(v->speakers);
   free(v);
 }
 
@@ -275,16 +278,11 @@ static mica_status find_list(const char *path, mica_part part, bool *any, char *
   return MICA_OK;
 }
 
-static int32_t rate_of(const mica_run *run) {
-  const double known = facts_of(run).rate;
-  return known > 0 ? (int32_t)known : (int32_t)settings_of(run).rate;
-}
-
 /* Recordings with texts, as they lie in files. */
-static mica_status open_base(const mica_run *run, const char *path, mica_part part, mica_dataset **data) {
+static mica_status open_base(int32_t rate, const char *path, mica_part part, mica_dataset **data) {
   char *list = NULL;
   bool listed = false;
-  const mica_dataset_config config = {.part = part, .rate = rate_of(run)};
+  const mica_dataset_config config = {.part = part, .rate = rate};
   mica_status status = find_list(path, part, &listed, &list);
   if (status == MICA_OK && listed && !list)
     status = mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", path, mica_part_name(part));
@@ -300,16 +298,17 @@ static mica_status open_base(const mica_run *run, const char *path, mica_part pa
 }
 
 /* Parts data of the run's own that have no validation part. */
-static mica_status open_parted(const mica_run *run, const char *path, mica_part part, mica_dataset **data) {
+static mica_status open_parted(const mica_run *run, int32_t rate, const char *path, mica_part part,
+                               mica_dataset **data) {
   const bool own = run->data && !strcmp(path, run->data);
   mica_dataset *whole = NULL, *held_out = NULL, *rest = NULL;
-  mica_status status = open_base(run, path, part, data);
+  mica_status status = open_base(rate, path, part, data);
   if (!own || part == MICA_PART_TEST || (part == MICA_PART_VALIDATION && status != MICA_E_NOT_FOUND)) return status;
   if (part == MICA_PART_TRAIN) {
     MICA_TRY(status);
     whole = *data;
     *data = NULL;
-    status = open_base(run, path, MICA_PART_VALIDATION, &held_out);
+    status = open_base(rate, path, MICA_PART_VALIDATION, &held_out);
     mica_dataset_destroy(held_out);
     held_out = NULL;
     if (status == MICA_OK) *data = whole;
@@ -318,7 +317,7 @@ static mica_status open_parted(const mica_run *run, const char *path, mica_part 
       return status;
     }
   } else {
-    MICA_TRY(open_base(run, path, MICA_PART_TRAIN, &whole));
+    MICA_TRY(open_base(rate, path, MICA_PART_TRAIN, &whole));
   }
   status = mica__run_split(run, whole, &held_out, &rest);
   if (status == MICA_OK && !held_out && part == MICA_PART_VALIDATION)
@@ -338,17 +337,39 @@ static mica_status name_files(view *v, uint64_t count) {
   return v->files ? MICA_OK : mica__fail_nomem("the names of recordings");
 }
 
-/* How the view is to be: strings or not, by the run's settings. */
-static mica_status set_out(const mica_run *run, mica_part part, view *v, uint64_t *count) {
-  const mica__strings_settings settings = settings_of(run);
+/* The speaker of each sample: its number among the run's, or the data's while the run knows none. */
+static mica_status number_speakers(const mica__fact_texts *run, view *v, uint64_t count) {
+  const size_t known = run->count;
+  const char *const *names = run->list;
+  const size_t column = mica_dataset_column_index(v->base, SPEAKER);
+  speakers s = {0};
+  mica_status status = find_speakers(v->base, &s);
+  v->speakers = calloc((size_t)count + 1, sizeof *v->speakers);
+  if (status == MICA_OK && !v->speakers) status = mica__fail_nomem("speakers");
+  for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
+    const int32_t speaker = s.of[v->strings.first ? v->strings.words[v->strings.first[i]] : i];
+    const char *name = mica__strings_speaker(v->base, column, speaker);
+    size_t k = 0;
+    while (k < known && strcmp(names[k], name) != 0) k++;
+    v->speakers[i] = known ? (int32_t)k : speaker;
+    if (known && k == known)
+      status = mica__fail(MICA_E_NOT_FOUND, "%s: the run has no speaker \"%s\"", mica_dataset_name(v->base), name);
+  }
+  free_speakers(&s);
+  return status;
+}
+
+/* How the view is to be: strings or not. */
+static mica_status set_out(const mica_run *run, mica_part part, const mica__strings_form *settings, view *v,
+                           uint64_t *count) {
   const double rate = (double)mica_dataset_rate(v->base);
-  const uint64_t all = mica_dataset_count(v->base), wanted = (uint64_t)settings.strings;
+  const uint64_t all = mica_dataset_count(v->base), wanted = (uint64_t)settings->strings;
   int64_t low = 0, high = 0;
   v->sound = mica_dataset_column_index(v->base, "sound");
-  v->tail = mica__strings_tail(rate);
-  v->gap = (int64_t)(rate * settings.gap);
-  v->noise = settings.noise;
-  v->seed = (uint64_t)settings.seed * 4 + (uint64_t)part;
+  v->tail = (int64_t)(rate * settings->tail);
+  v->gap = (int64_t)(rate * settings->gap);
+  v->noise = settings->noise;
+  v->seed = settings->seed * 4 + (uint64_t)part;
   *count = all;
   if (v->sound == mica_dataset_column_count(v->base))
     return mica__fail(MICA_E_FORMAT, "%s has no recordings: the task %s wants recordings and their texts",
@@ -356,34 +377,58 @@ static mica_status set_out(const mica_run *run, mica_part part, view *v, uint64_
   if (mica_dataset_column_index(v->base, "text") == mica_dataset_column_count(v->base) &&
       mica_dataset_column_index(v->base, "label") == mica_dataset_column_count(v->base))
     return mica__fail(MICA_E_FORMAT, "%s has no texts for its recordings", mica_dataset_name(v->base));
-  if (*settings.join) {
-    MICA_TRY(parse_join(settings.join, &low, &high));
+  if (*settings->join) {
+    MICA_TRY(parse_join(settings->join, &low, &high));
     *count = part != MICA_PART_TRAIN ? all : wanted ? wanted : 2 * all;
     MICA_TRY(draw_strings(v, *count, low, high));
   } else {
     MICA_TRY(name_files(v, all));
   }
+  if (settings->speakers) MICA_TRY(number_speakers(&settings->known, v, *count));
   return spell_all(v, *count);
 }
 
-mica_status mica__strings_open(const mica_run *run, const char *path, const mica_dataset_config *config,
-                               mica_dataset **data) {
+const char *mica__strings_speaker(const mica_dataset *data, size_t column, int32_t speaker) {
+  const char *name = NULL;
+  if (column < mica_dataset_column_count(data)) name = mica_dataset_column_class(data, column, speaker);
+  return name ? name : "";
+}
+
+/* The names of the data's speakers, the caller's to free; NULL: there are none, or no memory. */
+static const char **speaker_names(const mica_dataset *data, int32_t *count) {
+  const size_t column = mica_dataset_column_index(data, SPEAKER);
+  *count = 1;
+  if (column < mica_dataset_column_count(data)) *count = mica_dataset_column(data, column)->classes;
+  const char **names = calloc((size_t)*count + 1, sizeof *names);
+  for (int32_t i = 0; names && i < *count; i++) names[i] = mica__strings_speaker(data, column, i);
+  return names;
+}
+
+mica_status mica__strings_open_form(const mica_run *run, const char *path, mica_part part,
+                                    const mica__strings_form *form, mica_dataset **data) {
   const mica_shape open = {1, {MICA_DYNAMIC}};
   view *v = calloc(1, sizeof *v);
   mica_dataset *made = NULL;
   uint64_t count = 0;
+  const char **own = NULL;
+  int32_t voices = (int32_t)form->known.count;
   if (!v) return mica__fail_nomem("recordings");
-  mica_status status = open_parted(run, path, config->part, &v->base);
-  if (status == MICA_OK) status = set_out(run, config->part, v, &count);
+  mica_status status = open_parted(run, form->rate, path, part, &v->base);
+  if (status == MICA_OK) status = set_out(run, part, form, v, &count);
+  if (status == MICA_OK && !voices && !(own = speaker_names(v->base, &voices))) status = mica__fail_nomem("speakers");
   if (status == MICA_OK) {
     const mica_column_data columns[] = {
         {.column = {"sound", MICA_COLUMN_KIND_SOUND, MICA_F32, open, 0},
          .user = v,
          .read = read_sound,
          .length = length_of},
-        {.column = {"tokens", MICA_COLUMN_KIND_TOKENS, MICA_I32, open, 0}, .data = v->letters, .offsets = v->offsets}};
-    status = mica_dataset_create(mica_dataset_name(v->base), count, columns, 2, &made);
+        {.column = {"tokens", MICA_COLUMN_KIND_TOKENS, MICA_I32, open, 0}, .data = v->letters, .offsets = v->offsets},
+        {.column = {SPEAKER, MICA_COLUMN_KIND_CLASS, MICA_I32, MICA_SCALAR, voices},
+         .data = v->speakers,
+         .class_names = own ? own : form->known.list}};
+    status = mica_dataset_create(mica_dataset_name(v->base), count, columns, form->speakers ? 3 : 2, &made);
   }
+  free(own);
   if (status != MICA_OK) {
     release(v);
     return status;
@@ -398,6 +443,20 @@ mica_status mica__strings_open(const mica_run *run, const char *path, const mica
   else
     mica_dataset_destroy(made);
   return status;
+}
+
+mica_status mica__strings_open(const mica_run *run, const char *path, const mica_dataset_config *config,
+                               mica_dataset **data) {
+  const mica__strings_settings s = settings_of(run);
+  const double known = facts_of(run).rate;
+  const mica__strings_form form = {.join = s.join,
+                                   .strings = s.strings,
+                                   .gap = s.gap,
+                                   .noise = s.noise,
+                                   .rate = known > 0 ? (int32_t)known : (int32_t)s.rate,
+                                   .seed = (uint64_t)s.seed,
+                                   .tail = MICA__STRINGS_TAIL};
+  return mica__strings_open_form(run, path, config->part, &form, data);
 }
 
 /* --- checks --- */
@@ -476,11 +535,11 @@ static mica_status check_words(const view *v, const int32_t *letters, int64_t co
   return status == MICA_OK ? check_letters(v->base, 0, &space, v->strings.first[1] > 1, letters, count) : status;
 }
 
-mica_status mica__strings_check(const mica_run *run, const mica_dataset *data, const int32_t *letters, int64_t count) {
+mica_status mica__strings_check(const mica__strings_time *time, const mica_dataset *data, const int32_t *letters,
+                                int64_t count) {
   const size_t sound = mica_dataset_column_index(data, "sound"), tokens = mica_dataset_column_index(data, "tokens");
   const mica__column *column = mica__store_find(data->store, "sound");
   const view *v = column && column->read == read_sound ? column->user : NULL;
-  const mica__strings_time time = mica__strings_time_of(run);
   const bool joined = v && v->strings.first;
   const mica_dataset *named = v && !joined ? v->base : data;
   if (joined) MICA_TRY(check_words(v, letters, count));
@@ -492,7 +551,7 @@ mica_status mica__strings_check(const mica_run *run, const mica_dataset *data, c
     mica_status status = list ? MICA_OK : mica__fail_nomem("texts");
     if (status == MICA_OK) status = mica_dataset_read(data, tokens, i, list, (size_t)n * sizeof *list);
     if (status == MICA_OK && !joined) status = check_letters(named, i, list, n, letters, count);
-    if (status == MICA_OK) status = check_length(&time, named, i, list, n, samples);
+    if (status == MICA_OK) status = check_length(time, named, i, list, n, samples);
     free(list);
     MICA_TRY(status);
   }

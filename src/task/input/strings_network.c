@@ -16,8 +16,6 @@
 
 /* What is added to a mel power before its logarithm: that of rounding to 16 bits. */
 #define LEAST_POWER 1e-7
-/* Seconds. */
-#define TAIL 0.4
 /* Steps that a layer sees before the recurrent ones: with 40 ms a step most of a short word. */
 #define SPAN 5
 /* Frames and frequencies that a filter sees. */
@@ -32,7 +30,7 @@ MICA__FACTS(strings, STRINGS_FACTS, 0);
 /* The output time step, in frames. */
 static int64_t reduction_of(const mica__strings_settings *s) { return s->reduction == 0 ? 4 : 2; }
 
-int64_t mica__strings_tail(double rate) { return (int64_t)(rate * TAIL); }
+int64_t mica__strings_tail(double rate) { return (int64_t)(rate * MICA__STRINGS_TAIL); }
 
 /* Frames are of 25 ms, enlarged to a power of two, and begin each 10 ms. */
 mica__strings_time mica__strings_time_of(const mica_run *run) {

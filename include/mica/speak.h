@@ -1,0 +1,33 @@
+/* mica/speak.h: speech from texts with a run of the task speak.
+ *
+ *   mica_run_open(engine, "voice", &run);
+ *   mica_run_speak(run, &(mica_speech_config){.text = "three one four", .speaker = "theo"}, &samples, &count);
+ *   mica_sound_write("x.wav", rate, samples, count);
+ *   mica_free(samples);
+ *
+ * Threads: as in mica/run.h. */
+#ifndef MICA_SPEAK_H
+#define MICA_SPEAK_H
+
+#include <mica/run.h>
+
+MICA_EXPERIMENTAL
+MICA_BEGIN_DECLS
+
+typedef struct mica_speech_config {
+  const char *text;    /* UTF-8 */
+  const char *speaker; /* one of the fact "speakers"; NULL: the first */
+  double speed;        /* 2: twice as fast; 0: 1 */
+  int64_t iterations;  /* of Griffin-Lim (Griffin and Lim 1984); 0: the run's setting */
+} mica_speech_config;
+
+/* Speaks a text. *samples receives *count numbers from -1 to 1 at the run's fact "rate" (Hz), the caller's to
+ * mica_free. The same text gives the same samples. MICA_E_UNSUPPORTED: the run's task is not speak. MICA_E_INVALID: the
+ * text is empty or not UTF-8, has a letter that the run has not learned (the message names it), or a field is out of
+ * range. MICA_E_NOT_FOUND: the run has no such speaker. Blocks. */
+MICA_API MICA_CHECKED mica_status mica_run_speak(mica_run *run, const mica_speech_config *config, float **samples,
+                                                 int64_t *count);
+
+MICA_END_DECLS
+
+#endif

@@ -1,0 +1,97 @@
+#!/bin/sh
+# labels: device slow
+# Speech by the command: training on made tones, waves whose pitch is that of the words, the same bits for the same text
+# and for a run that was stopped and resumed, and what is refused.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+need_device
+
+# Two words of two speakers: 'high' has 1,273 Hz and 'low' 382 Hz; ben is softer than anna.
+mkdir "$work/tones"
+LC_ALL=C awk -v folder="$work/tones" '
+  function number(n, bytes) { for (; bytes > 0; bytes--) { printf "%c", n % 256 >f; n = int(n / 256) } }
+  BEGIN { srand(5)
+    for (i = 0; i < 80; i++) {
+      high = i % 2; anna = i % 4 < 2
+      f = folder "/" (high ? "high" : "low") "_" (anna ? "anna" : "ben") "_" i ".wav"
+      printf "RIFF" >f; number(2436, 4); printf "WAVEfmt " >f; number(16, 4); number(65537, 4)
+      number(8000, 4); number(8000, 4); number(524289, 4); printf "data" >f; number(2400, 4)
+      for (t = 0; t < 2400; t++) printf "%c", 128 + (anna ? 60 : 20) * sin(t * (high ? 1.0 : 0.3) + i) + 2 * rand() >f
+      close(f) } }'
+how="--task speak --data $work/tones --width 32 --layers 2 --lr 0.006"
+
+# shellcheck disable=SC2086
+run train $how --epochs 25 --json --quiet --out "$work/run"
+case $err in *'lacks libsndfile'*) echo 'SKIP: this build lacks libsndfile' && exit 77 ;; esac
+ends 0 '*' '*'
+holds task speak
+awk -v e="$(json metrics.spectrum_mae)" 'BEGIN { exit !(e > 0 && e < 0.6) }' || fault "spectrum_mae $out"
+grep -q 'Spoken' "$work/run/report.html" || fault 'no spectra in the report'
+
+# samples FILE: those of a WAV file of 16 bits, one a line.
+samples() { od -An -v -t d2 -w2 -j 44 "$1"; }
+# pitch FILE: half the crossings of zero a second.
+pitch() {
+  samples "$1" | awk '{ if ($1 * last < 0) n++; if ($1) last = $1; m++ } END { printf "%d\n", n * 4000 / m }'
+}
+loudness() { samples "$1" | awk '{ sum += $1 * $1; n++ } END { printf "%d\n", sqrt(sum / n) }'; }
+
+for speaker in anna ben; do
+  for word in high low; do
+    run speak --model "$work/run" --text $word --speaker $speaker --out "$work/$word-$speaker.wav"
+    ends 0 "*$word-$speaker.wav: 0.[1-5]* s at 8000 Hz" ''
+  done
+  high=$(pitch "$work/high-$speaker.wav") low=$(pitch "$work/low-$speaker.wav")
+  [ "$high" -gt 1000 ] && [ "$high" -lt 1600 ] && [ "$low" -gt 250 ] && [ "$low" -lt 700 ] ||
+    fault "$speaker: high has $high Hz and low $low Hz"
+done
+[ "$(loudness "$work/high-anna.wav")" -gt "$(loudness "$work/high-ben.wav")" ] || fault 'ben is as loud as anna'
+
+# A text gives the same file again, and a lower speed a longer one.
+run speak --model "$work/run" --text high --speaker anna --out "$work/again.wav" --json
+holds rate 8000
+holds file "$work/again.wav"
+cmp -s "$work/high-anna.wav" "$work/again.wav" || fault 'other samples of the same text'
+seconds=$(json seconds)
+run speak --model "$work/run" --text high --speaker anna --speed 0.5 --out "$work/again.wav" --json
+awk -v a="$seconds" -v b="$(json seconds)" 'BEGIN { exit !(b > 1.8 * a && b < 2.2 * a) }' || fault "$seconds s, $out"
+
+# What is refused, in sentences.
+run speak --model "$work/run" --text 'hugo' --out "$work/none.wav"
+ends 1 '' "*has not learned the letter 'u' (U+0075)*"
+run speak --model "$work/run" --text high --speaker carl --out "$work/none.wav"
+ends 1 '' '*no speaker "carl"; choose from anna, ben'
+run speak --model "$work/run" --text '' --out "$work/none.wav"
+ends 2 '' '*--text is empty*'
+run speak --model "$work/run"
+ends 2 '' '*--text is missing*'
+run speak --text high
+ends 2 '' '*--model is missing*'
+run speak --model "$work/run" --text high --speed 0
+ends 2 '' '*--speed*'
+run speak --model "$work/run" --text "$(printf 'hi\377')" --out "$work/none.wav"
+ends 1 '' '*not UTF-8 at byte 3*'
+run speak --model "$work/run" --text high --out "$work/tones"
+ends 1 '' '*tones*'
+[ ! -e "$work/none.wav" ] || fault 'a file is left'
+run predict --model "$work/run" --text high
+ends 1 '' '*mica speak --model*'
+# shellcheck disable=SC2086
+run train $how --kernel 4 --out "$work/bad"
+ends 2 '' '*kernel must be an odd number, not 4*'
+run transcribe --model "$work/run" "$work/again.wav"
+ends 1 '' '*task speak*'
+
+# A run that was stopped and resumed ends with the bits of one that was not.
+# shellcheck disable=SC2086
+run train $how --epochs 4 --quiet --out "$work/whole"
+# shellcheck disable=SC2086
+begin() { exec "$mica" train $how --epochs 4 --checkpoint-steps 2 --out "$@"; }
+killed "$work/killed" 0.7 1.1
+cmp -s "$work/whole/last.safetensors" "$work/killed/last.safetensors" || fault 'other weights after a stop'
+
+run eval --model "$work/run" --part validation --json
+holds task speak
+run export "$work/run" --onnx "$work/model.onnx"
+case $err in *'needs protobuf-c'*) ;; *) ends 0 'written*' '' ;; esac
+exit $failed
