@@ -70,7 +70,7 @@ void mica__composed_step(mica_nn *nn, const mica_batch_values *batch, const void
   const mica_run *run = config;
   const mica__head *head = run->task->head;
   const mica__input *input = run->task->input;
-  mica_value z = input->network(nn, run, batch, head->outputs(run));
+  mica_value z = input->network ? input->network(nn, run, batch, head->outputs(run)) : (mica_value){0};
   head->step(nn, run, z, batch, out);
   if (!input->samples.picture || mica_nn_is_training(nn)) return;
   size_t count = 0;

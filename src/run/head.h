@@ -16,9 +16,10 @@ typedef struct mica__head {
   const char *output;                      /* the name of what `step` gives of each sample */
   int64_t (*outputs)(const mica_run *run); /* how many numbers it is, and the network's answer; never NULL */
   void (*configures)(const mica_run *run, mica_trainer_config *config);
-  /* Outputs, then the loss and metrics if the batch has the answer: random numbers depend on the order. Never NULL. */
+  /* z: the network's answers; a null value if the head builds the network. Outputs, then the loss and metrics if the
+   * batch has the answer: random numbers depend on the order. Never NULL. */
   void (*step)(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out);
-  /* The outputs of an exported model. Never NULL. */
+  /* The outputs of an exported model. NULL: the row exports it. */
   void (*exports)(const mica_run *run, mica_value z, mica_objective *out);
   mica_status (*evaluate)(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
   struct {

@@ -42,7 +42,8 @@ typedef struct mica__input {
   /* Names of the networks that the input builds itself, then NULL; it checks the setting "model" too. NULL: it takes
    * networks of the zoo that give one answer per sample. */
   const char *const *networks;
-  /* (N, outputs) f32 of a batch; a null value after a failure. Never NULL. */
+  /* (N, outputs) f32 of a batch; a null value after a failure. NULL: the head builds the network, for its loss reads
+   * tables within it. */
   mica_value (*network)(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs);
   /* (N) i32: how many of the network's answers to each sample count, if it answers step by step. NULL: it does not. */
   mica_value (*steps)(const mica_run *run, const mica_batch_values *batch);

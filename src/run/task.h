@@ -62,7 +62,7 @@ typedef struct mica__task_row {
    * timed. NULL: it is not. */
   mica_status (*answers)(mica_run *run);
   mica_status (*report)(mica_run *run, mica_report *report); /* adds its sections; NULL: none */
-  /* What an exported model computes; NULL: what the step predicts. Of a task with a head it is `exports` of that. */
+  /* What an exported model computes; NULL: what the step predicts, and of a task with a head `exports` of that. */
   mica_step_fn *exports;
   /* What a model's inputs and outputs are, by name, those that some runs alone have too; the last has no key. NULL:
    * nothing is said; of tasks of samples export.c says it. */

@@ -1,6 +1,6 @@
 /* The readers of interactions, of features, and of the ratings of a new user. */
 #include "fuzz/fuzz.h"
-#include "task/recommend/recommend.h"
+#include "task/head/ranking.h"
 
 #include <math.h>
 #include <stdlib.h>

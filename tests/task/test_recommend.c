@@ -5,7 +5,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
-#include "task/recommend/recommend.h"
+#include "task/head/ranking.h"
 
 #include <math.h>
 #include <mica/mica.h>

@@ -186,7 +186,7 @@ mica_status mica_run_export(mica_run *run, const char *path, const mica_run_expo
   columns = calloc(run->parts->column_count + 16, sizeof *columns);
   if (!columns) return mica__fail_nomem("a run");
   const size_t count = columns_of(run, columns);
-  mica_step_fn *step = run->task->head ? mica__composed_exports : run->task->exports;
+  mica_step_fn *step = run->task->exports || !run->task->head ? run->task->exports : mica__composed_exports;
   mica_status status = mica__phase_build_outputs(run->trainer, step, columns, count, &phase);
   if (status == MICA_OK) status = write_model(run, &phase, path, config ? config : &standard);
   mica__phase_free(&phase);

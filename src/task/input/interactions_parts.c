@@ -2,7 +2,7 @@
  * histories, and users with the items that were held out of theirs. */
 #include "run/common_fields.h"
 #include "run/facts.h"
-#include "task/recommend/recommend.h"
+#include "task/input/interactions.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Features as facts of a run: a text for each column, the values that columns have, and the rows of users and items. */
 #include "run/facts.h"
 #include "run/fields.h"
-#include "task/recommend/recommend.h"
+#include "task/input/interactions.h"
 
 #include "base/number.h"
 #include <float.h>

@@ -1,14 +1,18 @@
-/* task/recommend/recommend.h: recommendations of items to users, by what is known between them. */
-#ifndef MICA_TASK_RECOMMEND_RECOMMEND_H
-#define MICA_TASK_RECOMMEND_RECOMMEND_H
+/* task/input/interactions.h: what is known between users and items: ratings, clicks, or what was taken when. */
+#ifndef MICA_TASK_INPUT_INTERACTIONS_H
+#define MICA_TASK_INPUT_INTERACTIONS_H
 
 #include "data/interactions/interactions.h"
 #include "nn/zoo/recommender.h"
 #include "run/fact_fields.h"
+#include "run/input.h"
 #include "run/run.h"
 #include "run/setting_fields.h"
 
 #include <math.h>
+
+/* The head builds the network (task/head/ranking.h): what it learns reads the tables of users and items. */
+extern const mica__input mica__input_interactions;
 
 /* --- settings and facts --- */
 
@@ -133,44 +137,4 @@ bool mica__recommend_owns(const mica_run *run, const char *path);
 /* mica__task_row.open. */
 mica_status mica__recommend_open(const mica_run *run, const char *path, const mica_dataset_config *config,
                                  mica_dataset **data);
-void mica__recommend_step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out);
-extern const mica_onnx_text mica__recommend_docs[]; /* of what they read and make */
-void mica__recommend_exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out);
-mica_status mica__recommend_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m);
-/* Adds "auc" of the source's samples, beside it those of plain orders, and "base_log_loss", that of the share of clicks
- * in training as the answer to all. */
-mica_status mica__recommend_evaluate_clicks(mica_run *run, const mica_batch_source *source, mica_metrics *m);
-/* Notes "item_bias" and "user_bias": how far the ratings of each, by their ids, are from the mean in the training part,
- * as if there were MICA__BIAS_PRIOR ratings more, which are the mean; of users, what the items' biases leave. */
-#define MICA__BIAS_PRIOR 10
-mica_status mica__recommend_note_biases(mica_run *run, const mica__interactions *x);
-/* The share of pairs of a click and none whose scores stand in this order, equal ones as a half; scores are sorted.
- * NaN where one of the two is missing. */
-typedef struct mica__clicked {
-  float score, label;
-} mica__clicked;
-double mica__auc(mica__clicked *list, size_t count);
-/* Adds the metrics of popularity and of neighbouring items on the same users. */
-mica_status mica__recommend_baselines(mica_run *run, mica_metrics *m);
-/* The rows of a layer's table as floats, of a quantised run too. *values is the caller's to free, on failure as
- * well. */
-mica_status mica__recommend_table(mica_run *run, const char *table, float **values, mica_shape *shape);
-/* The values of pairs, of a run that learns ratings or clicks. */
-#define MICA__PAIRS 256
-mica_status mica__recommend_values(mica_run *run, const mica__features *f, const mica__interaction *pairs, size_t n,
-                                   float *values);
-mica_status mica__recommend_predict(mica_run *run, const mica_run_input *input, mica_report *prediction);
-mica_status mica__recommend_query(mica_run *run, const mica_run_query *query, mica_report *prediction);
-/* Up to `top` (256 at most) items that a user of the training has not had, the best first. */
-mica_status mica__recommend_items(mica_run *run, int32_t user, int64_t top, int32_t *items, int64_t *count);
-/* Adds the long tail and the items in two dimensions. */
-mica_status mica__recommend_report(mica_run *run, mica_report *report);
-
-/* Sums over users of what rankings of `top` items are worth: held-out items that are among them. */
-typedef struct mica__ranking {
-  double users, hits, gain, recall;
-} mica__ranking;
-/* Adds a user: the ranked items, and those held out, of which some may be unknown (0). */
-void mica__ranking_add(mica__ranking *sums, const int32_t *ranked, int64_t top, const int32_t *held, int64_t count);
-
 #endif

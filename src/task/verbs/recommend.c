@@ -1,6 +1,6 @@
 /* Items for users that are known, for new ones by their ratings, and items like another. */
 #include "run/facts.h"
-#include "task/recommend/recommend.h"
+#include "task/head/ranking.h"
 
 #include "base/number.h"
 #include <math.h>

@@ -1,6 +1,6 @@
 /* The values of pairs: for predictions, and to rank items that are scored pair by pair. */
 #include "run/evaluation.h"
-#include "task/recommend/recommend.h"
+#include "task/head/ranking.h"
 
 #include <stdlib.h>
 #include <string.h>

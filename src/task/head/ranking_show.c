@@ -1,6 +1,6 @@
 /* What the report shows of a run of recommendations: how far they reach into the long tail of items, and where items
  * lie in two dimensions. */
-#include "task/recommend/recommend.h"
+#include "task/head/ranking.h"
 
 #include "base/number.h"
 #include <math.h>

@@ -1,9 +1,9 @@
 /* What settings and facts say of a run of recommendations. */
-#include "run/settings.h"
 #include "run/common_fields.h"
 #include "run/common_values.h"
 #include "run/fields.h"
-#include "task/recommend/recommend.h"
+#include "run/settings.h"
+#include "task/input/interactions.h"
 
 #include <string.h>
 #include <sys/stat.h>

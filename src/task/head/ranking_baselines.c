@@ -1,6 +1,6 @@
 /* What rankings are compared with: the most popular items, and items like those that a user had. */
 #include "run/state/evaluation.h"
-#include "task/recommend/recommend.h"
+#include "task/head/ranking.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Tables of interactions as a run's settings say that they are read. */
 #include "run/common_fields.h"
 #include "run/settings.h"
-#include "task/recommend/recommend.h"
+#include "task/input/interactions.h"
 
 #include <math.h>
 #include <string.h>

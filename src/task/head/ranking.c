@@ -1,10 +1,11 @@
 /* What is learned of ratings and of choices, and what is measured. */
+#include "task/head/ranking.h"
 #include "ir/graph.h"
 #include "run/common_fields.h"
 #include "run/facts.h"
 #include "run/state/evaluation.h"
 #include "run/state/networks.h"
-#include "task/recommend/recommend.h"
+#include "run/state/parts.h"
 
 #include <math.h>
 #include <mica/loss.h>
@@ -287,8 +288,9 @@ static void judge(const mica_run *run, mica_value scores, mica_value held, mica_
       (mica_metric){.name = "recommended", .sum = mica_scatter_elements(none, flat, ones, 0, MICA_SCATTER_ADD)};
 }
 
-void mica__recommend_step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
-  const mica_run *run = config;
+/* The network is built here, since losses read its tables. */
+static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
+  (void)z;
   if (!mica__recommend_ranks(run)) {
     step_pairs(nn, batch, run, out);
     return;
@@ -341,7 +343,7 @@ void mica__recommend_exports(mica_nn *nn, const mica_batch_values *batch, const 
   out->output_names[0] = "scores";
 }
 
-mica_status mica__recommend_evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
+static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
   double squares = 0;
   if (mica__recommend_clicks(run)) return mica__recommend_evaluate_clicks(run, source, m);
   if (!mica__recommend_ranks(run)) {
@@ -358,3 +360,52 @@ mica_status mica__recommend_evaluate(mica_run *run, const mica_batch_source *sou
   MICA_TRY(mica_metrics_add(m, "coverage", covered / (double)(items - 1)));
   return run->evaluation->data ? mica__recommend_baselines(run, m) : MICA_OK;
 }
+
+/* --- the head --- */
+
+/* What is learned: ratings or clicks, windows of choices, or one choice. */
+static const mica_column *label_of(const mica_dataset *data) {
+  static const char *const names[] = {"label", "tokens", "item"};
+  const size_t columns = mica_dataset_column_count(data);
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (mica_dataset_column_index(data, names[i]) < columns)
+      return mica_dataset_column(data, mica_dataset_column_index(data, names[i]));
+  return NULL;
+}
+
+static bool suits(const mica_column *label) { return label != NULL; }
+
+static mica_status prepare(mica_run *run, const mica_column *label) {
+  (void)label;
+  return mica__recommend_clicks(run) ? mica__recommend_note_biases(run, mica__interactions_of(run->parts->whole))
+                                     : MICA_OK;
+}
+
+static int64_t outputs(const mica_run *run) {
+  return mica__recommend_ranks(run) ? mica__recommend_network(run).items : 1;
+}
+
+/* Tables by rows; and the metric that chooses the epoch. */
+static void configures(const mica_run *run, mica_trainer_config *c) {
+  const bool alone = !run->config.communicator || run->config.communicator->ranks == 1;
+  /* Scores of all items give each row a gradient. */
+  const bool taught = *mica__common_settings_of(run).teacher && mica__recommend_ranks(run);
+  const bool by_rows = alone && !taught && !mica__recommend_settings_of(run).whole_tables &&
+                       c->optimizer.accumulate <= 1 && c->optimizer.ema == 0;
+  c->watch = mica__recommend_ranks(run) ? "ndcg" : mica__recommend_clicks(run) ? "auc" : "rmse";
+  c->falling = !strcmp(c->watch, "rmse");
+  if (by_rows) c->optimizer.rows = "*.weight";
+}
+
+const mica__head mica__head_ranking = {
+    .name = "ranking",
+    .label = label_of,
+    .suits = suits,
+    .prepare = prepare,
+    .output = "value",
+    .outputs = outputs,
+    .configures = configures,
+    .step = step,
+    .evaluate = evaluate,
+    .shows = {.predict = mica__recommend_predict, .report = mica__recommend_report},
+};

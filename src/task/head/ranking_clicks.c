@@ -1,7 +1,7 @@
 /* How well clicks are told from what was passed over. */
 #include "run/facts.h"
 #include "run/predict/batches.h"
-#include "task/recommend/recommend.h"
+#include "task/head/ranking.h"
 
 #include <math.h>
 #include <stdlib.h>

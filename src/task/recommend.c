@@ -1,6 +1,5 @@
 /* recommend: how users rate items, or which items they choose next. Tables of interactions; ids become rows of tables
  * that are updated by the rows that a step reads. */
-#include "task/recommend/recommend.h"
 #include "run/columns/columns.h"
 #include "run/common_fields.h"
 #include "run/common_values.h"
@@ -12,6 +11,7 @@
 #include "run/settings.h"
 #include "run/state/parts.h"
 #include "run/verbs/distil.h"
+#include "task/head/ranking.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,72 +22,6 @@ static MICA__SETTINGS_TABLE(recommend, RECOMMEND_SETTINGS);
 static const mica_task_metric rating_metrics[] = {{"rmse", true},      {"mae", true},      {"ndcg", false},
                                                   {"hit_rate", false}, {"recall", false},  {"coverage", false},
                                                   {"auc", false},      {"log_loss", true}, {NULL, false}};
-
-static int32_t suits(const mica_dataset *data) {
-  (void)data;
-  return 0; /* a table of interactions may be any table: the task is asked for */
-}
-
-/* --- facts --- */
-
-static mica_status note_ids(mica_run *run, const char *fact, const mica__id_names *ids, const char *path) {
-  if (!ids->count) return mica__fail(MICA_E_FORMAT, "%s: no %s is left to train on", path, fact);
-  return mica__run_note(run, fact, (const char *const *)ids->names, (size_t)ids->count);
-}
-
-/* A text for each user: the numbers of the items there, in order of time. */
-static mica_status note_histories(mica_run *run, const mica__interactions *x) {
-  mica__histories h = {0};
-  const size_t users = (size_t)x->users.count;
-  MICA_TRY(mica__histories_make(x, MICA_PART_TEST, &h));
-  mica__text *texts = calloc(users + 1, sizeof *texts);
-  const char **list = calloc(users + 1, sizeof *list);
-  mica_status status = texts && list ? MICA_OK : mica__fail_nomem("histories");
-  for (size_t u = 0; status == MICA_OK && u < users; u++) {
-    mica__text_add(&texts[u], "");
-    for (int64_t i = h.offsets[u + 1]; i < h.offsets[u + 2]; i++)
-      mica__text_addf(&texts[u], i > h.offsets[u + 1] ? " %d" : "%d", (int)h.items[i]);
-    status = mica__text_status(&texts[u]);
-    list[u] = texts[u].data ? texts[u].data : "";
-  }
-  if (status == MICA_OK) status = mica__run_note(run, "histories", list, users);
-  for (size_t u = 0; texts && u < users; u++) mica__text_free(&texts[u]);
-  free(texts);
-  free(list);
-  mica__histories_free(&h);
-  return status;
-}
-
-static mica_status note_titles(mica_run *run, const mica__id_names *items) {
-  char **titles = NULL;
-  const char *path = mica__recommend_settings_of(run).titles;
-  MICA_TRY(mica__titles_open(*path ? path : NULL, run->data, items, &titles));
-  if (!titles) return MICA_OK;
-  mica_status status = mica__run_note(run, "titles", (const char *const *)titles, (size_t)items->count);
-  for (int32_t i = 0; i < items->count; i++) free(titles[i]);
-  free(titles);
-  return status;
-}
-
-/* How often each id of an item is trained on, and the mean and range of ratings. */
-static mica_status note_numbers(mica_run *run, const mica__interactions *x) {
-  const size_t items = (size_t)x->items.count + 1;
-  double *counts = calloc(items, sizeof *counts), mean = 0, n = 0, range[2] = {INFINITY, -INFINITY};
-  if (!counts) return mica__fail_nomem("a run");
-  for (size_t i = 0; i < x->count; i++) {
-    const mica__interaction *one = &x->list[i];
-    if (one->part != MICA_PART_TRAIN) continue;
-    counts[one->item]++;
-    mean += ((double)one->rating - mean) / ++n;
-    range[0] = fmin(range[0], (double)one->rating);
-    range[1] = fmax(range[1], (double)one->rating);
-  }
-  mica_status status = mica__run_note_numbers(run, "popularity", counts, items);
-  if (status == MICA_OK) status = mica__run_note_numbers(run, "rating_mean", &mean, 1);
-  if (status == MICA_OK) status = mica__run_note_numbers(run, "rating_range", range, 2);
-  free(counts);
-  return status;
-}
 
 /* --- defaults --- */
 
@@ -158,40 +92,6 @@ static mica_status check(const mica_run *run) {
   return check_share(run);
 }
 
-/* The facts about features of a run that was opened. */
-static mica_status check_features(const mica_run *run) {
-  mica__features f = {0};
-  mica_status status = mica__features_recall(run, &f);
-  mica__features_free(&f);
-  return status;
-}
-
-static mica_status prepare(mica_run *run) {
-  if (!run->parts->whole) return check_features(run);
-  const mica__interactions *x = mica__interactions_of(run->parts->whole);
-  if (!x)
-    return mica__fail(MICA_E_UNSUPPORTED, "the task recommend reads its data itself, from a table of interactions");
-  MICA_TRY(set_defaults(run));
-  MICA_TRY(note_ids(run, "users", &x->users, run->data));
-  MICA_TRY(note_ids(run, "items", &x->items, run->data));
-  MICA_TRY(note_titles(run, &x->items));
-  MICA_TRY(note_histories(run, x));
-  MICA_TRY(note_numbers(run, x));
-  if (mica__recommend_clicks(run)) MICA_TRY(mica__recommend_note_biases(run, x));
-  MICA_TRY(mica__features_note(run, &x->features, &x->users, &x->items));
-  MICA_TRY(check(run));
-  MICA_TRY(mica__run_remark_passed(run, run->data, x->passed));
-  if (!mica__recommend_ranks(run) || x->timed) return MICA_OK;
-  return mica__run_remark(run, "there are no times: the order of the lines stands for them");
-}
-
-static mica_status fits(const mica_run *run, const mica_dataset *data) {
-  (void)run;
-  return mica__interactions_of(data)
-             ? MICA_OK
-             : mica__fail(MICA_E_FORMAT, "%s is no table of interactions", mica_dataset_name(data));
-}
-
 /* Ids are numbered as they come in the training part, which a seed may have drawn. */
 static mica_status check_ids(const mica_run *run, const mica_run *teacher) {
   const int64_t own = mica__common_settings_of(run).seed, other = mica__common_settings_of(teacher).seed;
@@ -252,28 +152,13 @@ static mica_status begin(mica_run *run) {
   return MICA_OK;
 }
 
-/* Tables by rows; and the metric that chooses the epoch. */
-static void configures(const mica_run *run, mica_trainer_config *c) {
-  const bool alone = !run->config.communicator || run->config.communicator->ranks == 1;
-  /* Scores of all items give each row a gradient. */
-  const bool taught = *mica__common_settings_of(run).teacher && mica__recommend_ranks(run);
-  const bool by_rows = alone && !taught && !mica__recommend_settings_of(run).whole_tables &&
-                       c->optimizer.accumulate <= 1 && c->optimizer.ema == 0;
-  c->watch = mica__recommend_ranks(run) ? "ndcg" : mica__recommend_clicks(run) ? "auc" : "rmse";
-  c->falling = !strcmp(c->watch, "rmse");
-  if (by_rows) c->optimizer.rows = "*.weight";
+static mica_status prepare(mica_run *run) {
+  if (run->parts->whole && !mica__interactions_of(run->parts->whole))
+    return mica__fail(MICA_E_UNSUPPORTED, "the task recommend reads its data itself, from a table of interactions");
+  if (run->parts->whole) MICA_TRY(set_defaults(run));
+  MICA_TRY(mica__composed_prepare(run));
+  return run->parts->whole ? check(run) : MICA_OK;
 }
-
-static void loads(const mica_run *run, mica_part part, mica_loader_config *config) {
-  if (part != MICA_PART_TRAIN && mica__recommend_ranks(run)) config->batch = 64;
-}
-
-/* Rankings are trained on pairs or windows and tested on users with their histories. */
-static mica_part calibrates(const mica_run *run) {
-  return mica__recommend_ranks(run) ? MICA_PART_VALIDATION : MICA_PART_TRAIN;
-}
-
-static const char *const networks[] = {"mf", "neumf", "dlrm", "towers", "sasrec", NULL};
 
 static bool is_count(double number, double most) { return number >= 0 && number <= most && number == floor(number); }
 
@@ -289,35 +174,20 @@ static mica_status check_feature_numbers(const mica_run *run) {
 
 static MICA__FACTS_TABLE(recommend, RECOMMEND_FACTS, 0);
 
-static const mica__input input = {
-    .name = "interactions",
-    .loads = loads,
-    .networks = networks,
-    .traits.own_input = true,
-    .views.calibrates = calibrates,
-};
-
 const mica__task_row mica__task_recommend = {
     .name = "recommend",
     .text = "ratings of items by users, or the items that they choose next",
-    .input = &input,
+    MICA__COMPOSED_PREPARED(interactions, ranking),
     .metrics = rating_metrics,
     .facts = &mica__recommend_fact_list,
     .checks = check_feature_numbers,
     .settings = &mica__recommend_setting_list,
     .open = mica__recommend_open,
-    .suits = suits,
     .prepare = prepare,
-    .fits = fits,
     .begin = begin,
-    .configures = configures,
     .answer_columns = (const char *const[]){"label", "held", NULL},
-    .step = mica__recommend_step,
     .exports = mica__recommend_exports,
     .export_docs = mica__recommend_docs,
     .teaches = teaches,
-    .evaluate = mica__recommend_evaluate,
-    .predict = mica__recommend_predict,
-    .report = mica__recommend_report,
     .recommend = mica__recommend_query,
 };

@@ -1,6 +1,6 @@
 /* Tables of the network on the host: as they are, or as a quantised run has them. */
 #include "base/text.h"
-#include "task/recommend/recommend.h"
+#include "task/head/ranking.h"
 
 #include <mica/session.h>
 #include <stdlib.h>

@@ -1,0 +1,134 @@
+/* Interactions of users and items: facts of them, and how they come to batches. Ids become rows of tables. */
+#include "task/input/interactions.h"
+#include "run/columns/categories.h"
+#include "run/columns/columns.h"
+#include "run/facts.h"
+#include "run/record.h"
+#include "run/state/parts.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* A table of interactions may be any table: the task is asked for. */
+static int32_t suits(const mica_dataset *data) {
+  (void)data;
+  return 0;
+}
+
+/* --- facts --- */
+
+static mica_status note_ids(mica_run *run, const char *fact, const mica__id_names *ids, const char *path) {
+  if (!ids->count) return mica__fail(MICA_E_FORMAT, "%s: no %s is left to train on", path, fact);
+  return mica__run_note(run, fact, (const char *const *)ids->names, (size_t)ids->count);
+}
+
+/* A text for each user: the numbers of the items there, in order of time. */
+static mica_status note_histories(mica_run *run, const mica__interactions *x) {
+  mica__histories h = {0};
+  const size_t users = (size_t)x->users.count;
+  MICA_TRY(mica__histories_make(x, MICA_PART_TEST, &h));
+  mica__text *texts = calloc(users + 1, sizeof *texts);
+  const char **list = calloc(users + 1, sizeof *list);
+  mica_status status = texts && list ? MICA_OK : mica__fail_nomem("histories");
+  for (size_t u = 0; status == MICA_OK && u < users; u++) {
+    mica__text_add(&texts[u], "");
+    for (int64_t i = h.offsets[u + 1]; i < h.offsets[u + 2]; i++)
+      mica__text_addf(&texts[u], i > h.offsets[u + 1] ? " %d" : "%d", (int)h.items[i]);
+    status = mica__text_status(&texts[u]);
+    list[u] = texts[u].data ? texts[u].data : "";
+  }
+  if (status == MICA_OK) status = mica__run_note(run, "histories", list, users);
+  for (size_t u = 0; texts && u < users; u++) mica__text_free(&texts[u]);
+  free(texts);
+  free(list);
+  mica__histories_free(&h);
+  return status;
+}
+
+static mica_status note_titles(mica_run *run, const mica__id_names *items) {
+  char **titles = NULL;
+  const char *path = mica__recommend_settings_of(run).titles;
+  MICA_TRY(mica__titles_open(*path ? path : NULL, run->data, items, &titles));
+  if (!titles) return MICA_OK;
+  mica_status status = mica__run_note(run, "titles", (const char *const *)titles, (size_t)items->count);
+  for (int32_t i = 0; i < items->count; i++) free(titles[i]);
+  free(titles);
+  return status;
+}
+
+/* How often each id of an item is trained on, and the mean and range of ratings. */
+static mica_status note_numbers(mica_run *run, const mica__interactions *x) {
+  const size_t items = (size_t)x->items.count + 1;
+  double *counts = calloc(items, sizeof *counts), mean = 0, n = 0, range[2] = {INFINITY, -INFINITY};
+  if (!counts) return mica__fail_nomem("a run");
+  for (size_t i = 0; i < x->count; i++) {
+    const mica__interaction *one = &x->list[i];
+    if (one->part != MICA_PART_TRAIN) continue;
+    counts[one->item]++;
+    mean += ((double)one->rating - mean) / ++n;
+    range[0] = fmin(range[0], (double)one->rating);
+    range[1] = fmax(range[1], (double)one->rating);
+  }
+  mica_status status = mica__run_note_numbers(run, "popularity", counts, items);
+  if (status == MICA_OK) status = mica__run_note_numbers(run, "rating_mean", &mean, 1);
+  if (status == MICA_OK) status = mica__run_note_numbers(run, "rating_range", range, 2);
+  free(counts);
+  return status;
+}
+
+/* The facts about features of a run that was opened. */
+static mica_status check_features(const mica_run *run) {
+  mica__features f = {0};
+  mica_status status = mica__features_recall(run, &f);
+  mica__features_free(&f);
+  return status;
+}
+
+static mica_status prepare(mica_run *run) {
+  if (!run->parts->whole) return check_features(run);
+  const mica__interactions *x = mica__interactions_of(run->parts->whole);
+  MICA_TRY(note_ids(run, "users", &x->users, run->data));
+  MICA_TRY(note_ids(run, "items", &x->items, run->data));
+  MICA_TRY(note_titles(run, &x->items));
+  MICA_TRY(note_histories(run, x));
+  MICA_TRY(note_numbers(run, x));
+  return mica__features_note(run, &x->features, &x->users, &x->items);
+}
+
+static mica_status complete(mica_run *run, const mica_column *label) {
+  const mica__interactions *x = mica__interactions_of(run->parts->whole);
+  (void)label;
+  MICA_TRY(mica__run_remark_passed(run, run->data, x->passed));
+  if (!mica__recommend_ranks(run) || x->timed) return MICA_OK;
+  return mica__run_remark(run, "there are no times: the order of the lines stands for them");
+}
+
+static mica_status fits(const mica_run *run, const mica_dataset *data) {
+  (void)run;
+  return mica__interactions_of(data)
+             ? MICA_OK
+             : mica__fail(MICA_E_FORMAT, "%s is no table of interactions", mica_dataset_name(data));
+}
+
+static void loads(const mica_run *run, mica_part part, mica_loader_config *config) {
+  if (part != MICA_PART_TRAIN && mica__recommend_ranks(run)) config->batch = 64;
+}
+
+/* Rankings are trained on pairs or windows and tested on users with their histories. */
+static mica_part calibrates(const mica_run *run) {
+  return mica__recommend_ranks(run) ? MICA_PART_VALIDATION : MICA_PART_TRAIN;
+}
+
+static const char *const networks[] = {"mf", "neumf", "dlrm", "towers", "sasrec", NULL};
+
+const mica__input mica__input_interactions = {
+    .name = "interactions",
+    .traits.own_input = true,
+    .suits = suits,
+    .prepare = prepare,
+    .complete = complete,
+    .fits = fits,
+    .views.calibrates = calibrates,
+    .loads = loads,
+    .networks = networks,
+};
