@@ -45,6 +45,23 @@ static bool takes(const cli_command *self, const char *name) {
   return find_option(self, name, length) || (self->settings_at && cli_setting_find(name, length));
 }
 
+/* True if a word is "--name" or "--name=value" of an option that the command takes. */
+static bool is_option(const cli_command *self, const char *word) {
+  if (!word || strncmp(word, "--", 2) != 0 || !word[2]) return false;
+  const size_t length = strcspn(word + 2, "=");
+  return find_option(self, word + 2, length) || (self->settings_at && cli_setting_find(word + 2, length));
+}
+
+/* Says that an option has no value; next, the word after it, is another option, or NULL. */
+static cli_parsed lacks_value(const cli_command *self, const char *name, const char *hint, const char *next) {
+  if (next)
+    cli_fail(self, "--%s needs a value: --%s %s; %s is an option (--%s=%s, if it is meant as the value)", name, name,
+             hint, next, name, next);
+  else
+    cli_fail(self, "--%s needs a value: --%s %s", name, name, hint);
+  return CLI_PARSED_WRONG;
+}
+
 /* The command's option of that meaning; NULL if there is none. */
 static const char *find_foreign(const cli_command *self, const char *typed) {
   for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
@@ -128,10 +145,7 @@ static cli_parsed parse_setting(const cli_command *self, const mica_setting_row 
     return CLI_PARSED_WRONG;
   }
   *used_next = !flag && !value && next;
-  if (!flag && !value && !next) {
-    cli_fail(self, "--%s needs a value: --%s %s", setting->name, setting->name, setting->hint);
-    return CLI_PARSED_WRONG;
-  }
+  if (!flag && !value && (!next || is_option(self, next))) return lacks_value(self, setting->name, setting->hint, next);
   if (!flag && !*(value ? value : next)) {
     cli_fail(self, "--%s is empty", setting->name);
     return CLI_PARSED_WRONG;
@@ -162,12 +176,9 @@ static cli_parsed parse_option(const cli_command *self, char **word, const char 
     return CLI_PARSED_WRONG;
   }
   if (equals) return store(self, option, word, equals + 1, values);
-  if (next) {
-    *used_next = true;
-    return store(self, option, word, next, values);
-  }
-  cli_fail(self, "--%s needs a value: --%s %s", option->name, option->name, option->value);
-  return CLI_PARSED_WRONG;
+  if (!next || is_option(self, next)) return lacks_value(self, option->name, option->value, next);
+  *used_next = true;
+  return store(self, option, word, next, values);
 }
 
 cli_parsed cli_parse(const cli_command *self, int count, char **words, void *values) {
