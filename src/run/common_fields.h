@@ -62,8 +62,8 @@ const char *mica__precision_at(size_t i);
   X(S, INT, checkpoint_steps, "checkpoint-steps", "0", "N",                                                            \
     "write a checkpoint every N steps too; 0: after each epoch only", .low = 0, .high = INT32_MAX)                     \
   X(S, PATH, init, "init", "", "FILE",                                                                                 \
-    "initial weights: a safetensors file (matched by name and shape), an ONNX model (outputs: logits, or values in "   \
-    "the target's units), or the folder of a published model (tasks text, classify, regress)",                         \
+    "initial weights: safetensors file or run (by name and shape; half must fit), ONNX model (outputs: logits, or "    \
+    "values in the target's units), or published model's folder (tasks text, classify, regress)",                      \
     .fixed = true)                                                                                                     \
   X(S, TEXT, stop_at, "stop-at", "", "VALUE", "with --init MODEL.onnx: value after which to put a new last layer",     \
     .fixed = true)                                                                                                     \

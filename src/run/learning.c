@@ -12,8 +12,10 @@
 #include "run/settings.h"
 #include "run/state/parts.h"
 #include "run/state/record.h"
+#include "run/verbs/imported.h"
 
 #include <math.h>
+#include <mica/foundation.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,11 +43,13 @@
 #define OVERFITS_BY 0.15
 #define OVERFITS_ERRORS 3
 
-/* True if a new run classifies pictures and leaves the network to Mica. */
+/* True if a new run classifies pictures and leaves the network to Mica: a file of weights brings none. */
 static bool takes_pictures(const mica_run *run) {
-  const size_t rank = mica__common_facts_of(run).input.count;
-  return rank == 3 && mica__common_facts_of(run).classes.list && !run->task->input->networks && !run->resumed &&
-         !*mica__common_settings_of(run).model && !*mica__common_settings_of(run).init;
+  const mica__common_settings set = mica__common_settings_of(run);
+  const bool own = *set.init && (mica__is_model_file(set.init) || mica_foundation_is(set.init));
+  const mica__common_facts facts = mica__common_facts_of(run);
+  return facts.input.count == 3 && facts.classes.list && !run->task->input->networks && !run->resumed && !*set.model &&
+         !own;
 }
 
 mica_status mica__run_set_picture_defaults(mica_run *run) {
@@ -159,24 +163,39 @@ static mica_status remark_few(mica_run *run) {
       count, count == 1 ? "" : "s", count == 1 ? "s" : "", 100 * 0.5 / sqrt(count));
 }
 
-/* If training accuracy is far above validation accuracy, the network knows its samples by heart. */
+/* The variance of a share that was measured on so many samples, as Agresti and Coull (1998) estimate it: shares of 0
+ * and 1 of few samples are uncertain, too. */
+static double variance_of(double share, double count) {
+  const double p = (share * count + 2) / (count + 4);
+  return p * (1 - p) / (count + 4);
+}
+
+/* What helps a network that overfits and is not in use yet. */
+static const char *advise(const mica_run *run) {
+  const mica__common_settings set = mica__common_settings_of(run);
+  const bool changed = *set.augment && strcmp(set.augment, "none") != 0, begun = *set.init;
+  if (mica__common_facts_of(run).input.count != 3) return "a larger --weight-decay or a smaller network";
+  if (changed) return begun ? "a larger --weight-decay" : "a stronger --augment or pretrained weights (--init)";
+  return begun ? "--augment" : "--augment or pretrained weights (--init)";
+}
+
+/* If training accuracy is far above validation accuracy, the network knows its samples by heart. The best epoch counts,
+ * since the validation accuracy of single epochs may be low by chance. */
 static mica_status remark_overfitting(mica_run *run, bool *overfits) {
-  double value = 0;
-  const double count = validated(run, &value);
-  const double training = last_of(run, "accuracy");
+  const mica_history *h = run->record->history;
+  double last = 0;
+  const double count = validated(run, &last), training = last_of(run, "accuracy");
   *overfits = false;
-  if (count < 1) return MICA_OK;
+  if (count < 1 || isnan(training)) return MICA_OK;
+  const double value = mica_history_get(h, best_row(h, "validation_accuracy"), "validation_accuracy");
   const double trained = (double)mica_dataset_count(run->parts->at[MICA_PART_TRAIN].data);
-  const double error = sqrt(value * (1 - value) / count + training * (1 - training) / trained);
-  *overfits = training - value > fmax(OVERFITS_BY, OVERFITS_ERRORS * fmax(error, 0.5 / count));
+  const double error = sqrt(variance_of(value, count) + variance_of(training, trained));
+  *overfits = training - value > fmax(OVERFITS_BY, OVERFITS_ERRORS * error);
   if (!*overfits) return MICA_OK;
-  const size_t rank = mica__common_facts_of(run).input.count;
   return mica__run_remark(run,
-                          "the network overfits: in the last epoch its accuracy is %.1f %% in training and "
-                          "%.1f %% in validation; more samples, %s may help",
-                          100 * training, 100 * value,
-                          rank == 3 ? "--augment or pretrained weights (--init)"
-                                    : "a larger --weight-decay or a smaller network");
+                          "the network overfits: its accuracy is %.1f %% in training and at best %.1f %% in "
+                          "validation; more samples, %s may help",
+                          100 * training, 100 * value, advise(run));
 }
 
 /* The kept epoch is the last one, and the loss was still falling though not all answers were right. */

@@ -2,6 +2,7 @@
 #include "run/network.h"
 #include "base/number.h"
 #include "base/signature.h"
+#include "data/source.h"
 #include "ir/graph.h"
 #include "nn/nn.h"
 #include "run/common_facts.h"
@@ -28,6 +29,7 @@
 
 #include <math.h>
 #include <mica/compress.h>
+#include <mica/foundation.h>
 #include <mica/nodes.h>
 #include <mica/safetensors.h>
 #include <stdio.h>
@@ -37,6 +39,7 @@
 
 /* Networks of pictures are tried with sides up to it, for a sentence. */
 #define MOST_LEAST_SIDE 64
+#define MODEL "model.safetensors"
 
 /* Default settings of a model, measured on Fashion-MNIST and CIFAR-10; the last row is for all others. */
 static const struct model_defaults {
@@ -290,6 +293,17 @@ mica_status mica__run_make_trainer(mica_run *run) {
 
 /* --- weights to begin with --- */
 
+mica_status mica__run_take_init(mica_run *run) {
+  const char *folder = mica__common_settings_of(run).init;
+  mica__text path = {0};
+  if (run->resumed || !mica__is_folder(folder) || mica_foundation_is(folder)) return MICA_OK;
+  mica__text_addf(&path, "%s/" MODEL, folder);
+  mica_status status = mica__text_status(&path);
+  if (status == MICA_OK && access(path.data, R_OK) == 0) status = mica__common_set(run, MICA__SETTING_init, path.data);
+  mica__text_free(&path);
+  return status;
+}
+
 mica_status mica__run_take_widths(mica_run *run, const char *path) {
   const double one = 1;
   const bool pruned = mica__common_facts_of(run).pruned.list != NULL;
@@ -331,11 +345,79 @@ static mica_status check_columns(mica_run *run, const char *path) {
   return status;
 }
 
-static mica_status take_weights(mica_run *run, const char *path) {
+/* A file of which fewer than 1/LEAST_FIT of the network's weights fit is of another network: some fit by chance. Of a
+ * network with a new last layer, or other inputs, more fit. */
+#define LEAST_FIT 2
+
+/* How much of a file fits the network. */
+typedef struct fit {
+  size_t taken, weights, all; /* tensors that fit; weights among them; weights of the network */
+  mica__text first;           /* says of the first weight that does not fit why */
+} fit;
+
+static bool is_fitting(const mica_safetensors_entry *entry, const mica_tensor *tensor) {
+  return entry && entry->dtype == mica_tensor_dtype(tensor) &&
+         mica_shape_equal(entry->shape, mica_tensor_shape(tensor));
+}
+
+static void note_misfit(fit *f, const char *name, const mica_safetensors_entry *entry, const mica_tensor *tensor) {
+  char is[MICA_SHAPE_TEXT], wanted[MICA_SHAPE_TEXT];
+  if (f->first.length) return;
+  if (!entry)
+    mica__text_addf(&f->first, "%s is not in the file", name);
+  else
+    mica__text_addf(&f->first, "%s is %s %s in the file and %s %s in the network", name, mica_dtype_name(entry->dtype),
+                    mica_shape_format(entry->shape, is), mica_dtype_name(mica_tensor_dtype(tensor)),
+                    mica_shape_format(mica_tensor_shape(tensor), wanted));
+}
+
+/* Takes the tensors of the file that fit by name, shape and type. */
+static mica_status take_fitting(mica_run *run, const mica_safetensors *file, fit *f) {
   mica_nn *nn = mica_trainer_network(run->trainer);
   mica_session *session = mica_trainer_session(run->trainer);
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < mica_nn_parameter_count(nn); i++) {
+    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
+    mica_tensor *tensor = mica_session_parameter(session, info->name);
+    const mica_safetensors_entry *entry = mica_safetensors_find(file, info->name);
+    const bool weight = info->role == MICA_NN_ROLE_WEIGHT;
+    if (!tensor || info->role == MICA_NN_ROLE_OPTIMIZER) continue;
+    const bool fits = is_fitting(entry, tensor);
+    if (fits) status = mica_tensor_upload(mica_engine_queue(run->engine), tensor, entry->data, entry->bytes);
+    if (!fits && weight) note_misfit(f, info->name, entry, tensor);
+    f->taken += fits;
+    f->weights += fits && weight;
+  }
+  return status == MICA_OK ? mica__text_status(&f->first) : status;
+}
+
+/* The sentence about what was taken. */
+static mica_status say_taken(mica_run *run, const char *path, const fit *f) {
+  const char *model = mica__common_settings_of(run).model;
+  if (!f->taken) {
+    mica__text names = {0};
+    mica__nn_list_weights(mica_trainer_network(run->trainer), &names);
+    mica__fail(MICA_E_FORMAT, "init: no tensor of %s fits the network %s by name and shape; it has %s", path, model,
+               names.data ? names.data : "none");
+    mica__text_free(&names);
+    return MICA_E_FORMAT;
+  }
+  if (f->weights * LEAST_FIT < f->all)
+    return mica__fail(
+        MICA_E_FORMAT,
+        "init: %s is of another network: %zu of %zu weights of %s fit by name and shape, and half of them "
+        "must (%s); choose its network with --model",
+        path, f->weights, f->all, model, f->first.data);
+  if (f->weights == f->all)
+    return mica__run_remark(run, "%zu of %zu weights are taken from %s", f->weights, f->all, path);
+  return mica__run_remark(run, "%zu of %zu weights are taken from %s, the others begin at random: %s", f->weights,
+                          f->all, path, f->first.data);
+}
+
+static mica_status take_weights(mica_run *run, const char *path) {
   mica_safetensors *file = NULL;
-  size_t taken = 0, weights = 0, frozen = 0;
+  size_t frozen = 0;
+  fit f = {.all = count_weights(mica_trainer_network(run->trainer), &frozen)};
   if (mica_foundation_is(path))
     return mica__fail(MICA_E_UNSUPPORTED,
                       "init: %s is a published model; the tasks text, classify and regress begin with one", path);
@@ -343,28 +425,11 @@ static mica_status take_weights(mica_run *run, const char *path) {
   MICA_TRY(mica_safetensors_open(path, &file));
   mica_status status = mica_safetensors_metadata(file, "mica.quantized")
                            ? mica__fail(MICA_E_FORMAT, "init: the weights in %s are quantised already", path)
-                           : MICA_OK;
-  for (size_t i = 0; status == MICA_OK && i < mica_nn_parameter_count(nn); i++) {
-    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
-    mica_tensor *tensor = mica_session_parameter(session, info->name);
-    const mica_safetensors_entry *entry = mica_safetensors_find(file, info->name);
-    if (!tensor || info->role == MICA_NN_ROLE_OPTIMIZER || !entry) continue;
-    const bool fits =
-        entry->dtype == mica_tensor_dtype(tensor) && mica_shape_equal(entry->shape, mica_tensor_shape(tensor));
-    if (fits) status = mica_tensor_upload(mica_engine_queue(run->engine), tensor, entry->data, entry->bytes);
-    taken += fits;
-    weights += fits && info->role == MICA_NN_ROLE_WEIGHT;
-  }
+                           : take_fitting(run, file, &f);
   mica_safetensors_close(file);
-  MICA_TRY(status);
-  if (taken)
-    return mica__run_remark(run, "%zu of %zu weights are taken from %s", weights, count_weights(nn, &frozen), path);
-  mica__text names = {0};
-  mica__nn_list_weights(nn, &names);
-  mica__fail(MICA_E_FORMAT, "init: no tensor of %s fits the network %s by name and shape; it has %s", path,
-             mica__common_settings_of(run).model, names.data ? names.data : "none");
-  mica__text_free(&names);
-  return MICA_E_FORMAT;
+  if (status == MICA_OK) status = say_taken(run, path, &f);
+  mica__text_free(&f.first);
+  return status;
 }
 
 mica_status mica__run_set_out(mica_run *run) {
@@ -380,8 +445,6 @@ mica_status mica__run_set_out(mica_run *run) {
 }
 
 /* --- weights that are kept --- */
-
-#define MODEL "model.safetensors"
 
 /* Exponents of ones are infinities and NaNs. */
 static bool is_finite(const mica_safetensors_entry *e) {

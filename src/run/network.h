@@ -16,6 +16,8 @@ mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int
 mica_nn_config mica__run_building(const mica_run *run);
 /* Fills what settings decide of the trainer's configuration and makes the trainer. */
 mica_status mica__run_make_trainer(mica_run *run);
+/* Lets the setting "init" name the weights of a run if it names the run's folder. */
+mica_status mica__run_take_init(mica_run *run);
 /* Lets layers have the widths of the file at `path`, where the run is pruned or the file says that its weights are. */
 mica_status mica__run_take_widths(mica_run *run, const char *path);
 /* Gives the trainer the weights that training begins with: those of the task, of the setting "init" (of a file by name

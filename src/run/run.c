@@ -146,8 +146,11 @@ static mica_status go_on(mica_run *run) {
   const double asked = (double)mica__common_settings_of(run).epochs;
   if ((double)done < asked || (!run->settings->changed && asked == run->settings->epochs_before)) return MICA_OK;
   if (!run->settings->changed && run->settings->epochs_before > (double)done) return mica__run_end_early(run, done);
-  return mica__fail(MICA_E_STATE, "nothing is left to do: %lld epochs are done and %g were asked for; %s cannot change",
-                    done, asked, run->settings->changed ? run->settings->changed : "epochs");
+  return mica__fail(MICA_E_STATE,
+                    "nothing is left to do: %lld epochs are done and %g were asked for; to train on%s%s, ask for more "
+                    "than %lld with --epochs, or begin a new run with these weights: --init %s --out NEW",
+                    done, asked, run->settings->changed ? " with another " : "",
+                    run->settings->changed ? run->settings->changed : "", done, run->folder);
 }
 
 /* Weights of which none counts would make every loss 0 / 0. */
@@ -169,8 +172,10 @@ static mica_status check_samples(mica_run *run) {
     return MICA_OK;
   for (uint64_t i = 1; i < count; i++)
     if (mica_dataset_label(data, i) != mica_dataset_label(data, 0)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: every sample has class \"%s\"; there is nothing to learn", run->data,
-                    mica_dataset_class_name(data, mica_dataset_label(data, 0)));
+  const char *summary = mica_dataset_summary(data);
+  return mica__fail(
+      MICA_E_FORMAT, "%s: every sample has class \"%s\"; there is nothing to learn: add samples of other classes%s%s",
+      run->data, mica_dataset_class_name(data, mica_dataset_label(data, 0)), *summary ? "; " : "", summary);
 }
 
 mica_status mica__run_make_engine(mica_run *run) {
@@ -261,6 +266,7 @@ static mica_status create(mica_run *run) {
   MICA_TRY(mica__run_remark_alone(run));
   MICA_TRY(mica__run_remark_idle(run));
   MICA_TRY(open_teacher(run));
+  MICA_TRY(mica__run_take_init(run));
   MICA_TRY(take_widths(run));
   mica__run_configure_record(run);
   MICA_TRY(mica__run_make_trainer(run));

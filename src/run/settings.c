@@ -326,8 +326,10 @@ mica_status mica__run_take_settings(mica_run *run) {
     for (size_t k = 0; run->resumed && k < run->settings->count; k++)
       if (run->settings->rows[k]->fixed && !strcmp(run->settings->rows[k]->name, s->name) &&
           !mica__equal_values(mica_run_setting(run, s->name), s->value))
-        return mica__fail(MICA_E_INVALID, "%s is \"%s\" in the resumed run and cannot become \"%s\"", s->name,
-                          mica_run_setting(run, s->name), s->value);
+        return mica__fail(MICA_E_INVALID,
+                          "%s is \"%s\" in the resumed run and cannot become \"%s\"; begin a new run for that, if "
+                          "need be with these weights: --init %s --out NEW",
+                          s->name, mica_run_setting(run, s->name), s->value, run->folder ? run->folder : "RUN");
     if (run->resumed && !run->settings->changed && strcmp(s->name, "epochs") != 0 &&
         !mica__equal_values(mica_run_setting(run, s->name), s->value))
       run->settings->changed = s->name;

@@ -65,6 +65,25 @@ ends 1 '' "*the folder $data/small of the run would lie in the folder * of the d
 run prune "$folder" --flops 0.5 --out "$data/small"
 ends 2 '' "*the folder $data/small of the run would lie in the folder * of the data*"
 
+# Weights to begin with: of a run, of which the network's defaults for few pictures stay; of a file most of which fits;
+# and of another network, of which one weight of 11 fits by chance.
+run train --data "$data" --epochs 1 --seed 3 --quiet --out "$work/conv"
+ends 0 '' ''
+run train --data "$data" --epochs 1 --init "$work/conv" --json --out "$work/begun"
+ends 0 '*' "*11 of 11 weights are taken from $work/conv/model.safetensors*"
+case $err in *'batch 16, f32, augmentation crop=1,'*) ;; *) fault "other defaults: $err" ;; esac
+grep -q "\"init\": \".*conv/model.safetensors\"" "$work/begun/config.json" || fault 'init is not recorded'
+renamed() { LC_ALL=C sed "s/mica.hash/some.hash/; $1" "$work/conv/model.safetensors" >"$work/renamed.safetensors"; }
+renamed 's/fc\./gg./g'
+run train --data "$data" --epochs 1 --init "$work/renamed.safetensors" --out "$work/most"
+ends 0 '*' '*9 of 11 weights are taken from *, the others begin at random: fc.weight is not in the file*'
+renamed 's/weight/other_/g; s/bias/ibas/g; s/bn2.other_/bn2.weight/'
+run train --data "$data" --epochs 1 --init "$work/renamed.safetensors" --out "$work/none"
+ends 1 '' '*is of another network: 1 of 11 weights of convnet fit by name and shape, and half of them must (*--model'
+run train --data "$data" --epochs 1 --init "$work/conv" --model mlp --out "$work/none"
+ends 1 '' '*conv/model.safetensors fits the network mlp by name and shape; it has fc1.weight*'
+[ ! -e "$work/none" ] || fault 'a folder for nothing'
+
 # A run that is there goes on, or another folder is named.
 run train --data "$data" --out "$folder"
 ends 1 '' "*run holds a run already; mica train --resume --out $folder continues it, another --out begins a new one"

@@ -165,7 +165,7 @@ ends 1 '' '*has 1 label a sample, the network was trained on 2, each 0 or 1: lab
 # One class alone is refused.
 printf 'x,y\n1,a\n2, a\n3,a \n4,a\n' >"$work/one.csv"
 run train --data "$work/one.csv" --epochs 1 --out "$work/one"
-ends 1 '' 'mica train: *one.csv: every sample has class "a"; there is nothing to learn'
+ends 1 '' 'mica train: *one.csv: every sample has class "a"; there is nothing to learn: add samples of other classes*'
 
 # Without a first line, what a table has beyond the network's numbers is the answer.
 awk 'BEGIN { for (i = 0; i < 40; i++) print i % 4 "," i % 3 "," (i % 4 > 1 ? "up" : "down") }' >"$work/bare.csv"

@@ -104,7 +104,7 @@ sum=$(cksum <"$work/mine/config.json")
 for words in '--lr 0.5' '--patience 3'; do
   # shellcheck disable=SC2086
   run train --resume --out "$work/mine" $words
-  ends 1 '' '*nothing is left to do: 2 epochs are done and 2 were asked for*'
+  ends 1 '' '*nothing is left to do: 2 epochs are done and 2 were asked for; to train on*more than 2 with --epochs, *'
 done
 run train --resume --out "$work/mine" --epochs 1
 ends 1 '' '*nothing is left to do: 2 epochs are done and 1 were asked for*'
@@ -118,7 +118,7 @@ grep -q '"lr": "0.002"' "$work/mine/config.json" || fault 'the rate is not recor
 # Data of which nothing can be learned.
 sed -n '1p; /a$/p' "$data" >"$work/one.csv"
 run train --data "$work/one.csv" --epochs 1 --out "$work/one"
-ends 1 '' 'mica train: *one.csv: every sample has class "a"; there is nothing to learn'
+ends 1 '' 'mica train: *one.csv: every sample has class "a"; there is nothing to learn: add samples of other classes*'
 [ ! -e "$work/one" ] || fault 'a refused run leaves a folder'
 sed -n '1,2p' "$data" >"$work/row.csv"
 run train --data "$work/row.csv" --epochs 1 --out "$work/row"
