@@ -149,6 +149,8 @@ typedef struct mica_dataset_config {
  *   pictures and masks         images/NAME.png (or .jpg) with masks/NAME.png or masks/NAME_mask.png. Folders are named
  *                              image, img or picture, and mask, label or segmentation, each with or without an s; parts
  *                              as above; a part must have masks
+ *   volumes and masks          images/NAME.nii (or .nii.gz) with masks/NAME.nii, NAME_mask.nii or NAME_seg.nii, NIfTI-1
+ *                              or NIfTI-2. Folders are named as above, or imagesTr and labelsTr
  *   folder of recordings       WAV, FLAC or OGG below ten minutes, one folder per class; parts as above. Or one folder
  *                              of files LABEL_SPEAKER_N; those with N below 5 are the test part
  *   NAME.txt                   one sample per line, without its end; column "text"

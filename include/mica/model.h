@@ -8,7 +8,8 @@
  *   vgg11                configuration A (Simonyan and Zisserman 2014)
  *   resnet18, resnet50   (He et al. 2015)
  *   mobilenetv2          (Sandler et al. 2018)
- *   unet                 logits per pixel, with padding and a norm (Ronneberger et al. 2015)
+ *   unet                 logits per pixel, with padding and a norm (Ronneberger et al. 2015); also per voxel of
+ *                        volumes (N, C, D, H, W) (Cicek et al. 2016)
  *   densenet121          (Huang et al. 2017)
  *   efficientnetb0       (Tan and Le 2019)
  *   gpt                  language model: 12 blocks of 768 features with 12 heads, 1024 positions (Radford et al. 2019)

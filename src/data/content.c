@@ -2,6 +2,7 @@
 #include "base/file.h"
 #include "base/large.h"
 #include "data/dataset.h"
+#include "data/volume/nifti.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,8 @@ static bool is_gzip(const uint8_t *raw, size_t raw_size) { return raw_size >= 2 
  * second number. */
 #define MOST_RATIO 200
 #define ALWAYS_BYTES ((size_t)64 << 20)
+/* No gzip file unpacks to more than this multiple of its size. */
+#define PACKED_RATIO 1032
 /* Bytes of the beginning that are looked at first. */
 #define PEEKED 4096
 
@@ -57,6 +60,14 @@ static void find_most(struct libdeflate_decompressor *d, const uint8_t *raw, siz
   b->most = by_ratio > ALWAYS_BYTES ? by_ratio : ALWAYS_BYTES;
   b->stated = idx && idx < b->most;
   if (b->stated) b->most = idx;
+  mica__nifti nifti;
+  /* Masks are mostly zeros, and pack far better than other files. */
+  const bool volume =
+      mica__nifti_parse("", start, result == LIBDEFLATE_SUCCESS ? made : sizeof start, &nifti) == MICA_OK;
+  const uint64_t bytes = volume ? mica__nifti_bytes(&nifti) : 0;
+  if (!volume || bytes / PACKED_RATIO > raw_size) return;
+  b->most = (size_t)bytes;
+  b->stated = true;
 }
 
 static mica_status fail_too_large(const char *name, const block *b) {

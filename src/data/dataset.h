@@ -28,6 +28,8 @@ typedef struct mica__column {
   void *user;
   mica_status (*read)(void *user, uint64_t sample, void *data, size_t bytes);
   mica_status (*length)(void *user, uint64_t sample, int64_t *length);
+  /* Reads a sample that is drawn: `draw` differs per epoch. NULL: samples are the same in each epoch. */
+  mica_status (*read_drawn)(void *user, uint64_t sample, uint64_t draw, void *data, size_t bytes);
   /* Reads a picture or mask neither scaled nor cut, in store->sides. NULL: `read` gives it so. */
   mica_status (*read_own)(void *user, uint64_t sample, void *data, size_t bytes);
   bool foreign;                  /* the functions are the caller's: failures get a sentence, classes are checked */
@@ -58,6 +60,7 @@ typedef struct mica__store {
   int32_t rate;        /* of SOUND columns, samples a second; 0: not known */
   mica__column *columns;
   size_t column_count;
+  struct mica__volumes *volumes;     /* of files of volumes (data/volume/volume.h); NULL: there are none */
   const struct mica__schema *schema; /* of a table as text (data/table/table.h) */
   size_t input, label;               /* the columns that stand for both; column_count if there is none */
   mica__owned *owned;
@@ -159,6 +162,9 @@ mica_status mica__dataset_read_own(const mica_dataset *dataset, size_t column, u
 mica_status mica__content_read(const char *path, uint8_t **data, size_t *size);
 /* mica__content_read of bytes in memory, which it takes over: they are freed or become *data. */
 mica_status mica__content_inflate(const char *name, uint8_t *raw, size_t raw_size, uint8_t **data, size_t *size);
+
+/* Replaces bytes by a gzip file of them. After a failure they are freed, and *data is NULL. */
+mica_status mica__content_deflate(uint8_t **data, size_t *size);
 
 /* An array in a file: its elements lie inside the file's content, which is moved where they would not be aligned. */
 typedef struct mica__array {

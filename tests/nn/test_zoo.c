@@ -130,7 +130,7 @@ START_TEST(what_is_no_stem_and_no_rate) {
   mica_model_config odd = {.name = "unet", .input = {3, {1, 24, 32}}, .depth = 4};
   ck_assert(mica_value_is_null(build(odd, 1, false)));
   ck_assert_int_eq(mica_graph_status(graph), MICA_E_SHAPE);
-  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "unet: pictures of 32 x 24 cannot be halved 4 times"));
+  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "24, 32) cannot be halved 4 times"));
   drop();
   mica_model_config norm = {.name = "unet", .input = {3, {1, 32, 32}}, .norm = (mica_model_norm)7};
   ck_assert(mica_value_is_null(build(norm, 1, false)));

@@ -1,27 +1,21 @@
 /* Folders of pictures with a folder of masks beside them. */
 #include "data/annotation/masks.h"
+#include "data/annotation/pairs.h"
 
 #include "data/class_folders.h"
 #include "data/source.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 /* Masks whose values are looked at before samples are read. */
 #define LOOKED_AT 1000
 /* Bytes of a picture's file in which its size stands. */
 #define FIRST_BYTES ((size_t)1 << 18)
 
-static const char *const picture_folders[] = {"image", "images", "img", "imgs", "picture", "pictures"};
-static const char *const mask_folders[] = {"mask", "masks", "label", "labels", "segmentation", "segmentations"};
-static const char *const mask_endings[] = {"_mask", "-mask", "_label", "_gt", "_segmentation"};
-#define COUNT(list) (sizeof(list) / sizeof *(list))
-
 /* The files of both columns, whose `user` this is. */
 typedef struct pairs {
-  char **pictures, **masks;
-  size_t count;
+  mica__pairs files;
   int32_t channels, height, width;
   int32_t (*sides)[2]; /* of each picture as it is: height, width */
   mica__mask_table table;
@@ -29,156 +23,17 @@ typedef struct pairs {
 
 static void release_pairs(void *object) {
   pairs *p = object;
-  for (size_t i = 0; i < p->count; i++) {
-    free(p->pictures[i]);
-    free(p->masks[i]);
-  }
-  free(p->pictures);
-  free(p->masks);
+  mica__pairs_free(&p->files);
   free(p->sides);
   mica__mask_table_free(&p->table);
   free(p);
 }
 
-/* --- which folders --- */
+static bool is_named(const char *name) { return mica__image_is_named(name); }
 
-static bool is_named(const char *name, const char *const *list, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (!strcasecmp(name, list[i])) return true;
-  return false;
-}
+static const mica__pairing pairing = {is_named, "pictures", "png", ".png or .jpg"};
 
-/* The folder in path of one of these names, the caller's to free; NULL for none. */
-static mica_status find_folder(const char *path, const mica__names *names, const char *const *list, size_t count,
-                               char **found) {
-  for (size_t i = 0; i < names->count && !*found; i++) {
-    if (!is_named(names->names[i], list, count)) continue;
-    MICA_TRY(mica__path_join(path, names->names[i], found));
-    if (mica__is_folder(*found)) continue;
-    free(*found);
-    *found = NULL;
-  }
-  return MICA_OK;
-}
-
-static mica_status has_pictures(const char *folder, bool *found) {
-  mica__names names;
-  *found = false;
-  MICA_TRY(mica__names_look(folder, &names));
-  for (size_t i = 0; i < names.count; i++) *found = *found || mica__image_is_named(names.names[i]);
-  mica__names_free(&names);
-  return MICA_OK;
-}
-
-/* The folders of pictures and of masks in a folder, the caller's to free; not *found where it is no such folder. */
-static mica_status find_folders(const char *path, char *folders[2], bool *found) {
-  mica__names names;
-  folders[0] = folders[1] = NULL;
-  *found = false;
-  MICA_TRY(mica__names_look(path, &names));
-  mica_status status = find_folder(path, &names, picture_folders, COUNT(picture_folders), &folders[0]);
-  if (status == MICA_OK) status = find_folder(path, &names, mask_folders, COUNT(mask_folders), &folders[1]);
-  mica__names_free(&names);
-  return status == MICA_OK && folders[0] && folders[1] ? has_pictures(folders[1], found) : status;
-}
-
-static mica_status is_folder(const char *path, bool *is) {
-  char *folders[2];
-  mica_status status = find_folders(path, folders, is);
-  free(folders[0]);
-  free(folders[1]);
-  return status;
-}
-
-/* --- pairs --- */
-
-/* A file by the name that pairs it. */
-typedef struct named {
-  char *stem;
-  const char *file;
-} named;
-
-static int by_stem(const void *a, const void *b) { return strcmp(((const named *)a)->stem, ((const named *)b)->stem); }
-
-static void free_named(named *list, size_t count) {
-  for (size_t i = 0; i < count; i++) free(list[i].stem);
-  free(list);
-}
-
-/* Cuts the end of a name: of a mask also what says that it is one. */
-static void cut_ending(char *stem, bool mask) {
-  char *dot = strrchr(stem, '.');
-  if (dot) *dot = '\0';
-  for (size_t i = 0; mask && i < COUNT(mask_endings); i++) {
-    const size_t n = strlen(stem), m = strlen(mask_endings[i]);
-    if (n <= m || strcmp(stem + n - m, mask_endings[i]) != 0) continue;
-    stem[n - m] = '\0';
-    return;
-  }
-}
-
-/* The pictures among the names, by stem. *list is the caller's to free_named. */
-static mica_status list_named(const char *folder, const mica__names *names, bool mask, named **list, size_t *count) {
-  named *made = calloc(names->count + 1, sizeof *made);
-  mica_status status = made ? MICA_OK : mica__fail_nomem("the names of pictures");
-  size_t n = 0;
-  for (size_t i = 0; status == MICA_OK && i < names->count; i++) {
-    if (!mica__image_is_named(names->names[i])) continue;
-    made[n].file = names->names[i];
-    made[n].stem = mica__strdup(names->names[i]);
-    if (!made[n].stem) status = mica__fail_nomem("the names of pictures");
-    if (status == MICA_OK) cut_ending(made[n++].stem, mask);
-  }
-  if (status == MICA_OK && n == 0) status = mica__fail(MICA_E_FORMAT, "the folder %s holds no pictures", folder);
-  if (status == MICA_OK) qsort(made, n, sizeof *made, by_stem);
-  for (size_t i = 1; status == MICA_OK && i < n; i++)
-    if (!strcmp(made[i - 1].stem, made[i].stem))
-      status = mica__fail(MICA_E_FORMAT, "%s/%s and %s have one name", folder, made[i - 1].file, made[i].file);
-  *list = made;
-  *count = n;
-  if (status == MICA_OK) return MICA_OK;
-  free_named(made, n);
-  *list = NULL;
-  *count = 0;
-  return status;
-}
-
-static mica_status join(pairs *p, char *const folders[2], const named *pictures, size_t picture_count,
-                        const named *masks, size_t mask_count) {
-  p->pictures = calloc(picture_count + 1, sizeof *p->pictures);
-  p->masks = calloc(picture_count + 1, sizeof *p->masks);
-  if (!p->pictures || !p->masks) return mica__fail_nomem("the names of pictures");
-  for (size_t i = 0, k = 0; i < picture_count || k < mask_count; i++, k++) {
-    const int order = i == picture_count ? 1 : k == mask_count ? -1 : strcmp(pictures[i].stem, masks[k].stem);
-    if (order < 0)
-      return mica__fail(MICA_E_FORMAT, "%s/%s has no mask: there is no %s.png, nor %s_mask.png, in %s", folders[0],
-                        pictures[i].file, pictures[i].stem, pictures[i].stem, folders[1]);
-    if (order > 0)
-      return mica__fail(MICA_E_FORMAT, "%s/%s is a mask without a picture: there is no %s.png or .jpg in %s",
-                        folders[1], masks[k].file, masks[k].stem, folders[0]);
-    p->count = i + 1;
-    MICA_TRY(mica__path_join(folders[0], pictures[i].file, &p->pictures[i]));
-    MICA_TRY(mica__path_join(folders[1], masks[k].file, &p->masks[i]));
-  }
-  return MICA_OK;
-}
-
-static mica_status find_pairs(pairs *p, char *const folders[2]) {
-  mica__names names[2] = {{0}};
-  named *lists[2] = {NULL, NULL};
-  size_t counts[2] = {0, 0};
-  mica_status status = MICA_OK;
-  for (int k = 0; status == MICA_OK && k < 2; k++) {
-    status = mica__names_read(folders[k], &names[k]);
-    if (status == MICA_OK) status = list_named(folders[k], &names[k], k == 1, &lists[k], &counts[k]);
-  }
-  if (status == MICA_OK) status = join(p, folders, lists[0], counts[0], lists[1], counts[1]);
-  for (int k = 0; k < 2; k++) {
-    free_named(lists[k], counts[k]);
-    mica__names_free(&names[k]);
-  }
-  return status;
-}
+static mica_status is_folder(const char *path, bool *is) { return mica__pairs_are_in(path, &pairing, is); }
 
 /* --- what they hold --- */
 
@@ -216,15 +71,15 @@ static mica_status find_sides(const char *path, uint8_t *bytes, int32_t sides[2]
 /* Masks have the size of their pictures. */
 static mica_status check_sizes(pairs *p) {
   uint8_t *bytes = malloc(FIRST_BYTES);
-  p->sides = calloc(p->count + 1, sizeof *p->sides);
+  p->sides = calloc(p->files.count + 1, sizeof *p->sides);
   mica_status status = bytes && p->sides ? MICA_OK : mica__fail_nomem("pictures");
-  for (size_t i = 0; status == MICA_OK && i < p->count; i++) {
+  for (size_t i = 0; status == MICA_OK && i < p->files.count; i++) {
     int32_t mask[2] = {0};
-    status = find_sides(p->pictures[i], bytes, p->sides[i]);
-    if (status == MICA_OK) status = find_sides(p->masks[i], bytes, mask);
+    status = find_sides(p->files.pictures[i], bytes, p->sides[i]);
+    if (status == MICA_OK) status = find_sides(p->files.masks[i], bytes, mask);
     if (status == MICA_OK && (mask[0] != p->sides[i][0] || mask[1] != p->sides[i][1]))
-      status = mica__fail(MICA_E_FORMAT, "%s is a mask of %d x %d pixels, its picture %s has %d x %d", p->masks[i],
-                          mask[1], mask[0], p->pictures[i], p->sides[i][1], p->sides[i][0]);
+      status = mica__fail(MICA_E_FORMAT, "%s is a mask of %d x %d pixels, its picture %s has %d x %d",
+                          p->files.masks[i], mask[1], mask[0], p->files.pictures[i], p->sides[i][1], p->sides[i][0]);
   }
   free(bytes);
   return status;
@@ -238,15 +93,15 @@ static mica_status find_classes(pairs *p, const mica_dataset_config *config) {
   if (given && p->table.rest != MICA__MASK_REST_FAILS) return MICA_OK;
   mica__mask_census *census = calloc(1, sizeof *census);
   mica_status status = census ? MICA_OK : mica__fail_nomem("masks");
-  const size_t looked_at = p->count < LOOKED_AT ? p->count : LOOKED_AT;
+  const size_t looked_at = p->files.count < LOOKED_AT ? p->files.count : LOOKED_AT;
   for (size_t k = 0; status == MICA_OK && k < looked_at; k++) {
-    const size_t i = k * p->count / looked_at;
+    const size_t i = k * p->files.count / looked_at;
     mica__image mask = {0};
-    status = read_stored(p->masks[i], &mask);
+    status = read_stored(p->files.masks[i], &mask);
     if (status == MICA_OK) mica__mask_count(&mask, i, census);
     free(mask.pixels);
   }
-  const char *const *names = (const char *const *)p->masks;
+  const char *const *names = (const char *const *)p->files.masks;
   if (status == MICA_OK)
     status = given ? mica__mask_check(census, names, &p->table) : mica__mask_guess(census, names, &p->table);
   free(census);
@@ -257,11 +112,11 @@ static mica_status choose_shape(pairs *p, const mica_dataset_config *config) {
   mica_shape shape =
       config->like ? mica_dataset_shape(config->like) : MICA_SHAPE(config->channels, config->height, config->width);
   if (shape.rank != 3)
-    return mica__fail(MICA_E_FORMAT, "%s holds pictures, but the other parts of the data do not", p->pictures[0]);
+    return mica__fail(MICA_E_FORMAT, "%s holds pictures, but the other parts of the data do not", p->files.pictures[0]);
   if (!shape.dim[0] || !shape.dim[1] || !shape.dim[2]) {
     mica_shape first = MICA_SCALAR;
     uint8_t *pixels = NULL;
-    MICA_TRY(mica_image_read(p->pictures[0], MICA_SHAPE(shape.dim[0], 0, 0), &pixels, &first));
+    MICA_TRY(mica_image_read(p->files.pictures[0], MICA_SHAPE(shape.dim[0], 0, 0), &pixels, &first));
     mica_free(pixels);
     for (int i = 0; i < 3; i++)
       if (shape.dim[i] == 0) shape.dim[i] = first.dim[i];
@@ -276,15 +131,15 @@ static mica_status choose_shape(pairs *p, const mica_dataset_config *config) {
 static mica_status read_picture(void *user, uint64_t sample, void *data, size_t bytes) {
   const pairs *p = user;
   (void)bytes;
-  return mica__image_read_fit(p->pictures[sample], p->channels, p->height, p->width, data);
+  return mica__image_read_fit(p->files.pictures[sample], p->channels, p->height, p->width, data);
 }
 
 static mica_status read_mask(void *user, uint64_t sample, void *data, size_t bytes) {
   const pairs *p = user;
   mica__image mask = {0};
   (void)bytes;
-  MICA_TRY(read_stored(p->masks[sample], &mask));
-  mica_status status = mica__mask_classes(p->masks[sample], &mask, &p->table, p->height, p->width, data);
+  MICA_TRY(read_stored(p->files.masks[sample], &mask));
+  mica_status status = mica__mask_classes(p->files.masks[sample], &mask, &p->table, p->height, p->width, data);
   free(mask.pixels);
   return status;
 }
@@ -298,15 +153,16 @@ static mica_status fail_changed(const char *path) {
 static mica_status own_picture(void *user, uint64_t sample, void *data, size_t bytes) {
   const pairs *p = user;
   const int32_t *sides = p->sides[sample];
-  if (bytes != (size_t)p->channels * (size_t)sides[0] * (size_t)sides[1]) return fail_changed(p->pictures[sample]);
+  if (bytes != (size_t)p->channels * (size_t)sides[0] * (size_t)sides[1])
+    return fail_changed(p->files.pictures[sample]);
   uint8_t *content = NULL;
   size_t size = 0;
   mica__image image = {0};
-  MICA_TRY(mica__content_read(p->pictures[sample], &content, &size));
-  mica_status status = mica__image_decode(p->pictures[sample], content, size, p->channels, 0, 0, &image);
+  MICA_TRY(mica__content_read(p->files.pictures[sample], &content, &size));
+  mica_status status = mica__image_decode(p->files.pictures[sample], content, size, p->channels, 0, 0, &image);
   free(content);
   if (status == MICA_OK && (image.height != sides[0] || image.width != sides[1]))
-    status = fail_changed(p->pictures[sample]);
+    status = fail_changed(p->files.pictures[sample]);
   if (status == MICA_OK) status = mica__image_fit(&image, sides[0], sides[1], data);
   free(image.pixels);
   return status;
@@ -316,10 +172,12 @@ static mica_status own_mask(void *user, uint64_t sample, void *data, size_t byte
   const pairs *p = user;
   const int32_t *sides = p->sides[sample];
   mica__image mask = {0};
-  if (bytes != (size_t)sides[0] * (size_t)sides[1]) return fail_changed(p->masks[sample]);
-  MICA_TRY(read_stored(p->masks[sample], &mask));
-  mica_status status = mask.height == sides[0] && mask.width == sides[1] ? MICA_OK : fail_changed(p->masks[sample]);
-  if (status == MICA_OK) status = mica__mask_classes(p->masks[sample], &mask, &p->table, sides[0], sides[1], data);
+  if (bytes != (size_t)sides[0] * (size_t)sides[1]) return fail_changed(p->files.masks[sample]);
+  MICA_TRY(read_stored(p->files.masks[sample], &mask));
+  mica_status status =
+      mask.height == sides[0] && mask.width == sides[1] ? MICA_OK : fail_changed(p->files.masks[sample]);
+  if (status == MICA_OK)
+    status = mica__mask_classes(p->files.masks[sample], &mask, &p->table, sides[0], sides[1], data);
   free(mask.pixels);
   return status;
 }
@@ -330,16 +188,16 @@ static mica_status describe(const pairs *p, mica__store *store) {
   store->mask_values = values.data;
   if (status != MICA_OK) return status;
   int32_t least[2] = {p->height, p->width}, most[2] = {p->height, p->width};
-  for (size_t i = 0; store->sides && i < p->count; i++)
+  for (size_t i = 0; store->sides && i < p->files.count; i++)
     for (int k = 0; k < 2; k++) {
       if (p->sides[i][k] < least[k]) least[k] = p->sides[i][k];
       if (p->sides[i][k] > most[k]) most[k] = p->sides[i][k];
     }
   if (store->sides)
-    mica__text_addf(&summary, "%zu pictures of several sizes, %d to %d x %d to %d pixels", p->count, least[1], most[1],
-                    least[0], most[0]);
+    mica__text_addf(&summary, "%zu pictures of several sizes, %d to %d x %d to %d pixels", p->files.count, least[1],
+                    most[1], least[0], most[0]);
   else
-    mica__text_addf(&summary, "%zu pictures of %d x %d pixels", p->count, p->width, p->height);
+    mica__text_addf(&summary, "%zu pictures of %d x %d pixels", p->files.count, p->width, p->height);
   mica__text_addf(&summary, ", %d classes in their masks: %.200s", p->table.classes, values.data);
   store->summary = summary.data;
   return mica__text_status(&summary);
@@ -348,7 +206,7 @@ static mica_status describe(const pairs *p, mica__store *store) {
 /* Pictures that are brought to no size but that of the first keep their own. */
 static void keep_sides(const pairs *p, const mica_dataset_config *config, mica__store *store) {
   if (config->like || config->height || config->width) return;
-  for (size_t i = 0; i < p->count; i++)
+  for (size_t i = 0; i < p->files.count; i++)
     if (p->sides[i][0] != p->height || p->sides[i][1] != p->width) store->sides = p->sides;
 }
 
@@ -359,12 +217,12 @@ static mica_status fill_store(mica__store *store, pairs *p) {
                             .shape = MICA_SHAPE(p->height, p->width),
                             .classes = p->table.classes};
   mica__column *column = NULL;
-  MICA_TRY(mica__store_set_count(store, p->count));
+  MICA_TRY(mica__store_set_count(store, p->files.count));
   MICA_TRY(mica__store_add_input(store, MICA_U8, MICA_SHAPE(p->channels, p->height, p->width), &column));
   column->user = p;
   column->read = read_picture;
   column->read_own = own_picture;
-  column->files = (const char *const *)p->pictures;
+  column->files = (const char *const *)p->files.pictures;
   MICA_TRY(mica__store_add(store, &mask, &column));
   column->user = p;
   column->read = read_mask;
@@ -375,18 +233,11 @@ static mica_status fill_store(mica__store *store, pairs *p) {
 
 static mica_status open_masks(const char *const *paths, size_t count, const mica_dataset_config *config,
                               mica__store *store) {
-  char *folders[2];
   (void)count;
   pairs *p = calloc(1, sizeof *p);
   if (!p) return mica__fail_nomem("the names of pictures");
   MICA_TRY(mica__store_own(store, p, release_pairs));
-  bool found = false;
-  mica_status status = find_folders(paths[0], folders, &found);
-  if (status == MICA_OK && !found)
-    status = mica__fail(MICA_E_FORMAT, "the folder %s holds no pictures with masks", paths[0]);
-  if (status == MICA_OK) status = find_pairs(p, folders);
-  free(folders[0]);
-  free(folders[1]);
+  mica_status status = mica__pairs_find(paths[0], &pairing, &p->files);
   if (status == MICA_OK) status = check_sizes(p);
   if (status == MICA_OK) status = find_classes(p, config);
   if (status == MICA_OK) status = choose_shape(p, config);

@@ -116,9 +116,9 @@ typedef struct mica__scratch {
   size_t capacity;
 } mica__scratch;
 
-/* Writes sample `index` of the dataset as it is uploaded: of a ragged column its first lengths[index] rows. Any thread
- * with a scratch of its own. */
-mica_status mica__carried_write(const mica_loader *loader, const mica__carried *carried, uint64_t index,
+/* Writes sample `index` of the dataset in an epoch as it is uploaded: of a ragged column its first lengths[index] rows.
+ * Any thread with a scratch of its own. */
+mica_status mica__carried_write(const mica_loader *loader, const mica__carried *carried, uint64_t index, uint64_t epoch,
                                 mica__scratch *scratch, void *out);
 /* Writes the record of words of a sample. */
 mica_status mica__record_write(const mica_loader *loader, uint64_t index, mica__scratch *scratch, int32_t *record);

@@ -34,7 +34,7 @@ static mica_status fill_column(mica__resident *r, size_t k, mica__scratch *scrat
     return MICA_OK;
   }
   for (uint64_t i = 0; i < count; i++) {
-    MICA_TRY(mica__carried_write(loader, c, i, scratch, at));
+    MICA_TRY(mica__carried_write(loader, c, i, 0, scratch, at));
     at += c->way == MICA__WAY_RAGGED ? c->bytes * (size_t)c->lengths[i] : c->bytes;
   }
   return MICA_OK;

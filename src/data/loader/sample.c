@@ -1,6 +1,7 @@
 /* Samples of a loader's columns as they are uploaded. */
 #include "base/checked.h"
 #include "data/loader/loader.h"
+#include "ops/random/philox.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,22 @@ static void convert(const mica__carried *c, const uint8_t *from, int64_t count, 
   }
 }
 
-mica_status mica__carried_write(const mica_loader *loader, const mica__carried *c, uint64_t index,
+/* The draw of an epoch. */
+static uint64_t draw_of(const mica_loader *loader, uint64_t epoch) {
+  uint32_t words[4] = {UINT32_C(0x64726177), 0, (uint32_t)epoch, (uint32_t)(epoch >> 32)}; /* "draw" */
+  mica__philox(words, (uint32_t)loader->config.seed, (uint32_t)(loader->config.seed >> 32));
+  return (uint64_t)words[0] << 32 | words[1];
+}
+
+/* Reads a whole sample that is not in memory. */
+static mica_status read_stored(const mica_loader *loader, const mica__carried *c, uint64_t index, uint64_t epoch,
+                               void *out, size_t bytes) {
+  const mica_dataset *dataset = loader->dataset;
+  if (!c->from->read_drawn) return mica_dataset_read(dataset, c->column, index, out, bytes);
+  return c->from->read_drawn(c->from->user, mica__dataset_index(dataset, index), draw_of(loader, epoch), out, bytes);
+}
+
+mica_status mica__carried_write(const mica_loader *loader, const mica__carried *c, uint64_t index, uint64_t epoch,
                                 mica__scratch *scratch, void *out) {
   const mica_dataset *dataset = loader->dataset;
   const bool ragged = c->way == MICA__WAY_RAGGED, same = c->up == c->from->about.dtype && !is_normalised(c);
@@ -44,9 +60,9 @@ mica_status mica__carried_write(const mica_loader *loader, const mica__carried *
       return mica__fail(MICA_E_FORMAT, "%s: the column \"%s\" of sample %llu became shorter", dataset->store->name,
                         c->from->about.name, (unsigned long long)index);
     if (!mica__mul_size(c->from->bytes, (uint64_t)stored, &bytes)) return mica__fail_nomem("a sample");
-    if (same && stored == rows) return mica_dataset_read(dataset, c->column, index, out, bytes);
+    if (same && stored == rows) return read_stored(loader, c, index, epoch, out, bytes);
     MICA_TRY(reserve(scratch, bytes));
-    MICA_TRY(mica_dataset_read(dataset, c->column, index, scratch->data, bytes));
+    MICA_TRY(read_stored(loader, c, index, epoch, scratch->data, bytes));
     there = scratch->data;
   }
   if (same)
@@ -62,7 +78,7 @@ mica_status mica__record_write(const mica_loader *loader, uint64_t index, mica__
     if (c->way == MICA__WAY_RAGGED)
       record[c->word] = c->lengths[index];
     else if (c->way == MICA__WAY_WORDS)
-      MICA_TRY(mica__carried_write(loader, c, index, scratch, record + c->word));
+      MICA_TRY(mica__carried_write(loader, c, index, 0, scratch, record + c->word));
   }
   return MICA_OK;
 }

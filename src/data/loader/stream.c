@@ -113,7 +113,8 @@ static mica_status read_sample(const mica_loader *loader, const slot *at, int64_
   for (size_t j = 0; j < loader->count; j++) {
     const mica__carried *c = &loader->carried[j];
     if (at->samples[j])
-      MICA_TRY(mica__carried_write(loader, c, index, scratch, at->samples[j] + (size_t)k * pitch_of(c, at->bucket)));
+      MICA_TRY(mica__carried_write(loader, c, index, at->epoch, scratch,
+                                   at->samples[j] + (size_t)k * pitch_of(c, at->bucket)));
   }
   return MICA_OK;
 }

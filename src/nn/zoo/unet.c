@@ -16,7 +16,32 @@ static int64_t groups_of(const mica_model_config *c, int64_t channels) {
   return groups;
 }
 
-/* Two 3x3 convolutions with norm and relu. */
+/* Pictures have two spatial axes, volumes three. */
+static int axes_of(mica_value x) { return mica_value_shape(x).rank - 2; }
+
+/* A convolution of 3 elements per axis, without bias; weights by fan_out, as deep networks are published. */
+static mica_value conv3(mica_nn *nn, const char *name, mica_value x, int64_t filters) {
+  mica_nn_conv_config c = {.no_bias = true,
+                           .weight = {.kind = MICA_INIT_KAIMING_NORMAL, .value = 1.4142135623730951, .fan_out = true}};
+  for (int i = 0; i < axes_of(x); i++) c.how.pad[i] = 1;
+  return mica_nn_conv(nn, name, x, filters, 3, &c);
+}
+
+/* Halves all spatial axes by max pooling. */
+static mica_value halve(mica_value x) {
+  mica_pool_config c = {.size = {0}};
+  for (int i = 0; i < axes_of(x); i++) c.size[i] = 2;
+  return mica_max_pool(x, &c);
+}
+
+/* Doubles them by a transposed convolution. */
+static mica_value enlarge(mica_nn *nn, const char *name, mica_value x, int64_t channels) {
+  mica_nn_conv_config c = {.no_bias = false};
+  for (int i = 0; i < axes_of(x); i++) c.how.stride[i] = 2;
+  return mica_nn_conv_transpose(nn, name, x, channels, 2, &c);
+}
+
+/* Two such convolutions with norm and relu. */
 static mica_value twice(mica_nn *nn, const mica_model_config *c, const char *scope, int level, mica_value x,
                         int64_t filters) {
   char name[24];
@@ -24,7 +49,7 @@ static mica_value twice(mica_nn *nn, const mica_model_config *c, const char *sco
   mica_nn_push(nn, name);
   for (int i = 0; i < 2; i++) {
     const char *const conv[] = {"conv1", "conv2"}, *const batch[] = {"bn1", "bn2"}, *const group[] = {"gn1", "gn2"};
-    x = mica__zoo_conv(nn, conv[i], x, filters, 3, 1, 1, false);
+    x = conv3(nn, conv[i], x, filters);
     x = c->norm == MICA_MODEL_NORM_GROUP ? mica_nn_group_norm(nn, group[i], x, groups_of(c, filters), NULL)
                                          : mica_nn_batch_norm(nn, batch[i], x, NULL);
     x = mica_relu(x);
@@ -37,13 +62,15 @@ static mica_value twice(mica_nn *nn, const mica_model_config *c, const char *sco
  * enough. */
 static int levels_of(mica_value x, const mica_model_config *c) {
   const mica_shape shape = mica_value_shape(x);
-  const int64_t H = shape.dim[2], W = shape.dim[3];
+  int64_t sides = 0;
   int levels = 0;
-  while (levels < (c->depth ? MOST_LEVELS : USUAL_LEVELS) && !((H | W) >> levels & 1)) levels++;
+  for (int i = 2; i < shape.rank; i++) sides |= shape.dim[i];
+  while (levels < (c->depth ? MOST_LEVELS : USUAL_LEVELS) && !(sides >> levels & 1)) levels++;
   if (!c->depth) return levels;
   if (c->depth < 0 || c->depth > MOST_LEVELS || c->depth > levels) {
-    mica__graph_fail(x.graph, MICA_E_SHAPE, "unet: pictures of %lld x %lld cannot be halved %lld times (1 to %d)",
-                     (long long)W, (long long)H, (long long)c->depth, MOST_LEVELS);
+    char text[MICA_SHAPE_TEXT];
+    mica__graph_fail(x.graph, MICA_E_SHAPE, "unet: sides of %s cannot be halved %lld times (1 to %d)",
+                     mica_shape_format(shape, text), (long long)c->depth, MOST_LEVELS);
     return -1;
   }
   return (int)c->depth;
@@ -59,13 +86,13 @@ mica_value mica__zoo_unet(mica_nn *nn, mica_value x, const mica_model_config *c)
                             (int)c->norm, (long long)c->groups, (long long)width);
   for (int i = 0; i < levels; i++) {
     skip[i] = twice(nn, c, "down", i, x, width << i);
-    x = mica__zoo_max_pool(skip[i], 2, 2, 0);
+    x = halve(skip[i]);
   }
   x = twice(nn, c, "down", levels, x, width << levels);
   for (int i = levels; i-- > 0;) {
     char name[24];
     snprintf(name, sizeof name, "up%d.from", i);
-    x = mica_nn_conv_transpose(nn, name, x, width << i, 2, &(mica_nn_conv_config){.how = {.stride = {2, 2}}});
+    x = enlarge(nn, name, x, width << i);
     x = twice(nn, c, "up", i, mica_concat((mica_value[]){skip[i], x}, 2, 1), width << i);
   }
   const mica_init_config last = {.kind = MICA_INIT_KAIMING_UNIFORM, .value = 0.5773502691896258};

@@ -49,6 +49,7 @@ static bool takes(const entry *network, mica_value x) {
   char text[MICA_SHAPE_TEXT];
   switch (network->family) {
   case MICA_MODEL_FAMILY_IMAGE:
+    if (shape.rank == 5 && network->build == mica__zoo_unet && kind == MICA_DTYPE_KIND_FLOAT) break;
     if (shape.rank != 4 || shape.dim[2] < 1 || shape.dim[3] < 1 || kind != MICA_DTYPE_KIND_FLOAT)
       wanted = "float images (N, C, H, W)";
     break;

@@ -1,0 +1,185 @@
+/* Folders of files with a folder of masks beside them, one for each. */
+#include "data/annotation/pairs.h"
+
+#include "base/text.h"
+#include "data/dataset.h"
+#include "data/source.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const char *const picture_folders[] = {"image", "images", "img", "imgs", "picture", "pictures", "imagestr"};
+static const char *const mask_folders[] = {"mask",         "masks",         "label",   "labels",
+                                           "segmentation", "segmentations", "labelstr"};
+static const char *const mask_endings[] = {"_mask", "-mask", "_label", "_gt", "_segmentation", "_seg"};
+#define COUNT(list) (sizeof(list) / sizeof *(list))
+
+/* --- which folders --- */
+
+static bool is_named(const char *name, const char *const *list, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (!strcasecmp(name, list[i])) return true;
+  return false;
+}
+
+/* The folder in path of one of these names, the caller's to free; NULL for none. */
+static mica_status find_folder(const char *path, const mica__names *names, const char *const *list, size_t count,
+                               char **found) {
+  for (size_t i = 0; i < names->count && !*found; i++) {
+    if (!is_named(names->names[i], list, count)) continue;
+    MICA_TRY(mica__path_join(path, names->names[i], found));
+    if (mica__is_folder(*found)) continue;
+    free(*found);
+    *found = NULL;
+  }
+  return MICA_OK;
+}
+
+static mica_status has_files(const char *folder, const mica__pairing *pairing, bool *found) {
+  mica__names names;
+  *found = false;
+  MICA_TRY(mica__names_look(folder, &names));
+  for (size_t i = 0; i < names.count; i++) *found = *found || pairing->is_named(names.names[i]);
+  mica__names_free(&names);
+  return MICA_OK;
+}
+
+/* The folders of pictures and of masks in a folder, the caller's to free; not *found where it is no such folder. */
+static mica_status find_folders(const char *path, const mica__pairing *pairing, char *folders[2], bool *found) {
+  mica__names names;
+  folders[0] = folders[1] = NULL;
+  *found = false;
+  MICA_TRY(mica__names_look(path, &names));
+  mica_status status = find_folder(path, &names, picture_folders, COUNT(picture_folders), &folders[0]);
+  if (status == MICA_OK) status = find_folder(path, &names, mask_folders, COUNT(mask_folders), &folders[1]);
+  mica__names_free(&names);
+  return status == MICA_OK && folders[0] && folders[1] ? has_files(folders[1], pairing, found) : status;
+}
+
+mica_status mica__pairs_are_in(const char *path, const mica__pairing *pairing, bool *is) {
+  char *folders[2];
+  mica_status status = find_folders(path, pairing, folders, is);
+  free(folders[0]);
+  free(folders[1]);
+  return status;
+}
+
+/* --- pairs --- */
+
+/* A file by the name that pairs it. */
+typedef struct named {
+  char *stem;
+  const char *file;
+} named;
+
+static int by_stem(const void *a, const void *b) { return strcmp(((const named *)a)->stem, ((const named *)b)->stem); }
+
+static void free_named(named *list, size_t count) {
+  for (size_t i = 0; i < count; i++) free(list[i].stem);
+  free(list);
+}
+
+/* Cuts the end of a name: of a mask also what says that it is one. */
+static void cut_ending(char *stem, bool mask) {
+  char *dot = strrchr(stem, '.');
+  if (dot) *dot = '\0';
+  if (dot && !strcasecmp(dot + 1, "gz")) {
+    dot = strrchr(stem, '.');
+    if (dot) *dot = '\0';
+  }
+  for (size_t i = 0; mask && i < COUNT(mask_endings); i++) {
+    const size_t n = strlen(stem), m = strlen(mask_endings[i]);
+    if (n <= m || strcmp(stem + n - m, mask_endings[i]) != 0) continue;
+    stem[n - m] = '\0';
+    return;
+  }
+}
+
+/* The pictures among the names, by stem. *list is the caller's to free_named. */
+static mica_status list_named(const char *folder, const mica__pairing *pairing, const mica__names *names, bool mask,
+                              named **list, size_t *count) {
+  named *made = calloc(names->count + 1, sizeof *made);
+  mica_status status = made ? MICA_OK : mica__fail_nomem("the names of pictures");
+  size_t n = 0;
+  for (size_t i = 0; status == MICA_OK && i < names->count; i++) {
+    if (!pairing->is_named(names->names[i])) continue;
+    made[n].file = names->names[i];
+    made[n].stem = mica__strdup(names->names[i]);
+    if (!made[n].stem) status = mica__fail_nomem("the names of pictures");
+    if (status == MICA_OK) cut_ending(made[n++].stem, mask);
+  }
+  if (status == MICA_OK && n == 0)
+    status = mica__fail(MICA_E_FORMAT, "the folder %s holds no %s", folder, pairing->what);
+  if (status == MICA_OK) qsort(made, n, sizeof *made, by_stem);
+  for (size_t i = 1; status == MICA_OK && i < n; i++)
+    if (!strcmp(made[i - 1].stem, made[i].stem))
+      status = mica__fail(MICA_E_FORMAT, "%s/%s and %s have one name", folder, made[i - 1].file, made[i].file);
+  *list = made;
+  *count = n;
+  if (status == MICA_OK) return MICA_OK;
+  free_named(made, n);
+  *list = NULL;
+  *count = 0;
+  return status;
+}
+
+static mica_status join(mica__pairs *p, const mica__pairing *pairing, char *const folders[2], const named *pictures,
+                        size_t picture_count, const named *masks, size_t mask_count) {
+  p->pictures = calloc(picture_count + 1, sizeof *p->pictures);
+  p->masks = calloc(picture_count + 1, sizeof *p->masks);
+  if (!p->pictures || !p->masks) return mica__fail_nomem("the names of pictures");
+  for (size_t i = 0, k = 0; i < picture_count || k < mask_count; i++, k++) {
+    const int order = i == picture_count ? 1 : k == mask_count ? -1 : strcmp(pictures[i].stem, masks[k].stem);
+    if (order < 0)
+      return mica__fail(MICA_E_FORMAT, "%s/%s has no mask: there is no %s.%s, nor %s_mask.%s, in %s", folders[0],
+                        pictures[i].file, pictures[i].stem, pairing->ending, pictures[i].stem, pairing->ending,
+                        folders[1]);
+    if (order > 0)
+      return mica__fail(MICA_E_FORMAT, "%s/%s is a mask without a picture: there is no %s%s in %s", folders[1],
+                        masks[k].file, masks[k].stem, pairing->endings, folders[0]);
+    p->count = i + 1;
+    MICA_TRY(mica__path_join(folders[0], pictures[i].file, &p->pictures[i]));
+    MICA_TRY(mica__path_join(folders[1], masks[k].file, &p->masks[i]));
+  }
+  return MICA_OK;
+}
+
+static mica_status find_pairs(mica__pairs *p, const mica__pairing *pairing, char *const folders[2]) {
+  mica__names names[2] = {{0}};
+  named *lists[2] = {NULL, NULL};
+  size_t counts[2] = {0, 0};
+  mica_status status = MICA_OK;
+  for (int k = 0; status == MICA_OK && k < 2; k++) {
+    status = mica__names_read(folders[k], &names[k]);
+    if (status == MICA_OK) status = list_named(folders[k], pairing, &names[k], k == 1, &lists[k], &counts[k]);
+  }
+  if (status == MICA_OK) status = join(p, pairing, folders, lists[0], counts[0], lists[1], counts[1]);
+  for (int k = 0; k < 2; k++) {
+    free_named(lists[k], counts[k]);
+    mica__names_free(&names[k]);
+  }
+  return status;
+}
+
+mica_status mica__pairs_find(const char *path, const mica__pairing *pairing, mica__pairs *p) {
+  char *folders[2];
+  bool found = false;
+  mica_status status = find_folders(path, pairing, folders, &found);
+  if (status == MICA_OK && !found)
+    status = mica__fail(MICA_E_FORMAT, "the folder %s holds no %s with masks", path, pairing->what);
+  if (status == MICA_OK) status = find_pairs(p, pairing, folders);
+  free(folders[0]);
+  free(folders[1]);
+  return status;
+}
+
+void mica__pairs_free(mica__pairs *p) {
+  for (size_t i = 0; i < p->count; i++) {
+    free(p->pictures[i]);
+    free(p->masks[i]);
+  }
+  free(p->pictures);
+  free(p->masks);
+  *p = (mica__pairs){0};
+}

@@ -1,0 +1,32 @@
+/* data/volume/slab.h: what a network says of windows in the order of depth, joined to the class of each voxel, and
+ * slices. */
+#ifndef MICA_DATA_VOLUME_SLAB_H
+#define MICA_DATA_VOLUME_SLAB_H
+
+#include "data/volume/volume.h"
+
+/* Where windows of a volume are read from: standardised values (C, D, H, W). */
+typedef struct mica__volume_reader {
+  mica_status (*read)(void *user, const mica__window *window, float *values);
+  void *user;
+  const mica__nifti *header;
+} mica__volume_reader;
+/* The slice through the middle across an axis as a grey picture, the caller's to free: -2 to 3 deviations are black to
+ * white. */
+mica_status mica__volume_slice(const mica__volume_reader *reader, int axis, uint8_t **slice);
+
+/* The planes of a volume on which windows lie: weighted sums of shares. A window's weight falls from its middle to its
+ * edges, so that where windows meet nothing shows. The caller owns the sums, zeros at first. */
+typedef struct mica__slab {
+  int64_t classes, depth, height, width; /* depth: of a window; height and width: of the volume */
+  int64_t first;                         /* the plane of the volume that is the slab's first one */
+  float *sums;                           /* (classes, depth, height, width) */
+} mica__slab;
+
+/* Adds shares (classes, window) of a window that begins at plane `first`. */
+void mica__slab_add(mica__slab *slab, const mica__window *window, const float *shares);
+/* Writes the likeliest class of each voxel of the first `count` planes, of equal ones the first, into the volume
+ * (D, H, W), and moves on by as many planes. */
+void mica__slab_finish(mica__slab *slab, int64_t count, uint8_t *decided);
+
+#endif
