@@ -24,6 +24,7 @@ MICA_BEGIN_DECLS
  *   curve     columns series of `rows` points, named by column_names; the first one is the horizontal axis
  *   points    rows x 2: position of each row_name; column_names name the horizontal and the vertical axis
  *   picture   planes with `shape` (C, H, W) u8, C 1 or 3; text is the caption
+ *   file      planes with `shape` (bytes): a whole file; text is the ending of its name
  *   boxes     rows x 5: x0, y0, x1, y1 in pixels, and score; row_names are the classes; planes may hold the picture */
 #define MICA_ITEM_KIND_LIST(X)                                                                                         \
   X(NUMBER, "number")                                                                                                  \
@@ -36,6 +37,7 @@ MICA_BEGIN_DECLS
   X(CURVE, "curve")                                                                                                    \
   X(POINTS, "points")                                                                                                  \
   X(PICTURE, "picture")                                                                                                \
+  X(FILE, "file")                                                                                                      \
   X(BOXES, "boxes")
 
 typedef enum mica_item_kind {
@@ -83,9 +85,9 @@ MICA_API const mica_item *mica_report_item(const mica_report *report, size_t sec
 MICA_API const mica_item *mica_report_find(const mica_report *report, size_t section, const char *name);
 
 /* Writes a JSON object on one line: {HEAD"KEY": [{"name": title, "ITEM": ...}, ...]}. head is "" or text such as
- * "\"task\": \"classify\", ". Numbers that are not finite become null, invalid UTF-8 becomes U+FFFD, and pictures are
- * omitted. Names of classes and columns come from datasets, which have already replaced invalid bytes and control
- * characters by texts such as \xe4. *text is the caller's to mica_free. */
+ * "\"task\": \"classify\", ". Numbers that are not finite become null, invalid UTF-8 becomes U+FFFD, and pictures and
+ * files are omitted. Names of classes and columns come from datasets, which have already replaced invalid bytes and
+ * control characters by texts such as \xe4. *text is the caller's to mica_free. */
 MICA_API MICA_CHECKED mica_status mica_report_json(const mica_report *report, const char *key, const char *head,
                                                    char **text);
 

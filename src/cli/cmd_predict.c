@@ -26,7 +26,8 @@ struct values {
 
 static const cli_option options[] = {
     CLI_ROW("INPUT", struct values, inputs, .role = CLI_OPTIONAL_OPERAND,
-            .help = "pictures, recordings, folders of them, a table, an array (.npy) or texts; - for standard input"),
+            .help = "pictures, recordings, volumes, folders of them, a table, an array (.npy) or texts; - for standard "
+                    "input"),
     CLI_ROW("model", struct values, model, .value = "RUN",
             .help = "folder of a run, or a model written by mica export"),
     CLI_ROW("text", struct values, text, .value = "TEXT", .help = "text to predict for, instead of inputs",
@@ -60,8 +61,8 @@ static const cli_option options[] = {
             "standard output"),
     CLI_ROW("out", struct values, out, .value = "DIR",
             .help =
-                "folder for predicted pictures (default MODEL/predictions), or a file NAME.png for all of them in a "
-                "grid"),
+                "folder for predicted pictures and masks (default MODEL/predictions), a file NAME.png for all of them "
+                "in a grid, or NAME.nii.gz for the mask of one volume"),
     CLI_ROW("pictures", struct values, pictures, .help = "show pictures in the terminal"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE", .help = CLI_PRECISION_HELP),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
@@ -114,7 +115,8 @@ static bool is_taken(const names *n, const char *name) {
  * before. False: the host has no memory. */
 static bool add_name(names *n, const char *title, bool numbered) {
   const char *slash = strrchr(title, '/'), *file = slash ? slash + 1 : title, *point = strrchr(file, '.');
-  const int length = point && point > file ? (int)(point - file) : (int)strlen(file);
+  int length = point && point > file ? (int)(point - file) : (int)strlen(file);
+  if (length > 4 && !strncmp(file + length - 4, ".nii", 4)) length -= 4; /* of .nii.gz */
   const size_t room = (size_t)length + 32;
   char *name = malloc(room);
   if (!name) return false;
@@ -158,8 +160,10 @@ static int refuse_linked_picture(const cli_command *self, const char *path, cons
 static int write_picture(const cli_command *self, const char *path, const mica_item *item, bool quiet) {
   uint8_t *png = NULL;
   size_t bytes = 0;
-  mica_status status = mica_png_encode(item->planes, item->shape, &png, &bytes);
-  if (status == MICA_OK) status = mica_file_write(path, png, bytes);
+  const bool file = item->kind == MICA_ITEM_KIND_FILE;
+  mica_status status = file ? MICA_OK : mica_png_encode(item->planes, item->shape, &png, &bytes);
+  if (status == MICA_OK)
+    status = mica_file_write(path, file ? item->planes : png, file ? (size_t)item->shape.dim[0] : bytes);
   mica_free(png);
   if (status != MICA_OK) return cli_fail_library(self);
   if (!quiet) printf("written   %s\n", cli_clean(path));
@@ -188,6 +192,29 @@ static bool is_quiet(const struct values *v) { return v->json || (v->csv && !str
 static bool is_grid(const struct values *v) {
   const char *ending = v->out ? strrchr(v->out, '.') : NULL;
   return ending && !strcmp(ending, ".png");
+}
+
+/* True for --out NAME.nii.gz or NAME.nii: the one file that is predicted. */
+static bool is_volume(const struct values *v) {
+  const size_t n = v->out ? strlen(v->out) : 0;
+  return (n > 7 && !strcmp(v->out + n - 7, ".nii.gz")) || (n > 4 && !strcmp(v->out + n - 4, ".nii"));
+}
+
+/* Writes the file of the one sample that was predicted. */
+static int write_volume(const cli_command *self, const struct values *v, const mica_report *prediction) {
+  const mica_item *found = NULL;
+  int status = cli_refuse_file(self, v->out, "--out names another file");
+  if (status == CLI_OK) status = cli_check_parent(self, v->out);
+  for (size_t i = 0; i < mica_report_item_count(prediction, 0); i++) {
+    const mica_item *item = mica_report_item(prediction, 0, i);
+    if (item->kind == MICA_ITEM_KIND_FILE) found = item;
+  }
+  if (status != CLI_OK) return status;
+  if (!found || mica_report_count(prediction) != 1 ||
+      strcmp(v->out + strlen(v->out) - strlen(found->text), found->text))
+    return cli_fail(
+        self, "--out %s is for one volume, whose mask is written as NAME.nii.gz; choose a folder with --out", v->out);
+  return write_picture(self, v->out, found, is_quiet(v));
 }
 
 static int write_grid(const cli_command *self, const struct values *v, const mica_report *prediction) {
@@ -289,8 +316,10 @@ static int show(showing *s, const mica_report *prediction) {
   if (fits != CLI_OK) return fits;
   /* Pictures of files that were given go to --out or to the run's own folder, those of --data to --out alone. */
   snprintf(folder, sizeof folder, v->out ? "%s" : "%s/predictions", v->out ? v->out : v->model);
-  const bool written = some && (v->out || !v->data) && !is_grid(v);
-  int status = some && is_grid(v) ? write_grid(s->self, v, prediction) : CLI_OK;
+  const bool written = some && (v->out || !v->data) && !is_grid(v) && !is_volume(v);
+  int status = some && is_grid(v)     ? write_grid(s->self, v, prediction)
+               : some && is_volume(v) ? write_volume(s->self, v, prediction)
+                                      : CLI_OK;
   if (status != CLI_OK) return status;
   status = show_pictures(s->self, v, written ? folder : NULL, v->out != NULL, prediction, s->csv);
   return status != CLI_OK || !v->json ? status : show_json(s, prediction);

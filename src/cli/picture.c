@@ -9,7 +9,8 @@
 bool cli_picture_is_written(const mica_item *item) { return item->planes && strcmp(item->name, "picture") != 0; }
 
 bool cli_picture_path(char path[CLI_PICTURE_PATH], const char *folder, const char *name, const mica_item *item) {
-  return snprintf(path, CLI_PICTURE_PATH, "%s/%s-%s.png", folder, name, item->name) < CLI_PICTURE_PATH;
+  const char *ending = item->kind == MICA_ITEM_KIND_FILE ? item->text : ".png";
+  return snprintf(path, CLI_PICTURE_PATH, "%s/%s-%s%s", folder, name, item->name, ending) < CLI_PICTURE_PATH;
 }
 
 /* Pixels between pictures of a grid, and the most pictures in a row. */
@@ -21,7 +22,7 @@ static const mica_item *next_picture(const mica_report *p, size_t *s, size_t *i)
   for (; *s < mica_report_count(p); (*s)++, *i = 0)
     while (*i < mica_report_item_count(p, *s)) {
       const mica_item *item = mica_report_item(p, *s, (*i)++);
-      if (cli_picture_is_written(item)) return item;
+      if (item->kind != MICA_ITEM_KIND_FILE && cli_picture_is_written(item)) return item;
     }
   return NULL;
 }

@@ -9,9 +9,9 @@
 
 #define CLI_PICTURE_PATH 4096
 
-/* True for a predicted picture, such as a mask; the input itself is not written. */
+/* True for a predicted picture or file, such as a mask; the input itself is not written. */
 bool cli_picture_is_written(const mica_item *item);
-/* The file of a sample's picture: FOLDER/NAME-ITEM.png. False: the path is too long. */
+/* The file of a sample's picture: FOLDER/NAME-ITEM.png, or with the ending of its own. False: the path is too long. */
 bool cli_picture_path(char path[CLI_PICTURE_PATH], const char *folder, const char *name, const mica_item *item);
 
 /* All predicted pictures of a report beside each other, as a picture with planes for the caller to free. Classes

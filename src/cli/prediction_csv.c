@@ -206,7 +206,8 @@ static void add_item(cli_csv *csv, const mica_item *item) {
   case MICA_ITEM_KIND_MATRIX:
   case MICA_ITEM_KIND_CURVE:
   case MICA_ITEM_KIND_POINTS:
-  case MICA_ITEM_KIND_PICTURE: break;
+  case MICA_ITEM_KIND_PICTURE:
+  case MICA_ITEM_KIND_FILE: break;
   }
 }
 

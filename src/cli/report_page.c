@@ -486,6 +486,7 @@ static mica_status add_item(FILE *out, const mica_item *item) {
     return MICA_OK;
   case MICA_ITEM_KIND_PICTURE:
   case MICA_ITEM_KIND_BOXES: return add_figure(out, item);
+  case MICA_ITEM_KIND_FILE: return MICA_OK;
   }
   return MICA_OK;
 }

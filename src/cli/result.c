@@ -217,7 +217,8 @@ static void print_item(const mica_item *item) {
   case MICA_ITEM_KIND_MATRIX:
   case MICA_ITEM_KIND_CURVE:
   case MICA_ITEM_KIND_POINTS:
-  case MICA_ITEM_KIND_PICTURE: break;
+  case MICA_ITEM_KIND_PICTURE:
+  case MICA_ITEM_KIND_FILE: break;
   }
 }
 

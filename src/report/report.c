@@ -118,6 +118,7 @@ static bool uses(const mica_item *item) {
   case MICA_ITEM_KIND_CURVE: return item->columns > 1 && item->numbers && item->column_names;
   case MICA_ITEM_KIND_POINTS: return item->columns == 2 && item->numbers && item->column_names && item->row_names;
   case MICA_ITEM_KIND_PICTURE: return picture;
+  case MICA_ITEM_KIND_FILE: return item->planes && item->text && item->shape.rank == 1 && item->shape.dim[0] > 0;
   case MICA_ITEM_KIND_BOXES:
     return (picture || !item->planes) && (!item->rows || (item->columns == 5 && item->numbers && item->row_names));
   }
@@ -278,7 +279,8 @@ static void add_item(mica__text *json, const mica_item *item) {
   case MICA_ITEM_KIND_MATRIX:
   case MICA_ITEM_KIND_CURVE:
   case MICA_ITEM_KIND_POINTS: add_rows(json, item); break;
-  case MICA_ITEM_KIND_PICTURE: break;
+  case MICA_ITEM_KIND_PICTURE:
+  case MICA_ITEM_KIND_FILE: break;
   }
 }
 
@@ -320,7 +322,7 @@ mica_status mica_report_json(const mica_report *report, const char *key, const c
     mica__json_string(&json, s->title);
     add_prediction(&json, s);
     for (size_t k = 0; k < s->count; k++) {
-      if (s->items[k].kind == MICA_ITEM_KIND_PICTURE) continue;
+      if (s->items[k].kind == MICA_ITEM_KIND_PICTURE || s->items[k].kind == MICA_ITEM_KIND_FILE) continue;
       mica__text_add(&json, ", ");
       add_item(&json, &s->items[k]);
     }

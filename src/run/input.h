@@ -15,6 +15,7 @@ typedef struct mica__input {
     bool sized;        /* the setting "size", N or HxW, is what pictures of folders are brought to (mica__run_size) */
     /* Samples are no pictures or rows of numbers, and the facts of those ("input", "mean") are none of the run's. */
     bool own_input;
+    bool volumes;    /* samples are files of volumes, which folders that are given to predict are searched for */
     bool by_samples; /* predictions ask for the network's outputs by mica__samples_infer alone */
   } traits;
   int32_t (*suits)(const mica_dataset *data); /* like a row's; never NULL */
@@ -50,6 +51,8 @@ typedef struct mica__input {
   struct {
     /* The columns of exported models; the last one has no name. NULL: those of tests without the answers. */
     const mica_batch_column *columns;
+    /* Changes the shapes of the columns of exported models; NULL: they stay. */
+    void (*shapes)(const mica_run *run, mica_batch_column *columns, size_t count);
     /* The network of exported models, of these columns. NULL: the same. */
     mica_value (*network)(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs);
     /* What a teacher in ONNX is given of a batch where that is not the input's column: recordings (N, T) of as many

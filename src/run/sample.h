@@ -23,6 +23,13 @@ typedef struct mica__steps {
   double rate, seconds;  /* samples per second; how long the recording is */
 } mica__steps;
 
+/* A volume that is answered voxel by voxel. */
+typedef struct mica__scan {
+  const struct mica__nifti *header; /* its sides, spacing and orientation (data/volume/nifti.h) */
+  const uint8_t *decided, *truth;   /* (D, H, W): the class of each voxel; truth: 255 for none, NULL if unknown */
+  const uint8_t *slices[3];         /* of its first channel through the middle: (H, W), (D, W), (D, H) */
+} mica__scan;
+
 /* A sample that is shown. */
 typedef struct mica__sample {
   const char *name;
@@ -34,6 +41,7 @@ typedef struct mica__sample {
   const uint8_t *mask;      /* (H, W): the class of each pixel, 255 for none; NULL: unknown */
   const mica__ahead *ahead; /* of a window of series; NULL: another kind of sample */
   const mica__steps *steps; /* of a recording that is answered step by step; NULL: another kind of sample */
+  const mica__scan *scan;   /* of a volume; NULL: another kind of sample */
   mica_shape shape;         /* (C, H, W) of a picture in its own size; a scalar: it has that of the fact "input" */
 } mica__sample;
 

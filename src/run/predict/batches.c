@@ -3,6 +3,8 @@
 #include "run/columns/columns.h"
 #include "run/head.h"
 #include "run/run.h"
+#include "run/state/evaluation.h"
+#include "run/state/parts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,6 +41,12 @@ static mica_status test_batch(mica_run *run, const mica_batch *batch, int64_t wi
   free(outputs);
   free(feeds);
   return status;
+}
+
+const mica_dataset *mica__source_data(const mica_run *run, const mica_batch_source *source) {
+  for (int i = 0; i < MICA__PARTS; i++)
+    if (run->parts->at[i].loader && source->user == run->parts->at[i].loader) return run->parts->at[i].data;
+  return run->evaluation->data;
 }
 
 mica_status mica__test_batches(mica_run *run, const mica_batch_source *source, int64_t width, mica__tested_fn *fn,

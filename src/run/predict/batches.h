@@ -12,6 +12,9 @@ typedef mica_status mica__tested_fn(mica_run *run, const mica_batch *batch, cons
 mica_status mica__test_batches(mica_run *run, const mica_batch_source *source, int64_t width, mica__tested_fn *fn,
                                void *user);
 
+/* The data that a source of the run shows, in parts or whole. */
+const mica_dataset *mica__source_data(const mica_run *run, const mica_batch_source *source);
+
 /* The head's output of a batch, `width` numbers of each sample; *outputs, NULL before, is the caller's to free, after a
  * failure too. */
 mica_status mica__batch_infer(mica_run *run, const mica_batch *batch, int64_t width, float **outputs);

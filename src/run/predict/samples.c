@@ -11,6 +11,7 @@
 #include "run/common_facts.h"
 #include "run/evaluation.h"
 #include "run/facts.h"
+#include "run/input.h"
 #include "run/parts.h"
 #include "run/predict/truths.h"
 #include "run/record.h"
@@ -137,6 +138,13 @@ typedef struct kind {
 static const kind pictures_kind = {"pictures", ".png, .jpg, .jpeg", {".png", ".jpg", ".jpeg"}};
 static const kind sounds_kind = {"recordings", ".wav, .flac, .ogg", {".wav", ".flac", ".ogg"}};
 
+static const kind volumes_kind = {"volumes", ".nii, .nii.gz", {".nii", ".nii.gz"}};
+
+static const kind *kind_of(const mica_run *run) {
+  if (run->task->input->traits.volumes) return &volumes_kind;
+  return mica__run_hears(run) ? &sounds_kind : &pictures_kind;
+}
+
 static bool is_of(const kind *k, const char *name) {
   for (size_t i = 0; i < 4 && k->ends[i]; i++) {
     const size_t n = strlen(name), m = strlen(k->ends[i]);
@@ -212,7 +220,7 @@ static mica_status remark_paths(mica_run *run, const kind *k, const mica__paths 
 }
 
 mica_status mica__paths_find(mica_run *run, const mica_run_input *input, mica__paths *paths) {
-  const kind *k = mica__run_hears(run) ? &sounds_kind : &pictures_kind;
+  const kind *k = kind_of(run);
   mica_status status = MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < input->file_count; i++)
     status = mica__is_folder(input->files[i]) ? add_whole_folder(run, k, paths, input->files[i])

@@ -130,6 +130,7 @@ static size_t columns_of(const mica_run *run, mica_batch_column *columns) {
   for (; own && own->name; own++) columns[count++] = *own;
   for (size_t i = 0; !run->task->input->onnx.columns && i < run->parts->column_count; i++)
     if (!mica__run_is_answer(run, run->parts->columns[i].name)) columns[count++] = run->parts->columns[i];
+  if (run->task->input->onnx.shapes) run->task->input->onnx.shapes(run, columns, count);
   return count;
 }
 

@@ -33,11 +33,13 @@ MICA__SETTINGS_STRUCT(pixels, PIXELS_SETTINGS);
 MICA__SETTINGS(pixels, PIXELS_SETTINGS);
 MICA__FACTS(pixels, PIXELS_FACTS, 3);
 
-static const mica_column *label_of(const mica_dataset *data) { return mica__dataset_find(data, MICA_COLUMN_KIND_MASK); }
+const mica_column *mica__pixels_label(const mica_dataset *data) {
+  return mica__dataset_find(data, MICA_COLUMN_KIND_MASK);
+}
 
-static bool suits(const mica_column *label) { return label->kind == MICA_COLUMN_KIND_MASK; }
+bool mica__pixels_suits(const mica_column *label) { return label->kind == MICA_COLUMN_KIND_MASK; }
 
-static void opens(const mica_run *run, mica_dataset_config *config) {
+void mica__pixels_opens(const mica_run *run, mica_dataset_config *config) {
   const char *values = facts_of(run).mask_values, *set = settings_of(run).mask_values;
   config->mask_values = *values             ? values
                         : *set              ? set
@@ -56,7 +58,7 @@ mica_status mica__pixels_check(const mica_run *run) {
 static mica_status count_classes(mica_run *run, double *counts, int64_t classes) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   const uint64_t all = mica_dataset_count(data), count = all < COUNTED ? all : COUNTED;
-  const mica_column *mask = label_of(data);
+  const mica_column *mask = mica__pixels_label(data);
   uint8_t *pixels = malloc(mica__dataset_most_pixels(data));
   mica_status status = pixels ? MICA_OK : mica__fail_nomem("a mask");
   for (uint64_t k = 0; status == MICA_OK && k < count; k++) {
@@ -71,7 +73,7 @@ static mica_status count_classes(mica_run *run, double *counts, int64_t classes)
   return status;
 }
 
-static mica_status prepare(mica_run *run, const mica_column *label) {
+mica_status mica__pixels_prepare(mica_run *run, const mica_column *label) {
   MICA_TRY(mica__run_note_classes(run, label));
   MICA_TRY(mica__pixels_check(run));
   const char *values = mica_dataset_mask_values(run->parts->whole);
@@ -79,7 +81,7 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
   return mica__run_note_weights(run, mica__pixels_classes(run), count_classes);
 }
 
-static mica_status fits(const mica_run *run, const mica_dataset *data, const mica_column *label) {
+mica_status mica__pixels_fits(const mica_run *run, const mica_dataset *data, const mica_column *label) {
   int32_t *map = NULL;
   const mica__fact_texts classes = facts_of(run).classes;
   if (!label)
@@ -139,15 +141,16 @@ static mica_value loss_of(const mica_run *run, mica_nn *nn, mica_value z, mica_v
   return s.loss == DICE ? dice : mica_add(cross_entropy(z, y, weights, count), dice);
 }
 
-static void exports(const mica_run *run, mica_value z, mica_objective *out) {
+void mica__pixels_exports(const mica_run *run, mica_value z, mica_objective *out) {
   (void)run;
   out->outputs[0] = mica_softmax(z, 1), out->output_names[0] = "shares";
 }
 
-static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
+void mica__pixels_step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch,
+                       mica_objective *out) {
   const char *label = mica__common_facts_of(run).label_column;
   out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_CLASSES, .value = z};
-  if (!mica_nn_is_training(nn)) exports(run, z, out);
+  if (!mica_nn_is_training(nn)) mica__pixels_exports(run, z, out);
   if (!z.graph || !mica_batch_has(batch, label)) return;
   mica_value y = mica_batch_value(batch, label), weights = mica__run_class_weights(run, z.graph);
   const char *const *names = facts_of(run).classes.list;
@@ -230,15 +233,7 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
 
 const mica__head mica__head_pixels = {
     .name = "pixels",
-    .label = label_of,
-    .suits = suits,
-    .opens = opens,
-    .prepare = prepare,
-    .fits = fits,
-    .output = "shares",
-    .outputs = mica__pixels_classes,
-    .step = step,
-    .exports = exports,
+    MICA__PIXELS_LEARNED,
     .evaluate = evaluate,
     .shows.section = mica__pixels_section,
     .shows.report = mica__pixels_report,

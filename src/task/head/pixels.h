@@ -39,6 +39,35 @@ int64_t mica__pixels_classes(const mica_run *run);
 /* The likeliest class of each pixel by shares (K, pixels), of equal ones the first. */
 void mica__pixels_decide(const float *shares, int64_t classes, size_t pixels, uint8_t *decided);
 
+/* Members of heads that learn the class of each pixel or voxel (task/head/pixels.c). */
+const mica_column *mica__pixels_label(const mica_dataset *data);
+bool mica__pixels_suits(const mica_column *label);
+void mica__pixels_opens(const mica_run *run, mica_dataset_config *config);
+mica_status mica__pixels_prepare(mica_run *run, const mica_column *label);
+mica_status mica__pixels_fits(const mica_run *run, const mica_dataset *data, const mica_column *label);
+void mica__pixels_step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch,
+                       mica_objective *out);
+void mica__pixels_exports(const mica_run *run, mica_value z, mica_objective *out);
+#define MICA__PIXELS_LEARNED                                                                                           \
+  .label = mica__pixels_label, .suits = mica__pixels_suits, .opens = mica__pixels_opens,                               \
+  .prepare = mica__pixels_prepare, .fits = mica__pixels_fits, .output = "shares", .outputs = mica__pixels_classes,     \
+  .step = mica__pixels_step, .exports = mica__pixels_exports
+
+/* A picture with the classes of its pixels, which reports show (task/head/pixels_show.c). */
+typedef struct mica__scene {
+  const uint8_t *planes, *truth; /* (C, H, W), and (H, W) or NULL: 255 for none */
+  uint8_t *classes;              /* (H, W) */
+  mica_shape shape;
+} mica__scene;
+/* Adds the picture, every k-th pixel of it if a side is longer than `most`, with its classes tinted; of `marked` (may
+ * be NULL) pixels that are another class than `classes`, in red, nothing else. */
+mica_status mica__scene_add(mica_report *report, const char *name, const char *text, const mica__scene *scene,
+                            const uint8_t *classes, const uint8_t *marked, int64_t most);
+/* The table of metrics NAME_CLASS of the run's test, by class and by these names. */
+mica_status mica__pixels_add_table(const mica_run *run, mica_report *report, const char *const *columns, size_t count);
+/* The values that masks have for classes: class c in values[c] (MICA__MASK_CLASSES). */
+mica_status mica__pixels_values(const mica_run *run, uint8_t *values);
+
 /* Members of the head (task/head/pixels_show.c). */
 mica_status mica__pixels_section(mica_run *run, mica_report *report, const mica__sample *sample, const float *shares,
                                  const mica_run_input *given);

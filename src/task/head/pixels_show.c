@@ -16,12 +16,7 @@ MICA__FACTS(pixels, PIXELS_FACTS, 3);
 /* The side that larger pictures of a report are thinned to. */
 #define LARGEST_SHOWN 1024
 
-/* A picture with what the network makes of it. */
-typedef struct scene {
-  const uint8_t *planes, *truth; /* (C, H, W), and (H, W) or NULL: 255 for none */
-  uint8_t *classes;              /* (H, W) */
-  mica_shape shape;
-} scene;
+typedef mica__scene scene;
 
 static size_t pixels_of(const scene *s) { return (size_t)(s->shape.dim[1] * s->shape.dim[2]); }
 
@@ -87,8 +82,8 @@ static mica_status add_picture(mica_report *report, const char *name, const char
   return mica_report_add(report, &item);
 }
 
-static mica_status add_overlay(mica_report *report, const char *name, const char *text, const scene *s,
-                               const uint8_t *classes, const uint8_t *marked, int64_t most) {
+mica_status mica__scene_add(mica_report *report, const char *name, const char *text, const scene *s,
+                            const uint8_t *classes, const uint8_t *marked, int64_t most) {
   uint8_t *planes = make_overlay(s, classes, marked);
   if (!planes) return mica__fail_nomem("a picture");
   mica_status status = add_picture(report, name, text, planes, MICA_SHAPE(3, s->shape.dim[1], s->shape.dim[2]), most);
@@ -153,7 +148,7 @@ static mica_status add_scene(const mica_run *run, mica_report *p, const scene *s
                                    MICA_SHAPE(channels, s->shape.dim[1], s->shape.dim[2]), INT32_MAX);
   free(mask);
   MICA_TRY(status);
-  return add_overlay(p, "overlay", "classes over the picture", s, s->classes, NULL, INT32_MAX);
+  return mica__scene_add(p, "overlay", "classes over the picture", s, s->classes, NULL, INT32_MAX);
 }
 
 mica_status mica__pixels_section(mica_run *run, mica_report *p, const mica__sample *sample, const float *shares,
@@ -168,21 +163,20 @@ mica_status mica__pixels_section(mica_run *run, mica_report *p, const mica__samp
 
 /* --- the report --- */
 
-static mica_status add_classes(const mica_run *run, mica_report *report) {
-  static const char *const columns[] = {"dice", "iou"};
+mica_status mica__pixels_add_table(const mica_run *run, mica_report *report, const char *const *columns, size_t count) {
   const size_t classes = (size_t)mica__pixels_classes(run);
   const char *const *names = facts_of(run).classes.list;
-  double *numbers = malloc((2 * classes + 1) * sizeof *numbers);
+  double *numbers = malloc((count * classes + 1) * sizeof *numbers);
   if (!numbers) return mica__fail_nomem("a report");
-  for (size_t i = 0; i < 2 * classes; i++) {
+  for (size_t i = 0; i < count * classes; i++) {
     char name[MICA_METRIC_NAME];
-    snprintf(name, sizeof name, "%s_%s", columns[i % 2], names[i / 2]);
+    snprintf(name, sizeof name, "%s_%s", columns[i % count], names[i / count]);
     numbers[i] = mica_metrics_get(&run->evaluation->metrics, name);
   }
   const mica_item table = {.kind = MICA_ITEM_KIND_TABLE,
                            .name = "classes",
                            .rows = classes,
-                           .columns = 2,
+                           .columns = count,
                            .row_names = names,
                            .column_names = columns,
                            .numbers = numbers};
@@ -192,17 +186,26 @@ static mica_status add_classes(const mica_run *run, mica_report *report) {
   return status;
 }
 
+mica_status mica__pixels_values(const mica_run *run, uint8_t *values) {
+  mica__mask_table table = {0};
+  if (*facts_of(run).mask_values) MICA_TRY(mica__mask_table_parse(facts_of(run).mask_values, &table));
+  for (int32_t c = 0; c < MICA__MASK_CLASSES; c++)
+    values[c] = (uint8_t)(c < table.classes ? table.values[c] : (uint32_t)c);
+  mica__mask_table_free(&table);
+  return MICA_OK;
+}
+
 static mica_status show(mica_report *report, uint64_t sample, const scene *s) {
   char name[64], text[96];
   snprintf(name, sizeof name, "%llu predicted", (unsigned long long)sample);
-  MICA_TRY(add_overlay(report, name, name, s, s->classes, NULL, LARGEST_SHOWN));
+  MICA_TRY(mica__scene_add(report, name, name, s, s->classes, NULL, LARGEST_SHOWN));
   if (!s->truth) return MICA_OK;
   snprintf(name, sizeof name, "%llu meant", (unsigned long long)sample);
-  MICA_TRY(add_overlay(report, name, name, s, s->truth, NULL, LARGEST_SHOWN));
+  MICA_TRY(mica__scene_add(report, name, name, s, s->truth, NULL, LARGEST_SHOWN));
   snprintf(name, sizeof name, "%llu wrong", (unsigned long long)sample);
   mica__snprintf(text, sizeof text, "%llu: wrong pixels, %.1f %%", (unsigned long long)sample,
                  100 * (1 - accuracy_of(s)));
-  return add_overlay(report, name, text, s, s->classes, s->truth, LARGEST_SHOWN);
+  return mica__scene_add(report, name, text, s, s->classes, s->truth, LARGEST_SHOWN);
 }
 
 typedef struct showing {
@@ -221,7 +224,7 @@ static mica_status show_sample(mica_run *run, const mica__sample *sample, const 
 
 mica_status mica__pixels_report(mica_run *run, mica_report *report) {
   showing s = {.report = report};
-  MICA_TRY(add_classes(run, report));
+  MICA_TRY(mica__pixels_add_table(run, report, (const char *const[]){"dice", "iou"}, 2));
   MICA_TRY(mica_report_begin(report, "Pictures"));
   return run->task->input->samples.look(run, run->evaluation->data, show_sample, &s);
 }

@@ -219,16 +219,9 @@ static mica_status take_batch(mica_run *run, const mica_batch *batch, const floa
   return MICA_OK;
 }
 
-/* The data that a source shows. */
-static const mica_dataset *data_of(const mica_run *run, const mica_batch_source *source) {
-  for (int i = 0; i < MICA__PARTS; i++)
-    if (run->parts->at[i].loader && source->user == run->parts->at[i].loader) return run->parts->at[i].data;
-  return run->evaluation->data;
-}
-
 mica_status mica__picture_join(mica_run *run, const mica_batch_source *source, mica__sample_fn *fn, void *user,
                                bool *joined) {
-  const mica_dataset *data = data_of(run, source);
+  const mica_dataset *data = mica__source_data(run, source);
   judging j = {0};
   mica_status status = data ? begin_judging(run, data, &j) : MICA_OK;
   j.fn = fn;

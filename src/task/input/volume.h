@@ -1,0 +1,49 @@
+/* task/input/volume.h: volumes of any sizes, which a three-dimensional U-Net answers at every voxel. volume.c trains on
+ * windows, volume_windows.c joins what the network says of windows, volume_show.c visits volumes. */
+#ifndef MICA_TASK_INPUT_VOLUME_H
+#define MICA_TASK_INPUT_VOLUME_H
+
+#include "data/volume/slab.h"
+#include "run/composed.h"
+#include "run/fact_fields.h"
+#include "run/setting_fields.h"
+
+/* A choice of VOLUME_SETTINGS. */
+const char *mica__volume_norm_at(size_t i);
+
+#define VOLUME_SETTINGS(X, S)                                                                                          \
+  X(S, INT, width, "width", "16", "N", "channels of U-Net at full resolution", .low = 1, .high = 1024, .fixed = true)  \
+  X(S, INT, depth, "depth", "3", "N", "times that U-Net halves the sides", .low = 1, .high = 8, .fixed = true)         \
+  X(S, CHOICE, norm, "norm", "group", "NAME", "normalisation; use group for batches of one or two",                    \
+    .names = mica__volume_norm_at, .fixed = true)                                                                      \
+  X(S, INT, window, "window", "64", "VOXELS", "longest side of the windows that the network sees", .low = 8,           \
+    .high = 512, .fixed = true)                                                                                        \
+  X(S, INT, windows, "windows", "8", "N", "windows drawn from each volume per epoch", .low = 1, .high = 100000,        \
+    .fixed = true)                                                                                                     \
+  X(S, FLAG, keep_sides, "keep-sides", "false", "", "do not mirror windows at random", .fixed = true)                  \
+  X(S, REAL, overlap, "overlap", "0.25", "SHARE", "share of a window that overlaps the next one in predictions",       \
+    .low = 0, .high = 0.75, .fixed = true)
+MICA__SETTINGS_STRUCT(volume, VOLUME_SETTINGS);
+
+/* window: depth, height, width. */
+#define VOLUME_FACTS(X, S) X(S, NUMBERS, window, .needed = true, .count = 3, .most = 512)
+MICA__FACTS_STRUCT(volume, VOLUME_FACTS);
+
+extern const mica__input mica__input_volume;
+mica__volume_settings mica__volume_settings_of(const mica_run *run);
+mica__volume_facts mica__volume_facts_of(const mica_run *run);
+
+/* The windows of predictions. */
+mica__grid mica__volume_grid(const mica_run *run);
+
+/* The class of each voxel, the caller's to free. Of what the network says of windows no more is in memory than a slab
+ * as deep as a window. */
+mica_status mica__volume_decide(mica_run *run, const mica__volume_reader *reader, uint8_t **decided);
+
+/* Members of the input (task/input/volume_show.c). */
+mica_status mica__volume_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
+mica_status mica__volume_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
+mica_status mica__volume_join(mica_run *run, const mica_batch_source *source, mica__sample_fn *fn, void *user,
+                              bool *joined);
+
+#endif

@@ -1,0 +1,37 @@
+/* segment_volumes: which class each voxel of a volume belongs to. */
+#include "task/head/voxels.h"
+#include "task/input/volume.h"
+
+#define SEGMENT_SETTINGS(X, S) PIXELS_SETTINGS(X, S) VOLUME_SETTINGS(X, S)
+MICA__SETTINGS_STRUCT(segment_volumes, SEGMENT_SETTINGS);
+static MICA__SETTINGS_TABLE(segment_volumes, SEGMENT_SETTINGS);
+#define SEGMENT_FACTS(X, S) PIXELS_FACTS(X, S) VOLUME_FACTS(X, S)
+MICA__FACTS_STRUCT(segment_volumes, SEGMENT_FACTS);
+static MICA__FACTS_TABLE(segment_volumes, SEGMENT_FACTS, 3);
+
+static const mica_setting defaults[] = {{"model", "unet"},        {"augment", "none"},    {"epochs", "50"},
+                                        {"batch", "2"},           {"optimizer", "adamw"}, {"lr", "0.002"},
+                                        {"weight-decay", "0.01"}, {"schedule", "cosine"}, {0}};
+
+static const mica_task_metric metrics[] = VOXELS_METRICS;
+static const char *const stands_for[] = {"segment", NULL};
+static const mica_onnx_text export_docs[] = {
+    {"image",
+     "a window of \"window\" voxels: of the volume's channel the mean was made 0 and the deviation 1; then (value - "
+     "\"mean\") / \"deviation\""},
+    {"shares", "of each voxel the probability of each of the \"classes\", whose values in masks are \"mask_values\""},
+    {0}};
+
+const mica__task_row mica__task_segment_volumes = {
+    .name = "segment_volumes",
+    .text = "the class of each voxel of a volume, from volumes and masks (NIfTI)",
+    .stands_for = stands_for,
+    MICA__COMPOSED(volume, voxels),
+    .metrics = metrics,
+    .facts = &mica__segment_volumes_fact_list,
+    .checks = mica__pixels_check,
+    .settings = &mica__segment_volumes_setting_list,
+    .defaults = defaults,
+    .least_steps = 400,
+    .export_docs = export_docs,
+};
