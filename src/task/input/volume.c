@@ -2,6 +2,7 @@
 #include "task/input/volume.h"
 #include "run/columns/columns.h"
 #include "run/common_facts.h"
+#include "run/common_fields.h"
 #include "run/facts.h"
 #include "run/fields.h"
 #include "run/run.h"
@@ -76,7 +77,7 @@ static mica_status prepare(mica_run *run) {
   const mica_column *label = NULL;
   MICA_TRY(mica__run_set_defaults(run));
   MICA_TRY(mica__task_check_network(run));
-  if (strcmp(mica_run_setting(run, "augment"), "none") != 0)
+  if (strcmp(mica__common_settings_of(run).augment, "none") != 0)
     return mica__fail(MICA_E_INVALID, "augment is for pictures; the task %s mirrors windows (keep-sides)",
                       run->task->name);
   if (!run->parts->whole) return check_window(run);
