@@ -108,4 +108,24 @@ typedef struct mica__histories {
 mica_status mica__histories_make(const mica__interactions *x, mica_part last, mica__histories *out);
 void mica__histories_free(mica__histories *h);
 
+/* --- samples --- */
+
+/* The interactions of a part. */
+size_t mica__interactions_count(const mica__interactions *x, mica_part part);
+/* Make a dataset of that name, which owns x; after a failure x is freed.
+ *
+ * ratings   per interaction of the part: user, item, label (the rating), and columns of the features of x
+ * pairs     per item of a history: user, item, and unless context is 0 history (context) and history_length
+ * windows   tokens (context + 1): from the end of each history backwards, with half of a window in common
+ * held      per user with items of the part: user, the history before them, seen (all items), held (those items) */
+mica_status mica__interactions_ratings(const char *name, mica__interactions *x, mica_part part, mica_dataset **data);
+mica_status mica__interactions_pairs(const char *name, mica__interactions *x, const mica__histories *h, int64_t context,
+                                     mica_dataset **data);
+mica_status mica__interactions_windows(const char *name, mica__interactions *x, const mica__histories *h,
+                                       int64_t context, mica_dataset **data);
+mica_status mica__interactions_held(const char *name, mica__interactions *x, const mica__histories *h, mica_part part,
+                                    int64_t context, mica_dataset **data);
+/* The interactions that such a dataset owns; NULL: it is another one. */
+const mica__interactions *mica__interactions_of(const mica_dataset *dataset);
+
 #endif

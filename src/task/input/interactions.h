@@ -107,8 +107,6 @@ mica_status mica__recommend_adopt(mica__interactions *x, const mica_run *run);
 
 /* --- features --- */
 
-/* The sizes that a network has for these features. */
-void mica__features_size(const mica__features *f, mica__recommender *network);
 /* Notes the features, and the rows of users and items by the run's ids. */
 mica_status mica__features_note(mica_run *run, const mica__features *f, const mica__id_names *users,
                                 const mica__id_names *items);
@@ -117,9 +115,6 @@ bool mica__features_are_noted(const mica_run *run);
 /* Makes them from these facts, with the rows of users and items by their ids less 1. MICA_E_FORMAT for facts that no
  * run has. To be freed after a failure too. */
 mica_status mica__features_recall(const mica_run *run, mica__features *f);
-
-/* The interactions that a dataset of the task was made from; NULL: none. */
-const mica__interactions *mica__interactions_of(const mica_dataset *dataset);
 
 /* --- the run --- */
 

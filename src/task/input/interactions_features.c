@@ -21,18 +21,6 @@ _Static_assert(MICA__FEATURE_SETS == MICA__RECOMMENDER_SETS, "a network takes al
   X(S, TEXTS, item_features, .needed = false)
 MICA__FACTS(feature, FEATURE_FACTS, 0);
 
-void mica__features_size(const mica__features *f, mica__recommender *network) {
-  network->numbers = network->categories = network->sets = 0;
-  network->values = 1;
-  for (size_t k = 0; k < f->count; k++) {
-    const mica__feature *one = &f->list[k];
-    network->values += one->values.count;
-    network->numbers += one->kind == MICA__FEATURE_NUMBER;
-    network->categories += one->kind == MICA__FEATURE_CATEGORY;
-    if (one->kind == MICA__FEATURE_SET) network->set_width[network->sets++] = mica__feature_width(one);
-  }
-}
-
 bool mica__features_are_noted(const mica_run *run) { return mica__recommend_facts_of(run).features.list != NULL; }
 
 /* --- to facts --- */
