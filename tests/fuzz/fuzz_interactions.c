@@ -38,23 +38,21 @@ static void read_interactions(char *content, size_t size, unsigned how) {
 
 /* Rows of values lie within the table, and numbers are finite. */
 static void check_features(const mica__features *f, mica__side side) {
-  mica__recommender network = {0};
-  int64_t width = 0;
-  mica__features_size(f, &network);
-  for (int64_t s = 0; s < network.sets; s++) width += network.set_width[s];
-  const int64_t count = network.categories + width + network.sets;
-  float *numbers = calloc((size_t)network.numbers + 1, sizeof *numbers);
+  const mica__feature_sizes s = mica__features_size(f);
+  const int64_t count = s.categories + s.width + s.sets;
+  float *numbers = calloc((size_t)s.numbers + 1, sizeof *numbers);
   int32_t *ids = calloc((size_t)count + 1, sizeof *ids);
   for (int32_t row = -1; numbers && ids && row < f->rows[side] && row < 100; row++) {
     mica__feature_rows rows = {{-1, -1, -1}};
     rows.at[side] = row;
-    mica__features_encode(f, &rows, numbers, ids, ids + network.categories, ids + network.categories + width);
-    for (int64_t i = 0; i < network.numbers; i++)
+    mica__features_encode(f, &rows, numbers, ids, ids + s.categories, ids + s.categories + s.width);
+    for (int64_t i = 0; i < s.numbers; i++)
       if (!isfinite(numbers[i])) abort();
-    for (int64_t i = 0; i < network.categories + width; i++)
-      if (ids[i] < 0 || ids[i] >= network.values) abort();
-    for (int64_t s = 0; s < network.sets; s++)
-      if (ids[network.categories + width + s] > network.set_width[s]) abort();
+    for (int64_t i = 0; i < s.categories + s.width; i++)
+      if (ids[i] < 0 || ids[i] >= s.values) abort();
+    const int32_t *length = ids + s.categories + s.width;
+    for (size_t k = 0; k < f->count; k++)
+      if (f->list[k].kind == MICA__FEATURE_SET && *length++ > mica__feature_width(&f->list[k])) abort();
   }
   free(numbers);
   free(ids);

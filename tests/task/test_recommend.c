@@ -163,8 +163,9 @@ START_TEST(features) {
   ck_assert_int_eq(f.list[0].values.count, 3);
   ck_assert_str_eq(f.list[0].values.names[0], "y");
   ck_assert_double_eq_tol(f.list[1].mean, 11.0 / 3, 1e-9);
-  ck_assert(f.list[2].values.count == 2 && f.list[3].values.count == 2);
-  ck_assert_int_eq(mica__feature_width(&f.list[0]), 2);
+  const mica__feature_sizes sizes = mica__features_size(&f);
+  ck_assert_int_eq(sizes.values, 1 + 3 + 2 + 2);
+  ck_assert(sizes.numbers == 1 && sizes.categories == 2 && sizes.sets == 1 && sizes.width == 2);
   float number;
   int32_t categories[2], set[2], length;
   mica__features_encode(&f, &samples[1], &number, categories, set, &length);

@@ -463,3 +463,16 @@ void mica__features_encode(const mica__features *f, const mica__feature_rows *ro
     before += one->values.count;
   }
 }
+
+mica__feature_sizes mica__features_size(const mica__features *f) {
+  mica__feature_sizes sizes = {.values = 1};
+  for (size_t k = 0; k < f->count; k++) {
+    const mica__feature *one = &f->list[k];
+    sizes.values += one->values.count;
+    sizes.numbers += one->kind == MICA__FEATURE_NUMBER;
+    sizes.categories += one->kind == MICA__FEATURE_CATEGORY;
+    sizes.sets += one->kind == MICA__FEATURE_SET;
+    if (one->kind == MICA__FEATURE_SET) sizes.width += mica__feature_width(one);
+  }
+  return sizes;
+}

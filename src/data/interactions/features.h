@@ -97,6 +97,12 @@ mica_status mica__features_number(mica__features *f, const mica__feature_rows *r
 
 /* The number of values of a set per sample. */
 static inline int64_t mica__feature_width(const mica__feature *one) { return one->longest > 0 ? one->longest : 1; }
+
+/* Columns of each kind, the values of all sets of a sample, and the values of all columns, with 0 for unknown ones. */
+typedef struct mica__feature_sizes {
+  int64_t numbers, categories, sets, width, values;
+} mica__feature_sizes;
+mica__feature_sizes mica__features_size(const mica__features *f);
 /* A sample as the network is given it: numbers in units of their deviation, 0 for those missing; categories and sets as
  * rows of one table for all values, 0 for those not known; sets after each other, each as wide as its longest. */
 void mica__features_encode(const mica__features *f, const mica__feature_rows *rows, float *numbers, int32_t *categories,

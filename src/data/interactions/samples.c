@@ -72,31 +72,27 @@ size_t mica__interactions_count(const mica__interactions *x, mica_part part) {
 
 /* Columns of features, for networks that take some; NULL: there are none of the kind. */
 typedef struct feature_columns {
-  int64_t numbers, categories, width, sets;
+  mica__feature_sizes sizes;
   float *number;
   int32_t *category, *set, *length;
 } feature_columns;
 
 static feature_columns add_features(making *m, const mica__features *f) {
-  feature_columns c = {0};
-  for (size_t k = 0; k < f->count; k++) {
-    c.numbers += f->list[k].kind == MICA__FEATURE_NUMBER;
-    c.categories += f->list[k].kind == MICA__FEATURE_CATEGORY;
-    c.sets += f->list[k].kind == MICA__FEATURE_SET;
-    if (f->list[k].kind == MICA__FEATURE_SET) c.width += mica__feature_width(&f->list[k]);
-  }
-  if (c.numbers)
-    c.number = add_column(m, "numbers", MICA_COLUMN_KIND_NUMBER, MICA_F32, MICA_SHAPE(c.numbers), m->samples, NULL);
-  if (c.categories) c.category = add_rows(m, "categories", m->samples, c.categories);
-  if (c.sets) c.set = add_rows(m, "sets", m->samples, c.width);
-  if (c.sets) c.length = add_rows(m, "set_lengths", m->samples, c.sets);
+  const mica__feature_sizes s = mica__features_size(f);
+  feature_columns c = {.sizes = s};
+  if (s.numbers)
+    c.number = add_column(m, "numbers", MICA_COLUMN_KIND_NUMBER, MICA_F32, MICA_SHAPE(s.numbers), m->samples, NULL);
+  if (s.categories) c.category = add_rows(m, "categories", m->samples, s.categories);
+  if (s.sets) c.set = add_rows(m, "sets", m->samples, s.width);
+  if (s.sets) c.length = add_rows(m, "set_lengths", m->samples, s.sets);
   return c;
 }
 
 static void encode(const feature_columns *c, const mica__interactions *x, const mica__interaction *one, int64_t at) {
-  mica__features_encode(&x->features, &one->rows, c->number ? c->number + at * c->numbers : NULL,
-                        c->category ? c->category + at * c->categories : NULL, c->set ? c->set + at * c->width : NULL,
-                        c->length ? c->length + at * c->sets : NULL);
+  mica__features_encode(&x->features, &one->rows, c->number ? c->number + at * c->sizes.numbers : NULL,
+                        c->category ? c->category + at * c->sizes.categories : NULL,
+                        c->set ? c->set + at * c->sizes.width : NULL,
+                        c->length ? c->length + at * c->sizes.sets : NULL);
 }
 
 mica_status mica__interactions_ratings(const char *path, mica__interactions *x, mica_part part, mica_dataset **data) {
