@@ -78,6 +78,8 @@ typedef struct mica_whisper_segment {
   size_t token_count;
   double log_probability; /* natural logarithm, mean over the tokens of its window with the end */
   double no_speech;       /* probability that its window has no speech */
+  double temperature;     /* at which the tokens of its window were chosen; 0: the likeliest ones */
+  double compression;     /* bytes of its window's text over bytes of the text as zlib compresses it; 0: not known */
 } mica_whisper_segment;
 
 /* Receives segments in order. Everything is valid during the call. */
@@ -94,9 +96,23 @@ typedef struct mica_whisper_config {
    * by the loudest frame so far. false: by the loudest frame of the recording, as in transformers; windows are
    * transcribed in mica_whisper_finish, and memory holds the features: 32 kB per second with 80 bins. */
   bool stream;
-  /* Windows are skipped if the model finds no speech with more than this probability and their log_probability is below
-   * -1; 0: off. OpenAI's program uses 0.6. */
+  /* Windows are skipped if the model finds no speech with more than this probability and their log_probability is
+   * below least_log_probability. 0: 0.6; MICA_ZERO: 0; 1: none is skipped. */
   double no_speech;
+  /* A window is read again at the temperatures 0.2, 0.4, ... 1.0 while its log_probability is below the first number,
+   * or its compression above the second one: a text that repeats itself compresses well. 0: -1, 2.4. Without
+   * libdeflate, a text that ends in a repetition counts as compressed. */
+  double least_log_probability, most_compression;
+  /* Texts that are drawn at a temperature above 0; the one of the highest mean log probability is taken. 0: 5. */
+  int32_t best_of;
+  uint64_t seed;    /* of draws. The same seed, recording and device give the same text. */
+  bool no_fallback; /* windows are read once, at temperature 0 */
+  /* A window does not see the text before it. Otherwise it does, from the last window on that was read at a temperature
+   * above 0.5. */
+  bool no_context;
+  /* The decoder's matrices are kept as f16 even if the file has f32. Matrices of 16 bits stay as they are. Kernels
+   * compute in f32. */
+  bool half;
 } mica_whisper_config;
 
 typedef struct mica_whisper mica_whisper;
@@ -114,11 +130,12 @@ MICA_API void mica_whisper_destroy(mica_whisper *whisper);
 /* Adds samples of one channel, -1 to 1. Results do not depend on how samples are divided into calls. Blocks while it
  * computes. MICA_E_FORMAT: a sample is not a number. After another error begin again with mica_whisper_reset. */
 MICA_API MICA_CHECKED mica_status mica_whisper_push(mica_whisper *whisper, const float *samples, int64_t count);
-/* Ends the recording and transcribes the rest. Tokens are chosen greedily by the rules of transformers'
- * generate(return_timestamps=True, task="transcribe"): windows follow the last time that the model predicts. Two
- * things differ: no window begins after the end of the recording, and a segment without a predicted end ends there at
- * the latest. Later samples begin a new recording. A recording without samples has no segments. MICA_E_FORMAT: a logit
- * is not finite. */
+/* Ends the recording and transcribes the rest. Tokens are chosen by the rules of transformers'
+ * generate(return_timestamps=True, task="transcribe", condition_on_prev_tokens=True, temperature=(0, 0.2, ... 1)):
+ * windows follow the last time that the model predicts. Three things differ: no segment begins after the end of the
+ * recording, a segment without a predicted end ends there at the latest, and the text's compression is measured, not
+ * the tokens', as in OpenAI's program. Later samples begin a new recording. A recording without samples has no
+ * segments. MICA_E_FORMAT: a logit is not finite. */
 MICA_API MICA_CHECKED mica_status mica_whisper_finish(mica_whisper *whisper);
 /* Forgets the recording; the next samples begin a new one. */
 MICA_API void mica_whisper_reset(mica_whisper *whisper);

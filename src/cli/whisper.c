@@ -29,6 +29,10 @@ const char *cli_whisper_given(const cli_whisper_values *v) {
   if (v->language) return "language";
   if (v->translate) return "translate";
   if (v->no_speech) return "no-speech";
+  if (v->no_fallback) return "no-fallback";
+  if (v->no_context) return "no-context";
+  if (v->seed) return "seed";
+  if (v->half) return "half";
   if (v->timestamps) return "timestamps";
   if (v->srt) return "srt";
   return v->vtt ? "vtt" : NULL;
@@ -95,6 +99,8 @@ static void add_segment(writing *w, const mica_whisper_segment *s) {
   cli_json_text(&w->list, one, "text", s->text);
   cli_json_real(&w->list, one, "log_probability", s->log_probability);
   cli_json_real(&w->list, one, "no_speech", s->no_speech);
+  cli_json_real(&w->list, one, "temperature", s->temperature);
+  cli_json_real(&w->list, one, "compression", s->compression);
   cJSON *tokens = cli_json_array(&w->list, one, "tokens");
   for (size_t i = 0; i < s->token_count; i++) cli_json_integer(&w->list, tokens, NULL, (uint64_t)s->tokens[i]);
   const size_t n = strlen(s->text);
@@ -192,8 +198,14 @@ static int check(const cli_command *self, const cli_whisper_job *job) {
 int cli_whisper_transcribe(const cli_command *self, const cli_whisper_job *job) {
   const cli_whisper_values *v = job->values;
   writing w = {.job = job};
-  w.config =
-      (mica_whisper_config){.segment = take_segment, .user = &w, .language = v->language, .translate = v->translate};
+  int64_t seed = 0;
+  w.config = (mica_whisper_config){.segment = take_segment,
+                                   .user = &w,
+                                   .language = v->language,
+                                   .translate = v->translate,
+                                   .no_fallback = v->no_fallback,
+                                   .no_context = v->no_context,
+                                   .half = v->half};
   w.recordings = (cli_recordings){.self = self,
                                   .inputs = job->inputs,
                                   .transcriber = &transcriber,
@@ -207,7 +219,10 @@ int cli_whisper_transcribe(const cli_command *self, const cli_whisper_job *job) 
                                   .quiet = job->quiet};
   int status = check(self, job);
   if (status == CLI_OK) status = cli_number(self, "no-speech", v->no_speech, 0, 1, &w.config.no_speech);
+  if (status == CLI_OK) status = cli_integer(self, "seed", v->seed, 0, INT64_MAX, &seed);
   if (status != CLI_OK) return status;
+  if (v->no_speech && w.config.no_speech == 0) w.config.no_speech = MICA_ZERO;
+  w.config.seed = (uint64_t)seed;
   status = cli_model_open(self, job->model, NULL, job->device, 0, &w.opened);
   if (status == CLI_OK) status = begin(&w, MICA_WHISPER_RATE, false);
   if (status == CLI_OK && v->vtt) printf("WEBVTT\n\n");

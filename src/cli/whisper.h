@@ -5,8 +5,8 @@
 #include "cli/command.h"
 
 typedef struct cli_whisper_values {
-  const char *language, *no_speech;
-  bool translate, timestamps, srt, vtt;
+  const char *language, *no_speech, *seed;
+  bool translate, no_fallback, no_context, half, timestamps, srt, vtt;
 } cli_whisper_values;
 
 /* Rows of the options, of a struct `type` that has a cli_whisper_values called whisper. */
@@ -15,7 +15,13 @@ typedef struct cli_whisper_values {
           .help = "Whisper: language of the speech, such as de (default: detected)"),                                  \
       CLI_ROW("translate", type, whisper.translate, .help = "Whisper: translate to English"),                          \
       CLI_ROW("no-speech", type, whisper.no_speech, .value = "P",                                                      \
-              .help = "Whisper: skip uncertain windows if no speech is likelier than P (default: off)"),               \
+              .help = "Whisper: skip uncertain windows if no speech is likelier than P (default 0.6; 1: none)"),       \
+      CLI_ROW("no-fallback", type, whisper.no_fallback,                                                                \
+              .help = "Whisper: read doubtful windows once, not again with random tokens"),                            \
+      CLI_ROW("no-context", type, whisper.no_context, .help = "Whisper: read each window without the text before it"), \
+      CLI_ROW("seed", type, whisper.seed, .value = "N", .help = "Whisper: seed of random tokens (default 0)"),         \
+      CLI_ROW("half", type, whisper.half,                                                                              \
+              .help = "Whisper: keep the decoder's f32 matrices as f16: half the memory, rounded"),                    \
       CLI_ROW("timestamps", type, whisper.timestamps, .help = "Whisper: print a line per segment, with times"),        \
       CLI_ROW("srt", type, whisper.srt, .help = "Whisper: print SubRip subtitles"),                                    \
       CLI_ROW("vtt", type, whisper.vtt, .help = "Whisper: print WebVTT subtitles")

@@ -122,6 +122,10 @@ mica_value mica__whisper_decoder(mica_nn *nn, const mica_whisper_sizes *sizes, m
   x = mica_nn_positions(nn, "positions", x, mica_positions(x, caches ? caches->self.offset : null_value),
                         sizes->decoder.positions, MICA_POSITIONS_KIND_LEARNED);
   x = blocks(nn, &sizes->decoder, x, memory, caches);
+  if (caches && caches->only) {
+    mica_nn_pop(nn);
+    return x;
+  }
   x = mica_matmul(x, mica_transpose(mica_nn_weight_of(nn, "decoder.embed.weight"), MICA_AXES(1, 0)));
   mica_nn_pop(nn);
   return mica_cast(x, MICA_F32);

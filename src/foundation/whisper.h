@@ -14,6 +14,7 @@
 /* Keys and values of the decoder's tokens, and of the encoder's features. */
 typedef struct mica__whisper_caches {
   mica_kv_cache self, cross;
+  bool only; /* no logits: the caches alone are wanted. The result is (N, T, width) */
 } mica__whisper_caches;
 
 /* mica_whisper_decoder. caches NULL: none. With caches memory may be null: the features of the last run with a memory
@@ -67,6 +68,7 @@ typedef struct mica__whisper_tokens {
 typedef struct mica__whisper_rules {
   int32_t start, end;
   int32_t no_timestamps;         /* tokens of times follow it: 0.00, 0.02, ...; the token of no speech precedes it */
+  int32_t previous;              /* the text before the window follows it; -1: the model has none */
   int32_t translate, transcribe; /* of multilingual models; languages are between start and these */
   bool multilingual;
   int32_t first_limit;                               /* steps of 0.02 s: the latest first time; -1: none */
@@ -91,31 +93,72 @@ mica_status mica__whisper_features_check(const char *path, const char *text, siz
 /* Token of the last language. */
 int32_t mica__whisper_last_language(const mica__whisper_rules *rules);
 
-/* Chooses the token after `count` tokens of a window, without those that the caller gave. Changes logits: excluded
- * tokens become -inf. *log_probability: natural logarithm, among tokens that are left. All logits are finite. */
+/* Chooses the token after `count` tokens of a window, without those that the caller gave: the likeliest one at
+ * temperature 0. Otherwise the token at `draw`, from 0 to below 1, of the distribution of logits / temperature. Changes
+ * logits: excluded tokens become -inf. *log_probability: natural logarithm at temperature 1, among tokens that are
+ * left. All logits are finite. */
 int32_t mica__whisper_choose(const mica__whisper_rules *rules, const int32_t *tokens, size_t count, float *logits,
-                             int64_t vocabulary, double *log_probability);
+                             int64_t vocabulary, double temperature, double draw, double *log_probability);
 /* The likeliest language by the logits after the token `start`. */
 int32_t mica__whisper_language(const mica__whisper_rules *rules, const float *logits);
 double mica__whisper_probability(const float *logits, int64_t vocabulary, int32_t token);
 
 /* --- sessions --- */
 
-/* Two sessions with the same weights and caches: one encodes a window and reads the first token, one reads a token. */
+/* Sessions with the same weights and caches: one encodes a window and reads the first token, one reads a token, one
+ * reads tokens whose logits nobody needs. */
 typedef struct mica__whisper_sessions {
   mica_engine *engine;
+  const mica_foundation *model;
   mica_whisper_sizes sizes;
-  mica_session *window, *step;
-  mica_tensor *mel, *token, *offset;
+  bool half;                          /* the decoder's f32 matrices are held as f16 */
+  mica_bindings *bindings;            /* the decoder's matrices */
+  mica_session *window, *step, *part; /* part: made when it is needed */
+  mica_tensor *mel, *token, *offset, *part_tokens;
   float *logits; /* (vocabulary), of the last run */
 } mica__whisper_sessions;
 
-mica_status mica__whisper_sessions_create(mica_engine *engine, const mica_foundation *model,
+mica_status mica__whisper_sessions_create(mica_engine *engine, const mica_foundation *model, bool half,
                                           mica__whisper_sessions *sessions);
 void mica__whisper_sessions_free(mica__whisper_sessions *sessions);
 /* Begins a window with features (bins, 2 encoder.positions) and the first token. */
 mica_status mica__whisper_sessions_begin(mica__whisper_sessions *sessions, const float *mel, int32_t token);
 /* Reads the token at a position from 1 on. MICA_E_FORMAT, of both: logits are not finite. */
 mica_status mica__whisper_sessions_next(mica__whisper_sessions *sessions, int32_t token, int32_t position);
+/* Reads `count` tokens, less than half of the decoder's positions, from position 1 on. The logits stay. */
+mica_status mica__whisper_sessions_read(mica__whisper_sessions *sessions, const int32_t *tokens, size_t count);
+
+/* --- tokens of a window --- */
+
+/* Bytes of a text over its bytes as zlib compresses it. 0: it is empty, or this build lacks libdeflate. */
+mica_status mica__whisper_compression(const char *text, size_t bytes, double *ratio);
+/* The tokens end in a repetition: 3 times the same ones or more, together 48 tokens at least. */
+bool mica__whisper_repeats(const int32_t *tokens, size_t count);
+
+/* A text of a window. */
+typedef struct mica__whisper_text {
+  int32_t *tokens; /* without the end */
+  size_t count;
+  double log_probability, score; /* mean with the end; sum with the end per token without it */
+  double compression, temperature;
+} mica__whisper_text;
+
+/* Reads windows, at several temperatures if need be. */
+typedef struct mica__whisper_reader {
+  const mica__whisper_rules *rules;
+  const mica_tokenizer *tokenizer;
+  mica__whisper_sessions *sessions;
+  mica_whisper_config config; /* without zeros that stand for a default */
+  mica__whisper_text text, other;
+  int32_t *texts; /* tokens of a text without times */
+  float *first;   /* logits of the window's first token */
+} mica__whisper_reader;
+
+/* Rules, tokenizer, sessions and config are set. Free the reader after a failure, too. */
+mica_status mica__whisper_reader_create(mica__whisper_reader *reader);
+void mica__whisper_reader_free(mica__whisper_reader *reader);
+/* Chooses the tokens of the window at frame `seek` whose given tokens were read, `position` of them, and sets `text`.
+ * silent: the model finds no speech with more than the given probability. */
+mica_status mica__whisper_reader_read(mica__whisper_reader *reader, int64_t seek, int32_t position, bool silent);
 
 #endif

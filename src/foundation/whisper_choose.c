@@ -52,8 +52,23 @@ int32_t mica__whisper_language(const mica__whisper_rules *r, const float *logits
   return (int32_t)best_of(logits, r->start + 1, mica__whisper_last_language(r) + 1);
 }
 
+/* The token at `draw` of the distribution of logits / temperature; the last possible one if rounding leaves none. */
+static int64_t draw_one(const float *logits, int64_t vocabulary, int64_t best, double temperature, double draw) {
+  int64_t last = best;
+  double sum = 0, left;
+  for (int64_t i = 0; i < vocabulary; i++) sum += exp(((double)logits[i] - (double)logits[best]) / temperature);
+  left = draw * sum;
+  for (int64_t i = 0; i < vocabulary; i++) {
+    if (logits[i] == -INFINITY) continue;
+    left -= exp(((double)logits[i] - (double)logits[best]) / temperature);
+    if (left < 0) return i;
+    last = i;
+  }
+  return last;
+}
+
 int32_t mica__whisper_choose(const mica__whisper_rules *r, const int32_t *tokens, size_t count, float *logits,
-                             int64_t vocabulary, double *log_probability) {
+                             int64_t vocabulary, double temperature, double draw, double *log_probability) {
   const int32_t first = r->no_timestamps + 1;
   if (count == 0) exclude_all(logits, &r->suppressed_first);
   exclude_all(logits, &r->suppressed);
@@ -67,7 +82,9 @@ int32_t mica__whisper_choose(const mica__whisper_rules *r, const int32_t *tokens
   const double most = (double)logits[best_of(logits, 0, first)];
   if (log_sum(logits, first, vocabulary) > most) exclude(logits, 0, first);
   const int64_t best = best_of(logits, 0, vocabulary);
-  const bool possible = logits[best] > -INFINITY;
-  *log_probability = possible ? (double)logits[best] - log_sum(logits, 0, vocabulary) : 0;
-  return possible ? (int32_t)best : r->end;
+  *log_probability = 0;
+  if (logits[best] == -INFINITY) return r->end;
+  const int64_t chosen = temperature > 0 ? draw_one(logits, vocabulary, best, temperature, draw) : best;
+  *log_probability = (double)logits[chosen] - log_sum(logits, 0, vocabulary);
+  return (int32_t)chosen;
 }

@@ -58,6 +58,7 @@ static mica_status read_all(const files *f, const mica_foundation *model, mica__
   int64_t limit = -1;
   MICA_TRY(read_token(f, "decoder_start_token_id", &r->start));
   MICA_TRY(read_token(f, "no_timestamps_token_id", &r->no_timestamps));
+  MICA_TRY(read_token(f, "prev_sot_token_id", &r->previous));
   MICA_TRY(read_tokens(f, "suppress_tokens", &r->suppressed));
   MICA_TRY(read_tokens(f, "begin_suppress_tokens", &r->suppressed_first));
   MICA_TRY(mica__config_count(&f->generation, "latest first timestamp", "max_initial_timestamp_index", "", -2, 0,
@@ -75,7 +76,7 @@ static mica_status read_all(const files *f, const mica_foundation *model, mica__
 mica_status mica__whisper_rules_read(const char *path, const char *text, size_t bytes, const mica_foundation *model,
                                      mica__whisper_rules *rules) {
   cJSON *root = NULL;
-  *rules = (mica__whisper_rules){.translate = -1, .transcribe = -1};
+  *rules = (mica__whisper_rules){.translate = -1, .transcribe = -1, .previous = -1};
   mica_status status = text ? mica__folder_parse(path, text, bytes, &root) : MICA_OK;
   const files f = {.generation = {.path = path, .json = root, .root = root},
                    .config = {.path = model->path, .json = model->config, .root = model->config},
@@ -145,6 +146,8 @@ mica_status mica__whisper_rules_name(const mica_foundation *model, const mica_to
   MICA_TRY(need(model, tokenizer, "<|notimestamps|>", &r->no_timestamps));
   if (r->no_timestamps < 1 || r->no_timestamps >= model->info.vocabulary - 1)
     return mica__fail(MICA_E_FORMAT, "%s: no tokens of times follow the token <|notimestamps|>", model->path);
+  if (r->previous < 0) r->previous = mica_tokenizer_id(tokenizer, "<|startofprev|>");
+  if (r->previous >= model->info.vocabulary) r->previous = -1;
   if (!r->multilingual) return MICA_OK;
   MICA_TRY(need(model, tokenizer, "<|transcribe|>", &r->transcribe));
   MICA_TRY(need(model, tokenizer, "<|translate|>", &r->translate));

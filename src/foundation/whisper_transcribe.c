@@ -1,6 +1,7 @@
 /* Transcripts by Whisper: windows, tokens, segments. Radford et al. 2022; windows and segments as in transformers. */
 #include "foundation/whisper.h"
 
+#include "base/arith.h"
 #include "base/text.h"
 #include "data/sound/sound.h"
 
@@ -17,10 +18,12 @@
 #define HOP 160
 /* Samples that are resampled at a time. */
 #define PIECE 4096
-/* Windows with a lower mean log probability are uncertain. */
-#define UNCERTAIN (-1.0)
 /* Three tokens that are given, and one. */
 #define LEAST_POSITIONS 4
+/* Texts that may be drawn of a window. */
+#define MOST_TEXTS 100
+/* A window at a higher temperature is not context of the next one. */
+#define MOST_TEMPERATURE 0.5
 
 struct mica_whisper {
   const mica_foundation *model;
@@ -37,9 +40,10 @@ struct mica_whisper {
   float *mel;
   int32_t wanted, language; /* tokens; -1: to be detected, unknown */
   char language_name[16];
-  int32_t *tokens, *texts; /* of a window, without those before the first time; of a segment */
-  size_t token_count;
-  double log_probability, no_speech; /* of the window */
+  mica__whisper_reader reader; /* the window's tokens are its text */
+  int32_t *past, *texts;       /* tokens before the window, the last ones; tokens of a segment */
+  size_t past_count;
+  double no_speech; /* of the window */
 };
 
 /* --- making one --- */
@@ -70,7 +74,7 @@ static mica_status choose_language(mica_whisper *w, const char *language) {
 }
 
 static mica_status make(mica_whisper *w, mica_engine *engine, const char *language) {
-  MICA_TRY(mica__whisper_sessions_create(engine, w->model, &w->sessions));
+  MICA_TRY(mica__whisper_sessions_create(engine, w->model, w->config.half, &w->sessions));
   MICA_TRY(mica_foundation_tokenizer(w->model, &w->tokenizer));
   MICA_TRY(mica__whisper_rules_open(w->model, w->tokenizer, &w->rules));
   MICA_TRY(choose_language(w, language));
@@ -81,11 +85,36 @@ static mica_status make(mica_whisper *w, mica_engine *engine, const char *langua
                       sizes->decoder.positions);
   MICA_TRY(mica__whisper_sound_create(engine, sizes->bins, &w->sound));
   w->mel = calloc((size_t)(sizes->bins * w->frames), sizeof *w->mel);
-  w->tokens = calloc((size_t)sizes->decoder.positions, sizeof *w->tokens);
+  w->past = calloc((size_t)sizes->decoder.positions, sizeof *w->past);
   w->texts = calloc((size_t)sizes->decoder.positions, sizeof *w->texts);
-  if (!w->mel || !w->tokens || !w->texts) return mica__fail_nomem("a window of sound");
+  if (!w->mel || !w->past || !w->texts) return mica__fail_nomem("a window of sound");
+  w->reader = (mica__whisper_reader){
+      .rules = &w->rules, .tokenizer = w->tokenizer, .sessions = &w->sessions, .config = w->config};
+  MICA_TRY(mica__whisper_reader_create(&w->reader));
   mica_whisper_reset(w);
   return MICA_OK;
+}
+
+static mica_status check_config(const mica_whisper_config *c) {
+  if (c->rate < 0 || c->rate > MICA__SOUND_RATE || !(c->no_speech >= 0 && c->no_speech <= 1))
+    return mica__fail(MICA_E_INVALID, "mica_whisper_create: rate %d or no_speech %g is out of range", (int)c->rate,
+                      c->no_speech);
+  if (!(c->least_log_probability <= 0) || !(c->most_compression >= 0) || c->best_of < 0 || c->best_of > MOST_TEXTS)
+    return mica__fail(
+        MICA_E_INVALID,
+        "mica_whisper_create: least_log_probability %g, most_compression %g or best_of %d is out of range",
+        c->least_log_probability, c->most_compression, (int)c->best_of);
+  return MICA_OK;
+}
+
+static mica_whisper_config with_defaults(mica_whisper_config c) {
+  c.language = NULL;
+  if (!c.rate) c.rate = MICA_WHISPER_RATE;
+  c.no_speech = mica__or_default(c.no_speech, 0.6);
+  c.least_log_probability = mica__or_default(c.least_log_probability, -1);
+  c.most_compression = mica__or_default(c.most_compression, 2.4);
+  if (!c.best_of) c.best_of = 5;
+  return c;
 }
 
 mica_status mica_whisper_create(mica_engine *engine, const mica_foundation *model, const mica_whisper_config *config,
@@ -93,16 +122,12 @@ mica_status mica_whisper_create(mica_engine *engine, const mica_foundation *mode
   const mica_whisper_config c = config ? *config : (mica_whisper_config){0};
   mica_whisper_sizes sizes;
   if (!engine || !model || !whisper) return mica__fail(MICA_E_INVALID, "mica_whisper_create: a pointer is NULL");
-  if (c.rate < 0 || c.rate > MICA__SOUND_RATE || !(c.no_speech >= 0 && c.no_speech <= 1))
-    return mica__fail(MICA_E_INVALID, "mica_whisper_create: rate %d or no_speech %g is out of range", (int)c.rate,
-                      c.no_speech);
+  MICA_TRY(check_config(&c));
   MICA_TRY(mica_whisper_sizes_of(model, &sizes));
   mica_whisper *w = calloc(1, sizeof *w);
   if (!w) return mica__fail_nomem("a transcript");
   w->model = model;
-  w->config = c;
-  w->config.language = NULL;
-  if (!w->config.rate) w->config.rate = MICA_WHISPER_RATE;
+  w->config = with_defaults(c);
   const mica_status status = make(w, engine, c.language);
   if (status == MICA_OK)
     *whisper = w;
@@ -113,13 +138,14 @@ mica_status mica_whisper_create(mica_engine *engine, const mica_foundation *mode
 
 void mica_whisper_destroy(mica_whisper *w) {
   if (!w) return;
+  mica__whisper_reader_free(&w->reader);
   mica__whisper_sessions_free(&w->sessions);
   mica__whisper_sound_free(&w->sound);
   mica__whisper_rules_free(&w->rules);
   mica__resampler_destroy(w->resampler);
   mica_tokenizer_destroy(w->tokenizer);
   free(w->mel);
-  free(w->tokens);
+  free(w->past);
   free(w->texts);
   free(w);
 }
@@ -130,6 +156,7 @@ void mica_whisper_reset(mica_whisper *w) {
   mica__resampler_destroy(w->resampler);
   w->resampler = NULL;
   w->seek = w->pushed = 0;
+  w->past_count = 0;
   w->finished = false;
   name_language(w, w->wanted);
   if (!w->rules.multilingual) snprintf(w->language_name, sizeof w->language_name, "en");
@@ -140,65 +167,64 @@ double mica_whisper_seconds(const mica_whisper *w) { return w ? (double)w->pushe
 
 /* --- tokens of a window --- */
 
+/* Keeps tokens for later windows: fewer than half of the positions. */
+static void remember(mica_whisper *w, const int32_t *tokens, size_t count) {
+  const size_t most = (size_t)(w->sessions.sizes.decoder.positions / 2 - 1);
+  if (count > most) tokens += count - most, count = most;
+  const size_t gone = w->past_count + count > most ? w->past_count + count - most : 0;
+  memmove(w->past, w->past + gone, (w->past_count - gone) * sizeof *w->past);
+  memcpy(w->past + w->past_count - gone, tokens, count * sizeof *w->past);
+  w->past_count += count - gone;
+}
+
 /* Reads the tokens before the first one that is chosen. *position counts them. */
 static mica_status begin_window(mica_whisper *w, int32_t *position) {
   const mica__whisper_rules *r = &w->rules;
   const int64_t vocabulary = w->sessions.sizes.vocabulary;
+  const bool past = w->past_count > 0 && r->previous >= 0 && !w->config.no_context;
   mica__whisper_sound_window(&w->sound, w->seek, w->frames, w->mel);
-  MICA_TRY(mica__whisper_sessions_begin(&w->sessions, w->mel, r->start));
-  w->no_speech = mica__whisper_probability(w->sessions.logits, vocabulary, r->no_timestamps - 1);
+  MICA_TRY(mica__whisper_sessions_begin(&w->sessions, w->mel, past ? r->previous : r->start));
   *position = 1;
+  if (past) {
+    MICA_TRY(mica__whisper_sessions_read(&w->sessions, w->past, w->past_count));
+    *position += (int32_t)w->past_count;
+    MICA_TRY(mica__whisper_sessions_next(&w->sessions, r->start, (*position)++));
+  }
+  w->no_speech = mica__whisper_probability(w->sessions.logits, vocabulary, r->no_timestamps - 1);
   if (!r->multilingual) return MICA_OK;
   if (w->language < 0) name_language(w, mica__whisper_language(r, w->sessions.logits));
   MICA_TRY(mica__whisper_sessions_next(&w->sessions, w->language, (*position)++));
   return mica__whisper_sessions_next(&w->sessions, w->config.translate ? r->translate : r->transcribe, (*position)++);
 }
 
-static mica_status choose_tokens(mica_whisper *w) {
-  const mica__whisper_rules *r = &w->rules;
-  double sum = 0;
-  int32_t position = 0;
-  size_t chosen = 0;
-  w->token_count = 0;
-  MICA_TRY(begin_window(w, &position));
-  const int64_t positions = w->sessions.sizes.decoder.positions;
-  const int64_t longest = r->longest < positions - position ? r->longest + position : positions;
-  while (position < longest) {
-    double log_probability = 0;
-    const int32_t token = mica__whisper_choose(r, w->tokens, w->token_count, w->sessions.logits,
-                                               w->sessions.sizes.vocabulary, &log_probability);
-    sum += log_probability;
-    chosen++;
-    if (token == r->end) break;
-    w->tokens[w->token_count++] = token;
-    if (position + 1 < longest) MICA_TRY(mica__whisper_sessions_next(&w->sessions, token, position));
-    position++;
-  }
-  w->log_probability = chosen ? sum / (double)chosen : 0;
-  return MICA_OK;
-}
-
 /* --- segments --- */
 
-static bool is_time(const mica_whisper *w, size_t i) { return w->tokens[i] > w->rules.no_timestamps; }
-static double time_of(const mica_whisper *w, size_t i) { return STEP * (w->tokens[i] - w->rules.no_timestamps - 1); }
+static bool is_time(const mica_whisper *w, size_t i) { return w->reader.text.tokens[i] > w->rules.no_timestamps; }
+static double time_of(const mica_whisper *w, size_t i) {
+  return STEP * (w->reader.text.tokens[i] - w->rules.no_timestamps - 1);
+}
 
 /* Gives the tokens from `first` to before `end`, from and to in seconds after the beginning of the window. */
 static mica_status give(mica_whisper *w, size_t first, size_t end, double from, double to) {
+  const mica__whisper_text *t = &w->reader.text;
   const double offset = FRAME * (double)w->seek;
   char *text = NULL;
   size_t bytes = 0, count = 0;
-  if (!w->config.segment) return MICA_OK;
+  const bool twice = end - first > 2 && is_time(w, end - 2);
+  remember(w, t->tokens + first, end - first - twice);
+  if (!w->config.segment || offset + from >= mica_whisper_seconds(w)) return MICA_OK;
   for (size_t i = first; i < end; i++)
-    if (!is_time(w, i) && !mica_tokenizer_is_special(w->tokenizer, w->tokens[i])) w->texts[count++] = w->tokens[i];
+    if (!is_time(w, i) && !mica_tokenizer_is_special(w->tokenizer, t->tokens[i])) w->texts[count++] = t->tokens[i];
   MICA_TRY(mica_tokenizer_decode(w->tokenizer, w->texts, count, true, &text, &bytes));
   const mica_whisper_segment segment = {.from = offset + from,
                                         .to = offset + to,
                                         .text = text,
-                                        .tokens = w->tokens + first,
+                                        .tokens = t->tokens + first,
                                         .token_count = end - first,
-                                        .log_probability = w->log_probability,
-                                        .no_speech = w->no_speech};
+                                        .log_probability = t->log_probability,
+                                        .no_speech = w->no_speech,
+                                        .temperature = t->temperature,
+                                        .compression = t->compression};
   w->config.segment(w->config.user, &segment);
   mica_free(text);
   return MICA_OK;
@@ -207,26 +233,26 @@ static mica_status give(mica_whisper *w, size_t first, size_t end, double from, 
 /* A window without a pair of times is one segment. */
 static mica_status give_all(mica_whisper *w, int64_t frames) {
   const double rest = mica_whisper_seconds(w) - FRAME * (double)w->seek;
-  size_t last = w->token_count;
+  size_t last = w->reader.text.count;
   double to = STEP * (double)(frames / 2);
   while (last > 0 && !is_time(w, last - 1)) last--;
   if (last > 0 && time_of(w, last - 1) > 0)
     to = time_of(w, last - 1);
   else if (to > rest)
     to = rest;
-  return give(w, 0, w->token_count, 0, to);
+  return give(w, 0, w->reader.text.count, 0, to);
 }
 
 /* The second time of the last two times in a row; 0: no such times. */
 static size_t last_pair(const mica_whisper *w) {
-  size_t i = w->token_count;
+  size_t i = w->reader.text.count;
   while (i > 1 && !(is_time(w, i - 1) && is_time(w, i - 2))) i--;
   return i > 1 ? i - 1 : 0;
 }
 
 /* Two times in a row divide segments. Sets *read to the number of frames after which the next window begins. */
 static mica_status give_segments(mica_whisper *w, int64_t frames, int64_t *read) {
-  const size_t count = w->token_count, last = last_pair(w);
+  const size_t count = w->reader.text.count, last = last_pair(w);
   const bool ends_once = count >= 2 && !is_time(w, count - 2) && is_time(w, count - 1);
   size_t first = 0;
   *read = frames;
@@ -239,17 +265,23 @@ static mica_status give_segments(mica_whisper *w, int64_t frames, int64_t *read)
   }
   if (ends_once) return give(w, first, count, time_of(w, first), time_of(w, count - 1));
   /* Tokens after the last pair are read again in the next window. */
-  const int64_t next = 2 * (int64_t)(w->tokens[last - 1] - w->rules.no_timestamps - 1);
+  const int64_t next = 2 * (int64_t)(w->reader.text.tokens[last - 1] - w->rules.no_timestamps - 1);
   if (next > 0) *read = next;
   return MICA_OK;
 }
 
 /* Transcribes a window; `frames` of it are left of the recording. */
 static mica_status read_window(mica_whisper *w, int64_t frames) {
+  const mica__whisper_text *text = &w->reader.text;
   int64_t read = frames;
-  MICA_TRY(choose_tokens(w));
-  const bool silent = w->config.no_speech > 0 && w->no_speech > w->config.no_speech && w->log_probability < UNCERTAIN;
+  int32_t position = 0;
+  MICA_TRY(begin_window(w, &position));
+  const bool quiet = w->no_speech > w->config.no_speech;
+  MICA_TRY(mica__whisper_reader_read(&w->reader, w->seek, position, quiet));
+  const bool silent = quiet && text->log_probability < w->config.least_log_probability;
   if (!silent) MICA_TRY(give_segments(w, frames, &read));
+  /* Tokens drawn at random would lead the next window astray. */
+  if (text->temperature > MOST_TEMPERATURE) w->past_count = 0;
   w->seek += read;
   mica__whisper_sound_drop(&w->sound, w->seek);
   return MICA_OK;

@@ -15,7 +15,7 @@ pipe() { run "$@" <"$noise"; }
 run info "$model"
 case $out in *'whisper, to transcribe'*'windows of 1 s'*) ;; *) fault "$out" ;; esac
 
-pipe transcribe --model "$model" --json -
+pipe transcribe --model "$model" --no-speech 1 --json -
 case $err$out in *'lacks cJSON'*) echo 'SKIP: this build lacks cJSON' && exit 77 ;; esac
 ends 0 '*' '*'
 holds task transcribe
@@ -29,22 +29,22 @@ first=$(json texts.0.segments.0.text)
 [ "$text" ] || fault 'there is no text'
 
 # The text on the screen; a name goes before it if there are several.
-pipe transcribe --model "$model" --quiet -
+pipe transcribe --model "$model" --no-speech 1 --quiet -
 ends 0 '*' ''
 [ "$out" = "$text" ] || fault "the text is '$out', in JSON '$text'"
 pipe transcribe --model "$model" -
 ends 0 '*' 'standard input: 2.14 s of sound in *'
 
 # Lines, subtitles.
-pipe transcribe --model "$model" --quiet --timestamps -
+pipe transcribe --model "$model" --no-speech 1 --quiet --timestamps -
 ends 0 "\[00:00:00.[0-9][0-9][0-9] --> 00:00:0[0-9].[0-9][0-9][0-9]\] *" ''
-pipe transcribe --model "$model" --quiet --srt -
+pipe transcribe --model "$model" --no-speech 1 --quiet --srt -
 ends 0 "1
 00:00:00,[0-9][0-9][0-9] --> 00:00:0[0-9],[0-9][0-9][0-9]
 *
 2
 *" ''
-pipe transcribe --model "$model" --quiet --vtt -
+pipe transcribe --model "$model" --no-speech 1 --quiet --vtt -
 ends 0 "WEBVTT
 
 00:00:00.[0-9][0-9][0-9] --> *" ''
@@ -54,7 +54,16 @@ case $first in *'&'*) case $out in *'&amp;'*) ;; *) fault "& is not escaped: $ou
 pipe transcribe --model "$model" --json --language de --translate -
 ends 0 '*' '*'
 holds texts.0.language de
+
+# A window in which the model hears no speech is skipped; the same seed gives the same text.
 pipe transcribe --model "$model" --no-speech 0 --quiet -
+ends 0 '' ''
+pipe transcribe --model "$model" --no-fallback --no-context --json -
+ends 0 '*' '*'
+holds texts.0.segments.0.temperature 0
+pipe transcribe --model "$model" --no-speech 1 --seed 0 --quiet -
+ends 0 "$text" ''
+pipe transcribe --model "$model" --no-speech 1 --half --quiet -
 ends 0 "$text" ''
 
 # A WAV file of a second is one window: the same as through a pipe.
@@ -88,6 +97,7 @@ refused '*does not know the language "xx"*' --language xx
 refused '*--beam is for speech runs*' --beam 3
 refused '*--chunk is for speech runs*' --chunk 1
 refused '*--no-speech*' --no-speech 2
+refused '*--seed*' --seed -1
 refused '*give one of --timestamps, --srt, --vtt and --json*' --srt --json
 run transcribe --model "$model" --srt a.wav b.wav
 ends 2 '' '*one recording*'

@@ -1,7 +1,8 @@
 """whisper_talk_oracle.py FOLDER: writes a small multilingual Whisper of random weights, as transformers saves it, and
 what transformers' generate finds in the recordings of test_whisper_transcribe.c: segments.txt has a line per segment,
-"RECORDING LANGUAGE TASK FROM TO TOKEN ...". A LANGUAGE of "?" is detected. Segments of windows that begin after the
-recording are omitted.
+"RECORDING LANGUAGE TASK FROM TO TOKEN ...". A LANGUAGE of "?" is detected. Segments that begin after the recording
+are omitted. doubtful.txt has the same with context and fallback, as whisper_patches.py describes; the temperature and
+the compression by zlib stand after its RECORDING.
 
     python3 tests/foundation/whisper_talk_oracle.py tests/golden/foundation/whisper/talk
 """
@@ -13,12 +14,16 @@ import torch
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration
 
+from whisper_patches import Patches
+
+LEAST, MOST = -1.7, 2.4  # limits of doubtful windows
+torch.set_num_threads(1)  # spinning threads are slow on a busy machine
 TEXT, END, START, TRANSLATE, TRANSCRIBE, NO_TIMES, POSITIONS, SEED = 60, 60, 61, 65, 66, 70, 50, 2
 LANGUAGES = {"<|en|>": 62, "<|de|>": 63, "<|fr|>": 64}
 VOCABULARY = NO_TIMES + 1 + POSITIONS + 1
 
 
-def write_tokenizer(folder):
+def make_tokenizer():
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     letters = ["Ġ"] + [c for c in letters if c.isascii()][: TEXT - 1]
     tokenizer = Tokenizer(models.BPE(vocab={c: i for i, c in enumerate(letters)}, merges=[]))
@@ -27,7 +32,7 @@ def write_tokenizer(folder):
     names = ["endoftext", "startoftranscript", "en", "de", "fr", "translate", "transcribe", "startoflm", "startofprev",
              "nospeech", "notimestamps"]
     tokenizer.add_special_tokens([AddedToken(f"<|{n}|>", special=True) for n in names])
-    tokenizer.save(folder + "/tokenizer.json")
+    return tokenizer
 
 
 def noise(count):
@@ -99,12 +104,37 @@ def find(model):
                                        return_dict_in_generate=True, output_scores=True, return_segments=True)
             least = min(least, least_margin(found["segments"][0]))
             for s in found["segments"][0]:
-                window = float(s["start"]) - 0.02 * max(0, int(s["tokens"][0]) - NO_TIMES - 1)
-                if window > len(x) / 16000 - 0.005:
+                if float(s["start"]) > len(x) / 16000 - 0.005:
                     continue
                 lines.append(f"{number} {language or '?'} {task} {float(s['start']):.2f} {float(s['end']):.2f} "
                              + " ".join(str(int(t)) for t in s["tokens"]))
     return lines, least
+
+
+def find_doubtful(model):
+    """Lines with context and fallback, of German, and the patches."""
+    extractor = WhisperFeatureExtractor(feature_size=10, chunk_length=1)
+    lines = []
+    model.generation_config.prev_sot_token_id = NO_TIMES - 2
+    patches = Patches(model, make_tokenizer(), END, best_of=3, seed=14)
+    for number, x in enumerate(recordings()):
+        long = len(x) > 16000
+        mel = extractor(x, sampling_rate=16000, return_tensors="pt", truncation=not long,
+                        padding="longest" if long else "max_length").input_features
+        with torch.no_grad():
+            found = model.generate(mel, language="de", task="transcribe", return_timestamps=True, num_beams=1,
+                                   return_dict_in_generate=True, output_scores=True, return_segments=True,
+                                   **patches.arguments(LEAST, 1.0, MOST))
+        windows = sorted(patches.accepted)
+        for s in found["segments"][0]:
+            window = float(s["start"]) - 0.02 * max(0, int(s["tokens"][0]) - NO_TIMES - 1)
+            at = min(windows, key=lambda w: abs(w / 100 - window))
+            if float(s["start"]) > len(x) / 16000 - 0.005:
+                continue
+            temperature, ratio, _ = patches.accepted[at]
+            lines.append(f"{number} {temperature} {ratio:.4f} de transcribe {float(s['start']):.2f} "
+                         f"{float(s['end']):.2f} " + " ".join(str(int(t)) for t in s["tokens"]))
+    return lines, patches
 
 
 def main():
@@ -112,16 +142,21 @@ def main():
     model = make_model(int(sys.argv[2]) if len(sys.argv) > 2 else SEED)
     lines, least = find(model)
     print(f"{len(lines)} segments, smallest margin {least:.3g}", file=sys.stderr)
+    doubtful, patches = find_doubtful(model)
+    print(f"{len(doubtful)} doubtful segments, smallest margins of draws {patches.margin:.3g}, of means "
+          f"{patches.log_margin:.3g}, of compression {min(abs(r - MOST) for r in patches.ratios):.3g}", file=sys.stderr)
     if folder == "-":
-        print("\n".join(lines))
+        print("\n".join(lines + doubtful))
         return
     model.half().save_pretrained(folder)
-    write_tokenizer(folder)
+    make_tokenizer().save(folder + "/tokenizer.json")
     with open(folder + "/preprocessor_config.json", "w") as file:
         json.dump({"feature_size": 10, "hop_length": 160, "n_fft": 400, "nb_max_frames": 2 * POSITIONS,
                    "sampling_rate": 16000}, file, indent=2)
     with open(folder + "/segments.txt", "w") as file:
         file.write("\n".join(lines) + "\n")
+    with open(folder + "/doubtful.txt", "w") as file:
+        file.write("\n".join(doubtful) + "\n")
 
 
 main()
