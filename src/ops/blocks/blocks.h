@@ -66,6 +66,9 @@ extern const mica__op mica__op_block_feed;
 /* A product of few rows, a gated layer and its second product in one launch on CPUs; no builder makes it (chain.c). */
 extern const mica__op mica__op_block_chain;
 
+/* A product of few rows whose result has a norm and is added: one launch on CPUs; no builder makes it (after.c). */
+extern const mica__op mica__op_block_after;
+
 /* With more rows a matrix that is made numbers once costs less. 16 by 8192 x 4096 in Q4_1 take 8 ms of CPU time on a
  * Zen 4, 16 with the matrix made numbers. A decoder has up to 16 slots. */
 #define MICA__BLOCK_MOST_ROWS 16
@@ -98,6 +101,10 @@ int32_t mica__block_before_shapes(const mica_graph *graph, int32_t id);
 /* mica__op.fuse_operands of these ops: takes the norm that x, operand 0, is the result of. */
 bool mica__block_fuse_norm(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
                            void *attributes);
+/* True if node `id` is an RMS norm of the rows of *x, times *scale. */
+bool mica__block_rms_norm_of(const mica_graph *graph, int32_t id, int32_t *x, int32_t *scale, double *epsilon);
+/* Attributes of a product of few rows with nothing after its sum but a bias and an addend; NULL for other nodes. */
+const mica__block_product_attrs *mica__block_plain_product(const mica_graph *graph, int32_t id);
 /* MICA_E_SHAPE if an operand of the norm is not (k). */
 mica_status mica__block_norm_check(const mica__type *inputs, int32_t count, const void *attributes, int64_t k);
 /* x, operand 0 of an evaluation, after the norm, (m, k). *own is the caller's to free. */

@@ -337,19 +337,6 @@ static mica_status check_chain(mica__check *check) {
 
 /* --- in graphs --- */
 
-/* A product of few rows with nothing after its sum but a bias and an addend. */
-static const mica__block_product_attrs *product_of(const mica_graph *graph, int32_t id) {
-  const mica__node *node = mica__graph_node(graph, id);
-  if (node->op != &mica__op_block_product) return NULL;
-  const mica__block_product_attrs *attrs = node->attrs;
-  const mica_shape x = mica__graph_node(graph, node->inputs[X])->type.shape;
-  int64_t rows = 1;
-  for (int32_t i = 0; i + 1 < x.rank; i++) rows *= x.dim[i];
-  const bool plain = !attrs->by_k && !attrs->norm_scale && attrs->scale == 1 &&
-                     attrs->activation == MICA_ACTIVATION_NONE && rows <= MICA__BLOCK_MOST_ROWS;
-  return plain ? attrs : NULL;
-}
-
 static int64_t add_operand(const mica__node *node, int64_t at, int32_t *inputs, int32_t *count) {
   if (at == 0) return 0;
   inputs[*count] = node->inputs[at];
@@ -359,7 +346,7 @@ static int64_t add_operand(const mica__node *node, int64_t at, int32_t *inputs, 
 /* Takes the product that h is, if it is one of these blocks; else h itself. */
 static void take_out(const mica_graph *graph, int32_t h, int32_t *inputs, int32_t *count,
                      mica__block_chain_attrs *attrs) {
-  const mica__block_product_attrs *product = product_of(graph, h);
+  const mica__block_product_attrs *product = mica__block_plain_product(graph, h);
   const mica__node *node = mica__graph_node(graph, h);
   inputs[X] = h;
   if (!product || product->block != attrs->block) return;
@@ -390,7 +377,7 @@ static bool match_chain(const mica__match *match, mica_engine *engine, int32_t r
   const mica_graph *graph = match->graph;
   const mica_device_info *device = mica_engine_device(engine);
   const mica__node *down = mica__graph_node(graph, root);
-  const mica__block_product_attrs *product = product_of(graph, root);
+  const mica__block_product_attrs *product = mica__block_plain_product(graph, root);
   if (!product || !runs_together(device)) return false;
   const int32_t fed = mica__block_before_shapes(graph, down->inputs[0]);
   const mica__node *feed = mica__graph_node(graph, fed);

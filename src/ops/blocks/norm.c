@@ -110,6 +110,15 @@ static bool find_norm(const mica_graph *graph, int32_t id, norm *found) {
   return shifted ? find_centred(graph, x, &found->x) : !find_centred(graph, x, &row);
 }
 
+bool mica__block_rms_norm_of(const mica_graph *graph, int32_t id, int32_t *x, int32_t *scale, double *epsilon) {
+  norm found;
+  if (!find_norm(graph, id, &found) || found.shift) return false;
+  *x = found.x;
+  *scale = found.scale;
+  *epsilon = found.epsilon;
+  return true;
+}
+
 static int64_t rows_of(const mica_graph *graph, int32_t id) {
   const mica_shape shape = mica__graph_node(graph, id)->type.shape;
   int64_t rows = 1;

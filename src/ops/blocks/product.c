@@ -191,6 +191,18 @@ bool mica__block_product_of(const mica_graph *graph, int32_t id, int32_t *x, int
   return find_product(graph, id, &by_k, x, blocks, type) && !by_k;
 }
 
+const mica__block_product_attrs *mica__block_plain_product(const mica_graph *graph, int32_t id) {
+  const mica__node *node = mica__graph_node(graph, id);
+  if (node->op != &mica__op_block_product) return NULL;
+  const mica__block_product_attrs *attrs = node->attrs;
+  const mica_shape x = mica__graph_node(graph, node->inputs[X])->type.shape;
+  int64_t rows = 1;
+  for (int32_t i = 0; i + 1 < x.rank; i++) rows *= x.dim[i];
+  const bool plain = !attrs->by_k && !attrs->norm_scale && attrs->scale == 1 &&
+                     attrs->activation == MICA_ACTIVATION_NONE && rows <= MICA__BLOCK_MOST_ROWS;
+  return plain ? attrs : NULL;
+}
+
 static bool match_product(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attributes) {
   mica__block_product_attrs *attrs = attributes;
   int32_t type = 0;
