@@ -115,7 +115,12 @@ typedef struct mica_dataset_config {
    * samples without a label are omitted and counted in the summary, and empty columns are not read. */
   mica_missing missing;
   bool keep_unlabelled; /* keep samples without a label: class -1, number NaN */
-  const char *ignore;   /* CSV: columns not to read: "id,name"; NULL: none */
+  /* CSV: a table without the columns of label_column has no labels; with keep_unlabelled all labels may be missing. */
+  bool label_optional;
+  /* CSV: a column of names of pictures becomes the column "image", and one of names of recordings "sound", whatever
+   * they are called and whichever columns there are beside them. Without it: see "CSV files" at mica_dataset_open. */
+  bool files;
+  const char *ignore; /* CSV: columns not to read: "id,name"; NULL: none */
   /* Masks: pixel values of each class in order: "0=cell,255=membrane", "0,128,255" or "#000000=sky,#ff0000=car"
    * (colours). Names are optional; pixels of the name "void" are not labelled. A final "*=void" or "*=nearest" covers
    * all other values; without it they are an error that names file and value. NULL: the values found in the masks,

@@ -37,6 +37,7 @@ typedef struct mica__column {
   char **class_names;            /* of a column with classes, once the store is a dataset */
   const char *const *part_names; /* of each number of a row; NULL: they have none */
   const char *const *files;      /* that the column's samples are read from, one each; NULL: they have none */
+  bool paths;                    /* of a table that was opened with config->files: texts are names of files */
   const uint32_t *lines;         /* of a table in which they begin, from 1; NULL: it is none */
   const mica__extent *extents;   /* of an array; NULL: it is none */
   size_t extent_count;

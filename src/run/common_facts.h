@@ -22,6 +22,7 @@
   X(S, NUMBER, header, .above = -1, .most = 1)                                                                         \
   X(S, NUMBER, several, .above = -1, .most = 1)                                                                        \
   X(S, TEXTS, numbers, .of_task = true)                                                                                \
+  X(S, TEXTS, text_columns, .of_task = true)                                                                           \
   X(S, TEXTS, table, .of_task = true)                                                                                  \
   X(S, TEXTS, unused, .of_task = true)                                                                                 \
   X(S, TEXTS, categories, .of_task = true)                                                                             \

@@ -16,10 +16,13 @@ typedef struct mica__input {
     /* Samples are no pictures or rows of numbers, and the facts of those ("input", "mean") are none of the run's. */
     bool own_input;
     bool volumes;    /* samples are files of volumes, which folders that are given to predict are searched for */
+    bool rows;       /* with own_input: they have rows of numbers all the same, with numbers for their missing cells */
     bool by_samples; /* predictions ask for the network's outputs by mica__samples_infer alone */
   } traits;
   int32_t (*suits)(const mica_dataset *data); /* like a row's; never NULL */
   void (*opens)(const mica_run *run, mica_dataset_config *config);
+  /* True for a column that the input reads beside numbers and classes. NULL: it reads none. */
+  bool (*reads)(const mica_run *run, const mica_dataset *data, size_t column);
   /* Notes what is known without the answers: columns, sizes. Of an opened run the facts are there, and no data. */
   mica_status (*prepare)(mica_run *run);
   /* The rest, after the head has taken the column of answers: what costs time. */

@@ -112,8 +112,9 @@ static mica_status choose_shape(const pictures *p, const mica_dataset_config *co
                                 mica__text *summary) {
   mica_shape first = MICA_SCALAR;
   sizes s = {0};
+  const mica__column *like = config->like ? mica__store_find(config->like->store, "image") : NULL;
   if (config->like) {
-    *shape = mica_dataset_shape(config->like);
+    *shape = like ? like->about.shape : mica_dataset_shape(config->like);
     return MICA_OK;
   }
   *shape = MICA_SHAPE(config->channels, config->height, config->width);

@@ -145,7 +145,7 @@ static mica_status open_table(table_file *table, mica__records *r, const mica_da
   MICA_TRY(index_records(table, r));
   MICA_TRY(connect(table, store));
   MICA_TRY(mica__table_fill(store, config));
-  return mica__table_add_files(store, config);
+  return mica__table_add_files(r->name, store, config);
 }
 
 mica_status mica__table_open(const char *path, const mica_dataset_config *config, mica__store *store) {

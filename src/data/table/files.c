@@ -1,28 +1,38 @@
-/* Tables that name files: a column of paths becomes pictures or recordings, if no other stands beside the answers. */
+/* Tables that name files: a column of paths becomes pictures or recordings, if no other stands beside the answers or
+ * the configuration wants all such columns. */
 #include "base/text.h"
 #include "data/picture/image.h"
 #include "data/sound/sound.h"
+#include "data/source.h"
 #include "data/table/table.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-bool mica__field_names_files(const mica__field *field, const char *first) {
+bool mica__field_names_files(const mica__field *field, const char *first, bool any) {
   static const char *const names[] = {"file",  "filename", "file_name", "path",      "image", "picture",
                                       "photo", "img",      "sound",     "recording", "audio", "wav"};
-  bool named = false;
+  bool named = any;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) named = named || !strcasecmp(field->name, names[i]);
-  return named && !field->label && (mica__image_is_named(first) || mica__sound_is_named(first));
+  if (!named || field->label) return false;
+  return mica__image_is_named(first) || mica__sound_is_named(first) || (any && mica__table_is_named(first));
 }
 
-/* The column of file names; NULL: there is none, or other inputs beside it. */
-static const mica__field *find_files(const mica__schema *schema) {
+bool mica__table_is_named(const char *name) { return mica__name_ends(name, ".csv") || mica__name_ends(name, ".tsv"); }
+
+/* True for a column of texts that is an input. */
+static bool is_text(const mica__field *field) {
+  return !field->label && !field->unread && field->at != SIZE_MAX && field->kind == MICA_COLUMN_KIND_TEXT;
+}
+
+/* The only input, if that is a column of texts; NULL: there are others. */
+static const mica__field *find_only(const mica__schema *schema) {
   const mica__field *files = NULL;
   for (size_t i = 0; i < schema->count; i++) {
     const mica__field *field = &schema->fields[i];
     if (field->label || field->unread || field->at == SIZE_MAX) continue;
-    if (files || field->kind != MICA_COLUMN_KIND_TEXT) return NULL;
+    if (files || !is_text(field)) return NULL;
     files = field;
   }
   return files;
@@ -43,8 +53,8 @@ static mica_status read_cell(const mica_dataset *all, size_t column, uint64_t sa
 }
 
 /* The path of a sample's file, the caller's to free: relative to the folder of the table. */
-static mica_status read_path(const mica_dataset *all, size_t column, uint64_t sample, char **path) {
-  const char *name = all->store->name, *slash = strrchr(name, '/');
+static mica_status read_path(const char *name, const mica_dataset *all, size_t column, uint64_t sample, char **path) {
+  const char *slash = strrchr(name, '/');
   mica__text text = {0};
   char *cell = NULL;
   MICA_TRY(read_cell(all, column, sample, &cell));
@@ -62,34 +72,43 @@ static mica_status read_path(const mica_dataset *all, size_t column, uint64_t sa
   return status;
 }
 
-static mica_status read_paths(const mica_dataset *all, size_t column, char **paths) {
-  for (uint64_t i = 0; i < all->count; i++) MICA_TRY(read_path(all, column, i, &paths[i]));
+static mica_status read_paths(const char *name, const mica_dataset *all, size_t column, char **paths) {
+  for (uint64_t i = 0; i < all->count; i++) MICA_TRY(read_path(name, all, column, i, &paths[i]));
   return MICA_OK;
 }
 
-/* The column of paths is called "files" if its own name is wanted for what they hold. */
+/* The column of paths is called "files", or "other files", if its own name is wanted for what they hold. */
 static mica_status rename_paths(mica__store *store, size_t column) {
   mica__column *paths = &store->columns[column];
   if (strcmp(paths->about.name, "image") != 0 && strcmp(paths->about.name, "sound") != 0) return MICA_OK;
-  char *name = mica__strdup("files");
+  char *name = mica__strdup(mica__store_find(store, "files") ? "other files" : "files");
   if (!name) return mica__fail_nomem(store->name);
   free((char *)(uintptr_t)paths->about.name);
   paths->about.name = name;
   return MICA_OK;
 }
 
-mica_status mica__table_add_files(mica__store *store, const mica_dataset_config *config) {
-  const mica__field *field = find_files(store->schema);
+/* Adds the files that a column of texts names, if it names any. */
+static mica_status add_files(const char *name, mica__store *store, const mica__field *field,
+                             const mica_dataset_config *config) {
   mica_dataset all = {.store = store, .count = store->count};
-  if (!field || !all.count) return MICA_OK;
   const size_t column = mica_dataset_column_index(&all, field->name);
   char *first = NULL;
-  MICA_TRY(read_cell(&all, column, 0, &first));
-  const bool names = mica__field_names_files(field, first), pictures = mica__image_is_named(first);
+  for (uint64_t i = 0; i < all.count && !(first && *first); i++) {
+    free(first);
+    MICA_TRY(read_cell(&all, column, i, &first));
+  }
+  const bool names = mica__field_names_files(field, first, config->files), pictures = mica__image_is_named(first),
+             tables = mica__table_is_named(first);
   free(first);
   if (!names) return MICA_OK;
+  store->columns[column].paths = config->files;
+  if (tables) return MICA_OK;
+  if (config->files && mica__store_find(store, pictures ? "image" : "sound"))
+    return mica__fail(MICA_E_FORMAT, "%s: a second column, \"%s\", names %s; leave it out with --ignore", store->name,
+                      field->name, pictures ? "pictures" : "recordings");
   char **paths = calloc((size_t)all.count + 1, sizeof *paths);
-  mica_status status = paths ? read_paths(&all, column, paths) : mica__fail_nomem(store->name);
+  mica_status status = paths ? read_paths(name, &all, column, paths) : mica__fail_nomem(store->name);
   if (status == MICA_OK) status = rename_paths(store, column);
   /* Both take the paths. */
   if (status == MICA_OK)
@@ -97,4 +116,14 @@ mica_status mica__table_add_files(mica__store *store, const mica_dataset_config 
   for (uint64_t i = 0; paths && i < all.count; i++) free(paths[i]);
   free(paths);
   return status;
+}
+
+mica_status mica__table_add_files(const char *name, mica__store *store, const mica_dataset_config *config) {
+  const mica__schema *schema = store->schema;
+  const mica__field *only = find_only(schema);
+  if (!store->count) return MICA_OK;
+  if (!config->files) return only ? add_files(name, store, only, config) : MICA_OK;
+  for (size_t i = 0; i < schema->count; i++)
+    if (is_text(&schema->fields[i])) MICA_TRY(add_files(name, store, &schema->fields[i], config));
+  return MICA_OK;
 }

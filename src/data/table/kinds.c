@@ -213,7 +213,7 @@ static mica_column_kind guess_kind(const mica__inference *in, const mica__field 
   if (field->label) return MICA_COLUMN_KIND_CLASS;
   if (are_days(c, filled) || are_dates(c, filled)) return MICA_COLUMN_KIND_TIME;
   if ((c->numbers + 2 * c->huge > c->texts.count && !holds_codes(c)) || filled == 0) return MICA_COLUMN_KIND_NUMBER;
-  if (mica__field_names_files(field, c->texts.first)) return MICA_COLUMN_KIND_TEXT;
+  if (mica__field_names_files(field, c->texts.first, in->config->files)) return MICA_COLUMN_KIND_TEXT;
   const bool few =
       c->seen.count <= FEW_TEXTS || (c->seen.count <= MANY_TEXTS && (size_t)c->seen.count * TEXT_REPEATS <= filled);
   return few && c->longest <= LONGEST_CLASS ? MICA_COLUMN_KIND_CLASS : MICA_COLUMN_KIND_TEXT;
@@ -231,12 +231,15 @@ static mica_status fail_missing(const mica__inference *in, const mica__field *fi
                                                                      : "take them out");
 }
 
+/* Labels may be missing even where numbers may not. */
+static bool is_open(const mica__inference *in) { return in->config->keep_unlabelled && in->config->label_optional; }
+
 static bool refuses(const mica__inference *in) { return in->config->missing == MICA_MISSING_REFUSE; }
 
 static mica_status check_label(const mica__inference *in, const mica__field *field, const mica__column_seen *c) {
   const bool own = (size_t)c->seen.count == in->schema->samples ||
                    (!in->schema->header && in->label_is_last && are_no_classes(in, c));
-  if (c->missing.count > 0 && (refuses(in) || c->missing.count == in->schema->samples))
+  if (c->missing.count > 0 && !is_open(in) && (refuses(in) || c->missing.count == in->schema->samples))
     return fail_missing(in, field, c, "label");
   if (c->texts.count == 0 || c->seen.count <= FEW_TEXTS) return MICA_OK;
   if (c->numbers > c->texts.count && (own || !c->whole)) return fail_text(in, field, c, false);
@@ -261,7 +264,7 @@ static mica_status check_kind(mica__inference *in, mica__field *field, const mic
   switch (field->kind) {
   case MICA_COLUMN_KIND_NUMBER:
     if (c->texts.count > 0) return fail_text(in, field, c, !field->label);
-    if (c->missing.count > 0 && (refuses(in) || (field->label && c->numbers == 0)))
+    if (c->missing.count > 0 && !(field->label && is_open(in)) && (refuses(in) || (field->label && c->numbers == 0)))
       return fail_missing(in, field, c, in->texts && !c->numbers ? "text" : "number");
     field->fills = !refuses(in) && !field->label;
     field->fill = (double)NAN;
@@ -319,7 +322,9 @@ static mica_status collect_record(mica__inference *in, bool recount) {
     if (field->unread) continue;
     const bool lacks = mica__field_lacks(field, r->cells[i]);
     if (recount && !field->label) field->missing += lacks;
-    if (field->kind != MICA_COLUMN_KIND_CLASS || field->numbered || (field->label && lacks && !refuses(in))) continue;
+    if (field->kind != MICA_COLUMN_KIND_CLASS || field->numbered ||
+        (field->label && lacks && (!refuses(in) || is_open(in))))
+      continue;
     MICA_TRY(mica__class_name(r->cells[i], field->classes.texts, &in->name, &in->capacity));
     MICA_TRY(mica__dictionary_add(&field->classes, in->name));
     if (field->classes.count > MICA__MAX_CLASSES)
@@ -389,7 +394,7 @@ static void note_label(mica__inference *in) {
     if (!schema->fields[i].label) continue;
     const mica__column_seen *c = &in->columns[i];
     schema->label = i;
-    schema->fields[i].open = !refuses(in) && in->config->keep_unlabelled;
+    schema->fields[i].open = is_open(in) || (!refuses(in) && in->config->keep_unlabelled);
     schema->flags = schema->flags && c->whole && c->most <= 1;
     if (!schema->answers) schema->unlabelled = c->missing.count;
   }

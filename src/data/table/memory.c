@@ -141,7 +141,7 @@ static mica_status parse(mica__records *r, const mica_dataset_config *config, mi
   if (status == MICA_OK) status = hand_over(&f, schema, store);
   release(&f, schema->count);
   if (status == MICA_OK) status = mica__table_fill(store, config);
-  return status == MICA_OK ? mica__table_add_files(store, config) : status;
+  return status == MICA_OK ? mica__table_add_files(r->name, store, config) : status;
 }
 
 mica_status mica__table_parse(const char *name, char *content, size_t size, const mica_dataset_config *config,

@@ -95,13 +95,18 @@ static bool is_customary(const char *name) {
   return false;
 }
 
-/* A header of texts above texts is known by the label's name. */
-static void recognise_header(mica__inference *in) {
+/* A header of texts above texts is known by the name of the label or of a column whose kind is stated. */
+static mica_status recognise_header(mica__inference *in) {
   const char *wanted = in->config->label_column;
   for (size_t i = 0; i < in->schema->count; i++) {
     const char *name = in->schema->fields[i].name;
+    mica_column_kind kind;
+    bool stated = false;
+    MICA_TRY(mica__kinds_find(in->config->kinds, name, &kind, &stated));
+    if (stated) in->schema->header = true;
     if (wanted ? !strcmp(name, wanted) || mica__list_has(wanted, name) : is_customary(name)) in->schema->header = true;
   }
+  return MICA_OK;
 }
 
 /* A header of texts in languages has the names of these alone, each once. */
@@ -224,6 +229,13 @@ static mica_status find_labels(mica__inference *in, const char *list) {
   return MICA_OK;
 }
 
+/* True if the table has a column of the list. */
+static bool names_some(const mica__schema *schema, const char *list) {
+  for (size_t i = 0; i < schema->count; i++)
+    if (mica__list_has(list, schema->fields[i].name)) return true;
+  return false;
+}
+
 static mica_status find_label(mica__inference *in) {
   const char *wanted = in->config->label_column;
   mica__schema *schema = in->schema;
@@ -238,6 +250,7 @@ static mica_status find_label(mica__inference *in) {
   if (label < schema->count && mica__list_has(in->config->ignore, schema->fields[label].name))
     return mica__fail(MICA_E_INVALID, "%s: column \"%s\" holds the answers, and cannot be ignored", in->records->name,
                       schema->fields[label].name);
+  if (wanted && label == schema->count && in->config->label_optional && !names_some(schema, wanted)) return MICA_OK;
   if (wanted && label == schema->count && strchr(wanted, ',')) return find_labels(in, wanted);
   if (wanted && label == schema->count)
     return mica__fail(MICA_E_NOT_FOUND, "%s has no column \"%s\" for labels", in->records->name, wanted);
@@ -422,7 +435,7 @@ static mica_status infer(mica__inference *in, mica__name_table *names) {
   MICA_TRY(mica__kinds_find(in->config->kinds, "*", &others, &in->texts));
   if (in->texts && others != MICA_COLUMN_KIND_TEXT)
     return mica__fail(MICA_E_INVALID, "kinds of columns: the only kind for * is text, as in *=text");
-  recognise_header(in);
+  MICA_TRY(recognise_header(in));
   if (in->texts && !in->schema->header) MICA_TRY(recognise_languages(in));
   if (in->words && !in->schema->header) MICA_TRY(recognise_words(in));
   MICA_TRY(name_fields(in, names));

@@ -225,10 +225,14 @@ mica_status mica__table_add_columns(mica__schema *schema, mica__store *store);
 mica_status mica__table_fill(mica__store *store, const mica_dataset_config *config);
 /* --- columns of files (files.c) --- */
 
-/* True for a column that names pictures or recordings, by its name and its first cell. */
-bool mica__field_names_files(const mica__field *field, const char *first);
-/* Adds the pictures or recordings that such a column names, if no other column is an input. */
-mica_status mica__table_add_files(mica__store *store, const mica_dataset_config *config);
+/* True for a column that names pictures, recordings or tables, by its first cell and, unless `any`, by its name. Tables
+ * are named if `any`. */
+bool mica__field_names_files(const mica__field *field, const char *first, bool any);
+/* True for a name with the ending of tables. */
+bool mica__table_is_named(const char *name);
+/* Adds the pictures or recordings that such a column names, if no other column is an input or config->files is set:
+ * relative to the folder of the table, whose file has the name. */
+mica_status mica__table_add_files(const char *name, mica__store *store, const mica_dataset_config *config);
 
 /* --- layouts (layout.c) --- */
 

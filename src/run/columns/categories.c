@@ -8,6 +8,7 @@
 #include "run/common_facts.h"
 #include "run/common_fields.h"
 #include "run/facts.h"
+#include "run/input.h"
 #include "run/network.h"
 #include "run/record.h"
 #include "run/run.h"
@@ -122,7 +123,7 @@ static mica_status note_names(mica_run *run, const mica_column *input, const mic
 
 static mica_status note_lists(mica_run *run, const lists *l, const mica_column *input, const mica_column *label) {
   if (l->unused_count) MICA_TRY(mica__run_note(run, "unused", (const char *const *)l->unused, l->unused_count));
-  if (!l->count) return MICA_OK;
+  if (!l->count) return run->task->input->reads ? note_names(run, input, label) : MICA_OK;
   mica_augment_config augment;
   MICA_TRY(mica_augment_parse(mica__common_settings_of(run).augment, &augment));
   if (augment.mixup > 0)
@@ -152,6 +153,7 @@ mica_status mica__run_note_categories(mica_run *run, const mica_column *input, c
   for (size_t i = 0; status == MICA_OK && i < count; i++) {
     const mica_column *column = mica_dataset_column(data, i);
     if (column == input || column == label) continue;
+    if (run->task->input->reads && run->task->input->reads(run, data, i)) continue;
     const bool taken = table && is_category(column, &l);
     if (!taken) status = check_unused(run, column);
     if (status == MICA_OK) status = taken ? add_category(run, i, &l) : add_unused(column, &l);
@@ -206,11 +208,12 @@ mica_status mica__run_remark_others(mica_run *run, const mica_dataset *data) {
 }
 
 static bool reads(const mica_run *run, const char *name, size_t length) {
-  const mica__fact_texts numbers = mica__common_facts_of(run).numbers;
-  const char *label = mica__common_facts_of(run).label_name;
-  bool found = strlen(label) == length && !strncmp(label, name, length);
-  for (size_t i = 0; i < numbers.count && !found; i++)
-    found = strlen(numbers.list[i]) == length && !strncmp(numbers.list[i], name, length);
+  const mica__common_facts facts = mica__common_facts_of(run);
+  const mica__fact_texts known[] = {facts.numbers, facts.text_columns};
+  bool found = strlen(facts.label_name) == length && !strncmp(facts.label_name, name, length);
+  for (size_t l = 0; l < sizeof known / sizeof *known; l++)
+    for (size_t i = 0; i < known[l].count && !found; i++)
+      found = strlen(known[l].list[i]) == length && !strncmp(known[l].list[i], name, length);
   for (size_t k = 0; k < mica__run_categories(run) && !found; k++) {
     const char *category = mica__run_category(run, k).name;
     found = strlen(category) == length && !strncmp(category, name, length);
@@ -237,7 +240,9 @@ mica_status mica__run_check_repeat(const mica_run *run, const char *table, const
 
 /* True for a column that training has seen. */
 static bool is_seen(const mica_run *run, const char *name) {
-  return is_unused(run, name) || reads(run, name, strlen(name));
+  /* The label may be a list of several. */
+  return is_unused(run, name) || reads(run, name, strlen(name)) ||
+         mica__list_has(mica__common_facts_of(run).label_name, name);
 }
 
 mica_status mica__run_remark_extras(mica_run *run, const char *table, const char *const *names, size_t count) {

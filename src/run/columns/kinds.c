@@ -76,6 +76,12 @@ static void add_texts(const mica_run *run, mica__text *kinds) {
   add(kinds, *facts.to ? facts.to : settings.to, MICA_COLUMN_KIND_TEXT);
 }
 
+/* The columns of texts and of names of files of a run that was trained: few rows could look like classes. */
+static void add_read(const mica_run *run, mica__text *kinds) {
+  const mica__fact_texts names = mica__common_facts_of(run).text_columns;
+  for (size_t i = 0; i < names.count; i++) add(kinds, names.list[i], MICA_COLUMN_KIND_TEXT);
+}
+
 mica_status mica__run_note_kinds(mica_run *run) {
   mica__text kinds = {0};
   static const char number[] = "number ";
@@ -85,6 +91,7 @@ mica_status mica__run_note_kinds(mica_run *run) {
   if (run->task && run->task->input->traits.kinds) mica__text_add(&kinds, run->task->input->traits.kinds);
   if (*stated) mica__text_addf(&kinds, "%s%s", kinds.length ? "," : "", stated);
   add_texts(run, &kinds);
+  add_read(run, &kinds);
   for (size_t k = 0; k < mica__run_categories(run); k++)
     add(&kinds, mica__run_category(run, k).name, MICA_COLUMN_KIND_CLASS);
   /* A column that was one of numbers stays one, whatever a table's cells look like. */

@@ -47,6 +47,10 @@ static const double *fills_of(const mica_run *run, size_t *count) {
   return fills.count ? fills.list : NULL;
 }
 
+static bool has_rows(const mica_run *run) {
+  return !run->task->input->traits.own_input || run->task->input->traits.rows;
+}
+
 static bool lacks_numbers(const mica__schema *schema) {
   for (size_t i = 0; i < schema->count; i++)
     if (schema->fields[i].slot >= 0 && schema->fields[i].missing) return true;
@@ -57,7 +61,7 @@ mica_status mica__run_fill(const mica_run *run, mica_dataset *data) {
   const mica__schema *schema = schema_of(data);
   size_t count = 0;
   const double *fills = fills_of(run, &count);
-  if (!schema || run->task->input->traits.own_input || !schema->numbers) return MICA_OK;
+  if (!schema || !has_rows(run) || !schema->numbers) return MICA_OK;
   if (!fills)
     return lacks_numbers(schema) && mica__run_missing(run) != MICA_MISSING_REFUSE
                ? mica__fail(MICA_E_FORMAT, "%s has missing cells, but the run has no values to fill in for them",
@@ -82,7 +86,7 @@ mica_status mica__run_note_fills(mica_run *run) {
   const mica__schema *schema = schema_of(run->parts->whole);
   const size_t numbers = schema && schema->numbers > 0 ? (size_t)schema->numbers : 0;
   size_t count = 0;
-  if (!numbers || run->parts->whole == run->config.dataset || run->task->input->traits.own_input ||
+  if (!numbers || run->parts->whole == run->config.dataset || !has_rows(run) ||
       mica__run_missing(run) == MICA_MISSING_REFUSE)
     return MICA_OK;
   const double *known = fills_of(run, &count);
@@ -111,9 +115,9 @@ static mica_status remark_missing(mica_run *run, const mica_dataset *data, const
   if (schema) snprintf(name, sizeof name, "%.250s%s%s", mica_dataset_name(data), *part ? ", " : "", part);
   mica__text missing = {0};
   if (!schema || data == run->config.dataset) return MICA_OK;
-  if (!run->task->input->traits.own_input) mica__missing_text(data, &missing);
+  if (has_rows(run)) mica__missing_text(data, &missing);
   mica_status status = mica__text_status(&missing);
-  for (size_t i = 0; status == MICA_OK && !run->task->input->traits.own_input && i < schema->count; i++)
+  for (size_t i = 0; status == MICA_OK && has_rows(run) && i < schema->count; i++)
     if (schema->fields[i].unseen && !schema->fields[i].unread)
       status = mica__run_remark_class(run, name, schema->fields[i].name, schema->fields[i].unseen,
                                       schema->fields[i].first_unseen);

@@ -142,10 +142,12 @@ static mica_value answers(mica_nn *nn, const mica_run *run, mica_value x, int64_
   return mica_nn_dense(nn, "classes", mica_nn_dropout(nn, x, settings.dropout), outputs, NULL);
 }
 
+/* How many samples of a recording count. */
+static int64_t heard(const mica_run *run) { return (int64_t)floor(facts_of(run).rate * settings_of(run).seconds); }
+
 static mica_value hears(mica_nn *nn, const mica_run *run, const mica_batch_values *batch) {
-  const mica__fact_numbers input = facts_of(run).input;
   const mica_value x = mica_batch_value(batch, "sound"), lengths = mica_batch_value(batch, "sound.length");
-  return middles(nn, run, x, lengths, (int64_t)input.list[1]);
+  return middles(nn, run, x, lengths, heard(run));
 }
 
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
@@ -168,8 +170,7 @@ static mica_value whole_middles(mica_value x, int64_t length) {
 }
 
 static mica_value exported(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
-  const mica__fact_numbers input = facts_of(run).input;
-  mica_value x = whole_middles(mica_batch_value(batch, "sound"), (int64_t)input.list[1]);
+  mica_value x = whole_middles(mica_batch_value(batch, "sound"), heard(run));
   return answers(nn, run, features(nn, run, x), outputs);
 }
 

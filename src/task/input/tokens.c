@@ -29,6 +29,7 @@ static const mica_column *text_of(const mica_dataset *data, const char *name) {
   size_t classes = 0;
   for (size_t i = 0; i < count; i++) {
     const mica_column *column = mica_dataset_column(data, i);
+    if (data->store->columns[i].paths) continue;
     if (*name ? !strcmp(column->name, name) : column->kind == MICA_COLUMN_KIND_TEXT) return column;
     if (column == label || column->kind != MICA_COLUMN_KIND_CLASS) continue;
     only = column;

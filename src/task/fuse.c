@@ -1,0 +1,104 @@
+/* fuse, fuse_labels and fuse_numbers: what several inputs of one sample say together. */
+#include "task/input/fuse.h"
+#include "task/head/classes.h"
+#include "task/head/labels.h"
+#include "task/head/numbers.h"
+
+static const mica_setting defaults[] = {
+    {"model", "encoder"},   {"epochs", "20"},         {"batch", "32"},    {"lr", "0.002"},
+    {"optimizer", "adamw"}, {"weight-decay", "0.01"}, {"clip-norm", "1"}, {0}};
+
+#define READS                                                                                                          \
+  {"x", "numbers in the order of \"numbers\": (number - \"row_mean\") / \"row_deviation\" of the column"},             \
+      {"image", "a picture: (u8 / 255 - \"picture_mean\") / \"picture_deviation\" of the channel"},                    \
+      {"tokens",                                                                                                       \
+       "of the text, by the run's tokenizer.json, no more than the setting length; any behind tokens.length"},         \
+  {                                                                                                                    \
+    "tokens.length", "how many tokens count, from the left"                                                            \
+  }
+
+/* --- fuse --- */
+
+#define CLASS_SETTINGS(X, S)                                                                                           \
+  FUSE_SETTINGS(X, S)                                                                                                  \
+  MICA__SMOOTHING_SETTINGS(X, S, "0")                                                                                  \
+  MICA__CLASS_WEIGHT_SETTINGS(X, S)
+MICA__SETTINGS_STRUCT(fuse_classes, CLASS_SETTINGS);
+static MICA__SETTINGS_TABLE(fuse_classes, CLASS_SETTINGS);
+#define CLASS_FACTS(X, S) CLASSES_FACTS(X, S) FUSE_FACTS(X, S)
+MICA__FACTS_STRUCT(fuse_classes, CLASS_FACTS);
+static MICA__FACTS_TABLE(fuse_classes, CLASS_FACTS, 0);
+
+static const mica_task_metric class_metrics[] = {{"accuracy", false}, {"f1", false}, {NULL, false}};
+static const mica_onnx_text class_docs[] = {READS, {"shares", "the probability of each of the \"classes\""}, {0}};
+
+const mica__task_row mica__task_fuse = {
+    .name = "fuse",
+    .text = "the class of a row of a table that has numbers, a text and a picture",
+    MICA__COMPOSED(fuse, classes),
+    .checks = mica__fuse_checks,
+    .closes = mica__fuse_close,
+    .classes = true,
+    .metrics = class_metrics,
+    .facts = &mica__fuse_classes_fact_list,
+    .settings = &mica__fuse_classes_setting_list,
+    .defaults = defaults,
+    .least_steps = 600,
+    .export_docs = class_docs,
+};
+
+/* --- fuse_labels --- */
+
+MICA__SETTINGS_STRUCT(fuse_labels, FUSE_SETTINGS);
+static MICA__SETTINGS_TABLE(fuse_labels, FUSE_SETTINGS);
+#define LABEL_FACTS(X, S) LABELS_FACTS(X, S) FUSE_FACTS(X, S)
+MICA__FACTS_STRUCT(fuse_labels, LABEL_FACTS);
+static MICA__FACTS_TABLE(fuse_labels, LABEL_FACTS, 0);
+
+static const mica_task_metric labels_metrics[] = LABELS_METRICS;
+static const char *const labels_stand_for[] = {"fuse", NULL};
+static const mica_onnx_text labels_docs[] = {
+    READS, {"shares", "the probability that each of the \"classes\" is there"}, {0}};
+
+const mica__task_row mica__task_fuse_labels = {
+    .name = "fuse_labels",
+    .text = "several labels of such a row, each there or not",
+    .stands_for = labels_stand_for,
+    MICA__COMPOSED(fuse, labels),
+    .checks = mica__fuse_checks,
+    .closes = mica__fuse_close,
+    .metrics = labels_metrics,
+    .facts = &mica__fuse_labels_fact_list,
+    .settings = &mica__fuse_labels_setting_list,
+    .defaults = defaults,
+    .least_steps = 600,
+    .export_docs = labels_docs,
+};
+
+/* --- fuse_numbers --- */
+
+#define NUMBER_SETTINGS(X, S) FUSE_SETTINGS(X, S) NUMBERS_SETTINGS(X, S)
+MICA__SETTINGS_STRUCT(fuse_numbers, NUMBER_SETTINGS);
+static MICA__SETTINGS_TABLE(fuse_numbers, NUMBER_SETTINGS);
+#define NUMBER_FACTS(X, S) NUMBERS_FACTS(X, S) FUSE_FACTS(X, S)
+MICA__FACTS_STRUCT(fuse_numbers, NUMBER_FACTS);
+static MICA__FACTS_TABLE(fuse_numbers, NUMBER_FACTS, 0);
+
+static const mica_task_metric numbers_metrics[] = NUMBERS_METRICS;
+static const char *const numbers_stand_for[] = {"fuse", NULL};
+static const mica_onnx_text numbers_docs[] = {READS, {"value", "the number, or several, in the table's units"}, {0}};
+
+const mica__task_row mica__task_fuse_numbers = {
+    .name = "fuse_numbers",
+    .text = "a number for each such row, or several numbers",
+    .stands_for = numbers_stand_for,
+    MICA__COMPOSED(fuse, numbers),
+    .checks = mica__fuse_checks,
+    .closes = mica__fuse_close,
+    .metrics = numbers_metrics,
+    .facts = &mica__fuse_numbers_fact_list,
+    .settings = &mica__fuse_numbers_setting_list,
+    .defaults = defaults,
+    .least_steps = 600,
+    .export_docs = numbers_docs,
+};

@@ -1,0 +1,207 @@
+/* Several inputs of a sample: their columns, and the network that joins their features. */
+#include "task/input/fuse.h"
+#include "data/dataset.h"
+#include "data/table/table.h"
+#include "run/columns/columns.h"
+#include "run/common_facts.h"
+#include "run/facts.h"
+#include "run/network.h"
+#include "run/run.h"
+#include "run/settings.h"
+#include "run/state/networks.h"
+#include "run/state/parts.h"
+#include "run/tokens.h"
+
+#include <mica/nodes.h>
+#include <mica/sequence.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_PARTS 8
+
+static const char *const networks[] = {"encoder", "tagger", "tcn", NULL};
+
+static int32_t suits(const mica_dataset *data) {
+  bool some = false;
+  for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++) some = some || p->has(data);
+  return some;
+}
+
+/* --- data --- */
+
+static void opens(const mica_run *run, mica_dataset_config *config) {
+  const char *label = mica__common_facts_of(run).label_name;
+  config->files = true;
+  config->like = run->parts->whole;
+  config->label_optional = !run->parts->whole;
+  if (*label) config->label_column = label;
+  for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++)
+    if (p->input->opens && mica__fuse_has(run, p)) p->input->opens(run, config);
+}
+
+static bool reads(const mica_run *run, const mica_dataset *data, size_t column) {
+  const mica_column *about = mica_dataset_column(data, column);
+  return about->kind == MICA_COLUMN_KIND_IMAGE || about->kind == MICA_COLUMN_KIND_SOUND ||
+         data->store->columns[column].paths || !strcmp(about->name, mica__fuse_facts_of(run).text_column);
+}
+
+/* The mean and the deviation of rows and pictures as loaders take them. */
+typedef struct scales {
+  float *numbers;
+  mica_column_config columns[3];
+  size_t count; /* of the columns without that of the answers */
+} scales;
+
+void mica__fuse_close(mica_run *run) {
+  scales *s = run->task_state;
+  if (s) free(s->numbers);
+  free(s);
+  run->task_state = NULL;
+}
+
+static float *take_scale(scales *s, const char *column, const mica__fact_numbers *mean,
+                         const mica__fact_numbers *deviation, float *to) {
+  for (size_t i = 0; i < mean->count; i++) {
+    to[i] = (float)mean->list[i];
+    to[mean->count + i] = (float)deviation->list[i];
+  }
+  if (mean->count)
+    s->columns[s->count++] = (mica_column_config){.name = column, .mean = to, .deviation = to + mean->count};
+  return to + 2 * mean->count;
+}
+
+static mica_status take_scales(mica_run *run) {
+  const mica__fuse_facts facts = mica__fuse_facts_of(run);
+  scales *s = calloc(1, sizeof *s);
+  mica__fuse_close(run);
+  run->task_state = s;
+  if (s) s->numbers = calloc(2 * (facts.row_mean.count + facts.picture_mean.count) + 1, sizeof *s->numbers);
+  if (!s || !s->numbers) return mica__fail_nomem("a run");
+  float *next = take_scale(s, "x", &facts.row_mean, &facts.row_deviation, s->numbers);
+  take_scale(s, "image", &facts.picture_mean, &facts.picture_deviation, next);
+  return MICA_OK;
+}
+
+/* Answers of several numbers have a row already. */
+static void loads(const mica_run *run, mica_part part, mica_loader_config *config) {
+  scales *s = run->task_state;
+  (void)part;
+  if (config->column_count) s->columns[s->count] = config->columns[0];
+  config->column_count += s->count;
+  config->columns = s->columns;
+}
+
+/* --- preparation --- */
+
+/* Notes the parts that the data have, and the names of the columns that hold texts or names of files. */
+static mica_status note_parts(mica_run *run) {
+  const mica_dataset *data = run->parts->whole;
+  const mica__schema *schema = data->store->schema;
+  const char *names[MOST_PARTS];
+  size_t count = 0, texts = 0;
+  for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++)
+    if (p->has(data)) names[count++] = p->input->name;
+  if (!count)
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s has no inputs: the task %s wants a table of numbers, classes, texts or names of pictures, and "
+        "an answer for each row",
+        run->data, run->task->name);
+  MICA_TRY(mica__run_note(run, "parts", names, count));
+  const char **columns = calloc((schema ? schema->count : 0) + 1, sizeof *columns);
+  if (!columns) return mica__fail_nomem("a run");
+  for (size_t i = 0; schema && i < schema->count; i++)
+    if (schema->fields[i].kind == MICA_COLUMN_KIND_TEXT && !schema->fields[i].label && !schema->fields[i].unread)
+      columns[texts++] = schema->fields[i].name;
+  mica_status status = texts ? mica__run_note(run, "text_columns", columns, texts) : MICA_OK;
+  free(columns);
+  return status;
+}
+
+static mica_status prepare(mica_run *run) {
+  MICA_TRY(mica__run_set_defaults(run));
+  MICA_TRY(mica__task_check_network(run));
+  if (run->parts->whole) MICA_TRY(note_parts(run));
+  for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++)
+    if (p->input->prepare && mica__fuse_has(run, p)) MICA_TRY(p->input->prepare(run));
+  return run->parts->whole ? MICA_OK : take_scales(run);
+}
+
+static mica_status complete(mica_run *run, const mica_column *label) {
+  MICA_TRY(mica__run_note_answer_name(run, label));
+  for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++)
+    if (p->input->complete && mica__fuse_has(run, p)) MICA_TRY(p->input->complete(run, label));
+  return take_scales(run);
+}
+
+mica_status mica__fuse_checks(const mica_run *run) {
+  const mica__fact_texts names = mica__fuse_facts_of(run).parts;
+  size_t known = 0;
+  for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++) {
+    if (!mica__fuse_has(run, p)) continue;
+    known++;
+    for (size_t i = 0; i < 4 && p->facts[i]; i++)
+      if (!mica__run_find_fact(run, p->facts[i]))
+        return mica__fail(MICA_E_FORMAT, "\"parts\" has \"%s\", but there is no \"%s\"", p->input->name, p->facts[i]);
+  }
+  if (known == names.count && known) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "\"parts\" names no parts of a sample");
+}
+
+/* Tables that are predicted may have no answers; those that a test is made of have some. */
+static mica_status fits(const mica_run *run, const mica_dataset *data) {
+  const char *label = mica__fuse_facts_of(run).label_column;
+  if (!mica_dataset_column(data, mica_dataset_column_index(data, label)))
+    return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\" of answers", mica_dataset_name(data),
+                      mica__common_facts_of(run).label_name);
+  return mica__fuse_fits(run, data);
+}
+
+/* --- the network --- */
+
+/* Features of all parts, (N, parts, width) to (N, width): a Transformer block in which each part sees the others, and
+ * the mean of its results. */
+static mica_value attend(mica_nn *nn, const mica_run *run, mica_value x) {
+  const mica__fuse_settings s = mica__fuse_settings_of(run);
+  const mica_transformer_config config = {
+      .self.heads = s.heads, .dropout = s.dropout, .norms = MICA_BLOCK_NORMS_BEFORE};
+  x = mica_nn_transformer(nn, "join", x, (mica_value){0}, &config);
+  return mica_mean(mica_nn_layer_norm(nn, "norm", x, NULL), MICA_AXES(1), false);
+}
+
+static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
+  const mica__fuse_settings s = mica__fuse_settings_of(run);
+  mica_value features[MOST_PARTS], x;
+  size_t count = 0;
+  for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++) {
+    if (!mica__fuse_has(run, p)) continue;
+    mica_nn_push(nn, p->input->name);
+    x = p->input->network(nn, run, batch, s.width);
+    mica_nn_pop(nn);
+    features[count++] = s.join == MICA__FUSE_ATTENTION ? mica_unsqueeze(x, MICA_AXES(1)) : mica_relu(x);
+  }
+  x = mica_concat(features, count, 1);
+  x = s.join == MICA__FUSE_ATTENTION ? attend(nn, run, x) : mica_relu(mica_nn_dense(nn, "join", x, 2 * s.width, NULL));
+  x = mica_nn_dense(nn, "answers", mica_nn_dropout(nn, x, s.dropout), outputs, NULL);
+  return mica__run_answers(run, x, outputs);
+}
+
+const mica__input mica__input_fuse = {
+    .name = "fuse",
+    .traits.own_input = true,
+    .traits.rows = true,
+    .traits.sized = true,
+    .suits = suits,
+    .opens = opens,
+    .reads = reads,
+    .prepare = prepare,
+    .complete = complete,
+    .fits = fits,
+    .views.derive = mica__fuse_derive,
+    .loads = loads,
+    .networks = networks,
+    .network = network,
+    .samples.visit = mica__fuse_visit,
+    .samples.look = mica__fuse_look,
+    .samples.show = mica__fuse_show,
+};

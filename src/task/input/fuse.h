@@ -1,0 +1,74 @@
+/* task/input/fuse.h: several inputs of one sample in a table: numbers and classes, a text, a picture. Each part has an
+ * input of its own, whose network gives features; these are joined. */
+#ifndef MICA_TASK_INPUT_FUSE_H
+#define MICA_TASK_INPUT_FUSE_H
+
+#include "run/composed.h"
+#include "run/fact_fields.h"
+#include "run/setting_fields.h"
+#include "task/input/tokens.h"
+
+#include <math.h>
+
+/* Choices of FUSE_SETTINGS: the second ones are the networks that give an answer per picture. */
+const char *mica__fuse_join_at(size_t i);
+enum { MICA__FUSE_CONCAT, MICA__FUSE_ATTENTION };
+const char *mica__fuse_model_at(size_t i);
+
+#define FUSE_SETTINGS(X, S)                                                                                            \
+  X(S, CHOICE, join, "join", "concat", "NAME", "how the features of the parts are joined",                             \
+    .names = mica__fuse_join_at, .fixed = true)                                                                        \
+  TOKENS_SETTINGS(X, S)                                                                                                \
+  X(S, CHOICE, picture_model, "picture-model", "convnet", "NAME", "network for pictures",                              \
+    .names = mica__fuse_model_at, .fixed = true)                                                                       \
+  X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
+    "N or HxW: scale and crop pictures to this size (default: the size of most, else the median)", .fixed = true)
+MICA__SETTINGS_STRUCT(fuse, FUSE_SETTINGS);
+
+/* Facts of a part are there if `parts` names it. */
+#define FUSE_FACTS(X, S)                                                                                               \
+  X(S, TEXTS, parts, .needed = true)                                                                                   \
+  X(S, TEXT, label_column, .needed = true)                                                                             \
+  X(S, TEXTS, text_columns, .needed = false)                                                                           \
+  X(S, TEXT, text_column, .needed = false)                                                                             \
+  X(S, TEXTS, tokenizer, .needed = false)                                                                              \
+  X(S, NUMBER, vocabulary, .most = 1 << 24)                                                                            \
+  X(S, NUMBERS, row_mean, .of = "input", .above = -INFINITY)                                                           \
+  X(S, NUMBERS, row_deviation, .of = "input")                                                                          \
+  X(S, NUMBERS, picture, .count = 3, .most = 8192)                                                                     \
+  X(S, NUMBERS, picture_mean, .above = -INFINITY)                                                                      \
+  X(S, NUMBERS, picture_deviation, .of = "picture_mean")
+MICA__FACTS_STRUCT(fuse, FUSE_FACTS);
+
+extern const mica__input mica__input_fuse;
+
+mica__fuse_settings mica__fuse_settings_of(const mica_run *run);
+mica__fuse_facts mica__fuse_facts_of(const mica_run *run);
+
+/* A part: how data show that they have it, its input (whose members are called for it), and the facts that it needs. */
+typedef struct mica__fuse_part {
+  bool (*has)(const mica_dataset *data);
+  const mica__input *input;
+  const char *facts[4];
+} mica__fuse_part;
+
+/* All parts in the order of their features; the last has no input (task/input/fuse_parts.c). */
+extern const mica__fuse_part mica__fuse_parts[];
+/* True if the run has the part. */
+bool mica__fuse_has(const mica_run *run, const mica__fuse_part *part);
+
+/* MICA_E_FORMAT where data lack what a part reads. */
+mica_status mica__fuse_fits(const mica_run *run, const mica_dataset *data);
+/* mica__input.views.derive: each part derives from what those before it have made. */
+mica_status mica__fuse_derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out);
+
+/* Members of the task (task/input/fuse.c). */
+mica_status mica__fuse_checks(const mica_run *run);
+void mica__fuse_close(mica_run *run);
+/* Members of the input (task/input/fuse_show.c). */
+mica_status mica__fuse_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
+mica_status mica__fuse_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
+mica_status mica__fuse_show(mica_run *run, mica_report *report, const mica_dataset *data, uint64_t sample,
+                            const char *caption);
+
+#endif

@@ -1,0 +1,194 @@
+/* The parts of a sample: rows of numbers and classes, texts, pictures. */
+#include "data/dataset.h"
+#include "run/columns/categories.h"
+#include "run/columns/columns.h"
+#include "run/common_facts.h"
+#include "run/facts.h"
+#include "run/fields.h"
+#include "run/network.h"
+#include "run/run.h"
+#include "run/settings.h"
+#include "run/state/parts.h"
+#include "task/input/fuse.h"
+
+#include <mica/model.h>
+#include <mica/nodes.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *mica__fuse_join_at(size_t i) {
+  static const char *const names[] = {"concat", "attention", NULL};
+  return names[i];
+}
+
+MICA__FIELDS(fuse, FUSE_SETTINGS, FUSE_FACTS);
+
+static const mica_column *find(const mica_dataset *data, const char *name) {
+  return mica_dataset_column(data, mica_dataset_column_index(data, name));
+}
+
+/* Notes mean and deviation of each channel, or number, of a column of the training part. */
+static mica_status note_scale(mica_run *run, const char *column, size_t channels, const char *mean,
+                              const char *deviation) {
+  const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
+  float *measured = calloc(2 * channels + 1, sizeof *measured);
+  double *numbers = calloc(2 * channels + 1, sizeof *numbers);
+  mica_status status = measured && numbers ? MICA_OK : mica__fail_nomem("a run");
+  if (status == MICA_OK)
+    status = mica_dataset_measure_column(data, mica_dataset_column_index(data, column), measured, measured + channels);
+  for (size_t i = 0; status == MICA_OK && i < 2 * channels; i++) numbers[i] = (double)measured[i];
+  if (status == MICA_OK) status = mica__run_note_numbers(run, mean, numbers, channels);
+  if (status == MICA_OK) status = mica__run_note_numbers(run, deviation, numbers + channels, channels);
+  free(measured);
+  free(numbers);
+  return status;
+}
+
+/* --- rows --- */
+
+static bool has_rows(const mica_dataset *data) {
+  const mica_column *label = mica__run_find_label(data);
+  bool has = find(data, "x") != NULL;
+  for (size_t i = 0; i < mica_dataset_column_count(data); i++) {
+    const mica_column *column = mica_dataset_column(data, i);
+    has = has || (column != label && column->kind == MICA_COLUMN_KIND_CLASS && column->shape.rank == 0 &&
+                  column->classes <= MOST_CLASSES);
+  }
+  return has;
+}
+
+static mica_status prepare_rows(mica_run *run) {
+  if (!run->parts->whole) return MICA_OK;
+  const mica_column *x = find(run->parts->whole, "x"), *label = mica__run_find_label(run->parts->whole);
+  MICA_TRY(mica__run_note_categories(run, x, label));
+  if (!x) return MICA_OK;
+  const double count = (double)x->shape.dim[0];
+  MICA_TRY(mica__run_note_numbers(run, "input", &count, 1));
+  return mica__run_note_text(run, "input_column", x->name);
+}
+
+static mica_status complete_rows(mica_run *run, const mica_column *label) {
+  (void)label;
+  const mica_column *x = find(run->parts->whole, "x");
+  return x ? note_scale(run, "x", (size_t)x->shape.dim[0], "row_mean", "row_deviation") : MICA_OK;
+}
+
+static mica_status fits_rows(const mica_run *run, const mica_dataset *data) {
+  const mica__fact_numbers input = mica__common_facts_of(run).input;
+  const double numbers = input.count ? input.list[0] : 0;
+  const mica_column *x = find(data, "x");
+  const double has = x && x->shape.rank == 1 ? (double)x->shape.dim[0] : 0;
+  if (numbers > has)
+    return mica__fail(MICA_E_FORMAT, "%s has %g columns of numbers, but the network was trained on %g",
+                      mica_dataset_name(data), has, numbers);
+  return mica__run_fits_categories(run, data);
+}
+
+static mica_value rows_network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
+  const mica_model_config config = {.name = "mlp", .classes = outputs, .width = 2 * outputs};
+  return mica__run_answers(run, mica_model_build(nn, mica__run_inputs(run, batch), &config), outputs);
+}
+
+static const mica__input rows = {
+    .name = "rows", .prepare = prepare_rows, .complete = complete_rows, .fits = fits_rows, .network = rows_network};
+
+/* --- texts --- */
+
+static bool has_text(const mica_dataset *data) {
+  bool has = false;
+  for (size_t i = 0; i < mica_dataset_column_count(data); i++)
+    has = has || (mica_dataset_column(data, i)->kind == MICA_COLUMN_KIND_TEXT && !data->store->columns[i].paths);
+  return has;
+}
+
+/* --- pictures --- */
+
+const char *mica__fuse_model_at(size_t i) {
+  static const char *const others[] = {"unet", "detector"};
+  const char *name;
+  for (size_t k = 0; (name = mica_model_name(k)); k++) {
+    const bool other =
+        mica_model_family_of(k) != MICA_MODEL_FAMILY_IMAGE || !strcmp(name, others[0]) || !strcmp(name, others[1]);
+    if (!other && i-- == 0) return name;
+  }
+  return NULL;
+}
+
+static bool has_picture(const mica_dataset *data) { return mica__dataset_find(data, MICA_COLUMN_KIND_IMAGE) != NULL; }
+
+static mica_status prepare_picture(mica_run *run) {
+  if (!run->parts->whole) return MICA_OK;
+  const mica_column *image = mica__dataset_find(run->parts->whole, MICA_COLUMN_KIND_IMAGE);
+  const double dims[] = {(double)image->shape.dim[0], (double)image->shape.dim[1], (double)image->shape.dim[2]};
+  return mica__run_note_numbers(run, "picture", dims, 3);
+}
+
+static mica_status complete_picture(mica_run *run, const mica_column *label) {
+  (void)label;
+  return note_scale(run, "image", (size_t)mica__fuse_facts_of(run).picture.list[0], "picture_mean",
+                    "picture_deviation");
+}
+
+static mica_status fits_picture(const mica_run *run, const mica_dataset *data) {
+  (void)run;
+  if (has_picture(data)) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s has no column of names of pictures, which the network was trained on",
+                    mica_dataset_name(data));
+}
+
+static void opens_picture(const mica_run *run, mica_dataset_config *config) {
+  const mica__fact_numbers sides = mica__fuse_facts_of(run).picture;
+  if (sides.count != 3) return;
+  config->channels = (int32_t)sides.list[0];
+  config->height = (int32_t)sides.list[1];
+  config->width = (int32_t)sides.list[2];
+}
+
+static mica_value picture_network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
+  const mica_model_config config = {.name = mica__fuse_model_at((size_t)mica__fuse_settings_of(run).picture_model),
+                                    .classes = outputs};
+  return mica__run_answers(run, mica_model_build(nn, mica_batch_value(batch, "image"), &config), outputs);
+}
+
+static const mica__input picture = {.name = "picture",
+                                    .opens = opens_picture,
+                                    .prepare = prepare_picture,
+                                    .complete = complete_picture,
+                                    .fits = fits_picture,
+                                    .network = picture_network};
+
+/* --- all of them --- */
+
+/* Rows are last: which columns the others read is known by then. */
+const mica__fuse_part mica__fuse_parts[] = {{has_text, &mica__input_tokens, {"text_column", "tokenizer", "vocabulary"}},
+                                            {has_picture, &picture, {"picture", "picture_mean", "picture_deviation"}},
+                                            {has_rows, &rows, {NULL}},
+                                            {NULL, NULL, {NULL}}};
+
+bool mica__fuse_has(const mica_run *run, const mica__fuse_part *part) {
+  const mica__fact_texts names = mica__fuse_facts_of(run).parts;
+  bool has = false;
+  for (size_t i = 0; i < names.count; i++) has = has || !strcmp(names.list[i], part->input->name);
+  return has;
+}
+
+mica_status mica__fuse_fits(const mica_run *run, const mica_dataset *data) {
+  for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++)
+    if (p->input->fits && mica__fuse_has(run, p)) MICA_TRY(p->input->fits(run, data));
+  return MICA_OK;
+}
+
+mica_status mica__fuse_derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out) {
+  const mica_dataset *made = data;
+  mica_status status = MICA_OK;
+  for (const mica__fuse_part *p = mica__fuse_parts; status == MICA_OK && p->input; p++) {
+    const mica_dataset *next = NULL;
+    if (!p->input->views.derive || !mica__fuse_has(run, p)) continue;
+    status = p->input->views.derive(run, part, made, &next);
+    if (status == MICA_OK && made != data && next != made) mica_dataset_destroy((mica_dataset *)(uintptr_t)made);
+    if (status == MICA_OK) made = next;
+  }
+  if (status != MICA_OK && made != data) mica_dataset_destroy((mica_dataset *)(uintptr_t)made);
+  if (status == MICA_OK) *out = made;
+  return status;
+}

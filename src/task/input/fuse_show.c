@@ -1,0 +1,159 @@
+/* Rows of tables that are predicted from, and those that a report shows. */
+#include "data/dataset.h"
+#include "data/source.h"
+#include "data/table/table.h"
+#include "run/columns/categories.h"
+#include "run/columns/columns.h"
+#include "run/columns/missing.h"
+#include "run/common_facts.h"
+#include "run/evaluation.h"
+#include "run/parts.h"
+#include "run/predict/batches.h"
+#include "run/predict/truths.h"
+#include "run/run.h"
+#include "task/input/fuse.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Samples that a report looks at. */
+#define LOOKED_AT 2000
+
+/* A walk over samples: what they are known to be, and where their outputs go. */
+typedef struct walk {
+  const mica_dataset *data;
+  uint64_t at, end;
+  mica__truths truths;
+  double *truth;
+  mica__sample_fn *fn;
+  void *user;
+} walk;
+
+static void name_of(const mica_dataset *data, uint64_t sample, char name[32]) {
+  const uint64_t line = mica_dataset_line(data, sample);
+  snprintf(name, 32, line ? "row %llu" : "sample %llu", (unsigned long long)(line ? line : sample));
+}
+
+static mica_status give(mica_run *run, walk *w, const float *outputs) {
+  char name[32];
+  name_of(w->data, w->at, name);
+  MICA_TRY(mica__truths_read(&w->truths, w->at, w->truth));
+  const mica__sample sample = {.name = name, .truths = w->truth};
+  w->at++;
+  return w->fn(run, &sample, outputs, w->user);
+}
+
+static mica_status give_batch(mica_run *run, const mica_batch *batch, const float *outputs, void *user) {
+  const size_t width = (size_t)run->task->head->outputs(run);
+  walk *w = user;
+  for (int64_t i = 0; i < batch->count && w->at < w->end; i++) MICA_TRY(give(run, w, outputs + (size_t)i * width));
+  return MICA_OK;
+}
+
+/* Visits the first samples of data that parts were derived from, batch by batch in their order. */
+static mica_status visit_derived(mica_run *run, const mica_dataset *data, uint64_t most, mica__sample_fn *fn,
+                                 void *user) {
+  const uint64_t all = mica_dataset_count(data);
+  walk w = {.data = data, .end = most && most < all ? most : all, .fn = fn, .user = user};
+  mica_dataset *shown = NULL;
+  mica_loader *loader = NULL;
+  w.truth = calloc(mica__truth_count(run) + 1, sizeof *w.truth);
+  mica_status status = w.truth ? mica__truths_open(run, data, &w.truths) : mica__fail_nomem("predictions");
+  if (status == MICA_OK) status = mica__run_load(run, MICA_PART_TEST, data, MICA_RESIDENCE_AUTO, &shown, &loader);
+  if (status == MICA_OK) {
+    const mica_batch_source source = mica_loader_source(loader);
+    status = mica__test_batches(run, &source, run->task->head->outputs(run), give_batch, &w);
+  }
+  mica_loader_destroy(loader);
+  mica_dataset_destroy(shown);
+  mica__truths_close(&w.truths);
+  free(w.truth);
+  return status;
+}
+
+/* The columns of data without answers as the run has them; the data are destroyed unless they are *out. */
+static mica_status adopt(mica_run *run, mica_dataset *data, mica_dataset **out) {
+  mica_dataset *same = data;
+  mica_status status = mica__fuse_fits(run, data);
+  if (status == MICA_OK) status = mica__run_remark_data(run, data);
+  if (status == MICA_OK) status = mica__run_adopt(run, data, &same);
+  if (status != MICA_OK || same != data) mica_dataset_destroy(data);
+  MICA_TRY(status);
+  const mica_dataset *made = same;
+  status = mica__run_derive(run, MICA_PART_TEST, &made);
+  if (status != MICA_OK) mica_dataset_destroy(same);
+  if (status == MICA_OK) *out = (mica_dataset *)(uintptr_t)made;
+  return status;
+}
+
+/* Visits data as they were opened, which it destroys. */
+static mica_status visit_opened(mica_run *run, mica_dataset *data, int64_t count, mica__sample_fn *fn, void *user) {
+  const char *label = mica__common_facts_of(run).label_column;
+  const bool known = mica_dataset_column(data, mica_dataset_column_index(data, label)) != NULL;
+  mica_dataset *ready = NULL;
+  MICA_TRY(known ? mica__run_make_ready(run, MICA_PART_TEST, data, &ready) : adopt(run, data, &ready));
+  mica_status status = visit_derived(run, ready, count > 0 ? (uint64_t)count : 0, fn, user);
+  mica_dataset_destroy(ready);
+  return status;
+}
+
+/* Opens a table with or without answers, from a file or from a text. */
+static mica_status open_table(mica_run *run, const char *name, const char *text, mica_dataset **data) {
+  mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
+  config.keep_unlabelled = true;
+  uint8_t *content = (uint8_t *)mica__strdup(text ? text : "");
+  size_t size = text ? strlen(text) : 0;
+  mica_status status = content ? MICA_OK : mica__fail_nomem("a table");
+  if (!text) {
+    free(content);
+    content = NULL;
+    if (mica__is_folder(name))
+      return mica__fail(MICA_E_INVALID, "%s is a folder; --data takes it, and the task %s predicts from tables", name,
+                        run->task->name);
+    status = mica__content_read(name, &content, &size);
+  }
+  if (status == MICA_OK) status = mica__table_read(name, (char *)content, size, &config, data);
+  free(content);
+  if (status != MICA_OK) return status;
+  status = mica__run_fill(run, *data);
+  if (status != MICA_OK) mica_dataset_destroy(*data);
+  return status;
+}
+
+static mica_status visit_table(mica_run *run, const char *name, const char *text, mica__sample_fn *fn, void *user) {
+  mica_dataset *data = NULL;
+  MICA_TRY(open_table(run, name, text, &data));
+  return visit_opened(run, data, 0, fn, user);
+}
+
+mica_status mica__fuse_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
+  mica_dataset *data = NULL;
+  bool all = false;
+  if (given->text) return visit_table(run, given->name ? given->name : "the text", given->text, fn, user);
+  if (given->data) {
+    MICA_TRY(mica__run_open_given(run, given->data, given->part, &all, &data));
+    return visit_opened(run, data, given->count, fn, user);
+  }
+  for (size_t i = 0; i < given->file_count; i++) MICA_TRY(visit_table(run, given->files[i], NULL, fn, user));
+  return given->file_count ? MICA_OK : mica__fail(MICA_E_INVALID, "there is nothing to predict from");
+}
+
+mica_status mica__fuse_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {
+  const mica_dataset *made = data;
+  if (mica_dataset_column(data, mica_dataset_column_index(data, "tokens")))
+    return visit_derived(run, data, LOOKED_AT, fn, user);
+  MICA_TRY(mica__fuse_derive(run, MICA_PART_TEST, data, &made));
+  mica_status status = visit_derived(run, made, LOOKED_AT, fn, user);
+  if (made != data) mica_dataset_destroy((mica_dataset *)(uintptr_t)made);
+  return status;
+}
+
+mica_status mica__fuse_show(mica_run *run, mica_report *report, const mica_dataset *data, uint64_t sample,
+                            const char *caption) {
+  char name[32];
+  (void)run;
+  name_of(data, sample, name);
+  return mica_report_add_text(report, name, caption);
+}
