@@ -5,9 +5,9 @@
 #include "run/common_facts.h"
 #include "run/common_fields.h"
 #include "run/common_values.h"
+#include "run/composed.h"
 #include "run/fact_fields.h"
 #include "run/facts.h"
-#include "run/input.h"
 #include "run/parts.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
@@ -186,8 +186,10 @@ static void add_loss(const mixture *m, mica_value z, bool velocity, mica_objecti
   out->metrics[0] = mica_metric_mean("noise_mse", mica_square(mica_sub(noise, m->noise)));
 }
 
-static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
-  const mica_run *run = config;
+/* The network is built here, for it sees the picture with the noise that the loss knows. */
+static void step(mica_nn *nn, const mica_run *run, mica_value none, const mica_batch_values *batch,
+                 mica_objective *out) {
+  (void)none;
   const mica__diffuse_settings s = mica__diffuse_settings_of(run);
   const bool training = mica_nn_is_training(nn);
   const char *label_column = mica__common_facts_of(run).label_column;
@@ -244,12 +246,34 @@ static mica_status agree(mica_run *run, mica_run *other, int64_t most, double *s
   return MICA_OK;
 }
 
-static const mica__input input = {.name = "noise", .traits = {.sized = true}, .networks = networks};
+static bool suits_label(const mica_column *label) { return label->kind == MICA_COLUMN_KIND_CLASS; }
+
+/* Numbers of a picture. */
+static int64_t outputs(const mica_run *run) {
+  const mica__fact_numbers input = mica__common_facts_of(run).input;
+  int64_t count = 1;
+  for (size_t i = 0; i < input.count; i++) count *= (int64_t)input.list[i];
+  return count;
+}
+
+static const mica__input mica__input_noisy = {.name = "noisy picture",
+                                              .traits = {.sized = true},
+                                              .suits = suits,
+                                              .fits = mica__run_fits_input,
+                                              .networks = networks};
+static const mica__head mica__head_noise = {
+    .name = "noise",
+    .suits = suits_label,
+    .output = "prediction",
+    .outputs = outputs,
+    .step = step,
+    .shows = {.predict = mica__diffuse_predict, .report = mica__diffuse_report},
+};
 
 const mica__task_row mica__task_diffuse = {
     .name = "diffuse",
     .text = "pictures drawn from noise, of a class or of any",
-    .input = &input,
+    MICA__COMPOSED_PREPARED(noisy, noise),
     .draws = true,
     .classes = true,
     .metrics = metrics,
@@ -257,14 +281,9 @@ const mica__task_row mica__task_diffuse = {
     .settings = &mica__diffuse_setting_list,
     .defaults = defaults,
     .least_steps = LEAST_STEPS,
-    .suits = suits,
     .prepare = prepare,
-    .fits = mica__run_fits_input,
     .teaches = teaches,
-    .step = step,
     .exports = exports,
     .export_docs = export_docs,
     .agree = agree,
-    .predict = mica__diffuse_predict,
-    .report = mica__diffuse_report,
 };
