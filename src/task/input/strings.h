@@ -91,6 +91,7 @@ typedef struct mica__strings_form {
   const char *join;
   int64_t strings;
   double gap, noise;
+  bool between; /* silence is between recordings alone, and `gap` is its length */
   int32_t rate;
   uint64_t seed;
   double tail;   /* seconds of zeros behind each */

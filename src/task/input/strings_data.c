@@ -40,6 +40,7 @@ typedef struct view {
   mica_dataset *base;
   size_t sound;
   int64_t tail, gap; /* samples; gap: the longest */
+  bool between;      /* gaps are between words alone, and equally long */
   double noise;      /* decibels; 0: none */
   uint64_t seed;
   strings strings;    /* first NULL: each recording by itself */
@@ -71,7 +72,9 @@ static uint32_t draw(const view *v, uint64_t string, uint32_t what) {
 /* What draws are for: the words of a string begin at WORD, its gaps at GAP, its noise at NOISE. */
 enum { COUNT, LOUDNESS, WORD = 16, GAP = WORD + MOST_WORDS, NOISE = 2 * GAP };
 
-static int64_t gap_of(const view *v, uint64_t string, int64_t k) {
+/* The silence before word k of a string, which has `words`, or behind the last one. */
+static int64_t gap_of(const view *v, uint64_t string, int64_t k, int64_t words) {
+  if (v->between) return k > 0 && k < words ? v->gap : 0;
   return (int64_t)((double)draw(v, string, (uint32_t)(GAP + k)) * 0x1p-32 * (double)(v->gap + 1));
 }
 
@@ -218,9 +221,9 @@ static mica_status length_of(void *user, uint64_t i, int64_t *length) {
   const int64_t words = v->strings.first ? v->strings.first[i + 1] - from : 1;
   for (int64_t k = 0; k < words; k++) {
     MICA_TRY(mica_dataset_length(v->base, v->sound, v->strings.first ? v->strings.words[from + k] : i, &one));
-    sum += one + (v->strings.first ? gap_of(v, i, k) : 0);
+    sum += one + (v->strings.first ? gap_of(v, i, k, words) : 0);
   }
-  *length = sum + (v->strings.first ? gap_of(v, i, words) : 0);
+  *length = sum + (v->strings.first ? gap_of(v, i, words, words) : 0);
   return MICA_OK;
 }
 
@@ -249,7 +252,7 @@ static mica_status read_sound(void *user, uint64_t i, void *data, size_t bytes) 
   int64_t spoken = 0;
   for (int64_t k = 0; k < words; k++, at += one) {
     const uint32_t word = v->strings.words[from + k];
-    at += gap_of(v, i, k);
+    at += gap_of(v, i, k, words);
     MICA_TRY(mica_dataset_length(v->base, v->sound, word, &one));
     if (one > all - at) return mica__fail(MICA_E_STATE, "%s has changed", mica_dataset_name(v->base));
     MICA_TRY(mica_dataset_read(v->base, v->sound, word, samples + at, (size_t)one * sizeof *samples));
@@ -368,6 +371,7 @@ static mica_status set_out(const mica_run *run, mica_part part, const mica__stri
   v->sound = mica_dataset_column_index(v->base, "sound");
   v->tail = (int64_t)(rate * settings->tail);
   v->gap = (int64_t)(rate * settings->gap);
+  v->between = settings->between;
   v->noise = settings->noise;
   v->seed = settings->seed * 4 + (uint64_t)part;
   *count = all;

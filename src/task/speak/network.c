@@ -14,7 +14,7 @@
 #define MEAN -1.0
 #define DEVIATION 2.0
 /* Frames of a text lie around the diagonal: the deviation of their position from it, as a share of the text. */
-#define WIDTH_OF_DIAGONAL 0.2
+#define WIDTH_OF_DIAGONAL 0.15
 /* The score of no letter: so low that each frame goes to a letter. */
 #define NO_LETTER -12.0
 #define HIDDEN 1e4

@@ -184,11 +184,13 @@ static mica_status find_spectrum(mica_run *run, const saying *s, float **spectru
   return status;
 }
 
-/* Waves lie in -1 to 1: a louder one is made softer as a whole. */
-static void limit(float *samples, int64_t count) {
-  float most = 1;
-  for (int64_t i = 0; i < count; i++) most = fmaxf(most, fabsf(samples[i]));
-  for (int64_t i = 0; i < count; i++) samples[i] /= most;
+/* Makes a wave as loud as recordings, but for what would leave -1 to 1. */
+static void level(float *samples, int64_t count) {
+  double power = 0, most = 0;
+  for (int64_t i = 0; i < count; i++) power += (double)samples[i] * (double)samples[i] / (double)count;
+  for (int64_t i = 0; i < count; i++) most = fmax(most, fabs((double)samples[i]));
+  const double factor = power > 0 ? fmin(MICA__SPEAK_LEVEL / sqrt(power), 1 / most) : 0;
+  for (int64_t i = 0; i < count; i++) samples[i] = (float)(factor * (double)samples[i]);
 }
 
 static mica_status say(mica_run *run, const mica_speech_config *config, saying *s, float **samples, int64_t *count) {
@@ -205,7 +207,7 @@ static mica_status say(mica_run *run, const mica_speech_config *config, saying *
   mica_status status = find_spectrum(run, s, &spectrum);
   if (status == MICA_OK) status = mica__speak_wave(run, spectrum, s->frames, iterations, samples, count);
   free(spectrum);
-  if (status == MICA_OK) limit(*samples, *count);
+  if (status == MICA_OK) level(*samples, *count);
   return status;
 }
 

@@ -15,8 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What is added to a recording's power: silence stays silence. */
+#define LEAST_POWER 1e-8
 /* How much the alignment and the durations count beside the spectra. */
-#define ALIGNMENT 0.2
+#define ALIGNMENT 1.0
 #define DURATIONS 0.2
 
 #define SEED_SETTINGS(X, S) X(S, REAL, seed, "seed", "", "", "")
@@ -45,6 +47,7 @@ static mica_status open_part(const mica_run *run, const char *path, const mica_d
   const mica__strings_form form = {.join = s.join,
                                    .strings = s.strings,
                                    .gap = s.gap,
+                                   .between = true,
                                    .rate = facts.rate > 0 ? (int32_t)facts.rate : (int32_t)s.rate,
                                    .seed = (uint64_t)settings_of(run).seed,
                                    .speakers = true,
@@ -121,6 +124,14 @@ static mica__speak_words words_of(const mica_batch_values *batch) {
   return w;
 }
 
+/* Recordings (N, T) are made equally loud by the samples that count. */
+static mica_value levelled(mica_value sound, mica_value lengths) {
+  mica_value energy = mica_sum(mica_square(sound), MICA_AXES(1), true);
+  mica_value count = mica_unsqueeze(mica_cast(lengths, MICA_F32), MICA_AXES(1));
+  mica_value power = mica_div(energy, mica_maximum(count, mica_full_like(count, 1)));
+  return mica_mul(sound, mica_affine(mica_rsqrt(mica_affine(power, 1, LEAST_POWER)), MICA__SPEAK_LEVEL, 0));
+}
+
 /* Spectra of recordings as the network is to give them. */
 static mica__speak_spectra spectra_of(const mica_run *run, mica_value sound) {
   const mica_mel_config mel = {.stft = mica__speak_stft(run),
@@ -166,7 +177,7 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   if (!sound.graph || !lengths.graph) return;
   const int64_t hop = mica__speak_stft(run).hop;
   mica_value frames = mica_add(mica_div(lengths, mica_full_like(lengths, (double)hop)), mica_full_like(lengths, 1));
-  const mica__speak_spectra want = spectra_of(run, sound);
+  const mica__speak_spectra want = spectra_of(run, levelled(sound, lengths));
   if (!want.mel.graph) return;
   mica_value mask = mica__speak_mask(want.mel, frames), aligned = {0};
   mica_value logits = mica__speak_align(nn, run, &words, want.mel, mask);

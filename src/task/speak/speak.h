@@ -16,7 +16,7 @@
     "join A to B recordings of one speaker into a sample, their texts separated by spaces", .fixed = true)             \
   X(S, INT, strings, "strings", "0", "N", "joined samples per epoch; 0: twice the number of recordings", .low = 0,     \
     .high = 0x1p31, .of = "join=*", .fixed = true)                                                                     \
-  X(S, REAL, gap, "gap", "0.1", "S", "longest silence between joined recordings, in seconds", .low = 0, .high = 60,    \
+  X(S, REAL, gap, "gap", "0.1", "S", "silence between joined recordings, in seconds", .low = 0, .high = 60,    \
     .of = "join=*", .fixed = true)                                                                                     \
   MICA__MEL_SETTINGS(X, S, 8)                                                                                          \
   X(S, INT, width, "width", "128", "N", "channels of the network", .low = 8, .high = 4096, .fixed = true)              \
@@ -44,6 +44,8 @@ mica__speak_facts mica__speak_facts_of(const mica_run *run);
 
 /* Frames of 25 ms, enlarged to a power of two, every 10 ms. */
 mica_stft_config mica__speak_stft(const mica_run *run);
+/* The effective value of recordings and of what is spoken. */
+#define MICA__SPEAK_LEVEL 0.1
 /* Frequencies of a spectrum. */
 int64_t mica__speak_bins(const mica_run *run);
 /* Magnitudes are learned as (log(x + floor) - mean) / deviation. */
