@@ -1,24 +1,30 @@
 #include "cli/compiling.h"
 #include "cli/number.h"
 #include "cli/result.h"
+#include "cli/voice.h"
 
 #include <mica/data.h>
 #include <mica/speak.h>
 #include <stdio.h>
 
 struct values {
-  const char *model, *text, *speaker, *out, *speed, *iterations, *device;
+  const char *model, *text, *phonemes, *speaker, *out, *speed, *iterations, *noise, *device;
   bool json;
 };
 
 static const cli_option options[] = {
-    CLI_ROW("model", struct values, model, .value = "DIR", .help = "folder of a speak run"),
+    CLI_ROW("model", struct values, model, .value = "DIR",
+            .help = "folder of a speak run, or a voice of Piper (.onnx)"),
     CLI_ROW("text", struct values, text, .value = "TEXT", .help = "text to speak"),
-    CLI_ROW("speaker", struct values, speaker, .value = "NAME", .help = "voice (default: the run's first speaker)"),
+    CLI_ROW("phonemes", struct values, phonemes, .value = "TEXT",
+            .help = "Piper: phonemes to speak, instead of a text"),
+    CLI_ROW("speaker", struct values, speaker, .value = "NAME", .help = "voice (default: the first speaker)"),
     CLI_ROW("out", struct values, out, .value = "FILE", .help = "WAV file to write (default speech.wav)"),
     CLI_ROW("speed", struct values, speed, .value = "R", .help = "speed; 2: twice as fast (default 1)"),
     CLI_ROW("iterations", struct values, iterations, .value = "N",
             .help = "iterations of Griffin-Lim (default: the run's)"),
+    CLI_ROW("noise", struct values, noise, .value = "F",
+            .help = "Piper: factor of the voice's random variation; 0: none (default 1)"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: file, rate and seconds"),
     {0},
@@ -33,52 +39,92 @@ static int print(const cli_command *self, const struct values *v, const char *ou
   }
   cli_json_begin(&json);
   cli_json_text(&json, json.root, "file", out);
-  cli_json_text(&json, json.root, "text", v->text);
+  cli_json_text(&json, json.root, "text", v->phonemes ? v->phonemes : v->text);
   cli_json_real(&json, json.root, "rate", rate);
   cli_json_real(&json, json.root, "seconds", seconds);
   return cli_json_print_line(&json, self);
 }
 
-static int speak(const cli_command *self, const struct values *v, const mica_speech_config *config, mica_run *run) {
-  const char *out = v->out ? v->out : "speech.wav";
-  float *samples = NULL;
-  int64_t count = 0;
-  if (mica_run_speak(run, config, &samples, &count) != MICA_OK) return cli_fail_library(self);
-  const double rate = mica_run_fact_numbers(run, "rate", NULL)[0];
-  int status = CLI_OK;
-  if (mica_sound_write(out, (int32_t)rate, samples, count) != MICA_OK) status = cli_fail_library(self);
-  if (status == CLI_OK) status = print(self, v, out, rate, count);
-  mica_free(samples);
-  return status;
-}
+/* What is spoken, the caller's to free. */
+typedef struct speech {
+  float *samples;
+  int64_t count;
+  int32_t rate;
+} speech;
 
-static int run(const cli_command *self, const void *given) {
-  const struct values *v = given;
-  mica_speech_config config = {.text = v->text, .speaker = v->speaker};
+static int speak_run(const cli_command *self, const struct values *v, const mica_speech_config *config, speech *s) {
   mica_engine *engine = NULL;
   mica_run *trained = NULL;
-  if (!v->model || !v->text) {
-    cli_fail(self, !v->model ? "--model is missing: a folder that mica train --task speak wrote"
-                             : "--text is missing: what to say");
-    return CLI_USAGE;
-  }
-  int status = cli_number(self, "speed", v->speed, 0.1, 10, &config.speed);
-  if (status == CLI_OK) status = cli_integer(self, "iterations", v->iterations, 1, 10000, &config.iterations);
-  if (status == CLI_OK) status = cli_open_run(self, v->model, v->device, &engine, &trained);
-  if (status == CLI_OK) status = speak(self, v, &config, trained);
+  int status = cli_open_run(self, v->model, v->device, &engine, &trained);
+  if (status == CLI_OK && mica_run_speak(trained, config, &s->samples, &s->count) != MICA_OK)
+    status = cli_fail_library(self);
+  if (status == CLI_OK) s->rate = (int32_t)mica_run_fact_numbers(trained, "rate", NULL)[0];
   mica_run_destroy(trained);
   mica_engine_destroy(engine);
   return status;
 }
 
+/* Refuses options of the other kind of model, and what is missing. */
+static int check(const cli_command *self, const struct values *v) {
+  const bool voice = v->model && cli_voice_is(v->model);
+  const char *other = voice         ? (v->iterations ? "iterations" : NULL)
+                      : v->phonemes ? "phonemes"
+                      : v->noise    ? "noise"
+                                    : NULL;
+  if (!v->model)
+    cli_fail(self, "--model is missing: a folder that mica train --task speak wrote, or a voice of Piper");
+  else if (other)
+    cli_fail(self, "--%s is for %s; %s is %s", other, voice ? "speak runs" : "voices of Piper", v->model,
+             voice ? "a voice" : "a run, or nothing");
+  else if (!v->text && !v->phonemes)
+    cli_fail(self, "--text is missing: what to say");
+  else if (v->text && v->phonemes)
+    cli_fail(self, "give --text or --phonemes, not both");
+  else
+    return CLI_OK;
+  return CLI_USAGE;
+}
+
+static int run(const cli_command *self, const void *given) {
+  const struct values *v = given;
+  const char *out = v->out ? v->out : "speech.wav";
+  mica_speech_config config = {.text = v->text, .speaker = v->speaker};
+  cli_voice_job job = {.model = v->model,
+                       .phonemes = v->phonemes,
+                       .text = v->text,
+                       .speaker = v->speaker,
+                       .device = v->device,
+                       .noise = -1};
+  speech s = {0};
+  int status = check(self, v);
+  if (status == CLI_OK) status = cli_number(self, "speed", v->speed, 0.1, 10, &config.speed);
+  if (status == CLI_OK) status = cli_number(self, "noise", v->noise, 0, 10, &job.noise);
+  if (status == CLI_OK) status = cli_integer(self, "iterations", v->iterations, 1, 10000, &config.iterations);
+  job.speed = config.speed;
+  if (status == CLI_OK && cli_voice_is(v->model))
+    status = cli_voice_speak(self, &job, &s.samples, &s.count, &s.rate);
+  else if (status == CLI_OK)
+    status = speak_run(self, v, &config, &s);
+  if (status == CLI_OK && mica_sound_write(out, s.rate, s.samples, s.count) != MICA_OK) status = cli_fail_library(self);
+  if (status == CLI_OK) status = print(self, v, out, s.rate, s.count);
+  mica_free(s.samples);
+  return status;
+}
+
 const cli_command cli_command_speak = {
     .name = "speak",
-    .summary = "speak a text with a voice that was trained",
+    .summary = "speak a text with a trained or published voice",
     .details = "\nThe text may hold the letters that the run was trained on, and no others:\n"
                "\n"
                "  mica speak --model DIR --text \"three one four\" --speaker theo --out x.wav\n"
                "\n"
-               "The same text gives the same samples.\n",
+               "The same text gives the same samples.\n"
+               "\n"
+               "A voice of Piper is a model in ONNX with a JSON file beside it. It speaks\n"
+               "phonemes, which espeak-ng writes:\n"
+               "\n"
+               "  mica speak --model en_US-joe-medium.onnx \\\n"
+               "    --phonemes \"$(espeak-ng -q --ipa -v en-us 'hello world')\"\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,
