@@ -51,6 +51,9 @@ typedef struct mica_embedder_config {
   /* maximum number of tokens per text, with special tokens; longer texts are cut at the end, special tokens stay. 0: as
    * the model's files say, at most what it has positions for. */
   int64_t most_tokens;
+  /* vectors are logits of the model's classes, for models of the task CLASSIFY that read texts; pooling and scale must
+   * be zero */
+  bool classes;
   int64_t batch_tokens; /* maximum number of tokens per run, with padding; a longer text runs alone; 0: 2,048 */
 } mica_embedder_config;
 

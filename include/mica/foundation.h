@@ -117,6 +117,7 @@ typedef struct mica_foundation_info {
   int64_t context;                  /* positions used in training */
   int64_t types;                    /* number of token types with embeddings (BERT); 0: none */
   int64_t classes;                  /* CLASSIFY */
+  const char *const *class_names;   /* their names, as id2label says; NULL: none */
   /* Pictures (ViT): side in pixels, side of a patch, channels; 0: the model reads texts. vocabulary is 0 then, and
    * context is the number of patches and one class token. */
   int64_t picture, patch, channels;
@@ -254,13 +255,14 @@ typedef struct mica_foundation_build {
 } mica_foundation_build;
 
 /* Builds the model's network in nn's graph: f32 logits, or features. Models of the task GENERATE give logits of tokens;
- * a ViT of the task CLASSIFY gives logits of classes (B, classes). CLIP gives projected vectors (B, projection) of ids
- * or of pixels, from a text's first end token or a picture's class token. They are not of unit length. Call twice to
- * have both in one graph; parameters of the network of pictures begin with "vision.". Parameters have PyTorch-style
- * names ("layers.3.self_attn.q_proj.weight"), whatever names the files use. Sticky like all builders.
+ * models of the task CLASSIFY give logits of classes (B, classes) of a picture or of a text. CLIP gives projected
+ * vectors (B, projection) of ids or of pixels, from a text's first end token or a picture's class token. They are not
+ * of unit length. Call twice to have both in one graph; parameters of the network of pictures begin with "vision.".
+ * Parameters have PyTorch-style names ("layers.3.self_attn.q_proj.weight"), whatever names the files use. Sticky like
+ * all builders.
  *
- * In the graph: MICA_E_UNSUPPORTED: logits of another model, such as BERT; it has `hidden` features alone. Whisper's
- * networks are built by mica/whisper.h.
+ * In the graph: MICA_E_UNSUPPORTED: logits of a model that has `hidden` features alone, such as BERT without a head.
+ * Whisper's networks are built by mica/whisper.h.
  * MICA_E_INVALID: ids for a model of pictures alone, pixels for a model of texts alone, both, or pixels of another
  * shape. */
 MICA_API mica_value mica_foundation_network(mica_nn *nn, const mica_foundation *model,

@@ -1,10 +1,12 @@
 #include "cli/number.h"
 #include "cli/picture.h"
+#include "cli/predict_published.h"
 #include "cli/prediction_csv.h"
 #include "cli/result.h"
 #include "cli/search.h"
 
 #include <mica/data.h>
+#include <mica/foundation.h>
 #include <mica/io.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -481,6 +483,26 @@ static int check_csv(const cli_command *self, const struct values *v) {
   return status == CLI_OK ? cli_check_parent(self, v->csv) : status;
 }
 
+/* A published classifier of texts reads texts alone. */
+static int predict_published(const cli_command *self, const struct values *v, int64_t top) {
+  const bool piped = v->inputs.count == 1 && !strcmp(v->inputs.words[0], "-");
+  char *lines = NULL;
+  if (!v->text && !piped) {
+    cli_fail(self, "%s is a published model: give --text, or - for texts in lines of standard input", v->model);
+    return CLI_USAGE;
+  }
+  if (v->csv || v->out || v->pictures || v->threshold || v->search.beam || v->gallery || v->precision) {
+    cli_fail(self, "%s is a published model, which takes --text, --top, --json and --device", v->model);
+    return CLI_USAGE;
+  }
+  if (piped && !(lines = read_input(self))) return CLI_FAILED;
+  const cli_published job = {
+      .model = v->model, .device = v->device, .text = v->text, .lines = lines, .top = top, .json = v->json};
+  const int status = cli_predict_published(self, &job);
+  free(lines);
+  return status;
+}
+
 static int run(const cli_command *self, const void *given) {
   const struct values *v = given;
   mica_run_input numbers = {.count = 10, .top = 3};
@@ -503,6 +525,7 @@ static int run(const cli_command *self, const void *given) {
     cli_fail(self, "--count is for --data; all inputs are predicted");
     return CLI_USAGE;
   }
+  if (mica_foundation_is(v->model)) return predict_published(self, v, numbers.top);
   status = check_csv(self, v);
   if (status != CLI_OK) return status;
   status = cli_open_run_as(self, v->model, v->precision, v->device, &engine, &trained);
@@ -543,6 +566,12 @@ const cli_command cli_command_predict = {
                "Predicted masks and pictures with boxes are written to NAME-mask.png and\n"
                "NAME-overlay.png. In MODEL/predictions they replace older files; with --out\n"
                "nothing is written if a file exists.\n"
+               "\n"
+               "MODEL may be the folder of a published classifier of texts, such as one of\n"
+               "BertForSequenceClassification, with config.json, model.safetensors and\n"
+               "tokenizer.json. Its names of classes are shown:\n"
+               "\n"
+               "  mica predict --model sentiment --text \"A fine film.\"\n"
                "\n"
                "The number of samples may select other kernels, so results may differ by\n"
                "rounding.\n",

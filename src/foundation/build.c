@@ -83,7 +83,8 @@ static mica_status prepare(mica__network_build *b) {
   if (pictures != (i->picture > 0))
     return mica__fail(MICA_E_INVALID, "%s were given; a model of the family %s reads %s", pictures ? "pixels" : "ids",
                       b->model->info.family, pictures ? "texts" : "pictures");
-  if (!pictures && i->task != MICA_FOUNDATION_TASK_GENERATE && !i->projection && !b->how->hidden)
+  const bool features = i->task != MICA_FOUNDATION_TASK_GENERATE && i->task != MICA_FOUNDATION_TASK_CLASSIFY;
+  if (!pictures && features && !i->projection && !b->how->hidden)
     return mica__fail(MICA_E_UNSUPPORTED, "the family %s does not write texts; it has features alone (hidden)",
                       i->family);
   if (b->how->layers < 0 || b->how->layers > i->layers)
@@ -99,11 +100,22 @@ static mica_status prepare(mica__network_build *b) {
   return MICA_OK;
 }
 
+/* Logits of classes of the first token: a dense layer, its function, the head. */
+static mica_value build_classes(const mica__network_build *b, mica_value x) {
+  const mica_foundation_info *i = b->info;
+  const mica_value per_text = mica_cast(mica_argmax(b->how->ids, 1, false), MICA_I32);
+  x = mica_last_rows(x, mica_full_like(per_text, 1));
+  x = mica_nn_dense(b->nn, "pooler", x, i->width, NULL);
+  x = b->family->relu_pooler ? mica_relu(x) : mica_tanh(x);
+  return mica_cast(mica_nn_dense(b->nn, "head", x, i->classes, NULL), MICA_F32);
+}
+
 static mica_value build_texts(const mica__network_build *b) {
   mica_value x = mica__build_blocks(b, embed(b));
   if (b->how->logits_of_last) x = last_rows(b, x);
   if (b->info->norms != MICA_FOUNDATION_NORMS_AFTER) x = mica__build_norm(b, "norm", x);
   if (b->how->hidden) return x;
+  if (b->info->task == MICA_FOUNDATION_TASK_CLASSIFY) return build_classes(b, x);
   if (!b->info->projection) return mica__build_logits(b->nn, b->info, x, false);
   return mica_cast(
       mica_nn_dense(b->nn, "projection", end_rows(b, x), b->info->projection, &(mica_dense_config){.no_bias = true}),

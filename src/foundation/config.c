@@ -255,8 +255,28 @@ static bool is_architecture(const mica__config_value *first, const char *ending)
          !memcmp(first->text.bytes + first->text.length - n, ending, n);
 }
 
+#if MICA_WITH_CJSON
+/* {"0": "negative", "1": "positive"}. Without a text for each number there are no names. */
+static mica_status read_class_names(const mica__config_source *f, const cJSON *labels, mica_foundation_info *i,
+                                    mica__info_arrays *arrays) {
+  int64_t found = 0;
+  arrays->class_names = calloc((size_t)i->classes + 1, sizeof *arrays->class_names);
+  if (!arrays->class_names) return mica__fail_nomem(f->path);
+  for (const cJSON *one = labels->child; one; one = one->next) {
+    char *rest = NULL;
+    const long number = strtol(one->string, &rest, 10);
+    if (!cJSON_IsString(one) || rest == one->string || *rest || number < 0 || number >= i->classes) continue;
+    found += !arrays->class_names[number];
+    arrays->class_names[number] = one->valuestring;
+  }
+  i->class_names = found == i->classes ? arrays->class_names : NULL;
+  return MICA_OK;
+}
+#endif
+
 /* A head of classes is part of the architecture's name, such as BertForSequenceClassification. */
-static mica_status read_task(const mica__config_source *f, const mica__family *family, mica_foundation_info *i) {
+static mica_status read_task(const mica__config_source *f, const mica__family *family, mica_foundation_info *i,
+                             mica__info_arrays *arrays) {
   const mica__config_value list = mica__config_find(f, "architectures", "");
   const mica__config_value first = list.kind == MICA__CONFIG_LIST && list.count > 0 ? mica__config_at(&list, 0) : list;
   i->task = family->task;
@@ -266,7 +286,12 @@ static mica_status read_task(const mica__config_source *f, const mica__family *f
   i->classes = 2;
 #if MICA_WITH_CJSON
   const mica__config_value labels = mica__config_find(f, "id2label", "");
-  if (labels.kind == MICA__CONFIG_OBJECT) i->classes = cJSON_GetArraySize(labels.item);
+  if (labels.kind == MICA__CONFIG_OBJECT) {
+    i->classes = cJSON_GetArraySize(labels.item);
+    MICA_TRY(read_class_names(f, labels.item, i, arrays));
+  }
+#else
+  (void)arrays;
 #endif
   return MICA_OK;
 }
@@ -370,6 +395,7 @@ void mica__info_arrays_free(mica__info_arrays *arrays) {
   free(arrays->factors[1]);
   free(arrays->ends);
   free(arrays->unknown);
+  free(arrays->class_names);
   if (arrays->second) {
     mica__info_arrays_free(&arrays->second->arrays);
     free(arrays->second->seen);
@@ -405,7 +431,7 @@ mica_status mica__config_read(const mica__config_source *f, const mica__family *
   MICA_TRY(read_no_rope(f, family, i, arrays));
   MICA_TRY(mica__rotary_read(f, family, weights, i, arrays));
   MICA_TRY(read_special(f, i, arrays));
-  MICA_TRY(read_task(f, family, i));
+  MICA_TRY(read_task(f, family, i, arrays));
   if (family->vision) MICA_TRY(read_vision(f, family, weights, i, arrays));
   return mica__config_leftovers(f, i, arrays);
 }

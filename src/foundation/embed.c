@@ -53,6 +53,7 @@ static mica_status choose_form(mica_embedder *e, const mica_embedder_config *c) 
   if (e->form.pooling == MICA_EMBED_POOLING_MODEL)
     e->form.pooling = info->task == MICA_FOUNDATION_TASK_GENERATE ? MICA_EMBED_POOLING_LAST : MICA_EMBED_POOLING_MEAN;
   if (c->scale != MICA_EMBED_SCALE_MODEL) e->form.unit = c->scale == MICA_EMBED_SCALE_UNIT;
+  if (c->classes) e->form.unit = false;
   if (c->most_tokens) e->form.most_tokens = c->most_tokens;
   if (!e->form.most_tokens || e->form.most_tokens > most) e->form.most_tokens = most;
   e->batch_tokens = c->batch_tokens ? c->batch_tokens : STANDARD_BATCH_TOKENS;
@@ -60,7 +61,7 @@ static mica_status choose_form(mica_embedder *e, const mica_embedder_config *c) 
 }
 
 static mica_status make_texts(mica_embedder *e) {
-  const bool projected = e->model->info.projection > 0;
+  const bool projected = e->model->info.projection > 0 || e->classes;
   if (!e->tokenizer) MICA_TRY(mica_foundation_tokenizer(e->model, &e->tokenizer));
   MICA_TRY(mica__embed_network_begin(e, &e->texts));
   mica_graph *graph = e->texts.graph;
@@ -90,7 +91,12 @@ static mica_status read_logit_scale(mica_embedder *e) {
 
 static mica_status make(mica_embedder *e, const mica_embedder_config *c) {
   const mica_foundation_info *info = &e->model->info;
-  e->width = info->projection ? info->projection : info->width;
+  if (c->classes && (info->task != MICA_FOUNDATION_TASK_CLASSIFY || info->picture > 0))
+    return mica__fail(MICA_E_INVALID, "%s: the model has no classes of texts", e->model->path);
+  if (c->classes && (c->pooling != MICA_EMBED_POOLING_MODEL || c->scale != MICA_EMBED_SCALE_MODEL))
+    return mica__fail(MICA_E_INVALID, "mica_embedder_create: logits of classes have no pooling and no scale");
+  e->classes = c->classes;
+  e->width = e->classes ? info->classes : info->projection ? info->projection : info->width;
   MICA_TRY(choose_form(e, c));
   MICA_TRY(read_logit_scale(e));
   return mica_embedder_reads_pictures(e) ? MICA_OK : make_texts(e);

@@ -31,6 +31,7 @@ struct mica_embedder {
   mica__embed_network texts, pictures; /* made at first use if the model has both */
   mica__processor processor;
   mica__embed_form form; /* in use: nothing is open */
+  bool classes;          /* vectors are logits of classes */
   int64_t width, batch_tokens;
   double logit_scale;
 };

@@ -43,7 +43,8 @@ typedef struct mica__family {
   bool fused; /* q, k and v are one tensor, gate and up another */
   mica_foundation_task task;
   bool rms_norm, qk_norm, embed_norm;
-  bool plus_one; /* folders store norms without their 1 */
+  bool relu_pooler; /* the layer before classes of texts ends in a ReLU, not a tanh */
+  bool plus_one;    /* folders store norms without their 1 */
   double epsilon;
   mica_foundation_norms norms;
   mica_foundation_function function;
@@ -89,7 +90,7 @@ typedef struct mica__info_arrays {
   bool *local, *no_rope;
   double *factors[2];
   int32_t *ends;
-  const char **unknown;
+  const char **unknown, **class_names;
   struct mica__second_info *second;
 } mica__info_arrays;
 
