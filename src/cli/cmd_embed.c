@@ -3,6 +3,7 @@
 #include "cli/number.h"
 #include "cli/result.h"
 
+#include <mica/data.h>
 #include <mica/embed.h>
 
 #include <inttypes.h>
@@ -50,6 +51,7 @@ static const cli_option options[] = {
 typedef struct texts {
   cli_lines lines;
   float *vectors;
+  size_t unread; /* pictures that could not be read, which are no lines any more */
 } texts;
 
 static void free_texts(texts *t) {
@@ -68,6 +70,30 @@ static bool is_picture(const mica_embedder *embedder, const char *line) {
   return !mica_embedder_reads_texts(embedder) || cli_is_picture(line);
 }
 
+/* Leaves out the pictures that cannot be read, and names them. An exit status: CLI_OK if there are such, and others. */
+static int leave_out(const cli_command *self, const mica_embedder *embedder, texts *t) {
+  size_t kept = 0;
+  const size_t before = t->lines.count;
+  char first[1024];
+  snprintf(first, sizeof first, "%s", mica_error_message());
+  for (size_t i = 0; i < before; i++) {
+    uint8_t *pixels = NULL;
+    mica_shape shape;
+    const bool reads = !is_picture(embedder, t->lines.texts[i]) ||
+                       mica_image_read(t->lines.texts[i], MICA_SHAPE(0, 0, 0), &pixels, &shape) == MICA_OK;
+    mica_free(pixels);
+    if (reads)
+      t->lines.texts[kept++] = t->lines.texts[i];
+    else
+      cli_fail_library(self);
+  }
+  t->lines.count = kept;
+  t->unread += before - kept;
+  if (kept == before) return cli_fail(self, "%s", first);
+  if (kept) return CLI_OK;
+  return before > 1 ? cli_fail(self, "none of the %zu pictures can be read", before) : CLI_FAILED;
+}
+
 /* Vectors of all lines that are pictures, or of all others. */
 static int embed_some(const cli_command *self, mica_embedder *embedder, texts *t, bool pictures) {
   const size_t width = (size_t)mica_embedder_width(embedder), all = t->lines.count;
@@ -77,9 +103,18 @@ static int embed_some(const cli_command *self, mica_embedder *embedder, texts *t
   int status = some && vectors ? CLI_OK : cli_fail(self, "the host has no memory for %zu vectors", all);
   for (size_t i = 0; i < all && status == CLI_OK; i++)
     if (is_picture(embedder, t->lines.texts[i]) == pictures) some[count++] = t->lines.texts[i];
-  if (status == CLI_OK && (pictures ? mica_embedder_pictures(embedder, some, count, vectors)
-                                    : mica_embedder_texts(embedder, some, count, vectors)) != MICA_OK)
-    status = cli_fail_library(self);
+  mica_status made = MICA_OK;
+  if (status == CLI_OK)
+    made = pictures ? mica_embedder_pictures(embedder, some, count, vectors)
+                    : mica_embedder_texts(embedder, some, count, vectors);
+  /* Files that cannot be read; other failures have no such files either. */
+  if (made != MICA_OK && pictures) {
+    free(some);
+    free(vectors);
+    status = leave_out(self, embedder, t);
+    return status == CLI_OK ? embed_some(self, embedder, t, pictures) : status;
+  }
+  if (made != MICA_OK) status = cli_fail_library(self);
   for (size_t i = 0, k = 0; i < all && status == CLI_OK; i++)
     if (is_picture(embedder, t->lines.texts[i]) == pictures)
       memcpy(t->vectors + i * width, vectors + k++ * width, width * sizeof *vectors);
@@ -93,9 +128,17 @@ static int embed(const cli_command *self, mica_embedder *embedder, texts *t) {
   int status = CLI_OK;
   t->vectors = calloc(t->lines.count ? t->lines.count : 1, width * sizeof *t->vectors);
   if (!t->vectors) return cli_fail(self, "the host has no memory for %zu vectors", t->lines.count);
-  if (mica_embedder_reads_texts(embedder)) status = embed_some(self, embedder, t, false);
-  if (status == CLI_OK && mica_embedder_reads_pictures(embedder)) status = embed_some(self, embedder, t, true);
+  /* Pictures first: those that cannot be read are no lines any more. */
+  if (mica_embedder_reads_pictures(embedder)) status = embed_some(self, embedder, t, true);
+  if (status == CLI_OK && mica_embedder_reads_texts(embedder)) status = embed_some(self, embedder, t, false);
   return status;
+}
+
+/* Says at the end that pictures were left out. An exit status. */
+static int count_unread(const cli_command *self, const texts *t) {
+  if (!t->unread) return CLI_OK;
+  return cli_fail(self, "%zu picture%s cannot be read; %zu vector%s made", t->unread, t->unread == 1 ? "" : "s",
+                  t->lines.count, t->lines.count == 1 ? " was" : "s were");
 }
 
 /* --- vectors --- */
@@ -209,6 +252,7 @@ static int search(const cli_command *self, const struct values *v, mica_embedder
     if (probabilities) to_probabilities(found + i * kept, kept, mica_embedder_logit_scale(embedder), probabilities);
     status = print_neighbours(self, t->lines.texts[i], &s, found + i * kept, probabilities, nearest, v->json);
   }
+  if (status == CLI_OK) status = count_unread(self, &s.made);
   free(found);
   free(probabilities);
   free_texts(&s.made);
@@ -232,6 +276,7 @@ static int work(const cli_command *self, const struct values *v, mica_embedder *
     status = search(self, v, embedder, &t, nearest);
   else if (status == CLI_OK && !v->out)
     status = print_vectors(self, &t, mica_embedder_width(embedder), v->json);
+  if (status == CLI_OK) status = count_unread(self, &t);
   free_texts(&t);
   return status;
 }
@@ -292,6 +337,7 @@ const cli_command cli_command_embed = {
                "  mica embed --model CLIP --index photos/ \"a red car\"\n"
                "  mica embed --model CLIP --index labels.txt --probability photo.jpg\n"
                "\n"
+               "Pictures that cannot be read are named and left out, and the exit status is 1.\n"
                "Similarity is the cosine, from -1 to 1. Indices count lines from 0.\n",
     .options = options,
     .values_size = sizeof(struct values),

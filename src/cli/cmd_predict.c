@@ -4,6 +4,8 @@
 #include "cli/prediction_csv.h"
 #include "cli/result.h"
 #include "cli/search.h"
+#include "cli/tally.h"
+#include "cli/text.h"
 
 #include <mica/data.h>
 #include <mica/foundation.h>
@@ -255,7 +257,8 @@ typedef struct showing {
   const cli_command *self;
   const struct values *v;
   const mica_run *run;
-  cli_csv *csv;             /* NULL: no table is written */
+  cli_csv *csv; /* NULL: no table is written */
+  cli_tally tally;
   bool begun;               /* the JSON object is open */
   size_t unread, predicted; /* files that cannot be read, and samples that were predicted */
   int status;               /* why it ended */
@@ -331,6 +334,7 @@ static mica_status take(void *user, const mica_report *sections) {
   showing *s = user;
   s->status = show(s, sections);
   s->predicted += mica_report_count(sections);
+  if (s->status == CLI_OK) cli_tally_add(&s->tally, sections);
   return s->status == CLI_OK ? MICA_OK : MICA_E_STATE;
 }
 
@@ -340,6 +344,13 @@ static void pass_over(void *user, const char *file, const char *reason) {
   (void)file;
   cli_fail(s->self, "%s", reason);
   s->unread++;
+}
+
+/* Folders hold more than is read line by line. */
+static bool has_folder(const struct values *v) {
+  bool has = false;
+  for (size_t i = 0; i < v->inputs.count; i++) has = has || cli_is_folder(v->inputs.words[i]);
+  return has;
 }
 
 /* Counts the files that were named, if there are others. */
@@ -465,6 +476,8 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
   cli_csv_destroy(shown.csv);
   if (status == CLI_OK && v->json) end_json(&shown);
   if (status == CLI_OK) cli_print_remarks(self, run);
+  if (status == CLI_OK && !v->json && has_folder(v)) cli_tally_print(self, &shown.tally);
+  cli_tally_free(&shown.tally);
   if (status == CLI_OK && shown.unread) status = count_unread(&shown);
   mica_report_destroy(prediction);
   free(text);
@@ -545,7 +558,9 @@ const cli_command cli_command_predict = {
     .details = "\nPictures are scaled and cropped to the size of training; for segmentation they\n"
                "keep their size and are predicted in tiles. If a folder holds no pictures, they\n"
                "are taken from the folders in it; if these are named after classes, the truth\n"
-               "is shown. Files that cannot be read are named, and the exit status is 1.\n"
+               "is shown. Files that cannot be read are named, the others are predicted, and the\n"
+               "exit status is 1. For a folder, a last line on standard error counts the samples\n"
+               "and the predicted classes.\n"
                "\n"
                "A table has the columns of training, with or without the answers. If some\n"
                "columns are classes, its first line must name the columns. In a table without\n"

@@ -72,7 +72,7 @@ of_data=$(json predictions.0.boxes.0.box)
 run predict --model "$work/scaled" "$(json predictions.0.name)" --json
 [ "$of_data" ] && [ "$of_data" = "$(json predictions.0.boxes.0.box)" ] || fault "boxes $of_data, not $out"
 run predict --model "$work/run" "$work/voc/JPEGImages"
-ends 0 '*high0.png*low5.png*' ''
+ends 0 '*high0.png*low5.png*' 'mica predict: * samples were predicted'
 
 # What lies beside the picture, in its frame, is no box, and takes no place of one: as many are found as there may be.
 wide='iVBORw0KGgoAAAANSUhEUgAAAEAAAAAYCAAAAABv36SYAAAAIUlEQVR42mPQoBAwUM2AOzjAqAGjBowaMGrASDRgwEpl

@@ -55,6 +55,20 @@ printf '%s\n' "$out" | awk 'NR > 1 { sum += $1; n++ } END { exit !(n == 3 && sum
   fault "not probabilities: $out"
 run embed --model "$foundation/vit" --index "$work/photos" "$work/photos/b.png"
 [ "$(printf '%s\n' "$out" | grep -c '^  1.0000')" = 2 ] || fault "not the same pictures: $out"
+# Pictures that cannot be read are named and left out, also beside texts, and the exit status is 1.
+echo none >"$work/photos/aa.png"
+: >"$work/photos/c.jpg"
+run embed --model "$foundation/vit" --data "$work/photos" --out "$work/photos.npy"
+ends 1 '' "*photos/aa.png is neither PNG nor JPEG*photos/c.jpg is an empty file*2 pictures cannot be read; 2 vectors were made"
+[ -s "$work/photos.npy" ] || fault 'there are no vectors'
+run embed --model "$foundation/clip" --index "$work/photos" "$work/photos/b.png"
+ends 1 "*1.0000  0  $work/photos/a.PNG*1.0000  1  $work/photos/b.png*" '*2 pictures cannot be read; 2 vectors were made'
+printf '%s\na cat\n%s\n' "$work/photos/aa.png" "$work/photos/b.png" >"$work/mixed"
+run embed --model "$foundation/clip" --index "$work/mixed" --nearest 1 'a cat'
+ends 1 "a cat$newline  1.0000  0  a cat" '*1 picture cannot be read; 2 vectors were made'
+run embed --model "$foundation/vit" "$work/photos/aa.png" "$work/photos/c.jpg"
+ends 1 '' '*aa.png*c.jpg*none of the 2 pictures can be read'
+rm "$work/photos/aa.png" "$work/photos/c.jpg"
 
 # --- wrong arguments ---
 wrong() {

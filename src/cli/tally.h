@@ -1,0 +1,24 @@
+/* cli/tally.h: how many samples were predicted, and how often each class. */
+#ifndef MICA_CLI_TALLY_H
+#define MICA_CLI_TALLY_H
+
+#include "cli/command.h"
+
+#include <mica/report.h>
+
+/* Zero before; cli_tally_free frees the names. */
+typedef struct cli_tally {
+  char **classes;
+  size_t *counts;
+  size_t class_count;
+  size_t samples, judged, right; /* of all samples: those whose true class is known, and those that have it */
+  bool failed;                   /* memory was short */
+} cli_tally;
+
+/* Counts the sections of a prediction. */
+void cli_tally_add(cli_tally *tally, const mica_report *prediction);
+/* Prints a line on stderr, the most frequent classes first. Prints nothing without samples. */
+void cli_tally_print(const cli_command *self, cli_tally *tally);
+void cli_tally_free(cli_tally *tally);
+
+#endif
