@@ -250,6 +250,9 @@ typedef struct mica_split_config {
   /* column: *part is the latest share, or a fold is a range of time; samples with equal times stay together */
   const char *time;
   const char *file; /* text file with the numbers of *part's samples, one per line, from 0 */
+  /* *part gets the share of each class, rounded so that the sum is that of all samples. Needs labels of one class per
+   * sample; with share alone. */
+  bool by_class;
 } mica_split_config;
 
 /* Splits a dataset as configured. Both parts keep the order and share data with the dataset. MICA_E_INVALID: a part

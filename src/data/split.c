@@ -1,4 +1,4 @@
-/* Parts of a dataset: by chance, by fold, by group, by time, or as a file says. */
+/* Parts of a dataset: by chance, by class, by fold, by group, by time, or as a file says. */
 #include "base/file.h"
 #include "data/dataset.h"
 #include "ops/random/permutation.h"
@@ -143,6 +143,65 @@ static mica_status choose_times(const mica_dataset *dataset, const mica_split_co
   return MICA_OK;
 }
 
+/* A class, and what its share leaves beyond a whole number of samples. */
+typedef struct remainder {
+  double rest;
+  int32_t class_;
+} remainder;
+
+static int by_rest(const void *a, const void *b) {
+  const remainder *x = a, *y = b;
+  if (x->rest != y->rest) return x->rest > y->rest ? -1 : 1;
+  return x->class_ < y->class_ ? -1 : x->class_ > y->class_;
+}
+
+/* Turns the number of samples of each class into the number that is chosen; `total` are, by largest remainders. */
+static void share_out(uint64_t *counts, remainder *rests, int32_t classes, double share, uint64_t total) {
+  uint64_t given = 0;
+  for (int32_t k = 0; k < classes; k++) {
+    const uint64_t own = counts[k];
+    const double wanted = share * (double)own;
+    counts[k] = (uint64_t)wanted;
+    /* The only sample of a class is trained on, if others can validate. */
+    const double behind = own > 1 ? 0 : own ? 1 : 2;
+    rests[k] = (remainder){wanted - (double)counts[k] - behind, k};
+    given += counts[k];
+  }
+  qsort(rests, (size_t)classes, sizeof *rests, by_rest);
+  for (int32_t k = 0; k < classes && given < total; k++, given++) counts[rests[k].class_]++;
+}
+
+/* The first samples of each class in the order of the seed's permutation. */
+static mica_status choose_classes(const mica_dataset *dataset, const mica_split_config *config, uint8_t *chosen) {
+  const uint64_t count = dataset->count;
+  const int32_t classes = mica_dataset_classes(dataset);
+  if (classes < 1 || mica_dataset_label(dataset, 0) < 0)
+    return mica__fail(MICA_E_INVALID, "%s has no classes to split by", dataset->store->name);
+  uint64_t *left = calloc((size_t)classes, sizeof *left);
+  remainder *rests = calloc((size_t)classes, sizeof *rests);
+  uint32_t *order = malloc((size_t)count * sizeof *order);
+  mica_status status = left && rests && order ? MICA_OK : mica__fail_nomem("a part of a dataset");
+  const mica__permutation mix = mica__permutation_of((uint32_t)count, config->seed, MICA__PERMUTATION_SPLIT);
+  for (uint32_t i = 0; status == MICA_OK && i < count; i++) {
+    const int32_t label = mica_dataset_label(dataset, i);
+    if (label < 0 || label >= classes)
+      status = mica__fail(MICA_E_INVALID, "%s: sample %u has no class to split by", dataset->store->name, (unsigned)i);
+    else
+      left[label]++, order[mica__permute(&mix, i)] = i;
+  }
+  if (status == MICA_OK) {
+    share_out(left, rests, classes, config->share, (uint64_t)(config->share * (double)count));
+    for (uint64_t i = 0; i < count; i++) {
+      uint64_t *of_class = &left[mica_dataset_label(dataset, order[i])];
+      if (*of_class) chosen[order[i]] = 1, --*of_class;
+    }
+  }
+  free(left);
+  free(rests);
+  free(order);
+  return status;
+}
+
 mica_status mica__split_parse(const char *name, char *content, size_t size, uint64_t count, uint8_t *chosen) {
   size_t line = 0;
   for (char *at = content; at < content + size;) {
@@ -181,6 +240,8 @@ static mica_status check_split(const mica_dataset *dataset, const mica_split_con
     return mica__fail(MICA_E_INVALID, "%s: there is no fold %d of %d", name, config->fold, config->folds);
   if (config->folds > 0 && config->share > 0)
     return mica__fail(MICA_E_INVALID, "%s: give a fold or a share, not both (share %g)", name, config->share);
+  if (config->by_class && (ways || config->folds))
+    return mica__fail(MICA_E_INVALID, "%s: classes are split by a share, without folds, group, time and file", name);
   if (config->file) return MICA_OK;
   if (config->folds == 0 && !(config->share > 0 && config->share < 1))
     return mica__fail(MICA_E_INVALID, "%s: a share of %g leaves one part of %llu samples empty", name, config->share,
@@ -198,6 +259,7 @@ static mica_status choose(const mica_dataset *dataset, const mica_split_config *
     free(keys);
     return status;
   }
+  if (config->by_class) return choose_classes(dataset, config, chosen);
   uint64_t first = 0, last = 0;
   range_of(config, dataset->count, &first, &last);
   const mica__permutation order = mica__permutation_of((uint32_t)dataset->count, config->seed, MICA__PERMUTATION_SPLIT);

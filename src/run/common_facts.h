@@ -42,6 +42,7 @@
   X(S, TEXTS, tokenizer, .of_task = true)                                                                              \
   X(S, NUMBER, vocabulary, .of_task = true)                                                                            \
   X(S, NUMBER, tolerance, .of_task = true)                                                                             \
+  X(S, NUMBER, validation_by_class, .of_task = true, .above = -1, .most = 1)                                           \
   X(S, NUMBERS, pruned, .of_task = true)                                                                               \
   X(S, TEXT, version, .of_task = true)                                                                                 \
   X(S, TEXT, parts_print, .of_task = true)                                                                             \

@@ -157,7 +157,21 @@ mica_status mica__run_split(const mica_run *run, const mica_dataset *whole, mica
   const double share = mica__common_settings_of(run).validation, all = (double)mica_dataset_count(whole);
   *part = *rest = NULL;
   if (all * share < 1 || all * (1 - share) < 1) return MICA_OK;
-  return mica_dataset_split(whole, share, (uint64_t)mica__common_settings_of(run).seed, part, rest);
+  const mica_split_config config = {.share = share,
+                                    .seed = (uint64_t)mica__common_settings_of(run).seed,
+                                    .by_class = mica__common_facts_of(run).validation_by_class > 0};
+  return mica_dataset_split_by(whole, &config, part, rest);
+}
+
+/* New runs on pictures hold out the same share of each class, since they often have few. Runs of before Mica 0.6 hold
+ * out samples without regard to classes, and go on so. */
+static mica_status note_split(mica_run *run) {
+  const mica_dataset *whole = run->parts->whole;
+  const double one = 1;
+  if (run->resumed || mica_dataset_shape(whole).rank != 3 || !mica_dataset_classes(whole) ||
+      !mica_dataset_count(whole) || mica_dataset_label(whole, 0) < 0)
+    return MICA_OK;
+  return mica__run_note_numbers(run, "validation_by_class", &one, 1);
 }
 
 mica_status mica__run_has_validation(const mica_run *run, bool *has) {
@@ -203,6 +217,7 @@ static mica_status open_training(mica_run *run, const mica_dataset_config *openi
   /* A task that opens data itself has parted them. */
   if (run->task->open && run->parts->whole != run->config.dataset) return MICA_OK;
   mica_dataset *part = NULL, *rest = NULL;
+  MICA_TRY(note_split(run));
   MICA_TRY(mica__run_split(run, run->parts->whole, &part, &rest));
   if (!part) return MICA_OK;
   run->parts->at[MICA_PART_VALIDATION].data = part;

@@ -84,6 +84,29 @@ run train --data "$data" --epochs 1 --init "$work/conv" --model mlp --out "$work
 ends 1 '' '*conv/model.safetensors fits the network mlp by name and shape; it has fc1.weight*'
 [ ! -e "$work/none" ] || fault 'a folder for nothing'
 
+# Each class validates with its share, whatever the seed; a run that began without regard to classes goes on so.
+few=$work/few
+mkdir -p "$few/dark" "$few/light"
+for i in $(seq 30); do cp "$data/VALID/dark/1.png" "$few/dark/$i.png"; done
+for i in $(seq 10); do cp "$data/VALID/light/1.png" "$few/light/$i.png"; done
+for seed in 1 2 3 4; do
+  run train --data "$few" --model mlp --validation 0.2 --epochs 1 --seed $seed --out "$work/few$seed"
+  ends 0 '*dark * 6 *light * 2 *' '*'
+done
+run eval --model "$work/few1" --part validation
+ends 0 '*dark * 6 *light * 2 *' ''
+run train --resume --epochs 2 --out "$work/few1"
+ends 0 '*dark * 6 *light * 2 *' '*'
+for seed in 1 2 3 4; do
+  sed 's/"validation_by_class": \[1\]/"validation_by_class": [0]/' "$work/few$seed/config.json" >"$work/config"
+  cp "$work/config" "$work/few$seed/config.json"
+  run eval --model "$work/few$seed" --part validation
+  case $out in *'dark '*' 6 '*'light '*' 2 '*) ;; *) old=yes ;; esac
+  run train --resume --epochs 3 --quiet --out "$work/few$seed"
+  ends 0 '' '*'
+done
+[ "${old-}" ] || fault 'a run that began without regard to classes has another part'
+
 # A run that is there goes on, or another folder is named.
 run train --data "$data" --out "$folder"
 ends 1 '' "*run holds a run already; mica train --resume --out $folder continues it, another --out begins a new one"

@@ -6,6 +6,7 @@
 #include "support/engine.h"
 #include "support/files.h"
 
+#include <math.h>
 #include <mica/mica.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -502,6 +503,32 @@ START_TEST(datasets_are_split_in_many_ways) {
   ck_assert_int_ne(mica_dataset_label(rest, 0), mica_dataset_label(part, 0));
   mica_dataset_destroy(part);
   mica_dataset_destroy(rest);
+  uint64_t all[16] = {0}, held[16] = {0};
+  uint32_t kept = 0;
+  for (uint64_t i = 0; i < SAMPLES; i++) all[mica_dataset_label(dataset, i)]++;
+  for (uint64_t seed = 0; seed < 8; seed++) {
+    int64_t again[SAMPLES];
+    const mica_split_config by_class = {.share = 0.2, .seed = seed, .by_class = true};
+    ck_ok(mica_dataset_split_by(dataset, &by_class, &part, &rest));
+    ck_assert_uint_eq(mica_dataset_count(part), 20);
+    memset(held, 0, sizeof held);
+    for (uint64_t i = 0; i < 20; i++) held[mica_dataset_label(part, i)]++;
+    for (int k = 0; k < 16; k++) ck_assert(fabs((double)held[k] - 0.2 * (double)all[k]) < 1);
+    read_times(part, when);
+    mica_dataset_destroy(part);
+    mica_dataset_destroy(rest);
+    ck_ok(mica_dataset_split_by(dataset, &by_class, &part, &rest));
+    read_times(part, again);
+    ck_assert_mem_eq(when, again, 20 * sizeof *when);
+    kept += seed > 0 && !memcmp(when, other, 20 * sizeof *when);
+    memcpy(other, when, sizeof other);
+    mica_dataset_destroy(part);
+    mica_dataset_destroy(rest);
+  }
+  ck_assert_uint_eq(kept, 0);
+  ck_assert_int_eq(mica_dataset_split_by(dataset, &(mica_split_config){.share = 0.2, .time = "when", .by_class = true},
+                                         &part, &rest),
+                   MICA_E_INVALID);
   files_write_text("part.txt", "# held out\n3\n 7 \r\n100\n\n");
   ck_ok(mica_dataset_split_by(dataset, &(mica_split_config){.file = files_path("part.txt")}, &part, &rest));
   ck_assert_uint_eq(mica_dataset_count(part), 3);

@@ -355,6 +355,12 @@ static mica_status prune(work *w, mica_run **out) {
                             "%s is %s here and %s in the run in %s: samples that validate now may be those that it was "
                             "trained on",
                             parted, mica_run_setting(*out, parted), mica_run_setting(w->base, parted), c->run);
+  const bool by_class = mica__common_facts_of(*out).validation_by_class > 0;
+  if (told == MICA_OK && by_class && !(mica__common_facts_of(w->base).validation_by_class > 0))
+    told = mica__run_remark(*out,
+                            "the run in %s held out samples without regard to classes: samples that validate now may "
+                            "be those that it was trained on",
+                            c->run);
   if (told != MICA_OK) {
     mica_run_destroy(*out);
     *out = NULL;
