@@ -250,7 +250,7 @@ typedef struct mica_split_config {
   /* column: *part is the latest share, or a fold is a range of time; samples with equal times stay together */
   const char *time;
   const char *file; /* text file with the numbers of *part's samples, one per line, from 0 */
-  /* *part gets the share of each class, rounded so that the sum is that of all samples. Needs labels of one class per
+  /* *part gets this share of each class, rounded so that it has the share of all samples. Needs labels of one class per
    * sample; with share alone. */
   bool by_class;
 } mica_split_config;

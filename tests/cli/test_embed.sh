@@ -59,7 +59,7 @@ run embed --model "$foundation/vit" --index "$work/photos" "$work/photos/b.png"
 echo none >"$work/photos/aa.png"
 : >"$work/photos/c.jpg"
 run embed --model "$foundation/vit" --data "$work/photos" --out "$work/photos.npy"
-ends 1 '' "*photos/aa.png is neither PNG nor JPEG*photos/c.jpg is an empty file*2 pictures cannot be read; 2 vectors were made"
+ends 1 '' "*aa.png is neither PNG nor JPEG*c.jpg is an empty file*2 pictures cannot be read; 2 vectors were made"
 [ -s "$work/photos.npy" ] || fault 'there are no vectors'
 run embed --model "$foundation/clip" --index "$work/photos" "$work/photos/b.png"
 ends 1 "*1.0000  0  $work/photos/a.PNG*1.0000  1  $work/photos/b.png*" '*2 pictures cannot be read; 2 vectors were made'

@@ -90,7 +90,8 @@ run export "$work/tuned8" --onnx "$work/tuned8.onnx"
 ends 0 '*written*' ''
 run info "$work/tuned8.onnx"
 ends 0 '*QuantizeLinear*DequantizeLinear*' ''
-# It trains on 8 dark and 9 light pictures, the first run on 9 of each (--validation), so that a factor and a sum stand before the model.
+# It trains on 8 dark and 9 light pictures, the first run on 9 of each (--validation), so that a factor and a sum stand
+# before the model.
 run export "$work/tuned" --onnx "$model"
 ends 0 '*operator set 17, 6 nodes, 8582 numbers*' ''
 run predict --model "$model" --json "$a"

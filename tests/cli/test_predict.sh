@@ -25,7 +25,7 @@ ends 0 '*epoch 6/6*' ''
 run predict --model "$folder" "$a" "$b"
 ends 0 "*dark/0.png*dark *%, light*light/0.png*light *%, dark*" ''
 run predict --model "$folder" "$work/pictures/test"
-ends 0 "*test/dark/0.png*dark *test/light/4.png*light *" 'mica predict: 10 samples were predicted: dark 5, light 5; 10 of 10 are right'
+ends 0 "*test/dark/0.png*dark *test/light/4.png*light *" '*: 10 samples *: dark 5, light 5; 10 of 10 are right'
 mkdir "$work/none"
 run predict --model "$folder" "$work/none"
 ends 1 '' '*none: neither the folder nor those in it hold picture*'
