@@ -1,4 +1,5 @@
 #include "cli/command.h"
+#include "cli/examiner.h"
 #include "cli/json.h"
 #include "cli/terminal.h"
 
@@ -9,13 +10,15 @@
 struct values {
   cli_words ops;
   const char *device;
-  bool json;
+  bool json, worker;
 };
 
 static const cli_option options[] = {
     CLI_ROW("OP", struct values, ops, .role = CLI_OPTIONAL_OPERAND, .help = "ops or kernels to check (default: all)"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to check, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
+    CLI_ROW("worker", struct values, worker, .hidden = true,
+            .help = "examine what standard input asks for; doctor starts such a process"),
     {0},
 };
 
@@ -94,74 +97,46 @@ static void print_summary(const mica_doctor_summary *summary, bool healthy, mica
          summary->passed, summary->failed, summary->skipped, stats.kernel_builds, stats.cache_hits);
   printf("%s%s%s\n", cli_colour_code(healthy ? CLI_GREEN : CLI_RED),
          healthy           ? "healthy: every kernel that this device can run computes what it should"
-         : summary->failed ? "not healthy: kernels that failed compute wrong results on this device"
+         : summary->failed ? "not healthy: kernels that failed compute wrong results or do not build on this device"
                            : "not examined: no kernel could be run",
          cli_colour_code(CLI_PLAIN));
 }
 
-/* One op after another, or all of them. */
-static mica_status examine_ops(mica_engine *engine, const cli_words *ops, report *to, mica_doctor_summary *all) {
-  mica_status status = MICA_OK;
-  if (ops->count == 0) return mica_doctor_run(engine, NULL, report_line, to, all);
-  for (size_t i = 0; status == MICA_OK && i < ops->count; i++) {
-    mica_doctor_summary one = {0};
-    status = mica_doctor_run(engine, ops->words[i], report_line, to, &one);
-    all->passed += one.passed;
-    all->failed += one.failed;
-    all->skipped += one.skipped;
-  }
-  return status;
-}
-
-/* json is NULL without --json. */
-static int examine(const cli_command *self, mica_engine *engine, const cli_words *ops, cli_json *json) {
-  const mica_device_info *info = mica_engine_device(engine);
-  report to = {.json = json};
-  if (json) {
-    add_device(json, info);
-    to.checks = cli_json_array(json, json->root, "checks");
-  } else {
+static void begin(void *user, const mica_device_info *info) {
+  report *to = user;
+  if (!to->json) {
     printf("%s  %s, %s %s\n", info->id, info->name, info->platform, info->driver);
+    return;
   }
-  mica_doctor_summary summary = {0};
-  mica_status status = examine_ops(engine, ops, &to, &summary);
-  bool healthy = status == MICA_OK && summary.failed == 0 && summary.passed > 0;
-  if (json) {
-    cli_progress_end();
-    add_summary(json, &summary, healthy, mica_engine_stats(engine));
-  }
-  if (status != MICA_OK) return cli_fail_library(self);
-  if (!json) print_summary(&summary, healthy, mica_engine_stats(engine));
-  return healthy ? CLI_OK : CLI_FAILED;
+  cli_json_begin(to->json);
+  add_device(to->json, info);
+  to->checks = cli_json_array(to->json, to->json->root, "checks");
 }
 
 static int run(const cli_command *self, const void *given) {
   const struct values *values = given;
-  mica_engine_config config = mica_engine_config_default();
-  config.device = values->device;
-  config.builder = CLI_ITSELF;
-  mica_engine *engine = NULL;
-  if (mica_engine_create(&config, &engine) != MICA_OK) return cli_fail_library(self);
-  int status = CLI_OK;
-  if (values->json) {
-    cli_json json;
-    cli_json_begin(&json);
-    status = examine(self, engine, &values->ops, &json);
-    int printed = cli_json_print(&json, self);
-    if (status == CLI_OK) status = printed;
-  } else {
-    status = examine(self, engine, &values->ops, NULL);
+  cli_json json = {0};
+  report to = {.json = values->json ? &json : NULL};
+  cli_examination e = {.device = values->device, .ops = &values->ops, .begin = begin, .line = report_line, .user = &to};
+  if (values->worker) return cli_examine_serve(self, values->device, &values->ops);
+  int status = cli_examine(self, &e);
+  const bool healthy = status == CLI_OK && e.summary.failed == 0 && e.summary.passed > 0;
+  if (to.json) cli_progress_end();
+  if (json.root) {
+    add_summary(&json, &e.summary, healthy, e.stats);
+    if (cli_json_print(&json, self) != CLI_OK) status = CLI_FAILED;
   }
-  mica_engine_destroy(engine);
-  return status;
+  if (status != CLI_OK) return status;
+  if (!to.json) print_summary(&e.summary, healthy, e.stats);
+  return healthy ? CLI_OK : CLI_FAILED;
 }
 
 const cli_command cli_command_doctor = {
     .name = "doctor",
     .summary = "check every kernel on a device against a reference",
     .details = "\nPrints one line per set of parameters of each kernel, then a verdict. Errors are\n"
-               "shares of the rounding error that is allowed. The exit status is 1 if a kernel\n"
-               "computes wrong results.\n",
+               "shares of the rounding error that is allowed. A kernel at which the driver ends the\n"
+               "process fails, and the others are checked. The exit status is 1 if one fails.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

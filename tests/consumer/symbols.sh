@@ -1,8 +1,8 @@
 #!/bin/sh
-# sh symbols.sh PREFIX: the shared libraries export what the public headers declare, what the command's builders call
-# (src/runtime/serve_builds.h), and private functions that libmica_run calls in libmica (src/base/shared.h). Each of
-# these is called, and their number may only fall. libmica needs no library for pictures or sounds. Neither library
-# prints, exits or aborts: they call nothing that does.
+# sh symbols.sh PREFIX: the shared libraries export what the public headers declare, what the command's builders and
+# its doctor's processes call (src/runtime/serve_builds.h, src/ops/select/watch.h), and private functions that
+# libmica_run calls in libmica (src/base/shared.h). Each of these is called, and their number may only fall. libmica
+# needs no library for pictures or sounds. Neither library prints, exits or aborts: they call nothing that does.
 set -eu
 prefix=$1
 most_private=99
@@ -24,7 +24,8 @@ if comm -13 "$work/exported" "$work/declared" | grep .; then
 fi
 nm -D --undefined-only "$engine" "$run" | sed 's/@.*//' | awk 'NF { print $NF }' | sort -u >"$work/called"
 # A build with every optional library calls mica__fail_lacks nowhere.
-grep '^mica__' "$work/exported" | grep -vx 'mica__engine_serve_builds\|mica__fail_lacks' >"$work/private"
+grep '^mica__' "$work/exported" |
+  grep -vx 'mica__engine_serve_builds\|mica__doctor_run_watched\|mica__fail_lacks' >"$work/private"
 if comm -13 "$work/called" "$work/private" | grep .; then
   echo "marked MICA__SHARED, but libmica_run does not call it"
   status=1

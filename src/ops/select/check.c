@@ -16,8 +16,33 @@
 #define GUARD_PATTERN 0xa5
 #define SEED UINT64_C(0x9e3779b97f4a7c15)
 
+void mica__check_tell(mica__check *check, const char *kernel, const char *variant) {
+  mica__doctor_watch *watch = check->watch;
+  if (!watch) return;
+  snprintf(watch->position.kernel, sizeof watch->position.kernel, "%s", kernel);
+  snprintf(watch->position.variant, sizeof watch->position.variant, "%s", variant);
+  watch->at(watch->user, &watch->position);
+}
+
+/* Looks for an end of a process in the group that begins. */
+static void find_end(mica__check *check, mica__check_group *group, const char *cases) {
+  mica__doctor_watch *watch = check->watch;
+  char *name = watch->position.group;
+  snprintf(name, sizeof watch->position.group, "%s %s %s %s", check->op, group->kernel, group->variant, cases);
+  for (size_t i = 0; !check->ended && i < watch->end_count; i++)
+    if (!strcmp(watch->ends[i].position.group, name)) check->ended = &watch->ends[i];
+  if (!check->ended) {
+    mica__check_tell(check, group->kernel, group->variant);
+    return;
+  }
+  check->was_ended = true;
+  group->kernel = check->ended->position.kernel;
+  group->variant = check->ended->position.variant;
+}
+
 mica__check_group mica__check_begin(mica__check *check, const char *kernel, const char *variant, const char *cases) {
   mica__check_group group = {.check = check, .kernel = kernel, .variant = variant};
+  if (check->open++ == 0 && check->watch) find_end(check, &group, cases);
   check->groups++;
   snprintf(group.cases, sizeof group.cases, "%s", cases);
   return group;
@@ -50,6 +75,7 @@ static void report(mica__check *check, mica_doctor_line line) {
 mica_status mica__check_end(mica__check_group *group) {
   mica__check *check = group->check;
   char cases[160];
+  if (--check->open == 0) check->ended = NULL;
   if (group->case_count == 0) return MICA_OK;
   snprintf(cases, sizeof cases, "%s, %zu case%s", group->cases, group->case_count, group->case_count == 1 ? "" : "s");
   check->cases += group->case_count;
@@ -69,13 +95,15 @@ mica_status mica__check_end(mica__check_group *group) {
 void mica__check_skip(mica__check *check, const char *name, const mica__kernel_desc *kernel,
                       const mica__variant *variant, const char *cases, bool tried) {
   const char *fault = kernel ? mica__compiler_fault(mica_engine_device(check->engine), kernel, variant) : NULL;
-  report(check, (mica_doctor_line){.kernel = name,
-                                   .variant = variant ? variant->name : "any",
-                                   .cases = cases,
-                                   .status = MICA_E_UNSUPPORTED,
-                                   .message = fault   ? fault
-                                              : tried ? MICA__NO_CASE
-                                                      : "it is for other devices"});
+  report(check,
+         (mica_doctor_line){.kernel = name,
+                            .variant = variant ? variant->name : "any",
+                            .cases = cases,
+                            .status = MICA_E_UNSUPPORTED,
+                            .message = fault              ? fault
+                                       : !tried           ? "it is for other devices"
+                                       : check->was_ended ? "the driver ended the process in another kernel of the op"
+                                                          : MICA__NO_CASE});
 }
 
 /* What asks for a feature or for long vectors may be an instruction: a case runs it where the device has it. */
@@ -113,6 +141,7 @@ static void poison(mica_dtype dtype, unsigned char *data, size_t bytes) {
 static mica_status make(mica__check *check, mica_dtype dtype, mica_shape shape, const double *values,
                         mica__check_tensor *out) {
   mica__check_tensor t = {.first_byte = GUARD_BYTES};
+  if (check->ended) return mica__fail(MICA_E_BUILD, "%s", check->ended->message);
   MICA_TRY(mica_shape_count(shape, &t.count));
   if (!mica__mul_size((uint64_t)t.count, mica_dtype_size(dtype), &t.bytes) ||
       !mica__add_size(t.bytes, 2 * GUARD_BYTES, &t.total_bytes))
@@ -213,8 +242,8 @@ mica_status mica__check_compare(mica__check_group *group, const mica__check_tens
   return status;
 }
 
-static mica_status run(mica_engine *engine, const mica__op *op, mica__check_level level, bool dry, mica_doctor_fn *fn,
-                       void *user, mica_doctor_summary *summary) {
+static mica_status run(mica_engine *engine, const mica__op *op, mica__check_level level, bool dry,
+                       mica__doctor_watch *watch, mica_doctor_fn *fn, void *user, mica_doctor_summary *summary) {
   mica__check check = {.engine = engine,
                        .queue = mica_engine_queue(engine),
                        .level = level,
@@ -222,7 +251,8 @@ static mica_status run(mica_engine *engine, const mica__op *op, mica__check_leve
                        .fn = fn,
                        .user = user,
                        .random = SEED,
-                       .dry_run = dry};
+                       .dry_run = dry,
+                       .watch = watch};
   mica_status status = op->check(&check);
   for (const mica__kernel_desc *const *kernel = op->kernels; status == MICA_OK && check.launches && kernel && *kernel;
        kernel++)
@@ -240,10 +270,15 @@ static mica_status run(mica_engine *engine, const mica__op *op, mica__check_leve
 
 mica_status mica__check_run(mica_engine *engine, const mica__op *op, mica__check_level level, mica_doctor_fn *fn,
                             void *user, mica_doctor_summary *summary) {
-  return run(engine, op, level, false, fn, user, summary);
+  return run(engine, op, level, false, NULL, fn, user, summary);
+}
+
+mica_status mica__check_watched(mica_engine *engine, const mica__op *op, mica__doctor_watch *watch, mica_doctor_fn *fn,
+                                void *user, mica_doctor_summary *summary) {
+  return run(engine, op, MICA__CHECK_QUICK, false, watch, fn, user, summary);
 }
 
 mica_status mica__check_list(mica_engine *engine, const mica__op *op, mica__check_level level, mica_doctor_fn *fn,
                              void *user, mica_doctor_summary *summary) {
-  return run(engine, op, level, true, fn, user, summary);
+  return run(engine, op, level, true, NULL, fn, user, summary);
 }

@@ -3,6 +3,7 @@
 #ifndef MICA_OPS_SELECT_CHECK_H
 #define MICA_OPS_SELECT_CHECK_H
 
+#include "ops/select/watch.h"
 #include "runtime/kernel.h"
 
 #include <mica/doctor.h>
@@ -26,12 +27,16 @@ typedef struct mica__check {
   mica_doctor_fn *fn;
   void *user;
   mica_doctor_summary summary;
-  uint64_t random; /* state of the generator; the same in every run */
-  size_t groups;   /* begun so far */
-  size_t cases;    /* of the lines so far */
-  mica__text run;  /* KERNEL.VARIANT of every line with cases, each between newlines */
-  bool launches;   /* mica__check_launches was asked, which sees every kernel that it runs */
-  bool dry_run;    /* conv and gemm: cases are made and counted, not launched */
+  uint64_t random;               /* state of the generator; the same in every run */
+  size_t groups;                 /* begun so far */
+  size_t cases;                  /* of the lines so far */
+  mica__text run;                /* KERNEL.VARIANT of every line with cases, each between newlines */
+  bool launches;                 /* mica__check_launches was asked, which sees every kernel that it runs */
+  bool dry_run;                  /* conv and gemm: cases are made and counted, not launched */
+  mica__doctor_watch *watch;     /* may be NULL */
+  size_t open;                   /* groups begun and not ended */
+  const mica__doctor_end *ended; /* the driver ended a process in the group that is open: its cases do not run */
+  bool was_ended;                /* likewise in any group of the op */
 } mica__check;
 
 /* The cases of one variant, joined into one line of the report. */
@@ -45,7 +50,10 @@ typedef struct mica__check_group {
   char message[512];
 } mica__check_group;
 
+/* Within a group, others may begin that split its cases; they end together. */
 mica__check_group mica__check_begin(mica__check *check, const char *kernel, const char *variant, const char *cases);
+/* Tells who watches that this is launched next. */
+void mica__check_tell(mica__check *check, const char *kernel, const char *variant);
 /* Notes what a case ended in: MICA_OK, or the status whose sentence is the present one; where names the case
  * ("f16 n=17"). Returns whether the group goes on: it ends at the first case that is not right. */
 bool mica__check_note(mica__check_group *group, mica_status status, const char *where, ...)
@@ -96,6 +104,9 @@ bool mica__check_has_dtype(const mica__check *check, mica_dtype dtype);
 struct mica__op;
 mica_status mica__check_run(mica_engine *engine, const struct mica__op *op, mica__check_level level, mica_doctor_fn *fn,
                             void *user, mica_doctor_summary *summary);
+/* Likewise in the doctor's grid. watch: may be NULL. */
+mica_status mica__check_watched(mica_engine *engine, const struct mica__op *op, mica__doctor_watch *watch,
+                                mica_doctor_fn *fn, void *user, mica_doctor_summary *summary);
 /* The lines that it would have on any device, with the numbers of cases, for an op that chooses among implementations
  * (conv, gemm): nothing is launched. */
 mica_status mica__check_list(mica_engine *engine, const struct mica__op *op, mica__check_level level,

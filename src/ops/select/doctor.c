@@ -2,6 +2,7 @@
 #include "base/text.h"
 #include "ops/select/check.h"
 #include "ops/select/registry.h"
+#include "ops/select/watch.h"
 #include "runtime/build_ahead.h"
 #include "runtime/builder.h"
 #include "runtime/drivers.h"
@@ -84,8 +85,8 @@ static bool is_named(const mica__op *op, const char *name) {
   return false;
 }
 
-static mica_status examine(examination *e, const mica__op *op, mica_doctor_summary *total) {
-  mica_status status = mica__check_run(e->engine, op, MICA__CHECK_QUICK, take_note, e, total);
+static mica_status examine(examination *e, const mica__op *op, mica__doctor_watch *watch, mica_doctor_summary *total) {
+  mica_status status = mica__check_watched(e->engine, op, watch, take_note, e, total);
   if (status == MICA_OK) {
     mica__attempt_begin();
     release(e, op);
@@ -110,6 +111,11 @@ static mica_status fail_unknown(const char *name) {
 
 mica_status mica_doctor_run(mica_engine *engine, const char *name, mica_doctor_fn *fn, void *user,
                             mica_doctor_summary *summary) {
+  return mica__doctor_run_watched(engine, name, NULL, fn, user, summary);
+}
+
+mica_status mica__doctor_run_watched(mica_engine *engine, const char *name, mica__doctor_watch *watch,
+                                     mica_doctor_fn *fn, void *user, mica_doctor_summary *summary) {
   if (!engine || !summary) return mica__fail(MICA_E_INVALID, "mica_doctor_run: a pointer is NULL");
   if (mica_engine_device(engine)->device_class == MICA_DEVICE_CLASS_NULL)
     return mica__fail(MICA_E_UNSUPPORTED, "the null device runs no kernels; there is nothing to examine");
@@ -124,7 +130,12 @@ mica_status mica_doctor_run(mica_engine *engine, const char *name, mica_doctor_f
     if (!op->check || (name && !is_named(op, name))) continue;
     examination e = {.engine = engine, .fn = fn, .user = user};
     found = true;
-    status = examine(&e, op, &total);
+    if (watch && i < watch->first_op) continue;
+    if (watch) {
+      watch->position = (mica__doctor_position){.op = i};
+      watch->at(watch->user, &watch->position);
+    }
+    status = examine(&e, op, watch, &total);
   }
   if (helped) mica__builder_end_doctor(&ahead);
   if (!found) return fail_unknown(name ? name : "");

@@ -17,6 +17,7 @@ static mica_status note(mica__launch_notes *notes, const mica__kernel_desc *desc
     return mica__fail(MICA_E_STATE, "a launch of more than %d kernels cannot be checked", MICA__LAUNCH_NOTES);
   notes->list[notes->count].kernel = desc;
   notes->list[notes->count++].variant = variant;
+  if (notes->check) mica__check_tell(notes->check, desc->name, variant->name);
   return MICA_OK;
 }
 
@@ -238,7 +239,7 @@ static mica_status check_class(mica__check *check, const mica__op *op, const mic
   bool right = true;
   for (size_t i = 0; right && i < count; i++) {
     run r = {0};
-    mica__launch_notes notes = {.count = 0};
+    mica__launch_notes notes = {.check = check};
     mica__check_group now = {.check = check};
     bool wanted = true;
     for (int32_t t = 0; t < list[i].input_count; t++)
