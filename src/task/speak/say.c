@@ -18,6 +18,8 @@
 #define FASTEST 10.0
 /* Magnitudes are raised to this power: what is loud stands out, as it does before spectra are averaged. */
 #define POWER 1.2
+/* Seconds of silence at both ends. */
+#define SILENCE 0.15
 /* Speakers that a report lets speak. */
 #define SHOWN 6
 
@@ -184,6 +186,17 @@ static mica_status find_spectrum(mica_run *run, const saying *s, float **spectru
   return status;
 }
 
+/* Puts silence before and behind a wave: what hears it needs some before the first word. */
+static mica_status add_silence(const mica_run *run, float **samples, int64_t *count) {
+  const int64_t silence = (int64_t)(SILENCE * mica__speak_facts_of(run).rate);
+  float *longer = calloc((size_t)(*count + 2 * silence) + 1, sizeof *longer);
+  if (longer) memcpy(longer + silence, *samples, (size_t)*count * sizeof *longer);
+  free(*samples);
+  *samples = longer;
+  *count += 2 * silence;
+  return longer ? MICA_OK : mica__fail_nomem("a wave");
+}
+
 /* Makes a wave as loud as recordings, but for what would leave -1 to 1. */
 static void level(float *samples, int64_t count) {
   double power = 0, most = 0;
@@ -208,7 +221,7 @@ static mica_status say(mica_run *run, const mica_speech_config *config, saying *
   if (status == MICA_OK) status = mica__speak_wave(run, spectrum, s->frames, iterations, samples, count);
   free(spectrum);
   if (status == MICA_OK) level(*samples, *count);
-  return status;
+  return status == MICA_OK ? add_silence(run, samples, count) : status;
 }
 
 mica_status mica__speak_say(mica_run *run, const mica_speech_config *config, float **samples, int64_t *count) {
