@@ -9,8 +9,9 @@ static const mica_setting defaults[] = {
     {"optimizer", "adamw"}, {"weight-decay", "0.01"}, {"clip-norm", "1"}, {0}};
 
 #define READS                                                                                                          \
-  {"x", "numbers in the order of \"numbers\": (number - \"row_mean\") / \"row_deviation\" of the column"},             \
+  {"x", "numbers in the order of \"columns\": (number - \"row_mean\") / \"row_deviation\" of the column"},             \
       {"image", "a picture: (u8 / 255 - \"picture_mean\") / \"picture_deviation\" of the channel"},                    \
+      {"sound", "a recording, numbers from -1 to 1 at \"rate\" samples a second: its middle is heard"},                \
       {"tokens",                                                                                                       \
        "of the text, by the run's tokenizer.json, no more than the setting length; any behind tokens.length"},         \
   {                                                                                                                    \
@@ -34,7 +35,7 @@ static const mica_onnx_text class_docs[] = {READS, {"shares", "the probability o
 
 const mica__task_row mica__task_fuse = {
     .name = "fuse",
-    .text = "the class of a row of a table that has numbers, a text and a picture",
+    .text = "the class of a row of a table that has numbers, a text, a picture or a recording",
     MICA__COMPOSED(fuse, classes),
     .checks = mica__fuse_checks,
     .closes = mica__fuse_close,

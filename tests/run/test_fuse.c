@@ -99,6 +99,12 @@ static double measure(mica_run *run, const char *metric) {
   return mica_metrics_get(&m, metric);
 }
 
+static void refuses(mica_run *run, const char *text, const char *sentence) {
+  mica_report *p = NULL;
+  ck_assert_int_ne(mica_run_predict(run, &(mica_run_input){.text = text, .name = "a.csv"}, &p), MICA_OK);
+  ck_assert_msg(strstr(mica_error_message(), sentence), "%s", mica_error_message());
+}
+
 /* --- what is learned --- */
 
 static void check_together(const char *name, const char *join) {
@@ -148,6 +154,74 @@ START_TEST(other_answers) {
 }
 END_TEST
 
+#if MICA_WITH_SNDFILE
+enum { RATE = 4000, SAMPLES = 1200 };
+
+static void put32(uint8_t *to, uint32_t value) {
+  for (int i = 0; i < 4; i++) to[i] = (uint8_t)(value >> 8 * i);
+}
+
+/* A WAV of 16 bits: a tone and noise. */
+static void write_tone(const char *name, double pitch) {
+  static uint8_t wav[44 + 2 * SAMPLES];
+  static const uint8_t format[] = {16, 0, 0, 0, 1, 0, 1, 0};
+  memcpy(wav, "RIFF", 4);
+  put32(wav + 4, sizeof wav - 8);
+  memcpy(wav + 8, "WAVEfmt ", 8);
+  memcpy(wav + 16, format, sizeof format);
+  put32(wav + 24, RATE);
+  put32(wav + 28, 2 * RATE);
+  put32(wav + 32, 2 | 16 << 16);
+  memcpy(wav + 36, "data", 4);
+  put32(wav + 40, 2 * SAMPLES);
+  for (int t = 0; t < SAMPLES; t++) {
+    const int16_t value = (int16_t)(8000 * sin(pitch * 6.283185307 * t / RATE) + draw(800));
+    wav[44 + 2 * t] = (uint8_t)(value & 255);
+    wav[45 + 2 * t] = (uint8_t)((uint16_t)value >> 8);
+  }
+  files_write(name, wav, sizeof wav);
+}
+
+/* A recording beside a number, each of which says one bit. */
+START_TEST(a_recording_beside_a_number) {
+  static const mica_setting settings[] = {{"epochs", "10"}, {"width", "16"}, {"batch", "16"},  {"seconds", "0.3"},
+                                          {"mels", "16"},   {"lr", "0.004"}, {"dropout", "0"}, {"seed", "2"}};
+  static const char *const counts[] = {"zero", "one", "two"};
+  char data[512], folder[512], text[1024];
+  size_t parts = 0;
+  mica_run *run = NULL;
+  mica_report *p = NULL;
+  snprintf(data, sizeof data, "%s", files_path("heard.csv"));
+  snprintf(folder, sizeof folder, "%s", files_path("heard"));
+  FILE *file = fopen(data, "w");
+  ck_assert_ptr_nonnull(file);
+  fputs("age,sound,label\n", file);
+  state = 9;
+  for (int i = 0; i < 240; i++) {
+    char name[32];
+    const bool old = draw(2), high = draw(2);
+    snprintf(name, sizeof name, "voice%d.wav", i);
+    write_tone(name, high ? 900 : 300);
+    test_print(file, "%.1f,%s,%s\n", (old ? 40 : 20) + 0.1 * draw(100), name, counts[old + high]);
+  }
+  fclose(file);
+  mica_run_destroy(train(
+      &(mica_run_config){.task = "fuse", .data = data, .folder = folder, .settings = settings, .setting_count = 8}));
+  ck_ok(mica_run_open(test_engine(), folder, &run));
+  ck_assert_str_eq(mica_run_fact(run, "parts", &parts)[0], "sound");
+  ck_assert_uint_eq(parts, 2);
+  ck_assert_double_ge(measure(run, "accuracy"), 0.95);
+  snprintf(text, sizeof text, "sound,age\n%s,44\n", files_path("voice0.wav"));
+  ck_ok(mica_run_predict(run, &(mica_run_input){.text = text}, &p));
+  ck_assert_str_ne(mica_report_find(p, 0, "classes")->row_names[0], "zero");
+  mica_report_destroy(p);
+  ck_ok(mica_run_export(run, files_path("heard.onnx"), NULL));
+  refuses(run, "age,colour\n23,red\n", "a.csv has no recordings");
+  mica_run_destroy(run);
+}
+END_TEST
+#endif
+
 /* --- prediction --- */
 
 /* Columns in another order, without answers; then with them, and with a column that the run does not know. */
@@ -177,12 +251,6 @@ START_TEST(predictions) {
   mica_run_destroy(run);
 }
 END_TEST
-
-static void refuses(mica_run *run, const char *text, const char *sentence) {
-  mica_report *p = NULL;
-  ck_assert_int_ne(mica_run_predict(run, &(mica_run_input){.text = text, .name = "a.csv"}, &p), MICA_OK);
-  ck_assert_msg(strstr(mica_error_message(), sentence), "%s", mica_error_message());
-}
 
 START_TEST(wrong_rows) {
   mica_run *run = learn("wrong", "kind", "score,young,happy", "concat", "1");
@@ -265,6 +333,9 @@ Suite *test_suite(void) {
   tcase_add_test(test, attention_joins_them);
   tcase_add_test(test, none_suffices_alone);
   tcase_add_test(test, other_answers);
+#if MICA_WITH_SNDFILE
+  tcase_add_test(test, a_recording_beside_a_number);
+#endif
   tcase_add_test(test, predictions);
   tcase_add_test(test, wrong_rows);
   tcase_add_test(test, a_stopped_run_has_the_same_bits);

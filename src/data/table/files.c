@@ -104,7 +104,8 @@ static mica_status add_files(const char *name, mica__store *store, const mica__f
   if (!names) return MICA_OK;
   store->columns[column].paths = config->files;
   if (tables) return MICA_OK;
-  if (config->files && mica__store_find(store, pictures ? "image" : "sound"))
+  const mica__column *other = mica__store_find(store, pictures ? "image" : "sound");
+  if (other && other->files)
     return mica__fail(MICA_E_FORMAT, "%s: a second column, \"%s\", names %s; leave it out with --ignore", store->name,
                       field->name, pictures ? "pictures" : "recordings");
   char **paths = calloc((size_t)all.count + 1, sizeof *paths);

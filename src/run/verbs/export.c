@@ -31,7 +31,7 @@ static mica_status name_layers(const mica_nn *nn) {
 
 /* --- metadata --- */
 
-#define MOST_TEXTS 40
+#define MOST_TEXTS 48
 typedef struct metadata {
   mica__text texts[MOST_TEXTS];
   mica_onnx_text list[MOST_TEXTS];
@@ -105,7 +105,11 @@ static mica_status make_metadata(const mica_run *run, metadata *m) {
                                       "rating_range",
                                       "features",
                                       "feature_numbers",
-                                      "feature_values"};
+                                      "feature_values",
+                                      /* rows beside other inputs */ "row_mean",
+                                      "row_deviation",
+                                      "picture_mean",
+                                      "picture_deviation"};
   mica__run_config_text(run, "", add_text(m, "mica.config"));
   mica__text_add(add_text(m, "task"), run->task->name);
   for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {

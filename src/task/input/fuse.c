@@ -30,13 +30,14 @@ static int32_t suits(const mica_dataset *data) {
 /* --- data --- */
 
 static void opens(const mica_run *run, mica_dataset_config *config) {
+  const bool known = mica__fuse_facts_of(run).parts.count > 0;
   const char *label = mica__common_facts_of(run).label_name;
   config->files = true;
   config->like = run->parts->whole;
   config->label_optional = !run->parts->whole;
   if (*label) config->label_column = label;
   for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++)
-    if (p->input->opens && mica__fuse_has(run, p)) p->input->opens(run, config);
+    if (p->input->opens && (!known || mica__fuse_has(run, p))) p->input->opens(run, config);
 }
 
 static bool reads(const mica_run *run, const mica_dataset *data, size_t column) {
@@ -169,14 +170,15 @@ static mica_value attend(mica_nn *nn, const mica_run *run, mica_value x) {
   return mica_mean(mica_nn_layer_norm(nn, "norm", x, NULL), MICA_AXES(1), false);
 }
 
-static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
+static mica_value build(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs,
+                        bool exported) {
   const mica__fuse_settings s = mica__fuse_settings_of(run);
   mica_value features[MOST_PARTS], x;
   size_t count = 0;
   for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++) {
     if (!mica__fuse_has(run, p)) continue;
     mica_nn_push(nn, p->input->name);
-    x = p->input->network(nn, run, batch, s.width);
+    x = (exported && p->input->onnx.network ? p->input->onnx.network : p->input->network)(nn, run, batch, s.width);
     mica_nn_pop(nn);
     features[count++] = s.join == MICA__FUSE_ATTENTION ? mica_unsqueeze(x, MICA_AXES(1)) : mica_relu(x);
   }
@@ -184,6 +186,14 @@ static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_val
   x = s.join == MICA__FUSE_ATTENTION ? attend(nn, run, x) : mica_relu(mica_nn_dense(nn, "join", x, 2 * s.width, NULL));
   x = mica_nn_dense(nn, "answers", mica_nn_dropout(nn, x, s.dropout), outputs, NULL);
   return mica__run_answers(run, x, outputs);
+}
+
+static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
+  return build(nn, run, batch, outputs, false);
+}
+
+static mica_value exported(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
+  return build(nn, run, batch, outputs, true);
 }
 
 const mica__input mica__input_fuse = {
@@ -201,6 +211,7 @@ const mica__input mica__input_fuse = {
     .loads = loads,
     .networks = networks,
     .network = network,
+    .onnx.network = exported,
     .samples.visit = mica__fuse_visit,
     .samples.look = mica__fuse_look,
     .samples.show = mica__fuse_show,

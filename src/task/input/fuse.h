@@ -1,11 +1,12 @@
-/* task/input/fuse.h: several inputs of one sample in a table: numbers and classes, a text, a picture. Each part has an
- * input of its own, whose network gives features; these are joined. */
+/* task/input/fuse.h: several inputs of one row of a table: numbers and classes, a text, a picture, a recording. Each
+ * part has an input of its own, whose network gives features; these are joined. */
 #ifndef MICA_TASK_INPUT_FUSE_H
 #define MICA_TASK_INPUT_FUSE_H
 
 #include "run/composed.h"
 #include "run/fact_fields.h"
 #include "run/setting_fields.h"
+#include "task/input/sound.h"
 #include "task/input/tokens.h"
 
 #include <math.h>
@@ -22,7 +23,8 @@ const char *mica__fuse_model_at(size_t i);
   X(S, CHOICE, picture_model, "picture-model", "convnet", "NAME", "network for pictures",                              \
     .names = mica__fuse_model_at, .fixed = true)                                                                       \
   X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
-    "N or HxW: scale and crop pictures to this size (default: the size of most, else the median)", .fixed = true)
+    "N or HxW: scale and crop pictures to this size (default: the size of most, else the median)", .fixed = true)      \
+  SOUND_OWN_SETTINGS(X, S)
 MICA__SETTINGS_STRUCT(fuse, FUSE_SETTINGS);
 
 /* Facts of a part are there if `parts` names it. */
@@ -33,6 +35,7 @@ MICA__SETTINGS_STRUCT(fuse, FUSE_SETTINGS);
   X(S, TEXT, text_column, .needed = false)                                                                             \
   X(S, TEXTS, tokenizer, .needed = false)                                                                              \
   X(S, NUMBER, vocabulary, .most = 1 << 24)                                                                            \
+  X(S, NUMBER, rate, .most = 1 << 20)                                                                                  \
   X(S, NUMBERS, row_mean, .of = "input", .above = -INFINITY)                                                           \
   X(S, NUMBERS, row_deviation, .of = "input")                                                                          \
   X(S, NUMBERS, picture, .count = 3, .most = 8192)                                                                     \

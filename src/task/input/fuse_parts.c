@@ -157,11 +157,16 @@ static const mica__input picture = {.name = "picture",
                                     .fits = fits_picture,
                                     .network = picture_network};
 
+/* --- recordings --- */
+
+static bool has_sound(const mica_dataset *data) { return mica__dataset_find(data, MICA_COLUMN_KIND_SOUND) != NULL; }
+
 /* --- all of them --- */
 
 /* Rows are last: which columns the others read is known by then. */
 const mica__fuse_part mica__fuse_parts[] = {{has_text, &mica__input_tokens, {"text_column", "tokenizer", "vocabulary"}},
                                             {has_picture, &picture, {"picture", "picture_mean", "picture_deviation"}},
+                                            {has_sound, &mica__input_sound, {"rate"}},
                                             {has_rows, &rows, {NULL}},
                                             {NULL, NULL, {NULL}}};
 

@@ -64,6 +64,8 @@ static mica_status prepare(mica_run *run) {
     return mica__fail(MICA_E_FORMAT, "%s: %g samples a second are no speech; --rate sets others", run->data, rate);
   const double input[] = {1, floor(rate * settings_of(run).seconds)};
   MICA_TRY(mica__run_note_numbers(run, "rate", &rate, 1));
+  /* The input of a task with rows beside recordings is the rows. */
+  if (run->task->input->traits.rows) return MICA_OK;
   MICA_TRY(mica__run_note_numbers(run, "input", input, 2));
   MICA_TRY(mica__run_note_numbers(run, "mean", &zero, 1));
   MICA_TRY(mica__run_note_numbers(run, "deviation", &one, 1));

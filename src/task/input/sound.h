@@ -6,15 +6,18 @@
 #include "run/composed.h"
 #include "run/fact_fields.h"
 
-#define SOUND_SETTINGS(X, S)                                                                                           \
+/* Settings beside width and dropout. */
+#define SOUND_OWN_SETTINGS(X, S)                                                                                       \
   X(S, REAL, seconds, "seconds", "1", "S", "seconds from the middle of each recording, padded with zeros",             \
     .low = 0.05, .high = 60, .fixed = true)                                                                            \
   MICA__MEL_SETTINGS(X, S, 4)                                                                                          \
-  X(S, INT, width, "width", "64", "N", "channels of the network", .low = 1, .high = 1024, .fixed = true)               \
-  X(S, REAL, dropout, "dropout", "0.2", "P", "dropout before the last layer", .low = 0, .high = 0.95, .fixed = true)   \
   X(S, REAL, shift, "shift", "0.1", "S", "largest random shift in training, in seconds", .low = 0, .high = 10,         \
     .fixed = true)                                                                                                     \
   MICA__MASK_SETTINGS(X, S)
+#define SOUND_SETTINGS(X, S)                                                                                           \
+  SOUND_OWN_SETTINGS(X, S)                                                                                             \
+  X(S, INT, width, "width", "64", "N", "channels of the network", .low = 1, .high = 1024, .fixed = true)               \
+  X(S, REAL, dropout, "dropout", "0.2", "P", "dropout before the last layer", .low = 0, .high = 0.95, .fixed = true)
 MICA__SETTINGS_STRUCT(sound, SOUND_SETTINGS);
 
 /* "input" is one channel and its samples: the list's rank is 2. */
