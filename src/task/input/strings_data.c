@@ -4,6 +4,7 @@
 #include "run/letters.h"
 #include "run/parts.h"
 #include "run/run.h"
+#include "run/state/parts.h"
 #include "task/input/strings.h"
 
 #include "data/dataset.h"
@@ -356,7 +357,7 @@ static mica_status number_speakers(const mica__fact_texts *run, view *v, uint64_
     while (k < known && strcmp(names[k], name) != 0) k++;
     v->speakers[i] = known ? (int32_t)k : speaker;
     if (known && k == known)
-      status = mica__fail(MICA_E_NOT_FOUND, "%s: the run has no speaker \"%s\"", mica_dataset_name(v->base), name);
+      status = mica__fail(MICA_E_FORMAT, "%s: the run has no speaker \"%s\"", mica_dataset_name(v->base), name);
   }
   free_speakers(&s);
   return status;
@@ -408,8 +409,8 @@ static const char **speaker_names(const mica_dataset *data, int32_t *count) {
   return names;
 }
 
-mica_status mica__strings_open_form(const mica_run *run, const char *path, mica_part part,
-                                    const mica__strings_form *form, mica_dataset **data) {
+static mica_status open_form(const mica_run *run, const char *path, mica_part part, const mica__strings_form *form,
+                             mica_dataset **data) {
   const mica_shape open = {1, {MICA_DYNAMIC}};
   view *v = calloc(1, sizeof *v);
   mica_dataset *made = NULL;
@@ -446,6 +447,23 @@ mica_status mica__strings_open_form(const mica_run *run, const char *path, mica_
     *data = made;
   else
     mica_dataset_destroy(made);
+  return status;
+}
+
+/* All parts number speakers as the training part does. A run notes them only after its parts are opened. */
+mica_status mica__strings_open_form(const mica_run *run, const char *path, mica_part part,
+                                    const mica__strings_form *form, mica_dataset **data) {
+  mica__strings_form numbered = *form;
+  const mica_dataset *whole = run->parts->whole;
+  if (!form->speakers || form->known.count || !whole || part == MICA_PART_TRAIN)
+    return open_form(run, path, part, form, data);
+  int32_t count = 0;
+  const char **names = speaker_names(whole, &count);
+  if (!names) return mica__fail_nomem("speakers");
+  numbered.known.list = names;
+  numbered.known.count = (size_t)count;
+  mica_status status = open_form(run, path, part, &numbered, data);
+  free(names);
   return status;
 }
 

@@ -16,6 +16,8 @@
 /* Letters of a text at most, and times of the usual speed. */
 #define MOST_LETTERS 10000
 #define FASTEST 10.0
+/* Frames of what is spoken at most. */
+#define MOST_FRAMES (1 << 22)
 /* Magnitudes are raised to this power: what is loud stands out, as it does before spectra are averaged. */
 #define POWER 1.2
 /* Seconds of silence at both ends. */
@@ -170,7 +172,12 @@ static mica_status set_durations(mica_run *run, double speed, saying *s) {
     s->durations[i] = (float)frames;
     sum += frames;
   }
-  s->frames = mica__max((int64_t)nearbyint(sum), 2);
+  if (!(sum <= MOST_FRAMES))
+    return mica__fail(MICA_E_NUMERIC,
+                      "the network predicts durations of %g frames in all, and %d are the most; train it longer, or "
+                      "with a lower rate",
+                      sum, MOST_FRAMES);
+  s->frames = mica__max((int64_t)nearbyint(fmax(sum, 0)), 2);
   return MICA_OK;
 }
 
