@@ -214,10 +214,12 @@ static int write_volume(const cli_command *self, const struct values *v, const m
     if (item->kind == MICA_ITEM_KIND_FILE) found = item;
   }
   if (status != CLI_OK) return status;
-  if (!found || mica_report_count(prediction) != 1 ||
-      strcmp(v->out + strlen(v->out) - strlen(found->text), found->text))
+  if (!found || mica_report_count(prediction) != 1)
     return cli_fail(
         self, "--out %s is for one volume, whose mask is written as NAME.nii.gz; choose a folder with --out", v->out);
+  const size_t length = strlen(v->out), ending = strlen(found->text);
+  if (length <= ending || strcmp(v->out + length - ending, found->text) != 0)
+    return cli_fail(self, "--out %s: the mask is written as NAME%s; choose such a name", v->out, found->text);
   return write_picture(self, v->out, found, is_quiet(v));
 }
 

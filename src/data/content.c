@@ -65,7 +65,7 @@ static void find_most(struct libdeflate_decompressor *d, const uint8_t *raw, siz
   const bool volume =
       mica__nifti_parse("", start, result == LIBDEFLATE_SUCCESS ? made : sizeof start, &nifti) == MICA_OK;
   const uint64_t bytes = volume ? mica__nifti_bytes(&nifti) : 0;
-  if (!volume || bytes / PACKED_RATIO > raw_size) return;
+  if (!volume || bytes <= b->most || bytes / PACKED_RATIO > raw_size) return;
   b->most = (size_t)bytes;
   b->stated = true;
 }

@@ -30,8 +30,8 @@ double mica_metrics_get(const mica_metrics *m, const char *name) {
 
 static double quotient(double sum, double weight) { return weight > 0 ? sum / weight : NAN; }
 
-/* Adds NAME, the mean over existing parts, and NAME_PART. Parts without room are omitted. */
-static mica_status add_parts(const mica__metric_slot *slot, const double *sums, mica_metrics *m) {
+/* Adds NAME, the mean over existing parts, and NAME_PART. Parts beyond `most` metrics are omitted. */
+static mica_status add_parts(const mica__metric_slot *slot, const double *sums, int32_t most, mica_metrics *m) {
   double mean = 0;
   size_t there = 0;
   for (size_t i = 0; i < slot->count; i++) {
@@ -40,7 +40,7 @@ static mica_status add_parts(const mica__metric_slot *slot, const double *sums, 
     there++;
   }
   MICA_TRY(mica_metrics_add(m, slot->name, there ? mean / (double)there : NAN));
-  for (size_t i = 0; i < slot->count && m->count < MICA_METRICS_MAX; i++) {
+  for (size_t i = 0; i < slot->count && m->count < most; i++) {
     char name[MICA_METRIC_NAME];
     snprintf(name, sizeof name, "%s_%s", slot->name, slot->parts[i]);
     MICA_TRY(mica_metrics_add(m, name, quotient(sums[i], sums[slot->count + i])));
@@ -51,11 +51,15 @@ static mica_status add_parts(const mica__metric_slot *slot, const double *sums, 
 mica_status mica__metrics_of(const mica__phase *phase, const mica__totals *totals, mica_metrics *m) {
   const double *sums = totals->sums;
   *m = (mica_metrics){.samples = totals->samples, .loss = quotient(sums[MICA__SUM_LOSS], sums[MICA__SUM_WEIGHT])};
+  /* Parts leave room for the metrics after them. */
+  int32_t most = MICA_METRICS_MAX;
+  for (size_t s = 0; s < phase->slot_count; s++) most -= phase->slots[s].weighted;
   for (size_t s = 0; s < phase->slot_count; s++) {
     const mica__metric_slot *slot = &phase->slots[s];
     if (!slot->weighted) continue;
     const double *own = sums + slot->at;
-    MICA_TRY(slot->parts ? add_parts(slot, own, m) : mica_metrics_add(m, slot->name, quotient(own[0], own[1])));
+    most++;
+    MICA_TRY(slot->parts ? add_parts(slot, own, most, m) : mica_metrics_add(m, slot->name, quotient(own[0], own[1])));
   }
   return MICA_OK;
 }

@@ -131,6 +131,21 @@ START_TEST(masks_keep_the_space_of_their_volume) {
 }
 END_TEST
 
+/* Bytes after the last voxel are passed over, packed or not. */
+START_TEST(volumes_may_have_more_bytes) {
+  for (int packed = 0; packed < 2; packed++) {
+    uint8_t *file = calloc(1, MICA__NIFTI_HEADER + VOXELS * 8 + 100);
+    mica__volume *v = NULL;
+    size_t size = make(&kinds[0], file, NULL) + 100;
+    if (packed) ck_ok(mica__content_deflate(&file, &size));
+    files_write("more.nii.gz", file, size);
+    free(file);
+    ck_ok(mica__volume_open(files_path("more.nii.gz"), &v));
+    mica__volume_close(v);
+  }
+}
+END_TEST
+
 static void refuses(const uint8_t *file, size_t size, const char *says) {
   mica__volume *v = NULL;
   files_write("wrong.nii", file, size);
@@ -168,7 +183,9 @@ START_TEST(wrong_files_are_refused_with_a_sentence) {
   const made huge = {true, false, 2, 1, 1, 0, {0}};
   const size_t size = make(&huge, file, NULL);
   for (int k = 1; k < 4; k++) put_whole(file + 16 + 8 * k, false, (int64_t)1 << 30, 8);
-  refuses(file, size, "claims more than 2147483648 voxels");
+  refuses(file, size, "claims more than 2147483647 voxels");
+  for (int k = 1; k < 4; k++) put_whole(file + 16 + 8 * k, false, k == 1 ? 1 << 11 : 1 << 10, 8);
+  refuses(file, size, "claims more than 2147483647 voxels");
 }
 END_TEST
 
@@ -208,6 +225,26 @@ START_TEST(folders_are_volumes_with_masks) {
   ck_assert_float_eq(values[1], 0);
   ck_assert_uint_eq(classes[1], 255);
   mica_dataset_destroy(data);
+}
+END_TEST
+
+/* Masks of real numbers may have voxels without a label, whether the values are found or given. */
+START_TEST(nan_in_masks_is_void) {
+  const made labels = {false, false, 16, 4, 1, 0, {WIDTH, HEIGHT, DEPTH, 1}};
+  const mica_dataset_config configs[] = {{0}, {.mask_values = "0,1"}};
+  uint8_t file[MICA__NIFTI_HEADER + VOXELS * 8], mask[VOXELS], classes[VOXELS];
+  write_folder("nan");
+  for (int i = 0; i < VOXELS; i++) mask[i] = i % 5 == 0;
+  const size_t size = make(&labels, file, mask);
+  for (size_t i = 0; i < VOXELS; i += 3) put_real(file + 352 + 4 * i, false, NAN, 4);
+  files_write("nan/labelsTr/0.nii", file, size);
+  for (int k = 0; k < 2; k++) {
+    mica_dataset *data = NULL;
+    ck_ok(mica_dataset_open(files_path("nan"), &configs[k], &data));
+    ck_ok(mica__volumes_read(data, 0, &(mica__window){{0}, {DEPTH, HEIGHT, WIDTH}}, NULL, classes));
+    for (int i = 0; i < VOXELS; i++) ck_assert_uint_eq(classes[i], i % 3 == 0 ? 255 : i % 5 == 0);
+    mica_dataset_destroy(data);
+  }
 }
 END_TEST
 
@@ -277,5 +314,6 @@ START_TEST(views_read_windows) {
 END_TEST
 
 TESTS(ANYWHERE, NULL, files_remove, windows_have_the_scaled_values_of_every_type,
-      IF(DEFLATE, masks_keep_the_space_of_their_volume), wrong_files_are_refused_with_a_sentence,
-      folders_are_volumes_with_masks, a_grid_covers_every_voxel, views_read_windows)
+      IF(DEFLATE, masks_keep_the_space_of_their_volume), IF(DEFLATE, volumes_may_have_more_bytes),
+      wrong_files_are_refused_with_a_sentence, folders_are_volumes_with_masks, nan_in_masks_is_void,
+      a_grid_covers_every_voxel, views_read_windows)

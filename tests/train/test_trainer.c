@@ -4,6 +4,7 @@
  * stopped and loaded ends with the same bits. */
 #include "support/check_main.h"
 #include "support/engine.h"
+#include "train/train.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -155,6 +156,28 @@ static void read_weight(mica_trainer *t, float w[FIRST_WEIGHT]) {
 }
 
 /* --- what is reported --- */
+
+START_TEST(parts_leave_room_for_means) {
+  enum { PARTS = 64 };
+  static char text[PARTS][4];
+  char *parts[PARTS], dice[] = "dice", iou[] = "iou";
+  double sums[MICA__SUM_FIRST + 4 * PARTS];
+  mica_metrics m;
+  for (int i = 0; i < PARTS; i++) {
+    snprintf(text[i], sizeof text[i], "%d", i);
+    parts[i] = text[i];
+  }
+  for (size_t i = 0; i < sizeof sums / sizeof *sums; i++) sums[i] = 1;
+  const mica__phase phase = {.slots = {{.name = dice, .parts = parts, .count = PARTS, .weighted = true},
+                                       {.name = iou, .parts = parts, .count = PARTS, .weighted = true}},
+                             .slot_count = 2};
+  ck_ok(mica__metrics_of(&phase, &(mica__totals){sums, 1}, &m));
+  ck_assert_int_eq(m.count, MICA_METRICS_MAX);
+  ck_assert_double_eq(mica_metrics_get(&m, "dice_61"), 1);
+  ck_assert_double_eq(mica_metrics_get(&m, "iou"), 1);
+  ck_assert(isnan(mica_metrics_get(&m, "dice_62")));
+}
+END_TEST
 
 typedef struct heard {
   int begun, steps, epochs, checkpoints, stopped, best;
@@ -556,8 +579,8 @@ START_TEST(a_config_that_is_none) {
 }
 END_TEST
 
-TESTS(DEVICE, setup, teardown, a_run_learns_and_tells, metrics_are_those_of_the_logits, confusion_scores,
-      a_step_costs_launches_alone, a_stopped_run_ends_with_the_same_bits, what_is_read_does_not_depend_on_when,
-      the_stop_flag_writes_a_checkpoint, patience_ends, the_loss_decides_among_equals,
-      untrained_averages_are_the_weights, a_loss_that_is_no_number_ends_the_run, a_checkpoint_of_another_network,
-      a_checkpoint_in_other_bits, a_config_that_is_none)
+TESTS(DEVICE, setup, teardown, a_run_learns_and_tells, parts_leave_room_for_means, metrics_are_those_of_the_logits,
+      confusion_scores, a_step_costs_launches_alone, a_stopped_run_ends_with_the_same_bits,
+      what_is_read_does_not_depend_on_when, the_stop_flag_writes_a_checkpoint, patience_ends,
+      the_loss_decides_among_equals, untrained_averages_are_the_weights, a_loss_that_is_no_number_ends_the_run,
+      a_checkpoint_of_another_network, a_checkpoint_in_other_bits, a_config_that_is_none)

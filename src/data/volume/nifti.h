@@ -14,7 +14,7 @@
 #define MICA__NIFTI_HEADER 544
 /* Channels and voxels that a volume may have. */
 #define MICA__NIFTI_CHANNELS 64
-#define MICA__NIFTI_VOXELS ((int64_t)1 << 31)
+#define MICA__NIFTI_VOXELS ((int64_t)INT32_MAX)
 
 typedef struct mica__nifti {
   bool second, big_endian;    /* NIfTI-2; of the file */
@@ -30,7 +30,7 @@ typedef struct mica__nifti {
 bool mica__nifti_is_named(const char *name);
 
 /* Reads the header that bytes begin with; name stands in sentences. MICA_E_FORMAT says what is wrong or not supported:
- * pairs of .hdr and .img, complex numbers and colours, more than 2^31 voxels or 64 channels. */
+ * pairs of .hdr and .img, complex numbers and colours, 2^31 or more voxels, more than 64 channels. */
 mica_status mica__nifti_parse(const char *name, const uint8_t *bytes, size_t size, mica__nifti *nifti);
 int64_t mica__nifti_voxels(const mica__nifti *nifti); /* of a channel */
 /* Bytes of the whole file. */

@@ -110,11 +110,12 @@ static void let_go(mica__volumes *v, entry *e) {
 
 static mica_status fail_value(const mica__volumes *v, const entry *e, float value) {
   mica__text list = {0};
-  MICA_TRY(mica__mask_table_write(&v->table, &list));
-  mica_status status = mica__fail(MICA_E_FORMAT,
-                                  "%s holds the value %g, which is not a class of mask-values \"%.200s\"; append "
-                                  "*=void or *=nearest for all other values",
-                                  e->path, (double)value, list.data);
+  mica_status status = mica__mask_table_write(&v->table, &list);
+  if (status == MICA_OK)
+    status = mica__fail(MICA_E_FORMAT,
+                        "%s holds the value %g, which is not a class of mask-values \"%.200s\"; append *=void or "
+                        "*=nearest for all other values",
+                        e->path, (double)value, list.data);
   mica__text_free(&list);
   return status;
 }
@@ -220,25 +221,28 @@ static mica_status read_headers(mica__volumes *v) {
   return MICA_OK;
 }
 
-/* Counts the values of a mask. */
+/* Counts the values of a mask. NaN is void, as it is when masks are read. */
 static mica_status look_at(mica__volumes *v, size_t i, mica__mask_census *census) {
   entry *e = &v->entries[1][i];
   const int64_t *sides = e->header.sides;
   const int64_t rows = sides[1], columns = sides[2];
-  mica__image slice = {.channels = 1, .height = (int32_t)rows, .width = (int32_t)columns};
+  mica__image slice = {.channels = 1};
   float *values = malloc((size_t)(rows * columns) * sizeof *values);
   slice.pixels = malloc((size_t)(rows * columns));
   mica_status status = values && slice.pixels ? hold(v, e, false) : mica__fail_nomem("a mask");
   const bool held = status == MICA_OK;
   for (int64_t z = 0; status == MICA_OK && z < sides[0]; z++) {
     status = mica__volume_read(e->open, &(mica__window){{z, 0, 0}, {1, rows, columns}}, 0, values);
+    int32_t labelled = 0;
     for (int64_t k = 0; status == MICA_OK && k < rows * columns; k++) {
+      if (isnan(values[k])) continue;
       if (!is_byte(values[k]))
         status = mica__fail(MICA_E_FORMAT, "%s holds the value %g; masks have whole numbers from 0 to 255", e->path,
                             (double)values[k]);
       else
-        slice.pixels[k] = (uint8_t)values[k];
+        slice.pixels[labelled++] = (uint8_t)values[k];
     }
+    slice.height = 1, slice.width = labelled;
     if (status == MICA_OK) mica__mask_count(&slice, i, census);
   }
   if (held) let_go(v, e);

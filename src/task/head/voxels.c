@@ -16,6 +16,15 @@ MICA__FACTS(pixels, PIXELS_FACTS, 3);
 /* The side that larger slices are thinned to. */
 #define LARGEST_SHOWN 512
 
+/* How masks are written. */
+#if MICA_WITH_DEFLATE
+#define PACKED true
+#define ENDING ".nii.gz"
+#else
+#define PACKED false
+#define ENDING ".nii"
+#endif
+
 /* What is measured of a class in a volume. */
 static const char *const measures[] = {"dice", "iou", "hausdorff", "hausdorff_95"};
 #define MEASURED 4
@@ -57,18 +66,20 @@ static mica_status add_volume(mica_run *run, const mica__sample *sample, const f
   return MICA_OK;
 }
 
-/* A metric of each class, and its mean over the classes but the first one. */
+/* A metric's mean over the classes but the first one, and its value for each class. Classes leave room for the means
+ * that follow. */
 static mica_status add_metric(const mica_run *run, const tally *t, int k, mica_metrics *m) {
   const char *const *names = facts_of(run).classes.list;
   double sum = 0, there = 0;
-  for (int64_t c = 0; c < t->classes; c++) {
-    const double value = t->counts[c] > 0 ? t->sums[c][k] / t->counts[c] : NAN;
+  for (int64_t c = 1; c < t->classes; c++)
+    if (t->counts[c] > 0) sum += t->sums[c][k] / t->counts[c], there++;
+  MICA_TRY(mica_metrics_add(m, measures[k], there > 0 ? sum / there : (double)NAN));
+  for (int64_t c = 0; c < t->classes && m->count < MICA_METRICS_MAX - (MEASURED - 1 - k); c++) {
     char part[MICA_METRIC_NAME];
     snprintf(part, sizeof part, "%s_%s", measures[k], names[c]);
-    if (c > 0 && t->counts[c] > 0) sum += value, there++;
-    if (!isnan(mica_metrics_get(m, part)) || m->count < MICA_METRICS_MAX) MICA_TRY(mica_metrics_add(m, part, value));
+    MICA_TRY(mica_metrics_add(m, part, t->counts[c] > 0 ? t->sums[c][k] / t->counts[c] : (double)NAN));
   }
-  return mica_metrics_add(m, measures[k], there > 0 ? sum / there : (double)NAN);
+  return MICA_OK;
 }
 
 static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
@@ -80,6 +91,7 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
   if (status == MICA_OK) status = run->task->input->samples.join(run, source, add_volume, &t, &joined);
   if (status == MICA_OK && joined) {
     m->samples = t.volumes;
+    m->count = 0; /* those of windows */
     status = mica_metrics_add(m, "accuracy", t.voxels > 0 ? t.right / t.voxels : (double)NAN);
     for (int k = 0; status == MICA_OK && k < MEASURED; k++) status = add_metric(run, &t, k, m);
   }
@@ -125,13 +137,10 @@ static mica_status add_mask(const mica_run *run, mica_report *report, const mica
   size_t size = 0;
   mica_status status = mask ? mica__pixels_values(run, values) : mica__fail_nomem("a mask");
   for (int64_t i = 0; status == MICA_OK && i < voxels; i++) mask[i] = values[scan->decided[i]];
-  if (status == MICA_OK) status = mica__nifti_encode(scan->header, mask, true, &file, &size);
+  if (status == MICA_OK) status = mica__nifti_encode(scan->header, mask, PACKED, &file, &size);
   free(mask);
-  const mica_item item = {.kind = MICA_ITEM_KIND_FILE,
-                          .name = "mask",
-                          .text = ".nii.gz",
-                          .planes = file,
-                          .shape = MICA_SHAPE((int64_t)size)};
+  const mica_item item = {
+      .kind = MICA_ITEM_KIND_FILE, .name = "mask", .text = ENDING, .planes = file, .shape = MICA_SHAPE((int64_t)size)};
   if (status == MICA_OK) status = mica_report_add(report, &item);
   free(file);
   return status;
