@@ -181,7 +181,8 @@ static void remember(mica_whisper *w, const int32_t *tokens, size_t count) {
 static mica_status begin_window(mica_whisper *w, int32_t *position) {
   const mica__whisper_rules *r = &w->rules;
   const int64_t vocabulary = w->sessions.sizes.vocabulary;
-  const bool past = w->past_count > 0 && r->previous >= 0 && !w->config.no_context;
+  const bool room = (int64_t)w->past_count + 1 + LEAST_POSITIONS <= w->sessions.sizes.decoder.positions;
+  const bool past = w->past_count > 0 && room && r->previous >= 0 && !w->config.no_context;
   mica__whisper_sound_window(&w->sound, w->seek, w->frames, w->mel);
   MICA_TRY(mica__whisper_sessions_begin(&w->sessions, w->mel, past ? r->previous : r->start));
   *position = 1;

@@ -346,12 +346,13 @@ static mica_status check_columns(mica_run *run, const char *path) {
 }
 
 /* A file of which fewer than 1/LEAST_FIT of the network's weights fit is of another network: some fit by chance. Of a
- * network with a new last layer, or other inputs, more fit. */
+ * network with a new last layer, or other inputs, more fit. A rank that owns a part of the network cannot tell from its
+ * own weights. */
 #define LEAST_FIT 2
 
 /* How much of a file fits the network. */
 typedef struct fit {
-  size_t taken, weights, all; /* tensors that fit; weights among them; weights of the network */
+  size_t taken, weights, all; /* tensors that fit; weights among them; weights of this rank's network */
   mica__text first;           /* says of the first weight that does not fit why */
 } fit;
 
@@ -382,6 +383,7 @@ static mica_status take_fitting(mica_run *run, const mica_safetensors *file, fit
     const mica_safetensors_entry *entry = mica_safetensors_find(file, info->name);
     const bool weight = info->role == MICA_NN_ROLE_WEIGHT;
     if (!tensor || info->role == MICA_NN_ROLE_OPTIMIZER) continue;
+    f->all += weight;
     const bool fits = is_fitting(entry, tensor);
     if (fits) status = mica_tensor_upload(mica_engine_queue(run->engine), tensor, entry->data, entry->bytes);
     if (!fits && weight) note_misfit(f, info->name, entry, tensor);
@@ -394,7 +396,8 @@ static mica_status take_fitting(mica_run *run, const mica_safetensors *file, fit
 /* The sentence about what was taken. */
 static mica_status say_taken(mica_run *run, const char *path, const fit *f) {
   const char *model = mica__common_settings_of(run).model;
-  if (!f->taken) {
+  const bool divided = mica__run_is_divided(run);
+  if (!f->taken && !divided) {
     mica__text names = {0};
     mica__nn_list_weights(mica_trainer_network(run->trainer), &names);
     mica__fail(MICA_E_FORMAT, "init: no tensor of %s fits the network %s by name and shape; it has %s", path, model,
@@ -402,7 +405,7 @@ static mica_status say_taken(mica_run *run, const char *path, const fit *f) {
     mica__text_free(&names);
     return MICA_E_FORMAT;
   }
-  if (f->weights * LEAST_FIT < f->all)
+  if (f->weights * LEAST_FIT < f->all && !divided)
     return mica__fail(
         MICA_E_FORMAT,
         "init: %s is of another network: %zu of %zu weights of %s fit by name and shape, and half of them "
@@ -416,8 +419,7 @@ static mica_status say_taken(mica_run *run, const char *path, const fit *f) {
 
 static mica_status take_weights(mica_run *run, const char *path) {
   mica_safetensors *file = NULL;
-  size_t frozen = 0;
-  fit f = {.all = count_weights(mica_trainer_network(run->trainer), &frozen)};
+  fit f = {0};
   if (mica_foundation_is(path))
     return mica__fail(MICA_E_UNSUPPORTED,
                       "init: %s is a published model; the tasks text, classify and regress begin with one", path);

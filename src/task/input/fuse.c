@@ -136,8 +136,13 @@ static mica_status complete(mica_run *run, const mica_column *label) {
 }
 
 mica_status mica__fuse_checks(const mica_run *run) {
-  const mica__fact_texts names = mica__fuse_facts_of(run).parts;
+  const mica__fuse_facts facts = mica__fuse_facts_of(run);
+  const mica__fact_texts names = facts.parts;
   size_t known = 0;
+  for (size_t i = 0; i < facts.picture.count; i++)
+    if (facts.picture.list[i] < 1) return mica__fail(MICA_E_FORMAT, "\"picture\" holds no size of pictures");
+  if (facts.picture_mean.count && (!facts.picture.count || (double)facts.picture_mean.count != facts.picture.list[0]))
+    return mica__fail(MICA_E_FORMAT, "\"picture_mean\" does not have a number per channel");
   for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++) {
     if (!mica__fuse_has(run, p)) continue;
     known++;

@@ -78,7 +78,9 @@ static mica_status fits_rows(const mica_run *run, const mica_dataset *data) {
   const double numbers = input.count ? input.list[0] : 0;
   const mica_column *x = find(data, "x");
   const double has = x && x->shape.rank == 1 ? (double)x->shape.dim[0] : 0;
-  if (numbers > has)
+  /* Further columns are left out by their names. */
+  const bool named = mica_dataset_number_name(data, mica_dataset_column_index(data, "x"), 0) != NULL;
+  if (numbers > has || (numbers < has && !named))
     return mica__fail(MICA_E_FORMAT, "%s has %g columns of numbers, but the network was trained on %g",
                       mica_dataset_name(data), has, numbers);
   return mica__run_fits_categories(run, data);
