@@ -135,8 +135,9 @@ const cli_command cli_command_doctor = {
     .name = "doctor",
     .summary = "check every kernel on a device against a reference",
     .details = "\nPrints one line per set of parameters of each kernel, then a verdict. Errors are\n"
-               "shares of the rounding error that is allowed. A kernel at which the driver ends the\n"
-               "process fails, and the others are checked. The exit status is 1 if one fails.\n",
+               "shares of the rounding error that is allowed. If the driver ends the process at\n"
+               "a kernel, that kernel fails and the others are still checked. The exit status\n"
+               "is 1 if one fails.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,
