@@ -47,6 +47,16 @@ START_TEST(numbers_may_be_classes) {
 }
 END_TEST
 
+/* Columns without a header are named by their places; a cell that holds such a number makes no header. */
+START_TEST(numbers_of_columns_are_no_header) {
+  mica_dataset *d = NULL;
+  ck_ok(open_table("0.5,0.25,0\n0.75,0.5,1\n0.25,1.5,0\n", "0=number,1=number", &d));
+  ck_assert_uint_eq(mica_dataset_count(d), 3);
+  ck_assert_int_eq(column_of(d, "label")->classes, 2);
+  mica_dataset_destroy(d);
+}
+END_TEST
+
 /* Pairs of texts, of which few differ; a number stays one. */
 START_TEST(texts_may_be_no_classes) {
   static const char pairs[] = "en,score,de\na dog,1,ein Hund\na cat,2,eine Katze\na dog,3,ein Hund\n";
@@ -141,5 +151,5 @@ START_TEST(dates_are_times) {
 }
 END_TEST
 
-TESTS(ANYWHERE, NULL, NULL, numbers_may_be_classes, texts_may_be_no_classes, languages_are_names,
-      what_is_no_list_is_said, dates_are_times)
+TESTS(ANYWHERE, NULL, NULL, numbers_may_be_classes, numbers_of_columns_are_no_header, texts_may_be_no_classes,
+      languages_are_names, what_is_no_list_is_said, dates_are_times)

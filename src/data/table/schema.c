@@ -101,9 +101,12 @@ static mica_status recognise_header(mica__inference *in) {
   for (size_t i = 0; i < in->schema->count; i++) {
     const char *name = in->schema->fields[i].name;
     mica_column_kind kind;
+    double number;
     bool stated = false;
     MICA_TRY(mica__kinds_find(in->config->kinds, name, &kind, &stated));
-    if (stated) in->schema->header = true;
+    /* Columns without a header are named by their numbers, which cells may hold. */
+    if (stated && !mica__cell_is_numeric((mica__cell){.text = name, .length = strlen(name)}, &number))
+      in->schema->header = true;
     if (wanted ? !strcmp(name, wanted) || mica__list_has(wanted, name) : is_customary(name)) in->schema->header = true;
   }
   return MICA_OK;
