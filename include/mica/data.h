@@ -250,8 +250,8 @@ typedef struct mica_split_config {
   /* column: *part is the latest share, or a fold is a range of time; samples with equal times stay together */
   const char *time;
   const char *file; /* text file with the numbers of *part's samples, one per line, from 0 */
-  /* *part gets this share of each class, rounded so that it has the share of all samples. Needs labels of one class per
-   * sample; with share alone. */
+  /* true: *part gets this share of each class, rounded so that it also has the share of all samples. Every sample must
+   * have one class. Not with folds, group, time or file. */
   bool by_class;
 } mica_split_config;
 

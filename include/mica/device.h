@@ -133,9 +133,9 @@ static inline mica_status mica_device_find(const char *selector, mica_device_inf
  *                                      because PoCL does not know which
  *   POCL_WORK_GROUP_SPECIALIZATION=0   PoCL compiles a kernel once, not once per launch shape and again for the binary
  *                                      that Mica stores. The first start takes half the time
- *   POCL_MAX_PTHREAD_COUNT             instead of the first one, if mpirun started several ranks on this machine: the
- *                                      cores that the rank may use, or its share of all cores. Also if a container's
- *                                      quota of CPU time (cgroups) is below the cores: that many whole cores
+ *   POCL_MAX_PTHREAD_COUNT             instead of POCL_AFFINITY in two cases. If mpirun started several ranks on this
+ *                                      machine: the cores that the rank may use, or its share of all cores. If a
+ *                                      container limits CPU time (cgroups): the whole cores of that limit
  *
  * Call it before any other function of Mica or OpenCL, while the process has one thread. */
 MICA_API void mica_device_prepare_drivers(void);

@@ -96,19 +96,19 @@ typedef struct mica_whisper_config {
    * by the loudest frame so far. false: by the loudest frame of the recording, as in transformers; windows are
    * transcribed in mica_whisper_finish, and memory holds the features: 32 kB per second with 80 bins. */
   bool stream;
-  /* Windows are skipped if the model finds no speech with more than this probability and their log_probability is
-   * below least_log_probability. 0: 0.6; MICA_ZERO: 0; 1: none is skipped. */
+  /* A window is skipped if its probability of no speech is above this and its log_probability is below
+   * least_log_probability. 0: 0.6; MICA_ZERO: 0; 1: no window is skipped. */
   double no_speech;
-  /* A window is read again at the temperatures 0.2, 0.4, ... 1.0 while its log_probability is below the first number,
-   * or its compression above the second one: a text that repeats itself compresses well. 0: -1, 2.4. Without
-   * libdeflate, a text that ends in a repetition counts as compressed. */
+  /* A window is decoded again at the temperatures 0.2, 0.4, ... 1.0 while its log_probability is below
+   * least_log_probability, or its compression is above most_compression, because its text repeats itself. 0: -1 and
+   * 2.4. Without libdeflate, a text that ends in a repetition counts as too compressed. */
   double least_log_probability, most_compression;
   /* Texts that are drawn at a temperature above 0; the one of the highest mean log probability is taken. 0: 5. */
   int32_t best_of;
   uint64_t seed;    /* of draws. The same seed, recording and device give the same text. */
   bool no_fallback; /* windows are read once, at temperature 0 */
-  /* A window does not see the text before it. Otherwise it does, from the last window on that was read at a temperature
-   * above 0.5. */
+  /* true: a window is decoded without the previous text. false: with it, but only the text that follows the last window
+   * decoded at a temperature above 0.5. */
   bool no_context;
   /* The decoder's matrices are kept as f16 even if the file has f32. Matrices of 16 bits stay as they are. Kernels
    * compute in f32. */

@@ -70,7 +70,7 @@ static bool is_picture(const mica_embedder *embedder, const char *line) {
   return !mica_embedder_reads_texts(embedder) || cli_is_picture(line);
 }
 
-/* Leaves out the pictures that cannot be read, and names them. An exit status: CLI_OK if there are such, and others. */
+/* Drops the pictures that cannot be read, and names them. Returns CLI_OK only if some, but not all, cannot be read. */
 static int leave_out(const cli_command *self, const mica_embedder *embedder, texts *t) {
   size_t kept = 0;
   const size_t before = t->lines.count;

@@ -112,7 +112,7 @@ const cli_command cli_command_eval = {
     .name = "eval",
     .summary = "test a trained network on data with known answers",
     .details = "\nPrints the task's metrics; for classes also precision, recall and F1 per class.\n"
-               "All samples are tested or none: if pictures cannot be read, up to ten are named,\n"
+               "If a picture cannot be read, nothing is tested: up to ten such files are named,\n"
                "and the exit status is 1.\n\n"
                "For a published language model: perplexity of the tokens of a UTF-8 text file,\n"
                "in windows that do not overlap. The first token of each window is not scored.\n"

@@ -17,8 +17,8 @@ typedef struct cli_voice_file {
 /* Reads a file's content. NULL, or what is wrong with it. Free it in any case. */
 const char *cli_voice_file_read(const char *content, size_t size, cli_voice_file *voice);
 void cli_voice_file_free(cli_voice_file *voice);
-/* The numbers of phonemes (UTF-8), a code point each, with those of the beginning, the end and between. *ids is the
- * caller's to free. NULL, or what is wrong; *at is then the byte of the phoneme that the voice lacks. */
+/* Ids of the phonemes, one per code point of UTF-8, with the ids that mark the beginning, the end and the gaps. *ids
+ * is the caller's to free. Returns NULL, or what is wrong; *at is then the byte of the phoneme that is missing. */
 const char *cli_voice_file_encode(const cli_voice_file *voice, const char *phonemes, int64_t **ids, size_t *count,
                                   size_t *at);
 /* The number of a speaker, by name or number; -1: there is no such speaker. NULL: the first. */

@@ -15,7 +15,7 @@ typedef struct cli_whisper_values {
           .help = "Whisper: language of the speech, such as de (default: detected)"),                                  \
       CLI_ROW("translate", type, whisper.translate, .help = "Whisper: translate to English"),                          \
       CLI_ROW("no-speech", type, whisper.no_speech, .value = "P",                                                      \
-              .help = "Whisper: skip uncertain windows if no speech is likelier than P (default 0.6; 1: none)"),       \
+              .help = "Whisper: skip unlikely windows with a probability of no speech above P (default 0.6)"),         \
       CLI_ROW("no-fallback", type, whisper.no_fallback,                                                                \
               .help = "Whisper: read doubtful windows once, not again with random tokens"),                            \
       CLI_ROW("no-context", type, whisper.no_context, .help = "Whisper: read each window without the text before it"), \

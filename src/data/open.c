@@ -36,8 +36,8 @@ static mica_status is_part_folder_of(const mica__source *source, const char *pat
   return source->is_part_folder ? source->is_part_folder(path, is) : is_folder_of(source, path, is);
 }
 
-/* True if a folder, or a file by its name before the endings, is named by the word of a part alone; an array's name
- * begins with "x_". */
+/* True if the name is only the word of a part: of a folder, as mica__part_is_named says; of a file, the name before the
+ * first dot, after the "x_" of an array. */
 static bool is_word(mica_part part, const char *name, bool folder) {
   char stem[64];
   const size_t length = strcspn(name, ".");

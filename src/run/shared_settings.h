@@ -1,5 +1,5 @@
 /* run/shared_settings.h: settings that several tasks have and that the run reads too. The lists of the tasks give their
- * defaults, help and checks. Of a task without the setting an INT is 0 and a TEXT "". */
+ * defaults, help and checks. If a task lacks a setting, an INT is 0 and a TEXT is "". */
 #ifndef MICA_RUN_SHARED_SETTINGS_H
 #define MICA_RUN_SHARED_SETTINGS_H
 

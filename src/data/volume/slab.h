@@ -15,8 +15,8 @@ typedef struct mica__volume_reader {
  * white. */
 mica_status mica__volume_slice(const mica__volume_reader *reader, int axis, uint8_t **slice);
 
-/* The planes of a volume on which windows lie: weighted sums of shares. A window's weight falls from its middle to its
- * edges, so that where windows meet nothing shows. The caller owns the sums, zeros at first. */
+/* The planes of a volume that the current windows cover: weighted sums of probabilities. A window's weight falls from
+ * its middle to its edges, so that no seams show. The caller owns the sums, which begin as zeros. */
 typedef struct mica__slab {
   int64_t classes, depth, height, width; /* depth: of a window; height and width: of the volume */
   int64_t first;                         /* the plane of the volume that is the slab's first one */

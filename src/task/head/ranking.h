@@ -9,11 +9,11 @@ extern const mica__head mica__head_ranking;
 
 extern const mica_onnx_text mica__recommend_docs[]; /* of what they read and make */
 void mica__recommend_exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out);
-/* Adds "auc" of the source's samples, beside it those of plain orders, and "base_log_loss", that of the share of clicks
- * in training as the answer to all. */
+/* Adds "auc" of the source's samples, the AUC of simple baseline orders, and "base_log_loss": the log loss if every
+ * prediction is the share of clicks in training. */
 mica_status mica__recommend_evaluate_clicks(mica_run *run, const mica_batch_source *source, mica_metrics *m);
-/* Notes "item_bias" and "user_bias": how far the ratings of each, by their ids, are from the mean in the training part,
- * as if there were MICA__BIAS_PRIOR ratings more, which are the mean; of users, what the items' biases leave. */
+/* Notes "item_bias" and "user_bias" by id: how far the training ratings of an item are from the mean of all, with
+ * MICA__BIAS_PRIOR ratings of that mean added; the same for a user, after the items' biases are subtracted. */
 #define MICA__BIAS_PRIOR 10
 mica_status mica__recommend_note_biases(mica_run *run, const mica__interactions *x);
 /* The share of pairs of a click and none whose scores stand in this order, equal ones as a half; scores are sorted.
