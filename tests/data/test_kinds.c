@@ -47,7 +47,7 @@ START_TEST(numbers_may_be_classes) {
 }
 END_TEST
 
-/* Columns without a header are named by their places; a cell that holds such a number makes no header. */
+/* Columns without a header are named by their positions; a cell that holds such a number makes no header. */
 START_TEST(numbers_of_columns_are_no_header) {
   mica_dataset *d = NULL;
   ck_ok(open_table("0.5,0.25,0\n0.75,0.5,1\n0.25,1.5,0\n", "0=number,1=number", &d));
