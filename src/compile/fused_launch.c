@@ -142,9 +142,18 @@ static mica_status launch_split(work *w, int32_t split, int64_t chunk, const mic
   return status;
 }
 
+/* MICA_E_UNSUPPORTED if a step computes in double precision, which the device lacks. */
+static mica_status check_doubles(const mica__fused *fused, const mica_device_info *device) {
+  for (int32_t k = 0; k < fused->count && !(device->features & MICA_FEATURE_FP64); k++)
+    if (fused->instrs[k].dtype == MICA_F64)
+      return mica__fail(MICA_E_UNSUPPORTED, "%s has no double precision", device->name);
+  return MICA_OK;
+}
+
 /* Launches on the queue, or puts the kernels into the bundle. */
 static mica_status run(mica_engine *engine, mica_queue *queue, unsigned device_class, const mica__fused *fused,
                        const mica_tensor *const *operands, mica__kernel_bundle *bundle) {
+  MICA_TRY(check_doubles(fused, mica_engine_device(engine)));
   work *w = malloc(sizeof *w);
   if (!w) return mica__fail_nomem("a fused kernel");
   int32_t split = 0;

@@ -84,6 +84,17 @@ static void run_free(run *r) {
   test_instance_free(&r->instance);
 }
 
+static bool has_f64(void) { return (mica_engine_device(test_engine())->features & MICA_FEATURE_FP64) != 0; }
+
+/* True if the graph computes in double precision, which the device lacks, and the status says so. */
+static bool refuses_doubles(const run *r, mica_status status) {
+  const mica_graph *graph = r->instance.graph;
+  if (status != MICA_E_UNSUPPORTED || !strstr(mica_error_message(), "no double precision")) return false;
+  for (int32_t i = 0; i < graph->count && !has_f64(); i++)
+    if (graph->nodes[i].type.dtype == MICA_F64) return true;
+  return false;
+}
+
 static void compare_all(const test_case *c, run *r) {
   double **feeds = calloc((size_t)r->instance.graph->count + 1, sizeof *feeds);
   mica_feed given[TEST_MAX_OPERANDS];
@@ -98,12 +109,12 @@ static void compare_all(const test_case *c, run *r) {
   test_values reference = test_interpret(r->instance.graph, feeds);
   snprintf(label, sizeof label, "%s fed as %s (seed %llu)", c->name,
            mica_dtype_name(mica_value_dtype(r->instance.operands[0])), (unsigned long long)SEED);
-  ck_assert_msg(mica_session_create(test_engine(), r->instance.graph, r->outputs, r->output_count, NULL, &session) ==
-                    MICA_OK,
-                "%s: %s", label, mica_error_message());
-  ck_assert_msg(mica_session_run(session, test_queue(), given, r->instance.operand_count) == MICA_OK, "%s: %s", label,
-                mica_error_message());
-  for (size_t i = 0; i < r->output_count; i++)
+  mica_status status =
+      mica_session_create(test_engine(), r->instance.graph, r->outputs, r->output_count, NULL, &session);
+  if (status == MICA_OK) status = mica_session_run(session, test_queue(), given, r->instance.operand_count);
+  const bool refused = refuses_doubles(r, status);
+  ck_assert_msg(status == MICA_OK || refused, "%s: %s", label, mica_error_message());
+  for (size_t i = 0; i < r->output_count && !refused; i++)
     test_expect(&reference, r->references[i], mica_session_output(session, i), label, r->names[i]);
   mica_session_destroy(session);
   test_values_free(&reference);
@@ -123,8 +134,6 @@ static bool is_wanted(const char *types) {
   ck_assert(!wanted || !strcmp(wanted, "f32") || !strcmp(wanted, "others"));
   return !wanted || !strcmp(wanted, types);
 }
-
-static bool has_f64(void) { return (mica_engine_device(test_engine())->features & MICA_FEATURE_FP64) != 0; }
 
 START_TEST(agrees_with_the_host) {
   static const mica_dtype others[] = {MICA_F16, MICA_BF16, MICA_F64};
