@@ -431,7 +431,11 @@ mica_status mica__run_open_data(mica_run *run) {
   MICA_TRY(mica__run_note_bases(run));
   MICA_TRY(mica__run_note_kinds(run));
   test.opening = mica__run_opening(run, MICA_PART_TEST);
-  begin_reading(&test);
+  /* A task that opens data itself reads settings and facts, which are set and noted below. */
+  if (run->task->open)
+    read_parts(&test);
+  else
+    begin_reading(&test);
   status = mica__run_derive(run, MICA_PART_TRAIN, &run->parts->at[MICA_PART_TRAIN].data);
   if (status == MICA_OK)
     status = mica__run_derive(run, MICA_PART_VALIDATION, &run->parts->at[MICA_PART_VALIDATION].data);
