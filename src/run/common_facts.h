@@ -52,7 +52,7 @@
 MICA__FACTS_STRUCT(common, COMMON_FACTS);
 extern const mica__fact_list mica__common_fact_list;
 
-/* They are valid until the run's facts change. Without a run there are none. */
+/* The facts of a run, valid until they change. If run is NULL, all are empty. */
 mica__common_facts mica__common_facts_of(const mica_run *run);
 
 #endif

@@ -163,8 +163,8 @@ static mica_status remark_few(mica_run *run) {
       count, count == 1 ? "" : "s", count == 1 ? "s" : "", 100 * 0.5 / sqrt(count));
 }
 
-/* The variance of a share that was measured on so many samples, as Agresti and Coull (1998) estimate it: shares of 0
- * and 1 of few samples are uncertain, too. */
+/* The variance of a share measured on `count` samples, as estimated by Agresti and Coull (1998): after few samples,
+ * shares of 0 and 1 are uncertain too. */
 static double variance_of(double share, double count) {
   const double p = (share * count + 2) / (count + 4);
   return p * (1 - p) / (count + 4);

@@ -26,7 +26,7 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The least distance of each surface voxel of a to those of b. */
+/* The distance of each surface voxel of a to the nearest surface voxel of b. */
 static size_t distances(const uint8_t *a, const uint8_t *b, const uint8_t *known, const int64_t n[3],
                         const double spacing[3], double *out) {
   size_t count = 0;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A voxel of a class is looked for so many times. */
+/* Attempts to find a voxel of a class. */
 #define ATTEMPTS 64
 
 /* --- a grid --- */

@@ -39,7 +39,7 @@ static void find_box(pair *p) {
   for (int k = 0; k < 3; k++) p->from[k] = least[k], p->box[k] = most[k] - least[k] + 1;
 }
 
-/* True for a voxel of the class with a neighbour that is none. */
+/* True if a voxel of the class has a neighbour outside the class. */
 static bool is_surface(const pair *p, int side, int64_t z, int64_t y, int64_t x) {
   const int64_t at[3] = {p->from[0] + z, p->from[1] + y, p->from[2] + x};
   const int64_t steps[3] = {p->sides[1] * p->sides[2], p->sides[2], 1}, i = index_of(p, z, y, x);

@@ -63,7 +63,7 @@ typedef struct mica__launch_notes {
     const mica__variant *variant;
   } list[MICA__LAUNCH_NOTES];
   size_t count;
-  struct mica__check *check; /* is told of each; may be NULL */
+  struct mica__check *check; /* notified of each launch; may be NULL */
 } mica__launch_notes;
 
 #endif

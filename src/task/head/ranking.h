@@ -1,4 +1,4 @@
-/* task/head/ranking.h: ratings of items by users, the order in which they choose items, or their clicks. */
+/* task/head/ranking.h: learns how users rate items, what they choose next, or what they click. */
 #ifndef MICA_TASK_HEAD_RANKING_H
 #define MICA_TASK_HEAD_RANKING_H
 

@@ -1,5 +1,5 @@
-/* task/head/voxels.h: the class of each voxel, of volumes with masks. It is learned as those of pixels are
- * (task/head/pixels.h), and measured per volume. */
+/* task/head/voxels.h: learns the class of each voxel from volumes with masks, in the same way as the classes of pixels
+ * (task/head/pixels.h). Metrics are computed per volume. */
 #ifndef MICA_TASK_HEAD_VOXELS_H
 #define MICA_TASK_HEAD_VOXELS_H
 

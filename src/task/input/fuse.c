@@ -165,8 +165,8 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 
 /* --- the network --- */
 
-/* Features of all parts, (N, parts, width) to (N, width): a Transformer block in which each part sees the others, and
- * the mean of its results. */
+/* Joins the features of all parts, (N, parts, width), to (N, width): a Transformer block, in which each part attends to
+ * the others, then the mean over the parts. */
 static mica_value attend(mica_nn *nn, const mica_run *run, mica_value x) {
   const mica__fuse_settings s = mica__fuse_settings_of(run);
   const mica_transformer_config config = {

@@ -363,7 +363,7 @@ static mica_status number_speakers(const mica__fact_texts *run, view *v, uint64_
   return status;
 }
 
-/* How the view is to be: strings or not. */
+/* The form of the view: strings or not. */
 static mica_status set_out(const mica_run *run, mica_part part, const mica__strings_form *settings, view *v,
                            uint64_t *count) {
   const double rate = (double)mica_dataset_rate(v->base);
@@ -399,7 +399,7 @@ const char *mica__strings_speaker(const mica_dataset *data, size_t column, int32
   return name ? name : "";
 }
 
-/* The names of the data's speakers, the caller's to free; NULL: there are none, or no memory. */
+/* The names of the data's speakers. The caller frees the list. NULL: no speakers, or no memory. */
 static const char **speaker_names(const mica_dataset *data, int32_t *count) {
   const size_t column = mica_dataset_column_index(data, SPEAKER);
   *count = 1;

@@ -185,7 +185,8 @@ struct mica_tokenizer {
   mica__byte_trie_cell *byte_trie;
 };
 
-/* Opens a tokenizer.json of so many bytes, followed by a NUL. json is of malloc, and the call's even if it fails. */
+/* Opens a tokenizer.json of `bytes` bytes, followed by a NUL. json comes from malloc and belongs to the tokenizer
+ * from the call on; if the call fails, it frees json. */
 mica_status mica__tokenizer_open_owned(const char *name, char *json, size_t bytes, mica_tokenizer **tokenizer);
 
 /* How an added token is found. */
