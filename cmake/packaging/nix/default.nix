@@ -26,7 +26,7 @@ pkgs.stdenv.mkDerivation {
     pcre2
     protobufc
     utf8proc
-    xxHash
+    (pkgs.xxhash or pkgs.xxHash) # the name that nixpkgs gives it, and the older one
   ];
   cmakeFlags = [ "-DMICA_BUILD_TESTS=OFF" "-DMICA_BUILD_SAMPLES=OFF" "-DMICA_WITH_MPI=OFF" ];
   meta = {
