@@ -56,7 +56,8 @@ typedef struct mica_grammar mica_grammar;
  * must outlive the grammar; NULL means 256 tokens, the bytes. config may be NULL.
  *
  * Texts are written one way: the members of an object in the order of "properties", then those that only "required"
- * names, then others; characters are escaped only if JSON demands it; a number with bounds has no exponent.
+ * names, then others; characters are escaped only if JSON demands it; a number with bounds has no exponent. So that a
+ * number ends, it has at most 20 digits before the point, 20 after it and 3 in its exponent.
  * docs/foundation/grammars.md has the keywords. Numbers that JSON schema calls integers are written without a point.
  *
  * MICA_E_FORMAT if the schema is not JSON. MICA_E_UNSUPPORTED for a keyword that Mica does not have, for a reference

@@ -171,6 +171,8 @@ def check_masks(tokenizer, other, vocabulary):
                                      if text and t not in special
                                      and (forced.startswith(text) or text.startswith(forced))
                                      and matcher.validate_tokens([t]) == 1)
+                    if re.search(rb'[0-9]{20}$|[0-9][eE][-+]?[0-9]{3}$', text):  # Mica ends a number here
+                        theirs &= mine | ~sum(1 << t for t, word in enumerate(tokens) if re.fullmatch(rb'[0-9]+', word))
                     masks += 1
                     if mine != theirs:
                         bad += 1

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Digits before and after the point that no schema forbids: a model could go on with them until its last token. */
+#define MOST_WRITTEN 20
+#define MOST_EXPONENT 3
 #define MOST_REMAINDERS 10000
 #define MOST_CELLS 4000000
 
@@ -33,6 +36,7 @@ typedef struct writer {
   mica__grammar_schema *s;
   range r;
   size_t counts; /* the cap of count, plus 1 */
+  bool ends;     /* no number has more digits than the cap */
   uint32_t *nodes;
   position *open; /* scale whose edges are to be written */
   size_t open_count, open_room;
@@ -91,6 +95,7 @@ static void write_digits(writer *w, const position *p, uint32_t node) {
   for (char digit = '0'; digit <= '9'; digit++) {
     position next = *p;
     const size_t i = p->count;
+    if (w->ends && i + 1 == w->counts) continue;
     next.rest = (uint32_t)(((uint64_t)p->rest * 10 + (uint64_t)(digit - '0')) % r->step);
     if (p->phase == WHOLE) {
       if (p->zero || (i == 0 && digit == '0')) continue;
@@ -129,6 +134,9 @@ static mica_status write_range(mica__grammar_schema *s, range r, uint32_t from, 
   if (r.low->part_count > most) most = r.low->part_count;
   if (r.high && r.high->part_count > most) most = r.high->part_count;
   if (r.scale > (int)most) most = (size_t)r.scale;
+  const size_t room = MOST_CELLS / (PHASES * (size_t)18 * r.step);
+  w.ends = room > MOST_WRITTEN;
+  if (w.ends && most < MOST_WRITTEN) most = MOST_WRITTEN;
   w.counts = most + 1;
   const size_t cells = PHASES * w.counts * 18 * r.step;
   if (cells > MOST_CELLS) return mica__automaton_fail(s->automaton, MICA_E_UNSUPPORTED), MICA_OK;
@@ -147,33 +155,42 @@ static mica_status write_range(mica__grammar_schema *s, range r, uint32_t from, 
 
 /* --- all numbers --- */
 
+/* From `from` to `to`: 0 to `most` digits. */
+static void write_many(mica__automaton *a, int most, uint32_t from, uint32_t to) {
+  for (int i = 0; i < most; i++) {
+    const uint32_t next = mica__automaton_node(a);
+    mica__automaton_empty(a, from, to);
+    mica__automaton_bytes(a, from, '0', '9', next);
+    from = next;
+  }
+  mica__automaton_empty(a, from, to);
+}
+
 static void write_any(mica__grammar_schema *s, bool whole, uint32_t from, uint32_t to) {
   mica__automaton *a = s->automaton;
-  uint32_t at[7];
-  for (size_t i = 0; i < 7; i++) at[i] = mica__automaton_node(a);
+  uint32_t at[8];
+  for (size_t i = 0; i < 8; i++) at[i] = mica__automaton_node(a);
   mica__automaton_empty(a, from, at[0]);
   mica__automaton_bytes(a, from, '-', '-', at[0]);
   mica__automaton_bytes(a, at[0], '0', '0', at[2]);
   mica__automaton_bytes(a, at[0], '1', '9', at[1]);
-  mica__automaton_bytes(a, at[1], '0', '9', at[1]);
-  mica__automaton_empty(a, at[1], at[2]);
+  write_many(a, MOST_WRITTEN - 1, at[1], at[2]);
   mica__automaton_empty(a, at[2], to);
   if (whole) return;
   mica__automaton_bytes(a, at[2], '.', '.', at[3]);
   mica__automaton_bytes(a, at[3], '0', '9', at[4]);
-  mica__automaton_bytes(a, at[4], '0', '9', at[4]);
-  mica__automaton_empty(a, at[4], to);
+  write_many(a, MOST_WRITTEN - 1, at[4], at[5]);
+  mica__automaton_empty(a, at[5], to);
   for (const char *e = "eE"; *e; e++) {
-    mica__automaton_bytes(a, at[2], (uint8_t)*e, (uint8_t)*e, at[5]);
-    mica__automaton_bytes(a, at[4], (uint8_t)*e, (uint8_t)*e, at[5]);
+    mica__automaton_bytes(a, at[2], (uint8_t)*e, (uint8_t)*e, at[6]);
+    mica__automaton_bytes(a, at[5], (uint8_t)*e, (uint8_t)*e, at[6]);
   }
   const uint32_t digits = mica__automaton_node(a);
-  mica__automaton_empty(a, at[5], at[6]);
-  mica__automaton_bytes(a, at[5], '+', '+', at[6]);
-  mica__automaton_bytes(a, at[5], '-', '-', at[6]);
-  mica__automaton_bytes(a, at[6], '0', '9', digits);
-  mica__automaton_bytes(a, digits, '0', '9', digits);
-  mica__automaton_empty(a, digits, to);
+  mica__automaton_empty(a, at[6], at[7]);
+  mica__automaton_bytes(a, at[6], '+', '+', at[7]);
+  mica__automaton_bytes(a, at[6], '-', '-', at[7]);
+  mica__automaton_bytes(a, at[7], '0', '9', digits);
+  write_many(a, MOST_EXPONENT - 1, digits, to);
 }
 
 /* --- what the parts say --- */
