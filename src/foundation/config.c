@@ -65,6 +65,22 @@ static mica_status check_sizes(const mica__config_source *f, const mica_foundati
 
 /* --- experts --- */
 
+/* Folders of gpt-oss say how far gate and up go, and whether their experts are MXFP4. */
+static mica_status read_gptoss(const mica__config_source *f, mica_foundation_info *i) {
+  double alpha = 1.702;
+  const mica__config_value object = mica__config_find(f, "quantization_config", "");
+  const mica__config_value method = mica__config_find(f, "quantization_config.quant_method", "");
+  i->mxfp4_experts = mica__config_is(&method, "mxfp4");
+  if (object.kind != MICA__CONFIG_ABSENT && !i->mxfp4_experts)
+    return mica__fail(MICA_E_FORMAT, "%s: quantization_config says no quant_method that Mica reads; it reads mxfp4",
+                      f->path);
+  MICA_TRY(mica__config_real(f, "cut of gate and up", "swiglu_limit", "", i->clamp, 1e-3, 1e9, &i->clamp));
+  MICA_TRY(mica__config_real(f, "slope of the experts' function", "swiglu_alpha", "", alpha, 0, 1e9, &alpha));
+  if (fabs(alpha - 1.702) > 1e-9)
+    return mica__fail(MICA_E_FORMAT, "%s: swiglu_alpha is %g; Mica computes with 1.702", f->path, alpha);
+  return MICA_OK;
+}
+
 /* The keys are read for families that have experts: others are refused if they have them. */
 static mica_status read_experts(const mica__config_source *f, const mica__family *family, mica_foundation_info *i) {
   int64_t step = 1;
@@ -80,7 +96,7 @@ static mica_status read_experts(const mica__config_source *f, const mica__family
   if (family->routes_normal) i->normalise_routes = true;
   i->clamp = family->clamp;
   i->sinks = family->sinks;
-  return MICA_OK;
+  return family->experts == MICA__EXPERTS_GPTOSS ? read_gptoss(f, i) : MICA_OK;
 }
 
 /* --- functions --- */

@@ -76,12 +76,21 @@ static mica_status read_gguf(mica_foundation *model, const char *path, const mic
   return mica__config_read(&facts, family, model->weights, &model->info, &model->arrays);
 }
 
+static bool ends_with(const char *text, const char *ending) {
+  const size_t n = strlen(text), m = strlen(ending);
+  return n >= m && !strcmp(text + n - m, ending);
+}
+
+/* A byte of MXFP4 blocks is two elements; scales do not count. */
 static void count_weights(mica_foundation *model) {
   for (size_t i = 0; i < mica_weights_count(model->weights); i++) {
     const mica_weight_entry *entry = mica_weights_at(model->weights, i);
+    const bool bytes = model->info.mxfp4_experts && entry->dtype == MICA_U8;
     int64_t elements = 0;
     model->info.bytes += entry->bytes;
-    if (mica_shape_count(entry->shape, &elements) == MICA_OK) model->info.elements += elements;
+    if (bytes && ends_with(entry->name, "_scales")) continue;
+    if (mica_shape_count(entry->shape, &elements) == MICA_OK)
+      model->info.elements += bytes && ends_with(entry->name, "_blocks") ? 2 * elements : elements;
   }
 }
 

@@ -27,15 +27,18 @@ static bool hold(void *user, const char *name, mica_shape shape, mica_nn_held *h
   mica__attempt_begin();
   const mica_status status = mica__name_map_find(&map, model->weights, name, &from);
   mica__attempt_end();
-  if (status != MICA_OK || !from.entry || from.row.transposed || from.row.add != 0) return false;
+  if (status != MICA_OK || !from.entry || from.row.add != 0) return false;
+  /* Matrices of experts are held in the file's type, though not in its order: they are most of a model. */
+  const bool joint = shape.rank == 3 && (from.row.every || from.row.scales || from.row.transposed);
+  if (!joint && (from.row.transposed || from.row.every)) return false;
   if (from.row.stacked)
     for (shape.rank--; at < shape.rank; at++) shape.dim[at] = shape.dim[at + 1];
-  if (!mica_shape_equal(from.entry->shape, shape)) return false;
-  const mica_dtype dtype = from.entry->dtype;
+  if (!joint && !mica_shape_equal(from.form.shape, shape)) return false;
+  const mica_dtype dtype = from.form.dtype;
   const bool floating = dtype == MICA_F32 || dtype == MICA_F16 || dtype == MICA_BF16;
-  if (from.entry->block == MICA_BLOCK_NONE && !floating) return false;
-  *held = (mica_nn_held){.block = from.entry->block, .frozen = true};
-  if (from.entry->block == MICA_BLOCK_NONE) held->dtype = dtype;
+  if (from.form.block == MICA_BLOCK_NONE && !floating) return false;
+  *held = (mica_nn_held){.block = from.form.block, .frozen = true};
+  if (from.form.block == MICA_BLOCK_NONE) held->dtype = dtype;
   return true;
 }
 

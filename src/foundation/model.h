@@ -8,7 +8,7 @@
 #define MICA__MOST_NAME_ROWS 256
 typedef struct mica__name_rows {
   mica_name_row rows[MICA__MOST_NAME_ROWS];
-  char *sources[MICA__MOST_NAME_ROWS]; /* texts of the rows */
+  char *sources[MICA__MOST_NAME_ROWS], *scales[MICA__MOST_NAME_ROWS]; /* texts of the rows */
   size_t count;
 } mica__name_rows;
 

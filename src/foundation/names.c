@@ -31,7 +31,20 @@
 
 #define MOST_NAME 200
 
-typedef enum how { NEEDED, OPTIONAL, TRANSPOSED, LEADING, FILTERS, SPANS, EXPERTS } how;
+typedef enum how {
+  NEEDED,
+  OPTIONAL,
+  TRANSPOSED,
+  LEADING,
+  FILTERS,
+  SPANS,
+  EXPERTS,
+  EXPERTS_JOINT,
+  EXPERTS_EVEN,
+  EXPERTS_ODD,
+  EVEN,
+  ODD
+} how;
 
 /* A row for one model. */
 typedef struct row {
@@ -74,6 +87,25 @@ static const char *spell(const char *prefix, size_t n, const char *name, int64_t
   return text;
 }
 
+/* Matrices of experts that a folder has in one tensor. */
+static bool is_joint(const row *r) { return r->how >= EXPERTS_JOINT && r->how <= EXPERTS_ODD; }
+
+/* True if a folder has the row's matrices as blocks and scales. */
+static bool is_packed(const row *r, bool gguf) { return is_joint(r) && !gguf && r->info->mxfp4_experts; }
+
+/* In a folder each second row, of matrices, or each second number is the tensor's; 0: all are. */
+static int64_t every_of(const row *r) {
+  return r->how == EXPERTS_EVEN || r->how == EXPERTS_ODD || r->how == EVEN || r->how == ODD ? 2 : 0;
+}
+
+/* The row of a tensor whose name has this ending too. */
+static row with_ending(const row *r, const char *ending, char name[MOST_NAME]) {
+  row one = *r;
+  snprintf(name, MOST_NAME, "%s%s", r->folder, ending);
+  one.folder = name;
+  return one;
+}
+
 /* Number of a folder's tensors that a row names: one per expert, else one. */
 static int64_t parts_of(const row *r, bool gguf) { return r->how == EXPERTS && !gguf ? r->info->experts : 1; }
 
@@ -102,7 +134,10 @@ static const mica_weight_entry *find(const mica__family *family, const mica_weig
 
 /* What the file must have. */
 static mica_shape shape_of(const row *r, bool gguf) {
-  const int64_t patch = r->info->patch;
+  const int64_t patch = r->info->patch, times = every_of(r) ? every_of(r) : 1;
+  if (is_joint(r) && !gguf) return MICA_SHAPE(r->info->experts, r->columns, times * r->rows);
+  if (is_joint(r)) return MICA_SHAPE(r->info->experts, r->rows, r->columns);
+  if (times > 1 && !gguf) return MICA_SHAPE(r->rows, times * r->columns);
   if (r->how == TRANSPOSED && !gguf) return MICA_SHAPE(r->columns, r->rows);
   if (r->how == FILTERS) return MICA_SHAPE(r->rows, r->info->channels, patch, patch);
   if (r->how == SPANS) return MICA_SHAPE(r->rows, r->columns, 3);
@@ -111,19 +146,38 @@ static mica_shape shape_of(const row *r, bool gguf) {
   return r->columns ? MICA_SHAPE(r->rows, r->columns) : MICA_SHAPE(r->rows);
 }
 
-static mica_status check_one(const check *c, const row *r, int64_t layer, int64_t part) {
+static mica_status check_one(const check *c, const row *r, int64_t layer, int64_t part, mica_shape shape) {
   char name[MOST_NAME], want[MICA_SHAPE_TEXT], got[MICA_SHAPE_TEXT];
   const mica_weight_entry *entry = find(c->family, c->weights, c->gguf, r, layer, part, name);
   if (!entry && r->how == OPTIONAL) return MICA_OK;
   if (!entry)
     return mica__fail(MICA_E_FORMAT, "%s: the tensor \"%s\" of the family %s is missing", c->path, name,
                       c->family->name);
-  const mica_shape shape = shape_of(r, c->gguf);
   if (!mica_shape_equal(entry->shape, shape))
     return mica__fail(MICA_E_FORMAT, "%s: the tensor \"%s\" has the shape %s; by the model's sizes it must be %s",
                       c->path, name, mica_shape_format(entry->shape, got), mica_shape_format(shape, want));
   c->seen[entry - mica_weights_at(c->weights, 0)] = true;
   return MICA_OK;
+}
+
+/* Blocks or scales. */
+static mica_status check_bytes(const check *c, const row *r, const char *ending, int64_t layer, mica_shape shape) {
+  char name[MOST_NAME], spelled[MOST_NAME];
+  const row one = with_ending(r, ending, name);
+  MICA_TRY(check_one(c, &one, layer, 0, shape));
+  const mica_weight_entry *entry = find(c->family, c->weights, c->gguf, &one, layer, 0, spelled);
+  if (entry->dtype == MICA_U8) return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s: the tensor \"%s\" is %s; MXFP4 in folders is U8", c->path, spelled,
+                    entry->type ? entry->type : "of an unknown type");
+}
+
+static mica_status check_packed(const check *c, const row *r, int64_t layer) {
+  const int64_t experts = r->info->experts, rows = (every_of(r) ? 2 : 1) * r->rows, blocks = r->columns / 32;
+  if (r->columns % 32)
+    return mica__fail(MICA_E_FORMAT, "%s: rows of %" PRId64 " numbers are not whole blocks of MXFP4, which have 32",
+                      c->path, r->columns);
+  MICA_TRY(check_bytes(c, r, "_blocks", layer, MICA_SHAPE(experts, rows, blocks, 16)));
+  return check_bytes(c, r, "_scales", layer, MICA_SHAPE(experts, rows, blocks));
 }
 
 /* Calls visit for each row of the family's layout that one of the model's networks has, until one fails. */
@@ -153,8 +207,14 @@ static mica_status visit_rows(const mica__family *family, const mica_foundation_
 static mica_status check_row(const row *r, void *user) {
   const check *c = user;
   const int64_t layers = layers_of(r);
-  for (int64_t layer = 0; layer < layers; layer++)
-    for (int64_t part = 0; part < parts_of(r, c->gguf); part++) MICA_TRY(check_one(c, r, layer, part));
+  for (int64_t layer = 0; layer < layers; layer++) {
+    if (is_packed(r, c->gguf)) {
+      MICA_TRY(check_packed(c, r, layer));
+      continue;
+    }
+    for (int64_t part = 0; part < parts_of(r, c->gguf); part++)
+      MICA_TRY(check_one(c, r, layer, part, shape_of(r, c->gguf)));
+  }
   return MICA_OK;
 }
 
@@ -198,23 +258,41 @@ static mica_status add_sources(const mapping *m, const row *r, mica__text *text)
   return mica__text_status(text);
 }
 
+/* In which order the row's tensors have their elements. */
+static mica_name_row order_of(const row *r, bool gguf) {
+  return (mica_name_row){.every = gguf ? 0 : every_of(r),
+                         .phase = !gguf && (r->how == EXPERTS_ODD || r->how == ODD),
+                         .transposed = !gguf && !is_packed(r, gguf) && (r->how == TRANSPOSED || is_joint(r)),
+                         .reshaped = r->how == LEADING || r->how == FILTERS,
+                         .stacked = r->how == EXPERTS && !gguf ? r->info->experts : 0};
+}
+
+static mica_status sources_of(const mapping *m, const row *r, const char *ending, char **sources) {
+  char name[MOST_NAME];
+  mica__text text = {0};
+  const row one = with_ending(r, ending, name);
+  const mica_status status = add_sources(m, &one, &text);
+  if (status == MICA_OK)
+    *sources = text.data;
+  else
+    mica__text_free(&text);
+  return status;
+}
+
 static mica_status map_row(const row *r, void *user) {
   const mapping *m = user;
   mica__name_rows *rows = m->rows;
-  mica__text text = {0};
-  const mica_status status = add_sources(m, r, &text);
-  if (status != MICA_OK) {
-    mica__text_free(&text);
-    return status;
-  }
-  rows->sources[rows->count] = text.data;
-  rows->rows[rows->count++] =
-      (mica_name_row){.own = r->own,
-                      .source = text.data,
-                      .transposed = r->how == TRANSPOSED && !m->gguf,
-                      .reshaped = r->how == LEADING || r->how == FILTERS,
-                      .stacked = r->how == EXPERTS && !m->gguf ? r->info->experts : 0,
-                      .add = m->model->info.norm_plus_one && r->columns == 0 && strstr(r->own, "norm") ? 1 : 0};
+  const bool packed = is_packed(r, m->gguf);
+  char **sources = &rows->sources[rows->count], **scales = &rows->scales[rows->count];
+  rows->count++;
+  MICA_TRY(sources_of(m, r, packed ? "_blocks" : "", sources));
+  if (packed) MICA_TRY(sources_of(m, r, "_scales", scales));
+  mica_name_row *made = &rows->rows[rows->count - 1];
+  *made = order_of(r, m->gguf);
+  made->own = r->own;
+  made->source = *sources;
+  made->scales = *scales;
+  made->add = m->model->info.norm_plus_one && r->columns == 0 && strstr(r->own, "norm") ? 1 : 0;
   return MICA_OK;
 }
 
@@ -227,7 +305,10 @@ mica_status mica__names_rows(const mica_foundation *model, bool gguf, mica__name
 }
 
 void mica__name_rows_free(mica__name_rows *rows) {
-  for (size_t r = 0; r < rows->count; r++) free(rows->sources[r]);
+  for (size_t r = 0; r < rows->count; r++) {
+    free(rows->sources[r]);
+    free(rows->scales[r]);
+  }
   rows->count = 0;
 }
 
@@ -241,6 +322,13 @@ typedef struct visitor {
 
 /* Rows of q and k, and their biases, are halves of each head in a folder. */
 static bool is_rotated(const row *r) { return strstr(r->own, ".q_proj.") || strstr(r->own, ".k_proj."); }
+
+/* The tensor of joint experts, or of their biases, in another order than GGUF's. */
+static mica_status find_joint(const mica_foundation *m, const row *r, int64_t layer, mica__named_tensor *joint) {
+  char own[MOST_NAME];
+  const mica_name_map map = {.rows = m->rows.rows, .count = m->rows.count};
+  return mica__name_map_find(&map, m->weights, spell("", 0, r->own, layer, own), joint);
+}
 
 /* The tensors of a row in one layer, NULL where one is missing. */
 static mica_status visit_layer(const visitor *v, const row *r, int64_t layer, const mica_weight_entry **parts) {
@@ -256,6 +344,11 @@ static mica_status visit_layer(const visitor *v, const row *r, int64_t layer, co
       .add = m->info.norm_plus_one && r->columns == 0 && strstr(r->own, "norm") ? 1 : 0,
       .head_size = m->family->interleaved && is_rotated(r) ? m->info.head_size : 0,
   };
+  if (is_joint(r) || every_of(r)) {
+    MICA_TRY(find_joint(m, r, layer, &t.joint));
+    t.entry = t.joint.entry ? &t.joint.form : NULL;
+    if (is_joint(r)) t.shape = MICA_SHAPE(r->info->experts, r->rows, r->columns);
+  }
   if (!t.entry) return MICA_OK;
   if (t.parts) t.shape = MICA_SHAPE(count, r->rows, r->columns);
   snprintf(t.name, sizeof t.name, "%s", spell("", 0, r->gguf, layer, name));

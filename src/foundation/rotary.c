@@ -103,7 +103,7 @@ mica_status mica__rotary_read(const mica__config_source *f, const mica__family *
     return mica__fail(MICA_E_FORMAT, "%s: %" PRId64 " features of a head are rotated; they must be pairs", f->path,
                       i->rotated);
   MICA_TRY(read_one(f, i, arrays));
-  if (family->clamp > 0 && i->rotary.scaling == MICA_FOUNDATION_SCALING_YARN) i->rotary.exact_range = true;
+  if (family->clamp > 0 && f->gguf && i->rotary.scaling == MICA_FOUNDATION_SCALING_YARN) i->rotary.exact_range = true;
   const bool both = f->gguf && mica_weights_find(weights, "rope_factors_long.weight");
   if (both || (f->gguf && mica_weights_find(weights, "rope_freqs.weight")))
     i->rotary.scaling = MICA_FOUNDATION_SCALING_FACTORS;

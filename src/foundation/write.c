@@ -83,8 +83,23 @@ static form choose(const plan *p, const mica__written_tensor *t) {
 
 static bool is_float(mica_dtype dtype) { return dtype == MICA_F32 || dtype == MICA_F16 || dtype == MICA_BF16; }
 
+/* Row `r` of a folder's joint experts as floats. */
+static mica_status read_joint(const mica__written_tensor *t, int64_t r, int64_t columns, float *row) {
+  void *room = malloc((size_t)columns * sizeof(double) + 1);
+  if (!room) return mica__fail_nomem(t->name);
+  t->joint.read(&t->joint, t->shape, r * columns, columns, room);
+  mica_status status = MICA_OK;
+  if (t->entry->block != MICA_BLOCK_NONE)
+    status = mica_block_dequantize(t->entry->block, room, columns, row);
+  else
+    mica__elements_to_floats(t->entry->dtype, room, (size_t)columns, row);
+  free(room);
+  return status;
+}
+
 /* Row `r` of a tensor as floats, in the order of GGUF. */
 static mica_status read_row(const mica__written_tensor *t, int64_t r, int64_t columns, float *row) {
+  if (t->joint.entry) return read_joint(t, r, columns, row);
   const mica_weight_entry *entry = t->parts ? t->parts[r / t->shape.dim[1]] : t->entry;
   if (t->parts) r %= t->shape.dim[1];
   if (t->head_size > 0) {
@@ -169,7 +184,7 @@ static mica_status make_data(const plan *p, const mica__written_tensor *t, const
   const mica_weight_entry *entry = t->entry;
   size_t row_bytes = 0;
   *bytes = entry->bytes;
-  if (!same) {
+  if (!same || t->joint.entry) {
     const int64_t columns = t->shape.dim[t->shape.rank - 1];
     row_bytes = to.block != MICA_BLOCK_NONE
                     ? (size_t)(columns / mica_block_elements(to.block)) * mica_block_bytes(to.block)
@@ -180,6 +195,10 @@ static mica_status make_data(const plan *p, const mica__written_tensor *t, const
   }
   *data = malloc(*bytes + 1);
   if (!*data) return mica__fail_nomem(entry->name);
+  if (same && t->joint.entry) {
+    t->joint.read(&t->joint, t->shape, 0, rows_of(t->shape) * t->shape.dim[t->shape.rank - 1], *data);
+    return MICA_OK;
+  }
   if (same) {
     memcpy(*data, entry->data, *bytes);
     return MICA_OK;

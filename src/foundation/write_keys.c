@@ -97,7 +97,9 @@ static void check_no_rope(writer *w) {
 
 static void write_yarn(writer *w, const mica_foundation_rotary *r) {
   double *factors = NULL, scale = 1;
-  if (r->exact_range) refuse(w, "that its yarn does not round");
+  /* Readers know by the family whether it rounds. */
+  const bool exact = w->model->family->clamp > 0;
+  if (r->exact_range != exact) refuse(w, exact ? "that its yarn rounds" : "that its yarn does not round");
   if (w->status == MICA_OK) w->status = mica__rotary_scale(w->model, r, &factors, &scale);
   free(factors);
   real(w, "rope.scaling.yarn_beta_fast", r->beta_fast);

@@ -33,8 +33,8 @@ static bool is_floating(mica_dtype dtype) {
 
 /* True if elements are copied as they are. */
 static bool is_plain(const reading *r) {
-  if (r->held->block != MICA_BLOCK_NONE) return r->from.entry->block == r->held->block;
-  return r->from.entry->dtype == r->dtype && !(r->from.row.add != 0 && is_floating(r->from.entry->dtype));
+  if (r->held->block != MICA_BLOCK_NONE) return r->from.form.block == r->held->block;
+  return r->from.form.dtype == r->dtype && !(r->from.row.add != 0 && is_floating(r->from.form.dtype));
 }
 
 /* Bytes of `count` elements of the parameter; in blocks a multiple of their elements. */
@@ -55,17 +55,47 @@ static const char *path_of(const mica_weights *weights, const mica_weight_entry 
 static mica_shape shape_of_source(const reading *r) {
   mica_shape shape = r->shape;
   if (r->from.row.of && shape.rank > 0) shape.dim[0] = r->from.row.of;
-  if (r->from.row.transposed) shape = MICA_SHAPE(shape.dim[1], shape.dim[0]);
+  if (r->from.row.every) shape.dim[1] *= r->from.row.every;
+  if (r->from.row.transposed) {
+    const int64_t rows = shape.dim[shape.rank - 2];
+    shape.dim[shape.rank - 2] = shape.dim[shape.rank - 1];
+    shape.dim[shape.rank - 1] = rows;
+  }
   return shape;
 }
 
+/* What the map asks for has no meaning for a parameter of this rank; NULL: it has. */
+static const char *misfit(const reading *r) {
+  const mica_name_row *row = &r->from.row;
+  const int32_t rank = r->shape.rank;
+  if (row->transposed && !(rank == 2 && !row->every) && !(rank == 3 && !row->of)) return "transposed";
+  if (row->of && rank == 0) return "as rows of a tensor";
+  if (row->every && rank != 2 && rank != 3) return "as indices of a second axis";
+  return row->scales && rank != 3 && (row->every || rank != 2) ? "as blocks with scales" : NULL;
+}
+
+/* Both tensors of MXFP4. */
+static mica_status check_scales(const reading *r) {
+  const mica_weight_entry *entry = r->from.entry, *scales = r->from.scales;
+  char a[MICA_SHAPE_TEXT], b[MICA_SHAPE_TEXT];
+  if (!scales)
+    return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' has blocks, but the tensor of their scales is missing",
+                      r->path, entry->name);
+  mica_shape want = entry->shape;
+  const bool whole = want.rank >= 2 && want.dim[want.rank - 1] == 16;
+  want.rank -= whole;
+  if (whole && entry->dtype == MICA_U8 && scales->dtype == MICA_U8 && mica_shape_equal(scales->shape, want))
+    return MICA_OK;
+  return mica__fail(MICA_E_FORMAT,
+                    "%s: MXFP4 blocks are U8 with 16 bytes each and a U8 scale; '%s' is %s %s, and '%s' is %s %s",
+                    r->path, entry->name, entry->type ? entry->type : "?", mica_shape_format(entry->shape, a),
+                    scales->name, scales->type ? scales->type : "?", mica_shape_format(scales->shape, b));
+}
+
 static mica_status check_shape(const reading *r) {
-  const mica_weight_entry *entry = r->from.entry;
+  const mica_weight_entry *entry = &r->from.form;
   const mica_name_row *row = &r->from.row;
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
-  if ((row->transposed && r->shape.rank != 2) || (row->of && r->shape.rank == 0))
-    return mica__fail(MICA_E_INVALID, CALL ": the map has '%s' %s, but it is %s", r->name,
-                      row->transposed ? "transposed" : "as rows of a tensor", mica_shape_format(r->shape, want));
   if (row->of && row->of - row->first < r->shape.dim[0])
     return mica__fail(MICA_E_INVALID, CALL ": the map has '%s' (%s) as rows from %lld of only %lld", r->name,
                       mica_shape_format(r->shape, want), (long long)row->first, (long long)row->of);
@@ -88,6 +118,7 @@ static mica_status part_of(const reading *r, const mica_weights *weights, int64_
   if (!one->from.entry)
     return mica__fail(MICA_E_FORMAT, "%s: it is of another network: tensor %lld of %lld for '%s' is missing", r->path,
                       (long long)part, (long long)r->from.row.stacked, r->name);
+  one->from.form = *one->from.entry;
   one->path = path_of(weights, one->from.entry);
   one->count = r->count / r->shape.dim[0];
   one->base = part * one->count;
@@ -102,9 +133,10 @@ static int64_t width_of(const reading *r) { return r->shape.rank && r->shape.dim
 
 /* Rows of a tensor in blocks are whole blocks, but the parameter may have other rows. */
 static mica_status check_blocks(const reading *r) {
-  const mica_weight_entry *entry = r->from.entry;
+  const mica_weight_entry *entry = &r->from.form;
   const int64_t elements = mica_block_elements(entry->block);
-  if (!r->from.row.transposed && r->count % elements == 0 && r->from.row.first * width_of(r) % elements == 0)
+  const bool cut = r->from.row.every && (r->shape.rank < 3 || r->shape.dim[2] % elements != 0);
+  if (!r->from.row.transposed && !cut && r->count % elements == 0 && r->from.row.first * width_of(r) % elements == 0)
     return MICA_OK;
   return mica__fail(MICA_E_UNSUPPORTED, "%s: the tensor '%s' has blocks %s of %lld elements, but '%s' %s them", r->path,
                     entry->name, mica_block_name(entry->block), (long long)elements, r->name,
@@ -112,8 +144,14 @@ static mica_status check_blocks(const reading *r) {
 }
 
 static mica_status check_type(const reading *r) {
-  const mica_weight_entry *entry = r->from.entry;
+  const mica_weight_entry *entry = &r->from.form;
   const mica_dtype dtype = r->dtype;
+  const char *wrong = misfit(r);
+  char shape[MICA_SHAPE_TEXT];
+  if (wrong)
+    return mica__fail(MICA_E_INVALID, CALL ": the map has '%s' %s, but it is %s", r->name, wrong,
+                      mica_shape_format(r->shape, shape));
+  if (r->from.row.scales) MICA_TRY(check_scales(r));
   if (r->held->block != MICA_BLOCK_NONE && (!is_plain(r) || r->from.row.add != 0))
     return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' is %s, but '%s' has %s blocks, to which nothing can be added",
                       r->path, entry->name, entry->type ? entry->type : "of an unknown type", r->name,
@@ -126,36 +164,30 @@ static mica_status check_type(const reading *r) {
 
 /* --- elements --- */
 
-/* The parameter's element `first`, and those after it, in a tensor that is not transposed. */
+/* The parameter's element `first`, and those after it, in a tensor that has them in this order. */
 static const void *find_bytes(const reading *r, int64_t first) {
   const int64_t at = r->from.row.first * width_of(r) + first;
-  const mica_block block = r->from.entry->block;
-  const size_t bytes = block == MICA_BLOCK_NONE ? (size_t)at * mica_dtype_size(r->from.entry->dtype)
+  const mica_block block = r->from.form.block;
+  const size_t bytes = block == MICA_BLOCK_NONE ? (size_t)at * mica_dtype_size(r->from.form.dtype)
                                                 : (size_t)(at / mica_block_elements(block)) * mica_block_bytes(block);
-  return (const char *)r->from.entry->data + bytes;
+  return (const char *)r->from.form.data + bytes;
 }
 
 /* Elements first, ..., first + count - 1 of the parameter, in row-major order; in `room` if they must be collected. */
 static const void *read_bytes(const reading *r, int64_t first, int64_t count, void *room) {
-  const mica_name_row *row = &r->from.row;
-  if (!row->transposed) return find_bytes(r, first);
-  const size_t size = mica_dtype_size(r->from.entry->dtype);
-  const char *data = r->from.entry->data;
-  const int64_t columns = r->shape.dim[1], rows = row->of ? row->of : r->shape.dim[0];
-  for (int64_t i = 0; i < count; i++) {
-    const int64_t y = (first + i) / columns, x = (first + i) % columns;
-    memcpy((char *)room + (size_t)i * size, data + (size_t)(x * rows + row->first + y) * size, size);
-  }
+  if (!r->from.read) return find_bytes(r, first);
+  r->from.read(&r->from, r->shape, first, count, room);
   return room;
 }
 
 /* Likewise as floats, `add` added. room: count elements of the source. */
 static mica_status read_floats(const reading *r, int64_t first, int64_t count, void *room, float *out) {
-  const mica_block block = r->from.entry->block;
+  const mica_block block = r->from.form.block;
+  const void *data = read_bytes(r, first, count, room);
   if (block != MICA_BLOCK_NONE)
-    MICA_TRY(mica_block_dequantize(block, find_bytes(r, first), count, out));
+    MICA_TRY(mica_block_dequantize(block, data, count, out));
   else
-    mica__elements_to_floats(r->from.entry->dtype, read_bytes(r, first, count, room), (size_t)count, out);
+    mica__elements_to_floats(r->from.form.dtype, data, (size_t)count, out);
   const double add = r->from.row.add;
   for (int64_t i = 0; add != 0 && i < count; i++) out[i] = (float)(out[i] + add);
   return MICA_OK;
@@ -209,7 +241,7 @@ static mica_status check_finite(const reading *r, chunk *c) {
 static mica_status check_one(const reading *r, const mica_name_map *map, chunk *c) {
   MICA_TRY(check_type(r));
   MICA_TRY(check_shape(r));
-  const bool finite = (r->from.entry->block != MICA_BLOCK_NONE || is_floating(r->from.entry->dtype)) &&
+  const bool finite = (r->from.form.block != MICA_BLOCK_NONE || is_floating(r->from.form.dtype)) &&
                       (r->shape.rank == 1 || (map && map->finite));
   return finite ? check_finite(r, c) : MICA_OK;
 }
@@ -323,17 +355,22 @@ static mica_status check_complete(const loading *l, const mica_weight_entry **ta
   return MICA_OK;
 }
 
+static void note(const mica_weight_entry *entry, const mica_weight_entry **taken, size_t *count) {
+  size_t known = 0;
+  while (known < *count && taken[known] != entry) known++;
+  if (known == *count) taken[(*count)++] = entry;
+}
+
 /* Notes the tensors of a parameter: its first, and parts that are not noted yet, so that `taken` has room. A number of
  * parts that does not fit the shape is refused later. */
 static mica_status take(const loading *l, const reading *r, const mica_weight_entry **taken, size_t *count) {
   const bool fits = r->shape.rank >= 2 && r->shape.dim[0] == r->from.row.stacked;
   taken[(*count)++] = r->from.entry;
+  if (r->from.scales) note(r->from.scales, taken, count);
   for (int64_t part = 1; fits && part < r->from.row.stacked; part++) {
     const mica_weight_entry *entry = NULL;
-    size_t known = 0;
     MICA_TRY(mica__name_map_part(&r->from.row, l->weights, r->name, part, &entry));
-    while (known < *count && taken[known] != entry) known++;
-    if (entry && known == *count) taken[(*count)++] = entry;
+    if (entry) note(entry, taken, count);
   }
   return MICA_OK;
 }
@@ -425,7 +462,7 @@ static mica_status tensor_over(mica_engine *engine, const reading *r, const char
 
 /* The elements as the parameter has them, in the file; NULL if a tensor cannot lie there. */
 static const char *find_in_file(const reading *r, const mica_weights *weights, bool in_place, size_t *before) {
-  if (!is_plain(r) || r->from.row.transposed || r->from.row.stacked) return NULL;
+  if (!is_plain(r) || r->from.read || r->from.row.stacked) return NULL;
   const mica_weight_file *file = mica_weights_file_at(weights, r->from.entry->file);
   const char *at = find_bytes(r, 0);
   const size_t past = (uintptr_t)at % MICA__TENSOR_ALIGNMENT;

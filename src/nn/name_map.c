@@ -1,11 +1,13 @@
 #include "nn/name_map.h"
 
 #include "base/text.h"
+#include "nn/rearranged.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #define MOST_NUMBERS 4 /* '#' in a name */
+#define MOST_EVERY 65536
 
 /* The digits that the '#' of a pattern stand for. */
 typedef struct numbers {
@@ -57,17 +59,24 @@ static mica_status expand(const char *pattern, size_t length, const numbers *n, 
   return mica__text_status(text);
 }
 
-static mica_status check_row(const char *call, const mica_name_row *row, size_t index) {
-  if (!row->source) return mica__fail(MICA_E_INVALID, "%s: row %zu of the map has no source", call, index);
-  const size_t marks = row->own ? count_marks(row->own, strlen(row->own)) : MOST_NUMBERS;
-  if (marks > MOST_NUMBERS)
-    return mica__fail(MICA_E_INVALID, "%s: the map's name '%s' has more than %d '#'", call, row->own, MOST_NUMBERS);
-  for (const char *at = row->source, *next; at; at = next) {
+static mica_status check_marks(const char *call, const mica_name_row *row, size_t index, const char *names,
+                               size_t marks) {
+  for (const char *at = names, *next; at; at = next) {
     const size_t length = first_of(at, &next);
     if (count_marks(at, length) > marks)
       return mica__fail(MICA_E_INVALID, "%s: row %zu of the map: '%.*s' has more '#' than %s", call, index, (int)length,
                         at, row->own ? row->own : "a name may have");
   }
+  return MICA_OK;
+}
+
+static mica_status check_row(const char *call, const mica_name_row *row, size_t index) {
+  if (!row->source) return mica__fail(MICA_E_INVALID, "%s: row %zu of the map has no source", call, index);
+  const size_t marks = row->own ? count_marks(row->own, strlen(row->own)) : MOST_NUMBERS;
+  if (marks > MOST_NUMBERS)
+    return mica__fail(MICA_E_INVALID, "%s: the map's name '%s' has more than %d '#'", call, row->own, MOST_NUMBERS);
+  MICA_TRY(check_marks(call, row, index, row->source, marks));
+  MICA_TRY(check_marks(call, row, index, row->scales, marks));
   const bool cut = row->of != 0 || row->first != 0;
   if (row->first < 0 || row->of < 0 || (cut && row->first >= row->of) || (row->transposed && row->reshaped))
     return mica__fail(MICA_E_INVALID, "%s: row %zu of the map (%s): %s", call, index, row->source,
@@ -76,6 +85,13 @@ static mica_status check_row(const char *call, const mica_name_row *row, size_t 
   if (row->stacked < 0 || (row->stacked && (cut || row->transposed || row->reshaped || row->add != 0)))
     return mica__fail(MICA_E_INVALID, "%s: row %zu of the map (%s): stacked tensors are read as they are", call, index,
                       row->source);
+  if (row->every < 0 || row->every > MOST_EVERY || row->phase < 0 || (row->phase && row->phase >= row->every) ||
+      (row->every && (cut || row->stacked || row->reshaped)))
+    return mica__fail(MICA_E_INVALID, "%s: row %zu of the map (%s): index %lld of every %lld cannot be", call, index,
+                      row->source, (long long)row->phase, (long long)row->every);
+  if (row->scales && (cut || row->stacked || row->reshaped || row->transposed || row->add != 0))
+    return mica__fail(MICA_E_INVALID, "%s: row %zu of the map (%s): blocks with scales are read as they are", call,
+                      index, row->source);
   return MICA_OK;
 }
 
@@ -86,19 +102,33 @@ mica_status mica__name_map_check(const char *call, const mica_name_map *map) {
   return MICA_OK;
 }
 
-/* The first of the row's tensors that the source has. */
-static mica_status find_source(const mica_weights *weights, const mica_name_row *row, const numbers *n, int64_t part,
+/* The first of several names that the source has. */
+static mica_status find_source(const mica_weights *weights, const char *source, const numbers *n, int64_t part,
                                const mica_weight_entry **entry) {
   *entry = NULL;
-  for (const char *at = row->source, *next; at && !*entry; at = next) {
+  for (const char *at = source, *next; at && !*entry; at = next) {
     const size_t length = first_of(at, &next);
     mica__text name = {0};
-    mica_status status = expand(at, length, n, row->stacked ? part : -1, &name);
+    mica_status status = expand(at, length, n, part, &name);
     if (status == MICA_OK && length) *entry = mica_weights_find(weights, name.data);
     mica__text_free(&name);
     MICA_TRY(status);
   }
   return MICA_OK;
+}
+
+static mica_weight_entry form_of(const mica__named_tensor *found) {
+  mica_weight_entry form = *found->entry;
+  const int64_t elements = mica_block_elements(MICA_BLOCK_MXFP4);
+  if (!found->row.scales) return form;
+  form.dtype = MICA_DTYPE_COUNT;
+  form.block = MICA_BLOCK_MXFP4;
+  form.type = mica_block_name(form.block);
+  /* The last axis is the bytes of a block. */
+  if (form.shape.rank < 2 || form.shape.dim[form.shape.rank - 2] > INT64_MAX / elements) return form;
+  form.shape.rank--;
+  form.shape.dim[form.shape.rank - 1] *= elements;
+  return form;
 }
 
 mica_status mica__name_map_find(const mica_name_map *map, const mica_weights *weights, const char *own,
@@ -110,11 +140,15 @@ mica_status mica__name_map_find(const mica_name_map *map, const mica_weights *we
     numbers n;
     if (!row->own || !matches(row->own, strlen(row->own), own, &n)) continue;
     named = true;
-    MICA_TRY(find_source(weights, row, &n, 0, &found->entry));
+    MICA_TRY(find_source(weights, row->source, &n, row->stacked ? 0 : -1, &found->entry));
+    MICA_TRY(find_source(weights, row->scales, &n, -1, &found->scales));
     found->row = *row;
-    if (found->entry) return MICA_OK;
+    if (found->entry) break;
   }
   if (!named) found->entry = mica_weights_find(weights, own);
+  if (!found->entry) return MICA_OK;
+  found->form = form_of(found);
+  if (found->row.transposed || found->row.every || found->row.scales) found->read = mica__rearrange;
   return MICA_OK;
 }
 
@@ -122,7 +156,7 @@ mica_status mica__name_map_part(const mica_name_row *row, const mica_weights *we
                                 const mica_weight_entry **entry) {
   numbers n;
   *entry = NULL;
-  return matches(row->own, strlen(row->own), own, &n) ? find_source(weights, row, &n, part, entry) : MICA_OK;
+  return matches(row->own, strlen(row->own), own, &n) ? find_source(weights, row->source, &n, part, entry) : MICA_OK;
 }
 
 bool mica__name_map_drops(const mica_name_map *map, const char *tensor) {

@@ -11,6 +11,7 @@ import sys
 
 import gguf
 import numpy
+import safetensors.torch
 import PIL.Image
 import tokenizers
 import torch
@@ -350,6 +351,45 @@ def write_gguf(folder, name, arch, model, ids, kind):
     logits_of(model, ids).tofile(os.path.join(where, 'logits.f32'))
 
 
+def packed(values):
+    """Matrices as MXFP4 of folders: blocks, in which a byte has elements 2 b and 2 b + 1, and scales."""
+    data = gguf.quants.quantize(values, gguf.GGMLQuantizationType.MXFP4)
+    data = data.reshape(*values.shape[:-1], values.shape[-1] // 32, 17)
+    elements = numpy.concatenate([data[..., 1:] & 15, data[..., 1:] >> 4], axis=-1)
+    return torch.tensor(elements[..., ::2] | elements[..., 1::2] << 4), torch.tensor(data[..., 0].copy())
+
+
+def save_gptoss(folder, model, ids):
+    """gpt-oss as it is published, with experts in MXFP4, and as transformers saves it; transformers reads both."""
+    state = {name: weight.to(torch.bfloat16) for name, weight in model.state_dict().items()}
+    model.to(torch.bfloat16).save_pretrained(os.path.join(folder, 'gptoss-plain'))
+    where = os.path.join(folder, 'gptoss')
+    for name in [name for name in state if name.endswith('up_proj') or name.endswith('down_proj')]:
+        weight = state.pop(name).float().transpose(1, 2).contiguous().numpy()
+        state[name + '_blocks'], state[name + '_scales'] = packed(weight)
+    safetensors.torch.save_file(state, os.path.join(where, 'model.safetensors'), {'format': 'pt'})
+    path = os.path.join(where, 'config.json')
+    with open(path) as file:
+        config = json.load(file)
+    config['dtype'] = 'bfloat16'
+    config['quantization_config'] = {'quant_method': 'mxfp4', 'modules_to_not_convert': [
+        'model.layers.*.self_attn', 'model.layers.*.mlp.router', 'model.embed_tokens', 'lm_head']}
+    with open(path, 'w') as file:
+        json.dump(config, file, indent=2)
+    for name in 'gptoss', 'gptoss-plain':
+        where = os.path.join(folder, name)
+        more = {'quantization_config': t.Mxfp4Config(dequantize=True)} if name == 'gptoss' else {}
+        model = t.AutoModelForCausalLM.from_pretrained(where, attn_implementation='eager', dtype=torch.float32, **more)
+        logits_of(model.eval(), ids).tofile(os.path.join(where, 'logits.f32'))
+        greedy = list(ids)
+        for _ in range(T):
+            greedy.append(int(logits_of(model, greedy)[-1].argmax()))
+        with open(os.path.join(where, 'ids.txt'), 'w') as file:
+            file.write(' '.join(map(str, ids)) + '\n')
+        with open(os.path.join(where, 'greedy.txt'), 'w') as file:
+            file.write(' '.join(map(str, greedy[len(ids):])) + '\n')
+
+
 BERT_NAMES = {'attention.self.query': 'attn_q', 'attention.self.key': 'attn_k', 'attention.self.value': 'attn_v',
               'attention.output.dense': 'attn_output', 'attention.output.LayerNorm': 'attn_output_norm',
               'intermediate.dense': 'ffn_up', 'output.dense': 'ffn_down', 'output.LayerNorm': 'layer_output_norm',
@@ -474,12 +514,11 @@ def main():
     write_gguf(folder, 'llama-gguf', 'llama', *made['llama'][:2], kinds.Q8_0)
     write_gguf(folder, 'mixtral-gguf', 'llama', *made['mixtral'][:2], kinds.Q8_0)
     write_gguf(folder, 'qwen3moe-gguf', 'qwen3moe', *made['qwen3moe'][:2], kinds.Q4_1)
-    # Its folder has gate and up interleaved: GGUF alone is read.
     oss = t.GptOssConfig(**dict(SMALL, intermediate_size=32), head_dim=12, num_local_experts=5, num_experts_per_tok=2,
                          sliding_window=4, rope_parameters=dict(YARN, truncate=False, beta_fast=32.0, beta_slow=1.0))
     model, ids, _ = save(folder, 'gptoss', oss, 'float32')
     write_gguf(folder, 'gptoss-gguf', 'gpt-oss', model, ids, kinds.MXFP4)
-    shutil.rmtree(os.path.join(folder, 'gptoss'))
+    save_gptoss(folder, model, ids)
     write_gguf(folder, 'qwen3-gguf', 'qwen3', *made['qwen3'][:2], kinds.Q4_1)
     write_gguf(folder, 'gemma3-gguf', 'gemma3', *made['gemma3'][:2], kinds.F16)
     write_chat(folder)
@@ -488,7 +527,7 @@ def main():
             if file not in ('config.json', 'model.safetensors', 'model.gguf', 'ids.txt', 'logits.f32', 'tokenizer.json',
                             'types.txt', 'hidden.f32', 'modules.json', 'sentence_bert_config.json', 'texts.txt',
                             'vectors.f32', 'chat_template.jinja', 'pixels.f32', 'pictures.f32', 'texts.f32',
-                            'photo.png', 'photo.f32', 'preprocessor_config.json', 'scale.f32'):
+                            'photo.png', 'photo.f32', 'greedy.txt', 'preprocessor_config.json', 'scale.f32'):
                 os.remove(os.path.join(root, file))
 
 

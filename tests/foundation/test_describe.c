@@ -254,6 +254,27 @@ START_TEST(experts_are_described) {
 }
 END_TEST
 
+#define GPTOSS "{\"model_type\": \"gpt_oss\", " EXPERTS ", \"num_local_experts\": 8, \"num_experts_per_tok\": 2"
+
+START_TEST(gptoss_is_described) {
+  mica_foundation *model = opened(
+      GPTOSS ", \"quantization_config\": {\"quant_method\": \"mxfp4\", \"modules_to_not_convert\": [\"lm_head\"]}, "
+             "\"swiglu_limit\": 5, \"experts_per_token\": 2, \"initial_context_length\": 64}");
+  const mica_foundation_info *i = mica_foundation_describe(model);
+  ck_assert(i->mxfp4_experts && i->sinks && i->feed_bias && i->attention_bias && i->out_bias && i->normalise_routes);
+  ck_assert_double_eq(i->clamp, 5);
+  ck_assert_uint_eq(i->unknown_count, 0);
+  mica_foundation_close(model);
+  model = opened(GPTOSS "}");
+  ck_assert(!mica_foundation_describe(model)->mxfp4_experts && mica_foundation_describe(model)->clamp > 6.9);
+  mica_foundation_close(model);
+  refused(GPTOSS ", \"quantization_config\": {\"quant_method\": \"gptq\"}}", "it reads mxfp4");
+  refused(GPTOSS ", \"quantization_config\": {}}", "it reads mxfp4");
+  refused(GPTOSS ", \"swiglu_alpha\": 1.5}", "swiglu_alpha is 1.5; Mica computes with 1.702");
+  refused(GPTOSS ", \"swiglu_limit\": 0}", "swiglu_limit");
+}
+END_TEST
+
 #define SMOLLM3                                                                                                        \
   "\"model_type\": \"smollm3\", \"hidden_size\": 96, \"num_hidden_layers\": 5, \"num_attention_heads\": 6, "           \
   "\"vocab_size\": 257, \"max_position_embeddings\": 64"
@@ -546,5 +567,5 @@ TESTS(ANYWHERE, NULL, NULL, IF(CJSON, a_llama_is_described), IF(CJSON, a_gemma_h
       IF(CJSON, other_families_are_described), IF(CJSON, sizes_that_cannot_be_are_refused),
       IF(CJSON, texts_that_are_no_config_are_refused), IF(CJSON, only_folders_and_files_of_models_are_models),
       IF(CJSON, generation_config_says_all_ends), IF(CJSON, layers_without_positions), IF(CJSON, experts_are_described),
-      a_gguf_file_is_described, experts_of_gguf_files, gguf_files_that_cannot_be_are_refused,
-      tensors_are_those_of_the_family, names_of_kinds)
+      IF(CJSON, gptoss_is_described), a_gguf_file_is_described, experts_of_gguf_files,
+      gguf_files_that_cannot_be_are_refused, tensors_are_those_of_the_family, names_of_kinds)

@@ -15,14 +15,16 @@
 
 enum { T = 12, V = 131 };
 
-static const char *const models[] = {"llama",   "llama3",  "mistral",  "qwen2",        "qwen3",         "gemma2",
-                                     "gemma3",  "phi3",    "gpt2",     "llama-gguf",   "qwen3-gguf",    "gemma3-gguf",
-                                     "smollm3", "mixtral", "qwen3moe", "mixtral-gguf", "qwen3moe-gguf", "gptoss-gguf"};
+static const char *const models[] = {"llama",        "llama3",        "mistral",     "qwen2",   "qwen3",
+                                     "gemma2",       "gemma3",        "phi3",        "gpt2",    "llama-gguf",
+                                     "qwen3-gguf",   "gemma3-gguf",   "smollm3",     "mixtral", "qwen3moe",
+                                     "mixtral-gguf", "qwen3moe-gguf", "gptoss-gguf", "gptoss",  "gptoss-plain"};
 enum { MODELS = sizeof models / sizeof *models };
 
 /* Launches per token, at most, in the order of `models`, on both device classes. Lower a limit when an op saves
  * launches. */
-static const size_t most_launches[MODELS] = {25, 25, 25, 25, 25, 26, 36, 19, 18, 12, 12, 36, 47, 49, 49, 36, 36, 50};
+static const size_t most_launches[MODELS] = {25, 25, 25, 25, 25, 26, 36, 19, 18, 12,
+                                             12, 36, 47, 49, 49, 36, 36, 50, 50, 50};
 
 /* A model with its tokens and logits. */
 typedef struct golden {
@@ -162,5 +164,43 @@ START_TEST(tokens_by_held_weights) {
 }
 END_TEST
 
+/* Folders of gpt-oss, with experts in MXFP4 and in bf16: the tokens that transformers appends, each by itself. */
+START_TEST(greedy_texts) {
+  golden g = open_golden(_i ? "gptoss-plain" : "gptoss");
+  const mica_kv_cache cache = {.batch = 1, .length = 2 * T};
+  network n = build(&g, &cache, true, true);
+  char path[600];
+  float z[V];
+  const char *root = getenv("MICA_SOURCE_DIR");
+  snprintf(path, sizeof path, "%s/tests/golden/foundation/%s/greedy.txt", root ? root : ".",
+           _i ? "gptoss-plain" : "gptoss");
+  FILE *file = fopen(path, "r");
+  ck_assert_ptr_nonnull(file);
+  int32_t token = g.ids[0];
+  for (int32_t t = 0; t < 2 * T - 1; t++) {
+    mica_tensor *ids = NULL, *offset = NULL;
+    ck_ok(mica_tensor_create_from(test_engine(), MICA_I32, MICA_SHAPE(1, 1), &token, &ids));
+    ck_ok(mica_tensor_create_from(test_engine(), MICA_I32, MICA_SHAPE(1), &t, &offset));
+    ck_ok(mica_session_run(n.session, test_queue(), (mica_feed[]){{"ids", ids}, {"offset", offset}}, 2));
+    ck_ok(mica_tensor_download(test_queue(), mica_session_output(n.session, 0), z, sizeof z));
+    mica_tensor_destroy(ids);
+    mica_tensor_destroy(offset);
+    if (t + 1 < T) {
+      token = g.ids[t + 1];
+      continue;
+    }
+    int32_t want = -1;
+    ck_assert_int_eq(fscanf(file, "%d", &want), 1);
+    token = 0;
+    for (int32_t v = 1; v < V; v++)
+      if (z[v] > z[token]) token = v;
+    ck_assert_int_eq(token, want);
+  }
+  fclose(file);
+  drop(&n);
+  mica_foundation_close(g.model);
+}
+END_TEST
+
 TESTS(DEVICE, NULL, NULL, LOOP(whole_texts, 0, MODELS), LOOP(texts_in_parts, 0, MODELS),
-      LOOP(tokens_by_held_weights, 0, MODELS))
+      LOOP(tokens_by_held_weights, 0, MODELS), LOOP(greedy_texts, 0, 2))

@@ -69,8 +69,8 @@ static double distance(const mica_foundation *model, const int32_t ids[T], float
   return most;
 }
 
-static const char *const folders[] = {"llama", "llama3", "mistral", "qwen2",   "qwen3",   "gemma3",
-                                      "phi3",  "gpt2",   "smollm3", "mixtral", "qwen3moe"};
+static const char *const folders[] = {"llama", "llama3",  "mistral", "qwen2",    "qwen3",  "gemma3",      "phi3",
+                                      "gpt2",  "smollm3", "mixtral", "qwen3moe", "gptoss", "gptoss-plain"};
 enum { FOLDERS = sizeof folders / sizeof *folders };
 
 START_TEST(a_folder_gives_the_same_logits) {

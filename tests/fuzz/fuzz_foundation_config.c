@@ -64,6 +64,9 @@ bool fuzz_seed(size_t index, mica__text *seed) {
       "{\"model_type\": \"qwen3_moe\", \"hidden_size\": 48, \"num_hidden_layers\": 3, \"num_attention_heads\": 4, "
       "\"vocab_size\": 99, \"max_position_embeddings\": 32, \"num_local_experts\": 8, \"num_experts_per_tok\": 2, "
       "\"moe_intermediate_size\": 16, \"norm_topk_prob\": true, \"mlp_only_layers\": [], \"decoder_sparse_step\": 1}",
+      "{\"model_type\": \"gpt_oss\", \"hidden_size\": 64, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, "
+      "\"vocab_size\": 99, \"max_position_embeddings\": 32, \"num_local_experts\": 4, \"num_experts_per_tok\": 2, "
+      "\"quantization_config\": {\"quant_method\": \"mxfp4\"}, \"swiglu_limit\": 7.0, \"sliding_window\": 4}",
       "{\"model_type\": \"vit\", \"hidden_size\": 48, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, "
       "\"image_size\": 20, \"patch_size\": 6, \"num_channels\": 3, \"architectures\": [\"ViTForImageClassification\"], "
       "\"id2label\": {\"0\": \"a\"}, \"qkv_bias\": false}",

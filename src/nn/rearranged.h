@@ -1,0 +1,10 @@
+/* nn/rearranged.h: elements of a parameter whose tensor in the file has them in another order, or in two tensors. */
+#ifndef MICA_NN_REARRANGED_H
+#define MICA_NN_REARRANGED_H
+
+#include "nn/name_map.h"
+
+/* mica__named_tensor.read */
+void mica__rearrange(const mica__named_tensor *from, mica_shape shape, int64_t first, int64_t count, void *out);
+
+#endif
