@@ -193,18 +193,6 @@ static int report(const cli_command *self, const struct values *v, mica_queue *q
   return status == CLI_OK ? printed : status;
 }
 
-/* False for a name that is none; NULL is f32. */
-static bool precision_of(const char *name, mica_dtype *dtype) {
-  static const mica_dtype known[] = {MICA_F32, MICA_F16, MICA_BF16};
-  if (!name) return true;
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (strcmp(name, mica_dtype_name(known[i])) == 0) {
-      *dtype = known[i];
-      return true;
-    }
-  return false;
-}
-
 #define F16_MOST 65504.0
 
 /* Says which weights become infinite in f16, the first of each. */
@@ -241,10 +229,7 @@ static bool draws_at_random(const mica_onnx *model) {
 static int run_model(const cli_command *self, const struct values *v, mica_engine *engine, mica_onnx *model,
                      int64_t seed, int64_t repeat) {
   mica_onnx_runner_config config = {.dtype = MICA_F32, .seed = (uint64_t)seed};
-  if (!precision_of(v->precision, &config.dtype)) {
-    cli_fail(self, "--precision %s: f32, f16 and bf16 are known", v->precision);
-    return CLI_USAGE;
-  }
+  if (cli_precision(self, v->precision, &config.dtype) != CLI_OK) return CLI_USAGE;
   if (v->seed && v->input.count >= mica_onnx_input_count(model) && !draws_at_random(model)) {
     cli_fail(self, "--seed has no effect: all inputs are given and no operator is random");
     return CLI_USAGE;

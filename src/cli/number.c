@@ -38,3 +38,15 @@ int cli_integer(const cli_command *self, const char *name, const char *text, int
   cli_fail(self, "--%s wants a whole number from %" PRId64 " to %" PRId64 ", not \"%s\"", name, low, high, text);
   return CLI_USAGE;
 }
+
+int cli_precision(const cli_command *self, const char *text, mica_dtype *dtype) {
+  static const mica_dtype known[] = {MICA_F32, MICA_F16, MICA_BF16};
+  if (!text) return CLI_OK;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (strcmp(text, mica_dtype_name(known[i])) == 0) {
+      *dtype = known[i];
+      return CLI_OK;
+    }
+  cli_fail(self, "--precision %s: f32, f16 and bf16 are known", text);
+  return CLI_USAGE;
+}

@@ -1,9 +1,10 @@
-/* cli/number.h: numbers on the command line. */
+/* cli/number.h: numbers and their types on the command line. */
 #ifndef MICA_CLI_NUMBER_H
 #define MICA_CLI_NUMBER_H
 
 #include "cli/command.h"
 
+#include <mica/dtype.h>
 #include <stdint.h>
 
 /* False for a text with blanks or hexadecimal digits, which functions of C take for numbers. */
@@ -13,6 +14,9 @@ bool cli_is_plain(const char *text);
 int cli_number(const cli_command *self, const char *name, const char *text, double low, double high, double *number);
 int cli_integer(const cli_command *self, const char *name, const char *text, int64_t low, int64_t high,
                 int64_t *number);
+/* Reads the text of --precision, f32, f16 or bf16; NULL leaves *dtype as it is. CLI_OK, or CLI_USAGE having said what
+ * it wants. */
+int cli_precision(const cli_command *self, const char *text, mica_dtype *dtype);
 
 /* The digits that %g shows of a number to read: six, and two after the point of longer ones: 20000096.1, not
  * 2.00001e+07. */

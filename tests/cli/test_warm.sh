@@ -1,0 +1,91 @@
+#!/bin/sh
+# labels: device single
+# The command warm: the report, wrong arguments and files, and that an answer after it compiles nothing.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+foundation=${MICA_SOURCE_DIR:-.}/tests/golden/foundation
+
+run warm
+ends 2 '' 'mica warm: *MODEL*'
+run warm /nonexistent
+ends 1 '' 'mica warm: there is no file or folder /nonexistent'
+echo none >"$work/none.txt"
+run warm "$work/none.txt"
+ends 1 '' "mica warm: $work/none.txt is not a model in ONNX or GGUF, nor a folder*"
+run warm "$work"
+ends 1 '' 'mica warm: *config.json*'
+run warm "$foundation/embed" --shape x=1x2
+ends 2 '' 'mica warm: --shape is for models in ONNX'
+run warm "$foundation/embed" --precision f16
+ends 2 '' 'mica warm: --precision is for models in ONNX and runs'
+run warm "$foundation/embed" --device null
+ends 2 '' 'mica warm: the device null computes nothing*'
+MICA_CACHE_DIR='' run warm "$foundation/embed"
+ends 1 '' 'mica warm: there is no cache: *'
+
+need_device
+
+# Models that are not given what they read.
+run warm "$foundation/vit"
+ends 2 '' 'mica warm: the model reads pictures; name one with --sample'
+run warm "$foundation/embed" --sample "$foundation/photo.png"
+ends 2 '' 'mica warm: --sample is for runs and for models of pictures*'
+run warm "$foundation/llama" --sample text
+ends 2 '' 'mica warm: --sample is for runs and for models of pictures*generate'
+
+# A text writer, a listener, and texts beside pictures answer once.
+run warm "$foundation/llama" --json
+ends 0 '*' ''
+holds compiled '[0-9]*'
+holds seconds '[0-9]*'
+holds cache '?*'
+for model in whisper/talk bert-classes; do
+  run warm "$foundation/$model"
+  ends 0 '*' ''
+done
+run warm "$foundation/clip" --sample "$foundation/photo.png"
+ends 0 '*' ''
+
+# counted: the programs in the cache.
+counted() {
+  run cache list --json
+  json programs.#
+}
+
+# In a cache of its own: a run, whose predictions compile nothing after it.
+export MICA_CACHE_DIR="$work/mica"
+printf 'x,y\n1,2.1\n2,4.2\n3,6.3\n4,8.4\n5,10.5\n6,12.6\n7,14.7\n8,16.8\n' >"$work/table.csv"
+run train --task regress --data "$work/table.csv" --label y --epochs 1 --quiet --out "$work/run"
+ends 0 '*' '*'
+run warm "$work/run"
+ends 2 '' 'mica warm: --sample is missing: a run of the task regress needs *'
+run cache clear
+run warm "$work/run" --sample "$work/table.csv"
+ends 0 "[1-9]* program* compiled in *, kept in $work/mica" ''
+before=$(counted)
+run predict --model "$work/run" "$work/table.csv"
+ends 0 '*' ''
+[ "$(counted)" = "$before" ] || fault "predict compiled: $before programs before, $(counted) after"
+run warm "$work/run" --sample "$work/table.csv"
+ends 0 "nothing to compile: $work/mica has all programs (*" ''
+
+# Likewise a model in ONNX: y = max(x, 0) of x (n, 2).
+{
+  printf '\010\010\072\075\012\014\012\001x\022\001y\042\004Relu\022\001gZ\024\012\001x\022\017\012\015\010'
+  printf '\001\022\011\012\003\022\001n\012\002\010\002b\024\012\001y\022\017\012\015\010\001\022\011\012'
+  printf '\003\022\001n\012\002\010\002B\004\012\000\020\021'
+} >"$work/relu.onnx"
+run warm "$work/relu.onnx"
+[ "$err" != "${err#*needs protobuf-c}" ] && exit $failed
+ends 0 '* compiled in *' ''
+before=$(counted)
+run run "$work/relu.onnx"
+ends 0 '*' ''
+[ "$(counted)" = "$before" ] || fault 'run compiled'
+run warm "$work/relu.onnx" --shape x=0x
+ends 2 '' 'mica warm: *'
+run warm "$work/relu.onnx" --precision f8
+ends 2 '' 'mica warm: --precision f8: f32, f16 and bf16 are known'
+run warm "$work/relu.onnx" --sample "$work/table.csv"
+ends 2 '' 'mica warm: --sample is for runs and models of pictures'
+exit $failed
