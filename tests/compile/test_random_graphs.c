@@ -285,14 +285,4 @@ START_TEST(compiled_graphs_agree_with_plain_ones) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  const char *first = getenv("MICA_TEST_FIRST"), *last = getenv("MICA_TEST_LAST");
-  Suite *suite = suite_create("random_graphs");
-  TCase *tests = tcase_create("random");
-  tcase_set_timeout(tests, 0);
-  tcase_add_loop_test(tests, compiled_graphs_agree_with_plain_ones, first ? atoi(first) : 1,
-                      1 + (last ? atoi(last) : GRAPHS));
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, SEEDS(compiled_graphs_agree_with_plain_ones, GRAPHS))

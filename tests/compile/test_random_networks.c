@@ -9,7 +9,7 @@
 
 #define NETWORKS 8
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  return trained_suite("random_networks", NETWORKS, trained_on_device, false);
-}
+START_TEST(networks_are_trained_alike_in_every_way) { trained_check((uint32_t)_i, trained_on_device, false); }
+END_TEST
+
+TESTS(DEVICE, NULL, NULL, SEEDS(networks_are_trained_alike_in_every_way, NETWORKS))

@@ -10,7 +10,7 @@
 
 #define NETWORKS 64
 
-Suite *test_suite(void) {
-  if (!limited_install("null")) return NULL;
-  return trained_suite("random_plans", NETWORKS, trained_by_plan, true);
-}
+START_TEST(networks_are_trained_alike_in_every_way) { trained_check((uint32_t)_i, trained_by_plan, true); }
+END_TEST
+
+TESTS(LIMITED("null"), NULL, NULL, SEEDS(networks_are_trained_alike_in_every_way, NETWORKS))

@@ -201,17 +201,12 @@ START_TEST(a_value_above_the_largest_buffer_is_named) {
 }
 END_TEST
 
-Suite *test_suite(void) {
+static bool has_device(void) {
   mica_device_info info;
-  Suite *suite = suite_create("slabs");
-  TCase *tests = tcase_create("slabs");
-  tcase_set_timeout(tests, 0);
-  tcase_add_loop_test(tests, resnet50_is_planned, 0, sizeof cards / sizeof *cards);
-  tcase_add_test(tests, a_value_above_the_largest_buffer_is_named);
-  if (mica_device_find(NULL, &info) == MICA_OK) {
-    tcase_add_loop_test(tests, slabs_compute_what_one_buffer_does, 0, sizeof runs / sizeof *runs);
-    tcase_add_test(tests, constants_and_outputs_lie_in_slabs);
-  }
-  suite_add_tcase(suite, tests);
-  return suite;
+  return mica_device_find(NULL, &info) == MICA_OK;
 }
+
+TESTS(ANYWHERE, NULL, NULL, LOOP(resnet50_is_planned, 0, sizeof cards / sizeof *cards),
+      a_value_above_the_largest_buffer_is_named,
+      WHERE(has_device(), LOOP(slabs_compute_what_one_buffer_does, 0, sizeof runs / sizeof *runs)),
+      WHERE(has_device(), constants_and_outputs_lie_in_slabs))

@@ -242,25 +242,10 @@ START_TEST(photos) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_DEFLATE
-  return test_skip("no libdeflate");
-#endif
-  if (!has_fashion_mnist() && !files_real("")) return test_skip("no real data");
-  Suite *suite = suite_create("real_data");
-  TCase *tcase = tcase_create("real_data");
-  tcase_add_unchecked_fixture(tcase, NULL, files_remove);
-  tcase_set_timeout(tcase, 60);
-  if (has_fashion_mnist()) tcase_add_test(tcase, fashion_mnist);
-  if (files_real("mnist")) tcase_add_test(tcase, mnist);
-  if (files_real("cifar10")) tcase_add_test(tcase, cifar10);
-  if (files_real("optdigits")) tcase_add_test(tcase, optdigits);
-#if MICA_WITH_PNG
-  if (files_real("movielens_small")) tcase_add_test(tcase, ratings);
-  if (files_real("sms_spam")) tcase_add_test(tcase, messages);
-  if (files_real("isbi_membrane")) tcase_add_test(tcase, folders_of_pictures);
-#endif
-  if (files_real("photos")) tcase_add_test(tcase, photos);
-  suite_add_tcase(suite, tcase);
-  return suite;
-}
+static const char *lacks_data(void) { return has_fashion_mnist() || files_real("") ? NULL : "no real data"; }
+
+TESTS(BOTH(NEEDS(DEFLATE), lacks_data()), NULL, NULL, WHERE(has_fashion_mnist(), fashion_mnist),
+      WHERE(files_real("mnist"), mnist), WHERE(files_real("cifar10"), cifar10),
+      WHERE(files_real("optdigits"), optdigits), IF(PNG, WHERE(files_real("movielens_small"), ratings)),
+      IF(PNG, WHERE(files_real("sms_spam"), messages)),
+      IF(PNG, WHERE(files_real("isbi_membrane"), folders_of_pictures)), WHERE(files_real("photos"), photos))

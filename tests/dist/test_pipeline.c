@@ -277,7 +277,5 @@ static void fail_stage(mica_communicator *communicator) {
 START_TEST(a_lost_stage_ends_all) { test_members(3, NULL, fail_stage); }
 END_TEST
 
-void test_list(void) { puts("pipeline"); }
-
 TESTS(DEVICE, setup, NULL, stages_train_as_one_process, files_are_of_any_number_of_stages,
       passes_are_in_the_order_of_the_papers, what_is_wrong_is_said, a_lost_stage_ends_all)

@@ -565,22 +565,13 @@ START_TEST(refusals) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("eager");
-  for (size_t i = 0; case_at(i).name; i++) {
-    TCase *each = tcase_create(case_at(i).name);
-    tcase_set_timeout(each, 60);
-    tcase_add_loop_test(each, agrees, (int)i, (int)i + 1);
-    suite_add_tcase(suite, each);
-  }
-  TCase *others = tcase_create("others");
-  tcase_set_timeout(others, 60);
-  tcase_add_loop_test(others, activations, 0, MICA_ACTIVATION_HARD_SWISH + 1);
-  tcase_add_test(others, steady_state);
-  tcase_add_test(others, many_shapes);
-  tcase_add_test(others, every_field_of_a_pooling_counts);
-  tcase_add_test(others, refusals);
-  suite_add_tcase(suite, others);
-  return suite;
+static const char *name_of(int i) { return case_at((size_t)i).name; }
+
+static int case_count(void) {
+  int count = 0;
+  while (name_of(count)) count++;
+  return count;
 }
+
+TESTS(DEVICE, NULL, NULL, BY_NAME(agrees, name_of, case_count()), LOOP(activations, 0, MICA_ACTIVATION_HARD_SWISH + 1),
+      steady_state, many_shapes, every_field_of_a_pooling_counts, refusals)

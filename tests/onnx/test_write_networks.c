@@ -157,23 +157,15 @@ START_TEST(network_is_written_and_read) {
 }
 END_TEST
 
-Suite *test_suite(void) {
+static const char *lacks_folder(void) {
   const char *given = getenv("MICA_WRITE_FOLDER"), *how = getenv("MICA_WRITE_ALL"), *tmp = getenv("TMPDIR");
   full = getenv("MICA_WRITE_FULL") != NULL;
   all = how && !strcmp(how, "1");
-#if !MICA_WITH_ONNX
-  return test_skip("this build has no protobuf-c");
-#endif
-  if (!test_engine()) return test_skip("no device");
   if (given)
     snprintf(folder, sizeof folder, "%s", given);
   else
     snprintf(folder, sizeof folder, "%s/mica-write-XXXXXX", tmp ? tmp : "/tmp");
-  if (!given && !mkdtemp(folder)) return test_skip("no folder for files");
-  Suite *suite = suite_create("onnx_write_networks");
-  TCase *tcase = tcase_create("networks");
-  tcase_set_timeout(tcase, 0);
-  tcase_add_loop_test(tcase, network_is_written_and_read, 0, NETWORKS);
-  suite_add_tcase(suite, tcase);
-  return suite;
+  return given || mkdtemp(folder) ? NULL : "no folder for files";
 }
+
+TESTS(BOTH(NEEDS(ONNX), BOTH(DEVICE, lacks_folder())), NULL, NULL, LOOP(network_is_written_and_read, 0, NETWORKS))

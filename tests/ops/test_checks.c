@@ -34,11 +34,6 @@ START_TEST(op_is_right) {
 }
 END_TEST
 
-void test_list(void) {
-  for (size_t i = 0; i < mica__op_count; i++)
-    if (mica__ops[i]->check) puts(mica__ops[i]->name);
-}
-
 static bool differs_by_vendor(const mica__op *op) {
   for (const mica__kernel_desc *const *kernel = op->kernels; kernel && *kernel; kernel++)
     for (int v = 0; v < (*kernel)->variant_count; v++)
@@ -46,16 +41,11 @@ static bool differs_by_vendor(const mica__op *op) {
   return false;
 }
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("checks");
-  const bool by_vendor = getenv("MICA_TEST_VENDORS") != NULL;
-  for (size_t i = 0, checked = 0; i < mica__op_count; i++) {
-    if (!mica__ops[i]->check || !test_in_shard(checked++)) continue;
-    if (by_vendor && !differs_by_vendor(mica__ops[i])) continue;
-    TCase *op = tcase_create(mica__ops[i]->name);
-    tcase_add_loop_test(op, op_is_right, (int)i, (int)i + 1);
-    suite_add_tcase(suite, op);
-  }
-  return suite;
+static const char *name_of(int i) {
+  size_t checked = 0;
+  for (int k = 0; k < i; k++) checked += mica__ops[k]->check != NULL;
+  const bool wanted = !getenv("MICA_TEST_VENDORS") || differs_by_vendor(mica__ops[i]);
+  return mica__ops[i]->check && test_in_shard(checked) && wanted ? mica__ops[i]->name : NULL;
 }
+
+TESTS(DEVICE, NULL, NULL, BY_NAME(op_is_right, name_of, mica__op_count))

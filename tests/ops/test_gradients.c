@@ -173,14 +173,4 @@ START_TEST(agrees_with_finite_differences) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  size_t count = 0;
-  const test_case *cases = test_cases(&count);
-  Suite *suite = suite_create("gradients");
-  for (size_t i = 0; i < count; i++) {
-    TCase *each = tcase_create(cases[i].name);
-    tcase_add_loop_test(each, agrees_with_finite_differences, (int)i, (int)i + 1);
-    suite_add_tcase(suite, each);
-  }
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, BY_NAME(agrees_with_finite_differences, test_case_name, test_case_count()))

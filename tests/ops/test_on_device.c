@@ -160,16 +160,5 @@ START_TEST(agrees_in_every_type) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  size_t count = 0;
-  if (!test_engine()) return test_skip("no device");
-  const test_case *cases = test_cases(&count);
-  Suite *suite = suite_create("on_device");
-  for (size_t i = 0; i < count; i++) {
-    TCase *each = tcase_create(cases[i].name);
-    tcase_add_loop_test(each, agrees_with_the_host, (int)i, (int)i + 1);
-    tcase_add_loop_test(each, agrees_in_every_type, (int)i, (int)i + 1);
-    suite_add_tcase(suite, each);
-  }
-  return suite;
-}
+TESTS(DEVICE, NULL, NULL, BY_NAME(agrees_with_the_host, test_case_name, test_case_count()),
+      BY_NAME(agrees_in_every_type, test_case_name, test_case_count()))

@@ -102,16 +102,7 @@ START_TEST(declared_dtypes_are_well_formed) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("wrong_graphs");
-  TCase *declared = tcase_create("declared");
-  tcase_add_test(declared, declared_dtypes_are_well_formed);
-  suite_add_tcase(suite, declared);
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    TCase *each = tcase_create(cases[i].name);
-    tcase_add_checked_fixture(each, setup, teardown);
-    tcase_add_loop_test(each, says_what_is_wrong, (int)i, (int)i + 1);
-    suite_add_tcase(suite, each);
-  }
-  return suite;
-}
+static const char *name_of(int i) { return cases[i].name; }
+
+TESTS(ANYWHERE, setup, teardown, declared_dtypes_are_well_formed,
+      BY_NAME(says_what_is_wrong, name_of, sizeof cases / sizeof *cases))

@@ -6,27 +6,13 @@
 #include "support/engine.h"
 #include "support/files.h"
 #include "support/number.h"
+#include "support/rule.h"
 
 #include <math.h>
 #include <mica/mica.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static uint32_t state;
-
-static uint32_t draw(uint32_t below) {
-  state = state * 1664525u + 1013904223u;
-  return (uint32_t)(((uint64_t)state * below) >> 32);
-}
-
-static mica_run *train(const mica_run_config *config) {
-  mica_run *run = NULL;
-  ck_ok(mica_run_create(test_engine(), config, &run));
-  ck_ok(mica_run_fit(run));
-  ck_assert_ptr_null(mica_run_stopped(run));
-  return run;
-}
 
 /* --- many columns --- */
 
@@ -35,30 +21,21 @@ enum { MANY = 70, ROWS = 400 };
 /* The answer is the last column of seventy; the one before it is called as boxes call the objects that do not count. */
 START_TEST(seventy_columns_of_classes) {
   static const mica_setting settings[] = {{"epochs", "20"}, {"batch", "20"}, {"lr", "0.01"}};
-  char data[512], folder[512];
-  mica_metrics m;
   size_t count = 0;
-  snprintf(data, sizeof data, "%s", files_path("many.csv"));
-  snprintf(folder, sizeof folder, "%s", files_path("many"));
-  FILE *file = fopen(data, "w");
-  ck_assert_ptr_nonnull(file);
+  FILE *file = rule_table("many.csv", "");
   for (int k = 0; k < MANY - 2; k++) fprintf(file, "c%d,", k);
   fputs("ignored,last,kind\n", file);
-  state = 5;
+  rule_seed = 5;
   for (int i = 0; i < ROWS; i++) {
     uint32_t is = 0;
-    for (int k = 0; k < MANY; k++) fprintf(file, "%s,", (is = draw(2)) ? "on" : "off");
+    for (int k = 0; k < MANY; k++) fprintf(file, "%s,", (is = rule_draw(2)) ? "on" : "off");
     fprintf(file, "%s\n", is ? "yes" : "no");
   }
   fclose(file);
-  mica_run *run = train(
-      &(mica_run_config){.task = "classify", .data = data, .folder = folder, .settings = settings, .setting_count = 3});
-  mica_run_destroy(run);
-  ck_ok(mica_run_open(test_engine(), folder, &run));
+  mica_run *run = rule_learn("classify", "many.csv", "many", settings, 3);
   mica_run_fact(run, "categories", &count);
   ck_assert_uint_eq(count, MANY);
-  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
-  ck_assert_double_gt(mica_metrics_get(&m, "accuracy"), 0.95);
+  ck_assert_double_gt(rule_measure(run, "accuracy"), 0.95);
   ck_ok(mica_run_export(run, files_path("many.onnx"), NULL));
   mica_run_destroy(run);
   mica_onnx *model = NULL;
@@ -76,14 +53,13 @@ START_TEST(seventy_columns_and_labels) {
   static char names[MANY][8];
   mica_column_data columns[MANY + 1];
   mica_dataset *data = NULL;
-  mica_metrics m;
-  state = 6;
+  rule_seed = 6;
   for (int k = 0; k < MANY; k++) {
     snprintf(names[k], sizeof names[k], "c%d", k);
     columns[k] = (mica_column_data){
         .column = {.name = names[k], .kind = MICA_COLUMN_KIND_CLASS, .dtype = MICA_I32, .classes = 2},
         .data = classes[k]};
-    for (int i = 0; i < ROWS; i++) classes[k][i] = (int32_t)draw(2);
+    for (int i = 0; i < ROWS; i++) classes[k][i] = (int32_t)rule_draw(2);
   }
   for (int i = 0; i < ROWS; i++)
     for (int j = 0; j < 2; j++) labels[i][j] = (uint8_t)classes[MANY - 2 + j][i];
@@ -92,9 +68,8 @@ START_TEST(seventy_columns_and_labels) {
       .data = labels};
   ck_ok(mica_dataset_create("many", ROWS, columns, MANY + 1, &data));
   mica_run *run =
-      train(&(mica_run_config){.task = "classify", .dataset = data, .settings = settings, .setting_count = 3});
-  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
-  ck_assert_double_gt(mica_metrics_get(&m, "map"), 0.95);
+      rule_train(&(mica_run_config){.task = "classify", .dataset = data, .settings = settings, .setting_count = 3});
+  ck_assert_double_gt(rule_measure(run, "map"), 0.95);
   mica_run_destroy(run);
   mica_dataset_destroy(data);
 }
@@ -108,17 +83,15 @@ enum { WORDS = 8 };
 
 /* Texts, the sum of what their words are worth, and whether some words are in them. */
 static void write_texts(const char *name, int rows, bool numbers) {
-  FILE *file = fopen(files_path(name), "w");
-  ck_assert_ptr_nonnull(file);
-  fprintf(file, "%s\n", numbers ? "review,stars" : "angry,review,glad");
-  state = 7;
+  FILE *file = rule_table(name, numbers ? "review,stars\n" : "angry,review,glad\n");
+  rule_seed = 7;
   for (int i = 0; i < rows; i++) {
     bool there[WORDS] = {false};
     char text[128];
     size_t used = 0;
     double sum = 10;
-    for (uint32_t k = 3 + draw(5); k > 0; k--) {
-      const uint32_t w = draw(WORDS);
+    for (uint32_t k = 3 + rule_draw(5); k > 0; k--) {
+      const uint32_t w = rule_draw(WORDS);
       there[w] = true;
       sum += worth[w];
       used += (size_t)snprintf(text + used, sizeof text - used, "%s ", words[w]);
@@ -134,42 +107,23 @@ static void write_texts(const char *name, int rows, bool numbers) {
 static const mica_setting text_settings[] = {{"epochs", "8"}, {"tokenizer", "word"}, {"length", "12"},
                                              {"width", "32"}, {"lr", "0.01"},        {"dropout", "0"}};
 
-static mica_run *reopened(mica_run *run, const char *folder) {
-  mica_run_destroy(run);
-  ck_ok(mica_run_open(test_engine(), folder, &run));
-  return run;
-}
-
 /* The task regress takes a column of texts, and settings of such. */
 START_TEST(text_to_a_number) {
-  char data[512], folder[512];
-  mica_metrics m;
-  mica_report *p = NULL;
   write_texts("stars.csv", 800, true);
-  snprintf(data, sizeof data, "%s", files_path("stars.csv"));
-  snprintf(folder, sizeof folder, "%s", files_path("stars"));
-  const mica_run_config config = {
-      .task = "regress", .data = data, .folder = folder, .settings = text_settings, .setting_count = 6};
-  mica_run *run = train(&config);
+  mica_run *run = rule_learn("regress", "stars.csv", "stars", text_settings, 6);
   ck_assert_str_eq(mica_run_task(run), "text_numbers");
-  run = reopened(run, folder);
-  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
-  printf("text to a number: R2 %.4f\n", mica_metrics_get(&m, "r2"));
-  ck_assert_double_gt(mica_metrics_get(&m, "r2"), 0.95);
-  ck_ok(mica_run_predict(run, &(mica_run_input){.text = "good good film\nbad bad plot\n"}, &p));
+  ck_assert_double_gt(rule_measure(run, "r2"), 0.95);
+  mica_report *p = rule_predict(run, &(mica_run_input){.text = "good good film\nbad bad plot\n"});
   ck_assert_uint_eq(mica_report_count(p), 2);
   ck_assert_double_eq_tol(mica_report_find(p, 0, "value")->number, 14, 1.5);
   ck_assert_double_eq_tol(mica_report_find(p, 1, "value")->number, 6, 1.5);
   ck_assert_ptr_null(mica_report_find(p, 0, "truth"));
   mica_report_destroy(p);
-  ck_ok(mica_run_predict(run, &(mica_run_input){.text = "stars,review\n12.5,good fine\n,bad\n", .name = "a.csv"}, &p));
+  p = rule_predict(run, &(mica_run_input){.text = "stars,review\n12.5,good fine\n,bad\n", .name = "a.csv"});
   ck_assert_double_eq(mica_report_find(p, 0, "truth")->number, 12.5);
   ck_assert_ptr_null(mica_report_find(p, 1, "truth"));
   mica_report_destroy(p);
-  ck_assert_int_eq(mica_run_predict(run, &(mica_run_input){.text = "stars,review\nmany,good\n", .name = "b.csv"}, &p),
-                   MICA_E_FORMAT);
-  ck_assert_msg(strstr(mica_error_message(), "b.csv line 2: the answer \"many\" is not a number"), "%s",
-                mica_error_message());
+  rule_refuses(run, "stars,review\nmany,good\n", "a.csv line 2: the answer \"many\" is not a number");
   ck_ok(mica_run_report(run, &p));
   mica_report_destroy(p);
   mica_run_destroy(run);
@@ -177,24 +131,17 @@ START_TEST(text_to_a_number) {
 END_TEST
 
 START_TEST(text_to_labels) {
-  char data[512], folder[512], list[] = "angry,glad";
-  const mica_setting settings[] = {{"label", list}, {"epochs", "8"}, {"tokenizer", "word"}, {"length", "12"},
-                                   {"width", "32"}, {"lr", "0.01"},  {"dropout", "0"}};
+  static const mica_setting settings[] = {{"label", "angry,glad"}, {"epochs", "8"}, {"tokenizer", "word"},
+                                          {"length", "12"},        {"width", "32"}, {"lr", "0.01"},
+                                          {"dropout", "0"}};
   mica_metrics m;
-  mica_report *p = NULL;
   write_texts("tags.csv", 800, false);
-  snprintf(data, sizeof data, "%s", files_path("tags.csv"));
-  snprintf(folder, sizeof folder, "%s", files_path("tags"));
-  mica_run *run = train(
-      &(mica_run_config){.task = "text", .data = data, .folder = folder, .settings = settings, .setting_count = 7});
+  mica_run *run = rule_learn("text", "tags.csv", "tags", settings, 7);
   ck_assert_str_eq(mica_run_task(run), "text_labels");
-  run = reopened(run, folder);
-  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
-  printf("text to labels: map %.4f, f1 %.4f\n", mica_metrics_get(&m, "map"), mica_metrics_get(&m, "f1"));
-  ck_assert_double_gt(mica_metrics_get(&m, "map"), 0.98);
-  ck_assert_double_gt(mica_metrics_get(&m, "f1"), 0.95);
+  ck_assert_double_gt(rule_measure(run, "map"), 0.98);
+  ck_assert_double_gt(rule_measure(run, "f1"), 0.95);
   static const char rows[] = "glad,review,angry\n1,the good film,0\n0,bad,\n";
-  ck_ok(mica_run_predict(run, &(mica_run_input){.text = rows, .name = "a.csv"}, &p));
+  mica_report *p = rule_predict(run, &(mica_run_input){.text = rows, .name = "a.csv"});
   const mica_item *first = mica_report_find(p, 0, "labels"), *second = mica_report_find(p, 1, "labels");
   ck_assert(first->rows == 2 && !strcmp(first->row_names[0], "angry") && !strcmp(first->row_names[1], "glad"));
   ck_assert(first->numbers[1] == 0 && first->numbers[2] == 0 && first->numbers[4] == 1 && first->numbers[5] == 1);
@@ -211,13 +158,11 @@ END_TEST
 
 /* Three numbers per row, far apart in scale; answers stand among the inputs. */
 static void write_rows(const char *name, int rows) {
-  FILE *file = fopen(files_path(name), "w");
-  ck_assert_ptr_nonnull(file);
-  fputs("a,sum,colour,b,difference,shade\n", file);
-  state = 8;
+  FILE *file = rule_table(name, "a,sum,colour,b,difference,shade\n");
+  rule_seed = 8;
   for (int i = 0; i < rows; i++) {
-    const double a = (double)draw(2001) / 1000 - 1, b = (double)draw(2001) / 1000 - 1;
-    const int red = (int)draw(2);
+    const double a = (double)rule_draw(2001) / 1000 - 1, b = (double)rule_draw(2001) / 1000 - 1;
+    const int red = (int)rule_draw(2);
     if (i % 50 == 7)
       test_print(file, "%.3f,%.1f,%s,%.3f,,%.2f\n", a, 1000 * (a + b), red ? "red" : "blue", b, a);
     else
@@ -229,16 +174,11 @@ static void write_rows(const char *name, int rows) {
 
 START_TEST(table_to_three_numbers) {
   static const mica_setting settings[] = {{"label", "difference,shade,sum"}, {"epochs", "40"}, {"batch", "32"}};
-  char data[512], folder[512];
   mica_metrics m;
-  mica_report *p = NULL;
   size_t count = 0;
   write_rows("rows.csv", 800);
-  snprintf(data, sizeof data, "%s", files_path("rows.csv"));
-  snprintf(folder, sizeof folder, "%s", files_path("rows"));
-  mica_run *run = train(&(mica_run_config){.data = data, .folder = folder, .settings = settings, .setting_count = 3});
+  mica_run *run = rule_learn(NULL, "rows.csv", "rows", settings, 3);
   ck_assert_str_eq(mica_run_task(run), "regress");
-  run = reopened(run, folder);
   const char *const *names = mica_run_fact(run, "answers", &count);
   ck_assert(count == 3 && !strcmp(names[0], "sum") && !strcmp(names[1], "difference") && !strcmp(names[2], "shade"));
   ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
@@ -247,10 +187,10 @@ START_TEST(table_to_three_numbers) {
   ck_assert_double_gt(mica_metrics_get(&m, "r2_shade"), 0.97);
   ck_assert_double_gt(mica_metrics_get(&m, "rmse_sum"), 10 * mica_metrics_get(&m, "rmse_shade"));
   /* 16 of the 800 rows lack an answer. */
-  ck_ok(mica_run_evaluate(run, data, MICA_PART_TRAIN, &m));
+  ck_ok(mica_run_evaluate(run, files_path("rows.csv"), MICA_PART_TRAIN, &m));
   ck_assert_double_gt(mica_metrics_get(&m, "r2"), 0.97);
   static const char rows[] = "b,colour,a,shade,sum,difference\n0.5,red,0.25,2.25,750,-0.25\n-0.5,blue,0,-2,-500,0.5\n";
-  ck_ok(mica_run_predict(run, &(mica_run_input){.text = rows}, &p));
+  mica_report *p = rule_predict(run, &(mica_run_input){.text = rows});
   const mica_item *truth = mica_report_find(p, 0, "truth"), *values = mica_report_find(p, 0, "values");
   ck_assert(truth->columns == 3 && truth->numbers[0] == 750 && truth->numbers[1] == -0.25 && truth->numbers[2] == 2.25);
   ck_assert_str_eq(values->column_names[2], "shade");
@@ -258,7 +198,7 @@ START_TEST(table_to_three_numbers) {
   ck_assert_double_eq_tol(values->numbers[1], -0.25, 0.25);
   ck_assert_double_eq_tol(values->numbers[2], 2.25, 0.4);
   mica_report_destroy(p);
-  ck_ok(mica_run_predict(run, &(mica_run_input){.text = "b,colour,a\n0.5,red,0.25\n"}, &p));
+  p = rule_predict(run, &(mica_run_input){.text = "b,colour,a\n0.5,red,0.25\n"});
   ck_assert_ptr_null(mica_report_find(p, 0, "truth"));
   mica_report_destroy(p);
   mica_run_destroy(run);
@@ -268,32 +208,25 @@ END_TEST
 /* Numbers alone, whose table is known by an outline: a model in ONNX gives the same. */
 START_TEST(table_to_two_numbers_in_onnx) {
   static const mica_setting settings[] = {{"label", "s,d"}, {"epochs", "20"}};
-  char data[512], folder[512], model[512];
-  mica_report *p = NULL, *q = NULL;
+  char model[512];
   mica_metrics m;
-  snprintf(data, sizeof data, "%s", files_path("two.csv"));
-  snprintf(folder, sizeof folder, "%s", files_path("two"));
   snprintf(model, sizeof model, "%s", files_path("two.onnx"));
-  FILE *file = fopen(data, "w");
-  ck_assert_ptr_nonnull(file);
-  fputs("d,a,b,s\n", file);
-  state = 9;
+  FILE *file = rule_table("two.csv", "d,a,b,s\n");
+  rule_seed = 9;
   for (int i = 0; i < 600; i++) {
-    const double a = (double)draw(2001) / 1000 - 1, b = (double)draw(2001) / 1000 - 1;
+    const double a = (double)rule_draw(2001) / 1000 - 1, b = (double)rule_draw(2001) / 1000 - 1;
     test_print(file, "%.4f,%.3f,%.3f,%.4f\n", a - b, a, b, 50 + a + b);
   }
   fclose(file);
-  mica_run *run = train(
-      &(mica_run_config){.task = "regress", .data = data, .folder = folder, .settings = settings, .setting_count = 2});
-  run = reopened(run, folder);
-  ck_ok(mica_run_evaluate(run, data, MICA_PART_TRAIN, &m));
+  mica_run *run = rule_learn("regress", "two.csv", "two", settings, 2);
+  ck_ok(mica_run_evaluate(run, files_path("two.csv"), MICA_PART_TRAIN, &m));
   ck_assert_double_gt(mica_metrics_get(&m, "r2"), 0.98);
   ck_ok(mica_run_export(run, model, NULL));
   const mica_run_input input = {.text = "b,a\n0.5,0.25\n-0.5,0.75\n"};
-  ck_ok(mica_run_predict(run, &input, &p));
+  mica_report *p = rule_predict(run, &input);
   mica_run_destroy(run);
   ck_ok(mica_run_open(test_engine(), model, &run));
-  ck_ok(mica_run_predict(run, &input, &q));
+  mica_report *q = rule_predict(run, &input);
   for (size_t i = 0; i < 2; i++)
     for (size_t k = 0; k < 2; k++)
       ck_assert_double_eq_tol(mica_report_find(q, i, "values")->numbers[k],
@@ -309,42 +242,23 @@ END_TEST
 #if MICA_WITH_SNDFILE
 enum { RATE = 8000, SAMPLES = 2400 };
 
-static void put32(uint8_t *to, uint32_t value) {
-  for (int i = 0; i < 4; i++) to[i] = (uint8_t)(value >> 8 * i);
-}
-
-/* A WAV of 16 bits: noise, and a tone for each frequency that is not 0. */
+/* Noise, and a tone for each frequency that is not 0. */
 static void write_tones(const char *name, double low, double high) {
-  static uint8_t wav[44 + 2 * SAMPLES];
-  static const uint8_t format[] = {16, 0, 0, 0, 1, 0, 1, 0};
-  memcpy(wav, "RIFF", 4);
-  put32(wav + 4, sizeof wav - 8);
-  memcpy(wav + 8, "WAVEfmt ", 8);
-  memcpy(wav + 16, format, sizeof format);
-  put32(wav + 24, RATE);
-  put32(wav + 28, 2 * RATE);
-  put32(wav + 32, 2 | 16 << 16);
-  memcpy(wav + 36, "data", 4);
-  put32(wav + 40, 2 * SAMPLES);
+  float tones[SAMPLES];
   for (int t = 0; t < SAMPLES; t++) {
-    const double at = 6.283185307 * t / RATE;
-    const double y = (low > 0 ? sin(low * at) : 0) + (high > 0 ? sin(high * at) : 0) + 0.02 * draw(100) / 100;
-    const int16_t value = (int16_t)(8000 * y);
-    wav[44 + 2 * t] = (uint8_t)(value & 255);
-    wav[45 + 2 * t] = (uint8_t)((uint16_t)value >> 8);
+    const double at = 6.283185307 * t / RATE, noise = 0.02 * rule_draw(100) / 100;
+    tones[t] = (float)(0.244 * ((low > 0 ? sin(low * at) : 0) + (high > 0 ? sin(high * at) : 0) + noise));
   }
-  files_write(name, wav, sizeof wav);
+  rule_sound(name, RATE, tones, SAMPLES);
 }
 
 /* Recordings of two tones, each there or not, and how high the lower one is. */
 static void write_recordings(const char *table, int count) {
-  FILE *file = fopen(files_path(table), "w");
-  ck_assert_ptr_nonnull(file);
-  fputs("file,low,high,pitch\n", file);
-  state = 11;
+  FILE *file = rule_table(table, "file,low,high,pitch\n");
+  rule_seed = 11;
   for (int i = 0; i < count; i++) {
     char name[32];
-    const double low = draw(2) ? 300 + draw(300) : 0, high = draw(2) ? 1500 + draw(500) : 0;
+    const double low = rule_draw(2) ? 300 + rule_draw(300) : 0, high = rule_draw(2) ? 1500 + rule_draw(500) : 0;
     snprintf(name, sizeof name, "tone%d.wav", i);
     write_tones(name, low, high);
     test_print(file, "%s,%d,%d,%.1f\n", name, low > 0, high > 0, low);
@@ -356,26 +270,18 @@ START_TEST(sound_to_labels) {
   static const mica_setting settings[] = {{"label", "low,high"}, {"ignore", "pitch"}, {"epochs", "8"},
                                           {"seconds", "0.3"},    {"width", "16"},     {"mels", "24"},
                                           {"batch", "16"},       {"warm-up", "5"},    {"lr", "0.01"}};
-  char data[512], folder[512];
-  mica_metrics m;
-  mica_report *p = NULL;
   write_recordings("tones.csv", 200);
-  snprintf(data, sizeof data, "%s", files_path("tones.csv"));
-  snprintf(folder, sizeof folder, "%s", files_path("tones"));
-  mica_run *run = train(&(mica_run_config){.data = data, .folder = folder, .settings = settings, .setting_count = 9});
+  mica_run *run = rule_learn(NULL, "tones.csv", "tones", settings, 9);
   ck_assert_str_eq(mica_run_task(run), "sound_labels");
-  run = reopened(run, folder);
-  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
-  printf("sound to labels: map %.4f, f1 %.4f\n", mica_metrics_get(&m, "map"), mica_metrics_get(&m, "f1"));
-  ck_assert_double_gt(mica_metrics_get(&m, "map"), 0.95);
-  ck_assert_double_gt(mica_metrics_get(&m, "f1"), 0.9);
+  ck_assert_double_gt(rule_measure(run, "map"), 0.95);
+  ck_assert_double_gt(rule_measure(run, "f1"), 0.9);
   write_tones("one.wav", 450, 0);
   const char *path = files_path("one.wav");
-  ck_ok(mica_run_predict(run, &(mica_run_input){.files = &path, .file_count = 1}, &p));
+  mica_report *p = rule_predict(run, &(mica_run_input){.files = &path, .file_count = 1});
   const mica_item *labels = mica_report_find(p, 0, "labels");
   ck_assert(labels->rows == 2 && labels->numbers[1] == 1 && labels->numbers[4] == 0 && isnan(labels->numbers[2]));
   mica_report_destroy(p);
-  ck_ok(mica_run_predict(run, &(mica_run_input){.data = data, .part = MICA_PART_TRAIN, .count = 3}, &p));
+  p = rule_predict(run, &(mica_run_input){.data = files_path("tones.csv"), .part = MICA_PART_TRAIN, .count = 3});
   ck_assert(mica_report_count(p) == 3 && !isnan(mica_report_find(p, 0, "labels")->numbers[2]));
   mica_report_destroy(p);
   ck_ok(mica_run_export(run, files_path("tones.onnx"), NULL));
@@ -395,14 +301,10 @@ START_TEST(sound_to_a_number) {
   static const mica_setting settings[] = {{"label", "pitch"}, {"ignore", "low,high"}, {"epochs", "12"},
                                           {"seconds", "0.3"}, {"width", "16"},        {"mels", "24"},
                                           {"batch", "16"},    {"warm-up", "5"},       {"lr", "0.01"}};
-  mica_metrics m;
   write_recordings("pitch.csv", 200);
-  mica_run *run = train(
-      &(mica_run_config){.task = "regress", .data = files_path("pitch.csv"), .settings = settings, .setting_count = 9});
+  mica_run *run = rule_learn("regress", "pitch.csv", "pitch", settings, 9);
   ck_assert_str_eq(mica_run_task(run), "sound_numbers");
-  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
-  printf("sound to a number: R2 %.4f\n", mica_metrics_get(&m, "r2"));
-  ck_assert_double_gt(mica_metrics_get(&m, "r2"), 0.8);
+  ck_assert_double_gt(rule_measure(run, "r2"), 0.8);
   mica_run_destroy(run);
 }
 END_TEST
@@ -412,39 +314,25 @@ END_TEST
 START_TEST(picture_to_numbers) {
   static const mica_setting settings[] = {{"label", "light,left"}, {"epochs", "30"}, {"batch", "16"}, {"width", "8"}};
   enum { SIDE = 12, PLANE = SIDE * SIDE };
-  char data[512], folder[512];
-  mica_metrics m;
-  mica_report *p = NULL;
-  snprintf(data, sizeof data, "%s", files_path("light.csv"));
-  snprintf(folder, sizeof folder, "%s", files_path("light"));
-  FILE *file = fopen(data, "w");
-  ck_assert_ptr_nonnull(file);
-  fputs("image,light,left\n", file);
-  state = 12;
+  FILE *file = rule_table("light.csv", "image,light,left\n");
+  rule_seed = 12;
   for (int i = 0; i < 200; i++) {
-    uint8_t planes[PLANE], *png = NULL;
-    size_t bytes = 0;
+    uint8_t planes[PLANE];
     char name[32];
-    const uint32_t left = draw(200), right = draw(200);
-    for (int k = 0; k < PLANE; k++) planes[k] = (uint8_t)((k % SIDE < SIDE / 2 ? left : right) + draw(40));
-    ck_ok(mica_png_encode(planes, MICA_SHAPE(1, SIDE, SIDE), &png, &bytes));
+    const uint32_t left = rule_draw(200), right = rule_draw(200);
+    for (int k = 0; k < PLANE; k++) planes[k] = (uint8_t)((k % SIDE < SIDE / 2 ? left : right) + rule_draw(40));
     snprintf(name, sizeof name, "light%d.png", i);
-    files_write(name, png, bytes);
-    mica_free(png);
+    rule_picture(name, planes, SIDE);
     test_print(file, "%s,%.1f,%.1f\n", name, 5000 + 10.0 * (left + right), (double)left / 100);
   }
   fclose(file);
-  mica_run *run = train(
-      &(mica_run_config){.task = "regress", .data = data, .folder = folder, .settings = settings, .setting_count = 3});
-  run = reopened(run, folder);
-  ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
-  printf("picture to numbers: R2 %.4f\n", mica_metrics_get(&m, "r2"));
-  ck_assert_double_gt(mica_metrics_get(&m, "r2"), 0.9);
+  mica_run *run = rule_learn("regress", "light.csv", "light", settings, 3);
+  ck_assert_double_gt(rule_measure(run, "r2"), 0.9);
   const char *path = files_path("light0.png");
-  ck_ok(mica_run_predict(run, &(mica_run_input){.files = &path, .file_count = 1}, &p));
+  mica_report *p = rule_predict(run, &(mica_run_input){.files = &path, .file_count = 1});
   ck_assert_uint_eq(mica_report_find(p, 0, "values")->columns, 2);
   mica_report_destroy(p);
-  ck_ok(mica_run_predict(run, &(mica_run_input){.data = data, .part = MICA_PART_TRAIN, .count = 2}, &p));
+  p = rule_predict(run, &(mica_run_input){.data = files_path("light.csv"), .part = MICA_PART_TRAIN, .count = 2});
   const double truth = mica_report_find(p, 1, "truth")->numbers[0];
   ck_assert_double_eq_tol(mica_report_find(p, 1, "values")->numbers[0], truth, 1000);
   mica_report_destroy(p);
@@ -482,30 +370,6 @@ START_TEST(wrong_lists_of_labels) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_CJSON
-  return test_skip("this build has no cJSON");
-#else
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("run.heads");
-  TCase *all = tcase_create("all");
-  tcase_add_unchecked_fixture(all, NULL, files_remove);
-  tcase_set_timeout(all, 0);
-  tcase_add_test(all, seventy_columns_of_classes);
-  tcase_add_test(all, seventy_columns_and_labels);
-  tcase_add_test(all, text_to_a_number);
-  tcase_add_test(all, text_to_labels);
-  tcase_add_test(all, table_to_three_numbers);
-  tcase_add_test(all, table_to_two_numbers_in_onnx);
-#if MICA_WITH_SNDFILE
-  tcase_add_test(all, sound_to_labels);
-  tcase_add_test(all, sound_to_a_number);
-#endif
-#if MICA_WITH_PNG
-  tcase_add_test(all, picture_to_numbers);
-#endif
-  tcase_add_test(all, wrong_lists_of_labels);
-  suite_add_tcase(suite, all);
-  return suite;
-#endif
-}
+TESTS(BOTH(NEEDS(CJSON), DEVICE), NULL, NULL, seventy_columns_of_classes, seventy_columns_and_labels, text_to_a_number,
+      text_to_labels, table_to_three_numbers, table_to_two_numbers_in_onnx, IF(SNDFILE, sound_to_labels),
+      IF(SNDFILE, sound_to_a_number), IF(PNG, picture_to_numbers), wrong_lists_of_labels)

@@ -48,16 +48,9 @@ START_TEST(all_cores_are_asked_for_and_some_are_not) {
   allow_only(before);
 }
 END_TEST
+#else
+#define all_cores_are_asked_for_and_some_are_not (&test_none)
 #endif
 
-Suite *test_suite(void) {
-  Suite *suite = suite_create("drivers");
-  TCase *tests = tcase_create("environment");
-  tcase_add_test(tests, what_is_said_already_stays);
-  tcase_add_test(tests, kernels_are_compiled_once);
-#ifdef CPU_COUNT
-  tcase_add_test(tests, all_cores_are_asked_for_and_some_are_not);
-#endif
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(ANYWHERE, NULL, NULL, what_is_said_already_stays, kernels_are_compiled_once,
+      all_cores_are_asked_for_and_some_are_not)

@@ -22,13 +22,9 @@ static bool found;       /* test_groups has taken that case alone */
 static struct {
   TTest test;
   int first, end;
+  const char *(*name_of)(int i);
 } loops[128];
 static size_t loop_count;
-
-Suite *test_skip(const char *reason) {
-  printf("SKIP: %s\n", reason);
-  return NULL;
-}
 
 bool test_in_shard(size_t index) { return index % shards == shard - 1; }
 
@@ -42,7 +38,7 @@ const TTest test_none = {0};
 
 bool test_is_listed(void) { return listed; }
 
-const TTest *test_loop(const TTest *test, int first, int end) {
+const TTest *test_loop(const TTest *test, int first, int end, const char *(*name_of)(int i)) {
   if (loop_count == sizeof loops / sizeof *loops) {
     fprintf(stderr, "more than %zu LOOPs\n", loop_count);
     exit(1);
@@ -50,45 +46,62 @@ const TTest *test_loop(const TTest *test, int first, int end) {
   loops[loop_count].test = *test;
   loops[loop_count].first = first;
   loops[loop_count].end = end;
+  loops[loop_count].name_of = name_of;
   return &loops[loop_count++].test;
 }
 
-static void add(TCase *tcase, const TTest *test) {
-  for (size_t i = 0; i < loop_count; i++)
-    if (test == &loops[i].test) {
-      tcase_add_loop_test(tcase, test, loops[i].first, loops[i].end);
-      return;
-    }
-  tcase_add_test(tcase, test);
+int test_seed(const char *variable, int otherwise) {
+  const char *given = getenv(variable);
+  return given ? atoi(given) : otherwise;
+}
+
+static TCase *add_case(Suite *suite, const char *name, const test_group *group) {
+  TCase *tcase = tcase_create(name);
+  tcase_set_timeout(tcase, 0); /* ctest has time limits */
+  suite_add_tcase(suite, tcase);
+  (group->once ? tcase_add_unchecked_fixture : tcase_add_checked_fixture)(tcase, group->setup, group->teardown);
+  return tcase;
+}
+
+/* Adds the test with _i = first to end - 1, as a case of that name if it is wanted. *shared: the case that all tests
+ * of a group have. */
+static void add_rounds(Suite *suite, const test_group *group, const TTest *test, const char *name, int first, int end,
+                       TCase **shared) {
+  if (listed) {
+    printf("%s\n", name);
+    return;
+  }
+  if (only && strcmp(only, name) != 0) return;
+  found = found || only;
+  if (!*shared) *shared = add_case(suite, group->once && !only ? ALL : name, group);
+  tcase_add_loop_test(*shared, test, first, end);
+  if (!group->once) *shared = NULL;
 }
 
 /* A case for each test, so that one can be run by its name. Tests with a common fixture share one. */
 static void add_group(Suite *suite, const test_group *group) {
-  TCase *tcase = NULL;
+  TCase *shared = NULL;
   for (const TTest *const *test = group->tests; *test; test++) {
-    if (*test == &test_none || (only && strcmp(only, (*test)->name) != 0)) continue;
-    found = found || only;
-    if (!tcase || !group->once) {
-      tcase = tcase_create(group->once && !only ? ALL : (*test)->name);
-      tcase_set_timeout(tcase, 0); /* ctest has time limits */
-      suite_add_tcase(suite, tcase);
-      if (group->once)
-        tcase_add_unchecked_fixture(tcase, group->setup, group->teardown);
-      else
-        tcase_add_checked_fixture(tcase, group->setup, group->teardown);
-    }
-    add(tcase, *test);
+    size_t k = 0;
+    while (k < loop_count && *test != &loops[k].test) k++;
+    if (*test == &test_none) continue;
+    if (k == loop_count)
+      add_rounds(suite, group, *test, (*test)->name, 0, 1, &shared);
+    else if (!loops[k].name_of)
+      add_rounds(suite, group, *test, (*test)->name, loops[k].first, loops[k].end, &shared);
+    else
+      for (int i = loops[k].first; i < loops[k].end; i++)
+        if (loops[k].name_of(i)) add_rounds(suite, group, *test, loops[k].name_of(i), i, i + 1, &shared);
   }
 }
 
 Suite *test_groups(const char *lacks, const test_group *groups) {
-  if (lacks) return test_skip(lacks);
-  Suite *suite = listed ? NULL : suite_create("tests");
-  for (; groups->tests; groups++) {
-    for (const TTest *const *test = groups->tests; listed && *test; test++)
-      if (*test != &test_none) printf("%s\n", (*test)->name);
-    if (!listed) add_group(suite, groups);
+  if (lacks) {
+    printf("SKIP: %s\n", lacks);
+    return NULL;
   }
+  Suite *suite = suite_create("tests");
+  for (; groups->tests; groups++) add_group(suite, groups);
   return suite;
 }
 
@@ -150,15 +163,8 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: %s [CASE | --shard PART/PARTS | --sample PART/PARTS | --list]\n", argv[0]);
     return 2;
   }
-  if (listed && test_list) {
-    test_list();
-    return 0;
-  }
   Suite *suite = test_suite();
-  if (listed) {
-    if (suite) fprintf(stderr, "this program has neither TESTS nor test_list\n");
-    return suite ? 1 : 0;
-  }
+  if (listed) return 0;
   if (!suite) return 77;
   setenv("CK_MAX_MSG_SIZE", "100000", 0); /* a compiler's log may be long; Check would end the program */
   SRunner *runner = srunner_create(suite);

@@ -1,10 +1,10 @@
 /* tests/support/check_main.h: the main function of every test program.
  *
  *   build/bin/tests/test_x          runs all cases
- *   build/bin/tests/test_x CASE     runs the case of that name: of a START_TEST, if the program has a TESTS
+ *   build/bin/tests/test_x CASE     runs the case of that name: of a START_TEST, or of a row of its BY_NAME
  *   build/bin/tests/test_x --shard 2/4    runs the second of four parts, where the program divides itself
  *   build/bin/tests/test_x --sample 2/4   runs the second of each four cases
- *   build/bin/tests/test_x --list         prints names of cases, one per line (TESTS, or test_list of the program)
+ *   build/bin/tests/test_x --list         prints names of cases, one per line
  *
  * Exit status: 0 all passed, 1 a test failed, 77 skipped. Each failing case ends in a line "reproduce: PROGRAM CASE".
  * Tests run in the program's own process, which is fast and lets a debugger in; CK_FORK=yes gives each one its own. */
@@ -33,8 +33,11 @@
 #define TESTS(lacks, setup, teardown, ...) TEST_GROUPS(lacks, EACH(setup, teardown, __VA_ARGS__))
 #define TEST_GROUPS(lacks, ...)                                                                                        \
   Suite *test_suite(void) {                                                                                            \
-    return test_groups(test_is_listed() ? NULL : (lacks), (const test_group[]){__VA_ARGS__, {0}});                     \
+    const char *missing = test_is_listed() ? NULL : (lacks);                                                           \
+    return test_groups(missing, (const test_group[]){__VA_ARGS__, {0}});                                               \
   }
+/* A program that this build cannot run: why. */
+#define SKIPS(reason) TESTS(reason, NULL, NULL, &test_none)
 #define EACH(setup, teardown, ...)                                                                                     \
   {                                                                                                                    \
     setup, teardown, false, (const TTest *const[]) { __VA_ARGS__, NULL }                                               \
@@ -44,7 +47,13 @@
     setup, teardown, true, (const TTest *const[]) { __VA_ARGS__, NULL }                                                \
   }
 /* The test with _i = first to end - 1. */
-#define LOOP(test, first, end) test_loop(test, first, end)
+#define LOOP(test, first, end) test_loop(test, first, end, NULL)
+/* The test with seeds _i = 1 to count, or those of MICA_TEST_FIRST to MICA_TEST_LAST. */
+#define SEEDS(test, count) LOOP(test, test_seed("MICA_TEST_FIRST", 1), 1 + test_seed("MICA_TEST_LAST", count))
+/* The test with _i = 0 to count - 1, in EACH alone: a case of its own, called name_of(_i). NULL: it is left out. */
+#define BY_NAME(test, name_of, count) test_loop(test, 0, (int)(count), name_of)
+/* The test, or none if the condition does not hold here. */
+#define WHERE(condition, test) ((condition) ? (test) : &test_none)
 /* The test, or none in a build without MICA_WITH_<feature>: IF(PNG, pictures_are_read). */
 #define IF(feature, test) TEST_IF_BUILT(MICA_WITH_##feature, test, &test_none)
 
@@ -70,17 +79,12 @@ typedef struct test_group {
 
 Suite *test_groups(const char *lacks, const test_group *groups);
 extern const TTest test_none;
-const TTest *test_loop(const TTest *test, int first, int end);
+const TTest *test_loop(const TTest *test, int first, int end, const char *(*name_of)(int i));
+int test_seed(const char *variable, int otherwise);
 bool test_is_listed(void);
 
-/* Programs without TESTS define it: their cases, or the result of test_skip. */
+/* TESTS and TEST_GROUPS define it. */
 Suite *test_suite(void);
-
-/* Prints the names of such a program's cases for --list. */
-void test_list(void) __attribute__((weak));
-
-/* Says why the program cannot run here, such as "no device". Returns NULL, to be returned from test_suite. */
-Suite *test_skip(const char *reason);
 
 /* True when the index-th of a program's many cases belongs to the part that --shard names; without --shard all do. */
 bool test_in_shard(size_t index);

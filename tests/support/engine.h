@@ -6,10 +6,7 @@
 
 /* The program's engine, made at the first call on the device that MICA_DEVICE chooses, within what MICA_TEST_LIMITS
  * leaves of its abilities (support/limited_api.h); it belongs to main, which counts
- * its launches and destroys it. NULL when this machine has no device:
- *
- *   Suite *test_suite(void) {
- *     if (!test_engine()) return test_skip("no device");
+ * its launches and destroys it. NULL when this machine has no device (TESTS(DEVICE, ...)).
  *
  * Any other failure ends the program with status 1. */
 mica_engine *test_engine(void);

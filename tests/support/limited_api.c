@@ -340,3 +340,8 @@ void limited_split(mica_engine *engine) {
   if (limit.groups) limits->groups[1] = limits->groups[2] = limit.groups;
   if (limit.items) limits->items = limit.items;
 }
+
+const char *limited_or_exit(const char *limits) {
+  if (!limited_install(limits)) exit(1);
+  return NULL;
+}

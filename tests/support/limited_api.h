@@ -34,6 +34,10 @@
  * false, with a line on stderr, when a word is none of these. */
 bool limited_install(const char *limits);
 
+/* Installs limits for a program: TESTS(BOTH(LIMITED("class=gpu"), DEVICE), ...). A wrong word ends it. */
+#define LIMITED(limits) limited_or_exit(limits)
+const char *limited_or_exit(const char *limits);
+
 /* Lets the engine split launches where `groups` and `items` want it, which GPUs do not say of themselves. */
 void limited_split(mica_engine *engine);
 

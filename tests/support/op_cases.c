@@ -36,6 +36,14 @@ const test_case *test_cases(size_t *count) {
   return cases;
 }
 
+size_t test_case_count(void) {
+  size_t count = 0;
+  test_cases(&count);
+  return count;
+}
+
+const char *test_case_name(int i) { return cases[i].name; }
+
 /* splitmix64 */
 double test_random(uint64_t *state, double low, double high) {
   uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);

@@ -31,6 +31,8 @@ typedef struct test_case {
 
 /* All of them; belongs to the library of cases. */
 const test_case *test_cases(size_t *count);
+size_t test_case_count(void);
+const char *test_case_name(int i);
 
 /* A case built in a graph of its own, with values for its operands that are rounded to their types. */
 typedef struct test_instance {

@@ -244,7 +244,7 @@ static void explain(trained_fn *run, const random_network *whole, const trained_
   fflush(stdout);
 }
 
-static void check_network(uint32_t seed, trained_fn *run, bool small) {
+void trained_check(uint32_t seed, trained_fn *run, bool small) {
   random_network n = random_network_of(seed, small);
   n.open = n.open || small;
   wanted w = wanted_of(&n, 0);
@@ -262,24 +262,4 @@ static void check_network(uint32_t seed, trained_fn *run, bool small) {
     ck_assert_msg(v.worst <= 1, "%s", v.text);
   }
   wanted_free(&w);
-}
-
-/* What the suite checks. */
-static trained_fn *suite_run;
-static bool suite_small;
-
-START_TEST(networks_are_trained_alike_in_every_way) { check_network((uint32_t)_i, suite_run, suite_small); }
-END_TEST
-
-Suite *trained_suite(const char *name, int count, trained_fn *run, bool small) {
-  const char *from = getenv("MICA_TEST_FIRST"), *to = getenv("MICA_TEST_LAST");
-  Suite *suite = suite_create(name);
-  TCase *tests = tcase_create("random");
-  suite_run = run;
-  suite_small = small;
-  tcase_set_timeout(tests, 0);
-  tcase_add_loop_test(tests, networks_are_trained_alike_in_every_way, from ? atoi(from) : 1,
-                      1 + (to ? atoi(to) : count));
-  suite_add_tcase(suite, tests);
-  return suite;
 }

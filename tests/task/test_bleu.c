@@ -165,19 +165,12 @@ START_TEST(wrong_operands) {
 }
 END_TEST
 
-Suite *test_suite(void) {
 #if MICA_WITH_CJSON
-  if (!golden("corpora.json")) return test_skip("no golden/bleu in MICA_TEST_DATA");
+static const char *lacks_golden(void) { return golden("corpora.json") ? NULL : "no golden/bleu in MICA_TEST_DATA"; }
+
+TEST_GROUPS(lacks_golden(),
+            ONCE(read_golden, NULL, sentences_are_scored_as_by_sacrebleu, corpora_are_scored_as_by_sacrebleu),
+            EACH(NULL, NULL, texts_that_are_not_utf8_are_counted, wrong_operands))
+#else
+TESTS(ANYWHERE, NULL, NULL, texts_that_are_not_utf8_are_counted, wrong_operands)
 #endif
-  Suite *suite = suite_create("task_bleu");
-  TCase *all = tcase_create("task_bleu");
-#if MICA_WITH_CJSON
-  tcase_add_unchecked_fixture(all, read_golden, NULL);
-  tcase_add_test(all, sentences_are_scored_as_by_sacrebleu);
-  tcase_add_test(all, corpora_are_scored_as_by_sacrebleu);
-#endif
-  tcase_add_test(all, texts_that_are_not_utf8_are_counted);
-  tcase_add_test(all, wrong_operands);
-  suite_add_tcase(suite, all);
-  return suite;
-}

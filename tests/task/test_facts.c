@@ -108,17 +108,11 @@ START_TEST(facts_that_do_not_go_together_are_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_CJSON
-  return test_skip("this build has no cJSON");
-#endif
-  size_t count = 0;
-  Suite *suite = suite_create("facts");
-  TCase *tests = tcase_create("facts");
-  while (run_config_task(count)) count++;
-  tcase_add_unchecked_fixture(tests, NULL, files_remove);
-  tcase_add_loop_test(tests, runs_of_all_tasks_are_opened, 0, (int)count);
-  tcase_add_loop_test(tests, facts_that_do_not_go_together_are_refused, 0, (int)(sizeof lies / sizeof *lies));
-  suite_add_tcase(suite, tests);
-  return suite;
+static int config_count(void) {
+  int count = 0;
+  while (run_config_task((size_t)count)) count++;
+  return count;
 }
+
+TESTS(NEEDS(CJSON), NULL, NULL, LOOP(runs_of_all_tasks_are_opened, 0, config_count()),
+      LOOP(facts_that_do_not_go_together_are_refused, 0, sizeof lies / sizeof *lies))

@@ -270,15 +270,6 @@ START_TEST(shares_are_weighed) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("shares");
-  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    TCase *one = tcase_create(cases[i].task);
-    tcase_set_timeout(one, 300);
-    tcase_add_unchecked_fixture(one, NULL, files_remove);
-    tcase_add_loop_test(one, shares_are_weighed, (int)i, (int)i + 1);
-    suite_add_tcase(suite, one);
-  }
-  return suite;
-}
+static const char *name_of(int i) { return cases[i].task; }
+
+TESTS(DEVICE, NULL, NULL, BY_NAME(shares_are_weighed, name_of, sizeof cases / sizeof *cases))

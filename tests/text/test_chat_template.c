@@ -365,7 +365,8 @@ START_TEST(beginnings_and_spans) {
 }
 END_TEST
 
-Suite *test_suite(void) {
+/* Reads the cases. */
+static const char *lacks_cases(void) {
   static char path[4096];
   const char *root = getenv("MICA_SOURCE_DIR");
   size_t size = 0;
@@ -375,22 +376,13 @@ Suite *test_suite(void) {
   if (mica__file_read(path, &content, &size) != MICA_OK ||
       mica__arena_copy(&arena, (const char *)content, size, &kept) != MICA_OK ||
       mica__object_read_json(&arena, kept, size, &cases) != MICA_OK)
-    return test_skip(mica_error_message());
+    return mica_error_message();
   free(content);
-  Suite *suite = suite_create("text_chat_template");
-  TCase *all = tcase_create("text_chat_template");
-  tcase_set_timeout(all, 60);
-#if MICA_WITH_UTF8PROC /* knows the cases of letters beyond ASCII, and which are printable */
-  tcase_add_loop_test(all, cases_are_as_in_transformers, 0, (int)cases.count);
-#endif
-  tcase_add_loop_test(all, faults_are_told, 0, (int)(sizeof faults / sizeof *faults));
-  tcase_add_test(all, nesting_has_a_limit);
-  tcase_add_test(all, texts_grow_in_place);
-  tcase_add_test(all, options_are_names);
-  tcase_add_test(all, names_are_cut_in_sentences);
-  tcase_add_test(all, exceptions_are_the_template_s);
-  tcase_add_test(all, messages_are_a_list);
-  tcase_add_test(all, beginnings_and_spans);
-  suite_add_tcase(suite, all);
-  return suite;
+  return NULL;
 }
+
+/* UTF8PROC knows the cases of letters beyond ASCII, and which are printable. */
+TESTS(lacks_cases(), NULL, NULL, IF(UTF8PROC, LOOP(cases_are_as_in_transformers, 0, (int)cases.count)),
+      LOOP(faults_are_told, 0, sizeof faults / sizeof *faults), nesting_has_a_limit, texts_grow_in_place,
+      options_are_names, names_are_cut_in_sentences, exceptions_are_the_template_s, messages_are_a_list,
+      beginnings_and_spans)

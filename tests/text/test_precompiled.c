@@ -75,5 +75,5 @@ END_TEST
 TESTS(ANYWHERE, NULL, NULL, characters_are_replaced, in_a_tokeniser, wrong_charsmaps)
 
 #else
-Suite *test_suite(void) { return test_skip("the normaliser Precompiled needs cJSON and utf8proc"); }
+SKIPS("the normaliser Precompiled needs cJSON and utf8proc")
 #endif

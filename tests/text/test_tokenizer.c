@@ -435,30 +435,12 @@ START_TEST(deep_and_long_files_are_refused) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-#if !MICA_WITH_CJSON
-  return test_skip("no cJSON");
-#endif
-  Suite *suite = suite_create("text_tokenizer");
-  TCase *all = tcase_create("text_tokenizer");
-  tcase_set_timeout(all, 120);
-  tcase_add_unchecked_fixture(all, NULL, files_remove);
 #if MICA_WITH_PCRE2 && MICA_WITH_UTF8PROC
-  tcase_add_test(all, every_kind_is_trained_and_saved);
-  tcase_add_test(all, pairs_are_merged_by_their_count);
-  tcase_add_test(all, training_says_what_it_lacks);
-  tcase_add_test(all, any_bytes_come_back);
-  tcase_add_test(all, a_long_word_is_no_square);
-  tcase_add_test(all, long_words_are_the_same_both_ways);
-  tcase_add_test(all, threads_share_a_tokeniser);
-  tcase_add_test(all, patterns_are_limited);
-  tcase_add_test(all, texts_that_explode_are_refused);
-  tcase_add_test(all, texts_are_checked);
+#define TRAINED                                                                                                        \
+  every_kind_is_trained_and_saved, pairs_are_merged_by_their_count, training_says_what_it_lacks, any_bytes_come_back,  \
+      a_long_word_is_no_square, long_words_are_the_same_both_ways, threads_share_a_tokeniser, patterns_are_limited,    \
+      texts_that_explode_are_refused, texts_are_checked
 #else
-  tcase_add_test(all, what_is_missing_is_said);
+#define TRAINED what_is_missing_is_said
 #endif
-  tcase_add_test(all, files_are_refused_in_sentences);
-  tcase_add_test(all, deep_and_long_files_are_refused);
-  suite_add_tcase(suite, all);
-  return suite;
-}
+TESTS(NEEDS(CJSON), NULL, NULL, TRAINED, files_are_refused_in_sentences, deep_and_long_files_are_refused)

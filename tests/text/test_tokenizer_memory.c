@@ -15,7 +15,7 @@
 
 #if MICA_WITH_PCRE2 && MICA_WITH_UTF8PROC && defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
-Suite *test_suite(void) { return test_skip("the sanitizer has another heap"); }
+SKIPS("the sanitizer has another heap")
 #else
 
 /* 16,384 tokens: 64 letters, and words of two and three of them; all words are merges. */
@@ -77,5 +77,5 @@ END_TEST
 TESTS(ANYWHERE, NULL, NULL, tokens_and_merges_are_small)
 #endif
 #else
-Suite *test_suite(void) { return test_skip("PCRE2, utf8proc or the GNU C library is missing"); }
+SKIPS("PCRE2, utf8proc or the GNU C library is missing")
 #endif

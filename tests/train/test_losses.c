@@ -146,13 +146,6 @@ START_TEST(a_loss_of_numbers_is_trained) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("losses");
-  for (int loss = 0; loss < LOSSES; loss++) {
-    TCase *tcase = tcase_create(loss_names[loss]);
-    tcase_add_loop_test(tcase, a_loss_of_numbers_is_trained, loss, loss + 1);
-    suite_add_tcase(suite, tcase);
-  }
-  return suite;
-}
+static const char *name_of(int loss) { return loss_names[loss]; }
+
+TESTS(DEVICE, NULL, NULL, BY_NAME(a_loss_of_numbers_is_trained, name_of, LOSSES))

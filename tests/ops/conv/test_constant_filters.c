@@ -73,12 +73,4 @@ START_TEST(constant_filters_are_transformed_once) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!limited_install("class=gpu vendor=NVIDIA")) return NULL;
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("constant_filters");
-  TCase *tests = tcase_create("constant_filters");
-  tcase_add_test(tests, constant_filters_are_transformed_once);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(BOTH(LIMITED("class=gpu vendor=NVIDIA"), DEVICE), NULL, NULL, constant_filters_are_transformed_once)

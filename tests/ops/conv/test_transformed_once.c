@@ -98,12 +98,4 @@ START_TEST(two_passes_share_a_transform) {
 }
 END_TEST
 
-Suite *test_suite(void) {
-  if (!limited_install("class=gpu vendor=NVIDIA")) return NULL;
-  if (!test_engine()) return test_skip("no device");
-  Suite *suite = suite_create("transformed_once");
-  TCase *tests = tcase_create("transformed_once");
-  tcase_add_test(tests, two_passes_share_a_transform);
-  suite_add_tcase(suite, tests);
-  return suite;
-}
+TESTS(BOTH(LIMITED("class=gpu vendor=NVIDIA"), DEVICE), NULL, NULL, two_passes_share_a_transform)
