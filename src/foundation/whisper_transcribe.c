@@ -6,7 +6,6 @@
 #include "data/sound/sound.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +15,6 @@
 #define STEP 0.02
 /* Samples of a frame. */
 #define HOP 160
-/* Samples that are resampled at a time. */
-#define PIECE 4096
 /* Three tokens that are given, and one. */
 #define LEAST_POSITIONS 4
 /* Texts that may be drawn of a window. */
@@ -290,7 +287,8 @@ static mica_status read_window(mica_whisper *w, int64_t frames) {
 
 /* --- samples --- */
 
-static mica_status take(mica_whisper *w, const float *samples, int64_t count) {
+static mica_status take(void *user, const float *samples, int64_t count) {
+  mica_whisper *w = user;
   MICA_TRY(mica__whisper_sound_push(&w->sound, samples, count));
   while (w->config.stream && mica__whisper_sound_frames(&w->sound) >= w->seek + w->frames &&
          w->sound.total > w->frames * HOP)
@@ -300,25 +298,14 @@ static mica_status take(mica_whisper *w, const float *samples, int64_t count) {
 
 /* Takes samples at the given rate; last: they are the last ones. */
 static mica_status resample(mica_whisper *w, const float *samples, int64_t count, bool last) {
-  float piece[PIECE];
-  if (w->config.rate == MICA_WHISPER_RATE) return take(w, samples, count);
-  if (!w->resampler) MICA_TRY(mica__resampler_create(w->config.rate, MICA_WHISPER_RATE, &w->resampler));
-  for (int64_t at = 0, made = 0;;) {
-    const int64_t n = count - at < PIECE ? count - at : PIECE;
-    MICA_TRY(
-        mica__resampler_push(w->resampler, n ? samples + at : NULL, n, last && at + n == count, piece, PIECE, &made));
-    MICA_TRY(take(w, piece, made));
-    at += n;
-    if (at == count && made < PIECE) return MICA_OK;
-  }
+  return mica__sound_resample(&w->resampler, w->config.rate, MICA_WHISPER_RATE, samples, count, last, take, w);
 }
 
 mica_status mica_whisper_push(mica_whisper *w, const float *samples, int64_t count) {
   if (!w || count < 0 || (count && !samples))
     return mica__fail(MICA_E_INVALID, "mica_whisper_push: a NULL, or %" PRId64 " samples", count);
   if (w->finished) mica_whisper_reset(w);
-  for (int64_t i = 0; i < count; i++)
-    if (!isfinite(samples[i])) return mica__fail(MICA_E_FORMAT, "sample %" PRId64 " is not a number", w->pushed + i);
+  MICA_TRY(mica__sound_check(samples, count, w->pushed));
   w->pushed += count;
   return resample(w, samples, count, false);
 }

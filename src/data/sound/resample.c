@@ -113,3 +113,28 @@ mica_status mica__resampler_push(mica__resampler *r, const float *samples, int64
   }
   return MICA_OK;
 }
+
+/* Samples that are resampled at a time. */
+#define PIECE 4096
+
+mica_status mica__sound_resample(mica__resampler **resampler, int32_t from, int32_t to, const float *samples,
+                                 int64_t count, bool last,
+                                 mica_status (*take)(void *user, const float *samples, int64_t count), void *user) {
+  float piece[PIECE];
+  if (from == to) return take(user, samples, count);
+  if (!*resampler) MICA_TRY(mica__resampler_create(from, to, resampler));
+  for (int64_t at = 0, made = 0;;) {
+    const int64_t n = count - at < PIECE ? count - at : PIECE;
+    MICA_TRY(
+        mica__resampler_push(*resampler, n ? samples + at : NULL, n, last && at + n == count, piece, PIECE, &made));
+    MICA_TRY(take(user, piece, made));
+    at += n;
+    if (at == count && made < PIECE) return MICA_OK;
+  }
+}
+
+mica_status mica__sound_check(const float *samples, int64_t count, int64_t before) {
+  for (int64_t i = 0; i < count; i++)
+    if (!isfinite(samples[i])) return mica__fail(MICA_E_FORMAT, "sample %lld is not a number", (long long)(before + i));
+  return MICA_OK;
+}

@@ -40,5 +40,12 @@ int64_t mica__resampled(int64_t n, int32_t from, int32_t to);
  * left over is kept. With last, zeros follow the samples. MICA_E_NOMEM. */
 mica_status mica__resampler_push(mica__resampler *resampler, const float *samples, int64_t count, bool last, float *out,
                                  int64_t most, int64_t *made);
+/* Gives `take` all of count samples, or of what they become, in pieces. *resampler: made at the first call if the rates
+ * differ, for the caller to destroy. last: these are the last samples. */
+mica_status mica__sound_resample(mica__resampler **resampler, int32_t from, int32_t to, const float *samples,
+                                 int64_t count, bool last,
+                                 mica_status (*take)(void *user, const float *samples, int64_t count), void *user);
+/* MICA_E_FORMAT if a sample is infinite or not a number; `before` samples came before them. */
+mica_status mica__sound_check(const float *samples, int64_t count, int64_t before);
 
 #endif

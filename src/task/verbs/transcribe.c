@@ -8,7 +8,6 @@
 #include "task/input/strings.h"
 #include "task/tasks.h"
 
-#include <math.h>
 #include <mica/nodes.h>
 #include <mica/speech.h>
 #include <mica/transcribe.h>
@@ -18,8 +17,6 @@
 
 #define CHUNK 0.48
 #define LONGEST_CHUNK 60.0
-/* Samples that are resampled at a time. */
-#define PIECE 4096
 
 struct mica_transcriber {
   mica_run *run;
@@ -207,7 +204,8 @@ static mica_status compute(mica_transcriber *t, int64_t steps) {
 }
 
 /* Takes samples at the run's rate; NULL stands for zeros. */
-static mica_status take(mica_transcriber *t, const float *samples, int64_t count) {
+static mica_status take(void *user, const float *samples, int64_t count) {
+  mica_transcriber *t = user;
   for (int64_t at = 0; at < count;) {
     const int64_t room = t->window - t->held, n = count - at < room ? count - at : room;
     if (samples)
@@ -223,27 +221,14 @@ static mica_status take(mica_transcriber *t, const float *samples, int64_t count
 
 /* Takes samples at the rate that was given; last: they are the last ones. */
 static mica_status resample(mica_transcriber *t, const float *samples, int64_t count, bool last) {
-  const int32_t rate = (int32_t)t->time.rate;
-  float piece[PIECE];
-  if (t->given_rate == rate) return take(t, samples, count);
-  if (!t->resampler) MICA_TRY(mica__resampler_create(t->given_rate, rate, &t->resampler));
-  for (int64_t at = 0, made = 0;;) {
-    const int64_t n = count - at < PIECE ? count - at : PIECE;
-    MICA_TRY(
-        mica__resampler_push(t->resampler, n ? samples + at : NULL, n, last && at + n == count, piece, PIECE, &made));
-    MICA_TRY(take(t, piece, made));
-    at += n;
-    if (at == count && made < PIECE) return MICA_OK;
-  }
+  return mica__sound_resample(&t->resampler, t->given_rate, (int32_t)t->time.rate, samples, count, last, take, t);
 }
 
 mica_status mica_transcriber_push(mica_transcriber *t, const float *samples, int64_t count) {
   if (!t || count < 0 || (count && !samples))
     return mica__fail(MICA_E_INVALID, "mica_transcriber_push: a NULL, or %lld samples", (long long)count);
   if (t->finished) MICA_TRY(reset(t));
-  for (int64_t i = 0; i < count; i++)
-    if (!isfinite(samples[i]))
-      return mica__fail(MICA_E_FORMAT, "sample %lld is not a number", (long long)(t->taken + i));
+  MICA_TRY(mica__sound_check(samples, count, t->taken));
   MICA_TRY(resample(t, samples, count, false));
   t->taken += count;
   return MICA_OK;
