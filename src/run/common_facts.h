@@ -16,11 +16,11 @@
   X(S, TEXTS, columns, .needed = true)                                                                                 \
   X(S, TEXTS, bases, .needed = false)                                                                                  \
   X(S, TEXT, elements, .needed = false)                                                                                \
-  X(S, NUMBERS, mean, .needed = true, .of = "input", .above = -INFINITY)                                               \
-  X(S, NUMBERS, fills, .of = "input", .above = -INFINITY)                                                              \
+  X(S, NUMBERS, mean, .needed = true, .of = "input", MICA__ANY_SIGN)                                                   \
+  X(S, NUMBERS, fills, .of = "input", MICA__ANY_SIGN)                                                                  \
   X(S, NUMBERS, deviation, .needed = true, .of = "input")                                                              \
-  X(S, NUMBER, header, .above = -1, .most = 1)                                                                         \
-  X(S, NUMBER, several, .above = -1, .most = 1)                                                                        \
+  X(S, NUMBER, header, MICA__OR_ZERO, .most = 1)                                                                       \
+  X(S, NUMBER, several, MICA__OR_ZERO, .most = 1)                                                                      \
   X(S, TEXTS, numbers, .of_task = true)                                                                                \
   X(S, TEXTS, text_columns, .of_task = true)                                                                           \
   X(S, TEXTS, table, .of_task = true)                                                                                  \
@@ -42,7 +42,7 @@
   X(S, TEXTS, tokenizer, .of_task = true)                                                                              \
   X(S, NUMBER, vocabulary, .of_task = true)                                                                            \
   X(S, NUMBER, tolerance, .of_task = true)                                                                             \
-  X(S, NUMBER, validation_by_class, .of_task = true, .above = -1, .most = 1)                                           \
+  X(S, NUMBER, validation_by_class, .of_task = true, MICA__OR_ZERO, .most = 1)                                         \
   X(S, NUMBERS, pruned, .of_task = true)                                                                               \
   X(S, TEXT, version, .of_task = true)                                                                                 \
   X(S, TEXT, parts_print, .of_task = true)                                                                             \

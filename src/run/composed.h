@@ -1,12 +1,25 @@
 /* run/composed.h: tasks that are an input (run/input.h) and a head (run/head.h).
  *
- *   const mica__task_row mica__task_text = {.name = "text", MICA__COMPOSED(tokens, classes), ...}; */
+ *   MICA__TASK_FIELDS(text, TEXT_SETTINGS, TEXT_FACTS, 0);
+ *   const mica__task_row mica__task_text = {
+ *       .name = "text", MICA__TASK_LISTS(text), MICA__COMPOSED(tokens, classes), ...}; */
 #ifndef MICA_RUN_COMPOSED_H
 #define MICA_RUN_COMPOSED_H
 
+#include "run/fact_fields.h"
 #include "run/head.h"
 #include "run/input.h"
+#include "run/setting_fields.h"
 #include "run/task.h"
+
+/* The lists of a task's settings and facts; rank is that of a sample's input, 0 if it is open. */
+#define MICA__TASK_FIELDS(label, settings_list, facts_list, rank)                                                      \
+  MICA__SETTINGS_STRUCT(label, settings_list);                                                                         \
+  static MICA__SETTINGS_TABLE(label, settings_list);                                                                   \
+  MICA__FACTS_STRUCT(label, facts_list);                                                                               \
+  static MICA__FACTS_TABLE(label, facts_list, rank)
+/* Members of a row: these lists. */
+#define MICA__TASK_LISTS(label) .facts = &mica__##label##_fact_list, .settings = &mica__##label##_setting_list
 
 /* Members of a row; the first of both leaves `prepare` to the row, which calls mica__composed_prepare in it. */
 #define MICA__COMPOSED_PREPARED(input_, head_)                                                                         \

@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 
+#include <math.h>
 #include <mica/run.h>
 #include <stddef.h>
 
@@ -51,9 +52,13 @@ typedef struct mica__fact_row {
   size_t count;
   const char *of;    /* "input": per channel or column */
   size_t each, more; /* each 0: 1 */
-  double above;      /* numbers are greater */
+  double above;      /* numbers are greater: MICA__OR_ZERO, MICA__ANY_SIGN */
   double most;       /* numbers are whole, and not greater; 0: any */
 } mica__fact_row;
+
+/* For rows, whose numbers are above 0 without them. */
+#define MICA__OR_ZERO .above = -0x1p-149
+#define MICA__ANY_SIGN .above = -INFINITY
 
 /* Facts of a task, or of all. */
 typedef struct mica__fact_list {

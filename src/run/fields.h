@@ -12,38 +12,36 @@
 #include "run/fact_fields.h"
 #include "run/setting_fields.h"
 
-#define MICA__FACTS(label, list, rank)                                                                                 \
-  MICA__FACTS_STRUCT(label, list);                                                                                     \
-  static MICA__FACTS_TABLE(label, list, rank);                                                                         \
-  static mica__##label##_facts facts_of(const mica_run *run) {                                                         \
-    mica__##label##_facts facts;                                                                                       \
-    mica__facts_read(run, &mica__##label##_fact_list, &facts);                                                         \
-    return facts;                                                                                                      \
-  }                                                                                                                    \
-  static mica__##label##_facts facts_of(const mica_run *run)
-
-#define MICA__SETTINGS(label, list)                                                                                    \
-  static MICA__SETTINGS_TABLE(label, list);                                                                            \
-  static mica__##label##_settings settings_of(const mica_run *run) {                                                   \
+/* Defines the function `name`, which reads the settings, or facts, of a table. */
+#define MICA__SETTINGS_READER(label, name)                                                                             \
+  mica__##label##_settings name(const mica_run *run) {                                                                 \
     mica__##label##_settings settings;                                                                                 \
     mica__settings_read(run, &mica__##label##_setting_list, &settings);                                                \
     return settings;                                                                                                   \
   }                                                                                                                    \
-  static mica__##label##_settings settings_of(const mica_run *run)
+  mica__##label##_settings name(const mica_run *run)
+
+#define MICA__FACTS_READER(label, name)                                                                                \
+  mica__##label##_facts name(const mica_run *run) {                                                                    \
+    mica__##label##_facts facts;                                                                                       \
+    mica__facts_read(run, &mica__##label##_fact_list, &facts);                                                         \
+    return facts;                                                                                                      \
+  }                                                                                                                    \
+  mica__##label##_facts name(const mica_run *run)
+
+#define MICA__FACTS(label, list, rank)                                                                                 \
+  MICA__FACTS_STRUCT(label, list);                                                                                     \
+  static MICA__FACTS_TABLE(label, list, rank);                                                                         \
+  static MICA__FACTS_READER(label, facts_of)
+
+#define MICA__SETTINGS(label, list)                                                                                    \
+  static MICA__SETTINGS_TABLE(label, list);                                                                            \
+  static MICA__SETTINGS_READER(label, settings_of)
 
 #define MICA__FIELDS(label, settings_list, facts_list)                                                                 \
   static MICA__SETTINGS_TABLE(label, settings_list);                                                                   \
   static MICA__FACTS_TABLE(label, facts_list, 0);                                                                      \
-  mica__##label##_settings mica__##label##_settings_of(const mica_run *run) {                                          \
-    mica__##label##_settings settings;                                                                                 \
-    mica__settings_read(run, &mica__##label##_setting_list, &settings);                                                \
-    return settings;                                                                                                   \
-  }                                                                                                                    \
-  mica__##label##_facts mica__##label##_facts_of(const mica_run *run) {                                                \
-    mica__##label##_facts facts;                                                                                       \
-    mica__facts_read(run, &mica__##label##_fact_list, &facts);                                                         \
-    return facts;                                                                                                      \
-  }                                                                                                                    \
-  mica__##label##_facts mica__##label##_facts_of(const mica_run *run)
+  MICA__SETTINGS_READER(label, mica__##label##_settings_of);                                                           \
+  MICA__FACTS_READER(label, mica__##label##_facts_of)
 
 #endif

@@ -11,10 +11,7 @@
     "N or HxW: scale and crop pictures in folders to this size (default: the size of most, else the median)",          \
     .fixed = true)                                                                                                     \
   MICA__CLASS_WEIGHT_SETTINGS(X, S)
-MICA__SETTINGS_STRUCT(classify, CLASSIFY_SETTINGS);
-static MICA__SETTINGS_TABLE(classify, CLASSIFY_SETTINGS);
-MICA__FACTS_STRUCT(classify, CHOICES_FACTS);
-static MICA__FACTS_TABLE(classify, CHOICES_FACTS, 0);
+MICA__TASK_FIELDS(classify, CLASSIFY_SETTINGS, CHOICES_FACTS, 0);
 
 static const mica_task_metric metrics[] = {{"accuracy", false}, {"f1", false}, {"top_5", false}, {NULL, false}};
 
@@ -24,7 +21,6 @@ const mica__task_row mica__task_classify = {
     .text = "the class of a picture or a row of a table, or several classes of it",
     MICA__COMPOSED(sample, choices),
     .metrics = metrics,
-    .facts = &mica__classify_fact_list,
-    .settings = &mica__classify_setting_list,
+    MICA__TASK_LISTS(classify),
     .least_steps = 300,
 };

@@ -2,10 +2,7 @@
 #include "task/head/horizon.h"
 #include "task/input/series.h"
 
-MICA__SETTINGS_STRUCT(forecast, SERIES_SETTINGS);
-static MICA__SETTINGS_TABLE(forecast, SERIES_SETTINGS);
-MICA__FACTS_STRUCT(forecast, SERIES_FACTS);
-static MICA__FACTS_TABLE(forecast, SERIES_FACTS, 0);
+MICA__TASK_FIELDS(forecast, SERIES_SETTINGS, SERIES_FACTS, 0);
 
 /* Found on four series of 300 to 2,300 rows. */
 static const mica_setting defaults[] = {{"model", "lstm"},
@@ -34,8 +31,7 @@ const mica__task_row mica__task_forecast = {
     .named_columns = true,
     .answer_columns = answers,
     .metrics = metrics,
-    .facts = &mica__forecast_fact_list,
-    .settings = &mica__forecast_setting_list,
+    MICA__TASK_LISTS(forecast),
     .defaults = defaults,
     .export_docs = export_docs,
 };

@@ -17,11 +17,8 @@ static const mica_setting defaults[] = {{"model", "gcn"},
   GRAPH_SETTINGS(X, S)                                                                                                 \
   MICA__SMOOTHING_SETTINGS(X, S, "0")                                                                                  \
   MICA__CLASS_WEIGHT_SETTINGS(X, S)
-MICA__SETTINGS_STRUCT(graph_classes, CLASS_SETTINGS);
-static MICA__SETTINGS_TABLE(graph_classes, CLASS_SETTINGS);
 #define CLASS_FACTS(X, S) CLASSES_FACTS(X, S) GRAPH_FACTS(X, S)
-MICA__FACTS_STRUCT(graph_classes, CLASS_FACTS);
-static MICA__FACTS_TABLE(graph_classes, CLASS_FACTS, 0);
+MICA__TASK_FIELDS(graph_classes, CLASS_SETTINGS, CLASS_FACTS, 0);
 
 static const mica_task_metric class_metrics[] = {{"accuracy", false}, {"f1", false}, {NULL, false}};
 
@@ -32,8 +29,7 @@ const mica__task_row mica__task_graph = {
     .closes = mica__graph_close,
     .classes = true,
     .metrics = class_metrics,
-    .facts = &mica__graph_classes_fact_list,
-    .settings = &mica__graph_classes_setting_list,
+    MICA__TASK_LISTS(graph_classes),
     .defaults = defaults,
     .least_steps = 600,
 };
@@ -41,11 +37,8 @@ const mica__task_row mica__task_graph = {
 /* --- graph_numbers --- */
 
 #define NUMBER_SETTINGS(X, S) GRAPH_SETTINGS(X, S) NUMBERS_SETTINGS(X, S)
-MICA__SETTINGS_STRUCT(graph_numbers, NUMBER_SETTINGS);
-static MICA__SETTINGS_TABLE(graph_numbers, NUMBER_SETTINGS);
 #define NUMBER_FACTS(X, S) NUMBERS_FACTS(X, S) GRAPH_FACTS(X, S)
-MICA__FACTS_STRUCT(graph_numbers, NUMBER_FACTS);
-static MICA__FACTS_TABLE(graph_numbers, NUMBER_FACTS, 0);
+MICA__TASK_FIELDS(graph_numbers, NUMBER_SETTINGS, NUMBER_FACTS, 0);
 
 static const mica_task_metric number_metrics[] = NUMBERS_METRICS;
 static const char *const stands_for[] = {"graph", "regress", NULL};
@@ -57,8 +50,7 @@ const mica__task_row mica__task_graph_numbers = {
     MICA__COMPOSED(graph, numbers),
     .closes = mica__graph_close,
     .metrics = number_metrics,
-    .facts = &mica__graph_numbers_fact_list,
-    .settings = &mica__graph_numbers_setting_list,
+    MICA__TASK_LISTS(graph_numbers),
     .defaults = defaults,
     .least_steps = 600,
 };

@@ -15,11 +15,8 @@ static const char heard[] =
 /* --- keyword --- */
 
 #define KEYWORD_SETTINGS(X, S) SOUND_SETTINGS(X, S) MICA__SMOOTHING_SETTINGS(X, S, "0.05")
-MICA__SETTINGS_STRUCT(keyword, KEYWORD_SETTINGS);
-static MICA__SETTINGS_TABLE(keyword, KEYWORD_SETTINGS);
 #define KEYWORD_FACTS(X, S) CLASSES_FACTS(X, S) SOUND_FACTS(X, S)
-MICA__FACTS_STRUCT(keyword, KEYWORD_FACTS);
-static MICA__FACTS_TABLE(keyword, KEYWORD_FACTS, 2);
+MICA__TASK_FIELDS(keyword, KEYWORD_SETTINGS, KEYWORD_FACTS, 2);
 
 static const mica_task_metric keyword_metrics[] = {{"accuracy", false}, {NULL, false}};
 static const mica_onnx_text keyword_docs[] = {
@@ -30,8 +27,7 @@ const mica__task_row mica__task_keyword = {
     .text = "which word a short recording says",
     MICA__COMPOSED(sound, classes),
     .metrics = keyword_metrics,
-    .facts = &mica__keyword_fact_list,
-    .settings = &mica__keyword_setting_list,
+    MICA__TASK_LISTS(keyword),
     .defaults = defaults,
     .least_steps = 1200,
     .export_docs = keyword_docs,
@@ -39,11 +35,8 @@ const mica__task_row mica__task_keyword = {
 
 /* --- sound_labels --- */
 
-MICA__SETTINGS_STRUCT(sound_labels, SOUND_SETTINGS);
-static MICA__SETTINGS_TABLE(sound_labels, SOUND_SETTINGS);
 #define SOUND_LABELS_FACTS(X, S) LABELS_FACTS(X, S) SOUND_FACTS(X, S)
-MICA__FACTS_STRUCT(sound_labels, SOUND_LABELS_FACTS);
-static MICA__FACTS_TABLE(sound_labels, SOUND_LABELS_FACTS, 2);
+MICA__TASK_FIELDS(sound_labels, SOUND_SETTINGS, SOUND_LABELS_FACTS, 2);
 
 static const mica_task_metric labels_metrics[] = LABELS_METRICS;
 static const char *const labels_stand_for[] = {"keyword", "classify", NULL};
@@ -56,8 +49,7 @@ const mica__task_row mica__task_sound_labels = {
     .stands_for = labels_stand_for,
     MICA__COMPOSED(sound, labels),
     .metrics = labels_metrics,
-    .facts = &mica__sound_labels_fact_list,
-    .settings = &mica__sound_labels_setting_list,
+    MICA__TASK_LISTS(sound_labels),
     .defaults = defaults,
     .least_steps = 1200,
     .export_docs = labels_docs,
@@ -66,11 +58,8 @@ const mica__task_row mica__task_sound_labels = {
 /* --- sound_numbers --- */
 
 #define SOUND_NUMBERS_SETTINGS(X, S) SOUND_SETTINGS(X, S) NUMBERS_SETTINGS(X, S)
-MICA__SETTINGS_STRUCT(sound_numbers, SOUND_NUMBERS_SETTINGS);
-static MICA__SETTINGS_TABLE(sound_numbers, SOUND_NUMBERS_SETTINGS);
 #define SOUND_NUMBERS_FACTS(X, S) NUMBERS_FACTS(X, S) SOUND_FACTS(X, S)
-MICA__FACTS_STRUCT(sound_numbers, SOUND_NUMBERS_FACTS);
-static MICA__FACTS_TABLE(sound_numbers, SOUND_NUMBERS_FACTS, 2);
+MICA__TASK_FIELDS(sound_numbers, SOUND_NUMBERS_SETTINGS, SOUND_NUMBERS_FACTS, 2);
 
 static const mica_task_metric numbers_metrics[] = NUMBERS_METRICS;
 static const char *const numbers_stand_for[] = {"regress", NULL};
@@ -83,8 +72,7 @@ const mica__task_row mica__task_sound_numbers = {
     .stands_for = numbers_stand_for,
     MICA__COMPOSED(sound, numbers),
     .metrics = numbers_metrics,
-    .facts = &mica__sound_numbers_fact_list,
-    .settings = &mica__sound_numbers_setting_list,
+    MICA__TASK_LISTS(sound_numbers),
     .defaults = defaults,
     .least_steps = 1200,
     .export_docs = numbers_docs,

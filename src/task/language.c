@@ -2,10 +2,7 @@
 #include "task/head/next_token.h"
 #include "task/input/contexts.h"
 
-MICA__SETTINGS_STRUCT(language, CONTEXTS_SETTINGS);
-static MICA__SETTINGS_TABLE(language, CONTEXTS_SETTINGS);
-MICA__FACTS_STRUCT(language, CONTEXTS_FACTS);
-static MICA__FACTS_TABLE(language, CONTEXTS_FACTS, 0);
+MICA__TASK_FIELDS(language, CONTEXTS_SETTINGS, CONTEXTS_FACTS, 0);
 
 static const mica_task_metric metrics[] = NEXT_TOKEN_METRICS;
 /* A prediction has all columns. */
@@ -23,8 +20,7 @@ const mica__task_row mica__task_language = {
     .open = mica__contexts_open,
     .answer_columns = answers,
     .metrics = metrics,
-    .facts = &mica__language_fact_list,
-    .settings = &mica__language_setting_list,
+    MICA__TASK_LISTS(language),
     .export_docs = export_docs,
     .generate = mica__next_token_generate,
     .agree = mica__next_token_agree,

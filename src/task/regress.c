@@ -17,10 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-MICA__SETTINGS_STRUCT(regress, NUMBERS_SETTINGS);
-static MICA__SETTINGS_TABLE(regress, NUMBERS_SETTINGS);
-MICA__FACTS_STRUCT(regress, NUMBERS_FACTS);
-static MICA__FACTS_TABLE(regress, NUMBERS_FACTS, 0);
+MICA__TASK_FIELDS(regress, NUMBERS_SETTINGS, NUMBERS_FACTS, 0);
 
 static const mica_task_metric metrics[] = NUMBERS_METRICS;
 
@@ -96,7 +93,6 @@ const mica__task_row mica__task_regress = {
     MICA__COMPOSED_PREPARED(sample, numbers),
     .prepare = prepare,
     .metrics = metrics,
-    .facts = &mica__regress_fact_list,
-    .settings = &mica__regress_setting_list,
+    MICA__TASK_LISTS(regress),
     .begin = begin,
 };

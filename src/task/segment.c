@@ -3,11 +3,8 @@
 #include "task/input/picture.h"
 
 #define SEGMENT_SETTINGS(X, S) PIXELS_SETTINGS(X, S) PICTURE_SETTINGS(X, S)
-MICA__SETTINGS_STRUCT(segment, SEGMENT_SETTINGS);
-static MICA__SETTINGS_TABLE(segment, SEGMENT_SETTINGS);
 #define SEGMENT_FACTS(X, S) PIXELS_FACTS(X, S) PICTURE_FACTS(X, S)
-MICA__FACTS_STRUCT(segment, SEGMENT_FACTS);
-static MICA__FACTS_TABLE(segment, SEGMENT_FACTS, 3);
+MICA__TASK_FIELDS(segment, SEGMENT_SETTINGS, SEGMENT_FACTS, 3);
 
 static const mica_setting defaults[] = {
     {"model", "unet"}, {"epochs", ""}, {"batch", "4"}, {"augment", "flip,rotate,scale,elastic"}, {0}};
@@ -25,9 +22,8 @@ const mica__task_row mica__task_segment = {
     .text = "the class of each pixel of a picture, from pictures and masks",
     MICA__COMPOSED(picture, pixels),
     .metrics = metrics,
-    .facts = &mica__segment_fact_list,
+    MICA__TASK_LISTS(segment),
     .checks = mica__pixels_check,
-    .settings = &mica__segment_setting_list,
     .defaults = defaults,
     .export_docs = export_docs,
 };

@@ -3,11 +3,8 @@
 #include "task/input/volume.h"
 
 #define SEGMENT_SETTINGS(X, S) PIXELS_SETTINGS(X, S) VOLUME_SETTINGS(X, S)
-MICA__SETTINGS_STRUCT(segment_volumes, SEGMENT_SETTINGS);
-static MICA__SETTINGS_TABLE(segment_volumes, SEGMENT_SETTINGS);
 #define SEGMENT_FACTS(X, S) PIXELS_FACTS(X, S) VOLUME_FACTS(X, S)
-MICA__FACTS_STRUCT(segment_volumes, SEGMENT_FACTS);
-static MICA__FACTS_TABLE(segment_volumes, SEGMENT_FACTS, 3);
+MICA__TASK_FIELDS(segment_volumes, SEGMENT_SETTINGS, SEGMENT_FACTS, 3);
 
 static const mica_setting defaults[] = {{"model", "unet"},        {"augment", "none"},    {"epochs", "50"},
                                         {"batch", "2"},           {"optimizer", "adamw"}, {"lr", "0.002"},
@@ -28,9 +25,8 @@ const mica__task_row mica__task_segment_volumes = {
     .stands_for = stands_for,
     MICA__COMPOSED(volume, voxels),
     .metrics = metrics,
-    .facts = &mica__segment_volumes_fact_list,
+    MICA__TASK_LISTS(segment_volumes),
     .checks = mica__pixels_check,
-    .settings = &mica__segment_volumes_setting_list,
     .defaults = defaults,
     .least_steps = 400,
     .export_docs = export_docs,

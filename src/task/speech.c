@@ -3,10 +3,7 @@
 #include "task/input/strings.h"
 
 #define SPEECH_SETTINGS(X, S) STRINGS_SETTINGS(X, S) LETTERS_SETTINGS(X, S)
-MICA__SETTINGS_STRUCT(speech, SPEECH_SETTINGS);
-static MICA__SETTINGS_TABLE(speech, SPEECH_SETTINGS);
-MICA__FACTS_STRUCT(speech, STRINGS_FACTS);
-static MICA__FACTS_TABLE(speech, STRINGS_FACTS, 0);
+MICA__TASK_FIELDS(speech, SPEECH_SETTINGS, STRINGS_FACTS, 0);
 
 /* Found on strings of spoken digits (2026-11-25). */
 static const mica_setting defaults[] = {
@@ -32,8 +29,7 @@ const mica__task_row mica__task_speech = {
     .open = mica__strings_open,
     .answer_columns = answers,
     .metrics = metrics,
-    .facts = &mica__speech_fact_list,
-    .settings = &mica__speech_setting_list,
+    MICA__TASK_LISTS(speech),
     .defaults = defaults,
     .export_docs = export_docs,
     .search = mica__letters_set_search,

@@ -20,11 +20,8 @@ static const mica_setting defaults[] = {
   TOKENS_SETTINGS(X, S)                                                                                                \
   MICA__SMOOTHING_SETTINGS(X, S, "0")                                                                                  \
   MICA__CLASS_WEIGHT_SETTINGS(X, S)
-MICA__SETTINGS_STRUCT(text, TEXT_SETTINGS);
-static MICA__SETTINGS_TABLE(text, TEXT_SETTINGS);
 #define TEXT_FACTS(X, S) CLASSES_FACTS(X, S) TOKENS_FACTS(X, S)
-MICA__FACTS_STRUCT(text, TEXT_FACTS);
-static MICA__FACTS_TABLE(text, TEXT_FACTS, 0);
+MICA__TASK_FIELDS(text, TEXT_SETTINGS, TEXT_FACTS, 0);
 
 static const mica_task_metric text_metrics[] = {{"f1", false}, {"accuracy", false}, {NULL, false}};
 static const mica_onnx_text text_docs[] = {READS, {"shares", "the probability of each of the \"classes\""}, {0}};
@@ -34,8 +31,7 @@ const mica__task_row mica__task_text = {
     .text = "the class of a text, of a column of texts in a table",
     MICA__COMPOSED(tokens, classes),
     .metrics = text_metrics,
-    .facts = &mica__text_fact_list,
-    .settings = &mica__text_setting_list,
+    MICA__TASK_LISTS(text),
     .defaults = defaults,
     .least_steps = 300,
     .export_docs = text_docs,
@@ -43,11 +39,8 @@ const mica__task_row mica__task_text = {
 
 /* --- text_labels --- */
 
-MICA__SETTINGS_STRUCT(text_labels, TOKENS_SETTINGS);
-static MICA__SETTINGS_TABLE(text_labels, TOKENS_SETTINGS);
 #define TEXT_LABELS_FACTS(X, S) LABELS_FACTS(X, S) TOKENS_FACTS(X, S)
-MICA__FACTS_STRUCT(text_labels, TEXT_LABELS_FACTS);
-static MICA__FACTS_TABLE(text_labels, TEXT_LABELS_FACTS, 0);
+MICA__TASK_FIELDS(text_labels, TOKENS_SETTINGS, TEXT_LABELS_FACTS, 0);
 
 static const mica_task_metric labels_metrics[] = LABELS_METRICS;
 static const char *const labels_stand_for[] = {"text", "classify", NULL};
@@ -60,8 +53,7 @@ const mica__task_row mica__task_text_labels = {
     .stands_for = labels_stand_for,
     MICA__COMPOSED(tokens, labels),
     .metrics = labels_metrics,
-    .facts = &mica__text_labels_fact_list,
-    .settings = &mica__text_labels_setting_list,
+    MICA__TASK_LISTS(text_labels),
     .defaults = defaults,
     .least_steps = 300,
     .export_docs = labels_docs,
@@ -70,11 +62,8 @@ const mica__task_row mica__task_text_labels = {
 /* --- text_numbers --- */
 
 #define TEXT_NUMBERS_SETTINGS(X, S) TOKENS_SETTINGS(X, S) NUMBERS_SETTINGS(X, S)
-MICA__SETTINGS_STRUCT(text_numbers, TEXT_NUMBERS_SETTINGS);
-static MICA__SETTINGS_TABLE(text_numbers, TEXT_NUMBERS_SETTINGS);
 #define TEXT_NUMBERS_FACTS(X, S) NUMBERS_FACTS(X, S) TOKENS_FACTS(X, S)
-MICA__FACTS_STRUCT(text_numbers, TEXT_NUMBERS_FACTS);
-static MICA__FACTS_TABLE(text_numbers, TEXT_NUMBERS_FACTS, 0);
+MICA__TASK_FIELDS(text_numbers, TEXT_NUMBERS_SETTINGS, TEXT_NUMBERS_FACTS, 0);
 
 static const mica_task_metric numbers_metrics[] = NUMBERS_METRICS;
 static const char *const numbers_stand_for[] = {"regress", NULL};
@@ -86,8 +75,7 @@ const mica__task_row mica__task_text_numbers = {
     .stands_for = numbers_stand_for,
     MICA__COMPOSED(tokens, numbers),
     .metrics = numbers_metrics,
-    .facts = &mica__text_numbers_fact_list,
-    .settings = &mica__text_numbers_setting_list,
+    MICA__TASK_LISTS(text_numbers),
     .defaults = defaults,
     .least_steps = 300,
     .export_docs = numbers_docs,

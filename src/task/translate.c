@@ -3,10 +3,7 @@
 #include "task/input/pairs.h"
 
 #define TRANSLATE_SETTINGS(X, S) PAIRS_SETTINGS(X, S) SENTENCE_SETTINGS(X, S)
-MICA__SETTINGS_STRUCT(translate, TRANSLATE_SETTINGS);
-static MICA__SETTINGS_TABLE(translate, TRANSLATE_SETTINGS);
-MICA__FACTS_STRUCT(translate, PAIRS_FACTS);
-static MICA__FACTS_TABLE(translate, PAIRS_FACTS, 0);
+MICA__TASK_FIELDS(translate, TRANSLATE_SETTINGS, PAIRS_FACTS, 0);
 
 /* Found on multi30k (29,000 pairs of lines): after six epochs BLEU of its test part is 33.2, greedily. */
 static const mica_setting defaults[] = {{"epochs", "10"},
@@ -31,8 +28,7 @@ const mica__task_row mica__task_translate = {
     MICA__COMPOSED(pairs, sentence),
     .beams = true,
     .metrics = metrics,
-    .facts = &mica__translate_fact_list,
-    .settings = &mica__translate_setting_list,
+    MICA__TASK_LISTS(translate),
     .defaults = defaults,
     .answer_columns = (const char *const[]){MICA__PAIRS_TARGET, NULL},
     .export_docs = export_docs,

@@ -1,5 +1,6 @@
 /* Settings of diffusion, and the network by them. */
 #include "run/common_facts.h"
+#include "run/fields.h"
 #include "task/diffuse/diffuse.h"
 
 const char *mica__diffuse_noise_at(size_t i) {
@@ -15,11 +16,7 @@ const char *mica__diffuse_target_at(size_t i) {
 
 MICA__SETTINGS_TABLE(diffuse, DIFFUSE_SETTINGS);
 
-mica__diffuse_settings mica__diffuse_settings_of(const mica_run *run) {
-  mica__diffuse_settings settings;
-  mica__settings_read(run, &mica__diffuse_setting_list, &settings);
-  return settings;
-}
+MICA__SETTINGS_READER(diffuse, mica__diffuse_settings_of);
 
 int64_t mica__diffuse_classes(const mica_run *run) {
   const size_t classes = mica__common_facts_of(run).classes.count;

@@ -6,7 +6,7 @@
 
 #define CHOICES_FACTS(X, S)                                                                                            \
   CLASSES_FACTS(X, S)                                                                                                  \
-  X(S, NUMBER, several, .above = -1, .most = 1)
+  X(S, NUMBER, several, MICA__OR_ZERO, .most = 1)
 
 extern const mica__head mica__head_choices;
 

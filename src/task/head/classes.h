@@ -19,7 +19,7 @@ const char *mica__class_loss_at(size_t i);
 
 #define CLASSES_FACTS(X, S)                                                                                            \
   X(S, TEXTS, classes, .needed = true)                                                                                 \
-  X(S, NUMBERS, class_weights, .of = "classes", .above = -0x1p-149)
+  X(S, NUMBERS, class_weights, .of = "classes", MICA__OR_ZERO)
 
 extern const mica__head mica__head_classes;
 

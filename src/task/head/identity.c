@@ -39,11 +39,7 @@ static MICA__SETTINGS_TABLE(identity, IDENTITY_SETTINGS);
 
 MICA__FACTS(identity, IDENTITY_FACTS, 0);
 
-static mica__identity_settings settings_of(const mica_run *run) {
-  mica__identity_settings settings;
-  mica__settings_read(run, &mica__identity_setting_list, &settings);
-  return settings;
-}
+static MICA__SETTINGS_READER(identity, settings_of);
 
 static int64_t width_of(const mica_run *run) { return settings_of(run).embedding; }
 

@@ -22,7 +22,7 @@ const char *mica__numbers_loss_at(size_t i);
 
 /* The scale of each number, and the names of several. */
 #define NUMBERS_FACTS(X, S)                                                                                            \
-  X(S, NUMBERS, target_mean, .needed = true, .above = -INFINITY)                                                       \
+  X(S, NUMBERS, target_mean, .needed = true, MICA__ANY_SIGN)                                                           \
   X(S, NUMBERS, target_deviation, .needed = true, .of = "target_mean")                                                 \
   X(S, TEXTS, answers, .of = "target_mean")
 

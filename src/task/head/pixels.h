@@ -21,7 +21,7 @@ const char *mica__pixels_loss_at(size_t i);
 
 #define PIXELS_FACTS(X, S)                                                                                             \
   X(S, TEXTS, classes, .needed = true)                                                                                 \
-  X(S, NUMBERS, class_weights, .of = "classes", .above = -0x1p-149)                                                    \
+  X(S, NUMBERS, class_weights, .of = "classes", MICA__OR_ZERO)                                                         \
   X(S, TEXT, mask_values, .needed = false)
 
 /* Metrics of a task with this head, for rows. */

@@ -1,6 +1,7 @@
 /* Contexts of tokens that are no bytes: texts in pieces, and contexts of their ids. */
 #include "data/dataset.h"
 #include "data/text/contexts.h"
+#include "run/fields.h"
 #include "run/run.h"
 #include "run/state/parts.h"
 #include "run/tokens.h"
@@ -9,20 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static MICA__SETTINGS_TABLE(contexts, CONTEXTS_SETTINGS);
-static MICA__FACTS_TABLE(contexts, CONTEXTS_FACTS, 0);
-
-mica__contexts_settings mica__contexts_settings_of(const mica_run *run) {
-  mica__contexts_settings settings;
-  mica__settings_read(run, &mica__contexts_setting_list, &settings);
-  return settings;
-}
-
-mica__contexts_facts mica__contexts_facts_of(const mica_run *run) {
-  mica__contexts_facts facts;
-  mica__facts_read(run, &mica__contexts_fact_list, &facts);
-  return facts;
-}
+MICA__FIELDS(contexts, CONTEXTS_SETTINGS, CONTEXTS_FACTS);
 
 /* Pieces of a text that are encoded by themselves end with a line, or where so many bytes are one. */
 #define PIECE ((size_t)1 << 16)

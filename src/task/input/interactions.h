@@ -80,13 +80,13 @@ MICA__SETTINGS_STRUCT(recommend, RECOMMEND_SETTINGS);
   X(S, TEXTS, items, .needed = true)                                                                                   \
   X(S, TEXTS, histories, .needed = true, .of = "users")                                                                \
   X(S, TEXTS, titles, .of = "items")                                                                                   \
-  X(S, NUMBERS, popularity, .needed = true, .of = "items", .more = 1, .above = -0x1p-149)                              \
-  X(S, NUMBERS, item_bias, .of = "items", .more = 1, .above = -INFINITY)                                               \
-  X(S, NUMBERS, user_bias, .of = "users", .more = 1, .above = -INFINITY)                                               \
-  X(S, NUMBER, rating_mean, .needed = true, .above = -INFINITY)                                                        \
-  X(S, NUMBERS, rating_range, .count = 2, .above = -INFINITY)                                                          \
+  X(S, NUMBERS, popularity, .needed = true, .of = "items", .more = 1, MICA__OR_ZERO)                                   \
+  X(S, NUMBERS, item_bias, .of = "items", .more = 1, MICA__ANY_SIGN)                                                   \
+  X(S, NUMBERS, user_bias, .of = "users", .more = 1, MICA__ANY_SIGN)                                                   \
+  X(S, NUMBER, rating_mean, .needed = true, MICA__ANY_SIGN)                                                            \
+  X(S, NUMBERS, rating_range, .count = 2, MICA__ANY_SIGN)                                                              \
   X(S, TEXTS, features, .needed = false)                                                                               \
-  X(S, NUMBERS, feature_numbers, .of = "features", .each = 4, .above = -INFINITY)
+  X(S, NUMBERS, feature_numbers, .of = "features", .each = 4, MICA__ANY_SIGN)
 MICA__FACTS_STRUCT(recommend, RECOMMEND_FACTS);
 
 /* What the run has of them. */

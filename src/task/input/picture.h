@@ -23,7 +23,7 @@ const char *mica__picture_norm_at(size_t i);
     .high = 0.75, .fixed = true)
 
 #define PICTURE_FACTS(X, S)                                                                                            \
-  X(S, NUMBERS, tile, .needed = true, .count = 3, .above = -1, .most = 1 << 13)                                        \
+  X(S, NUMBERS, tile, .needed = true, .count = 3, MICA__OR_ZERO, .most = 1 << 13)                                      \
   X(S, NUMBERS, window, .count = 2, .most = MICA__LARGEST_ROW)                                                         \
   X(S, NUMBERS, cut, .count = 2, .most = MICA__LARGEST_ROW)
 

@@ -37,7 +37,7 @@
   X(S, NUMBER, window, .needed = true, .most = MICA__LARGEST_ROW)                                                      \
   X(S, NUMBER, season, .needed = true, .most = MICA__LARGEST_ROW)                                                      \
   X(S, NUMBERS, scale, .needed = true, .of = "series")                                                                 \
-  X(S, NUMBERS, level_mean, .needed = true, .of = "series", .above = -INFINITY)                                        \
+  X(S, NUMBERS, level_mean, .needed = true, .of = "series", MICA__ANY_SIGN)                                            \
   X(S, NUMBERS, level_deviation, .needed = true, .of = "series")                                                       \
   X(S, NUMBERS, mase_scale, .needed = true, .of = "series")
 

@@ -27,17 +27,9 @@
 MICA__SETTINGS_TABLE(speak, SPEAK_SETTINGS);
 MICA__FACTS_TABLE(speak, SPEAK_FACTS, 0);
 
-mica__speak_settings mica__speak_settings_of(const mica_run *run) {
-  mica__speak_settings settings;
-  mica__settings_read(run, &mica__speak_setting_list, &settings);
-  return settings;
-}
+MICA__SETTINGS_READER(speak, mica__speak_settings_of);
 
-mica__speak_facts mica__speak_facts_of(const mica_run *run) {
-  mica__speak_facts facts;
-  mica__facts_read(run, &mica__speak_fact_list, &facts);
-  return facts;
-}
+MICA__FACTS_READER(speak, mica__speak_facts_of);
 
 /* --- spectra --- */
 

@@ -29,10 +29,7 @@ static int32_t suits_kind(const mica_dataset *data, mica_column_kind kind) {
   X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
     "N or HxW: scale and crop pictures in folders to this size (default: the size of most, else the median)",          \
     .fixed = true)
-MICA__SETTINGS_STRUCT(verify, VERIFY_SETTINGS);
-static MICA__SETTINGS_TABLE(verify, VERIFY_SETTINGS);
-MICA__FACTS_STRUCT(verify, IDENTITY_FACTS);
-static MICA__FACTS_TABLE(verify, IDENTITY_FACTS, 0);
+MICA__TASK_FIELDS(verify, VERIFY_SETTINGS, IDENTITY_FACTS, 0);
 
 static int32_t suits(const mica_dataset *data) { return suits_kind(data, MICA_COLUMN_KIND_IMAGE); }
 
@@ -55,19 +52,15 @@ const mica__task_row mica__task_verify = {
     .named_columns = true,
     .classes = true,
     .metrics = metrics,
-    .facts = &mica__verify_fact_list,
-    .settings = &mica__verify_setting_list,
+    MICA__TASK_LISTS(verify),
     .least_steps = 300,
 };
 
 /* --- sound_verify --- */
 
 #define SOUND_VERIFY_SETTINGS(X, S) IDENTITY_SETTINGS(X, S) UNSEEN_SETTINGS(X, S) SOUND_SETTINGS(X, S)
-MICA__SETTINGS_STRUCT(sound_verify, SOUND_VERIFY_SETTINGS);
-static MICA__SETTINGS_TABLE(sound_verify, SOUND_VERIFY_SETTINGS);
 #define SOUND_VERIFY_FACTS(X, S) IDENTITY_FACTS(X, S) SOUND_FACTS(X, S)
-MICA__FACTS_STRUCT(sound_verify, SOUND_VERIFY_FACTS);
-static MICA__FACTS_TABLE(sound_verify, SOUND_VERIFY_FACTS, 2);
+MICA__TASK_FIELDS(sound_verify, SOUND_VERIFY_SETTINGS, SOUND_VERIFY_FACTS, 2);
 
 static const char *const stands_for[] = {"verify", NULL};
 static const mica_setting sound_defaults[] = {
@@ -93,8 +86,7 @@ const mica__task_row mica__task_sound_verify = {
     .named_columns = true,
     .classes = true,
     .metrics = metrics,
-    .facts = &mica__sound_verify_fact_list,
-    .settings = &mica__sound_verify_setting_list,
+    MICA__TASK_LISTS(sound_verify),
     .defaults = sound_defaults,
     .least_steps = 1200,
     .export_docs = sound_docs,
