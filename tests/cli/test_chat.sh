@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: device
+# labels: device single
 # mica chat and mica generate with a small published model: streams, commands of a line, JSON, Ctrl-C, wrong models.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"

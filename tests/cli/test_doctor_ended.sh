@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: device
+# labels: device single
 # A driver that ends the process costs the doctor the cases in which it did; all others are in the report.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"

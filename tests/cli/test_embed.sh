@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: device
+# labels: device single
 # mica embed with a small published model: vectors as text, JSON and files; neighbours; wrong arguments and files.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"

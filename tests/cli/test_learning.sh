@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: device
+# labels: device single
 # How long a run trains by default, and what it says of a network that has learned little or is still learning.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: device
+# labels: device single
 # A network of pictures: what predict and eval say of files and of the data's test part, in words and in JSON.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"

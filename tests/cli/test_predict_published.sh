@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: device
+# labels: device single
 # mica predict with published classifiers of texts: one text, lines of standard input, JSON. Wrong options, folders and
 # inputs are refused with a sentence.
 # shellcheck source-path=SCRIPTDIR source=cli.sh

@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: device
+# labels: device single
 # MICA_REQUIRE_KEY over runs and bundles: unsigned and changed ones are refused, signed ones work, a training may use
 # what it wrote itself.
 # shellcheck source-path=SCRIPTDIR source=cli.sh

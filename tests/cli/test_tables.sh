@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: device
+# labels: device single
 # Tables as they are: missing cells, classes that training did not see, row numbers, rows without an answer, columns to
 # ignore; in train, eval, predict and a model in ONNX.
 # shellcheck source-path=SCRIPTDIR source=cli.sh

@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: device
+# labels: device single
 # mica transcribe with a Whisper model: text, times, subtitles and JSON of raw samples and of WAV files agree. Wrong
 # options, folders and recordings are refused with a sentence.
 # shellcheck source-path=SCRIPTDIR source=cli.sh

@@ -10,9 +10,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   return 0;
 }
 
+/* Every eighth file: the reader tells only lines with #include from others, and the files differ in nothing else. */
 bool fuzz_seed(size_t index, mica__text *seed) {
-  if (index >= mica__kernel_source_count) return false;
-  const mica__kernel_source *source = &mica__kernel_sources[index];
+  if (index >= mica__kernel_source_count / 8) return false;
+  const mica__kernel_source *source = &mica__kernel_sources[8 * index];
   for (size_t i = 0; i < source->line_count; i++) {
     mica__text_add(seed, source->lines[i]);
     mica__text_add(seed, "\n");

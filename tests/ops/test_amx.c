@@ -125,14 +125,13 @@ static size_t emulate(const uint8_t *code, const greg_t *registers) {
   return 0;
 }
 
+/* Emulates the instruction and those of the unit right behind it, since a signal costs more than what they do. */
 static void trapped(int signal_number, siginfo_t *info, void *context) {
   greg_t *registers = ((ucontext_t *)context)->uc_mcontext.gregs;
   (void)info;
   size_t length = emulate((const uint8_t *)registers[REG_RIP], registers);
-  if (length)
-    registers[REG_RIP] += (greg_t)length;
-  else
-    signal(signal_number, SIG_DFL); /* it comes again, and ends the process */
+  if (!length) signal(signal_number, SIG_DFL); /* it comes again, and ends the process */
+  for (; length; length = emulate((const uint8_t *)registers[REG_RIP], registers)) registers[REG_RIP] += (greg_t)length;
 }
 
 /* True if the processor has tiles: then only some of its instructions trap without the system's permission. */

@@ -63,6 +63,8 @@ prune() {
     while IFS= read -r name; do rm -rf "${root:?}/$name"; done
   find "$folder" -depth -name last_accessed -mtime +"$days_kept" -path '*/pocl*' 2>/dev/null |
     while IFS= read -r file; do rm -rf "$(dirname "$file")"; done
+  # PoCL 3 makes an empty one in every process, and leaves it there.
+  find "$folder" -maxdepth 2 -name 'tempfile*' -size 0 -mmin +60 -path '*/pocl*' -delete 2>/dev/null || true
   find "$folder" -maxdepth 2 -name 'tempfile*' -mtime +1 -path '*/pocl*' -delete 2>/dev/null || true
   find "$folder" -type f -name '*.bin' -path '*/programs/*' -mtime +"$days_kept" -delete 2>/dev/null || true
 }

@@ -62,6 +62,15 @@ folder 5 >"$work/out"
 for gone in pocl/AB/old mica/programs/old.bin; do [ ! -e "$now/$gone" ] || fault "$gone is left"; done
 for kept in pocl/AB/new/kernel/kernel.so mica/programs/new.bin; do [ -e "$now/$kept" ] || fault "$kept is gone"; done
 
+# What PoCL leaves behind goes, but not what a process may be writing.
+now=$(folder 5)
+echo text >"$now/pocl/tempfile_text"
+touch "$now/pocl/tempfile_new"
+touch -d '2 hours ago' "$now/pocl/tempfile_empty" "$now/pocl/tempfile_text"
+folder 5 >"$work/out"
+[ ! -e "$now/pocl/tempfile_empty" ] || fault 'an old empty file is left'
+for kept in text new; do [ -e "$now/pocl/tempfile_$kept" ] || fault "tempfile_$kept is gone"; done
+
 # Folders that others could have put code into.
 now=$(folder 1)
 chmod 777 "$now"
