@@ -15,10 +15,11 @@ MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
 
 typedef struct mica_speech_config {
-  const char *text;    /* UTF-8 */
-  const char *speaker; /* one of the fact "speakers"; NULL: the first */
-  double speed;        /* 2: twice as fast; 0: 1 */
-  int64_t iterations;  /* of Griffin-Lim (Griffin and Lim 1984); 0: the run's setting */
+  const char *text;     /* UTF-8 */
+  const char *speaker;  /* one of the fact "speakers"; NULL: the first */
+  double speed;         /* 2: twice as fast; 0: 1 */
+  const double *shares; /* of each of "speakers" in a mixed voice, as mica_run_voice gives them; NULL: speaker */
+  int64_t iterations;   /* of Griffin-Lim (Griffin and Lim 1984); 0: the run's setting */
 } mica_speech_config;
 
 /* Speaks a text. *samples receives *count numbers from -1 to 1 at the run's fact "rate" (Hz), the caller's to
@@ -28,6 +29,12 @@ typedef struct mica_speech_config {
  * range. MICA_E_NOT_FOUND: the run has no such speaker. Blocks. */
 MICA_API MICA_CHECKED mica_status mica_run_speak(mica_run *run, const mica_speech_config *config, float **samples,
                                                  int64_t *count);
+
+/* Hears whose voice a recording has: WAV, FLAC or OGG, any rate. shares receives a probability for each of the fact
+ * "speakers"; they add up to 1. As `shares` of mica_speech_config they give the voice of the run that is most like the
+ * recording's. MICA_E_UNSUPPORTED: the run's task is not speak. MICA_E_FORMAT: the file is no recording, is silent or
+ * is shorter than a frame (25 ms). Blocks. */
+MICA_API MICA_CHECKED mica_status mica_run_voice(mica_run *run, const char *path, double *shares);
 
 MICA_END_DECLS
 

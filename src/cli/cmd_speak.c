@@ -6,9 +6,10 @@
 #include <mica/data.h>
 #include <mica/speak.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 struct values {
-  const char *model, *text, *phonemes, *speaker, *out, *speed, *iterations, *noise, *device;
+  const char *model, *text, *phonemes, *speaker, *like, *out, *speed, *iterations, *noise, *device;
   bool json;
 };
 
@@ -19,6 +20,8 @@ static const cli_option options[] = {
     CLI_ROW("phonemes", struct values, phonemes, .value = "TEXT",
             .help = "Piper: phonemes to speak, instead of a text"),
     CLI_ROW("speaker", struct values, speaker, .value = "NAME", .help = "voice (default: the first speaker)"),
+    CLI_ROW("like", struct values, like, .value = "FILE",
+            .help = "recording whose voice to speak with, mixed from the run's speakers"),
     CLI_ROW("out", struct values, out, .value = "FILE", .help = "WAV file to write (default speech.wav)"),
     CLI_ROW("speed", struct values, speed, .value = "R", .help = "speed; 2: twice as fast (default 1)"),
     CLI_ROW("iterations", struct values, iterations, .value = "N",
@@ -30,10 +33,44 @@ static const cli_option options[] = {
     {0},
 };
 
-static int print(const cli_command *self, const struct values *v, const char *out, double rate, int64_t count) {
-  const double seconds = (double)count / rate;
+/* What is spoken, and by which run; none for a voice of Piper. */
+typedef struct speech {
+  mica_engine *engine;
+  mica_run *trained;
+  float *samples;
+  int64_t count;
+  int32_t rate;
+  double *shares; /* with --like: of the names */
+  const char *const *names;
+  size_t speakers;
+} speech;
+
+static void free_speech(speech *s) {
+  free(s->shares);
+  mica_free(s->samples);
+  mica_run_destroy(s->trained);
+  mica_engine_destroy(s->engine);
+}
+
+/* Shares of speakers below this are not printed. */
+#define LEAST_SHARE 0.005
+
+static void print_voice(const speech *s) {
+  printf("voice: ");
+  const char *between = "";
+  for (size_t i = 0; i < s->speakers; i++) {
+    if (s->shares[i] < LEAST_SHARE) continue;
+    printf("%s%s %.2f", between, s->names[i], s->shares[i]);
+    between = ", ";
+  }
+  printf("\n");
+}
+
+static int print(const cli_command *self, const struct values *v, const char *out, const speech *s) {
+  const double rate = s->rate, seconds = (double)s->count / rate;
   cli_json json;
   if (!v->json) {
+    if (s->shares) print_voice(s);
     printf("%s: %.2f s at %.0f Hz\n", out, seconds, rate);
     return CLI_OK;
   }
@@ -42,32 +79,34 @@ static int print(const cli_command *self, const struct values *v, const char *ou
   cli_json_text(&json, json.root, "text", v->phonemes ? v->phonemes : v->text);
   cli_json_real(&json, json.root, "rate", rate);
   cli_json_real(&json, json.root, "seconds", seconds);
+  cJSON *voice = s->shares ? cli_json_object(&json, json.root, "voice") : NULL;
+  for (size_t i = 0; voice && i < s->speakers; i++) cli_json_real(&json, voice, s->names[i], s->shares[i]);
   return cli_json_print_line(&json, self);
 }
 
-/* What is spoken, the caller's to free. */
-typedef struct speech {
-  float *samples;
-  int64_t count;
-  int32_t rate;
-} speech;
+/* Hears whose voice the recording of --like has. */
+static int hear(const cli_command *self, const char *path, speech *s) {
+  s->names = mica_run_fact(s->trained, "speakers", &s->speakers);
+  if (!(s->shares = calloc(s->speakers + 1, sizeof *s->shares))) return cli_fail(self, "the host has no memory");
+  return mica_run_voice(s->trained, path, s->shares) == MICA_OK ? CLI_OK : cli_fail_library(self);
+}
 
-static int speak_run(const cli_command *self, const struct values *v, const mica_speech_config *config, speech *s) {
-  mica_engine *engine = NULL;
-  mica_run *trained = NULL;
-  int status = cli_open_run(self, v->model, v->device, &engine, &trained);
-  if (status == CLI_OK && mica_run_speak(trained, config, &s->samples, &s->count) != MICA_OK)
+static int speak_run(const cli_command *self, const struct values *v, mica_speech_config *config, speech *s) {
+  int status = cli_open_run(self, v->model, v->device, &s->engine, &s->trained);
+  if (status == CLI_OK && v->like) status = hear(self, v->like, s);
+  config->shares = s->shares;
+  if (status == CLI_OK && mica_run_speak(s->trained, config, &s->samples, &s->count) != MICA_OK)
     status = cli_fail_library(self);
-  if (status == CLI_OK) s->rate = (int32_t)mica_run_fact_numbers(trained, "rate", NULL)[0];
-  mica_run_destroy(trained);
-  mica_engine_destroy(engine);
+  if (status == CLI_OK) s->rate = (int32_t)mica_run_fact_numbers(s->trained, "rate", NULL)[0];
   return status;
 }
 
 /* Refuses options of the other kind of model, and what is missing. */
 static int check(const cli_command *self, const struct values *v) {
   const bool voice = v->model && cli_voice_is(v->model);
-  const char *other = voice         ? (v->iterations ? "iterations" : NULL)
+  const char *other = voice         ? (v->iterations ? "iterations"
+                                       : v->like     ? "like"
+                                                     : NULL)
                       : v->phonemes ? "phonemes"
                       : v->noise    ? "noise"
                                     : NULL;
@@ -75,11 +114,13 @@ static int check(const cli_command *self, const struct values *v) {
     cli_fail(self, "--model is missing: a folder that mica train --task speak wrote, or a voice of Piper");
   else if (other)
     cli_fail(self, "--%s is for %s; %s is %s", other, voice ? "speak runs" : "voices of Piper", v->model,
-             voice ? "a voice" : "a run, or nothing");
+             voice ? "a voice of Piper" : "not one: their names end in .onnx");
   else if (!v->text && !v->phonemes)
     cli_fail(self, "--text is missing: what to say");
   else if (v->text && v->phonemes)
     cli_fail(self, "give --text or --phonemes, not both");
+  else if (v->speaker && v->like)
+    cli_fail(self, "give --speaker or --like, not both");
   else
     return CLI_OK;
   return CLI_USAGE;
@@ -106,8 +147,8 @@ static int run(const cli_command *self, const void *given) {
   else if (status == CLI_OK)
     status = speak_run(self, v, &config, &s);
   if (status == CLI_OK && mica_sound_write(out, s.rate, s.samples, s.count) != MICA_OK) status = cli_fail_library(self);
-  if (status == CLI_OK) status = print(self, v, out, s.rate, s.count);
-  mica_free(s.samples);
+  if (status == CLI_OK) status = print(self, v, out, &s);
+  free_speech(&s);
   return status;
 }
 

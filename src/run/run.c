@@ -336,6 +336,13 @@ mica_status mica_run_speak(mica_run *run, const mica_speech_config *config, floa
                     run->task->name);
 }
 
+mica_status mica_run_voice(mica_run *run, const char *path, double *shares) {
+  if (!run || !path || !shares) return mica__fail(MICA_E_INVALID, "mica_run_voice: a pointer is NULL");
+  if (run->task->voice) return run->task->voice(run, path, shares);
+  return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which does not learn voices", run->folder,
+                    run->task->name);
+}
+
 /* Recordings come as files, those of folders too. */
 static mica_status predict(mica_run *run, const mica_run_input *input, mica_report *prediction) {
   mica__paths paths = {0};

@@ -1,7 +1,7 @@
 #!/bin/sh
 # labels: device slow
-# Speech by the command: training on made tones, waves whose pitch is that of the words, the same bits for the same text
-# and for a run that was stopped and resumed, and what is refused.
+# Speech by the command: training on made tones, waves whose pitch is that of the words, voices of recordings, the same
+# bits for the same text and for a run that was stopped and resumed, and what is refused.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"
 need_device
@@ -55,9 +55,40 @@ run speak --model "$work/run" --text high --speaker anna --speed 0.5 --out "$wor
 awk -v a="$seconds" -v b="$(json seconds)" 'BEGIN { r = (b - 0.3) / (a - 0.3); exit !(r > 1.8 && r < 2.2) }' ||
   fault "$seconds s, $out"
 
+# The voice of a recording: the run names its speaker, and speaks with a mix of voices that is nearly that speaker's.
+for speaker in anna:0 ben:2; do
+  run speak --model "$work/run" --text high --like "$work/tones/low_${speaker%:*}_${speaker#*:}.wav" \
+    --out "$work/mix.wav" --json
+  ends 0 '*' ''
+  awk -v share="$(json "voice.${speaker%:*}")" 'BEGIN { exit !(share > 0.8 && share <= 1) }' || fault "$speaker: $out"
+  [ "$(pitch "$work/mix.wav")" -gt 1000 ] || fault "the voice of $speaker says another word"
+  run speak --model "$work/run" --text high --like "$work/tones/high_${speaker%:*}_$((${speaker#*:} + 1)).wav" \
+    --out "$work/again.wav"
+  ends 0 'voice: *'"${speaker%:*} "'*again.wav: *' ''
+done
+
 # What is refused, in sentences.
+run speak --model "$work/run" --text high --like "$work/missing.wav" --out "$work/none.wav"
+ends 1 '' '*missing.wav*'
+run speak --model "$work/run" --text high --like "$work/run/config.json" --out "$work/none.wav"
+ends 1 '' '*config.json*'
+head -c 144 "$work/tones/low_anna_0.wav" >"$work/short.wav"
+run speak --model "$work/run" --text high --like "$work/short.wav" --out "$work/none.wav"
+ends 1 '' '*short.wav*'
+head -c 44 "$work/tones/low_anna_0.wav" >"$work/silent.wav"
+LC_ALL=C awk 'BEGIN { for (i = 0; i < 2400; i++) printf "%c", 128 }' >>"$work/silent.wav"
+run speak --model "$work/run" --text high --like "$work/silent.wav" --out "$work/none.wav"
+ends 1 '' '*silent.wav: the recording is silent; there is no voice to hear*'
+run speak --model "$work/run" --text high --like "$work/silent.wav" --speaker anna
+ends 2 '' '*give --speaker or --like, not both*'
+run speak --model "$work/none.onnx" --text a --like "$work/silent.wav"
+ends 2 '' '*--like is for speak runs*'
 run speak --model "$work/run" --text 'hugo' --out "$work/none.wav"
-ends 1 '' "*has not learned the letter 'u' (U+0075)*"
+ends 1 '' "*has not learned the letter 'u' (U+0075); it has learned \"ghilow\""
+run speak --model "$work/run" --text 'High' --out "$work/none.wav"
+ends 1 '' "*has not learned the letter 'H' (U+0048); *"
+run speak --model "$work/run" --text "$(printf 'hi\ngh')" --out "$work/none.wav"
+ends 1 '' '*has not learned the letter (U+000A); *'
 run speak --model "$work/run" --text high --speaker carl --out "$work/none.wav"
 ends 1 '' '*no speaker "carl"; choose from anna, ben'
 run speak --model "$work/run" --text '' --out "$work/none.wav"
@@ -79,7 +110,7 @@ ends 1 '' '*mica speak --model*'
 run train $how --kernel 4 --out "$work/bad"
 ends 2 '' '*kernel must be an odd number, not 4*'
 run speak --model "$work/run" --phonemes high
-ends 2 '' '*--phonemes is for voices of Piper*'
+ends 2 '' '*--phonemes is for voices of Piper; *run is not one: their names end in .onnx'
 run speak --model "$work/none.onnx" --phonemes high
 ends 1 '' '*cannot read *none.onnx.json*'
 echo '{"phoneme_id_map": {"a": 3}}' >"$work/none.onnx.json"
@@ -117,6 +148,12 @@ holds metrics.spectrum_mae "$seen"
 for file in "$work/parts/validation"/*_2*.wav; do mv "$file" "$(echo "$file" | sed 's/_ben_/_carl_/')"; done
 run train --task speak --data "$work/parts" --epochs 1 --out "$work/none"
 ends 1 '*' '*the run has no speaker "carl"*'
+
+mkdir "$work/table"
+cp "$work/tones/high_anna_1.wav" "$work/table"
+printf 'high_anna_1.wav\thigh\n' >"$work/table/test.tsv"
+run eval --model "$work/run" --data "$work/table"
+ends 1 '' '*these recordings have no speakers; those of the run begin with "anna"'
 
 run export "$work/run" --onnx "$work/model.onnx"
 case $err in *'needs protobuf-c'*) ;; *) ends 0 'written*' '' ;; esac

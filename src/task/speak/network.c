@@ -13,6 +13,10 @@
 #define FLOOR 0.01
 #define MEAN -1.0
 #define DEVIATION 2.0
+/* What is added to a recording's power: silence stays silence. */
+#define LEAST_POWER 1e-8
+/* Channels of what listens to voices. */
+#define LISTENER 32
 /* Frames of a text lie around the diagonal: the deviation of their position from it, as a share of the text. */
 #define WIDTH_OF_DIAGONAL 0.15
 /* The score of no letter: so low that each frame goes to a letter. */
@@ -51,6 +55,29 @@ mica_value mica__speak_unscale(mica_value scaled) {
   return mica_relu(mica_affine(mica_exp(mica_affine(scaled, DEVIATION, MEAN)), 1, -FLOOR));
 }
 
+mica_value mica__speak_levelled(mica_value sound, mica_value lengths) {
+  mica_value energy = mica_sum(mica_square(sound), MICA_AXES(1), true);
+  mica_value count = mica_unsqueeze(mica_cast(lengths, MICA_F32), MICA_AXES(1));
+  mica_value power = mica_div(energy, mica_maximum(count, mica_full_like(count, 1)));
+  return mica_mul(sound, mica_affine(mica_rsqrt(mica_affine(power, 1, LEAST_POWER)), MICA__SPEAK_LEVEL, 0));
+}
+
+mica__speak_spectra mica__speak_spectra_of(const mica_run *run, mica_value sound) {
+  const mica_mel_config mel = {.stft = mica__speak_stft(run),
+                               .rate = mica__speak_facts_of(run).rate,
+                               .mels = mica__speak_settings_of(run).mels,
+                               .norm = MICA_MEL_NORM_NONE};
+  mica_value magnitudes = mica_magnitude(mica_stft(sound, &mel.stft), 1);
+  mica_value filters = mica_transpose(mica_mel_filters(sound.graph, &mel), MICA_AXES(1, 0));
+  return (mica__speak_spectra){.spectrum = mica__speak_scale(magnitudes),
+                               .mel = mica__speak_scale(mica_matmul(filters, magnitudes))};
+}
+
+mica_value mica__speak_frames(const mica_run *run, mica_value lengths) {
+  const double hop = (double)mica__speak_stft(run).hop;
+  return mica_add(mica_div(lengths, mica_full_like(lengths, hop)), mica_full_like(lengths, 1));
+}
+
 /* --- layers --- */
 
 mica_value mica__speak_mask(mica_value x, mica_value lengths) {
@@ -86,13 +113,20 @@ static mica_value embedded(mica_nn *nn, const char *name, const mica_run *run, m
                         MICA_AXES(0, 2, 1));
 }
 
+/* The voice (N, width) of each text. */
+static mica_value voice_of(mica_nn *nn, const mica_run *run, const mica__speak_words *words, int64_t width) {
+  const int64_t speakers = (int64_t)mica__speak_facts_of(run).speakers.count;
+  if (words->speakers.graph) return mica_nn_embedding(nn, "speakers", words->speakers, speakers, width, NULL);
+  mica_value all = mica_cumsum(mica_full(words->shares.graph, MICA_I32, MICA_SHAPE(speakers), 1), 0, true, false);
+  return mica_matmul(words->shares, mica_nn_embedding(nn, "speakers", all, speakers, width, NULL));
+}
+
 mica__speak_code mica__speak_encode(mica_nn *nn, const mica_run *run, const mica__speak_words *words) {
   const mica__speak_settings s = mica__speak_settings_of(run);
-  const int64_t speakers = (int64_t)mica__speak_facts_of(run).speakers.count;
   mica__speak_code c = {0};
   mica_value x = embedded(nn, "letters", run, words->letters, s.width);
   c.mask = mica__speak_mask(x, words->lengths);
-  c.voice = mica_unsqueeze(mica_nn_embedding(nn, "speakers", words->speakers, speakers, s.width, NULL), MICA_AXES(2));
+  c.voice = mica_unsqueeze(voice_of(nn, run, words, s.width), MICA_AXES(2));
   x = mica_mul(x, c.mask);
   for (int64_t i = 0; i < s.encoder_layers; i++) x = block(nn, "encoder", i, x, c.mask, &s);
   c.code = mica_mul(mica_add(x, c.voice), c.mask);
@@ -173,4 +207,18 @@ mica__speak_spectra mica__speak_decode(mica_nn *nn, const mica_run *run, const m
   for (int64_t i = 0; i < s.layers; i++) x = block(nn, "decoder", i, x, frame_mask, &s);
   return (mica__speak_spectra){.spectrum = convolved(nn, "spectrum", x, mica__speak_bins(run), 1),
                                .mel = convolved(nn, "mel", x, s.mels, 1)};
+}
+
+/* --- voices --- */
+
+mica_value mica__speak_listen(mica_nn *nn, const mica_run *run, mica_value mel, mica_value frame_mask) {
+  const int64_t speakers = (int64_t)mica__speak_facts_of(run).speakers.count;
+  mica_nn_push(nn, "listen");
+  mica_value x = mica_relu(convolved(nn, "first", mel, LISTENER, 5));
+  x = mica_mul(mica_relu(convolved(nn, "second", x, LISTENER, 5)), frame_mask);
+  mica_value count = mica_sum(frame_mask, MICA_AXES(2), false);
+  x = mica_div(mica_sum(x, MICA_AXES(2), false), mica_maximum(count, mica_full_like(count, 1)));
+  x = mica_nn_dense(nn, "speakers", x, speakers, NULL);
+  mica_nn_pop(nn);
+  return x;
 }

@@ -16,8 +16,12 @@
 /* Letters of a text at most, and times of the usual speed. */
 #define MOST_LETTERS 10000
 #define FASTEST 10.0
+/* Letters of an alphabet that a message lists at most. */
+#define MOST_LISTED 100
 /* Frames of what is spoken at most. */
 #define MOST_FRAMES (1 << 22)
+/* Frames of silence at an end at most, as the network speaks it. */
+#define MOST_SILENCE 5.0
 /* Magnitudes are raised to this power: what is loud stands out, as it does before spectra are averaged. */
 #define POWER 1.2
 /* Seconds of silence at both ends. */
@@ -25,20 +29,21 @@
 /* Speakers that a report lets speak. */
 #define SHOWN 6
 
-enum { LETTERS, LENGTH, SPEAKER, DURATIONS, FRAMES, FEEDS };
-static const char *const names[FEEDS] = {"letters", "length", "speaker", "durations", "frames"};
+enum { LETTERS, LENGTH, SHARES, DURATIONS, FRAMES, FEEDS };
+static const char *const names[FEEDS] = {"letters", "length", "shares", "durations", "frames"};
 
 /* What is being said. */
 typedef struct saying {
   int32_t *letters; /* code points */
   float *durations; /* frames of each */
   int64_t count, frames;
-  int32_t speaker;
+  float *shares; /* of the run's speakers in the voice */
 } saying;
 
 static void free_saying(saying *s) {
   free(s->letters);
   free(s->durations);
+  free(s->shares);
 }
 
 /* A network of the run's weights, with inputs of its own: durations of letters, or spectra of frames. */
@@ -59,11 +64,12 @@ static void free_part(part *p) {
 static mica_status build(mica_run *run, const saying *s, bool spectra, part *p) {
   const mica_nn_config building = mica__run_building(run);
   const mica_session_config config = {.share = mica_trainer_test_session(run->trainer)};
+  const int64_t speakers = (int64_t)mica__speak_facts_of(run).speakers.count;
   MICA_TRY(mica_graph_create(&p->graph));
   MICA_TRY(mica_nn_create(p->graph, &building, &p->nn));
   const mica__speak_words words = {.letters = mica_input(p->graph, names[LETTERS], MICA_I32, MICA_SHAPE(1, s->count)),
                                    .lengths = mica_input(p->graph, names[LENGTH], MICA_I32, MICA_SHAPE(1)),
-                                   .speakers = mica_input(p->graph, names[SPEAKER], MICA_I32, MICA_SHAPE(1))};
+                                   .shares = mica_input(p->graph, names[SHARES], MICA_F32, MICA_SHAPE(1, speakers))};
   const mica__speak_code code = mica__speak_encode(p->nn, run, &words);
   mica_value out = code.durations;
   if (spectra) {
@@ -82,6 +88,7 @@ static mica_status feed(mica_run *run, part *p, int which, mica_dtype dtype, mic
 
 /* The output of a part, which has `count` numbers. frames: ones. */
 static mica_status compute(mica_run *run, const saying *s, const float *frames, int64_t count, float *output) {
+  const int64_t speakers = (int64_t)mica__speak_facts_of(run).speakers.count;
   const int32_t length = (int32_t)s->count;
   mica_queue *queue = mica_engine_queue(run->engine);
   mica_feed feeds[FEEDS];
@@ -90,7 +97,7 @@ static mica_status compute(mica_run *run, const saying *s, const float *frames, 
   mica_status status = build(run, s, frames, &p);
   if (status == MICA_OK) status = feed(run, &p, LETTERS, MICA_I32, MICA_SHAPE(1, s->count), s->letters);
   if (status == MICA_OK) status = feed(run, &p, LENGTH, MICA_I32, MICA_SHAPE(1), &length);
-  if (status == MICA_OK) status = feed(run, &p, SPEAKER, MICA_I32, MICA_SHAPE(1), &s->speaker);
+  if (status == MICA_OK) status = feed(run, &p, SHARES, MICA_F32, MICA_SHAPE(1, speakers), s->shares);
   if (status == MICA_OK && frames) status = feed(run, &p, DURATIONS, MICA_F32, MICA_SHAPE(1, s->count), s->durations);
   if (status == MICA_OK && frames) status = feed(run, &p, FRAMES, MICA_F32, MICA_SHAPE(1, 1, s->frames), frames);
   for (int i = 0; i < FEEDS; i++)
@@ -110,16 +117,21 @@ static bool is_known(const int32_t *letters, int64_t count, int32_t letter) {
   return false;
 }
 
-static mica_status fail_letter(int32_t letter) {
-  mica__text text = {0};
-  mica__text_add(&text, "'");
-  mica__letter_add(&text, letter);
-  mica_status status = mica__text_status(&text);
+static mica_status fail_letter(const int32_t *known, int64_t count, int32_t letter) {
+  mica__text wrong = {0}, list = {0};
+  mica__text_add(&wrong, letter < ' ' ? "" : "'");
+  if (letter >= ' ') mica__letter_add(&wrong, letter);
+  mica__text_add(&wrong, letter < ' ' ? "" : "' ");
+  mica__text_add(&list, "");
+  for (int64_t i = 0; i < count && i < MOST_LISTED; i++) mica__letter_add(&list, known[i]);
+  if (count > MOST_LISTED) mica__text_add(&list, "...");
+  mica_status status = mica__text_status(&wrong);
+  if (status == MICA_OK) status = mica__text_status(&list);
   if (status == MICA_OK)
-    status =
-        mica__fail(MICA_E_INVALID, "the run has not learned the letter %s' (U+%04X); its alphabet is in config.json",
-                   text.data, (unsigned)letter);
-  mica__text_free(&text);
+    status = mica__fail(MICA_E_INVALID, "the run has not learned the letter %s(U+%04X); it has learned \"%s\"",
+                        wrong.data, (unsigned)letter, list.data);
+  mica__text_free(&wrong);
+  mica__text_free(&list);
   return status;
 }
 
@@ -129,28 +141,50 @@ static mica_status read_letters(const mica_run *run, const char *text, saying *s
   if (!size) return mica__fail(MICA_E_INVALID, "the text is empty: there is nothing to say");
   if (size > MOST_LETTERS)
     return mica__fail(MICA_E_INVALID, "the text has %zu bytes; %d are the most", size, MOST_LETTERS);
-  if (!(s->letters = calloc(size, sizeof *s->letters))) return mica__fail_nomem("a text");
+  if (!(s->letters = calloc(size + 2, sizeof *s->letters))) return mica__fail_nomem("a text");
   MICA_TRY(mica__letters_read(run, &known));
   mica_status status = MICA_OK;
+  s->letters[s->count++] = MICA__SPEAK_SILENCE;
   for (size_t at = 0, bytes = 0; status == MICA_OK && at < size; at += bytes) {
     const int32_t letter = mica__letter_at(text + at, size - at, &bytes);
     if (letter < 0)
       status = mica__fail(MICA_E_INVALID, "the text is not UTF-8 at byte %zu", at + 1);
     else if (!is_known(known, mica__letters_classes(run) - 1, letter))
-      status = fail_letter(letter);
+      status = fail_letter(known, mica__letters_classes(run) - 1, letter);
     else
       s->letters[s->count++] = letter;
   }
+  s->letters[s->count++] = MICA__SPEAK_SILENCE;
   free(known);
   return status;
+}
+
+/* A voice of one speaker. */
+static mica_status set_speaker(const mica_run *run, size_t speaker, saying *s) {
+  s->shares = calloc(mica__speak_facts_of(run).speakers.count, sizeof *s->shares);
+  if (!s->shares) return mica__fail_nomem("speakers");
+  s->shares[speaker] = 1;
+  return MICA_OK;
+}
+
+static mica_status mix_speakers(const mica_run *run, const double *shares, saying *s) {
+  double sum = 0;
+  MICA_TRY(set_speaker(run, 0, s));
+  for (size_t i = 0; i < mica__speak_facts_of(run).speakers.count; i++) {
+    if (!(shares[i] >= 0 && shares[i] <= 1))
+      return mica__fail(MICA_E_INVALID, "the share of speaker %zu is %g; shares are from 0 to 1", i, shares[i]);
+    s->shares[i] = (float)shares[i];
+    sum += shares[i];
+  }
+  if (fabs(sum - 1) <= 1e-3) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "the shares of speakers add up to %g, not 1", sum);
 }
 
 static mica_status find_speaker(const mica_run *run, const char *name, saying *s) {
   const mica__fact_texts all = mica__speak_facts_of(run).speakers;
   const size_t found = name ? mica__run_find_name(all.list, all.count, name) : 0;
   mica__text list = {0};
-  s->speaker = (int32_t)found;
-  if (found < all.count) return MICA_OK;
+  if (found < all.count) return set_speaker(run, found, s);
   if (all.count == 1 && !*all.list[0])
     return mica__fail(MICA_E_NOT_FOUND, "the run has one speaker without a name; leave out the speaker");
   for (size_t i = 0; i < all.count; i++) mica__text_addf(&list, "%s%s", i ? ", " : "", all.list[i]);
@@ -168,7 +202,8 @@ static mica_status set_durations(mica_run *run, double speed, saying *s) {
   if (!(s->durations = calloc((size_t)s->count, sizeof *s->durations))) return mica__fail_nomem("durations");
   MICA_TRY(compute(run, s, NULL, s->count, s->durations));
   for (int64_t i = 0; i < s->count; i++) {
-    const double frames = expm1((double)s->durations[i]) / speed;
+    const double predicted = expm1((double)s->durations[i]) / speed;
+    const double frames = i && i + 1 < s->count ? predicted : fmin(predicted, MOST_SILENCE);
     s->durations[i] = (float)frames;
     sum += frames;
   }
@@ -222,7 +257,9 @@ static mica_status say(mica_run *run, const mica_speech_config *config, saying *
   if (iterations < 1 || iterations > 10000)
     return mica__fail(MICA_E_INVALID, "iterations are from 1 to 10000, not %lld", (long long)iterations);
   MICA_TRY(read_letters(run, config->text, s));
-  MICA_TRY(find_speaker(run, config->speaker, s));
+  if (config->shares && config->speaker)
+    return mica__fail(MICA_E_INVALID, "give a speaker or shares of speakers, not both");
+  MICA_TRY(config->shares ? mix_speakers(run, config->shares, s) : find_speaker(run, config->speaker, s));
   MICA_TRY(set_durations(run, speed, s));
   mica_status status = find_spectrum(run, s, &spectrum);
   if (status == MICA_OK) status = mica__speak_wave(run, spectrum, s->frames, iterations, samples, count);
@@ -277,12 +314,13 @@ static mica_status add_spectrum(const mica_run *run, const saying *s, const floa
   return status;
 }
 
-static mica_status add_speaker(mica_run *run, const char *text, int32_t speaker, mica_report *report) {
-  saying s = {.speaker = speaker};
+static mica_status add_speaker(mica_run *run, const char *text, size_t speaker, mica_report *report) {
+  saying s = {0};
   float *spectrum = NULL;
   mica__text caption = {0};
   mica__text_addf(&caption, "%s: %s", mica__speak_facts_of(run).speakers.list[speaker], text);
   mica_status status = read_letters(run, text, &s);
+  if (status == MICA_OK) status = set_speaker(run, speaker, &s);
   if (status == MICA_OK) status = set_durations(run, 1, &s);
   if (status == MICA_OK) status = find_spectrum(run, &s, &spectrum);
   if (status == MICA_OK) status = mica__text_status(&caption);
@@ -294,11 +332,11 @@ static mica_status add_speaker(mica_run *run, const char *text, int32_t speaker,
 }
 
 mica_status mica__speak_report(mica_run *run, mica_report *report) {
-  const int32_t speakers = (int32_t)mica__min((int64_t)mica__speak_facts_of(run).speakers.count, SHOWN);
+  const size_t speakers = (size_t)mica__min((int64_t)mica__speak_facts_of(run).speakers.count, SHOWN);
   mica__text text = {0};
   mica_status status = first_text(run, &text);
   if (status == MICA_OK && text.length) status = mica_report_begin(report, "Spoken");
-  for (int32_t i = 0; status == MICA_OK && text.length && i < speakers; i++)
+  for (size_t i = 0; status == MICA_OK && text.length && i < speakers; i++)
     status = add_speaker(run, text.data, i, report);
   mica__text_free(&text);
   return status;

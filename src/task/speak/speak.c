@@ -15,11 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is added to a recording's power: silence stays silence. */
-#define LEAST_POWER 1e-8
-/* How much the alignment and the durations count beside the spectra. */
+/* How much the alignment, the durations and the speakers count beside the spectra. */
 #define ALIGNMENT 1.0
 #define DURATIONS 0.2
+#define VOICES 0.2
 
 #define SEED_SETTINGS(X, S) X(S, REAL, seed, "seed", "", "", "")
 MICA__SETTINGS_STRUCT(seed, SEED_SETTINGS);
@@ -55,11 +54,14 @@ static mica_status open_part(const mica_run *run, const char *path, const mica_d
   return mica__strings_open_form(run, path, config->part, &form, data);
 }
 
-/* A letter needs a frame. */
+/* A letter needs a frame, and so does the silence at each end. */
 static mica__strings_time time_of(const mica_run *run) {
   const mica_stft_config c = mica__speak_stft(run);
-  return (mica__strings_time){
-      .length = c.length, .hop = c.hop, .stride = c.hop, .reach = 1, .rate = mica__speak_facts_of(run).rate};
+  return (mica__strings_time){.length = c.length,
+                              .hop = c.hop,
+                              .stride = c.hop,
+                              .reach = 1 + 2 * c.hop,
+                              .rate = mica__speak_facts_of(run).rate};
 }
 
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
@@ -114,34 +116,17 @@ static mica_status teaches(const mica_run *run, const mica_run *teacher) {
 
 /* --- the step --- */
 
+/* Texts with a letter of silence at both ends. */
 static mica__speak_words words_of(const mica_batch_values *batch) {
-  mica__speak_words w = {.letters = mica_batch_value(batch, "tokens"),
-                         .lengths = mica_batch_value(batch, "tokens.length")};
-  if (mica_batch_has(batch, "speaker"))
-    w.speakers = mica_batch_value(batch, "speaker");
-  else if (w.lengths.graph)
-    w.speakers = mica_full_like(w.lengths, 0);
-  return w;
-}
-
-/* Recordings (N, T) are made equally loud by the samples that count. */
-static mica_value levelled(mica_value sound, mica_value lengths) {
-  mica_value energy = mica_sum(mica_square(sound), MICA_AXES(1), true);
-  mica_value count = mica_unsqueeze(mica_cast(lengths, MICA_F32), MICA_AXES(1));
-  mica_value power = mica_div(energy, mica_maximum(count, mica_full_like(count, 1)));
-  return mica_mul(sound, mica_affine(mica_rsqrt(mica_affine(power, 1, LEAST_POWER)), MICA__SPEAK_LEVEL, 0));
-}
-
-/* Spectra of recordings as the network is to give them. */
-static mica__speak_spectra spectra_of(const mica_run *run, mica_value sound) {
-  const mica_mel_config mel = {.stft = mica__speak_stft(run),
-                               .rate = mica__speak_facts_of(run).rate,
-                               .mels = mica__speak_settings_of(run).mels,
-                               .norm = MICA_MEL_NORM_NONE};
-  mica_value magnitudes = mica_magnitude(mica_stft(sound, &mel.stft), 1);
-  mica_value filters = mica_transpose(mica_mel_filters(sound.graph, &mel), MICA_AXES(1, 0));
-  return (mica__speak_spectra){.spectrum = mica__speak_scale(magnitudes),
-                               .mel = mica__speak_scale(mica_matmul(filters, magnitudes))};
+  mica_value letters = mica_batch_value(batch, "tokens"), lengths = mica_batch_value(batch, "tokens.length");
+  if (!letters.graph || !lengths.graph) return (mica__speak_words){0};
+  mica_value each = mica_unsqueeze(lengths, MICA_AXES(1)), silence = mica_full_like(each, MICA__SPEAK_SILENCE);
+  mica_value positions = mica_cumsum(mica_full_like(letters, 1), 1, true, false);
+  letters = mica_mul(letters, mica_cast(mica_less(positions, each), MICA_I32));
+  return (mica__speak_words){.letters = mica_concat((mica_value[]){silence, letters, silence}, 3, 1),
+                             .lengths = mica_add(lengths, mica_full_like(lengths, 2)),
+                             .speakers = mica_batch_has(batch, "speaker") ? mica_batch_value(batch, "speaker")
+                                                                          : mica_full_like(lengths, 0)};
 }
 
 /* The frames of each letter (N, L) by the probability of all alignments, and the loss of these, a sum. */
@@ -175,9 +160,8 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   if (!mica_batch_has(batch, "sound") || !code.durations.graph) return;
   mica_value sound = mica_batch_value(batch, "sound"), lengths = mica_batch_value(batch, "sound.length");
   if (!sound.graph || !lengths.graph) return;
-  const int64_t hop = mica__speak_stft(run).hop;
-  mica_value frames = mica_add(mica_div(lengths, mica_full_like(lengths, (double)hop)), mica_full_like(lengths, 1));
-  const mica__speak_spectra want = spectra_of(run, levelled(sound, lengths));
+  mica_value frames = mica__speak_frames(run, lengths);
+  const mica__speak_spectra want = mica__speak_spectra_of(run, mica__speak_levelled(sound, lengths));
   if (!want.mel.graph) return;
   mica_value mask = mica__speak_mask(want.mel, frames), aligned = {0};
   mica_value logits = mica__speak_align(nn, run, &words, want.mel, mask);
@@ -191,8 +175,10 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
   mica_value error = mica_mul(mica_sub(mica_expm1(code.durations), durations), letter_mask);
   mica_value spectrum = distance(z.spectrum, want.spectrum, mask);
   mica_value loss = mica_add(spectrum, distance(z.mel, want.mel, mask));
+  mica_value voices = mica__speak_listen(nn, run, want.mel, mask);
   loss = mica_div(mica_add(loss, mica_affine(aligned, ALIGNMENT, 0)), count);
-  out->loss = mica_add(loss, mica_affine(mica_div(total(mica_square(apart)), letters), DURATIONS, 0));
+  loss = mica_add(loss, mica_affine(mica_div(total(mica_square(apart)), letters), DURATIONS, 0));
+  out->loss = mica_add(loss, mica_affine(mica_cross_entropy(voices, words.speakers, NULL), VOICES, 0));
   out->weight = count;
   out->metrics[0] = (mica_metric){.name = "spectrum_mae", .sum = spectrum, .weight = count};
   out->metrics[1] = (mica_metric){.name = "duration_mae", .sum = total(mica_abs(error)), .weight = letters};
@@ -202,11 +188,12 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *config
 
 static const char *const networks[] = {"convolutions", NULL};
 
-static const mica_onnx_text export_docs[] = {{"tokens", "code points of texts"},
-                                             {"tokens.length", "how many of them count"},
-                                             {"speaker", "indices of the \"speakers\""},
-                                             {"durations", "log(1 + frames) of each letter"},
-                                             {0}};
+static const mica_onnx_text export_docs[] = {
+    {"tokens", "code points of texts"},
+    {"tokens.length", "how many of them count"},
+    {"speaker", "indices of the \"speakers\""},
+    {"durations", "log(1 + frames) of the silence before, of each letter and of the silence behind"},
+    {0}};
 
 /* Texts that two runs speak are not compared one by one. */
 static mica_status agree(mica_run *run, mica_run *other, int64_t most, double *share, int64_t *count) {
@@ -246,4 +233,5 @@ const mica__task_row mica__task_speak = {
     .predict = predict,
     .report = mica__speak_report,
     .speak = mica__speak_say,
+    .voice = mica__speak_voice,
 };

@@ -1,5 +1,5 @@
 /* task/speak/speak.h: speech from texts. speak.c trains, network.c has settings and network, say.c speaks and
- * griffin_lim.c finds the wave of a spectrum. */
+ * griffin_lim.c finds the wave of a spectrum; voice.c hears whose voice a recording has. */
 #ifndef MICA_TASK_SPEAK_SPEAK_H
 #define MICA_TASK_SPEAK_SPEAK_H
 
@@ -48,15 +48,30 @@ mica_stft_config mica__speak_stft(const mica_run *run);
 #define MICA__SPEAK_LEVEL 0.1
 /* Frequencies of a spectrum. */
 int64_t mica__speak_bins(const mica_run *run);
+/* Recordings (N, T) made equally loud, by the first lengths[n] samples of each. */
+mica_value mica__speak_levelled(mica_value sound, mica_value lengths);
+/* The frames of recordings. */
+mica_value mica__speak_frames(const mica_run *run, mica_value lengths);
 /* Magnitudes are learned as (log(x + floor) - mean) / deviation. */
 mica_value mica__speak_scale(mica_value magnitudes);
 mica_value mica__speak_unscale(mica_value scaled);
 
+/* Scaled spectra (N, bins, F) and mel spectra (N, mels, F). */
+typedef struct mica__speak_spectra {
+  mica_value spectrum, mel;
+} mica__speak_spectra;
+/* Spectra of recordings (N, T), as the network is to give them. */
+mica__speak_spectra mica__speak_spectra_of(const mica_run *run, mica_value sound);
+
 /* --- the network --- */
 
-/* What is said, and by whom: letters (N, L) as code points, of which the first lengths[n] count, and speakers (N). */
+/* The letter at both ends of a text: silence. */
+#define MICA__SPEAK_SILENCE 0
+
+/* What is said, and by whom: letters (N, L) as code points, of which the first lengths[n] count, and speakers (N) or,
+ * if that has no graph, their shares (N, speakers) f32 of a mixed voice. */
 typedef struct mica__speak_words {
-  mica_value letters, lengths, speakers;
+  mica_value letters, lengths, speakers, shares;
 } mica__speak_words;
 
 /* Letters in their context. */
@@ -73,14 +88,17 @@ mica__speak_code mica__speak_encode(mica_nn *nn, const mica_run *run, const mica
 /* Logits (N, F, 1 + L): how well each frame of mel (N, mels, F) goes with no letter and with each of the letters. */
 mica_value mica__speak_align(mica_nn *nn, const mica_run *run, const mica__speak_words *words, mica_value mel,
                              mica_value frame_mask);
-/* Scaled spectra (N, bins, F) and mel spectra (N, mels, F) of letters that take so many frames each, (N, L). */
-typedef struct mica__speak_spectra {
-  mica_value spectrum, mel;
-} mica__speak_spectra;
+/* Spectra of letters that take so many frames each, (N, L). */
 mica__speak_spectra mica__speak_decode(mica_nn *nn, const mica_run *run, const mica__speak_code *code,
                                        mica_value durations, mica_value frame_mask);
 
+/* Logits (N, speakers): whose voice mel spectra (N, mels, F) have. */
+mica_value mica__speak_listen(mica_nn *nn, const mica_run *run, mica_value mel, mica_value frame_mask);
+
 /* --- speaking --- */
+
+/* mica_run_voice. */
+mica_status mica__speak_voice(mica_run *run, const char *path, double *shares);
 
 /* The samples, hop (frames - 1), whose spectrum has magnitudes (bins, frames); the caller's to free. */
 mica_status mica__speak_wave(mica_run *run, const float *magnitudes, int64_t frames, int64_t iterations,
