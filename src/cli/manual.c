@@ -207,7 +207,8 @@ static void list_operands(const cli_command *command) {
   for (size_t i = 0; (operand = cli_option_at(command, i)); i++) {
     if (operand->role == CLI_OPTION) continue;
     const option o = {.names = operand->names, .choices = operand->choices};
-    for (size_t v = 0; value_at(&o, v); v++) printf("%s ", value_at(&o, v));
+    const char *value;
+    for (size_t v = 0; (value = value_at(&o, v)); v++) printf("%s ", value);
     return;
   }
 }
