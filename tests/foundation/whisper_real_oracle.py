@@ -1,19 +1,22 @@
 """whisper_real_oracle.py MICA MODEL DIGITS WORK [SECONDS...]: makes recordings of these lengths from the folder DIGITS
 of spoken digits, transcribes each with MICA and with transformers' generate, and compares tokens and times: once with
-context and fallback, as whisper_patches.py describes, and once without. Two differences are expected: Mica makes no
-segment that begins after the recording, and a segment without a predicted end ends with the recording at the latest.
+context and fallback, as whisper_patches.py describes, and once without; two of them with --half too. Two differences
+are expected: Mica makes no segment that begins after the recording, and a segment without a predicted end ends with the
+recording at the latest.
 Two attempts at a window may be judged differently if the compression of their text is within 0.1 of the limit: zlib and
 libdeflate compress differently."""
 import glob
 import json
 import os
 import random
+import shutil
 import subprocess
 import sys
 import wave
 
 import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from transformers import WhisperFeatureExtractor, WhisperForConditionalGeneration
 
@@ -96,6 +99,27 @@ def compare(mica, folder, paths, options, make):
     return different
 
 
+def write_fine(folder, work):
+    """The model with f32 weights that f16 does not have; --half rounds the decoder's matrices."""
+    fine = shutil.copytree(folder, os.path.join(work, "fine"))
+    path = os.path.join(fine, "model.safetensors")
+    weights = {name: (w.double() * (1 + 0.0004 * torch.sin(torch.arange(w.numel())).reshape(w.shape))).float()
+               for name, w in load_file(path).items()}
+    save_file(weights, path, {"format": "pt"})
+    return fine
+
+
+def compare_half(mica, folder, work, paths):
+    fine = write_fine(folder, work)
+    model = open_model(fine)
+    with torch.no_grad():
+        for p in model.model.decoder.parameters():
+            if p.dim() == 2:
+                p.copy_(p.half().float())
+    return compare(mica, fine, paths, ["--half", "--no-fallback", "--no-context", "--no-speech", "1"],
+                   lambda x: (list(wanted(model, x, {"do_sample": False})), ""))
+
+
 def main():
     mica, folder, digits, work = sys.argv[1:5]
     lengths = [float(s) for s in sys.argv[5:]] or SECONDS
@@ -112,6 +136,7 @@ def main():
         return found, ", windows at temperatures " + " ".join(str(t) for t, _, _ in patches.accepted.values())
 
     different += compare(mica, folder, paths, [], doubtful)
+    different += compare_half(mica, folder, work, paths[:2])
     sys.exit(different > 0)
 
 
