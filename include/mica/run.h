@@ -183,6 +183,8 @@ typedef struct mica_run_input {
   /* verify: a file, or a folder, whose nearest samples are reported for each input, `top` of them. NULL: the first
    * input is compared with each other one. MICA_E_INVALID: other tasks */
   const char *gallery;
+  /* segment_volumes: report masks as .nii files. By default they are .nii.gz if this build can compress. */
+  bool plain_masks;
   /* Translation only; see mica_beam_config. */
   int64_t beams;         /* hypotheses kept per source; 0: 1 (greedy) */
   double length_penalty; /* exponent of the length that scores are divided by; 0: the run's setting; MICA_ZERO: 0 */

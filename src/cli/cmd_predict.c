@@ -66,7 +66,7 @@ static const cli_option options[] = {
     CLI_ROW("out", struct values, out, .value = "DIR",
             .help =
                 "folder for predicted pictures and masks (default MODEL/predictions), a file NAME.png for all of them "
-                "in a grid, or NAME.nii.gz for the mask of one volume"),
+                "in a grid, or NAME.nii.gz or NAME.nii for the mask of one volume"),
     CLI_ROW("pictures", struct values, pictures, .help = "show pictures in the terminal"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE", .help = CLI_PRECISION_HELP),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
@@ -198,11 +198,13 @@ static bool is_grid(const struct values *v) {
   return ending && !strcmp(ending, ".png");
 }
 
-/* True for --out NAME.nii.gz or NAME.nii: the one file that is predicted. */
-static bool is_volume(const struct values *v) {
-  const size_t n = v->out ? strlen(v->out) : 0;
-  return (n > 7 && !strcmp(v->out + n - 7, ".nii.gz")) || (n > 4 && !strcmp(v->out + n - 4, ".nii"));
+static bool ends(const char *text, const char *ending) {
+  const size_t n = text ? strlen(text) : 0, m = strlen(ending);
+  return n > m && !strcmp(text + n - m, ending);
 }
+
+/* True for --out NAME.nii.gz or NAME.nii: the one file that is predicted. */
+static bool is_volume(const struct values *v) { return ends(v->out, ".nii.gz") || ends(v->out, ".nii"); }
 
 /* Writes the file of the one sample that was predicted. */
 static int write_volume(const cli_command *self, const struct values *v, const mica_report *prediction) {
@@ -216,10 +218,10 @@ static int write_volume(const cli_command *self, const struct values *v, const m
   if (status != CLI_OK) return status;
   if (!found || mica_report_count(prediction) != 1)
     return cli_fail(
-        self, "--out %s is for one volume, whose mask is written as NAME.nii.gz; choose a folder with --out", v->out);
-  const size_t length = strlen(v->out), ending = strlen(found->text);
-  if (length <= ending || strcmp(v->out + length - ending, found->text) != 0)
-    return cli_fail(self, "--out %s: the mask is written as NAME%s; choose such a name", v->out, found->text);
+        self, "--out %s is for one volume, whose mask is written as NAME.nii.gz or NAME.nii; choose a folder with --out",
+        v->out);
+  if (!ends(v->out, found->text))
+    return cli_fail(self, "--out %s: this build cannot compress masks; choose NAME%s", v->out, found->text);
   return write_picture(self, v->out, found, is_quiet(v));
 }
 
@@ -466,6 +468,7 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
     return cli_fail(self, "the host has no memory");
   }
   input.gallery = v->gallery;
+  input.plain_masks = ends(v->out, ".nii");
   input.of_class = v->of_class;
   input.take = take;
   input.unread = pass_over;

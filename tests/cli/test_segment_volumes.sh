@@ -70,7 +70,7 @@ holds predictions.0.depth 24
 holds predictions.1.width 16
 holds predictions.0.classes.1.name 1
 # Masks are packed where the build can.
-if [ -e "$work/masks/1-mask.nii" ]; then ending=nii other=nii.gz; else ending=nii.gz other=nii; fi
+if [ -e "$work/masks/1-mask.nii" ]; then ending=nii; else ending=nii.gz; fi
 for file in 1-mask.$ending 0-mask.$ending 1-axial.png; do [ -s "$work/masks/$file" ] || fault "no $file"; done
 # What was predicted can be trained on: its values are the masks', its space is the volume's.
 mkdir -p "$work/again/images" "$work/again/masks"
@@ -83,11 +83,28 @@ holds metrics.dice 1
 holds metrics.hausdorff 0
 run predict --model "$work/run" "$work/large/images" --out "$work/one.nii.gz"
 ends 1 '' '*--out *one.nii.gz is for one volume*'
-# A name that is shorter than the ending, too.
-for name in a.$other "$work/one.$other"; do
-  run predict --model "$work/run" "$work/large/images/1.nii" --out "$name"
-  ends 1 '' "*--out $name: the mask is written as NAME.$ending; choose such a name*"
+# The same mask without compression, in the volume's space; --json gives the same numbers beside it.
+run predict --model "$work/run" "$work/large/images/1.nii" --json --out "$work/plain.nii"
+ends 0 '{"task": "segment_volumes", *' ''
+[ "$(wc -c <"$work/plain.nii")" = $((352 + 28 * 28 * 24)) ] || fault "plain.nii has $(wc -c <"$work/plain.nii") bytes"
+# Sides and spacing are the volume's.
+for part in '40 16' '76 32' '252 92'; do
+  # shellcheck disable=SC2086
+  set -- $part
+  [ "$(od -An -tx1 -j "$1" -N "$2" "$work/plain.nii")" = "$(od -An -tx1 -j "$1" -N "$2" "$work/large/images/1.nii")" ] ||
+    fault "bytes from $1 on of the header differ"
 done
+if [ $ending = nii.gz ]; then
+  gzip -dc "$work/again/masks/1.nii.gz" | cmp - "$work/plain.nii" || fault 'the plain mask differs from the packed one'
+else
+  cmp "$work/again/masks/1.nii" "$work/plain.nii" || fault 'the plain mask differs'
+  run predict --model "$work/run" "$work/large/images/1.nii" --out "$work/one.nii.gz"
+  ends 1 '' '*one.nii.gz: this build cannot compress masks; choose NAME.nii*'
+fi
+cp "$work/plain.nii" "$work/again/masks/1.nii" && rm -f "$work/again/masks/1.nii.gz"
+run eval --model "$work/run" --data "$work/again" --json
+ends 0 '{"task":"segment_volumes","part":"all","metrics":{"samples":1,*' ''
+holds metrics.dice 1
 run predict --model "$work/run" "$work/odd/masks/none.nii"
 ends 1 '' '*none.nii*'
 

@@ -16,13 +16,11 @@ MICA__FACTS(pixels, PIXELS_FACTS, 3);
 /* The side that larger slices are thinned to. */
 #define LARGEST_SHOWN 512
 
-/* How masks are written. */
+/* Whether masks can be compressed. */
 #if MICA_WITH_DEFLATE
-#define PACKED true
-#define ENDING ".nii.gz"
+#define PACKS true
 #else
-#define PACKED false
-#define ENDING ".nii"
+#define PACKS false
 #endif
 
 /* What is measured of a class in a volume. */
@@ -131,16 +129,19 @@ static mica_status add_classes(const mica_run *run, mica_report *report, const m
 }
 
 /* The mask as a file, with the values that the training's masks have. */
-static mica_status add_mask(const mica_run *run, mica_report *report, const mica__scan *scan) {
+static mica_status add_mask(const mica_run *run, mica_report *report, const mica__scan *scan, bool packed) {
   const int64_t voxels = mica__nifti_voxels(scan->header);
   uint8_t values[MICA__MASK_CLASSES], *file = NULL, *mask = malloc((size_t)voxels);
   size_t size = 0;
   mica_status status = mask ? mica__pixels_values(run, values) : mica__fail_nomem("a mask");
   for (int64_t i = 0; status == MICA_OK && i < voxels; i++) mask[i] = values[scan->decided[i]];
-  if (status == MICA_OK) status = mica__nifti_encode(scan->header, mask, PACKED, &file, &size);
+  if (status == MICA_OK) status = mica__nifti_encode(scan->header, mask, packed, &file, &size);
   free(mask);
-  const mica_item item = {
-      .kind = MICA_ITEM_KIND_FILE, .name = "mask", .text = ENDING, .planes = file, .shape = MICA_SHAPE((int64_t)size)};
+  const mica_item item = {.kind = MICA_ITEM_KIND_FILE,
+                          .name = "mask",
+                          .text = packed ? ".nii.gz" : ".nii",
+                          .planes = file,
+                          .shape = MICA_SHAPE((int64_t)size)};
   if (status == MICA_OK) status = mica_report_add(report, &item);
   free(file);
   return status;
@@ -168,10 +169,10 @@ static mica_status section(mica_run *run, mica_report *report, const mica__sampl
                            const mica_run_input *given) {
   static const char *const names[] = {"depth", "height", "width"};
   const mica__scan *scan = sample->scan;
-  (void)outputs, (void)given;
+  (void)outputs;
   for (int i = 0; i < 3; i++) MICA_TRY(mica_report_add_number(report, names[i], (double)scan->header->sides[i]));
   MICA_TRY(add_classes(run, report, scan));
-  MICA_TRY(add_mask(run, report, scan));
+  MICA_TRY(add_mask(run, report, scan, PACKS && !given->plain_masks));
   return add_slices(report, "", scan, scan->decided);
 }
 
