@@ -16,6 +16,8 @@
  *   encoder              the same without a causal mask, 512 positions; after Devlin et al. 2018
  *   tagger               2 bidirectional LSTM layers of 256 units
  *   tcn                  4 blocks of two dilated causal convolutions of 3 steps, 64 channels (Bai et al. 2018)
+ *   cnn_gru              convolution of 3 steps, bidirectional GRU layer of 128 units, attention with 4 heads: the last
+ *                        states of the GRU attend to all positions, or each position does
  *
  * mica_model_name lists all names. Parameters have the names and layouts of torchvision if it has the network.
  *
@@ -34,7 +36,7 @@ MICA_BEGIN_DECLS
 typedef enum mica_stem { MICA_STEM_AUTO, MICA_STEM_SMALL, MICA_STEM_LARGE } mica_stem;
 
 /* name, text: input samples of a network. IMAGE: (C, H, W) float. TABLE: any shape, float; flattened. TOKENS: (T) i32
- * ids, or (T, F) float; tagger and tcn use the latter directly, other networks through a dense layer. */
+ * ids, or (T, F) float; tagger, tcn and cnn_gru use the latter directly, other networks through a dense layer. */
 #define MICA_MODEL_FAMILY_LIST(X)                                                                                      \
   X(IMAGE, "image")                                                                                                    \
   X(TABLE, "table")                                                                                                    \

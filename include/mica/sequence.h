@@ -291,14 +291,14 @@ typedef struct mica_sequence_sizes {
   int64_t vocabulary; /* number of token ids; 0: classes */
   int64_t context;    /* maximum number of positions; 0: 1024 */
   int64_t layers, heads, groups, hidden;
-  int64_t kernel; /* tcn: steps per filter */
+  int64_t kernel; /* tcn, cnn_gru: steps per filter; 0: 3 */
   mica_positions_kind positions;
   mica_feed_forward feed_forward;
   bool rms_norm, post_norm;
-  bool untied;        /* gpt, translator: the last layer has its own weights instead of the embedding's */
-  bool pooled;        /* encoder, tagger, tcn: one result per sequence, (B, classes), instead of one per position */
-  bool last;          /* gpt, translator: logits of the last valid position only, (B, classes) */
-  mica_value lengths; /* (B) i32: number of valid positions per sequence; null: all */
+  bool untied; /* gpt, translator: the last layer has its own weights instead of the embedding's */
+  bool pooled; /* encoder, tagger, tcn, cnn_gru: one result per sequence, (B, classes), instead of one per position */
+  bool last;   /* gpt, translator: logits of the last valid position only, (B, classes) */
+  mica_value lengths;         /* (B) i32: number of valid positions per sequence; null: all */
   const mica_kv_cache *cache; /* gpt, translator: cache for generation; its lengths apply if `lengths` is null */
 } mica_sequence_sizes;
 

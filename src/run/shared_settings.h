@@ -12,6 +12,7 @@
   X(S, INT, vocabulary, "vocabulary", "", "", "")                                                                      \
   X(S, FLAG, lowercase, "lowercase", "", "", "")                                                                       \
   X(S, TEXT, from, "from", "", "", "")                                                                                 \
+  X(S, TEXT, text, "text", "", "", "")                                                                                 \
   X(S, TEXT, to, "to", "", "", "")                                                                                     \
   X(S, TEXT, tokenizer, "tokenizer", "", "", "")                                                                       \
   X(S, TEXT, class_weights, "class-weights", "", "", "")                                                               \

@@ -11,6 +11,8 @@ static const mica_setting defaults[] = {
 #define READS                                                                                                          \
   {"x", "numbers in the order of \"columns\": (number - \"row_mean\") / \"row_deviation\" of the column"},             \
       {"image", "a picture: (u8 / 255 - \"picture_mean\") / \"picture_deviation\" of the channel"},                    \
+      {"series", "numbers of the series, no more than \"series_length\"; any behind series.length"},                   \
+      {"series.length", "how many of them count, from the left"},                                                      \
       {"sound", "a recording, numbers from -1 to 1 at \"rate\" samples a second: its middle is heard"},                \
       {"tokens",                                                                                                       \
        "of the text, by the run's tokenizer.json, no more than the setting length; any behind tokens.length"},         \

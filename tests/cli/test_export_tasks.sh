@@ -174,7 +174,7 @@ awk 'BEGIN {
   print "a,b"
   for (i = 0; i < 160; i++) printf "%.4f,%.4f\n", 10 + 2 * sin(i / 3) + i / 50, 5 + cos(i / 5)
 }' >"$work/series.csv"
-for model in lstm gru tcn linear; do
+for model in lstm gru tcn cnn_gru linear; do
   run train --task forecast --data "$work/series.csv" --model "$model" --horizon 6 --epochs 2 --quiet \
     --out "$work/$model"
   ends 0 '*' '*'

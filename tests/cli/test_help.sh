@@ -40,10 +40,10 @@ names() { sed -n "/#define $2(X)/,/[^\\]\$/s/^  X([A-Za-z_0-9]*, \"\([a-z_0-9]*\
 
 # Networks of each task, and the settings of one task alone.
 run train --task text --help
-ends 0 "usage: mica train*Settings of the task text:*  networks              encoder, tagger, tcn$newline*" ''
+ends 0 "usage: mica train*Settings of the task text:*  networks              encoder, tagger, tcn, cnn_gru$newline*" ''
 case $out in *'task detect:'*) fault 'another task is explained' ;; esac
 run train --help
-for networks in 'lstm, gru, tcn, linear' 'gru, conformer' detector unet dscnn translator \
+for networks in 'lstm, gru, tcn, cnn_gru, linear' 'gru, conformer' detector unet 'dscnn, cnn_gru' translator \
   'mf, neumf, dlrm, towers, sasrec' 'mlp, lenet, cnn, convnet, vgg11, resnet18, resnet50,'; do
   case $out in *"  networks              $networks$newline"*) ;; *) fault "networks of no task: $networks" ;; esac
 done

@@ -262,7 +262,7 @@ static void free_all(void) {
 
 START_TEST(networks_of_the_zoo) {
   const problem problems[] = {problem_of("mlp", MICA_SHAPE(20)), problem_of("lenet", MICA_SHAPE(1, 28, 28)),
-                              tokens_of("gpt"), tokens_of("tcn")};
+                              tokens_of("gpt"), tokens_of("tcn"), tokens_of("cnn_gru")};
   for (size_t i = 0; i < sizeof problems / sizeof *problems; i++) {
     current = problems[i];
     against_one_process(TEST_RACES_ALONE ? 2 : MOST_RANKS);

@@ -168,6 +168,18 @@ def tagger():
     return F.linear(h.transpose(0, 1).flatten(1), weights["head.weight"], weights["head.bias"])
 
 
+def cnn_gru(t, counts, layers, heads, pooled):
+    t = t.masked_fill(behind(counts, t.shape[1])[..., None], 0).transpose(1, 2)
+    w = weights["conv.weight"]
+    t = F.relu(F.conv1d(t, w, weights["conv.bias"], padding=w.shape[2] // 2)).transpose(1, 2)
+    y, h = lstm(torch.nn.GRU(6, 6, layers, batch_first=True, bidirectional=True), "gru.", t, counts)
+    asked = h[-2:].transpose(0, 1).flatten(1)[:, None] if pooled else y
+    seen = call(torch.nn.MultiheadAttention(12, heads, batch_first=True), "attention.", asked, y, y,
+                key_padding_mask=behind(counts, t.shape[1]))[0]
+    t = F.linear(asked + seen, weights["head.weight"], weights["head.bias"])
+    return t[:, 0] if pooled else t
+
+
 def translator():
     table = weights["embed.weight"]
     pad = behind(memory_lengths, source.shape[1])
@@ -218,6 +230,9 @@ cases = {
     "encoder": encoder,
     "tcn": tcn,
     "tagger": tagger,
+    "cnn_gru": lambda: cnn_gru(x, lengths, 2, 3, True),
+    "cnn_gru_of_positions": lambda: cnn_gru(
+        F.embedding(ids, weights["embed.weight"]), torch.full((3,), 7), 1, 2, False),
     "translator": translator,
 }
 y = cases[case]()

@@ -142,6 +142,20 @@ static mica_value tagger_network(mica_nn *nn, const operands *o) {
   return mica_model_build(nn, o->ids, &c);
 }
 
+static mica_value cnn_gru_network(mica_nn *nn, const operands *o) {
+  const mica_model_config c = {.name = "cnn_gru",
+                               .classes = 4,
+                               .width = 6,
+                               .sequence = {.layers = 2, .heads = 3, .pooled = true, .lengths = o->lengths}};
+  return mica_model_build(nn, o->x, &c);
+}
+
+static mica_value cnn_gru_of_positions(mica_nn *nn, const operands *o) {
+  const mica_model_config c = {
+      .name = "cnn_gru", .classes = 4, .width = 6, .sequence = {.heads = 2, .kernel = 5, .vocabulary = V}};
+  return mica_model_build(nn, o->ids, &c);
+}
+
 static mica_value translator(mica_nn *nn, const operands *o) {
   mica_model_config c = gpt;
   c.sequence.post_norm = true;
@@ -178,6 +192,8 @@ static const struct {
     {"encoder", encoder_network},
     {"tcn", tcn_network},
     {"tagger", tagger_network},
+    {"cnn_gru", cnn_gru_network},
+    {"cnn_gru_of_positions", cnn_gru_of_positions},
     {"translator", translator},
 };
 #define CASES (sizeof cases / sizeof *cases)

@@ -38,6 +38,7 @@ static const struct network {
     {"detector", false, 3, 64, 320, {.classes = 4, .width = 16}},
     {"tagger", true, 0, 12, 40, {.classes = 5, .width = 16, .sequence = {.vocabulary = 30, .layers = 2}}},
     {"tcn", false, 0, 12, 40, {.classes = 5, .width = 16, .sequence = {.vocabulary = 30, .layers = 2}}},
+    {"cnn_gru", false, 0, 12, 40, {.classes = 5, .width = 16, .sequence = {.vocabulary = 30, .layers = 2}}},
     {"encoder", false, 0, 12, 40, {.classes = 5, .width = 16, .sequence = {.vocabulary = 30, .layers = 2, .heads = 2}}},
     {"gpt", true, 0, 12, 40, {.width = 16, .sequence = {.vocabulary = 30, .layers = 2, .heads = 4, .context = 48}}},
 };

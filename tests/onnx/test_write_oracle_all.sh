@@ -13,7 +13,7 @@ python=${MICA_ORACLE_PYTHON:-python3}
 }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-networks=$(sed -n 's/^    {"\([a-z0-9]*\)", .*/\1/p' tests/onnx/test_write_networks.c)
+networks=$(sed -n 's/^    {"\([a-z0-9_]*\)", .*/\1/p' tests/onnx/test_write_networks.c)
 [ "$(echo "$networks" | wc -l)" -ge 14 ]
 for full in '' 1; do
   for network in $networks; do

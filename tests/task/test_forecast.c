@@ -184,7 +184,7 @@ START_TEST(what_is_wrong_is_said) {
       {"t,a\n", {"horizon", "2"}, "holds no row"},
       {"", {"horizon", "2"}, "wrong.csv"},
       {"t,a\n1,2\n", {"horizon", "0"}, "horizon wants a whole number from 1"},
-      {"t,a\n1,2\n", {"model", "gpt"}, "the networks lstm, gru, tcn and linear, not gpt"}};
+      {"t,a\n1,2\n", {"model", "gpt"}, "the networks lstm, gru, tcn, cnn_gru and linear, not gpt"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     mica_run *run = NULL;
     files_write_text("wrong.csv", wrong[i].table);

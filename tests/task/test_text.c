@@ -225,7 +225,7 @@ START_TEST(tokenisers_are_chosen) {
   } wrong[] = {{{"tokenizer", "syllable"}, "tokenizer cannot be \"syllable\"; it is a tokenizer.json or one of bpe"},
                {{"tokenizer", "./none.json"}, "cannot read ./none.json"},
                {{"vocabulary", "0"}, "vocabulary wants a whole number"},
-               {{"model", "resnet18"}, "encoder, tagger and tcn, not resnet18"},
+               {{"model", "resnet18"}, "encoder, tagger, tcn and cnn_gru, not resnet18"},
                {{"heads", "5"}, "a width of 64 cannot be shared by 5 heads"},
                {{"text", "Message"}, "no column 'Message' of texts"},
                {{"text", "Label"}, "it is that of answers"},

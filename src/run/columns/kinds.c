@@ -68,11 +68,12 @@ static void add(mica__text *kinds, const char *name, mica_column_kind kind) {
   mica__text_addf(kinds, "%s%s=%s", kinds->length ? "," : "", name, mica_column_kind_name(kind));
 }
 
-/* The columns of texts that the task translate names. */
+/* The columns of texts that settings name. */
 static void add_texts(const mica_run *run, mica__text *kinds) {
   const mica__common_facts facts = mica__common_facts_of(run);
   const mica__shared_settings settings = mica__shared_settings_of(run);
   add(kinds, *facts.from ? facts.from : settings.from, MICA_COLUMN_KIND_TEXT);
+  add(kinds, settings.text, MICA_COLUMN_KIND_TEXT);
   add(kinds, *facts.to ? facts.to : settings.to, MICA_COLUMN_KIND_TEXT);
 }
 

@@ -19,7 +19,7 @@
 
 #define MOST_PARTS 8
 
-static const char *const networks[] = {"encoder", "tagger", "tcn", NULL};
+static const char *const networks[] = {"encoder", "tagger", "tcn", "cnn_gru", NULL};
 
 static int32_t suits(const mica_dataset *data) {
   bool some = false;
@@ -34,7 +34,7 @@ static void opens(const mica_run *run, mica_dataset_config *config) {
   const char *label = mica__common_facts_of(run).label_name;
   config->files = true;
   config->like = run->parts->whole;
-  config->label_optional = !run->parts->whole;
+  config->label_optional = known && !run->parts->whole;
   if (*label) config->label_column = label;
   for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++)
     if (p->input->opens && (!known || mica__fuse_has(run, p))) p->input->opens(run, config);
@@ -43,7 +43,8 @@ static void opens(const mica_run *run, mica_dataset_config *config) {
 static bool reads(const mica_run *run, const mica_dataset *data, size_t column) {
   const mica_column *about = mica_dataset_column(data, column);
   return about->kind == MICA_COLUMN_KIND_IMAGE || about->kind == MICA_COLUMN_KIND_SOUND ||
-         data->store->columns[column].paths || !strcmp(about->name, mica__fuse_facts_of(run).text_column);
+         data->store->columns[column].paths || !strcmp(about->name, mica__fuse_facts_of(run).text_column) ||
+         !strcmp(about->name, mica__fuse_facts_of(run).series_column);
 }
 
 /* The mean and the deviation of rows and pictures as loaders take them. */
@@ -108,6 +109,9 @@ static mica_status note_parts(mica_run *run) {
         "%s has no inputs: the task %s wants a table of numbers, classes, texts or names of pictures, and "
         "an answer for each row",
         run->data, run->task->name);
+  const char *text = mica__fuse_settings_of(run).text;
+  if (*text && strcmp(names[0], mica__fuse_parts[0].input->name) != 0)
+    return mica__fail(MICA_E_FORMAT, "%s has no column '%s' of texts for the setting text", run->data, text);
   MICA_TRY(mica__run_note(run, "parts", names, count));
   const char **columns = calloc((schema ? schema->count : 0) + 1, sizeof *columns);
   if (!columns) return mica__fail_nomem("a run");

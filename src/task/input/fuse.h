@@ -1,11 +1,12 @@
-/* task/input/fuse.h: several inputs of one row of a table: numbers and classes, a text, a picture, a recording. Each
- * part has an input of its own, whose network gives features; these are joined. */
+/* task/input/fuse.h: several inputs of one row of a table: numbers and classes, a text, a series, a picture, a
+ * recording. Each part has an input of its own, whose network gives features; these are joined. */
 #ifndef MICA_TASK_INPUT_FUSE_H
 #define MICA_TASK_INPUT_FUSE_H
 
 #include "run/composed.h"
 #include "run/fact_fields.h"
 #include "run/setting_fields.h"
+#include "task/input/fuse_series.h"
 #include "task/input/sound.h"
 #include "task/input/tokens.h"
 
@@ -36,6 +37,10 @@ MICA__SETTINGS_STRUCT(fuse, FUSE_SETTINGS);
   X(S, TEXTS, tokenizer, .needed = false)                                                                              \
   X(S, NUMBER, vocabulary, .most = 1 << 24)                                                                            \
   X(S, NUMBER, rate, .most = 1 << 20)                                                                                  \
+  X(S, TEXT, series_column, .needed = false)                                                                           \
+  X(S, NUMBER, series_length, .most = 1 << 20)                                                                         \
+  X(S, NUMBERS, series_mean, .count = 1, .above = -INFINITY)                                                           \
+  X(S, NUMBERS, series_deviation, .count = 1)                                                                          \
   X(S, NUMBERS, row_mean, .of = "input", .above = -INFINITY)                                                           \
   X(S, NUMBERS, row_deviation, .of = "input")                                                                          \
   X(S, NUMBERS, picture, .count = 3, .most = 8192)                                                                     \

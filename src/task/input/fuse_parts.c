@@ -99,7 +99,8 @@ static const mica__input rows = {
 static bool has_text(const mica_dataset *data) {
   bool has = false;
   for (size_t i = 0; i < mica_dataset_column_count(data); i++)
-    has = has || (mica_dataset_column(data, i)->kind == MICA_COLUMN_KIND_TEXT && !data->store->columns[i].paths);
+    has = has || (mica_dataset_column(data, i)->kind == MICA_COLUMN_KIND_TEXT && !data->store->columns[i].paths &&
+                  !mica__fuse_is_series(data, i));
   return has;
 }
 
@@ -166,11 +167,13 @@ static bool has_sound(const mica_dataset *data) { return mica__dataset_find(data
 /* --- all of them --- */
 
 /* Rows are last: which columns the others read is known by then. */
-const mica__fuse_part mica__fuse_parts[] = {{has_text, &mica__input_tokens, {"text_column", "tokenizer", "vocabulary"}},
-                                            {has_picture, &picture, {"picture", "picture_mean", "picture_deviation"}},
-                                            {has_sound, &mica__input_sound, {"rate"}},
-                                            {has_rows, &rows, {NULL}},
-                                            {NULL, NULL, {NULL}}};
+const mica__fuse_part mica__fuse_parts[] = {
+    {has_text, &mica__input_tokens, {"text_column", "tokenizer", "vocabulary"}},
+    {mica__fuse_has_series, &mica__fuse_series, {"series_column", "series_length", "series_mean", "series_deviation"}},
+    {has_picture, &picture, {"picture", "picture_mean", "picture_deviation"}},
+    {has_sound, &mica__input_sound, {"rate"}},
+    {has_rows, &rows, {NULL}},
+    {NULL, NULL, {NULL}}};
 
 bool mica__fuse_has(const mica_run *run, const mica__fuse_part *part) {
   const mica__fact_texts names = mica__fuse_facts_of(run).parts;

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const networks[] = {"lstm", "gru", "tcn", "linear", NULL};
+static const char *const networks[] = {"lstm", "gru", "tcn", "cnn_gru", "linear", NULL};
 
 #define READ_SETTINGS(X, S) SERIES_SETTINGS(X, S) X(S, TEXT, model, "model", "", "", "")
 
@@ -178,8 +178,8 @@ static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_val
   const mica_dense_config small = {.weight = {.kind = MICA_INIT_NORMAL, .value = 0.01}};
   const mica_value seen[] = {mica_flatten(window, 1), mica_flatten(level, 1)};
   mica_value y = mica_nn_dense(nn, "linear", mica_concat(seen, 2, 1), outputs, &small);
-  if (!strcmp(s.model, "tcn")) {
-    const mica_model_config config = {.name = "tcn",
+  if (!strcmp(s.model, "tcn") || !strcmp(s.model, "cnn_gru")) {
+    const mica_model_config config = {.name = s.model,
                                       .classes = outputs,
                                       .width = s.width,
                                       .dropout = s.dropout,

@@ -11,7 +11,7 @@
 #include <math.h>
 
 /* All but the linear function alone. */
-#define SERIES_NETWORKS "model=gru|lstm|tcn"
+#define SERIES_NETWORKS "model=gru|lstm|tcn|cnn_gru"
 
 #define SERIES_SETTINGS(X, S)                                                                                          \
   X(S, INT, horizon, "horizon", "12", "N", "rows to forecast", .low = 1, .high = 1 << 16, .fixed = true)               \

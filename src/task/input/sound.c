@@ -3,9 +3,11 @@
 #include "task/input/sound.h"
 #include "data/dataset.h"
 #include "run/columns/columns.h"
+#include "run/common_fields.h"
 #include "run/evaluation.h"
 #include "run/facts.h"
 #include "run/fields.h"
+#include "run/network.h"
 #include "run/predict/samples.h"
 #include "run/predict/truths.h"
 #include "run/predict/visits.h"
@@ -32,7 +34,7 @@
 /* Recordings that a report looks at. */
 #define LOOKED_AT 500
 
-static const char *const networks[] = {"dscnn", NULL};
+static const char *const networks[] = {"dscnn", "cnn_gru", NULL};
 
 MICA__SETTINGS(sound, SOUND_SETTINGS);
 MICA__FACTS(sound, SOUND_FACTS, 2);
@@ -122,8 +124,20 @@ static mica_value normed(mica_nn *nn, const char *name, mica_value x) {
   return mica_relu(mica_nn_batch_norm(nn, name, x, NULL));
 }
 
+/* A vector of mel powers per frame is a step of a sequence. */
+static mica_value sequence_answers(mica_nn *nn, const mica_run *run, mica_value x, int64_t outputs) {
+  const mica_model_config config = {.name = "cnn_gru",
+                                    .classes = outputs,
+                                    .width = settings_of(run).width,
+                                    .dropout = settings_of(run).dropout,
+                                    .sequence.pooled = true};
+  return mica__run_answers(
+      run, mica_model_build(nn, mica_transpose(mica_squeeze(x, MICA_AXES(1)), MICA_AXES(0, 2, 1)), &config), outputs);
+}
+
 static mica_value answers(mica_nn *nn, const mica_run *run, mica_value x, int64_t outputs) {
   const mica__sound_settings settings = settings_of(run);
+  if (!strcmp(mica__common_settings_of(run).model, "cnn_gru")) return sequence_answers(nn, run, x, outputs);
   const int64_t width = settings.width;
   x = mica_nn_conv(
       nn, "conv", x, width, 3,

@@ -13,23 +13,26 @@
 #include "run/state/parts.h"
 #include "run/tokens.h"
 #include "run/verbs/published.h"
+#include "task/input/fuse_series.h"
 
 #include <mica/nodes.h>
 #include <string.h>
 
-static const char *const networks[] = {"encoder", "tagger", "tcn", NULL};
+static const char *const networks[] = {"encoder", "tagger", "tcn", "cnn_gru", NULL};
 
 /* --- columns --- */
 
 /* The column of texts: of that name, else the first one of texts, else the only one of classes beside the answers,
  * whose names are the texts. NULL: there is none. */
-static const mica_column *text_of(const mica_dataset *data, const char *name) {
+static const mica_column *text_of(const mica_run *run, const mica_dataset *data, const char *name) {
   const mica_column *label = mica__run_find_label(data), *only = NULL;
   const size_t count = mica_dataset_column_count(data);
   size_t classes = 0;
   for (size_t i = 0; i < count; i++) {
     const mica_column *column = mica_dataset_column(data, i);
     if (data->store->columns[i].paths) continue;
+    /* A part of its own of a task of several inputs. */
+    if (!*name && run->task->input->traits.rows && mica__fuse_is_series(data, i)) continue;
     if (*name ? !strcmp(column->name, name) : column->kind == MICA_COLUMN_KIND_TEXT) return column;
     if (column == label || column->kind != MICA_COLUMN_KIND_CLASS) continue;
     only = column;
@@ -64,7 +67,8 @@ static void opens(const mica_run *run, mica_dataset_config *config) {
 static mica_status check_network(const mica_run *run) {
   const mica__tokens_settings settings = mica__tokens_settings_of(run);
   MICA_TRY(mica__task_check_network(run));
-  if (!strcmp(mica__common_settings_of(run).model, "encoder") && settings.width % settings.heads)
+  const char *model = mica__common_settings_of(run).model;
+  if ((!strcmp(model, "encoder") || !strcmp(model, "cnn_gru")) && settings.width % settings.heads)
     return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads: width is a multiple of heads",
                       (long long)settings.width, (long long)settings.heads);
   return MICA_OK;
@@ -72,7 +76,7 @@ static mica_status check_network(const mica_run *run) {
 
 static mica_status find_texts(mica_run *run) {
   const char *name = mica__tokens_settings_of(run).text;
-  const mica_column *label = mica__run_find_label(run->parts->whole), *text = text_of(run->parts->whole, name);
+  const mica_column *label = mica__run_find_label(run->parts->whole), *text = text_of(run, run->parts->whole, name);
   if (!text && *name)
     return mica__fail(MICA_E_FORMAT, "%s has no column '%s' of texts%s", run->data, name,
                       label && !strcmp(mica__run_answer_name(run, label), name) ? ": it is that of answers" : "");

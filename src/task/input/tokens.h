@@ -14,8 +14,8 @@
     .fixed = true)                                                                                                     \
   X(S, INT, layers, "layers", "1", "N", "layers of the network", .low = 1, .high = 1000, .fixed = true)                \
   X(S, INT, width, "width", "64", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true)              \
-  X(S, INT, heads, "heads", "4", "N", "attention heads of encoder", .low = 1, .high = 1024, .of = "model=encoder",     \
-    .fixed = true)                                                                                                     \
+  X(S, INT, heads, "heads", "4", "N", "attention heads of encoder and cnn_gru", .low = 1, .high = 1024,                \
+    .of = "model=encoder|cnn_gru", .fixed = true)                                                                      \
   X(S, REAL, dropout, "dropout", "0.1", "P", "dropout after layers", .low = 0, .high = 0.95, .fixed = true)
 MICA__SETTINGS_STRUCT(tokens, TOKENS_SETTINGS);
 
