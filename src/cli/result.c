@@ -65,21 +65,29 @@ void cli_print_metrics(FILE *out, const char *part, const mica_run *run, const m
 
 /* --- tables --- */
 
+/* Characters of a column: 11, or up to 16 if its name has so many. */
+static int width_of(const mica_item *item, size_t column) {
+  const size_t length = item->column_names ? strlen(item->column_names[column]) : 0;
+  return length < 11 ? 11 : length < 16 ? (int)length : 16;
+}
+
 static void print_cell(FILE *out, const mica_item *item, size_t row, size_t column) {
   const size_t at = row * item->columns + column;
+  const int width = width_of(item, column);
   if (item->texts)
-    fprintf(out, " %11.11s", cli_clean(item->texts[at]));
+    fprintf(out, " %*.*s", width, width, cli_clean(item->texts[at]));
   else if (isnan(item->numbers[at]))
-    fprintf(out, " %11s", "");
+    fprintf(out, " %*s", width, "");
   else if (item->column_names && is_share(item->column_names[column]))
-    fprintf(out, " %9.1f %%", 100 * item->numbers[at]);
+    fprintf(out, " %*.1f %%", width - 2, 100 * item->numbers[at]);
   else
-    fprintf(out, " %11.*g", cli_digits(item->numbers[at]), item->numbers[at]);
+    fprintf(out, " %*.*g", width, cli_digits(item->numbers[at]), item->numbers[at]);
 }
 
 static void print_table(FILE *out, const mica_item *item) {
   fprintf(out, "\n  %-20.20s", item->name);
-  for (size_t c = 0; item->column_names && c < item->columns; c++) fprintf(out, " %11.11s", item->column_names[c]);
+  for (size_t c = 0; item->column_names && c < item->columns; c++)
+    fprintf(out, " %*.*s", width_of(item, c), width_of(item, c), item->column_names[c]);
   fputc('\n', out);
   for (size_t r = 0; r < item->rows && r < MOST_ROWS; r++) {
     fprintf(out, "  %-20.20s", item->row_names ? cli_clean(item->row_names[r]) : "");

@@ -37,6 +37,7 @@ train() {
   detect) set -- --size 64 --width 8 --batch 4 --warm-up 5 --checkpoint-steps 5 --out "$@" ;;
   keyword) set -- --width 8 --mels 16 --batch 8 --warm-up 5 --checkpoint-steps 7 --out "$@" ;;
   segment) set -- --width 2 --depth 2 --window 32 --batch 4 --checkpoint-steps 20 --out "$@" ;;
+  segment_volumes) set -- --width 2 --depth 1 --window 8 --windows 2 --checkpoint-steps 5 --out "$@" ;;
   forecast) set -- --horizon 3 --width 8 --batch 16 --checkpoint-steps 7 --out "$@" ;;
   language)
     set -- --context 16 --width 16 --heads 2 --layers 1 --batch 16 --checkpoint-steps 20 --out "$@"
@@ -64,6 +65,7 @@ train() {
   exec "$mica" train --task "$task" --data "$work/$task.csv" --epochs "${epochs:-$usual}" "$@"
 }
 "$MICA_BUILD_DIR/bin/tests/write_scenes" "$work/segment.csv" 60 40 || exit 1 # a folder
+"$MICA_BUILD_DIR/bin/tests/write_volumes" "$work/segment_volumes.csv" 8 12 || exit 1 # a folder
 make_tones "$work/keyword.csv"
 awk 'BEGIN {
   print "week,a,b"

@@ -145,6 +145,11 @@ ranks 2 "$work/half" --epochs 1 --parallel tensor=2 >"$work/out" 2>&1 || fault "
 trained="$whole parameters of which $whole are trained"
 grep -q "^$trained ([0-9]* on this rank); .* MFLOP .* on this rank\$" "$work/out" ||
   fault "not $whole parameters: $(cat "$work/out")"
+# Weights of a run to begin with: each stage takes those of its own layers.
+"$mica" train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 3 --json --quiet \
+  --init "$work/alone" --out "$work/begun" >"$work/one.json" || fault "one process, with weights to begin with"
+divided 2 "$work/begun1" --parallel pipe=2 --init "$work/alone"
+divided 4 "$work/begun2" --parallel data=2,pipe=2 --init "$work/alone/model.safetensors"
 # The norm of all gradients, where every rank has another part of them.
 "$mica" train --task classify --model mlp --batch 48 --data "$work/data.csv" --epochs 3 --json --quiet --clip-norm 0.5 \
   --out "$work/clip" >"$work/one.json" || fault "one process, clipped"

@@ -48,7 +48,7 @@ validated_again() {
 }
 
 ran='mica train'
-for task in ${MICA_TEST_TASKS:-$sound $texts language recommend forecast segment detect regress classify}; do
+for task in ${MICA_TEST_TASKS:-$sound $texts language recommend forecast segment segment_volumes detect regress classify}; do
   rm -rf "$work/whole"
   (train "$work/whole") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
   validated_again

@@ -41,6 +41,11 @@ awk -v d="$(json metrics.dice)" 'BEGIN { exit !(d > 0.8) }' || fault "Dice $(jso
 holds metrics.hausdorff_95 '[0-9]*'
 grep -q 'data:image/png' "$work/run/report.html" || fault 'no slices in the report'
 
+# Volumes are not samples of an accuracy, which voxels are.
+# shellcheck disable=SC2086
+run train --data "$work/data" $small --epochs 1 --out "$work/few"
+ends 0 '*hausdorff_95 *only 1 volume validates; hold out more volumes*' '*'
+
 # There is room for the means of many classes, though not for all classes of each.
 # shellcheck disable=SC2086
 run train --data "$work/data" $small --epochs 1 --mask-values "$(seq -s, 0 39)" --json --quiet --out "$work/many"
@@ -105,6 +110,18 @@ cp "$work/plain.nii" "$work/again/masks/1.nii" && rm -f "$work/again/masks/1.nii
 run eval --model "$work/run" --data "$work/again" --json
 ends 0 '{"task":"segment_volumes","part":"all","metrics":{"samples":1,*' ''
 holds metrics.dice 1
+# Two channels: a fourth axis of two in the header, and the voxels twice.
+{
+  head -c 40 "$work/data/images/0.nii"
+  printf '\004\000' # dim[0]
+  tail -c +43 "$work/data/images/0.nii" | head -c 6
+  printf '\002\000' # dim[4]
+  tail -c +51 "$work/data/images/0.nii" | head -c 302
+  tail -c +353 "$work/data/images/0.nii"
+  tail -c +353 "$work/data/images/0.nii"
+} >"$work/two.nii"
+run predict --model "$work/run" "$work/two.nii"
+ends 1 '' '*two.nii has 2 channels, the run was trained on 1*'
 run predict --model "$work/run" "$work/odd/masks/none.nii"
 ends 1 '' '*none.nii*'
 

@@ -37,6 +37,7 @@ of_epoch='*the run in * has not ended: it uses the weights of epoch [1-9]* of 99
 predict() {
   case $task in
   segment) run predict --model "$work/run" "$work/segment.csv/images" --out "$work/pictures" ;;
+  segment_volumes) run predict --model "$work/run" "$work/$task.csv/images/0.nii" --out "$work/pictures" ;;
   detect) run predict --model "$work/run" "$work/detect.csv/JPEGImages/low0.png" --out "$work/pictures" ;;
   keyword) run predict --model "$work/run" "$work/keyword.csv/low/1.wav" ;;
   # So early the text may have no letters yet.
@@ -49,7 +50,7 @@ predict() {
   rm -rf "$work/pictures"
 }
 
-for task in ${MICA_TEST_TASKS:-classify regress forecast recommend language $texts $sound segment detect}; do
+for task in ${MICA_TEST_TASKS:-classify regress forecast recommend language $texts $sound segment segment_volumes detect}; do
   interrupt 2
   ends 130 '' "*model * the weights of epoch [1-9]*, the best so far*stopped: *the checkpoint is written*"
   epoch=$(sed -n 's/.*the weights of epoch \([0-9]*\),.*/\1/p' "$work/err")

@@ -151,6 +151,52 @@ START_TEST(a_recording_beside_a_number) {
 END_TEST
 #endif
 
+/* --- series --- */
+
+/* A series that rises or falls from a height that says nothing, of 8 to 15 numbers. */
+static void write_series(FILE *file, bool rises) {
+  const uint32_t count = 8 + rule_draw(8), height = rule_draw(100);
+  for (uint32_t k = 0; k < count; k++)
+    test_print(file, "%s%.2f", k ? " " : "",
+               0.1 * height + 6.0 * (rises ? k : count - k) / count + 0.01 * rule_draw(100));
+}
+
+/* A series beside a number, each of which says one bit. */
+START_TEST(a_series_beside_a_number) {
+  static const mica_setting settings[] = {{"epochs", "14"}, {"width", "16"},  {"batch", "16"}, {"model", "cnn_gru"},
+                                          {"lr", "0.004"},  {"dropout", "0"}, {"seed", "2"}};
+  static const char *const counts[] = {"zero", "one", "two"};
+  size_t parts = 0;
+  FILE *file = rule_table("curves.csv", "age,curve,label\n");
+  rule_seed = 9;
+  for (int i = 0; i < 320; i++) {
+    const bool old = rule_draw(2), rises = rule_draw(2);
+    test_print(file, "%.1f,", (old ? 40 : 20) + 0.1 * rule_draw(100));
+    write_series(file, rises);
+    fprintf(file, ",%s\n", counts[old + rises]);
+  }
+  fclose(file);
+  mica_run *run = rule_learn("fuse", "curves.csv", "curves", settings, sizeof settings / sizeof *settings);
+  ck_assert_str_eq(mica_run_fact(run, "parts", &parts)[0], "series");
+  ck_assert_uint_eq(parts, 2);
+  ck_assert_double_ge(rule_measure(run, "accuracy"), 0.95);
+  mica_report *p =
+      rule_predict(run, &(mica_run_input){.text = "curve,age\n1 2 3 4 5 6 7;8,44\n8 7 6 5 4 3 2 1,23.5\n"});
+  ck_assert_str_eq(mica_report_find(p, 0, "classes")->row_names[0], "two");
+  ck_assert_str_eq(mica_report_find(p, 1, "classes")->row_names[0], "zero");
+  mica_report_destroy(p);
+#if MICA_WITH_ONNX
+  ck_ok(mica_run_export(run, files_path("curves.onnx"), NULL));
+#endif
+  rule_refuses(run, "age,colour\n23,red\n", "a.csv has no column 'curve' of series");
+  rule_refuses(run, "age,curve\n23,1 2 3\n25,1 two 3\n",
+               "a.csv line 3: number 2 of the series in column \"curve\" is not a finite number");
+  rule_refuses(run, "age,curve\n23,1 2 1e999\n", "number 3 of the series");
+  rule_refuses(run, "age,curve\n23,1 2 3\n25,\n", "a.csv line 3: the series in column \"curve\" is empty");
+  mica_run_destroy(run);
+}
+END_TEST
+
 /* --- prediction --- */
 
 /* Columns in another order, without answers; then with them, and with a column that the run does not know. */
@@ -180,6 +226,25 @@ START_TEST(predictions) {
 }
 END_TEST
 
+/* A column that the setting text names holds texts, however few they are. */
+START_TEST(a_text_of_few_words) {
+  static const mica_setting settings[] = {{"text", "note"}, {"epochs", "1"}, {"width", "8"}, {"vocabulary", "300"}};
+  size_t parts = 0;
+  mica_run *run = NULL;
+  FILE *file = rule_table("few.csv", "age,note,label\n");
+  for (int i = 0; i < 60; i++) fprintf(file, "%d,%s,%s\n", i, i % 2 ? "a film" : "no film", i % 2 ? "yes" : "no");
+  fclose(file);
+  const mica_run_config config = {.task = "fuse",
+                                  .data = files_path("few.csv"),
+                                  .settings = settings,
+                                  .setting_count = sizeof settings / sizeof *settings};
+  ck_ok(mica_run_create(test_engine(), &config, &run));
+  ck_assert_str_eq(mica_run_fact(run, "parts", &parts)[0], "tokens");
+  ck_assert_uint_eq(parts, 2);
+  mica_run_destroy(run);
+}
+END_TEST
+
 START_TEST(wrong_rows) {
   mica_run *run = learn("wrong", "kind", "score,young,happy", "concat", "1");
   rule_refuses(run, "age,colour,note\n23,red,a poor film\n", "a.csv has no column of names of pictures");
@@ -196,6 +261,17 @@ START_TEST(wrong_rows) {
   const mica_run_config nothing = {.task = "fuse", .data = files_path("nothing.csv")};
   ck_assert_int_eq(mica_run_create(test_engine(), &nothing, &run), MICA_E_FORMAT);
   ck_assert_msg(strstr(mica_error_message(), "has no inputs"), "%s", mica_error_message());
+  /* Columns that settings name and the table lacks. */
+  static const char *const settings[][3] = {{"label", "nope", "has no column \"nope\" for labels"},
+                                            {"text", "nope", "has no column 'nope' of texts"},
+                                            {"text", "photo", "has no column 'photo' of texts"}};
+  for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+    const mica_setting lacking[] = {{settings[i][0], settings[i][1]}, {"ignore", "note"}};
+    const mica_run_config config = {
+        .task = "fuse", .data = files_path("fuse.csv"), .settings = lacking, .setting_count = 2};
+    ck_assert_int_ne(mica_run_create(test_engine(), &config, &run), MICA_OK);
+    ck_assert_msg(strstr(mica_error_message(), settings[i][2]), "%s", mica_error_message());
+  }
 }
 END_TEST
 
@@ -238,5 +314,5 @@ START_TEST(a_stopped_run_has_the_same_bits) {
 END_TEST
 
 TESTS(BOTH(BOTH(NEEDS(PNG), NEEDS(CJSON)), BOTH(NEEDS(PCRE2), DEVICE)), NULL, NULL, together_they_suffice,
-      attention_joins_them, none_suffices_alone, other_answers, IF(SNDFILE, a_recording_beside_a_number), predictions,
-      wrong_rows, a_stopped_run_has_the_same_bits)
+      attention_joins_them, none_suffices_alone, other_answers, IF(SNDFILE, a_recording_beside_a_number),
+      a_series_beside_a_number, a_text_of_few_words, predictions, wrong_rows, a_stopped_run_has_the_same_bits)

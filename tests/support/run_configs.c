@@ -45,6 +45,16 @@ static const struct {
      "\"horizon\": [2], \"window\": [3], \"season\": [1], \"targets\": [2], \"series\": [\"a\", \"b\"], \"scale\": [1, "
      "2], \"level_mean\": [0, 1], \"level_deviation\": [1, 2], \"mase_scale\": [1, 2], \"columns\": [\"window f32 -1 3 "
      "2\", \"level f32 -1 1 2\", \"target f32 -1 2 2\", \"known f32 -1 2 2\", \"season f32 -1 2 2\"]"},
+    {"fuse", "\"width\": \"8\", \"heads\": \"2\", \"mels\": \"8\"",
+     "\"parts\": [\"tokens\", \"series\", \"picture\", \"sound\", \"rows\"], \"label_column\": [\"label\"], "
+     "\"label_name\": [\"kind\"], \"classes\": [\"a\", \"b\"], \"text_columns\": [\"note\", \"curve\"], "
+     "\"text_column\": "
+     "[\"note\"], %s, \"series_column\": [\"curve\"], \"series_length\": [9], \"series_mean\": [1], "
+     "\"series_deviation\": [2], \"picture\": [1, 8, 8], \"picture_mean\": [0.5], \"picture_deviation\": [0.25], "
+     "\"rate\": [2000], \"numbers\": [\"age\"], \"input\": [1], \"input_column\": [\"x\"], \"row_mean\": [30], "
+     "\"row_deviation\": [10], \"columns\": [\"x f32 -1 1\", \"image f32 -1 1 8 8\", \"sound f32 -1 -1\", "
+     "\"sound.length i32 -1\", \"series f32 -1 -1\", \"series.length i32 -1\", \"tokens i32 -1 -1\", "
+     "\"tokens.length i32 -1\", \"label i32 -1\"]"},
     {"language", "\"layers\": \"1\", \"width\": \"16\", \"heads\": \"2\", \"context\": \"8\"",
      "\"vocabulary\": [256], \"tokens\": [\"bytes\"], \"columns\": [\"tokens i32 -1 9\"]"},
     {"translate",

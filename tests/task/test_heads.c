@@ -2,6 +2,7 @@
  *
  * Heads on the host, without a network: the loss and the metrics of known answers beside sums in double, and what a
  * section says of a sample. */
+#include "data/volume/nifti.h"
 #include "run/composed.h"
 #include "run/facts.h"
 #include "run/run.h"
@@ -495,6 +496,30 @@ START_TEST(a_section_of_pixels) {
 }
 END_TEST
 
+/* Four voxels of 2 x 1 x 3, one of which counts for nothing. */
+START_TEST(a_section_of_voxels) {
+  static const uint8_t decided[4] = {0, 1, 1, 0}, truth[4] = {0, 0, 1, 255}, slice[4] = {9, 9, 9, 9};
+  static const mica__nifti header = {.dtype = MICA_U8, .channels = 1, .sides = {1, 2, 2}, .spacing = {2, 1, 3}};
+  const mica__scan scan = {&header, decided, truth, {slice, slice, slice}};
+  take_task("segment_volumes");
+  ck_ok(mica__run_note(run, "classes", three, 2));
+  ck_ok(mica__run_note_text(run, "mask_values", "4,7"));
+  mica_report *report = section_of(&(mica__sample){.scan = &scan}, NULL, &(mica_run_input){.plain_masks = true});
+  const mica_item *classes = mica_report_find(report, 0, "classes"), *mask = mica_report_find(report, 0, "mask");
+  /* Voxels, their volume, Dice, intersection over union. */
+  static const double wanted[2][4] = {{2, 12, 2.0 / 3, 0.5}, {2, 12, 2.0 / 3, 0.5}};
+  ck_assert(classes->rows == 2 && classes->columns == 6);
+  for (size_t i = 0; i < 8; i++)
+    ck_assert_double_eq_tol(classes->numbers[i / 4 * 6 + i % 4], wanted[i / 4][i % 4], 1e-9);
+  ck_assert_str_eq(mask->text, ".nii");
+  ck_assert_int_eq(mask->shape.dim[0], 352 + 4);
+  static const uint8_t values[4] = {4, 7, 7, 4};
+  ck_assert_int_eq(memcmp(mask->planes + 352, values, sizeof values), 0);
+  ck_assert(mica_report_find(report, 0, "width")->number == 2);
+  mica_report_destroy(report);
+}
+END_TEST
+
 /* A picture of 64 x 32 lies at half its size in the middle of the frame: from row 8 on. Boxes are in its own pixels,
  * and those below the threshold are left out. */
 START_TEST(a_section_of_boxes) {
@@ -535,6 +560,7 @@ START_TEST(heads_take_their_columns_alone) {
               {.task = "regress", .number = true},
               {.task = "sound_numbers", .number = true},
               {.task = "segment", .mask = true},
+              {.task = "segment_volumes", .mask = true},
               {.task = "detect", .boxes = true}};
   const mica_column classes = column_of(MICA_COLUMN_KIND_CLASS, MICA_I32, MICA_SCALAR);
   const mica_column labels = column_of(MICA_COLUMN_KIND_CLASSES, MICA_U8, MICA_SHAPE(2));
@@ -555,5 +581,5 @@ TESTS(ANYWHERE, make_run, drop_run, LOOP(classes_have_cross_entropy, 0, 3), smoo
       focal_loss_and_weights_of_classes, LOOP(labels_have_binary_cross_entropy, 0, 3),
       LOOP(numbers_are_in_the_units_of_the_user, 0, 3), pixels_without_a_class_do_not_count, boxes_have_three_losses,
       boxes_are_found_by_falling_scores, sentences_are_learned_by_their_tokens, a_section_of_boxes,
-      a_section_of_classes, a_section_of_labels, a_section_of_several_numbers, a_section_of_pixels,
+      a_section_of_classes, a_section_of_labels, a_section_of_several_numbers, a_section_of_pixels, a_section_of_voxels,
       heads_take_their_columns_alone)

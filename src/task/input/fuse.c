@@ -147,6 +147,8 @@ mica_status mica__fuse_checks(const mica_run *run) {
     if (facts.picture.list[i] < 1) return mica__fail(MICA_E_FORMAT, "\"picture\" holds no size of pictures");
   if (facts.picture_mean.count && (!facts.picture.count || (double)facts.picture_mean.count != facts.picture.list[0]))
     return mica__fail(MICA_E_FORMAT, "\"picture_mean\" does not have a number per channel");
+  if (*facts.series_column && facts.series_length < 1)
+    return mica__fail(MICA_E_FORMAT, "\"series_length\" holds %g", facts.series_length);
   for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++) {
     if (!mica__fuse_has(run, p)) continue;
     known++;

@@ -48,14 +48,14 @@ static mica_status pass(mica_run *run, const mica__volume_reader *reader, float 
   return MICA_OK;
 }
 
-mica_status mica__volume_decide(mica_run *run, const mica__volume_reader *reader, uint8_t **decided) {
+mica_status mica__volume_decide(mica_run *run, const char *name, const mica__volume_reader *reader, uint8_t **decided) {
   const mica__grid grid = mica__volume_grid(run);
   const int64_t *sides = reader->header->sides, channels = reader->header->channels;
   const mica__common_facts facts = mica__common_facts_of(run);
   mica__slab s = {mica__pixels_classes(run), grid.sides[0], sides[1], sides[2], 0, NULL};
   mica_tensor *x = NULL;
   if (facts.mean.count != (size_t)channels || facts.deviation.count != (size_t)channels)
-    return mica__fail(MICA_E_FORMAT, "a volume has %lld channels, the run was trained on %zu", (long long)channels,
+    return mica__fail(MICA_E_FORMAT, "%s has %lld channels, the run was trained on %zu", name, (long long)channels,
                       facts.mean.count);
   float *values = malloc((size_t)(channels * grid.sides[0] * grid.sides[1] * grid.sides[2]) * sizeof *values);
   s.sums = calloc((size_t)(s.classes * s.depth * s.height * s.width), sizeof *s.sums);
