@@ -65,7 +65,7 @@ train() {
   exec "$mica" train --task "$task" --data "$work/$task.csv" --epochs "${epochs:-$usual}" "$@"
 }
 "$MICA_BUILD_DIR/bin/tests/write_scenes" "$work/segment.csv" 60 40 || exit 1 # a folder
-"$MICA_BUILD_DIR/bin/tests/write_volumes" "$work/segment_volumes.csv" 8 12 || exit 1 # a folder
+"$MICA_BUILD_DIR/bin/tests/write_volumes" "$work/segment_volumes.csv" 10 12 || exit 1 # a folder
 make_tones "$work/keyword.csv"
 awk 'BEGIN {
   print "week,a,b"
