@@ -218,7 +218,8 @@ static int write_volume(const cli_command *self, const struct values *v, const m
   if (status != CLI_OK) return status;
   if (!found || mica_report_count(prediction) != 1)
     return cli_fail(
-        self, "--out %s is for one volume, whose mask is written as NAME.nii.gz or NAME.nii; choose a folder with --out",
+        self,
+        "--out %s is for one volume, whose mask is written as NAME.nii.gz or NAME.nii; choose a folder with --out",
         v->out);
   if (!ends(v->out, found->text))
     return cli_fail(self, "--out %s: this build cannot compress masks; choose NAME%s", v->out, found->text);
