@@ -192,16 +192,13 @@ static int each_picture(const cli_command *self, const char *folder, const names
 /* True if standard output holds what a program reads. */
 static bool is_quiet(const struct values *v) { return v->json || (v->csv && !strcmp(v->csv, "-")); }
 
-/* True for --out NAME.png: all pictures go into one file. */
-static bool is_grid(const struct values *v) {
-  const char *ending = v->out ? strrchr(v->out, '.') : NULL;
-  return ending && !strcmp(ending, ".png");
-}
-
 static bool ends(const char *text, const char *ending) {
   const size_t n = text ? strlen(text) : 0, m = strlen(ending);
   return n > m && !strcmp(text + n - m, ending);
 }
+
+/* True for --out NAME.png: all pictures go into one file. */
+static bool is_grid(const struct values *v) { return ends(v->out, ".png"); }
 
 /* True for --out NAME.nii.gz or NAME.nii: the one file that is predicted. */
 static bool is_volume(const struct values *v) { return ends(v->out, ".nii.gz") || ends(v->out, ".nii"); }
@@ -303,8 +300,7 @@ static int check_shown(const showing *s, const mica_report *prediction) {
   const struct values *v = s->v;
   const char *task = mica_run_task(s->run);
   if (!mica_report_count(prediction)) return CLI_OK;
-  const char *ending = v->out ? strrchr(v->out, '.') : NULL;
-  if (ending && !strcmp(ending, ".csv") && !has_item(prediction, cli_picture_is_written))
+  if (ends(v->out, ".csv") && !has_item(prediction, cli_picture_is_written))
     cli_fail(s->self, "--out is for pictures that are predicted; --csv %s writes a table of predictions", v->out);
   else if (v->out && !has_item(prediction, cli_picture_is_written))
     cli_fail(s->self, "--out %s is for pictures that are predicted; the task %s of --model predicts none", v->out,

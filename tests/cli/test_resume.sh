@@ -48,7 +48,8 @@ validated_again() {
 }
 
 ran='mica train'
-for task in ${MICA_TEST_TASKS:-$sound $texts language recommend forecast segment segment_volumes detect regress classify}; do
+all="$sound $texts language recommend forecast segment segment_volumes detect regress classify"
+for task in ${MICA_TEST_TASKS:-$all}; do
   rm -rf "$work/whole"
   (train "$work/whole") >"$work/out" 2>&1 || fault "$(cat "$work/out")"
   validated_again

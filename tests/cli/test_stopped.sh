@@ -50,7 +50,8 @@ predict() {
   rm -rf "$work/pictures"
 }
 
-for task in ${MICA_TEST_TASKS:-classify regress forecast recommend language $texts $sound segment segment_volumes detect}; do
+all="classify regress forecast recommend language $texts $sound segment segment_volumes detect"
+for task in ${MICA_TEST_TASKS:-$all}; do
   interrupt 2
   ends 130 '' "*model * the weights of epoch [1-9]*, the best so far*stopped: *the checkpoint is written*"
   epoch=$(sed -n 's/.*the weights of epoch \([0-9]*\),.*/\1/p' "$work/err")

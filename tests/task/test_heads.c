@@ -496,7 +496,7 @@ START_TEST(a_section_of_pixels) {
 }
 END_TEST
 
-/* Four voxels of 2 x 1 x 3, one of which counts for nothing. */
+/* Four voxels of 2 x 1 x 3. The last one is not in a class. */
 START_TEST(a_section_of_voxels) {
   static const uint8_t decided[4] = {0, 1, 1, 0}, truth[4] = {0, 0, 1, 255}, slice[4] = {9, 9, 9, 9};
   static const mica__nifti header = {.dtype = MICA_U8, .channels = 1, .sides = {1, 2, 2}, .spacing = {2, 1, 3}};

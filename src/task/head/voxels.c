@@ -16,7 +16,7 @@ MICA__FACTS(pixels, PIXELS_FACTS, 3);
 /* The side that larger slices are thinned to. */
 #define LARGEST_SHOWN 512
 
-/* Whether masks can be compressed. */
+/* True if this build can compress masks. */
 #if MICA_WITH_DEFLATE
 #define PACKS true
 #else

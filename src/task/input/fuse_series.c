@@ -143,7 +143,7 @@ static mica_status complete(mica_run *run, const mica_column *label) {
   const double mean = l.count ? sum / (double)l.count : 0, longest = (double)l.longest;
   for (size_t i = 0; status == MICA_OK && i < l.count; i++)
     squares += ((double)l.numbers[i] - mean) * ((double)l.numbers[i] - mean);
-  const double spread = l.count ? sqrt(squares / (double)l.count) : 0, deviation = spread > 0 ? spread : 1;
+  const double found = l.count ? sqrt(squares / (double)l.count) : 0, deviation = found > 0 ? found : 1;
   free_lists(&l);
   if (status == MICA_OK) status = mica__run_note_numbers(run, "series_mean", &mean, 1);
   if (status == MICA_OK) status = mica__run_note_numbers(run, "series_deviation", &deviation, 1);
