@@ -59,6 +59,7 @@ typedef struct talk {
   mica_sampler_config sampling;
   int64_t length;
   char *system;
+  bool failed; /* a message was not answered */
 } talk;
 
 /* --- Ctrl-C --- */
@@ -111,7 +112,7 @@ static mica_status begin(talk *t) {
 
 /* --- commands of a line --- */
 
-static void say_failed(void) { fprintf(stderr, "%s\n", cli_clean(mica_error_message())); }
+static void say_failed(void) { fprintf(stderr, "mica chat: %s\n", cli_clean(mica_error_message())); }
 
 static void set_system(talk *t, const char *text) {
   char *copy = strdup(text);
@@ -147,8 +148,10 @@ static bool run_command(talk *t, const char *line) {
     status = mica_chat_load(t->chat, rest);
   else if (n == 5 && !strncmp(line, "/seed", n))
     set_seed(t, rest);
-  else
+  else {
+    if (strcmp(line, "/help") != 0) fprintf(stderr, "there is no command %s\n", cli_clean(line));
     fputs(help, stderr);
+  }
   if (status != MICA_OK) say_failed();
   return true;
 }
@@ -174,6 +177,7 @@ static int answer_json(talk *t, const char *line) {
   cli_json_begin(&json);
   if (mica_chat_send(t->chat, line, NULL, NULL, &finish) != MICA_OK) {
     cli_json_text(&json, json.root, "error", mica_error_message());
+    t->failed = true;
   } else {
     const mica_messages *messages = mica_chat_messages(t->chat);
     cJSON *last = cJSON_Parse(mica_messages_at(messages, mica_messages_count(messages) - 1, NULL));
@@ -193,8 +197,10 @@ static int answer(talk *t, const char *line) {
   answering = NULL;
   if (status == MICA_OK)
     printf(finish == MICA_FINISH_STOP ? "\n" : " [%s]\n", mica_finish_name(finish));
-  else
+  else {
     say_failed();
+    t->failed = true;
+  }
   fflush(stdout);
   return CLI_OK;
 }
@@ -225,7 +231,7 @@ static int talk_on(talk *t) {
       status = answer(t, line);
   }
   free(line);
-  return status;
+  return status == CLI_OK && t->failed && !terminal ? CLI_FAILED : status;
 }
 
 static int run(const cli_command *self, const void *given) {
@@ -235,8 +241,7 @@ static int run(const cli_command *self, const void *given) {
   cli_model opened = {0};
   int status = read_settings(self, v, &t, &context);
   if (status != CLI_OK) return status;
-  if (!mica_foundation_is(v->model))
-    return cli_fail(self, "%s is not a published model: name a folder with config.json, or a GGUF file", v->model);
+  if (!mica_foundation_is(v->model)) return cli_fail_published(self, v->model);
   status = cli_model_open(self, v->model, v->adapter, v->device, context, &opened);
   t.system = v->system ? strdup(v->system) : NULL;
   const mica_decoder_config how = {.adapter = opened.adapter, .cache = cli_cache_form(v->cache)};

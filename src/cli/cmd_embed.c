@@ -262,11 +262,21 @@ static int search(const cli_command *self, const struct values *v, mica_embedder
 
 /* --- the command --- */
 
+/* A model of pictures only takes words as names of files. */
+static int check_words(const cli_command *self, const struct values *v, const mica_embedder *embedder) {
+  if (mica_embedder_reads_texts(embedder)) return CLI_OK;
+  for (size_t i = 0; i < v->texts.count; i++)
+    if (!cli_is_picture(v->texts.words[i]))
+      return cli_fail(self, "\"%s\": the model reads pictures only; name .png or .jpg files", v->texts.words[i]);
+  return CLI_OK;
+}
+
 static int work(const cli_command *self, const struct values *v, mica_embedder *embedder, int64_t nearest) {
   texts t = {0};
   int status = v->data ? read_lines(self, embedder, v->data, &t.lines) : cli_lines_copy(self, &v->texts, &t.lines);
   if (status == CLI_OK && v->probability && mica_embedder_logit_scale(embedder) == 0)
     status = cli_fail(self, "--probability: %s is not a CLIP model, and has no scale of probabilities", v->model);
+  if (status == CLI_OK && !v->data) status = check_words(self, v, embedder);
   if (status == CLI_OK && t.lines.count == 0)
     status = cli_fail(self, "%s has no %s", v->data, mica_embedder_reads_pictures(embedder) ? "lines" : "texts");
   if (status == CLI_OK) status = embed(self, embedder, &t);
@@ -312,6 +322,7 @@ static int run(const cli_command *self, const void *given) {
   int status = check(self, v);
   if (status == CLI_OK) status = cli_integer(self, "nearest", v->nearest, 1, 1000000, &nearest);
   if (status == CLI_OK) status = cli_integer(self, "batch-tokens", v->batch_tokens, 1, 1 << 24, &config.batch_tokens);
+  if (status == CLI_OK && v->out) status = cli_refuse_file(self, v->out, "--out names another");
   if (status != CLI_OK) return status;
   status = cli_model_open(self, v->model, NULL, v->device, 0, &opened);
   if (status == CLI_OK && mica_embedder_create(opened.engine, opened.model, &config, &embedder) != MICA_OK)

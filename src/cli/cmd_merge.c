@@ -27,7 +27,7 @@ static int run(const cli_command *self, const void *given) {
     cli_fail(self, "--%s is for an OUT that ends in .gguf", v->type ? "type" : "force");
     return CLI_USAGE;
   }
-  if (!mica_foundation_is(v->model)) return cli_fail(self, "%s is not a published model", v->model);
+  if (!mica_foundation_is(v->model)) return cli_fail_published(self, v->model);
   return cli_model_write(self, v->model, v->adapter, v->to, v->type, v->force, v->json);
 }
 

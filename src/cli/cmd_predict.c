@@ -261,7 +261,7 @@ typedef struct showing {
   const mica_run *run;
   cli_csv *csv; /* NULL: no table is written */
   cli_tally tally;
-  bool begun;               /* the JSON object is open */
+  bool begun, counted;      /* the JSON object is open; how many were predicted is said already */
   size_t unread, predicted; /* files that cannot be read, and samples that were predicted */
   int status;               /* why it ended */
 } showing;
@@ -356,10 +356,12 @@ static bool has_folder(const struct values *v) {
 
 /* Counts the files that were named, if there are others. */
 static int count_unread(const showing *s) {
+  const char *plural = s->unread == 1 ? "" : "s";
   if (!s->predicted && s->unread > 1) cli_fail(s->self, "none of the %zu files can be read", s->unread);
-  if (s->predicted)
-    cli_fail(s->self, "%zu file%s cannot be read; %zu sample%s predicted", s->unread, s->unread == 1 ? "" : "s",
-             s->predicted, s->predicted == 1 ? " was" : "s were");
+  if (s->counted) cli_fail(s->self, "%zu file%s cannot be read", s->unread, plural);
+  if (s->predicted && !s->counted)
+    cli_fail(s->self, "%zu file%s cannot be read; %zu sample%s predicted", s->unread, plural, s->predicted,
+             s->predicted == 1 ? " was" : "s were");
   return CLI_FAILED;
 }
 
@@ -478,7 +480,7 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
   cli_csv_destroy(shown.csv);
   if (status == CLI_OK && v->json) end_json(&shown);
   if (status == CLI_OK) cli_print_remarks(self, run);
-  if (status == CLI_OK && !v->json && has_folder(v)) cli_tally_print(self, &shown.tally);
+  shown.counted = status == CLI_OK && !v->json && has_folder(v) && cli_tally_print(self, &shown.tally);
   cli_tally_free(&shown.tally);
   if (status == CLI_OK && shown.unread) status = count_unread(&shown);
   mica_report_destroy(prediction);

@@ -258,8 +258,7 @@ static int run(const cli_command *self, const void *given) {
   serve_server server = {.work = &work};
   int status = read_settings(self, v, &server.config, &how, &work.most_seconds);
   if (status == CLI_OK) status = check_adapters(self, &v->adapters);
-  if (status == CLI_OK && !mica_foundation_is(v->model))
-    status = cli_fail(self, "%s is not a published model: name a folder with config.json, or a GGUF file", v->model);
+  if (status == CLI_OK && !mica_foundation_is(v->model)) status = cli_fail_published(self, v->model);
   if (status == CLI_OK) status = cli_model_open(self, v->model, NULL, v->device, how.context, &opened);
   if (status == CLI_OK && make_work(v, &opened, &how, &model, &work) != MICA_OK) status = cli_fail_library(self);
   if (status == CLI_OK) status = serve(self, &server, &work);

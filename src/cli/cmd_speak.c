@@ -7,6 +7,7 @@
 #include <mica/speak.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct values {
   const char *model, *text, *phonemes, *speaker, *like, *out, *speed, *iterations, *noise, *device;
@@ -121,6 +122,8 @@ static int check(const cli_command *self, const struct values *v) {
     cli_fail(self, "give --text or --phonemes, not both");
   else if (v->speaker && v->like)
     cli_fail(self, "give --speaker or --like, not both");
+  else if (v->out && !strcmp(v->out, "-"))
+    cli_fail(self, "--out -: a WAV file is not written to standard output; name a file");
   else
     return CLI_OK;
   return CLI_USAGE;
@@ -141,6 +144,7 @@ static int run(const cli_command *self, const void *given) {
   if (status == CLI_OK) status = cli_number(self, "speed", v->speed, 0.1, 10, &config.speed);
   if (status == CLI_OK) status = cli_number(self, "noise", v->noise, 0, 10, &job.noise);
   if (status == CLI_OK) status = cli_integer(self, "iterations", v->iterations, 1, 10000, &config.iterations);
+  if (status == CLI_OK) status = cli_refuse_file(self, out, "--out names another");
   job.speed = config.speed;
   if (status == CLI_OK && cli_voice_is(v->model))
     status = cli_voice_speak(self, &job, &s.samples, &s.count, &s.rate);

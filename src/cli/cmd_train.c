@@ -505,6 +505,11 @@ static int run_lora(const cli_command *self, const struct values *v) {
   return CLI_USAGE;
 }
 
+static bool is_lines(const char *path) {
+  const size_t n = path ? strlen(path) : 0;
+  return n > 6 && !strcmp(path + n - 6, ".jsonl");
+}
+
 static int run_train(const cli_command *self, const void *given) {
   const struct values *v = given;
   static cli_ranks ranks;
@@ -514,6 +519,10 @@ static int run_train(const cli_command *self, const void *given) {
   if (v->quiet) cli_compile_silently();
   int status = cli_refuse_null(self, v->device);
   if (status == CLI_OK && v->lora) return run_lora(self, v);
+  if (status == CLI_OK && is_lines(v->data)) {
+    cli_fail(self, "%s holds conversations if it is of JSON lines; they need --lora rank=8 and --init MODEL", v->data);
+    return CLI_USAGE;
+  }
   cli_stop_note_folder(v->out ? v->out : DEFAULT_FOLDER);
   if (status == CLI_OK) status = cli_number(self, "watchdog", v->watchdog, 1e-3, 1e9, &watchdog);
   if (status == CLI_OK) status = cli_ranks_begin(self, v->device, v->devices, watchdog, cli_stop_flag(), &ranks);

@@ -97,6 +97,8 @@ void cli_print_help(const cli_command *self, const char *task);
 
 /* Writes "mica NAME: <sentence>" and a newline on stderr; self NULL leaves the name out. Returns CLI_FAILED. */
 int cli_fail(const cli_command *self, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Says why a path is not a published model: there is no such file, it is empty, or it is something else. CLI_FAILED. */
+int cli_fail_published(const cli_command *self, const char *path);
 /* From now on nothing that fails in this thread is said: another rank says it. */
 void cli_fail_silently(void);
 /* CLI_OK where nothing has that name yet; else CLI_FAILED, having said that it is not written over. other: what

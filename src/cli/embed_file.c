@@ -1,4 +1,5 @@
 #include "cli/embed_file.h"
+#include "cli/result.h"
 
 #include <mica/io.h>
 #include <mica/safetensors.h>
@@ -83,14 +84,39 @@ bool cli_is_picture(const char *path) {
   return false;
 }
 
-static int is_entry_picture(const struct dirent *entry) { return cli_is_picture(entry->d_name); }
+static int is_visible(const struct dirent *entry) { return entry->d_name[0] != '.'; }
+
+/* Frees the entries that are not pictures, and says which they are. */
+static int keep_pictures(const cli_command *self, const char *folder, struct dirent **entries, int found) {
+  int kept = 0, unread = 0;
+  char first[300] = "";
+  for (int i = 0; i < found; i++) {
+    if (cli_is_picture(entries[i]->d_name)) {
+      entries[kept++] = entries[i];
+      continue;
+    }
+    if (!unread++) snprintf(first, sizeof first, "%s", entries[i]->d_name);
+    free(entries[i]);
+  }
+  if (unread && kept)
+    fprintf(stderr, "mica %s: %d file%s beside the pictures (.png, .jpg, .jpeg) %s not read: %s%s\n", self->name,
+            unread, unread == 1 ? " or folder" : "s or folders", unread == 1 ? "is" : "are", cli_clean(first),
+            unread > 1 ? ", ..." : "");
+  if (!kept) cli_fail(self, "%s holds no pictures (.png, .jpg, .jpeg)", folder);
+  return kept;
+}
 
 int cli_lines_list(const cli_command *self, const char *folder, cli_lines *lines) {
   struct dirent **entries = NULL;
   size_t bytes = 1, at = 0;
   const char *slash = ends_in(folder, "/") ? "" : "/";
-  const int found = scandir(folder, &entries, is_entry_picture, alphasort);
+  int found = scandir(folder, &entries, is_visible, alphasort);
   if (found < 0) return cli_fail(self, "%s cannot be read: %s", folder, strerror(errno));
+  found = keep_pictures(self, folder, entries, found);
+  if (!found) {
+    free(entries);
+    return CLI_FAILED;
+  }
   for (int i = 0; i < found; i++) bytes += strlen(folder) + strlen(entries[i]->d_name) + 2;
   lines->data = malloc(bytes);
   lines->texts = calloc((size_t)found + 1, sizeof *lines->texts);

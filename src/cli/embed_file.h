@@ -18,7 +18,7 @@ typedef struct cli_lines {
 int cli_lines_read(const cli_command *self, const char *path, cli_lines *lines);
 /* The words of a command line; they are not copied. */
 int cli_lines_copy(const cli_command *self, const cli_words *words, cli_lines *lines);
-/* Paths of the picture files of a folder, in order of their names. */
+/* Paths of the picture files of a folder, in order of their names. Says which other files are not read. */
 int cli_lines_list(const cli_command *self, const char *folder, cli_lines *lines);
 /* True for a name that ends in .png, .jpg or .jpeg. */
 bool cli_is_picture(const char *path);

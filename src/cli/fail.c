@@ -29,6 +29,13 @@ int cli_fail(const cli_command *self, const char *format, ...) {
 
 int cli_fail_library(const cli_command *self) { return cli_fail(self, "%s", mica_error_message()); }
 
+int cli_fail_published(const cli_command *self, const char *path) {
+  struct stat about;
+  if (stat(path, &about) != 0) return cli_fail(self, "there is no file or folder %s", path);
+  if (S_ISREG(about.st_mode) && about.st_size == 0) return cli_fail(self, "%s is an empty file", path);
+  return cli_fail(self, "%s is not a published model: name a folder with config.json, or a GGUF file", path);
+}
+
 bool cli_is_folder(const char *path) {
   struct stat about;
   return stat(path, &about) == 0 && S_ISDIR(about.st_mode);

@@ -116,8 +116,12 @@ static void print_plan(const mica_onnx *model, const plan *p) {
 /* The most characters of a text in one line. */
 #define METADATA_SHOWN 60
 static void print_metadata(mica_onnx_text text) {
-  const bool whole = strlen(text.value) <= METADATA_SHOWN;
-  printf("metadata  %s: %.*s%s\n", cli_clean(text.key), METADATA_SHOWN, cli_clean(text.value), whole ? "" : "...");
+  size_t shown = strlen(text.value);
+  const bool whole = shown <= METADATA_SHOWN;
+  if (!whole) /* not within a character */
+    for (shown = METADATA_SHOWN; shown && ((unsigned char)text.value[shown] & 0xc0) == 0x80;) shown--;
+  printf("metadata  %s: %.*s%s\n", cli_clean(text.key), (int)shown, cli_clean(text.value),
+         whole ? "" : "... (--json: all of it)");
 }
 
 /* True if all operators are supported. */

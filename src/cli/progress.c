@@ -54,7 +54,7 @@ static void show_epoch(const cli_progress_state *state, const mica_train_progres
           format_metrics(state, validated ? &e->validation : &e->training, validation), format_time(e->seconds, took),
           !validated ? ""
           : e->best  ? "  best"
-          : e->kept  ? "  kept"
+          : e->kept  ? "  kept so far"
                      : "");
 }
 

@@ -51,8 +51,8 @@ static size_t most_frequent(const cli_tally *t) {
   return most;
 }
 
-void cli_tally_print(const cli_command *self, cli_tally *t) {
-  if (!t->samples || t->failed) return;
+bool cli_tally_print(const cli_command *self, cli_tally *t) {
+  if (!t->samples || t->failed) return false;
   fprintf(stderr, "mica %s: %zu sample%s %s predicted", self->name, t->samples, t->samples == 1 ? "" : "s",
           t->samples == 1 ? "was" : "were");
   for (size_t n = 0; n < t->class_count && n < NAMED; n++) {
@@ -63,6 +63,7 @@ void cli_tally_print(const cli_command *self, cli_tally *t) {
   if (t->class_count > NAMED) fprintf(stderr, " and %zu more classes", t->class_count - NAMED);
   if (t->judged) fprintf(stderr, "; %zu of %zu are right", t->right, t->judged);
   fputc('\n', stderr);
+  return true;
 }
 
 void cli_tally_free(cli_tally *t) {

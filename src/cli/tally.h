@@ -18,7 +18,7 @@ typedef struct cli_tally {
 /* Counts the sections of a prediction. */
 void cli_tally_add(cli_tally *tally, const mica_report *prediction);
 /* Prints a line on stderr, the most frequent classes first. Prints nothing without samples. */
-void cli_tally_print(const cli_command *self, cli_tally *tally);
+bool cli_tally_print(const cli_command *self, cli_tally *tally);
 void cli_tally_free(cli_tally *tally);
 
 #endif

@@ -128,7 +128,7 @@ static int take(const cli_command *self, const cli_lora *lora, plan *p) {
              p->model ? "--data CHATS.jsonl: the conversations to learn" : "--init MODEL: a published model");
     return CLI_USAGE;
   }
-  if (!mica_foundation_is(p->model)) return cli_fail(self, "%s is not a published model", p->model);
+  if (!mica_foundation_is(p->model)) return cli_fail_published(self, p->model);
   snprintf(path, sizeof path, "%s/last.safetensors", lora->out);
   const bool begun = lstat(path, &about) == 0;
   snprintf(path, sizeof path, "%s/adapter_config.json", lora->out);

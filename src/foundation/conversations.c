@@ -253,6 +253,8 @@ static mica_status read_lines(mica_conversations *c, const char *path, const cha
     at += length + 1;
   }
   if (c->info.rows) return MICA_OK;
+  if (!bytes) return mica__fail(MICA_E_FORMAT, "%s is an empty file", path);
+  if (!c->info.dropped) return mica__fail(MICA_E_FORMAT, "%s: no conversation has an answer to learn", path);
   return mica__fail(MICA_E_FORMAT,
                     "%s: no conversation with an answer fits into %" PRId64 " tokens (%" PRId64 " are longer)", path,
                     c->info.context, c->info.dropped);

@@ -44,10 +44,17 @@ talk
 lines "/load $work/none" one
 talk
 [ $status = 0 ] && [ "$out" ] || fault "a file that is missing ends the conversation"
-printf '%s' "$err" | grep -q "$work/none" || fault "no word of the missing file: $err"
+printf '%s' "$err" | grep -q "^mica chat: .*$work/none" || fault "no word of the missing file: $err"
 lines /help
 talk
 printf '%s' "$err" | grep -q '^/reset ' || fault "no help: $err"
+printf 'hi\377\none\n' >"$work/lines"
+talk
+[ $status = 1 ] && [ "$out" ] || fault "a message of bad UTF-8: exit status $status, $out"
+printf '%s' "$err" | grep -q '^mica chat: .*not UTF-8' || fault "no word of bad UTF-8: $err"
+lines /nosuch
+talk
+printf '%s' "$err" | grep -q '^there is no command /nosuch$' || fault "a command that there is not: $err"
 lines one /quit two
 talk
 [ "$(printf '%s\n' "$out" | wc -l)" = 1 ] || fault "it goes on after /quit: $out"
@@ -63,7 +70,7 @@ talk --context 128
 [ "$(printf '%s\n' "$out" | wc -l)" = 12 ] || fault "not twelve answers: $out, $err"
 awk 'BEGIN { for (i = 0; i < 200; i++) printf "word "; print "" }' >"$work/lines"
 talk --context 128
-[ $status = 0 ] && printf '%s' "$err" | grep -q 'the context has 128' || fault "a message too long: $err"
+[ $status = 1 ] && printf '%s' "$err" | grep -q '^mica chat: .*the context has 128' || fault "a message too long: $err"
 
 # --- Ctrl-C ends an answer, not the program ---
 mkfifo "$work/in"
@@ -97,6 +104,11 @@ run generate --model "$model" --prompt abc --window 3
 [ "$status" = 2 ] || fault "exit status $status"
 run chat "$work"
 [ "$status" = 1 ] && printf '%s' "$err" | grep -q 'is not a published model' || fault "$err"
+run chat "$work/nosuch.gguf"
+[ "$status" = 1 ] && [ "$err" = "mica chat: there is no file or folder $work/nosuch.gguf" ] || fault "$err"
+: >"$work/none.gguf"
+run chat "$work/none.gguf"
+[ "$status" = 1 ] && [ "$err" = "mica chat: $work/none.gguf is an empty file" ] || fault "$err"
 run chat "$(dirname "$model")/llama"
 [ "$status" = 1 ] && printf '%s' "$err" | grep -q 'no tokenizer' || fault "$err"
 run generate --model "$model" --prompt "$(printf '\377')"

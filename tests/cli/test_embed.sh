@@ -69,6 +69,20 @@ ends 1 "a cat$newline  1.0000  0  a cat" '*1 picture cannot be read; 2 vectors w
 run embed --model "$foundation/vit" "$work/photos/aa.png" "$work/photos/c.jpg"
 ends 1 '' '*aa.png*c.jpg*none of the 2 pictures can be read'
 rm "$work/photos/aa.png" "$work/photos/c.jpg"
+# Files that are no pictures are named; a file that is there is not written over.
+: >"$work/photos/x.webp"
+run embed --model "$foundation/vit" --data "$work/photos" --out "$work/named.npy"
+ends 0 '' "mica embed: 2 files or folders beside the pictures (.png, .jpg, .jpeg) are not read: notes.md, ..."
+cp "$work/named.npy" "$work/before.npy"
+run embed --model "$foundation/vit" --out "$work/named.npy" "$work/photos/b.png"
+ends 1 '' "*named.npy is there already and is not written over: --out names another"
+cmp -s "$work/named.npy" "$work/before.npy" || fault 'a file was written over'
+mkdir "$work/webp"
+: >"$work/webp/x.webp"
+run embed --model "$foundation/vit" --data "$work/webp"
+ends 1 '' "mica embed: $work/webp holds no pictures (.png, .jpg, .jpeg)"
+run embed --model "$foundation/vit" 'a red car'
+ends 1 '' '*"a red car": the model reads pictures only*'
 
 # --- wrong arguments ---
 wrong() {

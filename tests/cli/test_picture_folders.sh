@@ -131,7 +131,7 @@ echo 'no picture' >"$data/VALID/dark/3.png"
 echo none >"$data/VALID/light/notes.txt"
 run predict --model "$folder" "$data/VALID"
 ends 1 '*dark/0.png*right*light/7.png*right*' \
-  '*: 14 samples were predicted: *[37]; 1* of 14 are right*2 files cannot be read; 14 samples were predicted'
+  '*: 14 samples were predicted: *[37]; 1* of 14 are right*mica predict: 2 files cannot be read'
 case $err in *VALID/dark/3.png\ is\ neither\ PNG\ nor\ JPEG*VALID/light/5.png\ is\ an\ empty\ file*) ;;
 *) fault "does not name both files: $err" ;; esac
 case $err in *'1 file or folder beside the pictures (.png, .jpg, .jpeg) is not read: '*VALID/light/notes.txt*) ;;

@@ -51,12 +51,19 @@ holds rate 8000
 holds file "$work/again.wav"
 cmp -s "$work/high-anna.wav" "$work/again.wav" || fault 'other samples of the same text'
 seconds=$(json seconds)
+run speak --model "$work/run" --text low --speaker anna --out "$work/again.wav"
+ends 1 '' "*again.wav is there already and is not written over: --out names another"
+cmp -s "$work/high-anna.wav" "$work/again.wav" || fault 'a file was written over'
+run speak --model "$work/run" --text low --out -
+ends 2 '' '*--out -: a WAV file is not written to standard output*'
+rm "$work/again.wav"
 run speak --model "$work/run" --text high --speaker anna --speed 0.5 --out "$work/again.wav" --json
 awk -v a="$seconds" -v b="$(json seconds)" 'BEGIN { r = (b - 0.3) / (a - 0.3); exit !(r > 1.8 && r < 2.2) }' ||
   fault "$seconds s, $out"
 
 # The voice of a recording: the run names its speaker, and speaks with a mix of voices that is nearly that speaker's.
 for speaker in anna:0 ben:2; do
+  rm -f "$work/mix.wav" "$work/again.wav"
   run speak --model "$work/run" --text high --like "$work/tones/low_${speaker%:*}_${speaker#*:}.wav" \
     --out "$work/mix.wav" --json
   ends 0 '*' ''

@@ -84,6 +84,11 @@ run train --data "$work/chats.jsonl" --init "$work" --lora rank=4 --out "$work/b
 ends 1 '' '*is not a published model*'
 run train --task text --data "$work/chats.jsonl" --init "$model" --lora rank=4 --out "$work/b"
 ends 2 '' '*--lora is for --task language*'
+: >"$work/empty.jsonl"
+run train --data "$work/empty.jsonl" --init "$model" --lora rank=4 --out "$work/b"
+ends 1 '' '*empty.jsonl is an empty file'
+run train --data "$work/chats.jsonl" --init "$model" --out "$work/b"
+ends 2 '' '*chats.jsonl holds conversations*--lora*'
 run train --data "$work/none.jsonl" --init "$model" --lora rank=4 --out "$work/b"
 ends 1 '' '*none.jsonl*'
 exit $failed

@@ -231,6 +231,30 @@ START_TEST(names_say_what_is_spoken) {
 }
 END_TEST
 
+/* Numbers below five are the test part only if each word and each speaker has other numbers as well. */
+START_TEST(numbers_part_what_has_both) {
+  wav("q/red_anna_0.wav", 100);
+  wav("q/red_anna_5.wav", 100);
+  wav("q/green_anna_4.wav", 100);
+  wav("q/green_anna_6.wav", 100);
+  mica_dataset *train = open_part("q", MICA_PART_TRAIN, NULL), *test = open_part("q", MICA_PART_TEST, train);
+  ck_assert_uint_eq(mica_dataset_count(train), 2);
+  ck_assert_uint_eq(mica_dataset_count(test), 2);
+  mica_dataset_destroy(test);
+  mica_dataset_destroy(train);
+  wav("q/blue_anna_7.wav", 100); /* a word that the test part lacks */
+  train = open_part("q", MICA_PART_TRAIN, NULL);
+  ck_assert_uint_eq(mica_dataset_count(train), 5);
+  mica_dataset_destroy(train);
+  wav("q/blue_ben_1.wav", 100); /* a speaker that the training part lacks */
+  train = open_part("q", MICA_PART_TRAIN, NULL);
+  ck_assert_uint_eq(mica_dataset_count(train), 6);
+  mica_dataset_destroy(train);
+  mica_dataset_config config = {.part = MICA_PART_TEST};
+  ck_assert_int_eq(mica_dataset_open(in_folder("q"), &config, &test), MICA_E_NOT_FOUND);
+}
+END_TEST
+
 /* --- what cannot be read --- */
 
 START_TEST(bad_recordings_are_named) {
@@ -417,9 +441,10 @@ END_TEST
 static bool golden_streams(void) { return golden("9_george_32.torchaudio.safetensors") != NULL; }
 
 TESTS(DEVICE, NULL, files_remove, rates_and_channels, golden_streams() ? streams_are_torchaudios : &test_none,
-      folders_of_classes, folders_are_read_as_they_come, names_say_what_is_spoken, bad_recordings_are_named,
-      rates_that_are_none, truncated_recordings_are_named, ten_hours_are_refused, samples_that_are_no_numbers_are_named,
-      streams_are_the_recording, changed_recordings_are_named, batches_hold_the_samples)
+      folders_of_classes, folders_are_read_as_they_come, names_say_what_is_spoken, numbers_part_what_has_both,
+      bad_recordings_are_named, rates_that_are_none, truncated_recordings_are_named, ten_hours_are_refused,
+      samples_that_are_no_numbers_are_named, streams_are_the_recording, changed_recordings_are_named,
+      batches_hold_the_samples)
 
 #else
 

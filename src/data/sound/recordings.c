@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The customary test set of spoken digits: the first five recordings of a speaker and a word. */
+/* The test set of the Free Spoken Digit Dataset: recordings 0 to 4 of each speaker and word. */
 #define TESTS 5
 #define MOST_FIELDS 8
 /* Entries of a folder that are looked at to see what it is. */
@@ -172,17 +172,45 @@ static bool is_number(const char *text) {
   return *text && strlen(text) < 9 && strspn(text, "0123456789") == strlen(text);
 }
 
-/* The pattern of a folder's names: the number of fields, and whether the last one is a number. Parted: some of these
- * numbers are below TESTS and others are not. */
+/* The pattern of a folder's names: the number of fields, and whether the last one is a number. Parted: each word and
+ * each speaker has numbers below TESTS and others. */
 typedef struct pattern {
   int fields;
   bool numbered, parted;
 } pattern;
 
-static mica_status find_pattern(const char *folder, const mica__names *names, pattern *p) {
+/* The words (field 0) and speakers (field 1) of all names, of those with a number below TESTS, and of the others. */
+typedef struct sides {
+  naming all[2], below[2], above[2];
+} sides;
+
+static mica_status add_sides(sides *s, const fields *f) {
+  int32_t number = 0;
+  const bool below = atol(f->at[f->count - 1]) < TESTS;
+  for (int k = 0; k < 2; k++) {
+    MICA_TRY(number_of(&s->all[k], f->at[k], &number));
+    MICA_TRY(number_of(below ? &s->below[k] : &s->above[k], f->at[k], &number));
+  }
+  return MICA_OK;
+}
+
+static bool on_both_sides(const sides *s) {
+  for (int k = 0; k < 2; k++)
+    if (s->below[k].count != s->all[k].count || s->above[k].count != s->all[k].count) return false;
+  return s->all[0].count > 0;
+}
+
+static void free_sides(sides *s) {
+  for (int k = 0; k < 2; k++) {
+    free_names(&s->all[k]);
+    free_names(&s->below[k]);
+    free_names(&s->above[k]);
+  }
+}
+
+static mica_status scan_names(const char *folder, const mica__names *names, pattern *p, sides *s) {
   const char *first = NULL;
   fields f;
-  bool below = false, above = false;
   *p = (pattern){.numbered = true};
   for (size_t i = 0; i < names->count; i++) {
     const char *name = names->names[i];
@@ -194,15 +222,18 @@ static mica_status find_pattern(const char *folder, const mica__names *names, pa
           name, first ? " as is " : "", first ? first : "");
     first = name;
     p->fields = f.count;
-    if (!is_number(f.at[f.count - 1])) {
-      p->numbered = false;
-      continue;
-    }
-    below |= atol(f.at[f.count - 1]) < TESTS;
-    above |= atol(f.at[f.count - 1]) >= TESTS;
+    p->numbered = p->numbered && is_number(f.at[f.count - 1]);
+    if (p->numbered && f.count > 2) MICA_TRY(add_sides(s, &f));
   }
-  p->parted = p->numbered && p->fields > 2 && below && above;
+  p->parted = p->numbered && p->fields > 2 && on_both_sides(s);
   return MICA_OK;
+}
+
+static mica_status find_pattern(const char *folder, const mica__names *names, pattern *p) {
+  sides s = {0};
+  const mica_status status = scan_names(folder, names, p, &s);
+  free_sides(&s);
+  return status;
 }
 
 static mica_status read_named(recordings *r, const char *folder, const mica_dataset_config *config) {
