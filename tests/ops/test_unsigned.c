@@ -104,7 +104,7 @@ static mica_value input(mica_dtype dtype) { return mica_input(graph, "x", dtype,
 
 /* --- two operands, each pair of samples --- */
 
-#define WHERE(q, x, y) ((q) ? (x) : (y))
+#define CHOSEN(q, x, y) ((q) ? (x) : (y))
 #define BINARY_OPS(X)                                                                                                  \
   X(add, mica_add(a, b), a + b)                                                                                        \
   X(sub, mica_sub(a, b), a - b)                                                                                        \
@@ -112,8 +112,8 @@ static mica_value input(mica_dtype dtype) { return mica_input(graph, "x", dtype,
   X(div, mica_div(a, b), b ? a / b : 0)                                                                                \
   X(mod, mica_mod(a, b), b ? a % b : 0)                                                                                \
   X(fmod, mica_fmod(a, b), b ? a % b : 0)                                                                              \
-  X(maximum, mica_maximum(a, b), WHERE(a > b, a, b))                                                                   \
-  X(minimum, mica_minimum(a, b), WHERE(a < b, a, b))                                                                   \
+  X(maximum, mica_maximum(a, b), CHOSEN(a > b, a, b))                                                                  \
+  X(minimum, mica_minimum(a, b), CHOSEN(a < b, a, b))                                                                  \
   X(bit_and, mica_bit_and(a, b), a &b)                                                                                 \
   X(bit_or, mica_bit_or(a, b), a | b)                                                                                  \
   X(bit_xor, mica_bit_xor(a, b), a ^ b)                                                                                \
@@ -123,7 +123,7 @@ static mica_value input(mica_dtype dtype) { return mica_input(graph, "x", dtype,
   X(greater_equal, mica_greater_equal(a, b), a >= b)                                                                   \
   X(equal, mica_equal(a, b), a == b)                                                                                   \
   X(not_equal, mica_not_equal(a, b), a != b)                                                                           \
-  X(where, mica_where(mica_less(a, b), b, a), WHERE(a < b, b, a))
+  X(where, mica_where(mica_less(a, b), b, a), CHOSEN(a < b, b, a))
 
 #define BINARY(name, build, reference)                                                                                 \
   static mica_value build_##name(mica_value a, mica_value b) { return build; }                                         \
@@ -170,8 +170,8 @@ END_TEST
   X(square, mica_square(a), a *a)                                                                                      \
   X(relu, mica_relu(a), a)                                                                                             \
   X(bit_not, mica_bit_not(a), ~a)                                                                                      \
-  X(clip, mica_clip(a, -1, 9), WHERE(a > 9, 9, a))                                                                     \
-  X(clip_above, mica_clip(a, 300, INFINITY), WHERE(a < 300, 300, a))                                                   \
+  X(clip, mica_clip(a, -1, 9), CHOSEN(a > 9, 9, a))                                                                    \
+  X(clip_above, mica_clip(a, 300, INFINITY), CHOSEN(a < 300, 300, a))                                                  \
   X(shift_left, mica_shift_left(a, mica_scalar(graph, mica_value_dtype(a), 5)), a << 5)                                \
   X(shift_right, mica_shift_right(a, mica_scalar(graph, mica_value_dtype(a), 5)), a >> 5)                              \
   X(flip, mica_slice(a, 0, -1, MICA_END, -1), a)                                                                       \
