@@ -250,8 +250,8 @@ typedef struct mica_split_config {
   /* column: *part is the latest share, or a fold is a range of time; samples with equal times stay together */
   const char *time;
   const char *file; /* text file with the numbers of *part's samples, one per line, from 0 */
-  /* true: *part gets this share of each class, rounded so that it also has the share of all samples. Every sample must
-   * have one class. Not with folds, group, time or file. */
+  /* true: *part gets this share of each class, rounded so that it also has the share of all samples; a class of four or
+   * more samples has at least one in *part. Every sample must have one class. Not with folds, group, time or file. */
   bool by_class;
 } mica_split_config;
 

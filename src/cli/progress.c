@@ -49,9 +49,11 @@ static void show_bar(const cli_progress_state *state, const mica_train_progress 
 static void show_epoch(const cli_progress_state *state, const mica_train_progress *e) {
   char validation[96], took[16];
   const bool validated = e->validation.samples > 0;
-  fprintf(state->out, "epoch %*" PRId64 "/%" PRId64 "  loss %.4f  %s%s  %s%s\n", e->epochs > 9 ? 2 : 1, e->epoch + 1,
-          e->epochs, e->training.loss, validated ? "validation " : "",
-          format_metrics(state, validated ? &e->validation : &e->training, validation), format_time(e->seconds, took),
+  format_metrics(state, validated ? &e->validation : &e->training, validation);
+  if (!validated && !strncmp(validation, "loss ", 5)) *validation = '\0'; /* it is said already */
+  fprintf(state->out, "epoch %*" PRId64 "/%" PRId64 "  loss %.4f  %s%s%s%s%s\n", e->epochs > 9 ? 2 : 1, e->epoch + 1,
+          e->epochs, e->training.loss, validated ? "validation " : "", validation, *validation ? "  " : "",
+          format_time(e->seconds, took),
           !validated ? ""
           : e->best  ? "  best"
           : e->kept  ? "  kept so far"

@@ -103,6 +103,15 @@ static mica_status note_folders(const mica__source *source, const char *folder, 
   return status;
 }
 
+/* Says that there is no such part, and names the folder of its name that does not hold what other parts hold. */
+static mica_status refuse_part(mica_part part, const char *folder, const mica__names *names) {
+  for (size_t i = 0; i < names->count; i++)
+    if (mica__part_is_named(part, names->names[i]))
+      return mica__fail(MICA_E_NOT_FOUND, "%s has no %s part: %s/%s does not hold what the other parts hold", folder,
+                        mica_part_name(part), folder, names->names[i]);
+  return mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", folder, mica_part_name(part));
+}
+
 static mica_status open_parts(const char *folder, const mica__names *names, const mica_dataset_config *config,
                               mica__store *store, char **paths, bool *parted) {
   size_t count = 0;
@@ -115,8 +124,7 @@ static mica_status open_parts(const char *folder, const mica__names *names, cons
       if (status != MICA_OK) return status;
       if (!found) continue;
       status = find_part(sources[k], config->part, folder, names, paths, &count);
-      if (status == MICA_OK && count == 0)
-        status = mica__fail(MICA_E_NOT_FOUND, "%s has no %s part", folder, mica_part_name(config->part));
+      if (status == MICA_OK && count == 0) status = refuse_part(config->part, folder, names);
       if (status == MICA_OK) status = sources[k]->open((const char *const *)paths, count, config, store);
       free_paths(paths, &count);
       return status == MICA_OK ? note_folders(sources[k], folder, names, store) : status;

@@ -155,7 +155,11 @@ static int by_rest(const void *a, const void *b) {
   return x->class_ < y->class_ ? -1 : x->class_ > y->class_;
 }
 
-/* Turns the number of samples of each class into the number that is chosen; `total` are, by largest remainders. */
+/* Classes with this many samples have at least one in the part, if its share is small. */
+#define ALWAYS_HELD 4
+
+/* Turns the number of samples of each class into the number that is chosen; `total` are, by largest remainders, and
+ * more if a class of ALWAYS_HELD samples would have none. */
 static void share_out(uint64_t *counts, remainder *rests, int32_t classes, double share, uint64_t total) {
   uint64_t given = 0;
   for (int32_t k = 0; k < classes; k++) {
@@ -165,6 +169,7 @@ static void share_out(uint64_t *counts, remainder *rests, int32_t classes, doubl
     /* The only sample of a class is trained on, if others can validate. */
     const double behind = own > 1 ? 0 : own ? 1 : 2;
     rests[k] = (remainder){wanted - (double)counts[k] - behind, k};
+    if (own >= ALWAYS_HELD && counts[k] == 0) counts[k] = 1, rests[k].rest = -1;
     given += counts[k];
   }
   qsort(rests, (size_t)classes, sizeof *rests, by_rest);

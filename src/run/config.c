@@ -299,6 +299,14 @@ mica_status mica__run_parse_config(mica_run *run, const char *path, const char *
 }
 #endif
 
+static bool holds_adapter(const mica_run *run) {
+  struct stat about;
+  char *path = mica__run_path(run, "adapter_config.json");
+  const bool holds = path && stat(path, &about) == 0;
+  free(path);
+  return holds;
+}
+
 static mica_status read_config(mica_run *run, const char *path) {
   unsigned char *text = NULL;
   size_t size = 0;
@@ -306,6 +314,9 @@ static mica_status read_config(mica_run *run, const char *path) {
   mica_status status = mica__file_read_signed(path, &text, &size);
   if (status == MICA_E_NOT_FOUND && stat(run->folder, &about) != 0 && (errno == ENOENT || errno == ENOTDIR))
     return mica__fail(MICA_E_NOT_FOUND, "there is no file or folder %s", run->folder);
+  if (status == MICA_E_NOT_FOUND && holds_adapter(run))
+    return mica__fail(MICA_E_NOT_FOUND, "%s holds an adapter, not a training run: mica chat MODEL --adapter %s uses it",
+                      run->folder, run->folder);
   if (status == MICA_E_NOT_FOUND)
     return mica__fail(MICA_E_NOT_FOUND, "%s holds no training run: there is no %s", run->folder, FILE_NAME);
   MICA_TRY(status);

@@ -97,6 +97,11 @@ run predict --model "$work/gcn" --text p7 --json
 holds predictions.0.name p7
 run predict --model "$work/gcn" --text p99
 ends 1 '' "*the graph has no node 'p99'*"
+mkdir "$work/twice"
+cp "$work/club/edges.csv" "$work/twice"
+printf 'node,label\np1,odd\np2,even\np1,even\n' >"$work/twice/train.csv"
+run train --task graph --data "$work/twice" --epochs 1 --out "$work/no"
+ends 1 '*' "*line 4: an earlier line gives another answer to node 'p1'"
 # shellcheck disable=SC2086
 run train --task graph --data "$work/pairs" $how --epochs 2 --out "$work/p"
 ends 0 '*' '*'

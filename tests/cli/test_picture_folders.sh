@@ -95,6 +95,21 @@ for seed in 1 2 3 4; do
 done
 run eval --model "$work/few1" --part validation
 ends 0 '*dark * 6 *light * 2 *' ''
+# A part that holds nothing is named.
+mkdir -p "$work/hollow/train/images" "$work/hollow/train/masks" "$work/hollow/val"
+cp -r "$few/dark" "$work/hollow/val/images"
+cp -r "$few/dark" "$work/hollow/val/masks"
+cp "$few"/dark/* "$work/hollow/train/images"
+run train --task segment --data "$work/hollow" --out "$work/none"
+ends 1 '*' "*hollow has no train part: $work/hollow/train does not hold what the other parts hold"
+# A small share has one of each class.
+mkdir -p "$work/small/dark" "$work/small/light"
+for i in 1 2 3 4 5 6 7 8 9; do
+  cp "$few/dark/$i.png" "$work/small/dark"
+  cp "$few/light/$i.png" "$work/small/light"
+done
+run train --data "$work/small" --model mlp --validation 0.1 --epochs 1 --out "$work/smallrun"
+ends 0 '*16 to train on, 2 to validate*dark * 1 *light * 1 *' '*'
 run train --resume --epochs 2 --out "$work/few1"
 ends 0 '*dark * 6 *light * 2 *' '*'
 for seed in 1 2 3 4; do

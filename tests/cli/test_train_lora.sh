@@ -87,6 +87,8 @@ ends 2 '' '*--lora is for --task language*'
 : >"$work/empty.jsonl"
 run train --data "$work/empty.jsonl" --init "$model" --lora rank=4 --out "$work/b"
 ends 1 '' '*empty.jsonl is an empty file'
+run predict --model "$work/a" --text hello
+ends 1 '' "*a holds an adapter, not a training run: mica chat MODEL --adapter $work/a uses it"
 run train --data "$work/chats.jsonl" --init "$model" --out "$work/b"
 ends 2 '' '*chats.jsonl holds conversations*--lora*'
 run train --data "$work/none.jsonl" --init "$model" --lora rank=4 --out "$work/b"

@@ -91,7 +91,12 @@ cmp -s "$work/four/last.safetensors" "$work/two/last.safetensors" || fault 'othe
 mkdir "$work/one"
 cp -r "$work/voices/ann" "$work/one"
 run train --task verify --data "$work/one" --quiet --out "$work/no"
-ends 1 '*' '*has 1 class:*--unseen chooses them*'
+ends 1 '*' '*has 1 class: the task verify needs four: two to train on and two others for the test'
+cp -r "$work/voices/bob" "$work/voices/cat" "$work/one"
+for unseen in 1 ann ann,bob; do
+  run train --task verify --data "$work/one" --unseen "$unseen" --quiet --out "$work/no"
+  ends 1 '*' '*has 3 classes: the task verify needs four: two to train on and two others for the test'
+done
 for name in ann bob cat dan eve; do
   mkdir -p "$work/single/$name"
   cp "$work/voices/$name/1.wav" "$work/single/$name"

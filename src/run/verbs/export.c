@@ -141,9 +141,9 @@ static size_t columns_of(const mica_run *run, mica_batch_column *columns) {
 /* What tasks of samples read, and classes that they tell. */
 static const mica_onnx_text sample_docs[] = {
     {"image", "a picture: (u8 / 255 - \"mean\") / \"deviation\" of the channel"},
-    {"x",
-     "numbers in the order of \"columns\": (number - \"mean\") / \"deviation\" of the column, less \"bases\" first; a "
-     "missing number is that of \"fills\""},
+    {"x", "numbers in the order of \"columns\": subtract the column's \"bases\", then (number - \"mean\") / "
+          "\"deviation\"; a "
+          "missing number is that of \"fills\""},
     {"shares", "the probability of each of the \"classes\""},
     {0}};
 

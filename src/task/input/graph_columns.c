@@ -50,6 +50,22 @@ static mica_status find_vertices(const mica_run *run, const mica_dataset *data, 
   return status;
 }
 
+/* Refuses a node to which two samples give different classes. */
+static mica_status check_classes(const mica_run *run, const mica_dataset *data, const int32_t *vertex) {
+  const mica__node_graph *graph = run->task_state;
+  const uint64_t count = mica_dataset_count(data);
+  uint64_t *first = calloc((size_t)graph->count + 1, sizeof *first); /* the first sample of a node, from 1 */
+  mica_status status = first ? MICA_OK : mica__fail_nomem("nodes");
+  for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
+    uint64_t *of_node = &first[vertex[i]];
+    if (*of_node && mica_dataset_label(data, i) != mica_dataset_label(data, *of_node - 1))
+      status = refuse(data, i, "an earlier line gives another answer to node", graph->names[vertex[i]]);
+    if (!*of_node) *of_node = i + 1;
+  }
+  free(first);
+  return status;
+}
+
 /* The made dataset owns the lists, also if it was not made: then they are freed. */
 static mica_status own(mica_dataset *made, void *const *lists, size_t count, mica_status status) {
   for (size_t k = 0; k < count; k++) {
@@ -67,6 +83,7 @@ static mica_status derive_nodes(const mica_run *run, const mica_dataset *data, m
   mica_dataset *made = NULL;
   mica_status status = find_vertices(run, data, "node", &vertex);
   if (status == MICA_OK && pairs) status = find_vertices(run, data, "other", &other);
+  if (status == MICA_OK && !pairs) status = check_classes(run, data, vertex);
   const mica_column_data columns[] = {{.column = {"vertex", MICA_COLUMN_KIND_ID, MICA_I32, {0}, 0}, .data = vertex},
                                       {.column = {"partner", MICA_COLUMN_KIND_ID, MICA_I32, {0}, 0}, .data = other}};
   if (status == MICA_OK) status = mica_dataset_derive(data, columns, 1 + pairs, &made);

@@ -118,6 +118,10 @@ static mica_status mark(const mica_run *run, const char *path, const mica_datase
   else if (count && count < b->classes)
     mark_some(run, b, count, kept);
   for (size_t k = 0; !number && *unseen && k < b->classes; k++) count += kept[k];
+  if (b->classes < 2 * FEWEST && (count == 1 || count > b->classes || b->classes - count < FEWEST))
+    return mica__fail(MICA_E_FORMAT,
+                      "%s has %zu class%s: the task verify needs four: two to train on and two others for the test",
+                      path, b->classes, b->classes == 1 ? "" : "es");
   if (count == 1)
     return mica__fail(MICA_E_INVALID, "unseen: one class has no pairs of different classes; keep two or more");
   if (count > b->classes || b->classes - count < FEWEST)
