@@ -93,7 +93,7 @@ static int run(const cli_command *self, const void *given) {
   if (status == CLI_OK && (v->window || v->adapter)) {
     cli_fail(self,
              v->window ? "--window is for published models; %s has windows of its own"
-                       : "--adapter is for published models; %s is a run, or nothing",
+                       : "--adapter is for published models; %s is not one",
              v->model);
     return CLI_USAGE;
   }

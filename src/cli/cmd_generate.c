@@ -181,12 +181,11 @@ static int run(const cli_command *self, const void *given) {
     return CLI_USAGE;
   }
   if (!published && v->adapter) {
-    cli_fail(self, "--adapter is for published models; %s is a trained run, or nothing", v->model);
+    cli_fail(self, "--adapter is for published models; %s is not one", v->model);
     return CLI_USAGE;
   }
   if (!published && (v->schema || v->cache >= 0)) {
-    cli_fail(self, "--%s is for published models; %s is a trained run, or nothing", v->schema ? "schema" : "cache",
-             v->model);
+    cli_fail(self, "--%s is for published models; %s is not one", v->schema ? "schema" : "cache", v->model);
     return CLI_USAGE;
   }
   if (!published) status = cli_open_run(self, v->model, v->device, &engine, &trained);

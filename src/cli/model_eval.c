@@ -17,6 +17,7 @@
 static int read_text(const cli_command *self, const char *path, char **text, size_t *bytes) {
   size_t room = 0, got = 1;
   errno = 0;
+  if (cli_is_folder(path)) return cli_fail(self, "%s is a folder; name a text file", path);
   FILE *file = fopen(path, "rb");
   if (!file) return cli_fail(self, "%s: %s", path, strerror(errno));
   int status = CLI_OK;

@@ -48,7 +48,7 @@ ends 1 '' 'mica eval: *none*'
 
 # What is wrong.
 run eval --model "$work" --data "$work/text.txt" --adapter "$adapter"
-ends 2 '' 'mica eval: --adapter is for published models*'
+ends 2 '' 'mica eval: --adapter is for published models*is not one'
 run eval --model "$model"
 ends 2 '' 'mica eval: --data is missing*'
 for option in part beam text-model text-order text-weight text-bonus precision; do
@@ -66,7 +66,7 @@ ends 2 '' 'mica eval: --window is for published models*'
 run eval --model "$model" --data "$work/none.txt"
 ends 1 '' "mica eval: $work/none.txt: *"
 run eval --model "$model" --data "$work"
-ends 1 '' "mica eval: $work: *"
+ends 1 '' "mica eval: $work is a folder; name a text file"
 : >"$work/empty.txt"
 run eval --model "$model" --data "$work/empty.txt"
 ends 1 '' "mica eval: $work/empty.txt has 0 tokens*"

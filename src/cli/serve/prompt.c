@@ -70,6 +70,13 @@ static char *join_parts(serve_reading *r, const cJSON *parts, size_t message) {
   return joined;
 }
 
+static bool is_role(const char *role) {
+  static const char *const roles[] = {"system", "developer", "user", "assistant", "tool", "function"};
+  for (size_t i = 0; i < sizeof roles / sizeof *roles; i++)
+    if (!strcmp(role, roles[i])) return true;
+  return false;
+}
+
 /* One message in the form that templates of models know. */
 static bool fit_message(serve_reading *r, cJSON *message, size_t index) {
   const char *role = text_at(message, "role");
@@ -77,6 +84,10 @@ static bool fit_message(serve_reading *r, cJSON *message, size_t index) {
   const bool calls = cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(message, "tool_calls"));
   cJSON *replaced = NULL;
   if (!role) return serve_refuse(r->problem, 400, "invalid_value", "message %zu has no role", index);
+  if (!is_role(role))
+    return serve_refuse(r->problem, 400, "invalid_value",
+                        "message %zu has the role \"%.40s\"; choose system, developer, user, assistant or tool", index,
+                        role);
   if (!strcmp(role, "developer")) {
     if (!(replaced = cJSON_CreateString("system"))) return serve_refuse_memory(r);
     cJSON_ReplaceItemInObjectCaseSensitive(message, "role", replaced);

@@ -41,7 +41,7 @@ bool serve_refuse_library(serve_problem *problem, const char *code) {
 
 bool serve_number(serve_reading *r, const cJSON *v, double low, double high, double *number) {
   if (!cJSON_IsNumber(v) || !(v->valuedouble >= low && v->valuedouble <= high))
-    return serve_refuse(r->problem, 400, "invalid_value", "\"%s\" must be a number from %g to %g", v->string, low,
+    return serve_refuse(r->problem, 400, "invalid_value", "\"%s\" must be a number from %.10g to %.10g", v->string, low,
                         high);
   *number = v->valuedouble;
   return true;
