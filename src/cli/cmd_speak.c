@@ -53,15 +53,18 @@ static void free_speech(speech *s) {
   mica_engine_destroy(s->engine);
 }
 
-/* Shares of speakers below this are not printed. */
+/* Shares of speakers below this are not printed, except the largest. */
 #define LEAST_SHARE 0.005
 
 static void print_voice(const speech *s) {
   printf("voice: ");
   const char *between = "";
+  size_t most = 0;
+  for (size_t i = 0; i < s->speakers; i++)
+    if (s->shares[i] > s->shares[most]) most = i;
   for (size_t i = 0; i < s->speakers; i++) {
-    if (s->shares[i] < LEAST_SHARE) continue;
-    printf("%s%s %.2f", between, s->names[i], s->shares[i]);
+    if (s->shares[i] < LEAST_SHARE && i != most) continue;
+    printf("%s%s %.2f", between, cli_clean(s->names[i]), s->shares[i]);
     between = ", ";
   }
   printf("\n");

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #define DEFAULT_FOLDER "mica-run"
@@ -507,7 +508,8 @@ static int run_lora(const cli_command *self, const struct values *v) {
 
 static bool is_lines(const char *path) {
   const size_t n = path ? strlen(path) : 0;
-  return n > 6 && !strcmp(path + n - 6, ".jsonl");
+  struct stat about;
+  return n > 6 && !strcmp(path + n - 6, ".jsonl") && stat(path, &about) == 0 && S_ISREG(about.st_mode);
 }
 
 static int run_train(const cli_command *self, const void *given) {
@@ -519,7 +521,7 @@ static int run_train(const cli_command *self, const void *given) {
   if (v->quiet) cli_compile_silently();
   int status = cli_refuse_null(self, v->device);
   if (status == CLI_OK && v->lora) return run_lora(self, v);
-  if (status == CLI_OK && is_lines(v->data)) {
+  if (status == CLI_OK && !v->task && is_lines(v->data)) {
     cli_fail(self, "%s holds conversations if it is of JSON lines; they need --lora rank=8 and --init MODEL", v->data);
     return CLI_USAGE;
   }

@@ -65,13 +65,19 @@ static form fit(form wanted, int64_t columns) {
 
 static int64_t bits(mica_block block) { return 8 * (int64_t)mica_block_bytes(block) / mica_block_elements(block); }
 
-/* Vectors and tables of positions become f32. The output layer decides most: it gets 6 bits at least. */
+/* True of a bias, which has a row per expert in mixtures. */
+static bool is_bias(const char *name) {
+  const size_t n = strlen(name);
+  return n > 5 && !strcmp(name + n - 5, ".bias");
+}
+
+/* Vectors, biases and tables of positions become f32. The output layer decides most: it gets 6 bits at least. */
 static form choose(const plan *p, const mica__written_tensor *t) {
   const form own = {t->entry->dtype, t->entry->block};
   const bool folder = !mica_weights_gguf(p->model->weights);
   /* Readers want the router of experts in f32. */
   if (strstr(t->name, ".ffn_gate_inp.") && (folder || p->type)) return (form){MICA_F32, MICA_BLOCK_NONE};
-  const bool matrix = t->shape.rank >= 2 && strncmp(t->name, "position_embd", 13) != 0;
+  const bool matrix = t->shape.rank >= 2 && !is_bias(t->name) && strncmp(t->name, "position_embd", 13) != 0;
   if (!matrix) return folder || p->type ? (form){MICA_F32, MICA_BLOCK_NONE} : own;
   if (!p->type) return own;
   const bool output = !strcmp(t->name, "output.weight") || (p->tied && !strcmp(t->name, "token_embd.weight"));

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Digits before and after the point that no schema forbids: a model could go on with them until its last token. */
+/* Most digits before and after the point if the schema sets no limit: a model could write them to its last token. */
 #define MOST_WRITTEN 20
+/* Larger steps would need too many states for that: their numbers have no limit. */
+#define MOST_ENDING_STEP 2000
 #define MOST_EXPONENT 3
 #define MOST_REMAINDERS 10000
 #define MOST_CELLS 4000000
@@ -134,8 +136,7 @@ static mica_status write_range(mica__grammar_schema *s, range r, uint32_t from, 
   if (r.low->part_count > most) most = r.low->part_count;
   if (r.high && r.high->part_count > most) most = r.high->part_count;
   if (r.scale > (int)most) most = (size_t)r.scale;
-  const size_t room = MOST_CELLS / (PHASES * (size_t)18 * r.step);
-  w.ends = room > MOST_WRITTEN;
+  w.ends = r.step <= MOST_ENDING_STEP;
   if (w.ends && most < MOST_WRITTEN) most = MOST_WRITTEN;
   w.counts = most + 1;
   const size_t cells = PHASES * w.counts * 18 * r.step;
