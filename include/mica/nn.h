@@ -254,8 +254,7 @@ typedef struct mica_name_row {
   /* Name of the tensor, or several separated by '|' in order of preference: "lm_head.weight|model.embed_tokens.weight".
    * '#' is the number of the '#' of `own` in the same position (any number if own is NULL). */
   const char *source;
-  /* The tensor is a matrix (columns, rows), or several of them along a first axis: the last two axes are swapped first.
-   */
+  /* The tensor is a matrix (columns, rows), or several along a first axis; its last two axes are swapped first. */
   bool transposed;
   bool reshaped; /* the tensor may have another shape with the same number of elements, in the same order */
   /* The parameter is rows first, first + 1, ... of a tensor with `of` rows (its first axis, after swapping). The other
@@ -265,11 +264,11 @@ typedef struct mica_name_row {
    * such as one expert. Other fields must be zero. 0: one tensor. */
   int64_t stacked;
   /* The parameter, of rank 2 or 3, is indices phase, phase + every, ... of the tensor's second axis (after swapping),
-   * such as rows of gate and up that take turns. every 0: all indices. Not with `first`, `of` and `stacked`. */
+   * such as interleaved rows of gate and up. every 0: all indices. Not with `first`, `of` and `stacked`. */
   int64_t every, phase;
   /* Name of a second tensor, spelled like `source`: both are MXFP4 as safetensors files have it. The source is U8
    * (.., columns / 32, 16), whose byte b has elements 2 b and 2 b + 1 of a block; this one is U8 (.., columns / 32),
-   * powers of two plus 127. NULL: the source has its elements. Not with other fields than `every` and `phase`. */
+   * exponents of two plus 127. NULL: the source has its elements. Allowed only with `every` and `phase`. */
   const char *scales;
   double add; /* added to each element, such as 1 for Gemma's norms, which multiply by 1 + weight */
 } mica_name_row;

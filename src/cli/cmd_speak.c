@@ -88,7 +88,7 @@ static int print(const cli_command *self, const struct values *v, const char *ou
   return cli_json_print_line(&json, self);
 }
 
-/* Hears whose voice the recording of --like has. */
+/* Tells whose voice the recording of --like has. */
 static int hear(const cli_command *self, const char *path, speech *s) {
   s->names = mica_run_fact(s->trained, "speakers", &s->speakers);
   if (!(s->shares = calloc(s->speakers + 1, sizeof *s->shares))) return cli_fail(self, "the host has no memory");

@@ -143,7 +143,7 @@ static int warm_writer(const cli_command *self, const cli_model *opened) {
   }
   mica_decoder_destroy(decoder);
   if (status != MICA_OK) return cli_fail_library(self);
-  return failed ? cli_fail(self, "the model's numbers are not finite") : CLI_OK;
+  return failed ? cli_fail(self, "the model's logits are not finite") : CLI_OK;
 }
 
 /* A word that tokenizers of most languages know. */

@@ -65,7 +65,7 @@ static mica_status check_sizes(const mica__config_source *f, const mica_foundati
 
 /* --- experts --- */
 
-/* Folders of gpt-oss say how far gate and up go, and whether their experts are MXFP4. */
+/* Folders of gpt-oss say where gate and up are clamped, and whether their experts are MXFP4. */
 static mica_status read_gptoss(const mica__config_source *f, mica_foundation_info *i) {
   double alpha = 1.702;
   const mica__config_value object = mica__config_find(f, "quantization_config", "");

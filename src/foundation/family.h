@@ -29,7 +29,7 @@ typedef enum mica__experts {
   MICA__EXPERTS_NONE,
   MICA__EXPERTS_MIXTRAL, /* block_sparse_moe.experts.0.w1 */
   MICA__EXPERTS_QWEN,    /* mlp.experts.0.gate_proj */
-  MICA__EXPERTS_GPTOSS,  /* mlp.experts.gate_up_proj of all experts, whose rows take turns */
+  MICA__EXPERTS_GPTOSS,  /* mlp.experts.gate_up_proj of all experts, rows interleaved */
 } mica__experts;
 
 typedef struct mica__family {
@@ -38,7 +38,7 @@ typedef struct mica__family {
   const char *prefix; /* before names of a folder's tensors, or not; several are parted by '|' */
   mica__experts experts;
   bool routes_normal; /* probabilities of the chosen experts are divided by their sum, whatever keys say */
-  double clamp;       /* of mica_block_experts; GGUF files of such models round no range of YARN */
+  double clamp;       /* of mica_block_experts; GGUF files of such models do not round YARN's range */
   bool sinks;
   bool fused; /* q, k and v are one tensor, gate and up another */
   mica_foundation_task task;

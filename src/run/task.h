@@ -75,7 +75,7 @@ typedef struct mica__task_row {
   mica_status (*generate)(mica_run *run, const mica_run_texts *texts);
   /* Speaks a text (mica_run_speak); NULL: the task does not. */
   mica_status (*speak)(mica_run *run, const mica_speech_config *config, float **samples, int64_t *count);
-  /* Hears whose voice a recording has (mica_run_voice); NULL: the task does not. */
+  /* Tells whose voice a recording has (mica_run_voice); NULL: the task does not. */
   mica_status (*voice)(mica_run *run, const char *path, double *shares);
   /* Adds a section of items for each user and item that is asked for; NULL: the task has none. */
   mica_status (*recommend)(mica_run *run, const mica_run_query *query, mica_report *prediction);

@@ -72,7 +72,7 @@ END_TEST
 
 /* --- weights in f16 --- */
 
-/* Writes the model of the golden folder with f32 weights that f16 does not have; rounded: the decoder's matrices are
+/* Writes the model of the golden folder with f32 weights that f16 cannot hold; rounded: the decoder's matrices are
  * rounded to f16, in f32. */
 static void write_model(const char *folder, bool rounded) {
   static const char *const names[] = {"config.json", "generation_config.json", "preprocessor_config.json",

@@ -100,7 +100,7 @@ def compare(mica, folder, paths, options, make):
 
 
 def write_fine(folder, work):
-    """The model with f32 weights that f16 does not have; --half rounds the decoder's matrices."""
+    """The model with f32 weights that f16 cannot hold; --half rounds the decoder's matrices."""
     fine = shutil.copytree(folder, os.path.join(work, "fine"))
     path = os.path.join(fine, "model.safetensors")
     weights = {name: (w.double() * (1 + 0.0004 * torch.sin(torch.arange(w.numel())).reshape(w.shape))).float()

@@ -192,7 +192,7 @@ static const mica_onnx_text export_docs[] = {
     {"tokens", "code points of texts"},
     {"tokens.length", "how many of them count"},
     {"speaker", "indices of the \"speakers\""},
-    {"durations", "log(1 + frames) of the silence before, of each letter and of the silence behind"},
+    {"durations", "log(1 + frames) of the silence before, of each letter and of the silence after"},
     {0}};
 
 /* Texts that two runs speak are not compared one by one. */

@@ -1,5 +1,5 @@
 /* task/speak/speak.h: speech from texts. speak.c trains, network.c has settings and network, say.c speaks and
- * griffin_lim.c finds the wave of a spectrum; voice.c hears whose voice a recording has. */
+ * griffin_lim.c finds the wave of a spectrum; voice.c tells whose voice a recording has. */
 #ifndef MICA_TASK_SPEAK_SPEAK_H
 #define MICA_TASK_SPEAK_SPEAK_H
 
