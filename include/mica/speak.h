@@ -31,8 +31,9 @@ MICA_API MICA_CHECKED mica_status mica_run_speak(mica_run *run, const mica_speec
                                                  int64_t *count);
 
 /* Tells whose voice a recording has: WAV, FLAC or OGG, any rate. shares receives a probability for each of the fact
- * "speakers"; they add up to 1. As `shares` of mica_speech_config they mix the voice most like the recording's. MICA_E_UNSUPPORTED: the run's task is not speak. MICA_E_FORMAT: the file is not a recording, is silent or
- * is shorter than a frame (25 ms). Blocks. */
+ * "speakers"; they add up to 1. As `shares` of mica_speech_config they mix the voice most like the recording's.
+ * MICA_E_UNSUPPORTED: the run's task is not speak. MICA_E_FORMAT: the file is not a recording, is silent or is shorter
+ * than a frame (25 ms). Blocks. */
 MICA_API MICA_CHECKED mica_status mica_run_voice(mica_run *run, const char *path, double *shares);
 
 MICA_END_DECLS

@@ -94,7 +94,8 @@ ends 2 '' '*chats.jsonl holds conversations*--lora*'
 mkdir "$work/folder.jsonl"
 run train --data "$work/folder.jsonl" --out "$work/b"
 ends 1 '' '*folder.jsonl*'
-run train --task language --data "$work/chats.jsonl" --epochs 1 --context 16 --width 16 --layers 1 --heads 2 --out "$work/bytes"
+run train --task language --data "$work/chats.jsonl" --epochs 1 --context 16 --width 16 --layers 1 --heads 2 \
+  --out "$work/bytes"
 ends 0 '*' '*'
 run train --data "$work/none.jsonl" --init "$model" --lora rank=4 --out "$work/b"
 ends 1 '' '*none.jsonl*'

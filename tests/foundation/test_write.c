@@ -82,7 +82,7 @@ START_TEST(a_folder_gives_the_same_logits) {
   ck_assert_uint_eq(written.tensors, mica_weights_count(mica_foundation_weights(model)));
   const double apart = distance(model, ids, logits);
   ck_assert_msg(apart <= 1e-4, "%s: %g", folders[_i], apart);
-  /* Other readers want biases in f32, those of experts too. */
+  /* Other readers want biases in f32, also of experts. */
   for (size_t i = 0; i < written.tensors; i++) {
     const mica_weight_entry *entry = mica_weights_at(mica_foundation_weights(model), i);
     if (strstr(entry->name, ".bias")) ck_assert_msg(entry->dtype == MICA_F32, "%s", entry->name);
