@@ -57,8 +57,8 @@ typedef struct mica_grammar mica_grammar;
  *
  * Texts are written one way: the members of an object in the order of "properties", then those that only "required"
  * names, then others; characters are escaped only if JSON demands it; a number with bounds has no exponent. So that a
- * number ends, it has at most 20 digits before the point (more if its bounds have more), 20 after it and 3 in its exponent,
- * unless "multipleOf" is above 2000.
+ * number ends, it has at most 20 digits before the point (more if its bounds have more), 20 after it and 3 in its
+ * exponent, unless "multipleOf" is above 2000.
  * docs/foundation/grammars.md has the keywords. Numbers that JSON schema calls integers are written without a point.
  *
  * MICA_E_FORMAT if the schema is not JSON. MICA_E_UNSUPPORTED for a keyword that Mica does not have, for a reference

@@ -13,8 +13,8 @@ typedef struct mica__named_tensor {
   mica_name_row row;               /* zeros if no row names the parameter */
   const mica_weight_entry *scales; /* of row.scales; NULL: none */
   mica_weight_entry form;          /* the tensor as elements are read from it: with row.scales it is one of blocks */
-  /* Elements first, ..., first + count - 1 of the parameter in row-major order, in the type of `form`; first and count are
-   * whole blocks. shape: the parameter's, which must have been checked against the tensors. NULL: they lie in this
+  /* Elements first, ..., first + count - 1 of the parameter in row-major order, in the type of `form`; first and count
+   * are whole blocks. shape: the parameter's, which must have been checked against the tensors. NULL: they lie in this
    * order. */
   void (*read)(const struct mica__named_tensor *from, mica_shape shape, int64_t first, int64_t count, void *out);
 } mica__named_tensor;
