@@ -99,6 +99,21 @@ mica_status mica__task_check_network(const mica_run *run) {
   return MICA_E_INVALID;
 }
 
+/* Heads of cnn_gru unless a setting gives them (mica/model.h). */
+#define CNN_GRU_HEADS 4
+
+mica_status mica__task_check_heads(const char *model, int64_t width, int64_t heads) {
+  const bool both = !strcmp(model, "cnn_gru");
+  if (!both && strcmp(model, "encoder") != 0) return MICA_OK;
+  if ((both ? 2 : 1) * width % (heads ? heads : CNN_GRU_HEADS) == 0) return MICA_OK;
+  if (!heads)
+    return mica__fail(MICA_E_INVALID,
+                      "a width of %lld cannot be shared by the %d heads of %s: width is a multiple of %d",
+                      (long long)width, CNN_GRU_HEADS, model, CNN_GRU_HEADS / 2);
+  return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads%s: %swidth is a multiple of heads",
+                    (long long)width, (long long)heads, both ? " of cnn_gru" : "", both ? "twice the " : "");
+}
+
 /* --- tables --- */
 
 #define TEXT_OF(name, text) text,

@@ -16,6 +16,9 @@ bool mica__task_stands_for(const mica__task_row *task, const char *name);
 const mica__task_row *mica__task_find(const char *name);
 /* MICA_E_INVALID if the run's task, which builds its own networks, has none of the name in the setting "model". */
 mica_status mica__task_check_network(const mica_run *run);
+/* MICA_E_INVALID if the attention of the model cannot share its features among the heads: `width` features in encoder,
+ * 2 * width in cnn_gru; other models have no heads. heads = 0: the model's own number, which no setting changes. */
+mica_status mica__task_check_heads(const char *model, int64_t width, int64_t heads);
 const mica__task_row *mica__task_at(size_t index);
 /* Sets the rows of the run, with its task's. */
 void mica__run_take_rows(mica_run *run);

@@ -62,6 +62,23 @@ static mica_run *learn(const char *name, const char *label, const char *ignore, 
   return rule_learn("fuse", "fuse.csv", name, settings, sizeof settings / sizeof *settings);
 }
 
+static mica_run *create(const char *table, const mica_setting *settings, size_t count) {
+  const mica_run_config config = {
+      .task = "fuse", .data = files_path(table), .settings = settings, .setting_count = count};
+  mica_run *run = NULL;
+  ck_ok(mica_run_create(test_engine(), &config, &run));
+  return run;
+}
+
+/* Creating a run fails with a message that contains the sentence. */
+static void refuses(const char *table, const mica_setting *settings, size_t count, const char *sentence) {
+  const mica_run_config config = {
+      .task = "fuse", .data = files_path(table), .settings = settings, .setting_count = count};
+  mica_run *run = NULL;
+  ck_assert_int_ne(mica_run_create(test_engine(), &config, &run), MICA_OK);
+  ck_assert_msg(strstr(mica_error_message(), sentence), "%s", mica_error_message());
+}
+
 /* --- what is learned --- */
 
 static void check_together(const char *name, const char *join) {
@@ -147,6 +164,8 @@ START_TEST(a_recording_beside_a_number) {
   ck_ok(mica_run_export(run, files_path("heard.onnx"), NULL));
   rule_refuses(run, "age,colour\n23,red\n", "a.csv has no recordings");
   mica_run_destroy(run);
+  static const mica_setting odd[] = {{"model", "cnn_gru"}, {"width", "5"}};
+  refuses("heard.csv", odd, 2, "a width of 5 cannot be shared by the 4 heads of cnn_gru: width is a multiple of 2");
 }
 END_TEST
 #endif
@@ -197,6 +216,79 @@ START_TEST(a_series_beside_a_number) {
 }
 END_TEST
 
+/* A table of a number and a cell of two numbers per row, each with other characters before it. */
+static void write_codes(const char *name, const char *first, const char *second) {
+  FILE *file = rule_table(name, "age,codes,label\n");
+  for (int i = 0; i < 60; i++) fprintf(file, "%d,%s%d %s%d,%s\n", i, first, i, second, 59 - i, i % 2 ? "yes" : "no");
+  fclose(file);
+}
+
+static void check_first_part(const mica_run *run, const char *name) {
+  size_t parts = 0;
+  ck_assert_str_eq(mica_run_fact(run, "parts", &parts)[0], name);
+  ck_assert_uint_eq(parts, 2);
+}
+
+/* Words that a table does not read as numbers make a cell a text, not a series. */
+START_TEST(codes_are_no_series) {
+  static const char *const words[][2] = {{"0x", "0x"}, {"", "0X1F"}, {"1 inf ", ""}, {"nan ", ""}, {"0x1p", ""}};
+  static const mica_setting settings[] = {{"vocabulary", "300"}};
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    write_codes("codes.csv", words[i][0], words[i][1]);
+    mica_run *run = create("codes.csv", settings, 1);
+    check_first_part(run, "tokens");
+    mica_run_destroy(run);
+  }
+  write_codes("codes.csv", "-1.5e-", "+.");
+  mica_run *run = create("codes.csv", NULL, 0);
+  check_first_part(run, "series");
+  rule_refuses(run, "age,codes\n23,1 0x1F\n", "number 2 of the series in column \"codes\" is not a finite number");
+  mica_run_destroy(run);
+}
+END_TEST
+
+/* A column that the setting text names holds texts, whatever its cells look like. */
+START_TEST(a_text_of_numbers) {
+  static const mica_setting settings[] = {{"text", "codes"}, {"epochs", "1"}, {"width", "8"}, {"vocabulary", "300"}};
+  write_codes("codes.csv", "", "");
+  mica_run *run = create("codes.csv", settings + 1, 3);
+  check_first_part(run, "series");
+  mica_run_destroy(run);
+  run = rule_learn("fuse", "codes.csv", "numbers_as_text", settings, 4);
+  check_first_part(run, "tokens");
+  ck_assert_str_eq(mica_run_fact(run, "text_column", NULL)[0], "codes");
+  mica_report_destroy(rule_predict(run, &(mica_run_input){.text = "age,codes\n23,7 52\n"}));
+  mica_run_destroy(run);
+}
+END_TEST
+
+/* Each part that has heads, and the join, can share the width; cnn_gru shares twice as much. */
+START_TEST(widths_suit_the_heads) {
+  static const struct {
+    mica_setting settings[3];
+    const char *sentence;
+  } rows[] = {
+      {{{"model", "encoder"}, {"width", "10"}, {"join", "concat"}}, "a width of 10 cannot be shared by 4 heads:"},
+      {{{"model", "cnn_gru"}, {"width", "7"}, {"join", "concat"}},
+       "a width of 7 cannot be shared by 4 heads of cnn_gru: twice the width is a multiple of heads"},
+      {{{"model", "tcn"}, {"width", "6"}, {"join", "attention"}},
+       "a width of 6 cannot be shared by 4 heads: width is a multiple of heads"},
+      {{{"model", "cnn_gru"}, {"width", "6"}, {"join", "concat"}}, NULL},
+      {{{"model", "tcn"}, {"width", "7"}, {"join", "concat"}}, NULL}};
+  write_codes("codes.csv", "", "");
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    if (rows[i].sentence) {
+      refuses("codes.csv", rows[i].settings, 3, rows[i].sentence);
+      continue;
+    }
+    mica_run *run = create("codes.csv", rows[i].settings, 3);
+    check_first_part(run, "series");
+    ck_assert_ptr_nonnull(mica_run_trainer(run));
+    mica_run_destroy(run);
+  }
+}
+END_TEST
+
 /* --- prediction --- */
 
 /* Columns in another order, without answers; then with them, and with a column that the run does not know. */
@@ -230,15 +322,10 @@ END_TEST
 START_TEST(a_text_of_few_words) {
   static const mica_setting settings[] = {{"text", "note"}, {"epochs", "1"}, {"width", "8"}, {"vocabulary", "300"}};
   size_t parts = 0;
-  mica_run *run = NULL;
   FILE *file = rule_table("few.csv", "age,note,label\n");
   for (int i = 0; i < 60; i++) fprintf(file, "%d,%s,%s\n", i, i % 2 ? "a film" : "no film", i % 2 ? "yes" : "no");
   fclose(file);
-  const mica_run_config config = {.task = "fuse",
-                                  .data = files_path("few.csv"),
-                                  .settings = settings,
-                                  .setting_count = sizeof settings / sizeof *settings};
-  ck_ok(mica_run_create(test_engine(), &config, &run));
+  mica_run *run = create("few.csv", settings, sizeof settings / sizeof *settings);
   ck_assert_str_eq(mica_run_fact(run, "parts", &parts)[0], "tokens");
   ck_assert_uint_eq(parts, 2);
   mica_run_destroy(run);
@@ -315,4 +402,5 @@ END_TEST
 
 TESTS(BOTH(BOTH(NEEDS(PNG), NEEDS(CJSON)), BOTH(NEEDS(PCRE2), DEVICE)), NULL, NULL, together_they_suffice,
       attention_joins_them, none_suffices_alone, other_answers, IF(SNDFILE, a_recording_beside_a_number),
-      a_series_beside_a_number, a_text_of_few_words, predictions, wrong_rows, a_stopped_run_has_the_same_bits)
+      a_series_beside_a_number, a_text_of_few_words, codes_are_no_series, a_text_of_numbers, widths_suit_the_heads,
+      predictions, wrong_rows, a_stopped_run_has_the_same_bits)

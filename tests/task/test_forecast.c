@@ -198,6 +198,26 @@ START_TEST(what_is_wrong_is_said) {
 }
 END_TEST
 
+/* Attention shares 2 * width features among 4 heads, which no setting changes. */
+START_TEST(widths_suit_the_heads) {
+  static const char *const widths[] = {"6", "33"};
+  for (int i = 0; i < 2; i++) {
+    const mica_setting given[] = {{"model", "cnn_gru"}, {"width", widths[i]}};
+    const mica_run_config config = {.task = "forecast", .data = data, .settings = given, .setting_count = 2};
+    mica_run *run = NULL;
+    if (i) {
+      ck_assert_int_eq(mica_run_create(test_engine(), &config, &run), MICA_E_INVALID);
+      ck_assert_str_eq(mica_error_message(),
+                       "a width of 33 cannot be shared by the 4 heads of cnn_gru: width is a multiple of 2");
+      continue;
+    }
+    ck_ok(mica_run_create(test_engine(), &config, &run));
+    ck_assert_ptr_nonnull(mica_run_trainer(run));
+    mica_run_destroy(run);
+  }
+}
+END_TEST
+
 /* Next times and seasons by how far rows are apart. */
 START_TEST(times_go_on) {
   static const struct times {
@@ -472,5 +492,6 @@ START_TEST(a_step_costs_launches_alone) {
 }
 END_TEST
 
-TESTS(DEVICE, begin, files_remove, series_are_forecast, what_is_wrong_is_said, times_go_on, names_may_be_words,
-      row_numbers_are_no_series, gaps_are_seen, gaps_are_said, series_begin_late, a_step_costs_launches_alone)
+TESTS(DEVICE, begin, files_remove, series_are_forecast, what_is_wrong_is_said, widths_suit_the_heads, times_go_on,
+      names_may_be_words, row_numbers_are_no_series, gaps_are_seen, gaps_are_said, series_begin_late,
+      a_step_costs_launches_alone)

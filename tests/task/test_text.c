@@ -240,6 +240,31 @@ START_TEST(tokenisers_are_chosen) {
 }
 END_TEST
 
+/* Attention of encoder shares `width` features among the heads; attention of cnn_gru shares 2 * width. */
+START_TEST(widths_suit_the_heads) {
+  static const struct {
+    const char *model, *width, *sentence;
+  } rows[] = {{"encoder", "6", "a width of 6 cannot be shared by 4 heads: width is a multiple of heads"},
+              {"cnn_gru", "7", "a width of 7 cannot be shared by 4 heads of cnn_gru: twice the width is a multiple of"},
+              {"cnn_gru", "6", NULL},
+              {"tcn", "7", NULL}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const mica_setting given[] = {{"model", rows[i].model}, {"width", rows[i].width}, {"vocabulary", "300"}};
+    const mica_run_config config = {.task = "text", .data = data, .settings = given, .setting_count = 3};
+    mica_run *run = NULL;
+    const mica_status status = mica_run_create(test_engine(), &config, &run);
+    if (rows[i].sentence) {
+      ck_assert_int_eq(status, MICA_E_INVALID);
+      ck_assert_msg(strstr(mica_error_message(), rows[i].sentence), "%s", mica_error_message());
+      continue;
+    }
+    ck_ok(status);
+    ck_assert_ptr_nonnull(mica_run_trainer(run));
+    mica_run_destroy(run);
+  }
+}
+END_TEST
+
 START_TEST(a_step_costs_launches_alone) {
   mica_run *run = train("bpe", false);
   mica_trainer *trainer = mica_run_trainer(run);
@@ -273,7 +298,8 @@ START_TEST(a_step_costs_launches_alone) {
 }
 END_TEST
 
-TESTS(DEVICE, begin, files_remove, messages_are_told_apart, tokenisers_are_chosen, a_step_costs_launches_alone)
+TESTS(DEVICE, begin, files_remove, messages_are_told_apart, tokenisers_are_chosen, widths_suit_the_heads,
+      a_step_costs_launches_alone)
 
 #else
 

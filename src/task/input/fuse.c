@@ -23,7 +23,7 @@ static const char *const networks[] = {"encoder", "tagger", "tcn", "cnn_gru", NU
 
 static int32_t suits(const mica_dataset *data) {
   bool some = false;
-  for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++) some = some || p->has(data);
+  for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++) some = some || p->has(NULL, data);
   return some;
 }
 
@@ -102,7 +102,7 @@ static mica_status note_parts(mica_run *run) {
   const char *names[MOST_PARTS];
   size_t count = 0, texts = 0;
   for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++)
-    if (p->has(data)) names[count++] = p->input->name;
+    if (p->has(run, data)) names[count++] = p->input->name;
   if (!count)
     return mica__fail(
         MICA_E_FORMAT,
@@ -125,7 +125,10 @@ static mica_status note_parts(mica_run *run) {
 
 static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_set_defaults(run));
+  const mica__fuse_settings s = mica__fuse_settings_of(run);
   MICA_TRY(mica__task_check_network(run));
+  /* The join is a Transformer block, as in encoder. */
+  if (s.join == MICA__FUSE_ATTENTION) MICA_TRY(mica__task_check_heads("encoder", s.width, s.heads));
   if (run->parts->whole) MICA_TRY(note_parts(run));
   for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++)
     if (p->input->prepare && mica__fuse_has(run, p)) MICA_TRY(p->input->prepare(run));

@@ -55,7 +55,7 @@ mica__fuse_facts mica__fuse_facts_of(const mica_run *run);
 
 /* A part: how data show that they have it, its input (whose members are called for it), and the facts that it needs. */
 typedef struct mica__fuse_part {
-  bool (*has)(const mica_dataset *data);
+  bool (*has)(const mica_run *run, const mica_dataset *data); /* no run: nothing is set */
   const mica__input *input;
   const char *facts[4];
 } mica__fuse_part;

@@ -46,7 +46,8 @@ static mica_status note_scale(mica_run *run, const char *column, size_t channels
 
 /* --- rows --- */
 
-static bool has_rows(const mica_dataset *data) {
+static bool has_rows(const mica_run *run, const mica_dataset *data) {
+  (void)run;
   const mica_column *label = mica__run_find_label(data);
   bool has = find(data, "x") != NULL;
   for (size_t i = 0; i < mica_dataset_column_count(data); i++) {
@@ -96,11 +97,11 @@ static const mica__input rows = {
 
 /* --- texts --- */
 
-static bool has_text(const mica_dataset *data) {
+static bool has_text(const mica_run *run, const mica_dataset *data) {
   bool has = false;
   for (size_t i = 0; i < mica_dataset_column_count(data); i++)
     has = has || (mica_dataset_column(data, i)->kind == MICA_COLUMN_KIND_TEXT && !data->store->columns[i].paths &&
-                  !mica__fuse_is_series(data, i));
+                  (mica__fuse_is_text(run, data, i) || !mica__fuse_is_series(data, i)));
   return has;
 }
 
@@ -117,7 +118,10 @@ const char *mica__fuse_model_at(size_t i) {
   return NULL;
 }
 
-static bool has_picture(const mica_dataset *data) { return mica__dataset_find(data, MICA_COLUMN_KIND_IMAGE) != NULL; }
+static bool has_picture(const mica_run *run, const mica_dataset *data) {
+  (void)run;
+  return mica__dataset_find(data, MICA_COLUMN_KIND_IMAGE) != NULL;
+}
 
 static mica_status prepare_picture(mica_run *run) {
   if (!run->parts->whole) return MICA_OK;
@@ -133,8 +137,7 @@ static mica_status complete_picture(mica_run *run, const mica_column *label) {
 }
 
 static mica_status fits_picture(const mica_run *run, const mica_dataset *data) {
-  (void)run;
-  if (has_picture(data)) return MICA_OK;
+  if (has_picture(run, data)) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s has no column of names of pictures, which the network was trained on",
                     mica_dataset_name(data));
 }
@@ -162,7 +165,10 @@ static const mica__input picture = {.name = "picture",
 
 /* --- recordings --- */
 
-static bool has_sound(const mica_dataset *data) { return mica__dataset_find(data, MICA_COLUMN_KIND_SOUND) != NULL; }
+static bool has_sound(const mica_run *run, const mica_dataset *data) {
+  (void)run;
+  return mica__dataset_find(data, MICA_COLUMN_KIND_SOUND) != NULL;
+}
 
 /* --- all of them --- */
 

@@ -1,12 +1,13 @@
 /* A series in a cell of a table: numbers between blanks or semicolons, as in "0.5 0.7 1.1". */
-#include "base/number.h"
 #include "data/dataset.h"
+#include "data/table/table.h"
 #include "run/columns/columns.h"
 #include "run/common_fields.h"
 #include "run/facts.h"
 #include "run/network.h"
 #include "run/record.h"
 #include "run/run.h"
+#include "run/settings.h"
 #include "run/state/parts.h"
 #include "run/tokens.h"
 #include "task/input/fuse.h"
@@ -34,14 +35,13 @@ static void free_lists(lists *l) {
   free(l->offsets);
 }
 
-/* Reads the number that a text begins with and goes behind it; false if there is none that is finite. */
+/* Reads the number at the beginning of a text, as a cell of a table is read, and moves past it. False if it is not a
+ * finite decimal number, as 0x1F and inf are not. */
 static bool next_number(const char **text, double *number) {
-  char *end = NULL;
   *text += strspn(*text, BETWEEN);
-  *number = mica__strtod(*text, &end);
-  const bool read = end > *text && strchr(BETWEEN, *end) && isfinite((float)*number);
-  *text = end;
-  return read;
+  const mica__cell cell = {.text = *text, .length = strcspn(*text, BETWEEN)};
+  *text += cell.length;
+  return mica__cell_number(cell, number);
 }
 
 static bool is_over(const char *text) { return !text[strspn(text, BETWEEN)]; }
@@ -68,14 +68,20 @@ bool mica__fuse_is_series(const mica_dataset *data, size_t column) {
   return holds;
 }
 
-/* The first column of series; SIZE_MAX: there is none. */
-static size_t find_series(const mica_dataset *data) {
+bool mica__fuse_is_text(const mica_run *run, const mica_dataset *data, size_t column) {
+  return run && !strcmp(mica_dataset_column(data, column)->name, mica__fuse_settings_of(run).text);
+}
+
+/* The first column of series except the one of the setting "text"; SIZE_MAX: not found. */
+static size_t find_series(const mica_run *run, const mica_dataset *data) {
   for (size_t i = 0; i < mica_dataset_column_count(data); i++)
-    if (mica_dataset_column(data, i) != mica__run_find_label(data) && mica__fuse_is_series(data, i)) return i;
+    if (mica_dataset_column(data, i) != mica__run_find_label(data) && !mica__fuse_is_text(run, data, i) &&
+        mica__fuse_is_series(data, i))
+      return i;
   return SIZE_MAX;
 }
 
-bool mica__fuse_has_series(const mica_dataset *data) { return find_series(data) != SIZE_MAX; }
+bool mica__fuse_has_series(const mica_run *run, const mica_dataset *data) { return find_series(run, data) != SIZE_MAX; }
 
 /* --- numbers --- */
 
@@ -128,8 +134,11 @@ static mica_status read_lists(const mica_dataset *data, const char *column, int6
 /* --- the part --- */
 
 static mica_status prepare(mica_run *run) {
+  const mica__fuse_settings s = mica__fuse_settings_of(run);
   const mica_dataset *data = run->parts->whole;
-  return data ? mica__run_note_text(run, "series_column", mica_dataset_column(data, find_series(data))->name) : MICA_OK;
+  MICA_TRY(mica__task_check_heads(mica__common_settings_of(run).model, s.width, s.heads));
+  if (!data) return MICA_OK;
+  return mica__run_note_text(run, "series_column", mica_dataset_column(data, find_series(run, data))->name);
 }
 
 /* Notes mean, deviation and length of the training part's series. */

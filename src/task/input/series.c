@@ -123,6 +123,7 @@ static mica_status check_facts(const mica_run *run) {
 static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_set_defaults(run));
   MICA_TRY(mica__task_check_network(run));
+  MICA_TRY(mica__task_check_heads(settings_of(run).model, settings_of(run).width, 0));
   if (!run->parts->whole) return check_facts(run);
   mica__windows *w = mica__windows_of(run->parts->whole);
   if (!w)

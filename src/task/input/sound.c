@@ -55,6 +55,9 @@ static mica_status prepare(mica_run *run) {
   const double zero = 0, one = 1;
   MICA_TRY(mica__run_set_defaults(run));
   MICA_TRY(mica__task_check_network(run));
+  /* Beside texts the model may be encoder, and recordings use dscnn. */
+  if (!strcmp(mica__common_settings_of(run).model, "cnn_gru"))
+    MICA_TRY(mica__task_check_heads("cnn_gru", settings_of(run).width, 0));
   if (!run->parts->whole) return MICA_OK;
   const mica_column *sound = mica__dataset_find(run->parts->whole, MICA_COLUMN_KIND_SOUND);
   const mica_column *label = mica__run_find_label(run->parts->whole);

@@ -67,11 +67,7 @@ static void opens(const mica_run *run, mica_dataset_config *config) {
 static mica_status check_network(const mica_run *run) {
   const mica__tokens_settings settings = mica__tokens_settings_of(run);
   MICA_TRY(mica__task_check_network(run));
-  const char *model = mica__common_settings_of(run).model;
-  if ((!strcmp(model, "encoder") || !strcmp(model, "cnn_gru")) && settings.width % settings.heads)
-    return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads: width is a multiple of heads",
-                      (long long)settings.width, (long long)settings.heads);
-  return MICA_OK;
+  return mica__task_check_heads(mica__common_settings_of(run).model, settings.width, settings.heads);
 }
 
 static mica_status find_texts(mica_run *run) {
