@@ -262,7 +262,8 @@ const cli_command cli_command_chat = {
     .summary = "talk with a published language model",
     .details = "\nReads lines from standard input and prints answers as they are written. A line\n"
                "that begins with / is a command; /help lists them. If a conversation exceeds the\n"
-               "context, the oldest messages are left out.\n",
+               "context, the oldest messages are left out. If standard input is not a terminal,\n"
+               "or with --json, the exit status is 1 if a message was not answered.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

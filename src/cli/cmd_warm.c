@@ -8,6 +8,7 @@
 
 #include <mica/cache.h>
 #include <mica/mica.h>
+#include <mica/speak.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,9 @@ static const cli_option options[] = {
     CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND,
             .help = "ONNX model, published model (folder or GGUF file), or folder of a run"),
     CLI_ROW("sample", struct values, sample, .value = "SAMPLE",
-            .help = "runs and models of pictures: a file for mica predict, or a text if there is no such file"),
+            .help =
+                "runs and models of pictures: a file for mica predict, or a text if there is no such file; language "
+                "and speak: a text"),
     CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224",
             .help = "ONNX: shape of an input, or of several separated by commas (default: open dimensions are 1)"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE",
@@ -233,11 +236,27 @@ static bool drop_text(void *user, size_t prompt, const char *bytes, size_t count
   return true;
 }
 
+static bool has_task(const mica_run *run, const char *name) { return strcmp(mica_run_task(run), name) == 0; }
+
+/* True if the task reads a text and no files. */
+static bool needs_text(const mica_run *run) { return has_task(run, "language") || has_task(run, "speak"); }
+
+static bool needs_gallery(const mica_run *run) { return has_task(run, "verify") || has_task(run, "sound_verify"); }
+
+static mica_status speak(mica_run *run, const char *text) {
+  float *samples = NULL;
+  int64_t count = 0;
+  const mica_status status = mica_run_speak(run, &(mica_speech_config){.text = text}, &samples, &count);
+  mica_free(samples);
+  return status;
+}
+
 static mica_status answer(mica_run *run, const char *sample) {
   struct stat about;
   mica_report *prediction = NULL;
   mica_run_input input = {.count = 1};
-  if (strcmp(mica_run_task(run), "language") == 0)
+  if (has_task(run, "speak")) return speak(run, sample);
+  if (has_task(run, "language"))
     return mica_run_generate(
         run, &(mica_run_texts){.prompts = &sample, .prompt_count = 1, .length = WRITTEN, .text = drop_text});
   if (mica_run_takes(run, MICA_RUN_OPTION_DRAW)) {
@@ -245,6 +264,8 @@ static mica_status answer(mica_run *run, const char *sample) {
   } else if (stat(sample, &about) == 0) {
     input.files = &sample;
     input.file_count = 1;
+    /* The sample is compared with itself. */
+    if (needs_gallery(run)) input.gallery = sample;
   } else {
     input.text = sample;
   }
@@ -253,15 +274,22 @@ static mica_status answer(mica_run *run, const char *sample) {
   return status;
 }
 
+static int check_sample(const cli_command *self, const struct values *v, const mica_run *run) {
+  const bool draws = mica_run_takes(run, MICA_RUN_OPTION_DRAW);
+  if (draws != (v->sample != NULL)) return CLI_OK;
+  if (draws)
+    cli_fail(self, "the task %s of %s draws pictures and takes no --sample", mica_run_task(run), v->model);
+  else
+    cli_fail(self, "--sample is missing: a run of the task %s needs %s", mica_run_task(run),
+             needs_text(run) ? "a text" : "a file for mica predict, or a text");
+  return CLI_USAGE;
+}
+
 static int warm_run(const cli_command *self, const struct values *v) {
   mica_engine *engine = NULL;
   mica_run *run = NULL;
   int status = cli_open_run_as(self, v->model, v->precision, v->device, &engine, &run);
-  if (status == CLI_OK && !v->sample && !mica_run_takes(run, MICA_RUN_OPTION_DRAW)) {
-    cli_fail(self, "--sample is missing: a run of the task %s needs a file for mica predict, or a text",
-             mica_run_task(run));
-    status = CLI_USAGE;
-  }
+  if (status == CLI_OK) status = check_sample(self, v, run);
   if (status == CLI_OK && answer(run, v->sample) != MICA_OK) status = cli_fail_library(self);
   mica_run_destroy(run);
   mica_engine_destroy(engine);
@@ -337,11 +365,12 @@ const cli_command cli_command_warm = {
     .details = "\nThe model answers once, and the answer is discarded; compiled kernels stay in\n"
                "the cache. An ONNX model computes on random inputs, a published model on texts\n"
                "of a few and of many words, a Whisper model on a second of noise. A run needs a\n"
-               "sample:\n"
+               "sample, except a run of the task diffuse, which takes none:\n"
                "\n"
                "  mica warm resnet18.onnx\n"
                "  mica warm models/SmolLM2-135M-Instruct\n"
                "  mica warm runs/digits --sample seven.png\n"
+               "  mica warm runs/voice --sample \"three one four\"\n"
                "\n"
                "Other sizes of inputs and batches may need further kernels.\n",
     .options = options,

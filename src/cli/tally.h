@@ -17,7 +17,8 @@ typedef struct cli_tally {
 
 /* Counts the sections of a prediction. */
 void cli_tally_add(cli_tally *tally, const mica_report *prediction);
-/* Prints a line on stderr, the most frequent classes first. Prints nothing without samples. */
+/* Prints a line on stderr, the most frequent classes first. Returns false, and prints nothing, if there are no samples
+ * or memory was short. */
 bool cli_tally_print(const cli_command *self, cli_tally *tally);
 void cli_tally_free(cli_tally *tally);
 

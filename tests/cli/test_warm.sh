@@ -46,6 +46,66 @@ done
 run warm "$foundation/clip" --sample "$foundation/photo.png"
 ends 0 '*' ''
 
+# Pictures: a run that draws takes no sample, and one file is enough to verify.
+mkdir "$work/halves"
+LC_ALL=C awk -v x="$work/halves/train-images-idx3-ubyte" -v y="$work/halves/train-labels-idx1-ubyte" '
+  function number(n, f) { printf "%c%c%c%c", 0, 0, 0, n >f }
+  BEGIN {
+    printf "%c%c%c%c", 0, 0, 8, 3 >x; number(80, x); number(8, x); number(8, x)
+    printf "%c%c%c%c", 0, 0, 8, 1 >y; number(80, y)
+    for (i = 0; i < 80; i++) {
+      printf "%c", i % 4 >y
+      for (p = 0; p < 64; p++) printf "%c", ((p < 32) == (i % 2)) ? 20 + i : 110 >x
+    }
+  }'
+run train --task diffuse --data "$work/halves" --width 4 --batch 16 --noise-steps 20 --sample-steps 5 --epochs 1 \
+  --quiet --out "$work/draw"
+ends 0 '*' '*'
+run warm "$work/draw" --sample "$work/draw/config.json"
+ends 2 '' "mica warm: the task diffuse of $work/draw draws pictures and takes no --sample"
+run warm "$work/draw"
+ends 0 '*' ''
+run train --task verify --data "$work/halves" --model mlp --batch 16 --epochs 1 --quiet --out "$work/alike"
+ends 0 '*' '*'
+run warm "$work/alike" --sample "$foundation/photo.png"
+ends 0 '*' ''
+
+# Recordings: a run speaks a text, and one file is enough to verify. Each word of two speakers is a tone.
+mkdir "$work/tones"
+LC_ALL=C awk -v folder="$work/tones" '
+  function number(n, bytes) { for (; bytes > 0; bytes--) { printf "%c", n % 256 >f; n = int(n / 256) } }
+  BEGIN { srand(5)
+    for (i = 0; i < 40; i++) {
+      f = folder "/" (i % 2 ? "high" : "low") "_" (i % 4 < 2 ? "anna" : "ben") "_" i ".wav"
+      printf "RIFF" >f; number(2436, 4); printf "WAVEfmt " >f; number(16, 4); number(65537, 4)
+      number(8000, 4); number(8000, 4); number(524289, 4); printf "data" >f; number(2400, 4)
+      for (t = 0; t < 2400; t++) printf "%c", 128 + 60 * sin(t * (i % 2 ? 1.0 : 0.3) + i) + 2 * rand() >f
+      close(f) } }'
+run train --task speak --data "$work/tones" --width 32 --layers 2 --epochs 1 --quiet --out "$work/voice"
+case $err in
+*'lacks libsndfile'*) ;;
+*)
+  ends 0 '*' '*'
+  run warm "$work/voice"
+  ends 2 '' 'mica warm: --sample is missing: a run of the task speak needs a text'
+  run warm "$work/voice" --sample high
+  ends 0 '*' ''
+  run warm "$work/voice" --sample hugo
+  ends 1 '' "*has not learned the letter 'u'*"
+  for name in high_anna high_ben low_anna low_ben; do
+    mkdir -p "$work/names/$name"
+    cp "$work/tones/${name}_"*.wav "$work/names/$name"
+  done
+  run train --task verify --data "$work/names" --width 16 --mels 32 --batch 16 --embedding 16 --epochs 1 --quiet \
+    --out "$work/verify"
+  ends 0 '*' '*'
+  run warm "$work/verify" --sample "$work/tones/high_anna_1.wav"
+  ends 0 '*' ''
+  run warm "$work/verify" --sample "$work/missing.wav"
+  ends 1 '' 'mica warm: *'
+  ;;
+esac
+
 # counted: the programs in the cache.
 counted() {
   run cache list --json
