@@ -97,7 +97,7 @@ fast_runs() {
 all_runs() {
   "$build/bin/tests/test_ops_checks" --list | sed '/^cast$/d; s/^/test_ops_checks /'
   for shard in $(seq 40); do echo "test_ops_on_device --shard $shard/40"; done
-  echo "test_compile_fused known"
+  "$build/bin/tests/test_compile_fused" --list | sed '/^random_/d; s/^/test_compile_fused /'
   echo "test_runtime_own_kernel"
 }
 

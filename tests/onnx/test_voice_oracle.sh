@@ -19,4 +19,4 @@ data=${MICA_TEST_DATA:-/nowhere}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "$python" tests/onnx/voice_case.py "$folder"
-MICA_VOICE=$folder "$build/bin/tests/test_onnx_models" voice
+MICA_VOICE=$folder "$build/bin/tests/test_onnx_models" a_voice_detector_keeps_its_state

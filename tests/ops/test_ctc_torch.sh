@@ -14,4 +14,4 @@ python=${MICA_ORACLE_PYTHON:-python3}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "$python" tests/ops/test_ctc_torch.py "$folder/cases.safetensors"
-MICA_CTC_CASES=$folder/cases.safetensors "$build/bin/tests/test_ops_ctc" torch
+MICA_CTC_CASES=$folder/cases.safetensors "$build/bin/tests/test_ops_ctc"

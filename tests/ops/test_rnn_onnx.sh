@@ -14,4 +14,4 @@ python=${MICA_ORACLE_PYTHON:-python3}
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 "$python" tests/ops/test_rnn_onnx.py "$folder/cases.safetensors"
-MICA_RNN_CASES=$folder/cases.safetensors "$build/bin/tests/test_ops_rnn" onnx
+MICA_RNN_CASES=$folder/cases.safetensors "$build/bin/tests/test_ops_rnn"
