@@ -101,7 +101,22 @@ def cases():
     yield "columns_forest", make_pipeline(columns(), RandomForestClassifier(10, random_state=0)), categories()
 
 
+def take_booleans():
+    """skl2onnx 1.20 writes lists of booleans as integers, which onnx 1.23 refuses."""
+    from onnx import helper
+
+    make = helper.make_attribute
+
+    def made(key, value, *rest, **named):
+        if isinstance(value, (list, tuple, np.ndarray)):
+            value = [int(v) if isinstance(v, (bool, np.bool_)) else v for v in value]
+        return make(key, value, *rest, **named)
+
+    helper.make_attribute = made
+
+
 def exports():
+    take_booleans()
     for name, model, (x, y) in cases():
         yield name, to_onnx(model.fit(x, y), x[:1]), x
     import lightgbm
