@@ -434,7 +434,10 @@ mica_status mica__config_read(const mica__config_source *f, const mica__family *
   MICA_TRY(read_keys(f, family, i));
   MICA_TRY(check_sizes(f, i));
   MICA_TRY(read_experts(f, family, i));
-  if (family->pictures) MICA_TRY(read_patches(f, i));
+  if (family->pictures)
+    MICA_TRY(read_patches(f, i));
+  else
+    i->picture = i->patch = i->channels = 0; /* of a tower beside the text, which is not read */
   i->causal = family->causal || family->task == MICA_FOUNDATION_TASK_GENERATE;
   i->out_bias = family->bias_out_by_key ? i->attention_bias : (family->bias & MICA__BIAS_OUT) != 0;
   if (f->gguf) read_tensors(weights, i);

@@ -70,6 +70,9 @@ bool fuzz_seed(size_t index, mica__text *seed) {
       "{\"model_type\": \"vit\", \"hidden_size\": 48, \"num_hidden_layers\": 2, \"num_attention_heads\": 4, "
       "\"image_size\": 20, \"patch_size\": 6, \"num_channels\": 3, \"architectures\": [\"ViTForImageClassification\"], "
       "\"id2label\": {\"0\": \"a\"}, \"qkv_bias\": false}",
+      "{\"model_type\": \"gemma3\", \"text_config\": {\"hidden_size\": 64, \"num_hidden_layers\": 3, "
+      "\"num_attention_heads\": 4, \"head_dim\": 32, \"vocab_size\": 131, \"max_position_embeddings\": 64, "
+      "\"image_size\": 20}}",
       "{\"model_type\": \"clip\", \"projection_dim\": 16, \"text_config\": {\"hidden_size\": 32, "
       "\"num_hidden_layers\": 1, \"num_attention_heads\": 4, \"vocab_size\": 99, \"max_position_embeddings\": 16, "
       "\"eos_token_id\": 2}, \"vision_config\": {\"hidden_size\": 24, \"num_hidden_layers\": 1, "
