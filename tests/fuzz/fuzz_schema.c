@@ -59,7 +59,8 @@ bool fuzz_seed(size_t index, mica__text *seed) {
       "{\"type\":\"array\",\"items\":{\"anyOf\":[{\"type\":\"array\",\"items\":{\"$ref\":\"#\"}},{\"type\":\"array\","
       "\"items\":{"
       "\"$ref\":\"#/items\"},\"maxItems\":2}]}}",
-      "/^(?:[^a-c\\]\\s]|\\u{1F600}|x{2,5}?(y|z)*)+\\.\\w\\D\\x41$"};
+      "/^(?:[^a-c\\]\\s]|\\u{1F600}|x{2,5}?(y|z)*)+\\.\\w\\D\\x41$",
+      "/^[^]s$"};
   if (index >= sizeof seeds / sizeof *seeds) return false;
   mica__text_add(seed, seeds[index]);
   return true;

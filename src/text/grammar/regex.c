@@ -62,7 +62,7 @@ static int by_low(const void *a, const void *b) {
 /* Ranges from `from` on become sorted and apart; with `invert` all other characters. */
 static mica_status tidy(reader *r, size_t from, bool invert) {
   size_t count = 0, total = r->range_count - from;
-  mica__characters *list = r->ranges + from;
+  mica__characters *list = total ? r->ranges + from : NULL;
   if (total > 1) qsort(list, total, sizeof *list, by_low);
   for (size_t i = 0; i < total; i++) {
     if (count && list[i].low <= list[count - 1].high + 1) {
