@@ -140,7 +140,7 @@ typedef struct mica_foundation_info {
    * each expert. normalise_routes: the chosen experts' probabilities are divided by their sum. */
   int64_t experts, experts_used;
   bool normalise_routes;
-  bool mxfp4_experts;          /* a folder has the experts' matrices as MXFP4 blocks and their scales */
+  bool mxfp4_experts;          /* the folder has the experts' matrices as MXFP4 blocks with scales */
   double clamp;                /* of the experts' gate and up layers (mica_block_experts); 0: none */
   bool sinks;                  /* a score per head takes part in the softmax of attention */
   bool qk_norm;                /* RMS norm on each head's queries and keys */

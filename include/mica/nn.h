@@ -266,7 +266,7 @@ typedef struct mica_name_row {
   /* The parameter, of rank 2 or 3, is indices phase, phase + every, ... of the tensor's second axis (after swapping),
    * such as interleaved rows of gate and up. every 0: all indices. Not with `first`, `of` and `stacked`. */
   int64_t every, phase;
-  /* Name of a second tensor, spelled like `source`: both are MXFP4 as safetensors files have it. The source is U8
+  /* Name of a second tensor, spelled like `source`. Together they are MXFP4 as in safetensors files: the source is U8
    * (.., columns / 32, 16), whose byte b has elements 2 b and 2 b + 1 of a block; this one is U8 (.., columns / 32),
    * exponents of two plus 127. NULL: the source has its elements. Allowed only with `every` and `phase`. */
   const char *scales;

@@ -155,11 +155,11 @@ static int by_rest(const void *a, const void *b) {
   return x->class_ < y->class_ ? -1 : x->class_ > y->class_;
 }
 
-/* Classes with this many samples have at least one in the part, if its share is small. */
+/* A class with at least this many samples has at least one in the part, however small its share. */
 #define ALWAYS_HELD 4
 
-/* Turns the number of samples of each class into the number that is chosen; `total` are, by largest remainders, and
- * more if a class of ALWAYS_HELD samples would have none. */
+/* Turns the number of samples of each class into the number that is chosen; `total` are chosen by largest
+ * remainders, and more if a class of ALWAYS_HELD samples would have none. */
 static void share_out(uint64_t *counts, remainder *rests, int32_t classes, double share, uint64_t total) {
   uint64_t given = 0;
   for (int32_t k = 0; k < classes; k++) {

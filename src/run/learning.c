@@ -156,7 +156,7 @@ static mica_status remark_few(mica_run *run) {
   double accuracy = 0;
   const double count = validated(run, &accuracy);
   if (count < 1 || count >= UNCERTAIN_SAMPLES) return MICA_OK;
-  /* Accuracy is that of voxels, and few volumes have many. */
+  /* Accuracy counts voxels, and even few volumes have many. */
   if (run->task->input->traits.volumes)
     return mica__run_remark(run, "only %.0f volume%s validate%s; hold out more volumes (--validation)", count,
                             count == 1 ? "" : "s", count == 1 ? "s" : "");
