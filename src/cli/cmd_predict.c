@@ -261,7 +261,7 @@ typedef struct showing {
   const mica_run *run;
   cli_csv *csv; /* NULL: no table is written */
   cli_tally tally;
-  bool begun, counted;      /* the JSON object is open; how many were predicted is said already */
+  bool begun, counted;      /* the JSON object is open; the number of predictions is printed */
   size_t unread, predicted; /* files that cannot be read, and samples that were predicted */
   int status;               /* why it ended */
 } showing;

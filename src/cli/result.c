@@ -65,7 +65,7 @@ void cli_print_metrics(FILE *out, const char *part, const mica_run *run, const m
 
 /* --- tables --- */
 
-/* Characters of a column: 11, or up to 16 if its name has so many. */
+/* Width of a column: that its name needs, from 11 to 16. */
 static int width_of(const mica_item *item, size_t column) {
   const size_t length = item->column_names ? strlen(item->column_names[column]) : 0;
   return length < 11 ? 11 : length < 16 ? (int)length : 16;

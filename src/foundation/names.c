@@ -258,7 +258,7 @@ static mica_status add_sources(const mapping *m, const row *r, mica__text *text)
   return mica__text_status(text);
 }
 
-/* In which order the row's tensors have their elements. */
+/* The order of elements in the row's tensors. */
 static mica_name_row order_of(const row *r, bool gguf) {
   return (mica_name_row){.every = gguf ? 0 : every_of(r),
                          .phase = !gguf && (r->how == EXPERTS_ODD || r->how == ODD),

@@ -148,7 +148,7 @@ static found transcribe(const char *folder, bool half) {
   return f;
 }
 
-/* `half` computes what f32 matrices compute that were rounded before, and something else than those of the file. */
+/* `half` gives the results of f32 matrices that were rounded before, and not those with the file's own numbers. */
 START_TEST(half_rounds_the_decoders_matrices) {
   write_model("fine", false);
   write_model("rounded", true);

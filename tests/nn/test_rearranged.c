@@ -125,7 +125,7 @@ START_TEST(vectors_of_some_numbers) {
 }
 END_TEST
 
-/* Element `at` of tensors in which a byte has two, by the definition of MXFP4. */
+/* Element `at` of a tensor with two in each byte, by the definition of MXFP4. */
 static float element(int64_t at) {
   static const float values[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
   const int code = blocks[at / 2] >> (at % 2 * 4) & 15;

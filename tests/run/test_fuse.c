@@ -136,7 +136,7 @@ static void write_tone(const char *name, double pitch) {
   rule_sound(name, RATE, tone, SAMPLES);
 }
 
-/* A recording beside a number, each of which carries one bit. */
+/* A recording beside a number: each carries one bit. */
 START_TEST(a_recording_beside_a_number) {
   static const mica_setting settings[] = {{"epochs", "10"}, {"width", "16"}, {"batch", "16"},  {"seconds", "0.3"},
                                           {"mels", "16"},   {"lr", "0.004"}, {"dropout", "0"}, {"seed", "2"}};
@@ -180,7 +180,7 @@ static void write_series(FILE *file, bool rises) {
                0.1 * height + 6.0 * (rises ? k : count - k) / count + 0.01 * rule_draw(100));
 }
 
-/* A series beside a number, each of which carries one bit. */
+/* A series beside a number: each carries one bit. */
 START_TEST(a_series_beside_a_number) {
   static const mica_setting settings[] = {{"epochs", "14"}, {"width", "16"},  {"batch", "16"}, {"model", "cnn_gru"},
                                           {"lr", "0.004"},  {"dropout", "0"}, {"seed", "2"}};

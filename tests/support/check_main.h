@@ -48,7 +48,7 @@
   }
 /* The test with _i = first to end - 1. */
 #define LOOP(test, first, end) test_loop(test, first, end, NULL)
-/* The test with seeds _i = 1 to count, or those of MICA_TEST_FIRST to MICA_TEST_LAST. */
+/* The test with seeds _i = 1 to count, or MICA_TEST_FIRST to MICA_TEST_LAST. */
 #define SEEDS(test, count) LOOP(test, test_seed("MICA_TEST_FIRST", 1), 1 + test_seed("MICA_TEST_LAST", count))
 /* The test with _i = 0 to count - 1, in EACH alone: a case of its own, called name_of(_i). NULL: it is left out. */
 #define BY_NAME(test, name_of, count) test_loop(test, 0, (int)(count), name_of)

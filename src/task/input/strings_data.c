@@ -357,7 +357,7 @@ static mica_status number_speakers(const mica__fact_texts *run, view *v, uint64_
     while (k < known && strcmp(names[k], name) != 0) k++;
     v->speakers[i] = known ? (int32_t)k : speaker;
     if (known && k == known && !*name)
-      status = mica__fail(MICA_E_FORMAT, "%s: these recordings have no speakers; those of the run begin with \"%s\"",
+      status = mica__fail(MICA_E_FORMAT, "%s: these recordings have no speakers, but the run has, such as \"%s\"",
                           mica_dataset_name(v->base), names[0]);
     else if (known && k == known)
       status = mica__fail(MICA_E_FORMAT, "%s: the run has no speaker \"%s\"", mica_dataset_name(v->base), name);

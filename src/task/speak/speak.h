@@ -88,7 +88,7 @@ mica__speak_code mica__speak_encode(mica_nn *nn, const mica_run *run, const mica
 /* Logits (N, F, 1 + L): how well each frame of mel (N, mels, F) goes with no letter and with each of the letters. */
 mica_value mica__speak_align(mica_nn *nn, const mica_run *run, const mica__speak_words *words, mica_value mel,
                              mica_value frame_mask);
-/* Spectra of letters that take so many frames each, (N, L). */
+/* Spectra of letters, each of `durations` (N, L) frames. */
 mica__speak_spectra mica__speak_decode(mica_nn *nn, const mica_run *run, const mica__speak_code *code,
                                        mica_value durations, mica_value frame_mask);
 
