@@ -154,15 +154,19 @@ MICA_API const char *mica_run_evaluated(const mica_run *run);
  * parts and which have changed since training. A remark says so too. */
 MICA_API bool mica_run_evaluated_changed(const mica_run *run);
 
-/* What the predictions of some runs use. */
+/* What some runs use or do. */
 typedef enum mica_run_option {
   MICA_RUN_OPTION_THRESHOLD, /* mica_run_input.threshold */
   MICA_RUN_OPTION_BEAMS,     /* mica_run_input.beams and .length_penalty */
   MICA_RUN_OPTION_SEARCH,    /* mica_run_search */
-  MICA_RUN_OPTION_DRAW       /* mica_run_input.of_class, .seed, .steps and .guidance; no files, data or text */
+  MICA_RUN_OPTION_DRAW,      /* mica_run_input.of_class, .seed, .steps and .guidance; no files, data or text */
+  MICA_RUN_OPTION_GALLERY,   /* mica_run_input.gallery */
+  MICA_RUN_OPTION_GENERATE,  /* mica_run_generate */
+  MICA_RUN_OPTION_SPEAK      /* mica_run_speak */
 } mica_run_option;
 
-/* True if predictions of the run use the option. False if run is NULL or the option is unknown. */
+/* True if the run uses the option, or if its function is for the run's task. False if run is NULL or the option is
+ * unknown. */
 MICA_API bool mica_run_takes(const mica_run *run, mica_run_option option);
 
 /* What to predict from. Set one of files, data and text; none of them for runs that draw (MICA_RUN_OPTION_DRAW). */
@@ -180,8 +184,8 @@ typedef struct mica_run_input {
    * or more; 0: the run's setting. MICA_ZERO: 0 */
   double threshold;
   const char *name; /* name of the text in error messages; NULL: "the text" */
-  /* verify: a file, or a folder, whose nearest samples are reported for each input, `top` of them. NULL: the first
-   * input is compared with each other one. MICA_E_INVALID: other tasks */
+  /* MICA_RUN_OPTION_GALLERY: a file, or a folder, whose nearest samples are reported for each input, `top` of them.
+   * NULL: the first input is compared with each other one. MICA_E_INVALID: other tasks */
   const char *gallery;
   /* segment_volumes: report masks as .nii files. By default they are .nii.gz if this build can compress. */
   bool plain_masks;

@@ -87,7 +87,7 @@ static bool take(void *user, size_t prompt, const char *bytes, size_t count) {
 static int print_json(const cli_command *self, const mica_run *run, const struct values *v, const writings *w) {
   cli_json json;
   cli_json_begin(&json);
-  cli_json_text(&json, json.root, "task", run ? mica_run_task(run) : "language");
+  cli_json_text(&json, json.root, "task", run ? mica_run_task(run) : CLI_MODEL_TASK);
   cJSON *texts = cli_json_array(&json, json.root, "texts");
   for (size_t i = 0; i < v->prompts.count; i++) {
     cJSON *text = cli_json_object(&json, texts, NULL);

@@ -236,12 +236,10 @@ static bool drop_text(void *user, size_t prompt, const char *bytes, size_t count
   return true;
 }
 
-static bool has_task(const mica_run *run, const char *name) { return strcmp(mica_run_task(run), name) == 0; }
-
-/* True if the task reads a text and no files. */
-static bool needs_text(const mica_run *run) { return has_task(run, "language") || has_task(run, "speak"); }
-
-static bool needs_gallery(const mica_run *run) { return has_task(run, "verify") || has_task(run, "sound_verify"); }
+/* True if the run reads a text and no files. */
+static bool needs_text(const mica_run *run) {
+  return mica_run_takes(run, MICA_RUN_OPTION_GENERATE) || mica_run_takes(run, MICA_RUN_OPTION_SPEAK);
+}
 
 static mica_status speak(mica_run *run, const char *text) {
   float *samples = NULL;
@@ -255,8 +253,8 @@ static mica_status answer(mica_run *run, const char *sample) {
   struct stat about;
   mica_report *prediction = NULL;
   mica_run_input input = {.count = 1};
-  if (has_task(run, "speak")) return speak(run, sample);
-  if (has_task(run, "language"))
+  if (mica_run_takes(run, MICA_RUN_OPTION_SPEAK)) return speak(run, sample);
+  if (mica_run_takes(run, MICA_RUN_OPTION_GENERATE))
     return mica_run_generate(
         run, &(mica_run_texts){.prompts = &sample, .prompt_count = 1, .length = WRITTEN, .text = drop_text});
   if (mica_run_takes(run, MICA_RUN_OPTION_DRAW)) {
@@ -265,7 +263,7 @@ static mica_status answer(mica_run *run, const char *sample) {
     input.files = &sample;
     input.file_count = 1;
     /* The sample is compared with itself. */
-    if (needs_gallery(run)) input.gallery = sample;
+    if (mica_run_takes(run, MICA_RUN_OPTION_GALLERY)) input.gallery = sample;
   } else {
     input.text = sample;
   }

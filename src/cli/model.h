@@ -6,6 +6,9 @@
 
 #include <mica/chat.h>
 
+/* The task of published models that write texts, as --task and JSON have it. */
+#define CLI_MODEL_TASK "language"
+
 /* A model with the engine that it runs on. */
 typedef struct cli_model {
   mica_engine *engine;

@@ -44,7 +44,7 @@ static int print(const cli_command *self, const mica_perplexity *p, bool json) {
   }
   cli_json out;
   cli_json_begin(&out);
-  cli_json_text(&out, out.root, "task", "language");
+  cli_json_text(&out, out.root, "task", CLI_MODEL_TASK);
   cJSON *metrics = cli_json_object(&out, out.root, "metrics");
   cli_json_real(&out, metrics, "loss", loss);
   cli_json_real(&out, metrics, "perplexity", p->perplexity);

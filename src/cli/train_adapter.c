@@ -2,6 +2,7 @@
 
 #include "cli/compiling.h"
 #include "cli/json.h"
+#include "cli/model.h"
 #include "cli/number.h"
 #include "cli/progress.h"
 #include "cli/ranks.h"
@@ -121,8 +122,8 @@ static int take(const cli_command *self, const cli_lora *lora, plan *p) {
   for (size_t i = 0; status == CLI_OK && i < lora->settings->count; i++)
     status = take_setting(self, &lora->settings->list[i], p);
   if (status != CLI_OK) return status;
-  if (lora->task && strcmp(lora->task, "language") != 0)
-    return fail_usage(self, "--lora is for --task language", lora->task);
+  if (lora->task && strcmp(lora->task, CLI_MODEL_TASK) != 0)
+    return fail_usage(self, "--lora is for --task " CLI_MODEL_TASK, lora->task);
   if (!p->model || !lora->data) {
     cli_fail(self, "--lora wants %s",
              p->model ? "--data CHATS.jsonl: the conversations to learn" : "--init MODEL: a published model");
@@ -158,7 +159,7 @@ static int say_done(const cli_command *self, const cli_lora *lora, const plan *p
             cli_clean(lora->out));
   if (!lora->json) return CLI_OK;
   cli_json_begin(&json);
-  cli_json_text(&json, json.root, "task", "language");
+  cli_json_text(&json, json.root, "task", CLI_MODEL_TASK);
   cli_json_text(&json, json.root, "adapter", lora->out);
   cli_json_integer(&json, json.root, "conversations", (uint64_t)info->conversations);
   cli_json_real(&json, json.root, "loss", s->loss);
@@ -178,7 +179,7 @@ static int train(const job *j, mica_communicator *communicator, mica_engine *eng
   const bool speaks = !communicator || communicator->rank == 0;
   const mica_conversations_info info = mica_conversations_describe(chats);
   mica_finetune_config how = j->plan->training;
-  shown s = {.progress = {.out = lora->quiet || !speaks ? NULL : lora->json ? stderr : stdout, .task = "language"}};
+  shown s = {.progress = {.out = lora->quiet || !speaks ? NULL : lora->json ? stderr : stdout, .task = CLI_MODEL_TASK}};
   if (s.progress.out && communicator) fprintf(s.progress.out, "ranks     %d\n", (int)communicator->ranks);
   if (s.progress.out)
     fprintf(s.progress.out, "data      %s: %lld conversations in %lld rows, %lld tokens of answers\n",

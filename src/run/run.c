@@ -304,6 +304,9 @@ bool mica_run_takes(const mica_run *run, mica_run_option option) {
   case MICA_RUN_OPTION_BEAMS: return run->task->beams;
   case MICA_RUN_OPTION_SEARCH: return run->task->search != NULL;
   case MICA_RUN_OPTION_DRAW: return run->task->draws;
+  case MICA_RUN_OPTION_GALLERY: return run->task->gallery;
+  case MICA_RUN_OPTION_GENERATE: return run->task->generate != NULL;
+  case MICA_RUN_OPTION_SPEAK: return run->task->speak != NULL;
   }
   return false;
 }

@@ -285,6 +285,7 @@ expect 1 contracts 'include/mica/b.h: no word about threads'
 finds sizes src/base/b.c 'src/base/b.c: 601 lines' "$(lines 601 'int b;')\n"
 finds fields src/run/b.c 'src/run/b.c:1:' 'double b(const mica_run *run) { return mica_run_number(run, "lr"); }\n'
 finds fields src/task/b.c 'read the field' 'if (mica_run_fact(run->origin, "classes", NULL)) return;\n'
+finds fields src/cli/b.c 'ask for what the task does' 'if (!strcmp(mica_run_task(run), "speak")) return;\n'
 finds states src/run/b.h 'src/run/b.h: 91 lines' "$(lines 91 'int b;')\n"
 finds states src/run/b.c 'src/run/b.c: 6 headers of src/run/state' \
   "$(for s in a b c d e f; do echo "#include \"run/state/$s.h\""; done)\n"

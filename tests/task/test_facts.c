@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Opens the run of the text; the sentence stays. */
-static mica_status open_run(const char *text) {
+/* Opens the run of the text and looks at it; the sentence stays. */
+static mica_status open_run(const char *text, void (*look)(const mica_run *run)) {
   mica_run *run = NULL;
   mica_engine *engine = NULL;
   mica_engine_config config = mica_engine_config_default();
@@ -22,14 +22,37 @@ static mica_status open_run(const char *text) {
   files_write_text("run/config.json", text);
   if (tokenizer) ck_ok(mica_tokenizer_save(tokenizer, files_path("run/tokenizer.json")));
   mica_status status = mica__run_open_folder(engine, files_path("run"), NULL, mica__run_open_facts, &run);
+  if (status == MICA_OK && look) look(run);
   if (status == MICA_OK) mica_run_destroy(run);
   mica_tokenizer_destroy(tokenizer);
   mica_engine_destroy(engine);
   return status;
 }
 
+/* The options of mica_run_takes that runs of a task have, besides those that depend on their classes. */
+static const struct {
+  const char *task;
+  mica_run_option option;
+} taken[] = {
+    {"translate", MICA_RUN_OPTION_BEAMS},      {"speech", MICA_RUN_OPTION_SEARCH},
+    {"diffuse", MICA_RUN_OPTION_DRAW},         {"verify", MICA_RUN_OPTION_GALLERY},
+    {"sound_verify", MICA_RUN_OPTION_GALLERY}, {"language", MICA_RUN_OPTION_GENERATE},
+    {"speak", MICA_RUN_OPTION_SPEAK},
+};
+
+static void takes_its_options(const mica_run *run) {
+  for (int option = MICA_RUN_OPTION_BEAMS; option <= MICA_RUN_OPTION_SPEAK; option++) {
+    bool takes = false;
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+      takes = takes || ((int)taken[i].option == option && !strcmp(taken[i].task, mica_run_task(run)));
+    ck_assert_msg(mica_run_takes(run, (mica_run_option)option) == takes, "%s: option %d", mica_run_task(run), option);
+  }
+  if (!strcmp(mica_run_task(run), "detect")) ck_assert(mica_run_takes(run, MICA_RUN_OPTION_THRESHOLD));
+  ck_assert(!mica_run_takes(run, (mica_run_option)(MICA_RUN_OPTION_SPEAK + 1)));
+}
+
 START_TEST(runs_of_all_tasks_are_opened) {
-  ck_assert_msg(open_run(run_config((size_t)_i)) == MICA_OK, "%s: %s", run_config_task((size_t)_i),
+  ck_assert_msg(open_run(run_config((size_t)_i), takes_its_options) == MICA_OK, "%s: %s", run_config_task((size_t)_i),
                 mica_error_message());
 }
 END_TEST
@@ -115,7 +138,7 @@ START_TEST(facts_that_do_not_go_together_are_refused) {
   mica__text_add(&lie, lies[_i].lie);
   mica__text_add(&lie, at + strlen(lies[_i].is));
   ck_ok(mica__text_status(&lie));
-  const mica_status status = open_run(lie.data);
+  const mica_status status = open_run(lie.data, NULL);
   ck_assert_msg(status == MICA_E_FORMAT, "%s %s: %d %s", lies[_i].task, lies[_i].lie, (int)status,
                 mica_error_message());
   ck_assert_msg(strstr(mica_error_message(), "is damaged: ") && strstr(mica_error_message(), lies[_i].sentence),
