@@ -53,6 +53,7 @@
 #include <mica/status.h>
 #include <mica/tensor.h>
 #include <mica/tokenizer.h>
+#include <mica/track.h>
 #include <mica/train.h>
 #include <mica/tune.h>
 #include <mica/version.h>

@@ -29,6 +29,7 @@
  *   chat_template                 (E) conversations as text for chat models
  *   sampler                       (E) tokens drawn from logits
  *   grammar                       (E) masks that keep a text inside a JSON schema or a regular expression
+ *   track                         (E) tracks of boxes from frame to frame; their scores
  *   report                        lists of names and numbers that functions return
  *   run task                      (R) tasks: data and settings become a folder with a trained network
  *   run_text run_recommend        (R) text and recommendations from runs
