@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pictures in a grid, per side; and the largest side of one. */
+/* The most pictures along each side of the grid, and the largest side of a picture. */
 enum { SIDE = 4, MOST_PIXELS = 512 };
 
 static mica_status add_settings(const mica_run *run) {
@@ -67,7 +67,7 @@ static mica_status add_grid(const mica_run *run, const mica_dataset *data, size_
 }
 #endif
 
-/* Nothing if the samples are no pictures of one size. */
+/* Does nothing if the samples are not pictures of one size. */
 static mica_status add_pictures(const mica_run *run) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
 #if MICA_WITH_PNG

@@ -4,9 +4,9 @@
 
 #include "run/run.h"
 
-/* Writes to the new event file: the network that is tested, the settings and facts, the first training pictures. */
+/* Writes a new event file with the network under test, the settings and facts, and the first training pictures. */
 mica_status mica__board_begin(const mica_run *run);
-/* Writes histograms of the weights, of networks with at most MICA__BOARD_WEIGHTS elements. */
+/* Writes histograms of the weights, if the network has at most MICA__BOARD_WEIGHTS of them. */
 #define MICA__BOARD_WEIGHTS (1 << 20)
 mica_status mica__board_weights(const mica_run *run, int64_t step);
 

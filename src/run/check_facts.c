@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Sizes that become memory are whole, and not absurd. */
+/* Sizes that decide how much memory is allocated must be whole numbers within bounds. */
 #define LARGEST_SAMPLE (1 << 30)
 
 static mica_status check_input(const mica_run *run) {
@@ -41,7 +41,7 @@ static bool is_of_input(const char *fact) {
 
 mica_status mica__run_check_facts(const mica_run *run, bool old) {
   const mica__fact_list *own = run->task->facts;
-  /* A table of classes alone has no numbers. */
+  /* A table that has only columns of classes has no numbers. */
   const mica__common_facts facts = mica__common_facts_of(run);
   const bool alone = facts.categories.count && !facts.input.list;
   MICA_TRY(check_input(run));

@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-/* Facts of all tasks, of which a task with own_input needs "columns" alone, and below them facts of some tasks
- * (of_task) that the run reads too. */
+/* Facts of all tasks, then facts of some tasks (of_task) that the run reads too. A task with own_input needs only
+ * "columns" from the first group. */
 #define COMMON_FACTS(X, S)                                                                                             \
   X(S, NUMBERS, input, .needed = true)                                                                                 \
   X(S, TEXT, input_column, .needed = true)                                                                             \

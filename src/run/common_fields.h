@@ -5,7 +5,7 @@
 #include "run/columns/kinds.h"
 #include "run/setting_fields.h"
 
-/* Names of choices; NULL after the last. */
+/* The names of a setting's choices, ending with NULL. */
 const char *mica__network_at(size_t i);
 const char *mica__optimizer_at(size_t i);
 const char *mica__schedule_at(size_t i);

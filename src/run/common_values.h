@@ -8,7 +8,7 @@
 #define MICA__SETTING_INDEX(owner, kind, field, ...) MICA__SETTING_##field,
 typedef enum mica__common_setting { COMMON_SETTINGS(MICA__SETTING_INDEX, ) MICA__COMMON_SETTINGS } mica__common_setting;
 
-/* The value as it was typed, such as "0.10"; the default if it was not. */
+/* The value as typed, such as "0.10"; the default if it was not set. */
 const char *mica__common_typed(const mica_run *run, mica__common_setting setting);
 /* See mica__run_is_set, mica__run_given and mica__run_set (run/settings.h). */
 bool mica__common_is_set(const mica_run *run, mica__common_setting setting);

@@ -18,25 +18,26 @@
   static MICA__SETTINGS_TABLE(label, settings_list);                                                                   \
   MICA__FACTS_STRUCT(label, facts_list);                                                                               \
   static MICA__FACTS_TABLE(label, facts_list, rank)
-/* Members of a row: these lists. */
+/* The members of a row that hold these lists. */
 #define MICA__TASK_LISTS(label) .facts = &mica__##label##_fact_list, .settings = &mica__##label##_setting_list
 
-/* Members of a row; the first of both leaves `prepare` to the row, which calls mica__composed_prepare in it. */
+/* The members of a row for an input and a head. The first macro leaves out `prepare`, which the row then defines; it
+ * calls mica__composed_prepare. */
 #define MICA__COMPOSED_PREPARED(input_, head_)                                                                         \
   .input = &mica__input_##input_, .head = &mica__head_##head_, .opens = mica__composed_opens,                          \
   .fits = mica__composed_fits, .configures = mica__composed_configures, .step = mica__composed_step,                   \
   .evaluate = mica__composed_evaluate, .predict = mica__composed_predict, .report = mica__composed_report
 #define MICA__COMPOSED(input_, head_) MICA__COMPOSED_PREPARED(input_, head_), .prepare = mica__composed_prepare
 
-/* How well data suit a task, by its row; 0: not at all. */
+/* How well the data suit a task, judged by its row; 0: not at all. */
 int32_t mica__task_suits(const mica__task_row *task, const mica_dataset *data);
 /* True if the task reports a metric of that name. */
 bool mica__task_measures(const mica_run *run, const char *metric);
-/* Adds the picture that a sample is, with a caption; nothing of other samples. */
+/* Adds the picture of a sample with a caption; does nothing for other samples. */
 mica_status mica__sample_add_picture(const mica_run *run, mica_report *report, const mica__sample *sample,
                                      const char *name, const char *caption);
 
-/* From now on the batch's column of that name is this value, made of it: samples that training mixes. */
+/* Replaces the batch's column of that name by a value computed from it, for samples that training mixes. */
 void mica__batch_replace(const mica_batch_values *batch, const char *name, mica_value value);
 
 void mica__composed_opens(const mica_run *run, mica_dataset_config *config);

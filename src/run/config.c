@@ -64,8 +64,8 @@ void mica__fact_text(mica__text *json, const mica__fact *fact) {
   mica__text_add(json, "]");
 }
 
-/* Names and where they stand. Settings and facts are written in alphabetical order: a file then says the same wherever
- * a task has its rows and whenever it notes its facts. */
+/* Names and their positions. Settings and facts are written in alphabetical order, so that a file does not depend on
+ * the order of a task's rows or of its facts. */
 typedef struct named {
   const char *name;
   size_t index;
@@ -130,7 +130,7 @@ static const char *text_of(const cJSON *root, const char *name) {
   return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, name));
 }
 
-/* A list of texts or of numbers; false for anything else. */
+/* A list of texts or of numbers; false if it is anything else. */
 static bool take_fact(mica_run *run, const char *name, const cJSON *list, mica_status *status) {
   const int count = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : -1;
   if (count < 0 || !name) return false;
@@ -154,8 +154,8 @@ static bool take_fact(mica_run *run, const char *name, const cJSON *list, mica_s
   return good;
 }
 
-/* What older versions took, as this one writes it: numbers with blanks before them or in hexadecimal digits, blanks in
- * lists of numbers, a comma after the last. Appends nothing where it is none of these. */
+/* Rewrites a value that older versions accepted into today's form: numbers with leading blanks or in hexadecimal,
+ * blanks within lists of numbers, a trailing comma. Appends nothing if the value has none of these. */
 static void modernise(const char *name, const char *value, mica__text *text) {
   const bool list = !strcmp(name, "class-weights") || !strcmp(name, "augment");
   char *end = NULL;
@@ -165,14 +165,14 @@ static void modernise(const char *name, const char *value, mica__text *text) {
     if (!strchr(" \t", *at) && (*at != ',' || at[1])) mica__text_addf(text, "%c", *at);
 }
 
-/* *status becomes MICA_E_NOMEM where memory is short, and stays as it is otherwise. */
+/* Sets *status to MICA_E_NOMEM if memory is short, and otherwise leaves it alone. */
 static bool is_right(const mica_run *run, const char *name, const char *value, mica_status *status) {
   const mica_status is = mica__settings_check(run->task->name, &(mica_setting){name, value}, 1);
   if (is == MICA_E_NOMEM) *status = is;
   return is == MICA_OK;
 }
 
-/* True if an empty value means something: of a text, or the default of its setting. */
+/* True if an empty value is allowed: for a text, or where the default is empty. */
 static bool may_be_empty(const mica_run *run, const char *name) {
   size_t i = 0;
   while (i < run->settings->count && strcmp(run->settings->rows[i]->name, name) != 0) i++;
@@ -181,7 +181,7 @@ static bool may_be_empty(const mica_run *run, const char *name) {
   return !*row->value || row->kind == MICA_SETTING_KIND_TEXT || row->kind == MICA_SETTING_KIND_PATH;
 }
 
-/* Values are taken as they stand where they are right; a setting that this version does not know is passed over. */
+/* Correct values are taken unchanged; settings that this version does not know are skipped. */
 static mica_status take_setting(mica_run *run, const char *name, const char *value) {
   mica__text modern = {0};
   mica_status status = MICA_OK;
@@ -209,7 +209,7 @@ static mica_status take_data(mica_run *run, const char *path, const cJSON *root)
   return run->data ? MICA_OK : mica__fail_nomem("a run");
 }
 
-/* The facts are there, and sizes and ranges are right. */
+/* Checks that the facts are there and that sizes and ranges are right. */
 static mica_status check_facts(const mica_run *run, const char *path, bool old) {
   mica_status status = mica__run_check_facts(run, old);
   if (status == MICA_OK) return MICA_OK;
@@ -234,7 +234,7 @@ static mica_status take(mica_run *run, const char *path, const cJSON *root) {
   return check_facts(run, path, false);
 }
 
-/* A setting of Mica 0.2 under its name of today. */
+/* The present name of a setting of Mica 0.2. */
 static mica_status take_old_setting(mica_run *run, const cJSON *root, const char *was, const char *name) {
   const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, was);
   if (cJSON_IsString(item) && *item->valuestring) return take_setting(run, name, item->valuestring);
@@ -245,7 +245,7 @@ static mica_status take_old_setting(mica_run *run, const cJSON *root, const char
   return status;
 }
 
-/* A run of Mica 0.2: images or rows with classes, or numbers that were not standardised. */
+/* A run of Mica 0.2: pictures or rows with classes, or with numbers that were not standardised. */
 static mica_status take_old(mica_run *run, const char *path, const cJSON *root) {
   static const char *const names[][2] = {{"model", "model"},
                                          {"epochs", "epochs"},

@@ -1,4 +1,4 @@
-/* A run's data: opened, parted, and on their way to the device. */
+/* A run's data: opened, split into parts, and loaded onto the device. */
 #include "data/dataset.h"
 #include "data/table/table.h"
 #include "run/columns/batch_columns.h"
@@ -27,7 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A side from 1 to 8192; *end gets what follows it. */
+/* A side from 1 to 8192; *end is set behind it. */
 static int32_t parse_side(const char *text, char **end) {
   *end = (char *)text;
   const long side = *text >= '1' && *text <= '9' ? strtol(text, end, 10) : 0;
@@ -79,7 +79,7 @@ mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
   if (run->facts->kinds && *facts.label_name) config.label_column = facts.label_name;
   if (*s.label) config.label_column = s.label;
   if (run->task && run->task->opens) run->task->opens(run, &config);
-  /* Data by which the task is found are masks, maybe, which open by what is given for them alone. */
+  /* Data that are opened to find the task might be masks, whose format depends only on the settings for them. */
   if (!run->task) config.mask_values = mica__given_mask_values(run);
   return config;
 }
@@ -90,8 +90,8 @@ mica_status mica__run_open_part(const mica_run *run, const char *path, const mic
   return own ? run->task->open(run, path, config, data) : mica_dataset_open(path, config, data);
 }
 
-/* Notes the number of test samples in the data's files, because those may be deleted later. Data that replace the run's
- * may have none. */
+/* Records how many test samples the data's files have, because the files may be deleted later. Data that replace the
+ * run's may have none. */
 static mica_status note_tested(mica_run *run) {
   const mica_dataset *test = run->parts->at[MICA_PART_TEST].data;
   const double samples = test && !run->task->open ? (double)mica_dataset_count(test) : 0;
@@ -113,7 +113,7 @@ static mica_status open_whole(mica_run *run) {
   MICA_TRY(mica__run_begin_missing(run));
   MICA_TRY(mica__run_note_kinds(run));
   mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
-  /* A run that is resumed reads its data as it began. */
+  /* A resumed run reads its data as it did when it began. */
   if (!run->resumed) config.bases = MICA_BASES_AUTO;
   mica_dataset *data = NULL;
   run->parts->whole = run->config.dataset;
@@ -134,7 +134,7 @@ static mica_status find_task(mica_run *run) {
   return mica__run_take_task(run, run->task);
 }
 
-/* Takes a task that stands for the one that was named, if the data suit it and not that one. */
+/* Switches to a task that stands in for the named one, if the data suit it and do not suit the named one. */
 static mica_status find_other_task(mica_run *run, bool *found) {
   const mica__task_row *task, *named = run->task;
   *found = false;
@@ -145,7 +145,7 @@ static mica_status find_other_task(mica_run *run, bool *found) {
   return *found ? mica__run_take_task(run, task) : mica__run_check_settings(run);
 }
 
-/* Opens the data as the task wants them that was found by them. */
+/* Opens the data again in the way that the task found for them needs. */
 static mica_status open_again(mica_run *run) {
   if (run->parts->whole == run->config.dataset) return MICA_OK;
   mica_dataset_destroy((mica_dataset *)run->parts->whole);
@@ -163,8 +163,8 @@ mica_status mica__run_split(const mica_run *run, const mica_dataset *whole, mica
   return mica_dataset_split_by(whole, &config, part, rest);
 }
 
-/* New runs on pictures hold out the same share of each class, since they often have few. Runs of before Mica 0.6 hold
- * out samples without regard to classes, and go on so. */
+/* New runs on pictures take the same share of each class for validation, since classes often have few samples. Runs
+ * from before Mica 0.6 ignored classes in the split and continue to do so. */
 static mica_status note_split(mica_run *run) {
   const mica_dataset *whole = run->parts->whole;
   const double one = 1;
@@ -195,7 +195,7 @@ mica_status mica__run_remark_other(mica_run *run, const char *folder) {
                           run->data, folder);
 }
 
-/* The part to train on, the one to validate on, and the task. */
+/* Finds the training part, the validation part, and the task. */
 static mica_status open_training(mica_run *run, const mica_dataset_config *opening) {
   (void)opening;
   MICA_TRY(open_whole(run));
@@ -214,7 +214,7 @@ static mica_status open_training(mica_run *run, const mica_dataset_config *openi
   MICA_TRY(open_optional(run, &validation));
   run->parts->at[MICA_PART_TRAIN].data = run->parts->whole;
   if (run->parts->at[MICA_PART_VALIDATION].data) return MICA_OK;
-  /* A task that opens data itself has parted them. */
+  /* A task that opens its data itself has already split them. */
   if (run->task->open && run->parts->whole != run->config.dataset) return MICA_OK;
   mica_dataset *part = NULL, *rest = NULL;
   MICA_TRY(note_split(run));
@@ -225,8 +225,8 @@ static mica_status open_training(mica_run *run, const mica_dataset_config *openi
   return MICA_OK;
 }
 
-/* A read in a thread of its own, and its result; the sentence is per thread, hence the copy. How the data are opened is
- * found before, for facts may be noted meanwhile. */
+/* A read in its own thread, and its result. Messages belong to a thread, so the message is copied. How to open the data
+ * is decided before, since facts may be set meanwhile. */
 typedef struct reading {
   mica_status (*open)(mica_run *run, const mica_dataset_config *opening);
   mica_run *run;
@@ -244,13 +244,13 @@ static void *read_parts(void *user) {
   return NULL;
 }
 
-/* Starts the read; without a thread it is done at once. */
+/* Starts the read; if no thread can be made, reads at once. */
 static void begin_reading(reading *r) {
   r->apart = pthread_create(&r->thread, NULL, read_parts, r) == 0;
   if (!r->apart) read_parts(r);
 }
 
-/* Waits for the read. Returns status, or the failure of the read if status is MICA_OK. */
+/* Waits for the read. Returns status if it is a failure, else the result of the read. */
 static mica_status end_reading(reading *r, mica_status status) {
   if (r->apart) pthread_join(r->thread, NULL);
   return status == MICA_OK && r->status != MICA_OK ? mica__fail(r->status, "%s", r->message) : status;
@@ -304,7 +304,7 @@ mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config 
   MICA_TRY(take_floats(run, "target_mean", &run->parts->answers_mean));
   MICA_TRY(take_floats(run, "target_deviation", &run->parts->answers_deviation));
   const size_t answers = mica__common_facts_of(run).target_mean.count;
-  /* Several numbers per sample come standardised; a single one is the head's to scale. */
+  /* Several numbers per sample are standardised here; a single number is scaled by the head. */
   run->parts->answers = (mica_column_config){.name = mica__common_facts_of(run).label_column,
                                              .mean = run->parts->answers_mean,
                                              .deviation = run->parts->answers_deviation};
@@ -330,7 +330,7 @@ static mica_status note_scaling(mica_run *run, const mica_loader *loader) {
 mica_status mica__run_load(mica_run *run, mica_part part, const mica_dataset *data, mica_residence residence,
                            mica_dataset **shown, mica_loader **loader) {
   mica_loader_config config;
-  /* Training data that are tested on are read as tests are: whole pictures, not windows of them. */
+  /* A test on the training data reads them like test data: whole pictures rather than crops. */
   MICA_TRY(mica__run_loading(run, part == MICA_PART_TRAIN ? MICA_PART_VALIDATION : part, &config));
   if (residence != MICA_RESIDENCE_AUTO) config.residence = residence;
   if (run->task->input->views.shows) MICA_TRY(run->task->input->views.shows(run, data, shown));
@@ -368,7 +368,8 @@ mica_run_epoch mica_run_epoch_of(const mica_run *run) {
   return (mica_run_epoch){.batches = batches, .batch = batches ? samples / batches : 0, .left_out = left_out};
 }
 
-/* A step takes `accumulate` batches, over the ends of epochs: where all of them are fewer nothing is learnt. */
+/* A step takes `accumulate` batches, also across the ends of epochs: with fewer batches in all, nothing would be
+ * learned. */
 static mica_status check_accumulation(mica_run *run) {
   const mica__common_settings s = mica__common_settings_of(run);
   const double each = (double)s.accumulate, epochs = (double)s.epochs;
@@ -383,7 +384,7 @@ static mica_status check_accumulation(mica_run *run) {
   return mica__run_remark(run, "accumulate: the last %.0f of %.0f batches make no step of %.0f", rest, all, each);
 }
 
-/* Tests see labels as they are, where training may mix them. */
+/* Tests see the labels unchanged, even where training mixes them. */
 static mica_status find_columns(mica_run *run) {
   mica_dataset *shown = NULL;
   mica_loader *plain = NULL, *loader = run->parts->at[MICA_PART_VALIDATION].loader;
@@ -407,8 +408,8 @@ static mica_status make_engine(mica_run *run) {
   return mica_engine_create(run->config.engine, &run->engine);
 }
 
-/* The answers of pictures, arrays and texts without a table lie in no column that could be named. Runs of older
- * versions may have such a setting all the same, and go on. */
+/* For pictures, arrays and texts without a table, the setting cannot name a column of answers. Runs of older versions
+ * may have it anyway and continue. */
 static mica_status check_label(const mica_run *run) {
   const mica__store *store = run->parts->whole->store;
   const bool columns = run->config.dataset || run->task->named_columns || (store && store->schema);
@@ -417,7 +418,7 @@ static mica_status check_label(const mica_run *run) {
                     run->task->name, run->data);
 }
 
-/* Reading takes as long as the other work, so the engine is created while the training data are read, and these are
+/* Reading takes about as long as the other work: the engine is created while the training data are read, and these are
  * uploaded while the test data are read. */
 mica_status mica__run_open_data(mica_run *run) {
   reading training = {.open = open_training, .run = run}, test = {.open = open_optional, .run = run};
@@ -431,7 +432,7 @@ mica_status mica__run_open_data(mica_run *run) {
   MICA_TRY(mica__run_note_bases(run));
   MICA_TRY(mica__run_note_kinds(run));
   test.opening = mica__run_opening(run, MICA_PART_TEST);
-  /* A task that opens data itself reads settings and facts, which are set and noted below. */
+  /* A task that opens its data itself reads settings and facts that are set below. */
   if (run->task->open)
     read_parts(&test);
   else

@@ -1,4 +1,4 @@
-/* Evaluates a run: opens the data that it is evaluated on, or one part of its own, and tests the network on them. */
+/* Evaluates a run: opens the given data, or one part of the run's own, and tests the network on them. */
 #include "data/dataset.h"
 #include "run/columns/missing.h"
 #include "run/common_facts.h"
@@ -21,7 +21,7 @@
 
 /* --- the data --- */
 
-/* Fills missing numbers of data that a run opened; they are destroyed where that fails. */
+/* Fills missing numbers of data that were opened for a run; destroys the data if that fails. */
 static mica_status fill_opened(const mica_run *run, mica_dataset **data) {
   mica_status status = mica__run_fill(run, *data);
   if (status == MICA_OK) return MICA_OK;
@@ -30,7 +30,7 @@ static mica_status fill_opened(const mica_run *run, mica_dataset **data) {
   return status;
 }
 
-/* mica__run_open_given, with the words of the sentence that says that there is no test part. */
+/* mica__run_open_given, with the words for the message that there is no test part. */
 static mica_status open_part_or_all(const mica_run *run, const char *path, mica_part part, const char *instead,
                                     bool *all, mica_dataset **data) {
   mica_dataset_config config = mica__run_opening(run, part);
@@ -69,7 +69,7 @@ mica_status mica__run_no_test(const mica_run *run) {
                     run->data, run->folder, samples, validated);
 }
 
-/* The samples that the run trained on, or kept out of training, where its data have no validation part. */
+/* Opens the samples of training, or those kept out of it if the data have no validation part. */
 static mica_status split_again(mica_run *run, mica_part wanted, mica_dataset **data) {
   const mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
   const bool validation = wanted == MICA_PART_VALIDATION;
@@ -93,7 +93,8 @@ static mica_status split_again(mica_run *run, mica_part wanted, mica_dataset **d
   return status;
 }
 
-/* Says that a task's own parts may be others now: some of its data only grow, which leaks nothing. */
+/* Warns that parts made by a task may have changed. If some of the data only grew, no training sample can be in the
+ * test. */
 static mica_status remark_changed(mica_run *run, mica_part part) {
   run->evaluation->changed = run->task->open && mica__run_data_changed(run);
   if (!run->evaluation->changed) return MICA_OK;
@@ -115,7 +116,7 @@ mica_status mica__run_open_own(mica_run *run, mica_part part, mica_dataset **dat
 
 /* --- the test --- */
 
-/* Says what is unusual about a folder of pictures in classes, as training does. */
+/* Reports what is unusual about a folder of pictures in classes, as training does. */
 static mica_status remark_folder(mica_run *run, const mica_dataset *data) {
   const char *summary = mica_dataset_summary(data);
   if (!*summary || !run->task->input || !run->task->input->traits.by_samples || data->store->schema ||
@@ -174,8 +175,8 @@ static mica_status evaluate(mica_run *run, const char *path, mica_part part, mic
   return status;
 }
 
-/* True if these are the unchanged data of the training, so that their parts apply. A test without a part of its own
- * uses all samples. */
+/* True if these are the unchanged training data, so that the same parts apply. A test that has no part of its own uses
+ * all samples. */
 static bool is_own(const mica_run *run, const char *path, mica_part part) {
   char whole[PATH_MAX];
   return path && part != MICA_PART_TEST && run->data && realpath(path, whole) && !strcmp(whole, run->data) &&
@@ -193,7 +194,7 @@ mica_status mica__run_evaluate(mica_run *run, const char *path, mica_part part, 
     return mica__fail(MICA_E_UNSUPPORTED, "%s is a model in ONNX, which can only predict; name the folder of a run",
                       run->folder);
   mica_status status = evaluate(run, path, part, metrics);
-  /* The others would wait for this rank's share of the sums. */
+  /* Otherwise the other ranks would wait for this rank's share of the sums. */
   if (status != MICA_OK) mica_communicator_abort(run->config.communicator, mica_error_message());
   return status;
 }

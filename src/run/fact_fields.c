@@ -1,4 +1,4 @@
-/* Facts of a run as typed structs, and the checks that their lists give. */
+/* Facts of a run as typed structs, and the checks described by their lists. */
 #include "run/fact_fields.h"
 #include "run/facts.h"
 #include "run/run.h"
@@ -51,7 +51,7 @@ mica_status mica__fact_check(const mica_run *run, const mica__fact_row *row, boo
   const size_t count = wanted(run, row);
   if ((count || row->of) && fact->count != count)
     return mica__fail(MICA_E_FORMAT, "\"%s\" holds %zu values, not %zu", row->name, fact->count, count);
-  /* They are f32 where they are used. */
+  /* They are used as f32. */
   for (size_t i = 0; fact->numbers && i < fact->count; i++)
     if (!isfinite((float)fact->numbers[i]) || !((double)(float)fact->numbers[i] > row->above))
       return mica__fail(MICA_E_FORMAT, "\"%s\" holds %g", row->name, fact->numbers[i]);

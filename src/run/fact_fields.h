@@ -16,7 +16,7 @@
 #include <mica/run.h>
 #include <stddef.h>
 
-/* Sizes that become memory are whole, and not absurd. */
+/* Sizes that decide how much memory is allocated must be whole numbers within bounds. */
 #define MICA__LARGEST_ROW (1 << 20)
 
 typedef struct mica__fact_texts {
@@ -41,22 +41,22 @@ typedef enum mica__fact_kind {
 #define MICA__FACT_NUMBER_FIELD(name) double name;              /* 0: not there */
 #define MICA__FACT_NUMBERS_FIELD(name) mica__fact_numbers name; /* no list: not there */
 
-/* The type of a fact. TEXT and NUMBER have one value. TEXTS and NUMBERS have `count` values, or `each` per value of
- * the fact `of` and `more` besides, or any number above 0. */
+/* The type of a fact. TEXT and NUMBER have one value. TEXTS and NUMBERS have `count` values, or `each` values per value
+ * of the fact `of` plus `more`, or any number of values but at least one. */
 typedef struct mica__fact_row {
   const char *name;
   mica__fact_kind kind;
   size_t offset; /* in the struct */
   bool needed;
-  bool of_task; /* the list of a task checks it; here its kind alone counts */
+  bool of_task; /* the task's own list checks it; here only its kind matters */
   size_t count;
   const char *of;    /* "input": per channel or column */
   size_t each, more; /* each 0: 1 */
   double above;      /* numbers are greater: MICA__OR_ZERO, MICA__ANY_SIGN */
-  double most;       /* numbers are whole, and not greater; 0: any */
+  double most;       /* numbers are whole and at most this; 0: no limit */
 } mica__fact_row;
 
-/* For rows, whose numbers are above 0 without them. */
+/* For rows whose numbers must be above 0 if these members are left out. */
 #define MICA__OR_ZERO .above = -0x1p-149
 #define MICA__ANY_SIGN .above = -INFINITY
 
@@ -64,7 +64,7 @@ typedef struct mica__fact_row {
 typedef struct mica__fact_list {
   const mica__fact_row *rows;
   size_t count;
-  size_t input_rank; /* dimensions of the fact "input"; 0: any */
+  size_t input_rank; /* the number of dimensions of the fact "input"; 0: any */
 } mica__fact_list;
 
 #define MICA__FACT_FIELD(owner, kind, name, ...) MICA__FACT_##kind##_FIELD(name)
@@ -80,11 +80,12 @@ typedef struct mica__fact_list {
       .count = sizeof((const mica__fact_row[]){list(MICA__FACT_ROW, label)}) / sizeof(mica__fact_row),                 \
       .input_rank = (rank)}
 
-/* Fills the struct of the list from the run's facts. It is valid until one of them changes. */
+/* Fills the struct of the list from the run's facts. It is valid until a fact changes. */
 void mica__facts_read(const mica_run *run, const mica__fact_list *list, void *facts);
-/* Checks a fact: kind, count and range, and that it is there if it is needed and `all`. MICA_E_FORMAT names it. */
+/* Checks the kind, count and range of a fact and, if `all` is set, that a required fact is there. MICA_E_FORMAT names
+ * it. */
 mica_status mica__fact_check(const mica_run *run, const mica__fact_row *row, bool all);
-/* Checks the whole numbers of the list alone. */
+/* Checks only the whole numbers of the list. */
 mica_status mica__facts_check_whole(const mica_run *run, const mica__fact_list *list);
 
 #endif

@@ -24,7 +24,7 @@ void mica__facts_free(mica_run *run) {
   mica__facts_changed(run);
 }
 
-/* Replaces a fact of its name by this one, or adds it after all; it is freed if there is no room. */
+/* Replaces the fact of the same name, or appends it; frees it if there is no room. */
 static mica_status put(mica_run *run, mica__fact *fact, bool good) {
   mica__fact *old = fact->name ? (mica__fact *)mica__run_find_fact(run, fact->name) : NULL;
   if (good && !old && run->facts->count < MICA__FACTS) old = &run->facts->list[run->facts->count++];

@@ -1,4 +1,4 @@
-/* run/facts.h: what a run knows of the data it was trained on. Other data must fit these facts. */
+/* run/facts.h: what a run knows about its training data. Other data must fit these facts. */
 #ifndef MICA_RUN_FACTS_H
 #define MICA_RUN_FACTS_H
 
@@ -14,7 +14,7 @@ typedef struct mica__fact {
   size_t count;
 } mica__fact;
 
-/* Copies texts or numbers as a fact; one of the name is replaced. */
+/* Copies texts or numbers into a fact, which replaces one of the same name. */
 mica_status mica__run_note(mica_run *run, const char *name, const char *const *texts, size_t count);
 mica_status mica__run_note_text(mica_run *run, const char *name, const char *text);
 mica_status mica__run_note_numbers(mica_run *run, const char *name, const double *numbers, size_t count);
@@ -22,7 +22,7 @@ const mica__fact *mica__run_find_fact(const mica_run *run, const char *name);
 void mica__facts_free(mica_run *run);
 /* Reads the facts of run/common_facts.h anew. */
 void mica__facts_changed(mica_run *run);
-/* Checks the facts that a run of its task must hold, with counts and ranges; old: a run of Mica 0.2. MICA_E_FORMAT
+/* Checks the facts that a run of its task must have, with counts and ranges; old: a run of Mica 0.2. MICA_E_FORMAT
  * names the fact. */
 mica_status mica__run_check_facts(const mica_run *run, bool old);
 

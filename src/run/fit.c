@@ -1,4 +1,4 @@
-/* Training a run: the record of its epochs, and the weights that are kept. */
+/* Trains a run, records its epochs and keeps the best weights. */
 #include "base/clock.h"
 #include "base/file.h"
 #include "io/history.h"
@@ -29,8 +29,8 @@ static double rate_of(const mica_train_progress *e) {
   return e->seconds > 0 ? (double)e->training.samples / e->seconds : 0;
 }
 
-/* Adds the metrics of a part: to the epoch's row, and to TensorBoard's events, whose tags it groups by the text before
- * the slash. */
+/* Adds the metrics of a part to the epoch's row and to TensorBoard's events, which are grouped by the part of a tag
+ * before the slash. */
 static mica_status note_metrics(mica_run *run, const mica_metrics *m, const char *prefix, const char *part,
                                 int64_t step) {
   char column[64];
@@ -62,7 +62,7 @@ static mica_status note_ranks(mica_run *run, const mica_train_progress *e) {
   return MICA_OK;
 }
 
-/* What a board lacks costs nothing else of the record. */
+/* A board that cannot be written must not cost any other part of the record. */
 static void warn_of_board(mica_status status) {
   if (status != MICA_OK) mica__log(MICA_LOG_LEVEL_WARNING, "%s", mica_error_message());
 }
@@ -97,7 +97,7 @@ static mica_status note_epoch(mica_run *run, const mica_train_progress *e) {
   return status;
 }
 
-/* Passes the event on. A record that cannot be written is a warning, and does not end the training. */
+/* Passes the event on. If a record cannot be written, a warning is given and training continues. */
 static bool report(void *user, const mica_train_progress *progress) {
   mica_run *run = user;
   if (progress->event == MICA_TRAIN_EVENT_EPOCH) {
@@ -112,8 +112,8 @@ static bool report(void *user, const mica_train_progress *progress) {
   return on && !mica__run_has_left(run);
 }
 
-/* The history that is there, where a run is resumed, up to the epoch that it continues with: a kill may have come
- * between an epoch's row and its checkpoint. A damaged one is begun anew. */
+/* Keeps the history of a resumed run up to the epoch that it continues with, because a kill may have come between an
+ * epoch's row and its checkpoint. A damaged history is begun anew. */
 static mica_status begin_record(mica_run *run) {
   char *path = run->folder ? mica__run_path(run, "history.csv") : NULL;
   mica_status status = MICA_E_NOT_FOUND;
@@ -157,7 +157,7 @@ static void remove_file(const mica_run *run, const char *name) {
   free(path);
 }
 
-/* Removes what a training made that failed before its first checkpoint: the folder is free for the next one. */
+/* Removes the files of a training that failed before its first checkpoint, so that the folder is free again. */
 static void abandon(mica_run *run) {
   if (!run->folder || run->resumed || has_file(run, "last.safetensors") || has_file(run, "best.safetensors")) return;
   remove_file(run, "config.json");

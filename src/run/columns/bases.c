@@ -1,5 +1,5 @@
-/* The base that is subtracted from the numbers of a table or of arrays before they become f32. It is a fact, so other
- * data are read with it. */
+/* The base that is subtracted from each number of a table or an array before it is rounded to f32. It is a fact of the
+ * run, so that other data are read with the same base. */
 #include "base/json.h"
 #include "base/number.h"
 #include "base/text.h"
@@ -24,14 +24,14 @@
 #define FACT "bases"
 #define ELEMENTS "elements" /* the type of an array's inputs */
 
-/* Numbers of a table or of arrays: what they lie between. */
+/* The least and the greatest value of each number of a table or an array. */
 typedef struct numbers {
-  const char *name; /* of an array's row: which number it is */
+  const char *name; /* index of the number within an array's row */
   mica__extent extent;
   bool label;
 } numbers;
 
-/* Calls `take` with the k-th numbers of the run's data, for all k. */
+/* Calls `take` for each of the numbers in the run's data, in order. */
 static mica_status each_numbers(const mica_run *run, mica_status (*take)(void *user, const numbers *n), void *user) {
   const mica__store *store = run->parts->whole ? run->parts->whole->store : NULL;
   const mica__schema *schema = store ? store->schema : NULL;
@@ -100,7 +100,7 @@ double mica__run_base(const mica_run *run, const char *name) {
   return *name ? mica__field_base(run->facts->bases, &field) : 0;
 }
 
-/* The k-th name of the fact "table" among those that begin so; "" if there is none. */
+/* The k-th of the names in the fact "table" that begin with this prefix; "" if there are not that many. */
 static const char *table_name(const mica_run *run, const char *begin, size_t k) {
   const mica__fact_texts table = mica__common_facts_of(run).table;
   for (size_t i = 0; i < table.count; i++)
@@ -130,7 +130,7 @@ void mica__run_bases_text(const mica_run *run, mica__text *json) {
   const char *const *list = mica_run_fact(run, FACT, &count);
   mica__text_add(json, "{");
   for (size_t i = 0; i < count; i++) {
-    /* The name may hold '=', the number does not. */
+    /* The name may contain '=', the number cannot. */
     const char *end = strrchr(list[i], '=');
     mica__text name = {0};
     if (!end) continue;
@@ -147,8 +147,8 @@ void mica__run_bases_text(const mica_run *run, mica__text *json) {
 #if MICA_WITH_CJSON
 static bool is_number(const char *name) { return *name && strspn(name, "0123456789") == strlen(name); }
 
-/* Lines of an object's numbers, by the names of the columns, and by their number in `columns`, by which arrays have
- * them, unless a name is such a number itself. */
+/* Lines made from an object of numbers: by the names of the columns and by their positions in `columns`, since arrays
+ * know only positions. A name that is itself such a number is not repeated. */
 static void add_lines(const cJSON *object, const cJSON *columns, mica__text *lines) {
   const cJSON *item;
   bool numbered = false;
@@ -167,7 +167,7 @@ static void add_lines(const cJSON *object, const cJSON *columns, mica__text *lin
 
 mica_status mica__bases_parse(const char *bases, const char *columns, mica__text *lines) {
   if (!bases) return MICA_OK;
-  /* Models of before 2026-11-27 have lines. */
+  /* Models written before 2026-11-27 have lines. */
   if (*bases != '{') {
     mica__text_add(lines, bases);
     return mica__text_status(lines);
@@ -231,7 +231,7 @@ mica_status mica__run_check_elements(mica_run *run, const mica_dataset *data) {
 
 double mica__run_above_base(float number, double base) {
   const double sum = (double)number + base;
-  /* Half a step of f32, and what the difference was rounded by in 64 bits. */
+  /* Half a unit in the last place of f32, and the rounding error of the difference in 64 bits. */
   const double room = fabs((double)number) * 0x1p-24 + fabs(sum) * 0x1p-52;
   for (int digits = 0; base != 0 && digits < 17; digits++) {
     char text[400];

@@ -1,4 +1,4 @@
-/* The columns of the batches that a run is tested on: noted as a fact, and read back when the run is opened. */
+/* The columns of the batches that tests read: kept as a fact, and read back when the run is opened. */
 #include "run/columns/batch_columns.h"
 #include "base/text.h"
 #include "run/columns/columns.h"
@@ -31,7 +31,7 @@ mica_status mica__run_note_batch_columns(mica_run *run, const mica_batch_source 
   return status;
 }
 
-/* Parses "NAME TYPE DIM..."; false for anything else, and without a name where memory is short. */
+/* Parses "NAME TYPE DIM..."; false if the text has another form or memory for the name is short. */
 static bool parse_column(const char *text, mica_batch_column *column) {
   const char *end = text + strlen(text), *at = NULL;
   int parts = 0;
@@ -61,7 +61,7 @@ static bool parse_column(const char *text, mica_batch_column *column) {
   return column->shape.rank > 0;
 }
 
-/* The columns of Mica 0.2, which wrote none. */
+/* Mica 0.2 did not write the columns; these are the ones it used. */
 static mica_status old_columns(mica_run *run) {
   const mica__fact_numbers input = mica__common_facts_of(run).input;
   const size_t classes = mica__common_facts_of(run).classes.count;
@@ -78,7 +78,7 @@ static mica_status old_columns(mica_run *run) {
   return run->parts->columns[0].name && run->parts->columns[1].name ? MICA_OK : mica__fail_nomem("a run");
 }
 
-/* The column of inputs has the samples' shape; of pictures that are shown in tiles, and of recordings, another one. */
+/* The input column has the shape of a sample, except for pictures that are read in tiles and for recordings. */
 static mica_status check_input_column(const mica_run *run, const mica_batch_column *column) {
   char has[MICA_SHAPE_TEXT];
   const mica__fact_numbers input = mica__common_facts_of(run).input;

@@ -1,4 +1,4 @@
-/* run/columns/batch_columns.h: the columns of the batches that a run is tested on. */
+/* run/columns/batch_columns.h: the columns of the batches that tests read. */
 #ifndef MICA_RUN_COLUMNS_BATCH_COLUMNS_H
 #define MICA_RUN_COLUMNS_BATCH_COLUMNS_H
 
@@ -6,9 +6,9 @@
 
 #include <mica/run.h>
 
-/* Notes the columns as the fact "columns", one text per column: "label i32 -1". */
+/* Keeps the columns as the fact "columns", one text per column: "label i32 -1". */
 mica_status mica__run_note_batch_columns(mica_run *run, const mica_batch_source *source);
-/* The columns from the fact of a run that was opened. */
+/* Reads the columns from the fact of an opened run. */
 mica_status mica__run_recall_columns(mica_run *run);
 
 #endif

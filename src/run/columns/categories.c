@@ -1,4 +1,5 @@
-/* Columns of classes beside the numbers of a table: inputs in one-hot form, known to other data by their names. */
+/* Columns of classes that are inputs beside a table's numbers: fed in one-hot form and found in other data by their
+ * names. */
 #include "run/columns/categories.h"
 #include "base/checked.h"
 #include "data/dataset.h"
@@ -24,7 +25,7 @@
 
 typedef struct lists {
   const char *columns[MOST_CATEGORIES], **names;
-  double *seen; /* of each name: 1 if a sample of the training part has it, else 0 */
+  double *seen; /* for each class name: 1 if a training sample has it, else 0 */
   double classes[MOST_CATEGORIES];
   size_t count, name_count;
   char **unused;
@@ -36,7 +37,8 @@ static bool is_category(const mica_column *column, const lists *l) {
          column->classes <= MOST_CLASSES && l->count < MOST_CATEGORIES;
 }
 
-/* Marks the classes that training samples have, and says how many cells of the validation part have others. */
+/* Marks the classes that occur in training, and reports how many cells of the validation part have a class that does
+ * not. */
 static mica_status note_seen(mica_run *run, size_t column, double *seen) {
   const mica_dataset *parts[] = {run->parts->at[MICA_PART_TRAIN].data, run->parts->at[MICA_PART_VALIDATION].data};
   const mica_column *about = mica_dataset_column(run->parts->whole, column);
@@ -46,7 +48,7 @@ static mica_status note_seen(mica_run *run, size_t column, double *seen) {
     MICA_TRY(mica_dataset_read(parts[0], column, i, &is, sizeof is));
     if (is >= 0) seen[is] = 1;
   }
-  /* A part in a file of its own is read like test data. */
+  /* A validation part in a file of its own is read like test data. */
   if (!parts[1] || parts[1]->store != run->parts->whole->store) return MICA_OK;
   for (uint64_t i = 0; i < mica_dataset_count(parts[1]); i++) {
     MICA_TRY(mica_dataset_read(parts[1], column, i, &is, sizeof is));
@@ -95,7 +97,7 @@ static mica_status add_unread(const mica__field *field, lists *l) {
   return MICA_OK;
 }
 
-/* A column whose classes were asked for by name is an input or refused. */
+/* If the user asks for a column's classes by name, the column becomes an input or is refused. */
 static mica_status check_unused(const mica_run *run, const mica_column *column) {
   mica_column_kind kind;
   bool stated = false;
@@ -106,7 +108,7 @@ static mica_status check_unused(const mica_run *run, const mica_column *column) 
                     column->name, run->data, column->classes, MOST_CLASSES, MOST_CATEGORIES);
 }
 
-/* The names by which rows without answers are read: of the numbers, and of the answers. */
+/* The column names by which rows without answers are read: those of the numbers and of the answers. */
 static mica_status note_names(mica_run *run, const mica_column *input, const mica_column *label) {
   const mica_dataset *data = run->parts->whole;
   const mica__schema *schema = data->store->schema;
@@ -134,7 +136,7 @@ static mica_status note_lists(mica_run *run, const lists *l, const mica_column *
   MICA_TRY(mica__run_note(run, "category_names", l->names, l->name_count));
   bool all = true;
   for (size_t i = 0; i < l->name_count; i++) all = all && l->seen[i] > 0;
-  /* A run that began without this fact goes on without it. */
+  /* A run that was begun without this fact continues without it. */
   if (!all && !run->resumed) MICA_TRY(mica__run_note_numbers(run, "category_seen", l->seen, l->name_count));
   return note_names(run, input, label);
 }
@@ -142,7 +144,7 @@ static mica_status note_lists(mica_run *run, const lists *l, const mica_column *
 mica_status mica__run_note_categories(mica_run *run, const mica_column *input, const mica_column *label) {
   const mica_dataset *data = run->parts->whole;
   const size_t count = mica_dataset_column_count(data);
-  /* A run that began without them, in an older version, goes on without them. */
+  /* A run that was begun by an older version has no such facts and continues without them. */
   const bool known = !run->resumed || mica__run_categories(run) > 0;
   const bool table = known && (!input || input->shape.rank == 1);
   const mica__schema *schema = data->store ? data->store->schema : NULL;
@@ -182,7 +184,7 @@ mica_status mica__run_map_category(const mica_run *run, const mica_dataset *data
   return mica__run_map_names(data, *column, true, category.names, category.classes, map);
 }
 
-/* Counts the cells of a column that a map leads to no class of the run. */
+/* Counts the cells of a column whose class is not a class of the run, by the map. */
 static mica_status remark_column(mica_run *run, const mica_dataset *data, size_t column, const int32_t *map) {
   uint64_t count = 0;
   int32_t first = -1, is = -1;
@@ -221,7 +223,7 @@ static bool reads(const mica_run *run, const char *name, size_t length) {
   return found;
 }
 
-/* True for a column of the training data that is no input: "a (text)". */
+/* True for a column of the training data that is not used as an input, listed as "a (text)". */
 static bool is_unused(const mica_run *run, const char *name) {
   const mica__fact_texts unused = mica__common_facts_of(run).unused;
   const size_t length = strlen(name);
@@ -238,9 +240,9 @@ mica_status mica__run_check_repeat(const mica_run *run, const char *table, const
                     table, (int)(point - name), name);
 }
 
-/* True for a column that training has seen. */
+/* True for a column that was there during training. */
 static bool is_seen(const mica_run *run, const char *name) {
-  /* The label may be a list of several. */
+  /* The label may be a list of several columns. */
   return is_unused(run, name) || reads(run, name, strlen(name)) ||
          mica__list_has(mica__common_facts_of(run).label_name, name);
 }
@@ -333,7 +335,7 @@ mica_status mica__run_fits_categories(const mica_run *run, const mica_dataset *d
   return MICA_OK;
 }
 
-/* Writes a column's classes in the run's numbers. */
+/* Writes a column's classes, numbered as in the run. */
 static mica_status map_column(const mica_dataset *data, size_t column, const int32_t *map, int32_t *to) {
   const uint64_t count = mica_dataset_count(data);
   for (uint64_t i = 0; i < count; i++) {
@@ -343,7 +345,7 @@ static mica_status map_column(const mica_dataset *data, size_t column, const int
   return MICA_OK;
 }
 
-/* Adds a column of the run's classes in place of the data's, which map leads to them. */
+/* Replaces a column of the data by one with the run's class numbers; `map` translates them. */
 static mica_status replace(mica_run *run, const mica_dataset *data, size_t column, const int32_t *map,
                            const char *const *names, size_t classes, mica_column_data *list, size_t *count) {
   int32_t *to = run->evaluation->labels + *count * (size_t)mica_dataset_count(data);
@@ -356,7 +358,7 @@ static mica_status replace(mica_run *run, const mica_dataset *data, size_t colum
   return map_column(data, column, map, to);
 }
 
-/* Adds the column of numbers in the run's order. */
+/* Adds the column of numbers, in the order of the run. */
 static mica_status reorder(mica_run *run, const mica_dataset *data, const int64_t *order, mica_column_data *list,
                            size_t *count) {
   const size_t column = mica_dataset_column_index(data, mica__common_facts_of(run).input_column);
@@ -422,7 +424,7 @@ mica_status mica__run_adopt(mica_run *run, mica_dataset *data, mica_dataset **ou
 
 /* --- the graph --- */
 
-/* (N, classes) f32; zeros if there is no class: mica_one_hot would count -1 from behind. */
+/* (N, classes) f32; all zeros where there is no class, because mica_one_hot would take -1 for the last one. */
 static mica_value one_hot(mica_value index, int64_t classes) {
   const mica_value none = mica_scalar(index.graph, MICA_I32, (double)classes);
   const mica_value position = mica_where(mica_less(index, mica_full_like(index, 0)), none, index);
@@ -430,7 +432,7 @@ static mica_value one_hot(mica_value index, int64_t classes) {
                       mica_scalar(index.graph, MICA_F32, 1));
 }
 
-/* Classes that no training sample had count as none: what the network learnt of them is noise. */
+/* A class that no training sample had is fed as zeros: the network's weights for it are still noise. */
 static mica_value without_unseen(const mica_run *run, const mica__category *category, mica_value x) {
   const mica__fact_numbers seen = mica__common_facts_of(run).category_seen;
   const mica__fact_texts first = mica__common_facts_of(run).category_names;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* N / (classes n_c) of N counted: classes count alike, and the mean weight is 1. */
+/* N / (classes n_c), N samples in all: every class then has the same total weight, and the mean weight is 1. */
 static void balance(double *weights, int64_t classes) {
   double all = 0;
   for (int64_t c = 0; c < classes; c++) all += weights[c];

@@ -1,4 +1,4 @@
-/* Classes of other data by their names, and what a test says of each class. */
+/* Matches the classes of other data by name, and reports a test class by class. */
 #include "run/columns/classes.h"
 #include "base/json.h"
 #include "data/table/table.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* True if the names are the same, or become so where bytes that are no UTF-8 are replaced, as config.json does. */
+/* True if the names are equal, also after invalid UTF-8 is replaced as in config.json. */
 static bool same_name(const char *a, const char *b) {
   bool plain = true;
   for (const char *c = b; *c; c++) plain = plain && (unsigned char)*c < 0x80;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The column of an answer, "label" unless a dataset calls it otherwise: the last one that is not an input. */
+/* The column of answers: "label" if there is one, else the last column that is not an input. */
 static const mica_column *find_label(const mica_dataset *data, const mica_column *input) {
   const mica_column *label = NULL;
   for (size_t i = 0; i < mica_dataset_column_count(data); i++) {
@@ -54,7 +54,7 @@ mica_status mica__run_fits_input(const mica_run *run, const mica_dataset *data) 
   mica_shape wanted = {.rank = (int32_t)input.count};
   char a[MICA_SHAPE_TEXT], b[MICA_SHAPE_TEXT];
   for (size_t i = 0; input.list && i < input.count && i < MICA_MAX_RANK; i++) wanted.dim[i] = (int64_t)input.list[i];
-  /* Columns that are found by their names may have others beside them. */
+  /* If columns are found by name, the data may have more columns. */
   const bool more = mica__run_categories(run) && input.count == 1 && is.rank == 1 && is.dim[0] > wanted.dim[0] &&
                     mica_dataset_number_name(data, mica_dataset_column_index(data, "x"), 0);
   if (more || mica_shape_equal(is, wanted)) return mica__run_fits_categories(run, data);
@@ -64,7 +64,7 @@ mica_status mica__run_fits_input(const mica_run *run, const mica_dataset *data) 
 
 bool mica__run_is_answer(const mica_run *run, const char *column) {
   const char *boxes = mica__common_facts_of(run).boxes_column;
-  /* Crowds, difficult objects and areas; elsewhere a column of that name is an input. */
+  /* Annotation columns for crowds, difficult objects and areas; in other data, columns of these names are inputs. */
   const char *names[8] = {mica__common_facts_of(run).label_column, boxes, *boxes ? "ignored" : "",
                           *boxes ? "area" : ""};
   size_t count = 4;

@@ -1,4 +1,4 @@
-/* The kinds of a table's columns (numbers, classes, texts or times), as the user or the run states them. */
+/* The kinds of a table's columns (numbers, classes, texts or times), as set by the user or kept by the run. */
 #include "run/columns/kinds.h"
 #include "data/dataset.h"
 #include "data/table/table.h"
@@ -21,7 +21,7 @@ const char *mica__kind_at(size_t i) {
   return i < sizeof kinds / sizeof *kinds ? mica_column_kind_name(kinds[i]) : NULL;
 }
 
-/* True if one of the entries from `rest` on is of the name, too. */
+/* True if an entry from `rest` on has the same name. */
 static bool repeats(const char *rest, const char *name, size_t length) {
   for (; *rest == ','; rest += 1 + strcspn(rest + 1, ","))
     if (!strncmp(rest + 1, name, length) && rest[1 + length] == '=') return true;
@@ -77,7 +77,7 @@ static void add_texts(const mica_run *run, mica__text *kinds) {
   add(kinds, *facts.to ? facts.to : settings.to, MICA_COLUMN_KIND_TEXT);
 }
 
-/* The columns of texts and of names of files of a run that was trained: few rows could look like classes. */
+/* The columns of texts and of file names of a trained run: in a table of few rows they could be taken for classes. */
 static void add_read(const mica_run *run, mica__text *kinds) {
   const mica__fact_texts names = mica__common_facts_of(run).text_columns;
   for (size_t i = 0; i < names.count; i++) add(kinds, names.list[i], MICA_COLUMN_KIND_TEXT);
@@ -95,9 +95,9 @@ mica_status mica__run_note_kinds(mica_run *run) {
   add_read(run, &kinds);
   for (size_t k = 0; k < mica__run_categories(run); k++)
     add(&kinds, mica__run_category(run, k).name, MICA_COLUMN_KIND_CLASS);
-  /* A column that was one of numbers stays one, whatever a table's cells look like. */
+  /* A column that held numbers in training is read as numbers, whatever the cells of a new table look like. */
   for (size_t i = 0; i < numbers.count; i++) add(&kinds, numbers.list[i], MICA_COLUMN_KIND_NUMBER);
-  /* Runs without categories note theirs among all columns. */
+  /* Runs without categories list these columns among all columns. */
   for (size_t i = 0; !numbers.list && table.list && i < table.count; i++)
     if (!strncmp(table.list[i], number, sizeof number - 1))
       add(&kinds, table.list[i] + sizeof number - 1, MICA_COLUMN_KIND_NUMBER);

@@ -8,25 +8,26 @@
 
 /* The kinds that a table's column may have; NULL after the last. */
 const char *mica__kind_at(size_t i);
-/* MICA_E_INVALID: it is not a list of NAME=KIND. */
+/* MICA_E_INVALID if the text is not a list of NAME=KIND. */
 mica_status mica__kinds_check(const char *kinds);
-/* MICA_E_INVALID, naming the column, where the setting "kinds" is not about the data's. */
+/* MICA_E_INVALID, naming the column, if the setting "kinds" names a column that the data do not have. */
 mica_status mica__run_check_kinds(const mica_run *run);
-/* Lets tables be opened with these columns as classes, and with columns of texts by their names. */
+/* Makes tables open with these columns as classes, and with columns of texts by name. */
 mica_status mica__run_note_kinds(mica_run *run);
-/* Converts the bases of the table's columns (bases.c) to a fact, and a fact to run->facts->bases. */
+/* Turns the bases of the table's columns (bases.c) into a fact, and a fact into run->facts->bases. */
 mica_status mica__run_note_bases(mica_run *run);
 mica_status mica__run_take_bases(mica_run *run);
-/* The name of the answer's column in a table, "label" in arrays; "" where it has none. */
+/* The name of the answer's column in a table; "label" for arrays, "" if there is none. */
 const char *mica__run_label_name(const mica_run *run);
 /* The bases as a JSON object of names and numbers. */
 void mica__run_bases_text(const mica_run *run, mica__text *json);
-/* Such an object of a model's metadata, or the lines that older ones have, as mica_dataset_config takes them. `columns`
- * is the list of names in the metadata, NULL: there is none. */
+/* Reads such an object, or the lines of older models, from a model's metadata into the form that mica_dataset_config
+ * takes. `columns` is the list of names in the metadata; NULL: there is none. */
 mica_status mica__bases_parse(const char *bases, const char *columns, mica__text *lines);
-/* A number of a file that was read less a base: of those that become this number, the one with the fewest digits. */
+/* Subtracts the base from a number that was read from a file. Several decimal numbers round to the same result; the one
+ * with the fewest digits is shown. */
 double mica__run_above_base(float number, double base);
-/* The base of a column of this name, of the k-th number of the input, or of the answer; 0: none. */
+/* The base of the column of this name, of the k-th input number, or of the answer; 0: none. */
 double mica__run_base(const mica_run *run, const char *name);
 double mica__run_number_base(const mica_run *run, size_t k);
 double mica__run_label_base(const mica_run *run);

@@ -1,4 +1,5 @@
-/* Missing cells of tables: what stands for them is found in the training part, kept as the fact "fills", and said. */
+/* Missing cells of tables: the values that replace them are computed from the training part, kept as the fact "fills",
+ * and reported. */
 #include "run/columns/missing.h"
 #include "data/dataset.h"
 #include "data/table/table.h"
@@ -17,13 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A run of an older version has no such setting, and refuses. */
+/* A run of an older version does not have this setting and refuses missing cells. */
 static mica_missing missing_of(const mica_run *run) {
   const char *setting =
       mica__common_is_set(run, MICA__SETTING_missing) ? mica__common_typed(run, MICA__SETTING_missing) : "refuse";
   mica_missing how = MICA_MISSING_REFUSE;
   while (how < MICA_MISSING_NAN && strcmp(mica_missing_name(how), setting) != 0) how++;
-  /* A value that no version has written: nothing is known of what stands for missing numbers. */
+  /* No version has written this value, so nothing is known of how missing numbers are to be replaced. */
   return how < MICA_MISSING_NAN ? how : MICA_MISSING_REFUSE;
 }
 
@@ -71,7 +72,7 @@ mica_status mica__run_fill(const mica_run *run, mica_dataset *data) {
   if (!names) return mica__fail_nomem("a run");
   size_t known = 0;
   while (known < count && (names[known] = mica__units_number_name(run, known))) known++;
-  /* Tables without a line of names are read by position. */
+  /* Tables without a header line are read by position. */
   for (size_t k = 0; !known && k < count; k++)
     names[k] = mica_dataset_number_name(data, mica_dataset_column_index(data, "x"), (int64_t)k);
   if (!known)
@@ -155,7 +156,7 @@ mica_status mica__run_remark_parts(mica_run *run) {
   MICA_TRY(remark_missing(run, run->parts->whole, ""));
   for (int part = MICA_PART_VALIDATION; part <= MICA_PART_TEST; part++) {
     const mica_dataset *data = run->parts->at[part].data;
-    /* A part that is split off is of the same store. */
+    /* A part that was split off shares its storage with the rest. */
     if (!data || !run->parts->whole || data->store == run->parts->whole->store) continue;
     MICA_TRY(remark_missing(run, data, part == MICA_PART_TEST ? "test part" : "validation part"));
   }
@@ -181,7 +182,7 @@ mica_status mica__run_check_ignored(const mica_run *run) {
   return MICA_OK;
 }
 
-/* Numbers that become answers without the user's word, although they might be classes. */
+/* Numbers taken as answers although the user did not say so and they might be classes. */
 mica_status mica__run_remark_regress(mica_run *run) {
   const mica__schema *schema = schema_of(run->parts->whole);
   for (size_t i = 0; schema && i < schema->count; i++)

@@ -6,24 +6,25 @@
 
 #include <mica/run.h>
 
-/* The treatment of missing numbers when tables are opened: NaN, which mica__run_fill replaces, or an error. */
+/* How tables treat missing numbers when they are opened: as NaN, which mica__run_fill replaces, or as an error. */
 mica_missing mica__run_missing(const mica_run *run);
-/* Gives a run that begins its setting. */
+/* Sets the setting of a new run. */
 mica_status mica__run_begin_missing(mica_run *run);
-/* Finds what stands for missing numbers in the training part, notes it as "fills" and fills the parts that are open. */
+/* Computes the values that replace missing numbers from the training part, sets the fact "fills", and fills the parts
+ * that are open. */
 mica_status mica__run_note_fills(mica_run *run);
 /* Fills the missing numbers of data that were opened for the run. */
 mica_status mica__run_fill(const mica_run *run, mica_dataset *data);
-/* Says what became of missing cells, of rows without an answer and of classes that are not known. */
+/* Reports missing cells, rows without an answer, and unknown classes. */
 mica_status mica__run_remark_missing(mica_run *run, const mica_dataset *data);
-/* Says it of the data that a run is trained, validated and tested on, and which columns number the rows. */
+/* Reports the same for the data of training, validation and test, and names columns that only number the rows. */
 mica_status mica__run_remark_parts(mica_run *run);
-/* Says how many cells of a column hold classes that training did not see, and the first of these. */
+/* Reports how many cells of a column have classes that training did not see, and the first such class. */
 mica_status mica__run_remark_class(mica_run *run, const char *table, const char *column, uint64_t count,
                                    const char *first);
-/* Says that a table's answers, whose task nobody named, are taken for numbers. */
+/* Reports that the answers of a table were taken for numbers because no task was named. */
 mica_status mica__run_remark_regress(mica_run *run);
-/* MICA_E_INVALID, naming the column, where the setting "ignore" is not about the data's. */
+/* MICA_E_INVALID, naming the column, if the setting "ignore" names a column that the data do not have. */
 mica_status mica__run_check_ignored(const mica_run *run);
 
 #endif

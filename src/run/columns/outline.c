@@ -1,4 +1,4 @@
-/* The columns of the table that a run was trained on, as facts, by which other tables are read. */
+/* The columns of the training table, kept as facts, so that other tables are read in the same way. */
 #include "data/table/table.h"
 #include "run/columns/categories.h"
 #include "run/columns/columns.h"
@@ -18,7 +18,7 @@ mica_status mica__run_note_table(mica_run *run) {
   size_t count = 0;
   bool header = false;
   const mica__fact_numbers input = mica__common_facts_of(run).input;
-  /* Tables with categories are read by the names of these. */
+  /* Tables with categories are read by these names. */
   if (!run->parts->whole || !input.list || input.count != 1 || mica__run_categories(run)) return MICA_OK;
   MICA_TRY(mica__outline_list(run->parts->whole, &texts, &count, &header));
   const double names = header;
@@ -48,7 +48,7 @@ mica_status mica__run_note_answer_name(mica_run *run, const mica_column *label) 
   return status;
 }
 
-/* Columns of numbers for the run's inputs, without names. */
+/* One column without a name for each number of the run's input. */
 static mica_status count_columns(mica_run *run, size_t count) {
   char(*texts)[32] = calloc(count, sizeof *texts);
   const char **list = calloc(count, sizeof *list);
@@ -68,7 +68,7 @@ mica_status mica__run_outline(mica_run *run) {
   const mica__fact_texts texts = mica__common_facts_of(run).table;
   mica__fact_texts names = mica__common_facts_of(run).classes;
   if (mica__common_facts_of(run).several > 0) names.list = NULL;
-  /* What pictures are like, their task has said. */
+  /* The task has already recorded what pictures look like. */
   if (!input.list || input.count != 1) return MICA_OK;
   mica_dataset_destroy(run->parts->outline);
   run->parts->outline = NULL;

@@ -14,13 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reads the next number of a list; *at moves after its comma. False: not a number, or a deviation not above 0. */
+/* Reads the next number of a list and moves *at past the comma. False if it is not a number, or a deviation that is not
+ * above 0. */
 static bool take_number(const char **at, bool above, double *number) {
   char *end = NULL;
   *number = mica__strtod(*at, &end);
   if (end == *at || strspn(*at, " \t\n\v\f\r") || (*end && *end != ',') || (*end == ',' && !end[1])) return false;
   *at = *end ? end + 1 : end;
-  /* Converts to f32, which loaders take. */
+  /* Converts numbers to f32, the type that loaders take. */
   return above ? (float)*number > 0 && *number < 1e30 : *number > -1e30 && *number < 1e30;
 }
 
@@ -54,7 +55,7 @@ static mica_status note_list(mica_run *run, const char *name, size_t channels) {
     status = mica__fail(MICA_E_INVALID, "%s has %zu numbers, but %s has %zu channels or columns of inputs", name, count,
                         run->data ? run->data : "the dataset", channels);
   for (size_t i = 1; i < channels && count == 1; i++) numbers[i] = numbers[0];
-  /* The loader's inputs are less the bases of their columns. */
+  /* The loader's inputs have the bases of their columns subtracted. */
   for (size_t i = 0; i < channels && !deviation; i++) numbers[i] -= mica__run_number_base(run, i);
   if (status == MICA_OK) status = mica__run_note_numbers(run, name, numbers, channels);
   free(numbers);

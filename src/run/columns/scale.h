@@ -6,12 +6,12 @@
 
 #include <mica/run.h>
 
-/* MICA_E_INVALID unless a setting "mean" or "deviation" is a list of numbers, deviations above 0. "" is right. */
+/* MICA_E_INVALID unless the setting "mean" or "deviation" is empty or a list of numbers; deviations are above 0. */
 mica_status mica__scale_check(const char *name, const char *value);
-/* Notes the facts "mean" and "deviation" if the settings of these names give them, else *given is false. One number
- * stands for all channels of pictures, or columns of rows. */
+/* Sets the facts "mean" and "deviation" from the settings of these names; *given is false if they are not set. A single
+ * number applies to all channels of a picture, or to all columns of a row. */
 mica_status mica__run_note_given_scale(mica_run *run, bool *given);
-/* True if inputs come as they are: mean 0 and deviation 1. */
+/* True if inputs are not scaled: mean 0 and deviation 1. */
 bool mica__run_is_unscaled(const mica_run *run);
 
 #endif
