@@ -24,8 +24,8 @@
 
 /* --- one process --- */
 
-/* The lock is on the folder itself, so that no file is left, and ends with its process. File systems without such locks
- * do without. The folder stays open, so that another one at its path is known from it. */
+/* The lock is on the folder itself: it leaves no file behind and ends with the process. File systems without such locks
+ * go without. The folder stays open, so that a different folder at the same path is noticed. */
 mica_status mica__run_lock(mica_run *run) {
   if (run->guard->lock >= 0 || !run->folder || mica__run_rank(run) != 0) return MICA_OK;
   const int folder = open(run->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -81,7 +81,7 @@ mica_status mica__run_check_free(const char *folder) {
 
 /* --- apart from the data --- */
 
-/* The absolute path without links of a file or folder, of which the last parts may be missing. */
+/* The absolute path, with links resolved, of a file or folder; its last components need not exist. */
 static bool resolve(const char *path, char whole[PATH_MAX]) {
   char head[PATH_MAX];
   size_t at = strlen(path);
@@ -102,7 +102,7 @@ static bool resolve(const char *path, char whole[PATH_MAX]) {
   return true;
 }
 
-/* True if a path is a folder or lies in it. */
+/* True if a path is the folder or lies inside it. */
 static bool is_within(const char *inner, const char *folder) {
   const size_t n = strlen(folder), end = folder[n - 1] == '/' ? n - 1 : n;
   return !strncmp(inner, folder, end) && (inner[end] == '/' || !inner[end]);
@@ -129,7 +129,8 @@ mica_status mica__run_check_apart(const char *folder, const char *data) {
 
 /* --- the same data --- */
 
-/* Read of a file's beginning, and of all files of a folder; a file alone is read whole up to MOST_BYTES. */
+/* How much is read: the beginning of a file, and at most this of all files of a folder. A single file of up to
+ * MOST_BYTES is read whole. */
 #define BLOCK_BYTES ((size_t)1 << 20)
 #define MOST_BYTES ((size_t)64 << 20)
 #define MOST_FILES 20000
@@ -152,7 +153,7 @@ static void add_content(print *p, const char *path, off_t at) {
   p->left -= (size_t)got;
 }
 
-/* Blocks of a file, all or evenly parted, so that another order of its lines is seen. */
+/* Blocks of a file: all of it, or evenly spaced ones, so that a changed order of lines is noticed. */
 static void add_file(print *p, const char *path, off_t size) {
   const off_t blocks = (size + (off_t)BLOCK_BYTES - 1) / (off_t)BLOCK_BYTES, most = (off_t)(MOST_BYTES / BLOCK_BYTES);
   const off_t count = blocks < most ? blocks : most;
@@ -169,7 +170,7 @@ static bool is_run(print *p, const char *folder) {
   return is;
 }
 
-/* Names of a part: train.csv, x_train.npy, train-images, instances_test.json. */
+/* The names of the files of a part: train.csv, x_train.npy, train-images, instances_test.json. */
 static bool is_of_part(const char *name, const char *part) {
   const char *at = strstr(name, part);
   return at && (at == name || at[-1] == '_' || at[-1] == '-');
@@ -179,7 +180,7 @@ static bool is_training(const char *name) {
   return is_of_part(name, "train") || mica__part_rest(MICA_PART_TRAIN, name);
 }
 
-/* True if tests lie beside what is trained on: they may grow without a change of what is held out. */
+/* True if test files lie beside the training files: they may grow without changing what is held out. */
 static bool has_tests_apart(struct dirent *const *entries, int count) {
   bool apart = false;
   for (int i = 0; i < count; i++) apart = apart || is_training(entries[i]->d_name);
@@ -216,8 +217,8 @@ static void add_folder(print *p, const char *folder, int depth) {
   free(entries);
 }
 
-/* Writes what tells the data from changed ones: names, sizes, and contents as far as they are read quickly. An
- * empty text for data that are neither a file nor a folder. */
+/* Writes a fingerprint of the data: names, sizes, and as much of the contents as can be read quickly. An empty text if
+ * the data are neither a file nor a folder. */
 static mica_status print_data(const char *path, char text[MICA__HASH_TEXT]) {
   struct stat about;
   const bool there = path && stat(path, &about) == 0 && (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode));
@@ -253,7 +254,7 @@ mica_status mica__run_check_data(mica_run *run) {
   if (!*text) return MICA_OK;
   const char *before = mica__common_facts_of(run).parts_print;
   run->guard->other_data = run->resumed && *before && strcmp(before, text) != 0;
-  /* Data that are named with --resume replace the run's. */
+  /* Data given with --resume replace the run's. */
   if (run->guard->other_data && !run->config.data)
     return mica__fail(MICA_E_STATE,
                       "%s has changed since the run in %s began, so its validation part may hold samples that were "

@@ -1,5 +1,5 @@
-/* Keeps the folder of a training: the weights of the best epoch so far, and the files that open a run. Files that were
- * deleted or moved meanwhile are written again. */
+/* Keeps the folder of a training: the weights of the best epoch so far, and the files that open a run. Files that are
+ * deleted or moved during training are written again. */
 #include "base/number.h"
 #include "base/signature.h"
 #include "io/history.h"
@@ -28,10 +28,10 @@
 #define BEST "best.safetensors"
 #define LAST "last.safetensors"
 
-#define MOST_BESIDE 999 /* folders beside one that became another run's */
+#define MOST_BESIDE 999 /* how many folder names to try beside one that now belongs to another run */
 
-/* Metadata of the weights. Those of Mica 0.5.0 have none, and are of runs that have ended. */
-#define EPOCH_KEY "mica.epoch" /* from 1; 0: within the first. A checkpoint has it as well */
+/* Metadata of the weights. Weights of Mica 0.5.0 have none, and belong to runs that have ended. */
+#define EPOCH_KEY "mica.epoch" /* counted from 1; 0: within the first. A checkpoint has it as well */
 #define EPOCHS_KEY "mica.epochs"
 #define COMPLETE_KEY "mica.complete"
 
@@ -79,7 +79,7 @@ static mica_status keep(void *user, const char *checkpoint) {
   mica__attempt_begin();
   const mica_status status = extract(run, checkpoint);
   if (status != MICA_OK) run->kept->weights_epoch = before;
-  /* A checkpoint that was deleted as soon as it was there: the next epoch finds that it is gone. */
+  /* If a checkpoint is deleted immediately, the next epoch notices. */
   if (status != MICA_OK && status != MICA_E_NOT_FOUND) return mica__attempt_pass(status);
   mica__attempt_end();
   return MICA_OK;
@@ -133,7 +133,7 @@ static bool has_all(const mica_run *run) {
          (run->kept->network_file < 0 || has_file(run, MICA__NETWORK_FILE));
 }
 
-/* network.onnx, which may be deleted, from the file that is open. */
+/* Writes network.onnx, which may have been deleted, from the file that is still open. */
 static mica_status write_network(const mica_run *run) {
   unsigned char *data = NULL;
   size_t size = 0;
@@ -161,7 +161,7 @@ static mica_status write_beginning(mica_run *run) {
   return status;
 }
 
-/* A folder beside the run's, which holds another run now, so that nothing of this one is lost. */
+/* Finds a free folder beside the run's, which now holds another run, so that nothing of this run is lost. */
 static mica_status move_beside(mica_run *run) {
   mica__text beside = {0};
   struct stat about;
@@ -180,13 +180,13 @@ static mica_status move_beside(mica_run *run) {
   return MICA_OK;
 }
 
-/* Lets a training end whose folder became another run's: its state goes to a folder beside it. */
+/* Ends a training whose folder now belongs to another run; its state is written to a folder beside it. */
 static mica_status leave(mica_run *run) {
   mica__text was = {0};
   mica__text_add(&was, run->folder);
   mica_status status = mica__text_status(&was);
   if (status == MICA_OK) status = move_beside(run);
-  /* The run has left, whether or not its new folder can be written yet: what tries again must not forget that. */
+  /* The run has left the folder, even if the new one cannot be written yet: the next attempt must know that. */
   if (status == MICA_OK && !run->kept->left)
     run->kept->left = was.data;
   else
@@ -202,8 +202,8 @@ mica_status mica__run_say_left(const mica_run *run) {
                     run->kept->left, run->folder, run->folder);
 }
 
-/* True where another run is at the path: it has its settings there, or trains. Files without settings are what this one
- * wrote while its folder was deleted. */
+/* True if another run is at the path: it has its settings there, or it is training. Files without settings were written
+ * by this run while its folder was deleted. */
 static bool is_taken(mica_run *run) {
   mica__run_unlock(run);
   mica__attempt_begin();
@@ -221,7 +221,7 @@ static mica_status restore(mica_run *run, bool held) {
   return write_beginning(run);
 }
 
-/* True if what the run is opened by is not there. */
+/* True if the files that open the run are not there. */
 static bool is_lost(void *user) {
   const mica_run *run = user;
   return run->folder && run->kept->begun && (!mica__run_is_held(run) || !has_all(run));
@@ -246,7 +246,7 @@ mica_status mica__run_check_folder(mica_run *run) {
 
 static mica_status prepare(void *user) { return mica__run_check_folder(user); }
 
-/* Reads the epoch of the best checkpoint, and its weights, which a stopped run of Mica 0.5.0 does not have. */
+/* Reads the epoch of the best checkpoint and its weights, which a stopped run of Mica 0.5.0 has nowhere else. */
 static mica_status recall_best(mica_run *run) {
   mica_safetensors *file = NULL;
   char *best = mica__run_path(run, BEST);

@@ -6,15 +6,16 @@
 
 #include <mica/parallel.h>
 
-/* data replicas of pipe stages of tensor ranks each. */
+/* `data` replicas, each of `pipe` stages, each of `tensor` ranks. */
 typedef struct mica__layout {
   int32_t data, pipe, tensor;
-  int32_t micro; /* micro-batches of a stage; 0: what divides the batch */
+  int32_t micro; /* micro-batches of a stage; 0: the largest number that divides the batch */
   mica_pipeline_schedule schedule;
 } mica__layout;
 
-/* Parses "data=2,pipe=2,micro=8,order=gpipe"; NULL and "": replicas alone. What is left out is 1, and data as many as
- * there are ranks for. MICA_E_INVALID: another word, a number that is none, products that are not the ranks. */
+/* Parses "data=2,pipe=2,micro=8,order=gpipe"; NULL and "" mean replicas only. Numbers that are left out are 1, and
+ * `data` is as large as the number of ranks allows. MICA_E_INVALID for an unknown word, a malformed number, or a
+ * product that differs from the number of ranks. */
 mica_status mica__layout_parse(const char *text, int32_t ranks, mica__layout *layout);
 
 #endif

@@ -1,4 +1,4 @@
-/* How long a run trains by default, and what its epochs say of how it learns. */
+/* How long a run trains by default, and remarks on how its epochs went. */
 #include "run/learning.h"
 #include "base/number.h"
 #include "run/common_facts.h"
@@ -19,31 +19,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most epochs by default, as a multiple of the task's number. */
+/* The most epochs by default, as a multiple of the task's number. */
 #define MOST_TIMES 10
-/* Fewer pictures than FEW_PICTURES have small batches, so that an epoch has enough steps, and are moved by up to
- * 1/CROP_SHARE of their side, since a network would learn them by heart. Of 2,000 drawn shapes of six kinds batches of
- * 64, 32 and 16 gave 86, 91 and 95 % in 10 epochs; of 160 shapes of four kinds shifts gave 40 instead of 28 %. */
+/* Sets with fewer pictures than FEW_PICTURES get small batches, so that an epoch has enough steps, and random shifts
+ * by up to 1/CROP_SHARE of a side, since a network would otherwise memorise them. 2,000 drawn shapes of six kinds
+ * reached 86, 91 and 95 % in 10 epochs with batches of 64, 32 and 16; shifts raised 160 shapes of four kinds from 28
+ * to 40 %. */
 #define FEW_PICTURES 10000
 #define FEW_BATCH 16
 #define CROP_SHARE 8
-/* Least steps of a network of pictures by default. */
+/* The fewest steps by default for a network of pictures. */
 #define PICTURE_STEPS 900
-/* Fewer samples do not validate well enough to choose one epoch: with 16 pictures the best accuracy was that of an
- * epoch in the middle, 40 % on the test part, and the epoch of the tolerance had 47 %. */
+/* Fewer validation samples cannot single out one epoch: with 16 pictures the best accuracy was that of an epoch in the
+ * middle, which had 40 % on the test part; the epoch chosen with the tolerance had 47 %. */
 #define FEW_VALIDATED 100
 /* A loss that falls by this share in the last quarter of the epochs is still falling. */
 #define FALLING 0.05
-/* Parts of fewer samples say nothing about how often the answers are right. */
+/* With fewer samples, nothing is said about how often the answers are right. */
 #define FEW_SAMPLES 10
-/* Accuracies of fewer validation samples are said to be uncertain. */
+/* With fewer validation samples, the accuracy is called uncertain. */
 #define UNCERTAIN_SAMPLES 30
-/* The accuracy of training is so much above that of validation, and by so many standard errors, if a network
- * overfits. */
+/* A network is said to overfit if training accuracy exceeds validation accuracy by this much and by this many standard
+ * errors. */
 #define OVERFITS_BY 0.15
 #define OVERFITS_ERRORS 3
 
-/* True if a new run classifies pictures and leaves the network to Mica: a file of weights brings none. */
+/* True if a new run classifies pictures and the user did not choose its network; a file of weights also chooses one. */
 static bool takes_pictures(const mica_run *run) {
   const mica__common_settings set = mica__common_settings_of(run);
   const bool own = *set.init && (mica__is_model_file(set.init) || mica_foundation_is(set.init));
@@ -77,7 +78,7 @@ static double find_tolerance(const mica_run *run, const mica_trainer_config *c) 
 }
 
 mica_status mica__run_set_tolerance(mica_run *run, mica_trainer_config *c) {
-  /* A run that began without one keeps choosing as it did. */
+  /* A run that was begun without a tolerance keeps choosing its epoch without one. */
   c->tolerance = run->resumed ? mica__common_facts_of(run).tolerance : find_tolerance(run, c);
   if (!(c->tolerance >= 0 && c->tolerance < 1))
     return mica__fail(MICA_E_FORMAT, "the run's tolerance is %g, which is not from 0 to 1", c->tolerance);
@@ -92,7 +93,7 @@ mica_status mica__run_find_epochs(mica_run *run) {
   return mica__common_set_number(run, MICA__SETTING_epochs, fmin(wanted, MOST_TIMES * usual));
 }
 
-/* The share of the most frequent class in a part; *name is that class. NaN: its samples have no single class. */
+/* The share of the most frequent class in a part; *name is that class. NaN: samples do not have exactly one class. */
 static mica_status most_frequent(const mica_dataset *data, double *share, const char **name) {
   const int32_t classes = mica_dataset_classes(data);
   const uint64_t count = mica_dataset_count(data);
@@ -121,7 +122,7 @@ static size_t best_row(const mica_history *h, const char *column) {
   return best;
 }
 
-/* Compares the best accuracy with that of one answer for all samples. One standard deviation of it is allowed for
+/* Compares the best accuracy with that of giving the same answer to all samples. One standard deviation is allowed for
  * chance. */
 static mica_status remark_guessing(mica_run *run) {
   const mica_history *h = run->record->history;
@@ -145,7 +146,7 @@ static double last_of(const mica_run *run, const char *column) {
   return mica_history_get(run->record->history, mica_history_rows(run->record->history) - 1, column);
 }
 
-/* The number of samples that validate, and their accuracy in the last epoch; 0 if no accuracy is measured. */
+/* The number of validation samples, and their accuracy in the last epoch; 0 if accuracy is not measured. */
 static double validated(const mica_run *run, double *accuracy) {
   const mica_dataset *validation = run->parts->at[MICA_PART_VALIDATION].data;
   *accuracy = last_of(run, "validation_accuracy");
@@ -156,7 +157,7 @@ static mica_status remark_few(mica_run *run) {
   double accuracy = 0;
   const double count = validated(run, &accuracy);
   if (count < 1 || count >= UNCERTAIN_SAMPLES) return MICA_OK;
-  /* Accuracy counts voxels, and even few volumes have many. */
+  /* Accuracy counts voxels here, so even a few volumes are many samples. */
   if (run->task->input->traits.volumes)
     return mica__run_remark(run, "only %.0f volume%s validate%s; hold out more volumes (--validation)", count,
                             count == 1 ? "" : "s", count == 1 ? "s" : "");
@@ -174,7 +175,7 @@ static double variance_of(double share, double count) {
   return p * (1 - p) / (count + 4);
 }
 
-/* What helps a network that overfits and is not in use yet. */
+/* Suggests what helps a network that overfits, if it is not in use yet. */
 static const char *advise(const mica_run *run) {
   const mica__common_settings set = mica__common_settings_of(run);
   const bool changed = *set.augment && strcmp(set.augment, "none") != 0, begun = *set.init;
@@ -183,8 +184,8 @@ static const char *advise(const mica_run *run) {
   return begun ? "--augment" : "--augment or pretrained weights (--init)";
 }
 
-/* If training accuracy is far above validation accuracy, the network knows its samples by heart. The best epoch counts,
- * since the validation accuracy of single epochs may be low by chance. */
+/* If training accuracy is far above validation accuracy, the network memorises its samples. The best epoch is compared,
+ * since a single epoch may validate badly by chance. */
 static mica_status remark_overfitting(mica_run *run, bool *overfits) {
   const mica_history *h = run->record->history;
   double last = 0;
@@ -202,7 +203,7 @@ static mica_status remark_overfitting(mica_run *run, bool *overfits) {
                           100 * training, 100 * value, advise(run));
 }
 
-/* The kept epoch is the last one, and the loss was still falling though not all answers were right. */
+/* The kept epoch is the last one, and the loss was still falling while some answers were wrong. */
 static mica_status remark_falling(mica_run *run) {
   const mica_history *h = run->record->history;
   const size_t rows = mica_history_rows(h);

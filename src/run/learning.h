@@ -1,4 +1,4 @@
-/* run/learning.h: how long a run trains by default, and what its epochs say of how it learns. */
+/* run/learning.h: how long a run trains by default, and remarks on how its epochs went. */
 #ifndef MICA_RUN_LEARNING_H
 #define MICA_RUN_LEARNING_H
 

@@ -9,14 +9,14 @@
 #include <mica/run.h>
 
 int64_t mica__letters_classes(const mica_run *run);
-/* The code points of the alphabet, rising, as many as classes less 1; the caller's to free. MICA_E_FORMAT if the fact
- * holds no such thing. */
+/* The code points of the alphabet in ascending order, one fewer than there are classes; the caller frees them.
+ * MICA_E_FORMAT if the fact does not hold an alphabet. */
 mica_status mica__letters_read(const mica_run *run, int32_t **letters);
-/* The code point that a text of UTF-8 begins with, its bytes in *bytes; -1 if it begins with none. */
+/* The code point at the beginning of a UTF-8 text, its length in *bytes; -1 if there is none. */
 int32_t mica__letter_at(const char *text, size_t size, size_t *bytes);
-/* Adds a code point as UTF-8; no space at the beginning, nor after another. */
+/* Appends a code point as UTF-8; skips a space at the beginning or after another space. */
 void mica__letter_add(mica__text *text, int32_t letter);
-/* The text of labels (classes, without blanks), without a space at its end. */
+/* The text of labels (classes without blanks), without a trailing space. */
 mica_status mica__letters_text(const mica_run *run, const int32_t *labels, int64_t count, mica__text *text);
 
 #endif

@@ -1,4 +1,4 @@
-/* The network of a run, its optimiser, and weights that it begins with. */
+/* The network of a run, its optimiser, and the weights that training begins with. */
 #include "run/network.h"
 #include "base/number.h"
 #include "base/signature.h"
@@ -37,11 +37,11 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Networks of pictures are tried with sides up to it, for a sentence. */
+/* Sides up to this are tried to tell the user which pictures the network can take. */
 #define MOST_LEAST_SIDE 64
 #define MODEL "model.safetensors"
 
-/* Default settings of a model, measured on Fashion-MNIST and CIFAR-10; the last row is for all others. */
+/* Default settings of each model, measured on Fashion-MNIST and CIFAR-10; the last row is for all other models. */
 static const struct model_defaults {
   const char *model, *optimizer;
   double lr, weight_decay;
@@ -64,7 +64,7 @@ static const char *usual_network(const mica_run *run) {
   return facts.classes.list ? "convnet" : "cnn";
 }
 
-/* Settings that were left out get the values that suit the model. */
+/* Sets the settings that were left out to the values that suit the model. */
 static mica_status set_defaults(mica_run *run) {
   const struct model_defaults *d = defaults;
   if (!is_set(run, MICA__SETTING_model) && !run->task->input->networks)
@@ -82,7 +82,7 @@ static mica_status set_defaults(mica_run *run) {
                           mica__common_settings_of(run).warm_up > 0 ? "cosine" : "one_cycle");
 }
 
-/* The network takes such inputs and gives one answer a sample. */
+/* Checks that the network takes such inputs and gives one answer per sample. */
 static mica_status check_network(const mica_run *run) {
   if (run->task->input->networks) return MICA_OK;
   const char *name = mica__common_settings_of(run).model;
@@ -134,7 +134,7 @@ mica_nn_config mica__run_building(const mica_run *run) {
 
 static mica_status evaluate(void *user, mica_trainer *trainer, const mica_batch_source *source, mica_metrics *metrics) {
   mica_run *run = user;
-  /* During creation the run has no trainer yet, and nothing is tested. */
+  /* While it is being created, the run has no trainer and nothing is tested. */
   run->trainer = trainer;
   return run->task->evaluate ? run->task->evaluate(run, source, metrics) : MICA_OK;
 }
@@ -176,7 +176,7 @@ static mica_status configure(mica_run *run, mica_trainer_config *c) {
   return run->parts->at[MICA_PART_TRAIN].loader ? mica__run_configure_layout(run, c) : MICA_OK;
 }
 
-/* Weights of the network, and those of them that are frozen. */
+/* The number of weights of the network, and how many of them are frozen. */
 static size_t count_weights(const mica_nn *nn, size_t *frozen) {
   size_t all = 0;
   *frozen = 0;
@@ -188,7 +188,7 @@ static size_t count_weights(const mica_nn *nn, size_t *frozen) {
   return all;
 }
 
-/* A pattern that freezes nothing was refused by the trainer. */
+/* The trainer has already refused a pattern that freezes nothing. */
 static mica_status remark_frozen(mica_run *run, const mica_nn *nn) {
   const char *pattern = run->training.freeze;
   size_t frozen = 0;
@@ -197,7 +197,7 @@ static mica_status remark_frozen(mica_run *run, const mica_nn *nn) {
   return mica__run_remark(run, "%zu of %zu weights are frozen by %s", frozen, all, pattern);
 }
 
-/* True if the run's network can be built on pictures of so many pixels. */
+/* True if the run's network can be built for pictures of this size. */
 static bool takes_size(const mica_run *run, int64_t channels, int64_t height, int64_t width) {
   mica_graph *graph = NULL;
   mica_nn *nn = NULL;
@@ -213,7 +213,7 @@ static bool takes_size(const mica_run *run, int64_t channels, int64_t height, in
   return takes;
 }
 
-/* A network halves pictures: those that become nothing are named with the least side that does not. */
+/* A network halves pictures several times. If they would vanish, the message gives the smallest side that does not. */
 static mica_status explain_shape(const mica_run *run, mica_status status) {
   const mica__fact_numbers input = mica__common_facts_of(run).input;
   if (status != MICA_E_SHAPE || run->networks->network || run->networks->published || run->networks->like ||
@@ -240,13 +240,13 @@ static mica_status make_trainer(mica_run *run, const mica_trainer_config *config
   return status;
 }
 
-/* Rows of a table in the file that a pruned network takes its widths from; 0: it has none. */
+/* The rows of a table in the file that a pruned network takes its widths from; 0: the file has no such table. */
 static int64_t rows_of(const mica_run *run, const char *name) {
   const mica_safetensors_entry *e = run->networks->like ? mica_safetensors_find(run->networks->like, name) : NULL;
   return e && e->shape.rank == 2 ? e->shape.dim[0] : 0;
 }
 
-/* A pruned network has a vector for each token and position that it was trained with. */
+/* A pruned network has one vector for each token and each position that it was trained with. */
 static mica_status check_tables(const mica_run *run) {
   static const char *const names[] = {"positions.weight", "encoder.positions.weight"};
   const double tokens = mica__common_facts_of(run).vocabulary;
@@ -320,8 +320,8 @@ mica_status mica__run_take_widths(mica_run *run, const char *path) {
   return mica__run_note_numbers(run, "pruned", &one, 1);
 }
 
-/* What the run whose weights a file holds has noted beside it: weights know the columns of a table by their place
- * alone. Files of elsewhere have no such run, or another program's config.json. */
+/* What the run that made a file of weights has recorded beside it, since weights know a table's columns only by
+ * position. Files from elsewhere have no such run, or the config.json of another program. */
 static mica_status check_columns(mica_run *run, const char *path) {
   const char *slash = strrchr(path, '/');
   unsigned char *text = NULL;
@@ -345,15 +345,15 @@ static mica_status check_columns(mica_run *run, const char *path) {
   return status;
 }
 
-/* A file of which fewer than 1/LEAST_FIT of the network's weights fit is of another network: some fit by chance. Of a
- * network with a new last layer, or other inputs, more fit. A rank that owns a part of the network cannot tell from its
- * own weights. */
+/* If less than 1/LEAST_FIT of the network's weights are in the file, it is taken for another network's: some always fit
+ * by chance. With a new last layer or other inputs, more than that fit. A rank that holds only part of the network
+ * cannot judge by its own weights. */
 #define LEAST_FIT 2
 
-/* How much of a file fits the network. */
+/* How much of the network a file provides. */
 typedef struct fit {
-  size_t taken, weights, all; /* tensors that fit; weights among them; weights of this rank's network */
-  mica__text first;           /* says of the first weight that does not fit why */
+  size_t taken, weights, all; /* tensors that fit; weights in them; weights of this rank's network */
+  mica__text first;           /* explain why the first weight that does not fit does not */
 } fit;
 
 static bool is_fitting(const mica_safetensors_entry *entry, const mica_tensor *tensor) {
@@ -372,7 +372,7 @@ static void note_misfit(fit *f, const char *name, const mica_safetensors_entry *
                     mica_shape_format(mica_tensor_shape(tensor), wanted));
 }
 
-/* Takes the tensors of the file that fit by name, shape and type. */
+/* Loads the tensors of the file whose name, shape and type fit. */
 static mica_status take_fitting(mica_run *run, const mica_safetensors *file, fit *f) {
   mica_nn *nn = mica_trainer_network(run->trainer);
   mica_session *session = mica_trainer_session(run->trainer);
@@ -393,7 +393,7 @@ static mica_status take_fitting(mica_run *run, const mica_safetensors *file, fit
   return status == MICA_OK ? mica__text_status(&f->first) : status;
 }
 
-/* The sentence about what was taken. */
+/* The message that says what was loaded. */
 static mica_status say_taken(mica_run *run, const char *path, const fit *f) {
   const char *model = mica__common_settings_of(run).model;
   const bool divided = mica__run_is_divided(run);
@@ -448,7 +448,7 @@ mica_status mica__run_set_out(mica_run *run) {
 
 /* --- weights that are kept --- */
 
-/* Exponents of ones are infinities and NaNs. */
+/* An exponent of all ones means an infinity or a NaN. */
 static bool is_finite(const mica_safetensors_entry *e) {
   const unsigned char *bytes = e->data;
   const size_t size = e->dtype == MICA_F32 ? 4 : 2;
@@ -494,10 +494,11 @@ mica_status mica__run_load_weights(mica_run *run) {
 #define SWEEP_STEPS 100
 #define SWEEP_FROM 1e-6
 #define SWEEP_TO 1.0
-/* The sweep ends where the loss is so much above the lowest one. */
+/* The sweep ends when the loss is this much above its lowest value. */
 #define SWEEP_WORSE 4.0
 
-/* The rate at which the smoothed loss was lowest, divided by ten: beyond it training begins to diverge (Smith 2017). */
+/* The rate at which the smoothed loss was lowest, divided by ten: above that rate training begins to diverge (Smith
+ * 2017). */
 static mica_status sweep(mica_trainer *trainer, const mica_batch_source *source, mica_queue *queue, double *found) {
   const double growth = pow(SWEEP_TO / SWEEP_FROM, 1.0 / SWEEP_STEPS);
   double smooth = 0, lowest = INFINITY, rate = SWEEP_FROM;
@@ -534,7 +535,7 @@ mica_status mica__run_find_rate(mica_run *run) {
   config.folder = NULL;
   config.report = NULL;
   MICA_TRY(make_trainer(run, &config, &trainer));
-  /* The sweep begins with the weights that training begins with. */
+  /* The sweep starts from the same weights as the training. */
   run->trainer = trainer;
   mica_status status = mica__run_set_out(run);
   if (status == MICA_OK) status = sweep(trainer, &source, mica_engine_queue(run->engine), &rate);

@@ -6,27 +6,27 @@
 
 #include <mica/run.h>
 
-/* The network's input in a batch: the input column, then the categories in one-hot form. */
+/* The network's input in a batch: the input column, followed by the categories in one-hot form. */
 mica_value mica__run_inputs(const mica_run *run, const mica_batch_values *batch);
-/* A network's result in f32. MICA_E_FORMAT in the graph: the widths come from a file with fewer answers. */
+/* A network's result as f32. The graph fails with MICA_E_FORMAT if the widths come from a file with fewer answers. */
 mica_value mica__run_answers(const mica_run *run, mica_value z, int64_t outputs);
 /* Builds the network of the setting "model": (N, outputs) f32. */
 mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs);
-/* Settings for building the run's network outside its trainer: precision, hook and widths. */
+/* The settings to build the run's network outside its trainer: precision, hook and widths. */
 mica_nn_config mica__run_building(const mica_run *run);
-/* Fills what settings decide of the trainer's configuration and makes the trainer. */
+/* Sets the part of the trainer's configuration that settings decide, and makes the trainer. */
 mica_status mica__run_make_trainer(mica_run *run);
-/* Lets the setting "init" name the weights of a run if it names the run's folder. */
+/* If the setting "init" names a run's folder, points it to the weights of that run. */
 mica_status mica__run_take_init(mica_run *run);
-/* Lets layers have the widths of the file at `path`, where the run is pruned or the file says that its weights are. */
+/* Makes layers take their widths from the file at `path` if the run is pruned or the file holds a pruned network. */
 mica_status mica__run_take_widths(mica_run *run, const char *path);
-/* Gives the trainer the weights that training begins with: those of the task, of the setting "init" (of a file by name
- * and shape, which is remarked), and steps of quantisation. */
+/* Gives the trainer its first weights: the task's, those of the setting "init" (matched by name and shape, with a
+ * remark), and the quantisation steps. */
 mica_status mica__run_set_out(mica_run *run);
-/* Reads the weights that are kept into the network of tests; damaged ones, and numbers that are not finite, are refused
- * by the tensor's name. */
+/* Loads the kept weights into the network of tests. Damaged weights and numbers that are not finite are refused; the
+ * message names the tensor. */
 mica_status mica__run_load_weights(mica_run *run);
-/* Sweeps the learning rate on a network that is thrown away, and sets "lr". */
+/* Sweeps the learning rate on a copy of the network that is discarded, and sets "lr". */
 mica_status mica__run_find_rate(mica_run *run);
 
 #endif

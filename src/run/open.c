@@ -1,4 +1,4 @@
-/* Runs and their models, opened to evaluate and to predict. */
+/* Opens runs and models, to evaluate them and to predict. */
 #include "run/columns/batch_columns.h"
 #include "run/columns/kinds.h"
 #include "run/common_facts.h"
@@ -28,7 +28,7 @@ static mica_status take_own_widths(mica_run *run) {
   return status;
 }
 
-/* Integers are computed as such, and a model in ONNX as it was trained. */
+/* A quantised run computes in integers, and an ONNX model in the precision that it was trained in. */
 static mica_status check_precision(const mica_run *run) {
   if (!run->settings->precision || !strcmp(run->settings->precision, "f32")) return MICA_OK;
   if (!mica__run_is_quantized(run) && !run->networks->network) return MICA_OK;
@@ -46,7 +46,7 @@ static mica_status open_run(mica_run *run) {
   return mica__run_load_weights(run);
 }
 
-/* A model that mica_run_export wrote; it is of f32, whatever the run was trained in. */
+/* A model that mica_run_export wrote: it is f32, whatever the run was trained in. */
 static mica_status open_model(mica_run *run) {
   MICA_TRY(mica__run_make_engine(run));
   MICA_TRY(mica_onnx_open(run->folder, &run->networks->model));
@@ -74,7 +74,7 @@ static bool ends_in(const char *name, const char *end) {
   return n > m && !strcmp(name + n - m, end);
 }
 
-/* MICA_E_INVALID for a file of a run, or of weights alone, in the place of the run's folder. */
+/* MICA_E_INVALID if the path is a file of a run, or only weights, instead of the run's folder. */
 static mica_status check_file(const char *path) {
   static const char *const ends[] = {".safetensors", ".json", ".csv", ".html"};
   const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;

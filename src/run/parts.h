@@ -6,31 +6,31 @@
 
 #include <mica/run.h>
 
-/* The configuration for opening data: pictures of the run's size, labels as its task takes them. */
+/* The configuration to open data with: pictures of the run's size, labels in the form that the task takes. */
 mica_dataset_config mica__run_opening(const mica_run *run, mica_part part);
 /* Opens a part as the run's task does. */
 mica_status mica__run_open_part(const mica_run *run, const char *path, const mica_dataset_config *config,
                                 mica_dataset **data);
-/* MICA_E_INVALID where the data that are trained on are of another size than the setting says. */
+/* MICA_E_INVALID if the size of the training data differs from the setting. */
 mica_status mica__run_check_size(const mica_run *run);
-/* True if the run's data have a validation part of their own, or their task makes one. */
+/* True if the run's data have their own validation part, or the task makes one. */
 mica_status mica__run_has_validation(const mica_run *run, bool *has);
-/* Parts data that have no validation part by the settings "validation" and "seed", as training and evaluation both do:
- * *part validates, *rest is trained on. Both are NULL where one would be empty: all samples are trained on. */
+/* Splits data without a validation part by the settings "validation" and "seed", in the same way for training and
+ * evaluation: *part validates, *rest trains. If one would be empty, both are NULL and all samples train. */
 mica_status mica__run_split(const mica_run *run, const mica_dataset *whole, mica_dataset **part, mica_dataset **rest);
-/* Opens the training's data, finds the task, prepares it and makes loaders. */
+/* Opens the training data, finds the task, prepares it and makes the loaders. */
 mica_status mica__run_open_data(mica_run *run);
 /* The loader's configuration for a part, by the run's settings and facts, without augmentation. */
 mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config *config);
-/* Puts what the task makes of *data (mica__input.views.derive) in place of it, which is destroyed unless it is the
- * whole or the caller's. */
+/* Replaces *data by what the task makes of it (mica__input.views.derive), and destroys it unless it is the whole
+ * dataset or the caller's. */
 mica_status mica__run_derive(mica_run *run, mica_part part, const mica_dataset **data);
-/* Makes data that were opened for a run ready for its loaders: they fit, have its classes and what the task derives.
- * *ready takes their place; a failure destroys them. */
+/* Prepares data for the loaders of a run they were not trained on: checks that they fit, numbers classes as the run
+ * does, and applies what the task derives. *ready replaces the data; on failure they are destroyed. */
 mica_status mica__run_make_ready(mica_run *run, mica_part part, mica_dataset *data, mica_dataset **ready);
-/* Makes a part's loader for tests, with a residence of AUTO as the task loads it. *shown, NULL before, gets what it
- * reads in place of the data, or stays NULL; it is the caller's to destroy after the loader, when the call fails
- * too. */
+/* Makes the loader that tests a part; for a residence of AUTO, as the task loads it. *shown, NULL before, receives
+ * what the loader reads instead of the data, or stays NULL. The caller destroys it after the loader, also if the
+ * call fails. */
 mica_status mica__run_load(mica_run *run, mica_part part, const mica_dataset *data, mica_residence residence,
                            mica_dataset **shown, mica_loader **loader);
 

@@ -1,4 +1,4 @@
-/* Runs of several ranks: their shares of batches, and what all of them must have in common. */
+/* Runs on several ranks: how batches are shared, and what all ranks must agree on. */
 #include "run/state/ranks.h"
 #include "base/hash.h"
 #include "base/number.h"
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The properties in which ranks must agree, in the order of comparison. */
+/* The properties that must be the same on all ranks, in the order in which they are compared. */
 #define SAME_LIST(X)                                                                                                   \
   X(CODE, "another version of Mica")                                                                                   \
   X(SEED, "another seed")                                                                                              \
@@ -45,7 +45,8 @@ mica_status mica__run_take_layout(mica_run *run) {
   return mica__layout_parse(run->config.parallel, c ? c->ranks : 1, &run->ranks->layout);
 }
 
-/* Shares of a batch by the ranks' speeds: one sample each, and the others so that whoever is latest is least late. */
+/* Divides a batch by the ranks' speeds: one sample each, and the rest so that the slowest rank ends as early as
+ * possible. */
 static void share_by(const double *speeds, int32_t ranks, int64_t batch, int64_t *shares) {
   for (int32_t r = 0; r < ranks; r++) shares[r] = 1;
   for (int64_t left = batch - ranks; left > 0; left--) {
@@ -56,7 +57,7 @@ static void share_by(const double *speeds, int32_t ranks, int64_t batch, int64_t
   }
 }
 
-/* Shares that are not all the same, which config points to from now on. */
+/* Sets shares that differ between ranks; config points to them from now on. */
 static mica_status share_unevenly(mica_run *run, mica_loader_config *config) {
   const int32_t replicas = run->ranks->layout.data;
   double *speeds = calloc((size_t)replicas, sizeof *speeds);
@@ -100,7 +101,7 @@ mica_status mica__run_share_batch(mica_run *run, mica_loader_config *config) {
   return MICA_OK;
 }
 
-/* Micro-batches that were not given are as many as divide the batch, at most two a stage. */
+/* If micro-batches were not given, their number divides the batch and is at most two per stage. */
 static mica_status find_micro(const mica_run *run, int32_t *micro) {
   const int64_t batch = mica__common_settings_of(run).batch / run->ranks->layout.data;
   if (*micro && batch % *micro)
@@ -148,14 +149,14 @@ static mica__hash hash_settings(const mica_run *run) {
   mica__hash h = {0, 0};
   for (size_t i = 0; i < run->settings->count; i++) {
     const char *name = run->settings->rows[i]->name;
-    /* Ranks may decode by different numbers of threads. */
+    /* Ranks may decode with different numbers of threads. */
     if (!strcmp(name, "seed") || !strcmp(name, "threads")) continue;
     h = mica__hash_text(mica__hash_text(h, name), mica_run_setting(run, name));
   }
   return h;
 }
 
-/* A sample of one column; one that cannot be read counts for nothing. */
+/* Adds a sample of one column to the digest; one that cannot be read is left out. */
 static mica__hash hash_sample(mica__hash h, const mica_dataset *data, size_t column, uint64_t sample) {
   const mica_column *about = mica_dataset_column(data, column);
   mica_shape shape = about->shape;
@@ -174,7 +175,7 @@ static mica__hash hash_sample(mica__hash h, const mica_dataset *data, size_t col
   return hash_number(h, length);
 }
 
-/* Files are decoded for it, which takes time: a few of them speak for all. */
+/* Files have to be decoded for the digest, which takes time, so only a few of them are. */
 static uint64_t samples_of(mica_column_kind kind) {
   const bool files = kind == MICA_COLUMN_KIND_IMAGE || kind == MICA_COLUMN_KIND_MASK || kind == MICA_COLUMN_KIND_SOUND;
   return files ? 16 : 1 << 16;
@@ -193,7 +194,7 @@ static mica__hash hash_data(const mica_dataset *data) {
   return h;
 }
 
-/* All parts: ranks test together what each has of them. */
+/* All parts, since ranks test together on their shares. */
 static mica__hash hash_parts(const mica_run *run) {
   mica__hash h = {0, 0};
   for (int part = 0; part < MICA__PARTS; part++) {

@@ -1,4 +1,4 @@
-/* run/record.h: what a run records of its training: remarks, history, the epoch of its weights. */
+/* run/record.h: what a run records about its training: remarks, history, the epoch of its weights. */
 #ifndef MICA_RUN_RECORD_H
 #define MICA_RUN_RECORD_H
 
@@ -7,18 +7,18 @@
 #include <mica/run.h>
 #include <mica/safetensors.h>
 
-/* Adds a sentence that mica_run_remark gives, once; those beyond MICA__REMARKS are dropped. */
+/* Adds a sentence for mica_run_remark, unless it is there already; beyond MICA__REMARKS they are dropped. */
 mica_status mica__run_remark(mica_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Removes the remarks that name the path. */
+/* Removes the remarks that mention the path. */
 void mica__run_forget_remarks(mica_run *run, const char *path);
 /* Lets the trainer report to the run. */
 void mica__run_configure_record(mica_run *run);
-/* Writes the weights of the best epoch as they were tested, their moving averages if there are some, for a run that
- * has ended; without a best checkpoint those that are tested now. */
+/* Writes the weights of the best epoch in the form that was tested (their moving averages, if kept), for a run that has
+ * ended. Without a best checkpoint it writes the present ones. */
 mica_status mica__run_keep_weights(mica_run *run);
-/* Notes the epoch of the weights and, if the run has not ended, a sentence that names it (mica_run_stopped). */
+/* Records the epoch of the weights and, if the run has not ended, a sentence that names it (mica_run_stopped). */
 mica_status mica__run_note_weights_epoch(mica_run *run, const mica_safetensors *file);
-/* Lets a resumed run end by fewer epochs than it began with, which are done. */
+/* Lets a resumed run end with fewer epochs than it was begun with, if these are done. */
 mica_status mica__run_end_early(mica_run *run, int64_t done);
 /* True if it was called. */
 bool mica__run_ended_early(const mica_run *run);

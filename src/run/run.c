@@ -1,4 +1,4 @@
-/* Runs: created from data and settings, or opened from their folder; evaluated, asked and shown. */
+/* Runs: created from data and settings or opened from a folder, evaluated, queried and shown. */
 #include "run/run.h"
 #include "report/report.h"
 #include "run/columns/batch_columns.h"
@@ -68,7 +68,7 @@ mica_status mica_run_check(const mica_run_config *c) {
 
 /* --- creation --- */
 
-/* The path becomes absolute, since the run may be resumed from another folder. */
+/* Makes the path absolute, since the run may be resumed from another folder. */
 static mica_status take_data_path(mica_run *run, const char *data) {
   char whole[PATH_MAX];
   char *copy = mica__strdup(realpath(data, whole) ? whole : data);
@@ -113,8 +113,9 @@ static mica_status count_epochs(const mica_run *run, size_t *epochs) {
   return MICA_OK;
 }
 
-/* Without last.safetensors. If a run was killed at the end of its first epoch, its best checkpoint is the last one. If
- * it was killed before, it begins again. Any other run is refused: beginning again would lose what was trained. */
+/* Resumes without last.safetensors. If the run was killed at the end of its first epoch, its best checkpoint is also
+ * the last one; if it was killed earlier, it begins again. Any other run is refused, because beginning again would lose
+ * its training. */
 static mica_status go_on_without_last(mica_run *run) {
   char *model = mica__run_path(run, "model.safetensors"), *best = mica__run_path(run, "best.safetensors");
   size_t epochs = 0;
@@ -130,7 +131,7 @@ static mica_status go_on_without_last(mica_run *run) {
   return status == MICA_OK && !first ? mica__run_set_out(run) : status;
 }
 
-/* The rest of a creation that resumes: the checkpoint. */
+/* The rest of creating a resumed run: loads the checkpoint. */
 static mica_status go_on(mica_run *run) {
   char *last = mica__run_path(run, "last.safetensors");
   if (!last) return no_memory();
@@ -153,7 +154,7 @@ static mica_status go_on(mica_run *run) {
                     run->settings->changed ? run->settings->changed : "", done, run->folder);
 }
 
-/* Weights of which none counts would make every loss 0 / 0. */
+/* If all class weights were 0, every loss would be 0 / 0. */
 static mica_status check_class_weights(const mica_run *run) {
   const mica__fact_numbers weights = mica__common_facts_of(run).class_weights;
   bool all = weights.list != NULL;
@@ -206,13 +207,14 @@ mica_status mica__run_open_folder(mica_engine *engine, const char *folder, const
   return status;
 }
 
-/* A model in ONNX, with the facts of the run that it was exported from where it has such. */
+/* Opens an ONNX model together with the facts of the run that it was exported from, if it has them. */
 static mica_status open_teaching_model(mica_run *run) {
   MICA_TRY(mica_onnx_open(run->folder, &run->networks->model));
   return mica__imported_facts(run, run->folder, run->networks->model);
 }
 
-/* Opens what the setting "teacher" names; an absolute path from now on, since the run may be resumed from elsewhere. */
+/* Opens the run or model that the setting "teacher" names. The path is made absolute, since the run may be resumed from
+ * elsewhere. */
 static mica_status open_teacher(mica_run *run) {
   const char *folder = mica__common_settings_of(run).teacher;
   char whole[PATH_MAX];
@@ -233,7 +235,7 @@ static mica_status open_teacher(mica_run *run) {
   return unfinished ? mica__run_remark(run, "the teacher: %s", unfinished) : MICA_OK;
 }
 
-/* The widths of a pruned network: those of the checkpoint to go on from, else those of the file to begin with. */
+/* The widths of a pruned network: from the checkpoint to resume, else from the file of initial weights. */
 static mica_status take_widths(mica_run *run) {
   char *last = run->resumed ? mica__run_path(run, "last.safetensors") : NULL;
   if (run->resumed && !last) return no_memory();
@@ -276,14 +278,14 @@ static mica_status create(mica_run *run) {
     free(run->folder);
     run->folder = NULL;
   }
-  /* The folder is made last of all, when everything else has succeeded. */
+  /* The folder is made last, after everything else has succeeded. */
   if (run->folder) MICA_TRY(mica__run_make_folder(run));
   return mica__run_lock(run);
 }
 
 mica_status mica_run_create(mica_engine *engine, const mica_run_config *config, mica_run **out) {
   if (!config || !out) return mica__fail(MICA_E_INVALID, "mica_run_create: a pointer is NULL");
-  /* What one rank alone finds wrong, such as a folder that is taken, ends the others too. */
+  /* An error that only one rank finds, such as a folder that is taken, ends the others too. */
   mica_status status = mica_run_check(config);
   mica_run *run = status == MICA_OK ? mica__run_new() : NULL;
   if (status == MICA_OK) status = run ? begin(run, engine, config, config->folder) : no_memory();
@@ -346,7 +348,7 @@ mica_status mica_run_voice(mica_run *run, const char *path, double *shares) {
                     run->task->name);
 }
 
-/* Recordings come as files, those of folders too. */
+/* Recordings are given as files, also those in folders. */
 static mica_status predict(mica_run *run, const mica_run_input *input, mica_report *prediction) {
   mica__paths paths = {0};
   mica_run_input files = *input;
@@ -411,7 +413,7 @@ mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_re
   return status;
 }
 
-/* Adds the epoch whose weights are used, with its value of the first metric, and the time of all epochs. */
+/* Adds the epoch whose weights are used, its value of the first metric, and the time of all epochs. */
 static mica_status add_epochs(const mica_run *run, mica_report *report) {
   const mica_history *h = run->record->history;
   const double epoch = (double)mica_run_weights_epoch(run);
@@ -470,7 +472,7 @@ static mica_status add_metrics(const mica_run *run, mica_report *report) {
   return MICA_OK;
 }
 
-/* A curve of a column of the history beside that of validation. */
+/* A curve of a column of the history, together with that of validation. */
 static mica_status add_curve(const mica_run *run, mica_report *report, const char *name) {
   const size_t rows = mica_history_rows(run->record->history);
   const char *columns[3] = {"epoch", name, NULL};

@@ -1,5 +1,5 @@
-/* run/run.h: a run: engine, task, data and trainer. What else it keeps lies in structs by subject, each with a header
- * in run/state/. A file includes the headers of those that it uses; only run/state.c, which makes and destroys runs,
+/* run/run.h: a run: engine, task, data and trainer. Everything else is in structs by subject, each with a header in
+ * run/state/. A file includes the headers of the structs that it uses; only run/state.c, which makes and destroys runs,
  * includes all. */
 #ifndef MICA_RUN_RUN_H
 #define MICA_RUN_RUN_H
@@ -17,11 +17,11 @@ struct mica_run {
   mica_run_config config;
   const mica__task_row *task;
   char *data, *folder;
-  int made_folders;             /* the run's own, and those above it, that were missing */
+  int made_folders;             /* the run's own folder and those above it that did not exist */
   mica_tokenizer *tokenizer;    /* NULL: the run has none */
   mica_trainer_config training; /* prepare may change `watch` and `falling` */
   mica_trainer *trainer;
-  void *task_state; /* what the task keeps between calls, which its `closes` frees; NULL: nothing */
+  void *task_state; /* what the task keeps between calls, freed by its `closes`; NULL: nothing */
   struct mica__run_settings *settings;
   struct mica__run_facts *facts;
   struct mica__run_parts *parts;
@@ -33,13 +33,13 @@ struct mica_run {
   struct mica__run_ranks *ranks;
 };
 
-/* A run with nothing in it, to be destroyed by mica_run_destroy; NULL if memory is short. */
+/* An empty run, to be destroyed by mica_run_destroy; NULL if memory is short. */
 mica_run *mica__run_new(void);
-/* The engine that is given, or one by the configuration. */
+/* Uses the given engine, or makes one from the configuration. */
 mica_status mica__run_make_engine(mica_run *run);
-/* What a run's config.json says, made ready: the task is prepared, columns are known, and there is no network yet. */
+/* Applies a run's config.json: the task is prepared and columns are known, but there is no network yet. */
 mica_status mica__run_open_facts(mica_run *run);
-/* Makes a run of a folder, or file, by what `open` does; precision as the field. */
+/* Makes a run from a folder or file by calling `open`; precision as the field. */
 mica_status mica__run_open_folder(mica_engine *engine, const char *folder, const char *precision,
                                   mica_status (*then)(mica_run *run), mica_run **out);
 

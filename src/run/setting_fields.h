@@ -41,8 +41,8 @@ typedef struct mica__setting_list {
       .rows = (const mica_setting_row[]){list(MICA__SETTING_ROW, label){0}},                                           \
       .offsets = (const size_t[]){list(MICA__SETTING_OFFSET, label)}}
 
-/* Fills the struct of the list from the run's settings. Texts are valid until the setting changes. Without a value an
- * INT is 0 and a REAL NAN. */
+/* Fills the struct of the list from the run's settings. Texts are valid until the setting changes. If a setting has no
+ * value, an INT is 0 and a REAL is NAN. */
 void mica__settings_read(const mica_run *run, const mica__setting_list *list, void *settings);
 
 #endif

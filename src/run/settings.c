@@ -1,4 +1,4 @@
-/* Settings: the table of all tasks', a run's values, and checks that need no data. */
+/* Settings: the table of all tasks, the values of a run, and checks that need no data. */
 #include "run/state/settings.h"
 #include "base/number.h"
 #include "run/columns/scale.h"
@@ -65,7 +65,7 @@ const mica_task_metric *mica_task_metrics(const char *name) {
   return task ? task->metrics : NULL;
 }
 
-/* True if the network gives maps, which tasks of their own take. */
+/* True if the network outputs maps; some tasks need such networks, others cannot use them. */
 static bool is_of_task(const char *network) {
   for (size_t i = 0; mica__tasks[i]; i++)
     for (const char *const *name = mica__tasks[i]->input->networks; name && *name; name++)
@@ -99,7 +99,7 @@ mica_status mica__task_check_network(const mica_run *run) {
   return MICA_E_INVALID;
 }
 
-/* Heads of cnn_gru unless a setting gives them (mica/model.h). */
+/* Heads of cnn_gru if no setting gives another number (mica/model.h). */
 #define CNN_GRU_HEADS 4
 
 mica_status mica__task_check_heads(const char *model, int64_t width, int64_t heads) {
@@ -128,7 +128,7 @@ const char *mica__schedule_at(size_t i) {
 }
 #undef TEXT_OF
 
-/* The networks of the zoo, then those that tasks build themselves. */
+/* The library's networks, followed by those that tasks build themselves. */
 const char *mica__network_at(size_t index) {
   size_t zoo = 0, found = 0;
   while (mica_model_name(zoo)) zoo++;
@@ -206,7 +206,7 @@ static mica_status check_number(const mica_setting_row *row, const char *value) 
   const bool whole = row->kind == MICA_SETTING_KIND_INT;
   char *end = NULL;
   const double number = mica__strtod(value, &end);
-  /* Neither blanks before it nor hexadecimal digits. */
+  /* The number may have neither leading blanks nor hexadecimal digits. */
   const bool plain = !strpbrk(value, " \t\n\v\f\rxX");
   if (end != value && !*end && plain && number >= row->low && number <= row->high &&
       (!whole || number == floor(number)) && (!whole || !strpbrk(value, ".eExX")))
@@ -248,8 +248,8 @@ bool mica__task_stands_for(const mica__task_row *task, const char *name) {
   return false;
 }
 
-/* The value is right for the row of the task. Without a row of its own: for the row of a task that stands for it,
- * unless `alone`. Without a task: for any. */
+/* Checks the value against the task's row. If the task has no such row, the row of a task that stands for it is used,
+ * unless `alone`. Without a task, any task's row may accept it. */
 static mica_status check_setting(const mica__task_row *task, const mica_setting *setting, bool alone) {
   const mica_setting_row *row = find_row(mica__common_setting_list.rows, setting->name);
   mica_status status = MICA_E_INVALID;
@@ -333,7 +333,7 @@ bool mica__equal_values(const char *a, const char *b) {
   return !strcmp(a, b) || (*a && *b && !*end_a && !*end_b && x == y);
 }
 
-/* The settings of the configuration; those that a resumed run has for good may not change. */
+/* Takes the settings of the configuration; those that are fixed for a resumed run may not change. */
 mica_status mica__run_take_settings(mica_run *run) {
   run->settings->epochs_before = (double)mica__common_settings_of(run).epochs;
   for (size_t i = 0; i < run->config.setting_count; i++) {
@@ -348,7 +348,7 @@ mica_status mica__run_take_settings(mica_run *run) {
     if (run->resumed && !run->settings->changed && strcmp(s->name, "epochs") != 0 &&
         !mica__equal_values(mica_run_setting(run, s->name), s->value))
       run->settings->changed = s->name;
-    /* Before the data are open a setting may be one of a task that stands for this one. */
+    /* Until the data are open, a setting may belong to a task that stands for this one. */
     if (index_of(run, s->name) == run->settings->count && !run->parts->whole) continue;
     MICA_TRY(mica__run_set(run, s->name, s->value));
   }
@@ -372,7 +372,7 @@ const char *mica__run_given(const mica_run *run, const char *name) {
 const char *mica__given_mask_values(const mica_run *run) { return mica__run_given(run, "mask-values"); }
 const char *mica__given_size(const mica_run *run) { return mica__run_given(run, "size"); }
 
-/* True where a list as in "focal|huber" has the value. */
+/* True if a list such as "focal|huber" contains the value. */
 static bool has_value(const char *list, const char *value) {
   const size_t length = strlen(value);
   for (const char *at = list; at; at = strchr(at, '|')) {
@@ -382,7 +382,7 @@ static bool has_value(const char *list, const char *value) {
   return false;
 }
 
-/* The setting of whose value a row depends, which has none for which the row does something; NULL: it does. */
+/* The other setting that makes this row ineffective by its present value; NULL: the row has an effect. */
 static const char *idle_for(const mica_run *run, const mica_setting_row *row, char other[32]) {
   if (!row->of) return NULL;
   const char *values = strchr(row->of, '=') + 1;

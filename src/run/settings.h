@@ -4,47 +4,47 @@
 
 #include "run/task.h"
 
-/* Checks settings of a task and of tasks that stand for it; without a task, settings of all tasks. */
+/* Checks settings of a task and of tasks that stand for it; without a task, settings of any task. */
 mica_status mica__settings_check(const char *task, const mica_setting *settings, size_t count);
-/* Takes the settings of the run's own task alone. */
+/* Takes only the settings of the run's own task. */
 mica_status mica__run_check_settings(const mica_run *run);
-/* Gives the run a task once its data are known: rows, and the settings of the configuration. */
+/* Gives the run its task once the data are known: rows, and the settings of the configuration. */
 mica_status mica__run_take_task(mica_run *run, const mica__task_row *task);
 /* True for a name in mica__task_row.stands_for. */
 bool mica__task_stands_for(const mica__task_row *task, const char *name);
-/* The task of the name; NULL, with the sentence that lists them. */
+/* The task of this name; NULL, with a message that lists all tasks. */
 const mica__task_row *mica__task_find(const char *name);
-/* MICA_E_INVALID if the run's task, which builds its own networks, has none of the name in the setting "model". */
+/* MICA_E_INVALID if the run's task builds its own networks and has none of the name in the setting "model". */
 mica_status mica__task_check_network(const mica_run *run);
 /* MICA_E_INVALID if the attention of the model cannot share its features among the heads: `width` features in encoder,
  * 2 * width in cnn_gru; other models have no heads. heads = 0: the model's own number, which no setting changes. */
 mica_status mica__task_check_heads(const char *model, int64_t width, int64_t heads);
 const mica__task_row *mica__task_at(size_t index);
-/* Sets the rows of the run, with its task's. */
+/* Sets the rows of the run to those of all tasks and of its own. */
 void mica__run_take_rows(mica_run *run);
-/* Takes the settings of the configuration; those that a resumed run has for good may not change. */
+/* Takes the settings of the configuration; those that are fixed for a resumed run may not change. */
 mica_status mica__run_take_settings(mica_run *run);
-/* Takes those settings of the configuration that all tasks have, before the task is known. */
+/* Before the task is known, takes those settings of the configuration that all tasks have. */
 mica_status mica__run_take_common(mica_run *run);
-/* What the caller gave for a setting of any task; NULL for nothing. */
+/* The value that the caller gave for a setting of any task; NULL if none. */
 const char *mica__run_given(const mica_run *run, const char *name);
-/* Sets a setting to what was found or typed. */
+/* Sets a setting to a value that was found or typed. */
 mica_status mica__run_set(mica_run *run, const char *name, const char *value);
-/* True if it was typed, read from config.json, or found already. */
+/* True if the setting was typed, read from config.json, or found before. */
 bool mica__run_is_set(const mica_run *run, const char *name);
-/* Gives unset settings these values (the list ends with a name NULL) and the task's own defaults. */
+/* Sets settings that are not set to these values (the list ends with a name NULL), and then to the task's defaults. */
 mica_status mica__run_set_unset(mica_run *run, const mica_setting *settings);
 mica_status mica__run_set_defaults(mica_run *run);
 /* The setting "precision". */
 mica_dtype mica__run_precision(const mica_run *run);
-/* Reads the setting "size" as height and width: the run's where its task is found, else what the caller gave. False
- * if nothing was given, if it is not a size, and for a task that does not scale pictures (mica__input.traits.sized). */
+/* Reads the setting "size" as height and width: the run's if its task is known, else the caller's. False if it was not
+ * given, is not a size, or the task does not scale pictures (mica__input.traits.sized). */
 bool mica__run_size(const mica_run *run, int32_t sides[2]);
-/* True if the setting of this row does nothing where another has its value (mica_setting_row.of). */
+/* True if the setting of this row has no effect because of another setting's value (mica_setting_row.of). */
 bool mica__run_is_idle(const mica_run *run, size_t row);
-/* True for the same text, or the same number: 0.1 and 0.10. */
+/* True for equal texts and for equal numbers: 0.1 and 0.10. */
 bool mica__equal_values(const char *a, const char *b);
-/* Remarks on settings that others leave without an effect. */
+/* Remarks on settings that have no effect because of others. */
 mica_status mica__run_remark_idle(mica_run *run);
 
 #endif

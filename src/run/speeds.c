@@ -1,5 +1,5 @@
-/* How fast ranks are: by steps of a trainer that is forgotten, all at work at once, since devices of one machine share
- * its memory and its host's threads, and the fastest alone. */
+/* Measures how fast ranks are, by steps of a trainer that is discarded. All ranks work at once, because devices of one
+ * machine share its memory and its host's threads; the fastest is then measured alone. */
 #include "base/clock.h"
 #include "run/ranks.h"
 #include "run/run.h"
@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps that make plans and wake devices, and the seconds and steps at least of a measurement. */
+/* Steps to make plans and wake devices, then the least number of steps and seconds of a measurement. */
 #define FIRST_STEPS 2
 #define SECONDS 0.7
 #define LEAST_STEPS 3
-/* Gradients are added up so often; the first time is not counted. */
+/* Gradients are summed this often; the first time is not counted. */
 #define SUMS 4
 
 typedef struct clocked {
@@ -38,7 +38,7 @@ static mica_status meet(clocked *c) {
                                &(mica_transfer){.dtype = MICA_F64, .data = &one, .count = 1});
 }
 
-/* Samples a second; all ranks begin together. */
+/* Samples per second; all ranks begin together. */
 static mica_status measure(clocked *c, bool works, double *speed) {
   int64_t samples = 0;
   int steps = 0;
@@ -49,7 +49,7 @@ static mica_status measure(clocked *c, bool works, double *speed) {
   return MICA_OK;
 }
 
-/* All ranks get all numbers: each has set its own, and zeros elsewhere. */
+/* Gives all ranks all numbers: each rank has set its own and left the others 0. */
 static mica_status share(const clocked *c, double *numbers) {
   mica_communicator *all = c->run->config.communicator;
   return mica_communicator_run(all, &(mica_transfer){.dtype = MICA_F64, .data = numbers, .count = all->ranks});
@@ -99,7 +99,7 @@ static mica_status measure_all(clocked *c, double *speeds, mica_run_speeds *foun
   free(alone);
   alone = NULL;
   if (status == MICA_OK) status = measure_sum(c, &found->summing);
-  /* Rank 0's, since each has another clock. */
+  /* The number of rank 0, since each rank has its own clock. */
   double one[2] = {all->rank ? 0 : found->summing, 0};
   if (status == MICA_OK)
     status = mica_communicator_run(c->run->config.communicator,

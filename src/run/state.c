@@ -1,4 +1,4 @@
-/* Makes and destroys runs, with all that they keep. */
+/* Makes and destroys runs with everything that they keep. */
 #include "base/file.h"
 #include "run/facts.h"
 #include "run/guard.h"
@@ -48,7 +48,7 @@ mica_run *mica__run_new(void) {
   return &all->run;
 }
 
-/* Layers take their widths from the teacher's file and from `like`, so the trainer goes before them. */
+/* The trainer is destroyed first, because its layers read the teacher's file and `like`. */
 static void drop_networks(mica_run *run) {
   mica__run_networks *n = run->networks;
   mica_nn_destroy(n->teacher.nn);

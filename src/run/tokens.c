@@ -35,7 +35,7 @@ static mica_status note(mica_run *run, const char *kind) {
   return mica__run_note_numbers(run, "vocabulary", &size, 1);
 }
 
-/* Opens the folder's file, which must match the facts. */
+/* Opens the tokeniser file in the run's folder, which must match the facts. */
 static mica_status open_own(mica_run *run) {
   char *path = mica__run_path(run, MICA__TOKENIZER_FILE), hash[MICA__HASH_TEXT];
   const mica__fact_texts known = mica__common_facts_of(run).tokenizer;
@@ -101,7 +101,7 @@ static mica_status grow(mica__texts *t, size_t bytes) {
   return MICA_OK;
 }
 
-/* The name of the sample's class; empty for none. */
+/* The class name of the sample; empty if it has no class. */
 static mica_status read_class(mica__texts *t) {
   int32_t class_index = -1;
   MICA_TRY(mica_dataset_read(t->data, t->column, t->at, &class_index, sizeof class_index));
@@ -214,7 +214,7 @@ static mica_status encode_all(const mica_run *run, mica__texts *texts, int64_t m
   return status;
 }
 
-/* Ids and offsets become the dataset's. */
+/* Ids and offsets now belong to the dataset. */
 static mica_status keep(mica_dataset *data, mica__ids *ids) {
   int32_t *list = ids->ids;
   int64_t *offsets = ids->offsets;

@@ -1,4 +1,5 @@
-/* A run scales its inputs and answers by facts: mean and deviation, and what was subtracted from them in double. */
+/* A run scales its inputs and answers by facts: mean and deviation, and a base that was subtracted from them in
+ * double. */
 #include "run/units.h"
 #include "run/columns/kinds.h"
 #include "run/common_facts.h"
@@ -11,13 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What numbers are in deviations of, about a mean: facts of an element along `axis` each; mean NULL: 0. */
+/* A scale: numbers are in deviations about a mean, one of each per element along `axis`; mean NULL: 0. */
 typedef struct unit {
   const char *mean, *deviation;
   int32_t axis;
 } unit;
 
-/* Columns that loaders scale; the first one is what the fact "input_column" names. */
+/* Columns that loaders scale; the first stands for the one that the fact "input_column" names. */
 static const struct {
   const char *column;
   unit unit;
@@ -30,7 +31,7 @@ static mica_value fail_nomem(mica_graph *graph) {
   return mica_graph_fail(graph, MICA_E_NOMEM, "out of memory for the units of a run");
 }
 
-/* A constant (1, ..., C, 1, ...) of one number an element of x along the axis. */
+/* A constant (1, ..., C, 1, ...) with one number per element of x along the axis. */
 static mica_value along(mica_value x, int32_t axis, const double *numbers) {
   const mica_shape shape = mica_value_shape(x);
   const size_t count = (size_t)shape.dim[axis];
@@ -43,16 +44,16 @@ static mica_value along(mica_value x, int32_t axis, const double *numbers) {
   return value;
 }
 
-/* Whose units they are; plain: the targets are in their own. `order` has for the k-th number of inputs which of the
- * run's it is; NULL: the k-th. */
+/* Whose units they are; plain: the targets are in their own units. `order` maps the k-th input to the run's number;
+ * NULL: it is the k-th. */
 typedef struct side {
   const mica_run *run;
   bool plain;
   const int32_t *order;
 } side;
 
-/* `count` numbers of a fact, means in the user's units; without the fact's name `otherwise` as often. NULL: there are
- * none, or for want of memory the graph has failed. */
+/* `count` numbers of a fact, means in the user's units; `otherwise` repeated if the fact's name is NULL. NULL: there
+ * are none, or memory is short and the graph has failed. */
 static double *numbers_of(mica_graph *graph, side s, const char *fact, size_t count, double otherwise) {
   size_t known = 0;
   const double *is = fact ? mica_run_fact_numbers(s.run, fact, &known) : NULL;
@@ -69,8 +70,8 @@ static double *numbers_of(mica_graph *graph, side s, const char *fact, size_t co
   return numbers;
 }
 
-/* x in units of the one side, in those of the other: (x d + m - n) / e with means m and n, deviations d and e. As it is
- * where one of them is not known. */
+/* Converts x from one side's units to the other's: (x d + m - n) / e with means m and n, deviations d and e. Returns x
+ * if one of the scales is not known. */
 static mica_value convert(side from, side to, const unit *u, mica_value x) {
   const mica_shape shape = mica_value_shape(x);
   const size_t count = shape.rank > u->axis && shape.dim[u->axis] > 0 ? (size_t)shape.dim[u->axis] : 0;
@@ -104,7 +105,7 @@ const char *mica__units_number_name(const mica_run *run, size_t k) {
   return NULL;
 }
 
-/* Which of the run's numbers has the name. */
+/* The index of the run's number that has this name. */
 static bool find_number(const mica_run *run, const char *name, int32_t *at) {
   const char *own;
   for (*at = 0; (own = mica__units_number_name(run, (size_t)*at)); ++*at)
@@ -120,7 +121,7 @@ const char *mica__units_lacking(const mica_run *run, const mica_run *other) {
   return NULL;
 }
 
-/* The names of a fact on both sides; true where they are the same ones in the same order, or one side has none. */
+/* Reads the names of a fact on both sides; true if both have the same names in the same order, or one has none. */
 static bool have_same(const mica_run *run, const mica_run *other, const char *fact) {
   size_t own = 0, others = 0;
   const char *const *a = mica_run_fact(run, fact, &own), *const *b = mica_run_fact(other, fact, &others);
@@ -144,7 +145,7 @@ mica_status mica__units_check_columns(const mica_run *run, const mica_run *other
       run->data, other->data ? other->data : "its table");
 }
 
-/* The run's numbers in the order of the other's, noted in `order`; where tables have no names, as they are. */
+/* Puts the run's numbers into the order of the other's, kept in `order`; leaves them alone if tables have no names. */
 static mica_value in_order(const mica_run *run, const mica_run *other, mica_value x, int32_t *order, size_t count) {
   bool moved = false;
   for (size_t k = 0; k < count; k++) {

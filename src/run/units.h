@@ -4,18 +4,19 @@
 
 #include "run/task.h"
 
-/* The name of the k-th number of a row; NULL: there is none, or its table has no names. */
+/* The name of the k-th number of a row; NULL: there is none, or the table has no names. */
 const char *mica__units_number_name(const mica_run *run, size_t k);
-/* A column of numbers of the table that `other` was trained on which the run's table has not; NULL: it has all, or one
- * of both tables has no names. */
+/* A column of numbers that the table of `other` has and the run's table does not; NULL: there is none, or one of the
+ * tables has no names. */
 const char *mica__units_lacking(const mica_run *run, const mica_run *other);
-/* MICA_E_FORMAT where the weights in `path`, which `other` learned, read columns in another order, of other names or of
- * other classes than the run's data have: weights know columns by their place alone. */
+/* MICA_E_FORMAT if the weights in `path`, which `other` learned, belong to columns in another order, with other names
+ * or with other classes than the run's data: weights know columns only by position. */
 mica_status mica__units_check_columns(const mica_run *run, const mica_run *other, const char *path);
-/* x, the run's column `name` as its loader makes it, as the loader of `other` would; columns of a table by their names.
- * As it is where one of both has no such scale, and where a column is lacking. */
+/* Converts x, the run's column `name` as its loader makes it, to what the loader of `other` would make; columns of a
+ * table are matched by name. Returns x unchanged if one side has no scale for it or a column is missing. */
 mica_value mica__units_of_input(const mica_run *run, const mica_run *other, const char *name, mica_value x);
-/* Answers of `from`, in its deviations about its mean or, if `plain`, in the target's own units, in those of `to`. */
+/* Converts answers of `from`, which are in its deviations about its mean or, if `plain`, in the target's own units, to
+ * those of `to`. */
 mica_value mica__units_of_answer(const mica_run *from, bool plain, const mica_run *to, mica_value y);
 
 #endif

@@ -1,4 +1,4 @@
-/* Rows to predict from, of a table with categories: columns are found by their names, and others are passed over. */
+/* Reads rows to predict from a table with categories: columns are found by name, and other columns are ignored. */
 #include "base/text.h"
 #include "data/table/table.h"
 #include "run/columns/categories.h"
@@ -22,12 +22,12 @@ typedef struct rows {
   mica__records records;
   bool header;
   size_t numbers, categories, answers, columns;
-  size_t *at; /* of each number, then of each category, then of each answer; SIZE_MAX: not there */
+  size_t *at; /* of each number, then each category, then each answer; SIZE_MAX: the table does not have it */
   char *text; /* a cell's, which grows */
   size_t capacity;
-  const double *fills; /* what stands for a missing number, of each; NULL: it is refused */
-  size_t *strange;     /* cells of each number that are missing, and of each category that are of no class of the run */
-  char **first;        /* the first such class of each category */
+  const double *fills; /* replacement of each number if it is missing; NULL: a missing number is an error */
+  size_t *strange;     /* for each number its missing cells, for each category its cells with unknown classes */
+  char **first;        /* the first unknown class of each category */
 } rows;
 
 static const char *name_of(const rows *r, size_t k) {
@@ -36,7 +36,7 @@ static const char *name_of(const rows *r, size_t k) {
   return mica__truth_name(r->run, k - r->numbers - r->categories);
 }
 
-/* The names of the first line as a table that is trained on has them: of a second column "a", "a.1". */
+/* The names in the first line, made distinct as in training: a second column "a" becomes "a.1". */
 static mica_status header_names(const rows *r, char **names) {
   const mica__records *records = &r->records;
   for (size_t i = 0; i < records->count; i++) {
@@ -81,7 +81,7 @@ static mica_status find_named(rows *r) {
   return MICA_OK;
 }
 
-/* Columns without names have the order of the training data, with or without the columns that are not inputs. */
+/* Columns without names are in the order of the training data, with or without those that are not inputs. */
 static void find_positions(rows *r) {
   const size_t inputs = r->numbers + r->categories;
   const bool alone = r->records.count == inputs;
@@ -152,7 +152,7 @@ static mica_status take_number(rows *r, size_t k, float *to) {
   return MICA_OK;
 }
 
-/* Says what became of missing numbers and of classes that training did not see. */
+/* Reports missing numbers that were replaced, and classes that training did not see. */
 static mica_status remark_strange(const rows *r) {
   mica__text text = {0};
   for (size_t k = 0; k < r->numbers; k++)
@@ -169,7 +169,7 @@ static mica_status remark_strange(const rows *r) {
   return status;
 }
 
-/* An answer if the table has one; an empty cell has none. */
+/* The answer, if the table has one; none for an empty cell. */
 static mica_status take_truth(rows *r, size_t k, double *truth) {
   size_t class_index = 0;
   const mica__fact_texts names = mica__common_facts_of(r->run).classes;

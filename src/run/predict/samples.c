@@ -27,7 +27,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Samples are run in batches of so many, all of one shape but the last. */
+/* Samples are run in batches of this size, all of one shape except the last. */
 #define MOST_SAMPLES 1000000
 
 void mica__samples_free(mica__samples *s) {
@@ -153,7 +153,7 @@ static bool is_of(const kind *k, const char *name) {
   return false;
 }
 
-/* The class that a folder is named after; -1: none. */
+/* The class whose name the folder has; -1: none. */
 static int32_t class_of(const mica_run *run, const char *folder) {
   const mica__fact_texts classes = mica__common_facts_of(run).classes;
   char *name = classes.list ? mica__name_printable(folder) : NULL;
@@ -169,8 +169,8 @@ static mica_status pass_over(mica__paths *p, const char *folder, const char *nam
   return mica__path_join(folder, name, &p->unused_name);
 }
 
-/* The files of the kind in a folder, and those of the folders in it, as of classes; in a folder that was given only if
- * it holds none itself. */
+/* Finds the files of this kind in a folder and in its subfolders, as for classes. Subfolders of a folder that was given
+ * are searched only if it has no such files itself. */
 static mica_status add_folder(const mica_run *run, const kind *k, mica__paths *p, const char *folder,
                               const mica__folder_level *above, int32_t label) {
   mica__names names;
@@ -205,7 +205,7 @@ static mica_status add_whole_folder(const mica_run *run, const kind *k, mica__pa
 
 bool mica__run_hears(const mica_run *run) { return mica__common_facts_of(run).rate > 0; }
 
-/* Says what is unusual about the files, and what is passed over. */
+/* Reports what is unusual about the files, and what is skipped. */
 static mica_status remark_paths(mica_run *run, const kind *k, const mica__paths *paths) {
   mica__text sentence = {0};
   mica_status status = MICA_OK;
@@ -245,7 +245,7 @@ mica_status mica__run_pass_file(mica_run *run, const mica_run_input *input, cons
   return MICA_OK;
 }
 
-/* A file that cannot be read is passed over if the input says so. */
+/* A file that cannot be read is skipped if the input allows it. */
 static mica_status read_pictures(mica_run *run, const mica_run_input *input, const mica__paths *p, mica__samples *s) {
   const mica_shape size = input_of(run);
   int64_t count = 0;
@@ -288,7 +288,7 @@ static mica_status read_dataset(mica_run *run, const char *path, mica_part part,
   return status;
 }
 
-/* Opens a table by the run's outline, or of runs that know no names one with an answer as it is. */
+/* Opens a table by the run's outline; if the run knows no names, opens one with answers as it is. */
 static mica_status open_rows(const mica_run *run, const char *name, char *content, size_t size, mica_dataset **data) {
   mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
   size_t columns = 0;
@@ -320,7 +320,7 @@ static mica_status read_named(mica_run *run, const char *name, char *content, mi
   return status;
 }
 
-/* Without names a further column is told by where it stands alone. */
+/* If columns have no names, only its position shows which column is extra. */
 static mica_status remark_truths(mica_run *run, const mica_dataset *data) {
   const mica__schema *schema = data->store->schema;
   for (size_t i = 0; schema && !schema->header && i < schema->count; i++)
@@ -355,7 +355,7 @@ static mica_status read_table(mica_run *run, const char *path, mica__samples *s)
 
 /* --- arrays --- */
 
-/* Inputs as training takes them, without answers: of an npy file the shape says what is a sample. */
+/* Opens inputs as training does, without answers. For an npy file the shape shows what a sample is. */
 static mica_status read_array(mica_run *run, const char *path, mica__samples *s) {
   const mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
   mica_dataset *data = NULL;
@@ -449,7 +449,7 @@ mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica_
   return status;
 }
 
-/* Samples `from` and following on the device: numbers or pixels, then each category. */
+/* Samples from `from` on, on the device: numbers or pixels, then each category. */
 static mica_status upload(mica_run *run, const mica__samples *s, int64_t from, int64_t count, mica_feed *feeds,
                           size_t *feed_count) {
   const mica_shape input = input_of(run);
@@ -472,7 +472,7 @@ static mica_status upload(mica_run *run, const mica__samples *s, int64_t from, i
   return status;
 }
 
-/* Runs the model on the feeds; *result is one of its outputs, NULL where it has none of the name. */
+/* Runs the model on the feeds; *result is the output of that name, NULL if there is none. */
 static mica_status run_model(const mica_run *run, const mica_feed *feeds, size_t count, const char *output,
                              const mica_tensor **result) {
   mica_onnx_feed *given = calloc(count + 1, sizeof *given);

@@ -1,4 +1,4 @@
-/* Recordings on their way to a network. */
+/* Feeds recordings to a network. */
 #include "base/arith.h"
 #include "run/predict/visits.h"
 #include "run/run.h"
@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lengths that recordings are padded to: multiples of the least one, each about a quarter above the one before it. */
+/* Recordings are padded to one of these lengths: multiples of the smallest one, each about a quarter longer than the
+ * last. */
 #define LEAST 2048
 
 static int64_t padded_length(int64_t length) {
@@ -15,8 +16,8 @@ static int64_t padded_length(int64_t length) {
   return padded;
 }
 
-/* Tensors of samples (1, T), padded by zeros, so that a session need not be planned for each recording, and of their
- * number (1); the caller's to destroy after a failure too. */
+/* Tensors of the samples (1, T), padded with zeros so that a session need not be planned anew for each recording, and
+ * of their number (1). The caller destroys them, also after a failure. */
 static mica_status make_tensors(mica_run *run, const float *samples, int64_t length, mica_tensor *tensors[2]) {
   const int32_t count = (int32_t)length;
   if (length < 0 || length > INT32_MAX / 2)

@@ -1,4 +1,4 @@
-/* run/predict/truths.h: what samples are known to be, in the numbers and units of a run. */
+/* run/predict/truths.h: the known answers of samples, in the numbers and units of a run. */
 #ifndef MICA_RUN_PREDICT_TRUTHS_H
 #define MICA_RUN_PREDICT_TRUTHS_H
 
@@ -9,13 +9,13 @@
 struct mica__records;
 struct mica__cell;
 
-/* Numbers of a truth: one class or number, or one per number or label (0 or 1) of several. */
+/* How many numbers a true answer has: one for a class or a number; for several numbers or labels (0 or 1), one each. */
 size_t mica__truth_count(const mica_run *run);
 
-/* The name of such a number's column in a table; "" if it has none. */
+/* The column name of such a number in a table; "" if it has none. */
 const char *mica__truth_name(const mica_run *run, size_t k);
 
-/* A walk over the truths of a dataset, which fits the run. Zeros are to be closed too. */
+/* A walk over the true answers of a dataset that fits the run. A zeroed struct must be closed too. */
 typedef struct mica__truths {
   const mica_dataset *data;
   size_t column, count;
@@ -28,8 +28,8 @@ mica_status mica__truths_open(const mica_run *run, const mica_dataset *data, mic
 /* NaN: unknown. */
 mica_status mica__truths_read(const mica__truths *truths, uint64_t sample, double *truth);
 void mica__truths_close(mica__truths *truths);
-/* The truth of a cell: a class, a number, or 0 or 1 of a label. NaN: the cell is missing. MICA_E_FORMAT names file,
- * line and cell. */
+/* The true answer in a cell: a class, a number, or 0 or 1 for a label. NaN: the cell is empty. MICA_E_FORMAT names
+ * file, line and cell. */
 mica_status mica__truth_of_cell(const mica_run *run, const struct mica__records *records, const struct mica__cell *cell,
                                 double *truth);
 

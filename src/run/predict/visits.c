@@ -1,4 +1,4 @@
-/* Walks over what is given to predict. */
+/* Visits the samples given to predict. */
 #include "run/predict/visits.h"
 #include "run/evaluation.h"
 #include "run/predict/batches.h"

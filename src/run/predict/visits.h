@@ -1,4 +1,4 @@
-/* run/predict/visits.h: walks over what is given to predict, for the members `samples.visit` of inputs. */
+/* run/predict/visits.h: visits the samples given to predict, for the members `samples.visit` of inputs. */
 #ifndef MICA_RUN_PREDICT_VISITS_H
 #define MICA_RUN_PREDICT_VISITS_H
 
@@ -10,23 +10,23 @@ typedef mica_status mica__data_visit_fn(mica_run *run, const mica_dataset *data,
 /* Visits the sample in a file. */
 typedef mica_status mica__file_visit_fn(mica_run *run, const char *path, mica__sample_fn *fn, void *user);
 
-/* Opens the data that are given and visits the samples that are asked for; MICA_E_FORMAT if they do not fit. */
+/* Opens the given data and visits the requested samples; MICA_E_FORMAT if they do not fit. */
 mica_status mica__visit_data(mica_run *run, const mica_run_input *given, mica__data_visit_fn *visit,
                              mica__sample_fn *fn, void *user);
-/* Visits the files that are given, and the pictures (or recordings) of folders. Files that cannot be read are passed
- * over if given->unread takes them. */
+/* Visits the given files, and the pictures (or recordings) in folders. Files that cannot be read are skipped if
+ * given->unread is set. */
 mica_status mica__visit_files(mica_run *run, const mica_run_input *given, mica__file_visit_fn *visit,
                               mica__sample_fn *fn, void *user);
 
-/* Predicts one sample of its own shape, of feeds that the network takes (others are passed over), and visits it with
- * the head's output of `width` numbers. */
+/* Predicts one sample, whose shape may be its own, from those feeds that the network takes, and visits it with the
+ * head's output of `width` numbers. */
 mica_status mica__visit_fed(mica_run *run, const mica__sample *sample, const mica_feed *feeds, size_t count,
                             int64_t width, mica__sample_fn *fn, void *user);
 
-/* Likewise a recording, padded by zeros to one of a few lengths: feeds "sound" and "sound.length". */
+/* The same for a recording, padded with zeros to one of a few lengths: feeds "sound" and "sound.length". */
 mica_status mica__visit_sound(mica_run *run, const mica__sample *sample, const float *samples, int64_t length,
                               int64_t width, mica__sample_fn *fn, void *user);
-/* The column "sound" of a sample. Free *samples also after a failure. */
+/* The column "sound" of a sample. *samples must be freed, also after a failure. */
 mica_status mica__sound_of(const mica_dataset *data, uint64_t sample, float **samples, int64_t *length);
 
 #endif

@@ -1,4 +1,4 @@
-/* run/state/facts.h: the facts of a run. They change by the functions of run/facts.h and run/columns/kinds.h. */
+/* run/state/facts.h: the facts of a run. Only the functions of run/facts.h and run/columns/kinds.h change them. */
 #ifndef MICA_RUN_STATE_FACTS_H
 #define MICA_RUN_STATE_FACTS_H
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 typedef struct mica__run_guard {
-  int lock;        /* the folder of a run that is trained, open and locked; -1: none */
-  bool other_data; /* a resumed run continues with data that are not, or no longer, those it began with */
+  int lock;        /* the folder of a run in training, open and locked; -1: none */
+  bool other_data; /* a resumed run continues with data that differ from those it began with */
 } mica__run_guard;
 
 #endif

@@ -7,11 +7,11 @@
 
 typedef struct mica__run_kept {
   int network_file;      /* the folder's network.onnx, open and locked; -1: none */
-  bool begun;            /* the first files of the run have been written */
+  bool begun;            /* the first files of the run are written */
   bool has_best;         /* best.safetensors is in the folder */
-  bool ended_early;      /* the number of epochs was lowered to those that are done */
-  int64_t weights_epoch; /* of model.safetensors, from 1; 0: within the first; -1: not known */
-  char *left;            /* the folder that training left, since another run lies there; NULL: none */
+  bool ended_early;      /* the number of epochs was lowered to the number that are done */
+  int64_t weights_epoch; /* the epoch of model.safetensors, from 1; 0: within the first; -1: not known */
+  char *left;            /* the folder that training had to leave because another run is there; NULL: none */
 } mica__run_kept;
 
 #endif

@@ -1,4 +1,4 @@
-/* run/state/networks.h: networks of a run besides its trainer's. */
+/* run/state/networks.h: networks of a run other than its trainer's. */
 #ifndef MICA_RUN_STATE_NETWORKS_H
 #define MICA_RUN_STATE_NETWORKS_H
 
@@ -10,14 +10,14 @@
 #include <mica/safetensors.h>
 
 typedef struct mica__run_networks {
-  mica_onnx *network;         /* of a run that began with a model in ONNX; NULL: of others */
-  mica_foundation *published; /* of a run that began with a published model; NULL: of others */
-  mica_run *origin;           /* facts of the run that `network` was exported from; NULL: not asked for */
-  mica_onnx *model;           /* a model that was opened in place of a folder, to predict with; NULL: none */
+  mica_onnx *network;         /* the ONNX model that the run began with; NULL: none */
+  mica_foundation *published; /* the published model that the run began with; NULL: none */
+  mica_run *origin;           /* facts of the run that `network` was exported from; NULL: not read */
+  mica_onnx *model;           /* a model opened instead of a folder, to predict with; NULL: none */
   mica_onnx_runner *runner;   /* of `model` */
-  mica_safetensors *like;     /* of a pruned run: the file that layers take their widths from; NULL: none */
-  mica_quantizer *quantizer;  /* of a quantised run, or one that trains with rounded weights; NULL: layers are float */
-  mica__teacher teacher;      /* of a run that is trained; zeros: none */
+  mica_safetensors *like;     /* of a pruned run: the file that gives the widths of layers; NULL: none */
+  mica_quantizer *quantizer;  /* of a run that is quantised or trains with rounded weights; NULL: layers are floating */
+  mica__teacher teacher;      /* the teacher of a run in training; zeros: none */
 } mica__run_networks;
 
 #endif

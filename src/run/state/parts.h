@@ -9,18 +9,18 @@
 /* The data of a part and their loader. */
 typedef struct mica__run_part {
   const mica_dataset *data;
-  mica_dataset *shown; /* what tests see in place of the data; NULL: the data */
+  mica_dataset *shown; /* what tests read instead of the data; NULL: the data */
   mica_loader *loader;
 } mica__run_part;
 
 typedef struct mica__run_parts {
   const mica_dataset *whole;      /* training samples and, after a split, validation samples */
   mica__run_part at[MICA__PARTS]; /* by mica_part */
-  mica_dataset *outline;          /* of tables: the columns that tables to be read are like */
-  bool outlined;                  /* the outline has the columns of a table, not only its number of inputs */
+  mica_dataset *outline;          /* for tables: the columns that other tables must have */
+  bool outlined;                  /* the outline has a table's columns, not only the number of inputs */
   mica_batch_column *columns;     /* of the batches of tests */
   size_t column_count;
-  float *mean, *deviation;                 /* the facts of these names as loaders take them; NULL: none */
+  float *mean, *deviation;                 /* the facts of these names in the form that loaders take; NULL: none */
   float *answers_mean, *answers_deviation; /* likewise "target_mean" and "target_deviation" */
   mica_column_config answers;              /* of several numbers per sample */
 } mica__run_parts;

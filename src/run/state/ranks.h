@@ -8,8 +8,8 @@
 
 typedef struct mica__run_ranks {
   mica__layout layout;
-  int64_t *shares; /* of a batch, per rank; NULL: even ones */
-  bool refused;    /* by all ranks alike, so that none needs to be told */
+  int64_t *shares; /* shares of a batch, one per rank; NULL: equal ones */
+  bool refused;    /* all ranks failed alike, so that none has to be informed */
 } mica__run_ranks;
 
 #endif

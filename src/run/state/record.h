@@ -1,4 +1,4 @@
-/* run/state/record.h: what a run records of its training. */
+/* run/state/record.h: what a run records about its training. */
 #ifndef MICA_RUN_STATE_RECORD_H
 #define MICA_RUN_STATE_RECORD_H
 
@@ -10,9 +10,9 @@
 typedef struct mica__run_record {
   mica_history *history;
   mica_events *events;
-  char *stopped;     /* the sentence of mica_run_stopped; NULL: the run has ended */
-  bool last_is_best; /* the last epoch was the best so far */
-  bool last_is_kept; /* or it was kept as the best */
+  char *stopped;     /* the sentence for mica_run_stopped; NULL: the run has ended */
+  bool last_is_best; /* the last epoch is the best so far */
+  bool last_is_kept; /* the last epoch was kept as the best */
   char *remarks[MICA__REMARKS];
 } mica__run_record;
 

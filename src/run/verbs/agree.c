@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Boxes are the same thing from this overlap on. */
+/* Two boxes count as the same object from this overlap on. */
 #define SAME_BOX 0.5
 
-/* The item of a section that is the answer, which by the kind of items comes first; NULL without one. Facts about the
- * sample (its truth, its size) are none. */
+/* The item of a section that holds the answer; depending on the kind of items it is the first one. NULL if there is
+ * none. Facts about the sample (its true answer, its size) do not count. */
 static const mica_item *answer_of(const mica_report *r, size_t section) {
   static const struct {
     mica_item_kind kind;
@@ -34,7 +34,8 @@ static double overlap(const double *a, const double *b) {
   return all > 0 ? both / all : 0;
 }
 
-/* 2 m / (a + b); each box is in one pair at most, those of a in their order with the nearest of b. */
+/* 2 m / (a + b), where m is the number of pairs: each box of a, in order, is paired with the nearest unpaired box of
+ * b. */
 static double boxes_agree(const mica_item *a, const mica_item *b) {
   bool *taken = calloc(b->rows + 1, sizeof *taken);
   size_t pairs = 0;
@@ -67,7 +68,7 @@ static double pictures_agree(const mica_item *a, const mica_item *b) {
   return (double)same / (double)plane;
 }
 
-/* The share of labels that both say, or both do not. */
+/* The share of labels that both assign or both leave out. */
 static double labels_agree(const mica_item *a, const mica_item *b) {
   size_t same = 0;
   if (a->rows != b->rows || !a->rows) return 0;
@@ -86,7 +87,7 @@ static double items_agree(const mica_item *a, const mica_item *b) {
   }
 }
 
-/* A number is a table of one. */
+/* A single number is treated as a table with one cell. */
 static bool is_number(const mica_item *item) {
   return item && (item->kind == MICA_ITEM_KIND_NUMBER || item->kind == MICA_ITEM_KIND_TABLE);
 }
@@ -97,7 +98,7 @@ static double number_at(const mica_item *item, size_t row, size_t column) {
   return item->kind == MICA_ITEM_KIND_NUMBER ? item->number : item->numbers[row * item->columns + column];
 }
 
-/* Columns of what is forecast; those of what came follow them. */
+/* The columns of forecasts; the columns of what really came follow them. */
 static size_t columns_of(const mica_item *item) {
   static const char truth[] = " actual";
   size_t count = 0;
@@ -109,7 +110,7 @@ static size_t columns_of(const mica_item *item) {
   return item->kind == MICA_ITEM_KIND_NUMBER ? 1 : count;
 }
 
-/* Numbers of one column agree over all samples together. */
+/* The agreement of a column of numbers is computed over all samples together. */
 static double column_agrees(const mica_report *a, const mica_report *b, size_t sections, size_t column) {
   double mean = 0, squares = 0, apart = 0;
   int64_t numbers = 0;
@@ -125,11 +126,12 @@ static double column_agrees(const mica_report *a, const mica_report *b, size_t s
         if (pass) apart += (is - other) * (is - other);
       }
     }
-  if (isnan(squares) || isnan(apart)) return 0; /* an answer that is not a number agrees with none */
+  if (isnan(squares) || isnan(apart)) return 0; /* if one answer is not a number, the two do not agree */
   return squares > 0 ? 1 - apart / squares : apart > 0 || !numbers ? (double)NAN : 1;
 }
 
-/* The mean of the columns that have a number: one that is constant in a, and another in b, has none. */
+/* The mean over the columns that have an agreement; a column that is constant in both a and b at different values has
+ * none. */
 static double numbers_agree(const mica_report *a, const mica_report *b, size_t sections, int64_t *count) {
   double sum = 0;
   size_t columns = 0;

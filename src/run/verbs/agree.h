@@ -4,7 +4,7 @@
 
 #include <mica/report.h>
 
-/* The agreement that mica_compared describes, by what kind of items the sections hold; *count gets the number of
+/* The agreement described at mica_compared, chosen by the kind of items in the sections; *count receives the number of
  * sections with answers. NaN if there are none. */
 double mica__agreement(const mica_report *a, const mica_report *b, int64_t *count);
 

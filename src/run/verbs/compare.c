@@ -20,11 +20,11 @@
 #define USUAL_REPEATS 200
 #define USUAL_SECONDS 5.0
 #define LEAST_REPEATS 20
-/* Predictions of a run before it is another's turn, and those before any is timed, which make plans. */
+/* How many predictions a run makes in its turn, and how many untimed ones come first to make plans. */
 #define ROW 10
 #define WARM_UP 3
 
-/* A run with one sample on the device and the times of its predictions. */
+/* A run, one sample on the device, and the times of its predictions. */
 typedef struct contender {
   mica_run *run;
   mica_dataset *shown;
@@ -58,7 +58,7 @@ static mica_status take_sample(contender *c, mica_part part) {
   MICA_TRY(source.seek(source.user, 0, 0));
   MICA_TRY(source.next(source.user, mica_engine_queue(run->engine), &batch));
   if (!batch.count) return mica__fail(MICA_E_FORMAT, "%s has no samples", mica_dataset_name(run->evaluation->data));
-  /* Answers are not shown to a network that predicts. */
+  /* A network that predicts does not see the answers. */
   return mica__run_withhold(run, &batch, &c->feeds, &c->batch);
 }
 
@@ -84,7 +84,7 @@ static mica_status time_all(contender *list, size_t count, const mica_compare_co
   for (size_t i = 0; i < count; i++) {
     list[i].times = calloc((size_t)most, sizeof(double));
     if (!list[i].times) return mica__fail_nomem("a comparison");
-    /* What a prediction costs is told by its session. */
+    /* The session reports what a prediction costs. */
     MICA_TRY(mica_trainer_predict(list[i].run->trainer, &list[i].batch));
     for (int n = 0; n < WARM_UP; n++) MICA_TRY(predict_once(&list[i]));
   }
@@ -120,7 +120,7 @@ static mica_status note_costs(contender *c, mica_compared *result) {
   MICA_TRY(mica_session_describe(run->trainer->predicting.session, &plan));
   result->flops = plan.flops;
   result->memory = plan.planned_bytes + plan.workspace_bytes + plan.io_bytes;
-  /* What answers by a search has no pass of its own that could be counted. */
+  /* An answer found by a search does not come from a single pass whose cost could be counted. */
   if (!result->memory) result->flops = (double)NAN;
   mica_nn *nn = run->trainer->predicting.nn;
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
@@ -140,7 +140,7 @@ static mica_status note_costs(contender *c, mica_compared *result) {
 static mica_status answer(mica_run *run, const mica_compare_config *config, mica_report **report) {
   const char *data = config->data ? config->data : run->data;
   const mica_run_input input = {.data = data, .part = config->part, .count = config->samples, .top = 1};
-  /* Without data that are named the samples are those of the test. */
+  /* If no data are named, the samples are those of the test part. */
   run->evaluation->predicts_own = !config->data;
   mica_status status = mica_run_predict(run, &input, report);
   run->evaluation->predicts_own = false;
@@ -151,7 +151,7 @@ static mica_status compare_predictions(mica_run *const *runs, size_t count, cons
                                        mica_compared *results) {
   mica_report *first = NULL, *other = NULL;
   mica_status status = answer(runs[0], config, &first);
-  /* Rankings are answers to users, not to samples. */
+  /* Rankings are answers to users rather than to samples. */
   if (status == MICA_E_UNSUPPORTED) return MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < count; i++) {
     if (i) status = answer(runs[i], config, &other);
@@ -173,7 +173,7 @@ static mica_status compare_answers(mica_run *const *runs, size_t count, const mi
   return MICA_OK;
 }
 
-/* Without data that are named all runs were trained on the same. */
+/* If no data are named, all runs must have been trained on the same. */
 static mica_status check_data(mica_run *const *runs, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (!runs[i]->data) return mica__fail(MICA_E_INVALID, "%s does not say what it was trained on", runs[i]->folder);
@@ -184,7 +184,7 @@ static mica_status check_data(mica_run *const *runs, size_t count) {
   return MICA_OK;
 }
 
-/* What one run split off to be tested on another may have been trained on. */
+/* The samples that one run split off for its test may be training samples of another. */
 static mica_status check_split(const mica_run *first, const mica_run *other) {
   static const char *const splits[] = {"seed", "validation"};
   for (size_t i = 0; i < 2 && first->evaluation->split; i++) {

@@ -1,5 +1,5 @@
-/* Distillation: a teacher's pass is part of the training step, in inference form and without a gradient. Its weights
- * are parameters "teacher.NAME" of the session, which neither the optimiser nor a file of the run's network has. */
+/* Distillation: the teacher's pass is part of the training step, in inference form and without a gradient. Its weights
+ * are parameters "teacher.NAME" of the session, which the optimiser and the run's files leave out. */
 #include "run/verbs/distil.h"
 #include "run/columns/categories.h"
 #include "run/columns/columns.h"
@@ -60,7 +60,7 @@ mica_status mica__distil_check_numbers(const mica_run *run, const char *fact) {
   return MICA_OK;
 }
 
-/* Facts by which both mean the same by their inputs and answers. */
+/* The facts that must be equal for inputs and answers of both to mean the same. */
 static mica_status check_facts(const mica_run *run) {
   static const struct {
     const char *fact, *one, *many;
@@ -78,7 +78,7 @@ static mica_status check_facts(const mica_run *run) {
                     run->networks->teacher.run->folder, lacking, run->data);
 }
 
-/* Settings by which answers are to other questions. */
+/* The settings that must be equal for the answers of both to mean the same. */
 static mica_status check_settings(const mica_run *run) {
   static const char *const names[] = {"reduction", "objective"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -90,7 +90,8 @@ static mica_status check_settings(const mica_run *run) {
   return MICA_OK;
 }
 
-/* Ids of another tokenizer mean other words, and a teacher has no positions after those that it read. */
+/* With another tokenizer the ids would mean other words, and a teacher knows only the positions that it was trained
+ * on. */
 static mica_status check_tokens(const mica_run *run) {
   static const char *const reach[] = {"length", "context"};
   const mica__fact_texts is = mica__common_facts_of(run->networks->teacher.run).tokenizer;
@@ -108,10 +109,10 @@ static mica_status check_tokens(const mica_run *run) {
   return MICA_OK;
 }
 
-/* A model of elsewhere: its shapes alone are to be compared, when it is built. */
+/* For a model from elsewhere, only the shapes can be compared, when it is built. */
 static bool is_foreign(const mica_run *teacher) { return teacher->networks->model && !teacher->task; }
 
-/* One input of f32, as the samples are. */
+/* It must have one f32 input, like the samples. */
 static mica_status check_model(const mica_run *run) {
   const mica_run *teacher = run->networks->teacher.run;
   const mica_onnx_port port = mica_onnx_input(teacher->networks->model, 0);
@@ -137,7 +138,7 @@ static mica_status check_model(const mica_run *run) {
   size_t rank = mica__common_facts_of(run).input.count;
   /* Segmentation trains on windows of its pictures. */
   const mica__fact_numbers window = mica__common_facts_of(run).window;
-  /* Recordings have one channel, and models no axis for it. */
+  /* Recordings have one channel, and ONNX models have no axis for it. */
   if (sound) input += rank - 1, rank = 1;
   mica_shape sample = {.rank = (int32_t)rank + 1, .dim = {MICA_DYNAMIC}};
   bool fits = !port.has_shape || port.shape.rank == sample.rank;
@@ -182,7 +183,7 @@ mica_status mica__distil_begin(mica_run *run) {
 
 /* --- the step --- */
 
-/* The batch without answers, so that the teacher's step does as if it predicted. */
+/* The batch without the answers, so that the teacher's step predicts. */
 static mica_status blindfold(const mica_run *run, const mica_batch_values *batch, const mica_objective *own,
                              mica_batch_values *blind) {
   *blind = (mica_batch_values){.graph = batch->graph, .columns = calloc(batch->count + 1, sizeof *blind->columns)};
@@ -197,7 +198,7 @@ static mica_status blindfold(const mica_run *run, const mica_batch_values *batch
   return MICA_OK;
 }
 
-/* Columns that the teacher alone asked for are inputs of the graph as well. */
+/* Columns that only the teacher asked for are inputs of the graph too. */
 static void note_inputs(const mica_batch_values *batch, const mica_batch_values *blind) {
   for (size_t i = 0; i < batch->count; i++)
     for (size_t k = 0; k < blind->count; k++)
@@ -205,7 +206,7 @@ static void note_inputs(const mica_batch_values *batch, const mica_batch_values 
         batch->columns[i].value = blind->columns[k].value;
 }
 
-/* What the teacher makes of a batch; of a model in ONNX the first answer's value alone. */
+/* The teacher's output for a batch; for an ONNX model, only the value of the first answer. */
 static mica_status teach(mica_run *run, mica_nn *nn, const mica_batch_values *batch, const mica_objective *own,
                          mica_objective *made) {
   mica__teacher *teacher = &run->networks->teacher;
@@ -232,7 +233,7 @@ static mica_status teach(mica_run *run, mica_nn *nn, const mica_batch_values *ba
   return status;
 }
 
-/* The distance of answer k in the run's units. */
+/* The distance to answer k, in the run's units. */
 static mica_status compare(const mica_run *run, const mica_answer *own, const mica_answer *taught, mica_value *out) {
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
   mica_answer answer = *taught;
@@ -251,7 +252,8 @@ static mica_status compare(const mica_run *run, const mica_answer *own, const mi
   return MICA_OK;
 }
 
-/* What is not a logit is divided by no temperature, so that one that is not the usual one would do nothing. */
+/* Answers that are not logits are not divided by a temperature, so a temperature other than the default would have no
+ * effect. */
 static mica_status check_temperature(const mica_run *run, const mica_objective *out) {
   const mica_setting_row *row = mica_task_settings(NULL);
   bool softens = false;
@@ -272,7 +274,7 @@ static mica_status add_distances(mica_run *run, mica_nn *nn, const mica_batch_va
     return mica__fail(MICA_E_UNSUPPORTED, "the task %s cannot learn from a teacher", run->task->name);
   MICA_TRY(check_temperature(run, out));
   MICA_TRY(teach(run, nn, batch, out, &made));
-  /* A graph that failed says why. */
+  /* If the graph failed, its message gives the reason. */
   if (!made.answers[0].value.graph) return MICA_OK;
   for (size_t i = 0; i < MICA_OBJECTIVE_ANSWERS && out->answers[i].value.graph; i++) {
     mica_value distance = {0};

@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Layers' results are called as the layers, so that others can find them. */
+/* Results are named after their layers, so that other programs can find them. */
 static mica_status name_layers(const mica_nn *nn) {
   for (size_t i = 0; i < nn->layer_count; i++) {
     const mica__nn_layer *layer = &nn->layers[i];
@@ -66,8 +66,8 @@ static mica_status add_columns(const mica_run *run, metadata *m) {
   return MICA_OK;
 }
 
-/* "bases": of names of columns, what is subtracted from each; "answer": the name among them, or which is none of them,
- * of what is predicted, in a list of one. */
+/* "bases": for names of columns, what is subtracted from each. "answer": a list with one name, that of what is
+ * predicted; it need not be among the others. */
 static void add_bases(const mica_run *run, metadata *m) {
   const mica__fact answer = {.texts = (char *[]){(char *)(uintptr_t)mica__run_label_name(run)}, .count = 1};
   mica__run_bases_text(run, add_text(m, "bases"));
@@ -127,7 +127,7 @@ static mica_status make_metadata(const mica_run *run, metadata *m) {
 
 /* --- the model --- */
 
-/* The columns of tests without the answers. */
+/* The columns that tests read, without the answers. */
 static size_t columns_of(const mica_run *run, mica_batch_column *columns) {
   size_t count = 0;
   const mica_batch_column *own = run->task->input->onnx.columns;
@@ -138,7 +138,7 @@ static size_t columns_of(const mica_run *run, mica_batch_column *columns) {
   return count;
 }
 
-/* What tasks of samples read, and classes that they tell. */
+/* Describes what tasks on samples read, and the classes they tell apart. */
 static const mica_onnx_text sample_docs[] = {
     {"image", "a picture: (u8 / 255 - \"mean\") / \"deviation\" of the channel"},
     {"x", "numbers in the order of \"columns\": subtract the column's \"bases\", then (number - \"mean\") / "

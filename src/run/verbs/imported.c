@@ -1,4 +1,4 @@
-/* Networks that come as models in ONNX: built into the steps of a run, with a new last layer where one is wanted. */
+/* Networks that are ONNX models: built into the steps of a run, with a new last layer if one is wanted. */
 #include "run/verbs/imported.h"
 #include "base/signature.h"
 #include "data/dataset.h"
@@ -29,9 +29,9 @@
 #include <string.h>
 
 #define FILE_NAME MICA__NETWORK_FILE
-#define MODEL "onnx" /* the setting "model" of such a run */
-/* A fact: inputs and answers are converted to and from the model's. Runs without it learned before that was done, and
- * stay as they were. */
+#define MODEL "onnx" /* the value of the setting "model" for such a run */
+/* A fact: inputs and answers are converted to and from the model's scales. Older runs without it were trained
+ * unconverted and stay so. */
 #define IN_UNITS "imported_units"
 /* Names that a sentence lists. */
 #define LISTED 5
@@ -45,7 +45,7 @@ static const char *path_of(const mica_run *run) { return mica__common_settings_o
 
 /* --- what is to be found in it --- */
 
-/* How many letters must change to make one text of the other. */
+/* How many letters must change to turn one text into the other. */
 static size_t distance(const char *a, const char *b) {
   size_t row[129], n = strlen(b);
   if (n > 128) return SIZE_MAX;
@@ -62,7 +62,7 @@ static size_t distance(const char *a, const char *b) {
   return row[n];
 }
 
-/* The names nearest to a text; where that is "" those nearest to the end. */
+/* The names most similar to a text; if it is "", the names nearest to the end of the model. */
 static void list_near(const mica_onnx *model, const char *text, mica__text *list) {
   const char *names[LISTED] = {NULL}, *name = NULL;
   size_t far[LISTED] = {0}, count = 0;
@@ -77,7 +77,7 @@ static void list_near(const mica_onnx *model, const char *text, mica__text *list
   for (size_t i = 0; i < count && names[i]; i++) mica__text_addf(list, "%s%.80s", i ? ", " : "", names[i]);
 }
 
-/* The sentence, and names after it; returns the status. */
+/* Appends the names to the message; returns the status. */
 static mica_status fail_listing(const mica_onnx *model, const char *near, mica_status status, const char *sentence) {
   mica__text list = {0};
   list_near(model, near, &list);
@@ -96,7 +96,7 @@ static mica_status check_stop(const mica_run *run) {
   return fail_listing(run->networks->network, stop, MICA_E_NOT_FOUND, sentence);
 }
 
-/* Ids stay whole numbers: nothing scales them. */
+/* Ids stay whole numbers, since scaling them would make no sense. */
 static mica_status check_ids(const mica_run *run, const mica_onnx_port *port) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   const mica__column *column = data ? mica__store_input(data->store) : NULL;
@@ -113,7 +113,7 @@ static mica_status check_ids(const mica_run *run, const mica_onnx_port *port) {
                     path_of(run));
 }
 
-/* One input of numbers that takes the run's samples. */
+/* The model's single input of numbers, which receives the run's samples. */
 static mica_status check_input(const mica_run *run) {
   const mica_onnx_port port = mica_onnx_input(run->networks->network, 0);
   char has[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
@@ -160,7 +160,7 @@ mica_status mica__imported_facts(mica_run *run, const char *path, const mica_onn
   return mica__run_take_bases(run);
 }
 
-/* Opens the model, and the facts of the run that it was exported from. */
+/* Opens the model and reads the facts of the run that it was exported from. */
 static mica_status open_model(mica_run *run, const char *path) {
   mica_run *origin = mica__run_new();
   if (!origin) return mica__fail_nomem("a run");
@@ -217,7 +217,7 @@ typedef struct making {
 
 static mica_value make(void *user, mica_graph *graph, const char *name, mica_dtype dtype, mica_shape shape) {
   const making *m = user;
-  /* The name in the file: that of the graph without the number after it. */
+  /* The name in the file: the graph's name without the number at its end. */
   char *own = malloc(strlen(name) + 1), *end = own ? strrchr(strcpy(own, name), '#') : NULL;
   if (!own) return mica__graph_fail_with(graph, mica__fail_nomem("a network"));
   if (end) *end = '\0';
@@ -227,7 +227,7 @@ static mica_value make(void *user, mica_graph *graph, const char *name, mica_dty
   return value;
 }
 
-/* A name for the new layer that the model has not: "head", "head2", ... */
+/* A name for the new layer that the model does not use yet: "head", "head2", ... */
 static void name_head(const mica_nn *nn, char name[24]) {
   snprintf(name, 24, "head");
   for (int n = 2; n < 100; n++) {
@@ -241,7 +241,7 @@ static void name_head(const mica_nn *nn, char name[24]) {
   }
 }
 
-/* Features as answers: planes are averaged. */
+/* If answers are features, each plane is averaged. */
 static mica_value answers_of(const mica_run *run, mica_nn *nn, mica_value y, int64_t outputs) {
   const mica_shape shape = mica_value_shape(y);
   const bool stopped = *mica__common_settings_of(run).stop_at != '\0';

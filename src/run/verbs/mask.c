@@ -1,4 +1,4 @@
-/* A run with zeros in place of its weights of least magnitude. */
+/* A copy of a run whose smallest weights are set to zero. */
 #include "nn/nn.h"
 #include "run/config.h"
 #include "run/guard.h"
@@ -29,7 +29,7 @@ static int compare_magnitudes(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* A copy of the weights in which `gone` of least magnitude are 0; ties go by their order. */
+/* A copy of the weights in which the `gone` smallest by magnitude are 0; ties go by position. */
 static mica_status mask(mica_safetensors_entry *e, double share, int64_t *zeros) {
   const size_t count = e->bytes / sizeof(float), gone = (size_t)((double)count * share);
   const float *w = e->data;

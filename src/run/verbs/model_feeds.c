@@ -15,11 +15,11 @@
 #include <unistd.h>
 
 #define SAMPLES 512
-/* Samples of a run where the model takes any number. */
+/* How many samples of a run to use if the model takes any number. */
 #define BATCH 16
 #define MOST_CHANNELS 4096
 
-/* The array of an input, and the part of it on the device. */
+/* The array of an input, and the part of it that is on the device. */
 typedef struct array {
   mica_dtype dtype;
   mica_shape shape;
@@ -57,7 +57,7 @@ void mica__model_feeds_close(mica__model_feeds *f) {
 
 /* --- arrays --- */
 
-/* "FOLDER/NAME.npy", letters of the name that are not part of a plain file name become '_'. On the heap. */
+/* "FOLDER/NAME.npy"; letters that cannot be in a plain file name become '_'. On the heap. */
 static char *path_of(const char *folder, const char *name) {
   mica__text text = {0};
   mica__text_addf(&text, "%s/", folder);
@@ -80,7 +80,7 @@ static bool has_arrays(const mica_onnx *model, const char *folder) {
   return count && found == count;
 }
 
-/* Samples of the shape fit the port. */
+/* True if samples of this shape fit the model's input. */
 static mica_status check_shape(const char *from, const mica_onnx_port *port, mica_shape shape) {
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
   bool fits = !port->has_shape || port->shape.rank == shape.rank;
@@ -140,7 +140,7 @@ static mica_status next_arrays(mica__model_feeds *f, int64_t count) {
 
 /* --- datasets --- */
 
-/* Numbers of the metadata's "[0.5, 0.5]"; returns how many. */
+/* Reads the numbers of metadata such as "[0.5, 0.5]"; returns how many there are. */
 static size_t numbers_of(const char *text, float *numbers) {
   size_t count = 0;
   while (text && *text && count < MOST_CHANNELS) {
@@ -152,7 +152,7 @@ static size_t numbers_of(const char *text, float *numbers) {
   return count;
 }
 
-/* How a number of channel k is made: the caller's, the metadata's, or 0 and 1. */
+/* How numbers of channel k are scaled: as the caller says, else as the metadata say, else by 0 and 1. */
 static mica_status take_scale(const mica_onnx *model, const mica_onnx_quantize_config *c, size_t channels, float *mean,
                               float *deviation) {
   const size_t means = numbers_of(mica_onnx_metadata(model, "mean"), mean),
@@ -170,7 +170,7 @@ static mica_status take_scale(const mica_onnx *model, const mica_onnx_quantize_c
   return MICA_OK;
 }
 
-/* The column of the samples: the first of pictures or numbers. */
+/* The column that provides the samples: the first one of pictures or numbers. */
 static const mica_column *find_column(const mica_dataset *data) {
   for (size_t i = 0; i < mica_dataset_column_count(data); i++) {
     const mica_column *column = mica_dataset_column(data, i);
@@ -196,7 +196,7 @@ static mica_status load(mica__model_feeds *f, const mica_onnx *model, const mica
   float *scale = calloc(2 * room, sizeof *scale);
   mica_status status =
       f->column && scale ? take_scale(model, c, channels, scale, scale + room) : mica__fail_nomem("samples");
-  /* Data may be in the order of their classes. */
+  /* The data may be sorted by class. */
   const mica_loader_config how = {
       .batch = f->batch, .shuffle = true, .mean = scale, .deviation = scale + room, .residence = MICA_RESIDENCE_STREAM};
   if (status == MICA_OK) status = mica_loader_create(f->engine, f->data, &how, &f->loader);
@@ -205,14 +205,14 @@ static mica_status load(mica__model_feeds *f, const mica_onnx *model, const mica
   return status;
 }
 
-/* True for a task whose answers are numbers. */
+/* True for a task that answers with numbers. */
 static bool has_numbers(const char *name) {
   for (size_t i = 0; name && mica__task_at(i); i++)
     if (!strcmp(mica__task_at(i)->name, name)) return mica__task_at(i)->head && mica__task_at(i)->head->numbers;
   return false;
 }
 
-/* The training part, of data that have none the test part. */
+/* Opens the training part; the test part if the data have no training part. */
 static mica_status open_dataset(mica__model_feeds *f, const mica_onnx *model, const mica_onnx_quantize_config *c) {
   const mica_onnx_port port = mica_onnx_input(model, 0);
   mica_dataset_config how = {.part = MICA_PART_TRAIN, .regression = has_numbers(mica_onnx_metadata(model, "task"))};

@@ -1,4 +1,5 @@
-/* run/verbs/model_feeds.h: samples for a model in ONNX that no run is: from a dataset, or from an array an input. */
+/* run/verbs/model_feeds.h: samples for an ONNX model that is not part of a run: from a dataset, or from one array per
+ * input. */
 #ifndef MICA_RUN_VERBS_MODEL_FEEDS_H
 #define MICA_RUN_VERBS_MODEL_FEEDS_H
 
@@ -12,7 +13,7 @@ typedef struct mica__model_feeds mica__model_feeds;
  * fewer than the model takes at once. */
 mica_status mica__model_feeds_open(mica_engine *engine, const mica_onnx *model, const mica_onnx_quantize_config *config,
                                    mica__model_feeds **feeds);
-/* The next values of all inputs, valid until the next call; *count 0 after the last samples that are wanted. */
+/* The next values of all inputs, valid until the next call; *count is 0 when no wanted samples are left. */
 mica_status mica__model_feeds_next(mica__model_feeds *feeds, const mica_onnx_feed **list, size_t *count);
 /* NULL is a no-op. */
 void mica__model_feeds_close(mica__model_feeds *feeds);

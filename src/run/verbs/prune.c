@@ -1,4 +1,4 @@
-/* Pruning a run: channels are removed in steps, with training between, and what is left is a run of its own. */
+/* Prunes a run: channels are removed in steps, with training in between, and the rest becomes a run of its own. */
 #include "compress/prune.h"
 #include "base/file.h"
 #include "base/number.h"
@@ -28,15 +28,15 @@
 #include <unistd.h>
 
 #define USUAL_STEPS 3
-/* Batches whose gradients are looked at. */
+/* The number of batches whose gradients are used. */
 #define TAYLOR_BATCHES 16
-/* Fine-tuning takes so large a share of the rate that the network was trained with. */
+/* Fine-tuning uses this share of the learning rate that the network was trained with. */
 #define RATE_SHARE 0.3
 #define MOST_SETTINGS (MICA__SETTINGS + 8)
 #define BEGIN_FILE "pruned.safetensors"
 #define MODEL_FILE "model.safetensors"
 
-/* A pruning: the run that it began with, the one of the widths that are left, and the file of its weights. */
+/* A pruning: the run it began with, the run with the present widths, and the file of its weights. */
 typedef struct work {
   mica_engine *engine;
   const mica_prune_config *config;
@@ -60,7 +60,7 @@ static void put(work *w, const char *name, const char *value) {
   if (w->setting_count < MOST_SETTINGS) w->settings[w->setting_count++] = (mica_setting){name, value};
 }
 
-/* True if the network has a vector for each position, and so for no more and no fewer. */
+/* True if the network has a vector for each position, which fixes the number of positions. */
 static bool learns_positions(const mica_run *run) {
   static const char table[] = "positions.weight";
   const mica_nn *nn = mica_trainer_network(run->trainer);
@@ -72,7 +72,8 @@ static bool learns_positions(const mica_run *run) {
   return false;
 }
 
-/* What a network is made of is the run's: weights of four heads are not weights of two, be their shapes the same. */
+/* The network's structure is that of the run: weights of four heads are not those of two, even if shapes are the
+ * same. */
 static mica_status check_network(const work *w) {
   static const char *const names[] = {"model", "width",  "layers",    "heads",        "groups",
                                       "depth", "kernel", "positions", "feed-forward", "rms-norm"};
@@ -95,7 +96,7 @@ static mica_status check_network(const work *w) {
   return MICA_OK;
 }
 
-/* The run's own settings, those of fine-tuning, and the caller's. Tokens are the run's. */
+/* The run's own settings, those of fine-tuning, and the caller's. The tokeniser's settings are the run's. */
 static mica_status take_settings(work *w) {
   static const char *const left_out[] = {"init", "teacher", "temperature", "alpha", "find-lr", "resume", "warm-up"};
   const mica_run *base = w->base;
@@ -122,14 +123,14 @@ static mica_status take_settings(work *w) {
   return MICA_OK;
 }
 
-/* The data that are named are others than those of the run, or in another order. */
+/* The named data differ from those of the run, or are in another order. */
 static bool has_other_data(const work *w) {
   const char *is = mica__common_facts_of(w->now).parts_print, *was = mica__common_facts_of(w->base).parts_print;
   return w->config->data && *is && *was && strcmp(is, was) != 0;
 }
 
-/* A setting by which samples are parted, with another value than the run's; NULL: there is none, or the data have a
- * validation part of their own. */
+/* A setting that decides the split and differs from the run's; NULL: there is none, or the data have their own
+ * validation part. */
 static const char *parted_by(const work *w) {
   static const char *const names[] = {"validation", "test", "split", "seed"};
   const bool draws = !w->base->task->open || *mica__shared_settings_of(w->base).split;
@@ -140,14 +141,14 @@ static const char *parted_by(const work *w) {
   return NULL;
 }
 
-/* Data of other classes or tokens would have made another network, be its shapes those of this one. */
+/* With other classes or tokens, the data would have made another network, even one of the same shapes. */
 static mica_status check_data(const work *w) {
   static const char *const facts[] = {"classes", "tokenizer"};
   for (size_t k = 0; k < sizeof facts / sizeof *facts; k++) {
     size_t count = 0, wanted = 0;
     const char *const *is = mica_run_fact(w->now, facts[k], &count);
     const char *const *want = mica_run_fact(w->base, facts[k], &wanted);
-    /* A tokeniser's kind may be told otherwise; its hash is the last. */
+    /* The tokeniser's kind may be written differently; its hash comes last. */
     for (size_t i = k; count == wanted && i < count; i++)
       if (strcmp(is[i], want[i]) != 0) count = wanted + 1;
     if (count != wanted)
@@ -157,8 +158,8 @@ static mica_status check_data(const work *w) {
   return MICA_OK;
 }
 
-/* A run with the weights of a file; folder NULL: one of the steps, of one epoch. Weights are rounded when no channel
- * is to go any more. */
+/* A run with the weights of a file; folder NULL: an intermediate one, for one epoch. Weights are rounded only when no
+ * more channels are to be removed. */
 static mica_status begin_run(work *w, const char *init, const char *folder, mica_run **run) {
   const mica_prune_config *c = w->config;
   mica_setting settings[MOST_SETTINGS + 2];
@@ -188,7 +189,7 @@ static mica_status note_magnitudes(mica_pruning *p, const mica_safetensors *file
   return MICA_OK;
 }
 
-/* Weights after a step of gradient descent at rate 1, taken from those before it: the gradient of the batch. */
+/* The gradient of the batch: weights before, minus weights after, a step of gradient descent at rate 1. */
 static mica_status note_gradients(work *w, mica_pruning *p, const mica_safetensors *file, mica_trainer *trainer) {
   mica_nn *nn = mica_trainer_network(trainer);
   mica_status status = MICA_OK;
@@ -239,13 +240,13 @@ static mica_status note_taylor(work *w, mica_pruning *p, const char *path, const
 
 /* --- steps --- */
 
-/* The network is that which is tested; its outputs are those of the step, and the sums that a test assigns. */
+/* The network is the one that is tested; its outputs are those of the step and the sums of a test. */
 static mica_status find_channels(const work *w, mica_pruning **p) {
   const mica__phase *test = &w->now->trainer->testing;
   return mica_pruning_create_of(test->nn, test->output_values, test->output_count, p);
 }
 
-/* Removes channels of the network as it is now, whose weights lie in the file at `from`, and writes what is left. */
+/* Removes channels of the present network, whose weights are in the file at `from`, and writes the rest. */
 static mica_status cut(work *w, const char *from, double share) {
   mica_pruning *p = NULL;
   mica_safetensors *file = NULL;
@@ -261,7 +262,8 @@ static mica_status cut(work *w, const char *from, double share) {
   return status;
 }
 
-/* What cannot be reached is said before anything is trained. Weights' magnitudes stand for what they will be. */
+/* A target that cannot be reached is reported before anything is trained, judged by the present magnitudes of the
+ * weights. */
 static mica_status foresee(work *w, int64_t steps) {
   mica_pruning *p = NULL;
   mica_safetensors *file = NULL;
@@ -274,7 +276,7 @@ static mica_status foresee(work *w, int64_t steps) {
   return status;
 }
 
-/* Trains what is left for an epoch and writes its weights to the same file; step: how often channels have gone. */
+/* Trains the rest for an epoch and writes its weights to the same file; step: how often channels were removed. */
 static mica_status recover(work *w, int64_t step, int64_t steps) {
   const mica_safetensors_pair pruned = {MICA_PRUNED_KEY, "true"};
   mica_run_destroy(w->now);
@@ -291,7 +293,7 @@ static mica_status recover(work *w, int64_t step, int64_t steps) {
                     mica_run_stopped(w->now), (long long)step, (long long)steps, 100 * w->left, w->path);
 }
 
-/* What has no layers of ours, or no weights of f32. */
+/* Refuses networks without layers of the library, or whose weights are not f32. */
 static mica_status check_run(const mica_run *base) {
   if (mica__run_is_quantized(base))
     return mica__fail(MICA_E_UNSUPPORTED, "the run in %s is quantised; prune the run that it was made from",
@@ -374,8 +376,8 @@ static mica_status check(const mica_prune_config *c) {
     return mica__fail(MICA_E_INVALID, "the share of FLOPs to remove must be between 0 and 1, not %g", c->flops);
   if (c->steps < 0 || c->steps > 1000 || !mica_prune_method_name(c->method))
     return mica__fail(MICA_E_INVALID, "mica_run_prune: there is no such method or number of steps");
-  /* The folder must be free, and the settings right, before anything is trained. */
-  char own[4096]; /* without data of the caller's: where those of the run are named */
+  /* That the folder is free and the settings right is checked before anything is trained. */
+  char own[4096]; /* if the caller names no data: the path of the run's */
   if (snprintf(own, sizeof own, "%s/config.json", c->run) >= (int)sizeof own)
     return mica__fail(MICA_E_INVALID, "the path %s is too long", c->run);
   const mica_run_config config = {

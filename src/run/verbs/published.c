@@ -24,8 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MODEL "published" /* the setting "model" of such a run */
-#define HEAD "classes"    /* no model has a layer of that name */
+#define MODEL "published" /* the value of the setting "model" for such a run */
+#define HEAD "classes"    /* a name that no model uses for a layer */
 #define MOST_TOKENS 256
 
 static bool reads_pictures(const mica_foundation_info *i) { return i->picture > 0 || i->vision; }
@@ -39,7 +39,7 @@ static mica_status open_kept(mica_run *run) {
   return mica__run_damaged(run, MICA__PUBLISHED_FILE, status == MICA_E_NOT_FOUND ? MICA_E_FORMAT : status);
 }
 
-/* Means and deviations that the model was trained with, as settings. */
+/* Sets the settings of mean and deviation to those that the model was trained with. */
 static mica_status set_scale(mica_run *run, const mica_foundation *model) {
   mica__processor p;
   mica__text mean = {0}, deviation = {0};
@@ -114,8 +114,8 @@ mica_status mica__published_check_tokens(const mica_run *run) {
 
 /* --- building --- */
 
-/* One vector per sample: projected by CLIP; else the class token of pictures, the mean of an encoder's tokens, or the
- * last token of a model that generates texts. */
+/* One vector per sample: CLIP's projection, the class token of pictures, the mean of an encoder's tokens, or the last
+ * token of a model that generates texts. */
 static mica_value features(mica_nn *nn, const mica_foundation *model, mica_value x, mica_value lengths, bool pictures) {
   const mica_foundation_info *i = &model->info;
   mica_foundation_build how = {.hidden = i->projection == 0, .lengths = lengths};

@@ -10,19 +10,19 @@
 /* A copy of the model's config.json in the run's folder. */
 #define MICA__PUBLISHED_FILE "network.json"
 
-/* Opens the model of the setting "init" if that is a folder of one, or the copy in the folder of a run that began so.
- * Sets "model", and values that suit the model for settings that were left out. pictures: the task's samples are
- * pictures, else texts. Without such a model it does nothing. */
+/* Opens the model of the setting "init" if that is a model's folder, or the copy in the folder of a run that began so.
+ * Sets "model", and settings that were left out to values that suit the model. pictures: the samples are pictures, else
+ * texts. Does nothing if there is no such model. */
 mica_status mica__published_open(mica_run *run, bool pictures);
 /* MICA_E_INVALID if the run's tokenizer has tokens that the model lacks. */
 mica_status mica__published_check_tokens(const mica_run *run);
 /* The model's features of x, then a new dense layer: (N, outputs). x: pictures, or tokens with their lengths. */
 mica_value mica__published_build(const mica_run *run, mica_nn *nn, mica_value x, mica_value lengths, int64_t outputs);
-/* Loads the weights of all but the head, of a run that begins. */
+/* Loads the weights of all layers but the last, for a new run. */
 mica_status mica__published_load(mica_run *run);
-/* Writes the copy to the folder of a run that begins. */
+/* Writes the copy to the folder of a new run. */
 mica_status mica__published_keep(const mica_run *run);
-/* Writes the copy of an open run to the folder of another one. */
+/* Writes the copy of an opened run to the folder of another one. */
 mica_status mica__published_copy(const mica_run *from, const mica_run *to);
 
 #endif

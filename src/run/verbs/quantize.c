@@ -1,4 +1,4 @@
-/* A trained run as a run on integers: measured, rounded, written. */
+/* Makes a quantised run of a trained one: calibrates, rounds and writes it. */
 #include "base/signature.h"
 #include "base/text.h"
 #include "run/common_fields.h"
@@ -44,7 +44,7 @@ static mica_part part_of(const mica_run *run) {
   return run->task->input->views.calibrates ? run->task->input->views.calibrates(run) : MICA_PART_TRAIN;
 }
 
-/* Opens what is to be measured on: the task's part, of data that have none the test part. */
+/* Opens the data to calibrate with: the task's part, or the test part if there is no training part. */
 static mica_status open_data(work *w, mica_dataset **out) {
   mica_run *run = w->run;
   const char *path = w->config->data ? w->config->data : run->data;
@@ -63,13 +63,13 @@ static mica_status open_data(work *w, mica_dataset **out) {
 static mica_status measure(work *w) {
   mica_run *run = w->run;
   const mica_observer observer = mica__calibration_observer(w->calibration);
-  /* A run that was just trained has its samples, which may lie nowhere else. */
+  /* A run that was just trained still has its samples, which may exist nowhere else. */
   const mica_dataset *data = w->config->data ? NULL : run->parts->at[part_of(run)].data;
   mica_dataset *opened = NULL, *shown = NULL;
   mica_loader *loader = NULL;
   if (!data) MICA_TRY(open_data(w, &opened));
   if (!data) data = opened;
-  /* Data may be in the order of their classes: some from everywhere are measured, not the first ones. */
+  /* The data may be sorted by class, so samples are taken from all over instead of the beginning. */
   const int64_t wanted = w->config->samples ? w->config->samples : SAMPLES;
   const double share = (double)wanted / (double)mica_dataset_count(data);
   mica_dataset *some = NULL, *rest = NULL;
@@ -89,7 +89,7 @@ static mica_status measure(work *w) {
   return status;
 }
 
-/* The equalised weights stand in the new folder and in the network while it is measured. */
+/* While the network is calibrated, it and the new folder have the equalised weights. */
 static mica_status equalize(work *w, mica_report *report) {
   mica_calibration *structure = NULL;
   mica_safetensors *file = NULL;
@@ -108,7 +108,7 @@ static mica_status equalize(work *w, mica_report *report) {
   return mica_report_add_number(report, "pairs of layers", (double)pairs);
 }
 
-/* Bits that were asked for, and that no layer has. */
+/* MICA_E_INVALID if bits were asked for by layer and no layer has them. */
 static mica_status check_bits(const work *w, const mica_report *report) {
   if (w->config->how.bits != 4 || *mica__common_typed(w->run, MICA__SETTING_quantize)) return MICA_OK;
   for (size_t s = 0; s < mica_report_count(report); s++) {
@@ -145,7 +145,8 @@ mica_status mica__run_copy_tokenizer(const mica_run *run, const mica_run *target
   return status;
 }
 
-/* config.json of the new run: this one's, and the fact that it is quantised. Layers compute in f32 beside integers. */
+/* Writes config.json of the new run: this run's, plus the fact that it is quantised. The layers that are not rounded
+ * compute in f32. */
 static mica_status write_config(const work *w) {
   mica_run copy = *w->run;
   mica__run_settings settings = *copy.settings;
@@ -214,7 +215,7 @@ void mica__run_clear(const mica_run *target) {
   mica__folder_remove(target->folder, target->made_folders);
 }
 
-/* A quantisation that failed leaves nothing. */
+/* If quantisation fails, nothing is left of it. */
 static void drop(work *w, bool failed) {
   if (failed) mica__run_clear(&w->target);
   mica_calibration_destroy(w->calibration);

@@ -1,4 +1,5 @@
-/* A model in ONNX as a model on integers: measured while it runs, rounded, written with pairs. */
+/* Quantises an ONNX model: it is run and measured, rounded, and written with pairs of QuantizeLinear and
+ * DequantizeLinear. */
 #include "base/text.h"
 #include "compress/quantize.h"
 #include "onnx/products.h"
@@ -9,12 +10,12 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What several products are given, and which output of the model shows it. */
+/* A value that several products read, and the model output that shows it. */
 typedef struct given {
   const char *value;
-  bool conv; /* channels are axis 1, not the last */
+  bool conv; /* the channels are on axis 1 instead of the last */
   size_t output;
-  bool is_input; /* of the model: measured where it is fed */
+  bool is_input; /* an input of the model: measured as it is fed */
 } given;
 
 typedef struct work {
@@ -26,7 +27,7 @@ typedef struct work {
   given *sources;
   size_t source_count;
   mica_calibration *calibration;
-  mica_safetensors_entry *weights; /* of products, by the names that compress gives them */
+  mica_safetensors_entry *weights; /* the products, by the names that src/compress gives them */
   size_t weight_count;
 } work;
 
@@ -73,7 +74,7 @@ static mica_status make_layers(work *w) {
 
 /* --- measuring --- */
 
-/* Makes inputs of products outputs of the model. */
+/* Makes the inputs of products outputs of the model. */
 static mica_status show_sources(work *w, mica_onnx *model) {
   for (size_t i = 0; i < w->source_count; i++) {
     given *s = &w->sources[i];
@@ -162,7 +163,7 @@ static const void *part(const mica__tensors *t, const char *layer, const char *w
   return e ? e->data : NULL;
 }
 
-/* What the tensors say of a product; the step of an input stands with the first product that is given it. */
+/* Reads what the tensors say about a product; the step of an input is kept with the first product that reads it. */
 static void take_integers(const work *w, const mica__quantize_choices *all, const mica__tensors *t, size_t i,
                           mica__onnx_integers *q) {
   const mica__quantize_choice *c = &all->list[i];
@@ -218,7 +219,7 @@ static mica_status report_files(const work *w, uint64_t before, mica_report *rep
   return mica_report_add_number(report, "times smaller", (double)before / (double)after.st_size);
 }
 
-/* The bytes of the file and of its weights, which may lie beside it. */
+/* The bytes of the file and of its weights, which may be in another file. */
 static uint64_t bytes_of(const work *w) {
   struct stat about;
   const uint64_t weights = mica_onnx_describe(w->model).weight_bytes;

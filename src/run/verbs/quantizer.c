@@ -1,4 +1,4 @@
-/* Networks with a quantizer: of quantised runs, and of runs that train with rounded weights. */
+/* Networks with a quantizer: in quantised runs, and in runs that train with rounded weights. */
 #include "run/verbs/quantizer.h"
 #include "run/common_facts.h"
 #include "run/common_fields.h"
@@ -46,7 +46,7 @@ mica_quantize_settings mica__run_learned_settings(const mica_run *run) {
   return (mica_quantize_settings){.bits = (int32_t)strtol(bits, NULL, 10)};
 }
 
-/* Layers are known before there is a network: the step is built once to look at. */
+/* The layers are not known until the network is built, so the step is built once to list them. */
 static mica_status create_quantizer(mica_run *run, const mica_trainer_config *c) {
   mica_calibration *calibration = NULL;
   const mica_quantize_settings settings = mica__run_learned_settings(run);
@@ -66,12 +66,12 @@ mica_status mica__run_add_quantizer(mica_run *run, mica_trainer_config *c) {
   MICA_TRY(integers ? open_quantizer(run) : create_quantizer(run, c));
   c->hook = mica_quantize_hook;
   c->hook_user = run->networks->quantizer;
-  /* Moving averages were kept as the weights. */
+  /* The kept weights are moving averages. */
   if (integers) c->optimizer.ema = 0;
   return MICA_OK;
 }
 
-/* Batches whose inputs decide the first steps. */
+/* The number of batches whose inputs decide the first steps. */
 #define FIRST_BATCHES 8
 
 mica_status mica__run_begin_steps(mica_run *run) {

@@ -1,4 +1,4 @@
-/* run/verbs/quantizer.h: runs with rounded weights, and calibration of their layers. */
+/* run/verbs/quantizer.h: runs with rounded weights, and the calibration of their layers. */
 #ifndef MICA_RUN_VERBS_QUANTIZER_H
 #define MICA_RUN_VERBS_QUANTIZER_H
 
@@ -12,11 +12,11 @@
 bool mica__run_is_quantized(const mica_run *run);
 /* What the setting "quantize" says. */
 mica_quantize_settings mica__run_learned_settings(const mica_run *run);
-/* Gives the trainer's layers their quantizer: of a quantised run, or by the setting "quantize". */
+/* Gives the trainer's layers their quantizer, in a quantised run or by the setting "quantize". */
 mica_status mica__run_add_quantizer(mica_run *run, mica_trainer_config *config);
-/* Steps to begin with, of the setting "quantize", by the network's weights and some batches of training. */
+/* Sets the initial steps for the setting "quantize", from the network's weights and some training batches. */
 mica_status mica__run_begin_steps(mica_run *run);
-/* Notes what layers of a further network are given. */
+/* Records what the layers of another network are given. */
 mica_observer mica__calibration_observer(mica_calibration *calibration);
 
 #endif
