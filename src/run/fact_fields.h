@@ -82,8 +82,7 @@ typedef struct mica__fact_list {
 
 /* Fills the struct of the list from the run's facts. It is valid until a fact changes. */
 void mica__facts_read(const mica_run *run, const mica__fact_list *list, void *facts);
-/* Checks the kind, count and range of a fact and, if `all` is set, that a required fact is there. MICA_E_FORMAT names
- * it. */
+/* Checks kind, count and range of a fact and, if `all`, that a required fact is there. MICA_E_FORMAT names it. */
 mica_status mica__fact_check(const mica_run *run, const mica__fact_row *row, bool all);
 /* Checks only the whole numbers of the list. */
 mica_status mica__facts_check_whole(const mica_run *run, const mica__fact_list *list);

@@ -12,7 +12,7 @@ mica_status mica__run_take_layout(mica_run *run);
 mica_status mica__run_configure_layout(mica_run *run, mica_trainer_config *config);
 /* True on the rank that writes files, rank 0. */
 int32_t mica__run_rank(const mica_run *run);
-/* True if one network is spread over several ranks, in stages or in shares of its tensors. */
+/* True if one network is divided among several ranks, in stages or in shares of its tensors. */
 bool mica__run_is_divided(const mica_run *run);
 /* The rank's share of batches. MICA_E_INVALID if they cannot be divided evenly. */
 mica_status mica__run_share_batch(mica_run *run, mica_loader_config *config);

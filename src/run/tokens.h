@@ -25,7 +25,8 @@ bool mica__tokens_are_bytes(const mica_run *run);
  * it by the settings "tokenizer", "vocabulary" and "lowercase" from the texts that `next` gives. MICA_E_FORMAT if the
  * file in the folder is not the one that the run was trained with. */
 mica_status mica__run_make_tokenizer(mica_run *run, mica_text_fn *next, void *user);
-/* The same; a tokeniser that is learned has the tokens <s> and </s> at the beginning and end of texts to be written. */
+/* Like mica__run_make_tokenizer, but a tokeniser that is learned has the tokens <s> and </s> at the beginning and end
+ * of texts to be written. */
 mica_status mica__run_make_framing_tokenizer(mica_run *run, mica_text_fn *next, void *user);
 /* Writes the tokeniser to the run's folder; does nothing if there is none. */
 mica_status mica__run_write_tokenizer(const mica_run *run);

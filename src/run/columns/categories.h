@@ -40,8 +40,8 @@ mica_status mica__run_adopt(mica_run *run, mica_dataset *data, mica_dataset **ou
 /* *map translates the data's class numbers to the run's; the caller frees it. It is NULL if both are the same.
  * MICA_E_FORMAT names a class that the run does not have. */
 mica_status mica__run_map_classes(const mica_run *run, const mica_dataset *data, int32_t **map);
-/* The same for any column and any names. With `others`, a class that is not among the names becomes -1 and is not an
- * error. */
+/* Like mica__run_map_classes, for any column and names. With `others`, a class that is not among the names becomes -1
+ * and is not an error. */
 mica_status mica__run_map_names(const mica_dataset *data, size_t column, bool others, const char *const *known,
                                 size_t count, int32_t **map);
 struct mica__cell;

@@ -23,7 +23,7 @@ mica_status mica__visit_files(mica_run *run, const mica_run_input *given, mica__
 mica_status mica__visit_fed(mica_run *run, const mica__sample *sample, const mica_feed *feeds, size_t count,
                             int64_t width, mica__sample_fn *fn, void *user);
 
-/* The same for a recording, padded with zeros to one of a few lengths: feeds "sound" and "sound.length". */
+/* Predicts and visits a recording, padded with zeros to one of a few lengths: feeds "sound" and "sound.length". */
 mica_status mica__visit_sound(mica_run *run, const mica__sample *sample, const float *samples, int64_t length,
                               int64_t width, mica__sample_fn *fn, void *user);
 /* The column "sound" of a sample. *samples must be freed, also after a failure. */

@@ -376,7 +376,7 @@ static mica_status check(const mica_prune_config *c) {
     return mica__fail(MICA_E_INVALID, "the share of FLOPs to remove must be between 0 and 1, not %g", c->flops);
   if (c->steps < 0 || c->steps > 1000 || !mica_prune_method_name(c->method))
     return mica__fail(MICA_E_INVALID, "mica_run_prune: there is no such method or number of steps");
-  /* That the folder is free and the settings right is checked before anything is trained. */
+  /* Checks that the folder is free and the settings right before anything is trained. */
   char own[4096]; /* if the caller names no data: the path of the run's */
   if (snprintf(own, sizeof own, "%s/config.json", c->run) >= (int)sizeof own)
     return mica__fail(MICA_E_INVALID, "the path %s is too long", c->run);
