@@ -1,11 +1,11 @@
 /* Max pooling: results VALUES and INDICES, positions of the maxima, and the gradient, which goes to these positions. */
+#include "ops/pool/max_pool.h"
 #include "base/checked.h"
 #include "base/element.h"
 #include "base/error.h"
 #include "cl/pool/fields.clh"
 #include "ops/layout/views.h"
 #include "ops/pool/pool.h"
-#include "ops/select/launch_check.h"
 #include "runtime/fields.h"
 #include "runtime/launch.h"
 #include "runtime/tensor.h"
@@ -13,7 +13,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { VALUES, INDICES, RESULTS };
+enum { VALUES = MICA__POOL_VALUES, INDICES = MICA__POOL_INDICES, RESULTS = MICA__POOL_RESULTS };
+typedef mica__pool_planes planes;
+typedef mica__pool_problem problem;
 
 /* Elements that are worth a work-item; bytes of local memory it may have. */
 #define LINES_UNIT 8192
@@ -45,12 +47,6 @@ static mica__max_pool_attrs attrs_of(int32_t spatial, const mica__resample_windo
   }
   return attrs;
 }
-
-/* Planes of three axes, those that are missing being the first: of one element, in a window of one. */
-typedef struct planes {
-  int64_t count, n[3], m[3];
-  mica__resample_window windows[3];
-} planes;
 
 static mica_status planes_of(const mica__max_pool_attrs *attrs, mica_shape x, planes *out) {
   int32_t spatial = x.rank - 2;
@@ -303,17 +299,19 @@ static mica_status begin(const mica__exec *exec, const mica__kernel_desc *desc, 
   return MICA_OK;
 }
 
-/* A launch and its planes; how lines may be walked. */
-typedef struct problem {
-  const mica__exec *exec;
-  planes p;
-  walk how;
-} problem;
+MICA__TASK_PLAN(walk)
 
-static const char *decline_walk(const mica__task *task) {
+static void plan_lines(mica__task *task) {
   const problem *of = task->problem;
-  return of->how.per ? NULL : "it walks no such lines";
+  keep_plan(task, walk_of_lines(of->exec, &of->p, mica_tensor_dtype(of->exec->inputs[0])));
 }
+
+static void plan_strips(mica__task *task) {
+  const problem *of = task->problem;
+  keep_plan(task, walk_of_strips(of->exec, &of->p, mica_tensor_dtype(of->exec->output)));
+}
+
+static const char *decline_walk(const mica__task *task) { return plan_of(task)->per ? NULL : "it walks no such lines"; }
 
 static mica_status run_max_pool(const problem *of, const mica__kernel_desc *desc, walk how) {
   const mica__exec *exec = of->exec;
@@ -377,20 +375,20 @@ static mica_status run_max_pool_grad(const problem *of, const mica__kernel_desc 
   return mica__queue_submit(exec->queue, &launch);
 }
 
-#define IMPL(name_, kernel_, run, how_, declines_)                                                                     \
+#define IMPL(name_, kernel_, run, how_, plan_, declines_)                                                              \
   static mica_status launch_##name_(mica_queue *queue, const mica__task *task) {                                       \
     const problem *of = task->problem;                                                                                 \
     (void)queue;                                                                                                       \
     return run(of, &kernel_, how_);                                                                                    \
   }                                                                                                                    \
   static const mica__impl impl_##name_ = {                                                                             \
-      .name = #kernel_, .kernel = &kernel_, .decline = declines_, .launch = launch_##name_}
-IMPL(lines, max_pool_lines, run_max_pool, of->how, decline_walk);
-IMPL(each, max_pool_each, run_max_pool, (walk){0}, NULL);
-IMPL(grad_strips, max_pool_grad_strips, run_max_pool_grad, of->how, decline_walk);
-IMPL(grad_each, max_pool_grad_each, run_max_pool_grad, (walk){0}, NULL);
-static const mica__impl *const impls[] = {&impl_lines, &impl_each, NULL};
-static const mica__impl *const grad_impls[] = {&impl_grad_strips, &impl_grad_each, NULL};
+      .name = #kernel_, .kernel = &kernel_, .plan = plan_, .decline = declines_, .launch = launch_##name_}
+IMPL(lines, max_pool_lines, run_max_pool, *plan_of(task), plan_lines, decline_walk);
+IMPL(each, max_pool_each, run_max_pool, (walk){0}, NULL, NULL);
+IMPL(grad_strips, max_pool_grad_strips, run_max_pool_grad, *plan_of(task), plan_strips, decline_walk);
+IMPL(grad_each, max_pool_grad_each, run_max_pool_grad, (walk){0}, NULL, NULL);
+static const mica__impl *const impls[] = {&mica__max_pool_2x2, &impl_lines, &impl_each, NULL};
+static const mica__impl *const grad_impls[] = {&mica__max_pool_2x2_grad, &impl_grad_strips, &impl_grad_each, NULL};
 
 static mica_status launch_max_pool(const mica__exec *exec) {
   const mica_tensor *x = exec->inputs[0];
@@ -398,7 +396,6 @@ static mica_status launch_max_pool(const mica__exec *exec) {
   MICA_TRY(planes_of(exec->attrs, mica_tensor_shape(x), &of.p));
   MICA_TRY(fits(&of.p));
   if (of.p.count * of.p.m[0] * of.p.m[1] * of.p.m[2] == 0) return MICA_OK;
-  of.how = walk_of_lines(exec, &of.p, mica_tensor_dtype(x));
   return mica__exec_choose(exec, impls, &of, "max_pool");
 }
 
@@ -407,7 +404,6 @@ static mica_status launch_max_pool_grad(const mica__exec *exec) {
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
   MICA_TRY(planes_of(exec->attrs, mica_tensor_shape(exec->output), &of.p));
   MICA_TRY(fits(&of.p));
-  of.how = walk_of_strips(exec, &of.p, mica_tensor_dtype(exec->output));
   return mica__exec_choose(exec, grad_impls, &of, "max_pool_grad");
 }
 
@@ -538,8 +534,9 @@ static mica_status check_max_pool_grad(mica__check *check) {
   return mica__check_launches(check, &op, op.name, list, add_cases(list, 0, false, 0));
 }
 
-static const mica__kernel_desc *const kernels[] = {&max_pool_each, &max_pool_lines, NULL};
-static const mica__kernel_desc *const grad_kernels[] = {&max_pool_grad_each, &max_pool_grad_strips, NULL};
+static const mica__kernel_desc *const kernels[] = {&max_pool_each, &max_pool_lines, &mica__kernel_max_pool_2x2, NULL};
+static const mica__kernel_desc *const grad_kernels[] = {&max_pool_grad_each, &max_pool_grad_strips,
+                                                        &mica__kernel_max_pool_2x2_grad, NULL};
 
 #define POOL(label, own_kernels, inputs, takes, shape_rule, ...)                                                       \
   const mica__op mica__op_##label = {.name = #label,                                                                   \

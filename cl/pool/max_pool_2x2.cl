@@ -1,0 +1,153 @@
+/* pool/max_pool_2x2.cl: max pooling in windows of 2 x 2 that neither overlap nor reach into padding, and its gradient,
+ * each in one pass over memory.
+ *
+ *   max_pool_2x2        values[n, p, q] = the largest of x[n, 2p .. 2p + 1, 2q .. 2q + 1], a NaN being the largest, and
+ *                       indices[n, p, q] its index in the plane, the first of equals
+ *   max_pool_2x2_grad   dx[n, h, w] = dy[n, h / 2, w / 2] where position[n, h / 2, w / 2] is h W + w, else 0. position
+ *                       is what max_pool_2x2 writes as indices
+ *
+ * x and dx are (planes, H, W), the others (planes, H / 2, W / 2), rounded down. A work-item makes `per` rows of
+ * outputs, or what they cover of dx, one after the other: ceil(rows / per) work-items in groups of one, where rows is
+ * planes * (H / 2).
+ *
+ *   X_T       f32, f16 or bf16: type of x, values, dx and dy
+ *   VALUES    1: values are written
+ *   INDICES   1: indices are written
+ *   VW        outputs of a vector, at most W / 2 */
+#include "common/combine.clh"
+#include "common/fields.clh"
+#include "common/group.clh"
+#include "common/strided.clh"
+#include "pool/fields.clh"
+
+#ifndef VW
+#define VW 4
+#endif
+#ifndef VALUES
+#define VALUES 1
+#define INDICES 1
+#endif
+
+#define POSITIONS MICA_PASTE(int, VW)
+#define FLOATS MICA_PASTE(float, VW)
+
+/* EVEN and ODD: every other element of the 2 VW elements a, b. They stay within the 128 bits where they are, which
+ * takes one instruction, and IN_ORDER puts VW results in their order. ACROSS is its reverse; of two vectors that it has
+ * made, LOW and HIGH are the halves of u0, w0, u1, w1, ... */
+#define EVEN(a, b) MICA_PASTE(mica_even_, VW)(a, b)
+#define ODD(a, b) MICA_PASTE(mica_odd_, VW)(a, b)
+#define IN_ORDER(v) MICA_PASTE(mica_in_order_, VW)(v)
+#define ACROSS(v) MICA_PASTE(mica_across_, VW)(v)
+#define LOW(u, w) MICA_PASTE(mica_low_, VW)(u, w)
+#define HIGH(u, w) MICA_PASTE(mica_high_, VW)(u, w)
+#define mica_even_1(a, b) a
+#define mica_odd_1(a, b) b
+#define mica_in_order_1(v) v
+#define mica_across_1(v) v
+#define mica_low_1(u, w) u
+#define mica_high_1(u, w) w
+#define mica_even_2(a, b) ((FLOATS)((a).s0, (b).s0))
+#define mica_odd_2(a, b) ((FLOATS)((a).s1, (b).s1))
+#define mica_in_order_2(v) v
+#define mica_across_2(v) v
+#define mica_low_2(u, w) mica_even_2(u, w)
+#define mica_high_2(u, w) mica_odd_2(u, w)
+#define mica_even_4(a, b) ((FLOATS)((a).s02, (b).s02))
+#define mica_odd_4(a, b) ((FLOATS)((a).s13, (b).s13))
+#define mica_in_order_4(v) v
+#define mica_across_4(v) v
+#define mica_low_4(u, w) ((FLOATS)((u).s0, (w).s0, (u).s1, (w).s1))
+#define mica_high_4(u, w) ((FLOATS)((u).s2, (w).s2, (u).s3, (w).s3))
+#define mica_even_8(a, b) ((FLOATS)((a).s02, (b).s02, (a).s46, (b).s46))
+#define mica_odd_8(a, b) ((FLOATS)((a).s13, (b).s13, (a).s57, (b).s57))
+#define mica_in_order_8(v) (v).s01452367
+#define mica_across_8(v) (v).s01452367
+#define mica_low_8(u, w) ((FLOATS)((u).s0, (w).s0, (u).s1, (w).s1, (u).s4, (w).s4, (u).s5, (w).s5))
+#define mica_high_8(u, w) ((FLOATS)((u).s2, (w).s2, (u).s3, (w).s3, (u).s6, (w).s6, (u).s7, (w).s7))
+#define mica_even_16(a, b) ((FLOATS)((a).s02, (b).s02, (a).s46, (b).s46, (a).s8a, (b).s8a, (a).sce, (b).sce))
+#define mica_odd_16(a, b) ((FLOATS)((a).s13, (b).s13, (a).s57, (b).s57, (a).s9b, (b).s9b, (a).sdf, (b).sdf))
+#define mica_in_order_16(v) (v).s014589cd2367abef
+#define mica_across_16(v) (v).s018923ab45cd67ef
+#define mica_low_16(u, w)                                                                                              \
+  ((FLOATS)((u).s0, (w).s0, (u).s1, (w).s1, (u).s4, (w).s4, (u).s5, (w).s5, (u).s8, (w).s8, (u).s9, (w).s9, (u).sc,    \
+            (w).sc, (u).sd, (w).sd))
+#define mica_high_16(u, w)                                                                                             \
+  ((FLOATS)((u).s2, (w).s2, (u).s3, (w).s3, (u).s6, (w).s6, (u).s7, (w).s7, (u).sa, (w).sa, (u).sb, (w).sb, (u).se,    \
+            (w).se, (u).sf, (w).sf))
+
+#if VW == 1
+#define TRUTH(c) ((c) ? -1 : 0)
+#else
+#define TRUTH(c) (c)
+#endif
+
+/* Takes v, in slot k of the window, into best if it is larger. */
+#define TAKE(v, k)                                                                                                     \
+  do {                                                                                                                 \
+    const FLOATS v_ = v;                                                                                               \
+    const POSITIONS take_ = TRUTH(COMBINE_OVER(v_, best));                                                             \
+    best = select(best, v_, take_);                                                                                    \
+    slot = select(slot, (POSITIONS)(k), take_);                                                                        \
+  } while (0)
+
+CPU_KERNEL max_pool_2x2(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(X_T) * values,
+                        const long values_at, __global int *indices, const long indices_at, const long rows,
+                        const int8 plane) {
+  UNPACK_INTS(POOL_2X2, plane);
+  const long first = get_global_id(0) * (long)per, last = min(first + per, rows);
+  for (long row = first; row < last; row++) {
+    const int p = (int)(row % p_count);
+    const long from = x_at + (row / p_count * height + 2 * p) * width, to = row * q_count;
+    for (int begin = 0; begin < q_count; begin += VW) {
+      const int q = min(begin, q_count - VW);
+      const long at = from + 2 * q;
+      const FLOATS a = LOADV(X_T, VW, x, at), b = LOADV(X_T, VW, x, at + VW);
+      const FLOATS c = LOADV(X_T, VW, x, at + width), d = LOADV(X_T, VW, x, at + width + VW);
+      FLOATS best = EVEN(a, b);
+      POSITIONS slot = 0;
+      TAKE(ODD(a, b), 1);
+      TAKE(EVEN(c, d), width);
+      TAKE(ODD(c, d), width + 1);
+#if VALUES
+      STOREV(X_T, VW, IN_ORDER(best), values, values_at + to + q);
+#endif
+#if INDICES
+      const POSITIONS index = IN_ORDER(slot) + 2 * RAMP(int, VW, q) + 2 * p * width;
+      STOREV(i32, VW, index, indices, indices_at + to + q);
+#endif
+    }
+  }
+}
+
+/* What dy gives the element in slot k of each window. */
+#define GIVEN(k) select((FLOATS)(0), v, TRUTH(slot == (POSITIONS)(k)))
+
+CPU_KERNEL max_pool_2x2_grad(__global const STORAGE(X_T) * dy, const long dy_at, __global const int *position,
+                             const long position_at, __global STORAGE(X_T) * dx, const long dx_at, const long rows,
+                             const int8 plane) {
+  UNPACK_INTS(POOL_2X2, plane);
+  const long first = get_global_id(0) * (long)per, last = min(first + per, rows);
+  for (long row = first; row < last; row++) {
+    const int p = (int)(row % p_count);
+    const long from = row * q_count, to = dx_at + (row / p_count * height + 2 * p) * width;
+    for (int begin = 0; begin < q_count; begin += VW) {
+      const int q = min(begin, q_count - VW);
+      const long at = to + 2 * q;
+      const FLOATS v = ACROSS(LOADV(X_T, VW, dy, dy_at + from + q));
+      const POSITIONS own = LOADV(i32, VW, position, position_at + from + q) - 2 * RAMP(int, VW, q) - 2 * p * width;
+      const POSITIONS slot = ACROSS(own);
+      const FLOATS a = GIVEN(0), b = GIVEN(1), c = GIVEN(width), d = GIVEN(width + 1);
+      STOREV(X_T, VW, LOW(a, b), dx, at);
+      STOREV(X_T, VW, HIGH(a, b), dx, at + VW);
+      STOREV(X_T, VW, LOW(c, d), dx, at + width);
+      STOREV(X_T, VW, HIGH(c, d), dx, at + width + VW);
+    }
+    /* The column and the row that no window covers. */
+    if (width & 1) {
+      STORE(X_T, 0.0f, dx, to + width - 1);
+      STORE(X_T, 0.0f, dx, to + 2 * width - 1);
+    }
+    if (height & 1 && p + 1 == p_count)
+      for (int w = 0; w < width; w++) STORE(X_T, 0.0f, dx, to + 2 * width + w);
+  }
+}

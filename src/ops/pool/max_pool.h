@@ -1,0 +1,28 @@
+/* ops/pool/max_pool.h: what max pooling and its gradient are asked for, as their implementations see it. */
+#ifndef MICA_OPS_POOL_MAX_POOL_H
+#define MICA_OPS_POOL_MAX_POOL_H
+
+#include "ops/resample/window.h"
+#include "ops/select/impl.h"
+#include "ops/select/launch_check.h"
+
+/* The results of max_pool. */
+enum { MICA__POOL_VALUES, MICA__POOL_INDICES, MICA__POOL_RESULTS };
+
+/* Planes of three axes, those that are missing being the first: of one element, in a window of one. */
+typedef struct mica__pool_planes {
+  int64_t count, n[3], m[3]; /* planes; elements and outputs of each axis */
+  mica__resample_window windows[3];
+} mica__pool_planes;
+
+/* The problem of an implementation. exec is max_pool's, of x, or max_pool_grad's, of x, dy and positions. */
+typedef struct mica__pool_problem {
+  const mica__exec *exec;
+  mica__pool_planes p;
+} mica__pool_problem;
+
+/* Windows of 2 x 2 on CPUs (max_pool_2x2.c). */
+extern const mica__impl mica__max_pool_2x2, mica__max_pool_2x2_grad;
+extern const mica__kernel_desc mica__kernel_max_pool_2x2, mica__kernel_max_pool_2x2_grad;
+
+#endif
