@@ -1,4 +1,4 @@
-/* classify: which class a sample belongs to, or which of several. */
+/* classify: the class of a sample, or several labels. */
 #include "task/head/choices.h"
 #include "task/input/sample.h"
 

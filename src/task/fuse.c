@@ -1,4 +1,4 @@
-/* fuse, fuse_labels and fuse_numbers: what several inputs of one sample say together. */
+/* fuse, fuse_labels and fuse_numbers: answers from several inputs of one sample. */
 #include "task/input/fuse.h"
 #include "task/head/classes.h"
 #include "task/head/labels.h"

@@ -1,4 +1,4 @@
-/* graph and graph_numbers: the class, or the number, of a molecule, a node, or a pair of nodes. */
+/* graph and graph_numbers: the class or number of a molecule, a node, or a pair of nodes. */
 #include "task/input/graph.h"
 #include "task/head/classes.h"
 #include "task/head/numbers.h"

@@ -21,11 +21,11 @@
 
 /* Keys of random numbers. */
 #define KEY UINT64_C(0x64696666)
-/* Steps of a rising learning rate by default, but a tenth of the run's at most. */
+/* The default number of steps of a rising learning rate, at most a tenth of the run's. */
 #define WARM_UP 100
-/* The moving averages of the weights reach back over this share of the run's steps by default. */
+/* By default the moving averages of the weights reach back over this share of the run's steps. */
 #define AVERAGED 0.1
-/* Steps that a run has at least by default. */
+/* The fewest steps of a run by default. */
 #define LEAST_STEPS 2500
 /* The fractional part of the golden ratio: the fractions of its multiples lie evenly in 0 to 1. */
 #define GOLDEN 0.61803398875
@@ -40,7 +40,7 @@ static const mica_task_metric metrics[] = {{"noise_mse", true}, {NULL, false}};
 MICA__FACTS_STRUCT(diffuse, DIFFUSE_FACTS);
 static MICA__FACTS_TABLE(diffuse, DIFFUSE_FACTS, 3);
 
-/* Data suit every other task of theirs better: it has to be named. */
+/* All data suit some other task better, so this one must be named. */
 static int32_t suits(const mica_dataset *data) {
   (void)data;
   return 0;
@@ -48,7 +48,7 @@ static int32_t suits(const mica_dataset *data) {
 
 /* --- preparation --- */
 
-/* What depends on the number of steps, where it is not set. */
+/* Sets the settings that depend on the number of steps, unless the user set them. */
 static mica_status set_lengths(mica_run *run) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   if (!data) return MICA_OK;
@@ -62,7 +62,7 @@ static mica_status set_lengths(mica_run *run) {
   return mica__common_set_number(run, MICA__SETTING_ema, fmin(1 - 1 / fmax(AVERAGED * steps, 2), 0.9999));
 }
 
-/* Pictures are scaled to -1 .. 1, where drawing ends. */
+/* Pictures are scaled to -1 .. 1, the range in which drawing ends. */
 static mica_status set_scale(mica_run *run) {
   static const mica__common_setting scale[] = {MICA__SETTING_mean, MICA__SETTING_deviation};
   for (int i = 0; i < 2; i++) {
@@ -83,13 +83,13 @@ static mica_status check_augment(const mica_run *run) {
   return MICA_OK;
 }
 
-/* The least side that is no smaller and that the network can halve. */
+/* The smallest side at least as large that the network can halve often enough. */
 static int64_t fitting_side(int64_t side, int64_t multiple, int64_t least) {
   const int64_t rounded = (side + multiple - 1) / multiple * multiple;
   return rounded < least ? least : rounded;
 }
 
-/* The network halves the sides of pictures; the default depth leaves 4 pixels or more. */
+/* The network halves the sides of pictures; with the default depth at least 4 pixels are left. */
 static mica_status check_sides(const mica_run *run) {
   const mica_shape s = mica_dataset_shape(run->parts->whole);
   const int64_t depth = mica__diffuse_settings_of(run).depth, times = depth ? depth : 1;
@@ -148,7 +148,7 @@ static mica_value share_at(const double *kept, int64_t steps, mica_value time, b
   return mica_unsqueeze(mica_gather(table, time, 0), MICA_AXES(1, 2, 3));
 }
 
-/* Times (N) i32: at random in training, evenly from 0 on in a batch of a test. like (N) f32. */
+/* Times (N) i32: random in training, evenly spaced from 0 in a test. like: (N) f32. */
 static mica_value draw_times(mica_value step, mica_value like, uint64_t key, int64_t steps, bool training) {
   mica_value share;
   if (training) {
@@ -161,7 +161,7 @@ static mica_value draw_times(mica_value step, mica_value like, uint64_t key, int
   return mica_cast(mica_clip(time, 0, (double)(steps - 1)), MICA_I32);
 }
 
-/* The row of the class in the network's table; of hidden classes the last one. */
+/* The row of the class in the network's table; the last one if the class is hidden. */
 static mica_value rows_of(const mica_run *run, mica_value step, mica_value like, mica_value label, bool training) {
   const mica__diffuse_settings s = mica__diffuse_settings_of(run);
   const int64_t classes = mica__diffuse_classes(run);
@@ -186,7 +186,7 @@ static void add_loss(const mixture *m, mica_value z, bool velocity, mica_objecti
   out->metrics[0] = mica_metric_mean("noise_mse", mica_square(mica_sub(noise, m->noise)));
 }
 
-/* The network is built here, for it sees the picture with the noise that the loss knows. */
+/* The network is built here, because it reads the picture with the noise that the loss compares with. */
 static void step(mica_nn *nn, const mica_run *run, mica_value none, const mica_batch_values *batch,
                  mica_objective *out) {
   (void)none;
@@ -220,7 +220,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value none, const mica_b
 
 static const char *const networks[] = {"denoiser", NULL};
 
-/* One pass of the network; a program that draws calls it once per step. */
+/* One pass of the network; a program that draws calls it once for each step. */
 static void exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   const mica_run *run = config;
   mica_value x = mica_batch_value(batch, mica__common_facts_of(run).input_column), label = {0};
@@ -238,7 +238,7 @@ static const mica_onnx_text export_docs[] = {
     {"prediction", "the \"target\": the noise, or the velocity sqrt(k) noise - sqrt(1 - k) picture"},
     {0}};
 
-/* Pictures that two runs draw are not compared one by one. */
+/* Pictures that two runs draw cannot be compared one by one. */
 static mica_status agree(mica_run *run, mica_run *other, int64_t most, double *share, int64_t *count) {
   (void)run, (void)other, (void)most;
   *share = (double)NAN;

@@ -56,19 +56,20 @@ typedef struct mica__diffuse_step {
   float time, a, s, next_a, next_s;
 } mica__diffuse_step;
 
-/* Fills `count` steps that are evenly spaced and begin with the last step of the schedule. count is at most steps. */
+/* Fills `count` evenly spaced steps, beginning with the last step of the schedule. count is at most steps. */
 void mica__diffuse_plan(const double *kept, int64_t steps, int64_t count, mica__diffuse_step *plan);
 
 /* --- drawing --- */
 
-/* The pictures, from -1 to 1, that predictions z for noisy pictures x (N, C, H, W) amount to; *next gets the noisy
- * pictures of the next step. row (1, 5): the mica__diffuse_step. velocity: what z is; else the noise. */
+/* The pictures, from -1 to 1, that follow from predictions z for noisy pictures x (N, C, H, W); *next receives the
+ * noisy pictures of the next step. row (1, 5): the mica__diffuse_step. velocity: z is the velocity; else it is the
+ * noise. */
 mica_value mica__diffuse_advance(mica_value x, mica_value z, mica_value row, bool velocity, mica_value *next);
 
-/* The network's prediction for noisy pictures x (N, C, H, W) at time (N), of the class label (N); the number of
- * classes stands for "no class". */
+/* The network's prediction for noisy pictures x (N, C, H, W) at time (N), of class label (N); the number of classes
+ * means "no class". */
 mica_value mica__diffuse_network(mica_nn *nn, const mica_run *run, mica_value x, mica_value time, mica_value label);
-/* Number of classes that pictures are drawn of; 0: the data have one class or none. */
+/* The number of classes to draw; 0: the data have one class or none. */
 int64_t mica__diffuse_classes(const mica_run *run);
 
 mica_status mica__diffuse_predict(mica_run *run, const mica_run_input *given, mica_report *prediction);

@@ -1,5 +1,5 @@
-/* Pictures drawn from noise by DDIM (Song et al. 2021), with classifier-free guidance (Ho and Salimans 2022). One
- * session is a step of all pictures; its parameters hold them, so steps need nothing from the host. */
+/* Draws pictures from noise by DDIM (Song et al. 2021), with classifier-free guidance (Ho and Salimans 2022). One
+ * session is a step for all pictures; its parameters hold the pictures, so that steps need nothing from the host. */
 #include "nn/nn.h"
 #include "ops/random/philox.h"
 #include "run/columns/columns.h"
@@ -15,13 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pictures that are drawn at once. */
+/* The most pictures that are drawn at once. */
 #define AT_A_TIME 64
-/* Pictures that are drawn unless the caller says how many; classes and pictures of each in a report. */
+/* The number of pictures to draw by default; the number of classes in a report, and of pictures for each. */
 #define USUAL_COUNT 10
 #define SHOWN_CLASSES 10
 #define SHOWN_OF_EACH 4
-/* Keeps these random numbers apart from others of the seed: "draw". */
+/* Makes these random numbers differ from others with the same seed: "draw". */
 #define KEY UINT32_C(0x64726177)
 #define TWO_PI 6.28318530717958647692
 
@@ -55,7 +55,7 @@ static mica_value entry(mica_value row, int32_t k) {
   return mica_reshape(mica_slice(row, 1, k, k + 1, 1), MICA_SHAPE(1, 1, 1, 1));
 }
 
-/* The network's prediction, away from the one without a class by the factor of guidance. */
+/* The network's prediction, moved away from the one without a class by the factor of guidance. */
 static mica_value guided(const sampler *s, const mica_run *run, double guidance, mica_value x, mica_value time,
                          mica_value label) {
   const int64_t n = s->batch, classes = mica__diffuse_classes(run);
@@ -78,7 +78,7 @@ mica_value mica__diffuse_advance(mica_value x, mica_value z, mica_value row, boo
   return picture;
 }
 
-/* The pictures that the predictions amount to; parameters get the next noisy pictures. */
+/* The pictures that follow from the predictions; the parameters receive the next noisy pictures. */
 static mica_value build_step(const sampler *s, const mica_run *run, double guidance, const mica__diffuse_step *plan,
                              int64_t steps) {
   const bool velocity = mica__diffuse_settings_of(run).target == MICA__DIFFUSE_TARGET_VELOCITY;
@@ -125,7 +125,7 @@ static mica_status make_sampler(mica_run *run, const request *r, sampler *s) {
 
 /* --- drawing --- */
 
-/* Normal numbers that depend on seed, picture and element alone, not on the device or the batch. */
+/* Normal numbers that depend only on seed, picture and element, and not on the device or the batch. */
 static void fill_noise(uint64_t seed, int64_t picture, int64_t size, float *noise) {
   for (int64_t i = 0; i < size; i += 4) {
     uint32_t words[4] = {(uint32_t)(i / 4), KEY, (uint32_t)picture, (uint32_t)((uint64_t)picture >> 32)};
@@ -140,7 +140,7 @@ static void fill_noise(uint64_t seed, int64_t picture, int64_t size, float *nois
 
 static uint8_t byte_of(float x) { return (uint8_t)fmin(fmax(floor(127.5 * ((double)x + 1) + 0.5), 0), 255); }
 
-/* Draws the pictures from `from` on, as far as the sampler's batch goes. buffer: the batch's elements. */
+/* Draws as many pictures as the sampler's batch holds, beginning with `from`. buffer: the batch's elements. */
 static mica_status draw_batch(mica_run *run, const sampler *s, const request *r, int64_t from, float *buffer,
                               uint8_t *pixels) {
   mica_queue *queue = mica_engine_queue(run->engine);
@@ -162,7 +162,7 @@ static mica_status draw_batch(mica_run *run, const sampler *s, const request *r,
   return MICA_OK;
 }
 
-/* Draws planes (C, H, W) of all pictures, which are the caller's to free. */
+/* Draws planes (C, H, W) of all pictures; the caller frees them. */
 static mica_status draw(mica_run *run, const request *r, uint8_t **pixels) {
   sampler s = {0};
   float *buffer = NULL;
@@ -205,7 +205,7 @@ static int64_t size_of(const mica_run *run) {
   return (int64_t)(input[0] * input[1] * input[2]);
 }
 
-/* A section "sneaker 3" per picture; pictures of a class are counted from 1. */
+/* Adds a section such as "sneaker 3" for each picture; pictures of a class are counted from 1. */
 static mica_status add_sections(const mica_run *run, const request *r, const uint8_t *pixels, mica_report *report) {
   const int64_t every = r->count > 1 && r->labels[0] != r->labels[1] ? mica__diffuse_classes(run) : 1;
   for (int64_t i = 0; i < r->count; i++) {
@@ -222,7 +222,7 @@ static mica_status add_sections(const mica_run *run, const request *r, const uin
   return MICA_OK;
 }
 
-/* A class by its name; without a name the classes come in turn. */
+/* The class of this name; without a name, the classes in turn. */
 static mica_status choose_labels(const mica_run *run, const char *name, int64_t count, int32_t *labels) {
   const mica__fact_texts names = mica__common_facts_of(run).classes;
   const size_t found = name ? mica__run_find_name(names.list, names.count, name) : 0;

@@ -1,4 +1,4 @@
-/* Settings of diffusion, and the network by them. */
+/* Settings of diffusion, and the network that they describe. */
 #include "run/common_facts.h"
 #include "run/fields.h"
 #include "task/diffuse/diffuse.h"

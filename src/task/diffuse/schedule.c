@@ -7,7 +7,7 @@
 #define FIRST_BETA 1e-4
 #define LAST_BETA 0.02
 #define USUAL_STEPS 1000.0
-/* Cosine: the offset, and the most that a beta can be. */
+/* Cosine: the offset, and the largest beta. */
 #define OFFSET 0.008
 #define MOST_BETA 0.999
 #define PI 3.14159265358979323846

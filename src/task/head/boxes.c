@@ -1,5 +1,5 @@
-/* Boxes of things in pictures and their classes, of a network that answers at points (FCOS, Tian et al. 2019). What
- * each point is to answer is found on the device. */
+/* Boxes around things in pictures and their classes, by a network that answers at points (FCOS, Tian et al. 2019). The
+ * right answer of each point is computed on the device. */
 #include "task/head/boxes.h"
 #include "data/dataset.h"
 #include "run/columns/categories.h"
@@ -14,11 +14,11 @@
 #include <mica/vision.h>
 #include <stdlib.h>
 
-/* Points within so many strides of a box's centre are responsible for it (FCOS's centre sampling). */
+/* Points within this many strides of a box's centre are responsible for it (FCOS's centre sampling). */
 #define RADIUS 1.5
-/* Distances that points of a stride are responsible for: up to so many strides; those of the coarsest for all above. */
+/* Points of a stride are responsible for distances up to this many strides; the coarsest also for all larger ones. */
 #define REACH 6
-/* The answers of a picture that suppression is done on. */
+/* How many answers of a picture are passed to suppression. */
 #define CANDIDATES 400
 /* More than any area. */
 #define FAR 1e12
@@ -63,12 +63,12 @@ static mica_status fits(const mica_run *run, const mica_dataset *data, const mic
   return status;
 }
 
-/* Classes: the network answers a score for each, centre-ness and four distances per point. */
+/* The number of classes: for each point the network outputs one score per class, centre-ness and four distances. */
 static int64_t outputs(const mica_run *run) { return (int64_t)facts_of(run).classes.count; }
 
 /* --- the network's answers, taken apart --- */
 
-/* What is known of each point, (1, points): constants. */
+/* Constants of each point, (1, points). */
 typedef struct points {
   int64_t count, height, width;
   mica_value x, y, low, high, radius;
@@ -106,7 +106,7 @@ static mica_value number(mica_value like, double value) {
   return mica_scalar(like.graph, mica_value_dtype(like), value);
 }
 
-/* Distances (N, points, 4) as corners. */
+/* Turns distances (N, points, 4) into corners. */
 static mica_value corners(const points *p, mica_value distances) {
   mica_value sides[4] = {mica_sub(p->x, part(distances, 0)), mica_sub(p->y, part(distances, 1)),
                          mica_add(p->x, part(distances, 2)), mica_add(p->y, part(distances, 3))};
@@ -116,10 +116,10 @@ static mica_value corners(const points *p, mica_value distances) {
 
 /* --- targets --- */
 
-/* What each point is to answer. */
+/* The right answer of each point. */
 typedef struct targets {
-  mica_value positive; /* (N, points) f32: 1 where a box is to be found */
-  mica_value counts;   /* likewise: 0 where a point says neither yes nor no, in what is ignored */
+  mica_value positive; /* (N, points) f32: 1 if the point is to find a box */
+  mica_value counts;   /* (N, points) f32: 0 if the point is in an ignored area and counts for nothing */
   mica_value label;    /* (N, points) i32 */
   mica_value box;      /* (N, points, 4) */
   mica_value centre;   /* (N, points) f32: centre-ness */
@@ -146,8 +146,8 @@ static mica_value centreness(const points *p, mica_value box) {
   return mica_sqrt(mica_clip(mica_mul(mica_clip(across, 0, 1), mica_clip(down, 0, 1)), 0, 1));
 }
 
-/* A point is responsible for the smallest box among those that it is in, near whose centre it is, and whose farthest
- * side is in its stride's reach. boxes (N, M, 4), label (N, M), ignored (N, M) or null. */
+/* Each point is responsible for the smallest of the boxes that contain it, whose centre is near it, and whose farthest
+ * side is within its stride's reach. boxes (N, M, 4), label (N, M), ignored (N, M) or null. */
 static targets assign(const points *p, mica_value boxes, mica_value label, mica_value ignored) {
   mica_value side[4], d[4];
   mica_value x = mica_unsqueeze(p->x, MICA_AXES(2)), y = mica_unsqueeze(p->y, MICA_AXES(2));
@@ -186,7 +186,7 @@ static targets assign(const points *p, mica_value boxes, mica_value label, mica_
 
 static mica_value sum(mica_value x) { return mica_sum(x, MICA_ALL_AXES, false); }
 
-/* Sums over points, of which the loss is the mean over those that are to find a box. */
+/* Sums over points; the loss is their mean over the points that are to find a box. */
 static void add_losses(const points *p, mica_value z, int32_t classes, const targets *t, mica_objective *out) {
   mica_value logits = mica_slice(z, 2, 0, classes, 1), centre = part(z, classes);
   mica_value found_at = corners(p, mica_slice(z, 2, classes + 1, classes + 5, 1));
@@ -207,8 +207,8 @@ static void add_losses(const points *p, mica_value z, int32_t classes, const tar
   out->metrics[2] = (mica_metric){.name = "centre_loss", .sum = of_centre, .weight = found};
 }
 
-/* A teacher's boxes and centre-ness count where it finds something, and its classes everywhere; as the losses, per
- * point that is to find a box. t and found: of a batch with answers. */
+/* The teacher's boxes and centre-ness are learned where it finds something, its classes everywhere; as in the losses,
+ * divided by the points that are to find a box. t and found: of a batch with answers. */
 static void add_answers(const points *p, mica_value z, int32_t classes, const targets *t, mica_value found,
                         mica_objective *out) {
   mica_value logits = mica_slice(z, 2, 0, classes, 1), sure = {0}, counts = {0};
@@ -233,8 +233,8 @@ static mica_value rows_at(mica_value x, mica_value index) {
   return mica_gather_elements(x, mica_concat((mica_value[]){wide, wide, wide, wide}, 4, 2), 1);
 }
 
-/* Where pictures of these sizes (N, 2) lie in their frames, as mica__placement_of says: left, top, right and bottom,
- * (N, 1) each. */
+/* Where pictures of these sizes (N, 2) are placed in their frames (see mica__placement_of): left, top, right and
+ * bottom, (N, 1) each. */
 static void find_room(const points *p, mica_value sizes, mica_value room[4]) {
   const double frame[2] = {(double)p->width, (double)p->height};
   mica_value side[2], scale[2];
@@ -250,11 +250,11 @@ static void find_room(const points *p, mica_value sizes, mica_value room[4]) {
   }
 }
 
-/* The score of what is no box. */
+/* The score of points without a box. */
 #define NO_BOX (-1)
 
-/* Boxes (N, points, 4) cut where the picture ends; sizes (N, 2) are those of the files, null: pictures fill their
- * frames. *scores (N, points, classes) of those without area, which lie beside the picture, become NO_BOX. */
+/* Boxes (N, points, 4) clipped to the picture; sizes (N, 2) are those of the files; null: pictures fill their frames.
+ * Boxes outside the picture have no area left; their *scores (N, points, classes) become NO_BOX. */
 static mica_value cut_boxes(const points *p, mica_value boxes, mica_value sizes, mica_value *scores) {
   mica_value side[4], room[4];
   if (sizes.graph) find_room(p, sizes, room);
@@ -270,7 +270,7 @@ static mica_value cut_boxes(const points *p, mica_value boxes, mica_value sizes,
   return mica_concat(side, 4, 2);
 }
 
-/* The best boxes, by falling scores: (N, MICA__BOXES_MOST, MICA__BOX_NUMBERS). */
+/* The best boxes, highest score first: (N, MICA__BOXES_MOST, MICA__BOX_NUMBERS). */
 static mica_value find(const mica_run *run, const points *p, mica_value z, mica_value sizes, int32_t classes) {
   const int64_t all = p->count * classes, n = all < CANDIDATES ? all : CANDIDATES;
   mica_value shares = mica_sigmoid(mica_slice(z, 2, 0, classes, 1));
@@ -293,7 +293,7 @@ static mica_value find(const mica_run *run, const points *p, mica_value z, mica_
   return mica_concat(numbers, 3, 2);
 }
 
-/* The sizes of the files' pictures; null where a batch has none, or another column of that name. */
+/* The sizes of the files' pictures; null if the batch has none, or has another column of that name. */
 static mica_value sizes_of(const mica_batch_values *batch) {
   if (!mica_batch_has(batch, "size")) return (mica_value){0};
   mica_value sizes = mica_batch_value(batch, "size");
@@ -320,7 +320,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
   add_answers(&p, z, classes, &t, out->weight, out);
 }
 
-/* Every point's box and scores: which of them are kept has no form in ONNX. */
+/* The box and scores of every point, since ONNX has no operator to choose which of them to keep. */
 static void exports(const mica_run *run, mica_value z, mica_objective *out) {
   const int64_t count = outputs(run);
   if (!z.graph) return;

@@ -1,4 +1,4 @@
-/* task/head/boxes.h: boxes of things in pictures and the class of each, by a network that answers at points: boxes.c
+/* task/head/boxes.h: boxes around things in pictures and their classes, by a network that answers at points: boxes.c
  * learns and finds, boxes_score.c tests, boxes_show.c shows. */
 #ifndef MICA_TASK_HEAD_BOXES_H
 #define MICA_TASK_HEAD_BOXES_H
@@ -7,9 +7,9 @@
 #include "run/fact_fields.h"
 #include "run/setting_fields.h"
 
-/* Boxes found in a picture, at most, as in COCO. */
+/* The most boxes found in a picture, as in COCO. */
 #define MICA__BOXES_MOST 100
-/* Numbers of a box that is found: x0 y0 x1 y1 in pixels of the network's input, score, class. Class -1: no box. */
+/* The numbers of a found box: x0 y0 x1 y1 in pixels of the network's input, score, class. Class -1: no box. */
 #define MICA__BOX_NUMBERS 6
 
 #define BOXES_SETTINGS(X, S)                                                                                           \
@@ -32,7 +32,7 @@
 
 extern const mica__head mica__head_boxes;
 
-/* Scores the boxes that are found in a source, by_class[] for each class. */
+/* Scores the boxes found in a source, and by_class[] for each class. */
 mica_status mica__boxes_score(mica_run *run, const mica_batch_source *source, mica_box_scores *scores,
                               mica_box_class_scores *by_class);
 /* Members of the head (task/head/boxes_score.c and boxes_show.c). */

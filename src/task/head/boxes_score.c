@@ -1,4 +1,4 @@
-/* Boxes found in a part of data, beside those that are there: average precision. */
+/* Compares the boxes found in a part of the data with the true ones: average precision. */
 #include "data/annotation/boxed.h"
 #include "run/fields.h"
 #include "run/predict/batches.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Classes whose scores are metrics of their own. */
+/* The most classes whose scores are metrics of their own. */
 #define MOST_NAMED 20
 
 MICA__FACTS(boxes, BOXES_FACTS, 3);
@@ -31,9 +31,9 @@ static bool grow(void *array, size_t wanted, size_t size, size_t *capacity) {
   return grown != NULL;
 }
 
-/* The columns of a batch that say what is true, downloaded; those that it lacks stay NULL, but for sizes. */
+/* The columns of a batch with the true answers, downloaded; missing ones stay NULL, except for sizes. */
 typedef struct truths {
-  int64_t rows; /* of boxes of a picture, padded */
+  int64_t rows; /* boxes per picture, with padding */
   float *boxes, *areas;
   int32_t *labels, *ignored, *sizes;
 } truths;
@@ -46,7 +46,7 @@ static void free_truths(truths *t) {
   free(t->sizes);
 }
 
-/* Takes a column of `width` elements a picture; one of another form is another column by chance of the name. */
+/* Takes a column with `width` elements per picture; one of another form only happens to have the same name. */
 static mica_status take_column(mica_run *run, const mica_batch *batch, const char *name, mica_dtype dtype,
                                int64_t width, void *out) {
   const mica_tensor *tensor = mica__batch_find(batch, name);
@@ -79,7 +79,7 @@ static mica_status take_truths(mica_run *run, const mica_batch *batch, truths *t
   return t->sizes ? MICA_OK : mica__fail_nomem("boxes");
 }
 
-/* A box in pixels of the file, so that sizes are as COCO means them. */
+/* A box in pixels of the file, so that "small" and "large" mean what they do in COCO. */
 static void put_box(const mica__placement *p, const float from[4], double to[4]) {
   for (int s = 0; s < 4; s++) to[s] = ((double)from[s] - (s & 1 ? p->top : p->left)) / p->scale[s & 1];
 }
@@ -98,7 +98,7 @@ static void add_truth(collected *c, const mica__placement *p, const truths *t, i
   put_box(p, box, to->box);
 }
 
-/* Adds picture i of a batch, and what is found in it. */
+/* Adds picture i of a batch, and the boxes found in it. */
 static mica_status add_picture(const mica_run *run, collected *c, const truths *t, const float *found, int64_t i) {
   const double *input = facts_of(run).input.list;
   const mica__placement p =
@@ -139,7 +139,7 @@ mica_status mica__boxes_score(mica_run *run, const mica_batch_source *source, mi
   return status;
 }
 
-/* What nothing counts for, -1, is left out. */
+/* A metric of -1 means that nothing was counted; it is left out. */
 static mica_status add_score(mica_metrics *m, const char *name, double value) {
   return value >= 0 ? mica_metrics_add(m, name, value) : MICA_OK;
 }

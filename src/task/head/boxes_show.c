@@ -1,4 +1,4 @@
-/* Boxes that are predicted and reported: lists of them, and drawn over their pictures. */
+/* Boxes in predictions and reports: as lists, and drawn over their pictures. */
 #include "base/arith.h"
 #include "base/text.h"
 #include "data/annotation/boxed.h"
@@ -19,11 +19,11 @@ MICA__FACTS(boxes, BOXES_FACTS, 3);
 
 /* --- boxes of a picture --- */
 
-/* Colours of classes that are told apart by most eyes (Okabe and Ito 2008). */
+/* Colours that most people can tell apart (Okabe and Ito 2008). */
 static const uint8_t colours[][3] = {{230, 159, 0}, {86, 180, 233}, {0, 158, 115},  {240, 228, 66},
                                      {0, 114, 178}, {213, 94, 0},   {204, 121, 167}};
 
-/* Draws a rectangle's outline, `thick` pixels inwards. planes (3, H, W). */
+/* Draws the outline of a rectangle, `thick` pixels wide and inside its edges. planes (3, H, W). */
 static void draw(uint8_t *planes, int64_t H, int64_t W, const double box[4], const uint8_t colour[3], int64_t thick) {
   int64_t at[4];
   for (int k = 0; k < 4; k++) {
@@ -37,7 +37,7 @@ static void draw(uint8_t *planes, int64_t H, int64_t W, const double box[4], con
     }
 }
 
-/* Boxes of a picture in its own pixels, with their names, that score `least` or more. */
+/* Boxes in pixels of the picture, with their names, whose score is at least `least`. */
 typedef struct shown {
   double least;
   size_t count;
@@ -46,7 +46,7 @@ typedef struct shown {
   int32_t classes[MICA__BOXES_MOST];
 } shown;
 
-/* Takes those that lie in the picture. */
+/* Takes the boxes that are in the picture. */
 static void take_shown(const mica_run *run, const mica__sample *sample, const float *found, shown *s) {
   const mica__boxes_facts facts = facts_of(run);
   const int64_t width = sample->shape.dim[2], height = sample->shape.dim[1];

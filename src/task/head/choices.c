@@ -1,4 +1,4 @@
-/* The head classes or the head labels, as the data have it. */
+/* Chooses between the heads `classes` and `labels` by the data. */
 #include "task/head/choices.h"
 #include "run/common_facts.h"
 #include "run/facts.h"

@@ -1,4 +1,4 @@
-/* One class per sample: cross entropy, confusion, the likeliest classes of a sample, mistakes. */
+/* One class per sample: cross entropy, confusion, the most likely classes of a sample, mistakes. */
 #include "task/head/classes.h"
 #include "base/text.h"
 #include "run/columns/categories.h"
@@ -25,7 +25,7 @@ const char *mica__class_loss_at(size_t i) {
   return names[i];
 }
 
-/* A task without the setting loss has cross entropy. */
+/* Tasks without the setting "loss" use cross entropy. */
 #define HEAD_SETTINGS(X, S) CLASS_LOSS_SETTINGS(X, S) MICA__SMOOTHING_SETTINGS(X, S, "0")
 MICA__SETTINGS_STRUCT(classes, HEAD_SETTINGS);
 MICA__SETTINGS(classes, HEAD_SETTINGS);
@@ -105,10 +105,10 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
 
 /* --- metrics --- */
 
-/* Classes whose F1 is a metric of its own, at most. */
+/* The most classes whose F1 is a metric of its own. */
 #define NAMED_CLASSES 20
 
-/* The F1 of each class where its mean is watched, else precision and recall. */
+/* The F1 of each class if their mean is watched, else precision and recall. */
 static mica_status add_scores(const mica_run *run, const mica_class_scores *mean, const mica_class_scores *scores,
                               mica_metrics *m) {
   const mica__fact_texts classes = facts_of(run).classes;

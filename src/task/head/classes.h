@@ -1,5 +1,5 @@
-/* task/head/classes.h: one class per sample. Metrics that the task's row names are measured: f1 with its mean precision
- * and recall, or, if it is the first, with the F1 of each class; top_5 of more than five classes. */
+/* task/head/classes.h: one class per sample. It measures the metrics that the task's row names: f1 together with mean
+ * precision and recall or, if it is the first, with the F1 of each class; top_5 if there are more than five classes. */
 #ifndef MICA_TASK_HEAD_CLASSES_H
 #define MICA_TASK_HEAD_CLASSES_H
 

@@ -1,4 +1,4 @@
-/* The next values of series: absolute errors, beside the errors of the last value and of the season. */
+/* The next values of series: absolute errors, beside the errors of repeating the last value and the last season. */
 #include "task/head/horizon.h"
 #include "run/fields.h"
 #include "run/run.h"
@@ -27,7 +27,7 @@ static int64_t outputs(const mica_run *run) {
 
 /* --- the step --- */
 
-/* A factor of each target: its scale, over the season's change where `mase`. */
+/* A factor for each target: its scale; for `mase` divided by the mean change over a season. */
 static mica_value factors(const mica__horizon_facts *facts, mica_graph *graph, bool mase) {
   const int64_t targets = targets_of(facts);
   float *numbers = malloc((size_t)targets * sizeof *numbers);
@@ -41,7 +41,7 @@ static mica_value factors(const mica__horizon_facts *facts, mica_graph *graph, b
 
 static mica_value total(mica_value x) { return mica_sum(x, MICA_ALL_AXES, false); }
 
-/* Errors of the network, of the last value (0 in its own units) and of the season. */
+/* The errors of the network, of repeating the last value (0 in its own units), and of the season. */
 static void add_metrics(const mica_run *run, mica_value z, mica_value y, mica_value season, mica_value known,
                         bool training, mica_objective *out) {
   static const char *const names[2][3] = {{"mase", "mase_last", "mase_season"}, {"mae", "mae_last", "mae_season"}};
@@ -63,7 +63,7 @@ static void add_metrics(const mica_run *run, mica_value z, mica_value y, mica_va
   out->metrics[count] = (mica_metric){.name = "squares", .sum = mica_concat(sums, 2, 0)};
 }
 
-/* (N, horizon, targets), changes from the last value in units of each series' scale. */
+/* (N, horizon, targets): changes since the last value, in units of each series' scale. */
 static mica_value steps(const mica_run *run, mica_value z) {
   const mica__horizon_facts facts = facts_of(run);
   return mica_reshape(z, MICA_SHAPE(MICA_DYNAMIC, (int64_t)facts.horizon, targets_of(&facts)));
@@ -77,7 +77,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
   if (!mica_batch_has(batch, "target") || !z.graph) return;
   mica_value y = mica_batch_value(batch, "target"), known = mica_batch_value(batch, "known");
   mica_value weight = total(known), errors = total(mica_mul(mica_abs(mica_sub(z, y)), known));
-  /* A batch of empty answers alone has no error. */
+  /* A batch in which all answers are empty has no error. */
   out->loss = mica_div(errors, mica_maximum(weight, mica_full_like(weight, 1e-6)));
   out->weight = weight;
   add_metrics(run, z, y, training ? y : mica_batch_value(batch, "season"), known, training, out);

@@ -1,11 +1,11 @@
-/* task/head/horizon.h: the next values of series, of several rows at once, in columns "target", "known" (0: an empty
- * cell) and "season" (what the season forecasts). */
+/* task/head/horizon.h: the next values of series, in several rows at once. Columns: "target", "known" (0: an empty
+ * cell) and "season" (the seasonal forecast). */
 #ifndef MICA_TASK_HEAD_HORIZON_H
 #define MICA_TASK_HEAD_HORIZON_H
 
 #include "run/composed.h"
 
-/* The input notes these facts; the head reads them. */
+/* The input sets these facts; the head reads them. */
 #define HORIZON_FACTS(X, S)                                                                                            \
   X(S, TEXTS, series, .needed = true)                                                                                  \
   X(S, NUMBER, targets, .needed = true)                                                                                \
@@ -25,7 +25,7 @@ extern const mica__head mica__head_horizon;
 /* Members of the head (task/head/horizon_show.c). */
 mica_status mica__horizon_section(mica_run *run, mica_report *report, const mica__sample *sample, const float *outputs,
                                   const mica_run_input *given);
-/* Errors per step beside the errors of the last value and of the season; forecasts beside actual values. */
+/* Errors per step beside those of repeating the last value and the season; forecasts beside the actual values. */
 mica_status mica__horizon_report(mica_run *run, mica_report *report);
 
 #endif

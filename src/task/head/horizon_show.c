@@ -1,4 +1,4 @@
-/* Forecasts that are predicted and reported. */
+/* Forecasts in predictions and reports. */
 #include "run/fields.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
@@ -8,13 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Points of a curve at most, and series that are shown. */
+/* The most points of a curve, and the most series that are shown. */
 #define SHOWN 400
 #define SERIES 8
 
 MICA__FACTS(horizon, HORIZON_FACTS, 0);
 
-/* A number of a sample's outputs in the user's units; NaN for a series that has no value before it. */
+/* A number of a sample's outputs in the user's units; NaN for a series that has no earlier value. */
 static double value_of(const mica__horizon_facts *facts, const mica__sample *sample, const float *outputs, size_t at) {
   const size_t k = at % (size_t)facts->targets;
   const double last = sample->ahead->last[k];
@@ -23,7 +23,7 @@ static double value_of(const mica__horizon_facts *facts, const mica__sample *sam
 
 /* --- predictions --- */
 
-/* Names and numbers of a table of forecasts: a row per step, a column per series, and actual values beside them. */
+/* Names and numbers of a table of forecasts: a row per step and a column per series, followed by the actual values. */
 typedef struct table {
   size_t columns;
   double *numbers;
@@ -71,15 +71,14 @@ mica_status mica__horizon_section(mica_run *run, mica_report *report, const mica
 
 /* --- the report --- */
 
-/* What a report shows of each series: mean absolute errors by step, of the network, of the last value and of the
- * season; and a curve of forecasts from every `horizon`-th sample on, one after another, beside what came and the
- * season's. */
+/* What a report shows for each series: the mean absolute errors by step of the network, the last value and the season;
+ * and a curve of forecasts, made from every `horizon`-th sample, beside the actual values and the season's. */
 typedef struct shown {
   mica__horizon_facts facts;
   size_t horizon, targets, series;
   double *sums, *counts; /* series x horizon x 3, series x horizon */
   double *curve;         /* series x most x horizon x 4 */
-  size_t most, samples;  /* forecasts of a curve at most; samples so far */
+  size_t most, samples;  /* the most forecasts of a curve; samples so far */
 } shown;
 
 static void add_errors(shown *s, const mica__sample *sample, const float *outputs, size_t k) {

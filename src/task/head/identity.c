@@ -1,4 +1,4 @@
-/* Embeddings: ArcFace or triplet loss in training, equal error rate and ROC of all pairs in tests. */
+/* Embeddings: ArcFace or triplet loss in training; equal error rate and ROC over all pairs in tests. */
 #include "task/head/identity.h"
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
@@ -19,12 +19,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples of a test whose pairs are compared, at most: evenly from all. They have 1,124,250 pairs. */
+/* The most samples of a test whose pairs are compared, evenly chosen from all. They form 1,124,250 pairs. */
 #define MOST_COMPARED 1500
-/* Points of a curve in a report, and classes of its table, at most. */
+/* The most points of a curve in a report, and the most classes in its table. */
 #define MOST_POINTS 200
 #define MOST_CLASSES 100
-/* What a length is never below. */
+/* Lengths are raised to this before dividing by them. */
 #define LEAST_SQUARE 1e-12
 
 typedef enum identity_loss { ARCFACE, TRIPLET } identity_loss;
@@ -97,7 +97,7 @@ static mica_value arcface(mica_nn *nn, const mica_run *run, mica_value e, mica_v
   return mica_arcface(cosines, y, &(mica_arcface_config){.scale = settings.scale, .margin = margin});
 }
 
-/* ArcFace has no weights for classes that are not trained on, so tests use the triplet loss. */
+/* ArcFace has no weights for classes outside training, so tests use the triplet loss. */
 static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
   const char *label = mica__common_facts_of(run).label_column;
   const bool training = mica_nn_is_training(nn);
@@ -112,14 +112,14 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
   }
   mica_value losses = mica_triplet(e, y, settings.margin, &counts);
   if (!losses.graph) return;
-  /* A batch in which all triplets are right has loss 0. */
+  /* If all triplets of a batch are right, its loss is 0. */
   mica_value number = mica_sum(counts, MICA_ALL_AXES, false);
   out->loss = mica_div(mica_sum(losses, MICA_ALL_AXES, false), mica_maximum(number, mica_full_like(number, 1)));
 }
 
 /* --- tests --- */
 
-/* What a test compared: embeddings and classes of `count` samples. */
+/* What a test compares: embeddings and classes of `count` samples. */
 typedef struct compared {
   float *embeddings;
   int32_t *numbers;
@@ -155,7 +155,7 @@ static mica_status make_compared(int64_t width, uint64_t samples, compared **out
   return c && c->embeddings && c->numbers ? MICA_OK : mica__fail_nomem("embeddings");
 }
 
-/* Keeps samples from `at` on, of all `samples`: evenly if they are too many. */
+/* Keeps samples from `at` on, of `samples` in all; if these are too many, evenly chosen ones. */
 static void keep(compared *c, const float *embeddings, const int32_t *numbers, int64_t width, uint64_t at,
                  int64_t count, uint64_t samples) {
   const uint64_t most = samples < MOST_COMPARED ? samples : MOST_COMPARED;
@@ -253,7 +253,7 @@ static mica_status add_curve(mica_report *report, const mica_roc_point *curve, s
   return mica_report_add(report, &item);
 }
 
-/* Samples of each class, and mean cosines to the same class and to others. */
+/* The samples of each class, and their mean cosines to the same class and to others. */
 static mica_status add_classes(mica_report *report, const mica__identities *ids, const compared *c, const pairs *p) {
   static const char *const columns[] = {"samples", "same class", "other class"};
   const char *names[MOST_CLASSES];

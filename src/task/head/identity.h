@@ -1,5 +1,5 @@
-/* task/head/identity.h: embeddings that lie close together if samples have the same class, also for classes that were
- * not trained on. The column of answers is one of identities (task/verify/verify.h) or of classes. */
+/* task/head/identity.h: embeddings that are close together if samples have the same class, also for classes outside
+ * training. The answers are identities (task/verify/verify.h) or classes. */
 #ifndef MICA_TASK_HEAD_IDENTITY_H
 #define MICA_TASK_HEAD_IDENTITY_H
 

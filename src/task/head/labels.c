@@ -29,11 +29,11 @@ static size_t count_of(const mica_run *run) { return labels_of(run).count; }
 
 /* --- tests --- */
 
-/* Shares and truths of all samples of a source, row-major. */
+/* Predicted shares and true labels of all samples of a source, row-major. */
 typedef struct ranking {
-  float *shares, *truths, *ranked; /* ranked: the shares of one label */
+  float *shares, *truths, *ranked; /* ranked: the shares of one label, for sorting */
   uint8_t *column;                 /* its truths */
-  size_t rows, labels, most;       /* most: rows that there is room for */
+  size_t rows, labels, most;       /* most: the number of rows that fit */
 } ranking;
 
 static mica_status take_batch(mica_run *run, const mica_batch *batch, const float *shares, void *user) {
@@ -66,7 +66,7 @@ static mica_status score_label(ranking *r, size_t label, double scores[SCORES]) 
   return mica_average_precision(r->ranked, r->column, r->rows, &scores[AP]);
 }
 
-/* Means over the labels that occur; NaN where none does. */
+/* Means over the labels that occur; NaN if none does. */
 static mica_status add_means(const double *scores, size_t labels, mica_metrics *m) {
   static const struct {
     const char *name;
@@ -81,7 +81,7 @@ static mica_status add_means(const double *scores, size_t labels, mica_metrics *
   return MICA_OK;
 }
 
-/* Adds map, f1, precision and recall, and keeps those of each label for the report. */
+/* Adds map, f1, precision and recall, and keeps the values of each label for the report. */
 static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
   const size_t labels = count_of(run), rows = (size_t)source->samples;
   ranking r = {.shares = malloc((rows * labels + 1) * sizeof(float)),
@@ -121,7 +121,7 @@ static mica_status report(mica_run *run, mica_report *r) {
 
 /* --- predictions --- */
 
-/* Adds the share of each label of a sample, which of them are said, and which are true (NaN: unknown). */
+/* Adds the share of each label of a sample, which labels are predicted, and which are true (NaN: unknown). */
 static mica_status add_labels(const mica_run *run, mica_report *report, const float *shares, const double *truths,
                               double threshold) {
   const size_t labels = count_of(run);
@@ -159,7 +159,7 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
   return mica__run_note_classes(run, label);
 }
 
-/* Labels, if the data have some, are one per class of the run. */
+/* If the data have labels, there is one for each class of the run. */
 static mica_status fits(const mica_run *run, const mica_dataset *data, const mica_column *label) {
   const long long wants = (long long)count_of(run);
   if (!label || (suits(label) && label->classes == wants)) return MICA_OK;

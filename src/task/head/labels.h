@@ -1,11 +1,11 @@
-/* task/head/labels.h: several labels a sample (the fact "several"), each there or not. */
+/* task/head/labels.h: several labels per sample (the fact "several"), each present or absent. */
 #ifndef MICA_TASK_HEAD_LABELS_H
 #define MICA_TASK_HEAD_LABELS_H
 
 #include "run/composed.h"
 #include "run/fact_fields.h"
 
-/* A label is said where its share is above it, unless a caller has another. */
+/* A label is predicted if its share is above this, unless the caller sets another limit. */
 #define MICA__LABEL_THRESHOLD 0.5
 
 #define LABELS_FACTS(X, S)                                                                                             \

@@ -1,4 +1,4 @@
-/* Texts, letter by letter: the loss, and how much of them is wrong. */
+/* Texts, letter by letter: the loss, and the share of wrong letters. */
 #include "task/head/letters.h"
 #include "run/columns/columns.h"
 #include "run/letters.h"
@@ -30,7 +30,7 @@ mica_value mica__letters_as_classes(const mica_run *run, mica_value tokens) {
   return mica_sum(mica_cast(above, MICA_I32), MICA_AXES(2), false);
 }
 
-/* Logits (N, T, C) step by step; of recording n the first steps[n] count, together as much as any recording. */
+/* Logits (N, T, C) in steps; only the first steps[n] of recording n count, and all recordings have equal weight. */
 static mica_answer answer_of(mica_value z, mica_value steps) {
   const mica_shape one_each = MICA_SHAPE(MICA_DYNAMIC);
   mica_value each = mica_unsqueeze(mica_cast(steps, MICA_F32), MICA_AXES(1));
@@ -65,7 +65,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
 
 /* --- error rates --- */
 
-/* The answers to a batch, and what they should be. */
+/* The answers to a batch, and the right ones. */
 typedef struct scored {
   float *scores; /* (n, steps, classes) */
   int32_t *counts, *letters, *lengths;
@@ -85,7 +85,7 @@ static const mica_tensor *tensor_of(const mica_batch *batch, const char *name) {
   return NULL;
 }
 
-/* Predicts a batch without its answers. */
+/* Predicts a batch without giving the network its answers. */
 static mica_status score(mica_run *run, const mica_batch *batch, scored *s) {
   mica_feed *feeds = calloc(batch->tensor_count + 1, sizeof *feeds);
   mica_batch blind = {.count = batch->count, .tensors = feeds};

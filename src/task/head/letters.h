@@ -1,5 +1,5 @@
-/* task/head/letters.h: texts, letter by letter, of networks that answer step by step: connectionist temporal
- * classification (Graves et al. 2006) of the column "tokens", code points. */
+/* task/head/letters.h: texts, letter by letter, from networks that answer in steps: connectionist temporal
+ * classification (Graves et al. 2006) of the column "tokens", which holds code points. */
 #ifndef MICA_TASK_HEAD_LETTERS_H
 #define MICA_TASK_HEAD_LETTERS_H
 
@@ -21,10 +21,10 @@
 
 extern const mica__head mica__head_letters;
 
-/* Code points (N, S) i32 as classes: 1 for the first letter of the alphabet. */
+/* Turns code points (N, S) i32 into classes: 1 for the first letter of the alphabet. */
 mica_value mica__letters_as_classes(const mica_run *run, mica_value tokens);
-/* How labels are found in scores: *search as mica_ctc_beam takes it, by the run's setting if the caller says nothing,
- * its text model in *model, the caller's to destroy. False in *wanted: the best label of each step. */
+/* How to find labels in scores: *search as mica_ctc_beam takes it, from the run's setting unless the caller gives one;
+ * its text model is *model, which the caller destroys. If *wanted is false, the best label of each step is taken. */
 mica_status mica__letters_search(const mica_run *run, const mica_text_search *how, mica_ctc_beam_config *search,
                                  mica_text_model **model, bool *wanted);
 /* What mica_run_search sets: the task state of a run. */
@@ -33,13 +33,13 @@ typedef struct mica__letters_decoding {
   mica_text_model *model;      /* the user of `search`; NULL: none */
 } mica__letters_decoding;
 
-/* Members of a row (mica__task_row): keeps a search for the run, frees it, and hears the first sample. */
+/* Members of a row (mica__task_row): keeps a search for the run, frees it, and transcribes the first sample. */
 mica_status mica__letters_set_search(mica_run *run, const mica_text_search *how);
 void mica__letters_close(mica_run *run);
 mica_status mica__letters_answers(mica_run *run);
 
-/* A text that was found in scores (steps, classes), its labels and the step of each, -1 by a beam. To be freed after a
- * failure too. */
+/* A text found in scores (steps, classes), its labels and the step of each; -1 if a beam found it. Must be freed, also
+ * after a failure. */
 typedef struct mica__heard {
   int32_t *labels, *at;
   int64_t count;

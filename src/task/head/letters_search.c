@@ -1,4 +1,4 @@
-/* How texts are searched for in the scores of letters. */
+/* How to search for texts in the scores of letters. */
 #include "run/fields.h"
 #include "run/letters.h"
 #include "run/run.h"

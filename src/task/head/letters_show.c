@@ -1,4 +1,4 @@
-/* Texts that are heard: predictions, and what a report says of the worst. */
+/* Transcribed texts: predictions, and the worst samples in a report. */
 #include "data/dataset.h"
 #include "run/fields.h"
 #include "run/letters.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Rows of the table of worst errors, and samples that are shown as pictures. */
+/* Rows of the table of worst errors, and how many samples are shown as pictures. */
 #define WORST 20
 #define SHOWN 4
 
@@ -19,7 +19,7 @@ MICA__SETTINGS(letters, LETTERS_SETTINGS);
 
 /* --- one sample --- */
 
-/* The labels of a recording's scores (steps, classes); at (may be NULL) gets the step of each, -1 by a beam. */
+/* The labels in a recording's scores (steps, classes); `at` (may be NULL) receives the step of each, -1 from a beam. */
 static mica_status decode(const mica_run *run, const float *scores, int64_t steps, int32_t *labels, int32_t *at,
                           int64_t *count) {
   const int64_t classes = mica__letters_classes(run);
@@ -82,8 +82,8 @@ mica_status mica__letters_answers(mica_run *run) {
 
 /* --- the report --- */
 
-/* A sample that was judged: what is said in it, what was heard, and how much of that is wrong; of the worst the
- * letters' times and a picture too. */
+/* Shows a judged sample: its true text, the text found, and the error rate; for the worst ones also the times of
+ * letters and a picture. */
 typedef struct judged {
   uint64_t sample;
   int64_t edits;
@@ -129,7 +129,7 @@ static mica_status draw(const mica__sample *sample, const mica__heard *h, judged
   memcpy(j->planes, sample->pixels, (size_t)(high * wide));
   j->shape = sample->shape;
   for (int64_t k = 0; k < h->count; k++) {
-    /* The middle of what the step sees. */
+    /* The middle of what the step covers. */
     const int64_t x = h->at[k] < 0 ? wide : (h->at[k] * t->apart + t->middle) / t->column;
     for (int64_t y = 0; x < wide && y < high; y++) j->planes[y * wide + x] = 255;
   }
@@ -149,7 +149,7 @@ static mica_status fill_judged(const mica_run *run, const mica__sample *sample, 
   return status == MICA_OK ? draw(sample, h, j) : status;
 }
 
-/* Puts a sample after the ones with the same number of edits. */
+/* Inserts a sample behind those with the same number of edits. */
 static mica_status judge(mica_run *run, const mica__sample *sample, const float *outputs, void *user) {
   judging *all = user;
   mica_text_errors errors = {0};

@@ -1,4 +1,4 @@
-/* The next token of each: the loss, and what a text costs. */
+/* The token after each token: the loss, and the loss of a whole text. */
 #include "task/head/next_token.h"
 #include "data/dataset.h"
 #include "run/fields.h"
@@ -17,7 +17,7 @@
   X(S, TEXTS, tokenizer, .needed = false)
 MICA__FACTS(next_token, READ_FACTS, 0);
 
-/* A text is its own answer, before it is cut into tokens too. */
+/* A text is its own answer, even before it is split into tokens. */
 static const mica_column *label_of(const mica_dataset *data) {
   const mica_column *tokens = mica_dataset_column(data, mica_dataset_column_index(data, "tokens"));
   return tokens ? tokens : mica__dataset_find(data, MICA_COLUMN_KIND_TEXT);
@@ -74,7 +74,7 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
 
 /* --- what a text costs --- */
 
-/* Bits per byte take the first token for one of mean length. */
+/* For bits per byte, the first token is assumed to have the mean length. */
 static mica_status section(mica_run *run, mica_report *report, const mica__sample *sample, const float *losses,
                            const mica_run_input *given) {
   const double count = (double)sample->id_count, bytes = (double)sample->bytes;
@@ -90,11 +90,11 @@ static mica_status section(mica_run *run, mica_report *report, const mica__sampl
 
 /* --- two models --- */
 
-/* Bytes, or tokens of one tokeniser; a number stands for the same token in both. */
+/* True if a number stands for the same token in both: tokens are bytes, or tokenisers are equal. */
 static bool have_same_tokens(const mica_run *a, const mica_run *b) {
   const mica__next_token_facts is = facts_of(a), other = facts_of(b);
   if (is.tokenizer.count != other.tokenizer.count || is.vocabulary != other.vocabulary) return false;
-  /* The last one is its hash. */
+  /* The last text of the fact is its hash. */
   const size_t last = is.tokenizer.count - 1;
   return !is.tokenizer.count || !strcmp(is.tokenizer.list[last], other.tokenizer.list[last]);
 }

@@ -4,8 +4,8 @@
 
 #include "run/composed.h"
 
-/* Tests and predictions give of each token the loss of the one after it and the likeliest one, f32 and i32
- * (N, context). */
+/* For each token, tests and predictions output the loss of the next one and the most likely next one, f32 and i32 (N,
+ * context). */
 #define MICA__NEXT_TOKEN_LOSSES "losses"
 #define MICA__NEXT_TOKEN_LIKELIEST "next"
 
@@ -16,16 +16,16 @@
 
 extern const mica__head mica__head_next_token;
 
-/* mica__task_row.agree: of the positions of contexts, if both runs have the same tokens. */
+/* mica__task_row.agree: compares the positions of contexts, if both runs have the same tokens. */
 mica_status mica__next_token_agree(mica_run *run, mica_run *other, int64_t most, double *share, int64_t *count);
 /* mica_run_generate (task/verbs/generate.c). */
 mica_status mica__next_token_generate(mica_run *run, const mica_run_texts *texts);
 /* Adds a text that the network writes. */
 mica_status mica__next_token_report(mica_run *run, mica_report *report);
 
-/* How many bytes the text of each token has, (vocabulary) f32 (next_token_bytes.c). */
+/* The length in bytes of each token's text, (vocabulary) f32 (next_token_bytes.c). */
 mica_value mica__next_token_bytes(const mica_run *run, mica_graph *graph);
-/* Hands on the text of a token after the one before it. */
+/* Passes on the text that a token adds after the token before it. */
 mica_status mica__next_token_write(const mica_run *run, const mica_run_texts *texts, size_t prompt, int32_t before,
                                    int32_t id, bool *goes_on);
 

@@ -1,11 +1,11 @@
-/* The bytes that tokens stand for. */
+/* The bytes of tokens. */
 #include "run/run.h"
 #include "task/head/next_token.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The text that a token adds behind another (-1: none), the caller's to mica_free; empty for one that has no text. */
+/* The text that a token adds after another (-1: none), freed by the caller with mica_free; empty if it adds none. */
 static mica_status text_behind(const mica_tokenizer *t, int32_t before, int32_t id, char **text, size_t *bytes) {
   const int32_t both[] = {before, id};
   char *first = NULL;
@@ -16,7 +16,7 @@ static mica_status text_behind(const mica_tokenizer *t, int32_t before, int32_t 
   if (before < 0 || !mica_tokenizer_token(t, before)) return mica_tokenizer_decode(t, &id, 1, true, text, bytes);
   MICA_TRY(mica_tokenizer_decode(t, &before, 1, true, &first, &first_bytes));
   mica_status status = mica_tokenizer_decode(t, both, 2, true, text, bytes);
-  /* What stands behind the first one's text; a decoder that changed that gives the token's own. */
+  /* Skips the first token's text; if the decoder changed that, the token's own text is taken. */
   if (status == MICA_OK && *bytes >= first_bytes && !memcmp(*text, first, first_bytes)) {
     memmove(*text, *text + first_bytes, *bytes - first_bytes);
     *bytes -= first_bytes;
@@ -28,7 +28,8 @@ static mica_status text_behind(const mica_tokenizer *t, int32_t before, int32_t 
   return status;
 }
 
-/* A token with a text, for others to stand behind: alone some lose a space that they have within a text. -1: none. */
+/* A token with a text, to decode others behind it: alone, some lose the space that they begin with inside a text. -1:
+ * none. */
 static int32_t token_with_text(const mica_tokenizer *t) {
   for (int32_t i = 0; i < mica_tokenizer_size(t); i++) {
     char *text = NULL;

@@ -31,7 +31,7 @@ MICA__SETTINGS_STRUCT(numbers, NUMBERS_SETTINGS);
 MICA__SETTINGS(numbers, NUMBERS_SETTINGS);
 MICA__FACTS(numbers, NUMBERS_FACTS, 0);
 
-/* How many numbers a sample has. */
+/* How many numbers each sample has. */
 static int64_t count_of(const mica_run *run) {
   const size_t count = facts_of(run).target_mean.count;
   return count ? (int64_t)count : 1;
@@ -44,8 +44,7 @@ static bool suits(const mica_column *label) {
 
 /* --- preparation --- */
 
-/* Mean and deviation of the targets that are trained on, of each of `count` numbers; 1 for the deviation of what is
- * constant. */
+/* Mean and deviation of the training targets, for each of `count` numbers; the deviation of a constant is set to 1. */
 static mica_status measure(const mica_run *run, size_t column, size_t count, float *row, double *means,
                            double *deviations) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
@@ -82,7 +81,7 @@ static mica_status note_scales(mica_run *run, size_t column, size_t count) {
   return status;
 }
 
-/* Several numbers have the names of a table's columns, else their indices. */
+/* Several numbers are named after a table's columns, or else by their indices. */
 static mica_status note_names(mica_run *run, size_t column, size_t count) {
   const char **names = calloc(count, sizeof *names);
   char(*indices)[24] = calloc(count, sizeof *indices);
@@ -132,8 +131,8 @@ static mica_status fits(const mica_run *run, const mica_dataset *data, const mic
                     mica_dataset_name(data), (long long)has, has == 1 ? "" : "s", (long long)wants);
 }
 
-/* Errors of several numbers are in several units, so the best epoch has the highest mean R2; with the cosine, which
- * leaves lengths open, the lowest loss. */
+/* Several numbers may have different units, so the best epoch is the one with the highest mean R2; with the cosine
+ * loss, which ignores lengths, the one with the lowest loss. */
 static void configures(const mica_run *run, mica_trainer_config *config) {
   if (count_of(run) == 1) return;
   const bool cosine = settings_of(run).loss == COSINE;
@@ -168,7 +167,7 @@ static double first_of(mica__fact_numbers numbers, double otherwise) {
   return numbers.count ? numbers.list[0] : otherwise;
 }
 
-/* Standardised numbers in the user's units. */
+/* Converts standardised numbers to the user's units. */
 static mica_value answer(const mica_run *run, mica_value z) {
   const mica__numbers_facts facts = facts_of(run);
   if (!z.graph) return z;
@@ -181,7 +180,7 @@ static void exports(const mica_run *run, mica_value z, mica_objective *out) {
   out->outputs[0] = answer(run, z), out->output_names[0] = "value";
 }
 
-/* The targets, standardised; of several numbers the loader has done so (mica__run_loading). */
+/* The standardised targets; if there are several numbers, the loader has standardised them (mica__run_loading). */
 static mica_value targets(const mica_run *run, mica_value given) {
   const mica__numbers_facts facts = facts_of(run);
   if (facts.target_mean.count > 1) return given;
@@ -195,7 +194,7 @@ static mica_value sum(mica_value x, int64_t count) {
   return mica_reshape(mica_sum(x, MICA_ALL_AXES, false), MICA_SHAPE(1));
 }
 
-/* All is computed in standard deviations of the target and scaled where it leaves the graph. */
+/* Everything is computed in standard deviations of the target, and scaled where it leaves the graph. */
 static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
   const char *label = mica__common_facts_of(run).label_column;
   const mica__numbers_facts facts = facts_of(run);
@@ -217,7 +216,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
 
 /* --- metrics --- */
 
-/* Numbers whose R2 is a metric of its own, at most. */
+/* The most numbers whose R2 is a metric of its own. */
 #define NAMED_NUMBERS 20
 
 static mica_status add_named(const mica_run *run, const char *what, const double *values, mica_metrics *m) {
@@ -230,8 +229,8 @@ static mica_status add_named(const mica_run *run, const char *what, const double
   return MICA_OK;
 }
 
-/* R2 = 1 - sum (z - y)^2 / sum (y - mean y)^2 over the samples tested, and the root of the mean square in the user's
- * units. For several numbers both are means, and both follow per number. */
+/* R2 = 1 - sum (z - y)^2 / sum (y - mean y)^2 over the tested samples, and the root of the mean square error in the
+ * user's units. For several numbers both are means, and the values of each number follow. */
 static mica_status add_scores(const mica_run *run, const double *sums, double *scores, size_t count, mica_metrics *m) {
   const mica__fact_numbers deviations = facts_of(run).target_deviation;
   const double n = (double)m->samples;
@@ -300,7 +299,7 @@ static mica_status section(mica_run *run, mica_report *report, const mica__sampl
 
 /* --- the report --- */
 
-/* A sample, what it is, and what was predicted: of several numbers the one that is furthest, in deviations. */
+/* A sample with its true and its predicted number; of several numbers, the one with the largest error in deviations. */
 typedef struct residual {
   uint64_t sample;
   size_t number;
@@ -313,7 +312,7 @@ typedef struct residuals {
   uint64_t at; /* the sample that is visited */
 } residuals;
 
-/* Keeps the largest, in falling order. */
+/* Keeps the largest errors, in descending order. */
 static void add_residual(residuals *r, residual found) {
   size_t at = r->count;
   while (at > 0 && r->list[at - 1].size < found.size) at--;

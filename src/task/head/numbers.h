@@ -1,4 +1,4 @@
-/* task/head/numbers.h: one number per sample, or several. Targets are standardised inside; errors are in the user's
+/* task/head/numbers.h: one number per sample, or several. Targets are standardised internally; errors are in the user's
  * units. */
 #ifndef MICA_TASK_HEAD_NUMBERS_H
 #define MICA_TASK_HEAD_NUMBERS_H

@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Masks in which classes are counted to balance them. */
+/* The most masks that are counted to balance classes. */
 #define COUNTED 500
 
 enum { CROSS_ENTROPY_DICE, CROSS_ENTROPY, DICE, FOCAL };
@@ -97,7 +97,7 @@ mica_status mica__pixels_fits(const mica_run *run, const mica_dataset *data, con
 
 static mica_value sum_all(mica_value x) { return mica_sum(x, MICA_ALL_AXES, false); }
 
-/* The number of pixels that count. If classes have weights, a pixel counts by its class's weight. */
+/* How many pixels count. If classes have weights, each pixel counts with the weight of its class. */
 static mica_value count_pixels(mica_value y, mica_value weights) {
   mica_value counted = mica_cast(mica_greater_equal(y, mica_full_like(y, 0)), MICA_F32);
   if (!weights.graph) return sum_all(counted);
@@ -105,7 +105,7 @@ static mica_value count_pixels(mica_value y, mica_value weights) {
   return sum_all(mica_mul(mica_gather(weights, known, 0), counted));
 }
 
-/* The mean over pixels that count; 0 of a batch, or of a rank's share of one, in which none does. */
+/* The mean over the pixels that count; 0 if a batch, or a rank's share of it, has none. */
 static mica_value mean_of(mica_value sum, mica_value count) {
   return mica_div(sum, mica_maximum(count, mica_full_like(count, 1e-6)));
 }
@@ -116,7 +116,7 @@ static mica_value cross_entropy(mica_value z, mica_value y, mica_value weights, 
   return mean_of(mica_cross_entropy(z, y, &how), count);
 }
 
-/* A quotient of sums over the batch, of which each of several ranks has a part. */
+/* A quotient of sums over the batch; each rank has only a part of these sums. */
 static mica_value dice_of(mica_nn *nn, mica_value z, mica_value y, mica_value weights, bool *joined) {
   const mica_dice_config how = {.weights = weights,
                                 .ignore = true,
@@ -164,7 +164,7 @@ void mica__pixels_step(mica_nn *nn, const mica_run *run, mica_value z, const mic
 
 /* --- metrics of pictures that are joined --- */
 
-/* Counts of a class: pixels said and meant to be of it, both, and in all. */
+/* Counts for a class: pixels predicted as it, pixels that truly are, and both. */
 typedef struct counts {
   double both, said, meant;
 } counts;
@@ -195,7 +195,7 @@ static mica_status add_picture(mica_run *run, const mica__sample *sample, const 
   return MICA_OK;
 }
 
-/* Quotients of each class, and their mean over classes that occur. */
+/* Quotients for each class, and their mean over the classes that occur. */
 static mica_status add_quotients(const mica_run *run, const tally *t, const char *name, bool dice, mica_metrics *m) {
   const char *const *names = facts_of(run).classes.list;
   double mean = 0;
@@ -212,7 +212,7 @@ static mica_status add_quotients(const mica_run *run, const tally *t, const char
   return mica_metrics_add(m, name, there ? mean / (double)there : (double)NAN);
 }
 
-/* Where samples come in one piece the sums of the test suffice. */
+/* If samples come in one piece, the sums of the test are enough. */
 static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
   const mica__input *input = run->task->input;
   tally t = {.classes = mica__pixels_classes(run)};

@@ -1,4 +1,5 @@
-/* task/head/pixels.h: the class of each pixel, of pictures with masks: pixels.c learns, pixels_show.c shows. */
+/* task/head/pixels.h: the class of each pixel, learned from pictures with masks: pixels.c learns, pixels_show.c
+ * shows. */
 #ifndef MICA_TASK_HEAD_PIXELS_H
 #define MICA_TASK_HEAD_PIXELS_H
 
@@ -32,11 +33,11 @@ const char *mica__pixels_loss_at(size_t i);
 
 extern const mica__head mica__head_pixels;
 
-/* MICA_E_FORMAT if the run has more classes than masks can have (mica__task_row.checks). */
+/* MICA_E_FORMAT if the run has more classes than a mask can hold (mica__task_row.checks). */
 mica_status mica__pixels_check(const mica_run *run);
-/* How many classes there are (task/head/pixels_decide.c). */
+/* The number of classes (task/head/pixels_decide.c). */
 int64_t mica__pixels_classes(const mica_run *run);
-/* The likeliest class of each pixel by shares (K, pixels), of equal ones the first. */
+/* The most likely class of each pixel, from shares (K, pixels); ties go to the first. */
 void mica__pixels_decide(const float *shares, int64_t classes, size_t pixels, uint8_t *decided);
 
 /* Members of heads that learn the class of each pixel or voxel (task/head/pixels.c). */
@@ -55,17 +56,17 @@ void mica__pixels_exports(const mica_run *run, mica_value z, mica_objective *out
 
 /* A picture with the classes of its pixels, which reports show (task/head/pixels_show.c). */
 typedef struct mica__scene {
-  const uint8_t *planes, *truth; /* (C, H, W), and (H, W) or NULL: 255 for none */
+  const uint8_t *planes, *truth; /* (C, H, W), and (H, W) or NULL: 255 where unknown */
   uint8_t *classes;              /* (H, W) */
   mica_shape shape;
 } mica__scene;
-/* Adds the picture, every k-th pixel of it if a side is longer than `most`, with its classes tinted; of `marked` (may
- * be NULL) pixels that are another class than `classes`, in red, nothing else. */
+/* Adds the picture with its classes tinted; if a side is longer than `most`, only every k-th pixel. With `marked` (may
+ * be NULL), only the pixels whose class there differs from `classes` are tinted, in red. */
 mica_status mica__scene_add(mica_report *report, const char *name, const char *text, const mica__scene *scene,
                             const uint8_t *classes, const uint8_t *marked, int64_t most);
-/* The table of metrics NAME_CLASS of the run's test, by class and by these names. */
+/* The table of the test's metrics NAME_CLASS, one row per class, under these names. */
 mica_status mica__pixels_add_table(const mica_run *run, mica_report *report, const char *const *columns, size_t count);
-/* The values that masks have for classes: class c in values[c] (MICA__MASK_CLASSES). */
+/* The values by which masks store classes: class c as values[c] (MICA__MASK_CLASSES). */
 mica_status mica__pixels_values(const mica_run *run, uint8_t *values);
 
 /* Members of the head (task/head/pixels_show.c). */

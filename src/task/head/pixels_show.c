@@ -1,4 +1,4 @@
-/* Classes of pixels that are predicted and reported: masks, and classes as colours over their pictures. */
+/* Classes of pixels in predictions and reports: masks, and classes as colours over their pictures. */
 #include "base/number.h"
 #include "data/annotation/masks.h"
 #include "run/fields.h"
@@ -13,7 +13,7 @@
 
 MICA__FACTS(pixels, PIXELS_FACTS, 3);
 
-/* The side that larger pictures of a report are thinned to. */
+/* Larger pictures of a report are thinned to this side. */
 #define LARGEST_SHOWN 1024
 
 typedef mica__scene scene;
@@ -22,7 +22,7 @@ static size_t pixels_of(const scene *s) { return (size_t)(s->shape.dim[1] * s->s
 
 /* --- pictures of classes --- */
 
-/* The colour of a class; the first one is left clear in overlays. */
+/* The colour of a class; overlays leave the first class clear. */
 static void colour_of(int32_t class_index, uint8_t colour[3]) {
   static const uint8_t colours[8][3] = {{0, 0, 0},     {255, 176, 0},  {30, 136, 229}, {216, 27, 96},
                                         {0, 168, 120}, {126, 87, 194}, {240, 228, 66}, {0, 188, 212}};
@@ -31,8 +31,8 @@ static void colour_of(int32_t class_index, uint8_t colour[3]) {
     colour[k] = class_index < 8 ? colours[class_index][k] : (uint8_t)(64 + (mixed >> (8 * k + 4)) % 192);
 }
 
-/* (3, H, W): the picture with its classes tinted; of marked (may be NULL) pixels that are another class than `classes`,
- * in red, nothing else. */
+/* (3, H, W): the picture with its classes tinted. With `marked` (may be NULL), only the pixels whose class there
+ * differs from `classes` are tinted, in red. */
 static uint8_t *make_overlay(const scene *s, const uint8_t *classes, const uint8_t *marked) {
   const size_t pixels = pixels_of(s);
   uint8_t *out = malloc(3 * pixels);
@@ -50,7 +50,7 @@ static uint8_t *make_overlay(const scene *s, const uint8_t *classes, const uint8
   return out;
 }
 
-/* The mask as the training's are: (1, H, W) of their values, (3, H, W) where these are colours. */
+/* The mask in the form of the training masks: (1, H, W) with their values, or (3, H, W) if these are colours. */
 static mica_status make_mask(const mica_run *run, const scene *s, uint8_t **out, int64_t *channels) {
   const char *text = facts_of(run).mask_values;
   const size_t pixels = pixels_of(s);
@@ -69,7 +69,7 @@ static mica_status make_mask(const mica_run *run, const scene *s, uint8_t **out,
   return *out ? MICA_OK : mica__fail_nomem("a mask");
 }
 
-/* Adds planes, of which every k-th pixel is taken where the picture is larger than `most`. */
+/* Adds planes; takes only every k-th pixel if the picture is larger than `most`. */
 static mica_status add_picture(mica_report *report, const char *name, const char *text, uint8_t *planes,
                                mica_shape shape, int64_t most) {
   const int64_t side = shape.dim[1] > shape.dim[2] ? shape.dim[1] : shape.dim[2], step = (side + most - 1) / most;
@@ -93,7 +93,7 @@ mica_status mica__scene_add(mica_report *report, const char *name, const char *t
 
 /* --- predictions --- */
 
-/* The classes by their share of the pixels, the largest first. */
+/* The classes by their share of the pixels, largest first. */
 static mica_status add_shares(const mica_run *run, mica_report *p, const scene *s) {
   const char *const *names = facts_of(run).classes.list;
   const int64_t classes = mica__pixels_classes(run);
@@ -118,7 +118,7 @@ static mica_status add_shares(const mica_run *run, mica_report *p, const scene *
   return mica_report_add(p, &item);
 }
 
-/* The share of pixels of which the class is known that are right. */
+/* The share of right pixels among those whose class is known. */
 static double accuracy_of(const scene *s) {
   size_t right = 0, known = 0;
   for (size_t i = 0; i < pixels_of(s); i++) {

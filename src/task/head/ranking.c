@@ -1,4 +1,4 @@
-/* What is learned of ratings and of choices, and what is measured. */
+/* The losses for ratings and choices, and what is measured. */
 #include "task/head/ranking.h"
 #include "ir/graph.h"
 #include "run/common_fields.h"
@@ -13,9 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Items that a prediction puts in order, at most. */
+/* The most items that a prediction puts in order. */
 #define MOST_RANKED 256
-/* The score of what is not to be recommended. */
+/* The score of items that must not be recommended. */
 #define NEVER -1e30
 
 static const mica_value null_value = {0};
@@ -33,7 +33,7 @@ static mica__user_values user_of(const mica_run *run, const mica_batch_values *b
   return user;
 }
 
-/* The weight of squares of the rows that pairs read, as part of the loss. */
+/* The weight of the sum of squares of the rows that pairs read, as part of the loss. */
 static mica_value squares_of(const mica__recommender_sides *s, mica_value items, double weight) {
   mica_value read[] = {s->query, mica_embedding(s->table, items), s->shift, mica_embedding(s->bias, items)};
   mica_value sum = null_value;
@@ -46,14 +46,14 @@ static mica_value squares_of(const mica__recommender_sides *s, mica_value items,
 
 /* --- the order of all items --- */
 
-/* Scores (N, V) without what is not to be recommended: the ids of the column "seen", 0 among them. */
+/* Scores (N, V) with those of items that must not be recommended lowered: the ids of the column "seen", including 0. */
 static mica_value mask_seen(mica_value scores, mica_value seen) {
   if (mica_value_is_null(seen)) return scores;
   mica_value never = mica_full_like(mica_cast(seen, MICA_F32), NEVER);
   return mica_scatter_elements(scores, seen, never, 1, MICA_SCATTER_SET);
 }
 
-/* Items in falling order of their scores, for predictions. */
+/* Items in descending order of their scores, for predictions. */
 static void output_ranked(mica_value scores, int64_t items, mica_objective *out) {
   const int64_t count = items - 1 < MOST_RANKED ? items - 1 : MOST_RANKED;
   const mica_top_k_results top = mica_top_k(scores, count, 1, false);
@@ -63,7 +63,8 @@ static void output_ranked(mica_value scores, int64_t items, mica_objective *out)
 
 /* --- ratings --- */
 
-/* What is told of each pair of a batch, (N), before the mean is added; *squares: what l2 weighs, null for nothing. */
+/* What the network answers to each pair of a batch, (N), before the mean is added; *squares: what l2 weighs, null if
+ * not wanted. */
 static mica_value score_pairs(mica_nn *nn, const mica_batch_values *batch, const mica_run *run, mica_value *squares) {
   const mica__recommender network = mica__recommend_network(run);
   const mica__user_values user = user_of(run, batch);
@@ -74,7 +75,7 @@ static mica_value score_pairs(mica_nn *nn, const mica_batch_values *batch, const
                                     column(batch, "set_lengths")};
     mica_value vectors = null_value, z = mica__zoo_dlrm(nn, &network, user.ids, items, &x, &vectors);
     if (!(l2 > 0)) return z;
-    /* The first vector is made of numbers by layers, the others are rows. */
+    /* The first vector is computed from numbers by layers, the others are rows of tables. */
     mica_value rows = mica_cast(mica_slice(vectors, 1, 1, MICA_END, 1), MICA_F32);
     *squares = mica_affine(mica_mean(mica_sum_square(rows, MICA_AXES(1, 2), false), MICA_ALL_AXES, false), l2, 0);
     return z;
@@ -91,7 +92,7 @@ static mica_value score_pairs(mica_nn *nn, const mica_batch_values *batch, const
   return z;
 }
 
-/* The logarithm of the odds of a click, where nothing else is known. */
+/* The logarithm of the odds of a click if nothing else is known. */
 static double mean_logit(double share) {
   const double least = 1e-6, p = share < least ? least : share > 1 - least ? 1 - least : share;
   return log(p / (1 - p));
@@ -121,7 +122,8 @@ static void step_rating(mica_nn *nn, mica_value z, mica_value squares, mica_valu
                                   .sum = mica_reshape(mica_sum_square(error, MICA_ALL_AXES, false), MICA_SHAPE(1))};
 }
 
-/* Ratings and clicks: a number for each pair; without a pair those of all items, which dlrm is asked for in pairs. */
+/* Ratings and clicks: a number for each pair; without a pair, those of all items, except for dlrm, which is asked in
+ * pairs. */
 static void step_pairs(mica_nn *nn, const mica_batch_values *batch, const mica_run *run, mica_objective *out) {
   const bool clicks = mica__recommend_clicks(run);
   const double share = mica__recommend_facts_of(run).rating_mean, mean = clicks ? mean_logit(share) : share;
@@ -158,7 +160,7 @@ static mica_answer answer_of(mica_value scores, mica_value weight) {
       .kind = MICA_ANSWER_KIND_CLASSES, .value = mica_slice(scores, 1, 1, MICA_END, 1), .weight = weight};
 }
 
-/* Each position's next item against those drawn; positions without one count for nothing. */
+/* Compares the next item at each position with drawn ones; positions without a next item count for nothing. */
 static void losses_of_windows(mica_nn *nn, const mica_batch_values *batch, const mica_run *run, mica_objective *out) {
   const mica__recommender network = mica__recommend_network(run);
   const mica_negative_config negatives = negatives_of(run, &network);
@@ -178,7 +180,7 @@ static void losses_of_windows(mica_nn *nn, const mica_batch_values *batch, const
   out->loss = mica_div(mica_sum(mica_mul(loss, counts), MICA_ALL_AXES, false), out->weight);
 }
 
-/* Scores of items (N, K), of those of all where a teacher tells them. */
+/* Scores of items (N, K), or of all items if a teacher gives those. */
 static mica_value scores_of(mica_nn *nn, const mica_run *run, const mica__recommender *network, mica__user_values user,
                             mica_value items, mica_objective *out) {
   if (mica__recommender_has_sides(network)) {
@@ -192,7 +194,8 @@ static mica_value scores_of(mica_nn *nn, const mica_run *run, const mica__recomm
   return mica_gather_elements(scores, items, 1);
 }
 
-/* neumf: the pair and those drawn as true and false; mf: the pair above them (Rendle et al. 2009). */
+/* neumf: the pair is to be true and the drawn pairs false; mf: the pair is to score above the drawn ones (Rendle et al.
+ * 2009). */
 static mica_value loss_of_pairs(mica_nn *nn, const mica_run *run, const mica__recommender *network,
                                 mica__user_values user, mica_value items, mica_objective *out) {
   const mica_negative_config negatives = negatives_of(run, network);
@@ -235,7 +238,7 @@ static mica_value loss_of_choices(mica_nn *nn, const mica_batch_values *batch, c
 
 /* --- choices, in tests --- */
 
-/* k numbers 1 / log2(j + 2), and k + 1 sums of the first ones. */
+/* k numbers 1 / log2(j + 2), followed by k + 1 partial sums of them. */
 static bool make_gains(mica_graph *graph, int64_t k, mica_value *gains, mica_value *sums) {
   float *numbers = malloc((size_t)(2 * k + 1) * sizeof *numbers);
   if (!numbers) {
@@ -255,7 +258,7 @@ static bool make_gains(mica_graph *graph, int64_t k, mica_value *gains, mica_val
   return true;
 }
 
-/* The cross entropy of the items held out that can be recommended. */
+/* The cross entropy of the held-out items that can be recommended. */
 static mica_value loss_of_held(mica_value scores, mica_value held) {
   mica_value own = mica_gather_elements(scores, held, 1);
   mica_value known = mica_greater(own, mica_full_like(own, NEVER / 2));
@@ -288,7 +291,7 @@ static void judge(const mica_run *run, mica_value scores, mica_value held, mica_
       (mica_metric){.name = "recommended", .sum = mica_scatter_elements(none, flat, ones, 0, MICA_SCATTER_ADD)};
 }
 
-/* The network is built here, since losses read its tables. */
+/* The network is built here, because losses read its tables. */
 static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
   (void)z;
   if (!mica__recommend_ranks(run)) {
@@ -296,7 +299,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
     return;
   }
   const mica__recommender network = mica__recommend_network(run);
-  /* Columns of training, for a teacher too. A run that was opened has those of tests alone; it is not trained. */
+  /* Columns of training, also for a teacher. An opened run has only those of tests, since it is not trained. */
   if (mica_batch_has(batch, "tokens") || mica_batch_has(batch, "item")) {
     if (mica__recommender_is_sequential(&network))
       losses_of_windows(nn, batch, run, out);
@@ -331,7 +334,8 @@ const mica_onnx_text mica__recommend_docs[] = {
     {"scores", "of each item, the k-th of \"items\" at index k, counted from 1 (index 0: others); higher is better"},
     {0}};
 
-/* Ratings and clicks are a pair's, as in a prediction; of rankings a model has the scores of all items. */
+/* For ratings and clicks a model answers for a pair, as a prediction does; for rankings it gives the scores of all
+ * items. */
 void mica__recommend_exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   const mica_run *run = config;
   if (!mica__recommend_ranks(run)) {
@@ -363,7 +367,7 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
 
 /* --- the head --- */
 
-/* What is learned: ratings or clicks, windows of choices, or one choice. */
+/* What is learned: ratings or clicks, windows of choices, or single choices. */
 static const mica_column *label_of(const mica_dataset *data) {
   static const char *const names[] = {"label", "tokens", "item"};
   const size_t columns = mica_dataset_column_count(data);
@@ -385,10 +389,10 @@ static int64_t outputs(const mica_run *run) {
   return mica__recommend_ranks(run) ? mica__recommend_network(run).items : 1;
 }
 
-/* Tables by rows; and the metric that chooses the epoch. */
+/* Tables are updated by rows; and the metric that chooses the epoch. */
 static void configures(const mica_run *run, mica_trainer_config *c) {
   const bool alone = !run->config.communicator || run->config.communicator->ranks == 1;
-  /* Scores of all items give each row a gradient. */
+  /* If all items are scored, every row has a gradient. */
   const bool taught = *mica__common_settings_of(run).teacher && mica__recommend_ranks(run);
   const bool by_rows = alone && !taught && !mica__recommend_settings_of(run).whole_tables &&
                        c->optimizer.accumulate <= 1 && c->optimizer.ema == 0;

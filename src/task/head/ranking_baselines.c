@@ -1,4 +1,4 @@
-/* What rankings are compared with: the most popular items, and items like those that a user had. */
+/* What rankings are compared with: the most popular items, and items similar to those that a user had. */
 #include "run/state/evaluation.h"
 #include "task/head/ranking.h"
 
@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Items that are kept as like each. */
+/* How many similar items are kept for each. */
 #define NEIGHBOURS 100
-/* Users with more items than this count with their last ones alone, for the time grows with the square. */
+/* For users with more items than this only the last ones count, because the time grows with the square. */
 #define LONGEST 1000
 
 void mica__ranking_add(mica__ranking *sums, const int32_t *ranked, int64_t top, const int32_t *held, int64_t count) {
@@ -26,7 +26,7 @@ void mica__ranking_add(mica__ranking *sums, const int32_t *ranked, int64_t top, 
   sums->recall += found / (double)count;
 }
 
-/* The items of the highest scores, the first of equals first; id 0 is none of them. Those left over are 0. */
+/* The items with the highest scores; ties go to the first. Item 0 is left out, and unused places are 0. */
 static void find_top(const float *scores, size_t items, int32_t *ranked, int64_t top) {
   int64_t count = 0;
   for (size_t i = 1; i < items; i++) {
@@ -46,11 +46,11 @@ typedef struct neighbour {
 } neighbour;
 
 typedef struct neighbours {
-  neighbour *list; /* NEIGHBOURS of each item, of which those behind the last have item 0 */
+  neighbour *list; /* NEIGHBOURS per item; unused places have item 0 */
   size_t items;
 } neighbours;
 
-/* Users of each item, and items of each user, of the training part. */
+/* The users of each item and the items of each user, in the training part. */
 typedef struct links {
   mica__histories of_users;
   int64_t *offsets;
@@ -68,7 +68,7 @@ static mica_status make_links(const mica__interactions *x, links *l) {
   l->offsets = calloc(items + 2, sizeof *l->offsets);
   l->users = malloc(((size_t)l->of_users.offsets[x->users.count + 1] + 1) * sizeof *l->users);
   if (!l->offsets || !l->users) return mica__fail_nomem("neighbours");
-  /* Counts two elements on, so that offsets stand where they belong once all are placed. */
+  /* Counts are stored two places further on, so that filling in the entries leaves the offsets in place. */
   for (int32_t u = 1; u <= x->users.count; u++)
     for (int64_t i = first_of(l, u); i < l->of_users.offsets[u + 1]; i++) l->offsets[l->of_users.items[i] + 2]++;
   for (size_t i = 1; i < items; i++) l->offsets[i + 1] += l->offsets[i];
@@ -86,7 +86,7 @@ static void free_links(links *l) {
 
 static int64_t degree(const links *l, int32_t item) { return l->offsets[item + 1] - l->offsets[item]; }
 
-/* Puts a neighbour among those of an item, in falling order. */
+/* Inserts a neighbour of an item, in descending order. */
 static void keep(neighbour *list, neighbour found) {
   int at = NEIGHBOURS;
   if (list[NEIGHBOURS - 1].item && !(found.share > list[NEIGHBOURS - 1].share)) return;
@@ -95,7 +95,7 @@ static void keep(neighbour *list, neighbour found) {
   list[at] = found;
 }
 
-/* The cosine of the sets of users that two items have: both / sqrt(one other). */
+/* The cosine of the sets of users of two items: both / sqrt(one other). */
 static void find_neighbours(const links *l, int32_t item, int32_t *both, int32_t *touched, neighbour *list) {
   size_t count = 0;
   for (int64_t k = l->offsets[item]; k < l->offsets[item + 1]; k++) {
@@ -145,7 +145,7 @@ static mica_status read_ids(const mica_dataset *data, const char *name, uint64_t
   return mica_dataset_read(data, column, at, grown, bytes);
 }
 
-/* Scores of all items for a user, -1 for those seen. */
+/* Scores of all items for a user; -1 for items already seen. */
 static void score(const neighbours *n, const double *counts, const sample *s, float *scores) {
   memset(scores, 0, n->items * sizeof *scores);
   for (size_t i = 0; counts && i < n->items; i++) scores[i] = (float)counts[i];

@@ -1,4 +1,4 @@
-/* How well clicks are told from what was passed over. */
+/* How well clicks are separated from items that were passed over. */
 #include "run/facts.h"
 #include "run/predict/batches.h"
 #include "task/head/ranking.h"
@@ -26,7 +26,7 @@ double mica__auc(mica__clicked *list, size_t count) {
   return clicks > 0 && others > 0 ? before / (clicks * others) : NAN;
 }
 
-/* A pair of a test, and what the network made of it. */
+/* A pair of a test, and the network's score. */
 typedef struct judged {
   int32_t user, item;
   float score, label;
@@ -84,8 +84,8 @@ static mica_status collect(mica_run *run, const mica_batch_source *source, colle
   }
 }
 
-/* The plain orders beside the network's: items by how often they come, items by their share of clicks, and that with
- * the share of users. Each is of the training part. */
+/* The simple orders that the network is compared with: items by how often they occur, items by their share of clicks,
+ * and that combined with the user's share. All are computed from the training part. */
 static mica_status add_baselines(const mica_run *run, const collected *c, mica_metrics *m) {
   const mica__recommend_facts facts = mica__recommend_facts_of(run);
   const double *popularity = facts.popularity.list, *items = facts.item_bias.list, *users = facts.user_bias.list;
@@ -130,7 +130,7 @@ mica_status mica__recommend_note_biases(mica_run *run, const mica__interactions 
   double *sums[2] = {calloc(counts[0], sizeof(double)), calloc(counts[1], sizeof(double))};
   double *times[2] = {calloc(counts[0], sizeof(double)), calloc(counts[1], sizeof(double))};
   mica_status status = sums[0] && sums[1] && times[0] && times[1] ? MICA_OK : mica__fail_nomem("a run");
-  /* Items first, then users by what items leave. */
+  /* Items first, then users from what is left after subtracting the items' share. */
   for (int side = 1; side >= 0 && status == MICA_OK; side--) {
     for (size_t i = 0; i < x->count; i++) {
       const mica__interaction *one = &x->list[i];

@@ -1,5 +1,5 @@
-/* What the report shows of a run of recommendations: how far they reach into the long tail of items, and where items
- * lie in two dimensions. */
+/* The report of a recommending run: how far recommendations reach into the long tail of items, and a map of the
+ * items. */
 #include "task/head/ranking.h"
 
 #include "base/number.h"
@@ -8,17 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Users that are asked for, and items of each. */
+/* How many users get recommendations, and how many items each. */
 #define USERS 200
 #define TOP 10
-/* Pairs that are scored at most where each takes a run of the network: about a second (2026-11-25, Zen 4). */
+/* The most pairs scored if each takes a run of the network: about a second (2026-11-25, Zen 4). */
 #define PAIRS 100000
-/* Items that components are made of, those that are shown, and the letters of a title that are. */
+/* How many items the components are computed from, how many are shown, and how many letters of their titles. */
 #define COMPONENT_ITEMS 2000
 #define SHOWN 200
 #define TITLE 28
 
-/* Ids of items, the most popular first; equal ones in the order of their ids. */
+/* Ids of items, the most popular first; ties in the order of their ids. */
 typedef struct popular {
   int32_t item;
   double count;
@@ -45,7 +45,7 @@ static mica_status sort_items(const mica_run *run, popular **list, size_t *count
 
 /* --- the long tail --- */
 
-/* How often items are recommended, by their ids; *users counts who was asked for. */
+/* How often each item is recommended, by id; *users counts the users. */
 static mica_status count_recommended(mica_run *run, size_t items, double *recommended, size_t *users) {
   const mica__recommender network = mica__recommend_network(run);
   const size_t all = mica__recommend_facts_of(run).users.count;
@@ -62,7 +62,8 @@ static mica_status count_recommended(mica_run *run, size_t items, double *recomm
   return MICA_OK;
 }
 
-/* Shares of the items from rank `from` to `to`, in percent, of all interactions and of all recommendations. */
+/* The shares, in percent, that the items of ranks `from` to `to` have of all interactions and of all
+ * recommendations. */
 typedef struct shares {
   double interactions, recommendations;
 } shares;
