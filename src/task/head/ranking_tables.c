@@ -1,11 +1,11 @@
-/* Tables of the network on the host: as they are, or as a quantised run has them. */
+/* Copies of the network's tables on the host, also of a quantised run's. */
 #include "base/text.h"
 #include "task/head/ranking.h"
 
 #include <mica/session.h>
 #include <stdlib.h>
 
-/* Downloads a parameter; *data stays NULL where the network has none of this name. */
+/* Downloads a parameter; *data stays NULL if the network has none of this name. */
 static mica_status take(mica_run *run, const char *table, const char *what, void **data, mica_tensor **tensor) {
   mica__text name = {0};
   mica__text_addf(&name, "%s.%s", table, what);
@@ -18,13 +18,13 @@ static mica_status take(mica_run *run, const char *table, const char *what, void
   return mica_tensor_download(mica_engine_queue(run->engine), *tensor, *data, mica_tensor_bytes(*tensor));
 }
 
-/* Integer i of a table: of a byte, or of four bits, the lower ones first. */
+/* Integer i of a table: a byte, or four bits, the lower ones first. */
 static int integer_at(const uint8_t *q, size_t i, bool packed) {
   const int bits = packed ? q[i / 2] >> (i % 2 ? 4 : 0) & 15 : q[i], half = packed ? 8 : 128;
   return bits >= half ? bits - 2 * half : bits;
 }
 
-/* Integers times the steps of their rows, or of equal pieces of a row. */
+/* Multiplies integers by the steps of their rows, or of equal pieces of a row. */
 static mica_status dequantize(const mica_tensor *integers, const uint8_t *q, const mica_tensor *scale,
                               const float *steps, float **values, mica_shape *shape) {
   const mica_shape of = mica_tensor_shape(integers), by = mica_tensor_shape(scale);

@@ -1,11 +1,11 @@
-/* The values of pairs: for predictions, and to rank items that are scored pair by pair. */
+/* Values of pairs: for predictions, and to rank items that are scored pair by pair. */
 #include "run/evaluation.h"
 #include "task/head/ranking.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What a batch is made of. */
+/* The contents of a batch. */
 typedef struct columns {
   mica__recommender network;
   int64_t width; /* of all sets */
@@ -84,7 +84,7 @@ typedef struct predicting {
   size_t left; /* pairs that may come yet */
 } predicting;
 
-/* The value of each pair of a table that is of the part. */
+/* The value of each pair of a table that belongs to the part. */
 static mica_status predict_pairs(predicting *c, const mica__interactions *x, mica_part part) {
   mica__interaction pairs[MICA__PAIRS];
   float values[MICA__PAIRS];
@@ -101,7 +101,7 @@ static mica_status predict_pairs(predicting *c, const mica__interactions *x, mic
   return MICA_OK;
 }
 
-/* Pairs of a file that is in no parts are all of the first. */
+/* Pairs of a file that is not split all belong to the first part. */
 static mica_status predict_lines(void *user, mica__interactions *x) {
   predicting *c = user;
   if (!c->left) return MICA_OK;
@@ -116,7 +116,7 @@ static mica_status predict_file(predicting *c, const char *path) {
   return status;
 }
 
-/* The training's own data as they were parted, as mica_run_evaluate sees them; other data whole. */
+/* The training data as they were split, in the same way as for mica_run_evaluate; other data whole. */
 static mica_status predict_data(predicting *c) {
   const mica_run_input *input = c->input;
   mica_dataset *data = NULL;

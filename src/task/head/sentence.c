@@ -13,7 +13,7 @@
 #include <mica/nodes.h>
 #include <string.h>
 
-/* Texts of a part that BLEU is of at most, at even distances. */
+/* The most texts of a part that BLEU is computed on, evenly spaced. */
 #define JUDGED 3000
 #define OUTPUT "logits"
 
@@ -26,7 +26,7 @@ static bool suits(const mica_column *column) {
   return column->kind == MICA_COLUMN_KIND_TEXT || (column->kind == MICA_COLUMN_KIND_CLASS && column->shape.rank == 0);
 }
 
-/* The last column of texts, as columns stand for languages; which one is the answer the settings say. */
+/* The last column of texts, since columns are languages; settings say which one is the answer. */
 static const mica_column *label_of(const mica_dataset *data) {
   for (size_t i = mica_dataset_column_count(data); i-- > 0;)
     if (suits(mica_dataset_column(data, i))) return mica_dataset_column(data, i);
@@ -37,7 +37,7 @@ static const mica_column *label_of(const mica_dataset *data) {
 
 static int64_t outputs(const mica_run *run) { return (int64_t)mica__pairs_facts_of(run).vocabulary; }
 
-/* The loss is a mean over the tokens of targets, their ends among them. */
+/* The loss is a mean over the tokens of targets, including their end tokens. */
 static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
   mica_value rows = mica_flatten(z, 2);
   out->answers[0] = (mica_answer){.kind = MICA_ANSWER_KIND_CLASSES,
@@ -61,7 +61,7 @@ static void exports(const mica_run *run, mica_value z, mica_objective *out) {
 
 /* --- metrics --- */
 
-/* The counts of all ranks' translations. */
+/* Sums the counts of all ranks' translations. */
 static mica_status join(const mica_run *run, mica_bleu *sums) {
   int64_t all[2 * MICA_BLEU_ORDER + 2] = {sums->length, sums->reference_length};
   int64_t *counts = all + 2, *totals = counts + MICA_BLEU_ORDER;
@@ -88,7 +88,7 @@ static mica_status score(mica_run *run, const mica__sentences *s, int64_t beams,
   return status;
 }
 
-/* An epoch is judged by greedy translations of some texts; a part that is evaluated by all of its, and by beams too. */
+/* After an epoch some texts are translated greedily; an evaluation translates all texts of its part, also by beams. */
 static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
   const mica__sentence_settings settings = settings_of(run);
   const mica_dataset *judged = run->evaluation->data;

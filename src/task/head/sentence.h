@@ -1,6 +1,6 @@
 /* task/head/sentence.h: sentences that a network writes token by token: sentence.c learns and tests, sentence_search.c
- * writes, sentence_show.c predicts and reports, sentence_attention.c shows where the network looks. Writing goes on
- * from token to token in the network of task/input/pairs.h. */
+ * writes, sentence_show.c predicts and reports, sentence_attention.c shows where the network looks. The network that
+ * writes the next token is in task/input/pairs.h. */
 #ifndef MICA_TASK_HEAD_SENTENCE_H
 #define MICA_TASK_HEAD_SENTENCE_H
 
@@ -25,19 +25,19 @@
 
 extern const mica__head mica__head_sentence;
 
-/* Texts to be translated, as they were and as ids, and what they mean if that is known. */
+/* Texts to be translated, as text and as ids, and their known translations if there are any. */
 typedef struct mica__sentences {
   mica__ids ids;
   char **names, **sources, **truths; /* truths: each NULL, or known */
   size_t count, capacity;
 } mica__sentences;
 
-/* A mica__sample_fn that adds a sample to a mica__sentences, which is 0 before. */
+/* A mica__sample_fn that adds a sample to a mica__sentences, which must be zeroed first. */
 mica_status mica__sentences_add(mica_run *run, const mica__sample *sample, const float *outputs, void *sentences);
 void mica__sentences_free(mica__sentences *sentences);
 
-/* Makes *texts, which is NULL before, of the translations of all ids, and their scores; a text that is its end alone
- * has an empty one. Both are the caller's: mica__translations_free. */
+/* Translates all ids: *texts, which is NULL before, receives the translations and their scores; a text of only an end
+ * token has an empty one. The caller frees both with mica__translations_free. */
 typedef struct mica__translations {
   char **texts;
   double *scores;
@@ -47,7 +47,7 @@ mica_status mica__translate(mica_run *run, const mica__ids *ids, int64_t beams, 
                             mica__translations *translations);
 void mica__translations_free(mica__translations *translations);
 
-/* Adds a section: which tokens of a source each token of its translation looks at. */
+/* Adds a section that shows at which source tokens each token of the translation looks. */
 mica_status mica__sentence_attention(mica_run *run, const char *source, const char *translation, mica_report *report);
 
 /* Members of the head and of its tasks' rows (task/head/sentence_show.c). */

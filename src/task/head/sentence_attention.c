@@ -1,4 +1,4 @@
-/* Where a translation looks: the attention of the decoder's last block to the source. */
+/* Where a translation looks: how the decoder's last block attends to the source. */
 #include "base/utf8.h"
 #include "run/settings.h"
 #include "run/state/networks.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Projections of the block, as the network's hook is handed them. */
+/* Projections of the block, as they are passed to the network's hook. */
 typedef struct projections {
   const mica_trainer_config *training; /* its own hook comes first: layers of a quantised run have other weights */
   char q_name[80], kv_name[80];
@@ -26,7 +26,7 @@ static mica_value note(void *user, mica_nn *nn, mica_nn_point point, const char 
   return value;
 }
 
-/* The network on a pair, and a mean over heads of softmax(q k / sqrt(D)): (T, S). */
+/* Runs the network on a pair, and averages softmax(q k / sqrt(D)) over the heads: (T, S). */
 static mica_value build(mica_nn *nn, const mica_model_config *c, const projections *p, int64_t sources,
                         int64_t targets) {
   mica_graph *graph = mica_nn_graph(nn);
@@ -35,7 +35,7 @@ static mica_value build(mica_nn *nn, const mica_model_config *c, const projectio
   mica_value target = mica_input(graph, "target", MICA_I32, MICA_SHAPE(1, targets));
   mica_value logits = mica_translator_decode(nn, target, memory, (mica_value){0}, c);
   if (mica_value_is_null(logits) || mica_value_is_null(p->q) || mica_value_is_null(p->kv)) return (mica_value){0};
-  /* A network that was pruned has fewer. */
+  /* A pruned network has fewer heads. */
   const int64_t heads = mica_value_shape(p->q).dim[2] / size;
   mica_value q = mica_reshape(mica_cast(p->q, MICA_F32), MICA_SHAPE(targets, heads, size));
   mica_value k = mica_slice(mica_cast(p->kv, MICA_F32), 2, 0, heads * size, 1);
@@ -61,7 +61,7 @@ static mica_status run_pair(mica_run *run, mica_session *session, const int32_t 
   return status;
 }
 
-/* weights (T, S) of a source's ids and of those that the decoder reads. */
+/* weights (T, S) between the ids of a source and those that the decoder reads. */
 static mica_status attend(mica_run *run, const int32_t *source, int64_t sources, const int32_t *target, int64_t targets,
                           float *weights) {
   const mica_model_config network = mica__pairs_network(run);
@@ -91,7 +91,7 @@ static mica_status attend(mica_run *run, const int32_t *source, int64_t sources,
 
 /* --- the report --- */
 
-/* A token as text, or as the tokeniser spells it where it is no whole character. */
+/* A token as text, or in the tokeniser's spelling if it is not a whole character. */
 static mica_status name_token(const mica_run *run, int32_t id, char **name) {
   char *text = NULL;
   size_t bytes = 0;
@@ -105,7 +105,7 @@ static mica_status name_token(const mica_run *run, int32_t id, char **name) {
   return *name ? MICA_OK : mica__fail_nomem("a report");
 }
 
-/* ids: a source's, and behind them a translation's, each with its end. */
+/* ids: those of a source followed by those of its translation, each with an end token. */
 static mica_status add_matrix(mica_run *run, const mica__ids *ids, int32_t *read, float *weights, char **names,
                               double *numbers, mica_report *report) {
   const int64_t sources = ids->offsets[1], targets = ids->offsets[2] - sources;

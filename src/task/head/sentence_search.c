@@ -1,4 +1,4 @@
-/* Texts translated by a trained network: greedily or by beams, in batches of like length. */
+/* Translates texts with a trained network, greedily or by beams, in batches of similar length. */
 #include "run/network.h"
 #include "task/head/sentence.h"
 #include "task/input/pairs.h"
@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Hypotheses that are made at once, of all sources together. */
+/* The most hypotheses at a time, for all sources together. */
 #define AT_A_TIME 64
-/* A translation has at most this many times the source's tokens, and so many more. */
+/* A translation has at most this many times the source's tokens, plus this many. */
 #define TIMES 2
 #define MORE 10
 
@@ -26,7 +26,7 @@ static mica_value block(mica_nn *nn, const mica_beam_values *v, const mica_kv_ca
   return mica_translator_decode(nn, v->ids, memory, v->source_lengths, &network);
 }
 
-/* A source by its number, to be sorted by length. */
+/* The number of a source, to be sorted by length. */
 typedef struct source {
   size_t number;
   int32_t length;
@@ -38,7 +38,7 @@ static int compare(const void *a, const void *b) {
   return (x->number > y->number) - (x->number < y->number);
 }
 
-/* Rows of a batch, and what is found of each. */
+/* The rows of a batch, and the translations found for them. */
 typedef struct rows {
   int64_t batch, beams, context;
   int32_t *ids, *lengths, *limits;
@@ -67,7 +67,7 @@ static void free_rows(rows *r) {
   free(r->found.scores);
 }
 
-/* The text of ids. A network that knows little may choose bytes that are no UTF-8: those become U+FFFD. */
+/* The text of ids. A poorly trained network may choose bytes that are not UTF-8; they become U+FFFD. */
 static mica_status text_of(const mica_run *run, const int32_t *ids, size_t count, char **text) {
   char *found = NULL;
   size_t bytes = 0;
@@ -100,7 +100,7 @@ static mica_status translate_batch(mica_run *run, mica_beam_search *search, rows
   return MICA_OK;
 }
 
-/* Sources with tokens before their end, in order of their lengths; *count of them. */
+/* The sources that have tokens before their end, in order of length; *count of them. */
 static source *sort_sources(const mica__ids *ids, size_t *count) {
   source *sources = malloc((ids->texts + 1) * sizeof *sources);
   *count = 0;
@@ -127,7 +127,7 @@ static mica_status translate_sorted(mica_run *run, const mica__ids *ids, const s
   return status;
 }
 
-/* What has no translation yet has an empty one. */
+/* Sources without a translation get an empty one. */
 static mica_status fill_empty(mica__translations *t) {
   for (size_t i = 0; i < t->count; i++)
     if (!t->texts[i] && !(t->texts[i] = calloc(1, 1))) return mica__fail_nomem("translations");

@@ -1,4 +1,4 @@
-/* What a trained network translates, for the user and in reports. */
+/* Translations for the user and in reports. */
 #include "base/text.h"
 #include "run/fields.h"
 #include "run/run.h"

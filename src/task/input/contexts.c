@@ -1,4 +1,4 @@
-/* Contexts of tokens: cut from a file, whose last part is held out. */
+/* Contexts of tokens, cut from a file whose last part is held out. */
 #include "task/input/contexts.h"
 #include "base/file.h"
 #include "data/dataset.h"
@@ -34,7 +34,7 @@ static int64_t vocabulary_of(const mica_run *run) {
 
 /* --- data --- */
 
-/* A folder's file of a part: train.txt, validation.txt or val.txt, test.txt; *found is false if it has none. */
+/* The file of a part in a folder: train.txt, validation.txt or val.txt, test.txt; *found is false if there is none. */
 static mica_status find_file(const char *folder, mica_part part, mica__text *path, bool *found) {
   char *file = NULL;
   MICA_TRY(mica__part_find_file(folder, part, ".txt", &file));
@@ -46,12 +46,12 @@ static mica_status find_file(const char *folder, mica_part part, mica__text *pat
   return *found ? mica__text_status(path) : MICA_OK;
 }
 
-/* Contexts of a file's bytes from a share of it to another; the bytes, where tokens are others. */
+/* Contexts of the bytes between two shares of a file; if tokens are not bytes, the bytes themselves. */
 static mica_status open_bytes(const mica_run *run, const char *path, const char *name, double from, double to,
                               uint64_t samples, mica_dataset **data) {
   unsigned char *bytes = NULL;
   size_t count = 0;
-  /* Not mapped: whoever cuts a file short in place would end the process. */
+  /* The file is not mapped: if someone truncated it meanwhile, the process would die. */
   MICA_TRY(mica__file_read_part(path, from, to, &bytes, &count));
   if (!mica__tokens_are_bytes(run)) return mica__contexts_pieces(name, bytes, count, bytes, free, data);
   const mica__tokens tokens = {
@@ -97,7 +97,7 @@ mica_status mica__contexts_open(const mica_run *run, const char *path, const mic
   return status;
 }
 
-/* Tokens, and where no other task suits it a text of lines that is no table. */
+/* Data of tokens suit the task; so does a text of lines that is not a table, if no other task does. */
 static int32_t suits(const mica_dataset *data) {
   const size_t column = mica_dataset_column_index(data, "tokens");
   const mica_column *only = mica_dataset_column_count(data) == 1 ? mica_dataset_column(data, 0) : NULL;
@@ -126,7 +126,7 @@ static mica_status set_default(mica_run *run, mica__common_setting setting, doub
   return mica__common_is_set(run, setting) ? MICA_OK : mica__common_set_number(run, setting, value);
 }
 
-/* The attention's sizes, in the words of the settings that give them. */
+/* Checks the attention's sizes; messages use the names of the settings. */
 static mica_status check_heads(const mica_run *run) {
   const mica__contexts_read_settings s = settings_of(run);
   const long long width = s.width, heads = s.heads, groups = s.groups;
@@ -141,11 +141,12 @@ static mica_status check_heads(const mica_run *run) {
   return MICA_OK;
 }
 
-/* Rates that the default network bears; wider ones bear less (measured on tinyshakespeare, 2026-11-25). */
+/* Learning rates at which the default network is stable; wider ones need lower rates (measured on tinyshakespeare,
+ * 2026-11-25). */
 #define RATE 3e-3
 #define RATE_WIDTH 128
 
-/* Tokens of a dataset are numbers below its vocabulary; tokens of a text are bytes. */
+/* The tokens of a dataset are numbers below its vocabulary; those of a text are bytes. */
 static mica_status note_bytes(mica_run *run) {
   const size_t column = mica_dataset_column_index(run->parts->whole, "tokens");
   double vocabulary = BYTES;
@@ -187,11 +188,11 @@ mica_model_config mica__contexts_network(const mica_run *run) {
                                           .rms_norm = s.rms_norm}};
 }
 
-/* (N, context, outputs) of all tokens but the last. */
+/* (N, context, outputs): the answers to all tokens but the last. */
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
   mica_model_config model = mica__contexts_network(run);
   mica_value tokens = mica_batch_value(batch, "tokens");
-  /* A teacher may know longer contexts than those that its student is shown. */
+  /* A teacher may have been trained on longer contexts than its student. */
   const int64_t shown = tokens.graph ? mica_value_shape(tokens).dim[1] - 1 : 0;
   const int64_t context = shown > 0 && shown < model.sequence.context ? shown : model.sequence.context;
   model.classes = outputs;

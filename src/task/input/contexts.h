@@ -1,5 +1,5 @@
-/* task/input/contexts.h: contexts of tokens, cut from a text or given as samples, and a network that says what may
- * follow each token. */
+/* task/input/contexts.h: contexts of tokens, cut from a text or given as samples, and a network that predicts the token
+ * after each. */
 #ifndef MICA_TASK_INPUT_CONTEXTS_H
 #define MICA_TASK_INPUT_CONTEXTS_H
 
@@ -8,7 +8,7 @@
 #include "run/fact_fields.h"
 #include "run/tokens.h"
 
-/* The vocabulary if tokens are bytes. */
+/* The size of the vocabulary if tokens are bytes. */
 #define MICA__CONTEXTS_BYTES 256
 
 #define CONTEXTS_SETTINGS(X, S)                                                                                        \
@@ -35,12 +35,12 @@ MICA__FACTS_STRUCT(contexts, CONTEXTS_FACTS);
 
 extern const mica__input mica__input_contexts;
 
-/* What the run has of them (task/input/contexts_tokens.c). */
+/* What a run keeps for its contexts (task/input/contexts_tokens.c). */
 mica__contexts_settings mica__contexts_settings_of(const mica_run *run);
 mica__contexts_facts mica__contexts_facts_of(const mica_run *run);
 
-/* Opens a part: mica__task_row.open. The last share of a text that is trained on is its validation part, unless a
- * folder has a file for that. */
+/* Opens a part: mica__task_row.open. The validation part is the last share of the training text, unless a folder has a
+ * file for it. */
 mica_status mica__contexts_open(const mica_run *run, const char *path, const mica_dataset_config *config,
                                 mica_dataset **data);
 /* The network that the run's settings describe. */
@@ -48,25 +48,25 @@ mica_model_config mica__contexts_network(const mica_run *run);
 
 /* --- tokens (contexts_tokens.c) --- */
 
-/* A text in memory as samples of a column "text", pieces that are encoded by themselves; the owner is released with the
- * dataset, and if the call fails. */
+/* A text in memory as samples of a column "text": pieces that are encoded independently. The owner is released with the
+ * dataset, and also if the call fails. */
 mica_status mica__contexts_pieces(const char *name, const unsigned char *text, size_t bytes, void *owner,
                                   void (*release)(void *owner), mica_dataset **data);
-/* Makes the tokenizer of a run whose tokens are no bytes. */
+/* Makes the tokenizer of a run whose tokens are not bytes. */
 mica_status mica__contexts_tokenizer(mica_run *run);
 /* mica__input.views.derive: the contexts of such pieces. */
 mica_status mica__contexts_derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out);
-/* The ids of a text, which may be bytes. name stands in sentences. */
+/* The ids of a text, which may be its bytes. `name` appears in messages. */
 mica_status mica__contexts_encode(const mica_run *run, const char *name, const char *text, size_t bytes,
                                   mica__ids *ids);
 
 /* --- texts that are read window by window (contexts_show.c) --- */
 
-/* Visits the texts that are given: the head's output of each token but the last. */
+/* Visits the given texts, with the head's output for each token but the last. */
 mica_status mica__contexts_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
-/* Likewise the first contexts of data. */
+/* Visits the first contexts of data in the same way. */
 mica_status mica__contexts_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
-/* Gives an output of four bytes per token of `count` ids but the last, each in its window. */
+/* Makes an output of four bytes for each of `count` ids but the last; each is computed within its window. */
 mica_status mica__contexts_read(mica_run *run, const int32_t *ids, int64_t count, const char *output, void *values);
 
 #endif

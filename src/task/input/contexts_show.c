@@ -1,4 +1,4 @@
-/* Texts that a network reads window by window. */
+/* Texts that a network reads in windows. */
 #include "base/file.h"
 #include "run/predict/samples.h"
 #include "run/run.h"
@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Windows of a text that are looked at together. */
+/* How many windows of a text are run together. */
 #define AT_A_TIME 16
-/* Contexts of data that a report looks at. */
+/* How many contexts of the data a report shows. */
 #define LOOKED_AT 100
 
-/* An output of `count` windows of `row` tokens, of four bytes a position. */
+/* An output for `count` windows of `row` tokens, with four bytes per position. */
 static mica_status infer(mica_run *run, const int32_t *tokens, int64_t count, int64_t row, const char *output,
                          void *values) {
   mica_queue *queue = mica_engine_queue(run->engine);
@@ -29,7 +29,7 @@ static mica_status infer(mica_run *run, const int32_t *tokens, int64_t count, in
   return status;
 }
 
-/* The last window is filled up. */
+/* The last window is padded. */
 mica_status mica__contexts_read(mica_run *run, const int32_t *ids, int64_t n, const char *output, void *values) {
   const int64_t context = mica__contexts_settings_of(run).context, row = context + 1, all = n - 1;
   const int64_t windows = (all + context - 1) / context;

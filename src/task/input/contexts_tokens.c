@@ -1,4 +1,4 @@
-/* Contexts of tokens that are no bytes: texts in pieces, and contexts of their ids. */
+/* Contexts of tokens that are not bytes: texts are split into pieces, and contexts made of their ids. */
 #include "data/dataset.h"
 #include "data/text/contexts.h"
 #include "run/fields.h"
@@ -12,12 +12,13 @@
 
 MICA__FIELDS(contexts, CONTEXTS_SETTINGS, CONTEXTS_FACTS);
 
-/* Pieces of a text that are encoded by themselves end with a line, or where so many bytes are one. */
+/* Pieces of a text that are encoded independently end at the end of a line, or after this many bytes. */
 #define PIECE ((size_t)1 << 16)
 
 /* --- data --- */
 
-/* The bytes of the piece that begins at `text`: up to the last end of a line in it, else to a character's beginning. */
+/* The size in bytes of the piece that begins at `text`: to the last end of a line in it, else to the beginning of a
+ * character. */
 static size_t piece_of(const unsigned char *text, size_t bytes) {
   size_t end = bytes < PIECE ? bytes : PIECE;
   if (end == bytes) return end;

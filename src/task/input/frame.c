@@ -12,7 +12,7 @@
 #include <math.h>
 #include <mica/vision.h>
 
-/* Pictures that fit are decoded once. */
+/* If all pictures fit in this memory, each is decoded once. */
 #define MOST_RESIDENT 5e8
 
 static const char *const networks[] = {"detector", NULL};
@@ -67,7 +67,7 @@ static mica_status no_picture(void *user, uint64_t sample, void *data, size_t by
   return mica__fail(MICA_E_STATE, "an outline has no pictures");
 }
 
-/* Data for a run that was opened go with a dataset of its classes and its size. */
+/* Data fit an opened run if they have its classes and picture size; a small dataset stands for these. */
 static mica_status make_outline(mica_run *run) {
   static const int64_t offsets[2];
   static const int32_t none[1];
@@ -98,7 +98,7 @@ static mica_status prepare(mica_run *run) {
 
 /* --- the network --- */
 
-/* The pictures; training mixes them, and the boxes with them. */
+/* The pictures of a batch; in training some are mixed, together with their boxes. */
 static mica_value pictures(mica_nn *nn, const mica_run *run, const mica_batch_values *batch) {
   const mica__frame_facts facts = facts_of(run);
   const double share = settings_of(run).mosaic;

@@ -23,8 +23,8 @@ extern const mica__input mica__input_frame;
 typedef struct mica__mosaic_batch {
   mica_value x, boxes, label, ignored;
 } mica__mosaic_batch;
-/* Makes that share of the pictures ones of four parts, each another sample of the batch where it lies in it, with the
- * boxes of all four: (N, 4 M, 4), of which those without area are none. */
+/* Replaces that share of the pictures by mosaics of four parts, each from another sample of the batch, and combines
+ * their boxes: (N, 4 M, 4). Boxes without area do not count. */
 void mica__mosaic(mica_nn *nn, double share, mica__mosaic_batch *batch);
 
 /* Members of the input (task/input/frame_show.c). */

@@ -1,4 +1,4 @@
-/* Pictures that boxes are found in: files in their own sizes, and samples of data. */
+/* Pictures in which boxes are found: files in their own sizes, and samples of data. */
 #include "base/text.h"
 #include "data/annotation/boxed.h"
 #include "run/facts.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pictures that a report looks at. */
+/* How many pictures a report shows. */
 #define LOOKED_AT 12
 
 #define READ_FACTS(X, S) FRAME_FACTS(X, S) X(S, NUMBERS, input, .needed = false)
@@ -25,7 +25,7 @@ static mica_shape frame_of(const mica_run *run) {
 
 static size_t bytes_of(mica_shape frame) { return (size_t)(frame.dim[0] * frame.dim[1] * frame.dim[2]); }
 
-/* Visits a picture by its planes in the frame. */
+/* Visits a picture, given by its planes in the frame. */
 static mica_status visit_one(mica_run *run, const uint8_t *framed, const mica__sample *sample, mica__sample_fn *fn,
                              void *user) {
   const mica_shape frame = frame_of(run), batch = {4, {1, frame.dim[0], frame.dim[1], frame.dim[2]}};
@@ -60,7 +60,7 @@ static mica_status visit_file(mica_run *run, const char *path, mica__sample_fn *
   return status;
 }
 
-/* A picture of data, which has the frame's size. */
+/* A picture of data, already in the frame's size. */
 static mica_status visit_framed(mica_run *run, const mica_dataset *data, uint64_t at, mica__sample_fn *fn, void *user) {
   const mica_shape frame = frame_of(run);
   const size_t bytes = bytes_of(frame), plane = bytes / (size_t)frame.dim[0];
@@ -80,7 +80,7 @@ static mica_status visit_framed(mica_run *run, const mica_dataset *data, uint64_
   return status;
 }
 
-/* A sample that has a file is that file, so that boxes are in its pixels. */
+/* If a sample comes from a file, the file is read, so that boxes are in its pixels. */
 static mica_status visit_first(mica_run *run, const mica_dataset *data, uint64_t count, mica__sample_fn *fn,
                                void *user) {
   for (uint64_t i = 0; i < count && i < mica_dataset_count(data); i++) {

@@ -1,4 +1,4 @@
-/* Graphs: which column samples are named in, the graph of nodes, the network. */
+/* Graphs: the column that names samples, the graph of nodes, the network. */
 #include "task/input/graph.h"
 #include "base/text.h"
 #include "data/graph/graph.h"
@@ -40,7 +40,7 @@ static const char *column_of(const mica_dataset *data) {
 
 static bool is_molecule(const mica_run *run) { return !strcasecmp(mica__graph_facts_of(run).sample_column, "smiles"); }
 
-/* Samples are graphs, not parts of one. */
+/* Samples are whole graphs. */
 static bool is_whole(const mica_run *run) {
   return is_molecule(run) || !strcmp(mica__graph_facts_of(run).sample_column, "graph");
 }
@@ -61,7 +61,7 @@ static mica_status check_network(const mica_run *run) {
   return MICA_OK;
 }
 
-/* Reads the graph of nodes beside the run's table. */
+/* Reads the graph of nodes next to the run's table. */
 static mica_status read_graph(mica_run *run) {
   const bool normalised = !strcmp(mica__common_settings_of(run).model, "gcn");
   const char *slash = strrchr(run->data, '/');
@@ -130,7 +130,7 @@ static void opens(const mica_run *run, mica_dataset_config *config) {
 
 /* --- the network --- */
 
-/* What layers work on, of a batch of graphs. */
+/* The inputs of layers, for a batch of graphs. */
 typedef struct operands {
   mica_value x, weights;
   mica_pattern pattern;
@@ -145,7 +145,7 @@ static operands take_batch(const mica_batch_values *batch) {
                                 .order = mica_batch_value(batch, "order")}};
 }
 
-/* One graph, the same in each step. */
+/* A single graph, the same in each step. */
 static operands take_graph(mica_graph *g, const mica__node_graph *from) {
   const mica__adjacency *a = &from->messages;
   return (operands){.x = mica_constant(g, MICA_F32, MICA_SHAPE(1, from->count, from->features), from->x),
@@ -162,7 +162,7 @@ static mica__message_kind kind_of(const mica_run *run) {
   return (mica__message_kind)k;
 }
 
-/* One vector per sample: of the graph, the node, or the product of both nodes. */
+/* One vector per sample: of the graph, of the node, or the product of two nodes' vectors. */
 static mica_value choose(const mica_run *run, const mica_batch_values *batch, mica_value h, const operands *o,
                          const mica__message_config *c) {
   if (is_whole(run)) return mica__nn_pool_vertices(h, &o->pattern, c->kind == MICA__MESSAGE_GIN);

@@ -30,7 +30,7 @@ static mica_status refuse(const mica_dataset *data, uint64_t i, const char *what
   return status;
 }
 
-/* The number of each sample's node in a column. */
+/* The node number of each sample in a column. */
 static mica_status find_vertices(const mica_run *run, const mica_dataset *data, const char *name, int32_t **out) {
   const mica__node_graph *graph = run->task_state;
   const uint64_t count = mica_dataset_count(data);
@@ -54,7 +54,7 @@ static mica_status find_vertices(const mica_run *run, const mica_dataset *data, 
 static mica_status check_classes(const mica_run *run, const mica_dataset *data, const int32_t *vertex) {
   const mica__node_graph *graph = run->task_state;
   const uint64_t count = mica_dataset_count(data);
-  uint64_t *first = calloc((size_t)graph->count + 1, sizeof *first); /* the first sample of a node, from 1 */
+  uint64_t *first = calloc((size_t)graph->count + 1, sizeof *first); /* the first sample of a node, counted from 1 */
   mica_status status = first ? MICA_OK : mica__fail_nomem("nodes");
   for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
     uint64_t *of_node = &first[vertex[i]];
@@ -66,7 +66,7 @@ static mica_status check_classes(const mica_run *run, const mica_dataset *data, 
   return status;
 }
 
-/* The made dataset owns the lists, also if it was not made: then they are freed. */
+/* The new dataset owns the lists; if it cannot be made, they are freed. */
 static mica_status own(mica_dataset *made, void *const *lists, size_t count, mica_status status) {
   for (size_t k = 0; k < count; k++) {
     if (!made) free(lists[k]);

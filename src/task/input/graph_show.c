@@ -1,4 +1,4 @@
-/* Molecules and nodes that are predicted from, and those that a report shows. */
+/* Molecules and nodes to predict, and those that a report shows. */
 #include "base/text.h"
 #include "data/dataset.h"
 #include "data/source.h"
@@ -16,10 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples that a report looks at. */
+/* How many samples a report shows. */
 #define LOOKED_AT 5000
 
-/* A walk over samples: their names, what they are known to be, and where their outputs go. */
+/* A walk over samples: their names, their known answers, and where their outputs go. */
 typedef struct walk {
   mica_run *run;
   const mica_dataset *data;
@@ -148,10 +148,10 @@ static mica_status visit_lines(mica_run *run, const char *name, const char *text
 
 /* --- tables without answers --- */
 
-/* Samples of a table: a name of each in each of one or two columns, one after the other. */
+/* The samples of a table: the names in one column, or in two, one column after the other. */
 typedef struct listed {
   const char *columns[2];
-  size_t column_count, at[2]; /* at: where they stand in the table */
+  size_t column_count, at[2]; /* at: the positions of the columns in the table */
   mica__text texts[2];
   int64_t *ends[2];
   uint64_t count, room;
@@ -193,7 +193,7 @@ static mica_status add_listed(listed *l, const mica__records *r, size_t width) {
   return MICA_OK;
 }
 
-/* *found: the table has the columns of samples and lacks one of answers. */
+/* *found: the table has the columns that name samples, and none of answers. */
 static mica_status list_table(const mica_run *run, mica__records *r, listed *l, bool *found) {
   bool more = false, answered = true;
   size_t there[2] = {0}, width;
@@ -219,7 +219,7 @@ static mica_status list_table(const mica_run *run, mica__records *r, listed *l, 
   return *found && !l->count ? mica__fail(MICA_E_FORMAT, "%s holds no row", r->name) : MICA_OK;
 }
 
-/* Predicts from a table without answers. *found is false for one that has them. */
+/* Predicts from a table without answers. *found is false if it has answers. */
 static mica_status visit_unanswered(mica_run *run, const char *path, mica__sample_fn *fn, void *user, bool *found) {
   const char *column = mica__graph_facts_of(run).sample_column;
   const bool pairs = !strcmp(column, "other");

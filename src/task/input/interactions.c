@@ -1,4 +1,4 @@
-/* Interactions of users and items: facts of them, and how they come to batches. Ids become rows of tables. */
+/* Interactions of users and items: their facts, and how they become batches. Ids are rows of tables. */
 #include "task/input/interactions.h"
 #include "run/columns/categories.h"
 #include "run/columns/columns.h"
@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A table of interactions may be any table: the task is asked for. */
+/* Any table could be one of interactions, so the task must be named. */
 static int32_t suits(const mica_dataset *data) {
   (void)data;
   return 0;
@@ -22,7 +22,7 @@ static mica_status note_ids(mica_run *run, const char *fact, const mica__id_name
   return mica__run_note(run, fact, (const char *const *)ids->names, (size_t)ids->count);
 }
 
-/* A text for each user: the numbers of the items there, in order of time. */
+/* A text for each user: the numbers of the items, in order of time. */
 static mica_status note_histories(mica_run *run, const mica__interactions *x) {
   mica__histories h = {0};
   const size_t users = (size_t)x->users.count;
@@ -56,7 +56,7 @@ static mica_status note_titles(mica_run *run, const mica__id_names *items) {
   return status;
 }
 
-/* How often each id of an item is trained on, and the mean and range of ratings. */
+/* How often each item occurs in training, and the mean and range of ratings. */
 static mica_status note_numbers(mica_run *run, const mica__interactions *x) {
   const size_t items = (size_t)x->items.count + 1;
   double *counts = calloc(items, sizeof *counts), mean = 0, n = 0, range[2] = {INFINITY, -INFINITY};
@@ -76,7 +76,7 @@ static mica_status note_numbers(mica_run *run, const mica__interactions *x) {
   return status;
 }
 
-/* The facts about features of a run that was opened. */
+/* Reads the facts about features of an opened run. */
 static mica_status check_features(const mica_run *run) {
   mica__features f = {0};
   mica_status status = mica__features_recall(run, &f);
@@ -114,7 +114,7 @@ static void loads(const mica_run *run, mica_part part, mica_loader_config *confi
   if (part != MICA_PART_TRAIN && mica__recommend_ranks(run)) config->batch = 64;
 }
 
-/* Rankings are trained on pairs or windows and tested on users with their histories. */
+/* Rankings are trained on pairs or windows, and tested on users with their histories. */
 static mica_part calibrates(const mica_run *run) {
   return mica__recommend_ranks(run) ? MICA_PART_VALIDATION : MICA_PART_TRAIN;
 }

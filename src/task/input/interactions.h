@@ -1,4 +1,4 @@
-/* task/input/interactions.h: what is known between users and items: ratings, clicks, or what was taken when. */
+/* task/input/interactions.h: what is known about users and items: ratings, clicks, or which items a user took when. */
 #ifndef MICA_TASK_INPUT_INTERACTIONS_H
 #define MICA_TASK_INPUT_INTERACTIONS_H
 
@@ -11,14 +11,14 @@
 
 #include <math.h>
 
-/* The head builds the network (task/head/ranking.h): what it learns reads the tables of users and items. */
+/* The head builds the network (task/head/ranking.h), because its losses read the tables of users and items. */
 extern const mica__input mica__input_interactions;
 
 /* --- settings and facts --- */
 
 enum { MICA__OBJECTIVE_RATING, MICA__OBJECTIVE_RANKING, MICA__OBJECTIVE_CLICK };
 enum { MICA__SAMPLING_POPULAR, MICA__SAMPLING_EVEN };
-/* Names of choices; NULL after the last. */
+/* Names of choices, ending with NULL. */
 const char *mica__recommend_objective_at(size_t i);
 const char *mica__recommend_split_at(size_t i);      /* by mica__holdout */
 const char *mica__recommend_duplicates_at(size_t i); /* by mica__duplicates */
@@ -89,17 +89,17 @@ MICA__SETTINGS_STRUCT(recommend, RECOMMEND_SETTINGS);
   X(S, NUMBERS, feature_numbers, .of = "features", .each = 4, MICA__ANY_SIGN)
 MICA__FACTS_STRUCT(recommend, RECOMMEND_FACTS);
 
-/* What the run has of them. */
+/* What a run keeps for its interactions. */
 mica__recommend_settings mica__recommend_settings_of(const mica_run *run);
 mica__recommend_facts mica__recommend_facts_of(const mica_run *run);
 
 /* --- tables --- */
 
-/* Opens the file at path, or in the folder at path, and reads it as the run's settings say; with features, for networks
- * that take some: of users and items from the tables of the training's data, or for other data from the run. */
+/* Opens the file at path, or the one in the folder at path, and reads it by the run's settings; with features for
+ * networks that use them, read from the tables of the training data or, for other data, from the run. */
 mica_status mica__recommend_read(const mica_run *run, const char *path, mica__interactions *out);
-/* Likewise, of a file that is none of the training's; calls `each` with the lines, part by part, a pair that comes
- * twice among them. *out is what it is called with, the caller's to free. */
+/* The same for a file that does not belong to the training; calls `each` with its lines, part by part. Repeated pairs
+ * are included. *out is the dataset passed to `each`; the caller frees it. */
 mica_status mica__recommend_read_each(const mica_run *run, const char *path, mica__interactions *out,
                                       mica__interactions_fn *each, void *user);
 /* Replaces ids by the run's. */
@@ -107,27 +107,27 @@ mica_status mica__recommend_adopt(mica__interactions *x, const mica_run *run);
 
 /* --- features --- */
 
-/* Notes the features, and the rows of users and items by the run's ids. */
+/* Sets the facts for features, and the rows of users and items by the run's ids. */
 mica_status mica__features_note(mica_run *run, const mica__features *f, const mica__id_names *users,
                                 const mica__id_names *items);
-/* True if the run has any. */
+/* True if the run has features. */
 bool mica__features_are_noted(const mica_run *run);
-/* Makes them from these facts, with the rows of users and items by their ids less 1. MICA_E_FORMAT for facts that no
- * run has. To be freed after a failure too. */
+/* Makes the features from these facts, with the rows of users and items at their ids less 1. MICA_E_FORMAT if the facts
+ * contradict each other. Must be freed, also after a failure. */
 mica_status mica__features_recall(const mica_run *run, mica__features *f);
 
 /* --- the run --- */
 
 bool mica__recommend_ranks(const mica_run *run);
-/* True if what is learned is whether a user takes an item: ratings are 0 and 1. */
+/* True if the run learns whether a user takes an item: ratings are 0 and 1. */
 bool mica__recommend_clicks(const mica_run *run);
-/* The network's sizes, by settings and facts. */
+/* The network's sizes, from settings and facts. */
 mica__recommender mica__recommend_network(const mica_run *run);
-/* The share that validates: of rankings the last item but one of each user for any above 0. */
+/* The share that validates; for rankings, any value above 0 means the last but one item of each user. */
 double mica__recommend_validation(const mica_run *run);
 /* What tests look at: "top". */
 int64_t mica__recommend_top(const mica_run *run);
-/* True for the data of the training, however their path is spelled: they alone are parted. */
+/* True for the training data, however their path is written: only they are split. */
 bool mica__recommend_owns(const mica_run *run, const char *path);
 /* mica__task_row.open. */
 mica_status mica__recommend_open(const mica_run *run, const char *path, const mica_dataset_config *config,

@@ -1,4 +1,4 @@
-/* Features as facts of a run: a text for each column, the values that columns have, and the rows of users and items. */
+/* Features as facts of a run: a text for each column, the values of the columns, and the rows of users and items. */
 #include "run/facts.h"
 #include "run/fields.h"
 #include "task/input/interactions.h"
@@ -167,7 +167,7 @@ static mica_status recall_columns(const mica_run *run, mica__features *f) {
   return used == values.count && sets <= MICA__RECOMMENDER_SETS ? MICA_OK : damaged("feature_values", "");
 }
 
-/* The number, id or ids at *at, which moves behind them and the blank there. */
+/* Reads the number, id or ids at *at, and moves it past them and the following blank. */
 static bool read_cell(mica__feature *one, size_t row, const char **at) {
   char *end = NULL;
   if (one->kind == MICA__FEATURE_NUMBER) {

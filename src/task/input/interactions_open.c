@@ -1,4 +1,4 @@
-/* Tables of interactions as a run's settings say that they are read. */
+/* Reads tables of interactions by the settings of a run. */
 #include "run/common_fields.h"
 #include "run/settings.h"
 #include "task/input/interactions.h"
@@ -23,7 +23,7 @@ static mica__feature_config features_of(const mica_run *run) {
                                 .known = mica__features_are_noted(run)};
 }
 
-/* Features of users and items, of the training's own data. */
+/* Features of users and items, from the training data. */
 static mica_status add_sides(const mica_run *run, mica__interactions *x) {
   const mica__recommend_settings s = mica__recommend_settings_of(run);
   const mica__feature_config config = features_of(run);
@@ -57,7 +57,7 @@ static mica_status read_file(const mica_run *run, const char *path, mica__intera
     return mica__fail(MICA_E_INVALID, "separator is one character, not \"%s\"", s.separator);
   if (takes) MICA_TRY(mica__features_recall(run, &out->features));
   MICA_TRY(mica__interactions_open(path, &config, each, user, out));
-  /* Lines in parts have what the run knows of users and items. */
+  /* Lines that are split carry the features that the run has for users and items. */
   return !each && takes && mica__recommend_owns(run, path) ? add_sides(run, out) : MICA_OK;
 }
 
@@ -70,7 +70,7 @@ mica_status mica__recommend_read_each(const mica_run *run, const char *path, mic
   return read_file(run, path, out, each, user);
 }
 
-/* The rows of features that the run itself has of users and items are those of their ids. */
+/* The run's own rows of features are found by the ids of users and items. */
 static void take_recalled(const mica__features *f, mica__interaction *one) {
   if (!f->keys[MICA__SIDE_USER].count) one->rows.at[MICA__SIDE_USER] = f->rows[MICA__SIDE_USER] ? one->user - 1 : -1;
   if (!f->keys[MICA__SIDE_ITEM].count) one->rows.at[MICA__SIDE_ITEM] = f->rows[MICA__SIDE_ITEM] ? one->item - 1 : -1;

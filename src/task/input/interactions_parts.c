@@ -20,7 +20,7 @@ static mica_status need_times(const mica_run *run, const mica__interactions *x, 
   return mica__fail(MICA_E_FORMAT, "%s has no column of times, as 'timestamp', to split by", path);
 }
 
-/* Reads the file, and parts it where it is the run's own. */
+/* Reads the file, and splits it if it is the run's own. */
 static mica_status read_parted(const mica_run *run, const char *path, bool own, mica__interactions *x) {
   const mica__recommend_settings s = mica__recommend_settings_of(run);
   const bool known = mica__recommend_facts_of(run).users.count > 0;

@@ -1,18 +1,18 @@
-/* Mosaic (Bochkovskiy et al. 2020): a picture of four, in the graph of the training step, so that it costs no pass of
+/* Mosaic (Bochkovskiy et al. 2020): pictures made of four, computed in the graph of the training step without a pass of
  * its own. */
 #include "task/input/frame.h"
 
 #include <mica/nodes.h>
 
-/* What keeps less of its area than this is no box any more, as in other changes of pictures. */
+/* A box that keeps less than this share of its area is dropped, as in other augmentations. */
 #define LEAST_SHARE 0.25
-/* The corner in which the four meet lies so far inside. */
+/* The corner where the four pictures meet is at least this far inside. */
 #define FROM 0.25
 #define TO 0.75
 /* Keys of random numbers. */
 #define KEY UINT64_C(0x6d6f7361)
 
-/* Where the four pictures meet, (N): the far corner where a picture is left as it is. */
+/* Where the four pictures meet, (N): the far corner if a picture is left unchanged. */
 typedef struct meeting {
   mica_value x, y;
 } meeting;
@@ -30,7 +30,7 @@ static mica_value draw(mica_value step, mica_value like, mica_value chosen, uint
   return mica_where(chosen, mica_floor(at), number(like, (double)extent));
 }
 
-/* The pixels of picture k of the four: right of the corner with bit 0, below it with bit 1. */
+/* The pixels of part k of the four: right of the corner if bit 0 is set, below it if bit 1 is. */
 static mica_value patch(mica_value x, const meeting *m, mica_value pictures[4]) {
   const mica_shape s = mica_value_shape(x);
   mica_value column = mica_reshape(mica_range(x.graph, MICA_F32, s.dim[3]), MICA_SHAPE(1, 1, 1, s.dim[3]));
@@ -40,7 +40,7 @@ static mica_value patch(mica_value x, const meeting *m, mica_value pictures[4]) 
   return mica_where(below, mica_where(right, pictures[3], pictures[2]), mica_where(right, pictures[1], pictures[0]));
 }
 
-/* Boxes (N, M, 4) cut to the part of the picture that is theirs; zeros where little is left. */
+/* Boxes (N, M, 4) clipped to their part of the picture; zeros if too little is left. */
 static mica_value cut(mica_value boxes, const meeting *m, int k, int64_t height, int64_t width) {
   mica_value s[4], kept[4], extent[2], whole[2];
   const mica_value corner[2] = {mica_unsqueeze(m->x, MICA_AXES(1)), mica_unsqueeze(m->y, MICA_AXES(1))};
@@ -68,7 +68,7 @@ void mica__mosaic(mica_nn *nn, double share, mica__mosaic_batch *b) {
   const meeting m = {draw(step, like, chosen, KEY + 1, s.dim[3]), draw(step, like, chosen, KEY + 2, s.dim[2])};
   mica_value pictures[4], boxes[4], labels[4], ignored[4];
   for (int k = 0; k < 4; k++) {
-    /* The samples behind this one in the batch, around its end. */
+    /* The samples that follow this one in the batch, cyclically. */
     mica_value from = mica_mod(mica_add(own, number(own, k)), count);
     pictures[k] = k ? mica_gather(b->x, from, 0) : b->x;
     boxes[k] = cut(k ? mica_gather(b->boxes, from, 0) : b->boxes, &m, k, s.dim[2], s.dim[3]);

@@ -24,7 +24,7 @@ static bool is_text(const mica_column *column) {
          (column->kind == MICA_COLUMN_KIND_TEXT || (column->kind == MICA_COLUMN_KIND_CLASS && column->shape.rank == 0));
 }
 
-/* The name of the column of texts that is wanted; without one the first that is not `other`. */
+/* The name of the text column that is wanted; if none is named, the first that is not `other`. */
 static mica_status find_text(const mica_run *run, const mica_dataset *data, const char *wanted, const char *other,
                              const char *setting, const char **found) {
   mica__text names = {0};
@@ -64,7 +64,7 @@ static mica_status note_columns(mica_run *run) {
   return mica__run_note_text(run, "to", target);
 }
 
-/* The first line of a table holds names if one of them is the name of the answers. */
+/* The first line of a table is a header if one of its cells is the name of the answers. */
 static void opens(const mica_run *run, mica_dataset_config *config) {
   const char *to = mica__pairs_facts_of(run).to;
   if (!*to) to = mica__pairs_settings_of(run).to;
@@ -99,7 +99,7 @@ static mica_status check_network(const mica_run *run) {
   return MICA_OK;
 }
 
-/* The texts of both languages, one after another. */
+/* The texts of both languages, one language after the other. */
 typedef struct both {
   mica__texts from, to;
 } both;
@@ -137,7 +137,7 @@ static mica_status complete(mica_run *run, const mica_column *label) {
 
 /* --- tokens --- */
 
-/* What pairs lack, a bit a side; a text of blanks is none. */
+/* Which side of a pair is missing, one bit per side; a blank text counts as missing. */
 enum { NO_SOURCE = 1, NO_TARGET = 2 };
 
 static bool is_blank(const char *text, size_t bytes) {
@@ -165,7 +165,7 @@ static mica_status encode_all(const mica_run *run, const mica_dataset *data, con
   return status;
 }
 
-/* Targets that begin with their begin, and lack their end. */
+/* Targets with a begin token and without an end token, as the decoder reads them. */
 static int32_t *shift(const mica_run *run, const mica__ids *targets) {
   int32_t *read = malloc((targets->count + 1) * sizeof *read);
   for (size_t i = 0; read && i < targets->texts; i++) {
@@ -186,7 +186,7 @@ static mica_column_data column_of(const mica_run *run, const char *name, const i
                             .offsets = offsets};
 }
 
-/* Hands arrays to the dataset, which frees them; those behind one that fails are freed. */
+/* Passes arrays to the dataset, which frees them; after a failure, those that are left are freed here. */
 static mica_status own(mica_dataset *data, void *const *arrays, size_t count) {
   mica_status status = MICA_OK;
   for (size_t i = 0; i < count; i++)
@@ -219,8 +219,9 @@ static mica_status derive_of(const mica_run *run, const mica_dataset *data, uint
   return own(*out, arrays, 5);
 }
 
-/* Says what pairs lack. A few that lack a side are learnt from as they are; where that is most of them the files do not
- * belong together. Without a single translation there is no BLEU either. Of validation that is all that is said. */
+/* Reports incomplete pairs. A few pairs with one side missing are trained on as they are; if most are incomplete, the
+ * files do not belong together. If there is no translation at all, BLEU cannot be computed. For the validation part
+ * only this is reported. */
 static mica_status remark_empty(mica_run *run, mica_part part, const char *name, const uint8_t *lacks, size_t pairs) {
   const mica__pairs_facts facts = mica__pairs_facts_of(run);
   const char *from = facts.from, *to = facts.to;
@@ -251,7 +252,7 @@ static mica_status remark_empty(mica_run *run, mica_part part, const char *name,
 
 static mica_status remark(mica_run *run, mica_part part, const char *name, const uint8_t *lacks,
                           const mica__ids *sources, const mica__ids *targets) {
-  /* Texts that are cut are told of what is trained on, or of what is tested alone. */
+  /* Texts that are cut are reported for the training part, or for test data that are alone. */
   if (part == MICA_PART_TRAIN || !run->parts->whole)
     MICA_TRY(mica__run_remark_cut(run, sources->cut + targets->cut, sources->texts + targets->texts,
                                   mica__pairs_settings_of(run).length - 1));
@@ -284,7 +285,7 @@ static void loads(const mica_run *run, mica_part part, mica_loader_config *confi
 
 /* --- the network --- */
 
-/* The logits (N, T, outputs) of what follows each token that is read. */
+/* The logits (N, T, outputs) of the token after each token that is read. */
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
   mica_model_config network = mica__pairs_network(run);
   mica_value lengths = mica_batch_value(batch, MICA__PAIRS_SOURCE ".length");
@@ -295,7 +296,7 @@ static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_val
   return mica_translator_decode(nn, mica_batch_value(batch, MICA__PAIRS_READ), memory, lengths, &network);
 }
 
-/* A model tells the logits of each next token, given a source and the target so far. */
+/* An exported model gives the logits of the next token, for a source and the target so far. */
 static const mica_batch_column columns[] = {{MICA__PAIRS_SOURCE, MICA_I32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}},
                                             {MICA__PAIRS_SOURCE ".length", MICA_I32, {1, {MICA_DYNAMIC}}},
                                             {MICA__PAIRS_READ, MICA_I32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}},

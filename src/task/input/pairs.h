@@ -8,11 +8,12 @@
 #include "run/fact_fields.h"
 #include "run/tokens.h"
 
-/* Columns of batches: the source, what the decoder reads (the target after its begin), and what it is to say. */
+/* Columns of batches: the source, what the decoder reads (the target with its begin token), and what it should
+ * output. */
 #define MICA__PAIRS_SOURCE "source"
 #define MICA__PAIRS_READ "read"
 #define MICA__PAIRS_TARGET "target"
-/* Stands after the end of a target: it counts for nothing. */
+/* Follows the end of a target and counts for nothing. */
 #define MICA__PAIRS_NOTHING (-1)
 
 #define PAIRS_SETTINGS(X, S)                                                                                           \
@@ -40,29 +41,29 @@ MICA__FACTS_STRUCT(pairs, PAIRS_FACTS);
 
 extern const mica__input mica__input_pairs;
 
-/* What the run has of them. */
+/* What a run keeps for its pairs. */
 mica__pairs_settings mica__pairs_settings_of(const mica_run *run);
 mica__pairs_facts mica__pairs_facts_of(const mica_run *run);
 
 /* The network that the run's settings describe. */
 mica_model_config mica__pairs_network(const mica_run *run);
-/* The tokens before a target and after it, of the run's tokenizer; -1: it has none. */
+/* The tokens that begin and end a target, in the run's tokenizer; -1: it has none. */
 int32_t mica__pairs_begin(const mica_run *run);
 int32_t mica__pairs_end(const mica_run *run);
 
-/* The name of a column: of a table's answers, which its dataset calls "label", that of the table. */
+/* The name of a column; for the answers of a table, which its dataset calls "label", the name in the table. */
 const char *mica__pairs_name(const mica_dataset *data, const mica_column *column);
-/* A walk over the texts of the column of that name in data that fit the run; "label" stands for that of answers. */
+/* A walk over the texts of the column of that name, in data that fit the run; "label" means the column of answers. */
 mica__texts mica__pairs_texts(const mica_dataset *data, const char *name);
 
-/* Adds a text's ids with the end after them. Longer ones than the context lose what is too much; texts are UTF-8. name
- * stands in sentences. */
+/* Adds a text's ids followed by the end token. Texts longer than the context are cut; texts are UTF-8. `name` appears
+ * in messages. */
 mica_status mica__pairs_add(const mica_run *run, const char *name, const char *text, size_t bytes, mica_encoding *work,
                             mica__ids *ids);
 
-/* Which of a dataset's pairs: the first ones, some at even distances, or of these the rank's own. */
+/* Which pairs of a dataset: the first, evenly spaced ones, or the rank's share of those. */
 typedef enum mica__pairs_which { MICA__PAIRS_FIRST, MICA__PAIRS_EVEN, MICA__PAIRS_OWN } mica__pairs_which;
-/* Visits `most` pairs of data (0: all); samples have texts, ids and no outputs. */
+/* Visits `most` pairs of data (0: all); samples have texts and ids, but no outputs. */
 mica_status mica__pairs_walk(mica_run *run, const mica_dataset *data, uint64_t most, mica__pairs_which which,
                              mica__sample_fn *fn, void *user);
 

@@ -1,4 +1,4 @@
-/* Texts that are translated, of files, tables and data. */
+/* Texts to translate, from files, tables and data. */
 #include "base/file.h"
 #include "base/text.h"
 #include "data/source.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Texts that a report shows, at even distances; and those of a user that are translated together, at most. */
+/* How many evenly spaced texts a report shows, and the most texts of a user that are translated together. */
 #define SHOWN 12
 #define MOST_LINES 1000000
 
@@ -25,7 +25,7 @@ typedef struct walk {
   size_t count;
 } walk;
 
-/* Visits a text; "WHERE line NUMBER" is its name in sentences, "line NUMBER" in what is shown. */
+/* Visits a text; it is called "WHERE line NUMBER" in messages and "line NUMBER" where it is shown. */
 static mica_status visit_text(walk *w, const char *where, uint64_t number, const char *text, size_t bytes,
                               const char *meaning) {
   mica__text name = {0};
@@ -86,7 +86,7 @@ mica_status mica__pairs_look(mica_run *run, const mica_dataset *data, mica__samp
 
 /* --- lines --- */
 
-/* A text a line, without its end. */
+/* A text per line, without the end of the line. */
 static mica_status visit_lines(walk *w, const char *name, const char *content, size_t size) {
   uint64_t line = 0;
   bool any = false;
@@ -104,21 +104,21 @@ static mica_status visit_lines(walk *w, const char *name, const char *content, s
 
 /* --- tables --- */
 
-/* A cell as the text that it is, the caller's to free; NULL: the host has no memory. */
+/* The text of a cell, freed by the caller; NULL: out of memory. */
 static char *cell_text(mica__cell cell) {
   char *text = calloc(1, cell.length + 1);
   if (text) mica__cell_unquote(cell, text);
   return text;
 }
 
-/* Where the columns of the run's two languages are in a table; SIZE_MAX: not there. `header` is true where the first
- * record names them. */
+/* The positions of the run's two languages in a table; SIZE_MAX: missing. `header` is true if the first record names
+ * them. */
 typedef struct sides {
   size_t from, to;
   bool header;
 } sides;
 
-/* The column that the first record gives a name. */
+/* The column that the first record names so. */
 static mica_status find_named(const mica__records *r, const char *wanted, size_t *at) {
   *at = SIZE_MAX;
   for (size_t i = 0; i < r->count && *at == SIZE_MAX; i++) {
@@ -133,7 +133,7 @@ static mica_status find_named(const mica__records *r, const char *wanted, size_t
   return MICA_OK;
 }
 
-/* A run of columns without names takes them by their positions; the first record may name languages all the same. */
+/* A run whose columns have no names finds them by position; the first record may still name the languages. */
 static mica_status find_sides(const mica_run *run, const mica__records *r, sides *s) {
   const mica__pairs_facts facts = mica__pairs_facts_of(run);
   const char *from = facts.from, *to = facts.to;
@@ -196,7 +196,7 @@ static mica_status visit_table(walk *w, const char *name, char *content, size_t 
   return status;
 }
 
-/* True by the ending alone: what is in a plain text may look like a table. */
+/* Decided only by the ending of the name, because the lines of a plain text may look like a table. */
 static bool is_table(const char *path) {
   static const char *const endings[] = {".csv", ".tsv", ".CSV", ".TSV"};
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)
@@ -216,7 +216,7 @@ static mica_status visit_file(walk *w, const char *path) {
   return status;
 }
 
-/* mica__data_visit_fn of a walk: `user` is the walk. */
+/* The mica__data_visit_fn of a walk: `user` is the walk. */
 static mica_status visit_data(mica_run *run, const mica_dataset *data, uint64_t count, mica__sample_fn *fn,
                               void *user) {
   (void)run, (void)fn;

@@ -1,4 +1,4 @@
-/* Texts of pairs as tokens, and the network that takes them. */
+/* Texts of pairs as tokens, and the network that reads them. */
 #include "base/utf8.h"
 #include "data/dataset.h"
 #include "data/table/table.h"
@@ -22,7 +22,7 @@ mica__texts mica__pairs_texts(const mica_dataset *data, const char *name) {
   const size_t count = mica_dataset_column_count(data);
   size_t i = 0;
   while (i < count && strcmp(mica__pairs_name(data, mica_dataset_column(data, i)), name) != 0) i++;
-  /* What is derived of a table knows no names of it. */
+  /* Derived data of a table no longer have its names. */
   return (mica__texts){.data = data, .column = i < count ? i : mica_dataset_column_index(data, "label")};
 }
 

@@ -1,4 +1,4 @@
-/* Pictures of any sizes: windows of them to train on, tiles to test on, and U-Net. */
+/* Pictures of any size: windows to train on, tiles to test on, and U-Net. */
 #include "task/input/picture.h"
 #include "data/dataset.h"
 #include "run/columns/columns.h"
@@ -14,7 +14,7 @@
 #include <mica/nodes.h>
 #include <string.h>
 
-/* What a run is trained on unless its settings say otherwise: about so many windows, in so many epochs. */
+/* How long a run trains unless settings say otherwise: about this many windows, within this many epochs. */
 #define USUAL_WINDOWS 1600
 #define LEAST_EPOCHS 10
 #define MOST_EPOCHS 100
@@ -36,13 +36,13 @@ static int32_t suits(const mica_dataset *data) { return mica__dataset_find(data,
 
 /* --- data --- */
 
-/* Pictures have the channels of the training's; sizes are their own. */
+/* Pictures must have as many channels as those of the training; their sizes may differ. */
 static void opens(const mica_run *run, mica_dataset_config *config) {
   const mica__fact_numbers input = mica__common_facts_of(run).input;
   config->like = NULL;
   config->height = config->width = 0;
   if (input.count == 3) config->channels = (int32_t)input.list[0];
-  /* Other data have no channels; that they are none to learn masks from is said later. */
+  /* Other data have no channels; a later check reports that masks cannot be learned from them. */
   const mica_shape known = run->parts->whole ? mica_dataset_shape(run->parts->whole) : MICA_SCALAR;
   if (known.rank == 3) config->channels = (int32_t)known.dim[0];
 }
@@ -59,14 +59,14 @@ static mica_status shows(const mica_run *run, const mica_dataset *data, mica_dat
   return mica_dataset_tiles(data, &tiling, shown);
 }
 
-/* Pictures of several sizes are each cut in their own, into parts that windows are drawn from. A run that began
- * without has them scaled and cut to the first one's. */
+/* If pictures have several sizes, each is cut separately into parts, from which windows are drawn. A run that was begun
+ * by an older version scales and crops them to the size of the first. */
 static bool has_own_sizes(const mica_run *run) {
   return run->parts->whole->store->sides && (!run->resumed || facts_of(run).cut.count);
 }
 
-/* Every pixel lies in one part, and a part is larger than a window where no picture is smaller: windows begin anywhere
- * in it. Where a picture is smaller than a part it is mirrored, and what is so is of no class. */
+/* Every pixel is in exactly one part. Parts are larger than windows unless a picture is smaller, so windows can begin
+ * anywhere in them. A picture smaller than a part is extended by mirroring; the mirrored pixels have no class. */
 static mica_status trains(const mica_run *run, const mica_dataset *data, mica_dataset **shown) {
   const mica__fact_numbers cut = facts_of(run).cut;
   if (cut.count != 2 || !data->store->sides) return MICA_OK;
@@ -75,7 +75,7 @@ static mica_status trains(const mica_run *run, const mica_dataset *data, mica_da
 
 /* --- preparation --- */
 
-/* The least multiple of what U-Net halves to 1 that holds a side, `most` at most. */
+/* The smallest multiple of what U-Net halves to 1 that is at least a side; at most `most`. */
 static double side_of(double step, int64_t side, double most) { return fmin(ceil((double)side / step) * step, most); }
 
 static mica_status note_sizes(mica_run *run) {
@@ -107,7 +107,7 @@ static mica_status note_sizes(mica_run *run) {
   return mica__run_note_numbers(run, "tile", tile, 3);
 }
 
-/* As many epochs as the pictures that there are need. */
+/* Sets the number of epochs by the number of pictures. */
 static mica_status find_epochs(mica_run *run) {
   if (mica__common_is_set(run, MICA__SETTING_epochs)) return MICA_OK;
   const double pictures = (double)mica_dataset_count(run->parts->at[MICA_PART_TRAIN].data);

@@ -1,4 +1,4 @@
-/* Pictures that predictions and reports are of, in their own sizes. */
+/* The pictures of predictions and reports, in their own sizes. */
 #include "data/dataset.h"
 #include "run/common_facts.h"
 #include "run/facts.h"
@@ -9,12 +9,12 @@
 
 #include <stdlib.h>
 
-/* Pictures that a report looks at. */
+/* How many pictures a report shows. */
 #define LOOKED_AT 6
 
 /* A picture and its mask. */
 typedef struct scene {
-  uint8_t *planes, *truth; /* (C, H, W), (H, W) or NULL: 255 for none */
+  uint8_t *planes, *truth; /* (C, H, W), (H, W) or NULL: 255 where unknown */
   mica_shape shape;
 } scene;
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #define AT_A_TIME 250
-/* Samples that a report looks at. */
+/* How many samples a report shows. */
 #define LOOKED_AT 2000
 
 static int32_t suits(const mica_dataset *data) {
@@ -32,7 +32,7 @@ static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_val
   return mica__run_network(run, nn, mica__run_inputs(run, batch), outputs);
 }
 
-/* Visits `count` samples from `from` on, in one call of the network. */
+/* Visits `count` samples from `from` on, which run through the network together. */
 static mica_status visit_some(mica_run *run, const mica__samples *s, int64_t from, int64_t count, float *outputs,
                               mica__sample_fn *fn, void *user) {
   const int64_t width = run->task->head->outputs(run);

@@ -1,4 +1,4 @@
-/* Windows of time series as inputs, and networks on them. */
+/* Windows of time series as inputs, and networks that read them. */
 #include "task/input/series.h"
 #include "data/dataset.h"
 #include "run/config.h"
@@ -22,7 +22,7 @@ MICA__SETTINGS_STRUCT(series, READ_SETTINGS);
 MICA__SETTINGS(series, READ_SETTINGS);
 MICA__FACTS(series, SERIES_FACTS, 0);
 
-/* Tables of numbers are other tasks', unless one of series is named. */
+/* Tables of numbers suit other tasks better, unless a setting names series. */
 static int32_t suits(const mica_dataset *data) {
   (void)data;
   return 0;
@@ -30,9 +30,9 @@ static int32_t suits(const mica_dataset *data) {
 
 /* --- preparation --- */
 
-/* The root of the mean square of changes over the horizon, and level and deviation, over what is learned; and the mean
- * change from season to season over all rows before the test part, by which errors are measured (Hyndman and Koehler
- * 2006). 1 for what does not change. All from the series' first value on. */
+/* The root mean square change over the horizon, and mean level and deviation, over the training rows; and the mean
+ * change from season to season over all rows before the test part, by which errors are divided (Hyndman and Koehler
+ * 2006). 1 if nothing changes. All are computed from the series' first value on. */
 static void measure(const mica__windows *w, size_t k, double *scale, double *mean, double *deviation, double *mase) {
   double squares = 0, sum = 0, variance = 0, changes = 0;
   const int64_t first = mica__series_first(&w->series, k), known = w->learned - first;
@@ -55,7 +55,7 @@ static void measure(const mica__windows *w, size_t k, double *scale, double *mea
   *mase = changes > 0 ? changes / (double)(w->training - w->season - first) : 1;
 }
 
-/* Nothing is learned of a series that begins later. */
+/* A series that begins later is not trained on. */
 static mica_status check_begins(const mica__windows *w, const char *name) {
   for (size_t k = 0; k < w->series.count; k++)
     if (!mica__series_seen(&w->series, k, w->learned))
@@ -103,7 +103,7 @@ static mica_status say(mica_run *run, const mica__windows *w) {
                    : MICA_OK;
 }
 
-/* What a run that is opened says of its sizes. */
+/* Reads the sizes of an opened run. */
 static mica_status check_facts(const mica_run *run) {
   const mica__series_facts facts = facts_of(run);
   const struct {
@@ -134,7 +134,7 @@ static mica_status prepare(mica_run *run) {
   return say(run, w);
 }
 
-/* Fewer windows are too few to compare epochs by. */
+/* With fewer windows, epochs cannot be compared. */
 #define FEW_WINDOWS 10
 
 static mica_status derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out) {
@@ -149,7 +149,7 @@ static mica_status derive(mica_run *run, mica_part part, const mica_dataset *dat
   return mica__windows_scale(run, w);
 }
 
-/* Series are found by their names when data are opened. */
+/* When data are opened, series are found by name. */
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
   if (mica__windows_of(data)) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s holds no windows of series, which the run %s is about", mica_dataset_name(data),
@@ -158,7 +158,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 
 /* --- the network --- */
 
-/* The last state of a recurrent network over a window and how high it lies, (N, width). */
+/* The last state of a recurrent network over a window, and the window's level, (N, width). */
 static mica_value recur(mica_nn *nn, const mica__series_settings *s, mica_value window, mica_value level) {
   const mica_nn_rnn_config config = {.kind = !strcmp(s->model, "lstm") ? MICA_RNN_KIND_LSTM : MICA_RNN_KIND_GRU,
                                      .layers = s->layers,
@@ -166,14 +166,14 @@ static mica_value recur(mica_nn *nn, const mica__series_settings *s, mica_value 
   const mica_value high = mica_add(level, mica_full_like(window, 0));
   const mica_value both[] = {window, high};
   const mica_rnn_results r = mica_nn_rnn(nn, "rnn", mica_concat(both, 2, 2), s->width, &config);
-  /* A network that was pruned has fewer units. */
+  /* A pruned network has fewer units. */
   const int64_t units = mica_value_is_null(r.h) ? s->width : mica_value_shape(r.h).dim[2];
   return mica_reshape(r.h, MICA_SHAPE(MICA_DYNAMIC, units));
 }
 
-/* A linear function of the window beside the network (Lai et al. 2018), in the windows' own units. */
+/* A linear function of the window, added to the network (Lai et al. 2018), in the windows' own units. */
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
-  /* Inputs of an exported model have the order in which they are taken here. */
+  /* The inputs of an exported model are in the order in which they are taken here. */
   const mica_value level = mica_batch_value(batch, "level"), window = mica_batch_value(batch, "window");
   const mica__series_settings s = settings_of(run);
   const mica_dense_config small = {.weight = {.kind = MICA_INIT_NORMAL, .value = 0.01}};

@@ -1,4 +1,4 @@
-/* task/input/series.h: windows of time series: the rows that a network sees, and those that follow them. */
+/* task/input/series.h: windows of time series: the rows that a network reads, and the rows that follow them. */
 #ifndef MICA_TASK_INPUT_SERIES_H
 #define MICA_TASK_INPUT_SERIES_H
 
@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-/* All but the linear function alone. */
+/* All networks except the linear function. */
 #define SERIES_NETWORKS "model=gru|lstm|tcn|cnn_gru"
 
 #define SERIES_SETTINGS(X, S)                                                                                          \
@@ -43,29 +43,29 @@
 
 extern const mica__input mica__input_series;
 
-/* The rows that a network sees, and those behind them that it forecasts. Numbers are changes from the window's last
- * row, in units of each series' scale. A series that begins with empty cells is unknown at origins up to its first
- * value: it is 0 to the network, level and all, and has no answers there; origins without any answer are left out. */
+/* The rows that a network reads, and the rows after them that it forecasts. Numbers are changes from the window's last
+ * row, in units of each series' scale. A series that begins with empty cells is unknown at origins before its first
+ * value: its numbers and level are 0 there, and it has no answers. Origins without any answer are left out. */
 typedef struct mica__windows {
-  mica__series series; /* the first `targets` of them are forecast */
+  mica__series series; /* the first `targets` columns are forecast */
   size_t targets;
   int64_t window, horizon, season;
   int64_t training;         /* rows before the test part */
-  int64_t learned;          /* of them before the validation part */
-  int64_t first, count;     /* origins, the first rows that are forecast, are first, first + 1, ... */
-  double *scale;            /* of each series; NULL before the run is prepared */
-  double *mean, *deviation; /* of each over what is learned: they say how high a window lies */
+  int64_t learned;          /* rows before the validation part */
+  int64_t first, count;     /* the first row that is forecast (the origin) is first, first + 1, ... */
+  double *scale;            /* one per series; NULL before the run is prepared */
+  double *mean, *deviation; /* one per series, over the training rows: they describe a window's level */
 } mica__windows;
 
-/* The windows that a dataset of the task is made of. */
+/* The windows that a dataset of the task consists of. */
 mica__windows *mica__windows_of(const mica_dataset *data);
-/* Reads the series of a table in memory as the run wants them; windows of no part yet. */
+/* Reads the series of a table in memory as the run needs them; no part is chosen yet. */
 mica_status mica__windows_read(const mica_run *run, const char *name, char *content, size_t size, mica__windows *w);
-/* The part of a file that the setting "test" and "validation" leave or take, as a dataset of the columns window, level,
- * target, known (1, or 0 for an empty cell and for a series unknown at the origin) and season. */
+/* A part of a file, chosen by the settings "test" and "validation", as a dataset of the columns window, level, target,
+ * known (1, or 0 for an empty cell and for a series that is unknown at the origin) and season. */
 mica_status mica__series_open(const mica_run *run, const char *path, const mica_dataset_config *config,
                               mica_dataset **data);
-/* Gives the series the run's scales. */
+/* Sets the series' scales to the run's. */
 mica_status mica__windows_scale(const mica_run *run, mica__windows *w);
 /* Remarks on gaps between the times of a table, and on its empty cells. */
 mica_status mica__windows_remark(mica_run *run, const char *name, const mica__windows *w);
