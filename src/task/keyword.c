@@ -1,10 +1,10 @@
-/* keyword, sound_labels and sound_numbers: what a recording holds. */
+/* keyword, sound_labels and sound_numbers: classes, labels or numbers of a recording. */
 #include "task/head/classes.h"
 #include "task/head/labels.h"
 #include "task/head/numbers.h"
 #include "task/input/sound.h"
 
-/* Found on spoken digits, where they took 3 minutes of two shared cores (2026-11-25). */
+/* Found by experiments on spoken digits, which took 3 minutes on two shared cores (2026-11-25). */
 static const mica_setting defaults[] = {{"model", "dscnn"}, {"epochs", "20"},       {"batch", "32"},
                                         {"lr", "0.004"},    {"optimizer", "adamw"}, {"weight-decay", "0.02"},
                                         {"warm-up", "100"}, {"schedule", "cosine"}, {0}};

@@ -1,4 +1,4 @@
-/* language: the next token of a text, of those before it. */
+/* language: the next token of a text, from those before it. */
 #include "task/head/next_token.h"
 #include "task/input/contexts.h"
 

@@ -1,5 +1,5 @@
-/* recommend: how users rate items, or which items they choose next. Tables of interactions; ids become rows of tables
- * that are updated by the rows that a step reads. */
+/* recommend: how users rate items, or which items they choose next, from tables of interactions. Ids are rows of
+ * tables; a step updates only the rows that it reads. */
 #include "run/columns/columns.h"
 #include "run/common_fields.h"
 #include "run/common_values.h"
@@ -25,8 +25,8 @@ static const mica_task_metric rating_metrics[] = {{"rmse", true},      {"mae", t
 
 /* --- defaults --- */
 
-/* Settings that were left out, measured on MovieLens of 100,000 ratings (2026-11-25); those of dlrm and of clicks are
- * what is usual, for no such data were at hand. */
+/* Defaults measured on MovieLens with 100,000 ratings (2026-11-25). Those of dlrm and of clicks are common values,
+ * since no such data were available. */
 typedef struct usual {
   const char *model, *objective, *epochs, *batch, *optimizer, *lr, *schedule, *width, *dropout, *negatives, *l2;
 } usual;
@@ -56,7 +56,7 @@ static mica_status set_defaults(mica_run *run) {
                       model);
   const mica_setting values[] = {
       {"model", model},
-      /* A run that is resumed parts its data as this one did. */
+      /* A resumed run splits its data in the same way. */
       {"validation", !strcmp(objective, "rating") ? "0" : ""},
       {"epochs", u->epochs},
       {"batch", u->batch},
@@ -92,7 +92,7 @@ static mica_status check(const mica_run *run) {
   return check_share(run);
 }
 
-/* Ids are numbered as they come in the training part, which a seed may have drawn. */
+/* Ids are numbered in the order of the training part, which a seed may have drawn. */
 static mica_status check_ids(const mica_run *run, const mica_run *teacher) {
   const int64_t own = mica__common_settings_of(run).seed, other = mica__common_settings_of(teacher).seed;
   mica_status status = mica__distil_check_texts(run, "users", "user", "users");
@@ -105,7 +105,7 @@ static mica_status check_ids(const mica_run *run, const mica_run *teacher) {
       teacher->folder, (long long)other, (long long)own);
 }
 
-/* What networks read of a batch, and of what numbers stand for features. */
+/* The columns of a batch that networks read, and the numbers that stand for features. */
 static mica_status teaches(const mica_run *run, const mica_run *teacher) {
   const mica__recommender own = mica__recommend_network(run), other = mica__recommend_network(teacher);
   const int64_t sees = mica__recommender_context(&other), given = mica__recommender_context(&own);
@@ -126,7 +126,7 @@ static mica_status teaches(const mica_run *run, const mica_run *teacher) {
   return mica__distil_check_numbers(run, "feature_numbers");
 }
 
-/* A table of users or items, biases among them. */
+/* A table of users or items, with their biases. */
 static bool is_table(const mica_nn_parameter_info *info) {
   static const char *const names[] = {"users.weight",     "items.weight",     "deep_users.weight", "deep_items.weight",
                                       "user_bias.weight", "item_bias.weight", "values.weight"};
@@ -135,7 +135,7 @@ static bool is_table(const mica_nn_parameter_info *info) {
   return false;
 }
 
-/* Row 0 of the tables stands for those whom nobody knows: it begins as 0, and stays so where no sample names it. */
+/* Row 0 of a table stands for unknown users or items: it begins as 0, and stays so unless a sample refers to it. */
 static mica_status begin(mica_run *run) {
   static const float zeros[4096]; /* the widest row */
   mica_nn *nn = mica_trainer_network(run->trainer);
@@ -162,7 +162,7 @@ static mica_status prepare(mica_run *run) {
 
 static bool is_count(double number, double most) { return number >= 0 && number <= most && number == floor(number); }
 
-/* Each has how many values it takes, how many a cell holds, a mean and a deviation. */
+/* For each feature: how many values it takes, how many a cell holds, mean and deviation. */
 static mica_status check_feature_numbers(const mica_run *run) {
   const mica__fact_numbers numbers = mica__recommend_facts_of(run).feature_numbers;
   for (size_t k = 0; k + 4 <= numbers.count; k += 4)

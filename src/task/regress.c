@@ -21,8 +21,8 @@ MICA__TASK_FIELDS(regress, NUMBERS_SETTINGS, NUMBERS_FACTS, 0);
 
 static const mica_task_metric metrics[] = NUMBERS_METRICS;
 
-/* Rows of numbers are cheap and few: unless something else was asked for, they are gone through until about STEPS steps
- * are done, at a rate that the default network bears (measured on tables of 1,000 to 20,000 rows, 2026-11-24). */
+/* Rows of numbers are small and few: by default they are repeated until about STEPS steps are done, at a rate at which
+ * the default network is stable (measured on tables of 1,000 to 20,000 rows, 2026-11-24). */
 #define STEPS 5000
 #define RATE 0.01
 static mica_status set_defaults(mica_run *run, const mica_dataset *data) {
@@ -52,14 +52,15 @@ static mica_status prepare(mica_run *run) {
   return set_defaults(run, run->parts->at[MICA_PART_TRAIN].data);
 }
 
-/* Uploads values of U(-1 / sqrt(fan_in), 1 / sqrt(fan_in)); `which` tells the seed's uses apart. */
+/* Uploads random values of U(-1 / sqrt(fan_in), 1 / sqrt(fan_in)); `which` makes them differ between uses of the
+ * seed. */
 static mica_status upload_uniform(mica_run *run, mica_tensor *tensor, double fan_in, uint32_t which) {
   const size_t count = mica_tensor_bytes(tensor) / sizeof(float);
   const uint64_t seed = (uint64_t)mica__common_settings_of(run).seed;
   float *values = malloc(mica_tensor_bytes(tensor));
   if (!values) return mica__fail_nomem("a run");
   for (size_t i = 0; i < count; i++) {
-    /* The third word, "regr", keeps these numbers apart from those of other tasks. */
+    /* The third word, "regr", makes these numbers differ from those of other tasks. */
     uint32_t words[4] = {(uint32_t)i, which, UINT32_C(0x72656772), 0};
     mica__philox(words, (uint32_t)seed, (uint32_t)(seed >> 32));
     values[i] = (float)((((double)words[0] + 0.5) * 0x1p-31 - 1) / sqrt(fan_in));
@@ -69,8 +70,8 @@ static mica_status upload_uniform(mica_run *run, mica_tensor *tensor, double fan
   return status;
 }
 
-/* The default network begins with the weights and biases that PyTorch's layers have: smaller ones than the zoo's, at
- * which rows of numbers are fitted 7 % better (tables of 4,000 rows, 2026-11-24). */
+/* The default network starts with weights and biases distributed as in PyTorch's layers. They are smaller than in the
+ * library's other networks and fit rows of numbers 7 % better (tables of 4,000 rows, 2026-11-24). */
 static mica_status begin(mica_run *run) {
   static const char *const names[][2] = {{"fc1.weight", "fc1.bias"}, {"fc2.weight", "fc2.bias"}};
   mica_session *session = mica_trainer_session(run->trainer);

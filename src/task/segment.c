@@ -1,4 +1,4 @@
-/* segment: which class each pixel of a picture belongs to. */
+/* segment: the class of each pixel of a picture. */
 #include "task/head/pixels.h"
 #include "task/input/picture.h"
 

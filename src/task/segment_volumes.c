@@ -1,4 +1,4 @@
-/* segment_volumes: which class each voxel of a volume belongs to. */
+/* segment_volumes: the class of each voxel of a volume. */
 #include "task/head/voxels.h"
 #include "task/input/volume.h"
 

@@ -1,11 +1,11 @@
-/* speech: what a recording says, letter by letter. */
+/* speech: the text of a recording, letter by letter. */
 #include "task/head/letters.h"
 #include "task/input/strings.h"
 
 #define SPEECH_SETTINGS(X, S) STRINGS_SETTINGS(X, S) LETTERS_SETTINGS(X, S)
 MICA__TASK_FIELDS(speech, SPEECH_SETTINGS, STRINGS_FACTS, 0);
 
-/* Found on strings of spoken digits (2026-11-25). */
+/* Found by experiments on strings of spoken digits (2026-11-25). */
 static const mica_setting defaults[] = {
     {"model", "gru"},         {"epochs", "6"},    {"batch", "8"},         {"lr", "0.006"},    {"optimizer", "adamw"},
     {"weight-decay", "0.01"}, {"warm-up", "100"}, {"schedule", "cosine"}, {"clip-norm", "5"}, {0}};
@@ -18,7 +18,7 @@ static const mica_onnx_text export_docs[] = {
     {"scores", "log probabilities a step: at index 0 of no letter, at index k of the k-th of the \"alphabet\", from 1"},
     {0}};
 
-/* Texts become letters when the data are opened for the task. */
+/* When data are opened for the task, texts become letters. */
 static int32_t suits(const mica_dataset *data) { return mica__input_strings.suits(data); }
 
 const mica__task_row mica__task_speech = {

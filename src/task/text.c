@@ -1,10 +1,10 @@
-/* text, text_labels and text_numbers: what a text is about. */
+/* text, text_labels and text_numbers: classes, labels or numbers of a text. */
 #include "task/head/classes.h"
 #include "task/head/labels.h"
 #include "task/head/numbers.h"
 #include "task/input/tokens.h"
 
-/* Found on messages of a telephone (spam or not). */
+/* Found by experiments on phone messages (spam or not). */
 static const mica_setting defaults[] = {
     {"model", "encoder"},   {"epochs", "5"},          {"batch", "32"},    {"lr", "0.003"},
     {"optimizer", "adamw"}, {"weight-decay", "0.01"}, {"clip-norm", "1"}, {0}};

@@ -1,11 +1,12 @@
-/* translate: texts of one language to texts of another, by an encoder-decoder that learns from pairs of lines. */
+/* translate: texts of one language into another, by an encoder-decoder trained on pairs of lines. */
 #include "task/head/sentence.h"
 #include "task/input/pairs.h"
 
 #define TRANSLATE_SETTINGS(X, S) PAIRS_SETTINGS(X, S) SENTENCE_SETTINGS(X, S)
 MICA__TASK_FIELDS(translate, TRANSLATE_SETTINGS, PAIRS_FACTS, 0);
 
-/* Found on multi30k (29,000 pairs of lines): after six epochs BLEU of its test part is 33.2, greedily. */
+/* Found by experiments on multi30k (29,000 pairs of lines): after six epochs, greedy translations of its test part have
+ * BLEU 33.2. */
 static const mica_setting defaults[] = {{"epochs", "10"},
                                         {"batch", "64"},
                                         {"lr", "0.002"},

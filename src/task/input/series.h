@@ -71,10 +71,10 @@ mica_status mica__windows_scale(const mica_run *run, mica__windows *w);
 mica_status mica__windows_remark(mica_run *run, const char *name, const mica__windows *w);
 void mica__windows_free(void *windows);
 
-/* What the network sees before row `origin`: window x series, and how high it lies. */
+/* What the network reads before row `origin`: window x series, and the window's level. */
 void mica__windows_fill(const mica__windows *w, int64_t origin, float *window, float *level);
-/* The forecast of the season: the last value before `origin` that is a multiple of a season before row origin + step;
- * the last value where rows do not go back so far. */
+/* The seasonal forecast for row origin + step: the last value before `origin` that lies whole seasons before that row;
+ * the last value if rows do not go back so far. */
 double mica__windows_seasonal(const mica__windows *w, int64_t origin, int64_t step, size_t series);
 
 /* Members of the input (task/input/series_show.c). */

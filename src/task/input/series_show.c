@@ -1,4 +1,4 @@
-/* Windows of series that are predicted from: the end of a table, and the rows of data. */
+/* Windows of series to predict from: the end of a table, and the rows of data. */
 #include "data/dataset.h"
 #include "run/predict/visits.h"
 #include "run/state/evaluation.h"
@@ -12,7 +12,8 @@
 #define AT_A_TIME 256
 #define NAME 48
 
-/* Runs the network before each of `count` origins from `first` on; outputs gets horizon x targets numbers of each. */
+/* Runs the network before each of `count` origins from `first` on; `outputs` receives horizon x targets numbers for
+ * each. */
 static mica_status infer(mica_run *run, const mica__windows *w, int64_t first, int64_t count, float *outputs) {
   const int64_t row = w->window * (int64_t)w->series.count, series = (int64_t)w->series.count;
   float *windows = malloc((size_t)(count * row) * sizeof *windows);
@@ -41,7 +42,7 @@ static mica_status infer(mica_run *run, const mica__windows *w, int64_t first, i
 
 /* --- a window --- */
 
-/* What a row is called: its time, else its number from 1. */
+/* The name of a row: its time, else its number, counted from 1. */
 static void name_row(const mica__windows *w, int64_t row, char *text, size_t bytes) {
   if (row >= w->series.rows)
     mica__series_next(&w->series, row - w->series.rows + 1, text, bytes);
@@ -51,13 +52,13 @@ static void name_row(const mica__windows *w, int64_t row, char *text, size_t byt
     snprintf(text, bytes, "%lld", (long long)row + 1);
 }
 
-/* The actual value; NaN after the end and for an empty cell. */
+/* The actual value; NaN after the end and where a cell is empty. */
 static double actual(const mica__windows *w, int64_t row, size_t k) {
   const bool there = row < w->series.rows && mica__series_known(&w->series, row, k);
   return there ? mica__series_at(&w->series, row, k, w->series.rows) : (double)NAN;
 }
 
-/* Room for what heads are told of the rows that follow a window. */
+/* Memory for the rows that follow a window, which heads compare with the forecast. */
 typedef struct rows {
   char (*names)[NAME];
   const char **list;
@@ -96,7 +97,8 @@ static void fill_rows(const mica__windows *w, int64_t origin, rows *r) {
   }
 }
 
-/* Visits the windows before `count` origins from `first` on, by their times or, of one, by a name. */
+/* Visits the windows before `count` origins from `first` on, named by their times; a single one may have another
+ * name. */
 static mica_status visit_origins(mica_run *run, const mica__windows *w, int64_t first, int64_t count, const char *name,
                                  mica__sample_fn *fn, void *user) {
   const size_t width = (size_t)run->task->head->outputs(run);
@@ -120,7 +122,7 @@ static mica_status visit_origins(mica_run *run, const mica__windows *w, int64_t 
 
 /* --- tables and data --- */
 
-/* The rows that follow the end of a table. */
+/* Visits the rows after the end of a table. */
 static mica_status visit_table(mica_run *run, const char *name, char *content, size_t size, mica__sample_fn *fn,
                                void *user) {
   mica__windows w;
@@ -152,7 +154,7 @@ static mica_status visit_text(mica_run *run, const mica_run_input *given, mica__
   return status;
 }
 
-/* Origins of a part, evenly from its first to its last. */
+/* Origins of a part, evenly spaced from the first to the last. */
 static mica_status visit_part(mica_run *run, const mica_dataset *data, uint64_t most, mica__sample_fn *fn, void *user) {
   mica__windows *w = mica__windows_of(data);
   const int64_t count = (int64_t)most;

@@ -40,7 +40,7 @@ mica__windows *mica__windows_of(const mica_dataset *data) {
 
 /* --- values --- */
 
-/* How high a series lies before an origin: 0, as on average, where it has no value yet. */
+/* The level of a series before an origin: 0, the average, if it has no value yet. */
 static float level_at(const mica__windows *w, int64_t origin, size_t k) {
   if (!mica__series_seen(&w->series, k, origin)) return 0;
   return (float)((mica__series_at(&w->series, origin - 1, k, origin) - w->mean[k]) / w->deviation[k]);
@@ -119,12 +119,12 @@ static mica_status read_season(void *user, uint64_t sample, void *data, size_t b
 
 /* --- reading --- */
 
-/* What the run has found, else the setting, else what the series say. */
+/* What the run has recorded, else the setting, else what the series suggest. */
 static int64_t found(double fact, int64_t setting, int64_t otherwise) {
   return fact > 0 ? (int64_t)fact : setting > 0 ? setting : otherwise;
 }
 
-/* Reads once more, with the series that is to be forecast first. */
+/* Reads the table again, with the series that is forecast in front. */
 static mica_status put_first(const char *name, char *content, size_t size, mica__series_choice choice,
                              const char *first, mica__series *s) {
   mica__series old = *s;
@@ -194,7 +194,7 @@ static mica_status too_short(const mica__windows *w, const char *path) {
                     (long long)(w->training - w->learned), (long long)(w->series.rows - w->training));
 }
 
-/* Leaves out the origins that no series to be forecast has a value before. */
+/* Leaves out the origins before which no forecast series has a value. */
 static mica_status skip_unknown(const char *path, mica__windows *w) {
   int64_t first = w->series.rows;
   for (size_t k = 0; k < w->targets; k++)
@@ -209,7 +209,7 @@ static mica_status skip_unknown(const char *path, mica__windows *w) {
                     (long long)first + 1);
 }
 
-/* The latest rows of a series test, the latest before them validate. */
+/* The last rows of a series are for the test, the last ones before them for validation. */
 static mica_status take_part(const mica_run *run, const char *path, mica_part part, mica__windows *w) {
   const double test = settings_of(run).test, validation = settings_of(run).validation;
   const int64_t n = w->series.rows, tested = (int64_t)floor(test * (double)n);
@@ -265,7 +265,7 @@ mica_status mica__series_open(const mica_run *run, const char *path, const mica_
 
 /* --- remarks --- */
 
-/* Rows are a step each whatever their times say; who has lost some wants to know. */
+/* Each row is one step, whatever its time; a gap in the times probably means that rows were lost. */
 static mica_status say_times(mica_run *run, const char *name, const mica__series *s) {
   int64_t first = 0;
   if (!s->times) return MICA_OK;

@@ -1,5 +1,5 @@
-/* Recordings: their middles as log mel spectra, and a network of depthwise separable convolutions over them (Zhang et
- * al. 2017). */
+/* Recordings: log mel spectra of their middle part, and a network of depthwise separable convolutions over them (Zhang
+ * et al. 2017). */
 #include "task/input/sound.h"
 #include "data/dataset.h"
 #include "run/columns/columns.h"
@@ -25,13 +25,14 @@
 #include <string.h>
 
 #define BLOCKS 4
-/* The mel power of a recording that is not empty is above it: rounding to 16 bits stays below. */
+/* The mel power of any sound is above this, and that of rounding to 16 bits is below. */
 #define LEAST_POWER 1e-7
-/* What is so much below the loudest counts as silence (50 dB); the mean and the deviation of speech on that scale. */
+/* Everything this far below the loudest value counts as silence (50 dB); then the mean and the deviation of speech on
+ * this scale. */
 #define RANGE 1e5
 #define CENTRE 7.0
 #define DEVIATION 3.0
-/* Recordings that a report looks at. */
+/* How many recordings a report shows. */
 #define LOOKED_AT 500
 
 static const char *const networks[] = {"dscnn", "cnn_gru", NULL};
@@ -55,7 +56,7 @@ static mica_status prepare(mica_run *run) {
   const double zero = 0, one = 1;
   MICA_TRY(mica__run_set_defaults(run));
   MICA_TRY(mica__task_check_network(run));
-  /* Beside texts the model may be encoder, and recordings use dscnn. */
+  /* If there are texts too, the setting "model" may be encoder; recordings then use dscnn. */
   if (!strcmp(mica__common_settings_of(run).model, "cnn_gru"))
     MICA_TRY(mica__task_check_heads("cnn_gru", settings_of(run).width, 0));
   if (!run->parts->whole) return MICA_OK;
@@ -69,7 +70,7 @@ static mica_status prepare(mica_run *run) {
     return mica__fail(MICA_E_FORMAT, "%s: %g samples a second are no speech; --rate sets others", run->data, rate);
   const double input[] = {1, floor(rate * settings_of(run).seconds)};
   MICA_TRY(mica__run_note_numbers(run, "rate", &rate, 1));
-  /* The input of a task with rows beside recordings is the rows. */
+  /* If a task has rows beside recordings, the fact "input" describes the rows. */
   if (run->task->input->traits.rows) return MICA_OK;
   MICA_TRY(mica__run_note_numbers(run, "input", input, 2));
   MICA_TRY(mica__run_note_numbers(run, "mean", &zero, 1));
@@ -85,7 +86,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 
 /* --- the network --- */
 
-/* The middle of each recording (N, T), `length` samples of it with zeros around; training moves it. */
+/* The middle of each recording (N, T): `length` samples, with zeros around it; training shifts it. */
 static mica_value middles(mica_nn *nn, const mica_run *run, mica_value x, mica_value lengths, int64_t length) {
   const double most = settings_of(run).shift * facts_of(run).rate;
   mica_value count = mica_unsqueeze(mica_cast(lengths, MICA_F32), MICA_AXES(1));
@@ -99,8 +100,8 @@ static mica_value middles(mica_nn *nn, const mica_run *run, mica_value x, mica_v
   return mica_gather_elements(x, index, 1);
 }
 
-/* Log mel spectra (N, 1, mels, frames) from 0 at the loudest value of a recording down to -log(RANGE), in multiples of
- * DEVIATION about CENTRE: neither loudness nor the zeros around a recording count. */
+/* Log mel spectra (N, 1, mels, frames), from 0 at the loudest value of a recording down to -log(RANGE), in multiples of
+ * DEVIATION about CENTRE. Neither the loudness nor the surrounding zeros have an influence. */
 static mica_value features(mica_nn *nn, const mica_run *run, mica_value x) {
   const double rate = facts_of(run).rate;
   const mica__sound_settings settings = settings_of(run);
@@ -127,7 +128,7 @@ static mica_value normed(mica_nn *nn, const char *name, mica_value x) {
   return mica_relu(mica_nn_batch_norm(nn, name, x, NULL));
 }
 
-/* A vector of mel powers per frame is a step of a sequence. */
+/* The mel powers of a frame are one step of a sequence. */
 static mica_value sequence_answers(mica_nn *nn, const mica_run *run, mica_value x, int64_t outputs) {
   const mica_model_config config = {.name = "cnn_gru",
                                     .classes = outputs,
@@ -161,7 +162,7 @@ static mica_value answers(mica_nn *nn, const mica_run *run, mica_value x, int64_
   return mica_nn_dense(nn, "classes", mica_nn_dropout(nn, x, settings.dropout), outputs, NULL);
 }
 
-/* How many samples of a recording count. */
+/* How many samples of a recording are valid. */
 static int64_t heard(const mica_run *run) { return (int64_t)floor(facts_of(run).rate * settings_of(run).seconds); }
 
 static mica_value hears(mica_nn *nn, const mica_run *run, const mica_batch_values *batch) {
@@ -173,12 +174,12 @@ static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_val
   return answers(nn, run, features(nn, run, hears(nn, run, batch)), outputs);
 }
 
-/* A model hears whole recordings (N, T), of any T: no lengths, no random numbers, and the zeros around are made by a
- * mask, since an index beyond the samples has no meaning in ONNX. */
+/* An exported model reads whole recordings (N, T) of any length T, without lengths and random numbers. The surrounding
+ * zeros are made by a mask, because ONNX does not define indices beyond the samples. */
 static const mica_batch_column columns[] = {{"sound", MICA_F32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}}, {0}};
 
 static mica_value whole_middles(mica_value x, int64_t length) {
-  /* Ones are made of the samples, whose shape may be open where the model is part of a graph. */
+  /* The ones are made from the samples, since their shape may be open if the model is part of a graph. */
   mica_value ones = mica_affine(mica_clip(x, 0, 0), 1, 1);
   mica_value count = mica_max(mica_sum(ones, MICA_AXES(1), false), MICA_AXES(0), false);
   mica_value start = mica_floor(mica_affine(count, 0.5, -0.5 * (double)length));
@@ -195,7 +196,7 @@ static mica_value exported(mica_nn *nn, const mica_run *run, const mica_batch_va
 
 /* --- predictions --- */
 
-/* The truths of a sample, unknown; NULL if memory is short. */
+/* The true answers of a sample, all unknown; NULL if memory is short. */
 static double *make_truths(const mica_run *run) {
   const size_t count = mica__truth_count(run);
   double *truths = malloc((count + 1) * sizeof *truths);

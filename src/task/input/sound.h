@@ -1,4 +1,4 @@
-/* task/input/sound.h: recordings: so many seconds from the middle of each. */
+/* task/input/sound.h: recordings, of which a number of seconds from the middle is read. */
 #ifndef MICA_TASK_INPUT_SOUND_H
 #define MICA_TASK_INPUT_SOUND_H
 
@@ -20,7 +20,7 @@
   X(S, REAL, dropout, "dropout", "0.2", "P", "dropout before the last layer", .low = 0, .high = 0.95, .fixed = true)
 MICA__SETTINGS_STRUCT(sound, SOUND_SETTINGS);
 
-/* "input" is one channel and its samples: the list's rank is 2. */
+/* The fact "input" is one channel and its samples, hence rank 2. */
 #define SOUND_FACTS(X, S)                                                                                              \
   X(S, NUMBER, rate, .needed = true, .most = 1 << 20)                                                                  \
   X(S, NUMBERS, input, .needed = true)

@@ -1,4 +1,4 @@
-/* Recordings with their texts, of which networks hear as much as has come. */
+/* Recordings with their texts, for networks that read the sound as it arrives. */
 #include "task/input/strings.h"
 #include "data/dataset.h"
 #include "run/facts.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Loudness changes in training by up to so many nepers: 10 dB. */
+/* Training changes loudness by up to this many nepers: 10 dB. */
 #define LOUDNESS 1.15
 #define MOST_LETTERS 20000
 
@@ -27,7 +27,7 @@ const char *mica__strings_reduction_at(size_t i) {
   return names[i];
 }
 
-/* Recordings with classes rather suit others. */
+/* Recordings with classes suit other tasks better. */
 static int32_t suits(const mica_dataset *data) { return mica__dataset_find(data, MICA_COLUMN_KIND_SOUND) ? 5 : 0; }
 
 /* --- preparation --- */
@@ -39,7 +39,7 @@ static int ascending(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* The letters of a dataset's texts, added to a rising list with room for MOST_LETTERS. */
+/* Adds the letters of a dataset's texts to a sorted list with room for MOST_LETTERS. */
 static mica_status add_letters(const mica_dataset *data, int32_t *letters, int64_t *count) {
   const size_t column = mica_dataset_column_index(data, "tokens");
   for (uint64_t i = 0; i < mica_dataset_count(data); i++) {
@@ -63,7 +63,7 @@ static mica_status add_letters(const mica_dataset *data, int32_t *letters, int64
   return MICA_OK;
 }
 
-/* The alphabet as a fact, a letter a text. */
+/* Sets the fact "alphabet": one text per letter. */
 static mica_status note_alphabet(mica_run *run, const int32_t *letters, int64_t count) {
   char(*bytes)[8] = calloc((size_t)count, sizeof *bytes);
   const char **texts = calloc((size_t)count, sizeof *texts);
@@ -140,7 +140,7 @@ static mica_status prepare(mica_run *run) {
 
 /* --- the network --- */
 
-/* The steps that count of each recording, (N) i32. */
+/* How many steps of each recording are valid, (N) i32. */
 static mica_value steps_of(const mica_run *run, const mica_batch_values *batch) {
   const mica_value lengths = mica_batch_value(batch, "sound.length");
   const mica__strings_time t = mica__strings_time_of(run);
@@ -149,14 +149,14 @@ static mica_value steps_of(const mica_run *run, const mica_batch_values *batch) 
   return mica_maximum(steps, mica_full_like(lengths, 0));
 }
 
-/* Recordings louder or softer by chance, with white noise. Strings have noise already. */
+/* Makes recordings randomly louder or softer and adds white noise. Strings already have noise. */
 static mica_value augmented(mica_nn *nn, const mica_run *run, mica_value x, mica_value lengths) {
   const mica__strings_settings s = settings_of(run);
   mica_value each = mica_mean(x, MICA_AXES(1), true);
   mica_value loudness = mica_random_uniform(mica_nn_step(nn), each, 29, -LOUDNESS, LOUDNESS);
   x = mica_mul(x, mica_exp(loudness));
   if (s.noise <= 0 || *s.join) return x;
-  /* The noise of a recording is by its own power, without the zeros that a batch pads it with. */
+  /* The noise is in proportion to the recording's own power, without the zeros that pad it in a batch. */
   mica_value added = mica_sub(mica_add_noise(x, mica_nn_step(nn), 31, s.noise, s.noise + 20), x);
   mica_value own = mica_cast(mica_maximum(lengths, mica_full_like(lengths, 1)), mica_value_dtype(x));
   mica_value whole = mica_sum(mica_full_like(x, 1), MICA_AXES(1), true);
@@ -166,7 +166,8 @@ static mica_value augmented(mica_nn *nn, const mica_run *run, mica_value x, mica
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
   mica_value x = mica_batch_value(batch, "sound");
   if (mica_nn_is_training(nn)) {
-    /* The key of a random number is how many values the graph has got: steps come first, as in all runs so far. */
+    /* Random numbers depend on the number of values in the graph, so the steps are made first, as in all runs so
+     * far. */
     (void)steps_of(run, batch);
     x = augmented(nn, run, x, mica_batch_value(batch, "sound.length"));
     mica__batch_replace(batch, "sound", x);

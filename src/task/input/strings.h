@@ -1,4 +1,4 @@
-/* task/input/strings.h: recordings with their texts, or strings of several of them, heard step by step: data are in
+/* task/input/strings.h: recordings with their texts, or strings of several of them, read in steps. Data are in
  * strings_data.c and data/sound/transcripts.c, networks in strings_network.c. */
 #ifndef MICA_TASK_INPUT_STRINGS_H
 #define MICA_TASK_INPUT_STRINGS_H
@@ -7,9 +7,9 @@
 #include "run/composed.h"
 #include "run/fact_fields.h"
 
-/* Recurrent layers, or blocks, at most. */
+/* The most recurrent layers, or blocks. */
 #define MICA__STRINGS_LAYERS 16
-/* Values that a stream keeps from chunk to chunk, at most. */
+/* The most values that a stream keeps from chunk to chunk. */
 #define MICA__STRINGS_STATES (3 * MICA__STRINGS_LAYERS + 1)
 
 #define STRINGS_SETTINGS(X, S)                                                                                         \
@@ -38,7 +38,7 @@
   X(S, REAL, dropout, "dropout", "0.1", "P", "dropout before each layer", .low = 0, .high = 0.95, .fixed = true)       \
   MICA__MASK_SETTINGS(X, S)
 
-/* "alphabet": the letters of all texts that training sees. */
+/* "alphabet": the letters of all texts in training. */
 #define STRINGS_FACTS(X, S)                                                                                            \
   X(S, TEXTS, alphabet, .needed = true)                                                                                \
   X(S, NUMBER, rate, .needed = true, .most = 1 << 20)
@@ -48,70 +48,70 @@ const char *mica__strings_reduction_at(size_t i);
 
 /* --- time --- */
 
-/* Frames of the spectrum and steps of the network, in samples. A step sees `reach` samples and the next one those
- * `stride` later: nothing before or behind them but through the state of recurrent layers. */
+/* Frames of the spectrum and steps of the network, in samples. A step reads `reach` samples, the next step those
+ * `stride` later. Only the state of recurrent layers connects a step with anything before or after. */
 typedef struct mica__strings_time {
   int64_t length, hop; /* of a frame */
   int64_t stride, reach;
   double rate;  /* samples per second */
-  int64_t tail; /* zeros behind a recording, in which its last letters are found */
+  int64_t tail; /* zeros after a recording, during which its last letters are found */
 } mica__strings_time;
-/* Seconds of zeros behind a recording of speech. */
+/* Seconds of zeros after a recording of speech. */
 #define MICA__STRINGS_TAIL 0.4
 /* tail at a rate. */
 int64_t mica__strings_tail(double rate);
 mica__strings_time mica__strings_time_of(const mica_run *run);
-/* The steps of a number of samples. */
+/* The number of steps for a number of samples. */
 int64_t mica__strings_steps(const mica__strings_time *time, int64_t samples);
 
 /* --- the network --- */
 
-/* Logits (N, steps, classes) f32 of x (N, samples). states, unless NULL: what a stream (N is 1) has kept of what was
- * before x; it is replaced by what the stream keeps after x. */
+/* Logits (N, steps, classes) f32 for x (N, samples). states, unless NULL: what a stream (N is 1) has kept from the
+ * samples before x; it is replaced by what the stream keeps after x. */
 mica_value mica__strings_network(mica_nn *nn, const mica_run *run, mica_value x, int64_t classes, mica_value *states);
-/* A value that a stream keeps, zeros in the beginning. */
+/* A value that a stream keeps; zeros at the beginning. */
 typedef struct mica__strings_state {
   char name[32];
   mica_shape shape;
-  bool counts; /* i32, else of the network's dtype */
+  bool counts; /* i32; else the network's dtype */
 } mica__strings_state;
-/* The states of the run's network, MICA__STRINGS_STATES at most; returns how many there are. */
+/* The states of the run's network, at most MICA__STRINGS_STATES; returns how many there are. */
 int64_t mica__strings_states(const mica_run *run, mica__strings_state *states);
-/* MICA_E_INVALID where settings make no network. */
+/* MICA_E_INVALID if no network can be built from the settings. */
 mica_status mica__strings_check_network(const mica_run *run);
-/* Log mel spectra (N, mels, frames) of x, which the network begins with. */
+/* Log mel spectra (N, mels, frames) of x, the first stage of the network. */
 mica_value mica__strings_spectra(const mica_run *run, mica_value x);
-/* What the setting "model" may name, then NULL. */
+/* The names that the setting "model" may have, ending with NULL. */
 extern const char *const mica__strings_networks[];
 
 /* --- data --- */
 
-/* How recordings become samples: as the settings of the same names say. */
+/* How samples are made of recordings, from the settings of the same names. */
 typedef struct mica__strings_form {
   const char *join;
   int64_t strings;
   double gap, noise;
-  bool between; /* silence is between recordings alone, and `gap` is its length */
+  bool between; /* silence only between recordings, each `gap` long */
   int32_t rate;
   uint64_t seed;
   double tail;   /* seconds of zeros behind each */
-  bool speakers; /* there is a column "speaker" too: classes, the run's if it knows some */
+  bool speakers; /* also makes a column "speaker": classes, numbered as in the run if it has some */
   mica__fact_texts known;
 } mica__strings_form;
 mica_status mica__strings_open_form(const mica_run *run, const char *path, mica_part part,
                                     const mica__strings_form *form, mica_dataset **data);
-/* The name of a speaker; "" where data have no such column. */
+/* The name of a speaker; "" if the data have no such column. */
 const char *mica__strings_speaker(const mica_dataset *data, size_t column, int32_t speaker);
-/* Opens a part as columns "sound", with zeros after each recording, and "tokens", the code points of its text. */
+/* Opens a part with columns "sound", zeros after each recording included, and "tokens", the code points of its text. */
 mica_status mica__strings_open(const mica_run *run, const char *path, const mica_dataset_config *config,
                                mica_dataset **data);
-/* MICA_E_FORMAT names a sample with a letter that the alphabet lacks, or with more letters than its sound has steps.
- * letters: the alphabet, rising. */
+/* MICA_E_FORMAT names a sample with a letter outside the alphabet, or with more letters than its sound has steps.
+ * letters: the alphabet, ascending. */
 mica_status mica__strings_check(const mica__strings_time *time, const mica_dataset *data, const int32_t *letters,
                                 int64_t count);
-/* Notes the letters of all texts that training sees as the fact "alphabet", and checks the texts by them. */
+/* Sets the fact "alphabet" to the letters of all texts in training, and checks the texts against it. */
 mica_status mica__strings_note_alphabet(mica_run *run, const mica__strings_time *time);
-/* Checks the texts by the alphabet that a run has. */
+/* Checks the texts against the run's alphabet. */
 mica_status mica__strings_fits(const mica_run *run, const mica__strings_time *time, const mica_dataset *data);
 
 /* Members of the input (task/input/strings_show.c). */

@@ -1,5 +1,5 @@
-/* What the task speech is trained on: recordings with their texts, or strings of several of them with silence and noise
- * between, and zeros behind each. */
+/* Training data of the task speech: recordings with their texts, or strings of several of them with silence and noise
+ * in between; zeros follow each. */
 #include "run/fields.h"
 #include "run/letters.h"
 #include "run/parts.h"
@@ -24,31 +24,31 @@ MICA__SETTINGS_STRUCT(strings, READ_SETTINGS);
 MICA__SETTINGS(strings, READ_SETTINGS);
 MICA__FACTS(strings, STRINGS_FACTS, 0);
 
-/* Words of a string at most. */
+/* The most words of a string. */
 #define MOST_WORDS 1000
-/* Strings have a ratio of signal to noise of at most so many decibels more than the least. */
+/* The signal-to-noise ratio of strings ranges over this many decibels above its lowest value. */
 #define NOISE_RANGE 20.0
 
-/* Strings of recordings: those of string i are words[first[i]] to words[first[i + 1] - 1], with gaps before each and
- * behind the last. */
+/* Strings of recordings: string i consists of words[first[i]] to words[first[i + 1] - 1], with gaps before each and
+ * after the last. */
 typedef struct strings {
   int64_t *first;
   uint32_t *words;
 } strings;
 
-/* A dataset of recordings as the task sees it. */
+/* A dataset of recordings in the form that the task reads. */
 typedef struct view {
   mica_dataset *base;
   size_t sound;
   int64_t tail, gap; /* samples; gap: the longest */
-  bool between;      /* gaps are between words alone, and equally long */
+  bool between;      /* gaps are only between words, all of the same length */
   double noise;      /* decibels; 0: none */
   uint64_t seed;
-  strings strings;    /* first NULL: each recording by itself */
-  const char **files; /* of recordings by themselves; NULL: they have none */
+  strings strings;    /* first NULL: each recording is a sample */
+  const char **files; /* texts of recordings that are samples; NULL: they have none */
   int64_t *offsets;   /* of letters */
   int32_t *letters;
-  int32_t *speakers; /* of samples; NULL: they are not asked for */
+  int32_t *speakers; /* one per sample; NULL: not wanted */
 } view;
 
 static void release(void *object) {
@@ -63,17 +63,17 @@ static void release(void *object) {
   free(v);
 }
 
-/* A random number that depends on seed, string and what it is for. */
+/* A random number that depends on the seed, the string and its purpose. */
 static uint32_t draw(const view *v, uint64_t string, uint32_t what) {
   uint32_t words[4] = {what, UINT32_C(0x776f7264), (uint32_t)string, (uint32_t)(string >> 32)};
   mica__philox(words, (uint32_t)v->seed, (uint32_t)(v->seed >> 32));
   return words[0];
 }
 
-/* What draws are for: the words of a string begin at WORD, its gaps at GAP, its noise at NOISE. */
+/* The purposes of random numbers: the words of a string begin at WORD, its gaps at GAP, its noise at NOISE. */
 enum { COUNT, LOUDNESS, WORD = 16, GAP = WORD + MOST_WORDS, NOISE = 2 * GAP };
 
-/* The silence before word k of a string, which has `words`, or behind the last one. */
+/* The length of the silence before word k of a string with `words` words, or after the last one. */
 static int64_t gap_of(const view *v, uint64_t string, int64_t k, int64_t words) {
   if (v->between) return k > 0 && k < words ? v->gap : 0;
   return (int64_t)((double)draw(v, string, (uint32_t)(GAP + k)) * 0x1p-32 * (double)(v->gap + 1));
@@ -81,7 +81,7 @@ static int64_t gap_of(const view *v, uint64_t string, int64_t k, int64_t words) 
 
 /* --- texts --- */
 
-/* The text of a recording, the caller's to free: that of the list, or the name of its class. */
+/* The text of a recording, freed by the caller: that of the list, or the name of its class. */
 static mica_status text_of(const mica_dataset *data, uint64_t i, char **text) {
   const size_t column = mica_dataset_column_index(data, "text");
   if (column == mica_dataset_column_count(data)) {
@@ -99,7 +99,7 @@ static mica_status text_of(const mica_dataset *data, uint64_t i, char **text) {
   return status;
 }
 
-/* Texts that are being put together as letters. */
+/* Texts that are assembled from letters. */
 typedef struct spelling {
   int32_t *letters;
   size_t count, room;
@@ -150,7 +150,7 @@ static mica_status spell_all(view *v, uint64_t count) {
 
 /* --- strings --- */
 
-/* Recordings by speaker, the first of speaker s being order[first[s]]. */
+/* Recordings sorted by speaker; the first of speaker s is order[first[s]]. */
 typedef struct speakers {
   uint32_t *order;
   uint64_t *first;
@@ -182,7 +182,8 @@ static mica_status find_speakers(const mica_dataset *data, speakers *s) {
   return MICA_OK;
 }
 
-/* Draws `count` strings of low to high recordings, each of one speaker, who is as frequent as in the data. */
+/* Draws `count` strings of low to high recordings, each of a single speaker; speakers are as frequent as in the
+ * data. */
 static mica_status draw_strings(view *v, uint64_t count, int64_t low, int64_t high) {
   speakers s = {0};
   const uint64_t all = mica_dataset_count(v->base);
@@ -228,7 +229,7 @@ static mica_status length_of(void *user, uint64_t i, int64_t *length) {
   return MICA_OK;
 }
 
-/* White noise, so many decibels below the mean power of what is spoken. */
+/* Adds white noise, this many decibels below the mean power of the speech. */
 static void add_noise(const view *v, uint64_t string, double power, float *samples, int64_t count) {
   const double ratio = v->noise + draw(v, string, LOUDNESS) * 0x1p-32 * NOISE_RANGE;
   /* Uniform numbers in [-a, a) have the power a^2 / 3. */
@@ -266,7 +267,7 @@ static mica_status read_sound(void *user, uint64_t i, void *data, size_t bytes) 
 
 /* --- opening --- */
 
-/* *any: a folder has lists of parts. *list: that of the part, the caller's to free; NULL: it has none. */
+/* *any: the folder has lists of parts. *list: the list of this part, freed by the caller; NULL: there is none. */
 static mica_status find_list(const char *path, mica_part part, bool *any, char **list) {
   *any = false;
   *list = NULL;
@@ -282,7 +283,7 @@ static mica_status find_list(const char *path, mica_part part, bool *any, char *
   return MICA_OK;
 }
 
-/* Recordings with texts, as they lie in files. */
+/* Opens recordings with texts from files. */
 static mica_status open_base(int32_t rate, const char *path, mica_part part, mica_dataset **data) {
   char *list = NULL;
   bool listed = false;
@@ -301,7 +302,7 @@ static mica_status open_base(int32_t rate, const char *path, mica_part part, mic
   return status;
 }
 
-/* Parts data of the run's own that have no validation part. */
+/* Splits the run's own data if they have no validation part. */
 static mica_status open_parted(const mica_run *run, int32_t rate, const char *path, mica_part part,
                                mica_dataset **data) {
   const bool own = run->data && !strcmp(path, run->data);
@@ -333,7 +334,7 @@ static mica_status open_parted(const mica_run *run, int32_t rate, const char *pa
   return status;
 }
 
-/* Recordings by themselves keep their files' names. */
+/* If recordings are samples, they keep the names of their files. */
 static mica_status name_files(view *v, uint64_t count) {
   if (!count || !mica_dataset_file(v->base, 0)) return MICA_OK;
   v->files = calloc((size_t)count, sizeof *v->files);
@@ -341,7 +342,7 @@ static mica_status name_files(view *v, uint64_t count) {
   return v->files ? MICA_OK : mica__fail_nomem("the names of recordings");
 }
 
-/* The speaker of each sample: its number among the run's, or the data's while the run knows none. */
+/* The speaker of each sample, numbered as in the run, or as in the data if the run has not recorded speakers yet. */
 static mica_status number_speakers(const mica__fact_texts *run, view *v, uint64_t count) {
   const size_t known = run->count;
   const char *const *names = run->list;
@@ -366,7 +367,7 @@ static mica_status number_speakers(const mica__fact_texts *run, view *v, uint64_
   return status;
 }
 
-/* The form of the view: strings or not. */
+/* Whether the view makes strings or single recordings. */
 static mica_status set_out(const mica_run *run, mica_part part, const mica__strings_form *settings, view *v,
                            uint64_t *count) {
   const double rate = (double)mica_dataset_rate(v->base);
@@ -402,7 +403,7 @@ const char *mica__strings_speaker(const mica_dataset *data, size_t column, int32
   return name ? name : "";
 }
 
-/* The names of the data's speakers. The caller frees the list. NULL: no speakers, or no memory. */
+/* The names of the data's speakers; the caller frees the list. NULL: there are no speakers, or memory is short. */
 static const char **speaker_names(const mica_dataset *data, int32_t *count) {
   const size_t column = mica_dataset_column_index(data, SPEAKER);
   *count = 1;
@@ -444,7 +445,7 @@ static mica_status open_form(const mica_run *run, const char *path, mica_part pa
   made->store->rate = mica_dataset_rate(v->base);
   made->store->columns[0].files = v->files;
   status = mica__store_own(made->store, v, release);
-  /* Parts that are opened behind the first are read by its alphabet. */
+  /* Parts opened after the first are read with its alphabet. */
   if (status == MICA_OK && facts_of(run).alphabet.list) status = run->task->fits(run, made);
   if (status == MICA_OK)
     *data = made;
@@ -453,7 +454,7 @@ static mica_status open_form(const mica_run *run, const char *path, mica_part pa
   return status;
 }
 
-/* All parts number speakers as the training part does. A run notes them only after its parts are opened. */
+/* All parts number speakers as the training part does. The run records the speakers only after its parts are opened. */
 mica_status mica__strings_open_form(const mica_run *run, const char *path, mica_part part,
                                     const mica__strings_form *form, mica_dataset **data) {
   mica__strings_form numbered = *form;
@@ -498,7 +499,7 @@ static bool is_known(const int32_t *letters, int64_t count, int32_t letter) {
   return low < count && letters[low] == letter;
 }
 
-/* A sample as sentences call it: the line of its list where there is one. */
+/* The name of a sample in messages: the line in its list if it has one. */
 static mica_status name_sample(const mica_dataset *data, uint64_t i, mica__text *name) {
   const size_t column = mica_dataset_column_index(data, "line");
   int32_t line = 0;
@@ -530,7 +531,7 @@ static mica_status check_letters(const mica_dataset *named, uint64_t i, const in
   return status;
 }
 
-/* CTC has a step for each letter, and one between equal letters. */
+/* CTC needs a step for each letter, and one more between equal letters. */
 static mica_status check_length(const mica__strings_time *time, const mica_dataset *named, uint64_t i,
                                 const int32_t *tokens, int64_t n, int64_t samples) {
   const int64_t steps = mica__strings_steps(time, samples);
@@ -547,7 +548,7 @@ static mica_status check_length(const mica__strings_time *time, const mica_datas
   return status;
 }
 
-/* Letters of the recordings that strings are made of, so that a sentence names their line. */
+/* Checks the letters of the recordings from which strings are made, so that a message can name their line. */
 static mica_status check_words(const view *v, const int32_t *letters, int64_t count) {
   mica_status status = MICA_OK;
   const int32_t space = ' ';

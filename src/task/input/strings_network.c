@@ -1,6 +1,6 @@
-/* Networks that hear step by step: log mel spectra, two convolutions, and recurrent layers or blocks of a Conformer
- * that hear no more than has come. Convolutions in front pad nothing in time, so that parts of a recording give what
- * the whole does. */
+/* Networks that read sound in steps: log mel spectra, two convolutions, then recurrent layers or Conformer blocks that
+ * never look ahead. The convolutions are not padded in time, so that a recording in parts gives the same result as in
+ * one piece. */
 #include "run/fields.h"
 #include "run/run.h"
 #include "run/settings.h"
@@ -14,11 +14,11 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What is added to a mel power before its logarithm: that of rounding to 16 bits. */
+/* Added to a mel power before its logarithm is taken: the power of rounding to 16 bits. */
 #define LEAST_POWER 1e-7
-/* Steps that a layer sees before the recurrent ones: with 40 ms a step most of a short word. */
+/* How many steps a layer before the recurrent ones reads: with 40 ms a step, most of a short word. */
 #define SPAN 5
-/* Frames and frequencies that a filter sees. */
+/* The frames and frequencies that a filter covers. */
 #define WINDOW 3
 
 #define READ_SETTINGS(X, S) STRINGS_SETTINGS(X, S) X(S, TEXT, model, "model", "", "", "")
@@ -32,7 +32,7 @@ static int64_t reduction_of(const mica__strings_settings *s) { return s->reducti
 
 int64_t mica__strings_tail(double rate) { return (int64_t)(rate * MICA__STRINGS_TAIL); }
 
-/* Frames are of 25 ms, enlarged to a power of two, and begin each 10 ms. */
+/* Frames are 25 ms long, enlarged to a power of two, and begin every 10 ms. */
 mica__strings_time mica__strings_time_of(const mica_run *run) {
   const double rate = facts_of(run).rate;
   const mica__strings_settings s = settings_of(run);
@@ -56,7 +56,7 @@ const char *const mica__strings_networks[] = {"gru", "conformer", NULL};
 
 static bool is_conformer(const mica__strings_settings *s) { return !strcmp(s->model, "conformer"); }
 
-/* Positions that attention sees, and one sees itself. */
+/* The number of positions that attention reads, its own included. */
 static int64_t window_of(const mica_run *run) {
   const mica__strings_time t = mica__strings_time_of(run);
   const double steps = settings_of(run).context * t.rate / (double)t.stride;
@@ -81,7 +81,7 @@ static void add_state(mica__strings_state *states, int64_t *count, const char *n
   snprintf(s->name, sizeof s->name, "stream.%s%d", name, (int)layer);
 }
 
-/* The extent of a weight of a layer ("block3.NAME") of a network that was pruned, be it quantised; else `asked`. */
+/* The size of a dimension of a layer's weight ("block3.NAME") in a pruned network, quantised or not; else `asked`. */
 static int64_t left_of(const mica_run *run, const char *block, int64_t layer, const char *name, int32_t axis,
                        int64_t asked) {
   static const char *const ends[] = {"", "_q"};
@@ -135,7 +135,7 @@ static mica_value convolved(mica_nn *nn, const char *name, mica_value x, int64_t
   return x;
 }
 
-/* What is heard of each step, (N, steps, width). */
+/* The features of each step, (N, steps, width). */
 static mica_value front(mica_nn *nn, const mica_run *run, const mica__strings_settings *s, mica_value x) {
   const int64_t masks = s->masks, mels = s->mels;
   x = mica_nn_batch_norm(nn, "spectra", mica__strings_spectra(run, x), NULL);
@@ -146,13 +146,13 @@ static mica_value front(mica_nn *nn, const mica_run *run, const mica__strings_se
             .frequency_masks = masks, .frequency_width = mels / 6, .time_masks = masks, .time_width = 8, .seed = 23});
   x = convolved(nn, "first", mica_unsqueeze(x, MICA_AXES(1)), s->filters, 2);
   x = convolved(nn, "second", x, s->filters, reduction_of(s) / 2);
-  /* A dense layer over all filters and frequencies of some steps. */
+  /* A dense layer over all filters and frequencies of a few steps. */
   const mica_nn_conv_config dense = {.window = {mica_value_shape(x).dim[2], SPAN}, .no_bias = true};
   x = mica_squeeze(mica_nn_conv(nn, "dense", x, s->width, 1, &dense), MICA_AXES(2));
   return mica_transpose(mica_relu(mica_nn_batch_norm(nn, "norm", x, NULL)), MICA_AXES(0, 2, 1));
 }
 
-/* What a recurrent layer hears is added to what it is given: letters are learned without it first. */
+/* The output of a recurrent layer is added to its input, so that letters can be learned without it at first. */
 static mica_value recurrent(mica_nn *nn, const mica__strings_settings *s, mica_value x, mica_value *states) {
   for (int64_t k = 0; k < s->layers; k++) {
     char name[16];
@@ -166,7 +166,7 @@ static mica_value recurrent(mica_nn *nn, const mica__strings_settings *s, mica_v
   return x;
 }
 
-/* Blocks whose attention and filters see the past alone, so much of it that a stream can keep it. */
+/* Blocks whose attention and filters read only the past, and only so much of it as a stream can keep. */
 static mica_value conformer(mica_nn *nn, const mica__strings_settings *s, int64_t window, mica_value x,
                             mica_value *states) {
   mica_conformer_config c = {

@@ -1,4 +1,4 @@
-/* Recordings that are predicted from: files, and samples of data; and pictures of their spectra. */
+/* Recordings to predict from, in files or samples of data, and pictures of their spectra. */
 #include "base/arith.h"
 #include "base/text.h"
 #include "run/fields.h"
@@ -12,19 +12,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Recordings that a report looks at: it is to take seconds. */
+/* How many recordings a report shows: it should take seconds. */
 #define LOOKED_AT 200
 
 /* --- pictures --- */
 
-/* What is drawn of a sample before it is visited. */
+/* What is computed for a sample before it is visited. */
 typedef struct drawing {
   mica__sample_fn *fn;
   void *user;
-  int64_t frames; /* of its spectra, before those of what it is padded with */
+  int64_t frames; /* number of its spectra, without those of the padding */
 } drawing;
 
-/* Spectra (mels, row) as a picture of two pixels per frequency, low ones at the bottom. */
+/* Draws spectra (mels, row) with two pixels per frequency, low frequencies at the bottom. */
 static void draw(const float *spectra, int64_t mels, int64_t frames, int64_t row, uint8_t *planes) {
   float low = INFINITY, top = -INFINITY;
   for (int64_t i = 0; i < mels * frames; i++) {
@@ -62,7 +62,7 @@ static mica_status visit_drawn(mica_run *run, const mica__sample *sample, const 
 
 /* --- recordings --- */
 
-/* A recording with zeros after it; text: what is said in it, NULL if that is not known. */
+/* A recording followed by zeros; text: its words, NULL if they are not known. */
 static mica_status visit_one(mica_run *run, const char *name, const float *samples, int64_t length, const char *text,
                              mica__sample_fn *fn, void *user) {
   const mica__strings_time t = mica__strings_time_of(run);
@@ -89,7 +89,7 @@ static mica_status visit_file(mica_run *run, const char *path, mica__sample_fn *
   return status;
 }
 
-/* The text of a sample's code points. */
+/* The text of a sample, from its code points. */
 static mica_status read_text(const mica_dataset *data, uint64_t i, mica__text *text) {
   const size_t tokens = mica_dataset_column_index(data, "tokens");
   int64_t count = 0;

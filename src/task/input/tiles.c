@@ -1,4 +1,4 @@
-/* Pictures larger than the network's input: tiles whose shares are blended by a window. */
+/* Pictures larger than the network's input: tiles whose shares are blended with a window. */
 #include "data/dataset.h"
 #include "run/columns/columns.h"
 #include "run/common_facts.h"
@@ -26,8 +26,8 @@ mica_tiling mica__picture_tiling(const mica_run *run) {
 
 /* --- blending --- */
 
-/* What the network says of a picture: (K, H, W) weighted sums of its tiles' shares, and (H, W) the sums of weights. A
- * tile's weight falls from its middle to its edges, so that where tiles meet nothing shows. */
+/* The network's answer for a picture: (K, H, W) weighted sums of its tiles' shares, and (H, W) the sums of weights. A
+ * tile's weight falls from its middle to its edges, so that no seams are visible. */
 typedef struct blend {
   int64_t classes, height, width;
   float *sums, *weights;
@@ -49,7 +49,7 @@ static mica_status make_blend(int64_t classes, int64_t height, int64_t width, bl
   return mica__fail_nomem("a picture's shares");
 }
 
-/* 1 in the middle, and near 0 at both ends. */
+/* 1 in the middle, close to 0 at both ends. */
 static float weight_at(int64_t i, int64_t size) {
   const int64_t near = i < size - 1 - i ? i : size - 1 - i;
   return (float)(2 * near + 1) / (float)size;
@@ -70,7 +70,7 @@ static void add_shares(blend *b, const mica_tiling *t, mica_tiling_tile tile, co
 
 /* --- pictures --- */
 
-/* Tiles on their way through the network. */
+/* Tiles that wait to be run together. */
 typedef struct passage {
   mica_run *run;
   mica_tiling tiling;
@@ -100,7 +100,7 @@ static mica_status make_passage(mica_run *run, passage *p) {
   return mica_tensor_create(run->engine, MICA_F32, MICA_SHAPE(1, p->channels, t.height, t.width), &p->x);
 }
 
-/* Adds the shares of a tile of a picture. */
+/* Adds the shares of a tile to its picture. */
 static mica_status add_tile_of(passage *p, const uint8_t *planes, mica_shape shape, mica_tiling_tile tile, blend *to) {
   mica_run *run = p->run;
   const int64_t plane = p->tiling.height * p->tiling.width;
@@ -135,12 +135,12 @@ mica_status mica__picture_infer(mica_run *run, const uint8_t *planes, int64_t he
 
 /* --- a part of data --- */
 
-/* A picture that is put together from a source's tiles. */
+/* A picture that is assembled from a source's tiles. */
 typedef struct judging {
   const mica_dataset *data;
   mica_tiling tiling;
-  int64_t tiles, classes, height, width, at; /* at: tiles of it so far */
-  bool several;                              /* there is a picture of more than a tile */
+  int64_t tiles, classes, height, width, at; /* at: how many of its tiles have been added */
+  bool several;                              /* some picture has more than one tile */
   blend blend;
   uint8_t *truth;
   int32_t *masks;
@@ -177,7 +177,7 @@ static mica_status begin_judging(const mica_run *run, const mica_dataset *data, 
   return make_blend(j->classes, (int64_t)pixels, 1, &j->blend);
 }
 
-/* The next picture, in memory for the largest one. */
+/* Begins the next picture, in memory large enough for any of them. */
 static void begin_picture(judging *j) {
   mica__dataset_sides(j->data, (uint64_t)j->pictures, &j->height, &j->width);
   const size_t pixels = (size_t)(j->height * j->width);

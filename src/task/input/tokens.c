@@ -22,8 +22,8 @@ static const char *const networks[] = {"encoder", "tagger", "tcn", "cnn_gru", NU
 
 /* --- columns --- */
 
-/* The column of texts: of that name, else the first one of texts, else the only one of classes beside the answers,
- * whose names are the texts. NULL: there is none. */
+/* The column of texts: the one of that name, else the first of kind TEXT, else the only column of classes apart from
+ * the answers, whose class names are the texts. NULL: there is none. */
 static const mica_column *text_of(const mica_run *run, const mica_dataset *data, const char *name) {
   const mica_column *label = mica__run_find_label(data), *only = NULL;
   const size_t count = mica_dataset_column_count(data);
@@ -31,7 +31,7 @@ static const mica_column *text_of(const mica_run *run, const mica_dataset *data,
   for (size_t i = 0; i < count; i++) {
     const mica_column *column = mica_dataset_column(data, i);
     if (data->store->columns[i].paths) continue;
-    /* A part of its own of a task of several inputs. */
+    /* As one of several inputs of a task, it has its own name. */
     if (!*name && run->task->input->traits.rows && mica__fuse_is_series(data, i)) continue;
     if (*name ? !strcmp(column->name, name) : column->kind == MICA_COLUMN_KIND_TEXT) return column;
     if (column == label || column->kind != MICA_COLUMN_KIND_CLASS) continue;
@@ -45,7 +45,7 @@ static bool is_text(const mica_column *column) {
   return column->kind == MICA_COLUMN_KIND_TEXT || (column->kind == MICA_COLUMN_KIND_CLASS && column->shape.rank == 0);
 }
 
-/* Texts and answers alone: a table that has numbers too is another task's. */
+/* Suits data with only texts and answers: a table that also has numbers belongs to another task. */
 static int32_t suits(const mica_dataset *data) {
   bool texts = false, others = false;
   const mica_column *label = mica__run_find_label(data);
@@ -93,7 +93,7 @@ static mica_status prepare(mica_run *run) {
   return run->parts->whole ? find_texts(run) : mica__run_make_tokenizer(run, NULL, NULL);
 }
 
-/* Texts that were taken for classes are hardly ever the same. */
+/* If texts were taken for classes, hardly any two are equal. */
 static mica_status check_classes(const mica_run *run, const mica_column *label) {
   const uint64_t samples = mica_dataset_count(run->parts->whole);
   if (label->kind != MICA_COLUMN_KIND_CLASS || label->classes <= 16 || (uint64_t)label->classes * 2 <= samples)
@@ -135,7 +135,7 @@ static mica_status derive(mica_run *run, mica_part part, const mica_dataset *dat
 /* --- the network --- */
 
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
-  /* Inputs of an exported model have the order in which they are taken here. */
+  /* The inputs of an exported model are in the order in which they are taken here. */
   mica_value lengths = mica_batch_value(batch, "tokens.length"), tokens = mica_batch_value(batch, "tokens");
   if (run->networks->published) return mica__published_build(run, nn, tokens, lengths, outputs);
   const mica__tokens_settings settings = mica__tokens_settings_of(run);

@@ -1,4 +1,4 @@
-/* task/input/tokens.h: texts, as the first tokens of each: a column of texts in a table. */
+/* task/input/tokens.h: a column of texts in a table, read as the first tokens of each text. */
 #ifndef MICA_TASK_INPUT_TOKENS_H
 #define MICA_TASK_INPUT_TOKENS_H
 
@@ -28,7 +28,7 @@ MICA__FACTS_STRUCT(tokens, TOKENS_FACTS);
 
 extern const mica__input mica__input_tokens;
 
-/* What the run has of them (task/input/tokens_fields.c). */
+/* What a run keeps for its texts (task/input/tokens_fields.c). */
 mica__tokens_settings mica__tokens_settings_of(const mica_run *run);
 mica__tokens_facts mica__tokens_facts_of(const mica_run *run);
 

@@ -1,4 +1,4 @@
-/* Texts that are predicted from, and those that a report shows. */
+/* Texts to predict from, and those that a report shows. */
 #include "data/dataset.h"
 #include "data/source.h"
 #include "data/table/table.h"
@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples that a report looks at, and bytes of a text that it shows. */
+/* How many samples a report shows, and how many bytes of each text. */
 #define LOOKED_AT 5000
 #define SHOWN 300
 #define AT_A_TIME 64
-/* Texts are padded to multiples of so many tokens, so that plans are few. */
+/* Texts are padded to multiples of this many tokens, so that few plans are needed. */
 #define PADDED 64
 
 /* Texts as ids. */
@@ -38,7 +38,7 @@ static void free_texts(texts *t) {
   mica_encoding_free(&t->work);
 }
 
-/* Adds a text; its name is "WHERE WHAT NUMBER" in sentences, "WHAT NUMBER" in what is predicted. */
+/* Adds a text; it is called "WHERE WHAT NUMBER" in messages and "WHAT NUMBER" in predictions. */
 static mica_status add_text(const mica_run *run, texts *t, const char *where, const char *what, uint64_t number,
                             const char *text, size_t bytes, const double *truths) {
   mica__text name = {0};
@@ -90,7 +90,7 @@ static mica_status upload(mica_run *run, const texts *t, size_t from, int64_t co
   return status;
 }
 
-/* Calls fn with texts `from` and following, and their outputs. */
+/* Calls fn with the texts from `from` on and their outputs. */
 static mica_status visit_some(mica_run *run, const texts *t, size_t from, size_t count, mica__sample_fn *fn,
                               void *user) {
   const int64_t width = run->task->head->outputs(run);
@@ -117,7 +117,7 @@ static mica_status each(mica_run *run, const texts *t, mica__sample_fn *fn, void
 
 /* --- where texts come from --- */
 
-/* A text a line, without its end. */
+/* A text per line, without the end of the line. */
 static mica_status add_lines(const mica_run *run, const char *name, const char *content, size_t size, texts *t) {
   uint64_t line = 0;
   for (size_t at = 0; at < size;) {
@@ -133,17 +133,17 @@ static mica_status add_lines(const mica_run *run, const char *name, const char *
 /* The columns of a table. */
 typedef struct columns {
   size_t text, *answers; /* SIZE_MAX: not there */
-  size_t count;          /* of the first record, which all others have */
+  size_t count;          /* in the first record; all other records must have as many */
   bool header;
 } columns;
 
-/* The number that stands for a name; SIZE_MAX: the name is none. */
+/* The number in a name that is only a column number; SIZE_MAX: the name is not one. */
 static size_t position_of(const char *name) {
   return name[strspn(name, "0123456789")] ? SIZE_MAX : (size_t)strtoul(name, NULL, 10);
 }
 
-/* Finds them by the names of the first record, or by the numbers that stand for names where the run's table had none.
- * False where there are no texts. */
+/* Finds the columns by the names in the first record, or by number if the run's table had no names. False if there is
+ * no column of texts. */
 static bool find_columns(const mica_run *run, const mica__records *r, size_t answers, columns *c) {
   const char *text = mica__tokens_facts_of(run).text_column;
   bool there = true;
@@ -167,7 +167,7 @@ static bool find_columns(const mica_run *run, const mica__records *r, size_t ans
 }
 
 static mica_status add_record(const mica_run *run, const mica__records *r, const columns *c, texts *t) {
-  /* A separator within a text that is not quoted would cut it off. */
+  /* An unquoted separator within a text would cut it off. */
   if (r->count != c->count)
     return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, those before have %zu", r->name, r->line, r->count,
                       c->count);
@@ -187,7 +187,7 @@ static mica_status add_record(const mica_run *run, const mica__records *r, const
   return status;
 }
 
-/* *table is false where the first record names no column of texts. */
+/* *table is false if the first record does not name a column of texts. */
 static mica_status add_table(const mica_run *run, mica__records *r, texts *t, bool *table) {
   columns c = {.answers = calloc(t->answers + 1, sizeof *c.answers)};
   bool found = false;
@@ -204,7 +204,7 @@ static mica_status add_table(const mica_run *run, mica__records *r, texts *t, bo
   return t->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s holds no row", r->name);
 }
 
-/* A table where the name or the first line says so, else lines. */
+/* Reads a table if the file's name or first line says that it is one, else lines. */
 static mica_status add_content(const mica_run *run, const char *name, char *content, size_t size, texts *t) {
   const bool must = mica__name_ends(name, ".csv") || mica__name_ends(name, ".tsv");
   const bool may = !mica__name_ends(name, ".txt");
@@ -267,7 +267,7 @@ static mica_status add_input(mica_run *run, const mica_run_input *input, texts *
 
 /* --- members of the input --- */
 
-/* Visits the texts that were added, which `status` says, and frees them. */
+/* Visits the texts that were added, unless `status` is a failure, and frees them. */
 static mica_status visit_all(mica_run *run, texts *t, mica_status status, mica__sample_fn *fn, void *user) {
   if (status == MICA_OK) status = each(run, t, fn, user);
   free_texts(t);
@@ -301,7 +301,7 @@ mica_status mica__tokens_look(mica_run *run, const mica_dataset *data, mica__sam
   return visit_all(run, &t, status, fn, user);
 }
 
-/* The beginning of a text, without what would command a terminal or cut a character. */
+/* The beginning of a text, without control characters for a terminal and without a character cut in two. */
 static void add_beginning(mica__text *to, const mica__texts *t) {
   size_t bytes = t->bytes < SHOWN ? t->bytes : SHOWN;
   while (bytes < t->bytes && bytes > 0 && ((unsigned char)t->text[bytes] & 0xc0) == 0x80) bytes--;

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define LENGTH 200
-/* Bytes of the text that a report shows. */
+/* How many bytes of the text a report shows. */
 #define SHOWN 600
 
 static mica_value build(mica_nn *nn, mica_value ids, const mica_kv_cache *cache, const void *user) {
@@ -19,7 +19,7 @@ static mica_value build(mica_nn *nn, mica_value ids, const mica_kv_cache *cache,
   return mica_model_build(nn, ids, &network);
 }
 
-/* Prompts as tokens, a row each. */
+/* Prompts as tokens, one row each. */
 typedef struct rows {
   int32_t *ids, *lengths, *last; /* last: the newest token of each text */
   int64_t row;
@@ -64,7 +64,7 @@ static mica_status take_prompts(const mica_run *run, const mica_run_texts *texts
   return status;
 }
 
-/* Hands each token on as it comes. */
+/* Passes on each token as it is written. */
 static mica_status write_texts(const mica_run *run, mica_generator *g, const mica_run_texts *texts, const rows *r) {
   const int64_t length = texts->length ? texts->length : LENGTH;
   int32_t *next = calloc(texts->prompt_count, sizeof *next);
@@ -116,7 +116,7 @@ static bool keep(void *user, size_t prompt, const char *bytes, size_t count) {
   return !text->failed;
 }
 
-/* A prompt that is not nothing to the tokeniser; NULL: none is found. */
+/* A prompt with at least one token; NULL: none was found. */
 static const char *find_prompt(const mica_run *run) {
   static const char *const prompts[] = {"\n", "a", "."};
   for (size_t i = 0; i < sizeof prompts / sizeof *prompts; i++) {

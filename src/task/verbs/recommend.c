@@ -1,4 +1,4 @@
-/* Items for users that are known, for new ones by their ratings, and items like another. */
+/* Recommends items to known users, to new users by their ratings, and items similar to another. */
 #include "run/facts.h"
 #include "task/head/ranking.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A user who is asked for: an id, or 0 with items and ratings of a new one. */
+/* The user of a query: an id, or 0 with the items and ratings of a new user. */
 typedef struct asked {
   int32_t user;
   int32_t *items;
@@ -16,7 +16,7 @@ typedef struct asked {
   int64_t count;
 } asked;
 
-/* Items in falling order of scores. */
+/* Items in descending order of scores. */
 typedef struct answer {
   int32_t items[256];
   float scores[256];
@@ -40,7 +40,7 @@ static mica_status find_item(const mica_run *run, const char *name, int32_t *ite
                     items.count);
 }
 
-/* The history of a user of the training. */
+/* The history of a user from the training part. */
 static mica_status read_history(const mica_run *run, int32_t user, asked *a) {
   const mica__recommend_facts facts = mica__recommend_facts_of(run);
   const size_t users = facts.histories.count, items = facts.items.count;
@@ -79,7 +79,7 @@ static bool has_item(const asked *a, int32_t item) {
   return false;
 }
 
-/* The best of the scores of all items. */
+/* The best items by the scores of all. */
 static mica_status choose(mica_run *run, const mica_tensor *all, const asked *a, bool excludes, answer *out) {
   float *scores = malloc(mica_tensor_bytes(all) + 1);
   if (!scores) return mica__fail_nomem("a user");
@@ -95,18 +95,18 @@ static mica_status make_tensor(mica_run *run, mica_shape shape, const int32_t *i
   return mica_tensor_upload(mica_engine_queue(run->engine), *tensor, ids, mica_tensor_bytes(*tensor));
 }
 
-/* The columns that a prediction is made from: user, seen, and the window of the history for networks that see one. */
+/* The columns that a prediction needs: user, seen and, for networks that read one, the window of the history. */
 static mica_status feed(mica_run *run, const asked *a, bool excludes, mica_tensor *tensors[4], mica_feed feeds[4],
                         size_t *count) {
   const mica__recommender network = mica__recommend_network(run);
   const int64_t context = mica__recommender_context(&network);
-  int64_t known = 1; /* rounded up, so that users share plans; what is left over is 0 */
+  int64_t known = 1; /* rounded up, so that users share plans; unused places are 0 */
   while (excludes && known < a->count) known *= 2;
   const int64_t from = a->count > context ? a->count - context : 0;
   const int32_t length = (int32_t)(a->count - from);
   int32_t *ids = calloc((size_t)(known + context) + 1, sizeof *ids);
   mica_status status = ids ? MICA_OK : mica__fail_nomem("a user");
-  /* The first id that is seen is 0: no item without a name is recommended. */
+  /* The first id in "seen" is 0, so the item that stands for unknown ones is never recommended. */
   if (ids && excludes) memcpy(ids + 1, a->items, (size_t)a->count * sizeof *ids);
   if (status == MICA_OK) status = make_tensor(run, MICA_SHAPE(1), &a->user, &tensors[0]);
   if (status == MICA_OK) status = make_tensor(run, MICA_SHAPE(1, known + 1), ids, &tensors[1]);
@@ -145,12 +145,12 @@ static mica_status rank_by_network(mica_run *run, const asked *a, bool excludes,
   }
   if (status == MICA_OK) status = mica_tensor_download(queue, scores, out->scores, mica_tensor_bytes(scores));
   for (int i = 0; i < 4; i++) mica_tensor_destroy(tensors[i]);
-  /* What is not to be recommended comes last. */
+  /* Items that must not be recommended come last. */
   while (out->count > 0 && (out->scores[out->count - 1] < -1e29f || !out->items[out->count - 1])) out->count--;
   return status;
 }
 
-/* What is known of the pair beside user and item, as the query says. */
+/* Features of the pair besides user and item, from the query. */
 static mica_status read_context(const mica_run *run, const mica_run_query *q, mica__features *f) {
   mica__text text = {0}, names = {0};
   bool any = false;
@@ -168,7 +168,7 @@ static mica_status read_context(const mica_run *run, const mica_run_query *q, mi
   }
   mica__text_free(&names);
   if (!any) return MICA_OK;
-  /* A table of one row, whose cells stand in quotes. */
+  /* A table of one row with quoted cells. */
   for (int line = 0; line < 2; line++, mica__text_add(&text, "\n"))
     for (size_t k = 0, n = 0; k < f->count; k++) {
       const char *cell = line ? "" : f->list[k].name;
@@ -192,14 +192,14 @@ static mica_status read_context(const mica_run *run, const mica_run_query *q, mi
   return status;
 }
 
-/* All items in pairs with a user that is known. */
+/* Scores all items in pairs with a known user. */
 static mica_status rank_pairs(mica_run *run, const mica__features *f, const asked *a, bool excludes, answer *out) {
   const mica__recommender network = mica__recommend_network(run);
   const int32_t pair = f->rows[MICA__SIDE_PAIR] ? 0 : -1, user = f->rows[MICA__SIDE_USER] ? a->user - 1 : -1;
   mica__interaction pairs[MICA__PAIRS];
   float values[MICA__PAIRS];
   for (int32_t from = 1; from < network.items; from += MICA__PAIRS) {
-    /* The last ones are filled up, for a further size would be a further plan. */
+    /* The last batch is padded, since another size would need another plan. */
     for (int32_t i = 0; i < MICA__PAIRS; i++) {
       const int32_t item = from + i < network.items ? from + i : from;
       const int32_t row = f->rows[MICA__SIDE_ITEM] ? item - 1 : -1;
@@ -241,7 +241,7 @@ static void free_weights(weights *w) {
   free(w->bias);
 }
 
-/* Solves A x = b of n numbers, A symmetric and positive, in entry, by Cholesky's factors; x is in b. */
+/* Solves A x = b for n numbers, A symmetric positive definite, in place by Cholesky factors; x replaces b. */
 static void solve(double *a, double *b, size_t n) {
   for (size_t k = 0; k < n; k++) {
     for (size_t j = 0; j < k; j++) a[k * n + k] -= a[k * n + j] * a[k * n + j];
@@ -259,8 +259,8 @@ static void solve(double *a, double *b, size_t n) {
   }
 }
 
-/* The user that fits the ratings best by least squares, with the loss's weight of squares: features, behind them the
- * bias. */
+/* The user vector that fits the ratings best by least squares, with the loss's weight on squares: features followed by
+ * the bias. */
 static mica_status fit_user(const mica_run *run, const asked *a, const weights *w, double *user) {
   const size_t n = w->width + 1;
   const double mean = mica__recommend_facts_of(run).rating_mean;
@@ -303,7 +303,7 @@ static mica_status rank_by_fit(mica_run *run, const asked *a, bool excludes, ans
   return status;
 }
 
-/* Cosines of an item's features with all others'. */
+/* Cosines between the features of an item and of all others. */
 static mica_status rank_like(mica_run *run, int32_t item, answer *out) {
   weights w = {0};
   mica_status status = read_weights(run, false, &w);
@@ -398,7 +398,7 @@ static mica_status answer_known(mica_run *run, const char *name, const mica_run_
   return status;
 }
 
-/* A new user rates each item once, within the range of the training's ratings; rankings use no ratings. */
+/* A new user rates each item once, within the range of ratings in training; rankings do not use the ratings. */
 static mica_status check_rated(const mica_run *run, const mica_run_rating *rated, int32_t item, bool *seen) {
   const mica__fact_numbers within = mica__recommend_facts_of(run).rating_range;
   const double *range = within.list;
@@ -430,7 +430,7 @@ static mica_status answer_new(mica_run *run, const mica_run_query *q, mica_repor
   return status;
 }
 
-/* A new user whose ratings are in a file. */
+/* A new user whose ratings are read from a file. */
 static mica_status answer_file(mica_run *run, const mica_run_query *q, mica_report *p) {
   mica__rated rated = {0};
   mica_run_query own = *q;

@@ -1,5 +1,5 @@
-/* Sound to text as it comes: a session of one chunk, in which states of layers stay, and the samples that the
- * next chunk sees again. */
+/* Sound to text as it arrives: a session for one chunk, which keeps the states of layers and the samples that the next
+ * chunk reads again. */
 #include "data/sound/sound.h"
 #include "run/letters.h"
 #include "run/network.h"
@@ -24,8 +24,8 @@ struct mica_transcriber {
   mica__strings_time time;
   mica__resampler *resampler; /* NULL: the run's rate */
   int32_t given_rate;
-  int64_t steps, window; /* of a chunk: steps, and samples that they see */
-  float *samples;        /* of the next chunk, the first `held` of them so far */
+  int64_t steps, window; /* of a chunk: its steps, and the samples that they cover */
+  float *samples;        /* of the next chunk: its first `held` samples are there */
   int64_t held;
   mica_graph *graph;
   mica_nn *nn;
@@ -34,20 +34,20 @@ struct mica_transcriber {
   mica__strings_state states[MICA__STRINGS_STATES];
   int64_t state_count;
   int32_t *best;  /* class of each step */
-  int32_t before; /* class of the step before them */
+  int32_t before; /* class of the step before these */
   /* With a beam: */
-  mica_ctc_search *search; /* NULL: the likeliest class of each step */
+  mica_ctc_search *search; /* NULL: takes the most likely class of each step */
   mica_text_model *model;
   float *scores;   /* (steps, classes) */
   int32_t *labels; /* of the text */
   int64_t label_room, written;
   int32_t *letters;
   mica__text text;
-  int64_t taken; /* samples of the recording, as they were given */
+  int64_t taken; /* samples of the recording at its own rate */
   bool finished;
 };
 
-/* The network on a chunk, and the states behind it. */
+/* Builds the network for a chunk, and the states after it. */
 static mica_status build(mica_transcriber *t) {
   mica_value states[MICA__STRINGS_STATES], old[MICA__STRINGS_STATES];
   const mica_nn_config config = mica__run_building(t->run);
@@ -70,7 +70,7 @@ static mica_status build(mica_transcriber *t) {
   return mica_tensor_create(t->run->engine, MICA_F32, MICA_SHAPE(1, t->window), &t->sound);
 }
 
-/* The states of the beginning: zeros. */
+/* Sets the states of the beginning: zeros. */
 static mica_status reset(mica_transcriber *t) {
   t->held = t->taken = t->written = 0;
   if (t->search) mica_ctc_search_reset(t->search);
@@ -92,7 +92,7 @@ static mica_status reset(mica_transcriber *t) {
   return MICA_OK;
 }
 
-/* The search, where there is one: by the caller's beam, or the run's. */
+/* Makes the search, if there is one, with the caller's beam or the run's. */
 static mica_status make_search(mica_transcriber *t, const mica_transcriber_config *c) {
   const int64_t classes = mica__letters_classes(t->run);
   mica_ctc_beam_config beam;
@@ -159,7 +159,7 @@ void mica_transcriber_destroy(mica_transcriber *t) {
   free(t);
 }
 
-/* Writes the labels from those that are written on: what is stable, or in the end what is best. */
+/* Writes the labels after those already written: the stable ones or, at the end, the best ones. */
 static mica_status write_found(mica_transcriber *t, bool last) {
   const int64_t most = mica_ctc_search_frames(t->search);
   if (most > t->label_room) {
@@ -175,7 +175,7 @@ static mica_status write_found(mica_transcriber *t, bool last) {
   return mica__text_status(&t->text);
 }
 
-/* The letters of the first steps of a chunk that was computed. */
+/* Writes the letters of the first steps of a computed chunk. */
 static mica_status take_steps(mica_transcriber *t, int64_t steps) {
   const mica_tensor *output = mica_session_output(t->session, 0);
   if (t->search) {
@@ -191,7 +191,7 @@ static mica_status take_steps(mica_transcriber *t, int64_t steps) {
   return mica__text_status(&t->text);
 }
 
-/* Computes the chunk, of which the first `steps` count, and moves on behind these. */
+/* Computes the chunk, whose first `steps` steps are valid, and moves on past them. */
 static mica_status compute(mica_transcriber *t, int64_t steps) {
   const mica_feed feed = {"sound", t->sound};
   MICA_TRY(mica_tensor_upload(t->queue, t->sound, t->samples, (size_t)t->window * sizeof *t->samples));
@@ -203,7 +203,7 @@ static mica_status compute(mica_transcriber *t, int64_t steps) {
   return MICA_OK;
 }
 
-/* Takes samples at the run's rate; NULL stands for zeros. */
+/* Takes samples at the run's rate; NULL means zeros. */
 static mica_status take(void *user, const float *samples, int64_t count) {
   mica_transcriber *t = user;
   for (int64_t at = 0; at < count;) {
@@ -219,7 +219,7 @@ static mica_status take(void *user, const float *samples, int64_t count) {
   return MICA_OK;
 }
 
-/* Takes samples at the rate that was given; last: they are the last ones. */
+/* Takes samples at the recording's rate; last: no more will follow. */
 static mica_status resample(mica_transcriber *t, const float *samples, int64_t count, bool last) {
   return mica__sound_resample(&t->resampler, t->given_rate, (int32_t)t->time.rate, samples, count, last, take, t);
 }

@@ -1,4 +1,4 @@
-/* Predictions of the tasks verify and sound_verify: how alike files are, and the nearest ones of a gallery. */
+/* Predictions of the tasks verify and sound_verify: how similar files are, and the nearest ones in a gallery. */
 #include "run/predict/samples.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
@@ -48,18 +48,18 @@ static mica_status add(mica_run *run, const mica__sample *sample, const float *e
   return MICA_OK;
 }
 
-/* Embeds files, those in folders too, or samples of data. */
+/* Embeds files, also those in folders, or samples of data. */
 static mica_status embed(mica_run *run, const mica_run_input *given, list *l) {
   mica__paths paths = {0};
   mica_run_input input = *given;
   l->width = run->task->head->outputs(run);
-  /* The first input is compared with the others: none of them can be left out. */
+  /* The first input is compared with the others, so no input may be left out. */
   if (!given->gallery) input.unread = NULL;
   if (!given->file_count) return run->task->input->samples.visit(run, given, add, l);
   mica_status status = mica__paths_find(run, given, &paths);
   input.files = (const char *const *)paths.list;
   input.file_count = paths.count;
-  /* The classes of these files, not of those that the run was asked about. */
+  /* The classes of these files, instead of those in the last evaluation. */
   const int32_t *classes = run->evaluation->file_classes;
   run->evaluation->file_classes = paths.classes;
   if (status == MICA_OK) status = run->task->input->samples.visit(run, &input, add, l);
@@ -72,7 +72,7 @@ static double cosine(const list *a, size_t i, const list *b, size_t j) {
   return mica__identity_cosine(a->embeddings + i * (size_t)a->width, b->embeddings + j * (size_t)b->width, a->width);
 }
 
-/* The first one beside each other one. */
+/* Compares the first sample with each other one. */
 static mica_status compare(const list *l, mica_report *prediction) {
   if (l->count < 2)
     return mica__fail(MICA_E_INVALID, "%s has nothing to be compared with: name a second file, or a gallery",
@@ -131,7 +131,7 @@ static const char *below(const char *path, const char *folder) {
   return *rest && (path[n] == '/' || (n && folder[n - 1] == '/')) ? rest : path;
 }
 
-/* The nearest ones of the gallery for each. */
+/* Lists the nearest samples of the gallery for each. */
 static mica_status look_up(const list *l, const list *gallery, const char *folder, size_t top,
                            mica_report *prediction) {
   neighbour *found = calloc(gallery->count + 1, sizeof *found);

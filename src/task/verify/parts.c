@@ -1,4 +1,4 @@
-/* Parts of data by class: some classes are kept for the test. */
+/* Splits data by class: some classes are kept for the test. */
 #include "run/parts.h"
 #include "data/dataset.h"
 #include "ops/random/permutation.h"
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The share of the classes that is kept for the test, and the fewest, unless the setting says otherwise. */
+/* The share and the smallest number of classes that are kept for the test, unless the setting says otherwise. */
 #define USUAL_SHARE 0.3
 #define FEWEST 2
 
@@ -49,7 +49,7 @@ static mica_status open_base(const char *path, const mica_dataset_config *config
   mica_dataset_config own = *config;
   const mica_dataset *like = config->like;
   own.part = part;
-  own.like = NULL; /* it would refuse classes that it does not have */
+  own.like = NULL; /* the run's column would refuse classes that it does not have */
   if (like && mica_dataset_shape(like).rank == 3) {
     const mica_shape shape = mica_dataset_shape(like);
     own.channels = (int32_t)shape.dim[0], own.height = (int32_t)shape.dim[1], own.width = (int32_t)shape.dim[2];
@@ -66,7 +66,7 @@ static mica_status open_base(const char *path, const mica_dataset_config *config
   return mica__fail(MICA_E_FORMAT, "%s has no column of classes: the task verify wants a class for each sample", path);
 }
 
-/* How many classes of the test part are not in the training part; 0 without such a part. */
+/* How many classes of the test part are not in the training part; 0 if there is no test part. */
 static mica_status count_new(const char *path, const mica_dataset_config *config, const base *b, size_t *count) {
   base test = {0};
   const char **names = calloc(b->classes + 1, sizeof *names);
@@ -81,7 +81,7 @@ static mica_status count_new(const char *path, const mica_dataset_config *config
   return status == MICA_E_NOT_FOUND ? MICA_OK : status;
 }
 
-/* Marks classes that a list names, as in "ann,bob". */
+/* Marks the classes in a list such as "ann,bob". */
 static mica_status mark_named(const base *b, const char *list, bool *kept) {
   for (const char *at = list; *at;) {
     const size_t n = strcspn(at, ",");
@@ -132,7 +132,7 @@ static mica_status mark(const mica_run *run, const char *path, const mica_datase
   return MICA_OK;
 }
 
-/* Refuses data without two samples of one class: there is nothing to learn. */
+/* Refuses data in which no class has two samples: nothing could be learned. */
 static mica_status check_pairs(const char *path, const base *b, const bool *kept) {
   size_t *counts = calloc(b->classes + 1, sizeof *counts), pairs = 0;
   if (!counts) return mica__fail_nomem("classes");
@@ -148,13 +148,13 @@ static mica_status check_pairs(const char *path, const base *b, const bool *kept
 
 /* --- numbers of classes --- */
 
-/* Names of classes that are trained on. */
+/* The names of the classes in training. */
 typedef struct trained {
   const char **names;
   size_t count;
 } trained;
 
-/* Takes them from the training part, from the run's facts, or from the data by the settings. */
+/* Takes them from the training part, from the run's facts, or from the data and settings. */
 static mica_status find_trained(const mica_run *run, const char *path, const mica_dataset_config *config, const base *b,
                                 trained *t) {
   const mica__identities *like = mica__identities_of(config->like);
@@ -195,7 +195,7 @@ static mica_status fill(const base *b, const trained *t, mica__identities *ids) 
   return made ? MICA_OK : mica__fail_nomem("classes");
 }
 
-/* The data with numbers of classes in place of their classes. */
+/* Replaces the data's classes by identity numbers. */
 static mica_status number_classes(const base *b, const trained *t, mica_dataset **out) {
   mica__identities *ids = calloc(1, sizeof *ids);
   mica_status status = ids ? fill(b, t, ids) : mica__fail_nomem("classes");
@@ -211,7 +211,7 @@ static mica_status number_classes(const base *b, const trained *t, mica_dataset 
 
 /* --- parts --- */
 
-/* Samples of the classes that are trained on, or of the others. */
+/* The samples of the classes in training, or of the others. */
 static mica_status pick(mica_dataset *whole, bool unseen, mica_dataset **out) {
   const mica__identities *ids = mica__identities_of(whole);
   const uint64_t samples = mica_dataset_count(whole);
@@ -237,7 +237,7 @@ static mica_status open_numbered(const mica_run *run, const char *path, const mi
   return status;
 }
 
-/* The part of the run's own data, before validation is split off. *apart: the data have such a part. */
+/* The part of the run's own data before validation is split off. *apart: the part is in a file or folder of its own. */
 static mica_status open_own(const mica_run *run, const char *path, const mica_dataset_config *config, mica_part part,
                             bool *apart, mica_dataset **out) {
   mica_dataset *whole = NULL;

@@ -1,4 +1,5 @@
-/* task/verify/verify.h: verification: do two samples have the same class, which may be one that was not trained on? */
+/* task/verify/verify.h: verification: whether two samples have the same class, which may be a class outside
+ * training. */
 #ifndef MICA_TASK_VERIFY_VERIFY_H
 #define MICA_TASK_VERIFY_VERIFY_H
 
@@ -11,10 +12,10 @@
     "classes kept for the test, as in a,b or as a number (default: classes that only the test part has, else 30 %)",   \
     .fixed = true)
 
-/* What the label's column of a part is made of, which it has as `user`: numbers of classes. Those that are trained on
- * come first, in the order of the run's fact "classes"; others follow in the order of the data. */
+/* The identity numbers behind the label column of a part, stored as its `user`. Classes in training come first, in the
+ * order of the run's fact "classes"; others follow in the order of the data. */
 typedef struct mica__identities {
-  int32_t *numbers; /* of each sample of the data that were opened */
+  int32_t *numbers; /* one per sample of the data that were opened */
   char **names;     /* by number */
   size_t count, trained;
 } mica__identities;
@@ -22,7 +23,7 @@ typedef struct mica__identities {
 /* The identities of a column; NULL: it was not opened by mica__verify_open. */
 const mica__identities *mica__identities_of(const mica_dataset *data);
 
-/* Opens a part by class (mica__task_row.open): the test part has the classes that training does not see. */
+/* Opens a part by class (mica__task_row.open): the classes of the test part do not occur in training. */
 mica_status mica__verify_open(const mica_run *run, const char *path, const mica_dataset_config *config,
                               mica_dataset **data);
 
