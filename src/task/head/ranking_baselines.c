@@ -26,7 +26,7 @@ void mica__ranking_add(mica__ranking *sums, const int32_t *ranked, int64_t top, 
   sums->recall += found / (double)count;
 }
 
-/* The items with the highest scores; ties go to the first. Item 0 is left out, and unused places are 0. */
+/* The items with the highest scores; ties go to the first. Item 0 is left out, and unused slots are 0. */
 static void find_top(const float *scores, size_t items, int32_t *ranked, int64_t top) {
   int64_t count = 0;
   for (size_t i = 1; i < items; i++) {
@@ -46,7 +46,7 @@ typedef struct neighbour {
 } neighbour;
 
 typedef struct neighbours {
-  neighbour *list; /* NEIGHBOURS per item; unused places have item 0 */
+  neighbour *list; /* NEIGHBOURS per item; unused slots have item 0 */
   size_t items;
 } neighbours;
 
@@ -68,7 +68,7 @@ static mica_status make_links(const mica__interactions *x, links *l) {
   l->offsets = calloc(items + 2, sizeof *l->offsets);
   l->users = malloc(((size_t)l->of_users.offsets[x->users.count + 1] + 1) * sizeof *l->users);
   if (!l->offsets || !l->users) return mica__fail_nomem("neighbours");
-  /* Counts are stored two places further on, so that filling in the entries leaves the offsets in place. */
+  /* Counts are stored two slots further on, so that filling in the entries leaves the offsets in place. */
   for (int32_t u = 1; u <= x->users.count; u++)
     for (int64_t i = first_of(l, u); i < l->of_users.offsets[u + 1]; i++) l->offsets[l->of_users.items[i] + 2]++;
   for (size_t i = 1; i < items; i++) l->offsets[i + 1] += l->offsets[i];

@@ -161,7 +161,7 @@ static void centre(cloud *c) {
   }
 }
 
-/* next = X^T (X v); its length, the eigenvalue once v no longer turns. Both have c->width numbers. */
+/* next = X^T (X v); its length is the eigenvalue once v no longer changes direction. Both have c->width numbers. */
 static double multiply(const cloud *c, const double *v, double *next) {
   double square = 0;
   memset(next, 0, c->width * sizeof *next);
@@ -175,8 +175,8 @@ static double multiply(const cloud *c, const double *v, double *next) {
   return sqrt(square);
 }
 
-/* The component of the largest variance by power iteration, which begins with 1, 1/2, 1/3 ..., its largest number
- * positive; rows lose it. */
+/* Finds the component of largest variance by power iteration from 1, 1/2, 1/3 ..., with its largest number positive,
+ * and subtracts it from the rows. */
 static void take_component(cloud *c, int k, double *v, double *next) {
   double length = 0, change = 1;
   size_t largest = 0;
@@ -209,7 +209,7 @@ static mica_status find_components(cloud *c) {
   return MICA_OK;
 }
 
-/* The rows of the most popular items that were trained on. */
+/* The rows of the most popular items of the training. */
 static mica_status read_rows(mica_run *run, const popular *list, size_t count, cloud *c) {
   float *values = NULL;
   mica_shape shape = MICA_SCALAR;
@@ -227,7 +227,7 @@ static mica_status read_rows(mica_run *run, const popular *list, size_t count, c
   return status;
 }
 
-/* A title's first letters, not cut within a character. */
+/* The first letters of a title, cut between characters. */
 static void name_item(const mica_run *run, int32_t item, char *name) {
   const mica__recommend_facts facts = mica__recommend_facts_of(run);
   const char *const *titles = facts.titles.list, *const *items = facts.items.list;
@@ -261,7 +261,7 @@ static mica_status add_points(mica_run *run, const popular *list, const cloud *c
                                               .numbers = c->at});
 }
 
-/* Nothing where there are no two dimensions to show. */
+/* Does nothing if there are not two dimensions to show. */
 static mica_status add_map(mica_run *run, const popular *list, size_t count, mica_report *report) {
   cloud c = {0};
   mica_status status = read_rows(run, list, count, &c);

@@ -98,7 +98,7 @@ mica__recommend_facts mica__recommend_facts_of(const mica_run *run);
 /* Opens the file at path, or the one in the folder at path, and reads it by the run's settings; with features for
  * networks that use them, read from the tables of the training data or, for other data, from the run. */
 mica_status mica__recommend_read(const mica_run *run, const char *path, mica__interactions *out);
-/* The same for a file that does not belong to the training; calls `each` with its lines, part by part. Repeated pairs
+/* Reads a file that does not belong to the training; calls `each` with its lines, part by part. Repeated pairs
  * are included. *out is the dataset passed to `each`; the caller frees it. */
 mica_status mica__recommend_read_each(const mica_run *run, const char *path, mica__interactions *out,
                                       mica__interactions_fn *each, void *user);

@@ -367,7 +367,7 @@ static mica_status number_speakers(const mica__fact_texts *run, view *v, uint64_
   return status;
 }
 
-/* Whether the view makes strings or single recordings. */
+/* Decides whether the view makes strings or single recordings. */
 static mica_status set_out(const mica_run *run, mica_part part, const mica__strings_form *settings, view *v,
                            uint64_t *count) {
   const double rate = (double)mica_dataset_rate(v->base);

@@ -100,7 +100,7 @@ static mica_status feed(mica_run *run, const asked *a, bool excludes, mica_tenso
                         size_t *count) {
   const mica__recommender network = mica__recommend_network(run);
   const int64_t context = mica__recommender_context(&network);
-  int64_t known = 1; /* rounded up, so that users share plans; unused places are 0 */
+  int64_t known = 1; /* rounded up, so that users share plans; unused slots are 0 */
   while (excludes && known < a->count) known *= 2;
   const int64_t from = a->count > context ? a->count - context : 0;
   const int32_t length = (int32_t)(a->count - from);
