@@ -6,9 +6,9 @@
  *
  * pitch: at least VW and the halo. scratch: the input tile, MR (rows out_stride1 O2 + VW) floats and R1 (CG R2 + 1)
  * ints. */
-#include "common/finish.clh"
 #include "common/cpu/register_tile.clh"
 #include "common/cpu/stream.clh"
+#include "common/finish.clh"
 #include "conv/input_tile.clh"
 
 #define CACHE_LINE (64 / (int)sizeof(STORAGE(D_T))) /* elements */
@@ -38,6 +38,18 @@ VECTOR_FUNCTION inline void scatter(__private vec sum[MR][NV], const int results
       __private const float *lanes = (__private const float *)&whole[i][v];
       for (int j = 0; j < used[v]; j++) sums[i * results + to[v] + j * stride] = lanes[j];
     }
+}
+
+/* `total` results of channel k of image n, from element `first` of its plane on. */
+APART void finish_row(__local const float *row, const int total, const long n, const long k, const long first,
+                      const int stream, EPILOGUE_PARAMS) {
+  const bool aligned = stream && (size_t)(D + D_at + n * D_batch + k * D_row + first) % 64 == 0;
+  int p = 0;
+  for (; aligned && p + 16 <= total; p += 16) FINISH_BY(STREAMV, 16, MICA_VLOAD(16, row, p), n, k, first + p);
+  FINISH_WHILE(16, row, p, total, n, k, first)
+  if (beta == 0) FINISH_LAST(16, row, p, total, n, k, first)
+  FINISH_WHILE(4, row, p, total, n, k, first)
+  FINISH_WHILE(1, row, p, total, n, k, first)
 }
 
 CPU_KERNEL conv_cpu_direct_w(CONV_PARAMS, const int8 tile, source S, const long S_at, __global const float *P,
@@ -82,17 +94,8 @@ CPU_KERNEL conv_cpu_direct_w(CONV_PARAMS, const int8 tile, source S, const long 
           scatter(sum, results, to, used, out_stride2, sums);
       }
     }
-    for (int i = 0; i < filters; i++) {
-      __local const float *row = sums + i * results;
-      const long k = g * KG + m + i;
-      const bool aligned = (size_t)(D + D_at + n * D_batch + k * D_row + first) % 64 == 0;
-      int p = 0;
-      for (; STREAM && aligned && p + 16 <= total; p += 16)
-        FINISH_BY(STREAMV, 16, MICA_VLOAD(16, row, p), n, k, first + p);
-      FINISH_WHILE(16, row, p, total, n, k, first)
-      if (beta == 0) FINISH_LAST(16, row, p, total, n, k, first)
-      FINISH_WHILE(4, row, p, total, n, k, first)
-      FINISH_WHILE(1, row, p, total, n, k, first)
-    }
+    for (int i = 0; i < filters; i++)
+      finish_row(sums + i * results, total, n, g * KG + m + i, first, STREAM, alpha, beta, D, D_at, D_row, D_batch, C,
+                 C_at, C_row, C_batch, bias, bias_at, act_arg);
   }
 }

@@ -58,16 +58,16 @@ static inline long offset_of(const int t, const int8 size, const long8 stride) {
   return row / TAPS1 * w_tap0 + row % TAPS1 * w_tap1 + t % TAPS2 * w_tap2;
 }
 
-CPU_KERNEL conv_cpu_pack_weights(source W, const long W_at, const long first, const int8 size, const long8 stride,
-                                 __global float *restrict P, const long P_at) {
+/* The tile and the block that group `block` of group g of the convolution packs. */
+APART void pack_block(source W, const int8 size, const long8 stride, const int block, const long g, __global float *P) {
   UNPACK_INTS(PACK_WEIGHTS_SIZE, size)
   UNPACK_LONGS(WEIGHTS_STRIDES, stride)
-  const int tiles = (KG + MR - 1) / MR, tile = (int)get_group_id(0) % tiles, c0 = (int)get_group_id(0) / tiles * CB;
+  const int tiles = (KG + MR - 1) / MR, tile = block % tiles, c0 = block / tiles * CB;
   const int c_end = min(CG, c0 + CB), rows = min(MR, KG - tile * MR), taps = TAPS0 * TAPS1 * TAPS2;
-  const long g = (long)get_group_id(1), row = w_k, skipped = g * w_group + (long)tile * MR * row;
+  const long row = w_k, skipped = g * w_group + (long)tile * MR * row;
   const long left = count - skipped;
-  W += W_at + first + skipped;
-  P += P_at + (g * tiles * CG + (long)tiles * c0 + (long)tile * (c_end - c0)) * taps * MR;
+  W += skipped;
+  P += (g * tiles * CG + (long)tiles * c0 + (long)tile * (c_end - c0)) * taps * MR;
   /* Neighbours that are read together: all the taps of a channel, if one vector reaches them, or those of a filter row;
    * of rows without gaps, whatever comes next. */
   const long reach2 = (TAPS2 - 1) * w_tap2, reach = (TAPS0 - 1) * w_tap0 + (TAPS1 - 1) * w_tap1 + reach2;
@@ -89,4 +89,9 @@ CPU_KERNEL conv_cpu_pack_weights(source W, const long W_at, const long first, co
       P += length * MR;
     }
   }
+}
+
+CPU_KERNEL conv_cpu_pack_weights(source W, const long W_at, const long first, const int8 size, const long8 stride,
+                                 __global float *restrict P, const long P_at) {
+  pack_block(W + W_at + first, size, stride, (int)get_group_id(0), (long)get_group_id(1), P + P_at);
 }

@@ -13,8 +13,8 @@
  *
  * CP is CG rounded up to 16, TB a multiple of 8. scratch: for each work-group TB POINTS (CP + 2 + 32) + EDGE (RUN
  * TILE + 18) 16 floats. NDRange: walkers, ceil(KG / 32 / PANELS), 1; work-group (1, 1, 1). */
-#include "common/epilogue.clh"
 #include "common/cpu/register_tile.clh"
+#include "common/epilogue.clh"
 #include "conv/winograd/rows.clh"
 
 #define MR 8
@@ -93,6 +93,28 @@ static inline void transpose_back(__global const float *buffer, __private float 
     j += n;                                                                                                            \
   }
 
+/* The pixels of a run, for filters k0 .. k0 + 15 at most, from M of its first tile on. */
+APART void finish_run(const run at, const int OUT1, const int OUT2, const int KG, const int k0, __global const float *M,
+                      __global float *buffer, EPILOGUE_PARAMS) {
+  const int width = min(at.count * TILE, OUT2 - at.x);
+  transform_output(M, at.count, buffer);
+  for (int r = 0; r < min(TILE, OUT1 - at.y); r++)
+    for (int p = 0; p < width; p += 16) {
+      const long first = (long)(at.y + r) * OUT2 + at.x + p;
+      const int left = min(16, width - p);
+      float pixels[16][16];
+      transpose_back(buffer + r * BUFFER_ROW + p * 16, pixels);
+      for (int i = 0; i < min(16, KG - k0); i++) {
+        int j = 0;
+        FINISH_PIXELS(16)
+        FINISH_PIXELS(8)
+        FINISH_PIXELS(4)
+        FINISH_PIXELS(2)
+        FINISH_PIXELS(1)
+      }
+    }
+}
+
 CPU_KERNEL winograd_fused(const int8 size, const int8 blocking, source S, const long S_at, __global const float *U,
                           const long U_at, __global float *scratch, const long scratch_at, EPILOGUE_PARAMS) {
   UNPACK_INTS(WINOGRAD_SIZE, size)
@@ -127,23 +149,8 @@ CPU_KERNEL winograd_fused(const int8 size, const int8 blocking, source S, const 
       for (int k0 = panel * NR; k0 < min(KG, (panel + 1) * NR); k0 += 16)
         for (int tile = begin; tile < end;) {
           const run at = run_at(tile, end, OUT1, OUT2);
-          transform_output(M + (long)(tile - begin) * POINTS * NR + k0 % NR, at.count, buffer);
-          const int width = min(at.count * TILE, OUT2 - at.x);
-          for (int r = 0; r < min(TILE, OUT1 - at.y); r++)
-            for (int p = 0; p < width; p += 16) {
-              const long first = (long)(at.y + r) * OUT2 + at.x + p;
-              const int left = min(16, width - p);
-              float pixels[16][16];
-              transpose_back(buffer + r * BUFFER_ROW + p * 16, pixels);
-              for (int i = 0; i < min(16, KG - k0); i++) {
-                int j = 0;
-                FINISH_PIXELS(16)
-                FINISH_PIXELS(8)
-                FINISH_PIXELS(4)
-                FINISH_PIXELS(2)
-                FINISH_PIXELS(1)
-              }
-            }
+          finish_run(at, OUT1, OUT2, KG, k0, M + (long)(tile - begin) * POINTS * NR + k0 % NR, buffer, alpha, beta, D,
+                     D_at, D_row, D_batch, C, C_at, C_row, C_batch, bias, bias_at, act_arg);
           tile += at.count;
         }
     }

@@ -5,8 +5,8 @@
  * for c < CP, which is CG rounded up to 16; what lies beyond KG and CG is 0. U_at is a multiple of 16. Where FLIP, g is
  * rotated by 180 degrees, as backward data has it. W has `count` elements; U is float. One work-item is one
  * work-group: 32 filters, 16 channels. NDRange: ceil(KG / 32), CP / 16, 1; work-group (1, 1, 1). */
-#include "common/simd.clh"
 #include "common/cpu/stream.clh"
+#include "common/simd.clh"
 #include "common/transpose.clh"
 #include "conv/winograd/winograd.clh"
 
@@ -27,23 +27,21 @@ APART void read_taps(source W, const int c, const int k, const int CG, const int
   mica_transpose16(taps);
 }
 
-CPU_KERNEL winograd_pack_weights(source W, const long W_at, const int8 size, const long8 stride,
-                                 __global float *restrict U, const long U_at) {
+/* NR filters from panel NR on, and 16 channels from c0 on. */
+APART void pack_panel(source W, const int8 size, const long8 stride, const int panel, const int c0, __global float *U) {
   UNPACK_INTS(WINOGRAD_WEIGHTS, size)
   UNPACK_LONGS(WEIGHTS_STRIDES, stride)
-  const int c0 = (int)get_group_id(1) * 16;
-  W += W_at;
   for (int part = 0; part < NR; part += 16)
     for (int c = c0; c < c0 + 16; c++) {
       float16 taps[16], columns[EDGE][3];
-      read_taps(W, c, (int)get_group_id(0) * NR + part, CG, KG, w_k, w_c, count, taps);
+      read_taps(W, c, panel * NR + part, CG, KG, w_k, w_c, count, taps);
       UNROLL for (int s = 0; s < 3; s++) {
         float16 g[3], u[EDGE];
         UNROLL for (int r = 0; r < 3; r++) g[r] = FLIP ? taps[8 - r * 3 - s] : taps[r * 3 + s];
         WINOGRAD_FILTER(float16, g, u);
         UNROLL for (int i = 0; i < EDGE; i++) columns[i][s] = u[i];
       }
-      const long at = U_at + ((long)get_group_id(0) * POINTS * CP + c) * NR + part;
+      const long at = ((long)panel * POINTS * CP + c) * NR + part;
       UNROLL for (int i = 0; i < EDGE; i++) {
         float16 u[EDGE];
         WINOGRAD_FILTER(float16, columns[i], u);
@@ -51,4 +49,9 @@ CPU_KERNEL winograd_pack_weights(source W, const long W_at, const int8 size, con
         UNROLL for (int j = 0; j < EDGE; j++) STREAMV(f32, 16, u[j], U, at + (long)(i * EDGE + j) * CP * NR);
       }
     }
+}
+
+CPU_KERNEL winograd_pack_weights(source W, const long W_at, const int8 size, const long8 stride,
+                                 __global float *restrict U, const long U_at) {
+  pack_panel(W + W_at, size, stride, (int)get_group_id(0), (int)get_group_id(1) * 16, U + U_at);
 }
