@@ -16,16 +16,16 @@
  * ROW_STEP: packed rows from a row of the grid to the next; ROW_DELTA: from a tap to the next; CHANNEL: floats of a
  * channel that are packed. NDRange: strips, ceil(ceil(KG / 16) / (NV
  * PANELS)), images times groups of the convolution; work-group (1, 1, 1). scratch: what is packed of CG channels, 16
- * floats, then NV 16 rows of the strip's pixels and 1, rounded up to whole vectors. At most 64 taps. */
-#include "common/finish.clh"
+ * floats, then NV 16 rows of the strip's pixels and 8 - SEG, rounded up to whole vectors. At most 64 taps. */
 #include "common/cpu/register_tile.clh"
+#include "common/finish.clh"
 #include "common/transpose.clh"
 #include "conv/input_tile.clh"
 
 #define PANEL (NV * VW) /* filters */
 #define MOST_TAPS 64
 #define SUMMED 144 /* products of a partial sum: 16 channels of 3 x 3 taps */
-#define AHEAD 16 /* steps whose weights are prefetched, from a second or third level cache */
+#define AHEAD 16   /* steps whose weights are prefetched, from a second or third level cache */
 
 typedef __local const float *pixels;
 
@@ -72,8 +72,8 @@ DEFINE_WIDE(NV)
 #endif
 #define MULTIPLY(segments, vectors) MICA_PASTE(MICA_PASTE(multiply_##segments, _), vectors)
 
-/* rows[k][i] = lane k of sums[i], for SEG pixels i; the element after a row's last may be written too, which segments
- * further on overwrite. */
+/* rows[k][i] = lane k of sums[i], for SEG pixels i; the 8 - SEG elements after a row's last may be written too,
+ * which segments further on overwrite. */
 static inline void store_segment(__private const vec *sums, const int pitch, __local float *rows) {
   float16 x[8];
   UNROLL for (int i = 0; i < 8; i++) x[i] = i < SEG ? sums[i * NV] : (float16)(0.0f);
@@ -85,9 +85,22 @@ static inline void store_segment(__private const vec *sums, const int pitch, __l
 }
 
 /* From a channel to the next, where tiles are packed one by one. */
-#define TILE_PITCH 16
+#define TILE_PITCH (SEG > 4 ? 16 : 8)
 /* Segments of a channel that are packed one after another. */
 #define PACKED_TOGETHER 32
+
+/* Packs the adjacent pixels of two segments. */
+#if SEG > 4
+#define PACK_BOTH(S, at, to) mica_pack_both(8, S, at, to)
+#else
+#define PACK_BOTH(S, at, to) mica_pack_both(4, S, at, to)
+#endif
+#define mica_pack_both(n, S, at, to)                                                                                   \
+  do {                                                                                                                 \
+    const MICA_PASTE(float, n) low_ = READ(n, S, at), high_ = READ(n, S, (at) + 2 * SEG - n);                          \
+    STOREV(f32, n, low_, to, 0);                                                                                       \
+    STOREV(f32, n, high_, to, 2 * SEG - n);                                                                            \
+  } while (0)
 
 /* x[tile][c][TILE_PITCH] of the strip's segments, from segment `first` of the grid's row row0 on. */
 APART void pack_tiles(PHASE_PARAMS, const int a_row, const int row0, const int first, const int segments, source S,
@@ -105,9 +118,7 @@ APART void pack_tiles(PHASE_PARAMS, const int a_row, const int row0, const int f
       __local float *to = x + (begin / 2 * CG + c) * TILE_PITCH;
       for (int s = 0; s < count; s += 2, to += CG * TILE_PITCH)
         if (STEP2 == 1 && s + 1 < count && reads[s + 1] == reads[s] + SEG) {
-          const float8 low = READ(8, S, channel + reads[s]), high = READ(8, S, channel + reads[s] + 2 * SEG - 8);
-          STOREV(f32, 8, low, to, 0);
-          STOREV(f32, 8, high, to, 2 * SEG - 8);
+          PACK_BOTH(S, channel + reads[s], to);
         } else {
           for (int h = 0; h < min(2, count - s); h++) pack_row(S, channel + reads[s + h], STEP2, SEG, to + h * SEG);
         }
@@ -166,8 +177,8 @@ CPU_KERNEL conv_cpu_direct_kw(PHASE_PARAMS, const int8 blocking, source S, const
   from.offset = offset;
   from.channels = CG;
   from.taps = taps;
-  /* Room for the element after the last of each row. */
-  const int pitch = (count + VW) / VW * VW;
+  /* Room for what is written after the last element of each row. */
+  const int pitch = (count + 8 - SEG + VW - 1) / VW * VW;
   P += P_at + (long)g * vectors * depth * VW;
   for (int v = begin; v < end; v += NV) {
     __global const float *w = P + (long)v * depth * VW;

@@ -31,20 +31,18 @@ static MICA__ATTR_TABLE(inverted_residual, INVERTED_RESIDUAL_ATTRS);
 enum { X, W1, B1, W2, B2, W3, B3, ADDEND, OPERANDS };
 
 static const mica__kernel_param params[] = {
-    MICA__INT("SEG", "pixels of a segment, of which a register tile has two", 7, 8),
+    MICA__INT("SEG", "pixels of a segment, of which a register tile has two", 7, 3),
     MICA__INT("NV", "vectors of channels of a panel", 1, 2),
     MICA__INT("R", "rows and columns of a depthwise filter", 3, 5),
 };
-/* 28 sums, the weights and a pixel fill the 32 registers of AVX-512. */
-static const mica__variant variants[] = {MICA__VARIANT("cpu.14x32", MICA__ON_CPU, 7, 2, 3)};
+static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, 7, 2, 3)};
 static const mica__kernel_desc block_kernel = {
     MICA__KERNEL("inverted_residual", "conv/cpu/inverted_residual.cl", params, variants)};
 static const mica__kernel_desc pack_kernel = {
     MICA__KERNEL("inverted_residual_pack", "conv/cpu/inverted_residual.cl", params, variants)};
 #define VW 16
-#define SEG 7
+/* The largest panel. */
 #define PANEL 32
-#define TILE 14
 
 /* --- the problem --- */
 
@@ -124,13 +122,21 @@ static mica_status evaluate(const mica__eval *eval) {
 
 typedef struct plan {
   int64_t rows, strips, pitch; /* rows of D a strip; columns of E */
+  int64_t seg, nv;             /* of the kernel */
 } plan;
+
+/* 28 sums, the weights and a pixel fill the 32 registers of AVX-512; 12 halves of sums, two of weights and a
+ * pixel 15 of the 16 of AVX2. */
+static plan plan_for(const mica_device_info *device) {
+  return device->vector_bytes >= MICA__LONG_VECTOR ? (plan){.seg = 7, .nv = 2} : (plan){.seg = 3, .nv = 1};
+}
 
 static size_t scratch_bytes(const block *b, const plan *p) {
   const mica__conv_dims *f = &b->filter;
-  const int64_t e = ((p->rows - 1) * f->stride[1] + f->filter[1]) * p->pitch * PANEL;
-  const int64_t pixels = mica__ceil_div(p->rows * f->out[2], TILE) * TILE;
-  return (size_t)(e + pixels * PANEL + (pixels + VW) * mica__ceil_div(b->project.k, VW) * VW) * sizeof(float);
+  const int64_t panel = p->nv * VW, tile = 2 * p->seg;
+  const int64_t e = ((p->rows - 1) * f->stride[1] + f->filter[1]) * p->pitch * panel;
+  const int64_t pixels = mica__ceil_div(p->rows * f->out[2], tile) * tile;
+  return (size_t)(e + pixels * panel + (pixels + VW) * mica__ceil_div(b->project.k, VW) * VW) * sizeof(float);
 }
 
 /* Multiply-adds of a vector in whose time a vector of E or F is finished, and one of weights comes to a group that
@@ -140,14 +146,15 @@ static size_t scratch_bytes(const block *b, const plan *p) {
 #define GAIN 0.02
 
 /* The time of a strip of E, F and D, in multiply-adds of a vector. */
-static double time_of(const block *b, int64_t rows) {
+static double time_of(const block *b, const plan *p) {
+  const int64_t rows = p->rows, tile = 2 * p->seg;
   const mica__conv_dims *f = &b->filter;
   const int64_t source = mica__min(f->in[1], (rows - 1) * f->stride[1] + f->filter[1]);
   const double k = (double)b->expand.k / VW, c = (double)b->expand.c, m = (double)b->project.k,
                taps = (double)mica__product3(f->filter);
-  const double expanded = (double)(source * mica__ceil_div(f->in[2], SEG) * SEG) * k * (c + FINISHING);
+  const double expanded = (double)(source * mica__ceil_div(f->in[2], p->seg) * p->seg) * k * (c + FINISHING);
   const double filtered = (double)(rows * f->out[2]) * k * (taps + FINISHING);
-  const double projected = (double)(mica__ceil_div(rows * f->out[2], TILE) * TILE) * k * m;
+  const double projected = (double)(mica__ceil_div(rows * f->out[2], tile) * tile) * k * m;
   return expanded + filtered + projected + WEIGHT * k * (c + m);
 }
 
@@ -159,11 +166,12 @@ static bool make_plan(const block *b, const mica_device_info *device, plan *best
   const int64_t images = mica__max(1, f->n), units = (int64_t)device->compute_units;
   double least = INFINITY;
   for (int64_t strips = 1; strips <= f->out[1]; strips++) {
-    plan p = {.rows = mica__ceil_div(f->out[1], strips)};
+    plan p = plan_for(device);
+    p.rows = mica__ceil_div(f->out[1], strips);
     p.strips = mica__ceil_div(f->out[1], p.rows);
     p.pitch = mica__max(f->in[2] + f->pad[2], (f->out[2] - 1) * f->stride[2] + f->filter[2]);
     if (p.strips != strips || scratch_bytes(b, &p) > room) continue;
-    const double time = (double)mica__ceil_div(strips * images, units) * time_of(b, p.rows);
+    const double time = (double)mica__ceil_div(strips * images, units) * time_of(b, &p);
     if (time > (1 - GAIN) * least) continue;
     least = time;
     *best = p;
@@ -172,11 +180,11 @@ static bool make_plan(const block *b, const mica_device_info *device, plan *best
 }
 
 /* True if the kernel can compute it; its numbers are ints. */
-static bool fits(const block *b) {
+static bool fits(const block *b, const mica_device_info *device) {
   const mica__conv_dims *f = &b->filter;
   const int64_t most = INT32_MAX / PANEL / 4, taps = f->filter[1];
-  if (f->filter[0] != 1 || f->in[0] != 1 || (taps != 3 && taps != 5) || f->filter[2] != taps || f->in[2] < SEG)
-    return false;
+  if (f->filter[0] != 1 || f->in[0] != 1 || (taps != 3 && taps != 5) || f->filter[2] != taps) return false;
+  if (f->in[2] < plan_for(device).seg) return false;
   if (f->stride[1] != f->stride[2]) return false;
   if (f->pad[1] >= taps || f->pad[2] >= taps || f->dilation[1] != 1 || f->dilation[2] != 1) return false;
   return b->expand.c * mica__product3(f->in) < most && b->project.k * mica__product3(f->in) < most &&
@@ -242,6 +250,8 @@ static mica_status launch_strips(const mica__exec *exec, const block *b, const p
   mica__kernel *kernel = NULL;
   double bytes = (double)mica_tensor_bytes(exec->output);
   MICA_TRY(mica__exec_values(exec, &block_kernel, values));
+  mica__kernel_set(&block_kernel, values, "SEG", (int32_t)p->seg);
+  mica__kernel_set(&block_kernel, values, "NV", (int32_t)p->nv);
   mica__kernel_set(&block_kernel, values, "R", (int32_t)f->filter[1]);
   MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), &block_kernel, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
@@ -319,7 +329,7 @@ static mica_status launch(const mica__exec *exec) {
   if (mica_tensor_count(exec->output) == 0) return MICA_OK;
   const bool takes = mica__exec_takes(exec, &block_kernel) && mica__exec_takes(exec, &pack_kernel) &&
                      mica_tensor_dtype(exec->output) == MICA_F32;
-  if (!takes || !fits(&b) || !make_plan(&b, device, &p)) return launch_apart(exec, &b);
+  if (!takes || !fits(&b, device) || !make_plan(&b, device, &p)) return launch_apart(exec, &b);
   MICA_TRY(pack_all(exec, &b, &packed));
   const mica_status status = launch_strips(exec, &b, &p, packed);
   mica_buffer_destroy(packed);
@@ -356,13 +366,12 @@ static bool is_product(const mica_graph *graph, int32_t id, double *low, double 
 /* Vectors of channels below which little is spared. */
 #define LEAST_CHANNELS 32
 
-/* Measured for one image, on cores with 32 vector registers; many images fill their launches as they are. */
+/* Measured for one image, with AVX-512 and AVX2; many images fill their launches as they are. */
 static bool pays(const block *b, mica_engine *engine) {
   const mica_device_info *device = mica_engine_device(engine);
   plan p;
-  return !mica__needs_cpu(device) && device->vector_bytes >= MICA__LONG_VECTOR && b->expand.n == 1 &&
-         b->expand.k >= LEAST_CHANNELS && fits(b) && make_plan(b, device, &p) &&
-         !mica__variant_is_bad(engine, &block_kernel, &variants[0]) &&
+  return !mica__needs_cpu(device) && b->expand.n == 1 && b->expand.k >= LEAST_CHANNELS && fits(b, device) &&
+         make_plan(b, device, &p) && !mica__variant_is_bad(engine, &block_kernel, &variants[0]) &&
          !mica__variant_is_bad(engine, &pack_kernel, &variants[0]);
 }
 

@@ -80,6 +80,34 @@ START_TEST(layers_take_their_routes) {
 }
 END_TEST
 
+/* Forward passes on a CPU with vectors of 32 bytes. */
+START_TEST(short_vectors_have_routes_of_their_own) {
+  static const struct {
+    int64_t c, h, k, r, stride, pad;
+    const char *wanted;
+  } rows[] = {{128, 14, 32, 3, 1, 1, "conv_cpu_direct_kw"},  {64, 56, 64, 3, 2, 1, "conv_cpu_direct_kw"},
+              {512, 7, 512, 3, 1, 1, "conv_cpu_direct_kw"},  {64, 13, 256, 3, 1, 1, "conv_cpu_implicit_gemm"},
+              {2048, 7, 512, 1, 1, 0, "conv_cpu_direct_kw"}, {64, 7, 384, 1, 1, 0, "conv_gemm"},
+              {512, 8, 128, 1, 1, 0, "conv_gemm"},           {256, 14, 1024, 1, 1, 0, "conv_gemm"}};
+  mica_device_info device = cpu;
+  device.vector_bytes = 32;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const mica_conv_config config = {.stride = {rows[i].stride, rows[i].stride}, .pad = {rows[i].pad, rows[i].pad}};
+    const int64_t p = (rows[i].h + 2 * rows[i].pad - rows[i].r) / rows[i].stride + 1;
+    mica_tensor *x = NULL, *w = NULL, *y = NULL;
+    mica__conv conv;
+    ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(1, rows[i].c, rows[i].h, rows[i].h), &x));
+    ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(rows[i].k, rows[i].c, rows[i].r, rows[i].r), &w));
+    ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(1, rows[i].k, p, p), &y));
+    ck_ok(mica__conv_problem(mica_engine_queue(engine), MICA__CONV_FWD, &config, x, w, y, NULL, &conv));
+    ck_assert_str_eq(mica__route(mica__conv_impls[MICA__CONV_FWD], &conv, &device)->name, rows[i].wanted);
+    mica_tensor_destroy(x);
+    mica_tensor_destroy(w);
+    mica_tensor_destroy(y);
+  }
+}
+END_TEST
+
 /* A wrong row, and an implementation that is not there any more, are noticed. */
 START_TEST(wrong_routes_are_found) {
   layer wrong = layers[0];
@@ -94,4 +122,5 @@ START_TEST(wrong_routes_are_found) {
 }
 END_TEST
 
-TESTS(ANYWHERE, open_engine, close_engine, layers_take_their_routes, wrong_routes_are_found)
+TESTS(ANYWHERE, open_engine, close_engine, layers_take_their_routes, short_vectors_have_routes_of_their_own,
+      wrong_routes_are_found)

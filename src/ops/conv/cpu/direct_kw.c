@@ -10,11 +10,13 @@
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
-    MICA__INT("SEG", "pixels of a segment, of which a register tile has two", 7, 8),
+    MICA__INT("SEG", "pixels of a segment, of which a register tile has two", 7, 8, 3),
     MICA__INT("NV", "vectors of filters of a register tile", 1, 2),
 };
-/* 28 sums, the weights and a pixel fill the 32 registers of AVX-512. */
-static const mica__variant variants[] = {MICA__VARIANT("cpu.14x32", MICA__ON_CPU, MICA__CONV_VALUES, 7, 2)};
+/* 28 sums, the weights and a pixel fill the 32 registers of AVX-512; 12 halves of sums, two of weights and a
+ * pixel 15 of the 16 of AVX2. */
+static const mica__variant variants[] = {MICA__VECTOR_VARIANT("cpu.14x32", MICA__LONG_VECTOR, MICA__CONV_VALUES, 7, 2),
+                                         MICA__VARIANT("cpu.6x16", MICA__ON_CPU, MICA__CONV_VALUES, 3, 1)};
 const mica__kernel_desc mica__conv_cpu_direct_kw_kernel = {
     MICA__KERNEL("conv_cpu_direct_kw", "conv/cpu/direct_kw.cl", params, variants)};
 
@@ -24,7 +26,7 @@ const mica__kernel_desc mica__conv_cpu_direct_kw_kernel = {
  * 0.95 of the time, of 55 x 55 in SqueezeNet 0.6, of 14 x 14 1.3 times as long, of 13 x 13 as long to 1.25 times. */
 #define MOST_OF_PRODUCT 512
 /* Floats of a tile and a channel, with one tap. */
-#define TILE_PITCH 16
+#define TILE_PITCH(seg) ((seg) > 4 ? 16 : 8)
 /* Pixels of a strip, whose sums of a panel of filters then take half of a first level cache. */
 #define STRIP 196
 /* Parts of the filters, the share of the time by which more of them are to be faster, and multiply-adds of a vector
@@ -61,7 +63,7 @@ static bool reads_padding(const mica__conv_phase *w, int i) {
 static int64_t packed_floats(const plan *p) { return p->phase.c * p->channel + VW; }
 
 static size_t scratch_bytes(const plan *p) {
-  return (size_t)(packed_floats(p) + p->nv * VW * (p->pixels + VW)) * sizeof(float);
+  return (size_t)(packed_floats(p) + p->nv * VW * (p->pixels + 8 - p->seg + VW)) * sizeof(float);
 }
 
 /* What is packed of a channel for so many rows of the grid, or segments of its only one. */
@@ -74,7 +76,7 @@ static void plan_packing(plan *p) {
   p->row_delta = w->taps[1] > 1 ? w->delta[1] : 0;
   if (p->one_tap) {
     p->phases = 0;
-    p->channel = mica__ceil_div(p->segments, 2) * TILE_PITCH;
+    p->channel = mica__ceil_div(p->segments, 2) * TILE_PITCH(p->seg);
   } else {
     p->channel = ((p->rows - 1) * p->row_step + (w->taps[1] - 1) * p->row_delta + 1) * p->phases * p->pitch;
   }
@@ -126,7 +128,8 @@ static double choose_panels(const mica_device_info *device, plan *p) {
 }
 
 static plan make_plan(const mica__conv *conv, const mica__variant *variant, const mica_device_info *device) {
-  plan p = {.phase = mica__conv_phase_used(mica__conv_phase_at(conv, 0)), .variant = variant ? variant : &variants[0]};
+  const mica__variant *suited = mica__kernel_suited(&mica__conv_cpu_direct_kw_kernel, device->vector_bytes);
+  plan p = {.phase = mica__conv_phase_used(mica__conv_phase_at(conv, 0)), .variant = variant ? variant : suited};
   p.seg = value(p.variant, "SEG");
   p.nv = value(p.variant, "NV");
   p.one_tap = mica__product3(p.phase.taps) == 1 && !reads_padding(&p.phase, 1) && !reads_padding(&p.phase, 2);
@@ -167,13 +170,30 @@ static bool is_filtered_minimally(const mica__task *task) {
   return !mica__winograd_fused.decline(&filtering);
 }
 
+/* With short vectors a tile has 6 pixels, where products and implicit GEMM have 16. With several taps it pays for few
+ * filters over small planes (1.0 to 1.7 times as fast), and for filters that no second level cache holds (1.06 to 1.5).
+ * With one tap it pays for long sums over planes that leave the last 16 pixels mostly empty, such as 7 x 7 (1.1 to
+ * 1.3). */
+#define FEW_FILTERS 128
+#define MOST_OF_FEW 784
+#define MANY_WEIGHTS (1 << 21)
+#define LONG_SUM 512
+#define MOST_OF_LONG 64
+
+static bool pays_in_short_vectors(const mica__conv_phase *w) {
+  const int64_t pixels = w->out[1] * w->out[2], taps = mica__product3(w->taps);
+  if (taps > 1) return (w->k <= FEW_FILTERS && pixels <= MOST_OF_FEW) || w->c * w->k * taps >= MANY_WEIGHTS;
+  return w->c >= LONG_SUM && pixels <= MOST_OF_LONG && 4 * mica__ceil_div(pixels, VW) * VW >= 5 * pixels;
+}
+
 static const char *decline(const mica__task *task) {
   const plan *p = plan_of(task);
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
-  if (task->device->vector_bytes < MICA__LONG_VECTOR) return "vectors are short";
   if (p->phase.out[2] < p->seg) return "rows are shorter than a segment";
   if (p->phase.n > 1) return "there are many images";
   if (p->phase.k < VW) return "there are few filters";
+  if (task->device->vector_bytes < MICA__LONG_VECTOR && !pays_in_short_vectors(&p->phase))
+    return "products in short vectors are as fast";
   if (p->one_tap && p->phase.out[1] == 1 && p->phase.out[2] > MOST_OF_PRODUCT)
     return "it is a product whose columns fill tiles";
   if (is_filtered_minimally(task)) return "minimal filtering needs fewer products";
