@@ -1,6 +1,5 @@
 /* Letters as classes and as UTF-8. */
 #include "run/letters.h"
-#include "base/utf8.h"
 #include "run/fields.h"
 
 #include <stdlib.h>
@@ -8,16 +7,6 @@
 
 #define LETTERS_FACTS(X, S) X(S, TEXTS, alphabet, .needed = true)
 MICA__FACTS(letters, LETTERS_FACTS, 0);
-
-int32_t mica__letter_at(const char *text, size_t size, size_t *bytes) {
-  return mica__utf8_first(text, size) ? (int32_t)mica__utf8_at(text, bytes) : -1;
-}
-
-void mica__letter_add(mica__text *text, int32_t letter) {
-  char bytes[4];
-  if (letter == ' ' && (!text->length || text->data[text->length - 1] == ' ')) return;
-  mica__text_add_bytes(text, bytes, mica__utf8_encode((uint32_t)letter, bytes));
-}
 
 int64_t mica__letters_classes(const mica_run *run) { return (int64_t)facts_of(run).alphabet.count + 1; }
 

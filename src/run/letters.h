@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "data/sound/letters.h"
 
 #include <mica/run.h>
 
@@ -12,10 +13,6 @@ int64_t mica__letters_classes(const mica_run *run);
 /* The code points of the alphabet in ascending order, one fewer than there are classes; the caller frees them.
  * MICA_E_FORMAT if the fact does not hold an alphabet. */
 mica_status mica__letters_read(const mica_run *run, int32_t **letters);
-/* The code point at the beginning of a UTF-8 text, its length in *bytes; -1 if there is none. */
-int32_t mica__letter_at(const char *text, size_t size, size_t *bytes);
-/* Appends a code point as UTF-8; skips a space at the beginning or after another space. */
-void mica__letter_add(mica__text *text, int32_t letter);
 /* The text of labels (classes without blanks), without a trailing space. */
 mica_status mica__letters_text(const mica_run *run, const int32_t *labels, int64_t count, mica__text *text);
 

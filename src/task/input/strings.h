@@ -1,8 +1,9 @@
 /* task/input/strings.h: recordings with their texts, or strings of several of them, read in steps. Data are in
- * strings_data.c and data/sound/transcripts.c, networks in strings_network.c. */
+ * strings_data.c and data/sound/strings.c, networks in strings_network.c. */
 #ifndef MICA_TASK_INPUT_STRINGS_H
 #define MICA_TASK_INPUT_STRINGS_H
 
+#include "data/sound/strings.h"
 #include "run/common_settings.h"
 #include "run/composed.h"
 #include "run/fact_fields.h"
@@ -48,21 +49,11 @@ const char *mica__strings_reduction_at(size_t i);
 
 /* --- time --- */
 
-/* Frames of the spectrum and steps of the network, in samples. A step reads `reach` samples, the next step those
- * `stride` later. Only the state of recurrent layers connects a step with anything before or after. */
-typedef struct mica__strings_time {
-  int64_t length, hop; /* of a frame */
-  int64_t stride, reach;
-  double rate;  /* samples per second */
-  int64_t tail; /* zeros after a recording, during which its last letters are found */
-} mica__strings_time;
 /* Seconds of zeros after a recording of speech. */
 #define MICA__STRINGS_TAIL 0.4
 /* tail at a rate. */
 int64_t mica__strings_tail(double rate);
 mica__strings_time mica__strings_time_of(const mica_run *run);
-/* The number of steps for a number of samples. */
-int64_t mica__strings_steps(const mica__strings_time *time, int64_t samples);
 
 /* --- the network --- */
 
@@ -86,29 +77,11 @@ extern const char *const mica__strings_networks[];
 
 /* --- data --- */
 
-/* How samples are made of recordings, from the settings of the same names. */
-typedef struct mica__strings_form {
-  const char *join;
-  int64_t strings;
-  double gap, noise;
-  bool between; /* silence only between recordings, each `gap` long */
-  int32_t rate;
-  uint64_t seed;
-  double tail;   /* seconds of zeros behind each */
-  bool speakers; /* also makes a column "speaker": classes, numbered as in the run if it has some */
-  mica__fact_texts known;
-} mica__strings_form;
 mica_status mica__strings_open_form(const mica_run *run, const char *path, mica_part part,
                                     const mica__strings_form *form, mica_dataset **data);
-/* The name of a speaker; "" if the data have no such column. */
-const char *mica__strings_speaker(const mica_dataset *data, size_t column, int32_t speaker);
 /* Opens a part with columns "sound", zeros after each recording included, and "tokens", the code points of its text. */
 mica_status mica__strings_open(const mica_run *run, const char *path, const mica_dataset_config *config,
                                mica_dataset **data);
-/* MICA_E_FORMAT names a sample with a letter outside the alphabet, or with more letters than its sound has steps.
- * letters: the alphabet, ascending. */
-mica_status mica__strings_check(const mica__strings_time *time, const mica_dataset *data, const int32_t *letters,
-                                int64_t count);
 /* Sets the fact "alphabet" to the letters of all texts in training, and checks the texts against it. */
 mica_status mica__strings_note_alphabet(mica_run *run, const mica__strings_time *time);
 /* Checks the texts against the run's alphabet. */

@@ -46,10 +46,6 @@ mica__strings_time mica__strings_time_of(const mica_run *run) {
   return t;
 }
 
-int64_t mica__strings_steps(const mica__strings_time *t, int64_t samples) {
-  return samples < t->reach ? 0 : 1 + (samples - t->reach) / t->stride;
-}
-
 /* --- settings --- */
 
 const char *const mica__strings_networks[] = {"gru", "conformer", NULL};

@@ -50,7 +50,8 @@ static mica_status open_part(const mica_run *run, const char *path, const mica_d
                                    .rate = facts.rate > 0 ? (int32_t)facts.rate : (int32_t)s.rate,
                                    .seed = (uint64_t)settings_of(run).seed,
                                    .speakers = true,
-                                   .known = facts.speakers};
+                                   .known = facts.speakers.list,
+                                   .known_count = facts.speakers.count};
   return mica__strings_open_form(run, path, config->part, &form, data);
 }
 

@@ -1,0 +1,51 @@
+/* data/sound/strings.h: recordings with their texts as samples, or strings of several of them with silence and noise
+ * between. */
+#ifndef MICA_DATA_SOUND_STRINGS_H
+#define MICA_DATA_SOUND_STRINGS_H
+
+#include "base/error.h"
+
+#include <mica/data.h>
+
+/* How samples are made of recordings, from the settings of the same names. */
+typedef struct mica__strings_form {
+  const char *join;
+  int64_t strings;
+  double gap, noise;
+  bool between; /* silence only between recordings, each `gap` long */
+  int32_t rate;
+  uint64_t seed;
+  double tail;              /* seconds of zeros behind each */
+  bool speakers;            /* also makes a column "speaker": classes, numbered as in `known` if it has some */
+  const char *const *known; /* names of speakers */
+  size_t known_count;
+} mica__strings_form;
+
+/* Opens recordings with texts from files: a list, a folder with a list for each part, or any dataset. */
+mica_status mica__strings_open_files(int32_t rate, const char *path, mica_part part, mica_dataset **data);
+/* Makes samples of a dataset of recordings: columns "sound", with zeros after each recording, "tokens", the code points
+ * of its text, and "speaker" if the form wants it. base is destroyed with *data, after a failure too. task: its name
+ * for sentences. */
+mica_status mica__strings_make(mica_dataset *base, const char *task, mica_part part, const mica__strings_form *form,
+                               mica_dataset **data);
+/* The name of a speaker; "" if the data have no such column. */
+const char *mica__strings_speaker(const mica_dataset *data, size_t column, int32_t speaker);
+/* The names of the data's speakers, *count of them; the caller frees the list. NULL: memory is short. */
+const char **mica__strings_speakers(const mica_dataset *data, int32_t *count);
+
+/* Frames of the spectrum and steps of the network, in samples. A step reads `reach` samples, the next step those
+ * `stride` later. Only the state of recurrent layers connects a step with anything before or after. */
+typedef struct mica__strings_time {
+  int64_t length, hop; /* of a frame */
+  int64_t stride, reach;
+  double rate;  /* samples per second */
+  int64_t tail; /* zeros after a recording, during which its last letters are found */
+} mica__strings_time;
+/* The number of steps for a number of samples. */
+int64_t mica__strings_steps(const mica__strings_time *time, int64_t samples);
+/* MICA_E_FORMAT names a sample with a letter outside the alphabet, or with more letters than its sound has steps.
+ * letters: the alphabet, ascending. */
+mica_status mica__strings_check(const mica__strings_time *time, const mica_dataset *data, const int32_t *letters,
+                                int64_t count);
+
+#endif
