@@ -2,7 +2,7 @@
 #ifndef MICA_TASK_INPUT_SERIES_H
 #define MICA_TASK_INPUT_SERIES_H
 
-#include "data/series/series.h"
+#include "data/series/windows.h"
 #include "run/composed.h"
 #include "run/fact_fields.h"
 #include "run/run.h"
@@ -43,22 +43,6 @@
 
 extern const mica__input mica__input_series;
 
-/* The rows that a network reads, and the rows after them that it forecasts. Numbers are changes from the window's last
- * row, in units of each series' scale. A series that begins with empty cells is unknown at origins before its first
- * value: its numbers and level are 0 there, and it has no answers. Origins without any answer are left out. */
-typedef struct mica__windows {
-  mica__series series; /* the first `targets` columns are forecast */
-  size_t targets;
-  int64_t window, horizon, season;
-  int64_t training;         /* rows before the test part */
-  int64_t learned;          /* rows before the validation part */
-  int64_t first, count;     /* the first row that is forecast (the origin) is first, first + 1, ... */
-  double *scale;            /* one per series; NULL before the run is prepared */
-  double *mean, *deviation; /* one per series, over the training rows: they describe a window's level */
-} mica__windows;
-
-/* The windows that a dataset of the task consists of. */
-mica__windows *mica__windows_of(const mica_dataset *data);
 /* Reads the series of a table in memory as the run needs them; no part is chosen yet. */
 mica_status mica__windows_read(const mica_run *run, const char *name, char *content, size_t size, mica__windows *w);
 /* A part of a file, chosen by the settings "test" and "validation", as a dataset of the columns window, level, target,
@@ -69,14 +53,6 @@ mica_status mica__series_open(const mica_run *run, const char *path, const mica_
 mica_status mica__windows_scale(const mica_run *run, mica__windows *w);
 /* Remarks on gaps between the times of a table, and on its empty cells. */
 mica_status mica__windows_remark(mica_run *run, const char *name, const mica__windows *w);
-void mica__windows_free(void *windows);
-
-/* What the network reads before row `origin`: window x series, and the window's level. */
-void mica__windows_fill(const mica__windows *w, int64_t origin, float *window, float *level);
-/* The seasonal forecast for row origin + step: the last value before `origin` that lies whole seasons before that row;
- * the last value if rows do not go back so far. */
-double mica__windows_seasonal(const mica__windows *w, int64_t origin, int64_t step, size_t series);
-
 /* Members of the input (task/input/series_show.c). */
 mica_status mica__series_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
 mica_status mica__series_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);

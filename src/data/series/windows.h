@@ -1,0 +1,42 @@
+/* data/series/windows.h: windows of time series as samples. */
+#ifndef MICA_DATA_SERIES_WINDOWS_H
+#define MICA_DATA_SERIES_WINDOWS_H
+
+#include "data/series/series.h"
+
+#include <mica/data.h>
+
+/* The rows that a network reads, and the rows after them that it forecasts. Numbers are changes from the window's last
+ * row, in units of each series' scale. A series that begins with empty cells is unknown at origins before its first
+ * value: its numbers and level are 0 there, and it has no answers. Origins without any answer are left out. */
+typedef struct mica__windows {
+  mica__series series; /* the first `targets` columns are forecast */
+  size_t targets;
+  int64_t window, horizon, season;
+  int64_t training;         /* rows before the test part */
+  int64_t learned;          /* rows before the validation part */
+  int64_t first, count;     /* the first row that is forecast (the origin) is first, first + 1, ... */
+  double *scale;            /* one per series; NULL before the run is prepared */
+  double *mean, *deviation; /* one per series, over the training rows: they describe a window's level */
+} mica__windows;
+
+/* The windows that a dataset of the task consists of. */
+mica__windows *mica__windows_of(const mica_dataset *data);
+/* Reads a table of series again, with the series that is forecast in front. */
+mica_status mica__series_read_first(const char *name, char *content, size_t size, mica__series_choice choice,
+                                    const char *first, mica__series *s);
+/* Takes the origins of a part: the last rows of the series are the test part, those before them the validation part,
+ * each a share. MICA_E_NOT_FOUND: the share of the part is 0. */
+mica_status mica__windows_part(const char *path, mica_part part, double test, double validation, mica__windows *w);
+/* Makes a dataset of the columns window, level, target, season and known: 1, or 0 for an empty cell and for a series
+ * unknown at the origin. The dataset frees w, which is on the heap. */
+mica_status mica__windows_dataset(const char *path, mica__windows *w, mica_dataset **data);
+void mica__windows_free(void *windows);
+
+/* What the network reads before row `origin`: window x series, and the window's level. */
+void mica__windows_fill(const mica__windows *w, int64_t origin, float *window, float *level);
+/* The seasonal forecast for row origin + step: the last value before `origin` that lies whole seasons before that row;
+ * the last value if rows do not go back so far. */
+double mica__windows_seasonal(const mica__windows *w, int64_t origin, int64_t step, size_t series);
+
+#endif
