@@ -7,6 +7,7 @@
 #include "run/facts.h"
 #include "run/fields.h"
 #include "run/predict/batches.h"
+#include "run/predict/gallery.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
@@ -200,7 +201,7 @@ static mica_status pair(const compared *c, int64_t width, pairs *p) {
   for (size_t i = 0; status == MICA_OK && i < n; i++)
     for (size_t j = 0; j < i; j++) {
       const float *a = c->embeddings + i * (size_t)width, *b = c->embeddings + j * (size_t)width;
-      const float cosine = (float)mica__identity_cosine(a, b, width);
+      const float cosine = (float)mica__gallery_cosine(a, b, width);
       const bool same = c->numbers[i] == c->numbers[j];
       p->cosines[p->count] = cosine;
       p->same[p->count++] = same;
@@ -317,6 +318,6 @@ const mica__head mica__head_identity = {
     .step = step,
     .exports = exports,
     .evaluate = evaluate,
-    .shows.predict = mica__identity_compare,
+    .shows.predict = mica__gallery_compare,
     .shows.report = report,
 };

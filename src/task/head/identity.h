@@ -30,10 +30,6 @@ const char *mica__identity_loss_at(size_t i);
 
 extern const mica__head mica__head_identity;
 
-/* The cosine of two embeddings. */
-double mica__identity_cosine(const float *a, const float *b, int64_t width);
-/* Compares files, or looks for them in a gallery. */
-mica_status mica__identity_compare(mica_run *run, const mica_run_input *given, mica_report *prediction);
 /* Frees what a test kept for the report (mica__task_row.closes). */
 void mica__identity_close(mica_run *run);
 

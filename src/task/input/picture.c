@@ -6,6 +6,7 @@
 #include "run/common_values.h"
 #include "run/facts.h"
 #include "run/fields.h"
+#include "run/predict/tiles.h"
 #include "run/run.h"
 #include "run/settings.h"
 #include "run/state/parts.h"

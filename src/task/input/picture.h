@@ -1,5 +1,5 @@
-/* task/input/picture.h: pictures of any size, for which U-Net answers at every pixel. picture.c trains, tiles.c joins
- * the answers for tiles, picture_show.c reads pictures. */
+/* task/input/picture.h: pictures of any size, for which U-Net answers at every pixel. picture.c trains, picture_show.c
+ * reads pictures, run/predict/tiles.c joins the answers for tiles. */
 #ifndef MICA_TASK_INPUT_PICTURE_H
 #define MICA_TASK_INPUT_PICTURE_H
 
@@ -29,14 +29,6 @@ const char *mica__picture_norm_at(size_t i);
 
 extern const mica__input mica__input_picture;
 
-/* How pictures are cut for the network. */
-mica_tiling mica__picture_tiling(const mica_run *run);
-/* The network's shares (K, height, width) for a picture with planes (C, height, width), joined from its tiles; the
- * caller frees them. At each pixel they add up to the weights of its tiles. */
-mica_status mica__picture_infer(mica_run *run, const uint8_t *planes, int64_t height, int64_t width, float **shares);
-/* Member of the input (task/input/tiles.c). */
-mica_status mica__picture_join(mica_run *run, const mica_batch_source *source, mica__sample_fn *fn, void *user,
-                               bool *joined);
 /* Members of the input (task/input/picture_show.c). */
 mica_status mica__picture_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
 mica_status mica__picture_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);

@@ -3,6 +3,7 @@
 #include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/predict/samples.h"
+#include "run/predict/tiles.h"
 #include "run/predict/visits.h"
 #include "run/run.h"
 #include "task/input/picture.h"

@@ -1,8 +1,9 @@
-/* Predictions of the tasks verify and sound_verify: how similar files are, and the nearest ones in a gallery. */
+/* How similar files are, and the nearest ones in a gallery. */
+#include "run/predict/gallery.h"
+#include "run/composed.h"
 #include "run/predict/samples.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
-#include "task/head/identity.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 #define USUAL_TOP 3
 
-double mica__identity_cosine(const float *a, const float *b, int64_t width) {
+double mica__gallery_cosine(const float *a, const float *b, int64_t width) {
   double sum = 0;
   for (int64_t k = 0; k < width; k++) sum += (double)a[k] * (double)b[k];
   return fmin(1, fmax(-1, sum));
@@ -69,7 +70,7 @@ static mica_status embed(mica_run *run, const mica_run_input *given, list *l) {
 }
 
 static double cosine(const list *a, size_t i, const list *b, size_t j) {
-  return mica__identity_cosine(a->embeddings + i * (size_t)a->width, b->embeddings + j * (size_t)b->width, a->width);
+  return mica__gallery_cosine(a->embeddings + i * (size_t)a->width, b->embeddings + j * (size_t)b->width, a->width);
 }
 
 /* Compares the first sample with each other one. */
@@ -147,7 +148,7 @@ static mica_status look_up(const list *l, const list *gallery, const char *folde
   return status;
 }
 
-mica_status mica__identity_compare(mica_run *run, const mica_run_input *given, mica_report *prediction) {
+mica_status mica__gallery_compare(mica_run *run, const mica_run_input *given, mica_report *prediction) {
   const mica_run_input shelf = {.files = &given->gallery, .file_count = 1};
   const size_t top = given->top > 0 ? (size_t)given->top : USUAL_TOP;
   list l = {0}, gallery = {0};

@@ -1,22 +1,25 @@
 /* Pictures larger than the network's input: tiles whose shares are blended with a window. */
+#include "run/predict/tiles.h"
 #include "data/dataset.h"
 #include "run/columns/columns.h"
 #include "run/common_facts.h"
 #include "run/common_fields.h"
+#include "run/composed.h"
 #include "run/fields.h"
 #include "run/predict/batches.h"
 #include "run/predict/samples.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
-#include "task/input/picture.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-MICA__FACTS(picture, PICTURE_FACTS, 3);
+#define TILES_FACTS(X, S) X(S, NUMBERS, tile, .needed = true)
+
+MICA__FACTS(tiles, TILES_FACTS, 3);
 
 mica_tiling mica__picture_tiling(const mica_run *run) {
   const mica__fact_numbers tile = facts_of(run).tile;
