@@ -1,0 +1,25 @@
+/* data/interactions/neighbours.h: items that the same users had. */
+#ifndef MICA_DATA_INTERACTIONS_NEIGHBOURS_H
+#define MICA_DATA_INTERACTIONS_NEIGHBOURS_H
+
+#include "data/interactions/interactions.h"
+
+/* How many similar items are kept for each. */
+#define MICA__NEIGHBOURS 100
+
+/* An item like another one; share: the cosine of the sets of their users. */
+typedef struct mica__neighbour {
+  int32_t item;
+  float share;
+} mica__neighbour;
+
+typedef struct mica__neighbours {
+  mica__neighbour *list; /* MICA__NEIGHBOURS per item; unused slots have item 0 */
+  size_t items;
+} mica__neighbours;
+
+/* Finds the items that are most like each, by the users of the training part. The caller frees n->list, after a failure
+ * too. */
+mica_status mica__neighbours_make(const mica__interactions *x, mica__neighbours *n);
+
+#endif
