@@ -3,6 +3,7 @@
 #ifndef MICA_RUN_TOKENS_H
 #define MICA_RUN_TOKENS_H
 
+#include "data/text/texts.h"
 #include "run/run.h"
 
 #define MICA__TOKENIZER_FILE "tokenizer.json"
@@ -32,21 +33,6 @@ mica_status mica__run_make_framing_tokenizer(mica_run *run, mica_text_fn *next, 
 mica_status mica__run_write_tokenizer(const mica_run *run);
 
 /* --- texts of a dataset --- */
-
-/* A walk over the texts of a column of kind TEXT, or CLASS, whose texts are the class names. */
-typedef struct mica__texts {
-  const mica_dataset *data;
-  size_t column;
-  uint64_t at; /* the sample to read next */
-  char *text;  /* the present one */
-  size_t bytes, capacity;
-} mica__texts;
-
-/* The text of sample texts->at, which is then incremented; the text ends with a NUL. */
-mica_status mica__texts_read(mica__texts *texts);
-/* A mica_text_fn of a mica__texts. */
-mica_status mica__texts_next(void *texts, const char **text, size_t *bytes);
-void mica__texts_free(mica__texts *texts);
 
 /* The ids of all texts, one text after another; offsets[i] is the first id of text i. */
 typedef struct mica__ids {

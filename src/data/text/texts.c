@@ -1,0 +1,54 @@
+/* A walk over the texts of a column. */
+#include "data/text/texts.h"
+#include "data/dataset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static mica_status grow(mica__texts *t, size_t bytes) {
+  if (bytes < t->capacity) return MICA_OK;
+  const size_t capacity = 2 * bytes + 256;
+  char *grown = realloc(t->text, capacity);
+  if (!grown) return mica__fail_nomem("a text");
+  t->text = grown;
+  t->capacity = capacity;
+  return MICA_OK;
+}
+
+/* The class name of the sample; empty if it has no class. */
+static mica_status read_class(mica__texts *t) {
+  int32_t class_index = -1;
+  MICA_TRY(mica_dataset_read(t->data, t->column, t->at, &class_index, sizeof class_index));
+  const char *name = mica_dataset_column_class(t->data, t->column, class_index);
+  t->bytes = name ? strlen(name) : 0;
+  MICA_TRY(grow(t, t->bytes));
+  memcpy(t->text, name ? name : "", t->bytes);
+  return MICA_OK;
+}
+
+mica_status mica__texts_read(mica__texts *t) {
+  int64_t length = 0;
+  if (mica_dataset_column(t->data, t->column)->kind == MICA_COLUMN_KIND_CLASS) {
+    MICA_TRY(read_class(t));
+  } else {
+    MICA_TRY(mica_dataset_length(t->data, t->column, t->at, &length));
+    t->bytes = (size_t)length;
+    MICA_TRY(grow(t, t->bytes));
+    if (length) MICA_TRY(mica_dataset_read(t->data, t->column, t->at, t->text, t->bytes));
+  }
+  t->text[t->bytes] = '\0';
+  t->at++;
+  return MICA_OK;
+}
+
+mica_status mica__texts_next(void *user, const char **text, size_t *bytes) {
+  mica__texts *t = user;
+  *text = NULL;
+  if (t->at == mica_dataset_count(t->data)) return MICA_OK;
+  MICA_TRY(mica__texts_read(t));
+  *text = t->text;
+  *bytes = t->bytes;
+  return MICA_OK;
+}
+
+void mica__texts_free(mica__texts *t) { free(t->text); }

@@ -1,0 +1,24 @@
+/* data/text/texts.h: texts of a dataset, one after another. */
+#ifndef MICA_DATA_TEXT_TEXTS_H
+#define MICA_DATA_TEXT_TEXTS_H
+
+#include "base/error.h"
+
+#include <mica/data.h>
+
+/* A walk over the texts of a column of kind TEXT, or CLASS, whose texts are the class names. */
+typedef struct mica__texts {
+  const mica_dataset *data;
+  size_t column;
+  uint64_t at; /* the sample to read next */
+  char *text;  /* the present one */
+  size_t bytes, capacity;
+} mica__texts;
+
+/* The text of sample texts->at, which is then incremented; the text ends with a NUL. */
+mica_status mica__texts_read(mica__texts *texts);
+/* A mica_text_fn of a mica__texts. */
+mica_status mica__texts_next(void *texts, const char **text, size_t *bytes);
+void mica__texts_free(mica__texts *texts);
+
+#endif
