@@ -1,4 +1,4 @@
-/* Files in a folder per class, and in folders within it. */
+/* Files in one folder per class, and in folders within it. */
 #include "data/class_folders.h"
 
 #include "data/source.h"
@@ -36,7 +36,7 @@ static void note_unused(mica__class_files *f, char *file) {
   f->unused++;
 }
 
-/* A folder that is not read. */
+/* A folder whose name is ignored. */
 static mica_status note_folder(mica__class_files *f, const char *path) {
   char *copy = mica__strdup(path);
   if (!copy) return mica__fail_nomem("names of files");
@@ -56,7 +56,7 @@ static mica_status add_sample(mica__class_files *f, char *file, int depth) {
   return MICA_OK;
 }
 
-/* Adds the files of a folder and of the folders in it, in the order of their names. */
+/* Adds the files in a folder and in the folders within it, in the order of their names. */
 static mica_status add_files(mica__class_files *f, const char *path, const mica__class_kind *kind,
                              const mica__folder_level *above) {
   mica__names names;
@@ -112,7 +112,7 @@ static mica_status add_class(mica__class_files *f, const char *path, const char 
 
 /* --- folders one too high or too low --- */
 
-/* The names of the folders in a folder, the first five; *train: one is named as a training part. */
+/* The names of the first five folders in a folder; *train: one of them is named like a training part. */
 static mica_status list_folders(const char *path, mica__text *list, bool *train) {
   mica__names names;
   size_t count = 0;
@@ -139,7 +139,7 @@ static bool has_own_files(const mica__class_files *f, size_t from, const char *f
   return false;
 }
 
-/* Refuses a class, all of whose files lie in folders of it, if it is the only one or if these folders are parts. */
+/* Refuses a class whose files are all in folders within it, if it is the only class or if these folders are parts. */
 static mica_status check_level(const mica__class_files *f, const char *path, const char *name) {
   mica__text list = {0};
   char *folder = NULL;
@@ -158,7 +158,7 @@ static mica_status check_level(const mica__class_files *f, const char *path, con
   return status;
 }
 
-/* Refuses folders that are named like different parts, such as seg_train and seg_test, and hold folders alone. */
+/* Refuses folders that are named like different parts, such as seg_train and seg_test, and contain only folders. */
 static mica_status check_meant(const char *path, const mica__names *names, const bool *deep) {
   const char *named[3] = {NULL, NULL, NULL};
   size_t parts = 0;
@@ -177,7 +177,7 @@ static mica_status check_meant(const char *path, const mica__names *names, const
                     first, named[2] ? named[2] : named[1], path);
 }
 
-/* *deep: the files of the class all lie in folders of it. */
+/* *deep: all files of the class are in folders within it. */
 static mica_status read_class(mica__class_files *f, const char *path, const char *name,
                               const mica_dataset_config *config, const mica__class_kind *kind, bool *deep) {
   char *folder = NULL;

@@ -1,4 +1,4 @@
-/* data/class_folders.h: files in a folder per class, as pictures and texts are kept. */
+/* data/class_folders.h: files in one folder per class, as pictures and texts are often stored. */
 #ifndef MICA_DATA_CLASS_FOLDERS_H
 #define MICA_DATA_CLASS_FOLDERS_H
 
@@ -9,11 +9,11 @@
 typedef struct mica__class_kind {
   bool (*takes)(const char *name);
   const char *samples; /* "pictures" */
-  const char *none;    /* "holds no ...", of a folder without such files */
-  const char *formats; /* "PNG or JPEG": other files are noted; NULL: they are not */
+  const char *none;    /* "holds no ...", the message for a folder without such files */
+  const char *formats; /* "PNG or JPEG": other files are counted and mentioned; NULL: they are not */
 } mica__class_kind;
 
-/* Most names of files that are not samples. */
+/* The most file names that are kept of files that are not samples. */
 #define MICA__NAMED_UNUSED 5
 
 /* The files of all classes in the order of names, and their classes. */
@@ -23,26 +23,26 @@ typedef struct mica__class_files {
   size_t count, capacity;
   char **names; /* of the classes, printable */
   int32_t classes;
-  size_t unused; /* files in the folders that are not samples, if their kind lists them; the first of their paths */
+  size_t unused; /* files that are not samples, if their kind lists them; the first of their paths */
   char *unused_names[MICA__NAMED_UNUSED];
-  size_t inner, inner_at; /* files in folders within their class; the first of them */
-  size_t empty;           /* folders that hold no samples, which are not classes */
+  size_t inner, inner_at; /* how many files are in folders within their class; the first of them */
+  size_t empty;           /* folders without samples, which are not classes */
   char *empty_name;       /* the first of them */
 } mica__class_files;
 
-/* Lists the files of the folders in `path`, each a class, and of the folders in these. *files is zero before; it has no
- * class if there is no folder. Folders without such files are passed over. With config->like classes are taken by their
- * names. MICA_E_FORMAT: all folders are without such files, a class that config->like lacks, or the classes lie in the
- * only folder or above parts. To be freed also on failure. */
+/* Lists the files of the folders in `path`, each of which is a class, and of the folders within these. *files is zeroed
+ * before; it has no class if there are no folders. Folders without such files are skipped. With config->like, classes
+ * are matched by name. MICA_E_FORMAT: no folder has such files, config->like does not have a class, or the classes are
+ * one level too deep or lie above parts. Must be freed, also on failure. */
 mica_status mica__class_files_read(const char *path, const mica_dataset_config *config, const mica__class_kind *kind,
                                    mica__class_files *files);
 /* Adds sentences about files in folders within a class, folders that are not classes, and files of other kinds. */
 void mica__class_files_note(const mica__class_files *files, const mica__class_kind *kind, mica__text *summary);
 void mica__class_files_free(mica__class_files *files);
-/* Adds the column "label" to the store, whose count is set. The labels become the store's. */
+/* Adds the column "label" to the store, whose sample count is set. The store takes over the labels. */
 mica_status mica__class_files_label(mica__class_files *files, const mica_dataset_config *config, mica__store *store);
 
-/* True for names of folders that are the part (mica__part_is_named). */
+/* True for folder names that denote the part (mica__part_is_named). */
 bool mica__class_folder_is_part(mica_part part, const char *name, const char *rest);
 
 #endif

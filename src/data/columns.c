@@ -86,7 +86,7 @@ static mica_status check_sample(const mica_dataset *dataset, size_t column, uint
   return MICA_OK;
 }
 
-/* The sample's index in its column. */
+/* The index in the column of a sample. */
 static uint64_t stored_index(const mica_dataset *dataset, const mica__column *column, uint64_t sample) {
   const uint64_t stored = mica__dataset_index(dataset, sample);
   return column->map ? column->map[stored] : stored;
@@ -99,7 +99,7 @@ const uint8_t *mica__dataset_at(const mica_dataset *dataset, size_t column, uint
   return from->data + (from->offsets ? (uint64_t)from->offsets[stored] : stored) * from->stride;
 }
 
-/* The caller's functions give a status, and this library the sentence. */
+/* The caller's functions return only a status, so the library adds a message. */
 static mica_status fail_foreign(const mica_dataset *dataset, const mica__column *from, uint64_t sample,
                                 mica_status status) {
   if (status == MICA_OK || !from->foreign) return status;
@@ -125,7 +125,7 @@ mica_status mica_dataset_length(const mica_dataset *dataset, size_t column, uint
   return MICA_OK;
 }
 
-/* Checks that the classes from the caller's function are in range. */
+/* Checks that the classes returned by the caller's function are in range. */
 static mica_status check_classes(const mica_dataset *dataset, const mica__column *from, uint64_t sample,
                                  const void *data, size_t bytes) {
   const int32_t *classes = data;

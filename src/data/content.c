@@ -17,23 +17,23 @@ static bool is_gzip(const uint8_t *raw, size_t raw_size) { return raw_size >= 2 
 /* The first allocation is at most this many times the compressed size, whatever size the file states. */
 #define TRUSTED_RATIO 16
 
-/* Limits of the unpacked size if the content does not state it: this multiple of the file's size, but at least the
- * second number. */
+/* Limits of the unpacked size if the file does not state it: this multiple of the packed size, but at least the second
+ * number. */
 #define MOST_RATIO 200
 #define ALWAYS_BYTES ((size_t)64 << 20)
 /* No gzip file unpacks to more than this multiple of its size. */
 #define PACKED_RATIO 1032
-/* Bytes of the beginning that are looked at first. */
+/* How many bytes of the beginning are inspected first. */
 #define PEEKED 4096
 
-/* A growing block and the bytes of it that are filled. */
+/* A block that grows, and how many bytes of it are filled. */
 typedef struct block {
   uint8_t *data;
-  size_t used, capacity, most; /* most: of bytes that are accepted */
+  size_t used, capacity, most; /* most: the largest size that is accepted */
   bool stated;                 /* by the content */
 } block;
 
-/* The bytes of a file in IDX by its header; 0: it is another file, or has a wrong header. */
+/* The size in bytes that an IDX header implies; 0: another kind of file, or a wrong header. */
 static size_t idx_bytes(const uint8_t *start, size_t n) {
   static const uint8_t widths[] = {1, 1, 0, 2, 4, 4, 8}; /* of the types 8 to 14 */
   if (n < 8 || start[0] || start[1] || start[2] < 8 || start[2] > 14 || !widths[start[2] - 8]) return 0;
@@ -48,8 +48,9 @@ static size_t idx_bytes(const uint8_t *start, size_t n) {
   return bytes < SIZE_MAX - header ? header + bytes : 0;
 }
 
-/* What is accepted: by the header of a file in IDX, else by the packed size. The beginning is unpacked into a block
- * that is too small; if the decompressor leaves nothing there, the packed size decides. */
+/* The largest size that is accepted: by the IDX header if there is one, else by the packed size. The beginning is
+ * unpacked into a block that is too small on purpose; if the decompressor writes nothing into it, the packed size
+ * decides. */
 static void find_most(struct libdeflate_decompressor *d, const uint8_t *raw, size_t raw_size, block *b) {
   uint8_t start[PEEKED] = {1};
   size_t taken = 0, made = 0, by_ratio = 0;
@@ -61,7 +62,7 @@ static void find_most(struct libdeflate_decompressor *d, const uint8_t *raw, siz
   b->stated = idx && idx < b->most;
   if (b->stated) b->most = idx;
   mica__nifti nifti;
-  /* Masks are mostly zeros, and pack far better than other files. */
+  /* Masks are mostly zeros and compress far better than other files. */
   const bool volume =
       mica__nifti_parse("", start, result == LIBDEFLATE_SUCCESS ? made : sizeof start, &nifti) == MICA_OK;
   const uint64_t bytes = volume ? mica__nifti_bytes(&nifti) : 0;
@@ -78,14 +79,15 @@ static mica_status fail_too_large(const char *name, const block *b) {
                     name, b->most >> 20, MOST_RATIO);
 }
 
-/* The capacity to inflate into first: the size that the file's last four bytes state, bounded by TRUSTED_RATIO. */
+/* How much memory to inflate into first: the size stated in the file's last four bytes, but limited by
+ * TRUSTED_RATIO. */
 static size_t first_capacity(const uint8_t *raw, size_t raw_size) {
   const uint8_t *last = raw + raw_size - 4;
   size_t stated = (size_t)last[0] | (size_t)last[1] << 8 | (size_t)last[2] << 16 | (size_t)last[3] << 24;
   return stated > 0 && stated / TRUSTED_RATIO <= raw_size ? stated : raw_size * 2;
 }
 
-/* Allocates one byte more than the capacity, for the NUL. */
+/* Allocates one byte more than the capacity, for a NUL. */
 static mica_status reserve(block *b, size_t capacity, const char *name) {
   uint8_t *grown = capacity < SIZE_MAX ? mica__alloc_large(capacity + 1) : NULL;
   if (!grown) return mica__fail_nomem(name);
@@ -96,8 +98,8 @@ static mica_status reserve(block *b, size_t capacity, const char *name) {
   return MICA_OK;
 }
 
-/* Inflates the member that raw begins with; *taken is its length. A block that proves too small is doubled, and the
- * member begun anew. */
+/* Inflates the member at the beginning of raw; *taken is its packed length. If the block is too small, it is doubled
+ * and the member begun anew. */
 static mica_status inflate_member(const char *name, struct libdeflate_decompressor *decompressor, const uint8_t *raw,
                                   size_t raw_size, block *b, size_t *taken) {
   enum libdeflate_result result;
@@ -117,7 +119,7 @@ static mica_status inflate_member(const char *name, struct libdeflate_decompress
   return MICA_OK;
 }
 
-/* Inflates one member after another, up to the end or to bytes that begin no member. */
+/* Inflates members one after another, up to the end or to bytes that do not begin a member. */
 static mica_status inflate_members(const char *name, struct libdeflate_decompressor *decompressor, const uint8_t *raw,
                                    size_t raw_size, block *b) {
   find_most(decompressor, raw, raw_size, b);
@@ -177,7 +179,7 @@ mica_status mica__content_read(const char *path, uint8_t **data, size_t *size) {
   MICA_TRY(mica__file_hold(path, &file));
   const ssize_t got = pread(file, magic, sizeof magic, 0);
   close(file);
-  /* Read, not mapped: a file that is cut short in place would end the process. */
+  /* The file is read rather than mapped: if it were truncated meanwhile, the process would die. */
   if (got != sizeof magic || !is_gzip(magic, sizeof magic)) return mica__file_read(path, data, size);
   MICA_TRY(mica__file_read_part(path, 0, 1, &raw, &raw_size));
   return mica__content_inflate(path, raw, raw_size, data, size);

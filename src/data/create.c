@@ -1,11 +1,11 @@
-/* Datasets of the caller's arrays and functions, by themselves or beside the columns of another dataset. */
+/* Datasets of the caller's arrays and functions, alone or beside the columns of another dataset. */
 #include "base/checked.h"
 #include "data/dataset.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Checks that offsets rise and that classes are in their range. */
+/* Checks that offsets increase and that classes are in range. */
 static mica_status check_data(const mica__store *store, const mica__column *column) {
   const char *name = column->about.name;
   uint64_t rows = store->count;
@@ -26,7 +26,7 @@ static mica_status check_data(const mica__store *store, const mica__column *colu
   return MICA_OK;
 }
 
-/* One more than the largest class, where the caller states no number of them. */
+/* One more than the largest class, if the caller does not give the number of classes. */
 static mica_status count_classes(const mica__store *store, mica_column_data *from) {
   const bool ragged = from->column.shape.rank > 0 && from->column.shape.dim[0] == MICA_DYNAMIC;
   if (from->column.kind != MICA_COLUMN_KIND_CLASS || from->column.classes != 0) return MICA_OK;
@@ -79,14 +79,14 @@ mica_status mica_dataset_create(const char *name, uint64_t count, const mica_col
 
 static void release_store(void *store) { mica__store_release(store); }
 
-/* True if one of the added columns stands in this one's place. */
+/* True if one of the added columns replaces this one. */
 static bool is_replaced(const char *name, const mica_column_data *added, size_t n) {
   for (size_t k = 0; k < n; k++)
     if (added[k].column.name && !strcmp(added[k].column.name, name)) return true;
   return false;
 }
 
-/* The composition of the dataset's view and the column's own map, which the store owns; NULL for none. */
+/* Combines the map of the dataset's view with the column's own; the store owns the result. NULL if there is neither. */
 static mica_status compose_maps(mica__store *store, const mica_dataset *dataset, const mica__column *from,
                                 const uint32_t **map) {
   if (!dataset->map && !from->map) return MICA_OK;
@@ -100,7 +100,7 @@ static mica_status compose_maps(mica__store *store, const mica_dataset *dataset,
   return mica__store_own(store, made, free);
 }
 
-/* Copies the description of the dataset's columns, but for those that are replaced. */
+/* Copies the descriptions of the dataset's columns, except those that are replaced. */
 static mica_status inherit(mica__store *store, const mica_dataset *dataset, const mica_column_data *added, size_t n) {
   const mica__store *from = dataset->store;
   atomic_fetch_add(&dataset->store->references, 1);

@@ -1,4 +1,4 @@
-/* All pictures are read once more when one fails: the sentence names everything to mend. */
+/* If a picture cannot be read, all are tried once more, so that the message names everything that must be repaired. */
 #include "data/damaged.h"
 
 #include "base/text.h"

@@ -1,11 +1,11 @@
-/* data/damaged.h: names all files of pictures that cannot be read, once the first fails. */
+/* data/damaged.h: names all picture files that cannot be read, once one has failed. */
 #ifndef MICA_DATA_DAMAGED_H
 #define MICA_DATA_DAMAGED_H
 
 #include "data/dataset.h"
 
-/* To be called with the failure of a read. If more files of the pictures cannot be read, its sentence continues with
- * how many there are, and names ten. Returns status. */
+/* Call this with the failure of a read. If more of the pictures cannot be read, the message is extended by their number
+ * and the names of ten. Returns status. */
 mica_status mica__damaged_list(const mica__store *store, mica_status status);
 
 #endif

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The colour around a picture that does not fill its frame. */
+/* The colour of the border around a picture that does not fill its frame. */
 #define GREY 114
-/* Boxes may stick out of their picture by so many pixels, as those do that count from 0 or 1. */
+/* Boxes may exceed their picture by this many pixels, as they do if someone counted from 0 instead of 1. */
 #define SLACK 1.0
-/* Sides of networks' inputs are multiples of the coarsest stride. */
+/* The sides of networks' inputs are multiples of the coarsest stride. */
 #define MULTIPLE 32
 #define MOST_SIDE 32768
 /* Classes that a summary names. */
@@ -27,13 +27,13 @@ struct mica__boxed {
   size_t count, capacity; /* of pictures */
   float *boxes, *areas;
   int32_t *labels, *ignored;
-  size_t box_count, box_capacity, flat; /* flat: boxes without area that were left out */
+  size_t box_count, box_capacity, flat; /* flat: how many boxes without area were left out */
   char **names;                         /* of classes */
   int32_t class_count, class_capacity;
   int32_t channels, height, width;
   size_t left_out; /* pictures without annotations */
-  size_t bare;     /* pictures without a file of boxes, which have none */
-  size_t merged;   /* categories with the name of another one */
+  size_t bare;     /* pictures without a file of boxes, which therefore have none */
+  size_t merged;   /* categories that have the same name as another one */
 };
 
 static void release(void *object) {
@@ -175,14 +175,14 @@ static void renumber(mica__boxed *b, char *const *before) {
 
 void mica__boxed_sort_classes(mica__boxed *b) {
   char **before = b->class_count ? malloc((size_t)b->class_count * sizeof *before) : NULL;
-  if (!before) return; /* none, or memory is short: any order is one */
+  if (!before) return; /* none, or memory is short: the order does not matter then */
   memcpy(before, b->names, (size_t)b->class_count * sizeof *before);
   qsort(b->names, (size_t)b->class_count, sizeof *b->names, compare_names);
   renumber(b, before);
   free(before);
 }
 
-/* The numbers that the classes have in another dataset. */
+/* The numbers of the classes in another dataset. */
 static mica_status take_classes(mica__boxed *b, const mica_dataset *like, const mica__store *store) {
   const mica__column *known = mica__store_find(like->store, "label");
   if (!known || !known->class_names)
@@ -272,7 +272,7 @@ static mica_status find_channels(mica__boxed *b) {
 
 static int32_t multiple(double side) { return (int32_t)(ceil(side / MULTIPLE - 1e-9) * MULTIPLE); }
 
-/* The width and height that most pictures have, of up to MICA__MOST_INSPECTED, evenly spaced. */
+/* The most frequent width and height among up to MICA__MOST_INSPECTED evenly spaced pictures. */
 static void find_usual(const mica__boxed *b, int32_t usual[2]) {
   int32_t sizes[MICA__MOST_INSPECTED][2];
   const size_t count = mica__pictures_inspected(b->count);
@@ -303,7 +303,7 @@ static mica_status choose_shape(mica__boxed *b, const mica_dataset_config *confi
 
 /* --- columns --- */
 
-/* Boxes from pixels of their files to those of the column of pictures. */
+/* Converts boxes from pixels of their files to pixels of the picture column. */
 static void move_boxes(mica__boxed *b) {
   for (size_t i = 0; i < b->count; i++) {
     const mica__placement p = mica__placement_of(b->sizes[2 * i], b->sizes[2 * i + 1], b->width, b->height);
@@ -338,8 +338,8 @@ static mica_status add_columns(mica__store *store, mica__boxed *b, int32_t class
 
 void mica__boxed_leave_out(mica__boxed *b, size_t count) { b->left_out += count; }
 
-/* "15 pictures with boxes, 1 without annotations left out, 37 boxes, 2 classes: cat, dog": a class that is misspelt
- * somewhere stands beside the other ones. */
+/* "15 pictures with boxes, 1 without annotations left out, 37 boxes, 2 classes: cat, dog". In this list a misspelt
+ * class is easy to see. */
 static mica_status describe(const mica__boxed *b, const mica__column *label, mica__store *store) {
   mica__text summary = {0};
   const int32_t classes = label->about.classes;
@@ -360,7 +360,7 @@ static mica_status describe(const mica__boxed *b, const mica__column *label, mic
 mica_status mica__boxed_finish(mica__boxed *b, const mica_dataset_config *config, mica__store *store) {
   if (!b->count) return mica__fail(MICA_E_FORMAT, "%s holds no pictures with boxes", store->name);
   if (!b->box_count && !config->like) return mica__fail(MICA_E_FORMAT, "%s: no picture has a box", store->name);
-  /* Columns without any box have memory too. */
+  /* Columns get memory even if there are no boxes. */
   if (!b->boxes) {
     b->boxes = calloc(4, sizeof *b->boxes);
     b->areas = calloc(1, sizeof *b->areas);

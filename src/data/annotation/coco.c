@@ -9,13 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The annotations of COCO's 118,287 training pictures are 448 MB, which cJSON makes several GB of. */
+/* The annotations of COCO's 118,287 training pictures are 448 MB, for which cJSON needs several GB. */
 #define MOST_BYTES ((size_t)1 << 29)
 
 #if MICA_WITH_CJSON
 #include <cjson/cJSON.h>
 
-/* A picture or a category with its place in the file. */
+/* A picture or a category with its position in the file. */
 typedef struct entry {
   double id;
   size_t index; /* of a category: its class */
@@ -62,7 +62,7 @@ static const char *text(const cJSON *item, const char *key) {
   return cJSON_IsString(value) ? value->valuestring : NULL;
 }
 
-/* An id; NaN if there is none. From 2^53 on numbers of JSON are no longer told apart. */
+/* An id; NaN if there is none. From 2^53 on, doubles cannot hold all whole numbers. */
 static mica_status take_id(const reading *r, const cJSON *item, const char *key, double *id) {
   *id = number(item, key);
   if (!(fabs(*id) >= 0x1p53)) return MICA_OK;
@@ -71,7 +71,7 @@ static mica_status take_id(const reading *r, const cJSON *item, const char *key,
                     r->name, key, *id);
 }
 
-/* The members of a list by rising id. */
+/* The members of a list, sorted by id. */
 static mica_status sort(const reading *r, const cJSON *list, const char *what, entry **out, size_t *count) {
   const cJSON *item;
   const size_t capacity = (size_t)cJSON_GetArraySize(list);
@@ -92,13 +92,13 @@ static mica_status sort(const reading *r, const cJSON *list, const char *what, e
   return MICA_OK;
 }
 
-/* The entry of an id; NULL for none. */
+/* The entry with this id; NULL if there is none. */
 static const entry *find(const entry *entries, size_t count, double id) {
   const entry key = {.id = id};
   return isnan(id) ? NULL : bsearch(&key, entries, count, sizeof *entries, compare_entries);
 }
 
-/* Classes in the order of their ids. Several ids of one name are one class, which the summary says. */
+/* Classes in the order of their ids. Ids with the same name are one class; the summary mentions this. */
 static mica_status take_categories(reading *r, mica__boxed *b) {
   int32_t classes = 0;
   for (size_t i = 0; i < r->category_count; i++) {
@@ -158,7 +158,7 @@ static mica_status take_box(const reading *r, const annotation *a, mica__boxed *
     if (count < 4) sides[count++] = side->valuedouble;
   }
   if (count != 4) return mica__fail(MICA_E_FORMAT, "%s has no \"bbox\" of four numbers", where);
-  /* COCO's own train2017 has two of height 0: numbers 918 and 2206849 (cocoapi's issue 355). */
+  /* COCO's own train2017 has two boxes of height 0: numbers 918 and 2206849 (cocoapi's issue 355). */
   if (sides[2] == 0 || sides[3] == 0) {
     mica__boxed_count_flat(b);
     return MICA_OK;
@@ -170,7 +170,7 @@ static mica_status take_box(const reading *r, const annotation *a, mica__boxed *
   return mica__boxed_add(b, &box, where);
 }
 
-/* Names of files stay inside of the folder of pictures. */
+/* Names of files must stay within the folder of pictures. */
 static bool is_inside(const char *name) {
   if (*name == '/' || !*name) return false;
   for (const char *at = name; at; at = strchr(at, '/')) {
@@ -180,7 +180,7 @@ static bool is_inside(const char *name) {
   return true;
 }
 
-/* A file that is listed twice would count twice, and on both sides of a split. */
+/* A file that is listed twice would count twice, and could be on both sides of a split. */
 static mica_status note_file(const reading *r, mica__name_table *files, const char *name, size_t i) {
   const int32_t first = mica__name_table_find(files, name);
   if (first < 0) return mica__name_table_add(files, name, (int32_t)i);
@@ -260,7 +260,7 @@ mica_status mica__coco_parse(const char *name, const char *folder, char *content
 
 #define BESIDE "_annotations.coco.json"
 
-/* The file of a part in FOLDER/annotations: instances_train2017.json, train.json; the caller's to free, NULL for
+/* The file of a part in FOLDER/annotations: instances_train2017.json, train.json. The caller frees it; NULL if there is
  * none. */
 static mica_status find_annotations(const char *folder, mica_part part, char **found) {
   char *inner = NULL;
@@ -279,7 +279,7 @@ static mica_status find_annotations(const char *folder, mica_part part, char **f
   return status;
 }
 
-/* FOLDER/train/_annotations.coco.json, in valid, and in test. */
+/* FOLDER/train/_annotations.coco.json, and likewise in valid and test. */
 static mica_status find_beside(const char *folder, mica_part part, char **found) {
   mica__names names;
   *found = NULL;
@@ -307,7 +307,7 @@ static mica_status find_beside(const char *folder, mica_part part, char **found)
   return status;
 }
 
-/* The only *.json of a folder; the caller's to free, NULL for none and for several. */
+/* The only *.json in a folder, freed by the caller; NULL if there are none or several. */
 static mica_status only_json(const char *folder, char **found) {
   mica__names names;
   size_t count = 0, at = 0;
@@ -320,7 +320,7 @@ static mica_status only_json(const char *folder, char **found) {
   return status;
 }
 
-/* True if the file, which may not be readable, has what annotations have. */
+/* True if the file, which may be unreadable, looks like annotations. */
 static mica_status holds_annotations(const char *path, bool *is) {
   uint8_t *content = NULL, byte[1];
   size_t size = 0;
@@ -335,8 +335,8 @@ static mica_status holds_annotations(const char *path, bool *is) {
   return status == MICA_E_NOMEM ? mica__fail_nomem(path) : MICA_OK;
 }
 
-/* The file of a dataset that is not in parts: the only JSON beside FOLDER/images or in FOLDER/annotations, if it has
- * what annotations have. The caller's to free, NULL for none. */
+/* The file of a dataset that is not split: the only JSON beside FOLDER/images or in FOLDER/annotations, if it looks
+ * like annotations. The caller frees it; NULL if there is none. */
 static mica_status find_only(const char *folder, char **found) {
   char *inner = NULL, *images = NULL;
   bool is = false;
@@ -347,7 +347,7 @@ static mica_status find_only(const char *folder, char **found) {
   if (status == MICA_OK && !*found && mica__is_folder(images)) status = only_json(folder, found);
   free(inner);
   free(images);
-  /* A damaged file of that name is one too. Reading it names the fault. */
+  /* A damaged file of that name counts too, so that reading it reports the fault. */
   is = *found && mica__name_ends(*found, "/annotations.json");
   if (status == MICA_OK && *found && !is) status = holds_annotations(*found, &is);
   if (is) return MICA_OK;
@@ -381,8 +381,8 @@ static bool is_file(const char *path, const uint8_t *begin, size_t size) {
   return mica__name_ends(path, ".json") && at < size && begin[at] == '{';
 }
 
-/* The first of the folders that has what is called so in the file, with a slash at its end; that of the JSON file where
- * none has. The caller's to free. */
+/* The first of the folders that contains a file of this name, with a slash at its end; the JSON file's own folder if
+ * none does. The caller frees it. */
 static mica_status find_pictures(const char *file, const char *first, char **found) {
   const char *slash = strrchr(file, '/'), *name = slash ? slash + 1 : file;
   mica__text here = {0}, above = {0}, own = {0};
@@ -411,7 +411,7 @@ static mica_status find_pictures(const char *file, const char *first, char **fou
   return status;
 }
 
-/* The first "file_name" of a content, the caller's to free; NULL for none without escapes. */
+/* The first "file_name" in a content, freed by the caller; NULL if there is none without escapes. */
 static mica_status first_picture(const char *content, char **name) {
   const char *at = strstr(content, "\"file_name\"");
   at = at ? strchr(at + strlen("\"file_name\""), '"') : NULL;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The share of all pixels that other values have where they are taken for the soft borders between 0 and 255. */
+/* If other values have at most this share of all pixels, they are taken for the soft borders between 0 and 255. */
 #define SOFT_SHARE 0.05
 
 static uint32_t value_at(const mica__image *mask, size_t pixel) {
@@ -38,7 +38,7 @@ static bool is_listed(const mica__mask_table *t, uint32_t value) {
   return false;
 }
 
-/* Adds a class; name NULL: its value. */
+/* Adds a class; name NULL: it is named after its value. */
 static mica_status add_class(mica__mask_table *t, uint32_t value, const char *name, size_t length) {
   mica__text text = {0};
   if (t->classes == MICA__MASK_CLASSES)
@@ -166,7 +166,7 @@ static size_t find_soft(const mica__mask_census *census) {
   return k;
 }
 
-/* True where values lie between 0 and 255 as softened borders have them. */
+/* True if values between 0 and 255 look like those of softened borders. */
 static bool is_soft(const mica__mask_census *census, bool counted) {
   uint64_t rest = 0;
   bool black = false, white = false;
@@ -230,7 +230,7 @@ static int64_t distance(uint32_t a, uint32_t b) {
   return sum;
 }
 
-/* The class of a value: 255 for none, -1 if it stands for nothing. */
+/* The class of a value: 255 for none, -1 if the table does not have the value. */
 static int32_t class_of(const mica__mask_table *t, uint32_t value) {
   int32_t best = 0;
   for (int32_t c = 0; c < t->classes; c++)

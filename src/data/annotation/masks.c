@@ -1,4 +1,4 @@
-/* Folders of pictures with a folder of masks beside them. */
+/* Folders of pictures with a folder of masks next to them. */
 #include "data/annotation/masks.h"
 #include "data/annotation/pairs.h"
 
@@ -8,16 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Masks whose values are looked at before samples are read. */
+/* How many masks are inspected for their values before samples are read. */
 #define LOOKED_AT 1000
-/* Bytes of a picture's file in which its size stands. */
+/* The size of a picture is within this many bytes at the beginning of its file. */
 #define FIRST_BYTES ((size_t)1 << 18)
 
-/* The files of both columns, whose `user` this is. */
+/* The files of both columns, stored as their `user`. */
 typedef struct pairs {
   mica__pairs files;
   int32_t channels, height, width;
-  int32_t (*sides)[2]; /* of each picture as it is: height, width */
+  int32_t (*sides)[2]; /* height and width of each picture in its file */
   mica__mask_table table;
 } pairs;
 
@@ -46,8 +46,8 @@ static mica_status read_stored(const char *path, mica__image *mask) {
   return status;
 }
 
-/* The sides that a picture's or mask's header tells: in its first bytes, or after what a camera wrote before it. One
- * that tells none is not a picture, which decoding it says. */
+/* The sides in the header of a picture or mask: in the first bytes, or after what a camera wrote before it. If the
+ * header has none, the file is not a picture, which decoding reports. */
 static mica_status find_sides(const char *path, uint8_t *bytes, int32_t sides[2]) {
   uint64_t size = 0;
   MICA_TRY(mica__file_begin(path, bytes, FIRST_BYTES, &size));
@@ -85,7 +85,7 @@ static mica_status check_sizes(pairs *p) {
   return status;
 }
 
-/* The classes: as given, which masks must be, else as the masks tell. */
+/* The classes: those given, which masks must have, else those found in the masks. */
 static mica_status find_classes(pairs *p, const mica_dataset_config *config) {
   const char *given = config->mask_values;
   if (!given && config->like) given = config->like->store->mask_values;
@@ -144,7 +144,7 @@ static mica_status read_mask(void *user, uint64_t sample, void *data, size_t byt
   return status;
 }
 
-/* A file that was changed since it was looked at fits no memory that was made for it. */
+/* If a file has changed since it was inspected, it no longer fits the memory made for it. */
 static mica_status fail_changed(const char *path) {
   return mica__fail(MICA_E_FORMAT, "%s has other sides than when the data were opened", path);
 }
@@ -203,7 +203,7 @@ static mica_status describe(const pairs *p, mica__store *store) {
   return mica__text_status(&summary);
 }
 
-/* Pictures that are brought to no size but that of the first keep their own. */
+/* If pictures are not scaled to a size, other than that of the first, they keep their own. */
 static void keep_sides(const pairs *p, const mica_dataset_config *config, mica__store *store) {
   if (config->like || config->height || config->width) return;
   for (size_t i = 0; i < p->files.count; i++)

@@ -1,13 +1,13 @@
-/* data/annotation/masks.h: what the values in files of masks stand for, and masks read by it. */
+/* data/annotation/masks.h: the meaning of values in mask files, and masks read accordingly. */
 #ifndef MICA_DATA_ANNOTATION_MASKS_H
 #define MICA_DATA_ANNOTATION_MASKS_H
 
 #include "base/text.h"
 #include "data/picture/image.h"
 
-/* Masks hold so many classes at most: 255 in a byte is none. */
+/* The most classes in a mask: 255 in a byte means none. */
 #define MICA__MASK_CLASSES 255
-/* Values that are guessed to be classes, at most. */
+/* The most different values that are guessed to be classes. */
 #define MICA__MASK_VALUES 64
 
 /* A value is a grey level or an index of a palette, 0 to 255, or a colour: MICA__MASK_COLOUR + red, green, blue. */
@@ -38,24 +38,24 @@ typedef struct mica__mask_census {
     uint64_t pixels;
     size_t first; /* the mask that held it first */
   } found[MICA__MASK_VALUES + 1];
-  size_t count; /* MICA__MASK_VALUES + 1: there are more */
+  size_t count; /* MICA__MASK_VALUES + 1: there are more than fit */
   uint64_t pixels;
 } mica__mask_census;
 
-/* Counts the values of a mask, which the caller numbers. */
+/* Counts the values of a mask, which is known by the caller's number. */
 void mica__mask_count(const mica__image *mask, size_t number, mica__mask_census *census);
-/* The table that mica_dataset_config.mask_values says it is without one; names[k] is the file of mask number k.
+/* The table that applies if mica_dataset_config.mask_values is not set; names[k] is the file of mask number k.
  * MICA_E_FORMAT names a file whose values are not classes. */
 mica_status mica__mask_guess(const mica__mask_census *census, const char *const *names, mica__mask_table *table);
 
-/* MICA_E_FORMAT names a file with a value for which the table has neither class nor void nor rest. */
+/* MICA_E_FORMAT names a file with a value that the table does not cover. */
 mica_status mica__mask_check(const mica__mask_census *census, const char *const *names, const mica__mask_table *table);
 
-/* Decodes a file: 1 channel of grey levels or indices of a palette as they are stored, or 3 of colours; opacity does
- * not count. MICA_E_FORMAT for 16 bits a channel. */
+/* Decodes a file: 1 channel of grey levels or palette indices as stored, or 3 channels of colours; opacity is ignored.
+ * MICA_E_FORMAT for 16 bits per channel. */
 mica_status mica__mask_decode(const char *name, const uint8_t *content, size_t size, mica__image *mask);
-/* Writes the class of each of height x width pixels, 255 for none: the nearest pixels of the mask where it is scaled as
- * mica__image_fit scales pictures. MICA_E_FORMAT names a value that is not a class. */
+/* Writes the class of each of height x width pixels, 255 for none. If the mask is scaled, as mica__image_fit scales
+ * pictures, the nearest pixel is taken. MICA_E_FORMAT names a value that is not a class. */
 mica_status mica__mask_classes(const char *name, const mica__image *mask, const mica__mask_table *table, int32_t height,
                                int32_t width, uint8_t *classes);
 

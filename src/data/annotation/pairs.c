@@ -23,7 +23,7 @@ static bool is_named(const char *name, const char *const *list, size_t count) {
   return false;
 }
 
-/* The folder in path of one of these names, the caller's to free; NULL for none. */
+/* The folder in path that has one of these names, freed by the caller; NULL if there is none. */
 static mica_status find_folder(const char *path, const mica__names *names, const char *const *list, size_t count,
                                char **found) {
   for (size_t i = 0; i < names->count && !*found; i++) {
@@ -45,7 +45,7 @@ static mica_status has_files(const char *folder, const mica__pairing *pairing, b
   return MICA_OK;
 }
 
-/* The folders of pictures and of masks in a folder, the caller's to free; not *found where it is no such folder. */
+/* The folders of pictures and of masks in a folder, freed by the caller; *found is false if it does not have both. */
 static mica_status find_folders(const char *path, const mica__pairing *pairing, char *folders[2], bool *found) {
   mica__names names;
   folders[0] = folders[1] = NULL;
@@ -67,7 +67,7 @@ mica_status mica__pairs_are_in(const char *path, const mica__pairing *pairing, b
 
 /* --- pairs --- */
 
-/* A file by the name that pairs it. */
+/* A file and the part of its name that pairs it with another. */
 typedef struct named {
   char *stem;
   const char *file;
@@ -80,7 +80,7 @@ static void free_named(named *list, size_t count) {
   free(list);
 }
 
-/* Cuts the end of a name: of a mask also what says that it is one. */
+/* Removes the ending of a name and, for a mask, the suffix that marks it as one. */
 static void cut_ending(char *stem, bool mask) {
   char *dot = strrchr(stem, '.');
   if (dot) *dot = '\0';

@@ -1,5 +1,5 @@
-/* Pascal VOC: a file of XML a picture, lists of the pictures of each part. Boxes count pixels from 1 and include the
- * last one. Elements come in any order, so that a file is parsed twice: for the picture's size, then for its boxes. */
+/* Pascal VOC: one XML file per picture, and lists of the pictures of each part. Boxes count pixels from 1 and include
+ * the last one. Elements may be in any order, so a file is parsed twice: for the picture's size, then for its boxes. */
 #include "base/name_table.h"
 #include "base/number.h"
 #include "base/text.h"
@@ -20,7 +20,7 @@
 #if MICA_WITH_EXPAT
 #include <expat.h>
 
-/* Elements nest: annotation, object, bndbox, xmin. Deeper ones are passed over, to this depth. */
+/* Elements nest: annotation, object, bndbox, xmin. Others are skipped, up to this depth. */
 #define DEPTH 64
 #define LEVELS 4
 
@@ -32,8 +32,8 @@ typedef struct reading {
   char path[LEVELS][24]; /* names of the open elements */
   char text[MOST_TEXT];
   size_t length;
-  bool cut;               /* the text is longer than `text` holds */
-  bool sizing, has_class; /* sizing: the first pass, which reads the size alone */
+  bool cut;               /* the text is too long for `text` */
+  bool sizing, has_class; /* the first pass, which reads only the size */
   int names, boxes;       /* of the object so far */
   char class_name[MOST_TEXT];
   double size[2], sides[4]; /* NaN: not there */
@@ -41,7 +41,7 @@ typedef struct reading {
   mica_status status;
 } reading;
 
-/* Ends the parse with a sentence that names file and line. */
+/* Ends the parse with a message that names file and line. */
 static void stop(reading *r, mica_status status) {
   r->status = status;
   XML_StopParser(r->parser, XML_FALSE);
@@ -57,7 +57,7 @@ static __attribute__((format(printf, 2, 3))) void fail(reading *r, const char *f
                      text));
 }
 
-/* True in an element of this path. */
+/* True if the parser is in the element of this path. */
 static bool is_in(const reading *r, const char *const *path, int depth) {
   if (r->depth != depth) return false;
   for (int i = 0; i < depth; i++)
@@ -95,7 +95,7 @@ static void XMLCALL open_element(void *user, const XML_Char *name, const XML_Cha
     return;
   }
   if (r->depth < LEVELS) {
-    /* A name that is cut is none of those looked for. */
+    /* A name that is too long is not one of those looked for. */
     const size_t n = strlen(name);
     memcpy(r->path[r->depth], n < sizeof r->path[0] ? name : "?", (n < sizeof r->path[0] ? n : 1) + 1);
   }
@@ -190,7 +190,7 @@ static void XMLCALL close_element(void *user, const XML_Char *name) {
   r->length = 0;
 }
 
-/* Entities of a document's own are a way to make a small file large, and annotations have no use for them. */
+/* Entities defined by a document can make a small file expand enormously, and annotations do not need them. */
 static void XMLCALL declare_entity(void *user, const XML_Char *name, int parameter, const XML_Char *value, int length,
                                    const XML_Char *base, const XML_Char *system, const XML_Char *public_id,
                                    const XML_Char *notation) {
@@ -250,7 +250,8 @@ static mica_status has_annotations(const char *folder, bool *found) {
   return status;
 }
 
-/* The folder that holds the dataset: this one, or the only one in it that does; the caller's to free, NULL for none. */
+/* The folder that holds the dataset: this one, or the only one in it that does. The caller frees it; NULL if there is
+ * none. */
 static mica_status find_root(const char *folder, char **root) {
   mica__names names;
   size_t found = 0;
@@ -285,7 +286,7 @@ static mica_status is_folder(const char *path, bool *is) {
   return status;
 }
 
-/* The picture's name beside its annotation's: STEM.jpg, .jpeg or .png; NULL for none. */
+/* The picture that belongs to an annotation: STEM.jpg, .jpeg or .png; NULL if there is none. */
 static mica_status picture_of(const char *pictures, const char *stem, char **name) {
   static const char *const ends[] = {".jpg", ".jpeg", ".png", ".JPG", ".JPEG", ".PNG"};
   mica_status status = MICA_OK;
@@ -317,7 +318,7 @@ static mica_status read_one(const char *root, const char *stem, mica__boxed *b) 
   if (status == MICA_OK && !picture)
     status =
         mica__fail(MICA_E_FORMAT, "%s: there is no picture %s%s.jpg, .jpeg or .png", file.data, pictures.data, stem);
-  /* This does not mean that a part is missing, which MICA_E_NOT_FOUND would say. */
+  /* MICA_E_NOT_FOUND would mean that the whole part is missing. */
   if (status == MICA_OK && !mica__is_file(file.data))
     status = mica__fail(MICA_E_FORMAT, "%s%s has no annotations: there is no %s", pictures.data, picture, file.data);
   if (status == MICA_OK) status = mica__content_read(file.data, &content, &size);
@@ -329,8 +330,8 @@ static mica_status read_one(const char *root, const char *stem, mica__boxed *b) 
   return status;
 }
 
-/* Reads those that a list names, one a line, each once; a number behind a name, which says whether a class is there, is
- * passed over. */
+/* Reads the pictures of a list, one per line and each once. A number after the name, which says whether a class occurs,
+ * is ignored. */
 static mica_status read_list(const char *root, const char *path, mica__boxed *b) {
   uint8_t *content = NULL;
   size_t size = 0;
@@ -360,7 +361,7 @@ static mica_status read_list(const char *root, const char *path, mica__boxed *b)
   return status;
 }
 
-/* Counts the pictures that have no annotation, where no list says which ones are meant. */
+/* Counts the pictures without an annotation if there is no list of the pictures to use. */
 static mica_status count_left_out(const char *root, mica__boxed *b) {
   char *path = NULL;
   mica__names names;
@@ -410,7 +411,7 @@ static mica_status has_list(const char *root, const char *name, bool *is) {
   return status;
 }
 
-/* The list of a part; NULL for none. Without lists at all the whole is the training part. */
+/* The list of a part; NULL if there is none. If there are no lists at all, everything is the training part. */
 static mica_status list_of(const char *root, mica_part part, const char **list) {
   static const char *const lists[] = {"train.txt", "val.txt", "test.txt"};
   bool is = false;

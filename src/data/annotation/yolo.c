@@ -1,6 +1,6 @@
-/* The YOLO layout: pictures in a folder "images", and for each a file of the same name in a folder "labels" with a line
- * per box. A picture without such a file has no box. Parts are folders in both (images/train), or hold both
- * (train/images). data.yaml or classes.txt names the classes. */
+/* The YOLO layout: pictures in a folder "images" and, for each, a file of the same name in a folder "labels" with one
+ * line per box. A picture without such a file has no boxes. Parts are folders within both (images/train), or contain
+ * both (train/images). data.yaml or classes.txt names the classes. */
 #include "data/annotation/yolo.h"
 
 #include "base/number.h"
@@ -17,7 +17,7 @@
 
 /* --- labels --- */
 
-/* The class of boxes for a number of the file; numbers without a file of names are their own names. */
+/* The class for a number in a file of boxes; if no file names the classes, the numbers are the names. */
 static mica_status class_of(mica__yolo_names *n, mica__boxed *b, double number, const char *where, int32_t *out) {
   if (!(number >= 0) || number != floor(number))
     return mica__fail(MICA_E_FORMAT, "%s: the class is %g, not a whole number from 0 on", where, number);
@@ -38,7 +38,7 @@ static mica_status class_of(mica__yolo_names *n, mica__boxed *b, double number, 
   return MICA_OK;
 }
 
-/* The numbers of a line: the class, four of a box, and what all points lie between. */
+/* The numbers of a line: the class, the four of a box, and the bounds of all points. */
 typedef struct line_numbers {
   double first[5], low[2], high[2];
   size_t count;
@@ -83,7 +83,7 @@ static mica_status take_line(const char *line, const double size[2], const char 
   mica__boxed_box box = {.state = MICA__BOX_PLAIN, .area = NAN};
   MICA_TRY(class_of(names, b, n.first[0], where, &box.class_index));
   for (int k = 0; k < 2 && !outline; k++) {
-    /* A box whose middle is given may stick out by rounding. */
+    /* A box given by its centre may exceed the picture because of rounding. */
     n.low[k] = fmax(n.first[1 + k] - n.first[3 + k] / 2, 0);
     n.high[k] = fmin(n.first[1 + k] + n.first[3 + k] / 2, 1);
   }
@@ -122,7 +122,7 @@ static mica_status count_ending(const char *folder, bool (*is)(const char *), bo
 
 static bool is_label(const char *name) { return mica__name_ends(name, ".txt") && strcmp(name, "classes.txt") != 0; }
 
-/* A folder of pictures and one of their labels. */
+/* A folder of pictures and the folder of their labels. */
 typedef struct both {
   char *images, *labels;
 } both;
@@ -133,7 +133,7 @@ static void free_both(both *f) {
   *f = (both){0};
 }
 
-/* Takes FOLDER/A and FOLDER/B if there are pictures in one and labels in the other. */
+/* Takes FOLDER/A and FOLDER/B if one has pictures and the other labels. */
 static mica_status try_both(const char *folder, const char *a, const char *b, both *out) {
   bool pictures = false, labels = false;
   mica_status status = mica__path_join(folder, a, &out->images);
@@ -205,7 +205,7 @@ static mica_status take_lines(const char *path, char *content, mica__yolo_names 
   return MICA_OK;
 }
 
-/* data.yaml, the only other *.yaml, classes.txt or labels/classes.txt; NULL: none. */
+/* data.yaml, else the only other *.yaml, else classes.txt or labels/classes.txt; NULL: none. */
 static mica_status find_names(const char *folder, const char *labels, char **found) {
   mica__names names;
   const char *only = NULL;
@@ -225,7 +225,7 @@ static mica_status find_names(const char *folder, const char *labels, char **fou
   return status;
 }
 
-/* A small file with a NUL after its end; without zero bytes, which would cut it. */
+/* Reads a small file and adds a NUL after it; zero bytes within it, which would end the text, are refused. */
 static mica_status read_small(const char *path, char **content) {
   uint8_t byte[1], *data = NULL;
   uint64_t all = 0;
@@ -281,7 +281,7 @@ static mica_status picture_size(const char *path, double size[2]) {
   bool known = status == MICA_OK && mica__image_size(bytes, all < HEADER ? (size_t)all : HEADER, &height, &width);
   free(bytes);
   bytes = NULL;
-  /* The bytes before the size may be many. */
+  /* Many bytes may come before the size. */
   if (status == MICA_OK && !known && all > HEADER) {
     status = mica__content_read(path, &bytes, &read);
     known = status == MICA_OK && mica__image_size(bytes, read, &height, &width);

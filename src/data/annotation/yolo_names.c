@@ -1,5 +1,5 @@
-/* Names of classes in the YAML of the YOLO layout. The part of YAML that these files use is read: no anchors, no texts
- * over several lines. */
+/* Names of classes in the YAML of the YOLO layout. Only the YAML features that these files use are read: no anchors, no
+ * texts over several lines. */
 #include "data/annotation/yolo.h"
 
 #include <stdio.h>
@@ -48,7 +48,7 @@ static mica_status fail(const reading *r, const char *what) {
   return mica__fail(MICA_E_FORMAT, "%s, line %ld: %s", r->path, r->line, what);
 }
 
-/* Steps over spaces. lines: also over ends of lines and comments. */
+/* Skips spaces; with `lines` also line ends and comments. */
 static void skip(reading *r, bool lines) {
   for (;;) {
     while (*r->at == ' ' || *r->at == '\t' || *r->at == '\r' || (lines && *r->at == '\n')) r->line += *r->at++ == '\n';
@@ -57,7 +57,7 @@ static void skip(reading *r, bool lines) {
   }
 }
 
-/* Takes a text, in quotes or up to one of `ends`; a comment ends it too. It is moved over its own quotes. */
+/* Reads a text, in quotes or up to one of `ends` or a comment. Removing the quotes moves it within the content. */
 static mica_status take_text(reading *r, const char *ends, char **text, size_t *length) {
   const char quote = *r->at;
   char *to = r->at;
@@ -159,12 +159,12 @@ mica_status mica__yolo_parse_yaml(const char *path, char *content, mica__yolo_na
   long nc_line = 0;
   names->stated = -1;
   while (*r.at) {
-    /* A key stands at the margin. */
+    /* A key begins at the margin. */
     if (!strncmp(r.at, "names:", 6)) {
       if (names->count) return fail(&r, "\"names\" stands there twice");
       r.at += 6;
       MICA_TRY(take_names(&r));
-      /* After a block the next key may stand here already. */
+      /* After a block, the reader may already be at the next key. */
       if (*r.at && r.at[-1] == '\n') continue;
     } else if (!strncmp(r.at, "nc:", 3)) {
       names->stated = strtol(r.at + 3, NULL, 10);

@@ -1,4 +1,4 @@
-/* Datasets of two arrays, inputs and labels, as IDX and npy files hold them. */
+/* Datasets of two arrays, inputs and labels, from IDX and npy files. */
 #include "base/element.h"
 #include "base/npy.h"
 #include "base/text.h"
@@ -21,7 +21,7 @@ static mica_status input_shape(const char *name, mica_shape all, mica_shape *one
   }
 }
 
-/* Numbers of a sample that may have a base each. */
+/* How many numbers of a sample may have bases of their own. */
 static size_t parts_of(mica_shape one) { return one.rank == 1 ? (size_t)one.dim[0] : 1; }
 
 /* The extents of an array in memory become the column's. */
@@ -36,7 +36,7 @@ static mica_status take_extents(mica__store *store, mica__column *column, const 
   return mica__extents_find_bases(store, column, config, extents, parts, array->dtype);
 }
 
-/* Stores inputs of u8 and f32 without a copy, others as f32. Takes the content over. */
+/* Stores inputs of u8 and f32 without a copy, others converted to f32. Takes over the content. */
 static mica_status take_inputs(mica__store *store, const mica__array *inputs, uint8_t *content,
                                const mica_dataset_config *config) {
   mica__column *column = NULL;
@@ -58,7 +58,7 @@ static mica_status take_inputs(mica__store *store, const mica__array *inputs, ui
   return mica__store_own(store, converted, free);
 }
 
-/* Adds several labels of each input: (N, K) of zeros and ones, one for each class that it is of. */
+/* Adds several labels per input: (N, K) zeros and ones, one for each class. */
 static mica_status add_several(mica__store *store, const mica__array *labels) {
   const int64_t classes = labels->shape.dim[1], count = (int64_t)store->count * classes;
   mica__column *column = NULL;
@@ -83,7 +83,7 @@ static mica_status add_several(mica__store *store, const mica__array *labels) {
   return MICA_OK;
 }
 
-/* Samples have as many labels as those of what they go with. */
+/* Samples must have as many labels as those of config->like. */
 static mica_status check_like(const mica__store *store, const mica__array *labels, const mica_dataset_config *config) {
   const mica_dataset *like = config->regression ? NULL : config->like;
   const mica_column *about = like ? mica_dataset_column(like, mica_dataset_column_index(like, "label")) : NULL;
@@ -94,7 +94,7 @@ static mica_status check_like(const mica__store *store, const mica__array *label
                     store->name, (long long)has, has == 1 ? "" : "s", (long long)wants);
 }
 
-/* Adds labels to as many inputs. */
+/* Adds labels; there must be one per input. */
 static mica_status add_labels(mica__store *store, const mica__array *labels, const mica_dataset_config *config) {
   char text[MICA_SHAPE_TEXT];
   MICA_TRY(check_like(store, labels, config));
@@ -136,10 +136,10 @@ mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__
 
 /* --- files --- */
 
-/* The longest header of a file of either format, and what stands before it. */
+/* The longest header of either format, with the bytes before it. */
 #define HEADER_BYTES (65536 + 64)
 
-/* Adds inputs that stay in their file. */
+/* Adds inputs that are read from their file sample by sample. */
 static mica_status map_inputs(mica__store *store, const char *path, bool npy, const mica_dataset_config *config) {
   uint8_t *begin = malloc(HEADER_BYTES);
   uint64_t size = 0;
@@ -176,7 +176,7 @@ static mica_status map_inputs(mica__store *store, const char *path, bool npy, co
   return MICA_OK;
 }
 
-/* Replaces the last `old` of the text by `new` of the same length; false if there is none. */
+/* Replaces the last `old` in the text by `new`, which has the same length; false if there is none. */
 static bool replace_last(char *text, const char *old, const char *new) {
   char *found = NULL;
   for (char *at = text; (at = strstr(at, old)); at++) found = at;
@@ -184,7 +184,7 @@ static bool replace_last(char *text, const char *old, const char *new) {
   return found != NULL;
 }
 
-/* The path of the labels of a file of inputs. */
+/* The path of the file of labels that belongs to a file of inputs. */
 static mica_status labels_of(const char *path, bool npy, char **labels) {
   char *name = mica__strdup(path);
   if (!name) return mica__fail_nomem(path);
@@ -224,7 +224,7 @@ static mica_status read_inputs(const char *path, bool npy, const mica_dataset_co
   return status;
 }
 
-/* Reads inputs, and labels from the file that belongs to them. */
+/* Reads inputs, and labels from the file that goes with them. */
 static mica_status open_arrays(const char *path, bool npy, const mica_dataset_config *config, mica__store *store) {
   char *labels_path = NULL;
   uint8_t *content = NULL;

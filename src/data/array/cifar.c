@@ -1,4 +1,4 @@
-/* CIFAR's binary files are records of a label (CIFAR-100: a coarse and a fine one) and 32 x 32 bytes each of red, green
+/* CIFAR's binary files: records of a label (CIFAR-100: a coarse and a fine one) and 32 x 32 bytes each of red, green
  * and blue. */
 #include "base/checked.h"
 #include "data/source.h"
@@ -47,7 +47,7 @@ static bool is_file(const char *path, const uint8_t *begin, size_t size) {
   return mica__name_ends(path, ".bin");
 }
 
-/* Reads the files one after the other into one content. */
+/* Reads the files into one content, one after the other. */
 static mica_status open_files(const char *const *paths, size_t count, const mica_dataset_config *config,
                               mica__store *store) {
   uint8_t *all = NULL;
