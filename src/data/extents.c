@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A column of numbers is coarse where f32 makes fewer steps than this between the smallest and the largest: seconds
- * since 1970 of less than two weeks. */
+/* A column of numbers is too coarse for f32 if it has fewer than this many steps between the smallest and the largest:
+ * times in seconds since 1970 within two weeks, for example. */
 #define FEWEST_STEPS 10000
 #define F32_STEP 0x1p-24
 
@@ -25,7 +25,7 @@ mica_status mica__extents_create(mica__store *store, size_t parts, mica__extent 
   return mica__store_own(store, extents, free);
 }
 
-/* Comparisons with what is not a number are false. */
+/* Comparisons with NaN are false. */
 static void widen(mica__extent *e, double x) {
   if (x < e->least) e->least = x;
   if (x > e->most) e->most = x;
@@ -46,13 +46,13 @@ static int digits_of(mica_dtype dtype) {
   return dtype == MICA_F64 ? 53 : dtype == MICA_F32 ? 24 : dtype == MICA_F16 ? 11 : 8;
 }
 
-/* True for integers, and where whole numbers about the base keep their digits. */
+/* True for integers, and if whole numbers near the base keep all digits. */
 static bool holds(mica_dtype dtype, double base) {
   if (!is_floating(dtype) || dtype == MICA_F64) return true;
   return base == floor(base) && fabs(base) < ldexp(1, digits_of(dtype));
 }
 
-/* The base that number k of a row has by what it goes with, else by its name. */
+/* The base of number k of a row: from config->like, else by its name. */
 static double find_base(const mica_dataset_config *config, const char *column, size_t k, const char *name,
                         const mica__extent *e, mica_dtype dtype) {
   const mica_dataset *like = config->like;
@@ -60,7 +60,7 @@ static double find_base(const mica_dataset_config *config, const char *column, s
   const bool found = config->bases && !strcmp(config->bases, MICA_BASES_AUTO);
   const mica__field field = {.name = (char *)(uintptr_t)name, .coarse = e->coarse, .least = e->least};
   if (known != 0) return known;
-  /* Digits that the file itself has lost, no base brings back. */
+  /* No base can restore digits that the file itself has lost. */
   if (found && (like || (is_floating(dtype) && dtype != MICA_F64))) return 0;
   return mica__field_base(config->bases, &field);
 }
@@ -75,7 +75,7 @@ mica_status mica__extents_find_bases(const mica__store *store, const mica__colum
     char name[24];
     snprintf(name, sizeof name, "%zu", k);
     if (e->least > e->most) e->least = e->most = 0;
-    /* Types of two bytes and less are in f32 as they are. */
+    /* f32 holds types of one or two bytes exactly. */
     e->coarse = mica_dtype_size(dtype) > 2 && mica__is_coarse(e->least, e->most);
     if (!label && column->about.shape.rank != 1) continue;
     e->base = find_base(config, is, k, label ? is : name, e, dtype);

@@ -1,5 +1,5 @@
-/* Samples that stay in their file: each is read when it is needed. Reading, unlike a mapping, ends in a status where
- * the file became shorter meanwhile. */
+/* Samples that stay in their file, each read when it is needed. Unlike a mapping, a read fails with a status if the
+ * file has become shorter. */
 #include "base/byte_order.h"
 #include "base/checked.h"
 #include "base/element.h"
@@ -12,13 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* More than this of a file is not kept in memory, whatever there is. */
+/* Larger files are not kept in memory, however much memory there is. */
 #define MOST_IN_MEMORY ((uint64_t)1 << 30)
 
 typedef struct mapped {
   int file;
   const char *name;            /* the store's */
-  const mica__extent *extents; /* the column's; NULL: it is of u8 */
+  const mica__extent *extents; /* the column's; NULL: the column is u8 */
   size_t parts;
   mica__file_rows rows;
   size_t bytes;     /* of a sample in the file */
@@ -67,7 +67,7 @@ static void release_mapped(void *object) {
   free(m);
 }
 
-/* Reads a sample; elements of types that columns do not have become f32. */
+/* Reads a sample; elements of types that columns cannot have become f32. */
 static mica_status read_sample(void *user, uint64_t sample, void *data, size_t bytes) {
   const mapped *m = user;
   const uint64_t offset = m->rows.offset + sample * m->rows.stride;

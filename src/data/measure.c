@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples that are decoded for a measurement, at most. They are drawn at random, since evenly spaced ones could follow
- * a period of their order. */
+/* The most samples that are decoded to measure. They are drawn at random, because evenly spaced ones could follow a
+ * period in the data. */
 #define MEASURED_SAMPLES 10000
 
-/* Elements summed in 32 bits before they are added to 64, so that the loop vectorises. */
+/* How many elements are summed in 32 bits before they are added in 64, so that the loop vectorises. */
 #define BLOCK 256
 
 int64_t mica__column_channels(const mica__column *column) {
@@ -30,7 +30,7 @@ typedef struct run {
   int64_t count, step;
 } run;
 
-/* Adds a channel's elements and their squares to its sums; sums of u8 are exact, in integers. */
+/* Adds a channel's elements and their squares to its sums; for u8 the sums are exact integers. */
 static void add_run(run r, double sums[2]) {
   if (r.dtype == MICA_U8) {
     uint64_t sum = 0, squares = 0;
@@ -66,7 +66,7 @@ static void add_run(run r, double sums[2]) {
   }
 }
 
-/* Adds a sample of `elements` elements. Channels of pictures are planes, others lie side by side. */
+/* Adds a sample of `elements` elements. The channels of pictures are planes, others are interleaved. */
 static void add_sample(const mica__column *column, const uint8_t *data, int64_t elements, int64_t channels,
                        double (*sums)[2]) {
   const bool planes = column->about.kind == MICA_COLUMN_KIND_IMAGE;
@@ -79,7 +79,7 @@ static void add_sample(const mica__column *column, const uint8_t *data, int64_t 
             sums[c]);
 }
 
-/* Reads a sample that is not in memory; *buffer grows as it has to. */
+/* Reads a sample that is not in memory; *buffer grows as needed. */
 static mica_status read_sample(const mica_dataset *dataset, size_t column, uint64_t sample, uint8_t **buffer,
                                size_t *capacity, int64_t *elements) {
   const mica__column *from = &dataset->store->columns[column];

@@ -23,7 +23,7 @@ static mica_status allocate(mica__adjacency *a, size_t most) {
   return made ? MICA_OK : mica__fail_nomem("a graph");
 }
 
-/* Sorts the first `filled` entries by row and column, once each. */
+/* Sorts the first `filled` entries by row and column and removes repeated ones. */
 static void sort(mica__adjacency *a, size_t filled) {
   int32_t *e = a->entries;
   qsort(e, filled, 2 * sizeof *e, compare);
@@ -32,7 +32,7 @@ static void sort(mica__adjacency *a, size_t filled) {
       memmove(e + 2 * a->count++, e + 2 * i, 2 * sizeof *e);
 }
 
-/* Ranges of entries along the axis, whose vertices are `axis` in each entry; `ends` counts up as entries come. */
+/* Ranges of entries by the vertex on one axis, `axis` of each entry; `ends` is incremented for each entry. */
 static void count_ranges(const mica__adjacency *a, int axis, int32_t *ranges) {
   int32_t at = 0;
   for (int32_t k = 0; k < a->count; k++) ranges[2 * a->entries[2 * k + axis] + 1]++;

@@ -18,8 +18,8 @@ typedef enum mica__edge_weights {
   MICA__EDGES_NORMALISED, /* 1 / sqrt(d_i d_j), d the entries of a row (Kipf and Welling 2017) */
 } mica__edge_weights;
 
-/* Messages of a graph: entry k goes from vertex entries[2 k + 1] to vertex entries[2 k]. Each vertex has an entry of
- * its own. Arrays are as in mica_pattern. */
+/* Messages of a graph: entry k goes from vertex entries[2 k + 1] to vertex entries[2 k]. Each vertex also has an entry
+ * to itself. Arrays are as in mica_pattern. */
 typedef struct mica__adjacency {
   int32_t vertices, count;
   int32_t *rows, *entries, *columns, *order; /* 2 per vertex, 2 per entry, 2 per vertex, 1 per entry */
@@ -38,7 +38,7 @@ typedef struct mica__node_graph_config {
   mica__edge_weights weights;
 } mica__node_graph_config;
 
-/* A graph with names and features of its nodes; or many graphs, the nodes of each of which follow each other. */
+/* A graph with the names and features of its nodes; or many graphs, whose nodes follow one another. */
 typedef struct mica__node_graph {
   char **names;
   int32_t count;
@@ -47,17 +47,18 @@ typedef struct mica__node_graph {
   float *x; /* (count, features) */
   mica__adjacency messages;
   char **groups;   /* names of many graphs */
-  int32_t *starts; /* group_count + 1: the first node of each, then count */
+  int32_t *starts; /* group_count + 1: the first node of each graph, then count */
   int32_t group_count;
   mica__name_table group_numbers;
 } mica__node_graph;
 
 /* Reads edges (source, target) and nodes (node, features...); nodes may be NULL. Without nodes, the edges name them,
- * and a node's features are 1 at its own number; in many graphs, the number of its messages. Features other than 0 and
- * 1 are standardised over the nodes. MICA_E_FORMAT names table, line and reason. Free the graph also after an error. */
+ * and each node's features are 1 at its own number; with many graphs, the number of its messages. Features with other
+ * values than 0 and 1 are standardised over the nodes. MICA_E_FORMAT names table, line and reason. The graph must be
+ * freed, also after an error. */
 mica_status mica__node_graph_parse(mica__records *nodes, mica__records *edges, const mica__node_graph_config *config,
                                    mica__node_graph *graph);
-/* Reads edges.csv and, if there is one, nodes.csv of a folder. */
+/* Reads edges.csv and, if it exists, nodes.csv in a folder. */
 mica_status mica__node_graph_read(const char *folder, const mica__node_graph_config *config, mica__node_graph *graph);
 void mica__node_graph_free(mica__node_graph *graph);
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Without features, a node's number is its feature: a matrix of so many rows is still small. */
+/* Without features, a node's feature is its own number in one-hot form, if the matrix has at most this many rows. */
 #define MOST_NUMBERED 4096
 
 typedef struct reading {
@@ -25,7 +25,7 @@ static mica_status fail_at(const mica__records *r, const char *what, mica__cell 
   return mica__fail(MICA_E_FORMAT, "%s line %zu: %s '%.*s'", r->name, r->line, what, mica__cell_shown(cell), cell.text);
 }
 
-/* The number of the node that a cell names; -1: it has none. *name is the caller's to free. */
+/* The number of the node that a cell names; -1: there is none. The caller frees *name. */
 static mica_status find(const mica__node_graph *g, mica__cell cell, char **name, int32_t *number) {
   *name = calloc(1, cell.length + 1);
   if (!*name) return mica__fail_nomem("nodes");
@@ -67,7 +67,7 @@ static mica_status make_room_for_groups(reading *to) {
   return MICA_OK;
 }
 
-/* The last node belongs to the graph of the second column. */
+/* The last node belongs to the graph in the second column. */
 static mica_status add_to_group(reading *to, const mica__records *r) {
   mica__node_graph *g = to->graph;
   const mica__cell cell = r->cells[1];
@@ -186,7 +186,7 @@ static mica_status find_end(reading *to, const mica__records *r, size_t column, 
   return fail_at(r, "nodes.csv has no node", r->cells[column]);
 }
 
-/* The number of the graph that a node is in. */
+/* The number of the graph that contains a node. */
 static int32_t group_of(const mica__node_graph *g, int32_t node) {
   int32_t low = 0, high = g->group_count;
   while (high - low > 1) {
@@ -227,7 +227,7 @@ static mica_status read_edges(mica__records *r, void *user) {
 
 /* --- both --- */
 
-/* The only feature of a node is the number of its messages. */
+/* Sets the only feature of each node to the number of its messages. */
 static mica_status count_messages(mica__node_graph *g) {
   free(g->x);
   g->x = calloc((size_t)g->count + 1, sizeof *g->x);
@@ -237,7 +237,7 @@ static mica_status count_messages(mica__node_graph *g) {
   return MICA_OK;
 }
 
-/* Reads a table from its first line on, which is the present record. */
+/* Reads a table from its first line, the current record. */
 static mica_status read_table(mica__records *r, mica_status (*read)(mica__records *r, void *user), void *user) {
   bool found = false;
   MICA_TRY(mica__records_find_delimiter(r));

@@ -30,11 +30,11 @@ typedef struct parser {
   size_t size, at;
   mica__molecule *out;
   int32_t atom_room, bond_room;
-  int32_t last;  /* the atom that the next one is bound to; -1: none */
-  uint8_t order; /* of the bond to it that was stated; 0: none was */
+  int32_t last;  /* the atom to which the next one is bound; -1: none */
+  uint8_t order; /* the order written for that bond; 0: none was written */
   int32_t branches[MOST_BRANCHES];
   int32_t depth;
-  bool fresh; /* a branch was opened, and has no atom yet */
+  bool fresh; /* a branch is open and has no atom yet */
   ring rings[RINGS];
 } parser;
 
@@ -91,7 +91,7 @@ static mica_status add_atom(parser *p, mica__atom atom, size_t at) {
   return MICA_OK;
 }
 
-/* The element that the text begins with, two letters before one; -1: none. */
+/* The element at the beginning of the text, two letters tried before one; -1: none. */
 static int element_of(const char *text, size_t size, size_t *length) {
   for (*length = 2; *length >= 1; --*length)
     for (size_t e = 0; *length <= size && e < sizeof symbols / sizeof *symbols; e++)
@@ -182,7 +182,7 @@ static mica_status read_plain(parser *p) {
   for (size_t k = 0; element < 0 && k < sizeof organic; k++) {
     const char *symbol = symbols[organic[k]];
     length = strlen(symbol);
-    /* Cl and Br come before C and B. */
+    /* Cl and Br are tried before C and B. */
     if (length == 1 && left > 1 &&
         ((*symbol == 'C' && p->text[begin + 1] == 'l') || (*symbol == 'B' && p->text[begin + 1] == 'r')))
       continue;
@@ -286,8 +286,8 @@ static const uint8_t *valences_of(uint8_t element) {
   }
 }
 
-/* Fills up to the lowest valence that holds the bonds. An aromatic atom gives one electron more to its ring, and never
- * takes a higher valence. */
+/* Adds hydrogens up to the lowest valence that is at least the bonds. An aromatic atom gives one more electron to its
+ * ring and never uses a higher valence. */
 static void fill_hydrogens(mica__molecule *m, int32_t *sums) {
   for (int32_t k = 0; k < m->bond_count; k++) {
     const int32_t order = m->bonds[k].order == MICA__BOND_AROMATIC ? 1 : m->bonds[k].order;

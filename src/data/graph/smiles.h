@@ -33,11 +33,11 @@ typedef struct mica__molecule {
 } mica__molecule;
 
 /* Reads a molecule of at least one atom. MICA_E_FORMAT says what is wrong and where, counting characters from 1; `name`
- * begins the sentence. */
+ * begins the message. */
 mica_status mica__smiles_parse(const char *name, const char *text, size_t bytes, mica__molecule *molecule);
 void mica__molecule_free(mica__molecule *molecule);
 
-/* Features of an atom, each 0 or 1 but for the charge. */
+/* Features of an atom; all are 0 or 1, except the charge. */
 #define MICA__ATOM_FEATURES 35
 void mica__molecule_features(const mica__molecule *molecule, int32_t atom, float *features);
 

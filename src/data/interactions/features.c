@@ -8,7 +8,7 @@
 
 /* Features at most. */
 #define MOST_FEATURES 512
-/* Values of a cell at most. */
+/* The most values in a cell. */
 #define MOST_VALUES 256
 
 typedef struct reader {
@@ -48,7 +48,7 @@ static mica_status cell_text(reader *r, mica__cell cell) {
 
 /* --- columns --- */
 
-/* True if the list "a,b" has the name. */
+/* True if a list such as "a,b" contains the name. */
 static bool is_listed(const char *list, const char *name) {
   const size_t n = strlen(name);
   for (const char *at = list; at && *at; at += strcspn(at, ",") + (at[strcspn(at, ",")] != '\0'))
@@ -56,7 +56,7 @@ static bool is_listed(const char *list, const char *name) {
   return false;
 }
 
-/* A column's name; without a first line of names its number. */
+/* The name of a column; its number if there is no header line. */
 static mica_status column_name(reader *r, size_t at, char **name) {
   char number[32];
   snprintf(number, sizeof number, "%zu", at);
@@ -72,7 +72,7 @@ static bool is_taken(const reader *r, size_t at) {
   return at == c->key || at == c->title;
 }
 
-/* Takes the name, also on failure. */
+/* Takes over the name, also on failure. */
 static mica_status add_feature(reader *r, char *name, size_t at) {
   mica__features *f = r->f;
   if (f->count == MOST_FEATURES) {
@@ -90,7 +90,7 @@ static mica_status add_feature(reader *r, char *name, size_t at) {
   return MICA_OK;
 }
 
-/* All columns that are nothing else are features. */
+/* All columns that have no other meaning are features. */
 static mica_status take_columns(reader *r) {
   for (size_t i = 0; i < r->records->count; i++) {
     char *name = NULL;
@@ -296,7 +296,7 @@ static mica_status read_table(reader *r) {
   return MICA_OK;
 }
 
-/* The rows of this side before, if the features are known. */
+/* The rows of this side that exist already, if the features are known. */
 static void forget_rows(mica__features *f, mica__side side) {
   f->rows[side] = 0;
   mica__id_names_free(&f->keys[side]);
@@ -437,7 +437,7 @@ mica_status mica__features_number(mica__features *f, const mica__feature_rows *r
 
 void mica__features_encode(const mica__features *f, const mica__feature_rows *rows, float *numbers, int32_t *categories,
                            int32_t *sets, int32_t *lengths) {
-  int32_t before = 0; /* rows of the table that other features have, but for row 0, which all share */
+  int32_t before = 0; /* rows of the table that belong to other features, without row 0, which all share */
   for (size_t k = 0; k < f->count; k++) {
     const mica__feature *one = &f->list[k];
     const int32_t row = rows->at[one->side];

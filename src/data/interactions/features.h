@@ -1,5 +1,5 @@
-/* data/interactions/features.h: what is known beside users and items: further columns of the table of interactions, and
- * columns of tables of users and of items. */
+/* data/interactions/features.h: what is known besides users and items: further columns of the table of interactions,
+ * and columns of tables of users and of items. */
 #ifndef MICA_DATA_INTERACTIONS_FEATURES_H
 #define MICA_DATA_INTERACTIONS_FEATURES_H
 
@@ -7,23 +7,23 @@
 #include "base/name_table.h"
 #include "data/table/table.h"
 
-/* Names of ids: that of id i is names[i - 1]. */
+/* The names of ids: id i has the name names[i - 1]. */
 typedef struct mica__id_names {
   char **names;
   int32_t count, capacity;
   mica__name_table table; /* numbers from 0 */
 } mica__id_names;
 
-/* The id of a name, 0 if there is none. */
+/* The id of a name; 0 if there is none. */
 static inline int32_t mica__id_names_find(const mica__id_names *ids, const char *name) {
   return mica__name_table_find(&ids->table, name) + 1;
 }
 mica_status mica__id_names_add(mica__id_names *ids, const char *name, int32_t *id);
-/* Gives ids the numbers that `map` (count of ids + 1) has for them, 1 to `count`, and drops those of which it is 0. */
+/* Renumbers ids: `map` (count + 1 numbers) holds the new numbers, 1 to `count`; ids that map to 0 are dropped. */
 mica_status mica__id_names_renumber(mica__id_names *ids, const int32_t *map, int32_t count);
 void mica__id_names_free(mica__id_names *ids);
 
-/* Columns of sets at most: networks read each by a gather. */
+/* The most columns of sets: networks read each with a gather. */
 #define MICA__FEATURE_SETS 8
 
 typedef enum mica__feature_kind {
@@ -32,7 +32,7 @@ typedef enum mica__feature_kind {
   MICA__FEATURE_SET /* several values a cell */
 } mica__feature_kind;
 
-/* The table that a feature is a column of: a row for each pair, user or item. */
+/* The table to which a feature belongs, with a row for each pair, user or item. */
 typedef enum mica__side { MICA__SIDE_PAIR, MICA__SIDE_USER, MICA__SIDE_ITEM, MICA__SIDES } mica__side;
 
 typedef struct mica__feature {
@@ -41,8 +41,8 @@ typedef struct mica__feature {
   mica__side side;
   mica__id_names values;  /* of a category or a set */
   double mean, deviation; /* of numbers, in training */
-  int64_t longest;        /* values of a set in a row */
-  /* By row: NaN for a number, 0 for a category that is not known. */
+  int64_t longest;        /* the number of values of a set in each row */
+  /* By row: NaN for a missing number, 0 for an unknown category. */
   double *numbers;
   int32_t *ids;
   int64_t *offsets; /* SET: rows + 1 */
@@ -56,55 +56,56 @@ typedef struct mica__features {
   mica__feature *list;
   size_t count;
   int64_t rows[MICA__SIDES];
-  mica__id_names keys[MICA__SIDES]; /* of users and of items: row i is that of keys[i] */
+  mica__id_names keys[MICA__SIDES]; /* of users and of items: row i belongs to keys[i] */
   mica__id_names columns;           /* all that tables had */
 } mica__features;
 
 /* How the columns are read. */
 typedef struct mica__feature_config {
-  char separator;                 /* between the values of a cell */
-  const char *categorical;        /* "a,b": columns whose numbers are names */
+  char separator;                 /* separates the values of a cell */
+  const char *categorical;        /* "a,b": columns whose numbers are category names */
   const char *ignored;            /* columns that are not features */
   const size_t *taken;            /* columns that are something else */
-  size_t taken_count, key, title; /* key: of users or items; SIZE_MAX: none */
+  size_t taken_count, key, title; /* the column of users or items; SIZE_MAX: none */
   bool header;
-  bool known; /* the features of the side are there already, and are looked for by their names */
+  bool known; /* the side's features are known, and are found by name */
 } mica__feature_config;
 
-/* Reads the columns of a side's table. MICA_E_FORMAT names file and line of a row that ends early, of a number that is
- * none, of a set longer than known ones, of a key that is missing or comes twice, and a column that is missing. */
+/* Reads the columns of a side's table. MICA_E_FORMAT names file and line of a row that ends early, a malformed number,
+ * a set longer than any known one, a key that is missing or repeated; or a missing column. */
 mica_status mica__features_read(mica__records *records, mica__side side, const mica__feature_config *config,
                                 mica__features *f);
-/* Reads them row by row, of a side whose features are known: room for `rows` rows, whose columns the table's first
- * record names; at the record after it, where that one has names. Then the present record as a row, in place of one
- * before. */
+/* Reads the rows of a side with known features one by one. The first function makes room for `rows` rows; the table's
+ * first record names the columns, and the next record is current afterwards. The second reads the current record into a
+ * row and replaces what was there. */
 mica_status mica__features_begin(mica__records *records, mica__side side, const mica__feature_config *config,
                                  size_t rows, mica__features *f);
 mica_status mica__features_take(mica__records *records, mica__side side, const mica__feature_config *config, size_t row,
                                 mica__features *f);
-/* MICA_E_INVALID for a name of the lists that no table had as a column, or that is not a category. */
+/* MICA_E_INVALID for a name in the lists that is not a column of any table, or is not a category. */
 mica_status mica__features_check(const mica__features *f, const mica__feature_config *config);
 void mica__features_free(mica__features *f);
 
-/* The rows of a sample in each table; -1: not known. */
+/* The rows of a sample in each table; -1: unknown. */
 typedef struct mica__feature_rows {
   int32_t at[MICA__SIDES];
 } mica__feature_rows;
 
-/* Numbers the values that come `least` times in the samples `rows`, in the order of their first appearance there, and
- * finds means and deviations of numbers; other values become 0. */
+/* Numbers the values that occur at least `least` times in the samples `rows`, in the order of their first occurrence,
+ * and computes means and deviations of numbers; other values become 0. */
 mica_status mica__features_number(mica__features *f, const mica__feature_rows *rows, size_t count, int64_t least);
 
-/* The number of values of a set per sample. */
+/* How many values of a set each sample has. */
 static inline int64_t mica__feature_width(const mica__feature *one) { return one->longest > 0 ? one->longest : 1; }
 
-/* Columns of each kind, the values of all sets of a sample, and the values of all columns, with 0 for unknown ones. */
+/* Counts: columns of each kind, values in all sets of a sample, and values of all columns including 0 for unknown
+ * ones. */
 typedef struct mica__feature_sizes {
   int64_t numbers, categories, sets, width, values;
 } mica__feature_sizes;
 mica__feature_sizes mica__features_size(const mica__features *f);
-/* A sample as the network is given it: numbers in units of their deviation, 0 for those missing; categories and sets as
- * rows of one table for all values, 0 for those not known; sets after each other, each as wide as its longest. */
+/* A sample in the form that the network reads: numbers in units of their deviation, 0 if missing; categories and sets
+ * as rows of one table of all values, 0 if unknown; sets one after another, each as wide as its longest. */
 void mica__features_encode(const mica__features *f, const mica__feature_rows *rows, float *numbers, int32_t *categories,
                            int32_t *sets, int32_t *lengths);
 

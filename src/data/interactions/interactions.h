@@ -1,5 +1,5 @@
 /* data/interactions/interactions.h: tables of users, items, and what is known between them. Ids are texts in files;
- * inside they are numbers from 1, and 0 stands for all that training has not seen. */
+ * internally they are numbers from 1, and 0 means anything that training has not seen. */
 #ifndef MICA_DATA_INTERACTIONS_INTERACTIONS_H
 #define MICA_DATA_INTERACTIONS_INTERACTIONS_H
 
@@ -8,14 +8,14 @@
 
 #include <mica/data.h>
 
-/* One line of a file: a user had to do with an item. */
+/* One line of a file: an interaction of a user and an item. */
 typedef struct mica__interaction {
   int32_t user, item;
   float rating;
   uint8_t part; /* a mica_part */
   double time;
   size_t line;
-  mica__feature_rows rows; /* of its pair, and of user and item in tables of theirs */
+  mica__feature_rows rows; /* rows in the tables of features: of the pair, the user and the item */
 } mica__interaction;
 
 /* The columns of a table of interactions. */
@@ -26,58 +26,58 @@ typedef struct mica__interactions {
   mica__interaction *list;
   size_t count, capacity;
   bool rated, timed;                    /* the file has ratings, times */
-  size_t passed;                        /* lines that begin with # and were not read */
-  bool header;                          /* its first line names the columns */
-  size_t at[MICA__INTERACTION_COLUMNS]; /* which columns are what; SIZE_MAX: not there */
+  size_t passed;                        /* lines that begin with # and were skipped */
+  bool header;                          /* the first line names the columns */
+  size_t at[MICA__INTERACTION_COLUMNS]; /* the position of each column; SIZE_MAX: missing */
   mica__features features;              /* of networks that take some */
 } mica__interactions;
 
-/* Names of the columns; NULL: found by usual names. */
+/* Names of the columns; NULL: the usual names are searched for. */
 typedef struct mica__interaction_columns {
   const char *user, *item, *rating, *time;
 } mica__interaction_columns;
 
-/* What becomes of pairs that come twice. */
+/* How pairs that occur twice are treated. */
 typedef enum mica__duplicates { MICA__DUPLICATES_FAIL, MICA__DUPLICATES_LAST, MICA__DUPLICATES_KEEP } mica__duplicates;
 
-/* Reads all of a table. MICA_E_FORMAT names file, line and column of a cell that is missing or no number, a column that
- * is missing, and a pair that comes twice, unless the last or all of them are kept. */
+/* Reads a whole table. MICA_E_FORMAT names file, line and column of a missing cell or malformed number, a missing
+ * column, and, unless the last or all are kept, a pair that occurs twice. */
 mica_status mica__interactions_read(mica__records *records, const mica__interaction_columns *columns,
                                     mica__duplicates duplicates, mica__interactions *out);
 void mica__interactions_free(void *interactions);
 
-/* How the file of a table is read. */
+/* How the file of a table is to be read. */
 typedef struct mica__interactions_config {
   mica__interaction_columns columns;
   mica__duplicates duplicates;
   bool clicks;                          /* ratings are clicks, 0 or 1; MICA_E_FORMAT names one that is not */
-  double clicks_from;                   /* they are made of ratings, from this one on; NaN: they are clicks already */
-  const mica__feature_config *features; /* of further columns; NULL: none are read */
+  double clicks_from;                   /* ratings of at least this are clicks; NaN: ratings are clicks already */
+  const mica__feature_config *features; /* for further columns; NULL: they are not read */
 } mica__interactions_config;
 typedef mica_status mica__interactions_fn(void *user, mica__interactions *x);
-/* Opens the file at path, or in the folder at path, and reads it. With `each` the lines come part by part, in *out, a
- * pair that comes twice among them. */
+/* Opens the file at path, or the one in the folder at path, and reads it. With `each`, the lines are passed on in
+ * parts, in *out, and repeated pairs are included. */
 mica_status mica__interactions_open(const char *path, const mica__interactions_config *config,
                                     mica__interactions_fn *each, void *user, mica__interactions *out);
-/* Reads the features of a table of users or of items, and gives them to the lines of x; path NULL: none have any. */
+/* Reads the features from a table of users or items, and assigns them to the lines of x; path NULL: there are none. */
 mica_status mica__interactions_add_side(const char *path, mica__side side, const mica__feature_config *config,
                                         mica__interactions *x);
 /* The table of users or items in a folder; false if the folder has no such table. */
 bool mica__interactions_find_side(const char *folder, mica__side side, mica__text *path);
-/* Titles by the names of items, from the file at path, or NULL: the file movies.csv, items.csv, u.item or movies.dat of
- * the folder; *titles (items->count texts, "" for none) stays NULL without such a table. */
+/* Titles of the items by name, from the file at path; NULL: from movies.csv, items.csv, u.item or movies.dat in the
+ * folder. *titles (items->count texts, "" for none) stays NULL if there is no such table. */
 mica_status mica__titles_open(const char *path, const char *folder, const mica__id_names *items, char ***titles);
 
-/* What a new user thinks of items. */
+/* The ratings of a new user. */
 typedef struct mica__rated {
   char **items;
   double *ratings;
   size_t count, capacity;
-  mica__id_names users; /* where there is a column of them: one */
+  mica__id_names users; /* one per item if there is a column of ratings */
 } mica__rated;
-/* Reads a table of items and ratings: the columns that are called so, else the first two, of three numbers or more the
- * second and third behind the user; a first line whose rating is no number names the columns. MICA_E_FORMAT names file,
- * line and what is wrong. *out is to be freed after a failure too. */
+/* Reads a table of items and ratings: the columns with these names, else the first two; in a table of three or more
+ * numbers the second and third, after the user. A first line whose rating is not a number names the columns.
+ * MICA_E_FORMAT names file, line and fault. *out must be freed, also after a failure. */
 mica_status mica__rated_read(mica__records *records, mica__rated *out);
 mica_status mica__rated_open(const char *path, mica__rated *out);
 void mica__rated_free(mica__rated *rated);
@@ -86,25 +86,25 @@ void mica__rated_free(mica__rated *rated);
 
 typedef enum mica__holdout { MICA__HOLDOUT_RANDOM, MICA__HOLDOUT_TIME, MICA__HOLDOUT_LAST } mica__holdout;
 
-/* Gives each interaction its part: shares `test` and `validation` of all; of LAST the last item of each user, and for
- * a validation above 0 the one before it. */
+/* Assigns each interaction to a part: the shares `test` and `validation` of all; with LAST, the last item of each user
+ * and, for a validation above 0, the one before it. */
 mica_status mica__interactions_part(mica__interactions *x, mica__holdout how, double test, double validation,
                                     uint64_t seed);
-/* Ids anew: those that come `least` times in the training part, in the order of their first appearance; all others
- * become 0 and lose their names. */
+/* Renumbers ids: those that occur at least `least` times in the training part, in the order of their first occurrence;
+ * all others become 0 and lose their names. */
 mica_status mica__interactions_number(mica__interactions *x, int64_t least);
-/* Ids anew: those of these names, in their order. MICA_E_FORMAT for a name that comes twice. */
+/* Renumbers ids in the order of these names. MICA_E_FORMAT for a repeated name. */
 mica_status mica__interactions_rename(mica__interactions *x, const char *const *users, size_t user_count,
                                       const char *const *items, size_t item_count);
 
-/* Items of each user, in order of time, then of lines: user u has items[offsets[u]] to
- * items[offsets[u + 1] - 1]. */
+/* The items of each user, in order of time and then of lines: user u has items[offsets[u]] to items[offsets[u + 1] -
+ * 1]. */
 typedef struct mica__histories {
   int64_t *offsets; /* users + 2 */
   int32_t *items;
   float *ratings;
 } mica__histories;
-/* Makes them from the interactions of parts up to `last` (train, validation, test) with known items. */
+/* Makes the histories from interactions with known items in parts up to `last` (train, validation, test). */
 mica_status mica__histories_make(const mica__interactions *x, mica_part last, mica__histories *out);
 void mica__histories_free(mica__histories *h);
 
@@ -125,7 +125,7 @@ mica_status mica__interactions_windows(const char *name, mica__interactions *x, 
                                        int64_t context, mica_dataset **data);
 mica_status mica__interactions_held(const char *name, mica__interactions *x, const mica__histories *h, mica_part part,
                                     int64_t context, mica_dataset **data);
-/* The interactions that such a dataset owns; NULL: it is another one. */
+/* The interactions owned by such a dataset; NULL for other datasets. */
 const mica__interactions *mica__interactions_of(const mica_dataset *dataset);
 
 #endif

@@ -1,4 +1,4 @@
-/* Interactions parted, numbered, and put in order of time. */
+/* Splits interactions into parts, numbers them, and sorts them by time. */
 #include "data/interactions/interactions.h"
 #include "ops/random/philox.h"
 
@@ -30,9 +30,9 @@ static void part_last(mica__interactions *x, const entry *order, bool validates)
   }
 }
 
-/* A number of a line that the seed alone decides. */
+/* A number for a line that depends only on the seed. */
 static double draw(size_t i, uint64_t seed) {
-  /* The third word, "reco", keeps these numbers apart from those of other tasks. */
+  /* The third word, "reco", makes these numbers differ from those of other tasks. */
   uint32_t words[4] = {(uint32_t)i, (uint32_t)((uint64_t)i >> 32), UINT32_C(0x7265636f), 0};
   mica__philox(words, (uint32_t)seed, (uint32_t)(seed >> 32));
   return (double)words[0] * 0x1p-32 + (double)words[1] * 0x1p-64;
@@ -65,7 +65,7 @@ static void apply(mica__interactions *x, const int32_t *users, const int32_t *it
   }
 }
 
-/* Values of features by what is trained on. */
+/* Numbers the values of features by the training part. */
 static mica_status number_features(mica__interactions *x, int64_t least) {
   mica__feature_rows *rows = malloc((x->count + 1) * sizeof *rows);
   size_t count = 0;
@@ -97,7 +97,7 @@ mica_status mica__interactions_number(mica__interactions *x, int64_t least) {
   return status == MICA_OK ? number_features(x, least) : status;
 }
 
-/* The numbers of ids by these names; what stands in sentences for them. */
+/* The numbers of ids by name, and the words for them in messages. */
 static mica_status rename_ids(mica__id_names *ids, const char *what, const char *const *names, size_t count,
                               int32_t **map) {
   mica__id_names known = {0};

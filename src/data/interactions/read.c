@@ -15,7 +15,7 @@
 
 enum { USER = MICA__USER, ITEM, RATING, TIME, COLUMNS };
 static const char *const what[] = {"user", "item", "rating", "time"};
-/* Usual names, in small letters without _ and -. */
+/* Usual names, in lower case and without _ and -. */
 static const char *const usual[COLUMNS][12] = {
     {"user", "userid", "uid", "customer", "customerid", "member", "memberid", "visitorid", "reviewerid"},
     {"item", "itemid", "iid", "movie", "movieid", "product", "productid", "book", "bookid", "isbn", "asin"},
@@ -23,7 +23,7 @@ static const char *const usual[COLUMNS][12] = {
     {"time", "timestamp", "date", "datetime", "unixreviewtime", "ts"},
 };
 
-/* A walk over a table, and which columns are what; SIZE_MAX: not there. */
+/* A walk over a table, and the position of each column; SIZE_MAX: missing. */
 typedef struct table {
   mica__records *records;
   size_t at[COLUMNS];
@@ -66,7 +66,7 @@ static mica_status find_column(table *t, int k, const char *asked) {
   return MICA_OK;
 }
 
-/* A table without names has its columns in the order user, item, rating, time. */
+/* A table without a header has the columns user, item, rating, time in this order. */
 static bool has_no_names(const table *t) {
   double value;
   for (size_t i = 0; i < t->records->count; i++)
@@ -157,7 +157,7 @@ static int compare_pairs(const void *a, const void *b) {
   return (x->index > y->index) - (x->index < y->index);
 }
 
-/* Drops all but the last of each pair; without `last` the second is an error. */
+/* Keeps only the last of each pair; without `last`, a repeated pair is an error. */
 static mica_status check_pairs(const char *name, mica__interactions *x, bool last) {
   pair *pairs = malloc((x->count + 1) * sizeof *pairs);
   bool *dropped = calloc(x->count + 1, 1);
@@ -194,7 +194,7 @@ void mica__interactions_free(void *interactions) {
   free(x);
 }
 
-/* Reads the first line; *more: there is a line to read. */
+/* Reads the first line; *more: there is another line. */
 static mica_status read_head(table *t, const mica__interaction_columns *columns, mica__interactions *x, bool *more) {
   bool found = false;
   MICA_TRY(mica__records_find_delimiter(t->records));
@@ -209,7 +209,7 @@ static mica_status read_head(table *t, const mica__interaction_columns *columns,
   return t->header ? mica__records_next(t->records, more) : MICA_OK;
 }
 
-/* Adds up to `most` lines, with the features of pairs where it is said how they are read. */
+/* Adds up to `most` lines, with the features of pairs if they are to be read. */
 static mica_status read_lines(table *t, size_t most, const mica__feature_config *features, mica__interactions *x,
                               bool *more) {
   while (*more && x->count < most) {
@@ -236,7 +236,7 @@ mica_status mica__interactions_read(mica__records *records, const mica__interact
 
 typedef mica_status read_fn(void *user, mica__records *records);
 
-/* A table with "::" between its columns, as one between tabs, in memory. */
+/* Rewrites a table with "::" between its columns, in memory, as one with tabs. */
 static mica_status walk_colons(const char *path, read_fn *each, void *user) {
   uint8_t *content = NULL;
   size_t size = 0, to = 0;
@@ -265,17 +265,17 @@ static mica_status walk(const char *path, read_fn *each, void *user) {
   return status;
 }
 
-/* A file that is read: a table of interactions or, with a side, of users or items. */
+/* A file to read: a table of interactions or, with a side, of users or items. */
 typedef struct reading {
   const mica__interactions_config *config;
   const mica__feature_config *features;
   mica__interactions *out;
   mica__side side;
-  mica__interactions_fn *each; /* takes the lines in parts; NULL: they are read at once */
+  mica__interactions_fn *each; /* receives the lines in parts; NULL: they are read at once */
   void *user;
 } reading;
 
-/* The columns of a table of users or items; its ids are in the column that is called so, else in the first. */
+/* Finds the columns of a table of users or items; ids are in the column with the usual name, else in the first. */
 static mica_status read_side(void *user, mica__records *records) {
   const reading *r = user;
   const int k = r->side == MICA__SIDE_USER ? USER : ITEM;
@@ -296,7 +296,7 @@ static mica_status read_side(void *user, mica__records *records) {
   return mica__features_read(records, r->side, &config, &r->out->features);
 }
 
-/* Makes clicks of ratings, if the configuration says from which one on. */
+/* Turns ratings into clicks if the configuration says from which rating on. */
 static mica_status make_clicks(const mica__interactions_config *config, mica__interactions *x, const char *name) {
   for (size_t i = 0; i < x->count && !isnan(config->clicks_from); i++)
     x->list[i].rating = x->list[i].rating >= (float)config->clicks_from ? 1 : 0;
@@ -317,7 +317,7 @@ static mica__feature_config of_pairs(const mica__interactions_config *config, co
   return own;
 }
 
-/* Lines that are read at a time. */
+/* How many lines are read at a time. */
 #define PART 65536
 
 static mica_status read_parts(const reading *r, const mica__interaction_columns *columns, mica__records *records) {
@@ -508,7 +508,7 @@ static mica_status read_rated_lines(table *t, mica__rated *out) {
   for (int k = 0; k < COLUMNS; k++) t->at[k] = SIZE_MAX;
   for (int k = USER; found && k <= RATING; k++) MICA_TRY(find_column(t, k, NULL));
   const bool named = t->at[ITEM] != SIZE_MAX && t->at[RATING] != SIZE_MAX;
-  /* Numbers alone, and more than two: the order of tables to train on. */
+  /* A table of only numbers, three or more per line, has the columns of a training table. */
   const size_t first = found && !named && t->records->count > 2 && has_no_names(t) ? USER : ITEM;
   for (int k = USER; k <= RATING && !named; k++) t->at[k] = (size_t)k >= first ? (size_t)k - first : SIZE_MAX;
   if (found && (named || (t->records->count > 1 && !mica__cell_is_numeric(t->records->cells[1], &value))))

@@ -1,5 +1,5 @@
-/* Interactions as datasets: ratings, pairs of a user and an item, windows of histories, and users with the items that
- * were held out of theirs. */
+/* Interactions as datasets: ratings, pairs of a user and an item, windows of histories, and users with their held-out
+ * items. */
 #include "data/dataset.h"
 #include "data/interactions/interactions.h"
 
@@ -21,7 +21,7 @@ typedef struct making {
   bool failed;
 } making;
 
-/* Room for `rows` rows of `width` i32 or f32 numbers. */
+/* Allocates `rows` rows of `width` i32 or f32 numbers. */
 static void *add_column(making *m, const char *name, mica_column_kind kind, mica_dtype dtype, mica_shape shape,
                         size_t rows, int64_t *offsets) {
   size_t width = 1;
@@ -40,7 +40,7 @@ static int32_t *add_rows(making *m, const char *name, size_t rows, int64_t width
   return add_column(m, name, MICA_COLUMN_KIND_ID, MICA_I32, MICA_SHAPE(width), rows, NULL);
 }
 
-/* Makes the dataset, which takes the columns' memory and the interactions (also on failure). */
+/* Makes the dataset, which takes over the columns' memory and the interactions (also on failure). */
 static mica_status finish(making *m, const char *name, mica__interactions *x, mica_dataset **data) {
   mica_status status = m->failed ? mica__fail_nomem(name) : MICA_OK;
   if (status == MICA_OK) status = mica_dataset_create(name, m->samples, m->columns, m->count, data);
@@ -70,7 +70,7 @@ size_t mica__interactions_count(const mica__interactions *x, mica_part part) {
   return count;
 }
 
-/* Columns of features, for networks that take some; NULL: there are none of the kind. */
+/* Columns of features, for networks that read some; NULL: there are none of this kind. */
 typedef struct feature_columns {
   mica__feature_sizes sizes;
   float *number;
@@ -188,7 +188,7 @@ mica_status mica__interactions_held(const char *path, mica__interactions *x, con
     ids[at] = (int32_t)u;
     if (context) copy_window(h, begin, end, context, windows + at * (size_t)context, &lengths[at]);
     int32_t *to = all + seen_at[at];
-    *to++ = 0; /* no item is recommended that has no name */
+    *to++ = 0; /* an item without a name is never recommended */
     for (int64_t i = begin; i < end; i++) *to++ = h->items[i];
     seen_at[at + 1] = seen_at[at] + end - begin + 1;
     held_at[at + 1] = held_at[at] + held_count[u];

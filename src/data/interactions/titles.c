@@ -1,4 +1,4 @@
-/* Titles of items, in tables and in the files of the older MovieLens, which are lines without names or quotes. */
+/* Titles of items, from tables and from the files of the older MovieLens, which have no header and no quotes. */
 #include "data/interactions/titles.h"
 
 #include "base/utf8.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Letters of Latin-1 take two bytes in UTF-8. */
+/* A Latin-1 letter takes up to two bytes in UTF-8. */
 #define LONGEST 1000
 
 mica__between mica__lines_between(const char *path) {
@@ -34,7 +34,7 @@ mica_status mica__titles_take(mica__titles *titles, const char *name, size_t lin
   return *own ? MICA_OK : mica__fail_nomem(name);
 }
 
-/* The bytes as a text. latin: they are of Latin-1, and become UTF-8. */
+/* The bytes as a text; with `latin` they are converted from Latin-1 to UTF-8. */
 static mica_status take_line(mica__titles *titles, const char *name, size_t line, const char *id, const char *title,
                              size_t bytes, bool latin) {
   char text[2 * LONGEST + 4];

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Name (of a field of mica_augment_config), type, value where none is given. */
+/* Name (of a field of mica_augment_config), type, and the value used if none is given. */
 #define AUGMENTATIONS(X)                                                                                               \
   X(crop, int32_t, 4)                                                                                                  \
   X(flip, bool, 1)                                                                                                     \
@@ -30,7 +30,7 @@ const char *mica_augment_name(size_t index) {
   return index < sizeof names / sizeof *names ? names[index] : NULL;
 }
 
-/* MICA_E_INVALID for n characters that are not an augmentation, with the names that there are. */
+/* MICA_E_INVALID for n characters that are not an augmentation; the message lists all. */
 static mica_status fail_name(const char *text, size_t n) {
   mica__text names = {0};
   for (size_t i = 0; mica_augment_name(i); i++) mica__text_addf(&names, "%s%s", i ? ", " : "", mica_augment_name(i));
@@ -42,7 +42,7 @@ static mica_status fail_name(const char *text, size_t n) {
   return status;
 }
 
-/* MICA_E_INVALID for n characters whose value is none. */
+/* MICA_E_INVALID for n characters with a malformed value. */
 static mica_status fail_value(const char *text, size_t n, const char *wants) {
   return mica__fail(MICA_E_INVALID, "the augmentation \"%.*s\" needs %s", (int)(n < 60 ? n : 60), text, wants);
 }
@@ -50,7 +50,7 @@ static mica_status fail_value(const char *text, size_t n, const char *wants) {
 enum { WHOLE, SWITCH, REAL };
 #define KIND_OF(type) _Generic((type)0, bool : SWITCH, int32_t : WHOLE, float : REAL)
 
-/* Parses one "name" or "name=value" of n characters; *seen has a bit of each that there was. */
+/* Parses one "name" or "name=value" of n characters; *seen has one bit per augmentation seen so far. */
 static mica_status parse_one(const char *text, size_t n, mica_augment_config *config, uint32_t *seen) {
   const char *equals = memchr(text, '=', n);
   const size_t name = equals ? (size_t)(equals - text) : n;

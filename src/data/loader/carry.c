@@ -1,4 +1,4 @@
-/* The columns that a loader carries: their ways to the device, and the tensors of their batches. */
+/* The columns that a loader carries: how they reach the device, and the tensors of their batches. */
 #include "base/checked.h"
 #include "data/loader/loader.h"
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tensors of small columns begin at multiples of so many words: whole cache lines. */
+/* Tensors of small columns begin at multiples of this many words: whole cache lines. */
 #define WORD_ALIGN 16
 
 static const mica_column_config *row_of(const mica_loader_config *config, const char *name) {
@@ -46,7 +46,8 @@ static void choose_way(mica__carried *c) {
   c->words = c->way == MICA__WAY_WORDS ? (int32_t)words : c->way == MICA__WAY_RAGGED;
 }
 
-/* Sets mean and deviation from the row, or measures them: of pictures and of rows of numbers but labels. */
+/* Sets mean and deviation from the configuration's row, or measures them, for pictures and rows of numbers but not for
+ * labels. */
 static mica_status normalise(mica_loader *loader, mica__carried *c, const mica_column_config *row, bool input) {
   const mica_column *about = &c->from->about;
   const char *name = loader->dataset->store->name;
@@ -79,7 +80,7 @@ static mica_status normalise(mica_loader *loader, mica__carried *c, const mica_c
   return MICA_OK;
 }
 
-/* Scale and shift of each channel, which the kernel multiplies and adds; rows are normalised on the host. */
+/* Scale and shift of each channel for the kernel to apply; rows are normalised on the host. */
 static mica_status make_affine(mica_loader *loader, mica__carried *c) {
   const bool picture = c->from->about.kind == MICA_COLUMN_KIND_IMAGE;
   const int64_t channels = picture ? c->from->about.shape.dim[0] : 1;
@@ -133,7 +134,7 @@ static mica_status carry_column(mica_loader *loader, size_t column, mica__carrie
   return MICA_OK;
 }
 
-/* Texts are for tokenisers: they are carried where a row asks for them. */
+/* Texts are for tokenisers; they are carried only if the configuration names them. */
 static bool is_wanted(const mica_loader_config *config, const mica_column *about) {
   const mica_column_config *row = row_of(config, about->name);
   return row ? !row->left_out : about->kind != MICA_COLUMN_KIND_TEXT;
@@ -149,7 +150,7 @@ static mica_status check_names(const mica_loader *loader) {
   return MICA_OK;
 }
 
-/* Numbers the words of the record: the label's first, since it may become probabilities. */
+/* Numbers the words of the record, the label's first, because it may become probabilities. */
 static void index_words(mica_loader *loader) {
   if (loader->label && loader->label->way == MICA__WAY_WORDS) loader->words = loader->label->words;
   for (size_t k = 0; k < loader->count; k++) {
@@ -202,7 +203,7 @@ mica_shape mica__batch_shape(const mica_loader *loader, const mica__carried *c, 
   return shape;
 }
 
-/* The batches of a column that has memory of its own: the largest, of which the others are parts. */
+/* The batches of a column with its own memory: the largest, and views of it for the others. */
 static mica_status make_own(mica_loader *loader, mica__carried *c, int64_t rest) {
   const int32_t last = c->way == MICA__WAY_RAGGED ? loader->buckets - 1 : 0;
   const int64_t n = loader->config.batch;
@@ -215,7 +216,7 @@ static mica_status make_own(mica_loader *loader, mica__carried *c, int64_t rest)
   return MICA_OK;
 }
 
-/* The batches of a column of words, `at` words into their common memory. */
+/* The batches of a column of words, `at` words into the common memory. */
 static mica_status wrap_words(const mica_loader *loader, mica_dtype dtype, mica_shape shape, int64_t at, int64_t rest,
                               mica_tensor *out[2]) {
   const size_t first = (size_t)at * sizeof(int32_t);
@@ -224,7 +225,7 @@ static mica_status wrap_words(const mica_loader *loader, mica_dtype dtype, mica_
   return mica_tensor_wrap(loader->words_memory, first, dtype, shape, &out[1]);
 }
 
-/* Words of memory that a column's words take in batches. */
+/* How many words of memory the batches of such a column take. */
 static int64_t words_space(const mica_loader *loader, const mica__carried *c) {
   return (int64_t)mica__round_up((size_t)(loader->config.batch * c->words), WORD_ALIGN);
 }
@@ -261,7 +262,7 @@ static mica_status make_words(mica_loader *loader, int64_t rest) {
   return status;
 }
 
-/* The tensor that a batch has of a column. */
+/* The tensor of a column in a batch. */
 static mica_tensor *tensor_of(const mica_loader *loader, const mica__carried *c, int small, int32_t bucket) {
   if (c == loader->label && loader->config.probabilities) return loader->mixed_out[small];
   return c->out[small][c->way == MICA__WAY_RAGGED ? bucket : 0];

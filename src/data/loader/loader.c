@@ -102,7 +102,7 @@ static void fill_defaults(mica_loader *loader) {
   long cores = sysconf(_SC_NPROCESSORS_ONLN);
   if (c->batch == 0) c->batch = DEFAULT_BATCH;
   if (c->prefetch == 0) c->prefetch = DEFAULT_PREFETCH;
-  if (c->prefetch < 2) c->prefetch = 2; /* one is computed on while the next is filled */
+  if (c->prefetch < 2) c->prefetch = 2; /* one batch is computed on while the next is filled */
   if (c->threads == 0) c->threads = cores > 2 ? (int32_t)(cores < 33 ? cores - 1 : 32) : 1;
   if (c->shards == 0) c->shards = 1;
   const mica__column *label = mica__store_label(loader->dataset->store);
@@ -110,7 +110,7 @@ static void fill_defaults(mica_loader *loader) {
     c->probabilities = true;
 }
 
-/* Bytes of all samples on the device; SIZE_MAX if they are not a size. *in_memory: all columns are. */
+/* The size of all samples on the device; SIZE_MAX if it overflows. *in_memory: all columns are in memory. */
 static size_t resident_bytes(const mica_loader *loader, size_t *largest, bool *in_memory) {
   const uint64_t count = mica_dataset_count(loader->dataset);
   size_t total = 0;
@@ -199,7 +199,7 @@ void mica_loader_destroy(mica_loader *loader) {
 
 static double unit(uint32_t word) { return ((double)word + 0.5) * 0x1p-32; }
 
-/* The random words of a batch; `use` keeps them apart from those of other uses of the seed. */
+/* The random words of a batch; `use` makes them differ between uses of the seed. */
 static void batch_words(const mica_loader *loader, uint32_t attempt, uint32_t use, uint32_t words[4]) {
   const uint64_t seed = loader->config.seed;
   words[0] = attempt, words[1] = use, words[2] = (uint32_t)loader->epoch, words[3] = (uint32_t)loader->batch;
@@ -219,8 +219,8 @@ static float draw_share(const mica_loader *loader, float a) {
   }
 }
 
-/* Draws cutmix's rectangle: sides that leave the share, a centre anywhere, cut at the edges. The share becomes what is
- * left then. */
+/* Draws cutmix's rectangle: sides that leave the share, and a centre anywhere, clipped at the edges. The share is then
+ * recomputed. */
 static void draw_rectangle(const mica_loader *loader, mica__augment *augment) {
   mica_shape shape = column_of(loader->dataset, MICA_COLUMN_KIND_IMAGE)->shape;
   if (loader->config.window_height) shape.dim[1] = loader->config.window_height;
@@ -239,7 +239,7 @@ static void draw_rectangle(const mica_loader *loader, mica__augment *augment) {
   augment->blend = (float)(1 - area);
 }
 
-/* True if a batch gets a rectangle rather than a blend; with both, of each batch by a drawn bit. */
+/* True if a batch gets a rectangle rather than a blend; if both are on, a random bit decides for each batch. */
 static bool cuts_batch(const mica_loader *loader) {
   const mica_augment_config *a = &loader->config.augment;
   uint32_t words[4];
@@ -270,7 +270,7 @@ static mica__augment augment_of(const mica_loader *loader) {
   return augment;
 }
 
-/* Queues the launch that makes the batch of one column; *words are taken along by the first one that can. */
+/* Queues the launch that makes the batch of one column; the first launch that can also copies *words. */
 static mica_status make_column(const mica_loader *loader, mica_queue *queue, const mica__augment *augment,
                                const mica__taken *taken, size_t k, int small, mica__words *words) {
   const mica__carried *c = &loader->carried[k];

@@ -1,15 +1,15 @@
-/* The order of an epoch: which sample stands at which position, and which positions are a batch of this shard. */
+/* The order of an epoch: which sample is at which position, and which positions form a batch of this shard. */
 #include "data/loader/loader.h"
 
 #include <stdlib.h>
 
-/* Batches whose samples are sorted by length together: enough that most batches hold one bucket, few enough that an
- * epoch stays mixed. */
+/* How many batches are sorted by length together: enough that most batches hold one bucket, few enough that an epoch
+ * stays mixed. */
 #define WINDOW_BATCHES 32
 
-/* Where the shard's part begins, and how many samples it has, in a batch of `all` samples; one of fewer than a whole
- * batch has is the last. Even shares differ by one, the first shards getting it. Others get one sample each, and of the
- * rest as much as they have of a whole batch beyond one, so that none gets more than there. */
+/* Where the shard's part begins, and how many samples it has, in a batch of `all` samples; a smaller batch is the last
+ * of an epoch. Equal shares differ by at most one, in favour of the first shards. With unequal shares, each shard gets
+ * one sample and then its proportion of the rest, but never more than in a whole batch. */
 static void part_of(const mica_loader *loader, uint64_t all, uint64_t *first, uint64_t *count) {
   const uint64_t shard = (uint64_t)loader->config.shard, shards = (uint64_t)loader->config.shards;
   const uint64_t own = (uint64_t)loader->config.batch, more = all % shards;
@@ -43,7 +43,7 @@ int64_t mica__loader_count(const mica_loader *loader, uint64_t batch) {
   return (int64_t)count;
 }
 
-/* Even shares are as large as all samples allow. */
+/* Equal shares are as large as the number of samples allows. */
 static mica_status set_span(mica_loader *loader) {
   mica_loader_config *c = &loader->config;
   const uint64_t count = mica_dataset_count(loader->dataset), shards = (uint64_t)c->shards;
@@ -74,7 +74,8 @@ mica_status mica__loader_set_batches(mica_loader *loader) {
   loader->batches = count / loader->span;
   loader->samples = loader->batches * (uint64_t)c->batch;
   loader->stats.left_out = rest;
-  /* A rest that not every shard has a sample of is left out, since all make as many steps. */
+  /* If the last samples do not give each shard at least one, they are left out, since all shards make the same number
+   * of steps. */
   if (rest < shards || (c->drop_last && loader->batches)) return MICA_OK;
   loader->batches++;
   loader->stats.left_out = 0;
@@ -102,7 +103,7 @@ int32_t mica__epoch_order_bucket(const mica_loader *loader, const mica__epoch_or
   return most;
 }
 
-/* Moves the whole batches of a window about, so that an epoch does not go from short to long. */
+/* Shuffles the whole batches of a window, so that an epoch does not go from short to long. */
 static void shuffle_batches(const mica_loader *loader, uint64_t epoch, uint64_t window, uint32_t *at, uint64_t batches,
                             uint32_t *scratch) {
   const uint64_t span = loader->span;
@@ -114,7 +115,7 @@ static void shuffle_batches(const mica_loader *loader, uint64_t epoch, uint64_t 
   for (uint64_t i = 0; i < batches * span; i++) at[i] = scratch[i];
 }
 
-/* Sorts a window's samples by bucket, stably, by counting. */
+/* Sorts the samples of a window by bucket with a stable counting sort. */
 static void sort_window(const mica_loader *loader, uint32_t *at, uint64_t n, uint32_t *scratch) {
   uint64_t begin[MICA__MAX_BUCKETS + 1] = {0};
   for (uint64_t i = 0; i < n; i++) begin[mica__loader_bucket(loader, at[i]) + 1]++;

@@ -1,4 +1,4 @@
-/* Ragged columns: lengths, the few of them that batches are padded to, and the launch that pads. */
+/* Ragged columns: their lengths, the few lengths that batches are padded to, and the launch that pads. */
 #include "data/loader/loader.h"
 
 #include "base/text.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define DEFAULT_BUCKETS 4
-/* Lengths of buckets but the last are multiples of it, so that kernels find whole vectors. */
+/* Bucket lengths, except the last, are multiples of this, so that kernels can use whole vectors. */
 #define LENGTH_STEP 8
 #define BINS 4096
 
@@ -31,7 +31,7 @@ static mica_status read_lengths(const mica_loader *loader, mica__carried *c) {
 }
 
 static int64_t longest(const mica__carried *c, uint64_t count) {
-  int64_t most = 1; /* a tensor needs an element, also where all samples are empty */
+  int64_t most = 1; /* a tensor needs at least one element, even if all samples are empty */
   for (uint64_t i = 0; i < count; i++)
     if (c->lengths[i] > most) most = c->lengths[i];
   return most;
@@ -59,7 +59,7 @@ static mica_status set_quantiles(mica__carried *c, uint64_t count, int32_t bucke
   return MICA_OK;
 }
 
-/* True if buckets b and b + 1 are alike in all columns. */
+/* True if buckets b and b + 1 have the same length in all columns. */
 static bool is_double(const mica_loader *loader, int32_t b) {
   for (size_t k = 0; k < loader->count; k++)
     if (loader->carried[k].way == MICA__WAY_RAGGED && loader->carried[k].bucket[b] != loader->carried[k].bucket[b + 1])

@@ -1,5 +1,5 @@
-/* Samples resident on the device. A thread copies them, since the caller goes on to build a network. A
- * batch gathered from them takes less time than its upload would, and the host may be ahead of the device. */
+/* Samples resident on the device. A thread copies them while the caller builds a network. Gathering a batch from them
+ * takes less time than uploading it, and lets the host run ahead of the device. */
 #include "base/clock.h"
 #include "data/loader/loader.h"
 
@@ -10,17 +10,17 @@
 struct mica__resident {
   const mica_loader *loader;
   mica_tensor *words;        /* (count, words), in the dataset's order */
-  mica_tensor **x, **starts; /* of each column carried; x of ragged ones holds all rows */
+  mica_tensor **x, **starts; /* for each carried column; for ragged ones x holds all rows */
   void **mapped;             /* each x mapped for filling; NULL once it is unmapped */
   mica__epoch_order order;
-  mica_tensor *grouped; /* the order where batches are grouped by length */
-  mica_event *sent;     /* the upload of `grouped`, which reads the order's memory */
+  mica_tensor *grouped; /* the order, if batches are grouped by length */
+  mica_event *sent;     /* the upload of `grouped`, which reads the memory of the order */
   bool filled;          /* all x are unmapped */
   pthread_t thread;
   bool threaded; /* `thread` fills x */
 };
 
-/* Fills one column's x. It cannot fail if the dataset holds its samples in memory. */
+/* Fills x of one column. This cannot fail, because the dataset holds its samples in memory. */
 static mica_status fill_column(mica__resident *r, size_t k, mica__scratch *scratch) {
   const mica_loader *loader = r->loader;
   const mica__carried *c = &loader->carried[k];
@@ -72,7 +72,7 @@ static mica_status make_words(mica__resident *r) {
   return status;
 }
 
-/* The first row of each sample of a ragged column; *rows gets their number, at least 1. */
+/* The first row of each sample of a ragged column; *rows receives the total, at least 1. */
 static mica_status make_starts(const mica_loader *loader, const mica__carried *c, mica_tensor **starts, int64_t *rows) {
   const uint64_t count = mica_dataset_count(loader->dataset);
   int64_t *first = malloc((size_t)count * sizeof *first);
@@ -112,7 +112,7 @@ static mica_status fill_resident(mica__resident *r) {
   }
   if (mica__loader_groups(loader))
     MICA_TRY(mica_tensor_create(loader->engine, MICA_I32, MICA_SHAPE((int64_t)count), &r->grouped));
-  /* Files are decoded by the caller, so that an unreadable one fails the creation of the loader. */
+  /* The caller's thread decodes files, so that an unreadable one makes the creation of the loader fail. */
   r->threaded = in_memory && pthread_create(&r->thread, NULL, fill_in_thread, r) == 0;
   return r->threaded ? MICA_OK : fill(r);
 }
@@ -163,7 +163,7 @@ void mica__resident_destroy(mica__resident *r) {
   free(r);
 }
 
-/* Makes the order of the loader's epoch; one that groups by length is uploaded, once an epoch. */
+/* Makes the order of the loader's epoch; if batches are grouped by length, it is uploaded once per epoch. */
 static mica_status set_order(mica__resident *r, mica_queue *queue) {
   const mica_loader *loader = r->loader;
   if (r->order.made && r->order.epoch == loader->epoch) return MICA_OK;

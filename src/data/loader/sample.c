@@ -1,4 +1,4 @@
-/* Samples of a loader's columns as they are uploaded. */
+/* Converts samples of a loader's columns to the form that is uploaded. */
 #include "base/checked.h"
 #include "data/loader/loader.h"
 #include "ops/random/philox.h"
@@ -15,10 +15,10 @@ static mica_status reserve(mica__scratch *scratch, size_t bytes) {
   return MICA_OK;
 }
 
-/* True if rows are normalised here; planes of pictures are on the device. */
+/* True if rows are normalised here; planes of pictures are normalised on the device. */
 static bool is_normalised(const mica__carried *c) { return c->mean && c->from->about.kind != MICA_COLUMN_KIND_IMAGE; }
 
-/* Converts elements: u8 to f32 (of NUMBER in units of 255), and what is normalised on the host. */
+/* Converts elements: u8 to f32 (for NUMBER divided by 255), and normalises what the host normalises. */
 static void convert(const mica__carried *c, const uint8_t *from, int64_t count, uint8_t *to) {
   const float unit = c->from->about.kind == MICA_COLUMN_KIND_NUMBER ? 255.0f : 1.0f;
   const int64_t channels = is_normalised(c) ? mica__column_channels(c->from) : 1;

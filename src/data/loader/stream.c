@@ -7,23 +7,23 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* The prefetch queue is a ring of slots, a batch each. Threads fill `samples` and `words` (FILLING, then READY); the
- * consumer queues the uploads (SENT). The slot's host memory is free when these are done, its device memory after the
- * event `used`, which marks the end of the work on the batch. */
+/* The prefetch queue is a ring of slots, one batch each. Threads fill `samples` and `words` (FILLING, then READY); the
+ * consumer queues the uploads (SENT). A slot's host memory is free when its uploads are done, its device memory after
+ * the event `used`, which marks the end of the work on the batch. */
 typedef enum slot_state { FREE, FILLING, READY, SENT } slot_state;
 
 typedef struct slot {
   slot_state state;
   uint64_t epoch, batch;
   int32_t bucket;
-  int64_t count, claimed, done; /* samples of the batch: all, handed to threads, written */
-  uint32_t *indices;            /* of its samples in the dataset */
-  uint8_t **samples;            /* of each column carried; NULL for words */
+  int64_t count, claimed, done; /* samples of the batch: all, given to threads, written */
+  uint32_t *indices;            /* their indices in the dataset */
+  uint8_t **samples;            /* one per carried column; NULL for words */
   int32_t *records;
-  mica_tensor *words[2];                 /* of full size, and of the smaller last batch */
-  mica_tensor **x[2][MICA__MAX_BUCKETS]; /* of each column, in the batch's bucket */
+  mica_tensor *words[2];                 /* of full size, and for the smaller last batch */
+  mica_tensor **x[2][MICA__MAX_BUCKETS]; /* one per column, for the batch's bucket */
   mica_event *sent, *used;
-  mica_status status; /* of the first sample that could not be read */
+  mica_status status; /* the failure of the first sample that could not be read */
   char *message;
 } slot;
 
@@ -31,7 +31,7 @@ struct mica__stream {
   const mica_loader *loader;
   mica_queue *queue;
   slot *slots;
-  mica_tensor **no_starts; /* NULL for each column: samples of a slot are padded */
+  mica_tensor **no_starts; /* NULL for each column: samples in a slot are padded */
   int32_t slot_count;
   mica__epoch_order order;
   uint64_t fill_epoch, fill_batch; /* the batch to fill next */
@@ -68,7 +68,7 @@ static mica_status begin(mica__stream *s, slot *at) {
   return MICA_OK;
 }
 
-/* Notes the first failure of a slot; this thread's sentence goes with it. */
+/* Records the first failure of a slot with this thread's message. */
 static void fail_slot(slot *at, mica_status status) {
   if (status == MICA_OK || at->status != MICA_OK) return;
   at->status = status;
@@ -76,7 +76,7 @@ static void fail_slot(slot *at, mica_status status) {
   at->message = mica__strdup(mica_error_message());
 }
 
-/* The slot with a sample to read; a free one becomes the next batch. NULL when all are full. */
+/* Finds a slot with a sample to read; a free one becomes the next batch. NULL if all are full. */
 static slot *claim(mica__stream *s) {
   slot *at = &s->slots[s->fill];
   if (s->paused) return NULL;
@@ -102,7 +102,7 @@ static void finish_sample(mica__stream *s, slot *at, mica_status status) {
   }
 }
 
-/* Bytes from sample to sample of a column in a slot. */
+/* The distance in bytes between samples of a column in a slot. */
 static size_t pitch_of(const mica__carried *c, int32_t bucket) {
   return c->way == MICA__WAY_RAGGED ? c->bytes * (size_t)c->bucket[bucket] : c->bytes;
 }
@@ -145,7 +145,7 @@ static void *decode(void *user) {
 
 /* --- creation --- */
 
-/* The tensors that a column of a slot is uploaded to: the largest, of which the others are parts. */
+/* The tensors for the uploads of a slot's column: the largest, and views of it for the others. */
 static mica_status make_column(const mica_loader *loader, slot *at, size_t k, int64_t rest) {
   const mica__carried *c = &loader->carried[k];
   const int32_t last = loader->buckets - 1;
@@ -274,7 +274,7 @@ static void set_state(mica__stream *s, slot *at, slot_state state) {
   pthread_mutex_unlock(&s->lock);
 }
 
-/* Frees every slot that was taken and whose upload is done; waits for the upload of the slot `wait`. */
+/* Frees every taken slot whose upload is done; waits for the upload of the slot `wait`. */
 static mica_status reclaim(mica__stream *s, const slot *wait) {
   for (int32_t i = 0; i < s->slot_count; i++) {
     slot *at = &s->slots[i];
@@ -290,7 +290,7 @@ static mica_status reclaim(mica__stream *s, const slot *wait) {
   return MICA_OK;
 }
 
-/* Queues the upload of one tensor. The queue is in order: the event of the last upload covers all. */
+/* Queues the upload of one tensor. The queue is in order, so the event of the last upload covers all. */
 static mica_status upload(mica__stream *s, slot *at, mica_tensor *tensor, const void *data) {
   mica_event *sent = NULL;
   MICA_TRY(mica_tensor_upload_async(s->queue, tensor, data, mica_tensor_bytes(tensor), &sent));
@@ -343,7 +343,7 @@ mica_status mica__stream_take(mica__stream *s, mica_queue *queue, mica__taken *t
   const mica_loader *loader = s->loader;
   slot *at = &s->slots[s->take];
   if (s->taken) MICA_TRY(mica__stream_give(s, queue)); /* the work on the last batch failed before its end */
-  /* The host runs ahead by one round at most: it waits for the upload of the slot that it took a round ago. */
+  /* The host is at most one round of the ring ahead: it waits for the upload of the slot that it took a round ago. */
   MICA_TRY(reclaim(s, at));
   *waited = wait_until_filled(s, at);
   if (at->status != MICA_OK) {
@@ -376,7 +376,8 @@ mica_status mica__stream_seek(mica__stream *s, uint64_t epoch, uint64_t batch) {
   s->paused = true;
   while (s->busy > 0) pthread_cond_wait(&s->changed, &s->lock);
   pthread_mutex_unlock(&s->lock);
-  /* Uploads read the slots and must end first; `used` stays, since queued work still reads the device's memory. */
+  /* Uploads read the slots and must end first. `used` may still be pending, since queued work reads only device
+   * memory. */
   mica_status status = mica_queue_finish(s->queue);
   pthread_mutex_lock(&s->lock);
   for (int32_t i = 0; i < s->slot_count; i++) {
