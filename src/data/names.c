@@ -60,7 +60,7 @@ char *mica__name_printable(const char *name) {
   mica__text_add(&text, "");
   for (const unsigned char *at = (const unsigned char *)name; *at;) {
     const size_t length = mica__utf8_first((const char *)at, strnlen((const char *)at, 4));
-    /* Control characters are those below space, DEL, and U+0080 to U+009F, which begin with c2. */
+    /* Control characters: those below space, DEL, and U+0080 to U+009F, which begin with c2 in UTF-8. */
     const bool control = *at < 0x20 || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0);
     if (length > 0 && !control) {
       mica__text_add_bytes(&text, (const char *)at, length);

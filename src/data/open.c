@@ -14,7 +14,7 @@
 #define FASHION_MNIST "fashion-mnist"
 #define FASHION_MNIST_PATH "/usr/share/datasets/fashion-mnist"
 
-/* The bytes of a file by which formats know it. */
+/* How many bytes at the beginning of a file identify its format. */
 #define FIRST_BYTES 512
 
 static const char *const fashion_names[10] = {"T-shirt/top", "trouser", "pullover", "dress", "coat",
@@ -36,8 +36,8 @@ static mica_status is_part_folder_of(const mica__source *source, const char *pat
   return source->is_part_folder ? source->is_part_folder(path, is) : is_folder_of(source, path, is);
 }
 
-/* True if the name is only the word of a part: of a folder, as mica__part_is_named says; of a file, the name before the
- * first dot, after the "x_" of an array. */
+/* True if the name is no more than the word for a part: for a folder, as in mica__part_is_named; for a file, the name
+ * before the first dot, after the "x_" of an array. */
 static bool is_word(mica_part part, const char *name, bool folder) {
   char stem[64];
   const size_t length = strcspn(name, ".");
@@ -50,8 +50,8 @@ static bool is_word(mica_part part, const char *name, bool folder) {
   return rest && !*rest;
 }
 
-/* Refuses a second folder or file of a part with another name. Names that differ in their endings, such as train.csv
- * and train.csv.gz, or that say more, such as test_ids.csv, are no second part. */
+/* Refuses a second folder or file of a part under another name. Names that differ only in endings, such as train.csv
+ * and train.csv.gz, or that say more, such as test_ids.csv, are not second parts. */
 static mica_status check_second(mica_part part, const char *folder, const char *found, const char *path) {
   const char *first = strrchr(found, '/') + 1, *name = strrchr(path, '/') + 1;
   const bool folders = mica__is_folder(path),
@@ -61,7 +61,7 @@ static mica_status check_second(mica_part part, const char *folder, const char *
   return mica__part_refuse_two(folder, part, found, name);
 }
 
-/* The paths of a part in a folder, the caller's to free one by one. */
+/* The paths of a part in a folder; the caller frees each. */
 static mica_status find_part(const mica__source *source, mica_part part, const char *folder, const mica__names *names,
                              char **paths, size_t *count) {
   for (size_t i = 0; i < names->count; i++) {
@@ -103,7 +103,8 @@ static mica_status note_folders(const mica__source *source, const char *folder, 
   return status;
 }
 
-/* Says that there is no such part, and names the folder of its name that does not hold what other parts hold. */
+/* Reports that there is no such part, and names a folder that has its name but not the same contents as the other
+ * parts. */
 static mica_status refuse_part(mica_part part, const char *folder, const mica__names *names) {
   for (size_t i = 0; i < names->count; i++)
     if (mica__part_is_named(part, names->names[i]))
@@ -133,7 +134,7 @@ static mica_status open_parts(const char *folder, const mica__names *names, cons
   return MICA_OK;
 }
 
-/* Reads the first bytes of a file, unpacked; fewer where it ends. */
+/* Reads the first bytes of a file, unpacked; fewer if it is shorter. */
 static mica_status read_first(const char *path, uint8_t *bytes, size_t *size) {
   const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return mica__fail(MICA_E_IO, "cannot read %s: %s", path, strerror(errno));
@@ -164,7 +165,8 @@ static mica_status read_file(const char *path, const mica_dataset_config *config
   return mica__fail(MICA_E_FORMAT, "%s is of an unknown kind", path);
 }
 
-/* The one file of a folder that holds nothing else but a licence and a README; NULL and MICA_OK: it is another one. */
+/* The only file of a folder that contains nothing else except a licence and a README; NULL with MICA_OK for other
+ * folders. */
 static mica_status only_file(const char *folder, const mica__names *names, char **path) {
   const char *only = NULL;
   for (size_t i = 0; i < names->count; i++) {
@@ -232,7 +234,7 @@ static mica_status name_labels(mica__store *store, const char *const *names, int
   return label && !label->class_names ? mica__column_name_classes(label, names, count) : MICA_OK;
 }
 
-/* Names classes where the files do not: as Fashion-MNIST's are, or as config->like does. */
+/* Names classes if the files do not: as in Fashion-MNIST, or as in config->like. */
 static mica_status name_classes(const char *path, mica__store *store, const mica_dataset_config *config) {
   const mica__column *known = config->like ? mica__store_label(config->like->store) : NULL;
   if (known && known->class_names)

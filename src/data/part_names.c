@@ -1,13 +1,13 @@
-/* The usual names of the parts of a dataset, and of what systems and programs leave in folders. */
+/* The usual names of the parts of a dataset, and of files that systems and programs leave in folders. */
 #include "data/source.h"
 
 #include <string.h>
 #include <strings.h>
 
-/* Words of a part, longer ones before their beginnings. */
+/* Words for parts, longer ones before their own beginnings. */
 typedef struct word {
   const char *text;
-  bool whole; /* no letter follows it in a name of a file: "dev.csv", not "devices.csv" */
+  bool whole; /* no letter may follow it in the name of a file: "dev.csv", but not "devices.csv" */
 } word;
 
 static const word words[3][5] = {
@@ -26,8 +26,8 @@ const char *mica__part_rest(mica_part part, const char *name) {
   return NULL;
 }
 
-/* True for what may follow the word in the name of a folder: nothing, or as in "test_set", "trainset" and
- * "Training Data". */
+/* True for what may follow the word in the name of a folder: nothing, or as in "test_set", "trainset" and "Training
+ * Data". */
 static bool is_plain(const char *rest) {
   static const char *const ends[] = {"", "set", "data", "dataset", "split", "images"};
   if (*rest == '_' || *rest == '-' || *rest == ' ') rest++;

@@ -1,4 +1,4 @@
-/* Files of the parts of a dataset, and folders beside them. */
+/* The files of the parts of a dataset, and folders next to them. */
 #include "base/text.h"
 #include "data/source.h"
 
@@ -26,7 +26,7 @@ mica_status mica__part_refuse_two(const char *folder, mica_part part, const char
                     folder, mica_part_name(part), slash ? slash + 1 : found, name);
 }
 
-/* Names that are listed, at most. */
+/* The most names that are listed. */
 #define NAMED 5
 
 static bool is_used(const char *path, char *const used[3]) {

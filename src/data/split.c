@@ -1,4 +1,4 @@
-/* Parts of a dataset: by chance, by class, by fold, by group, by time, or as a file says. */
+/* Splits a dataset: at random, by class, by fold, by group, by time, or by a file. */
 #include "base/file.h"
 #include "data/dataset.h"
 #include "ops/random/permutation.h"
@@ -57,7 +57,7 @@ static mica_status part_by(const mica_dataset *dataset, const uint8_t *chosen, m
   return MICA_OK;
 }
 
-/* A sample and the value of a column that decides. */
+/* A sample and its value in the column that decides. */
 typedef struct keyed {
   double key;
   uint32_t sample;
@@ -69,7 +69,7 @@ static int by_key(const void *a, const void *b) {
   return x->sample < y->sample ? -1 : x->sample > y->sample;
 }
 
-/* The values of a column of scalars: numbers, classes, ids, times. 2^53 bounds what is told apart. */
+/* The values of a column of scalars: numbers, classes, ids, times. Above 2^53 not all of them are distinct. */
 static mica_status read_keys(const mica_dataset *dataset, const char *name, keyed *keys) {
   const size_t k = mica_dataset_column_index(dataset, name);
   const mica_column *about = mica_dataset_column(dataset, k);
@@ -96,13 +96,13 @@ static mica_status read_keys(const mica_dataset *dataset, const char *name, keye
   return MICA_OK;
 }
 
-/* Chooses among `units` numbered in order: those at positions first to last - 1 of the seed's permutation. */
+/* Chooses some of `units` numbered units: those at positions first to last - 1 of the seed's permutation. */
 static bool is_chosen(const mica__permutation *order, uint32_t unit, uint64_t first, uint64_t last) {
   const uint32_t position = mica__permute(order, unit);
   return position >= first && position < last;
 }
 
-/* The positions of a fold or share among so many units. */
+/* The positions of a fold or share among this many units. */
 static void range_of(const mica_split_config *config, uint64_t units, uint64_t *first, uint64_t *last) {
   *first = 0;
   *last = (uint64_t)(config->share * (double)units);
@@ -111,7 +111,8 @@ static void range_of(const mica_split_config *config, uint64_t units, uint64_t *
   *last = units * (uint64_t)(config->fold + 1) / (uint64_t)config->folds;
 }
 
-/* Samples of one value of the column stay together: groups are shared out until their samples are as many as wanted. */
+/* Samples with the same value in the column stay together: groups are added until they have as many samples as
+ * wanted. */
 static mica_status choose_groups(const mica_dataset *dataset, const mica_split_config *config, keyed *keys,
                                  uint8_t *chosen) {
   MICA_TRY(read_keys(dataset, config->group, keys));
@@ -128,8 +129,8 @@ static mica_status choose_groups(const mica_dataset *dataset, const mica_split_c
   return MICA_OK;
 }
 
-/* The latest share is the part; a fold is a range of time. Samples of the same time stay together, where the range
- * begins. */
+/* The latest share is the part; a fold is a range of time. Samples with the same time stay together, on the side where
+ * their range begins. */
 static mica_status choose_times(const mica_dataset *dataset, const mica_split_config *config, keyed *keys,
                                 uint8_t *chosen) {
   MICA_TRY(read_keys(dataset, config->time, keys));
@@ -143,7 +144,7 @@ static mica_status choose_times(const mica_dataset *dataset, const mica_split_co
   return MICA_OK;
 }
 
-/* A class, and what its share leaves beyond a whole number of samples. */
+/* A class, and the fraction by which its share exceeds a whole number of samples. */
 typedef struct remainder {
   double rest;
   int32_t class_;
@@ -155,18 +156,18 @@ static int by_rest(const void *a, const void *b) {
   return x->class_ < y->class_ ? -1 : x->class_ > y->class_;
 }
 
-/* A class with at least this many samples has at least one in the part, however small its share. */
+/* From this many samples on, a class has at least one in the part, however small the share. */
 #define ALWAYS_HELD 4
 
-/* Turns the number of samples of each class into the number that is chosen; `total` are chosen by largest
- * remainders, and more if a class of ALWAYS_HELD samples would have none. */
+/* Replaces the number of samples of each class by the number to choose: `total` in all by largest remainders, and more
+ * if a class of ALWAYS_HELD samples would have none. */
 static void share_out(uint64_t *counts, remainder *rests, int32_t classes, double share, uint64_t total) {
   uint64_t given = 0;
   for (int32_t k = 0; k < classes; k++) {
     const uint64_t own = counts[k];
     const double wanted = share * (double)own;
     counts[k] = (uint64_t)wanted;
-    /* The only sample of a class is trained on, if others can validate. */
+    /* If other classes can validate, the only sample of a class is trained on. */
     const double behind = own > 1 ? 0 : own ? 1 : 2;
     rests[k] = (remainder){wanted - (double)counts[k] - behind, k};
     if (own >= ALWAYS_HELD && counts[k] == 0) counts[k] = 1, rests[k].rest = -1;

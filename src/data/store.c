@@ -1,4 +1,4 @@
-/* Stores, of which datasets are views: columns of samples, and what these stand on. */
+/* Stores, the owners of samples: datasets are views of them. */
 #include "base/checked.h"
 #include "base/element.h"
 #include "base/number.h"
@@ -160,9 +160,9 @@ mica_status mica__store_add_input(mica__store *store, mica_dtype dtype, mica_sha
                          column);
 }
 
-/* Up to this number of classes is accepted, however few samples there are. */
+/* Up to this number, classes are accepted however few samples there are. */
 #define FEW_CLASSES 1000
-/* More classes than this for each sample are taken for a column that holds no classes. */
+/* A column with more classes than this per sample is assumed not to hold classes. */
 #define CLASSES_PER_SAMPLE 10
 
 mica_status mica__store_add_labels(mica__store *store, int32_t *labels, int32_t classes) {
@@ -188,7 +188,7 @@ mica_status mica__store_add_labels(mica__store *store, int32_t *labels, int32_t 
   return MICA_OK;
 }
 
-/* The label as it stands in the file, which a double or 32 bits may not hold. */
+/* The label as it is in the file, where a double or 32 bits may not be enough for it. */
 static mica_status fail_label(const mica__store *store, mica_dtype dtype, const void *labels, uint64_t i,
                               int32_t limit) {
   char text[32];

@@ -1,11 +1,11 @@
-/* Pictures with an alpha channel: black is behind what is transparent (png.c), which whoever trains on them is
- * told, since other readers put white there or take the colours as they are stored. */
+/* Pictures with an alpha channel: transparent pixels become black (png.c). Users who train on them are told so, since
+ * other readers make them white or keep the stored colours. */
 #include "data/dataset.h"
 #include "data/picture/image.h"
 
 #include <stdlib.h>
 
-/* Types 4 and 6 of colour have opacity, others may have it in a chunk tRNS. */
+/* PNG's colour types 4 and 6 have opacity; others may have it in a chunk tRNS. */
 bool mica__png_has_alpha(const uint8_t *bytes, size_t size) {
   size_t length = 0;
   return size >= 33 && mica__image_is_png(bytes, size) &&

@@ -7,7 +7,7 @@ bool mica__image_is_png(const uint8_t *bytes, size_t size) {
   return size >= 8 && !memcmp(bytes, "\x89PNG\r\n\x1a\n", 8);
 }
 
-/* A PNG file is chunks of a length, a type, so many bytes and a sum. */
+/* A PNG file consists of chunks: a length, a type, that many bytes, and a checksum. */
 const uint8_t *mica__png_find_chunk(const uint8_t *bytes, size_t size, const char *type, size_t *length) {
   if (!mica__image_is_png(bytes, size)) return NULL;
   for (size_t at = 8; size - at >= 12; at += 12 + *length) {

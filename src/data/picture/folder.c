@@ -1,4 +1,4 @@
-/* Folders of pictures, one folder a class. */
+/* Folders of pictures, one folder per class. */
 #include "base/text.h"
 #include "data/class_folders.h"
 #include "data/picture/image.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The files of a folder's pictures, and what they are brought to; the column's `user`. */
+/* The picture files of a folder and the size they are scaled to; the column's `user`. */
 typedef struct pictures {
   mica__class_files of;
   int32_t channels, height, width;
@@ -22,7 +22,7 @@ static void release_pictures(void *object) {
   free(p);
 }
 
-/* The sentence for a folder that holds no class. */
+/* The message for a folder that contains no class. */
 static mica_status fail_empty(const char *path) {
   mica__names names;
   bool some = false;
@@ -38,8 +38,8 @@ static mica_status fail_empty(const char *path) {
                     path);
 }
 
-/* Refuses folders of parts that hold pictures and no classes: all folders are named as parts, or two are named as
- * different ones. A class may be named "train". */
+/* Refuses folders named like parts that contain pictures rather than classes: all folders are named like parts, or two
+ * like different parts. A class may be named "train". */
 static mica_status check_names(const pictures *p, const char *path) {
   int32_t named = 0, parts = 0;
   for (int part = 0; part < 3; part++) {
@@ -57,7 +57,7 @@ static mica_status check_names(const pictures *p, const char *path) {
 
 /* --- sizes --- */
 
-/* The sizes of the pictures that are looked at. */
+/* The sizes of the pictures that are inspected. */
 typedef struct sizes {
   int32_t (*sides)[2]; /* height, width */
   size_t count;
@@ -80,7 +80,7 @@ static mica_status look_at_sizes(const pictures *p, sizes *s) {
   return mica__pictures_inspect((const char *const *)p->of.files, p->of.count, note_size, s);
 }
 
-/* If pictures have other sizes than the one that all are brought to, the summary says so. */
+/* If some pictures have another size than the one that all are scaled to, the summary says so. */
 static void note_sizes(const sizes *s, mica_shape shape, bool most, mica__text *summary) {
   int32_t least[2] = {INT32_MAX, INT32_MAX}, largest[2] = {0, 0};
   for (size_t i = 0; i < s->count; i++)
@@ -96,8 +96,8 @@ static void note_sizes(const sizes *s, mica_shape shape, bool most, mica__text *
                   most ? "size of most" : "median height and width");
 }
 
-/* The channels of the first picture that can be read, and its size. A damaged file is passed over here: loaders name
- * all of them at once. */
+/* The channels and size of the first readable picture. A damaged file is skipped here, since loaders report all of them
+ * at once. */
 static mica_status read_first(const pictures *p, int32_t channels, mica_shape *first) {
   uint8_t *pixels = NULL;
   mica_status status = MICA_E_FORMAT;
@@ -132,7 +132,7 @@ static mica_status choose_shape(const pictures *p, const mica_dataset_config *co
   }
   free(s.sides);
   MICA_TRY(status);
-  /* Grey pictures have a form in colour, and others would lose theirs. */
+  /* Grey pictures can be stored in colour without loss, but not the other way round. */
   bool coloured = false;
   if (!config->channels && shape->dim[0] == 1)
     MICA_TRY(mica__pictures_with_colours((const char *const *)p->of.files, p->of.count, &coloured));
@@ -140,7 +140,7 @@ static mica_status choose_shape(const pictures *p, const mica_dataset_config *co
   return MICA_OK;
 }
 
-/* Reads and scales one picture. Any thread. */
+/* Reads and scales one picture. Any thread may call it. */
 static mica_status read_picture(void *user, uint64_t sample, void *data, size_t bytes) {
   const pictures *p = user;
   (void)bytes;
@@ -217,7 +217,7 @@ static mica_status is_folder(const char *path, bool *is) {
   return MICA_OK;
 }
 
-/* A folder of pictures without folders is a class, whatever its name. */
+/* A folder with pictures and without subfolders is a class, whatever its name. */
 static mica_status is_part_folder(const char *path, bool *is) {
   mica__names names;
   bool some = false, folders = false;

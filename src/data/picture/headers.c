@@ -1,11 +1,11 @@
-/* The beginnings of picture files, before the pixels. */
+/* The beginnings of picture files, up to the pixels. */
 #include "data/picture/image.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The header of a picture nearly always fits into this number of bytes. */
+/* Nearly every picture's header fits into this many bytes. */
 #define HEADER_BYTES 65536
 
 /* 0 for a file that cannot be read, which decoding reports. A pipe does not block. */

@@ -33,7 +33,8 @@ mica_status mica__image_decode(const char *name, const uint8_t *content, size_t 
   return status;
 }
 
-/* The filter of one axis: each pixel of the result is a weighted sum of `taps` pixels of the picture from first on. */
+/* The filter along one axis: each pixel of the result is a weighted sum of `taps` pixels of the picture, beginning with
+ * `first`. */
 typedef struct axis {
   int32_t taps;
   int32_t *first;
@@ -45,7 +46,7 @@ static void free_axis(axis *a) {
   free(a->weights);
 }
 
-/* The weights of a triangle filter whose radius is the step between pixels of the result, at least a pixel. */
+/* The weights of a triangle filter with a radius of one step between pixels of the result, at least one pixel. */
 static mica_status make_axis(int32_t size, int32_t out, double scale, axis *a) {
   double offset = (size - scale * out) / 2, radius = fmax(scale, 1);
   size_t elements = 0;
@@ -70,7 +71,7 @@ static mica_status make_axis(int32_t size, int32_t out, double scale, axis *a) {
   return MICA_OK;
 }
 
-/* Columns first, into rows of floats; then rows. */
+/* Filters columns first, into rows of floats, and then rows. */
 static void scale_planes(const mica__image *image, const axis *across, const axis *down, int32_t height, int32_t width,
                          float *rows, uint8_t *planes) {
   size_t pixel = (size_t)image->channels;
@@ -131,12 +132,12 @@ static int32_t big_endian(const uint8_t *at, int bytes) {
   return value < INT32_MAX ? (int32_t)value : INT32_MAX;
 }
 
-/* A JPEG file is segments of a marker, a length and bytes. Finds the frame (C0 to CF but for three), which has height,
- * width and the number of channels from its byte 5 on; 0: there is none. */
+/* A JPEG file consists of segments: a marker, a length and bytes. Finds the frame (C0 to CF except three of them),
+ * which has height, width and number of channels from its byte 5 on; 0: there is none. */
 static size_t find_frame(const uint8_t *bytes, size_t size) {
   if (size < 3 || memcmp(bytes, "\xff\xd8\xff", 3) != 0) return 0;
   for (size_t at = 2; at + 9 <= size && bytes[at] == 0xff; at += 2 + (size_t)big_endian(bytes + at + 2, 2)) {
-    /* Any number of bytes 0xff may stand before a marker. */
+    /* A marker may be preceded by any number of bytes 0xff. */
     while (at + 9 < size && bytes[at + 1] == 0xff) at++;
     const uint8_t marker = bytes[at + 1];
     if (marker >> 4 == 0xc && marker != 0xc4 && marker != 0xc8 && marker != 0xcc) return at;
@@ -174,7 +175,7 @@ mica_status mica__pictures_with_colours(const char *const *files, size_t count, 
   return mica__pictures_inspect(files, count, is_grey, coloured);
 }
 
-/* Sides of 0 are the picture's own. */
+/* Sides of 0 mean the picture's own. */
 static mica_status fit_new(const mica__image *image, mica_shape size, uint8_t **pixels, mica_shape *shape) {
   int64_t height = size.dim[1] ? size.dim[1] : image->height, width = size.dim[2] ? size.dim[2] : image->width;
   uint8_t *planes = malloc((size_t)image->channels * (size_t)height * (size_t)width);

@@ -9,8 +9,8 @@
 #include <jpeglib.h>
 #include <setjmp.h>
 
-/* libjpeg reports errors by calling a function that must not return: here it jumps. Whatever must survive the jump is
- * in this object, which is no local variable of the function that is jumped into. */
+/* libjpeg reports errors by calling a function that must not return; here it jumps. Everything that must survive the
+ * jump is in this object rather than in local variables of the function that calls setjmp. */
 typedef struct reader {
   struct jpeg_decompress_struct jpeg;
   struct jpeg_error_mgr errors;
@@ -26,15 +26,16 @@ static void leave(j_common_ptr jpeg) {
   longjmp(r->leave, 1);
 }
 
-/* Takes a warning that data is missing for an error, since pixels are made up then; other warnings are common in sound
- * pictures. */
+/* Treats a warning that data are missing as an error, because pixels are then made up; other warnings are common in
+ * good pictures. */
 static void hear(j_common_ptr jpeg, int level) {
   if (level < 0 && jpeg->err->msg_code == JWRN_JPEG_EOF) leave(jpeg);
 }
 
 static void keep_quiet(j_common_ptr jpeg) { (void)jpeg; }
 
-/* The largest reduction that libjpeg's transform makes for free with a result no smaller than height x width. */
+/* The strongest reduction that libjpeg does at no cost during decoding, with a result no smaller than height x
+ * width. */
 static unsigned reduction(const struct jpeg_decompress_struct *jpeg, int32_t height, int32_t width) {
   unsigned by = 8;
   if (height <= 0 || width <= 0) return 1;

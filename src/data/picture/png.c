@@ -8,8 +8,8 @@
 #include <png.h>
 #include <setjmp.h>
 
-/* libpng reports errors by calling a function that must not return: here it jumps. Whatever must survive the jump is in
- * this object, which is no local variable of the function that is jumped into. */
+/* libpng reports errors by calling a function that must not return; here it jumps. Everything that must survive the
+ * jump is in this object rather than in local variables of the function that calls setjmp. */
 typedef struct reader {
   png_structp png;
   png_infop info;
@@ -38,7 +38,7 @@ static void take_bytes(png_structp png, png_bytep out, size_t size) {
   r->at += size;
 }
 
-/* Asks for bytes as the file has them, without regard to gamma: 16 bits scaled to 8, palettes as colours. */
+/* Requests bytes as they are in the file, ignoring gamma: 16 bits scaled to 8, palettes as colours. */
 static void choose_form(reader *r) {
   if (r->wanted == MICA__CHANNELS_STORED) {
     if (png_get_bit_depth(r->png, r->info) == 16)
@@ -84,8 +84,8 @@ static mica_status decode(reader *r) {
   return MICA_OK;
 }
 
-/* Brings pixels of 1 to 4 channels (grey, red green blue, either with opacity) to `to`: 1 or 3. Black is behind what is
- * transparent; grey is 0.299 red + 0.587 green + 0.114 blue. */
+/* Converts pixels of 1 to 4 channels (grey or red, green, blue; each with or without opacity) to `to` channels: 1 or 3.
+ * Transparent pixels are shown over black; grey is 0.299 red + 0.587 green + 0.114 blue. */
 static void convert(const reader *r, int32_t to, uint8_t *out) {
   const int32_t colours = r->channels >= 3 ? 3 : 1;
   const bool opacity = r->channels == 2 || r->channels == 4;

@@ -1,4 +1,4 @@
-/* The size that pictures of several sizes are brought to. */
+/* The size to which pictures of different sizes are scaled. */
 #include "data/picture/image.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Pictures and masks as tiles: a dataset that reads them from another one. */
+/* Pictures and masks in tiles: a dataset that reads them from another one. */
 #include "data/dataset.h"
 
 #include <pthread.h>
@@ -7,19 +7,19 @@
 
 /* --- where tiles lie --- */
 
-/* Tiles along one side; 0 for sizes that are none. */
+/* The number of tiles along a side; 0 for impossible sizes. */
 static int64_t along(int64_t size, int64_t tile, int64_t overlap) {
   if (size < 1 || tile < 1 || overlap < 0 || overlap >= tile) return 0;
   return size <= tile ? 1 : (size - tile + tile - overlap - 1) / (tile - overlap) + 1;
 }
 
-/* The position of tile i of `count`; the last one ends with the picture. */
+/* The position of tile i of `count`; the last tile ends at the edge of the picture. */
 static int64_t begin_of(int64_t size, int64_t tile, int64_t overlap, int64_t i) {
   const int64_t at = i * (tile - overlap);
   return size <= tile ? 0 : at < size - tile ? at : size - tile;
 }
 
-/* The elements of tile i that are its own: up to the middle of what it shares with its neighbours. */
+/* The elements that belong to tile i: up to the middle of its overlap with its neighbours. */
 static void own_of(int64_t size, int64_t tile, int64_t overlap, int64_t i, int64_t count, int64_t *from, int64_t *to) {
   const int64_t at = begin_of(size, tile, overlap, i);
   *from = i == 0 ? 0 : (begin_of(size, tile, overlap, i - 1) + tile + at) / 2;
@@ -40,7 +40,7 @@ mica_tiling_tile mica_tiling_at(const mica_tiling *t, int64_t height, int64_t wi
   return tile;
 }
 
-/* An index mirrored at both edges until it lies inside. */
+/* Mirrors an index at both edges until it is inside. */
 static int64_t mirrored(int64_t i, int64_t size) {
   const int64_t period = size > 1 ? 2 * size - 2 : 1, at = i % period;
   return at < size ? at : period - at;
@@ -58,7 +58,7 @@ void mica_tiling_cut(const mica_tiling *t, const uint8_t *planes, mica_shape sha
 
 /* --- the dataset --- */
 
-/* The picture or mask read last, since its tiles are read one after another. */
+/* The picture or mask that was read last, since its tiles are read one after another. */
 typedef struct cache {
   pthread_mutex_t lock;
   uint64_t sample;
@@ -66,7 +66,7 @@ typedef struct cache {
   bool filled;
 } cache;
 
-/* Where a dataset's tiles are: those of picture i are numbers begin[i] to begin[i + 1] - 1. */
+/* The tiles of a dataset: those of picture i are begin[i] to begin[i + 1] - 1. */
 typedef struct ranges {
   uint64_t *begin;
   uint64_t pictures;
@@ -95,7 +95,7 @@ static void release(void *object) {
   free(t);
 }
 
-/* Pixels that belong to other tiles, and those beyond the mask, are of no class. */
+/* Pixels that belong to other tiles or lie beyond the mask have no class. */
 static void cut_mask(const tiled *t, mica_tiling_tile tile, int64_t width, uint8_t *out) {
   memset(out, 255, (size_t)(t->tiling.height * t->tiling.width));
   for (int64_t r = tile.own_row; r < tile.own_row_end; r++)
@@ -176,7 +176,7 @@ static mica_status add_column(mica__store *store, const mica_dataset *from, size
 
 static bool is_picture(const mica_column *c) { return c->kind == MICA_COLUMN_KIND_IMAGE && c->dtype == MICA_U8; }
 
-/* The first column of pictures of bytes, whose size all others have; NULL without. */
+/* The first column of u8 pictures, whose size all others must have; NULL if there is none. */
 static const mica_column *first_picture(const mica_dataset *from) {
   for (size_t k = 0; k < mica_dataset_column_count(from); k++)
     if (is_picture(mica_dataset_column(from, k))) return mica_dataset_column(from, k);

@@ -1,4 +1,4 @@
-/* Pictures that a camera took sideways: EXIF in their files says how they are to be rotated, and all viewers do it. */
+/* Pictures taken with a rotated camera: EXIF in the file says how to rotate them, and all viewers do so. */
 #include "base/checked.h"
 #include "data/picture/image.h"
 
@@ -6,24 +6,24 @@
 #include <string.h>
 
 #define ORIENTATION 0x112
-/* Types of TIFF's entries: the standard writes SHORT, some programs another integer. */
+/* Types of TIFF entries: the standard prescribes SHORT, some programs write another integer type. */
 enum { SHORT_TYPE = 3, LONG_TYPE = 4, SIGNED_SHORT_TYPE = 8, SIGNED_LONG_TYPE = 9 };
 #define ENTRY_BYTES 12
 
-/* A number of so many bytes, in the byte order that a TIFF header names: II the lowest first, MM the highest. */
+/* A number of this many bytes, in the byte order of the TIFF header: II lowest first, MM highest first. */
 static uint32_t number(const uint8_t *at, int bytes, bool little) {
   uint32_t value = 0;
   for (int i = 0; i < bytes; i++) value = value << 8 | at[little ? bytes - 1 - i : i];
   return value;
 }
 
-/* The bytes of an integer of this type; 0 for any other type. A negative one reads as large. */
+/* The size of an integer of this type; 0 for other types. Negative numbers appear as large ones. */
 static int integer_bytes(uint32_t type) {
   if (type == SHORT_TYPE || type == SIGNED_SHORT_TYPE) return 2;
   return type == LONG_TYPE || type == SIGNED_LONG_TYPE ? 4 : 0;
 }
 
-/* The orientation in a TIFF file's first directory; 1, upright, where it says none. */
+/* The orientation in the first directory of a TIFF file; 1 (upright) if it gives none. */
 static int tiff_orientation(const uint8_t *tiff, size_t size) {
   if (size < 8 || (memcmp(tiff, "II*\0", 4) != 0 && memcmp(tiff, "MM\0*", 4) != 0)) return 1;
   const bool little = tiff[0] == 'I';
@@ -40,14 +40,14 @@ static int tiff_orientation(const uint8_t *tiff, size_t size) {
   return 1;
 }
 
-/* A PNG file's is a chunk. */
+/* In a PNG file, EXIF is a chunk. */
 static int png_orientation(const uint8_t *bytes, size_t size) {
   size_t length = 0;
   const uint8_t *exif = mica__png_find_chunk(bytes, size, "eXIf", &length);
   return exif && length <= size - (size_t)(exif - bytes) ? tiff_orientation(exif, length) : 1;
 }
 
-/* A JPEG file's is a segment after the name Exif. */
+/* In a JPEG file, EXIF is a segment after the name Exif. */
 static int jpeg_orientation(const uint8_t *bytes, size_t size) {
   for (size_t at = 2; at + 4 <= size && bytes[at] == 0xff && bytes[at + 1] != 0xda;) {
     const size_t length = number(bytes + at + 2, 2, false), end = at + 2 + length;
@@ -66,8 +66,8 @@ int mica__image_orientation(const uint8_t *bytes, size_t size) {
 mica_status mica__image_rotate(const char *name, mica__image *image, int orientation) {
   if (orientation <= 1) return MICA_OK;
   const size_t pixel = (size_t)image->channels, height = (size_t)image->height, width = (size_t)image->width;
-  /* The mapping from rows and columns of the stored picture to the upright one: 5 to 8 exchange them, 2, 3, 6 and 7
-   * have the columns of the upright picture from right to left, 3, 4, 7 and 8 its rows from below. */
+  /* Maps rows and columns of the stored picture to the upright one: 5 to 8 exchange rows and columns, 2, 3, 6 and 7
+   * reverse the columns, 3, 4, 7 and 8 the rows. */
   const bool swap = orientation >= 5;
   const bool mirror_x = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
   const bool mirror_y = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;

@@ -11,22 +11,22 @@
 #include <string.h>
 
 #define MOST_ROWS 100000000
-/* Squares of larger values, and sums of these, are not finite in f32. */
+/* The squares of larger values, or sums of these, would overflow f32. */
 #define MOST_VALUE 1e18
 
 /* --- reading --- */
 
-/* A walk over a table: what each of its columns is. */
+/* A walk over a table that finds out what each column is. */
 typedef struct reading {
   mica__records records;
   const mica__series_choice *choice;
   bool header;
   size_t columns;
   char **names;
-  /* Kinds of columns. '?': empty so far, 'n': numbers, 'd': days as eight digits, 'c': numbers with a comma, and so no
-   * times, 't': texts, 'i': ignored, 'r': numbers of the rows. */
+  /* Kinds of columns. '?': empty so far, 'n': numbers, 'd': days as eight digits, 'c': numbers with a comma, which
+   * cannot be times, 't': texts, 'i': ignored, 'r': row numbers. */
   char *kinds;
-  double *last; /* number of each column, as long as it rises by 1 in every row; else NaN */
+  double *last; /* the last number of each column that has increased by 1 in every row; else NaN */
   size_t time;  /* SIZE_MAX: there is none */
   size_t *at;   /* the column of each series */
 } reading;
@@ -39,9 +39,8 @@ static char *copy_cell(mica__cell cell) {
   return name;
 }
 
-/* The first record names the columns if none of its cells is a number and none but the first one is empty. Na (sodium)
- * says elsewhere that a number is missing; beside other names it is one. A row of values begins with a digit somewhere,
- * as a time does. */
+/* The first record is a header if none of its cells is a number and only its first cell may be empty. Elsewhere Na
+ * means a missing number; among names it is sodium. In a row of values some cell begins with a digit, as times do. */
 static mica_status take_names(reading *r) {
   const mica__records *records = &r->records;
   double number = 0;
@@ -76,7 +75,7 @@ static mica_status take_names(reading *r) {
   return MICA_OK;
 }
 
-/* The first cell that is not empty says what a column is; days are such as long as all cells are. */
+/* The first cell that is not empty decides what a column is; it holds days only as long as all cells are days. */
 static void see_cell(char *kind, mica__cell cell) {
   double number = 0;
   mica__moment moment;
@@ -128,13 +127,13 @@ bool mica__is_time_name(const char *name) {
   return false;
 }
 
-/* Columns of days that are not the times are numbers. One row does not tell days from numbers. */
+/* Columns of days that are not the times are numbers. A single row cannot show whether they are days. */
 static void keep_days(reading *r, int64_t rows) {
   for (size_t i = 0; i < r->columns; i++)
     if (r->kinds[i] == 'd' && (i != r->time || rows < 2)) r->kinds[i] = 'n';
 }
 
-/* Columns that are to be ignored are neither times nor series. */
+/* Ignored columns are neither times nor series. */
 static void ignore(reading *r) {
   for (size_t i = 0; i < r->columns; i++)
     if (mica__list_has(r->choice->ignored, r->names[i])) r->kinds[i] = 'i';
@@ -156,7 +155,8 @@ static mica_status find_time(reading *r, int64_t rows) {
   return MICA_OK;
 }
 
-/* A column under a name of row numbers that rises by 1 is not a series beside another one, unless series are named. */
+/* If there are other series and none are named, a column that is named like row numbers and increases by 1 is not a
+ * series. */
 static mica_status find_row_numbers(const reading *r, mica__series *s, int64_t rows) {
   size_t series = 0;
   for (size_t i = 0; i < r->columns; i++) series += i != r->time && r->kinds[i] == 'n';
@@ -202,7 +202,7 @@ static mica_status find_series(reading *r, mica__series *s) {
   return s->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no column of numbers", r->records.name);
 }
 
-/* A time of a table is taken as it stands, but for days that no calendar has. */
+/* A time in a table is accepted as it is, unless it is a day that does not exist. */
 static mica_status take_time(const reading *r, mica__series *s, int64_t row) {
   const mica__records *records = &r->records;
   mica__moment moment;
@@ -238,7 +238,7 @@ static mica_status take_row(const reading *r, mica__series *s, int64_t row) {
   return r->time == SIZE_MAX ? MICA_OK : take_time(r, s, row);
 }
 
-/* Finds the neighbours with a value of each cell. */
+/* For each cell, finds the nearest rows with a value. */
 static mica_status find_neighbours(const char *name, mica__series *s) {
   const size_t cells = (size_t)s->rows * s->count;
   s->before = malloc(cells * sizeof *s->before);

@@ -1,4 +1,4 @@
-/* Times of series: their order, how far rows are apart, and the times after the last row. */
+/* Times of series: their order, their spacing, and the times after the last row. */
 #include "base/number.h"
 #include "data/series/series.h"
 #include "data/table/date.h"
@@ -44,7 +44,7 @@ int mica__series_compare(const char *a, const char *b, bool *known) {
   return (p > q) - (p < q);
 }
 
-/* A vote of distances (Boyer and Moore 1991): a value that more than half of them have wins. */
+/* A majority vote of distances (Boyer and Moore 1991): a value that more than half of them have wins. */
 typedef struct vote {
   double value, last;
   int64_t lead;
@@ -61,9 +61,9 @@ static double winner(const vote *v) { return v->lead > 0 ? v->value : v->last; }
 /* The common spacing of rows. */
 typedef struct common {
   vote months, others;
-  bool monthly;       /* months rise, and the time of the day stays */
-  int64_t day, most;  /* the day of rows that are not on last days (0: none is); the largest of all */
-  bool one_day;       /* there is but one such day */
+  bool monthly;       /* months increase, and the time of day stays */
+  int64_t day, most;  /* the day of rows that are not on last days (0: there are none); the largest of all */
+  bool one_day;       /* all such rows have the same day */
   double least, high; /* distances of numbers */
 } common;
 
@@ -90,10 +90,10 @@ static void see_distance(common *all, const moment *a, const moment *b) {
   vote_for(&all->others, distance);
 }
 
-/* Months or quarters of a year that are written with so few digits as 1949.083. */
+/* Months or quarters of a year, written with few digits as in 1949.083. */
 #define FRACTION_SLACK 0.002
 
-/* 12 where years with fractions rise by months, 4 by quarters, else 0. */
+/* 12 if years with fractions increase by months, 4 if by quarters, else 0. */
 static int32_t parts_of_year(const common *all, double last) {
   static const int32_t parts[] = {12, 4};
   if (last < 1500 || last > 2500) return 0;
@@ -109,7 +109,7 @@ static mica__spacing number_spacing(const common *all, double last) {
       .unit = MICA__SPACING_NUMBER, .value = parts ? 1.0 / parts : winner(&all->others), .parts = parts};
 }
 
-/* Rows are months apart where no day is given, and where all are on one day or, in months without it, on the last. */
+/* Rows are months apart if they have no day, or all have the same day, or the last day in shorter months. */
 mica__spacing mica__series_find_spacing(const mica__series *s) {
   moment last, m, before = {0};
   common all = {.monthly = true, .one_day = true, .least = INFINITY, .high = -INFINITY};
@@ -169,7 +169,7 @@ int64_t mica__series_irregular(const mica__series *s, int64_t *first) {
   return count;
 }
 
-/* A number with the decimals of the last one, 3 to 6 of a fraction of a year. */
+/* A number with as many decimals as the last one; 3 to 6 for a fraction of a year. */
 static void write_number(const mica__spacing *d, const char *like, double value, char *text, size_t bytes) {
   const char *point = strchr(like, '.');
   const int decimals = point ? (int)strspn(point + 1, "0123456789") : 0;
@@ -179,7 +179,7 @@ static void write_number(const mica__spacing *d, const char *like, double value,
     mica__snprintf(text, bytes, "%.12g", value);
 }
 
-/* A date in the form of the last one. */
+/* A date in the same form as the last one. */
 static void write_date(const mica__series *s, const mica__moment *m, char *text, size_t bytes) {
   const long long year = m->months / 12, month = m->months % 12 + 1, day = m->day;
   int used = snprintf(text, bytes, s->digits ? "%04lld%02lld" : "%04lld-%02lld", year, month);

@@ -1,4 +1,4 @@
-/* Sound as bytes of a pipe: raw samples, or a WAV stream. */
+/* Sound from a pipe: raw samples, or a WAV stream. */
 #include "base/error.h"
 #include "data/sound/sound.h"
 
@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of a header before its samples at most. */
+/* The longest header before the samples. */
 #define MOST_HEADER (1 << 20)
 #define MOST_CHANNELS 64
-/* Writers into a pipe, which do not know the length, give one so large or larger. */
+/* Programs that write into a pipe do not know the length, and state one of this size or larger. */
 #define UNKNOWN_LENGTH 0x7ffff000u
 #define FORMAT_INTEGER 1
 #define FORMAT_FLOAT 3
@@ -17,9 +17,9 @@
 
 struct mica_pcm {
   int32_t rate, channels, bits;
-  bool begun, floats;  /* begun: what comes now are samples */
-  uint64_t left;       /* bytes of samples; UINT64_MAX: up to the end */
-  unsigned char *kept; /* bytes of a header or of a frame that are not whole yet */
+  bool begun, floats;  /* the header has been read; samples follow */
+  uint64_t left;       /* how many bytes of samples; UINT64_MAX: up to the end */
+  unsigned char *kept; /* bytes of a header or frame that is not complete yet */
   size_t kept_count, room;
   float *samples;
   size_t sample_room;
@@ -76,7 +76,7 @@ static mica_status read_format(mica_pcm *p, const unsigned char *chunk, uint32_t
   return MICA_OK;
 }
 
-/* Reads what of a header is there; *used is the bytes of it once it is whole, else 0. */
+/* Reads a header as far as it is there; *used is its size once it is complete, else 0. */
 static mica_status read_header(mica_pcm *p, size_t *used) {
   const unsigned char *b = p->kept;
   bool known = false;
@@ -162,7 +162,7 @@ static void drop(mica_pcm *p, size_t size) {
   memmove(p->kept, p->kept + size, p->kept_count);
 }
 
-/* A stream that begins like another kind of file is not raw samples; it would be heard as noise. MP3 without a tag
+/* If a stream begins like another kind of file, it is not raw samples and would sound like noise. MP3 without a tag
  * cannot be detected: its first two bytes look like quiet samples. */
 static mica_status refuse_others(const mica_pcm *p) {
   static const char *const kinds[][2] = {{"fLaC", "FLAC"},         {"OggS", "OGG"},  {"ID3", "MP3"},

@@ -1,4 +1,4 @@
-/* Folders of recordings: a folder a class, or names LABEL_SPEAKER_N. */
+/* Folders of recordings: one folder per class, or names LABEL_SPEAKER_N. */
 #include "base/text.h"
 #include "data/class_folders.h"
 #include "data/sound/sound.h"
@@ -13,12 +13,12 @@
 /* The test set of the Free Spoken Digit Dataset: recordings 0 to 4 of each speaker and word. */
 #define TESTS 5
 #define MOST_FIELDS 8
-/* Entries of a folder that are looked at to see what it is. */
+/* How many entries of a folder are inspected to find out what it is. */
 #define LOOKED_AT 64
-/* Files that cannot be read and are named. */
+/* How many unreadable files are named. */
 #define MOST_NAMED 10
 
-/* Names with a number each, in the order in which they came. */
+/* Names with numbers, in the order of their first occurrence. */
 typedef struct naming {
   char **names;
   size_t count, room;
@@ -33,7 +33,7 @@ typedef struct recordings {
   naming classes, voices;
   bool spoken;     /* speakers are known */
   mica__text note; /* of what was found in folders of classes */
-  size_t bad;      /* files of folders that cannot be read; why the first cannot, and names of ten */
+  size_t bad;      /* unreadable files in folders: the reason for the first, and the names of ten */
   mica_status why;
   char *first;
   mica__text bad_names;
@@ -59,7 +59,7 @@ static void release(void *object) {
   free(r);
 }
 
-/* The number of a name, a new one where it has not come before. */
+/* The number of a name; a new one if it has not occurred before. */
 static mica_status number_of(naming *n, const char *name, int32_t *number) {
   for (size_t i = 0; i < n->count; i++)
     if (!strcmp(n->names[i], name)) {
@@ -93,7 +93,7 @@ static mica_status grow(recordings *r) {
   return MICA_OK;
 }
 
-/* Adds a file; the first one's rate is that of all where none was asked for. */
+/* Adds a file; if no rate was asked for, the first file's rate is used for all. */
 static mica_status add_file(recordings *r, const char *folder, const char *name, int32_t label, int32_t speaker) {
   mica__sound sound = {0};
   char *path = NULL;
@@ -113,7 +113,7 @@ static mica_status add_file(recordings *r, const char *folder, const char *name,
   return MICA_OK;
 }
 
-/* Adds a file of a folder. One that cannot be read is noted: fail_bad names all of them at once. */
+/* Adds a file of a folder. An unreadable one is recorded; fail_bad names all of them at once. */
 static mica_status take_file(recordings *r, const char *folder, const char *name, int32_t label, int32_t speaker) {
   const mica_status status = add_file(r, folder, name, label, speaker);
   if (status != MICA_E_FORMAT && status != MICA_E_IO && status != MICA_E_NOT_FOUND) return status;
@@ -134,7 +134,7 @@ static mica_status fail_bad(const recordings *r) {
                     r->bad_names.data, r->bad > MOST_NAMED ? ", ..." : "");
 }
 
-/* The class of a name: the next number, or that in config->like. */
+/* The class of a name: the next number, or its number in config->like. */
 static mica_status class_of(recordings *r, const mica_dataset_config *config, const char *path, const char *name,
                             int32_t *label) {
   if (!config->like) return number_of(&r->classes, name, label);
@@ -146,7 +146,7 @@ static mica_status class_of(recordings *r, const mica_dataset_config *config, co
 
 /* --- names that say what is spoken --- */
 
-/* A name without its ending, in fields parted by _. */
+/* A name without its ending, split into fields at each _. */
 typedef struct fields {
   char text[256];
   char *at[MOST_FIELDS];
@@ -172,14 +172,14 @@ static bool is_number(const char *text) {
   return *text && strlen(text) < 9 && strspn(text, "0123456789") == strlen(text);
 }
 
-/* The pattern of a folder's names: the number of fields, and whether the last one is a number. Parted: each word and
- * each speaker has numbers below TESTS and others. */
+/* The pattern of a folder's names: the number of fields, and whether the last one is a number. The folder is split if
+ * each word and each speaker has numbers below TESTS and others. */
 typedef struct pattern {
   int fields;
   bool numbered, parted;
 } pattern;
 
-/* The words (field 0) and speakers (field 1) of all names, of those with a number below TESTS, and of the others. */
+/* The words (field 0) and speakers (field 1) of all names, of names with a number below TESTS, and of the others. */
 typedef struct sides {
   naming all[2], below[2], above[2];
 } sides;
@@ -284,7 +284,7 @@ static mica_status read_classes(recordings *r, const char *root, const mica_data
 
 /* --- what a folder is --- */
 
-/* *found: there is a recording among the first entries of a folder. */
+/* *found: the first entries of a folder include a recording. */
 static mica_status holds_sounds(const char *path, bool *found) {
   *found = false;
   if (!mica__is_folder(path) || access(path, R_OK | X_OK) != 0) return MICA_OK;
@@ -298,7 +298,8 @@ static mica_status holds_sounds(const char *path, bool *found) {
   return MICA_OK;
 }
 
-/* *count: how many of a folder's first folders hold recordings; the last such is *only, the caller's to free. */
+/* *count: how many of the first folders in a folder contain recordings; *only is the last of these, freed by the
+ * caller. */
 static mica_status folders_of_sounds(const char *path, int *count, char **only) {
   mica__names names;
   *count = 0;
@@ -321,8 +322,7 @@ static mica_status folders_of_sounds(const char *path, int *count, char **only) 
   return status;
 }
 
-/* *depth: the levels below folders of a folder at which recordings count as well: 0 beside a table, whose files they
- * may be. */
+/* *depth: how many levels below its folders recordings also count: 0 next to a table, to which they may belong. */
 static mica_status find_depth(const char *path, int *depth) {
   static const char *const tables[] = {".csv", ".tsv", ".txt", ".json"};
   mica__names names;
@@ -335,7 +335,7 @@ static mica_status find_depth(const char *path, int *depth) {
   return MICA_OK;
 }
 
-/* *is: there are recordings in a folder, in folders in it, or `depth` levels deeper, among the first entries. */
+/* *is: among the first entries there are recordings in a folder, in folders within it, or `depth` levels deeper. */
 static mica_status has_sounds(const char *path, int depth, bool *is) {
   mica__names names;
   int count = 0;
@@ -355,7 +355,7 @@ static mica_status has_sounds(const char *path, int depth, bool *is) {
   return status;
 }
 
-/* The folder of a part, with recordings or folders of them, the caller's to free; NULL for none. */
+/* The folder of a part, with recordings or folders of them, freed by the caller; NULL if there is none. */
 static mica_status part_of(const char *path, int part_index, char **folder) {
   mica__names names;
   int depth = 0;
@@ -409,8 +409,8 @@ static mica_status is_named(const char *folder, bool *named) {
   return MICA_OK;
 }
 
-/* A folder of one part: recordings by their names, in it or in the one folder that it holds, or a folder a class. What
- * it goes with says which of both it is: named ones have speakers. */
+/* A folder that is one part: recordings by name, in it or in its only folder, or one folder per class. If config->like
+ * has speakers, recordings are read by name. */
 static mica_status read_root(recordings *r, const char *root, const mica_dataset_config *config) {
   char *only = NULL;
   bool holds = false, named = false;

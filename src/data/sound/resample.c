@@ -7,17 +7,17 @@
 #include <string.h>
 
 #define PI 3.14159265358979323846
-/* Zero crossings of the window on each side, and the share of the frequencies that pass. */
+/* Zero crossings of the window on each side, and the share of frequencies that pass. */
 #define CROSSINGS 6.0
 #define ROLLOFF 0.99
-/* Weights of all phases are kept up to so many. */
+/* If there are at most this many weights, those of all phases are kept. */
 #define MOST_WEIGHTS (1 << 20)
 
 struct mica__resampler {
   int64_t from, to; /* without their common divisor */
-  int64_t reach;    /* samples on each side of one that count */
+  int64_t reach;    /* how many samples on each side contribute */
   double scale;     /* of time, in samples */
-  double *table;    /* (to, 2 reach + 1); NULL: made for each sample */
+  double *table;    /* (to, 2 reach + 1); NULL: computed for each sample */
   double *weights;  /* of one sample */
   float *kept;      /* samples from first on */
   int64_t first, count, room;
@@ -38,7 +38,7 @@ int64_t mica__resampled(int64_t n, int32_t from, int32_t to) {
   return n / f * t + (n % f * t + f - 1) / f;
 }
 
-/* Weights of the samples floor(index) - reach to floor(index) + reach for outputs of a phase. */
+/* Weights of the samples floor(index) - reach to floor(index) + reach, for the outputs of a phase. */
 static void weigh(const mica__resampler *r, int64_t phase, double *weights) {
   const double inside = (double)(phase * r->from % r->to) / (double)r->to;
   for (int64_t k = -r->reach; k <= r->reach; k++) {
@@ -77,7 +77,7 @@ void mica__resampler_destroy(mica__resampler *r) {
   free(r);
 }
 
-/* Forgets samples that no output needs any more, and keeps the new ones after the others. */
+/* Drops samples that no output needs any more, and appends the new ones. */
 static mica_status keep(mica__resampler *r, const float *samples, int64_t count) {
   const int64_t needed = r->next * r->from / r->to - r->reach;
   int64_t gone = needed - r->first;
@@ -114,7 +114,7 @@ mica_status mica__resampler_push(mica__resampler *r, const float *samples, int64
   return MICA_OK;
 }
 
-/* Samples that are resampled at a time. */
+/* How many samples are resampled at a time. */
 #define PIECE 4096
 
 mica_status mica__sound_resample(mica__resampler **resampler, int32_t from, int32_t to, const float *samples,

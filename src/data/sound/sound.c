@@ -1,4 +1,4 @@
-/* Recordings through libsndfile: any rate and any number of channels, which are averaged. */
+/* Recordings through libsndfile, with any rate and any number of channels, which are averaged. */
 #include "data/sound/sound.h"
 
 #include "base/error.h"
@@ -17,7 +17,7 @@
 #include <sndfile.h>
 #endif
 
-/* Frames that are read at once. */
+/* How many frames are read at once. */
 #define CHUNK 4096
 #define MOST_CHANNELS 64
 
@@ -30,17 +30,17 @@ bool mica__sound_is_named(const char *name) {
 
 #ifdef MICA_WITH_SNDFILE
 
-/* Chunks of a RIFF file that are looked at before its samples. */
+/* How many chunks of a RIFF file are inspected before its samples. */
 #define MOST_CHUNKS 1000
-/* Writers into a pipe do not know the length; they state one of this size or larger. */
+/* Programs that write into a pipe do not know the length; they state one of this size or larger. */
 #define UNKNOWN_LENGTH 0x7ffff000u
 
 static uint32_t little_endian(const unsigned char *b) {
   return b[0] | (uint32_t)b[1] << 8 | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
 }
 
-/* Compares the data chunk of a WAV file with the file, which libsndfile shortens in silence where the file ends
- * early. Other formats, and a RIFF file without that chunk, are left to libsndfile. */
+/* Compares the size of a WAV file's data chunk with the file, since libsndfile silently shortens it if the file ends
+ * early. Other formats, and RIFF files without that chunk, are left to libsndfile. */
 static mica_status check_whole(const char *path, int handle, int64_t size) {
   unsigned char head[12];
   if (pread(handle, head, 12, 0) != 12 || memcmp(head, "RIFF", 4) != 0 || memcmp(head + 8, "WAVE", 4) != 0)
@@ -60,7 +60,7 @@ static mica_status check_whole(const char *path, int handle, int64_t size) {
   return MICA_OK;
 }
 
-/* A file must be one: a pipe has no length, and opening it would wait for a writer. */
+/* Only ordinary files: a pipe has no length, and opening it would wait for a writer. */
 static mica_status open_file(const char *path, SNDFILE **file, SF_INFO *info) {
   struct stat about;
   const int handle = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -150,7 +150,8 @@ void mica_sound_stream_close(mica_sound_stream *s) {
 
 int32_t mica_sound_stream_rate(const mica_sound_stream *s) { return s->info.samplerate; }
 
-/* Averages channels in place. NaN and infinities, which files of floats may hold, would pass into every weight. */
+/* Averages channels in place. Refuses NaN and infinities, which files of floats may contain and which would spread to
+ * every weight. */
 static mica_status mix(const mica_sound_stream *s, int64_t count) {
   const int channels = s->info.channels;
   for (int64_t i = 0; i < count; i++) {

@@ -1,30 +1,30 @@
-/* data/sound/sound.h: recordings in files, as signals of one channel at a rate. */
+/* data/sound/sound.h: recordings in files, read as signals of one channel at a given rate. */
 #ifndef MICA_DATA_SOUND_SOUND_H
 #define MICA_DATA_SOUND_SOUND_H
 
 #include "data/dataset.h"
 
-/* A sample may last so many seconds; longer recordings are cut into samples by whoever has them. */
+/* The longest sample in seconds; callers split longer recordings into samples. */
 #define MICA__SOUND_SECONDS 600
-/* The highest rate, of files and of what they are brought to. */
+/* The highest rate of files and of resampled sound. */
 #define MICA__SOUND_RATE 768000
 
-/* The header of a file, with the length at another rate (0: its own rate). */
+/* The header of a file, with its length at another rate (0: its own rate). */
 typedef struct mica__sound {
   int32_t rate, channels;
   int64_t frames; /* of the file */
-  int64_t length; /* samples at the rate that was asked for */
+  int64_t length; /* samples at the requested rate */
 } mica__sound;
 
 /* True if the name ends in .wav, .flac or .ogg. */
 bool mica__sound_is_named(const char *name);
 
-/* Opens a file to see what it holds. MICA_E_FORMAT names it where it is no sound, empty, a WAV file that ends
- * before its samples do, or longer than MICA__SOUND_SECONDS; MICA_E_UNSUPPORTED: this build lacks libsndfile;
+/* Opens a file and reads its header. MICA_E_FORMAT names a file that is not sound, is empty, is a WAV file that ends
+ * before its samples do, or is longer than MICA__SOUND_SECONDS; MICA_E_UNSUPPORTED: this build lacks libsndfile;
  * MICA_E_IO. */
 mica_status mica__sound_examine(const char *path, int32_t rate, mica__sound *sound);
-/* Reads `length` samples at that rate, as mica__sound_examine gave it, in memory for some thousand frames.
- * MICA_E_FORMAT if the file has changed or ends early. Any thread. */
+/* Reads `length` samples at that rate, both from mica__sound_examine, with memory for only some thousand frames.
+ * MICA_E_FORMAT if the file has changed or ends early. Any thread may call it. */
 mica_status mica__sound_read(const char *path, int32_t rate, float *samples, int64_t length);
 
 /* --- resampling: a stream of samples at one rate becomes another at another rate ---
@@ -34,18 +34,18 @@ mica_status mica__sound_read(const char *path, int32_t rate, float *samples, int
 typedef struct mica__resampler mica__resampler;
 mica_status mica__resampler_create(int32_t from, int32_t to, mica__resampler **resampler);
 void mica__resampler_destroy(mica__resampler *resampler);
-/* The number of samples that n become. */
+/* How many samples n samples become. */
 int64_t mica__resampled(int64_t n, int32_t from, int32_t to);
-/* Takes count samples and writes those that are complete, `most` at most in one call, counting them in *made; what is
- * left over is kept. With last, zeros follow the samples. MICA_E_NOMEM. */
+/* Takes count samples and writes those that are complete, at most `most` per call, counted in *made; the rest is kept.
+ * With `last`, zeros follow the samples. MICA_E_NOMEM. */
 mica_status mica__resampler_push(mica__resampler *resampler, const float *samples, int64_t count, bool last, float *out,
                                  int64_t most, int64_t *made);
-/* Gives `take` all of count samples, or of what they become, in pieces. *resampler: made at the first call if the rates
- * differ, for the caller to destroy. last: these are the last samples. */
+/* Passes count samples to `take` in pieces, resampled if the rates differ. *resampler: made in the first call if
+ * needed; the caller destroys it. last: these are the last samples. */
 mica_status mica__sound_resample(mica__resampler **resampler, int32_t from, int32_t to, const float *samples,
                                  int64_t count, bool last,
                                  mica_status (*take)(void *user, const float *samples, int64_t count), void *user);
-/* MICA_E_FORMAT if a sample is infinite or not a number; `before` samples came before them. */
+/* MICA_E_FORMAT if a sample is infinite or NaN; `before`: how many samples came before them. */
 mica_status mica__sound_check(const float *samples, int64_t count, int64_t before);
 
 #endif

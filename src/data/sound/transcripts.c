@@ -30,7 +30,7 @@ typedef struct cell {
   size_t size;
 } cell;
 
-/* The columns of the file and the text in a line. */
+/* The columns of file and text in a line. */
 typedef struct layout {
   size_t file, text;
 } layout;
@@ -101,7 +101,7 @@ static mica_status add_line(const char *name, const char *folder, int32_t line, 
   return MICA_OK;
 }
 
-/* A recording with two texts would be learned as both; one that comes again with its text is counted. */
+/* A recording with two different texts would be learned as both; one that is repeated with the same text is counted. */
 static mica_status check_files(const char *name, mica__speech_list *list) {
   mica__name_table files = {0};
   mica_status status = MICA_OK;
@@ -168,7 +168,7 @@ static void release(void *object) {
   free(l);
 }
 
-/* Puts the line before this thread's sentence. */
+/* Puts the line number before this thread's message. */
 static mica_status at_line(const listing *l, uint64_t i, mica_status status) {
   if (status == MICA_OK) return status;
   return mica__fail(status, "%s:%d: %s", l->name, (int)l->list.lines[i], mica_error_message());
@@ -185,7 +185,7 @@ static mica_status length_of(void *user, uint64_t i, int64_t *length) {
   return MICA_OK;
 }
 
-/* Looks at each file, of which the first says the rate unless that is known. */
+/* Opens each file; the first one decides the rate unless that is known. */
 static mica_status examine(listing *l) {
   const size_t count = l->list.count;
   size_t bytes = 0;

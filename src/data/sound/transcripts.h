@@ -6,15 +6,15 @@
 
 #include <mica/data.h>
 
-/* A list of recordings and texts: lines "FILE <tab> TEXT", or of more columns that a first line names. */
+/* A list of recordings and texts: lines "FILE <tab> TEXT", or lines of more columns named by a header. */
 typedef struct mica__speech_list {
   char **files, **texts;
   int32_t *lines;
   size_t count, room;
-  size_t again; /* lines that come again as they are */
+  size_t again; /* lines that are exact repetitions */
 } mica__speech_list;
-/* Reads a list from a file's content; name is for sentences, folder what files are relative to. MICA_E_FORMAT names the
- * line. The list is to be freed after a failure too. */
+/* Reads a list from a file's content. `name` appears in messages; `folder` is what file names are relative to.
+ * MICA_E_FORMAT names the line. The list must be freed, also after a failure. */
 mica_status mica__speech_list_read(const char *name, const char *folder, const char *content, size_t size,
                                    mica__speech_list *list);
 void mica__speech_list_free(mica__speech_list *list);

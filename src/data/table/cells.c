@@ -1,4 +1,4 @@
-/* The cells of a table's record by the schema: classes, numbers, times. */
+/* Reads the cells of a table's record according to the schema: classes, numbers, times. */
 #include "base/number.h"
 #include "base/text.h"
 #include "data/table/table.h"
@@ -28,7 +28,7 @@ static mica_status fail_cell(const mica__field *field, const mica__records *r, c
                     (int)(cell.length < 40 ? cell.length : 40), cell.text, what);
 }
 
-/* Classes that are numbers may be meant as such. */
+/* Classes whose names are numbers may be meant as numbers. */
 #define OR_REGRESS "; or pass --task regress"
 static bool are_numbers(const mica__dictionary *d) {
   double value = 0;

@@ -29,7 +29,7 @@ mica_status mica__dictionary_add(mica__dictionary *d, const char *name) {
   return mica__name_table_add(&d->table, copy, d->count++);
 }
 
-/* Whole numbers by value, before texts by their bytes. */
+/* Orders whole numbers by value, followed by texts by their bytes. */
 static int by_name(const void *a, const void *b) {
   const char *x = *(char *const *)a, *y = *(char *const *)b;
   char *end_x = NULL, *end_y = NULL;
@@ -50,7 +50,7 @@ mica_status mica__dictionary_sort(mica__dictionary *d) {
 
 /* --- names --- */
 
-/* The one form of a whole number; false for other cells. */
+/* The canonical form of a whole number; false for other cells. */
 static bool number_name(mica__cell cell, char *name, size_t capacity) {
   double value = 0;
   if (!mica__cell_number(cell, &value) || value != floor(value) || fabs(value) >= 1e15) return false;
@@ -81,7 +81,7 @@ mica_status mica__class_name(mica__cell cell, bool text, char **name, size_t *ca
     *capacity = cell.length + 32;
   }
   if (!text && number_name(cell, *name, *capacity)) return MICA_OK;
-  /* Blanks around a name are not part of it, within quotes or without. */
+  /* Blanks around a name are removed, with or without quotes. */
   size_t begin = 0, end = mica__cell_unquote(cell, *name);
   while (end > 1 && (*name)[end - 1] == ' ') end--;
   while (begin + 1 < end && (*name)[begin] == ' ') begin++;

@@ -1,4 +1,4 @@
-/* The columns that a table's schema gives a store. */
+/* Adds the columns of a table's schema to a store. */
 #include "data/table/table.h"
 
 #include "base/text.h"
@@ -38,7 +38,7 @@ static mica_status summarise(const mica__schema *schema, mica__store *store) {
   }
   for (size_t i = 0; i < schema->count; i++) {
     const mica__field *field = &schema->fields[i];
-    /* Columns of numbers and of classes are listed by whoever shows the summary. */
+    /* Columns of numbers and of classes are left to the caller that shows the summary. */
     if (field->label || field->unread || field->kind == MICA_COLUMN_KIND_NUMBER ||
         field->kind == MICA_COLUMN_KIND_CLASS)
       continue;

@@ -1,4 +1,4 @@
-/* Dates and times as tables write them. */
+/* Dates and times as they are written in tables. */
 #include "data/table/date.h"
 
 #include <string.h>

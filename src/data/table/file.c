@@ -1,4 +1,5 @@
-/* Tables that stay in their file: of each record its offset is kept, and what is wanted of it is read and parsed. */
+/* Tables that stay in their file: only the offset of each record is kept, and a record is read and parsed when it is
+ * needed. */
 #include "data/table/table.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@ typedef struct table_file {
   uint64_t *sizes;
 } table_file;
 
-/* The user of a column's functions: a field of a table, or all numbers. */
+/* The `user` of a column's functions: a field of a table, or all numbers. */
 typedef struct table_column {
   const table_file *table;
   const mica__field *field; /* NULL: the numbers of "x" */
