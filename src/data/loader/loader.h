@@ -26,15 +26,15 @@ typedef struct mica__carried {
   size_t column; /* of the dataset */
   const mica__column *from;
   mica__way way;
-  mica_dtype up, dtype;              /* as uploaded, and in the batch */
-  int64_t elements;                  /* of a sample; RAGGED: of a row */
-  size_t bytes;                      /* of a sample as uploaded; RAGGED: of a row */
-  float *mean, *deviation;           /* of its channels; NULL if neither the host nor `affine` normalises it */
-  mica_tensor *affine;               /* PLANES: (C, 2) scale and shift */
-  int32_t word, words;               /* WORDS: the position in the record; RAGGED: that of its length, one word */
-  int32_t *lengths;                  /* RAGGED: the length of each sample, at most `most` */
-  int64_t most, pad;                 /* RAGGED: the longest sample; the value that pads shorter ones */
-  int64_t bucket[MICA__MAX_BUCKETS]; /* RAGGED: the length in each bucket */
+  mica_dtype up, dtype;                   /* as uploaded, and in the batch */
+  int64_t elements;                       /* of a sample; RAGGED: of a row */
+  size_t bytes;                           /* of a sample as uploaded; RAGGED: of a row */
+  float *mean, *deviation;                /* of its channels; NULL if neither the host nor `affine` normalises it */
+  mica_tensor *affine;                    /* PLANES: (C, 2) scale and shift */
+  int32_t word, words;                    /* WORDS: the position in the record; RAGGED: that of its length, one word */
+  int32_t *lengths;                       /* RAGGED: the length of each sample, at most `most` */
+  int64_t most, pad;                      /* RAGGED: the longest sample; the value that pads shorter ones */
+  int64_t bucket[MICA__MAX_BUCKETS];      /* RAGGED: the length in each bucket */
   mica_tensor *out[2][MICA__MAX_BUCKETS]; /* its batches: full ones and smaller ones, by bucket */
   mica_tensor *length_out[2];             /* RAGGED */
   char *length_name;                      /* RAGGED: "NAME.length" */
