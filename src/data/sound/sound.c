@@ -150,8 +150,8 @@ void mica_sound_stream_close(mica_sound_stream *s) {
 
 int32_t mica_sound_stream_rate(const mica_sound_stream *s) { return s->info.samplerate; }
 
-/* Averages channels in place. Refuses NaN and infinities, which files of floats may contain and which would spread to
- * every weight. */
+/* Averages channels in place. Refuses NaN and infinities, which files of floats may contain and which would reach every
+ * weight. */
 static mica_status mix(const mica_sound_stream *s, int64_t count) {
   const int channels = s->info.channels;
   for (int64_t i = 0; i < count; i++) {
