@@ -148,13 +148,14 @@ APART void pack_rows(PHASE_PARAMS, const int8 blocking, source S, const long ima
     }
 }
 
-CPU_KERNEL conv_cpu_direct_kw(PHASE_PARAMS, const int8 blocking, source S, const long S_at, __global const float *P,
-                              const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
+/* The strip and the panels of group (x, y, z). */
+APART void convolve_group(PHASE_PARAMS, const int8 blocking, source S, const long S_at, __global const float *P,
+                          const long P_at, __local float *scratch, const int4 group, EPILOGUE_PARAMS) {
   PHASE_UNPACK
   UNPACK_INTS(DIRECT_KW_BLOCKING, blocking)
-  const int g = (int)get_group_id(2) % G, n = (int)get_group_id(2) / G, vectors = (KG + VW - 1) / VW;
-  const int begin = (int)get_group_id(1) * PANELS * NV, end = min(vectors, begin + PANELS * NV);
-  const int strip = (int)get_group_id(0), taps = TAPS1 * TAPS2, depth = CG * taps;
+  const int g = group.z % G, n = group.z / G, vectors = (KG + VW - 1) / VW;
+  const int begin = group.y * PANELS * NV, end = min(vectors, begin + PANELS * NV);
+  const int strip = group.x, taps = TAPS1 * TAPS2, depth = CG * taps;
   const int row0 = OUT1 > 1 ? strip * ROWS : 0, height = min(ROWS, OUT1 - row0), a_row = (OUT2 + SEG - 1) / SEG;
   const int first = OUT1 > 1 ? 0 : strip * SEGMENTS, segments = min(SEGMENTS, height * a_row - first);
   const int column0 = first * SEG, at = row0 * OUT2 + column0;
@@ -218,4 +219,11 @@ CPU_KERNEL conv_cpu_direct_kw(PHASE_PARAMS, const int8 blocking, source S, const
       FINISH_WHILE(1, row, i, count, n, channel, at)
     }
   }
+}
+
+CPU_KERNEL conv_cpu_direct_kw(PHASE_PARAMS, const int8 blocking, source S, const long S_at, __global const float *P,
+                              const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
+  const int4 group = (int4)(get_group_id(0), get_group_id(1), get_group_id(2), 0);
+  convolve_group(PHASE, blocking, S, S_at, P, P_at, scratch, group, alpha, beta, D, D_at, D_row, D_batch, C, C_at,
+                 C_row, C_batch, bias, bias_at, act_arg);
 }

@@ -17,9 +17,9 @@
  * caches), ZERO_ROWS (1: the row of D below each of the grid has no taps; it is stored too, as zeros). NDRange:
  * ceil(columns / (NR PANELS)), ceil(K / KB), groups of the convolution; work-group (1, 1, 1). KB is a multiple of MR.
  * scratch: (CB taps + PHASES KB + 2) NR floats, and 2 MR NR with PHASES 2, for the phase with more taps. */
-#include "common/epilogue.clh"
 #include "common/cpu/register_tile.clh"
 #include "common/cpu/stream.clh"
+#include "common/epilogue.clh"
 #include "conv/input_tile.clh"
 
 #define NR (NV * VW)
@@ -206,15 +206,17 @@ static inline void interleave(__local const float *even, __local const float *od
       STORE_BY(STOREV, W);                                                                                             \
   }
 
-CPU_KERNEL conv_cpu_implicit_gemm(PHASE_PARAMS, const int8 second, const int8 blocking, source S, const long S_at,
-                                  __global const float *P, const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
+/* The columns and the filters of group (x, y, z). */
+APART void convolve_group(PHASE_PARAMS, const int8 second, const int8 blocking, source S, const long S_at,
+                          __global const float *P, const long P_at, __local float *scratch, const int4 group,
+                          EPILOGUE_PARAMS) {
   PHASE_UNPACK
   UNPACK_INTS(IMPLICIT_GEMM_BLOCKING, blocking)
-  const int g = (int)get_group_id(2);
+  const int g = group.z;
   const bool stream = STREAM && D_row % VW == 0 && (size_t)(D + D_at) % 64 == 0, overlap = beta == 0 && !stream;
   const int plane_taps = TAPS0 * TAPS1, most_taps = plane_taps * (PHASES > 1 ? max(TAPS2, taps2_of(second)) : TAPS2);
-  const int tiles = DIVIDE_UP(KG, MR), k_begin = (int)get_group_id(1) * KB, k_end = min(KG, k_begin + KB);
-  const long columns = (long)N * OUT0 * OUT1 * OUT2, first_column = (long)get_group_id(0) * PANELS * NR;
+  const int tiles = DIVIDE_UP(KG, MR), k_begin = group.y * KB, k_end = min(KG, k_begin + KB);
+  const long columns = (long)N * OUT0 * OUT1 * OUT2, first_column = (long)group.x * PANELS * NR;
   /* Several smaller planes share a cache line. */
   const bool single = plane_taps * TAPS2 == 1 && IN0 * IN1 * IN2 >= VW;
   const int k_tiles = DIVIDE_UP(k_end - k_begin, MR);
@@ -280,4 +282,11 @@ CPU_KERNEL conv_cpu_implicit_gemm(PHASE_PARAMS, const int8 second, const int8 bl
       part += last;
     }
   }
+}
+
+CPU_KERNEL conv_cpu_implicit_gemm(PHASE_PARAMS, const int8 second, const int8 blocking, source S, const long S_at,
+                                  __global const float *P, const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
+  const int4 group = (int4)(get_group_id(0), get_group_id(1), get_group_id(2), 0);
+  convolve_group(PHASE, second, blocking, S, S_at, P, P_at, scratch, group, alpha, beta, D, D_at, D_row, D_batch, C,
+                 C_at, C_row, C_batch, bias, bias_at, act_arg);
 }

@@ -31,9 +31,9 @@
  * elements of A (MR counts as MRP) if that is packed, and KC * NR of B likewise; one float at least.
  *
  * A_T, B_T, D_T: types of A, B and D. */
+#include "common/cpu/prefetch.clh"
 #include "common/epilogue.clh"
 #include "common/packed.clh"
-#include "common/cpu/prefetch.clh"
 
 #if EPILOGUE == 1
 #define RESULT float
@@ -77,7 +77,7 @@
 #define STORE_SUMS(W, x, row, col)                                                                                     \
   do {                                                                                                                 \
     COMPUTEV(f32, W) s_ = x;                                                                                           \
-    const long p_ = D_at + get_group_id(2) * D_batch + (row)*D_row + (col);                                            \
+    const long p_ = D_at + group.z * D_batch + (row)*D_row + (col);                                                    \
     if (!(phase & FIRST)) s_ += LOADV(f32, W, D, p_);                                                                  \
     STOREV(f32, W, s_, D, p_);                                                                                         \
   } while (0)
@@ -85,7 +85,7 @@
 #define STORE_SUMS(W, x, row, col)                                                                                     \
   do {                                                                                                                 \
     COMPUTEV(ACC_T, W) s_ = MICA_AS(COMPUTE(ACC_T), W, x);                                                             \
-    const long p_ = P_at + get_group_id(2) * P_batch + (row)*P_row + (col);                                            \
+    const long p_ = P_at + group.z * P_batch + (row)*P_row + (col);                                                    \
     if (!(phase & FIRST)) s_ += LOADV(ACC_T, W, P, p_);                                                                \
     if (phase & LAST)                                                                                                  \
       FINISH(W, s_, z, (long)(row), col);                                                                              \
@@ -149,8 +149,8 @@
     lane += W;                                                                                                         \
   }
 
-#include "matmul/fields.clh"
 #include "matmul/cpu/pack.clh"
+#include "matmul/fields.clh"
 #if BLOCK
 #include "matmul/cpu/blocks.clh"
 #define PACK_PANEL                                                                                                     \
@@ -166,15 +166,18 @@
 #define RESULTS                                                                                                        \
   __global COMPUTE(ACC_T) * P, __global RESULT *D, __global const STORAGE(D_T) * C,                                    \
       __global const STORAGE(BIAS_T) * bias
+#define RESULT_NAMES P, D, C, bias
 #define RESULT_FIELDS TILE_RESULTS
 #define MICA_UNPACK_SCALAR_FIELD(name) const COMPUTE(EPI_T) name = UNPACK(EPI_T);
 #define RESULT_NUMBERS
 #elif EPILOGUE == 1
 #define RESULTS __global RESULT *D
+#define RESULT_NAMES D
 #define RESULT_FIELDS TILE_RESULTS_PLAIN
 #define RESULT_NUMBERS const long D_row = P_row, D_batch = P_batch
 #else
 #define RESULTS __global RESULT *D, __global const STORAGE(BIAS_T) * bias
+#define RESULT_NAMES D, bias
 #define RESULT_FIELDS TILE_RESULTS_BIASED
 #define RESULT_NUMBERS                                                                                                 \
   const long D_row = P_row, D_batch = P_batch;                                                                         \
@@ -232,15 +235,17 @@ static inline void apply_prologue_b(const int z, const int k_begin, const int kc
   __global const STORAGE(A_T) *a = A + m_tile + k0 * A_col
 #endif
 
-CPU_KERNEL gemm_tile(__global const STORAGE(A_T) * A, __global const STORAGE(B_T) * B, __local float *scratch, RESULTS,
-                     const mica_packed packed) {
+/* What group (x, y, z) of w along z does. A function by itself, since PoCL compiles the body of a kernel several times.
+ */
+APART void multiply_group(__global const STORAGE(A_T) * A, __global const STORAGE(B_T) * B, __local float *scratch,
+                          RESULTS, const mica_packed packed, const int4 group) {
   UNPACK_FIELDS(FIELDS);
   RESULT_NUMBERS;
-  const int batches = get_num_groups(2) / splits, z = get_group_id(2) % batches, split = get_group_id(2) / batches;
+  const int batches = group.w / splits, z = group.z % batches, split = group.z / batches;
   const int per_split = K / splits + (K % splits != 0);
   const int k_begin = min((long)K, (long)split * per_split), k_end = min((long)K, (long)k_begin + per_split);
-  const int m_begin = get_group_id(0) * MC, m_end = min(M, m_begin + MC);
-  const int n_begin = get_group_id(1) * NC, n_end = min(N, n_begin + NC);
+  const int m_begin = group.x * MC, m_end = min(M, m_begin + MC);
+  const int n_begin = group.y * NC, n_end = min(N, n_begin + NC);
   A += A_at + z * A_batch;
   B += B_at + z * B_batch;
 #if A_FORM == PACK
@@ -303,4 +308,10 @@ CPU_KERNEL gemm_tile(__global const STORAGE(A_T) * A, __global const STORAGE(B_T
     }
     ka += KA;
   } while (ka < k_end);
+}
+
+CPU_KERNEL gemm_tile(__global const STORAGE(A_T) * A, __global const STORAGE(B_T) * B, __local float *scratch, RESULTS,
+                     const mica_packed packed) {
+  const int4 group = (int4)(get_group_id(0), get_group_id(1), get_group_id(2), get_num_groups(2));
+  multiply_group(A, B, scratch, RESULT_NAMES, packed, group);
 }
