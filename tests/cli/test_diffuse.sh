@@ -4,19 +4,11 @@
 # seed, a model in ONNX, and what is refused.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"
+# shellcheck source-path=SCRIPTDIR source=halves.sh
+. "$(dirname "$0")/halves.sh"
 need_device
 
-mkdir "$work/halves"
-LC_ALL=C awk -v x="$work/halves/train-images-idx3-ubyte" -v y="$work/halves/train-labels-idx1-ubyte" '
-  function number(n, f) { printf "%c%c%c%c", 0, 0, 0, n >f }
-  BEGIN {
-    printf "%c%c%c%c", 0, 0, 8, 3 >x; number(80, x); number(8, x); number(8, x)
-    printf "%c%c%c%c", 0, 0, 8, 1 >y; number(80, y)
-    for (i = 0; i < 80; i++) {
-      printf "%c", i % 2 >y
-      for (p = 0; p < 64; p++) printf "%c", ((p < 32) == (i % 2)) ? 20 + i : 110 >x
-    }
-  }'
+make_halves "$work/halves" 2
 how='--width 4 --batch 16 --noise-steps 20 --sample-steps 5'
 
 # shellcheck disable=SC2086

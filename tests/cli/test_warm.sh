@@ -3,6 +3,8 @@
 # The command warm: the report, wrong arguments and files, and that an answer after it compiles nothing.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"
+# shellcheck source-path=SCRIPTDIR source=halves.sh
+. "$(dirname "$0")/halves.sh"
 foundation=${MICA_SOURCE_DIR:-.}/tests/golden/foundation
 
 run warm
@@ -47,17 +49,7 @@ run warm "$foundation/clip" --sample "$foundation/photo.png"
 ends 0 '*' ''
 
 # Pictures: a run that draws takes no sample, and one file is enough to verify.
-mkdir "$work/halves"
-LC_ALL=C awk -v x="$work/halves/train-images-idx3-ubyte" -v y="$work/halves/train-labels-idx1-ubyte" '
-  function number(n, f) { printf "%c%c%c%c", 0, 0, 0, n >f }
-  BEGIN {
-    printf "%c%c%c%c", 0, 0, 8, 3 >x; number(80, x); number(8, x); number(8, x)
-    printf "%c%c%c%c", 0, 0, 8, 1 >y; number(80, y)
-    for (i = 0; i < 80; i++) {
-      printf "%c", i % 4 >y
-      for (p = 0; p < 64; p++) printf "%c", ((p < 32) == (i % 2)) ? 20 + i : 110 >x
-    }
-  }'
+make_halves "$work/halves" 4
 run train --task diffuse --data "$work/halves" --width 4 --batch 16 --noise-steps 20 --sample-steps 5 --epochs 1 \
   --quiet --out "$work/draw"
 ends 0 '*' '*'

@@ -4,6 +4,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/source.h"
 
 #include <math.h>
 #include <mica/gguf.h>
@@ -57,18 +58,6 @@ static void setup(void) {
   finish(mica_nn_rms_norm(nn, "norm", h, NULL));
 }
 
-static mica_safetensors_entry tensor(const char *name, mica_dtype dtype, mica_shape shape, const void *data) {
-  int64_t count = 0;
-  ck_ok(mica_shape_count(shape, &count));
-  return (mica_safetensors_entry){
-      .name = name, .dtype = dtype, .shape = shape, .data = data, .bytes = (size_t)count * mica_dtype_size(dtype)};
-}
-
-static void source(const mica_safetensors_entry *entries, size_t count) {
-  ck_ok(mica_safetensors_write(files_path("source.safetensors"), entries, count, NULL, 0));
-  ck_ok(mica_weights_open(files_path("source.safetensors"), &weights));
-}
-
 /* Element i of a parameter. */
 static float element(const char *name, size_t i) {
   float values[MOST];
@@ -93,12 +82,13 @@ static const mica_shape wide_shape = {2, {UNITS, INPUTS}}, tall_shape = {2, {INP
 /* --- names --- */
 
 START_TEST(equal_names_need_no_map) {
-  source((mica_safetensors_entry[]){tensor("blocks.0.weight", MICA_F32, wide_shape, numbers),
-                                    tensor("blocks.0.bias", MICA_F32, MICA_SHAPE(UNITS), numbers + 1),
-                                    tensor("blocks.12.weight", MICA_F32, tall_shape, numbers + 2),
-                                    tensor("norm.weight", MICA_F32, MICA_SHAPE(INPUTS), numbers + 3),
-                                    tensor("more", MICA_F32, MICA_SHAPE(1), numbers)},
-         5);
+  weights =
+      source_open((mica_safetensors_entry[]){source_tensor("blocks.0.weight", MICA_F32, wide_shape, numbers),
+                                             source_tensor("blocks.0.bias", MICA_F32, MICA_SHAPE(UNITS), numbers + 1),
+                                             source_tensor("blocks.12.weight", MICA_F32, tall_shape, numbers + 2),
+                                             source_tensor("norm.weight", MICA_F32, MICA_SHAPE(INPUTS), numbers + 3),
+                                             source_tensor("more", MICA_F32, MICA_SHAPE(1), numbers)},
+                  5);
   ck_ok(mica_nn_load_from(nn, session, weights, NULL, NULL));
   for (size_t i = 0; i < UNITS * INPUTS; i++) {
     ck_assert(element("net.blocks.0.weight", i) == numbers[i]);
@@ -110,15 +100,15 @@ END_TEST
 
 static const mica_safetensors_entry *published(void) {
   static mica_safetensors_entry entries[4];
-  entries[0] = tensor("model.h.0.w", MICA_F32, wide_shape, numbers);
-  entries[1] = tensor("model.h.0.b", MICA_F32, MICA_SHAPE(UNITS), numbers + 1);
-  entries[2] = tensor("model.h.12.w", MICA_F32, tall_shape, numbers + 2);
-  entries[3] = tensor("ln_f", MICA_F32, MICA_SHAPE(INPUTS), numbers + 3);
+  entries[0] = source_tensor("model.h.0.w", MICA_F32, wide_shape, numbers);
+  entries[1] = source_tensor("model.h.0.b", MICA_F32, MICA_SHAPE(UNITS), numbers + 1);
+  entries[2] = source_tensor("model.h.12.w", MICA_F32, tall_shape, numbers + 2);
+  entries[3] = source_tensor("ln_f", MICA_F32, MICA_SHAPE(INPUTS), numbers + 3);
   return entries;
 }
 
 START_TEST(a_number_in_a_name_stands_for_itself) {
-  source(published(), 4);
+  weights = source_open(published(), 4);
   ck_ok(mica_nn_load_from(
       nn, session, weights,
       MAP({.own = "blocks.#.weight", .source = "h.#.w|model.h.#.w"}, {.own = "blocks.#.bias", .source = "model.h.#.b"},
@@ -136,18 +126,19 @@ START_TEST(several_tensors_become_one) {
   mica_name_map map = {.rows = rows, .count = 1, .complete = true};
   mica_safetensors_entry entries[UNITS];
   size_t missing = 0;
-  for (int u = 0; u < UNITS; u++) entries[u] = tensor(names[u], MICA_F32, MICA_SHAPE(INPUTS), numbers + INPUTS * u);
+  for (int u = 0; u < UNITS; u++)
+    entries[u] = source_tensor(names[u], MICA_F32, MICA_SHAPE(INPUTS), numbers + INPUTS * u);
   for (int i = 0; i < INPUTS; i++) memcpy(&halves[i], (const char *)&numbers[2 * INPUTS + i] + 2, 2);
-  entries[2] = tensor(names[2], MICA_BF16, MICA_SHAPE(INPUTS), halves);
-  source(entries, UNITS);
+  entries[2] = source_tensor(names[2], MICA_BF16, MICA_SHAPE(INPUTS), halves);
+  weights = source_open(entries, UNITS);
   ck_ok(mica_nn_load_from(nn, session, weights, &map, &missing));
   for (size_t i = 0; i < UNITS * INPUTS; i++) ck_assert_float_eq(element("net.blocks.0.weight", i), numbers[i]);
   mica_weights_close(weights);
-  source(entries, UNITS - 1);
+  weights = source_open(entries, UNITS - 1);
   refused(MICA_E_FORMAT, &map, "tensor 4 of 5 for 'blocks.0.weight' is missing");
   entries[3].shape = MICA_SHAPE(1, INPUTS);
   mica_weights_close(weights);
-  source(entries, UNITS);
+  weights = source_open(entries, UNITS);
   ck_assert_int_eq(mica_nn_load_from(nn, session, weights, &map, &missing), MICA_E_FORMAT);
   ck_assert_ptr_nonnull(strstr(mica_error_message(), "the tensor 'part.3' is (1, 3), not (3)"));
   const mica_name_map other = {.rows = &(mica_name_row){.own = "blocks.0.weight", .source = "part.@", .stacked = 4},
@@ -162,9 +153,9 @@ START_TEST(parts_may_be_one_tensor) {
   const mica_name_map map = {.rows = (mica_name_row[]){{.own = "blocks.0.weight", .source = "part", .stacked = UNITS},
                                                        {.own = "norm.weight", .source = "part"}},
                              .count = 2};
-  mica_safetensors_entry part = tensor("part", MICA_F32, MICA_SHAPE(INPUTS), numbers);
+  mica_safetensors_entry part = source_tensor("part", MICA_F32, MICA_SHAPE(INPUTS), numbers);
   size_t missing = 0;
-  source(&part, 1);
+  weights = source_open(&part, 1);
   ck_ok(mica_nn_load_from(nn, session, weights, &map, &missing));
   for (size_t i = 0; i < UNITS * INPUTS; i++)
     ck_assert_float_eq(element("net.blocks.0.weight", i), numbers[i % INPUTS]);
@@ -175,7 +166,7 @@ END_TEST
 START_TEST(what_is_missing_is_counted_or_refused) {
   size_t missing = 9;
   const mica_name_map *map = MAP({.own = "blocks.#.weight", .source = "model.h.#.w"});
-  source(published(), 3);
+  weights = source_open(published(), 3);
   refused(MICA_E_FORMAT, map, "source.safetensors: it is of another network: there is no tensor for 'blocks.0.bias'");
   ck_assert(element("net.blocks.0.weight", 3) == 0);
   ck_ok(mica_nn_load_from(nn, session, weights, map, &missing));
@@ -191,7 +182,7 @@ START_TEST(a_complete_map_leaves_no_tensor) {
                           {.source = "buffers.#.mask|ln_#"},
                           {.source = "ln_f"}};
   mica_name_map map = {.rows = rows, .count = 4, .complete = true};
-  source(published(), 4);
+  weights = source_open(published(), 4);
   ck_ok(mica_nn_load_from(nn, session, weights, &map, &missing));
   ck_assert_uint_eq(missing, 1);
   map.count = 3;
@@ -203,11 +194,12 @@ END_TEST
 /* --- forms --- */
 
 START_TEST(rows_of_a_tensor_and_its_transpose) {
-  source((mica_safetensors_entry[]){tensor("qkv", MICA_F32, MICA_SHAPE(UNITS + 4, INPUTS), numbers),
-                                    tensor("b", MICA_F32, MICA_SHAPE(UNITS + 4), numbers),
-                                    tensor("t", MICA_F32, MICA_SHAPE(UNITS, INPUTS + 3), numbers),
-                                    tensor("n", MICA_F32, MICA_SHAPE(1, INPUTS, 1), numbers + 3)},
-         4);
+  weights =
+      source_open((mica_safetensors_entry[]){source_tensor("qkv", MICA_F32, MICA_SHAPE(UNITS + 4, INPUTS), numbers),
+                                             source_tensor("b", MICA_F32, MICA_SHAPE(UNITS + 4), numbers),
+                                             source_tensor("t", MICA_F32, MICA_SHAPE(UNITS, INPUTS + 3), numbers),
+                                             source_tensor("n", MICA_F32, MICA_SHAPE(1, INPUTS, 1), numbers + 3)},
+                  4);
   ck_ok(mica_nn_load_from(
       nn, session, weights,
       MAP({.own = "blocks.0.weight", .source = "qkv", .first = 4, .of = UNITS + 4},
@@ -229,11 +221,11 @@ START_TEST(halves_are_widened) {
   for (int i = 0; i < MOST; i++) halves[i] = (uint16_t)(_i ? 0x3f80 + i : 0x3c00 + i);
   halves[0] = 1;
   halves[1] = 0x83ff;
-  source((mica_safetensors_entry[]){tensor("blocks.0.weight", dtype, wide_shape, halves),
-                                    tensor("blocks.0.bias", dtype, MICA_SHAPE(UNITS), halves + 3),
-                                    tensor("blocks.12.weight", dtype, wide_shape, halves),
-                                    tensor("norm.weight", MICA_F64, MICA_SHAPE(INPUTS), doubles)},
-         4);
+  weights = source_open((mica_safetensors_entry[]){source_tensor("blocks.0.weight", dtype, wide_shape, halves),
+                                                   source_tensor("blocks.0.bias", dtype, MICA_SHAPE(UNITS), halves + 3),
+                                                   source_tensor("blocks.12.weight", dtype, wide_shape, halves),
+                                                   source_tensor("norm.weight", MICA_F64, MICA_SHAPE(INPUTS), doubles)},
+                        4);
   ck_ok(mica_nn_load_from(
       nn, session, weights,
       MAP({.own = "blocks.12.weight", .source = "blocks.12.weight", .transposed = true, .add = 0.5}), NULL));
@@ -257,9 +249,9 @@ START_TEST(large_tensors_are_read_in_parts) {
   uint16_t *narrow = malloc(count * sizeof *narrow);
   wide = malloc(count * sizeof *wide);
   for (size_t i = 0; i < count; i++) narrow[i] = (uint16_t)(i * 40503 >> 3 & 0xbfff);
-  source((mica_safetensors_entry[]){tensor("a.weight", MICA_BF16,
-                                           _i ? MICA_SHAPE(columns, rows) : MICA_SHAPE(rows, columns), narrow)},
-         1);
+  weights = source_open((mica_safetensors_entry[]){source_tensor(
+                            "a.weight", MICA_BF16, _i ? MICA_SHAPE(columns, rows) : MICA_SHAPE(rows, columns), narrow)},
+                        1);
   ck_ok(
       mica_nn_load_from(nn, session, weights, MAP({.own = "a.weight", .source = "a.weight", .transposed = _i}), NULL));
   ck_ok(
@@ -279,11 +271,11 @@ END_TEST
 START_TEST(what_does_not_fit_is_refused) {
   static int32_t integers[UNITS * INPUTS];
   float bad[INPUTS] = {1, INFINITY, 2};
-  source((mica_safetensors_entry[]){tensor("i", MICA_I32, wide_shape, integers),
-                                    tensor("b", MICA_F32, MICA_SHAPE(UNITS), numbers),
-                                    tensor("w", MICA_F32, wide_shape, numbers),
-                                    tensor("bad", MICA_F32, MICA_SHAPE(INPUTS), bad)},
-         4);
+  weights = source_open((mica_safetensors_entry[]){source_tensor("i", MICA_I32, wide_shape, integers),
+                                                   source_tensor("b", MICA_F32, MICA_SHAPE(UNITS), numbers),
+                                                   source_tensor("w", MICA_F32, wide_shape, numbers),
+                                                   source_tensor("bad", MICA_F32, MICA_SHAPE(INPUTS), bad)},
+                        4);
   refused(MICA_E_FORMAT, MAP({.own = "blocks.#.weight", .source = "i"}), "'i' is I32, which 'blocks.0.weight' (f32)");
   refused(MICA_E_FORMAT, MAP({.own = "blocks.0.weight", .source = "b"}),
           "the tensor 'b' is (5), not (5, 3) as 'blocks.0.weight' needs");
@@ -307,7 +299,7 @@ START_TEST(numbers_of_matrices_are_checked_on_demand) {
   mica_name_row row = {.own = "blocks.0.weight", .source = "w"};
   mica_name_map map = {.rows = &row, .count = 1};
   numbers[14] = NAN;
-  source((mica_safetensors_entry[]){tensor("w", MICA_F32, wide_shape, numbers)}, 1);
+  weights = source_open((mica_safetensors_entry[]){source_tensor("w", MICA_F32, wide_shape, numbers)}, 1);
   ck_ok(mica_nn_load_from(nn, session, weights, &map, &missing));
   map.finite = true;
   ck_assert_int_eq(mica_nn_load_from(nn, session, weights, &map, &missing), MICA_E_FORMAT);
@@ -317,7 +309,7 @@ END_TEST
 
 START_TEST(rows_that_cannot_be_are_refused) {
   size_t missing = 0;
-  source(published(), 4);
+  weights = source_open(published(), 4);
   refused(MICA_E_INVALID, MAP({.own = "a"}), "row 0 of the map has no source");
   refused(MICA_E_INVALID, MAP({.own = "a.#", .source = "b|b.#.#"}), "'b.#.#' has more '#' than a.#");
   refused(MICA_E_INVALID, MAP({.own = "#.#.#.#.#", .source = "b"}), "has more than 4 '#'");

@@ -5,6 +5,7 @@
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
+#include "support/source.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -48,18 +49,6 @@ static void build(mica_shape shape) {
   ck_ok(mica_session_create(test_engine(), graph, &y, 1, NULL, &session));
 }
 
-static mica_safetensors_entry tensor(const char *name, mica_dtype dtype, mica_shape shape, const void *data) {
-  int64_t count = 0;
-  ck_ok(mica_shape_count(shape, &count));
-  return (mica_safetensors_entry){
-      .name = name, .dtype = dtype, .shape = shape, .data = data, .bytes = (size_t)count * mica_dtype_size(dtype)};
-}
-
-static void source(const mica_safetensors_entry *entries, size_t count) {
-  ck_ok(mica_safetensors_write(files_path("source.safetensors"), entries, count, NULL, 0));
-  ck_ok(mica_weights_open(files_path("source.safetensors"), &weights));
-}
-
 static mica_status load(mica_name_row row) {
   row.own = "w";
   if (!row.source) row.source = "t";
@@ -82,10 +71,11 @@ static const float *loaded(void) {
 static void check_matrices(mica_dtype dtype, int every, int phase, bool swapped) {
   const int64_t rows = every * R;
   const mica_shape shape = swapped ? MICA_SHAPE(E, C, rows) : MICA_SHAPE(E, rows, C);
-  const mica_safetensors_entry t = tensor("t", dtype, shape, dtype == MICA_F32 ? (void *)numbers : (void *)halves);
+  const mica_safetensors_entry t =
+      source_tensor("t", dtype, shape, dtype == MICA_F32 ? (void *)numbers : (void *)halves);
   setup();
   build(MICA_SHAPE(E, R, C));
-  source(&t, 1);
+  weights = source_open(&t, 1);
   ck_ok(load((mica_name_row){.every = every > 1 ? every : 0, .phase = phase, .transposed = swapped}));
   const float *w = loaded();
   for (int64_t e = 0; e < E; e++)
@@ -109,9 +99,9 @@ START_TEST(matrices_of_some_rows) {
 END_TEST
 
 START_TEST(vectors_of_some_numbers) {
-  const mica_safetensors_entry t = tensor("t", MICA_F32, MICA_SHAPE(E, 3 * R), numbers);
+  const mica_safetensors_entry t = source_tensor("t", MICA_F32, MICA_SHAPE(E, 3 * R), numbers);
   build(MICA_SHAPE(E, R));
-  source(&t, 1);
+  weights = source_open(&t, 1);
   ck_ok(load((mica_name_row){.every = 3, .phase = 2, .add = 1}));
   const float *w = loaded();
   for (int i = 0; i < E * R; i++) ck_assert_float_eq(w[i], numbers[i / R * 3 * R + i % R * 3 + 2] + 1);
@@ -133,11 +123,11 @@ static float element(int64_t at) {
 }
 
 START_TEST(blocks_with_scales) {
-  const mica_safetensors_entry t[] = {tensor("b", MICA_U8, MICA_SHAPE(E, 2 * R, C / 32, 16), blocks),
-                                      tensor("s", MICA_U8, MICA_SHAPE(E, 2 * R, C / 32), scales)};
+  const mica_safetensors_entry t[] = {source_tensor("b", MICA_U8, MICA_SHAPE(E, 2 * R, C / 32, 16), blocks),
+                                      source_tensor("s", MICA_U8, MICA_SHAPE(E, 2 * R, C / 32), scales)};
   const mica_name_row row = {.source = "b", .scales = "no|s", .every = 2, .phase = 1};
   build(MICA_SHAPE(E, R, C));
-  source(t, 2);
+  weights = source_open(t, 2);
   ck_ok(load(row));
   const float *w = loaded();
   for (int64_t e = 0; e < E; e++)
@@ -159,10 +149,10 @@ START_TEST(blocks_with_scales) {
 END_TEST
 
 START_TEST(whole_blocks_with_scales) {
-  const mica_safetensors_entry t[] = {tensor("b", MICA_U8, MICA_SHAPE(R, C / 32, 16), blocks),
-                                      tensor("s", MICA_U8, MICA_SHAPE(R, C / 32), scales)};
+  const mica_safetensors_entry t[] = {source_tensor("b", MICA_U8, MICA_SHAPE(R, C / 32, 16), blocks),
+                                      source_tensor("s", MICA_U8, MICA_SHAPE(R, C / 32), scales)};
   build(MICA_SHAPE(R, C));
-  source(t, 2);
+  weights = source_open(t, 2);
   ck_ok(load((mica_name_row){.source = "b", .scales = "s"}));
   for (int64_t i = 0; i < R * C; i++) ck_assert_float_eq(loaded()[i], element(i));
 }
@@ -171,24 +161,27 @@ END_TEST
 /* Scales of a shape that is not that of the blocks, numbers in place of bytes, a parameter of another rank. */
 START_TEST(blocks_that_cannot_be_are_refused) {
   const mica_safetensors_entry cases[][2] = {
-      {tensor("b", MICA_U8, MICA_SHAPE(R, 2, 16), blocks), tensor("s", MICA_U8, MICA_SHAPE(R, 1), scales)},
-      {tensor("b", MICA_U8, MICA_SHAPE(R, 4, 8), blocks), tensor("s", MICA_U8, MICA_SHAPE(R, 4), scales)},
-      {tensor("b", MICA_F32, MICA_SHAPE(R, 2, 16), numbers), tensor("s", MICA_U8, MICA_SHAPE(R, 2), scales)},
-      {tensor("b", MICA_U8, MICA_SHAPE(R, 2, 16), blocks), tensor("s", MICA_F32, MICA_SHAPE(R, 2), numbers)},
-      {tensor("b", MICA_U8, MICA_SHAPE(16), blocks), tensor("s", MICA_U8, MICA_SHAPE(1), scales)},
-      {tensor("b", MICA_U8, MICA_SHAPE(0), blocks), tensor("s", MICA_U8, MICA_SHAPE(0), scales)},
+      {source_tensor("b", MICA_U8, MICA_SHAPE(R, 2, 16), blocks),
+       source_tensor("s", MICA_U8, MICA_SHAPE(R, 1), scales)},
+      {source_tensor("b", MICA_U8, MICA_SHAPE(R, 4, 8), blocks), source_tensor("s", MICA_U8, MICA_SHAPE(R, 4), scales)},
+      {source_tensor("b", MICA_F32, MICA_SHAPE(R, 2, 16), numbers),
+       source_tensor("s", MICA_U8, MICA_SHAPE(R, 2), scales)},
+      {source_tensor("b", MICA_U8, MICA_SHAPE(R, 2, 16), blocks),
+       source_tensor("s", MICA_F32, MICA_SHAPE(R, 2), numbers)},
+      {source_tensor("b", MICA_U8, MICA_SHAPE(16), blocks), source_tensor("s", MICA_U8, MICA_SHAPE(1), scales)},
+      {source_tensor("b", MICA_U8, MICA_SHAPE(0), blocks), source_tensor("s", MICA_U8, MICA_SHAPE(0), scales)},
   };
   const mica_name_row row = {.source = "b", .scales = "s"};
   build(MICA_SHAPE(R, C));
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-    source(cases[c], 2);
+    weights = source_open(cases[c], 2);
     refused(row, MICA_E_FORMAT, "MXFP4 blocks are U8 with 16 bytes each and a U8 scale");
     mica_weights_close(weights);
     weights = NULL;
   }
   teardown();
   build(MICA_SHAPE(C));
-  source(cases[0], 2);
+  weights = source_open(cases[0], 2);
   refused(row, MICA_E_INVALID, "the map has 'w' as blocks with scales, but it is (64)");
 }
 END_TEST

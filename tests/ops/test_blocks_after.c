@@ -3,18 +3,14 @@
  * A product of few rows with a norm of its result, which is added, is one launch on CPUs, and gives what the ops give
  * one after the other. */
 #include "ops/blocks/blocks.h"
-#include "support/graph_run.h"
+#include "support/block_layer.h"
 
 #include <math.h>
-#include <mica/blocks.h>
 #include <mica/mica.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { K = 512, WIDTH = 256, MOST_ROWS = 16 };
-
-static uint32_t state = 5;
-static float draw(void) { return (float)((state = state * 1664525u + 1013904223u) >> 8) * 0x1p-23F - 1; }
 
 /* bias: of the product. shift: the norm adds something too, so it is a layer's own launch. */
 typedef struct form {
@@ -27,40 +23,21 @@ static const form forms[] = {{MICA_BLOCK_Q4_1, 1, WIDTH, false, false}, {MICA_BL
                              {MICA_BLOCK_Q5_0, 2, 33, false, false},    {MICA_BLOCK_Q4_K, 1, WIDTH, false, true}};
 enum { FORMS = sizeof forms / sizeof *forms };
 
-/* A matrix of random weights in blocks, (rows, K) transposed. */
-static mica_value matrix(mica_block type, int64_t rows) {
-  const int64_t bytes = K / mica_block_elements(type) * (int64_t)mica_block_bytes(type);
-  float *values = malloc((size_t)(rows * K) * sizeof *values);
-  uint8_t *blocks = malloc((size_t)(rows * bytes));
-  ck_assert(values && blocks);
-  for (int64_t i = 0; i < rows * K; i++) values[i] = draw() / 8;
-  ck_ok(mica_block_quantize(type, values, rows * K, NULL, blocks));
-  mica_value w = mica_constant(graph, MICA_U8, MICA_SHAPE(rows, bytes), blocks);
-  free(values);
-  free(blocks);
-  return mica_transpose(mica_unblock(w, type, K, MICA_F32), MICA_AXES(1, 0));
-}
-
-static mica_value vector(int64_t count) {
-  float values[WIDTH];
-  for (int64_t i = 0; i < count; i++) values[i] = draw();
-  return mica_constant(graph, MICA_F32, MICA_SHAPE(count), values);
-}
-
 /* Launches of a run. apart: the product is an output too. */
 static size_t run(const form *f, const float *x, bool apart, float *y) {
   const mica_shape shape = MICA_SHAPE(1, f->rows, K);
-  state = 5;
+  block_layer_begin();
   graph_anew();
-  mica_value in = mica_input(graph, "x", MICA_F32, shape), t = mica_matmul(in, matrix(f->type, f->width));
-  if (f->bias) t = mica_add(t, vector(f->width));
-  mica_value n = mica_rms_norm(t, -1, vector(f->width), 1e-5);
-  if (f->shift) n = mica_add(n, vector(f->width));
-  mica_value outputs[] = {mica_add(n, vector(f->width)), t};
+  mica_value in = mica_input(graph, "x", MICA_F32, shape),
+             t = mica_matmul(in, block_layer_matrix(f->type, f->width, K));
+  if (f->bias) t = mica_add(t, block_layer_vector(f->width));
+  mica_value n = mica_rms_norm(t, -1, block_layer_vector(f->width), 1e-5);
+  if (f->shift) n = mica_add(n, block_layer_vector(f->width));
+  mica_value outputs[] = {mica_add(n, block_layer_vector(f->width)), t};
   if (!f->shift) {
     float *values = malloc((size_t)(f->rows * f->width) * sizeof *values);
     ck_assert_ptr_nonnull(values);
-    for (int64_t i = 0; i < f->rows * f->width; i++) values[i] = draw();
+    for (int64_t i = 0; i < f->rows * f->width; i++) values[i] = block_layer_draw();
     outputs[0] = mica_add(n, mica_constant(graph, MICA_F32, MICA_SHAPE(1, f->rows, f->width), values));
     free(values);
   }
@@ -71,7 +48,7 @@ START_TEST(a_norm_after_a_product_is_no_launch) {
   static float x[MOST_ROWS * K], y[MOST_ROWS * WIDTH], want[2 * MOST_ROWS * WIDTH];
   const bool cpu = (mica__kernel_class(mica_engine_device(test_engine())) & MICA__ON_CPU) != 0;
   const form *f = &forms[_i];
-  for (int i = 0; i < MOST_ROWS * K; i++) x[i] = draw();
+  for (int i = 0; i < MOST_ROWS * K; i++) x[i] = block_layer_draw();
   const size_t apart = run(f, x, true, want), launches = run(f, x, false, y);
   /* A row's norm is near 1, so its elements are below sqrt(width), and the sums of squares round by width eps. */
   for (int64_t i = 0; i < f->rows * f->width; i++)
@@ -86,7 +63,7 @@ END_TEST
 START_TEST(runs_are_alike) {
   static float x[9 * K], first[9 * WIDTH], again[9 * WIDTH];
   const form f = {MICA_BLOCK_Q4_1, 9, WIDTH, true, false};
-  for (int i = 0; i < 9 * K; i++) x[i] = draw();
+  for (int i = 0; i < 9 * K; i++) x[i] = block_layer_draw();
   run(&f, x, false, first);
   mica_tensor *in = NULL;
   ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, MICA_SHAPE(1, 9, K), x, &in));

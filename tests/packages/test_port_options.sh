@@ -3,16 +3,8 @@
 # sh tests/packages/test_port_options.sh: what the ports for vcpkg, Homebrew and nix pass to CMake configures this tree.
 # Every option that any package passes exists, and a port names the library of each feature that it does not switch
 # off. The ports run here with stubs for their package managers, which say what they were asked to do.
-set -eu
-root=$(cd "$(dirname "$0")/../.." && pwd)
-packaging=$root/cmake/packaging
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failed=0
-fail() {
-  echo "$1"
-  failed=1
-}
+# shellcheck source-path=SCRIPTDIR source=ports.sh
+. "$(dirname "$0")/ports.sh"
 
 # Options: a word MICA_<NAME> of a package is one of the project's.
 sed -n 's/^ *\(cmake_dependent_\)*option(\(MICA_[A-Z0-9_]*\).*/\2/p; s/^ *mica_feature(\([A-Z0-9]*\) .*/MICA_WITH_\1/p
@@ -165,7 +157,6 @@ END
       >"$work/part" 2>"$work/error" || { cat "$work/error"; fail "nix: $part"; }
     sed 's/^"//; s/"$//; s/\\n/\n/g' "$work/part" >"$work/nix.$part"
   done
-  version=$(sed -n 's/^project(mica VERSION \([0-9.]*\) .*/\1/p' "$root/CMakeLists.txt")
   [ "$(cat "$work/nix.version")" = "$version" ] || fail "nix: the version is $(cat "$work/nix.version")"
   [ "$(cat "$work/nix.source")" = "$root" ] || fail "nix: the source is $(cat "$work/nix.source")"
   port nix 4 'ocl-icd opencl-headers xxhash pkg-config'

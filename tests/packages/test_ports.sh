@@ -2,21 +2,13 @@
 # labels: null packages
 # sh tests/packages/test_ports.sh: the packages of cmake/packaging are about this version and know every optional
 # library. Each file is well-formed, if a program here reads its language.
-set -eu
-root=$(cd "$(dirname "$0")/../.." && pwd)
-packaging=$root/cmake/packaging
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-failed=0
-fail() {
-  echo "$1"
-  failed=1
-}
+# shellcheck source-path=SCRIPTDIR source=ports.sh
+. "$(dirname "$0")/ports.sh"
+
 # has FILE WORD: the word stands in the file.
 has() {
   grep -qwF -e "$2" "$1" || fail "${1#"$root"/}: has no $2"
 }
-version=$(sed -n 's/^project(mica VERSION \([0-9.]*\) .*/\1/p' "$root/CMakeLists.txt")
 features=$(sed -n 's/^mica_feature(\([A-Z0-9]*\) .*/\1/p' "$root/CMakeLists.txt")
 [ "$version" ] && [ "$(echo "$features" | wc -l)" -gt 5 ]
 
