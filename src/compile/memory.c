@@ -3,6 +3,7 @@
 
 #include "base/checked.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,17 +29,42 @@ typedef struct planner {
 
 static mica__node *node_at(const planner *p, int32_t id) { return mica__graph_node(p->partition->graph, id); }
 
+/* "a value of OP 'NAME', TYPE, has N bytes". */
+static const char *describe(const mica__node *node, char text[static 256]) {
+  char type[MICA__TYPE_TEXT];
+  snprintf(text, 256, "a value of %s%s%.80s%s, %s, has %zu bytes", node->op->name, node->name ? " '" : "",
+           node->name ? node->name : "", node->name ? "'" : "", mica__type_format(node->type, type),
+           mica__node_bytes(node));
+  return text;
+}
+
 /* MICA_E_DEVICE_MEMORY for a value that is larger than any buffer can be. */
 static mica_status check_size(const planner *p, int32_t id) {
   const mica__node *node = node_at(p, id);
   const mica_device_info *device = mica_engine_device(p->engine);
-  char type[MICA__TYPE_TEXT];
-  size_t bytes = mica__node_bytes(node);
-  if (bytes <= p->memory->arena.step) return MICA_OK;
-  return mica__fail(
-      MICA_E_DEVICE_MEMORY, "a value of %s%s%s%s, %s, has %zu bytes, more than the %llu of %s's largest buffer",
-      node->op->name, node->name ? " '" : "", node->name ? node->name : "", node->name ? "'" : "",
-      mica__type_format(node->type, type), bytes, (unsigned long long)device->max_buffer_bytes, device->name);
+  char text[256];
+  if (mica__node_bytes(node) <= p->memory->arena.step) return MICA_OK;
+  return mica__fail(MICA_E_DEVICE_MEMORY, "%s, more than the %llu of %s's largest buffer", describe(node, text),
+                    (unsigned long long)device->max_buffer_bytes, device->name);
+}
+
+/* MICA_E_DEVICE_MEMORY for values that the device's memory cannot hold together. */
+static mica_status check_total(const planner *p) {
+  const mica__memory *m = p->memory;
+  const mica_device_info *device = mica_engine_device(p->engine);
+  const double total = (double)mica__slabs_total(&m->arena) + (double)mica__slabs_total(&m->constants) +
+                       (double)mica__slabs_total(&m->outputs);
+  const mica__node *largest = NULL;
+  if (total <= (double)device->global_bytes) return MICA_OK;
+  for (int32_t id = 1; id <= p->partition->graph->count; id++) {
+    const mica__home home = m->locations[id - 1].home;
+    const bool counts = home == MICA__HOME_ARENA || home == MICA__HOME_CONSTANT || home == MICA__HOME_OUTPUT;
+    if (counts && (!largest || mica__node_bytes(node_at(p, id)) > mica__node_bytes(largest))) largest = node_at(p, id);
+  }
+  char text[256];
+  return mica__fail(MICA_E_DEVICE_MEMORY, "the values of a session take %.0f bytes, more than the %llu of %s%s%s",
+                    total, (unsigned long long)device->global_bytes, device->name, largest ? "; the largest: " : "",
+                    largest ? describe(largest, text) : "");
 }
 
 static mica_status claim(planner *p, int32_t id, mica__slabs *slabs, size_t *offset) {
@@ -261,6 +287,7 @@ mica_status mica__memory_plan(const mica__template *template, const mica__partit
   if (status == MICA_OK) status = locate_sources(&p);
   if (status == MICA_OK) status = locate_stores(&p);
   if (status == MICA_OK) status = pack(&p);
+  if (status == MICA_OK) status = check_total(&p);
   free(p.block_of);
   free(p.last_use);
   free(p.first_use);

@@ -38,6 +38,7 @@ mica_status mica__pool_init(mica__pool *pool) {
 static void buffer_free(mica_buffer *buffer) {
   mica_engine *engine = buffer->engine;
   if (buffer->memory) engine->api->ReleaseMemObject(buffer->memory);
+  atomic_fetch_sub(&engine->pool->held, buffer->capacity);
   free(buffer);
 }
 
@@ -114,10 +115,29 @@ static cl_mem driver_allocate(mica_engine *engine, size_t capacity, cl_int *erro
   return engine->api->CreateBuffer(engine->context, flags, capacity, NULL, error);
 }
 
+/* Takes so many bytes of the engine's share of memory; false if it has fewer. */
+static bool reserve(mica_engine *engine, size_t capacity) {
+  const uint64_t most = engine->device.info.global_bytes;
+  if (atomic_fetch_add(&engine->pool->held, capacity) + capacity <= most) return true;
+  trim(engine);
+  if (atomic_load(&engine->pool->held) <= most) return true;
+  atomic_fetch_sub(&engine->pool->held, capacity);
+  return false;
+}
+
+static mica_status fail_memory(const mica_engine *engine, size_t capacity) {
+  return mica__fail(MICA_E_DEVICE_MEMORY,
+                    "%s cannot allocate a buffer of %zu bytes; %llu of its %llu bytes are in use here",
+                    engine->device.info.name, capacity, (unsigned long long)atomic_load(&engine->stats.bytes_in_use),
+                    (unsigned long long)engine->device.info.global_bytes);
+}
+
 static mica_status allocate(mica_engine *engine, mica_buffer *buffer, size_t capacity) {
   if (capacity > engine->device.info.max_buffer_bytes)
     return mica__fail(MICA_E_DEVICE_MEMORY, "a buffer of %zu bytes exceeds the %llu that %s allows in one piece",
                       capacity, (unsigned long long)engine->device.info.max_buffer_bytes, engine->device.info.name);
+  if (!reserve(engine, capacity)) return fail_memory(engine, capacity);
+  buffer->capacity = capacity; /* buffer_free gives it back */
   cl_int error = CL_SUCCESS;
   buffer->memory = driver_allocate(engine, capacity, &error);
   if (!buffer->memory && mica__cl_is_memory_error(error) && atomic_load(&engine->stats.bytes_pooled) > 0) {
@@ -125,13 +145,8 @@ static mica_status allocate(mica_engine *engine, mica_buffer *buffer, size_t cap
     buffer->memory = driver_allocate(engine, capacity, &error);
   }
   if (!buffer->memory) MICA_TRY(mica__engine_ask(engine, error, "making a buffer"));
-  if (!buffer->memory && mica__cl_is_memory_error(error))
-    return mica__fail(MICA_E_DEVICE_MEMORY,
-                      "%s cannot allocate a buffer of %zu bytes; %llu of its %llu bytes are in use here",
-                      engine->device.info.name, capacity, (unsigned long long)atomic_load(&engine->stats.bytes_in_use),
-                      (unsigned long long)engine->device.info.global_bytes);
+  if (!buffer->memory && mica__cl_is_memory_error(error)) return fail_memory(engine, capacity);
   if (!buffer->memory) return mica__cl_check(error ? error : CL_OUT_OF_RESOURCES, "making a buffer");
-  buffer->capacity = capacity;
   atomic_fetch_add(&engine->stats.allocations, 1);
   return MICA_OK;
 }
@@ -158,7 +173,7 @@ mica_status mica_buffer_create(mica_engine *engine, size_t bytes, mica_buffer **
       capacity = bytes;
     mica_status status = allocate(engine, buffer, capacity);
     if (status != MICA_OK) {
-      free(buffer);
+      buffer_free(buffer);
       return status;
     }
   }

@@ -14,6 +14,7 @@
 typedef struct mica__pool {
   pthread_mutex_t lock;
   mica_buffer *idle[MICA__POOL_CLASSES]; /* lists through mica_buffer.next_idle */
+  _Atomic uint64_t held;                 /* bytes of live and idle blocks */
 } mica__pool;
 
 mica_status mica__pool_init(mica__pool *pool);

@@ -100,6 +100,11 @@ static mica_status take_bundle(mica_engine *engine, mica__program_bundle *bundle
                     engine->device.info.name);
 }
 
+static void limit_memory(mica_device_info *info, uint64_t most) {
+  if (most && most < info->global_bytes) info->global_bytes = most;
+  if (most && most < info->max_buffer_bytes) info->max_buffer_bytes = most;
+}
+
 /* What both ways of making an engine share, from the point where device is known. context and queue may be NULL. The
  * bundle becomes the engine's, or is closed. */
 static mica_status engine_create(const mica__device *device, cl_context context, cl_command_queue queue,
@@ -113,7 +118,8 @@ static mica_status engine_create(const mica__device *device, cl_context context,
   }
   engine->api = device->api;
   engine->device = *device;
-  engine->split_limits = mica__split_limits_of(&device->info);
+  limit_memory(&engine->device.info, config->memory_bytes);
+  engine->split_limits = mica__split_limits_of(&engine->device.info);
   engine->tunes = config->tune;
   engine->compiling = config->compiling;
   engine->compiling_user = config->compiling_user;

@@ -112,6 +112,28 @@ static void train(mica_engine *engine, const char *name, float losses[STEPS], mi
   destroy(&t);
 }
 
+/* Each of the outputs has a buffer, all of them no memory. */
+START_TEST(values_beyond_the_memory_together_are_refused) {
+  mica_engine *engine = NULL;
+  mica_graph *graph = NULL;
+  mica_session *session = NULL;
+  mica_value outputs[5];
+  ck_ok(mica_engine_create(&(mica_engine_config){.device = "null", .cache_dir = ""}, &engine));
+  ck_ok(mica_graph_create(&graph));
+  mica_value x = mica_input(graph, "x", MICA_F32, MICA_SHAPE(1));
+  for (int i = 0; i < 5; i++)
+    outputs[i] = mica_expand(mica_add(x, mica_scalar(graph, MICA_F32, i)), MICA_SHAPE(GIB * 15 / 4));
+  ck_assert_int_eq(mica_session_create(engine, graph, outputs, 5, NULL, &session), MICA_E_DEVICE_MEMORY);
+  ck_assert_msg(strstr(mica_error_message(),
+                       "take 80530636800 bytes, more than the 68719476736 of null; the largest: a "
+                       "value of") != NULL,
+                "%s", mica_error_message());
+  ck_assert_uint_eq(mica_engine_stats(engine).bytes_peak, 0);
+  mica_graph_destroy(graph);
+  mica_engine_destroy(engine);
+}
+END_TEST
+
 /* The arena in several buffers, and parameters in the first run, on a CPU and with kernels for GPUs. */
 static const struct {
   const char *name, *whole, *cut;
@@ -207,6 +229,6 @@ static bool has_device(void) {
 }
 
 TESTS(ANYWHERE, NULL, NULL, LOOP(resnet50_is_planned, 0, sizeof cards / sizeof *cards),
-      a_value_above_the_largest_buffer_is_named,
+      a_value_above_the_largest_buffer_is_named, values_beyond_the_memory_together_are_refused,
       WHERE(has_device(), LOOP(slabs_compute_what_one_buffer_does, 0, sizeof runs / sizeof *runs)),
       WHERE(has_device(), constants_and_outputs_lie_in_slabs))

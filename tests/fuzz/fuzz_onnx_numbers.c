@@ -270,6 +270,7 @@ static mica_engine *null_engine(void) {
   mica_engine_config config = mica_engine_config_default();
   config.device = "null";
   config.cache_dir = "";
+  config.memory_bytes = 1 << 30; /* what a file of some bytes may ask for */
   if (!engine && mica_engine_create(&config, &engine) != MICA_OK) abort();
   return engine;
 }
@@ -293,9 +294,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   return 0;
 }
 
-/* Numbers that operators take, huge ones, and both. */
+/* Numbers that operators take, huge ones, and both; a value of 3.5 GiB. */
 bool fuzz_seed(size_t index, mica__text *seed) {
-  if (index >= 4) return false;
+  static const char large[] = "\x20\xff\x8e\x8e\x8e\x8e\x8e\x8e\x8e\x8e\x8e\x30\x8e\x8e\xff\xff\xff\xff\x20\x20\x12\x20"
+                              "\x20\x04\x01\x04\x04\x04\x15\x2a\x00\x20\x04\x01\x3f\x03\x00\x00\x00\x00\x63\x74\xa4";
+  if (index > 4) return false;
+  if (index == 4) mica__text_add_bytes(seed, large, sizeof large - 1);
+  if (index == 4) return true;
   mica__text_add_bytes(seed, (const char[]){4, 1, 4, 4, 4}, 5);
   for (size_t i = 0; i < 40; i++)
     mica__text_add_bytes(seed, (const char[]){(char)(index % 2 ? i * 7 * index : 37 + 2 * (i % 4))}, 1);

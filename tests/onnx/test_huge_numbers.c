@@ -26,12 +26,34 @@ typedef struct wrong {
   list list;
   int64_t number;
   const char *text;
+  bool scalars; /* n and m are, where they have one element */
 } wrong;
 
+#define LARGEST "more than the 67108864 of null's largest buffer"
 #define IMMENSE (INT64_C(1) << 62)
 #define P(n) (INT64_C(1) << (n))
 
 static const wrong cases[] = {
+    /* Larger than the engine's memory, by operands and attributes alone. */
+    {17, "Expand x n > y", LARGEST, .x = LIST(1), .n = LIST(56, P(24))},
+    {17, "Tile x n > y", LARGEST, .x = LIST(2, 2), .n = LIST(P(14), P(14))},
+    {17, "ConstantOfShape n > y", LARGEST, .x = LIST(1), .n = LIST(56, P(24))},
+    {17, "Range n m n > y", "a range of 1.07374e+09 elements is too long", .x = LIST(1), .n = LIST(1), .m = LIST(P(30)),
+     .scalars = true},
+    {17, "Pad x n > y", LARGEST, .x = LIST(1), .n = LIST(P(29), P(29))},
+    {18, "Pad x n > y", LARGEST, .x = LIST(1, 1), .n = LIST(0, P(20), P(10), 0)},
+    {18, "CenterCropPad x n > y", LARGEST, .x = LIST(1, 1), .n = LIST(P(15), P(15))},
+    {18, "Resize x - - n > y", LARGEST, .x = LIST(1, 1, 2, 2), .n = LIST(1, 1, P(15), P(15))},
+    {17, "Resize x - - n > y", LARGEST, .x = LIST(1, 1, 2, 2), .n = LIST(1, 1, P(15), P(15)), .text_name = "mode",
+     .text = "linear"},
+    {17, "OneHot n m x > y", LARGEST, .x = LIST(2), .n = LIST(1, 2, 3, 4), .m = LIST(P(23)), .scalars = true},
+    {17, "ConvTranspose x x > y", LARGEST, .x = LIST(1, 1, 4, 4), .list_name = "strides", .list = LIST(P(14), P(14))},
+    {17, "MaxUnpool x n m > y", LARGEST, .x = LIST(1, 1, 2, 2), .n = LIST(1, 1, 2, 2), .m = LIST(1, 1, P(15), P(15)),
+     .list_name = "kernel_shape", .list = LIST(2, 2)},
+    {20, "AffineGrid x n > y", LARGEST, .x = LIST(1, 2, 3), .n = LIST(1, 1, P(15), P(15))},
+    {17, "RandomNormal > y", LARGEST, .x = LIST(1), .list_name = "shape", .list = LIST(56, P(24))},
+    {17, "RandomUniform > y", LARGEST, .x = LIST(1), .list_name = "shape", .list = LIST(56, P(24))},
+    {17, "Multinomial x > y", LARGEST, .x = LIST(1, 4), .number_name = "sample_size", .number = P(30)},
     {17, "DFT x n > y", "a transform of 4294967296 elements", .x = LIST(1, 16, 1), .n = LIST(P(32))},
     {17, "DFT x n > y", "a transform of 4611686018427387904", .x = LIST(1, 16, 1), .n = LIST(IMMENSE)},
     {17, "DFT x n > y", "times 16777216 elements are too many; the limit is 16777216", .x = LIST(1, 16, 1),
@@ -88,10 +110,11 @@ static void add_attribute(mica__text *node, const char *name, const list *number
   wire_inside(node, WIRE_NODE_ATTRIBUTE, &attribute);
 }
 
-static void add_integers(mica__text *graph, const char *name, const list *numbers) {
+static void add_integers(mica__text *graph, const char *name, const list *numbers, bool scalar) {
   if (!numbers->count) return;
   const size_t bytes = (size_t)numbers->count * sizeof *numbers->values;
-  mica__text tensor = wire_tensor(name, 7, (int64_t[]){numbers->count, -1}, numbers->values, bytes);
+  const int64_t dims[] = {scalar && numbers->count == 1 ? -1 : numbers->count, -1};
+  mica__text tensor = wire_tensor(name, 7, dims, numbers->values, bytes);
   wire_inside(graph, WIRE_GRAPH_INITIALIZER, &tensor);
 }
 
@@ -104,8 +127,8 @@ static mica__text file_of(const wrong *c) {
   if (strstr(c->node, "LinearAttention")) add_attribute(&node, "q_num_heads", NULL, &c->number, NULL);
   if (strstr(c->node, "MaxPool")) add_attribute(&node, "kernel_shape", &(const list)LIST(4), NULL, NULL);
   wire_inside(&graph, WIRE_GRAPH_NODE, &node);
-  add_integers(&graph, "n", &c->n);
-  add_integers(&graph, "m", &c->m);
+  add_integers(&graph, "n", &c->n, c->scalars);
+  add_integers(&graph, "m", &c->m, c->scalars);
   memcpy(shape, c->x.values, (size_t)c->x.count * sizeof *shape);
   mica__text x = wire_port("x", 1, shape), y = wire_port("y", 1, shape);
   wire_inside(&graph, WIRE_GRAPH_INPUT, &x);
@@ -123,6 +146,7 @@ START_TEST(numbers_are_bounded) {
   mica_engine *engine = NULL;
   mica_engine_config config = mica_engine_config_default();
   config.device = "null";
+  config.memory_bytes = 64 << 20;
   ck_ok(mica_engine_create(&config, &engine));
   ck_ok(mica_onnx_runner_create(engine, model, NULL, &runner));
   mica_onnx_feed x = {.name = "x", .dtype = MICA_F32, .data = zeros};

@@ -46,6 +46,35 @@ START_TEST(pressure_empties_the_pool_and_tries_again) {
 }
 END_TEST
 
+/* Live and idle blocks count; idle ones give way. */
+START_TEST(an_engine_keeps_within_its_memory) {
+  mica_engine *small = NULL;
+  mica_buffer *first = NULL, *second = NULL, *third = NULL;
+  ck_ok(mica_engine_create(&(mica_engine_config){.cache_dir = "", .memory_bytes = 65536}, &small));
+  ck_assert_uint_eq(mica_engine_device(small)->global_bytes, 65536);
+  ck_assert_int_eq(mica_buffer_create(small, 65537, &first), MICA_E_DEVICE_MEMORY);
+  ck_assert_msg(strstr(mica_error_message(), "exceeds the 65536") != NULL, "%s", mica_error_message());
+  ck_ok(mica_buffer_create(small, 32768, &first));
+  ck_ok(mica_buffer_create(small, 30000, &second));
+  ck_assert_int_eq(mica_buffer_create(small, 100, &third), MICA_E_DEVICE_MEMORY);
+  ck_assert_msg(strstr(mica_error_message(), "65536 of its 65536 bytes") != NULL, "%s", mica_error_message());
+  mica_buffer_destroy(second);
+  ck_assert_uint_eq(mica_engine_stats(small).bytes_pooled, 32768);
+  ck_ok(mica_buffer_create(small, 100, &third));
+  ck_assert_uint_eq(mica_engine_stats(small).bytes_pooled, 0);
+  mica_buffer_destroy(first);
+  mica_buffer_destroy(third);
+  for (int i = 0; i < 20; i++) {
+    ck_ok(mica_buffer_create(small, 1000 * (size_t)(i + 1), &first));
+    mica_buffer_destroy(first);
+  }
+  mica_engine_trim(small);
+  ck_ok(mica_buffer_create(small, 65536, &first));
+  mica_buffer_destroy(first);
+  mica_engine_destroy(small);
+}
+END_TEST
+
 START_TEST(with_nothing_to_give_back_it_fails_with_figures) {
   mica_buffer *kept = make(3000), *buffer = NULL;
   fault_arm(FAULT_CreateBuffer, 1, CL_OUT_OF_RESOURCES);
@@ -122,4 +151,5 @@ START_TEST(staging_survives_failures) {
 END_TEST
 
 TESTS(ANYWHERE, begin, end, pressure_empties_the_pool_and_tries_again, with_nothing_to_give_back_it_fails_with_figures,
-      another_error_is_no_pressure, a_second_queue_waits_for_the_first, staging_survives_failures)
+      an_engine_keeps_within_its_memory, another_error_is_no_pressure, a_second_queue_waits_for_the_first,
+      staging_survives_failures)
