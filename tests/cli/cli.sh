@@ -9,6 +9,10 @@ failed=0
 newline='
 '
 
+# The sanitizer of this build, empty without one. It looks for faults, and another build compares results: a test that
+# gives the same code many values may give it fewer.
+sanitizer=$(sed -n 's/^MICA_SANITIZE:STRING=//p' "$MICA_BUILD_DIR/CMakeCache.txt" 2>/dev/null)
+
 # What sanitizers say of any process lies in files of their own, since what it wrote to stderr is overwritten or lost.
 for tool in ASAN LSAN TSAN UBSAN; do
   eval "export ${tool}_OPTIONS=\"\${${tool}_OPTIONS:+\$${tool}_OPTIONS:}log_path=\$work/sanitizer\""

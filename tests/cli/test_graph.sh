@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: device
+# labels: device single
 # Tasks on graphs: molecules, nodes and pairs of nodes; train, stop and resume, eval, predict; and what is refused.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: device
+# labels: device single
 # What is learned from which input: texts to a number and to labels, tables to several numbers and labels; train, eval,
 # predict and a model in ONNX, each by options alone. Tests of the library (run.heads) have sounds and pictures.
 # shellcheck source-path=SCRIPTDIR source=cli.sh

@@ -20,6 +20,7 @@ for command in $commands; do
   ends 0 "usage: mica $command*" ''
   text=$out
   for spelling in --help -h; do
+    [ ! "$sanitizer" ] || [ $spelling = --help ] || break
     run "$command" $spelling
     ends 0 'usage: mica*' ''
     [ "$out" = "$text" ] || fault "not the same as mica help $command"
@@ -27,8 +28,11 @@ for command in $commands; do
   wide=$(printf '%s\n' "$text" | awk 'length($0) > 80')
   [ ! "$wide" ] || fault "wider than 80 columns: $wide"
   # Each option in the usage is explained, and known: with a value that no option takes, its name is not the complaint.
+  known=0
   for option in $(printf '%s\n' "$text" | sed -n '1,/^$/s/[^-]*\(--[a-z-]*\)[^-]*/\1 /gp'); do
     case $text in *"$newline  $option "*) ;; *) fault "$option is not explained" ;; esac
+    # Under a sanitizer three of a command: the parser is the same for all.
+    [ ! "$sanitizer" ] || [ $((known += 1)) -le 3 ] || continue
     run "$command" "$option=" --no-such-option-anywhere
     ends 2 '' "mica $command: *"
     case $err in *"no option $option"*) fault "$option is not known" ;; esac

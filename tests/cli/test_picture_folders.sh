@@ -1,5 +1,5 @@
 #!/bin/sh
-# labels: device
+# labels: device single
 # Folders of pictures as people have them: what train, eval and predict say of parts, sub-folders, empty folders, files
 # that cannot be read, and of the epoch that is kept.
 # shellcheck source-path=SCRIPTDIR source=cli.sh

@@ -1,7 +1,7 @@
 #!/bin/sh
 # labels: device slow
 # A training run that is killed at any moment and resumed ends with the bits of one that was not, of every task.
-# MICA_TEST_KILLS says how often each of them is killed; without it classify is 10 times, the others 3 times.
+# MICA_TEST_KILLS says how often each of them is killed; without it classify is 6 times, the others twice.
 # MICA_TEST_TASKS: these alone.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"
@@ -62,7 +62,7 @@ for task in ${MICA_TEST_TASKS:-$all}; do
   [ ! -e "$work/whole/tokenizer.json" ] || cp "$work/whole/tokenizer.json" "$work/killed"
   (train "$work/killed" --resume) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
   [ "$(cksum <"$work/killed/last.safetensors")" = "$want" ] || fault "$task: other weights without a checkpoint"
-  [ $task = classify ] && kills=10 || kills=3
+  [ $task = classify ] && kills=6 || kills=2
   kill_and_resume "${MICA_TEST_KILLS:-$kills}"
 done
 

@@ -8,7 +8,7 @@
 #include "support/limited_api.h"
 #include "support/trained_check.h"
 
-#define NETWORKS 64
+#define NETWORKS (TEST_FAULTS_ALONE ? 16 : 64)
 
 START_TEST(networks_are_trained_alike_in_every_way) { trained_check((uint32_t)_i, trained_by_plan, true); }
 END_TEST

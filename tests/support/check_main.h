@@ -100,6 +100,14 @@ bool test_in_range(size_t index, size_t count);
 #define TEST_RACES_ALONE false
 #endif
 
+/* True under a sanitizer of addresses or threads, which looks for faults of the host's code. Another build compares
+ * the results of kernels: fewer sizes of the same will do. */
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
+#define TEST_FAULTS_ALONE true
+#else
+#define TEST_FAULTS_ALONE false
+#endif
+
 /* Adds to the program's count of kernel launches, beside those of test_engine. The test device.ran fails when all
  * programs' counts are 0. */
 void test_count_launches(uint64_t launches);
