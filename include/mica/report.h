@@ -25,7 +25,8 @@ MICA_BEGIN_DECLS
  *   points    rows x 2: position of each row_name; column_names name the horizontal and the vertical axis
  *   picture   planes with `shape` (C, H, W) u8, C 1 or 3; text is the caption
  *   file      planes with `shape` (bytes): a whole file; text is the ending of its name
- *   boxes     rows x 5: x0, y0, x1, y1 in pixels, and score; row_names are the classes; planes may hold the picture */
+ *   boxes     rows x 5: x0, y0, x1, y1 in pixels, and score; rows x 6 with the id of a track, or NaN; row_names are
+ *             the classes; planes may hold the picture */
 #define MICA_ITEM_KIND_LIST(X)                                                                                         \
   X(NUMBER, "number")                                                                                                  \
   X(TEXT, "text")                                                                                                      \

@@ -22,6 +22,7 @@
 #include <mica/data.h>
 #include <mica/report.h>
 #include <mica/task.h>
+#include <mica/track.h>
 #include <mica/train.h>
 
 MICA_BEGIN_DECLS
@@ -162,7 +163,8 @@ typedef enum mica_run_option {
   MICA_RUN_OPTION_DRAW,      /* mica_run_input.of_class, .seed, .steps and .guidance; no files, data or text */
   MICA_RUN_OPTION_GALLERY,   /* mica_run_input.gallery */
   MICA_RUN_OPTION_GENERATE,  /* mica_run_generate */
-  MICA_RUN_OPTION_SPEAK      /* mica_run_speak */
+  MICA_RUN_OPTION_SPEAK,     /* mica_run_speak */
+  MICA_RUN_OPTION_TRACK      /* mica_run_input.tracker */
 } mica_run_option;
 
 /* True if the run uses the option, or if its function is for the run's task. False if run is NULL or the option is
@@ -187,6 +189,11 @@ typedef struct mica_run_input {
   /* MICA_RUN_OPTION_GALLERY: a file, or a folder, whose nearest samples are reported for each input, `top` of them.
    * NULL: the first input is compared with each other one. MICA_E_INVALID: other tasks */
   const char *gallery;
+  /* MICA_RUN_OPTION_TRACK: follows boxes from picture to picture, which are the frames of a video, and gives each box
+   * the id of its track as a sixth number (NaN without an id). Files of a folder are in order of their names, in which
+   * numbers count by value. `take` receives one section at a time. NULL: boxes have no ids. MICA_E_INVALID: other
+   * tasks */
+  mica_tracker *tracker;
   /* segment_volumes: report masks as .nii files. By default they are .nii.gz if this build can compress. */
   bool plain_masks;
   /* Translation only; see mica_beam_config. */

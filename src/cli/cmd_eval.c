@@ -2,6 +2,7 @@
 #include "cli/number.h"
 #include "cli/result.h"
 #include "cli/search.h"
+#include "cli/tracks.h"
 
 #include <mica/foundation.h>
 #include <string.h>
@@ -9,7 +10,7 @@
 struct values {
   const char *model, *adapter, *data, *part, *window, *precision, *device;
   cli_search search;
-  bool json;
+  bool json, track;
 };
 
 static const cli_option options[] = {
@@ -26,6 +27,8 @@ static const cli_option options[] = {
     CLI_SEARCH_ROWS(struct values),
     CLI_ROW("window", struct values, window, .value = "N",
             .help = "published models: tokens per window (default 512, or the model's context if that is less)"),
+    CLI_ROW("track", struct values, track,
+            .help = "detect: follow boxes through the frames DATA/img1 and score the tracks by DATA/gt/gt.txt"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE", .help = CLI_PRECISION_HELP),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and metrics"),
@@ -64,6 +67,7 @@ static int evaluate_published(const cli_command *self, const struct values *v, i
                 {"text-order", v->search.order},
                 {"text-weight", v->search.weight},
                 {"text-bonus", v->search.bonus},
+                {"track", v->track ? "" : NULL},
                 {"precision", v->precision}};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
     if (!others[i].value) continue;
@@ -88,6 +92,11 @@ static int run(const cli_command *self, const void *given) {
     cli_fail(self, "--model is missing: the folder that mica train wrote, or a published model");
     return CLI_USAGE;
   }
+  if (v->track && (!v->data || v->part)) {
+    cli_fail(self, v->part ? "--track scores all frames; leave out --part"
+                           : "--track needs --data: a folder with img1 and gt/gt.txt, as MOTChallenge has");
+    return CLI_USAGE;
+  }
   int status = cli_integer(self, "window", v->window, 2, INT32_MAX, &window);
   if (status == CLI_OK && mica_foundation_is(v->model)) return evaluate_published(self, v, window);
   if (status == CLI_OK && (v->window || v->adapter)) {
@@ -102,7 +111,9 @@ static int run(const cli_command *self, const void *given) {
   if (status == CLI_OK) status = cli_open_run_as(self, v->model, v->precision, v->device, &engine, &trained);
   if (status == CLI_OK && (search.beam || search.text_model) && mica_run_search(trained, &search) != MICA_OK)
     status = cli_fail_library(self);
-  if (status == CLI_OK) status = evaluate(self, v, trained, part);
+  if (status == CLI_OK && v->track) status = cli_tracks_check(self, trained);
+  if (status == CLI_OK)
+    status = v->track ? cli_tracks_eval(self, trained, v->data, v->json) : evaluate(self, v, trained, part);
   mica_run_destroy(trained);
   mica_engine_destroy(engine);
   return status;
@@ -114,6 +125,8 @@ const cli_command cli_command_eval = {
     .details = "\nPrints the task's metrics; for classes also precision, recall and F1 per class.\n"
                "If a picture cannot be read, nothing is tested: up to ten such files are named,\n"
                "and the exit status is 1.\n\n"
+               "With --track: MOTA, MOTP (mean overlap) and IDF1 of tracks, as the package\n"
+               "motmetrics computes them, at an overlap of 0.5. Classes are not compared.\n\n"
                "For a published language model: perplexity of the tokens of a UTF-8 text file,\n"
                "in windows that do not overlap. The first token of each window is not scored.\n"
                "A token that begins a text stands in the first window only.\n",

@@ -3,9 +3,12 @@
 #include "cli/predict_published.h"
 #include "cli/prediction_csv.h"
 #include "cli/result.h"
+#include "cli/sample_names.h"
 #include "cli/search.h"
+#include "cli/standard_input.h"
 #include "cli/tally.h"
 #include "cli/text.h"
+#include "cli/tracks.h"
 
 #include <mica/data.h>
 #include <mica/foundation.h>
@@ -15,17 +18,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Standard input is read up to so many bytes. */
-#define MOST_INPUT ((size_t)1 << 28)
 /* Most samples of --data. */
 #define MOST_SAMPLES 100000
 
 struct values {
   cli_words inputs;
   const char *model, *text, *data, *count, *top, *threshold, *length_penalty, *out, *csv, *precision, *device, *gallery;
-  const char *of_class, *seed, *steps, *guidance;
+  const char *of_class, *seed, *steps, *guidance, *mot;
   cli_search search;
-  bool pictures, json;
+  bool pictures, json, track;
 };
 
 static const cli_option options[] = {
@@ -53,6 +54,11 @@ static const cli_option options[] = {
                     "P or more (default: the run's)"),
     CLI_ROW("gallery", struct values, gallery, .value = "DIR",
             .help = "verify: show the nearest files of this folder for each input"),
+    CLI_ROW("track", struct values, track,
+            .help = "detect: follow boxes from frame to frame; INPUT is a folder of the frames of a video"),
+    CLI_ROW("mot", struct values, mot, .value = "FILE",
+            .help =
+                "with --track: write the tracks as MOTChallenge does: frame,id,left,top,width,height,score,-1,-1,-1"),
     CLI_ROW("beam", struct values, search.beam, .value = "N",
             .help = "beam width (default: 1 for translate, the run's for speech)"),
     CLI_ROW("length-penalty", struct values, length_penalty, .value = "A",
@@ -73,72 +79,6 @@ static const cli_option options[] = {
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and predictions"),
     {0},
 };
-
-/* All of standard input, the caller's to free; NULL after an error message on failure. */
-static char *read_input(const cli_command *self) {
-  size_t size = 0, capacity = 1 << 16;
-  char *text = malloc(capacity);
-  while (text && size < MOST_INPUT) {
-    const size_t got = fread(text + size, 1, capacity - size - 1, stdin);
-    size += got;
-    if (!got) break;
-    if (capacity - size > 1) continue;
-    char *grown = realloc(text, capacity *= 2);
-    if (!grown) free(text);
-    text = grown;
-  }
-  if (!text) {
-    cli_fail(self, "the host has no memory");
-    return NULL;
-  }
-  text[size] = '\0';
-  if (size && !ferror(stdin) && size < MOST_INPUT) return text;
-  cli_fail(self, size ? "standard input cannot be read, or is too long" : "standard input is empty");
-  free(text);
-  return NULL;
-}
-
-/* Names of files of pictures, one for each sample: that of its own file without its ending. */
-typedef struct names {
-  char **list;
-  size_t count;
-} names;
-
-static void free_names(names *n) {
-  for (size_t s = 0; s < n->count; s++) free(n->list[s]);
-  free(n->list);
-}
-
-static bool is_taken(const names *n, const char *name) {
-  for (size_t s = 0; s < n->count; s++)
-    if (!strcmp(n->list[s], name)) return true;
-  return false;
-}
-
-/* Adds the name of the next sample: its number where it has no file (`numbered`), a number after it where it has come
- * before. False: the host has no memory. */
-static bool add_name(names *n, const char *title, bool numbered) {
-  const char *slash = strrchr(title, '/'), *file = slash ? slash + 1 : title, *point = strrchr(file, '.');
-  int length = point && point > file ? (int)(point - file) : (int)strlen(file);
-  if (length > 4 && !strncmp(file + length - 4, ".nii", 4)) length -= 4; /* of .nii.gz */
-  const size_t room = (size_t)length + 32;
-  char *name = malloc(room);
-  if (!name) return false;
-  if (numbered || !length)
-    snprintf(name, room, "%zu", n->count);
-  else
-    snprintf(name, room, "%.*s", length, file);
-  for (size_t k = 1; is_taken(n, name); k++) snprintf(name, room, "%.*s-%zu", length, file, k);
-  n->list[n->count++] = name;
-  return true;
-}
-
-static int make_names(const cli_command *self, const mica_report *p, bool numbered, names *n) {
-  *n = (names){.list = calloc(mica_report_count(p) + 1, sizeof *n->list)};
-  bool made = n->list != NULL;
-  for (size_t s = 0; made && s < mica_report_count(p); s++) made = add_name(n, mica_report_title(p, s), numbered);
-  return made ? CLI_OK : cli_fail(self, "the host has no memory");
-}
 
 typedef int picture_fn(const cli_command *self, const char *path, const mica_item *item, bool quiet);
 
@@ -175,8 +115,8 @@ static int write_picture(const cli_command *self, const char *path, const mica_i
 }
 
 /* Calls fn with each picture that samples were given and its file, FOLDER/NAME-ITEM.png. */
-static int each_picture(const cli_command *self, const char *folder, const names *n, const mica_report *p, bool quiet,
-                        picture_fn *fn) {
+static int each_picture(const cli_command *self, const char *folder, const cli_sample_names *n, const mica_report *p,
+                        bool quiet, picture_fn *fn) {
   for (size_t s = 0; s < mica_report_count(p); s++)
     for (size_t i = 0; i < mica_report_item_count(p, s); i++) {
       const mica_item *item = mica_report_item(p, s, i);
@@ -242,15 +182,15 @@ static int write_grid(const cli_command *self, const struct values *v, const mic
  * anything is written. */
 static int show_pictures(const cli_command *self, const struct values *v, const char *folder, bool refuses,
                          const mica_report *prediction, cli_csv *csv) {
-  names n = {0};
-  int status = folder ? make_names(self, prediction, v->data != NULL, &n) : CLI_OK;
+  cli_sample_names n = {0};
+  int status = folder ? cli_sample_names_make(self, prediction, v->data != NULL, &n) : CLI_OK;
   if (status == CLI_OK && folder && !refuses) status = refuse_link(self, folder, S_IFDIR);
   if (status == CLI_OK && folder)
     status = each_picture(self, folder, &n, prediction, true, refuses ? refuse_picture : refuse_linked_picture);
   if (status == CLI_OK && !v->json && (!v->csv || v->pictures)) cli_print_prediction(prediction, v->pictures);
   if (status == CLI_OK && folder) status = each_picture(self, folder, &n, prediction, is_quiet(v), write_picture);
   if (status == CLI_OK && csv) cli_csv_add(csv, prediction, folder, n.list);
-  free_names(&n);
+  cli_sample_names_free(&n);
   return status;
 }
 
@@ -261,6 +201,7 @@ typedef struct showing {
   const mica_run *run;
   cli_csv *csv; /* NULL: no table is written */
   cli_tally tally;
+  cli_tracks tracks;        /* with --mot */
   bool begun, counted;      /* the JSON object is open; the number of predictions is printed */
   size_t unread, predicted; /* files that cannot be read, and samples that were predicted */
   int status;               /* why it ended */
@@ -334,6 +275,8 @@ static int show(showing *s, const mica_report *prediction) {
 static mica_status take(void *user, const mica_report *sections) {
   showing *s = user;
   s->status = show(s, sections);
+  if (s->status == CLI_OK && s->v->mot && !cli_tracks_add(&s->tracks, sections))
+    s->status = cli_fail(s->self, "the host has no memory");
   s->predicted += mica_report_count(sections);
   if (s->status == CLI_OK) cli_tally_add(&s->tally, sections);
   return s->status == CLI_OK ? MICA_OK : MICA_E_STATE;
@@ -375,6 +318,12 @@ static int write_csv(const showing *s) {
   const int status = cli_csv_write(s->self, s->csv, s->v->csv);
   if (status == CLI_OK && !is_quiet(s->v)) printf("written   %s\n", cli_clean(s->v->csv));
   return status;
+}
+
+static int write_tracks(const showing *s) {
+  if (mica_track_write(s->v->mot, s->tracks.list, s->tracks.count) != MICA_OK) return cli_fail_library(s->self);
+  if (!is_quiet(s->v)) printf("written   %s\n", cli_clean(s->v->mot));
+  return CLI_OK;
 }
 
 /* A table has the probabilities of all classes, and all samples of a part. */
@@ -454,7 +403,7 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
   } else if (v->text) {
     input.text = v->text;
   } else if (piped) {
-    if (!(text = read_input(self))) return CLI_FAILED;
+    if (!(text = cli_read_standard_input(self))) return CLI_FAILED;
     input.text = text;
     input.name = "standard input";
   } else if (v->inputs.count) {
@@ -462,7 +411,9 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
     input.file_count = v->inputs.count;
   }
   showing shown = {.self = self, .v = v, .run = run};
+  if (v->track && mica_tracker_create(NULL, &input.tracker) != MICA_OK) return cli_fail_library(self);
   if (v->csv && !(shown.csv = cli_csv_create(run))) {
+    mica_tracker_destroy(input.tracker);
     free(text);
     return cli_fail(self, "the host has no memory");
   }
@@ -470,13 +421,16 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
   input.plain_masks = ends(v->out, ".nii");
   input.of_class = v->of_class;
   input.take = take;
-  input.unread = pass_over;
+  input.unread = v->track ? NULL : pass_over; /* without a frame, others would have wrong numbers */
   input.user = &shown;
   int status = mica_run_predict(run, &input, &prediction) == MICA_OK                      ? CLI_OK
                : shown.status != CLI_OK                                                   ? shown.status
                : shown.unread && !shown.predicted && mica_error_status() == MICA_E_FORMAT ? count_unread(&shown)
                                                                                           : cli_fail_library(self);
   if (status == CLI_OK && shown.csv) status = write_csv(&shown);
+  if (status == CLI_OK && v->mot) status = write_tracks(&shown);
+  mica_tracker_destroy(input.tracker);
+  cli_tracks_free(&shown.tracks);
   cli_csv_destroy(shown.csv);
   if (status == CLI_OK && v->json) end_json(&shown);
   if (status == CLI_OK) cli_print_remarks(self, run);
@@ -500,6 +454,24 @@ static int check_csv(const cli_command *self, const struct values *v) {
   return status == CLI_OK ? cli_check_parent(self, v->csv) : status;
 }
 
+/* Frames are in one folder. Files that stand in the way are refused before anything is predicted. */
+static int check_track(const cli_command *self, const struct values *v) {
+  const char *wrong = v->mot && !v->track ? "--mot writes tracks, which need --track"
+                      : !v->track         ? NULL
+                      : v->inputs.count != 1 || !cli_is_folder(v->inputs.words[0])
+                          ? "--track takes one folder, of the frames of a video"
+                      : is_grid(v) ? "--track draws many pictures; choose a folder with --out"
+                                   : NULL;
+  if (wrong) {
+    cli_fail(self, "%s", wrong);
+    return CLI_USAGE;
+  }
+  int status = v->mot ? cli_refuse_file(self, v->mot, "--mot names another file") : CLI_OK;
+  if (status == CLI_OK && v->mot) status = cli_check_parent(self, v->mot);
+  if (status == CLI_OK && v->track && v->out) status = cli_refuse_file(self, v->out, "--out names another folder");
+  return status;
+}
+
 /* A published classifier of texts reads texts alone. */
 static int predict_published(const cli_command *self, const struct values *v, int64_t top) {
   const bool piped = v->inputs.count == 1 && !strcmp(v->inputs.words[0], "-");
@@ -508,11 +480,12 @@ static int predict_published(const cli_command *self, const struct values *v, in
     cli_fail(self, "%s is a published model: give --text, or - for texts in lines of standard input", v->model);
     return CLI_USAGE;
   }
-  if (v->csv || v->out || v->pictures || v->threshold || v->search.beam || v->gallery || v->precision) {
+  if (v->csv || v->out || v->pictures || v->threshold || v->track || v->mot || v->search.beam || v->gallery ||
+      v->precision) {
     cli_fail(self, "%s is a published model, which takes --text, --top, --json and --device", v->model);
     return CLI_USAGE;
   }
-  if (piped && !(lines = read_input(self))) return CLI_FAILED;
+  if (piped && !(lines = cli_read_standard_input(self))) return CLI_FAILED;
   const cli_published job = {
       .model = v->model, .device = v->device, .text = v->text, .lines = lines, .top = top, .json = v->json};
   const int status = cli_predict_published(self, &job);
@@ -544,11 +517,13 @@ static int run(const cli_command *self, const void *given) {
   }
   if (mica_foundation_is(v->model)) return predict_published(self, v, numbers.top);
   status = check_csv(self, v);
+  if (status == CLI_OK) status = check_track(self, v);
   if (status != CLI_OK) return status;
   status = cli_open_run_as(self, v->model, v->precision, v->device, &engine, &trained);
   if (status == CLI_OK) status = check_drawing(self, v, trained);
   if (status == CLI_OK && v->threshold && !mica_run_takes(trained, MICA_RUN_OPTION_THRESHOLD))
     status = cli_fail(self, "--threshold needs several labels per sample; %s was trained on one", v->model);
+  if (status == CLI_OK && v->track) status = cli_tracks_check(self, trained);
   if (status == CLI_OK) status = set_search(self, v, trained, &search);
   if (status == CLI_OK) status = predict(self, v, trained, &numbers);
   mica_run_destroy(trained);
@@ -585,6 +560,11 @@ const cli_command cli_command_predict = {
                "Predicted masks and pictures with boxes are written to NAME-mask.png and\n"
                "NAME-overlay.png. In MODEL/predictions they replace older files; with --out\n"
                "nothing is written if a file exists.\n"
+               "\n"
+               "With --track, boxes that are one thing in several frames have the same id. A\n"
+               "new thing has no id in its first three frames, unless the video begins with it.\n"
+               "Frames are in order of their names, in which numbers count by value. A frame\n"
+               "that cannot be read ends the prediction. --out names a new folder.\n"
                "\n"
                "MODEL may be the folder of a published classifier of texts, such as one of\n"
                "BertForSequenceClassification, with config.json, model.safetensors and\n"

@@ -211,19 +211,19 @@ static void add_item(cli_csv *csv, const mica_item *item) {
   }
 }
 
-static const char *const sides[] = {"x0", "y0", "x1", "y1", "score"};
+static const char *const sides[] = {"x0", "y0", "x1", "y1", "score", "id"};
 
 /* They are there even if no picture has a box. */
-static void add_box_columns(cli_csv *csv) {
+static void add_box_columns(cli_csv *csv, const mica_item *item) {
   find_column(csv, "prediction");
-  for (size_t k = 0; k < 5; k++) find_column(csv, sides[k]);
+  for (size_t k = 0; k < item->columns; k++) find_column(csv, sides[k]);
 }
 
 /* A line per box; a picture without boxes has one line. */
 static void add_boxes(cli_csv *csv, const mica_item *item) {
   for (size_t i = 0; i < item->rows; i++) {
     set(csv, "prediction", item->row_names[i]);
-    for (size_t k = 0; k < 5; k++) set_number(csv, sides[k], item->numbers[5 * i + k]);
+    for (size_t k = 0; k < item->columns; k++) set_number(csv, sides[k], item->numbers[item->columns * i + k]);
     end_line(csv);
   }
   if (!item->rows) end_line(csv);
@@ -273,7 +273,7 @@ void cli_csv_add(cli_csv *csv, const mica_report *p, const char *folder, char *c
         if (item->kind == MICA_ITEM_KIND_BOXES || item->kind == MICA_ITEM_KIND_TABLE) list = item;
         if (first == !rest && !(labels && item->kind == MICA_ITEM_KIND_CHOICES)) add_item(csv, item);
       }
-    if (list && list->kind == MICA_ITEM_KIND_BOXES) add_box_columns(csv);
+    if (list && list->kind == MICA_ITEM_KIND_BOXES) add_box_columns(csv, list);
     if (folder) add_files(csv, p, s, folder, names[s]);
     if (!list)
       end_line(csv);

@@ -404,7 +404,7 @@ static mica_status add_boxes(FILE *out, const mica_item *item) {
   fprintf(out, "<svg viewBox=\"0 0 %d %d\">", width, height);
   mica_status status = add_data(out, item, "<image width=100% height=100% href=");
   for (size_t i = 0; i < item->rows; i++) {
-    const double *box = item->numbers + 5 * i;
+    const double *box = item->numbers + item->columns * i;
     fprintf(out, "<rect x=%.1f y=%.1f width=%.1f height=%.1f><title>", box[0], box[1], box[2] - box[0],
             box[3] - box[1]);
     add_escaped(out, item->row_names[i]);

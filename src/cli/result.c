@@ -195,6 +195,12 @@ static void print_labels(const mica_item *item) {
   fputs(cli_colour_code(CLI_PLAIN), stdout);
 }
 
+static void print_box(const char *name, const double *box, size_t columns) {
+  printf("\n    %s %.1f %%  (%.0f, %.0f) to (%.0f, %.0f)", cli_clean(name), 100 * box[4], box[0], box[1], box[2],
+         box[3]);
+  if (columns > 5 && isfinite(box[5])) printf("  id %.0f", box[5]);
+}
+
 static void print_item(const mica_item *item) {
   switch (item->kind) {
   case MICA_ITEM_KIND_NUMBER:
@@ -217,9 +223,7 @@ static void print_item(const mica_item *item) {
   case MICA_ITEM_KIND_BOXES:
     if (!item->rows && item->text) printf("  %s", cli_clean(item->text));
     for (size_t i = 0; i < item->rows; i++)
-      printf("\n    %s %.1f %%  (%.0f, %.0f) to (%.0f, %.0f)", cli_clean(item->row_names[i]),
-             100 * item->numbers[5 * i + 4], item->numbers[5 * i], item->numbers[5 * i + 1], item->numbers[5 * i + 2],
-             item->numbers[5 * i + 3]);
+      print_box(item->row_names[i], item->numbers + item->columns * i, item->columns);
     break;
   case MICA_ITEM_KIND_TABLE: print_table(stdout, item); break;
   case MICA_ITEM_KIND_MATRIX:

@@ -120,7 +120,8 @@ static bool uses(const mica_item *item) {
   case MICA_ITEM_KIND_PICTURE: return picture;
   case MICA_ITEM_KIND_FILE: return item->planes && item->text && item->shape.rank == 1 && item->shape.dim[0] > 0;
   case MICA_ITEM_KIND_BOXES:
-    return (picture || !item->planes) && (!item->rows || (item->columns == 5 && item->numbers && item->row_names));
+    return (picture || !item->planes) &&
+           (!item->rows || ((item->columns == 5 || item->columns == 6) && item->numbers && item->row_names));
   }
   return false;
 }
@@ -246,13 +247,16 @@ static void add_named(mica__text *json, const mica_item *item) {
       mica__json_number(json, item->numbers[i * item->columns]);
       if (item->kind == MICA_ITEM_KIND_LABELS) add_said(json, item->numbers + 3 * i);
     } else {
+      const double *box = item->numbers + item->columns * i;
       mica__text_add(json, ", \"box\": [");
       for (size_t k = 0; k < 4; k++) {
         mica__text_add(json, k ? ", " : "");
-        mica__json_number(json, item->numbers[5 * i + k]);
+        mica__json_number(json, box[k]);
       }
       mica__text_add(json, "], \"score\": ");
-      mica__json_number(json, item->numbers[5 * i + 4]);
+      mica__json_number(json, box[4]);
+      if (item->columns > 5) mica__text_add(json, ", \"id\": ");
+      if (item->columns > 5) mica__json_number(json, box[5]);
     }
     mica__text_add(json, "}");
   }

@@ -3,6 +3,7 @@
 #include "run/columns/columns.h"
 #include "run/common_facts.h"
 #include "run/facts.h"
+#include "run/predict/take.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
@@ -102,7 +103,8 @@ typedef struct showing {
 static mica_status add_sample(mica_run *run, const mica__sample *sample, const float *outputs, void *user) {
   const showing *s = user;
   MICA_TRY(mica_report_begin(s->report, sample->name));
-  return run->task->head->shows.section(run, s->report, sample, outputs, s->given);
+  MICA_TRY(run->task->head->shows.section(run, s->report, sample, outputs, s->given));
+  return s->given->tracker ? mica__run_take(s->given, s->report) : MICA_OK; /* a video may be long */
 }
 
 mica_status mica__sample_add_picture(const mica_run *run, mica_report *report, const mica__sample *sample,

@@ -20,7 +20,5 @@ mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_pa
 /* Fails for data without a test part: MICA_E_NOT_FOUND with the message `there` and the parts that they have;
  * MICA_E_STATE if they had a test part when the run was trained. */
 mica_status mica__run_no_test(const mica_run *run);
-/* Passes the sections made so far to input->take, if it is set, and drops them. */
-mica_status mica__run_take(const mica_run_input *input, mica_report *prediction);
 
 #endif

@@ -1,6 +1,5 @@
 /* Runs: created from data and settings or opened from a folder, evaluated, queried and shown. */
 #include "run/run.h"
-#include "report/report.h"
 #include "run/columns/batch_columns.h"
 #include "run/columns/columns.h"
 #include "run/columns/kinds.h"
@@ -16,6 +15,7 @@
 #include "run/network.h"
 #include "run/parts.h"
 #include "run/predict/samples.h"
+#include "run/predict/take.h"
 #include "run/ranks.h"
 #include "run/record.h"
 #include "run/settings.h"
@@ -309,6 +309,7 @@ bool mica_run_takes(const mica_run *run, mica_run_option option) {
   case MICA_RUN_OPTION_GALLERY: return run->task->gallery;
   case MICA_RUN_OPTION_GENERATE: return run->task->generate != NULL;
   case MICA_RUN_OPTION_SPEAK: return run->task->speak != NULL;
+  case MICA_RUN_OPTION_TRACK: return run->task->tracker;
   }
   return false;
 }
@@ -382,13 +383,6 @@ mica_status mica_run_recommend(mica_run *run, const mica_run_query *query, mica_
   return status;
 }
 
-mica_status mica__run_take(const mica_run_input *input, mica_report *prediction) {
-  if (!input->take || !mica_report_count(prediction)) return MICA_OK;
-  MICA_TRY(input->take(input->user, prediction));
-  mica__report_clear(prediction);
-  return MICA_OK;
-}
-
 mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_report **out) {
   mica_report *prediction = NULL;
   if (!run || !input || !out) return mica__fail(MICA_E_INVALID, "mica_run_predict: a pointer is NULL");
@@ -400,6 +394,8 @@ mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_re
   if (input->gallery && !run->task->gallery)
     return mica__fail(MICA_E_INVALID, "a gallery is for the task verify; the task %s compares no files",
                       run->task->name);
+  if (input->tracker && !run->task->tracker)
+    return mica__fail(MICA_E_INVALID, "a tracker follows boxes in pictures; the task %s finds none", run->task->name);
   MICA_TRY(mica_report_create(&prediction));
   run->evaluation->unread = 0;
   mica_status status = predict(run, input, prediction);

@@ -20,10 +20,10 @@ typedef struct mica__task_row {
   /* Opens a part instead of mica_dataset_open, for data that it cannot read; MICA_E_NOT_FOUND: there is no such part.
    * NULL: mica_dataset_open. */
   mica_status (*open)(const mica_run *run, const char *path, const mica_dataset_config *config, mica_dataset **data);
-  bool named_columns;             /* data opened by `open` have columns that the setting "label" may name */
-  bool threshold, beams, gallery; /* predictions use these members of mica_run_input */
-  bool draws;                     /* predictions draw samples and read no files, data or text (MICA_RUN_OPTION_DRAW) */
-  bool classes;                   /* whole numbers in the answers of tables are classes, however many there are */
+  bool named_columns;                      /* data opened by `open` have columns that the setting "label" may name */
+  bool threshold, beams, gallery, tracker; /* predictions use these members of mica_run_input */
+  bool draws;   /* predictions draw samples and read no files, data or text (MICA_RUN_OPTION_DRAW) */
+  bool classes; /* whole numbers in the answers of tables are classes, however many there are */
   /* Changes how data are opened for the task; NULL: they are opened as they are. */
   void (*opens)(const mica_run *run, mica_dataset_config *config);
   /* The default number of epochs rises until they have at least this many steps; 0: it does not (run/learning.h). */

@@ -60,6 +60,7 @@ const mica__task_row mica__task_detect = {
     MICA__COMPOSED_PREPARED(frame, boxes),
     .prepare = prepare,
     .threshold = true,
+    .tracker = true,
     .metrics = metrics,
     MICA__TASK_LISTS(detect),
     .defaults = defaults,

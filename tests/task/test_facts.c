@@ -37,18 +37,18 @@ static const struct {
     {"translate", MICA_RUN_OPTION_BEAMS},      {"speech", MICA_RUN_OPTION_SEARCH},
     {"diffuse", MICA_RUN_OPTION_DRAW},         {"verify", MICA_RUN_OPTION_GALLERY},
     {"sound_verify", MICA_RUN_OPTION_GALLERY}, {"language", MICA_RUN_OPTION_GENERATE},
-    {"speak", MICA_RUN_OPTION_SPEAK},
+    {"speak", MICA_RUN_OPTION_SPEAK},          {"detect", MICA_RUN_OPTION_TRACK},
 };
 
 static void takes_its_options(const mica_run *run) {
-  for (int option = MICA_RUN_OPTION_BEAMS; option <= MICA_RUN_OPTION_SPEAK; option++) {
+  for (int option = MICA_RUN_OPTION_BEAMS; option <= MICA_RUN_OPTION_TRACK; option++) {
     bool takes = false;
     for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
       takes = takes || ((int)taken[i].option == option && !strcmp(taken[i].task, mica_run_task(run)));
     ck_assert_msg(mica_run_takes(run, (mica_run_option)option) == takes, "%s: option %d", mica_run_task(run), option);
   }
   if (!strcmp(mica_run_task(run), "detect")) ck_assert(mica_run_takes(run, MICA_RUN_OPTION_THRESHOLD));
-  ck_assert(!mica_run_takes(run, (mica_run_option)(MICA_RUN_OPTION_SPEAK + 1)));
+  ck_assert(!mica_run_takes(run, (mica_run_option)(MICA_RUN_OPTION_TRACK + 1)));
 }
 
 START_TEST(runs_of_all_tasks_are_opened) {

@@ -541,6 +541,18 @@ START_TEST(a_section_of_boxes) {
   ck_assert_int_eq(drawn->planes[10 * 64 + 12], 0);
   ck_assert_int_eq(pixels[4 * 64 + 8], 0);
   mica_report_destroy(report);
+  /* A track of the first frame has an id, one that begins in the second has none yet and is grey. */
+  mica_tracker *tracker = NULL;
+  ck_assert_int_eq(mica_tracker_create(&(mica_tracker_config){.min_hits = 1}, &tracker), MICA_OK);
+  for (int count = 1; count <= 2; count++) {
+    found[1][5] = count == 1 ? -1 : 0;
+    report = section_of(&sample, found[0], &(mica_run_input){.threshold = 0.5, .tracker = tracker});
+    boxes = mica_report_find(report, 0, "boxes"), drawn = mica_report_find(report, 0, "overlay");
+    ck_assert(boxes->rows == (size_t)count && boxes->columns == 6 && boxes->numbers[5] == 1);
+    ck_assert(count == 1 || (isnan(boxes->numbers[11]) && drawn->planes[10 * 64] == 128));
+    mica_report_destroy(report);
+  }
+  mica_tracker_destroy(tracker);
 }
 END_TEST
 

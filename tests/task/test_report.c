@@ -24,7 +24,8 @@ static void expect_json(const char *want) {
 START_TEST(every_kind_is_json) {
   static const char *const names[] = {"a", "b\""}, *const columns[] = {"x", "y"},
                            *const cells[] = {"p", "q", "r", NULL};
-  static const double numbers[] = {1, 0.5, NAN, 3}, box[] = {1, 2, 3.5, 4, 0.25};
+  static const double numbers[] = {1, 0.5, NAN, 3}, box[] = {1, 2, 3.5, 4, 0.25},
+                      tracked[] = {1, 2, 3, 4, 0.5, 7, 0, 0, 1, 1, 0.25, NAN};
   static const uint8_t planes[4] = {0};
   expect_json("{\"task\": \"t\", \"samples\": []}");
   ck_ok(mica_report_begin(report, "one\xff\n"));
@@ -37,7 +38,8 @@ START_TEST(every_kind_is_json) {
       {.kind = MICA_ITEM_KIND_MATRIX, .name = "m", .rows = 2, .columns = 2, .numbers = numbers},
       {.kind = MICA_ITEM_KIND_BOXES, .name = "bs", .rows = 1, .columns = 5, .row_names = names, .numbers = box},
       {.kind = MICA_ITEM_KIND_POINTS, .name = "ps", .rows = 2, .columns = 2, .numbers = numbers},
-      {.kind = MICA_ITEM_KIND_PICTURE, .name = "p", .shape = {3, {1, 2, 2}}, .planes = planes}};
+      {.kind = MICA_ITEM_KIND_PICTURE, .name = "p", .shape = {3, {1, 2, 2}}, .planes = planes},
+      {.kind = MICA_ITEM_KIND_BOXES, .name = "bt", .rows = 2, .columns = 6, .row_names = names, .numbers = tracked}};
   items[5].row_names = names, items[5].column_names = columns;
   for (size_t i = 0; i < sizeof items / sizeof *items; i++) ck_ok(mica_report_add(report, &items[i]));
   expect_json("{\"task\": \"t\", \"samples\": [{\"name\": \"one\xef\xbf\xbd\\u000a\", \"n\": 1e+300, "
@@ -45,12 +47,14 @@ START_TEST(every_kind_is_json) {
               "\"cs\": [{\"name\": \"a\", \"probability\": 1}, {\"name\": \"b\\\"\", \"probability\": 0.5}], "
               "\"tb\": [{\"x\": \"p\", \"y\": \"q\"}, {\"x\": \"r\", \"y\": \"\"}], \"m\": [[1, 0.5], [null, 3]], "
               "\"bs\": [{\"name\": \"a\", \"box\": [1, 2, 3.5, 4], \"score\": 0.25}], "
-              "\"ps\": [{\"name\": \"a\", \"x\": 1, \"y\": 0.5}, {\"name\": \"b\\\"\", \"x\": null, \"y\": 3}]}]}");
+              "\"ps\": [{\"name\": \"a\", \"x\": 1, \"y\": 0.5}, {\"name\": \"b\\\"\", \"x\": null, \"y\": 3}], "
+              "\"bt\": [{\"name\": \"a\", \"box\": [1, 2, 3, 4], \"score\": 0.5, \"id\": 7}, "
+              "{\"name\": \"b\\\"\", \"box\": [0, 0, 1, 1], \"score\": 0.25, \"id\": null}]}]}");
   ck_assert_uint_eq(mica_report_count(report), 1);
-  ck_assert_uint_eq(mica_report_item_count(report, 0), 9);
+  ck_assert_uint_eq(mica_report_item_count(report, 0), 10);
   ck_assert_ptr_eq(mica_report_find(report, 0, "m"), mica_report_item(report, 0, 5));
   ck_assert_ptr_null(mica_report_find(report, 0, "none"));
-  ck_assert_ptr_null(mica_report_item(report, 0, 9));
+  ck_assert_ptr_null(mica_report_item(report, 0, 10));
   ck_assert_ptr_null(mica_report_title(report, 1));
   /* Copies: what was given may go. */
   ck_assert_ptr_ne(mica_report_item(report, 0, 8)->planes, planes);

@@ -203,6 +203,25 @@ static mica_status add_whole_folder(const mica_run *run, const kind *k, mica__pa
   return mica__fail(MICA_E_NOT_FOUND, "%s: neither the folder nor those in it hold %s (%s)", folder, k->name, k->list);
 }
 
+/* Orders frames of a video by their names, in which digits are numbers: frame9.png comes before frame10.png. */
+static int compare_frames(const void *a, const void *b) {
+  const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+  while (*x && *y) {
+    const size_t of_x = strspn(x, "0123456789"), of_y = strspn(y, "0123456789");
+    if (!of_x || !of_y) {
+      if (*x != *y) return (unsigned char)*x - (unsigned char)*y;
+      x++, y++;
+      continue;
+    }
+    const size_t zeros_x = strspn(x, "0"), zeros_y = strspn(y, "0"), digits = of_x - zeros_x;
+    if (digits != of_y - zeros_y) return digits < of_y - zeros_y ? -1 : 1;
+    const int order = memcmp(x + zeros_x, y + zeros_y, digits);
+    if (order) return order;
+    x += of_x, y += of_y;
+  }
+  return *x || *y ? (unsigned char)*x - (unsigned char)*y : strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
 bool mica__run_hears(const mica_run *run) { return mica__common_facts_of(run).rate > 0; }
 
 /* Reports what is unusual about the files, and what is skipped. */
@@ -225,6 +244,9 @@ mica_status mica__paths_find(mica_run *run, const mica_run_input *input, mica__p
   for (size_t i = 0; status == MICA_OK && i < input->file_count; i++)
     status = mica__is_folder(input->files[i]) ? add_whole_folder(run, k, paths, input->files[i])
                                               : add_path(paths, NULL, input->files[i], -1);
+  /* Boxes do not ask for the classes of folders. */
+  if (status == MICA_OK && input->tracker && input->file_count == 1)
+    qsort(paths->list, paths->count, sizeof *paths->list, compare_frames);
   return status == MICA_OK ? remark_paths(run, k, paths) : status;
 }
 

@@ -45,7 +45,7 @@ static double boxes_agree(const mica_item *a, const mica_item *b) {
     double most = SAME_BOX;
     for (size_t k = 0; k < b->rows; k++) {
       if (taken[k] || strcmp(a->row_names[i], b->row_names[k]) != 0) continue;
-      const double share = overlap(a->numbers + 5 * i, b->numbers + 5 * k);
+      const double share = overlap(a->numbers + a->columns * i, b->numbers + b->columns * k);
       if (share >= most) most = share, best = k;
     }
     if (best == b->rows) continue;

@@ -37,11 +37,17 @@ static void draw(uint8_t *planes, int64_t H, int64_t W, const double box[4], con
     }
 }
 
+/* Numbers of a box: its sides, its score and, if boxes are tracked, the id of its track. */
+#define PLAIN_NUMBERS 5
+#define TRACKED_NUMBERS 6
+/* Boxes with a side of this length or less, in pixels, are left out: a tracker needs an area. */
+#define THIN 1e-6
+
 /* Boxes in pixels of the picture, with their names, whose score is at least `least`. */
 typedef struct shown {
   double least;
-  size_t count;
-  double numbers[5 * MICA__BOXES_MOST];
+  size_t count, columns; /* columns: numbers of a box */
+  double numbers[TRACKED_NUMBERS * MICA__BOXES_MOST];
   const char *names[MICA__BOXES_MOST];
   int32_t classes[MICA__BOXES_MOST];
 } shown;
@@ -55,16 +61,35 @@ static void take_shown(const mica_run *run, const mica__sample *sample, const fl
   s->count = 0;
   for (const float *box = found; box < found + MICA__BOXES_MOST * MICA__BOX_NUMBERS; box += MICA__BOX_NUMBERS) {
     if (!((double)box[4] >= s->least) || !(box[5] >= 0) || (size_t)box[5] >= facts.classes.count) continue;
-    double *row = s->numbers + 5 * s->count;
+    double *row = s->numbers + s->columns * s->count;
     for (int i = 0; i < 4; i++) {
       const double at = ((double)box[i] - (i & 1 ? p.top : p.left)) / p.scale[i & 1];
       row[i] = fmin(fmax(at, 0), (double)(i & 1 ? height : width));
     }
-    if (!(row[2] > row[0] && row[3] > row[1])) continue;
+    if (!(row[2] - row[0] > THIN && row[3] - row[1] > THIN)) continue;
     row[4] = (double)box[4];
     s->classes[s->count] = (int32_t)box[5];
     s->names[s->count++] = facts.classes.list[(size_t)box[5]];
   }
+}
+
+/* Gives each box the id of its track, or NaN. */
+static mica_status track(mica_tracker *tracker, shown *s) {
+  double boxes[4 * MICA__BOXES_MOST];
+  int64_t ids[MICA__BOXES_MOST];
+  for (size_t i = 0; i < s->count; i++) memcpy(boxes + 4 * i, s->numbers + s->columns * i, 4 * sizeof *boxes);
+  MICA_TRY(mica_tracker_step(tracker, boxes, s->classes, s->count, ids, NULL));
+  for (size_t i = 0; i < s->count; i++) s->numbers[s->columns * i + 5] = ids[i] ? (double)ids[i] : (double)NAN;
+  return MICA_OK;
+}
+
+/* The colour of a class, or of a track; a box without a track is grey. */
+static const uint8_t *colour_of(const shown *s, size_t i) {
+  static const uint8_t grey[3] = {128, 128, 128};
+  const size_t kinds = sizeof colours / sizeof *colours;
+  if (s->columns == PLAIN_NUMBERS) return colours[(size_t)s->classes[i] % kinds];
+  const double id = s->numbers[s->columns * i + 5];
+  return isfinite(id) ? colours[(size_t)id % kinds] : grey;
 }
 
 /* "19 RBC, 1 WBC" */
@@ -84,7 +109,7 @@ static mica_status add_boxes(mica_report *report, const shown *s, const char *te
                            .name = "boxes",
                            .text = text,
                            .rows = s->count,
-                           .columns = 5,
+                           .columns = s->columns,
                            .row_names = s->names,
                            .numbers = s->numbers,
                            .planes = under ? under->pixels : NULL,
@@ -94,14 +119,12 @@ static mica_status add_boxes(mica_report *report, const shown *s, const char *te
 
 /* The picture with its boxes drawn. */
 static mica_status add_drawn(mica_report *report, const mica__sample *sample, const shown *s, const char *text) {
-  const size_t kinds = sizeof colours / sizeof *colours;
   const int64_t height = sample->shape.dim[1], width = sample->shape.dim[2], side = width < height ? width : height;
   uint8_t *planes = malloc((size_t)(3 * height * width));
   if (!planes) return mica__fail_nomem("a picture");
   memcpy(planes, sample->pixels, (size_t)(3 * height * width));
   for (size_t i = s->count; i-- > 0;)
-    draw(planes, height, width, s->numbers + 5 * i, colours[(size_t)s->classes[i] % kinds],
-         side < 400 ? 1 : side / 200);
+    draw(planes, height, width, s->numbers + s->columns * i, colour_of(s, i), side < 400 ? 1 : side / 200);
   const mica_item drawn = {
       .kind = MICA_ITEM_KIND_PICTURE, .name = "overlay", .text = text, .planes = planes, .shape = sample->shape};
   mica_status status = mica_report_add(report, &drawn);
@@ -109,15 +132,17 @@ static mica_status add_drawn(mica_report *report, const mica__sample *sample, co
   return status;
 }
 
-/* The boxes of a sample; drawn: in a picture of their own, else over the sample. */
+/* The boxes of a sample, with ids if there is a tracker; drawn: in a picture of their own, else over the sample. */
 static mica_status show(mica_run *run, mica_report *report, const mica__sample *sample, const float *found,
-                        double least, bool drawn) {
+                        double least, mica_tracker *tracker, bool drawn) {
   shown *s = malloc(sizeof *s);
   mica__text text = {0};
   if (!s) return mica__fail_nomem("boxes");
   s->least = least;
+  s->columns = tracker ? TRACKED_NUMBERS : PLAIN_NUMBERS;
   take_shown(run, sample, found, s);
-  mica_status status = describe(run, s, &text);
+  mica_status status = tracker ? track(tracker, s) : MICA_OK;
+  if (status == MICA_OK) status = describe(run, s, &text);
   if (status == MICA_OK) status = add_boxes(report, s, text.data, drawn ? NULL : sample);
   if (status == MICA_OK && drawn) status = add_drawn(report, sample, s, text.data);
   mica__text_free(&text);
@@ -127,7 +152,8 @@ static mica_status show(mica_run *run, mica_report *report, const mica__sample *
 
 mica_status mica__boxes_section(mica_run *run, mica_report *report, const mica__sample *sample, const float *found,
                                 const mica_run_input *given) {
-  return show(run, report, sample, found, mica__or_default(given->threshold, settings_of(run).least_score), true);
+  return show(run, report, sample, found, mica__or_default(given->threshold, settings_of(run).least_score),
+              given->tracker, true);
 }
 
 /* --- the report --- */
@@ -177,7 +203,7 @@ static mica_status add_table(const mica_run *run, mica_report *report, const mic
 }
 
 static mica_status show_sample(mica_run *run, const mica__sample *sample, const float *found, void *user) {
-  return show(run, user, sample, found, settings_of(run).least_score, false);
+  return show(run, user, sample, found, settings_of(run).least_score, NULL, false);
 }
 
 mica_status mica__boxes_report(mica_run *run, mica_report *report) {

@@ -1,5 +1,6 @@
 /* Values of pairs: for predictions, and to rank items that are scored pair by pair. */
 #include "run/evaluation.h"
+#include "run/predict/take.h"
 #include "task/head/ranking.h"
 
 #include <stdlib.h>

@@ -1,0 +1,20 @@
+/* cli/sample_names.h: names of the files that are written for samples. */
+#ifndef MICA_CLI_SAMPLE_NAMES_H
+#define MICA_CLI_SAMPLE_NAMES_H
+
+#include "cli/command.h"
+
+#include <mica/report.h>
+
+/* A name per sample: that of its own file without its ending. */
+typedef struct cli_sample_names {
+  char **list;
+  size_t count;
+} cli_sample_names;
+
+/* Makes the names of a prediction's samples; numbered: samples have no files. Returns an exit status. */
+int cli_sample_names_make(const cli_command *self, const mica_report *prediction, bool numbered,
+                          cli_sample_names *names);
+void cli_sample_names_free(cli_sample_names *names);
+
+#endif

@@ -1,0 +1,31 @@
+/* All of standard input. */
+#include "cli/standard_input.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Standard input is read up to this number of bytes. */
+#define MOST_INPUT ((size_t)1 << 28)
+
+char *cli_read_standard_input(const cli_command *self) {
+  size_t size = 0, capacity = 1 << 16;
+  char *text = malloc(capacity);
+  while (text && size < MOST_INPUT) {
+    const size_t got = fread(text + size, 1, capacity - size - 1, stdin);
+    size += got;
+    if (!got) break;
+    if (capacity - size > 1) continue;
+    char *grown = realloc(text, capacity *= 2);
+    if (!grown) free(text);
+    text = grown;
+  }
+  if (!text) {
+    cli_fail(self, "the host has no memory");
+    return NULL;
+  }
+  text[size] = '\0';
+  if (size && !ferror(stdin) && size < MOST_INPUT) return text;
+  cli_fail(self, size ? "standard input cannot be read, or is too long" : "standard input is empty");
+  free(text);
+  return NULL;
+}
