@@ -52,8 +52,9 @@ APART void finish_row(__local const float *row, const int total, const long n, c
   FINISH_WHILE(1, row, p, total, n, k, first)
 }
 
-CPU_KERNEL conv_cpu_direct_w(CONV_PARAMS, const int8 tile, source S, const long S_at, __global const float *P,
-                             const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
+/* The strip of group (x, y, z). */
+APART void convolve_group(CONV_PARAMS, const int8 tile, source S, const long S_at, __global const float *P,
+                          const long P_at, __local float *scratch, const int4 group, EPILOGUE_PARAMS) {
   TILE_UNPACK
   const int results = rows * out_stride1 * O2 + VW, tiles = (KG + MR - 1) / MR;
   const int across = (grid2 + VW - 1) / VW, vectors = height * across;
@@ -98,4 +99,11 @@ CPU_KERNEL conv_cpu_direct_w(CONV_PARAMS, const int8 tile, source S, const long 
       finish_row(sums + i * results, total, n, g * KG + m + i, first, STREAM, alpha, beta, D, D_at, D_row, D_batch, C,
                  C_at, C_row, C_batch, bias, bias_at, act_arg);
   }
+}
+
+CPU_KERNEL conv_cpu_direct_w(CONV_PARAMS, const int8 tile, source S, const long S_at, __global const float *P,
+                             const long P_at, __local float *scratch, EPILOGUE_PARAMS) {
+  const int4 group = (int4)(get_group_id(0), get_group_id(1), get_group_id(2), 0);
+  convolve_group(CONV, tile, S, S_at, P, P_at, scratch, group, alpha, beta, D, D_at, D_row, D_batch, C, C_at, C_row,
+                 C_batch, bias, bias_at, act_arg);
 }
