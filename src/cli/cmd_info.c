@@ -61,7 +61,22 @@ static void add_tensors(cli_json *json, const mica_safetensors *file) {
 
 /* --- runs --- */
 
-/* The columns of the table that a run was trained on, by kind and name: "number age", "class colour". */
+/* The columns of samples that are no table, by name. Each is noted as NAME TYPE DIM...; lengths are left out. */
+static void each_named(const mica_run *run, void (*take)(void *user, const char *kind, const char *name), void *user) {
+  size_t count = 0;
+  const char *const *columns = mica_run_fact(run, "columns", &count);
+  for (size_t i = 0; i < count; i++) {
+    char name[256];
+    snprintf(name, sizeof name, "%s", columns[i]);
+    char *end = strrchr(name, ' ');
+    while (end && (end[1] == '-' || (end[1] >= '0' && end[1] <= '9'))) *end = '\0', end = strrchr(name, ' ');
+    if (end) *end = '\0';
+    const char *dot = strrchr(name, '.');
+    if (!dot || strcmp(dot, ".length") != 0) take(user, "", name);
+  }
+}
+
+/* The columns of the data that a run was trained on. Those of a table have a kind: "number age", "class colour". */
 static void each_column(const mica_run *run, void (*take)(void *user, const char *kind, const char *name), void *user) {
   static const char *const facts[][2] = {{"table", ""}, {"numbers", "number "}, {"categories", "class "}};
   for (size_t f = 0; f < sizeof facts / sizeof *facts; f++) {
@@ -69,7 +84,12 @@ static void each_column(const mica_run *run, void (*take)(void *user, const char
     const char *const *names = mica_run_fact(run, facts[f][0], &count);
     for (size_t i = 0; i < count; i++) take(user, facts[f][1], names[i]);
   }
+  if (!mica_run_fact_numbers(run, "input", NULL)) each_named(run, take, user);
 }
+
+/* Lists that a run may have noted, and how many names of one are printed. */
+static const char *const lists[] = {"classes", "speakers", "alphabet"};
+enum { LISTS = sizeof lists / sizeof *lists, PRINTED = 20 };
 
 static void print_column(void *user, const char *kind, const char *name) {
   size_t *count = user;
@@ -89,26 +109,41 @@ static void add_column(void *user, const char *kind, const char *name) {
 }
 
 static void add_run(cli_json *json, const mica_run *run) {
-  size_t rank = 0, classes = 0;
-  const double *input = mica_run_fact_numbers(run, "input", &rank);
-  const char *const *names = mica_run_fact(run, "classes", &classes);
+  size_t rank = 0;
+  const double *input = mica_run_fact_numbers(run, "input", &rank), *rate = mica_run_fact_numbers(run, "rate", NULL);
   cli_json_text(json, json->root, "task", mica_run_task(run));
   cli_json_text(json, json->root, "model", mica_run_setting(run, "model"));
-  cJSON *shape = cli_json_array(json, json->root, "input"), *list = cli_json_array(json, json->root, "classes");
+  cJSON *shape = cli_json_array(json, json->root, "input");
   for (size_t i = 0; i < rank; i++) cli_json_integer(json, shape, NULL, (uint64_t)input[i]);
-  for (size_t i = 0; i < classes; i++) cli_json_text(json, list, NULL, names[i]);
+  if (rate) cli_json_real(json, json->root, "rate", *rate);
+  for (size_t k = 0; k < LISTS; k++) {
+    size_t count = 0;
+    const char *const *names = mica_run_fact(run, lists[k], &count);
+    cJSON *list = count || !k ? cli_json_array(json, json->root, lists[k]) : NULL;
+    for (size_t i = 0; i < count; i++) cli_json_text(json, list, NULL, names[i]);
+  }
   each_column(run, add_column, &(column_list){json, cli_json_array(json, json->root, "columns")});
 }
 
+static void print_list(const mica_run *run, const char *fact) {
+  size_t count = 0;
+  const char *const *names = mica_run_fact(run, fact, &count);
+  if (!count || (count == 1 && !*names[0])) return;
+  printf("\n%-9s %zu", fact, count);
+  for (size_t i = 0; i < count && i < PRINTED; i++)
+    printf(strcmp(names[i], " ") ? "%s %s" : "%s '%s'", i ? "," : ":", cli_clean(names[i]));
+  if (count > PRINTED) printf(", ...");
+}
+
 static void print_run(const mica_run *run) {
-  size_t classes = 0, rank = 0, columns = 0;
-  const char *const *names = mica_run_fact(run, "classes", &classes);
-  const double *input = mica_run_fact_numbers(run, "input", &rank);
-  printf("task      %s\nmodel     %s\ninput    ", mica_run_task(run), mica_run_setting(run, "model"));
+  size_t rank = 0, columns = 0;
+  const double *input = mica_run_fact_numbers(run, "input", &rank), *rate = mica_run_fact_numbers(run, "rate", NULL);
+  printf("task      %s\nmodel     %s", mica_run_task(run), mica_run_setting(run, "model"));
+  if (rank) printf("\ninput    ");
   for (size_t i = 0; i < rank; i++) printf("%s %.0f", i ? " x" : "", input[i]);
+  if (rate) printf("\nrate      %g Hz", *rate);
   each_column(run, print_column, &columns);
-  if (classes) printf("\nclasses   %zu", classes);
-  for (size_t i = 0; i < classes && i < 20; i++) printf("%s %s", i ? "," : ":", cli_clean(names[i]));
+  for (size_t k = 0; k < LISTS; k++) print_list(run, lists[k]);
   printf("\ntraining  %s at %s, %s, batch %s, %s epochs, seed %s\n\n", mica_run_setting(run, "optimizer"),
          mica_run_setting(run, "lr"), mica_run_setting(run, "schedule"), mica_run_setting(run, "batch"),
          mica_run_setting(run, "epochs"), mica_run_setting(run, "seed"));
