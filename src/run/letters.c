@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Letters of an alphabet that a message lists at most. */
+#define MOST_LISTED 100
+
 #define LETTERS_FACTS(X, S) X(S, TEXTS, alphabet, .needed = true)
 MICA__FACTS(letters, LETTERS_FACTS, 0);
 
@@ -38,4 +41,47 @@ mica_status mica__letters_text(const mica_run *run, const int32_t *labels, int64
   MICA_TRY(mica__text_status(text));
   if (text->length && text->data[text->length - 1] == ' ') text->data[--text->length] = '\0';
   return MICA_OK;
+}
+
+static bool is_known(const int32_t *letters, int64_t count, int32_t letter) {
+  for (int64_t i = 0; i < count; i++)
+    if (letters[i] == letter) return true;
+  return false;
+}
+
+static mica_status fail_letter(const int32_t *known, int64_t count, int32_t letter) {
+  mica__text wrong = {0}, list = {0};
+  mica__text_add(&wrong, letter < ' ' ? "" : "'");
+  if (letter >= ' ') mica__letter_add(&wrong, letter);
+  mica__text_add(&wrong, letter < ' ' ? "" : "' ");
+  mica__text_add(&list, "");
+  for (int64_t i = 0; i < count && i < MOST_LISTED; i++) mica__letter_add(&list, known[i]);
+  if (count > MOST_LISTED) mica__text_add(&list, "...");
+  mica_status status = mica__text_status(&wrong);
+  if (status == MICA_OK) status = mica__text_status(&list);
+  if (status == MICA_OK)
+    status = mica__fail(MICA_E_INVALID, "the run has not learned the letter %s(U+%04X); it has learned \"%s\"",
+                        wrong.data, (unsigned)letter, list.data);
+  mica__text_free(&wrong);
+  mica__text_free(&list);
+  return status;
+}
+
+mica_status mica__letters_of(const mica_run *run, const char *text, int32_t *letters, int64_t *count) {
+  const size_t size = strlen(text);
+  int32_t *known = NULL;
+  MICA_TRY(mica__letters_read(run, &known));
+  mica_status status = MICA_OK;
+  *count = 0;
+  for (size_t at = 0, bytes = 0; status == MICA_OK && at < size; at += bytes) {
+    const int32_t letter = mica__letter_at(text + at, size - at, &bytes);
+    if (letter < 0)
+      status = mica__fail(MICA_E_INVALID, "the text is not UTF-8 at byte %zu", at + 1);
+    else if (!is_known(known, mica__letters_classes(run) - 1, letter))
+      status = fail_letter(known, mica__letters_classes(run) - 1, letter);
+    else
+      letters[(*count)++] = letter;
+  }
+  free(known);
+  return status;
 }

@@ -156,6 +156,43 @@ for file in "$work/parts/validation"/*_2*.wav; do mv "$file" "$(echo "$file" | s
 run train --task speak --data "$work/parts" --epochs 1 --out "$work/none"
 ends 1 '*' '*the run has no speaker "carl"*'
 
+# Letters that no training text has are not learned: a validation part with some is refused, and one that training
+# splits off is left without them.
+rm "$work/parts/validation"/*
+cp "$work/tones/high_anna_1.wav" "$work/parts/validation/oxo_anna_1.wav"
+run train --task speak --data "$work/parts" --epochs 1 --out "$work/none"
+ends 1 '*' "*parts, recording 0: the letter 'x' (U+0078) is in no text that the run is trained on*"
+mkdir "$work/few"
+for letter in a b c d e f j k m n; do
+  for k in 1 5; do cp "$work/tones/high_anna_$k.wav" "$work/few"; printf 'high_anna_%d.wav\thigh\n' $k; done
+  cp "$work/tones/low_anna_4.wav" "$work/few/$letter.wav"
+  printf '%s.wav\tlow %s\n' $letter $letter
+done >"$work/few/train.tsv"
+run train --task speak --data "$work/few" --validation 0.4 --width 32 --layers 2 --epochs 1 --json --out "$work/letters"
+ends 0 '*' '*'
+run info "$work/letters" --json
+learned='' left=''
+known=$(sed -n 's/.*"alphabet":[^[]*\[\(.*\)\].*/\1/p' "$work/out" | tr -d '[", ')
+for letter in a b c d e f j k m n; do
+  case $known in *$letter*) learned=$learned$letter ;; *) left=$letter ;; esac
+done
+[ "$left" ] && [ "$learned" ] || fault "the alphabet of a part of the texts is $known"
+run speak --model "$work/letters" --text "low $left" --out "$work/none.wav"
+ends 1 '' "*has not learned the letter '$left' *"
+run eval --model "$work/letters" --part validation --json
+holds task speak
+
+# What a run was trained on.
+run info "$work/run"
+ends 0 '*rate      8000 Hz
+columns   sound, tokens, speaker
+speakers  2: anna, ben
+alphabet  6: g, h, i, l, o, w
+*' ''
+run info "$work/run" --json
+holds speakers.1 ben
+holds rate 8000
+
 mkdir "$work/table"
 cp "$work/tones/high_anna_1.wav" "$work/table"
 printf 'high_anna_1.wav\thigh\n' >"$work/table/test.tsv"

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define SPEAKER "speaker"
+#define CODE_POINTS 0x110000
 
 /* The most words of a string. */
 #define MOST_WORDS 1000
@@ -111,9 +112,9 @@ static mica_status spell(spelling *s, const char *text) {
   return MICA_OK;
 }
 
-static mica_status spell_word(const view *v, uint64_t i, spelling *s) {
+static mica_status spell_word(const mica_dataset *data, uint64_t i, spelling *s) {
   char *text = NULL;
-  MICA_TRY(text_of(v->base, i, &text));
+  MICA_TRY(text_of(data, i, &text));
   mica_status status = spell(s, text);
   free(text);
   return status;
@@ -128,12 +129,52 @@ static mica_status spell_all(view *v, uint64_t count) {
     const int64_t to = v->strings.first ? v->strings.first[i + 1] : from + 1;
     for (int64_t k = from; status == MICA_OK && k < to; k++) {
       if (k > from) status = spell(&s, " ");
-      if (status == MICA_OK) status = spell_word(v, v->strings.first ? v->strings.words[k] : i, &s);
+      if (status == MICA_OK) status = spell_word(v->base, v->strings.first ? v->strings.words[k] : i, &s);
     }
     v->offsets[i + 1] = (int64_t)s.count;
   }
   v->letters = s.letters;
   if (status == MICA_OK && !v->letters) status = mica__fail_nomem("texts");
+  return status;
+}
+
+/* Marks the letters of all texts, by code point. */
+static mica_status mark_letters(const mica_dataset *data, uint8_t *known) {
+  spelling s = {0};
+  mica_status status = MICA_OK;
+  for (uint64_t i = 0; status == MICA_OK && i < mica_dataset_count(data); i++) status = spell_word(data, i, &s);
+  for (size_t k = 0; status == MICA_OK && k < s.count; k++) known[s.letters[k]] = 1;
+  free(s.letters);
+  return status;
+}
+
+/* *all: 1 if all letters of a text are known, else 0. */
+static mica_status is_spelled_by(const uint8_t *known, const mica_dataset *data, uint64_t i, uint8_t *all) {
+  spelling s = {0};
+  mica_status status = spell_word(data, i, &s);
+  *all = 1;
+  for (size_t k = 0; k < s.count; k++) *all = *all && known[s.letters[k]];
+  free(s.letters);
+  return status;
+}
+
+mica_status mica__strings_know(const mica_dataset *rest, mica_dataset **part) {
+  const uint64_t count = mica_dataset_count(*part);
+  uint8_t *known = calloc(CODE_POINTS, 1), *chosen = calloc((size_t)count + 1, 1);
+  mica_dataset *left = NULL;
+  uint64_t kept = 0;
+  mica_status status = known && chosen ? mark_letters(rest, known) : mica__fail_nomem("texts");
+  for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
+    status = is_spelled_by(known, *part, i, &chosen[i]);
+    kept += chosen[i];
+  }
+  if (status == MICA_OK && kept && kept < count) status = mica__dataset_pick(*part, chosen, &left);
+  if (status == MICA_OK && kept < count) {
+    mica_dataset_destroy(*part);
+    *part = left;
+  }
+  free(known);
+  free(chosen);
   return status;
 }
 
@@ -298,6 +339,13 @@ static mica_status name_files(view *v, uint64_t count) {
   return v->files ? MICA_OK : mica__fail_nomem("the names of recordings");
 }
 
+/* The name of a speaker; "" if the data have no such column. */
+static const char *name_of(const mica_dataset *data, size_t column, int32_t speaker) {
+  const char *name = NULL;
+  if (column < mica_dataset_column_count(data)) name = mica_dataset_column_class(data, column, speaker);
+  return name ? name : "";
+}
+
 /* The speaker of each sample, numbered as in the run, or as in the data if the run has not recorded speakers yet. */
 static mica_status number_speakers(const char *const *names, size_t known, view *v, uint64_t count) {
   const size_t column = mica_dataset_column_index(v->base, SPEAKER);
@@ -307,7 +355,7 @@ static mica_status number_speakers(const char *const *names, size_t known, view 
   if (status == MICA_OK && !v->speakers) status = mica__fail_nomem("speakers");
   for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
     const int32_t speaker = s.of[v->strings.first ? v->strings.words[v->strings.first[i]] : i];
-    const char *name = mica__strings_speaker(v->base, column, speaker);
+    const char *name = name_of(v->base, column, speaker);
     size_t k = 0;
     while (k < known && strcmp(names[k], name) != 0) k++;
     v->speakers[i] = known ? (int32_t)k : speaker;
@@ -351,18 +399,12 @@ static mica_status set_out(const char *task, mica_part part, const mica__strings
   return spell_all(v, *count);
 }
 
-const char *mica__strings_speaker(const mica_dataset *data, size_t column, int32_t speaker) {
-  const char *name = NULL;
-  if (column < mica_dataset_column_count(data)) name = mica_dataset_column_class(data, column, speaker);
-  return name ? name : "";
-}
-
 const char **mica__strings_speakers(const mica_dataset *data, int32_t *count) {
   const size_t column = mica_dataset_column_index(data, SPEAKER);
   *count = 1;
   if (column < mica_dataset_column_count(data)) *count = mica_dataset_column(data, column)->classes;
   const char **names = calloc((size_t)*count + 1, sizeof *names);
-  for (int32_t i = 0; names && i < *count; i++) names[i] = mica__strings_speaker(data, column, i);
+  for (int32_t i = 0; names && i < *count; i++) names[i] = name_of(data, column, i);
   return names;
 }
 
@@ -451,8 +493,8 @@ static mica_status check_letters(const mica_dataset *named, uint64_t i, const in
     mica__letter_add(&letter, tokens[k]);
     if (status == MICA_OK) status = mica__text_status(&letter);
     if (status == MICA_OK)
-      status = mica__fail(MICA_E_FORMAT, "%s: the letter %s' (U+%04X) is none of the run's alphabet", name.data,
-                          letter.data, (unsigned)tokens[k]);
+      status = mica__fail(MICA_E_FORMAT, "%s: the letter %s' (U+%04X) is in no text that the run is trained on",
+                          name.data, letter.data, (unsigned)tokens[k]);
   }
   mica__text_free(&name);
   mica__text_free(&letter);
@@ -476,17 +518,18 @@ static mica_status check_length(const mica__strings_time *time, const mica_datas
   return status;
 }
 
-/* Checks the letters of the recordings from which strings are made, so that a message can name their line. */
-static mica_status check_words(const view *v, const int32_t *letters, int64_t count) {
+/* Checks the letters of the recordings from which `count` strings are made, so that a message can name their line. */
+static mica_status check_words(const view *v, uint64_t count, const int32_t *letters, int64_t known) {
   mica_status status = MICA_OK;
   const int32_t space = ' ';
-  for (uint64_t i = 0; status == MICA_OK && i < mica_dataset_count(v->base); i++) {
+  for (int64_t i = 0; status == MICA_OK && i < v->strings.first[count]; i++) {
+    const uint32_t word = v->strings.words[i];
     spelling s = {0};
-    status = spell_word(v, i, &s);
-    if (status == MICA_OK) status = check_letters(v->base, i, s.letters, (int64_t)s.count, letters, count);
+    status = spell_word(v->base, word, &s);
+    if (status == MICA_OK) status = check_letters(v->base, word, s.letters, (int64_t)s.count, letters, known);
     free(s.letters);
   }
-  return status == MICA_OK ? check_letters(v->base, 0, &space, v->strings.first[1] > 1, letters, count) : status;
+  return status == MICA_OK ? check_letters(v->base, 0, &space, v->strings.first[1] > 1, letters, known) : status;
 }
 
 mica_status mica__strings_check(const mica__strings_time *time, const mica_dataset *data, const int32_t *letters,
@@ -496,7 +539,7 @@ mica_status mica__strings_check(const mica__strings_time *time, const mica_datas
   const view *v = column && column->read == read_sound ? column->user : NULL;
   const bool joined = v && v->strings.first;
   const mica_dataset *named = v && !joined ? v->base : data;
-  if (joined) MICA_TRY(check_words(v, letters, count));
+  if (joined) MICA_TRY(check_words(v, mica_dataset_count(data), letters, count));
   for (uint64_t i = 0; i < mica_dataset_count(data); i++) {
     int64_t samples = 0, n = 0;
     MICA_TRY(mica_dataset_length(data, sound, i, &samples));

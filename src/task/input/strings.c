@@ -83,12 +83,11 @@ static mica_status note_alphabet(mica_run *run, const int32_t *letters, int64_t 
   return status;
 }
 
-mica_status mica__strings_note_alphabet(mica_run *run, const mica__strings_time *time) {
+static mica_status note_letters(mica_run *run, const mica__strings_time *time) {
   int32_t *letters = malloc(MOST_LETTERS * sizeof *letters);
   int64_t count = 0;
   const mica_dataset *validation = run->parts->at[MICA_PART_VALIDATION].data;
   mica_status status = letters ? add_letters(run->parts->whole, letters, &count) : mica__fail_nomem("an alphabet");
-  if (status == MICA_OK && validation) status = add_letters(validation, letters, &count);
   if (status == MICA_OK && !count)
     status = mica__fail(MICA_E_FORMAT, "%s: all of its texts are empty: there is nothing to learn", run->data);
   if (status == MICA_OK) status = mica__strings_check(time, run->parts->whole, letters, count);
@@ -118,13 +117,9 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
   return mica__strings_fits(run, &time, data);
 }
 
-static mica_status prepare(mica_run *run) {
-  if (!strcmp(settings_of(run).model, "conformer")) MICA_TRY(mica__run_set_unset(run, conformer_defaults));
-  MICA_TRY(mica__run_set_defaults(run));
-  MICA_TRY(mica__strings_check_network(run));
-  if (!run->parts->whole) return MICA_OK;
+mica_status mica__strings_note(mica_run *run, double rate, mica__strings_time (*time_of)(const mica_run *run)) {
   const double known = mica_dataset_rate(run->parts->whole), zero = 0, one = 1;
-  const double rate = known > 0 ? known : (double)settings_of(run).rate;
+  if (known > 0) rate = known;
   if (!mica__dataset_find(run->parts->whole, MICA_COLUMN_KIND_SOUND))
     return mica__fail(MICA_E_FORMAT, "%s has no recordings: the task %s wants a text for each recording", run->data,
                       run->task->name);
@@ -133,9 +128,16 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_note_numbers(run, "rate", &rate, 1));
   MICA_TRY(mica__run_note_numbers(run, "mean", &zero, 1));
   MICA_TRY(mica__run_note_numbers(run, "deviation", &one, 1));
-  const mica__strings_time time = mica__strings_time_of(run);
-  MICA_TRY(mica__strings_note_alphabet(run, &time));
-  return fits(run, run->parts->whole);
+  const mica__strings_time time = time_of(run);
+  MICA_TRY(note_letters(run, &time));
+  return mica__strings_fits(run, &time, run->parts->whole);
+}
+
+static mica_status prepare(mica_run *run) {
+  if (!strcmp(settings_of(run).model, "conformer")) MICA_TRY(mica__run_set_unset(run, conformer_defaults));
+  MICA_TRY(mica__run_set_defaults(run));
+  MICA_TRY(mica__strings_check_network(run));
+  return run->parts->whole ? mica__strings_note(run, (double)settings_of(run).rate, mica__strings_time_of) : MICA_OK;
 }
 
 /* --- the network --- */

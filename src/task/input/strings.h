@@ -39,7 +39,7 @@
   X(S, REAL, dropout, "dropout", "0.1", "P", "dropout before each layer", .low = 0, .high = 0.95, .fixed = true)       \
   MICA__MASK_SETTINGS(X, S)
 
-/* "alphabet": the letters of all texts in training. */
+/* "alphabet": the letters of all texts of the training part. */
 #define STRINGS_FACTS(X, S)                                                                                            \
   X(S, TEXTS, alphabet, .needed = true)                                                                                \
   X(S, NUMBER, rate, .needed = true, .most = 1 << 20)
@@ -82,8 +82,11 @@ mica_status mica__strings_open_form(const mica_run *run, const char *path, mica_
 /* Opens a part with columns "sound", zeros after each recording included, and "tokens", the code points of its text. */
 mica_status mica__strings_open(const mica_run *run, const char *path, const mica_dataset_config *config,
                                mica_dataset **data);
-/* Sets the fact "alphabet" to the letters of all texts in training, and checks the texts against it. */
-mica_status mica__strings_note_alphabet(mica_run *run, const mica__strings_time *time);
+/* Sets the facts "rate" (that of the data, else `rate`), "mean", "deviation", and "alphabet", the letters of all texts
+ * of the training part. Checks the texts of training and validation against it. */
+mica_status mica__strings_note(mica_run *run, double rate, mica__strings_time (*time_of)(const mica_run *run));
+/* Sets the fact "speakers" to the names of the training part's speakers, or to one empty name. */
+mica_status mica__strings_note_speakers(mica_run *run);
 /* Checks the texts against the run's alphabet. */
 mica_status mica__strings_fits(const mica_run *run, const mica__strings_time *time, const mica_dataset *data);
 

@@ -1,4 +1,5 @@
 /* What the task speech is trained on: parts of the run's recordings. */
+#include "run/facts.h"
 #include "run/fields.h"
 #include "run/parts.h"
 #include "run/run.h"
@@ -39,6 +40,7 @@ static mica_status open_parted(const mica_run *run, int32_t rate, const char *pa
     MICA_TRY(mica__strings_open_files(rate, path, MICA_PART_TRAIN, &whole));
   }
   status = mica__run_split(run, whole, &held_out, &rest);
+  if (status == MICA_OK && held_out && part == MICA_PART_VALIDATION) status = mica__strings_know(rest, &held_out);
   if (status == MICA_OK && !held_out && part == MICA_PART_VALIDATION)
     status = mica__fail(MICA_E_NOT_FOUND, "%s has no validation part", path);
   if (status == MICA_OK) *data = part == MICA_PART_VALIDATION ? held_out : rest ? rest : whole;
@@ -75,6 +77,15 @@ mica_status mica__strings_open_form(const mica_run *run, const char *path, mica_
   numbered.known = names;
   numbered.known_count = (size_t)count;
   mica_status status = open_form(run, path, part, &numbered, data);
+  free(names);
+  return status;
+}
+
+mica_status mica__strings_note_speakers(mica_run *run) {
+  int32_t count = 0;
+  const char **names = mica__strings_speakers(run->parts->whole, &count);
+  if (!names) return mica__fail_nomem("speakers");
+  mica_status status = mica__run_note(run, "speakers", names, (size_t)count);
   free(names);
   return status;
 }

@@ -1,9 +1,8 @@
 /* Speaking with a trained network: letters to durations, durations to spectra, spectra to a wave. */
-#include "nn/nn.h"
 #include "run/columns/columns.h"
-#include "run/facts.h"
 #include "run/letters.h"
-#include "run/network.h"
+#include "run/predict/once.h"
+#include "run/predict/wave.h"
 #include "run/state/evaluation.h"
 #include "task/speak/speak.h"
 
@@ -16,8 +15,6 @@
 /* Letters of a text at most, and times of the usual speed. */
 #define MOST_LETTERS 10000
 #define FASTEST 10.0
-/* Letters of an alphabet that a message lists at most. */
-#define MOST_LISTED 100
 /* Frames of what is spoken at most. */
 #define MOST_FRAMES (1 << 22)
 /* Frames of silence at an end at most, as the network speaks it. */
@@ -28,9 +25,6 @@
 #define SILENCE 0.15
 /* Speakers that a report lets speak. */
 #define SHOWN 6
-
-enum { LETTERS, LENGTH, SHARES, DURATIONS, FRAMES, FEEDS };
-static const char *const names[FEEDS] = {"letters", "length", "shares", "durations", "frames"};
 
 /* What is being said. */
 typedef struct saying {
@@ -46,117 +40,43 @@ static void free_saying(saying *s) {
   free(s->shares);
 }
 
-/* A network of the run's weights, with inputs of its own: durations of letters, or spectra of frames. */
-typedef struct part {
-  mica_graph *graph;
-  mica_nn *nn;
-  mica_session *session;
-  mica_tensor *tensors[FEEDS];
-} part;
+/* Inputs of both networks, and those of spectra alone. */
+enum { LETTERS, LENGTH, SHARES, BOTH, DURATIONS = BOTH, FRAMES, ALL };
 
-static void free_part(part *p) {
-  for (int i = 0; i < FEEDS; i++) mica_tensor_destroy(p->tensors[i]);
-  mica_session_destroy(p->session);
-  mica_nn_destroy(p->nn);
-  mica_graph_destroy(p->graph);
+static mica_value build(mica_nn *nn, const mica_run *run, const mica_value *in, void *user) {
+  const bool *spectra = user;
+  const mica__speak_words words = {.letters = in[LETTERS], .lengths = in[LENGTH], .shares = in[SHARES]};
+  const mica__speak_code code = mica__speak_encode(nn, run, &words);
+  if (!*spectra) return code.durations;
+  return mica__speak_unscale(mica__speak_decode(nn, run, &code, in[DURATIONS], in[FRAMES]).spectrum);
 }
 
-static mica_status build(mica_run *run, const saying *s, bool spectra, part *p) {
-  const mica_nn_config building = mica__run_building(run);
-  const mica_session_config config = {.share = mica_trainer_test_session(run->trainer)};
-  const int64_t speakers = (int64_t)mica__speak_facts_of(run).speakers.count;
-  MICA_TRY(mica_graph_create(&p->graph));
-  MICA_TRY(mica_nn_create(p->graph, &building, &p->nn));
-  const mica__speak_words words = {.letters = mica_input(p->graph, names[LETTERS], MICA_I32, MICA_SHAPE(1, s->count)),
-                                   .lengths = mica_input(p->graph, names[LENGTH], MICA_I32, MICA_SHAPE(1)),
-                                   .shares = mica_input(p->graph, names[SHARES], MICA_F32, MICA_SHAPE(1, speakers))};
-  const mica__speak_code code = mica__speak_encode(p->nn, run, &words);
-  mica_value out = code.durations;
-  if (spectra) {
-    mica_value durations = mica_input(p->graph, names[DURATIONS], MICA_F32, MICA_SHAPE(1, s->count));
-    mica_value frames = mica_input(p->graph, names[FRAMES], MICA_F32, MICA_SHAPE(1, 1, s->frames));
-    out = mica__speak_unscale(mica__speak_decode(p->nn, run, &code, durations, frames).spectrum);
-  }
-  return mica_session_create(run->engine, p->graph, &out, 1, &config, &p->session);
-}
-
-static mica_status feed(mica_run *run, part *p, int which, mica_dtype dtype, mica_shape shape, const void *data) {
-  MICA_TRY(mica_tensor_create(run->engine, dtype, shape, &p->tensors[which]));
-  return mica_tensor_upload(mica_engine_queue(run->engine), p->tensors[which], data,
-                            mica_tensor_bytes(p->tensors[which]));
-}
-
-/* The output of a part, which has `count` numbers. frames: ones. */
+/* `count` numbers: durations of letters, or spectra of frames, which are ones. */
 static mica_status compute(mica_run *run, const saying *s, const float *frames, int64_t count, float *output) {
   const int64_t speakers = (int64_t)mica__speak_facts_of(run).speakers.count;
   const int32_t length = (int32_t)s->count;
-  mica_queue *queue = mica_engine_queue(run->engine);
-  mica_feed feeds[FEEDS];
-  part p = {0};
-  size_t fed = 0;
-  mica_status status = build(run, s, frames, &p);
-  if (status == MICA_OK) status = feed(run, &p, LETTERS, MICA_I32, MICA_SHAPE(1, s->count), s->letters);
-  if (status == MICA_OK) status = feed(run, &p, LENGTH, MICA_I32, MICA_SHAPE(1), &length);
-  if (status == MICA_OK) status = feed(run, &p, SHARES, MICA_F32, MICA_SHAPE(1, speakers), s->shares);
-  if (status == MICA_OK && frames) status = feed(run, &p, DURATIONS, MICA_F32, MICA_SHAPE(1, s->count), s->durations);
-  if (status == MICA_OK && frames) status = feed(run, &p, FRAMES, MICA_F32, MICA_SHAPE(1, 1, s->frames), frames);
-  for (int i = 0; i < FEEDS; i++)
-    if (p.tensors[i]) feeds[fed++] = (mica_feed){names[i], p.tensors[i]};
-  if (status == MICA_OK) status = mica_session_run(p.session, queue, feeds, fed);
-  if (status == MICA_OK)
-    status = mica_tensor_download(queue, mica_session_output(p.session, 0), output, (size_t)count * sizeof *output);
-  free_part(&p);
-  return status;
+  const mica__once_input inputs[ALL] = {{"letters", MICA_I32, MICA_SHAPE(1, s->count), s->letters},
+                                        {"length", MICA_I32, MICA_SHAPE(1), &length},
+                                        {"shares", MICA_F32, MICA_SHAPE(1, speakers), s->shares},
+                                        {"durations", MICA_F32, MICA_SHAPE(1, s->count), s->durations},
+                                        {"frames", MICA_F32, MICA_SHAPE(1, 1, s->frames), frames}};
+  bool spectra = frames;
+  return mica__run_once(run, inputs, spectra ? ALL : BOTH, build, &spectra, output, count);
 }
 
 /* --- what to say --- */
 
-static bool is_known(const int32_t *letters, int64_t count, int32_t letter) {
-  for (int64_t i = 0; i < count; i++)
-    if (letters[i] == letter) return true;
-  return false;
-}
-
-static mica_status fail_letter(const int32_t *known, int64_t count, int32_t letter) {
-  mica__text wrong = {0}, list = {0};
-  mica__text_add(&wrong, letter < ' ' ? "" : "'");
-  if (letter >= ' ') mica__letter_add(&wrong, letter);
-  mica__text_add(&wrong, letter < ' ' ? "" : "' ");
-  mica__text_add(&list, "");
-  for (int64_t i = 0; i < count && i < MOST_LISTED; i++) mica__letter_add(&list, known[i]);
-  if (count > MOST_LISTED) mica__text_add(&list, "...");
-  mica_status status = mica__text_status(&wrong);
-  if (status == MICA_OK) status = mica__text_status(&list);
-  if (status == MICA_OK)
-    status = mica__fail(MICA_E_INVALID, "the run has not learned the letter %s(U+%04X); it has learned \"%s\"",
-                        wrong.data, (unsigned)letter, list.data);
-  mica__text_free(&wrong);
-  mica__text_free(&list);
-  return status;
-}
-
+/* The letters of a text with silence at both ends. */
 static mica_status read_letters(const mica_run *run, const char *text, saying *s) {
   const size_t size = strlen(text);
-  int32_t *known = NULL;
   if (!size) return mica__fail(MICA_E_INVALID, "the text is empty: there is nothing to say");
   if (size > MOST_LETTERS)
     return mica__fail(MICA_E_INVALID, "the text has %zu bytes; %d are the most", size, MOST_LETTERS);
   if (!(s->letters = calloc(size + 2, sizeof *s->letters))) return mica__fail_nomem("a text");
-  MICA_TRY(mica__letters_read(run, &known));
-  mica_status status = MICA_OK;
-  s->letters[s->count++] = MICA__SPEAK_SILENCE;
-  for (size_t at = 0, bytes = 0; status == MICA_OK && at < size; at += bytes) {
-    const int32_t letter = mica__letter_at(text + at, size - at, &bytes);
-    if (letter < 0)
-      status = mica__fail(MICA_E_INVALID, "the text is not UTF-8 at byte %zu", at + 1);
-    else if (!is_known(known, mica__letters_classes(run) - 1, letter))
-      status = fail_letter(known, mica__letters_classes(run) - 1, letter);
-    else
-      s->letters[s->count++] = letter;
-  }
-  s->letters[s->count++] = MICA__SPEAK_SILENCE;
-  free(known);
-  return status;
+  MICA_TRY(mica__letters_of(run, text, s->letters + 1, &s->count));
+  s->letters[0] = s->letters[s->count + 1] = MICA__SPEAK_SILENCE;
+  s->count += 2;
+  return MICA_OK;
 }
 
 /* A voice of one speaker. */
@@ -251,6 +171,7 @@ static void level(float *samples, int64_t count) {
 static mica_status say(mica_run *run, const mica_speech_config *config, saying *s, float **samples, int64_t *count) {
   const int64_t iterations = config->iterations ? config->iterations : mica__speak_settings_of(run).iterations;
   const double speed = config->speed != 0 ? config->speed : 1;
+  const mica_stft_config stft = mica__speak_stft(run);
   float *spectrum = NULL;
   if (!(speed >= 1 / FASTEST && speed <= FASTEST))
     return mica__fail(MICA_E_INVALID, "the speed is from %g to %g, not %g", 1 / FASTEST, FASTEST, config->speed);
@@ -262,7 +183,7 @@ static mica_status say(mica_run *run, const mica_speech_config *config, saying *
   MICA_TRY(config->shares ? mix_speakers(run, config->shares, s) : find_speaker(run, config->speaker, s));
   MICA_TRY(set_durations(run, speed, s));
   mica_status status = find_spectrum(run, s, &spectrum);
-  if (status == MICA_OK) status = mica__speak_wave(run, spectrum, s->frames, iterations, samples, count);
+  if (status == MICA_OK) status = mica__find_wave(run->engine, &stft, spectrum, s->frames, iterations, samples, count);
   free(spectrum);
   if (status == MICA_OK) level(*samples, *count);
   return status == MICA_OK ? add_silence(run, samples, count) : status;

@@ -2,7 +2,6 @@
  * belong to which letter is learned too, by connectionist temporal classification of letters' positions. */
 #include "task/speak/speak.h"
 #include "data/dataset.h"
-#include "run/facts.h"
 #include "run/fields.h"
 #include "run/letters.h"
 #include "run/parts.h"
@@ -25,7 +24,7 @@ MICA__SETTINGS_STRUCT(seed, SEED_SETTINGS);
 MICA__SETTINGS(seed, SEED_SETTINGS);
 
 static const mica_setting defaults[] = {
-    {"model", "convolutions"}, {"epochs", "10"},  {"batch", "16"},        {"lr", "0.002"},    {"optimizer", "adamw"},
+    {"model", "convolutions"}, {"epochs", "8"},   {"batch", "16"},        {"lr", "0.004"},    {"optimizer", "adamw"},
     {"weight-decay", "0.001"}, {"warm-up", "50"}, {"schedule", "cosine"}, {"clip-norm", "1"}, {0}};
 
 static const mica_task_metric metrics[] = {{"spectrum_mae", true}, {"duration_mae", true}, {NULL, false}};
@@ -70,22 +69,6 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
   return mica__strings_fits(run, &time, data);
 }
 
-static mica_status note_speakers(mica_run *run) {
-  const mica_dataset *data = run->parts->whole;
-  const size_t column = mica_dataset_column_index(data, "speaker");
-  if (column == mica_dataset_column_count(data)) {
-    const char *nobody[] = {""};
-    return mica__run_note(run, "speakers", nobody, 1);
-  }
-  const int32_t count = mica_dataset_column(data, column)->classes;
-  const char **names = calloc((size_t)count + 1, sizeof *names);
-  if (!names) return mica__fail_nomem("speakers");
-  for (int32_t i = 0; i < count; i++) names[i] = mica__strings_speaker(data, column, i);
-  mica_status status = mica__run_note(run, "speakers", names, (size_t)count);
-  free(names);
-  return status;
-}
-
 static mica_status prepare(mica_run *run) {
   if (run->parts->whole && !run->resumed) MICA_TRY(mica__run_set_unset(run, defaults));
   MICA_TRY(mica__run_set_defaults(run));
@@ -94,19 +77,8 @@ static mica_status prepare(mica_run *run) {
   if (s.kernel % 2 == 0)
     return mica__fail(MICA_E_INVALID, "kernel must be an odd number, not %lld", (long long)s.kernel);
   if (!run->parts->whole) return MICA_OK;
-  const double known = mica_dataset_rate(run->parts->whole), zero = 0, one = 1;
-  const double rate = known > 0 ? known : (double)s.rate;
-  if (!mica__dataset_find(run->parts->whole, MICA_COLUMN_KIND_SOUND))
-    return mica__fail(MICA_E_FORMAT, "%s has no recordings: the task speak wants a text for each recording", run->data);
-  if (rate < 1000)
-    return mica__fail(MICA_E_FORMAT, "%s: %g samples a second are no speech; --rate sets others", run->data, rate);
-  MICA_TRY(mica__run_note_numbers(run, "rate", &rate, 1));
-  MICA_TRY(mica__run_note_numbers(run, "mean", &zero, 1));
-  MICA_TRY(mica__run_note_numbers(run, "deviation", &one, 1));
-  MICA_TRY(note_speakers(run));
-  const mica__strings_time time = time_of(run);
-  MICA_TRY(mica__strings_note_alphabet(run, &time));
-  return fits(run, run->parts->whole);
+  MICA_TRY(mica__strings_note_speakers(run));
+  return mica__strings_note(run, (double)s.rate, time_of);
 }
 
 static mica_status teaches(const mica_run *run, const mica_run *teacher) {

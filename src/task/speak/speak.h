@@ -1,5 +1,5 @@
-/* task/speak/speak.h: speech from texts. speak.c trains, network.c has settings and network, say.c speaks and
- * griffin_lim.c finds the wave of a spectrum; voice.c tells whose voice a recording has. */
+/* task/speak/speak.h: speech from texts. speak.c trains, network.c has settings and network, say.c speaks, and voice.c
+ * tells whose voice a recording has. */
 #ifndef MICA_TASK_SPEAK_SPEAK_H
 #define MICA_TASK_SPEAK_SPEAK_H
 
@@ -19,15 +19,15 @@
   X(S, REAL, gap, "gap", "0.1", "S", "silence between joined recordings, in seconds", .low = 0, .high = 60,            \
     .of = "join=*", .fixed = true)                                                                                     \
   MICA__MEL_SETTINGS(X, S, 8)                                                                                          \
-  X(S, INT, width, "width", "128", "N", "channels of the network", .low = 8, .high = 4096, .fixed = true)              \
+  X(S, INT, width, "width", "96", "N", "channels of the network", .low = 8, .high = 4096, .fixed = true)               \
   X(S, INT, encoder_layers, "encoder-layers", "3", "N", "convolutions over letters", .low = 1, .high = 64,             \
     .fixed = true)                                                                                                     \
-  X(S, INT, layers, "layers", "5", "N", "convolutions over frames", .low = 1, .high = 64, .fixed = true)               \
+  X(S, INT, layers, "layers", "4", "N", "convolutions over frames", .low = 1, .high = 64, .fixed = true)               \
   X(S, INT, kernel, "kernel", "5", "N", "filter length, an odd number", .low = 1, .high = 63, .fixed = true)           \
-  X(S, REAL, dropout, "dropout", "0.1", "P", "dropout after each convolution", .low = 0, .high = 0.95, .fixed = true)  \
+  X(S, REAL, dropout, "dropout", "0", "P", "dropout after each convolution", .low = 0, .high = 0.95, .fixed = true)    \
   X(S, INT, iterations, "iterations", "60", "N", "iterations of Griffin-Lim", .low = 1, .high = 10000)
 
-/* "alphabet": the letters of all texts that training sees. */
+/* "alphabet": the letters of all texts of the training part. */
 #define SPEAK_FACTS(X, S)                                                                                              \
   X(S, TEXTS, alphabet, .needed = true)                                                                                \
   X(S, TEXTS, speakers, .needed = true)                                                                                \
@@ -100,9 +100,6 @@ mica_value mica__speak_listen(mica_nn *nn, const mica_run *run, mica_value mel, 
 /* mica_run_voice. */
 mica_status mica__speak_voice(mica_run *run, const char *path, double *shares);
 
-/* The samples, hop (frames - 1), whose spectrum has magnitudes (bins, frames); the caller's to free. */
-mica_status mica__speak_wave(mica_run *run, const float *magnitudes, int64_t frames, int64_t iterations,
-                             float **samples, int64_t *count);
 mica_status mica__speak_say(mica_run *run, const mica_speech_config *config, float **samples, int64_t *count);
 mica_status mica__speak_report(mica_run *run, mica_report *report);
 

@@ -1,54 +1,24 @@
 /* Whose voice a recording has: the probabilities of the run's speakers. */
-#include "nn/nn.h"
-#include "run/facts.h"
-#include "run/network.h"
+#include "run/predict/once.h"
 #include "task/speak/speak.h"
 
 #include <math.h>
 #include <mica/data.h>
 #include <stdlib.h>
 
-typedef struct listener {
-  mica_graph *graph;
-  mica_nn *nn;
-  mica_session *session;
-  mica_tensor *sound;
-} listener;
-
-static void free_listener(listener *l) {
-  mica_tensor_destroy(l->sound);
-  mica_session_destroy(l->session);
-  mica_nn_destroy(l->nn);
-  mica_graph_destroy(l->graph);
-}
-
-static mica_status build(mica_run *run, int64_t count, listener *l) {
-  const mica_nn_config building = mica__run_building(run);
-  const mica_session_config config = {.share = mica_trainer_test_session(run->trainer)};
-  MICA_TRY(mica_graph_create(&l->graph));
-  MICA_TRY(mica_nn_create(l->graph, &building, &l->nn));
-  mica_value sound = mica_input(l->graph, "sound", MICA_F32, MICA_SHAPE(1, count));
-  mica_value length = mica_full(l->graph, MICA_I32, MICA_SHAPE(1), (double)count);
-  const mica__speak_spectra spectra = mica__speak_spectra_of(run, mica__speak_levelled(sound, length));
-  if (!spectra.mel.graph) return mica_graph_status(l->graph);
+/* (1, speakers) of a recording (1, T). */
+static mica_value build(mica_nn *nn, const mica_run *run, const mica_value *in, void *user) {
+  const int64_t *count = user;
+  mica_value length = mica_full(in[0].graph, MICA_I32, MICA_SHAPE(1), (double)*count);
+  const mica__speak_spectra spectra = mica__speak_spectra_of(run, mica__speak_levelled(in[0], length));
+  if (!spectra.mel.graph) return spectra.mel;
   mica_value mask = mica__speak_mask(spectra.mel, mica__speak_frames(run, length));
-  mica_value shares = mica_softmax(mica__speak_listen(l->nn, run, spectra.mel, mask), 1);
-  return mica_session_create(run->engine, l->graph, &shares, 1, &config, &l->session);
+  return mica_softmax(mica__speak_listen(nn, run, spectra.mel, mask), 1);
 }
 
 static mica_status listen(mica_run *run, const float *samples, int64_t count, float *shares) {
-  mica_queue *queue = mica_engine_queue(run->engine);
-  listener l = {0};
-  mica_status status = build(run, count, &l);
-  if (status == MICA_OK) status = mica_tensor_create(run->engine, MICA_F32, MICA_SHAPE(1, count), &l.sound);
-  if (status == MICA_OK) status = mica_tensor_upload(queue, l.sound, samples, (size_t)count * sizeof *samples);
-  if (status == MICA_OK) status = mica_session_run(l.session, queue, &(mica_feed){"sound", l.sound}, 1);
-  if (status == MICA_OK) {
-    const mica_tensor *output = mica_session_output(l.session, 0);
-    status = mica_tensor_download(queue, output, shares, mica_tensor_bytes(output));
-  }
-  free_listener(&l);
-  return status;
+  const mica__once_input sound = {"sound", MICA_F32, MICA_SHAPE(1, count), samples};
+  return mica__run_once(run, &sound, 1, build, &count, shares, (int64_t)mica__speak_facts_of(run).speakers.count);
 }
 
 mica_status mica__speak_voice(mica_run *run, const char *path, double *shares) {

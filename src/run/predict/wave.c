@@ -1,10 +1,11 @@
 /* The wave of a spectrum whose phases are unknown: Griffin-Lim (Griffin and Lim 1984) with momentum (Perraudin et al.
  * 2013). */
-#include "nn/nn.h"
+#include "run/predict/wave.h"
 #include "ops/random/philox.h"
-#include "task/speak/speak.h"
 
 #include <math.h>
+#include <mica/nodes.h>
+#include <mica/session.h>
 #include <stdlib.h>
 
 #define MOMENTUM 0.99
@@ -16,6 +17,7 @@ enum { MAGNITUDES, SPECTRUM, BEFORE, PARAMETERS };
 static const char *const names[PARAMETERS] = {"magnitudes", "spectrum", "before"};
 
 typedef struct finder {
+  mica_engine *engine;
   mica_graph *graph;
   mica_session *session;
   mica_shape shapes[PARAMETERS];
@@ -28,23 +30,22 @@ static void free_finder(finder *f) {
 
 /* An iteration: the wave of a spectrum with these magnitudes. Parameters get the spectrum of that wave, and the next
  * spectrum. */
-static mica_status build(mica_run *run, finder *f, int64_t count) {
-  const mica_stft_config c = mica__speak_stft(run);
+static mica_status build(finder *f, const mica_stft_config *c, int64_t count) {
   mica_value in[PARAMETERS];
   MICA_TRY(mica_graph_create(&f->graph));
   for (int i = 0; i < PARAMETERS; i++) in[i] = mica_parameter(f->graph, names[i], MICA_F32, f->shapes[i]);
   mica_value size = mica_maximum(mica_magnitude(in[SPECTRUM], 1), mica_full_like(in[MAGNITUDES], 1e-8));
   mica_value given = mica_mul(in[SPECTRUM], mica_unsqueeze(mica_div(in[MAGNITUDES], size), MICA_AXES(3)));
-  mica_value wave = mica_istft(given, mica_full(f->graph, MICA_F32, MICA_SHAPE(1, count), 0), &c);
-  mica_value spectrum = mica_stft(wave, &c);
+  mica_value wave = mica_istft(given, mica_full(f->graph, MICA_F32, MICA_SHAPE(1, count), 0), c);
+  mica_value spectrum = mica_stft(wave, c);
   mica_assign(in[SPECTRUM], mica_add(spectrum, mica_affine(mica_sub(spectrum, in[BEFORE]), MOMENTUM, 0)));
   mica_assign(in[BEFORE], spectrum);
-  return mica_session_create(run->engine, f->graph, &wave, 1, NULL, &f->session);
+  return mica_session_create(f->engine, f->graph, &wave, 1, NULL, &f->session);
 }
 
-static mica_status upload(mica_run *run, const finder *f, int which, const float *data) {
+static mica_status upload(const finder *f, int which, const float *data) {
   mica_tensor *tensor = mica_session_parameter(f->session, names[which]);
-  return mica_tensor_upload(mica_engine_queue(run->engine), tensor, data, mica_tensor_bytes(tensor));
+  return mica_tensor_upload(mica_engine_queue(f->engine), tensor, data, mica_tensor_bytes(tensor));
 }
 
 /* Phases to begin with, the same for each spectrum. */
@@ -57,25 +58,26 @@ static void fill_phases(float *pairs, int64_t count) {
   }
 }
 
-static mica_status iterate(mica_run *run, const finder *f, int64_t iterations, float *samples) {
-  mica_queue *queue = mica_engine_queue(run->engine);
+static mica_status iterate(const finder *f, int64_t iterations, float *samples) {
+  mica_queue *queue = mica_engine_queue(f->engine);
   for (int64_t i = 0; i < iterations; i++) MICA_TRY(mica_session_run(f->session, queue, NULL, 0));
   const mica_tensor *wave = mica_session_output(f->session, 0);
   return mica_tensor_download(queue, wave, samples, mica_tensor_bytes(wave));
 }
 
-mica_status mica__speak_wave(mica_run *run, const float *magnitudes, int64_t frames, int64_t iterations,
-                             float **samples, int64_t *count) {
-  const int64_t bins = mica__speak_bins(run), hop = mica__speak_stft(run).hop;
-  finder f = {.shapes = {MICA_SHAPE(1, bins, frames), MICA_SHAPE(1, bins, frames, 2), MICA_SHAPE(1, bins, frames, 2)}};
+mica_status mica__find_wave(mica_engine *engine, const mica_stft_config *stft, const float *magnitudes, int64_t frames,
+                            int64_t iterations, float **samples, int64_t *count) {
+  const int64_t bins = stft->length / 2 + 1, hop = stft->hop;
+  finder f = {.engine = engine,
+              .shapes = {MICA_SHAPE(1, bins, frames), MICA_SHAPE(1, bins, frames, 2), MICA_SHAPE(1, bins, frames, 2)}};
   *count = hop * (frames - 1);
   *samples = calloc((size_t)*count + 1, sizeof **samples);
   float *pairs = calloc((size_t)(2 * bins * frames), sizeof *pairs);
-  mica_status status = *samples && pairs ? build(run, &f, *count) : mica__fail_nomem("a wave");
-  if (status == MICA_OK) status = upload(run, &f, MAGNITUDES, magnitudes);
+  mica_status status = *samples && pairs ? build(&f, stft, *count) : mica__fail_nomem("a wave");
+  if (status == MICA_OK) status = upload(&f, MAGNITUDES, magnitudes);
   if (status == MICA_OK) fill_phases(pairs, bins * frames);
-  if (status == MICA_OK) status = upload(run, &f, SPECTRUM, pairs);
-  if (status == MICA_OK) status = iterate(run, &f, iterations, *samples);
+  if (status == MICA_OK) status = upload(&f, SPECTRUM, pairs);
+  if (status == MICA_OK) status = iterate(&f, iterations, *samples);
   free(pairs);
   free_finder(&f);
   if (status == MICA_OK) return status;
