@@ -24,7 +24,8 @@ port() {
   [ "$options" ] || fail "$1: passes no options"
   # Word splitting is wanted.
   # shellcheck disable=SC2086
-  cmake -S "$root" -B "$work/$1" $options >"$work/$1.log" 2>&1 || { cat "$work/$1.log"; fail "$1: does not configure"; }
+  cmake -G Ninja -S "$root" -B "$work/$1" $options >"$work/$1.log" 2>&1 ||
+    { cat "$work/$1.log"; fail "$1: does not configure"; }
   ! grep -A 3 'not used by the project' "$work/$1.log" || fail "$1: passes options that nothing uses"
   for feature in $(sed -n 's/^MICA_WITH_//p' "$work/known"); do
     ! grep -qxF -e "-DMICA_WITH_$feature=OFF" "$work/$1.options" || continue
