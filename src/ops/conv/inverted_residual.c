@@ -365,13 +365,16 @@ static bool is_product(const mica_graph *graph, int32_t id, double *low, double 
 
 /* Vectors of channels below which little is spared. */
 #define LEAST_CHANNELS 32
+/* Bytes of a vector register of AVX2. */
+#define LEAST_VECTOR 32
 
 /* Measured for one image, with AVX-512 and AVX2; many images fill their launches as they are. */
 static bool pays(const block *b, mica_engine *engine) {
   const mica_device_info *device = mica_engine_device(engine);
   plan p;
-  return !mica__needs_cpu(device) && b->expand.n == 1 && b->expand.k >= LEAST_CHANNELS && fits(b, device) &&
-         make_plan(b, device, &p) && !mica__variant_is_bad(engine, &block_kernel, &variants[0]) &&
+  return !mica__needs_cpu(device) && device->vector_bytes >= LEAST_VECTOR && b->expand.n == 1 &&
+         b->expand.k >= LEAST_CHANNELS && fits(b, device) && make_plan(b, device, &p) &&
+         !mica__variant_is_bad(engine, &block_kernel, &variants[0]) &&
          !mica__variant_is_bad(engine, &pack_kernel, &variants[0]);
 }
 

@@ -101,6 +101,9 @@ START_TEST(short_vectors_have_routes_of_their_own) {
     ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(1, rows[i].k, p, p), &y));
     ck_ok(mica__conv_problem(mica_engine_queue(engine), MICA__CONV_FWD, &config, x, w, y, NULL, &conv));
     ck_assert_str_eq(mica__route(mica__conv_impls[MICA__CONV_FWD], &conv, &device)->name, rows[i].wanted);
+    mica_device_info narrow = device;
+    narrow.vector_bytes = 16;
+    ck_assert_str_ne(mica__route(mica__conv_impls[MICA__CONV_FWD], &conv, &narrow)->name, "conv_cpu_direct_kw");
     mica_tensor_destroy(x);
     mica_tensor_destroy(w);
     mica_tensor_destroy(y);

@@ -174,6 +174,7 @@ static bool is_filtered_minimally(const mica__task *task) {
  * filters over small planes (1.0 to 1.7 times as fast), and for filters that no second level cache holds (1.06 to 1.5).
  * With one tap it pays for long sums over planes that leave the last 16 pixels mostly empty, such as 7 x 7 (1.1 to
  * 1.3). */
+#define SHORT_VECTOR 32
 #define FEW_FILTERS 128
 #define MOST_OF_FEW 784
 #define MANY_WEIGHTS (1 << 21)
@@ -192,6 +193,7 @@ static const char *decline(const mica__task *task) {
   if (p->phase.out[2] < p->seg) return "rows are shorter than a segment";
   if (p->phase.n > 1) return "there are many images";
   if (p->phase.k < VW) return "there are few filters";
+  if (task->device->vector_bytes < SHORT_VECTOR) return "vectors are shorter than AVX2's";
   if (task->device->vector_bytes < MICA__LONG_VECTOR && !pays_in_short_vectors(&p->phase))
     return "products in short vectors are as fast";
   if (p->one_tap && p->phase.out[1] == 1 && p->phase.out[2] > MOST_OF_PRODUCT)
