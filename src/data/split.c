@@ -145,13 +145,13 @@ static mica_status choose_times(const mica_dataset *dataset, const mica_split_co
 }
 
 /* A class, and the fraction by which its share exceeds a whole number of samples. */
-typedef struct remainder {
+typedef struct leftover {
   double rest;
   int32_t class_;
-} remainder;
+} leftover;
 
 static int by_rest(const void *a, const void *b) {
-  const remainder *x = a, *y = b;
+  const leftover *x = a, *y = b;
   if (x->rest != y->rest) return x->rest > y->rest ? -1 : 1;
   return x->class_ < y->class_ ? -1 : x->class_ > y->class_;
 }
@@ -161,7 +161,7 @@ static int by_rest(const void *a, const void *b) {
 
 /* Replaces the number of samples of each class by the number to choose: `total` in all by largest remainders, and more
  * if a class of ALWAYS_HELD samples would have none. */
-static void share_out(uint64_t *counts, remainder *rests, int32_t classes, double share, uint64_t total) {
+static void share_out(uint64_t *counts, leftover *rests, int32_t classes, double share, uint64_t total) {
   uint64_t given = 0;
   for (int32_t k = 0; k < classes; k++) {
     const uint64_t own = counts[k];
@@ -169,7 +169,7 @@ static void share_out(uint64_t *counts, remainder *rests, int32_t classes, doubl
     counts[k] = (uint64_t)wanted;
     /* If other classes can validate, the only sample of a class is trained on. */
     const double behind = own > 1 ? 0 : own ? 1 : 2;
-    rests[k] = (remainder){wanted - (double)counts[k] - behind, k};
+    rests[k] = (leftover){wanted - (double)counts[k] - behind, k};
     if (own >= ALWAYS_HELD && counts[k] == 0) counts[k] = 1, rests[k].rest = -1;
     given += counts[k];
   }
@@ -184,7 +184,7 @@ static mica_status choose_classes(const mica_dataset *dataset, const mica_split_
   if (classes < 1 || mica_dataset_label(dataset, 0) < 0)
     return mica__fail(MICA_E_INVALID, "%s has no classes to split by", dataset->store->name);
   uint64_t *left = calloc((size_t)classes, sizeof *left);
-  remainder *rests = calloc((size_t)classes, sizeof *rests);
+  leftover *rests = calloc((size_t)classes, sizeof *rests);
   uint32_t *order = malloc((size_t)count * sizeof *order);
   mica_status status = left && rests && order ? MICA_OK : mica__fail_nomem("a part of a dataset");
   const mica__permutation mix = mica__permutation_of((uint32_t)count, config->seed, MICA__PERMUTATION_SPLIT);

@@ -100,6 +100,7 @@ static double metric_of(const results *r, const char *name) {
   for (size_t i = 0; i < MICA_OBJECTIVE_METRICS && r->names[i]; i++)
     if (!strcmp(r->names[i], name)) return r->metrics[i][0] / r->metrics[i][1];
   ck_abort_msg("there is no metric %s", name);
+  return 0;
 }
 
 /* --- horizon: two windows, three steps, two of three series --- */

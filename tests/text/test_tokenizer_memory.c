@@ -9,11 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* mallinfo2 */
 #ifdef __GLIBC__
 #include <malloc.h>
+#define COUNTS_HEAP __GLIBC_PREREQ(2, 33)
+#else
+#define COUNTS_HEAP 0
 #endif
 
-#if MICA_WITH_PCRE2 && MICA_WITH_UTF8PROC && defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
+#if MICA_WITH_PCRE2 && MICA_WITH_UTF8PROC && COUNTS_HEAP
 #if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__
 SKIPS("the sanitizer has another heap")
 #else

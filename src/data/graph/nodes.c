@@ -238,11 +238,11 @@ static mica_status count_messages(mica__node_graph *g) {
 }
 
 /* Reads a table from its first line, the current record. */
-static mica_status read_table(mica__records *r, mica_status (*read)(mica__records *r, void *user), void *user) {
+static mica_status read_table(mica__records *r, mica_status (*parse)(mica__records *r, void *user), void *user) {
   bool found = false;
   MICA_TRY(mica__records_find_delimiter(r));
   MICA_TRY(mica__records_next(r, &found));
-  return found ? read(r, user) : mica__fail(MICA_E_FORMAT, "%s is empty", r->name);
+  return found ? parse(r, user) : mica__fail(MICA_E_FORMAT, "%s is empty", r->name);
 }
 
 static mica_status read_both(mica__records *nodes, mica__records *edges, reading *to) {
