@@ -54,7 +54,7 @@ typedef struct mica_embedder_config {
   /* vectors are logits of the model's classes, for models of the task CLASSIFY that read texts; pooling and scale must
    * be zero */
   bool classes;
-  int64_t batch_tokens; /* maximum number of tokens per run, with padding; a longer text runs alone; 0: 2,048 */
+  int64_t batch_tokens; /* maximum number of tokens per run, with padding; a longer text runs alone; 0: 1,024 */
 } mica_embedder_config;
 
 typedef struct mica_embedder mica_embedder;

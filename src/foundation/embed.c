@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STANDARD_BATCH_TOKENS 2048
+#define STANDARD_BATCH_TOKENS 1024
 /* Lengths of runs are multiples of the first up to the limit, then of the second: few plans, little padding. */
-#define FINE_STEP 8
+#define FINE_STEP 4
 #define FINE_LIMIT 64
 #define COARSE_STEP 32
 
