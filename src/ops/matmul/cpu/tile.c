@@ -193,7 +193,7 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
   /* Integers are added exactly in blocks of at most so many. */
   if (gemm->epilogue.acc == MICA_I32) p->kc = mica__min(p->kc, BLOCK_K);
   /* Panels are whole blocks. */
-  if (gemm->block) p->kc = mica__max(p->kc, BLOCK_K);
+  if (gemm->block) p->kc = mica__max(p->kc, mica_block_elements(gemm->block));
   p->kc_a = once ? p->kc : p->a_form == PACKED_HERE ? mica__max(p->kc, BLOCK_K) : mica__max(gemm->k, 1);
   /* One tile of rows reads a panel once, in long runs. */
   const bool held = p->b_form == PACKED_HERE && gemm->held & 2;
@@ -292,7 +292,8 @@ static void plan_task(mica__task *task) {
 
 static const char *decline(const mica__task *task) {
   const mica__gemm *gemm = task->problem;
-  if (gemm->block && plan_of(task)->kc % MICA__BLOCK_MOST != 0) return "local memory has no room for whole blocks";
+  if (gemm->block && plan_of(task)->kc % mica_block_elements(gemm->block) != 0)
+    return "local memory has no room for whole blocks";
   return mica__needs_cpu(task->device);
 }
 
