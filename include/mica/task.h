@@ -41,7 +41,7 @@ typedef struct mica_setting_row {
   const char *(*names)(size_t index); /* CHOICE: the values; TEXT: values to list in help. NULL after the last one */
   bool fixed;                         /* cannot change when a run is resumed */
   /* When the setting has an effect. "loss=focal|huber": if the setting `loss` has one of these values. "join=*": if
-   * `join` is not empty. NULL: always. */
+   * `join` is not empty. "model=gat;join=*": if one of these conditions holds. NULL: always. */
   const char *of;
 } mica_setting_row;
 

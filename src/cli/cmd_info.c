@@ -76,15 +76,25 @@ static void each_named(const mica_run *run, void (*take)(void *user, const char 
   }
 }
 
-/* The columns of the data that a run was trained on. Those of a table have a kind: "number age", "class colour". */
+/* The columns of the data that a run was trained on. Those of a table have a kind: "number age", "class colour". The
+ * fact "table" has all of them. */
 static void each_column(const mica_run *run, void (*take)(void *user, const char *kind, const char *name), void *user) {
-  static const char *const facts[][2] = {{"table", ""}, {"numbers", "number "}, {"categories", "class "}};
-  for (size_t f = 0; f < sizeof facts / sizeof *facts; f++) {
+  static const char *const facts[][2] = {{"table", ""},
+                                         {"numbers", "number "},
+                                         {"categories", "class "},
+                                         {"text_column", "text "},
+                                         {"series_column", "series "},
+                                         {"picture_column", "picture "},
+                                         {"sound_column", "recording "},
+                                         {"label_name", "label "}};
+  size_t taken = 0;
+  for (size_t f = 0; f < sizeof facts / sizeof *facts && (f == 0 || !mica_run_fact(run, "table", NULL)); f++) {
     size_t count = 0;
     const char *const *names = mica_run_fact(run, facts[f][0], &count);
-    for (size_t i = 0; i < count; i++) take(user, facts[f][1], names[i]);
+    if (!strcmp(facts[f][0], "label_name") && !taken) continue;
+    for (size_t i = 0; i < count; i++, taken++) take(user, facts[f][1], names[i]);
   }
-  if (!mica_run_fact_numbers(run, "input", NULL)) each_named(run, take, user);
+  if (!taken && !mica_run_fact_numbers(run, "input", NULL)) each_named(run, take, user);
 }
 
 /* Lists that a run may have noted, and how many names of one are printed. */

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 /* Most samples of --data. */
@@ -134,7 +135,7 @@ static bool is_quiet(const struct values *v) { return v->json || (v->csv && !str
 
 static bool ends(const char *text, const char *ending) {
   const size_t n = text ? strlen(text) : 0, m = strlen(ending);
-  return n > m && !strcmp(text + n - m, ending);
+  return n > m && !strcasecmp(text + n - m, ending);
 }
 
 /* True for --out NAME.png: all pictures go into one file. */
@@ -154,10 +155,7 @@ static int write_volume(const cli_command *self, const struct values *v, const m
   }
   if (status != CLI_OK) return status;
   if (!found || mica_report_count(prediction) != 1)
-    return cli_fail(
-        self,
-        "--out %s is for one volume, whose mask is written as NAME.nii.gz or NAME.nii; choose a folder with --out",
-        v->out);
+    return cli_fail(self, "--out %s is for one volume; choose a folder for several masks", v->out);
   if (!ends(v->out, found->text))
     return cli_fail(self, "--out %s: this build cannot compress masks; choose NAME%s", v->out, found->text);
   return write_picture(self, v->out, found, is_quiet(v));
@@ -377,6 +375,8 @@ static int check_drawing(const cli_command *self, const struct values *v, const 
   const bool draws = mica_run_takes(run, MICA_RUN_OPTION_DRAW), given = v->data || v->text || v->inputs.count;
   const char *const named[] = {"class", "seed", "steps", "guidance"};
   const char *const values[] = {v->of_class, v->seed, v->steps, v->guidance};
+  const int writes = cli_refuse_picture(self, v->out);
+  if (writes != CLI_OK) return writes;
   if (draws && given) {
     cli_fail(self, "the task %s of --model draws pictures and takes no inputs, --text or --data", mica_run_task(run));
     return CLI_USAGE;

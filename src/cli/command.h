@@ -104,6 +104,8 @@ void cli_fail_silently(void);
 /* CLI_OK where nothing has that name yet; else CLI_FAILED, having said that it is not written over. other: what
  * names another, "--out names another folder". */
 int cli_refuse_file(const cli_command *self, const char *path, const char *other);
+/* CLI_USAGE, with the reason, if the path ends as pictures do that Mica does not write: .jpg, .gif. NULL is CLI_OK. */
+int cli_refuse_picture(const cli_command *self, const char *path);
 /* CLI_OK if a file of that name can be made, perhaps in folders that are missing; else CLI_FAILED, having said why. */
 int cli_check_parent(const cli_command *self, const char *path);
 

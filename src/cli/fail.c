@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -45,6 +46,17 @@ int cli_refuse_file(const cli_command *self, const char *path, const char *other
   struct stat about;
   if (lstat(path, &about) != 0) return CLI_OK;
   return cli_fail(self, "%s is there already and is not written over: %s", path, other);
+}
+
+int cli_refuse_picture(const cli_command *self, const char *path) {
+  static const char *const endings[] = {".bmp", ".gif", ".jpeg", ".jpg", ".pdf", ".svg", ".tif", ".tiff", ".webp"};
+  const char *ending = path ? strrchr(path, '.') : NULL;
+  for (size_t i = 0; ending && i < sizeof endings / sizeof *endings; i++)
+    if (!strcasecmp(ending, endings[i])) {
+      cli_fail(self, "--out %s: pictures are written as PNG; choose NAME.png, or a folder", path);
+      return CLI_USAGE;
+    }
+  return CLI_OK;
 }
 
 /* Cuts the last part of a path; false if it had one part. */

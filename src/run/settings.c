@@ -99,19 +99,28 @@ mica_status mica__task_check_network(const mica_run *run) {
   return MICA_E_INVALID;
 }
 
+mica_status mica__task_share_width(int64_t width, int64_t heads, bool rotary) {
+  if (width % heads)
+    return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads: width is a multiple of heads",
+                      (long long)width, (long long)heads);
+  if (!rotary || width / heads % 2 == 0) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "rotary positions rotate pairs: width %lld over heads %lld is odd",
+                    (long long)width, (long long)heads);
+}
+
 /* Heads of cnn_gru if no setting gives another number (mica/model.h). */
 #define CNN_GRU_HEADS 4
 
 mica_status mica__task_check_heads(const char *model, int64_t width, int64_t heads) {
-  const bool both = !strcmp(model, "cnn_gru");
-  if (!both && strcmp(model, "encoder") != 0) return MICA_OK;
-  if ((both ? 2 : 1) * width % (heads ? heads : CNN_GRU_HEADS) == 0) return MICA_OK;
+  if (!strcmp(model, "encoder")) return mica__task_share_width(width, heads, false);
+  if (strcmp(model, "cnn_gru") != 0 || 2 * width % (heads ? heads : CNN_GRU_HEADS) == 0) return MICA_OK;
   if (!heads)
     return mica__fail(MICA_E_INVALID,
                       "a width of %lld cannot be shared by the %d heads of %s: width is a multiple of %d",
                       (long long)width, CNN_GRU_HEADS, model, CNN_GRU_HEADS / 2);
-  return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads%s: %swidth is a multiple of heads",
-                    (long long)width, (long long)heads, both ? " of cnn_gru" : "", both ? "twice the " : "");
+  return mica__fail(MICA_E_INVALID,
+                    "a width of %lld cannot be shared by %lld heads of %s: twice the width is a multiple of heads",
+                    (long long)width, (long long)heads, model);
 }
 
 /* --- tables --- */
@@ -372,24 +381,32 @@ const char *mica__run_given(const mica_run *run, const char *name) {
 const char *mica__given_mask_values(const mica_run *run) { return mica__run_given(run, "mask-values"); }
 const char *mica__given_size(const mica_run *run) { return mica__run_given(run, "size"); }
 
-/* True if a list such as "focal|huber" contains the value. */
+/* True if a list as in "focal|huber" has the value; a semicolon ends it. */
 static bool has_value(const char *list, const char *value) {
   const size_t length = strlen(value);
-  for (const char *at = list; at; at = strchr(at, '|')) {
-    at += *at == '|';
-    if (!strncmp(at, value, length) && (!at[length] || at[length] == '|')) return true;
+  for (;;) {
+    const size_t entry = strcspn(list, "|;");
+    if (entry == length && !strncmp(list, value, length)) return true;
+    if (list[entry] != '|') return false;
+    list += entry + 1;
   }
-  return false;
 }
 
-/* The other setting that makes this row ineffective by its present value; NULL: the row has an effect. */
-static const char *idle_for(const mica_run *run, const mica_setting_row *row, char other[32]) {
-  if (!row->of) return NULL;
-  const char *values = strchr(row->of, '=') + 1;
-  snprintf(other, 32, "%.*s", (int)(values - 1 - row->of), row->of);
+/* False if the condition at `of`, as in "model=gat|gin" or "teacher=*", holds; `other` is the setting in it. */
+static bool is_idle_for(const mica_run *run, const char *of, char other[32]) {
+  const char *values = strchr(of, '=') + 1;
+  snprintf(other, 32, "%.*s", (int)(values - 1 - of), of);
   const char *value = mica_run_setting(run, other);
-  if (!strcmp(values, "*")) return *value ? NULL : other;
-  return !*value || has_value(values, value) ? NULL : other;
+  return *values == '*' ? !*value : *value && !has_value(values, value);
+}
+
+/* The setting of the first condition, if none of the row's conditions holds and the row does nothing; else NULL. */
+static const char *idle_for(const mica_run *run, const mica_setting_row *row, char other[32]) {
+  char name[32];
+  if (!row->of || !is_idle_for(run, row->of, other)) return NULL;
+  for (const char *at = strchr(row->of, ';'); at; at = strchr(at + 1, ';'))
+    if (!is_idle_for(run, at + 1, name)) return NULL;
+  return other;
 }
 
 bool mica__run_is_idle(const mica_run *run, size_t row) {

@@ -16,8 +16,11 @@ bool mica__task_stands_for(const mica__task_row *task, const char *name);
 const mica__task_row *mica__task_find(const char *name);
 /* MICA_E_INVALID if the run's task builds its own networks and has none of the name in the setting "model". */
 mica_status mica__task_check_network(const mica_run *run);
+/* MICA_E_INVALID if the heads of an attention cannot share the width evenly; if positions are rotary, also if a head's
+ * share is odd. */
+mica_status mica__task_share_width(int64_t width, int64_t heads, bool rotary);
 /* MICA_E_INVALID if the attention of the model cannot share its features among the heads: `width` features in encoder,
- * 2 * width in cnn_gru; other models have no heads. heads = 0: the model's own number, which no setting changes. */
+ * 2 * width in cnn_gru; other models have no heads. heads = 0: cnn_gru's own number, which no setting changes. */
 mica_status mica__task_check_heads(const char *model, int64_t width, int64_t heads);
 const mica__task_row *mica__task_at(size_t index);
 /* Sets the rows of the run to those of all tasks and of its own. */
@@ -40,7 +43,7 @@ mica_dtype mica__run_precision(const mica_run *run);
 /* Reads the setting "size" as height and width: the run's if its task is known, else the caller's. False if it was not
  * given, is not a size, or the task does not scale pictures (mica__input.traits.sized). */
 bool mica__run_size(const mica_run *run, int32_t sides[2]);
-/* True if the setting of this row has no effect because of another setting's value (mica_setting_row.of). */
+/* True if the setting of this row does nothing: no condition of mica_setting_row.of holds. */
 bool mica__run_is_idle(const mica_run *run, size_t row);
 /* True for equal texts and for equal numbers: 0.1 and 0.10. */
 bool mica__equal_values(const char *a, const char *b);

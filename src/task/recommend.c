@@ -81,11 +81,9 @@ static mica_status check_share(const mica_run *run) {
 
 static mica_status check(const mica_run *run) {
   const mica__recommend_settings settings = mica__recommend_settings_of(run);
-  const long long width = settings.width, heads = settings.heads;
   const size_t items = mica__recommend_facts_of(run).items.count;
-  if (!strcmp(mica__common_settings_of(run).model, "sasrec") && width % heads)
-    return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads: width is a multiple of heads",
-                      width, heads);
+  if (!strcmp(mica__common_settings_of(run).model, "sasrec"))
+    MICA_TRY(mica__task_share_width(settings.width, settings.heads, false));
   if (items < 2) return mica__fail(MICA_E_FORMAT, "%s: there is one item, and nothing to choose from", run->data);
   if ((int64_t)items < settings.top)
     return mica__fail(MICA_E_INVALID, "top is %lld, and there are %zu items", (long long)settings.top, items);

@@ -29,6 +29,14 @@ run predict --model "$work/run" --class 1 --count 5 --seed 4 --out "$work/other.
 cmp -s "$work/grid.png" "$work/other.png" && fault 'the same grid with another seed'
 run predict --model "$work/run" --class 1 --count 5 --seed 3 --out "$work/grid.png"
 ends 1 '' '*grid.png*--out names another file*'
+# Only PNG is written: another ending is not taken for a folder's name.
+for name in k.jpg k.JPEG k.webp; do
+  run predict --model "$work/run" --class 1 --count 1 --out "$work/$name"
+  ends 2 '' "*--out *$name: pictures are written as PNG; choose NAME.png, or a folder"
+  [ ! -e "$work/$name" ] || fault "a folder $name"
+done
+run predict --model "$work/run" --class 1 --count 1 --steps 2 --out "$work/one.PNG"
+[ -f "$work/one.PNG" ] || fault 'no file one.PNG'
 run predict --model "$work/run" --count 4 --steps 2 --guidance 1 --out "$work/drawn" --json
 holds predictions.0.class 0
 holds predictions.3.class 1

@@ -99,5 +99,11 @@ told 'vocabulary does nothing: tokenizer is byte' --task language --data "$work/
   --heads 2 --layers 1 --vocabulary 300
 told 'negatives does nothing: objective is rating' --task recommend --data "$work/rate.csv" --width 4 --negatives 3
 told 'l2 does nothing: model is neumf' --task recommend --data "$work/rate.csv" --width 4 --model neumf --l2 1
+told 'heads does nothing: model is tcn' --task fuse --data "$work/k.csv" --width 8 --model tcn --heads 2
+# The join has heads, too.
+told '' --task fuse --data "$work/k.csv" --width 8 --model tcn --heads 2 --join attention
+case $out$err in
+*'heads does nothing'*) fault "heads of the join: $err" ;;
+esac
 
 exit $failed

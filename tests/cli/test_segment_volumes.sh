@@ -111,6 +111,32 @@ cp "$work/plain.nii" "$work/again/masks/1.nii" && rm -f "$work/again/masks/1.nii
 run eval --model "$work/run" --data "$work/again" --json
 ends 0 '{"task":"segment_volumes","part":"all","metrics":{"samples":1,*' ''
 holds metrics.dice 1
+# Masks that lie among the volumes are no volumes: of a folder that was predicted into itself, the same are predicted
+# again; and such a folder can be trained on.
+mkdir "$work/mixed"
+for i in 0 1; do
+  cp "$work/large/images/$i.nii" "$work/mixed/case$i.nii"
+  cp "$work/large/masks/$i.nii" "$work/mixed/case${i}_seg.nii"
+done
+for folder in drawn mixed; do
+  run predict --model "$work/run" "$work/mixed" --out "$work/$folder" --json
+  ends 0 '{"task": "segment_volumes", *' \
+    '*2 files or folders beside the volumes (.nii, .nii.gz, no masks of others) are not read: *case0_seg.nii, ...'
+  case $out in *_seg*) fault "a mask was predicted: $out" ;; esac
+done
+[ -e "$work/mixed/case0-mask.$ending" ] || fault 'no mask beside the volume'
+run predict --model "$work/run" "$work/mixed" --out "$work/twice" --json
+ends 0 '{"task": "segment_volumes", *' '*beside the volumes*'
+for file in "$work"/twice/*-mask.*; do
+  case $file in *case[01]-mask.*) ;; *) fault "a mask of a mask: $file" ;; esac
+done
+rm "$work"/mixed/*-mask.* "$work"/mixed/*.png
+run eval --model "$work/run" --data "$work/mixed" --json
+ends 0 '{"task":"segment_volumes","part":"all","metrics":{"samples":2,*' ''
+awk -v d="$(json metrics.dice)" 'BEGIN { exit !(d > 0.6) }' || fault "Dice of one folder $(json metrics.dice)"
+rm "$work/mixed/case1_seg.nii"
+run eval --model "$work/run" --data "$work/mixed"
+ends 1 '' '*case1.nii has no mask: there is no case1.nii.gz, nor case1_mask.nii.gz, in *mixed*'
 # Two channels: a fourth axis of two in the header, and the voxels twice.
 {
   head -c 40 "$work/data/images/0.nii"

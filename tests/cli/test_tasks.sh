@@ -228,7 +228,7 @@ run predict --model "$work/large" --json "$work/largest.csv"
 near resumed
 awk -F, '{ print $0 "," (NR == 1 ? "kind" : NR % 2 ? "none" : "NA") }' "$work/large.csv" >"$work/kinds.csv"
 run train --data "$work/kinds.csv" --label y --epochs 10 --out "$work/kinds"
-ends 0 "*classes of 'kind' are also 'NA', 'none'*classes that are inputs: kind*" '*'
+ends 0 "*'kind' has classes named 'NA', 'none'*classes that are inputs: kind*" '*'
 awk -F, '{ print (NR == 1 ? "more," : "7,") $3 "," $2 "," $1 (NR == 1 ? ",note" : ",x") }' "$work/kinds.csv" \
   >"$work/more.csv"
 passes="*.csv has columns that the network was not trained on, which are passed over: 'more', 'note'"

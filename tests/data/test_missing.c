@@ -63,7 +63,7 @@ START_TEST(numbers_are_filled) {
     ck_assert_int_eq(colour->classes, 3);
     mica__text said = {0};
     mica__fills_put(d, (const char *[]){"b", "a"}, (const double[]){30, 20}, 2);
-    mica__missing_text(d, &said);
+    mica__missing_text(d, NULL, NULL, &said);
     ck_assert_str_eq(said.data, "2 of 'a' become 20, 1 of 'colour' are a class of their own, 1 of 'b' become 30");
     ck_assert_float_eq(number_at(d, 1, 0), 20);
     ck_assert_float_eq(number_at(d, 0, 1), 30);
@@ -124,7 +124,7 @@ START_TEST(samples_without_a_label_are_left_out) {
     d = open_table("a,colour,y\n1,red,p\n,pink,\n,blue,q\n4,,\n",
                    (mica_dataset_config){.missing = MICA_MISSING_MEAN, .memory = memory});
     mica__text said = {0};
-    mica__missing_text(d, &said);
+    mica__missing_text(d, NULL, NULL, &said);
     ck_assert_str_eq(said.data, "1 of 'a' become 1");
     mica__text_free(&said);
     ck_assert_int_eq(mica_dataset_column(d, mica_dataset_column_index(d, "colour"))->classes, 2);

@@ -289,8 +289,8 @@ START_TEST(names_of_classes_stay_what_they_are) {
   expect_classes("a,label\n1,01\n2,1\n3,1.0\n4,01\n", texts, 3, "classes of 'label' are texts: 01 is not 1");
   expect_classes("a,label\n1,1.0\n2,1\n3,7\n4,7\n", numbers, 2, "2 classes");
   expect_classes("a,label\n1,1e3\n2,1000\n3,1e3\n4,1e3\n", exponents, 2, "are texts");
-  expect_classes("a,label\n1,none\n2,NA\n3,x\n4,none\n", words, 3, "classes of 'label' are also 'none', 'NA'");
-  expect_classes("a,label\n1,NA\n2,NULL\n3,NA\n4,NULL\n", alone, 2, "are also");
+  expect_classes("a,label\n1,none\n2,NA\n3,x\n4,none\n", words, 3, "'label' has classes named 'none', 'NA'");
+  expect_classes("a,label\n1,NA\n2,NULL\n3,NA\n4,NULL\n", alone, 2, "has classes named");
   mica_dataset *d = open_table("a,kind,label\n1,NA,1\n2,none,0\n3,NA,1\n", (mica_dataset_config){0});
   ck_assert_int_eq(column_of(d, "kind")->classes, 2);
   ck_assert_str_eq(class_at(d, "kind", 1), "none");

@@ -43,7 +43,7 @@ static void check_filled(mica_dataset *data, const mica_dataset_config *config) 
   double *fills = calloc(width + 1, sizeof *fills);
   mica__text text = {0};
   if (!fills) return;
-  mica__missing_text(data, &text);
+  mica__missing_text(data, NULL, NULL, &text);
   if (text.length && config->missing == MICA_MISSING_REFUSE && strstr(text.data, "become")) abort();
   if (x && mica__fills_measure(data, MICA_MISSING_MOST, fills) == MICA_OK)
     mica__fills_put(data, x->part_names, fills, width);

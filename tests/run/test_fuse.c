@@ -162,10 +162,33 @@ START_TEST(a_recording_beside_a_number) {
   ck_assert_str_ne(mica_report_find(p, 0, "classes")->row_names[0], "zero");
   mica_report_destroy(p);
   ck_ok(mica_run_export(run, files_path("heard.onnx"), NULL));
-  rule_refuses(run, "age,colour\n23,red\n", "a.csv has no recordings");
+  rule_refuses(run, "age,colour\n23,red\n", "a.csv has no column 'sound' with names of recordings");
+  rule_refuses(run, "age,sound\n23,\n", "a.csv line 2: column \"sound\" holds \"\" instead of the name of a recording");
+  rule_refuses(run, "age,sound\n23,some day\n", "column \"sound\" holds \"some day\" instead of the name of a rec");
+  rule_refuses(run, "age,sound\n23,x.wav\n", "a.csv line 2: column \"sound\" names x.wav: there is no such file");
+  rule_refuses(run, "age,sound\n23,x.mp3\n", "line 2: column \"sound\" names x.mp3; recordings must be WAV");
   mica_run_destroy(run);
   static const mica_setting odd[] = {{"model", "cnn_gru"}, {"width", "5"}};
   refuses("heard.csv", odd, 2, "a width of 5 cannot be shared by the 4 heads of cnn_gru: width is a multiple of 2");
+}
+END_TEST
+
+/* Recordings of formats that Mica does not read do not make their column one of classes: the line is named. */
+START_TEST(foreign_recordings) {
+  static const char *const cells[][3] = {
+      {"voice0.wav", "voice1.mp3", "line 3: column \"noise\" names voice1.mp3; recordings must be WAV, FLAC or OGG"},
+      {"voice0.MP3", "voice1.wav", "line 2: column \"noise\" names voice0.MP3; recordings must be WAV, FLAC or OGG"},
+      {"voice0.m4a", "voice1.m4a", "line 2: column \"noise\" names voice0.m4a; recordings must be WAV, FLAC or OGG"},
+      {"fuse0.gif", "fuse1.gif", "line 2: column \"noise\" names fuse0.gif; pictures must be PNG or JPEG files"},
+      {"voice0.wav", "none.wav", "none.wav: there is no such file"}};
+  write_tone("voice0.wav", 300);
+  write_tone("voice1.wav", 900);
+  for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+    FILE *file = rule_table("foreign.csv", "age,noise,label\n");
+    for (int k = 0; k < 40; k++) fprintf(file, "%d,%s,%s\n", k, cells[i][k == 1], k % 2 ? "yes" : "no");
+    fclose(file);
+    refuses("foreign.csv", NULL, 0, cells[i][2]);
+  }
 }
 END_TEST
 #endif
@@ -332,16 +355,30 @@ START_TEST(a_text_of_few_words) {
 }
 END_TEST
 
+/* Refuses rows in which %s is a picture. */
+static void refuses_rows(mica_run *run, const char *rows, const char *sentence) {
+  char text[1024];
+  const char *picture = strstr(rows, "%s");
+  snprintf(text, sizeof text, "%.*s%s%s", (int)(picture - rows), rows, files_path("fuse0.png"), picture + 2);
+  rule_refuses(run, text, sentence);
+}
+
 START_TEST(wrong_rows) {
   mica_run *run = learn("wrong", "kind", "score,young,happy", "concat", "1");
-  rule_refuses(run, "age,colour,note\n23,red,a poor film\n", "a.csv has no column of names of pictures");
-  rule_refuses(run, "age,colour,photo\n23,red,none.png\n", "a.csv has no column 'note' of texts");
-  rule_refuses(run, "age,note,photo\n23,a film,none.png\n", "a.csv has no column 'colour'");
-  rule_refuses(run, "colour,note,photo\nred,a film,none.png\n", "a.csv has 0 columns of numbers");
-  rule_refuses(run, "age,colour,note,photo\n23,red,a film,none.png\n", "none.png");
-  rule_refuses(run, "age,colour,note,photo\n23,red,a film,fuse0.png\n23,red,a film,\n",
-               "a.csv line 3: the name of the file");
+  rule_refuses(run, "age,colour,note\n23,red,a poor film\n", "a.csv has no column 'photo' with names of pictures");
+  rule_refuses(run, "age,colour,note,photo\n23,red,a film,\n",
+               "a.csv line 2: column \"photo\" holds \"\" instead of the name of a picture");
+  refuses_rows(run, "age,colour,photo\n23,red,%s\n", "a.csv has no column 'note' of texts");
+  refuses_rows(run, "age,note,photo\n23,a film,%s\n", "a.csv has no column 'colour'");
+  refuses_rows(run, "colour,note,photo\nred,a film,%s\n", "a.csv has 0 columns of numbers");
+  rule_refuses(run, "age,colour,note,photo\n23,red,a film,none.png\n",
+               "a.csv line 2: column \"photo\" names none.png: there is no such file");
+  refuses_rows(run, "age,colour,note,photo\n23,red,a film,%s\n23,red,a film,\n",
+               "a.csv line 3: the name of the file in column \"photo\" is empty");
   rule_refuses(run, "age,colour,note,photo\nmany,red,a film,none.png\n", "\"many\" instead of a number");
+  ck_assert_msg(!strstr(mica_error_message(), "--kinds"), "%s", mica_error_message());
+  rule_refuses(run, "age,colour,note,photo\n1e400,red,a film,none.png\n", "\"1e400\" instead of a number from -3.4e38");
+  rule_refuses(run, "age,colour,note,photo\n-inf,red,a film,none.png\n", "\"-inf\" instead of a number from -3.4e38");
   rule_refuses(run, "23,red,a poor film,none.png\n", "a.csv");
   mica_run_destroy(run);
   files_write_text("nothing.csv", "day,label\n2026-01-01,one\n2026-01-02,two\n2026-01-03,one\n2026-01-04,two\n");
@@ -402,5 +439,5 @@ END_TEST
 
 TESTS(BOTH(BOTH(NEEDS(PNG), NEEDS(CJSON)), BOTH(NEEDS(PCRE2), DEVICE)), NULL, NULL, together_they_suffice,
       attention_joins_them, none_suffices_alone, other_answers, IF(SNDFILE, a_recording_beside_a_number),
-      a_series_beside_a_number, a_text_of_few_words, codes_are_no_series, a_text_of_numbers, widths_suit_the_heads,
-      predictions, wrong_rows, a_stopped_run_has_the_same_bits)
+      IF(SNDFILE, foreign_recordings), a_series_beside_a_number, a_text_of_few_words, codes_are_no_series,
+      a_text_of_numbers, widths_suit_the_heads, predictions, wrong_rows, a_stopped_run_has_the_same_bits)

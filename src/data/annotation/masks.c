@@ -31,7 +31,7 @@ static void release_pairs(void *object) {
 
 static bool is_named(const char *name) { return mica__image_is_named(name); }
 
-static const mica__pairing pairing = {is_named, "pictures", "png", ".png or .jpg"};
+static const mica__pairing pairing = {is_named, "pictures", "png", ".png or .jpg", false};
 
 static mica_status is_folder(const char *path, bool *is) { return mica__pairs_are_in(path, &pairing, is); }
 

@@ -12,7 +12,8 @@
 static const char *const picture_folders[] = {"image", "images", "img", "imgs", "picture", "pictures", "imagestr"};
 static const char *const mask_folders[] = {"mask",         "masks",         "label",   "labels",
                                            "segmentation", "segmentations", "labelstr"};
-static const char *const mask_endings[] = {"_mask", "-mask", "_label", "_gt", "_segmentation", "_seg"};
+static const char *const mask_endings[] = {"_mask", "-mask", "_label", "-label",        "_gt",
+                                           "-gt",   "_seg",  "-seg",   "_segmentation", "-segmentation"};
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
 /* --- which folders --- */
@@ -36,6 +37,42 @@ static mica_status find_folder(const char *path, const mica__names *names, const
   return MICA_OK;
 }
 
+/* The length of a name without .png, .nii or .nii.gz. */
+static size_t stem_length(const char *name) {
+  size_t length = strlen(name);
+  if (length > 3 && !strcasecmp(name + length - 3, ".gz")) length -= 3;
+  for (size_t i = length; i-- > 0;)
+    if (name[i] == '.') return i;
+  return length;
+}
+
+/* The length of a mask's stem without what says that it is a mask. */
+static size_t cut_length(const char *name) {
+  const size_t n = stem_length(name);
+  for (size_t i = 0; i < COUNT(mask_endings); i++) {
+    const size_t m = strlen(mask_endings[i]);
+    if (n > m && !strncmp(name + n - m, mask_endings[i], m)) return n - m;
+  }
+  return n;
+}
+
+bool mica__pairs_is_mask(bool (*is_kind)(const char *name), const char *name, char *const *names, size_t count) {
+  const size_t length = cut_length(name);
+  if (length == stem_length(name)) return false;
+  for (size_t i = 0; i < count; i++)
+    if (!strncmp(names[i], name, length) && stem_length(names[i]) == length && is_kind(names[i])) return true;
+  return false;
+}
+
+/* True if some of the files of the kind are masks of others. */
+static bool are_together(const mica__pairing *pairing, const mica__names *names) {
+  bool some = false;
+  for (size_t i = 0; pairing->together && i < names->count && !some; i++)
+    some = pairing->is_named(names->names[i]) &&
+           mica__pairs_is_mask(pairing->is_named, names->names[i], names->names, names->count);
+  return some;
+}
+
 static mica_status has_files(const char *folder, const mica__pairing *pairing, bool *found) {
   mica__names names;
   *found = false;
@@ -45,7 +82,8 @@ static mica_status has_files(const char *folder, const mica__pairing *pairing, b
   return MICA_OK;
 }
 
-/* The folders of pictures and of masks in a folder, freed by the caller; *found is false if it does not have both. */
+/* The folders of pictures and of masks in a folder, or the folder twice if it holds both, freed by the caller; *found
+ * is false if it does not have both. */
 static mica_status find_folders(const char *path, const mica__pairing *pairing, char *folders[2], bool *found) {
   mica__names names;
   folders[0] = folders[1] = NULL;
@@ -53,7 +91,12 @@ static mica_status find_folders(const char *path, const mica__pairing *pairing, 
   MICA_TRY(mica__names_look(path, &names));
   mica_status status = find_folder(path, &names, picture_folders, COUNT(picture_folders), &folders[0]);
   if (status == MICA_OK) status = find_folder(path, &names, mask_folders, COUNT(mask_folders), &folders[1]);
+  const bool together = status == MICA_OK && (!folders[0] || !folders[1]) && are_together(pairing, &names);
   mica__names_free(&names);
+  for (int i = 0; together && i < 2; i++) {
+    free(folders[i]);
+    if (!(folders[i] = mica__strdup(path))) return mica__fail_nomem("the names of pictures");
+  }
   return status == MICA_OK && folders[0] && folders[1] ? has_files(folders[1], pairing, found) : status;
 }
 
@@ -80,34 +123,21 @@ static void free_named(named *list, size_t count) {
   free(list);
 }
 
-/* Removes the ending of a name and, for a mask, the suffix that marks it as one. */
-static void cut_ending(char *stem, bool mask) {
-  char *dot = strrchr(stem, '.');
-  if (dot) *dot = '\0';
-  if (dot && !strcasecmp(dot + 1, "gz")) {
-    dot = strrchr(stem, '.');
-    if (dot) *dot = '\0';
-  }
-  for (size_t i = 0; mask && i < COUNT(mask_endings); i++) {
-    const size_t n = strlen(stem), m = strlen(mask_endings[i]);
-    if (n <= m || strcmp(stem + n - m, mask_endings[i]) != 0) continue;
-    stem[n - m] = '\0';
-    return;
-  }
-}
-
-/* The pictures among the names, by stem. *list is the caller's to free_named. */
+/* The pictures, or masks, among the names, by stem. *list is the caller's to free_named. `together`: the names are of
+ * both. */
 static mica_status list_named(const char *folder, const mica__pairing *pairing, const mica__names *names, bool mask,
-                              named **list, size_t *count) {
+                              bool together, named **list, size_t *count) {
   named *made = calloc(names->count + 1, sizeof *made);
   mica_status status = made ? MICA_OK : mica__fail_nomem("the names of pictures");
   size_t n = 0;
   for (size_t i = 0; status == MICA_OK && i < names->count; i++) {
-    if (!pairing->is_named(names->names[i])) continue;
-    made[n].file = names->names[i];
-    made[n].stem = mica__strdup(names->names[i]);
+    const char *name = names->names[i];
+    if (!pairing->is_named(name)) continue;
+    if (together && mica__pairs_is_mask(pairing->is_named, name, names->names, names->count) != mask) continue;
+    made[n].file = name;
+    made[n].stem = mica__strdup(name);
     if (!made[n].stem) status = mica__fail_nomem("the names of pictures");
-    if (status == MICA_OK) cut_ending(made[n++].stem, mask);
+    if (status == MICA_OK) made[n++].stem[mask ? cut_length(name) : stem_length(name)] = '\0';
   }
   if (status == MICA_OK && n == 0)
     status = mica__fail(MICA_E_FORMAT, "the folder %s holds no %s", folder, pairing->what);
@@ -149,10 +179,11 @@ static mica_status find_pairs(mica__pairs *p, const mica__pairing *pairing, char
   mica__names names[2] = {{0}};
   named *lists[2] = {NULL, NULL};
   size_t counts[2] = {0, 0};
+  const bool together = !strcmp(folders[0], folders[1]);
   mica_status status = MICA_OK;
   for (int k = 0; status == MICA_OK && k < 2; k++) {
     status = mica__names_read(folders[k], &names[k]);
-    if (status == MICA_OK) status = list_named(folders[k], pairing, &names[k], k == 1, &lists[k], &counts[k]);
+    if (status == MICA_OK) status = list_named(folders[k], pairing, &names[k], k == 1, together, &lists[k], &counts[k]);
   }
   if (status == MICA_OK) status = join(p, pairing, folders, lists[0], counts[0], lists[1], counts[1]);
   for (int k = 0; k < 2; k++) {

@@ -1,4 +1,5 @@
-/* data/annotation/pairs.h: a folder of files and a folder of masks next to it: images/NAME.png, masks/NAME.png. */
+/* data/annotation/pairs.h: a folder of files and a folder of masks beside it: images/NAME.png, masks/NAME.png; or files
+ * and masks in one folder: NAME.nii.gz, NAME_mask.nii.gz. */
 #ifndef MICA_DATA_ANNOTATION_PAIRS_H
 #define MICA_DATA_ANNOTATION_PAIRS_H
 
@@ -11,6 +12,7 @@
 typedef struct mica__pairing {
   bool (*is_named)(const char *name);
   const char *what, *ending, *endings;
+  bool together; /* files and masks may be in one folder */
 } mica__pairing;
 
 /* Paths of files and of their masks. */
@@ -19,7 +21,9 @@ typedef struct mica__pairs {
   size_t count;
 } mica__pairs;
 
-/* *is: the folder has both folders and masks of this kind. */
+/* True for the name of a mask of another file in the list: NAME_mask.nii, NAME-seg.nii.gz beside NAME.nii.gz. */
+bool mica__pairs_is_mask(bool (*is_kind)(const char *name), const char *name, char *const *names, size_t count);
+/* *is: the folder has both folders, and masks of this kind; or files with their masks, if pairing->together. */
 mica_status mica__pairs_are_in(const char *path, const mica__pairing *pairing, bool *is);
 /* Fills zeroed pairs in the order of names; they must be freed, also after a failure. MICA_E_FORMAT names a file
  * without a partner. */

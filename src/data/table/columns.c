@@ -42,7 +42,8 @@ static mica_status summarise(const mica__schema *schema, mica__store *store) {
     if (field->label || field->unread || field->kind == MICA_COLUMN_KIND_NUMBER ||
         field->kind == MICA_COLUMN_KIND_CLASS)
       continue;
-    mica__text_addf(&text, ", %s '%s'", mica_column_kind_name(field->kind), field->name);
+    const bool files = field->kind == MICA_COLUMN_KIND_TEXT && mica__field_names_files(field, schema->files);
+    mica__text_addf(&text, ", %s '%s'", files ? field->holds : mica_column_kind_name(field->kind), field->name);
   }
   add_answers(schema, &text);
   size_t repeated = 0;
@@ -60,7 +61,7 @@ static mica_status summarise(const mica__schema *schema, mica__store *store) {
   for (size_t i = 0; i < schema->count; i++) {
     const mica__field *field = &schema->fields[i];
     if (field->unread && !schema->outline) mica__text_addf(&text, ", '%s' is not read: %s", field->name, field->unread);
-    if (field->words) mica__text_addf(&text, ", classes of '%s' are also %s", field->name, field->words);
+    if (field->words) mica__text_addf(&text, ", '%s' has classes named %s", field->name, field->words);
     if (field->classes.texts && field->at != SIZE_MAX)
       mica__text_addf(&text, ", classes of '%s' are texts: 01 is not 1", field->name);
     if (field->base != 0) mica__text_addf(&text, ", '%s' is read less %.15g", field->name, field->base);

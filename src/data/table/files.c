@@ -9,14 +9,32 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
-bool mica__field_names_files(const mica__field *field, const char *first, bool any) {
+/* Endings of pictures and recordings that Mica does not read. */
+static bool has_foreign_ending(const char *name, bool picture) {
+  static const char *const pictures[] = {".bmp", ".gif", ".tif", ".tiff", ".webp", NULL}, *const sounds[] = {
+                                                                                              ".aac", ".aif", ".aiff",
+                                                                                              ".m4a", ".mp3", ".opus",
+                                                                                              ".wma", NULL};
+  const char *ending = strrchr(name, '.');
+  bool has = false;
+  for (const char *const *e = picture ? pictures : sounds; ending && *e; e++) has = has || !strcasecmp(ending, *e);
+  return has;
+}
+
+const char *mica__file_holds(const char *name) {
+  if (mica__image_is_named(name) || has_foreign_ending(name, true)) return "picture";
+  if (mica__sound_is_named(name) || has_foreign_ending(name, false)) return "recording";
+  return mica__table_is_named(name) ? "table" : NULL;
+}
+
+bool mica__field_names_files(const mica__field *field, bool any) {
   static const char *const names[] = {"file",  "filename", "file_name", "path",      "image", "picture",
                                       "photo", "img",      "sound",     "recording", "audio", "wav"};
   bool named = any;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) named = named || !strcasecmp(field->name, names[i]);
-  if (!named || field->label) return false;
-  return mica__image_is_named(first) || mica__sound_is_named(first) || (any && mica__table_is_named(first));
+  return named && !field->label && field->holds && (any || strcmp(field->holds, "table") != 0);
 }
 
 bool mica__table_is_named(const char *name) { return mica__name_ends(name, ".csv") || mica__name_ends(name, ".tsv"); }
@@ -52,19 +70,37 @@ static mica_status read_cell(const mica_dataset *all, size_t column, uint64_t sa
   return status;
 }
 
+/* A cell that names a file which Mica reads. */
+static mica_status check_cell(const char *name, const mica__field *field, const char *cell, uint64_t line) {
+  const unsigned long long at = line;
+  if (!*cell)
+    return mica__fail(MICA_E_FORMAT, "%s line %llu: the name of the file in column \"%s\" is empty", name, at,
+                      field->name);
+  if (has_foreign_ending(cell, true))
+    return mica__fail(MICA_E_FORMAT, "%s line %llu: column \"%s\" names %s; pictures must be PNG or JPEG files", name,
+                      at, field->name, cell);
+  if (has_foreign_ending(cell, false))
+    return mica__fail(MICA_E_FORMAT, "%s line %llu: column \"%s\" names %s; recordings must be WAV, FLAC or OGG files",
+                      name, at, field->name, cell);
+  return MICA_OK;
+}
+
 /* The path of a sample's file, the caller's to free: relative to the folder of the table. */
-static mica_status read_path(const char *name, const mica_dataset *all, size_t column, uint64_t sample, char **path) {
+static mica_status read_path(const char *name, const mica_dataset *all, const mica__field *field, size_t column,
+                             uint64_t sample, char **path) {
   const char *slash = strrchr(name, '/');
+  const uint64_t line = mica_dataset_line(all, sample);
   mica__text text = {0};
   char *cell = NULL;
   MICA_TRY(read_cell(all, column, sample, &cell));
-  mica_status status = *cell ? MICA_OK
-                             : mica__fail(MICA_E_FORMAT, "%s line %llu: the name of the file is empty", name,
-                                          (unsigned long long)mica_dataset_line(all, sample));
+  mica_status status = check_cell(name, field, cell, line);
   if (status == MICA_OK && *cell != '/' && slash) mica__text_add_bytes(&text, name, (size_t)(slash + 1 - name));
   if (status == MICA_OK) mica__text_add(&text, cell);
   free(cell);
   if (status == MICA_OK) status = mica__text_status(&text);
+  if (status == MICA_OK && access(text.data, F_OK) != 0)
+    status = mica__fail(MICA_E_NOT_FOUND, "%s line %llu: column \"%s\" names %s: there is no such file", name,
+                        (unsigned long long)line, field->name, text.data);
   if (status == MICA_OK)
     *path = text.data;
   else
@@ -72,8 +108,9 @@ static mica_status read_path(const char *name, const mica_dataset *all, size_t c
   return status;
 }
 
-static mica_status read_paths(const char *name, const mica_dataset *all, size_t column, char **paths) {
-  for (uint64_t i = 0; i < all->count; i++) MICA_TRY(read_path(name, all, column, i, &paths[i]));
+static mica_status read_paths(const char *name, const mica_dataset *all, const mica__field *field, size_t column,
+                              char **paths) {
+  for (uint64_t i = 0; i < all->count; i++) MICA_TRY(read_path(name, all, field, column, i, &paths[i]));
   return MICA_OK;
 }
 
@@ -93,23 +130,16 @@ static mica_status add_files(const char *name, mica__store *store, const mica__f
                              const mica_dataset_config *config) {
   mica_dataset all = {.store = store, .count = store->count};
   const size_t column = mica_dataset_column_index(&all, field->name);
-  char *first = NULL;
-  for (uint64_t i = 0; i < all.count && !(first && *first); i++) {
-    free(first);
-    MICA_TRY(read_cell(&all, column, i, &first));
-  }
-  const bool names = mica__field_names_files(field, first, config->files), pictures = mica__image_is_named(first),
-             tables = mica__table_is_named(first);
-  free(first);
-  if (!names) return MICA_OK;
+  if (!mica__field_names_files(field, config->files)) return MICA_OK;
+  const bool pictures = !strcmp(field->holds, "picture");
   store->columns[column].paths = config->files;
-  if (tables) return MICA_OK;
+  if (!strcmp(field->holds, "table")) return MICA_OK;
   const mica__column *other = mica__store_find(store, pictures ? "image" : "sound");
   if (other && other->files)
     return mica__fail(MICA_E_FORMAT, "%s: a second column, \"%s\", names %s; leave it out with --ignore", store->name,
                       field->name, pictures ? "pictures" : "recordings");
   char **paths = calloc((size_t)all.count + 1, sizeof *paths);
-  mica_status status = paths ? read_paths(name, &all, column, paths) : mica__fail_nomem(store->name);
+  mica_status status = paths ? read_paths(name, &all, field, column, paths) : mica__fail_nomem(store->name);
   if (status == MICA_OK) status = rename_paths(store, column);
   /* Both take the paths. */
   if (status == MICA_OK)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Up to this number of different texts are classes if each occurs TEXT_REPEATS times on average. */
 #define MANY_TEXTS 1000
@@ -61,6 +62,10 @@ static mica_status note_cell(mica__inference *in, mica__column_seen *c, mica__ce
     MICA_TRY(mica__class_name(cell, true, &in->name, &in->capacity));
     return mica__dictionary_add(&c->word_names, in->name);
   } else {
+    if (!c->texts.count) {
+      MICA_TRY(mica__class_name(cell, true, &in->name, &in->capacity));
+      c->holds = mica__file_holds(in->name);
+    }
     note_first(&c->texts, cell, in->records->line);
     c->times += mica__cell_time(cell, &seconds);
     if (mica__cell_is_no_date(cell)) note_first(&c->no_dates, cell, in->records->line);
@@ -153,13 +158,20 @@ static void choose_label(mica__inference *in) {
   in->label_is_last = false;
 }
 
-/* hints: the sentence says how the texts become classes. */
+/* hints: the sentence says how the texts become classes. Numbers that f32 does not hold are none. */
 static mica_status fail_text(const mica__inference *in, const mica__field *field, const mica__column_seen *c,
                              bool hints) {
   const bool label = hints && !in->config->label_column;
+  const char *first = c->texts.first, *infinity = first + (*first == '-' || *first == '+');
+  double value;
+  if (mica__cell_is_numeric((mica__cell){.text = first, .length = strlen(first)}, &value) ||
+      !strcasecmp(infinity, "inf") || !strcasecmp(infinity, "infinity"))
+    return mica__fail(MICA_E_FORMAT,
+                      "%s line %zu: column \"%s\" holds \"%s\" instead of a number from -3.4e38 to 3.4e38",
+                      in->records->name, c->texts.line, field->name, first);
   return mica__fail(
       MICA_E_FORMAT, "%s line %zu: column \"%s\" holds \"%s\" instead of a number%s%s%s%s", in->records->name,
-      c->texts.line, field->name, c->texts.first, label ? "; if these are the classes, --label names the column" : "",
+      c->texts.line, field->name, first, label ? "; if these are the classes, --label names the column" : "",
       hints ? "; if they are classes of an input, --kinds " : "", hints ? field->name : "", hints ? "=class" : "");
 }
 
@@ -213,7 +225,7 @@ static mica_column_kind guess_kind(const mica__inference *in, const mica__field 
   if (field->label) return MICA_COLUMN_KIND_CLASS;
   if (are_days(c, filled) || are_dates(c, filled)) return MICA_COLUMN_KIND_TIME;
   if ((c->numbers + 2 * c->huge > c->texts.count && !holds_codes(c)) || filled == 0) return MICA_COLUMN_KIND_NUMBER;
-  if (mica__field_names_files(field, c->texts.first, in->config->files)) return MICA_COLUMN_KIND_TEXT;
+  if (mica__field_names_files(field, in->config->files)) return MICA_COLUMN_KIND_TEXT;
   const bool few =
       c->seen.count <= FEW_TEXTS || (c->seen.count <= MANY_TEXTS && (size_t)c->seen.count * TEXT_REPEATS <= filled);
   return few && c->longest <= LONGEST_CLASS ? MICA_COLUMN_KIND_CLASS : MICA_COLUMN_KIND_TEXT;
@@ -263,7 +275,7 @@ static mica_status check_kind(mica__inference *in, mica__field *field, const mic
                       c->texts.line, field->name, c->texts.first);
   switch (field->kind) {
   case MICA_COLUMN_KIND_NUMBER:
-    if (c->texts.count > 0) return fail_text(in, field, c, !field->label);
+    if (c->texts.count > 0) return fail_text(in, field, c, !field->label && !stated);
     if (c->missing.count > 0 && !(field->label && is_open(in)) && (refuses(in) || (field->label && c->numbers == 0)))
       return fail_missing(in, field, c, in->texts && !c->numbers ? "text" : "number");
     field->fills = !refuses(in) && !field->label;
@@ -417,6 +429,7 @@ mica_status mica__schema_decide_kinds(mica__inference *in) {
     mica__field *field = &in->schema->fields[i];
     bool stated = false;
     MICA_TRY(decide_words(in, field, &in->columns[i]));
+    field->holds = in->columns[i].holds;
     MICA_TRY(mica__kinds_find(in->config->kinds, field->name, &field->kind, &stated));
     if (!stated) field->kind = guess_kind(in, field, &in->columns[i]);
     field->unsure =

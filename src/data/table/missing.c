@@ -180,14 +180,14 @@ void mica__fills_put(mica_dataset *dataset, const char *const *names, const doub
 
 #define NAMED_COLUMNS 20
 
-void mica__missing_text(const mica_dataset *dataset, mica__text *text) {
+void mica__missing_text(const mica_dataset *dataset, mica__skips_fn *skips, const void *user, mica__text *text) {
   const mica__schema *schema = dataset->store->schema;
   size_t columns = 0;
   for (size_t i = 0; schema && i < schema->count; i++) {
     const mica__field *field = &schema->fields[i];
     const bool class = field->kind == MICA_COLUMN_KIND_CLASS;
     if (field->unread || field->label || field->at == SIZE_MAX || !field->missing) continue;
-    if (field->slot < 0 && !class) continue;
+    if ((field->slot < 0 && !class) || (skips && skips(user, field->name))) continue;
     if (++columns > NAMED_COLUMNS) continue;
     mica__text_addf(text, "%s%zu of '%s' ", text->length ? ", " : "", field->missing, field->name);
     if (class)

@@ -459,6 +459,7 @@ mica_status mica__schema_infer(mica__records *records, const mica_dataset_config
   }
   free(in.columns);
   free(in.name);
+  if (in.schema) in.schema->files = config->files;
   if (status == MICA_OK)
     *schema = in.schema;
   else

@@ -34,6 +34,7 @@ typedef struct mica__column_seen {
   double *values;
   size_t capacity;
   double sum, least, most;
+  const char *holds;     /* mica__field.holds */
   mica__dictionary seen; /* different texts, up to some more than may be classes */
   mica__dictionary word_names;
 } mica__column_seen;

@@ -124,6 +124,7 @@ typedef struct mica__field {
   int32_t limit;
   int32_t slot;          /* NUMBER but for the label: which number of "x" */
   const char *unread;    /* a phrase that says why the column is not read; NULL: it is */
+  const char *holds;     /* mica__file_holds of the first text in the column */
   size_t missing;        /* its cells without a number or a class */
   bool unsure;           /* a label that is a number, and might be a class: numbers are whole, or few differ */
   bool open;             /* a label that may be missing: class -1, number NaN */
@@ -151,6 +152,7 @@ typedef struct mica__schema {
   size_t passed;        /* lines that begin with # and are not samples */
   size_t label;         /* which field it is, of several the first; SIZE_MAX: none that is in the text */
   size_t answers;       /* several labels per sample: how many; 0: one */
+  bool files;           /* mica_dataset_config.files: every column of names of files is read as what the files hold */
   bool flags;           /* several labels, each 0 or 1, which are classes that a sample has or has not */
   bool leaves_out;      /* records without a label are not samples */
   size_t unlabelled;    /* records without a label */
@@ -194,8 +196,11 @@ mica_status mica__fills_measure(const mica_dataset *dataset, mica_missing how, d
 /* Puts them in place of all missing numbers of the dataset's table, found by the names of columns. It is not read by
  * others yet. */
 void mica__fills_put(mica_dataset *dataset, const char *const *names, const double *fills, size_t count);
-/* Adds what becomes of missing cells, a phrase a column: "177 of 'age' become 29.7"; nothing without such cells. */
-void mica__missing_text(const mica_dataset *dataset, mica__text *text);
+/* True for a column that a list of missing cells leaves out. */
+typedef bool mica__skips_fn(const void *user, const char *column);
+/* Adds what becomes of missing cells, a phrase a column: "177 of 'age' become 29.7"; nothing without such cells. No
+ * `skips`: all columns. */
+void mica__missing_text(const mica_dataset *dataset, mica__skips_fn *skips, const void *user, mica__text *text);
 
 /* --- names of languages (languages.c) --- */
 
@@ -225,9 +230,12 @@ mica_status mica__table_add_columns(mica__schema *schema, mica__store *store);
 mica_status mica__table_fill(mica__store *store, const mica_dataset_config *config);
 /* --- columns of files (files.c) --- */
 
+/* What a file of that name holds by its ending, whether or not Mica reads the format: "picture", "recording" or
+ * "table"; NULL: anything else. */
+const char *mica__file_holds(const char *name);
 /* True for a column that names pictures, recordings or tables, by its first cell and, unless `any`, by its name. Tables
  * are named if `any`. */
-bool mica__field_names_files(const mica__field *field, const char *first, bool any);
+bool mica__field_names_files(const mica__field *field, bool any);
 /* True for a name with the ending of tables. */
 bool mica__table_is_named(const char *name);
 /* Adds the pictures or recordings that such a column names, if no other column is an input or config->files is set:

@@ -3,6 +3,7 @@
 #include "run/columns/missing.h"
 #include "data/dataset.h"
 #include "data/table/table.h"
+#include "run/columns/categories.h"
 #include "run/common_facts.h"
 #include "run/common_fields.h"
 #include "run/common_values.h"
@@ -110,13 +111,27 @@ mica_status mica__run_note_fills(mica_run *run) {
 
 /* --- remarks --- */
 
+/* True for a column of classes of the run, none of which stands for a missing cell. */
+static bool has_no_class_for_missing(const void *user, const char *column) {
+  const mica_run *run = user;
+  bool lacks = false;
+  for (size_t k = 0; k < mica__run_categories(run); k++) {
+    const mica__category category = mica__run_category(run, k);
+    if (strcmp(category.name, column) != 0) continue;
+    lacks = true;
+    for (size_t i = 0; i < category.classes; i++)
+      lacks = lacks && *category.names[i] && strcmp(category.names[i], "?") != 0;
+  }
+  return lacks;
+}
+
 static mica_status remark_missing(mica_run *run, const mica_dataset *data, const char *part) {
   const mica__schema *schema = schema_of(data);
   char name[300];
   if (schema) snprintf(name, sizeof name, "%.250s%s%s", mica_dataset_name(data), *part ? ", " : "", part);
   mica__text missing = {0};
   if (!schema || data == run->config.dataset) return MICA_OK;
-  if (has_rows(run)) mica__missing_text(data, &missing);
+  if (has_rows(run)) mica__missing_text(data, has_no_class_for_missing, run, &missing);
   mica_status status = mica__text_status(&missing);
   for (size_t i = 0; status == MICA_OK && has_rows(run) && i < schema->count; i++)
     if (schema->fields[i].unseen && !schema->fields[i].unread)

@@ -1,9 +1,11 @@
 /* Samples to predict from: pictures, folders of them, tables, and parts of datasets. */
 #include "run/predict/samples.h"
+#include "data/annotation/pairs.h"
 #include "data/damaged.h"
 #include "data/picture/image.h"
 #include "data/source.h"
 #include "data/table/table.h"
+#include "data/volume/nifti.h"
 #include "run/columns/categories.h"
 #include "run/columns/columns.h"
 #include "run/columns/kinds.h"
@@ -153,6 +155,12 @@ static bool is_of(const kind *k, const char *name) {
   return false;
 }
 
+/* True for a file of the kind. Masks lie among volumes, as predictions do, and are no volumes to predict. */
+static bool is_input(const kind *k, const mica__names *names, size_t i) {
+  return is_of(k, names->names[i]) && !(k == &volumes_kind && mica__pairs_is_mask(mica__nifti_is_named, names->names[i],
+                                                                                  names->names, names->count));
+}
+
 /* The class whose name the folder has; -1: none. */
 static int32_t class_of(const mica_run *run, const char *folder) {
   const mica__fact_texts classes = mica__common_facts_of(run).classes;
@@ -180,11 +188,11 @@ static mica_status add_folder(const mica_run *run, const kind *k, mica__paths *p
   MICA_TRY(mica__names_read(folder, &names));
   mica_status status = MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < names.count; i++)
-    if (is_of(k, names.names[i])) status = add_path(p, folder, names.names[i], label);
+    if (is_input(k, &names, i)) status = add_path(p, folder, names.names[i], label);
   const bool alone = !above && p->count > before;
   for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
     char *path = NULL;
-    if (is_of(k, names.names[i])) continue;
+    if (is_input(k, &names, i)) continue;
     status = mica__path_join(folder, names.names[i], &path);
     if (status == MICA_OK && !alone && mica__is_folder(path))
       status = add_folder(run, k, p, path, &here, label < 0 ? class_of(run, names.names[i]) : label);
@@ -222,7 +230,9 @@ static int compare_frames(const void *a, const void *b) {
   return *x || *y ? (unsigned char)*x - (unsigned char)*y : strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-bool mica__run_hears(const mica_run *run) { return mica__common_facts_of(run).rate > 0; }
+bool mica__run_hears(const mica_run *run) {
+  return mica__common_facts_of(run).rate > 0 && !run->task->input->traits.rows;
+}
 
 /* Reports what is unusual about the files, and what is skipped. */
 static mica_status remark_paths(mica_run *run, const kind *k, const mica__paths *paths) {
@@ -233,9 +243,10 @@ static mica_status remark_paths(mica_run *run, const kind *k, const mica__paths 
   if (status == MICA_OK && sentence.length) status = mica__run_remark(run, "%s", sentence.data);
   mica__text_free(&sentence);
   if (status != MICA_OK || !paths->unused) return status;
-  return mica__run_remark(run, "%zu file%s beside the %s (%s) %s not read: %s%s", paths->unused,
+  return mica__run_remark(run, "%zu file%s beside the %s (%s%s) %s not read: %s%s", paths->unused,
                           paths->unused == 1 ? " or folder" : "s or folders", k->name, k->list,
-                          paths->unused == 1 ? "is" : "are", paths->unused_name, paths->unused > 1 ? ", ..." : "");
+                          k == &volumes_kind ? ", no masks of others" : "", paths->unused == 1 ? "is" : "are",
+                          paths->unused_name, paths->unused > 1 ? ", ..." : "");
 }
 
 mica_status mica__paths_find(mica_run *run, const mica_run_input *input, mica__paths *paths) {

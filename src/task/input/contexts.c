@@ -129,16 +129,10 @@ static mica_status set_default(mica_run *run, mica__common_setting setting, doub
 /* Checks the attention's sizes; messages use the names of the settings. */
 static mica_status check_heads(const mica_run *run) {
   const mica__contexts_read_settings s = settings_of(run);
-  const long long width = s.width, heads = s.heads, groups = s.groups;
-  if (width % heads)
-    return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads: width is a multiple of heads",
-                      width, heads);
-  if (groups && heads % groups)
-    return mica__fail(MICA_E_INVALID, "%lld heads cannot share %lld groups: heads is a multiple of groups", heads,
-                      groups);
-  if (width / heads % 2 && s.positions == MICA_POSITIONS_KIND_ROTARY)
-    return mica__fail(MICA_E_INVALID, "rotary positions rotate pairs: width %lld over heads %lld is odd", width, heads);
-  return MICA_OK;
+  MICA_TRY(mica__task_share_width(s.width, s.heads, s.positions == MICA_POSITIONS_KIND_ROTARY));
+  if (!s.groups || s.heads % s.groups == 0) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "%lld heads cannot share %lld groups: heads is a multiple of groups",
+                    (long long)s.heads, (long long)s.groups);
 }
 
 /* Learning rates at which the default network is stable; wider ones need lower rates (measured on tinyshakespeare,

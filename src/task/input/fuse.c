@@ -2,10 +2,12 @@
 #include "task/input/fuse.h"
 #include "data/dataset.h"
 #include "data/table/table.h"
+#include "run/columns/categories.h"
 #include "run/columns/columns.h"
 #include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/network.h"
+#include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
 #include "run/state/networks.h"
@@ -115,12 +117,33 @@ static mica_status note_parts(mica_run *run) {
   MICA_TRY(mica__run_note(run, "parts", names, count));
   const char **columns = calloc((schema ? schema->count : 0) + 1, sizeof *columns);
   if (!columns) return mica__fail_nomem("a run");
-  for (size_t i = 0; schema && i < schema->count; i++)
-    if (schema->fields[i].kind == MICA_COLUMN_KIND_TEXT && !schema->fields[i].label && !schema->fields[i].unread)
-      columns[texts++] = schema->fields[i].name;
-  mica_status status = texts ? mica__run_note(run, "text_columns", columns, texts) : MICA_OK;
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && schema && i < schema->count; i++) {
+    const mica__field *field = &schema->fields[i];
+    if (field->kind != MICA_COLUMN_KIND_TEXT || field->label || field->unread) continue;
+    columns[texts++] = field->name;
+    if (field->holds && !strcmp(field->holds, "picture"))
+      status = mica__run_note_text(run, "picture_column", field->name);
+    else if (field->holds && !strcmp(field->holds, "recording"))
+      status = mica__run_note_text(run, "sound_column", field->name);
+    else if (field->holds && !strcmp(field->holds, "table"))
+      status = mica__run_remark(run, "column '%s' names tables, which the task %s does not read", field->name,
+                                run->task->name);
+  }
+  if (status == MICA_OK && texts) status = mica__run_note(run, "text_columns", columns, texts);
   free(columns);
   return status;
+}
+
+/* Rows of numbers and classes, and what is not used. Which columns the other parts read is known by now. */
+static mica_status note_columns(mica_run *run) {
+  const mica_dataset *data = run->parts->whole;
+  const mica_column *x = mica_dataset_column(data, mica_dataset_column_index(data, "x"));
+  MICA_TRY(mica__run_note_categories(run, x, mica__run_find_label(data)));
+  if (!x) return MICA_OK;
+  const double count = (double)x->shape.dim[0];
+  MICA_TRY(mica__run_note_numbers(run, "input", &count, 1));
+  return mica__run_note_text(run, "input_column", x->name);
 }
 
 static mica_status prepare(mica_run *run) {
@@ -132,6 +155,7 @@ static mica_status prepare(mica_run *run) {
   if (run->parts->whole) MICA_TRY(note_parts(run));
   for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++)
     if (p->input->prepare && mica__fuse_has(run, p)) MICA_TRY(p->input->prepare(run));
+  if (run->parts->whole) MICA_TRY(note_columns(run));
   return run->parts->whole ? MICA_OK : take_scales(run);
 }
 

@@ -20,7 +20,8 @@ const char *mica__fuse_model_at(size_t i);
 #define FUSE_SETTINGS(X, S)                                                                                            \
   X(S, CHOICE, join, "join", "concat", "NAME", "how the features of the parts are joined",                             \
     .names = mica__fuse_join_at, .fixed = true)                                                                        \
-  TOKENS_SETTINGS(X, S)                                                                                                \
+  TOKENS_SETTINGS_WITH(X, S, "attention heads of encoder, cnn_gru and --join attention",                               \
+                       "model=encoder|cnn_gru;join=attention")                                                         \
   X(S, CHOICE, picture_model, "picture-model", "convnet", "NAME", "network for pictures",                              \
     .names = mica__fuse_model_at, .fixed = true)                                                                       \
   X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
@@ -43,6 +44,8 @@ MICA__SETTINGS_STRUCT(fuse, FUSE_SETTINGS);
   X(S, NUMBERS, series_deviation, .count = 1)                                                                          \
   X(S, NUMBERS, row_mean, .of = "input", .above = -INFINITY)                                                           \
   X(S, NUMBERS, row_deviation, .of = "input")                                                                          \
+  X(S, TEXT, picture_column, .needed = false)                                                                          \
+  X(S, TEXT, sound_column, .needed = false)                                                                            \
   X(S, NUMBERS, picture, .count = 3, .most = 8192)                                                                     \
   X(S, NUMBERS, picture_mean, .above = -INFINITY)                                                                      \
   X(S, NUMBERS, picture_deviation, .of = "picture_mean")

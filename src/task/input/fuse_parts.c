@@ -9,6 +9,7 @@
 #include "run/run.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
+#include "run/tokens.h"
 #include "task/input/fuse.h"
 
 #include <mica/model.h>
@@ -58,16 +59,6 @@ static bool has_rows(const mica_run *run, const mica_dataset *data) {
   return has;
 }
 
-static mica_status prepare_rows(mica_run *run) {
-  if (!run->parts->whole) return MICA_OK;
-  const mica_column *x = find(run->parts->whole, "x"), *label = mica__run_find_label(run->parts->whole);
-  MICA_TRY(mica__run_note_categories(run, x, label));
-  if (!x) return MICA_OK;
-  const double count = (double)x->shape.dim[0];
-  MICA_TRY(mica__run_note_numbers(run, "input", &count, 1));
-  return mica__run_note_text(run, "input_column", x->name);
-}
-
 static mica_status complete_rows(mica_run *run, const mica_column *label) {
   (void)label;
   const mica_column *x = find(run->parts->whole, "x");
@@ -92,8 +83,7 @@ static mica_value rows_network(mica_nn *nn, const mica_run *run, const mica_batc
   return mica__run_answers(run, mica_model_build(nn, mica__run_inputs(run, batch), &config), outputs);
 }
 
-static const mica__input rows = {
-    .name = "rows", .prepare = prepare_rows, .complete = complete_rows, .fits = fits_rows, .network = rows_network};
+static const mica__input rows = {.name = "rows", .complete = complete_rows, .fits = fits_rows, .network = rows_network};
 
 /* --- texts --- */
 
@@ -136,12 +126,6 @@ static mica_status complete_picture(mica_run *run, const mica_column *label) {
                     "picture_deviation");
 }
 
-static mica_status fits_picture(const mica_run *run, const mica_dataset *data) {
-  if (has_picture(run, data)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has no column of names of pictures, which the network was trained on",
-                    mica_dataset_name(data));
-}
-
 static void opens_picture(const mica_run *run, mica_dataset_config *config) {
   const mica__fact_numbers sides = mica__fuse_facts_of(run).picture;
   if (sides.count != 3) return;
@@ -160,7 +144,6 @@ static const mica__input picture = {.name = "picture",
                                     .opens = opens_picture,
                                     .prepare = prepare_picture,
                                     .complete = complete_picture,
-                                    .fits = fits_picture,
                                     .network = picture_network};
 
 /* --- recordings --- */
@@ -172,7 +155,6 @@ static bool has_sound(const mica_run *run, const mica_dataset *data) {
 
 /* --- all of them --- */
 
-/* Rows are last: which columns the others read is known by then. */
 const mica__fuse_part mica__fuse_parts[] = {
     {has_text, &mica__input_tokens, {"text_column", "tokenizer", "vocabulary"}},
     {mica__fuse_has_series, &mica__fuse_series, {"series_column", "series_length", "series_mean", "series_deviation"}},
@@ -188,9 +170,34 @@ bool mica__fuse_has(const mica_run *run, const mica__fuse_part *part) {
   return has;
 }
 
+/* MICA_E_FORMAT where data have no files of the kind in the column of that name. */
+static mica_status check_files(const mica_dataset *data, mica_column_kind kind, const char *name, const char *what) {
+  mica__texts texts = {.data = data, .column = mica_dataset_column_index(data, name)};
+  if (mica__dataset_find(data, kind)) return MICA_OK;
+  const mica_column *column = mica_dataset_column(data, texts.column);
+  if (!column || column->kind != MICA_COLUMN_KIND_TEXT || !mica_dataset_count(data))
+    return mica__fail(MICA_E_FORMAT, "%s has no column%s%s%s with names of %ss, which the network was trained on",
+                      mica_dataset_name(data), *name ? " '" : "", name, *name ? "'" : "", what);
+  mica_status status = mica__texts_read(&texts);
+  if (status == MICA_OK)
+    status =
+        mica__fail(MICA_E_FORMAT, "%s line %llu: column \"%s\" holds \"%.40s\" instead of the name of a %s",
+                   mica_dataset_name(data), (unsigned long long)mica_dataset_line(data, 0), name, texts.text, what);
+  mica__texts_free(&texts);
+  return status;
+}
+
 mica_status mica__fuse_fits(const mica_run *run, const mica_dataset *data) {
-  for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++)
-    if (p->input->fits && mica__fuse_has(run, p)) MICA_TRY(p->input->fits(run, data));
+  const mica__fuse_facts facts = mica__fuse_facts_of(run);
+  for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++) {
+    if (!mica__fuse_has(run, p)) continue;
+    if (p->input == &picture)
+      MICA_TRY(check_files(data, MICA_COLUMN_KIND_IMAGE, facts.picture_column, "picture"));
+    else if (p->input == &mica__input_sound)
+      MICA_TRY(check_files(data, MICA_COLUMN_KIND_SOUND, facts.sound_column, "recording"));
+    else if (p->input->fits)
+      MICA_TRY(p->input->fits(run, data));
+  }
   return MICA_OK;
 }
 
@@ -204,6 +211,9 @@ mica_status mica__fuse_derive(mica_run *run, mica_part part, const mica_dataset 
     if (status == MICA_OK && made != data && next != made) mica_dataset_destroy((mica_dataset *)(uintptr_t)made);
     if (status == MICA_OK) made = next;
   }
+  /* What was understood of the table is shown of the data that are trained on. */
+  if (status == MICA_OK && made != data && *mica_dataset_summary(data))
+    status = mica__store_add_summary(made->store, mica_dataset_summary(data));
   if (status != MICA_OK && made != data) mica_dataset_destroy((mica_dataset *)(uintptr_t)made);
   if (status == MICA_OK) *out = made;
   return status;

@@ -113,6 +113,9 @@ static mica_status open_table(mica_run *run, const char *name, const char *text,
       return mica__fail(MICA_E_INVALID, "%s is a folder; --data takes it, and the task %s predicts from tables", name,
                         run->task->name);
     status = mica__content_read(name, &content, &size);
+    if (status == MICA_OK && memchr(content, 0, size))
+      status = mica__fail(MICA_E_FORMAT, "%s is not a table; the task %s predicts from the rows of tables", name,
+                          run->task->name);
   }
   if (status == MICA_OK) status = mica__table_read(name, (char *)content, size, &config, data);
   free(content);

@@ -55,10 +55,7 @@ static int32_t suits(const mica_dataset *data) {
 static mica_status check_network(const mica_run *run) {
   const mica__graph_settings s = mica__graph_settings_of(run);
   MICA_TRY(mica__task_check_network(run));
-  if (!strcmp(mica__common_settings_of(run).model, "gat") && s.width % s.heads)
-    return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads: width is a multiple of heads",
-                      (long long)s.width, (long long)s.heads);
-  return MICA_OK;
+  return strcmp(mica__common_settings_of(run).model, "gat") ? MICA_OK : mica__task_share_width(s.width, s.heads, false);
 }
 
 /* Reads the graph of nodes next to the run's table. */

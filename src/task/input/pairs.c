@@ -89,14 +89,8 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 
 static mica_status check_network(const mica_run *run) {
   const mica__pairs_settings settings = mica__pairs_settings_of(run);
-  const long long width = settings.width, heads = settings.heads;
   if (*mica__common_settings_of(run).model) MICA_TRY(mica__task_check_network(run));
-  if (width % heads)
-    return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads: width is a multiple of heads",
-                      width, heads);
-  if (width / heads % 2 && settings.positions == MICA_POSITIONS_KIND_ROTARY)
-    return mica__fail(MICA_E_INVALID, "rotary positions rotate pairs: width %lld over heads %lld is odd", width, heads);
-  return MICA_OK;
+  return mica__task_share_width(settings.width, settings.heads, settings.positions == MICA_POSITIONS_KIND_ROTARY);
 }
 
 /* The texts of both languages, one language after the other. */

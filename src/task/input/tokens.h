@@ -6,7 +6,8 @@
 #include "run/composed.h"
 #include "run/fact_fields.h"
 
-#define TOKENS_SETTINGS(X, S)                                                                                          \
+/* heads_text and heads_of: what has attention heads, and when (mica_setting_row.of). */
+#define TOKENS_SETTINGS_WITH(X, S, heads_text, heads_of)                                                               \
   X(S, TEXT, text, "text", "", "COLUMN", "column of texts (default: the first one)", .fixed = true)                    \
   MICA__TOKENIZER_SETTINGS(X, S, "bpe", "a tokenizer.json, or a kind to train on the training texts",                  \
                            MICA__OF_LETTERS)                                                                           \
@@ -14,9 +15,10 @@
     .fixed = true)                                                                                                     \
   X(S, INT, layers, "layers", "1", "N", "layers of the network", .low = 1, .high = 1000, .fixed = true)                \
   X(S, INT, width, "width", "64", "N", "features per position", .low = 1, .high = 1 << 16, .fixed = true)              \
-  X(S, INT, heads, "heads", "4", "N", "attention heads of encoder and cnn_gru", .low = 1, .high = 1024,                \
-    .of = "model=encoder|cnn_gru", .fixed = true)                                                                      \
+  X(S, INT, heads, "heads", "4", "N", heads_text, .low = 1, .high = 1024, .of = heads_of, .fixed = true)               \
   X(S, REAL, dropout, "dropout", "0.1", "P", "dropout after layers", .low = 0, .high = 0.95, .fixed = true)
+#define TOKENS_SETTINGS(X, S)                                                                                          \
+  TOKENS_SETTINGS_WITH(X, S, "attention heads of encoder and cnn_gru", "model=encoder|cnn_gru")
 MICA__SETTINGS_STRUCT(tokens, TOKENS_SETTINGS);
 
 #define TOKENS_FACTS(X, S)                                                                                             \
