@@ -1,7 +1,7 @@
 /* labels: device
  *
  * Lesson 33: speech from a text. A run of the task speak learns a voice from recordings and their texts; then it speaks
- * a text that it has never heard. Without arguments the letters are tones that this program makes: a is a high one, b a
+ * a text. Without arguments the letters are tones that this program makes: a is a high one, b a
  * low one. With a run that `mica train --task speak` wrote it speaks a text of yours:
  *
  *   build/bin/samples/33_speak [RUN TEXT FILE.wav]

@@ -10,7 +10,8 @@
  *
  *   build/bin/samples/35_drive
  *
- * Exit status 0 if all cars stay in their lanes for 1,000 steps, 1 if not, 77 without a device. */
+ * Exit status 0 if the cars of the expert and of the network stay in their lanes for 1,000 steps and cars without a
+ * driver do not; 1 if not; 77 without a device. */
 #include <math.h>
 #include <mica/mica.h>
 #include <stdbool.h>

@@ -167,7 +167,7 @@ typedef enum mica_run_option {
   MICA_RUN_OPTION_TRACK      /* mica_run_input.tracker */
 } mica_run_option;
 
-/* True if the run uses the option, or if its function is for the run's task. False if run is NULL or the option is
+/* True if the member or function that the option names works with this run. False if run is NULL or the option is
  * unknown. */
 MICA_API bool mica_run_takes(const mica_run *run, mica_run_option option);
 
@@ -190,8 +190,8 @@ typedef struct mica_run_input {
    * NULL: the first input is compared with each other one. MICA_E_INVALID: other tasks */
   const char *gallery;
   /* MICA_RUN_OPTION_TRACK: follows boxes from picture to picture, which are the frames of a video, and gives each box
-   * the id of its track as a sixth number (NaN without an id). Files of a folder are in order of their names, in which
-   * numbers count by value. `take` receives one section at a time. NULL: boxes have no ids. MICA_E_INVALID: other
+   * the id of its track as a sixth number (NaN without an id). If the only file is a folder, its pictures are taken in order
+   * of their names, and numbers in names count by value: 9 comes before 10. `take` receives one section at a time. NULL: boxes have no ids. MICA_E_INVALID: other
    * tasks */
   mica_tracker *tracker;
   /* segment_volumes: report masks as .nii files. By default they are .nii.gz if this build can compress. */

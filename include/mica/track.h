@@ -27,7 +27,7 @@ typedef struct mica_tracker mica_tracker;
 typedef struct mica_tracker_config {
   double overlap;   /* smallest overlap of a box and a track's prediction; 0: 0.3 */
   int64_t max_age;  /* a track ends once it has had no box in more than this number of frames in a row; 0: 1 */
-  int64_t min_hits; /* boxes in a row after its first one that a track needs to get an id; 0: 3; negative: none */
+  int64_t min_hits; /* matches in a row before a track gets an id, without its first box; 0: 3; negative: none */
 } mica_tracker_config;
 
 /* config may be NULL. MICA_E_INVALID: overlap is not in 0 to 1, or max_age is negative. */
@@ -56,7 +56,7 @@ typedef struct mica_track_box {
   int64_t id;          /* -1: the box has no id, as in det.txt */
   double box[4];       /* x0 y0 x1 y1; the left upper corner of a picture is 0 0 */
   double score;        /* confidence; in gt.txt 0 for a box that does not count */
-  int32_t class_index; /* the file's number of the class; -1: unknown */
+  int32_t class_index; /* the file's number of the class; -1: unknown, or not an integer */
 } mica_track_box;
 
 /* Reads lines `frame,id,left,top,width,height[,confidence[,class[,...]]]`. Files count pixels from 1; this subtracts 1.
@@ -69,19 +69,19 @@ MICA_API MICA_CHECKED mica_status mica_track_write(const char *path, const mica_
 /* --- scores --- */
 
 /* Numbers of boxes, over all frames, and scores. true_boxes: those that count. A true box and a found box may match if
- * they overlap enough; each matches one at most. A pair of ids that matched stays matched as long as it may. The
- * rest match in the largest number of pairs, and among these choices with the largest sum of overlaps. */
+ * they overlap enough; each matches one at most. A pair keeps its match while the boxes overlap enough. The
+ * others are matched so that the number of pairs is largest, and then the sum of overlaps. */
 typedef struct mica_track_scores {
   int64_t frames, true_boxes, found_boxes, true_tracks, found_tracks;
   int64_t matches;         /* includes switches */
-  int64_t switches;        /* a true track matches another id than the last time it matched */
+  int64_t switches;        /* how often the id that a true track matches changes */
   int64_t misses;          /* true boxes without a match */
   int64_t false_positives; /* found boxes without a match */
   int64_t mostly_tracked;  /* true tracks with a match in at least 80 % of their frames */
   int64_t mostly_lost;     /* in less than 20 % */
   double mota;             /* 1 - (misses + false positives + switches) / true boxes */
   double motp;             /* mean overlap of matches; motmetrics prints 1 - motp */
-  /* Each true track is identified with one found track at most, so that most boxes agree: F1, precision and recall. */
+  /* True and found tracks are paired one to one so that the most boxes match: F1, precision and recall of boxes. */
   double idf1, idp, idr;
 } mica_track_scores;
 

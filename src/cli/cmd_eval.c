@@ -28,7 +28,7 @@ static const cli_option options[] = {
     CLI_ROW("window", struct values, window, .value = "N",
             .help = "published models: tokens per window (default 512, or the model's context if that is less)"),
     CLI_ROW("track", struct values, track,
-            .help = "detect: follow boxes through the frames DATA/img1 and score the tracks by DATA/gt/gt.txt"),
+            .help = "detect: follow boxes through the frames DATA/img1 and score the tracks against DATA/gt/gt.txt"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE", .help = CLI_PRECISION_HELP),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and metrics"),
@@ -94,7 +94,7 @@ static int run(const cli_command *self, const void *given) {
   }
   if (v->track && (!v->data || v->part)) {
     cli_fail(self, v->part ? "--track scores all frames; leave out --part"
-                           : "--track needs --data: a folder with img1 and gt/gt.txt, as MOTChallenge has");
+                           : "--track needs --data FOLDER, with FOLDER/img1 and FOLDER/gt/gt.txt as in MOTChallenge");
     return CLI_USAGE;
   }
   int status = cli_integer(self, "window", v->window, 2, INT32_MAX, &window);

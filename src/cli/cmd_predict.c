@@ -58,8 +58,8 @@ static const cli_option options[] = {
     CLI_ROW("track", struct values, track,
             .help = "detect: follow boxes from frame to frame; INPUT is a folder of the frames of a video"),
     CLI_ROW("mot", struct values, mot, .value = "FILE",
-            .help =
-                "with --track: write the tracks as MOTChallenge does: frame,id,left,top,width,height,score,-1,-1,-1"),
+            .help = "with --track: write the boxes that have an id in MOTChallenge's format: "
+                    "frame,id,left,top,width,height,score,-1,-1,-1"),
     CLI_ROW("beam", struct values, search.beam, .value = "N",
             .help = "beam width (default: 1 for translate, the run's for speech)"),
     CLI_ROW("length-penalty", struct values, length_penalty, .value = "A",
@@ -116,14 +116,14 @@ static int write_picture(const cli_command *self, const char *path, const mica_i
 }
 
 /* Calls fn with each picture that samples were given and its file, FOLDER/NAME-ITEM.png. */
-static int each_picture(const cli_command *self, const char *folder, const cli_sample_names *n, const mica_report *p,
+static int each_picture(const cli_command *self, const char *folder, char *const *names, const mica_report *p,
                         bool quiet, picture_fn *fn) {
   for (size_t s = 0; s < mica_report_count(p); s++)
     for (size_t i = 0; i < mica_report_item_count(p, s); i++) {
       const mica_item *item = mica_report_item(p, s, i);
       char path[CLI_PICTURE_PATH];
       if (!cli_picture_is_written(item)) continue;
-      if (!cli_picture_path(path, folder, n->list[s], item)) return cli_fail(self, "the path %s is too long", folder);
+      if (!cli_picture_path(path, folder, names[s], item)) return cli_fail(self, "the path %s is too long", folder);
       const int status = fn(self, path, item, quiet);
       if (status != CLI_OK) return status;
     }
@@ -179,16 +179,16 @@ static int write_grid(const cli_command *self, const struct values *v, const mic
  * unless that is NULL. In a folder of the user's (`refuses`) no file is written over: what is there is found before
  * anything is written. */
 static int show_pictures(const cli_command *self, const struct values *v, const char *folder, bool refuses,
-                         const mica_report *prediction, cli_csv *csv) {
-  cli_sample_names n = {0};
-  int status = folder ? cli_sample_names_make(self, prediction, v->data != NULL, &n) : CLI_OK;
+                         const mica_report *prediction, cli_sample_names *n, cli_csv *csv) {
+  const size_t before = n->count;
+  int status = folder ? cli_sample_names_add(self, prediction, v->data != NULL, n) : CLI_OK;
+  char *const *names = n->list ? n->list + before : NULL;
   if (status == CLI_OK && folder && !refuses) status = refuse_link(self, folder, S_IFDIR);
   if (status == CLI_OK && folder)
-    status = each_picture(self, folder, &n, prediction, true, refuses ? refuse_picture : refuse_linked_picture);
+    status = each_picture(self, folder, names, prediction, true, refuses ? refuse_picture : refuse_linked_picture);
   if (status == CLI_OK && !v->json && (!v->csv || v->pictures)) cli_print_prediction(prediction, v->pictures);
-  if (status == CLI_OK && folder) status = each_picture(self, folder, &n, prediction, is_quiet(v), write_picture);
-  if (status == CLI_OK && csv) cli_csv_add(csv, prediction, folder, n.list);
-  cli_sample_names_free(&n);
+  if (status == CLI_OK && folder) status = each_picture(self, folder, names, prediction, is_quiet(v), write_picture);
+  if (status == CLI_OK && csv) cli_csv_add(csv, prediction, folder, names);
   return status;
 }
 
@@ -199,6 +199,7 @@ typedef struct showing {
   const mica_run *run;
   cli_csv *csv; /* NULL: no table is written */
   cli_tally tally;
+  cli_sample_names names;   /* of all samples whose pictures were written */
   cli_tracks tracks;        /* with --mot */
   bool begun, counted;      /* the JSON object is open; the number of predictions is printed */
   size_t unread, predicted; /* files that cannot be read, and samples that were predicted */
@@ -266,7 +267,7 @@ static int show(showing *s, const mica_report *prediction) {
                : some && is_volume(v) ? write_volume(s->self, v, prediction)
                                       : CLI_OK;
   if (status != CLI_OK) return status;
-  status = show_pictures(s->self, v, written ? folder : NULL, v->out != NULL, prediction, s->csv);
+  status = show_pictures(s->self, v, written ? folder : NULL, v->out != NULL, prediction, &s->names, s->csv);
   return status != CLI_OK || !v->json ? status : show_json(s, prediction);
 }
 
@@ -431,6 +432,7 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
   if (status == CLI_OK && v->mot) status = write_tracks(&shown);
   mica_tracker_destroy(input.tracker);
   cli_tracks_free(&shown.tracks);
+  cli_sample_names_free(&shown.names);
   cli_csv_destroy(shown.csv);
   if (status == CLI_OK && v->json) end_json(&shown);
   if (status == CLI_OK) cli_print_remarks(self, run);
@@ -456,7 +458,7 @@ static int check_csv(const cli_command *self, const struct values *v) {
 
 /* Frames are in one folder. Files that stand in the way are refused before anything is predicted. */
 static int check_track(const cli_command *self, const struct values *v) {
-  const char *wrong = v->mot && !v->track ? "--mot writes tracks, which need --track"
+  const char *wrong = v->mot && !v->track ? "--mot needs --track"
                       : !v->track         ? NULL
                       : v->inputs.count != 1 || !cli_is_folder(v->inputs.words[0])
                           ? "--track takes one folder, of the frames of a video"
@@ -561,10 +563,11 @@ const cli_command cli_command_predict = {
                "NAME-overlay.png. In MODEL/predictions they replace older files; with --out\n"
                "nothing is written if a file exists.\n"
                "\n"
-               "With --track, boxes that are one thing in several frames have the same id. A\n"
-               "new thing has no id in its first three frames, unless the video begins with it.\n"
-               "Frames are in order of their names, in which numbers count by value. A frame\n"
-               "that cannot be read ends the prediction. --out names a new folder.\n"
+               "With --track, boxes of the same object have the same id in all frames. An\n"
+               "object gets its id in the fourth frame in a row that shows it; in the first\n"
+               "three frames of the video, every box has an id. Frames are sorted by name, and\n"
+               "numbers in names by value: frame9 comes before frame10. Prediction stops at the\n"
+               "first frame that cannot be read. --out names a new folder.\n"
                "\n"
                "MODEL may be the folder of a published classifier of texts, such as one of\n"
                "BertForSequenceClassification, with config.json, model.safetensors and\n"

@@ -34,9 +34,10 @@ static bool add_name(cli_sample_names *n, const char *title, bool numbered) {
   return true;
 }
 
-int cli_sample_names_make(const cli_command *self, const mica_report *p, bool numbered, cli_sample_names *n) {
-  *n = (cli_sample_names){.list = calloc(mica_report_count(p) + 1, sizeof *n->list)};
-  bool made = n->list != NULL;
+int cli_sample_names_add(const cli_command *self, const mica_report *p, bool numbered, cli_sample_names *n) {
+  char **list = realloc(n->list, (n->count + mica_report_count(p) + 1) * sizeof *n->list);
+  bool made = list != NULL;
+  if (made) n->list = list;
   for (size_t s = 0; made && s < mica_report_count(p); s++) made = add_name(n, mica_report_title(p, s), numbered);
   return made ? CLI_OK : cli_fail(self, "the host has no memory");
 }

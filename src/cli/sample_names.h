@@ -12,9 +12,10 @@ typedef struct cli_sample_names {
   size_t count;
 } cli_sample_names;
 
-/* Makes the names of a prediction's samples; numbered: samples have no files. Returns an exit status. */
-int cli_sample_names_make(const cli_command *self, const mica_report *prediction, bool numbered,
-                          cli_sample_names *names);
+/* Appends the names of a prediction's samples, which differ from all before; numbered: samples have no files. Returns
+ * an exit status. */
+int cli_sample_names_add(const cli_command *self, const mica_report *prediction, bool numbered,
+                         cli_sample_names *names);
 void cli_sample_names_free(cli_sample_names *names);
 
 #endif

@@ -45,7 +45,7 @@ void cli_tracks_free(cli_tracks *t) {
 
 int cli_tracks_check(const cli_command *self, const mica_run *run) {
   if (mica_run_takes(run, MICA_RUN_OPTION_TRACK)) return CLI_OK;
-  cli_fail(self, "--track follows boxes in pictures; the task %s of --model finds none", mica_run_task(run));
+  cli_fail(self, "--track needs a run of the task detect; --model has the task %s", mica_run_task(run));
   return CLI_USAGE;
 }
 

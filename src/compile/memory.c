@@ -62,7 +62,7 @@ static mica_status check_total(const planner *p) {
     if (counts && (!largest || mica__node_bytes(node_at(p, id)) > mica__node_bytes(largest))) largest = node_at(p, id);
   }
   char text[256];
-  return mica__fail(MICA_E_DEVICE_MEMORY, "the values of a session take %.0f bytes, more than the %llu of %s%s%s",
+  return mica__fail(MICA_E_DEVICE_MEMORY, "a session needs %.0f bytes for its values, more than the %llu of %s%s%s",
                     total, (unsigned long long)device->global_bytes, device->name, largest ? "; the largest: " : "",
                     largest ? describe(largest, text) : "");
 }

@@ -93,8 +93,7 @@ static mica_status split_again(mica_run *run, mica_part wanted, mica_dataset **d
   return status;
 }
 
-/* Warns that parts made by a task may have changed. If some of the data only grew, no training sample can be in the
- * test. */
+/* Warns that parts made by a task may have changed. This is not a failure, because the data of some tasks only grow. */
 static mica_status remark_changed(mica_run *run, mica_part part) {
   run->evaluation->changed = run->task->open && mica__run_data_changed(run);
   if (!run->evaluation->changed) return MICA_OK;

@@ -44,7 +44,8 @@
 #define OVERFITS_BY 0.15
 #define OVERFITS_ERRORS 3
 
-/* True if a new run classifies pictures and the user did not choose its network; a file of weights also chooses one. */
+/* True if a new run classifies pictures and the user did not choose its network, which an ONNX or published model in
+ * "init" also does; a file of weights does not. */
 static bool takes_pictures(const mica_run *run) {
   const mica__common_settings set = mica__common_settings_of(run);
   const bool own = *set.init && (mica__is_model_file(set.init) || mica_foundation_is(set.init));

@@ -395,7 +395,7 @@ mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_re
     return mica__fail(MICA_E_INVALID, "a gallery is for the task verify; the task %s compares no files",
                       run->task->name);
   if (input->tracker && !run->task->tracker)
-    return mica__fail(MICA_E_INVALID, "a tracker follows boxes in pictures; the task %s finds none", run->task->name);
+    return mica__fail(MICA_E_INVALID, "a tracker needs a run of the task detect, not %s", run->task->name);
   MICA_TRY(mica_report_create(&prediction));
   run->evaluation->unread = 0;
   mica_status status = predict(run, input, prediction);

@@ -48,7 +48,7 @@ mica_run *mica__run_new(void) {
   return &all->run;
 }
 
-/* The trainer is destroyed first, because its layers read the teacher's file and `like`. */
+/* The trainer is destroyed before `like`, which its layers read. */
 static void drop_networks(mica_run *run) {
   mica__run_networks *n = run->networks;
   mica_nn_destroy(n->teacher.nn);

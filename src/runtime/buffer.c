@@ -115,14 +115,23 @@ static cl_mem driver_allocate(mica_engine *engine, size_t capacity, cl_int *erro
   return engine->api->CreateBuffer(engine->context, flags, capacity, NULL, error);
 }
 
-/* Takes so many bytes of the engine's share of memory; false if it has fewer. */
-static bool reserve(mica_engine *engine, size_t capacity) {
+/* Counts bytes as held if the engine's limit allows it. */
+static bool hold(mica_engine *engine, size_t bytes) {
   const uint64_t most = engine->device.info.global_bytes;
-  if (atomic_fetch_add(&engine->pool->held, capacity) + capacity <= most) return true;
-  trim(engine);
-  if (atomic_load(&engine->pool->held) <= most) return true;
-  atomic_fetch_sub(&engine->pool->held, capacity);
+  uint64_t held = atomic_load(&engine->pool->held);
+  while (held <= most && bytes <= most - held)
+    if (atomic_compare_exchange_weak(&engine->pool->held, &held, held + bytes)) return true;
   return false;
+}
+
+/* Reserves memory for a buffer: *capacity bytes or, if these exceed the limit even without idle buffers, only `bytes`,
+ * which *capacity then becomes. */
+static bool reserve(mica_engine *engine, size_t bytes, size_t *capacity) {
+  if (hold(engine, *capacity)) return true;
+  trim(engine);
+  if (hold(engine, *capacity)) return true;
+  if (bytes) *capacity = bytes;
+  return hold(engine, *capacity);
 }
 
 static mica_status fail_memory(const mica_engine *engine, size_t capacity) {
@@ -132,11 +141,11 @@ static mica_status fail_memory(const mica_engine *engine, size_t capacity) {
                     (unsigned long long)engine->device.info.global_bytes);
 }
 
-static mica_status allocate(mica_engine *engine, mica_buffer *buffer, size_t capacity) {
+static mica_status allocate(mica_engine *engine, mica_buffer *buffer, size_t bytes, size_t capacity) {
   if (capacity > engine->device.info.max_buffer_bytes)
     return mica__fail(MICA_E_DEVICE_MEMORY, "a buffer of %zu bytes exceeds the %llu that %s allows in one piece",
                       capacity, (unsigned long long)engine->device.info.max_buffer_bytes, engine->device.info.name);
-  if (!reserve(engine, capacity)) return fail_memory(engine, capacity);
+  if (!reserve(engine, bytes, &capacity)) return fail_memory(engine, capacity);
   buffer->capacity = capacity; /* buffer_free gives it back */
   cl_int error = CL_SUCCESS;
   buffer->memory = driver_allocate(engine, capacity, &error);
@@ -171,7 +180,7 @@ mica_status mica_buffer_create(mica_engine *engine, size_t bytes, mica_buffer **
     /* Between the class's capacity and the device's largest allocation the exact size may still fit. */
     if (capacity > engine->device.info.max_buffer_bytes && bytes <= engine->device.info.max_buffer_bytes)
       capacity = bytes;
-    mica_status status = allocate(engine, buffer, capacity);
+    mica_status status = allocate(engine, buffer, bytes, capacity);
     if (status != MICA_OK) {
       buffer_free(buffer);
       return status;

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Pairs of ids, and of boxes of a frame, at most. */
-#define MOST_PAIRS ((size_t)1 << 28)
+#define MOST_PAIRS ((size_t)1 << 24)
 
 /* Boxes in order of their frames, and their tracks. */
 typedef struct tracks {
@@ -83,8 +83,9 @@ static mica_status sort(tracks *t, const mica_track_box *boxes, size_t count, bo
       return mica__fail(MICA_E_INVALID, "mica_track_evaluate: a %s box of frame %lld has no id", which,
                         (long long)boxes[i].frame);
     if (!mica__box_is_sound(boxes[i].box))
-      return mica__fail(MICA_E_INVALID, "mica_track_evaluate: a %s box of frame %lld has no area or is too far away",
-                        which, (long long)boxes[i].frame);
+      return mica__fail(MICA_E_INVALID,
+                        "mica_track_evaluate: a %s box of frame %lld has no area or a coordinate beyond 1e9", which,
+                        (long long)boxes[i].frame);
     t->ids[t->count] = boxes[i].id;
     t->boxes[t->count++] = &boxes[i];
   }
@@ -278,7 +279,7 @@ mica_status mica_track_evaluate(const mica_track_box *truths, size_t truth_count
   if (!scores || (truth_count && !truths) || (found_count && !found))
     return mica__fail(MICA_E_INVALID, "mica_track_evaluate: a pointer is NULL");
   if (!(s.overlap >= 0 && s.overlap <= 1))
-    return mica__fail(MICA_E_INVALID, "mica_track_evaluate: overlap is 0 to 1, not %g", s.overlap);
+    return mica__fail(MICA_E_INVALID, "mica_track_evaluate: overlap must be 0 to 1, not %g", s.overlap);
   mica_status status = sort(&s.truths, truths, truth_count, true, "true");
   if (status == MICA_OK) status = sort(&s.found, found, found_count, false, "found");
   if (status == MICA_OK) status = score(&s);

@@ -91,7 +91,7 @@ mica_status mica_tracker_create(const mica_tracker_config *config, mica_tracker 
   if (!tracker) return mica__fail(MICA_E_INVALID, "mica_tracker_create: tracker is NULL");
   c.overlap = mica__or_default(c.overlap, 0.3);
   if (!(c.overlap >= 0 && c.overlap <= 1))
-    return mica__fail(MICA_E_INVALID, "mica_tracker_create: overlap is 0 to 1, not %g", c.overlap);
+    return mica__fail(MICA_E_INVALID, "mica_tracker_create: overlap must be 0 to 1, not %g", c.overlap);
   if (c.max_age < 0)
     return mica__fail(MICA_E_INVALID, "mica_tracker_create: max_age is negative: %lld", (long long)c.max_age);
   c.max_age = c.max_age ? c.max_age : 1;
@@ -110,8 +110,8 @@ static mica_status check(const mica_tracker *tracker, const double *boxes, size_
     const double *box = boxes + 4 * i;
     if (!mica__box_is_sound(box))
       return mica__fail(MICA_E_INVALID,
-                        "mica_tracker_step: box %zu, (%g, %g) to (%g, %g), has no area or is too far away", i, box[0],
-                        box[1], box[2], box[3]);
+                        "mica_tracker_step: box %zu, (%g, %g) to (%g, %g), has no area or a coordinate beyond 1e9", i,
+                        box[0], box[1], box[2], box[3]);
   }
   return MICA_OK;
 }

@@ -62,7 +62,8 @@ for task in ${MICA_TEST_TASKS:-$all}; do
   [ ! -e "$work/whole/tokenizer.json" ] || cp "$work/whole/tokenizer.json" "$work/killed"
   (train "$work/killed" --resume) >"$work/out" 2>&1 || fault "$(cat "$work/out")"
   [ "$(cksum <"$work/killed/last.safetensors")" = "$want" ] || fault "$task: other weights without a checkpoint"
-  [ $task = classify ] && kills=6 || kills=2
+  [ $task = classify ] && kills=10 || kills=3
+  [ -z "$sanitizer" ] || kills=2
   kill_and_resume "${MICA_TEST_KILLS:-$kills}"
 done
 

@@ -45,6 +45,13 @@ ends 0 "written *30-overlay.png*written *table.csv" 'mica predict: 30 samples we
 grep -q "/1.png,car,.*,1," "$work/table.csv" || fault 'no id in the table'
 run predict --model "$work/run" "$frames" --track
 ends 0 '*1.png*car * id [12]*30.png*car * id [0-9]*' '*'
+# Frames of several folders may have one name; their pictures have several.
+mkdir -p "$work/cameras/a" "$work/cameras/b"
+cp "$frames/1.png" "$work/cameras/a"
+cp "$frames/2.png" "$work/cameras/b/1.png"
+run predict --model "$work/run" "$work/cameras" --track --out "$work/both"
+[ "$status" = 0 ] || fault "$err"
+[ "$(ls "$work/both" | tr '\n' ' ')" = '1-1-overlay.png 1-overlay.png ' ] || fault "$(ls "$work/both")"
 # Without it there are no ids.
 run predict --model "$work/run" "$frames/1.png" --json
 case $out in *'"id"'*) fault 'there is an id' ;; *'"score"'*) ;; *) fault 'no box' ;; esac
@@ -55,7 +62,7 @@ ends 1 '' '*drawn*--out names another folder*'
 run predict --model "$work/run" "$frames" --track --mot "$work/tracks.txt"
 ends 1 '' '*tracks.txt*--mot names another file*'
 run predict --model "$work/run" "$frames" --mot "$work/other.txt"
-ends 2 '' 'mica predict: --mot writes tracks, which need --track*'
+ends 2 '' 'mica predict: --mot needs --track*'
 run predict --model "$work/run" "$frames/1.png" --track
 ends 2 '' 'mica predict: --track takes one folder, of the frames of a video*'
 run predict --model "$work/run" --data "$work/boxes" --track
@@ -64,7 +71,7 @@ run predict --model "$work/run" "$frames" --track --out "$work/grid.png"
 ends 2 '' 'mica predict: --track draws many pictures; choose a folder with --out*'
 
 run eval --model "$work/run" --track
-ends 2 '' 'mica eval: --track needs --data: a folder with img1 and gt/gt.txt, as MOTChallenge has*'
+ends 2 '' 'mica eval: --track needs --data FOLDER, with FOLDER/img1 and FOLDER/gt/gt.txt as in MOTChallenge*'
 run eval --model "$work/run" --data "$work/video" --track --part test
 ends 2 '' 'mica eval: --track scores all frames; leave out --part*'
 run eval --model "$work/run" --data "$work/boxes" --track
@@ -94,7 +101,7 @@ printf 'x,y,label\n1,2,a\n2,1,b\n3,4,a\n4,3,b\n5,6,a\n6,5,b\n' >"$work/table.tab
 run train --data "$work/table.tab.csv" --task classify --epochs 1 --validation 0 --out "$work/rows"
 [ "$status" = 0 ] || fault "$err"
 run predict --model "$work/rows" "$frames" --track
-ends 2 '' 'mica predict: --track follows boxes in pictures; the task classify of --model finds none*'
+ends 2 '' 'mica predict: --track needs a run of the task detect; --model has the task classify*'
 run eval --model "$work/rows" --data "$work/video" --track
-ends 2 '' 'mica eval: --track follows boxes in pictures; the task classify of --model finds none*'
+ends 2 '' 'mica eval: --track needs a run of the task detect; --model has the task classify*'
 exit $failed

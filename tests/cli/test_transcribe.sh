@@ -162,7 +162,7 @@ bad 'short.wav\tabc' "$work/train/bad.tsv:3: $work/train/short.wav *"
 bad 'empty.wav\tabc' "$work/train/bad.tsv:3: $work/train/empty.wav *"
 printf '%s.wav\ta\303\266b\n' "$name" >"$work/train/letters.tsv"
 run eval --model "$work/run" --data "$work/train/letters.tsv"
-ends 1 '' "mica eval: $work/train/letters.tsv:1: the letter 'ö' (U+00F6) is in no text that the run is trained on"
+ends 1 '' "mica eval: $work/train/letters.tsv:1: the letter 'ö' (U+00F6) is in no text of the training part"
 run train --task speech --data "$work/train" --join 7-3 --out "$work/bad"
 [ "$status" = 2 ] || fault "exit status $status"
 for wrong in "--reduction 3" "--model resnet18" "--layers 0"; do

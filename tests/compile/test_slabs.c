@@ -125,7 +125,7 @@ START_TEST(values_beyond_the_memory_together_are_refused) {
     outputs[i] = mica_expand(mica_add(x, mica_scalar(graph, MICA_F32, i)), MICA_SHAPE(GIB * 15 / 4));
   ck_assert_int_eq(mica_session_create(engine, graph, outputs, 5, NULL, &session), MICA_E_DEVICE_MEMORY);
   ck_assert_msg(strstr(mica_error_message(),
-                       "take 80530636800 bytes, more than the 68719476736 of null; the largest: a "
+                       "80530636800 bytes for its values, more than the 68719476736 of null; the largest: a "
                        "value of") != NULL,
                 "%s", mica_error_message());
   ck_assert_uint_eq(mica_engine_stats(engine).bytes_peak, 0);

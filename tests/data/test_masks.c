@@ -77,6 +77,20 @@ START_TEST(pairs_are_found_by_name_and_values_are_classes) {
 }
 END_TEST
 
+START_TEST(pictures_may_be_named_like_masks) {
+  const char *folder = "masks12";
+  const uint8_t masks[2][24] = {{0, 255}, {255}};
+  const uint8_t pixels[24] = {1};
+  mica_dataset *data = NULL;
+  write_pairs(folder, masks);
+  write_png(folder, "images/city-seg.png", 1, 4, 6, pixels);
+  write_png(folder, "masks/city-seg.png", 1, 4, 6, masks[0]);
+  ck_ok(mica_dataset_open(files_path(folder), NULL, &data));
+  ck_assert_uint_eq(mica_dataset_count(data), 3);
+  mica_dataset_destroy(data);
+}
+END_TEST
+
 START_TEST(parts_have_usual_names) {
   static const char *const folders[] = {"named/Training", "named/valid", "named/TEST", "named/other"};
   const uint8_t masks[2][24] = {{0, 255, 255, 0}, {255}};
@@ -298,8 +312,8 @@ START_TEST(tiles_of_any_columns) {
 }
 END_TEST
 
-TESTS(NEEDS(PNG), NULL, NULL, parts_have_usual_names, pairs_are_found_by_name_and_values_are_classes,
-      a_255_behind_classes_that_count_up_is_void, colours_are_values_too,
-      soft_borders_are_refused_by_the_file_unless_it_is_said_what_they_are, what_does_not_fit_is_named,
-      a_name_stands_for_one_value, tiles_cover_every_pixel_once, tiles_of_a_dataset_hold_what_its_pictures_do,
-      pictures_that_change_are_refused, tiles_of_any_columns)
+TESTS(NEEDS(PNG), NULL, NULL, pictures_may_be_named_like_masks, parts_have_usual_names,
+      pairs_are_found_by_name_and_values_are_classes, a_255_behind_classes_that_count_up_is_void,
+      colours_are_values_too, soft_borders_are_refused_by_the_file_unless_it_is_said_what_they_are,
+      what_does_not_fit_is_named, a_name_stands_for_one_value, tiles_cover_every_pixel_once,
+      tiles_of_a_dataset_hold_what_its_pictures_do, pictures_that_change_are_refused, tiles_of_any_columns)

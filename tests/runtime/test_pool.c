@@ -72,6 +72,19 @@ START_TEST(an_engine_keeps_within_its_memory) {
   ck_ok(mica_buffer_create(small, 65536, &first));
   mica_buffer_destroy(first);
   mica_engine_destroy(small);
+
+  /* A buffer whose rounded size does not fit has its exact size. */
+  ck_ok(mica_engine_create(&(mica_engine_config){.cache_dir = "", .memory_bytes = 90000}, &small));
+  ck_ok(mica_buffer_create(small, 40000, &first));
+  ck_assert_uint_eq(mica_engine_stats(small).bytes_in_use, 65536);
+  ck_ok(mica_buffer_create(small, 20000, &second));
+  ck_assert_uint_eq(mica_engine_stats(small).bytes_in_use, 65536 + 20000);
+  ck_assert_int_eq(mica_buffer_create(small, 5000, &third), MICA_E_DEVICE_MEMORY);
+  mica_buffer_destroy(second);
+  ck_ok(mica_buffer_create(small, 20000, &second));
+  mica_buffer_destroy(second);
+  mica_buffer_destroy(first);
+  mica_engine_destroy(small);
 }
 END_TEST
 

@@ -123,10 +123,28 @@ static void free_named(named *list, size_t count) {
   free(list);
 }
 
-/* The pictures, or masks, among the names, by stem. *list is the caller's to free_named. `together`: the names are of
- * both. */
-static mica_status list_named(const char *folder, const mica__pairing *pairing, const mica__names *names, bool mask,
-                              bool together, named **list, size_t *count) {
+/* The length of a mask's stem that pairs it: the whole if a picture has it, else without the ending of masks. Names are
+ * in strcmp's order, so pictures that begin with the stem and a point follow one another. */
+static size_t pair_length(const char *name, const mica__pairing *pairing, const mica__names *pictures) {
+  const size_t n = stem_length(name);
+  size_t low = 0, high = pictures->count;
+  while (low < high) {
+    const size_t middle = low + (high - low) / 2;
+    if (strncmp(pictures->names[middle], name, n + 1) < 0)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  for (; low < pictures->count && !strncmp(pictures->names[low], name, n + 1); low++)
+    if (pairing->is_named(pictures->names[low]) && stem_length(pictures->names[low]) == n) return n;
+  return cut_length(name);
+}
+
+/* The files among the names, sorted by stem: the pictures or, if `pictures` is given, the masks of these. *list must be
+ * freed by free_named. `together`: the names are those of both. */
+static mica_status list_named(const char *folder, const mica__pairing *pairing, const mica__names *names,
+                              const mica__names *pictures, bool together, named **list, size_t *count) {
+  const bool mask = pictures != NULL;
   named *made = calloc(names->count + 1, sizeof *made);
   mica_status status = made ? MICA_OK : mica__fail_nomem("the names of pictures");
   size_t n = 0;
@@ -137,7 +155,10 @@ static mica_status list_named(const char *folder, const mica__pairing *pairing, 
     made[n].file = name;
     made[n].stem = mica__strdup(name);
     if (!made[n].stem) status = mica__fail_nomem("the names of pictures");
-    if (status == MICA_OK) made[n++].stem[mask ? cut_length(name) : stem_length(name)] = '\0';
+    if (status == MICA_OK)
+      made[n++].stem[!mask      ? stem_length(name)
+                     : together ? cut_length(name)
+                                : pair_length(name, pairing, pictures)] = '\0';
   }
   if (status == MICA_OK && n == 0)
     status = mica__fail(MICA_E_FORMAT, "the folder %s holds no %s", folder, pairing->what);
@@ -183,7 +204,8 @@ static mica_status find_pairs(mica__pairs *p, const mica__pairing *pairing, char
   mica_status status = MICA_OK;
   for (int k = 0; status == MICA_OK && k < 2; k++) {
     status = mica__names_read(folders[k], &names[k]);
-    if (status == MICA_OK) status = list_named(folders[k], pairing, &names[k], k == 1, together, &lists[k], &counts[k]);
+    if (status == MICA_OK)
+      status = list_named(folders[k], pairing, &names[k], k ? &names[0] : NULL, together, &lists[k], &counts[k]);
   }
   if (status == MICA_OK) status = join(p, pairing, folders, lists[0], counts[0], lists[1], counts[1]);
   for (int k = 0; k < 2; k++) {

@@ -168,8 +168,11 @@ mica_status mica__strings_know(const mica_dataset *rest, mica_dataset **part) {
     status = is_spelled_by(known, *part, i, &chosen[i]);
     kept += chosen[i];
   }
-  if (status == MICA_OK && kept && kept < count) status = mica__dataset_pick(*part, chosen, &left);
-  if (status == MICA_OK && kept < count) {
+  if (status == MICA_OK && !kept)
+    status = mica__fail(MICA_E_FORMAT, "each text of the validation part has a letter that no other text has; "
+                                       "choose another seed, or a larger share with --validation");
+  if (status == MICA_OK && kept < count) status = mica__dataset_pick(*part, chosen, &left);
+  if (status == MICA_OK && left) {
     mica_dataset_destroy(*part);
     *part = left;
   }
@@ -493,8 +496,8 @@ static mica_status check_letters(const mica_dataset *named, uint64_t i, const in
     mica__letter_add(&letter, tokens[k]);
     if (status == MICA_OK) status = mica__text_status(&letter);
     if (status == MICA_OK)
-      status = mica__fail(MICA_E_FORMAT, "%s: the letter %s' (U+%04X) is in no text that the run is trained on",
-                          name.data, letter.data, (unsigned)tokens[k]);
+      status = mica__fail(MICA_E_FORMAT, "%s: the letter %s' (U+%04X) is in no text of the training part", name.data,
+                          letter.data, (unsigned)tokens[k]);
   }
   mica__text_free(&name);
   mica__text_free(&letter);

@@ -23,8 +23,8 @@ typedef struct mica__strings_form {
 
 /* Opens recordings with texts from files: a list, a folder with a list for each part, or any dataset. */
 mica_status mica__strings_open_files(int32_t rate, const char *path, mica_part part, mica_dataset **data);
-/* Leaves recordings out of *part whose texts have letters that no text of `rest` has: nothing teaches these. *part
- * becomes NULL if none is left. */
+/* Leaves recordings out of *part whose texts have letters that no text of `rest` has: nothing teaches these.
+ * MICA_E_FORMAT: none is left. */
 mica_status mica__strings_know(const mica_dataset *rest, mica_dataset **part);
 /* Makes samples of a dataset of recordings: columns "sound", with zeros after each recording, "tokens", the code points
  * of its text, and "speaker" if the form wants it. base is destroyed with *data, after a failure too. task: its name

@@ -311,7 +311,9 @@ static void plan_strips(mica__task *task) {
   keep_plan(task, walk_of_strips(of->exec, &of->p, mica_tensor_dtype(of->exec->output)));
 }
 
-static const char *decline_walk(const mica__task *task) { return plan_of(task)->per ? NULL : "it walks no such lines"; }
+static const char *decline_walk(const mica__task *task) {
+  return plan_of(task)->per ? NULL : "its walk does not fit these windows";
+}
 
 static mica_status run_max_pool(const problem *of, const mica__kernel_desc *desc, walk how) {
   const mica__exec *exec = of->exec;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The column of answers: "label" if there is one, else the last column that is not an input. */
+/* The column of answers: "label" if there is one, else the first column that is not an input. */
 static const mica_column *find_label(const mica_dataset *data, const mica_column *input) {
   const mica_column *label = NULL;
   for (size_t i = 0; i < mica_dataset_column_count(data); i++) {

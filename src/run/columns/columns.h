@@ -6,7 +6,7 @@
 
 #include <mica/run.h>
 
-/* The column of answers: "label", else the last column that is not an input. NULL: none. */
+/* The column of answers: "label", else the first column that is not an input. NULL: none. */
 const mica_column *mica__run_find_label(const mica_dataset *data);
 /* Sets the facts about columns: "input" (shape), "input_column", "label_column", and those of
  * mica__run_note_categories. A table without numbers has classes as its only inputs. MICA_E_FORMAT names what is

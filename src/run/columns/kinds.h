@@ -24,8 +24,8 @@ void mica__run_bases_text(const mica_run *run, mica__text *json);
 /* Reads such an object, or the lines of older models, from a model's metadata into the form that mica_dataset_config
  * takes. `columns` is the list of names in the metadata; NULL: there is none. */
 mica_status mica__bases_parse(const char *bases, const char *columns, mica__text *lines);
-/* Subtracts the base from a number that was read from a file. Several decimal numbers round to the same result; the one
- * with the fewest digits is shown. */
+/* Adds the base to a number from which it was subtracted. Several decimals round to the same f32; the result is the one
+ * with the fewest digits. */
 double mica__run_above_base(float number, double base);
 /* The base of the column of this name, of the k-th input number, or of the answer; 0: none. */
 double mica__run_base(const mica_run *run, const char *name);

@@ -27,7 +27,7 @@ typedef struct work {
   given *sources;
   size_t source_count;
   mica_calibration *calibration;
-  mica_safetensors_entry *weights; /* the products, by the names that src/compress gives them */
+  mica_safetensors_entry *weights; /* weights of the products, by the names that src/compress gives them */
   size_t weight_count;
 } work;
 

@@ -82,8 +82,8 @@ mica_status mica__letters_answers(mica_run *run) {
 
 /* --- the report --- */
 
-/* Shows a judged sample: its true text, the text found, and the error rate; for the worst ones also the times of
- * letters and a picture. */
+/* A judged sample: its true text, the text found, and the number of edits; for the worst ones also the times of letters
+ * and a picture. */
 typedef struct judged {
   uint64_t sample;
   int64_t edits;

@@ -31,7 +31,7 @@ static const mica_column *text_of(const mica_run *run, const mica_dataset *data,
   for (size_t i = 0; i < count; i++) {
     const mica_column *column = mica_dataset_column(data, i);
     if (data->store->columns[i].paths) continue;
-    /* As one of several inputs of a task, it has its own name. */
+    /* In a task of several inputs, a series is a part of its own and is not taken for the text. */
     if (!*name && run->task->input->traits.rows && mica__fuse_is_series(data, i)) continue;
     if (*name ? !strcmp(column->name, name) : column->kind == MICA_COLUMN_KIND_TEXT) return column;
     if (column == label || column->kind != MICA_COLUMN_KIND_CLASS) continue;
