@@ -53,7 +53,7 @@ static void keep(mica__neighbour *list, mica__neighbour found) {
   list[at] = found;
 }
 
-/* The cosine of the sets of users of two items: both / sqrt(one other). */
+/* Cosine similarity of two items: common users / sqrt(users of one * users of the other). */
 static void find_neighbours(const links *l, int32_t item, int32_t *both, int32_t *touched, mica__neighbour *list) {
   size_t count = 0;
   for (int64_t k = l->offsets[item]; k < l->offsets[item + 1]; k++) {

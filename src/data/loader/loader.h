@@ -116,8 +116,8 @@ typedef struct mica__scratch {
   size_t capacity;
 } mica__scratch;
 
-/* Writes sample `index` of the dataset, in an epoch, in the form that is uploaded; of a ragged column its first
- * lengths[index] rows. Any thread with its own scratch memory may call it. */
+/* Writes sample `index` of the dataset in the form that is uploaded. For a ragged column it writes lengths[index] rows.
+ * Threads may call it at once, each with its own scratch memory. */
 mica_status mica__carried_write(const mica_loader *loader, const mica__carried *carried, uint64_t index, uint64_t epoch,
                                 mica__scratch *scratch, void *out);
 /* Writes the record of words of a sample. */

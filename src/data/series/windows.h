@@ -28,8 +28,8 @@ mica_status mica__series_read_first(const char *name, char *content, size_t size
 /* Takes the origins of a part: the last rows of the series are the test part, those before them the validation part,
  * each a share. MICA_E_NOT_FOUND: the share of the part is 0. */
 mica_status mica__windows_part(const char *path, mica_part part, double test, double validation, mica__windows *w);
-/* Makes a dataset of the columns window, level, target, season and known: 1, or 0 for an empty cell and for a series
- * unknown at the origin. The dataset frees w, which is on the heap. */
+/* Makes a dataset of the columns window, level, target, season and known, which is 1, or 0 if the cell is empty or the
+ * series is not known at the origin. The dataset frees w, which is on the heap. */
 mica_status mica__windows_dataset(const char *path, mica__windows *w, mica_dataset **data);
 void mica__windows_free(void *windows);
 

@@ -1,4 +1,4 @@
-/* Classes by their names. */
+/* Class numbers for the texts of a column. */
 #include "base/number.h"
 #include "base/text.h"
 #include "data/table/table.h"

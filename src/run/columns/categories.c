@@ -108,7 +108,7 @@ static mica_status check_unused(const mica_run *run, const mica_column *column) 
                     column->name, run->data, column->classes, MOST_CLASSES, MOST_CATEGORIES);
 }
 
-/* The column names by which rows without answers are read: those of the numbers and of the answers. */
+/* Sets the facts with the names of the number columns and of the answer, so that later tables are matched by name. */
 static mica_status note_names(mica_run *run, const mica_column *input, const mica_column *label) {
   const mica_dataset *data = run->parts->whole;
   const mica__schema *schema = data->store->schema;

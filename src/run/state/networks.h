@@ -16,7 +16,7 @@ typedef struct mica__run_networks {
   mica_onnx *model;           /* a model opened instead of a folder, to predict with; NULL: none */
   mica_onnx_runner *runner;   /* of `model` */
   mica_safetensors *like;     /* of a pruned run: the file that gives the widths of layers; NULL: none */
-  mica_quantizer *quantizer;  /* of a run that is quantised or trains with rounded weights; NULL: layers are floating */
+  mica_quantizer *quantizer;  /* set if the run is quantised or trains with rounded weights; NULL: float weights */
   mica__teacher teacher;      /* the teacher of a run in training; zeros: none */
 } mica__run_networks;
 

@@ -4,8 +4,8 @@
 
 #include <mica/report.h>
 
-/* The agreement described at mica_compared, chosen by the kind of items in the sections; *count receives the number of
- * sections with answers. NaN if there are none. */
+/* Agreement of two predictions as defined at mica_compared; the kind of items decides the measure. *count receives the
+ * number of sections with answers. NaN if there are none. */
 double mica__agreement(const mica_report *a, const mica_report *b, int64_t *count);
 
 #endif

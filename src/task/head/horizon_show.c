@@ -71,8 +71,9 @@ mica_status mica__horizon_section(mica_run *run, mica_report *report, const mica
 
 /* --- the report --- */
 
-/* What a report shows for each series: the mean absolute errors by step of the network, the last value and the season;
- * and a curve of forecasts, made from every `horizon`-th sample, beside the actual values and the season's. */
+/* What a report shows for each series: the mean absolute error per step of the network, of repeating the last value,
+ * and of repeating the last season; and a curve of forecasts beside the true values, made from every `horizon`-th
+ * sample. */
 typedef struct shown {
   mica__horizon_facts facts;
   size_t horizon, targets, series;

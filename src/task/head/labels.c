@@ -1,4 +1,4 @@
-/* Several labels a sample: what a test says of each, and what a prediction decides. */
+/* Several labels per sample: the metrics of a test, and which labels a prediction reports. */
 #include "task/head/labels.h"
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"

@@ -179,7 +179,7 @@ static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_val
 static const mica_batch_column columns[] = {{"sound", MICA_F32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}}, {0}};
 
 static mica_value whole_middles(mica_value x, int64_t length) {
-  /* The ones are made from the samples, since their shape may be open if the model is part of a graph. */
+  /* The tensor of ones is computed from x, because the shape of x may be open if the model is part of a graph. */
   mica_value ones = mica_affine(mica_clip(x, 0, 0), 1, 1);
   mica_value count = mica_max(mica_sum(ones, MICA_AXES(1), false), MICA_AXES(0), false);
   mica_value start = mica_floor(mica_affine(count, 0.5, -0.5 * (double)length));

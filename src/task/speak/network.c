@@ -17,7 +17,7 @@
 #define LEAST_POWER 1e-8
 /* Channels of what listens to voices. */
 #define LISTENER 32
-/* Frames of a text lie around the diagonal: the deviation of their position from it, as a share of the text. */
+/* Frames follow letters at an even pace: the standard deviation from that pace, as a share of the text's length. */
 #define WIDTH_OF_DIAGONAL 0.15
 /* The score of no letter: so low that each frame goes to a letter. */
 #define NO_LETTER -12.0

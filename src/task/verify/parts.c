@@ -237,7 +237,7 @@ static mica_status open_numbered(const mica_run *run, const char *path, const mi
   return status;
 }
 
-/* The part of the run's own data before validation is split off. *apart: the part is in a file or folder of its own. */
+/* Opens a part of the run's own data; validation is split off later. *apart: the part has its own file or folder. */
 static mica_status open_own(const mica_run *run, const char *path, const mica_dataset_config *config, mica_part part,
                             bool *apart, mica_dataset **out) {
   mica_dataset *whole = NULL;
