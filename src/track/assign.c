@@ -18,7 +18,7 @@ double mica__box_overlap(const double a[4], const double b[4]) {
   return both / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both);
 }
 
-/* An assignment in the making. Lines are the smaller side of the matrix, cells the larger; both count from 1, and
+/* An assignment under construction. Lines are the smaller side of the matrix, cells the larger; both count from 1, and
  * cell 0 holds the line that is being added. */
 typedef struct assignment {
   const double *cost;

@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Columns that are read; further ones are passed over. */
+/* The columns that are read; further ones are ignored. */
 enum { FRAME, ID, LEFT, TOP, WIDTH, HEIGHT, SCORE, CLASS, COLUMNS };
 /* Integers up to this are exact in f64. */
 #define MOST 9007199254740992.0
-/* A number that is longer is not one that people write. */
+/* Longer numbers are refused. */
 #define NUMBER_BYTES 64
 
 /* Reads a number between commas or white space; returns its end, or NULL if the text is not a number. */
@@ -33,7 +33,7 @@ static const char *pass_blanks(const char *at, const char *end) {
   return at;
 }
 
-/* Numbers of a line; 0 if the line is wrong. A comma separates, and so do blanks. */
+/* Reads the numbers of a line; returns 0 if the line is malformed. Numbers are separated by a comma or by blanks. */
 static size_t read_line(const char *at, const char *end, double numbers[COLUMNS]) {
   size_t count = 0;
   for (;;) {
@@ -74,7 +74,7 @@ static mica_status add(list *l, const double n[COLUMNS], size_t count) {
     l->capacity = capacity;
   }
   const double left = n[LEFT] - 1, top = n[TOP] - 1;
-  /* The benchmark of 2015 has coordinates of the world from this column on. */
+  /* In the benchmark of 2015, this column and the next ones are coordinates in the world. */
   const bool has_class = count > CLASS && is_integer(n[CLASS], 0) && n[CLASS] <= INT32_MAX;
   l->boxes[l->count++] = (mica_track_box){.frame = (int64_t)n[FRAME],
                                           .id = (int64_t)n[ID],

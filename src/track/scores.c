@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Pairs of ids, and of boxes of a frame, at most. */
+/* The most pairs of ids, and of boxes in a frame. */
 #define MOST_PAIRS ((size_t)1 << 24)
 
 /* Boxes in order of their frames, and their tracks. */
@@ -21,7 +21,7 @@ typedef struct tracks {
 typedef struct scoring {
   tracks truths, found;
   double overlap;
-  double *cost, *pair; /* of a frame: costs of the boxes left; of two tracks: boxes that may match */
+  double *cost, *pair; /* of a frame: costs of the unmatched boxes; of two tracks: boxes that may match */
   size_t cost_room;
   int64_t *column_of, *matched; /* per row of costs; per true track: boxes with a match */
   size_t row_room;
@@ -54,7 +54,7 @@ static void free_tracks(tracks *t) {
   free(t->length);
 }
 
-/* Refuses two boxes of a track in one frame. */
+/* Refuses two boxes with the same id in one frame. */
 static mica_status check_twice(const tracks *t, const char *which) {
   const mica_track_box **seen = calloc(t->id_count + 1, sizeof *seen);
   if (!seen) return mica__fail_nomem("tracks");

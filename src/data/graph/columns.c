@@ -131,7 +131,7 @@ static void subtract(lists *l, int k, size_t count, int32_t base) {
   for (size_t i = 0; i < count * l->widths[k]; i++) list[i] -= base;
 }
 
-/* Nodes and entries of a graph follow each other in the lists of all graphs. */
+/* Nodes and entries of each graph follow those of the graph before it in the lists of all graphs. */
 static mica_status add_group(lists *l, const mica__node_graph *g, int32_t group, uint64_t sample) {
   const mica__adjacency *a = &g->messages;
   const int32_t node = g->starts[group], after = g->starts[group + 1], entry = a->rows[2 * node];

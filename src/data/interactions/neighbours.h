@@ -7,7 +7,7 @@
 /* How many similar items are kept for each. */
 #define MICA__NEIGHBOURS 100
 
-/* An item like another one; share: the cosine of the sets of their users. */
+/* A similar item; share: the cosine of the sets of users. */
 typedef struct mica__neighbour {
   int32_t item;
   float share;
@@ -18,8 +18,8 @@ typedef struct mica__neighbours {
   size_t items;
 } mica__neighbours;
 
-/* Finds the items that are most like each, by the users of the training part. The caller frees n->list, after a failure
- * too. */
+/* Finds the items most similar to each, by the users of the training part. The caller frees n->list, also after a
+ * failure. */
 mica_status mica__neighbours_make(const mica__interactions *x, mica__neighbours *n);
 
 #endif

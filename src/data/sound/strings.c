@@ -26,7 +26,7 @@ typedef struct strings {
   uint32_t *words;
 } strings;
 
-/* A dataset of recordings, and what is made of it. */
+/* A dataset of recordings, and how samples are made of it. */
 typedef struct view {
   mica_dataset *base;
   size_t sound;

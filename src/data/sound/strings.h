@@ -26,9 +26,9 @@ mica_status mica__strings_open_files(int32_t rate, const char *path, mica_part p
 /* Leaves recordings out of *part whose texts have letters that no text of `rest` has: nothing teaches these.
  * MICA_E_FORMAT: none is left. */
 mica_status mica__strings_know(const mica_dataset *rest, mica_dataset **part);
-/* Makes samples of a dataset of recordings: columns "sound", with zeros after each recording, "tokens", the code points
- * of its text, and "speaker" if the form wants it. base is destroyed with *data, after a failure too. task: its name
- * for sentences. */
+/* Makes samples from a dataset of recordings: columns "sound", with zeros after each recording, "tokens", the code
+ * points of its text, and "speaker" if the form wants it. base is destroyed with *data, also after a failure. task: its
+ * name in messages. */
 mica_status mica__strings_make(mica_dataset *base, const char *task, mica_part part, const mica__strings_form *form,
                                mica_dataset **data);
 /* The names of the data's speakers, *count of them; the caller frees the list. NULL: memory is short. */

@@ -13,7 +13,7 @@
 
 typedef struct mica__moment {
   int64_t months;  /* since the beginning of year 0 */
-  int64_t day;     /* of the month, from 1; 0: none is given */
+  int64_t day;     /* day of the month, from 1; 0: not given */
   int64_t seconds; /* seconds of the day; -1: not given */
   int64_t offset;  /* seconds east of UTC */
   bool zoned;      /* an offset is given, or Z */

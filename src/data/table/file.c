@@ -31,7 +31,7 @@ static void release_table(void *object) {
   free(table);
 }
 
-/* Reads and splits a record; *text is the caller's to free. */
+/* Reads and splits a record; the caller frees *text. */
 static mica_status read_record(const table_file *table, uint64_t sample, mica__records *r, char **text) {
   const uint64_t begin = table->offsets[sample];
   const size_t size = (size_t)table->sizes[sample];

@@ -1,5 +1,5 @@
-/* Tables that name files: a column of paths becomes pictures or recordings, if no other stands beside the answers or
- * the configuration wants all such columns. */
+/* Tables that name files: a column of paths becomes pictures or recordings if there is no other input, or if the
+ * configuration asks for all such columns. */
 #include "base/text.h"
 #include "data/picture/image.h"
 #include "data/sound/sound.h"
@@ -11,7 +11,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* Endings of pictures and recordings that Mica does not read. */
+/* Endings of picture and sound files that Mica cannot read. */
 static bool has_foreign_ending(const char *name, bool picture) {
   static const char *const pictures[] = {".bmp", ".gif", ".tif", ".tiff", ".webp", NULL}, *const sounds[] = {
                                                                                               ".aac", ".aif", ".aiff",
@@ -44,7 +44,7 @@ static bool is_text(const mica__field *field) {
   return !field->label && !field->unread && field->at != SIZE_MAX && field->kind == MICA_COLUMN_KIND_TEXT;
 }
 
-/* The only input, if that is a column of texts; NULL: there are others. */
+/* The only input, if it is a column of texts; NULL: there are other inputs. */
 static const mica__field *find_only(const mica__schema *schema) {
   const mica__field *files = NULL;
   for (size_t i = 0; i < schema->count; i++) {
@@ -56,7 +56,7 @@ static const mica__field *find_only(const mica__schema *schema) {
   return files;
 }
 
-/* A cell's text, the caller's to free. */
+/* A cell's text, freed by the caller. */
 static mica_status read_cell(const mica_dataset *all, size_t column, uint64_t sample, char **cell) {
   int64_t length = 0;
   MICA_TRY(mica_dataset_length(all, column, sample, &length));
@@ -70,7 +70,7 @@ static mica_status read_cell(const mica_dataset *all, size_t column, uint64_t sa
   return status;
 }
 
-/* A cell that names a file which Mica reads. */
+/* Checks a cell that names a file which Mica can read. */
 static mica_status check_cell(const char *name, const mica__field *field, const char *cell, uint64_t line) {
   const unsigned long long at = line;
   if (!*cell)
@@ -85,7 +85,7 @@ static mica_status check_cell(const char *name, const mica__field *field, const 
   return MICA_OK;
 }
 
-/* The path of a sample's file, the caller's to free: relative to the folder of the table. */
+/* The path of a sample's file, relative to the folder of the table; freed by the caller. */
 static mica_status read_path(const char *name, const mica_dataset *all, const mica__field *field, size_t column,
                              uint64_t sample, char **path) {
   const char *slash = strrchr(name, '/');
@@ -114,7 +114,7 @@ static mica_status read_paths(const char *name, const mica_dataset *all, const m
   return MICA_OK;
 }
 
-/* The column of paths is called "files", or "other files", if its own name is wanted for what they hold. */
+/* The column of paths is renamed "files", or "other files", if the column of their contents needs its name. */
 static mica_status rename_paths(mica__store *store, size_t column) {
   mica__column *paths = &store->columns[column];
   if (strcmp(paths->about.name, "image") != 0 && strcmp(paths->about.name, "sound") != 0) return MICA_OK;

@@ -1,10 +1,10 @@
-/* Kinds that columns of a table are said to be: "user=class,text=text". */
+/* The kinds that a user gives to columns of a table: "user=class,text=text". */
 #include "base/error.h"
 #include "data/table/table.h"
 
 #include <string.h>
 
-/* The kind that a word of so many bytes names. */
+/* The kind named by a word of this many bytes. */
 static bool find_word(const char *word, size_t length, mica_column_kind *kind) {
   static const mica_column_kind known[] = {MICA_COLUMN_KIND_NUMBER, MICA_COLUMN_KIND_CLASS, MICA_COLUMN_KIND_TEXT,
                                            MICA_COLUMN_KIND_TIME};

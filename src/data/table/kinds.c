@@ -8,11 +8,11 @@
 #include <string.h>
 #include <strings.h>
 
-/* Up to this number of different texts are classes if each occurs TEXT_REPEATS times on average. */
+/* Up to this many different texts are classes if each occurs TEXT_REPEATS times on average. */
 #define MANY_TEXTS 1000
 /* Whole numbers of at most N values may be classes of labels. */
 #define MOST_NUMBERS 30
-/* Longer cells are texts whatever they hold. */
+/* Cells longer than this are texts, whatever they contain. */
 #define LONGEST_CLASS 100
 
 mica_status mica__schema_fail_columns(const mica__inference *in) {
@@ -78,7 +78,7 @@ static mica_status note_cell(mica__inference *in, mica__column_seen *c, mica__ce
   return mica__dictionary_add(&c->seen, in->name);
 }
 
-/* Words that elsewhere say that a cell is missing are names among names: of other texts, or of one another. */
+/* In a column of names, words that usually mean a missing cell are names too. */
 static mica_status decide_words(mica__inference *in, mica__field *field, mica__column_seen *c) {
   const bool alone = c->texts.count == 0 && (c->word_names.count < 2 || c->numbers > 0);
   const bool names = !alone && (c->numbers == 0 || field->label) && !(field->label && in->config->regression);
@@ -108,7 +108,7 @@ static bool lacks_answer(const mica__inference *in) {
   return false;
 }
 
-/* Walks over all records and counts what there is in each column. */
+/* Walks over all records and counts the sorts of cells in each column. */
 static mica_status count_cells(mica__inference *in) {
   mica__records *r = in->records;
   bool found = false;
@@ -133,13 +133,15 @@ static mica_status count_cells(mica__inference *in) {
                                  : mica__fail(MICA_E_FORMAT, "%s holds no samples, only the names of columns", r->name);
 }
 
-/* Texts, a number among them perhaps, of which few are equal: no classes, unless a name says so. */
+/* Texts, possibly with a number among them, that hardly ever repeat: not classes, unless the user names the column
+ * so. */
 static bool are_no_classes(const mica__inference *in, const mica__column_seen *c) {
   return c->texts.count > 10 * c->numbers && c->seen.count > FEW_TEXTS &&
          (size_t)c->seen.count * TEXT_REPEATS > in->schema->samples;
 }
 
-/* A list of "ham<tab>message" without names has its classes first: the label is the one column of few texts. */
+/* A list of "ham<tab>message" without a header has its classes first: the label is the only column with few different
+ * texts. */
 static void choose_label(mica__inference *in) {
   mica__field *last = &in->schema->fields[in->schema->count - 1];
   size_t found = 0, at = 0;
@@ -158,7 +160,7 @@ static void choose_label(mica__inference *in) {
   in->label_is_last = false;
 }
 
-/* hints: the sentence says how the texts become classes. Numbers that f32 does not hold are none. */
+/* hints: the message says how the texts can become classes. Numbers beyond the range of f32 are refused. */
 static mica_status fail_text(const mica__inference *in, const mica__field *field, const mica__column_seen *c,
                              bool hints) {
   const bool label = hints && !in->config->label_column;
@@ -175,10 +177,10 @@ static mica_status fail_text(const mica__inference *in, const mica__field *field
       hints ? "; if they are classes of an input, --kinds " : "", hints ? field->name : "", hints ? "=class" : "");
 }
 
-/* Digits that begin with a zero (007, a postal code) are names, and so are the others of their column. */
+/* Digits that begin with a zero (007, a postal code) are names; their whole column is then one of names. */
 static bool holds_codes(const mica__column_seen *c) { return c->padded > 0 && c->whole && c->texts.count == 0; }
 
-/* Walks once more over columns of inputs that hold codes, whose names are to be counted. */
+/* Walks again over columns of inputs that hold codes, to count the names. */
 static mica_status note_codes(mica__inference *in) {
   mica__records *r = in->records;
   bool found = false, wanted = false;
@@ -199,21 +201,21 @@ static mica_status note_codes(mica__inference *in) {
   return MICA_OK;
 }
 
-/* Dates, most of them such as there are. */
+/* Dates, most of which exist. */
 static bool are_dates(const mica__column_seen *c, size_t filled) {
   return c->times > c->no_dates.count && c->times + c->no_dates.count == filled;
 }
 
-/* Numbers that are all days as eight digits. A single one may be any number. */
+/* Numbers that are all days as eight digits. A single one could be any number. */
 static bool are_days(const mica__column_seen *c, size_t filled) { return c->days == filled && filled > 1; }
 
-/* Labels that are numbers, and no classes: -1 and 1, or 1.0 and 2.0, are some. */
+/* Labels that are numbers rather than classes; -1 and 1, or 1.0 and 2.0, are classes. */
 static bool are_to_be_predicted(const mica__column_seen *c, bool classes) {
   if (classes) return !c->whole && c->seen.count > FEW_TEXTS;
   return c->fraction || (c->padded == 0 && c->seen.count > (c->whole ? MOST_NUMBERS : FEW_TEXTS));
 }
 
-/* The kind that a column's cells make it. */
+/* The kind that follows from a column's cells. */
 static mica_column_kind guess_kind(const mica__inference *in, const mica__field *field, const mica__column_seen *c) {
   const size_t filled = c->numbers + c->texts.count;
   if (in->texts && c->texts.count > c->numbers && !are_dates(c, filled)) return MICA_COLUMN_KIND_TEXT;
@@ -231,7 +233,7 @@ static mica_column_kind guess_kind(const mica__inference *in, const mica__field 
   return few && c->longest <= LONGEST_CLASS ? MICA_COLUMN_KIND_CLASS : MICA_COLUMN_KIND_TEXT;
 }
 
-/* The sentence for a missing cell says how many there are, and what to do. */
+/* The message for a missing cell says how many there are and what to do. */
 static mica_status fail_missing(const mica__inference *in, const mica__field *field, const mica__column_seen *c,
                                 const char *what) {
   const char *word = c->missing.first, *name = in->records->name;
@@ -243,7 +245,7 @@ static mica_status fail_missing(const mica__inference *in, const mica__field *fi
                                                                      : "take them out");
 }
 
-/* Labels may be missing even where numbers may not. */
+/* Labels may be missing even if numbers may not. */
 static bool is_open(const mica__inference *in) { return in->config->keep_unlabelled && in->config->label_optional; }
 
 static bool refuses(const mica__inference *in) { return in->config->missing == MICA_MISSING_REFUSE; }
@@ -264,8 +266,8 @@ static mica_status check_label(const mica__inference *in, const mica__field *fie
                     each ? "a label of its own" : "hardly any labels in common");
 }
 
-/* Checks that the cells are what the kind wants. Between commas "1,5" is quoted and may be a list; elsewhere it is a
- * number of a language that writes it so, unless the kind is stated. */
+/* Checks that the cells suit the kind. In a table separated by commas, "1,5" is quoted and may be a list; elsewhere it
+ * is a number with a decimal comma, unless the kind is given. */
 static mica_status check_kind(mica__inference *in, mica__field *field, const mica__column_seen *c, bool stated) {
   const char *name = in->records->name;
   const bool fractions = field->kind == MICA_COLUMN_KIND_NUMBER || (!stated && in->records->delimiter != ',');
@@ -283,7 +285,7 @@ static mica_status check_kind(mica__inference *in, mica__field *field, const mic
     field->least = c->least;
     field->most = c->most;
     field->coarse = mica__is_coarse(c->least, c->most);
-    /* A base of one of several labels would be in no list. */
+    /* With several labels, a base would not be in any list. */
     field->coarse = field->coarse && !(field->label && in->schema->answers);
     field->base = field->label && in->schema->answers ? 0 : mica__field_base(in->config->bases, field);
     return MICA_OK;
@@ -302,13 +304,13 @@ static mica_status check_kind(mica__inference *in, mica__field *field, const mic
   }
 }
 
-/* Up to this number of classes is accepted, however few samples there are. Above it, classes per sample are limited,
- * unless there are at most FEW_TEXTS numbers. */
+/* Up to this many classes are accepted however few samples there are. With more, the number of classes per sample is
+ * limited, unless there are at most FEW_TEXTS numbers. */
 #define FEW_CLASSES 1000
 #define CLASSES_PER_SAMPLE 10
 
-/* Labels that are whole numbers are the classes 0 to the largest, or where some of these never occur only those that
- * do, each by its name. */
+/* Labels that are whole numbers are classes 0 to the largest; if some of these never occur, the classes are only those
+ * that do, named by their numbers. */
 static mica_status number_classes(const mica__inference *in, mica__field *field, const mica__column_seen *c) {
   const size_t samples = in->schema->samples, seen = (size_t)c->seen.count;
   const bool named = seen <= FEW_TEXTS && seen * TEXT_REPEATS <= samples;
@@ -326,7 +328,7 @@ static mica_status number_classes(const mica__inference *in, mica__field *field,
   return MICA_OK;
 }
 
-/* Collects the classes of a record's cells and, where samples are left out, counts what is missing in the others. */
+/* Collects the classes in a record's cells and, if samples are left out, counts the missing cells of the others. */
 static mica_status collect_record(mica__inference *in, bool recount) {
   const mica__records *r = in->records;
   for (size_t i = 0; i < in->schema->count && i < r->count; i++) {
@@ -345,7 +347,7 @@ static mica_status collect_record(mica__inference *in, bool recount) {
   return MICA_OK;
 }
 
-/* Walks once more over the samples, to collect the classes of columns in which some cells were not noted. */
+/* Walks again over the samples to collect the classes of columns in which some cells were not counted. */
 static mica_status collect_classes(mica__inference *in) {
   mica__schema *schema = in->schema;
   const bool recount = schema->leaves_out && schema->unlabelled > 0;
@@ -370,7 +372,7 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Whole numbers, each once, under a name of row numbers. */
+/* True for whole numbers without repetition, in a column named like row numbers. */
 static bool are_row_numbers(mica__column_seen *c, size_t samples) {
   if (!c->numbers_rows || !c->whole || c->numbers != samples || samples < 3) return false;
   qsort(c->values, samples, sizeof *c->values, by_value);
@@ -379,7 +381,7 @@ static bool are_row_numbers(mica__column_seen *c, size_t samples) {
   return true;
 }
 
-/* Columns that say nothing of a sample: that are to be ignored, that number the rows, or that are empty. */
+/* True for columns that say nothing about a sample: those to be ignored, row numbers, and empty ones. */
 static const char *why_unread(const mica__inference *in, size_t i, bool stated) {
   mica__column_seen *c = &in->columns[i];
   const char *name = in->schema->fields[i].name;
@@ -415,7 +417,7 @@ static void note_label(mica__inference *in) {
   if (schema->leaves_out) schema->samples -= schema->unlabelled;
 }
 
-/* No record has all of several labels. */
+/* No record has all of the several labels. */
 static mica_status check_answers(const mica__inference *in) {
   if (!in->schema->answers || in->schema->samples) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s: no sample has all of its %zu labels", in->records->name, in->schema->answers);

@@ -1,4 +1,4 @@
-/* Names of languages, which the first line of a table of translations holds. */
+/* Names of languages in the first line of a table of translations. */
 #include "data/table/table.h"
 
 #include <ctype.h>
@@ -17,7 +17,7 @@ static const char codes[] = "aa ab ae af ak am an ar as av ay az ba be bg bh bi 
                             "so sq sr ss st su sv sw ta "
                             "te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu";
 
-/* Languages by their English names, the largest by their own, and what sides of a translation are called. */
+/* Languages by their English names, the largest also by their own, and words for the sides of a translation. */
 static const char words[] =
     "afrikaans albanian arabic armenian basque bengali bulgarian catalan chinese croatian czech danish dutch english "
     "estonian finnish french galician georgian german greek gujarati hebrew hindi hungarian icelandic indonesian irish "
@@ -39,7 +39,7 @@ static bool is_listed(const char *list, const char *word) {
   return false;
 }
 
-/* A code is written in small or in large letters: "Si" begins a sentence. One of a country comes after another. */
+/* A code is written in lower or in upper case; "Si" is a word. The code of a country may follow. */
 static bool is_code(const char *word, const char *lower, bool behind_code) {
   if (strlen(word) != 2 || (isupper((unsigned char)word[0]) != 0) != (isupper((unsigned char)word[1]) != 0))
     return false;

@@ -1,7 +1,7 @@
 /* Identifies the columns of a table without names by their number. */
 #include "data/table/table.h"
 
-/* True if the cells of unused columns are not numbers, as those of numbers in their place would be. */
+/* True if the cells of unused columns are not numbers, so that the columns are there. */
 static bool texts_in_place(const mica__records *r, const mica__schema *known, bool label) {
   double value;
   for (size_t i = 0, at = 0; i < known->count; i++) {

@@ -1,4 +1,4 @@
-/* Tables in memory: the cells of a text become arrays. */
+/* Tables in memory: the cells of a text are converted to arrays. */
 #include "data/table/table.h"
 
 #include "base/checked.h"
@@ -26,7 +26,7 @@ static mica_status add_text(texts *t, size_t sample, mica__cell cell, const char
   return MICA_OK;
 }
 
-/* Memory of each field's column, which the store owns once it is filled. */
+/* The memory of each field's column; the store owns it once it is filled. */
 typedef struct filling {
   float *x;
   void **values; /* of each field; NULL for numbers of x */

@@ -1,4 +1,4 @@
-/* Missing cells of tables, what stands for them, and columns that are not read. */
+/* Missing cells of tables, the values that replace them, and columns that are ignored. */
 #include "data/table/table.h"
 #include "ops/random/permutation.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* Samples that are read from a file for a measurement, and numbers that are kept of them at once. */
+/* How many samples of a file are read to measure, and how many numbers are kept at a time. */
 #define MEASURED_SAMPLES 10000
 #define MEASURED_NUMBERS (1 << 22)
 
@@ -59,7 +59,7 @@ bool mica__is_index_name(const char *name) {
   const size_t length = strlen(name);
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     if (!strcasecmp(name, names[i])) return true;
-  /* "id", "user_id", "user.id", "userId" and "userID", but no "acid" and "COVID". */
+  /* Matches "id", "user_id", "user.id", "userId" and "userID", but not "acid" and "COVID". */
   const char *end = length > 2 ? name + length - 2 : "";
   const char before = length > 2 ? name[length - 3] : '_';
   const bool parted = length > 2 && strchr("_.- ", before), capital = before >= 'A' && before <= 'Z';
@@ -74,7 +74,7 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The statistic of finite numbers, which are sorted by it. */
+/* The statistic of finite numbers; sorts them. */
 static double statistic(float *numbers, size_t count, mica_missing how) {
   double sum = 0;
   size_t best = 0, most = 0;
@@ -89,7 +89,7 @@ static double statistic(float *numbers, size_t count, mica_missing how) {
   return (double)numbers[best];
 }
 
-/* Columns `from` and following of the samples, one column after another. */
+/* Reads the columns from `from` on of the samples, one column after another. */
 typedef struct block {
   const mica_dataset *dataset;
   const mica__column *x;
@@ -149,7 +149,7 @@ mica_status mica__fills_measure(const mica_dataset *dataset, mica_missing how, d
   return status;
 }
 
-/* The index of a name, which is most often the slot. */
+/* The index of a name, which is nearly always `slot`. */
 static size_t find_name(const char *const *names, size_t count, const char *name, size_t slot) {
   if (slot < count && !strcmp(names[slot], name)) return slot;
   size_t k = 0;

@@ -1,4 +1,5 @@
-/* Outlines of tables: what a network keeps of its columns, so that other tables are read by it. */
+/* Outlines of tables: the part of a table's columns that a network keeps, so that other tables are read in the same
+ * way. */
 #include "base/text.h"
 #include "data/table/table.h"
 
@@ -10,7 +11,7 @@
 #define FLAG "flag"
 #define IGNORED "ignored"
 
-/* The columns of an array of rows and an answer each, as those of a table without names. */
+/* The columns of an array of rows with one answer each, in the form of a table without names. */
 static mica_status list_array(const mica__column *rows, const mica__column *label, char ***texts, size_t *count) {
   char **list = calloc(rows->extent_count + 1, sizeof *list);
   mica_status status = list ? MICA_OK : mica__fail_nomem("columns");
@@ -27,7 +28,7 @@ static mica_status list_array(const mica__column *rows, const mica__column *labe
   return status;
 }
 
-/* True for arrays of which some number has a base: only these need be found again by it. */
+/* True for arrays with a base for some number; only their columns must be found again. */
 static bool has_bases(const mica__column *rows, const mica__column *label) {
   if (!rows || !rows->extents || rows->about.shape.rank != 1 || !label) return false;
   if (label->about.kind != MICA_COLUMN_KIND_CLASS && label->about.kind != MICA_COLUMN_KIND_NUMBER) return false;
@@ -131,7 +132,7 @@ static mica_status take_field(mica__schema *schema, const char *text, const char
   return field->unused ? MICA_OK : mica__fail(MICA_E_FORMAT, "'%s' is not a column of a table", text);
 }
 
-/* A sample of zeros, which nobody reads. */
+/* A sample of zeros, which is never read. */
 static mica_status fill(mica__store *store) {
   for (size_t i = 0; i < store->column_count; i++) {
     void *zeros = calloc(1, store->columns[i].bytes + sizeof(int64_t));

@@ -12,10 +12,10 @@
 #include <unistd.h>
 
 #define MAX_COLUMNS 65536
-/* The first window on a file; it grows to hold the longest record, up to the most. */
+/* The first size of the window on a file; it grows to hold the longest record, up to a limit. */
 #define FIRST_WINDOW ((size_t)1 << 20)
 #define MAX_WINDOW ((size_t)1 << 28)
-/* Records that a delimiter is judged by. */
+/* How many records decide on the delimiter. */
 #define JUDGED_RECORDS 20
 
 mica__records mica__records_in(const char *name, char *content, size_t size) {
@@ -56,7 +56,7 @@ static mica_status check_text(const mica__records *r, size_t from) {
   return mica__fail(MICA_E_FORMAT, "%s is neither a text nor of another known kind", r->name);
 }
 
-/* Moves the window on, keeping what is not read yet, and fills it. */
+/* Moves the window on, keeping bytes that are not read yet, and fills it. */
 static mica_status fill_window(mica__records *r) {
   const size_t kept = r->filled - r->at;
   if (kept > 0 && r->at > 0) memmove(r->window, r->window + r->at, kept);
@@ -102,7 +102,7 @@ static mica_status add_cell(mica__records *r, mica__cell cell) {
 
 static bool is_blank(char c) { return c == ' ' || c == '\r'; }
 
-/* A cell between tabs, which is quoted where it begins and ends so; other quotes are part of it. */
+/* A cell in a table with tabs: it is quoted only if it begins and ends with a quote; other quotes belong to it. */
 static const char *tab_cell_end(const char *at, const char *end, mica__cell *cell) {
   const char *begin = at;
   while (at < end && *at != '\t' && *at != '\n') at++;
@@ -118,8 +118,8 @@ static const char *tab_cell_end(const char *at, const char *end, mica__cell *cel
   return at;
 }
 
-/* The end of the cell at `at`: its delimiter, its line's end, or `end`; NULL if a quote is not closed before.
- * *trails is set where something follows a closed quote. */
+/* The end of the cell at `at`: its delimiter, the end of its line, or `end`; NULL if a quote is not closed before.
+ * *trails is set if something follows a closed quote. */
 static const char *cell_end(const char *at, const char *end, char delimiter, mica__cell *cell, bool *trails) {
   *cell = (mica__cell){0};
   if (delimiter == '\t') return tab_cell_end(at, end, cell);
@@ -148,7 +148,7 @@ static const char *cell_end(const char *at, const char *end, char delimiter, mic
   return at;
 }
 
-/* Splits the record at `at`; *next is after its line's end. *whole is false if it may go on after `end`. */
+/* Splits the record at `at`; *next is behind its line end. *whole is false if the record may continue after `end`. */
 static mica_status split(mica__records *r, const char *at, const char *end, bool last, const char **next, bool *whole) {
   r->count = 0;
   *whole = false;
@@ -178,8 +178,8 @@ static size_t count_lines(const char *at, const char *end) {
   return lines;
 }
 
-/* Splits a line that begins with #: a record if it has as many cells as the first one, else it is passed over, with
- * no cell. A quote that the line does not close is a comment's: it must not take the lines after it. */
+/* Splits a line that begins with #: it is a record if it has as many cells as the first one, else it is skipped and has
+ * no cells. An unclosed quote in such a line belongs to a comment and must not include the following lines. */
 static mica_status split_comment(mica__records *r, const char *at, const char *end, const char **next, bool *whole) {
   const char *newline = memchr(at, '\n', (size_t)(end - at));
   if (r->width && (newline || r->ended)) {
@@ -196,7 +196,7 @@ static mica_status split_comment(mica__records *r, const char *at, const char *e
   return MICA_OK;
 }
 
-/* Old Macs ended lines by CR alone: all of such a file is one record. */
+/* Old Macs ended lines with CR alone; such a file would be a single record. */
 static mica_status check_line_ends(const mica__records *r, const char *at, const char *next) {
   const char *mark = memchr(at, '\r', (size_t)(next - at));
   while (mark && mark + 1 < next && mark[1] == '\n') mark = memchr(mark + 2, '\r', (size_t)(next - mark - 2));
@@ -237,8 +237,8 @@ mica_status mica__records_split(mica__records *r, const char *text, size_t size)
   return split(r, text, text + size, true, &next, &whole);
 }
 
-/* *cells gets the number that each of the first records has under a delimiter; 0 if they differ, or a quote is not
- * closed. *first gets that of the first one. */
+/* *cells receives the number of cells that each of the first records has with a delimiter; 0 if they differ or a quote
+ * is not closed. *first receives that of the first record. */
 static mica_status even_cells(mica__records *r, char delimiter, size_t *cells, size_t *first) {
   r->delimiter = delimiter;
   mica__records_rewind(r);
@@ -259,8 +259,8 @@ static mica_status even_cells(mica__records *r, char delimiter, size_t *cells, s
   return MICA_OK;
 }
 
-/* True if the first records are numbers with commas between semicolons, the last cell perhaps an answer: 0,1;0,2;x.
- * Commas are as even in them. */
+/* True if the first records are numbers with decimal commas between semicolons, except perhaps the last cell:
+ * 0,1;0,2;x. They have the same number of commas too. */
 static mica_status has_decimal_commas(mica__records *r, bool *has) {
   bool found = true;
   r->delimiter = ';';

@@ -8,9 +8,10 @@
 #include <string.h>
 #include <strings.h>
 
-/* Records in which numbers are looked for to tell names from values. */
+/* How many records are searched for numbers to tell a header from values. */
 #define JUDGED_RECORDS 20
-/* If all cells are words: the most and the fewest records, and the most columns. */
+/* If all cells are words: the largest and smallest number of records, and the most columns, for which a header is
+ * searched. */
 #define JUDGED_WORDS 200
 #define FEWEST_WORDS 10
 #define MOST_WORD_COLUMNS 1000
@@ -31,8 +32,8 @@ void mica__schema_release(void *object) {
   free(schema);
 }
 
-/* True for a number, with a comma before its fraction where cells are not parted by commas: such a one is refused in a
- * sentence of its own. */
+/* True for a number, also one with a decimal comma if cells are not separated by commas; a later message refuses
+ * those. */
 static bool is_numeric(const mica__records *r, mica__cell cell) {
   double value;
   return mica__cell_is_numeric(cell, &value) || (r->delimiter != ',' && mica__cell_has_comma(cell));
@@ -43,7 +44,7 @@ static bool is_yaml(const char *name) {
   return end && (!strcmp(end, ".yaml") || !strcmp(end, ".yml"));
 }
 
-/* Checks whether the first record holds names: some text above numbers, and no number above one. */
+/* Checks whether the first record is a header: some text is above numbers, and no number is above a number. */
 static mica_status find_header(mica__inference *in) {
   mica__records *r = in->records;
   bool found = false, named = false, numbered = false;
@@ -95,7 +96,7 @@ static bool is_customary(const char *name) {
   return false;
 }
 
-/* A header of texts above texts is known by the name of the label or of a column whose kind is stated. */
+/* A header above texts is recognised by the name of the label, or of a column whose kind is given. */
 static mica_status recognise_header(mica__inference *in) {
   const char *wanted = in->config->label_column;
   for (size_t i = 0; i < in->schema->count; i++) {
@@ -104,7 +105,7 @@ static mica_status recognise_header(mica__inference *in) {
     double number;
     bool stated = false;
     MICA_TRY(mica__kinds_find(in->config->kinds, name, &kind, &stated));
-    /* Columns without a header are named by their numbers, which cells may hold. */
+    /* Columns without a header are named by their numbers, which cells may contain too. */
     if (stated && !mica__cell_is_numeric((mica__cell){.text = name, .length = strlen(name)}, &number))
       in->schema->header = true;
     if (wanted ? !strcmp(name, wanted) || mica__list_has(wanted, name) : is_customary(name)) in->schema->header = true;
@@ -112,7 +113,7 @@ static mica_status recognise_header(mica__inference *in) {
   return MICA_OK;
 }
 
-/* A header of texts in languages has the names of these alone, each once. */
+/* A header above texts in several languages consists only of language names, each once. */
 static mica_status recognise_languages(mica__inference *in) {
   mica__records *r = in->records;
   bool found = false, languages = true;
@@ -127,8 +128,8 @@ static mica_status recognise_languages(mica__inference *in) {
   return MICA_OK;
 }
 
-/* Adds the class of each cell of a record to the column's dictionary, of which the first record's is number 0. *again
- * is set where a later record has that one too. */
+/* Adds the class of each cell in a record to the column's dictionary; the first record's class is number 0. *again is
+ * set if a later record has that class too. */
 static mica_status judge_words(mica__inference *in, mica__dictionary *words, bool *again) {
   const mica__records *r = in->records;
   for (size_t i = 0; i < in->schema->count && i < r->count; i++) {
@@ -139,8 +140,8 @@ static mica_status judge_words(mica__inference *in, mica__dictionary *words, boo
   return MICA_OK;
 }
 
-/* A header above texts alone: none of its words comes again in its column, where other words do in one of them. A line
- * of texts that nothing follows is one too, unless the table goes with another, which says what its columns are. */
+/* A header above texts: none of its words recurs in its column, while in some column other words do. A single line of
+ * texts is a header too, unless config->like says what the columns are. */
 static mica_status recognise_words(mica__inference *in) {
   mica__records *r = in->records;
   const size_t n = in->schema->count;
@@ -166,7 +167,7 @@ static mica_status recognise_words(mica__inference *in) {
   return status;
 }
 
-/* Gives a column without a name its number i, and the second column "a" the name "a.1", as pandas does. */
+/* Names a column without a name by its number i, and the second column "a" as "a.1", as pandas does. */
 static mica_status number_field(mica__inference *in, const mica__name_table *names, mica__field *field, size_t i) {
   const int32_t first = in->schema->header && *field->name ? mica__name_table_find(names, field->name) : -1;
   mica__text text = {0};
@@ -186,7 +187,7 @@ static mica_status number_field(mica__inference *in, const mica__name_table *nam
   return MICA_OK;
 }
 
-/* Numbers columns without names, and those whose name one before has; *names gets the column of each name. */
+/* Names columns without names, and those whose name occurred before; *names receives the column of each name. */
 static mica_status name_fields(mica__inference *in, mica__name_table *names) {
   mica__schema *schema = in->schema;
   for (size_t i = 0; i < schema->count; i++) {
@@ -201,7 +202,7 @@ static mica_status name_fields(mica__inference *in, mica__name_table *names) {
   return MICA_OK;
 }
 
-/* Finds the columns of a list as in "a,b,c"; each is named once. */
+/* Finds the columns in a list such as "a,b,c"; each may be named once. */
 static mica_status find_labels(mica__inference *in, const char *list) {
   mica__schema *schema = in->schema;
   for (const char *at = list; *at; at += strspn(at, ",")) {
@@ -281,7 +282,7 @@ static mica_status copy_field(const mica__field *from, mica__field *to) {
   return MICA_OK;
 }
 
-/* Finds each column of the known table by its name, or without names by its number; labels may be absent. */
+/* Finds each column of the known table by name, or by number if it has no names; labels may be absent. */
 static mica_status locate_fields(mica__inference *in, const mica__schema *known, const mica__name_table *names,
                                  mica__schema *own) {
   const char *name = in->records->name;
@@ -310,7 +311,7 @@ static mica_status locate_fields(mica__inference *in, const mica__schema *known,
   return MICA_OK;
 }
 
-/* Keeps the names of columns that the known table has not. */
+/* Keeps the names of columns that the known table does not have. */
 static mica_status keep_extras(const mica__inference *in, const mica__schema *known, mica__schema *own) {
   mica__text text = {0};
   for (size_t i = 0; i < in->schema->count; i++) {
@@ -322,7 +323,7 @@ static mica_status keep_extras(const mica__inference *in, const mica__schema *kn
   return mica__text_status(&text);
 }
 
-/* All of several labels are there, or none. */
+/* Either all of the several labels must be there, or none. */
 static mica_status check_answers(const mica__inference *in, const mica__schema *own) {
   size_t there = 0;
   const mica__field *lacks = NULL;
@@ -337,7 +338,7 @@ static mica_status check_answers(const mica__inference *in, const mica__schema *
                         : MICA_OK;
 }
 
-/* Counts what is missing in a record, and what the known table does not have. */
+/* Counts what is missing in a record, and values that the known table does not have. */
 static mica_status note_known(mica__schema *own, const mica__records *r) {
   for (size_t i = 0; i < own->count; i++) {
     mica__field *field = &own->fields[i];
@@ -375,8 +376,8 @@ static mica_status count_known(mica__inference *in, mica__schema *own) {
                     own->fields[own->label].name);
 }
 
-/* Follows the schema of config->like; a header is recognised where all its names but one are known, and that of a
- * network's rows by texts above numbers too, so that names that are others are not taken for cells. */
+/* Follows the schema of config->like. A header is recognised if all its names but one are known; for the rows of a
+ * network also by texts above numbers, so that unknown names are not taken for cells. */
 static mica_status follow(mica__inference *in, const mica__schema *known, mica__name_table *names) {
   const size_t fewer = in->schema->count < known->count ? in->schema->count : known->count;
   const bool looks_named = known->outline && in->schema->header;
@@ -412,7 +413,7 @@ static mica_status follow(mica__inference *in, const mica__schema *known, mica__
   return status;
 }
 
-/* Labels of a table that goes with a dataset of another kind are its classes. */
+/* If config->like is not a table, the labels of the table must be its classes. */
 static mica_status adopt_classes(mica__inference *in) {
   const mica__column *label = mica__store_label(in->config->like->store);
   for (size_t i = 0; label && label->class_names && i < in->schema->count; i++) {

@@ -1,41 +1,40 @@
-/* data/table/schema.h: what is known of a table's columns while they are inferred. */
+/* data/table/schema.h: what is known about a table's columns while their kinds are inferred. */
 #ifndef MICA_DATA_TABLE_SCHEMA_H
 #define MICA_DATA_TABLE_SCHEMA_H
 
 #include "data/table/table.h"
 
-/* Texts are classes if there are so few different ones, or each occurs TEXT_REPEATS times on average. */
+/* Texts are classes if there are at most this many different ones, or if each occurs TEXT_REPEATS times on average. */
 #define FEW_TEXTS 20
 #define TEXT_REPEATS 2
 
-/* Cells of a sort: how many, the line of the first and its beginning. */
+/* Cells of one sort: their number, the line of the first, and its beginning. */
 typedef struct mica__cells {
   size_t count, line;
   char first[41];
 } mica__cells;
 
-/* Facts about a column before its kind is known. */
+/* What is known about a column before its kind is decided. */
 typedef struct mica__column_seen {
-  mica__cells no_dates; /* texts in the form of a date that does not exist: 2024-02-30 */
-  mica__cells texts, missing,
-      words;             /* words: none, NA and so on, which say that a cell is missing, or are names of classes */
-  size_t numbers, times; /* cells; times are texts or numbers */
-  size_t huge;           /* texts that are numbers, above what f32 holds */
-  size_t codes;          /* numbers that are written as 01 or 1e3 */
-  size_t padded;         /* those of digits alone after a zero: 007 */
-  size_t days;           /* those that are days as eight digits: 20260131 */
-  size_t commas;         /* texts that are numbers with a comma: 1,5 */
+  mica__cells no_dates;              /* texts in the form of a date that does not exist: 2024-02-30 */
+  mica__cells texts, missing, words; /* words such as none or NA: missing cells, or names of classes */
+  size_t numbers, times;             /* cells; times are texts or numbers */
+  size_t huge;                       /* texts that are numbers beyond the range of f32 */
+  size_t codes;                      /* numbers that are written as 01 or 1e3 */
+  size_t padded;                     /* only digits, beginning with a zero: 007 */
+  size_t days;                       /* days as eight digits: 20260131 */
+  size_t commas;                     /* texts that are numbers with a comma: 1,5 */
   size_t longest;
-  size_t repeats;    /* columns after it of the same name */
+  size_t repeats;    /* later columns with the same name */
   bool whole;        /* all numbers are whole and not negative */
   bool fraction;     /* some number is not whole */
   bool unnamed;      /* the first line has no name for it */
-  bool numbers_rows; /* its name, or that it has none, says that it may number the rows: `values` are its numbers */
+  bool numbers_rows; /* its name, or the lack of one, suggests row numbers: `values` are its numbers */
   double *values;
   size_t capacity;
   double sum, least, most;
   const char *holds;     /* mica__field.holds */
-  mica__dictionary seen; /* different texts, up to some more than may be classes */
+  mica__dictionary seen; /* different texts, up to a few more than there may be classes */
   mica__dictionary word_names;
 } mica__column_seen;
 
@@ -45,19 +44,19 @@ typedef struct mica__inference {
   mica__schema *schema;
   mica__column_seen *columns;
   size_t column_count;
-  bool label_is_last; /* no name says which column it is */
+  bool label_is_last; /* no name shows which column is the label */
   bool texts;         /* config->kinds has "*=text" */
-  bool words;         /* the first record holds texts alone, and there is no number below them */
+  bool words;         /* the first record is all texts, and no column below it has numbers */
   char *name;         /* a buffer of mica__class_name */
   size_t capacity;
 } mica__inference;
 
 /* --- kinds.c --- */
 
-/* MICA_E_FORMAT: the present record has another number of columns. */
+/* MICA_E_FORMAT: the current record has another number of columns. */
 mica_status mica__schema_fail_columns(const mica__inference *in);
-/* Walks over all records, and makes each column a kind by its cells; where no name says which column is the label,
- * another one than the last, if that one holds no classes. */
+/* Walks over all records and decides the kind of each column. If no name shows which column is the label, and the last
+ * one does not hold classes, another column is chosen. */
 mica_status mica__schema_decide_kinds(mica__inference *in);
 
 #endif

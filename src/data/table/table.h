@@ -184,69 +184,69 @@ mica_status mica__kinds_find(const char *kinds, const char *name, mica_column_ki
 bool mica__field_lacks(const mica__field *field, mica__cell cell);
 /* True if the record lacks the label, or one of several. */
 bool mica__schema_lacks(const mica__schema *schema, const mica__records *records);
-/* Finds the next record that is a sample, as mica__records_next otherwise. */
+/* Finds the next record that is a sample; otherwise like mica__records_next. */
 mica_status mica__schema_next(const mica__schema *schema, mica__records *records, bool *found);
-/* True if the list, "id,name", has the name. */
+/* True if a list such as "id,name" contains the name. */
 bool mica__list_has(const char *list, const char *name);
-/* True for what columns that number rows are called: rownames, id, user_id, userId, index, Unnamed: 0. */
+/* True for usual names of columns that number rows: rownames, id, user_id, userId, index, Unnamed: 0. */
 bool mica__is_index_name(const char *name);
-/* Computes what stands for missing numbers of "x", one a number, from the samples of the dataset: from all of them in
- * memory, else from 10,000. 0 for a column without numbers. */
+/* Computes the values that replace missing numbers of "x", one per number, from the dataset's samples: all of them if
+ * they are in memory, else 10,000. 0 for a column without numbers. */
 mica_status mica__fills_measure(const mica_dataset *dataset, mica_missing how, double *fills);
-/* Puts them in place of all missing numbers of the dataset's table, found by the names of columns. It is not read by
- * others yet. */
+/* Replaces all missing numbers in the dataset's table, found by the names of columns. Nobody else may read it yet. */
 void mica__fills_put(mica_dataset *dataset, const char *const *names, const double *fills, size_t count);
-/* True for a column that a list of missing cells leaves out. */
+/* True for a column that a list of missing cells does not mention. */
 typedef bool mica__skips_fn(const void *user, const char *column);
-/* Adds what becomes of missing cells, a phrase a column: "177 of 'age' become 29.7"; nothing without such cells. No
- * `skips`: all columns. */
+/* Appends how missing cells are replaced, a phrase per column: "177 of 'age' become 29.7"; nothing if there are none.
+ * `skips` NULL: all columns. */
 void mica__missing_text(const mica_dataset *dataset, mica__skips_fn *skips, const void *user, mica__text *text);
 
 /* --- names of languages (languages.c) --- */
 
-/* True for what a column of texts in one language is called: en, EN-US, german, "source text". */
+/* True for usual names of a column of texts in one language: en, EN-US, german, "source text". */
 bool mica__cell_is_language(mica__cell cell);
 
 /* --- cells (cells.c) --- */
 
-/* The label of a record if there are several: f32 each, or u8 if they are flags; 255 is unknown then. */
+/* The labels of a record if there are several: one f32 each, or one u8 if they are flags, where 255 means unknown. */
 mica_status mica__field_answers(const mica__schema *schema, const mica__records *records, void *answers);
-/* The class of a cell; MICA_E_FORMAT, naming file, line and column, where it is none. */
+/* The class of a cell; MICA_E_FORMAT, naming file, line and column, if it is not a class. */
 mica_status mica__field_class(const mica__field *field, const mica__records *records, int32_t *class_index);
-/* The number of a cell, or of a missing one what stands for it, less the column's base; MICA_E_FORMAT likewise. */
+/* The number of a cell, or the value that replaces a missing one, minus the column's base; MICA_E_FORMAT likewise. */
 mica_status mica__field_number(const mica__field *field, const mica__records *records, float *value);
 mica_status mica__field_time(const mica__field *field, const mica__records *records, int64_t *seconds);
 
 /* --- tables --- */
 
-/* Samples of a text in memory, which a NUL ends; content is not kept. */
+/* Samples of a text in memory, which ends with a NUL; the content is not kept. */
 mica_status mica__table_parse(const char *name, char *content, size_t size, const mica_dataset_config *config,
                               mica__store *store);
 /* Samples of a file whose records stay in it and are read when they are needed. */
 mica_status mica__table_open(const char *path, const mica_dataset_config *config, mica__store *store);
-/* The store's columns of a schema, without data, but for labels of a table in memory. The store takes the schema. */
+/* Adds the columns of a schema to the store, without data except for the labels of a table in memory. The store takes
+ * over the schema. */
 mica_status mica__table_add_columns(mica__schema *schema, mica__store *store);
-/* Fills the missing numbers of a store that is whole, as config->missing says, unless config->like has done so. */
+/* Fills the missing numbers of a complete store by config->missing, unless config->like has values for them. */
 mica_status mica__table_fill(mica__store *store, const mica_dataset_config *config);
 /* --- columns of files (files.c) --- */
 
-/* What a file of that name holds by its ending, whether or not Mica reads the format: "picture", "recording" or
- * "table"; NULL: anything else. */
+/* The kind of file that a name's ending means, whether or not Mica reads the format: "picture", "recording" or "table";
+ * NULL: another kind. */
 const char *mica__file_holds(const char *name);
 /* True for a column that names pictures, recordings or tables, by its first cell and, unless `any`, by its name. Tables
  * are named if `any`. */
 bool mica__field_names_files(const mica__field *field, bool any);
 /* True for a name with the ending of tables. */
 bool mica__table_is_named(const char *name);
-/* Adds the pictures or recordings that such a column names, if no other column is an input or config->files is set:
- * relative to the folder of the table, whose file has the name. */
+/* Adds the pictures or recordings that such a column names, if no other column is an input or if config->files is set.
+ * Paths are relative to the folder of the table's file `name`. */
 mica_status mica__table_add_files(const char *name, mica__store *store, const mica_dataset_config *config);
 
 /* --- layouts (layout.c) --- */
 
-/* Sees which columns a table without names has by their number: all of the known ones, or all but the label, or those
- * without the unused ones, which are there where their cells in the first record are not numbers. MICA_E_FORMAT for
- * another number. */
+/* Finds out which columns a table without names has, by their number: all known ones, or all except the label, or those
+ * without the unused ones. Unused columns are there if their cells in the first record are not numbers. MICA_E_FORMAT
+ * for any other number of columns. */
 mica_status mica__schema_layout(mica__records *records, bool header, size_t columns, const mica__schema *known,
                                 bool *label, bool *unused);
 /* The columns of a text's first record. */
@@ -254,17 +254,17 @@ mica_status mica__table_width(const char *name, char *content, size_t size, size
 
 /* --- outlines (outline.c) --- */
 
-/* What is kept of a table's columns, in their order: a text each, the kind and the name ("number width", "text note");
- * of the label "label kind", or "numbered kind" where its classes are numbers. Several labels have a line each, "flag
- * kind" if they are classes that are there or not. The caller frees each and the list. NULL and MICA_OK for a dataset
- * that is not a table, nor an array with bases. */
+/* The outline of a table's columns in order, one text each: kind and name ("number width", "text note"); for the label
+ * "label kind", or "numbered kind" if its classes are numbers. Several labels have one text each, "flag kind" if they
+ * are classes that are present or absent. The caller frees each text and the list. NULL with MICA_OK for a dataset that
+ * is neither a table nor an array with bases. */
 mica_status mica__outline_list(const mica_dataset *dataset, char ***texts, size_t *count, bool *header);
-/* A dataset of one sample of zeros to be `like` for tables: numbers and label are wanted, other columns are unused.
- * `classes` are the label's, NULL: it is a number; `bases` are as mica_dataset_config has them. MICA_E_FORMAT for texts
- * that are none of mica__outline_list. */
+/* A dataset of one sample of zeros to be `like` for tables: numbers and label are required, other columns are unused.
+ * `classes` are the label's, NULL: it is a number; `bases` as in mica_dataset_config. MICA_E_FORMAT for texts that
+ * mica__outline_list cannot have made. */
 mica_status mica__outline_open(const char *const *texts, size_t count, bool header, const char *const *classes,
                                size_t class_count, const char *bases, mica_dataset **dataset);
-/* mica_dataset_open of a table in memory, which a NUL ends; content is not kept. */
+/* mica_dataset_open for a table in memory, which ends with a NUL; the content is not kept. */
 mica_status mica__table_read(const char *name, char *content, size_t size, const mica_dataset_config *config,
                              mica_dataset **dataset);
 

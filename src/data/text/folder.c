@@ -1,4 +1,4 @@
-/* Texts in a folder per class: a file is a sample. Line ends at the end of a file are left out. */
+/* Texts in one folder per class: each file is a sample. Line ends at the end of a file are removed. */
 #include "base/text.h"
 #include "base/utf8.h"
 #include "data/class_folders.h"
@@ -12,7 +12,7 @@ static bool is_text(const char *name) { return mica__name_ends(name, ".txt"); }
 
 static const mica__class_kind kind = {is_text, "texts", "holds no texts: no file ends in .txt", NULL};
 
-/* Adds a content as UTF-8. Bytes that are not UTF-8 are Latin-1, which *latin counts. */
+/* Appends a content as UTF-8. A content that is not UTF-8 is read as Latin-1 and counted in *latin. */
 static mica_status add_content(const char *path, const char *content, size_t size, mica__text *all, uint64_t *latin) {
   const char *zero = memchr(content, '\0', size);
   size_t line = 1;
@@ -68,7 +68,7 @@ static mica_status fill_store(mica__class_files *f, const mica_dataset_config *c
   int64_t *offsets = calloc(f->count + 1, sizeof *offsets);
   if (!offsets) return mica__fail_nomem("texts");
   MICA_TRY(mica__store_own(store, offsets, free));
-  mica__text_add(&all, ""); /* texts that are all empty have memory too */
+  mica__text_add(&all, ""); /* memory is needed even if all texts are empty */
   mica_status status = read_texts(f, &all, offsets, &latin);
   MICA_TRY(mica__store_own(store, all.data, free));
   MICA_TRY(status);
@@ -92,7 +92,7 @@ static mica_status open_folder(const char *const *paths, size_t count, const mic
 
 #define MOST_DEPTH 8
 
-/* *all: the files of a folder and of the folders in it end in .txt. *found: there are some. */
+/* *all: all files in a folder and its subfolders end in .txt. *found: there are such files. */
 static mica_status holds_texts(const char *path, int depth, bool *all, bool *found) {
   mica__names names;
   MICA_TRY(mica__names_look(path, &names));
@@ -112,7 +112,7 @@ static mica_status holds_texts(const char *path, int depth, bool *all, bool *fou
   return status;
 }
 
-/* Every folder in it holds texts, or nothing. YOLO's "labels" beside "images" does not count. */
+/* Every folder in it contains texts or nothing. YOLO's "labels" next to "images" does not count. */
 static mica_status is_folder(const char *path, bool *is) {
   mica__names names;
   bool all = true, found = false;

@@ -1,6 +1,6 @@
-/* The format of plain texts: a line a sample, without its end (LF or CR LF); empty lines are samples too. One file is
- * the column "text"; files side by side that differ in their ending alone (train.en, train.de) are columns of these
- * names, line by line. */
+/* The format of plain texts: each line is a sample, without its end (LF or CR LF); empty lines are samples too. One
+ * file is the column "text"; files in one folder that differ only in their ending (train.en, train.de) are columns of
+ * these names, line by line. */
 #include "data/source.h"
 
 #include <errno.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Bytes read at once where lines are looked for. */
+/* How many bytes are read at once to find lines. */
 #define WINDOW ((size_t)1 << 20)
 
 /* --- names --- */
@@ -36,7 +36,7 @@ static bool is_file(const char *path, const uint8_t *begin, size_t size) {
 
 /* --- texts in memory --- */
 
-/* Moves lines together; *offsets gets where each begins and, one more, where the last ends. */
+/* Moves lines together; *offsets receives the beginning of each and, at its end, the end of the last. */
 static mica_status split_lines(const char *name, char *content, size_t size, int64_t **offsets, uint64_t *count) {
   size_t lines = 0, at = 0, to = 0;
   for (size_t i = 0; i < size; i++) lines += content[i] == '\n';
@@ -65,7 +65,7 @@ static mica_status add_column(mica__store *store, const char *name, mica__column
       column);
 }
 
-/* All columns have as many lines. */
+/* All columns must have the same number of lines. */
 static mica_status set_count(mica__store *store, const char *path, uint64_t count) {
   if (store->column_count > 1 && store->count != count)
     return mica__fail(MICA_E_FORMAT, "%s has %" PRIu64 " lines, but its counterpart has %" PRIu64, path, count,
@@ -113,7 +113,7 @@ static mica_status line_length(void *user, uint64_t sample, int64_t *length) {
   return MICA_OK;
 }
 
-/* A line from begin to end, where a LF or the end of the file is. */
+/* A line from begin to end, where an LF or the end of the file is. */
 static mica_status add_line(text_file *text, size_t *count, size_t *room, uint64_t begin, uint64_t end) {
   if (*count == *room) {
     *room = *room ? 2 * *room : 4096;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Offsets of fields in both versions, and the bytes of a number there. */
+/* Offsets of fields in both versions, and the size of a number there. */
 typedef struct field {
   uint16_t at[2], bytes[2];
 } field;
@@ -18,7 +18,7 @@ static const field dim = {{40, 16}, {2, 8}}, datatype = {{70, 12}, {2, 2}}, bitp
                    inter = {{116, 184}, {4, 8}}, cal_max = {{124, 192}, {4, 8}}, cal_min = {{128, 200}, {4, 8}},
                    intent = {{68, 504}, {2, 4}};
 
-/* Codes of element types; others are bits, complex numbers, colours and long doubles. */
+/* Codes of element types; those left out are bits, complex numbers, colours and long doubles. */
 static const struct {
   int32_t code;
   mica_dtype dtype;
@@ -91,7 +91,7 @@ static mica_status take_sides(const char *name, mica__nifti *n) {
     if (k < 3 && (voxels *= sides[k]) > MICA__NIFTI_VOXELS)
       return mica__fail(MICA_E_FORMAT, "%s claims more than %lld voxels", name, (long long)MICA__NIFTI_VOXELS);
   }
-  /* Channels are the fourth axis, or the fifth one of vectors. */
+  /* Channels are the fourth axis, or the fifth one if elements are vectors. */
   n->channels = sides[3] > 1 ? sides[3] : sides[4];
   if ((sides[3] > 1 && sides[4] > 1) || sides[5] > 1 || sides[6] > 1 || n->channels > MICA__NIFTI_CHANNELS)
     return mica__fail(
@@ -118,7 +118,7 @@ static mica_status take_type(const char *name, mica__nifti *n) {
                     (long long)bits);
 }
 
-/* Where elements begin; 0 stands for the end of the header. */
+/* The position of the elements; 0 means the end of the header. */
 static mica_status take_offset(const char *name, mica__nifti *n) {
   const int64_t least = header_bytes(n) + 4;
   const double real = n->second ? (double)get_integer(n, &vox_offset, 0) : get_real(n, &vox_offset, 0);

@@ -1,4 +1,4 @@
-/* Views of volumes: the windows that cover them, and windows that are drawn. */
+/* Views of volumes: windows that cover them, and windows drawn at random. */
 #include "data/volume/volume.h"
 #include "ops/random/philox.h"
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Attempts to find a voxel of a class. */
+/* How often a voxel of a class is tried to be found. */
 #define ATTEMPTS 64
 
 /* --- a grid --- */
@@ -26,7 +26,7 @@ int64_t mica__grid_count(const mica__grid *g, const int64_t sides[3]) {
   return count_along(g, sides, 0) * count_along(g, sides, 1) * count_along(g, sides, 2);
 }
 
-/* The last window of an axis ends with the volume. */
+/* The last window along an axis ends at the end of the volume. */
 mica__window mica__grid_at(const mica__grid *g, const int64_t sides[3], int64_t index) {
   mica__window w = {{0}, {g->sides[0], g->sides[1], g->sides[2]}};
   for (int axis = 2; axis >= 0; axis--) {
@@ -40,12 +40,12 @@ mica__window mica__grid_at(const mica__grid *g, const int64_t sides[3], int64_t 
 
 /* --- views --- */
 
-/* A view, which is the `user` of its columns. */
+/* A view, stored as the `user` of its columns. */
 typedef struct view {
   const mica_dataset *data;
   mica__grid grid;
   mica__patching how;
-  uint64_t *begin; /* of a grid: the first window of each volume, and the number of all */
+  uint64_t *begin; /* of a grid: the first window of each volume, and the total */
 } view;
 
 static void release(void *object) {
@@ -88,13 +88,13 @@ static mica_status tile_mask(void *user, uint64_t sample, void *data, size_t byt
 
 static uint64_t below(uint32_t word, int64_t count) { return (uint64_t)word * (uint64_t)count >> 32; }
 
-/* Random words of a sample; `use` tells their uses apart. */
+/* Random words of a sample; `use` makes them differ between uses. */
 static void draw_words(uint64_t sample, uint64_t draw, uint32_t use, uint32_t words[4]) {
   words[0] = (uint32_t)sample, words[1] = use, words[2] = UINT32_C(0x766f786c), words[3] = 0; /* "voxl" */
   mica__philox(words, (uint32_t)draw, (uint32_t)(draw >> 32));
 }
 
-/* A voxel of a class other than the first one, if one is found. */
+/* Finds a voxel of a class other than the first, if possible. */
 static mica_status find_voxel(const view *v, uint64_t volume, uint64_t sample, uint64_t draw, int64_t at[3],
                               bool *found) {
   const int64_t *sides = mica__volumes_header(v->data, volume)->sides;
@@ -170,7 +170,7 @@ static mica_status patch_mask(void *user, uint64_t sample, uint64_t draw, void *
   return read_patch(user, sample, draw, data, true);
 }
 
-/* Where no epoch is known, as when intensities are measured. */
+/* Used where no epoch is known, as when intensities are measured. */
 static mica_status any_image(void *user, uint64_t sample, void *data, size_t bytes) {
   return patch_image(user, sample, 0, data, bytes);
 }

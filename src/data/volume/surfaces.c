@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two volumes, cut to the box that holds the class in both. */
+/* Two volumes, cropped to the box that contains the class in both. */
 typedef struct pair {
   const uint8_t *volumes[2], *known;
   uint8_t of;
-  int64_t sides[3], from[3], box[3]; /* of the volumes; the first voxel and the sides of the box */
+  int64_t sides[3], from[3], box[3]; /* sides of the volumes; the first voxel and the sides of the box */
   const double *spacing;
   bool there[2];
 } pair;
@@ -74,7 +74,7 @@ static void transform_line(double *line, int64_t n, double spacing, double *f, d
   }
 }
 
-/* Squared distances to the surface of a side, in place: 0 on it, infinity elsewhere before. */
+/* Squared distances to the surface of a side, computed in place from 0 on the surface and infinity elsewhere. */
 static mica_status transform(const pair *p, double *squares) {
   const int64_t longest = p->box[0] > p->box[1] ? p->box[0] : p->box[1], n = longest > p->box[2] ? longest : p->box[2];
   double *room = malloc((size_t)n * 3 * sizeof *room);
@@ -100,7 +100,7 @@ static int by_size(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Distances from the surface of a side to the other: the largest, and the 95th percentile. */
+/* Distances from the surface of one side to the other: the largest, and the 95th percentile. */
 static mica_status measure(const pair *p, int side, double *squares, mica__likeness *out) {
   const int64_t voxels = p->box[0] * p->box[1] * p->box[2];
   int64_t i = 0, count = 0;

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Elements that are measured at once. */
+/* How many elements are measured at once. */
 #define BLOCK 65536
 
 struct mica__volume {
   char *path;
   mica__nifti header;
-  uint8_t *content; /* of a packed file; NULL: elements are in `file` */
+  uint8_t *content; /* the elements of a packed file; NULL: they are in `file` */
   int file;
 };
 
@@ -62,7 +62,7 @@ mica_status mica__volume_open(const char *path, mica__volume **volume) {
   return status;
 }
 
-/* Reads `count` stored elements from number `first` on, as values. `room` holds them. */
+/* Reads `count` stored elements from number `first` on, as values, using the memory `room`. */
 static mica_status read_run(const mica__volume *v, int64_t first, int64_t count, uint8_t *room, float *values) {
   const size_t width = mica_dtype_size(v->header.dtype), bytes = (size_t)count * width;
   const uint64_t at = v->header.offset + (uint64_t)first * width;

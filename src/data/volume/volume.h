@@ -15,32 +15,31 @@ typedef struct mica__window {
 
 static inline int64_t mica__window_voxels(const mica__window *w) { return w->sides[0] * w->sides[1] * w->sides[2]; }
 
-/* A volume in a file. Elements of a packed file are in memory while the volume is open, those of others stay in their
- * file. */
+/* A volume in a file. The elements of a packed file are in memory while the volume is open; others stay in the file. */
 typedef struct mica__volume mica__volume;
 mica_status mica__volume_open(const char *path, mica__volume **volume);
 void mica__volume_close(mica__volume *volume); /* NULL is a no-op */
 const mica__nifti *mica__volume_header(const mica__volume *volume);
-/* Reads values (C, D, H, W) of a window; `outside` beyond the volume. Any thread. */
+/* Reads the values (C, D, H, W) of a window; `outside` beyond the volume. Any thread may call it. */
 mica_status mica__volume_read(const mica__volume *volume, const mica__window *window, float outside, float *values);
 
-/* What makes the mean 0 and the deviation 1 of a channel: value scale + shift. NaN and infinite voxels count as the
+/* Brings a channel to mean 0 and deviation 1: value * scale + shift. NaN and infinite voxels are treated as the
  * mean. */
 typedef struct mica__intensity {
   float scale[MICA__NIFTI_CHANNELS], shift[MICA__NIFTI_CHANNELS];
 } mica__intensity;
 mica_status mica__volume_measure(const mica__volume *volume, mica__intensity *intensity);
-/* Applies it to values of as many voxels per channel. */
+/* Applies it to values with this many voxels per channel. */
 void mica__intensity_apply(const mica__intensity *intensity, int64_t channels, int64_t voxels, float *values);
 
 /* --- datasets (volumes.c) --- */
 
-/* Volumes and masks of a store. */
+/* The volumes and masks of a store. */
 typedef struct mica__volumes mica__volumes;
 /* Sides and spacing of a sample of a dataset of volumes. */
 const mica__nifti *mica__volumes_header(const mica_dataset *data, uint64_t sample);
-/* Standardised values (C, D, H, W) of a window of a sample, and its classes; 255: not labelled, or beyond the
- * volume. NULL: not read. */
+/* The standardised values (C, D, H, W) of a window of a sample, and its classes; 255: not labelled, or beyond the
+ * volume. NULL: not wanted. */
 mica_status mica__volumes_read(const mica_dataset *data, uint64_t sample, const mica__window *window, float *values,
                                uint8_t *classes);
 
@@ -56,8 +55,8 @@ mica__window mica__grid_at(const mica__grid *grid, const int64_t sides[3], int64
 
 /* All windows of each volume. The dataset must outlive the result, here and below. */
 mica_status mica__volumes_tiles(const mica_dataset *data, const mica__grid *grid, mica_dataset **tiles);
-/* `count` windows of each volume, drawn anew in each epoch; a third of them are around a voxel of a class other than
- * the first one. */
+/* `count` windows of each volume, drawn anew in each epoch; a third of them contain a voxel of a class other than the
+ * first. */
 typedef struct mica__patching {
   int64_t sides[3], count;
   bool flip; /* mirror each axis at random */

@@ -1,4 +1,4 @@
-/* Folders of volumes with a folder of masks beside them. */
+/* Folders of volumes with a folder of masks next to them. */
 #include "data/annotation/masks.h"
 #include "data/annotation/pairs.h"
 #include "data/class_folders.h"
@@ -11,11 +11,12 @@
 #include <string.h>
 #include <strings.h>
 
-/* Masks whose values are looked at before samples are read. */
+/* How many masks are inspected for their values before samples are read. */
 #define LOOKED_AT 200
-/* Voxels of a mask that are looked at once. */
+/* How many voxels of a mask are inspected at once. */
 #define BLOCK 65536
-/* Bytes of packed files that are kept in memory unless the configuration tells, and files that are kept open. */
+/* How many bytes of unpacked files are kept in memory unless the configuration says otherwise, and how many files stay
+ * open. */
 #define MEMORY ((uint64_t)1 << 30)
 #define MOST_OPEN 128
 
@@ -27,7 +28,7 @@ typedef struct entry {
   mica__intensity intensity;
   bool measured;
   int users;
-  uint64_t used; /* when, as a count of all uses */
+  uint64_t used; /* the last use, as a count of all uses */
 } entry;
 
 struct mica__volumes {
@@ -35,7 +36,7 @@ struct mica__volumes {
   entry *entries[2]; /* of volumes, and of masks */
   int32_t (*sides)[2];
   mica__mask_table table;
-  int16_t classes[256]; /* of each value of masks; 255: not labelled, -1: refused */
+  int16_t classes[256]; /* the class of each mask value; 255: not labelled, -1: refused */
   uint64_t uses, memory;
   pthread_mutex_t lock;
 };
@@ -57,14 +58,14 @@ static void release(void *object) {
 
 static entry *entry_at(const mica__volumes *v, size_t k) { return &v->entries[k % 2][k / 2]; }
 
-/* What an open file takes of the memory. */
+/* The memory that an open file takes. */
 static uint64_t cost_of(const mica__volumes *v, const entry *e) {
   const uint64_t least = v->memory / MOST_OPEN;
   const bool packed = mica__name_ends(e->path, ".nii") && strcasecmp(e->path + strlen(e->path) - 4, ".nii") != 0;
   return packed && mica__nifti_bytes(&e->header) > least ? mica__nifti_bytes(&e->header) : least;
 }
 
-/* Closes files, the longest unused first, until another one has room. Those in use stay open. */
+/* Closes the least recently used files until another one fits. Files in use stay open. */
 static void make_room(mica__volumes *v, uint64_t wanted) {
   for (;;) {
     uint64_t taken = wanted;
@@ -161,7 +162,7 @@ mica_status mica__volumes_read(const mica_dataset *data, uint64_t sample, const 
   return classes ? read_classes(v, &v->entries[1][i], w, classes) : MICA_OK;
 }
 
-/* Members of columns: whole volumes, of the size that the column has or of their own. */
+/* Reads whole volumes for columns, in the column's size or in their own. */
 static mica_status read_whole(void *user, uint64_t sample, void *data, size_t bytes, bool mask) {
   mica__volumes *v = user;
   entry *e = &v->entries[mask][sample];
@@ -251,7 +252,7 @@ static mica_status look_at(mica__volumes *v, size_t i, mica__mask_census *census
   return status;
 }
 
-/* The class of each value by the table. */
+/* The class of each value, from the table. */
 static mica_status find_classes_of_values(mica__volumes *v) {
   const mica__mask_table *t = &v->table;
   for (int32_t c = 0; c < t->classes; c++)

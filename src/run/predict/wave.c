@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #define MOMENTUM 0.99
-/* Keeps these random numbers apart from others: "wave". */
+/* Makes these random numbers differ from others: "wave". */
 #define KEY UINT32_C(0x77617665)
 #define TWO_PI 6.28318530717958647692
 
@@ -28,8 +28,8 @@ static void free_finder(finder *f) {
   mica_graph_destroy(f->graph);
 }
 
-/* An iteration: the wave of a spectrum with these magnitudes. Parameters get the spectrum of that wave, and the next
- * spectrum. */
+/* One iteration: computes the wave of a spectrum with these magnitudes. The parameters receive the spectrum of that
+ * wave, and the next spectrum. */
 static mica_status build(finder *f, const mica_stft_config *c, int64_t count) {
   mica_value in[PARAMETERS];
   MICA_TRY(mica_graph_create(&f->graph));
@@ -48,7 +48,7 @@ static mica_status upload(const finder *f, int which, const float *data) {
   return mica_tensor_upload(mica_engine_queue(f->engine), tensor, data, mica_tensor_bytes(tensor));
 }
 
-/* Phases to begin with, the same for each spectrum. */
+/* The first phases, the same for each spectrum. */
 static void fill_phases(float *pairs, int64_t count) {
   for (int64_t i = 0; i < count; i++) {
     uint32_t words[4] = {(uint32_t)i, KEY, 0, 0};

@@ -13,7 +13,7 @@
 
 MICA__FACTS(pixels, PIXELS_FACTS, 3);
 
-/* The side that larger slices are thinned to. */
+/* Larger slices are thinned to this side. */
 #define LARGEST_SHOWN 512
 
 /* True if this build can compress masks. */
@@ -23,7 +23,7 @@ MICA__FACTS(pixels, PIXELS_FACTS, 3);
 #define PACKS false
 #endif
 
-/* What is measured of a class in a volume. */
+/* The measures of a class in a volume. */
 static const char *const measures[] = {"dice", "iou", "hausdorff", "hausdorff_95"};
 #define MEASURED 4
 
@@ -38,7 +38,7 @@ static mica_status measure(const mica__scan *scan, uint8_t of, double found[MEAS
 
 /* --- metrics --- */
 
-/* Sums over volumes of each class that occurs, and how many volumes they are. */
+/* Sums over volumes for each class that occurs, and the number of these volumes. */
 typedef struct tally {
   int64_t classes, volumes;
   double right, voxels;
@@ -64,8 +64,8 @@ static mica_status add_volume(mica_run *run, const mica__sample *sample, const f
   return MICA_OK;
 }
 
-/* A metric's mean over the classes but the first one, and its value for each class. Classes leave room for the means
- * that follow. */
+/* The mean of a metric over all classes except the first, and its value for each class. Classes leave room for the
+ * means that follow. */
 static mica_status add_metric(const mica_run *run, const tally *t, int k, mica_metrics *m) {
   const char *const *names = facts_of(run).classes.list;
   double sum = 0, there = 0;
@@ -100,8 +100,8 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
 
 /* --- predictions --- */
 
-/* Classes with their number of voxels, their volume in cubic units of the file (millimetres), and how well they are
- * found if that is known. */
+/* Lists classes with their number of voxels, their volume in cubic units of the file (millimetres), and the quality of
+ * the prediction if the truth is known. */
 static mica_status add_classes(const mica_run *run, mica_report *report, const mica__scan *scan) {
   static const char *const columns[] = {"voxels", "volume", "dice", "iou", "hausdorff", "hausdorff_95"};
   const double *spacing = scan->header->spacing;
@@ -128,7 +128,7 @@ static mica_status add_classes(const mica_run *run, mica_report *report, const m
   return status;
 }
 
-/* The mask as a file, with the values that the training's masks have. */
+/* The mask as a file, with the values of the training masks. */
 static mica_status add_mask(const mica_run *run, mica_report *report, const mica__scan *scan, bool packed) {
   const int64_t voxels = mica__nifti_voxels(scan->header);
   uint8_t values[MICA__MASK_CLASSES], *file = NULL, *mask = malloc((size_t)voxels);
@@ -147,7 +147,7 @@ static mica_status add_mask(const mica_run *run, mica_report *report, const mica
   return status;
 }
 
-/* The middle slices with the classes of voxels; `title` comes before their names. */
+/* Adds the middle slices with the classes of voxels; `title` precedes their names. */
 static mica_status add_slices(mica_report *report, const char *title, const mica__scan *scan, const uint8_t *classes) {
   static const char *const names[] = {"axial", "coronal", "sagittal"};
   const int64_t *n = scan->header->sides;

@@ -49,11 +49,11 @@ static bool reads(const mica_run *run, const mica_dataset *data, size_t column) 
          !strcmp(about->name, mica__fuse_facts_of(run).series_column);
 }
 
-/* The mean and the deviation of rows and pictures as loaders take them. */
+/* Reads mean and deviation of rows and pictures for loaders. */
 typedef struct scales {
   float *numbers;
   mica_column_config columns[3];
-  size_t count; /* of the columns without that of the answers */
+  size_t count; /* of the columns except that of the answers */
 } scales;
 
 void mica__fuse_close(mica_run *run) {
@@ -86,7 +86,7 @@ static mica_status take_scales(mica_run *run) {
   return MICA_OK;
 }
 
-/* Answers of several numbers have a row already. */
+/* If answers are several numbers, their facts exist already. */
 static void loads(const mica_run *run, mica_part part, mica_loader_config *config) {
   scales *s = run->task_state;
   (void)part;
@@ -97,7 +97,7 @@ static void loads(const mica_run *run, mica_part part, mica_loader_config *confi
 
 /* --- preparation --- */
 
-/* Notes the parts that the data have, and the names of the columns that hold texts or names of files. */
+/* Sets the facts that name the parts in the data, and the columns that hold texts or file names. */
 static mica_status note_parts(mica_run *run) {
   const mica_dataset *data = run->parts->whole;
   const mica__schema *schema = data->store->schema;
@@ -135,7 +135,7 @@ static mica_status note_parts(mica_run *run) {
   return status;
 }
 
-/* Rows of numbers and classes, and what is not used. Which columns the other parts read is known by now. */
+/* Prepares rows of numbers and classes, and lists unused columns; the columns of the other parts are known by now. */
 static mica_status note_columns(mica_run *run) {
   const mica_dataset *data = run->parts->whole;
   const mica_column *x = mica_dataset_column(data, mica_dataset_column_index(data, "x"));
@@ -187,7 +187,7 @@ mica_status mica__fuse_checks(const mica_run *run) {
   return mica__fail(MICA_E_FORMAT, "\"parts\" names no parts of a sample");
 }
 
-/* Tables that are predicted may have no answers; those that a test is made of have some. */
+/* Tables to predict from need no answers; tables to test on do. */
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
   const char *label = mica__fuse_facts_of(run).label_column;
   if (!mica_dataset_column(data, mica_dataset_column_index(data, label)))

@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-/* Choices of FUSE_SETTINGS: the second ones are the networks that give an answer per picture. */
+/* Choices of FUSE_SETTINGS; those for pictures are the networks that give one answer per picture. */
 const char *mica__fuse_join_at(size_t i);
 enum { MICA__FUSE_CONCAT, MICA__FUSE_ATTENTION };
 const char *mica__fuse_model_at(size_t i);
@@ -29,7 +29,7 @@ const char *mica__fuse_model_at(size_t i);
   SOUND_OWN_SETTINGS(X, S)
 MICA__SETTINGS_STRUCT(fuse, FUSE_SETTINGS);
 
-/* Facts of a part are there if `parts` names it. */
+/* The facts of a part exist if `parts` names it. */
 #define FUSE_FACTS(X, S)                                                                                               \
   X(S, TEXTS, parts, .needed = true)                                                                                   \
   X(S, TEXT, label_column, .needed = true)                                                                             \
@@ -56,7 +56,8 @@ extern const mica__input mica__input_fuse;
 mica__fuse_settings mica__fuse_settings_of(const mica_run *run);
 mica__fuse_facts mica__fuse_facts_of(const mica_run *run);
 
-/* A part: how data show that they have it, its input (whose members are called for it), and the facts that it needs. */
+/* A part of fuse: a function that tells whether data have it, its input (whose members are called for it), and the
+ * facts that it needs. */
 typedef struct mica__fuse_part {
   bool (*has)(const mica_run *run, const mica_dataset *data); /* no run: nothing is set */
   const mica__input *input;
@@ -68,9 +69,9 @@ extern const mica__fuse_part mica__fuse_parts[];
 /* True if the run has the part. */
 bool mica__fuse_has(const mica_run *run, const mica__fuse_part *part);
 
-/* MICA_E_FORMAT where data lack what a part reads. */
+/* MICA_E_FORMAT if data do not have the columns of a part. */
 mica_status mica__fuse_fits(const mica_run *run, const mica_dataset *data);
-/* mica__input.views.derive: each part derives from what those before it have made. */
+/* mica__input.views.derive: each part derives its columns from the result of those before it. */
 mica_status mica__fuse_derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out);
 
 /* Members of the task (task/input/fuse.c). */

@@ -28,7 +28,7 @@ static const mica_column *find(const mica_dataset *data, const char *name) {
   return mica_dataset_column(data, mica_dataset_column_index(data, name));
 }
 
-/* Notes mean and deviation of each channel, or number, of a column of the training part. */
+/* Sets the facts with mean and deviation of each channel, or number, of a column of the training part. */
 static mica_status note_scale(mica_run *run, const char *column, size_t channels, const char *mean,
                               const char *deviation) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
@@ -70,7 +70,7 @@ static mica_status fits_rows(const mica_run *run, const mica_dataset *data) {
   const double numbers = input.count ? input.list[0] : 0;
   const mica_column *x = find(data, "x");
   const double has = x && x->shape.rank == 1 ? (double)x->shape.dim[0] : 0;
-  /* Further columns are left out by their names. */
+  /* Leaves out further columns by name. */
   const bool named = mica_dataset_number_name(data, mica_dataset_column_index(data, "x"), 0) != NULL;
   if (numbers > has || (numbers < has && !named))
     return mica__fail(MICA_E_FORMAT, "%s has %g columns of numbers, but the network was trained on %g",
@@ -170,7 +170,7 @@ bool mica__fuse_has(const mica_run *run, const mica__fuse_part *part) {
   return has;
 }
 
-/* MICA_E_FORMAT where data have no files of the kind in the column of that name. */
+/* MICA_E_FORMAT if the column of that name does not hold files of this kind. */
 static mica_status check_files(const mica_dataset *data, mica_column_kind kind, const char *name, const char *what) {
   mica__texts texts = {.data = data, .column = mica_dataset_column_index(data, name)};
   if (mica__dataset_find(data, kind)) return MICA_OK;
@@ -211,7 +211,7 @@ mica_status mica__fuse_derive(mica_run *run, mica_part part, const mica_dataset 
     if (status == MICA_OK && made != data && next != made) mica_dataset_destroy((mica_dataset *)(uintptr_t)made);
     if (status == MICA_OK) made = next;
   }
-  /* What was understood of the table is shown of the data that are trained on. */
+  /* Shows for the training data how the table was interpreted. */
   if (status == MICA_OK && made != data && *mica_dataset_summary(data))
     status = mica__store_add_summary(made->store, mica_dataset_summary(data));
   if (status != MICA_OK && made != data) mica_dataset_destroy((mica_dataset *)(uintptr_t)made);

@@ -17,13 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Cells that decide whether a column holds series, and the most numbers of a series. */
+/* How many cells decide whether a column holds series, and the most numbers of a series. */
 #define LOOKED_AT 16
 #define LONGEST (1 << 20)
 
 #define BETWEEN " ;\t"
 
-/* Numbers of series one after another; offsets[i] is where those of sample i begin. */
+/* Numbers of all series, one after another; offsets[i] is the first number of sample i. */
 typedef struct lists {
   float *numbers;
   int64_t *offsets, longest;
@@ -35,8 +35,8 @@ static void free_lists(lists *l) {
   free(l->offsets);
 }
 
-/* Reads the number at the beginning of a text, as a cell of a table is read, and moves past it. False if it is not a
- * finite decimal number, as 0x1F and inf are not. */
+/* Reads the number at the beginning of a text, as in a cell of a table, and moves past it. False if it is not a finite
+ * decimal number (0x1F and inf are refused). */
 static bool next_number(const char **text, double *number) {
   *text += strspn(*text, BETWEEN);
   const mica__cell cell = {.text = *text, .length = strcspn(*text, BETWEEN)};
@@ -72,7 +72,7 @@ bool mica__fuse_is_text(const mica_run *run, const mica_dataset *data, size_t co
   return run && !strcmp(mica_dataset_column(data, column)->name, mica__fuse_settings_of(run).text);
 }
 
-/* The first column of series except the one of the setting "text"; SIZE_MAX: not found. */
+/* The first column of series that is not the one in the setting "text"; SIZE_MAX: not found. */
 static size_t find_series(const mica_run *run, const mica_dataset *data) {
   for (size_t i = 0; i < mica_dataset_column_count(data); i++)
     if (mica_dataset_column(data, i) != mica__run_find_label(data) && !mica__fuse_is_text(run, data, i) &&
@@ -141,7 +141,7 @@ static mica_status prepare(mica_run *run) {
   return mica__run_note_text(run, "series_column", mica_dataset_column(data, find_series(run, data))->name);
 }
 
-/* Notes mean, deviation and length of the training part's series. */
+/* Sets the facts with mean, deviation and length of the training part's series. */
 static mica_status complete(mica_run *run, const mica_column *label) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   double sum = 0, squares = 0;

@@ -6,9 +6,9 @@
 
 extern const mica__input mica__fuse_series;
 
-/* True if data have a column of series that is not the one of the setting "text". No run: nothing is set. */
+/* True if data have a column of series other than the one in the setting "text". run NULL: the setting is not set. */
 bool mica__fuse_has_series(const mica_run *run, const mica_dataset *data);
-/* True for the column that the setting "text" names. No run: nothing is set. */
+/* True for the column in the setting "text". run NULL: the setting is not set. */
 bool mica__fuse_is_text(const mica_run *run, const mica_dataset *data, size_t column);
 /* True if the first texts of a column are lists of numbers. */
 bool mica__fuse_is_series(const mica_dataset *data, size_t column);

@@ -1,4 +1,4 @@
-/* Rows of tables that are predicted from, and those that a report shows. */
+/* Rows of tables to predict from, and rows that a report shows. */
 #include "data/dataset.h"
 #include "data/source.h"
 #include "data/table/table.h"
@@ -18,10 +18,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples that a report looks at. */
+/* How many samples a report shows. */
 #define LOOKED_AT 2000
 
-/* A walk over samples: what they are known to be, and where their outputs go. */
+/* A walk over samples: their known answers, and where their outputs go. */
 typedef struct walk {
   const mica_dataset *data;
   uint64_t at, end;
@@ -52,7 +52,7 @@ static mica_status give_batch(mica_run *run, const mica_batch *batch, const floa
   return MICA_OK;
 }
 
-/* Visits the first samples of data that parts were derived from, batch by batch in their order. */
+/* Visits the first samples of data with derived columns, batch by batch in order. */
 static mica_status visit_derived(mica_run *run, const mica_dataset *data, uint64_t most, mica__sample_fn *fn,
                                  void *user) {
   const uint64_t all = mica_dataset_count(data);
@@ -73,7 +73,7 @@ static mica_status visit_derived(mica_run *run, const mica_dataset *data, uint64
   return status;
 }
 
-/* The columns of data without answers as the run has them; the data are destroyed unless they are *out. */
+/* Brings the columns of data without answers into the run's form; the data are destroyed unless they are *out. */
 static mica_status adopt(mica_run *run, mica_dataset *data, mica_dataset **out) {
   mica_dataset *same = data;
   mica_status status = mica__fuse_fits(run, data);

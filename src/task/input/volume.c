@@ -49,7 +49,7 @@ static mica_status trains(const mica_run *run, const mica_dataset *data, mica_da
 
 /* --- preparation --- */
 
-/* A window is no longer than the longest volume needs, and can be halved as often as U-Net does. */
+/* A window is no longer than the longest volume needs, and its sides can be halved as often as in U-Net. */
 static mica_status note_window(mica_run *run) {
   const mica__volume_settings s = mica__volume_settings_of(run);
   const mica_dataset *data = run->parts->whole;
@@ -120,7 +120,7 @@ static mica_value image_of(const mica_run *run, const mica_batch_values *batch) 
   return mica_batch_value(batch, mica__common_facts_of(run).input_column);
 }
 
-/* Batches have windows as pictures of D H rows, and so have the answers. */
+/* In batches, windows are stored as pictures of D H rows, and so are the answers. */
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
   const mica__grid grid = mica__volume_grid(run);
   const int64_t depth = grid.sides[0], height = grid.sides[1], width = grid.sides[2];

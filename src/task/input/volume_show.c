@@ -9,7 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Volumes that a report looks at. */
+/* How many volumes a report shows. */
 #define LOOKED_AT 3
 
 /* A volume in a file, or a sample of a dataset. */
@@ -29,7 +29,7 @@ static mica_status read_window(void *user, const mica__window *w, float *values)
   return MICA_OK;
 }
 
-/* Predicts a volume and visits it; `whole`: with its slices, which evaluations need not. */
+/* Predicts a volume and visits it; `whole`: with its slices, which evaluations do not need. */
 static mica_status show(mica_run *run, const char *name, source *s, const mica__nifti *header, bool whole,
                         mica__sample_fn *fn, void *user) {
   const mica__volume_reader reader = {read_window, s, header};

@@ -1,4 +1,4 @@
-/* Volumes larger than the network's input: windows in the order of depth, blended in a slab as deep as a window. */
+/* Volumes larger than the network's input: windows in order of depth, blended in a slab as deep as a window. */
 #include "run/common_facts.h"
 #include "run/fields.h"
 #include "run/predict/batches.h"

@@ -1,5 +1,6 @@
-/* Settings of speech from texts, and the network by them: convolutions over letters, their durations, and convolutions
- * over frames (FastSpeech 2, Ren et al. 2021). Frames find their letters as in Badlani et al. 2021. */
+/* Settings of speech from texts, and the network that they describe: convolutions over letters, their durations, and
+ * convolutions over frames (FastSpeech 2, Ren et al. 2021). Frames are aligned with letters as in Badlani et al.
+ * 2021. */
 #include "run/fields.h"
 #include "run/letters.h"
 #include "task/head/letters.h"
@@ -9,22 +10,22 @@
 #include <mica/nodes.h>
 #include <stdio.h>
 
-/* What is added to a magnitude before its logarithm, and how that is scaled. */
+/* Added to a magnitude before its logarithm is taken; the scale of the logarithm. */
 #define FLOOR 0.01
 #define MEAN -1.0
 #define DEVIATION 2.0
-/* What is added to a recording's power: silence stays silence. */
+/* Added to a recording's power, so that silence stays silence. */
 #define LEAST_POWER 1e-8
-/* Channels of what listens to voices. */
+/* Channels of the network that recognises voices. */
 #define LISTENER 32
 /* Frames follow letters at an even pace: the standard deviation from that pace, as a share of the text's length. */
 #define WIDTH_OF_DIAGONAL 0.15
-/* The score of no letter: so low that each frame goes to a letter. */
+/* The score of "no letter", so low that each frame goes to a letter. */
 #define NO_LETTER -12.0
 #define HIDDEN 1e4
 /* The most frames of a letter, as log(1 + frames). */
 #define LONGEST 7.0
-/* Waves that tell a frame its position in its letter. */
+/* Waves by which a frame knows its position in its letter. */
 #define WAVES 3
 #define PI 3.14159265358979323846
 
@@ -96,7 +97,7 @@ static mica_value block(mica_nn *nn, const char *name, int64_t i, mica_value x, 
                         const mica__speak_settings *s) {
   const mica_nn_conv_config c = {
       .how.pad = {s->kernel / 2}, .no_bias = true, .weight = {.kind = MICA_INIT_XAVIER_UNIFORM}};
-  /* A block begins with little, so that a chain of them keeps its input's size. */
+  /* A block begins with small weights, so that a chain of blocks keeps the size of its input. */
   const mica_norm_config norm = {.scale = 0.3};
   char numbered[32];
   snprintf(numbered, sizeof numbered, "%s%d", name, (int)i);
@@ -113,7 +114,7 @@ static mica_value embedded(mica_nn *nn, const char *name, const mica_run *run, m
                         MICA_AXES(0, 2, 1));
 }
 
-/* The voice (N, width) of each text. */
+/* The vector of the voice (N, width) of each text. */
 static mica_value voice_of(mica_nn *nn, const mica_run *run, const mica__speak_words *words, int64_t width) {
   const int64_t speakers = (int64_t)mica__speak_facts_of(run).speakers.count;
   if (words->speakers.graph) return mica_nn_embedding(nn, "speakers", words->speakers, speakers, width, NULL);
@@ -130,7 +131,7 @@ mica__speak_code mica__speak_encode(mica_nn *nn, const mica_run *run, const mica
   x = mica_mul(x, c.mask);
   for (int64_t i = 0; i < s.encoder_layers; i++) x = block(nn, "encoder", i, x, c.mask, &s);
   c.code = mica_mul(mica_add(x, c.voice), c.mask);
-  /* Durations learn from the letters and teach them nothing. */
+  /* Durations are learned from the letters' features without a gradient to them. */
   mica_value d = mica_stop_gradient(c.code);
   for (int64_t i = 0; i < 2; i++) d = block(nn, "duration", i, d, c.mask, &s);
   d = mica_mul(mica_clip(mica_softplus(convolved(nn, "durations", d, 1, 1)), 0, LONGEST), c.mask);
@@ -140,8 +141,8 @@ mica__speak_code mica__speak_encode(mica_nn *nn, const mica_run *run, const mica
 
 /* --- alignment --- */
 
-/* Scores (N, F, 1 + L) of letters in the shares of their text at which frames are (N, F, 1); numbers (N, 1, 1 + L): 0
- * of no letter, then 1, 2, ... */
+/* Scores (N, F, 1 + L) of letters for frames that lie at shares (N, F, 1) of their text; numbers (N, 1, 1 + L): 0 for
+ * no letter, then 1, 2, ... */
 static mica_value near_diagonal(mica_value scores, mica_value frames, mica_value numbers, mica_value lengths) {
   mica_value each = mica_unsqueeze(mica_cast(lengths, MICA_F32), MICA_AXES(1, 2));
   mica_value none = mica_full_like(numbers, 0), hidden = mica_full_like(numbers, HIDDEN);
@@ -175,7 +176,8 @@ mica_value mica__speak_align(mica_nn *nn, const mica_run *run, const mica__speak
 
 /* --- frames --- */
 
-/* The position of frames in their letter, (N, 2 + 2 WAVES, F). belongs (N, F, L): the share of each letter. */
+/* The position of frames in their letter, (N, 2 + 2 WAVES, F). belongs (N, F, L): how much each frame belongs to each
+ * letter. */
 static mica_value relative(mica_value belongs, mica_value times, mica_value starts, mica_value durations) {
   mica_value list[2 + 2 * WAVES];
   mica_value least = mica_maximum(durations, mica_full_like(durations, 1));
@@ -197,7 +199,7 @@ mica__speak_spectra mica__speak_decode(mica_nn *nn, const mica_run *run, const m
   mica_value starts = mica_sub(ends, d);
   mica_value times = mica_affine(mica_cumsum(mica_full_like(frame_mask, 1), 2, true, false), 1, 0.5);
   times = mica_transpose(times, MICA_AXES(0, 2, 1));
-  /* A letter's frames lie between its start and its end; the edges are half a frame wide. */
+  /* The frames of a letter are between its start and its end; each edge is half a frame wide. */
   mica_value belongs = mica_sub(mica_sigmoid(mica_affine(mica_sub(times, starts), 4, 0)),
                                 mica_sigmoid(mica_affine(mica_sub(times, ends), 4, 0)));
   belongs = mica_mul(belongs, code->mask);

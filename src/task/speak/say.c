@@ -12,18 +12,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Letters of a text at most, and times of the usual speed. */
+/* The most letters of a text, and the limits of speed relative to the usual one. */
 #define MOST_LETTERS 10000
 #define FASTEST 10.0
-/* Frames of what is spoken at most. */
+/* The most frames of an utterance. */
 #define MOST_FRAMES (1 << 22)
-/* Frames of silence at an end at most, as the network speaks it. */
+/* The most frames of silence that the network speaks at each end. */
 #define MOST_SILENCE 5.0
-/* Magnitudes are raised to this power: what is loud stands out, as it does before spectra are averaged. */
+/* Magnitudes are raised to this power, which restores the peaks that averaging of spectra flattens. */
 #define POWER 1.2
-/* Seconds of silence at both ends. */
+/* Seconds of silence that are added at both ends. */
 #define SILENCE 0.15
-/* Speakers that a report lets speak. */
+/* The most speakers that speak in a report. */
 #define SHOWN 6
 
 /* What is being said. */
@@ -31,7 +31,7 @@ typedef struct saying {
   int32_t *letters; /* code points */
   float *durations; /* frames of each */
   int64_t count, frames;
-  float *shares; /* of the run's speakers in the voice */
+  float *shares; /* the share of each of the run's speakers in the voice */
 } saying;
 
 static void free_saying(saying *s) {
@@ -51,7 +51,7 @@ static mica_value build(mica_nn *nn, const mica_run *run, const mica_value *in, 
   return mica__speak_unscale(mica__speak_decode(nn, run, &code, in[DURATIONS], in[FRAMES]).spectrum);
 }
 
-/* `count` numbers: durations of letters, or spectra of frames, which are ones. */
+/* `count` numbers: durations of letters, or ones for the frames of spectra. */
 static mica_status compute(mica_run *run, const saying *s, const float *frames, int64_t count, float *output) {
   const int64_t speakers = (int64_t)mica__speak_facts_of(run).speakers.count;
   const int32_t length = (int32_t)s->count;
@@ -116,7 +116,7 @@ static mica_status find_speaker(const mica_run *run, const char *name, saying *s
 
 /* --- speaking --- */
 
-/* Frames of each letter, from log(1 + frames). */
+/* The number of frames of each letter, from log(1 + frames). */
 static mica_status set_durations(mica_run *run, double speed, saying *s) {
   double sum = 0;
   if (!(s->durations = calloc((size_t)s->count, sizeof *s->durations))) return mica__fail_nomem("durations");
@@ -136,7 +136,7 @@ static mica_status set_durations(mica_run *run, double speed, saying *s) {
   return MICA_OK;
 }
 
-/* Magnitudes (bins, frames), the caller's to free. */
+/* Magnitudes (bins, frames), freed by the caller. */
 static mica_status find_spectrum(mica_run *run, const saying *s, float **spectrum) {
   const int64_t count = mica__speak_bins(run) * s->frames;
   float *ones = malloc((size_t)s->frames * sizeof *ones);
@@ -148,7 +148,7 @@ static mica_status find_spectrum(mica_run *run, const saying *s, float **spectru
   return status;
 }
 
-/* Puts silence before and behind a wave: what hears it needs some before the first word. */
+/* Adds silence at both ends of a wave: recognisers need some before the first word. */
 static mica_status add_silence(const mica_run *run, float **samples, int64_t *count) {
   const int64_t silence = (int64_t)(SILENCE * mica__speak_facts_of(run).rate);
   float *longer = calloc((size_t)(*count + 2 * silence) + 1, sizeof *longer);
@@ -159,7 +159,7 @@ static mica_status add_silence(const mica_run *run, float **samples, int64_t *co
   return longer ? MICA_OK : mica__fail_nomem("a wave");
 }
 
-/* Makes a wave as loud as recordings, but for what would leave -1 to 1. */
+/* Scales a wave to the loudness of recordings; samples outside -1 to 1 are clipped. */
 static void level(float *samples, int64_t count) {
   double power = 0, most = 0;
   for (int64_t i = 0; i < count; i++) power += (double)samples[i] * (double)samples[i] / (double)count;
@@ -198,7 +198,7 @@ mica_status mica__speak_say(mica_run *run, const mica_speech_config *config, flo
 
 /* --- the report --- */
 
-/* Adds the text of the first sample of the data that are judged. */
+/* Adds the text of the first sample of the judged data. */
 static mica_status first_text(const mica_run *run, mica__text *text) {
   const mica_dataset *data = run->evaluation->data;
   const size_t column = data ? mica_dataset_column_index(data, "tokens") : 0;
@@ -213,7 +213,7 @@ static mica_status first_text(const mica_run *run, mica__text *text) {
   return status == MICA_OK ? mica__text_status(text) : status;
 }
 
-/* Scaled magnitudes as a picture of two pixels per frequency, low ones at the bottom. */
+/* Draws scaled magnitudes with two pixels per frequency, low frequencies at the bottom. */
 static mica_status add_spectrum(const mica_run *run, const saying *s, const float *spectrum, const char *caption,
                                 mica_report *report) {
   const int64_t bins = mica__speak_bins(run), frames = s->frames;

@@ -1,5 +1,5 @@
-/* speak: speech from texts. A network learns the spectra of recordings from their letters and speakers. Which frames
- * belong to which letter is learned too, by connectionist temporal classification of letters' positions. */
+/* speak: speech from texts. A network learns the spectra of recordings from their letters and speakers. Connectionist
+ * temporal classification of letters' positions learns which frames belong to which letter. */
 #include "task/speak/speak.h"
 #include "data/dataset.h"
 #include "run/fields.h"
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How much the alignment, the durations and the speakers count beside the spectra. */
+/* The weights of the losses for alignment, durations and speakers beside that for spectra. */
 #define ALIGNMENT 1.0
 #define DURATIONS 0.2
 #define VOICES 0.2
@@ -30,7 +30,7 @@ static const mica_setting defaults[] = {
 static const mica_task_metric metrics[] = {{"spectrum_mae", true}, {"duration_mae", true}, {NULL, false}};
 static const char *const answers[] = {"sound", "sound.length", NULL};
 
-/* Data with texts suit speech better: the task has to be named. */
+/* Data with texts suit speech better, so this task must be named. */
 static int32_t suits(const mica_dataset *data) {
   (void)data;
   return 0;
@@ -54,7 +54,7 @@ static mica_status open_part(const mica_run *run, const char *path, const mica_d
   return mica__strings_open_form(run, path, config->part, &form, data);
 }
 
-/* A letter needs a frame, and so does the silence at each end. */
+/* Each letter needs a frame, and so does the silence at each end. */
 static mica__strings_time time_of(const mica_run *run) {
   const mica_stft_config c = mica__speak_stft(run);
   return (mica__strings_time){.length = c.length,
@@ -89,7 +89,7 @@ static mica_status teaches(const mica_run *run, const mica_run *teacher) {
 
 /* --- the step --- */
 
-/* Texts with a letter of silence at both ends. */
+/* Texts with a letter for silence at both ends. */
 static mica__speak_words words_of(const mica_batch_values *batch) {
   mica_value letters = mica_batch_value(batch, "tokens"), lengths = mica_batch_value(batch, "tokens.length");
   if (!letters.graph || !lengths.graph) return (mica__speak_words){0};
@@ -102,7 +102,7 @@ static mica__speak_words words_of(const mica_batch_values *batch) {
                                                                           : mica_full_like(lengths, 0)};
 }
 
-/* The frames of each letter (N, L) by the probability of all alignments, and the loss of these, a sum. */
+/* The expected number of frames of each letter (N, L) over all alignments, and their loss, a sum. */
 static mica_value durations_of(mica_value logits, const mica__speak_words *words, mica_value frames,
                                mica_value frame_mask, mica_value *loss) {
   mica_value first = mica_transpose(logits, MICA_AXES(1, 0, 2)), gradient = {0};
@@ -110,7 +110,7 @@ static mica_value durations_of(mica_value logits, const mica__speak_words *words
   *loss = mica_ctc_loss(first, positions, frames, words->lengths,
                         &(mica_ctc_config){.reduction = MICA_LOSS_REDUCTION_SUM, .zero_infinity = true});
   if (!loss->graph || mica_gradients(*loss, &first, 1, &gradient) != MICA_OK) return (mica_value){0};
-  /* The gradient of the loss is the softmax less the probability of the letter at the frame. */
+  /* The gradient of the loss is the softmax minus the probability of the letter at the frame. */
   mica_value there = mica_sub(mica_softmax(first, 2), gradient);
   there = mica_mul(there, mica_transpose(frame_mask, MICA_AXES(2, 0, 1)));
   return mica_stop_gradient(mica_gather_elements(mica_sum(there, MICA_AXES(0), false), positions, 1));
@@ -168,7 +168,7 @@ static const mica_onnx_text export_docs[] = {
     {"durations", "log(1 + frames) of the silence before, of each letter and of the silence after"},
     {0}};
 
-/* Texts that two runs speak are not compared one by one. */
+/* Texts spoken by two runs cannot be compared one by one. */
 static mica_status agree(mica_run *run, mica_run *other, int64_t most, double *share, int64_t *count) {
   (void)run, (void)other, (void)most;
   *share = (double)NAN;

@@ -44,11 +44,11 @@ mica__speak_facts mica__speak_facts_of(const mica_run *run);
 
 /* Frames of 25 ms, enlarged to a power of two, every 10 ms. */
 mica_stft_config mica__speak_stft(const mica_run *run);
-/* The effective value of recordings and of what is spoken. */
+/* The root mean square of recordings and of speech. */
 #define MICA__SPEAK_LEVEL 0.1
 /* Frequencies of a spectrum. */
 int64_t mica__speak_bins(const mica_run *run);
-/* Recordings (N, T) made equally loud, by the first lengths[n] samples of each. */
+/* Makes recordings (N, T) equally loud, judged by the first lengths[n] samples of each. */
 mica_value mica__speak_levelled(mica_value sound, mica_value lengths);
 /* The frames of recordings. */
 mica_value mica__speak_frames(const mica_run *run, mica_value lengths);
@@ -60,7 +60,7 @@ mica_value mica__speak_unscale(mica_value scaled);
 typedef struct mica__speak_spectra {
   mica_value spectrum, mel;
 } mica__speak_spectra;
-/* Spectra of recordings (N, T), as the network is to give them. */
+/* Spectra of recordings (N, T) in the form that the network outputs. */
 mica__speak_spectra mica__speak_spectra_of(const mica_run *run, mica_value sound);
 
 /* --- the network --- */
@@ -68,8 +68,8 @@ mica__speak_spectra mica__speak_spectra_of(const mica_run *run, mica_value sound
 /* The letter at both ends of a text: silence. */
 #define MICA__SPEAK_SILENCE 0
 
-/* What is said, and by whom: letters (N, L) as code points, of which the first lengths[n] count, and speakers (N) or,
- * if that has no graph, their shares (N, speakers) f32 of a mixed voice. */
+/* A text and its speaker: letters (N, L) as code points, of which the first lengths[n] count, and speakers (N) or, if
+ * that has no graph, the shares (N, speakers) f32 of a mixed voice. */
 typedef struct mica__speak_words {
   mica_value letters, lengths, speakers, shares;
 } mica__speak_words;
@@ -79,20 +79,20 @@ typedef struct mica__speak_code {
   mica_value code;      /* (N, width, L) */
   mica_value mask;      /* (N, 1, L): 1 where a letter counts */
   mica_value voice;     /* (N, width, 1) */
-  mica_value durations; /* (N, L): log(1 + frames) of each letter, as predicted */
+  mica_value durations; /* (N, L): predicted log(1 + frames) of each letter */
 } mica__speak_code;
 
 /* 1 for the first lengths[n] positions of the last axis of x (N, K, X), else 0: (N, 1, X) f32. */
 mica_value mica__speak_mask(mica_value x, mica_value lengths);
 mica__speak_code mica__speak_encode(mica_nn *nn, const mica_run *run, const mica__speak_words *words);
-/* Logits (N, F, 1 + L): how well each frame of mel (N, mels, F) goes with no letter and with each of the letters. */
+/* Logits (N, F, 1 + L): how well each frame of mel (N, mels, F) fits no letter, and each of the letters. */
 mica_value mica__speak_align(mica_nn *nn, const mica_run *run, const mica__speak_words *words, mica_value mel,
                              mica_value frame_mask);
 /* Spectra of letters, each of `durations` (N, L) frames. */
 mica__speak_spectra mica__speak_decode(mica_nn *nn, const mica_run *run, const mica__speak_code *code,
                                        mica_value durations, mica_value frame_mask);
 
-/* Logits (N, speakers): whose voice mel spectra (N, mels, F) have. */
+/* Logits (N, speakers): the speaker of mel spectra (N, mels, F). */
 mica_value mica__speak_listen(mica_nn *nn, const mica_run *run, mica_value mel, mica_value frame_mask);
 
 /* --- speaking --- */

@@ -6,7 +6,7 @@
 #include <mica/data.h>
 #include <stdlib.h>
 
-/* (1, speakers) of a recording (1, T). */
+/* (1, speakers) for a recording (1, T). */
 static mica_value build(mica_nn *nn, const mica_run *run, const mica_value *in, void *user) {
   const int64_t *count = user;
   mica_value length = mica_full(in[0].graph, MICA_I32, MICA_SHAPE(1), (double)*count);
