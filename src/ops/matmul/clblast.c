@@ -1,21 +1,21 @@
-/* CLBlast as one of the implementations, where a tuner finds it faster. */
+/* CLBlast as one of the implementations, taken if a tuner finds it faster. */
 #include "runtime/clblast.h"
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 #include "runtime/tensor.h"
 
-/* What CLBlast can take: rows or columns that are adjacent, and neither overlap nor stand on one another. */
+/* Describes an operand to CLBlast, which takes only adjacent rows or columns that do not overlap. */
 static bool store_operand(const mica__matrix *x, int64_t rows, int64_t cols, mica__clblast_operand *out) {
   *out = (mica__clblast_operand){.tensor = x->tensor, .batch = x->batch};
   out->transposed = x->col != 1 && cols > 1;
   out->ld = out->transposed ? x->col : x->row;
   int64_t lines = out->transposed ? cols : rows, length = out->transposed ? rows : cols;
-  /* The step between lines does not matter where there is but one. */
+  /* The step between lines does not matter if there is only one. */
   if (lines == 1) out->ld = length;
   return out->ld >= length && (!out->transposed || x->row == 1 || rows == 1);
 }
 
-/* Elements from the buffer's start to past the last that the operand may touch: CLBlast's kernels count in int. */
+/* True if an int counts every element from the buffer's start to the operand's end: CLBlast's kernels count in int. */
 static bool counts_in_int(const mica__clblast_operand *x, int64_t lines, int64_t batches) {
   double last =
       (double)mica__tensor_first(x->tensor) + (double)x->ld * (double)lines + (double)x->batch * (double)(batches - 1);

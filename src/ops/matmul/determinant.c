@@ -22,7 +22,7 @@ static mica_status infer_determinant(const mica__type *inputs, int32_t input_cou
   return MICA_OK;
 }
 
-/* Elimination with partial pivoting, in m. */
+/* Elimination with partial pivoting, in place in m. */
 static double determinant_of(double *m, int64_t n) {
   double product = 1;
   for (int64_t k = 0; k < n; k++) {
@@ -87,7 +87,7 @@ static mica_status launch_determinant(const mica__exec *exec) {
   return status;
 }
 
-/* An error is that of about n n operations on each element, in units of the largest determinants that there are. */
+/* The error of about n n operations per element, in units of the largest determinants. */
 static mica_status check_determinant(mica__check *check) {
   const mica__launch_case list[] = {
       {.inputs = {{MICA_F32, {2, {1, 1}}}}, .input_count = 1},

@@ -1,4 +1,4 @@
-/* einsum and gemm, through transpose, reshape, sum and matmul. */
+/* einsum and gemm, made of transpose, reshape, sum and matmul. */
 #include "base/checked.h"
 #include "ops/common/build.h"
 
@@ -14,10 +14,10 @@ mica_value mica_gemm(mica_value a, mica_value b, mica_value c, double alpha, dou
 }
 
 #define MAX_TERMS 16
-/* The letters of the output and of all terms. */
+/* The most letters of the output and all terms together. */
 #define NEEDED ((MAX_TERMS + 1) * MICA_MAX_RANK + 1)
 
-/* A value whose axes have letters. */
+/* A value with a letter per axis. */
 typedef struct term {
   mica_value value;
   char letters[MICA_MAX_RANK + 1];
@@ -31,14 +31,14 @@ static void append(char *letters, char letter) {
   letters[length + 1] = 0;
 }
 
-/* The axes in the order of `letters`, which are those of the term. */
+/* Transposes the term to the order of `letters`, which are the term's own letters. */
 static mica_value ordered(const term *t, const char *letters) {
   mica_axes axes = {.count = (int32_t)strlen(letters)};
   for (int32_t i = 0; i < axes.count; i++) axes.axis[i] = (int32_t)(strchr(t->letters, letters[i]) - t->letters);
   return strcmp(t->letters, letters) == 0 ? t->value : mica_transpose(t->value, axes);
 }
 
-/* Sums over the letters that nobody else needs. */
+/* Sums over the letters that are not in `needed`. */
 static void sum_unneeded(term *t, const char *needed) {
   term left = {0};
   mica_axes axes = {0};
@@ -53,8 +53,8 @@ static void sum_unneeded(term *t, const char *needed) {
   *t = left;
 }
 
-/* Two axes of one letter as one, their diagonal, which becomes the last axis. Elements (i, i) of (n, n) are every
- * (n + 1)th element of n^2. */
+/* Replaces two axes of the same letter by their diagonal, which becomes the last axis. Elements (i, i) of (n, n) are
+ * every (n + 1)th element of n^2. Returns the reason if that is not possible, else NULL. */
 static const char *take_diagonal(term *t, int32_t first, int32_t second) {
   mica_shape shape = mica_value_shape(t->value), merged = {0};
   const int64_t n = shape.dim[first];
@@ -80,7 +80,7 @@ static const char *take_diagonal(term *t, int32_t first, int32_t second) {
   return NULL;
 }
 
-/* Letters that stand twice in a term take diagonals; why that cannot be done, or NULL. */
+/* Takes diagonals for letters that occur twice in a term. Returns the reason if that is not possible, else NULL. */
 static const char *take_diagonals(term *t) {
   for (int32_t i = 0; t->letters[i];) {
     const char *again = strchr(t->letters + i + 1, t->letters[i]);
@@ -91,7 +91,7 @@ static const char *take_diagonals(term *t) {
   return NULL;
 }
 
-/* The product of the extents of some letters; MICA_DYNAMIC when one is. */
+/* The product of the extents of some letters; MICA_DYNAMIC if one of them is open. */
 static int64_t extent_of(const term *t, const char *letters) {
   int64_t product = 1;
   for (const char *c = letters; *c; c++) {
@@ -102,7 +102,7 @@ static int64_t extent_of(const term *t, const char *letters) {
   return product;
 }
 
-/* The term as (batch, rows, columns), each the letters of a group merged. */
+/* Reshapes the term to (batch, rows, columns), merging the letters of each group. */
 static mica_value grouped(const term *t, const char *batch, const char *rows, const char *columns) {
   char all[3 * MICA_MAX_RANK + 1];
   strcpy(all, batch);
@@ -111,7 +111,8 @@ static mica_value grouped(const term *t, const char *batch, const char *rows, co
   return mica_reshape(ordered(t, all), MICA_SHAPE(extent_of(t, batch), extent_of(t, rows), extent_of(t, columns)));
 }
 
-/* Two terms as one, over the letters that are needed: those of both that are not are summed over by the product. */
+/* Multiplies two terms into one and keeps the letters that are needed: the product sums over letters of both terms that
+ * are not. */
 static term joined(term a, term b, const char *needed) {
   char batch[MICA_MAX_RANK + 1] = "", left[MICA_MAX_RANK + 1] = "", right[MICA_MAX_RANK + 1] = "";
   char inner[MICA_MAX_RANK + 1] = "", wanted_a[NEEDED], wanted_b[NEEDED];
@@ -140,7 +141,7 @@ static term joined(term a, term b, const char *needed) {
   return product;
 }
 
-/* What stands once, in alphabetical order behind the ellipsis; false when these are too many. */
+/* The ellipsis, then the letters that occur once, in alphabetical order; false if they are too many. */
 static bool implicit_output(char terms[MAX_TERMS][MICA_MAX_RANK + 1], size_t count, char output[MICA_MAX_RANK + 1]) {
   for (size_t t = 0; t < count; t++)
     if (has(terms[t], '.') && !has(output, '.')) append(output, '.');
@@ -155,7 +156,8 @@ static bool implicit_output(char terms[MAX_TERMS][MICA_MAX_RANK + 1], size_t cou
   return true;
 }
 
-/* "...ij,jk->...ik" as letters a term, an ellipsis as one point; what follows the arrow is the output. */
+/* Splits "...ij,jk->...ik" into the letters of each term, with one point for an ellipsis; the output follows the arrow.
+ * Returns what is wrong, or NULL. */
 static const char *parse(const char *equation, char terms[MAX_TERMS][MICA_MAX_RANK + 1], size_t *count,
                          char output[MICA_MAX_RANK + 1]) {
   char *into = terms[0];
@@ -184,7 +186,7 @@ static const char *parse(const char *equation, char terms[MAX_TERMS][MICA_MAX_RA
   return arrow || implicit_output(terms, *count, output) ? NULL : "leaves too many axes";
 }
 
-/* `axes` letters in the place of the ellipsis: digits, '0' being the last of its axes in every term. */
+/* Replaces the ellipsis by `axes` digits; '0' is the last of its axes in every term. */
 static bool expand_ellipsis(const char *from, int64_t axes, char to[MICA_MAX_RANK + 1]) {
   *to = 0;
   if (axes < 0 || (int64_t)strlen(from) - has(from, '.') + axes > MICA_MAX_RANK) return false;
@@ -195,7 +197,7 @@ static bool expand_ellipsis(const char *from, int64_t axes, char to[MICA_MAX_RAN
   return true;
 }
 
-/* An axis of extent 1 under an ellipsis is left out where another term has more there. */
+/* Drops an axis of extent 1 under an ellipsis if another term has a larger extent there. */
 static void broadcast(term *terms, size_t count) {
   for (char digit = '0'; digit < '0' + MICA_MAX_RANK; digit++) {
     bool wide = false;
@@ -210,7 +212,7 @@ static void broadcast(term *terms, size_t count) {
   }
 }
 
-/* Gives the operands their letters and the output its own; why that cannot be done, or NULL. */
+/* Gives the operands and the output their letters. Returns the reason if that is not possible, else NULL. */
 static const char *name_axes(char letters[MAX_TERMS][MICA_MAX_RANK + 1], const mica_value *values, size_t count,
                              term *terms, char output[MICA_MAX_RANK + 1]) {
   char points[MICA_MAX_RANK + 1];
@@ -229,7 +231,7 @@ static const char *name_axes(char letters[MAX_TERMS][MICA_MAX_RANK + 1], const m
   return NULL;
 }
 
-/* Why the terms do not fit the operands; NULL when they do. */
+/* The reason why the terms do not fit the operands; NULL if they do. */
 static const char *misfit(const term *terms, size_t count, const char *output) {
   int64_t extent[256] = {0};
   bool known[256] = {false};

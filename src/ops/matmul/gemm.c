@@ -16,7 +16,7 @@ mica_gemm_config mica_gemm_config_default(void) {
   return (mica_gemm_config){.alpha = 1, .bias_axis = MICA_BIAS_AXIS_COLUMN};
 }
 
-/* What suits a special case stands before what is general; the reference is last. */
+/* Implementations for special cases come before general ones; the reference is last. */
 const mica__impl *const mica__gemm_impls[] = {
     &mica__gemv_gpu,
     &mica__gemm_mma,
@@ -38,8 +38,8 @@ static mica_status fail_shapes(const mica_tensor *a, const mica_tensor *b, const
                     mica_shape_format(mica_tensor_shape(d), td));
 }
 
-/* The one stride that walks operand's matrices in step with the batches of d (its leading dimensions): the stride of
- * each dimension must be what the dimensions inside it span. */
+/* Finds the one stride by which the operand's matrices follow the batches of d (its leading dimensions): the stride of
+ * each dimension must equal the span of the dimensions inside it. */
 static mica_status batch_stride(const char *name, const mica_tensor *operand, const mica_shape *d, int64_t *stride) {
   char text[MICA_SHAPE_TEXT], td[MICA_SHAPE_TEXT];
   mica_shape shape = mica_tensor_shape(operand);
@@ -62,7 +62,7 @@ static mica_status batch_stride(const char *name, const mica_tensor *operand, co
                         mica_shape_format(shape, text));
     if (!inner) *stride = step;
     inner = true;
-    /* Only far beyond any memory can this overflow, and the tensor lies inside its buffer. */
+    /* It cannot overflow, because the tensor lies inside its buffer. */
     span = step * d->dim[i];
   }
   return MICA_OK;
@@ -79,7 +79,7 @@ static mica_status set_operand(const char *name, const mica_tensor *tensor, cons
 static bool is_float(mica_dtype dtype) { return dtype == MICA_F32 || dtype == MICA_F16 || dtype == MICA_BF16; }
 static bool is_byte(mica_dtype dtype) { return dtype == MICA_I8 || dtype == MICA_U8; }
 
-/* The type of sums of products of these types, for a d of this type; false when there is no such product. */
+/* The type in which products of these types are summed, for a d of this type; false if there is no such product. */
 static bool sum_type(mica_dtype a, mica_dtype b, mica_dtype d, mica_dtype *acc) {
   *acc = is_byte(a) ? MICA_I32 : a == MICA_F64 ? MICA_F64 : MICA_F32;
   if (is_float(a)) return is_float(b) && is_float(d);
@@ -113,7 +113,7 @@ static mica_status check_shapes(mica__gemm *gemm, const mica_tensor *a, const mi
   gemm->batches = 1;
   if (sa.dim[sa.rank - 2] != gemm->m || sb.dim[sb.rank - 1] != gemm->n || sb.dim[sb.rank - 2] != gemm->k)
     return fail_shapes(a, b, d);
-  /* The product is bounded by d's count, which fits. */
+  /* The product cannot overflow: it is at most d's count. */
   for (int32_t i = 0; i < sd.rank - 2; i++) gemm->batches *= sd.dim[i];
   const int64_t sizes[] = {gemm->m, gemm->n, gemm->k, gemm->batches};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
@@ -184,8 +184,8 @@ mica_status mica__gemm_problem(mica_queue *queue, const mica_gemm_config *config
   return check_types(mica__queue_engine(queue), gemm);
 }
 
-/* Elements from which on an operand that does not change is worth a kernel that packs it and memory for both: what does
- * not stay in a first level cache. */
+/* The number of elements from which a constant operand is worth packing, which takes a launch and memory for both
+ * copies: more than a first level cache holds. */
 #define WORTH_PACKING 16384
 
 static uint32_t worth_packing(const mica__exec *exec, const mica__gemm *gemm) {
@@ -204,7 +204,7 @@ mica_status mica__gemm_run(const mica__exec *exec, const mica_gemm_config *confi
   gemm.prologue = exec->prologue;
   mica_engine *engine = mica__queue_engine(exec->queue);
   mica__gemm_key(&gemm, key);
-  /* Other products (mixed types, strides along no dimension) are left to the list's order. */
+  /* Products that the tuner cannot name (mixed types, no unit stride) take the list's order. */
   if (mica__gemm_tuner_problem(&gemm, problem)) mica__tune_first_time(engine, key, problem);
   return mica__choose_and_launch(exec->queue, mica__gemm_impls, &gemm, key);
 }

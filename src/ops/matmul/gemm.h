@@ -2,7 +2,7 @@
  *
  *   D[batch] = act(alpha op(A)[batch] op(B)[batch] + beta C[batch] + bias)
  *
- * op(A) is m x k, op(B) k x n, C and D m x n. What mica_op_gemm (gemm.c) has checked is not checked again. */
+ * op(A) is m x k, op(B) k x n, C and D m x n. Implementations do not repeat the checks of mica_op_gemm (gemm.c). */
 #ifndef MICA_OPS_MATMUL_GEMM_H
 #define MICA_OPS_MATMUL_GEMM_H
 
@@ -19,20 +19,20 @@
 typedef struct mica__gemm {
   int64_t m, n, k, batches;
   mica__matrix a, b;
-  mica_block block;        /* not NONE: b is U8 in blocks, one of its strides is 1, and the other is not used */
+  mica_block block;        /* not NONE: b is U8 in blocks, one of its strides is 1, and the other is unused */
   mica__epilogue epilogue; /* with c and d */
   bool allow_tf32;         /* as mica_gemm_config says */
   bool recorded;           /* it goes to a recorder */
-  uint32_t constant, held; /* bit 0: a, bit 1: b; as mica__exec says */
-  mica_queue *prologue;    /* likewise; NULL if there is none */
+  uint32_t constant, held; /* bit 0: a, bit 1: b; as in mica__exec */
+  mica_queue *prologue;    /* as in mica__exec; NULL: none */
 } mica__gemm;
 
-/* mica_op_gemm for the launch of a node whose inputs 0 and 1 are a and b. */
+/* mica_op_gemm for the launch of a node; a and b are its inputs 0 and 1. */
 mica_status mica__gemm_run(const mica__exec *exec, const mica_gemm_config *config, const mica_tensor *a,
                            const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d);
 
-/* As mica__gemm_run, for b in blocks: op(b) is b if by_k, else b transposed. a, c and d are f32 matrices; c and bias
- * may be NULL. The caller has checked all of them (ops/blocks/matrix.c). */
+/* mica__gemm_run for a b in blocks: op(b) is b if by_k, else b transposed. a, c and d are f32 matrices; c and bias may
+ * be NULL. The caller has checked all of them (ops/blocks/matrix.c). */
 mica_status mica__gemm_run_blocks(const mica__exec *exec, const mica_gemm_config *config, const mica_tensor *a,
                                   const mica_tensor *b, mica_block block, bool by_k, const mica_tensor *c,
                                   const mica_tensor *bias, mica_tensor *d);
@@ -40,8 +40,8 @@ mica_status mica__gemm_run_blocks(const mica__exec *exec, const mica_gemm_config
 /* The kernels' macro X_LAYOUT. */
 enum { MICA__LAYOUT_ANY, MICA__LAYOUT_K, MICA__LAYOUT_OUTER };
 
-/* The parameters that the problem decides: the first rows of every matmul kernel's table (with the types it takes), and
- * their values in shipped variants (the commonest case: f32, row-major, aligned). */
+/* The parameters that follow from the problem: the first rows of every matmul kernel's table (with the types it takes),
+ * and their values in shipped variants (the commonest case: f32, row-major, aligned). */
 #define MICA__GEMM_ALL_TYPES MICA_F32, MICA_F16, MICA_BF16, MICA_I8, MICA_U8, MICA_F64
 #define MICA__GEMM_EPILOGUE_PARAMS                                                                                     \
   MICA__DTYPE("D_T", "type of d and c", MICA_F32, MICA_F16, MICA_BF16, MICA_F64, MICA_I32),                            \
@@ -58,44 +58,45 @@ enum { MICA__LAYOUT_ANY, MICA__LAYOUT_K, MICA__LAYOUT_OUTER };
 #define MICA__GEMM_EPILOGUE_VALUES MICA_F32, MICA_F32, MICA_F32, 1
 #define MICA__GEMM_VALUES MICA__GEMM_EPILOGUE_VALUES, MICA_F32, MICA_F32, MICA__LAYOUT_K, MICA__LAYOUT_OUTER, 1, 1
 
-/* Sets those parameters (vectors are aligned when they are so in units of `vector` elements), builds the kernel and
- * begins its launch with batches and OPERAND_PARAMS (cl/matmul/operands.clh). */
+/* Sets those parameters (A_ALIGNED and B_ALIGNED for vectors of `vector` elements), builds the kernel and begins its
+ * launch with batches and OPERAND_PARAMS (cl/matmul/operands.clh). */
 mica_status mica__gemm_begin(mica_queue *queue, const mica__kernel_desc *desc, int32_t *values, const mica__gemm *gemm,
                              int64_t vector, mica__launch *launch);
 /* Ends a launch with the epilogue, notes its cost and submits it. */
 mica_status mica__gemm_end(mica_queue *queue, mica__launch *launch, const mica__gemm *gemm);
 
-/* Notes the launch's cost, for launches that mica__gemm_end does not end. */
+/* Notes the cost of a launch that does not end in mica__gemm_end. */
 void mica__gemm_cost(mica__launch *launch, const mica__gemm *gemm);
 
-/* Adds P[splits][batches][m][n] of partial sums up, in that order, and finishes them into D
+/* Adds up the partial sums P[splits][batches][m][n] in order, applies the epilogue and stores D
  * (cl/matmul/gpu/splitk.cl). */
 mica_status mica__gemm_add_splits(mica_queue *queue, const mica__gemm *gemm, int64_t splits, mica_buffer *partial);
 
-/* A product whose depth is divided as planned (ops/select/tile.h), for gemm_gpu; sums[splits][batches][m][n] are for
- * the caller to add up. The plan's splits are at least 2. */
+/* A product by gemm_gpu whose depth is split as planned (ops/select/tile.h); the caller adds up
+ * sums[splits][batches][m][n]. The plan's splits are at least 2. */
 struct mica__tile_plan;
 mica_status mica__gemm_gpu_parts(mica_queue *queue, const mica__gemm *gemm, const struct mica__tile_plan *plan,
                                  const mica_tensor *sums);
 
-/* An operand as panels of `width` along its outer index (rows of A, columns of B), each row of a panel `pitch` long. */
+/* An operand as panels of `width` along its outer index (rows of A, columns of B); each row of a panel has `pitch`
+ * elements. */
 typedef struct mica__panels {
   const mica_tensor *tensor;
   int64_t batches, outer, k, width, pitch;
   int64_t batch_stride, outer_stride, k_stride;
 } mica__panels;
 
-/* Packs it into f32 [batches][panels][k][pitch] (cl/matmul/cpu/pack.cl), a workspace of the queue's; batches is 1
- * where their stride is 0. What lies beyond the last row or column may be anything. */
+/* Packs an operand into f32 [batches][panels][k][pitch] (cl/matmul/cpu/pack.cl), a workspace of the queue; batches is 1
+ * if their stride is 0. Elements beyond the last row or column are undefined. */
 mica_status mica__gemm_pack(mica_queue *queue, const mica__panels *panels, mica_tensor **packed);
 
-/* The layout that op(A) or op(B) has: outer is its stride along the rows of A or columns of B. */
+/* The layout of op(A) or op(B): outer is its stride along the rows of A or columns of B. */
 int32_t mica__gemm_layout(int64_t outer, int64_t k);
 
-/* True where A_ALIGNED and B_ALIGNED are 1 for vectors of so many elements, and both are adjacent along a dimension. */
+/* True if A_ALIGNED and B_ALIGNED are 1 for vectors of this many elements, and both operands have a unit stride. */
 bool mica__gemm_is_aligned(const mica__gemm *gemm, int64_t vector);
 
-/* Tiles of m x n elements in all of D. */
+/* The number of tiles of m x n elements in all of D. */
 int64_t mica__gemm_tiles(const mica__gemm *gemm, int64_t m, int64_t n);
 
 /* The implementations and their kernels, each in the file of its name (splitk in gpu/tile.c). */
@@ -105,28 +106,28 @@ extern const mica__kernel_desc mica__gemm_mma_kernel, mica__gemm_subgroup_kernel
     mica__gemm_splitk_kernel, mica__gemm_direct_kernel, mica__gemv_gpu_kernel, mica__gemm_tile_kernel,
     mica__gemm_naive_kernel, mica__gemm_pack_kernel, mica__gemm_amx_kernel, mica__gemm_amx_pack_kernel;
 
-/* gemm_gpu with what is known of its tiles (ops/select/tile.h). */
+/* gemm_gpu with the known speeds of its tiles (ops/select/tile.h). */
 extern const struct mica__tile_kernel mica__gemm_gpu_tiles;
 
-/* For the tests: every variant of every kernel for GPUs, with every type and layout that it takes, over matrices on
- * both sides of its tiles' edges, on whatever device: groups first, first + step, ... of all. *groups: how many there
- * are. step 0: counts alone. */
+/* For tests: checks every variant of every GPU kernel on any device, with every type and layout that it takes, over
+ * matrices on both sides of its tiles' edges. Runs groups first, first + step, ...; step 0 only counts. *groups
+ * receives the number of all groups. */
 MICA_CHECKED mica_status mica__gemm_check_grid(struct mica__check *check, size_t first, size_t step, size_t *groups);
-/* One variant of an implementation in all types and layouts that it takes, on whatever device. */
+/* Checks one variant of an implementation on any device, in all types and layouts that it takes. */
 MICA_CHECKED mica_status mica__gemm_check_variant(struct mica__check *check, const mica__impl *impl,
                                                   const mica__variant *variant);
 
 /* All implementations, in order; ends in NULL. */
 extern const mica__impl *const mica__gemm_impls[];
 
-/* The problem as data, with everything checked that mica_op_gemm promises to check. */
+/* Describes the problem after all checks that mica_op_gemm promises. */
 mica_status mica__gemm_problem(mica_queue *queue, const mica_gemm_config *config, const mica_tensor *a,
                                const mica_tensor *b, const mica_tensor *c, const mica_tensor *bias, mica_tensor *d,
                                mica__gemm *gemm);
 
-/* What results of tuning are filed under: types, sizes, layouts and batches; the epilogue does not matter. */
+/* The key of tuning results: types, sizes, layouts and batches; the epilogue does not matter. */
 void mica__gemm_key(const mica__gemm *gemm, char key[MICA__TUNING_TEXT]);
-/* The problem as mica_tuner_create takes it; false when it cannot be said so. */
+/* The problem as text for mica_tuner_create; false if the text cannot express it. */
 bool mica__gemm_tuner_problem(const mica__gemm *gemm, char problem[MICA__TUNING_TEXT]);
 
 /* In gemm_tune.c. */

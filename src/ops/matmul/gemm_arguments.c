@@ -1,5 +1,5 @@
-/* What all kernels of matrix products share: the arguments of cl/matmul/operands.clh, the parameters that the problem
- * decides, and the cost of a launch. */
+/* The common part of all matrix product kernels: the arguments of cl/matmul/operands.clh, the parameters that follow
+ * from the problem, and the cost of a launch. */
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 #include "runtime/tensor.h"
@@ -13,8 +13,8 @@ int64_t mica__gemm_tiles(const mica__gemm *gemm, int64_t m, int64_t n) {
   return ((gemm->m + m - 1) / m) * ((gemm->n + n - 1) / n) * gemm->batches;
 }
 
-/* True if the matrix is made of whole vectors of so many elements along its unit stride, each of which begins at a
- * multiple of that many. */
+/* True if the matrix consists of whole vectors of `vector` elements along its unit stride, each beginning at a multiple
+ * of `vector`. */
 static bool is_aligned(const mica__matrix *operand, int64_t rows, int64_t cols, int64_t vector) {
   int64_t along = operand->col == 1 ? cols : rows, across = operand->col == 1 ? operand->row : operand->col;
   return along % vector == 0 && across % vector == 0 && operand->batch % vector == 0 &&

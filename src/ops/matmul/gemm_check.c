@@ -1,4 +1,5 @@
-/* Every implementation of the matrix product, with each of its variants, against the product in double precision. */
+/* Checks every implementation of the matrix product, with each of its variants, against the product in double
+ * precision. */
 #include "base/error.h"
 #include "ir/op.h"
 #include "ops/common/tolerance.h"
@@ -14,7 +15,7 @@ typedef struct sizes {
   int64_t m, n, k, batches;
 } sizes;
 
-/* On both sides of every tile's edge: 8, 16, 32, 64, 128 rows and columns, 8 to 32 deep. */
+/* Sizes on both sides of every tile's edge: 8, 16, 32, 64, 128 rows and columns, 8 to 32 deep. */
 static const sizes quick_matrices[] = {{33, 65, 17, 2}};
 static const sizes full_matrices[] = {
     {1, 1, 1, 1},    {2, 3, 0, 1},      {7, 9, 5, 3},     {16, 16, 16, 1}, {31, 33, 8, 2},    {64, 64, 32, 1},
@@ -37,8 +38,8 @@ static const types all_types[] = {
 #define MAX_VARIANTS 16 /* of a kernel for GPUs */
 #define LAYOUT_K_OUTER (MICA__LAYOUT_K * 3 + MICA__LAYOUT_OUTER)
 
-/* What else a case may vary. What becomes part of the kernel's text is the same in all cases of a group, so that a
- * group is one compilation; groups take turns. */
+/* The other properties that a case may vary. Those that become part of the kernel's source are the same in all cases of
+ * a group, so that a group needs one compilation; successive groups differ in them. */
 typedef struct setting {
   int a_layout, b_layout; /* MICA__LAYOUT_... */
   int64_t offset;         /* elements before a and b */
@@ -48,7 +49,7 @@ typedef struct setting {
   bool constant;
 } setting;
 
-/* What the cases of a group have in common. constant: a and b are prepacked. */
+/* The common properties of a group's cases. constant: a and b are prepacked. */
 typedef struct group_of {
   const types *types;
   int a_layout, b_layout;
@@ -93,7 +94,7 @@ static double activate(const mica_gemm_config *config, double x) {
   }
 }
 
-/* A matrix for each batch inside a longer tensor whose other elements stay as they are. */
+/* A matrix per batch inside a longer tensor, whose other elements must not change. */
 typedef struct matrices {
   mica__check_tensor whole;
   mica_tensor *view;
@@ -105,8 +106,8 @@ static void matrices_free(matrices *x) {
   mica__check_free(&x->whole);
 }
 
-/* rows x cols for each batch (batches 1: without a batch dimension), adjacent along the columns, along the rows
- * (`transposed`), or along neither (`strided`, every other element). poison: an output that holds nothing yet. */
+/* A layout of rows x cols per batch (batches 1: no batch dimension), adjacent along the columns, along the rows
+ * (`transposed`), or along neither (`strided`, every other element). poison: an output without content yet. */
 typedef struct placing {
   bool transposed, strided, poison;
   int64_t offset, gap;
@@ -136,7 +137,7 @@ static double element(const matrices *x, int64_t batch, int64_t row, int64_t col
   return x->whole.values[x->first + batch * x->batch + row * x->row + col * x->col];
 }
 
-/* One case's operands. b has one matrix for all batches. c is d where the case works in place. */
+/* One case's operands. All batches share the matrix of b. c is d if the case works in place. */
 typedef struct operands {
   matrices a, b, c, d;
   mica__check_tensor bias;
@@ -165,7 +166,7 @@ static mica_status make_operands(mica__check *check, const types *t, const sizes
   return mica__check_input(check, t->d, MICA_SHAPE(count), t->d == MICA_I32 ? 50 : 1, &o->bias);
 }
 
-/* The element of D and how far from it a kernel may be. */
+/* The reference of an element of D, and the error that a kernel may have. */
 static double reference(const operands *o, const types *t, const sizes *z, const setting *s, mica_dtype compute,
                         const int64_t at[3], double *bound) {
   double sum = 0, magnitude = 0;
@@ -194,7 +195,7 @@ static double reference(const operands *o, const types *t, const sizes *z, const
   return value;
 }
 
-/* The whole memory of d: what the product should have put there, and between the rows what was there before. */
+/* The expected content of d's whole memory: the product, and between the rows the previous content. */
 static mica_status references(const operands *o, const types *t, const sizes *z, const setting *s, mica_dtype compute,
                               double **want) {
   int64_t count = o->d.whole.count;
@@ -276,13 +277,13 @@ static bool takes(const mica__impl *impl, const mica__variant *variant, const ty
   return known && (impl != &mica__gemm_mma || (t->a == t->b && mica__mma_takes(impl->kernel, variant, t->a)));
 }
 
-/* The types that show what a kernel does with layouts and sizes: f32, or bf16 where it does not take that. */
+/* The types for checks of layouts and sizes: f32, or bf16 if the variant does not take f32. */
 static const types *plain_types(const mica__impl *impl, const mica__variant *variant) {
   return takes(impl, variant, &all_types[0]) ? &all_types[0] : &all_types[2];
 }
 
-/* One variant that the device might choose. The smallest tiles of a kernel (its last variant) see all types, and on the
- * full grid all layouts; the others differ in tiles alone. */
+/* Checks one variant that the device might choose. The smallest tiles of a kernel (its last variant) are checked with
+ * all types, and on the full grid with all layouts; the others differ only in their tiles. */
 static mica_status check_variant(mica__check *check, const mica__impl *impl, const mica__variant *variant, bool last) {
   bool full = check->level == MICA__CHECK_FULL;
   group_of g = {.a_layout = MICA__LAYOUT_K, .b_layout = MICA__LAYOUT_OUTER};
@@ -301,9 +302,9 @@ static mica_status check_variant(mica__check *check, const mica__impl *impl, con
   return last && impl == &mica__gemm_tile ? check_group(check, impl, variant, &g) : MICA_OK;
 }
 
-/* What the device would not choose: the full grid runs a GPU's kernel on a CPU once for each layout of tiles in local
- * memory, in its smallest tiles. Building more of them takes a CPU's compiler longer than all other checks together;
- * tests/vendor/run.sh compiles every variant, and on a GPU all of them run. */
+/* Checks a variant that the device would not choose: the full grid runs a GPU's kernel on a CPU once for each layout of
+ * tiles in local memory, in its smallest tiles. A CPU's compiler would take longer for more of them than for all other
+ * checks together; tests/vendor/run.sh compiles every variant, and on a GPU all of them run. */
 static mica_status check_foreign(mica__check *check, const mica__impl *impl, const mica__variant *variant) {
   MICA_TRY(check_group(check, impl, variant,
                        &(group_of){plain_types(impl, variant), MICA__LAYOUT_K, MICA__LAYOUT_OUTER, false, false, 0}));
@@ -316,8 +317,8 @@ static mica_status check_foreign(mica__check *check, const mica__impl *impl, con
                      &(group_of){plain_types(impl, variant), MICA__LAYOUT_OUTER, MICA__LAYOUT_K, false, false, 0});
 }
 
-/* Another library's: on a GPU all types and layouts that it takes. Its kernels take a CPU's compiler many seconds, so
- * that there one case has to do. */
+/* Checks another library's kernels: on a GPU all types and layouts that they take. A CPU's compiler needs many seconds
+ * for them, so there only one case runs. */
 static mica_status check_library(mica__check *check, const mica__impl *impl) {
   static const types real[] = {{MICA_F32, MICA_F32, MICA_F32}, {MICA_F64, MICA_F64, MICA_F64}};
   bool gpu = !mica__needs_gpu(mica_engine_device(check->engine));
@@ -343,7 +344,7 @@ mica_status mica__gemm_check_grid(mica__check *check, size_t first, size_t step,
     if (variant->features & ~device->features || (variant->has_instruction && !variant->has_instruction(device)))
       continue;
     if (!takes(impl, variant, t) || !mica__check_has_dtype(check, t->a)) continue;
-    /* How k is split has to do with types and with layouts, but not with both at once. */
+    /* How k is split depends on types and on layouts, but not on combinations of both. */
     if (impl == &mica__gemm_splitk && t != all_types && l != LAYOUT_K_OUTER) continue;
     group_of g = {.types = t, .a_layout = (int)l / 3, .b_layout = (int)l % 3, .number = ++count};
     if (step && (count - 1) % step == first) MICA_TRY(check_group(check, impl, variant, &g));
@@ -352,8 +353,8 @@ mica_status mica__gemm_check_grid(mica__check *check, size_t first, size_t step,
   return MICA_OK;
 }
 
-/* Where operands are read differently: strides of any kind in both at once; and of types with elements of one size one
- * in all layouts, the others in two, between which both operands change. */
+/* True for layouts in which operands are read differently: f32 and bf16, one type of each element size, if both
+ * operands have arbitrary strides or neither has; other types in the two layouts that swap both operands. */
 static bool is_worth_checking(const types *t, const group_of *g) {
   const bool any_a = g->a_layout == MICA__LAYOUT_ANY, any_b = g->b_layout == MICA__LAYOUT_ANY;
   if (t->a == MICA_F32 || t->a == MICA_BF16) return any_a == any_b;
@@ -370,7 +371,7 @@ mica_status mica__gemm_check_variant(mica__check *check, const mica__impl *impl,
   return MICA_OK;
 }
 
-/* *tried: whether there was any to be run here. */
+/* *tried: true if any could run here. */
 static mica_status check_impl(mica__check *check, const mica__impl *impl, bool *tried) {
   const mica_device_info *device = mica_engine_device(check->engine);
   const mica__kernel_desc *kernel = impl->kernel;

@@ -1,4 +1,4 @@
-/* Products by name: as the tuner's database has them, and as its command takes them. */
+/* Matrix products by name: the keys of the tuner's database, and the text of its command. */
 #include "ops/matmul/gemm.h"
 
 #include <inttypes.h>

@@ -19,10 +19,10 @@ typedef struct shape {
 } shape;
 
 typedef struct gemm_trial {
-  mica__trial trial; /* first: it is what the tuner holds */
+  mica__trial trial; /* first: the tuner sees only this member */
   mica__gemm gemm;
   shape shape;
-  mica_tensor *a, *b; /* views of the trial's operands, transposed where the shape says so */
+  mica_tensor *a, *b; /* views of the trial's operands, transposed if the shape says so */
 } gemm_trial;
 
 /* What may follow M,N,K. */
@@ -68,7 +68,7 @@ static mica_status parse_shape(const char *text, shape *s) {
   return mica__fail(MICA_E_FORMAT, "\"%s\" is no matrix product; " SYNTAX " is", text);
 }
 
-/* batches of rows x cols, stored transposed where asked; a batch of 1 has no batch dimension. */
+/* Batches of rows x cols, stored transposed if asked; a batch of 1 has no batch dimension. */
 static mica_status make_operand(gemm_trial *t, int64_t rows, int64_t cols, bool transposed,
                                 mica__trial_operand *operand, mica_tensor **view) {
   int64_t r = transposed ? cols : rows, c = transposed ? rows : cols;

@@ -1,4 +1,4 @@
-/* Products of integer matrices, which wrap. */
+/* Products of integer matrices, which wrap around. */
 #include "base/element.h"
 #include "base/error.h"
 #include "ops/common/build.h"
@@ -7,7 +7,7 @@
 #include "runtime/kernel.h"
 #include "runtime/launch.h"
 
-/* Elements from one to the next along the leading axes of `out`, 0 where x broadcasts. */
+/* The strides of x along the leading axes of `out`; 0 where x broadcasts. */
 static void lead_strides(mica_shape x, mica_shape out, int64_t stride[8]) {
   int64_t own[MICA_MAX_RANK];
   mica__row_major(x, own);
@@ -17,7 +17,7 @@ static void lead_strides(mica_shape x, mica_shape out, int64_t stride[8]) {
   }
 }
 
-/* Sums modulo 2^64, of which the result's bits are a part. */
+/* Sums modulo 2^64; the result takes their low bits. */
 static mica_status evaluate_integer(const mica__eval *eval) {
   mica_shape a = eval->types[0].shape, b = eval->types[1].shape, out = eval->type->shape, lead = out;
   int64_t m = out.dim[out.rank - 2], n = out.dim[out.rank - 1], k = a.dim[a.rank - 1], count = 0;

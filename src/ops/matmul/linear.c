@@ -14,7 +14,7 @@ static int64_t count_of(mica_shape shape) {
   return count;
 }
 
-/* One number a column: all strides but the last are 0. */
+/* True for one number per column: all strides but the last are 0. */
 static bool is_bias(const mica__epilogue_fusion *fusion, mica_shape shape) {
   int32_t last = shape.rank - 1;
   for (int32_t i = 0; i < last; i++)
@@ -42,7 +42,7 @@ bool mica__linear_takes(const mica__epilogue_fusion *fusion, mica__linear_attrs 
 
 bool mica__linear_fuse_epilogue(mica__epilogue_fusion *fusion) {
   const mica__node *node = fusion->node, *user = fusion->user;
-  bool plain = node->op != &mica__op_linear; /* the other op with this rule is matmul */
+  bool plain = node->op != &mica__op_linear; /* matmul; the only other op with this rule is linear */
   mica__linear_attrs *attrs = fusion->attrs;
   if (plain)
     mica__attrs_set_defaults(&mica__linear_attr_list, attrs);
@@ -51,7 +51,7 @@ bool mica__linear_fuse_epilogue(mica__epilogue_fusion *fusion) {
   fusion->op = &mica__op_linear;
   if (mica_dtype_kind_of(node->type.dtype) != MICA_DTYPE_KIND_FLOAT || user->type.dtype != node->type.dtype)
     return false;
-  /* Batches of matrices take several launches, each with a bias and a c of its own. */
+  /* Batches of matrices take several launches, each with its own bias and c. */
   if (plain && node->type.shape.rank != 2) return false;
   const mica__affine_attrs *affine = user->op == &mica__op_affine ? user->attrs : NULL;
   if (affine && affine->offset == 0 && plain && attrs->activation == MICA_ACTIVATION_NONE) {
@@ -61,7 +61,7 @@ bool mica__linear_fuse_epilogue(mica__epilogue_fusion *fusion) {
   return mica__linear_takes(fusion, attrs);
 }
 
-/* Operand `at` in another shape of its elements; NULL when that is 0. */
+/* A view of operand `at` in another shape; NULL if `at` is 0. */
 static mica_status operand(const mica__exec *exec, int64_t at, mica_shape shape, mica_tensor **tensor) {
   return at ? mica_tensor_view(exec->inputs[at], shape, NULL, 0, tensor) : MICA_OK;
 }

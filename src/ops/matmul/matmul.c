@@ -1,4 +1,4 @@
-/* matmul: (..., M, K) times (..., K, N), ranks of at least 2, leading axes broadcast. */
+/* matmul: (..., M, K) times (..., K, N), ranks of at least 2; leading axes broadcast. */
 #include "ops/common/build.h"
 #include "ops/layout/views.h"
 #include "ops/matmul/gemm.h"
@@ -6,7 +6,7 @@
 
 #include <mica/ops.h>
 
-/* The first element of the matrix that stands at a leading index of the result. */
+/* The first element of the operand's matrix for a leading index of the result. */
 static int64_t matrix_at(mica_shape shape, mica_shape out, const int64_t *index) {
   int64_t stride[MICA_MAX_RANK], at = 0;
   mica__row_major(shape, stride);
@@ -33,7 +33,7 @@ static mica_status evaluate_matmul(const mica__eval *eval) {
   return MICA_OK;
 }
 
-/* The leading dimensions of a product, in as few as the strides of all three tensors allow. */
+/* The leading dimensions of a product, merged as far as the strides of all three tensors allow. */
 typedef struct batches {
   int32_t rank;
   int64_t extent[MICA_MAX_RANK], stride[3][MICA_MAX_RANK]; /* of a, b and the result; 0 where broadcast */
@@ -62,7 +62,7 @@ static batches batches_of(const mica_tensor *const tensors[3]) {
   return found;
 }
 
-/* One gemm: the matrices from `first` on, along the last of the batch dimensions. */
+/* Launches one gemm: the matrices from `first` on, along the last batch dimension. */
 static mica_status launch_batch(const mica__exec *exec, const mica_tensor *const tensors[3], const batches *all,
                                 const int64_t first[3]) {
   mica_tensor *views[3] = {NULL};
@@ -96,7 +96,7 @@ static mica_status launch_matmul(const mica__exec *exec) {
   return MICA_OK;
 }
 
-/* True if x is another value with its last two axes swapped, and that alone. */
+/* True if x is another value with only its last two axes swapped. */
 static bool is_swapped(mica_value x) {
   const int32_t rank = mica_value_shape(x).rank;
   if (!x.graph || rank < 2) return false;
@@ -108,7 +108,7 @@ static bool is_swapped(mica_value x) {
   return swapped;
 }
 
-/* The null value of a builder that failed passes through. */
+/* A null value, from a builder that failed, is passed through. */
 static mica_value swap_last(mica_value x) {
   if (!x.graph) return x;
   if (is_swapped(x)) return (mica_value){x.graph, mica__graph_node(x.graph, x.id)->inputs[0]};
@@ -119,8 +119,8 @@ static mica_value swap_last(mica_value x) {
   return mica_transpose(x, axes);
 }
 
-/* a b, computed as it lies in what `like` shows: a gradient that comes out across its weights makes whoever updates
- * them turn it. */
+/* Computes a b in the memory order that `like` has: otherwise an update of the weights would have to transpose its
+ * gradient. */
 static mica_value product_like(mica_value like, mica_value a, mica_value b) {
   if (!is_swapped(like)) return mica_matmul(a, b);
   return swap_last(mica_matmul(swap_last(b), swap_last(a)));
@@ -161,7 +161,7 @@ const mica__op mica__op_matmul = {.name = "matmul",
                                   .takes_strides = 3,
                                   .takes_halves = 3};
 
-/* Many small matrices times one are one large product: (..., M, K) (K, N) as (... M, K) (K, N). */
+/* Computes many small matrices times one as one large product: (..., M, K) (K, N) as (... M, K) (K, N). */
 static mica_value matmul_flat(const mica__op *op, mica_value a, mica_value b) {
   mica_shape shape = mica_value_shape(a);
   int32_t last = shape.rank - 1;
@@ -175,7 +175,7 @@ static bool can_be_flat(mica_shape a, mica_shape b) {
   int32_t open = 0;
   for (int32_t i = 0; i < a.rank; i++) open += a.dim[i] == MICA_DYNAMIC;
   if (a.rank <= 2 || b.rank != 2 || open > 1 || a.dim[a.rank - 1] <= 0) return false;
-  /* What remains cannot be told where there are no elements. */
+  /* The open extent cannot be inferred if there are no elements. */
   for (int32_t i = 0; i < a.rank; i++)
     if (a.dim[i] == 0) return false;
   return b.dim[1] > 0;

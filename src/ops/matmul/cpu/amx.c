@@ -1,4 +1,4 @@
-/* The matrix unit of Intel's CPUs for products of bf16 and of bytes, by inline assembly under PoCL
+/* Products of bf16 and of bytes on the matrix unit of Intel's CPUs, by inline assembly under PoCL
  * (cl/matmul/cpu/amx.cl). */
 #include "base/arith.h"
 #include "base/error.h"
@@ -18,13 +18,14 @@ static const mica__variant variants[] = {MICA__TILES_VARIANTS(MICA__GEMM_EPILOGU
 const mica__kernel_desc mica__gemm_amx_kernel = {MICA__KERNEL("gemm_amx", "matmul/cpu/amx.cl", params, variants)};
 
 #define SIDE MICA__TILES_SIDE
-/* Panels a group takes, of A and of B: their words stay in a second level cache of 2 MB. */
+/* The panels of A and of B that a group takes: their words stay in a second level cache of 2 MB. */
 #define ROWS 4
 #define COLUMNS 8
-/* Bytes of B that a group packs for itself, half of that cache, and how busy cores have to be with so few groups. */
+/* The most bytes of B that a group packs for itself (half of that cache), and the least share of cores' time that must
+ * be busy with the few groups that this leaves. */
 #define MOST_PACKED (1 << 20)
 #define LEAST_BUSY 0.85
-/* Below so many rows and values along k tiles are mostly padding. */
+/* With fewer rows, or fewer values along k, tiles are mostly padding. */
 #define LEAST_ROWS 16
 #define LEAST_DEPTH 32
 
@@ -66,14 +67,13 @@ static mica_status pack(mica_queue *queue, const mica__gemm *gemm, const mica__m
   return mica__tiles_pack(queue, &matrices, cut_of(gemm), packed);
 }
 
-/* Where the rows of a stand (cl/matmul/cpu/amx.cl), in words. tensor is a or what it is packed in. */
+/* The layout of a's rows (cl/matmul/cpu/amx.cl), in words. tensor is a itself or its packed copy. */
 typedef struct rows {
   const mica_tensor *tensor;
   int64_t batch, panel, chunk, row;
 } rows;
 
-/* True if rows of a are whole words and whole panels as they lie, of which tiles are as quick to load as of packed
- * ones. */
+/* True if a's rows are whole words and whole panels as they lie: tiles then load as fast as from packed rows. */
 static bool lies_well(const mica__gemm *gemm) {
   const mica__matrix *a = &gemm->a;
   int64_t per = per_word(gemm);
@@ -92,14 +92,15 @@ static rows rows_packed(const mica__gemm *gemm, const mica_tensor *packed) {
   return (rows){packed, gemm->a.batch ? batch : 0, panel, SIDE * c.words, c.words};
 }
 
-/* Panels a group takes: as many as it can while every core has a few groups. */
+/* The number of panels that a group takes: as many as possible while every core still has a few groups. */
 static int64_t block_of(int64_t panels, int64_t most, int64_t others, int64_t wanted) {
   while (most > 1 && mica__ceil_div(panels, most) * others < wanted) most /= 2;
   return most;
 }
 
-/* Panels of B that a group packs for itself and multiplies by all of A; 0 if cores would be idle, B is constant
- * or one for all, or no vector lies in it. What one core packs and another reads costs as much as multiplying it. */
+/* The number of panels of B that a group packs for itself and multiplies by all of A; 0 if cores would be idle, if B is
+ * constant or shared by all batches, or if it is adjacent along no dimension. Packing on one core and reading on
+ * another costs as much as the multiplication. */
 static int64_t own_columns(const mica__gemm *gemm, int64_t units) {
   const int64_t wide = mica__ceil_div(gemm->n, SIDE), bytes = 4 * SIDE * cut_of(gemm).steps;
   const bool changes = !(gemm->constant & 2) && (gemm->batches == 1 || gemm->b.batch != 0);
@@ -112,7 +113,7 @@ static int64_t own_columns(const mica__gemm *gemm, int64_t units) {
   return 0;
 }
 
-/* b: what is packed, or with `own` columns the workspace that groups pack. */
+/* b: packed, or if `own` is not 0 the workspace into which groups pack. */
 static mica_status multiply(mica_queue *queue, const mica__gemm *gemm, const mica__variant *variant, const rows *a,
                             const mica_tensor *b, int64_t own) {
   const mica__kernel_desc *desc = &mica__gemm_amx_kernel;

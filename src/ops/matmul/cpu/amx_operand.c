@@ -14,12 +14,13 @@ static const mica__variant pack_variants[] = {MICA__VARIANT("any", MICA__ON_ANY,
 const mica__kernel_desc mica__gemm_amx_pack_kernel = {
     MICA__KERNEL("gemm_amx_pack", "matmul/cpu/amx_pack.cl", pack_params, pack_variants)};
 
-/* Panels and words that a group of the packing kernel takes (cl/matmul/cpu/amx_pack.cl), of rows in whole chunks. */
+/* The panels and words that a group of the packing kernel takes (cl/matmul/cpu/amx_pack.cl); its rows are in whole
+ * chunks. */
 #define SHARE 8
 #define LENGTH 32
 /* Elements of a vector. */
 #define LANES 16
-/* Words a tile takes along k. */
+/* The most words that a tile takes along k. */
 #define MOST_WORDS 16
 
 mica__tiles_cut mica__tiles_cut_of(int64_t k, int64_t per) {

@@ -8,8 +8,8 @@
 
 #define MICA__TILES_SIDE 32
 
-/* A row of such a kernel's table, and its two variants, the emulation being no device's choice: it is there to be
- * checked. Arguments are the values of the rows before; those of the rows behind are 0. */
+/* A row of such a kernel's table, and its two variants. No device chooses the emulation; only checks run it. Arguments
+ * are the values of the preceding rows; those of later rows are 0. */
 #define MICA__TILES_PARAM MICA__CASE("MICA_HAS_AMX", "1 the instructions, 0 an emulation", 1, 0)
 #define MICA__TILES_VARIANTS(...)                                                                                      \
   {.name = "amx",                                                                                                      \
@@ -21,24 +21,25 @@
 
 /* For mica__impl.decline. */
 const char *mica__tiles_missing(const mica_device_info *device);
-/* MICA_E_UNSUPPORTED if the processor has not the variant's instructions. */
+/* MICA_E_UNSUPPORTED if the processor lacks the variant's instructions. */
 mica_status mica__tiles_check(const mica_device_info *device, const mica__kernel_desc *desc,
                               const mica__variant *variant);
 
-/* How k is cut: words a tile takes along it, as few as fill the last one best, and words in all. */
+/* How k is cut: the words that a tile takes along it, chosen so that the last tile is as full as possible; all
+ * words. */
 typedef struct mica__tiles_cut {
   int64_t words, steps;
 } mica__tiles_cut;
 /* per: elements a word. */
 mica__tiles_cut mica__tiles_cut_of(int64_t k, int64_t per);
 
-/* Matrices of rows or columns (`outer`) by k; steps count elements. */
+/* Matrices of rows or columns (`outer`) by k; steps are in elements. */
 typedef struct mica__tiles_operand {
   const mica_tensor *tensor;
   bool rows;
   int64_t per, batches, batch, outer, outer_step, k, k_step;
 } mica__tiles_operand;
-/* The launch, and the workspace that it fills, which is the caller's. */
+/* Queues the launch that packs; *packed is the workspace that it fills, which the caller destroys. */
 mica_status mica__tiles_pack(mica_queue *queue, const mica__tiles_operand *operand, mica__tiles_cut cut,
                              mica_tensor **packed);
 

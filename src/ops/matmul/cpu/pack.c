@@ -1,4 +1,4 @@
-/* Operands of floats prepacked into the panels that gemm_tile reads (cl/matmul/cpu/pack.cl). */
+/* Packs constant operands of floats into the panels that gemm_tile reads (cl/matmul/cpu/pack.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
@@ -14,7 +14,7 @@ static const mica__variant variants[] = {
 };
 const mica__kernel_desc mica__gemm_pack_kernel = {MICA__KERNEL("gemm_pack", "matmul/cpu/pack.cl", params, variants)};
 
-/* Steps of K that a work-group packs: of large matrices there are tens of groups. */
+/* The steps of K that a work-group packs: a large matrix then has tens of groups. */
 #define BLOCK_K 128
 #define VW 16
 

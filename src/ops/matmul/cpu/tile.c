@@ -1,5 +1,5 @@
-/* The register-tiled kernel of the CPU class (cl/matmul/cpu/tile.cl): which tile, which way to the registers, and how
- * the work is cut, for each size. */
+/* The register-tiled kernel of the CPU class (cl/matmul/cpu/tile.cl): chooses the tile, how operands are read or
+ * packed, and how the work is cut, for each size. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/matmul/fields.clh"
@@ -28,10 +28,11 @@ static const mica__kernel_param params[] = {
     MICA__CASE("BLOCK", "block type of b; 0: none", MICA_BLOCK_NONE, MICA__BLOCK_TYPES),
 };
 
-/* Order matters: the first variant that all columns of D fit into, or all rows, is taken, so narrow tiles come first;
- * else the first of TALL rows. The WIDE are for some cores only, and for more than WIDE_M rows. Sixteen sums in
- * registers hide the latency of a fused multiply-add on every AVX-512 machine; with 8 rows the broadcasts of A fit
- * beside the loads of B, and taller tiles measured no faster. Of sixteen shorter registers twelve hold sums. */
+/* Order matters: the first variant that covers all columns of D, or all rows, is taken, so narrow tiles come first;
+ * else the first with at least TALL rows. Variants of WIDE columns are only for some cores and for more than WIDE_M
+ * rows. Sixteen sums in registers hide the latency of a fused multiply-add on every AVX-512 machine; with 8 rows the
+ * broadcasts of A fit beside the loads of B, and taller tiles measured no faster. If there are only sixteen shorter
+ * registers, twelve hold sums. */
 #define TILE(label, bytes, ...)                                                                                        \
   MICA__VECTOR_VARIANT(label, bytes, MICA__GEMM_EPILOGUE_VALUES, MICA_F32, MICA_F32, 3, 3, 0, 0, __VA_ARGS__)
 #define TALL 6
@@ -54,9 +55,9 @@ enum { IN_ROWS = 1, IN_COLUMNS = 2, PACKED_HERE = 3, PREPACKED = 4 };
 typedef struct plan {
   int32_t values[MICA__MAX_PARAMS];
   int32_t mr, nr, vw;
-  int64_t mc, nc, kc, kc_a; /* kc_a: of A, a multiple of kc where A is packed by the group */
+  int64_t mc, nc, kc, kc_a; /* kc_a: of A, a multiple of kc if the group packs A */
   int32_t a_form, b_form;
-  bool packs_b; /* B is packed before, but for this product alone */
+  bool packs_b; /* B is packed by a launch before, for this product only */
   int64_t splits;
   int32_t epilogue;
   bool prefetches;  /* the next panel of B */
@@ -71,35 +72,35 @@ static int32_t value(const int32_t *values, const char *macro) {
 }
 
 /* A panel of B, KC x NR floats, is as large as a first level cache; block_m x BLOCK_K floats of A take a quarter of the
- * second. A B that is read in place is better read in long columns. */
+ * second level. If B is read in place, longer blocks of K are better. */
 #define BLOCK_K 256
 #define BLOCK_N 1024
 static int64_t block_m(const mica__core_model *core) { return core->l2_floats / 4 / BLOCK_K; }
 #define IN_PLACE_K 512
-/* Sums of more products than this are made of parts, which round less: 2048 in one sum are 9 units of the last place
- * off, 4 in four. */
+/* Sums of more products than this are added in parts, which rounds less: 2048 products in one sum are 9 units in the
+ * last place off, in four parts 4. */
 #define LONG_K 512
 #define IN_PLACE_M 128
-/* Up to this many rows D is not cut: one group then reads B once. */
+/* Up to this many rows D is not cut, so that one group reads B once. */
 #define UNCUT_M 64
-/* Blocks of a B that is read once: short in K, so that rows are read in long runs, with sums that stay in the first
- * level cache. */
+/* Blocks of a B that is read only once: short in K, so that rows are read in long runs and sums stay in the first level
+ * cache. */
 #define ONCE_K 32
 #define ONCE_N 512
-/* Multiply-adds, or tiles of rows, below which packing costs more than it saves; and multiply-adds for which a group of
- * its own is worth while. */
+/* Multiply-adds, or tiles of rows, below which packing costs more than it saves; and the multiply-adds that make a
+ * separate group worthwhile. */
 #define SMALL 4.0e6
 #define SMALL_TILES 2
 #define GROUP 0.3e6
-/* Tiles by which a packed element of A is used at least, or packing it does not pay. */
+/* Packing A pays only if more tiles than this use each of its elements. */
 #define USES_OF_A 8
 
-/* True if B is read once, for a few rows of D. */
+/* True if B is read only once, because D has few rows. */
 static bool reads_once(const mica__gemm *gemm, const mica__core_model *core) {
   return gemm->b.col == 1 && gemm->m <= core->gemv_rows && gemm->k * gemm->n > core->gemv_floats;
 }
 
-/* Columns of a tile: with fewer it is for a D of few columns. */
+/* Tiles with fewer columns than this are only for a D of few columns. */
 #define NARROW 16
 
 static bool suits(const mica__variant *variant, const mica__gemm *gemm, const mica_device_info *device) {
@@ -110,7 +111,7 @@ static bool suits(const mica__variant *variant, const mica__gemm *gemm, const mi
   return columns < WIDE || (core->wide_tiles && gemm->n >= columns && gemm->m > WIDE_M && !reads_once(gemm, core));
 }
 
-/* Without an engine, what is in quarantine is not known. */
+/* engine may be NULL; variants in quarantine are then not skipped. */
 static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_device_info *device,
                                            mica_engine *engine) {
   const mica__variant *variant = variants, *last = &variants[mica__gemm_tile_kernel.variant_count - 1];
@@ -122,13 +123,13 @@ static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_de
   return variant;
 }
 
-/* A B that more than these blocks of rows would pack, each for itself, is packed before, where a launch more is little
- * beside the work. */
+/* If more than ONCE_BLOCKS blocks of rows would each pack B, a launch before packs it once, provided that the work is
+ * large enough to hide one more launch. */
 #define ONCE_BLOCKS 4
 #define ONCE_WORK 64.0e6
 #define ONCE_FLOATS 16.0e6
 
-/* Elements of B, of all batches that have one of their own. */
+/* The number of elements of B, in all batches that have their own. */
 static double b_floats(const mica__gemm *gemm) {
   return (double)gemm->k * (double)gemm->n * (double)(gemm->b.batch ? gemm->batches : 1);
 }
@@ -164,13 +165,13 @@ static int64_t groups_of(const mica__gemm *gemm, const plan *p) {
   return mica__ceil_div(gemm->m, p->mc) * mica__ceil_div(gemm->n, p->nc) * gemm->batches;
 }
 
-/* True if blocks of so many leave a last one of less than a quarter, for which others would wait. */
+/* True if blocks of this size leave a last one of less than a quarter, for which the other units would wait. */
 static bool leaves_sliver(int64_t count, int64_t block) { return count % block && count % block < block / 4; }
 
-/* Multiply-adds in whose time an element is packed. */
+/* The multiply-adds that take as long as packing one element. */
 #define PACKING 24
 
-/* When the last unit ends, in multiply-adds, if one begins at once and the others when they are awake. */
+/* The time at which the last unit ends, in multiply-adds, if one unit begins at once and the others after waking up. */
 static double end_of(const mica__gemm *gemm, const plan *p, int64_t units, double waking) {
   int64_t packed = (p->a_form == PACKED_HERE ? p->mc : 0) + (p->b_form == PACKED_HERE ? p->nc : 0);
   double group = (double)(p->mc * p->nc + PACKING * packed) * (double)gemm->k, end = INFINITY;
@@ -182,20 +183,20 @@ static double end_of(const mica__gemm *gemm, const plan *p, int64_t units, doubl
   return end;
 }
 
-/* Cuts D into enough groups for every unit to have some, as long as each has enough to do: more where a group has
- * nothing to pack, since units that wake up late then still find work. */
+/* Cuts D into enough groups for every unit, as long as each group has enough to do. There are more groups if nothing is
+ * packed, because units that wake up late then still find work. */
 static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device, plan *p) {
   const mica__core_model *core = mica__core_model_of(device);
   int64_t n = round_up(gemm->n, p->nr), units = (int64_t)device->compute_units;
   bool in_place = p->b_form == IN_ROWS, packs = p->a_form == PACKED_HERE || p->b_form == PACKED_HERE;
   bool once = in_place && reads_once(gemm, core);
   p->kc = once ? ONCE_K : in_place ? IN_PLACE_K : core->l1_floats / p->nr;
-  /* Integers are added exactly in blocks of at most so many. */
+  /* Integers are added exactly only in blocks of at most BLOCK_K. */
   if (gemm->epilogue.acc == MICA_I32) p->kc = mica__min(p->kc, BLOCK_K);
   /* Panels are whole blocks. */
   if (gemm->block) p->kc = mica__max(p->kc, mica_block_elements(gemm->block));
   p->kc_a = once ? p->kc : p->a_form == PACKED_HERE ? mica__max(p->kc, BLOCK_K) : mica__max(gemm->k, 1);
-  /* One tile of rows reads a panel once, in long runs. */
+  /* A single tile of rows reads a panel once, in long runs. */
   const bool held = p->b_form == PACKED_HERE && gemm->held & 2;
   if ((p->b_form == PREPACKED || held) && gemm->m <= p->mr && gemm->epilogue.acc != MICA_I32) p->kc = LONG_K;
   int64_t rows = mica__ceil_div(gemm->m, in_place ? IN_PLACE_M : block_m(core));
@@ -218,8 +219,8 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
   }
 }
 
-/* Where D has few tiles and the sums are long, K is cut too: in parts that depend on the sizes alone, so that every
- * machine adds in the same order. */
+/* If D has few tiles and the sums are long, K is cut too. The parts depend on the sizes alone, so that every machine
+ * adds in the same order. */
 #define SPLIT_TILES 8
 #define SPLIT_K 8192
 
@@ -228,7 +229,7 @@ static int64_t choose_splits(const mica__gemm *gemm, const plan *p) {
   return mica__min(SPLIT_TILES, gemm->k / SPLIT_K);
 }
 
-/* Floats in a row of a panel of A: the kernel's MRP. */
+/* The floats in a row of a panel of A: the kernel's MRP. */
 static int64_t pitch_of(const plan *p) { return p->mr > 8 ? 16 : p->mr > 4 ? 8 : p->mr > 2 ? 4 : p->mr; }
 
 /* Bytes of local memory: MC x KC of A, KC x NR of B. */
@@ -239,7 +240,7 @@ static size_t scratch_bytes(const plan *p) {
   return (size_t)floats * sizeof(float);
 }
 
-/* Smaller blocks where local memory is short: some drivers for CPUs report 32 KiB of it. */
+/* Makes blocks smaller if local memory is short: some drivers for CPUs report only 32 KiB. */
 static void fit_blocks(const mica_device_info *device, plan *p) {
   while (scratch_bytes(p) > device->local_bytes && (p->mc > p->mr || p->kc > 1)) {
     if (p->a_form == PACKED_HERE && p->mc > 4 * p->mr) {
@@ -302,7 +303,7 @@ static size_t partial_bytes(const mica__gemm *gemm, const plan *p) {
   return (size_t)(p->splits * gemm->batches * gemm->m * gemm->n) * mica_dtype_size(gemm->epilogue.acc);
 }
 
-/* D and what happens to it. */
+/* Adds the arguments of D and the epilogue. */
 static void add_results(mica__launch *launch, const mica__gemm *gemm, const plan *p, mica_buffer *partial) {
   if (p->epilogue == 0) {
     if (p->own_partial)
@@ -364,8 +365,7 @@ static mica_status launch_with_partial(mica_queue *queue, const mica__gemm *gemm
   return status;
 }
 
-/* Puts panels in the operand's place; of its strides the kernel then reads the batches' alone. *packed is the caller's
- * to destroy. */
+/* Replaces the operand by its panels; the kernel then reads only its batch stride. The caller destroys *packed. */
 static mica_status prepack(mica_queue *queue, const mica__gemm *gemm, mica__panels panels, mica__matrix *operand,
                            mica_tensor **packed) {
   panels.tensor = operand->tensor;

@@ -9,7 +9,7 @@ static const mica__kernel_param params[] = {
     MICA__INT("K_LANES", "work-items that share a sum", 1, 4, 8, 16, 32, 64, 128),
     MICA__INT("VEC", "elements read together", 1, 2, 4, 8),
 };
-/* The second adds more of a sum in one work-item, and so suits a matrix adjacent along its outer index. */
+/* The second variant adds more of a sum per work-item, which suits a matrix that is adjacent along its outer index. */
 static const mica__variant variants[] = {
     MICA__VARIANT("gpu", MICA__ON_GPU, MICA__GEMM_VALUES, 0, 128, 32, 4),
     MICA__VARIANT("gpu.outer", MICA__ON_GPU, MICA__GEMM_VALUES, 0, 128, 8, 4),

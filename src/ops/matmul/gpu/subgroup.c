@@ -1,4 +1,4 @@
-/* Products shared in the registers of subgroups (cl/matmul/gpu/subgroup.cl), for Intel GPUs. */
+/* Products whose operands are shared in the registers of subgroups (cl/matmul/gpu/subgroup.cl), for Intel GPUs. */
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 
@@ -10,8 +10,8 @@ static const mica__kernel_param params[] = {
     MICA__INT("MICRO_M", "rows a subgroup computes", 4, 8, 16),
     MICA__INT("MICRO_N", "columns a work-item computes", 1, 2, 4),
 };
-/* One for each smallest size of a subgroup: 32 sums a work-item where 8 of them share the 4 KiB of a thread's
- * registers, 16 where 16 share 8 KiB. The emulation is no device's choice; it is there to be checked. */
+/* One variant for each smallest subgroup size: 32 sums per work-item if 8 of them share the 4 KiB of a thread's
+ * registers, 16 if 16 share 8 KiB. No device chooses the emulation; only checks run it. */
 static const mica__variant variants[] = {
     {.name = "intel.8",
      .classes = MICA__ON_GPU,
@@ -30,14 +30,14 @@ static int32_t value(const int32_t *values, const char *macro) {
   return mica__kernel_value(&mica__gemm_subgroup_kernel, values, macro);
 }
 
-/* True if the device runs a variant as it wants to be run: with the registers of its smallest subgroups. */
+/* True if the device runs a variant as intended: with the registers of its smallest subgroups. */
 static bool suits(const mica__variant *variant, const mica_device_info *device) {
   if (value(variant->values, "MICA_SUBGROUPS") == 0) return true;
   return (variant->features & ~device->features) == 0 &&
          value(variant->values, "SUBGROUP") == (int32_t)device->subgroup_min;
 }
 
-/* The emulation where nothing else suits. */
+/* The emulation if nothing else suits. */
 static const mica__variant *choose_variant(const mica_device_info *device) {
   const mica__variant *variant = variants;
   while (!suits(variant, device)) variant++;

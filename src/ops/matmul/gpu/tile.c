@@ -1,4 +1,4 @@
-/* The tiled GPU kernel (cl/matmul/gpu/tile.cl), alone and with the sum over k divided among work-groups. */
+/* The tiled GPU kernel (cl/matmul/gpu/tile.cl), alone and with the sum over k split among work-groups. */
 #include "ops/select/tile.h"
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
@@ -13,9 +13,9 @@ static const mica__kernel_param tile_params[] = {
     MICA__CASE("SPLIT_K", "1: partial sums for gemm_splitk", 0, 1),
 };
 
-/* The values are those whose machine code keeps the multiply-adds busiest in a model of the schedulers; the fewer sums
- * a work-item has the more it reads of local memory. AMD's have 256 multiply-adds and 4 waves a SIMD (gfx90a). On Intel
- * 8 work-items share the 4 KiB of a thread: 16 sums. */
+/* The values keep the multiply-adds busiest in a model of the schedulers that reads the machine code; a work-item with
+ * fewer sums reads more local memory. AMD's tiles have 256 multiply-adds and 4 waves per SIMD (gfx90a). On Intel 8
+ * work-items share the 4 KiB of a thread: 16 sums. */
 #define TILES(...) .classes = MICA__ON_GPU, .values = {MICA__GEMM_VALUES, __VA_ARGS__, 8, 0}
 #define VENDOR(name) .vendors = 1u << MICA_VENDOR_##name
 #define NOT_INTEL .vendors = ~(1u << MICA_VENDOR_INTEL)
@@ -40,7 +40,7 @@ static const mica__variant sum_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, 
 const mica__kernel_desc mica__gemm_splitk_kernel = {
     MICA__KERNEL("gemm_splitk", "matmul/gpu/splitk.cl", sum_params, sum_variants)};
 
-/* Sums in f64 are not for this kernel: an element of a local tile takes four bytes. */
+/* This kernel does not take sums in f64: an element of a local tile has four bytes. */
 static bool has_room(const int32_t *values, const mica_device_info *device) {
   mica__tile tile = mica__tile_of(&mica__gemm_gpu_kernel, values);
   return mica__tile_has_room(&tile, 0, device);
@@ -73,7 +73,7 @@ static size_t partial_bytes(const mica__gemm *gemm, int64_t splits) {
   return (size_t)(splits * gemm->batches * gemm->m * gemm->n) * mica_dtype_size(gemm->epilogue.acc);
 }
 
-/* splits > 1: partial sums go to the buffer, from element `first` on. */
+/* splits > 1: writes partial sums to the buffer, from element `first` on. */
 static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, const mica__variant *variant, int64_t splits,
                                 mica_buffer *partial, int64_t first) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
@@ -138,7 +138,7 @@ static mica_status launch_splitk(mica_queue *queue, const mica__task *task) {
   const plan *p = plan_of(task);
   mica_buffer *partial = NULL;
   if (!p->variant) return fail_unfit();
-  /* Where it has been told to run though there is nothing to split: in two, of which one may be empty. */
+  /* If it must run although nothing is worth splitting: two parts; one may be empty. */
   int64_t splits = p->splits < 2 ? 2 : p->splits;
   MICA_TRY(mica__workspace_create(queue, partial_bytes(gemm, splits), &partial));
   mica_status status = launch_tiles(queue, gemm, p->variant, splits, partial, 0);

@@ -29,8 +29,8 @@ static const char *unsuited(const mica__gemm *gemm) {
                                                                                : NULL;
 }
 
-/* Copies in the background take 16 bytes that lie together. Where they do not, each element is read alone, and
- * gemm_gpu's f32 arithmetic is faster then. Bytes have no such rival: gemm_naive is what is left. */
+/* Copies in the background take 16 adjacent bytes. Without these each element is read alone, and gemm_gpu's f32
+ * arithmetic is faster. For bytes the only alternative is gemm_naive, so they are taken anyway. */
 static const char *decline_pieces(const mica__gemm *gemm) {
   mica_dtype type = mica_tensor_dtype(gemm->a.tensor);
   if (type == MICA_I8) return NULL;
@@ -38,7 +38,7 @@ static const char *decline_pieces(const mica__gemm *gemm) {
                                                                           : "a or b is not made of pieces of 16 bytes";
 }
 
-/* The largest tiles where there are enough for all units, or else the variant after them. */
+/* The largest tiles if all units get some, else the variant after them. */
 static const mica__variant *suited(const mica__gemm *gemm, const mica_device_info *device) {
   const mica__kernel_desc *desc = &mica__gemm_mma_kernel;
   const mica__variant *first = mica__kernel_variant(desc, device);
@@ -72,7 +72,7 @@ static mica_status launch_mma(mica_queue *queue, const mica__task *task) {
   MICA_TRY(mica__mma_check(mica__queue_engine(queue), desc, variant, mica_tensor_dtype(gemm->a.tensor)));
   mica__kernel_values(desc, variant, values);
   const mica__mma_tile tile = mica__mma_tile_of(desc, values);
-  /* It reads 16 bytes at a time. */
+  /* The kernel reads 16 bytes at a time. */
   const int64_t vector = 16 / (int64_t)mica_dtype_size(mica_tensor_dtype(gemm->a.tensor));
   MICA_TRY(mica__gemm_begin(queue, desc, values, gemm, vector, &launch));
   mica__launch_range1(&launch, mica__gemm_tiles(gemm, tile.m, tile.n) * (int64_t)tile.threads, tile.threads);

@@ -1,4 +1,4 @@
-/* The reference among the implementations: any device and strides, a work-item an element (cl/matmul/ref/gemm.cl). */
+/* The reference implementation: any device and any strides, one work-item per element (cl/matmul/ref/gemm.cl). */
 #include "ops/matmul/gemm.h"
 #include "base/error.h"
 
