@@ -1,5 +1,5 @@
-/* Normalisation by statistics of channels: reductions and pointwise ops, which generated kernels take together with
- * what stands before and after them. */
+/* Normalisation by statistics of channels, made of reductions and pointwise ops, which generated kernels fuse with the
+ * ops before and after them. */
 #include "base/error.h"
 #include "ops/layout/views.h"
 #include "ops/norm/norm.h"
@@ -35,7 +35,7 @@ mica_value mica_batch_norm(mica_value x, mica_value scale, mica_value bias, mica
   if (!mean.graph || !variance.graph) return (mica_value){0};
   if (!mica__epsilon_is_right("batch_norm", x, epsilon)) return (mica_value){0};
   if (!mica__has_channels("batch_norm", x, (mica_value[]){scale, bias, mean, variance}, 4)) return (mica_value){0};
-  /* One factor and one term a channel, which a convolution before it can take in. */
+  /* One factor and one term per channel, which a convolution before it can fuse. */
   mica_value factor = mica_rsqrt(mica_affine(mica__widen(variance), 1, epsilon));
   if (scale.graph) factor = mica_mul(factor, mica__widen(scale));
   mica_value term = mica_neg(mica_mul(mica__widen(mean), factor));
@@ -44,7 +44,7 @@ mica_value mica_batch_norm(mica_value x, mica_value scale, mica_value bias, mica
   return mica__graph_mark(y, "batch_norm", (mica_value[]){x, scale, bias, mean, variance}, 5, &epsilon, 1);
 }
 
-/* Statistics over all axes from `first` on, and over axis 0 too where `batch`. */
+/* The axes from `first` on, and axis 0 too if `batch`. */
 static mica_axes statistics_axes(mica_value x, int32_t first, bool batch) {
   mica_axes axes = {.count = batch};
   for (int32_t k = first; k < mica_value_shape(x).rank; k++) axes.axis[axes.count++] = k;
@@ -89,7 +89,7 @@ const mica__op mica__op_first_of_row = {.name = "first_of_row",
                                         .infer = infer_first,
                                         .view = view_first};
 
-/* With the sums db of dy and ds of dy z over n elements: dx = factor scale (dy - (db + z ds) / n). */
+/* dx = factor scale (dy - (db + z ds) / n), where db and ds are the sums of dy and of dy z over n elements. */
 static mica_status grad_batch_normalize(const mica__grad *grad) {
   const mica__channel_attrs *attrs = mica__attrs_of(grad->y);
   const mica_axes axes = mica__axes_of(attrs->axes);
@@ -103,8 +103,8 @@ static mica_status grad_batch_normalize(const mica__grad *grad) {
   return MICA_OK;
 }
 
-/* Operand 0, z scale + bias, of 1, x; 2, the factor of z; 3, z, x standardised; 4 and 5, scale and bias. Their
- * gradients are made of the same two sums. */
+/* Returns operand 0, z scale + bias. Operand 1 is x, 2 the factor of z, 3 z (x standardised), 4 and 5 scale and bias.
+ * The gradients of x, scale and bias share two sums. */
 const mica__op mica__op_batch_normalize = {.name = "batch_normalize",
                                            .kind = MICA__OP_VIEW,
                                            .min_inputs = 6,
@@ -115,8 +115,8 @@ const mica__op mica__op_batch_normalize = {.name = "batch_normalize",
                                            .view = mica__view_passed,
                                            .shape_only = (1u << 6) - 2};
 
-/* Mean and variance from one reading of x: sums of d = x - k and d^2, k being an element of the channel, so that their
- * difference does not cancel where the mean is far from 0. */
+/* Mean and variance from reading x once: sums of d = x - k and d^2, where k is an element of the channel, so that their
+ * difference does not cancel if the mean is far from 0. */
 static void statistics(mica_value x, mica_axes axes, mica_value *mean, mica_value *variance) {
   mica__channel_attrs attrs = {0};
   for (int32_t i = 0; i < axes.count; i++) attrs.axes |= 1u << axes.axis[i];
@@ -127,7 +127,7 @@ static void statistics(mica_value x, mica_axes axes, mica_value *mean, mica_valu
   *variance = mica_maximum(*variance, mica__number(*variance, 0));
 }
 
-/* z scale + bias, z being x standardised; scale and bias may be null, and are wide. */
+/* z scale + bias, where z is x standardised; scale and bias may be null, and have the wide type. */
 static mica_value normalised(mica_value x, mica_axes axes, mica_value scale, mica_value bias, double epsilon,
                              mica_value *mean, mica_value *variance) {
   mica__channel_attrs attrs = {0};

@@ -6,32 +6,33 @@
 
 #include <mica/dist.h>
 
-/* (x - mean) / sqrt(variance + epsilon) over the axes of a reduction that keeps them; x is no 16-bit type. *mean and
- * *variance keep the axes as 1. */
+/* (x - mean) / sqrt(variance + epsilon) over the given axes; x must not have a 16-bit type. *mean and *variance keep
+ * the axes as 1. */
 mica_value mica__standardize(mica_value x, mica_axes axes, double epsilon, mica_value *mean, mica_value *variance);
 
-/* z, which is x standardised by that factor, with a gradient that goes past the computation of factor and mean. */
+/* Returns z, x standardised by that factor, with its own gradient for x, which bypasses the computation of factor and
+ * mean. */
 mica_value mica__standardized(mica_value z, mica_value x, mica_value factor, mica_axes axes);
 
-/* The type and the view of an op that only passes its first operand on. */
+/* mica__op.infer and mica__op.view of an op that returns its first operand. */
 mica_status mica__infer_passed(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out);
 bool mica__view_passed(const mica__node *node, mica_shape input, mica__access *access);
 
-/* y scale + bias in x's type; either may be null, and they broadcast. */
+/* y scale + bias in x's type; either may be null, and both broadcast. */
 mica_value mica__scaled(mica_value y, mica_value x, mica_value scale, mica_value bias);
 
-/* mica_batch_norm_ranks on any channel and the next one. */
+/* mica_batch_norm_ranks on the communicator's channels `channel` and `channel` + 1. */
 mica_value mica__batch_norm_ranks(mica_value x, mica_value scale, mica_value bias, double epsilon,
                                   const mica_communicator *communicator, int32_t channel,
                                   mica_batch_statistics *statistics);
 
-/* True if the epsilon is 0 or above, and finite; else the error is recorded. */
+/* True if the epsilon is finite and at least 0; else records the error. */
 bool mica__epsilon_is_right(const char *op, mica_value x, double epsilon);
 
-/* True if x has channels and each value that is not null has one element a channel; else the error is recorded. */
+/* True if x has channels and each value is null or has one element per channel; else records the error. */
 bool mica__has_channels(const char *op, mica_value x, const mica_value *values, int32_t count);
 
-/* (C) as (C, 1, ...), which broadcasts along x; null stays null. */
+/* Reshapes (C) to (C, 1, ...), which broadcasts along x; null stays null. */
 mica_value mica__along_channels(mica_value value, mica_value x);
 
 #endif

@@ -1,5 +1,5 @@
-/* Batch norm by the statistics of all ranks' samples: means are sums over ranks by counts over ranks. Squares are
- * summed about the mean of all, a second sum after the first, since a difference of sums of squares would cancel. */
+/* Batch norm by the statistics of all ranks' samples: means are sums over ranks divided by counts over ranks. A second
+ * sum, of squares about the common mean, follows the first, because a difference of sums of squares would cancel. */
 #include "ops/collective/collective.h"
 #include "ops/common/build.h"
 #include "ops/layout/views.h"
@@ -7,7 +7,7 @@
 
 #include <mica/nodes.h>
 
-/* The sum of x over all axes but 1, for all ranks, and with `count` (may be null) behind it: (C) or (C + 1). */
+/* The sum of x over all axes but 1 and over all ranks, with that of `count` (may be null) after it: (C) or (C + 1). */
 static mica_value sum_of_all(mica_value x, mica_axes axes, mica_value count, const mica_communicator *communicator,
                              int32_t channel) {
   mica_value own = mica_sum(x, axes, false);

@@ -1,8 +1,8 @@
-/* softmax, log_softmax, layer norm and RMS norm: rows of reductions and pointwise ops, which a generated kernel takes
- * as one, with gradients of their own, which need fewer passes than the ones that differentiation would find.
+/* softmax, log_softmax, layer norm and RMS norm: reductions and pointwise ops over rows, which one generated kernel
+ * computes. Their own gradients need fewer passes than automatic differentiation would find.
  *
- * Each ends in an op that only passes its first operand on: the gradient goes past the computation of that one, by the
- * op's rule, straight to the second. */
+ * Each ends in an op that returns its first operand. That op's gradient rule bypasses the computation of this operand
+ * and goes straight to the second one. */
 #include "ops/norm/norm.h"
 
 #include <float.h>
@@ -24,7 +24,7 @@ bool mica__view_passed(const mica__node *node, mica_shape input, mica__access *a
   return true;
 }
 
-/* The axes of a node's rows. */
+/* The axes over which a node's rows extend. */
 static mica_axes axes_of(mica_value y) { return mica__axes_of(((const mica__rows_attrs *)mica__attrs_of(y))->axes); }
 
 /* y (dy - sum(dy y)) */
@@ -41,7 +41,7 @@ static mica_status grad_log_softmax(const mica__grad *grad) {
   return MICA_OK;
 }
 
-/* With operand 2 the factor r: r (dy - mean(dy) - y mean(dy y)) */
+/* r (dy - mean(dy) - y mean(dy y)), where operand 2 is the factor r */
 static mica_status grad_standardize(const mica__grad *grad) {
   mica_axes axes = axes_of(grad->y);
   mica_value along = mica_mul(grad->y, mica_mean(mica_mul(grad->dy, grad->y), axes, true));
@@ -72,7 +72,7 @@ PASS(log_softmax, 2)
 PASS(standardize, 3)
 PASS(rescale, 3)
 
-/* The axes from `first` on, or that one alone, of floating values; false when the error was recorded. */
+/* The axes from `first` on, or `first` alone, of floating values; false after recording an error. */
 static bool row_axes(const char *op, mica_value x, int32_t first, bool alone, mica_axes *axes) {
   int64_t axis = first;
   *axes = (mica_axes){0};
@@ -100,7 +100,7 @@ mica_value mica_softmax(mica_value x, int32_t axis) {
   if (!row_axes("softmax", x, axis, true, &axes)) return (mica_value){0};
   mica_value wide = mica__widen(x), most = mica_stop_gradient(mica_max(wide, axes, true));
   mica_value powers = mica_exp(mica_sub(wide, most));
-  /* One division a row; the sum is at least 1. */
+  /* One division per row; the sum is at least 1. */
   mica_value y = mica_mul(powers, mica_reciprocal(mica_sum(powers, axes, true)));
   return mica__narrow(add_pass(&mica__op_softmax, (mica_value[]){y, wide}, axes), x);
 }
@@ -114,7 +114,7 @@ mica_value mica_log_softmax(mica_value x, int32_t axis) {
   return mica__narrow(add_pass(&mica__op_log_softmax, (mica_value[]){y, wide}, axes), x);
 }
 
-/* True if `other` (scale or bias) is null or has the shape of x's axes; false when the error was recorded. */
+/* True if `other` (scale or bias) is null or has the shape of x's axes; false after recording an error. */
 static bool has_axes(const char *op, mica_value x, mica_axes axes, mica_value other) {
   mica_shape whole = mica_value_shape(x), own = mica_value_shape(other), row = {0}, both;
   char has[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];

@@ -1,4 +1,4 @@
-/* Poolings that are sums: averages and Lp, made of the op that resamples axes, and those over whole planes. */
+/* Poolings that are sums: averages and Lp, made of the resampling op, and poolings over whole planes. */
 #include "base/error.h"
 #include "ops/pool/pool.h"
 #include "ops/resample/resample.h"

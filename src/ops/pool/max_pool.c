@@ -1,4 +1,5 @@
-/* Max pooling: results VALUES and INDICES, positions of the maxima, and the gradient, which goes to these positions. */
+/* Max pooling, with results VALUES and INDICES (positions of the maxima), and its gradient, which goes to these
+ * positions. */
 #include "ops/pool/max_pool.h"
 #include "base/checked.h"
 #include "base/element.h"
@@ -17,7 +18,7 @@ enum { VALUES = MICA__POOL_VALUES, INDICES = MICA__POOL_INDICES, RESULTS = MICA_
 typedef mica__pool_planes planes;
 typedef mica__pool_problem problem;
 
-/* Elements that are worth a work-item; bytes of local memory it may have. */
+/* The elements that make a work-item worthwhile, and the most bytes of local memory for it. */
 #define LINES_UNIT 8192
 #define LINES_LOCAL (64 << 10)
 
@@ -79,7 +80,7 @@ static mica_status infer_max_pool(const mica__type *inputs, int32_t input_count,
   return MICA_OK;
 }
 
-/* x (whose shape matters), dy, positions */
+/* Operands: x (only its shape matters), dy, positions. */
 static mica_status infer_max_pool_grad(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count, (void)attrs;
   out->shape = inputs[0].shape;
@@ -88,14 +89,14 @@ static mica_status infer_max_pool_grad(const mica__type *inputs, int32_t input_c
 
 /* --- references --- */
 
-/* -infinity, or the least that an integer type holds. */
+/* -infinity, or the smallest value of an integer type. */
 static double lowest_of(mica_dtype dtype) {
   mica_dtype_kind kind = mica_dtype_kind_of(dtype);
   if (kind == MICA_DTYPE_KIND_FLOAT) return (double)-INFINITY;
   return kind == MICA_DTYPE_KIND_SIGNED ? -exp2(8 * (double)mica_dtype_size(dtype) - 1) : 0;
 }
 
-/* The position in the plane x of the largest element of an output, -1 for none. */
+/* The position in the plane x of an output's largest element; -1: none. */
 static int64_t largest(const planes *p, const double *x, const int64_t o[3]) {
   mica__resample_window_taps t[3];
   int64_t best = -1;
@@ -172,7 +173,7 @@ static const mica__kernel_desc max_pool_grad_each = {
 static const mica__kernel_desc max_pool_grad_strips = {
     MICA__KERNEL("max_pool_grad_strips", "pool/max_pool_grad.cl", grad_strips_params, grad_strips_variants)};
 
-/* How a work-item walks lines, or that it does not: per is 0 then. */
+/* How a work-item walks lines; per is 0 if it does not. */
 typedef struct walk {
   int64_t per, width;
   int64_t length;              /* of a line with its padding */
@@ -207,7 +208,7 @@ static walk walk_of_lines(const mica__exec *exec, const planes *p, mica_dtype dt
   return made;
 }
 
-/* The most outputs that may look at one of `lines` neighbours. */
+/* The most outputs whose windows touch one of `lines` adjacent lines. */
 static int64_t covers(const mica__resample_window *w, int64_t lines, int64_t outputs) {
   int64_t most = ((w->size - 1) * w->dilation + lines - 1) / w->stride + 1;
   return most < outputs ? most : outputs;
@@ -247,7 +248,7 @@ static void add_axes(mica__launch *launch, const planes *p) {
   }
 }
 
-/* Positions are counted in ints, and so is everything within a plane and its padding. */
+/* MICA_E_OVERFLOW unless an int counts the elements of a plane with its padding: positions are ints. */
 static mica_status fits(const planes *p) {
   int64_t plane = 1, sum;
   for (int k = 0; k < 3; k++) {
@@ -259,7 +260,7 @@ static mica_status fits(const planes *p) {
   return MICA_OK;
 }
 
-/* True if an int does not count all elements, or those of an axis times its adaptive outputs. */
+/* True if an int cannot count all elements, or an axis' elements times its adaptive outputs. */
 static bool is_large(const planes *p) {
   double elements = (double)p->count, outputs = elements;
   for (int k = 0; k < 3; k++) {
@@ -270,7 +271,7 @@ static bool is_large(const planes *p) {
   return elements > INT32_MAX - MICA__RANGE_GROUP || outputs > INT32_MAX - MICA__RANGE_GROUP;
 }
 
-/* The values of the kernel that walks `how`, or of that of a work-item each element. */
+/* The parameter values of the kernel that walks as `how` says, or of the one with a work-item per element. */
 static mica_status choose(const mica__exec *exec, const mica__kernel_desc *desc, mica_dtype dtype, const walk *how,
                           const planes *p, int32_t *values) {
   int64_t stride = p->windows[2].stride;
@@ -289,7 +290,7 @@ static mica_status choose(const mica__exec *exec, const mica__kernel_desc *desc,
   return MICA_OK;
 }
 
-/* The launch, without arguments, of so many work-items. */
+/* Begins a launch of `items` work-items, without arguments. */
 static mica_status begin(const mica__exec *exec, const mica__kernel_desc *desc, const int32_t *values, int64_t items,
                          size_t group, mica__launch *launch) {
   mica__kernel *kernel = NULL;
@@ -418,7 +419,7 @@ static mica_status grad_max_pool(const mica__grad *grad) {
   return MICA_OK;
 }
 
-/* (N, C, spatial...) as (N, C, all of them) */
+/* Reshapes (N, C, spatial...) to (N, C, product of the spatial axes). */
 static mica_value flat_planes(mica_value x) {
   mica_shape shape = mica_value_shape(x), flat = {.rank = 3};
   for (int32_t k = 0; k < flat.rank - 1; k++) flat.dim[k] = MICA__COPY_DIM(k);
@@ -429,7 +430,7 @@ static mica_value flat_planes(mica_value x) {
   return mica_reshape(x, flat);
 }
 
-/* Back from the positions to the outputs. */
+/* The gradient of a gradient: gathers from the positions back to the outputs. */
 static mica_status grad_max_pool_grad(const mica__grad *grad) {
   mica_value positions = flat_planes(grad->inputs[2]), flat = flat_planes(grad->dy);
   grad->dinputs[1] = mica__reshape_like(mica_gather_elements(flat, positions, -1), grad->inputs[1]);
@@ -446,11 +447,11 @@ static const mica__launch_case cases[] = {
 static const mica_dtype integers[] = {MICA_I8, MICA_U8, MICA_I32, MICA_I64, MICA_U16, MICA_U32, MICA_U64};
 #define INTEGER_COUNT (sizeof integers / sizeof *integers)
 
-/* Appends the cases, and with `more` integers, each of which lacks the results of `unwanted`. */
+/* Appends all cases, and if `more` one per integer type; none of them has the results in `unwanted`. */
 static size_t add_cases(mica__launch_case *list, size_t count, bool more, uint32_t unwanted) {
   const size_t begin = count;
   for (size_t i = 0; i < CASE_COUNT; i++) list[count++] = cases[i];
-  /* Few values, so that equals are met. */
+  /* Few different values, so that ties occur. */
   for (size_t i = 0; more && i < INTEGER_COUNT; i++) {
     list[count] = cases[1];
     list[count].bound[0] = 4;
@@ -471,8 +472,8 @@ static mica_status check_max_pool(mica__check *check) {
   return mica__check_launches(check, &mica__op_max_pool, "max_pool", list, count);
 }
 
-/* The gradient takes positions that are in their windows: here those of x. Elements of dy are small integers, whose
- * sums are exact. */
+/* The gradient needs positions inside their windows: here those of x's maxima. Elements of dy are small integers, so
+ * that sums are exact. */
 static double slope_at(int64_t i) { return (double)(i % 7 + 1); }
 
 static mica_status infer_largest(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {

@@ -1,4 +1,4 @@
-/* ops/pool/max_pool.h: what max pooling and its gradient are asked for, as their implementations see it. */
+/* ops/pool/max_pool.h: the problem that implementations of max pooling and of its gradient receive. */
 #ifndef MICA_OPS_POOL_MAX_POOL_H
 #define MICA_OPS_POOL_MAX_POOL_H
 
@@ -9,13 +9,13 @@
 /* The results of max_pool. */
 enum { MICA__POOL_VALUES, MICA__POOL_INDICES, MICA__POOL_RESULTS };
 
-/* Planes of three axes, those that are missing being the first: of one element, in a window of one. */
+/* Planes of three axes. If there are fewer, the first axes have one element and a window of one. */
 typedef struct mica__pool_planes {
-  int64_t count, n[3], m[3]; /* planes; elements and outputs of each axis */
+  int64_t count, n[3], m[3]; /* number of planes; elements and outputs of each axis */
   mica__resample_window windows[3];
 } mica__pool_planes;
 
-/* The problem of an implementation. exec is max_pool's, of x, or max_pool_grad's, of x, dy and positions. */
+/* The problem of an implementation. exec belongs to max_pool (x) or to max_pool_grad (x, dy and positions). */
 typedef struct mica__pool_problem {
   const mica__exec *exec;
   mica__pool_planes p;

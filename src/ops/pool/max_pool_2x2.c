@@ -5,7 +5,7 @@
 #include "runtime/launch.h"
 #include "runtime/tensor.h"
 
-/* Elements of x that are worth a work-item. */
+/* The elements of x that make a work-item worthwhile. */
 #define UNIT 16384
 
 #define PARAMS(of)                                                                                                     \
@@ -38,7 +38,7 @@ static const char *decline(const mica__task *task, const mica__kernel_desc *desc
   return p->m[1] * p->m[2] == 0 ? "there are no windows" : mica__exec_declines(of->exec, task, desc);
 }
 
-/* The launch, without its tensors' arguments, and its last two. */
+/* begin: the launch without arguments. add_planes: its last two arguments, after the tensors. */
 static mica_status begin(const mica__pool_problem *of, const mica__kernel_desc *desc, int32_t *values,
                          mica__launch *launch) {
   const mica__pool_planes *p = &of->p;

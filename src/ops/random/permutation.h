@@ -1,20 +1,20 @@
-/* ops/random/permutation.h: a permutation of 0 .. n - 1 of which any element can be had directly: an epoch of shuffled
- * data can be entered anywhere, on the host and, with the same words, in a kernel (cl/random/permutation.clh).
+/* ops/random/permutation.h: a permutation of 0 .. n - 1 with random access to its elements. Reading of a shuffled epoch
+ * can therefore begin anywhere, on the host or, with the same words, in a kernel (cl/random/permutation.clh).
  *
- * A Feistel network over the bits of the index, its keys from Philox; walked on until it falls below n (Black and
- * Rogaway: Ciphers with arbitrary finite domains, CT-RSA 2002). */
+ * It is a Feistel network over the bits of the index, with keys from Philox, which is repeated until the result is
+ * below n (Black and Rogaway: Ciphers with arbitrary finite domains, CT-RSA 2002). */
 #ifndef MICA_OPS_RANDOM_PERMUTATION_H
 #define MICA_OPS_RANDOM_PERMUTATION_H
 
 #include "ops/random/philox.h"
 
 #define MICA__PERMUTATION_ROUNDS 6
-/* The permutation that splits a dataset; others are those of epochs. */
+/* The "epoch" of the permutation that splits a dataset; other numbers are real epochs. */
 #define MICA__PERMUTATION_SPLIT UINT64_MAX
 
 typedef struct mica__permutation {
   uint32_t n;
-  uint32_t bits; /* of the network: the least even number, at least 8, that n - 1 fits; 0 for the identity */
+  uint32_t bits; /* of the network: the smallest even number, at least 8, that holds n - 1; 0: the identity */
   uint32_t keys[MICA__PERMUTATION_ROUNDS];
 } mica__permutation;
 
@@ -22,7 +22,7 @@ static inline mica__permutation mica__permutation_of(uint32_t n, uint64_t seed, 
   mica__permutation made = {.n = n, .bits = 8};
   while (made.bits < 32 && (n - 1) >> made.bits) made.bits += 2;
   for (uint32_t i = 0; i < MICA__PERMUTATION_ROUNDS; i += 4) {
-    /* The second word, "perm", keeps these numbers apart from those of other uses of the seed. */
+    /* The second word, "perm", separates these numbers from other uses of the seed. */
     uint32_t words[4] = {i / 4, UINT32_C(0x7065726d), (uint32_t)epoch, (uint32_t)(epoch >> 32)};
     mica__philox(words, (uint32_t)seed, (uint32_t)(seed >> 32));
     for (uint32_t k = i; k < i + 4 && k < MICA__PERMUTATION_ROUNDS; k++) made.keys[k] = words[k - i];

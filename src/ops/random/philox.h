@@ -1,4 +1,4 @@
-/* ops/random/philox.h: Philox4x32-10 on the host, word for word that of cl/random/philox.clh (Salmon et al., SC
+/* ops/random/philox.h: Philox4x32-10 on the host, with the same words as cl/random/philox.clh (Salmon et al., SC
  * 2011). */
 #ifndef MICA_OPS_RANDOM_PHILOX_H
 #define MICA_OPS_RANDOM_PHILOX_H

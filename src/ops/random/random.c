@@ -1,4 +1,4 @@
-/* Random numbers of operand 0, the step; of the shape of operand 1. */
+/* Random numbers for a step (operand 0), in the shape of operand 1. */
 #include "base/error.h"
 #include "ops/common/build.h"
 #include "ops/random/philox.h"
@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-/* The reference has more bits than f64, of which a zero of the cosine would leave few. */
+/* The reference computes in long double: near a zero of the cosine f64 would keep few correct bits. */
 #define PI 3.14159265358979323846264338327950288L
 
 enum { UNIFORM, NORMAL, BELOW };
@@ -39,7 +39,7 @@ static int bits_of(mica_dtype dtype) { return dtype == MICA_F16 ? 11 : dtype == 
 
 static double unit(uint32_t word, int bits) { return ldexp((double)(word >> (32 - bits)), -bits); }
 
-/* One of the numbers that a block of four words makes. */
+/* Number k that a block of four words makes. */
 static double number(const mica__random_attrs *attrs, const uint32_t words[4], int k) {
   double u = unit(words[k], bits_of(attrs->dtype)), a = attrs->a, b = attrs->b;
   if (attrs->kind == UNIFORM) return a + (b - a) * u;
@@ -142,8 +142,7 @@ const mica__op mica__op_random = {.name = "random",
                                   .launch = launch_random,
                                   .shape_only = 2};
 
-/* Each builder call draws from a stream of its own: its key is made of the seed and of how many values the graph has
- * got. */
+/* Each builder call draws from its own stream: the key combines the seed and the graph's number of values. */
 static mica_value draw(mica_value step, mica_value like, mica_dtype dtype, int32_t kind, uint64_t seed, double a,
                        double b) {
   mica__random_attrs attrs = {.dtype = dtype, .kind = kind, .a = a, .b = b};

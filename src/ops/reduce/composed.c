@@ -1,4 +1,4 @@
-/* Reductions that are made of others. */
+/* Reductions that are composed of others. */
 #include "ops/common/build.h"
 
 mica_value mica_l1(mica_value x, mica_axes axes, bool keep) { return mica_sum(mica_abs(x), axes, keep); }

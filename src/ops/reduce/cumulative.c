@@ -1,4 +1,4 @@
-/* Sums and products of all elements up to each along an axis. */
+/* Cumulative sums and products along an axis. */
 #include "base/error.h"
 #include "ops/common/build.h"
 #include "ops/select/launch_check.h"
@@ -80,7 +80,7 @@ static mica_status grad_cumsum(const mica__grad *grad) {
   return MICA_OK;
 }
 
-/* x may hold no 0: each result is divided by the factor. */
+/* x must not contain 0: the gradient divides by each factor. */
 static mica_status grad_cumprod(const mica__grad *grad) {
   const mica__cumulative_attrs *attrs = mica__attrs_of(grad->y);
   mica_value share = add_cumulative(mica_mul(grad->dy, grad->y), attrs->axis, false, attrs->exclusive, !attrs->reverse);

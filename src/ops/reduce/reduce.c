@@ -29,8 +29,8 @@ const mica__kernel_desc mica__reduce_rows = {MICA__KERNEL("reduce_rows", "reduce
                                              .has_room = has_room};
 const mica__kernel_desc mica__reduce_columns = {MICA__KERNEL("reduce_columns", "reduce/reduce.cl", params, variants)};
 
-/* Few long rows are cut into chunks. How many depends on the sizes alone, never on the device's units: then one thread
- * and two give the same bits. */
+/* If there are only a few long rows they are cut into chunks. The number of chunks depends on the sizes alone, not on
+ * the device's units, so that one thread and two give the same bits. */
 #define WANTED_CHUNKS 64
 #define SMALLEST_CHUNK 2048
 
@@ -41,7 +41,7 @@ static int64_t chunk_of(mica_reduction reduction, int64_t outer, int64_t n, int6
   return chunk < SMALLEST_CHUNK ? (n < SMALLEST_CHUNK ? n : SMALLEST_CHUNK) : chunk;
 }
 
-/* One launch: (outer, n, inner) to (outer, chunks, inner). */
+/* Queues one launch, from (outer, n, inner) to (outer, chunks, inner). */
 static mica_status launch_pass(mica_queue *queue, const mica__variant *variant, mica_reduction reduction,
                                const mica__reduce_view *view, int64_t chunk, const mica_tensor *x, mica_tensor *y) {
   bool rows = view->inner == 1;
@@ -92,7 +92,7 @@ mica_status mica__reduce_launch(mica_queue *queue, const mica__variant *variant,
   return status;
 }
 
-/* The shapes fit when y is x without the axis, or with 1 there. */
+/* True if y is x without the axis, or with extent 1 there. */
 static bool shapes_fit(mica_shape x, int axis, mica_shape y) {
   mica_shape kept = x, dropped = {.rank = x.rank - 1};
   kept.dim[axis] = 1;

@@ -1,4 +1,4 @@
-/* ops/reduce/reduce.h: between the reduction and its check. */
+/* ops/reduce/reduce.h: what the reduction shares with its check. */
 #ifndef MICA_OPS_REDUCE_REDUCE_H
 #define MICA_OPS_REDUCE_REDUCE_H
 
@@ -13,7 +13,7 @@ typedef struct mica__reduce_view {
   int64_t outer, n, inner;
 } mica__reduce_view;
 
-/* Launches with a variant of the two kernels, which share theirs; NULL for the device's own. n > 0. */
+/* Reduces with a variant of the two kernels, which have the same variants; NULL: the device's own. n > 0. */
 mica_status mica__reduce_launch(mica_queue *queue, const mica__variant *variant, mica_reduction reduction,
                                 const mica__reduce_view *view, const mica_tensor *x, mica_tensor *y);
 

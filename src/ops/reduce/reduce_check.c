@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* True if a is larger than b, a NaN being the largest. */
+/* True if a is larger than b; a NaN is the largest. */
 static bool above(double a, double b) { return a > b || (isnan(a) && !isnan(b)); }
 
 /* Reduces n elements of x, `step` apart; magnitude is the sum of their absolute values. */
@@ -39,7 +39,7 @@ static void references(mica_reduction reduction, const mica__reduce_view *v, con
     }
 }
 
-/* Values in which equal maxima occur, and in some cases a NaN. */
+/* Random values with equal maxima, and in some cases a NaN. */
 static mica_status make_input(mica__check *check, mica_reduction reduction, mica_dtype type, const mica__reduce_view *v,
                               mica__check_tensor *x) {
   int64_t count = v->outer * v->n * v->inner;
@@ -81,7 +81,7 @@ static const mica__reduce_view full[] = {
     {1, 7, 16}, {3, 129, 17}, {2, 65, 33},  {1, 5001, 10},  {2, 9001, 3},   {1, 257, 1025}, {70, 40, 1},
 };
 
-/* The views that one of the two kernels serves. */
+/* Checks the views that this one of the two kernels serves. */
 static mica_status check_group(mica__check *check, const mica__kernel_desc *desc, const mica__variant *variant,
                                mica_reduction reduction, mica_dtype type) {
 #define REDUCTION_TEXT(name, text) text,
@@ -101,8 +101,8 @@ static mica_status check_group(mica__check *check, const mica__kernel_desc *desc
   return mica__check_end(&group);
 }
 
-/* How a type is read has nothing to do with the variant: the first is built for each type, others for one of each size
- * that sums are taken in. */
+/* The types for all variants; the first variant is checked with every type, because how a type is read does not depend
+ * on the variant. */
 static bool is_plain(mica_dtype type) { return type == MICA_F32 || type == MICA_F16 || type == MICA_I64; }
 
 static mica_status check_reduce(mica__check *check) {

@@ -1,4 +1,4 @@
-/* Reductions of graphs, and ops composed of them. */
+/* Reductions of graphs, and ops that are composed of them. */
 #include "ops/common/build.h"
 #include "ops/layout/views.h"
 
@@ -26,8 +26,8 @@ static mica_status infer_fold(const mica__type *inputs, int32_t input_count, voi
   return infer_reduce(inputs, attrs, true, out);
 }
 
-/* A second operand says what is summed, too: axes along which it has 1 element and the first has not. Where extents are
- * open they are found when these are known. The axes stay. */
+/* A second operand adds axes to sum over: those where it has extent 1 and the first operand has not. For open extents
+ * they are found once these are known. The axes are kept. */
 static mica_status infer_sum(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   mica__reduce_attrs *given = attrs;
   if (input_count == 1) return infer_reduce(inputs, attrs, true, out);
@@ -109,7 +109,7 @@ static mica_status evaluate_argmin(const mica__eval *eval) { return evaluate_ind
 
 /* --- gradients --- */
 
-/* A result with its reduced axes put back as 1. */
+/* Reshapes a result to have its reduced axes as 1. */
 static mica_value with_axes(mica_value value, const mica__reduce_attrs *attrs, int32_t rank) {
   mica_shape to = {.rank = rank};
   int32_t k = 0;
@@ -142,7 +142,7 @@ static mica_status grad_extreme(const mica__grad *grad) {
   return MICA_OK;
 }
 
-/* The product of the others, before and behind, which needs no division and so lets a factor be 0. One axis. */
+/* The product of the factors before and after each one. It needs no division, so a factor may be 0. One axis only. */
 static mica_status grad_prod(const mica__grad *grad) {
   const mica__reduce_attrs *attrs = mica__attrs_of(grad->y);
   mica_value x = grad->inputs[0];
@@ -192,7 +192,7 @@ BUILDER(sum)
 BUILDER(max)
 BUILDER(min)
 
-/* One axis after another, from the last, so that each has its gradient. */
+/* Reduces one axis after another, from the last, because the gradient takes one axis. */
 mica_value mica_prod(mica_value x, mica_axes axes, bool keep) {
   uint32_t set = 0;
   if (!mica__builder_axes("prod", x, axes, &set)) return (mica_value){0};
@@ -246,7 +246,7 @@ mica_value mica__count_along(mica_value x, mica_axes axes) {
 mica_value mica_mean(mica_value x, mica_axes axes, bool keep) {
   mica__reduce_attrs attrs = {.keep = keep};
   if (!mica__builder_axes("mean", x, axes, &attrs.axes)) return (mica_value){0};
-  /* In 16 bits the sum could overflow where the mean does not. */
+  /* A sum in 16 bits could overflow although the mean does not. */
   mica_value wide = mica__widen(x), sum = mica__graph_add(&mica__op_sum, &wide, 1, &attrs);
   const mica_shape shape = mica_value_shape(x);
   double count = 1;
@@ -258,8 +258,8 @@ mica_value mica_mean(mica_value x, mica_axes axes, bool keep) {
   return mica__graph_mark(mica__narrow(mean, x), "mean", &x, 1, (double[]){attrs.axes, keep}, 2);
 }
 
-/* log sum e^x = m + log sum e^(x - m) for any m; with the largest x nothing overflows. An infinite m would give NaN, so
- * 0 stands in for it. The result does not depend on m, hence no gradient through it. */
+/* log sum e^x = m + log sum e^(x - m) for any m; with the largest x as m nothing overflows. An infinite m would give
+ * NaN, so 0 replaces it. The result does not depend on m, so no gradient goes through it. */
 mica_value mica_logsumexp(mica_value x, mica_axes axes, bool keep) {
   mica__reduce_attrs attrs = {.keep = true};
   if (!mica__builder_axes("logsumexp", x, axes, &attrs.axes)) return (mica_value){0};

@@ -1,4 +1,4 @@
-/* Maps of axes on the host: which elements make an output, with which weights. */
+/* Maps of axes on the host: the elements and weights of each output. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "ops/resample/resample.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* More weights than this are a mistake of sizes, not a table. */
+/* The most weights of a table; more of them mean a mistake in sizes. */
 #define MOST_WEIGHTS ((int64_t)1 << 28)
 
 typedef struct tap {
@@ -29,7 +29,7 @@ mica_status mica__map_outputs(const mica__axis_map *map, int64_t n, int64_t *out
   return wanted < 0x1p40 ? MICA_OK : mica__fail(MICA_E_SHAPE, "an axis of %g elements", wanted);
 }
 
-/* The coordinate of output o among the elements. */
+/* The position of output o in the input axis, in elements. */
 static double coordinate(const mica__axis_map *map, int64_t n, int64_t outputs, int64_t o) {
   double scale = scale_of(map, n), width = scale * (double)n, last = (double)(n - 1), x = (double)o;
   double middle = (double)n / 2 * (1 - (double)outputs / width);
@@ -46,7 +46,7 @@ static double coordinate(const mica__axis_map *map, int64_t n, int64_t outputs, 
   }
 }
 
-/* Keys: Cubic convolution interpolation for digital image processing, 1981. */
+/* Source: Keys, Cubic convolution interpolation for digital image processing, 1981. */
 static double cubic(double a, double x) {
   x = fabs(x);
   if (x <= 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
@@ -101,7 +101,7 @@ static int64_t resize_taps(const mica__axis_map *map, int64_t n, int64_t outputs
 
 /* --- any map --- */
 
-/* The elements of output o, in rising order but for those that edges repeat. */
+/* Finds the elements of output o, in rising order except for repeated ones at edges. Returns their number. */
 static int64_t taps_of(const mica__axis_map *map, int64_t n, int64_t outputs, int64_t o, tap *taps) {
   if (map->kind == MICA__MAP_RESIZE) return resize_taps(map, n, outputs, o, taps);
   if (map->kind == MICA__MAP_IDENTITY) {
@@ -122,7 +122,7 @@ static int64_t most_taps(const mica__axis_map *map, int64_t n) {
   return map->kind == MICA__MAP_RESIZE ? 2 - 2 * reach(map, shrink_of(map, n)) : 1;
 }
 
-/* Every tap of the map in turn: calls visit(user, output, the number of the tap among the output's, tap). */
+/* Calls visit(user, output, the tap's number within the output, tap) for every tap of the map. */
 typedef void visit_tap(void *user, int64_t o, int64_t k, tap one);
 static mica_status each_tap(const mica__axis_map *map, int64_t n, visit_tap *visit, void *user) {
   int64_t outputs = 0, room = n > 0 ? most_taps(map, n) : 0;
@@ -139,7 +139,7 @@ static mica_status each_tap(const mica__axis_map *map, int64_t n, visit_tap *vis
   return MICA_OK;
 }
 
-/* Tables as they are filled: `count` says how many taps each column of the transposed map has so far. */
+/* Tables while they are filled: `count` is the number of taps so far in each column of the transposed map. */
 typedef struct tables {
   int64_t *count;
   int64_t lines, most;

@@ -4,7 +4,7 @@
 #include "ops/select/launch_check.h"
 #include "runtime/launch.h"
 
-/* Elements of x that are worth a work-item. */
+/* The elements of x that make a work-item worthwhile. */
 #define LINES_UNIT 8192
 
 /* --- the tables of a map --- */
@@ -212,10 +212,10 @@ static const mica__variant lines_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU
 static const mica__kernel_desc resample_lines = {
     MICA__KERNEL("resample_lines", "resample/resample.cl", params, lines_variants)};
 
-/* The bytes of a row in local memory. */
+/* The bytes that a row takes in local memory. */
 static size_t line_bytes(const sizes *s, mica_dtype dtype) { return ((size_t)s->W + 1) * (dtype == MICA_F64 ? 8 : 4); }
 
-/* On a CPU a work-item makes whole rows; elsewhere one element, so that neighbouring work-items share their reads. */
+/* On a CPU a work-item computes whole rows; elsewhere one element, so that adjacent work-items share their reads. */
 static const mica__kernel_desc *kernel_of(const mica__exec *exec, const sizes *s) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
   if (exec->input_count != WITH_COLUMNS) return &resample_rows;
@@ -259,7 +259,7 @@ static mica_status launch_resample(const mica__exec *exec) {
 }
 
 static mica_status check_resample(mica__check *check) {
-  /* A row that has no room in local memory. */
+  /* A row too long for local memory. */
   const int64_t wide = (int64_t)mica_engine_device(check->engine)->local_bytes / 4;
   const mica__launch_case list[] = {
       {.attrs = &(mica__resample_attrs){0},
@@ -333,7 +333,7 @@ mica_value mica__axis_table(const mica__op *table, mica_value x, int32_t axis, c
   return mica__graph_add(table, &x, 1, &attrs);
 }
 
-/* Axis `axis` of x by its map, and, where there is one, the axis after it by another. */
+/* Resamples axis `axis` of x by one map and, unless `columns` is NULL, the next axis by another. */
 static mica_value resample_two(mica_value x, int32_t axis, const mica__axis_map *rows, const mica__axis_map *columns) {
   mica_value operands[WITH_COLUMNS] = {x};
   const mica__axis_map *maps[] = {rows, columns};

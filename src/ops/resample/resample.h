@@ -1,9 +1,9 @@
 /* ops/resample/resample.h: axes whose elements become weighted sums of others: averages over windows, resizing, and the
  * backward passes of both.
  *
- * A map says which elements with which weights make output o of an axis. From it, and from the shape of a value, come
- * two tables (K, outputs), constants as soon as the shape is known: index and weight of the K elements at most of each
- * output; an index outside of the axis is none. The gradient is the same op with the tables of the map transposed. */
+ * A map gives the elements and weights of output o of an axis. From it and the shape of a value come two tables (K,
+ * outputs), which are constants once the shape is known: index and weight of each output's elements, at most K; an
+ * index outside the axis means no element. The gradient is the same op with the tables of the transposed map. */
 #ifndef MICA_OPS_RESAMPLE_RESAMPLE_H
 #define MICA_OPS_RESAMPLE_RESAMPLE_H
 
@@ -18,31 +18,31 @@ typedef enum mica__map_divisor {
   MICA__DIVIDE_BY_PADDED,
 } mica__map_divisor;
 
-/* Plain data, kept in a node's attributes. */
+/* Plain data: it is stored in a node's attributes. */
 typedef struct mica__axis_map {
   int64_t kind;
   mica__resample_window window; /* WINDOW */
   int64_t divisor;
   int64_t outputs; /* RESIZE: 0 for floor(n scale) */
   int64_t mode, coordinates, nearest, exclude_outside, antialias;
-  double scale, cubic_a, crop_start, crop_end; /* a scale of 0 is outputs / n */
+  double scale, cubic_a, crop_start, crop_end; /* a scale of 0 means outputs / n */
 } mica__axis_map;
 
-/* The number of outputs of an axis of n elements. */
+/* The number of outputs for an axis of n elements. */
 mica_status mica__map_outputs(const mica__axis_map *map, int64_t n, int64_t *outputs);
 
-/* The most elements that an output has, at least 1; of the transposed map, the most outputs that an element is in. */
+/* The most elements of any output, at least 1; for the transposed map, the most outputs that use one element. */
 mica_status mica__map_taps(const mica__axis_map *map, int64_t n, bool transposed, int64_t *taps);
-/* The tables, taps x outputs (of the transposed map taps x n); either may be NULL. */
+/* Fills the tables, taps x outputs (for the transposed map taps x n); either may be NULL. */
 mica_status mica__map_tables(const mica__axis_map *map, int64_t n, bool transposed, int64_t taps, double *index,
                              double *weight);
 
 extern const mica__op mica__op_resample, mica__op_resample_index, mica__op_resample_weight;
 
-/* The table that one of the latter two makes of a map for an axis of x. */
+/* A node of resample_index or resample_weight: that table of a map for an axis of x. */
 mica_value mica__axis_table(const mica__op *table, mica_value x, int32_t axis, const mica__axis_map *map);
 
-/* maps[k] for axis k of x, which is floating. */
+/* Resamples axis k of x, which is floating, by maps[k]. */
 mica_value mica__resample(mica_value x, const mica__axis_map *maps);
 mica_value mica__resample_axis(mica_value x, int32_t axis, const mica__axis_map *map);
 

@@ -2,7 +2,7 @@
 
 #include "base/error.h"
 
-/* Far above any real window, and small enough that no sum below overflows. */
+/* Far above any real window, and small enough for the sums below not to overflow. */
 #define MOST ((int64_t)1 << 40)
 
 static bool is_sane(int64_t value, int64_t least) { return value >= least && value < MOST; }

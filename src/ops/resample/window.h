@@ -1,24 +1,24 @@
-/* ops/resample/window.h: windows along one axis, as poolings have them. */
+/* ops/resample/window.h: windows along one axis, as in poolings. */
 #ifndef MICA_OPS_RESAMPLE_WINDOW_H
 #define MICA_OPS_RESAMPLE_WINDOW_H
 
 #include "ops/common/build.h"
 
-/* Output o looks at o stride - pad + k dilation, k < size, as far as that lies in the axis. `outputs` above 0 stands
- * for an adaptive one, of so many outputs, which has none of the others: o looks at floor(o n / outputs) to
- * ceil((o + 1) n / outputs). */
+/* Output o covers o stride - pad + k dilation, k < size, as far as these lie inside the axis. If `outputs` is above 0
+ * the window is adaptive and ignores the other members: output o covers floor(o n / outputs) up to ceil((o + 1) n /
+ * outputs). */
 typedef struct mica__resample_window {
   int64_t size, stride, pad, pad_end, dilation;
   int64_t ceil_mode, outputs;
 } mica__resample_window;
 
-/* Window k of a configuration; MICA_E_INVALID if it is none. */
+/* Window k of a configuration; MICA_E_INVALID if it is not valid. */
 mica_status mica__resample_window_of(const mica_pool_config *config, int32_t k, mica__resample_window *window);
 
-/* The number of outputs of an axis of n elements; MICA_E_SHAPE if the window does not fit in. */
+/* The number of outputs for an axis of n elements; MICA_E_SHAPE if the window does not fit. */
 mica_status mica__resample_window_outputs(const mica__resample_window *window, int64_t n, int64_t *outputs);
 
-/* The elements of one output: `count` of them from `first` on, `step` apart. */
+/* The elements of one output: `count` elements from `first` on, `step` apart. */
 typedef struct mica__resample_window_taps {
   int64_t first, count, step;
   int64_t padded; /* the same count with padding */
