@@ -1,16 +1,17 @@
-/* Boxes of pictures as maps of one size, made of samples. */
+/* RoI align: cuts boxes out of images into maps of one size, by sampling. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/sample/sample.h"
 
-/* Along one axis: first and last edge of the boxes (K, 1), and where samples are taken. */
+/* Along one axis: the positions of the samples, from the boxes' edges (K, 1). */
 typedef struct span {
   mica_value positions; /* (K, cells per) */
-  mica_value inside;    /* bool: within a pixel of the picture */
-  mica_value samples;   /* adaptive: of a cell of each box, (K, 1); else null */
+  mica_value inside;    /* bool: at most a pixel outside the image */
+  mica_value samples;   /* adaptive: per cell of each box, (K, 1); else null */
 } span;
 
-/* Where each of cells * per samples lies in its box, (K, cells * per) of 0 to 1, if boxes have different many. */
+/* The relative positions (0 to 1) of cells * per samples in each box, (K, cells * per), if the number of samples per
+ * cell differs between boxes. */
 static mica_value adaptive_steps(mica_value boxes, int64_t cells, int64_t per, mica_value size, span *s) {
   mica_value numbers = mica_range(boxes.graph, MICA_I64, cells * per),
              each = mica_scalar(boxes.graph, MICA_I64, (double)per);

@@ -1,4 +1,4 @@
-/* Reading between elements, and its gradients: operands x, grid, of the gradients dy, and perhaps the images. */
+/* Reads between elements, and the gradients: operands x and grid, for gradients dy, and optionally the images. */
 #include "ops/sample/sample.h"
 
 #include "base/arith.h"
@@ -28,7 +28,7 @@ static extents extents_of(mica_shape x, mica_shape grid) {
 
 static bool same_extent(int64_t a, int64_t b) { return a == b || a == MICA_DYNAMIC || b == MICA_DYNAMIC; }
 
-/* The types of x and the grid fit; *y gets the shape of what is read. */
+/* Checks that x and the grid fit; *y receives the shape of the result. */
 static mica_status check_operands(const mica__type *inputs, const mica__type *images, const mica__sample_attrs *how,
                                   mica_shape *y) {
   mica_shape x = inputs[0].shape, grid = inputs[1].shape;
@@ -86,11 +86,11 @@ static mica_status infer_grad_grid(const mica__type *inputs, int32_t input_count
 
 /* --- the reference --- */
 
-/* Calls `each` for every point of the grid with its image and taps. */
+/* The state of a walk that calls `each` for every point of the grid with its image and taps. */
 typedef struct walk {
   const mica__eval *eval;
   extents e;
-  int64_t image, row, at; /* of the present point: at counts points of the row */
+  int64_t image, row, at; /* of the current point; `at` is its index in the row */
   mica__sample_point point;
 } walk;
 
@@ -204,7 +204,7 @@ static mica_status launch(const mica__exec *exec, const mica__kernel_desc *desc,
   for (int i = 0; i < 3; i++) mica__launch_size(&l, e.size[i]);
   mica__launch_size(&l, e.m);
   mica__launch_size(&l, e.p);
-  /* Elements of a plane are numbered by an int. */
+  /* An int must count the elements of a plane. */
   mica__launch_range1(&l, what == GRAD_X ? e.n * e.c : e.m * e.p, (size_t)group);
   double read = (double)e.m * (double)e.p * (double)e.c;
   mica__launch_cost(&l,
@@ -235,8 +235,8 @@ static mica_status grad_sample(const mica__grad *grad) {
 
 /* --- checks --- */
 
-/* Positions are rounded before the weights are taken of them: at a side of 9 by 2^-21, with x of at most 2 and the
- * slopes of cubic weights by 20 units of roundoff for each term. */
+/* Positions are rounded before weights are computed from them: on a side of 9 by 2^-21. With x of at most 2 and the
+ * slopes of cubic weights that is 20 units of roundoff per term. */
 static mica_status check_which(mica__check *check, const mica__op *op, int32_t with_dy) {
   static const mica__sample_attrs how[] = {
       {0},
@@ -266,7 +266,7 @@ static mica_status check_which(mica__check *check, const mica__op *op, int32_t w
       c.bound[c.input_count] = (double)x[i].dim[0];
       c.inputs[c.input_count++] = (mica__type){i == 2 ? MICA_I64 : MICA_I32, {1, {grid[i].dim[0]}}};
     }
-    /* An element of x is the sum of all points of the grid, one of the grid of all channels. */
+    /* The gradient of an element of x sums over all points of the grid, that of a point over all channels. */
     if (with_dy) c.terms *= 5;
     list[i] = c;
   }
@@ -294,7 +294,7 @@ const mica__op mica__op_sample = {.name = "sample",
                                   .evaluate = evaluate_sample,
                                   .launch = launch_sample,
                                   .takes_halves = 1};
-/* Differentiable once: its gradients have none. */
+/* Differentiable once: the gradients have no gradients themselves. */
 #define SAMPLE_GRAD(what, own_dtypes, halves, unread)                                                                  \
   const mica__op mica__op_sample_##what = {.name = "sample_" #what,                                                    \
                                            .kernels = what##_kernels,                                                  \

@@ -1,4 +1,4 @@
-/* ops/sample/sample.h: attributes and taps of reading between elements. */
+/* ops/sample/sample.h: attributes and taps of ops that read between elements. */
 #ifndef MICA_OPS_SAMPLE_SAMPLE_H
 #define MICA_OPS_SAMPLE_SAMPLE_H
 
@@ -19,15 +19,15 @@ extern const char *const mica__sample_modes[], *const mica__sample_paddings[];
 /* The most taps of a point: 4 x 4, or 2 x 2 x 2. */
 #define MICA__SAMPLE_TAPS 16
 
-/* Where x (N, C, d, h, w) is read at one point: `count` taps, each the element of a plane (-1: outside), its weight and
- * the slopes of the weight along the grid's x, y, z. */
+/* What is read of x (N, C, d, h, w) at one point: `count` taps, each with its element in the plane (-1: outside), its
+ * weight, and the slopes of the weight along the grid's x, y, z. */
 typedef struct mica__sample_point {
   int32_t count;
   int64_t at[MICA__SAMPLE_TAPS];
   double weight[MICA__SAMPLE_TAPS], slope[3][MICA__SAMPLE_TAPS];
 } mica__sample_point;
 
-/* In double, for references. size: d, h, w, of two axes 1, h, w; dims 2 or 3; grid: x, y, z. */
+/* Finds the taps in double, for references. size: d, h, w, or 1, h, w for two axes; dims: 2 or 3; grid: x, y, z. */
 void mica__sample_point_of(const mica__sample_attrs *how, const int64_t size[3], int32_t dims, const double *grid,
                            mica__sample_point *point);
 

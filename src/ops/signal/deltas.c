@@ -1,10 +1,11 @@
-/* Changes along time: deltas of features, pre-emphasis of signals. */
+/* Changes over time: deltas of features, pre-emphasis of signals. */
 #include "base/error.h"
 #include "ops/signal/signal.h"
 
 #define MOST_WIDTH 255
 
-/* weights[k]: of the neighbour k - width / 2. The d-th derivative of a polynomial of degree d is one number. */
+/* weights[k] is the weight of neighbour k - width / 2 in a least-squares fit by a polynomial; the d-th derivative of
+ * one of degree d is constant. */
 static void weights_of(int64_t width, int32_t order, double *weights) {
   const int64_t half = width / 2;
   double mean = 0, squares = 0;
@@ -17,7 +18,7 @@ static void weights_of(int64_t width, int32_t order, double *weights) {
   for (int64_t k = 0; k < width; k++) weights[k] /= squares;
 }
 
-/* Rows (R, F): sums of `width` neighbours times weights. */
+/* Of rows (R, F): weighted sums of `width` neighbours. */
 static mica_value weighted(mica_value rows, int64_t width, const double *weights, mica_signal_pad pad) {
   mica_value y = mica_matmul(mica_frames(rows, width, 1, pad), mica__signal_matrix("deltas", rows, weights, width, 1));
   return mica_reshape(y, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1)));

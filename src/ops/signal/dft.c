@@ -1,4 +1,4 @@
-/* Discrete Fourier transforms of rows by stages of small radices; mica_fft and its kin stand in transform.c. */
+/* Discrete Fourier transforms of rows, in stages of small radices; mica_fft and its relatives are in transform.c. */
 #include "base/error.h"
 #include "ops/select/launch_check.h"
 #include "ops/signal/signal.h"
@@ -81,7 +81,7 @@ static const mica__kernel_param params[] = {
 static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32, 4, 2, 2)};
 static const mica__kernel_desc stage_kernel = {MICA__KERNEL("fft_stage", "signal/fft_stage.cl", params, variants)};
 
-/* The factors of n, those of butterflies first; returns how many. */
+/* The factors of n, beginning with those that have butterflies; returns their number. */
 static int factors_of(int64_t n, int64_t *factors) {
   static const int64_t small[] = {5, 3, 4, 2};
   int count = 0;
@@ -122,7 +122,7 @@ static mica_status launch_stage(const mica__exec *exec, const stage *s) {
   return mica__queue_submit(exec->queue, &launch);
 }
 
-/* Stages go from the operand to one workspace and the other, and the last one to the result. */
+/* Stages alternate between two workspaces; the first reads the operand and the last writes the result. */
 static mica_status launch_dft(const mica__exec *exec) {
   const mica__dft_attrs *how = exec->attrs;
   const mica_shape x = mica_tensor_shape(exec->inputs[0]);
@@ -152,8 +152,8 @@ static mica_status launch_dft(const mica__exec *exec) {
   return status;
 }
 
-/* The adjoint of cutting to m frequencies is to take zeros for the others, and that of taking h numbers to want them
- * alone; the transposed matrix of waves has the other sign, since a pair stands for its conjugate then. */
+/* The adjoint of keeping m frequencies takes zeros for the others; the adjoint of reading h numbers keeps only these. On
+ * pairs of real numbers the transposed matrix of waves is the conjugate one, so it has the opposite sign. */
 static mica_status grad_dft(const mica__grad *grad) {
   const mica__dft_attrs *how = mica__attrs_of(grad->y);
   const mica_shape x = mica_value_shape(grad->inputs[0]);

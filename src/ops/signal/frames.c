@@ -1,4 +1,4 @@
-/* Frames of signals, and their adjoint. */
+/* Frames of signals, and the adjoint op. */
 #include "base/error.h"
 #include "ops/select/launch_check.h"
 #include "ops/signal/signal.h"
@@ -27,7 +27,7 @@ static mica_status check_attrs(const mica__frames_attrs *how) {
   return MICA_OK;
 }
 
-/* How many frames signals of T samples have, MICA_DYNAMIC of an open T. */
+/* The number of frames of signals with T samples; MICA_DYNAMIC for an open T. */
 static mica_status frame_count(const mica__frames_attrs *how, mica_shape x, int64_t *count) {
   char text[MICA_SHAPE_TEXT];
   if (x.rank != 2) return mica__fail(MICA_E_SHAPE, "%s is no (signals, samples)", mica_shape_format(x, text));
@@ -70,7 +70,7 @@ static mica_status infer_overlap_add(const mica__type *inputs, int32_t input_cou
   return MICA_OK;
 }
 
-/* The sample that position i of the padded signal shows; -1: none. */
+/* The sample at position i of the padded signal; -1: a zero. */
 static int64_t sample_at(const mica__frames_attrs *how, int64_t i, int64_t t) {
   if (i >= 0 && i < t) return i;
   if (how->how == MICA_SIGNAL_PAD_REFLECT) return i < 0 ? -i : 2 * (t - 1) - i;

@@ -1,4 +1,4 @@
-/* Spectrograms and their inverse: products with windowed waves for short frames, transforms for long ones. */
+/* Spectrograms and their inverse: short frames by products with windowed waves, long ones by transforms. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/signal/signal.h"
@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Up to this length a frame times a matrix of waves is no slower than the stages of a transform, which pass through
- * memory, and the matrix has 4 MB. */
+/* Up to this length a frame times a matrix of waves is as fast as the stages of a transform, which pass through memory;
+ * the matrix has 4 MB. */
 #define MOST_PRODUCT 1024
 #define MOST_LENGTH ((int64_t)1 << 20)
 
@@ -29,7 +29,7 @@ bool mica__stft_resolve(const char *op, mica_value x, const mica_stft_config *gi
          mica__builder_number(op, x, "a pre-emphasis", out->preemphasis, -1, 1);
 }
 
-/* Zeros before a window of `width` in a frame of `length`. */
+/* The number of zeros before a window of `width` in a frame of `length`. */
 static int64_t offset_of(const mica_stft_config *c) { return c->snip ? 0 : (c->length - c->width) / 2; }
 
 double *mica__stft_window(const mica_stft_config *c) {
@@ -46,7 +46,7 @@ double *mica__stft_window(const mica_stft_config *c) {
   return w;
 }
 
-/* Frames of `width` samples whose window lies in the middle of frames of `length`. */
+/* Frames of `width` samples: the windowed middle of frames of `length`. */
 static mica_value window_frames(mica_value x, const mica_stft_config *c) {
   int64_t pad = c->pad == MICA_SIGNAL_PAD_NONE ? 0 : c->length / 2, offset = offset_of(c);
   return mica__frames(x, c->width, c->hop, c->pad, pad - offset, c->snip ? 0 : pad - (c->length - c->width - offset));
@@ -54,8 +54,8 @@ static mica_value window_frames(mica_value x, const mica_stft_config *c) {
 
 /* --- short frames --- */
 
-/* Rows of the waves (width, columns) become those for samples before pre-emphasis and before their mean is taken off:
- * both are linear. */
+/* Changes the waves (width, columns) so that they apply to samples before pre-emphasis and before subtraction of the
+ * mean; both are linear. */
 static void fold_preparation(const mica_stft_config *c, double *waves, int64_t columns) {
   int64_t width = c->width;
   for (int64_t k = 0; k < columns; k++) {
@@ -99,8 +99,8 @@ static mica_value transformed(mica_value frames, const mica_stft_config *c, cons
   return mica_rfft(frames, c->length);
 }
 
-/* Marks spectra as what one transform of windowed frames makes, where nothing is done to frames before. Another node
- * for the window would change what random numbers a network's layers draw. */
+/* Marks spectra as the result of one transform of windowed frames, if frames are not preprocessed. A separate node for
+ * the window would change the random numbers that a network's layers draw. */
 static mica_value marked(mica_value y, mica_value x, const mica_stft_config *c) {
   if (c->snip || c->centered_values || c->preemphasis != 0) return y;
   const double numbers[] = {(double)c->length, (double)c->hop,    (double)c->width,
@@ -126,7 +126,7 @@ mica_value mica_stft(mica_value x, const mica_stft_config *config) {
 
 /* --- inverse --- */
 
-/* Spectra (N, F, bins, 2) as frames of `width` samples, not yet windowed. */
+/* Converts spectra (N, F, bins, 2) to frames of `width` samples, not yet windowed. */
 static mica_value inverted(mica_value x, const mica_stft_config *c) {
   const int64_t bins = c->length / 2 + 1, offset = offset_of(c);
   if (c->length > MOST_PRODUCT) return mica_slice(mica_irfft(x, c->length), 2, offset, offset + c->width, 1);

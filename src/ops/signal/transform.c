@@ -1,4 +1,4 @@
-/* Fourier transforms of any length as builders: stages where the prime factors are small, Bluestein's way elsewhere. */
+/* Builders of Fourier transforms of any length: stages if all prime factors are small, else Bluestein's algorithm. */
 #include "base/error.h"
 #include "ops/signal/signal.h"
 
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #define MOST_LENGTH ((int64_t)1 << 24)
-/* Prime factors up to this are stages, which sum as many terms a number; a convolution costs about 60. */
+/* Prime factors up to this become stages, which add as many terms per number; a convolution costs about 60. */
 #define MOST_RADIX 61
 
 mica_value mica__signal_matrix(const char *op, mica_value like, const double *values, int64_t rows, int64_t columns) {
@@ -33,7 +33,7 @@ static mica_value times(mica_value x, const double *w, int64_t k, double *room) 
   return mica_add(straight, mica_mul(mica_flip(x, MICA_AXES(-1)), mica__signal_matrix("fft", x, room, k, 2)));
 }
 
-/* A spectrum (..., k, 2) times that of one row, (k, 2). */
+/* A spectrum (..., k, 2) times the spectrum of one row, (k, 2). */
 static mica_value times_value(mica_value x, mica_value w) {
   mica_value re = mica_slice(w, -1, 0, 1, 1), im = mica_slice(w, -1, 1, 2, 1);
   const double signs[] = {-1, 1};
@@ -80,7 +80,7 @@ static mica_value transform(mica_value x, int64_t n, int64_t m, bool inverse, bo
   return mica__narrow(inverse ? mica_affine(y, 1 / (double)n, 0) : y, x);
 }
 
-/* x (..., k, parts) with at most `most` numbers of axis -2; false when the error was recorded. */
+/* Cuts x (..., k, parts) to at most `most` numbers along axis -2; false after recording an error. */
 static bool take(const char *op, mica_value *x, int32_t parts, int64_t most) {
   const mica_shape shape = mica_value_shape(*x);
   char text[MICA_SHAPE_TEXT];
@@ -94,7 +94,7 @@ static bool take(const char *op, mica_value *x, int32_t parts, int64_t most) {
   return true;
 }
 
-/* n, or what 0 stands for; 0 when the error was recorded. */
+/* n, or `own` if n is 0; 0 after recording an error. */
 static int64_t length_of(const char *op, mica_value x, int64_t n, int64_t own) {
   if (n == 0) n = own;
   if (n >= 1 && n <= MOST_LENGTH) return n;

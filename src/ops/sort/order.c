@@ -1,5 +1,6 @@
-/* Stable orders: rows of up to MOST_RANKED elements by comparing each with all, longer ones by a radix sort in
- * passes of three launches: count the digits of blocks, scan the counts, put the elements in their slots. */
+/* Stable orders: rows of up to MOST_RANKED elements are sorted by comparing each element with all, longer ones by a
+ * radix sort in passes of three launches: count the digits of blocks, scan the counts, put the elements in their
+ * slots. */
 #include "ops/sort/order.h"
 
 #include "base/error.h"
@@ -8,13 +9,14 @@
 #include "runtime/launch.h"
 #include "runtime/workspace.h"
 
-/* Comparing n elements with each other takes n n steps in one launch, sorting them about 30 n in fourteen or more. */
+/* Comparing n elements with each other takes n n steps in one launch, a radix sort about 30 n in fourteen launches or
+ * more. */
 #define MOST_RANKED 64
-/* Elements of a CPU's block, at least, and blocks of all rows, at most: more than cores, so that none waits for
+/* The smallest block on a CPU, in elements, and the most blocks of all rows: more than cores, so that none waits for
  * long. */
 #define LEAST_BLOCK 4096
 #define MOST_BLOCKS 128
-/* Elements of a GPU's work-item that takes a block by itself. */
+/* The block that a GPU's work-item takes alone, in elements. */
 #define GPU_BLOCK 16
 
 static const mica__kernel_param key_params[] = {
@@ -63,14 +65,14 @@ static const mica__variant result_variants[] = {MICA__VARIANT("any", MICA__ON_AN
 const mica__kernel_desc mica__sort_results_kernel = {
     MICA__KERNEL("sort_results", "sort/results.cl", result_params, result_variants)};
 
-/* A sort under way: keys and order go from [0] to [1] and back. */
+/* A sort in progress: keys and order alternate between [0] and [1]. */
 typedef struct sort {
   const mica__exec *exec;
   mica__rows r;
   mica__order_kind kind;
   int64_t extent;
-  int32_t bits, key_bytes, digits; /* of the keys; values of a digit */
-  int64_t blocks, size;            /* of a row; elements of a block */
+  int32_t bits, key_bytes, digits; /* bits and bytes of a key; values of a digit */
+  int64_t blocks, size;            /* blocks of a row; elements of a block */
   bool cpu;
   mica_tensor *keys[2], *order[2], *starts;
 } sort;
@@ -160,7 +162,7 @@ mica__blocks mica__sort_blocks(const mica__exec *exec, mica__rows r) {
   return (mica__blocks){(r.n + GPU_BLOCK - 1) / GPU_BLOCK, GPU_BLOCK};
 }
 
-/* The shape of the passes, and their memory. */
+/* Chooses digits and blocks of the passes, and allocates their memory. */
 static mica_status prepare(sort *s) {
   const mica__kernel_desc *desc = &mica__radix_count_gpu_kernel;
   int32_t values[MICA__MAX_PARAMS];
@@ -200,7 +202,7 @@ static mica_status run_passes(sort *s, const mica_tensor *x) {
   return MICA_OK;
 }
 
-/* A sort, and where its order goes. */
+/* A sort, and the variable that receives its order. */
 typedef struct problem {
   sort s; /* without memory */
   const mica_tensor *x;

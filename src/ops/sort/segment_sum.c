@@ -1,4 +1,4 @@
-/* Sums of rows that lie beside each other. */
+/* Sums of rows by segment: rows of one segment are adjacent. */
 #include "base/error.h"
 #include "ops/select/launch_check.h"
 #include "ops/sort/order.h"
@@ -73,7 +73,8 @@ static mica_status launch_segments(const mica__exec *exec) {
   return mica__queue_submit(exec->queue, &launch);
 }
 
-/* Numbers outside take no part: a gather reads 0 there, once those below 0 are above. */
+/* Rows of invalid segments get no gradient: a gather reads 0 above the last index, so negative numbers are moved
+ * there. */
 static mica_status grad_segments(const mica__grad *grad) {
   const mica__segment_sum_attrs *how = mica__attrs_of(grad->y);
   mica_value s = grad->inputs[1], zero = mica__number(s, 0), above = mica__number(s, (double)how->count);
@@ -81,7 +82,7 @@ static mica_status grad_segments(const mica__grad *grad) {
   return MICA_OK;
 }
 
-/* Random numbers do not rise: here all are cut to 0. tests/ops/test_index.c has others. */
+/* Random numbers would not rise, so all are cut to 0 here. tests/ops/test_index.c checks others. */
 static mica_status check_segments(mica__check *check) {
   static const mica__segment_sum_attrs three = {3}, none = {0};
   const mica__launch_case list[] = {

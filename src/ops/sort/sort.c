@@ -1,4 +1,4 @@
-/* Elements sorted along an axis: results VALUES and INDICES. */
+/* Sorts elements along an axis: results VALUES and INDICES. */
 #include "base/error.h"
 #include "ops/index/index.h"
 #include "ops/select/launch_check.h"
@@ -26,7 +26,7 @@ typedef struct element {
   int64_t at;
 } element;
 
-/* Negative where a precedes b; a NaN precedes all numbers. */
+/* Negative if a precedes b; a NaN precedes all numbers. */
 static int compare_rising(const void *a, const void *b) {
   const element *x = a, *y = b;
   int order =
@@ -98,7 +98,7 @@ static mica_status check_sort(mica__check *check) {
   };
   mica__launch_case cases[sizeof list / sizeof *list];
   size_t count = sizeof list / sizeof *list;
-  if (check->level != MICA__CHECK_FULL) count = 8; /* the longer ones take a simulator minutes */
+  if (check->level != MICA__CHECK_FULL) count = 8; /* the longer ones take minutes in a simulator */
   for (size_t i = 0; i < count; i++) {
     cases[i] = list[i];
     cases[i].input_count = 1;

@@ -1,4 +1,4 @@
-/* The different elements of a tensor in rising order: results VALUES, INVERSE and COUNT. */
+/* The unique elements of a tensor in rising order: results VALUES, INVERSE and COUNT. */
 #include "base/error.h"
 #include "ops/select/launch_check.h"
 #include "ops/sort/order.h"
@@ -28,7 +28,7 @@ static mica_status infer_unique(const mica__type *inputs, int32_t input_count, v
   return MICA_OK;
 }
 
-/* Negative where a precedes b; a NaN precedes all numbers and equals a NaN. */
+/* Negative if a precedes b; a NaN precedes all numbers and equals a NaN. */
 static int compare(const void *a, const void *b) {
   double x = *(const double *)a, y = *(const double *)b;
   if (isnan(x) || isnan(y)) return !isnan(x) - !isnan(y);
@@ -142,7 +142,7 @@ static mica_status check_unique(mica__check *check) {
       {.attrs = &most, .inputs = {{MICA_BF16, {1, {4097}}}}, .input_count = 1, .unwanted = 1u << COUNT},
   };
   size_t count = sizeof list / sizeof *list;
-  if (check->level != MICA__CHECK_FULL) count -= 2; /* the longer ones take a simulator minutes */
+  if (check->level != MICA__CHECK_FULL) count -= 2; /* the longer ones take minutes in a simulator */
   return mica__check_launches(check, &mica__op_unique, "unique", list, count);
 }
 

@@ -1,9 +1,9 @@
-/* Resizing: axis by axis, by the op that resamples; of types that have no sums, by gathering the nearest. */
+/* Resizes axis by axis with the resampling op; types without sums gather the nearest elements. */
 #include "base/error.h"
 #include "ops/common/build.h"
 #include "ops/resample/resample.h"
 
-/* The map of axis k by the configuration; false if it leaves the axis alone. */
+/* The map of axis k for the configuration; false if the axis is unchanged. */
 static bool axis_map(mica_value x, const mica_resize_config *config, int32_t k, mica__axis_map *map) {
   int64_t n = mica_value_shape(x).dim[k];
   *map = (mica__axis_map){.kind = MICA__MAP_RESIZE,
@@ -34,7 +34,7 @@ static mica_status check_axis(mica_value x, const mica_resize_config *config, in
   return mica__fail(MICA_E_SHAPE, "axis %d has no elements", (int)k);
 }
 
-/* The nearest elements, of any type. */
+/* Gathers the nearest elements, of any type. */
 static mica_value gather_nearest(mica_value x, const mica__axis_map *maps) {
   mica_value source = x;
   for (int32_t k = 0; k < mica_value_shape(source).rank; k++) {
@@ -45,7 +45,8 @@ static mica_value gather_nearest(mica_value x, const mica__axis_map *maps) {
   return x;
 }
 
-/* y with `value` where an output of any axis is made of no elements: the first weight of its column is 0 only there. */
+/* Replaces outputs of y that have no elements along some axis by `value`: only there the first weight of a column is
+ * 0. */
 static mica_value extrapolate(mica_value y, mica_value x, const mica__axis_map *maps, double value) {
   for (int32_t k = 0; k < mica_value_shape(x).rank; k++) {
     if (maps[k].kind != MICA__MAP_RESIZE) continue;
