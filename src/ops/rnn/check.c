@@ -1,5 +1,5 @@
-/* The recurrent ops against their references: every kind, direction and option, sizes on both sides of tiles, lengths
- * from none to all. */
+/* Checks the recurrent ops against their references: every kind, direction and option, sizes on both sides of tiles,
+ * lengths from none to all steps. */
 #include "ops/rnn/rnn.h"
 
 enum {
@@ -29,7 +29,7 @@ typedef struct layer_case {
 #define FORWARD MICA_RNN_DIRECTION_FORWARD
 #define REVERSE MICA_RNN_DIRECTION_REVERSE
 #define BOTH MICA_RNN_DIRECTION_BOTH
-/* The first QUICK ones are for every level: as few programs as have each kind in each class. */
+/* The first QUICK cases run at every level: as few programs as cover each kind in each class. */
 static const layer_case layers[] = {
     {MICA__RNN_LSTM, FORWARD, 3, 5, 7, 17, BIAS, MICA_F32, 0, 0, 0, 0},
     {MICA__RNN_LSTM, BOTH, 5, 9, 3, 33, BIAS | LENGTHS | STATES, MICA_F32, 0, 0, 0, 0},
@@ -45,7 +45,7 @@ static const layer_case layers[] = {
     {MICA__RNN_PLAIN, FORWARD, 4, 5, 7, 17, BIAS, MICA_F32, 0, 0, 0, 0},
     {MICA__RNN_PLAIN, BOTH, 5, 9, 3, 67, BIAS | LENGTHS | STATES, MICA_F32, 0, 0, 0, KEPT},
     {MICA__RNN_LSTM, BOTH, 4, 5, 6, 20, BIAS | LENGTHS | STATES | PEEPHOLES, MICA_F16, 0, 0, 0, 0},
-    /* Few steps and units: an h beside the middle of two steps may be rounded otherwise in double. */
+    /* Few steps and units: an h near the middle between two rounding steps may be rounded the other way in double. */
     {MICA__RNN_LSTM, BOTH, 2, 2, 3, 17, BIAS | STATES | BYTES, MICA_F32, 0, 0, 0, KEPT},
     {MICA__RNN_LSTM, FORWARD, 1, 5, 3, 65, BIAS | STATES | BYTES, MICA_F32, 0, 0, 0, KEPT},
     /* The rest. */
@@ -84,15 +84,15 @@ static mica__rnn_attrs attrs_of(const layer_case *c) {
   return attrs;
 }
 
-/* The next input of a case, for operand k. */
+/* Adds operand k as the next input of a case. */
 static void add(mica__launch_case *to, int64_t *present, int32_t k, mica_dtype dtype, mica_shape shape, double bound) {
   *present |= (int64_t)1 << k;
   to->inputs[to->input_count] = (mica__type){dtype, shape};
   to->bound[to->input_count++] = bound;
 }
 
-/* Rows of w and r have absolute values that add up to 1 at most, so that an error of the state does not grow from step
- * to step: after T of them it is at most T times that of one, whose sums have `terms` terms. */
+/* The absolute values in a row of w and r add up to at most 1, so an error of the state does not grow from step to
+ * step: after T steps it is at most T times that of one step, whose sums have `terms` terms. */
 static double terms_of(const layer_case *c, int64_t terms) {
   double steps = (double)(c->T > 0 ? c->T : 1);
   return (double)terms * steps * steps;
@@ -131,14 +131,14 @@ static void backward_case(const layer_case *c, mica__rnn_attrs *attrs, mica__lau
         (double)c->T + 2);
   if (lstm) add(to, &present, MICA__RNN_OF_CELLS, c->dtype, MICA_SHAPE(outer, inner, d, H), 1);
   if (c->options & PEEPHOLES) add(to, &present, MICA__RNN_OF_PEEPHOLES, c->dtype, MICA_SHAPE(d, 3 * H), 0.5);
-  /* The gradients of y, h and c may be absent, but not all of them. */
+  /* The gradients of y, h and c may be absent, but not all three. */
   if (!(c->options & CLIP)) add(to, &present, MICA__RNN_OF_DY, c->dtype, MICA_SHAPE(outer, inner, d, H), 1);
   if (c->options & (STATES | CLIP)) add(to, &present, MICA__RNN_OF_DH, c->dtype, MICA_SHAPE(d, c->B, H), 1);
   if (c->options & STATES && lstm) add(to, &present, MICA__RNN_OF_DC, c->dtype, MICA_SHAPE(d, c->B, H), 1);
   attrs->present = present;
 }
 
-/* The case in a simulator's size: sides of tiles stay on both sides of them. */
+/* Shrinks a case for a simulator; sizes stay on the same side of tiles. */
 static layer_case shrunk(layer_case c) {
   if (c.T > 2) c.T = 2;
   if (c.B > 5) c.B = 5;

@@ -1,4 +1,4 @@
-/* Recurrent layers on CPUs: weights packed once, then one launch for all steps (cl/rnn/cpu/forward.cl). */
+/* Recurrent layers on CPUs: weights are packed once, then one launch computes all steps (cl/rnn/cpu/forward.cl). */
 #include "base/arith.h"
 #include "ops/rnn/rnn.h"
 #include "runtime/workspace.h"
@@ -21,26 +21,27 @@ const mica__kernel_desc mica__rnn_forward_cpu_kernel = {
 const mica__kernel_desc mica__rnn_backward_cpu_kernel = {
     MICA__KERNEL("rnn_backward_cpu", "rnn/cpu/backward.cl", walk_params, walk_variants)};
 
-/* A state of so many sequences stays in a core's caches; fewer share less of the weights' reading: blocks of 8, 16 and
- * 32 ran at 98 to 99 % of a whole batch's speed (LSTM, 256 and 512 units, Zen 4). */
+/* The state of this many sequences stays in a core's caches; with fewer, each reading of the weights serves fewer.
+ * Blocks of 8, 16 and 32 ran at 98 to 99 % of a whole batch's speed (LSTM, 256 and 512 units, Zen 4). */
 #define MOST_ROWS 32
 
-/* How a layer is cut, and the values of its kernel. */
+/* The division of a layer among work-items, and the parameter values of its kernel. */
 typedef struct cut {
   int32_t values[MICA__MAX_PARAMS];
   int64_t vw, mr;
-  int64_t rows, blocks; /* sequences of a work-item, a multiple of mr; work-items a direction */
+  int64_t rows, blocks; /* sequences per work-item, a multiple of mr; work-items per direction */
   int64_t slices, pitch;
   int64_t planes; /* of a work-item's state */
 } cut;
 
-/* units: of a slice, in vectors. */
+/* units: the units of a slice, in vectors. */
 static mica_status make_cut(const mica__exec *exec, const mica__kernel_desc *desc, const mica__rnn_layer *layer,
                             mica_dtype dtype, int64_t units, int64_t planes, cut *c) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
   *c = (cut){.planes = planes};
   MICA_TRY(mica__exec_values(exec, desc, c->values));
-  /* Vectors of doubles have half as many elements, shorter registers too; those are fewer as well, and hold 8 sums. */
+  /* Vectors of doubles, and those of short registers, have half as many elements. There are also fewer short registers,
+   * which hold 8 sums. */
   bool is_short = device->vector_bytes < MICA__LONG_VECTOR;
   c->vw = mica__kernel_value(desc, c->values, "VW") / (dtype == MICA_F64 ? 2 : 1) / (is_short ? 2 : 1);
   c->mr = layer->B == 1 ? 1 : mica__kernel_value(desc, c->values, "MR") / (is_short ? 2 : 1);
@@ -82,18 +83,18 @@ static mica_status submit_pack(mica_queue *queue, mica__launch *launch, const mi
   return mica__queue_submit(queue, launch);
 }
 
-/* What the weights are packed into: [D][slice][k] of `columns` numbers. */
+/* Allocates the packed weights: [D][slice][k] of `columns` numbers. */
 static mica_status packed_tensor(mica_queue *queue, const mica__rnn_layer *layer, const cut *c, int64_t k,
                                  int64_t columns, mica_dtype dtype, mica_tensor **packed) {
   return mica__workspace_tensor(queue, mica__rnn_compute(dtype), MICA_SHAPE(layer->D, c->slices, k, columns), packed);
 }
 
-/* Weights that stay as they are from run to run are packed once. */
+/* The prologue's queue for constant weights, so that they are packed once. */
 static mica_queue *packing_queue(const mica__exec *exec, uint32_t operands) {
   return exec->prologue && (exec->constant & operands) == operands ? exec->prologue : exec->queue;
 }
 
-/* A work-item's planes of c->rows x c->pitch numbers. */
+/* Allocates the state: per work-item, planes of c->rows x c->pitch numbers. */
 static mica_status state_tensor(mica_queue *queue, const mica__rnn_layer *layer, const cut *c, mica_dtype dtype,
                                 mica_tensor **state) {
   return mica__workspace_tensor(queue, mica__rnn_compute(dtype),
@@ -177,9 +178,9 @@ mica_status mica__rnn_forward_on_cpu(const mica__exec *exec, const mica__rnn_lay
 
 /* --- backward --- */
 
-/* Vectors of units that a tile of the product with r has (cl/rnn/cpu/steps.clh). */
+/* The vectors of units in a tile of the product with r (cl/rnn/cpu/steps.clh). */
 #define BACK_VECTORS 4
-/* Planes of the state before those of the gates (cl/rnn/cpu/backward.cl). */
+/* The number of the state's planes before those of the gates (cl/rnn/cpu/backward.cl). */
 #define FIRST_GATE 5
 
 static mica_status pack_backward(const mica__exec *exec, const mica__rnn_layer *layer, const cut *c, mica_queue *queue,

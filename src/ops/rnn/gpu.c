@@ -1,4 +1,4 @@
-/* Recurrent layers on GPUs: the input's product over all steps, then stages (cl/rnn/gpu/forward.cl). */
+/* Recurrent layers on GPUs: first the input's product over all steps, then stages (cl/rnn/gpu/forward.cl). */
 #include "base/arith.h"
 #include "ops/layout/strided_copy.h"
 #include "ops/rnn/rnn.h"
@@ -15,7 +15,7 @@ static const mica__kernel_param params[] = {
     MICA__INT("KT", "terms in local memory at a time", 16, 32, 64),
     MICA__INT("REQD_SUBGROUP", "work-items of an Intel thread, 0 for the compiler's choice", 0, 8, 16, 32),
 };
-/* One variant, but for what Intel's compiler is told: a check of either is one of both. */
+/* Effectively one variant: they differ only in an option for Intel's compiler, so checking either checks both. */
 #define ON(vendors_of) .classes = MICA__ON_GPU, .vendors = vendors_of
 static const mica__variant variants[] = {
     {.name = "gpu", ON(~(1u << MICA_VENDOR_INTEL)), .values = {MICA__RNN_CELL_VALUES, 4, 16, 4, 32, 0}},
@@ -26,17 +26,17 @@ const mica__kernel_desc mica__rnn_forward_gpu_kernel = {
 const mica__kernel_desc mica__rnn_backward_gpu_kernel = {
     MICA__KERNEL("rnn_backward_gpu", "rnn/gpu/backward.cl", params, variants)};
 
-/* Up to so many units a group walks all steps by itself; above, each stage is a launch, whose cost (some microseconds)
- * is then less than what one group takes to read all of r again. Reckoned, not measured: r of 64 units and four gates
+/* Up to this many units one group walks all steps. Above it each stage is a launch, whose cost (some microseconds) is
+ * then less than the time one group takes to read all of r again. Estimated, not measured: r of 64 units and four gates
  * takes 64 KB, which a group reads from cache in 1 to 2 us. */
 #define WALKED_UNITS 64
 
-/* Kernel and geometry of a layer's stages for directions from first on. */
+/* The kernel and geometry of a layer's stages, for directions from `first` on. */
 typedef struct stages {
   mica__kernel *kernel;
   int64_t first, directions, group;
   int64_t blocks_of_units, blocks_of_rows;
-  int64_t count, each; /* stages in all, and those of a launch */
+  int64_t count, each; /* all stages; stages per launch */
 } stages;
 
 static mica_status stages_of(const mica__exec *exec, const mica__kernel_desc *desc, const mica__rnn_layer *layer,
@@ -58,7 +58,7 @@ static mica_status stages_of(const mica__exec *exec, const mica__kernel_desc *de
   return mica__kernel_get(mica__queue_engine(exec->queue), desc, values, NULL, &s->kernel);
 }
 
-/* Ends the arguments of a launch, and submits it once for every `each` stages. */
+/* Adds the last arguments of a launch, and submits it once per `each` stages. */
 static mica_status submit(const mica__exec *exec, const mica__launch *begun, const mica__rnn_layer *layer,
                           const stages *s, mica_dtype dtype) {
   for (int64_t stage = 0; stage < s->count; stage += s->each) {
@@ -78,7 +78,7 @@ static mica_status submit(const mica__exec *exec, const mica__launch *begun, con
   return MICA_OK;
 }
 
-/* r with each direction's matrix transposed. */
+/* Transposes each direction's matrix of r. */
 static mica_status transpose(mica_queue *queue, const mica_tensor *r, mica_tensor **transposed) {
   mica_shape shape = mica_tensor_shape(r), space = MICA_SHAPE(shape.dim[0], shape.dim[2], shape.dim[1]);
   int64_t rows = shape.dim[1], columns = shape.dim[2];
@@ -87,7 +87,7 @@ static mica_status transpose(mica_queue *queue, const mica_tensor *r, mica_tenso
   return mica__strided_copy(queue, NULL, space, r, &from, *transposed, &to);
 }
 
-/* w x of all steps, directions and gates: (T B, D G H), in the type of sums. */
+/* Computes w x for all steps, directions and gates: (T B, D G H), in the type of sums. */
 static mica_status input_products(const mica__exec *exec, const mica_tensor *x, const mica_tensor *w,
                                   mica_tensor **products) {
   mica_shape s = mica_tensor_shape(x), t = mica_tensor_shape(w);

@@ -1,4 +1,5 @@
-/* The gradient of recurrent layers: rnn_grad walks back for the gates' sums, products over all steps do the rest. */
+/* The gradient of recurrent layers: rnn_grad walks back and finds the gradients of the gates' sums; products over all
+ * steps find the others. */
 #include "ops/common/build.h"
 #include "ops/layout/views.h"
 #include "ops/rnn/rnn.h"
@@ -66,7 +67,7 @@ static mica_value by_direction(mica_value v, bool across) {
   return mica_transpose(flat, across ? MICA_AXES(1, 2, 0) : MICA_AXES(1, 0, 2));
 }
 
-/* x with zeros behind the sequences' lengths, where it may hold anything. */
+/* x with zeros after the sequences' ends, where it is undefined. */
 static mica_value within_lengths(mica_value x, mica_value lengths, bool batch_first) {
   if (!lengths.graph) return x;
   mica_value like = mica_cast(mica_slice(x, 2, 0, 1, 1), mica_value_dtype(lengths));
@@ -76,7 +77,7 @@ static mica_value within_lengths(mica_value x, mica_value lengths, bool batch_fi
   return mica_where(mica_less(step, length), x, mica__number(x, 0));
 }
 
-/* The gradient of r: of each direction, its gates' sums by what r multiplied. */
+/* The gradient of r: per direction, the gradients of its gates' sums times the vectors that r multiplied. */
 static mica_value gradient_of_r(const mica__grad *grad, mica_value hidden, int32_t kind) {
   mica_value across = by_direction(hidden, true), before = by_direction(grad->results[MICA__RNN_BEFORE], false);
   if (kind != MICA__RNN_GRU_BEFORE) return mica_matmul(across, before);

@@ -1,4 +1,4 @@
-/* Attributes of the recurrent ops, and the layer that they say. */
+/* Attributes of the recurrent ops, and the layer that they describe. */
 #include "ops/rnn/rnn.h"
 
 #include <math.h>

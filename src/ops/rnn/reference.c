@@ -1,4 +1,4 @@
-/* The naive walks of rnn and rnn_grad, in double: what every kernel is compared with. */
+/* Naive references of rnn and rnn_grad, in double, for every kernel. */
 #include "ops/rnn/rnn.h"
 
 #include <math.h>
@@ -41,7 +41,7 @@ static double slope(mica_rnn_activation f, double a) {
   return NAN;
 }
 
-/* A direction of a sequence: the operands and results of the op from there on. */
+/* One direction of one sequence. */
 typedef struct walk {
   const mica__rnn_layer *layer;
   const mica__eval *eval;
@@ -69,19 +69,19 @@ static walk walk_of(const mica__rnn_layer *layer, const mica__eval *eval, int64_
   double length = given ? fmin(fmax(given[b], 0), (double)layer->T) : (double)layer->T;
   return (walk){.layer = layer, .eval = eval, .d = d, .b = b, .length = (int64_t)length};
 }
-/* The row of the s-th step, counted through the directions. */
+/* The row of step s, counted in walking order. */
 static int64_t row_of(const walk *w, int64_t s) {
   const mica__rnn_layer *l = w->layer;
   int64_t t = l->reverse >> w->d & 1 ? w->length - 1 - s : s;
   return (t * l->time_stride + w->b * l->batch_stride) * l->D + w->d;
 }
-/* Element `unit` of part `part` of `parts` of a direction's row of numbers. */
+/* The index of element `unit` in part `part` of a direction's row of `parts` parts. */
 static int64_t of_direction(const walk *w, int64_t parts, int64_t part, int64_t unit) {
   return (w->d * parts + part) * w->layer->H + unit;
 }
 static int64_t of_state(const walk *w, int64_t unit) { return (w->d * w->layer->B + w->b) * w->layer->H + unit; }
 
-/* w x + b_w and r h + b_r of a gate's unit. */
+/* w x + b_w and r h + b_r for a unit of a gate. */
 static double input_sum(const walk *w, const double *x, int64_t g, int64_t u) {
   const double *weights = w->eval->inputs[MICA__RNN_W], *b = operand(w->eval, MICA__RNN_B);
   int64_t at = of_direction(w, w->layer->gates, g, u);
@@ -97,7 +97,7 @@ static double hidden_sum(const walk *w, const double *h, int64_t g, int64_t u) {
   return sum;
 }
 
-/* h[H] in 255 steps of its range, 0 included. */
+/* Rounds h[H] to 255 equal steps of its range, which always includes 0. */
 static void round_to_bytes(const double *h, int64_t H, double *rounded) {
   double low = 0, high = 0;
   for (int64_t u = 0; u < H; u++) {
@@ -108,7 +108,8 @@ static void round_to_bytes(const double *h, int64_t H, double *rounded) {
   for (int64_t u = 0; u < H; u++) rounded[u] = (fmin(fmax(rint(h[u] / step) + zero, 0), 255) - zero) * step;
 }
 
-/* What a step keeps (a[sums][H]) and the state after it, from h[H] and c[H]; reset and rounded are [H] of scratch. */
+/* Computes from h[H] and c[H] the sums that a step saves, a[sums][H], and the next state; `reset` and `rounded` are
+ * scratch of [H]. */
 static void lstm_step(const walk *w, const double *x, double *a, const double *h, double *c, double *rounded,
                       double *next) {
   const int64_t H = w->layer->H;
@@ -209,8 +210,9 @@ mica_status mica__rnn_evaluate(const mica__eval *eval) {
 
 /* --- backward --- */
 
-/* A step back: a[sums][H] and the state before it; dh and dc of the state after it become what reaches the one before
- * by itself. da and hidden [gates][H] are the gradients of w x + b_w and of r h + b_r. */
+/* One step back. a[sums][H] and the state before the step are inputs; dh and dc enter as gradients of the state after
+ * it, and leave as the parts that reach the state before it directly. da and hidden [gates][H] are the gradients of w x
+ * + b_w and of r h + b_r. */
 typedef struct step {
   const double *a, *h, *c;
   double *dh, *dc, *da, *hidden;
@@ -261,7 +263,7 @@ static void gru_back(const walk *w, const step *s) {
   }
 }
 
-/* dh gains the product of the hidden gradients with r; n's went another way in GRU_BEFORE. */
+/* Adds the product of the hidden gradients with r to dh; in GRU_BEFORE gru_back has added that of gate n. */
 static void multiply_back(const walk *w, const step *s) {
   const int64_t H = w->layer->H, gates = w->layer->kind == MICA__RNN_GRU_BEFORE ? 2 : w->layer->gates;
   const double *r = w->eval->inputs[MICA__RNN_OF_R];

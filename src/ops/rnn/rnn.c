@@ -16,7 +16,7 @@ static const struct {
 };
 enum { FUNCTIONS = sizeof functions / sizeof *functions };
 
-/* x, w and r, which must be there; *units and *directions from r. */
+/* Checks x, w and r, which are required; *units and *directions come from r. */
 static mica_status check_weights(const mica__rnn_attrs *attrs, const mica__type *inputs, int64_t *units,
                                  int64_t *directions) {
   char text[MICA_SHAPE_TEXT];
@@ -103,7 +103,7 @@ const mica__op mica__op_rnn = {.name = "rnn",
                                .launch = launch_rnn,
                                .flops = flops_rnn};
 
-/* The function that direction's gate has: the kind's own, or what the config says. */
+/* The function of a direction's gate: the config's, or the kind's own by default. */
 static bool resolve(mica_value x, mica_rnn_activation given, mica_rnn_function standard, int32_t *function,
                     double *alpha, double *beta) {
   mica_rnn_function which = given.function == MICA_RNN_FUNCTION_DEFAULT ? standard : given.function;
@@ -135,7 +135,7 @@ static bool resolve_functions(mica_value x, const mica_rnn_config *config, mica_
          resolve(x, given[1][2], tanh_, &attrs->p1, &attrs->p1_alpha, &attrs->p1_beta);
 }
 
-/* What does not depend on shapes. */
+/* Checks that do not depend on shapes. */
 static bool config_is_right(mica_value x, const mica_rnn_config *config) {
   bool lstm = config->kind == MICA_RNN_KIND_LSTM;
   const char *what = NULL;

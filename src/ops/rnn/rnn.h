@@ -1,6 +1,6 @@
-/* ops/rnn/rnn.h: a recurrent layer as data. The op `rnn` walks forward and, where its gradient is wanted, keeps what
- * `rnn_grad` needs; that finds the gradients of the gates' sums and of the first states, of which ordinary products
- * make all others. */
+/* ops/rnn/rnn.h: a recurrent layer as data. The op `rnn` walks forward and, if its gradient is wanted, saves what
+ * `rnn_grad` needs. rnn_grad finds the gradients of the gates' sums and of the initial states; ordinary products
+ * compute all others from these. */
 #ifndef MICA_OPS_RNN_RNN_H
 #define MICA_OPS_RNN_RNN_H
 
@@ -10,10 +10,10 @@
 
 #include <mica/rnn.h>
 
-/* Numbers of the kernels' macro KIND: TANH and RELU are PLAIN, GRU_BEFORE resets the state before its product. */
+/* Values of the kernels' macro KIND: TANH and RELU are PLAIN, GRU_BEFORE resets the state before its product. */
 enum { MICA__RNN_PLAIN, MICA__RNN_LSTM, MICA__RNN_GRU, MICA__RNN_GRU_BEFORE };
 
-/* Operands of rnn and of rnn_grad, those that must be there first; and results. */
+/* Operands of rnn and of rnn_grad, required ones first; and their results. */
 enum {
   MICA__RNN_X,
   MICA__RNN_W,
@@ -25,8 +25,8 @@ enum {
   MICA__RNN_PEEPHOLES,
   MICA__RNN_OPERANDS
 };
-/* SUMS: (T, B, D, sums H), of every step what the kernels' cell.clh says; BEFORE: h before every step; CELLS: c before
- * every step of LSTM, r h of GRU_BEFORE, else without elements. All 0 behind a sequence's length. */
+/* SUMS: (T, B, D, sums H), per step the values that the kernels' cell.clh lists. BEFORE: h before every step. CELLS: c
+ * before every step of LSTM, r h of GRU_BEFORE, else empty. All are 0 after a sequence's end. */
 enum { MICA__RNN_Y, MICA__RNN_H, MICA__RNN_C, MICA__RNN_SUMS, MICA__RNN_BEFORE, MICA__RNN_CELLS, MICA__RNN_RESULTS };
 enum {
   MICA__RNN_OF_R,
@@ -40,15 +40,15 @@ enum {
   MICA__RNN_OF_DC,
   MICA__RNN_GRAD_OPERANDS
 };
-/* DSUMS, and DHIDDEN of GRU: (T, B, D, G H), with respect to w x + b_w and to r h + b_r; DPEEPHOLES (D, B, 3 H), to be
- * summed over B. */
+/* DSUMS, and DHIDDEN for GRU: (T, B, D, G H), the gradients of w x + b_w and of r h + b_r; DPEEPHOLES: (D, B, 3 H), not
+ * yet summed over B. */
 enum { MICA__RNN_DSUMS, MICA__RNN_DHIDDEN, MICA__RNN_DH0, MICA__RNN_DC0, MICA__RNN_DPEEPHOLES, MICA__RNN_GRAD_RESULTS };
 
 #define MICA__RNN_FUNCTION_ATTRS(X, S, label)                                                                          \
   X(S, ENUM, label, 0, "a gate's function", mica__rnn_function_names)                                                  \
   X(S, REAL, label##_alpha, 0, "its alpha")                                                                            \
   X(S, REAL, label##_beta, 0, "its beta")
-/* f0: f of direction 0. No function is DEFAULT and no alpha or beta stands for another. */
+/* f0: f of direction 0. Defaults are already filled in, for functions, alpha and beta. */
 #define MICA__RNN_ATTRS(X, S)                                                                                          \
   X(S, INT, present, 0, "operands that are there")                                                                     \
   X(S, ENUM, kind, 0, "of the cell", mica__rnn_kind_names)                                                             \
@@ -71,7 +71,7 @@ extern const mica__op mica__op_rnn, mica__op_rnn_grad;
 /* A layer's sizes and cell. Row t time_stride + b batch_stride of a sequence tensor is step t of sequence b. */
 typedef struct mica__rnn_layer {
   int32_t kind;
-  int64_t gates, sums; /* rows of w and r a unit; numbers that a step keeps a unit */
+  int64_t gates, sums; /* rows of w and r per unit; numbers that a step saves per unit */
   int64_t T, B, H, D;
   int64_t time_stride, batch_stride;
   uint32_t reverse; /* bit d: direction d runs backwards */
@@ -83,10 +83,10 @@ typedef struct mica__rnn_layer {
 int64_t mica__rnn_gates(int32_t kind);
 int64_t mica__rnn_sums(int32_t kind);
 int64_t mica__rnn_directions(int32_t direction);
-/* sequence: the shape of a tensor with a row a step; r: that of r. Both are known. */
+/* sequence: the shape of a tensor with one row per step; r: the shape of r. Both are known. */
 mica__rnn_layer mica__rnn_layer_of(const mica__rnn_attrs *attrs, mica_shape sequence, mica_shape r);
 
-/* MICA_E_SHAPE, naming the operand, unless shape is want, of which open dimensions are any. */
+/* MICA_E_SHAPE, naming the operand, unless shape equals want; open dimensions of want match any extent. */
 mica_status mica__rnn_expect(const char *name, mica_shape shape, mica_shape want);
 
 /* mica__op.evaluate of both ops: the naive walk, in double. */
@@ -94,20 +94,20 @@ mica_status mica__rnn_evaluate(const mica__eval *eval);
 mica_status mica__rnn_grad_evaluate(const mica__eval *eval);
 /* mica__op.grad of rnn. */
 mica_status mica__rnn_gradient(const mica__grad *grad);
-/* The check of rnn, or of rnn_grad (backward). */
+/* Checks rnn, or rnn_grad if `backward`. */
 mica_status mica__rnn_check_layers(struct mica__check *check, const mica__op *op, bool backward);
 
 /* --- launches --- */
 
 /* Operand k of a launch; NULL if it is absent. */
 const mica_tensor *mica__rnn_operand(const mica__exec *exec, int32_t k);
-/* Result `to` is operand `from`, or zeros if that is absent; nothing if the result is not wanted. */
+/* Copies operand `from` to result `to`, or zeros if the operand is absent; does nothing if the result is not wanted. */
 mica_status mica__rnn_copy_state(const mica__exec *exec, int32_t from, int32_t to);
-/* route.c: chooses rnn_cpu or rnn_gpu for a pass and queues it. rnn_cpu declines if a kernel of either pass does not
- * suit: the passes share what the first one saves. */
+/* Chooses rnn_cpu or rnn_gpu for a pass and queues it (route.c). rnn_cpu declines if the kernel of either pass does not
+ * suit, because the passes share what the first one saves. */
 mica_status mica__rnn_run(const mica__exec *exec, const mica__rnn_layer *layer, bool backward);
 
-/* The rows of a kernel's table that say which cell it computes, and their values in shipped variants. */
+/* The rows of a kernel's table that select the cell, and their values in shipped variants. */
 #define MICA__RNN_CELL_PARAMS                                                                                          \
   MICA__DTYPE("X_T", "type of operands", MICA__FLOATS), MICA__DTYPE("LEN_T", "type of lengths", MICA_I32, MICA_I64),   \
       MICA__CASE("KIND", "0 one gate, 1 LSTM, 2 GRU, 3 GRU that resets before", 0, 1, 2, 3),                           \
@@ -119,16 +119,16 @@ mica_status mica__rnn_run(const mica__exec *exec, const mica__rnn_layer *layer, 
       MICA__CASE("BYTE_STATE", "1: LSTM rounds h to 8 bits before its product", 0, 1)
 #define MICA__RNN_CELL_VALUES MICA_F32, MICA_I32, MICA__RNN_LSTM, 1, 2, 2, 0, 0, 0, 0
 
-/* Directions that one launch takes: those from `first` on whose functions are the same. */
+/* The number of directions in one launch: those from `first` on with the same functions. */
 int64_t mica__rnn_alike(const mica__rnn_layer *layer, int64_t first);
-/* Sets those parameters for directions of functions[first]. lengths and peepholes may be NULL. */
+/* Sets those parameters for directions with functions[first]. lengths and peepholes may be NULL. */
 void mica__rnn_set_cell(const mica__kernel_desc *desc, int32_t *values, const mica__rnn_layer *layer, int64_t first,
                         mica_dtype dtype, const mica_tensor *lengths, const mica_tensor *peepholes);
 /* Adds FUNCTION_PARAMS (cl/rnn/cell.clh). */
 void mica__rnn_add_functions(mica__launch *launch, const mica__rnn_layer *layer, int64_t first, mica_dtype dtype);
-/* The dtype that numbers of a dtype are computed in. */
+/* The dtype in which values of `dtype` are computed. */
 mica_dtype mica__rnn_compute(mica_dtype dtype);
-/* Notes a launch's share of the layer's operations: `share` of 2 T B D G H (H + inputs). */
+/* Notes a launch's cost: `share` of the layer's 2 T B D G H (H + inputs) operations. */
 void mica__rnn_add_cost(mica__launch *launch, const mica__rnn_layer *layer, int64_t inputs, double share);
 
 /* In cpu.c and gpu.c. */

@@ -1,4 +1,4 @@
-/* On which class of kernels a recurrent layer runs. */
+/* Chooses the class of kernels for a recurrent layer. */
 #include "ops/rnn/rnn.h"
 
 typedef struct problem {
@@ -6,7 +6,7 @@ typedef struct problem {
   const mica__rnn_layer *layer;
 } problem;
 
-/* The kernels of both passes: the second goes on from what the first has saved. */
+/* Both passes' kernels must suit: the second reads what the first has saved. */
 static const char *decline_cpu(const mica__task *task) {
   const problem *p = task->problem;
   const char *reason = mica__exec_declines(p->exec, task, &mica__rnn_forward_cpu_kernel);
