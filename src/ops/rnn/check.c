@@ -138,7 +138,7 @@ static void backward_case(const layer_case *c, mica__rnn_attrs *attrs, mica__lau
   attrs->present = present;
 }
 
-/* Shrinks a case for a simulator; sizes stay on the same side of tiles. */
+/* Shrinks a case for a simulator; sizes remain on both sides of tiles. */
 static layer_case shrunk(layer_case c) {
   if (c.T > 2) c.T = 2;
   if (c.B > 5) c.B = 5;

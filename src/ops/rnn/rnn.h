@@ -86,7 +86,7 @@ int64_t mica__rnn_directions(int32_t direction);
 /* sequence: the shape of a tensor with one row per step; r: the shape of r. Both are known. */
 mica__rnn_layer mica__rnn_layer_of(const mica__rnn_attrs *attrs, mica_shape sequence, mica_shape r);
 
-/* MICA_E_SHAPE, naming the operand, unless shape equals want; open dimensions of want match any extent. */
+/* MICA_E_SHAPE, naming the operand, unless shape equals want; open dimensions match any extent. */
 mica_status mica__rnn_expect(const char *name, mica_shape shape, mica_shape want);
 
 /* mica__op.evaluate of both ops: the naive walk, in double. */

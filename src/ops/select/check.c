@@ -24,7 +24,7 @@ void mica__check_tell(mica__check *check, const char *kernel, const char *varian
   watch->at(watch->user, &watch->position);
 }
 
-/* Looks for an end of a process in the group that begins. */
+/* Looks for a recorded end of a process in the group that begins. */
 static void find_end(mica__check *check, mica__check_group *group, const char *cases) {
   mica__doctor_watch *watch = check->watch;
   char *name = watch->position.group;
@@ -106,7 +106,7 @@ void mica__check_skip(mica__check *check, const char *name, const mica__kernel_d
                                                           : MICA__NO_CASE});
 }
 
-/* What asks for a feature or for long vectors may be an instruction: a case runs it where the device has it. */
+/* True if the device has the features and vectors that a variant needs, which may imply instructions. */
 static bool runs_on(const mica__variant *variant, const mica_device_info *device) {
   return (variant->features & ~device->features) == 0 && variant->vector_bytes <= device->vector_bytes &&
          (!variant->has_instruction || variant->has_instruction(device));
@@ -132,12 +132,12 @@ bool mica__check_has_dtype(const mica__check *check, mica_dtype dtype) {
   return dtype != MICA_F64 || mica_engine_device(check->engine)->features & MICA_FEATURE_FP64;
 }
 
-/* Poison for `bytes` bytes: a NaN in every floating type, and a value no test expects elsewhere. */
+/* Fills with poison: a NaN in every floating type, else a value that no test expects. */
 static void poison(mica_dtype dtype, unsigned char *data, size_t bytes) {
   memset(data, mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT ? 0xff : 0x5a, bytes);
 }
 
-/* The tensor between its guards, with this content (NULL for poison). */
+/* Makes the tensor between its guards, with these values (NULL: poison). */
 static mica_status make(mica__check *check, mica_dtype dtype, mica_shape shape, const double *values,
                         mica__check_tensor *out) {
   mica__check_tensor t = {.first_byte = GUARD_BYTES};
@@ -160,7 +160,7 @@ static mica_status make(mica__check *check, mica_dtype dtype, mica_shape shape, 
   if (status == MICA_OK && values) {
     t.values = malloc(((size_t)t.count + 1) * sizeof *t.values);
     if (!t.values) status = mica__fail_nomem("a tensor to check with");
-    /* Read back from the bytes, so that the reference sees what the device sees. */
+    /* Reads back from the bytes, so that the reference uses what the device uses. */
     for (int64_t i = 0; t.values && i < t.count; i++) t.values[i] = mica__element_get(dtype, host + GUARD_BYTES, i);
   }
   mica_tensor_destroy(all);

@@ -82,8 +82,8 @@ static void plan_task(const mica__impl *impl, mica__task *task) {
   if (impl->plan) impl->plan(task);
 }
 
-/* True if a check or a tuner found the implementation wrong with this variant. One that is named like its kernel is
- * known by that. */
+/* True if a check or a tuner found the implementation wrong with this variant. If the implementation has its kernel's
+ * name, the kernel's entries count. */
 static bool is_bad_with(mica_engine *engine, const mica__impl *impl, const mica__variant *variant) {
   char name[MICA__TUNING_TEXT];
   snprintf(name, sizeof name, "%s.%s", impl->name, variant->name);
@@ -106,8 +106,8 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
   return !choice->impl->decline(&task);
 }
 
-/* Why an implementation is not taken on a device, whatever is known of it there; NULL when it is, and then the task is
- * planned. */
+/* The reason why an implementation does not take the problem on a device, ignoring tuning and quarantine. NULL if it
+ * does; the task is then planned. */
 static const char *declines(const mica__impl *impl, mica__task *task) {
   /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no list of implementations is empty. */
   const char *reason = is_left_out(impl) ? "it is left out" : impl->unable ? impl->unable(task->problem) : NULL;
@@ -124,8 +124,8 @@ const mica__impl *mica__route(const mica__impl *const *list, const void *problem
   return *list;
 }
 
-/* Why it is not taken on the engine's device. Where the variant that fits first is in quarantine the task gets the one
- * that takes its place, whatever the implementation would choose by itself. */
+/* The reason why an implementation is not used on the engine's device. If the first variant that fits is in quarantine,
+ * the task gets the next one, whatever the implementation would choose itself. */
 static const char *reason_against(mica_engine *engine, const mica__impl *impl, mica__task *task) {
   task->variant = NULL;
   const char *reason = declines(impl, task);
@@ -196,7 +196,7 @@ mica_status mica__choose_and_launch(mica_queue *queue, const mica__impl *const *
     mica__choice choice = mica__choose(engine, list, problem, key);
     mica__attempt_begin();
     mica_status status = mica__choice_launch(queue, &choice, problem);
-    /* A driver that cannot compile the kernel it should like best costs speed, not the result. */
+    /* If a driver cannot compile the preferred kernel, that costs speed, not the result. */
     bool lame = status == MICA_E_BUILD || status == MICA_E_UNSUPPORTED, last = is_reference(list, choice.impl);
     if (lame && !last) {
       mica__log(MICA_LOG_LEVEL_WARNING, "%s is left out: %s", choice.impl->name, mica_error_message());

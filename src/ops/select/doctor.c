@@ -1,4 +1,4 @@
-/* The doctor: every op's check on the quick grid, and what follows for the choice of variants. */
+/* The doctor: runs every op's check on the quick grid, and puts variants into quarantine or releases them. */
 #include "base/text.h"
 #include "ops/select/check.h"
 #include "ops/select/registry.h"
@@ -29,12 +29,12 @@ static bool holds(const mica__text *names, const char *name) {
   return names->data && strstr(names->data, line);
 }
 
-/* A directory that cannot be written costs the memory of it, not the examination. */
+/* If the cache directory cannot be written, the finding is lost but the examination goes on. */
 static void log_unless_ok(mica_status status) {
   if (status != MICA_OK) mica__log(MICA_LOG_LEVEL_INFO, "the doctor's finding is not kept: %s", mica_error_message());
 }
 
-/* Wrong results and kernels that cannot be built speak against a variant; that memory was short, say, does not. */
+/* Wrong results and failed builds count against a variant; other failures, such as a lack of memory, do not. */
 static void take_note(void *user, const mica_doctor_line *line) {
   examination *e = user;
   char name[MICA__TUNING_TEXT];
@@ -56,8 +56,8 @@ static void unquarantine(examination *e, const char *name) {
     log_unless_ok(mica__tuning_unquarantine(e->engine, name));
 }
 
-/* Releases what an earlier examination found wrong, with another driver or a broken kernel, and this one did not. A
- * kernel that no line names is part of implementations that lines do name. */
+/* Releases variants from quarantine that an earlier examination, with another driver or a broken kernel, found wrong
+ * and this one did not. A kernel without a line of its own belongs to implementations that have lines. */
 static void release(examination *e, const mica__op *op) {
   for (const mica__kernel_desc *const *kernel = op->kernels; kernel && *kernel; kernel++)
     for (int v = 0; v < (*kernel)->variant_count; v++) {
@@ -77,7 +77,7 @@ static void release(examination *e, const mica__op *op) {
   }
 }
 
-/* True if the op is of this name, or one of its kernels is. */
+/* True if the op or one of its kernels has this name. */
 static bool is_named(const mica__op *op, const char *name) {
   if (!strcmp(op->name, name)) return true;
   for (const mica__kernel_desc *const *kernel = op->kernels; kernel && *kernel; kernel++)

@@ -70,7 +70,7 @@ const char *mica__exec_declines(const mica__exec *exec, const mica__task *task, 
 /* One case as it runs. */
 typedef struct run {
   mica__check_tensor inputs[MICA__CHECK_INPUTS], outputs[MICA__MAX_RESULTS];
-  double *values[MICA__CHECK_INPUTS]; /* the magnitudes of floating inputs, the values of others */
+  double *values[MICA__CHECK_INPUTS]; /* magnitudes of floating inputs, values of others */
   double *want[MICA__MAX_RESULTS], *magnitude[MICA__MAX_RESULTS];
   mica__type types[MICA__MAX_RESULTS]; /* of the results */
   int32_t results;
@@ -89,7 +89,7 @@ static void free_run(run *r) {
   free(r->attrs);
 }
 
-/* The reference result, and the reference applied to absolute values, which bounds the error of sums. */
+/* Computes the reference result, and the reference on absolute values, which bounds the error of sums. */
 static mica_status evaluate(const mica__op *op, const mica__launch_case *c, run *r) {
   const double *plain[MICA__CHECK_INPUTS] = {0}, *magnitudes[MICA__CHECK_INPUTS] = {0};
   for (int32_t i = 0; i < c->input_count; i++) {
@@ -107,7 +107,7 @@ static mica_status evaluate(const mica__op *op, const mica__launch_case *c, run 
   return op->evaluate(&eval);
 }
 
-/* Whole numbers, or what the case's `fill` makes. */
+/* An input of whole numbers, or of the values that the case's `fill` makes. */
 static mica_status make_values(mica__check *check, const mica__launch_case *c, int32_t i, double limit,
                                mica__check_tensor *input) {
   const mica__type *type = &c->inputs[i];
@@ -146,7 +146,7 @@ static mica_status make_output(mica__check *check, int32_t k, run *r) {
   return MICA_OK;
 }
 
-/* The bounds of a result, in the place of its magnitudes. */
+/* Replaces the magnitudes of a result by its bounds. */
 static void find_bounds(const mica__launch_case *c, int32_t k, run *r) {
   mica_dtype dtype = r->types[k].dtype, compute = dtype == MICA_F16 || dtype == MICA_BF16 ? MICA_F32 : dtype;
   double *bound = r->magnitude[k], largest = 0;
@@ -188,14 +188,14 @@ static mica_status run_case(mica__check_group *group, const mica__op *op, const 
     if (outputs[k]) MICA_TRY(mica__check_compare(group, &r->outputs[k], r->want[k], r->magnitude[k]));
   }
   if (!(op->updates & 1)) return MICA_OK;
-  /* Launched again with the first operand in the result's memory. */
+  /* Launches once more with the first operand in the result's memory. */
   MICA_TRY(mica_op_copy(check->queue, inputs[0], outputs[0]));
   inputs[0] = outputs[0];
   MICA_TRY(op->launch(&exec));
   return mica__check_compare(group, &r->outputs[0], r->want[0], r->magnitude[0]);
 }
 
-/* The groups of one class: one for each kernel and variant met; the first is for launches that fail before any. */
+/* The groups of one class: one per kernel and variant; the first is for launches that fail before any kernel. */
 typedef struct class_groups {
   mica__check_group list[1 + MICA__LAUNCH_NOTES];
   const mica__variant *variants[1 + MICA__LAUNCH_NOTES];
@@ -216,11 +216,11 @@ static mica_status find_group(class_groups *groups, const mica__kernel_desc *ker
   return MICA_OK;
 }
 
-/* Adds a case to the groups of what it launched. *right: whether the checking goes on. */
+/* Adds a case to the groups of the kernels that it launched. *right: true if checking continues. */
 static mica_status add_case(class_groups *groups, const mica__launch_notes *notes, mica_status status, double worst,
                             size_t number, bool *right) {
-  /* A kernel that cannot be built, or is declined, is the last that was asked for; others of the latter's launch had no
-   * part in what is said of it, and later cases take others. */
+  /* If a kernel cannot be built or is declined, it is the last one that the launch asked for. The status says nothing
+   * about the launch's other kernels, which later cases cover. */
   const bool declined = status == MICA_E_UNSUPPORTED && notes->count > 0;
   size_t first = (status == MICA_E_BUILD || declined) && notes->count > 0 ? notes->count - 1 : 0;
   *right = status == MICA_OK || declined;

@@ -9,7 +9,7 @@
 
 #define TYPE(name) (1u << MICA_##name)
 
-/* Types that a unit takes, by 1u << mica_dtype. */
+/* The types that a unit takes, as bits 1u << mica_dtype. */
 static const unsigned types_of[] = {
     [MICA__MMA_PTX] = TYPE(F32) | TYPE(F16) | TYPE(BF16) | TYPE(I8),
     [MICA__MMA_MFMA] = TYPE(F32) | TYPE(F16) | TYPE(BF16) | TYPE(I8),
@@ -57,21 +57,21 @@ mica_status mica__mma_check(mica_engine *engine, const mica__kernel_desc *desc, 
   return mica__mma_prove(engine, unit, type);
 }
 
-/* Elements that a group of the tiles computes for each that one of 128 x 128 does meanwhile. Of 64 x 64 local memory is
- * the limit: a step of 16 bits reads and writes 24 KB of it, 192 cycles, beside instructions of 102, of 128 x 128 384
- * beside 410. */
+/* The speed of a tile in elements per time, relative to 128 x 128. For 64 x 64 local memory is the limit: a step of
+ * 16-bit numbers reads and writes 24 KB of it, 192 cycles, while its instructions take 102; for 128 x 128 it is 384
+ * cycles and 410. */
 static double busy(mica__mma_tile tile) { return tile.m * tile.n >= 128 * 128 ? 1 : tile.n >= 128 ? 0.77 : 0.57; }
 
-/* Steps lost while a group waits for its first tiles and writes its last. */
+/* The steps lost while a group waits for its first tiles and writes its result. */
 #define FILL 6.0
-/* Elements of a step that a unit computes in the time of one that is written and read again as a partial sum: 8 bytes
- * at 18 a cycle, beside 20 elements a cycle. */
+/* The cost of writing one partial sum and reading it again, in elements of a step: 8 bytes at 18 per cycle, where a
+ * unit computes 20 elements per cycle. */
 #define PARTIAL 9.0
 
 double mica__mma_cost(mica__mma_tile tile, const mica__tiled *p, int64_t splits, double units) {
   const double tiles = (double)mica__ceil_div(p->m, tile.m) * (double)mica__ceil_div(p->n, tile.n);
   const double groups = tiles * (double)p->batches * (double)splits, area = (double)(tile.m * tile.n);
-  /* A unit with one group has a warp for each of its schedulers, which waits alone. */
+  /* A unit with only one group has one warp per scheduler, so no other warp fills its waits. */
   const double share = area / busy(tile) * (groups <= units ? 4.0 / 3 : 1);
   const double steps = (double)mica__ceil_div(p->k, splits) + FILL, sums = (double)(p->m * p->n) * (double)p->batches;
   return ceil(groups / units) * steps * share + (splits > 1 ? PARTIAL * (double)splits * sums / units : 0);

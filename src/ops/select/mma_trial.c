@@ -1,4 +1,4 @@
-/* A product of known result, by which a matrix unit is tried on a device (cl/matmul/mma/trial.cl). */
+/* A product of known result that tests a device's matrix unit (cl/matmul/mma/trial.cl). */
 #include "base/element.h"
 #include "base/error.h"
 #include "ops/select/mma.h"
@@ -51,11 +51,11 @@ static void product_free(product *t) {
   free(t->b_values);
 }
 
-/* Numbers from -3 to 3 in no order that a wrong map of lanes would keep: sums of their products are exact in any type.
- */
+/* Numbers from -3 to 3 in an order that a wrong map of lanes would not keep; sums of their products are exact in any
+ * type. */
 static double small(int64_t row, int64_t k, int64_t by) { return (double)((row * by + k * k * 5 + row * k) % 7 - 3); }
 
-/* Row 5 of a of f16 is of the smallest subnormals, which units that take them for zero are not trusted with. */
+/* In f16, row 5 of a consists of the smallest subnormals: a unit that takes them for zero fails the trial. */
 #define SUBNORMAL_ROW 5
 #define SUBNORMAL 0x1p-24
 
@@ -88,7 +88,7 @@ static mica_status fill(mica_queue *queue, product *t, mica_dtype dtype, mica_dt
   return mica_tensor_upload(queue, t->p, t->p_data, (size_t)p_count * mica_dtype_size(sums));
 }
 
-/* MICA_E_NUMERIC if an element is not what it is. */
+/* MICA_E_NUMERIC if an element is not exactly right. */
 static mica_status compare(const product *t, mica_dtype sums) {
   for (int64_t row = 0; row < t->rows; row++)
     for (int64_t column = 0; column < t->columns; column++) {
@@ -139,7 +139,7 @@ mica_status mica__mma_try(mica_engine *engine, const mica__variant *variant, mic
   return status;
 }
 
-/* What results trials gave, for the process: devices by their names. If the list is full, a device is tried again. */
+/* The results of trials in this process, by device name. If the list is full, a device is tried again. */
 static struct verdict {
   char device[MICA_DEVICE_TEXT];
   const mica__variant *variant;
@@ -149,7 +149,7 @@ static struct verdict {
 static size_t verdict_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* NULL if there was no trial. Call it with the lock. */
+/* NULL if there was no trial. The caller holds the lock. */
 static const struct verdict *find(const mica_device_info *device, const mica__variant *variant, mica_dtype dtype) {
   for (size_t i = 0; i < verdict_count; i++)
     if (verdicts[i].variant == variant && verdicts[i].dtype == dtype && !strcmp(verdicts[i].device, device->name))
@@ -160,14 +160,14 @@ static const struct verdict *find(const mica_device_info *device, const mica__va
 static const char WRONG[] = "a trial on its matrix units was wrong";
 static const char NOT_BUILT[] = "a trial on its matrix units could not be built";
 
-/* The name by which an engine avoids a trial that its driver does not build. */
+/* The name under which an engine avoids a trial that its driver cannot build. */
 static const char *name_of(const mica__kernel_desc *desc, const mica__variant *variant, mica_dtype dtype,
                            char name[MICA__TUNING_TEXT]) {
   snprintf(name, MICA__TUNING_TEXT, "trial of %s.%s %s", desc->name, variant->name, mica_dtype_name(dtype));
   return name;
 }
 
-/* The product that the device's unit is tried by; NULL if it needs no trial. */
+/* The trial product for the device's unit; NULL if it needs no trial. */
 static const mica__variant *product_of(const mica_device_info *device, int32_t unit) {
   const mica__variant *variant = mica__kernel_variant(&mica__mma_trial_kernel, device);
   return variant && mica__kernel_value(&mica__mma_trial_kernel, variant->values, "MMA_UNIT") == unit ? variant : NULL;
@@ -207,7 +207,8 @@ static bool is_right(const mica_device_info *device, const mica__variant *varian
   return right;
 }
 
-/* A kernel's trial may ask for that of its unit, and so runs without the lock: threads that begin together each try. */
+/* A kernel's trial may run the trial of its unit, so it runs without the lock: threads that begin at the same time each
+ * run it. */
 mica_status mica__mma_prove_by(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant,
                                mica_dtype dtype, mica__mma_trial *trial) {
   const mica_device_info *device = mica_engine_device(engine);
@@ -228,7 +229,7 @@ mica_status mica__mma_prove_by(mica_engine *engine, const mica__kernel_desc *des
 mica_status mica__mma_prove(mica_engine *engine, int32_t unit, mica_dtype dtype) {
   const mica__variant *variant = product_of(mica_engine_device(engine), unit);
   if (!variant) return MICA_OK;
-  /* A dry run has no kernels: the trial's is noted there, and tried when launches are recorded. */
+  /* A dry run builds no kernels: it only notes the trial's kernel. The trial runs when launches are recorded. */
   if (mica__build_list_open()) {
     int32_t values[MICA__MAX_PARAMS];
     mica__kernel *noted = NULL;

@@ -30,19 +30,19 @@ void mica__tile_set_subgroup(const mica__kernel_desc *desc, int32_t *values, con
   mica__kernel_set(desc, values, "REQD_SUBGROUP", known ? (int32_t)device->subgroup_min : 0);
 }
 
-/* Work-items that keep a unit busy: between one warp and two for each of NVIDIA's four schedulers; with fewer it waits
- * (1.3 groups of 128 of the weight gradient's take as long as one, 2.9 of 64). */
+/* The work-items that keep a unit busy: between one and two warps for each of NVIDIA's four schedulers. With fewer it
+ * waits (in the weight gradient, 1.3 groups of 128 or 2.9 of 64 take as long as one). */
 #define BUSY_THREADS 170.0
-/* Multiply-adds lost while a unit's groups wait for their first tiles: some 1,200 cycles of 64. */
+/* The multiply-adds lost while a unit's groups wait for their first tiles: about 1,200 cycles of 64. */
 #define FILL 77e3
-/* And until the launch that adds up parts begins: 2 us. */
+/* The multiply-adds lost before the launch that adds up the parts begins: 2 us. */
 #define LAUNCH 180e3
-/* Multiply-adds in the time of an element that is written: 6 instructions of one of four schedulers. */
+/* The cost of writing an element, in multiply-adds: 6 instructions of one of four schedulers. */
 #define WRITE 3.0
-/* Multiply-adds in the time of an element that is written and read again as a partial sum: 8 bytes at 10 a cycle. */
+/* The cost of writing a partial sum and reading it again, in multiply-adds: 8 bytes at 10 per cycle. */
 #define PARTIAL 50.0
 
-/* The share of multiply-adds among what a work-item does, where nothing better is known, fitted to the machine code of
+/* The share of multiply-adds in a work-item's instructions if nothing better is known, fitted to the machine code of
  * sm_80 and sm_90 (2026-11-24: 8 x 16 98 and 85 %, 8 x 8 94 and 80, 4 x 4 80 and 44). */
 static double fitted(const mica__tile *t) {
   return 1 / (1 + 1.2 * (1.0 / (double)t->micro_m + 1.0 / (double)t->micro_n));
@@ -56,8 +56,8 @@ double mica__tile_cost(const mica__tile *t, const mica__tile_speed *speed, const
   const mica__gpu_model model = mica__gpu_model_of(device);
   double busy = speed ? (model == MICA__GPU_SM_90 ? speed->busy_90 : speed->busy) / 100.0 : fitted(t);
   double work = area * (double)(t->k * mica__ceil_div(steps, splits)) / busy;
-  /* Groups that a unit has to do, in waves of as many as it holds. They count for more while they are too few to keep
-   * it busy. */
+  /* The groups of a unit, in waves of as many groups as fit at once. They cost more if they are too few to keep it
+   * busy. */
   double groups = (double)mica__ceil_div((int64_t)(tiles * (double)splits), (int64_t)units), most = groups;
   if (speed && model != MICA__GPU_OTHER && most > speed->resident) most = speed->resident;
   double waves = floor(groups / most), rest = groups - waves * most, alone = BUSY_THREADS / (double)t->threads;
@@ -67,7 +67,7 @@ double mica__tile_cost(const mica__tile *t, const mica__tile_speed *speed, const
   return cost;
 }
 
-/* The number of parts that costs least. */
+/* Finds the number of parts that costs least. */
 static int64_t best_splits(const mica__tile *t, const mica__tile_speed *speed, const mica__tiled *p, int64_t most,
                            const mica_device_info *device, double *cost) {
   int64_t best = 1, steps = mica__ceil_div(mica__max(p->k, 1), t->k);
@@ -79,7 +79,7 @@ static int64_t best_splits(const mica__tile *t, const mica__tile_speed *speed, c
   return best;
 }
 
-/* NULL for a variant that is not the table's, as a tuner's. */
+/* NULL for a variant that is not in the table, such as a tuner's. */
 static const mica__tile_speed *speed_of(const mica__tile_kernel *kernel, const mica__variant *variant) {
   for (int i = 0; i < kernel->desc->variant_count; i++)
     if (variant == &kernel->desc->variants[i]) return &kernel->speeds[i];
@@ -95,7 +95,7 @@ mica__tile_plan mica__tile_choose(const mica__tile_kernel *kernel, const mica__t
     const mica__variant *variant = task->variant ? task->variant : &desc->variants[i];
     if (!task->variant) {
       if (!mica__variant_fits(desc, variant, task->device)) continue;
-      /* Without an engine, what is in quarantine is not known. */
+      /* Without an engine quarantine is unknown. */
       if (task->engine && mica__variant_is_bad(task->engine, desc, variant)) continue;
     }
     mica__tile tile = mica__tile_of(desc, variant->values);

@@ -1,6 +1,6 @@
 /* ops/select/tile.h: kernels for GPUs that multiply tiles in local memory (cl/common/gpu/local_tile.clh): the rows of
- * their parameter tables, and how long a product takes with tiles of a size, by which that size and the number of parts
- * of the depth are chosen where no tuner has measured. */
+ * their parameter tables, and a cost model of products. Where no tuner has measured, it chooses the tile and the number
+ * of parts into which the depth is split. */
 #ifndef MICA_OPS_SELECT_TILE_H
 #define MICA_OPS_SELECT_TILE_H
 
@@ -26,19 +26,19 @@ typedef struct mica__tile {
 } mica__tile;
 
 mica__tile mica__tile_of(const mica__kernel_desc *desc, const int32_t *values);
-/* Two tiles of each operand, of elements of four bytes, so many bytes more, and the group are within the device's
+/* True if the group, two tiles of each operand with elements of four bytes, and `more` bytes are within the device's
  * limits. */
 bool mica__tile_has_room(const mica__tile *tile, uint64_t more, const mica_device_info *device);
-/* REQD_SUBGROUP as the device has it, where the variant demands one at all. */
+/* Sets REQD_SUBGROUP to the device's size, if the variant requires one. */
 void mica__tile_set_subgroup(const mica__kernel_desc *desc, int32_t *values, const mica_device_info *device);
 
-/* What a model of NVIDIA's schedulers says of a variant's machine code (ptxas 13.0, f32). */
+/* Estimates for a variant from a model of NVIDIA's schedulers and its machine code (ptxas 13.0, f32). */
 typedef struct mica__tile_speed {
   int resident;      /* groups that a unit's registers and local memory hold at once */
-  int busy, busy_90; /* percent of cycles in which as many keep its multiply-adds busy: sm_80, sm_90 */
+  int busy, busy_90; /* percent of cycles in which these keep its multiply-adds busy: sm_80, sm_90 */
 } mica__tile_speed;
 
-/* A kernel, and a speed for each of its variants, in their order. */
+/* A kernel, and a speed for each of its variants, in the same order. */
 typedef struct mica__tile_kernel {
   const mica__kernel_desc *desc;
   const mica__tile_speed *speeds;
@@ -49,19 +49,20 @@ typedef struct mica__tiled {
   int64_t m, n, k, batches;
 } mica__tiled;
 
-/* Multiply-adds that one of the device's units could do meanwhile. splits: parts of the depth, each added up by groups
- * of its own, then one to the other. speed: NULL if nothing is known. */
+/* The duration of a product, in multiply-adds that one of the device's units could do in that time. splits: the parts
+ * of the depth; separate groups sum each part, then the parts are added. speed: NULL: unknown. */
 double mica__tile_cost(const mica__tile *tile, const mica__tile_speed *speed, const mica__tiled *product,
                        int64_t splits, const mica_device_info *device);
 
 /* A variant and the number of parts of the depth. */
 typedef struct mica__tile_plan {
-  const mica__variant *variant; /* NULL where none fits the device */
+  const mica__variant *variant; /* NULL if none fits the device */
   int64_t splits;
   double cost; /* as mica__tile_cost has it */
 } mica__tile_plan;
 
-/* The task's variant, or the cheapest that fits the device; and the cheapest split of the depth, up to `most` parts. */
+/* The task's variant, or the cheapest that fits the device, with the cheapest split of the depth into at most `most`
+ * parts. */
 mica__tile_plan mica__tile_choose(const mica__tile_kernel *kernel, const mica__task *task, const mica__tiled *product,
                                   int64_t most);
 

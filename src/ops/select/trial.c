@@ -1,4 +1,4 @@
-/* Operands, poison and comparison of a tuner's trial. */
+/* A tuner's trial: its operands, the poison in its result, and the comparison. */
 #include "base/element.h"
 #include "base/error.h"
 #include "ops/common/tolerance.h"
@@ -9,8 +9,8 @@
 #include <mica/ops.h>
 #include <stdlib.h>
 
-/* Elements of the result that are compared; all of them where there are no more. Of an implementation with a bound of
- * its own, which takes long to compute, fewer. */
+/* The most elements of the result that are compared, and fewer for an implementation with its own bound, which takes
+ * long to compute. */
 #define SAMPLES 8192
 #define SAMPLES_OF_BOUND 256
 
@@ -49,7 +49,7 @@ mica_status mica__trial_poison(mica__trial *trial) {
   return mica_op_fill(mica_engine_queue(trial->engine), floating ? (double)NAN : 123456789, trial->result);
 }
 
-/* Every element of a small result; of a large one a random choice, and its first and last element. */
+/* Chooses every element of a small result; of a large one random elements, the first and the last. */
 static mica_status make_samples(mica__trial *trial) {
   int64_t total = mica_tensor_count(trial->result);
   bool all = total <= SAMPLES;
@@ -73,7 +73,7 @@ static double *as_doubles(const mica__trial_operand *operand) {
   return values;
 }
 
-/* The implementation's own magnitudes of some samples, *count of them, which the caller frees. */
+/* The implementation's own magnitudes for some samples, *count of them; the caller frees *own. */
 static mica_status own_magnitudes(const mica__trial *trial, const mica__choice *choice, double **own, size_t *count) {
   double *a = as_doubles(&trial->a), *b = as_doubles(&trial->b);
   size_t step = trial->sample_count / SAMPLES_OF_BOUND + 1;

@@ -1,6 +1,5 @@
 /* ops/select/watch.h: an examination in a process that a driver may end, watched by another process that starts the
- * next one. The command `mica` alone sees it beside the public headers: the library exports it, but it is not a part of
- * the API. */
+ * next one. Only the command `mica` includes it: the library exports the function, but it is not a part of the API. */
 #ifndef MICA_OPS_SELECT_WATCH_H
 #define MICA_OPS_SELECT_WATCH_H
 
@@ -11,23 +10,23 @@
 /* Where an examination is. */
 typedef struct mica__doctor_position {
   size_t op;                       /* number of the op */
-  char group[MICA__POSITION_TEXT]; /* the cases that are being run, by a name that is the same in every process */
+  char group[MICA__POSITION_TEXT]; /* the running cases, by a name that is the same in every process */
   char kernel[64], variant[64];    /* the kernel that was asked for last */
 } mica__doctor_position;
 
-/* A position at which the driver ended a process, and what is reported of it. */
+/* A position at which the driver ended a process, and the message that reports it. */
 typedef struct mica__doctor_end {
   mica__doctor_position position;
   char message[400];
 } mica__doctor_end;
 
 typedef struct mica__doctor_watch {
-  size_t first_op;              /* ops of smaller numbers were examined before */
-  const mica__doctor_end *ends; /* their cases are not run: each is reported as a kernel that does not build */
+  size_t first_op;              /* ops with smaller numbers are examined already */
+  const mica__doctor_end *ends; /* their cases are skipped: each is reported as a kernel that does not build */
   size_t end_count;
-  void (*at)(void *user, const mica__doctor_position *position); /* called before what may end the process */
+  void (*at)(void *user, const mica__doctor_position *position); /* called before anything that may end the process */
   void *user;
-  mica__doctor_position position; /* the last one; begins as zeros */
+  mica__doctor_position position; /* the last one; zero at first */
 } mica__doctor_watch;
 
 /* mica_doctor_run, watched. */
