@@ -1,4 +1,4 @@
-/* Sums of a convolution's bytes and others, which are bytes again: what residual connections of integers are. */
+/* Adds other bytes to a convolution's and quantizes the sums again: the residual connections of integer networks. */
 #include "base/arith.h"
 #include "cl/quant/fields.clh"
 #include "ops/quant/int8.h"

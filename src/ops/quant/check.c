@@ -1,8 +1,8 @@
-/* 8-bit products against their references, to the bit: both signs of both operands, every result, sizes on both sides
- * of tiles, zero points and scales for all and for each, windows of every kind. */
+/* Compares 8-bit products with their references, bit by bit: both signs of both operands, every result type, sizes on
+ * both sides of tiles, zero points and scales (one, or one per row or column), windows of every kind. */
 #include "ops/quant/int8.h"
 
-/* Operands that are there, and which of them are one a row, column or filter. */
+/* The operands that are present, and those with one number per row, column or filter. */
 enum {
   SCALES = 1 << MICA__INT8_FIRST_SCALE | 1 << MICA__INT8_SECOND_SCALE,
   FIRST_ZERO = 1 << MICA__INT8_FIRST_ZERO,
@@ -17,14 +17,14 @@ enum {
   I32_ZEROS = 1 << 24,
   TILES = 1 << 25, /* on tiles that are emulated */
   SUM = 1 << 27,   /* all that is added */
-  TIES = 1 << 26,  /* few sums, over a whole scale: many quotients end in a half */
+  TIES = 1 << 26,  /* few different sums over the whole scale: many quotients end in a half */
 };
 
 typedef struct int8_case {
   mica_dtype first, second, to;
   mica_shape a, b;
   int with;
-  mica__int8_attrs window; /* stride, pad and the like; transposed */
+  mica__int8_attrs window; /* stride, pad and so on; transposed */
 } int8_case;
 
 #define MOST_CASES 32
@@ -40,7 +40,7 @@ static mica_shape result_of(const int8_case *c, const mica__int8_attrs *attrs) {
   return y;
 }
 
-/* A case as the check of launches takes it; *attrs keeps what it points to. */
+/* Converts a case for mica__check_launches; it refers to *attrs. */
 static mica__launch_case case_of(const int8_case *c, bool conv, size_t number, mica__int8_attrs *attrs) {
   /* Units are emulated in turn. */
   const char *units = number % 2 ? "emulated_mfma" : "emulation";
@@ -143,10 +143,10 @@ static mica_status check_channels(mica__check *check, const mica__op *op) {
        SCALES | ZEROS | RELU,
        {.groups = 2, .pad = {2, 1}, .stride = {1, 2}, .dilation = {1, 2}}},
       {MICA_I8, MICA_I8, MICA_I32, {4, {1, 4, 8, 5}}, {4, {4, 1, 2, 2}}, I32_ZEROS | ZEROS, {.groups = 4}},
-      /* Strips of a picture, of unequal rows. */
+      /* Strips of an image with different numbers of rows. */
       {MICA_U8, MICA_I8, MICA_I32, {4, {1, 1, 9, 600}}, {4, {1, 1, 3, 3}}, ZEROS, {.groups = 1, .pad = {1, 1}}},
       {MICA_U8, MICA_I8, MICA_I32, {4, {1, 2, 28, 601}}, {4, {2, 1, 3, 3}}, ZEROS, {.groups = 2, .stride = {2, 2}}},
-      /* Lines shorter than a vector, whose neighbours in memory are no neighbours. */
+      /* Lines shorter than a vector, so that elements adjacent in memory belong to different lines. */
       {MICA_U8,
        MICA_I8,
        MICA_U8,
@@ -163,7 +163,7 @@ static mica_status check_channels(mica__check *check, const mica__op *op) {
        {.groups = 6, .stride = {2, 2}, .pad = {1, 1}}},
       /* Images of one pixel. */
       {MICA_U8, MICA_I8, MICA_U8, {4, {3, 37, 1, 1}}, {4, {41, 37, 1, 1}}, SCALES | ZEROS | Y | BIAS | PER_COLUMN, {0}},
-      /* Planes of less than a vector, several at once, of which the last are fewer. */
+      /* Planes smaller than a vector, several per group, and fewer in the last group. */
       {MICA_U8,
        MICA_I8,
        MICA_U8,
@@ -243,15 +243,15 @@ mica_status mica__int8_conv_check(mica__check *check, const mica__op *op) {
        {4, {34, 17, 2, 3}},
        SCALES | Y | BIAS | PER_COLUMN | TILES,
        {.groups = 2, .stride = {2, 1}}},
-      /* Filters of one pixel, without and with tiles, signs that change, more channels than a group packs. */
+      /* Filters of one pixel, without and with tiles, changed signs, more channels than a group packs. */
       {MICA_I8, MICA_I8, MICA_U8, {4, {2, 7, 5, 9}}, {4, {9, 7, 1, 1}}, SCALES | ZEROS | Y | BIAS | STANDARD, {0}},
       {MICA_I8, MICA_U8, MICA_I8, {4, {2, 38, 6, 11}}, {4, {36, 19, 1, 1}}, SCALES | ZEROS | Y | TILES, {.groups = 2}},
       {MICA_I8, MICA_I8, MICA_F32, {4, {1, 41, 3, 14}}, {4, {14, 41, 1, 1}}, SCALES | ZEROS | PER_COLUMN | BIAS, {0}},
       {MICA_U8, MICA_I8, MICA_I32, {4, {1, 1030, 2, 3}}, {4, {5, 1030, 1, 1}}, ZEROS, {0}},
-      /* What tiles are for, on whatever the processor has. */
+      /* Shapes that suit tiles, whatever the processor has. */
       {MICA_U8, MICA_I8, MICA_U8, {4, {1, 40, 5, 9}}, {4, {40, 40, 3, 3}}, SCALES | ZEROS | Y, {.pad = {1, 1}}},
       {MICA_U8, MICA_I8, MICA_U8, {4, {1, 3, 6, 11}}, {4, {17, 3, 1, 1}}, Y | TIES, {0}},
-      /* Others added: where they are, behind the last column, in a launch of their own, ties. */
+      /* Addition of other bytes: in the kernel, past the last column, in a separate launch, with ties. */
       {MICA_U8, MICA_I8, MICA_U8, {4, {2, 9, 8, 34}}, {4, {13, 9, 1, 1}}, SCALES | ZEROS | Y | BIAS | SUM, {0}},
       {MICA_I8, MICA_I8, MICA_I8, {4, {1, 38, 6, 11}}, {4, {36, 19, 1, 1}}, SCALES | Y | SUM | TILES, {.groups = 2}},
       {MICA_U8, MICA_I8, MICA_I8, {4, {1, 7, 5, 9}}, {4, {9, 7, 1, 1}}, SCALES | Y | SUM | RELU | STANDARD, {0}},
@@ -259,7 +259,7 @@ mica_status mica__int8_conv_check(mica__check *check, const mica__op *op) {
       {MICA_U8, MICA_I8, MICA_U8, {4, {1, 4, 9, 13}}, {4, {4, 1, 3, 3}}, SCALES | Y | SUM, {.groups = 4}},
       {MICA_U8, MICA_I8, MICA_U8, {4, {3, 21, 1, 1}}, {4, {18, 21, 1, 1}}, SCALES | Y | SUM, {0}},
       {MICA_U8, MICA_I8, MICA_U8, {4, {1, 3, 6, 11}}, {4, {17, 3, 1, 1}}, Y | SUM | TIES, {0}},
-      /* Rows of several vectors by two, and more taps than are remembered. */
+      /* Rows of several vectors with stride 2, and more taps than the kernel keeps. */
       {MICA_U8, MICA_I8, MICA_I32, {4, {1, 3, 5, 71}}, {4, {4, 3, 3, 3}}, ZEROS, {.stride = {2, 2}, .pad = {1, 1}}},
       {MICA_I8, MICA_I8, MICA_I32, {4, {1, 2, 9, 12}}, {4, {3, 2, 8, 7}}, ZEROS, {.stride = {1, 2}, .pad = {3, 3}}},
       {MICA_U8, MICA_I8, MICA_I8, {4, {2, 3, 6, 11}}, {4, {35, 3, 1, 1}}, Y | TIES | TILES | RELU, {0}},

@@ -1,4 +1,4 @@
-/* Convolutions of 8-bit images whose filters have one channel. */
+/* Convolutions of 8-bit images with filters of one channel. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/quant/fields.clh"
@@ -23,16 +23,16 @@ const mica__kernel_desc mica__int8_depthwise_cpu_kernel = {
 #define LANES 16
 #define ROWS 4
 #define FLAT 256
-/* Products of bytes less their zero points, which are bytes of the same sign (match.c), of which a float holds the sum:
- * 256 * 255^2 < 2^24. */
+/* A float holds the sum of this many products exactly: 256 * 255^2 < 2^24. Zero points are bytes of the same sign
+ * (match.c), so a byte less its zero point is at most 255. */
 #define MOST_TAPS 256
-/* A row strip that is read three times should lie in the first level cache, beside what is written. */
+/* A strip of rows that is read three times should stay in the first level cache, beside the output. */
 #define STRIP_BYTES (24 << 10)
-/* Groups a core, so that cores are evenly busy. */
+/* The groups per core: enough to keep cores evenly busy. */
 #define GROUPS 16
 
-/* A group of one channel that many filters read with many taps, as a waveform's first layer, is a product: 128 filters
- * of 512 taps took 35 times as long here. */
+/* If many filters with many taps read one channel (the first layer for waveforms), a matrix product is faster: 128
+ * filters of 512 taps took 35 times as long here. */
 #define PRODUCT_FILTERS 8
 #define PRODUCT_TAPS 32
 
@@ -41,7 +41,7 @@ bool mica__int8_is_depthwise(const mica__int8 *p) {
   return p->conv && p->depth == 1 && (d->k < PRODUCT_FILTERS || mica__product3(d->filter) < PRODUCT_TAPS);
 }
 
-/* How quant/cpu/depthwise.cl divides the work. rows: of the highest strip. */
+/* The division of work in quant/cpu/depthwise.cl. rows: in the highest strip. */
 typedef struct cut {
   int64_t planes, strips, rows, wide, bytes;
   bool flat;
@@ -52,7 +52,7 @@ static int64_t bytes_of(const mica__conv_dims *d, int64_t rows, int64_t wide) {
   return (lines * d->stride[2] * wide + LANES) * (int64_t)sizeof(float);
 }
 
-/* Rows of the highest of so many strips, the last: all begin at multiples of ROWS. */
+/* The rows of the highest strip, which is the last one: all strips begin at multiples of ROWS. */
 static int64_t highest(int64_t rows, int64_t strips) {
   return mica__ceil_div(rows / ROWS, strips) * ROWS + rows % ROWS;
 }
@@ -60,7 +60,7 @@ static int64_t highest(int64_t rows, int64_t strips) {
 static cut cut_of(const mica__conv_dims *d, int64_t units) {
   const int64_t span = (d->filter[2] - 1) * d->dilation[2] / d->stride[2], planes = d->n * d->groups;
   cut c = {.strips = 1, .rows = d->out[1], .wide = d->out[2] + span};
-  /* A vector across rows reads again what one of four rows has, and costs 1.6 times as much. */
+  /* A vector that crosses rows cannot reuse what four rows share, and costs 1.6 times as much. */
   const double across = 1.6 * (double)mica__ceil_div((c.rows - 1) * c.wide + d->out[2], LANES);
   c.flat = d->stride[1] == 1 && d->stride[2] == 1 && c.rows * c.wide <= FLAT && across < (double)c.rows;
   if (!c.flat) c.wide = mica__ceil_div(c.wide, LANES) * LANES;
@@ -72,7 +72,7 @@ static cut cut_of(const mica__conv_dims *d, int64_t units) {
   return c;
 }
 
-/* True if that kernel can be used, on a device with so much local memory. */
+/* True if that kernel can run on a device with this much local memory. */
 static bool suits_cpu(const mica__conv_dims *d, const cut *c, uint64_t local_bytes) {
   return d->filter[1] * d->filter[2] <= MOST_TAPS && (uint64_t)c->bytes <= local_bytes &&
          d->out[1] * d->out[2] <= INT32_MAX && d->n * d->groups <= INT32_MAX;

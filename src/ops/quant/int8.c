@@ -30,7 +30,7 @@ static int64_t count_of(mica_shape shape) {
   return count;
 }
 
-/* Zero points are of one dtype, F32 or I32. */
+/* The dtype of zero points: all are F32 or all are I32. */
 static mica_dtype zero_type(const mica__int8_attrs *attrs, const mica__type *inputs) {
   int32_t first = mica__int8_input(attrs, MICA__INT8_FIRST_ZERO),
           second = mica__int8_input(attrs, MICA__INT8_SECOND_ZERO);
@@ -38,7 +38,8 @@ static mica_dtype zero_type(const mica__int8_attrs *attrs, const mica__type *inp
   return type == MICA_I32 ? MICA_I32 : MICA_F32;
 }
 
-/* An operand that may be absent has this dtype, and `count` elements or, unless it is the bias, one. */
+/* MICA_E_SHAPE unless the operand is absent, or has this dtype and `count` elements or one (but not one for the
+ * bias). */
 static mica_status expect(const mica__int8_attrs *attrs, const mica__type *inputs, mica__int8_operand operand,
                           mica_dtype dtype, int64_t count) {
   char text[MICA__TYPE_TEXT];
@@ -96,7 +97,7 @@ static mica_conv_config config_of(const mica__int8_attrs *attrs) {
   return config;
 }
 
-/* What a convolution's bytes are added to, and the type that the sums give the result. */
+/* Checks the bytes that are added to a convolution's, and sets the result's type to that of the sums. */
 static mica_status check_other(const mica__int8_attrs *attrs, const mica__type *inputs, mica__type *out) {
   const int32_t at = mica__int8_input(attrs, MICA__INT8_OTHER);
   for (int32_t i = MICA__INT8_OTHER_SCALE; i < MICA__INT8_OPERANDS; i++) {
@@ -132,7 +133,7 @@ static mica_status infer_conv(const mica__type *inputs, int32_t input_count, voi
 
 /* --- references --- */
 
-/* A reference's operands: values and counts, by operand. */
+/* The operands' values and counts in a reference. */
 typedef struct reference {
   const mica__int8_attrs *attrs;
   const double *in[MICA__INT8_OPERANDS];
@@ -156,7 +157,7 @@ static double number(const reference *r, mica__int8_operand operand, int64_t ind
 
 static uint32_t bits_of(double value) { return (uint32_t)(int32_t)value; }
 
-/* Steps as a byte of the type. */
+/* Saturates a step to a byte of the type; NaN becomes 0. */
 static double byte_of(float step, mica_dtype to) {
   float low = to == MICA_I8 ? -128 : 0, high = to == MICA_I8 ? 127 : 255;
   return isnan(step) ? 0 : (double)(step < low ? low : step > high ? high : step);
@@ -166,12 +167,12 @@ static float within(float v, double low, double high) {
   return v < (float)low ? (float)low : v > (float)high ? (float)high : v;
 }
 
-/* A byte as a real number: number `operand` less the zero point behind its scale. */
+/* A byte as a real number. Operand `scale` is its scale, and the next operand its zero point. */
 static float real_of(const reference *r, double value, mica__int8_operand scale) {
   return ((float)value - (float)number(r, scale + 1, 0, 0)) * (float)number(r, scale, 0, 1);
 }
 
-/* The byte with the other of that index added. */
+/* The byte after the addition of the other byte with this index. */
 static double add_other(const reference *r, double byte, int64_t index) {
   const mica__int8_attrs *attrs = r->attrs;
   if (!r->in[MICA__INT8_OTHER]) return byte;
@@ -183,7 +184,7 @@ static double add_other(const reference *r, double byte, int64_t index) {
   return byte_of(step, attrs->sum_to);
 }
 
-/* In f32, as a device does it. */
+/* Computes in f32, like a device. */
 static double finish(const reference *r, uint32_t bits, int64_t first, int64_t second) {
   const mica__int8_attrs *attrs = r->attrs;
   int32_t sum = (int32_t)bits;
@@ -216,7 +217,7 @@ static mica_status evaluate_matmul(const mica__eval *eval) {
   return MICA_OK;
 }
 
-/* Sum of one result of a convolution. */
+/* The sum for one element of a convolution. */
 static uint32_t conv_sum(const reference *r, const mica__conv_dims *d, int64_t image, int64_t filter, int64_t p,
                          int64_t q) {
   uint32_t zx = bits_of(number(r, MICA__INT8_FIRST_ZERO, 0, 0)), sum = 0;
@@ -271,7 +272,7 @@ static mica_status launch_matmul(const mica__exec *exec) {
   return mica_tensor_count(exec->output) == 0 ? MICA_OK : mica__int8_product(&p);
 }
 
-/* Filters of one pixel see an image as one row, whose ends are fewer. */
+/* For filters of one pixel, joins an image's rows into one, because fewer rows leave fewer partial vectors. */
 static void join_rows(mica__conv_dims *d) {
   for (int i = 1; i <= 2; i++)
     if (d->filter[i] != 1 || d->stride[i] != 1 || d->pad[i] != 0 || d->out[i] != d->in[i]) return;
@@ -279,7 +280,8 @@ static void join_rows(mica__conv_dims *d) {
   d->in[1] = d->out[1] = 1;
 }
 
-/* Images of one pixel are rows of a matrix, and filters its columns: lanes that are pixels would mostly be idle. */
+/* True if images of one pixel can be rows of a matrix, with filters as columns: with pixels as lanes most lanes would
+ * idle. */
 static bool is_matrix(const mica__conv_dims *d) {
   return d->groups == 1 && mica__product3(d->in) == 1 && mica__product3(d->out) == 1 && mica__product3(d->filter) == 1;
 }

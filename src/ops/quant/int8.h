@@ -1,10 +1,10 @@
 /* ops/quant/int8.h: products of 8-bit values as data, and the kernels that compute them.
  *
  *   int8_matmul (a, b, ...)   y = finish(sum over k of (a[.., i, k] - a zero) (b[.., k, j] - b zero))
- *   int8_conv (x, w, ...)     the same of a convolution, whose padding is x's zero point; with OTHER its bytes stand
- *                             for real numbers, others are added, and the sums are bytes (cl/quant/add.cl)
+ *   int8_conv (x, w, ...)     the same for a convolution, with x's zero point as padding; with OTHER its bytes are
+ *                             dequantized, added to others and quantized again (cl/quant/add.cl)
  *
- * No builder makes them: match.c finds them. cl/quant/product.clh says what `finish` is. */
+ * They have no builders: match.c finds them in graphs. cl/quant/product.clh defines `finish`. */
 #ifndef MICA_OPS_QUANT_INT8_H
 #define MICA_OPS_QUANT_INT8_H
 
@@ -15,10 +15,10 @@
 
 #include <math.h>
 
-/* Operands by position; from FIRST_SCALE on they may be absent. FIRST is a or x, SECOND b or w. Scales are f32: a
- * scalar, or of a matrix one a row of a or a column of b, of filters one a filter. Zero points are whole numbers, both
- * f32 or both i32, that of the result f32. BIAS is f32, one a column of a matrix, one a filter. Numbers of OTHER and of
- * the sum are f32, scalars. */
+/* Operands by position; from FIRST_SCALE on they may be absent. FIRST is a or x, SECOND is b or w. Scales are f32: a
+ * scalar, or one per row of a, column of b or filter. Zero points are whole numbers: both f32 or both i32; the
+ * result's is f32. BIAS is f32, one per column of a matrix or per filter. The numbers of OTHER and of the sum are
+ * f32 scalars. */
 typedef enum mica__int8_operand {
   MICA__INT8_FIRST,
   MICA__INT8_SECOND,
@@ -29,7 +29,7 @@ typedef enum mica__int8_operand {
   MICA__INT8_BIAS,
   MICA__INT8_Y_SCALE,
   MICA__INT8_Y_ZERO,
-  MICA__INT8_OTHER, /* of a convolution, with all that follow: bytes in the shape of the result */
+  MICA__INT8_OTHER, /* this and the following only for convolutions: bytes in the result's shape */
   MICA__INT8_OTHER_SCALE,
   MICA__INT8_OTHER_ZERO,
   MICA__INT8_SUM_SCALE,
@@ -55,80 +55,80 @@ MICA__ATTR_STRUCT(int8, MICA__INT8_ATTRS);
 extern const mica__attr_list mica__int8_attr_list;
 extern const mica__op mica__op_int8_matmul, mica__op_int8_conv, mica__op_weights;
 
-/* Which of a node's inputs an operand is; -1: absent. */
+/* The index of an operand among the node's inputs; -1: absent. */
 int32_t mica__int8_input(const mica__int8_attrs *attrs, mica__int8_operand operand);
 
-/* A product as it is launched: `batches` times m rows by columns. Rows are a's or filters. */
+/* A product for a launch: `batches` times m rows by columns. Rows are those of a, or filters. */
 typedef struct mica__int8 {
   const mica__exec *exec;
   const mica__int8_attrs *attrs;
   const mica_tensor *in[MICA__INT8_OPERANDS]; /* NULL where absent */
   bool conv;                                  /* rows are SECOND (filters), columns FIRST (pixels); else the reverse */
   bool transposed;
-  int64_t batches, row_batches; /* of results, of rows: filters repeat from image to image */
-  int64_t m, n, depth;          /* n: columns of a matrix, pixels of an image; depth: values of one tap */
-  mica__conv_dims dims;         /* of a convolution */
+  int64_t batches, row_batches;                  /* batches of results and of rows; 1 of rows: images share filters */
+  int64_t m, n, depth;                           /* n: columns of a matrix, pixels of an image; depth: values per tap */
+  mica__conv_dims dims;                          /* of a convolution */
   mica_status (*launch)(const mica__exec *exec); /* of a convolution, for mica__int8_conv_then_add */
 } mica__int8;
 
-/* Values of rows and columns as kernels multiply them. */
+/* The form of rows and columns in which a kernel multiplies them. */
 typedef struct mica__int8_form {
   mica_dtype rows, columns; /* I8 or U8 */
-  int64_t per;              /* values an element: 4, or 2 in pairs */
+  int64_t per;              /* values per element: 4, or 2 in pairs */
   int64_t row_width, column_width;
-  int64_t run; /* elements of a row that are adjacent, of which a tap has a multiple; 1 without tiles */
+  int64_t run; /* adjacent elements of a row; a tap has a multiple of them; 1 without tiles */
 } mica__int8_form;
 
-/* Operands in the form of a kernel (pack.c), for the caller to destroy. sums is NULL unless they are wanted. */
+/* Operands in the form of a kernel (pack.c); the caller destroys them. sums is NULL unless they are wanted. */
 typedef struct mica__int8_packed {
   mica_tensor *rows, *columns, *sums;
   int64_t b_batch, tile_step, step_step, plane, wide; /* cl/quant/cpu/product.cl; wide: pixels of a padded row */
 } mica__int8_packed;
-/* A matrix of bytes: where its values stand in x, and what becomes of them (cl/quant/pack.cl). `exec` is the
- * launch that it is for, `queue` that or its prologue. sums may be NULL. */
+/* A matrix of bytes: the layout of its values in x, and of the packed ones (cl/quant/pack.cl). `exec` is the launch
+ * that reads them; `queue` is its queue or its prologue. sums may be NULL. */
 typedef struct mica__int8_matrix {
   const mica_tensor *x;
   mica_dtype to;
   int64_t per, batches, outer, taps, depth, batch_step, outer_step, depth_step, width;
-  int64_t steps, run; /* elements of a tap, 0 for as many as its depth takes; of them adjacent in a row, 0 for 1 */
+  int64_t steps, run; /* elements per tap (0: its depth); adjacent ones in a row (0: 1) */
   bool wide;
 } mica__int8_matrix;
 mica_status mica__int8_pack_matrix(const mica__exec *exec, mica_queue *queue, const mica__int8_matrix *m,
                                    mica_tensor *packed, mica_tensor *sums);
 mica_status mica__int8_pack(const mica__int8 *p, const mica__int8_form *form, bool want_sums,
                             mica__int8_packed *packed);
-/* Rows alone, for kernels that pack their own columns: images of filters of one pixel. */
+/* Packs only rows, for kernels that pack columns themselves: images with filters of one pixel. */
 mica_status mica__int8_pack_rows(const mica__int8 *p, const mica__int8_form *form, bool want_sums,
                                  mica__int8_packed *packed);
-/* Elements of a tap in a form: those of its depth, and what fills the last run. */
+/* The elements of a tap in a form: its depth, padded to whole runs. */
 int64_t mica__int8_steps(const mica__int8 *p, const mica__int8_form *form);
 void mica__int8_packed_free(mica__int8_packed *packed);
 
-/* product.c: what all kernels of the family take. */
+/* product.c: parameters of all kernels of the family. */
 #define MICA__INT8_PARAMS MICA__DTYPE("Y_T", "type of results, u8 for i8 too", MICA_I32, MICA_F32, MICA_U8)
 #define MICA__INT8_VALUES MICA_I32
-/* WINDOW_FIELDS of a struct (cl/quant/fields.clh), of a const mica__conv_dims *. */
+/* WINDOW_FIELDS of a struct (cl/quant/fields.clh) from a const mica__conv_dims *. */
 #define MICA__INT8_WINDOW(d)                                                                                           \
   .R = (d)->filter[1], .S = (d)->filter[2], .dh = (d)->dilation[1], .dw = (d)->dilation[2], .sh = (d)->stride[1],      \
   .sw = (d)->stride[2]
-/* Begins a packed launch, whose lists are in cl/quant/fields.clh: operands, FINISH_FIELDS, sizes. */
+/* Begins a launch with packed arguments, which cl/quant/fields.clh lists: operands, FINISH_FIELDS, sizes. */
 mica_status mica__int8_begin(const mica__int8 *p, const mica__kernel_desc *desc, int32_t *values, mica__launch *launch);
 void mica__int8_push_finish(const mica__int8 *p, const mica__int8_form *form, mica__launch *launch);
 /* True if zero points are I32. */
 bool mica__int8_int_zeros(const mica__int8 *p);
-/* What changes the sign's meaning of a byte of the tensor in that of a form: 128 or 0. */
+/* The mask that converts a byte of the tensor to a byte of the other sign: 128, or 0 if it has that sign already. */
 int32_t mica__int8_mask(const mica_tensor *tensor, mica_dtype to);
 mica_status mica__int8_end(const mica__int8 *p, mica__launch *launch);
 
-/* add.c: what is left of the operands in a packed launch: those from OTHER on, in this order, and the attributes. */
+/* add.c: pushes the remaining operands of a packed launch, those from OTHER on, in this order, and the attributes. */
 void mica__int8_push_sum(const mica__int8 *p, mica__launch *launch);
-/* A convolution whose kernel adds nothing: its bytes, then their sums with others. */
+/* For convolutions whose kernel adds nothing: launches the convolution, then adds the other bytes. */
 mica_status mica__int8_conv_then_add(const mica__int8 *p, mica_status (*conv)(const mica__exec *exec));
-/* True if the product's own kernel adds others. */
+/* True if the product's own kernel adds the other bytes. */
 bool mica__int8_product_adds(const mica__int8 *p);
 
-/* product.c and depthwise.c: the launches. Implementations take a mica__int8; without `exec` only to be asked whether
- * they decline. */
+/* product.c and depthwise.c: the launches. Implementations take a mica__int8; its `exec` is NULL if they are only asked
+ * to decline. */
 extern const mica__impl *const mica__int8_impls[];
 mica_status mica__int8_product(const mica__int8 *p);
 bool mica__int8_is_depthwise(const mica__int8 *p);

@@ -1,5 +1,5 @@
-/* 8-bit products in graphs: quantize(activation(matmul(dequantize, dequantize) + bias)) and its parts, the same of
- * convolutions, and products of integers that are cast to i32 and lose their zero points. */
+/* Finds 8-bit products in graphs: quantize(activation(matmul(dequantize, dequantize) + bias)) and parts of it, the same
+ * for convolutions, and products of integers that are cast to i32 before their zero points are subtracted. */
 #include "base/element.h"
 #include "ir/pattern.h"
 #include "ops/elementwise/elementwise.h"
@@ -15,7 +15,7 @@ static const mica__node *node_of(const mica_graph *graph, int32_t id) { return m
 static mica_shape shape_of(const mica_graph *graph, int32_t id) { return node_of(graph, id)->type.shape; }
 static mica_dtype dtype_of(const mica_graph *graph, int32_t id) { return node_of(graph, id)->type.dtype; }
 
-/* What stands behind other shapes of the same elements. */
+/* The value before any reshapes. */
 static int32_t behind_shapes(const mica_graph *graph, int32_t id) {
   for (;;) {
     id = mica__pattern_behind(graph, id);
@@ -26,7 +26,7 @@ static int32_t behind_shapes(const mica_graph *graph, int32_t id) {
 
 /* --- operands --- */
 
-/* An integer operand; ids, 0 for what is absent. */
+/* An integer operand, as ids; 0: absent. */
 typedef struct operand {
   int32_t q, scale, zero;
   bool reshaped; /* it is used in another shape than q's */
@@ -34,7 +34,7 @@ typedef struct operand {
 
 static bool is_byte(mica_dtype dtype) { return dtype == MICA_I8 || dtype == MICA_U8; }
 
-/* True if every value of it is one that the type holds: it is cast from the type, or known. */
+/* True if the type holds every value of the zero point: it is cast from the type, or known. */
 static bool fits_in(const mica_graph *graph, int32_t zero, mica_dtype dtype) {
   double low = dtype == MICA_I8 ? -128 : 0, high = dtype == MICA_I8 ? 127 : 255, number = 0;
   for (;;) {
@@ -55,7 +55,7 @@ static bool fits_in(const mica_graph *graph, int32_t zero, mica_dtype dtype) {
   }
 }
 
-/* True if it is known and all of it is 0: exporters write a zero point for each filter, which mostly are none. */
+/* True if the zero point is known to be all 0: exporters write one per filter, mostly zeros. */
 static bool is_zero(const mica_graph *graph, int32_t zero) {
   double number = 0;
   int64_t count = 0;
@@ -72,7 +72,7 @@ static void drop_zero(const mica_graph *graph, operand *o) {
   if (o->zero && is_zero(graph, o->zero)) o->zero = 0;
 }
 
-/* dequantize (q, scale, zero) of bytes. */
+/* Matches dequantize (q, scale, zero) of bytes. */
 static bool dequantized(const mica_graph *graph, int32_t id, operand *o) {
   int32_t inner = behind_shapes(graph, id), in[4];
   if (!mica__pattern_op(graph, inner, &mica__op_dequantize, in)) return false;
@@ -82,7 +82,7 @@ static bool dequantized(const mica_graph *graph, int32_t id, operand *o) {
   return !o->zero || fits_in(graph, o->zero, dtype_of(graph, o->q));
 }
 
-/* cast (q, i32) - zero of bytes. */
+/* Matches cast (q, i32) - zero of bytes. */
 static bool centred(const mica_graph *graph, int32_t id, operand *o) {
   int32_t inner = behind_shapes(graph, id), in[4], cast[4];
   bool offset = mica__pattern_op(graph, inner, &mica__op_sub, in);
@@ -94,7 +94,7 @@ static bool centred(const mica_graph *graph, int32_t id, operand *o) {
   return !o->zero || fits_in(graph, o->zero, dtype_of(graph, o->q));
 }
 
-/* True if numbers beside q are one for all, or one an index of the axis, counted from the last. */
+/* True if `part` is absent, one number, or one number per index of q's axis, counted from the last. */
 static bool lies_along(const mica_graph *graph, int32_t part, int32_t q, int32_t from_last) {
   if (!part) return true;
   mica_shape shape = shape_of(graph, part), whole = shape_of(graph, q);
@@ -141,7 +141,7 @@ static bool peel_quantize(const mica_graph *graph, above *t) {
 static void peel_activation(const mica_graph *graph, above *t) {
   int32_t in[4];
   const mica__node *node = node_of(graph, t->product);
-  if (node->type.dtype != MICA_F32) return; /* sums of integers are given as they are */
+  if (node->type.dtype != MICA_F32) return; /* sums of integers have no activation */
   if (mica__pattern_op(graph, t->product, &mica__op_relu, in)) {
     t->attrs->low = 0;
   } else if (mica__pattern_op(graph, t->product, &mica__op_clip, in)) {
@@ -161,8 +161,8 @@ static bool same_channels(const mica_graph *graph, int32_t a, int32_t b) {
   return x.rank > 1 && y.rank > 1 && x.dim[0] == y.dim[0] && x.dim[1] == y.dim[1];
 }
 
-/* op: what multiplies; found: how the integer op is found that may stand for it already. axis: where the result's
- * columns (0) or filters stand, counted from the last; count: how many there are. */
+/* op: the float product; found: the matcher of the integer op that may have replaced it already. axis: the axis of the
+ * result's columns (0) or filters, counted from the last; count: their number. */
 static void peel_bias(const mica_graph *graph, above *t, const mica__op *op, match_fn *found, int32_t axis,
                       int64_t count) {
   int32_t in[4];
@@ -182,7 +182,7 @@ static void peel_bias(const mica_graph *graph, above *t, const mica__op *op, mat
   }
 }
 
-/* A sum as i32: cast of a product whose scales are all 1. */
+/* Matches a sum as i32: the cast of a product whose scales are all 1. */
 static bool peel_cast(const mica_graph *graph, above *t) {
   int32_t in[4];
   if (!mica__pattern_op(graph, t->product, &mica__op_cast, in)) return false;
@@ -197,7 +197,7 @@ static bool is_one(const mica_graph *graph, int32_t scale) {
   return mica__pattern_number(graph, scale, &number) && number == 1;
 }
 
-/* Puts operands into the node's inputs; 0: absent. */
+/* Stores operands as the node's inputs; 0: absent. */
 static void give_ids(const int32_t ids[MICA__INT8_OPERANDS], mica__int8_attrs *attrs, int32_t *inputs, int32_t *count) {
   *count = 0;
   attrs->present = 0;
@@ -227,8 +227,8 @@ static void give(const operand *first, const operand *second, const above *t, in
   give_ids(ids, t->attrs, inputs, count);
 }
 
-/* A model that is imported has its products found node by node, before what follows them is there: one that gives real
- * numbers takes bias, activation and quantisation on. */
+/* Extends an integer product that gives real numbers by bias, activation and quantization: while a model is imported,
+ * products are matched node by node, before the nodes after them exist. */
 static bool continued(const mica__match *match, match_fn *found, const above *t, int32_t *inputs, int32_t *count) {
   const mica__node *node = node_of(match->graph, t->product);
   if (!match->users || node->op->match != found) return false;
@@ -258,7 +258,7 @@ static bool continued(const mica__match *match, match_fn *found, const above *t,
 
 /* --- products of matrices --- */
 
-/* True if the node swaps its last two axes; *of is what it swaps. */
+/* True if the node swaps the last two axes of *of. */
 static bool swaps_last(const mica_graph *graph, int32_t id, int32_t *of) {
   const mica__node *node = node_of(graph, id);
   int32_t rank = node->type.shape.rank;
@@ -278,7 +278,7 @@ static bool matrices(const mica_graph *graph, int32_t product, operand_is *is, o
   if (!mica__pattern_op(graph, product, node_of(graph, product)->op, in)) return false;
   *transposed = swaps_last(graph, in[1], &of);
   if (!is(graph, in[0], a) || !is(graph, *transposed ? of : in[1], b) || b->reshaped) return false;
-  /* The rows of a that is used in another shape are no axis of q. */
+  /* If a is used in another shape, its rows are not an axis of q. */
   bool by_rows = !a->reshaped && shape_of(graph, a->q).rank == 2;
   if (!by_rows && (!is_one_number(graph, a->scale) || !is_one_number(graph, a->zero))) return false;
   return lies_along(graph, a->scale, a->q, 1) && lies_along(graph, a->zero, a->q, 1) &&
@@ -355,7 +355,7 @@ static bool match_plain(const mica__match *match, int32_t root, int32_t *inputs,
   return true;
 }
 
-/* True if operand k of the node alone needs `id`, which stands behind a dequantisation there. */
+/* True if only operand k of the node needs `id`, which it reads through a dequantization. */
 static bool alone_needs(const mica__match *match, int32_t node, int32_t k, int32_t id) {
   for (int32_t at = node_of(match->graph, node)->inputs[k];; at = node_of(match->graph, at)->inputs[0]) {
     if (match->users[at - 1] != 1) return false;
@@ -364,13 +364,13 @@ static bool alone_needs(const mica__match *match, int32_t node, int32_t k, int32
   }
 }
 
-/* True if both are one value, or one number, 0 where they are absent. */
+/* True if both are the same value or the same number; an absent one counts as 0. */
 static bool same_number(const mica_graph *graph, int32_t a, int32_t b) {
   double x = 0, y = 0;
   return a == b || ((!a || mica__pattern_number(graph, a, &x)) && (!b || mica__pattern_number(graph, b, &y)) && x == y);
 }
 
-/* The convolution that ends in these bytes, as operands by their names. */
+/* Finds the convolution that gives these bytes, and its operands. */
 static bool conv_of_bytes(const mica__match *match, int32_t bytes, int32_t ids[MICA__INT8_OPERANDS],
                           mica__int8_attrs *attrs) {
   const mica__node *node = node_of(match->graph, bytes);
@@ -389,8 +389,8 @@ static bool conv_of_bytes(const mica__match *match, int32_t bytes, int32_t ids[M
   return is_byte(attrs->to) && ids[MICA__INT8_Y_SCALE] && !ids[MICA__INT8_OTHER];
 }
 
-/* A residual connection of integers: a convolution's bytes, which nothing else needs, and others stand for real numbers
- * that are added and quantized again. */
+/* Matches a residual connection of integers: a convolution's bytes, which nothing else needs, and other bytes are
+ * dequantized, added and quantized again. */
 static bool match_sum(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count,
                       mica__int8_attrs *attrs) {
   const mica_graph *graph = match->graph;

@@ -1,4 +1,4 @@
-/* Operands of 8-bit products in panels and images (cl/quant/pack.cl, quant/image.cl). */
+/* Packs operands of 8-bit products into panels and images (cl/quant/pack.cl, quant/image.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/quant/int8.h"
@@ -38,12 +38,12 @@ int64_t mica__int8_steps(const mica__int8 *p, const mica__int8_form *form) {
 
 int32_t mica__int8_mask(const mica_tensor *tensor, mica_dtype to) { return mica_tensor_dtype(tensor) == to ? 0 : 128; }
 
-/* Elements behind the images that the last tile may read: a tile of a GPU's has 64 columns. */
+/* The elements after the images that the last tile may read: a GPU's tile has 64 columns. */
 #define SLACK 64
-/* Steps that a work-item packs of a matrix whose sums nobody wants. */
+/* The steps that a work-item packs if nobody wants a matrix's sums. */
 #define CHUNK 32
 
-/* The queue for launches that read this operand alone. */
+/* The queue for launches that read only this operand: the prologue's if it is constant. */
 static mica_queue *packer(const mica__int8 *p, mica__int8_operand operand) {
   int32_t input = mica__int8_input(p->attrs, operand);
   bool constant = p->exec->prologue && p->exec->constant >> input & 1;
@@ -143,7 +143,7 @@ static mica_status pack_images(const mica__int8 *p, const mica__int8_form *form,
   const mica_tensor *x = p->in[MICA__INT8_FIRST], *zero = p->in[MICA__INT8_FIRST_ZERO];
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
-  /* A zero point that changes from run to run keeps the launch out of the prologue. */
+  /* If the zero point changes between runs, the launch cannot be in the prologue. */
   if (zero && packer(p, MICA__INT8_FIRST_ZERO) != queue) queue = p->exec->queue;
   int64_t steps = mica__int8_steps(p, form), phases = d->stride[1] * d->stride[2];
   int64_t rows = d->out[1] + (d->filter[1] - 1) * d->dilation[1] / d->stride[1];

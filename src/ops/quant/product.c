@@ -1,4 +1,4 @@
-/* Products of packed 8-bit operands: which kernel, in what form, and its launch. */
+/* Products of packed 8-bit operands: chooses the kernel and the form of its operands, and launches it. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/quant/fields.clh"
@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* dp4a came with compute capability 6.1. */
+/* dp4a requires compute capability 6.1. */
 static bool has_dp4a(const mica_device_info *device) { return device->compute_capability >= 61; }
 
 static const mica__kernel_param cpu_params[] = {
@@ -38,7 +38,7 @@ static const mica__variant vnni_variants[] = {
      .has_instruction = mica__host_has_vnni,
      .values = {MICA__INT8_VALUES, 1, 0, 0, 0, 0, 0, 0, 0, 12}},
 };
-/* The emulation is there to be checked. */
+/* Only checks run the emulation. */
 static const mica__variant amx_variants[] = {
     {.name = "amx",
      .classes = MICA__ON_CPU,
@@ -47,7 +47,8 @@ static const mica__variant amx_variants[] = {
      .values = {MICA__INT8_VALUES, 0, 0, 0, 1, 1, 0, 0, 0, 32}},
     {.name = "emulated_amx", .values = {MICA__INT8_VALUES, 0, 0, 0, 1, 0, 0, 0, 0, 32}},
 };
-/* One kernel, by its instructions: each is declined or given up by itself. */
+/* One kernel source with three descriptors, one for each instruction set, so that each can be declined or avoided
+ * alone. */
 const mica__kernel_desc mica__int8_cpu_kernel = {
     MICA__KERNEL("int8_cpu", "quant/cpu/product.cl", cpu_params, cpu_variants)};
 const mica__kernel_desc mica__int8_cpu_vnni_kernel = {
@@ -78,7 +79,7 @@ static const mica__kernel_param mma_params[] = {
     MICA__MMA_PARAMS(MICA__EMULATED),
 };
 #define MMA_VALUES MICA__INT8_VALUES, 1
-/* Units that read words of operands that lie. */
+/* Only units that read words of row-major operands. */
 static const mica__variant mma_variants[] = {
     MICA__MMA_PTX_64X64(MMA_VALUES),
     MICA__MMA_MFMA_64X64(MMA_VALUES),
@@ -99,17 +100,17 @@ const mica__kernel_desc mica__int8_mma_kernel = {
 
 static bool has(const mica__int8 *p, mica__int8_operand operand) { return p->in[operand] != NULL; }
 
-/* 1 where there is a number for each row or column, 0 where one is for all. */
+/* 1 if each row or column has its own number, 0 if all share one. */
 static int32_t step_of(const mica_tensor *tensor) { return tensor && mica_tensor_count(tensor) > 1; }
 
-/* Bit i: operand list[i] is there. */
+/* Bit i: operand list[i] is present. */
 static int32_t bits_of(const mica__int8 *p, const mica__int8_operand *list, size_t count) {
   int32_t bits = 0;
   for (size_t i = 0; i < count; i++) bits |= has(p, list[i]) << i;
   return bits;
 }
 
-/* What is added to a zero point of the tensor's in that form. */
+/* The number to add to a tensor's zero point in that form. */
 static int32_t flip_of(const mica_tensor *tensor, mica_dtype to) {
   return to == MICA_U8 ? mica__int8_mask(tensor, to) : -mica__int8_mask(tensor, to);
 }
@@ -174,7 +175,7 @@ static mica_dtype columns_type(const mica__int8 *p) {
   return mica_tensor_dtype(p->in[p->conv ? MICA__INT8_FIRST : MICA__INT8_SECOND]);
 }
 
-/* True unless rows (columns) have no zero point, also as they are packed. */
+/* False if rows (columns) have no zero point, also after packing. */
 static bool rows_are_offset(const mica__int8 *p, const mica__int8_form *form) {
   return rows_type(p) != form->rows || has(p, p->conv ? MICA__INT8_SECOND_ZERO : MICA__INT8_FIRST_ZERO);
 }
@@ -182,7 +183,7 @@ static bool columns_are_offset(const mica__int8 *p, const mica__int8_form *form)
   return columns_type(p) != form->columns || has(p, p->conv ? MICA__INT8_FIRST_ZERO : MICA__INT8_SECOND_ZERO);
 }
 
-/* The height of tiles that wastes least; low tiles load columns for fewer rows. */
+/* The tile height that wastes least; lower tiles load columns for fewer rows. */
 static int32_t height_of(int64_t m, bool vnni) {
   static const struct {
     int32_t rows;
@@ -201,13 +202,13 @@ static int32_t height_of(int64_t m, bool vnni) {
   return best;
 }
 
-/* Steps of a tile: as few as fill the last one best. */
+/* The steps of a tile, chosen so that the last tile is as full as possible. */
 static int64_t words_of(int64_t depth) {
   int64_t steps = mica__ceil_div(depth, 4);
   return mica__ceil_div(steps, mica__ceil_div(steps, 16));
 }
 
-/* Tiles multiply 16 rows at once, 64 values of them: few rows or a short depth leave most of that idle. */
+/* Tiles multiply 16 rows of 64 values at a time: with few rows or a short depth most of that idles. */
 static bool suits_tiles(const mica__int8 *p) { return p->m >= 16 && words_of(p->depth) >= 8; }
 
 /* --- the launch --- */
@@ -233,7 +234,7 @@ static void push_sizes(const mica__int8 *p, const mica__int8_form *form, const m
       MICA__INT8_WINDOW(d),
       .wq = packed->wide,
       .q = p->conv ? d->out[2] : p->n,
-      /* A zero point counts for every value of every tap: what is padded is the zero point. */
+      /* The zero point applies to every value of every tap, because padding also consists of the zero point. */
       .depth = (int32_t)(uint32_t)(uint64_t)(p->depth * (p->conv ? mica__product3(d->filter) : 1)),
       .row_batch = p->conv ? p->m : 0,
       .rows_are_offset = rows_are_offset(p, form),
@@ -244,16 +245,16 @@ static void push_sizes(const mica__int8 *p, const mica__int8_form *form, const m
   size_fields_push(launch, &f);
 }
 
-/* True if one number is for all columns. */
+/* True if all columns share their numbers. */
 static bool columns_are_alike(const mica__int8 *p) {
   const mica__int8_operand scale = p->conv ? MICA__INT8_FIRST_SCALE : MICA__INT8_SECOND_SCALE;
   return !step_of(p->in[scale]) && !step_of(p->in[scale + 1]) && (p->conv || !has(p, MICA__INT8_BIAS));
 }
 
-/* Channels of which a group of quant/cpu/product.cl can pack its columns. */
+/* The most channels for which a group of quant/cpu/product.cl can pack its own columns. */
 #define MOST_DEPTH 1024
 
-/* True if the pixels of an image as it is are the columns. */
+/* True if the columns are the pixels of an image as it lies in memory. */
 static bool is_raw(const mica__int8 *p, const mica__int8_form *form) {
   const mica__conv_dims *d = &p->dims;
   if (!p->conv || mica__int8_steps(p, form) * form->per > MOST_DEPTH) return false;
@@ -262,14 +263,14 @@ static bool is_raw(const mica__int8 *p, const mica__int8_form *form) {
   return d->out[1] == 1;
 }
 
-/* Columns as that kernel finds them. */
+/* Describes the layout of such columns for that kernel. */
 static void lie_raw(const mica__int8 *p, const mica__int8_form *form, mica__int8_packed *packed) {
   packed->step_step = form->column_width;
   packed->wide = p->dims.out[2];
   packed->b_batch = p->depth * packed->wide;
 }
 
-/* True if four words of columns in a row begin at a multiple of 16 bytes, in every batch, step and tap. */
+/* True if groups of four words of columns begin at multiples of 16 bytes, in every batch, step and tap. */
 static bool are_aligned(const mica__int8 *p, const mica__int8_packed *packed) {
   return packed->step_step % 4 == 0 && packed->b_batch % 4 == 0 && (!p->conv || mica__product3(p->dims.filter) == 1);
 }
@@ -303,7 +304,7 @@ static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const
   if (status == MICA_OK) status = mica__int8_begin(p, desc, values, &launch);
   int64_t columns = p->conv ? (d->out[1] - 1) * packed.wide + d->out[2] : p->n;
   int64_t tiles = mica__ceil_div(columns, form->column_width), panels = mica__ceil_div(p->m, form->row_width);
-  /* A group takes all rows of a tile, whose columns it then finds in its cache, unless cores would idle. */
+  /* A group takes all rows for its tile of columns, which then stay in its cache, unless cores would idle. */
   int64_t wanted = 4 * (int64_t)device->compute_units, parts = mica__ceil_div(wanted, tiles * p->batches);
   int64_t block = mica__ceil_div(panels, parts < panels ? parts : panels);
   if (status == MICA_OK) {
@@ -349,7 +350,7 @@ static const char *decline_vnni(const mica__task *task) {
   return "the processor has no vpdpbusd";
 }
 
-/* One operand of vpdpbusd is unsigned: activations mostly are, and weights signed. */
+/* vpdpbusd takes one unsigned operand: activations mostly are unsigned, and weights signed. */
 static mica_status launch_vnni(mica_queue *queue, const mica__task *task) {
   const mica__int8 *p = task->problem;
   mica__int8_form form = {
@@ -381,7 +382,7 @@ static mica_status run_on_units(const mica__int8 *p, const mica__variant *varian
   return run(p, &mica__int8_mma_kernel, variant, &form, 0);
 }
 
-/* The trial: a (TRIAL_M, TRIAL_K) times b (TRIAL_K, TRIAL_N), no tile or step of which is whole. */
+/* The trial: a (TRIAL_M, TRIAL_K) times b (TRIAL_K, TRIAL_N), sizes that leave partial tiles and steps. */
 enum { TRIAL_M = 70, TRIAL_K = 133, TRIAL_N = 75 };
 static int8_t trial_a(int i, int k) { return (int8_t)((i * 37 + k * 11 + i * k) % 256 - 128); }
 static int8_t trial_b(int k, int j) { return (int8_t)((j * 53 + k * 29 + j * k) % 256 - 128); }
@@ -448,8 +449,8 @@ static const char *decline_mma(const mica__task *task) {
   return reason ? reason : p->m < 16 ? "there are few rows" : NULL;
 }
 
-/* Kernels of GPUs add nothing to their sums. If others are to be added: launches the convolution without them and adds
- * them in a second launch, whose status is *status. */
+/* If other bytes are to be added, which kernels of GPUs cannot do: launches the convolution without them and adds them
+ * in a second launch. *status receives the result. */
 static bool added_apart(const mica__int8 *p, mica_status *status) {
   const bool apart = has(p, MICA__INT8_OTHER);
   if (apart) *status = mica__int8_conv_then_add(p, p->launch);
@@ -465,7 +466,7 @@ static mica_status launch_mma(mica_queue *queue, const mica__task *task) {
   if (added_apart(p, &status)) return status;
   if (!variant) return mica__fail(MICA_E_UNSUPPORTED, "int8_mma: the device has no matrix units");
   MICA_TRY(mica__mma_check(engine, desc, variant, MICA_I8));
-  /* A dry run has no kernels. The trial follows when launches are recorded. */
+  /* A dry run builds no kernels. The trial runs when launches are recorded. */
   if (variant->has_instruction && !mica__build_list_open())
     MICA_TRY(mica__mma_prove_by(engine, desc, variant, MICA_I8, try_units));
   return run_on_units(p, variant);
@@ -518,7 +519,8 @@ static bool runs_on_cpu(const mica__int8 *p) {
   return classes & MICA__ON_CPU && (p->exec->classes || mica__exec_takes(p->exec, &mica__int8_cpu_kernel));
 }
 
-/* Rows of images that are wider than those of results hold columns that are dropped, to which nothing is added. */
+/* True if the kernel adds other bytes. It cannot if images have wider rows than results: these rows contain columns
+ * that are dropped. */
 bool mica__int8_product_adds(const mica__int8 *p) { return p->conv && p->dims.filter[2] == 1 && runs_on_cpu(p); }
 
 mica_status mica__int8_product(const mica__int8 *p) {

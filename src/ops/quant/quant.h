@@ -1,4 +1,4 @@
-/* ops/quant/quant.h: what quantised values are in a graph, and the integer ops that are found in them. */
+/* ops/quant/quant.h: quantized values in a graph. */
 #ifndef MICA_OPS_QUANT_QUANT_H
 #define MICA_OPS_QUANT_QUANT_H
 
@@ -6,12 +6,13 @@
 
 #include <mica/quant.h>
 
-/* quantize (x, scale, zero), all of one floating dtype, to an integer; dequantize (q, scale, zero): zero is f32, of f64
- * f64. Both are pointwise, broadcast, and are not folded, so that integer ops find them around constants. */
+/* quantize (x, scale, zero), all of one floating dtype, gives integers; dequantize (q, scale, zero) has an f32 zero, or
+ * f64 if the result is f64. Both are pointwise and broadcast. They are not folded, so that integer ops find them around
+ * constants. */
 extern const mica__op mica__op_quantize, mica__op_dequantize;
-/* nibble (bytes, which): the low one where which is 0, the high one where it is 1. mica__unpack4 is a reshape of it. */
+/* nibble (bytes, which): the low nibble if `which` is 0, the high one if it is 1. mica__unpack4 is a reshape of it. */
 extern const mica__op mica__op_nibble;
-/* Two elements a byte, low nibble first, as elements along the last axis, of dtype I8 or U8. */
+/* Unpacks two elements per byte, low nibble first, along the last axis, to I8 or U8. */
 mica_value mica__unpack4(mica_value x, mica_dtype dtype);
 
 #define MICA__QUANTIZE_ATTRS(X, S)                                                                                     \

@@ -1,4 +1,4 @@
-/* Real numbers as integers and back; mica/quant.h says what the builders compute. */
+/* Quantizes real numbers and converts them back; mica/quant.h says what the builders compute. */
 #include "base/error.h"
 #include "ops/layout/views.h"
 #include "ops/quant/quant.h"
@@ -33,7 +33,7 @@ static mica_status infer_nibble(const mica__type *inputs, int32_t input_count, v
   return broadcast(inputs, input_count, &out->shape);
 }
 
-/* As a device does it: the quotient is rounded to the type before it is rounded to an integer. */
+/* Like a device: the quotient is rounded to the type before it is rounded to an integer. */
 static double scalar_quantize(const double *inputs, const void *attributes) {
   const mica__quantize_attrs *attrs = attributes;
   double quotient = attrs->wide ? inputs[0] / inputs[1] : (double)((float)inputs[0] / (float)inputs[1]);
@@ -59,8 +59,8 @@ static mica_status grad_dequantize(const mica__grad *grad) {
   return MICA_OK;
 }
 
-/* A device's quotient may be off by 2.5 units in the last place; what is left of a, over b, rounds it correctly. Of an
- * infinite quotient or divisor nothing can be left, which is not a number. */
+/* A device's quotient may be off by 2.5 units in the last place; adding the remainder over b rounds it correctly. With
+ * an infinite quotient or divisor that gives NaN, and the plain quotient is used. */
 #define BETTER "fma(fma(-(a / b), b, a), K(1) / b, a / b)"
 #define QUOTIENT "PICK(" BETTER " == " BETTER ", " BETTER ", a / b)"
 const mica__op mica__op_quantize = {.name = "quantize",
@@ -141,7 +141,7 @@ static bool range_of(const char *op, mica_value x, const mica_quantize_config *c
 
 static bool is_packed(const range *r) { return r->bits == 4 && mica_dtype_size(r->dtype) == 1; }
 
-/* x beside its scale and zero point, which broadcast to it. A division into whole blocks is an axis more. */
+/* x with its scale and zero point in shapes that broadcast to it. Whole blocks become an additional axis. */
 typedef struct beside {
   mica_value x, scale, zero; /* zero may be null */
   mica_shape back;           /* of the result, where `divided` */
@@ -154,14 +154,14 @@ static int64_t count_of(mica_shape shape) {
   return count;
 }
 
-/* x's shape as reshape takes it: what is open is copied. */
+/* x's shape for reshape, which copies open dimensions. */
 static mica_shape as_it_is(mica_shape shape) {
   for (int32_t i = 0; i < shape.rank; i++)
     if (shape.dim[i] == MICA_DYNAMIC) shape.dim[i] = MICA__COPY_DIM(i);
   return shape;
 }
 
-/* One number a block, as one an element. */
+/* Repeats one number per block for each of its elements. */
 static mica_value repeated(mica_value part, mica_shape own, int32_t axis, int64_t block, int64_t extent) {
   mica_shape apart = {0}, each = {0}, wide = own;
   for (int32_t i = 0; i < own.rank; i++) {
@@ -174,7 +174,7 @@ static mica_value repeated(mica_value part, mica_shape own, int32_t axis, int64_
   return mica_slice(mica_reshape(mica_expand(mica_reshape(part, apart), each), wide), axis, 0, extent, 1);
 }
 
-/* Blocks that divide the axis evenly become an axis of x, others are written out. */
+/* If blocks divide the axis evenly they become an axis of x; else their numbers are repeated per element. */
 static bool divide(const char *op, int32_t axis, int64_t block, beside *b) {
   char ts[MICA_SHAPE_TEXT], tx[MICA_SHAPE_TEXT];
   mica_shape x = mica_value_shape(b->x), own = mica_value_shape(b->scale), want = x;
@@ -204,7 +204,8 @@ static bool divide(const char *op, int32_t axis, int64_t block, beside *b) {
     parts.dim[i] = i == axis ? extent / block : i == axis + 1 ? block : b->back.dim[from];
     numbers.dim[i] = i == axis + 1 ? 1 : own.dim[from];
   }
-  /* An open dimension behind the new axis would be copied from the wrong place: it is made known by the others. */
+  /* An open dimension after the new axis would be copied from the wrong index, so reshape computes it from the
+   * others. */
   int32_t open = 0;
   for (int32_t i = 0; i < parts.rank; i++)
     if (i <= axis + 1 ? false : x.dim[i - 1] == MICA_DYNAMIC) parts.dim[i] = b->back.dim[i - 1] = MICA_DYNAMIC, open++;
@@ -219,7 +220,7 @@ static bool divide(const char *op, int32_t axis, int64_t block, beside *b) {
   return true;
 }
 
-/* One number an index of the axis. */
+/* Reshapes one number per index of the axis. */
 static bool per_axis(const char *op, int32_t axis, beside *b) {
   char tx[MICA_SHAPE_TEXT], ts[MICA_SHAPE_TEXT];
   mica_shape x = mica_value_shape(b->x), own = mica_value_shape(b->scale), wide = {.rank = x.rank};
@@ -245,7 +246,8 @@ static bool types_fit(const char *op, const beside *b) {
   return false;
 }
 
-/* Lays scale and zero beside x; false when an error was recorded, or one of them is null by one. */
+/* Shapes scale and zero to broadcast to x; false after recording an error, or if one of them is null after an earlier
+ * one. */
 static bool lay(const char *op, const mica_quantize_config *config, beside *b) {
   char ts[MICA_SHAPE_TEXT], tz[MICA_SHAPE_TEXT];
   int64_t axis = config->axis;
@@ -347,7 +349,7 @@ mica_value mica_dequantize(mica_value x, mica_value scale, mica_value zero, cons
   return mica__graph_mark(y, "dequantize", (mica_value[]){b.divided ? x : b.x, scale, zero}, 3, numbers, 4);
 }
 
-/* The scale, whose gradient is multiplied by 1 / sqrt(elements a scale * most). */
+/* Returns the scale, with its gradient multiplied by 1 / sqrt(elements per scale * most). */
 static mica_value gradient_scaled(mica_value x, mica_value scale, double scales, double most) {
   mica_value count = mica_cast(mica__count_along(x, MICA_ALL_AXES), mica_value_dtype(scale));
   mica_value part = mica_mul(scale, mica_rsqrt(mica_affine(count, most / scales, 0)));
@@ -361,10 +363,10 @@ mica_value mica_fake_quantize(mica_value x, mica_value scale, const mica_quantiz
   if (!config) config = &plain;
   if (!x.graph || !scale.graph || !range_of("fake_quantize", x, config, &r)) return (mica_value){0};
   if (!is_floating("fake_quantize", x) || !lay("fake_quantize", config, &b)) return (mica_value){0};
-  /* In 16 bits what is left after rounding could not be added back. */
+  /* In 16 bits the rounding error could not be added back exactly. */
   b.x = mica__widen(b.x);
   b.scale = mica_cast(b.scale, mica_value_dtype(b.x));
-  /* Blocks that do not divide the axis are written out by now: the caller's scales are counted. */
+  /* Counts the caller's scales, because blocks that do not divide the axis are repeated in b.scale. */
   const double scales = (double)count_of(mica_value_shape(scale));
   if (!config->plain_gradient) b.scale = gradient_scaled(b.x, b.scale, scales, r.high);
   mica_value steps = mica_clip(mica_div(b.x, b.scale), r.low, r.high);

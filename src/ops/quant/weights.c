@@ -1,4 +1,4 @@
-/* Products of few rows by weights stored as bytes or nibbles (cl/quant/weights.cl). */
+/* Products of few rows with weights stored as bytes or nibbles (cl/quant/weights.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ir/pattern.h"
@@ -10,8 +10,8 @@
 #include <math.h>
 
 /* weights (x, q, scale, zero): x (.., m, k) and scale f32; q bytes (n, k), or (k, n), or nibbles (n, k / 2); zero f32
- * or absent. Scales and zero points are one for all, one a column, or one a column and group of k, in q's order. What
- * follows the product, as in ops/matmul/linear.h, has its operands behind these. */
+ * or absent. There is one scale and zero point, or one per column, or one per column and group of k, in q's order. The
+ * operands of the fused steps after the product follow, as in ops/matmul/linear.h. */
 enum { X, Q, SCALE, ZERO, OPERANDS = ZERO + 3 };
 
 #define WEIGHTS_ATTRS(X, S)                                                                                            \
@@ -142,7 +142,7 @@ static mica_status pack(const mica__exec *exec, const mica__weights_attrs *attrs
   return mica__int8_pack_matrix(exec, queue, &m, *packed, NULL);
 }
 
-/* Scales or zero points in panels, with `lift` added; NULL for those that are absent. */
+/* Packs scales or zero points into panels and adds `lift`; *panels stays NULL if they are absent. */
 static mica_status pack_part(const mica__exec *exec, const mica__weights_attrs *attrs, const sizes *s, int32_t operand,
                              float lift, mica_tensor **panels) {
   if (!(attrs->present >> operand & 1)) return MICA_OK;
@@ -176,7 +176,7 @@ static void push_epilogue(const mica__exec *exec, const mica__weights_attrs *att
   mica__launch_float(launch, mica__activation_argument((mica_activation)attrs->activation, argument));
 }
 
-/* The operands but x, in panels. */
+/* All operands except x, in panels. */
 typedef struct panels {
   mica_tensor *weights, *scales, *zeros;
   float lift; /* what was added to weights */
@@ -302,8 +302,8 @@ static int32_t behind_shapes(const mica_graph *graph, int32_t id) {
   }
 }
 
-/* True if the scales beside `whole` are one for all, one a column, or one a column and group; *group is what they are
- * for. `whole` is q's shape, or q's with its axis k divided. */
+/* True if there is one scale, or one per column, or one per column and group; *group receives the group's size. `whole`
+ * is q's shape, or q's with its axis k divided. */
 static bool find_group(const mica_graph *graph, int32_t part, mica_shape whole, bool by_k, int64_t *group) {
   mica_shape own = mica__graph_node(graph, part)->type.shape, want = whole;
   int32_t inner = by_k ? whole.rank - 2 : whole.rank - 1;
@@ -318,7 +318,7 @@ static bool find_group(const mica_graph *graph, int32_t part, mica_shape whole, 
   return mica_shape_equal(own, want);
 }
 
-/* Bytes (or, with 4 bits, the bytes of nibbles) behind dequantize's operand. */
+/* Finds the stored bytes (with 4 bits, the bytes of nibbles) behind the operand of dequantize. */
 static int32_t stored_behind(const mica_graph *graph, int32_t id, mica__weights_attrs *attrs) {
   id = behind_shapes(graph, id);
   const mica__node *node = mica__graph_node(graph, id);
@@ -329,8 +329,8 @@ static int32_t stored_behind(const mica_graph *graph, int32_t id, mica__weights_
   return behind_shapes(graph, node->inputs[0]);
 }
 
-/* A walk over the weights serves 4 rows. A second one leaves no gain over f32 to bytes, a third none to nibbles:
- * 4096 x 4096 on two cores of a Zen 4, 2026-11-25. */
+/* One pass over the weights serves 4 rows. With two passes bytes are no faster than f32, with three also nibbles: 4096
+ * x 4096 on two cores of a Zen 4, 2026-11-25. */
 static int64_t most_rows(int64_t bits) { return bits == 8 ? 4 : MICA_QUANT_ROWS / 2; }
 
 static bool match_weights(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attributes) {
