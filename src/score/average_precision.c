@@ -1,4 +1,4 @@
-/* Average precision of boxes, as COCO defines it: the steps and the rounding are those of pycocotools, in f64. */
+/* Average precision of boxes, as COCO defines it, with the steps and the rounding of pycocotools, in f64. */
 #include "base/checked.h"
 #include "base/error.h"
 
@@ -12,12 +12,12 @@
 #define RECALLS MICA_BOX_RECALLS
 /* Ranges of area: all, small, medium, large. */
 #define RANGES 4
-/* Boxes of a picture and a class that take part. */
+/* The most boxes that count per image and class. */
 #define MOST 100
 
 static const double ranges[RANGES][2] = {{0, 1e10}, {0, 1024}, {1024, 9216}, {9216, 1e10}};
 
-/* A box, in order of class, picture and, of found ones, falling score. */
+/* A box. Lists are in order of class and image; found boxes also in order of falling score. */
 typedef struct entry {
   int64_t picture;
   int32_t class_index;
@@ -26,7 +26,7 @@ typedef struct entry {
   bool crowd, ignored;
 } entry;
 
-/* A found box beside the truths: whether it matches one, and whether it counts, at each threshold. */
+/* A found box compared with the truths: its match, and whether it is ignored, at each threshold. */
 typedef struct outcome {
   double score;
   int64_t picture;
@@ -34,24 +34,24 @@ typedef struct outcome {
   bool hit[THRESHOLDS], ignored[THRESHOLDS];
 } outcome;
 
-/* Boxes of one class, and room for what becomes of them. */
+/* The boxes of one class, and memory for their outcomes. */
 typedef struct class_boxes {
   const entry *truths, *found;
   size_t truth_count, found_count;
   outcome *outcomes;
   size_t count;     /* of outcomes */
   double positives; /* truths that count */
-  bool *taken;      /* THRESHOLDS a truth of a picture */
+  bool *taken;      /* THRESHOLDS flags per truth of an image */
   size_t *truth_order;
   double *overlaps;
 } class_boxes;
 
-/* Recall at the end and precision at each recall, of a class, a range and a threshold. */
+/* The final recall, and the precision at each recall, for a class, a range and a threshold. */
 typedef struct curve {
   double recall, precision[RECALLS];
 } curve;
 
-/* 0.50, 0.55, ... and 0, 0.01, ..., as numpy's linspace rounds them. */
+/* 0.50, 0.55, ... and 0, 0.01, ..., rounded like numpy's linspace. */
 static double threshold_of(int t) { return t == THRESHOLDS - 1 ? 0.95 : 0.5 + t * ((0.95 - 0.5) / (THRESHOLDS - 1)); }
 static double recall_of(int r) { return r == RECALLS - 1 ? 1.0 : r * (1.0 / (RECALLS - 1)); }
 
@@ -63,7 +63,7 @@ static int compare_entries(const void *a, const void *b) {
   return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Stable by score: equal ones by picture, then by rank. */
+/* Sorts by score; equal scores by image, then by rank. */
 static int compare_outcomes(const void *a, const void *b) {
   const outcome *x = a, *y = b;
   if (x->score != y->score) return x->score > y->score ? -1 : 1;
@@ -73,7 +73,7 @@ static int compare_outcomes(const void *a, const void *b) {
 
 static double area_of(const double box[4]) { return (box[2] - box[0]) * (box[3] - box[1]); }
 
-/* Intersection over union; over the found box alone where the truth is a crowd. */
+/* Intersection over union; if the truth is a crowd, intersection over the found box alone. */
 static double overlap_of(const entry *found, const entry *truth) {
   const double w = fmin(found->box[2], truth->box[2]) - fmax(found->box[0], truth->box[0]);
   const double h = fmin(found->box[3], truth->box[3]) - fmax(found->box[1], truth->box[1]);
@@ -84,7 +84,8 @@ static double overlap_of(const entry *found, const entry *truth) {
 
 static bool is_outside(const entry *e, const double range[2]) { return e->area < range[0] || e->area > range[1]; }
 
-/* The truth that a found box takes at a threshold; count if there is none. Truths that count come first. */
+/* The index of the truth that a found box matches at a threshold; `count`: none. Truths that are not ignored come
+ * first. */
 static size_t match(const class_boxes *c, const entry *truths, const bool *ignored, size_t count, size_t d, int t) {
   double best = fmin(threshold_of(t), 1 - 1e-10);
   size_t found = count;
@@ -99,7 +100,7 @@ static size_t match(const class_boxes *c, const entry *truths, const bool *ignor
   return found;
 }
 
-/* Matches the boxes of one picture. ignored: room for a flag a truth. */
+/* Matches the boxes of one image. ignored: memory for one flag per truth. */
 static void match_picture(class_boxes *c, const entry *truths, size_t truth_count, const entry *found,
                           size_t found_count, const double range[2], bool *ignored) {
   size_t next = 0;
@@ -125,14 +126,14 @@ static void match_picture(class_boxes *c, const entry *truths, size_t truth_coun
   }
 }
 
-/* How many entries from `from` on have the picture of the first one. */
+/* The number of entries from `from` on that belong to the image. */
 static size_t same_picture(const entry *list, size_t count, size_t from, int64_t picture) {
   size_t end = from;
   while (end < count && list[end].picture == picture) end++;
   return end - from;
 }
 
-/* Matches all pictures of the class, in rising order. */
+/* Matches all images of the class, in rising order. */
 static void match_class(class_boxes *c, const double range[2], bool *ignored) {
   size_t g = 0, d = 0;
   c->count = 0;
@@ -149,7 +150,8 @@ static void match_class(class_boxes *c, const double range[2], bool *ignored) {
   qsort(c->outcomes, c->count, sizeof *c->outcomes, compare_outcomes);
 }
 
-/* Recall and precision of those outcomes whose rank is below `most`. room: count numbers for each. */
+/* Draws the curve of recall and precision from the outcomes whose rank is below `most`. recalls, precisions: memory for
+ * count numbers each. */
 static void draw_curve(const class_boxes *c, int t, int32_t most, double *recalls, double *precisions, curve *out) {
   double hits = 0, misses = 0;
   size_t n = 0;
@@ -176,7 +178,7 @@ static void draw_curve(const class_boxes *c, int t, int32_t most, double *recall
 
 /* --- means over classes --- */
 
-/* A mean of what has been added; -1 of nothing. */
+/* A running mean; -1 if nothing was added. */
 typedef struct mean {
   double sum;
   int64_t count;
@@ -191,7 +193,7 @@ static double precision_of(const curve *c) {
   return sum / RECALLS;
 }
 
-/* What is meaned for all classes together: precision by range and threshold, recall by range and for few boxes. */
+/* Means over all classes: precision by range and threshold, recall by range, and recall of 1 and 10 boxes. */
 typedef struct totals {
   mean precision[RANGES][THRESHOLDS], recall[RANGES], few[2];
 } totals;
@@ -224,7 +226,7 @@ static void score_class(class_boxes *c, bool *ignored, double *recalls, double *
   own->ar_100 = mean_of(&ar);
 }
 
-/* The mean over thresholds; each has as many classes. */
+/* The mean over thresholds, which all have the same number of classes. */
 static double mean_range(const totals *all, int range) {
   mean m = {0};
   for (int t = 0; t < THRESHOLDS; t++) {
@@ -252,7 +254,7 @@ static void sum_up(const totals *all, mica_box_scores *s) {
 
 /* --- the call --- */
 
-/* The area that decides which sizes a box belongs to. */
+/* The area that decides to which ranges a box belongs. */
 static double size_of(double area, const double box[4]) {
   return area > 0 || (area == 0 && signbit(area)) ? area : area_of(box);
 }
@@ -286,7 +288,7 @@ static mica_status copy(const mica_true_box *truths, size_t truth_count, const m
   return MICA_OK;
 }
 
-/* The most truths that one picture has of one class. */
+/* The most truths of one class in one image. */
 static size_t most_truths(const entry *list, size_t count) {
   size_t most = 0, run = 0;
   for (size_t i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/* BLEU, as sacrebleu computes it: the tokenisation 13a of mteval, counts of n-grams, and the score of their sums. */
+/* BLEU, as sacrebleu computes it: mteval's tokenisation 13a, counts of n-grams, and the score of their sums. */
 #include "base/text.h"
 #include "text/unicode.h"
 #include "text/words.h"
@@ -13,7 +13,7 @@
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool is_point(char c) { return c == '.' || c == ','; }
 
-/* ASCII's symbols but for the apostrophe, the comma, the hyphen and the point. */
+/* ASCII's symbols except the apostrophe, the comma, the hyphen and the point. */
 static bool is_symbol(char c) {
   return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
          (c >= '[' && c <= '`') || (c >= '{' && c <= '~');
@@ -21,7 +21,7 @@ static bool is_symbol(char c) {
 
 /* --- the tokenisation 13a --- */
 
-/* What is replaced first, in this order; entities where the text has an ampersand. */
+/* The replacements before tokenisation, in this order; entities only if the text has an ampersand. */
 static const struct {
   const char *from, *to;
   bool entity;
@@ -41,19 +41,19 @@ static void replace(mica__text *text, const char *from, const char *to) {
   *text = out;
 }
 
-/* A pair of characters that a rule parts. */
+/* A pair of characters that a rule separates. */
 typedef struct rule {
   bool (*first)(char c), (*second)(char c);
-  const char *form; /* of the pair, 1 and 2 */
+  const char *form; /* the new form of the pair, 1 and 2 */
 } rule;
 
 static bool is_other(char c) { return !is_digit(c); }
 static bool is_hyphen(char c) { return c == '-'; }
 
-/* Points and commas are tokens unless a digit stands before them, or after them; hyphens are after a digit. */
+/* Points and commas become tokens unless a digit is before them, or after them; hyphens if a digit is before them. */
 static const rule rules[] = {{is_other, is_point, "1 2 "}, {is_point, is_other, " 1 2"}, {is_digit, is_hyphen, "1 2 "}};
 
-/* Parts pairs from left to right, each character being of one pair at most. */
+/* Separates pairs from left to right; each character belongs to at most one pair. */
 static void part_pairs(mica__text *text, const rule *r) {
   mica__text out = {0};
   for (const char *s = text->data; s && *s;) {
@@ -95,7 +95,7 @@ static void tokenise(mica__text *text) {
 
 /* --- sentences --- */
 
-/* A sentence's words; their bytes lie in `text`. */
+/* A sentence's words; their bytes are in `text`. */
 typedef struct sentence {
   mica__text text;
   mica__word *words;
@@ -107,7 +107,7 @@ static void free_sentence(sentence *s) {
   free(s->words);
 }
 
-/* White space at the ends is none of it. */
+/* Splits a text into words. White space at its ends does not count. */
 static mica_status make_sentence(const char *text, const mica_bleu_config *config, sentence *s) {
   int64_t count = 0;
   mica__word *characters = mica__text_parts(text, false, &count);
@@ -131,8 +131,8 @@ static mica_status make_sentence(const char *text, const mica_bleu_config *confi
 
 /* --- counts --- */
 
-/* A word, and where its number goes; and an n-gram of such numbers, -1 after its end. text: 0 the hypothesis, else
- * a reference. */
+/* slot: a word, and the variable that receives its number. gram: an n-gram of such numbers, -1 after its end; text: 0
+ * for the hypothesis, else a reference. */
 typedef struct slot {
   mica__word word;
   int32_t *id;
@@ -156,7 +156,7 @@ static int compare_grams(const void *a, const void *b) {
   return (x->text > y->text) - (x->text < y->text);
 }
 
-/* Numbers words so that equal ones have the same. */
+/* Numbers words; equal words get the same number. */
 static mica_status number_words(const sentence *sentences, size_t n, int64_t all, int32_t *ids) {
   slot *slots = malloc(((size_t)all + 1) * sizeof *slots);
   if (!slots) return mica__fail_nomem("n-grams");
@@ -175,7 +175,8 @@ static mica_status number_words(const sentence *sentences, size_t n, int64_t all
 
 static bool same_ids(const gram *a, const gram *b) { return memcmp(a->ids, b->ids, sizeof a->ids) == 0; }
 
-/* Counts what the hypothesis shares with the reference that has most of it, of sorted n-grams. */
+/* Counts the hypothesis' n-grams that a reference has too: each up to its count in the reference with most of it. The
+ * n-grams are sorted. */
 static int64_t count_shared(const gram *grams, int64_t count) {
   int64_t shared = 0;
   for (int64_t from = 0, to; from < count; from = to) {
@@ -256,11 +257,11 @@ double mica_bleu_brevity(const mica_bleu *sums) {
   return sums->length > 0 ? exp(1 - (double)sums->reference_length / (double)sums->length) : 0;
 }
 
-/* Constants of Chen and Cherry (2014), as sacrebleu has them. */
+/* Constants of Chen and Cherry (2014), with sacrebleu's values. */
 #define FLOOR 0.1
 #define ADDED 1
 
-/* The precisions, in percent, and how many of them count. */
+/* Finds the precisions, in percent, and returns how many of them count. */
 static int find_precisions(const mica_bleu *sums, const mica_bleu_config *config, double precisions[ORDER]) {
   double halves = 1;
   int orders = ORDER;

@@ -1,4 +1,4 @@
-/* Scores that are not quotients of sums, from counts and rankings on the host. */
+/* Scores from counts and rankings on the host that are not quotients of sums. */
 #include "base/error.h"
 
 #include <math.h>
@@ -53,7 +53,7 @@ mica_status mica_average_precision(const float *scores, const uint8_t *truths, s
     positives += truths[i] != 0;
   }
   qsort(list, count, sizeof *list, compare);
-  /* Samples of one score come together: their order says nothing. */
+  /* Takes samples with equal scores together, because their order is arbitrary. */
   for (size_t i = 0; i < count;) {
     const double before = found;
     size_t end = i;
@@ -68,15 +68,15 @@ mica_status mica_average_precision(const float *scores, const uint8_t *truths, s
 
 /* --- receiver operating characteristic --- */
 
-/* Walks along the points of a curve. */
+/* A walk along the points of a curve. */
 typedef struct walk {
   mica_roc_point at;
   mica_roc_scores *scores;
-  bool met; /* both errors are equal at or before the point */
+  bool met; /* both error rates are equal at or before the point */
 } walk;
 
-/* Both errors are equal where the line between the points has false rate + true rate = 1. An infinite threshold is not
- * interpolated. */
+/* Moves to the next point. Both error rates are equal where the line between the points has false rate + true rate = 1.
+ * Infinite thresholds are not interpolated. */
 static void step_to(walk *w, mica_roc_point next) {
   const mica_roc_point last = w->at;
   const double before = last.false_rate + last.true_rate, after = next.false_rate + next.true_rate;
