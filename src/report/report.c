@@ -1,4 +1,4 @@
-/* Reports: sections of items, which hold copies of all they show. */
+/* Reports: sections of items, which hold copies of everything that they show. */
 #include "report/report.h"
 
 #include "base/error.h"
@@ -57,7 +57,8 @@ void mica_report_destroy(mica_report *report) {
   free(report);
 }
 
-/* Room for one more of an array that grows when its count is a power of two; NULL when memory is short. */
+/* Makes space for one more element of an array, which grows when its count is a power of two; NULL if memory is
+ * short. */
 static void *grown(void *array, size_t count, size_t size) {
   if (count & (count - 1)) return array;
   return realloc(array, (count ? 2 * count : 1) * size);
@@ -81,7 +82,7 @@ static bool copy_text(const char **to, const char *from) {
   return *to || !from;
 }
 
-/* A text may be NULL: an empty cell. */
+/* Copies texts; NULL becomes an empty cell. */
 static bool copy_texts(const char *const **to, const char *const *from, size_t count) {
   const char **copy = from ? calloc(count + 1, sizeof *copy) : NULL;
   bool good = copy || !from;
@@ -194,7 +195,7 @@ static void add_cell(mica__text *json, const mica_item *item, size_t at) {
     mica__json_number(json, item->numbers[at]);
 }
 
-/* Rows of numbers as arrays; with names of columns as objects. */
+/* Writes rows of numbers as arrays, or as objects if columns have names. */
 static void add_rows(mica__text *json, const mica_item *item) {
   const bool named = item->column_names && (item->kind == MICA_ITEM_KIND_TABLE || item->kind == MICA_ITEM_KIND_POINTS);
   mica__text_add(json, "[");
@@ -218,13 +219,13 @@ static void add_rows(mica__text *json, const mica_item *item) {
   mica__text_add(json, "]");
 }
 
-/* Adds if a label is said, and if it is true. */
+/* Writes whether a label is predicted ("said") and, if known, whether it is true. */
 static void add_said(mica__text *json, const double *numbers) {
   mica__text_add(json, numbers[1] != 0 ? ", \"said\": true" : ", \"said\": false");
   if (!isnan(numbers[2])) mica__text_add(json, numbers[2] != 0 ? ", \"true\": true" : ", \"true\": false");
 }
 
-/* The labels that are said, as a list of names. */
+/* Writes the predicted labels as a list of names. */
 static void add_said_names(mica__text *json, const mica_item *item) {
   bool some = false;
   mica__text_add(json, "[");
@@ -288,7 +289,7 @@ static void add_item(mica__text *json, const mica_item *item) {
   }
 }
 
-/* Adds the likeliest class, the labels that are said, the number or the text of a section as "prediction". */
+/* Writes a section's likeliest class, predicted labels, number or text as "prediction". */
 static void add_prediction(mica__text *json, const section *s) {
   static const char *const plain[] = {"value", "text", "translation"};
   for (size_t k = 0; k < s->count; k++) {

@@ -1,4 +1,4 @@
-/* report/report.h: what the library does with reports beside their public functions. */
+/* report/report.h: what the library can do with reports beyond their public functions. */
 #ifndef MICA_REPORT_REPORT_H
 #define MICA_REPORT_REPORT_H
 
@@ -6,7 +6,7 @@
 
 #include <mica/report.h>
 
-/* Drops all sections; the report stays usable. */
+/* Removes all sections; the report stays usable. */
 MICA__SHARED void mica__report_clear(mica_report *report);
 
 #endif
