@@ -1,4 +1,4 @@
-/* Activations of tensors: the functions of mica_activation, and their derivatives. */
+/* Activations of tensors: the functions of mica_activation and their derivatives. */
 #include "ops/common/activation.h"
 #include "eager/eager.h"
 #include "ops/common/operand.h"
@@ -42,7 +42,7 @@ static mica_status check(mica_activation activation) {
   return mica__fail(MICA_E_INVALID, "activation: %d is not an activation", (int)activation);
 }
 
-/* y = x, which may be one tensor. */
+/* y = x, which may be the same tensor. */
 static mica_status copy(mica_queue *queue, const mica_tensor *x, mica_tensor *y) {
   return x && y && mica__tensor_is_same(x, y) ? mica__operand_check(queue, "activation", "x", x)
                                               : mica_op_copy(queue, x, y);

@@ -12,13 +12,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A network's step makes some dozens of different calls; a session of a small graph holds little but its launches. */
+/* A network's step makes a few dozen different calls; the session of a small graph holds little more than its
+ * launches. */
 #define MOST_ENTRIES 64
 #define TENSORS (MICA__EAGER_OPERANDS + MICA__EAGER_RESULTS)
 #define KEY_WORDS (2 + TENSORS * (2 + MICA_MAX_RANK))
 
-/* All that a session depends on, beside the call's attributes. The queue belongs to it because the temporaries of a
- * session serve one queue. */
+/* All that a session depends on besides the call's attributes. The queue is included because a session's temporaries
+ * serve only one queue. */
 typedef struct key {
   size_t count;
   uint64_t words[KEY_WORDS];
@@ -82,13 +83,13 @@ static key key_of(const mica_queue *queue, const mica__eager_call *call) {
   return k;
 }
 
-/* An op has one table of attributes. */
+/* Comparing attributes is safe: an op always has the same table of attributes. */
 static bool is_entry_of(const entry *e, const key *k, const mica__eager_call *call) {
   return e->key.count == k->count && !memcmp(e->key.words, k->words, k->count * sizeof *k->words) &&
          mica__attrs_equal(call->attr_list, e->attrs, call->attrs);
 }
 
-/* The entry of a call, moved to the front; NULL if it does not exist. */
+/* The entry of a call, moved to the front; NULL if there is none yet. */
 static entry *find(cache *c, const key *k, const mica__eager_call *call, mica__hash hash) {
   for (entry **at = &c->first; *at; at = &(*at)->next) {
     entry *e = *at;
@@ -104,7 +105,7 @@ static void forget_oldest(cache *c) {
   entry **at = &c->first;
   for (int i = 0; *at && i < MOST_ENTRIES; i++) at = &(*at)->next;
   if (!*at) return;
-  entry_free(*at); /* the last of the list: one is added at a time */
+  entry_free(*at); /* the last of the list, because entries are added one at a time */
   *at = NULL;
 }
 
@@ -121,7 +122,7 @@ static mica_status check_result(const mica__eager_call *call, const mica__eager_
                     mica_shape_format(mica_value_shape(value), want));
 }
 
-/* Results of a backward pass, as mica__eager_call says. */
+/* Computes the results of a backward pass, as described at mica__eager_call. */
 static mica_status differentiate(const mica__eager_call *call, mica_graph *graph, mica_value *in, mica_value *out) {
   mica_value y[MICA__EAGER_RESULTS] = {{0}}, wrt[MICA__EAGER_RESULTS], grads[MICA__EAGER_RESULTS];
   size_t count = 0, last = 0;
@@ -214,12 +215,12 @@ static mica_status check_overlaps(const mica__eager_call *call) {
   return MICA_OK;
 }
 
-/* Binds the i-th result of the call that has a tensor, all of them in order; or none, so that the session does not keep
- * the caller's memory. */
+/* Binds the call's results that have tensors, in order; or unbinds them, so that the session does not keep the caller's
+ * memory. */
 static mica_status bind_results(mica_session *session, const mica__eager_call *call, bool bound) {
   size_t count = 0;
   for (size_t i = 0; call->out[i].name; i++) {
-    mica_tensor *tensor = (mica_tensor *)call->out[i].tensor; /* the caller's is not const: see MICA__TENSOR */
+    mica_tensor *tensor = (mica_tensor *)call->out[i].tensor; /* the caller's tensor is not const: see MICA__TENSOR */
     if (tensor) MICA_TRY(mica_session_bind_output(session, count++, bound ? tensor : NULL));
   }
   return MICA_OK;

@@ -1,5 +1,5 @@
-/* eager/eager.h: operations on tensors that have no kernels of their own: each is a small graph, compiled once for its
- * shapes and kept with the engine as a session, which the calls that follow replay. */
+/* eager/eager.h: operations on tensors without kernels of their own. Each is a small graph, compiled once for its
+ * shapes and kept with the engine as a session, which later calls replay. */
 #ifndef MICA_EAGER_EAGER_H
 #define MICA_EAGER_EAGER_H
 
@@ -31,25 +31,24 @@ typedef void mica__eager_build(const mica__eager_call *call, const mica_value *i
 struct mica__eager_call {
   const char *op; /* a literal: "softmax_fwd" */
   mica__eager_build *build;
-  /* A backward pass: build makes y = out[0] of the operands before the last one, which is dy; result i is the gradient
-   * of the sum of y dy with respect to operand i. An operand without a tensor whose result has one is ones of its
+  /* A backward pass: build makes y = out[0] from all operands but the last, which is dy; result i is the gradient of
+   * sum(y dy) with respect to operand i. An operand without a tensor whose result has one counts as ones of its
    * shape. */
   bool backward;
-  bool in_place; /* element k of a result depends on element k of operands alone: a result may be an operand */
-  /* Arguments, of the table that says what they are; calls that agree in these, in shapes and in dtypes are one
-   * session. */
+  bool in_place; /* element k of a result depends only on element k of operands, so a result may be an operand */
+  /* Arguments, and the table that describes them; calls with equal arguments, shapes and dtypes share a session. */
   const mica__attr_list *attr_list;
   const void *attrs;
   mica__eager_tensor in[MICA__EAGER_OPERANDS + 1];
-  mica__eager_tensor out[MICA__EAGER_RESULTS + 1]; /* written to, though their pointers are const */
+  mica__eager_tensor out[MICA__EAGER_RESULTS + 1]; /* written to, although their pointers are const */
 };
 
-/* Checks the tensors (of the queue's engine, contiguous, results apart from operands and each other) and queues the
- * call. In steady state, which is any call with arguments, shapes and queue of one of the last 64 different ones, it
- * waits for nothing, builds nothing and allocates no device memory. */
+/* Checks the tensors (of the queue's engine, contiguous, results apart from operands and from each other) and queues
+ * the call. In steady state it waits for nothing, builds nothing and allocates no device memory: if arguments, shapes
+ * and queue are among the last 64 different ones. */
 mica_status mica__eager_run(mica_queue *queue, const mica__eager_call *call);
 
-/* The fields of mica_pool_config, which is its own struct of arguments. */
+/* The fields of mica_pool_config, which serves as its own struct of arguments. */
 extern const mica__attr_list mica__pool_config_list;
 
 #endif

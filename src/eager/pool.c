@@ -1,4 +1,4 @@
-/* Poolings of tensors, over windows and over whole planes. */
+/* Pooling of tensors, over windows and over whole planes. */
 #include "eager/eager.h"
 
 #include <mica/nodes.h>
@@ -47,7 +47,7 @@ static void build_global_average(const mica__eager_call *call, const mica_value 
   (mica__eager_call) {                                                                                                 \
     .op = #of "_pool_fwd", .build = build_##of, .in = {MICA__TENSOR(x)}, .out = { MICA__TENSOR(y) }                    \
   }
-/* A maximum is found again in x; a mean's gradient does not look at it. */
+/* The gradient of a maximum finds it again in x; that of a mean does not need x. */
 #define BACKWARD(of, ...)                                                                                              \
   (mica__eager_call) {                                                                                                 \
     .op = #of "_pool_bwd", .build = build_##of, .backward = true, .in = {__VA_ARGS__, MICA__TENSOR(dy)}, .out = {      \
