@@ -1,4 +1,4 @@
-/* Files as POSIX has them, of handles. */
+/* Files like POSIX's, on top of Windows handles. */
 #include "windows/posix.h"
 
 #include "windows/handles.h"
@@ -45,7 +45,7 @@ HANDLE mica__posix_handle(int file) {
   return handle;
 }
 
-/* The path that a name has from a directory; NULL and errno if the directory has no path. */
+/* The path of a name relative to a directory; NULL and errno if the directory has no path. */
 const char *mica__posix_path_at(int at, const char *path, char whole[PATH_MAX]) {
   const bool whole_already = path[0] == '/' || path[0] == '\\' || (path[0] && path[1] == ':');
   if (at == AT_FDCWD || whole_already) return path;
@@ -175,7 +175,7 @@ int mica__posix_faccessat(int at, const char *path, int how, int flags) {
 
 /* --- reading and writing --- */
 
-/* ReadFile and WriteFile take counts of 32 bits. */
+/* The largest part of a count for ReadFile and WriteFile, which take 32 bits. */
 static DWORD part_of(size_t bytes) { return bytes < 1 << 30 ? (DWORD)bytes : 1 << 30; }
 
 ssize_t mica__posix_read(int file, void *data, size_t bytes) {
@@ -201,7 +201,7 @@ ssize_t mica__posix_pread(int file, void *data, size_t bytes, int64_t at) {
   LARGE_INTEGER before;
   if (handle == INVALID_HANDLE_VALUE) return -1;
   if (at < 0) return errno = EINVAL, -1;
-  /* ReadFile moves the position in the file, and pread does not. */
+  /* Restores the position afterwards: ReadFile moves it, pread must not. */
   if (!SetFilePointerEx(handle, none, &before, FILE_CURRENT)) return errno = ESPIPE, -1;
   const BOOL read = ReadFile(handle, data, part_of(bytes), &got, &position);
   const DWORD error = read ? 0 : GetLastError();
@@ -213,12 +213,12 @@ ssize_t mica__posix_pread(int file, void *data, size_t bytes, int64_t at) {
 int mica__posix_fsync(int file) {
   struct mica__posix_stat about;
   if (mica__posix_fstat(file, &about) != 0) return -1;
-  /* The system keeps directories by itself. */
+  /* The system flushes directories itself. */
   if (!S_ISREG(about.st_mode)) return 0;
   return FlushFileBuffers(mica__posix_handle(file)) ? 0 : mica__posix_fail();
 }
 
-/* The CRT's modes, in binary unless they say otherwise, and without the letters that it does not know. */
+/* Converts a mode for the CRT: always binary, and without letters that it does not know. */
 static void binary_mode(char own[8], const char *mode) {
   size_t n = 0;
   for (; *mode && n < 6; mode++)

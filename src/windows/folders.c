@@ -1,4 +1,4 @@
-/* Directories and names as POSIX has them, and locks. */
+/* Directories, names and locks like POSIX's. */
 #include "windows/handles.h"
 
 #include <dirent.h>
@@ -14,7 +14,7 @@ int mica__posix_mkdir(const char *path, unsigned mode) {
   return CreateDirectoryA(path, NULL) ? 0 : mica__posix_fail();
 }
 
-/* Renames an open file as POSIX does: other processes that have the replaced one open keep it. Windows 10 can. */
+/* Renames a file like POSIX, even if others have the replaced file open: they keep it. Needs Windows 10. */
 static bool rename_at_once(const char *from, const char *to) {
   wchar_t name[PATH_MAX];
   const int length = MultiByteToWideChar(CP_ACP, 0, to, -1, name, PATH_MAX);
@@ -28,7 +28,7 @@ static bool rename_at_once(const char *from, const char *to) {
   if (file != INVALID_HANDLE_VALUE) {
     enum { REPLACES_AS_POSIX = 3, FILE_RENAME_EX = 22 };
     const DWORD flags = REPLACES_AS_POSIX;
-    memcpy(info, &flags, sizeof flags); /* a union of this with a BOOL, which MinGW-w64 declares alone */
+    memcpy(info, &flags, sizeof flags); /* in a union with a BOOL, the only member that MinGW-w64 declares */
     info->FileNameLength = (DWORD)(length - 1) * (DWORD)sizeof *name;
     memcpy(info->FileName, name, info->FileNameLength);
     done = SetFileInformationByHandle(file, (FILE_INFO_BY_HANDLE_CLASS)FILE_RENAME_EX, info, (DWORD)bytes);
@@ -128,7 +128,7 @@ struct mica__directory {
   HANDLE search;
   WIN32_FIND_DATAA found;
   struct dirent entry;
-  bool waits; /* found has an entry that was not given out */
+  bool waits; /* `found` has an entry that readdir has not returned yet */
   int file;   /* dirfd's, or -1 */
   char path[];
 };
@@ -202,7 +202,7 @@ int mica__posix_scandir(const char *path, struct dirent ***entries, int (*keep)(
     if (directory) errno = ENOMEM;
     return -1;
   }
-  /* Few entries: by insertion, since qsort's comparison has other types. */
+  /* Insertion sort: there are few entries, and qsort's comparison has other types. */
   for (int i = 1; compare && i < count; i++)
     for (int k = i;
          k > 0 && compare((const struct dirent **)&(*entries)[k - 1], (const struct dirent **)&(*entries)[k]) > 0;
@@ -216,8 +216,8 @@ int mica__posix_scandir(const char *path, struct dirent ***entries, int (*keep)(
 
 /* --- locks --- */
 
-/* A file is locked as the system locks it. A directory cannot be: its lock is an event that is named after it, which is
- * there as long as somebody has it open. */
+/* Files use the system's locks. A directory cannot have one: its lock is an event with a name made from it, which
+ * exists as long as somebody has it open. */
 typedef struct lock {
   int file;
   HANDLE event;

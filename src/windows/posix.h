@@ -1,13 +1,13 @@
-/* windows/posix.h: what Mica calls of POSIX and MinGW-w64 lacks, or does otherwise.
+/* windows/posix.h: POSIX functions that Mica calls and that MinGW-w64 lacks or implements differently.
  *
- * The compiler includes it before every source of a build for Windows. The sources are written for POSIX: a function
- * here has a name of Mica's, and a macro gives it the name of POSIX. Headers that MinGW-w64 lacks are in
- * windows/include and include this one.
+ * The compiler includes it before every source of a build for Windows. The sources are written for POSIX: each function
+ * here has a name of Mica's, and a macro gives it its POSIX name. Headers that MinGW-w64 lacks are in windows/include
+ * and include this one.
  *
- * Paths are of the process's code page, which is UTF-8 in the command (windows/command), with "/" or "\\" between
- * names; Mica splits them at "/". Files are opened in binary, and other processes may rename and delete them. There are
- * no owners and no permissions beside "read-only": a file belongs to user 0, who is the one that runs the program, and
- * the system's own access lists say who else can read it. */
+ * Paths are in the process's code page, which is UTF-8 in the command (windows/command), with "/" or "\\" between
+ * names; Mica splits them at "/". Files are opened in binary mode, and other processes may rename and delete them.
+ * There are no owners, and "read-only" is the only permission: every file belongs to user 0, who runs the program, and
+ * the system's access lists decide who else can read it. */
 #ifndef MICA_WINDOWS_POSIX_H
 #define MICA_WINDOWS_POSIX_H
 
@@ -36,7 +36,7 @@
 #define PATH_MAX 4096
 #endif
 
-/* MinGW-w64's convert to float where the compiler decides which type it is. */
+/* MinGW-w64's macros convert to float if the compiler chooses the type. */
 #undef isnan
 #undef isinf
 #undef isfinite
@@ -48,7 +48,7 @@
 
 /* --- files --- */
 
-/* Flags that MinGW-w64 lacks. Their bits are free in its flags. */
+/* Flags that MinGW-w64 lacks, in bits that its own flags do not use. */
 #define O_CLOEXEC 0x01000000
 #define O_NOFOLLOW 0x02000000
 #define O_DIRECTORY 0x04000000
@@ -68,7 +68,7 @@
 #endif
 
 struct mica__posix_stat {
-  uint64_t st_dev, st_ino; /* the volume and the file's index there */
+  uint64_t st_dev, st_ino; /* the volume, and the file's index on it */
   unsigned st_mode, st_nlink, st_uid, st_gid;
   int64_t st_size;
   struct timespec st_atim, st_mtim, st_ctim;
@@ -80,8 +80,8 @@ struct mica__posix_stat {
 #define st_mtime st_mtim.tv_sec
 #define st_ctime st_ctim.tv_sec
 
-/* As POSIX has them: 0 or a descriptor, or -1 and errno. A directory can be opened, asked with fstat, locked and be the
- * place from which names start. */
+/* Like POSIX: 0 or a descriptor, or -1 and errno. A directory can be opened, queried with fstat, locked, and used as
+ * the base of names. */
 int mica__posix_open(const char *path, int flags, ...);
 int mica__posix_openat(int at, const char *path, int flags, ...);
 int mica__posix_close(int file);
@@ -100,9 +100,9 @@ int mica__posix_unlink(const char *path);
 int mica__posix_unlinkat(int at, const char *path, int flags);
 int mica__posix_access(const char *path, int how);
 int mica__posix_faccessat(int at, const char *path, int how, int flags);
-/* Sets both times to now; other times are EINVAL. */
+/* Sets both times to now; EINVAL for other times. */
 int mica__posix_utimensat(int at, const char *path, const struct timespec times[2], int flags);
-/* Links are not supported: ENOSYS; EINVAL if asked where a file points to. */
+/* Links are not supported: symlink fails with ENOSYS, readlink with EINVAL. */
 int mica__posix_symlink(const char *target, const char *path);
 ssize_t mica__posix_readlink(const char *path, char *target, size_t bytes);
 char *mica__posix_realpath(const char *path, char *whole);
@@ -141,14 +141,14 @@ int mica__posix_pipe(int ends[2]);
 #define fdopen mica__posix_fdopen
 #define pipe mica__posix_pipe
 
-/* fcntl answers what Mica asks: F_GETFD and F_GETFL whether the descriptor is open, F_SETFD and F_SETFL nothing, and
- * F_DUPFD_CLOEXEC another descriptor. */
+/* Only what Mica uses: F_GETFD and F_GETFL check that the descriptor is open, F_SETFD and F_SETFL do nothing, and
+ * F_DUPFD_CLOEXEC makes another descriptor. */
 enum { F_GETFD = 1, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC };
 #define FD_CLOEXEC 1
 int mica__posix_fcntl(int file, int what, ...);
 #define fcntl mica__posix_fcntl
 
-/* Locks that end with the descriptor. On a directory a shared one is exclusive too. */
+/* Locks that end with the descriptor. On a directory a shared lock is exclusive too. */
 enum { LOCK_SH = 1, LOCK_EX = 2, LOCK_NB = 4, LOCK_UN = 8 };
 int mica__posix_flock(int file, int how);
 #define flock mica__posix_flock
@@ -178,7 +178,7 @@ int mica__posix_gethostname(char *name, size_t bytes);
 #define geteuid() 0u
 #define getegid() 0u
 #define getuid() 0u
-/* winpthreads' returns at once if the time is below a millisecond, so a thread that polls would take a whole core. */
+/* winpthreads' version returns at once for less than a millisecond, so a thread that polls would occupy a core. */
 int mica__posix_nanosleep(const struct timespec *time, struct timespec *left);
 #define nanosleep mica__posix_nanosleep
 /* There is no fork. */
@@ -186,7 +186,7 @@ int mica__posix_nanosleep(const struct timespec *time, struct timespec *left);
 #define pthread_atfork(before, parent, child) mica__posix_no_fork(child)
 int mica__posix_no_fork(void (*child)(void));
 
-/* A locale is "C" or none; uselocale sets the thread's, and returns what restores it. */
+/* A locale is "C" or none; uselocale sets the thread's locale and returns the value that restores it. */
 typedef const char *mica__locale;
 #define locale_t mica__locale
 #define LC_ALL_MASK 0
@@ -195,7 +195,7 @@ mica__locale mica__posix_uselocale(mica__locale locale);
 #define uselocale mica__posix_uselocale
 #define freelocale(locale) ((void)(locale))
 
-/* Signals: Ctrl-C is SIGINT and closing the console SIGTERM; the others never come. */
+/* Signals: Ctrl-C is SIGINT and closing the console is SIGTERM; the others never arrive. */
 #define SIGHUP 101
 #define SIGPIPE 102
 #define SIGKILL 103
@@ -214,7 +214,7 @@ void (*mica__posix_signal(int number, void (*handler)(int)))(int);
 #define SIG_BLOCK 0
 #define SIG_UNBLOCK 1
 #define SIG_SETMASK 2
-/* No thread blocks any, and none waits. */
+/* Stubs: no thread blocks signals or waits for them. */
 int mica__posix_no_signals(int *set);
 int mica__posix_set_signal(const int *set, int number);
 int mica__posix_take_signal(const int *set, int *number);
@@ -233,7 +233,7 @@ int mica__posix_block_signals(int how, const int *set, int *before);
 
 enum { MICA__SPAWN_FILES = 3 };
 typedef struct mica__spawn {
-  int files[MICA__SPAWN_FILES]; /* the parent's descriptor plus 1, 0: its own */
+  int files[MICA__SPAWN_FILES]; /* the parent's descriptor plus 1; 0: the same as the parent's */
 } posix_spawn_file_actions_t;
 int mica__posix_spawn_init(posix_spawn_file_actions_t *actions);
 int mica__posix_spawn_destroy(posix_spawn_file_actions_t *actions);
@@ -243,11 +243,11 @@ int mica__posix_spawn_addclose(posix_spawn_file_actions_t *actions, int file); /
 #define posix_spawn_file_actions_destroy mica__posix_spawn_destroy
 #define posix_spawn_file_actions_adddup2 mica__posix_spawn_adddup2
 #define posix_spawn_file_actions_addclose mica__posix_spawn_addclose
-/* "/proc/self/exe" is this program. Nothing but what files names is inherited. */
+/* "/proc/self/exe" is this program. The child inherits only the descriptors in `files`. */
 int mica__posix_spawn(pid_t *process, const char *program, const posix_spawn_file_actions_t *actions,
                       char *const words[], char *const environment[]);
 pid_t mica__posix_waitpid(pid_t process, int *how, int options);
-/* Number 0 asks whether the process is there; SIGTERM and SIGKILL end it. */
+/* Signal 0 checks that the process exists; SIGTERM and SIGKILL end it. */
 int mica__posix_kill(pid_t process, int number);
 #define posix_spawn(process, program, actions, attributes, words, environment)                                         \
   ((void)(attributes), mica__posix_spawn(process, program, actions, words, environment))
@@ -264,7 +264,7 @@ struct pollfd {
   short events, revents;
 };
 enum { POLLIN = 1, POLLHUP = 2, POLLNVAL = 4 };
-/* Waits for one descriptor to read from: a pipe. Files are always ready. */
+/* Waits until one descriptor, a pipe, can be read. Files are always ready. */
 int mica__posix_poll(struct pollfd *files, unsigned count, int milliseconds);
 #define poll mica__posix_poll
 
@@ -285,7 +285,7 @@ void *mica__posix_dlsym(void *library, const char *name);
 #define dlopen mica__posix_dlopen
 #define dlsym mica__posix_dlsym
 #define RTLD_NOW 2
-/* Always ENOSYS: no process ends with its parent. */
+/* Always ENOSYS: a process cannot be made to end with its parent. */
 enum { PR_SET_PDEATHSIG = 1 };
 int mica__posix_prctl(int what, int value);
 #define prctl mica__posix_prctl
@@ -293,14 +293,14 @@ int mica__posix_prctl(int what, int value);
 /* --- texts --- */
 
 #define FNM_NOMATCH 1
-/* '*', '?' and '[...]', which match '/' too. */
+/* Supports '*', '?' and '[...]', which match '/' too. */
 int mica__posix_fnmatch(const char *pattern, const char *text, int flags);
 #define fnmatch mica__posix_fnmatch
 char *mica__posix_strndup(const char *text, size_t most);
 #define strndup mica__posix_strndup
 ssize_t mica__posix_getline(char **line, size_t *room, FILE *stream);
 #define getline mica__posix_getline
-/* A stream whose content fclose puts into *text and *bytes. Until then it is a temporary file. */
+/* A stream whose content fclose stores in *text and *bytes. Until then it is a temporary file. */
 FILE *mica__posix_open_memstream(char **text, size_t *bytes);
 int mica__posix_fclose(FILE *stream);
 #define open_memstream mica__posix_open_memstream

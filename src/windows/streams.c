@@ -1,4 +1,4 @@
-/* Texts and streams as POSIX has them. */
+/* Texts and streams like POSIX's. */
 #include "windows/handles.h"
 
 #include <errno.h>
@@ -69,7 +69,7 @@ FILE *mica__posix_open_memstream(char **text, size_t *bytes) {
   return stream;
 }
 
-/* Takes a stream's entry off the list; NULL: it goes to a file. */
+/* Removes a stream's entry from the list; NULL for a stream to a file. */
 static memory *take(FILE *stream) {
   memory *found = NULL;
   pthread_mutex_lock(&memories);
@@ -83,7 +83,7 @@ static memory *take(FILE *stream) {
   return found;
 }
 
-/* The whole content, and a NUL after it. */
+/* Reads the whole content, and adds a NUL. */
 static bool read_back(const memory *m) {
   long size = 0;
   if (fflush(m->stream) != 0 || fseek(m->stream, 0, SEEK_END) != 0 || (size = ftell(m->stream)) < 0) return false;

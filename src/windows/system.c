@@ -1,4 +1,4 @@
-/* The process, its host and its texts as POSIX has them. */
+/* The process, its host and its texts like POSIX's. */
 #include "windows/handles.h"
 
 #include <errno.h>
@@ -34,7 +34,7 @@ int mica__posix_gethostname(char *name, size_t bytes) {
   return GetComputerNameA(name, &length) ? 0 : mica__posix_fail();
 }
 
-/* What the thread had before, for the call that restores it. */
+/* The thread's previous locale, for the call that restores it. */
 static _Thread_local struct {
   int own; /* of _configthreadlocale */
   bool entered;
@@ -142,7 +142,7 @@ int mica__posix_spawn_addclose(posix_spawn_file_actions_t *actions, int file) {
   return 0;
 }
 
-/* A word of a command line, quoted as CommandLineToArgvW reads it. Returns what stands after it. */
+/* Writes a word of a command line, quoted for CommandLineToArgvW. Returns the position after it. */
 static char *quote(char *to, const char *word) {
   *to++ = '"';
   for (size_t slashes = 0;; word++) {
@@ -150,7 +150,7 @@ static char *quote(char *to, const char *word) {
       slashes++;
       continue;
     }
-    /* Backslashes count double before a quote, and stand for themselves elsewhere. */
+    /* Backslashes are doubled before a quote, and literal elsewhere. */
     for (size_t n = *word == '"' || !*word ? 2 * slashes : slashes; n > 0; n--) *to++ = '\\';
     slashes = 0;
     if (!*word) break;
@@ -173,7 +173,8 @@ static char *command_line(char *const words[]) {
   return line;
 }
 
-/* A copy of a descriptor's handle that a child inherits; the parent's own, and none is the null device. */
+/* A copy of a descriptor's handle for a child to inherit: the given one, or the parent's own. Without one: the null
+ * device. */
 static HANDLE inherited(const posix_spawn_file_actions_t *actions, int file) {
   static const DWORD own[] = {STD_INPUT_HANDLE, STD_OUTPUT_HANDLE, STD_ERROR_HANDLE};
   const int from = actions ? actions->files[file] : 0;
@@ -208,7 +209,7 @@ int mica__posix_spawn(pid_t *process, const char *program, const posix_spawn_fil
   free(line);
   if (!started) return errno;
   CloseHandle(made.hThread);
-  /* Its handle is its number until waitpid closes it: Windows gives a process's number to another one at once. */
+  /* The handle serves as the process number until waitpid closes it: Windows reuses real process numbers at once. */
   *process = (pid_t)(intptr_t)made.hProcess;
   return 0;
 }
@@ -220,7 +221,7 @@ pid_t mica__posix_waitpid(pid_t process, int *how, int options) {
   if (waited == WAIT_TIMEOUT) return 0;
   if (waited != WAIT_OBJECT_0 || !GetExitCodeProcess(handle, &code)) return errno = ECHILD, -1;
   CloseHandle(handle);
-  /* Exceptions and TerminateProcess of kill stand for signals. */
+  /* Exits by an exception or by kill's TerminateProcess count as signals. */
   if (how) *how = code > 0xff ? 0x100 | SIGABRT : (int)code;
   return process;
 }
@@ -240,7 +241,7 @@ int mica__posix_poll(struct pollfd *files, unsigned count, int milliseconds) {
   if (handle == INVALID_HANDLE_VALUE) return errno = EINVAL, -1;
   files->revents = POLLIN;
   if (GetFileType(handle) != FILE_TYPE_PIPE) return 1;
-  /* Pipes cannot be waited for: they are looked at each millisecond. */
+  /* Windows cannot wait for pipes, so they are polled every millisecond. */
   for (;;) {
     if (!PeekNamedPipe(handle, NULL, 0, NULL, &waiting, NULL)) {
       files->revents = POLLHUP;
@@ -284,7 +285,8 @@ int mica__posix_prctl(int what, int value) {
 
 /* --- texts --- */
 
-/* A bracket's list, which begins at *pattern, after '['. False if it is not closed: then '[' is itself. */
+/* Matches a letter against a bracket's list, which begins at *pattern, after '['. False if the bracket is not closed:
+ * '[' then stands for itself. */
 static bool in_list(const char **pattern, char letter, bool *found) {
   const char *at = *pattern;
   const bool other = *at == '!' || *at == '^';
@@ -322,7 +324,7 @@ int mica__posix_fnmatch(const char *pattern, const char *text, int flags) {
     if (fits) {
       pattern = next, text++;
     } else {
-      /* The last star takes one letter more. */
+      /* Extends the last star by one letter. */
       if (!star || !*from) return FNM_NOMATCH;
       pattern = star, text = ++from;
     }

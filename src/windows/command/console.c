@@ -1,4 +1,4 @@
-/* What the command needs of Windows before main: output as it is written, in UTF-8, with colours. */
+/* Prepares the Windows console before main: unchanged output, in UTF-8, with colours. */
 #include "windows/handles.h"
 
 __attribute__((constructor)) static void begin(void) {

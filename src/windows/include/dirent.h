@@ -1,4 +1,4 @@
-/* windows/include/dirent.h: directories read as POSIX has it; dirfd's descriptor is closed with the directory. */
+/* windows/include/dirent.h: reads directories like POSIX; dirfd's descriptor is closed with the directory. */
 #ifndef MICA_WINDOWS_DIRENT_H
 #define MICA_WINDOWS_DIRENT_H
 
@@ -14,7 +14,7 @@ struct dirent *mica__posix_readdir(DIR *directory);
 int mica__posix_dirfd(DIR *directory);
 int mica__posix_closedir(DIR *directory);
 int mica__posix_alphasort(const struct dirent **a, const struct dirent **b);
-/* Entries that keep, NULL for all, takes, in the order that compare gives; the caller frees each and the list. */
+/* Lists the entries that `keep` accepts (NULL: all), sorted by `compare`; the caller frees each entry and the list. */
 int mica__posix_scandir(const char *path, struct dirent ***entries, int (*keep)(const struct dirent *),
                         int (*compare)(const struct dirent **, const struct dirent **));
 
