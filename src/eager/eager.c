@@ -26,7 +26,7 @@ typedef struct key {
 } key;
 
 typedef struct entry {
-  struct entry *next; /* used longer ago */
+  struct entry *next; /* the next one, used longer ago */
   mica__hash hash;
   key key;
   void *attrs; /* a copy of the call's */
@@ -35,7 +35,7 @@ typedef struct entry {
 
 typedef struct cache {
   pthread_mutex_t lock;
-  entry *first; /* the last one used */
+  entry *first; /* the most recently used one */
 } cache;
 
 static mica_status cache_make(void **object) {
@@ -89,7 +89,7 @@ static bool is_entry_of(const entry *e, const key *k, const mica__eager_call *ca
          mica__attrs_equal(call->attr_list, e->attrs, call->attrs);
 }
 
-/* The entry of a call, moved to the front; NULL if there is none yet. */
+/* The entry of a call, moved to the front; NULL if it does not exist. */
 static entry *find(cache *c, const key *k, const mica__eager_call *call, mica__hash hash) {
   for (entry **at = &c->first; *at; at = &(*at)->next) {
     entry *e = *at;
@@ -136,7 +136,7 @@ static mica_status differentiate(const mica__eager_call *call, mica_graph *graph
   in[last] = (mica_value){0};
   call->build(call, in, y);
   mica_value loss = mica_sum(mica_mul(y[0], dy), MICA_ALL_AXES, false);
-  if (mica_graph_status(graph) != MICA_OK) return MICA_OK; /* the caller looks */
+  if (mica_graph_status(graph) != MICA_OK) return MICA_OK; /* the caller checks the graph's status */
   if (!mica_shape_equal(mica_value_shape(y[0]), mica_value_shape(dy))) {
     char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
     return mica__fail(MICA_E_SHAPE, "dy is %s; it must be %s", mica_shape_format(mica_value_shape(dy), is),

@@ -107,7 +107,7 @@ int mica__posix_openat(int at, const char *path, int flags, ...) {
 /* --- what a file is --- */
 
 static struct timespec time_of(FILETIME time) {
-  const uint64_t ticks = (uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime; /* of 100 ns since 1601 */
+  const uint64_t ticks = (uint64_t)time.dwHighDateTime << 32 | time.dwLowDateTime; /* in 100 ns since 1601 */
   return (struct timespec){.tv_sec = (time_t)(ticks / 10000000) - 11644473600,
                            .tv_nsec = (long)(ticks % 10000000) * 100};
 }
@@ -268,7 +268,7 @@ void *mica__posix_mmap(void *where, size_t bytes, int protection, int flags, int
                                                                     : FILE_MAP_READ;
     pages = MapViewOfFile(mapping, how, (DWORD)((uint64_t)from >> 32), (DWORD)((uint64_t)from & 0xffffffff), bytes);
     if (!pages) mica__posix_fail();
-    CloseHandle(mapping); /* the view keeps it */
+    CloseHandle(mapping); /* the view keeps the mapping alive */
   } else {
     mica__posix_fail();
   }

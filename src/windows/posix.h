@@ -276,7 +276,7 @@ struct rusage {
 };
 int mica__posix_getrusage(int of, struct rusage *usage);
 #define getrusage mica__posix_getrusage
-/* Random bytes of the system's. */
+/* Random bytes from the system. */
 ssize_t mica__posix_getrandom(void *bytes, size_t count, unsigned flags);
 #define getrandom mica__posix_getrandom
 #define GRND_NONBLOCK 1

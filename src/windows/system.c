@@ -188,7 +188,7 @@ static HANDLE inherited(const posix_spawn_file_actions_t *actions, int file) {
 int mica__posix_spawn(pid_t *process, const char *program, const posix_spawn_file_actions_t *actions,
                       char *const words[], char *const environment[]) {
   char itself[PATH_MAX];
-  (void)environment; /* the parent's */
+  (void)environment; /* a child has the parent's */
   if (strcmp(program, "/proc/self/exe") == 0) {
     const DWORD n = GetModuleFileNameA(NULL, itself, sizeof itself);
     if (n == 0 || n >= sizeof itself) return ENAMETOOLONG;

@@ -25,7 +25,7 @@ typedef struct gemm_trial {
   mica_tensor *a, *b; /* views of the trial's operands, transposed if the shape says so */
 } gemm_trial;
 
-/* What may follow M,N,K. */
+/* Parses a word after M,N,K. */
 static bool parse_word(const char *word, shape *s) {
   if (strlen(word) == 2 && strspn(word, "nt") == 2) {
     s->a_transposed = word[0] == 't';

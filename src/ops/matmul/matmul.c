@@ -139,7 +139,7 @@ static double flops_matmul(const mica__node *node, const mica__type *inputs) {
   return flops;
 }
 
-/* A row times a column. */
+/* Each element is a row times a column. */
 static bool matmul_is_dot(const mica__node *node, const mica__type *inputs) {
   (void)node;
   return inputs[0].shape.rank >= 1 && inputs[1].shape.rank >= 1;

@@ -273,7 +273,7 @@ static bool lay(const char *op, const mica_quantize_config *config, beside *b) {
 
 static mica_value laid_back(const beside *b, mica_value y) { return b->divided ? mica_reshape(y, b->back) : y; }
 
-/* Two elements a byte. */
+/* Packs two elements per byte. */
 static mica_value pack4(mica_value q) {
   mica_shape pairs = as_it_is(mica_value_shape(q));
   int32_t last = pairs.rank - 1;

@@ -51,7 +51,7 @@ static int64_t count_of(mica_shape shape) {
   return count;
 }
 
-/* A problem by its types. */
+/* The sizes of a problem, from its operands' types. */
 typedef struct sizes {
   int64_t m, n, k, groups;
 } sizes;

@@ -1,4 +1,4 @@
-/* The reduction against its reference. */
+/* Checks the reduction against its reference. */
 #include "base/element.h"
 #include "base/error.h"
 #include "ir/op.h"

@@ -106,7 +106,8 @@ void mica__check_skip(mica__check *check, const char *name, const mica__kernel_d
                                                           : MICA__NO_CASE});
 }
 
-/* True if the device has the features and vectors that a variant needs, which may imply instructions. */
+/* True if a case may run the variant: its features or long vectors may mean instructions, which the device must
+ * have. */
 static bool runs_on(const mica__variant *variant, const mica_device_info *device) {
   return (variant->features & ~device->features) == 0 && variant->vector_bytes <= device->vector_bytes &&
          (!variant->has_instruction || variant->has_instruction(device));

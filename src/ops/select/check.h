@@ -63,8 +63,8 @@ bool mica__check_note(mica__check_group *group, mica_status status, const char *
 MICA_CHECKED mica_status mica__check_end(mica__check_group *group);
 
 /* Reports a kernel or an implementation that did not run. If it was tried, no case suited it, which is a defect of the
- * check: the tests look for its message, MICA__NO_CASE. Otherwise it is for other devices or its compiler miscompiles
- * it. kernel: NULL for an implementation without one; variant: NULL for all variants. */
+ * check: the tests look for its message, MICA__NO_CASE. Otherwise it is for other devices, or the platform's compiler
+ * makes it wrong or too slowly. kernel: NULL for an implementation without one; variant: NULL for all variants. */
 #define MICA__NO_CASE "no case"
 void mica__check_skip(mica__check *check, const char *name, const mica__kernel_desc *kernel,
                       const mica__variant *variant, const char *cases, bool tried);

@@ -20,7 +20,7 @@ const char *mica__choice_format(const mica__choice *choice, char text[MICA__TUNI
   return text;
 }
 
-/* One "NAME=VALUE". */
+/* Applies one "NAME=VALUE". */
 static bool apply_value(const mica__kernel_desc *desc, const char *word, mica__variant *variant) {
   const char *equals = strchr(word, '=');
   char macro[64], *rest = NULL;

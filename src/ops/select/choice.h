@@ -56,7 +56,7 @@ mica_status mica__choose_and_launch(mica_queue *queue, const mica__impl *const *
 mica_status mica__choose_for_check(mica_queue *queue, const mica__impl *const *list, const void *problem,
                                    const char *variant);
 
-/* Queues it. */
+/* Queues the choice for a problem. */
 mica_status mica__choice_launch(mica_queue *queue, const mica__choice *choice, const void *problem);
 
 /* Lists every choice for a problem: each implementation that takes it, alone and with each variant that fits the

@@ -67,7 +67,7 @@ const char *mica__exec_declines(const mica__exec *exec, const mica__task *task, 
   return takes ? NULL : "its kernel is for other devices";
 }
 
-/* One case as it runs. */
+/* One case while it runs. */
 typedef struct run {
   mica__check_tensor inputs[MICA__CHECK_INPUTS], outputs[MICA__MAX_RESULTS];
   double *values[MICA__CHECK_INPUTS]; /* magnitudes of floating inputs, values of others */

@@ -87,7 +87,7 @@ typedef struct mica__mma_tile {
   size_t threads;
 } mica__mma_tile;
 
-/* Work-items of a warp. */
+/* The number of work-items in a warp. */
 int64_t mica__mma_lanes(int32_t unit);
 mica__mma_tile mica__mma_tile_of(const mica__kernel_desc *desc, const int32_t *values);
 

@@ -58,7 +58,7 @@ double mica__tile_cost(const mica__tile *tile, const mica__tile_speed *speed, co
 typedef struct mica__tile_plan {
   const mica__variant *variant; /* NULL if none fits the device */
   int64_t splits;
-  double cost; /* as mica__tile_cost has it */
+  double cost; /* as from mica__tile_cost */
 } mica__tile_plan;
 
 /* The task's variant, or the cheapest that fits the device, with the cheapest split of the depth into at most `most`

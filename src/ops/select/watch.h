@@ -7,7 +7,7 @@
 
 #define MICA__POSITION_TEXT 320
 
-/* Where an examination is. */
+/* The position of an examination. */
 typedef struct mica__doctor_position {
   size_t op;                       /* number of the op */
   char group[MICA__POSITION_TEXT]; /* the running cases, by a name that is the same in every process */
@@ -29,7 +29,7 @@ typedef struct mica__doctor_watch {
   mica__doctor_position position; /* the last one; zero at first */
 } mica__doctor_watch;
 
-/* mica_doctor_run, watched. */
+/* mica_doctor_run with a watching process. */
 MICA_API MICA_CHECKED mica_status mica__doctor_run_watched(mica_engine *engine, const char *op,
                                                            mica__doctor_watch *watch, mica_doctor_fn *fn, void *user,
                                                            mica_doctor_summary *summary);

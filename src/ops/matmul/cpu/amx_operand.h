@@ -30,7 +30,7 @@ mica_status mica__tiles_check(const mica_device_info *device, const mica__kernel
 typedef struct mica__tiles_cut {
   int64_t words, steps;
 } mica__tiles_cut;
-/* per: elements a word. */
+/* per: elements per word. */
 mica__tiles_cut mica__tiles_cut_of(int64_t k, int64_t per);
 
 /* Matrices of rows or columns (`outer`) by k; steps are in elements. */

@@ -193,7 +193,7 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
   p->kc = once ? ONCE_K : in_place ? IN_PLACE_K : core->l1_floats / p->nr;
   /* Integers are added exactly only in blocks of at most BLOCK_K. */
   if (gemm->epilogue.acc == MICA_I32) p->kc = mica__min(p->kc, BLOCK_K);
-  /* Panels are whole blocks. */
+  /* A panel consists of whole blocks. */
   if (gemm->block) p->kc = mica__max(p->kc, mica_block_elements(gemm->block));
   p->kc_a = once ? p->kc : p->a_form == PACKED_HERE ? mica__max(p->kc, BLOCK_K) : mica__max(gemm->k, 1);
   /* A single tile of rows reads a panel once, in long runs. */

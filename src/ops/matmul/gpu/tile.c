@@ -14,7 +14,7 @@ static const mica__kernel_param tile_params[] = {
 };
 
 /* The values keep the multiply-adds busiest in a model of the schedulers that reads the machine code; a work-item with
- * fewer sums reads more local memory. AMD's tiles have 256 multiply-adds and 4 waves per SIMD (gfx90a). On Intel 8
+ * fewer sums reads more local memory. AMD's variant has 256 multiply-adds and 4 waves per SIMD (gfx90a). On Intel 8
  * work-items share the 4 KiB of a thread: 16 sums. */
 #define TILES(...) .classes = MICA__ON_GPU, .values = {MICA__GEMM_VALUES, __VA_ARGS__, 8, 0}
 #define VENDOR(name) .vendors = 1u << MICA_VENDOR_##name
