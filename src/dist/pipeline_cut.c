@@ -20,7 +20,9 @@ const char *mica_pipeline_schedule_name(mica_pipeline_schedule schedule) {
 mica_status mica_pipeline_order(mica_pipeline_schedule schedule, int32_t stages, int32_t stage, int32_t micro_batches,
                                 int32_t *order) {
   if (stages < 1 || stage < 0 || stage >= stages || micro_batches < 1 || !order)
-    return mica__fail(MICA_E_INVALID, "a pipeline's order: there is no stage %d of %d with %d micro-batches",
+    return mica__fail(MICA_E_INVALID,
+                      "mica_pipeline_order: stage %d of %d with %d micro-batches; a stage is 0 or more and below the "
+                      "number of stages, micro-batches are 1 or more, and order is not NULL",
                       (int)stage, (int)stages, (int)micro_batches);
   /* Number of forward passes before the first backward pass. */
   int32_t ahead = schedule == MICA_PIPELINE_SCHEDULE_GPIPE ? micro_batches : stages - stage;

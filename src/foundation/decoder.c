@@ -245,7 +245,7 @@ static mica_status configure(mica_decoder *d, const mica_decoder_config *config)
     return mica__fail(MICA_E_INVALID, "mica_decoder_create: %d slots; there may be 1 to %d", (int)d->slot_count,
                       MICA__MOST_SLOTS);
   if ((unsigned)d->cache > MICA_CACHE_FORM_Q8)
-    return mica__fail(MICA_E_INVALID, "mica_decoder_create: no form of a cache has the number %d", (int)d->cache);
+    return mica__fail(MICA_E_INVALID, "mica_decoder_create: unknown form of cache %d", (int)d->cache);
   if (d->context < 2 || d->context > most || d->context > INT32_MAX / d->slot_count)
     return mica__fail(MICA_E_INVALID, "mica_decoder_create: a context of %" PRId64 "; the model has 2 to %" PRId64,
                       d->context, most);

@@ -128,7 +128,7 @@ mica_status mica__merge_folder(const mica_foundation *model, const mica_adapter 
   mica__merging merge = {0};
   mica__text tensors = {0};
   if (mica_weights_gguf(model->weights))
-    return mica__fail(MICA_E_UNSUPPORTED, "%s is a GGUF file, which merges into another one: name a FILE.gguf",
+    return mica__fail(MICA_E_UNSUPPORTED, "%s is a GGUF file; the output must be one too: name it FILE.gguf",
                       model->path);
   MICA_TRY(mica_foundation_check(model));
   mica_status status = mica__merge_begin(model, adapter, path, false, &merge);

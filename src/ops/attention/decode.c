@@ -75,7 +75,7 @@ static mica_status check_caches(const mica__decode_attrs *attrs, const mica__typ
   const bool steps = has_steps(attrs);
   if (steps ? cache.dtype != MICA_I8 || inputs[K_STEP].dtype != MICA_F16 || inputs[V_STEP].dtype != MICA_F16
             : cache.dtype != MICA_F32 && cache.dtype != MICA_F16 && cache.dtype != MICA_BF16)
-    return mica__fail(MICA_E_DTYPE, "the caches are %s; they are f32, f16, bf16, or i8 with scales of f16",
+    return mica__fail(MICA_E_DTYPE, "caches of type %s are not supported; use f32, f16, bf16, or i8 with f16 scales",
                       mica_dtype_name(cache.dtype));
   if (attrs->length < 1 || cache.shape.rank != 2 || cache.shape.dim[1] != s->g * s->d ||
       cache.shape.dim[0] % attrs->length != 0 || !mica_shape_equal(cache.shape, inputs[V_CACHE].shape))

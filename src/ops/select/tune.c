@@ -72,7 +72,7 @@ mica_status mica_tuner_create(mica_engine *engine, const char *problem, mica_tun
     if (mica__ops[i]->tunable && strlen(name) == (size_t)(rest - problem) && !memcmp(name, problem, strlen(name)))
       op = mica__ops[i];
   }
-  if (!op) return mica__fail(MICA_E_FORMAT, "\"%s\" begins with no op that can be tuned", problem);
+  if (!op) return mica__fail(MICA_E_FORMAT, "\"%s\" does not begin with the name of an op that can be tuned", problem);
   mica_tuner *tuner = calloc(1, sizeof *tuner);
   if (!tuner) return mica__fail_nomem("a tuner");
   tuner->engine = engine;
