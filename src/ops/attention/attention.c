@@ -53,7 +53,7 @@ static mica_status check_mask(const mica__type *in, mica__type mask) {
 
 static bool is_single(mica_shape shape) { return shape.rank == 0 || (shape.rank == 1 && shape.dim[0] == 1); }
 
-/* An i32 for each of the batch or, where `one`, one number. */
+/* Accepts i32 positions: one per sequence or, if `one`, a single number for all. */
 static mica_status check_positions(const char *what, const mica__type *in, mica__type own, bool one) {
   char text[MICA__TYPE_TEXT];
   bool each = own.shape.rank == 1 && agree(own.shape.dim[0], in[0].shape.dim[0]);
@@ -65,7 +65,7 @@ static mica_status check_positions(const char *what, const mica__type *in, mica_
   return MICA_OK;
 }
 
-/* A first key for each query; a score for each head. */
+/* starts: the first key of each query, (B, Tq); sinks: a score per head, (H). */
 static mica_status check_starts_and_sinks(const mica__type *in, const mica__type *starts, const mica__type *sinks) {
   char text[MICA__TYPE_TEXT];
   const int64_t *q = in[0].shape.dim;
@@ -158,7 +158,7 @@ static mica_status infer_mask_grad(const mica__type *in, int32_t count, void *at
 
 static mica_value swap_positions_and_heads(mica_value x) { return mica_transpose(x, MICA_AXES(0, 2, 1, 3)); }
 
-/* From (B, H, Tq, Tk) to the mask's shape and type. */
+/* Sums a gradient (B, H, Tq, Tk) to the mask's shape and casts it to its type. */
 static mica_value sum_to_mask(mica_value d, mica_value mask) {
   mica_shape own = mica_value_shape(mask), whole = mica_value_shape(d);
   uint32_t axes = 0;
@@ -168,7 +168,7 @@ static mica_value sum_to_mask(mica_value d, mica_value mask) {
   return mica_value_dtype(d) == mica_value_dtype(mask) ? d : mica_cast(d, mica_value_dtype(mask));
 }
 
-/* No value gets a sink's weight, so that its gradient is -(sum over rows of weight (dy . y)). */
+/* A sink has no value, so its gradient is -(sum over rows of weight (dy . y)). */
 static mica_value grad_of_sinks(const mica__grad *grad, mica_value sinks) {
   const mica_dtype wide = mica_value_dtype(sinks);
   mica_value y = mica_cast(swap_positions_and_heads(grad->y), wide); /* (B, H, Tq, E) */
@@ -242,7 +242,8 @@ static mica_status launch_grad(const mica__exec *exec) {
 
 /* --- descriptors --- */
 
-/* So many products over D and E, of what causality and window leave to be seen. */
+/* The operations of over_d products over D and over_e over E, for the query-key pairs that causality and window
+ * leave. */
 static double flops(const mica__node *node, const mica__type *in, double over_d, double over_e) {
   const mica__attention_attrs *attrs = node->attrs;
   mica__attention_sizes s = mica__attention_sizes_of(in);
@@ -266,7 +267,7 @@ static const mica__kernel_desc *const grad_kernels[] = {&mica__attention_delta_k
                                                         NULL};
 static const mica__kernel_desc *const mask_grad_kernels[] = {&mica__attention_mask_grad_kernel, NULL};
 
-/* All but y and logsum, which are this family's own results. */
+/* All operands except y and logsum, which are results of this family and contiguous. */
 #define GRAD_TAKES_STRIDES ~(1u << MICA__ATTENTION_OF_Y | 1u << MICA__ATTENTION_OF_LOGSUM)
 
 static mica_status check_attention(mica__check *check) {
@@ -324,13 +325,13 @@ const mica__op mica__op_attention_mask_grad = {.name = "attention_mask_grad",
 
 /* --- builder --- */
 
-/* The mask with axes of 1 in front, up to four. */
+/* Adds axes of extent 1 in front of the mask until it has four. */
 static mica_value with_four_axes(mica_value mask) {
   while (mask.graph && mica_value_shape(mask).rank < 4) mask = mica__insert_axis(mask, 0);
   return mask;
 }
 
-/* Sinks as sums of scores are. */
+/* Casts sinks to the type of the sums of scores. */
 static mica_value of_sums(mica_value sinks, mica_value q) {
   if (!sinks.graph || !q.graph || mica_value_dtype(sinks) == wide_of(mica_value_dtype(q))) return sinks;
   return mica_cast(sinks, wide_of(mica_value_dtype(q)));

@@ -1,5 +1,5 @@
-/* ops/attention/attention.h: scaled dot-product attention (mica/attention.h says what it computes) and its gradients:
- * operands and problem, shared by the ops, their references and their kernels. */
+/* ops/attention/attention.h: scaled dot-product attention (formula: mica/attention.h) and its gradients: operands and
+ * problem, shared by the ops, their references and their kernels. */
 #ifndef MICA_OPS_ATTENTION_ATTENTION_H
 #define MICA_OPS_ATTENTION_ATTENTION_H
 
@@ -19,16 +19,15 @@
 MICA__ATTR_STRUCT(attention, MICA__ATTENTION_ATTRS);
 extern const mica__attr_list mica__attention_attr_list;
 
-/* attention: q k v, then what may be absent. Results: y as it is stored, (B, Tq, H, E), and the logarithm to base 2 of
- * each row's sum of e^score, (B, H, Tq), the sink's too, -infinity if nothing is seen; in f32, of f64 in f64.
- * attention_grad: q k v dy y logsum, then the same; dy is (B, H, Tq, E), y and logsum are the results above. Results:
- * dq (B, Tq, H, D), dk (B, Tk, G, D), dv (B, Tk, G, E).
- * attention_mask_grad: the same operands; the gradient of the scores after soft cap and mask, (B, H, Tq, Tk), of
- * logsum's dtype. */
+/* attention: q k v, then optional operands. Results: y in its stored order, (B, Tq, H, E), and logsum, (B, H, Tq): the
+ * base-2 logarithm of each row's sum of e^score, including the sink's term, -infinity if the row sees nothing; f64 for
+ * f64, else f32. attention_grad: q k v dy y logsum, then the optional operands; dy is (B, H, Tq, E), y and logsum are
+ * the results above. Results: dq (B, Tq, H, D), dk (B, Tk, G, D), dv (B, Tk, G, E). attention_mask_grad: the same
+ * operands; the gradient of the scores after soft cap and mask, (B, H, Tq, Tk), of logsum's dtype. */
 enum { MICA__ATTENTION_Y, MICA__ATTENTION_LOGSUM, MICA__ATTENTION_RESULTS };
 enum { MICA__ATTENTION_DQ, MICA__ATTENTION_DK, MICA__ATTENTION_DV, MICA__ATTENTION_GRAD_RESULTS };
 
-/* Operands by meaning, in the gradients' order. */
+/* The operands in the order of the gradient ops. */
 typedef enum mica__attention_operand {
   MICA__ATTENTION_OF_Q,
   MICA__ATTENTION_OF_K,
@@ -41,31 +40,32 @@ typedef enum mica__attention_operand {
   MICA__ATTENTION_OF_OFFSET,
   MICA__ATTENTION_OF_STEP,
   MICA__ATTENTION_OF_STARTS,
-  MICA__ATTENTION_OF_SINKS, /* forward alone: gradients have them in logsum */
+  MICA__ATTENTION_OF_SINKS, /* forward only: in gradients, logsum includes them */
   MICA__ATTENTION_OPERANDS
 } mica__attention_operand;
 
-/* The input of a node that is this operand; -1: it is absent. of_gradient: the node is one of the two gradients. */
+/* The index of the node's input that is this operand; -1 if absent. of_gradient: the node is one of the two
+ * gradients. */
 int32_t mica__attention_input(const mica__attention_attrs *attrs, bool of_gradient, mica__attention_operand operand);
 
-/* Sizes, as the letters of mica/attention.h. */
+/* Sizes, named as in mica/attention.h. */
 typedef struct mica__attention_sizes {
   int64_t b, h, g, tq, tk, d, e;
 } mica__attention_sizes;
 
-/* From types that infer has accepted. */
+/* Takes the sizes from types that infer has accepted. */
 mica__attention_sizes mica__attention_sizes_of(const mica__type *inputs);
 /* What scores are multiplied by. */
 double mica__attention_scale(const mica__attention_attrs *attrs, int64_t d);
 
-/* How far before and after a query's position the keys lie that it sees by causality and window. */
+/* How far before and after its position a query sees keys, by causality and window. */
 typedef struct mica__attention_range {
   int64_t before, after; /* MICA__ATTENTION_FAR: any */
 } mica__attention_range;
 #define MICA__ATTENTION_FAR (INT64_C(1) << 30)
 mica__attention_range mica__attention_range_of(const mica__attention_attrs *attrs);
 
-/* The three ops: y and logsum; dq, dk and dv; the scores' gradient. */
+/* The three ops: forward (y and logsum), backward (dq, dk and dv), and the gradient of the scores. */
 typedef enum mica__attention_pass {
   MICA__ATTENTION_FORWARD,
   MICA__ATTENTION_BACKWARD,
@@ -76,11 +76,11 @@ typedef enum mica__attention_pass {
 mica_status mica__attention_evaluate(const mica__eval *eval);
 mica_status mica__attention_grad_evaluate(const mica__eval *eval);
 mica_status mica__attention_mask_grad_evaluate(const mica__eval *eval);
-/* For tolerances: what each element of the results is the sum of, by absolute values, times what the rounding of scores
- * can do to a weight: a score that is off by d makes its weight wrong by the factor 2^d. */
+/* For tolerances: the sum of the absolute values of the terms of each result, times the growth of a weight's error by
+ * the rounding of scores: an error d in a score changes its weight by the factor 2^d. */
 mica_status mica__attention_magnitudes(mica__attention_pass pass, const mica__eval *eval);
 
-/* A launch: operands by meaning, NULL if they are absent, and results. */
+/* A launch: its operands (NULL if absent) and results. */
 typedef struct mica__attention {
   const mica__exec *exec;
   const mica__attention_attrs *attrs;
@@ -88,10 +88,10 @@ typedef struct mica__attention {
   mica__attention_sizes size;
   mica_dtype dtype, wide; /* of the elements, of sums */
   bool of_gradient;
-  mica__mma_trial *trial; /* of a variant with instructions, before its first launch; NULL in checks */
+  mica__mma_trial *trial; /* a trial of a variant with instructions, before its first launch; NULL in checks */
 } mica__attention;
 
-/* problem.c: what kernels of the family have in common: parameters and arguments (cl/attention/problem.clh). */
+/* problem.c: parameters and arguments that all kernels of the family share (cl/attention/problem.clh). */
 #define MICA__ATTENTION_PARAMS MICA__ATTENTION_PARAMS_OF(MICA__FLOATS)
 #define MICA__ATTENTION_TILE_TYPES MICA_F32, MICA_F16, MICA_BF16 /* of kernels with tiles */
 #define MICA__ATTENTION_PARAMS_OF(...)                                                                                 \
@@ -104,30 +104,31 @@ typedef struct mica__attention {
 #define MICA__ATTENTION_VALUES MICA_F32, 0, MICA_F32, 0, 0, MICA_I32, 0
 
 mica__attention mica__attention_of(const mica__exec *exec, bool of_gradient);
-/* Sets the parameters above for the problem. */
+/* Sets the parameters above in values for the problem. */
 void mica__attention_set(const mica__kernel_desc *desc, int32_t *values, const mica__attention *a);
-/* A packed launch of the kernel with these values, and ATTENTION_FIELDS (cl/attention/fields.clh), its first arguments.
- * The kernel's own follow: with push_forward FORWARD_OPERANDS, with push_grad GRAD_OPERANDS. */
+/* Begins a packed launch of the kernel with these values and pushes its first arguments, ATTENTION_FIELDS
+ * (cl/attention/fields.clh). push_forward then adds FORWARD_OPERANDS, push_grad GRAD_OPERANDS. */
 mica_status mica__attention_begin(const mica__attention *a, const mica__kernel_desc *desc, const int32_t *values,
                                   mica__launch *launch);
 void mica__attention_push_forward(const mica__attention *a, mica__launch *launch);
 void mica__attention_push_grad(const mica__attention *a, const mica_tensor *delta, mica__launch *launch);
-/* A tensor of four axes with its strides; NULL is a null pointer and zeros. */
+/* Pushes a tensor of four axes with its strides; NULL gives a null pointer and zeros. */
 void mica__attention_tensor(mica__launch *launch, const mica_tensor *tensor);
-/* Sum over e of dy[i][e] y[i][e] for each query, (B, H, Tq) of the wide type: what the gradients subtract. */
+/* The sum over e of dy[i][e] y[i][e] for each query, (B, H, Tq) of the wide type; the gradients subtract it. */
 mica_status mica__attention_delta(const mica__attention *a, mica_tensor **delta);
 mica_status mica__attention_mask_grad_launch(const mica__exec *exec);
 extern const mica__kernel_desc mica__attention_delta_kernel, mica__attention_mask_grad_kernel;
 
-/* Operations of so many products over D and E. */
+/* The operations of over_d products over D and over_e over E. */
 double mica__attention_cost(const mica__attention *a, double over_d, double over_e);
 
-/* For `decline`: NULL on a device of the class whose kernels were not found wrong there. class: MICA__ON_CPU or
- * MICA__ON_GPU; line: what `mica doctor` calls them, "cpu" "gpu" "mma". */
+/* For `decline`: NULL if the kernels are for the device's class and were not found wrong on it; else the reason. class:
+ * MICA__ON_CPU or MICA__ON_GPU; line: their name in `mica doctor`, "cpu", "gpu" or "mma". */
 const char *mica__attention_declines(const mica__task *task, unsigned class, const char *line);
 
-/* The implementations of each pass, the reference last. cpu.c, gpu.c: by tiles, a class each. mma.c: on matrix units of
- * GPUs, weights rounded to the operands' type. ref.c: one row per work-item, for f64 and what the others decline. */
+/* The implementations of each pass, the reference last. cpu.c, gpu.c: tiles, for one device class each. mma.c: matrix
+ * units of GPUs, with weights rounded to the operands' type. ref.c: one row per work-item, for f64 and for problems
+ * that the others decline. */
 extern const mica__impl *const mica__attention_impls[], *const mica__attention_grad_impls[];
 extern const mica__impl mica__attention_cpu, mica__attention_mma, mica__attention_gpu, mica__attention_naive,
     mica__attention_cpu_grad, mica__attention_mma_grad, mica__attention_gpu_grad, mica__attention_naive_grad;
@@ -136,15 +137,15 @@ extern const mica__kernel_desc mica__attention_cpu_kernel, mica__attention_cpu_r
     mica__attention_gpu_grad_kernel, mica__attention_mma_kernel, mica__attention_mma_grad_kernel,
     mica__attention_naive_kernel, mica__attention_naive_grad_kernel;
 
-/* check.c: checks `op`, which is that pass; forward is the op whose results the gradients get. */
+/* check.c: checks `op`, which computes the pass; forward is the op whose results the gradients take. */
 mica_status mica__attention_check(mica__check *check, const mica__op *forward, const mica__op *op,
                                   mica__attention_pass pass);
 
-/* Likewise a variant of an implementation, in the cases that are for it. */
+/* Checks one variant of an implementation, on the cases that suit it. */
 mica_status mica__attention_check_variant(mica__check *check, const mica__op *forward, const mica__op *op,
                                           mica__attention_pass pass, const mica__impl *impl,
                                           const mica__variant *variant);
-/* Compares a small attention with the reference: MICA_E_NUMERIC if the variant has it wrong. */
+/* Compares a small attention with the reference: MICA_E_NUMERIC if the variant's result is wrong. */
 mica_status mica__attention_try(mica_engine *engine, const mica__op *forward, const mica__op *op,
                                 mica__attention_pass pass, const mica__impl *impl, const mica__variant *variant,
                                 mica_dtype type);

@@ -1,5 +1,5 @@
-/* The checks of attention and its gradients: every kind of mask, of heads and of sizes, for the kernels of both
- * classes. The gradients get y and logsum as the reference has them, rounded. */
+/* The checks of attention and its gradients: all kinds of masks, heads and sizes, for the kernels of both classes. The
+ * gradients take the y and logsum of the reference, rounded. */
 #include "base/element.h"
 #include "base/error.h"
 #include "ops/attention/attention.h"
@@ -17,11 +17,10 @@ typedef struct attention_case {
   mica_shape mask;             /* of rank 0: none */
   mica_dtype mask_type;
   bool lengths, offset, sinks;
-  int documents; /* queries of a document, by which starts are made; 0: no starts */
-  int mixed;     /* what GPU kernels run on CPUs, whose drivers compile one of them for ten seconds: 1 always, 2 in full
-                   checks; 0 not there */
-  bool units;    /* for matrix units, whose emulations take seconds too; the others of its kind are for full checks */
-  double bound;  /* of q and k; 0 stands for 1 */
+  int documents; /* queries per document, from which starts follow; 0: no starts */
+  int mixed;     /* with GPU kernels on CPUs, which compile each for 10 s: 1 always runs, 2 in full checks, 0 never */
+  bool units;    /* for matrix units only, whose emulations take seconds too */
+  double bound;  /* largest |element| of q and k; 0: 1 */
 } attention_case;
 
 #define SIZES(...) .s = {__VA_ARGS__}
@@ -106,7 +105,7 @@ static void free_run(run *r) {
   *r = (run){0};
 }
 
-/* The next input, random or (values) given. */
+/* Adds an input: the given values or, without, random ones. */
 static mica_status add_input(mica__check *check, run *r, mica_dtype dtype, mica_shape shape, double bound,
                              const double *values) {
   int32_t k = r->input_count++;
@@ -115,8 +114,8 @@ static mica_status add_input(mica__check *check, run *r, mica_dtype dtype, mica_
                 : mica__check_input(check, dtype, shape, bound, &r->in[k]);
 }
 
-/* Queries in documents: each sees keys from its document's first one on. A few see nothing, and the start of a few is
- * below 0. */
+/* Queries are grouped into documents: each sees only keys from the first of its document on. A few queries see nothing,
+ * and a few starts are negative. */
 static mica_status add_starts(mica__check *check, run *r) {
   const attention_case *c = r->c;
   const int64_t count = c->s.b * c->s.tq;
@@ -133,8 +132,8 @@ static mica_status add_starts(mica__check *check, run *r) {
   return status;
 }
 
-/* What both passes end in: mask, lengths, offset, step, starts and sinks, if the case has them. positions is the number
- * of the first one among the operands. */
+/* Adds the last operands of both passes, if the case has them: mask, lengths, offset, step, starts and sinks.
+ * positions: the operand index of the mask. */
 static mica_status add_rest(mica__check *check, run *r, int positions) {
   const attention_case *c = r->c;
   const bool there[] = {c->mask.rank > 0, c->lengths, c->offset, c->attrs.dropout > 0, c->documents > 0, c->sinks};
@@ -159,7 +158,7 @@ static mica_status add_heads(mica__check *check, run *r) {
   return add_input(check, r, c->dtype, MICA_SHAPE(s.b, s.g, s.tk, s.e), 1, NULL);
 }
 
-/* Results: room for them, for what they should be, and the reference. */
+/* Allocates the results, computes the reference and its bounds. */
 static mica_status refer(mica__check *check, run *r) {
   const double *values[MICA__CHECK_INPUTS] = {0};
   MICA_TRY(mica__op_infer(r->op, r->types, r->input_count, &r->attrs, r->results));
@@ -184,20 +183,20 @@ static mica_status refer(mica__check *check, run *r) {
   return r->op->evaluate(&eval);
 }
 
-/* Adds up over keys or queries of sums over D or E. */
+/* The number of terms of a result: a sum over keys or queries of sums over D or E. */
 static double terms_of(const mica__attention_sizes s) {
   double keys = (double)(s.tk > s.tq ? s.tk : s.tq) * (double)(s.g > 0 ? s.h / s.g : 1);
   return keys + (double)(s.d > s.e ? s.d : s.e);
 }
 
-/* What is added to a bound where weights, or the gradients of scores, are rounded to the operands' type before they are
- * multiplied: each to half a unit, subnormals to half of the smallest. */
+/* The addition to a bound if weights or gradients of scores are rounded to the operands' type before they are
+ * multiplied: half a unit for each, half of the smallest subnormal for subnormals. */
 static double rounding_of(mica_dtype dtype, double terms, double magnitude) {
   return mica__element_roundoff(dtype) * magnitude + (dtype == MICA_F16 ? terms * 0x1p-25 : 0);
 }
 
-/* What computes a run: the op's choice for a class; or an implementation, with a variant or its own choice, and the
- * reference what it declines. */
+/* Chooses the code for a run: the op's own choice for a class; or an implementation with a given or its own variant,
+ * and the reference for problems that it declines. */
 typedef struct author {
   unsigned classes;
   const mica__impl *impl;
@@ -245,7 +244,7 @@ static mica_status launch_and_compare(mica__check_group *group, const author *by
   return MICA_OK;
 }
 
-/* The forward pass's inputs and reference. */
+/* Makes the inputs and the reference of the forward pass. */
 static mica_status make_forward(mica__check *check, const attention_case *c, const mica__op *op, run *r) {
   *r = (run){.c = c, .op = op, .pass = MICA__ATTENTION_FORWARD, .attrs = c->attrs};
   MICA_TRY(add_heads(check, r));
@@ -253,7 +252,7 @@ static mica_status make_forward(mica__check *check, const attention_case *c, con
   return refer(check, r);
 }
 
-/* A gradient's, with the forward pass's operands and results. */
+/* Makes the inputs and the reference of a gradient, from the operands and results of the forward pass. */
 static mica_status make_gradient(mica__check *check, const run *forward, const mica__op *op, mica__attention_pass pass,
                                  run *r) {
   const attention_case *c = forward->c;
@@ -286,7 +285,7 @@ static mica_status run_case(mica__check_group *group, const attention_case *c, c
   return status;
 }
 
-/* True for a case of so many products that a simulator takes minutes for it. */
+/* True if a simulator would take minutes for the case's products. */
 static bool is_long(const attention_case *c) {
   const mica__attention_sizes s = c->s;
   return s.b * s.h * s.tq * s.tk * (s.d + s.e) > 65000;
@@ -296,9 +295,9 @@ static bool is_long(const attention_case *c) {
 
 static mica_status check_op(mica__check *check, const subject *s, const author *by, const char *name) {
   const mica_device_info *device = mica_engine_device(check->engine);
-  /* The greatest `mixed`: both cases run where the device is a CPU that takes the kernels of GPUs. */
+  /* The largest `mixed` that runs: 2 in full checks, and if the device is a CPU that uses the kernels of GPUs. */
   int most = check->level == MICA__CHECK_FULL || mica__kernel_class(device) == by->classes ? 2 : 1;
-  /* A device of the tests' that only says to be a GPU compiles as slowly as the CPU that it is. */
+  /* A test device that only pretends to be a GPU compiles as slowly as the CPU that it is. */
   bool imitated = check->level == MICA__CHECK_OWN || check->level == MICA__CHECK_SMALL;
   bool mixed = by->classes == MICA__ON_GPU && (imitated || device->device_class == MICA_DEVICE_CLASS_CPU);
   const mica__kernel_desc *kernel = by->classes == MICA__ON_CPU ? &mica__attention_cpu_kernel : NULL;
@@ -314,7 +313,7 @@ static mica_status check_op(mica__check *check, const subject *s, const author *
                          : cases[i].units || (imitated && is_long(&cases[i])))
       continue;
     const mica_status status = run_case(&group, &cases[i], s, by);
-    if (is_for_units(by) && status == MICA_E_UNSUPPORTED) continue; /* no room for heads of the size */
+    if (is_for_units(by) && status == MICA_E_UNSUPPORTED) continue; /* the heads are too large for the variant */
     if (!mica__check_note(&group, status, "%s", cases[i].name)) break;
   }
   return mica__check_end(&group);
@@ -357,7 +356,7 @@ mica_status mica__attention_try(mica_engine *engine, const mica__op *forward, co
   MICA_TRY(mica_queue_create(engine, &check.queue));
   mica__check_group group = mica__check_begin(&check, op->name, variant->name, wide.name);
   mica_status status = run_case(&group, &wide, &s, &by);
-  /* DPAS of 8 lanes has no room for heads of 64. */
+  /* DPAS of 8 lanes has no registers for heads of 64. */
   if (status == MICA_E_UNSUPPORTED) status = run_case(&group, &narrow, &s, &by);
   mica_queue_destroy(check.queue);
   return status;

@@ -1,5 +1,5 @@
-/* Attention on CPUs (cl/attention/cpu/forward.cl, attention/cpu/row.cl, attention/cpu/grad.cl): a work-item owns a
- * tile of queries forward, or one query where there are few, and the tiles of keys of a head backward. */
+/* Attention on CPUs (cl/attention/cpu/forward.cl, attention/cpu/row.cl, attention/cpu/grad.cl). Forward, a work-item
+ * computes a tile of queries, or one query if there are few. Backward, it takes some or all tiles of keys of a head. */
 #include "ops/attention/attention.h"
 
 #include "base/arith.h"
@@ -15,7 +15,7 @@
       MICA__INT("BLOCK", "rows copied at once", 64, 128, 32, 16), MICA__CASE("D_PAD", "D, padded", PADDED_SIZES),      \
       MICA__CASE("E_PAD", "E, padded", PADDED_SIZES)
 static const mica__kernel_param params[] = {TILE_PARAMS};
-/* AVX-512: 16 sums of 16 lanes; shorter vectors: 8 of 8. */
+/* AVX-512: 16 sums of 16 lanes; shorter vectors: 8 sums of 8 lanes. */
 static const mica__variant variants[] = {
     MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__ATTENTION_VALUES, 16, 2, 8, 128, 64, 64),
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA__ATTENTION_VALUES, 8, 2, 4, 128, 64, 64),
@@ -45,7 +45,7 @@ static const mica__variant sum_variants[] = {MICA__VARIANT("any", MICA__ON_CPU, 
 const mica__kernel_desc mica__attention_sum_kernel = {
     MICA__KERNEL("attention_sum", "attention/sum.cl", sum_params, sum_variants)};
 
-/* A size of a head as kernels have it; 0 if it is larger than all. */
+/* The smallest padded head size of the kernels that holds `size`; 0 if it is too large for all. */
 static int32_t padded(int64_t size) {
   int index = mica__kernel_param_index(&mica__attention_cpu_kernel, "D_PAD");
   const mica__kernel_param *param = &params[index];
@@ -59,7 +59,7 @@ static int64_t value(const mica__kernel_desc *desc, const int32_t *values, const
   return mica__kernel_value(desc, values, macro);
 }
 
-/* Bytes of local memory of a work-item. */
+/* The bytes of local memory that a work-item takes. */
 static uint64_t local_bytes(const mica__kernel_desc *desc, const int32_t *values) {
   bool grad = desc == &mica__attention_cpu_grad_kernel;
   int64_t tile = value(desc, values, "VW") * value(desc, values, "NV"), block = value(desc, values, "BLOCK");
@@ -75,7 +75,8 @@ static bool has_whole_rows(const mica__attention *a) {
   return k[3] == 1 && v[3] == 1;
 }
 
-/* The values for a problem: of the device's variant, with as many rows a block as local memory takes; false: none */
+/* Sets the values of the device's variant for a problem, with as many rows per block as fit local memory; false: none
+ * fit. */
 static bool choose(const mica__task *task, const mica__kernel_desc *desc, int32_t *values) {
   static const int32_t blocks[] = {128, 64, 32, 16};
   const mica__attention *a = task->problem;
@@ -88,7 +89,7 @@ static bool choose(const mica__task *task, const mica__kernel_desc *desc, int32_
   mica__attention_set(desc, values, a);
   mica__kernel_set(desc, values, "D_PAD", d);
   mica__kernel_set(desc, values, "E_PAD", e);
-  if (desc == &mica__attention_cpu_row_kernel) { /* a row is less than any tile */
+  if (desc == &mica__attention_cpu_row_kernel) { /* a row takes less than any tile */
     mica__kernel_set(desc, values, "WHOLE", d == a->size.d && e == a->size.e && has_whole_rows(a));
     return true;
   }
@@ -126,7 +127,7 @@ static mica_status no_room(const mica__kernel_desc *desc) {
   return mica__fail(MICA_E_UNSUPPORTED, "%s: the heads are too large", desc->name);
 }
 
-/* Up to so many queries the lanes of a tile would be mostly empty. */
+/* The most queries for which the row kernel runs: the lanes of a tile would be mostly empty. */
 #define MOST_ROWS 3
 
 static mica_status forward(mica_queue *queue, const mica__task *task) {
@@ -138,7 +139,7 @@ static mica_status forward(mica_queue *queue, const mica__task *task) {
   mica__launch launch;
   (void)queue;
   if (!choose(task, desc, values)) return no_room(desc);
-  /* Half a tile for few queries. */
+  /* A few queries take half a tile. */
   if (!rows && s.tq <= value(desc, values, "VW")) mica__kernel_set(desc, values, "NV", 1);
   MICA_TRY(mica__attention_begin(a, desc, values, &launch));
   mica__attention_push_forward(a, &launch);
@@ -147,13 +148,13 @@ static mica_status forward(mica_queue *queue, const mica__task *task) {
   return mica__queue_submit(a->exec->queue, &launch);
 }
 
-/* What splits add to dq: (splits, B H, rows, pad) floats. */
+/* Partial sums of dq, which the splits add: (splits, B H, rows, pad) floats. */
 typedef struct partial {
   mica_tensor *sums;
   int64_t splits, rows, pad;
 } partial;
 
-/* Work-items for a head of k and v, so that each core gets several of them; they share the tiles of keys. */
+/* The work-items for each head of k and v, several per core, which share its tiles of keys. */
 #define WORK_ITEMS_A_CORE 4
 static int64_t splits_of(const mica__attention *a, int64_t tile) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(a->exec->queue));

@@ -1,4 +1,4 @@
-/* Attention of one new position of each sequence, with its cache (cl/attention/decode.clh). */
+/* Attention for one new position per sequence, with its cache (cl/attention/decode.clh). */
 #include "ops/attention/decode.h"
 
 #include "base/element.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* attention_decode (k_cache, v_cache, q, k, v, offset, then what may be absent) -> k_cache, v_cache, y.
- * attention_decode_q8 has the scales of both caches after them, as operands and results. */
+/* attention_decode (k_cache, v_cache, q, k, v, offset, then optional operands) -> k_cache, v_cache, y.
+ * attention_decode_q8 also has the scales of both caches after the caches, as operands and as results. */
 enum { K_CACHE, V_CACHE, K_STEP, V_STEP, Q, K, V, OFFSET, SLOTS, FREQUENCIES, Q_SCALE, K_SCALE, SINKS, OPERANDS };
 enum { NEW_K, NEW_V, NEW_K_STEP, NEW_V_STEP, Y_SCALED, Y_PLAIN = NEW_K_STEP };
 
@@ -32,7 +32,7 @@ static int32_t input_of(const mica__decode_attrs *attrs, int32_t operand) {
   return mica__present_index(attrs->present, operand);
 }
 
-/* Sizes, as the letters of decode.h. */
+/* Sizes, named as in decode.h. */
 typedef struct sizes {
   int64_t b, h, g, d, sequences, pairs;
 } sizes;
@@ -43,7 +43,7 @@ static int32_t result_y(const mica__decode_attrs *attrs) { return has_steps(attr
 
 int64_t mica__decode_block(int64_t d) { return d % MICA__DECODE_BLOCK == 0 ? MICA__DECODE_BLOCK : d; }
 
-/* The shape of an operand; of rank 0 if it is absent. */
+/* The shape of an operand; rank 0 if it is absent. */
 static mica_shape shape_of(const mica__decode_attrs *attrs, const mica__type *inputs, int32_t operand) {
   const int32_t input = input_of(attrs, operand);
   return input < 0 ? MICA_SCALAR : inputs[input].shape;
@@ -69,7 +69,7 @@ static bool is_vector(const mica__decode_attrs *attrs, const mica__type *inputs,
   return input_of(attrs, operand) < 0 || (shape.rank == 1 && agree(shape.dim[0], count));
 }
 
-/* Caches of f32, f16 or bf16; or i8 and the scales of blocks. */
+/* Caches are f32, f16 or bf16; or i8 with scales of blocks. */
 static mica_status check_caches(const mica__decode_attrs *attrs, const mica__type *inputs, const sizes *s) {
   const mica__type cache = inputs[K_CACHE];
   const bool steps = has_steps(attrs);
@@ -119,7 +119,7 @@ static mica_status infer_decode(const mica__type *inputs, int32_t count, void *a
   return MICA_OK;
 }
 
-/* attention_decode_q8's operands have the scales, the other op's have not. */
+/* Only attention_decode_q8 takes scales. */
 static mica_status infer_plain(const mica__type *inputs, int32_t count, void *attributes, mica__type *out) {
   if (has_steps(attributes)) return mica__fail(MICA_E_INVALID, "it takes no scales");
   return infer_decode(inputs, count, attributes, out);
@@ -143,7 +143,7 @@ static const double *values_of(const problem *p, int32_t operand) {
   return input < 0 ? NULL : p->eval->inputs[input];
 }
 
-/* A head's row, normed and rotated. */
+/* A head's row after its norm and rotary positions. */
 static void prepare_row(const problem *p, const double *x, int32_t scale, double position, double *row) {
   const double *factors = values_of(p, scale), *frequencies = values_of(p, FREQUENCIES);
   double squares = 0;
@@ -160,21 +160,21 @@ static void prepare_row(const problem *p, const double *x, int32_t scale, double
   }
 }
 
-/* x as an f16 or the like. */
+/* Rounds x to dtype. */
 static double rounded(mica_dtype dtype, double x) {
   double element = 0;
   mica__element_set(dtype, &element, 0, x);
   return mica__element_get(dtype, &element, 0);
 }
 
-/* Element c of row r of a cache as a number. */
+/* The value of element c of row r of a cache. */
 static double cached_number(const problem *p, int32_t cache, int64_t r, int64_t c) {
   const double x = p->eval->outputs[cache][r * p->s.g * p->s.d + c];
   const int64_t block = mica__decode_block(p->s.d), steps = p->s.g * (p->s.d / block);
   return has_steps(p->attrs) ? x * p->eval->outputs[cache + NEW_K_STEP][r * steps + c / block] : x;
 }
 
-/* Puts a head's row in row r of a cache, from column c on. */
+/* Stores a head's row in row r of a cache, from column c on. */
 static void keep_row(const problem *p, int32_t cache, const double *row, int64_t r, int64_t c) {
   double *to = p->eval->outputs[cache] + r * p->s.g * p->s.d + c;
   const int64_t block = mica__decode_block(p->s.d), steps = p->s.g * (p->s.d / block);
@@ -189,7 +189,7 @@ static void keep_row(const problem *p, int32_t cache, const double *row, int64_t
   }
 }
 
-/* The first and the last position that a query sees, of a cached sequence. */
+/* The first and the last position of a cached sequence that a query sees. */
 typedef struct seen {
   int64_t slot, position, first, last;
 } seen;
@@ -381,8 +381,9 @@ static const decode_case q8_cases[] = {
 };
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* Positions: in the cache, before it, at its end and after it; slots: from the last one down. Keys and values that all
- * caches keep exactly, so that the reference need not round as the device does: the first of a block is the largest. */
+/* Positions: in the cache, its last one, after its end, before its start; slots count down from the last. Keys and
+ * values are exact in every cache type, so the reference need not round as the device does: the first of each block is
+ * the largest. */
 static void fill_numbers(mica__check *check, const mica__launch_case *c, int32_t input, double *values, int64_t count) {
   const mica__decode_attrs *attrs = c->attrs;
   const int64_t sequences = c->inputs[K_CACHE].shape.dim[0] / attrs->length, d = shape_of(attrs, c->inputs, K).dim[3];
@@ -451,7 +452,7 @@ static mica_status check_q8(mica__check *check) {
 }
 
 static const mica__kernel_desc *const kernels[] = {&cpu_kernel, &gpu_kernel, NULL};
-/* first: the first input after the caches; it and the next two may have any strides. */
+/* first: the index of the first input after the caches; this input and the next two may have any strides. */
 #define DECODE_OP(label, first, ...)                                                                                   \
   const mica__op mica__op_##label = {.name = #label,                                                                   \
                                      .kernels = kernels,                                                               \

@@ -55,8 +55,8 @@ const mica__kernel_desc mica__attention_gpu_kernel = {
 const mica__kernel_desc mica__attention_gpu_grad_kernel = {
     MICA__KERNEL("attention_gpu_grad", "attention/gpu/grad.cl", grad_params, grad_variants), .has_room = grad_has_room};
 
-/* The values of the largest tiles that the device has room for and whose rows are not mostly outside; those of the
- * smallest where there are few. */
+/* Chooses the largest tiles that the device has room for and that the rows fill by more than half; the smallest if
+ * there are few rows. */
 static bool choose(const mica__task *task, const mica__kernel_desc *desc, int64_t rows, int64_t columns,
                    int32_t *values) {
   const mica__attention *a = task->problem;
@@ -68,7 +68,7 @@ static bool choose(const mica__task *task, const mica__kernel_desc *desc, int64_
     if (task->variant && task->variant != variant) continue;
     mica__kernel_values(desc, variant, tried);
     mica__attention_set(desc, tried, a);
-    /* A CPU, on which these are checked, takes the first. */
+    /* CPUs, on which these kernels are only checked, take the first variant. */
     bool fits = mica__variant_fits(desc, variant, device) || is_checked;
     if (!fits || !desc->has_room(tried, device)) continue;
     bool fills = rows > side(desc, tried, "WG_M") / 2;
@@ -79,7 +79,7 @@ static bool choose(const mica__task *task, const mica__kernel_desc *desc, int64_
   }
   if (!found) return false;
   mica__attention_set(desc, values, a);
-  /* Two chunks of sums are too many registers for a thread of Intel's. */
+  /* Two chunks of sums take too many registers per thread on Intel's GPUs. */
   bool two = columns > side(desc, values, "WG_N") && !mica__kernel_value(desc, values, "REQD_SUBGROUP");
   mica__kernel_set(desc, values, "CHUNKS", two ? 2 : 1);
   mica__tile_set_subgroup(desc, values, device);
@@ -105,7 +105,7 @@ static mica_status no_variant(const mica__kernel_desc *desc) {
 
 static int64_t parts(int64_t n, int64_t size) { return n / size + (n % size != 0); }
 
-/* Groups of (tiles of rows, heads, batch and parts of the columns). */
+/* Sets a range of groups (tiles of rows, heads, batch times parts of the columns). */
 static void set_range(const mica__attention *a, const mica__kernel_desc *desc, const int32_t *values, int64_t rows,
                       int64_t heads, int64_t splits, mica__launch *launch) {
   int64_t m = side(desc, values, "WG_M"), n = side(desc, values, "WG_N");

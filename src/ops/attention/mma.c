@@ -25,8 +25,8 @@ static const mica__kernel_param params[] = {UNIT_PARAMS};
 static const mica__kernel_param grad_params[] = {
     UNIT_PARAMS, MICA__CASE("OF_KEYS", "1: the gradients of keys and values, 0: of queries", 0, 1)};
 
-/* From the largest tiles of a unit to the smallest; at the end the emulations. On NVIDIA's 32 queries a warp would read
- * half as much of k and v from local memory, but spill (ptxas 13.0, heads of 64, a mask). */
+/* For each unit from the largest tiles to the smallest, then the emulations. On NVIDIA, 32 queries per warp would halve
+ * the reads of k and v from local memory, but spill registers (ptxas 13.0, heads of 64, a mask). */
 #define HEADS_OF MICA_F16, 0, MICA_F16, 0, 0, MICA_I32, 0
 #define VARIANT(label, predicate, ...) MICA__MMA_VARIANT(label, predicate, HEADS_OF, __VA_ARGS__)
 #define EMULATION(label, ...) MICA__MMA_EMULATION(label, HEADS_OF, __VA_ARGS__)
@@ -45,7 +45,7 @@ static const mica__variant variants[] = {
     EMULATION("emulated_dpas16", MICA__MMA_DPAS16, 0, 2, 8, 32, 64),
     EMULATION("emulation", MICA__MMA_PTX, 0, 2, 16, 32, 64),
 };
-/* Intel's units want columns in two arrangements, of which there is room for one. */
+/* None for Intel's units: they need columns in two layouts, and there is memory for only one. */
 static const mica__variant grad_variants[] = {
     VARIANT("ptx64x32", mica__mma_has_ptx, MICA__MMA_PTX, 1, 4, 16, 32, 64, 1),
     VARIANT("ptx64x16", mica__mma_has_ptx, MICA__MMA_PTX, 1, 4, 16, 16, 64, 1),
@@ -68,7 +68,7 @@ const mica__kernel_desc mica__attention_mma_grad_kernel = {
 typedef struct tile {
   int32_t unit;
   bool native;
-  int64_t warps, warp, columns, head; /* rows of a warp, columns of a step, elements of a head */
+  int64_t warps, warp, columns, head; /* in a group, rows of a warp, columns of a step, elements of a head */
   int64_t rows;                       /* of a group */
   size_t threads;
 } tile;
@@ -84,18 +84,19 @@ static tile tile_of(const mica__kernel_desc *desc, const int32_t *values) {
   return t;
 }
 
-/* Larger heads take more than the 256 registers of a work-item (clang 19). */
+/* With larger heads a work-item takes more than its 256 registers (clang 19). */
 static bool is_too_large(const tile *t) { return t->unit == MICA__MMA_WMMA && t->native && t->head > 64; }
 
 static bool is_dpas(const tile *t) { return t->unit == MICA__MMA_DPAS8 || t->unit == MICA__MMA_DPAS16; }
 
-/* elements: of local memory, of 16 bits. */
+/* elements: 16-bit elements of local memory. */
 static bool fits(const tile *t, int64_t elements, const mica_device_info *device) {
   return !is_too_large(t) && t->columns * t->head / PIECE % (int64_t)t->threads == 0 &&
          t->threads <= device->max_group && (uint64_t)elements * sizeof(uint16_t) <= device->local_bytes;
 }
 
-/* What compilers found registers for, with any mask and dropout. A thread of Intel's has few. */
+/* True if compilers found enough registers, with any mask and dropout, and local memory fits. Intel's threads have
+ * few. */
 static bool has_room(const int32_t *values, const mica_device_info *device) {
   const tile t = tile_of(&mica__attention_mma_kernel, values);
   const int64_t wide = t.head > t.columns ? t.head : t.columns,
@@ -111,7 +112,7 @@ static bool grad_has_room(const int32_t *values, const mica_device_info *device)
   return (registers || !t.native) && fits(&t, 2 * t.rows * t.head + tiles * t.columns * t.head + weights, device);
 }
 
-/* Pieces of 16 bytes from the first element to the last. */
+/* True if the rows of the tensor are whole, aligned pieces of 16 bytes. */
 static bool is_aligned(const mica_tensor *tensor, int64_t size) {
   const mica_shape shape = mica_tensor_shape(tensor);
   const int64_t *stride = mica_tensor_strides(tensor);
@@ -150,12 +151,12 @@ static void set_values(const mica__attention *a, const mica__variant *variant, i
   const int64_t size = a->size.d > a->size.e ? a->size.d : a->size.e;
   mica__kernel_values(kernel_of(a), variant, values);
   mica__attention_set(kernel_of(a), values, a);
-  /* A step of the gradients' copies is no whole number of pieces of 96 for each work-item. */
+  /* Heads of 96 do not divide a step of the gradients' copies into whole pieces for each work-item. */
   const int64_t head = a->of_gradient && size > 64 ? MOST_HEAD : (size + 31) / 32 * 32;
   mica__kernel_set(kernel_of(a), values, "HEAD", (int32_t)head);
 }
 
-/* The largest tiles that there is room for, unless they are mostly outside or too few for the device's units. */
+/* Chooses the largest tiles that fit, unless they are mostly empty or too few for the device's compute units. */
 static const mica__variant *choose(const mica__task *task, int32_t *values) {
   const mica__attention *a = task->problem;
   const mica__kernel_desc *desc = kernel_of(a);
@@ -185,8 +186,8 @@ static const char *decline(const mica__task *task) {
                  : "no variant has room for the heads";
 }
 
-/* The values of the variant, if it can be launched. A dry run has no kernels: the trial follows when launches are
- * recorded. */
+/* Sets the variant's values, if it can be launched. A dry run has no kernels, so its trial comes later, when launches
+ * are recorded. */
 static mica_status prepare(const mica__task *task, int32_t *values) {
   const mica__attention *a = task->problem;
   const mica__kernel_desc *desc = kernel_of(a);
@@ -198,7 +199,7 @@ static mica_status prepare(const mica__task *task, int32_t *values) {
   return mica__mma_check(task->engine, desc, variant, a->dtype);
 }
 
-/* Groups of (tiles of rows, heads, batch). */
+/* Sets a range of groups (tiles of rows, heads, batch). */
 static void set_range(const mica__attention *a, const int32_t *values, int64_t rows, int64_t heads,
                       mica__launch *launch) {
   const tile t = tile_of(kernel_of(a), values);

@@ -1,4 +1,4 @@
-/* What the launches of attention have in common: operands, parameters, arguments; and the two small kernels. */
+/* The parts that all launches of attention share: operands, parameters, arguments; and the two small kernels. */
 #include "cl/attention/fields.clh"
 #include "ops/attention/attention.h"
 #include "runtime/fields.h"
@@ -80,14 +80,14 @@ void mica__attention_set(const mica__kernel_desc *desc, int32_t *values, const m
 void mica__attention_tensor(mica__launch *launch, const mica_tensor *tensor) {
   mica_shape shape = tensor ? mica_tensor_shape(tensor) : MICA_SCALAR;
   mica__launch_optional(launch, tensor);
-  for (int32_t k = 0; k < 4; k++) /* an extent of 1 is broadcast, where it is a mask's */
+  for (int32_t k = 0; k < 4; k++) /* stride 0 for an extent of 1, which broadcasts a mask */
     mica__launch_long(launch, k < shape.rank && shape.dim[k] > 1 ? mica_tensor_strides(tensor)[k] : 0);
 }
 
 static int64_t stride_of(const mica_tensor *tensor, int32_t axis) {
   return tensor ? mica_tensor_strides(tensor)[axis] : 0;
 }
-/* 0 for an axis of extent 1, which is broadcast if it is a mask's. */
+/* The stride of an axis; 0 if its extent is 1, which broadcasts a mask. */
 static int64_t step_of(const mica_tensor *tensor, int32_t axis) {
   return tensor && mica_tensor_shape(tensor).dim[axis] > 1 ? stride_of(tensor, axis) : 0;
 }
@@ -96,7 +96,7 @@ static int64_t step_of(const mica_tensor *tensor, int32_t axis) {
   .x = tensor, .x##_b = step_of(tensor, 0), .x##_h = step_of(tensor, 1), .x##_t = step_of(tensor, 2),                  \
   .x##_c = step_of(tensor, 3)
 
-/* The stride of one number per sequence; 0: one for all. */
+/* The stride between the numbers of two sequences; 0: one number for all. */
 static int64_t step_of_each(const mica_tensor *tensor) {
   const bool each = tensor && mica_tensor_shape(tensor).rank == 1 && mica_tensor_count(tensor) > 1;
   return each ? stride_of(tensor, 0) : 0;

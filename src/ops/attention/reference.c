@@ -1,5 +1,5 @@
-/* The references of attention and its gradients: the formula, row by row, in double. The gradients are functions of the
- * operands as they are given, y and logsum among them, as the kernels compute them. */
+/* The references of attention and its gradients: the formula, row by row, in double. Like the kernels, the gradients
+ * are functions of the given operands, including y and logsum. */
 #include "ops/attention/attention.h"
 
 #include "base/error.h"
@@ -16,7 +16,7 @@ typedef struct problem {
   const double *in[MICA__ATTENTION_OPERANDS]; /* NULL: absent */
   mica__type mask;
   bool single_offset;
-  bool magnitudes; /* terms are added by their absolute values, weights by what rounding of scores can make of them */
+  bool magnitudes; /* add absolute values of terms, and grow weights by the error that rounding of scores causes */
 } problem;
 
 static problem problem_of(const mica__eval *eval, bool of_gradient, bool magnitudes) {
@@ -39,7 +39,7 @@ typedef struct row {
   int64_t b, h, i, g; /* g: the head of k and v */
   int64_t low, high;  /* keys outside are not seen */
   const double *q;
-  double growth; /* of magnitudes: 1 and the largest score's, by which a weight's relative error grows */
+  double growth; /* of magnitudes: 1 + the largest score's magnitude, the growth of a weight's relative error */
 } row;
 
 static row row_of(const problem *p, int64_t b, int64_t h, int64_t i) {
@@ -73,7 +73,7 @@ static const double *value_at(const problem *p, const row *r, int64_t j) {
   return p->in[MICA__ATTENTION_OF_V] + ((r->b * p->s.g + r->g) * p->s.tk + j) * p->s.e;
 }
 
-/* The score of key j, -infinity if it is not seen; *slope (may be NULL) is its derivative by q k'. */
+/* The score of key j, -infinity if it is not visible; *slope (may be NULL) is its derivative with respect to q k'. */
 static double score(const problem *p, const row *r, int64_t j, double *slope) {
   const double *k = key_at(p, r, j), cap = p->attrs->soft_cap;
   double sum = 0, mask = p->in[MICA__ATTENTION_OF_MASK] ? mask_at(p, r, j) : 0;
@@ -87,7 +87,7 @@ static double score(const problem *p, const row *r, int64_t j, double *slope) {
   return (cap > 0 ? cap * tanh_of : sum) + (added ? mask : 0);
 }
 
-/* What a weight of softmax is multiplied by: 0, or 1 / (1 - dropout). */
+/* The dropout factor of a softmax weight: 0, or 1 / (1 - dropout). */
 static double kept(const problem *p, const row *r, int64_t j) {
   double rate = p->attrs->dropout;
   if (rate == 0) return 1;
@@ -98,7 +98,7 @@ static double kept(const problem *p, const row *r, int64_t j) {
   return ldexp((double)(words[element % 4] >> 8), -24) < (double)(float)(1 - rate) ? 1 / (1 - rate) : 0;
 }
 
-/* What is added up to a score of a row, in units of log 2. */
+/* The sum of the absolute values of a score's terms, in units of log 2. */
 static double score_magnitude(const problem *p, const row *r, int64_t j) {
   const double *k = key_at(p, r, j);
   double sum = 0;
@@ -115,7 +115,7 @@ static void find_growth(const problem *p, row *r) {
     if (score(p, r, j, NULL) != -(double)INFINITY) r->growth = fmax(r->growth, 1 + score_magnitude(p, r, j));
 }
 
-/* The weights of a row of softmax, and the logarithm of their sum to base 2; -infinity if all are 0. */
+/* Computes the softmax weights of a row; returns the base-2 logarithm of their sum, -infinity if all are 0. */
 static double softmax_of(const problem *p, const row *r, double *w) {
   const double *sinks = p->in[MICA__ATTENTION_OF_SINKS], sink = sinks ? sinks[r->h] : -(double)INFINITY;
   double most = sink, sum = 0;
@@ -129,13 +129,13 @@ static double softmax_of(const problem *p, const row *r, double *w) {
   return sum != 0 ? (most + log(sum)) / log(2) : -(double)INFINITY;
 }
 
-/* A device may take a weight below 2^-126 for 0 (OpenCL 1.2, 7.5.3): what its share of a result loses by that is within
- * the bound of a weight of 2^-104, which is at least 4 roundoffs, or 2^-22, of it. */
+/* A device may flush a weight below 2^-126 to 0 (OpenCL 1.2, 7.5.3). The result then changes by less than the bound for
+ * a weight of 2^-104, since that bound is at least 4 roundoffs, or 2^-22, of the weight. */
 static double flushed(const problem *p, double weight) {
   return p->magnitudes && weight > 0 ? fmax(weight, 0x1p-104) : weight;
 }
 
-/* The weights as the row's logsum gives them. */
+/* Computes the weights from the row's logsum. */
 static void weights_of(const problem *p, const row *r, double *w) {
   double logsum = p->in[MICA__ATTENTION_OF_LOGSUM][(r->b * p->s.h + r->h) * p->s.tq + r->i];
   for (int64_t j = 0; j < p->s.tk; j++) {
@@ -169,7 +169,7 @@ static mica_status forward(const mica__eval *eval, bool magnitudes) {
   return MICA_OK;
 }
 
-/* The gradients of the scores of a row after cap and mask: w (dw - sum of dy y), where dw is the gradient of the
+/* Computes the gradients of a row's scores after cap and mask: w (dw - sum of dy y), where dw is the gradient of the
  * weights. */
 static void score_gradients(const problem *p, const row *r, const double *w, double *ds) {
   const double *dy = p->in[MICA__ATTENTION_OF_DY] + ((r->b * p->s.h + r->h) * p->s.tq + r->i) * p->s.e;
