@@ -7,7 +7,7 @@
 
 #define GPU_GROUP 64
 
-/* Parameters that several of the kernels have. */
+/* Parameters that several kernels share. */
 #define ORDERED_PARAM MICA__CASE("ORDERED", "1: by an order in memory, 0 by a permutation", 0, 1)
 #define AUGMENT_PARAM                                                                                                  \
   MICA__CASE("AUGMENT", "0 none; 1 moved, mirrored, brightness; 2 also rotated and scaled; 3 also bent", 0, 1, 2, 3)
@@ -83,7 +83,7 @@ static int32_t augment_case(const mica__augment *a, bool active) {
   return a->angle > 0 || a->zoom > 0 ? 2 : active;
 }
 
-/* The keys that every kernel takes: six of the permutation, two of the seed. */
+/* Pushes the keys that every kernel takes: six of the permutation, two of the seed. */
 static void add_keys(mica__launch *launch, const mica__augment *a) {
   const uint32_t *keys = a->permutation.keys;
   mica__launch_int8(launch, (int32_t[8]){(int32_t)keys[0], (int32_t)keys[1], (int32_t)keys[2], (int32_t)keys[3],
@@ -102,13 +102,13 @@ static void add_position(mica__launch *launch, const mica__augment *a) {
   mica__launch_int(launch, (int32_t)a->epoch);
 }
 
-/* Both sides of the rectangle, two numbers of 16 bits in each. */
+/* Pushes x0 and x1 of the rectangle, then y0 and y1: two 16-bit numbers per int. */
 static void add_rectangle(mica__launch *launch, const mica__augment *a) {
   for (int k = 0; k < 2; k++)
     mica__launch_int(launch, (int32_t)((uint32_t)a->rect[k] | (uint32_t)a->rect[k + 2] << 16));
 }
 
-/* Work-items of `span` elements of each of N rows. A CPU core takes a work-group at a time. */
+/* Sets a range of work-items, each for `span` elements of one of the rows. On a CPU a work-group is one work-item. */
 static void add_range(mica__launch *launch, const mica__variant *variant, int64_t rows, int64_t elements,
                       int64_t span) {
   mica__launch_range1(launch, rows * ((elements + span - 1) / span), variant->classes & MICA__ON_CPU ? 1 : GPU_GROUP);
@@ -126,7 +126,7 @@ static void set_mixing(const mica__augment *a, int32_t *values, int mix) {
   mica__kernel_set(&mica__augment_kernel, values, "MIX", mix);
 }
 
-/* Builds the kernel of the batches that are mixed the other way, so that no later step waits for it. */
+/* Builds the kernel for batches that are mixed in the other way, so that no later step waits for it. */
 static mica_status build_other(mica_queue *queue, const mica__augment *a, const int32_t *values) {
   int32_t other[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;

@@ -1,4 +1,4 @@
-/* The naive reference of augmentation, in double, and the comparison with it. */
+/* A naive reference of augmentation, in double, and the comparison with it. */
 #include "ir/op.h"
 #include "ops/batch/geometry.h"
 #include "ops/common/tolerance.h"
@@ -9,17 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A case: its samples, and how the batch is made of them. */
+/* A case: its samples, and how they become a batch. */
 typedef struct problem {
   mica__augment augment;
   int64_t n, N, C, H, W, classes; /* classes 0: labels are copied */
   int64_t h, w;                   /* of the batch */
   mica_dtype x_type, y_type;
-  bool ordered, alone; /* by an order in memory; the words alone */
+  bool ordered, alone; /* ordered by an order in memory; only the words */
   const double *x, *records, *order, *affine;
 } problem;
 
-/* Words of a record: the label and a second one. */
+/* Words per record: the label and a second word. */
 #define WIDTH 2
 
 static double pixel(const problem *p, int64_t sample, int64_t c, int64_t r, int64_t q) {
@@ -27,8 +27,8 @@ static double pixel(const problem *p, int64_t sample, int64_t c, int64_t r, int6
   return p->affine[2 * c] * p->x[((sample * p->C + c) * p->H + r) * p->W + q] + p->affine[2 * c + 1];
 }
 
-/* The element in double. *scale gets the magnitude of its terms; rounding errors of the coordinates count by the
- * largest difference between two pixels. */
+/* An element in double. *scale receives the magnitude of its terms; for rounding errors of the coordinates it includes
+ * the largest difference between two pixels. */
 static double element(const problem *p, int64_t sample, const mica__draw *d, int64_t c, int64_t r, int64_t q,
                       double *scale) {
   const int64_t cut = p->augment.cutout, y = r - d->cut_y + cut / 2, x = q - d->cut_x + cut / 2;
@@ -51,12 +51,12 @@ static double element(const problem *p, int64_t sample, const mica__draw *d, int
   return d->gain * value + d->lift * p->affine[2 * c];
 }
 
-/* The number of the sample at a position. */
+/* The index of the sample at a position. */
 static int64_t sample_at(const problem *p, uint32_t position) {
   return p->ordered ? (int64_t)p->order[position] : mica__permute(&p->augment.permutation, position);
 }
 
-/* Words of the label and another one, and probabilities of classes. */
+/* Writes the words of a label and of a second column, and the probabilities of classes. */
 static void reference_words(const problem *p, int64_t s, int64_t i, int64_t k, double *words, double *mixed) {
   const double share = (double)p->augment.blend;
   words[s] = p->records[i * WIDTH + 1];
@@ -223,6 +223,6 @@ static mica_status check_augment(mica__check *check) {
   return MICA_OK;
 }
 
-/* What the doctor knows of the kernel; no graph has it as an op. */
+/* For the doctor only: no graph has an op for this kernel. */
 static const mica__kernel_desc *const kernels[] = {&mica__augment_kernel, &mica__words_kernel, NULL};
 const mica__op mica__op_augment = {.name = "augment", .kernels = kernels, .check = check_augment};

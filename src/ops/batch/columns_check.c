@@ -1,4 +1,4 @@
-/* The naive references of masks and ragged columns, in double, and the comparison with them. */
+/* Naive references of masks and ragged columns, in double, and the comparison with them. */
 #include "ir/op.h"
 #include "ops/batch/geometry.h"
 #include "ops/common/tolerance.h"
@@ -9,21 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Share of a pixel, or of a box's area, within which rounding may decide either way. */
+/* The share of a pixel, or of a box's area, within which rounding may decide either way. */
 #define UNDECIDED 1e-3
 
-/* A case. Of masks H, W and classes count; of ragged columns T and E too. */
+/* A case. Masks have H, W and classes, ragged columns also T and E. */
 typedef struct problem {
   mica__augment augment;
   int64_t n, N, H, W, T, E, pad;
-  int64_t h, w; /* of the masks of the batch */
+  int64_t h, w; /* the size of the batch's masks */
   int32_t classes;
   mica_dtype x_type, y_type;
   bool ordered, padded, boxes;
   const double *x, *starts, *records, *order;
 } problem;
 
-/* The operands on the device; those of masks are x, order and y. */
+/* The operands on the device; masks use x, order and y. */
 typedef struct operands {
   mica__check_tensor x, starts, records, order, y;
 } operands;
@@ -135,7 +135,7 @@ static void ragged_reference(const problem *p, double *want, double *bound) {
   }
 }
 
-/* Rows of all samples, their starts and records (of 3 words, the length in the middle). */
+/* Makes the rows of all samples, their starts and records (3 words, the length in the middle). */
 static mica_status make_ragged(mica__check *check, problem *p, operands *o) {
   int64_t rows = 0, most = p->n * (p->T + 3);
   double *values = calloc((size_t)(most * p->E + 4 * p->n), sizeof *values);
@@ -240,6 +240,6 @@ static mica_status check_columns(mica__check *check) {
   return MICA_OK;
 }
 
-/* What the doctor knows of the kernels; no graph has them as ops. */
+/* For the doctor only: no graph has ops for these kernels. */
 static const mica__kernel_desc *const kernels[] = {&mica__mask_kernel, &mica__ragged_kernel, NULL};
 const mica__op mica__op_columns = {.name = "columns", .kernels = kernels, .check = check_columns};

@@ -12,7 +12,7 @@ static void draw_words(const mica__augment *a, uint32_t position, uint32_t use, 
 static int64_t below(uint32_t word, int64_t n) { return (int64_t)((uint64_t)word * (uint64_t)n >> 32); }
 static double signed_unit(uint32_t word) { return ldexp((double)(word >> 8), -23) - 1; }
 
-/* Where a window of w elements begins among W. */
+/* The start of a window of w elements in W: random, or centred if the window is larger. */
 static int64_t window_at(uint32_t word, int64_t W, int64_t w) {
   return W > w ? below(word, W - w + 1) : -((w - W) / 2);
 }
@@ -36,7 +36,7 @@ mica__draw mica__draw_of(const mica__augment *a, uint32_t position, int64_t H, i
 
 #define GRID_CELLS 4
 
-/* The elastic shift at pixel (q, r), added to at[0] and at[1]. */
+/* Adds the elastic shift at pixel (q, r) to at[0] and at[1]. */
 static void add_shift(const mica__draw *d, int64_t q, int64_t r, int64_t H, int64_t W, double at[2]) {
   const double x = ((double)q + 0.5) * GRID_CELLS / (double)W, y = ((double)r + 0.5) * GRID_CELLS / (double)H;
   const int across = x < GRID_CELLS - 1 ? (int)x : GRID_CELLS - 1, down = y < GRID_CELLS - 1 ? (int)y : GRID_CELLS - 1;
