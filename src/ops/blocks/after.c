@@ -1,5 +1,5 @@
-/* Products of few rows with weights in blocks whose result has a norm before it is added, in one launch on CPUs: the
- * second norms of Gemma's layers (cl/blocks/cpu/after.cl). */
+/* Products of few rows with weights in blocks, followed by a norm and an addition, in one launch on CPUs: the second
+ * norms of Gemma's layers (cl/blocks/cpu/after.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ir/pattern.h"
@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 /* block_after (x, w, scale, addend): x (.., m, k) f32, w (n, bytes of k) U8, scale (n) -> norm(x w^T + bias) + addend,
- * an RMS norm. */
+ * where norm is an RMS norm. */
 enum { X, W, SCALE, ADDEND, OPERANDS };
 
 #define BLOCK_AFTER_ATTRS(X, S)                                                                                        \
@@ -137,7 +137,7 @@ static mica_status launch_apart(const mica__exec *exec, const sizes *s, mica_ten
   return mica__queue_submit(exec->queue, &launch);
 }
 
-/* In one launch; without counters, of one group for each few rows. */
+/* Does all in one launch; without counters, one group computes all columns of a few rows. */
 static mica_status launch_whole(const mica__exec *exec, const sizes *s, const mica_tensor *work,
                                 mica_buffer *counters) {
   const mica__block_after_attrs *attrs = exec->attrs;

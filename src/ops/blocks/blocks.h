@@ -1,4 +1,4 @@
-/* ops/blocks/blocks.h: weights in blocks: their layout, and values of them on the host. */
+/* ops/blocks/blocks.h: weights in blocks: their layout, and their values on the host. */
 #ifndef MICA_OPS_BLOCKS_BLOCKS_H
 #define MICA_OPS_BLOCKS_BLOCKS_H
 
@@ -10,11 +10,11 @@
 #include <mica/ops.h>
 #include <stdbool.h>
 
-/* The most elements that a block has, and the most groups of them with scales of their own. */
+/* The most elements of a block, and the most groups of elements with their own scale. */
 #define MICA__BLOCK_MOST 256
 #define MICA__BLOCK_GROUPS 16
 
-/* A block type as cl/blocks/fields.clh describes it. */
+/* The layout of a block type, as in cl/blocks/fields.clh. */
 typedef struct mica__block_layout {
   int32_t elements, bytes;
   int32_t d, minimum, scales, scales_at;
@@ -23,21 +23,21 @@ typedef struct mica__block_layout {
   int32_t less;
 } mica__block_layout;
 
-/* NULL for MICA_BLOCK_NONE and for a value that is no block type. */
+/* NULL for MICA_BLOCK_NONE and for invalid types. */
 const mica__block_layout *mica__block_layout_of(mica_block type);
 
-/* The scale and the minimum of each of the groups of equal size that share them: an element is scale * q + minimum,
- * q signed. Returns how many groups there are. */
+/* Reads the scale and the minimum of each group of a block; groups have equal size. An element is scale * q + minimum,
+ * q signed. Returns the number of groups. */
 int32_t mica__block_scales(const mica__block_layout *layout, const uint8_t *block, float scale[MICA__BLOCK_GROUPS],
                            float minimum[MICA__BLOCK_GROUPS]);
 
-/* The elements of one block of a valid type. */
+/* Computes the elements of one block of a valid type. */
 void mica__block_values(mica_block type, const uint8_t *block, float *x);
 
-/* The numbers that a byte of low bits stands for in a block of powers. */
+/* The values of the 16 codes of 4 bits in a block of powers. */
 extern const int8_t mica__block_fours[16];
 
-/* Writes the numbers of a block's elements, as they are stored, into a block of zeros. */
+/* Writes the stored numbers of a block's elements into a zeroed block. */
 void mica__block_pack(const mica__block_layout *layout, const uint8_t *numbers, uint8_t *block);
 
 /* --- in graphs --- */
@@ -55,35 +55,35 @@ extern const char *const mica__block_names[];
   X(S, DTYPE, to, MICA_F32, "the result's dtype")
 MICA__ATTR_STRUCT(unblock, MICA__UNBLOCK_ATTRS);
 
-/* unblock (blocks): all rows as numbers; block_rows (blocks, ids): rows by ids, zeros for ids outside. */
+/* unblock (blocks): all rows as floats; block_rows (blocks, ids): the rows that ids name, zeros for invalid ids. */
 extern const mica__op mica__op_unblock, mica__op_block_rows;
-/* A product of few rows with a matrix in blocks; no builder makes it (product.c). */
+/* A product of few rows with a matrix in blocks; made only by fusion (product.c). */
 extern const mica__op mica__op_block_product;
 
-/* Likewise act(x W) * (x V), as gated layers have it (feed.c). */
+/* act(x W) * (x V), as in gated layers; made only by fusion (feed.c). */
 extern const mica__op mica__op_block_feed;
 
-/* A product of few rows, a gated layer and its second product in one launch on CPUs; no builder makes it (chain.c). */
+/* A product of few rows, a gated layer and its second product in one launch on CPUs; made only by fusion (chain.c). */
 extern const mica__op mica__op_block_chain;
 
-/* A product of few rows whose result has a norm and is added: one launch on CPUs; no builder makes it (after.c). */
+/* A product of few rows, a norm and an addition in one launch on CPUs; made only by fusion (after.c). */
 extern const mica__op mica__op_block_after;
 
-/* With more rows a matrix that is made numbers once costs less. 16 by 8192 x 4096 in Q4_1 take 8 ms of CPU time on a
- * Zen 4, 16 with the matrix made numbers. A decoder has up to 16 slots. */
+/* With more rows it costs less to convert the matrix to floats once. 16 rows by 8192 x 4096 in Q4_1 take 8 ms of CPU
+ * time on a Zen 4, 16 ms with the converted matrix. A decoder has up to 16 slots. */
 #define MICA__BLOCK_MOST_ROWS 16
 
 /* --- norms --- */
 
-/* A norm of x's rows before a product of few rows: the first attributes of the ops that take one. Without norm_shift it
- * is an RMS norm, x / sqrt(mean of squares + epsilon) * scale; with it a layer norm. */
+/* A norm of x's rows before a product of few rows: the first attributes of the ops that can include one. Without
+ * norm_shift it is an RMS norm, x / sqrt(mean of squares + epsilon) * scale; with it a layer norm. */
 #define MICA__BLOCK_NORM_ATTRS(X, S)                                                                                   \
   X(S, INT, norm_scale, 0, "operand of the scale of a norm of x's rows; 0: no norm")                                   \
   X(S, INT, norm_shift, 0, "operand of what a layer norm adds; 0: an RMS norm")                                        \
   X(S, REAL, epsilon, 0, "of the norm")
 MICA__ATTR_STRUCT(block_norm, MICA__BLOCK_NORM_ATTRS);
 
-/* Attributes of mica__op_block_product, of operands x and w, and mica__op_block_feed, of x, gate and up. */
+/* Attributes of mica__op_block_product (operands x, w) and mica__op_block_feed (operands x, gate, up). */
 #define MICA__BLOCK_PRODUCT_ATTRS(X, S)                                                                                \
   MICA__BLOCK_NORM_ATTRS(X, S)                                                                                         \
   X(S, ENUM, block, MICA_BLOCK_NONE, "block type", mica__block_names)                                                  \
@@ -96,23 +96,23 @@ MICA__ATTR_STRUCT(block_product, MICA__BLOCK_PRODUCT_ATTRS);
   X(S, ENUM, activation, MICA_ACTIVATION_NONE, "of the gate; it takes no argument", mica__activation_names)
 MICA__ATTR_STRUCT(block_feed, MICA__BLOCK_FEED_ATTRS);
 
-/* The node before reshapes that leave the last dimension alone. */
+/* The node below all reshapes that keep the last dimension. */
 int32_t mica__block_before_shapes(const mica_graph *graph, int32_t id);
-/* mica__op.fuse_operands of these ops: takes the norm that x, operand 0, is the result of. */
+/* mica__op.fuse_operands of these ops: takes in the norm whose result is x, operand 0. */
 bool mica__block_fuse_norm(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
                            void *attributes);
-/* True if node `id` is an RMS norm of the rows of *x, times *scale. */
+/* True if node `id` is an RMS norm of the rows of *x, multiplied by *scale. */
 bool mica__block_rms_norm_of(const mica_graph *graph, int32_t id, int32_t *x, int32_t *scale, double *epsilon);
-/* Attributes of a product of few rows with nothing after its sum but a bias and an addend; NULL for other nodes. */
+/* The attributes of a product of few rows that is followed by at most a bias and an addend; NULL for other nodes. */
 const mica__block_product_attrs *mica__block_plain_product(const mica_graph *graph, int32_t id);
-/* MICA_E_SHAPE if an operand of the norm is not (k). */
+/* MICA_E_SHAPE if an operand of the norm is not of shape (k). */
 mica_status mica__block_norm_check(const mica__type *inputs, int32_t count, const void *attributes, int64_t k);
-/* x, operand 0 of an evaluation, after the norm, (m, k). *own is the caller's to free. */
+/* Computes x, operand 0 of an evaluation, after the norm, (m, k). The caller frees *own. */
 mica_status mica__block_norm_rows(const mica__eval *eval, int64_t m, int64_t k, double **own, const double **x);
-/* Adds a norm to a case of a check: an RMS norm, or a layer norm. attributes: of the case, which keeps them. */
+/* Adds an RMS norm or a layer norm to a case of a check. attributes: the case's own, changed in place. */
 void mica__block_norm_case(mica__launch_case *c, void *attributes, int64_t k, bool layer);
 
-/* Products of the same x that share a launch, at most. */
+/* The most products of the same x that share a launch. */
 #define MICA__BLOCK_PARTS 3
 
 typedef struct mica__block_part {
@@ -120,8 +120,8 @@ typedef struct mica__block_part {
   int64_t n;
 } mica__block_part;
 
-/* Few rows of x (m, k), times each part's w. A bias and an addend as in ops/matmul/linear.h, NULL for none; with `up`,
- * another such w, the activated sums times the sums of up. These are for a single part. */
+/* Few rows of x (m, k), times each part's w. bias and addend as in ops/matmul/linear.h, NULL for none. With `up`, a
+ * second w, the activated sums are multiplied by the sums of up. up, bias and addend need a single part. */
 typedef struct mica__block_rows {
   mica_block block;
   int64_t m, k;
@@ -132,36 +132,36 @@ typedef struct mica__block_rows {
   mica_activation activation;
   float argument;
 } mica__block_rows;
-/* exec's attributes begin with a norm's. */
+/* The attributes of exec begin with those of a norm. */
 mica_status mica__block_rows_launch(const mica__exec *exec, const mica__block_rows *rows);
-/* Rows of x of a walk over weights, and rows of w that are read at once, for m rows. */
+/* For m rows: the rows of x that one pass over the weights serves, and the rows of w that are read at once. */
 void mica__block_choose_rows(const mica_device_info *device, bool cpu, int64_t m, int64_t *of_x, int64_t *of_w);
-/* Columns of a work-item on a CPU, a multiple of MICA__BLOCK_STRIP: a few work-items per core. */
+/* The columns of a work-item on a CPU, a multiple of MICA__BLOCK_STRIP, so that each core gets a few work-items. */
 int64_t mica__block_span(const mica_device_info *device, int64_t columns, int64_t walks);
-/* Columns that cpu/row.cl makes at once. */
+/* The columns that cpu/row.cl computes at once. */
 #define MICA__BLOCK_STRIP 16
-/* True if its launch can take a norm of m rows of k elements. */
+/* True if the launch can include a norm of m rows of k elements. */
 bool mica__block_rows_take_norm(mica_engine *engine, int64_t m, int64_t k);
-/* The kernels that it launches; ends in NULL. */
+/* The kernels of the launch; ends in NULL. */
 extern const mica__kernel_desc *const mica__block_rows_kernels[];
 
-/* Row x (k elements) times one row of blocks, whose bytes are numbers. */
+/* The product of row x (k elements) with one row of blocks, given as one double per byte. */
 double mica__block_dot(mica_block type, const double *blocks, const double *x, int64_t k);
 
-/* Three products of one x in one op (projections.c). */
+/* Three products of the same x in one op (projections.c). */
 extern const mica__op mica__op_block_projections;
-/* Values that are three products of the same rows with weights in blocks, perhaps with biases and reshaped, become
- * results of one mica__op_block_projections; other values stay as they are. */
+/* Replaces values that are three products of the same rows with weights in blocks (biases and reshapes may follow) by
+ * results of one mica__op_block_projections; leaves other values as they are. */
 void mica__block_join(mica_value *const values[MICA__BLOCK_PARTS]);
 
-/* True if node `id` is a matmul of f32 with a transposed matrix in blocks; then gives x, as the product has it, and the
- * blocks. */
+/* True if node `id` is an f32 matmul with a transposed matrix in blocks; then sets *x, the product's own operand, and
+ * the blocks. */
 bool mica__block_product_of(const mica_graph *graph, int32_t id, int32_t *x, int32_t *blocks, int32_t *type);
 
-/* Checks attributes against the type of a table, of any rank above 0. */
+/* Checks attributes against the type of a table, which may have any rank above 0. */
 mica_status mica__unblock_check(const mica__unblock_attrs *attrs, const mica__type *table);
 
-/* Fills an operand of a check with random blocks whose scales are finite and below 2. */
+/* Fills a check's operand with random blocks, whose scales are finite and below 2. */
 void mica__block_fill(mica__check *check, mica_block type, double *values, int64_t count);
 
 #endif

@@ -1,5 +1,5 @@
 /* The second half of a layer of few rows in one launch: the product that ends its attention, a gated layer and its
- * second product, with weights in blocks of one type (cl/blocks/cpu/chain.cl). */
+ * second product. All weights are in blocks of one type (cl/blocks/cpu/chain.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ir/pattern.h"
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* block_chain (x, gate, up, down): h = x, or with `out` h = x out^T + out_bias + out_addend; then
- * (act(n(h) gate^T) * (n(h) up^T)) down^T + bias + h. */
+/* block_chain (x, gate, up, down): (act(n(h) gate^T) * (n(h) up^T)) down^T + bias + h, where n is a norm, and h = x or,
+ * with `out`, h = x out^T + out_bias + out_addend. */
 enum { X, GATE, UP, DOWN, OPERANDS };
 
 #define BLOCK_CHAIN_ATTRS(X, S)                                                                                        \
@@ -30,7 +30,7 @@ enum { X, GATE, UP, DOWN, OPERANDS };
 MICA__ATTR_STRUCT(block_chain, BLOCK_CHAIN_ATTRS);
 static MICA__ATTR_TABLE(block_chain, BLOCK_CHAIN_ATTRS);
 
-/* Rows, columns of x, of h and y, and of what lies between. */
+/* Rows; columns of x, of h and y, and of the gated layer. */
 typedef struct sizes {
   int64_t m, k, width, hidden;
 } sizes;
@@ -47,7 +47,7 @@ static mica_status check_matrix(const mica__type *w, mica_block type, int64_t ro
   return mica__unblock_check(&(mica__unblock_attrs){type, columns, MICA_F32}, w);
 }
 
-/* An operand that may be absent, of `count` f32 elements. */
+/* Checks an optional operand of `count` f32 elements. */
 static mica_status check_addend(const mica__type *inputs, int32_t input_count, int64_t at, int64_t count) {
   int64_t own = 0;
   if (at == 0) return MICA_OK;
@@ -89,7 +89,7 @@ static mica_status infer_chain(const mica__type *inputs, int32_t input_count, vo
 
 /* --- the reference --- */
 
-/* y (m, n) = x (m, k) w^T + bias + addend; these may be NULL. */
+/* y (m, n) = x (m, k) w^T + bias + addend; bias and addend may be NULL. */
 static void multiply(mica_block type, const sizes *s, const double *x, int64_t k, const double *w, int64_t n,
                      const double *bias, const double *addend, double *y) {
   const int64_t bytes = k / mica_block_elements(type) * (int64_t)mica_block_bytes(type);
@@ -101,7 +101,7 @@ static void multiply(mica_block type, const sizes *s, const double *x, int64_t k
 
 static const double *given(const mica__eval *eval, int64_t at) { return at ? eval->inputs[at] : NULL; }
 
-/* y = the gated layer of h, with its second product. */
+/* Evaluates the gated layer of h and its second product. */
 static mica_status evaluate_gated(const mica__eval *eval, const sizes *s, const double *h, double *f, double *g) {
   const mica__block_chain_attrs *attrs = eval->attrs;
   const mica_block type = (mica_block)attrs->block;
@@ -162,10 +162,10 @@ static bool fits(const mica_device_info *device, const sizes *s) {
   return local_bytes(s, of_x) <= device->local_bytes;
 }
 
-/* Operand `at` as rows of a launch; NULL if the launch has no such operand. */
+/* Operand `at` of a launch; NULL if it is absent. */
 static const mica_tensor *operand(const mica__exec *exec, int64_t at) { return at ? exec->inputs[at] : NULL; }
 
-/* The products one after the other. work: h, if that is a product, and what lies between. */
+/* Launches the products one after the other. work: h, if it is a product, and the gated layer's result. */
 static mica_status launch_apart(const mica__exec *exec, const sizes *s, mica_tensor *const work[2]) {
   static const mica__block_norm_attrs no_norm;
   const mica__block_chain_attrs *attrs = exec->attrs;
@@ -343,7 +343,7 @@ static int64_t add_operand(const mica__node *node, int64_t at, int32_t *inputs, 
   return (*count)++;
 }
 
-/* Takes the product that h is, if it is one of these blocks; else h itself. */
+/* Takes in the product that computes h, if its blocks are of the same type; else takes h itself. */
 static void take_out(const mica_graph *graph, int32_t h, int32_t *inputs, int32_t *count,
                      mica__block_chain_attrs *attrs) {
   const mica__block_product_attrs *product = mica__block_plain_product(graph, h);
@@ -356,12 +356,12 @@ static void take_out(const mica_graph *graph, int32_t h, int32_t *inputs, int32_
   attrs->out_addend = add_operand(node, product->addend, inputs, count);
 }
 
-/* Groups wait for each other, so each of the device's threads needs a core. */
+/* Groups wait for each other, so every thread of the device needs its own core. */
 static bool runs_together(const mica_device_info *device) {
   return (mica__kernel_class(device) & MICA__ON_CPU) && mica__usable_cores() >= device->compute_units;
 }
 
-/* What the last product adds must be h, beside a bias; of one row h may be taken for a bias. */
+/* Besides a bias, the last product may add only h. With one row h may appear as the bias. */
 static bool take_residual(const mica_graph *graph, const mica__node *down, const mica__block_product_attrs *product,
                           int32_t h, int64_t *bias, bool *residual) {
   const bool as_bias = *bias && mica__block_before_shapes(graph, down->inputs[*bias]) == h;

@@ -1,4 +1,4 @@
-/* The first half of gated layers of few rows, in one launch: act(x W) * (x V), with weights in blocks
+/* The first half of gated layers of few rows in one launch: act(x W) * (x V), with weights in blocks
  * (cl/blocks/row.clh). */
 #include "base/error.h"
 #include "ir/pattern.h"
@@ -9,8 +9,8 @@
 
 #include <stdlib.h>
 
-/* block_feed (x, gate, up): x (.., m, k) f32, gate and up (n, bytes of k) U8 -> (.., m, n). Then come a norm's
- * operands. */
+/* block_feed (x, gate, up): x (.., m, k) f32, gate and up (n, bytes of k) U8 -> (.., m, n). The operands of a norm may
+ * follow. */
 enum { X, GATE, UP, OPERANDS };
 
 static MICA__ATTR_TABLE(block_feed, MICA__BLOCK_FEED_ATTRS);
@@ -105,7 +105,7 @@ static mica_status check_feed(mica__check *check) {
 
 /* --- in graphs --- */
 
-/* True if the shapes differ in their last dimension at most. */
+/* True if the shapes differ at most in their last dimension. */
 static bool same_rows(mica_shape a, mica_shape b) {
   if (a.rank != b.rank || a.rank < 2) return false;
   a.dim[a.rank - 1] = b.dim[b.rank - 1];

@@ -32,21 +32,21 @@ static const mica__variant gpu_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, 
 static const mica__kernel_desc gpu_kernel = {
     MICA__KERNEL("block_row_gpu", "blocks/gpu/row.cl", gpu_params, gpu_variants)};
 
-/* Columns of a work-item: a few for each core, so that none waits long for the last one. */
+/* Columns of a work-item: each core gets a few work-items, so that none waits long for the last. */
 int64_t mica__block_span(const mica_device_info *device, int64_t n, int64_t walks) {
   const int64_t wanted = mica__max(1, GROUPS_A_CORE * (int64_t)device->compute_units / walks);
   return mica__ceil_div(mica__ceil_div(n, MICA__BLOCK_STRIP), wanted) * MICA__BLOCK_STRIP;
 }
 
-/* Rows of x of a walk, and of w at once: their sums fill half of the registers, which is 8 of AVX2's 16 and 16 of
- * AVX-512's 32. A GPU of Intel's has none left for 8 rows. Measured on 8192 x 4096 on a Zen 4, 2026-11-28. */
+/* Rows of x per pass, and of w read at once: their sums fill half of the registers: 8 of AVX2's 16, 16 of AVX-512's 32.
+ * On Intel's GPUs 8 rows of x leave no registers. Measured on 8192 x 4096 on a Zen 4, 2026-11-28. */
 void mica__block_choose_rows(const mica_device_info *device, bool cpu, int64_t m, int64_t *of_x, int64_t *of_w) {
   const bool many = device->vector_bytes >= MICA__LONG_VECTOR && cpu;
   *of_x = m <= 2 ? m : m <= 4 || !many ? 4 : 8;
   *of_w = many ? (m <= 2 ? 4 : 2) : 4 / *of_x;
 }
 
-/* Local memory of a CPU's work-item for the rows that it makes a norm of. */
+/* The local memory that a CPU's work-item takes for the rows that it normalises. */
 static size_t norm_bytes(int64_t rows, int64_t k) { return (size_t)(rows * k) * sizeof(float); }
 
 bool mica__block_rows_take_norm(mica_engine *engine, int64_t m, int64_t k) {
@@ -57,7 +57,7 @@ bool mica__block_rows_take_norm(mica_engine *engine, int64_t m, int64_t k) {
   return m <= MICA__BLOCK_MOST_ROWS && (!cpu || norm_bytes(of_x, k) <= device->local_bytes);
 }
 
-/* All arguments of the kernels except the parts after the first. */
+/* Pushes all arguments of the kernels except the parts after the first. */
 static void push_rows(mica__launch *launch, const mica__block_rows *r, int64_t span) {
   mica__launch_tensor(launch, r->x);
   mica__launch_tensor(launch, r->part[0].w);
@@ -72,7 +72,7 @@ static void push_rows(mica__launch *launch, const mica__block_rows *r, int64_t s
   if (r->up) mica__launch_tensor(launch, r->up);
 }
 
-/* Columns of all parts, each rounded up to whole strips. */
+/* The columns of all parts, each rounded up to whole strips. */
 static int64_t columns_of(const mica__block_rows *r, int64_t strip) {
   int64_t columns = 0;
   for (int32_t i = 0; i < r->parts; i++) columns += mica__ceil_div(r->part[i].n, strip) * strip;

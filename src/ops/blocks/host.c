@@ -22,7 +22,7 @@ static float half_at(const uint8_t *bytes) {
   return (float)mica__element_get(MICA_F16, &bits, 0);
 }
 
-/* 2^(exponent - 128), also where that is subnormal. */
+/* 2^(exponent - 128), also if it is subnormal. */
 static float power_at(uint8_t exponent) {
   const uint32_t bits = exponent < 2 ? UINT32_C(0x00200000) << exponent : (uint32_t)(exponent - 1) << 23;
   float power;
@@ -30,7 +30,7 @@ static float power_at(uint8_t exponent) {
   return power;
 }
 
-/* Compiled once for each layout, whose numbers are then constants. */
+/* Inlined for each layout, so that the layout's numbers are constants. */
 #define INLINED static inline __attribute__((always_inline))
 
 INLINED int32_t scales_of(const mica__block_layout *l, const uint8_t *block, float *scale, float *minimum) {
@@ -71,7 +71,7 @@ INLINED int high_of(const mica__block_layout *l, const uint8_t *block, int e) {
 
 const int8_t mica__block_fours[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
 
-/* A minimum is added only to types that have one, so that zeros keep their sign. */
+/* Only types with a minimum add it, so that zeros keep their sign. */
 INLINED float value_of(const mica__block_layout *l, int q, float scale, float minimum) {
   const float product = scale * (float)(q - l->less);
   return l->minimum >= 0 ? product + minimum : product;

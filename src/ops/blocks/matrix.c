@@ -1,5 +1,5 @@
-/* Products of matrices with weights in blocks: the gemm kernels that read blocks, else f32 weights that are made for
- * the launch. */
+/* Products of matrices with weights in blocks: by gemm kernels that read blocks, else by f32 weights that are converted
+ * for the launch. */
 #include "base/error.h"
 #include "ops/blocks/blocks.h"
 #include "ops/matmul/gemm.h"
@@ -7,7 +7,7 @@
 #include "runtime/tensor.h"
 #include "runtime/workspace.h"
 
-/* Elements of a row of b. */
+/* The elements of a stored row of b. */
 static int64_t columns_of(const mica__gemm *gemm) { return gemm->b.row == 1 ? gemm->k : gemm->n; }
 
 static mica_status run_as_floats(mica_queue *queue, const mica__gemm *gemm, mica_tensor *floats) {

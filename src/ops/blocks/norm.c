@@ -1,5 +1,5 @@
-/* Norms of rows that launches of products compute themselves (cl/blocks/row.clh): an RMS or layer norm before a product
- * of few rows costs each work-group less than a launch of its own. */
+/* Norms of rows that launches of products compute themselves (cl/blocks/row.clh): before a product of few rows, an RMS
+ * or layer norm in each work-group costs less than its own launch. */
 #include "base/error.h"
 #include "ir/pattern.h"
 #include "ops/blocks/blocks.h"
@@ -24,7 +24,7 @@ int32_t mica__block_before_shapes(const mica_graph *graph, int32_t id) {
   }
 }
 
-/* A norm: of x, with what it multiplies and adds. */
+/* A norm of x, with its scale and shift. */
 typedef struct norm {
   int32_t x, scale, shift; /* shift: 0 for an RMS norm */
   double epsilon;
@@ -57,7 +57,7 @@ static bool find_mean(const mica_graph *graph, int32_t id, int32_t *of) {
          fabs(affine.scale * (double)last_of(graph, in[0]) - 1) < 1e-6;
 }
 
-/* True if the node is x / sqrt(mean of squares + epsilon). */
+/* True if the node is *x / sqrt(mean of squares + *epsilon). */
 static bool find_scaled(const mica_graph *graph, int32_t id, int32_t *x, double *epsilon) {
   mica__affine_attrs affine;
   int32_t in[4], of[4], mean = 0, square = 0, squared[4];
@@ -74,7 +74,7 @@ static bool find_scaled(const mica_graph *graph, int32_t id, int32_t *x, double 
   return false;
 }
 
-/* True if the node is x less the mean of its row. */
+/* True if the node is *x minus the mean of its row. */
 static bool find_centred(const mica_graph *graph, int32_t id, int32_t *x) {
   int32_t in[4], of = 0;
   if (!mica__pattern_op(graph, id, &mica__op_sub, in) || !find_mean(graph, in[1], &of) || of != in[0]) return false;
@@ -87,7 +87,7 @@ static bool is_vector(const mica_graph *graph, int32_t id, int64_t count) {
   return type->dtype == MICA_F32 && type->shape.rank == 1 && type->shape.dim[0] == count;
 }
 
-/* The operands of a sum or product: a vector (k) and another value. */
+/* Finds the operands of a sum or product of a value and a vector of shape (k). */
 static bool find_vector(const mica_graph *graph, int32_t id, const mica__op *op, int32_t *value, int32_t *vector) {
   int32_t in[4];
   if (!mica__pattern_op(graph, id, op, in)) return false;

@@ -1,5 +1,4 @@
-/* Products with weights in blocks, which are never written as numbers: of few rows (cl/blocks/row.clh), and of matrices
- * (ops/blocks/matrix.c). */
+/* Products with weights in blocks: of few rows (cl/blocks/row.clh), and of matrices (ops/blocks/matrix.c). */
 #include "base/error.h"
 #include "ir/pattern.h"
 #include "ops/blocks/blocks.h"
@@ -10,8 +9,8 @@
 
 #include <stdlib.h>
 
-/* block_product (x, blocks): x (.., m, k) f32, blocks (n, bytes of k) U8 -> (.., m, n); by_k: blocks (k, bytes of n).
- * Then come a bias and an addend, as in ops/matmul/linear.h, and a norm's operands. */
+/* block_product (x, blocks): x (.., m, k) f32, blocks (n, bytes of k) U8 -> (.., m, n); by_k: blocks (k, bytes of n). A
+ * bias and an addend, as in ops/matmul/linear.h, and the operands of a norm may follow. */
 enum { X, W, OPERANDS };
 
 static MICA__ATTR_TABLE(block_product, MICA__BLOCK_PRODUCT_ATTRS);
@@ -45,7 +44,7 @@ static mica_status infer_product(const mica__type *inputs, int32_t input_count, 
   return MICA_OK;
 }
 
-/* The sums alone: no builder makes what follows them. */
+/* Evaluates only the sums: fusion adds the other operands later. */
 static mica_status evaluate_product(const mica__eval *eval) {
   const mica__block_product_attrs *attrs = eval->attrs;
   const mica_block type = (mica_block)attrs->block;
@@ -74,7 +73,7 @@ static mica_status evaluate_product(const mica__eval *eval) {
 
 /* --- the launch --- */
 
-/* Operand `at` in another shape of its elements; NULL when that is 0. */
+/* A view of operand `at` in another shape; NULL if `at` is 0. */
 static mica_status operand(const mica__exec *exec, int64_t at, mica_shape shape, mica_tensor **tensor) {
   return at ? mica_tensor_view(exec->inputs[at], shape, NULL, 0, tensor) : MICA_OK;
 }
@@ -129,7 +128,7 @@ static void fill_weights(mica__check *check, const mica__launch_case *c, int32_t
   mica__block_fill(check, (mica_block)((const mica__block_product_attrs *)c->attrs)->block, values, count);
 }
 
-/* Few rows, matrices, and matrices by k, of every type. */
+/* For each type: few rows, matrices, and matrices by k. */
 #define CHECKS (3 * MICA_BLOCK_COUNT)
 
 static mica_status check_product(mica__check *check) {
@@ -168,7 +167,7 @@ static bool is_swap(const mica_graph *graph, int32_t id) {
   return axes->axes[0] == 1 && axes->axes[1] == 0;
 }
 
-/* A matmul of f32 with blocks, transposed or not. */
+/* Finds an f32 matmul with blocks, transposed or not. */
 static bool find_product(const mica_graph *graph, int32_t id, bool *by_k, int32_t *x, int32_t *w, int32_t *type) {
   int32_t in[4], of[4], blocks[4];
   if (!mica__pattern_op(graph, id, &mica__op_matmul, in)) return false;
@@ -215,7 +214,7 @@ static bool match_product(const mica__match *match, int32_t root, int32_t *input
   return true;
 }
 
-/* Matrices by k are not products of few rows. */
+/* Products by k do not use the kernels for few rows, which alone include norms. */
 static bool fuse_norm(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
                       void *attributes) {
   const mica__block_product_attrs *attrs = attributes;

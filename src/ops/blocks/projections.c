@@ -1,5 +1,5 @@
-/* Three products of the same rows with weights in blocks, as queries, keys and values are: of few rows in one launch
- * for all that have one block type (cl/blocks/row.clh). */
+/* Three products of the same rows with weights in blocks, such as queries, keys and values. Few rows take one launch
+ * for all products of one block type (cl/blocks/row.clh). */
 #include "base/error.h"
 #include "ir/pattern.h"
 #include "ops/blocks/blocks.h"
@@ -10,8 +10,8 @@
 
 #include <stdlib.h>
 
-/* block_projections (x, w0, w1, w2): x (m, k) f32, w_i (n_i, bytes of k) U8 -> x w_i transposed, (m, n_i). Then come a
- * norm's operands, and x is (.., k) of m rows. */
+/* block_projections (x, w0, w1, w2): x (m, k) f32, w_i (n_i, bytes of k) U8 -> x w_i transposed, (m, n_i). The operands
+ * of a norm may follow; x is then (.., k) with m rows. */
 enum { X, W, COUNT = MICA__BLOCK_PARTS, OPERANDS = W + COUNT };
 
 #define BLOCK_PROJECTIONS_ATTRS(X, S)                                                                                  \
@@ -71,7 +71,7 @@ static int64_t rows_of(mica_shape x) {
   return m;
 }
 
-/* All parts of one type; *done has their bits. */
+/* Launches all parts of one type and sets their bits in *done. */
 static mica_status launch_type(const mica__exec *exec, int32_t first, uint32_t *done) {
   const mica_shape x = mica_tensor_shape(exec->inputs[X]);
   mica__block_rows rows = {
@@ -180,7 +180,7 @@ const mica__op mica__op_block_projections = {.name = "block_projections",
                                              .fuse_operands = mica__block_fuse_norm,
                                              .flops = flops};
 
-/* The steps from a product to a value: reshapes and sums with a bias. */
+/* The steps from a product to a value: reshapes and additions of a bias. */
 #define MOST_STEPS 8
 typedef struct steps {
   int32_t id[MOST_STEPS], count, product;
@@ -208,7 +208,7 @@ static mica_value take_steps(mica_value y, const steps *taken) {
   return y;
 }
 
-/* What the rows of a product are made of: every layer flattens them by itself. */
+/* The operand of a product before its reshape: each layer flattens its rows by itself. */
 static int32_t source_of(const mica_graph *graph, int32_t x) {
   const mica__node *node = mica__graph_node(graph, x);
   return node->op == &mica__op_reshape ? node->inputs[0] : x;

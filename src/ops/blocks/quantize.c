@@ -1,5 +1,5 @@
-/* From numbers to blocks. Without importance the types of 32 elements follow GGUF's formulas; everything else is a
- * search for the scales of least weighted squared error. */
+/* From floats to blocks. Without importance, types of 32 elements follow GGUF's formulas; everything else searches for
+ * the scales with the least weighted squared error. */
 #include "base/element.h"
 #include "base/error.h"
 #include "cl/blocks/fields.clh"
@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A block to be made. Numbers are as they are stored; an element is scale * (number - less) + minimum. */
+/* A block under construction. Numbers are as stored; an element is scale * (number - less) + minimum. */
 typedef struct work {
   const mica__block_layout *layout;
   const float *x, *importance; /* importance: NULL for none */
@@ -38,7 +38,7 @@ static float clamped(float value, int low, int high) {
 
 /* --- GGUF's formulas --- */
 
-/* Intermediate results are variables of their own: a compiler that joined products and sums would change last bits. */
+/* Intermediate results have their own variables: fused multiply-adds would change the last bits. */
 static bool plain_symmetric(const work *w) {
   uint8_t numbers[MICA__BLOCK_MOST];
   const mica__block_layout *l = w->layout;
@@ -76,7 +76,7 @@ static bool plain_asymmetric(const work *w) {
   return put_half(w->block + l->d, d) && put_half(w->block + l->minimum, least);
 }
 
-/* Numbers of least error for the power that the block has; returns the error. */
+/* Writes the numbers of least error for the block's power; returns the error. */
 static double nearest_fours(const work *w) {
   uint8_t numbers[MICA__BLOCK_MOST];
   float scale[MICA__BLOCK_GROUPS], minimum[MICA__BLOCK_GROUPS];
@@ -122,7 +122,7 @@ static bool powers(const work *w) {
 
 #define TRIALS 10 /* on each side of the plain scale, 0.1 numbers apart */
 
-/* The scale for elements first .. first + n - 1 of x = scale * q. */
+/* The best scale in x = scale * q for elements first .. first + n - 1. */
 static float symmetric_scale(const work *w, int first, int n) {
   float most = 0, best = 0;
   double gain = 0;
@@ -144,12 +144,12 @@ static float symmetric_scale(const work *w, int first, int n) {
   return best != 0 ? best : most / (float)w->low;
 }
 
-/* Sums of a fit x = scale * q + minimum. */
+/* The weighted sums for fitting x = scale * q + minimum. */
 typedef struct fit {
   double w, q, x, qq, qx, xx;
 } fit;
 
-/* Solves it, with the minimum at most 0 if it is bounded; returns the error. */
+/* Solves the fit, with the minimum at most 0 if it is bounded; returns the error. */
 static double solve(const fit *f, bool bounded, double *scale, double *minimum) {
   const double det = f->w * f->qq - f->q * f->q;
   *scale = *minimum = 0;
@@ -197,7 +197,7 @@ static void asymmetric_scale(const work *w, int first, int n, bool bounded, floa
   }
 }
 
-/* The number nearest to an element, less what is subtracted. */
+/* The number nearest to an element, minus `less`. */
 static int nearest(const work *w, int i, float scale, float minimum) {
   const float q = scale != 0 ? (w->x[i] - minimum) / scale : 0;
   return isnan(q) ? 0 : (int)clamped(rintf(q), w->low, w->high);
@@ -212,8 +212,8 @@ static double error_of(const work *w, int first, int n, float scale, float minim
   return error;
 }
 
-/* The sub-scales beside those that rounding gives which have the least error: *a of d, and *b of m, where it is not 0.
- * Their range is from `low` to `high`. */
+/* Searches sub-scales from `low` to `high` within 1 of the rounded ones for the least error: *a multiplies d, *b
+ * multiplies m if m is not 0. */
 static void refine(const work *w, int first, int n, float d, float m, int low, int high, int *a, int *b) {
   const int around_a = *a, around_b = *b;
   double least = INFINITY;

@@ -1,4 +1,4 @@
-/* Weights in blocks as numbers: all rows of a matrix, or those that ids name. */
+/* Weights in blocks as floats: all rows of a matrix, or the rows that ids name. */
 #include "base/error.h"
 #include "cl/blocks/fields.clh"
 #include "ops/blocks/blocks.h"
@@ -157,7 +157,8 @@ static mica_status launch_block_rows(const mica__exec *exec) { return launch_row
 
 /* --- the checks --- */
 
-/* Every byte, so that each value of each field is met, scales that are not finite too. Only f32 holds all elements. */
+/* Uses every byte, so that each value of each field occurs, including scales that are not finite. Only f32 holds all
+ * elements. */
 static void fill_table(mica__check *check, const mica__launch_case *c, int32_t input, double *values, int64_t count) {
   const mica__unblock_attrs *attrs = c->attrs;
   (void)input;
@@ -182,7 +183,7 @@ void mica__block_fill(mica__check *check, mica_block type, double *values, int64
 
 #define CASES (MICA_BLOCK_COUNT + 2)
 
-/* A case for each type, then cases for other dtypes, ranks and empty tables. */
+/* Makes a case for each type, then cases for other dtypes, ranks and empty tables. */
 static size_t make_cases(bool indexed, mica__unblock_attrs *attrs, mica__launch_case *list) {
   size_t count = 0;
   for (int type = MICA_BLOCK_NONE + 1; type < MICA_BLOCK_COUNT; type++) {
