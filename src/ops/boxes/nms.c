@@ -67,7 +67,7 @@ static bool overlap(const double *first, const double *second, const mica__nms_a
   return both > how->threshold * either;
 }
 
-/* The best box that has not been looked at; -1: none takes part. */
+/* The best box that has not been visited; -1: none is left with a score above `least`. */
 static int64_t next_box(const double *scores, const bool *seen, int64_t n, double least) {
   int64_t best = -1;
   for (int64_t i = 0; i < n; i++)
@@ -138,7 +138,7 @@ static const mica__variant collect_variants[] = {
 static const mica__kernel_desc nms_collect = {
     MICA__KERNEL("nms_collect", "boxes/nms.cl", collect_params, collect_variants)};
 
-/* Bits of pairs that a GPU may keep: 256 MiB, 46,000 boxes. More are compared one after the other. */
+/* The most words of pair bits that a GPU stores: 256 MiB, 46,000 boxes. More boxes are compared one after the other. */
 #define MOST_PAIR_WORDS ((int64_t)1 << 26)
 
 typedef struct problem {
@@ -164,7 +164,7 @@ static mica_status get(const problem *p, const mica__kernel_desc *desc, const in
   return MICA_OK;
 }
 
-/* kept is scratch too: every work-item reads what it has kept. */
+/* kept is also scratch: every work-item reads the boxes that it has kept. */
 static mica_status launch_serial(const problem *p, const mica_tensor *kept) {
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
