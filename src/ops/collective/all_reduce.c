@@ -1,5 +1,5 @@
-/* The sum over ranks of some f32 tensors: a bucket. The result is one row of numbers in which operand k begins where it
- * does in the host's memory, at a multiple of 64 bytes, so that a bucket is sent as it lies there. */
+/* The sum over ranks of a bucket of f32 tensors. The result is one row of numbers, in which each operand begins at a
+ * multiple of 64 bytes, as in the host's memory, so that a bucket is sent as it lies there. */
 #include "base/error.h"
 #include "ops/collective/channels.h"
 #include "ops/collective/collective.h"
@@ -106,7 +106,7 @@ static mica_status grad_all_reduce(const mica__grad *grad) {
   return MICA_OK;
 }
 
-/* Not among those that the doctor knows: it takes several ranks. */
+/* Not listed for the doctor, because it needs several ranks. */
 static const mica__op op_all_reduce = {.name = "all_reduce",
                                        .kind = MICA__OP_LAUNCH,
                                        .min_inputs = 1,
@@ -141,7 +141,7 @@ mica_value mica_all_reduce(mica_value x, mica_communicator *communicator, int32_
 
 /* --- layers of which every rank has a part --- */
 
-/* The sum of one value, whose extents may be open: what goes through the network, not its weights. */
+/* The sum of one value, whose extents may be open: for activations of the network, not for its weights. */
 static mica_status infer_sum(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   const mica__all_reduce_attrs *how = attrs;

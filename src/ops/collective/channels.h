@@ -1,23 +1,23 @@
-/* ops/collective/channels.h: which channel of a communicator is whose. A new use gets a row here. */
+/* ops/collective/channels.h: who uses each channel of a communicator. A new use gets a row here. */
 #ifndef MICA_OPS_COLLECTIVE_CHANNELS_H
 #define MICA_OPS_COLLECTIVE_CHANNELS_H
 
 #include <mica/dist.h>
 
-/* First channels. A row of one channel ends at the next row; ranges that grow are checked where they are used. */
+/* First channels. A row with one channel ends at the next row; ranges that grow are checked by their users. */
 enum {
-  MICA__CHANNEL_PROGRAM = 0,                             /* mica_all_reduce and layers of which ranks have parts */
-  MICA__CHANNEL_NORMS = MICA_CHANNELS / 8,               /* two per batch norm of a network */
+  MICA__CHANNEL_PROGRAM = 0,                             /* mica_all_reduce, and layers that are divided among ranks */
+  MICA__CHANNEL_NORMS = MICA_CHANNELS / 8,               /* two for each batch norm of a network */
   MICA__CHANNEL_DICE = MICA_CHANNELS / 4 - 4,            /* Dice loss of a task */
-  MICA__CHANNEL_STAGE_VALUES = MICA_CHANNELS / 4 - 3,    /* a stage to the next one */
-  MICA__CHANNEL_STAGE_GRADIENTS = MICA_CHANNELS / 4 - 2, /* a stage to the one before it */
+  MICA__CHANNEL_STAGE_VALUES = MICA_CHANNELS / 4 - 3,    /* from a stage to the next one */
+  MICA__CHANNEL_STAGE_GRADIENTS = MICA_CHANNELS / 4 - 2, /* from a stage to the previous one */
   MICA__CHANNEL_SAVING = MICA_CHANNELS / 4 - 1,          /* weights to rank 0; in a step, the loss of a pipeline */
   MICA__CHANNEL_BUCKETS = MICA_CHANNELS / 4,             /* the weight of a rank's gradients, then the gradients */
-  MICA__CHANNEL_SHARD_NORMS = MICA_CHANNELS / 2 - 5,     /* two; gradients of weights that stages share lie below */
-  MICA__CHANNEL_SHARE = MICA_CHANNELS / 2 - 3,           /* the trainer: what one rank has, to the others */
+  MICA__CHANNEL_SHARD_NORMS = MICA_CHANNELS / 2 - 5,     /* two; below: gradients of weights that stages share */
+  MICA__CHANNEL_SHARE = MICA_CHANNELS / 2 - 3,           /* the trainer: data of one rank, sent to the others */
   MICA__CHANNEL_SUMS = MICA_CHANNELS / 2 - 2,            /* the trainer: sums of metrics, times, counts */
   MICA__CHANNEL_AGREE = MICA_CHANNELS / 2 - 1,           /* the trainer: whether to stop */
-  MICA__CHANNEL_OF_GRADIENTS = MICA_CHANNELS / 2,        /* the gradient of a sum on channel c goes on this + c */
+  MICA__CHANNEL_OF_GRADIENTS = MICA_CHANNELS / 2,        /* + c: the gradient of a sum on channel c */
 };
 
 _Static_assert(MICA__CHANNEL_PROGRAM < MICA__CHANNEL_NORMS && MICA__CHANNEL_NORMS < MICA__CHANNEL_DICE &&
@@ -31,7 +31,7 @@ _Static_assert(MICA__CHANNEL_BUCKETS < MICA__CHANNEL_SHARD_NORMS &&
                    MICA__CHANNEL_SHARE + 1 == MICA__CHANNEL_SUMS && MICA__CHANNEL_SUMS + 1 == MICA__CHANNEL_AGREE &&
                    MICA__CHANNEL_AGREE + 1 == MICA__CHANNEL_OF_GRADIENTS,
                "channels of the optimiser and the trainer do not meet");
-/* Sums that have a gradient lie up to DICE. */
+/* Sums with a gradient use channels up to DICE. */
 _Static_assert(MICA__CHANNEL_OF_GRADIENTS + MICA__CHANNEL_DICE < MICA_CHANNELS, "gradients have channels");
 
 #endif

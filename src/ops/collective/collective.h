@@ -6,34 +6,34 @@
 
 #include <mica/dist.h>
 
-/* The sums over all ranks of `count` f32 values of one graph, in one collective on the channel. sums may be x. Errors
- * stand in the graph. */
+/* Sums `count` f32 values of one graph over all ranks, in one collective on the channel. sums may be x. Errors are
+ * recorded in the graph. */
 void mica__all_reduce(const mica_value *x, int32_t count, const mica_communicator *communicator, int32_t channel,
                       mica_compression compression, mica_value *sums);
 
-/* The sums over all ranks of `count` f32 values, which rank `root` alone gets. Elsewhere what is returned is a number
- * that the graph has to use; null on the root. */
+/* Sums `count` f32 values over all ranks; only rank `root` receives the sums. On other ranks it returns a number that
+ * the graph must use; null on the root. */
 mica_value mica__reduce_to(const mica_value *x, int32_t count, const mica_communicator *communicator, int32_t channel,
                            int32_t root, mica_value *sums);
-/* Rank root's values x, on all others: there x gives the shapes, and `when` is any value of each run. What is returned
- * on the root is a number that its graph has to use; null elsewhere. */
+/* Sends the values x of rank `root` to all others. On these, x gives the shapes, and `when` is any value that each run
+ * computes. On the root it returns a number that the graph must use; null elsewhere. */
 mica_value mica__broadcast_of(const mica_value *x, int32_t count, mica_value when,
                               const mica_communicator *communicator, int32_t channel, int32_t root, mica_value *values);
 
 /* --- what the ops share --- */
 
-/* Records in x's graph that there is no communicator, or that a program may not use `count` channels from this one on.
- * False: nothing is wrong, or x is null. */
+/* Returns true after recording in x's graph that the communicator is missing or that a program may not use `count`
+ * channels from this one on. False: they are valid, or x is null. */
 bool mica__channel_refused(const char *op, mica_value x, const mica_communicator *communicator, int32_t channel,
                            int32_t count);
 
-/* The elements of an operand, rounded up to where the next one begins in the host's memory. */
+/* The number of elements of an operand, rounded up to the start of the next one in the host's memory. */
 mica_status mica__collective_room(mica_shape shape, int64_t *room);
-/* The elements of all operands, which are f32 of known shapes. */
+/* The number of elements of the row for all operands, which are f32 of known shapes. */
 mica_status mica__collective_row(const struct mica__type *inputs, int32_t input_count, int64_t *count);
-/* values[k], of x[k]'s shape, lies in the row where operand k did. values may be x. */
+/* Cuts a row into values: values[k] has the shape of x[k], and the position of operand k. values may be x. */
 void mica__collective_split(mica_value row, const mica_value *x, int32_t count, mica_value *values);
-/* A rank whose run has failed takes the others with it: they would wait for what it does not send. */
+/* Ends the communication for all ranks after a failed run: the others would wait for data that never comes. */
 void mica__collective_ends(const mica_communicator *communicator, mica_status failed);
 
 #endif

@@ -1,4 +1,4 @@
-/* ops/collective/division.h: a tensor of which every rank has a part: blocks along one axis. */
+/* ops/collective/division.h: a tensor that is divided among ranks: blocks along one axis. */
 #ifndef MICA_OPS_COLLECTIVE_DIVISION_H
 #define MICA_OPS_COLLECTIVE_DIVISION_H
 
@@ -8,8 +8,8 @@
 
 #define MICA__DIVISION_SECTIONS 3
 
-/* The whole's axis is a row of sections, such as queries, keys and values, and rank k has block k of each, one behind
- * the other. Zeros: all ranks have the whole. */
+/* The axis of the whole consists of sections, such as queries, keys and values. Rank k has block k of each section, one
+ * after the other. Zeros: every rank has the whole. */
 typedef struct mica__division {
   int32_t axis, count;                       /* count: of the sections */
   int64_t sections[MICA__DIVISION_SECTIONS]; /* the whole's extents */
@@ -17,11 +17,11 @@ typedef struct mica__division {
 
 static inline bool mica__is_divided(const mica__division *d) { return d->count > 0; }
 
-/* The shape of the whole of a part's. */
+/* The shape of the whole, from that of a part. */
 mica_shape mica__division_whole(const mica__division *division, mica_shape part);
-/* MICA_E_FORMAT if it is no division of such a part among so many ranks. */
+/* MICA_E_FORMAT if the division does not fit such a part and this number of ranks. */
 mica_status mica__division_check(const mica__division *division, mica_shape part, int32_t ranks);
-/* Copies a rank's part of the whole to `own`, or back. size: bytes of an element. */
+/* Copies a rank's part of the whole to `own`, or back. size: bytes per element. */
 void mica__division_copy(const mica__division *division, mica_shape part, size_t size, int32_t ranks, int32_t rank,
                          char *whole, char *own, bool back);
 

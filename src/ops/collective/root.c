@@ -1,5 +1,5 @@
-/* Sums that one rank wants, and values that one rank has: what optimisers need whose state is divided. A rank that gets
- * nothing has the result 0, one number, which its graph uses so that the step is not left out. */
+/* Sums that one rank receives, and values that one rank sends: for optimisers with divided state. A rank that receives
+ * nothing gets the result 0, one number, which its graph must use so that the step is not dropped. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "ops/collective/collective.h"
@@ -15,7 +15,7 @@
 MICA__ATTR_STRUCT(root, ROOT_ATTRS);
 static MICA__ATTR_TABLE(root, ROOT_ATTRS);
 
-/* What a transfer points to until it has been waited for. */
+/* The data of a transfer, which must live until it has been waited for. */
 typedef struct going {
   void *request;
   int64_t offsets[]; /* ranks + 1: all elements are the root's part */
@@ -68,7 +68,7 @@ static mica_status infer_reduce(const mica__type *inputs, int32_t input_count, v
   return MICA_OK;
 }
 
-/* Other ranks' sums go nowhere: what they send may be overwritten, and lies in the operands' block. */
+/* Other ranks discard their result into the memory of the operands, which may be overwritten. */
 static mica_status begin_reduce(const mica__host *host, mica_event *ready, void **pending) {
   void *operands = (void *)(uintptr_t)host->inputs[0];
   if (is_root(host->attrs)) return start(host, MICA_COLLECTIVE_REDUCE_SCATTER, operands, host->output, ready, pending);
