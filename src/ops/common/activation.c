@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* The activations that have no attributes, or their argument as the only one. */
+/* Activations without attributes, or with their argument as the only one. */
 static const struct {
   const mica__op *op;
   mica_activation activation;
@@ -29,7 +29,7 @@ static bool find(const mica__node *node, mica_activation *activation, double *ar
     *activation = plain[i].activation;
     return true;
   }
-  /* relu6 and its like: min(max(x, 0), high). */
+  /* relu6 and similar: min(max(x, 0), high). */
   if (node->op != &mica__op_clip) return false;
   const mica__clip_attrs *clip = node->attrs;
   *activation = MICA_ACTIVATION_CLIPPED_RELU;
@@ -39,7 +39,7 @@ static bool find(const mica__node *node, mica_activation *activation, double *ar
 
 bool mica__activation_of(const mica__node *node, mica_activation *activation, double *argument) {
   if (!find(node, activation, argument)) return false;
-  /* The epilogue's argument and its constants are floats. */
+  /* The epilogue computes with its argument and constants as floats. */
   bool rounded = (double)(float)*argument != *argument || *activation == MICA_ACTIVATION_GELU_TANH ||
                  *activation == MICA_ACTIVATION_HARD_SWISH;
   return node->type.dtype != MICA_F64 || !rounded;

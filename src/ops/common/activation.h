@@ -6,17 +6,17 @@
 
 #include <mica/ops.h>
 
-/* True if a pointwise node is an activation; then gives which, and its argument. */
+/* True if a pointwise node is an activation; *activation and *argument then receive it. */
 bool mica__activation_of(const mica__node *node, mica_activation *activation, double *argument);
 
 /* The op of an activation without an argument; NULL for others. */
 const mica__op *mica__activation_op(mica_activation activation);
 
-/* The names of all mica_activation, for tables of attributes. */
+/* The names of all values of mica_activation, for tables of attributes. */
 extern const char *const mica__activation_names[];
 
-/* What stands in front of a kernel whose epilogue has the activation and writes `dtype`, NULL for nothing, and the
- * epilogue's act_arg. relu and no activation are one text for floats: a lower bound. */
+/* The text in front of a kernel whose epilogue has the activation and writes `dtype`, NULL for none; and the epilogue's
+ * act_arg. For floats, relu and no activation share one text with a lower bound. */
 const char *mica__activation_prelude(mica_activation activation, mica_dtype dtype);
 float mica__activation_argument(mica_activation activation, float argument);
 

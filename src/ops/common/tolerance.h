@@ -1,5 +1,5 @@
-/* ops/common/tolerance.h: how far a result may lie from the reference. The one place that knows; nothing else
- * loosens it. */
+/* ops/common/tolerance.h: how far a result may lie from the reference. Tolerances are defined here only; nothing else
+ * loosens them. */
 #ifndef MICA_OPS_COMMON_TOLERANCE_H
 #define MICA_OPS_COMMON_TOLERANCE_H
 
