@@ -1,4 +1,4 @@
-/* The bytes of elements as another type: a copy by the kernel of casts, as integers of their size. */
+/* Reinterprets the bytes of elements as another type: the cast kernel copies them as integers of their size. */
 #include "base/error.h"
 #include "ir/graph.h"
 #include "ops/common/operand.h"
@@ -7,7 +7,7 @@
 #include <mica/nodes.h>
 #include <mica/ops.h>
 
-/* A bool is 0 or 1, which other types' bytes are not. */
+/* A bool is 0 or 1, but bytes of other types can be anything. */
 static mica_status check_types(mica_dtype from, mica_dtype to) {
   if (to == MICA_BOOL && from != MICA_BOOL)
     return mica__fail(MICA_E_DTYPE, "bytes of %s may be no bools; compare them with 0 instead", mica_dtype_name(from));
@@ -60,7 +60,7 @@ static mica_status launch_bitcast(const mica__exec *exec) {
   return launch(exec->queue, NULL, exec->inputs[0], exec->output);
 }
 
-/* Not folded: a NaN would lose its bits in a double. */
+/* Constants are not folded: a NaN would lose its bits in a double. */
 const mica__op mica__op_bitcast = {.name = "bitcast",
                                    .kind = MICA__OP_LAUNCH,
                                    .min_inputs = 1,

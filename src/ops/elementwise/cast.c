@@ -49,7 +49,7 @@ mica_status mica_op_copy(mica_queue *queue, const mica_tensor *x, mica_tensor *y
   return launch_cast(queue, NULL, x, y);
 }
 
-/* The reference: cl/common/cast.clh's rule, in double. */
+/* The reference: the rule of cl/common/cast.clh, in double. */
 static double reference(mica_dtype from, mica_dtype to, double value) {
   uint64_t element = 0;
   if (mica_dtype_kind_of(from) == MICA_DTYPE_KIND_FLOAT)
@@ -70,7 +70,7 @@ static mica_status check_case(mica__check_group *group, const mica__variant *var
   for (int64_t i = 0; i < n; i++)
     values[i] =
         i % 3 == 0 ? extremes[(size_t)(i / 3) % (sizeof extremes / sizeof *extremes)] : 300 * mica__check_random(check);
-  /* Beyond 2^53 the reference's doubles no longer tell the integers apart. */
+  /* Beyond 2^53 the reference's doubles cannot tell integers apart. */
   for (int64_t i = 0; x_type == MICA_I64 && i < n; i++) values[i] = fmax(-0x1p53, fmin(values[i], 0x1p53));
   if (n > 1) values[1] = NAN;
   if (n > 2) values[2] = -INFINITY;
@@ -111,7 +111,7 @@ static mica_status grad_cast(const mica__grad *grad) {
   return MICA_OK;
 }
 
-/* To floating types the value passes unrounded, as in all references. */
+/* Casts to floating types do not round, as in all references. */
 static double scalar_cast(const double *inputs, const void *attrs) {
   const mica__cast_attrs *types = attrs;
   bool floating = mica_dtype_kind_of(types->to) == MICA_DTYPE_KIND_FLOAT;

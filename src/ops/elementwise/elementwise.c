@@ -1,4 +1,4 @@
-/* The pointwise ops, made from their table elementwise.def: types, references, gradients, descriptors, builders. */
+/* The pointwise ops, generated from the table elementwise.def: types, references, gradients, descriptors, builders. */
 #include "ops/elementwise/elementwise.h"
 #include "ops/common/build.h"
 #include "ops/elementwise/written_out.h"
@@ -74,7 +74,7 @@ static mica_value mish_slope(mica_value a) {
   return mica_add(t, mica_mul(mica_mul(a, mica_sigmoid(a)), mica_affine(mica_square(t), -1, 1)));
 }
 
-/* An attribute as a number of its name. */
+/* Initialises a variable p with the attribute p. */
 #define ATTR_VALUE(name, attrs, p) p = ((const mica__##name##_attrs *)(attrs))->p
 
 /* References. */
@@ -138,7 +138,7 @@ static mica_value mish_slope(mica_value a) {
   { #p, MICA__ATTR_REAL, offsetof(mica__##name##_attrs, p), p_default, p_doc, NULL }
 #define OPERANDS(...) ((mica_value[]){__VA_ARGS__})
 
-/* False, and the error is recorded, for attributes with which an op means nothing. */
+/* True if an op's attributes are meaningful; else records an error. */
 static bool has_meaning(const mica__op *op, mica_value x, double p, double q);
 #define UNARY(name, class, expr, int_expr, value, da, ...)                                                             \
   DESCRIPTOR(name, class, 1, expr, int_expr, __VA_ARGS__)                                                              \
@@ -169,7 +169,7 @@ static bool has_meaning(const mica__op *op, mica_value x, double p, double q);
   }
 #include "ops/elementwise/elementwise.def"
 
-/* affine takes any number, since constants of a graph become its factors. */
+/* affine takes any numbers, since constants of a graph become its factors. */
 static bool has_meaning(const mica__op *op, mica_value x, double p, double q) {
   if (!x.graph || op == &mica__op_affine) return true;
   if (op == &mica__op_clip && !(p <= q))

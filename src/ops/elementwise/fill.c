@@ -18,7 +18,7 @@ static const mica__variant variants[] = {
 };
 static const mica__kernel_desc fill = {MICA__KERNEL("fill", "elementwise/fill.cl", params, variants)};
 
-/* An integer as its bits, which a double need not hold. */
+/* Pushes integers by their bits, because a double does not hold all of them. */
 static void push_value(mica__launch *launch, mica_dtype dtype, double value) {
   int64_t element = 0;
   if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT) {
@@ -66,7 +66,7 @@ static mica_status check_case(mica__check_group *group, const mica__variant *var
   mica_status status = want ? mica__check_output(check, y_type, MICA_SHAPE(n), &y) : mica__fail_nomem("a reference");
   for (int64_t i = 0; want && i < n; i++) want[i] = stored;
   if (status == MICA_OK) status = launch_fill(check->queue, variant, value, y.tensor);
-  /* bound: nothing is computed, so nothing may differ. */
+  /* bound is 0: nothing is computed, so nothing may differ. */
   if (status == MICA_OK) status = mica__check_compare(group, &y, want, want + n + 1);
   if (status == MICA_OK) status = mica__check_output(check, y_type, MICA_SHAPE(n), &by_driver);
   if (status == MICA_OK) status = mica_op_fill(check->queue, value, by_driver.tensor);

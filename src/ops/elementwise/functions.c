@@ -1,5 +1,5 @@
-/* The doctor's check of the functions that generated kernels call, from common/math.clh and built in.
- * Drivers' vector functions may be wrong for one element because of another: PoCL 3.1's sine was, beside 1e8. */
+/* The doctor's check of the functions that generated kernels call: built-in ones and those in common/math.clh. In a
+ * driver's vector function one element may spoil another: PoCL 3.1's sine was wrong beside 1e8. */
 #include "ir/op.h"
 #include "ops/common/tolerance.h"
 #include "ops/elementwise/pointwise.h"
@@ -18,8 +18,8 @@ static const mica__kernel_desc functions_kernel = {
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
 
-/* In the kernel's order. Errors in units of the last place, as math.clh says, with 2 for a division, and as OpenCL 1.2
- * allows (section 7.4). */
+/* In the kernel's order. ulps: the error in units of the last place, as stated in math.clh, with 2 for a division, or
+ * as OpenCL 1.2 allows (section 7.4). */
 static const struct {
   const char *name;
   double (*reference)(double x);
@@ -66,7 +66,7 @@ static mica_status check_function(mica__check_group *group, const mica__variant 
   return mica__fail(status, "%s: %s", functions[f].name, said);
 }
 
-/* Small numbers with large ones, infinities and NaN beside them. */
+/* Mixes small numbers with large ones, infinities and NaN. */
 static mica_status check_case(mica__check_group *group, const mica__variant *variant, mica_dtype x_type,
                               mica_dtype y_type, int64_t n) {
   static const double extremes[] = {1e8, 0,    1e-7, INFINITY, 131073,    -0.5, 1e30,

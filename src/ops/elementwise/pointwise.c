@@ -35,7 +35,7 @@ static mica_status check_types(mica__check *check, const mica__kernel_desc *desc
   return mica__check_end(&group);
 }
 
-/* The values of a type parameter; one f32 where the table has no such parameter. */
+/* The choices of a type parameter; only f32 if the table has no such parameter. */
 static int type_choices(const mica__kernel_desc *desc, const char *macro, const int32_t **types) {
   static const int32_t only[] = {MICA_F32};
   int index = mica__kernel_param_index(desc, macro);
@@ -50,7 +50,7 @@ mica_status mica__pointwise_check(mica__check *check, const mica__kernel_desc *d
     for (int x = 0; x < x_count; x++)
       for (int y = 0; y < y_count; y++) {
         mica_dtype x_type = (mica_dtype)x_types[x], y_type = (mica_dtype)y_types[y];
-        /* Every pair is built once; beyond that equal types and those next to f32: each type on each side. */
+        /* Full checks build every pair of types once; otherwise the types are equal or one of them is f32. */
         bool near = x_type == y_type || x_type == MICA_F32 || y_type == MICA_F32;
         bool wanted = near || (check->level == MICA__CHECK_FULL && v == 0);
         if (wanted && mica__check_has_dtype(check, x_type) && mica__check_has_dtype(check, y_type))

@@ -1,31 +1,31 @@
-/* ops/elementwise/pointwise.h: what the kernels that treat n contiguous elements one by one have in common: the range
- * of their launches and the grid of their checks. */
+/* ops/elementwise/pointwise.h: for kernels that process n contiguous elements one by one: the range of their launches
+ * and the grid of their checks. */
 #ifndef MICA_OPS_ELEMENTWISE_POINTWISE_H
 #define MICA_OPS_ELEMENTWISE_POINTWISE_H
 
 #include "ops/select/check.h"
 #include "runtime/launch.h"
 
-/* The last parameter of every such kernel. Shipped values: wide vectors on a CPU, where a work-item is a loop
- * iteration; 16 bytes of f32 a work-item on a GPU. */
+/* The last parameter of every such kernel. Shipped values: wide vectors on CPUs, where a work-item is a loop iteration;
+ * 16 bytes of f32 per work-item on GPUs. */
 #define MICA__POINTWISE_CPU 16
 #define MICA__POINTWISE_GPU 4
 #define MICA__POINTWISE_VW MICA__INT("VW", "elements a work-item treats", 1, 2, 4, 8, 16)
 
-/* Builds the kernel for a variant and these types (y_type is ignored where the table has no Y_T) and sets the range and
- * size of a launch over n elements; the caller packs the arguments. */
+/* Builds the kernel for a variant and these types (y_type is ignored if the table has no Y_T) and sets the range and
+ * size of a launch over n elements; the caller then packs the arguments. */
 mica_status mica__pointwise_launch(mica_queue *queue, const mica__kernel_desc *desc, const mica__variant *variant,
                                    mica_dtype x_type, mica_dtype y_type, int64_t n, mica__launch *launch);
 
-/* One case: n elements with these types (the second is MICA_F32 where a kernel has but one). */
+/* Checks one case: n elements with these types (y_type is MICA_F32 if the kernel has only one type). */
 typedef mica_status mica__pointwise_case(mica__check_group *group, const mica__variant *variant, mica_dtype x_type,
                                          mica_dtype y_type, int64_t n);
 
-/* cast.c's, by which n elements of one type become those of another. */
+/* The kernel of cast.c, which converts n elements from one type to another. */
 extern const mica__kernel_desc mica__cast_kernel;
 
-/* Runs the case over all variants, all values of the parameters X_T and Y_T (as far as the table has them), and sizes
- * around every multiple of the vector. */
+/* Runs the case for all variants, the types of X_T and Y_T that the table has, and sizes around each multiple of the
+ * vector. */
 mica_status mica__pointwise_check(mica__check *check, const mica__kernel_desc *desc, mica__pointwise_case *run);
 
 #endif

@@ -10,7 +10,7 @@
 #define SQRT_2_OVER_PI 0.79788456080286535588
 #define CUBE 0.044715
 
-/* A value as a number times some values, over one value: x / (1 + e^-x). */
+/* A value as number * factors / divisor, as in x / (1 + e^-x). */
 #define MOST_FACTORS 4
 typedef struct product {
   double number;
@@ -34,7 +34,7 @@ static void multiply_power(const mica_graph *graph, int32_t id, double exponent,
   for (int i = 0; p->fits && i < (int)exponent; i++) multiply(graph, id, depth, p);
 }
 
-/* A quotient by a number, or the first quotient by a value. */
+/* Divides by a number, or by a value if it is the first divisor. */
 static void divide(const mica_graph *graph, const int32_t in[4], int32_t depth, product *p) {
   double n = 0;
   bool number = mica__pattern_number(graph, in[1], &n);
@@ -79,7 +79,7 @@ static product product_of(const mica_graph *graph, int32_t id) {
   return p;
 }
 
-/* True if the node adds or multiplies by a number; *l and *id become what remains. */
+/* True if the node adds a number or multiplies by one: *l then includes it, and *id becomes its other operand. */
 static bool peel(const mica_graph *graph, int32_t *id, line *l) {
   int32_t in[4];
   double n = 0;
@@ -117,7 +117,7 @@ static line line_of(const mica_graph *graph, int32_t id) {
   return l;
 }
 
-/* The root as number * x * other, x being either factor; *number and *other are the rest. */
+/* Matches the root as number * x * gate, where x is either factor and `is` accepts the gate and the number. */
 typedef bool gate_is(const mica_graph *graph, int32_t x, int32_t gate, double number);
 static bool match_gate(const mica__match *match, int32_t root, gate_is *is, int32_t *inputs, int32_t *count) {
   product p = product_of(match->graph, root);

@@ -1,11 +1,11 @@
-/* ops/elementwise/written_out.h: activations as files write them out, with products, sums and exponentials. Constants
- * are taken for equal within 1e-4 of their size: files have 1.4142 and 0.7978845. */
+/* ops/elementwise/written_out.h: activations that files spell out as products, sums and exponentials. Constants match
+ * within a relative 1e-4, because files have 1.4142 and 0.7978845. */
 #ifndef MICA_OPS_ELEMENTWISE_WRITTEN_OUT_H
 #define MICA_OPS_ELEMENTWISE_WRITTEN_OUT_H
 
 #include "ir/op.h"
 
-/* mica__op.match of the op of that name. */
+/* mica__op.match of the op with this name. */
 #define MICA__WRITTEN_OUT(name)                                                                                        \
   bool mica__match_##name(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs)
 MICA__WRITTEN_OUT(silu);
