@@ -11,7 +11,7 @@
 
 #include <mica/ops.h>
 
-/* A matrix for each batch: element (r, c) of matrix b stands r * row + c * col + b * batch elements after the tensor's
+/* A matrix for each batch: element (r, c) of matrix b is r * row + c * col + b * batch elements after the tensor's
  * first. Strides may be 0. */
 typedef struct mica__matrix {
   const mica_tensor *tensor;
@@ -19,7 +19,7 @@ typedef struct mica__matrix {
 } mica__matrix;
 
 typedef struct mica__epilogue {
-  mica__matrix c, d;       /* columns are adjacent; c is d where beta is 0 */
+  mica__matrix c, d;       /* columns are adjacent; c is d if beta is 0 */
   mica_dtype acc;          /* type of the sums: f32 for f32 f16 bf16, i32 for i8 u8, f64 for f64 */
   const mica_tensor *bias; /* adjacent elements; NULL for none */
   mica_bias_axis bias_axis;
@@ -28,13 +28,13 @@ typedef struct mica__epilogue {
   float activation_arg;
 } mica__epilogue;
 
-/* Sets the parameters D_T, ACC_T, BIAS_T and BIAS among values, gets the kernel with the activation in front of it and
- * begins its launch; the caller packs what comes before the epilogue. */
+/* Sets the parameters D_T, ACC_T, BIAS_T and BIAS in values, gets the kernel with the activation's text in front and
+ * begins its launch; the caller then packs the arguments that precede the epilogue. */
 mica_status mica__epilogue_begin(mica_queue *queue, const mica__kernel_desc *desc, int32_t *values,
                                  const mica__epilogue *epilogue, mica__launch *launch);
 /* Packs EPILOGUE_PARAMS. */
 void mica__epilogue_push(mica__launch *launch, const mica__epilogue *epilogue);
-/* Packs the last three of them: the bias, or that there is none, and the activation's argument. */
+/* Packs the last three: the bias and its offset (-1: no bias), and the activation's argument. */
 void mica__epilogue_push_bias(mica__launch *launch, const mica__epilogue *epilogue);
 
 #endif
