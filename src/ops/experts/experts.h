@@ -1,4 +1,4 @@
-/* ops/experts/experts.h: products of rows with one of several matrices each. */
+/* ops/experts/experts.h: products in which each row is multiplied by one of several matrices. */
 #ifndef MICA_OPS_EXPERTS_EXPERTS_H
 #define MICA_OPS_EXPERTS_EXPERTS_H
 
@@ -6,7 +6,7 @@
 
 #include <mica/experts.h>
 
-/* expert_product (x, w, ids), and its gradient by numbers, expert_weights_grad (x, dy, ids). */
+/* expert_product (x, w, ids), and its gradient for weights that are not in blocks, expert_weights_grad (x, dy, ids). */
 enum { MICA__EXPERT_X, MICA__EXPERT_W, MICA__EXPERT_IDS, MICA__EXPERT_OPERANDS };
 
 #define MICA__EXPERT_ATTRS(X, S)                                                                                       \
@@ -18,14 +18,14 @@ MICA__ATTR_STRUCT(expert, MICA__EXPERT_ATTRS);
 
 extern const mica__op mica__op_expert_product, mica__op_expert_weights_grad;
 
-/* Rows, S, E, n and k of mica/experts.h, and how many ids share a row of x: S or 1. */
+/* Rows, S, E, n and k of mica/experts.h, and the number of ids that share a row of x: S or 1. */
 typedef struct mica__expert_sizes {
   int64_t rows, chosen, experts, n, k, share;
 } mica__expert_sizes;
 /* All shapes are known. */
 mica__expert_sizes mica__expert_sizes_of(const mica__expert_attrs *attrs, mica_shape x, mica_shape w, mica_shape ids);
 
-/* The launches of both ops, and their kernels; the lists end in NULL. */
+/* The launches of both ops, and lists of their kernels, which end in NULL. */
 mica_status mica__expert_launch(const mica__exec *exec);
 mica_status mica__expert_launch_grad(const mica__exec *exec);
 extern const mica__kernel_desc *const mica__expert_kernels[], *const mica__expert_grad_kernels[];

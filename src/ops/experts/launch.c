@@ -7,7 +7,8 @@
 
 enum { X = MICA__EXPERT_X, W = MICA__EXPERT_W, IDS = MICA__EXPERT_IDS };
 
-/* Up to so many rows of x, each reads the weights of its own experts. With more, rows of one expert share a walk. */
+/* The most rows of x for which each row reads the weights of its own experts. With more, the rows of an expert share
+ * one pass over its weights. */
 #define MOST_FEW MICA__BLOCK_MOST_ROWS
 #define GROUPS_A_CORE 4
 
@@ -60,7 +61,7 @@ static const mica__kernel_param weight_params[] = {WEIGHT_PARAMS};
 static const mica__variant gpu_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, 0, MICA_F32, MICA_I64)};
 static const mica__kernel_desc gpu_tile = {
     MICA__KERNEL("expert_tile_gpu", "experts/gpu/tile.cl", weight_params, gpu_variants)};
-/* Rows and columns of a group of gpu/tile.cl, and its work-items. */
+/* The rows and columns of a group of gpu/tile.cl, and its work-items. */
 enum { GPU_ROWS = 32, GPU_COLUMNS = 64, GPU_ITEMS = 128 };
 
 static const mica__variant any_variants[] = {MICA__VARIANT("any", MICA__ON_ANY, 0, MICA_F32, MICA_I64)};
@@ -76,7 +77,7 @@ static const mica__kernel_desc grad_kernel = {
 
 /* --- rows by expert --- */
 
-/* *order: the list of experts/order.cl in a workspace, the caller's to destroy. */
+/* Makes the list of experts/order.cl in a workspace; the caller destroys *order. */
 static mica_status make_order(const mica__exec *exec, const mica__expert_sizes *s, mica_buffer **order) {
   const mica_tensor *ids = exec->inputs[IDS];
   const int64_t pairs = s->rows * s->chosen;
@@ -100,7 +101,8 @@ static mica_status make_order(const mica__exec *exec, const mica__expert_sizes *
   return status;
 }
 
-/* The most tiles of `most` rows that the rows of all experts, and those of none, make. */
+/* An upper bound on the tiles of `most` rows each, if rows are grouped by expert, and those without a valid expert form
+ * one more group. */
 static int64_t tiles_of(const mica__expert_sizes *s, int64_t most) {
   const int64_t pairs = s->rows * s->chosen;
   return pairs / most + mica__min(pairs, s->experts + 1);
@@ -108,7 +110,7 @@ static int64_t tiles_of(const mica__expert_sizes *s, int64_t most) {
 
 /* --- products --- */
 
-/* Values of a kernel for the weights of this launch. */
+/* Sets a kernel's values for the weights of this launch. */
 static mica_status weight_values(const mica__exec *exec, const mica__kernel_desc *desc, int32_t *values) {
   const mica__expert_attrs *attrs = exec->attrs;
   MICA_TRY(mica__exec_values(exec, desc, values));
@@ -119,7 +121,7 @@ static mica_status weight_values(const mica__exec *exec, const mica__kernel_desc
   return MICA_OK;
 }
 
-/* A launch with EXPERT_ARGUMENTS of cl/experts/weights.clh. */
+/* Begins a launch with EXPERT_ARGUMENTS of cl/experts/weights.clh. */
 static mica_status begin(const mica__exec *exec, const mica__expert_sizes *s, const mica__kernel_desc *desc,
                          const int32_t *values, mica__launch *launch) {
   mica__kernel *kernel = NULL;
@@ -160,7 +162,7 @@ static mica_status launch_few(const mica__exec *exec, const mica__expert_sizes *
   return mica__queue_submit(exec->queue, &launch);
 }
 
-/* Kernels that take the list of rows by expert. */
+/* Launches a kernel that takes the list of rows by expert. */
 static mica_status launch_many(const mica__exec *exec, const mica__expert_sizes *s, mica_buffer *order) {
   const mica__expert_attrs *attrs = exec->attrs;
   const bool cpu = !attrs->by_k && mica__exec_takes(exec, &cpu_tile);

@@ -16,7 +16,7 @@ static MICA__ATTR_TABLE(expert, MICA__EXPERT_ATTRS);
 
 static bool agree(int64_t a, int64_t b) { return a == b || a == MICA_DYNAMIC || b == MICA_DYNAMIC; }
 
-/* Rows (.., S, k) or (.., 1, k) and ids (.., S). */
+/* Rows are (.., S, k) or (.., 1, k), ids are (.., S). */
 static mica_status check_rows(mica_shape x, mica_shape ids) {
   char text[2][MICA_SHAPE_TEXT];
   bool fits = ids.rank >= 1 && x.rank == ids.rank + 1;
@@ -131,12 +131,12 @@ static bool is_shared(mica_value x, mica_value ids) {
   return rows.dim[rows.rank - 2] == 1 && which.dim[which.rank - 1] != 1;
 }
 
-/* A row that several experts have gets the sum of their gradients. */
+/* A row of x that several experts share gets the sum of their gradients. */
 static mica_value for_rows(mica_value dx, mica_value x, mica_value ids) {
   return is_shared(x, ids) ? mica_sum(dx, MICA_AXES(-2), true) : dx;
 }
 
-/* x (.., 1, k) for each of the ids (.., S): (.., S, k). */
+/* Repeats x (.., 1, k) for each of the ids (.., S): (.., S, k). */
 static mica_value for_ids(mica_value x, mica_value ids) {
   const mica_shape which = mica_value_shape(ids);
   mica_shape all = mica_value_shape(x);
@@ -146,7 +146,7 @@ static mica_value for_ids(mica_value x, mica_value ids) {
   return mica_expand(x, all);
 }
 
-/* dx = W^T dy; dW: see expert_weights_grad. With (k, n) matrices the latter takes dy for x and x for dy. */
+/* dx = W^T dy. expert_weights_grad computes dW; with (k, n) matrices it takes dy as x and x as dy. */
 static mica_status grad_product(const mica__grad *grad) {
   const mica__expert_attrs *attrs = mica__attrs_of(grad->y);
   mica_value x = grad->inputs[X], w = grad->inputs[W], ids = grad->inputs[IDS];
@@ -165,7 +165,7 @@ static mica_status grad_product(const mica__grad *grad) {
   return MICA_OK;
 }
 
-/* It is linear in both rows. */
+/* expert_weights_grad is linear in x and in dy. */
 static mica_status grad_grad(const mica__grad *grad) {
   mica_value x = grad->inputs[X], dy = grad->inputs[W], ids = grad->inputs[IDS];
   grad->dinputs[X] = for_rows(product(dy, grad->dy, ids, &(mica__expert_attrs){.by_k = true}), x, ids);
@@ -181,8 +181,8 @@ static void fill_blocks(mica__check *check, const mica__launch_case *c, int32_t 
   mica__block_fill(check, (mica_block)((const mica__expert_attrs *)c->attrs)->block, values, count);
 }
 
-/* A product of rows x chosen ids with `experts` matrices. shared: all chosen experts of a row have the same row of x.
- * Ids reach from -experts - 1 to experts, so that some are outside. */
+/* A product of rows x chosen ids with `experts` matrices. shared: all chosen experts of a row take the same row of x.
+ * Ids range from -experts - 1 to experts, so that some are invalid. */
 static mica__launch_case make_case(mica__expert_attrs *attrs, int64_t rows, int64_t chosen, int64_t experts, int64_t n,
                                    int64_t k, mica_dtype dtype, bool shared) {
   const mica_block block = (mica_block)attrs->block;
@@ -203,7 +203,7 @@ static mica__launch_case make_case(mica__expert_attrs *attrs, int64_t rows, int6
                              .fill = fill_blocks};
 }
 
-/* Few rows, many rows and matrices by k, of numbers and of every block type. */
+/* Few rows, many rows and matrices by k; of floats and of every block type. */
 #define FORMS 3
 #define TYPES (MICA_BLOCK_COUNT + 2)
 
