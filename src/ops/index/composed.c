@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-/* How far a dtype counts without leaving a number out. */
+/* The number up to which a dtype holds all integers. */
 static double counts_to(mica_dtype dtype) {
   if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT) return 1 / mica__element_roundoff(dtype);
   double most = 0;
@@ -34,7 +34,7 @@ mica_value mica_range(mica_graph *graph, mica_dtype dtype, int64_t count) {
   return range;
 }
 
-/* Indices smaller than x off the axis are padded with indices out of range. */
+/* Indices that are smaller than x along other axes are padded with indices out of range. */
 mica_value mica_scatter_elements(mica_value x, mica_value indices, mica_value updates, int32_t axis, mica_scatter how) {
   mica_shape shape = mica_value_shape(x), given = mica_value_shape(indices);
   int64_t k = axis;
@@ -48,8 +48,8 @@ mica_value mica_scatter_elements(mica_value x, mica_value indices, mica_value up
   return mica__scatter(x, indices, updates, axis, true, how);
 }
 
-/* Indices (..., k) into the first k axes of x as indices into these axes merged; out of range in one axis is out of
- * range. */
+/* Converts indices (..., k) into the first k axes of x to indices into the merged axes; an index that is out of range
+ * in one axis stays out of range. */
 static mica_value merged_indices(const char *op, mica_value x, mica_value indices, mica_value *merged_x) {
   mica_shape shape = mica_value_shape(x), given = mica_value_shape(indices), merged = {.rank = 1, .dim = {1}};
   int64_t k = given.rank > 0 ? given.dim[given.rank - 1] : -1;
@@ -90,7 +90,7 @@ mica_value mica_scatter_nd(mica_value x, mica_value indices, mica_value updates,
   return mica__reshape_like(mica__scatter(merged, positions, updates, 0, false, how), x);
 }
 
-/* True if two shapes agree in all axes but one, as far as they are known. */
+/* True if the known extents of two shapes agree in all axes except one. */
 static bool same_beside(mica_shape a, mica_shape b, int64_t axis) {
   bool same = a.rank == b.rank;
   for (int32_t k = 0; same && k < a.rank; k++)

@@ -1,4 +1,4 @@
-/* ops/index/index.h: gather and scatter: their attributes and the view of their operands. */
+/* ops/index/index.h: gather and scatter: their attributes, and their operands seen as three axes. */
 #ifndef MICA_OPS_INDEX_INDEX_H
 #define MICA_OPS_INDEX_INDEX_H
 
@@ -17,28 +17,27 @@ extern const mica__attr_list mica__index_attr_list;
 /* The names of mica_scatter. */
 extern const char *const mica__scatter_joins[];
 
-/* The indexed tensor is (outer, n, inner), the tensor gathered from it or scattered into it (outer, m, inner). */
+/* The indexed tensor is (outer, n, inner); the tensor gathered from it or scattered into it is (outer, m, inner). */
 typedef struct mica__index_view {
   int64_t outer, n, m, inner;
 } mica__index_view;
 
 mica__index_view mica__index_view_of(const mica__index_attrs *attrs, mica_shape indexed, mica_shape indices);
 
-/* The shape of the gathered tensor; checks types, normalises the axis. */
+/* Sets the shape of the gathered tensor; checks types and normalises the axis. */
 mica_status mica__index_infer(mica__index_attrs *attrs, const mica__type *indexed, const mica__type *indices,
                               mica_shape *taken);
 
-/* An index, negative ones counted from the end, as 0 to n - 1; -1 if it is out of range. */
+/* Converts an index, which counts from the end if negative, to 0 .. n - 1; -1 if it is out of range. */
 int64_t mica__index_resolve(double index, int64_t n);
 
-/* An index outside an axis of that extent, which may be open: kernels count axes to INT32_MAX. */
+/* An index outside an axis of this extent. If the extent is open it is INT32_MAX, which kernels' axes do not reach. */
 static inline double mica__index_outside(int64_t extent) { return (double)(extent < 0 ? INT32_MAX : extent); }
 
 mica_value mica__scatter(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool elements,
                          mica_scatter how);
 
-/* Zeros of x's shape with the updates summed where an index for every element says; unique: no element is named
- * twice. */
+/* Adds updates to zeros of x's shape, with one index per element; unique: no element is named twice. */
 mica_value mica__scatter_sum(mica_value x, mica_value indices, mica_value updates, int32_t axis, bool unique);
 
 extern const mica__op mica__op_gather, mica__op_gather_elements, mica__op_scatter, mica__op_scatter_into_zeros;

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <mica/ops.h>
 
-/* Operands: the base (or, into zeros, what has the result's shape), the indices, the updates. */
+/* Operands: the base (or, for a scatter into zeros, a value of the result's shape), the indices, the updates. */
 static mica_status infer_scatter(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   (void)input_count;
   char tu[MICA_SHAPE_TEXT], tt[MICA_SHAPE_TEXT];
@@ -68,11 +68,12 @@ static const mica__variant variants[] = {
 };
 static const mica__kernel_desc update = {MICA__KERNEL("scatter_update", "index/scatter_update.cl", params, variants)};
 
-/* Every index is compared with all others; above this many, sorting them takes less time. */
+/* Up to this many indices, each is compared with all others; with more, sorting them takes less time. */
 #define MOST_COMPARED 64
 enum { FIND_COMPARED, FIND_NONE, FIND_SORTED };
 
-/* Joins the updates into the output, which holds the base; order: of the indices, NULL unless they are sorted. */
+/* Joins the updates into the output, which already holds the base. order: of sorted indices; NULL if they are not
+ * sorted. */
 static mica_status launch_update(const mica__exec *exec, const mica__index_view *v, int find,
                                  const mica_tensor *order) {
   const mica__index_attrs *attrs = exec->attrs;
@@ -96,7 +97,7 @@ static mica_status launch_update(const mica__exec *exec, const mica__index_view 
   mica__launch_size(&launch, v->m);
   mica__launch_size(&launch, v->inner);
   mica__launch_range1(&launch, v->outer * v->m * ((v->inner + width - 1) / width), MICA__RANGE_GROUP);
-  /* The updates are read, and as much is written; what is joined with the old elements reads these too. */
+  /* The updates are read and as much is written; joins other than set also read the old elements. */
   bool sets = attrs->join == MICA_SCATTER_SET;
   mica__launch_cost(&launch, sets ? 0 : (double)mica_tensor_count(exec->inputs[2]),
                     (sets ? 2 : 3) * (double)mica_tensor_bytes(exec->inputs[2]) +
@@ -140,7 +141,7 @@ static mica_status grad_scatter(const mica__grad *grad) {
   return MICA_OK;
 }
 
-/* Every join from a base, then sums into zeros. */
+/* Checks every join into a base, then sums into zeros. */
 static mica_status check_joins(mica__check *check, const mica__op *op, bool base) {
   mica__index_attrs rows = {0}, columns = {.axis = 1}, each = {.elements = true}, last = {.axis = -1, .elements = true};
   mica__index_attrs *const all[] = {&rows, &columns, &each, &last};

@@ -1,4 +1,4 @@
-/* Bags of embeddings, products of their pairs and sampled classes, made of gathers. */
+/* Bags of embeddings, products of pairs of embeddings, and sampled classes, made of gathers. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/index/index.h"
@@ -7,7 +7,7 @@
 #include <mica/sparse.h>
 #include <stdlib.h>
 
-/* Uniform numbers of f32 tell so many ids apart. */
+/* The most ids that uniform f32 numbers can tell apart. */
 #define MOST_IDS (1 << 24)
 #define POWER 0.75
 
@@ -73,14 +73,14 @@ mica_value mica_dot_interaction(mica_value x) {
 
 /* --- samples --- */
 
-/* How ids are drawn: with a popularity in two looks (Walker 1977): id j stays with probability keep[j], and is
- * other[j] else. */
+/* How ids are drawn: evenly, or by popularity with Walker's alias method (1977): an evenly drawn id j is kept with
+ * probability keep[j], else it becomes other[j]. */
 typedef struct draw {
   const mica_negative_config *c;
   mica_value step, keep, other, log_share;
 } draw;
 
-/* The shares of the ids from first on, times their number; false if they are no popularity. */
+/* Finds the share of each id from `first` on, times the number of ids; false if the popularity is invalid. */
 static bool find_shares(const mica_negative_config *c, double *shares) {
   const int64_t ids = c->count - c->first;
   double total = 0;
@@ -93,8 +93,7 @@ static bool find_shares(const mica_negative_config *c, double *shares) {
   return total > 0 && isfinite(total);
 }
 
-/* Fills keep and other from shares, which are spoiled: ids with less than a share of 1 are filled up by ids with more.
- */
+/* Fills keep and other from shares, which it overwrites: ids with a share below 1 are filled up by ids with more. */
 static void pair_ids(double *shares, int64_t ids, int32_t *list, float *keep, int32_t *other) {
   int64_t poor = 0, rich = ids;
   for (int64_t i = 0; i < ids; i++) keep[i] = 1, other[i] = (int32_t)i;
@@ -104,7 +103,7 @@ static void pair_ids(double *shares, int64_t ids, int32_t *list, float *keep, in
     else
       list[--rich] = (int32_t)i;
   }
-  /* list: poor ones from the front, rich ones from the back. */
+  /* list: ids with a share below 1 from the front, the others from the back. */
   for (int64_t next = 0; next < poor && poor < ids;) {
     const int32_t i = list[next++], r = list[poor];
     keep[i] = (float)shares[i];
@@ -130,7 +129,7 @@ static bool prepare_popular(draw *d) {
   if (good) {
     for (int64_t i = 0; i < d->c->count; i++) {
       const double share = i < d->c->first ? 0 : shares[i - d->c->first] / (double)ids;
-      /* An id that is never drawn may be a positive all the same: it counts as the rarest one there is. */
+      /* An id that is never drawn may still be a positive: it counts as drawn once in MOST_IDS. */
       logs[i] = (float)log(share > 0 ? share : 1.0 / MOST_IDS);
     }
     pair_ids(shares, ids, list, keep, other);
@@ -156,7 +155,7 @@ static bool prepare(draw *d, const char *op, mica_value x) {
   return !c->popularity || prepare_popular(d);
 }
 
-/* Ids from 0 on, as many as `like` (f32) has elements, of n. */
+/* Draws ids from 0 to n - 1, one for each element of `like` (f32). */
 static mica_value draw_even(const draw *d, mica_value like, int64_t n, uint64_t salt) {
   mica_value u = mica_random_uniform(d->step, like, d->c->seed + salt, 0, (double)n);
   return mica_minimum(mica_cast(u, MICA_I32), mica_scalar(u.graph, MICA_I32, (double)(n - 1)));
@@ -168,7 +167,7 @@ static mica_value draw_popular(const draw *d, mica_value like, uint64_t salt) {
   return mica_where(mica_less(u, mica_gather(d->keep, at, 0)), at, mica_gather(d->other, at, 0));
 }
 
-/* positive, from 0 on and of like's shape, is not among the ids. */
+/* Draws ids other than `positive`, which counts from 0 and has the shape of `like`. */
 static mica_value draw_others(const draw *d, mica_value like, mica_value positive) {
   const int64_t n = d->c->count - d->c->first;
   mica_value one = mica_scalar(like.graph, MICA_I32, 1);
@@ -195,7 +194,8 @@ mica_value mica_negative_samples(mica_value step, mica_value positives, const mi
   return mica_cast(mica_add(ids, first), mica_value_dtype(positives));
 }
 
-/* What is added to the scores of ids: their bias, and what corrects for how they are drawn; null for nothing. */
+/* The addition to the scores of ids: their bias, and a correction for how often they are drawn; null if neither
+ * applies. */
 static mica_value shift_of(const draw *d, mica_value bias, mica_value ids) {
   mica_value own = mica_value_is_null(bias) ? bias : mica__widen(mica_gather(bias, ids, 0));
   if (mica_value_is_null(d->log_share)) return own;

@@ -1,4 +1,4 @@
-/* Products of sparse matrices and dense rows, and products of rows at the entries of a sparse matrix: each is the
+/* Products of sparse matrices with dense rows, and products of rows at the entries of a sparse matrix: each is the
  * gradient of the other. */
 #include "base/error.h"
 #include "ops/common/build.h"
@@ -10,7 +10,7 @@
 
 extern const mica__op mica__op_sparse_sum, mica__op_sparse_dot;
 
-/* Operands: two floating ones, then the pattern. */
+/* Operands: two floating tensors, then the pattern. */
 enum { X, W, ROWS, ENTRIES, COLUMNS, ORDER, OPERANDS };
 
 #define SPARSE_ATTRS(X, S)                                                                                             \
@@ -30,7 +30,7 @@ static extents extents_of(const mica__sparse_attrs *attrs, mica_shape x, mica_sh
 
 static bool agree(int64_t a, int64_t b) { return a == b || a == MICA_DYNAMIC || b == MICA_DYNAMIC; }
 
-/* Features (N, V, F) and the pattern of N matrices. */
+/* Checks features (N, V, F) and the pattern of N matrices. */
 static mica_status check_pattern(const mica__type *inputs, const mica__sparse_attrs *how) {
   static const char *const names[] = {NULL, NULL, "rows", "entries", "columns", "order"};
   const mica_shape x = inputs[X].shape, entries = inputs[ENTRIES].shape;
@@ -72,7 +72,7 @@ static const mica__variant dot_variants[] = {
 static const mica__kernel_desc sparse_dot = {
     MICA__KERNEL("sparse_dot", "index/sparse_dot.cl", dot_params, dot_variants)};
 
-/* Chooses the variant and begins a launch with the operands before `operands`. */
+/* Chooses the variant and begins a launch with the first `operands` operands. */
 static mica_status begin_launch(const mica__exec *exec, const mica__kernel_desc *desc, int operands, int32_t *values,
                                 mica__kernel **kernel, mica__launch *launch) {
   const mica__sparse_attrs *how = exec->attrs;
@@ -214,8 +214,8 @@ static mica_status grad_dot(const mica__grad *grad) {
 
 /* --- checks --- */
 
-/* A pattern of two entries per vertex, or what there is room for: vertex i with i and with its successor. Random
- * numbers would name few entries twice the same way. */
+/* A pattern of two entries per vertex, or as many as fit: vertex i with itself and with its successor. Random numbers
+ * would rarely describe the same entries by rows and by columns. */
 static void fill_pattern(mica__check *check, const mica__launch_case *c, int32_t input, double *values, int64_t count) {
   const int64_t vertices = c->inputs[X].shape.dim[1], entries = c->inputs[ENTRIES].shape.dim[1];
   const int64_t per = input == ORDER ? entries : 2 * (input == ENTRIES ? entries : vertices);

@@ -1,4 +1,4 @@
-/* The k largest (or smallest) elements along an axis and their indices: results VALUES and INDICES. */
+/* The k largest (or smallest) elements along an axis, and their indices: results VALUES and INDICES. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/index/index.h"
@@ -67,7 +67,7 @@ static const mica__kernel_param params[] = {
 static const mica__variant variants[] = {MICA__VARIANT("any", MICA__ON_ANY, MICA_F32, 1, 1, 0)};
 static const mica__kernel_desc top_k = {MICA__KERNEL("top_k", "index/top_k.cl", params, variants)};
 
-/* Rows of so many elements are searched by the kernels for long rows, whose keys have at most 4 bytes. */
+/* The shortest rows for which the kernels for long rows run; their keys have at most 4 bytes. */
 #define LEAST_LONG 256
 #define FOUR_BYTES MICA_F32, MICA_F16, MICA_BF16, MICA_I8, MICA_U8, MICA_I16, MICA_U16, MICA_I32, MICA_U32
 #define LONG_PARAMS                                                                                                    \
@@ -82,8 +82,8 @@ static const mica__kernel_param gpu_params[] = {LONG_PARAMS, MICA__CASE("KEY_BIT
                                                 MICA__INT("GROUP", "work-items of a group", 256, 64, 128),
                                                 MICA__INT("ROOM", "the most elements that are sorted", 1024, 256)};
 static const mica__variant gpu_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, MICA_F32, 1, 1, 1, 32, 256, 1024)};
-/* Three ints beside the digits' counters and the elements that are sorted. Devices without that room sort whole
- * rows. */
+/* True if local memory holds the elements that are sorted, the counters of digits and a few ints. Other devices sort
+ * whole rows. */
 static bool gpu_has_room(const int32_t *values, const mica_device_info *device);
 static const mica__kernel_desc top_k_gpu = {MICA__KERNEL("top_k_gpu", "index/gpu/top_k.cl", gpu_params, gpu_variants),
                                             .has_room = gpu_has_room};
@@ -93,11 +93,11 @@ static bool gpu_has_room(const int32_t *values, const mica_device_info *device) 
   return (size_t)group <= device->max_group && (uint64_t)(room * 8 + 260 * 4) <= device->local_bytes;
 }
 
-/* Walking a row takes k n steps of one work-item, sorting it about 50 n of many. */
+/* Walking a row takes k n steps of one work-item; sorting it takes about 50 n steps, divided among many. */
 #define MOST_WALKED 8
 #define LEAST_SORTED 256
 
-/* A launch on x and what is wanted, with the sizes that all kernels begin with but for `outer`. */
+/* Begins a launch with its first arguments: x and the wanted results. */
 static mica_status begin_long(const mica__exec *exec, const mica__kernel_desc *desc, int32_t *values,
                               mica__launch *launch) {
   const mica__top_k_attrs *attrs = exec->attrs;
@@ -116,7 +116,7 @@ static mica_status begin_long(const mica__exec *exec, const mica__kernel_desc *d
   return MICA_OK;
 }
 
-/* Elements kept between two sorts: with fewer, few elements are sorted often. */
+/* The fewest elements kept between two sorts: with fewer, sorts would be small and frequent. */
 #define LEAST_KEPT 64
 
 /* A launch, and the rows of x. */
@@ -126,7 +126,7 @@ typedef struct problem {
   mica__rows r;
 } problem;
 
-/* Why the kernels for long rows do not take it. */
+/* Returns why the kernels for long rows decline the problem, or NULL. */
 static const char *decline_long(const mica__task *task, const mica__kernel_desc *desc) {
   const problem *p = task->problem;
   if (p->r.n < LEAST_LONG || p->r.n > INT32_MAX / 2) return "its rows are short, or longer than an int counts";
