@@ -6,7 +6,7 @@
 
 #include <mica/ops.h>
 
-/* Both slice and pad name a window of the larger tensor: along axis k the elements start[k] + i step[k]. */
+/* slice and pad both describe a window of the larger tensor: along axis k the elements start[k] + i step[k]. */
 #define WINDOW_ATTRS(X, S)                                                                                             \
   X(S, PER_AXIS, start, 0, "the window's first element; below 0 from the end, even of an axis that is open")           \
   X(S, PER_AXIS, step, 1, "from one of its elements to the next")                                                      \
@@ -71,8 +71,8 @@ static bool view_slice(const mica__node *node, mica_shape input, mica__access *a
 
 extern const mica__op mica__op_slice, mica__op_pad;
 
-/* The gradient of each is the other with the same window. Axes of which the window is all, in whatever direction, keep
- * their extent open. */
+/* The gradient of slice is pad, and that of pad is slice, with the same window. Axes that the window covers completely,
+ * in either direction, keep an open extent. */
 static mica_status grad_window(const mica__grad *grad, const mica__op *other) {
   mica__window_attrs attrs = *(const mica__window_attrs *)mica__attrs_of(grad->y);
   mica_shape shape = mica_value_shape(grad->inputs[0]);
@@ -144,7 +144,7 @@ const mica__op mica__op_pad = {.name = "pad",
                                .launch = launch_pad,
                                .takes_strides = 1};
 
-/* The whole of x as a window of itself. */
+/* A window that covers all of x. */
 static mica__window_attrs whole(mica_value x) {
   mica__window_attrs attrs = {.shape.rank = mica_value_shape(x).rank};
   for (int32_t k = 0; k < attrs.shape.rank; k++) {
@@ -166,7 +166,7 @@ mica_value mica_slice(mica_value x, int32_t axis, int64_t start, int64_t stop, i
   if (step == 0) return mica__builder_fail("slice", x, MICA_E_INVALID, "a step of 0");
   if (extent == MICA_DYNAMIC)
     return mica__builder_fail("slice", x, MICA_E_SHAPE, "axis %d of '%s' is open", (int)k, mica_value_name(x));
-  /* A step of the extent or more takes one element, and larger ones would wrap as strides. */
+  /* A step of at least the extent takes one element; a larger step could overflow as a stride. */
   step = clamp(step, extent ? -extent : -1, extent ? extent : 1);
   if (start < 0) start += extent;
   if (stop < 0 && stop != MICA_END) stop += extent;
@@ -252,7 +252,7 @@ static mica_status evaluate_concat(const mica__eval *eval) {
   return MICA_OK;
 }
 
-/* True if the operand is its window of the result, where the compiler let it be computed. */
+/* True if the operand already is its window of the result, because the compiler let it be computed there. */
 static bool lies_there(const mica_tensor *x, const mica_tensor *y, const mica__access *to) {
   const mica_shape shape = mica_tensor_shape(x);
   if (mica__tensor_buffer(x) != mica__tensor_buffer(y)) return false;

@@ -21,13 +21,13 @@ static const mica__variant variants[] = {
 static const mica__kernel_desc strided_copy = {
     MICA__KERNEL("strided_copy", "layout/strided_copy.cl", params, variants)};
 
-/* A copy as the kernel takes it, with few dimensions. */
+/* A copy in the kernel's form, with few dimensions. */
 typedef struct plan {
   int32_t rank;
   int64_t extent[MICA_MAX_RANK], from[MICA_MAX_RANK], to[MICA_MAX_RANK];
 } plan;
 
-/* Drops dimensions of extent 1 and merges those that both sides walk as one. At least one dimension is left. */
+/* Drops dimensions of extent 1 and merges dimensions that both sides walk as one. At least one dimension is left. */
 static plan make_plan(mica_shape space, const mica__access *from, const mica__access *to) {
   plan p = {0};
   for (int32_t i = 0; i < space.rank; i++) {
@@ -52,7 +52,7 @@ static mica_dtype carrier(mica_dtype dtype) {
   return size == 1 ? MICA_I8 : size == 2 ? MICA_I16 : size == 4 ? MICA_I32 : MICA_I64;
 }
 
-/* What its launches have in common. */
+/* The values that its launches share. */
 typedef struct copying {
   plan p;
   mica__kernel *kernel;
@@ -86,7 +86,7 @@ static mica_status launch_rows(mica_queue *queue, const copying *c, int64_t row,
   return mica__queue_submit(queue, &launch);
 }
 
-/* Work-items of a launch on one dimension, which the kernel numbers in 32 bits. */
+/* The most work-items of a launch along one dimension: the kernel numbers them in 32 bits. */
 #define MOST_ITEMS ((int64_t)1 << 31)
 
 mica_status mica__strided_copy(mica_queue *queue, const mica__variant *variant, mica_shape space, const mica_tensor *x,
@@ -117,8 +117,8 @@ mica_status mica__strided_copy(mica_queue *queue, const mica__variant *variant, 
 
 /* --- check --- */
 
-/* A window: every second element backwards along one axis, the others forwards, of a tensor `space` with that axis
- * doubled. */
+/* Doubles one axis of `space` for a tensor, and returns a window of it: every second element of that axis, backwards,
+ * and all elements of the others, forwards. */
 static mica__access window(mica_shape *space, int32_t axis) {
   mica__access access = {0};
   if (space->rank > 0) space->dim[axis] *= 2;
@@ -129,7 +129,7 @@ static mica__access window(mica_shape *space, int32_t axis) {
   return access;
 }
 
-/* Copies from a window of x to a window of y, which holds other values around it. */
+/* Copies from a window of x to a window of y, around which y holds other values. */
 static mica_status check_case(mica__check_group *group, const mica__variant *variant, mica_dtype dtype,
                               mica_shape space, int32_t x_axis, int32_t y_axis) {
   mica__check *check = group->check;
@@ -150,7 +150,7 @@ static mica_status check_case(mica__check_group *group, const mica__variant *var
   for (int64_t i = 0; status == MICA_OK && i < count; i++, mica__next_index(space, index))
     want[mica__access_at(&to, space, index)] = x.values[mica__access_at(&from, space, index)];
   if (status == MICA_OK) status = mica__strided_copy(check->queue, variant, space, x.tensor, &from, y.tensor, &to);
-  /* bound: elements are moved, so that nothing may differ. */
+  /* bound is 0: elements are only moved, so nothing may differ. */
   if (status == MICA_OK) status = mica__check_compare(group, &y, want, want + total);
   mica__check_free(&x);
   mica__check_free(&y);

@@ -10,7 +10,7 @@ static MICA__ATTR_TABLE(to_shape, TO_SHAPE_ATTRS);
 /* --- reshape: the shape is what was asked for (MICA_DYNAMIC: what remains; MICA__COPY_DIM: as the operand's); with a
  * second operand it is that one's shape --- */
 
-/* The product of all known dimensions; false when it overflows. */
+/* The product of all known dimensions; false if it overflows. */
 static bool product(mica_shape shape, int64_t *count) {
   *count = 1;
   for (int32_t i = 0; i < shape.rank; i++)
@@ -18,7 +18,8 @@ static bool product(mica_shape shape, int64_t *count) {
   return true;
 }
 
-/* Copies the operand's dimensions where asked to; *rest is the index of the dimension that takes the rest, or -1. */
+/* Copies the operand's dimensions where requested; *rest is the index of the dimension that takes the remaining
+ * elements, or -1. */
 static bool copy_dims(mica_shape from, mica_shape *to, int32_t *rest) {
   *rest = -1;
   for (int32_t i = 0; i < to->rank; i++) {
@@ -31,7 +32,7 @@ static bool copy_dims(mica_shape from, mica_shape *to, int32_t *rest) {
   return true;
 }
 
-/* Resolves what is copied and what remains; an open operand may leave an open rest. */
+/* Resolves copied dimensions and the remaining one, which may stay open if the operand is open. */
 static mica_status resolve(mica_shape from, mica_shape asked, mica_shape *to) {
   char tf[MICA_SHAPE_TEXT], ta[MICA_SHAPE_TEXT];
   int64_t have = 1, known = 1;
@@ -202,7 +203,7 @@ mica_value mica__expand_like(mica_value value, mica_value like) {
   if (mica_shape_equal(from, to)) return value;
   for (int32_t i = 0; i < to.rank; i++) {
     int32_t at = i - (to.rank - from.rank);
-    /* An open extent that is not the value's own can be taken from `like` only. */
+    /* An open extent that does not come from the value must come from `like`. */
     if (to.dim[i] == MICA_DYNAMIC && (at < 0 || from.dim[at] != MICA_DYNAMIC))
       return mica__graph_add(&mica__op_expand, (mica_value[]){value, like}, 2, NULL);
   }
@@ -214,7 +215,7 @@ mica_value mica__sum_to(mica_value value, mica_value like) {
   mica_shape from = mica_value_shape(value), to = mica_value_shape(like);
   int32_t extra = from.rank - to.rank;
   mica__reduce_attrs sum = {.keep = true};
-  bool open = false; /* an extent that may be 1 if the value's is not */
+  bool open = false; /* an open extent may turn out to be 1 although the value's is not */
   for (int32_t i = 0; i < from.rank; i++) {
     if (i < extra || (to.dim[i - extra] == 1 && from.dim[i] != 1))
       sum.axes |= 1u << i;

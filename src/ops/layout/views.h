@@ -1,14 +1,14 @@
-/* ops/layout/views.h: values in the shape of another, known or not. */
+/* ops/layout/views.h: values in the shape of another value, which may be open. */
 #ifndef MICA_OPS_LAYOUT_VIEWS_H
 #define MICA_OPS_LAYOUT_VIEWS_H
 
 #include <mica/graph.h>
 
-/* value with its elements summed where `like` was broadcast to value's shape: the gradient of broadcasting. A null
- * value, or a `like` that has no gradient (not a floating type), gives the null value. */
+/* value summed over the axes along which `like` was broadcast to value's shape: the gradient of broadcasting. Null if
+ * value is null, or if `like` has no gradient (not a floating type). */
 mica_value mica__sum_to(mica_value value, mica_value like);
 
-/* value as the shape of like, which may be open, with as many elements. */
+/* value reshaped to the shape of like, which may be open and has the same number of elements. */
 mica_value mica__reshape_like(mica_value value, mica_value like);
 /* value broadcast to the shape of like, which may be open. */
 mica_value mica__expand_like(mica_value value, mica_value like);
