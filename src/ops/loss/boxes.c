@@ -3,7 +3,7 @@
 
 #include <mica/loss.h>
 
-/* Areas below it are none: no division by 0. */
+/* The least area to divide by: avoids a division by 0. */
 #define LEAST 1e-12
 
 /* Coordinate k of boxes (..., 4), without the last axis. */
@@ -13,7 +13,7 @@ static mica_value side(mica_value box, int32_t k) {
 
 static mica_value positive(mica_value x) { return mica_maximum(x, mica__number(x, 0)); }
 
-/* a / b, 0 if b is no area. */
+/* a / b; 0 if b is 0, since a is then 0 too. */
 static mica_value share(mica_value a, mica_value b) { return mica_div(a, mica_maximum(b, mica__number(b, LEAST))); }
 
 static mica_value overlap(const char *name, mica_value a, mica_value b, bool generalised) {
@@ -22,7 +22,7 @@ static mica_value overlap(const char *name, mica_value a, mica_value b, bool gen
   if (mica_value_is_null(b)) return b;
   if (x.rank < 1 || x.dim[x.rank - 1] != 4 || y.rank < 1 || y.dim[y.rank - 1] != 4)
     return mica__builder_fail(name, a, MICA_E_SHAPE, "boxes are (..., 4)");
-  /* Differences of unsigned corners wrap, and shares of whole areas are 0 or 1. */
+  /* Only floats: differences of unsigned corners would wrap, and quotients of integer areas would be 0 or 1. */
   for (int i = 0; i < 2; i++) {
     const mica_dtype dtype = mica_value_dtype(i ? b : a);
     if (mica_dtype_kind_of(dtype) != MICA_DTYPE_KIND_FLOAT)

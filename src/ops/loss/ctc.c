@@ -1,4 +1,4 @@
-/* Connectionist temporal classification: the loss of each sequence and its gradient by the logits. */
+/* Connectionist temporal classification: the loss of each sequence and its gradient with respect to the logits. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/common/build.h"
@@ -44,7 +44,7 @@ static mica_status infer_ctc(const mica__type *in, int32_t count, void *attrs, m
 
 /* --- reference --- */
 
-/* A sequence: log probabilities of frames and classes, and the classes of its states. */
+/* A sequence: log probabilities of its frames and classes, and the class of each state. */
 typedef struct lattice {
   int64_t frames, states, classes;
   const double *log_p; /* (frames, classes) */
@@ -56,7 +56,7 @@ static double log_add(double a, double b) {
   return top == -INFINITY || top != top ? top : top + log1p(exp(low - top));
 }
 
-/* alpha, or with `back` beta, of all frames and states. */
+/* Computes alpha, or beta if `back`, for all frames and states. */
 static void walk(const lattice *l, bool back, double *to) {
   const int64_t ahead = back ? -1 : 1, step = ahead * l->states;
   for (int64_t k = 0; k < l->frames; k++) {
@@ -73,7 +73,7 @@ static void walk(const lattice *l, bool back, double *to) {
   }
 }
 
-/* Writes the gradient, whose frames lie `stride` apart, and gives the loss. */
+/* Writes the gradient, whose frames are `stride` elements apart; returns the loss. */
 static double differentiate(const lattice *l, const double *alpha, const double *beta, double *gradient,
                             int64_t stride) {
   const double *last = &alpha[(l->frames - 1) * l->states];
@@ -144,7 +144,7 @@ static const mica__kernel_desc rows_kernel = {MICA__KERNEL("ctc_rows", "loss/ctc
 static const mica__kernel_desc lattice_kernel = {MICA__KERNEL("ctc_lattice", "loss/ctc_lattice.cl", params, variants)};
 static const mica__kernel_desc grad_kernel = {MICA__KERNEL("ctc_grad", "loss/ctc_grad.cl", params, variants)};
 
-/* A launch under way: workspaces, and the sizes that kernels take. */
+/* A launch in progress: its workspaces, and the sizes that kernels take. */
 typedef struct ctc {
   const mica__exec *exec;
   int64_t frames, sequences, classes, labels;
@@ -229,7 +229,7 @@ static mica_status launch_ctc(const mica__exec *exec) {
   const bool differentiates = exec->outputs[GRADIENT] != NULL;
   mica_tensor *loss = NULL;
   if (c.sequences == 0) return MICA_OK;
-  /* Workspaces of no elements have one. */
+  /* One element more: a workspace must not be empty. */
   const int64_t cells = (differentiates ? 2 : 1) * c.sequences * c.frames * (2 * c.labels + 1);
   mica_status status = mica__workspace_tensor(exec->queue, dtype, MICA_SHAPE(c.sequences * c.frames + 1), &c.rows);
   if (status == MICA_OK) status = mica__workspace_tensor(exec->queue, dtype, MICA_SHAPE(cells + 1), &c.lattice);
@@ -266,7 +266,7 @@ static mica_status grad_ctc(const mica__grad *grad) {
     .bound = {2, label, length, target_length}, .unwanted = without                                                    \
   }
 
-/* Random labels and lengths are often none: sequences are many. */
+/* Random labels and lengths are often invalid, so most cases have many sequences. */
 static mica_status check_ctc(mica__check *check) {
   static const mica__ctc_attrs first = {0}, third = {2};
   const mica__launch_case list[] = {

@@ -1,4 +1,4 @@
-/* Focal and quantile losses, made of pointwise ops and reductions as those of loss.c are. */
+/* Focal and quantile losses, made of pointwise ops and reductions as in loss.c. */
 #include "base/arith.h"
 #include "ops/common/build.h"
 

@@ -1,4 +1,4 @@
-/* How often the largest logit is the target's: what metrics of classes are sums of. */
+/* Metrics as sums over a batch, such as how often the largest logit is that of the target. */
 #include "ops/common/build.h"
 
 #include <mica/metric.h>

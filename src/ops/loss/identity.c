@@ -1,12 +1,11 @@
-/* Losses of embeddings, by which samples of one class come to lie close together. Computed in f32 where the operands
- * have 16 bits. */
+/* Losses of embeddings that bring samples of one class close together. Computed in f32 if the operands have 16 bits. */
 #include "base/arith.h"
 #include "ops/common/build.h"
 
 #include <math.h>
 #include <mica/loss.h>
 
-/* The least square of a sine whose root is differentiated. */
+/* The smallest squared sine whose root is differentiated. */
 #define LEAST_SQUARE 1e-6
 
 /* 1 where the target is the class: (N, C) bool. */

@@ -1,4 +1,4 @@
-/* Losses, made of pointwise ops and reductions so that a generated kernel takes each as one. Computed in f32 where the
+/* Losses made of pointwise ops and reductions, so that each becomes one generated kernel. Computed in f32 if the
  * operands have 16 bits. */
 #include "ops/common/build.h"
 
@@ -14,13 +14,13 @@ static mica_value reduced(const char *op, mica_value losses, mica_value x, mica_
   return mica__narrow(y, x);
 }
 
-/* (C) as (C, 1, ...) that broadcasts along axis 1 of a rank. */
+/* Reshapes (C) to (C, 1, ...), which broadcasts along axis 1 of a tensor of this rank. */
 static mica_value along_classes(mica_value values, int32_t rank) {
   for (int32_t i = 2; i < rank; i++) values = mica__insert_axis(values, 1);
   return values;
 }
 
-/* The losses of classes given by probabilities (N, C, ...): sum_c -w_c p_c log q_c. */
+/* The losses for targets given as class probabilities (N, C, ...): sum_c -w_c p_c log q_c. */
 static mica_value probability_losses(mica_value logs, mica_value target, const mica_cross_entropy_config *config) {
   mica_value p = mica__widen(target);
   int32_t rank = mica_value_shape(logs).rank;
@@ -31,8 +31,8 @@ static mica_value probability_losses(mica_value logs, mica_value target, const m
   return mica_neg(mica_sum(terms, MICA_AXES(1), false));
 }
 
-/* The losses of classes given by indices (N, ...), by comparison with 0 ... C - 1. *weight gets the weight of each
- * sample, that of its class or 0 if it is ignored; null if all are 1. */
+/* The losses for targets given as class indices (N, ...), which are compared with 0 ... C - 1. *weight receives the
+ * weight of each sample: that of its class, or 0 if it is ignored; null if all are 1. */
 static mica_value index_losses(mica_value logs, mica_value target, const mica_cross_entropy_config *config,
                                mica_value *weight) {
   const mica_shape shape = mica_value_shape(logs);
@@ -130,7 +130,7 @@ mica_value mica_cosine_similarity(mica_value a, mica_value b, int32_t axis, doub
   return mica__narrow(mica_div(dot, norms), a);
 }
 
-/* A target of 0 counts for nothing; its logarithm is kept away from the gradient too. */
+/* A target of 0 contributes nothing, and its logarithm does not reach the gradient. */
 mica_value mica_kl_divergence(mica_value log_q, mica_value p, mica_loss_reduction reduction) {
   mica_value q = mica__widen(log_q), t = mica__widen(p), zero = mica__number(t, 0);
   mica_value positive = mica_greater(t, zero);

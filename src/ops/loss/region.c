@@ -8,7 +8,7 @@
 #include <mica/loss.h>
 #include <mica/metric.h>
 
-/* Sums over all axes but that of classes: (C). */
+/* Sums over all axes except that of classes: (C). */
 static mica_value sum_classes(mica_value x) {
   const int32_t rank = mica_value_shape(x).rank;
   mica_axes axes = MICA_AXES(0);
@@ -16,7 +16,7 @@ static mica_value sum_classes(mica_value x) {
   return mica_sum(x, axes, false);
 }
 
-/* Two sums of classes, of all ranks' samples where there are ranks. */
+/* Adds two sums per class over all ranks, if the config has ranks. */
 static void join_ranks(const mica_dice_config *config, mica_value *both, mica_value *all) {
   const int64_t classes = mica_value_shape(*both).dim[0];
   if (!config->ranks || !both->graph || !all->graph) return;
@@ -26,13 +26,14 @@ static void join_ranks(const mica_dice_config *config, mica_value *both, mica_va
   *all = mica_slice(sums, 0, classes, 2 * classes, 1);
 }
 
-/* (C) as (C, 1, ...) that broadcasts along axis 1 of a rank. */
+/* Reshapes (C) to (C, 1, ...), which broadcasts along axis 1 of a tensor of this rank. */
 static mica_value along_classes(mica_value values, int32_t rank) {
   for (int32_t i = 2; i < rank; i++) values = mica__insert_axis(values, 1);
   return values;
 }
 
-/* The target as probabilities of the type of p; what is ignored has none, and *used gets (N, 1, ...) of what is not. */
+/* The target as probabilities in the type of p. Ignored elements get zeros, and *used, (N, 1, ...), is 0 for them and 1
+ * for all others; null if nothing can be ignored. */
 static mica_value shares_of(mica_value p, mica_value target, const mica_dice_config *config, mica_value *used) {
   const mica_dtype dtype = mica_value_dtype(target);
   const mica_shape shape = mica_value_shape(p);
