@@ -21,9 +21,11 @@ extern const mica__attr_list mica__attention_attr_list;
 
 /* attention: q k v, then optional operands. Results: y in its stored order, (B, Tq, H, E), and logsum, (B, H, Tq): the
  * base-2 logarithm of each row's sum of e^score, including the sink's term, -infinity if the row sees nothing; f64 for
- * f64, else f32. attention_grad: q k v dy y logsum, then the optional operands; dy is (B, H, Tq, E), y and logsum are
- * the results above. Results: dq (B, Tq, H, D), dk (B, Tk, G, D), dv (B, Tk, G, E). attention_mask_grad: the same
- * operands; the gradient of the scores after soft cap and mask, (B, H, Tq, Tk), of logsum's dtype. */
+ * f64, else f32.
+ * attention_grad: q k v dy y logsum, then the optional operands; dy is (B, H, Tq, E), y and logsum are the results
+ * above. Results: dq (B, Tq, H, D), dk (B, Tk, G, D), dv (B, Tk, G, E).
+ * attention_mask_grad: the same operands; the gradient of the scores after soft cap and mask, (B, H, Tq, Tk), of
+ * logsum's dtype. */
 enum { MICA__ATTENTION_Y, MICA__ATTENTION_LOGSUM, MICA__ATTENTION_RESULTS };
 enum { MICA__ATTENTION_DQ, MICA__ATTENTION_DK, MICA__ATTENTION_DV, MICA__ATTENTION_GRAD_RESULTS };
 

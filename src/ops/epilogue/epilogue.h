@@ -2,8 +2,8 @@
  *
  *   D[batch] = activation(alpha sums[batch] + beta C[batch] + bias)
  *
- * Kernels that end in EPILOGUE_PARAMS (cl/common/epilogue.clh), those of matrix products and of convolutions, are begun
- * and given their last arguments here. */
+ * For kernels that end in EPILOGUE_PARAMS (cl/common/epilogue.clh), such as matrix products and convolutions: begins
+ * their launches and packs their last arguments. */
 #ifndef MICA_OPS_EPILOGUE_EPILOGUE_H
 #define MICA_OPS_EPILOGUE_EPILOGUE_H
 
