@@ -1,5 +1,5 @@
 /* A filter of one element without stride or padding is a matrix product for each image: Y (K, HW) = W (K, C) X (C, HW),
- * and backward X = W^T Y: the matrix product's implementations take it. */
+ * and backward X = W^T Y. The implementations of matrix products compute it. */
 #include "base/error.h"
 #include "ops/conv/conv.h"
 #include "ops/matmul/gemm.h"
@@ -32,14 +32,15 @@ static mica__gemm product(const mica__conv *conv) {
   };
 }
 
-/* Images with fewer columns leave many tiles half empty: on CPUs a quarter of 7 x 7, an eighth of 14 x 14; on GPUs,
- * whose tiles are 64 or 128 wide, a quarter of both. Tiles that run on into the next image (implicit_gemm) measured
- * faster on CPUs; on GPUs they are by a model (2026-11-25: ResNet-50's 1x1 convolutions of 14 x 14 and 7 x 7). */
+/* With fewer columns per image, many tiles are half empty: on CPUs a quarter of them for 7 x 7, an eighth for 14 x 14;
+ * on GPUs, whose tiles are 64 or 128 wide, a quarter for both. Tiles that continue into the next image (implicit_gemm)
+ * are then faster: on CPUs as measured, on GPUs by a model (2026-11-25: ResNet-50's 1x1 convolutions of 14 x 14 and 7 x
+ * 7). */
 #define FEWEST_COLUMNS_CPU 128
 #define FEWEST_COLUMNS_GPU 256
 
-/* True where tensor cores take the convolution, but not the product: of 16 bits they want whole pieces, which a copy
- * with channels last is made of. */
+/* True if tensor cores take the convolution but not the product: in 16 bits they need whole pieces, which a copy with
+ * channels last provides. */
 static bool wants_convolution(const mica__task *task) {
   const mica__gemm gemm = product(task->problem);
   const mica__task as_product = {.problem = &gemm, .device = task->device};
@@ -54,8 +55,8 @@ static const char *decline(const mica__task *task) {
   return wants_convolution(task) ? "tensor cores take it as a convolution alone" : NULL;
 }
 
-/* Filters that so many images use are packed once, not by every group of every image, where all images together have so
- * many multiply-adds that a launch more is little. */
+/* From this many images on, filters are packed once and not by every group of every image, if the multiply-adds of all
+ * images make the cost of another launch small. */
 #define SHARING_IMAGES 4
 #define SHARING_WORK 32e6
 

@@ -1,4 +1,4 @@
-/* Every implementation of every pass, with each of its variants, against the reference in double. */
+/* Checks every variant of every implementation of every pass against the reference in double. */
 #include "ops/select/check.h"
 #include "base/error.h"
 #include "ops/common/tolerance.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Sizes as the tensors have them; a rank of spatial dimensions of 0 stands for 2. */
+/* Sizes in the tensors' order; rank is the number of spatial dimensions, 0 for 2. */
 typedef struct geometry {
   int64_t n, c, k;
   int64_t in[3], filter[3];
@@ -28,8 +28,8 @@ static const geometry quick[] = {
     {2, 20, 37, {6, 31}, {3, 3}, {.stride = {2, 1}, .pad = ALL(1)}, 0},
     {1, 6, 82, {5, 4}, {3, 3}, {.stride = ALL(2), .pad = ALL(1)}, 0},
 };
-/* Every case differs from the others in what it demands of the cutting: planes that fill no vector, channels on both
- * sides of a tile, all that a config may say. */
+/* Each case stresses the division of work in its own way: planes that do not fill a vector, channel counts just below
+ * and above a tile, all options of a config. */
 static const geometry full[] = {
     {2, 5, 9, {9, 11}, {3, 3}, {.pad = ALL(1)}, 0},
     {2, 6, 4, {10, 7}, {3, 2}, {.stride = {2, 1}, .pad = {1, 0}, .pad_more = {-1, 1}, .groups = 2}, 0},
@@ -99,13 +99,13 @@ static const geometry full[] = {
     {1, 20, 67, {29, 30}, {3, 3}, {.stride = ALL(2), .pad = ALL(1)}, 0},
 };
 
-/* What becomes part of a kernel's text, or is prepacked (constant); a group of cases shares it. With constant
- * filters results are also written past the caches. */
+/* What a group of cases shares: parts of a kernel's text, and whether filters are constant and so packed in advance.
+ * With constant filters results are also stored past the caches. */
 typedef struct setting {
   const char *name;
   mica_dtype dtype;
   bool bias, addend, constant;
-  size_t every; /* of the full grid's cases this setting takes each so many */
+  size_t every; /* in the full grid this setting takes every n-th case */
 } setting;
 static const setting settings[] = {
     {"f32, bias, addend and leaky_relu", MICA_F32, true, true, false, 1},
@@ -156,12 +156,12 @@ static mica_status make_operands(mica__check *check, mica__conv_pass pass, const
   return s->addend ? make(check, s, forward ? y : x, false, &o->addend) : MICA_OK;
 }
 
-/* The result and how far from it a kernel may be. */
+/* Computes the result, and how far a kernel may be from it. */
 static mica_status reference(const mica__impl *impl, const mica__variant *variant, const setting *s,
                              const mica__conv *conv, const operands *o, double *want, double *bound, int64_t count) {
   const mica__check_tensor *a = conv->pass == MICA__CONV_BWD_DATA ? &o->w : &o->x;
   const mica__check_tensor *b = conv->pass == MICA__CONV_FWD ? &o->w : &o->y;
-  /* NVIDIA's matrix units round f32 to tf32, whose unit roundoff is that of f16. */
+  /* NVIDIA's matrix units round f32 to tf32, whose unit roundoff is the same as f16's. */
   const bool rounds =
       (impl == &mica__conv_gpu_mma || impl == &mica__conv_gpu_wgrad_mma) && mica__mma_rounds(impl->kernel, variant);
   const mica_dtype compute = rounds && s->dtype == MICA_F32 ? MICA_F16 : conv->epilogue.acc;
@@ -223,7 +223,7 @@ static mica_status run_case(mica__check_group *group, const mica__impl *impl, co
 
 static const char *const passes[] = {"forward", "backward data", "backward filter"};
 
-/* every: takes so many times fewer of the full grid's cases. */
+/* every: only every n-th case of the full grid runs. */
 static mica_status check_setting(mica__check *check, const mica__impl *impl, const mica__variant *variant,
                                  const setting *s, mica__conv_pass pass, size_t every) {
   bool all = check->level == MICA__CHECK_FULL;
@@ -234,7 +234,7 @@ static mica_status check_setting(mica__check *check, const mica__impl *impl, con
   mica__check_group group = mica__check_begin(check, impl->name, variant->name, cases);
   for (size_t i = 0; i < count; i += all ? every : 1) {
     const geometry *z = &list[i];
-    if (z->n == 0 && pass != MICA__CONV_BWD_FILTER) continue; /* no implementation is asked for a result of nothing */
+    if (z->n == 0 && pass != MICA__CONV_BWD_FILTER) continue; /* empty results reach no implementation */
     if (!mica__check_note(&group, run_case(&group, impl, variant, s, z, pass),
                           "%s n=%lld c=%lld k=%lld %lldx%lldx%lld, case %zu", cases, (long long)z->n, (long long)z->c,
                           (long long)z->k, (long long)z->in[0], (long long)z->in[1], (long long)z->in[2], i))
@@ -248,24 +248,24 @@ static bool takes(const mica__check *check, const mica__impl *impl, const mica__
          mica__kernel_choice(impl->kernel, "D_T", (int32_t)s->dtype) >= 0;
 }
 
-/* The last variant that fits the device; the last of all where none does. */
+/* The last variant that fits the device; the last of all if none fits. */
 static const mica__variant *last_variant(const mica__kernel_desc *kernel, const mica_device_info *device) {
   for (int at = kernel->variant_count - 1; at >= 0; at--)
     if (mica__variant_fits(kernel, &kernel->variants[at], device)) return &kernel->variants[at];
   return &kernel->variants[kernel->variant_count - 1];
 }
 
-/* The first setting whose type the implementation takes. */
+/* The index of the first setting whose type the implementation takes. */
 static size_t first_setting(const mica__check *check, const mica__impl *impl, const mica__variant *variant) {
   size_t s = 0;
   while (s < sizeof settings / sizeof *settings && !takes(check, impl, variant, &settings[s])) s++;
   return s;
 }
 
-/* What the device might choose sees all settings in its last variant, the first that it takes in the others. On the
- * full grid a CPU also runs the last variant of each GPU's kernel, in that setting: building more takes it longer than
- * all other checks together. A GPU runs no kernel of CPUs: their vectors need no alignment there, and NVIDIA's driver
- * loses the device to conv_cpu_direct_n. */
+/* On the full grid the last variant that fits the device runs all settings; all others run only the first setting that
+ * they take. A CPU there also runs the last variant of each GPU kernel, in that one setting: building more would take
+ * longer than all other checks together. A GPU runs no kernels of CPUs: their vectors are not aligned there, and
+ * NVIDIA's driver loses the device on conv_cpu_direct_n. */
 mica_status mica__conv_check_impl(mica__check *check, const mica__impl *impl, mica__conv_pass pass) {
   const mica__kernel_desc *kernel = impl->kernel;
   const mica_device_info *device = mica_engine_device(check->engine);

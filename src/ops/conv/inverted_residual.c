@@ -1,10 +1,11 @@
 /* The block of MobileNetV2 as one launch on CPUs (cl/conv/cpu/inverted_residual.cl): filters of one element that expand
- * the channels, a depthwise convolution, filters of one element that project them, and a residual connection. What lies
- * between never leaves a core's caches, and two launches of three are spared, of which PoCL's wake-ups are the most.
+ * the channels, a depthwise convolution, filters of one element that project them, and a residual connection.
+ * Intermediate results never leave a core's caches, and two of three launches are saved, whose cost is mostly PoCL's
+ * waking of threads.
  *
  *   inverted_residual (x, w1, b1, w2, b2, w3, b3 [, addend])
  *
- * Graphs have it where three convolutions were, once these have their epilogues (mica__op.match_launches). */
+ * In graphs it replaces three convolutions after the fusion of their epilogues (mica__op.match_launches). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
@@ -121,12 +122,12 @@ static mica_status evaluate(const mica__eval *eval) {
 /* --- how the work is cut --- */
 
 typedef struct plan {
-  int64_t rows, strips, pitch; /* rows of D a strip; columns of E */
-  int64_t seg, nv;             /* of the kernel */
+  int64_t rows, strips, pitch; /* rows of D per strip, number of strips, columns of E */
+  int64_t seg, nv;             /* the kernel's SEG and NV */
 } plan;
 
-/* 28 sums, the weights and a pixel fill the 32 registers of AVX-512; 12 halves of sums, two of weights and a
- * pixel 15 of the 16 of AVX2. */
+/* 28 sums, the weights and a pixel fill the 32 registers of AVX-512; 12 halves of sums, two of weights and a pixel fill
+ * 15 of AVX2's 16. */
 static plan plan_for(const mica_device_info *device) {
   return device->vector_bytes >= MICA__LONG_VECTOR ? (plan){.seg = 7, .nv = 2} : (plan){.seg = 3, .nv = 1};
 }
@@ -139,8 +140,8 @@ static size_t scratch_bytes(const block *b, const plan *p) {
   return (size_t)(e + pixels * panel + (pixels + VW) * mica__ceil_div(b->project.k, VW) * VW) * sizeof(float);
 }
 
-/* Multiply-adds of a vector in whose time a vector of E or F is finished, and one of weights comes to a group that
- * reads it first; and the share of the time by which more strips are to be faster. */
+/* Costs in multiply-adds of a vector: finishing a vector of E or F, and reading one of weights for the first time in a
+ * group. And the share of the time that more strips must save. */
 #define FINISHING 6.0
 #define WEIGHT 3.0
 #define GAIN 0.02
@@ -158,7 +159,7 @@ static double time_of(const block *b, const plan *p) {
   return expanded + filtered + projected + WEIGHT * k * (c + m);
 }
 
-/* The strips that are done first: as few as keep all units at work. False where not even a row has room. */
+/* Chooses the strips that finish first: as few as keep all units busy. False if not even a row fits. */
 static bool make_plan(const block *b, const mica_device_info *device, plan *best) {
   const mica__conv_dims *f = &b->filter;
   const size_t cached = (size_t)mica__core_model_of(device)->l2_floats / 2 * sizeof(float);
@@ -179,7 +180,7 @@ static bool make_plan(const block *b, const mica_device_info *device, plan *best
   return least < INFINITY;
 }
 
-/* True if the kernel can compute it; its numbers are ints. */
+/* True if the kernel, which counts in ints, can compute the block. */
 static bool fits(const block *b, const mica_device_info *device) {
   const mica__conv_dims *f = &b->filter;
   const int64_t most = INT32_MAX / PANEL / 4, taps = f->filter[1];
@@ -193,7 +194,8 @@ static bool fits(const block *b, const mica_device_info *device) {
 
 /* --- the launch --- */
 
-/* W of rows and columns, in vectors of rows of which each has `padded` columns, at `first` of the packed weights. */
+/* Packs W of rows x columns as vectors of rows, with `padded` columns each, and adds it to the packed weights at
+ * *first. */
 static mica_status pack(const mica__exec *exec, mica_queue *queue, const mica_tensor *w, int64_t rows, int64_t columns,
                         int64_t padded, mica_buffer *packed, int64_t *first) {
   int32_t values[MICA__MAX_PARAMS];
@@ -280,7 +282,7 @@ static mica_status launch_strips(const mica__exec *exec, const block *b, const p
   return mica__queue_submit(exec->queue, &launch);
 }
 
-/* One of three convolutions, with the bias that the operand is. */
+/* Launches one of the three convolutions, with the operand `bias` as its bias. */
 static mica_status launch_one(const mica__exec *exec, const mica_conv_config *config, const mica_tensor *x, int32_t w,
                               int32_t bias, mica_conv_epilogue epilogue, mica_tensor *y) {
   mica_tensor *view = NULL;
@@ -338,7 +340,7 @@ static mica_status launch(const mica__exec *exec) {
 
 /* --- where three convolutions are one --- */
 
-/* A convolution of two dimensions with a bias, whose result lies between bounds. */
+/* True for a convolution of two dimensions with a bias, whose result is clamped to [*low, *high]. */
 static bool is_part(const mica_graph *graph, int32_t id, double *low, double *high) {
   const mica__node *node = mica__graph_node(graph, id);
   if (node->op != &mica__op_conv || node->type.dtype != MICA_F32 || node->type.shape.rank != 4) return false;
@@ -352,7 +354,7 @@ static bool is_part(const mica_graph *graph, int32_t id, double *low, double *hi
   return attrs->bias && !attrs->allow_tf32 && attrs->dilation[0] == 1 && attrs->dilation[1] == 1;
 }
 
-/* One whose filters are of one element. */
+/* True for such a convolution with filters of one element. */
 static bool is_product(const mica_graph *graph, int32_t id, double *low, double *high) {
   if (!is_part(graph, id, low, high)) return false;
   const mica__node *node = mica__graph_node(graph, id);
@@ -363,12 +365,12 @@ static bool is_product(const mica_graph *graph, int32_t id, double *low, double 
   return plain;
 }
 
-/* Vectors of channels below which little is spared. */
+/* The fewest expanded channels for which the block saves enough time. */
 #define LEAST_CHANNELS 32
 /* Bytes of a vector register of AVX2. */
 #define LEAST_VECTOR 32
 
-/* Measured for one image, with AVX-512 and AVX2; many images fill their launches as they are. */
+/* Measured for one image, with AVX-512 and AVX2; many images already fill the three launches. */
 static bool pays(const block *b, mica_engine *engine) {
   const mica_device_info *device = mica_engine_device(engine);
   plan p;
@@ -432,8 +434,8 @@ static double flops(const mica__node *node, const mica__type *inputs) {
     .input_count = (count), .terms = (c) + (taps) * (taps) + (k)                                                       \
   }
 
-/* Strides, both sizes of filters, padding on no side, one and both, panels that are not whole, segments that overlap;
- * the last two are none for the kernel. */
+/* Strides, both sizes of filters, padding on no side, one and both, panels that are not full, segments that overlap.
+ * The kernel does not take the last two cases. */
 static mica_status check(mica__check *check) {
   static const mica__inverted_residual_attrs same = {{1, 1, 1}, {1, 1, 0}, {0, 0, 0}, 0, 6},
                                              half = {{2, 2, 1}, {1, 1, 0}, {0, 0, 0}, 0, 6},

@@ -1,12 +1,12 @@
 /* Convolutions of graphs. The three passes are ops of their own, closed under differentiation: each is linear in either
- * operand, and the gradient of one pass is made of the other two.
+ * operand, and the gradient of one pass consists of the other two.
  *
- *   conv (x, w)                y; its bias is an ordinary addition, which fusing moves into the launch
- *   conv_data (y, w, like)     x of like's shape: the gradient; fuses too
- *   conv_transpose (y, w)      the same with a shape that follows from the attributes
+ *   conv (x, w)                y; a bias is a separate addition, which fusion moves into the launch
+ *   conv_data (y, w, like)     x of like's shape: the gradient; is fused in the same way
+ *   conv_transpose (y, w)      the same, with a shape that follows from the attributes
  *   conv_filter (x, y, like)   w of like's shape
  *
- * After fusing further operands follow: the bias and the addend, whose indices attrs name. */
+ * After fusion a bias and an addend may follow as operands; attrs have their indices. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "ops/common/activation.h"
@@ -56,7 +56,7 @@ static mica_status check_ranks(const mica__type *inputs) {
   return MICA_OK;
 }
 
-/* An open extent as one that fits whatever is asked of it. */
+/* Stands for an open extent; large enough for any filter. */
 #define ANY_EXTENT (1 << 20)
 
 static mica_shape pin_dynamic(mica_shape shape, int64_t channels) {
@@ -177,7 +177,7 @@ static mica_status launch_filter(const mica__exec *exec) {
   return mica__conv_run(exec, MICA__CONV_BWD_FILTER, &config, exec->inputs[0], exec->inputs[1], NULL, exec->output);
 }
 
-/* One number a channel: all strides but that of dimension 1 are 0. */
+/* True for one number per channel: all strides except that of dimension 1 are 0. */
 static bool is_bias(const mica__epilogue_fusion *fusion, mica_shape shape) {
   int64_t count = 0;
   for (int32_t i = 0; i < shape.rank; i++)
@@ -211,7 +211,7 @@ static bool fuse_conv_epilogue(mica__epilogue_fusion *fusion) {
   return true;
 }
 
-/* Factors of the result's channels are those of filters. */
+/* Moves factors of the result's channels into the filters. */
 static bool scale_filters(const mica__epilogue_fusion *fusion, int32_t *operand, mica_shape *shape) {
   const mica__node *node = fusion->node, *user = fusion->user;
   bool transposed = node->op == &mica__op_conv_transpose;
@@ -227,7 +227,8 @@ static bool scale_filters(const mica__epilogue_fusion *fusion, int32_t *operand,
 
 /* --- gradients --- */
 
-/* The operands of a rule's new nodes share its config; what was fused is none of it: rules see bare nodes. */
+/* The new nodes of a gradient rule take the config of the node. It has no fused operands, since rules see only unfused
+ * nodes. */
 static mica_value add_pass(const mica__grad *grad, const mica__op *op, mica_value a, mica_value b, mica_value like) {
   return mica__graph_add(op, (mica_value[]){a, b, like}, op == &mica__op_conv ? 2 : 3, mica__attrs_of(grad->y));
 }
@@ -271,7 +272,7 @@ static double flops_filter(const mica__node *node, const mica__type *inputs) {
   return flops_between(node, inputs[0].shape, node->type.shape, inputs[1].shape);
 }
 
-/* Each filter's weights meet one value each, and nothing else: no padding, no groups. */
+/* True if each weight of a filter meets exactly one value: no padding, no groups. */
 static bool conv_is_dot(const mica__node *node, const mica__type *inputs) {
   const mica__conv_attrs *attrs = node->attrs;
   bool plain = attrs->groups == 1 && !attrs->bias && !attrs->addend && attrs->activation == MICA_ACTIVATION_NONE;

@@ -39,8 +39,8 @@ static mica__conv_phase forward(const mica__conv_dims *d) {
   return w;
 }
 
-/* Pixels i = phase + j stride of x get pixels o = (i + pad - r dilation) / stride of y, for those r that divide
- * without remainder: every (stride / gcd(stride, dilation))-th. */
+/* Pixels i = phase + j stride of x come from pixels o = (i + pad - r dilation) / stride of y, for all r for which the
+ * division has no remainder: every (stride / gcd(stride, dilation))-th. */
 static void set_phase(const mica__conv_dims *d, int i, int64_t phase, int64_t tap, mica__conv_phase *w) {
   int64_t stride = d->stride[i], dilation = d->dilation[i], common = gcd(stride, dilation), every = stride / common;
   int64_t r = 0, reach = phase + d->pad[i];
@@ -63,7 +63,7 @@ static bool is_copied(const mica__conv_phase *w, int i) {
          w->out[i] == w->full[i];
 }
 
-/* Adjacent dimensions that are only copied, pixel by pixel, become one. */
+/* Merges adjacent dimensions that are only copied, pixel by pixel, into one. */
 static mica__conv_phase merged(mica__conv_phase w) {
   for (int i = 2; i > 0 && is_copied(&w, i); i--) {
     if (!is_copied(&w, i - 1)) break;
@@ -169,7 +169,7 @@ void mica__conv_push_strides(mica__launch *launch, const mica__conv_phase *w, in
 
 mica__conv_phases mica__conv_phases_at(const mica__conv *conv, int64_t *index) {
   const mica__conv_dims *d = &conv->dims;
-  /* Numbers run along the width first, then along the height. */
+  /* Phases are numbered along the width first, then along the height. */
   const int64_t plane = mica__conv_phase_count(conv) == 1 ? 1 : stride_phases(d, 1) * stride_phases(d, 2);
   const int64_t end = mica__min(*index + MICA__CONV_TOGETHER, *index - *index % plane + plane);
   mica__conv_phases p = {.count = 0};

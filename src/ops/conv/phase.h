@@ -1,50 +1,49 @@
-/* ops/conv/phase.h: a pass as most kernels compute it: phase by phase (PHASE_PARAMS of cl/conv/problem.clh, where the
- * formula is). Forward is one phase, whose operands backward filter has too; backward data has one for each phase of
- * the stride. */
+/* ops/conv/phase.h: a pass as most kernels compute it: phase by phase (PHASE_PARAMS of cl/conv/problem.clh, which has
+ * the formula). Forward is one phase, whose operands also serve backward filter; backward data has one phase for each
+ * phase of the stride. */
 #ifndef MICA_OPS_CONV_PHASE_H
 #define MICA_OPS_CONV_PHASE_H
 
 #include "ops/conv/conv.h"
 
 typedef struct mica__conv_phase {
-  int64_t n, groups, c, k; /* c: channels of the source in a group, k: of the result */
+  int64_t n, groups, c, k; /* c: channels of the source per group, k: of the result */
   int64_t in[3], taps[3], first[3], delta[3], step[3], out[3], at[3], full[3], out_stride[3];
-  /* Weight (g, k, c, t) is element w_at + g w_group + k w_k + c w_c + sum t_i w_tap[i] of the tensor w. */
+  /* Weight (g, k, c, t) is element w_at + g w_group + k w_k + c w_c + sum t_i w_tap[i] of tensor w. */
   int64_t w_at, w_group, w_k, w_c, w_tap[3];
 } mica__conv_phase;
 
-/* The number of phases of a pass, and one of them. */
+/* The number of phases of a pass; one of its phases. */
 int64_t mica__conv_phase_count(const mica__conv *conv);
 mica__conv_phase mica__conv_phase_at(const mica__conv *conv, int64_t index);
-/* The phase of the forward pass, whatever the pass; and a phase with source and result channels of its
- * weights exchanged. */
+/* The phase of the forward pass, for any pass; a phase with source and result channels of its weights exchanged. */
 mica__conv_phase mica__conv_phase_forward(const mica__conv_dims *dims);
 mica__conv_phase mica__conv_phase_transposed(mica__conv_phase phase);
-/* A phase without the taps that read nothing but padding. */
+/* The phase without the taps that read only padding. */
 mica__conv_phase mica__conv_phase_used(mica__conv_phase phase);
 
-/* Phases that a launch of the GPU class computes together (PHASES_PARAMS): they differ in height and width alone. */
+/* Phases that one launch on a GPU computes together (PHASES_PARAMS); they differ only in height and width. */
 #define MICA__CONV_TOGETHER 4
 typedef struct mica__conv_phases {
-  mica__conv_phase list[MICA__CONV_TOGETHER]; /* as mica__conv_phase_used has them, that of most taps first */
-  int64_t begins[MICA__CONV_TOGETHER], numbers[MICA__CONV_TOGETHER]; /* phase_begins, for the launch to set */
+  mica__conv_phase list[MICA__CONV_TOGETHER]; /* from mica__conv_phase_used; the phase with most taps comes first */
+  int64_t begins[MICA__CONV_TOGETHER], numbers[MICA__CONV_TOGETHER]; /* phase_begins and numbers, set by the launch */
   int count;
 } mica__conv_phases;
 
-/* The phases from number *index on that go together, without such as have no pixels; *index becomes that of the first
- * beyond. */
+/* The phases from number *index on that run together, without phases that have no pixels. Moves *index to the first one
+ * after them. */
 mica__conv_phases mica__conv_phases_at(const mica__conv *conv, int64_t *index);
-/* The sum over them of multiply-adds of a channel of each, as a share of the pass's. */
+/* The multiply-adds of the phases as a share of the pass's. */
 double mica__conv_phases_share(const mica__conv *conv, const mica__conv_phases *phases);
 /* Packs PHASES_PARAMS. */
 void mica__conv_push_phases(mica__launch *launch, const mica__conv_phases *phases);
 /* Packs WEIGHTS_FIRST and WEIGHTS_STRIDES. */
 void mica__conv_push_weights(mica__launch *launch, const mica__conv_phases *phases);
 
-/* Pack PHASE_PARAMS; and of these phase_own alone. */
+/* push_phase packs PHASE_PARAMS, push_own only their phase_own. */
 void mica__conv_push_phase(mica__launch *launch, const mica__conv_phase *phase);
 void mica__conv_push_own(mica__launch *launch, const mica__conv_phase *phase);
-/* Packs WEIGHTS_STRIDES; count: elements of the tensor from the phase's first weight on, 0 where no kernel asks. */
+/* Packs WEIGHTS_STRIDES. count: elements of the tensor from the phase's first weight on; 0 if no kernel needs it. */
 void mica__conv_push_strides(mica__launch *launch, const mica__conv_phase *phase, int64_t count);
 
 /* The source: x forward, y backward. */

@@ -1,4 +1,4 @@
-/* From tensors and a config to a problem that is known to be sound. */
+/* Turns tensors and a config into a problem that has been checked. */
 #include "base/error.h"
 #include "cl/conv/fields.clh"
 #include "ops/common/operand.h"
@@ -8,9 +8,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The largest of any extent, stride, padding and dilation: what they meet at still fits an int. */
+/* The largest extent, stride, padding and dilation: sums of them still fit an int. */
 #define MAX_SIZE (INT32_MAX / 4)
-/* Bytes of a result of which a cache would keep little until somebody reads it. */
+/* From this many bytes on, caches keep little of a result until it is read. */
 #define NONTEMPORAL_BYTES (16 << 20)
 
 static int64_t or_one(int64_t value) { return value ? value : 1; }
@@ -63,7 +63,7 @@ static mica_status check_config(const mica_conv_config *config) {
   return mica__fail(MICA_E_INVALID, "%lld groups", (long long)config->groups);
 }
 
-/* One spatial dimension of the tensors (`at`), which is dimension `to` of dims. */
+/* Sets dimension `to` of dims from spatial dimension `at` of the tensors. */
 static mica_status set_extent(const mica_conv_config *config, mica_shape x, mica_shape w, const mica_shape *y, int at,
                               int to, mica__conv_dims *d) {
   d->in[to] = x.dim[2 + at];
@@ -99,7 +99,7 @@ mica_status mica__conv_dims_of(const mica_conv_config *config, mica_shape x, mic
   return MICA_OK;
 }
 
-/* True if the axis has one position in all three tensors, and no padding. */
+/* True if the axis has extent 1 in all three tensors, and no padding. */
 static bool is_one(const mica__conv_dims *d, int axis) {
   return d->in[axis] == 1 && d->filter[axis] == 1 && d->out[axis] == 1 && d->pad[axis] == 0;
 }
@@ -161,7 +161,7 @@ static const mica_tensor *result_of(const mica__conv *conv) {
   return conv->pass == MICA__CONV_FWD ? conv->y : conv->pass == MICA__CONV_BWD_DATA ? conv->x : conv->w;
 }
 
-/* names: those of x, w and y in the pass. */
+/* names: the names of x, w and y in the pass. */
 static mica_status check_overlaps(const mica_conv_epilogue *epilogue, const mica__conv *conv,
                                   const char *const names[3]) {
   const mica_tensor *result = result_of(conv), *const tensors[] = {conv->x, conv->w, conv->y};
@@ -176,7 +176,7 @@ static mica_status check_overlaps(const mica_conv_epilogue *epilogue, const mica
 /* The largest number of rows, columns and images: a tile that begins below it still ends within an int. */
 #define MAX_RESULT (INT32_MAX - 65536)
 
-/* The result as matrices, and its epilogue. */
+/* Sets the result as matrices, and its epilogue. */
 static mica_status set_result(const mica_conv_epilogue *epilogue, mica__conv *conv) {
   const mica__conv_dims *d = &conv->dims;
   const mica_tensor *result = result_of(conv);

@@ -1,4 +1,4 @@
-/* Convolutions as a tuner's trials: "fwd,n16,c64,h56,k64,r3,p1". */
+/* Convolutions as trials of a tuner: "fwd,n16,c64,h56,k64,r3,p1". */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/conv.h"
@@ -13,23 +13,24 @@
 
 static const char *const pass_names[] = {"fwd", "bwd_data", "bwd_filter"};
 
-/* Depth, height and width, the last `rank` of which the tensors have. */
+/* A problem. Extents are depth, height and width; the tensors have the last `rank` of them. */
 typedef struct shape {
   mica__conv_pass pass;
   mica_dtype dtype;
   int64_t n, c, k, groups;
   int64_t in[3], filter[3], stride[3], pad[3], dilation[3], out[3];
-  int rank, most_extents; /* of the image, and of what else has a number for each dimension */
+  int rank, most_extents; /* dimensions of the image; the most dimensions of any other field */
   unsigned given;         /* bit k: field k of parse_word */
   bool has_out;
 } shape;
 
 typedef struct conv_trial {
-  mica__trial trial; /* first: it is what the tuner holds */
+  mica__trial trial; /* must be first: the tuner holds a pointer to it */
   mica__conv conv;
 } conv_trial;
 
-/* H, HxW or DxHxW into the last of three; how many dimensions that says (two by one number), 0 for none. */
+/* Reads H, HxW or DxHxW into the last of three extents. Returns the number of dimensions (2 for one number), 0 on
+ * error. */
 static int parse_extent(const char *at, int64_t extent[3]) {
   int64_t values[3];
   int count = 0;
@@ -96,7 +97,7 @@ static mica_status parse_shape(const char *text, shape *s) {
   return good ? MICA_OK : mica__fail(MICA_E_FORMAT, "\"%s\" is no convolution; " SYNTAX " is", text);
 }
 
-/* The last dimensions of a tensor, after two others. */
+/* The shape of a tensor: `first`, `second` and then the last `rank` extents. */
 static mica_shape shape_of(const shape *s, int64_t first, int64_t second, const int64_t extent[3]) {
   mica_shape result = {.rank = 2 + s->rank, .dim = {first, second}};
   for (int i = 0; i < s->rank; i++) result.dim[2 + i] = extent[3 - s->rank + i];
@@ -122,7 +123,7 @@ static double reference(const mica__trial *trial, int64_t at, double *magnitude)
   return mica__conv_reference_at(&conv->dims, conv->pass, conv->dtype, trial->a.data, trial->b.data, at, magnitude);
 }
 
-/* The operands in the order x, w, y, without the pass's result. */
+/* Makes the operands in the order x, w, y, without the result of the pass. */
 static mica_status fill_trial(conv_trial *t, const shape *s) {
   mica__trial *trial = &t->trial;
   mica_conv_config config = config_of(s);

@@ -1,4 +1,4 @@
-/* The end of every weight gradient on CPUs: partial sums are added (cl/conv/wgrad_reduce.cl). */
+/* The last step of every weight gradient on CPUs: adds partial sums (cl/conv/wgrad_reduce.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
@@ -22,7 +22,7 @@ const mica__kernel_desc mica__conv_wgrad_reduce_kernel = {
 
 #define VW 16
 
-/* Panels of lanes and tiles of rows; a pair of channel and tap is a channel of one tap. */
+/* Panels of lanes and tiles of rows. A pair of channel and tap counts as a channel with one tap. */
 typedef struct extent {
   int64_t panels, tiles, all, taps;
 } extent;

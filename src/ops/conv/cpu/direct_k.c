@@ -1,4 +1,4 @@
-/* Direct convolution vectorised over the filters, for results of a few pixels (cl/conv/cpu/direct_k.cl), on CPUs. */
+/* Direct convolution on CPUs, vectorised over the filters, for results of a few pixels (cl/conv/cpu/direct_k.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/cpu/pack_weights.h"
@@ -15,11 +15,12 @@ const mica__kernel_desc mica__conv_cpu_direct_k_kernel = {
     MICA__KERNEL("conv_cpu_direct_k", "conv/cpu/direct_k.cl", params, variants)};
 
 #define VW 16
-/* With more pixels these fill vectors themselves, and a panel of them is read less often than weights are here. */
+/* More pixels fill vectors by themselves, and a panel of pixels is read less often than the weights are here. */
 #define MOST_PIXELS 8
-/* Products (conv_gemm) of 2,048 channels and 4 pixels take 0.8 of the time, of 1,280 and 1 pixel 1.7 times as long. */
+/* The most pixels if a product (conv_gemm) could run instead: for 2,048 channels and 4 pixels it takes 0.8 of the time,
+ * for 1,280 channels and 1 pixel 1.7 times as long. */
 #define MOST_OF_PRODUCT 2
-/* Multiply-adds a group: a core that sleeps takes some 20 us to wake. */
+/* Multiply-adds per group: waking a sleeping core takes some 20 us. */
 #define GROUP_WORK (1 << 19)
 
 /* How the work is cut; see the kernel's contract. */

@@ -1,4 +1,4 @@
-/* Direct convolution vectorised over the filters, for results of many pixels (cl/conv/cpu/direct_kw.cl), on CPUs. */
+/* Direct convolution on CPUs, vectorised over the filters, for results of many pixels (cl/conv/cpu/direct_kw.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
@@ -13,8 +13,8 @@ static const mica__kernel_param params[] = {
     MICA__INT("SEG", "pixels of a segment, of which a register tile has two", 7, 8, 3),
     MICA__INT("NV", "vectors of filters of a register tile", 1, 2),
 };
-/* 28 sums, the weights and a pixel fill the 32 registers of AVX-512; 12 halves of sums, two of weights and a
- * pixel 15 of the 16 of AVX2. */
+/* 28 sums, the weights and a pixel fill the 32 registers of AVX-512; 12 halves of sums, two of weights and a pixel fill
+ * 15 of AVX2's 16. */
 static const mica__variant variants[] = {MICA__VECTOR_VARIANT("cpu.14x32", MICA__LONG_VECTOR, MICA__CONV_VALUES, 7, 2),
                                          MICA__VARIANT("cpu.6x16", MICA__ON_CPU, MICA__CONV_VALUES, 3, 1)};
 const mica__kernel_desc mica__conv_cpu_direct_kw_kernel = {
@@ -22,15 +22,16 @@ const mica__kernel_desc mica__conv_cpu_direct_kw_kernel = {
 
 #define VW 16
 #define MOST_TAPS 64
-/* Pixels of a filter of one tap without stride: of 28 x 28 and 56 x 56 in ResNet-50 products (conv_gemm) take 0.75 to
- * 0.95 of the time, of 55 x 55 in SqueezeNet 0.6, of 14 x 14 1.3 times as long, of 13 x 13 as long to 1.25 times. */
+/* The most pixels for a filter of one tap without stride. Beyond it products (conv_gemm) are faster: they take 0.75 to
+ * 0.95 of the time for ResNet-50's 28 x 28 and 56 x 56, 0.6 for SqueezeNet's 55 x 55, but 1.3 times as long for 14 x 14
+ * and 1 to 1.25 times for 13 x 13. */
 #define MOST_OF_PRODUCT 512
-/* Floats of a tile and a channel, with one tap. */
+/* The floats of a tile of one channel, with one tap. */
 #define TILE_PITCH(seg) ((seg) > 4 ? 16 : 8)
-/* Pixels of a strip, whose sums of a panel of filters then take half of a first level cache. */
+/* The most pixels of a strip: its sums for a panel of filters take half of a first-level cache. */
 #define STRIP 196
-/* Parts of the filters, the share of the time by which more of them are to be faster, and multiply-adds of a vector
- * that a group is worth: a core that sleeps takes some 20 us to wake. */
+/* The most parts of the filters and the most strips; the share of the time that more of them must save; and the fewest
+ * multiply-adds of vectors in a group, since waking a sleeping core takes some 20 us. */
 #define MOST_PARTS 64
 #define MOST_STRIPS 8
 #define GAIN 0.02
@@ -51,7 +52,7 @@ static int32_t value(const mica__variant *variant, const char *macro) {
   return mica__kernel_value(&mica__conv_cpu_direct_kw_kernel, variant->values, macro);
 }
 
-/* Source elements from a pixel's first to the last that `pixels` of them read. */
+/* The source elements from the first to the last that `pixels` adjacent pixels read. */
 static int64_t reach(const mica__conv_phase *w, int i, int64_t pixels) {
   return (pixels - 1) * w->step[i] + (w->taps[i] - 1) * w->delta[i] + 1;
 }
@@ -66,10 +67,10 @@ static size_t scratch_bytes(const plan *p) {
   return (size_t)(packed_floats(p) + p->nv * VW * (p->pixels + 8 - p->seg + VW)) * sizeof(float);
 }
 
-/* What is packed of a channel for so many rows of the grid, or segments of its only one. */
+/* Plans what is packed of a channel: for the rows of a strip, or for the segments of its only row. */
 static void plan_packing(plan *p) {
   const mica__conv_phase *w = &p->phase;
-  const bool sparse = w->taps[2] == 1 && !reads_padding(w, 2); /* of one tap only what is read */
+  const bool sparse = w->taps[2] == 1 && !reads_padding(w, 2); /* with one tap only the elements that are read */
   p->phases = sparse ? 1 : w->step[2];
   p->pitch = sparse ? w->out[2] : mica__ceil_div(reach(w, 2, w->out[2]), w->step[2]);
   p->row_step = w->taps[1] > 1 ? w->step[1] : 1;
@@ -82,8 +83,8 @@ static void plan_packing(plan *p) {
   }
 }
 
-/* The longest strips, at least so many of them, of which all channels stay in a part of a second level cache; rows 0:
- * there are none. */
+/* Chooses the longest strips, but at least `least` of them, for which all channels fit half of a second-level cache;
+ * rows 0: none fit. */
 static void choose_strips(const mica_device_info *device, int64_t least, plan *p) {
   const mica__conv_phase *w = &p->phase;
   const int64_t room = mica__core_model_of(device)->l2_floats / 2, a_row = mica__ceil_div(w->out[2], p->seg);
@@ -102,14 +103,14 @@ static void choose_strips(const mica_device_info *device, int64_t least, plan *p
   p->pixels = flat ? p->segments * p->seg : p->rows * w->out[2];
 }
 
-/* Multiply-adds of a vector in whose time an element is packed, a weight comes to a group that reads it first, and a
- * tile's sums are transposed and finished. */
+/* Costs in multiply-adds of a vector: packing an element, reading a weight for the first time in a group, and
+ * transposing and finishing the sums of a tile. */
 #define PACKING 0.5
 #define WEIGHT 0.2
 #define TILE 400.0
 
-/* Panels a group: units take equal shares of all groups, each of which packs its strip for itself. Returns when they
- * are done, in multiply-adds of a vector. */
+/* Chooses the panels per group. Units take equal shares of the groups, and each group packs its strip for itself.
+ * Returns the time, in multiply-adds of a vector. */
 static double choose_panels(const mica_device_info *device, plan *p) {
   const mica__conv_phase *w = &p->phase;
   const int64_t strips = mica__max(1, p->strips * w->n * w->groups), panels = mica__ceil_div(w->k, p->nv * VW);
@@ -162,7 +163,7 @@ static const char *unable(const void *problem) {
 
 static void plan_task(mica__task *task) { keep_plan(task, make_plan(task->problem, task->variant, task->device)); }
 
-/* Fewer products by minimal filtering (winograd_fused) pay where images are large. */
+/* True if winograd_fused takes the problem: on large images its fewer products pay. */
 static bool is_filtered_minimally(const mica__task *task) {
   mica__task filtering = {.problem = task->problem, .device = task->device};
   if (mica__winograd_fused.unable(task->problem)) return false;
@@ -170,10 +171,10 @@ static bool is_filtered_minimally(const mica__task *task) {
   return !mica__winograd_fused.decline(&filtering);
 }
 
-/* With short vectors a tile has 6 pixels, where products and implicit GEMM have 16. With several taps it pays for few
- * filters over small planes (1.0 to 1.7 times as fast), and for filters that no second level cache holds (1.06 to 1.5).
- * With one tap it pays for long sums over planes that leave the last 16 pixels mostly empty, such as 7 x 7 (1.1 to
- * 1.3). */
+/* With short vectors a tile has 6 pixels here, but 16 in products and implicit GEMM. With several taps this kernel pays
+ * for few filters over small planes (1.0 to 1.7 times as fast), and for filters larger than a second-level cache (1.06
+ * to 1.5). With one tap it pays for long sums over planes that leave the last 16 pixels mostly empty, such as 7 x 7
+ * (1.1 to 1.3). */
 #define SHORT_VECTOR 32
 #define FEW_FILTERS 128
 #define MOST_OF_FEW 784

@@ -1,5 +1,5 @@
-/* Direct convolution vectorised over the batch, for planes of a few pixels (cl/conv/cpu/direct_n.cl): forward and
- * backward to the data, on CPUs. */
+/* Direct convolution on CPUs, vectorised over the batch, for planes of a few pixels (cl/conv/cpu/direct_n.cl): forward
+ * and backward data. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/cpu/pack_weights.h"
@@ -15,18 +15,19 @@ const mica__kernel_desc mica__conv_cpu_direct_n_kernel = {
 
 #define VW 16
 #define MR 8
-/* With more pixels in the smaller plane, too few taps read padding for this to pay; and the most of the larger. */
+/* The most pixels of the smaller plane: with more, too few taps read padding for this to pay. And the most pixels of
+ * the larger plane. */
 #define FEW_PIXELS 4
 #define MOST_PIXELS 16
 /* With fewer images most lanes are idle. */
 #define FEWEST_IMAGES 8
 #define MOST_TAPS 1024
-/* Groups a core: each packs the source again. */
+/* Groups per core: each packs the source again. */
 #define GROUPS 2
 
 /* How the work is cut; see the kernel's contract. */
 typedef struct plan {
-  mica__conv_phase phase; /* of the forward pass, its c and k those of this one */
+  mica__conv_phase phase; /* the phase of the forward pass, but with the pass's own c and k */
   int64_t nv, s_pixels, d_pixels, taps, kb;
   size_t scratch;
 } plan;

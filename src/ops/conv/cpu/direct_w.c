@@ -1,4 +1,4 @@
-/* Direct convolution vectorised over the width, to few channels or from few, on CPUs (cl/conv/cpu/direct_w.cl). */
+/* Direct convolution on CPUs, vectorised over the width, to or from few channels (cl/conv/cpu/direct_w.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
@@ -19,24 +19,24 @@ const mica__kernel_desc mica__conv_cpu_direct_w_kernel = {
 
 #define VW 16
 #define MOST_TAPS 4096
-/* Groups of work that a problem is cut into where it is large enough. */
+/* The number of groups that a large enough problem is cut into. */
 #define GROUPS 64
-/* Lanes are neighbours of a row: a spectrum by convolution, 258 filters of 256 taps at 4 positions, took 320 us, with
- * filters as lanes (conv_depthwise_cpu_c) 83. */
+/* Lanes are neighbours in a row, so short rows are slow: a spectrum by convolution, 258 filters of 256 taps at 4
+ * positions, took 320 us here and 83 us with filters as lanes (conv_depthwise_cpu_c). */
 #define SHORTEST_ROW 8
-/* More channels on both sides need blocks of them. Few of many groups leave a tile empty. From so many channels and
- * results on, fewer products by minimal filtering pay for its transforms. */
+/* More channels on both sides would need blocks of channels. Groups with fewer results leave a tile empty. From this
+ * many channels and results on, Winograd's fewer products pay for its transforms. */
 #define MOST_CHANNELS 16
 #define FEWEST_OF_A_GROUP 4
 #define FILTERING_CHANNELS 8
 #define FILTERING_RESULTS 7
 
-/* How the work is cut, in strips of rows of an image with an input tile each; see cl/conv/input_tile.clh. */
+/* How the work is cut: into strips of an image's rows, with an input tile each; see cl/conv/input_tile.clh. */
 typedef struct plan {
-  mica__conv_dims dims; /* c, k, in and out are those of the source and of the result */
+  mica__conv_dims dims; /* c, in: of the source; k, out: of the result */
   bool back;
-  int64_t grid[3], low[3], high[3]; /* the halo: taps read from low, at most 0, to high beside a pixel */
-  int64_t rows, tile_rows, pitch;   /* of a strip; of its input tile, and how far these are apart */
+  int64_t grid[3], low[3], high[3]; /* a pixel's taps read from low (at most 0) to high beside it */
+  int64_t rows, tile_rows, pitch;   /* rows of a strip, rows of its input tile, floats between these */
   int64_t mr, nv;
 } plan;
 MICA__TASK_PLAN(plan)
@@ -44,7 +44,7 @@ MICA__TASK_PLAN(plan)
 static int64_t step_of(const plan *p, int i) { return p->back ? 1 : p->dims.stride[i]; }
 static int64_t out_stride_of(const plan *p, int i) { return p->back ? p->dims.stride[i] : 1; }
 
-/* Floats of the input tile, and of it with the strip's results. */
+/* The floats of the input tile; the floats of the input tile and the strip's results. */
 static int64_t tile_floats(const plan *p) { return p->dims.c * p->tile_rows * step_of(p, 2) * p->pitch; }
 static int64_t floats_of(const plan *p) {
   return tile_floats(p) + p->mr * (p->rows * out_stride_of(p, 1) * p->dims.out[2] + VW);
@@ -62,7 +62,7 @@ static void set_halo(int i, plan *p) {
   p->high[i] = p->back ? (d->stride[i] - 1 + d->pad[i]) / d->stride[i] : extent - d->pad[i];
 }
 
-/* Short registers have room for tiles of 4 or 6 rows. */
+/* With short vectors, registers hold tiles of 4 or 6 rows. */
 static void choose_tile(plan *p, bool long_vectors) {
   int64_t k = p->dims.k;
   bool four = mica__ceil_div(k, 4) * 4 < mica__ceil_div(k, 6) * 6;
@@ -70,8 +70,8 @@ static void choose_tile(plan *p, bool long_vectors) {
   p->nv = !long_vectors ? 1 : p->mr == 4 ? 4 : 2;
 }
 
-/* The fewest strips that make GROUPS of work. What they hold fits a first level cache where several register tiles read
- * it, a quarter of a second one where one does. */
+/* Chooses the fewest strips that make GROUPS groups. Their data fit a first-level cache if several register tiles read
+ * them, else a quarter of a second-level cache. */
 static void choose_rows(plan *p, const mica__core_model *core) {
   int64_t strips = mica__ceil_div(GROUPS, mica__max(1, p->dims.n * p->dims.groups));
   int64_t room = p->dims.k <= p->mr ? core->l2_floats / 4 : core->l1_floats;
@@ -123,7 +123,7 @@ static const char *decline(const mica__task *task) {
   return scratch_bytes(p) > task->device->local_bytes ? "local memory does not take a row" : NULL;
 }
 
-/* Phases of a stride follow one another; they may have no tap at all. */
+/* The phases of a stride are packed one after the other; a phase may have no taps. */
 static int64_t packed_floats(const mica__conv *conv, int64_t mr) {
   int64_t count = 0;
   for (int64_t i = 0; i < mica__conv_phase_count(conv); i++) {

@@ -1,5 +1,5 @@
-/* Convolution as a matrix product whose right operand exists one panel at a time (cl/conv/cpu/implicit_gemm.cl): any
- * phase, on CPUs. */
+/* Convolution on CPUs as a matrix product whose right operand exists one panel at a time
+ * (cl/conv/cpu/implicit_gemm.cl): for any phase. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
@@ -28,21 +28,21 @@ static int64_t panel_floats(const mica_device_info *device) { return 3 * mica__c
 /* Panels have at least all taps of one channel. */
 #define MOST_TAPS 8192
 #define MOST_ROWS 1024
-/* Groups a core, where there are as many panels: with fewer, the last group leaves a core idle. */
+/* Groups per core, if there are enough panels: with fewer groups, a core is idle during the last one. */
 #define GROUPS 128
 
-/* One phase, or two that differ in the phase of their width with a stride of 2 and are computed together. zero_rows:
- * those of the other phase of their height, also with stride 2, have no taps and are stored with them, as zeros. */
+/* One phase, or, with a stride of 2 in the width, the two phases of the width together. zero_rows: with a stride of 2
+ * in the height too, the other phases of the height have no taps, and their zeros are stored along. */
 typedef struct phases {
   mica__conv_phase at[2];
   int32_t count;
   bool zero_rows;
 } phases;
 
-/* The number of phases that this computes. */
+/* The number of phases that a launch for w covers. */
 static int64_t taken(const phases *w) { return w->zero_rows ? 2 * w->count : w->count; }
 
-/* The phases from number `index` on. */
+/* The phases to compute together, from number `index` on. */
 static phases phases_at(const mica__conv *conv, int64_t index) {
   const mica__conv_dims *d = &conv->dims;
   phases w = {.at = {mica__conv_phase_used(mica__conv_phase_at(conv, index))}, .count = 1};
@@ -69,7 +69,7 @@ typedef struct plan {
   int64_t nr, taps, cb, kb, panels, columns;
 } plan;
 
-/* Rows of local memory: a panel, sums, rows of a tile that two phases share, and a row of zeros. */
+/* Rows of local memory: a panel, sums, the rows of a tile that two phases share, and a row of zeros. */
 static int64_t rows_of(const plan *p, int32_t together) {
   return p->cb * p->taps + together * p->kb + (together > 1 ? 2 * p->mr : 0) + 2;
 }
@@ -81,7 +81,7 @@ static int32_t value(const int32_t *values, const char *macro) {
   return mica__kernel_value(&mica__conv_cpu_implicit_gemm_kernel, values, macro);
 }
 
-/* Wider tiles load less for each multiply-add, which pays unless their last panel is much emptier. */
+/* Wider tiles load less per multiply-add, which pays unless their last panel is much emptier. */
 static const mica__variant *own_variant(const mica_device_info *device, int64_t columns) {
   const mica__variant *best = NULL;
   int64_t best_computed = 0;
@@ -105,13 +105,13 @@ static plan make_plan(const phases *together, const mica__variant *variant, cons
   p.mr = value(p.values, "MR");
   p.nr = value(p.values, "NV") * VW;
   int64_t tiles = mica__ceil_div(w->k, p.mr), wanted = GROUPS * (int64_t)device->compute_units;
-  /* A phase without taps has nothing to add, which one block is enough for. */
+  /* A phase without taps adds nothing, so one block is enough. */
   int64_t channels = p.taps == 0 ? w->c + 1 : panel_floats(device) / p.nr / p.taps,
           blocks = mica__ceil_div(w->c, mica__max(channels, 1));
   p.cb = blocks > 0 ? mica__ceil_div(w->c, blocks) : 1;
   p.kb = 0;
   int64_t rows = mica__min(MOST_ROWS, room(&p, device) - rows_of(&p, together->count)) / together->count;
-  /* Parts of K are alike: the first half of the groups goes to one core. */
+  /* The parts of K have equal size, because the first half of the groups goes to one core. */
   int64_t parts = mica__ceil_div(tiles, mica__max(1, rows / p.mr));
   p.kb = mica__max(1, mica__ceil_div(tiles, mica__max(1, parts))) * p.mr;
   int64_t panels = mica__ceil_div(p.columns, p.nr);
@@ -120,7 +120,7 @@ static plan make_plan(const phases *together, const mica__variant *variant, cons
   return p;
 }
 
-/* The grid is the result, pixel by pixel. */
+/* True if the phase's grid is the whole result, pixel by pixel. */
 static bool is_flat(const mica__conv_phase *w) {
   bool flat = true;
   for (int i = 0; i < 3; i++) flat = flat && w->out_stride[i] == 1 && w->out[i] == w->full[i];
@@ -133,7 +133,7 @@ static const char *unable(const void *problem) {
   return mica__product3(conv->dims.filter) > MOST_TAPS ? "the filter is too large" : NULL;
 }
 
-/* A pass has as many plans as it has phases, which may be any number: each is made where it is used. */
+/* A pass has one plan per phase, and any number of phases, so plans are made where they are used. */
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);

@@ -4,12 +4,12 @@
 
 #include "ops/conv/phase.h"
 
-/* The weights of a phase packed for tiles of `rows` rows, in blocks of so many channels (cl/conv/cpu/pack_weights.cl):
- * the number of floats, and the launch that writes them into `packed` from element `first` on. */
+/* The number of floats of a phase's weights packed for tiles of `rows` rows; and the launch that packs them in blocks
+ * of `block` channels (cl/conv/cpu/pack_weights.cl), into `packed` from element `first` on. */
 int64_t mica__conv_packed_count(const mica__conv_phase *phase, int64_t rows);
 mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *conv, const mica__conv_phase *phase,
                                         int32_t rows, int64_t block, mica_buffer *packed, int64_t first);
-/* The launch of a task whose problem is a convolution, with the weights of one phase packed in one block. */
+/* Launches a convolution whose phase has its weights packed in one block. */
 typedef mica_status mica__conv_packed_launch(mica_queue *queue, const mica__task *task, mica_buffer *packed);
 mica_status mica__conv_cpu_launch_packed(mica_queue *queue, const mica__task *task, const mica__conv_phase *phase,
                                          int32_t rows, mica__conv_packed_launch *launch);

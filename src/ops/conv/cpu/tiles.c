@@ -16,11 +16,11 @@ const mica__kernel_desc mica__conv_cpu_tiles_kernel = {
 
 #define SIDE MICA__TILES_SIDE
 #define SLACK 64
-/* Groups a core; each packs what it reads again where filters are parted. */
+/* Groups per core; if filters are divided among groups, each group packs its input again. */
 #define GROUPS 2
-/* Fewer columns of a group leave tiles half empty. */
+/* With fewer columns per group, tiles are half empty. */
 #define FEWEST_COLUMNS 56
-/* A group's pixels: half of a second level cache of 2 MB, beside which filters pass through. */
+/* The most bytes of a group's pixels: half of a second-level cache of 2 MB; filters pass through the other half. */
 #define MOST_BYTES (1 << 20)
 /* With fewer channels or filters tiles are mostly padding. */
 #define FEWEST_CHANNELS 16
@@ -32,14 +32,15 @@ typedef struct plan {
   size_t scratch;
 } plan;
 
-/* Phases of the stride that some tap reads, or all. */
+/* The phases of the stride that some tap reads: one for a single tap, else all. */
 static int64_t phases_of(const mica__conv_dims *d, int i) { return d->filter[i] == 1 ? 1 : d->stride[i]; }
 
 static int64_t height_of(const mica__conv_dims *d, int64_t rows) {
   return rows + (d->filter[1] - 1) * d->dilation[1] / d->stride[1];
 }
 
-/* Words from a word's pixels to the next one's: not a multiple of a page, of which lines would share one set. */
+/* Words between the pixels of one word and those of the next: not a multiple of a page, whose lines would share one
+ * cache set. */
 static int64_t plane_of(const mica__conv_dims *d, int64_t rows, int64_t pitch) {
   int64_t words = mica__ceil_div(phases_of(d, 1) * phases_of(d, 2) * height_of(d, rows) * pitch, 16) * 16;
   return words % 32 ? words : words + 16;
@@ -49,8 +50,9 @@ static size_t scratch_of(const plan *p, const mica__conv_dims *d, int64_t rows) 
   return (size_t)(p->cut.steps * plane_of(d, rows, p->pitch) + SLACK) * sizeof(uint32_t);
 }
 
-/* True if groups part the filters and each packs a whole image, not its rows, for which each reads all filters: these
- * are then far more, and packing costs thrice as much as reading. */
+/* True if groups should divide the filters and each pack a whole image. Else they divide the image's rows, and each
+ * reads all filters. It pays if the filters have over three times as many elements, since packing costs three times as
+ * much as reading. */
 static bool parts_filters(const plan *p, const mica__conv_dims *d, const mica_device_info *device, size_t most) {
   double filters = (double)d->filter[1] * (double)d->filter[2] * (double)(p->all_panels * SIDE);
   double image = (double)(d->in[1] * d->in[2]);

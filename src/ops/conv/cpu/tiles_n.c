@@ -1,5 +1,5 @@
-/* Convolutions of bf16 on the matrix unit of Intel's CPUs over images (cl/conv/cpu/tiles_n.cl): forward and backward to
- * the data. */
+/* Convolutions of bf16 on the matrix unit of Intel's CPUs, with images as columns (cl/conv/cpu/tiles_n.cl): forward and
+ * backward data. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
@@ -25,7 +25,7 @@ const mica__kernel_desc mica__conv_cpu_tiles_filters_kernel = {
 #define SIDE MICA__TILES_SIDE
 #define STRIP 16
 #define PITCH (SIDE * SIDE + 16)
-/* Channels that a group of the kernel of filters takes. */
+/* Channels per group of the kernel that packs filters. */
 #define FILTER_CHANNELS 16
 /* Groups a core. */
 #define GROUPS 4
@@ -34,12 +34,12 @@ const mica__kernel_desc mica__conv_cpu_tiles_filters_kernel = {
 /* Larger planes are read faster in rows of pixels. */
 #define MOST_PIXELS 1024
 
-/* How the work is cut; see the kernel's contract. from, to: channels of the source and of the result. */
+/* How the work is cut; see the kernel's contract. from, to: the channels of the source and of the result. */
 typedef struct plan {
   mica__tiles_cut cut;
   bool back;
   int64_t from, to, source_pixels, pixels, images, all_panels, all_strips, panels, strips;
-  int64_t first[3], taps[3]; /* of the filter's taps those that read more than padding */
+  int64_t first[3], taps[3]; /* only the filter's taps that read more than padding */
 } plan;
 
 static plan make_plan(const mica__conv *conv, const mica_device_info *device) {

@@ -1,4 +1,4 @@
-/* The weight gradient in register tiles, on CPUs (cl/conv/cpu/wgrad_implicit_gemm.cl): any problem that fits its
+/* The weight gradient on CPUs, in register tiles (cl/conv/cpu/wgrad_implicit_gemm.cl): any problem whose sizes fit
  * ints. */
 #include "base/arith.h"
 #include "base/error.h"
@@ -35,31 +35,31 @@ const mica__kernel_desc mica__conv_cpu_wgrad_implicit_gemm_kernel = {
     MICA__KERNEL("conv_cpu_wgrad_implicit_gemm", "conv/cpu/wgrad_implicit_gemm.cl", params, variants)};
 
 #define VW 16
-/* Pixels of a chunk: with two vectors of channels each they take the first level cache, 256 of 32 KiB. */
+/* Pixels of a chunk: with two vectors of channels each they fill the first-level cache; 256 for 32 KiB. */
 static int64_t chunk_of(const mica__core_model *core) { return core->l1_floats / (2 * VW); }
-/* Groups of work that a problem is cut into where it is large enough: their number depends on sizes alone, and suits
- * few units as well as many. */
+/* The number of groups that a large enough problem is cut into. It depends only on sizes, and suits few units as well
+ * as many. */
 #define GROUPS 32
-/* Packing a vector costs about as many multiply-adds as are in this many rows of a tile. */
+/* Packing a vector costs about as many multiply-adds as this many rows of a tile. */
 #define PACK_ROWS 7.0
-/* Tiles times taps that make what is packed for them cost little, and rows of which a chunk fits the second level cache
- * beside sums, which take a quarter of it. */
+/* A block has at least this many tiles times taps, so that packing for it costs little; and about this many rows, whose
+ * chunk fits the second-level cache beside the sums, which take a quarter of it. */
 #define BLOCK_TILES 32
 #define BLOCK_ROWS 256
-/* Parts of the second level cache for local memory, and for a copy of x. */
+/* The second-level cache is divided by these for local memory and for a copy of x. */
 #define SCRATCH_PART 2
 #define COPY_PART 8
 
 /* How the work is cut; see the kernel's contract. */
 typedef struct plan {
   const mica__variant *variant;
-  int64_t nr, mr, panels, tiles, taps; /* taps: of which each has tiles of its own */
+  int64_t nr, mr, panels, tiles, taps; /* taps: each has its own tiles */
   int64_t slices, rows, columns;
   int64_t blocks, share, parts;      /* blocks of tiles, panels that share a group */
   int64_t copy_at, list_at, scratch; /* in floats */
 } plan;
 
-/* The problem without taps that read nothing but padding, whose gradient is zero; `first` of the others. */
+/* The problem without taps that read only padding, whose gradient is zero; first: the first taps that are left. */
 typedef struct trimmed_problem {
   mica__conv_dims dims;
   int64_t first[3], all; /* all: taps of the filter */
@@ -67,7 +67,7 @@ typedef struct trimmed_problem {
   const mica__core_model *core;
 } trimmed_problem;
 
-/* Whole images where several fit a chunk, else rows of one, or a part of a row; of each about equal numbers. */
+/* Chooses chunks of about equal size: whole images if several fit, else rows of one image, or a part of a row. */
 static void choose_chunk(const trimmed_problem *u, plan *p) {
   const mica__conv_dims *d = &u->dims;
   int64_t chunk = chunk_of(u->core);
@@ -87,20 +87,20 @@ static void choose_scratch(const mica__conv_dims *d, int32_t panel, plan *p) {
   int64_t pixels = p->slices * p->rows * p->columns;
   bool compact = d->filter[1] * d->filter[2] == 1 && d->stride[1] * d->stride[2] > 1;
   p->copy_at = (panel == MICA__PANEL_X && !compact ? p->slices * mica__min(high, d->in[1]) * d->in[2] : pixels) * p->nr;
-  /* Pixels are packed 8 at once: fewer write a few rows further. */
+  /* Pixels are packed 8 at a time, so the last ones write a few rows further. */
   if (panel == MICA__PANEL_X && compact) p->copy_at += 8 * p->nr;
   p->list_at = p->copy_at + (panel == MICA__PANEL_Y_TAPS ? p->slices * d->c * high * wide : 0);
   p->scratch = p->list_at + 2 * (pixels + VW);
 }
 
-/* Elements that one panel reads of the operand that is read in place. */
+/* The elements that one panel reads of the operand that is not packed. */
 static double row_elements(const mica__conv_dims *d, const plan *p) {
   const int64_t *extent = p->variant->values[PANEL] == MICA__PANEL_X ? d->out : d->in;
   return (double)d->n * (double)mica__product3(extent) * (double)(p->tiles * p->mr);
 }
 
-/* Cuts the work into groups. The more panels share one, the less often the operand that is read in place comes from far
- * away; where there are then too few groups, the pixels are cut, and partial sums are written and added. */
+/* Cuts the work into groups. The more panels share a group, the less often the operand that is not packed is read from
+ * memory. If that leaves too few groups, the pixels are divided too, and partial sums are written and added. */
 static void choose_groups(const trimmed_problem *u, plan *p) {
   const mica__conv_dims *d = &u->dims;
   int64_t chunks = mica__ceil_div(d->n * d->out[0], p->slices) * mica__ceil_div(d->out[1], p->rows) *
@@ -152,7 +152,7 @@ static trimmed_problem trim(const mica__conv *conv, const mica_device_info *devi
   return u;
 }
 
-/* NULL if the kernel can compute the problem in this way, with so many floats of local memory. */
+/* NULL if this variant can compute the problem with `room` floats of local memory; else why not. */
 static const char *unable_with(const trimmed_problem *u, const mica__variant *variant, int64_t room) {
   const mica__conv_dims *d = &u->dims;
   bool flat = d->in[0] == 1 && d->filter[0] == 1 && d->out[0] == 1;
@@ -169,7 +169,7 @@ static const char *unable_with(const trimmed_problem *u, const mica__variant *va
   return p.scratch > room ? "a row of an image is too long" : NULL;
 }
 
-/* Multiply-adds of vectors, those of padded tiles and those that packing costs as much as. */
+/* The cost in multiply-adds of vectors, including those in padded tiles and the equivalent of packing. */
 static double cost_of(const trimmed_problem *u, const mica__variant *variant) {
   const mica__conv_dims *d = &u->dims;
   plan p = blocking_of(u, variant);
@@ -179,13 +179,14 @@ static double cost_of(const trimmed_problem *u, const mica__variant *variant) {
   double vectors = (double)(p.panels * p.nr) / VW;
   double packed = panel == MICA__PANEL_X && !compact ? inputs : outputs;
   double rows = (double)(p.tiles * p.mr * p.taps);
-  /* A broadcast is shared by few vectors in a narrow panel; elements of x that a stride passes over are read too. */
+  /* In a narrow panel few vectors share a broadcast; with a stride, elements of x between the used ones are read
+   * too. */
   double narrow = p.nr == VW ? 1.1 : 1.0, apart = panel == MICA__PANEL_Y && strided ? 1.5 : 1.0;
   double pack = panel == MICA__PANEL_X && compact ? 2 * PACK_ROWS : PACK_ROWS;
   return vectors * (rows * outputs * narrow * apart + pack * (double)p.blocks * packed);
 }
 
-/* The cheapest of the tiles that are made for the device's vectors. */
+/* The cheapest variant for the device's vectors; NULL if none fits. */
 static const mica__variant *choose_variant(const trimmed_problem *u, uint32_t vector_bytes, int64_t room) {
   const mica__variant *best = NULL;
   double least_cost = 0;
@@ -216,7 +217,7 @@ static const char *unable(const void *problem) {
              : "an image, or a row of one, is too large";
 }
 
-/* The variant is NULL where local memory has no room for any. */
+/* plan.variant is NULL if local memory is too small for all. */
 typedef struct task_plan {
   trimmed_problem trimmed;
   plan plan;

@@ -21,7 +21,7 @@ const mica__kernel_desc mica__conv_cpu_wgrad_tiles_kernel = {
 #define FEWEST_CHANNELS 16
 /* Larger planes are copied more slowly than they are multiplied in f32. */
 #define MOST_PIXELS 1024
-/* Operands of a block of rows: half of a second level cache of 2 MB. */
+/* The bytes of operands of a block of rows: half of a second-level cache of 2 MB. */
 #define BLOCK_BYTES (1 << 20)
 
 static mica__tiles_cut cut_of(const mica__conv *conv) { return mica__tiles_cut_of(conv->dims.n, 2); }

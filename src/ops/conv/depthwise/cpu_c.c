@@ -1,4 +1,5 @@
-/* Depthwise convolution vectorised over the channels, any stride and filter, on CPUs (cl/conv/depthwise/cpu_c.cl). */
+/* Depthwise convolution on CPUs, vectorised over the channels, with any stride and filter
+ * (cl/conv/depthwise/cpu_c.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
@@ -16,15 +17,15 @@ const mica__kernel_desc mica__conv_depthwise_cpu_c_kernel = {
     MICA__KERNEL("conv_depthwise_cpu_c", "conv/depthwise/cpu_c.cl", params, variants)};
 
 #define VW 16
-/* Vectors that adjacent results may read beyond the last row. */
+/* The most vectors beyond the last row that adjacent results read. */
 #define BEYOND 3
-/* Bytes of a group's strip, 192 KiB of a second level cache of 1 MiB. */
+/* The bytes of a group's strip: 192 KiB with a second-level cache of 1 MiB. */
 static int64_t strip_bytes(const mica_device_info *device) {
   return 3 * mica__core_model_of(device)->l2_floats * (int64_t)sizeof(float) / 16;
 }
-/* Groups a core, so that cores are evenly busy. */
+/* Groups per core, so that cores are evenly busy. */
 #define GROUPS 64
-/* The most taps of a filter, which is copied beside a strip. */
+/* The most taps of a filter, which is copied next to a strip. */
 #define MOST_TAPS 1024
 
 static const char *unable(const void *problem) {

@@ -1,4 +1,4 @@
-/* Depthwise convolution with stride 1 or 2, vectorised over the width, on CPUs (cl/conv/depthwise/cpu_w.cl). */
+/* Depthwise convolution on CPUs, vectorised over the width, with stride 1 or 2 (cl/conv/depthwise/cpu_w.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
@@ -21,13 +21,13 @@ const mica__kernel_desc mica__conv_depthwise_cpu_w_kernel = {
 #define VW 16
 /* Shorter rows leave too many lanes idle. */
 #define MIN_ROW 5
-/* Forward and with stride 1, planes that come from memory are read faster sixteen side by side (lanes along channels)
- * than one after another: 112x112 24 -> 41 GB/s, 56x56 21 -> 34 (2 cores of Zen 4, 2026-11-23). */
+/* Forward with stride 1, planes that come from memory are read faster sixteen side by side (lanes along channels) than
+ * one after the other: 112x112 24 -> 41 GB/s, 56x56 21 -> 34 (2 cores of Zen 4, 2026-11-23). */
 static bool waits_for_memory(const mica__conv *conv, const mica__conv_planes *v, const mica__core_model *core) {
   return v->out_stride == 1 && mica_tensor_bytes(conv->x) + mica_tensor_bytes(conv->y) > (size_t)core->cached_bytes;
 }
 
-/* Groups a core, so that cores are evenly busy. */
+/* Groups per core, so that cores are evenly busy. */
 #define GROUPS 32
 
 static const char *unable(const void *problem) {

@@ -2,15 +2,15 @@
 
 #include "base/arith.h"
 
-/* Kernels of planes with longer rows need not know their size: forward they are unrolled, in a gradient they are
+/* The longest rows for which kernels have a plane's size built in. Forward kernels unroll these rows, gradients do
  * not. */
 #define MAX_KNOWN 16
 #define MAX_KNOWN_OF_WGRAD 32
-/* Rows as long as this take vectors of 8 pixels, longer ones of 16. */
+/* Rows up to SHORT_ROW take vectors of 8 pixels, longer rows vectors of 16. */
 #define SHORT_ROW 8
 #define LONG_VECTOR 16
-/* Pixels of a plane that leaves the first level cache, in a gradient beside another plane, and multiply-adds a pixel
- * that hide how long it takes. */
+/* The pixels of a plane that exceeds the first-level cache, alone or, in a gradient, next to another plane; and the
+ * multiply-adds per pixel beyond which they hide its reads. */
 #define LARGE_PLANE 1024
 #define LARGE_PLANE_OF_WGRAD 512
 #define FEW_PRODUCTS 9
@@ -29,7 +29,7 @@ mica__conv_planes mica__conv_planes_of(const mica__conv *conv) {
   return p;
 }
 
-/* SIDE: the planes' height and width if the table has a kernel for them, else 0. */
+/* SIDE: the height and width of the planes if the table has a kernel for them, else 0. */
 static int32_t side_of(const mica__kernel_desc *desc, const mica__conv *conv, const mica__conv_planes *p) {
   const mica__conv_dims *d = &conv->dims;
   int64_t max_out = conv->pass == MICA__CONV_BWD_FILTER ? MAX_KNOWN_OF_WGRAD : MAX_KNOWN;
@@ -45,15 +45,15 @@ static int32_t side_of(const mica__kernel_desc *desc, const mica__conv *conv, co
   return in_table ? (int32_t)side : 0;
 }
 
-/* VECTORS: more than one where planes are large and multiply-adds few, so that kernels wait for memory: it delivers
- * more when read in its order. */
+/* VECTORS: more than one if planes are large and multiply-adds few, because kernels then wait for memory, which
+ * delivers more if it is read in order. */
 static int32_t vectors_of(const mica__conv *conv, const mica__conv_planes *p) {
   const mica__conv_dims *d = &conv->dims;
   int64_t vectors = mica__ceil_div(p->out[2], LONG_VECTOR), together = MAX_VECTORS;
   bool busy = d->filter[1] * d->filter[2] > FEW_PRODUCTS * d->stride[1] * d->stride[2];
   int64_t large = conv->pass == MICA__CONV_BWD_FILTER ? LARGE_PLANE_OF_WGRAD : LARGE_PLANE;
   if (p->out_stride > 1 || vectors == 0 || busy || p->in[1] * p->in[2] < large) return 1;
-  /* At most a sixth of them may lie beyond the row. */
+  /* At most a sixth of the vectors may lie beyond the row. */
   while (5 * mica__ceil_div(vectors, together) * together > 6 * vectors) together--;
   return (int32_t)together;
 }

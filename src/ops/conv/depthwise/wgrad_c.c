@@ -14,15 +14,15 @@ const mica__kernel_desc mica__conv_depthwise_wgrad_c_kernel = {
     MICA__KERNEL("conv_depthwise_wgrad_c", "conv/depthwise/wgrad_c.cl", params, variants)};
 
 #define VW 16
-/* From rows of this many pixels on, lanes along a row are full enough: in rows of 4 lanes along channels gain 1.0 to
- * 1.5, in shorter ones 1.4 to 3.2 (2026-11-24). */
+/* In rows of at least this many pixels, lanes along a row are full enough. In rows of 4 pixels, lanes along channels
+ * are 1.0 to 1.5 times as fast, in shorter rows 1.4 to 3.2 times (2026-11-24). */
 #define LONG_ROW 6
-/* Work-groups where there are images enough: they keep a few cores evenly busy, and sizes alone decide. */
+/* The number of work-groups if there are enough images: it keeps a few cores evenly busy, and depends only on sizes. */
 #define GROUPS 64
 
 /* How the work is cut; see the kernel's contract. */
 typedef struct plan {
-  mica__conv all; /* the problem as one group, whose filters are all there are */
+  mica__conv all; /* the problem as one group with all filters */
   mica__conv_sums sums;
 } plan;
 MICA__TASK_PLAN(plan)

@@ -1,4 +1,4 @@
-/* The weight gradient of filters that see one channel each, on CPUs (cl/conv/depthwise/wgrad_w.cl). */
+/* The weight gradient on CPUs of filters with one channel each (cl/conv/depthwise/wgrad_w.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/depthwise/rows.h"
@@ -15,12 +15,12 @@ const mica__kernel_desc mica__conv_depthwise_wgrad_w_kernel = {
     MICA__KERNEL("conv_depthwise_wgrad_w", "conv/depthwise/wgrad_w.cl", params, variants)};
 
 #define VW 16
-/* A problem of fewer filters is cut along the images too, which sizes alone decide; and groups that keep a unit evenly
- * busy, where filters are enough. */
+/* Problems with fewer filters are also cut along the images, which depends only on sizes. And the groups per unit, if
+ * there are enough filters, that keep units evenly busy. */
 #define FEW_FILTERS 64
 #define GROUPS_A_UNIT 16
-/* From this many filters a channel on, lanes along filters are fuller in short rows, and load less for small filters
- * over planes of more pixels. A large filter's sums take all registers. */
+/* From this many filters per channel on, lanes along filters are fuller if rows are short, and load less for small
+ * filters over planes of more pixels. The sums of a large filter take all registers. */
 #define MANY_FILTERS 8
 #define MAX_PIXELS_OF_MANY 4096
 #define MIN_ROW 6
@@ -30,7 +30,7 @@ const mica__kernel_desc mica__conv_depthwise_wgrad_w_kernel = {
 /* How the work is cut; see the kernel's contract. */
 typedef struct plan {
   int64_t filters;
-  mica__conv all; /* the problem as one group, whose filters are all there are */
+  mica__conv all; /* the problem as one group with all filters */
   mica__conv_sums sums;
 } plan;
 MICA__TASK_PLAN(plan)

@@ -1,14 +1,14 @@
-/* ops/conv/gpu/channels_last.h: operands of convolutions on tensor cores, whose channels lie in pieces of 16 bytes. */
+/* ops/conv/gpu/channels_last.h: operands of convolutions on tensor cores, with channels in pieces of 16 bytes. */
 #ifndef MICA_OPS_CONV_GPU_CHANNELS_LAST_H
 #define MICA_OPS_CONV_GPU_CHANNELS_LAST_H
 
 #include "ops/conv/conv.h"
 
-/* Pieces that so many channels of a group take. */
+/* The number of pieces that hold `channels` channels of a group. */
 int64_t mica__conv_pieces(mica_dtype dtype, int64_t channels);
 
-/* A tensor of n images, groups x channels and pixels as [groups][n][pixels][pieces of 16 bytes], zero beyond its
- * channels: a workspace of the queue's, and the launch that writes it (cl/conv/gpu/channels_last.cl). */
+/* Copies a tensor of n images, groups x channels and pixels as [groups][n][pixels][pieces of 16 bytes], with zeros
+ * after its channels, into a workspace of the queue (cl/conv/gpu/channels_last.cl). */
 mica_status mica__conv_channels_last(mica_queue *queue, const mica_tensor *tensor, int64_t n, int64_t groups,
                                      int64_t channels, int64_t pixels, mica_buffer **last);
 

@@ -1,4 +1,4 @@
-/* Convolutions whose groups have one source channel, on GPUs: all three passes (cl/conv/gpu/depthwise.cl,
+/* All three passes on GPUs of convolutions whose groups have one source channel (cl/conv/gpu/depthwise.cl,
  * cl/conv/gpu/depthwise_wgrad.cl). */
 #include "base/arith.h"
 #include "base/error.h"
@@ -43,7 +43,7 @@ static bool wgrad_has_room(const int32_t *values, const mica_device_info *device
   return (uint64_t)threads <= device->max_group && local <= device->local_bytes;
 }
 
-/* Pixels and work-items are numbered by an int, rounded up. */
+/* Ints count pixels and work-items, also after rounding up. */
 #define MOST_POSITIONS (INT32_MAX - 65536)
 
 static const char *unable(const void *problem) {
@@ -58,7 +58,7 @@ static const char *unable(const void *problem) {
   return out > MOST_POSITIONS || in > MOST_POSITIONS ? "its positions are not numbered by an int" : NULL;
 }
 
-/* Filters that share a channel read it as often, where the tiles of a product read it once. */
+/* Filters that share a channel each read it here; the tiles of a product read it once. */
 #define MOST_FILTERS 4
 
 static const char *decline(const mica__task *task) {
@@ -68,8 +68,8 @@ static const char *decline(const mica__task *task) {
   return conv->dims.k > MOST_FILTERS ? "many filters share a channel" : NULL;
 }
 
-/* A phase as the kernel takes it: taps from the first row and column on, and at least one, which lies outside where
- * there is none. */
+/* A phase in the kernel's form: taps ascend, and there is at least one; if the phase has none, it lies outside the
+ * source. */
 static mica__conv_phase forwards(mica__conv_phase w) {
   for (int i = 1; i < 3; i++) {
     if (w.taps[i] == 0) {
@@ -124,8 +124,8 @@ const mica__impl mica__conv_gpu_depthwise = {.name = "conv_gpu_depthwise",
                                              .decline = decline,
                                              .launch = launch_phases};
 
-/* Pixels of a part: each work-item has 16 at least, so that adding them up is small beside it, and each unit of the
- * device four groups where there are as many. */
+/* The pixels of a part: at least 16 per work-item, so that adding the parts costs little, and four groups for each unit
+ * of the device, if there are enough pixels. */
 static int64_t part_pixels(const mica__conv_dims *d, int64_t threads, const mica_device_info *device) {
   int64_t pixels = d->n * mica__product3(d->out), filters = d->groups * d->k;
   int64_t wanted = mica__ceil_div(4 * (int64_t)device->compute_units, filters);

@@ -1,4 +1,4 @@
-/* Forward and backward data on GPUs, phases together (cl/conv/gpu/implicit_gemm.cl). */
+/* Forward and backward data on GPUs, several phases in one launch (cl/conv/gpu/implicit_gemm.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
@@ -13,7 +13,7 @@ static const mica__kernel_param params[] = {
     MICA__CASE("PHASES", "phases of a launch: 1, or up to 4", 1, 4),
     MICA__TILE_PARAMS,
 };
-/* As those of products; 32 and 16 rows for convolutions of few filters or of many groups. */
+/* Tiles like those of products; tiles of 32 and 16 rows are for convolutions of few filters or of many groups. */
 #define TILES(...) .classes = MICA__ON_GPU, .values = {MICA__CONV_VALUES, 2, 1, __VA_ARGS__}
 #define VENDOR(name) .vendors = 1u << MICA_VENDOR_##name
 #define NOT_INTEL .vendors = ~(1u << MICA_VENDOR_INTEL)
@@ -52,8 +52,8 @@ const mica__tile_kernel mica__conv_gpu_implicit_gemm_tiles = {&mica__conv_gpu_im
 #define MOST_POSITIONS (INT32_MAX - 65536)
 #define WIDEST_TILE 128
 
-/* A gathered element is addressed by an int from the first image of its tile on, which may reach into as many more as
- * the tile has columns. */
+/* An int addresses a gathered element, relative to the first image of its tile; the tile may reach into as many more
+ * images as it has columns. */
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   if (conv->dtype == MICA_F64) return "its sums are float";
@@ -80,18 +80,18 @@ static const char *decline(const mica__task *task) {
   return plan.variant ? NULL : "its tiles need more local memory or larger work-groups";
 }
 
-/* Phases as products, of one kernel. */
+/* Phases as products that one kernel computes. */
 typedef struct products {
   mica__conv_phases phases; /* numbers: depths */
   int32_t values[MICA__MAX_PARAMS];
   mica__tile tile;
   int64_t rows, depth, groups; /* all depths, and all groups */
-  bool alone;                  /* the one phase finishes the pixels of all others too */
+  bool alone;                  /* the only phase also finishes the pixels of all others */
 } products;
 
 static int64_t columns_of(const mica__conv_phase *w) { return w->n * mica__product3(w->out); }
 
-/* The tiles with which phases that have all columns, and the mean of their depths, are done soonest. */
+/* Chooses the fastest tiles for a product with the columns of all phases and the mean of their depths. */
 static const mica__variant *variant_of(const mica__task *task, const mica__conv_phases *phases) {
   const mica__kernel_desc *desc = &mica__conv_gpu_implicit_gemm_kernel;
   const mica__conv_phase *w = &phases->list[0];
@@ -129,7 +129,8 @@ static products products_of(const mica__task *task, const mica__conv_phases *pha
 }
 
 MICA__FIELDS(pack_size_fields, GPU_PACK_SIZE);
-/* The packed weights and a zero; and where they gather, to two steps after the last. */
+/* Packs the weights, followed by a zero, and the table of the elements that they gather, which runs two steps past the
+ * last one. */
 static mica_status pack(mica_queue *queue, const mica__conv *conv, const products *p, mica_buffer *weights,
                         mica_buffer *table) {
   const mica__kernel_desc *desc = &mica__conv_gpu_pack_weights_kernel;
@@ -192,11 +193,11 @@ static mica_status launch_products(mica_queue *queue, const mica__conv *conv, pr
   return status;
 }
 
-/* Pixels that a group finishes for each of its columns where a phase is alone: as many as an int has room for. */
+/* The most pixels that a group finishes for each of its columns if a phase is alone: an int can count them. */
 #define MOST_PHASES 4096
 
-/* True if of several phases the first alone has taps, as of a filter of one element. Its pixels and those up to the
- * next ones are then all there are. */
+/* True if only the first of several phases has taps, as with a filter of one element. Its pixels and those between them
+ * are then the whole result. */
 static bool is_alone(const mica__task *task) {
   const mica__conv *conv = task->problem;
   const int64_t count = mica__conv_phase_count(conv);

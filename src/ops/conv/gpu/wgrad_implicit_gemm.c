@@ -1,4 +1,4 @@
-/* The weight gradient on GPUs, its pixels divided among groups (cl/conv/gpu/wgrad_implicit_gemm.cl). */
+/* The weight gradient on GPUs, with its pixels divided among groups (cl/conv/gpu/wgrad_implicit_gemm.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/gpu/splits.h"
@@ -11,8 +11,7 @@ static const mica__kernel_param params[] = {
     MICA__TILE_PARAMS,
     MICA__CASE("SPLIT_K", "1: partial sums for gemm_splitk", 0, 1),
 };
-/* Offsets of the rows and columns that a work-item reads take registers, so that its tiles are smaller than a
- * product's. */
+/* The offsets of the rows and columns that a work-item reads take registers, so tiles are smaller than a product's. */
 #define TILES(...) .classes = MICA__ON_GPU, .values = {MICA__CONV_VALUES, 2, __VA_ARGS__, 0}
 #define VENDOR(name) .vendors = 1u << MICA_VENDOR_##name
 #define NOT_INTEL .vendors = ~(1u << MICA_VENDOR_INTEL)
@@ -24,8 +23,9 @@ static const mica__variant variants[] = {
     {.name = "intel.32x32", VENDOR(INTEL), TILES(8, 8, 4, 4, 8, 4, 4, 0, 16)},
     {.name = "gpu.16x32", .vendors = 0, TILES(4, 8, 4, 4, 8, 4, 4, 0, 0)},
 };
-/* 2026-11-25. The last one's 29 of sm_90 was measured to be 9: on an H200 (2026-11-26) MobileNetV2's gradients took 3.4
- * ms, not 1.5, of which 0.85 were groups of one warp; other tiles are as fast as played in both ResNets. */
+/* By a model, 2026-11-25. For the last tile and sm_90 it gave 29, but measured was 9: on an H200 (2026-11-26)
+ * MobileNetV2's gradients took 3.4 ms, not 1.5, of which 0.85 were groups of one warp. Other tiles are as fast as
+ * modelled in both ResNets. */
 static const mica__tile_speed speeds[] = {{2, 93, 66}, {4, 84, 53}, {4, 49, 49}, {6, 70, 37}, {8, 29, 29}, {16, 57, 9}};
 static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__conv_gpu_wgrad_implicit_gemm_kernel = {
@@ -37,7 +37,7 @@ static bool has_room(const int32_t *values, const mica_device_info *device) {
   return mica__tile_has_room(&tile, 0, device);
 }
 
-/* Pixels and offsets within an image are ints, and a tile that begins below this still ends within one. */
+/* Ints count pixels and offsets within an image, and a tile that begins below this still ends within an int. */
 #define MOST_POSITIONS (INT32_MAX - 65536)
 #define SPLIT_MAX 512
 
@@ -46,7 +46,7 @@ static const char *unable(const void *problem) {
   const mica__conv_dims *d = &conv->dims;
   if (conv->dtype == MICA_F64) return "its sums are float";
   double in = (double)mica__product3(d->in), out = (double)mica__product3(d->out);
-  if ((double)d->n * out == 0) return "there are no pixels"; /* and nothing that its first step could read */
+  if ((double)d->n * out == 0) return "there are no pixels"; /* and nothing for its first step to read */
   if ((double)d->c * in > MOST_POSITIONS || (double)d->k * out > MOST_POSITIONS) return "an image is too large";
   return (double)d->n * out > MOST_POSITIONS ? "its positions are not numbered by an int" : NULL;
 }
@@ -69,7 +69,7 @@ static const char *decline(const mica__task *task) {
   return plan_of(task)->variant ? NULL : "its tiles need more local memory or larger work-groups";
 }
 
-/* splits > 1: partial sums go to the buffer. */
+/* If splits > 1, partial sums go to `partial`. */
 static mica_status launch_tiles(mica_queue *queue, const mica__task *task, int64_t splits, mica_buffer *partial) {
   const mica__kernel_desc *desc = &mica__conv_gpu_wgrad_implicit_gemm_kernel;
   const mica__conv *conv = task->problem;

@@ -1,4 +1,4 @@
-/* Forward and backward data on matrix units, phases together (cl/conv/mma/forward.cl). */
+/* Forward and backward data on matrix units, several phases in one launch (cl/conv/mma/forward.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/fields.clh"
@@ -38,8 +38,8 @@ static const mica__variant weights_variants[] = {MICA__VARIANT("gpu", MICA__ON_G
 const mica__kernel_desc mica__conv_gpu_mma_weights_kernel = {
     MICA__KERNEL("conv_gpu_mma_weights", "conv/mma/weights.cl", weights_params, weights_variants)};
 
-/* The largest number of columns, and of pieces from where a work-item counts: a tile that begins below it still ends
- * within an int. */
+/* The largest number of columns, and of pieces that a work-item counts from its start: a tile that begins below it
+ * still ends within an int. */
 #define MOST_POSITIONS (INT32_MAX - 65536)
 #define WIDEST_TILE 128
 #define PIECE_BYTES 16
@@ -53,7 +53,7 @@ static const char *unable(const void *problem) {
     const mica__conv_phase w = mica__conv_phase_at(conv, i);
     const double pixels = (double)mica__max(1, mica__product3(w.out));
     const double pieces = (double)mica__conv_pieces(conv->dtype, w.c), taps = (double)mica__product3(w.taps);
-    /* A tile's columns are of its first image and of as many more as it may reach into; and taps reach beyond. */
+    /* A tile's columns belong to its first image and to as many more as it may reach into; taps reach even further. */
     const double images = fmin((double)w.n, WIDEST_TILE / pixels + 2);
     if (mica__product3(w.in) == 0) return "the source is empty";
     if (pieces * (double)mica__product3(w.in) * images > MOST_POSITIONS / 2) return "an image is too large";
@@ -64,7 +64,8 @@ static const char *unable(const void *problem) {
   return NULL;
 }
 
-/* Rows of one instruction; channels of which no quarter of a piece is empty are multiplied for nothing otherwise. */
+/* The rows of one instruction; and 1 / the least share of a piece that channels must fill, or else too much is
+ * multiplied for nothing. */
 #define FEWEST_ROWS 16
 #define FEWEST_OF_A_PIECE 4
 
@@ -80,7 +81,7 @@ static const char *decline(const mica__task *task) {
   return w.c * FEWEST_OF_A_PIECE < piece ? "channels are few" : NULL;
 }
 
-/* Pieces of the packed weights of a phase. */
+/* The number of pieces of a phase's packed weights. */
 static int64_t pieces_of(const mica__conv *conv, const mica__conv_phase *w) {
   return w->groups * w->k * mica__product3(w->taps) * mica__conv_pieces(conv->dtype, w->c);
 }
@@ -111,7 +112,7 @@ static mica_status pack(mica_queue *queue, const mica__conv *conv, mica__conv_ph
   return mica__queue_submit(queue, &launch);
 }
 
-/* True if the filters are as the kernel reads them: of one element, their channels whole pieces. */
+/* True if the kernel can read the filters in place: they have one element and their channels are whole pieces. */
 static bool is_packed(const mica__conv *conv, const mica__conv_phase *w) {
   const int64_t piece = PIECE_BYTES / (int64_t)mica_dtype_size(conv->dtype);
   return mica__product3(w->taps) == 1 && w->w_c == 1 && w->w_k == w->c && w->w_at == 0 && w->c % piece == 0 &&
@@ -120,7 +121,7 @@ static bool is_packed(const mica__conv *conv, const mica__conv_phase *w) {
 
 static int64_t columns_of(const mica__conv_phase *w) { return w->n * mica__product3(w->out); }
 
-/* True if the pixels of the result are those of the one phase, in its order. */
+/* True if there is one phase, whose pixels are those of the result in the same order. */
 static bool is_flat(const mica__conv_phases *phases) {
   const mica__conv_phase *w = &phases->list[0];
   bool flat = phases->count == 1;
@@ -128,12 +129,12 @@ static bool is_flat(const mica__conv_phases *phases) {
   return flat;
 }
 
-/* Parts of the depth, and what the launch that adds them up costs beside them: 2 us. */
+/* The most parts of the depth, and the extra cost of the launch that adds them: 2 us. */
 #define MOST_SPLITS 16
 #define LAUNCH 80e3
 
-/* The tiles with which phases that have all columns, and the mean of their depths, are done soonest; and into how many
- * parts the depth of one is divided. */
+/* Chooses the fastest tiles for a product with the columns of all phases and the mean of their depths. A phase that is
+ * the whole result may also have its depth divided into parts. */
 static mica__mma_plan plan_products(const mica__task *task, const mica__conv_phases *phases) {
   const mica__conv *conv = task->problem;
   const mica__conv_phase *w = &phases->list[0];
@@ -153,7 +154,7 @@ static mica__mma_plan plan_products(const mica__task *task, const mica__conv_pha
 }
 
 MICA__FIELDS(size_fields, GPU_MMA_SIZE);
-/* weights: NULL for the filters themselves; partial: where sums go of which there are parts. */
+/* weights: NULL to read the filters in place; partial: receives the sums if the depth is divided. */
 static mica_status multiply(mica_queue *queue, const mica__task *task, mica__conv_phases phases, mica__mma_plan plan,
                             mica_buffer *source, mica_buffer *weights, mica_buffer *partial) {
   const mica__kernel_desc *desc = &mica__conv_gpu_mma_kernel;
@@ -196,7 +197,7 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, mica__con
   return mica__queue_submit(queue, &launch);
 }
 
-/* multiply, and adds up the parts where there are. */
+/* Multiplies, then adds the parts if there are several. */
 static mica_status finish(mica_queue *queue, const mica__task *task, const mica__conv_phases *phases,
                           mica_buffer *source, mica_buffer *weights) {
   const mica__conv *conv = task->problem;
@@ -219,7 +220,7 @@ static mica_status launch_together(mica_queue *queue, const mica__task *task, co
   int64_t pieces = 0;
   if (phases->count == 1 && is_packed(conv, &phases->list[0])) return finish(queue, task, phases, source, NULL);
   for (int i = 0; i < phases->count; i++) pieces += pieces_of(conv, &phases->list[i]);
-  /* Phases without taps read no weights, but are given some. */
+  /* A buffer is needed even if no phase has taps. */
   MICA_TRY(mica__workspace_create(packer, (size_t)mica__max(1, pieces) * PIECE_BYTES, &weights));
   mica_status status = pieces > 0 ? pack(packer, conv, *phases, weights) : MICA_OK;
   if (status == MICA_OK) status = finish(queue, task, phases, source, weights);

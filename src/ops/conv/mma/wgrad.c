@@ -1,4 +1,4 @@
-/* The weight gradient on matrix units, its pixels divided among groups (cl/conv/mma/wgrad.cl). */
+/* The weight gradient on matrix units, with its pixels divided among groups (cl/conv/mma/wgrad.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/gpu/channels_last.h"
@@ -32,8 +32,8 @@ static const mica__variant add_variants[] = {MICA__VARIANT("gpu", MICA__ON_GPU, 
 const mica__kernel_desc mica__conv_gpu_wgrad_mma_add_kernel = {
     MICA__KERNEL("conv_gpu_wgrad_mma_add", "conv/mma/wgrad_add.cl", add_params, add_variants)};
 
-/* Pixels, and pieces from where a work-item counts, are ints, and a tile that begins below this still ends within
- * one. */
+/* Ints count pixels, and pieces from a work-item's start, and a tile that begins below this still ends within an
+ * int. */
 #define MOST_POSITIONS (INT32_MAX - 65536)
 #define PIECE_BYTES 16
 #define SPLIT_MAX 512
@@ -56,7 +56,7 @@ static const char *unable(const void *problem) {
   return out > MOST_POSITIONS ? "its positions are not numbered by an int" : NULL;
 }
 
-/* What the kernel reads as it is: filters of one element, images of whole pieces. */
+/* True if the kernel can read x and y in place: filters have one element, and images are whole pieces. */
 static bool is_plain(const mica__conv *conv) {
   const mica__conv_dims *d = &conv->dims;
   const int64_t piece = piece_of(conv);
@@ -75,7 +75,7 @@ static void plan_task(mica__task *task) {
   const int64_t steps = mica__ceil_div(d->n * mica__product3(d->out), MICA__MMA_STEP * piece_of(conv));
   const mica__tiled product = {d->k, columns, steps, d->groups};
   mica__mma_plan plan = mica__mma_choose(&mica__conv_gpu_wgrad_mma_kernel, task, &product, SPLIT_MAX);
-  /* Parts of the same number of steps, none of them empty. */
+  /* All parts have the same number of steps, and none is empty. */
   plan.splits = mica__ceil_div(steps, mica__ceil_div(steps, plan.splits));
   keep_plan(task, plan);
 }

@@ -1,4 +1,4 @@
-/* The reference among the implementations: any device and size, a work-item an element (cl/conv/ref/conv.cl). */
+/* The reference implementation: any device and size, one work-item per element (cl/conv/ref/conv.cl). */
 #include "ops/conv/conv.h"
 #include "base/error.h"
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* One term: an element of each tensor, by number. */
+/* One term: the indices of an element of each tensor. */
 typedef struct term {
   int64_t x, w, y;
 } term;
@@ -22,7 +22,7 @@ static bool next(int64_t index[3], const int64_t extent[3]) {
   return false;
 }
 
-/* The input position that an output position and a tap read; false outside. */
+/* Finds the input position that a tap reads for an output position; false if it is outside. */
 static bool input_of(const mica__conv_dims *d, const int64_t out[3], const int64_t tap[3], int64_t in[3]) {
   for (int i = 0; i < 3; i++) {
     in[i] = out[i] * d->stride[i] - d->pad[i] + tap[i] * d->dilation[i];
@@ -39,7 +39,7 @@ static void add(mica__conv_pass pass, term t, const double *a, const double *b, 
   }
 }
 
-/* All terms of a pair of an output element and a filter element. */
+/* Adds all terms of an output position and a tap. */
 static void add_channels(const mica__conv_dims *d, mica__conv_pass pass, const int64_t out[3], const int64_t tap[3],
                          const double *a, const double *b, double *result) {
   int64_t in[3], inputs = mica__product3(d->in), taps = mica__product3(d->filter);
@@ -71,7 +71,7 @@ void mica__conv_reference(const mica__conv_dims *d, mica__conv_pass pass, const 
   } while (next(out, d->out));
 }
 
-/* The output position that reads an input position by a tap; false if there is none. */
+/* Finds the output position for which a tap reads an input position; false if there is none. */
 static bool output_of(const mica__conv_dims *d, const int64_t in[3], const int64_t tap[3], int64_t out[3]) {
   for (int i = 0; i < 3; i++) {
     int64_t reach = in[i] + d->pad[i] - tap[i] * d->dilation[i];
@@ -81,7 +81,7 @@ static bool output_of(const mica__conv_dims *d, const int64_t in[3], const int64
   return true;
 }
 
-/* An element of a pass's result: its position in the last three dimensions, and the two before them. */
+/* An element of a pass's result: its position in the last three dimensions, and its indices in the two before them. */
 typedef struct element {
   int64_t position[3], channel, first;
 } element;
@@ -95,7 +95,8 @@ static element element_at(const mica__conv_dims *d, mica__conv_pass pass, int64_
                    .first = plane / channels};
 }
 
-/* The term of number `outer` in the sum's first dimension at a position in its others; false if it is zero. */
+/* Finds the term at index `outer` of the sum's first dimension and position `inner` of the others; false if it is
+ * zero. */
 static bool term_of(const mica__conv_dims *d, mica__conv_pass pass, const element *e, int64_t outer,
                     const int64_t inner[3], term *t) {
   int64_t other[3], n = e->first, k = e->channel, c = outer;

@@ -1,24 +1,24 @@
 /* How large the rounding errors of Winograd's convolution may be.
  *
- * Its error is that of sums whose terms are made of the absolute values of all that is added up on the way,
+ * Its error is bounded like that of a sum whose terms are the absolute values of all intermediate terms,
  *
  *   magnitude = |A'| ( sum over c of (|G| |g_c| |G'|) * (|B'| |d_c| |B|) ) |A|
  *
- * in place of sum |g| |d|, since a rounding error anywhere is carried on by the same matrices (N. J. Higham: Accuracy
- * and stability of numerical algorithms, 2002, chapter 3; for Winograd B. Barabasz et al., ACM TOMS 46, 2020, theorem
- * 2). The transforms add at most 3, 3 and 4 roundings in each of two dimensions and 2 of rounded coefficients to the C
- * of the sum: together fewer than the 9 C + 12 of mica__tolerance_sum's square root for the direct sum, so that the
- * same function of the magnitude bounds the result.
+ * instead of sum |g| |d|, because the same matrices propagate every rounding error (N. J. Higham: Accuracy and
+ * stability of numerical algorithms, 2002, chapter 3; for Winograd B. Barabasz et al., ACM TOMS 46, 2020, theorem 2).
+ * The transforms add at most 3, 3 and 4 roundings in each of two dimensions, and 2 for rounded coefficients, to the C
+ * roundings of the sum. These are fewer than the 9 C + 12 in mica__tolerance_sum's square root for the direct sum, so
+ * the same function of the magnitude bounds the result.
  *
  * A filter's gradient is the transposed algorithm, magnitude = |G'| ( sum over tiles of (|A| |dY| |A'|) * (|B'| |d|
- * |B|) ) |G|, with sums over tiles, of which there are fewer than terms of the direct sum; or the same with tiles of x
- * in A's place and of dY in B's. */
+ * |B|) ) |G|. It sums over tiles, which are fewer than the terms of the direct sum. Alternatively, tiles of x take A's
+ * transforms and tiles of dY B's. */
 #include "ops/conv/winograd/winograd.h"
 
 #include <math.h>
 #include <string.h>
 
-#define A 0.70710678118654752440 /* the smaller pair of points of F(4 x 4, 3 x 3); the other is 1 / A */
+#define A 0.70710678118654752440 /* the smaller pair of points of F(4 x 4, 3 x 3); the other pair is 1 / A */
 #define B 1.41421356237309504880
 
 typedef struct square {
@@ -49,7 +49,7 @@ static const transforms edge4 = {
     .output = {{{1, 1, 1, 1, 1}, {0, A, A, B, B}, {0, .5, .5, 2, 2}, {0, A / 2, A / 2, 2 * B, 2 * B, 1}}},
 };
 
-/* matrix in matrix', rows x rows, of a rows x columns matrix. */
+/* matrix in matrix', of rows x rows, where matrix is rows x columns. */
 static square both_sides(int rows, int columns, const square *matrix, const square *in) {
   square half = {{{0}}}, out = {{{0}}};
   for (int i = 0; i < rows; i++)
@@ -61,7 +61,7 @@ static square both_sides(int rows, int columns, const square *matrix, const squa
   return out;
 }
 
-/* |d|: what a tile at (y, x) reads. */
+/* |d|: the absolute values that a tile at (y, x) reads. */
 static square read_tile(const mica__winograd *p, const double *source, int64_t n, int64_t c, int64_t y, int64_t x) {
   const mica__conv_phase *w = &p->phase;
   square d;
@@ -82,7 +82,7 @@ static square read_filter(const mica__winograd *p, const double *filters, int64_
   return g;
 }
 
-/* The bound of a tile at (image, filter, first row, first column). */
+/* The magnitudes for the tile at (image, filter, first row, first column). */
 static square tile_magnitude(const mica__winograd *p, int edge, const double *source, const double *filters,
                              const int64_t at[4]) {
   const mica__conv_phase *w = &p->phase;
@@ -122,7 +122,7 @@ static square transposed(const square *matrix) {
   return out;
 }
 
-/* |d| of the results' plane: the tile at (y, x). */
+/* |d|: the absolute values of the tile of results at (y, x). */
 static square read_results(const mica__winograd *p, const double *results, int64_t n, int64_t k, int64_t y, int64_t x) {
   const mica__conv_phase *w = &p->phase;
   square d = {{{0}}};
@@ -132,7 +132,7 @@ static square read_results(const mica__winograd *p, const double *results, int64
   return d;
 }
 
-/* The bound of the gradient of the taps between channel c of the source and k of the results. */
+/* The magnitudes for the gradient of the taps between channel c of the source and channel k of the results. */
 static square filter_magnitude(const mica__winograd *p, const double *source, const double *results, int64_t k,
                                int64_t c) {
   const mica__conv_phase *w = &p->phase;

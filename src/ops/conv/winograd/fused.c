@@ -1,4 +1,4 @@
-/* Winograd's convolution on CPUs (cl/conv/winograd/fused.cl): how the tiles are cut into blocks, and when it pays. */
+/* Winograd's convolution on CPUs (cl/conv/winograd/fused.cl): how tiles are cut into blocks, and when it pays. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/winograd/winograd.h"
@@ -28,11 +28,11 @@ const mica__kernel_desc mica__winograd_pack_weights_kernel = {
 
 /* As the kernel's contract has them. */
 enum { VW = 16, NR = 32, MR = 8, RUN_PIXELS = 64 };
-/* Tiles of a block, 32 with 1 MiB: as many as use a transformed filter four times while it is near, and few enough that
- * what is made of 128 channels of them, 160 floats a point, stays in the second level cache. */
+/* The tiles of a block, 32 with 1 MiB: enough to use a transformed filter four times while it is in a near cache, and
+ * few enough that the transforms of 128 channels, 160 floats per point, stay in the second-level cache. */
 static int64_t block_of(const mica_device_info *device) { return mica__core_model_of(device)->l2_floats / 8192; }
 
-/* Channels below which vectors of them stand half empty (measured against conv_cpu_implicit_gemm). */
+/* With fewer channels, their vectors are half empty (measured against conv_cpu_implicit_gemm). */
 #define FEWEST_CHANNELS 8
 
 static int64_t round_up(int64_t x, int64_t y) { return mica__ceil_div(x, y) * y; }
@@ -42,7 +42,7 @@ typedef struct plan {
   mica__winograd winograd;
   int32_t values[MICA__MAX_PARAMS];
   int64_t edge, points, cp, panels, tb, kb, walkers, parts;
-  int64_t filters, slot; /* floats of U, and of the scratch of a work-group */
+  int64_t filters, slot; /* floats of U; floats of a work-group's scratch */
 } plan;
 MICA__TASK_PLAN(plan)
 MICA__FIELDS(weights_fields, WINOGRAD_WEIGHTS);

@@ -1,4 +1,5 @@
-/* Winograd's convolution on GPUs (cl/conv/winograd/staged.cl): transforms around a batch of matrix products. */
+/* Winograd's convolution on GPUs (cl/conv/winograd/staged.cl): transforms before and after a batch of matrix
+ * products. */
 #include "ops/conv/winograd/staged.h"
 #include "base/arith.h"
 #include "base/error.h"
@@ -97,7 +98,7 @@ mica__launch mica__winograd_operands(mica__kernel *kernel, const planes *p, cons
   mica__winograd_push_size(&launch, w);
   mica__launch_sizes(&launch, c.values);
   mica__launch_tensor(&launch, source);
-  /* What a prologue names is kept from all other launches. */
+  /* A buffer named in a prologue is kept from all other launches, so V is passed only if it is made. */
   mica__launch_optional(&launch, v_groups ? p->v : NULL);
   mica__launch_tensor(&launch, left);
   mica__launch_tensor(&launch, p->u);
@@ -108,7 +109,7 @@ mica__launch mica__winograd_operands(mica__kernel *kernel, const planes *p, cons
   return launch;
 }
 
-/* All that V depends on beside the source. */
+/* A hash of all that V depends on besides the source. */
 static mica__hash tiles_of(const planes *p) {
   const mica__winograd *w = &p->winograd;
   const int64_t values[] = {p->edge, p->pitch, w->top, w->left, w->phase.out[1], w->phase.out[2]};
@@ -181,7 +182,7 @@ static mica_status launch_outputs(mica_queue *queue, const planes *p) {
   return mica__queue_submit(queue, &launch);
 }
 
-/* Filters that are constant are transformed once, before all runs. */
+/* Constant filters are transformed once, before all runs. */
 static mica_status launch_all(mica_queue *queue, planes *p) {
   const mica__conv_phase *w = &p->winograd.phase;
   const int64_t u_groups = mica__winograd_groups(w->k, w->c), own_groups = p->conv->prologue ? 0 : u_groups;

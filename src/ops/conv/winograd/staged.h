@@ -1,5 +1,5 @@
-/* ops/conv/winograd/staged.h: Winograd's convolution on GPUs (cl/conv/winograd/staged.cl): what the passes share, the
- * operands of the products. */
+/* ops/conv/winograd/staged.h: Winograd's convolution on GPUs (cl/conv/winograd/staged.cl): the operands of the
+ * products, which the passes share. */
 #ifndef MICA_OPS_CONV_STAGED_H
 #define MICA_OPS_CONV_STAGED_H
 
@@ -7,8 +7,8 @@
 #include "ops/matmul/gemm.h"
 #include "ops/select/tile.h"
 
-/* The problem and its planes of floats: U[points][k] of c filters or of `pitch` tiles, V[points][c][pitch], and the
- * products M. Rows of tiles begin at vectors of the products' operands. */
+/* The problem and its planes of floats: U[points][k][c] of filters or U[points][k][pitch] of tiles,
+ * V[points][c][pitch], and the products M. Rows of tiles are aligned to the vectors of the products' operands. */
 typedef struct mica__winograd_planes {
   const mica__conv *conv;
   mica__winograd winograd;
@@ -17,34 +17,35 @@ typedef struct mica__winograd_planes {
   mica_tensor *u, *v, *m;
 } mica__winograd_planes;
 
-/* What a gradient of filters has planned; products.splits: the parts of the products' depth. */
+/* The plan of a gradient of filters; products.splits: the parts of the products' depth. */
 typedef struct mica__winograd_wgrad_plan {
   mica__winograd_planes planes;
   mica__tile_plan products;
 } mica__winograd_wgrad_plan;
 
-/* The planes for tiles of edge x edge results, without tensors. */
+/* Makes the planes for tiles of edge x edge results, without tensors. */
 mica__winograd_planes mica__winograd_planes_of(const mica__conv *conv, int32_t edge);
 void mica__winograd_planes_clear(mica__winograd_planes *planes);
 
-/* For mica__impl.unable: as mica__winograd_unable, and groups are numbered by an int. */
+/* For mica__impl.unable: mica__winograd_unable, and groups must fit an int. */
 const char *mica__winograd_staged_unable(const void *problem);
 
-/* The groups that a launch takes for so many rows of `across` elements. */
+/* The groups that a launch takes for `rows` rows of `across` elements. */
 int64_t mica__winograd_groups(int64_t rows, int64_t across);
 
-/* V for the source, a workspace: *groups are those that make it, 0 if a launch before has lent it. It is for the
- * launches after this one once it is made. */
+/* Takes V for the source as a workspace; *groups is the number of groups that make it, 0 if an earlier launch lends it.
+ * The second function lends V to later launches, once it is made. */
 mica_status mica__winograd_take_tiles(mica_queue *queue, mica__winograd_planes *planes, int64_t *groups);
 mica_status mica__winograd_lend_tiles(mica_queue *queue, const mica__winograd_planes *planes);
 
-/* The launch of a kernel that makes V of `source` and U of `left`, but for what its arguments end in: the groups that
- * each of them takes, 0 for one that is not made. */
+/* Begins the launch of a kernel that makes V of `source` and U of `left`, in v_groups and u_groups groups (0: it is not
+ * made). The caller adds the last arguments. */
 mica__launch mica__winograd_operands(mica__kernel *kernel, const mica__winograd_planes *planes,
                                      const mica_tensor *source, int64_t v_groups, const mica_tensor *left,
                                      int64_t u_groups);
 
-/* M as m x k by k x n for each point, for a and b to be set; and by the implementations of products. */
+/* M as a product m x k by k x n for each point, whose a and b the caller sets; runs it with the implementations of
+ * products. */
 mica__gemm mica__winograd_gemm(const mica__winograd_planes *planes, int64_t m, int64_t n, int64_t k);
 mica_status mica__winograd_products(mica_queue *queue, const mica__gemm *gemm);
 

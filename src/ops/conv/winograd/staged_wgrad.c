@@ -1,6 +1,6 @@
-/* Winograd's gradient of filters on GPUs (cl/conv/winograd/staged.cl): transforms around a batch of matrix products
- * whose sums, over tiles, are divided into parts. The gradient of the results is transformed as backward data does it,
- * so that one of the two passes has it done for both. */
+/* Winograd's gradient of filters on GPUs (cl/conv/winograd/staged.cl): transforms before and after a batch of matrix
+ * products, whose sums, over tiles, are divided into parts. The gradient of the results is transformed as in backward
+ * data, so that one pass can lend it to the other. */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/conv/winograd/staged.h"
@@ -8,7 +8,7 @@
 
 #define EDGE 4
 #define POINTS 36
-/* Filters of a group of winograd_wgrad_sums, and the parts that it adds at most. */
+/* The filters of a group of winograd_wgrad_sums, and the most parts that it adds. */
 #define LANES 32
 #define MOST_PARTS 64
 
@@ -31,10 +31,10 @@ const mica__kernel_desc mica__winograd_wgrad_sums_kernel = {
 typedef mica__winograd_wgrad_plan plan;
 MICA__TASK_PLAN(plan)
 
-/* Multiply-adds of a unit in the time of an element of U or V: its transform reads an element and writes it, the
- * product reads it again, 10 bytes in 80 cycles of 64 (A100: 10 bytes a cycle and unit, of which 80 % are reached; an
- * H100 has twice the multiply-adds and 13 bytes). The same of an element of M, which is written and read; and of the
- * beginning of a launch, as ops/select/tile.c has them. */
+/* Costs in multiply-adds of a unit. OPERAND: an element of U or V, which its transform reads and writes and the product
+ * reads again: 10 bytes in 80 cycles of 64 (A100: 10 bytes per cycle and unit, of which 80 % are reached; an H100 has
+ * twice the multiply-adds and 13 bytes). PRODUCT: an element of M, which is written and read. LAUNCH: the start of a
+ * launch, as in ops/select/tile.c. */
 #define OPERAND 90.0
 #define PRODUCT 50.0
 #define LAUNCH 180e3
@@ -45,7 +45,7 @@ static mica__tile_plan choose(const mica__tile_kernel *kernel, const mica__task 
   return mica__tile_choose(kernel, &any, &product, most);
 }
 
-/* The problem as backward data is planned. */
+/* The problem with backward data as its pass, which plans the same tiles. */
 static mica__conv as_data(const mica__conv *conv) {
   mica__conv data = *conv;
   data.pass = MICA__CONV_BWD_DATA;
@@ -62,7 +62,7 @@ static void plan_task(mica__task *task) {
   keep_plan(task, p);
 }
 
-/* The plain sum by tiles in local memory costs no more. */
+/* True if the plain sum by tiles in local memory costs no more. */
 static bool loses(const mica__task *task) {
   const mica__winograd_planes *p = &plan_of(task)->planes;
   const mica__tile_plan *products = &plan_of(task)->products;
@@ -116,7 +116,7 @@ static mica_status launch_sums(mica_queue *queue, const mica__winograd_planes *p
   return mica__queue_submit(queue, &launch);
 }
 
-/* Parts of its own where a device has more groups to do with them than there are tiles of sums. */
+/* Divides the products' depth into parts if the device can run more groups than there are tiles of sums. */
 static mica_status launch_products(mica_queue *queue, const plan *whole) {
   const mica__winograd_planes *p = &whole->planes;
   const mica__conv_phase *w = &p->winograd.phase;

@@ -14,13 +14,14 @@ const mica__kernel_desc mica__winograd_wgrad_kernel = {
 
 /* As the kernel's contract has them. */
 enum { EDGE = 4, POINTS = 36, VW = 16, MR = 8, NV = 2, CB = 64, KB = 64, RUN_PIXELS = 64 };
-/* Tiles of a block, 16 with 1 MiB: what is made of them, and the sums, stay in the second level cache. */
+/* The tiles of a block, 16 with 1 MiB: their transforms, and the sums, stay in the second-level cache. */
 static int64_t block_of(const mica_device_info *device) { return mica__core_model_of(device)->l2_floats / 16384; }
-/* Units of work that a problem is cut into where it is large enough, and blocks that one has at least: sums are
- * transformed back in about the time of two tiles of each. */
+/* The units of work that a large enough problem is cut into, and the fewest blocks of a unit: transforming sums back
+ * takes about as long as two tiles of each. */
 #define UNITS 16
 #define FEWEST_BLOCKS 2
-/* Lanes below which vectors stand half empty, and the cost of a tile's transforms as a share of its products'. */
+/* With fewer channels or filters, vectors are half empty; and the cost of a tile's transforms relative to its
+ * products. */
 #define FEWEST_CHANNELS 32
 #define FEWEST_FILTERS 16
 #define TRANSFORMS 1.5
@@ -29,7 +30,7 @@ typedef struct plan {
   mica__winograd winograd;
   mica__conv_sums sums;
   int64_t tb, walkers;
-  int64_t sum_count, slot; /* floats of T, and of the scratch of a work-group */
+  int64_t sum_count, slot; /* floats of T; floats of a work-group's scratch */
 } plan;
 MICA__TASK_PLAN(plan)
 MICA__FIELDS(blocking_fields, WINOGRAD_BLOCKING);

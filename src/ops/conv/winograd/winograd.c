@@ -2,7 +2,7 @@
 
 #include "base/arith.h"
 
-/* Tiles that can be multiplied with a filter in the time in which it is transformed (measured on a CPU). */
+/* The tiles that can be multiplied with a filter in the time that its transform takes (measured on a CPU). */
 #define FILTER_TILES 40
 
 const char *mica__winograd_unable(const void *problem) {

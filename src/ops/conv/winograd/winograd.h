@@ -1,6 +1,5 @@
-/* ops/conv/winograd/winograd.h: what Winograd's implementations of a convolution share: which problems they are able
- * to compute, how many tiles these have, and how large their rounding errors may be. The formulas stand in
- * cl/conv/winograd/winograd.clh. */
+/* ops/conv/winograd/winograd.h: what all Winograd implementations share: which problems they can compute, how many
+ * tiles these have, and how large their rounding errors may be. The formulas are in cl/conv/winograd/winograd.clh. */
 #ifndef MICA_OPS_CONV_WINOGRAD_H
 #define MICA_OPS_CONV_WINOGRAD_H
 
@@ -8,33 +7,33 @@
 #include "ops/conv/phase.h"
 #include "runtime/fields.h"
 
-/* A pass as a phase whose taps ascend. */
+/* A pass as a phase with ascending taps. */
 typedef struct mica__winograd {
   mica__conv_phase phase;
-  int64_t top, left; /* the source's pixel that the first tap reads for the result's first */
-  bool flipped;      /* taps are those of the filter rotated by 180 degrees */
+  int64_t top, left; /* the source pixel that the first tap reads for the first result */
+  bool flipped;      /* the filter is rotated by 180 degrees */
 } mica__winograd;
 
-/* For mica__impl.unable: NULL for 3 x 3 adjacent taps and stride 1 in one group, with sums of float. */
+/* For mica__impl.unable: NULL if there are 3 x 3 adjacent taps, stride 1, one group and float sums. */
 const char *mica__winograd_unable(const void *problem);
 mica__winograd mica__winograd_of(const mica__conv *conv);
 
-/* Packs WINOGRAD_SIZE, as all kernels of the room but that of packed weights take it. */
+/* Packs WINOGRAD_SIZE, which all kernels here take except that of packed weights. */
 void mica__winograd_push_size(mica__launch *launch, const mica__winograd *problem);
 
-/* Tiles of edge x edge results, in all images. */
+/* The number of tiles of edge x edge results in all images. */
 int64_t mica__winograd_tiles(const mica__winograd *problem, int64_t edge);
-/* The edge, 2 or 4, that takes fewer multiplications; where they are as many 2, whose errors are smaller. */
+/* The edge, 2 or 4, that takes fewer multiplications; 2 if they are equal, because its errors are smaller. */
 int32_t mica__winograd_edge(const mica__winograd *problem);
 
-/* True if it takes fewer multiplications than the plain sum, counting the filters' transform by its time. */
+/* True if it takes fewer multiplications than the plain sum, including the time of the filters' transforms. */
 bool mica__winograd_pays(const mica__winograd *problem);
 
-/* For mica__impl.magnitude, of tiles of edge x edge. */
+/* For mica__impl.magnitude, with tiles of edge x edge results. */
 void mica__winograd_magnitude(const void *problem, int32_t edge, const double *a, const double *b, const int64_t *at,
                               int64_t count, double *magnitude);
-/* For that of a filter's gradient, from tiles of 4 x 4 of y; of a problem whose pass is backward data from those of
- * x. */
+/* For mica__impl.magnitude of a filter gradient, with tiles of 4 x 4 of y; of x if the problem's pass is backward
+ * data. */
 void mica__winograd_filter_magnitude(const void *problem, const double *x, const double *y, const int64_t *at,
                                      int64_t count, double *magnitude);
 
