@@ -57,7 +57,7 @@ typedef struct mica__attention_sizes {
 
 /* Takes the sizes from types that infer has accepted. */
 mica__attention_sizes mica__attention_sizes_of(const mica__type *inputs);
-/* What scores are multiplied by. */
+/* The factor of the scores. */
 double mica__attention_scale(const mica__attention_attrs *attrs, int64_t d);
 
 /* How far before and after its position a query sees keys, by causality and window. */
@@ -88,7 +88,7 @@ typedef struct mica__attention {
   const mica__attention_attrs *attrs;
   const mica_tensor *in[MICA__ATTENTION_OPERANDS];
   mica__attention_sizes size;
-  mica_dtype dtype, wide; /* of the elements, of sums */
+  mica_dtype dtype, wide; /* of the elements; of the sums */
   bool of_gradient;
   mica__mma_trial *trial; /* a trial of a variant with instructions, before its first launch; NULL in checks */
 } mica__attention;

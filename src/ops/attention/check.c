@@ -13,8 +13,8 @@ typedef struct attention_case {
   const char *name;
   mica_dtype dtype;
   mica__attention_sizes s;
-  mica__attention_attrs attrs; /* but for `present` */
-  mica_shape mask;             /* of rank 0: none */
+  mica__attention_attrs attrs; /* without `present` */
+  mica_shape mask;             /* rank 0: no mask */
   mica_dtype mask_type;
   bool lengths, offset, sinks;
   int documents; /* queries per document, from which starts follow; 0: no starts */
@@ -84,7 +84,7 @@ static const attention_case cases[] = {
     {"f64", MICA_F64, SIZES(1, 2, 1, 21, 19, 9, 11), .attrs = {.causal = true}},
 };
 
-/* A case as it runs. */
+/* A case with its operands and results. */
 typedef struct run {
   const attention_case *c;
   const mica__op *op;
@@ -268,7 +268,7 @@ static mica_status make_gradient(mica__check *check, const run *forward, const m
   return refer(check, r);
 }
 
-/* What is checked. */
+/* The op that is checked. */
 typedef struct subject {
   const mica__op *forward, *op;
   mica__attention_pass pass;

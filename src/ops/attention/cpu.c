@@ -26,7 +26,7 @@ static const mica__variant grad_variants[] = {
 };
 const mica__kernel_desc mica__attention_cpu_kernel = {
     MICA__KERNEL("attention_cpu", "attention/cpu/forward.cl", params, variants)};
-/* A query a work-item. */
+/* One query per work-item. */
 static const mica__kernel_param row_params[] = {
     MICA__ATTENTION_PARAMS_OF(MICA__ATTENTION_TILE_TYPES), MICA__INT("VW", "lanes of a vector", 16, 8),
     MICA__CASE("D_PAD", "D, padded", PADDED_SIZES), MICA__CASE("E_PAD", "E, padded", PADDED_SIZES),

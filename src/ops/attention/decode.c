@@ -353,7 +353,7 @@ static double flops(const mica__node *node, const mica__type *inputs) {
 
 typedef struct decode_case {
   sizes size;
-  mica__decode_attrs attrs; /* but for `present` */
+  mica__decode_attrs attrs; /* without `present` */
   bool slots, norms, sinks;
   mica_dtype cache; /* 0: f32 */
 } decode_case;

@@ -11,7 +11,7 @@
 
 #define MOST_HEAD 128
 #define FEWEST_QUERIES 16
-#define PIECE 8 /* elements of 16 bytes */
+#define PIECE 8 /* 16-bit elements in 16 bytes */
 
 #define UNIT_PARAMS                                                                                                    \
   MICA__ATTENTION_PARAMS_OF(MICA_F16, MICA_BF16),                                                                      \
@@ -64,7 +64,7 @@ const mica__kernel_desc mica__attention_mma_kernel = {
 const mica__kernel_desc mica__attention_mma_grad_kernel = {
     MICA__KERNEL("attention_mma_grad", "attention/mma/grad.cl", grad_params, grad_variants), .has_room = grad_has_room};
 
-/* What a kernel's values say. */
+/* A tile, from a kernel's values. */
 typedef struct tile {
   int32_t unit;
   bool native;
@@ -122,7 +122,7 @@ static bool is_aligned(const mica_tensor *tensor, int64_t size) {
 }
 
 static bool are_aligned(const mica__attention *a) {
-  const int results = a->of_gradient ? MICA__ATTENTION_GRAD_RESULTS : 1; /* logsum is of floats */
+  const int results = a->of_gradient ? MICA__ATTENTION_GRAD_RESULTS : 1; /* logsum is f32 and needs no alignment */
   bool aligned = is_aligned(a->in[MICA__ATTENTION_OF_Q], a->size.d) &&
                  is_aligned(a->in[MICA__ATTENTION_OF_K], a->size.d) &&
                  is_aligned(a->in[MICA__ATTENTION_OF_V], a->size.e);

@@ -12,7 +12,7 @@ MICA__ATTR_TABLE(attention, MICA__ATTENTION_ATTRS);
 
 int32_t mica__attention_input(const mica__attention_attrs *attrs, bool of_gradient, mica__attention_operand operand) {
   int32_t at = (int32_t)operand, own = MICA__ATTENTION_OF_MASK - MICA__ATTENTION_OF_DY;
-  bool is_own = operand >= MICA__ATTENTION_OF_DY && operand < MICA__ATTENTION_OF_MASK; /* of the gradients alone */
+  bool is_own = operand >= MICA__ATTENTION_OF_DY && operand < MICA__ATTENTION_OF_MASK; /* only gradients have it */
   if (!of_gradient && is_own) return -1;
   if (!of_gradient && operand >= MICA__ATTENTION_OF_MASK) at -= own;
   return mica__present_index(attrs->present, at);
@@ -91,7 +91,7 @@ static int64_t stride_of(const mica_tensor *tensor, int32_t axis) {
 static int64_t step_of(const mica_tensor *tensor, int32_t axis) {
   return tensor && mica_tensor_shape(tensor).dim[axis] > 1 ? stride_of(tensor, axis) : 0;
 }
-/* TENSOR_FIELDS of a struct. */
+/* Sets the TENSOR_FIELDS of a struct. */
 #define TENSOR(x, tensor)                                                                                              \
   .x = tensor, .x##_b = step_of(tensor, 0), .x##_h = step_of(tensor, 1), .x##_t = step_of(tensor, 2),                  \
   .x##_c = step_of(tensor, 3)

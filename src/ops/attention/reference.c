@@ -37,7 +37,7 @@ static problem problem_of(const mica__eval *eval, bool of_gradient, bool magnitu
 /* A row: query i of head h of sequence b. */
 typedef struct row {
   int64_t b, h, i, g; /* g: the head of k and v */
-  int64_t low, high;  /* keys outside are not seen */
+  int64_t low, high;  /* only keys low .. high - 1 are visible */
   const double *q;
   double growth; /* of magnitudes: 1 + the largest score's magnitude, the growth of a weight's relative error */
 } row;

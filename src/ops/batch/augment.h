@@ -20,7 +20,7 @@ typedef struct mica__augment {
   float angle, zoom, brightness, contrast;
   int32_t high, wide; /* the size of the window that is cut from pictures and masks; 0: whole */
   float elastic;
-  bool cuts;       /* a rectangle comes from sample N - 1 - s, and blend applies only to labels: the share outside it */
+  bool cuts;       /* samples take a rectangle from sample N - 1 - s; blend then applies only to their labels */
   bool either;     /* some batches are mixed by a rectangle, others blended: both kernels are built */
   int32_t rect[4]; /* x0 y0 x1 y1; x1 and y1 are exclusive */
   float blend;     /* the sample's own weight; sample N - 1 - s has weight 1 - blend. 1: no mixing */
@@ -63,7 +63,7 @@ typedef struct mica__ragged {
   const mica_tensor *records; /* (n, width) i32; word `word` is the sample's length */
   int32_t word;
   int32_t pad;
-  float scale;           /* of floating y */
+  float scale;           /* a factor, if y is floating */
   int32_t height, width; /* of the picture, if the rows are boxes in it; 0: they are not boxes */
 } mica__ragged;
 /* Makes y (N, T, ...). */

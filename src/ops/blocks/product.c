@@ -15,7 +15,7 @@ enum { X, W, OPERANDS };
 
 static MICA__ATTR_TABLE(block_product, MICA__BLOCK_PRODUCT_ATTRS);
 
-/* A problem by its types. */
+/* The sizes of a product. */
 typedef struct sizes {
   int64_t m, n, k;
 } sizes;

@@ -147,7 +147,7 @@ typedef struct problem {
   const mica_tensor *boxes, *scores, *classes; /* classes may be NULL */
   int64_t rows, n, most, words;
   const mica_tensor *order;
-  mica_tensor *kept, *count; /* NULL where nobody wants it */
+  mica_tensor *kept, *count; /* NULL: not wanted */
 } problem;
 
 static void set_types(const problem *p, const mica__kernel_desc *desc, int32_t *values) {

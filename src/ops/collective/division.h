@@ -11,7 +11,7 @@
 /* The axis of the whole consists of sections, such as queries, keys and values. Rank k has block k of each section, one
  * after the other. Zeros: every rank has the whole. */
 typedef struct mica__division {
-  int32_t axis, count;                       /* count: of the sections */
+  int32_t axis, count;                       /* count: the number of sections */
   int64_t sections[MICA__DIVISION_SECTIONS]; /* the whole's extents */
 } mica__division;
 

@@ -32,10 +32,10 @@ static mica__gemm product(const mica__conv *conv) {
   };
 }
 
-/* With fewer columns per image, many tiles are half empty: on CPUs a quarter of them for 7 x 7, an eighth for 14 x 14;
- * on GPUs, whose tiles are 64 or 128 wide, a quarter for both. Tiles that continue into the next image (implicit_gemm)
- * are then faster: on CPUs as measured, on GPUs by a model (2026-11-25: ResNet-50's 1x1 convolutions of 14 x 14 and 7 x
- * 7). */
+/* With fewer columns per image, many columns of tiles are empty: on CPUs a quarter for 7 x 7, an eighth for 14 x 14;
+ * on GPUs, whose tiles are 64 or 128 wide, a quarter for both. Tiles that continue into the next image
+ * (implicit_gemm) are then faster: on CPUs as measured, on GPUs by a model (2026-11-25: ResNet-50's 1x1 convolutions
+ * of 14 x 14 and 7 x 7). */
 #define FEWEST_COLUMNS_CPU 128
 #define FEWEST_COLUMNS_GPU 256
 

@@ -120,7 +120,7 @@ static const setting settings[] = {
 #define SLOPE 0.25
 
 typedef struct operands {
-  mica__check_tensor x, w, y; /* the pass's result is poisoned */
+  mica__check_tensor x, w, y; /* the result is filled with poison */
   mica__check_tensor bias, addend;
 } operands;
 

@@ -44,7 +44,7 @@ typedef struct mica__conv {
   mica__epilogue epilogue; /* writes these matrices; c is the addend, bias has one value per row */
   mica_queue *prologue;    /* if w is constant: takes launches that depend only on w; else NULL */
   bool lends;              /* mica__exec.lends has the bit of the operand that is read in windows: x forward, else y */
-  bool allow_tf32;         /* as mica_conv_config says, of f32 */
+  bool allow_tf32;         /* as in mica_conv_config, for f32 */
   bool nontemporal;        /* stored past the caches, which would keep little of such a large result */
 } mica__conv;
 
@@ -64,7 +64,7 @@ int64_t mica__conv_extent(int64_t in, int64_t filter, int64_t stride, int64_t pa
  * pixels o stride + first + t delta. Returns the number of dropped taps at the beginning. */
 int64_t mica__conv_drop_idle(int64_t in, int64_t out, int64_t stride, int64_t first, int64_t delta, int64_t *taps);
 
-/* Products of the three numbers. */
+/* The product of three numbers. */
 int64_t mica__product3(const int64_t extent[3]);
 /* 2 operations for each term of each element: "flops counted as direct convolution". */
 double mica__conv_flops(const mica__conv_dims *dims);

@@ -57,7 +57,7 @@ static mica_conv_config depthwise_config(const mica__inverted_residual_attrs *at
   return config;
 }
 
-/* Its three convolutions. */
+/* The three convolutions of a block. */
 typedef struct block {
   mica__conv_dims expand, filter, project;
 } block;
@@ -293,7 +293,7 @@ static mica_status launch_one(const mica__exec *exec, const mica_conv_config *co
   return status;
 }
 
-/* Elsewhere three convolutions. */
+/* Launches three convolutions, on devices without the kernel. */
 static mica_status launch_apart(const mica__exec *exec, const block *b) {
   const mica__inverted_residual_attrs *attrs = exec->attrs;
   const mica_conv_config filter = depthwise_config(attrs, b->expand.k);

@@ -72,8 +72,7 @@ static const mica__kernel_desc update = {MICA__KERNEL("scatter_update", "index/s
 #define MOST_COMPARED 64
 enum { FIND_COMPARED, FIND_NONE, FIND_SORTED };
 
-/* Joins the updates into the output, which already holds the base. order: of sorted indices; NULL if they are not
- * sorted. */
+/* Joins the updates into the output, which already holds the base. order: the sorted order of the indices, or NULL. */
 static mica_status launch_update(const mica__exec *exec, const mica__index_view *v, int find,
                                  const mica_tensor *order) {
   const mica__index_attrs *attrs = exec->attrs;

@@ -59,7 +59,7 @@ mica_value mica_dice(mica_value logits, mica_value target, const mica_dice_confi
   if (shape.rank < 2 || shape.dim[1] < 0)
     return mica__builder_fail("dice", logits, MICA_E_SHAPE, "%s has no classes along axis 1",
                               mica_shape_format(shape, text));
-  if (config->ranks && config->channel != MICA__CHANNEL_DICE && /* what tasks say */
+  if (config->ranks && config->channel != MICA__CHANNEL_DICE && /* the channel that tasks use */
       mica__channel_refused("dice", logits, config->ranks, config->channel, 1))
     return (mica_value){0};
   if (!(smooth >= 0)) return mica__builder_fail("dice", logits, MICA_E_INVALID, "smooth is %g", smooth);

@@ -26,7 +26,7 @@ const mica__kernel_desc mica__conv_cpu_direct_k_kernel = {
 /* How the work is cut; see the kernel's contract. */
 typedef struct plan {
   mica__conv_phase phase;
-  int64_t pixels, depth, np, nv, vectors; /* of a group */
+  int64_t pixels, depth, np, nv, vectors; /* per group */
 } plan;
 MICA__TASK_PLAN(plan)
 

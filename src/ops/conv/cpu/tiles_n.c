@@ -27,7 +27,7 @@ const mica__kernel_desc mica__conv_cpu_tiles_filters_kernel = {
 #define PITCH (SIDE * SIDE + 16)
 /* Channels per group of the kernel that packs filters. */
 #define FILTER_CHANNELS 16
-/* Groups a core. */
+/* Groups per core. */
 #define GROUPS 4
 /* With fewer channels or filters tiles are mostly padding. */
 #define FEWEST_CHANNELS 16

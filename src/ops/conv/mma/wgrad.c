@@ -80,7 +80,7 @@ static void plan_task(mica__task *task) {
   keep_plan(task, plan);
 }
 
-/* As those of conv_gpu_mma. */
+/* As in ops/conv/mma/forward.c. */
 #define FEWEST_ROWS 16
 #define FEWEST_OF_A_PIECE 4
 

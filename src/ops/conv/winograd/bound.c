@@ -27,7 +27,7 @@ typedef struct square {
 typedef struct transforms {
   square input, filter, output;
 } transforms;
-/* cl/conv/winograd/winograd.clh, in absolute values. */
+/* The absolute values of the matrices in cl/conv/winograd/winograd.clh. */
 static const transforms edge2 = {
     .input = {{{1, 0, 1}, {0, 1, 1}, {0, 1, 1}, {0, 1, 0, 1}}},
     .filter = {{{1}, {.5, .5, .5}, {.5, .5, .5}, {0, 0, 1}}},

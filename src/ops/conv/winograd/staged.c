@@ -40,7 +40,7 @@ const mica__kernel_desc mica__winograd_outputs_kernel = {
 #define FEWEST_CHANNELS 32
 #define FEWEST_FILTERS 32
 
-/* Elements of the products' vectors. */
+/* The elements of a vector in the products' kernels. */
 #define ALIGNMENT 4
 
 typedef mica__winograd_planes planes;
@@ -175,7 +175,7 @@ static mica_status launch_outputs(mica_queue *queue, const planes *p) {
   mica__launch_tensor(&launch, p->m);
   mica__launch_range3(&launch, (int64_t[]){p->tiles, p->winograd.phase.k, 1}, (size_t[]){MICA__RANGE_GROUP, 1, 1});
   mica__epilogue_push(&launch, &p->conv->epilogue);
-  /* The multiplications are the products'. */
+  /* No multiplications: those are counted for the products. */
   const mica__epilogue *e = &p->conv->epilogue;
   mica__launch_cost(&launch, 0,
                     (double)mica_tensor_bytes(p->m) + (e->beta == 0 ? 1 : 2) * (double)mica_tensor_bytes(e->d.tensor));
