@@ -1,4 +1,4 @@
-/* base/byte_order.h: elements in files, which begin with their lowest byte or, as in IDX, with their highest. */
+/* base/byte_order.h: byte order of elements in files: little-endian, or big-endian as in IDX. */
 #ifndef MICA_BASE_BYTE_ORDER_H
 #define MICA_BASE_BYTE_ORDER_H
 
@@ -8,7 +8,7 @@
 
 #define MICA__HOST_BIG_ENDIAN (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__)
 
-/* Brings elements of `width` bytes from the file's order into the host's, or from the host's into the file's. */
+/* Converts elements of `width` bytes from the file's byte order to the host's, or back. */
 static inline void mica__bytes_from_file(bool big_endian, uint8_t *elements, size_t count, size_t width) {
   if (big_endian == MICA__HOST_BIG_ENDIAN) return;
   for (; count > 0; count--, elements += width)

@@ -1,4 +1,4 @@
-/* base/checked.h: integer arithmetic whose result becomes a size. */
+/* base/checked.h: overflow-checked integer arithmetic for sizes. */
 #ifndef MICA_BASE_CHECKED_H
 #define MICA_BASE_CHECKED_H
 
@@ -6,15 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* false when the true result does not fit *out, which then holds garbage. Operands are 64 bits wide, since a dimension
- * that is cast to size_t loses its upper half where that has 32 bits; a negative one does not fit. */
+/* Return false if the true result does not fit *out, which then holds garbage. Operands have 64 bits, because casting a
+ * dimension to a 32-bit size_t would drop its upper half. A negative dimension does not fit. */
 static inline bool mica__mul_size(uint64_t a, uint64_t b, size_t *out) { return !__builtin_mul_overflow(a, b, out); }
 static inline bool mica__add_size(uint64_t a, uint64_t b, size_t *out) { return !__builtin_add_overflow(a, b, out); }
-/* A function, since compilers warn of a comparison with INT64_MAX that every size of 32 bits passes. */
+/* A function, because compilers warn about a direct comparison with INT64_MAX that is always true for 32-bit sizes. */
 static inline bool mica__fits_i64(uint64_t n) { return n <= INT64_MAX; }
 static inline bool mica__mul_i64(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
 
-/* ceil(a / b) and the next multiple of b, for a >= 0, b > 0 and results that fit. */
+/* ceil(a / b), and a rounded up to a multiple of b, for a >= 0, b > 0 and results that fit. */
 static inline size_t mica__ceil_div(size_t a, size_t b) { return a / b + (a % b != 0); }
 static inline size_t mica__round_up(size_t a, size_t b) { return mica__ceil_div(a, b) * b; }
 

@@ -50,7 +50,7 @@ void mica__content_remember(const mica__content *content) {
     const size_t room = known.room ? 2 * known.room : 16;
     mica__content *grown = known.count < known.room ? known.list : realloc(known.list, room * sizeof *grown);
     if (grown && known.count == known.room) known.room = room;
-    if (grown) (known.list = grown)[known.count++] = *content; /* else the content needs its signature again */
+    if (grown) (known.list = grown)[known.count++] = *content; /* else its signature is checked again */
   }
   pthread_mutex_unlock(&known.lock);
 }

@@ -24,7 +24,7 @@ static double half_to_double(uint16_t h) {
   return h & 0x8000 ? -magnitude : magnitude;
 }
 
-/* Rounds to a multiple of the format's spacing at that magnitude: nearbyint rounds to nearest even. */
+/* Rounds to a multiple of the format's spacing at that magnitude; nearbyint rounds ties to even. */
 static uint16_t half_from_double(double value) {
   uint16_t sign = signbit(value) ? 0x8000 : 0;
   double magnitude = fabs(value);
@@ -32,7 +32,7 @@ static uint16_t half_from_double(double value) {
   int exponent = magnitude > 0 ? ilogb(magnitude) : -14;
   if (exponent < -14) exponent = -14;
   if (exponent > 15) return sign | 0x7c00;
-  /* 11 significant bits; a carry into the next binade falls out of the addition, one above the last gives infinity. */
+  /* 11 significant bits; the addition carries into the exponent, and past the largest exponent it gives infinity. */
   uint32_t units = (uint32_t)nearbyint(ldexp(magnitude, 10 - exponent));
   return (uint16_t)(sign | (((uint32_t)(exponent + 14) << 10) + units));
 }
@@ -40,7 +40,7 @@ static uint16_t half_from_double(double value) {
 static uint16_t bf16_from_double(double value) {
   uint32_t bits = bits_of_float((float)value);
   if (isnan(value)) return (uint16_t)(bits >> 16 | 0x40);
-  /* Rounding twice, to f32 and then to bf16, could be off by one in a tie; round-to-odd in between cannot. */
+  /* Rounding to f32 and then to bf16 could be wrong in a tie; rounding to odd in the first step prevents that. */
   float f = float_of_bits(bits);
   if ((double)f != value && !isinf(f)) {
     if (fabs((double)f) > fabs(value)) bits--;
@@ -111,7 +111,7 @@ void mica__element_set(mica_dtype dtype, void *data, int64_t i, double value) {
   case MICA_I16: ((int16_t *)data)[i] = (int16_t)saturate(value, INT16_MIN, INT16_MAX); break;
   case MICA_I32: ((int32_t *)data)[i] = (int32_t)saturate(value, INT32_MIN, INT32_MAX); break;
   case MICA_I64:
-    /* INT64_MAX is not a double: what reaches 2^63 saturates apart; UINT64_MAX likewise. */
+    /* INT64_MAX is not a double, so values from 2^63 on saturate separately; the same goes for UINT64_MAX. */
     ((int64_t *)data)[i] = value >= 0x1p63 ? INT64_MAX : (int64_t)saturate(value, -0x1p63, 0x1p63);
     break;
   case MICA_U16: ((uint16_t *)data)[i] = (uint16_t)saturate(value, 0, UINT16_MAX); break;

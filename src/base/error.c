@@ -6,11 +6,11 @@
 #include <string.h>
 
 /* Thread-local rather than a field of the engine: two threads on one engine must not overwrite each other's sentence,
- * and the failure to make an engine has no engine to hold it. */
+ * and if an engine cannot be made there is no engine to hold it. */
 #define SENTENCE_BYTES 4096
 static _Thread_local char public_sentence[SENTENCE_BYTES], private_sentence[SENTENCE_BYTES];
 static _Thread_local mica_status public_status, private_status;
-static _Thread_local unsigned attempts; /* that this thread is inside of */
+static _Thread_local unsigned attempts; /* how many attempts this thread is inside of */
 
 static char *sentence(void) { return attempts ? private_sentence : public_sentence; }
 
@@ -46,7 +46,7 @@ const char *mica_error_message(void) { return sentence(); }
 mica_status mica_error_status(void) { return attempts ? private_status : public_status; }
 
 mica_status(mica__fail)(mica_status status, const char *format, ...) {
-  /* Formatted aside first: an argument may be the present sentence itself. */
+  /* Format into a buffer first, because an argument may be the current sentence itself. */
   char text[SENTENCE_BYTES];
   va_list args;
   va_start(args, format);
@@ -100,7 +100,7 @@ void mica__log(mica_log_level level, const char *format, ...) {
   va_start(args, format);
   mica__vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  /* A driver's text may bring line ends along. */
+  /* A driver's text may contain line ends. */
   for (char *at = text; (at = strchr(at, '\n'));) *at = ' ';
   pthread_mutex_lock(&logger.lock);
   if (logger.fn && level <= logger.level) logger.fn(logger.user, level, text);

@@ -68,7 +68,7 @@ mica_status mica__file_read(const char *path, unsigned char **data, size_t *size
 
 /* --- files that nobody else could write --- */
 
-/* The directory that path stands in, into directory; false when the name is too long. */
+/* Copies the directory of path into `directory`; false if the name is too long. */
 static bool parent_of(const char *path, char directory[PATH_MAX]) {
   const char *slash = strrchr(path, '/');
   size_t n = slash ? (size_t)(slash - path) : 0;
@@ -80,7 +80,8 @@ static bool parent_of(const char *path, char directory[PATH_MAX]) {
   return true;
 }
 
-/* True for a file of this user or root that others cannot write; a group of the user's own number is the user alone. */
+/* True if this user or root owns the file and others cannot write it. A group whose number is the user's own counts as
+ * the user. */
 static bool is_private(const struct stat *about) {
   const bool alone = about->st_gid == getegid() && (uintmax_t)about->st_gid == (uintmax_t)geteuid();
   return (about->st_uid == geteuid() || about->st_uid == 0) && !(about->st_mode & S_IWOTH) &&
@@ -207,7 +208,7 @@ mica_status mica__file_make_parents(const char *path) {
   return MICA_OK;
 }
 
-/* Cuts the last part of a path, and slashes around it; false if nothing is left, or the root. */
+/* Removes the last component of a path and the slashes around it; false if nothing or only the root is left. */
 static bool cut_part(char *path) {
   size_t n = strlen(path);
   while (n > 1 && path[n - 1] == '/') n--;
@@ -271,7 +272,7 @@ static bool write_all(int file, const void *data, size_t n) {
   return true;
 }
 
-/* Makes a rename last. A file system that cannot is not one of the caller's business: the file stands in its place. */
+/* Makes a rename survive a loss of power. Failures are ignored, because the file is already there. */
 static void sync_parent(const char *path) {
   char directory[PATH_MAX];
   int handle = parent_of(path, directory) ? open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -280,7 +281,7 @@ static void sync_parent(const char *path) {
   close(handle);
 }
 
-/* True when `found` is the name that mica__file_replace gave aside of `name` in a process that is no more. */
+/* True if `found` is a temporary name that mica__file_replace gave for `name` in a process that no longer exists. */
 static bool is_leftover(const char *found, const char *name) {
   size_t n = strlen(name);
   long process = 0;
@@ -307,8 +308,8 @@ static bool write_pieces(int file, const mica__bytes *pieces, size_t count) {
   return written;
 }
 
-/* A reader that goes away ends no process of the caller's: its SIGPIPE, which is this thread's, is taken here, and the
- * error is EPIPE. */
+/* Writes to a pipe. If its reader goes away, this thread's SIGPIPE is consumed so that it does not end the process, and
+ * the error is EPIPE. */
 static bool write_pipe(int file, const mica__bytes *pieces, size_t count) {
   sigset_t pipe, before, pending;
   sigemptyset(&pipe);
@@ -326,8 +327,8 @@ static bool write_pipe(int file, const mica__bytes *pieces, size_t count) {
   return written;
 }
 
-/* A device or a pipe is written to, not replaced, nor is what a name in /dev stands for: /dev/stdout may be a file. A
- * pipe that nobody reads is an error (ENXIO), not waited for. */
+/* Writes to a device or a pipe instead of replacing it, and also to names in /dev, because /dev/stdout may be a file. A
+ * pipe that nobody reads is an error (ENXIO); the call does not wait for a reader. */
 static mica_status write_through(const char *path, const mica__bytes *pieces, size_t count) {
   int file = open(path, O_WRONLY | O_TRUNC | O_NONBLOCK | O_CLOEXEC);
   if (file < 0) return fail_io("write", path, errno);
@@ -376,7 +377,8 @@ void mica__folder_let_go(int folder) {
   pthread_mutex_unlock(&held_lock);
 }
 
-/* A descriptor of the held folder that the path lies in, and the name there; -1: it lies in none. */
+/* Duplicates the descriptor of the held folder that path lies in, and sets *name to the name there; -1 if it lies in
+ * none of them. */
 static int find_held(const char *path, const char **name) {
   const char *slash = strrchr(path, '/');
   int folder = -1;
@@ -392,7 +394,7 @@ static int find_held(const char *path, const char **name) {
 
 /* --- replacing --- */
 
-/* name: relative to the directory that is open as `at`. */
+/* name: relative to the directory descriptor `at`. */
 static mica_status replace_at(int at, const char *name, const char *path, mode_t mode, const mica__bytes *pieces,
                               size_t count) {
   static atomic_uint serial;

@@ -6,13 +6,13 @@
 #include <xxhash.h>
 
 mica__hash mica__hash_bytes(mica__hash seed, const void *data, size_t n) {
-  /* The high half of the seed enters as a second keyed pass, so that all 128 bits of the chain matter. */
+  /* The high half of the seed is mixed in separately, so that all 128 bits of the chain count. */
   XXH128_hash_t h = XXH3_128bits_withSeed(data, n, seed.low ^ (seed.high * 0x9e3779b97f4a7c15u));
   return (mica__hash){.low = h.low64 ^ seed.high, .high = h.high64 + seed.low};
 }
 
 mica__hash mica__hash_text(mica__hash seed, const char *text) {
-  /* With its terminator, so that "ab","c" and "a","bc" differ. */
+  /* The terminator is hashed too, so that "ab","c" and "a","bc" differ. */
   return mica__hash_bytes(seed, text, strlen(text) + 1);
 }
 

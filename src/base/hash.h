@@ -1,4 +1,4 @@
-/* base/hash.h: 128-bit content hashes (XXH3), for keys and checksums; not against an adversary. */
+/* base/hash.h: 128-bit content hashes (XXH3) for keys and checksums; no protection against an adversary. */
 #ifndef MICA_BASE_HASH_H
 #define MICA_BASE_HASH_H
 
@@ -12,7 +12,7 @@ typedef struct mica__hash {
   uint64_t low, high;
 } mica__hash;
 
-/* Hash of n bytes, chained onto `seed` so that several pieces can be hashed in turn ({0} to begin with). */
+/* Hashes n bytes, starting from `seed`, so that several pieces can be hashed in sequence ({0} for the first). */
 MICA__SHARED mica__hash mica__hash_bytes(mica__hash seed, const void *data, size_t n);
 MICA__SHARED mica__hash mica__hash_text(mica__hash seed, const char *text);
 
@@ -21,7 +21,7 @@ static inline bool mica__hash_equal(mica__hash a, mica__hash b) { return a.low =
 /* 32 hexadecimal digits and the terminator. */
 #define MICA__HASH_TEXT 33
 MICA__SHARED const char *mica__hash_format(mica__hash hash, char text[MICA__HASH_TEXT]);
-/* Reads what format writes: the first 32 characters of the text. False when they are anything else. */
+/* Parses the first 32 characters of a text of mica__hash_format; false if they are not a hash. */
 bool mica__hash_parse(const char *text, mica__hash *hash);
 
 #endif

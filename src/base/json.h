@@ -5,9 +5,9 @@
 #include "base/shared.h"
 #include "base/text.h"
 
-/* A string in quotes; bytes that are no UTF-8 become U+FFFD, control characters escapes. */
+/* Adds a quoted string. Invalid UTF-8 becomes U+FFFD, control characters become escapes. */
 MICA__SHARED void mica__json_string(mica__text *json, const char *s);
-/* Nine digits, or null if it is not finite; whole numbers below 2^53 have no point. */
+/* Adds a number with nine digits, or null if it is not finite; whole numbers below 2^53 have no point. */
 void mica__json_number(mica__text *json, double number);
 
 #endif

@@ -1,4 +1,4 @@
-/* base/json_check.h: what cJSON lets pass and files may not have. */
+/* base/json_check.h: rejects faults in JSON files that cJSON accepts. */
 #ifndef MICA_BASE_JSON_CHECK_H
 #define MICA_BASE_JSON_CHECK_H
 
@@ -10,14 +10,14 @@
 #if MICA_WITH_CJSON
 #include <cjson/cJSON.h>
 
-/* MICA_E_FORMAT where a key of the object is there twice. what: the object, in the sentence. */
+/* MICA_E_FORMAT if an object has a key twice. what: names the object in the message. */
 MICA__SHARED mica_status mica__json_check_keys(const char *path, const char *what, const cJSON *object);
 
-/* MICA_E_FORMAT for a JSON text that is no UTF-8 or has U+0000, also escaped: cJSON's texts would end there. what: the
- * text, in the sentence. */
+/* MICA_E_FORMAT if a JSON text is not UTF-8 or contains U+0000, also as an escape, because cJSON's strings would end
+ * there. what: names the text in the message. */
 MICA__SHARED mica_status mica__json_check_text(const char *path, const char *what, const char *text, size_t length);
 
-/* The depth to which arrays and objects are nested in a text, whatever it is. */
+/* Returns how deep arrays and objects are nested in any text, valid or not. */
 MICA__SHARED size_t mica__json_depth(const char *text, size_t length);
 
 #endif

@@ -1,4 +1,4 @@
-#define _DEFAULT_SOURCE /* madvise; NOLINT(bugprone-reserved-identifier): the system's own switch */
+#define _DEFAULT_SOURCE /* madvise; NOLINT(bugprone-reserved-identifier): the system defines this switch */
 
 #include "base/large.h"
 
@@ -39,7 +39,7 @@ void *mica__alloc_large(size_t bytes) {
   if (!mica__add_size(bytes ? bytes : 1, alignment - 1, &end)) return NULL;
   void *block = aligned_alloc(alignment, end / alignment * alignment);
 #ifdef MADV_HUGEPAGE
-  /* Advice: a system that does not take it still has given the memory. Not for what rounding added. */
+  /* Only advice: the memory is valid even if the system ignores it. Not asked for bytes that rounding added. */
   if (block && bytes >= HUGE_PAGE) (void)madvise(block, bytes, MADV_HUGEPAGE);
 #endif
   return block;

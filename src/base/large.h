@@ -1,4 +1,4 @@
-/* base/large.h: memory for blocks of megabytes. */
+/* base/large.h: allocates blocks of megabytes. */
 #ifndef MICA_BASE_LARGE_H
 #define MICA_BASE_LARGE_H
 
@@ -6,17 +6,17 @@
 
 #include <stddef.h>
 
-/* Blocks from this size on are large: a huge page fits into them. */
+/* The least size of a large block: a huge page fits into it. */
 #define MICA__LARGE_BYTES ((size_t)2 << 20)
 
-/* Uninitialised memory that is soon written from end to end, aligned for OpenCL's longest vector (on Windows as malloc
- * aligns it); to be freed with free; NULL when memory is short. For a large block the system is asked for huge pages,
- * which it finds in half the time, and whose addresses are translated faster. Where it gives none, or always does, it
- * is memory as any other. */
+/* Allocates uninitialised memory that the caller soon writes completely, aligned for OpenCL's longest vector (on
+ * Windows as by malloc). Free it with free(); NULL if memory is short. For large blocks the system is asked for huge
+ * pages, which it provides in half the time and whose addresses translate faster. If it ignores that, the memory is
+ * ordinary. */
 MICA__SHARED void *mica__alloc_large(size_t bytes);
 
-/* Uninitialised memory at a multiple of alignment, a power of two; bytes is a multiple of it. mica__free_aligned frees
- * it, and free does not. NULL when memory is short. */
+/* Allocates uninitialised memory at a multiple of alignment, a power of two; bytes must be a multiple of it. Free it
+ * with mica__free_aligned, not free(). NULL if memory is short. */
 void *mica__alloc_aligned(size_t alignment, size_t bytes);
 void mica__free_aligned(void *block);
 

@@ -1,9 +1,9 @@
-/* base/memory.h: memory of the host. */
+/* base/memory.h: host memory. */
 #ifndef MICA_BASE_MEMORY_H
 #define MICA_BASE_MEMORY_H
 
-/* Gives freed memory back to the system, after many small blocks were freed between some that stay. Only glibc has a
- * function for it. */
+/* Returns freed memory to the system after many small blocks between live ones were freed. Only glibc has such a
+ * function. */
 void mica__memory_trim(void);
 
 #endif

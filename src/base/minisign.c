@@ -12,11 +12,11 @@
 
 enum { UNTRUSTED_BYTES = 1024, HIDDEN = 104, CHECK = 32, SALT = 32 };
 
-/* scrypt's limits in a file that is read: four times those that minisign writes. */
+/* The most memory and work of scrypt that a file may ask for: four times what minisign writes. */
 #define MOST_MEMORY ((uint64_t)4 * crypto_pwhash_scryptsalsa208sha256_MEMLIMIT_SENSITIVE)
 #define MOST_WORK ((uint64_t)4 * crypto_pwhash_scryptsalsa208sha256_OPSLIMIT_SENSITIVE)
 
-/* The fields of a secret key, as bytes of its base64. */
+/* Byte offsets of a secret key's fields after base64 decoding. */
 enum { KDF_AT = 2, CHECK_NAME_AT = 4, SALT_AT = 6, WORK_AT = 38, MEMORY_AT = 46, HIDDEN_AT = 54, SECRET_BYTES = 158 };
 
 _Static_assert(MICA__MINISIGN_PUBLIC == crypto_sign_PUBLICKEYBYTES, "a public key of Ed25519");
@@ -49,7 +49,7 @@ static mica_status damaged(const lines *l) {
   return mica__fail(MICA_E_FORMAT, "%s is damaged, or not a minisign %s", l->name, l->what);
 }
 
-/* The next line without its end. */
+/* Reads the next line, without its line end. */
 static mica_status next_line(lines *l, const char **line, size_t *bytes) {
   if (l->at == l->end) return damaged(l);
   const char *end = memchr(l->at, '\n', (size_t)(l->end - l->at));
@@ -61,7 +61,7 @@ static mica_status next_line(lines *l, const char **line, size_t *bytes) {
   return MICA_OK;
 }
 
-/* A line that begins with the word; text is what follows. */
+/* Reads a line that begins with `word`; *text is the rest of it. */
 static mica_status take_comment(lines *l, const char *word, size_t most, const char **text, size_t *bytes) {
   MICA_TRY(next_line(l, text, bytes));
   const size_t n = strlen(word);
@@ -76,7 +76,7 @@ static mica_status take_comment(lines *l, const char *word, size_t most, const c
 static bool decode(const char *text, size_t bytes, unsigned char *out, size_t size) {
   size_t got = 0;
   const char *end = NULL;
-  /* libsodium 1.0.18 reads the byte 0xC1 as 'A'. */
+  /* Reject these first, because libsodium 1.0.18 reads the byte 0xC1 as 'A'. */
   for (size_t i = 0; i < bytes; i++)
     if ((unsigned char)text[i] >= 0x80) return false;
   return sodium_base642bin(out, size, text, bytes, NULL, &got, &end, sodium_base64_VARIANT_ORIGINAL) == 0 &&
@@ -189,7 +189,7 @@ static void store_u64(unsigned char *bytes, uint64_t value) {
   memcpy(bytes, &value, sizeof value);
 }
 
-/* XORs the number, key and check of a secret key with what scrypt makes of the password. */
+/* XORs the number, key and check of a secret key with scrypt of the password. */
 static mica_status hide(const char *name, unsigned char bytes[SECRET_BYTES], const char *password) {
   unsigned char stream[HIDDEN];
   const uint64_t work = load_u64(bytes + WORK_AT), memory = load_u64(bytes + MEMORY_AT);
@@ -213,7 +213,7 @@ static void check_of(const unsigned char bytes[SECRET_BYTES], unsigned char chec
   crypto_generichash_final(&state, check, CHECK);
 }
 
-/* bytes are overwritten by the caller. */
+/* The caller wipes `bytes`. */
 static mica_status open_secret(const char *name, unsigned char bytes[SECRET_BYTES], const char *password,
                                mica__secret_key *key, bool encrypted) {
   unsigned char check[CHECK];

@@ -38,18 +38,18 @@ typedef struct mica__secret_key {
 typedef struct mica__minisig {
   unsigned char number[MICA__MINISIGN_NUMBER];
   unsigned char signature[MICA__MINISIGN_SIGNATURE], all[MICA__MINISIGN_SIGNATURE];
-  const char *comment; /* inside the text that was read */
+  const char *comment; /* points into the text that was parsed */
   size_t comment_bytes;
 } mica__minisig;
 
-/* Read a text; name stands for it in messages. MICA_E_FORMAT: it is none. */
+/* Parse a text; name is used in messages. MICA_E_FORMAT if it is malformed. */
 mica_status mica__minisign_read_public(const char *name, const char *text, size_t bytes, mica__public_key *key);
 mica_status mica__minisign_read_signature(const char *name, const char *text, size_t bytes, mica__minisig *signature);
-/* password may be NULL. key NULL: only *encrypted is wanted. MICA_E_STATE: a password is missing or wrong. */
+/* password may be NULL. If key is NULL, only *encrypted is set. MICA_E_STATE if a password is missing or wrong. */
 mica_status mica__minisign_read_secret(const char *name, const char *text, size_t bytes, const char *password,
                                        mica__secret_key *key, bool *encrypted);
 
-/* The base64 of a public key alone; false if the text is another. */
+/* Parses the base64 line of a public key; false if the text is not one. */
 bool mica__minisign_is_public(const char *text, mica__public_key *key);
 
 /* Append a text. */
@@ -58,10 +58,10 @@ void mica__minisign_add_signature(mica__text *text, const mica__minisig *signatu
 /* password NULL: plain. */
 mica_status mica__minisign_add_secret(mica__text *text, const mica__secret_key *key, const char *password);
 
-/* A key's number as minisign shows it. */
+/* Formats a key's number as minisign shows it. */
 void mica__minisign_number(const unsigned char number[MICA__MINISIGN_NUMBER], char text[17]);
 
-/* Makes libsodium ready; MICA_E_UNSUPPORTED if it cannot be. */
+/* Initialises libsodium; MICA_E_UNSUPPORTED if that fails. */
 mica_status mica__minisign_ready(void);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The entry of the name, or the free one where it would stand; the table has a free one. */
+/* The entry of the name, or the free entry where it belongs; the table must have a free one. */
 static mica__name_entry *entry_of(const mica__name_table *names, const char *name) {
   size_t mask = names->size - 1, at = (size_t)mica__hash_text((mica__hash){0}, name).low & mask;
   while (names->entries[at].name && strcmp(names->entries[at].name, name) != 0) at = (at + 1) & mask;

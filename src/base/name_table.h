@@ -1,4 +1,4 @@
-/* base/name_table.h: numbers by name: a hash table that borrows its texts. */
+/* base/name_table.h: maps names to numbers: a hash table that borrows the names. */
 #ifndef MICA_BASE_NAME_TABLE_H
 #define MICA_BASE_NAME_TABLE_H
 
@@ -19,8 +19,7 @@ typedef struct mica__name_table {
   size_t size, count; /* size: a power of two, or 0 */
 } mica__name_table;
 
-/* Files number (0 or above) under the name, which must not be filed yet. The text is borrowed: it must stay where it is
- * as long as the table. */
+/* Stores number (0 or more) under a new name. The text is borrowed and must outlive the table. */
 MICA__SHARED mica_status mica__name_table_add(mica__name_table *names, const char *name, int32_t number);
 /* The number stored for the name; -1 if the name is unknown. */
 MICA__SHARED int32_t mica__name_table_find(const mica__name_table *names, const char *name);

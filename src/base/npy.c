@@ -32,8 +32,7 @@ static bool take_type(const char *descr, mica__npy *npy) {
 
 static const char *skip_blanks(const char *at) { return at + strspn(at, " \t\r\n"); }
 
-/* Copies a text in either kind of quotes, without escapes, that has less than `room` bytes; the text after it, or
- * NULL. */
+/* Copies a quoted string without escapes, shorter than `room`, into out; returns the text after it, or NULL. */
 static const char *parse_string(const char *at, char *out, size_t room) {
   const char quote = *at++;
   const char *end = quote == '\'' || quote == '"' ? strchr(at, quote) : NULL;
@@ -43,7 +42,7 @@ static const char *parse_string(const char *at, char *out, size_t room) {
   return end + 1;
 }
 
-/* Parses "(3, 4)", "(3,)" or "()"; Python 2 wrote "(3L, 4L)". The text after it, or NULL. */
+/* Parses "(3, 4)", "(3,)" or "()", also Python 2's "(3L, 4L)"; returns the text after it, or NULL. */
 static const char *parse_shape(const char *at, mica_shape *shape) {
   if (*at++ != '(') return NULL;
   for (at = skip_blanks(at); *at != ')'; at = skip_blanks(at)) {
@@ -64,7 +63,7 @@ static const char *parse_shape(const char *at, mica_shape *shape) {
 enum { DESCR, ORDER, SHAPE, KEYS };
 static const char *const keys[KEYS] = {"descr", "fortran_order", "shape"};
 
-/* Parses the value of a key; *at moves past it. */
+/* Parses the value of a key and advances *at past it. */
 static mica_status parse_value(const char *name, int key, const char **at, mica__npy *npy) {
   char descr[16] = "";
   if (key == SHAPE) {
@@ -86,7 +85,7 @@ static mica_status parse_value(const char *name, int key, const char **at, mica_
   return MICA_OK;
 }
 
-/* One "'key': value" and its comma. */
+/* Parses one "'key': value" and its comma. */
 static mica_status parse_item(const char *name, const char **at, bool seen[KEYS], mica__npy *npy) {
   char text[32] = "";
   int key = 0;
@@ -122,7 +121,7 @@ static mica_status parse_text(const char *name, const char *header, size_t lengt
 
 /* --- the file --- */
 
-/* Computes npy->bytes; the data is `have` bytes long. */
+/* Computes npy->bytes and checks it against the `have` bytes of data. */
 static mica_status check_bytes(const char *name, const uint8_t *data, size_t have, mica__npy *npy) {
   char text[MICA_SHAPE_TEXT];
   bool fits = true;
@@ -174,7 +173,7 @@ mica_status mica__npy_format_header(mica_dtype dtype, mica_shape shape, char hea
     n += snprintf(text + n, sizeof text - (size_t)n, i == 1 || shape.rank > 1 ? "%lld%s" : "%lld,%s",
                   (long long)shape.dim[i], i + 1 < shape.rank ? ", " : "");
   n += snprintf(text + n, sizeof text - (size_t)n, "), }");
-  /* Blanks and a line feed fill it up to a multiple of 64, so that the elements may be mapped. */
+  /* Blanks and a line feed pad the header to a multiple of 64, so that the elements can be mapped. */
   size_t whole = ((size_t)n + 10 + 1 + 63) / 64 * 64, length = whole - 10;
   memcpy(header, "\x93NUMPY\x01\x00", 8);
   header[8] = (char)(length & 255);

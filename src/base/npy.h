@@ -1,5 +1,6 @@
-/* base/npy.h: NumPy's npy files: "\x93NUMPY", two bytes of version, the header's length (two bytes in version 1, four
- * later), a Python dictionary {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), } as text, the elements. */
+/* base/npy.h: NumPy's npy files: "\x93NUMPY", two version bytes, the header's length (two bytes in version 1, four
+ * later), the header as a Python dictionary {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }, the
+ * elements. */
 #ifndef MICA_BASE_NPY_H
 #define MICA_BASE_NPY_H
 
@@ -11,22 +12,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The content of a header. The elements, in C order, are `bytes` bytes from `offset` on. */
+/* A parsed header. The elements, in C order, are `bytes` bytes from `offset` on. */
 typedef struct mica__npy {
   mica_dtype dtype;
-  bool big_endian; /* each begins with its highest byte */
+  bool big_endian; /* each element begins with its highest byte */
   mica_shape shape;
   size_t offset, bytes;
 } mica__npy;
 
-/* Reads the header of a file's content, whose rest must be the elements; MICA_E_FORMAT names the file and says what is
- * not an npy file, not read, cut off or too much. */
+/* Parses the header of a file's content; the rest must be the elements. MICA_E_FORMAT names the file and says if it is
+ * not an npy file, not supported, truncated or too long. */
 MICA__SHARED mica_status mica__npy_parse_header(const char *name, const void *content, size_t size, mica__npy *npy);
 
 /* The longest header that is written. */
 #define MICA__NPY_HEADER 384
-/* Writes the header of an array of elements in the host's byte order, which it names, *bytes long, a multiple of 64;
- * MICA_E_DTYPE for bf16, which NumPy lacks. */
+/* Writes the header of an array in the host's byte order; its *bytes are a multiple of 64. MICA_E_DTYPE for bf16, which
+ * NumPy lacks. */
 mica_status mica__npy_format_header(mica_dtype dtype, mica_shape shape, char header[MICA__NPY_HEADER], size_t *bytes);
 
 #endif

@@ -5,13 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The locale "C", made once and never freed; 0 if the host has no memory for it. */
+/* The "C" locale, made once and never freed; 0 if memory is short. */
 static locale_t plain;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void make_plain(void) { plain = newlocale(LC_ALL_MASK, "C", (locale_t)0); }
 
-/* This thread's locale becomes "C"; returns what it was. */
+/* Sets this thread's locale to "C" and returns the previous one. */
 static locale_t enter(void) {
   pthread_once(&once, make_plain);
   return plain ? uselocale(plain) : (locale_t)0;

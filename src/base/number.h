@@ -1,7 +1,7 @@
-/* base/number.h: numbers as text, alike in every locale.
+/* base/number.h: numbers as text, the same in every locale.
  *
- * A program that embeds Mica may have a locale with a decimal comma. Kernels' sources, files and sentences hold numbers
- * with a point all the same, so that nothing outside this room formats floats by printf or reads them by strtod
+ * A program that embeds Mica may run in a locale with a decimal comma. Kernel sources, files and messages always use a
+ * decimal point, so code outside this room must not format floats by printf or read them by strtod
  * (tests/lint/numbers.sh). */
 #ifndef MICA_BASE_NUMBER_H
 #define MICA_BASE_NUMBER_H
@@ -11,7 +11,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-/* As strtod, snprintf and vsnprintf in the locale "C". The program's locale stays as it is. Any thread. */
+/* strtod, snprintf and vsnprintf in the "C" locale; the program's locale does not change. Callable from any thread. */
 MICA__SHARED double mica__strtod(const char *text, char **end);
 MICA__SHARED int mica__snprintf(char *text, size_t bytes, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

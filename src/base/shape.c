@@ -24,7 +24,7 @@ mica_status mica_shape_count(mica_shape shape, int64_t *count) {
   if (!count) return mica__fail(MICA_E_INVALID, "mica_shape_count: count is NULL");
   if (!mica_shape_is_valid(shape))
     return mica__fail(MICA_E_INVALID, "%s is not a shape", mica_shape_format(shape, text));
-  /* Zeros first: (2^40, 2^40, 0) has no elements, and its product must not count as an overflow. */
+  /* Check for zeros first: (2^40, 2^40, 0) has no elements, so its product must not count as an overflow. */
   for (int32_t i = 0; i < shape.rank; i++)
     if (shape.dim[i] == 0) {
       *count = 0;

@@ -15,10 +15,10 @@
 #if MICA_WITH_SODIUM
 static struct {
   pthread_mutex_t lock;
-  bool asked;      /* key and wrong are known: by a call, or from the environment */
+  bool asked;      /* key and wrong are set, by a call or from the environment */
   bool required;   /* key */
-  bool wrong;      /* the environment names no key */
-  char *complaint; /* then: why */
+  bool wrong;      /* the environment's value is not a key */
+  char *complaint; /* if wrong: why */
   mica__public_key key;
 } demand = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -44,7 +44,7 @@ static mica_status read_signature(const char *path, const mica__text *beside, un
   return mica__fail(MICA_E_STATE, "%s is not signed: there is no %s; sign it with 'mica sign'", path, beside->data);
 }
 
-/* The global signature is of the first one and the trusted comment. */
+/* The global signature covers the first signature and the trusted comment. */
 static mica_status check_comment(const char *name, const mica__minisig *s, const mica__public_key *key) {
   unsigned char all[MICA__MINISIGN_SIGNATURE + MICA__MINISIGN_COMMENT];
   memcpy(all, s->signature, sizeof s->signature);
@@ -132,7 +132,7 @@ mica_status mica_signature_require(const char *key) {
   return MICA_OK;
 }
 
-/* The key that is required; *required is false if none is. */
+/* Gets the required key; *required is false if no key is required. */
 static mica_status find_key(mica__public_key *key, bool *required) {
   mica_status status = MICA_OK;
   pthread_mutex_lock(&demand.lock);

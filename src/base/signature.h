@@ -6,11 +6,11 @@
 
 #include <mica/signature.h>
 
-/* MICA_OK if no signature is required, or if the content of a model's file has the right one. path: the file's name,
- * beside which its signature lies. Call it with the bytes that are used, not with a second reading of the file. */
+/* MICA_OK if no signature is required or the model file's content has a valid one. path: the file's name; its signature
+ * is next to it. Pass the bytes that will be used, not a second reading of the file. */
 MICA__SHARED mica_status mica__signature_demand(const char *path, const void *data, size_t bytes);
 
-/* mica__file_read, and mica__file_map, of a model's file: both demand its signature. */
+/* mica__file_read and mica__file_map for model files: both require a valid signature. */
 MICA__SHARED mica_status mica__file_read_signed(const char *path, unsigned char **data, size_t *size);
 mica_status mica__file_map_signed(const char *path, const unsigned char **data, size_t *size);
 

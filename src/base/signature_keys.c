@@ -1,4 +1,4 @@
-/* Keys, and files that are signed with them. */
+/* Makes keys, and signs files with them. */
 #include "base/minisign.h"
 #include "base/signature.h"
 
@@ -33,7 +33,7 @@ mica_status mica_signature_key_is_encrypted(const char *key, bool *encrypted) {
   return MICA_OK;
 }
 
-/* Writes a file that must be new, for this user alone if it is secret. */
+/* Writes a file that must not exist yet, with this mode. */
 static mica_status create(const char *path, const mica__text *text, mode_t mode) {
   const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
   if (file < 0 && errno == EEXIST)
@@ -105,7 +105,7 @@ static mica_status check_comment(const char *comment) {
   return MICA_OK;
 }
 
-/* The time and the file's name without its folder, as minisign writes them. */
+/* Adds the time and the file's name without its folder, as minisign does. */
 static void add_default_comment(mica__text *text, const char *path) {
   const char *slash = strrchr(path, '/');
   mica__text_addf(text, "timestamp:%lld\tfile:", (long long)time(NULL));

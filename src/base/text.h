@@ -1,4 +1,4 @@
-/* base/text.h: a string that grows. */
+/* base/text.h: a growing string. */
 #ifndef MICA_BASE_TEXT_H
 #define MICA_BASE_TEXT_H
 
@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Zero-initialise; free with mica__text_free. data is NUL-terminated once anything was added, and NULL before.
- * A failed allocation is remembered: later additions do nothing, and mica__text_status reports it once at the end. */
+/* Zero-initialise; free with mica__text_free. data is NULL at first and NUL-terminated after any addition. If an
+ * allocation fails, later additions do nothing, and mica__text_status reports it once at the end. */
 typedef struct mica__text {
   char *data;
   size_t length;
@@ -24,10 +24,10 @@ MICA__SHARED void mica__text_addf(mica__text *text, const char *format, ...) __a
 MICA__SHARED mica_status mica__text_status(const mica__text *text);
 MICA__SHARED void mica__text_free(mica__text *text);
 
-/* The length of a text for "%.*s", which shows at most 100 bytes. */
+/* The length to pass for "%.*s": at most 100 bytes are shown. */
 static inline int mica__text_shown(size_t bytes) { return (int)(bytes < 100 ? bytes : 100); }
 
-/* A copy of s on the heap; NULL when s is NULL or memory is short. */
+/* Copies s to the heap; NULL if s is NULL or memory is short. */
 MICA__SHARED char *mica__strdup(const char *s);
 
 #endif

@@ -2,10 +2,10 @@
 
 #include <stdbool.h>
 
-/* The bytes of the character that begins with `first`; 0 if none does. */
+/* The length of a character by its first byte; 0 if no character begins with it. */
 static size_t length_of(unsigned char first) {
   if (first < 0x80) return 1;
-  if (first < 0xc2) return 0; /* the middle of a character, or an overlong one */
+  if (first < 0xc2) return 0; /* a continuation byte, or an overlong encoding */
   return first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
 }
 
