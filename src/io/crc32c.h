@@ -15,7 +15,7 @@ static inline uint32_t mica__crc32c(const void *data, size_t bytes) {
   return ~crc;
 }
 
-/* The masked checksum, by which TensorFlow avoids checksums of texts that contain checksums. */
+/* Masks the checksum as TensorFlow does, because checksums of data that contain checksums are weak. */
 static inline uint32_t mica__crc32c_masked(const void *data, size_t bytes) {
   const uint32_t crc = mica__crc32c(data, bytes);
   return (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);

@@ -1,5 +1,5 @@
-/* TensorBoard's event files: TensorFlow's records (length, its checksum, content, its checksum), each an Event message
- * of protocol buffers. No package of Debian 12 has the schema, so messages are encoded by hand (events.h). */
+/* Writes TensorBoard's event files: TensorFlow's records (length, its checksum, content, its checksum), each an Event
+ * message of protocol buffers. No package of Debian 12 has the schema, so messages are encoded by hand (events.h). */
 #include "io/events.h"
 #include "base/file.h"
 #include "base/text.h"
@@ -32,7 +32,7 @@ static void add_time(mica__text *out) {
   mica__proto_little_endian(out, bits, 8);
 }
 
-/* Appends the record of an event in one write, so that other processes see it whole or truncated. */
+/* Appends the record of an event in one write, so that other processes see it complete or truncated. */
 static mica_status append(mica_events *events, const mica__text *event) {
   mica__text record = {0};
   mica__proto_little_endian(&record, event->length, 8);
@@ -50,7 +50,7 @@ static mica_status append(mica_events *events, const mica__text *event) {
   return status;
 }
 
-/* Creates a file under a name that no other run has. */
+/* Creates a file under a unique name. */
 static mica_status open_file(const char *folder, mica_events *events) {
   static atomic_uint serial;
   char host[64] = "host";

@@ -1,4 +1,4 @@
-/* io/events.h: messages of protocol buffers, as TensorBoard's event files have them. */
+/* io/events.h: encodes protocol-buffer messages of TensorBoard's event files. */
 #ifndef MICA_IO_EVENTS_H
 #define MICA_IO_EVENTS_H
 
@@ -12,16 +12,16 @@ enum { MICA__PROTO_VARINT = 0, MICA__PROTO_FIXED64 = 1, MICA__PROTO_BYTES = 2, M
 void mica__proto_little_endian(mica__text *out, uint64_t value, int bytes);
 void mica__proto_varint(mica__text *out, uint64_t value);
 void mica__proto_key(mica__text *out, unsigned field, unsigned wire);
-/* A field of a whole number; of bytes, a text or a message; of a double. */
+/* Append a field: an integer; bytes, a text or a message; a double. */
 void mica__proto_number(mica__text *out, unsigned field, uint64_t value);
 void mica__proto_bytes(mica__text *out, unsigned field, const char *data, size_t n);
 void mica__proto_double(mica__text *out, unsigned field, double value);
-/* A field that is a message, which is freed. */
+/* Appends a message as a field and frees it. */
 void mica__proto_message(mica__text *out, unsigned field, mica__text *message);
 
-/* Appends an event with the message as this field of Event. */
+/* Appends an event whose field `field` is the message. */
 mica_status mica__events_add(mica_events *events, int64_t step, unsigned field, const mica__text *message);
-/* Appends a Summary.Value of a tag with the content: the fields behind the tag. */
+/* Appends a Summary.Value of a tag; content: its encoded fields after the tag. */
 mica_status mica__events_add_value(mica_events *events, const char *tag, int64_t step, const mica__text *content);
 
 #endif

@@ -1,10 +1,10 @@
-/* A graph in an event file: GraphDef with a NodeDef per node. */
+/* Writes a graph to an event file: GraphDef with a NodeDef per node. */
 #include "io/events.h"
 #include "ir/graph.h"
 
 #include <string.h>
 
-/* Names of parameters have scopes ("layer1.0.weight"), which TensorBoard draws as boxes. An operation is in the scope
+/* Parameter names have scopes ("layer1.0.weight"), which TensorBoard draws as boxes. An operation goes into the scope
  * of the first parameter that it reads. */
 static void add_scoped(mica__text *out, const char *name, size_t n) {
   for (size_t i = 0; i < n; i++) mica__text_add_bytes(out, name[i] == '.' ? "/" : name + i, 1);
@@ -26,7 +26,7 @@ static void add_name(mica__text *out, const mica_graph *graph, int32_t id) {
   mica__text_addf(out, "%s_%d", node->op->name, (int)id);
 }
 
-/* AttrValue with a list of one shape: what TensorBoard writes at edges. -1: a dimension that is open. */
+/* Adds an AttrValue with a list of one shape, which TensorBoard shows at edges. -1: an open dimension. */
 static void add_shape(mica__text *out, const mica__node *node) {
   mica__text attr = {0}, list = {0}, shape = {0}, value = {0};
   for (int32_t d = 0; d < node->type.shape.rank; d++) {
@@ -65,7 +65,7 @@ mica_status mica_events_graph(mica_events *events, const mica_graph *graph) {
   if (graph->status != MICA_OK) return mica__fail(graph->status, "%s", graph->message);
   for (int32_t id = 1; id <= graph->count && !def.failed; id++)
     if (!mica__graph_node(graph, id)->result) add_node(&def, graph, id);
-  mica__proto_number(&versions, 1, 22); /* VersionDef.producer, which readers of graphs want */
+  mica__proto_number(&versions, 1, 22); /* VersionDef.producer, which readers require */
   mica__proto_message(&def, 4, &versions);
   mica_status status = mica__events_add(events, 0, 4, &def); /* Event.graph_def */
   mica__text_free(&def);

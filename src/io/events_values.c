@@ -1,4 +1,4 @@
-/* Texts, pictures and histograms in event files. */
+/* Writes texts, pictures and histograms to event files. */
 #include "io/events.h"
 
 #include <float.h>
@@ -40,7 +40,7 @@ mica_status mica_events_image(mica_events *events, const char *tag, int64_t step
 
 /* --- histograms --- */
 
-/* Limits are 1e-12 1.1^k and their negatives, as TensorFlow has them: 775 reach 1e20. Bucket BUCKETS + 1 + k ends at
+/* Limits are 1e-12 1.1^k and their negatives, as in TensorFlow; 775 of them reach 1e20. Bucket BUCKETS + 1 + k ends at
  * limit k, bucket BUCKETS at 0, bucket BUCKETS - 1 - k at minus limit k. */
 enum { BUCKETS = 775, ALL = 2 * BUCKETS + 2 };
 #define SMALLEST 1e-12
@@ -51,7 +51,7 @@ static double limit_of(int bucket) {
   return bucket > BUCKETS ? SMALLEST * pow(1.1, bucket - BUCKETS - 1) : -SMALLEST * pow(1.1, BUCKETS - 1 - bucket);
 }
 
-/* The first bucket whose limit is at least the value. */
+/* Finds the first bucket whose limit is at least the value. */
 static int bucket_of(const double limits[ALL], double value) {
   int low = 0, high = ALL - 1;
   while (low < high) {
@@ -83,7 +83,8 @@ static void count_values(const float *values, size_t count, counts *c) {
   }
 }
 
-/* The buckets from the one before the first that has values, whose limit begins that one, to the last. */
+/* Adds the buckets from the first to the last that is not empty, and the one before the first, whose limit is where the
+ * first begins. */
 static void add_buckets(mica__text *out, const counts *c) {
   int first = 0, last = ALL - 1;
   mica__text limits = {0}, numbers = {0};

@@ -23,7 +23,7 @@ void mica_gguf_close(mica_gguf *file) {
   free(file);
 }
 
-/* Adds a file that is mapped, or lies in memory if data is not NULL. */
+/* Adds a file: mapped, or in memory if data is not NULL. */
 static mica_status add_part(mica_gguf *file, const char *path, const void *data, size_t bytes) {
   mica__gguf_part *parts = realloc(file->parts, (file->part_count + 1) * sizeof *parts);
   if (!parts) return mica__fail_nomem(path);
@@ -55,7 +55,7 @@ static mica_status join(mica_gguf *file, const char *path) {
   return mica__weight_table_sort(MICA_E_FORMAT, &file->joined, path);
 }
 
-/* The N of a name "X-00001-of-0000N.gguf", and where its "-00001" begins; false if the name is no such. */
+/* Parses a name "X-0000K-of-0000N.gguf": *stem is the length of X, *number K, *count N; false for other names. */
 static bool parse_shard(const char *path, size_t *stem, int *number, int *count) {
   static const char ending[] = ".gguf", form[] = "-ddddd-of-ddddd";
   const size_t n = strlen(path), tail = sizeof form - 1 + sizeof ending - 1;
@@ -70,7 +70,7 @@ static bool parse_shard(const char *path, size_t *stem, int *number, int *count)
   return true;
 }
 
-/* An integer of a header; -1 for a value of another kind. */
+/* Returns an integer of a header; -1 if the value is of another kind. */
 static int64_t shard_number(const mica_gguf_value *value) {
   const bool integer = value->kind != MICA_GGUF_KIND_TEXT && value->kind != MICA_GGUF_KIND_BOOL &&
                        value->kind != MICA_GGUF_KIND_F32 && value->kind != MICA_GGUF_KIND_F64;

@@ -1,4 +1,5 @@
-/* io/gguf.h: types of the format, and one file of it, for its reader, its writer and what joins shards. */
+/* io/gguf.h: tensor types of the format, and one of its files, for the reader, the writer and the code that joins
+ * shards. */
 #ifndef MICA_IO_GGUF_H
 #define MICA_IO_GGUF_H
 
@@ -7,7 +8,7 @@
 #include <mica/gguf.h>
 #include <stdbool.h>
 
-/* Types of tensors that are not block types of Mica's: name, number, elements of a block, its bytes, Mica's dtype or
+/* Tensor types that are not block types of Mica: name, number, elements of a block, bytes of a block, Mica's dtype or
  * MICA_DTYPE_COUNT if it has none. */
 #define MICA__GGUF_TYPE_LIST(X)                                                                                        \
   X(F32, 0, 1, 4, MICA_F32)                                                                                            \
@@ -45,17 +46,18 @@ typedef struct mica__gguf_type {
   mica_block block;
 } mica__gguf_type;
 
-/* NULL if the format has no such type, or has it no more. */
+/* NULL if the format has no such type, or removed it. */
 const mica__gguf_type *mica__gguf_type_numbered(uint32_t number);
-/* The name of a type that the format once had; NULL if it never had one of that number. */
+/* Returns the name of a type that was removed from the format; NULL if no such type had this number. */
 const char *mica__gguf_type_removed(uint32_t number);
-/* The type of an entry that is to be written; NULL if the format has none. */
+/* Returns the file's type for an entry that will be written; NULL if the format has none. */
 const mica__gguf_type *mica__gguf_type_of(const mica_weight_entry *entry);
 
-/* Bytes of an element of a kind; 0 where they vary, and for a number that is not a kind. */
+/* Returns the bytes of an element of a kind; 0 if they vary or the number is not a kind. */
 size_t mica__gguf_kind_bytes(uint32_t kind);
 
-/* Bytes of a tensor; false if they overflow. The last dimension must be a whole number of blocks. */
+/* Computes the bytes of a tensor; false if they overflow or the last dimension is not a multiple of the block's
+ * elements. */
 bool mica__gguf_bytes(const mica__gguf_type *type, mica_shape shape, size_t *bytes);
 
 #define MICA__GGUF_MAX_KEY 65535
@@ -66,32 +68,32 @@ bool mica__gguf_bytes(const mica__gguf_type *type, mica_shape shape, size_t *byt
 #define MICA__GGUF_ALIGNMENT 32
 #define MICA__GGUF_ALIGNMENT_KEY "general.alignment"
 
-/* A text that may be a key or the name of a tensor, of at most `most` bytes: not empty, UTF-8, without U+0000. what:
- * "a key", for the sentence. */
+/* Checks the text of a key or of a tensor's name: 1 to `most` bytes, UTF-8, without U+0000; else fails with `status`.
+ * what: "a key", for the message. */
 mica_status mica__gguf_check_name(mica_status status, const char *path, const char *what, const char *text,
                                   size_t bytes, size_t most);
-/* The alignment that the value of that key, NULL if there is none, asks for. */
+/* Reads the alignment from the value of its key; value is NULL if the file has no such key. */
 mica_status mica__gguf_alignment(mica_status status, const char *path, const mica_gguf_value *value, size_t *alignment);
-/* status where two of the keys are equal; *sorted, if wanted, is the caller's to free. */
+/* Sorts the keys and fails with `status` if two are equal. sorted may be NULL; the caller frees *sorted. */
 mica_status mica__gguf_sort_keys(mica_status status, const char *path, const mica_gguf_value *keys, size_t count,
                                  const mica_gguf_value ***sorted);
 
-/* One file: a whole model or a shard. Zero-initialise; mica__gguf_part_free also unmaps. */
+/* A file: a whole model or a shard. Zero-initialise; mica__gguf_part_free also unmaps it. */
 typedef struct mica__gguf_part {
-  mica_weight_file file; /* its path is the part's own */
+  mica_weight_file file; /* its path is `path` below */
   char *path;
   bool mapped;
   mica_gguf_value *keys;
   const mica_gguf_value **by_key; /* sorted */
   size_t key_count;
-  mica__weight_table tensors; /* in the file's order; not sorted by name */
+  mica__weight_table tensors; /* in file order; not sorted by name */
   mica_gguf_text *texts;      /* of all values */
   mica_gguf_value *arrays;    /* those within arrays */
-  char *names;                /* keys and names of tensors, each with a zero at its end */
-  unsigned char *ordered;     /* on a big-endian host all numbers in its order, else NULL */
+  char *names;                /* of keys and tensors, NUL-terminated */
+  unsigned char *ordered;     /* all numbers in the order of a big-endian host; else NULL */
 } mica__gguf_part;
 
-/* Reads the header of part->file, which is in memory. What it has made by then is freed with the part. */
+/* Parses the header of part->file, which is in memory. On failure too, mica__gguf_part_free frees what was made. */
 mica_status mica__gguf_part_read(mica__gguf_part *part);
 const mica_gguf_value *mica__gguf_part_find(const mica__gguf_part *part, const char *key);
 void mica__gguf_part_free(mica__gguf_part *part);

@@ -1,4 +1,4 @@
-/* Lists of keys for GGUF files, with copies of all that they hold. */
+/* Builds lists of keys for GGUF files; the lists copy all they hold. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "io/gguf.h"

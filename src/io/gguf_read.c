@@ -9,28 +9,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The fewest bytes of a key with its value, and of a tensor's name, shape, type and offset. */
+/* The fewest bytes of a key with its value, and of a tensor's entry: name, shape, type and offset. */
 #define LEAST_PAIR 13
 #define LEAST_TENSOR 25
 #define HEADER 24
 
-/* A header is walked twice: first to check it and to count what it needs room for, then to fill that room. A file that
- * somebody changes in between is checked against the room again. */
+/* A header is parsed twice: first to check it and to count the room that it needs, then to fill that room. The second
+ * pass checks against the room again, in case the file changed in between. */
 typedef struct cursor {
   const char *path;
   const unsigned char *data;
   size_t size, at;
-  const char *what; /* "key" or "tensor" while one is read, else NULL */
+  const char *what; /* "key" or "tensor" while one is parsed, else NULL */
   mica_gguf_text name;
-  mica__gguf_part *part; /* NULL in the first walk */
-  uint64_t *offsets;     /* of tensors, in the second walk */
+  mica__gguf_part *part; /* NULL in the first pass */
+  uint64_t *offsets;     /* of tensors, in the second pass */
   size_t key_count, tensor_count;
-  size_t texts, arrays, names; /* taken so far */
+  size_t texts, arrays, names; /* used so far */
   size_t most_texts, most_arrays, most_names;
 } cursor;
 
 #define WHERE 1200
-/* "x.gguf" or "x.gguf: key \"general.name\"": where the walk is. */
+/* Formats the position for messages: "x.gguf" or "x.gguf: key \"general.name\"". */
 static const char *describe(const cursor *c, char text[WHERE]) {
   if (c->what)
     snprintf(text, WHERE, "%.800s: %s \"%.*s\"", c->path, c->what, (int)(c->name.length < 200 ? c->name.length : 200),
@@ -79,7 +79,7 @@ static mica_status read_text(cursor *c, const char *what, mica_gguf_text *text) 
   return MICA_OK;
 }
 
-/* Takes room for n more; *first is the index of the first one. */
+/* Reserves n more entries; *first is the index of the first one. */
 static mica_status take(const cursor *c, size_t *taken, size_t n, size_t most, size_t *first) {
   *first = *taken;
   if (n > most - *taken) return fail_at(c, "the file changed while it was opened");
@@ -87,7 +87,7 @@ static mica_status take(const cursor *c, size_t *taken, size_t n, size_t most, s
   return MICA_OK;
 }
 
-/* A copy of a text with a zero at its end, in the second walk. */
+/* Copies a text and terminates it, in the second pass. */
 static mica_status keep_name(cursor *c, mica_gguf_text text, const char **kept) {
   size_t first = 0;
   MICA_TRY(take(c, &c->names, text.length + 1, c->most_names, &first));
@@ -126,7 +126,7 @@ static mica_status read_arrays(cursor *c, int depth, mica_gguf_value *value) {
   return MICA_OK;
 }
 
-/* The elements of a value whose kind and count are known; depth: how many arrays they are in. */
+/* Reads the elements of a value of known kind and count; depth: how many arrays it is nested in. */
 static mica_status read_elements(cursor *c, uint64_t kind, uint64_t count, int depth, mica_gguf_value *value) {
   if (kind >= MICA_GGUF_KIND_COUNT) return fail_at(c, "a value is of the unknown kind %" PRIu64, kind);
   const size_t bytes = mica__gguf_kind_bytes((uint32_t)kind);
@@ -242,7 +242,7 @@ static mica_status check_overlaps(const char *path, const mica__weight_table *te
   return MICA_OK;
 }
 
-/* Finds the tensors' data, which begin after the header at the next multiple of the alignment. */
+/* Finds the tensors' data, which begin at the first multiple of the alignment after the header. */
 static mica_status find_data(cursor *c, size_t alignment) {
   size_t begin = 0;
   if (!mica__add_size(c->at, alignment - 1, &begin)) return fail_at(c, "its header is too long");
@@ -300,7 +300,7 @@ static mica_status read_counts(cursor *c) {
   return MICA_OK;
 }
 
-/* Makes room for what the first walk counted; all of it is bounded by the file's bytes. */
+/* Allocates room for what the first pass counted; the file's size bounds all of it. */
 static mica_status make_room(cursor *c, mica__gguf_part *part) {
   part->keys = calloc(c->key_count + 1, sizeof *part->keys);
   part->texts = c->texts < SIZE_MAX / sizeof *part->texts ? calloc(c->texts + 1, sizeof *part->texts) : NULL;
@@ -328,7 +328,7 @@ static void order(unsigned char **at, const void **data, size_t bytes, size_t wi
   *at += bytes;
 }
 
-/* On a big-endian host numbers become copies in its order; blocks stay as they are. */
+/* Copies numbers in the byte order of a big-endian host; blocks stay as they are. */
 static mica_status order_numbers(const cursor *c, mica__gguf_part *part) {
   size_t bytes = 0;
   for (size_t i = 0; i < part->key_count; i++) bytes += number_bytes(&part->keys[i]);

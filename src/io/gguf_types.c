@@ -19,7 +19,7 @@ static const mica__gguf_type types[] = {
 #undef BLOCK_ROW
 };
 
-/* MICA_BLOCK_NONE is a row too, which no number and no entry asks for. */
+/* MICA_BLOCK_NONE also has a row, which is skipped. */
 const mica__gguf_type *mica__gguf_type_numbered(uint32_t number) {
   for (size_t i = 0; i < sizeof types / sizeof *types; i++)
     if (types[i].bytes && types[i].number == (int64_t)number) return &types[i];
@@ -118,7 +118,7 @@ mica_status mica__gguf_sort_keys(mica_status status, const char *path, const mic
 
 /* --- values --- */
 
-/* Copies an element of a number, which may lie at any address; 0 if there is none of that kind. */
+/* Copies an element of a numeric value, at any address; 0 if the kind is not a number. */
 static uint64_t bits_at(const mica_gguf_value *value, size_t index) {
   const unsigned char *at = value->data;
   switch (mica__gguf_kind_bytes((uint32_t)value->kind)) {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A file that is being written: its header, and room for numbers in the file's order on a big-endian host. */
+/* A file that is being written: its header, and on a big-endian host room for numbers in the file's byte order. */
 typedef struct writer {
   const char *path;
   mica__text header;
@@ -115,7 +115,7 @@ static mica_status add_tensors(writer *w, const mica_weight_entry *tensors, size
   return mica__text_status(&w->header);
 }
 
-/* On a big-endian host the data of entries of a dtype become copies in the file's order; *ordered is the caller's. */
+/* Copies elements in the file's byte order on a big-endian host, except blocks; the caller frees *ordered. */
 static mica_status order_elements(const writer *w, const mica_weight_entry *tensors, size_t count, mica__bytes *pieces,
                                   unsigned char **ordered) {
   size_t bytes = 0;
@@ -152,7 +152,7 @@ static mica_status write_file(const writer *w, const mica_weight_entry *tensors,
   return status;
 }
 
-/* No key and no name twice; the alignment that a key asks for. */
+/* Checks that keys and names are unique, and gets the alignment from its key. */
 static mica_status check_names(writer *w, const mica_gguf_value *keys, size_t key_count,
                                const mica_weight_entry *tensors, size_t tensor_count) {
   const mica_gguf_value **sorted = NULL, *asked = NULL;

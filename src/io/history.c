@@ -15,7 +15,7 @@ static const char *const fixed[] = {
 };
 #define FIXED (sizeof fixed / sizeof *fixed)
 
-/* A row is an array of its own: columns that come later are NaN in rows that are shorter. */
+/* Rows have their own arrays; in shorter rows the columns that were added later are NaN. */
 typedef struct row {
   double *values;
   size_t count;
@@ -70,14 +70,14 @@ mica_status mica_history_begin(mica_history *h) {
   return MICA_OK;
 }
 
-/* The column of the name; the number of columns if there is none. */
+/* The index of a column by name; the number of columns if it is missing. */
 static size_t find(const mica_history *h, const char *name, size_t length) {
   size_t i = 0;
   while (i < h->columns && (strlen(h->names[i]) != length || memcmp(h->names[i], name, length) != 0)) i++;
   return i;
 }
 
-/* True if a column may be called so: no comma, quote or control character. */
+/* True if the text can name a column: not empty, no comma, quote or control character. */
 static bool is_name(const char *name, size_t length) {
   bool good = length > 0;
   for (size_t i = 0; i < length; i++) good = good && name[i] != ',' && name[i] != '"' && (unsigned char)name[i] >= ' ';
@@ -141,7 +141,7 @@ mica_status mica_history_write(const mica_history *h, const char *path) {
   return status;
 }
 
-/* Gets the next field of a line and moves *at past it; false after the last. */
+/* Reads the next field of a line and advances *at past it; false after the last. */
 static bool next_field(const char **at, const char **field, size_t *length) {
   if (!*at) return false;
   *field = *at;
@@ -151,7 +151,8 @@ static bool next_field(const char **at, const char **field, size_t *length) {
   return true;
 }
 
-/* The file's columns: those of the history, or of no use (MICA__HISTORY_MAX_COLUMNS). *known: one of them is fixed. */
+/* Reads the file's column names. columns: their indices in the history, or MICA__HISTORY_MAX_COLUMNS if ignored. *known
+ * becomes true if one is a fixed column. */
 static mica_status read_names(const char *at, mica_history *h, size_t columns[MICA__HISTORY_MAX_COLUMNS], size_t *count,
                               bool *known) {
   const char *field = NULL;
@@ -186,7 +187,7 @@ static mica_status read_row(const char *at, mica_history *h, const size_t *colum
   return MICA_OK;
 }
 
-/* The line after this one; NULL when there is none. */
+/* Returns the line after this one; NULL after the last. */
 static const char *next_line(const char *at) {
   at = strchr(at, '\n');
   return at && at[1] ? at + 1 : NULL;

@@ -7,16 +7,16 @@
 
 #include <mica/history.h>
 
-/* Columns of a history at most; further ones of a file are passed over. */
+/* The most columns of a history; further ones in a file are ignored. */
 #define MICA__HISTORY_MAX_COLUMNS 256
 
-/* mica_history_read of a NUL-terminated text. */
+/* mica_history_read for a NUL-terminated text. */
 mica_status mica__history_parse(const char *name, const char *text, mica_history **history);
 
-/* Drops the first row whose epoch is beyond this one, or is none, and all rows after it. */
+/* Drops all rows from the first one whose epoch is larger than this or missing. */
 MICA__SHARED void mica__history_cut(mica_history *history, double epoch);
 
-/* The file that is written. */
+/* Returns the path of the file that is written. */
 MICA__SHARED const char *mica__events_path(const mica_events *events);
 
 #endif

@@ -1,4 +1,4 @@
-/* safetensors in a build without cJSON: nothing can be opened, so the accessors are never called with a file. */
+/* safetensors in a build without cJSON: no file can be opened, so the accessors are never called. */
 #include "io/safetensors.h"
 
 #if !MICA_WITH_CJSON

@@ -25,7 +25,7 @@ const mica__safetensors_type *mica__safetensors_type_of(mica_dtype dtype) {
 }
 
 bool mica__safetensors_bytes(const mica__safetensors_type *type, mica_shape shape, size_t *bytes) {
-  /* Overflow is an error even if a later dimension is 0: the format defines the plain product. */
+  /* Overflow is an error even if a later dimension is 0, because the format defines the plain product. */
   size_t n = type->size;
   for (int32_t i = 0; i < shape.rank; i++)
     if (!mica__mul_size(n, (uint64_t)shape.dim[i], &n)) return false;
@@ -34,7 +34,7 @@ bool mica__safetensors_bytes(const mica__safetensors_type *type, mica_shape shap
 }
 
 void mica__safetensors_order(const mica__safetensors_type *type, void *elements, size_t bytes) {
-  /* A complex number is two of half its width. */
+  /* A complex number is two numbers of half its width. */
   const size_t width = type->name[0] == 'C' ? type->size / 2 : type->size;
   mica__bytes_from_file(false, elements, bytes / width, width);
 }

@@ -1,4 +1,4 @@
-/* io/safetensors.h: types and sizes of the format, for its reader and writer. */
+/* io/safetensors.h: types and sizes of the format, for the reader and the writer. */
 #ifndef MICA_IO_SAFETENSORS_H
 #define MICA_IO_SAFETENSORS_H
 
@@ -32,23 +32,23 @@ typedef struct mica__safetensors_type {
   mica_dtype dtype;
 } mica__safetensors_type;
 
-/* The type of that name; NULL if the format has none. */
+/* Returns the type of that name; NULL if the format has none. */
 const mica__safetensors_type *mica__safetensors_type_named(const char *name);
 const mica__safetensors_type *mica__safetensors_type_of(mica_dtype dtype);
 
 /* Computes the bytes of a tensor; false if they overflow. */
 bool mica__safetensors_bytes(const mica__safetensors_type *type, mica_shape shape, size_t *bytes);
 
-/* Brings elements from the byte order of the format, little-endian, into the host's or back. */
+/* Converts elements from the format's byte order, little-endian, to the host's or back. */
 void mica__safetensors_order(const mica__safetensors_type *type, void *elements, size_t bytes);
 
-/* The bytes of the file as they lie in memory. */
+/* Returns the file's content in memory. */
 const void *mica__safetensors_data(const mica_safetensors *file, size_t *bytes);
 
 #define MICA__SAFETENSORS_METADATA "__metadata__"
-/* A header of Mica's begins so, with 32 digits and the quote after. They are of a hash of the rest of the file: its
- * first 8 bytes, the header after the quote with its blanks, and each tensor that has bytes, in the file's order. A
- * program that writes the file anew lets the header begin otherwise, or leaves the key out: nothing is checked then. */
+/* The beginning of a header that Mica wrote; 32 digits and a quote follow. The digits are a hash of the rest of the
+ * file: its first 8 bytes, the header after the quote with its blanks, and each non-empty tensor, in file order. If
+ * another program rewrites the file, the header begins differently or lacks the key, and nothing is checked. */
 #define MICA__SAFETENSORS_HASH "mica.hash"
 #define MICA__SAFETENSORS_HASHED "{\"" MICA__SAFETENSORS_METADATA "\":{\"" MICA__SAFETENSORS_HASH "\":\""
 /* The longest header that the format allows. */

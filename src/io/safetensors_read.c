@@ -14,13 +14,13 @@
 #if MICA_WITH_CJSON
 #include <cjson/cJSON.h>
 
-/* An open file. It is mapped, not read: a file replaced by renaming keeps its pages; only truncation in place, which no
- * writer of the format does, would fault. */
+/* An open file. It is mapped, not read: if it is replaced by renaming, the pages stay valid; only truncation in place,
+ * which no writer of the format does, would fault. */
 struct mica_safetensors {
   const unsigned char *data;
   size_t size;
-  bool mapped;            /* data must be unmapped by this object */
-  unsigned char *ordered; /* on a big-endian host the elements in its order, else NULL */
+  bool mapped;            /* this object must unmap data */
+  unsigned char *ordered; /* the elements in the order of a big-endian host, else NULL */
   cJSON *header;          /* owns the texts */
   const cJSON *metadata;
   const cJSON **pairs; /* its items by index */
@@ -30,7 +30,7 @@ struct mica_safetensors {
   size_t count;
 };
 
-/* Reads a size from the header; doubles are exact up to 2^53, and no file is larger. */
+/* Reads a size from the header. Doubles are exact up to 2^53, and no file is larger. */
 static bool read_size(const cJSON *item, uint64_t *out) {
   if (!cJSON_IsNumber(item) || !(item->valuedouble >= 0 && item->valuedouble < 0x1p53)) return false;
   if (item->valuedouble != floor(item->valuedouble)) return false;
@@ -55,7 +55,7 @@ static mica_status read_shape(const char *path, const char *name, const cJSON *i
   return MICA_OK;
 }
 
-/* The offsets of a tensor's first byte and of the one after its last. */
+/* Reads the offsets of a tensor's first byte and of the byte after its last. */
 static mica_status read_offsets(const char *path, const char *name, const cJSON *item, uint64_t *begin, uint64_t *end) {
   if (!cJSON_IsArray(item)) return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has no data_offsets", path, name);
   bool pair = cJSON_GetArraySize(item) == 2 && read_size(item->child, begin) && read_size(item->child->next, end);
@@ -121,8 +121,8 @@ static int by_name(const void *a, const void *b) {
   return strcmp((*x)->name, (*y)->name);
 }
 
-/* Sorts the entries; MICA_E_FORMAT if tensors leave gaps, overlap or share a name, which is looked for first: what is
- * there twice overlaps itself. */
+/* Sorts the entries. MICA_E_FORMAT if two share a name, overlap or leave a gap. Names are checked first, because a
+ * tensor that is there twice also overlaps itself. */
 static mica_status check_entries(const char *path, mica_safetensors *file, const unsigned char *data, size_t size) {
   const unsigned char *end = data;
   qsort(file->entries, file->count, sizeof *file->entries, by_offset);
@@ -163,7 +163,7 @@ static bool is_blank(const char *at, const char *end) {
   return at == end;
 }
 
-/* MICA_E_FORMAT if the content differs from what Mica wrote. The blanks after the header are hashed apart. */
+/* MICA_E_FORMAT if the content differs from what Mica wrote. Blanks after the header are hashed separately. */
 static mica_status check_hash(const char *path, const mica_safetensors *file, size_t length) {
   const char *text = (const char *)file->data + 8, *end = text + length;
   const size_t before = strlen(MICA__SAFETENSORS_HASHED), digits = MICA__HASH_TEXT - 1;
@@ -193,7 +193,7 @@ static mica_status parse_header(const char *path, mica_safetensors *file) {
                       (unsigned long long)length, file->size);
   const char *text = (const char *)file->data + 8, *parsed = text, *end = text + length;
   if (length > 0 && *text == '{') MICA_TRY(mica__json_check_text(path, "its header", text, (size_t)length));
-  /* A header begins with its brace, which rejects most files of other kinds at once. */
+  /* A header begins with a brace; this check rejects most other files at once. */
   if (length > 0 && *text == '{') file->header = cJSON_ParseWithLengthOpts(text, (size_t)length, &parsed, false);
   if (!cJSON_IsObject(file->header) || !is_blank(parsed, end))
     return mica__fail(MICA_E_FORMAT, "%s is not a safetensors file: its header is not a JSON object", path);
@@ -223,7 +223,7 @@ void mica_safetensors_close(mica_safetensors *file) {
   free(file);
 }
 
-/* The entries, which lie one after the other, as a copy in the host's byte order. */
+/* Copies the entries one after another in the host's byte order. */
 static mica_status order_elements(const char *path, mica_safetensors *file) {
   size_t bytes = 0;
   for (size_t i = 0; i < file->count; i++) bytes += file->entries[i].bytes;
@@ -240,7 +240,7 @@ static mica_status order_elements(const char *path, mica_safetensors *file) {
   return MICA_OK;
 }
 
-/* Takes over the mapping, also when it fails. */
+/* Takes ownership of the mapping, also on failure. */
 static mica_status open_bytes(const char *path, const void *data, size_t size, bool mapped, mica_safetensors **out) {
   mica_safetensors *file = calloc(1, sizeof *file);
   if (!file) {

@@ -11,7 +11,7 @@
 #if MICA_WITH_CJSON
 #include <cjson/cJSON.h>
 
-/* An entry to be written, and its index among the caller's. */
+/* An entry that will be written, and its index in the caller's list. */
 typedef struct item {
   const mica_safetensors_entry *entry;
   const mica__safetensors_type *type;
@@ -75,7 +75,7 @@ static mica_status check_metadata(const mica_safetensors_pair *metadata, size_t 
   return status;
 }
 
-/* Adds the number to the array; false when memory is short. */
+/* Appends a number to the array; false if memory is short. */
 static bool add_number(cJSON *array, size_t value) {
   return cJSON_AddItemToArray(array, cJSON_CreateNumber((double)value));
 }
@@ -93,7 +93,7 @@ static bool add_entry(cJSON *header, const item *it, size_t *offset) {
   return added;
 }
 
-/* The JSON text; NULL when memory is short. */
+/* Returns the header as JSON; NULL if memory is short. */
 static char *header_text(const item *items, size_t count, const mica_safetensors_pair *metadata, size_t pairs) {
   static const char digits[] = "00000000000000000000000000000000";
   cJSON *header = cJSON_CreateObject();
@@ -109,7 +109,7 @@ static char *header_text(const item *items, size_t count, const mica_safetensors
   return text;
 }
 
-/* On a big-endian host the pieces of the elements become copies in the format's order; *ordered is the caller's. */
+/* Copies elements in the format's byte order on a big-endian host; the caller frees *ordered. */
 static mica_status order_elements(const char *path, const item *items, size_t count, mica__bytes *pieces,
                                   unsigned char **ordered) {
   size_t bytes = 0;
@@ -127,7 +127,7 @@ static mica_status order_elements(const char *path, const item *items, size_t co
   return MICA_OK;
 }
 
-/* Fills in the hash of the size, the rest of the header, and the tensors. */
+/* Fills in the hash: of the size, the rest of the header, and the tensors. */
 static void fill_hash(char *text, const mica__bytes *pieces, size_t count) {
   char digits[MICA__HASH_TEXT];
   char *at = text + strlen(MICA__SAFETENSORS_HASHED), *rest = at + MICA__HASH_TEXT - 1;

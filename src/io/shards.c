@@ -130,15 +130,15 @@ bool mica__shards_total(const mica__shards *shards, uint64_t *bytes) { return (v
 
 /* --- folders --- */
 
-/* The files of a folder with one ending. */
+/* Files of a folder with a given ending. */
 typedef struct found {
-  const char *ending, *preferred; /* preferred: a name that is taken before all others; may be NULL */
+  const char *ending, *preferred; /* preferred: a name that wins over all others; may be NULL */
   bool has_preferred;
   size_t count;
   mica__text first;
 } found;
 
-/* True for the second and later shards of a GGUF file, for which the first one stands. */
+/* True for the second and later shards of a GGUF file; only the first one is listed. */
 static bool is_later_shard(const char *name) {
   const char *of = strstr(name, "-of-");
   return ends_with(name, ".gguf") && of && of - name >= 6 && of[-6] == '-' && strncmp(of - 6, "-00001", 6) != 0;
@@ -150,7 +150,7 @@ static void consider(found *f, const char *name) {
   if (f->count++ == 0) mica__text_add(&f->first, name);
 }
 
-/* Leaves *path empty if there is nothing to choose from. */
+/* Chooses a file; *path stays empty if there is none. */
 static mica_status choose(const char *folder, const found *list, size_t count, mica__text *path) {
   for (size_t i = 0; i < count; i++) {
     if (!list[i].has_preferred) continue;

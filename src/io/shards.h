@@ -12,29 +12,29 @@
 
 typedef struct mica__shards mica__shards;
 
-/* The longest index that is read. */
+/* The largest index that is read, in bytes. */
 #define MICA__SHARDS_MAX_BYTES ((size_t)64 << 20)
 
-/* Reads an index in memory. name stands in messages. MICA_E_FORMAT for what is not an index, for a tensor that is there
- * twice, and for a file outside the index's folder; MICA_E_UNSUPPORTED in a build without cJSON. */
+/* Parses an index in memory; name is used in messages. MICA_E_FORMAT if it is not an index, has a tensor twice or names
+ * a file outside its folder; MICA_E_UNSUPPORTED in a build without cJSON. */
 mica_status mica__shards_parse(const char *name, const char *text, size_t bytes, mica__shards **shards);
 void mica__shards_free(mica__shards *shards);
 
-/* The files, each once, sorted. Their names have no directory. */
+/* The files, without duplicates, sorted. Their names have no directory. */
 size_t mica__shards_file_count(const mica__shards *shards);
 const char *mica__shards_file(const mica__shards *shards, size_t index);
 
 /* The tensors, sorted by name. */
 size_t mica__shards_count(const mica__shards *shards);
 const char *mica__shards_name(const mica__shards *shards, size_t index);
-/* The file of that tensor; NULL when the index lacks it. */
+/* Returns the file of a tensor; NULL if the index lacks it. */
 const char *mica__shards_file_of(const mica__shards *shards, const char *tensor);
 
-/* Bytes of all tensors as the index says; false if it does not. */
+/* Gets the total bytes of all tensors according to the index; false if it does not say. */
 bool mica__shards_total(const mica__shards *shards, uint64_t *bytes);
 
-/* Sets *path, empty before, to the file of a folder that mica_weights_open takes. MICA_E_NOT_FOUND says what the folder
- * has instead. */
+/* Sets *path, empty before, to the file in a folder that mica_weights_open opens. MICA_E_NOT_FOUND says what the folder
+ * contains instead. */
 mica_status mica__shards_in_folder(const char *folder, mica__text *path);
 
 #endif

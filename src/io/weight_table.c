@@ -4,7 +4,7 @@
 #include <string.h>
 
 mica_status mica__weight_table_make(mica__weight_table *table, size_t count) {
-  /* One more, since an allocation of nothing may be NULL. */
+  /* Allocate one more, because an allocation of 0 bytes may return NULL. */
   table->entries = count < SIZE_MAX ? calloc(count + 1, sizeof *table->entries) : NULL;
   table->by_name = table->entries ? calloc(count + 1, sizeof *table->by_name) : NULL;
   if (!table->by_name) return mica__fail_nomem("a table of weights");

@@ -1,4 +1,4 @@
-/* io/weight_table.h: entries of files with a way to them by name. */
+/* io/weight_table.h: entries of weight files, with lookup by name. */
 #ifndef MICA_IO_WEIGHT_TABLE_H
 #define MICA_IO_WEIGHT_TABLE_H
 
@@ -13,12 +13,12 @@ typedef struct mica__weight_table {
   size_t count;
 } mica__weight_table;
 
-/* Room for that many entries, all zero. MICA_E_NOMEM. */
+/* Allocates `count` zeroed entries. MICA_E_NOMEM. */
 mica_status mica__weight_table_make(mica__weight_table *table, size_t count);
-/* To be called once the entries are there. Fails with `status`, naming the tensor, if two share a name; path: the file
- * or folder, for the sentence. */
+/* Sorts the names; call it after all entries are filled in. Fails with `status` and names the tensor if two share a
+ * name. path: the file or folder, for the message. */
 mica_status mica__weight_table_sort(mica_status status, mica__weight_table *table, const char *path);
-/* NULL when there is no such name. */
+/* Returns the entry; NULL if no entry has this name. */
 const mica_weight_entry *mica__weight_table_find(const mica__weight_table *table, const char *name);
 void mica__weight_table_free(mica__weight_table *table);
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* One GGUF file (of one or several shards), or safetensors files. */
+/* Weights from one GGUF file (in one or several shards) or from safetensors files. */
 struct mica_weights {
   atomic_size_t owners;
   mica_gguf *gguf;
@@ -49,7 +49,7 @@ static mica_status make_parts(mica_weights *w, size_t count) {
   return w->parts && w->paths && w->files ? MICA_OK : mica__fail_nomem("a list of files");
 }
 
-/* path: `length` bytes of a folder with its slash, then a name. */
+/* folder: `length` bytes, with the slash; name is appended. */
 static mica_status add_part(mica_weights *w, const char *folder, size_t length, const char *name) {
   const size_t n = strlen(name);
   char *path = malloc(length + n + 1);
@@ -83,7 +83,7 @@ static mica_status join_parts(mica_weights *w, const char *path) {
   return mica__weight_table_sort(MICA_E_FORMAT, &w->table, path);
 }
 
-/* Every tensor of the files is in the index, which says that file, and no other tensor is in the index. */
+/* Checks that the index lists every tensor with its file, and no others. */
 static mica_status check_index(const mica_weights *w, const char *path, const mica__shards *shards) {
   uint64_t bytes = 0, total = 0;
   for (size_t i = 0; i < w->table.count; i++) {
@@ -146,7 +146,7 @@ static mica_status open_gguf(mica_weights *w, const char *path) {
 
 /* --- any of them --- */
 
-/* A safetensors file begins with a length below 2^32, which a text does not. */
+/* A safetensors file has a zero byte in its first 8, since its header's length is below 2^32; a JSON text has none. */
 static bool is_json(const unsigned char *data, size_t bytes) {
   for (size_t i = 0; i < bytes && i < 8; i++)
     if (data[i] == 0) return false;
