@@ -1,4 +1,5 @@
-/* mica/onnx.h in a build without protobuf-c: no model can be opened, so the others are never called with one. */
+/* mica/onnx.h in a build without protobuf-c: no model can be opened, so the other functions are never called with
+ * one. */
 #include "base/error.h"
 #include "onnx/products.h"
 #include "onnx/training.h"
@@ -94,7 +95,7 @@ size_t mica_onnx_cut_count(const mica_onnx_runner *runner) { return (void)runner
 mica_onnx_cut mica_onnx_cut_at(const mica_onnx_runner *runner, size_t index) {
   return (void)runner, (void)index, (mica_onnx_cut){0};
 }
-/* Callbacks of mica_onnx_define alone call these. */
+/* Only callbacks of mica_onnx_define call these. */
 mica_graph *mica_onnx_call_graph(mica_onnx_call *call) { return (void)call, NULL; }
 size_t mica_onnx_call_operand_count(const mica_onnx_call *call) { return (void)call, 0; }
 mica_value mica_onnx_call_operand(mica_onnx_call *call, size_t index) {

@@ -1,4 +1,4 @@
-/* Attributes of nodes, and the numbers that operators take from them. */
+/* Reads attributes of nodes, and the numbers that operators take from them. */
 #include "base/checked.h"
 #include "onnx/lower.h"
 

@@ -28,7 +28,7 @@ int32_t mica__onnx_attr_type(const Onnx__AttributeProto *a) {
   return a->sparse_tensor ? MICA__ONNX_SPARSE_TENSOR : 0;
 }
 
-/* True if the attribute's value matches its type. */
+/* True if the attribute has a value of its type. */
 static bool is_whole(const Onnx__AttributeProto *a, int32_t type) {
   switch (type) {
   case MICA__ONNX_FLOAT: return a->has_f;
@@ -48,7 +48,7 @@ static bool is_list(int32_t type) { return type >= MICA__ONNX_FLOATS && type <= 
 
 bool mica__onnx_attr_fits(int32_t type, const Onnx__AttributeProto *attr, int32_t expected) {
   if (type == expected) return true;
-  if (type == 0) return is_list(expected); /* an old file's empty list */
+  if (type == 0) return is_list(expected); /* an empty list in an old file */
   return type == MICA__ONNX_INT && expected == MICA__ONNX_FLOAT &&
          (!attr || (attr->i >= -(1 << 24) && attr->i <= 1 << 24));
 }
@@ -71,7 +71,8 @@ static bool holds(const mica__onnx_attribute *row, int64_t version) {
   return row->name && row->first <= version && version <= row->last;
 }
 
-/* The row of a name in the node's version; *other is one in another version. NULL for none. */
+/* Finds the row of an attribute for the node's version; NULL if it has none, and *other is then a row of another
+ * version or NULL. */
 static const mica__onnx_attribute *find_row(const checking *c, const char *name, const mica__onnx_attribute **other) {
   *other = NULL;
   for (int32_t i = 0; i < c->count; i++) {
@@ -157,7 +158,7 @@ static mica_status check_node(const mica_onnx *model, const mica__onnx_node *nod
   return MICA_OK;
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as the bodies, which the guard bounds. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as bodies are nested, which the guard limits. */
 static mica_status check_graph(const mica_onnx *model, const mica__onnx_graph *graph) {
   for (int32_t i = 0; i < graph->count; i++) {
     const mica__onnx_node *node = &graph->nodes[i];

@@ -1,24 +1,23 @@
-/* onnx/attributes.h: what a file says of its operators beside what the table of operators knows (ops/table.h). */
+/* onnx/attributes.h: checks a file's operators and attributes against the table of operators (ops/table.h). */
 #ifndef MICA_ONNX_ATTRIBUTES_H
 #define MICA_ONNX_ATTRIBUTES_H
 
 #include "onnx/model.h"
 
-/* Checks the attributes of every node, in bodies and functions too: one that the operator's version lacks, one of
- * another type, one that is needed and missing, one that is given twice; and an operator set that is newer than the
- * newest that is supported. MICA_E_UNSUPPORTED or MICA_E_FORMAT with a sentence that names it. Operators that are not
- * supported, and those that the caller defines, are passed over. An integer may stand for the same FLOAT. */
+/* Checks the attributes of every node, also in bodies and functions: an attribute that the operator's version lacks,
+ * that has the wrong type, that is required but missing or given twice; and an operator set newer than the newest
+ * supported one. MICA_E_UNSUPPORTED or MICA_E_FORMAT with a sentence that names it. Skips operators that are not
+ * supported and those that the caller defines. An integer is accepted for a FLOAT of the same value. */
 mica_status mica__onnx_check_attributes(const mica_onnx *model);
-/* Checks that every operator is supported or defined by the caller. MICA_E_UNSUPPORTED with a list of those that are
- * not. */
+/* Checks that every operator is supported or defined by the caller; else MICA_E_UNSUPPORTED with a list of the
+ * others. */
 mica_status mica__onnx_check_operators(const mica_onnx *model);
 
-/* The type of an attribute in a file, as AttributeProto numbers them; old files leave it to what is there. 0 for none.
- */
+/* Returns an attribute's type as a number of AttributeProto, in old files deduced from its value; 0 if it has none. */
 int32_t mica__onnx_attr_type(const Onnx__AttributeProto *attr);
 /* "INT". */
 const char *mica__onnx_attr_type_name(int32_t type);
-/* True if an attribute of the type may be used where the other is expected; `attr` may be NULL. */
+/* True if an attribute of type `type` can be used where `expected` is required; `attr` may be NULL. */
 bool mica__onnx_attr_fits(int32_t type, const Onnx__AttributeProto *attr, int32_t expected);
 
 #endif

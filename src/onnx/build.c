@@ -1,4 +1,4 @@
-/* A model in a graph of the caller's. */
+/* Builds a model into a graph of the caller. */
 #include "compile/template.h"
 #include "onnx/attributes.h"
 #include "onnx/lowering.h"
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Initial values that are to be known: what lowering demands. */
+/* The state of a build: above all the initial values that lowering demanded as constants. */
 typedef struct building {
-  mica_graph *tried; /* the lowering for known extents, where some are open */
+  mica_graph *tried; /* the trial lowering for known extents, if some are open */
   bool open;
   const mica_onnx *model;
   mica__external external;
@@ -36,7 +36,7 @@ static mica__lowering lowering_of(building *b, mica_graph *graph, mica_value *va
                           .known_count = b->known_count};
 }
 
-/* Open dimensions as some number that no model has by itself. */
+/* An extent that replaces open dimensions in the trial; unlikely to occur in a model. */
 #define SOME_EXTENT 7919
 static mica_shape with_extents(mica_shape shape) {
   for (int32_t k = 0; k < shape.rank; k++)
@@ -44,7 +44,7 @@ static mica_shape with_extents(mica_shape shape) {
   return shape;
 }
 
-/* The inputs in a graph that is tried and forgotten: constants stay what they are. */
+/* Copies the inputs to a temporary graph; constants stay constants. */
 static mica_status copy_inputs(const building *b, const mica_value *inputs, mica_graph *graph, mica_value *copies) {
   for (size_t i = 0; i < b->model->input_count; i++) {
     mica__node *node = mica__graph_node(inputs[i].graph, inputs[i].id);
@@ -61,7 +61,7 @@ static mica_status copy_inputs(const building *b, const mica_value *inputs, mica
   return MICA_OK;
 }
 
-/* Lowers into a graph of its own until no further initial value is demanded. */
+/* Lowers into temporary graphs until no further initial value is demanded. */
 static mica_status find_known(building *b, const mica_value *inputs, mica_value *outputs, mica_value *copies) {
   for (bool again = true; again;) {
     mica_graph *graph = NULL;
@@ -89,7 +89,7 @@ static mica_status find_known(building *b, const mica_value *inputs, mica_value 
 
 /* --- open dimensions --- */
 
-/* What the types of two nodes have in common for any extent. */
+/* True if two types are the same for any extent of open dimensions. */
 static bool same_type(mica__type known, mica__type open) {
   bool same = known.dtype == open.dtype && known.shape.rank == open.shape.rank;
   for (int32_t k = 0; same && k < open.shape.rank; k++)
@@ -97,7 +97,7 @@ static bool same_type(mica__type known, mica__type open) {
   return same;
 }
 
-/* Shapes among the attributes are seen in the types. */
+/* Shapes among the attributes are skipped, because the types show them. */
 static bool same_attrs(const mica__node *known, const mica__node *open) {
   static const size_t sizes[] = {[MICA__ATTR_INT] = sizeof(int64_t),
                                  [MICA__ATTR_BOOL] = sizeof(bool),
@@ -123,7 +123,7 @@ static bool same_node(const mica__node *known, const mica__node *open) {
   return known->op != &mica__op_constant || !memcmp(known->data, open->data, mica__node_bytes(known));
 }
 
-/* Compares what the outputs are made of, nodes after the first `first` of graph, with what was tried. */
+/* Compares the nodes that the outputs depend on, after the first `first` of graph, with those of the trial. */
 static mica_status compare(const building *b, const mica_graph *graph, int32_t first, const mica_value *outputs,
                            size_t output_count) {
   const int32_t before = (int32_t)b->model->input_count;
@@ -244,7 +244,7 @@ bool mica__onnx_is_statistic(const mica_onnx *model, const char *name) {
   return false;
 }
 
-/* The initial value of a name, or what a node Constant of the model's graph gives; NULL for none. */
+/* The initial value of a name, or the tensor of a node Constant in the model's graph; NULL if there is neither. */
 static const Onnx__TensorProto *find_weight(const mica_onnx *model, const char *name) {
   const int32_t at = mica__name_table_find(&model->initials, name);
   if (at >= 0) return (size_t)at < model->proto->graph->n_initializer ? model->proto->graph->initializer[at] : NULL;
@@ -260,7 +260,8 @@ static const Onnx__TensorProto *find_weight(const mica_onnx *model, const char *
 
 /* --- where it ends --- */
 
-/* The node of the model's graph that gives a value; NULL: none of ONNX's own operators with one result. */
+/* The node of the model's graph that computes a value; NULL unless it is an ONNX operator with one result and
+ * operands. */
 static const mica__onnx_node *find_maker(const mica_onnx *model, const char *value) {
   for (int32_t i = 0; i < model->graph.count; i++) {
     const mica__onnx_node *node = &model->graph.nodes[i];
@@ -278,7 +279,7 @@ const char *mica__onnx_before_softmax(const mica_onnx *model) {
   return is_softmax(last) ? last->inputs[0] : NULL;
 }
 
-/* The operator that makes the first output, but for casts. */
+/* The operator that computes the first output, apart from casts and Identity. */
 static const mica__onnx_node *find_last(const mica_onnx *model) {
   const mica__onnx_node *last = find_maker(model, mica_onnx_output_port(model, 0).name);
   while (last && (!strcmp(last->op, "Identity") || !strcmp(last->op, "Cast")))
@@ -293,7 +294,7 @@ const char *mica__onnx_before_shares(const mica_onnx *model) {
   return is_softmax(last) || (last && !strcmp(last->op, "Sigmoid")) ? last->inputs[0] : NULL;
 }
 
-/* The other operand of an operator that makes `value` with a constant, which is `number` in f32; NULL: another one. */
+/* If `value` is OP(x, c) with a constant c that equals `number` in f32, returns x; else NULL. */
 static const char *operand_beside(const mica_onnx *model, const char *value, const char *op, double number) {
   const mica__onnx_node *node = find_maker(model, value);
   if (!node || node->input_count != 2 || strcmp(node->op, op) != 0) return NULL;
@@ -311,7 +312,7 @@ static const char *operand_beside(const mica_onnx *model, const char *value, con
 
 const char *mica__onnx_before_affine(const mica_onnx *model, double scale, double shift) {
   const char *y = mica_onnx_output_port(model, 0).name, *sum = operand_beside(model, y, "Add", shift);
-  /* A shift of 0 and a scale of 1 are not written. */
+  /* Exporters omit a shift of 0 and a scale of 1. */
   if (!sum && (float)shift != 0) return NULL;
   if (sum) y = sum;
   const char *product = operand_beside(model, y, "Mul", scale);

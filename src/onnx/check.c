@@ -1,4 +1,4 @@
-/* A model beside what others say that it gives. */
+/* Compares a model's outputs with expected ones. */
 #include "base/element.h"
 #include "base/error.h"
 
@@ -17,7 +17,7 @@ typedef struct loaded {
   void *data;
 } loaded;
 
-/* "FOLDER/input_3.pb"; *there: whether there is such a file. */
+/* Reads "FOLDER/input_3.pb"; *there is true if the file exists. */
 static mica_status load(const char *folder, const char *stem, size_t index, loaded *out, bool *there) {
   char path[PATH];
   int n = snprintf(path, sizeof path, "%s/%s_%zu.pb", folder, stem, index);
@@ -32,7 +32,8 @@ static mica_status load(const char *folder, const char *stem, size_t index, load
   return MICA_OK;
 }
 
-/* How far results may be away; depth 0 leaves the rounding of a chain out, `unit` adds a unit in the last place. */
+/* The allowed error of results. depth 0: no allowance for rounding in a chain; `unit`: allows one unit in the last
+ * place. */
 typedef struct tolerance {
   double relative, absolute;
   size_t depth;
@@ -45,7 +46,7 @@ static bool agrees(double got, double want, double relative, double absolute) {
   return fabs(got - want) <= absolute + relative * fabs(want);
 }
 
-/* The error that successive roundings may add up to, for results as large as the largest. */
+/* The error that rounding in a chain of operators may add up to, relative to the largest result. */
 static double walk_of(const loaded *want, int64_t count, size_t depth) {
   double most = 0;
   for (int64_t i = 0; i < count; i++) {
@@ -113,7 +114,7 @@ mica_status mica_onnx_check(mica_onnx_runner *runner, mica_queue *queue, const c
   tolerance t = {relative, absolute, 0, false};
   if (relative == 0 && absolute == 0) {
     size_t depth = mica_onnx_describe(model).depth;
-    t = (tolerance){1e-3, 1e-7, depth > 1 ? depth : 0, true}; /* one operator is not a chain */
+    t = (tolerance){1e-3, 1e-7, depth > 1 ? depth : 0, true}; /* a single operator is not a chain */
   }
   if (inputs > MOST_FILES) return mica__fail(MICA_E_UNSUPPORTED, "a check cannot have %zu inputs", inputs);
   mica_onnx_feed feeds[MOST_FILES];

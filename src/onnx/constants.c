@@ -1,5 +1,5 @@
-/* Weights that a file gives by nodes: the graph's own nodes Constant that hold a tensor become initial values, so that
- * whoever lists, trains or quantises weights sees one kind. PaddlePaddle's exporter writes all weights so. */
+/* Converts nodes Constant of the graph that hold a tensor to initial values, so that code that lists, trains or
+ * quantises weights sees only one kind. PaddlePaddle's exporter writes all weights as such nodes. */
 #include "onnx/model.h"
 #include "onnx/ops/table.h"
 #include "onnx/tensor.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The tensor of such a node; NULL for another one. */
+/* The tensor of such a node; NULL for other nodes. */
 static Onnx__TensorProto *weight_of(const Onnx__NodeProto *node) {
   if (strcmp(mica__onnx_text(node->op_type), "Constant") || *mica__onnx_text(node->domain)) return NULL;
   if (node->n_attribute != 1 || node->n_output != 1 || !*mica__onnx_text(node->output[0])) return NULL;
@@ -27,7 +27,7 @@ static mica_status note_names(const Onnx__GraphProto *graph, mica__name_table *n
   return MICA_OK;
 }
 
-/* Moves the tensor of a node to the initial values, which have room for it. */
+/* Moves a node's tensor to the initial values, which have room for it. */
 static void lift(Onnx__GraphProto *graph, Onnx__NodeProto *node, Onnx__TensorProto *tensor) {
   free(tensor->name);
   tensor->name = node->output[0];
@@ -49,7 +49,7 @@ static mica_status lift_all(Onnx__GraphProto *graph, mica__name_table *names) {
   for (size_t i = 0; i < graph->n_node; i++) {
     Onnx__NodeProto *node = graph->node[i];
     Onnx__TensorProto *tensor = status == MICA_OK ? weight_of(node) : NULL;
-    /* A name that is there already is an error, which whoever reads the graph tells. */
+    /* Leave a duplicate name, so that the code that reads the graph reports it as an error. */
     if (tensor && mica__name_table_find(names, node->output[0]) >= 0) tensor = NULL;
     if (tensor) status = mica__name_table_add(names, node->output[0], 0);
     if (tensor && status == MICA_OK)

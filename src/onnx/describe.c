@@ -49,7 +49,7 @@ mica_onnx_operator mica_onnx_operator_at(const mica_onnx *model, size_t index) {
   return index < model->operator_count ? model->operators[index] : (mica_onnx_operator){0};
 }
 
-/* The most nodes that stand one after another; bodies and functions count as one. */
+/* The length of the longest chain of nodes; bodies and functions count as one node. */
 static size_t depth_of(const mica__onnx_graph *graph) {
   mica__name_table makers = {0};
   size_t *depths = calloc((size_t)graph->count + 1, sizeof *depths), deepest = 0;
@@ -69,7 +69,7 @@ static size_t depth_of(const mica__onnx_graph *graph) {
   return deepest;
 }
 
-/* Operators of ai.onnx.ml keep their weights in attributes: lists of numbers, or tensors. */
+/* Counts weights of ai.onnx.ml operators, which are attributes: lists of numbers, or tensors. */
 static void count_attributes(const Onnx__NodeProto *node, mica_onnx_info *info) {
   if (strcmp(mica__onnx_text(node->domain), "ai.onnx.ml") != 0) return;
   for (size_t i = 0; i < node->n_attribute; i++) {

@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* O_NOFOLLOW and O_DIRECTORY, which POSIX has had since 2008 */
+#define _GNU_SOURCE /* O_NOFOLLOW and O_DIRECTORY, in POSIX since 2008 */
 #include "onnx/external.h"
 
 #include "base/signature.h"
@@ -14,14 +14,14 @@
 #define MOST_FOLDERS 32
 #define MOST_LINKS 16
 
-/* A walk from the model's folder along a location and the links in it. The folders on the way stay open: ".." of a
- * link goes back to one of these, and never above the first. */
+/* A walk from the model's folder along a location and its links. The folders on the way stay open: ".." in a link
+ * returns to one of them, and never above the first. */
 typedef struct walk {
   const char *who, *location;
-  int at[MOST_FOLDERS + 1]; /* the model's folder, and those below it */
+  int at[MOST_FOLDERS + 1]; /* the model's folder, and the open ones below it */
   int depth, links;
-  char rest[4096]; /* what is still to be opened */
-  size_t plain;    /* how many of its last bytes are the location's own; those before are of links */
+  char rest[4096]; /* the remaining path */
+  size_t plain;    /* how many of its last bytes come from the location itself; the bytes before come from links */
 } walk;
 
 static mica_status leaves(const walk *w) {
@@ -30,7 +30,7 @@ static mica_status leaves(const walk *w) {
                     w->location);
 }
 
-/* Puts what the link `name` of the present folder stands for before the rest. */
+/* Puts the target of the link `name` in the current folder before the remaining path. */
 static mica_status follow(walk *w, const char *name) {
   char target[sizeof w->rest];
   const ssize_t n = readlinkat(w->at[w->depth], name, target, sizeof target - 1);
@@ -49,7 +49,7 @@ static mica_status follow(walk *w, const char *name) {
   return MICA_OK;
 }
 
-/* Opens a folder or, as the last component, the file, which is then *file. */
+/* Opens a folder or, as the last component, the file into *file. */
 static mica_status enter(walk *w, const char *name, bool last, int *file) {
   const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | (last ? O_NONBLOCK : O_DIRECTORY);
   const int opened = openat(w->at[w->depth], name, flags), failed = errno;
@@ -73,7 +73,7 @@ static mica_status enter(walk *w, const char *name, bool last, int *file) {
   return MICA_OK;
 }
 
-/* The next component. "." and ".." are names in links alone. */
+/* Enters the next component. "." and ".." are allowed only in links. */
 static mica_status step(walk *w, int *file) {
   char name[256];
   const size_t rest = strlen(w->rest), n = strcspn(w->rest, "/");
@@ -91,7 +91,7 @@ static mica_status step(walk *w, int *file) {
   return n == 0 || here || up ? MICA_OK : enter(w, name, last, file);
 }
 
-/* Opens a regular file of one name; *file is the caller's to close. */
+/* Opens a regular file with a single link; the caller closes *file. */
 static mica_status open_inside(const char *folder, const char *who, const char *location, int *file) {
   walk w = {.who = who, .location = location, .at = {open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)}};
   struct stat about;

@@ -1,6 +1,6 @@
-/* onnx/external.h: tensors that lie in files beside the model. A file's name is taken from the model, which nobody
- * trusts: only regular files inside of the model's folder are opened, component by component. Links are followed as
- * long as they stay inside; one that leaves is refused. */
+/* onnx/external.h: tensors in files beside the model. The model names these files, and models are not trusted: only
+ * regular files inside the model's folder are opened, component by component. Links are followed if they stay inside;
+ * others are refused. */
 #ifndef MICA_ONNX_EXTERNAL_H
 #define MICA_ONNX_EXTERNAL_H
 
@@ -21,9 +21,9 @@ typedef struct mica__external {
   size_t count;
 } mica__external;
 
-/* Bytes of the file `location` from `offset` on, mapped, valid until mica__external_close. length 0 stands for the rest
- * of the file. MICA_E_FORMAT says what is wrong with the name or the range, MICA_E_NOT_FOUND and MICA_E_IO what is with
- * the file; `who` is the tensor's name. */
+/* Maps bytes of the file `location` from `offset` on; valid until mica__external_close. length 0: the rest of the file.
+ * MICA_E_FORMAT: the name or the range is wrong; MICA_E_NOT_FOUND and MICA_E_IO: the file is missing or unreadable.
+ * `who` is the tensor's name. */
 mica_status mica__external_bytes(mica__external *external, const char *who, const char *location, uint64_t offset,
                                  uint64_t length, const unsigned char **data, size_t *size);
 void mica__external_close(mica__external *external);

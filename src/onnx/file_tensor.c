@@ -1,4 +1,4 @@
-/* A file of one tensor. */
+/* Files that hold a single tensor. */
 #include "base/file.h"
 #include "onnx/guard.h"
 #include "onnx/tensor.h"

@@ -1,4 +1,4 @@
-/* Results of known operands, computed at once. */
+/* Computes results of known operands at once. */
 #include "onnx/lowering.h"
 
 #include "base/element.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ids: of the nodes after l->before, the constants that they are; 0 for those that are not known. */
+/* ids: for each node after l->before, the constant that replaces it; 0 if its value is not known. */
 typedef struct folding {
   mica__lowering *l;
   int32_t *ids;
@@ -28,7 +28,7 @@ static mica_value constant(mica_graph *graph, mica__type type, const void *data)
   return mica_constant(graph, type.dtype, type.shape, data);
 }
 
-/* A view of a constant, byte by byte, so that integers beyond 2^53 stay what they are. */
+/* Copies a view of a constant byte by byte, so that integers beyond 2^53 stay exact. */
 static mica_status fold_view(mica_graph *graph, const mica__node *node, int32_t *id) {
   const mica__node *operand = mica__graph_node(graph, node->inputs[0]);
   mica_shape space = node->type.shape;
@@ -72,7 +72,7 @@ static mica_status fold_values(mica_graph *graph, const mica__node *node, const 
   return status;
 }
 
-/* The node's results as constants where all its operands are, and no dimension of theirs is open. */
+/* Makes the node's results constants if all its operands are constants and no dimension is open. */
 static mica_status fold_node(folding *f, int32_t id) {
   mica_graph *graph = f->l->graph;
   mica__node node = *mica__graph_node(graph, id);

@@ -1,11 +1,11 @@
-/* Nodes of graphs in topological order: ONNX demands that order, and files exist that lack it. */
+/* Sorts nodes of graphs topologically. ONNX demands this order, but some files lack it. */
 #include "onnx/model.h"
 #include "onnx/ops/table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Operators of different names that a model may use; ONNX has 200. */
+/* The most different operators of a model; ONNX has 200. */
 #define MOST_OPERATORS 2000
 
 int64_t mica__onnx_version(Onnx__OperatorSetIdProto *const *imports, size_t count, const char *domain) {
@@ -40,7 +40,7 @@ const mica__onnx_function *mica__onnx_function_find(const mica_onnx *model, cons
 
 /* --- order --- */
 
-/* For each node, how many others it waits for, and who waits for it, as one list of pairs. */
+/* For each node the number of operands it waits for, and the list of nodes that wait for it. */
 typedef struct ordering {
   const mica_onnx *model;
   Onnx__NodeProto *const *nodes;
@@ -83,7 +83,7 @@ static mica_status note_use(ordering *o, int32_t node, const char *name) {
   return MICA_OK;
 }
 
-/* The names that a body has itself, and those around it inside of the node. */
+/* The names defined in a body, and those of the bodies around it within the node. */
 typedef struct body_names {
   const struct body_names *outer;
   mica__name_table own;
@@ -108,8 +108,8 @@ static mica_status list_own(body_names *names, const Onnx__GraphProto *body) {
   return MICA_OK;
 }
 
-/* The names that a node reads: its operands, and what its bodies read that is not their own.
- * NOLINTNEXTLINE(misc-no-recursion): as deep as the guard lets messages stand inside each other. */
+/* Notes the names that a node reads: its operands, and the outer names that its bodies read.
+ * NOLINTNEXTLINE(misc-no-recursion): as deep as messages are nested, which the guard limits. */
 static mica_status note_uses(ordering *o, int32_t at, const Onnx__NodeProto *node, const body_names *names) {
   for (size_t k = 0; k < node->n_input; k++)
     if (!is_own(names, node->input[k])) MICA_TRY(note_use(o, at, node->input[k]));
@@ -128,7 +128,7 @@ static mica_status note_uses(ordering *o, int32_t at, const Onnx__NodeProto *nod
   return MICA_OK;
 }
 
-/* Nodes whose operands are there go first, in the file's order where that is free (Kahn 1962). */
+/* Emits nodes whose operands are there first, and otherwise keeps the file's order (Kahn 1962). */
 static mica_status sort(ordering *o, int32_t *order) {
   int32_t made = 0;
   for (int32_t i = 0; i < o->count; i++)
@@ -176,7 +176,7 @@ static mica_status make_bodies(mica_onnx *model, const Onnx__NodeProto *proto, O
   return MICA_OK;
 }
 
-/* Writers of proto3 leave out a number that is 0 and a text that is empty: the type says that it is given. */
+/* Writers of proto3 omit a number 0 and an empty text; the attribute's type says that it is present. */
 static void fill_attributes(const Onnx__NodeProto *proto) {
   for (size_t i = 0; i < proto->n_attribute; i++) {
     Onnx__AttributeProto *a = proto->attribute[i];
@@ -187,7 +187,7 @@ static void fill_attributes(const Onnx__NodeProto *proto) {
   }
 }
 
-/* Counts the operator among those that the model uses. */
+/* Counts the node's operator in the model's list. */
 static mica_status note_operator(mica_onnx *model, const mica__onnx_node *node) {
   for (size_t i = 0; i < model->operator_count; i++) {
     mica_onnx_operator *used = &model->operators[i];

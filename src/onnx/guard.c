@@ -17,7 +17,7 @@ static mica_status refuse(const guard *g, const ProtobufCMessageDescriptor *type
                     type->short_name);
 }
 
-/* A number of seven bits a byte, the lowest first; false at the end or beyond 64 bits. */
+/* Reads a varint: seven bits per byte, the lowest first; false at the end or beyond 64 bits. */
 static bool read_varint(const uint8_t **at, const uint8_t *end, uint64_t *value) {
   *value = 0;
   for (int shift = 0; shift < 70 && *at < end; shift += 7) {
@@ -28,7 +28,7 @@ static bool read_varint(const uint8_t **at, const uint8_t *end, uint64_t *value)
   return false;
 }
 
-/* The message type of a field; NULL if it holds none, or is unknown. */
+/* The message type of a field; NULL if the field is unknown or not a message. */
 static const ProtobufCMessageDescriptor *message_in(const ProtobufCMessageDescriptor *type, uint64_t number) {
   if (number > UINT32_MAX) return NULL;
   const ProtobufCFieldDescriptor *field = protobuf_c_message_descriptor_get_field(type, (unsigned)number);

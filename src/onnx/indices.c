@@ -1,4 +1,4 @@
-/* Indices that are known before a run: looked at on the host, where an index that lies outside has a name. */
+/* Checks indices that are known before a run on the host, where an error can name the index that is out of range. */
 #include "onnx/indices.h"
 
 #include "base/element.h"
@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* The first index that lies outside; count when there is none. Indices of several columns take them by turns. */
+/* The first element out of range; count if there is none. Elements belong to the columns in rotation. */
 static int64_t first_outside(const mica__lower_indices *c, mica_dtype dtype, const void *data, int64_t count) {
   for (int64_t i = 0; i < count; i++) {
     double at = mica__element_get(dtype, data, i), extent = (double)c->extents[i % c->columns];
@@ -40,7 +40,7 @@ static bool keep(mica__lowering *l, const mica__lower_indices *c) {
 
 bool mica__lower_indices_within(mica__lowering *l, const mica__onnx_node *node, mica_value indices,
                                 const int64_t *extents, int32_t columns) {
-  /* A body may be one that a run does not take. */
+  /* Indices in a body are not checked, because a run may not execute the body. */
   if (!indices.graph || l->depth || columns < 1 || columns > MICA_MAX_RANK) return indices.graph != NULL;
   const mica__node *at = mica__graph_node(l->graph, indices.id);
   mica__lower_indices c = {

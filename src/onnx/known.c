@@ -1,4 +1,4 @@
-/* Values that are known on the host: reads and requests them. */
+/* Reads values that are known on the host, and demands others. */
 #include "onnx/flow/cut.h"
 
 #include "base/element.h"
@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Inputs of so many elements may be sizes, which are bound; longer ones, and longer floating ones, are data. */
+/* Inputs of at most this many elements may be sizes and can be bound (REALS: the limit for floating types); longer ones
+ * are data. */
 #define SIZES 64
 #define REALS 8
 #define MOST_ELEMENTS (1 << 22)
 
-/* True if a source below a demanded value may be made known; demands it where `demands`. */
+/* True if a source of a demanded value can be made known; if `demands`, also demands it. */
 static bool bind_source(mica__lowering *l, int32_t id, bool demands) {
   const mica__node *node = mica__graph_node(l->graph, id);
   int64_t count = mica__node_count(node);
@@ -90,7 +91,7 @@ mica_status mica__lower_condition(mica__lowering *l, const mica__onnx_node *node
   return MICA_OK;
 }
 
-/* The elements of an operand that is not known, which is a constant from then on; false if it is demanded. */
+/* Reads an operand that is not known yet, and makes it a constant; false if it was only demanded. */
 static bool demand(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica_value value, mica__type *type,
                    const void **data) {
   char what[128];
@@ -103,7 +104,7 @@ static bool demand(mica__lowering *l, const mica__onnx_node *node, int32_t k, mi
   return constant.graph != NULL;
 }
 
-/* The operand's elements: of an initial value, read into the lowering's room, or of a constant. */
+/* Reads an operand's elements: from an initial value, or from a constant. */
 static bool read_operand(mica__lowering *l, const mica__onnx_node *node, int32_t k, mica__type *type,
                          const void **data) {
   const mica__lower_value *found = mica__lower_has(l, node, k) ? mica__scope_find(l, node->inputs[k]) : NULL;

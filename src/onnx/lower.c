@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Functions and bodies inside each other, and nodes in all, bodies and functions counted each time: what a file of a
- * few kilobytes must not exceed. */
+/* The limit on nodes lowered in all, where bodies and functions count each time. Nested functions and bodies let a file
+ * of a few kilobytes exceed it. */
 #define MOST_NODES 1000000
 
 /* --- functions --- */
 
-/* The function's attributes: those of the call, and the defaults of those that it lacks. */
+/* An attribute of the function: from the call, or else its default. */
 static const Onnx__AttributeProto *given_attr(const mica__onnx_node *call, const char *name) {
   const Onnx__AttributeProto *given = mica__onnx_attr(call, name);
   const Onnx__FunctionProto *f = call->function->proto;
@@ -22,7 +22,7 @@ static const Onnx__AttributeProto *given_attr(const mica__onnx_node *call, const
   return given;
 }
 
-/* The node of a function's body with the call's attributes in the place of references. */
+/* Copies a node of a function's body and replaces references to attributes by the call's attributes. */
 static mica_status resolve(mica__lowering *l, const mica__onnx_node *call, const mica__onnx_node *node,
                            mica__onnx_node *out) {
   *out = *node;
@@ -53,7 +53,7 @@ static mica_status resolve(mica__lowering *l, const mica__onnx_node *call, const
 
 static mica_status lower_node(mica__lowering *l, const mica__onnx_node *node);
 
-/* Files the call's operands as the function's inputs. */
+/* Adds the call's operands to the scope as the function's inputs. */
 static mica_status put_operands(mica__lowering *l, const mica__onnx_node *call, mica__lower_scope *scope) {
   const Onnx__FunctionProto *f = call->function->proto;
   for (size_t i = 0; i < f->n_input; i++) {
@@ -111,7 +111,7 @@ static mica_status lower_call(mica__lowering *l, const mica__onnx_node *call) {
 
 /* --- nodes --- */
 
-/* If an operator moves the elements of a tensor of texts, its result holds texts. */
+/* Marks the result as texts if the operator moves elements of a tensor of texts. */
 static void pass_texts(mica__lowering *l, const mica__onnx_node *node) {
   bool moves = false;
   if (l->status != MICA_OK || l->demands || !mica__lower_texts(l, node, 0)) return;
@@ -159,14 +159,14 @@ static mica_status lower_nodes(mica__lowering *l, const mica__onnx_graph *graph)
 
 /* --- models --- */
 
-/* The value of an input of a lowering by itself; null for one that is absent or an initial value. */
+/* The value of an input of this lowering; null if the input is absent or an initial value. */
 static mica_value input_value(mica__lowering *l, const mica__lower_input *input) {
   if (!input->given || input->tensor || input->sparse) return (mica_value){0};
   if (input->data) return mica_constant(l->graph, input->dtype, input->shape, input->data);
   return mica_input(l->graph, input->name, input->dtype, input->shape);
 }
 
-/* A slice of the scanned operand: that of the trip, from the end where the input goes back. */
+/* The slice of the scanned operand for this trip, counted from the end if the input goes backwards. */
 static mica_value slice_of(mica__lowering *l, const mica__lower_input *input, mica_value whole) {
   mica_value trip = l->input_values[0];
   if (input->back) trip = mica_sub(mica_scalar(l->graph, MICA_I64, (double)(input->shape.dim[input->axis] - 1)), trip);
@@ -216,7 +216,7 @@ mica_status mica__lower_model(mica__lowering *l, mica_value *outputs) {
   mica__lower_scope scope = {0};
   l->scope = &scope;
   l->lower_nodes = lower_nodes;
-  l->depth = l->is_body; /* so that what holds for the model's own graph alone does not hold for bodies */
+  l->depth = l->is_body; /* so that rules for the model's own graph do not apply to bodies */
   mica_status status = put_inputs(l);
   if (status == MICA_OK) status = mica__scope_put_initials(l, l->root->proto);
   if (status == MICA_OK) status = lower_nodes(l, l->root);

@@ -15,7 +15,7 @@
 
 static mica_status follow_calls(const mica_onnx *model, const mica__onnx_graph *graph);
 
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as there are functions. */
+/* NOLINTNEXTLINE(misc-no-recursion): at most as deep as the number of functions. */
 static mica_status follow_call(const mica_onnx *model, mica__onnx_function *function) {
   if (function->done) return MICA_OK;
   if (function->open)
@@ -57,8 +57,8 @@ static mica_status make_functions(mica_onnx *model) {
 
 /* --- external data --- */
 
-/* Says at once what is wrong with external data, rather than in the first run that needs them. */
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as the bodies, which the guard bounds. */
+/* Reports faults of external data now rather than in the first run that needs them. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as bodies are nested, which the guard limits. */
 static mica_status check_external(mica_onnx *model, const mica__onnx_graph *graph) {
   const Onnx__GraphProto *proto = graph->proto;
   for (size_t i = 0; proto && i < proto->n_initializer; i++)
@@ -88,7 +88,7 @@ static mica_status check_texts(const mica_onnx *model) {
   return MICA_OK;
 }
 
-/* Files the initial values, and lists the inputs that have none. */
+/* Adds the initial values to the table, and lists the inputs without one. */
 static mica_status list_inputs(mica_onnx *model) {
   const Onnx__GraphProto *graph = model->proto->graph;
   size_t initials = graph->n_initializer + graph->n_sparse_initializer;
@@ -130,7 +130,7 @@ static mica_status open_bytes(mica_onnx *model, const void *data, size_t bytes) 
   return MICA_OK;
 }
 
-/* folder, the caller's to free, is for external data; NULL for none. */
+/* folder: where external data is; NULL for none. The model takes ownership. */
 static mica_status open_named(const char *name, char *folder, const void *data, size_t bytes, mica_onnx **out) {
   mica_onnx *model = calloc(1, sizeof *model);
   if (!model) {

@@ -36,7 +36,7 @@ const mica__onnx_texts *mica__lower_texts(const mica__lowering *l, const mica__o
   return found && (found->texts.count || found->texts.more) ? &found->texts : NULL;
 }
 
-/* The element type that the graph declares for a name; 0 for none. */
+/* The element type that the graph declares for a name; 0 if it declares none. */
 static int32_t declared_type(const Onnx__GraphProto *graph, const char *name) {
   const size_t all = graph ? graph->n_input + graph->n_output : 0;
   for (size_t i = 0; i < all; i++) {
@@ -66,7 +66,7 @@ mica_value mica__lower_floating(mica__lowering *l, const mica__onnx_node *node, 
 bool mica__lower_has(const mica__lowering *l, const mica__onnx_node *node, int32_t k) {
   if (k >= node->input_count || !*node->inputs[k]) return false;
   const mica__lower_value *found = mica__scope_find(l, node->inputs[k]);
-  /* A name that nobody makes is an error, which whoever asks for the operand gets. */
+  /* An unknown name counts as present, so that reading the operand reports the error. */
   return !found || found->value.graph || found->tensor || found->sparse || found->list;
 }
 
@@ -86,7 +86,7 @@ void mica__lower_result(mica__lowering *l, const mica__onnx_node *node, int32_t 
   }
   value = mica__lower_fold(l, value);
   if (value.id > l->before) value = mica__matched(value);
-  /* What others build on keeps the names of the file. */
+  /* If callers build on the graph, its values keep the names of the file. */
   if (value.id > l->before && l->make_parameter && !*mica_value_name(value)) mica_named(value, node->outputs[k]);
   mica_status status = mica__scope_put(l, node->outputs[k], (mica__lower_value){.value = value});
   if (status != MICA_OK) l->status = status;

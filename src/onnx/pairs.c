@@ -1,5 +1,6 @@
-/* A model with integers: pairs of QuantizeLinear and DequantizeLinear around what its products are given. The messages
- * are changed where they are; all that is new is allocated as protobuf-c does it, so that the model frees it. */
+/* Writes a quantised model: pairs of QuantizeLinear and DequantizeLinear around the operands of its products. The
+ * messages are changed in memory; new parts are allocated as protobuf-c does it, so that it can free them with the
+ * model. */
 #include "onnx/products.h"
 
 #include "base/file.h"
@@ -13,13 +14,13 @@
 #define LEAST_OPSET 13
 enum { INT = 2 }; /* AttributeProto.type */
 
-/* A new node, and the index of the old one that it stands before. */
+/* A new node, and the index of the old node that it is inserted before. */
 typedef struct placed {
   Onnx__NodeProto *node;
   size_t before;
 } placed;
 
-/* An initial value that a product reads no more; made: a node makes its name now. */
+/* An initial value that a product no longer reads. made: a node now computes a value of this name. */
 typedef struct dropped {
   char *name;
   bool made;
@@ -31,11 +32,11 @@ typedef struct rewriting {
   const mica__onnx_integers *integers;
   mica__name_table names;
   placed *nodes;              /* by `before` */
-  size_t count, capacity, at; /* at: `before` of the next one */
-  bool *gone;                 /* by index: norms that products have taken in */
+  size_t count, capacity, at; /* at: `before` for the next new node */
+  bool *gone;                 /* by index: norms that are folded into products */
   dropped *dropped;
   size_t drop_count;
-  const char **given; /* by source: the name of the dequantised input; NULL: not yet */
+  const char **given; /* by source: the name of the dequantised input; NULL: not made yet */
 } rewriting;
 
 static mica_status no_memory(void) { return mica__fail_nomem("a quantised model"); }
@@ -72,7 +73,7 @@ static mica_status note_name(rewriting *r, const char *name) {
   return mica__name_table_add(&r->names, name, 0);
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as the guard lets messages stand inside each other. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as messages are nested, which the guard limits. */
 static mica_status note_names(rewriting *r, const Onnx__GraphProto *graph) {
   for (size_t i = 0; i < graph->n_input; i++) MICA_TRY(note_name(r, graph->input[i]->name));
   for (size_t i = 0; i < graph->n_initializer; i++) MICA_TRY(note_name(r, graph->initializer[i]->name));
@@ -85,7 +86,7 @@ static mica_status note_names(rewriting *r, const Onnx__GraphProto *graph) {
   return MICA_OK;
 }
 
-/* A name that nothing has, "value_what" or with a number after it, on the heap; NULL when memory is short. */
+/* Makes an unused name "value_what", or with a number after it, on the heap; NULL if memory is short. */
 static char *new_name(rewriting *r, const char *value, const char *what) {
   for (int n = 1; n < 1 << 20; n++) {
     mica__text text = {0};
@@ -99,7 +100,7 @@ static char *new_name(rewriting *r, const char *value, const char *what) {
 
 /* --- initial values --- */
 
-/* An initial value of a new name, which is returned; NULL when memory is short. */
+/* Adds an initial value under a new name and returns the name; NULL if memory is short. */
 static const char *add_initial(rewriting *r, const char *value, const char *what, mica_dtype dtype, mica_shape shape,
                                const void *data, size_t bytes) {
   Onnx__TensorProto *tensor = malloc(sizeof *tensor);
@@ -153,7 +154,7 @@ static bool is_dropped(const rewriting *r, const char *name) {
   return false;
 }
 
-/* Removes what was dropped and is read no more, also among the inputs, where older files name initial values. */
+/* Removes dropped initial values that nothing reads now, also from the inputs, where older files list them. */
 static void remove_initials(rewriting *r) {
   Onnx__GraphProto *graph = r->graph;
   size_t kept = 0;
@@ -174,7 +175,7 @@ static void remove_initials(rewriting *r) {
 
 /* --- nodes --- */
 
-/* Takes a node over, also where it fails. */
+/* Takes ownership of the node, also on failure. */
 static mica_status put(rewriting *r, Onnx__NodeProto *node) {
   if (r->count == r->capacity) {
     const size_t capacity = r->capacity ? 2 * r->capacity : 256;
@@ -190,7 +191,7 @@ static mica_status put(rewriting *r, Onnx__NodeProto *node) {
   return MICA_OK;
 }
 
-/* Puts OP(x, scale, zero) of the name `out`, axis -1: of one scale. */
+/* Adds a node OP(x, scale, zero) with the result `out`; axis -1: a single scale. */
 static mica_status put_pair_node(rewriting *r, const char *op, const char *x, const char *scale, const char *zero,
                                  const char *out, int64_t axis) {
   Onnx__NodeProto *node = malloc(sizeof *node);
@@ -239,7 +240,7 @@ static mica_status replace_text(char **text, const char *with) {
 
 /* --- products --- */
 
-/* The weight as integers under a new name; its old name is that of what they stand for. */
+/* Adds the quantised weight under a new name; the old name becomes the dequantised value. */
 static mica_status put_weight(rewriting *r, const mica__onnx_product *p, const mica__onnx_integers *q) {
   const int64_t outputs = p->shape.dim[0];
   int64_t count = 0;
@@ -261,7 +262,7 @@ static mica_status put_weight(rewriting *r, const mica__onnx_product *p, const m
   return status == MICA_OK ? drop(r, p->weight, true) : status;
 }
 
-/* The pair around an input, made for the first product that is given it. */
+/* Makes the pair for an input when its first product is met. */
 static mica_status take_input(rewriting *r, const mica__onnx_product *p, const mica__onnx_integers *q,
                               Onnx__NodeProto *node) {
   const char **given = &r->given[q->source];
@@ -310,14 +311,15 @@ static const mica__onnx_product *product_of(const rewriting *r, const Onnx__Node
   return NULL;
 }
 
-/* True if the node is a norm that a product has taken in: its result is the product's. */
+/* True if the node is a norm that is folded into a product, which then computes its result. */
 static bool is_taken_in(const rewriting *r, const Onnx__NodeProto *node) {
   for (size_t i = 0; node->n_output && i < r->products->count; i++)
     if (r->integers[i].weight && r->integers[i].norm && !strcmp(r->integers[i].norm, node->output[0])) return true;
   return false;
 }
 
-/* The product gives the norm's result: each takes the name of the other, which the table borrows, and the norm goes. */
+/* Lets the product compute the norm's result. The two swap names, because the name table borrows them, and the norm is
+ * removed. */
 static void take_result(const rewriting *r, Onnx__NodeProto *node, const char *norm) {
   for (size_t i = 0; i < r->graph->n_node; i++) {
     char **result = r->graph->node[i]->output;
@@ -339,7 +341,7 @@ static mica_status take(rewriting *r, Onnx__NodeProto *node) {
   return MICA_OK;
 }
 
-/* Weights first, then the pairs of inputs. */
+/* Makes the pairs: first for weights, then for inputs. */
 static mica_status make_pairs(rewriting *r) {
   for (size_t i = 0; i < r->products->count; i++)
     if (r->integers[i].weight) MICA_TRY(put_weight(r, &r->products->list[i], &r->integers[i]));
@@ -352,7 +354,7 @@ static mica_status make_pairs(rewriting *r) {
   return MICA_OK;
 }
 
-/* The graph's nodes with the new ones among them. */
+/* Inserts the new nodes between the graph's nodes. */
 static mica_status merge(rewriting *r) {
   Onnx__GraphProto *graph = r->graph;
   Onnx__NodeProto **merged = malloc((graph->n_node + r->count + 1) * sizeof *merged);
@@ -372,7 +374,7 @@ static mica_status merge(rewriting *r) {
   return MICA_OK;
 }
 
-/* Tensors beside the file come into it: the new one may lie elsewhere. */
+/* Moves external tensors into the model, because the new file may lie in another folder. */
 static mica_status take_inside(mica_onnx *model) {
   mica__external external = {.folder = model->external.folder};
   mica_status status = MICA_OK;

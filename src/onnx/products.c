@@ -1,4 +1,4 @@
-/* Products of a model by weights of its own. */
+/* Finds a model's products with constant weights. */
 #include "onnx/products.h"
 
 #include "base/name_table.h"
@@ -11,7 +11,7 @@
 typedef struct finding {
   const mica_onnx *model;
   mica__external external;
-  mica__name_table numbers, makers; /* of a value: its place in uses; the node that makes it */
+  mica__name_table numbers, makers; /* of a value: its index in uses; the node that makes it */
   int32_t *uses;
   size_t use_count, use_capacity;
   mica__onnx_products *out;
@@ -36,8 +36,8 @@ static mica_status count_use(finding *f, const char *name) {
   return mica__name_table_add(&f->numbers, name, (int32_t)f->use_count++);
 }
 
-/* Counts what a graph and the bodies in it read. Names that a body has for itself may count for others too: then a
- * weight is taken for one that others read. NOLINTNEXTLINE(misc-no-recursion): as deep as the guard lets bodies be. */
+/* Counts how often a graph and its bodies read each name. A body's own name may be counted for an outer value of the
+ * same name; a weight then seems to be shared. NOLINTNEXTLINE(misc-no-recursion): the guard limits nested bodies. */
 static mica_status count_uses(finding *f, const mica__onnx_graph *graph) {
   for (int32_t i = 0; i < graph->count; i++) {
     const mica__onnx_node *node = &graph->nodes[i];
@@ -75,7 +75,7 @@ static const Onnx__TensorProto *operand(const finding *f, const mica__onnx_node 
   return k < node->input_count ? initial_of(f, node->inputs[k]) : NULL;
 }
 
-/* A copy of the elements of a tensor of f32, the caller's to free. */
+/* Copies the elements of an f32 tensor; the caller frees them. */
 static mica_status read_floats(finding *f, const Onnx__TensorProto *proto, float **out) {
   mica__onnx_tensor tensor = {0};
   MICA_TRY(mica__onnx_tensor_read(&f->external, proto, &tensor));
@@ -138,7 +138,7 @@ static mica_status add_float(finding *f, const mica__onnx_node *node, const char
   return MICA_OK;
 }
 
-/* The weight of a matrix product: an initial value, or one that is transposed on its way (`swapped`). */
+/* The weight of a matrix product: an initial value, or one that a Transpose precedes (`swapped`). */
 static const Onnx__TensorProto *matrix_of(const finding *f, const mica__onnx_node *node, bool *swapped) {
   const Onnx__TensorProto *own = operand(f, node, 1);
   const int32_t maker = node->input_count > 1 ? mica__name_table_find(&f->makers, node->inputs[1]) : -1;
@@ -153,7 +153,7 @@ static const Onnx__TensorProto *matrix_of(const finding *f, const mica__onnx_nod
   return !mica__onnx_ints(swap, "perm", &perm) || (perm.count == 2 && perm.values[0] == 1) ? own : NULL;
 }
 
-/* The batch norm that takes a value, which nothing else reads; NULL: none, or one that is not known. */
+/* The batch norm that is the only reader of a value; NULL if there is none, or if it trains. */
 static const mica__onnx_node *norm_behind(const finding *f, const char *value) {
   const mica__onnx_graph *graph = &f->model->graph;
   if (uses_of(f, value) != 1) return NULL;
@@ -225,7 +225,7 @@ static bool has_products(const mica__onnx_graph *graph) {
   return false;
 }
 
-/* Operators that compute with weights and are left as they are. */
+/* Operators with weights that stay in floating point. */
 static const struct {
   const char *op, *why;
 } left_float[] = {{"ConvTranspose", "float: a transposed convolution"},

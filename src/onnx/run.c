@@ -1,4 +1,4 @@
-/* Running a model: its feeds, and the program for their types. */
+/* Runs a model: takes its feeds and finds the program for their types. */
 #include "base/element.h"
 #include "base/text.h"
 #include "onnx/attributes.h"
@@ -122,7 +122,7 @@ static size_t bytes_of(const mica_onnx_feed *feed) {
   return mica_shape_count(shape_of(feed), &count) == MICA_OK ? (size_t)count * mica_dtype_size(dtype_of(feed)) : 0;
 }
 
-/* The feed's elements on the host, a copy. */
+/* Copies the feed's elements to the host. */
 static mica_status elements_of(mica_queue *queue, const mica_onnx_feed *feed, void **out) {
   size_t bytes = bytes_of(feed);
   void *data = malloc(bytes + 1);
@@ -141,7 +141,7 @@ static mica_status elements_of(mica_queue *queue, const mica_onnx_feed *feed, vo
 
 /* --- running --- */
 
-/* The inputs of this run: types, and the elements of bound ones, which are the caller's to free. */
+/* Describes the inputs of this run: their types, and the elements of bound ones, which the caller frees. */
 static mica_status describe_run(mica_onnx_runner *r, mica_queue *queue, mica__lower_input *inputs) {
   for (size_t i = 0; i < r->input_count; i++) {
     const mica_onnx_feed *feed = r->feeds[i];
@@ -156,8 +156,8 @@ static mica_status describe_run(mica_onnx_runner *r, mica_queue *queue, mica__lo
   return MICA_OK;
 }
 
-/* An upload waits for the device twice, as long as a small model takes: numbers that stay the same, such as a rate of
- * samples, are sent once. So many bytes are compared. */
+/* The most bytes of an input that are compared with the last upload. An upload waits for the device twice, which takes
+ * as long as a small model; numbers that stay the same, such as a sample rate, are uploaded only once. */
 #define MOST_COMPARED 1024
 
 static mica_status send(mica_queue *queue, mica__flow_program *p, size_t i, const mica_onnx_feed *feed) {
@@ -167,12 +167,12 @@ static mica_status send(mica_queue *queue, mica__flow_program *p, size_t i, cons
   free(p->sent[i]);
   p->sent[i] = NULL;
   MICA_TRY(mica_tensor_upload(queue, p->uploads[i], feed->data, bytes));
-  if (small) p->sent[i] = malloc(bytes); /* without memory it is sent again */
+  if (small) p->sent[i] = malloc(bytes); /* if memory is short, it is sent again next time */
   if (p->sent[i]) memcpy(p->sent[i], feed->data, bytes);
   return MICA_OK;
 }
 
-/* The feeds as tensors: those of the host are uploaded. */
+/* Gives the feeds as tensors; feeds in host memory are uploaded. */
 static mica_status give_inputs(mica_onnx_runner *r, mica_queue *queue, mica__flow_program *p) {
   for (size_t i = 0; i < r->input_count; i++) {
     const mica_onnx_feed *feed = r->feeds[i];
@@ -187,7 +187,7 @@ static mica_status give_inputs(mica_onnx_runner *r, mica_queue *queue, mica__flo
   return MICA_OK;
 }
 
-/* Outputs go where the caller has bound them. */
+/* Gives the tensor that the caller bound to an output. */
 static mica_status want(void *user, size_t i, int32_t passes, const mica__flow_type *type, mica_tensor **tensor) {
   const mica_onnx_runner *r = user;
   char is[MICA_SHAPE_TEXT], should[MICA_SHAPE_TEXT];
@@ -205,7 +205,7 @@ static mica_status want(void *user, size_t i, int32_t passes, const mica__flow_t
   return MICA_OK;
 }
 
-/* One try: `again` where inputs have been demanded. */
+/* Tries to run once; *again is set if inputs were demanded. */
 static mica_status run_once(mica_onnx_runner *r, mica_queue *queue, bool *again) {
   mica__flow_program *program = NULL;
   mica__lower_input *inputs = calloc(r->input_count + 1, sizeof *inputs);

@@ -1,4 +1,4 @@
-/* Names, and the values behind them. */
+/* Names and their values. */
 #include "onnx/lowering.h"
 
 #include "base/text.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Floating initial values of no more elements are constants, which are known on the host. */
+/* Floating initial values of at most this many elements are constants, which are known on the host. */
 #define SMALL 32
 
 mica_status mica__scope_open(mica__lowering *l, bool sees_outer, mica__lower_scope *scope) {
@@ -69,7 +69,7 @@ static bool has_to_be_known(const mica__lowering *l, const Onnx__TensorProto *te
   return false;
 }
 
-/* A name for a parameter that no input and no other parameter of the graph has. */
+/* Makes a unique name for a parameter of the graph. */
 static const char *parameter_name(mica__lowering *l, const char *name) {
   size_t room = strlen(name) + 32;
   char *own = mica__lower_room(l, room, 1);
@@ -97,7 +97,7 @@ static mica_value add_weight(mica__lowering *l, const Onnx__TensorProto *tensor,
   return value;
 }
 
-/* True if mica__onnx_weight_find finds the tensor. */
+/* True if the tensor can be found by this name. */
 static bool has_name(const mica__lowering *l, const Onnx__TensorProto *proto, const char *name) {
   if (!*name) return false;
   const int32_t at = mica__name_table_find(&l->model->initials, name);
@@ -106,7 +106,7 @@ static bool has_name(const mica__lowering *l, const Onnx__TensorProto *proto, co
   return !l->scope->caller && l->root == &l->model->graph;
 }
 
-/* A tensor of texts: the index of each. */
+/* A tensor of texts becomes the indices of its elements. */
 static mica_value lower_texts(mica__lowering *l, const Onnx__TensorProto *proto, const mica__onnx_texts *texts) {
   mica_shape shape = {.rank = (int32_t)proto->n_dims};
   int64_t count = -1;

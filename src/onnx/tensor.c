@@ -84,13 +84,13 @@ void mica__onnx_order(mica_dtype dtype, void *elements, size_t bytes) {
   mica__bytes_from_file(false, elements, bytes / width, width);
 }
 
-/* Bytes of the elements in a file; two elements of 4 bits share one. */
+/* The bytes of the elements in a file; two 4-bit elements share a byte. */
 static size_t bytes_in_file(const Onnx__TensorProto *proto, const mica__onnx_tensor *t) {
   if (mica__onnx_is_nibble(proto->data_type)) return (size_t)(t->count / 2 + t->count % 2);
   return (size_t)t->count * mica_dtype_size(t->dtype);
 }
 
-/* Elements of 4 bits, the first of two in the low bits of a byte, as elements of 8. */
+/* Unpacks 4-bit elements to bytes; the first of two is in the low bits. */
 static mica_status take_nibbles(const unsigned char *bytes, mica__onnx_tensor *t) {
   unsigned char *own = malloc((size_t)t->count + 1);
   if (!own) return mica__fail_nomem("a tensor");
@@ -102,7 +102,7 @@ static mica_status take_nibbles(const unsigned char *bytes, mica__onnx_tensor *t
   return MICA_OK;
 }
 
-/* Takes bytes as elements: as they are where their address and the host's byte order allow it, else copied. */
+/* Uses bytes as elements: in place if their alignment and the host's byte order allow it, else as a copy. */
 static mica_status take_bytes(const Onnx__TensorProto *proto, const unsigned char *data, size_t bytes,
                               mica__onnx_tensor *t) {
   size_t size = mica_dtype_size(t->dtype), want = bytes_in_file(proto, t);
@@ -121,7 +121,7 @@ static mica_status take_bytes(const Onnx__TensorProto *proto, const unsigned cha
   return MICA_OK;
 }
 
-/* Each number of the list holds two elements of 4 bits. */
+/* Each number of the list holds two 4-bit elements. */
 static mica_status take_nibble_list(const Onnx__TensorProto *proto, mica__onnx_tensor *t) {
   const size_t bytes = bytes_in_file(proto, t);
   if (proto->n_int32_data != bytes) return wrong_count(proto, t, "elements", proto->n_int32_data);
@@ -158,7 +158,7 @@ static mica_status take_typed(const Onnx__TensorProto *proto, mica__onnx_tensor 
     case MICA_U32: *(uint32_t *)element = (uint32_t)proto->uint64_data[i]; break;
     case MICA_I32: *(int32_t *)element = proto->int32_data[i]; break;
     case MICA_BOOL: *(uint8_t *)element = proto->int32_data[i] != 0; break;
-    default: /* 8 and 16 bits: the low bits, of halves their pattern */
+    default: /* 8 and 16 bits: the low bits, for half floats their bit pattern */
       if (size == 1)
         *(uint8_t *)element = (uint8_t)proto->int32_data[i];
       else
@@ -168,7 +168,7 @@ static mica_status take_typed(const Onnx__TensorProto *proto, mica__onnx_tensor 
   return MICA_OK;
 }
 
-/* A number of decimal digits alone. */
+/* Parses a number that consists of decimal digits only. */
 static bool parse_number(const char *text, uint64_t *number) {
   *number = 0;
   if (!*text) return false;
@@ -178,7 +178,8 @@ static bool parse_number(const char *text, uint64_t *number) {
   return !*text;
 }
 
-/* The data's bytes in their file, checked; none of a tensor without elements, whose file is not looked at. */
+/* Finds and checks a tensor's bytes in its external file. A tensor without elements has none, and its file is not
+ * opened. */
 static mica_status find_external(mica__external *external, const Onnx__TensorProto *proto, const mica__onnx_tensor *t,
                                  const unsigned char **data, size_t *bytes) {
   const char *location = NULL, *wrong = NULL, *word = NULL;
@@ -271,10 +272,10 @@ void mica__onnx_tensor_free(mica__onnx_tensor *tensor) {
 
 /* --- sparse ones --- */
 
-/* Elements of a tensor that a file of few bytes may ask for. */
+/* The most elements of a dense tensor that a sparse one may ask for. */
 #define MOST_DENSE (1 << 26)
 
-/* The position of element i among the dense ones; -1 where an index lies outside. */
+/* The dense offset of element i; -1 if an index is out of range. */
 static int64_t position_of(const mica__onnx_tensor *indices, mica_shape dense, int64_t count, int64_t i) {
   const int64_t *index = indices->data;
   if (indices->shape.rank == 1) return index[i] >= 0 && index[i] < count ? index[i] : -1;

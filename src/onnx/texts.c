@@ -35,7 +35,7 @@ static bool take_numbers(const mica__onnx_node *node, const char *name, mica__on
   return true;
 }
 
-/* The output of an encoder for unknown keys. */
+/* The text that an encoder gives for unknown keys. */
 static const ProtobufCBinaryData *default_text(const mica__onnx_node *node) {
   static const ProtobufCBinaryData unused = {7, (uint8_t *)"_Unused"};
   const Onnx__AttributeProto *text = mica__onnx_attr(node, "default_string");
@@ -76,7 +76,7 @@ static bool is_one_of(const mica__onnx_node *node, const char *const *list) {
   return false;
 }
 
-/* The result has the operand's elements, or for columns the operand's columns. */
+/* True if the result has the operand's elements or, if `columns`, the operand's columns. */
 static bool passes(const mica__onnx_node *node, bool columns) {
   static const char *const elements[] = {"Identity", "Reshape", "Cast",   "Squeeze",   "Unsqueeze",
                                          "Flatten",  "Gather",  "Concat", "Transpose", "ArrayFeatureExtractor",
@@ -126,7 +126,7 @@ bool mica__onnx_columns_of(const mica__onnx_graph *graph, const char *name, mica
 
 /* --- for callers of the library --- */
 
-/* False if the file declares that the output holds something else than texts: a CategoryMapper works both ways. */
+/* False if the file declares that the output does not hold texts; a CategoryMapper converts in both directions. */
 static bool may_be_text(const Onnx__GraphProto *graph, size_t output) {
   const Onnx__TypeProto *type = graph->output[output]->type;
   const bool declared = type && type->tensor_type && type->tensor_type->elem_type;

@@ -1,4 +1,4 @@
-/* onnx/training.h: what training asks of a model beside mica/onnx.h; without protobuf-c too. */
+/* onnx/training.h: what training needs to know of a model beyond mica/onnx.h; also in builds without protobuf-c. */
 #ifndef MICA_ONNX_TRAINING_H
 #define MICA_ONNX_TRAINING_H
 
@@ -6,17 +6,17 @@
 
 #include <mica/onnx.h>
 
-/* True if a batch norm divides or subtracts by the initial value: statistics are the model's, and not trained. */
+/* True if the initial value is a mean or a variance of a batch norm: it belongs to the model and is not trained. */
 MICA__SHARED bool mica__onnx_is_statistic(const mica_onnx *model, const char *name);
-/* The value before a last softmax, which a loss has of its own; NULL if there is none. */
+/* Returns the operand of a final softmax, which a loss computes by itself; NULL if there is none. */
 MICA__SHARED const char *mica__onnx_before_softmax(const mica_onnx *model);
-/* The value before a last softmax or sigmoid, after which casts and Identity may stand; NULL if there is none. */
+/* Returns the operand of a final softmax or sigmoid, which casts and Identity may follow; NULL if there is none. */
 MICA__SHARED const char *mica__onnx_before_shares(const mica_onnx *model);
-/* True if that is a softmax: shares that add up to one. */
+/* True if the final operator is a softmax: probabilities that add up to one. */
 MICA__SHARED bool mica__onnx_ends_in_softmax(const mica_onnx *model);
-/* The value y of a first output y scale + shift, by constants that are these numbers in f32; NULL: it is no such. */
+/* Returns y if the first output is y scale + shift with constants that equal these numbers in f32; else NULL. */
 MICA__SHARED const char *mica__onnx_before_affine(const mica_onnx *model, double scale, double shift);
-/* True if weights or values are integers between pairs of QuantizeLinear and DequantizeLinear. */
+/* True if the model has QuantizeLinear or DequantizeLinear nodes. */
 MICA__SHARED bool mica__onnx_is_quantized(const mica_onnx *model);
 
 #endif

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-/* Nodes that unrolling may make; where nothing can run, a host loop is not a choice. */
+/* The most nodes that unrolling may make; the second limit applies if nothing can run, so that a host loop is
+ * impossible. */
 #define MOST_UNROLLED 2000
 #define MOST_WITHOUT_RUNS 20000
 
@@ -102,7 +103,7 @@ bool mica__flow_declared(const Onnx__ValueInfoProto *declared, mica_dtype *dtype
   return true;
 }
 
-/* The declared type with no element along a new axis. */
+/* An empty tensor of the declared type with a new axis in front. */
 static mica_value empty(mica__lowering *l, const mica__onnx_node *node, const Onnx__ValueInfoProto *declared) {
   mica_dtype dtype;
   mica_shape one, shape = {.rank = 1};

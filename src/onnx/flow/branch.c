@@ -1,5 +1,5 @@
-/* Branches: of a known condition the body stands in the If's place. Else the model is cut: the host reads the condition
- * and calls a function, which is lowered when it is first taken. */
+/* Lowers If. If the condition is known, the branch is lowered in place. Else the model is cut: the host reads the
+ * condition and calls the branch as a function, which is lowered when it is first taken. */
 #include "base/element.h"
 #include "onnx/flow/body.h"
 #include "onnx/flow/cut.h"
@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* operands: the condition, then those of the first function and those of the other. */
+/* operands: the condition, then those of the first function, then those of the second. */
 typedef struct branch_call {
   mica__call call;
   mica__function *bodies[2]; /* for false, for true */
-  size_t *slots[2];          /* by input of the body: which operand it is; 0 for none */
+  size_t *slots[2];          /* by input of the body: the index of its operand; 0 for none */
 } branch_call;
 
 static mica_status run(mica__call *call, mica_queue *queue, const mica_tensor *const *operands) {
@@ -40,7 +40,7 @@ static void destroy(mica__call *call) {
   }
 }
 
-/* The bodies as functions, and all that they take as operands after the condition. *call is NULL if one takes a
+/* Makes the two branches functions and lists their operands after the condition. *call is NULL if a branch takes a
  * sequence. */
 static mica_status make_call(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *const bodies[2],
                              mica_value *operands, size_t *count, mica__call **call) {
@@ -81,7 +81,7 @@ static bool gives_tensors(const mica__onnx_graph *body) {
   return true;
 }
 
-/* The most names that a body reads. */
+/* An upper bound of the names that a body reads. */
 static size_t count_reads(const mica__onnx_graph *body) {
   size_t count = body->proto->n_output;
   for (int32_t i = 0; i < body->count; i++) {
@@ -91,7 +91,7 @@ static size_t count_reads(const mica__onnx_graph *body) {
   return count;
 }
 
-/* Calls the branch that the condition says. *done stays false if it has to stand in place. */
+/* Cuts the model and calls the branch that the condition selects. *done stays false if it must be lowered in place. */
 static mica_status call_branch(mica__lowering *l, const mica__onnx_node *node, mica_value condition, bool *done) {
   const mica__onnx_graph *bodies[2] = {mica__flow_body(l, node, "else_branch"),
                                        mica__flow_body(l, node, "then_branch")};

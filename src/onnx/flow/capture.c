@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names that a body reads, each once, in their order. */
+/* The names that a body reads, without duplicates, in order. */
 typedef struct reading {
   mica__name_table own, seen;
   const char **names;
@@ -32,7 +32,7 @@ static mica_status own_name(reading *r, const char *name) {
   return mica__name_table_add(&r->own, name, 0);
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as bodies, which the guard bounds. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as bodies are nested, which the guard limits. */
 static mica_status read_graph(reading *r, const mica__onnx_graph *graph) {
   for (int32_t i = 0; i < graph->count; i++) {
     const mica__onnx_node *node = &graph->nodes[i];
@@ -62,7 +62,7 @@ static void free_reading(reading *r) {
   free(r->names);
 }
 
-/* The elements of a known value, a copy. */
+/* Copies the elements of a known value. */
 static const void *elements(const mica__node *node) {
   int64_t count = mica__node_count(node);
   size_t bytes = (size_t)count * mica_dtype_size(node->type.dtype);
@@ -80,7 +80,7 @@ static const Onnx__TensorProto *weight_of(const mica__lowering *l, int32_t id) {
   return NULL;
 }
 
-/* The value of a name outside the body; *live: it is a value of the run. */
+/* Describes a value from outside the body as an input; *live: each run computes it. */
 static mica_status capture(const mica__lowering *l, const mica__lower_value *found, mica__lower_input *input,
                            bool *live) {
   *live = false;
@@ -102,13 +102,13 @@ static mica_status capture(const mica__lowering *l, const mica__lower_value *fou
   return MICA_OK;
 }
 
-/* Adds the names in sight to the function; *list: one is a sequence. */
+/* Makes visible outer names inputs of the function; *list: one is a sequence. */
 static mica_status capture_all(mica__lowering *l, const reading *r, mica__function *f, mica_value *operands,
                                bool *list) {
   for (size_t i = 0; i < r->count; i++) {
     const mica__lower_value *found = mica__scope_find(l, r->names[i]);
     bool live = false;
-    if (!found) continue; /* of a body inside, or an error that the body's lowering names */
+    if (!found) continue; /* it is of an inner body, or lowering the body reports the error */
     if (found->list) *list = true;
     mica__lower_input *input = &f->inputs[f->input_count++];
     *input = (mica__lower_input){.name = r->names[i]};

@@ -1,4 +1,4 @@
-/* Cuts: where a lowering stops for what a run computes. */
+/* Cuts: a lowering pauses until a run has computed a value. */
 #include "onnx/flow/cut.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static mica_status make_stage(mica__trace *t, const mica_value *values, size_t c
   return status;
 }
 
-/* A stage that gives the values is run, below the others; a sentence about the cut. */
+/* Sets the stage's sources for the values, notes the reason of the cut and appends the stage to the path. */
 static mica_status cut(mica__trace *t, const mica__onnx_node *node, const char *why, mica__stage *stage,
                        const mica_value *values, size_t count) {
   stage->sources = calloc(count + 1, sizeof *stage->sources);

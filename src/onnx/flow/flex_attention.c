@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* What a body of one input makes of a value; the value itself where the attribute is absent. */
+/* Replaces *value by the result of a body with one input; no change if the attribute is absent. */
 static mica_status changed(mica__lowering *l, const mica__onnx_node *node, const char *name, mica_value *value) {
   if (!mica__onnx_attr(node, name)) return MICA_OK;
   const mica__onnx_graph *body = mica__flow_body(l, node, name);
@@ -16,7 +16,7 @@ static mica_status changed(mica__lowering *l, const mica__onnx_node *node, const
   return MICA_OK;
 }
 
-/* Attention whose scores and weights bodies change. */
+/* Lowers attention with bodies that modify scores and weights. */
 MICA__LOWER(flex_attention) {
   mica_value q = mica__lower_operand(l, node, 0), k = mica__lower_operand(l, node, 1);
   mica_value v = mica__lower_operand(l, node, 2);

@@ -1,11 +1,10 @@
-/* onnx/flow/host.h: operators that the host computes: at once where their operands are known, else between two
- * stages. */
+/* onnx/flow/host.h: operators that the host computes: at once if their operands are known, else between two stages. */
 #ifndef MICA_ONNX_FLOW_HOST_H
 #define MICA_ONNX_FLOW_HOST_H
 
 #include "onnx/lower.h"
 
-/* An operand, or a result, whose data a function allocates and its caller frees. */
+/* An operand or a result. A function allocates the data of results, and its caller frees it. */
 typedef struct mica__host_array {
   mica_dtype dtype;
   mica_shape shape;
@@ -13,17 +12,17 @@ typedef struct mica__host_array {
   void *data;
 } mica__host_array;
 
-/* Computes results, which are zero, from operands; config is a copy of what the lowering said. */
+/* Computes results, which are zero before, from operands; config is a copy of what was passed to mica__lower_host. */
 typedef mica_status mica__host_fn(const void *config, const mica__host_array *operands, mica__host_array *results);
 
-/* "config" of `bytes` is copied. `why` is for mica_onnx_cut_at. */
+/* Lowers a node as such a function. `bytes` of config are copied; `why` is for mica_onnx_cut_at. */
 mica_status mica__lower_host(mica__lowering *l, const mica__onnx_node *node, const char *why, mica__host_fn *compute,
                              const void *config, size_t bytes, const mica_value *operands, size_t operand_count,
                              mica_value *results, size_t result_count);
 
-/* Allocates a result of integers, i64; NULL if memory is short. */
+/* Allocates an i64 result; NULL if memory is short. */
 int64_t *mica__host_integers(mica__host_array *result, mica_shape shape);
-/* An operand's elements as doubles, the caller's to free. */
+/* Converts an operand's elements to doubles; the caller frees them. */
 double *mica__host_reals(const mica__host_array *operand);
 
 #endif

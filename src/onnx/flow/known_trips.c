@@ -7,8 +7,8 @@
 typedef struct knowing {
   mica__lowering *l;
   const mica__onnx_graph *body;
-  mica__name_table makers; /* which node of the body makes a name */
-  mica__name_table inputs; /* which input of the body it is */
+  mica__name_table makers; /* name -> node of the body that makes it */
+  mica__name_table inputs; /* name -> input of the body */
   bool *nodes;             /* known */
   bool *carried;           /* by input of the body */
 } knowing;
@@ -48,7 +48,8 @@ static mica_status file_names(knowing *k) {
   return MICA_OK;
 }
 
-/* Takes for known what begins so, and takes away what a trip makes of what is not, until nothing changes. */
+/* Starts with all carried values that are known at first, and removes those that a trip computes from unknown ones,
+ * until nothing changes. */
 static bool find_known(knowing *k, size_t index, size_t carried_count) {
   for (bool changed = true; changed;) {
     changed = false;

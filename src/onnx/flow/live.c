@@ -1,13 +1,12 @@
-/* Finds the values of a lowering that are used after a cut: names that later nodes read, and values that operators
- * hold. */
+/* Finds the values that are needed after a cut: names that later nodes read, and values that operators hold. */
 #include "onnx/flow/runner.h"
 
 #include "compile/template.h"
 
 #include <stdlib.h>
 
-/* Files the names that nodes from `at` on read, and what they read for their bodies.
- * NOLINTNEXTLINE(misc-no-recursion): as deep as bodies, which the guard bounds. */
+/* Collects the names that the nodes from `at` on and their bodies read.
+ * NOLINTNEXTLINE(misc-no-recursion): as deep as bodies are nested, which the guard limits. */
 static mica_status file_reads(mica__name_table *names, const mica__onnx_graph *graph, int32_t at) {
   for (int32_t i = at; i < graph->count; i++) {
     const mica__onnx_node *node = &graph->nodes[i];
@@ -38,7 +37,7 @@ static mica_status add_live(const mica__trace *t, mica_value value, int32_t **id
   return MICA_OK;
 }
 
-/* A tensor, or what a sequence holds. */
+/* Adds a tensor, or the tensors of a sequence. */
 static mica_status add_any(const mica__trace *t, const mica__lower_value *value, int32_t **ids, size_t *count) {
   MICA_TRY(add_live(t, value->value, ids, count));
   for (int64_t i = 0; value->list && i < value->list->count; i++)
@@ -56,7 +55,7 @@ static mica_status add_scope(const mica__trace *t, const mica__lower_scope *scop
   return MICA_OK;
 }
 
-/* A function's graph has no list of outputs: all that its scope names lives on. */
+/* A function's graph has no list of outputs, so all names in its scope stay live. */
 static mica_status file_all(mica__name_table *reads, const mica__lower_scope *scope) {
   for (size_t e = 0; e < scope->names.size; e++) {
     const char *name = scope->names.entries[e].name;

@@ -1,5 +1,5 @@
-/* Loops: where the trips are known and not too many, each stands in the graph, so that shapes may change from one to
- * the next at no cost. Else the host counts them (loop_call.c). */
+/* Lowers Loop. If the number of trips is known and small, the loop is unrolled, so shapes may change from trip to trip
+ * at no cost. Else the host counts the trips (loop_call.c). */
 #include "onnx/flow/body.h"
 #include "onnx/flow/loop_call.h"
 
@@ -7,9 +7,9 @@
 
 typedef struct loop {
   const mica__onnx_graph *body;
-  size_t carried, scans; /* values that go from trip to trip, and results that are collected */
+  size_t carried, scans; /* values carried from trip to trip, and collected results */
   mica__lower_value *inputs, *outputs;
-  mica_value **kept; /* by collected result, a value for each trip */
+  mica_value **kept; /* by collected result: one value per trip */
   size_t trips, capacity;
 } loop;
 
@@ -68,8 +68,8 @@ static mica_status begin(mica__lowering *l, const mica__onnx_node *node, loop *s
   return MICA_OK;
 }
 
-/* Goes on as long as the condition is true, at most `most` trips (below 0: no limit). *whole becomes false where they
- * are too many. */
+/* Unrolls while the condition holds, at most `most` trips (below 0: no limit). *whole becomes false if there are too
+ * many. */
 static mica_status unroll(mica__lowering *l, const mica__onnx_node *node, loop *s, int64_t most, bool on, bool *whole) {
   for (int64_t trip = 0; on && (most < 0 || trip < most); trip++) {
     *whole = mica__flow_may_unroll(l, s->body, trip + 1);
@@ -87,7 +87,7 @@ static mica_status unroll(mica__lowering *l, const mica__onnx_node *node, loop *
   return MICA_OK;
 }
 
-/* A cut inside of a trip keeps what the loop holds. */
+/* Registers the carried values as held, so that a cut inside a trip keeps them. */
 static mica_status unroll_held(mica__lowering *l, const mica__onnx_node *node, loop *s, int64_t most, bool on,
                                bool *whole) {
   const mica__lower_held *before = l->held;
@@ -109,7 +109,7 @@ static mica_status give_unrolled(mica__lowering *l, const mica__onnx_node *node,
   return l->status;
 }
 
-/* The host counts the trips; not of a loop that carries a sequence, whose trips stand in the graph. */
+/* Lets the host count the trips, unless the loop carries a sequence; such loops must be unrolled. */
 static mica_status call(mica__lowering *l, const mica__onnx_node *node, const loop *s, mica_value trips,
                         mica_value first, bool *done) {
   if (carries_list(s)) return MICA_OK;

@@ -8,15 +8,15 @@
 #include <string.h>
 
 #define NONE SIZE_MAX
-/* After so many trips the host waits for the device, so that what is queued does not grow. */
+/* The host waits for the device after this many trips, so that the queue does not grow without limit. */
 #define QUEUED 256
 #define ROWS 16
 
-/* A collected result: `rows` of them in a buffer with room for more. */
+/* A collected result: a buffer of rows with spare room. */
 typedef struct collection {
   mica_tensor *buffer, *view;
   int64_t room;
-  bool has_empty; /* the file says what none of them is */
+  bool has_empty; /* the file declares the type of an empty result */
   mica__flow_type empty;
 } collection;
 
@@ -24,7 +24,7 @@ typedef struct loop_call {
   mica__call call;
   mica__loop_form form;
   mica__function *body;
-  size_t *slots; /* by input of the body: which operand it is; NONE for what the body has itself */
+  size_t *slots; /* by input of the body: its operand's index; NONE for values that the body owns */
   size_t trips_at, first_at;
   mica_tensor *trip_zero, *trip_numbers[2], *states[MICA__LOOP_VALUES][2];
   collection collections[MICA__LOOP_VALUES];
@@ -43,7 +43,7 @@ static mica_status fit(const loop_call *c, mica_tensor **tensor, const mica__flo
   return mica_tensor_create(c->body->runner->engine, (mica_dtype)type->dtype, shape, tensor);
 }
 
-/* A trip writes what it carries on where it does not read it. */
+/* Alternates between two tensors for carried values, so that a trip does not overwrite what it reads. */
 static mica_status want(void *user, size_t i, int32_t passes, const mica__flow_type *type, mica_tensor **tensor) {
   loop_call *c = user;
   size_t k = i - c->form.conditional, input = first_state(c) + k;
@@ -234,7 +234,7 @@ static mica_status say_inputs(loop_call *c) {
   return MICA_OK;
 }
 
-/* Lists what the call takes, and where. */
+/* Lists the call's operands and assigns them to the body's inputs. */
 static void list_operands(loop_call *c, const mica_value *captured, const mica_value *values, mica_value *operands,
                           size_t *count) {
   const mica__loop_form *f = &c->form;

@@ -1,4 +1,4 @@
-/* Functions, and their programs: found by the types of inputs, lowered while they run first, forgotten. */
+/* Functions and their programs: found by input types, lowered during their first run, and evicted. */
 #include "onnx/flow/runner.h"
 
 #include "compile/template.h"
@@ -9,7 +9,7 @@
 
 #define LOWERINGS 64
 #define SHARE_OF_MEMORY 2
-/* An input that had so many values at one time is not a size, and is not bound any more. */
+/* An input with this many different values at one time is not a size and is no longer bound. */
 #define MOST_VALUES 16
 
 static size_t bytes_of(const mica__lower_input *input) {
@@ -89,7 +89,7 @@ static bool is_for(const mica__function *f, const mica__flow_program *p, const m
   return true;
 }
 
-/* Frees bound inputs that have too many values; true if there are any. */
+/* Unbinds inputs that have too many values; true if there were any. */
 static bool free_inputs(mica__function *f, const mica__lower_input *inputs) {
   size_t count = 0;
   bool freed = false;
@@ -161,7 +161,7 @@ static mica_status know(mica__function *f, const Onnx__TensorProto *tensor) {
   return MICA_OK;
 }
 
-/* What a way gives at its end, from the values that the lowering made. */
+/* Sets the outputs at the end of a path from the values that the lowering made. */
 static mica_status say_outputs(const mica__trace *t, const mica_value *outputs, mica__stage *stage) {
   size_t count = t->program->function->output_count;
   int32_t at = (int32_t)t->program->path_count;
@@ -184,7 +184,7 @@ static mica_status say_outputs(const mica__trace *t, const mica_value *outputs, 
   return MICA_OK;
 }
 
-/* The extents that indices are for may differ from way to way: each end has its own. */
+/* Each end has its own indices, because the extents they refer to may differ between paths. */
 static mica_status check_indices(const mica__flow_program *p, const mica__stage *stage) {
   const mica_onnx_runner *r = p->function->runner;
   for (size_t i = 0; p->function->is_model && i < stage->index_count; i++) {
@@ -215,7 +215,7 @@ static mica_status end(mica__trace *t, const mica_value *outputs) {
   return mica__stage_run(p, t->run, p->path_count - 1);
 }
 
-/* Lowers the function from its beginning, passing the stages of the way so far, and runs what is new. */
+/* Lowers the function from the beginning, skips the stages already on the path, and runs the new ones. */
 static mica_status lower(mica__flow_program *p, mica__run *run) {
   mica__function *f = p->function;
   mica__trace *t = calloc(1, sizeof *t);
@@ -265,7 +265,7 @@ static bool is_on_way(const mica__flow_program *p, const mica__stage *stage) {
   return false;
 }
 
-/* The stage used longest ago that nothing stands behind and that the last run did not take, below this one.
+/* Finds the least recently used stage below this one that has no children and that the last run did not take.
  * NOLINTNEXTLINE(misc-no-recursion): see mica__stage_destroy. */
 static void find_oldest(const mica__flow_program *now, mica__stage *stage, mica__stage **oldest) {
   for (mica__stage *child = stage->children; child; child = child->next) find_oldest(now, child, oldest);

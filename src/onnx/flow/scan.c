@@ -1,5 +1,5 @@
-/* Scans: a body for each slice of the scanned operands, with states that go from one to the next; long ones as loops
- * that the host counts. */
+/* Lowers Scan: a body for each slice of the scanned operands, with states carried from one slice to the next. Long
+ * scans become loops whose trips the host counts. */
 #include "onnx/flow/body.h"
 #include "onnx/flow/loop_call.h"
 
@@ -9,13 +9,13 @@
 
 typedef struct scan {
   const mica__onnx_graph *body;
-  size_t states, inputs, outputs; /* what goes from trip to trip, what is scanned, what is collected */
+  size_t states, inputs, outputs; /* counts of carried states, scanned operands, collected results */
   int64_t axis_in[MOST_VALUES], axis_out[MOST_VALUES];
   bool back_in[MOST_VALUES], back_out[MOST_VALUES];
   int64_t trips;
 } scan;
 
-/* Number k of a list, `standard` after its end or if there is no list. */
+/* Number k of a list; 0 past its end or if the list is absent. */
 static int64_t of_list(const mica__onnx_node *node, const char *name, size_t k) {
   mica__integers list;
   mica__onnx_ints(node, name, &list);
@@ -67,7 +67,7 @@ static mica_status count_trips(mica__lowering *l, const mica__onnx_node *node, s
   return MICA_OK;
 }
 
-/* x with its axis 0 as that axis. */
+/* Moves axis 0 of x to `axis`. */
 static mica_value move_axis(mica_value x, int64_t axis) {
   int32_t rank = mica_value_shape(x).rank;
   mica_axes order = {.count = rank};
@@ -95,7 +95,7 @@ static mica_status call(mica__lowering *l, const mica__onnx_node *node, const sc
   return MICA_OK;
 }
 
-/* The results for these operands: states, then what is collected. */
+/* Computes the results: states, then collected results. */
 static mica_status unroll(mica__lowering *l, const mica__onnx_node *node, scan *s, const mica_value *values,
                           mica_value *results) {
   mica_value inputs[MOST_VALUES], outputs[MOST_VALUES];
@@ -134,7 +134,7 @@ static mica_status unroll(mica__lowering *l, const mica__onnx_node *node, scan *
   return MICA_OK;
 }
 
-/* Version 8: axis 0 of every operand is a batch, and each sequence is scanned by itself. */
+/* Version 8: axis 0 of every operand is the batch, and each sequence is scanned separately. */
 static mica_status unroll_batch(mica__lowering *l, const mica__onnx_node *node, scan *s, const mica_value *values,
                                 mica_value *results) {
   size_t operands = s->states + s->inputs, count = s->states + s->outputs;
@@ -158,7 +158,7 @@ static mica_status unroll_batch(mica__lowering *l, const mica__onnx_node *node, 
 MICA__LOWER(scan) {
   scan s = {0};
   mica_value values[MOST_VALUES], results[MOST_VALUES] = {{0}};
-  int32_t first = node->version < 9 ? 1 : 0; /* the lengths of sequences stand before */
+  int32_t first = node->version < 9 ? 1 : 0; /* operand 0 is the lengths of sequences */
   if (first && mica__lower_has(l, node, 0))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "sequences of different lengths are not supported");
   if (node->input_count - first > MOST_VALUES)

@@ -1,10 +1,10 @@
-/* Sequences: lists of values that exist while a model is lowered, and cost nothing on the device. Positions in them
- * have to be known. */
+/* Sequences: lists of values that exist only during lowering and cost nothing on the device. Positions in them must be
+ * known. */
 #include "onnx/lowering.h"
 
 #include <string.h>
 
-/* A list of `count` values with room of its own; NULL with an error recorded. */
+/* Allocates a list of `count` values; NULL, with an error recorded, on failure. */
 static mica__lower_list *new_list(mica__lowering *l, int64_t count) {
   mica__lower_list *list = mica__lower_room(l, 1, sizeof *list);
   mica_value *values = mica__lower_room(l, (size_t)count, sizeof *values);
@@ -31,8 +31,8 @@ static mica_status give(mica__lowering *l, const mica__onnx_node *node, mica_val
   return MICA_OK;
 }
 
-/* The position that operand k names in a sequence of `count`, `standard` where it is absent: up to `last`. false where
- * it is not known or lies outside. */
+/* Reads operand k as a position, 0 to `last`, in a sequence of `count`; `standard` if it is absent. False if it is not
+ * known or out of range. */
 static bool position(mica__lowering *l, const mica__onnx_node *node, int32_t k, int64_t count, int64_t last,
                      int64_t standard, int64_t *at) {
   mica__integers given;
@@ -106,7 +106,7 @@ MICA__LOWER(concat_from_sequence) {
   return give(l, node, mica_concat(values, (size_t)list->count, (int32_t)axis));
 }
 
-/* Sizes of the parts: one number for all but a smaller last one, or a list; without either 1. */
+/* The sizes of the parts: one number for all (the last may be smaller), or a list; 1 if absent. */
 static mica_status part_sizes(mica__lowering *l, const mica__onnx_node *node, const mica__integers *given,
                               int64_t extent, mica__integers *sizes) {
   *sizes = *given;

@@ -1,4 +1,4 @@
-/* Stages: the part of a lowering's graph between two cuts, as a session. */
+/* Stages: a stage is the part of a lowering's graph between two cuts, run as a session. */
 #include "onnx/flow/runner.h"
 
 #include "compile/template.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define NAME 32
-/* Stages one after another: what a small file must not exceed. */
+/* The most stages of a path, because a small file could ask for many more. */
 #define MOST_STAGES 4096
 
 mica__flow_type mica__flow_type_of(mica_dtype dtype, mica_shape shape) {
@@ -94,18 +94,18 @@ mica_status mica__trace_push(mica__trace *t, mica__stage *stage) {
 
 /* --- a stage's own graph --- */
 
-/* Nodes of the lowering's graph that a stage computes, and what it reads of earlier ones. */
+/* The nodes of the lowering's graph that a stage computes, and the earlier values that it reads. */
 typedef struct cutting {
   mica__trace *t;
   const mica_graph *from;
   mica_graph *to;
-  bool *value, *node; /* by id - 1: is read; is computed, with all its results */
+  bool *value, *node; /* by id - 1: the value is read; the node is computed, with all its results */
   int32_t *map;
   mica_binding *bindings;
   size_t binding_count;
 } cutting;
 
-/* The id of the node whose result it is. */
+/* The id of the node that a result belongs to. */
 static int32_t node_of(const mica_graph *graph, int32_t id) {
   const mica__node *node = mica__graph_node(graph, id);
   return node->op == &mica__op_result ? node->inputs[0] : id;
@@ -126,14 +126,14 @@ static mica_status add_feed(cutting *c, mica__stage *stage, const char *name, mi
   if (fed) stage->fed = fed;
   char *own = fed ? malloc(strlen(name) + 1) : NULL;
   if (!own) return mica__fail_nomem("a stage");
-  strcpy(own, name); /* NOLINT(clang-analyzer-security.insecureAPI.strcpy): as long as it is */
+  strcpy(own, name); /* NOLINT(clang-analyzer-security.insecureAPI.strcpy): own has its size */
   feeds[stage->feed_count] = (mica_feed){.name = own};
   fed[stage->feed_count++] = source;
   (void)c;
   return MICA_OK;
 }
 
-/* A value that is there already, as an input. */
+/* Adds an existing value as an input. */
 static mica_status put_input(cutting *c, mica__stage *stage, int32_t id) {
   char name[NAME];
   mica__flow_source source = mica__trace_source(c->t, id);
@@ -224,7 +224,7 @@ mica_status mica__stage_create(mica__trace *t, const mica_value *values, size_t 
   if (!stage) return mica__fail_nomem("a stage");
   stage->ids = calloc(count + live_count + 1, sizeof *stage->ids);
   mica_status status = stage->ids ? MICA_OK : mica__fail_nomem("a stage");
-  bool copies = !live && t->program->function->is_model; /* inputs: outputs of the model have memory of their own */
+  bool copies = !live && t->program->function->is_model; /* of inputs: outputs of the model have their own memory */
   for (size_t i = 0; status == MICA_OK && i < count; i++) {
     int32_t stands = mica__trace_source(t, values[i].id).stage;
     if (stands == -2 || (stands == -1 && copies)) add_id(stage, values[i].id);
@@ -238,7 +238,7 @@ mica_status mica__stage_create(mica__trace *t, const mica_value *values, size_t 
   return status;
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as a model has cuts, which lower.c bounds. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as a model has cuts; MOST_STAGES limits them. */
 void mica__stage_destroy(mica__function *function, mica__stage *stage) {
   if (!stage) return;
   for (mica__stage *child = stage->children, *next; child; child = next) {
@@ -303,7 +303,8 @@ static mica_status run_session(const mica__flow_program *p, const mica__run *run
   return MICA_OK;
 }
 
-/* Output i is written where it is wanted: by the session, unless another output of its has been bound before. */
+/* Binds output i to the wanted tensor, so that the session writes it there, unless an earlier output binds the same
+ * value. */
 static mica_status bind(const mica__stage *stage, int32_t at, size_t i, mica_tensor *tensor, bool *bound) {
   mica__flow_source source = stage->sources[i];
   *bound = false;
@@ -320,7 +321,8 @@ static bool is_input(const mica__flow_program *p, const mica__run *run, const mi
   return false;
 }
 
-/* A loop without trips, or a branch, may hand a tensor of the caller's on: an output of the model is the runner's. */
+/* Copies an output that is a tensor of the caller: a loop without trips or a branch may pass an input on, but the
+ * model's outputs belong to the runner. */
 static mica_status copy_input(mica__flow_program *p, const mica__run *run, size_t i) {
   const mica_tensor *from = p->outputs[i];
   mica_tensor *to = p->copies[i];

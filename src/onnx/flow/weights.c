@@ -1,4 +1,4 @@
-/* What belongs to a runner as a whole: its weights, and where its model is cut. */
+/* The runner's weights, and the list of its model's cuts. */
 #include "onnx/flow/runner.h"
 
 #include "base/text.h"
