@@ -1,5 +1,5 @@
-/* Scaled products of queries and keys, softmax, and the values that they weigh (Vaswani et al. 2017), as ONNX 23 to 25
- * have them: heads in an axis or after the rows, shared by groups, caches, masks, windows, a soft cap. */
+/* Scaled dot-product attention (Vaswani et al. 2017) as in ONNX 23 to 25: heads in an axis of their own or joined after
+ * the rows, shared by groups, caches, masks, windows, a soft cap. */
 #include "onnx/ops/attention.h"
 
 #include "onnx/ops/family.h"
@@ -14,9 +14,10 @@ typedef struct attention {
   int64_t past;              /* rows of the cache */
   int64_t heads, key_heads;
   bool flat; /* q, k and v came as (batch, rows, heads width) */
-  /* Query i is at p = offset + i. It sees the keys j with p - left <= j <= p + right; -1: no bound on that side. */
+  /* Query i is at position p = offset + i. It sees the keys j with p - left <= j <= p + right; -1: no limit on that
+   * side. */
   int64_t left, right;
-  mica_value lengths; /* (batch): keys of each sequence; null: all */
+  mica_value lengths; /* (batch): the number of keys of each sequence; null: all */
   mica_value offset;  /* i64, one number or (batch); null: 0 */
 } attention;
 
@@ -36,8 +37,9 @@ mica_value mica__lower_split_heads(mica__lowering *l, const mica__onnx_node *nod
   return mica_transpose(apart, MICA_AXES(0, 2, 1, 3));
 }
 
-/* is_causal is a window that ends at the query itself. Queries follow the cache: they come after the rows of the past;
- * if the keys are a cache that is filled elsewhere (nonpad_kv_seqlen), queries are the last rows of each sequence. */
+/* Reads the window; is_causal is a window that ends at the query itself. Queries follow the cache: they come after the
+ * rows of the past. If the keys are a cache that is filled elsewhere (nonpad_kv_seqlen), queries are the last rows of
+ * each sequence. */
 static bool take_window(mica__lowering *l, const mica__onnx_node *node, attention *a) {
   a->left = mica__onnx_int(node, "left_window_size", -1);
   a->right = mica__onnx_int(node, "right_window_size", -1);
@@ -94,12 +96,12 @@ mica_value mica__lower_share_heads(mica_value x, int64_t heads) {
   return mica_reshape(wide, MICA_SHAPE(s.dim[0], heads, s.dim[2], s.dim[3]));
 }
 
-/* 0 where a row of keys is seen and minus infinity if it is not. */
+/* 0 for keys that are seen, minus infinity for the others. */
 static mica_value as_bias(mica_value seen, mica_value like) {
   return mica_where(seen, mica__lower_number(like, 0), mica__lower_number(like, -(double)INFINITY));
 }
 
-/* The given mask as a bias, padded where it is shorter than the keys. */
+/* Converts the given mask to a bias, and pads it if it is shorter than the keys. */
 static mica_value mask_bias(mica_value mask, mica_value scores, int64_t rows) {
   int64_t before[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0};
   if (mica_value_dtype(mask) == MICA_BOOL) mask = as_bias(mask, scores);
@@ -113,13 +115,13 @@ static mica_value mask_bias(mica_value mask, mica_value scores, int64_t rows) {
 
 static mica_value add_bias(mica_value sum, mica_value bias) { return sum.graph ? mica_add(sum, bias) : bias; }
 
-/* A number a sequence, beside (batch, heads, rows, keys). */
+/* Reshapes one number per sequence to broadcast with (batch, heads, rows, keys). */
 static mica_value a_sequence(mica_value x) {
   mica_shape s = mica_value_shape(x);
   return s.rank == 1 ? mica_reshape(x, MICA_SHAPE(s.dim[0], 1, 1, 1)) : x;
 }
 
-/* True for the keys inside of the window, (rows, keys) or (batch, 1, rows, keys); null if it has no bounds. */
+/* True for keys inside the window, (rows, keys) or (batch, 1, rows, keys); null if the window has no limits. */
 static mica_value inside_window(mica__lowering *l, const attention *a) {
   if (a->left < 0 && a->right < 0) return (mica_value){0};
   int64_t rows = mica_value_shape(a->q).dim[2], keys = mica_value_shape(a->k).dim[2];
@@ -134,7 +136,7 @@ static mica_value inside_window(mica__lowering *l, const attention *a) {
   return seen.graph ? mica_logical_and(seen, near) : near;
 }
 
-/* The sum that is added to the scores; null for nothing. */
+/* The sum of all biases of the scores; null if there is no bias. */
 static mica_value biases(mica__lowering *l, const mica__onnx_node *node, const attention *a, mica_value scores) {
   int64_t keys = mica_value_shape(a->k).dim[2];
   mica_value sum = {0}, inside = {0};
@@ -150,7 +152,7 @@ static mica_value biases(mica__lowering *l, const mica__onnx_node *node, const a
   return sum;
 }
 
-/* The weights with zeros in the rows of queries that see no key: their biases are all minus infinity. */
+/* Sets the weights of queries that see no key to 0: their biases are all minus infinity. */
 static mica_value zero_where_blind(mica_value weights, mica_value bias) {
   if (!weights.graph || !mica_value_shape(bias).rank) return weights;
   mica_value most = mica_max(bias, MICA_AXES(mica_value_shape(bias).rank - 1), true);
@@ -158,7 +160,7 @@ static mica_value zero_where_blind(mica_value weights, mica_value bias) {
   return mica_where(blind, mica__lower_number(weights, 0), weights);
 }
 
-/* What the fourth result shows: the scores, capped, with what is added, or their softmax. */
+/* What the fourth result returns: the scores, the capped scores, those with the bias, or their softmax. */
 enum { SHOW_SCORES, SHOW_CAPPED, SHOW_BIASED, SHOW_SOFTMAX };
 
 static mica_value weights_of(mica__lowering *l, const mica__onnx_node *node, const attention *a, mica_value *shown) {
@@ -183,14 +185,16 @@ static mica_value weights_of(mica__lowering *l, const mica__onnx_node *node, con
 
 /* --- in tiles --- */
 
-/* True if one operation does it, without a table of all scores: nobody asks for those, and dtypes are one. */
+/* True if mica_attention can compute the node, without a table of all scores: the scores are not a result, and all
+ * dtypes are equal. */
 static bool is_tiled(const mica__onnx_node *node, const attention *a) {
   mica_dtype dtype = mica_value_dtype(a->q);
   return !mica__lower_wants(node, 3) && is_floating(a->q) && mica_value_dtype(a->k) == dtype &&
          mica_value_dtype(a->v) == dtype && mica_value_shape(a->v).rank == 4;
 }
 
-/* A window that is as wide on both sides, or ends at the query, is the operation's own; another one is a mask. */
+/* Maps the window to mica_attention's own if it is equally wide on both sides or ends at the query; other windows
+ * become a mask. */
 static void tile_window(mica__lowering *l, const attention *a, mica_attention_config *config, mica_value *inside) {
   config->causal = a->right == 0;
   if (a->left >= 0 && (config->causal || a->left == a->right))
@@ -241,8 +245,8 @@ MICA__LOWER(attention) {
 
 /* --- positions --- */
 
-/* Rows of even width rotated by the angles whose cosines and sines are given, (batch, 1, rows, width / 2): pairs are
- * neighbours, or one of each half. */
+/* Rotates rows of even width by angles, given as cosines and sines (batch, 1, rows, width / 2). Pairs are neighbours,
+ * or one element from each half. */
 static mica_value rotated(mica_value x, mica_value cosine, mica_value sine, bool neighbours) {
   mica_shape s = mica_value_shape(x);
   int64_t half = s.dim[3] / 2;

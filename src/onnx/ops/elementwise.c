@@ -1,4 +1,4 @@
-/* Arithmetic, comparisons, activations, casts: everything that goes element by element. */
+/* Elementwise operators: arithmetic, comparisons, activations, casts. */
 #include "onnx/ops/family.h"
 
 #include <math.h>
@@ -50,7 +50,7 @@ MICA__LOWER(unary) {
 
 MICA__LOWER(identity) { return give(l, node, x_of(l, node)); }
 
-/* In inference it passes x on; the mask is true everywhere, of x's type before version 10. */
+/* In inference passes x on; the mask is all true, and of x's type before version 10. */
 MICA__LOWER(dropout) {
   mica_value x = x_of(l, node);
   if (mica__lower_has(l, node, 2)) {
@@ -65,7 +65,7 @@ MICA__LOWER(dropout) {
   }
   mica__lower_result(l, node, 0, x);
   if (mica__lower_wants(node, 1) && x.graph) {
-    /* From x, whose batch may be open: 0 x + 1 is 1 or NaN, and both are true. */
+    /* Made from x, whose batch may be open: 0 x + 1 is 1 or NaN, and both become true. */
     mica_value mask = mica_cast(mica_affine(x, 0, 1), MICA_BOOL);
     mica__lower_result(l, node, 1, node->version < 10 ? mica_cast(mask, mica_value_dtype(x)) : mask);
   }
@@ -112,7 +112,7 @@ static mica_value swish(const mica__onnx_node *node, mica_value x) {
 
 MICA__LOWER(swish) { return give(l, node, swish(node, x_of(l, node))); }
 
-/* The operands do not broadcast. */
+/* The operands must have equal shapes; they do not broadcast. */
 MICA__LOWER(swiglu) {
   mica_value gate = x_of(l, node), x = mica__lower_operand(l, node, 1);
   if (!gate.graph || !x.graph) return MICA_OK;
@@ -151,8 +151,8 @@ static const struct {
                 {"BitwiseOr", mica_bit_or},
                 {"BitwiseXor", mica_bit_xor}};
 
-/* Operand 1 beside operand 0. Before version 7 it is broadcast where an attribute says so, from axis `axis` of
- * operand 0 on; without that attribute its axes are the last ones, as NumPy has it. */
+/* Operand 1, shaped to broadcast with operand 0. Before version 7 the attribute `broadcast` allows this, from axis
+ * `axis` of operand 0 on; without `axis` its axes are the last ones, as in NumPy. */
 static mica_value beside(mica__lowering *l, const mica__onnx_node *node, mica_value a) {
   mica_value b = mica__lower_operand(l, node, 1);
   if (node->version >= 7 || !a.graph || !b.graph || !mica__onnx_int(node, "broadcast", 0)) return b;
@@ -182,7 +182,7 @@ MICA__LOWER(variadic) {
   return give(l, node, y);
 }
 
-/* The exponents that are not powers on a device; null for others. */
+/* x to exponents that are cheaper than a power; null for others. */
 static mica_value simple_power(mica_value x, double exponent) {
   if (exponent == 1) return x;
   if (exponent == 2) return mica_square(x);
@@ -221,7 +221,7 @@ MICA__LOWER(bit_shift) {
   return give(l, node, left ? mica_shift_left(a, b) : mica_shift_right(a, b));
 }
 
-/* Before version 7 the slope is a number, or one a channel. */
+/* Before version 7 the slope is one number, or one per channel. */
 MICA__LOWER(prelu) {
   mica_value x = x_of(l, node), slope = mica__lower_operand(l, node, 1);
   if (!x.graph || !slope.graph) return MICA_OK;
@@ -241,7 +241,7 @@ MICA__LOWER(where) {
 
 /* --- bounds --- */
 
-/* Bound k as a number; *known is false where only the device has it. */
+/* Reads bound k as a number; sets *known to false if only the device has it. */
 static double bound(mica__lowering *l, const mica__onnx_node *node, int32_t k, const char *name, double standard,
                     bool *known) {
   double number = standard;
@@ -264,7 +264,7 @@ MICA__LOWER(clip) {
 
 /* --- types --- */
 
-/* The dtype that an attribute names; before version 6 it was a text. */
+/* Reads the dtype from the attribute `to`, which was a text before version 6. */
 static bool target(mica__lowering *l, const mica__onnx_node *node, mica_dtype *dtype) {
   const Onnx__AttributeProto *to = mica__onnx_attr(node, "to");
   int32_t type = to && to->has_i ? (int32_t)to->i : 0;
@@ -277,7 +277,7 @@ static bool target(mica__lowering *l, const mica__onnx_node *node, mica_dtype *d
   return false;
 }
 
-/* x in 4 bits: the low bits of an integer, with a sign if the type has one; other bits are cut off. */
+/* Reduces integers to their low 4 bits, sign-extended if the type is signed. */
 static mica_value as_nibbles(mica_value x, int32_t type) {
   mica_dtype dtype = MICA_I8;
   if (!x.graph || !mica__onnx_dtype(type, &dtype)) return (mica_value){0};

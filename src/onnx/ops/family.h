@@ -1,4 +1,4 @@
-/* onnx/ops/family.h: what the files of operators begin with. */
+/* onnx/ops/family.h: helpers that most operator files use. */
 #ifndef MICA_ONNX_OPS_FAMILY_H
 #define MICA_ONNX_OPS_FAMILY_H
 
@@ -9,7 +9,7 @@ static inline mica_value x_of(mica__lowering *l, const mica__onnx_node *node) {
   return mica__lower_operand(l, node, 0);
 }
 
-/* Gives result 0, and returns what a lowering returns. */
+/* Stores result 0 and returns MICA_OK. */
 static inline mica_status give(mica__lowering *l, const mica__onnx_node *node, mica_value value) {
   mica__lower_result(l, node, 0, value);
   return MICA_OK;

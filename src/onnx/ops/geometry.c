@@ -3,10 +3,10 @@
 #include <string.h>
 
 #define MOST_AXES 3
-/* Elements of a block; each is a filter. */
+/* The most elements of a block; each becomes a filter. */
 #define MOST_ELEMENTS 65536
 
-/* The windows of an image: extents of the image, of a block, and how many blocks there are along each axis. */
+/* The windows of an image: extents of the image and of a block, and the number of blocks along each axis. */
 typedef struct blocks {
   int32_t rank;
   int64_t image[MOST_AXES], size[MOST_AXES], stride[MOST_AXES], dilation[MOST_AXES];
@@ -47,7 +47,7 @@ static bool take_blocks(mica__lowering *l, const mica__onnx_node *node, blocks *
   return fits;
 }
 
-/* Filters (channels of x, 1, block...), element k of each channel's block being 1 in filter k and 0 elsewhere. */
+/* Makes filters (channels of x, 1, block...): filter k of a channel is 1 at element k of the block and 0 elsewhere. */
 static mica_value one_hot_filters(mica_value x, const blocks *b, int64_t channels, int64_t elements) {
   mica_value rows = mica_range(x.graph, MICA_I64, elements);
   mica_value eye = mica_equal(mica_reshape(rows, MICA_SHAPE(elements, 1)), rows);
@@ -57,7 +57,7 @@ static mica_value one_hot_filters(mica_value x, const blocks *b, int64_t channel
   return mica_reshape(all, filters);
 }
 
-/* The sum of blocks at their positions: a transposed convolution whose filters are single ones. */
+/* Sums blocks at their positions: a transposed convolution with one-hot filters. */
 MICA__LOWER(col2im) {
   blocks b = {0};
   int64_t elements = 1, positions = 1, before[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0};
@@ -86,7 +86,8 @@ MICA__LOWER(col2im) {
   return give(l, node, mica_pad(y, before, after, MICA_PAD_MODE_CONSTANT, 0));
 }
 
-/* Positions from -1 to 1 along axis k of a grid, the elements' middles or, with corners aligned, their outermost. */
+/* Positions along axis k of a grid: the centres of n equal cells of -1 .. 1 or, with aligned corners, n equidistant
+ * points from -1 to 1. */
 static mica_value positions_along(mica_value like, mica_shape grid, int32_t k, bool corners) {
   mica_shape along = {.rank = grid.rank};
   int64_t n = grid.dim[k];
@@ -96,7 +97,7 @@ static mica_value positions_along(mica_value like, mica_shape grid, int32_t k, b
   return mica_expand(mica_reshape(mica_affine(steps, step, corners ? -1 : step / 2 - 1), along), grid);
 }
 
-/* (n, height, width, 2) or (n, depth, height, width, 3): positions x, y, z of a grid under theta. */
+/* Transforms the positions x, y, z of a grid by theta: (n, height, width, 2) or (n, depth, height, width, 3). */
 MICA__LOWER(affine_grid) {
   mica__integers size;
   mica_value theta = x_of(l, node), parts[MOST_AXES + 1];

@@ -2,7 +2,7 @@
 #include "onnx/lowering.h"
 #include "onnx/ops/family.h"
 
-/* Operand k as indices of a kind that Mica takes. */
+/* Operand k as indices of a dtype that Mica accepts. */
 static mica_value indices_of(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
   mica_value indices = mica__lower_operand(l, node, k);
   mica_dtype dtype = mica_value_dtype(indices);
@@ -14,22 +14,22 @@ static bool axis_of(mica__lowering *l, const mica__onnx_node *node, mica_value x
   return x.graph && mica__lower_axis(l, node, mica_value_shape(x).rank, axis);
 }
 
-/* Operand 1 along the axis of x: false with an error recorded for an index that is known and lies outside. */
+/* Checks operand 1 as indices along the axis of x: false, with an error recorded, if a known index is out of range. */
 static bool within(mica__lowering *l, const mica__onnx_node *node, mica_value x, int64_t axis) {
   return mica__lower_indices_within(l, node, mica__lower_operand(l, node, 1), &mica_value_shape(x).dim[axis], 1);
 }
 
-/* Likewise columns of indices, which count along the axes of x from `first` on. */
+/* Checks columns of indices for the axes of x from `first` on in the same way. */
 static bool columns_within(mica__lowering *l, const mica__onnx_node *node, mica_value x, int32_t first) {
   mica_value indices = mica__lower_operand(l, node, 1);
-  if (!x.graph || !indices.graph) return true; /* an error that stands */
+  if (!x.graph || !indices.graph) return true; /* an error was already recorded */
   mica_shape own = mica_value_shape(indices), whole = mica_value_shape(x);
   int64_t columns = own.rank ? own.dim[own.rank - 1] : 0;
   if (columns < 1 || first + columns > whole.rank) return true; /* which the graph refuses */
   return mica__lower_indices_within(l, node, indices, whole.dim + first, (int32_t)columns);
 }
 
-/* True if the indices are known and rise by one step: they are a slice, which moves nothing. */
+/* True if the indices are known and ascend by equal steps: gathering them is a slice, which copies nothing. */
 static bool is_slice(mica__lowering *l, const mica__onnx_node *node, mica_value indices, int64_t extent, int64_t *from,
                      int64_t *step) {
   mica__integers known;
@@ -67,13 +67,13 @@ MICA__LOWER(gather_elements) {
   mica_value x = x_of(l, node), indices = indices_of(l, node, 1);
   if (!axis_of(l, node, x, &axis) || !indices.graph || !within(l, node, x, axis)) return MICA_OK;
   mica_shape own = mica_value_shape(indices), whole = mica_value_shape(x);
-  /* Beside the axis the indices may be smaller than x. */
+  /* Along other axes the indices may be shorter than x. */
   for (int32_t i = 0; i < whole.rank && own.rank == whole.rank; i++)
     if (i != axis && own.dim[i] < whole.dim[i]) x = mica_slice(x, i, 0, own.dim[i], 1);
   return give(l, node, mica_gather_elements(x, indices, (int32_t)axis));
 }
 
-/* The first batch_dims axes belong together: their indices stand before the others. */
+/* The first batch_dims axes are common to both operands: their indices are put before the given ones. */
 MICA__LOWER(gather_nd) {
   mica_value x = x_of(l, node), indices = indices_of(l, node, 1);
   int64_t batch = mica__onnx_int(node, "batch_dims", 0);
@@ -116,8 +116,8 @@ MICA__LOWER(scatter_nd) {
   return give(l, node, mica_scatter_nd(x, indices, updates, how(l, node)));
 }
 
-/* A cache along `axis`: sequence b takes its update from write_indices[b] on, modulo the extent where it is circular.
- * */
+/* Updates a cache along `axis`: sequence b's update begins at write_indices[b] and wraps around if the mode is
+ * circular. */
 MICA__LOWER(tensor_scatter) {
   mica_value x = x_of(l, node), update = mica__lower_operand(l, node, 1);
   int64_t axis = mica__onnx_int(node, "axis", -2);

@@ -8,7 +8,7 @@ static mica_status rank_too_high(mica__lowering *l, const mica__onnx_node *node,
                           (long long)rank, MICA_MAX_RANK);
 }
 
-/* The shape of a list of dimensions; false when the error is recorded. */
+/* Makes a shape from a list of dimensions; false, with an error recorded, if there are too many. */
 static bool shape_of(mica__lowering *l, const mica__onnx_node *node, const mica__integers *list, mica_shape *shape) {
   *shape = (mica_shape){.rank = (int32_t)list->count};
   if (list->count > MICA_MAX_RANK) return (void)rank_too_high(l, node, list->count), false;
@@ -16,7 +16,7 @@ static bool shape_of(mica__lowering *l, const mica__onnx_node *node, const mica_
   return true;
 }
 
-/* A dimension of 0 is the operand's unless allowzero; -1 is what remains. */
+/* A dimension of 0 is copied from the operand unless allowzero is set; -1 is inferred. */
 MICA__LOWER(reshape) {
   mica__integers list;
   mica_shape shape;
@@ -54,7 +54,7 @@ MICA__LOWER(transpose) {
   return give(l, node, mica_value_shape(x).rank ? mica_transpose(x, axes) : x);
 }
 
-/* The axes of an attribute before version 13, then of operand 1. */
+/* Reads axes from an attribute, or from version 13 on from operand 1. */
 static bool axes_of(mica__lowering *l, const mica__onnx_node *node, int32_t rank, mica_axes *axes) {
   mica__integers list;
   if (!mica__onnx_ints(node, "axes", &list) && !mica__lower_integers(l, node, 1, &list)) return false;
@@ -119,7 +119,7 @@ MICA__LOWER(tile) {
   return give(l, node, repeats.count ? mica_tile(x, repeats.values) : x);
 }
 
-/* The side of a block; 0 when the error is recorded. */
+/* Reads the side of a block; 0, with an error recorded, if it is invalid. */
 static int64_t block_of(mica__lowering *l, const mica__onnx_node *node) {
   int64_t block = mica__onnx_int(node, "blocksize", 0);
   if (block >= 1 && block <= INT16_MAX) return block;

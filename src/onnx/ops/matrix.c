@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-/* Integers are multiplied as doubles, which hold products and sums up to 2^53. */
+/* Integers are multiplied as doubles, whose products and sums are exact up to 2^53. */
 static mica_value as_double(mica_value x) { return is_floating(x) ? x : mica_cast(x, MICA_F64); }
 
 MICA__LOWER(matmul) { return give(l, node, mica_matmul(x_of(l, node), mica__lower_operand(l, node, 1))); }

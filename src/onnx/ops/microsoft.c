@@ -1,4 +1,4 @@
-/* Operators of com.microsoft that onnxruntime's optimiser writes: what stands together in networks, as one. */
+/* Operators of com.microsoft that onnxruntime's optimiser writes: fusions of common sequences of operators. */
 #include "onnx/ops/microsoft.h"
 
 #include "onnx/lowering.h"
@@ -61,7 +61,7 @@ MICA__LOWER(fused_matmul) {
   return give(l, node, alpha == 1 ? y : mica_affine(y, alpha, 0));
 }
 
-/* The activation that the node names; a and b are its parameters. */
+/* Applies the activation that the node names, with the parameters a and b. */
 static mica_value activated(mica__lowering *l, const mica__onnx_node *node, mica_value y, double a, double b) {
   switch (mica__lower_choice(l, node, "activation", "Relu Sigmoid Tanh LeakyRelu Clip HardSigmoid", -1)) {
   case 0: return mica_relu(y);
@@ -110,7 +110,7 @@ MICA__LOWER(quick_gelu) {
 
 /* --- norms --- */
 
-/* x, what is skipped and a bias, added; it is result 3 too. */
+/* Adds x, the skipped value and a bias; the sum is also result 3. */
 static mica_value skipped(mica__lowering *l, const mica__onnx_node *node, int32_t bias_at) {
   mica_value x = x_of(l, node), bias = given(l, node, bias_at);
   mica_value sum = mica_add(x, mica__lower_operand(l, node, 1));
@@ -149,7 +149,7 @@ MICA__LOWER(simplified_layer_norm) {
   return MICA_OK;
 }
 
-/* Rows of words, positions and segments, added and normalised; and how many words a mask shows. */
+/* Adds and normalises the embeddings of words, positions and segments; counts the unmasked words. */
 MICA__LOWER(embed_layer_norm) {
   mica_value ids = x_of(l, node), segments = given(l, node, 1), words = mica__lower_operand(l, node, 2);
   mica_value rows = mica__lower_operand(l, node, 3), kinds = given(l, node, 4), mask = given(l, node, 7);
@@ -178,8 +178,8 @@ typedef struct heads {
   int64_t count;
 } heads;
 
-/* The mask of keys as an addend: lengths (batch), or 0 for keys that are not seen, (batch, keys) or (batch, rows,
- * keys). Null for none. */
+/* Converts a mask of keys to a bias. The mask is lengths (batch), or 0 for hidden keys, (batch, keys) or (batch, rows,
+ * keys); null if there is none. */
 static mica_value key_mask(mica__lowering *l, const mica__onnx_node *node, mica_value mask, int64_t keys) {
   if (!mask.graph) return mask;
   mica_shape s = mica_value_shape(mask);
@@ -200,7 +200,7 @@ static mica_value key_mask(mica__lowering *l, const mica__onnx_node *node, mica_
   return mica_where(seen, mica_scalar(graph, MICA_F32, 0), mica_scalar(graph, MICA_F32, least));
 }
 
-/* y as (batch, rows, heads width), and the keys and values as they are now. */
+/* Computes y as (batch, rows, heads width) and stores it as result 0. */
 static mica_status attend(mica__lowering *l, const mica__onnx_node *node, const heads *h, mica_value mask,
                           mica_value bias, int64_t past) {
   if (!h->q.graph || !h->k.graph || !h->v.graph) return MICA_OK;
@@ -220,7 +220,7 @@ static mica_status attend(mica__lowering *l, const mica__onnx_node *node, const 
   return give(l, node, mica_reshape(y, MICA_SHAPE(s.dim[0], s.dim[2], row)));
 }
 
-/* x w + b, apart into queries, keys and values. */
+/* Computes x w + b and splits it into queries, keys and values. */
 MICA__LOWER(fused_attention) {
   mica_value x = x_of(l, node), w = mica__lower_operand(l, node, 1), b = given(l, node, 2), past = given(l, node, 4);
   mica__integers sizes;

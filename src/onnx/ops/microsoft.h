@@ -1,4 +1,4 @@
-/* onnx/ops/microsoft.h: what the operators of onnxruntime's optimiser and quantiser share. */
+/* onnx/ops/microsoft.h: helpers for the operators of onnxruntime's optimiser and quantiser. */
 #ifndef MICA_ONNX_OPS_MICROSOFT_H
 #define MICA_ONNX_OPS_MICROSOFT_H
 
@@ -9,7 +9,7 @@ static inline mica_value given(mica__lowering *l, const mica__onnx_node *node, i
   return mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k) : (mica_value){0};
 }
 
-/* Result 0 of an operator of ONNX's own, of the node's attributes, on these values; null if it failed. */
+/* Lowers a standard ONNX operator with the node's attributes on these values and returns result 0; null on failure. */
 mica_value mica__lower_as(mica__lowering *l, const mica__onnx_node *node, const char *op, int64_t version,
                           const mica_value *operands, int32_t count);
 

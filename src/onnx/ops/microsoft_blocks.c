@@ -25,7 +25,7 @@ mica_value mica__packed_elements(mica_value bytes, int64_t bits, int64_t count) 
   return count == s.dim[last] ? bytes : mica_slice(bytes, last, 0, count, 1);
 }
 
-/* A number of each block for each of its elements. */
+/* Repeats one number per block for each element of the block. */
 static mica_value each_element(mica_value x, int64_t block, int64_t columns) {
   if (!x.graph) return x;
   mica_shape s = mica_value_shape(x);
@@ -60,7 +60,7 @@ mica_value mica__packed_dequantize(const mica__packed *w) {
 
 /* --- products --- */
 
-/* The weight of columns whose blocks g_idx names. */
+/* Dequantises a weight whose g_idx gives the block of each column. */
 static mica_value by_index(const mica__packed *w, mica_value index) {
   mica_value x = mica_cast(mica__packed_elements(w->bytes, w->bits, w->columns), mica_value_dtype(w->scale));
   mica_value zero = w->zero;
@@ -70,13 +70,13 @@ static mica_value by_index(const mica__packed *w, mica_value index) {
   return mica_mul(mica_sub(x, zero), mica_gather(w->scale, index, 1));
 }
 
-/* Zero points as rows: of bytes, or of one floating number per block. */
+/* Zero points as rows: bytes, or one floating number per block. */
 static mica_value zero_rows(mica_value zero, int64_t rows, int64_t blocks, int64_t bits) {
   if (!zero.graph) return zero;
   return mica_reshape(zero, MICA_SHAPE(rows, is_floating(zero) ? blocks : (blocks * bits + 7) / 8));
 }
 
-/* x times the transpose of a matrix of N rows and K columns, which are padded to whole blocks. */
+/* Multiplies x by the transpose of a matrix of N rows and K columns; columns are padded to whole blocks. */
 MICA__LOWER(matmul_n_bits) {
   mica_value x = x_of(l, node), index = given(l, node, 4), bias = given(l, node, 5);
   mica__packed w = {.bytes = mica__lower_operand(l, node, 1),
@@ -114,7 +114,7 @@ static mica_value rows_of(mica_value x, mica_value indices, int32_t axis) {
 
 typedef struct table {
   mica__packed w;
-  bool packed; /* bytes with several elements; else one element of 4 bits per byte, whose zero point is 0 */
+  bool packed; /* several elements per byte; else one 4-bit element per byte, with zero point 0 */
   int64_t gather, axis;
 } table;
 
@@ -151,7 +151,7 @@ static bool take_table(mica__lowering *l, const mica__onnx_node *node, table *t)
   return false;
 }
 
-/* Rows of a table, dequantised after they are gathered: only they are read. */
+/* Gathers rows of a table and dequantises them afterwards, so that only these rows are read. */
 MICA__LOWER(gather_block_quantized) {
   table t = {0};
   mica_value indices = mica__lower_operand(l, node, 1);

@@ -1,5 +1,5 @@
-/* Operators of com.microsoft for decoders: attention with shared heads and a cache (Ainslie et al. 2023), and rotary
- * positions (Su et al. 2021), as onnxruntime-genai writes them. */
+/* Operators of com.microsoft for decoders, as onnxruntime-genai writes them: attention with shared heads and a cache
+ * (Ainslie et al. 2023), and rotary positions (Su et al. 2021). */
 #include "onnx/ops/attention.h"
 #include "onnx/ops/microsoft.h"
 
@@ -31,12 +31,12 @@ typedef struct grouped {
   mica_value q, k, v;        /* (batch, heads, rows, width) */
   mica_value past_k, past_v; /* (batch, key heads, past, width); null: none */
   int64_t heads, key_heads, batch, rows, width, past;
-  int64_t total;      /* keys that queries may see: the past and the new rows; rows of the present cache */
-  mica_value lengths; /* positions of each sequence after this call, (batch) i32 */
-  mica_value first;   /* positions of each sequence before this call, (batch) i32; null: 0 */
-  bool plain;         /* all sequences fill the past cache, and the present cache is the past and the new rows */
-  /* A cache that holds the last positions alone has a window, rows of the past that hold something, and a first key
-   * that stays, both (batch) i32. 0 and null: the cache holds all positions. */
+  int64_t total;      /* keys that queries may see: the past and the new rows; also the rows of the present cache */
+  mica_value lengths; /* how many positions each sequence has after this call, (batch) i32 */
+  mica_value first;   /* how many positions each sequence had before this call, (batch) i32; null: 0 */
+  bool plain;         /* all sequences fill the past cache; the present one is the past, then the new rows */
+  /* For a cache of only the last positions: the window; how many rows of the past are in use, and the first key that is
+   * kept, both (batch) i32. 0 and null: the cache holds all positions. */
   int64_t window;
   mica_value resident, stays;
 } grouped;
@@ -50,7 +50,7 @@ static mica_value heads_of(mica__lowering *l, const mica__onnx_node *node, const
   return (mica_value){0};
 }
 
-/* Queries, keys and values apart; one tensor may hold all three. */
+/* Splits queries, keys and values, which may come in one tensor. */
 static bool take_heads(mica__lowering *l, const mica__onnx_node *node, grouped *g) {
   mica_value x = x_of(l, node), part[3] = {x, given(l, node, KEY), given(l, node, VALUE)};
   g->heads = mica__onnx_int(node, "num_heads", 0);
@@ -90,7 +90,7 @@ static bool check_past(mica__lowering *l, const mica__onnx_node *node, const gro
   return false;
 }
 
-/* A number of each sequence as i32 (batch); null, with an error recorded, if their count differs. */
+/* Reads one number per sequence as i32 (batch); null, with an error recorded, if there are not `batch` numbers. */
 static mica_value counts_of(mica__lowering *l, const mica__onnx_node *node, const grouped *g, int32_t k) {
   int64_t count = 0;
   mica_value x = mica__lower_operand(l, node, k);
@@ -102,8 +102,8 @@ static mica_value counts_of(mica__lowering *l, const mica__onnx_node *node, cons
   return (mica_value){0};
 }
 
-/* A sequence that has n keys after this call and m new rows began with n - m: seqlens_k is n - 1, query_seqlens m,
- * without which it is the number of rows, or n if that is less. */
+/* Finds where the new rows begin: a sequence with n keys after this call and m new rows had n - m before. seqlens_k is
+ * n - 1, query_seqlens is m; without it m is the number of rows, or n if that is less. */
 static bool take_first(mica__lowering *l, const mica__onnx_node *node, grouped *g, int64_t total) {
   double last = 0;
   g->lengths = counts_of(l, node, g, LENGTHS);
@@ -118,8 +118,8 @@ static bool take_first(mica__lowering *l, const mica__onnx_node *node, grouped *
   return g->first.graph;
 }
 
-/* How many of n positions a cache of `capacity` rows keeps: all that fit, else the last ones. Whenever it is full it
- * forgets all that are outside of the window. */
+/* How many of n positions a cache of `capacity` rows keeps: all if they fit, else the last ones. Whenever the cache is
+ * full it drops all positions outside the window. */
 static mica_value resident_of(const grouped *g, mica_value n, int64_t capacity) {
   const double gap = (double)(capacity - g->window + 1);
   mica_value over = mica_maximum(mica_sub(n, mica__lower_number(n, (double)capacity)), mica__lower_number(n, 0));
@@ -127,7 +127,7 @@ static mica_value resident_of(const grouped *g, mica_value n, int64_t capacity) 
   return mica_sub(n, mica_mul(over, mica__lower_number(n, gap)));
 }
 
-/* The keys are the rows that the past holds, then the new ones; the last of them stay. */
+/* Sets up the window: the keys are the rows in use of the past, then the new rows; the last of these are kept. */
 static bool take_window(mica__lowering *l, const mica__onnx_node *node, grouped *g) {
   if (!g->window) return true;
   if (g->window < 0 || g->past < g->window || mica__lower_has(l, node, BIAS)) {
@@ -143,8 +143,8 @@ static bool take_window(mica__lowering *l, const mica__onnx_node *node, grouped 
   return mica__lower_positions(l, node, g->past + g->rows) && g->stays.graph;
 }
 
-/* The caches, and how long the sequences are. total_sequence_length is the largest length after this call; if it is the
- * number of rows, there is no past. */
+/* Reads the caches and the lengths of sequences. total_sequence_length is the largest length after this call; if it
+ * equals the number of rows, there is no past. */
 static bool take_lengths(mica__lowering *l, const mica__onnx_node *node, grouped *g) {
   mica__integers total;
   g->past_k = given(l, node, PAST_KEY);
@@ -169,7 +169,7 @@ static bool take_lengths(mica__lowering *l, const mica__onnx_node *node, grouped
   return mica__lower_positions(l, node, g->total) && take_first(l, node, g, most) && take_window(l, node, g);
 }
 
-/* Rows of x (batch, key heads, rows, width) by their indices (batch, count) i64; zeros for indices outside. */
+/* Gathers rows of x (batch, key heads, rows, width) by indices (batch, count) i64; zeros for indices out of range. */
 static mica_value rows_of(mica__lowering *l, const mica__onnx_node *node, const grouped *g, mica_value x,
                           mica_value index) {
   int64_t lines = 0, rows = 0;
@@ -188,8 +188,8 @@ static mica_value rows_of(mica__lowering *l, const mica__onnx_node *node, const 
   return mica_gather(mica_reshape(x, MICA_SHAPE(rows, g->width)), index, 0);
 }
 
-/* The past and the new rows behind it, then zeros. Sequences of unequal lengths have new rows at unequal positions, so
- * each row is gathered from the past and the new rows together. */
+/* Joins the past and the new rows, padded with zeros. In sequences of different lengths the new rows begin at different
+ * positions, so each row is gathered from the past and the new rows together. */
 static mica_value joined(mica__lowering *l, const mica__onnx_node *node, const grouped *g, mica_value past,
                          mica_value fresh) {
   const int64_t none[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0, 0, g->total - g->rows};
@@ -203,15 +203,15 @@ static mica_value joined(mica__lowering *l, const mica__onnx_node *node, const g
   return rows_of(l, node, g, both, mica_where(mica_less(ahead, mica__lower_number(at, 0)), at, new_row));
 }
 
-/* The cache after this call, of the keys. */
+/* The cache of keys after this call. */
 static mica_value present(mica__lowering *l, const mica__onnx_node *node, const grouped *g, mica_value keys) {
   if (!g->window) return keys;
   mica_value stays = mica_reshape(mica_cast(g->stays, MICA_I64), MICA_SHAPE(g->batch, 1));
   return rows_of(l, node, g, keys, mica_add(stays, mica_range(mica__lower_graph(l), MICA_I64, g->past)));
 }
 
-/* Where the new rows are, (batch or 1, rows): position_ids, of which only the first counts if there is no past; else
- * behind the past. */
+/* Positions of the new rows, (batch or 1, rows): from position_ids (only the first one counts if there is no past),
+ * else those after the past. */
 static mica_value positions_of(mica__lowering *l, const mica__onnx_node *node, const grouped *g) {
   mica_value given_at = given(l, node, POSITIONS), row = mica_range(mica__lower_graph(l), MICA_I32, g->rows);
   if (!given_at.graph && !g->first.graph) return mica_reshape(row, MICA_SHAPE(1, g->rows));
@@ -226,7 +226,7 @@ static mica_value positions_of(mica__lowering *l, const mica__onnx_node *node, c
   return mica_add(start, row);
 }
 
-/* Norms of heads, then positions. */
+/* Applies norms to heads, then rotary positions. */
 static bool position_heads(mica__lowering *l, const mica__onnx_node *node, grouped *g) {
   mica_value norms[2] = {given(l, node, QUERY_NORM), given(l, node, KEY_NORM)};
   const double epsilon = mica__onnx_real(node, "qk_norm_epsilon", 1e-6);
@@ -250,7 +250,7 @@ static bool position_heads(mica__lowering *l, const mica__onnx_node *node, group
   return g->q.graph && g->k.graph;
 }
 
-/* Caches of integers, and scores as a result. */
+/* Rejects integer caches, local windows without causality, and scores as a result. */
 static bool is_supported(mica__lowering *l, const mica__onnx_node *node) {
   if (mica__lower_choice(l, node, "k_quant_type", "NONE PER_TENSOR PER_CHANNEL", 0) ||
       mica__lower_choice(l, node, "v_quant_type", "NONE PER_TENSOR PER_CHANNEL", 0) ||
@@ -265,7 +265,7 @@ static bool is_supported(mica__lowering *l, const mica__onnx_node *node) {
   return false;
 }
 
-/* The sum that is added to scores, for all rows of the cache; null for none. */
+/* The bias of the scores, for all rows of the cache; null if there is none. */
 static mica_value bias_of(mica__lowering *l, const mica__onnx_node *node, const grouped *g) {
   mica_value bias = given(l, node, BIAS);
   if (!bias.graph) return bias;
@@ -307,7 +307,7 @@ MICA__LOWER(group_query_attention) {
   return MICA_OK;
 }
 
-/* Positions are (batch, rows), or one number, the first row's. */
+/* Positions are (batch, rows), or one number: the position of the first row. */
 MICA__LOWER(microsoft_rotary_embedding) {
   mica_value x = x_of(l, node), positions = mica__lower_operand(l, node, 1);
   mica__rotation rotation = {.cosine = mica__lower_operand(l, node, 2),

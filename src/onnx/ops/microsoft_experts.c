@@ -1,4 +1,4 @@
-/* Mixtures of experts (Shazeer et al. 2017) of com.microsoft, on floating weights and on weights of few bits. */
+/* Mixtures of experts (Shazeer et al. 2017) of com.microsoft, with floating or packed weights. */
 #include "base/element.h"
 #include "ir/graph.h"
 #include "onnx/lowering.h"
@@ -9,13 +9,13 @@
 #include <mica/experts.h>
 
 enum { RELU, GELU, SILU, IDENTITY, RELU2, SWIGLU, GEGLU };
-enum { APART, INTERLEAVED, CONCATENATED }; /* where the gate and the linear part of SwiGLU come from */
+enum { APART, INTERLEAVED, CONCATENATED }; /* how the gate and the linear part of SwiGLU are stored */
 
-/* One of the matrices of all experts. */
+/* One matrix (fc1, fc2 or fc3) of all experts. */
 typedef struct matrix {
   mica_value w;     /* (experts, n, columns) floating, or blocks; null if absent or packed */
   mica_value bias;  /* (experts, n); null: none */
-  mica__packed q;   /* of a packed one; bytes are null otherwise */
+  mica__packed q;   /* if packed; else its bytes are null */
   mica_block block; /* of w */
 } matrix;
 
@@ -44,7 +44,7 @@ static bool take_settings(mica__lowering *l, const mica__onnx_node *node, mixtur
   return false;
 }
 
-/* Which experts each row goes to. With other weights of routes the probabilities only choose. */
+/* Chooses the experts of each row. If `weights` is given, the probabilities only choose the experts. */
 static bool take_routes(mica__lowering *l, const mica__onnx_node *node, mixture *m, mica_value weights) {
   mica_value x = x_of(l, node), logits = mica__lower_operand(l, node, 1);
   if (!x.graph || !logits.graph || !take_settings(l, node, m)) return false;
@@ -82,7 +82,7 @@ static bool check_matrix(mica__lowering *l, const mica__onnx_node *node, const m
   return false;
 }
 
-/* Elements of the initial value `name` as f16; NULL if there is none, or if one of them is no normal f16. */
+/* Converts the initial value `name` to f16; NULL if it is missing or an element is not 0 or a normal f16. */
 static const uint16_t *as_halves(mica__lowering *l, const char *name, int64_t count) {
   const mica__lower_value *found = mica__scope_find(l, name);
   mica__onnx_tensor tensor = {0};
@@ -98,7 +98,7 @@ static const uint16_t *as_halves(mica__lowering *l, const char *name, int64_t co
   return exact ? halves : NULL;
 }
 
-/* 32 elements as a block of Q4_0, whose byte j has the elements j and j + 16, or of Q8_0. */
+/* Writes 32 elements as a block of Q8_0, or of Q4_0, whose byte j holds elements j and j + 16. */
 static void write_block(mica_block type, uint16_t scale, const unsigned char *from, unsigned char *to) {
   to[0] = (unsigned char)(scale & 255);
   to[1] = (unsigned char)(scale >> 8);
@@ -109,8 +109,8 @@ static void write_block(mica_block type, uint16_t scale, const unsigned char *fr
   }
 }
 
-/* The packed weight as blocks, exactly; null if it cannot be: they have 32 elements, a scale of f16 and the usual zero
- * point. */
+/* Converts the packed weight to blocks without loss; null if that is impossible, because they have 32 elements, an f16
+ * scale and the usual zero point. */
 static mica_value as_blocks(mica__lowering *l, const mica__onnx_node *node, const mica__packed *q, int32_t scale_at,
                             mica_block type) {
   const mica_value none = {0};
@@ -130,7 +130,7 @@ static mica_value as_blocks(mica__lowering *l, const mica__onnx_node *node, cons
   return to ? mica_constant(l->graph, MICA_U8, MICA_SHAPE(s.dim[0], s.dim[1], per * (int64_t)bytes), to) : none;
 }
 
-/* The matrix fc1, fc2 or fc3, of `columns` elements per row, packed. Without a block size a row has one scale. */
+/* Reads the packed matrix fc1, fc2 or fc3 of `columns` elements per row. Without a block size, a row has one scale. */
 static bool take_packed(mica__lowering *l, const mica__onnx_node *node, const mixture *m, int32_t which,
                         int64_t columns, matrix *y) {
   static const char *const own_bits[] = {"fc1_expert_weight_bits", "fc2_expert_weight_bits", "fc3_expert_weight_bits"};
@@ -167,7 +167,7 @@ static bool take_packed(mica__lowering *l, const mica__onnx_node *node, const mi
   return l->status == MICA_OK && !l->demands;
 }
 
-/* W[id] x for each chosen expert, of the chosen matrices alone, which are dequantised after they are gathered. */
+/* Computes W[id] x for the chosen experts. Only their matrices are read: they are gathered, then dequantised. */
 static mica_value gathered_product(const mixture *m, mica_value x, const matrix *y) {
   mica__packed q = y->q;
   q.bytes = mica_gather(q.bytes, m->routes.ids, 0);
@@ -203,7 +203,7 @@ static mica_value gated(const mixture *m, mica_value gate, mica_value linear) {
   return mica_mul(open, m->beta == 0 ? linear : mica_affine(linear, 1, m->beta));
 }
 
-/* h (rows, k, n); linear is null unless there is a third matrix. */
+/* h is (rows, k, n); linear is null unless there is a third matrix. */
 static mica_value activated(const mixture *m, mica_value h, mica_value linear) {
   if (!h.graph) return h;
   const int64_t n = mica_value_shape(h).dim[2];
@@ -217,8 +217,8 @@ static mica_value activated(const mixture *m, mica_value h, mica_value linear) {
   return linear.graph ? mica_mul(h, linear) : h;
 }
 
-/* The columns of the second matrix: rows of the first one, or half of them. 0, with an error recorded, if the matrices
- * do not fit the activation. */
+/* The columns of the second matrix: the rows of the first one, or half of them. 0, with an error recorded, if the
+ * matrices do not fit the activation. */
 static int64_t inner_width(mica__lowering *l, const mica__onnx_node *node, const mixture *m, mica_value first,
                            bool third) {
   const int64_t n = mica_value_shape(first).dim[1];
@@ -254,7 +254,7 @@ MICA__LOWER(mixture_of_experts) {
   return give_mixture(l, node, &m, all, third);
 }
 
-/* Options that only other kernels have. */
+/* Rejects options that only other programs' kernels support. */
 static bool is_supported(mica__lowering *l, const mica__onnx_node *node) {
   int32_t more = 15;
   if (mica__lower_choice(l, node, "quant_type", "int fp4 nvfp4 fp8 wfp4afp8", 0)) {

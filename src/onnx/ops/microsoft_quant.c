@@ -1,9 +1,9 @@
-/* Operators of com.microsoft that onnxruntime's quantiser writes: between the real numbers that integers stand for. */
+/* Operators of com.microsoft that onnxruntime's quantiser writes, computed on dequantised values. */
 #include "onnx/ops/microsoft.h"
 
 #include <mica/quant.h>
 
-/* What operands k to k + 2, integers, scale and zero point, stand for. */
+/* Dequantises operand k with the scale and zero point of operands k + 1 and k + 2. */
 static mica_value real_of(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
   mica_value x = mica__lower_operand(l, node, k), scale = mica__lower_operand(l, node, k + 1);
   if (!x.graph || !scale.graph) return (mica_value){0};
@@ -11,7 +11,8 @@ static mica_value real_of(mica__lowering *l, const mica__onnx_node *node, int32_
   return mica_dequantize(x, scale, given(l, node, k + 2), &config);
 }
 
-/* Result 0: y by the scale and zero point of operands k and k + 1; of a byte without a sign where that is absent. */
+/* Stores result 0: y quantised with the scale and zero point of operands k and k + 1; as u8 if the zero point is
+ * absent. */
 static mica_status give_quantized(mica__lowering *l, const mica__onnx_node *node, mica_value y, int32_t k) {
   mica_value scale = mica__lower_operand(l, node, k), zero = given(l, node, k + 1);
   if (!y.graph || !scale.graph) return MICA_OK;
@@ -50,7 +51,7 @@ MICA__LOWER(qlinear_softmax) { return through(l, node, "Softmax", mica__onnx_int
 MICA__LOWER(qlinear_average_pool) { return through(l, node, "AveragePool", 11); }
 MICA__LOWER(qlinear_global_average_pool) { return through(l, node, "GlobalAveragePool", 1); }
 
-/* Operands: the result's scale and zero point, then three for each part. */
+/* Operands: the result's scale and zero point, then three operands for each part. */
 MICA__LOWER(qlinear_concat) {
   int32_t count = (node->input_count - 2) / 3;
   int64_t axis = mica__onnx_int(node, "axis", 0);
@@ -65,7 +66,7 @@ MICA__LOWER(qlinear_concat) {
   return give_quantized(l, node, count > 1 ? mica_concat(parts, (size_t)count, (int32_t)axis) : parts[0], 0);
 }
 
-/* A matrix by operands k to k + 2, transposed on demand. */
+/* Dequantises a matrix from operands k to k + 2; transposes it if the attribute `flips` says so. */
 static mica_value matrix_of(mica__lowering *l, const mica__onnx_node *node, int32_t k, const char *flips) {
   mica_value m = mica__lower_operand(l, node, k), scale = mica__lower_operand(l, node, k + 1);
   if (!m.graph || !scale.graph) return (mica_value){0};
@@ -75,7 +76,7 @@ static mica_value matrix_of(mica__lowering *l, const mica__onnx_node *node, int3
   return flip ? mica_transpose(real, MICA_AXES(1, 0)) : real;
 }
 
-/* alpha a b + c, where c, i32, has the scale alpha times those of a and b; real where the result has no scale. */
+/* alpha a b + c. c is i32 with the scale alpha scale_a scale_b; the result is real if it has no scale. */
 MICA__LOWER(qgemm) {
   double alpha = mica__onnx_real(node, "alpha", 1);
   mica_value a = matrix_of(l, node, 0, "transA"), b = matrix_of(l, node, 3, "transB"), c = given(l, node, 6);
@@ -102,7 +103,7 @@ MICA__LOWER(matmul_integer_to_float) {
   return give(l, node, bias.graph ? mica_add(y, bias) : y);
 }
 
-/* a is quantised to u8 by its own range, 0 included. */
+/* a is quantised to u8 by its own range, extended to include 0. */
 MICA__LOWER(dynamic_quantize_matmul) {
   mica_value a = x_of(l, node), b = mica__lower_operand(l, node, 1), b_scale = mica__lower_operand(l, node, 2);
   mica_value b_zero = given(l, node, 3), bias = given(l, node, 4);

@@ -63,7 +63,7 @@ mica__ml_post mica__ml_post_of(mica__lowering *l, const mica__onnx_node *node) {
   return (mica__ml_post)mica__lower_choice(l, node, "post_transform", "NONE SOFTMAX LOGISTIC SOFTMAX_ZERO PROBIT", 0);
 }
 
-/* A softmax over the scores that are not 0; the others are scaled alike, so that they stay 0. */
+/* Softmax over the scores that are not 0; scores of 0 are only scaled, so they stay 0. */
 static mica_value softmax_zero(mica_value s) {
   const mica_value tiny = mica__lower_number(s, 1e-7), most = mica_max(s, MICA_AXES(-1), true);
   const mica_value counts = mica_greater(mica_abs(s), tiny), e = mica_exp(mica_sub(s, most));

@@ -1,21 +1,21 @@
-/* onnx/ops/ml.h: what operators of ai.onnx.ml share: rows of numbers in, scores and labels out. */
+/* onnx/ops/ml.h: helpers for operators of ai.onnx.ml, which take rows of numbers and return scores and labels. */
 #ifndef MICA_ONNX_OPS_ML_H
 #define MICA_ONNX_OPS_ML_H
 
 #include "onnx/lower.h"
 
-/* Operand k as floats (N, F); a vector is one row. Null with an error recorded for another rank. */
+/* Operand k as floats (N, F); a vector becomes one row. Null, with an error recorded, for other ranks. */
 mica_value mica__ml_rows(mica__lowering *l, const mica__onnx_node *node, int32_t k);
 
-/* Numbers of a list attribute, or of the tensor that newer sets have instead; count is 0 for none. They live as
- * long as the lowering. false: the error is recorded. */
+/* Reads numbers from a list attribute, or from the tensor attribute that replaces it in newer versions; count is 0 if
+ * both are absent. They live as long as the lowering. False if an error was recorded. */
 bool mica__ml_reals(mica__lowering *l, const mica__onnx_node *node, const char *list, const char *tensor,
                     mica__reals *out);
 /* A constant of the dtype. */
 mica_value mica__ml_constant(mica__lowering *l, mica_dtype dtype, mica_shape shape, const double *values);
 mica_value mica__ml_integers(mica__lowering *l, mica_shape shape, const int64_t *values);
 
-/* What becomes of scores (N, E). */
+/* The transformation of scores (N, E). */
 typedef enum mica__ml_post {
   MICA__ML_NONE,
   MICA__ML_SOFTMAX,
@@ -26,20 +26,21 @@ typedef enum mica__ml_post {
 /* The attribute post_transform. */
 mica__ml_post mica__ml_post_of(mica__lowering *l, const mica__onnx_node *node);
 mica_value mica__ml_transform(mica_value scores, mica__ml_post post);
-/* (N, 2) of the score (N, 1) of the second of two classes: its opposite is -s, or 1 - s where `share`. */
+/* Makes (N, 2) from the score s (N, 1) of the second of two classes: the first gets -s, or 1 - s if `share`. */
 mica_value mica__ml_two(mica_value score, mica__ml_post post, bool share);
 
-/* Labels of classes: integers, or texts. */
+/* The labels of classes: integers or texts. */
 typedef struct mica__ml_classes {
   mica__onnx_texts texts; /* or numbers */
   int64_t count;
 } mica__ml_classes;
-/* Labels in the attributes classlabels_strings or `numbers`. False with an error recorded for both, or neither. */
+/* Reads labels from the attribute classlabels_strings or `numbers`. False, with an error recorded, if the node has both
+ * or neither. */
 bool mica__ml_classes_of(mica__lowering *l, const mica__onnx_node *node, const char *numbers, mica__ml_classes *out);
-/* Gives result 0: the labels at indices (N), i64. */
+/* Stores result 0: the labels at indices (N), i64. */
 void mica__ml_give_labels(mica__lowering *l, const mica__onnx_node *node, const mica__ml_classes *classes,
                           mica_value indices);
-/* The index of the greatest score; for a single score, 1 if it is above the threshold. */
+/* The index of the largest score; for a single score, 1 if it exceeds the threshold. */
 mica_value mica__ml_best(mica_value scores, double threshold);
 
 #endif

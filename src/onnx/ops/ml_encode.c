@@ -1,11 +1,11 @@
-/* Categories as numbers, and back. */
+/* Converts categories to numbers, and back. */
 #include "onnx/ops/family.h"
 #include "onnx/ops/ml.h"
 
 #include <math.h>
 #include <string.h>
 
-/* The keys of an encoder, in the order of the file: texts, integers or reals. */
+/* The keys of an encoder, in file order: texts, integers or reals. */
 typedef struct keys {
   mica__onnx_texts texts;
   mica__integers integers;
@@ -13,7 +13,8 @@ typedef struct keys {
   int64_t count;
 } keys;
 
-/* Reads the list or the tensor that the node has; count is 0 if it has none. False with an error recorded. */
+/* Reads the list or tensor attribute that the node has; count is 0 if it has none of them. False with an error
+ * recorded. */
 static bool read_keys(mica__lowering *l, const mica__onnx_node *node, const char *texts, const char *integers,
                       const char *reals, const char *tensor, keys *out) {
   const Onnx__AttributeProto *words = texts ? mica__onnx_attr(node, texts) : NULL;
@@ -42,7 +43,7 @@ static bool same_text(const ProtobufCBinaryData *a, const ProtobufCBinaryData *b
   return a && b && a->len == b->len && (!a->len || !memcmp(a->data, b->data, a->len));
 }
 
-/* The positions among the keys of texts, by their own indices; for other texts the number of keys. */
+/* Finds texts among the keys by a table from their indices; the number of keys stands for unknown texts. */
 static mica_value find_texts(mica__lowering *l, const mica__onnx_node *node, const keys *k, mica_value x,
                              const mica__onnx_texts *own) {
   int64_t cells = 0;
@@ -54,7 +55,7 @@ static mica_value find_texts(mica__lowering *l, const mica__onnx_node *node, con
   return to ? mica_gather(mica__ml_integers(l, MICA_SHAPE(count), to), x, 0) : (mica_value){0};
 }
 
-/* The position of each element of operand 0 among the keys, i64; k->count for others. */
+/* Finds each element of operand 0 among the keys: its index, i64; k->count if it is unknown. */
 static mica_value find_keys(mica__lowering *l, const mica__onnx_node *node, const keys *k) {
   mica_value x = mica__lower_operand(l, node, 0), list = {0};
   const mica__onnx_texts *own = mica__lower_texts(l, node, 0);
@@ -82,7 +83,7 @@ static mica_value find_keys(mica__lowering *l, const mica__onnx_node *node, cons
   return mica_argmax(mica_pad(mica_cast(same, MICA_I32), none, one, MICA_PAD_MODE_CONSTANT, 1), -1, false);
 }
 
-/* A row of zeros with a one. An unknown category gives zeros, or NaN if the file calls it an error. */
+/* Makes one-hot rows. An unknown category gives zeros, or NaN if the file calls it an error. */
 MICA__LOWER(ml_one_hot) {
   keys k;
   if (!read_keys(l, node, "cats_strings", "cats_int64s", NULL, NULL, &k)) return MICA_OK;
@@ -98,7 +99,7 @@ MICA__LOWER(ml_one_hot) {
   return give(l, node, mica_gather(mica__ml_constant(l, MICA_F32, MICA_SHAPE(k.count + 1, k.count), rows), at, 0));
 }
 
-/* Gives values by position, and the default after them. */
+/* Stores the value at each index; the default is after the last one. */
 static mica_status give_values(mica__lowering *l, const mica__onnx_node *node, const keys *values, mica_value at) {
   const Onnx__AttributeProto *whole = mica__onnx_attr(node, "values_tensor");
   const Onnx__AttributeProto *other = mica__onnx_attr(node, "default_tensor");
@@ -139,7 +140,7 @@ MICA__LOWER(ml_label_encoder) {
   return at.graph ? give_values(l, node, &to, at) : MICA_OK;
 }
 
-/* Texts to the integers beside them, or back. Without integers they are counted from 0 (LabelEncoder 1). */
+/* Maps texts to integers, or back. Without a list of integers, texts are numbered from 0 (LabelEncoder 1). */
 static mica_status map_categories(mica__lowering *l, const mica__onnx_node *node, const char *texts,
                                   const char *integers) {
   keys words, numbers;

@@ -1,11 +1,12 @@
-/* What stands before a model: columns chosen, scaled, filled and joined; and after it. */
+/* Operators before and after a model: choose, scale, fill and join columns. */
 #include "onnx/indices.h"
 #include "onnx/ops/family.h"
 #include "onnx/ops/ml.h"
 
 #include <math.h>
 
-/* A list of one number, or of one for each of the last axis's elements. Null with an error recorded for another. */
+/* Reads a list of one number, or of one per element of the last axis. Null, with an error recorded, for other
+ * lengths. */
 static mica_value per_feature(mica__lowering *l, const mica__onnx_node *node, const char *name, mica_value x) {
   mica__reals list;
   if (!x.graph || !mica__ml_reals(l, node, name, NULL, &list)) return (mica_value){0};
@@ -73,7 +74,7 @@ MICA__LOWER(ml_imputer) {
   return filling.graph ? give(l, node, mica_where(missing, filling, x)) : MICA_OK;
 }
 
-/* Columns of x at positions; of a vector one row. */
+/* Gathers columns of x by index; the result for a vector is one row. */
 MICA__LOWER(ml_extract) {
   mica_value x = x_of(l, node), at = mica__lower_operand(l, node, 1);
   int64_t count = 0;
@@ -86,7 +87,7 @@ MICA__LOWER(ml_extract) {
   return give(l, node, shape.rank == 1 ? mica_reshape(x, MICA_SHAPE(1, count)) : x);
 }
 
-/* Operands beside each other, each cut or filled with zeros to the columns that the node says. */
+/* Joins the operands' columns, each cut or padded with zeros to the width that the node gives. */
 MICA__LOWER(ml_vectorizer) {
   mica__integers widths;
   mica__onnx_ints(node, "inputdimensions", &widths);
@@ -108,8 +109,8 @@ MICA__LOWER(ml_vectorizer) {
   return give(l, node, mica_concat(parts, (size_t)node->input_count, 1));
 }
 
-/* A list of maps is given as what it is made of: a row of probabilities each, whose columns have the classes' names
- * (mica_onnx_class_name). */
+/* Returns a tensor instead of a list of maps: one row of probabilities per sample, whose columns have the classes'
+ * names (mica_onnx_class_name). */
 MICA__LOWER(ml_zip_map) {
   mica__ml_classes classes;
   const mica_value x = x_of(l, node);

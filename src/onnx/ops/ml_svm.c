@@ -1,4 +1,4 @@
-/* Support vector machines, as libsvm trains them (Chang and Lin 2011). */
+/* Support vector machines, as trained by libsvm (Chang and Lin 2011). */
 #include "onnx/flow/host.h"
 #include "onnx/ops/family.h"
 #include "onnx/ops/ml.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements of the matrix of support vectors and pairs of classes. */
+/* The most elements of the matrix of support vectors by pairs of classes. */
 #define MOST_CELLS (1 << 26)
 
 enum { LINEAR, POLY, RBF, SIGMOID };
@@ -15,7 +15,7 @@ enum { LINEAR, POLY, RBF, SIGMOID };
 /* --- kernels --- */
 
 /* Squared distances (N, S) of rows x (N, F) and vectors (S, F). The vectors' mean is subtracted from both, so that
- * columns far from 0 lose no digits. */
+ * columns far from 0 do not lose precision. */
 static mica_value distances(mica__lowering *l, mica_value x, const double *vectors, int64_t count, int64_t features) {
   double *own = mica__lower_room(l, (size_t)(count * features) + 1, sizeof *own);
   double *mean = mica__lower_room(l, (size_t)features + 1, sizeof *mean);
@@ -92,7 +92,7 @@ typedef struct machine {
   int64_t vectors, pairs;
 } machine;
 
-/* Counts vectors and pairs, and checks that the lists fit. */
+/* Counts vectors and pairs of classes, and checks the lengths of lists. */
 static bool count_vectors(machine *m) {
   const int64_t classes = m->classes.count;
   for (int64_t c = 0; c < m->per_class.count; c++)
@@ -111,7 +111,7 @@ static bool count_vectors(machine *m) {
   return false;
 }
 
-/* Decisions (N, pairs) of one class against another: above 0 for the first. */
+/* Decisions (N, pairs) between two classes each; above 0 means the first class. */
 static mica_value decisions(const machine *m, mica_value x) {
   int64_t cells = 0, pair = 0, first = 0;
   const int64_t classes = m->classes.count, *counts = m->per_class.values;
@@ -134,7 +134,7 @@ static mica_value decisions(const machine *m, mica_value x) {
                   mica__ml_constant(m->l, dtype, MICA_SHAPE(m->pairs), m->rho.values));
 }
 
-/* The class that wins most pairs, (N); of equals the first. */
+/* The class that wins most pairs, (N); the first one in a tie. */
 static mica_value winners(const machine *m, mica_value scores) {
   const int64_t classes = m->classes.count;
   double *ways = mica__lower_room(m->l, (size_t)(m->pairs * classes), sizeof *ways);
@@ -154,8 +154,8 @@ static mica_value winners(const machine *m, mica_value scores) {
 
 /* --- probabilities --- */
 
-/* One row: probabilities p of k classes from r, which has each class's against each (Wu, Lin and Weng 2004, second
- * method), until they change little. */
+/* Computes probabilities p of k classes for one row from r, the probability of each class against each other, until
+ * they change little (Wu, Lin and Weng 2004, second method). */
 static void couple(int64_t k, const float *r, float *q, float *qp, float *p) {
   for (int64_t i = 0; i < k; i++) {
     p[i] = 1 / (float)k;
@@ -187,7 +187,7 @@ static void couple(int64_t k, const float *r, float *q, float *qp, float *p) {
   }
 }
 
-/* Turns probabilities of the first class of each pair (N, pairs) into probabilities of classes (N, k). */
+/* Converts probabilities of the first class of each pair (N, pairs) to probabilities of classes (N, k). */
 static mica_status couple_rows(const void *config, const mica__host_array *pairs, mica__host_array *y) {
   const int64_t k = *(const int64_t *)config, rows = pairs->shape.dim[0], count = pairs->shape.dim[1];
   double *given = mica__host_reals(pairs);
@@ -209,7 +209,8 @@ static mica_status couple_rows(const void *config, const mica__host_array *pairs
   return MICA_OK;
 }
 
-/* Probabilities by Platt's sigmoid (1999) of each decision. Null with an error recorded, or while they are awaited. */
+/* Converts decisions to probabilities by Platt's sigmoid (1999). Null if an error was recorded or operands were
+ * demanded. */
 static mica_value probabilities(const machine *m, mica_value scores, const mica__reals *a, const mica__reals *b) {
   mica_value y = {0};
   if (a->count != m->pairs || b->count != m->pairs) {
@@ -228,7 +229,7 @@ static mica_value probabilities(const machine *m, mica_value scores, const mica_
   return y;
 }
 
-/* Without support vectors: a linear score of each class. */
+/* Without support vectors: one linear score per class. */
 static mica_status linear(machine *m, mica_value x, mica__ml_post post) {
   const int64_t features = mica_value_shape(x).dim[1], classes = m->classes.count;
   if (features < 1 || m->weights.count / features != classes || m->weights.count % features || m->rho.count < 1)

@@ -1,11 +1,11 @@
-/* Trees as files have them. */
+/* Reads trees from the attributes of a file. */
 #include "onnx/ops/ml_trees.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Nodes of an ensemble, and levels: each level is some steps of the graph. */
+/* The most nodes of an ensemble, and the most levels; each level becomes some operations of the graph. */
 #define MOST_NODES (1 << 24)
 #define MOST_LEVELS 1000
 
@@ -14,7 +14,7 @@ static bool refuse(mica__lowering *l, const mica__onnx_node *node, const char *w
   return false;
 }
 
-/* A list of `count` integers; it may be empty if it is optional. */
+/* Reads a list of `count` integers; it may be empty if it is optional. */
 static bool integers(mica__lowering *l, const mica__onnx_node *node, const char *name, int64_t count, bool optional,
                      const int64_t **out) {
   mica__integers list;
@@ -41,8 +41,8 @@ static bool reals(mica__lowering *l, const mica__onnx_node *node, const char *na
 
 enum { LEQ, LT, GTE, GT, EQ, NEQ, MEMBER, LEAF, KINDS };
 
-/* Makes a question of one of mica__tree_mode. x > v is "not at most v", and a NaN is no greater: it goes the way of no
- * unless it is tracked. A NaN is not equal to anything, tracked or not. */
+/* Rewrites a comparison as one of mica__tree_mode. x > v is "not at most v"; a NaN is not greater, so it takes the "no"
+ * branch unless it is tracked. A NaN never equals anything, tracked or not. */
 static void ask(mica__tree_node *at, int32_t kind) {
   static const int32_t modes[KINDS] = {MICA__TREE_AT_MOST, MICA__TREE_BELOW, MICA__TREE_BELOW, MICA__TREE_AT_MOST,
                                        MICA__TREE_IS,      MICA__TREE_IS,    MICA__TREE_IS,    MICA__TREE_LEAF};
@@ -66,7 +66,7 @@ static bool set_feature(mica__lowering *l, const mica__onnx_node *node, int64_t 
 
 /* --- what is wrong with the whole --- */
 
-/* Kahn's order (1962): parents first. Levels below every node on the longest way; false for a cycle. */
+/* Visits parents first (Kahn 1962) and finds the longest path to each node; false if there is a cycle. */
 static bool find_depth(mica__lowering *l, const mica__onnx_node *node, int32_t *parents, mica__trees *t) {
   int32_t *order = mica__lower_room(l, (size_t)t->node_count + 1, sizeof *order), found = 0;
   int32_t *level = mica__lower_room(l, (size_t)t->node_count + 1, sizeof *level);
@@ -90,7 +90,7 @@ static bool find_depth(mica__lowering *l, const mica__onnx_node *node, int32_t *
   return false;
 }
 
-/* The node without a parent of each tree; tree_of is rising. */
+/* Finds the node without a parent in each tree; tree_of is ascending. */
 static bool find_roots(mica__lowering *l, const mica__onnx_node *node, const int64_t *tree_of, const int32_t *parents,
                        mica__trees *t) {
   t->roots = mica__lower_room(l, (size_t)t->node_count + 1, sizeof *t->roots);
@@ -124,7 +124,7 @@ bool mica__trees_finish(mica__lowering *l, const mica__onnx_node *node, const in
 
 /* --- nodes with names: regressors and classifiers --- */
 
-/* A node's name is its tree's and its own number. */
+/* A node is identified by its tree's number and its own. */
 typedef struct named {
   int64_t tree, id;
   int64_t at; /* its index in the file */
@@ -136,7 +136,7 @@ static int compare_named(const void *a, const void *b) {
   return (x->id > y->id) - (x->id < y->id);
 }
 
-/* The index of a node in the sorted list; -1 for none. */
+/* The index of a node in the sorted list; -1 if it is not there. */
 static int32_t index_of(const named *list, int64_t count, int64_t tree, int64_t id) {
   const named key = {tree, id, 0};
   const named *found = bsearch(&key, list, (size_t)count, sizeof *list, compare_named);
@@ -193,7 +193,7 @@ static bool read_node(mica__lowering *l, const mica__onnx_node *node, const list
   return set_feature(l, node, f->features[from], at);
 }
 
-/* Weights of leaves; of inner nodes, which no row ends in, they are left out. */
+/* Reads the weights of leaves. Weights of inner nodes are skipped, because no row ends there. */
 static bool read_weights(mica__lowering *l, const mica__onnx_node *node, const char *leaf, int64_t targets,
                          const named *sorted, mica__trees *t) {
   char names[5][40];
@@ -278,7 +278,7 @@ static bool set_branch(mica__lowering *l, const mica__onnx_node *node, const lis
   return true;
 }
 
-/* The node's members, up to the NaN that ends them: a chain of questions; the last one leads to no. */
+/* Expands a node's set of members, which a NaN ends, to a chain of IS nodes; the last one leads to `no`. */
 static bool read_members(mica__lowering *l, const mica__onnx_node *node, lists_5 *f, int32_t i, mica__trees *t) {
   mica__tree_node *at = &t->nodes[i];
   const int32_t no = at->no;

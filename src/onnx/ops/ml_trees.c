@@ -1,11 +1,11 @@
-/* Ensembles of decision trees: all rows go down all trees at once, a level at a time. */
+/* Evaluates ensembles of decision trees: all rows descend all trees at once, one level at a time. */
 #include "onnx/ops/ml_trees.h"
 
 #include "onnx/ops/family.h"
 
 #include <math.h>
 
-/* Elements of a table with a number for each node and target. */
+/* The most elements of a table of nodes by targets. */
 #define MOST_WEIGHTS (1 << 26)
 
 enum { AVERAGE, SUM, MIN, MAX };
@@ -25,14 +25,14 @@ static mica_value table(const ensemble *e, int64_t count, const int32_t *values)
   return mica_constant(mica__lower_graph(e->l), MICA_I32, MICA_SHAPE(count), values);
 }
 
-/* The nodes' fields as constants, indexed by node. */
+/* The fields of nodes as constants, indexed by node. */
 typedef struct tables {
   mica_value mode, feature, yes, no, split,
-      tracks;   /* mode is null if all nodes have the same; tracks if no node tracks missing values */
+      tracks;   /* mode is null if all nodes have the same mode; tracks if no node tracks missing values */
   int32_t only; /* that mode */
 } tables;
 
-/* The tables' rows `at` (count of them; NULL: all nodes). */
+/* Makes the tables for the `count` nodes in `at`; NULL: all nodes. */
 static bool make_tables(const ensemble *e, const int32_t *at, int64_t count, tables *t) {
   int32_t *ints[5], seen = 0;
   double *splits = mica__lower_room(e->l, (size_t)count + 1, sizeof *splits);
@@ -65,7 +65,7 @@ static mica_value answer(int32_t mode, mica_value x, mica_value split) {
                                     : mica_equal(x, split);
 }
 
-/* The next nodes for features x (N, T), one row of the tables each. */
+/* The next nodes for features x (N, T), each with its row of the tables. */
 static mica_value step(const tables *t, mica_value x) {
   mica_value yes = answer(t->mode.graph ? MICA__TREE_AT_MOST : t->only, x, t->split);
   if (t->mode.graph)
@@ -77,7 +77,7 @@ static mica_value step(const tables *t, mica_value x) {
 
 static mica_value rows_of(mica_value whole, mica_value at) { return whole.graph ? mica_gather(whole, at, 0) : whole; }
 
-/* The leaf of each row in each tree, (N, T). The first level's nodes are known. */
+/* The leaf of each row in each tree, (N, T). The nodes of the first level are the known roots. */
 static mica_value leaves_of(const ensemble *e) {
   const mica__trees *trees = &e->trees;
   tables first, all;
@@ -95,7 +95,7 @@ static mica_value leaves_of(const ensemble *e) {
 
 /* --- up from the leaves --- */
 
-/* The one target of each node's weight, -1 for no weight; false if a node has several. */
+/* Finds the single target of each node's weight, -1 without a weight; false if a node has several. */
 static bool single_targets(const ensemble *e, int32_t *target, double *weight) {
   for (int32_t i = 0; i < e->trees.node_count; i++) target[i] = -1;
   for (int64_t i = 0; i < e->trees.weight_count; i++) {
@@ -107,7 +107,7 @@ static bool single_targets(const ensemble *e, int32_t *target, double *weight) {
   return true;
 }
 
-/* The target for which a tree counts, below its root; -2 for several. */
+/* The only target that the leaves below the root count for; -2 if there are several. */
 static int32_t target_below(const ensemble *e, const int32_t *target, int32_t root, int32_t *stack, bool *seen) {
   int32_t found = -1, depth = 0;
   if (!seen[root]) stack[depth++] = root;
@@ -129,7 +129,8 @@ static int32_t target_below(const ensemble *e, const int32_t *target, int32_t ro
   return found;
 }
 
-/* Sums if each tree counts for one target: a number per leaf, times a matrix of trees and targets. Null otherwise. */
+/* Sums for trees that each count for one target: one number per leaf, times a matrix of trees and targets. Else
+ * null. */
 static mica_value sums_by_tree(const ensemble *e, mica_value leaves) {
   const mica__trees *t = &e->trees;
   int32_t *target = mica__lower_room(e->l, (size_t)t->node_count, sizeof *target);
@@ -156,7 +157,7 @@ static mica_value sums_by_tree(const ensemble *e, mica_value leaves) {
                      mica__ml_constant(e->l, dtype, MICA_SHAPE(t->tree_count, e->targets), matrix));
 }
 
-/* A table of nodes and targets. Cells without a weight hold `none`; several weights of a cell add up. */
+/* Makes a table of nodes by targets. Cells without a weight hold `none`; several weights of a cell add up. */
 static mica_value dense_weights(const ensemble *e, double none) {
   const mica__trees *t = &e->trees;
   int64_t cells = 0;
@@ -185,7 +186,7 @@ static mica_value aggregate(const ensemble *e, mica_value leaves) {
   return e->aggregate == AVERAGE ? mica_affine(y, 1 / (double)e->trees.tree_count, 0) : y;
 }
 
-/* The aggregates (N, targets) of rows that are wide enough; null with an error recorded, or demanded. */
+/* Computes the aggregates (N, targets); null if an error was recorded, also if rows are too short, or on a demand. */
 static mica_value scores_of(ensemble *e) {
   const mica_shape shape = mica_value_shape(e->x);
   if (shape.dim[1] < e->trees.features) {
@@ -242,8 +243,8 @@ MICA__LOWER(ml_tree_ensemble) {
   return y.graph ? give(l, node, mica__ml_transform(y, (mica__ml_post)post)) : MICA_OK;
 }
 
-/* Two classes, and the leaves count for one: the sum s is the score of the second class. The first has 1 - s if no
- * weight is negative, else -s. */
+/* For two classes whose leaves count for only one: the sum s is the score of the second class. The first gets 1 - s if
+ * no weight is negative, else -s. */
 static mica_status binary(ensemble *e, const mica__ml_classes *classes, mica__ml_post post) {
   mica__reals base;
   bool shares = true;

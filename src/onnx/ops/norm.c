@@ -6,7 +6,8 @@ static mica_value optional(mica__lowering *l, const mica__onnx_node *node, int32
 
 /* --- channels --- */
 
-/* Training: the batch's statistics, and running ones that move towards them; momentum is the old ones' share. */
+/* Training: normalises by the batch's statistics and updates the running ones; momentum is the weight of the old
+ * values. */
 static mica_status batch_norm_train(mica__lowering *l, const mica__onnx_node *node, double epsilon) {
   mica_value mean, variance, x = x_of(l, node);
   double momentum = mica__onnx_real(node, "momentum", 0.9);
@@ -36,7 +37,7 @@ MICA__LOWER(instance_norm) {
   return give(l, node, mica_instance_norm(x_of(l, node), scale, bias, epsilon));
 }
 
-/* Scale and bias are one number a channel since version 21, one a group before. */
+/* Scale and bias have one number per channel since version 21, before one per group. */
 MICA__LOWER(group_norm) {
   double epsilon = mica__onnx_real(node, "epsilon", 1e-5);
   int64_t groups = mica__onnx_int(node, "num_groups", 0);
@@ -66,7 +67,7 @@ static mica_axes from_axis(int64_t axis, int32_t rank) {
   return axes;
 }
 
-/* True if a scale or bias has just the extents that are normalised, or is absent. */
+/* True if a scale or bias is absent or has exactly the normalised extents. */
 static bool is_of_row(mica_value x, int64_t axis, mica_value part) {
   if (!part.graph) return true;
   mica_shape whole = mica_value_shape(x), own = mica_value_shape(part);
@@ -80,7 +81,7 @@ static mica_value scaled(mica_value y, mica_value scale, mica_value bias) {
   return bias.graph ? mica_add(y, bias) : y;
 }
 
-/* Mean and 1 / deviation are in f32 (stash_type). */
+/* Mean and 1 / deviation are computed in f32 (stash_type). */
 MICA__LOWER(layer_norm) {
   double epsilon = mica__onnx_real(node, "epsilon", 1e-5);
   int64_t axis = mica__onnx_int(node, "axis", -1);
@@ -115,7 +116,7 @@ MICA__LOWER(lp_norm) {
   if (!x.graph || !mica__lower_axis(l, node, mica_value_shape(x).rank, &axis)) return MICA_OK;
   mica_axes axes = MICA_AXES((int32_t)axis);
   mica_value size = p == 1 ? mica_l1(x, axes, true) : mica_l2(x, axes, true);
-  /* A row of zeros stays one. */
+  /* A row of zeros stays a row of zeros. */
   mica_value zero = mica__lower_number(size, 0), one = mica__lower_number(size, 1);
   return give(l, node, mica_div(x, mica_where(mica_equal(size, zero), one, size)));
 }

@@ -16,7 +16,7 @@ static bool pool_config(mica__lowering *l, const mica__onnx_node *node, mica_val
   return true;
 }
 
-/* Positions in the plane, row-major, as positions in column-major order. */
+/* Converts row-major indices within a plane to column-major ones. */
 static mica_value column_major(mica_value positions, mica_shape shape) {
   mica_value rest = positions, out = {0};
   int64_t stride = 1;
@@ -31,7 +31,7 @@ static mica_value column_major(mica_value positions, mica_shape shape) {
   return out;
 }
 
-/* Indices count through images and channels too. */
+/* Makes indices within a plane count through images and channels too. */
 static mica_value whole_indices(mica_value x, mica_value positions, bool columns) {
   mica_shape shape = mica_value_shape(x), planes = {.rank = shape.rank, .dim = {shape.dim[0], shape.dim[1]}};
   int64_t plane = 1;
@@ -83,9 +83,10 @@ MICA__LOWER(global_lp_pool) {
   return give(l, node, mica_global_lp_pool(x_of(l, node), p));
 }
 
-/* Elements return to where a max pooling took them from; the rest is 0. Indices count through the result, whose shape
- * is output_shape, or follows from window and strides. ONNX's text leaves open which shape indices count in if both are
- * known, and its test of 2019 takes the second; only the first undoes MaxPool, as onnxruntime and PyTorch do. */
+/* Puts elements back where a max pooling took them from; the rest is 0. Indices refer to the result, whose shape is
+ * output_shape or follows from window and strides. ONNX's text does not say which of these two shapes indices refer to
+ * if both are known, and its test of 2019 uses the second; only the first inverts MaxPool, as onnxruntime and PyTorch
+ * do. */
 MICA__LOWER(max_unpool) {
   mica__spatial_window w;
   mica__integers wanted;

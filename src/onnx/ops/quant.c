@@ -1,5 +1,5 @@
-/* Integers with a scale and a zero point: products and convolutions of dequantized values, in which a session finds its
- * integer kernels (mica/quant.h). Shapes that these do not take are computed as f32, exactly as long as sums of
+/* Integers with a scale and a zero point: products and convolutions of dequantised values, which a session replaces by
+ * its integer kernels (mica/quant.h). Shapes that these do not support are computed in f32, exactly as long as sums of
  * products stay below 2^24. */
 #include "onnx/ops/family.h"
 #include "onnx/ops/window.h"
@@ -8,7 +8,8 @@
 
 /* --- scales --- */
 
-/* A scale or zero point beside x: one number, one an index of the axis, or one a block of `block` of them. */
+/* Expands a scale or zero point to broadcast with x: one number, one per index of the axis, or one per block of `block`
+ * indices. */
 static mica_value beside(mica_value part, mica_value x, int64_t axis, int64_t block) {
   mica_shape own = mica_value_shape(part), whole = mica_value_shape(x), wide = {.rank = whole.rank};
   int64_t count = 1;
@@ -33,13 +34,13 @@ static mica_value beside(mica_value part, mica_value x, int64_t axis, int64_t bl
   return mica_slice(repeated, (int32_t)axis, 0, whole.dim[axis], 1);
 }
 
-/* The attributes that say for which part of x a scale is; false when an error is recorded. */
+/* Reads the attributes that say what part of x a scale applies to; false, with an error recorded, if they are wrong. */
 static bool axis_of(mica__lowering *l, const mica__onnx_node *node, mica_value x, int64_t *axis, int64_t *block) {
   int32_t rank = mica_value_shape(x).rank;
   *axis = mica__onnx_int(node, "axis", 1);
   *block = mica__onnx_int(node, "block_size", 0);
   if (!x.graph) return false;
-  /* A value with one scale may have no such axis. */
+  /* With a single scale, x may lack this axis. */
   if (rank == 0 || *axis >= rank) *axis = 0;
   return rank == 0 || mica__lower_axis(l, node, rank, axis);
 }
@@ -54,14 +55,14 @@ static mica_value centred(mica_value x, mica_value zero, int64_t axis, int64_t b
   return zero.graph ? mica_sub(wide, mica_cast(beside(zero, x, axis, block), MICA_F32)) : wide;
 }
 
-/* round(x / scale) + zero, cut to what the type holds. */
+/* round(x / scale) + zero, saturated to the type's range. */
 static mica_value quantized(mica_value x, mica_value scale, mica_value zero, mica_dtype dtype) {
   mica_value steps = mica_round(mica_div(x, scale));
   if (zero.graph) steps = mica_add(steps, mica_cast(zero, mica_value_dtype(x)));
   return mica_cast(steps, dtype);
 }
 
-/* True if mica_quantize gives the type. */
+/* True if mica_quantize can produce the type. */
 static bool are_steps(mica_dtype dtype) {
   return dtype == MICA_I8 || dtype == MICA_U8 || dtype == MICA_I16 || dtype == MICA_U16;
 }
@@ -71,10 +72,10 @@ static bool is_one(mica_value part) {
   return shape.rank == 0 || (shape.rank == 1 && shape.dim[0] == 1);
 }
 
-/* One scale, or one an index of an axis, is not a block. */
+/* The block size; 0 if there is one scale, or one per index of an axis. */
 static int64_t blocks_of(mica_value scale, int64_t block) { return mica_value_shape(scale).rank > 1 ? block : 0; }
 
-/* round(x / scale) + zero, cut to what 4 bits hold. */
+/* round(x / scale) + zero, saturated to 4 bits. */
 static mica_value nibbles_of(mica_value x, mica_value scale, mica_value zero, mica_dtype dtype) {
   mica_value steps = mica_round(mica_div(x, scale));
   if (zero.graph) steps = mica_add(steps, mica_cast(zero, MICA_F32));
@@ -140,12 +141,12 @@ MICA__LOWER(dynamic_quantize) {
 
 /* --- products --- */
 
-/* Zero points of the rows of a matrix stand along its last axis but one. */
+/* Zero points per row of a matrix go along its last axis but one. */
 static mica_value of_rows(mica_value zero) {
   return zero.graph && mica_value_shape(zero).rank == 1 ? mica_unsqueeze(zero, MICA_AXES(1)) : zero;
 }
 
-/* (a - its zero) (b - its zero) as i32. */
+/* (a - a_zero) (b - b_zero) as i32. */
 static mica_value product(mica_value a, mica_value a_zero, mica_value b, mica_value b_zero) {
   a = mica_cast(a, MICA_I32);
   b = mica_cast(b, MICA_I32);
@@ -154,7 +155,7 @@ static mica_value product(mica_value a, mica_value a_zero, mica_value b, mica_va
   return mica_matmul(a, b);
 }
 
-/* True if integer kernels take the matrices, whose scales and zero points may be null. */
+/* True if integer kernels support the matrices; their scales and zero points may be null. */
 static bool are_matrices(mica_value a, mica_value b, const mica_value *parts, int count) {
   mica_shape x = mica_value_shape(a), y = mica_value_shape(b);
   bool fit = x.rank >= 2 && (y.rank == 2 || y.rank == x.rank);
@@ -163,7 +164,7 @@ static bool are_matrices(mica_value a, mica_value b, const mica_value *parts, in
   return fit;
 }
 
-/* x less its zero point, times scale, along an axis where these are several; a null scale is 1. */
+/* (x - zero) scale, along `axis` if there are several; a null scale is 1. */
 static mica_value real(mica_value x, mica_value scale, mica_value zero, int32_t axis) {
   mica_value one = mica_scalar(x.graph, MICA_F32, 1);
   if (!scale.graph) scale = zero.graph && !is_one(zero) ? mica_expand(one, mica_value_shape(zero)) : one;
@@ -178,7 +179,7 @@ MICA__LOWER(matmul_integer) {
   return give(l, node, mica_cast(mica_matmul(real(a, none, zeros[0], -2), real(b, none, zeros[1], -1)), MICA_I32));
 }
 
-/* x in steps of scale_x scale_w as steps of scale_y. */
+/* Converts y from steps of scale_x scale_w to steps of scale_y. */
 static mica_value requantized(mica_value y, mica_value factor, mica_value scale, mica_value zero) {
   mica_value value = mica_mul(mica_cast(y, MICA_F32), factor);
   return quantized(value, mica_cast(scale, MICA_F32), zero, mica_value_dtype(zero));
@@ -202,7 +203,7 @@ MICA__LOWER(qlinear_matmul) {
 
 /* --- convolutions --- */
 
-/* The convolution of real values; padding, which is 0, is the zero point. */
+/* Convolves dequantised values; padding is 0, which the zero point stands for. */
 static mica_value convolution(mica__lowering *l, const mica__onnx_node *node, mica_value x, mica_value w,
                               mica_value bias) {
   mica__spatial_window window;
@@ -225,7 +226,7 @@ MICA__LOWER(qlinear_conv) {
   for (int32_t k = 0; k < 8; k++)
     if (!in[k].graph) return MICA_OK;
   if (mica__lower_has(l, node, 8)) {
-    /* In steps of both scales, as sums are. */
+    /* Its unit is the product of both scales, as for the sums. */
     mica_value steps = mica__lower_operand(l, node, 8), one = mica_reshape(mica_cast(in[1], MICA_F32), MICA_SCALAR);
     mica_value scale = mica_mul(one, mica_cast(in[4], MICA_F32));
     bias = mica_dequantize(steps, scale, (mica_value){0}, NULL);

@@ -1,10 +1,10 @@
-/* Numbers at random: Philox, by the seed of the node or else of the runner, the node's place and the run. No other
- * program gives the same numbers; their distribution is the standard's. */
+/* Random numbers by Philox, from the node's or else the runner's seed, the node's position and the run. Other programs
+ * give other numbers; the distribution is the one that ONNX defines. */
 #include "onnx/ops/family.h"
 
 #include <string.h>
 
-/* The bits of the attribute `seed`, or the runner's seed. */
+/* The bits of the attribute `seed`; if it is absent, the runner's seed. */
 static uint64_t seed_of(const mica__lowering *l, const mica__onnx_node *node) {
   const Onnx__AttributeProto *attr = mica__onnx_attr(node, "seed");
   const double seed = mica__onnx_real(node, "seed", 0);
@@ -14,7 +14,7 @@ static uint64_t seed_of(const mica__lowering *l, const mica__onnx_node *node) {
   return bits;
 }
 
-/* The type that the attribute `dtype` says; false when an error is recorded. */
+/* Reads the type from the attribute `dtype`; false, with an error recorded, if it is not supported. */
 static bool dtype_of(mica__lowering *l, const mica__onnx_node *node, mica_dtype standard, mica_dtype *dtype) {
   const int64_t type = mica__onnx_int(node, "dtype", 0);
   *dtype = standard;
@@ -24,7 +24,7 @@ static bool dtype_of(mica__lowering *l, const mica__onnx_node *node, mica_dtype 
   return false;
 }
 
-/* Numbers of like's shape and type, by the operator's distribution. */
+/* Draws numbers with like's shape and type from the operator's distribution. */
 static mica_status drawn(mica__lowering *l, const mica__onnx_node *node, mica_value like) {
   mica_value step = mica__lower_step(l, node);
   if (!step.graph || !like.graph) return MICA_OK;
@@ -59,7 +59,7 @@ MICA__LOWER(random_filled) {
   return drawn(l, node, mica_full(mica__lower_graph(l), dtype, shape, 0));
 }
 
-/* 1 with the probability that the operand is. */
+/* 1 with the probability given by the operand, else 0. */
 MICA__LOWER(bernoulli) {
   mica_value p = mica__lower_floating(l, node, 0), step = mica__lower_step(l, node);
   mica_dtype dtype;
@@ -68,8 +68,8 @@ MICA__LOWER(bernoulli) {
   return give(l, node, mica_cast(mica_less(mica_random_uniform(step, p, seed_of(l, node), 0, 1), p), dtype));
 }
 
-/* Draws sample_size classes by each row of logarithms of shares: the first whose sum of shares so far is above
- * a uniform number. */
+/* Draws sample_size classes per row of log probabilities: the first class whose cumulative probability exceeds a
+ * uniform number. */
 MICA__LOWER(multinomial) {
   mica_value x = mica__lower_floating(l, node, 0), step = mica__lower_step(l, node);
   const int64_t samples = mica__onnx_int(node, "sample_size", 1);

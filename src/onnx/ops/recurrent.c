@@ -1,4 +1,4 @@
-/* RNN, LSTM and GRU as mica_rnn: gates are put in its order, axes where it has them. */
+/* Lowers RNN, LSTM and GRU to mica_rnn; gates and axes are put into its order. */
 #include "onnx/ops/family.h"
 
 #include <mica/quant.h>
@@ -9,7 +9,8 @@
 #define MOST_GATES 4
 #define MOST_FUNCTIONS 3
 
-/* gates[k]: which of ONNX's gates is Mica's k-th; peepholes likewise, of which LSTM has i o f. */
+/* gates[k]: the index in ONNX's order of Mica's gate k. peephole_order is the same for LSTM's peepholes, i o f in
+ * ONNX. */
 typedef struct form {
   const char *op;
   mica_rnn_kind kind;
@@ -21,7 +22,7 @@ static const form forms[] = {{"RNN", MICA_RNN_KIND_TANH, 1, 1, {0}},
                              {"GRU", MICA_RNN_KIND_GRU, 3, 2, {1, 0, 2}}};
 static const int32_t peephole_order[] = {0, 2, 1};
 
-/* Equal parts of axis 1, `blocks` times `count` of them, each block in another order. */
+/* Reorders equal parts of axis 1: `blocks` blocks of `count` parts, each block by `order`. */
 static mica_value reorder(mica_value x, int32_t blocks, int32_t count, const int32_t *order) {
   mica_value parts[2 * MOST_GATES];
   if (!x.graph || count == 1) return x;
@@ -51,14 +52,15 @@ static const struct {
                  {"Softplus", MICA_RNN_FUNCTION_SOFTPLUS, false, false}};
 #define FUNCTIONS (sizeof functions / sizeof *functions)
 
-/* The next number of a list; 0, which stands for the function's default, after its end. */
+/* The next number of a list; 0, which means the function's default, past its end. */
 static double next(const Onnx__AttributeProto *list, size_t *at) {
   if (!list || *at >= list->n_floats) return 0;
   double value = (double)list->floats[(*at)++];
   return value == 0 ? MICA_ZERO : value;
 }
 
-/* Functions of each direction in turn; numbers belong to those that take any, in the same order. */
+/* Reads the functions of each direction, in order; the lists of numbers only have entries for functions with
+ * parameters. */
 static bool take_activations(mica__lowering *l, const mica__onnx_node *node, const form *f, mica_rnn_config *config) {
   const Onnx__AttributeProto *names = mica__onnx_attr(node, "activations");
   const Onnx__AttributeProto *alphas = mica__onnx_attr(node, "activation_alpha");
@@ -83,12 +85,12 @@ static bool take_activations(mica__lowering *l, const mica__onnx_node *node, con
   return true;
 }
 
-/* A state (D, B, H), which stands as (B, D, H) where batches come first. */
+/* Swaps the axes of a state between (B, D, H) and (D, B, H) if batches come first. */
 static mica_value state(mica_value x, bool batch_first) {
   return x.graph && batch_first ? mica_transpose(x, MICA_AXES(1, 0, 2)) : x;
 }
 
-/* x rounded to 255 steps of its range, 0 included. */
+/* Rounds x to 255 steps of its range, extended to include 0. */
 static mica_value in_bytes(mica_value x) {
   const mica_quantize_config config = {.dtype = MICA_U8};
   mica_value zero, scale = mica__lower_byte_range(x, &zero);
@@ -99,7 +101,7 @@ static mica_value optional(mica__lowering *l, const mica__onnx_node *node, int32
   return mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k) : (mica_value){0};
 }
 
-/* w and r: the weights (directions, gates of hidden, inputs). bytes: x and h are rounded to 8 bits before products. */
+/* w and r: weights (directions, gates hidden, inputs). bytes: x and h are rounded to 8 bits before products. */
 static mica_status lower_form(mica__lowering *l, const mica__onnx_node *node, const form *f, mica_value w, mica_value r,
                               bool bytes) {
   static const mica_rnn_direction directions[] = {MICA_RNN_DIRECTION_FORWARD, MICA_RNN_DIRECTION_REVERSE,
@@ -141,8 +143,8 @@ MICA__LOWER(recurrent) {
   return lower_form(l, node, f, w, r, false);
 }
 
-/* Operand k, integers (directions, inputs, gates of hidden) with the scale and zero point of operands k_scale and
- * k_scale + 1, one a direction or one a column, as the weights that lower_form takes. */
+/* Dequantises operand k, integers (directions, inputs, gates hidden), to weights for lower_form. Operands k_scale and
+ * k_scale + 1 are the scale and the zero point, one per direction or per column. */
 static mica_value real_weights(mica__lowering *l, const mica__onnx_node *node, int32_t k, int32_t k_scale) {
   mica_value w = mica__lower_operand(l, node, k),
              parts[] = {mica__lower_operand(l, node, k_scale), optional(l, node, k_scale + 1)};
@@ -163,8 +165,9 @@ static mica_value real_weights(mica__lowering *l, const mica__onnx_node *node, i
   return mica_transpose(mica_mul(steps, parts[0]), MICA_AXES(0, 2, 1));
 }
 
-/* Weights of integers. x is rounded to bytes by its range, h in each step by the range of each sequence, as onnxruntime
- * does if every sequence has a thread. (With fewer it takes the range of all sequences of a thread.) */
+/* LSTM with integer weights. x is rounded to bytes by its range, and h in each step by the range of each sequence, as
+ * in onnxruntime if every sequence has its own thread. (With fewer threads it uses the range of all sequences of a
+ * thread.) */
 MICA__LOWER(dynamic_quantize_lstm) {
   mica_value w = real_weights(l, node, 1, 8), r = real_weights(l, node, 2, 10);
   return w.graph && r.graph ? lower_form(l, node, &forms[1], w, r, true) : MICA_OK;

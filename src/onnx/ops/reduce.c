@@ -10,9 +10,9 @@ static const struct {
   const char *op;
   reduce_fn *build;
   bool floating;   /* of floats alone */
-  bool of_nothing; /* gives a number over no elements */
-  double nothing;  /* that number where Mica's own refuses */
-  bool identity;   /* gives an element over itself alone */
+  bool of_nothing; /* defined over no elements */
+  double nothing;  /* the result over no elements if Mica's own function fails */
+  bool identity;   /* returns a single element unchanged */
 } reductions[] = {{"ReduceSum", mica_sum, false, true, 0, true},
                   {"ReduceMean", mica_mean, true, true, 0, true},
                   {"ReduceMax", mica_max, false, false, -(double)INFINITY, true},
@@ -24,7 +24,7 @@ static const struct {
                   {"ReduceLogSumExp", mica_logsumexp, true, false, -(double)INFINITY, false},
                   {"ReduceSumSquare", mica_sum_square, false, true, 0, false}};
 
-/* The axes of an attribute or of operand 1; false if they are not known. */
+/* Reads the axes from an attribute or operand 1; false if they are not known. */
 static bool axes_of(mica__lowering *l, const mica__onnx_node *node, int32_t rank, mica_axes *axes, bool *given) {
   mica__integers list;
   if (!mica__onnx_ints(node, "axes", &list) && !mica__lower_integers(l, node, 1, &list)) return false;
@@ -32,7 +32,7 @@ static bool axes_of(mica__lowering *l, const mica__onnx_node *node, int32_t rank
   return mica__lower_axes(l, node, &list, rank, axes);
 }
 
-/* The shape that remains, for a result without elements to reduce. */
+/* The shape that remains after reducing an empty value. */
 static mica_shape reduced(mica_shape shape, mica_axes axes, bool keep) {
   mica_shape out = {0};
   uint32_t set = axes.count ? 0 : UINT32_MAX;
@@ -58,11 +58,11 @@ MICA__LOWER(reduce) {
   if (!x.graph || !axes_of(l, node, mica_value_shape(x).rank, &axes, &given)) return MICA_OK;
   const bool none = !given && mica__onnx_int(node, "noop_with_empty_axes", 0);
   if (none && reductions[at].identity) return give(l, node, x);
-  /* What is done to an element is done (its square, size, logarithm): over an axis of one. */
+  /* Without axes, apply the function (square, norm, logarithm) to each element alone: reduce over a new axis of 1. */
   if (none) x = mica_unsqueeze(x, MICA_AXES(0)), axes = MICA_AXES(0), keep = false;
   mica_dtype dtype = mica_value_dtype(x);
   if (!reductions[at].of_nothing && reduces_nothing(mica_value_shape(x), axes)) {
-    /* The least or the greatest that there is: of bools false or true. */
+    /* The smallest or largest value of the dtype; for bools false or true. */
     const double nothing = dtype == MICA_BOOL ? reductions[at].nothing > 0 : reductions[at].nothing;
     return give(l, node, mica_full(mica__lower_graph(l), dtype, reduced(mica_value_shape(x), axes, keep), nothing));
   }
@@ -106,7 +106,7 @@ static mica_value rows(const char *op, mica_value x, int32_t axis) {
                       mica__lower_number(x, 1));
 }
 
-/* Before version 13 x is a matrix, of the axes before `axis` and of the others. */
+/* Before version 13, x is treated as a matrix: the axes before `axis` are its rows, the others its columns. */
 MICA__LOWER(softmax) {
   mica_value x = x_of(l, node);
   mica_shape shape = mica_value_shape(x);

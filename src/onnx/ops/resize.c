@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* What scales or sizes say of the axes that they are for. */
+/* The scales or sizes of a node, and their axes. */
 typedef struct asked {
   mica_axes axes; /* none: all, in order */
   mica__reals scales, roi;
@@ -12,8 +12,8 @@ typedef struct asked {
 
 static int32_t axis_at(const asked *a, int64_t i) { return a->axes.count ? a->axes.axis[i] : (int32_t)i; }
 
-/* With an aspect policy all axes take one scale, the smallest or the largest that the sizes ask for; false where what
- * comes of it is not a size. */
+/* With an aspect policy all axes use one scale, the smallest or largest that the sizes need; false if a resulting size
+ * is invalid. */
 static bool keep_aspect(const asked *a, mica_shape shape, bool larger, mica_resize_config *config) {
   double scale = larger ? 0 : (double)INFINITY;
   for (int64_t i = 0; i < a->sizes.count; i++) {
@@ -67,7 +67,7 @@ static void take_region(const asked *a, int32_t rank, mica_resize_config *config
 
 static mica_value resized(mica_value x, const mica_resize_config *config) {
   if (is_floating(x) || config->mode == MICA_RESIZE_MODE_NEAREST) return mica_resize(x, config);
-  /* Integers are rounded as in a cast. */
+  /* Integers are computed in f32 and cast back. */
   return mica_cast(mica_resize(mica_cast(x, MICA_F32), config), mica_value_dtype(x));
 }
 

@@ -20,13 +20,13 @@ MICA__LOWER(grid_sample) {
 
 #define MOST_SAMPLES 4096
 
-/* The most samples that a box takes along an axis of a cell: ceil(size / cells). */
+/* The most samples that any box takes along an axis of a cell: ceil(size / cells). */
 static bool most_samples(mica__lowering *l, const mica__onnx_node *node, mica_value boxes,
                          const mica_roi_config *config, int64_t *most) {
   const mica_shape shape = mica_value_shape(boxes);
   *most = 1;
   if (!boxes.graph) return false;
-  if (shape.rank != 2 || shape.dim[1] != 4 || shape.dim[0] == 0) return true; /* the builder tells what is wrong */
+  if (shape.rank != 2 || shape.dim[1] != 4 || shape.dim[0] == 0) return true; /* the builder reports the error */
   mica_value size = mica_mul(mica_sub(mica_slice(boxes, 1, 2, 4, 1), mica_slice(boxes, 1, 0, 2, 1)),
                              mica__lower_number(boxes, config->scale));
   mica_value width = mica_affine(mica_slice(size, 1, 0, 1, 1), 1 / (double)config->width, 0);
@@ -50,7 +50,7 @@ MICA__LOWER(roi_align) {
                             .sampling = sampling,
                             .scale = mica__onnx_real(node, "spatial_scale", 1),
                             .whole_pixels = whole};
-  /* ONNX's maximum is over the four neighbours of each sample, each times its weight, which no other framework has. */
+  /* ONNX's maximum is over the four neighbours of each sample, each times its weight; no other framework has this. */
   if (mica__lower_choice(l, node, "mode", "avg max", 0))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the mode 'max' is not supported");
   if (sampling < 0 || config.height < 1 || config.width < 1)

@@ -1,4 +1,4 @@
-/* Operators whose results' shapes come from elements: the host computes positions, the device gathers. */
+/* Operators whose result shapes depend on elements: the host computes indices, the device gathers. */
 #include "base/element.h"
 #include "onnx/flow/host.h"
 #include "onnx/ops/family.h"
@@ -29,7 +29,7 @@ static mica_status find_non_zero(const void *config, const mica__host_array *x, 
   return out ? MICA_OK : mica__fail_nomem("NonZero");
 }
 
-/* (rank, n): a column an element, in row-major order. */
+/* (rank, n): one column per element, in row-major order. */
 MICA__LOWER(non_zero) {
   mica_value x = x_of(l, node), positions = {0};
   if (!x.graph) return MICA_OK;
@@ -48,7 +48,7 @@ static mica_status find_true(const void *config, const mica__host_array *conditi
   return out ? MICA_OK : mica__fail_nomem("Compress");
 }
 
-/* Slices along an axis, or elements of a flat x, whose condition is true. */
+/* Selects slices along an axis, or elements of a flattened x, whose condition is true. */
 MICA__LOWER(compress) {
   mica_value x = x_of(l, node), condition = mica__lower_operand(l, node, 1), positions = {0};
   bool flat = !mica__onnx_attr(node, "axis");
@@ -80,7 +80,7 @@ static int compare(const slices *s, int64_t a, int64_t b) {
   return 0;
 }
 
-/* Merges two sorted runs of indices (von Neumann's merge sort), which needs no state of its own as qsort would. */
+/* Sorts indices by merging (von Neumann's merge sort); unlike qsort it needs no global state for the comparison. */
 static void sort(const slices *s, int64_t *indices, int64_t *room, int64_t n) {
   for (int64_t width = 1; width < n; width *= 2) {
     for (int64_t from = 0; from < n; from += 2 * width) {
@@ -96,10 +96,10 @@ static void sort(const slices *s, int64_t *indices, int64_t *room, int64_t n) {
 
 typedef struct different {
   int64_t count;
-  int64_t *first, *inverse, *counts, *order; /* by different slice, and inverse by slice */
+  int64_t *first, *inverse, *counts, *order; /* by distinct slice; inverse by slice */
 } different;
 
-/* Numbers of the different slices by first occurrence in the place of those by value. */
+/* Renumbers the distinct slices from value order to the order of first occurrence. */
 static void by_occurrence(const slices *s, different *f, int64_t *room) {
   int64_t next = 0;
   for (int64_t i = 0; i < f->count; i++) room[i] = -1;
@@ -130,7 +130,7 @@ static void find(const slices *s, different *f, bool sorted, int64_t *room) {
   if (!sorted) by_occurrence(s, f, room);
 }
 
-/* What slices are compared by, *each numbers an element: integers of 64 bits, of which doubles hold 53, are two. */
+/* Makes comparison keys, *each per element: 64-bit integers exceed the 53 bits of doubles and become two. */
 static double *keys_of(const mica__host_array *x, int64_t *each) {
   bool is_signed = x->dtype == MICA_I64;
   *each = is_signed || x->dtype == MICA_U64 ? 2 : 1;
@@ -150,7 +150,7 @@ typedef struct unique_config {
   bool flat, sorted;
 } unique_config;
 
-/* Indices of first occurrences, of each slice its value, and counts. */
+/* Finds the indices of first occurrences, the distinct slice of each slice, and counts. */
 static mica_status find_unique(const void *config, const mica__host_array *x, mica__host_array *y) {
   const unique_config *c = config;
   slices s = {.outer = 1, .count = x->count};
@@ -178,7 +178,7 @@ static mica_status find_unique(const void *config, const mica__host_array *x, mi
   return whole ? MICA_OK : mica__fail_nomem("Unique");
 }
 
-/* Values, indices of first occurrences, of each slice its value, and counts. */
+/* Results: values, indices of first occurrences, the distinct slice of each slice, and counts. */
 MICA__LOWER(unique) {
   mica_value x = x_of(l, node), found[3] = {{0}};
   unique_config c = {mica__onnx_int(node, "axis", 0), !mica__onnx_attr(node, "axis"),
@@ -214,7 +214,7 @@ static box box_of(const double *v, bool centers) {
 
 static double area(const box *b) { return (b->high[0] - b->low[0]) * (b->high[1] - b->low[1]); }
 
-/* Intersection over union, 0 for boxes without area. */
+/* Intersection over union; 0 for boxes without area. */
 static double overlap(const box *a, const box *b) {
   double side[2];
   for (int d = 0; d < 2; d++) side[d] = fmax(0, fmin(a->high[d], b->high[d]) - fmax(a->low[d], b->low[d]));
@@ -223,14 +223,14 @@ static double overlap(const box *a, const box *b) {
 }
 
 typedef struct suppression {
-  const double *boxes, *falling; /* of one image and class; scores with the other sign */
+  const double *boxes, *falling; /* of one image and class; falling: scores with the opposite sign */
   int64_t count, most;
   double threshold, least;
   bool centers;
 } suppression;
 
-/* Greedy: the best that is left stays unless it overlaps one that stays by more than the threshold; of equal scores the
- * lower index comes first. order and room have room for count each. */
+/* Keeps the best remaining box unless it overlaps a kept one by more than the threshold; among equal scores the lower
+ * index comes first. order and room have room for count indices each. */
 static int64_t suppress(const suppression *s, int64_t *kept, int64_t *order, int64_t *room) {
   int64_t n = 0, left = 0;
   const slices falling = {s->falling, 1, s->count, 1};
@@ -249,7 +249,7 @@ static int64_t suppress(const suppression *s, int64_t *kept, int64_t *order, int
   return n;
 }
 
-/* (n, 3): image, class and box of each that stays. Operands: boxes, scores, then one element each. */
+/* Computes (n, 3): image, class and box of each box that is kept. Operands: boxes, scores, then one element each. */
 static mica_status find_boxes(const void *config, const mica__host_array *in, mica__host_array *y) {
   const bool *centers = config;
   mica_shape c = in[1].shape;
@@ -278,7 +278,7 @@ static mica_status find_boxes(const void *config, const mica__host_array *in, mi
   return own ? MICA_OK : mica__fail_nomem("NonMaxSuppression");
 }
 
-/* (n, 3): image, class and box of each that stays. */
+/* Result (n, 3): image, class and box of each box that is kept. */
 MICA__LOWER(non_max_suppression) {
   mica_value in[5] = {x_of(l, node), mica__lower_operand(l, node, 1)}, found = {0};
   const double standards[] = {0, 0, -(double)INFINITY};

@@ -3,14 +3,14 @@
 
 #include <math.h>
 
-/* Nodes of the graph that unrolled steps of time may make. */
+/* The most graph nodes that unrolled time steps may make. */
 #define MOST_STEPS 1000
 
 static mica_value optional(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
   return mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k) : (mica_value){0};
 }
 
-/* A convolution of each channel by itself over (batch, channels, steps) and the size - 1 steps before, which are the
+/* Convolves each channel separately over (batch, channels, steps) and the size - 1 steps before, which are the
  * state. */
 MICA__LOWER(causal_conv) {
   mica_value x = x_of(l, node), w = mica__lower_operand(l, node, 1), past = optional(l, node, 3);
@@ -30,13 +30,13 @@ MICA__LOWER(causal_conv) {
 }
 
 typedef struct linear {
-  bool decays, corrects;           /* the rule: gated, delta, both or none */
+  bool decays, corrects;           /* the update rule: gated, delta, both or none */
   mica_value q, k, v, decay, beta; /* (batch, steps, heads, width), f32 */
   mica_value state;                /* (batch, heads, width of keys, width of values) */
   int64_t steps, heads, query_heads;
 } linear;
 
-/* (batch, steps, heads width) as (batch, steps, heads, width), in f32. */
+/* Reshapes (batch, steps, heads width) to (batch, steps, heads, width), in f32. */
 static mica_value apart(mica_value x, int64_t heads) {
   mica_shape s = mica_value_shape(x);
   return mica_cast(mica_reshape(x, MICA_SHAPE(s.dim[0], s.dim[1], heads, MICA_DYNAMIC)), MICA_F32);
@@ -47,7 +47,7 @@ static mica_value at(mica_value x, int64_t t) { return mica_squeeze(mica_slice(x
 static mica_value row(mica_value x) { return mica_unsqueeze(x, MICA_AXES(2)); }
 static mica_value column(mica_value x) { return mica_unsqueeze(x, MICA_AXES(3)); }
 
-/* S = e^decay S + k (v - S^T k) beta, in parts as the rule has them; the step reads q S. */
+/* S = e^decay S + k (v - S^T k) beta; the rule decides which terms are used. The step returns q S. */
 static mica_value step(linear *a, int64_t t) {
   mica_value k = column(at(a->k, t)), v = at(a->v, t);
   if (a->decays) a->state = mica_mul(a->state, column(mica_exp(at(a->decay, t))));
@@ -90,8 +90,8 @@ static bool take_operands(mica__lowering *l, const mica__onnx_node *node, linear
   return a->q.graph && a->k.graph && a->v.graph;
 }
 
-/* Attention without a softmax as a recurrence over a matrix of states, step by step (Katharopoulos et al. 2020, Yang et
- * al. 2024). */
+/* Attention without a softmax: a recurrence over a state matrix, step by step (Katharopoulos et al. 2020, Yang et al.
+ * 2024). */
 MICA__LOWER(linear_attention) {
   linear a = {0};
   if (!take_operands(l, node, &a)) return MICA_OK;

@@ -1,4 +1,4 @@
-/* Values that are known from shapes and attributes alone. */
+/* Values that depend only on shapes and attributes. */
 #include "onnx/ops/family.h"
 
 #include <math.h>
@@ -51,7 +51,7 @@ MICA__LOWER(constant) {
   return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "this kind of constant is not supported");
 }
 
-/* A dimension's product must not overflow: mica_full sees to that. */
+/* mica_full checks that the product of dimensions does not overflow. */
 MICA__LOWER(constant_of_shape) {
   mica__integers list;
   mica_shape shape = {0};

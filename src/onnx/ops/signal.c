@@ -1,4 +1,4 @@
-/* Fourier transforms as products with a matrix of cosines and sines, which costs n m for n elements and m
+/* Fourier transforms as products with a matrix of cosines and sines; the cost is n m for n elements and m
  * frequencies. */
 #include "onnx/ops/family.h"
 
@@ -6,17 +6,17 @@
 #include <string.h>
 
 #define PI 3.14159265358979323846
-/* Elements of a matrix of cosines. */
+/* The most elements of a matrix of cosines. */
 #define MOST_ELEMENTS (1 << 24)
 
-/* A constant of the doubles, as `dtype`. */
+/* Makes a constant of type `dtype` from doubles. */
 static mica_value constant(mica__lowering *l, const double *values, mica_shape shape, mica_dtype dtype) {
   return mica_cast(mica_constant(mica__lower_graph(l), MICA_F64, shape, values), dtype);
 }
 
 /* --- windows --- */
 
-/* a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n); n is one less where the window is symmetric. */
+/* a0 - a1 cos(2 pi i / n) + a2 cos(4 pi i / n), where n is the size, or one less if the window is symmetric. */
 MICA__LOWER(window) {
   mica__integers size;
   mica_dtype dtype = MICA_F32;
@@ -41,8 +41,8 @@ MICA__LOWER(window) {
 
 /* --- transforms --- */
 
-/* cos or -sin of 2 pi i k / period for n elements and m frequencies; with `sign` below 0 the sines' sign is the other
- * one. Null with an error recorded where they are too many. */
+/* cos or -sin of 2 pi i k / period for n elements and m frequencies; a `sign` of -1 flips the sines' sign. Null, with
+ * an error recorded, if the matrix is too large. */
 static mica_value waves(mica__lowering *l, const mica__onnx_node *node, int64_t n, int64_t period, int64_t m, bool sine,
                         double sign, mica_dtype dtype) {
   int64_t count = 0;
@@ -57,7 +57,7 @@ static mica_value waves(mica__lowering *l, const mica__onnx_node *node, int64_t 
   return constant(l, values, MICA_SHAPE(n, m), dtype);
 }
 
-/* The parts of (..., n, 1 or 2), whose last axis but one is transformed, as (..., m, 2). */
+/* Transforms the last axis but one of (..., n, 1 or 2): (..., m, 2). */
 static mica_value transform(mica__lowering *l, const mica__onnx_node *node, mica_value x, int64_t period, int64_t m,
                             bool inverse) {
   mica_shape s = mica_value_shape(x);
@@ -82,7 +82,7 @@ static mica_value transform(mica__lowering *l, const mica__onnx_node *node, mica
   return inverse ? mica_affine(y, 1 / (double)period, 0) : y;
 }
 
-/* The first half of a spectrum (..., m, 2) of n frequencies with the other half, its conjugate. */
+/* Appends to the first half of a spectrum (..., m, 2) of n frequencies the other half, its conjugate. */
 static mica_value mirrored(mica_value x, int64_t n) {
   if (!x.graph) return x;
   mica_shape s = mica_value_shape(x);
@@ -94,7 +94,7 @@ static mica_value mirrored(mica_value x, int64_t n) {
   return mica_concat((mica_value[]){x, mica_concat(parts, 2, last)}, 2, last - 1);
 }
 
-/* x cut or padded with zeros to n elements of its last axis but one. */
+/* Cuts or pads the last axis but one of x with zeros to n elements. */
 static mica_value resized(mica_value x, int64_t n) {
   if (!x.graph) return x;
   int64_t before[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0};
@@ -103,14 +103,14 @@ static mica_value resized(mica_value x, int64_t n) {
   return after[axis] ? mica_pad(x, before, after, MICA_PAD_MODE_CONSTANT, 0) : x;
 }
 
-/* Axes with `axis` and the last but one exchanged. */
+/* The order of axes with `axis` and the last but one exchanged. */
 static mica_axes exchanged(int32_t rank, int64_t axis) {
   mica_axes axes = {.count = rank};
   for (int32_t i = 0; i < rank; i++) axes.axis[i] = i == axis ? rank - 2 : i == rank - 2 ? (int32_t)axis : i;
   return axes;
 }
 
-/* The axis is an attribute before version 20, and operand 2 from then on. */
+/* The axis is an attribute before version 20, and operand 2 since. */
 MICA__LOWER(dft) {
   mica__integers length, given = {0};
   mica_value x = x_of(l, node);
@@ -142,8 +142,8 @@ MICA__LOWER(dft) {
   return give(l, node, y);
 }
 
-/* Frames of the signal (batch, n, 1 or 2), each times the window, transformed: (batch, frames, frequencies, 2). As in
- * onnxruntime, a signal (batch, n) is real. */
+/* Cuts the signal (batch, n, 1 or 2) into frames, multiplies each by the window and transforms it: (batch, frames,
+ * frequencies, 2). A signal (batch, n) is real, as in onnxruntime. */
 MICA__LOWER(stft) {
   mica__integers step, length = {0};
   mica_value x = x_of(l, node), window = {0};
@@ -170,7 +170,7 @@ MICA__LOWER(stft) {
 static double mel_of(double hertz) { return 2595 * log10(1 + hertz / 700); }
 static double hertz_of(double mel) { return 700 * (pow(10, mel / 2595) - 1); }
 
-/* Triangles between equally spaced mels, over the frequencies of a transform. */
+/* Makes triangles between equally spaced mels, over the frequencies of a transform. */
 MICA__LOWER(mel_weights) {
   mica__integers counts[3];
   mica__reals edges[2];

@@ -1,11 +1,11 @@
-/* Parts of values: slices, splits, paddings, triangles. */
+/* Slices, splits, padding, triangular parts. */
 #include "onnx/ops/family.h"
 
 #include <string.h>
 
 /* --- slices --- */
 
-/* Where a slice begins or ends, as Mica's index from the front; ONNX's own rules are Python's. */
+/* Converts the start or end of a slice, by Python's rules, to an index from the front. */
 static int64_t clamp(int64_t at, int64_t extent, int64_t low, int64_t high) {
   if (at < 0) at = at < -extent ? -1 : at + extent;
   return at < low ? low : at > high ? high : at;
@@ -52,7 +52,7 @@ MICA__LOWER(slice) {
 
 /* --- splits --- */
 
-/* Sizes of equal parts; the last one is smaller where they do not come out even. */
+/* Sizes of equal parts; the last one is smaller if the extent is not divisible. */
 static void equal_parts(int64_t extent, int64_t count, int64_t *sizes) {
   int64_t size = extent / count + (extent % count != 0), left = extent;
   for (int64_t i = 0; i < count; i++) {
@@ -83,7 +83,8 @@ MICA__LOWER(split) {
 
 /* --- paddings --- */
 
-/* An attribute before version 11 ("paddings" in version 1), then operand 1, whose axes operand 3 may name. */
+/* Reads pads from an attribute before version 11 ("paddings" in version 1), else from operand 1; operand 3 may give
+ * their axes. */
 static bool pads_of(mica__lowering *l, const mica__onnx_node *node, int32_t rank, int64_t before[MICA_MAX_RANK],
                     int64_t after[MICA_MAX_RANK]) {
   mica__integers pads = {0}, list = {0};
@@ -107,7 +108,7 @@ static bool pads_of(mica__lowering *l, const mica__onnx_node *node, int32_t rank
   return true;
 }
 
-/* Padding by a value that only the device has: a mask says where x is. */
+/* Pads by a value that only the device has: a mask marks the elements of x. */
 static mica_value pad_by_value(mica_value x, const int64_t *before, const int64_t *after, mica_value value) {
   mica_value inside = mica_full(x.graph, MICA_BOOL, mica_value_shape(x), 1);
   mica_value mask = mica_pad(inside, before, after, MICA_PAD_MODE_CONSTANT, 0);
@@ -127,7 +128,7 @@ MICA__LOWER(pad) {
   return give(l, node, mica_pad(x, before, after, mode, value));
 }
 
-/* The middle of x, or x in the middle of zeros, in the given extents. */
+/* Crops x around its middle, or centres it in zeros, to the given extents. */
 MICA__LOWER(center_crop_pad) {
   mica__integers shape, list;
   mica_axes axes;
@@ -144,7 +145,7 @@ MICA__LOWER(center_crop_pad) {
     if (shape.values[i] < 0)
       return mica__lower_fail(l, node, MICA_E_INVALID, "an extent cannot be %lld", (long long)shape.values[i]);
     int64_t axis = axes.count ? axes.axis[i] : i, more = shape.values[i] - own.dim[axis];
-    /* An odd number has one more after. */
+    /* If the padding is odd, one more comes after. */
     before[axis] = more / 2;
     after[axis] = more - more / 2;
   }
@@ -153,7 +154,7 @@ MICA__LOWER(center_crop_pad) {
 
 /* --- positions --- */
 
-/* 0, 1, ... along an axis of x, broadcast along the others. */
+/* 0, 1, ... along an axis of x, with extent 1 along the others. */
 static mica_value positions(mica_value x, int32_t axis) {
   mica_shape shape = {.rank = mica_value_shape(x).rank};
   for (int32_t i = 0; i < shape.rank; i++) shape.dim[i] = i == axis ? mica_value_shape(x).dim[i] : 1;
@@ -175,7 +176,7 @@ MICA__LOWER(trilu) {
   return give(l, node, mica_where(kept, x, mica__lower_number(x, 0)));
 }
 
-/* Element t of a sequence of n becomes element n - 1 - t; those after stay. */
+/* Element t of a sequence of n becomes element n - 1 - t; later elements stay. */
 MICA__LOWER(reverse_sequence) {
   mica_value x = x_of(l, node), lengths = mica__lower_operand(l, node, 1);
   int64_t time = mica__onnx_int(node, "time_axis", 0), batch = mica__onnx_int(node, "batch_axis", 1);

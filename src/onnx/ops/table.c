@@ -23,9 +23,9 @@ static const mica__onnx_op table[] = {
 #undef ONNX_NO_ATTR
 
 #define LATEST INT32_MAX
-#define BEGINS INT32_MIN /* the type of the row where an operator's attributes begin */
+#define BEGINS INT32_MIN /* type of the row before an operator's attributes */
 
-/* In the order of the table: the attributes of operator i are after the row i that BEGINS. */
+/* The rows of the table: the attributes of operator i follow the i-th row of type BEGINS. */
 static const mica__onnx_attribute attributes[] = {
 #define ONNX_OP(domain, name, since, function) {NULL, BEGINS, 0, 0, false, false, 0},
 #define ONNX_ATTR(name, type, first, last) {name, MICA__ONNX_##type, first, last, false, false, 0},

@@ -1,15 +1,15 @@
-/* onnx/ops/table.h: the operators that are lowered, one row of onnx/ops/<family>.def each, with their attributes below
- * it:
+/* onnx/ops/table.h: the operators that can be lowered. Each has a row in onnx/ops/<family>.def, with its attributes
+ * below:
  *
  *   ONNX_OP("", "Clip", 1, clip)            domain, operator, first version, function
  *     ONNX_ATTR("max", FLOAT, 1, 10)        attribute, type, first and last version that has it
- *     ONNX_NEEDS("to", INT, 6, LATEST)      the same for one that must be given
- *     ONNX_ONLY("spatial", 1, 8, 1)         an integer that is supported with this value alone
+ *     ONNX_NEEDS("to", INT, 6, LATEST)      an attribute that must be present
+ *     ONNX_ONLY("spatial", 1, 8, 1)         an integer; only this value is supported
  *   ONNX_OP("", "Sign", 1, unary)
  *     ONNX_NO_ATTR                          the operator has none
  *
- * Versions are those of the domain's operator set. An attribute that a row lacks is refused (attributes.h); one that
- * changes no result (a seed, a hint) has a row all the same. */
+ * Versions are those of the domain's operator set. Attributes without a row are refused (attributes.h), so attributes
+ * that do not change results (a seed, a hint) also have rows. */
 #ifndef MICA_ONNX_OPS_TABLE_H
 #define MICA_ONNX_OPS_TABLE_H
 
@@ -37,20 +37,20 @@ enum {
 };
 
 typedef struct mica__onnx_attribute {
-  const char *name; /* NULL in the row that says that an operator has no attributes */
+  const char *name; /* NULL in the row for an operator without attributes */
   int32_t type;
   int32_t first, last;
   bool needed, is_only;
-  int64_t only; /* the one value that is supported, where is_only */
+  int64_t only; /* the only supported value, if is_only */
 } mica__onnx_attribute;
 
-/* The row with the highest version that is no higher than this one; NULL for none. */
+/* Finds the row with the highest version up to this one; NULL if there is none. */
 const mica__onnx_op *mica__onnx_op_find(const char *domain, const char *name, int64_t version);
 /* The rows of its attributes. */
 const mica__onnx_attribute *mica__onnx_op_attributes(const mica__onnx_op *op, int32_t *count);
-/* Row i; NULL past the last. */
+/* Returns row i; NULL past the last. */
 const mica__onnx_op *mica__onnx_op_at(size_t i);
-/* The newest version of a domain's operator set that the rows know; 0 for a domain without rows. */
+/* Returns the newest version of a domain's operator set in the table; 0 for a domain without rows. */
 int64_t mica__onnx_newest(const char *domain);
 
 #endif

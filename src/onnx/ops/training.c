@@ -1,5 +1,5 @@
-/* Steps of optimisers: a rate R, how many steps there were T, then for each of n tensors the values, the gradients, and
- * what the optimiser keeps. */
+/* Optimiser steps. Operands: the rate R, the number of earlier steps T, then for each of n tensors the values, the
+ * gradients and the optimiser's state. */
 #include "onnx/ops/family.h"
 
 typedef struct step {
@@ -7,7 +7,7 @@ typedef struct step {
   int32_t tensors;
 } step;
 
-/* False if the operands do not come to `kinds` of them a tensor. */
+/* False if the number of operands does not match `kinds` per tensor. */
 static bool begin(mica__lowering *l, const mica__onnx_node *node, int32_t kinds, step *s) {
   s->rate = x_of(l, node);
   s->count = mica__lower_operand(l, node, 1);
@@ -22,7 +22,7 @@ static mica_value part(mica__lowering *l, const mica__onnx_node *node, const ste
   return mica__lower_operand(l, node, 2 + kind * s->tensors + i);
 }
 
-/* The gradient with that of (norm / 2) |x|^2. */
+/* Adds the gradient of (norm / 2) |x|^2 to the gradient g. */
 static mica_value regularised(const mica__onnx_node *node, mica_value x, mica_value g) {
   return mica_add(mica_affine(x, mica__onnx_real(node, "norm_coefficient", 0), 0), g);
 }
@@ -71,7 +71,7 @@ MICA__LOWER(adam) {
   return MICA_OK;
 }
 
-/* The standard one, and Nesterov's. */
+/* Standard momentum, and Nesterov's. */
 MICA__LOWER(momentum) {
   step s;
   double alpha = mica__onnx_real(node, "alpha", 0), beta = mica__onnx_real(node, "beta", 0);

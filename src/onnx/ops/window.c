@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* A list of one number an axis; `standard` where the attribute is absent. */
+/* Reads a list of one number per axis; `standard` if the attribute is absent. */
 static bool per_axis(mica__lowering *l, const mica__onnx_node *node, const char *name, int32_t rank, int64_t least,
                      int64_t standard, int64_t *out) {
   mica__integers list;
@@ -23,8 +23,7 @@ static bool per_axis(mica__lowering *l, const mica__onnx_node *node, const char 
   return true;
 }
 
-/* Pads so that there are ceil(n / stride) outputs; of an odd number one more comes after (upper) or before (lower).
- * */
+/* Pads to ceil(n / stride) outputs; if the padding is odd, one more comes after (upper) or before (lower). */
 static void pad_to_same(mica__spatial_window *w, bool upper) {
   w->same = true;
   for (int32_t i = 0; i < w->rank; i++) {
@@ -36,7 +35,7 @@ static void pad_to_same(mica__spatial_window *w, bool upper) {
   }
 }
 
-/* True if no sum or product of the window's numbers exceeds 2^63; false with the error recorded. */
+/* True if no sum or product of the window's numbers can overflow; else records an error. */
 static bool is_bounded(mica__lowering *l, const mica__onnx_node *node, const mica__spatial_window *w) {
   for (int32_t i = 0; i < w->rank; i++) {
     int64_t span = 0;
@@ -113,8 +112,8 @@ MICA__LOWER(conv) {
   return give(l, node, mica_conv(x, filter, bias_of(l, node), &config));
 }
 
-/* Extents: stride (n - 1) + output_padding + (size - 1) dilation + 1 - pads; output_shape asks for pads that lead to
- * it. */
+/* An extent is stride (n - 1) + output_padding + (size - 1) dilation + 1 - pads; finds the pads that output_shape or
+ * auto_pad asks for. */
 static bool transposed_pads(mica__lowering *l, const mica__onnx_node *node, const mica__spatial_window *w,
                             mica_conv_config *config) {
   mica__integers wanted;
@@ -130,11 +129,11 @@ static bool transposed_pads(mica__lowering *l, const mica__onnx_node *node, cons
       return false;
     }
     int64_t extent = given && at >= 0 ? wanted.values[at] : w->extent[i] * w->stride[i], all = whole - extent;
-    if (all < 0) { /* more than there is: zeros after, as output_padding */
+    if (all < 0) { /* larger than the result: add zeros after it by output_padding */
       config->output_pad[i] -= all;
       all = 0;
     }
-    int64_t before = automatic == 1 ? all / 2 : all - all / 2; /* of an odd number the larger part */
+    int64_t before = automatic == 1 ? all / 2 : all - all / 2; /* if odd, the larger part */
     config->pad[i] = before;
     config->pad_more[i] = all - 2 * before;
   }

@@ -1,4 +1,4 @@
-/* The file: messages of protobuf-c, weights in it or beside it. */
+/* Writes the file: messages of protobuf-c, with weights inside or in a second file. */
 #include "onnx/write/writer.h"
 
 #include "base/byte_order.h"
@@ -12,11 +12,12 @@
 #include <unistd.h>
 
 #define STANDARD_INSIDE ((uint64_t)1 << 30)
-/* Weights beside the file begin at multiples of a page, so that they can be mapped. */
+/* Weights in the second file begin at multiples of a page, so that they can be mapped. */
 #define PAGE 4096
-/* Smaller ones stay in the file: shapes are known to whoever reads it alone. */
+/* The least bytes of a weight in the second file. Smaller ones stay in the model, so that its shapes are known without
+ * the second file. */
 #define LEAST_OUTSIDE 1024
-/* Names for a file of weights; a write that was killed leaves one taken until the next one ends. */
+/* The number of names for the second file. A killed write leaves one of them taken until the next write ends. */
 #define NAMES 9
 
 static char *text_of(const char *text) { return (char *)(uintptr_t)text; }
@@ -29,7 +30,7 @@ static char *copy_text(mica__onnx_writer *w, const char *text) {
 
 /* --- ports --- */
 
-/* The name of an open extent of an input; the extent of samples has the same name in all inputs and outputs. */
+/* The name of an open extent of an input; the batch extent has one name for all inputs and outputs. */
 static char *open_name(mica__onnx_writer *w, const char *port, int32_t axis) {
   char text[128];
   if (!axis) return text_of("N");
@@ -75,7 +76,7 @@ static Onnx__ValueInfoProto *port_of(mica__onnx_writer *w, int32_t id, bool inpu
   return port;
 }
 
-/* What is said of ports, a line each: runtimes show a graph's text, and none of its ports. */
+/* Describes the ports, one line each: runtimes show a graph's text, but not the texts of its ports. */
 static char *describe_ports(mica__onnx_writer *w, Onnx__ValueInfoProto *const *ports[2], const size_t counts[2]) {
   mica__text text = {0};
   for (int side = 0; side < 2; side++)
@@ -103,7 +104,7 @@ static void add_ports(mica__onnx_writer *w, Onnx__GraphProto *graph, const mica_
 
 /* --- initial values --- */
 
-/* What lies beside the file: pieces with zeros between them. */
+/* The second file: pieces with zeros between them. */
 typedef struct beside {
   bool used;
   char *path, *name;
@@ -122,7 +123,7 @@ static Onnx__StringStringEntryProto *pair_of(mica__onnx_writer *w, const char *k
   return pair;
 }
 
-/* The elements in the format's byte order; NULL when memory is short. */
+/* Elements in the format's byte order; NULL if memory is short. */
 static const void *in_file_order(mica__onnx_writer *w, const mica__write_initial *initial) {
   if (!MICA__HOST_BIG_ENDIAN || !initial->bytes) return initial->data;
   void *copy = mica__write_room(w, initial->bytes);
@@ -177,7 +178,7 @@ static void add_initials(mica__onnx_writer *w, Onnx__GraphProto *graph, beside *
   }
 }
 
-/* PATH.data, PATH.2.data, ...; text has room for the path and 16 letters. */
+/* Formats PATH.data, PATH.2.data, ...; text has room for the path and 16 more bytes. */
 static void name_beside(const char *path, int index, char *text) {
   if (index)
     sprintf(text, "%s.%d.data", path, index + 1);
@@ -185,7 +186,7 @@ static void name_beside(const char *path, int index, char *text) {
     sprintf(text, "%s.data", path);
 }
 
-/* A name that the model which is there does not read: if there is one, that of no file. */
+/* Chooses a name that the existing model does not read: if there is a model, one without a file. */
 static mica_status choose_name(const char *path, beside *out) {
   const bool there = access(path, F_OK) == 0;
   for (out->at_name = 0; out->at_name < NAMES; out->at_name++) {
@@ -195,7 +196,7 @@ static mica_status choose_name(const char *path, beside *out) {
   return mica__fail(MICA_E_IO, "all names for weights from %s.data to %s are taken", path, out->path);
 }
 
-/* Once the new model is in its place nothing reads weights under other names. */
+/* Removes weights under other names, which nothing reads once the new model is in place. */
 static void remove_others(mica__onnx_writer *w, const char *path, const beside *out) {
   char *other = mica__write_room(w, strlen(path) + 16);
   for (int i = 0; other && i < NAMES; i++) {

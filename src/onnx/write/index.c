@@ -1,4 +1,4 @@
-/* Elements and rows by their indices. */
+/* Gathers and scatters elements and rows by index. */
 #include "onnx/write/writer.h"
 
 #include "base/element.h"
@@ -6,7 +6,8 @@
 
 #include <string.h>
 
-/* True for indices of which a choice makes some the extent itself: they are after the last row, which is 0. */
+/* True if a `where` sets some of the indices to the extent itself: they are past the last row, and gathering them gives
+ * 0. */
 static bool has_none(mica__onnx_writer *w, int32_t indices, int64_t extent) {
   const mica__node *choice = mica__graph_node(w->graph, mica__write_passed(w->graph, indices));
   if (strcmp(choice->op->name, "where") != 0) return false;
@@ -19,7 +20,7 @@ static bool has_none(mica__onnx_writer *w, int32_t indices, int64_t extent) {
          mica__element_get(node->type.dtype, known, 0) == (double)extent;
 }
 
-/* x with one row more, of zeros: an index beyond the rows has no meaning in ONNX. */
+/* Appends a row of zeros to x, because indices past the last row are invalid in ONNX. */
 static const char *with_none(mica__onnx_writer *w, const char *x, mica__type type, int64_t axis) {
   type.shape.dim[axis] = 1;
   int64_t count = 0;
@@ -41,7 +42,7 @@ MICA__WRITE(gather) {
   mica__write_int(w, "axis", axis);
 }
 
-/* Rows along axis 0 are ScatterND's with indices of one number each. */
+/* Makes rows along axis 0 into ScatterND's indices of one number each. */
 static const char *as_rows(mica__onnx_writer *w, int32_t id, const mica__node *node, const char *indices) {
   const int64_t last = mica__write_type_of(w, node->inputs[1]).shape.rank;
   if (mica__node_int(node, "axis") != 0)

@@ -1,4 +1,4 @@
-/* Initial values of a file: constants, weights, and what only shows and joins those. */
+/* Initial values of a file: constants, weights, and views and joins of them. */
 #include "base/element.h"
 #include "compile/template.h"
 #include "onnx/write/writer.h"
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* False if the shape is open. */
+/* Computes the bytes of a value; false if its shape is open. */
 static bool bytes_of(mica__type type, size_t *bytes) {
   int64_t count = 0;
   if (mica__write_is_open(type.shape) || mica_shape_count(type.shape, &count) != MICA_OK) return false;
@@ -35,7 +35,7 @@ const char *mica__write_tensor(mica__onnx_writer *w, const char *text, mica_dtyp
   return name;
 }
 
-/* An initial value with these elements that is there already; NULL for none. */
+/* Finds an existing initial value with these elements; NULL if there is none. */
 static const char *find_small(const mica__onnx_writer *w, mica_dtype dtype, mica_shape shape, const void *data,
                               size_t bytes) {
   for (size_t i = 0; i < w->initial_count; i++) {
@@ -98,7 +98,7 @@ static const void *known_full(mica__onnx_writer *w, const mica__node *node, size
   return data;
 }
 
-/* Copies the elements that a view shows. */
+/* Copies the elements of a view. */
 static const void *known_view(mica__onnx_writer *w, const mica__node *node, size_t bytes) {
   mica__access access = {0};
   const mica_shape shape = node->type.shape;
@@ -132,7 +132,7 @@ static const void *known_concat(mica__onnx_writer *w, const mica__node *node, si
   return to;
 }
 
-/* Floats of a constant in another type of floats. */
+/* Converts a floating constant to another floating type. */
 static const void *known_cast(mica__onnx_writer *w, const mica__node *node, size_t bytes) {
   const mica__node *from = mica__graph_node(w->graph, node->inputs[0]);
   const mica_dtype was = from->type.dtype, is = node->type.dtype;
@@ -144,7 +144,7 @@ static const void *known_cast(mica__onnx_writer *w, const mica__node *node, size
   return data;
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as views stand on each other. */
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as views are nested. */
 const void *mica__write_known(mica__onnx_writer *w, int32_t id) {
   size_t bytes = 0;
   id = mica__write_passed(w->graph, id);

@@ -1,4 +1,4 @@
-/* Views and what joins them; shapes that are known when the model runs. */
+/* Writes views and joins, and shapes that are known only when the model runs. */
 #include "onnx/write/writer.h"
 
 #include <string.h>
@@ -30,7 +30,7 @@ const char *mica__write_extents(mica__onnx_writer *w, int32_t id, const int64_t 
 
 /* --- reshape and expand --- */
 
-/* Where extents of 0 are written, 0 must not stand for the operand's own. */
+/* If the shape has an extent of 0, it must mean 0, not the operand's extent. */
 static void allow_zero(mica__onnx_writer *w, mica_shape shape) {
   for (int32_t k = 0; k < shape.rank; k++)
     if (shape.dim[k] == 0) {
@@ -39,7 +39,7 @@ static void allow_zero(mica__onnx_writer *w, mica_shape shape) {
     }
 }
 
-/* The shape of a reshape with two open extents or more: numbers, and extents of the operand by their axes. */
+/* Joins the shape of a reshape with several open extents: numbers, and extents of the operand's axes. */
 static const char *joined_shape(mica__onnx_writer *w, int32_t id, const mica__node *node, mica_shape asked) {
   const char *parts[MICA_MAX_RANK];
   for (int32_t k = 0; k < asked.rank; k++) {
@@ -58,7 +58,7 @@ static const char *joined_shape(mica__onnx_writer *w, int32_t id, const mica__no
 MICA__WRITE(reshape) {
   const mica_shape to = node->type.shape, asked = mica__node_shape(node, "shape");
   const char *x = mica__write_operand(w, node->inputs[0]), *shape = NULL;
-  bool in_place = true; /* open extents are the operand's of the same axes */
+  bool in_place = true; /* each open extent is the operand's along the same axis */
   for (int32_t k = 0; k < to.rank; k++) in_place = in_place && (to.dim[k] != MICA_DYNAMIC || asked.dim[k] == -2 - k);
   if (open_count(to) < 2) {
     shape = mica__write_integers(w, to.dim, (size_t)to.rank);
@@ -75,7 +75,7 @@ MICA__WRITE(reshape) {
   if (open_count(to) < 2) allow_zero(w, to);
 }
 
-/* An extent of 1 leaves the operand's as it is. */
+/* An extent of 1 keeps the operand's extent. */
 MICA__WRITE(expand) {
   const char *x = mica__write_operand(w, node->inputs[0]), *shape = NULL;
   mica_shape to = node->type.shape;
@@ -93,8 +93,8 @@ MICA__WRITE(transpose) {
 
 /* --- windows --- */
 
-/* One after the last element in the direction of the step, as Slice counts: what lies before the first element, and
- * what is open, is the farthest number there is. */
+/* The end of a slice, one step past its last element. If that is before the first element, or open, it is the farthest
+ * integer. */
 static int64_t end_of(int64_t start, int64_t step, int64_t count) {
   const int64_t far = step > 0 ? INT64_MAX : INT64_MIN;
   if (count == MICA_DYNAMIC) return far;

@@ -1,11 +1,11 @@
-/* Norms that builders have marked. Their operands: x, scale, bias, mean, variance; the first number is epsilon. */
+/* Writes norms that builders have marked. Operands: x, scale, bias, mean, variance; the first number is epsilon. */
 #include "onnx/write/writer.h"
 
 #include "base/element.h"
 
 enum { X, SCALE, BIAS, MEAN, VARIANCE };
 
-/* Operand k of the mark in the dtype of x, or as many numbers as `like` says where it is absent. */
+/* Operand k of the mark in the dtype of x; if it is absent, numbers `standard` in the shape `like`. */
 static const char *numbers_of(mica__onnx_writer *w, const mica__node *node, int32_t k, mica_shape like,
                               double standard) {
   const int32_t *in = node->mark->inputs;
@@ -24,7 +24,7 @@ static const char *numbers_of(mica__onnx_writer *w, const mica__node *node, int3
   return mica__write_tensor(w, standard != 0 ? "ones" : "zeros", dtype, like, data);
 }
 
-/* The channels of x, which are known. */
+/* The shape of scales and biases: the channels of x, which must be known. */
 static mica_shape channels_of(mica__onnx_writer *w, int32_t id, const mica__node *node) {
   const mica_shape x = mica__write_type_of(w, node->mark->inputs[X]).shape;
   mica_shape channels = MICA_SHAPE(x.dim[1]);
@@ -38,7 +38,7 @@ static const char *x_of(mica__onnx_writer *w, const mica__node *node) {
   return mica__write_operand(w, node->mark->inputs[X]);
 }
 
-/* One of those with a scale and a bias a channel. */
+/* Writes a norm with a scale and a bias per channel. */
 static void write_channels(mica__onnx_writer *w, int32_t id, const mica__node *node, const char *op) {
   const mica_shape channels = channels_of(w, id, node);
   const char *scale = numbers_of(w, node, SCALE, channels, 1), *bias = numbers_of(w, node, BIAS, channels, 0);
@@ -61,14 +61,15 @@ MICA__WRITE_MARK(instance_norm) {
   return true;
 }
 
-/* From operator set 21 on scale and bias are one a channel; 18 had one a group, which is another function. */
+/* Scale and bias are per channel since operator set 21; in 18 they were per group, which is a different function. */
 MICA__WRITE_MARK(group_norm) {
   write_channels(w, id, node, "GroupNormalization");
   mica__write_int(w, "num_groups", (int64_t)node->mark->numbers[1]);
   return true;
 }
 
-/* The axes from the second number on; false if they are open and there is no scale, which ONNX wants. */
+/* The extents from the axis in the second number on; false if they are open and there is no scale, which ONNX
+ * requires. */
 static bool row_of(const mica__onnx_writer *w, const mica__node *node, mica_shape *row) {
   const mica_shape x = mica__write_type_of(w, node->mark->inputs[X]).shape;
   *row = MICA_SCALAR;

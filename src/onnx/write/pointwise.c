@@ -1,4 +1,4 @@
-/* Pointwise ops that are written out, or have attributes. */
+/* Writes pointwise ops that need several operators, or have attributes. */
 #include "onnx/write/writer.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@ static const char *x_of(mica__onnx_writer *w, const mica__node *node) {
   return mica__write_operand(w, node->inputs[0]);
 }
 
-/* operator(x), with one attribute of the node's */
+/* Writes op(x) with one attribute of the node. */
 static void with_attr(mica__onnx_writer *w, int32_t id, const mica__node *node, const char *op, const char *attr,
                       const char *own) {
   mica__write_node(w, op, mica__write_own(w, id), MICA__OPERANDS(x_of(w, node)));
@@ -30,7 +30,7 @@ MICA__WRITE(hard_sigmoid) {
   mica__write_real(w, "beta", mica__node_real(node, "offset"));
 }
 
-/* A constant of the result's dtype. */
+/* A scalar constant of the result's dtype. */
 static const char *number(mica__onnx_writer *w, int32_t id, double value) {
   return mica__write_scalar(w, mica__write_type_of(w, id).dtype, value);
 }
@@ -99,7 +99,7 @@ static bool is_floating(const mica__node *node) {
   return mica_dtype_kind_of(node->type.dtype) == MICA_DTYPE_KIND_FLOAT;
 }
 
-/* a - b floor(a / b) of floats: ONNX's Mod takes them with the dividend's sign alone. */
+/* a - b floor(a / b) for floats: ONNX's Mod only supports them with the sign of the dividend. */
 MICA__WRITE(mod) {
   const char *a = x_of(w, node), *b = mica__write_operand(w, node->inputs[1]);
   if (!is_floating(node)) {

@@ -12,7 +12,7 @@ MICA__WRITE(determinant) {
   mica__write_node(w, "Det", mica__write_own(w, id), MICA__OPERANDS(mica__write_operand(w, node->inputs[0])));
 }
 
-/* Operands: x, w (units, C), b or none. Of a matrix it is Gemm, of more axes a product with w swapped. */
+/* Operands: x, w (units, C), b if any. For a matrix x this is Gemm, for more axes MatMul with w transposed. */
 MICA__WRITE_MARK(dense) {
   const int32_t *in = node->mark->inputs;
   const bool bias = node->mark->input_count > 2 && in[2];
@@ -30,7 +30,7 @@ MICA__WRITE_MARK(dense) {
   return true;
 }
 
-/* The matrix of which a value is the transpose; 0: it is none. */
+/* The matrix that a value is the transpose of; 0 if it is not a transpose. */
 static int32_t transpose_of(const mica__onnx_writer *w, int32_t id) {
   const mica__node *node = mica__graph_node(w->graph, mica__write_passed(w->graph, id));
   return !strcmp(node->op->name, "transpose") && node->type.shape.rank == 2 && mica__node_list(node, "axes")[0] == 1
@@ -53,7 +53,7 @@ MICA__WRITE_MARK(gemm) {
   return true;
 }
 
-/* A convolution with the name `own`; b NULL: none. */
+/* Writes a convolution with the result `own`; b NULL: no bias. */
 static void write_conv(mica__onnx_writer *w, int32_t conv, const char *own, const char *b) {
   const mica__node *node = mica__graph_node(w->graph, conv);
   const bool transposed = !strcmp(node->op->name, "conv_transpose");

@@ -1,5 +1,5 @@
-/* Integers that stand for real numbers, as pairs of QuantizeLinear and DequantizeLinear. Operands of marks: x, scale,
- * zero or none; numbers: the axis, the size of blocks, the range. */
+/* Writes quantised values as pairs of QuantizeLinear and DequantizeLinear. Operands of marks: x, scale, zero if any;
+ * numbers: the axis, the size of blocks, the range. */
 #include "onnx/write/writer.h"
 
 #include "base/element.h"
@@ -9,7 +9,7 @@ enum { AXIS, BLOCK, LOW, HIGH };
 
 static bool has_form(const mica__node *node) { return node->mark->numbers[BLOCK] == 0; }
 
-/* The zero point as an integer of the dtype, which ONNX tells the result's dtype by. */
+/* The zero point as an integer of the dtype; ONNX takes the result's dtype from it. */
 static const char *zero_of(mica__onnx_writer *w, const mica__node *node, mica_dtype dtype) {
   const int32_t *in = node->mark->inputs;
   const bool given = node->mark->input_count > ZERO && in[ZERO];
@@ -35,7 +35,7 @@ static void write_axis(mica__onnx_writer *w, const mica__node *node) {
     mica__write_int(w, "axis", (int64_t)node->mark->numbers[AXIS]);
 }
 
-/* A range that is narrower than the dtype's is cut to after it. */
+/* If the range is narrower than the dtype's, a Clip follows. */
 MICA__WRITE_MARK(quantize) {
   const int32_t *in = node->mark->inputs;
   const mica_dtype dtype = node->type.dtype;
@@ -61,7 +61,7 @@ MICA__WRITE_MARK(dequantize) {
   const mica_dtype dtype = mica__write_type_of(w, in[X]).dtype;
   if (!has_form(node) || (mica_dtype_size(dtype) != 1 && dtype != MICA_I32 && w->opset < 21)) return false;
   const char *x = mica__write_operand(w, in[X]), *scale = mica__write_operand(w, in[SCALE]);
-  /* A zero point of i32 has to be 0. */
+  /* A zero point of i32 must be 0. */
   const char *zero = dtype == MICA_I32 ? NULL : zero_of(w, node, dtype);
   if (dtype == MICA_I32 && node->mark->input_count > ZERO && in[ZERO])
     mica__write_fail(w, id, "a zero point of i32 has no form in ONNX");

@@ -1,10 +1,10 @@
-/* Reductions, running sums, and the rows of softmax. */
+/* Writes reductions, cumulative sums, and softmax. */
 #include "onnx/write/writer.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Axes were an attribute of all reductions but ReduceSum before operator set 18. */
+/* Before operator set 18 the axes were an attribute, except for ReduceSum. */
 static void write_reduce(mica__onnx_writer *w, const char *op, const char *own, const char *x, const int64_t *axes,
                          size_t count, bool keep) {
   if (w->opset >= 18 || !strcmp(op, "ReduceSum")) {
@@ -31,7 +31,7 @@ MICA__WRITE(reduce) {
   write_reduce(w, operators[k][1], mica__write_own(w, id), x, axes, count, mica__node_int(node, "keep"));
 }
 
-/* Operands: x; numbers: the axes as a set, whether they stay. */
+/* Operands: x; numbers: the axes as a bit set, and if they are kept. */
 MICA__WRITE_MARK(mean) {
   int64_t axes[MICA_MAX_RANK];
   size_t count = 0;
@@ -72,7 +72,7 @@ MICA__WRITE(cumsum) {
   mica__write_int(w, "reverse", mica__node_int(node, "reverse"));
 }
 
-/* The op's second operand is what the softmax is of. */
+/* The op's second operand is the softmax's input. */
 MICA__WRITE(softmax) {
   int64_t axes[MICA_MAX_RANK];
   const size_t count = mica__node_axes(node, "axes", axes);

@@ -1,4 +1,4 @@
-/* Attention, written out, and recurrent layers. */
+/* Writes attention as basic operators, and recurrent layers. */
 #include "onnx/write/writer.h"
 
 #include "ops/attention/attention.h"
@@ -36,13 +36,13 @@ typedef struct attention {
   mica_dtype dtype;
 } attention;
 
-/* The id of an operand; 0 for an absent one. */
+/* The id of an operand; 0 if it is absent. */
 static int32_t operand_of(const attention *a, mica__attention_operand operand) {
   const int32_t k = mica__attention_input(a->attrs, false, operand);
   return k < 0 ? 0 : a->node->inputs[k];
 }
 
-/* Keys or values with each group's head once for each of its queries' heads. */
+/* Repeats each head of keys or values for all the query heads of its group. */
 static const char *repeated(const attention *a, mica__attention_operand operand) {
   mica__onnx_writer *w = a->w;
   const int32_t id = operand_of(a, operand);
@@ -71,7 +71,7 @@ static const char *positions(const attention *a, mica__attention_operand operand
       w, "Range", NULL, MICA__OPERANDS(mica__write_scalar(w, MICA_I64, 0), count, mica__write_scalar(w, MICA_I64, 1)));
 }
 
-/* i32 numbers, one or one a sequence, as i64 beside (B, H, Tq, Tk). */
+/* Converts i32 numbers, one or one per sequence, to i64 that broadcasts with (B, H, Tq, Tk). */
 static const char *beside_scores(const attention *a, int32_t id) {
   mica__onnx_writer *w = a->w;
   const int64_t to[] = {-1, 1, 1, 1};
@@ -81,7 +81,7 @@ static const char *beside_scores(const attention *a, int32_t id) {
 
 static const char *both(mica__onnx_writer *w, const char *a, const char *b) { return a ? binary(w, "And", a, b) : b; }
 
-/* True where a query sees a key by its position; NULL: it sees all. */
+/* True where a query may see a key by position; NULL if it sees all. */
 static const char *visible_of(const attention *a) {
   mica__onnx_writer *w = a->w;
   const int32_t lengths = operand_of(a, MICA__ATTENTION_OF_LENGTHS), offset = operand_of(a, MICA__ATTENTION_OF_OFFSET);
@@ -114,7 +114,7 @@ static const char *scores_of(const attention *a) {
   return binary(w, "Mul", bent, mica__write_scalar(w, a->dtype, cap));
 }
 
-/* Scores with those that are not seen at -infinity. */
+/* Scores, with those of hidden keys set to -infinity. */
 static const char *masked(const attention *a, const char *scores) {
   mica__onnx_writer *w = a->w;
   const int32_t mask = operand_of(a, MICA__ATTENTION_OF_MASK);
@@ -134,7 +134,7 @@ MICA__WRITE(attention) {
   if (a.attrs->dropout > 0) mica__write_fail(w, id, "dropout has no form in ONNX; export the network for inference");
   const char *shares = mica__write_node(w, "Softmax", NULL, MICA__OPERANDS(masked(&a, scores_of(&a))));
   mica__write_int(w, "axis", -1);
-  /* A query that sees nothing gives 0, not 0 / 0. */
+  /* A query that sees no key gives 0, not 0 / 0. */
   const bool blind = operand_of(&a, MICA__ATTENTION_OF_MASK) || operand_of(&a, MICA__ATTENTION_OF_LENGTHS) ||
                      operand_of(&a, MICA__ATTENTION_OF_OFFSET) || a.attrs->window > 0;
   if (blind) {
@@ -148,7 +148,7 @@ MICA__WRITE(attention) {
 
 /* --- recurrent layers --- */
 
-/* order[k]: which of Mica's gates is ONNX's k-th. */
+/* order[k]: the index of Mica's gate that is ONNX's gate k. */
 typedef struct form {
   const char *op;
   int32_t gates, functions;
@@ -160,14 +160,14 @@ static const form forms[] = {[MICA__RNN_PLAIN] = {"RNN", 1, 1, {0}},
                              [MICA__RNN_GRU_BEFORE] = {"GRU", 3, 2, {1, 0, 2}}};
 static const int32_t peephole_order[] = {0, 2, 1};
 
-/* The id of operand k; 0 for an absent one. */
+/* The id of operand k; 0 if it is absent. */
 static int32_t rnn_operand(const mica__node *node, int32_t k) {
   const int32_t at = mica__present_index(((const mica__rnn_attrs *)node->attrs)->present, k);
   return at < 0 ? 0 : node->inputs[at];
 }
 
-/* Operand k with its gates in ONNX's order: `blocks` times `gates` equal parts of axis 1. Where its elements are known
- * they are written so; else they are gathered. */
+/* Operand k with its gates in ONNX's order: `blocks` times `gates` equal parts of axis 1. Known elements are written in
+ * that order; others are gathered. */
 static const char *ordered(mica__onnx_writer *w, const mica__node *node, int32_t k, int32_t blocks, int32_t gates,
                            const int32_t *order) {
   static const char *const names[] = {"x", "W", "R", "B", "lengths", "h0", "c0", "P"};
@@ -260,7 +260,7 @@ MICA__WRITE(rnn) {
                           state_of(w, node, MICA__RNN_H0),
                           state_of(w, node, MICA__RNN_C0),
                           ordered(w, node, MICA__RNN_PEEPHOLES, 1, 3, peephole_order)};
-  /* ONNX has the directions before the sequences: (T, D, B, H). */
+  /* In ONNX the directions come before the sequences: (T, D, B, H). */
   const char *y = mica__write_node(w, f->op, NULL, inputs, lstm ? 8 : 6);
   mica__write_result(w, w->needed[id - 1 + MICA__RNN_H] ? mica__write_own(w, id + MICA__RNN_H) : NULL);
   if (lstm) mica__write_result(w, w->needed[id - 1 + MICA__RNN_C] ? mica__write_own(w, id + MICA__RNN_C) : NULL);

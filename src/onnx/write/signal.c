@@ -1,4 +1,4 @@
-/* Frames of signals and their spectra. */
+/* Writes frames of signals and their spectra. */
 #include "onnx/write/writer.h"
 
 #include "base/element.h"
@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* x (N, T) made longer by `pad` samples before and `more` after, of which there may be less than none. */
+/* Adds `pad` samples before and `more` after x (N, T); negative numbers cut. */
 static const char *padded(mica__onnx_writer *w, int32_t x, int64_t pad, int64_t more, int64_t how) {
   static const char *const modes[] = {"constant", "reflect", "edge", "constant"};
   const int64_t pads[] = {0, pad, 0, more};
@@ -21,7 +21,7 @@ static const char *scalar(mica__onnx_writer *w, int64_t value) {
   return mica__write_scalar(w, MICA_I64, (double)value);
 }
 
-/* The samples (frames, length) of each frame, by their positions in a signal whose extents are (1) i64. */
+/* The sample indices (frames, length) of each frame of a signal; extent is its length as (1) i64. */
 static const char *positions(mica__onnx_writer *w, const char *extent, int64_t length, int64_t hop) {
   const int64_t last = 1;
   int64_t *within = mica__write_room(w, (size_t)length * sizeof *within);
@@ -45,7 +45,7 @@ MICA__WRITE(frames) {
   mica__write_int(w, "axis", 1);
 }
 
-/* The window in the middle of a frame, (length). */
+/* The window, centred in a frame: (length). */
 static const char *window_of(mica__onnx_writer *w, const mica_stft_config *c, mica_dtype dtype) {
   double *values = mica__stft_window(c);
   char *whole = mica__write_room(w, (size_t)c->length * mica_dtype_size(dtype));
@@ -56,7 +56,7 @@ static const char *window_of(mica__onnx_writer *w, const mica_stft_config *c, mi
   return mica__write_tensor(w, "window", dtype, MICA_SHAPE(c->length), whole);
 }
 
-/* Operand: x (N, T); numbers: length, hop, width, pad, window, 1 of symmetric and 2 of normalized. */
+/* Operand: x (N, T); numbers: length, hop, width, pad, window, flags (1: symmetric, 2: normalized). */
 MICA__WRITE_MARK(stft) {
   const double *n = node->mark->numbers;
   const mica_stft_config c = {.length = (int64_t)n[0],

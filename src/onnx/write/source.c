@@ -1,4 +1,4 @@
-/* Constants and weights, and what stands for values of other nodes. */
+/* Writes constants and weights, results, and values that another node writes. */
 #include "onnx/write/writer.h"
 
 static void write_elements(mica__onnx_writer *w, int32_t id, const mica__node *node) {
@@ -12,13 +12,13 @@ static void write_elements(mica__onnx_writer *w, int32_t id, const mica__node *n
 MICA__WRITE(constant) { write_elements(w, id, node); }
 MICA__WRITE(parameter) { write_elements(w, id, node); }
 
-/* Results that are written by their node; it comes later. */
+/* A result is written by its node, which is visited later. */
 MICA__WRITE(of_node) {
   (void)node;
   w->needed[id - 1 - mica__graph_node(w->graph, id)->result] = true;
 }
 
-/* Where an output is what its operand is, that needs a name of its own. */
+/* Writes Identity if an output equals its operand but needs its own name. */
 MICA__WRITE(pass) {
   mica__write_node(w, "Identity", mica__write_own(w, id), MICA__OPERANDS(mica__write_operand(w, node->inputs[0])));
 }

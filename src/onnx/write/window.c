@@ -51,7 +51,7 @@ MICA__WRITE(max_pool) {
 
 /* --- sums of windows --- */
 
-/* The tables of rows and columns of a resample node: indices of its inputs; columns may lack. */
+/* Input indices of a resample node's tables of rows and columns; columns may be missing. */
 enum { ROWS = 1, COLUMNS = 3 };
 static const mica__node *table_of(const mica__onnx_writer *w, const mica__node *node, int32_t input) {
   return node->input_count > input ? mica__graph_node(w->graph, node->inputs[input]) : NULL;
@@ -119,7 +119,7 @@ static bool same_resize(const mica__node *a, const mica__node *b) {
   return same;
 }
 
-/* The extents of the result, as an operand of Resize. */
+/* The result's extents, as an operand of Resize. */
 static const char *sizes_of(mica__onnx_writer *w, const mica__node *node, int64_t axis,
                             const mica__node *const *tables) {
   int64_t before[MICA_MAX_RANK], sizes[2] = {0, 0}, behind[MICA_MAX_RANK];
@@ -168,7 +168,7 @@ static bool resize(mica__onnx_writer *w, int32_t id, const mica__node *node) {
 
 /* --- whatever else is known: products with the weights as matrices --- */
 
-/* (n, m), or (m, n) where `rows`: what output o has of element i. NULL if an extent is open. */
+/* (n, m), or (m, n) if `rows`: the weight of element i in output o. NULL if an extent is open. */
 static const char *matrix_of(mica__onnx_writer *w, const mica__node *node, int32_t input, bool rows, mica_dtype dtype) {
   const mica__node *tables[] = {table_of(w, node, input), table_of(w, node, input + 1)};
   const mica_shape shape = tables[0]->type.shape;

@@ -1,4 +1,4 @@
-/* A graph as a model: the visits of its nodes, from the last to the first. */
+/* Writes a graph as a model: visits its nodes from the last to the first. */
 #include "onnx/write/writer.h"
 
 #include "base/text.h"
@@ -53,7 +53,7 @@ static const struct {
 #undef MARK
 };
 
-/* True if a builder's mark was written. */
+/* Writes a builder's mark; false if it has no ONNX form. */
 static bool write_marked(mica__onnx_writer *w, int32_t id, const mica__node *node) {
   for (size_t i = 0; node->mark && i < sizeof mark_rows / sizeof *mark_rows; i++)
     if (!strcmp(mark_rows[i].mark, node->mark->name))
@@ -61,7 +61,7 @@ static bool write_marked(mica__onnx_writer *w, int32_t id, const mica__node *nod
   return false;
 }
 
-/* True if the op has an operator of the same operands, which was written. */
+/* Writes an op as an operator with the same operands; false if there is none. */
 static bool write_same(mica__onnx_writer *w, int32_t id, const mica__node *node) {
   const char *inputs[4];
   size_t i = 0;
@@ -85,7 +85,7 @@ static void write_one(mica__onnx_writer *w, int32_t id, const mica__node *node) 
   mica__write_fail(w, id, "the op has no form in ONNX");
 }
 
-/* Notes where the nodes of a visit begin. */
+/* Records where a visit's nodes begin. */
 static void begin_visit(mica__onnx_writer *w) {
   if (w->visit_count == w->visit_capacity) {
     const size_t capacity = w->visit_capacity ? 2 * w->visit_capacity : 256;
@@ -98,7 +98,7 @@ static void begin_visit(mica__onnx_writer *w) {
     w->status = mica__fail_nomem("a model that is written");
 }
 
-/* The visits in reverse order. */
+/* Reverses the order of the visits. */
 static mica_status reverse_visits(mica__onnx_writer *w) {
   Onnx__NodeProto **nodes = calloc(w->count + 1, sizeof *nodes);
   size_t at = 0, end = w->count;
@@ -111,7 +111,7 @@ static mica_status reverse_visits(mica__onnx_writer *w) {
   return MICA_OK;
 }
 
-/* Gives inputs the names that callers feed, before anything else takes these, and outputs theirs. */
+/* Names inputs as callers feed them, before anything else takes these names, and outputs. */
 static mica_status name_ports(mica__onnx_writer *w, const mica_value *outputs, size_t count) {
   const char *prefix = w->config->input_prefix ? w->config->input_prefix : "";
   for (int32_t id = 1; id <= w->graph->count; id++) {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Types of attributes, as ONNX numbers them. */
+/* Attribute types, as ONNX numbers them. */
 enum { TYPE_REAL = 1, TYPE_INT = 2, TYPE_TEXT = 3, TYPE_REALS = 6, TYPE_INTS = 7, TYPE_TEXTS = 8 };
 
 static void fail_memory(mica__onnx_writer *w) {
@@ -58,7 +58,7 @@ void mica__write_fail(mica__onnx_writer *w, int32_t id, const char *format, ...)
     w->status = mica__fail(MICA_E_UNSUPPORTED, "%s (value %d of the graph): %s", node->op->name, (int)id, sentence);
 }
 
-/* A copy of the text; "" with the error recorded where memory is short. */
+/* Copies a text; "", with the error recorded, if memory is short. */
 static char *copy_text(mica__onnx_writer *w, const char *text) {
   static char none[1];
   const size_t n = strlen(text);
@@ -89,7 +89,7 @@ bool mica__write_is_open(mica_shape shape) {
   return false;
 }
 
-/* The input that a node passes on unchanged; -1: none. */
+/* The index of the operand that a node passes on unchanged; -1 if there is none. */
 static int32_t passes(const mica_graph *graph, const mica__node *node) {
   const char *const first[] = {"stop_gradient", "standardize", "rescale"};
   if (!node->input_count || node->mark) return -1;
@@ -130,7 +130,7 @@ const char *mica__write_operand(mica__onnx_writer *w, int32_t id) {
 /* --- nodes --- */
 
 static Onnx__NodeProto *last_node(mica__onnx_writer *w) {
-  static Onnx__NodeProto none; /* of a writer that has failed: nobody reads it */
+  static Onnx__NodeProto none; /* for a writer that has failed: never read */
   if (w->status == MICA_OK && w->count) return w->nodes[w->count - 1];
   none = (Onnx__NodeProto)ONNX__NODE_PROTO__INIT;
   return &none;
@@ -248,7 +248,7 @@ void mica__write_texts(mica__onnx_writer *w, const char *name, const char *const
 
 /* --- attributes of Mica's nodes --- */
 
-/* The field of an attribute that the op has: whoever asks knows the op. */
+/* The field of an attribute; callers only ask for attributes that the op has. */
 static const void *field_of(const mica__node *node, const char *name) {
   static const mica_shape none;
   const mica__attr *attr = mica__attr_find(node->op->attrs, name, strlen(name));
