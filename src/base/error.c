@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Thread-local rather than a field of the engine: two threads on one engine must not overwrite each other's sentence,
+/* Thread-local rather than a field of the engine: two threads on one engine must not overwrite each other's message,
  * and if an engine cannot be made there is no engine to hold it. */
 #define SENTENCE_BYTES 4096
 static _Thread_local char public_sentence[SENTENCE_BYTES], private_sentence[SENTENCE_BYTES];
@@ -46,7 +46,7 @@ const char *mica_error_message(void) { return sentence(); }
 mica_status mica_error_status(void) { return attempts ? private_status : public_status; }
 
 mica_status(mica__fail)(mica_status status, const char *format, ...) {
-  /* Format into a buffer first, because an argument may be the current sentence itself. */
+  /* Format into a buffer first, because an argument may be the current message itself. */
   char text[SENTENCE_BYTES];
   va_list args;
   va_start(args, format);

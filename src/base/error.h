@@ -1,4 +1,4 @@
-/* base/error.h: fails with a status and a sentence, and passes failures on. */
+/* base/error.h: fails with a status and a message, and passes failures on. */
 #ifndef MICA_BASE_ERROR_H
 #define MICA_BASE_ERROR_H
 
@@ -7,17 +7,17 @@
 #include <mica/status.h>
 #include <stdarg.h>
 
-/* Stores the sentence for mica_error_message() in this thread and returns status, so that a check is one line:
+/* Stores the message for mica_error_message() in this thread and returns status, so that a check is one line:
  *   if (m != n) return mica__fail(MICA_E_SHAPE, "matmul: a has %d columns, b has %d rows", m, n); */
 MICA__SHARED mica_status mica__fail(mica_status status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Prefixes this thread's sentence with "where: " and returns status. */
+/* Prefixes this thread's message with "where: " and returns status. */
 MICA__SHARED mica_status mica__fail_in(mica_status status, const char *where);
 
 /* Fails with MICA_E_NOMEM: `what` could not be allocated on the host. */
 MICA__SHARED mica_status mica__fail_nomem(const char *what);
 
-/* Fails with MICA_E_UNSUPPORTED: `subject` needs an optional library that this build lacks. The sentence says how to
+/* Fails with MICA_E_UNSUPPORTED: `subject` needs an optional library that this build lacks. The message says how to
  * build with it. */
 MICA__SHARED mica_status mica__fail_lacks(const char *subject, const char *library);
 
@@ -34,7 +34,7 @@ MICA__SHARED mica_status mica__fail_lacks(const char *subject, const char *libra
  * failure. Pairs may be nested. */
 MICA__SHARED void mica__attempt_begin(void);
 MICA__SHARED void mica__attempt_end(void);
-/* Ends an attempt and passes its failure on: its sentence becomes the public one. Returns status. */
+/* Ends an attempt and passes its failure on: its message becomes the public one. Returns status. */
 MICA__SHARED mica_status mica__attempt_pass(mica_status status);
 
 /* Passes a failure on. */

@@ -52,10 +52,10 @@ mica_status mica__minisign_read_secret(const char *name, const char *text, size_
 /* Parses the base64 line of a public key; false if the text is not one. */
 bool mica__minisign_is_public(const char *text, mica__public_key *key);
 
-/* Append a text. */
+/* Append a text in minisign's format. */
 void mica__minisign_add_public(mica__text *text, const mica__public_key *key);
 void mica__minisign_add_signature(mica__text *text, const mica__minisig *signature);
-/* password NULL: plain. */
+/* Appends a secret key; password NULL: unencrypted. */
 mica_status mica__minisign_add_secret(mica__text *text, const mica__secret_key *key, const char *password);
 
 /* Formats a key's number as minisign shows it. */

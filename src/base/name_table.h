@@ -21,7 +21,7 @@ typedef struct mica__name_table {
 
 /* Stores number (0 or more) under a new name. The text is borrowed and must outlive the table. */
 MICA__SHARED mica_status mica__name_table_add(mica__name_table *names, const char *name, int32_t number);
-/* The number stored for the name; -1 if the name is unknown. */
+/* Returns the number stored under the name; -1 if the name is unknown. */
 MICA__SHARED int32_t mica__name_table_find(const mica__name_table *names, const char *name);
 MICA__SHARED void mica__name_table_free(mica__name_table *names);
 

@@ -16,7 +16,7 @@
 static struct {
   pthread_mutex_t lock;
   bool asked;      /* key and wrong are set, by a call or from the environment */
-  bool required;   /* key */
+  bool required;   /* key is set and required */
   bool wrong;      /* the environment's value is not a key */
   char *complaint; /* if wrong: why */
   mica__public_key key;
@@ -164,7 +164,7 @@ mica_status mica__signature_demand(const char *path, const void *data, size_t by
 #else
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool off; /* by mica_signature_require("") */
+static bool off; /* set by mica_signature_require("") */
 
 mica_status mica_signature_check(const char *path, const char *key, mica_signature_info *info) {
   (void)path, (void)key, (void)info;

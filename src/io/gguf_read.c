@@ -40,7 +40,7 @@ static const char *describe(const cursor *c, char text[WHERE]) {
   return text;
 }
 
-/* MICA_E_FORMAT. */
+/* Fails with MICA_E_FORMAT and the current position. */
 static mica_status fail_at(const cursor *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
 static mica_status fail_at(const cursor *c, const char *format, ...) {
   char where[WHERE], reason[400];

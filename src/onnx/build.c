@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The state of a build: above all the initial values that lowering demanded as constants. */
+/* A build, with the initial values that lowering demanded as constants. */
 typedef struct building {
   mica_graph *tried; /* the trial lowering for known extents, if some are open */
   bool open;

@@ -1,4 +1,4 @@
-/* Operators of the caller's. */
+/* Operators that the caller defines. */
 #include "onnx/lowering.h"
 
 #include "base/text.h"

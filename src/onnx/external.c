@@ -91,7 +91,7 @@ static mica_status step(walk *w, int *file) {
   return n == 0 || here || up ? MICA_OK : enter(w, name, last, file);
 }
 
-/* Opens a regular file with a single link; the caller closes *file. */
+/* Opens a regular file with a single hard link; the caller closes *file. */
 static mica_status open_inside(const char *folder, const char *who, const char *location, int *file) {
   walk w = {.who = who, .location = location, .at = {open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)}};
   struct stat about;

@@ -45,7 +45,7 @@ typedef struct ordering {
   const mica_onnx *model;
   Onnx__NodeProto *const *nodes;
   int32_t count;
-  mica__name_table makers; /* a value's node */
+  mica__name_table makers; /* value -> the node that makes it */
   int32_t *waits, *first, *next, *user;
   int32_t pairs, capacity;
   bool in_order;

@@ -86,7 +86,7 @@ bool mica__lower_integer_value(mica__lowering *l, const mica__onnx_node *node, m
 
 /* --- attributes --- */
 
-/* NULL for none. */
+/* Finds an attribute; NULL if the node does not have it. */
 const Onnx__AttributeProto *mica__onnx_attr(const mica__onnx_node *node, const char *name);
 int64_t mica__onnx_int(const mica__onnx_node *node, const char *name, int64_t standard);
 /* Reads a number; an integer attribute is converted. */

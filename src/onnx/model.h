@@ -46,7 +46,7 @@ typedef struct mica__onnx_defined {
 } mica__onnx_defined;
 
 struct mica_onnx {
-  char *name; /* the path, for sentences */
+  char *name; /* the path, for messages */
   Onnx__ModelProto *proto;
   mica__onnx_graph graph;
   mica__onnx_function *functions;

@@ -85,7 +85,7 @@ static mica_status read_floats(finding *f, const Onnx__TensorProto *proto, float
   return *out ? MICA_OK : mica__fail_nomem("a model's weights");
 }
 
-/* (K, N) as (N, K). */
+/* Transposes (K, N) to (N, K). */
 static mica_status transpose(float **w, int64_t rows, int64_t columns) {
   float *swapped = malloc(((size_t)(rows * columns) + 1) * sizeof *swapped);
   if (!swapped) return mica__fail_nomem("a model's weights");
@@ -104,7 +104,7 @@ static bool is_f32(const Onnx__TensorProto *proto, mica_shape *shape) {
   return is;
 }
 
-/* (outputs) f32, or (1, outputs). */
+/* True for f32 of shape (outputs) or, if `row`, (1, outputs). */
 static bool is_vector(const Onnx__TensorProto *proto, int64_t outputs, bool row) {
   mica_shape shape = {0};
   if (!proto || !is_f32(proto, &shape)) return false;

@@ -12,7 +12,7 @@
 
 static const struct {
   const char *name;
-  int8_t dtype; /* -1: none of Mica's */
+  int8_t dtype; /* -1: Mica lacks it */
 } types[] = {{"undefined", -1},      {"float", MICA_F32},     {"uint8", MICA_U8},
              {"int8", MICA_I8},      {"uint16", MICA_U16},    {"int16", MICA_I16},
              {"int32", MICA_I32},    {"int64", MICA_I64},     {"string", -1},

@@ -19,9 +19,9 @@ typedef struct mica__onnx_tensor {
 bool mica__onnx_dtype(int32_t type, mica_dtype *dtype);
 /* True for uint4 and int4. Their elements are u8 and i8 in Mica, with values that fit 4 bits. */
 bool mica__onnx_is_nibble(int32_t type);
-/* And back; 0 for none. */
+/* Converts a dtype back; 0 if ONNX has no such type. */
 int32_t mica__onnx_type_of(mica_dtype dtype);
-/* "float8e4m3fn", "?" for none. */
+/* Returns the name of a type, such as "float8e4m3fn"; "?" if it is unknown. */
 const char *mica__onnx_type_name(int32_t type);
 
 /* Reads only dtype and shape. MICA_E_FORMAT names the tensor and the fault; MICA_E_UNSUPPORTED: Mica lacks the element

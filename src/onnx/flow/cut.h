@@ -9,7 +9,7 @@
 mica_status mica__cut_value(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what,
                             const void **data);
 
-/* True if the next cut was already made in an earlier run on this path; then its call is not made again. */
+/* True if the next cut was already made on this path; then its call is not made again. */
 bool mica__cut_is_replayed(const mica__lowering *l);
 /* True if that cut was a call. */
 bool mica__cut_replays_call(const mica__lowering *l);

@@ -9,8 +9,8 @@ typedef struct knowing {
   const mica__onnx_graph *body;
   mica__name_table makers; /* name -> node of the body that makes it */
   mica__name_table inputs; /* name -> input of the body */
-  bool *nodes;             /* known */
-  bool *carried;           /* by input of the body */
+  bool *nodes;             /* by node: its results are known */
+  bool *carried;           /* by input of the body: known */
 } knowing;
 
 static bool is_known_name(const knowing *k, const char *name) {

@@ -280,7 +280,7 @@ const mica_tensor *mica__stage_tensor(const mica__flow_program *p, const mica__r
                                  : stage->call->results[index - stage->id_count];
 }
 
-/* The next step. */
+/* Uploads the runner's next step. */
 static mica_status advance(mica_onnx_runner *r, mica_queue *queue, const mica_tensor **step) {
   if (!r->step) MICA_TRY(mica_tensor_create(r->engine, MICA_I64, MICA_SCALAR, &r->step));
   *step = r->step;

@@ -25,7 +25,7 @@ static bool columns_within(mica__lowering *l, const mica__onnx_node *node, mica_
   if (!x.graph || !indices.graph) return true; /* an error was already recorded */
   mica_shape own = mica_value_shape(indices), whole = mica_value_shape(x);
   int64_t columns = own.rank ? own.dim[own.rank - 1] : 0;
-  if (columns < 1 || first + columns > whole.rank) return true; /* which the graph refuses */
+  if (columns < 1 || first + columns > whole.rank) return true; /* the graph builder fails */
   return mica__lower_indices_within(l, node, indices, whole.dim + first, (int32_t)columns);
 }
 

@@ -109,7 +109,7 @@ static void write_block(mica_block type, uint16_t scale, const unsigned char *fr
   }
 }
 
-/* Converts the packed weight to blocks without loss; null if that is impossible, because they have 32 elements, an f16
+/* Converts the packed weight to blocks without loss; null if that is impossible. Such blocks have 32 elements, an f16
  * scale and the usual zero point. */
 static mica_value as_blocks(mica__lowering *l, const mica__onnx_node *node, const mica__packed *q, int32_t scale_at,
                             mica_block type) {

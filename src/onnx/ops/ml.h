@@ -11,7 +11,7 @@ mica_value mica__ml_rows(mica__lowering *l, const mica__onnx_node *node, int32_t
  * both are absent. They live as long as the lowering. False if an error was recorded. */
 bool mica__ml_reals(mica__lowering *l, const mica__onnx_node *node, const char *list, const char *tensor,
                     mica__reals *out);
-/* A constant of the dtype. */
+/* Makes a constant of this dtype. */
 mica_value mica__ml_constant(mica__lowering *l, mica_dtype dtype, mica_shape shape, const double *values);
 mica_value mica__ml_integers(mica__lowering *l, mica_shape shape, const int64_t *values);
 
@@ -23,7 +23,7 @@ typedef enum mica__ml_post {
   MICA__ML_SOFTMAX_ZERO, /* scores of 0 stay 0 */
   MICA__ML_PROBIT
 } mica__ml_post;
-/* The attribute post_transform. */
+/* Reads the attribute post_transform. */
 mica__ml_post mica__ml_post_of(mica__lowering *l, const mica__onnx_node *node);
 mica_value mica__ml_transform(mica_value scores, mica__ml_post post);
 /* Makes (N, 2) from the score s (N, 1) of the second of two classes: the first gets -s, or 1 - s if `share`. */

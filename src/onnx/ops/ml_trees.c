@@ -29,7 +29,7 @@ static mica_value table(const ensemble *e, int64_t count, const int32_t *values)
 typedef struct tables {
   mica_value mode, feature, yes, no, split,
       tracks;   /* mode is null if all nodes have the same mode; tracks if no node tracks missing values */
-  int32_t only; /* that mode */
+  int32_t only; /* the mode of all nodes */
 } tables;
 
 /* Makes the tables for the `count` nodes in `at`; NULL: all nodes. */
@@ -186,7 +186,7 @@ static mica_value aggregate(const ensemble *e, mica_value leaves) {
   return e->aggregate == AVERAGE ? mica_affine(y, 1 / (double)e->trees.tree_count, 0) : y;
 }
 
-/* Computes the aggregates (N, targets); null if an error was recorded, also if rows are too short, or on a demand. */
+/* Computes the aggregates (N, targets). Null if rows are too narrow, after another recorded error, or on a demand. */
 static mica_value scores_of(ensemble *e) {
   const mica_shape shape = mica_value_shape(e->x);
   if (shape.dim[1] < e->trees.features) {

@@ -9,7 +9,7 @@ typedef mica_value reduce_fn(mica_value x, mica_axes axes, bool keep);
 static const struct {
   const char *op;
   reduce_fn *build;
-  bool floating;   /* of floats alone */
+  bool floating;   /* computed in floating point only */
   bool of_nothing; /* defined over no elements */
   double nothing;  /* the result over no elements if Mica's own function fails */
   bool identity;   /* returns a single element unchanged */

@@ -46,7 +46,7 @@ typedef struct mica__onnx_attribute {
 
 /* Finds the row with the highest version up to this one; NULL if there is none. */
 const mica__onnx_op *mica__onnx_op_find(const char *domain, const char *name, int64_t version);
-/* The rows of its attributes. */
+/* Returns the rows of an operator's attributes. */
 const mica__onnx_attribute *mica__onnx_op_attributes(const mica__onnx_op *op, int32_t *count);
 /* Returns row i; NULL past the last. */
 const mica__onnx_op *mica__onnx_op_at(size_t i);

@@ -49,7 +49,7 @@ static mica_value remaining(mica_value rate, mica_value count, double beta) {
   return mica_affine(power, -1, 1);
 }
 
-/* Kingma and Ba 2014; the rate is corrected from the second step on. */
+/* Kingma and Ba 2014; the bias correction of the rate starts with the second step. */
 MICA__LOWER(adam) {
   step s;
   double alpha = mica__onnx_real(node, "alpha", 0.9), beta = mica__onnx_real(node, "beta", 0.999);

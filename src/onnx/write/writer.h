@@ -91,7 +91,7 @@ const char *mica__write_tensor(mica__onnx_writer *w, const char *text, mica_dtyp
                                const void *data);
 /* Adds one element of rank 0. */
 const char *mica__write_scalar(mica__onnx_writer *w, mica_dtype dtype, double value);
-/* (count) i64. */
+/* Adds (count) i64. */
 const char *mica__write_integers(mica__onnx_writer *w, const int64_t *values, size_t count);
 /* Returns the elements of a constant, a parameter, or a view or join of those, valid as long as the writer; NULL if
  * they are not known. */
@@ -109,7 +109,7 @@ size_t mica__node_axes(const mica__node *node, const char *name, int64_t axes[MI
 
 /* --- shapes that are computed --- */
 
-/* Shape(x): (rank) i64. */
+/* Adds Shape(x): (rank) i64. */
 const char *mica__write_shape_of(mica__onnx_writer *w, int32_t id);
 /* The extents along the given axes, (count) i64. */
 const char *mica__write_extents(mica__onnx_writer *w, int32_t id, const int64_t *axes, size_t count);
