@@ -147,15 +147,15 @@ static int run_bundle(const cli_command *self, const char *file, cli_json *json)
   return CLI_OK;
 }
 
-/* Nobody asks any longer for what a driver is compiling once the process has ended that asked for it. The kernel
- * watches the thread that started this one: it waits for the end of this process. */
+/* Ends this process when the process that asked for the kernels ends: nobody needs them then, though a driver may still
+ * be compiling. The kernel watches the thread that started this one, which waits for this process to end. */
 static void end_with_asker(void) {
 #ifdef __linux__
   prctl(PR_SET_PDEATHSIG, SIGTERM);
 #endif
 }
 
-/* Serves an engine whose config.builder this command is. */
+/* Builds kernels for an engine that has this command as its config.builder. */
 static int run_build(const cli_command *self, const char *path, const char *device) {
   mica_engine_config config = mica_engine_config_default();
   mica_engine *engine = NULL;
@@ -170,7 +170,7 @@ static int run_build(const cli_command *self, const char *path, const char *devi
   return status;
 }
 
-/* Nobody waits any longer for what is built: the process that started this one has ended. */
+/* Ends this process when the process that started it has ended: nobody waits for the builds. */
 static void end_with_parent(void *user, const mica_doctor_line *line) {
   (void)user, (void)line;
   struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};

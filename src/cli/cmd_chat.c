@@ -99,7 +99,7 @@ static int read_settings(const cli_command *self, const struct values *v, talk *
   return status;
 }
 
-/* A new conversation by the settings there are. */
+/* Begins a new conversation with the current settings. */
 static mica_status begin(talk *t) {
   mica_chat *chat = NULL;
   const mica_chat_config how = {.system = t->system, .most_tokens = t->length, .sampling = &t->sampling};
@@ -132,7 +132,7 @@ static void set_seed(talk *t, const char *text) {
     t->sampling.seed = seed;
 }
 
-/* False: the line ends the program. */
+/* Runs a line that begins with a slash. False: the line ends the program. */
 static bool run_command(talk *t, const char *line) {
   const size_t n = strcspn(line, " ");
   const char *rest = line + n + strspn(line + n, " ");
@@ -205,7 +205,7 @@ static int answer(talk *t, const char *line) {
   return CLI_OK;
 }
 
-/* Lines until the input ends; at a terminal after a prompt. */
+/* Answers lines until the input ends; prints a prompt before each on a terminal. */
 static int talk_on(talk *t) {
   const bool terminal = isatty(0) && !t->v->json;
   char *line = NULL;

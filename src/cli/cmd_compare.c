@@ -33,7 +33,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Runs that are compared, and the energy that their timed predictions took. */
+/* The runs that are compared, and the energy that their timed predictions took. */
 typedef struct comparison {
   const cli_command *self;
   mica_engine *engine;
@@ -146,7 +146,7 @@ static int print_json(const comparison *c) {
   return cli_json_print_line(&json, c->self);
 }
 
-/* A cost across, the watched metric up. */
+/* Adds points: a cost on the horizontal axis, the watched metric on the vertical one. */
 static mica_status add_points(const comparison *c, mica_report *report, const char *cost, const double *table,
                               int column) {
   const char *names[] = {cost, watched(c)};

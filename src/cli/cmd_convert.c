@@ -50,7 +50,7 @@ typedef struct weights {
   size_t count;
 } weights;
 
-/* The status after the library's sentence, or this command's own: exit 1. */
+/* Reads the initial values of the model. Returns an exit status, after an error message on failure. */
 static int read_weights(const cli_command *self, const mica_onnx *model, weights *w) {
   for (;;) {
     const char *name = NULL;
@@ -73,7 +73,7 @@ static int read_weights(const cli_command *self, const mica_onnx *model, weights
   }
 }
 
-/* Numbers and shapes that only nodes ask for are not weights. */
+/* Drops integers and scalars: they are parameters of nodes, not weights. Returns their number. */
 static size_t drop_small(weights *w) {
   size_t kept = 0, all = w->count;
   for (size_t i = 0; i < all; i++) {
@@ -129,7 +129,7 @@ static bool shape_of(const struct values *v, size_t network, mica_shape *shape) 
   return false;
 }
 
-/* The network with widths and weights of the file. */
+/* The network, with the widths and weights of the file. */
 typedef struct network {
   mica_safetensors *file;
   mica_graph *graph;
@@ -164,7 +164,7 @@ static mica_status load_network(const struct values *v, size_t index, mica_shape
   return status == MICA_OK ? mica_nn_load(n->nn, n->session, v->from, NULL) : status;
 }
 
-/* The first weight of the network that the file has not; "": it has them all. */
+/* Finds the first weight of the network that the file lacks; "": it has all. */
 static void find_missing(const char *model, const mica_safetensors *file, mica_dtype dtype, mica_shape shape,
                          char name[128]) {
   mica_graph *graph = NULL;
@@ -180,7 +180,7 @@ static void find_missing(const char *model, const mica_safetensors *file, mica_d
   mica_graph_destroy(graph);
 }
 
-/* A graph that failed: the file is of another network, or its layers do not fit the shape. */
+/* Says why the graph failed: the file belongs to another network, or its layers do not fit the shape. */
 static int fail_graph(const cli_command *self, const struct values *v, const network *n) {
   char name[128] = "";
   if (n->x.graph) find_missing(v->model, n->file, mica_value_dtype(n->x), mica_value_shape(n->x), name);
@@ -189,7 +189,7 @@ static int fail_graph(const cli_command *self, const struct values *v, const net
   return cli_fail(self, "%s as weights of %s: %s", v->from, v->model, mica_graph_message(n->graph));
 }
 
-/* Weights of the file that the network has not make it one of another network, whose answers would be others. */
+/* Refuses a file with weights that the network lacks: it belongs to another network, with other answers. */
 static int refuse_spare(const cli_command *self, const struct values *v, const network *n) {
   for (size_t i = 0; i < mica_safetensors_count(n->file); i++) {
     const char *name = mica_safetensors_at(n->file, i)->name;

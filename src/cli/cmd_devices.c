@@ -17,7 +17,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* The devices there are, and the one that programs get by default. */
+/* The devices of the machine, and the one that programs use by default. */
 typedef struct listing {
   mica_device_info *infos;
   size_t count;
@@ -90,8 +90,8 @@ static void add_device(cli_json *json, cJSON *devices, const mica_device_info *i
     if (info->features & features[i].bit) cli_json_text(json, extensions, NULL, features[i].extension);
 }
 
-/* Any two devices train together: gradients go through the host's memory, which no driver has to share. One that is the
- * null device computes nothing. */
+/* True if two devices can train together: any two can, since gradients go through the host's memory, except the null
+ * device, which computes nothing. */
 static bool pairs(const listing *list, size_t a, size_t b) {
   return list->infos[a].device_class != MICA_DEVICE_CLASS_NULL && list->infos[b].device_class != MICA_DEVICE_CLASS_NULL;
 }
@@ -136,7 +136,7 @@ static int print_text(const listing *list) {
   return CLI_OK;
 }
 
-/* Fills list; *found is how the choice ended. The null device is listed only when it is the chosen one. */
+/* Fills list; *found is the status of the choice. The null device is listed only if it was chosen. */
 static mica_status list_devices(listing *list, mica_status *found) {
   size_t capacity = 0;
   mica_status status = mica_device_list(NULL, 0, &capacity);

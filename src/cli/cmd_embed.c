@@ -52,7 +52,7 @@ static const cli_option options[] = {
 typedef struct texts {
   cli_lines lines;
   float *vectors;
-  size_t unread; /* pictures that could not be read, which are no lines any more */
+  size_t unread; /* pictures that could not be read; they are no longer in lines */
 } texts;
 
 static void free_texts(texts *t) {
@@ -60,7 +60,7 @@ static void free_texts(texts *t) {
   free(t->vectors);
 }
 
-/* Lines of a file, or, for models that read pictures, the pictures of a folder. */
+/* Reads the lines of a file, or lists the pictures of a folder if the model reads pictures. */
 static int read_lines(const cli_command *self, const mica_embedder *embedder, const char *path, cli_lines *lines) {
   const bool listed = mica_embedder_reads_pictures(embedder) && strcmp(path, "-") != 0 && cli_is_folder(path);
   return listed ? cli_lines_list(self, path, lines) : cli_lines_read(self, path, lines);
@@ -95,7 +95,7 @@ static int leave_out(const cli_command *self, const mica_embedder *embedder, tex
   return before > 1 ? cli_fail(self, "none of the %zu pictures can be read", before) : CLI_FAILED;
 }
 
-/* Vectors of all lines that are pictures, or of all others. */
+/* Makes the vectors of all lines that name pictures, or of all other lines. */
 static int embed_some(const cli_command *self, mica_embedder *embedder, texts *t, bool pictures) {
   const size_t width = (size_t)mica_embedder_width(embedder), all = t->lines.count;
   const char **some = calloc(all + 1, sizeof *some);
@@ -108,7 +108,7 @@ static int embed_some(const cli_command *self, mica_embedder *embedder, texts *t
   if (status == CLI_OK)
     made = pictures ? mica_embedder_pictures(embedder, some, count, vectors)
                     : mica_embedder_texts(embedder, some, count, vectors);
-  /* Files that cannot be read; other failures have no such files either. */
+  /* Pictures that cannot be read are dropped, and the rest is tried again; after other failures none is dropped. */
   if (made != MICA_OK && pictures) {
     free(some);
     free(vectors);
@@ -129,13 +129,13 @@ static int embed(const cli_command *self, mica_embedder *embedder, texts *t) {
   int status = CLI_OK;
   t->vectors = calloc(t->lines.count ? t->lines.count : 1, width * sizeof *t->vectors);
   if (!t->vectors) return cli_fail(self, "the host has no memory for %zu vectors", t->lines.count);
-  /* Pictures first: those that cannot be read are no lines any more. */
+  /* Pictures come first because those that cannot be read are removed from the lines. */
   if (mica_embedder_reads_pictures(embedder)) status = embed_some(self, embedder, t, true);
   if (status == CLI_OK && mica_embedder_reads_texts(embedder)) status = embed_some(self, embedder, t, false);
   return status;
 }
 
-/* Says at the end that pictures were left out. An exit status. */
+/* Says at the end how many pictures were left out. Returns an exit status. */
 static int count_unread(const cli_command *self, const texts *t) {
   if (!t->unread) return CLI_OK;
   return cli_fail(self, "%zu picture%s cannot be read; %zu vector%s made", t->unread, t->unread == 1 ? "" : "s",
@@ -165,7 +165,7 @@ static int print_vectors(const cli_command *self, const texts *t, int64_t width,
 
 /* --- neighbours --- */
 
-/* The vectors to search, and a text for each if they were made from texts. */
+/* The vectors to search, and their texts if they were made from texts. */
 typedef struct searched {
   texts made;
   cli_vectors read;
@@ -191,7 +191,7 @@ static int open_index(const cli_command *self, const struct values *v, mica_embe
   return status;
 }
 
-/* probabilities: printed instead of similarities; NULL: none. */
+/* Prints the neighbours of a text; probabilities, unless NULL, are printed instead of similarities. */
 static int print_neighbours(const cli_command *self, const char *text, const searched *s, const mica_neighbour *list,
                             const double *probabilities, size_t nearest, bool as_json) {
   const cli_lines *lines = &s->made.lines;
@@ -263,7 +263,7 @@ static int search(const cli_command *self, const struct values *v, mica_embedder
 
 /* --- the command --- */
 
-/* A model of pictures only takes words as names of files. */
+/* Refuses words that are not names of pictures if the model reads pictures only. */
 static int check_words(const cli_command *self, const struct values *v, const mica_embedder *embedder) {
   if (mica_embedder_reads_texts(embedder)) return CLI_OK;
   for (size_t i = 0; i < v->texts.count; i++)

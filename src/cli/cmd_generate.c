@@ -50,8 +50,8 @@ typedef struct writing {
 typedef struct writings {
   writing *list;
   const char *first; /* the first prompt */
-  bool live;         /* the first one is shown as it grows */
-  bool terminal;     /* what would command it is not shown */
+  bool live;         /* the first text is shown as it grows */
+  bool terminal;     /* control characters are printed as '?' */
   bool failed;
 } writings;
 
@@ -97,7 +97,7 @@ static int print_json(const cli_command *self, const mica_run *run, const struct
   return cli_json_print_line(&json, self);
 }
 
-/* The other texts; the first one stands there already. */
+/* Prints the other texts; the first one has been shown already. */
 static void print_rest(const struct values *v, const writings *w) {
   putchar('\n');
   for (size_t i = 1; i < v->prompts.count; i++) {
@@ -108,7 +108,7 @@ static void print_rest(const struct values *v, const writings *w) {
   }
 }
 
-/* By a run, or, if that is NULL, by the published model of --model. */
+/* Writes texts with a run, or, if it is NULL, with the published model of --model. */
 static int write_texts(const cli_command *self, const struct values *v, mica_run *run, mica_run_texts *texts) {
   writings w = {.list = calloc(v->prompts.count, sizeof *w.list), .live = !v->json, .terminal = isatty(1)};
   w.first = v->prompts.words[0];
@@ -131,7 +131,7 @@ static int write_texts(const cli_command *self, const struct values *v, mica_run
   return status;
 }
 
-/* Numbers that were typed; an exit status. */
+/* Reads the numbers among the options. Returns an exit status. */
 static int read_numbers(const cli_command *self, const struct values *v, mica_run_texts *t) {
   mica_sampling *s = &t->sampling;
   int64_t seed = 0;

@@ -61,7 +61,8 @@ static void add_tensors(cli_json *json, const mica_safetensors *file) {
 
 /* --- runs --- */
 
-/* The columns of samples that are no table, by name. Each is noted as NAME TYPE DIM...; lengths are left out. */
+/* Calls take for each column of samples that are not a table. The run notes it as NAME TYPE DIM...; lengths are left
+ * out. */
 static void each_named(const mica_run *run, void (*take)(void *user, const char *kind, const char *name), void *user) {
   size_t count = 0;
   const char *const *columns = mica_run_fact(run, "columns", &count);
@@ -76,8 +77,8 @@ static void each_named(const mica_run *run, void (*take)(void *user, const char 
   }
 }
 
-/* The columns of the data that a run was trained on. Those of a table have a kind: "number age", "class colour". The
- * fact "table" has all of them. */
+/* Calls take for each column of the data that a run was trained on. Columns of a table have a kind: "number age",
+ * "class colour"; the fact "table" lists them all. */
 static void each_column(const mica_run *run, void (*take)(void *user, const char *kind, const char *name), void *user) {
   static const char *const facts[][2] = {{"table", ""},
                                          {"numbers", "number "},
@@ -97,7 +98,7 @@ static void each_column(const mica_run *run, void (*take)(void *user, const char
   if (!taken && !mica_run_fact_numbers(run, "input", NULL)) each_named(run, take, user);
 }
 
-/* Lists that a run may have noted, and how many names of one are printed. */
+/* Facts that are lists, and the most names of a list that are printed. */
 static const char *const lists[] = {"classes", "speakers", "alphabet"};
 enum { LISTS = sizeof lists / sizeof *lists, PRINTED = 20 };
 
@@ -177,7 +178,7 @@ static int show_file(const cli_command *self, const char *path, const mica_run *
   return status;
 }
 
-/* A run is described without a device that computes. */
+/* Describes a run; opens it on the null device, which computes nothing. */
 static int show_run(const cli_command *self, const char *folder, bool as_json) {
   mica_engine *engine = NULL;
   mica_run *run = NULL;
@@ -240,7 +241,7 @@ static bool is_network(const char *path) {
 
 static bool is_any(const char *path) { return path != NULL; }
 
-/* Neither a file nor a network: lists the networks. */
+/* Says that the path is neither a file nor a network, and lists the networks. */
 static int fail_unknown(const cli_command *self, const char *path) {
   char list[1024] = "";
   size_t at = 0;
@@ -263,7 +264,7 @@ static int show_onnx(const cli_command *self, const struct values *v) {
   return cli_onnx_info(self, v->model, v->shape, v->json);
 }
 
-/* Kinds of paths and names. The first row that matches shows it. */
+/* Kinds of paths and names; the first row that matches is used. */
 static const struct kind {
   bool (*is)(const char *path);
   int (*show)(const cli_command *self, const char *path, bool as_json);

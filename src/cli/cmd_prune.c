@@ -54,7 +54,7 @@ static int check(const cli_command *self, const struct values *v, mica_prune_con
   return CLI_USAGE;
 }
 
-/* The task of a run, which is opened without a device that computes; "" if that fails, as pruning will. */
+/* Finds the task of a run, which is opened on the null device; "" if that fails, as pruning then does too. */
 static void find_task(const cli_command *self, const char *folder, char task[64]) {
   mica_engine *engine = NULL;
   mica_run *run = NULL;
@@ -76,7 +76,7 @@ static void describe_cut(const struct values *v, char text[CLI_STOP_TEXT]) {
            v->out);
 }
 
-/* Until a step is taken there is nothing to wait for. */
+/* Lets a signal end the process at once until the first training step: there is nothing to wait for. */
 static void stop_at_once(const struct values *v, FILE *out, const char *task) {
   char path[4352], said[CLI_STOP_TEXT], json[128];
   snprintf(path, sizeof path, "%s/pruned.safetensors", v->out);
@@ -85,7 +85,7 @@ static void stop_at_once(const struct values *v, FILE *out, const char *task) {
   cli_stop_at_once(fileno(out ? out : stderr), path, said, CLI_STOP_EARLY "\n", v->json ? json : NULL);
 }
 
-/* Between the steps there is no run yet; the last measurement is of the weights in the file. */
+/* Reports a stop between pruning steps: there is no run yet, and the last metrics belong to the weights in the file. */
 static int say_stopped(const cli_command *self, const struct values *v, FILE *out, int number,
                        const cli_progress_state *progress) {
   fprintf(out ? out : stderr, "stopped: %s\n", mica_error_message());
@@ -93,7 +93,7 @@ static int say_stopped(const cli_command *self, const struct values *v, FILE *ou
   return status == CLI_OK ? 128 + number : status;
 }
 
-/* The last training, which mica train resumes. */
+/* Runs the last training, which mica train can resume. */
 static int fit(const cli_command *self, const struct values *v, FILE *out, mica_run *run,
                cli_progress_state *progress) {
   char again[CLI_AGAIN_TEXT] = "mica train --resume --out", cut[CLI_STOP_TEXT];

@@ -62,7 +62,7 @@ static bool take_method(const cli_command *self, const char *name, mica_calibrat
   return false;
 }
 
-/* The first option given that needs measured inputs of layers; NULL if there is none. */
+/* The first given option that needs the layers' inputs to be measured; NULL: none. */
 static const char *measuring(const struct values *v) {
   return v->data            ? "data"
          : v->samples       ? "samples"
@@ -74,7 +74,7 @@ static const char *measuring(const struct values *v) {
                             : NULL;
 }
 
-/* Reads the options that runs and models share. */
+/* Reads the options that runs and models have in common. */
 static int take(const cli_command *self, const struct values *v, mica_run_quantize_config *c) {
   int64_t group = 0;
   *c = (mica_run_quantize_config){.data = v->data, .folder = v->out, .equalize = v->equalize};
@@ -123,7 +123,7 @@ static bool is_model(const char *path) {
   return n > 5 && !strcmp(path + n - 5, ".onnx");
 }
 
-/* "0.485,0.456,0.406"; returns how many there are, 0 for what is not a list of such numbers. */
+/* Reads numbers such as "0.485,0.456,0.406". Returns how many there are; 0: the text is not such a list. */
 static size_t take_list(const char *text, double list[MOST_CHANNELS]) {
   for (size_t count = 0; cli_is_plain(text) && count < MOST_CHANNELS;) {
     char *end = NULL;
@@ -135,7 +135,7 @@ static size_t take_list(const char *text, double list[MOST_CHANNELS]) {
   return 0;
 }
 
-/* Options of a model alone; those of runs alone are refused. */
+/* Reads the options for models and refuses those for runs. */
 static int take_model(const cli_command *self, const struct values *v, double scale[2][MOST_CHANNELS],
                       mica_onnx_quantize_config *c) {
   struct stat about;
@@ -174,7 +174,7 @@ static int take_model(const cli_command *self, const struct values *v, double sc
   return CLI_OK;
 }
 
-/* The columns of the table that a layer's line shows; the folded norm stands in JSON alone. */
+/* Columns of the report's table of layers; the folded norm is printed in JSON only. */
 enum { BITS, WEIGHT, LOW, HIGH, INPUT, FOLDED, NOTE };
 
 static void print_layers(const mica_item *layers) {

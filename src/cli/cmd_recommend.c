@@ -30,7 +30,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* Splits words at their last "="; the items' texts are cut in place. */
+/* Splits words at their last "="; the words are cut in memory. */
 static int read_rated(const cli_command *self, const struct values *v, mica_run_rating *rated) {
   for (size_t i = 0; i < v->rated.count; i++) {
     char *word = v->rated.words[i], *mark = strrchr(word, '='), *end = NULL;

@@ -59,7 +59,7 @@ static int fetch(const cli_command *self, mica_queue *queue, const mica_onnx_run
                                                                                             : cli_fail_library(self);
 }
 
-/* DIR/<number>_<name>.npy, of texts .txt; letters that are not part of a plain file name become '_'. */
+/* Makes the path DIR/<number>_<name>.npy, or .txt for texts; characters unfit for a plain file name become '_'. */
 static int name_result(const cli_command *self, const char *folder, size_t i, const mica_onnx *model, char path[4096]) {
   char name[96];
   snprintf(name, sizeof name, "%.80s", mica_onnx_output_port(model, i).name);
@@ -93,7 +93,7 @@ static int write_result(const cli_command *self, const char *folder, const mica_
   return mica_npy_write(path, output->dtype, output->shape, output->data) == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
 
-/* No file is written over: found before anything is run. */
+/* Refuses to overwrite files; this is checked before the model runs. */
 static int refuse_results(const cli_command *self, const char *folder, const mica_onnx *model) {
   int status = CLI_OK;
   for (size_t i = 0; status == CLI_OK && i < mica_onnx_output_count(model); i++) {
@@ -115,7 +115,7 @@ static int compare_doubles(const void *a, const void *b) {
   return x < y ? -1 : x > y;
 }
 
-/* The first option that was given and is not for --check; NULL: there is none. */
+/* The first given option that cannot go with --check; NULL: none. */
 static const char *beside_check(const struct values *v) {
   return v->input.count ? "input"
          : v->shape     ? "shape"
@@ -127,7 +127,7 @@ static const char *beside_check(const struct values *v) {
                         : NULL;
 }
 
-/* Median and 95th percentile of n runs, in milliseconds. */
+/* The median and the 95th percentile of n runs, in milliseconds. */
 static int measure(const cli_command *self, mica_queue *queue, mica_onnx_runner *runner, const cli_onnx_feeds *feeds,
                    int64_t n, double *median, double *p95) {
   double *times = calloc((size_t)n, sizeof *times);
@@ -146,7 +146,7 @@ static int measure(const cli_command *self, mica_queue *queue, mica_onnx_runner 
   return status == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
 
-/* One more run, profiled: its table, and its launches as a trace in a file. */
+/* Profiles one more run: prints its table and writes its launches to a trace file. */
 static int profile(const cli_command *self, const struct values *v, mica_engine *engine, mica_onnx_runner *runner,
                    const cli_onnx_feeds *feeds) {
   char *text = NULL;
@@ -195,7 +195,7 @@ static int report(const cli_command *self, const struct values *v, mica_queue *q
 
 #define F16_MOST 65504.0
 
-/* Says which weights become infinite in f16, the first of each. */
+/* Warns of weights that become infinite in f16, naming the first element of each. */
 static int warn_of_weights(const cli_command *self, const mica_onnx *model) {
   for (size_t i = 0; i < mica_onnx_describe(model).weights; i++) {
     const char *name = NULL;

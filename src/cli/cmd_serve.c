@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Seconds that requests have to end after a signal. */
+/* Seconds that requests in progress may still take after a signal. */
 #define GRACE_SECONDS 30
 #define CLI_DEVICE_LOST 3
 #define WARM_TOKENS 144
@@ -72,7 +72,7 @@ static const cli_option options[] = {
 
 static int signal_pipe[2] = {-1, -1};
 
-/* The first signal asks for an end, the second one ends the process. */
+/* Asks the server to end; a second signal ends the process. */
 static void on_signal(int number) {
   const char byte = (char)number;
   const int kept = errno;
@@ -134,7 +134,7 @@ static int read_settings(const cli_command *self, const struct values *v, serve_
 
 /* --- the server --- */
 
-/* Until a signal, or until the decoder fails. */
+/* Waits for a signal, or until the decoder fails. */
 static int wait_for_end(const cli_command *self, serve_work *work) {
   char message[512];
   for (;;) {
@@ -153,7 +153,7 @@ static bool pass_token(void *user, const mica_decoder_event *event) {
   return true;
 }
 
-/* Texts of several lengths, so that kernels are built before the first request comes. */
+/* Runs texts of several lengths, so that kernels are built before the first request. */
 static mica_status warm_up(const serve_model *model, mica_decoder *decoder) {
   static const int32_t ids[WARM_TOKENS];
   for (size_t count = 1; count <= WARM_TOKENS && (int64_t)count + 3 < model->context; count += WARM_TOKENS - 1) {
@@ -167,7 +167,7 @@ static mica_status warm_up(const serve_model *model, mica_decoder *decoder) {
   return MICA_OK;
 }
 
-/* Adapters that were named: NAME=PATH, checked. */
+/* Checks the words NAME=PATH of --adapter. */
 static int check_adapters(const cli_command *self, const cli_words *adapters) {
   if (adapters->count > SERVE_MOST_ADAPTERS) {
     cli_fail(self, "--adapter: at most %d adapters", SERVE_MOST_ADAPTERS);
@@ -185,7 +185,7 @@ static int check_adapters(const cli_command *self, const cli_words *adapters) {
   return CLI_OK;
 }
 
-/* A decoder of the model with an adapter; it shares the matrices of the first one. */
+/* Adds a decoder of the model with an adapter; it shares the matrices of the first decoder. */
 static mica_status add_adapter(const cli_model *opened, const char *word, mica_decoder_config how, serve_model *model,
                                serve_work *work) {
   char name[256];
@@ -203,7 +203,7 @@ static mica_status add_adapter(const cli_model *opened, const char *word, mica_d
   return status;
 }
 
-/* A decoder per adapter, and an embedder; they answer the requests. */
+/* Makes a decoder per adapter, and an embedder; they answer the requests. */
 static mica_status make_work(const struct values *v, const cli_model *opened, const mica_decoder_config *how,
                              serve_model *model, serve_work *work) {
   static const char *const texts[] = {"warm"};

@@ -73,7 +73,7 @@ static void sign_file(work *w, const char *path) {
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* The names in a folder that are signed, sorted; *whole is false if some could not be read. */
+/* Lists the names in a folder that are to sign, sorted; *whole is false if some could not be read. */
 static char **list_folder(const char *path, size_t *count, bool *whole) {
   DIR *folder = opendir(path);
   char **names = NULL;
@@ -127,7 +127,7 @@ static void sign_path(work *w, const char *path, int depth) {
   free(names);
 }
 
-/* NULL: the two are equal and may be used. */
+/* Asks for a password twice. Returns NULL if the two are equal and not empty, else the reason. */
 static const char *ask(const struct values *v, char *password, char *again, size_t room) {
   if (v->no_password) return NULL;
   if (!cli_read_password("password of the new key", password, room) || !cli_read_password("once more", again, room))

@@ -35,7 +35,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* What is spoken, and by which run; none for a voice of Piper. */
+/* The speech, and the run that speaks it; a voice of Piper has no run. */
 typedef struct speech {
   mica_engine *engine;
   mica_run *trained;
@@ -89,7 +89,7 @@ static int print(const cli_command *self, const struct values *v, const char *ou
   return cli_json_print_line(&json, self);
 }
 
-/* Tells whose voice the recording of --like has. */
+/* Says which speaker's voice the recording of --like has. */
 static int hear(const cli_command *self, const char *path, speech *s) {
   s->names = mica_run_fact(s->trained, "speakers", &s->speakers);
   if (!(s->shares = calloc(s->speakers + 1, sizeof *s->shares))) return cli_fail(self, "the host has no memory");
@@ -106,7 +106,7 @@ static int speak_run(const cli_command *self, const struct values *v, mica_speec
   return status;
 }
 
-/* Refuses options of the other kind of model, and what is missing. */
+/* Refuses options of the other kind of model, and missing ones. */
 static int check(const cli_command *self, const struct values *v) {
   const bool voice = v->model && cli_voice_is(v->model);
   const char *other = voice         ? (v->iterations ? "iterations"

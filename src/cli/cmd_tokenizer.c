@@ -113,7 +113,8 @@ static int check_column(const cli_command *self, reading *r, const char *data) {
                    : cli_fail(self, "%s has no column of texts", data);
 }
 
-/* Parts "a,b" at the commas, in place; more than MOST_SPECIAL if there are more than these, 0 if one is empty. */
+/* Splits "a,b" at the commas, in memory. Returns the number of parts: more than MOST_SPECIAL if they do not fit, 0 if
+ * one is empty. */
 static size_t split_special(char *text, const char *tokens[MOST_SPECIAL]) {
   size_t count = 0;
   for (char *next; text; text = next) {
@@ -126,7 +127,7 @@ static size_t split_special(char *text, const char *tokens[MOST_SPECIAL]) {
   return count;
 }
 
-/* The words of --special in *words, the caller's to free; an exit status. */
+/* Reads the words of --special; the caller frees *words. Returns an exit status. */
 static int read_special(const cli_command *self, const char *given, char **words, const char *tokens[MOST_SPECIAL],
                         mica_tokenizer_config *config) {
   if (!given) return CLI_OK;
@@ -226,12 +227,12 @@ static int train(const cli_command *self, const struct values *v) {
 
 /* --- encode and decode --- */
 
-/* ended: a line feed follows the text. */
+/* A function for each text. ended: a line feed follows the text. */
 typedef int each_text(const cli_command *self, const struct values *v, const mica_tokenizer *tokenizer,
                       const char *text, size_t bytes, bool ended, mica_encoding *encoding);
 
-/* A last line without an end stays without one, so that the bytes of a file come back; a terminal's next prompt begins
- * a line in any case. */
+/* Ends a line. A last line without a line feed gets none, so that a file's bytes come back unchanged; a terminal's
+ * prompt begins on a new line in any case. */
 static void end_line(bool ended) {
   if (ended || isatty(STDOUT_FILENO)) putchar('\n');
 }
@@ -255,7 +256,7 @@ static int encode_one(const cli_command *self, const struct values *v, const mic
   return cli_json_print_line(&json, self);
 }
 
-/* Appends an id to the list that `encoding` holds for decoding. */
+/* Appends an id to the list of ids to decode. */
 static int add_id(const cli_command *self, const char *word, int32_t **ids, size_t *count, size_t *room) {
   char *end = NULL;
   const long id = strtol(word, &end, 10);
@@ -341,7 +342,7 @@ static int each_word(const cli_command *self, const struct values *v, const mica
   return status;
 }
 
-/* CLI_USAGE, said, where an option was given that another action takes. */
+/* CLI_USAGE, after a message, if an option was given that belongs to another action. */
 static int check_options(const cli_command *self, const struct values *v) {
   const struct {
     const char *name;

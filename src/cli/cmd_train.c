@@ -64,7 +64,7 @@ static uint64_t count_of(const mica_run *run, mica_part part) {
   return data ? mica_dataset_count(data) : 0;
 }
 
-/* Names of a fact, a list of columns: "inputs beside numbers: colour". */
+/* Prints the names in a fact that lists columns: "inputs beside numbers: colour". */
 static void print_columns(FILE *out, const mica_run *run, const char *fact, const char *title) {
   size_t count = 0;
   const char *const *names = mica_run_fact(run, fact, &count);
@@ -74,7 +74,7 @@ static void print_columns(FILE *out, const mica_run *run, const char *fact, cons
 
 #define SHOWN_NUMBERS 20
 
-/* The numbers of a table that are inputs, by their names. */
+/* Prints the names of a table's numbers that are inputs. */
 static void print_numbers(FILE *out, const mica_run *run, const mica_dataset *data) {
   const char *const *input = mica_run_fact(run, "input_column", NULL);
   const size_t x = mica_dataset_column_index(data, input ? *input : "");
@@ -88,7 +88,7 @@ static void print_numbers(FILE *out, const mica_run *run, const mica_dataset *da
   fprintf(out, "\n");
 }
 
-/* Samples that no step of an epoch sees, and batches that are smaller than was asked for. */
+/* Prints the number of steps, samples that an epoch leaves out, and a batch that is smaller than requested. */
 static void print_epoch(FILE *out, const mica_run *run) {
   const mica_run_epoch epoch = mica_run_epoch_of(run);
   fprintf(out, "          %s epochs of %" PRIu64 " step%s\n", mica_run_setting(run, "epochs"), epoch.batches,
@@ -101,7 +101,7 @@ static void print_epoch(FILE *out, const mica_run *run) {
             epoch.left_out, epoch.batch * epoch.batches + epoch.left_out);
 }
 
-/* A line per sentence of a summary. */
+/* Prints the sentences of a summary, one per line. */
 static void print_sentences(FILE *out, const char *summary) {
   for (const char *at = summary, *end; *at; at = *end ? end + 2 : end) {
     char line[1024];
@@ -129,7 +129,7 @@ void cli_train_summary(FILE *out, mica_run *run) {
   if (from && to) fprintf(out, "          translated from %s into %s\n", cli_clean(*from), cli_clean(*to));
   fprintf(out, "          %" PRIu64 " to train on, %" PRIu64 " to validate, %" PRIu64 " to test",
           count_of(run, MICA_PART_TRAIN), count_of(run, MICA_PART_VALIDATION), count_of(run, MICA_PART_TEST));
-  /* Texts and recordings have no shape in common. */
+  /* Texts and recordings differ in shape: none is printed. */
   if (mica_dataset_shape(data).rank) fprintf(out, "; %s", mica_shape_format(mica_dataset_shape(data), shape));
   if (classes) fprintf(out, "%s%zu classes", mica_dataset_shape(data).rank ? ", " : "; ", classes);
   fprintf(out, "\ntask      %s\ntraining  %s, %s at %s, %s, weight decay %s\n", mica_run_task(run),
@@ -149,7 +149,7 @@ static double rss_mib(void) {
 
 /* --- the run --- */
 
-/* The path of the weights so far; false if there is no such file. */
+/* Makes the path of the weights saved so far; false if there is no such file. */
 static bool model_path(const cli_training *how, char *path, size_t size) {
   return snprintf(path, size, "%s/model.safetensors", how->folder) < (int)size && access(path, R_OK) == 0;
 }
@@ -202,13 +202,13 @@ static int write_report(const cli_command *self, mica_run *run, const char *fold
   return cli_report_page_write(self, path, mica_run_setting(run, "model"), report);
 }
 
-/* True if files of data cannot be read. */
+/* True for the status of data files that cannot be read. */
 static bool is_of_data(mica_status status) {
   return status == MICA_E_FORMAT || status == MICA_E_IO || status == MICA_E_NOT_FOUND || status == MICA_E_UNSUPPORTED;
 }
 
-/* Tests the weights that are kept, and writes the report. If files of the test part are damaged, the weights are tested
- * on the validation part. Remarks from number `remarks` on are shown beside them. */
+/* Tests the weights that were kept, and writes the report. If files of the test part are damaged, tests on the
+ * validation part instead. Remarks from number `remarks` on are printed with the results. */
 static int finish(const cli_command *self, const cli_training *how, mica_run *run, const char *energy, size_t remarks) {
   FILE *out = how->out;
   mica_part part = mica_run_data(run, MICA_PART_TEST)         ? MICA_PART_TEST
@@ -260,22 +260,22 @@ int cli_train_fit(const cli_command *self, const cli_training *how, mica_run *ru
     fprintf(out, "memory    %.0f MiB resident at most, %.0f MiB on the device\n", rss_mib(),
             (double)mica_engine_stats(mica_run_engine(run)).bytes_peak / (1 << 20));
   }
-  /* Patience leaves a network to be used; a signal, at whichever rank, leaves a checkpoint. */
+  /* A run that patience ended is complete; one that a signal ended, on any rank, left a checkpoint. */
   if (!mica_run_is_complete(run)) return say_stopped(self, how, run, progress);
   if (mica_run_stopped(run) && out) fprintf(out, "stopped: %s\n", mica_run_stopped(run));
   if (out) cli_progress_print_kept(out, progress, run);
   return finish(self, how, run, spent, remarks);
 }
 
-/* After the first step there is something to save. The first event may be that of a finished epoch. */
+/* After the first step a signal saves a checkpoint. The first event may already be the end of an epoch. */
 bool cli_train_report(void *progress, const mica_train_progress *event) {
   if (event->event != MICA_TRAIN_EVENT_BEGIN) cli_stop_in_order();
   return cli_progress_report(progress, event);
 }
 
-/* The folder holds the checkpoint that it held before, and the settings, without which --resume refuses it, once they
- * are written. Processes of mpirun agree to stop; where all epochs are done there is no step to come, and the weights
- * are written at once. */
+/* After such a stop the folder still has the checkpoint from before, if any; the run can be resumed once config.json,
+ * the settings, is written. Does nothing for processes of mpirun, which agree on a stop, and if all epochs are done:
+ * there is no step to wait for, and the weights are written at once. */
 void cli_train_stop_at_once(const cli_training *how, const mica_run *run, const char *otherwise) {
   char path[4352], said[CLI_STOP_TEXT], json[128];
   if (mica_communicator_mpi_asked() ||
@@ -293,7 +293,7 @@ static bool is_given(const mica_run_config *config, const char *name) {
   return false;
 }
 
-/* Errors that need no data: a mistyped command, or a folder that is taken. */
+/* Finds errors before any data are read: a mistyped command, or a folder that is taken. */
 static int check(const cli_command *self, const mica_run_config *config) {
   if (!config->resume && !is_given(config, "teacher") &&
       (is_given(config, "temperature") || is_given(config, "alpha"))) {
@@ -319,15 +319,16 @@ static int check(const cli_command *self, const mica_run_config *config) {
 typedef struct job {
   const cli_command *self;
   const struct values *v;
-  const double *speeds;       /* of the ranks; NULL: the same */
-  char again[CLI_AGAIN_TEXT]; /* the command line that goes on */
-  /* The measured speeds, the same on every rank of this process. */
+  const double *speeds;       /* of the ranks; NULL: equal */
+  char again[CLI_AGAIN_TEXT]; /* the command line that resumes */
+  /* Measured speeds, the same on all ranks of this process. */
   double measured[MICA_TRAIN_RANKS];
   mica_run_speeds found;
   double batch;
 } job;
 
-/* Settings that are not in the folder: the device, and how the ranks share the work. */
+/* Writes the command line that resumes: it has the settings that the folder lacks, the device and how ranks share the
+ * work. */
 static void write_again(const struct values *v, const cli_ranks *ranks, char text[CLI_AGAIN_TEXT]) {
   const struct {
     const char *name, *value;
@@ -351,13 +352,13 @@ static void write_again(const struct values *v, const cli_ranks *ranks, char tex
   }
 }
 
-/* With --elastic a run that is there is gone on with, as rank 0 sees it. */
+/* True if the run is resumed: with --resume, or with --elastic if rank 0 finds a run in the folder. */
 static bool resumes(const job *j, mica_communicator *communicator) {
   char path[4096];
   const int length = snprintf(path, sizeof path, "%s/config.json", j->v->out ? j->v->out : DEFAULT_FOLDER);
   int32_t there = j->v->resume || (j->v->elastic && length < (int)sizeof path && access(path, F_OK) == 0);
   const mica_transfer first = {.kind = MICA_COLLECTIVE_BROADCAST, .dtype = MICA_I32, .data = &there, .count = 1};
-  /* One that fails here fails again where the run is created, and says so. */
+  /* A communicator that fails here fails again, with a message, when the run is created. */
   if (j->v->elastic && communicator && mica_communicator_run(communicator, &first) != MICA_OK) return j->v->resume;
   return there;
 }
@@ -382,7 +383,7 @@ static mica_run_config configure(const job *j, const cli_ranks *ranks, size_t in
                            .uneven = v->elastic};
 }
 
-/* Checks and creates. Returns an exit status, after an error message on failure. */
+/* Checks the config and creates the run. Returns an exit status, after an error message on failure. */
 static int create(const job *j, const mica_run_config *config, mica_run **run) {
   int status = check(j->self, config);
   if (status != CLI_OK) mica_communicator_abort(config->communicator, mica_error_message());
@@ -393,7 +394,7 @@ static int create(const job *j, const mica_run_config *config, mica_run **run) {
   return made == MICA_E_INVALID ? CLI_USAGE : CLI_FAILED;
 }
 
-/* The work of one rank. Only rank 0 prints. */
+/* Trains on one rank. Only rank 0 prints. */
 static int train(cli_ranks *ranks, size_t index, void *user) {
   const job *j = user;
   const cli_command *self = j->self;
@@ -411,7 +412,7 @@ static int train(cli_ranks *ranks, size_t index, void *user) {
   if (status != CLI_OK) return status;
   progress.task = mica_run_task(run);
   const cli_training how = {.json = v->json, .out = out, .folder = config.folder, .again = j->again, .speaks = speaks};
-  /* From here on, so that a reader that goes away during the summary leaves no empty folder. */
+  /* From here on a signal ends the process: if the summary's reader goes away, no empty folder is left. */
   if (speaks) cli_train_stop_at_once(&how, run, CLI_STOP_EARLY "\n");
   cli_stop_catch();
   if (!v->quiet && speaks) cli_print_remarks(self, run);
@@ -422,14 +423,14 @@ static int train(cli_ranks *ranks, size_t index, void *user) {
             v->parallel ? v->parallel : "");
   if (out) cli_train_summary(out, run);
   status = cli_train_fit(self, &how, run, &progress);
-  /* A device that has failed in part is left out, too. */
+  /* A device with a partial failure is left out of a restart, too. */
   const mica_status failed = status == CLI_OK ? MICA_OK : mica_error_status();
   ranks->lost[index] = failed == MICA_E_DEVICE_LOST || failed == MICA_E_DEVICE || failed == MICA_E_DEVICE_MEMORY;
   mica_run_destroy(run);
   return status;
 }
 
-/* Measures the ranks' speeds with the run that is to be trained, of which nothing is written. */
+/* Measures the speeds of the ranks with the run that will be trained; writes no files. */
 static int measure(cli_ranks *ranks, size_t index, void *user) {
   job *j = user;
   mica_engine_config engine = mica_engine_config_default();
@@ -453,8 +454,8 @@ static int measure(cli_ranks *ranks, size_t index, void *user) {
   return status;
 }
 
-/* Takes --speeds. Devices of one kind have batches of one size unless it is there: what is measured differs a little
- * from run to run, and so would the result. */
+/* Reads --speeds. Without it, devices of one kind have equal batches: measured speeds differ a little from run to run,
+ * and the result would differ too. */
 static int find_speeds(const cli_command *self, cli_ranks *ranks, job *j) {
   const char *text = j->v->speeds;
   const mica_communicator *c = ranks->communicator[0];

@@ -36,22 +36,22 @@ static const cli_option options[] = {
     {0},
 };
 
-/* A recording that a run transcribes. */
+/* A recording, and the run that transcribes it. */
 typedef struct writing {
   cli_recordings recordings;
   mica_run *run;
   mica_transcriber *transcriber;
   mica_transcriber_config config;
-  bool fresh;   /* the transcriber has taken nothing since it was made or has finished */
-  size_t shown; /* bytes of the text that stand on the screen */
-  bool ended;   /* the text is whole, and has a line even if it is empty */
+  bool fresh;   /* the transcriber has no samples since it was made or finished */
+  size_t shown; /* bytes of the text that are on the screen */
+  bool ended;   /* the text is complete, and gets a line even if it is empty */
 } writing;
 
-/* Shows what the text has grown by. */
+/* Prints the new part of the text. */
 static void show(writing *w, bool last) {
   const char *text = mica_transcriber_text(w->transcriber);
   const size_t size = strlen(text);
-  /* A space that may be the last one is held back, so that what stands there never changes. */
+  /* A space at the end is held back: it may be dropped later, and printed text must not change. */
   const size_t end = !last && size && text[size - 1] == ' ' ? size - 1 : size;
   if (w->recordings.json || end <= w->shown) return;
   cli_print_clean(text + w->shown, end - w->shown);
@@ -66,7 +66,7 @@ static void end_line(void *user, bool named) {
   w->ended = false;
 }
 
-/* A transcriber for sound of this rate. */
+/* Makes a transcriber for sound of this rate. */
 static int begin(void *user, int32_t rate, bool piped) {
   writing *w = user;
   (void)piped;

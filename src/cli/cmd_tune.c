@@ -37,12 +37,12 @@ static const cli_option options[] = {
 
 #define DEFAULT_BUDGET 60.0
 #define MEASURE_SECONDS 0.05
-/* A candidate that takes longer than this, compilation included, is taken to hang. */
+/* A candidate that takes longer than this, including compilation, counts as hanging. */
 #define HANG_SECONDS 60.0
 
 typedef struct result {
   size_t best, measured, wrong;
-  double first_seconds, best_seconds; /* times of the default choice and of the best; 0 for none */
+  double first_seconds, best_seconds; /* of the default choice and of the best one; 0: none */
 } result;
 
 static double now(void) {
@@ -55,7 +55,7 @@ static double rate(const mica_tuner *tuner, double seconds) {
   return seconds > 0 ? mica_tuner_flops(tuner) / seconds * 1e-9 : 0;
 }
 
-/* Measures candidates from `from` on until the deadline. */
+/* Measures candidates, beginning with number `from`, until the deadline. */
 static void measure_from(mica_tuner *tuner, cli_worker *worker, const char *problem, size_t from, double deadline,
                          result *r) {
   for (size_t i = from; i < mica_tuner_count(tuner) && now() < deadline; i++) {
@@ -83,7 +83,7 @@ static void measure_from(mica_tuner *tuner, cli_worker *worker, const char *prob
   }
 }
 
-/* Measures the shipped candidates, then neighbours of the best as long as they improve on it and there is time. */
+/* Measures the shipped candidates, then neighbours of the best one while they improve on it and time is left. */
 static result search(mica_tuner *tuner, cli_worker *worker, const char *problem, double deadline) {
   result r = {0};
   size_t from = 0, widened = (size_t)-1;
@@ -139,7 +139,7 @@ static int tune_shape(const job *j, const char *op, const char *shape, double bu
   return status;
 }
 
-/* Reads the lines of a file that are neither empty nor a comment; false when it cannot be read. */
+/* Reads the lines of a file except empty ones and comments; false if it cannot be read. */
 static bool read_shapes(const char *path, char ***shapes, size_t *count) {
   FILE *file = strcmp(path, "-") ? fopen(path, "r") : stdin;
   char line[256];
@@ -165,7 +165,7 @@ static int tune_all(const job *j, const char *op, const char *const *shapes, siz
   int status = CLI_OK;
   if (!j->json) printf("%-40s %9s  %9s  %s\n", "problem", "default", "GFLOP/s", "best");
   for (size_t i = 0; i < count; i++) {
-    /* Time left over by one shape is shared by the others. */
+    /* Time that one shape leaves is divided among the others. */
     double left = end - now();
     int one = tune_shape(j, op, shapes[i], (left > 0 ? left : 0) / (double)(count - i) + MEASURE_SECONDS);
     if (one != CLI_OK) status = one;
@@ -260,7 +260,7 @@ static int run(const cli_command *self, const void *given) {
   }
   double budget = DEFAULT_BUDGET;
   if (cli_number(self, "budget", values->budget, 1e-3, 1e6, &budget) != CLI_OK) return CLI_USAGE;
-  /* A worker that dies between two requests makes write fail instead of ending this process. */
+  /* If a worker dies between two requests, write then fails and this process goes on. */
   signal(SIGPIPE, SIG_IGN);
   mica_engine_config config = mica_engine_config_default();
   config.device = values->device;

@@ -13,7 +13,7 @@ static const cli_option options[] = {
     {0},
 };
 
-/* CLI_BUILD_... are facts of the build, defined by src/CMakeLists.txt. */
+/* CLI_BUILD_... describe the build; src/CMakeLists.txt defines them. */
 static const struct {
   const char *key;
   const char *value;

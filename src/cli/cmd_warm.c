@@ -106,12 +106,12 @@ static int warm_onnx(const cli_command *self, const struct values *v) {
 
 /* --- published models --- */
 
-/* Tokens of the prompts: a token alone, a short text, and one that takes several parts. */
+/* The numbers of tokens in the prompts: one token, a short text, and a text that takes several parts. */
 static const size_t prompt_tokens[] = {1, 20, 300};
 #define LONGEST 300
 #define WRITTEN 4
 
-/* Words of the texts to embed. */
+/* The numbers of words in the texts to embed. */
 static const size_t text_words[] = {2, 24, 200};
 #define TEXTS (sizeof text_words / sizeof *text_words)
 #define TEXT_BYTES 1024
@@ -149,7 +149,7 @@ static int warm_writer(const cli_command *self, const cli_model *opened) {
   return failed ? cli_fail(self, "the model's logits are not finite") : CLI_OK;
 }
 
-/* A word that tokenizers of most languages know. */
+/* Writes a word that tokenizers of most languages have, `words` times. */
 static void write_words(char text[TEXT_BYTES], size_t words) {
   size_t at = 0;
   for (size_t i = 0; i < words && at + 3 < TEXT_BYTES; i++)
@@ -236,7 +236,7 @@ static bool drop_text(void *user, size_t prompt, const char *bytes, size_t count
   return true;
 }
 
-/* True if the run reads a text and no files. */
+/* True if the run reads texts, not files. */
 static bool needs_text(const mica_run *run) {
   return mica_run_takes(run, MICA_RUN_OPTION_GENERATE) || mica_run_takes(run, MICA_RUN_OPTION_SPEAK);
 }

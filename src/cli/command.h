@@ -1,8 +1,8 @@
 /* cli/command.h: the subcommands of `mica`, and the table of all of them.
  *
- * A new subcommand is a file src/cli/cmd_<name>.c that defines cli_command_<name>, and a row of
- * cli/commands.def. Its options are rows of a table; the parser fills a struct from them and --help is written from
- * them, so that neither can say what the other does not do. */
+ * A new subcommand is a file src/cli/cmd_<name>.c that defines cli_command_<name>, and a row of cli/commands.def. Its
+ * options are rows of a table: the parser fills a struct from them and --help is written from them, so that the two
+ * always agree. */
 #ifndef MICA_CLI_COMMAND_H
 #define MICA_CLI_COMMAND_H
 
@@ -13,14 +13,14 @@
 /* Exit statuses. */
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
 
-/* The path by which this program starts another process of itself. */
+/* The path with which this program starts itself as another process. */
 #define CLI_ITSELF "/proc/self/exe"
 
 typedef enum cli_kind {
   CLI_FLAG,   /* bool: true when given */
   CLI_TEXT,   /* const char *: the value as typed; NULL when not given */
   CLI_CHOICE, /* int: which of the choices; -1 when not given */
-  CLI_WORDS,  /* cli_words: all operands from here on, or an option's values; one list a command */
+  CLI_WORDS,  /* cli_words: all operands from here on, or the values of an option; one list per command */
 } cli_kind;
 
 /* Words of the command line. */
@@ -32,7 +32,7 @@ typedef struct cli_words {
 typedef enum cli_role {
   CLI_OPTION,           /* --name, --name VALUE or --name=VALUE */
   CLI_OPERAND,          /* a word without dashes, in the order of the table */
-  CLI_OPTIONAL_OPERAND, /* one that may be left out */
+  CLI_OPTIONAL_OPERAND, /* an operand that may be left out */
 } cli_role;
 
 typedef struct cli_choice {
@@ -41,26 +41,26 @@ typedef struct cli_choice {
 } cli_choice;
 
 typedef struct cli_option {
-  const char *name; /* without dashes; in capitals for an operand, as help shows it */
+  const char *name; /* without dashes; for an operand in capitals, as help shows it */
   cli_kind kind;
-  size_t at; /* offset of its field in the command's struct of values */
+  size_t at; /* offset of the field in the command's struct of values */
   cli_role role;
   const char *value; /* the name of the value in help: "SELECTOR" */
   const char *help;
   const cli_choice *choices; /* ends with a row of zeros */
-  /* Values of the option that the library has a table of, listed before help; NULL after the last. */
+  /* Values of the option from a table of the library, listed before help; NULL after the last. */
   const char *(*names)(size_t index);
-  bool hidden; /* not shown in help: for the command itself */
-  bool blank;  /* CLI_TEXT that may be empty: a text, no name of something */
+  bool hidden; /* not shown in help: for internal use */
+  bool blank;  /* CLI_TEXT may be empty: it is a text, not a name */
 } cli_option;
 
-/* CLI_ROW("json", struct values, json, .help = "write JSON"): the field's type decides the kind. */
+/* CLI_ROW("json", struct values, json, .help = "write JSON"): the type of the field determines the kind. */
 #define CLI_ROW(name_, type, field, ...)                                                                               \
   { .name = (name_), .kind = CLI_KIND_OF(((type *)0)->field), .at = offsetof(type, field), __VA_ARGS__ }
 #define CLI_KIND_OF(field)                                                                                             \
   _Generic((field), bool : CLI_FLAG, const char * : CLI_TEXT, int : CLI_CHOICE, cli_words : CLI_WORDS)
 
-/* Settings of a run as they were typed: options that the library's tables list (cli/settings.h). */
+/* Settings of a run, as typed: options from the library's tables (cli/settings.h). */
 #define CLI_MOST_SETTINGS 96
 typedef struct cli_settings {
   mica_setting list[CLI_MOST_SETTINGS];
@@ -73,9 +73,9 @@ struct cli_command {
   const char *summary;       /* one line, for the list of commands */
   const char *details;       /* paragraphs for --help that end with a newline, or NULL */
   const cli_option *options; /* ends with a row of zeros; NULL when there are none */
-  size_t values_size;        /* of the struct that the options fill; 0 when there are none */
-  size_t settings_at;        /* offset of a cli_settings in it; 0: the command takes no settings */
-  /* values is that struct. Returns an exit status; what failed has been said by cli_fail. */
+  size_t values_size;        /* of the struct that the options fill; 0: no options */
+  size_t settings_at;        /* offset of a cli_settings in the struct; 0: the command takes no settings */
+  /* values is that struct. Returns an exit status; on failure cli_fail has printed a message. */
   int (*run)(const cli_command *self, const void *values);
 };
 
@@ -85,7 +85,7 @@ extern const cli_command *const cli_commands[];
 /* The command of that name, or NULL. */
 const cli_command *cli_command_find(const char *name);
 
-/* Prints that there is no command (or option) of the typed name, and the nearest one. Returns CLI_USAGE. */
+/* Says that there is no command (or option) with the typed name, and suggests the nearest one. Returns CLI_USAGE. */
 int cli_fail_unknown(const cli_command *self, const char *typed);
 
 /* Fills values (self->values_size zeroed bytes) from the words that follow the command's name. */
@@ -95,27 +95,28 @@ cli_parsed cli_parse(const cli_command *self, int count, char **words, void *val
 /* Writes the help of one command. task: only the settings of that task; NULL: all settings. */
 void cli_print_help(const cli_command *self, const char *task);
 
-/* Writes "mica NAME: <sentence>" and a newline on stderr; self NULL leaves the name out. Returns CLI_FAILED. */
+/* Writes "mica NAME: <sentence>" and a newline to stderr; self NULL leaves the name out. Returns CLI_FAILED. */
 int cli_fail(const cli_command *self, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Says why a path is not a published model: there is no such file, it is empty, or it is something else. CLI_FAILED. */
+/* Says why a path is not a published model: it does not exist, is empty, or is something else. Returns CLI_FAILED. */
 int cli_fail_published(const cli_command *self, const char *path);
-/* From now on nothing that fails in this thread is said: another rank says it. */
+/* Stops error messages of this thread from now on: another rank prints them. */
 void cli_fail_silently(void);
-/* CLI_OK where nothing has that name yet; else CLI_FAILED, having said that it is not written over. other: what
- * names another, "--out names another folder". */
+/* CLI_OK if nothing has that name yet; else CLI_FAILED, after a message that it is not overwritten. other: how to
+ * choose another name, "--out names another folder". */
 int cli_refuse_file(const cli_command *self, const char *path, const char *other);
-/* CLI_USAGE, with the reason, if the path ends as pictures do that Mica does not write: .jpg, .gif. NULL is CLI_OK. */
+/* CLI_USAGE, with the reason, if the path ends like a picture format that Mica does not write: .jpg, .gif. NULL:
+ * CLI_OK. */
 int cli_refuse_picture(const cli_command *self, const char *path);
-/* CLI_OK if a file of that name can be made, perhaps in folders that are missing; else CLI_FAILED, having said why. */
+/* CLI_OK if a file with that name can be made, and missing folders with it; else CLI_FAILED, with the reason. */
 int cli_check_parent(const cli_command *self, const char *path);
 
-/* cli_fail with the library's last sentence. */
+/* cli_fail with the library's last message. */
 int cli_fail_library(const cli_command *self);
 
 /* True if a folder has that name. */
 bool cli_is_folder(const char *path);
 
-/* The row of all options at index: the command's own, then --help; NULL past the end. */
+/* Option number index: the command's own come first, then --help; NULL past the end. */
 const cli_option *cli_option_at(const cli_command *self, size_t index);
 
 #endif

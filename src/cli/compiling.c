@@ -9,14 +9,14 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Seconds of compiling that are told, and between two looks at how far it is. */
+/* Seconds of compiling before the message, and seconds between two checks. */
 #define PATIENCE 2.0
 #define LOOK 0.1
 
 static atomic_int left;        /* programs that are being compiled or wait for it */
-static atomic_bool is_watched; /* or nobody is to be told */
+static atomic_bool is_watched; /* a thread watches, or messages are switched off */
 
-/* Tells it once, and ends. The command may be over before: a thread that nobody waits for ends with it. */
+/* Prints the message once, and ends. The thread is detached: if the command ends earlier, the thread ends with it. */
 static void *watch(void *user) {
   const cli_command *self = user;
   const struct timespec look = {.tv_nsec = (long)(LOOK * 1e9)};

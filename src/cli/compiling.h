@@ -1,4 +1,4 @@
-/* cli/compiling.h: a line that tells why a first start takes its time. */
+/* cli/compiling.h: a line that says why a first start takes time. */
 #ifndef MICA_CLI_COMPILING_H
 #define MICA_CLI_COMPILING_H
 
@@ -6,10 +6,10 @@
 
 #include <mica/device.h>
 
-/* Has kernels of the engine that is to be made compiled by several processes of this command. Once they have been for
- * two seconds, a line on stderr says so, once: on a terminal, or where MICA_VERBOSE asks for more than warnings. */
+/* Lets several processes of this command compile the kernels of an engine that is made with the config. After two
+ * seconds of compiling, one line on stderr says so: on a terminal, or if MICA_VERBOSE is above 0. */
 void cli_compile_with(const cli_command *self, mica_engine_config *config);
-/* Prints nothing about it from now on: for --quiet, and for ranks after the first. */
+/* Prints no such line from now on: for --quiet, and for ranks after the first. */
 void cli_compile_silently(void);
 
 #endif

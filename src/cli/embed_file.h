@@ -1,4 +1,4 @@
-/* cli/embed_file.h: files of texts by line and of vectors by row, and folders of pictures. */
+/* cli/embed_file.h: files with a text per line or a vector per row, and folders of pictures. */
 #ifndef MICA_CLI_EMBED_FILE_H
 #define MICA_CLI_EMBED_FILE_H
 
@@ -16,9 +16,9 @@ typedef struct cli_lines {
 /* Reads the lines of a file, or of standard input for "-", without line ends. Returns an exit status, after an error
  * message on failure. */
 int cli_lines_read(const cli_command *self, const char *path, cli_lines *lines);
-/* The words of a command line; they are not copied. */
+/* Makes lines of the words of a command line, without copying them. */
 int cli_lines_copy(const cli_command *self, const cli_words *words, cli_lines *lines);
-/* Paths of the picture files of a folder, in order of their names. Says which other files are not read. */
+/* Lists the paths of a folder's picture files, sorted by name. Names the other files, which are not read. */
 int cli_lines_list(const cli_command *self, const char *folder, cli_lines *lines);
 /* True for a name that ends in .png, .jpg or .jpeg. */
 bool cli_is_picture(const char *path);
@@ -33,7 +33,7 @@ typedef struct cli_vectors {
 
 /* True for a name that ends in .npy or .safetensors. */
 bool cli_is_vectors(const char *path);
-/* Reads a matrix of f32: an npy file, or the tensor "vectors" of a safetensors file. */
+/* Reads an f32 matrix: an npy file, or the tensor "vectors" of a safetensors file. */
 int cli_vectors_read(const cli_command *self, const char *path, cli_vectors *vectors);
 int cli_vectors_write(const cli_command *self, const char *path, const float *numbers, size_t count, int64_t width);
 void cli_vectors_free(cli_vectors *vectors);

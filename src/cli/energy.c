@@ -21,7 +21,7 @@ static bool read_number(const char *path, uint64_t *number) {
   return good;
 }
 
-/* Opens the packages: they are called intel-rapl:0, intel-rapl:1 (on AMD too); intel-rapl:0:0 is a part of one. */
+/* Opens the counters of packages: intel-rapl:0, intel-rapl:1 (on AMD too); intel-rapl:0:0 is a part of a package. */
 static void begin_rapl(cli_energy *energy) {
   DIR *folder = opendir(POWERCAP);
   const struct dirent *entry;
@@ -39,7 +39,7 @@ static void begin_rapl(cli_energy *energy) {
   if (folder) closedir(folder);
 }
 
-/* Reads NVML, the library of NVIDIA's driver, which is opened here since it need not be installed. */
+/* Reads NVML, the library of NVIDIA's driver; it is opened at run time because it may not be installed. */
 static bool read_nvml(uint64_t *millijoules) {
   typedef int begin_fn(void);
   typedef int handle_fn(unsigned, void **);
@@ -47,7 +47,7 @@ static bool read_nvml(uint64_t *millijoules) {
   static void *library;
   if (!library) library = dlopen(NVML, RTLD_NOW);
   if (!library) return false;
-  /* POSIX says that dlsym's pointers may be called; C needs to be told so. */
+  /* POSIX allows calls of dlsym's pointers; C needs a union to convert them. */
   union {
     void *pointer;
     begin_fn *begin;

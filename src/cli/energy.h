@@ -1,4 +1,4 @@
-/* cli/energy.h: the energy that a span of work took, where the machine has a counter. */
+/* cli/energy.h: the energy that a piece of work took, if the machine has a counter. */
 #ifndef MICA_CLI_ENERGY_H
 #define MICA_CLI_ENERGY_H
 
@@ -8,8 +8,9 @@
 
 #define CLI_ENERGY_ZONES 8
 
-/* RAPL's packages (Linux: /sys/class/powercap, readable by root), or NVIDIA's GPUs through NVML where the work runs on
- * one. Counters of a package wrap; a span longer than one round (hours at full load) is measured short. */
+/* Counters: RAPL's packages (Linux: /sys/class/powercap, readable by root), or NVIDIA's GPUs through NVML if the work
+ * runs on one. Counters of a package wrap around; if that happens more than once (hours at full load), the energy is
+ * too low. */
 typedef struct cli_energy {
   int zones;
   bool nvml;
@@ -19,7 +20,7 @@ typedef struct cli_energy {
 
 /* device: where the work runs. */
 void cli_energy_begin(cli_energy *energy, const mica_device_info *device);
-/* Joules since cli_energy_begin; false without a counter. */
+/* The joules since cli_energy_begin; false if there is no counter. */
 bool cli_energy_end(const cli_energy *energy, double *joules);
 
 #endif

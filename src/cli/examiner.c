@@ -16,9 +16,9 @@
 
 extern char **environ;
 
-/* A request is one line of JSON: the number of the word and of the op to begin with, and the positions at which earlier
- * processes ended. The answer has a line for the device, for each position, for each line of the report, and for the
- * end: a process without the latter was ended by the driver. */
+/* A request is one line of JSON: the numbers of the word and of the op to begin with, and the positions at which
+ * earlier processes ended. The answer has a line for the device, for each position, for each line of the report, and
+ * for the end. If the last one is missing, the driver ended the process. */
 #define MOST_ENDS 32
 
 typedef struct process {
@@ -26,7 +26,7 @@ typedef struct process {
   FILE *from;      /* its standard output */
   FILE *words;     /* its standard error; NULL: ours */
   off_t passed_on; /* bytes of them */
-  off_t said;      /* bytes of them before the last position */
+  off_t said;      /* bytes of words before the last position */
 } process;
 
 typedef struct follower {
@@ -36,7 +36,7 @@ typedef struct follower {
   mica__doctor_position position;
   mica__doctor_end ends[MOST_ENDS];
   size_t end_count, first_op;
-  size_t told, known; /* lines of the op of the position, and how many of them an earlier process told */
+  size_t told, known; /* lines of the position's op: received, and known from an earlier process */
   mica_stats stats;   /* the child's */
   bool begun, has_position, complete, healthy;
 } follower;
@@ -83,7 +83,8 @@ static bool start(process *child, const cli_examination *e, const char *request)
     close(in[0]), close(in[1]);
     return false;
   }
-  /* Before the process is there: one that ended at once would be a pipe that nobody reads. It has room for this. */
+  /* Writes before the process exists: if it ended at once, the pipe would have no reader. The request fits into the
+   * pipe. */
   const ssize_t length = (ssize_t)strlen(request);
   bool started = write(in[1], request, (size_t)length) == length && write(in[1], "\n", 1) == 1;
   close(in[1]);
@@ -105,7 +106,7 @@ static void pass_on(process *child) {
   }
 }
 
-/* The first line that the child has written to its standard error since its last position. */
+/* Finds the first line that the child has written to its standard error since its last position. */
 static void find_words(const process *child, char words[256]) {
   ssize_t got = child->words ? pread(fileno(child->words), words, 255, child->said) : 0;
   words[got > 0 ? got : 0] = '\0';
@@ -192,7 +193,7 @@ static void take(follower *f, const char *text) {
 
 /* --- one process after another --- */
 
-/* The request; NULL when memory is short. The caller's to free (cJSON_free). */
+/* Makes the request; NULL: no memory. Free it with cJSON_free. */
 static char *request_of(const follower *f) {
   cli_json json;
   cli_json_begin(&json);
@@ -211,8 +212,8 @@ static char *request_of(const follower *f) {
   return text;
 }
 
-/* Notes at which position the driver ended the process, and goes on there, or with the next op if it did so again.
- * False if nothing is left to be tried. */
+/* Notes the position at which the driver ended the process, and continues there, or with the next op if the driver
+ * ended two processes at the same group. False: nothing is left to try. */
 static bool go_on(const cli_command *self, follower *f, const char *how) {
   mica__doctor_end end = {.position = f->position};
   char words[256];
@@ -239,7 +240,7 @@ static bool go_on(const cli_command *self, follower *f, const char *how) {
   return true;
 }
 
-/* Runs one process. True if another one is to follow; else *status is set. */
+/* Runs one process. True: another process must follow; else *status is set. */
 static bool run_one(const cli_command *self, follower *f, int *status) {
   char *line = NULL, how[64];
   size_t room = 0;
@@ -352,7 +353,7 @@ static void tell_end(const teller *t, bool complete) {
   print_record(&json, t->self);
 }
 
-/* The first request line, into ends and watch. */
+/* Reads the first line, a request, into ends and watch. */
 static size_t read_request(mica__doctor_watch *watch, mica__doctor_end ends[MOST_ENDS]) {
   char *line = NULL;
   size_t room = 0;

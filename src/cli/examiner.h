@@ -1,5 +1,5 @@
-/* cli/examiner.h: examining kernels in a process of their own, so that a driver that ends the process takes that one
- * down and not the report: the cases that it died of are one line, and another process goes on with the next. */
+/* cli/examiner.h: examines kernels in a separate process. If a driver ends that process, the report goes on: the cases
+ * at which it died become one line, and another process continues with the next case. */
 #ifndef MICA_CLI_EXAMINER_H
 #define MICA_CLI_EXAMINER_H
 
@@ -7,7 +7,7 @@
 
 #include <mica/doctor.h>
 
-/* What is told of an examination, in this order. user is the first argument of both. */
+/* An examination. begin and then line are called with user as their first argument. */
 typedef struct cli_examination {
   const char *device; /* the selector; may be NULL */
   const cli_words *ops;
@@ -15,13 +15,14 @@ typedef struct cli_examination {
   mica_doctor_fn *line;
   void *user;
   mica_doctor_summary summary; /* results, from zeros on */
-  mica_stats stats;            /* sums over the processes, as far as they told */
+  mica_stats stats;            /* sums over the processes, as far as they reported */
 } cli_examination;
 
-/* Examines ops, or all of them. Returns an exit status; CLI_FAILED if the examination ended early, having said why. */
+/* Examines ops, or all ops. Returns an exit status; CLI_FAILED, after a message, if the examination ended early. */
 int cli_examine(const cli_command *self, cli_examination *e);
 
-/* Such a process: examines what standard input asks for, and tells it on standard output. Returns an exit status. */
+/* The process that examines: reads requests from standard input, writes results to standard output. Returns an exit
+ * status. */
 int cli_examine_serve(const cli_command *self, const char *device, const cli_words *ops);
 
 #endif

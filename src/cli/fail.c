@@ -21,7 +21,7 @@ int cli_fail(const cli_command *self, const char *format, ...) {
   va_start(args, format);
   vsnprintf(text, sizeof text, format, args);
   va_end(args);
-  /* A name of a file may hold escapes of terminals. */
+  /* File names may contain escape sequences of terminals. */
   for (char *c = text; *c; c++)
     if (((unsigned char)*c < 0x20 && *c != '\n') || *c == 0x7f) *c = '?';
   if (!silent) fprintf(stderr, self ? "mica %s: %s\n" : "mica: %s%s\n", self ? self->name : "", text);
@@ -59,7 +59,7 @@ int cli_refuse_picture(const cli_command *self, const char *path) {
   return CLI_OK;
 }
 
-/* Cuts the last part of a path; false if it had one part. */
+/* Cuts the last part of a path, down to "." or "/"; false if nothing is left to cut. */
 static bool cut_part(char *path) {
   char *slash = strrchr(path, '/');
   if (!slash) return strcmp(path, ".") != 0 && strcpy(path, ".");

@@ -26,7 +26,8 @@ cJSON *cli_json_array(cli_json *json, cJSON *parent, const char *key) {
   return attach(json, parent, key, cJSON_CreateArray());
 }
 
-/* The bytes of the UTF-8 character at s, 0 when it is none: cut short, overlong, a surrogate or past U+10FFFF. */
+/* The length in bytes of the UTF-8 character at s; 0: invalid, which is cut short, overlong, a surrogate or past
+ * U+10FFFF. */
 static size_t utf8_length(const unsigned char *s) {
   if (s[0] < 0x80) return 1;
   size_t length = s[0] >= 0xc2 && s[0] < 0xe0   ? 2
@@ -40,8 +41,8 @@ static size_t utf8_length(const unsigned char *s) {
   return length;
 }
 
-/* A valid UTF-8 copy of a text, which a NUL follows, on the heap: a driver may name its device in any
- * encoding, and a truncated text may end inside a character. */
+/* Copies a text to the heap as valid UTF-8 with a NUL at its end: a driver may name its device in any encoding, and a
+ * truncated text may end inside a character. */
 static char *to_utf8(const char *text, size_t bytes) {
   static const char replacement[] = "\xef\xbf\xbd";
   const char *const end = text + bytes;
@@ -60,7 +61,7 @@ static char *to_utf8(const char *text, size_t bytes) {
   return clean;
 }
 
-/* The text as JSON writes it, on the heap: cJSON's own strings end with the first NUL. */
+/* Writes the text as a JSON string on the heap; cJSON's own strings end at the first NUL. */
 static char *to_json(const char *text, size_t bytes) {
   char *out = bytes < SIZE_MAX / 8 ? malloc(6 * bytes + 3) : NULL, *at = out;
   if (!out) return NULL;

@@ -12,23 +12,23 @@ typedef struct cli_json {
   bool failed;
 } cli_json;
 
-/* Begins with an empty object as json->root. */
+/* Begins an empty object, json->root. */
 void cli_json_begin(cli_json *json);
 
-/* Each adds a value to parent: under key to an object, at the end with key NULL to an array. */
+/* Each adds a value to parent: under key to an object; at the end, with key NULL, to an array. */
 cJSON *cli_json_object(cli_json *json, cJSON *parent, const char *key);
 cJSON *cli_json_array(cli_json *json, cJSON *parent, const char *key);
-/* Bytes that are no UTF-8 become U+FFFD; a NULL text becomes null. */
+/* Invalid UTF-8 bytes become U+FFFD; a NULL text becomes null. */
 void cli_json_text(cli_json *json, cJSON *parent, const char *key, const char *text);
-/* Likewise a text that may hold NULs, which stay; one more follows its bytes. */
+/* Likewise for a text that may contain NULs, which are kept; a further NUL must follow its bytes. */
 void cli_json_bytes(cli_json *json, cJSON *parent, const char *key, const char *text, size_t bytes);
-/* Adds the exact integer, beyond the 53 bits of cJSON's own numbers too. */
+/* Adds an exact integer, also beyond the 53 bits of cJSON's own numbers. */
 void cli_json_integer(cli_json *json, cJSON *parent, const char *key, uint64_t value);
 /* NaN and infinities become null. */
 void cli_json_real(cli_json *json, cJSON *parent, const char *key, double value);
 void cli_json_bool(cli_json *json, cJSON *parent, const char *key, bool value);
 
-/* Writes the whole to stdout with a newline and frees it. Returns CLI_OK, or CLI_FAILED having said so. */
+/* Writes the whole object to stdout with a newline and frees it. Returns CLI_OK, or CLI_FAILED after a message. */
 int cli_json_print(cli_json *json, const cli_command *self);
 /* Likewise, on one line. */
 int cli_json_print_line(cli_json *json, const cli_command *self);

@@ -42,7 +42,7 @@ int cli_fail_unknown(const cli_command *self, const char *typed) {
   return CLI_USAGE;
 }
 
-/* The value of --task; NULL: it is not given. */
+/* Finds the value of --task; NULL: not given. */
 static const char *task_in(int count, char **words) {
   for (int i = 0; i < count; i++) {
     if (!strncmp(words[i], "--task=", 7)) return words[i] + 7;
@@ -89,7 +89,7 @@ static void print_log_line(void *user, mica_log_level level, const char *message
   fprintf(stderr, "mica: %s: %s\n", names[level], message);
 }
 
-/* Sets the log level by MICA_VERBOSE: 0 or unset warnings, 1 information, 2 everything. */
+/* Sets the log level from MICA_VERBOSE: 0 or unset: warnings, 1: information, 2: everything. */
 static bool start_log(void) {
   const char *verbose = getenv("MICA_VERBOSE");
   int amount = !verbose || !*verbose ? 0 : verbose[1] ? -1 : verbose[0] - '0';
@@ -98,8 +98,8 @@ static bool start_log(void) {
   return true;
 }
 
-/* A file that is opened while 0, 1 or 2 is closed would get its number, and what is printed. What is put there takes no
- * writes, so that an output that was closed is one that cannot be written. */
+/* Opens descriptors 0, 1 and 2 if they are closed; else the next opened file would get such a number, and the output.
+ * Opens them read-only, so that writing to a closed output fails. */
 static void hold_standard_files(void) {
   for (int number = 0; number <= 2; number++)
     if (fcntl(number, F_GETFD) < 0 && errno == EBADF) (void)open("/dev/null", O_RDONLY);
@@ -107,7 +107,7 @@ static void hold_standard_files(void) {
 
 int main(int argc, char **argv) {
   hold_standard_files();
-  /* Line buffering, so that a log shows how far a run came before a driver ended it. */
+  /* Buffers stdout by lines, so that a log shows how far a run came before a driver ended it. */
   setvbuf(stdout, NULL, _IOLBF, BUFSIZ);
   if (cli_ranks_is_follower()) {
     cli_fail_silently();
@@ -119,7 +119,7 @@ int main(int argc, char **argv) {
   }
   mica_device_prepare_drivers();
   int status = dispatch(argc - 1, argv + 1);
-  /* mpirun ends all ranks if one has failed: rank 0, which says why, first has time to. */
+  /* mpirun ends all ranks after one has failed: waits, so that rank 0 can first say why. */
   if (status != CLI_OK && cli_ranks_is_follower()) nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
   if ((fflush(stdout) || ferror(stdout)) && status == CLI_OK) status = cli_fail(NULL, "the output cannot be written");
   return status;

@@ -6,15 +6,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An option of a command, whichever table it comes from. */
+/* An option of a command, from either table. */
 typedef struct option {
   const char *name, *value, *help;
   const char *(*names)(size_t index); /* of its values; NULL: any */
   const cli_choice *choices;
-  const char *task; /* whose setting it is; NULL: the command's, or of all tasks */
+  const char *task; /* the task of a setting; NULL: an option of the command, or a setting of all tasks */
 } option;
 
-/* The options of a command at index: its own, then the settings that it takes. False past the end. */
+/* Finds option number index of a command: its own come first, then its settings. False past the end. */
 static bool option_at(const cli_command *command, size_t index, option *out) {
   const cli_option *own;
   for (size_t i = 0; (own = cli_option_at(command, i)); i++) {
@@ -35,7 +35,7 @@ static bool option_at(const cli_command *command, size_t index, option *out) {
 
 /* --- the manual --- */
 
-/* Text in roff: a hyphen is a minus sign, a backslash is printed, a line does not begin with a dot or a quote. */
+/* Writes text in roff: hyphens as minus signs, backslashes escaped, no dot or quote at the beginning of a line. */
 static void roff(const char *text) {
   bool first = true;
   for (; *text; text++) {
@@ -50,7 +50,7 @@ static void roff(const char *text) {
   }
 }
 
-/* Paragraphs of help: blank lines part them, and lists, which are indented, keep their lines. */
+/* Writes paragraphs of help: blank lines separate them; lists, which are indented, keep their lines. */
 static void roff_paragraphs(const char *text) {
   bool list = false;
   for (const char *end; *text; text = end) {
@@ -144,7 +144,7 @@ void cli_print_man(void) {
 
 /* --- completions --- */
 
-/* s for a shell, between single quotes. */
+/* Writes s for a shell, in single quotes. */
 static void quoted(const char *s) {
   putchar('\'');
   for (; *s; s++)
@@ -155,7 +155,7 @@ static void quoted(const char *s) {
   putchar('\'');
 }
 
-/* The name of a value at index; NULL past the last. */
+/* The name of the value at index; NULL past the last. */
 static const char *value_at(const option *o, size_t index) {
   if (o->names) return o->names(index);
   for (size_t i = 0; o->choices && o->choices[i].name; i++)
@@ -163,7 +163,7 @@ static const char *value_at(const option *o, size_t index) {
   return NULL;
 }
 
-/* The position of the first option of a command with this name. */
+/* The index of a command's first option with this name. */
 static size_t first_of(const cli_command *command, const char *name) {
   option o;
   size_t i = 0;
@@ -177,7 +177,8 @@ static bool has_value(const option *o, const char *value) {
   return false;
 }
 
-/* The values of all options of that name (each task has its losses), each once; false if they have none. */
+/* Lists the values of all options with that name, each once (losses, for example, differ per task); false if they have
+ * none. */
 static bool list_values(const cli_command *command, const char *name) {
   option o, before;
   bool any = false;
@@ -201,7 +202,7 @@ static bool has_values(const cli_command *command, const char *name) {
   return false;
 }
 
-/* The words that a command's first operand may be, if it has a list of them. */
+/* Lists the values of a command's first operand, if it has a list of them. */
 static void list_operands(const cli_command *command) {
   const cli_option *operand;
   for (size_t i = 0; (operand = cli_option_at(command, i)); i++) {

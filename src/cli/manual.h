@@ -1,10 +1,10 @@
-/* cli/manual.h: the manual page and completions of shells, from the tables that --help is made from. */
+/* cli/manual.h: the manual page and shell completions, from the tables that --help is made from. */
 #ifndef MICA_CLI_MANUAL_H
 #define MICA_CLI_MANUAL_H
 
 #include "cli/command.h"
 
-/* An environment variable that the command heeds. */
+/* An environment variable that the command reads. */
 typedef struct cli_variable {
   const char *name, *meaning;
 } cli_variable;
@@ -14,7 +14,7 @@ extern const cli_variable cli_variables[];
 
 /* mica(1) in roff's man macros. */
 void cli_print_man(void);
-/* A script for the shell of that name, one of "bash", "zsh", "fish"; false for others. */
+/* Prints a completion script for a shell, "bash", "zsh" or "fish"; false for others. */
 bool cli_print_completion(const char *shell);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Text as a cell of a table: signs that mean something to Markdown are escaped. */
+/* Writes text as a table cell, with Markdown's special characters escaped. */
 static void cell(const char *text) {
   for (; *text; text++) {
     if (strchr("|*<_", *text)) putchar('\\');
@@ -15,7 +15,7 @@ static void cell(const char *text) {
   }
 }
 
-/* Text between backticks. A bar would end the cell. */
+/* Writes text between backticks. A bar would end the cell. */
 static void code(const char *text) {
   putchar('`');
   for (; *text; text++) {

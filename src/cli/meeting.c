@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #define STANDARD_SECONDS 300.0
-/* Seconds between ranks' sentences: the first one that speaks ends the job, so that the others stay silent. */
+/* Seconds between the messages of ranks: the first message ends the job, so that the other ranks print none. */
 #define APART 0.5
 
 static struct {

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Prompts that are continued at once. */
+/* The most prompts that are continued at the same time. */
 #define MOST_SLOTS 8
 #define STANDARD_LENGTH 200
 #define MOST_SCHEMA (1 << 20)
@@ -46,7 +46,7 @@ void cli_model_close(cli_model *opened) {
   mica_foundation_close(opened->model);
 }
 
-/* True if both paths are one file: what is mapped cannot be replaced while it is read. */
+/* True if both paths name the same file: a mapped file must not be replaced while it is read. */
 static bool is_same(const char *a, const char *b) {
   struct stat x, y;
   return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
@@ -105,7 +105,7 @@ static bool take(void *user, const mica_decoder_event *event) {
   return event->bytes == 0 || c->texts->text(c->texts->user, c->index, event->text, event->bytes);
 }
 
-/* Settings that were not typed are the sampler's defaults. */
+/* Settings that were not given keep the sampler's defaults. */
 static mica_sampler_config sampling_of(const mica_run_texts *texts) {
   const mica_sampling *s = &texts->sampling;
   return (mica_sampler_config){.seed = s->seed,
@@ -115,7 +115,7 @@ static mica_sampler_config sampling_of(const mica_run_texts *texts) {
                                .repeat_penalty = s->repetition};
 }
 
-/* A whole file as a text; the caller frees *text. */
+/* Reads a whole file as text; the caller frees *text. */
 static int read_text(const cli_command *self, const char *path, char **text) {
   FILE *file = fopen(path, "rb");
   char *read = file ? malloc(MOST_SCHEMA + 1) : NULL;

@@ -1,4 +1,4 @@
-/* cli/model.h: published models in the command: opening, and texts that they continue. */
+/* cli/model.h: published models in commands: opens them and continues texts with them. */
 #ifndef MICA_CLI_MODEL_H
 #define MICA_CLI_MODEL_H
 
@@ -6,36 +6,36 @@
 
 #include <mica/chat.h>
 
-/* The task of published models that write texts, as --task and JSON have it. */
+/* The task of published models that write texts, as in --task and JSON. */
 #define CLI_MODEL_TASK "language"
 
-/* A model with the engine that it runs on. */
+/* A model, and the engine on which it runs. */
 typedef struct cli_model {
   mica_engine *engine;
   mica_foundation *model;
   mica_adapter *adapter; /* NULL: none */
 } cli_model;
 
-/* Opens both, and an adapter if its path is not NULL; cli_model_close closes them after a failure too. Returns an exit
- * status, after an error message on failure. context: positions to use, 0 for the default. */
+/* Opens the engine and the model, and an adapter if its path is not NULL; call cli_model_close also after a failure.
+ * Returns an exit status, after an error message on failure. context: positions to use, 0 for the default. */
 int cli_model_open(const cli_command *self, const char *path, const char *adapter, const char *device, int64_t context,
                    cli_model *opened);
 void cli_model_close(cli_model *opened);
 
-/* --cache of commands that write texts: a mica_cache_form, -1 if it is not given. */
+/* --cache, for commands that write texts: a mica_cache_form; -1: not given. */
 extern const cli_choice cli_cache_forms[];
 #define CLI_CACHE_ROW(type, field)                                                                                     \
   CLI_ROW("cache", type, field, .value = "FORM", .choices = cli_cache_forms,                                           \
           .help = "how keys and values of a text are kept (default f32)")
 mica_cache_form cli_cache_form(int choice);
 
-/* Writes a model as a GGUF file with matrices of this type, NULL: as they are. adapter: merged into the matrices, or
- * NULL. force: also over a file. */
+/* Writes a model as a GGUF file. type: the type of its matrices; NULL: unchanged. adapter: merged into the matrices;
+ * NULL: none. force: overwrites a file. */
 int cli_model_write(const cli_command *self, const char *from, const char *adapter, const char *to, const char *type,
                     bool force, bool json);
 
-/* Continues the prompts of texts, as mica_run_generate does: texts->text gets the pieces. schema: a file with
- * a JSON schema, or NULL. */
+/* Continues the prompts in texts, as mica_run_generate does, and passes pieces to texts->text. schema: a JSON schema
+ * file, or NULL. */
 int cli_model_continue(const cli_command *self, const char *path, const char *adapter, const char *device,
                        const char *schema, mica_cache_form cache, const mica_run_texts *texts);
 

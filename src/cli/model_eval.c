@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most bytes that the tokenizer takes. */
+/* The most bytes that the tokenizer accepts. */
 #define MOST_BYTES ((size_t)1 << 30)
 
-/* The whole file; *text is the caller's to free. */
+/* Reads the whole file; the caller frees *text. */
 static int read_text(const cli_command *self, const char *path, char **text, size_t *bytes) {
   size_t room = 0, got = 1;
   errno = 0;

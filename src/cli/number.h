@@ -7,18 +7,18 @@
 #include <mica/dtype.h>
 #include <stdint.h>
 
-/* False for a text with blanks or hexadecimal digits, which functions of C take for numbers. */
+/* False for a text with blanks or an x: C's functions would accept blanks and hexadecimal numbers. */
 bool cli_is_plain(const char *text);
-/* Reads the text of --name as a number within bounds; text NULL leaves *number as it is. CLI_OK, or CLI_USAGE having
- * said what it wants. */
+/* Reads the text of --name as a number within bounds; text NULL leaves *number unchanged. Returns CLI_OK, or CLI_USAGE
+ * after a message with the bounds. */
 int cli_number(const cli_command *self, const char *name, const char *text, double low, double high, double *number);
 int cli_integer(const cli_command *self, const char *name, const char *text, int64_t low, int64_t high,
                 int64_t *number);
-/* Reads the text of --precision, f32, f16 or bf16; NULL leaves *dtype as it is. CLI_OK, or CLI_USAGE having said what
- * it wants. */
+/* Reads the text of --precision: f32, f16 or bf16; NULL leaves *dtype unchanged. Returns CLI_OK, or CLI_USAGE after a
+ * message. */
 int cli_precision(const cli_command *self, const char *text, mica_dtype *dtype);
 
-/* The digits that %g shows of a number to read: six, and two after the point of longer ones: 20000096.1, not
+/* The significant digits with which %g prints a number readably: six; for longer numbers two decimals: 20000096.1, not
  * 2.00001e+07. */
 int cli_digits(double number);
 

@@ -22,7 +22,7 @@ static bool is_file(const char *path) {
 
 /* --- one model --- */
 
-/* The outcome of a model: how many sets are right, and the sentence of the first that is not. */
+/* The result of a model: the number of sets that are right, and the message about the first wrong one. */
 typedef struct outcome {
   size_t sets, right;
   char sentence[512];
@@ -52,7 +52,7 @@ static outcome check_sets(mica_engine *engine, mica_onnx *model, const char *fol
   return o;
 }
 
-/* True if a folder holds recorded sets, or is one. */
+/* True if a folder contains recorded sets, or is a set itself. */
 static bool has_sets(const char *folder) {
   char path[PATH];
   return (join(path, folder, "test_data_set_0") && cli_is_folder(path)) ||
@@ -89,7 +89,7 @@ typedef struct family {
 typedef struct survey {
   const cli_command *self;
   mica_engine *engine;
-  char *scope; /* the text of scope.tsv; NULL for none */
+  char *scope; /* the text of scope.tsv; NULL: none */
   family *families;
   size_t count;
   bool json, failed;
@@ -110,8 +110,8 @@ static char *read_text(const char *folder, const char *name) {
   return text;
 }
 
-/* "kind, test, operator, family, scope" of a test, between tabs: its family, and " (optional)" after that where its
- * scope is not core. false if the table lacks the test. */
+/* Finds the family of a test in a table "kind, test, operator, family, scope" with tabs; without a family it is the
+ * operator. Adds " (optional)" if the scope is not core. False: the table lacks the test. */
 static bool family_in_scope(const survey *s, const char *test, char name[80]) {
   size_t n = strlen(test);
   for (const char *line = s->scope; line && *line; line = strchr(line, '\n'), line = line ? line + 1 : NULL) {
@@ -159,7 +159,7 @@ static void check_folder(survey *s, const char *parent, const char *folder, cons
   if (!s->json && o.right < o.sets) printf("wrong  %-28s %s: %s\n", name, test, o.sentence);
 }
 
-/* NOLINTNEXTLINE(misc-no-recursion): as deep as the folders. */
+/* NOLINTNEXTLINE(misc-no-recursion): only as deep as the folders. */
 static void walk(survey *s, const char *parent, const char *folder, const char *name, int depth) {
   char path[PATH];
   if (join(path, folder, "model.onnx") && is_file(path)) {

@@ -1,5 +1,5 @@
-/* cli/onnx_check.h: models beside recorded inputs and outputs, in folders test_data_set_<n> as ONNX's own tests have
- * them. */
+/* cli/onnx_check.h: checks models against recorded inputs and outputs, in folders test_data_set_<n> as in ONNX's own
+ * tests. */
 #ifndef MICA_CLI_ONNX_CHECK_H
 #define MICA_CLI_ONNX_CHECK_H
 
@@ -7,12 +7,12 @@
 
 #include <mica/onnx.h>
 
-/* Checks the model on every folder test_data_set_<n> of a folder, or on that folder itself where it is one; says which
- * are right. CLI_OK only when all are. */
+/* Checks the model on each folder test_data_set_<n> of a folder, or on the folder itself if it is such a set; prints
+ * which are right. CLI_OK only if all are right. */
 int cli_onnx_check_model(const cli_command *self, mica_engine *engine, mica_onnx *model, const char *folder, bool json);
 
-/* Checks every folder below this one that holds a model.onnx, and counts by family: what a file scope.tsv in the folder
- * or the one above says of a test, else the folder that the test stands in. CLI_OK only when all are right. */
+/* Checks every folder below this one that contains a model.onnx, and counts results by family: a file scope.tsv in the
+ * folder or its parent names a test's family; else it is the test's parent folder. CLI_OK only if all are right. */
 int cli_onnx_check_all(const cli_command *self, mica_engine *engine, const char *folder, bool json);
 
 #endif

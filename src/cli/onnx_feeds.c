@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "NAME=rest": the rest, where the word is for that name; NULL otherwise. Names may hold '=' themselves. */
+/* The rest of a word "NAME=rest" if it has this name, else NULL. Names may contain '='. */
 static const char *rest_for(const char *word, const char *name) {
   size_t n = strlen(name);
   return word && !strncmp(word, name, n) && word[n] == '=' ? word + n + 1 : NULL;
@@ -40,7 +40,7 @@ static bool parse_shape(const char *text, mica_shape *shape) {
   return false;
 }
 
-/* The entry for a name in a list such as "a=1x3,b=1x5"; NULL if there is none. */
+/* Finds the entry for a name in a list such as "a=1x3,b=1x5"; NULL: none. */
 static const char *shape_for(const char *list, const char *name) {
   for (; list; list = strchr(list, ','), list = list ? list + 1 : NULL) {
     const char *rest = rest_for(list, name);
@@ -82,7 +82,7 @@ static void fill(mica_dtype dtype, void *data, int64_t count, uint64_t *state) {
   }
 }
 
-/* Extents of open dimensions: a second of sound of a model that mica export wrote, else 1. */
+/* The extent of an open dimension: one second of sound if mica export wrote the model, else 1. */
 static int64_t open_extent(const mica_onnx *model, const mica_onnx_port *port, int32_t dim) {
   const char *rate = strcmp(port->name, "sound") == 0 && dim == 1 ? mica_onnx_metadata(model, "rate") : NULL;
   const double samples = rate && *rate == '[' ? strtod(rate + 1, NULL) : 0;
@@ -108,7 +108,7 @@ static int make_random(const cli_command *self, const mica_onnx *model, const mi
   return CLI_OK;
 }
 
-/* Says what is wrong with a word, and what inputs there are: "; it has x f32 (?, 2), y i64 (3)". */
+/* Says what is wrong with a word, and lists the inputs: "; it has x f32 (?, 2), y i64 (3)". */
 static int refuse_word(const cli_command *self, const mica_onnx *model, const char *option, const char *word) {
   char list[600], shape[MICA_SHAPE_TEXT];
   size_t count = mica_onnx_input_count(model), at = 0;
@@ -127,7 +127,7 @@ static int refuse_word(const cli_command *self, const mica_onnx *model, const ch
   return CLI_USAGE;
 }
 
-/* The input for which a word "NAME=rest" is; the number of inputs where it is for none. */
+/* The index of the input that a word "NAME=rest" names; the number of inputs if it names none. */
 static size_t input_of(const mica_onnx *model, const char *word) {
   const size_t count = mica_onnx_input_count(model);
   size_t i = 0;
@@ -135,7 +135,7 @@ static size_t input_of(const mica_onnx *model, const char *word) {
   return i;
 }
 
-/* Each input is named once, by one of the options. */
+/* Finds the input that a word names; refuses an input that was named before, also by another option. */
 static int take_input(const cli_command *self, const mica_onnx *model, const char *option, const char *word,
                       bool named[CLI_ONNX_INPUTS]) {
   const size_t i = input_of(model, word);

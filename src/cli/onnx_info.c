@@ -50,7 +50,7 @@ static void print_port(const char *role, mica_onnx_port port) {
   if (*port.doc) printf("          %s\n", cli_clean(port.doc));
 }
 
-/* The most class names on a line. */
+/* The most class names that are printed. */
 #define CLASSES_SHOWN 20
 static void print_classes(const mica_onnx *model, size_t output) {
   char text[256];
@@ -62,13 +62,13 @@ static void print_classes(const mica_onnx *model, size_t output) {
   puts(count > CLASSES_SHOWN ? ", ..." : "");
 }
 
-/* A run of a model on the null device, which plans and computes nothing: data are zeros, and so a model is cut where
- * zeros lead it. */
+/* A run of a model on the null device, which plans but computes nothing: data are zeros, so cuts that depend on data
+ * are those for zeros. */
 typedef struct plan {
   mica_engine *engine;
   mica_onnx_runner *runner;
   mica_onnx_report report;
-  char why[1024]; /* there is no plan; "" if there is one */
+  char why[1024]; /* the reason if there is no plan, else "" */
 } plan;
 
 static int make_plan(const cli_command *self, mica_onnx *model, const char *shape, plan *p) {
@@ -113,7 +113,7 @@ static void print_plan(const mica_onnx *model, const plan *p) {
   }
 }
 
-/* The most characters of a text in one line. */
+/* The most characters of a text on one line. */
 #define METADATA_SHOWN 60
 static void print_metadata(mica_onnx_text text) {
   size_t shown = strlen(text.value);
@@ -124,7 +124,7 @@ static void print_metadata(mica_onnx_text text) {
          whole ? "" : "... (--json: all of it)");
 }
 
-/* True if all operators are supported. */
+/* Prints the model; true if all its operators are supported. */
 static bool print_text(const mica_onnx *model) {
   mica_onnx_info info = mica_onnx_describe(model);
   char size[CLI_BYTES_TEXT];

@@ -27,7 +27,7 @@ static double brain(uint16_t bits) {
   return (double)value;
 }
 
-/* i64 and u64 beyond 2^53 are rounded. */
+/* Element i as f64; i64 and u64 beyond 2^53 are rounded. */
 static double element(const cli_onnx_output *o, int64_t i) {
   switch (o->dtype) {
   case MICA_F32: return (double)((const float *)o->data)[i];
@@ -49,7 +49,7 @@ static double element(const cli_onnx_output *o, int64_t i) {
 
 static bool is_real(mica_dtype dtype) { return mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT; }
 
-/* All digits of an integer, six of another number. */
+/* Formats an element: all digits of an integer, six of other numbers. */
 static void format_element(const cli_onnx_output *o, int64_t i, char text[32]) {
   if (o->dtype == MICA_I64)
     snprintf(text, 32, "%" PRId64, ((const int64_t *)o->data)[i]);
@@ -68,7 +68,7 @@ const char *cli_onnx_output_text(const cli_onnx_output *o, int64_t i) {
 
 /* --- all of them --- */
 
-/* Statistics of the numbers that are not NaN. */
+/* Statistics of the values that are not NaN. */
 typedef struct summary {
   double min, max, mean;
   int64_t count, all; /* all: NaNs too */

@@ -1,4 +1,4 @@
-/* cli/onnx_output.h: what a run of a model gave, for people and for programs. */
+/* cli/onnx_output.h: prints the outputs of a model, for people and for programs. */
 #ifndef MICA_CLI_ONNX_OUTPUT_H
 #define MICA_CLI_ONNX_OUTPUT_H
 
@@ -12,19 +12,19 @@ typedef struct cli_onnx_output {
   mica_dtype dtype;
   mica_shape shape;
   const void *data;
-  const mica_onnx *texts; /* the model, if its output `index` holds texts; else NULL */
+  const mica_onnx *texts; /* the model, if its output number `index` contains texts; else NULL */
   size_t index;
 } cli_onnx_output;
 
-/* The text of element i, without control characters; "?" for an index outside the list. Valid until the next call. */
+/* The text of element i, without control characters; "?" for an index that is out of range. Valid until the next
+ * call. */
 const char *cli_onnx_output_text(const cli_onnx_output *output, int64_t i);
 
-/* One line: name, dtype, shape and the first elements; if there are more also the least, the greatest and the mean,
- * and how many are NaN, which those leave out. */
+/* Prints one line: name, dtype, shape and the first elements; for more elements also the minimum, maximum and mean, all
+ * without NaNs, and the number of NaNs. */
 void cli_onnx_output_print(const cli_onnx_output *output);
-/* Adds "name", "dtype", "shape", "min", "max", "mean" (null for none), "nan" and, of at most 16 elements, "values" to a
- * list. Values that are not finite are null. Texts have "values" alone, all
- * of them. */
+/* Adds an object to a list: "name", "dtype", "shape", "min", "max", "mean" (null: none), "nan" and, for at most 16
+ * elements, "values". Values that are not finite become null. Texts have only "values", with all elements. */
 void cli_onnx_output_add(cli_json *json, cJSON *list, const cli_onnx_output *output);
 
 #endif

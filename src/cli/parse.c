@@ -31,7 +31,7 @@ static const cli_option *find_operand(const cli_command *self, size_t index) {
 
 static const char *dashes(const cli_option *option) { return option->role == CLI_OPTION ? "--" : ""; }
 
-/* Names that other programs have for options of Mica's. */
+/* Names that other programs use for Mica's options. */
 static const struct {
   const char *typed, *ours;
 } foreign[] = {
@@ -52,7 +52,7 @@ static bool is_option(const cli_command *self, const char *word) {
   return find_option(self, word + 2, length) || (self->settings_at && cli_setting_find(word + 2, length));
 }
 
-/* Says that an option has no value; next, the word after it, is another option, or NULL. */
+/* Says that an option has no value; next: the word after it if it is another option, else NULL. */
 static cli_parsed lacks_value(const cli_command *self, const char *name, const char *hint, const char *next) {
   if (next)
     cli_fail(self, "--%s needs a value: --%s %s; %s is an option (--%s=%s, if it is meant as the value)", name, name,
@@ -62,7 +62,7 @@ static cli_parsed lacks_value(const cli_command *self, const char *name, const c
   return CLI_PARSED_WRONG;
 }
 
-/* The command's option of that meaning; NULL if there is none. */
+/* The command's option with the meaning of that name; NULL: none. */
 static const char *find_foreign(const cli_command *self, const char *typed) {
   for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
     if (!strcmp(foreign[i].typed, typed) && takes(self, foreign[i].ours)) return foreign[i].ours;
@@ -101,7 +101,7 @@ static cli_parsed store_choice(const cli_command *self, const cli_option *option
   return CLI_PARSED_WRONG;
 }
 
-/* Adds a text to a list, whose texts move together at the word where the first stood, over words that are parsed
+/* Adds a text to a list. The list begins at the word of its first text; later texts overwrite words that are parsed
  * already. */
 static void add_word(char **word, const char *text, cli_words *list) {
   if (list->count == 0) list->words = word;
@@ -113,7 +113,7 @@ static cli_parsed doubled(const cli_command *self, const char *name, const char 
   return CLI_PARSED_WRONG;
 }
 
-/* word is where the text, or the option before it, stands. */
+/* Stores a text in its field. word: the word that is the text, or the option before it. */
 static cli_parsed store(const cli_command *self, const cli_option *option, char **word, const char *text,
                         void *values) {
   void *field = (char *)values + option->at;
@@ -135,7 +135,7 @@ static cli_parsed store(const cli_command *self, const cli_option *option, char 
   return CLI_PARSED_WRONG;
 }
 
-/* Takes a setting, whose value the library checks. */
+/* Stores a setting; the library checks its value. */
 static cli_parsed parse_setting(const cli_command *self, const mica_setting_row *setting, const char *value,
                                 const char *next, bool *used_next, void *values) {
   cli_settings *settings = (cli_settings *)((char *)values + self->settings_at);
@@ -161,7 +161,7 @@ static cli_parsed parse_setting(const cli_command *self, const mica_setting_row 
   return CLI_PARSED;
 }
 
-/* *word is "--name" or "--name=value"; next the word after it, or NULL. *used_next says whether it was the value. */
+/* Parses *word, "--name" or "--name=value". next: the word after it, or NULL; *used_next: it was the value. */
 static cli_parsed parse_option(const cli_command *self, char **word, const char *next, bool *used_next, void *values) {
   const char *name = *word + 2, *equals = strchr(name, '=');
   size_t length = equals ? (size_t)(equals - name) : strlen(name);
@@ -216,7 +216,7 @@ cli_parsed cli_parse(const cli_command *self, int count, char **words, void *val
   return CLI_PARSED_WRONG;
 }
 
-/* An option as usage shows it; "" for one that is hidden. */
+/* Writes an option as in usage; "" if it is hidden. */
 static void write_usage(const cli_option *option, char text[64]) {
   *text = '\0';
   if (option->role == CLI_OPERAND)
@@ -229,7 +229,7 @@ static void write_usage(const cli_option *option, char text[64]) {
     snprintf(text, 64, "[--%s %s]", option->name, option->value);
 }
 
-/* Prints a word after `column`, or below the command's name where a line of 80 columns would not hold it. */
+/* Prints a word at `column`, or on the next line, below the command's name, if it does not fit into 80 columns. */
 static void print_word(const char *word, int indent, int *column) {
   if (!*word) return;
   if (*column + 1 + (int)strlen(word) > 80) *column = printf("\n%*s", indent, "") - 1;
@@ -249,7 +249,7 @@ static void print_usage(const cli_command *self) {
   putchar('\n');
 }
 
-/* Prints text from column 24 on, in lines of 80 columns that break at spaces. */
+/* Prints text from column 24 on, in lines of 80 columns, broken at spaces. */
 static void print_wrapped(const char *text) {
   int column = 24;
   while (*text) {
@@ -269,7 +269,7 @@ static void print_wrapped(const char *text) {
   putchar('\n');
 }
 
-/* The help, then the names of its values, then the default. */
+/* Prints an option's help, then the names of its values, then the default. */
 static void print_row(const char *help, const char *(*names)(size_t), const char *value) {
   char text[2048];
   size_t at = (size_t)snprintf(text, sizeof text, "%s", help);
@@ -279,7 +279,7 @@ static void print_row(const char *help, const char *(*names)(size_t), const char
   print_wrapped(text);
 }
 
-/* Defaults of a task's own for settings of all tasks. */
+/* Prints the defaults by which a task differs in settings of all tasks. */
 static void print_defaults(const char *task) {
   char text[1024];
   size_t at = 0;
@@ -302,7 +302,7 @@ static void print_networks(const char *task) {
   print_wrapped(text);
 }
 
-/* The settings of all tasks and of `only`; NULL: of each task. */
+/* Prints the settings of all tasks and of the task `only`; NULL: of every task. */
 static void print_settings(const char *only) {
   const char *task = NULL, *last = "";
   const mica_setting_row *row;

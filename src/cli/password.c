@@ -14,7 +14,7 @@ void cli_wipe(char *password, size_t room) {
   while (room--) *at++ = 0;
 }
 
-/* A line of a terminal also ends with the character that VEOL names. */
+/* Reads a line. On a terminal it also ends at the character in VEOL. */
 static bool read_line(char *password, size_t room, bool hidden) {
   if (!hidden) return fgets(password, (int)room, stdin) != NULL;
   const ssize_t count = read(STDIN_FILENO, password, room - 1);
@@ -31,7 +31,7 @@ bool cli_read_password(const char *prompt, char *password, size_t room) {
   hidden = terminal && tcgetattr(STDIN_FILENO, &before) == 0;
   sigset_t stops, mask;
   if (hidden) {
-    /* A signal would leave the terminal without echo: Ctrl-C ends the line here, other signals wait. */
+    /* A signal would leave the terminal without echo: Ctrl-C ends the line instead, and other signals are blocked. */
     sigemptyset(&stops);
     const int all[] = {SIGINT, SIGTERM, SIGHUP, SIGTSTP};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) sigaddset(&stops, all[i]);

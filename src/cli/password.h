@@ -1,14 +1,14 @@
-/* cli/password.h: passwords, which are typed or piped. */
+/* cli/password.h: reads passwords from a terminal or a pipe. */
 #ifndef MICA_CLI_PASSWORD_H
 #define MICA_CLI_PASSWORD_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Reads a line from standard input, without its end. A terminal shows the prompt and not what is typed. False if there
- * is no line, it is longer than room - 1, or Ctrl-C ends it. */
+/* Reads a line from standard input, without its line end. A terminal shows the prompt but not the password. False:
+ * there is no line, it is longer than room - 1, or Ctrl-C ended it. */
 bool cli_read_password(const char *prompt, char *password, size_t room);
-/* Overwrites a password, also if nobody reads it again. */
+/* Overwrites a password; compilers cannot remove this as a dead store. */
 void cli_wipe(char *password, size_t room);
 
 #endif

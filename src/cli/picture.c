@@ -13,11 +13,11 @@ bool cli_picture_path(char path[CLI_PICTURE_PATH], const char *folder, const cha
   return snprintf(path, CLI_PICTURE_PATH, "%s/%s-%s%s", folder, name, item->name, ending) < CLI_PICTURE_PATH;
 }
 
-/* Pixels between pictures of a grid, and the most pictures in a row. */
+/* Pixels between the pictures of a grid, and the most pictures in a row. */
 #define GAP 2
 #define MOST_COLUMNS 16
 
-/* The next picture from section *s and item *i on; NULL after the last one. */
+/* Finds the next picture, beginning at section *s and item *i; NULL after the last one. */
 static const mica_item *next_picture(const mica_report *p, size_t *s, size_t *i) {
   for (; *s < mica_report_count(p); (*s)++, *i = 0)
     while (*i < mica_report_item_count(p, *s)) {
@@ -27,7 +27,7 @@ static const mica_item *next_picture(const mica_report *p, size_t *s, size_t *i)
   return NULL;
 }
 
-/* Pictures until the first caption comes again, if the captions differ; else a square. */
+/* The number of columns: pictures until the first caption comes again, if captions differ; else those of a square. */
 static size_t columns_of(const mica_report *p, size_t count) {
   size_t s = 0, i = 0, row = 0, square = 1;
   const mica_item *first = next_picture(p, &s, &i), *item = first;
@@ -75,7 +75,7 @@ static colour pixel(const uint8_t *picture, int channels, int height, int width,
   return c;
 }
 
-/* Prints two pixels, one above the other, as an upper half block in one colour on a background of the other. */
+/* Prints two pixels, one above the other: an upper half block in one colour, its background in the other. */
 static void print_halves(colour above, colour below) {
   printf("\033[38;2;%d;%d;%dm\033[48;2;%d;%d;%dm\xe2\x96\x80", above.red, above.green, above.blue, below.red,
          below.green, below.blue);

@@ -4,13 +4,13 @@
 
 #include "cli/command.h"
 
-/* Bytes of a class's name that are shown. */
+/* The most bytes of a class's name that are shown. */
 #define CLASS_NAME 256
 
 typedef struct cli_published {
   const char *model, *device;
   const char *text; /* one text, or NULL */
-  char *lines;      /* texts, one per line, which are cut apart; NULL: none */
+  char *lines;      /* texts, one per line; they are split in memory; NULL: none */
   int64_t top;      /* classes to show */
   bool json;
 } cli_published;

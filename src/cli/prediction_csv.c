@@ -1,4 +1,4 @@
-/* Predictions as a table in CSV. Columns are found as samples come; lines that lack later columns are filled up. */
+/* Predictions as a CSV table. Columns are added as samples need them; earlier lines are filled up at the end. */
 #include "cli/prediction_csv.h"
 #include "cli/picture.h"
 
@@ -14,15 +14,15 @@ typedef struct buffer {
 } buffer;
 
 typedef struct line {
-  size_t end; /* in the text of all lines */
+  size_t end; /* offset of its end in the text of all lines */
   size_t cells;
 } line;
 
 struct cli_csv {
   const char *const *classes; /* the run's */
   size_t class_count;
-  char **columns, **cells; /* names, and the line that is being made; NULL: empty */
-  size_t column_count, at; /* at: where the next column is looked for */
+  char **columns, **cells; /* column names, and the cells of the current line; NULL: empty */
+  size_t column_count, at; /* at: the column where the next search begins */
   buffer text;
   line *lines;
   size_t line_count, line_room;
@@ -45,7 +45,7 @@ static void append(cli_csv *csv, buffer *b, const char *bytes, size_t count) {
   b->size += count;
 }
 
-/* A field, in quotes if a reader would part or trim it. */
+/* Appends a field, in quotes if a reader could split or trim it. */
 static void append_field(cli_csv *csv, buffer *b, const char *field) {
   const size_t length = strlen(field);
   const bool plain = !strpbrk(field, ",;\"\r\n\t") && *field != ' ' && (!length || field[length - 1] != ' ');
@@ -66,7 +66,7 @@ static char *copy(cli_csv *csv, const char *text) {
   return made ? strcpy(made, text) : NULL;
 }
 
-/* The number of a column, which is added if it is new. Columns mostly come in the order of the line before. */
+/* The index of a column, which is added if it is new. Columns mostly come in the order of the line before. */
 static size_t find_column(cli_csv *csv, const char *name) {
   if (csv->failed) return SIZE_MAX;
   for (size_t k = 0; k < csv->column_count; k++) {
@@ -102,7 +102,7 @@ static void set_number(cli_csv *csv, const char *column, double number) {
   set(csv, column, isfinite(number) ? text : "");
 }
 
-/* A class has a column PREFIX_CLASS, for its probability (p_) or its share of a mask (share_). */
+/* Sets the column PREFIX_CLASS of a class: its probability (p_) or its share of a mask (share_). */
 static void set_class(cli_csv *csv, const char *prefix, const char *name, const double *number) {
   buffer b = {0};
   append(csv, &b, prefix, strlen(prefix));
@@ -122,7 +122,7 @@ static void clear_cells(cli_csv *csv) {
   csv->at = 0;
 }
 
-/* Adds the cells as a line; they stay for the next one. */
+/* Adds a line with the cells; they are kept for the next line. */
 static void end_line(cli_csv *csv) {
   if (csv->failed) return;
   if (csv->line_count == csv->line_room) {
@@ -142,7 +142,7 @@ static void end_line(cli_csv *csv) {
 
 /* --- items --- */
 
-/* Numbers of all classes, whose columns stand in the run's order, whichever comes first. */
+/* Adds the numbers of all classes; their columns are in the run's order, whatever the item's order is. */
 static void add_classes(cli_csv *csv, const char *prefix, const mica_item *item) {
   if (item->rows != csv->class_count) return;
   for (size_t i = 0; i < csv->class_count; i++) set_class(csv, prefix, csv->classes[i], NULL);
@@ -161,7 +161,7 @@ static void add_choices(cli_csv *csv, const mica_item *item) {
   add_classes(csv, "p_", item);
 }
 
-/* The names in one column of labels (1: predicted, 2: true), parted by semicolons. */
+/* Sets a column to the labels that one column of the item has (1: predicted, 2: true), separated by semicolons. */
 static void set_chosen(cli_csv *csv, const char *name, const mica_item *item, size_t column) {
   buffer b = {0};
   for (size_t i = 0; i < item->rows; i++) {
@@ -180,7 +180,7 @@ static void add_labels(cli_csv *csv, const mica_item *item) {
   if (item->rows && !isnan(item->numbers[2])) set_chosen(csv, "truth", item, 2);
 }
 
-/* Items whose column is "prediction": a number, a recording's text, a translation. */
+/* The column of an item: "prediction" for a number, a recording's text or a translation, else the item's name. */
 static const char *column_of(const mica_item *item) {
   static const char *const predicted[] = {"value", "text", "translation"};
   for (size_t i = 0; i < sizeof predicted / sizeof *predicted; i++)
@@ -213,13 +213,13 @@ static void add_item(cli_csv *csv, const mica_item *item) {
 
 static const char *const sides[] = {"x0", "y0", "x1", "y1", "score", "id"};
 
-/* They are there even if no picture has a box. */
+/* Adds the columns of boxes, which exist even if no picture has a box. */
 static void add_box_columns(cli_csv *csv, const mica_item *item) {
   find_column(csv, "prediction");
   for (size_t k = 0; k < item->columns; k++) find_column(csv, sides[k]);
 }
 
-/* A line per box; a picture without boxes has one line. */
+/* Adds a line per box; a picture without boxes has one line. */
 static void add_boxes(cli_csv *csv, const mica_item *item) {
   for (size_t i = 0; i < item->rows; i++) {
     set(csv, "prediction", item->row_names[i]);
@@ -229,7 +229,7 @@ static void add_boxes(cli_csv *csv, const mica_item *item) {
   if (!item->rows) end_line(csv);
 }
 
-/* A line per row of a forecast. */
+/* Adds a line per row of a forecast. */
 static void add_rows(cli_csv *csv, const mica_item *item) {
   for (size_t r = 0; r < item->rows; r++) {
     if (item->row_names) set(csv, "row", item->row_names[r]);
@@ -245,13 +245,13 @@ static void add_rows(cli_csv *csv, const mica_item *item) {
   }
 }
 
-/* "row 7" of a table becomes 7 in a column "row"; other samples have a name. */
+/* Writes the title "row 7" of a table's sample as 7 in a column "row", other titles in a column "name". */
 static void add_title(cli_csv *csv, const char *title) {
   const bool row = !strncmp(title, "row ", 4) && title[4] && strspn(title + 4, "0123456789") == strlen(title + 4);
   set(csv, row ? "row" : "name", row ? title + 4 : title);
 }
 
-/* The files of a sample's pictures. */
+/* Adds the paths of a sample's picture files. */
 static void add_files(cli_csv *csv, const mica_report *p, size_t sample, const char *folder, const char *name) {
   for (size_t i = 0; i < mica_report_item_count(p, sample); i++) {
     const mica_item *item = mica_report_item(p, sample, i);

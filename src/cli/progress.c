@@ -18,8 +18,8 @@ static const char *format_time(double seconds, char text[16]) {
   return text;
 }
 
-/* "accuracy 89.20 %, loss 0.3120": the first of the task's metrics that there is, and the loss; without a task the
- * first of all. */
+/* Formats "accuracy 89.20 %, loss 0.3120": the first available metric of the task, and the loss; without a task the
+ * first metric of all. */
 static const char *format_metrics(const cli_progress_state *state, const mica_metrics *m, char text[96]) {
   char metric[CLI_METRIC_TEXT] = "";
   const mica_task_metric *known = state->task ? mica_task_metrics(state->task) : NULL;

@@ -23,7 +23,7 @@ bool cli_ranks_is_follower(void) { return mica_communicator_mpi_asked() && own_r
 int cli_refuse_ranks(const cli_command *self) {
   if (!mica_communicator_mpi_asked()) return CLI_OK;
   cli_fail(self, "the command runs in one process: start it without mpirun; only mica train runs in several");
-  /* mpirun ends all ranks with the first that fails: rank 0 must be the first, since it speaks. */
+  /* mpirun ends all ranks after the first failure: rank 0 must fail first, because it prints the message. */
   if (own_rank() > 0) sleep(1);
   return CLI_USAGE;
 }
@@ -39,7 +39,7 @@ static int add_device(const cli_command *self, cli_ranks *ranks, const char *nam
   return CLI_OK;
 }
 
-/* One word of the list: "0:0", or "0:0/2" for both halves of it. */
+/* Adds one word of the list: "0:0", or "0:0/2" for both halves of the device. */
 static int take_device(const cli_command *self, const char *list, const char *word, size_t length, cli_ranks *ranks) {
   char name[CLI_DEVICE_NAME - 24], part[CLI_DEVICE_NAME];
   if (length == 0 || length >= sizeof name) {
@@ -71,14 +71,14 @@ static int take_devices(const cli_command *self, const char *list, cli_ranks *ra
   return status;
 }
 
-/* True if two ids mean the same cores: a device and a part of it, or parts of different sizes, do. */
+/* True if two ids share cores: a device and a part of it do, and so do parts of different sizes. */
 static bool overlap(const char *a, const char *b) {
   const size_t n = strcspn(a, "/"), m = strcspn(b, "/");
   if (n != m || strncmp(a, b, n) != 0) return false;
   return !a[n] || !b[m] || !strcmp(a, b) || atoi(a + n + 1) != atoi(b + m + 1);
 }
 
-/* Two names of one device are one device. */
+/* Refuses a list in which two names mean the same device. */
 static int check_devices(const cli_command *self, cli_ranks *ranks) {
   static mica_device_info infos[CLI_MOST_DEVICES];
   for (size_t i = 0; i < ranks->count; i++) {
@@ -99,7 +99,7 @@ static int check_devices(const cli_command *self, cli_ranks *ranks) {
   return CLI_OK;
 }
 
-/* Ranks on one machine take the devices of the list in turn. */
+/* Begins with MPI: the ranks on one machine take the devices of the list in order. */
 static int begin_mpi(const cli_command *self, const mica_communicator_config *config, cli_ranks *ranks) {
   const int local = number_of("OMPI_COMM_WORLD_LOCAL_RANK", 0), all = number_of("OMPI_COMM_WORLD_LOCAL_SIZE", 1);
   if (ranks->count > 1 && (size_t)all != ranks->count) {
@@ -151,7 +151,8 @@ int cli_ranks_keep(const cli_command *self, cli_ranks *ranks, const bool *keeps)
   return cli_fail_library(self);
 }
 
-/* Seconds that ranks have to return after one has failed: their waits fail at once, but a launch may take long. */
+/* Seconds that the other ranks may take to return after a failure: their waits fail at once, but a launch may be
+ * long. */
 #define PATIENCE 10.0
 
 typedef struct follower {
@@ -164,7 +165,7 @@ typedef struct follower {
   pthread_t thread;
 } follower;
 
-/* Memory that the threads below use. It outlives the call, because a thread may hang. */
+/* Memory of the threads below. It outlives the call, because a thread may hang. */
 static follower followers[CLI_MOST_DEVICES];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t returned = PTHREAD_COND_INITIALIZER;
@@ -181,7 +182,7 @@ static void *follow(void *user) {
   return NULL;
 }
 
-/* Waits for all; for PATIENCE once one has failed. The lock is held. */
+/* Waits for all ranks, at most PATIENCE seconds after one has failed. The lock is held. */
 static void wait_for_all(size_t begun, double patience) {
   struct timespec until = {.tv_sec = 0};
   for (;;) {
@@ -202,7 +203,7 @@ static void wait_for_all(size_t begun, double patience) {
   }
 }
 
-/* A rank that has not returned is lost; its thread is abandoned. */
+/* Joins the threads. A rank that has not returned is lost, and its thread is abandoned. */
 static int join_all(const cli_command *self, cli_ranks *ranks, size_t begun) {
   int status = CLI_OK;
   pthread_mutex_lock(&lock);
@@ -234,7 +235,7 @@ int cli_ranks_run(const cli_command *self, cli_ranks *ranks, int (*run)(cli_rank
 
 /* --- beginning anew --- */
 
-/* The words of this process's command line, which point into *text; both are the caller's to free. */
+/* Reads the words of this process's command line, which point into *text; the caller frees both. */
 static char **read_words(char **text) {
   FILE *file = fopen("/proc/self/cmdline", "r");
   size_t length = 0, room = 0, count = 0;
@@ -252,7 +253,7 @@ static char **read_words(char **text) {
   return words;
 }
 
-/* "--devices=0:0,1:0" of the devices that are left; how many there are. */
+/* Writes "--devices=0:0,1:0" with the devices that are left. Returns their number. */
 static size_t list_left(const cli_ranks *ranks, char *text, size_t room) {
   size_t left = 0, length = (size_t)snprintf(text, room, "--devices=");
   for (size_t i = 0; i < ranks->count && length < room; i++)

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Bytes that are read from a pipe, and samples from a file, at a time. */
+/* Bytes of a pipe, or samples of a file, that are read at a time. */
 #define PIECE 8192
 
 static double now(void) {

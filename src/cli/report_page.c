@@ -28,7 +28,7 @@ static const char style[] =
     "figcaption{font-size:12px;line-height:1.35;overflow-wrap:anywhere}\n"
     "</style>\n";
 
-/* Writes text so that it may stand between tags and in attributes. */
+/* Writes text escaped, for use between tags and in attributes. */
 static void add_escaped(FILE *out, const char *text) {
   for (; text && *text; text++) {
     switch (*text) {
@@ -51,7 +51,7 @@ static void add_element(FILE *out, const char *tag, const char *text) {
 
 enum { WIDTH = 480, HEIGHT = 274, LEFT = 52, RIGHT = 12, TOP = 24, BOTTOM = 42 };
 
-/* A letter's width, about, and heights of a line of names and of a legend. */
+/* The approximate width of a letter, and the heights of a line of names and of a legend. */
 enum { LETTER = 6, LINE = 12, LEGEND = 16 };
 
 static double letters(const char *text) {
@@ -60,7 +60,7 @@ static double letters(const char *text) {
   return count;
 }
 
-/* A curve's item and the range of its series. The first column is the horizontal axis. */
+/* The item of a curve, and the range of its series. Column 0 is the horizontal axis. */
 typedef struct chart {
   const mica_item *item;
   double low, high;
@@ -71,14 +71,14 @@ static double value_of(const chart *c, size_t row, size_t column) {
   return c->item->numbers[row * c->item->columns + column];
 }
 
-/* 1, 2 or 5 times a power of ten: the step of about four lines. */
+/* The step of a grid of about four lines: 1, 2 or 5 times a power of ten. */
 static double grid_step(double range) {
   const double rough = range / 4, power = pow(10, floor(log10(rough)));
   const double part = rough / power;
   return (part < 1.5 ? 1 : part < 3.5 ? 2 : part < 7.5 ? 5 : 10) * power;
 }
 
-/* Widens a range to whole steps of its grid, and one of a single value to both sides. */
+/* Widens a range to whole steps of its grid; a range of a single value grows on both sides. */
 static void widen(double *low, double *high) {
   const double least = 0.1 * fmax(fabs(*high), 1e-3);
   if (*high - *low < 1e-8 * least) *low -= least, *high += least;
@@ -89,7 +89,7 @@ static void widen(double *low, double *high) {
   }
 }
 
-/* Sets the range of the values; false when there are none. */
+/* Sets the range of the values; false if there are none. */
 static bool find_range(chart *c) {
   c->low = INFINITY, c->high = -INFINITY;
   for (size_t i = 0; i < c->item->rows; i++)
@@ -128,14 +128,14 @@ static void add_grid(FILE *out, const chart *c) {
             value_of(c, i, 0));
 }
 
-/* The name of the horizontal axis, below its numbers. */
+/* Writes the name of the horizontal axis below its numbers. */
 static void add_axis_name(FILE *out, const chart *c, const char *name) {
   fprintf(out, "<text x=%d y=%d text-anchor=middle>", (c->width + LEFT - RIGHT) / 2, c->height - 6);
   add_escaped(out, name);
   fputs("</text>\n", out);
 }
 
-/* Series have four colours in turn. */
+/* The class of series k, which gives its colour: four colours repeat. */
 static char class_of(size_t k) { return (char)('a' + (k - 1) % 4); }
 
 static void add_series(FILE *out, const chart *c, size_t k) {
@@ -162,8 +162,8 @@ static bool has_points(const chart *c, size_t k) {
   return false;
 }
 
-/* The names of the series that have points: after the title up to the right edge, or below it where they are longer,
- * line by line. With no `out` they are measured; the result is the lines below the title. */
+/* Writes the names of the series that have points: after the title if they fit there, else below it, line by line. With
+ * `out` NULL they are only measured. Returns the number of lines below the title. */
 static int add_legend(FILE *out, const chart *c) {
   const double free = c->width - RIGHT - LEFT;
   double all = 0, x;
@@ -187,8 +187,8 @@ static int add_legend(FILE *out, const chart *c) {
   return line;
 }
 
-/* A curve of one point is not a line: its values in a row of a table, "loss, epoch 1 | training 0.5, validation
- * 0.4". */
+/* True for a curve of one point. It is not drawn; its values fill a table row: "loss, epoch 1 | training 0.5,
+ * validation 0.4". */
 static bool is_point(const mica_item *item) { return item->rows == 1; }
 
 static void add_values(FILE *out, const mica_item *item) {
@@ -227,7 +227,7 @@ static void add_chart(FILE *out, const mica_item *item) {
 
 /* --- points --- */
 
-/* The range of a column of points. */
+/* The range of the points' values in a column. */
 static void find_bounds(const mica_item *item, size_t column, double *low, double *high) {
   *low = INFINITY, *high = -INFINITY;
   for (size_t i = 0; i < item->rows; i++) {
@@ -240,7 +240,7 @@ static void find_bounds(const mica_item *item, size_t column, double *low, doubl
   widen(low, high);
 }
 
-/* Names that are written, at most. */
+/* The most names that are written. */
 enum { NAMES = 40 };
 
 /* The position of a name. */
@@ -254,8 +254,8 @@ static bool overlaps(const frame *p, const frame *all, size_t count) {
   return false;
 }
 
-/* Writes the name of the point at x, y on one of its four sides where it covers no other and stands within the picture;
- * nothing if there is no such side. */
+/* Writes the name of the point at x, y on the first of its four sides on which it overlaps no other name and fits into
+ * the picture; writes nothing if no side does. */
 static void add_name(FILE *out, const chart *c, const char *name, double x, double y, frame *all, size_t *count) {
   const double width = LETTER * letters(name);
   for (int side = 0; side < 4 && *count < NAMES; side++) {
@@ -286,7 +286,7 @@ static void add_dots(FILE *out, const mica_item *item, const chart *c, double le
   }
 }
 
-/* Values across and up, and the names of the first points that have room. */
+/* Draws points: column 0 across, column 1 up, with the names of the first points if they fit. */
 static void add_points(FILE *out, const mica_item *item) {
   double left, right;
   chart c = {.item = item, .width = 720, .height = 480, .top = TOP};
@@ -335,7 +335,7 @@ static void add_cell(FILE *out, const mica_item *item, size_t at) {
     fputs("<td>&ndash;</td>", out);
 }
 
-/* A cell of counts in the shade of its share of the row. */
+/* Writes a count's cell, shaded by its share of the row. */
 static void add_count(FILE *out, const mica_item *item, size_t row, size_t column) {
   const double *counts = item->numbers + row * item->columns;
   double all = 0;
@@ -385,7 +385,7 @@ static void add_base64(FILE *out, const uint8_t *data, size_t n) {
   }
 }
 
-/* The picture as the value of an attribute; false in a build that cannot make pictures. */
+/* Writes the picture as an attribute's value; nothing if the build cannot write PNG. */
 static mica_status add_data(FILE *out, const mica_item *item, const char *before) {
   uint8_t *png = NULL;
   size_t bytes = 0;
@@ -414,7 +414,7 @@ static mica_status add_boxes(FILE *out, const mica_item *item) {
   return status;
 }
 
-/* The name of the file that a picture is of: its last two parts, and all of it where the pointer rests. */
+/* Writes the last two parts of the path of a picture's file; a pointer over it shows the whole path. */
 static void add_file(FILE *out, const char *path) {
   const char *from = path;
   for (const char *slash = path, *next; (next = strchr(slash, '/')); slash = next + 1)
@@ -451,7 +451,7 @@ static void add_fact(FILE *out, const mica_item *item) {
   fputs("</tr>\n", out);
 }
 
-/* Items in their order; those that belong together share an element. */
+/* Groups of items: neighbours of the same group share an element. */
 typedef enum group { GROUP_NONE, GROUP_FACTS, GROUP_CHARTS, GROUP_PICTURES } group;
 
 static group group_of(const mica_item *item) {
