@@ -1,5 +1,4 @@
-/* cli/ranks.h: the ranks of a training: processes that mpirun started, or devices of this process with a thread
- * each. */
+/* cli/ranks.h: the ranks of a training: processes that mpirun started, or a thread per device of this process. */
 #ifndef MICA_CLI_RANKS_H
 #define MICA_CLI_RANKS_H
 

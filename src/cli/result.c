@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-/* A table of more rows than this is cut to its head. */
+/* Only this number of rows of a table is printed. */
 #define MOST_ROWS 40
 #define PICTURES_A_ROW 5
 
@@ -26,7 +26,7 @@ void cli_print_clean(const char *s, size_t n) {
   for (size_t i = 0; i < n; i++) putchar((unsigned char)s[i] < 0x20 || s[i] == 0x7f ? '?' : s[i]);
 }
 
-/* Metrics that people read in per cent. */
+/* Metrics that are shown in per cent. */
 static bool is_share(const char *name) {
   static const char *const shares[] = {"accuracy", "top_5", "f1", "precision", "recall", "map"};
   if (!strncmp(name, "map_", 4) || !strncmp(name, "ap_50_", 6)) return true;
@@ -65,7 +65,7 @@ void cli_print_metrics(FILE *out, const char *part, const mica_run *run, const m
 
 /* --- tables --- */
 
-/* Width of a column: that its name needs, from 11 to 16. */
+/* The width of a column: that of its name, at least 11 and at most 16. */
 static int width_of(const mica_item *item, size_t column) {
   const size_t length = item->column_names ? strlen(item->column_names[column]) : 0;
   return length < 11 ? 11 : length < 16 ? (int)length : 16;
@@ -116,7 +116,7 @@ static void add_cell(cli_json *json, cJSON *parent, const char *key, const mica_
     cli_json_real(json, parent, key, item->numbers[at]);
 }
 
-/* A table as a list of objects, a matrix as a list of lists. */
+/* Adds a table as a list of objects, a matrix as a list of lists. */
 static void add_table(cli_json *json, const mica_item *item) {
   const bool table = item->kind == MICA_ITEM_KIND_TABLE;
   cJSON *rows = cli_json_array(json, json->root, item->name);
@@ -169,7 +169,7 @@ int cli_print_json(const cli_command *self, const mica_run *run, const char *par
 
 static void print_number(double number) { printf(" %.*g", cli_digits(number), number); }
 
-/* The labels of one column that are 1; "nothing" without one. */
+/* Prints the labels that are 1 in one column; "nothing" if there are none. */
 static void print_chosen(const mica_item *item, size_t column) {
   bool some = false;
   for (size_t i = 0; i < item->rows; i++)
@@ -234,7 +234,7 @@ static void print_item(const mica_item *item) {
   }
 }
 
-/* Says if the likeliest class is the truth. */
+/* Prints if the likeliest class is the true one. */
 static void print_verdict(const mica_item *truth, const mica_item *classes) {
   const bool right = classes->rows && !strcmp(classes->row_names[0], truth->text);
   printf("  %s%s%s%s", cli_colour_code(right ? CLI_GREEN : CLI_RED), right ? "right" : "wrong: it is ",
@@ -256,7 +256,7 @@ static void print_sample(const mica_report *p, size_t s) {
   putchar('\n');
 }
 
-/* The picture of a sample, or the one that was drawn; NULL without. */
+/* The picture of a sample, or the drawn one; NULL: none. */
 static const mica_item *picture_of(const mica_report *p, size_t s) {
   const mica_item *item = mica_report_find(p, s, "picture");
   return item ? item : mica_report_find(p, s, "drawn");

@@ -16,8 +16,8 @@ static bool is_taken(const cli_sample_names *n, const char *name) {
   return false;
 }
 
-/* Adds the name of the next sample: its number where it has no file (`numbered`), a number after it where it has come
- * before. False: the host has no memory. */
+/* Adds the name of the next sample: its number if it has no file (`numbered`); a name that is taken gets a number at
+ * its end. False: the host has no memory. */
 static bool add_name(cli_sample_names *n, const char *title, bool numbered) {
   const char *slash = strrchr(title, '/'), *file = slash ? slash + 1 : title, *point = strrchr(file, '.');
   int length = point && point > file ? (int)(point - file) : (int)strlen(file);

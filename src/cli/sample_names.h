@@ -1,4 +1,4 @@
-/* cli/sample_names.h: names of the files that are written for samples. */
+/* cli/sample_names.h: names for the files that are written per sample. */
 #ifndef MICA_CLI_SAMPLE_NAMES_H
 #define MICA_CLI_SAMPLE_NAMES_H
 
@@ -6,7 +6,7 @@
 
 #include <mica/report.h>
 
-/* A name per sample: that of its own file without its ending. */
+/* A name per sample: the name of the sample's own file without its ending. */
 typedef struct cli_sample_names {
   char **list;
   size_t count;

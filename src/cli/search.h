@@ -1,4 +1,4 @@
-/* cli/search.h: options of the search for a text in what is heard, which several commands have. */
+/* cli/search.h: options for searching the text of a recording, shared by several commands. */
 #ifndef MICA_CLI_SEARCH_H
 #define MICA_CLI_SEARCH_H
 
@@ -8,7 +8,7 @@ typedef struct cli_search {
   const char *beam, *text_model, *order, *weight, *bonus;
 } cli_search;
 
-/* Rows of the options but for --beam, of a struct `type` that has a cli_search called search. */
+/* Rows of the options except --beam, for a struct `type` with a cli_search called search. */
 #define CLI_SEARCH_ROWS(type)                                                                                          \
   CLI_ROW("text-model", type, search.text_model, .value = "FILE",                                                      \
           .help = "n-gram model of words or letters in ARPA format, or a plain text to make one from"),                \
@@ -18,7 +18,7 @@ typedef struct cli_search {
               .help = "weight of its log probabilities (default 0.5)"),                                                \
       CLI_ROW("text-bonus", type, search.bonus, .value = "B", .help = "bonus per letter (default 0)")
 
-/* Parses the options. Returns an exit status. */
+/* Reads the typed options into search. Returns an exit status. */
 int cli_take_search(const cli_command *self, const cli_search *typed, mica_text_search *search);
 
 #endif

@@ -24,7 +24,7 @@ int cli_speeds_parse(const cli_command *self, const char *text, int32_t count, d
   return CLI_USAGE;
 }
 
-/* Devices of this process have names; ranks elsewhere are numbers. */
+/* The name of a rank: its device if it belongs to this process, else its number. */
 static const char *name_of(const cli_ranks *ranks, int32_t rank, char text[32]) {
   if (ranks->count > 1 && ranks->device[rank]) return ranks->device[rank];
   snprintf(text, 32, "rank %d", (int)rank);
@@ -38,7 +38,7 @@ size_t cli_speeds_decide(FILE *out, const cli_ranks *ranks, double batch, const 
   double all = 0;
   size_t kept = 0;
   for (int32_t r = 0; r < count; r++) all += speeds[r];
-  /* In the worst case gradients are added only after a step. */
+  /* Assumes the worst case: gradients are summed only after a step. */
   const double together = batch / (batch / all + found->summing);
   for (int32_t r = 0; r < count; r++) {
     const bool some = speeds[r] / all * batch >= 1, alone = found->alone >= together && r != found->best;

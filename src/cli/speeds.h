@@ -1,4 +1,4 @@
-/* cli/speeds.h: batches divided by the speeds of devices, given or measured. */
+/* cli/speeds.h: divides batches by the speeds of devices, which are given or measured. */
 #ifndef MICA_CLI_SPEEDS_H
 #define MICA_CLI_SPEEDS_H
 
@@ -7,13 +7,13 @@
 #include <mica/run.h>
 #include <stdio.h>
 
-/* Reads "3,1", a number a rank; count 0: any number of them is looked at alone. Returns an exit status; what is wrong
- * has been said. */
+/* Reads "3,1", a number per rank. count 0: only checks the text, with any number of speeds. Returns an exit status,
+ * after a message on failure. */
 int cli_speeds_parse(const cli_command *self, const char *text, int32_t count, double *speeds);
 
-/* Decides by what was measured which devices are worth their part: keeps[r] is false of one that would get no whole
- * sample, or, of all but the fastest, where that alone takes as many samples a second. Says so on out, unless NULL.
- * Returns how many are kept. */
+/* Decides from measurements which devices are worth using. keeps[r] is false for a device that would get less than one
+ * sample of a batch, and for all but the fastest if that alone is at least as fast as all together. Prints the decision
+ * on out, unless NULL. Returns the number of devices that are kept. */
 size_t cli_speeds_decide(FILE *out, const cli_ranks *ranks, double batch, const double *speeds,
                          const mica_run_speeds *found, bool *keeps);
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Standard input is read up to this number of bytes. */
+/* The most bytes that are read from standard input. */
 #define MOST_INPUT ((size_t)1 << 28)
 
 char *cli_read_standard_input(const cli_command *self) {

@@ -4,7 +4,7 @@
 
 #include "cli/command.h"
 
-/* All of standard input, the caller's to free; NULL after an error message on failure, and if it is empty. */
+/* Reads all of standard input; the caller frees it. NULL after an error message on failure, or if it is empty. */
 char *cli_read_standard_input(const cli_command *self);
 
 #endif

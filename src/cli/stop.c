@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 static volatile int stop;
-/* What a signal that ends the process at once writes; the flag is set while they are whole. */
+/* A signal ends the process at once, and writes the texts below; set only while they are complete. */
 static volatile sig_atomic_t at_once;
 static char said_text[CLI_STOP_TEXT], other_text[CLI_STOP_TEXT], json_text[128], awaited_path[4352];
-/* Folders that were missing when the command began, the longest path first, each ended by a zero byte. */
+/* Folders that were missing when the command began, the longest path first, each followed by a zero byte. */
 static char made_paths[CLI_STOP_TEXT];
 static size_t made_size;
 static int said_file;
@@ -30,7 +30,7 @@ static void write_all(int file, const char *text) {
   }
 }
 
-/* Removes the command's folders from the innermost outwards; rmdir fails if something lies in one. */
+/* Removes the command's folders, the innermost first; rmdir fails for a folder that is not empty. */
 static void remove_made(void) {
   for (size_t at = 0; at < made_size; at += strlen(made_paths + at) + 1)
     if (rmdir(made_paths + at) && errno != ENOENT) return;
@@ -39,7 +39,7 @@ static void remove_made(void) {
 static void ask_to_stop(int number) {
   stop = number;
   if (at_once) {
-    /* Another thread is at it, with another signal: once is enough. */
+    /* Another thread is handling another signal already. */
     if (atomic_flag_test_and_set(&ends)) return;
     const bool there = access(awaited_path, F_OK) == 0;
     if (!there) remove_made();
@@ -47,7 +47,7 @@ static void ask_to_stop(int number) {
     write_all(STDOUT_FILENO, json_text);
     _exit(128 + number);
   }
-  /* A second signal ends the process; a reader that has gone away goes on being written to, for nothing. */
+  /* A second signal ends the process, except SIGPIPE: writing to a reader that has left goes on without effect. */
   if (number != SIGPIPE) signal(number, SIG_DFL);
 }
 
@@ -57,13 +57,13 @@ void cli_stop_catch(void) {
   static const int caught[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
   struct sigaction action = {.sa_handler = ask_to_stop}, before;
   sigfillset(&action.sa_mask);
-  /* What nohup, or a shell for its background, has the program ignore stays ignored. */
+  /* Signals that nohup, or a shell for background jobs, set to be ignored stay ignored. */
   for (size_t i = 0; i < sizeof caught / sizeof *caught; i++)
     if (sigaction(caught[i], NULL, &before) == 0 && (before.sa_handler != SIG_IGN || caught[i] == SIGINT))
       sigaction(caught[i], &action, NULL);
 }
 
-/* Cuts the last part of a path and the slashes before it; false if no folder is left to name. */
+/* Cuts the last part of a path and the slashes before it; false if nothing is left. */
 static bool cut_part(char *path) {
   size_t n = strlen(path);
   while (n > 0 && path[n - 1] == '/') n--;

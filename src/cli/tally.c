@@ -43,7 +43,7 @@ void cli_tally_add(cli_tally *t, const mica_report *prediction) {
   }
 }
 
-/* The most frequent class that was not printed; the first of several. */
+/* The most frequent class that is not printed yet; of equals the first. */
 static size_t most_frequent(const cli_tally *t) {
   size_t most = 0;
   for (size_t k = 1; k < t->class_count; k++)

@@ -1,4 +1,4 @@
-/* cli/tally.h: how many samples were predicted, and how often each class. */
+/* cli/tally.h: counts predicted samples, and how often each class was predicted. */
 #ifndef MICA_CLI_TALLY_H
 #define MICA_CLI_TALLY_H
 
@@ -6,19 +6,19 @@
 
 #include <mica/report.h>
 
-/* Zero before; cli_tally_free frees the names. */
+/* Must be zero at first; cli_tally_free frees the names. */
 typedef struct cli_tally {
   char **classes;
   size_t *counts;
   size_t class_count;
-  size_t samples, judged, right; /* of all samples: those whose true class is known, and those that have it */
+  size_t samples, judged, right; /* all samples; samples with a known class; samples predicted correctly */
   bool failed;                   /* memory was short */
 } cli_tally;
 
-/* Counts the sections of a prediction. */
+/* Counts the samples of a prediction, which are its sections. */
 void cli_tally_add(cli_tally *tally, const mica_report *prediction);
 /* Prints a line on stderr, the most frequent classes first. Returns false, and prints nothing, if there are no samples
- * or memory was short. */
+ * or memory ran out. */
 bool cli_tally_print(const cli_command *self, cli_tally *tally);
 void cli_tally_free(cli_tally *tally);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* True for a terminal that understands escape sequences. */
+/* True for a terminal that supports escape sequences. */
 static bool is_terminal(int file) {
   const char *term = getenv("TERM");
   return isatty(file) && term && strcmp(term, "dumb") != 0;

@@ -13,7 +13,7 @@ const char *cli_format_bytes(uint64_t bytes, char text[CLI_BYTES_TEXT]) {
   }
   size_t unit = 1;
   while (unit + 1 < sizeof units / sizeof *units && bytes >> (10 * (unit + 1))) unit++;
-  /* Tenths, rounded; the part below the unit has at most 60 bits, so that ten times it fits. */
+  /* Rounds to tenths; the part below the unit has at most 60 bits, so ten times it does not overflow. */
   unsigned shift = 10 * (unsigned)unit;
   uint64_t half = (uint64_t)1 << (shift - 1), below = bytes & (2 * half - 1);
   uint64_t tenths = (bytes >> shift) * 10 + ((below * 10 + half) >> shift);
@@ -57,8 +57,8 @@ char *cli_add_word(char *text, size_t room, const char *word) {
 
 static size_t least(size_t a, size_t b) { return a < b ? a : b; }
 
-/* The fewest insertions, deletions, replacements and swaps of neighbours that make b of a (optimal string alignment).
- * Words past LONGEST_WORD are far from everything. */
+/* The fewest insertions, deletions, replacements and swaps of neighbours that turn a into b (optimal string alignment).
+ * Words longer than LONGEST_WORD are far from everything. */
 static size_t edit_distance(const char *a, const char *b) {
   size_t n = strlen(a), m = strlen(b), cost[LONGEST_WORD + 1][LONGEST_WORD + 1];
   if (n > LONGEST_WORD || m > LONGEST_WORD) return SIZE_MAX;

@@ -1,4 +1,4 @@
-/* cli/text.h: sizes as text, words for a shell, and suggestions for mistyped words. */
+/* cli/text.h: sizes as text, words quoted for a shell, and suggestions for mistyped words. */
 #ifndef MICA_CLI_TEXT_H
 #define MICA_CLI_TEXT_H
 
@@ -7,16 +7,16 @@
 
 #define CLI_BYTES_TEXT 32
 
-/* "1.5 GiB": powers of 1024, one decimal below 100 unless it is 0. Returns text. */
+/* Formats "1.5 GiB": powers of 1024, one decimal below 100 unless it is 0. Returns text. */
 const char *cli_format_bytes(uint64_t bytes, char text[CLI_BYTES_TEXT]);
 
-/* Appends to text, which holds room bytes, a blank unless it is empty and the word as a shell reads it back: quoted
- * where that must be, control characters in octal. What has no room is cut off. Returns text. */
+/* Appends a blank, unless text is empty, and the word as a shell reads it back: quoted if necessary, control characters
+ * in octal. text has room bytes; the rest is cut off. Returns text. */
 char *cli_add_word(char *text, size_t room, const char *word);
 
-/* The nearest to a mistyped word among the candidates shown to it. Begin with {.word = word}; best is NULL as long as
- * none is near: within a third of the word's length (at least 1) by insertions, deletions, replacements and swaps of
- * neighbours, or a longer word with this one as its beginning. The first of equals wins. */
+/* Finds the candidate nearest to a mistyped word. Begin with {.word = word}; best is NULL until a candidate is near: at
+ * most a third of the word's length (at least 1) of insertions, deletions, replacements and swaps of neighbours away,
+ * or a longer word that begins with this one. Of equals the first wins. */
 typedef struct cli_guess {
   const char *word;
   const char *best;

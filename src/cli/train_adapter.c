@@ -18,7 +18,7 @@
 
 #define MOST_TEXT 512
 
-/* The meaning of the settings for adapters. */
+/* The settings, read as configs. */
 typedef struct plan {
   const char *model;
   char targets[MOST_TEXT];
@@ -172,7 +172,7 @@ typedef struct job {
   const plan *plan;
 } job;
 
-/* One rank's part: it has its shard of the conversations, and rank 0 speaks and writes. */
+/* Trains one rank on its shard of the conversations. Only rank 0 prints and writes files. */
 static int train(const job *j, mica_communicator *communicator, mica_engine *engine, mica_foundation *model,
                  mica_conversations *chats, mica_adapter *adapter) {
   const cli_lora *lora = j->lora;

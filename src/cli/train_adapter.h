@@ -1,4 +1,4 @@
-/* cli/train_adapter.h: mica train --lora: an adapter of a published model, trained on conversations. */
+/* cli/train_adapter.h: mica train --lora: trains an adapter of a published model on conversations. */
 #ifndef MICA_CLI_TRAIN_ADAPTER_H
 #define MICA_CLI_TRAIN_ADAPTER_H
 
@@ -11,7 +11,8 @@ typedef struct cli_lora {
   bool resume, json, quiet;
 } cli_lora;
 
-/* Trains, and writes a folder as the package peft has it. Returns an exit status, after an error message on failure. */
+/* Trains, and writes a folder in the format of the package peft. Returns an exit status, after an error message on
+ * failure. */
 int cli_train_adapter(const cli_command *self, const cli_lora *lora);
 
 #endif

@@ -7,13 +7,13 @@
 /* Room for a command line. */
 #define CLI_AGAIN_TEXT 16384
 
-/* How a training is shown, and its folder. */
+/* How the progress of a training is shown, and its folder. */
 typedef struct cli_training {
   FILE *out;          /* NULL: without a word */
-  bool json;          /* the last line is an object */
-  bool speaks;        /* false of ranks after the first, which write nothing */
+  bool json;          /* the last line is a JSON object */
+  bool speaks;        /* false for ranks after the first, which print nothing */
   const char *folder; /* of the run */
-  const char *again;  /* the command line that continues with it, as a shell takes it */
+  const char *again;  /* the command line that resumes it, quoted for a shell */
 } cli_training;
 
 /* Prints the network, the data and the device. */
@@ -21,10 +21,10 @@ void cli_train_summary(FILE *out, mica_run *run);
 /* Trains, tests and reports. Returns an exit status, after an error message on failure. */
 int cli_train_fit(const cli_command *self, const cli_training *how, mica_run *run, const cli_progress_state *progress);
 
-/* Until a step is taken, a signal ends the process at once, which may be compiling for minutes, and says how the run
- * goes on, or the other text if there is nothing yet to go on with. The run's report is cli_train_report then. */
+/* Until the first step, a signal ends the process at once, even while it compiles for minutes, and the message says how
+ * to resume the run, or is `otherwise` if it cannot be resumed yet. The run's report must be cli_train_report. */
 void cli_train_stop_at_once(const cli_training *how, const mica_run *run, const char *otherwise);
-/* Calls cli_progress_report, then saves the training if the process is asked to stop. */
+/* Calls cli_progress_report; after the first step, a signal saves the training instead of ending the process. */
 bool cli_train_report(void *state, const mica_train_progress *progress);
 
 #endif

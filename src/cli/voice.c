@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of a JSON file at most. */
+/* The most bytes of a JSON file. */
 #define MOST_BYTES (1 << 24)
 #define MOST_PATH 4096
 

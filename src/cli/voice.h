@@ -1,4 +1,4 @@
-/* cli/voice.h: published voices in ONNX, as Piper has them: a model and a JSON file beside it. */
+/* cli/voice.h: published ONNX voices in Piper's format: a model and a JSON file next to it. */
 #ifndef MICA_CLI_VOICE_H
 #define MICA_CLI_VOICE_H
 
@@ -8,12 +8,12 @@
 
 typedef struct cli_voice_job {
   const char *model, *phonemes, *text, *speaker, *device;
-  double speed, noise; /* noise: a factor of the voice's own; negative: 1 */
+  double speed, noise; /* noise: multiplies the voice's own noise; negative: 1 */
 } cli_voice_job;
 
 /* True if the path names such a voice. */
 bool cli_voice_is(const char *path);
-/* Speaks; *samples is the caller's to free. An exit status, after an error message on failure. */
+/* Speaks; the caller frees *samples. Returns an exit status, after an error message on failure. */
 int cli_voice_speak(const cli_command *self, const cli_voice_job *job, float **samples, int64_t *count, int32_t *rate);
 
 #endif

@@ -10,14 +10,14 @@ static const cJSON *member(const cJSON *object, const char *name) {
   return cJSON_GetObjectItemCaseSensitive(object, name);
 }
 
-/* A number from low to high; `standard` if there is none. False: it is something else. */
+/* Reads a number from low to high, or `standard` if it is missing. False: it has another type or is out of range. */
 static bool read_number(const cJSON *object, const char *name, double standard, double low, double high, double *out) {
   const cJSON *number = member(object, name);
   *out = number ? cJSON_GetNumberValue(number) : standard;
   return *out >= low && *out <= high;
 }
 
-/* Each phoneme has a list of numbers. */
+/* Checks that each phoneme has a list of numbers. */
 static bool check_map(const cJSON *map) {
   if (!cJSON_IsObject(map) || !cJSON_GetArraySize(map)) return false;
   for (const cJSON *list = map->child; list; list = list->next) {
@@ -52,14 +52,14 @@ void cli_voice_file_free(cli_voice_file *voice) {
   *voice = (cli_voice_file){0};
 }
 
-/* Bytes of the character that a text begins with. */
+/* The bytes of a text's first character. */
 static size_t bytes_of(const char *text) {
   size_t bytes = 1;
   while (((unsigned char)text[bytes] & 0xc0) == 0x80) bytes++;
   return bytes;
 }
 
-/* Adds the numbers of a phoneme; false without any. Without `ids` they are counted. */
+/* Adds the ids of a phoneme; false if it has none. `ids` NULL: only counts them. */
 static bool add(const cJSON *map, const char *phoneme, size_t bytes, int64_t *ids, size_t *count) {
   for (const cJSON *list = map->child; list; list = list->next) {
     if (strlen(list->string) != bytes || memcmp(list->string, phoneme, bytes) != 0) continue;

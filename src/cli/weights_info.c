@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Elements of an array, and bytes of a text, that are printed. */
+/* The most elements of an array, and bytes of a text, that are printed. */
 #define MOST_ELEMENTS 8
 #define MOST_BYTES 60
 
@@ -52,7 +52,7 @@ int64_t cli_print_tensor(const char *name, const char *type, mica_shape shape) {
   return elements(shape);
 }
 
-/* The bytes of a text that are printed, whole characters of UTF-8. */
+/* The bytes of a text that are printed: whole UTF-8 characters. */
 static size_t shown(mica_gguf_text text) {
   size_t n = text.length < MOST_BYTES ? text.length : MOST_BYTES;
   if (n == text.length) return n;
@@ -87,7 +87,7 @@ static void print_key(const mica_gguf_value *value) {
   printf(value->count > MOST_ELEMENTS ? ", ...\n" : "\n");
 }
 
-/* "Q4_1 210, F32 61": the types in the order in which they come. */
+/* Prints "Q4_1 210, F32 61": the types in order of appearance. */
 static void print_types(const mica_weights *weights) {
   const size_t count = mica_weights_count(weights);
   for (size_t i = 0, types = 0; i < count; i++) {
@@ -101,7 +101,7 @@ static void print_types(const mica_weights *weights) {
   putchar('\n');
 }
 
-/* Describes the model's network, or says why Mica does not know it. */
+/* Prints the model's network, or why Mica does not support it. */
 static void print_network(const char *path) {
   mica_foundation *model = NULL;
   int64_t local = 0, no_rope = 0;
@@ -176,7 +176,7 @@ static void add_element(cli_json *json, cJSON *list, const char *key, const mica
   }
 }
 
-/* Single values stand as they are, arrays as {"kind": "text", "count": 49152, "first": [...]}. */
+/* Adds the keys: single values as they are, arrays as {"kind": "text", "count": 49152, "first": [...]}. */
 static void add_keys(cli_json *json, const mica_gguf *gguf) {
   cJSON *keys = cli_json_object(json, json->root, "keys");
   for (size_t k = 0; k < mica_gguf_key_count(gguf); k++) {
@@ -193,7 +193,7 @@ static void add_keys(cli_json *json, const mica_gguf *gguf) {
   }
 }
 
-/* The network, if Mica knows it. */
+/* Adds the network, if Mica supports it. */
 static void add_network(cli_json *json, const char *path) {
   mica_foundation *model = NULL;
   if (!mica_foundation_is(path) || mica_foundation_open(path, NULL, &model) != MICA_OK) return;

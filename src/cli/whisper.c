@@ -21,7 +21,7 @@ typedef struct writing {
   mica_whisper *whisper;
   int64_t segments; /* of this recording */
   cli_json list;    /* of segments, for JSON */
-  char *joined;     /* all segments as a text, for JSON */
+  char *joined;     /* the text of all segments, for JSON */
   size_t joined_bytes;
 } writing;
 
@@ -53,7 +53,7 @@ static const char *without_space(const char *text) {
   return text;
 }
 
-/* WebVTT reads &, < and > as markup. */
+/* Escapes &, < and >, which are markup in WebVTT. */
 static void print_escaped(const char *text) {
   while (*text) {
     const size_t plain = strcspn(text, "&<>");
@@ -134,7 +134,7 @@ static void end_line(void *user, bool named) {
   w->segments = 0;
 }
 
-/* A list of segments without a recording. */
+/* Empties the list of segments. */
 static void clear(writing *w) {
   w->segments = 0;
   w->joined_bytes = 0;
@@ -144,7 +144,7 @@ static void clear(writing *w) {
   w->list.failed = w->job->json && !w->list.root;
 }
 
-/* A whisper for this kind of input. */
+/* Makes a whisper for this kind of input, or reuses the last one if it is of that kind. */
 static int begin(void *user, int32_t rate, bool piped) {
   writing *w = user;
   clear(w);

@@ -1,4 +1,4 @@
-/* cli/whisper.h: transcripts by Whisper models: as text, with times, as subtitles, as JSON. */
+/* cli/whisper.h: transcripts by Whisper models: as text, with times, as subtitles or as JSON. */
 #ifndef MICA_CLI_WHISPER_H
 #define MICA_CLI_WHISPER_H
 
@@ -9,7 +9,7 @@ typedef struct cli_whisper_values {
   bool translate, no_fallback, no_context, half, timestamps, srt, vtt;
 } cli_whisper_values;
 
-/* Rows of the options, of a struct `type` that has a cli_whisper_values called whisper. */
+/* Rows of the options, for a struct `type` with a cli_whisper_values called whisper. */
 #define CLI_WHISPER_ROWS(type)                                                                                         \
   CLI_ROW("language", type, whisper.language, .value = "CODE",                                                         \
           .help = "Whisper: language of the speech, such as de (default: detected)"),                                  \
@@ -26,7 +26,7 @@ typedef struct cli_whisper_values {
       CLI_ROW("srt", type, whisper.srt, .help = "Whisper: print SubRip subtitles"),                                    \
       CLI_ROW("vtt", type, whisper.vtt, .help = "Whisper: print WebVTT subtitles")
 
-/* Name of the first option that is given; NULL: none. */
+/* The name of the first given option; NULL: none. */
 const char *cli_whisper_given(const cli_whisper_values *values);
 
 typedef struct cli_whisper_job {

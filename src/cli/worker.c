@@ -13,8 +13,8 @@
 
 extern char **environ;
 
-/* A request is "PROBLEM\tCANDIDATE\tBUDGET\n", an answer "ok SECONDS\n", "wrong REASON\n" or "not REASON\n", or "lost
- * REASON\n", after which the process ends: the candidate took the device from it. */
+/* A request is "PROBLEM\tCANDIDATE\tBUDGET\n". An answer is "ok SECONDS\n", "wrong REASON\n", "not REASON\n" or "lost
+ * REASON\n"; the process ends after the last one: the candidate lost its device. */
 #define LINE_BYTES 1024
 
 static bool start(cli_worker *worker) {
@@ -25,7 +25,7 @@ static bool start(cli_worker *worker) {
     close(in[0]), close(in[1]);
     return false;
   }
-  /* The child must not inherit our ends of the pipes, or its input would never end. */
+  /* The child must not inherit the parent's ends of the pipes, or its input would never end. */
   fcntl(in[1], F_SETFD, FD_CLOEXEC);
   fcntl(out[0], F_SETFD, FD_CLOEXEC);
   posix_spawn_file_actions_t actions;
@@ -49,7 +49,7 @@ static bool start(cli_worker *worker) {
   return started;
 }
 
-/* Waits for the process, killing it first when asked; returns what waitpid says of its end. */
+/* Waits for the process, after killing it if asked; returns waitpid's status. */
 static int reap(cli_worker *worker, bool murder) {
   int how = 0;
   if (murder) kill(worker->process, SIGKILL);
@@ -75,7 +75,7 @@ static bool send_line(int file, const char *line) {
   return true;
 }
 
-/* Receives a line without its newline. Returns 1, 0 at the end of the stream, -1 after the time. */
+/* Receives a line without its newline. Returns 1; 0 at the end of the stream; -1 if the time is over. */
 static int receive_line(int file, double seconds, char line[LINE_BYTES]) {
   size_t n = 0;
   while (n + 1 < LINE_BYTES) {
@@ -123,7 +123,7 @@ cli_measured cli_worker_measure(cli_worker *worker, const char *problem, const c
   return CLI_MEASURED_WRONG;
 }
 
-/* Answers in one line, although the library's sentences may have several. */
+/* Answers with one line, although the library's messages may have several. */
 static void answer_failure(mica_status status) {
   char line[256];
   snprintf(line, sizeof line, "%s", mica_error_message());

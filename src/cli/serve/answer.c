@@ -1,4 +1,4 @@
-/* Answers as OpenAI's clients read them: JSON, or events of JSON. */
+/* Answers in OpenAI's format: JSON, or JSON events. */
 #include "cli/json.h"
 #include "cli/serve/job.h"
 
@@ -8,7 +8,7 @@
 
 /* --- JSON --- */
 
-/* The object as a text, which cJSON_free frees; NULL: no memory. Frees the object. */
+/* Prints the object as text, which cJSON_free frees, and frees the object; NULL: no memory. */
 static char *print(cli_json *json) {
   char *text = json->failed ? NULL : cJSON_PrintUnformatted(json->root);
   cJSON_Delete(json->root);
@@ -106,7 +106,7 @@ static void add_usage(cli_json *json, const serve_job *job) {
   cli_json_integer(json, usage, "total_tokens", (uint64_t)(job->prompt_tokens + tokens));
 }
 
-/* Call number `index` of a choice; name NULL: more of its arguments. */
+/* Adds call number `index` of a choice; name NULL: only more of its arguments. */
 static void add_call(cli_json *json, cJSON *list, const serve_choice *choice, size_t index, const char *name,
                      const char *text, size_t bytes) {
   char id[80];
@@ -129,7 +129,7 @@ static void add_calls(cli_json *json, cJSON *parent, const serve_choice *choice)
   }
 }
 
-/* The tokens so far, which become the answer's. */
+/* Moves the list of tokens so far into the answer. */
 static void add_logprobs(cli_json *json, cJSON *parent, serve_choice *choice) {
   if (!choice->logprobs) {
     cli_json_text(json, parent, "logprobs", NULL);
@@ -156,7 +156,7 @@ static void add_logprobs(cli_json *json, cJSON *parent, serve_choice *choice) {
   choice->logprobs = cJSON_CreateArray();
 }
 
-/* The text of a token and its bytes, which need not be whole characters. */
+/* Adds a token's text and its bytes, which need not be whole characters. */
 static void add_token(cli_json *json, cJSON *object, const serve_model *model, int32_t token, double logprob) {
   char *text = NULL;
   size_t bytes = 0;
@@ -272,7 +272,8 @@ static void end_whole(serve_job *job) {
 
 /* --- events of the decoder --- */
 
-/* Adds to a stream what is certainly text. At the end of the answer the rest is calls, or text too. */
+/* Adds the part of the text to a stream that cannot become a call. At the end of the answer the rest is calls, or
+ * text. */
 static void pass_text(serve_choice *choice, bool ends) {
   const serve_text *text = &choice->text;
   size_t to = !text->data ? 0 : ends ? text->bytes : serve_calls_plain(text->data, text->bytes);

@@ -42,7 +42,7 @@ static bool begins_json(const char *text, size_t bytes, size_t at) {
   return at < bytes && (text[at] == '{' || text[at] == '[');
 }
 
-/* The offset of the first tag; `bytes` if there is none. */
+/* The offset of the first tag; `bytes`: no tag. */
 static size_t find_tag(const char *text, size_t bytes) {
   for (size_t at = 0; at < bytes; at++)
     if (is_at(text, bytes, at, begin_tag, TAG)) return at;
@@ -53,7 +53,7 @@ size_t serve_calls_plain(const char *text, size_t bytes) {
   const size_t first = skip_space(text, bytes, 0);
   if (first == bytes || begins_json(text, bytes, first)) return 0;
   size_t at = find_tag(text, bytes);
-  /* The end may be the beginning of a tag, and space before a tag is dropped. */
+  /* The end of the text may be the beginning of a tag; spaces before a tag are dropped. */
   for (size_t tail = TAG - 1; at == bytes && tail > 0; tail--)
     if (tail <= bytes && !memcmp(text + bytes - tail, begin_tag, tail)) at = bytes - tail;
   while (at > 0 && is_space(text[at - 1])) at--;
@@ -97,7 +97,7 @@ static bool read_tagged(const cJSON *tools, const char *text, size_t bytes, size
   while (is_at(text, bytes, at, begin_tag, TAG)) {
     at += TAG;
     if (!add_calls(tools, text, bytes, &at, calls)) return false;
-    /* The end of the text may stand for the end of the tag. */
+    /* The end tag may be missing at the end of the text. */
     if (is_at(text, bytes, at, end_tag, END_TAG)) at = skip_space(text, bytes, at + END_TAG);
   }
   return at == bytes;

@@ -1,4 +1,4 @@
-/* cli/serve/calls.h: calls of functions in a text that a model wrote. The text is foreign. */
+/* cli/serve/calls.h: function calls in a text that a model wrote. The text is untrusted. */
 #ifndef MICA_CLI_SERVE_CALLS_H
 #define MICA_CLI_SERVE_CALLS_H
 
@@ -19,7 +19,7 @@ typedef struct serve_calls {
   size_t before; /* bytes of text before the first call */
 } serve_calls;
 
-/* The function of that name in a list of tools; NULL: none. */
+/* Finds a function by name in a list of tools; NULL: none. */
 const cJSON *serve_tool_find(const cJSON *tools, const char *name);
 
 /* Finds the calls of tools in a whole text:
@@ -32,7 +32,7 @@ const cJSON *serve_tool_find(const cJSON *tools, const char *name);
  * after a call; then all of it is text. */
 bool serve_calls_read(const cJSON *tools, const char *text, size_t bytes, serve_calls *calls);
 void serve_calls_free(serve_calls *calls);
-/* The number of bytes at the beginning of a growing text that cannot become part of a call. */
+/* The number of bytes at the beginning of an unfinished text that cannot become part of a call. */
 size_t serve_calls_plain(const char *text, size_t bytes);
 
 #endif

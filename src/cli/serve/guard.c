@@ -41,7 +41,7 @@ void serve_keys_free(serve_keys *keys) {
   *keys = (serve_keys){0};
 }
 
-/* Compares all bytes in constant time, however early they differ. */
+/* Compares all bytes; the time does not depend on where they differ. */
 static bool same_key(const char *key, const char *sent, size_t bytes) {
   const size_t length = strlen(key);
   volatile unsigned char differs = length != bytes;

@@ -1,4 +1,5 @@
-/* Connections and requests, by libmicrohttpd. Its one thread runs all that is called from here but the watch. */
+/* Connections and requests, with libmicrohttpd. Its only thread runs everything that is called from here, except the
+ * watch. */
 #ifdef MICA_WITH_MICROHTTPD
 #include "cli/serve/server.h"
 
@@ -14,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CONNECTION_BYTES 24576 /* of a request's line and headers */
+#define CONNECTION_BYTES 24576 /* how long a client may read nothing */
 #define SILENT_SECONDS 60      /* of a client that reads nothing */
-#define EVENTS_BYTES 16384     /* of a stream, written at once */
+#define EVENTS_BYTES 16384     /* of a stream, per write */
 
 /* --- connections --- */
 
@@ -64,8 +65,8 @@ static void set_busy(serve_server *server, struct MHD_Connection *connection, bo
   pthread_mutex_unlock(&server->lock);
 }
 
-/* Closes connections that have not sent a whole request in time. Nothing of an answer is written yet, so the status
- * may be written here. */
+/* Closes connections that have not sent a complete request in time. No part of an answer is written yet, so the status
+ * can be written here. */
 static void *run_watch(void *user) {
   static const char late[] = "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
   serve_server *server = user;
@@ -126,7 +127,7 @@ static enum MHD_Result send_problem(serve_server *server, struct MHD_Connection 
 
 /* --- streams --- */
 
-/* With the job's lock held, so that it is resumed after it has been suspended. */
+/* Suspends the connection; the job's lock is held, so that a resume cannot come before it. */
 static void suspend(serve_job *job) {
   job->suspended = true;
   MHD_suspend_connection(job->connection);
@@ -171,7 +172,7 @@ static enum MHD_Result send_stream(serve_server *server, struct MHD_Connection *
   return result;
 }
 
-/* The answer of a job, or more patience. */
+/* Sends the answer of a job, or suspends the connection until there is one. */
 static enum MHD_Result send_job(serve_server *server, struct MHD_Connection *connection, serve_job *job) {
   pthread_mutex_lock(&job->lock);
   const bool ready = job->status != 0, stream = job->status == 200 && job->asked.stream;
@@ -180,7 +181,7 @@ static enum MHD_Result send_job(serve_server *server, struct MHD_Connection *con
   pthread_mutex_unlock(&job->lock);
   if (!ready) return MHD_YES;
   if (stream) return send_stream(server, connection, job);
-  /* Complete: nobody writes to it any more. */
+  /* The output is complete: no thread writes to it any more. */
   return send_bytes(server, connection, status, "application/json", job->output.data ? job->output.data : "",
                     job->output.bytes, NULL);
 }
@@ -230,7 +231,7 @@ static enum MHD_Result send_item(serve_server *server, struct MHD_Connection *co
   return result;
 }
 
-/* The request's line and headers are there. */
+/* Begins a request when its line and headers have arrived. */
 static enum MHD_Result begin_request(serve_server *server, struct MHD_Connection *connection, const char *url,
                                      const char *method, void **context) {
   serve_problem problem = {0};
@@ -255,7 +256,7 @@ static enum MHD_Result begin_request(serve_server *server, struct MHD_Connection
   return job ? MHD_YES : MHD_NO;
 }
 
-/* Bytes of a body. Those above the limit are not kept; the answer comes after the last of them. */
+/* Adds bytes of a body. Bytes above the limit are dropped; the error is sent after the last byte. */
 static enum MHD_Result add_body(serve_server *server, serve_job *job, const char *data, size_t *bytes) {
   if (job->body.bytes + *bytes > (size_t)server->config.body_bytes) job->too_large = true;
   if (!job->too_large) serve_text_add(&job->body, data, *bytes);
@@ -268,7 +269,7 @@ static enum MHD_Result answer(void *user, struct MHD_Connection *connection, con
   serve_server *server = user;
   serve_job *job = *context; /* of a POST */
   (void)version;
-  /* An answer to a GET before its end is seen would close the connection. */
+  /* A GET is answered only at its end: an earlier answer would close the connection. */
   const bool simple = strcmp(method, "POST") != 0;
   if (simple && !job) {
     *context = server;
@@ -302,7 +303,7 @@ static void complete(void *user, struct MHD_Connection *connection, void **conte
 
 /* --- the server --- */
 
-/* Sockets of all connections, and what the process has open besides. */
+/* Raises the limit of open files: sockets of all connections, and 128 others. */
 static void allow_files(int64_t connections) {
   struct rlimit limit;
   const rlim_t wanted = (rlim_t)connections + 128;
@@ -389,6 +390,6 @@ void serve_server_end(serve_server *server) {
   pthread_mutex_destroy(&server->lock);
 }
 #else
-/* A translation unit without declarations is not C. */
+/* C does not allow a translation unit without declarations. */
 typedef int serve_without_http;
 #endif

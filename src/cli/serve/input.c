@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds a text and its tokens; one that is too long is refused, unless the request has it cut. */
+/* Adds a text and its tokens; refuses one that is too long, unless the request asks to cut it. */
 static bool add_text(serve_reading *r, const cJSON *v, mica_encoding *encoding) {
   serve_asked *asked = r->asked;
   const mica_encode_config how = {.special = true};

@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <time.h>
 
-/* A stream without tokens for that long gets a comment, so that clients and proxies keep it. */
+/* A stream gets a comment after this time without tokens, so that clients and proxies keep it open. */
 #define COMMENT_SECONDS 5
-/* Bytes that a client may leave unread before its request is ended. */
+/* The most bytes that a client may leave unread; above it the request ends. */
 #define MOST_UNREAD (8 << 20)
 
 double serve_now(void) {
@@ -102,7 +102,7 @@ void serve_job_release(serve_job *job) {
   free(job);
 }
 
-/* With the job's lock held: its answers are not wanted. */
+/* Cancels the answers of a job that is no longer wanted. The job's lock is held. */
 static void cancel(serve_job *job) {
   job->gone = true;
   for (size_t c = 0; c < job->choice_count; c++)
@@ -163,7 +163,7 @@ static bool make_choices(serve_job *job) {
   return true;
 }
 
-/* Hands the answer to the decoder. */
+/* Adds an answer to the decoder's requests. */
 static mica_status add_choice(serve_job *job, serve_choice *choice) {
   const serve_asked *asked = &job->asked;
   const mica_encoding *prompt = &asked->prompts[choice->index / asked->n];
@@ -209,7 +209,7 @@ void serve_work_wake(serve_work *work) {
   pthread_mutex_unlock(&work->lock);
 }
 
-/* All answers are with the decoder before the first of them may end: `running` counts them all from the start. */
+/* Adds all answers of a job to the decoder before the first can end: `running` counts all from the start. */
 static void decode(serve_job *job) {
   serve_work *work = job->work;
   bool full = false;
@@ -282,7 +282,7 @@ static void *run_reader(void *user) {
 
 /* --- the decoder --- */
 
-/* A step of all decoders and of the embedder. */
+/* Runs a step of all decoders and of the embedder. */
 static mica_status step(serve_work *work, bool *busy) {
   *busy = false;
   for (size_t d = 0; d <= SERVE_MOST_ADAPTERS; d++) {
@@ -321,7 +321,7 @@ bool serve_work_failed(serve_work *work, char message[512]) {
 
 /* --- the watch --- */
 
-/* True if the client has closed its end: a connection that is suspended does not notice. */
+/* True if the client has closed its end, which libmicrohttpd does not notice for a suspended connection. */
 static bool has_left(const serve_job *job) {
   char byte;
   const ssize_t n = recv(job->socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);

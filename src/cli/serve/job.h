@@ -1,8 +1,8 @@
 /* cli/serve/job.h: requests that need the model, from their body to their answer.
  *
  * Threads: the HTTP library's thread makes a job, reads its output and leaves it. Readers parse bodies and tokenise.
- * The decoder's thread alone steps the decoder. A watch ends jobs whose client has left, or that last too long. A
- * job is freed by the last that has it: its connection, its reader, its answers. */
+ * Only the decoder's thread steps the decoder. A watch ends jobs whose client has left, or which take too long. The
+ * last user of a job frees it: its connection, its reader or its answers. */
 #ifndef MICA_CLI_SERVE_JOB_H
 #define MICA_CLI_SERVE_JOB_H
 
@@ -29,24 +29,24 @@ typedef struct serve_work serve_work;
 typedef struct serve_choice {
   serve_job *job;
   int32_t index;
-  int64_t id; /* of the decoder's request; 0: none yet */
+  int64_t id; /* of the decoder's request; 0: not added yet */
   int64_t tokens;
   mica_finish finish;
   serve_text text;
-  size_t sent;       /* bytes of the text that a stream has */
+  size_t sent;       /* bytes of the text that were added to the stream */
   serve_calls calls; /* in the whole text */
-  cJSON *logprobs;   /* list of the tokens so far; NULL: not asked for */
+  cJSON *logprobs;   /* list of the tokens so far; NULL: not requested */
 } serve_choice;
 
 struct serve_job {
   serve_work *work;
   serve_job *before, *after; /* in the list of all jobs */
-  serve_job *next;           /* of those that wait for a reader, then of those that wait for vectors */
+  serve_job *next;           /* in the list of those that wait for a reader, later for vectors */
   atomic_int uses;
   serve_kind kind;
   serve_text body;
   bool too_large; /* of the HTTP thread alone */
-  bool submitted; /* set with the lock of the work */
+  bool submitted; /* set while the lock of the work is held */
   double began;
   char id[40];
   int64_t created;
@@ -55,10 +55,10 @@ struct serve_job {
   void *connection;     /* NULL: it has left */
   int socket;
   bool suspended;
-  int status; /* of HTTP; 0: not known yet */
-  bool begun; /* the prompts are counted, and a stream has its first events */
+  int status; /* HTTP status; 0: not known yet */
+  bool begun; /* prompts are counted; a stream has its first events */
   bool ended; /* the output is complete */
-  bool gone;  /* nobody wants the answer any more */
+  bool gone;  /* the answer is no longer wanted */
   serve_text output;
   size_t output_read;
   double written; /* when output was last appended */
@@ -67,7 +67,7 @@ struct serve_job {
   serve_choice *choices;
   size_t choice_count, running;
   int64_t prompt_tokens;
-  float *vectors; /* of the first texts, of the decoder's thread alone */
+  float *vectors; /* of the first texts; used by the decoder's thread only */
   size_t vector_count;
 };
 
@@ -77,10 +77,10 @@ typedef struct serve_counters {
 
 struct serve_work {
   const serve_model *model;
-  mica_decoder *decoders[SERVE_MOST_ADAPTERS + 1]; /* of each name of the model; none: it generates no text */
+  mica_decoder *decoders[SERVE_MOST_ADAPTERS + 1]; /* one per name of the model; none if it generates no text */
   mica_embedder *embedder;                         /* NULL: it makes no vectors */
   double most_seconds;                             /* of a request */
-  void (*resume)(serve_job *job);                  /* the connection is read again; called with the job's lock held */
+  void (*resume)(serve_job *job);                  /* reads the connection again; the job's lock is held */
   serve_counters counters;
 
   pthread_mutex_t lock; /* of what follows */
@@ -89,62 +89,62 @@ struct serve_work {
   serve_job *first, *last;       /* those that wait for a reader */
   serve_job *texts, *last_texts; /* those that wait for vectors */
   size_t text_jobs;
-  bool pending, stop; /* the decoder has something to do; threads end */
+  bool pending, stop; /* pending: the decoder has work; stop: threads must end */
   bool failed;        /* the decoder cannot go on */
   char message[512];  /* why */
-  size_t count;       /* jobs that are submitted and have not ended */
+  size_t count;       /* jobs that were submitted and have not ended */
   pthread_t readers[2], steps, watch;
   int threads;
 };
 
-/* Seconds of a clock that only goes forward. */
+/* Seconds of a monotonic clock. */
 double serve_now(void);
 
-/* Starts the threads. model, decoder, resume and most_seconds are set. */
+/* Starts the threads. Set model, decoders, resume and most_seconds first. */
 bool serve_work_begin(serve_work *work);
-/* Waits until no job runs, for that long at most, then ends those that are left and the threads. */
+/* Waits until no job runs, at most `seconds`, then ends the remaining jobs and the threads. */
 void serve_work_end(serve_work *work, double seconds);
-/* After the last connection is closed. */
+/* Call it after the last connection is closed. */
 void serve_work_free(serve_work *work);
-/* True if the decoder has failed; the message says why. */
+/* True if the decoder has failed; message then says why. */
 bool serve_work_failed(serve_work *work, char message[512]);
 
-/* NULL: the host has no memory. It belongs to its connection until serve_job_leave. */
+/* Makes a job, which belongs to its connection until serve_job_leave. NULL: the host has no memory. */
 serve_job *serve_job_create(serve_work *work, serve_kind kind, void *connection, int socket);
-/* The body is complete. Suspend the connection until status is set. */
+/* Submits a job whose body is complete. Suspend the connection until status is set. */
 void serve_job_submit(serve_job *job);
-/* The connection is closed, or the answer is sent. */
+/* Leaves a job: its connection is closed, or its answer is sent. */
 void serve_job_leave(serve_job *job);
 void serve_job_release(serve_job *job);
-/* Ends a job by an error, unless it has ended. Takes the job's lock. */
+/* Ends a job with an error, unless it has ended. Takes the job's lock. */
 void serve_job_refuse(serve_job *job, int status, const char *code, const char *text);
-/* Something waits for the decoder's thread. */
+/* Wakes the decoder's thread for new work. */
 void serve_work_wake(serve_work *work);
 
 /* --- answers, in serve/answer.c; with the job's lock held --- */
 
-/* An error as JSON, or as an event if the stream has begun. Ends the job. */
+/* Writes an error as JSON, or as an event if the stream has begun. Ends the job. */
 void serve_job_fail(serve_job *job, const serve_problem *problem);
 /* Wakes the connection. */
 void serve_job_wake(serve_job *job);
-/* The first events of a stream, once. */
+/* Writes the first events of a stream, only once. */
 void serve_answer_begin(serve_job *job);
-/* Takes an event of the decoder. */
+/* Adds an event of the decoder to the answer. */
 void serve_answer_event(serve_choice *choice, const mica_decoder_event *event);
-/* Routes that need the tokenizer alone. */
+/* Answers the routes that need only the tokenizer. */
 void serve_answer_tokens(serve_job *job);
-/* Sets the whole output, which cJSON_free frees, and ends the job. NULL: no memory. */
+/* Sets the whole output, which is freed with cJSON_free, and ends the job. NULL: no memory. */
 void serve_answer_set(serve_job *job, char *json);
 
 /* --- vectors, in serve/vectors.c --- */
 
 /* Hands a job to the decoder's thread. */
 void serve_vectors_add(serve_job *job);
-/* Makes vectors of some texts of the job that has waited longest. *busy is set if more are to be made. The decoder's
- * thread. Fails if the device does. */
+/* Makes vectors for some texts of the job that has waited longest; sets *busy if texts remain. Call it in the decoder's
+ * thread. Fails only if the device does. */
 MICA_CHECKED mica_status serve_vectors_step(serve_work *work, bool *busy);
 
-/* {"error": ...}; the caller frees it. NULL: the host has no memory. */
+/* Makes {"error": ...}; the caller frees it. NULL: the host has no memory. */
 char *serve_error_json(const serve_problem *problem);
 
 #endif

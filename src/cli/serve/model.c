@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The last part of a path without ".gguf". */
+/* Copies the last part of a path, without ".gguf". */
 static char *name_of(const char *path) {
   size_t length = strlen(path);
   while (length > 1 && path[length - 1] == '/') length--;

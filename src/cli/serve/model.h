@@ -1,5 +1,5 @@
-/* cli/serve/model.h: what requests are read with: a model's name, tokenizer and chat template. It does not change while
- * requests are served. */
+/* cli/serve/model.h: what the readers of requests need: a model's name, tokenizer and chat template. It does not change
+ * while requests are served. */
 #ifndef MICA_CLI_SERVE_MODEL_H
 #define MICA_CLI_SERVE_MODEL_H
 
@@ -11,18 +11,18 @@ typedef struct serve_model {
   const mica_foundation *foundation;
   mica_tokenizer *tokenizer;
   mica_chat_template *form;             /* NULL: the model has none */
-  char *names[SERVE_MOST_ADAPTERS + 1]; /* in requests: the model alone, then "MODEL:ADAPTER" of each adapter */
+  char *names[SERVE_MOST_ADAPTERS + 1]; /* names in requests: the model, then "MODEL:ADAPTER" for each adapter */
   size_t name_count;
-  char *begin, *end; /* special tokens as the template knows them */
+  char *begin, *end; /* special tokens, as the template writes them */
   mica_chat_variable variables[2];
-  int64_t context, vocabulary; /* tokens of a prompt and its answer; of the model */
+  int64_t context, vocabulary; /* tokens of a prompt with its answer; tokens of the model */
   int32_t slots;
   bool writes;                  /* it generates text */
-  int64_t width, most_embedded; /* numbers of a vector, tokens of a text that becomes one; 0: it makes no vectors */
+  int64_t width, most_embedded; /* width of a vector, most tokens of its text; 0: makes no vectors */
 } serve_model;
 
-/* Reads the tokenizer and the template of a model, which must outlive it. name: NULL for the model's own. A model
- * without a template serves everything but chat. */
+/* Reads the tokenizer and the template of a model, which must outlive `model`. name: NULL for the model's own. A model
+ * without a template serves everything except chat. */
 MICA_CHECKED mica_status serve_model_open(const mica_foundation *foundation, const char *path, const char *name,
                                           serve_model *model);
 /* Appends "MODEL:name" to the names; false: the host has no memory. */

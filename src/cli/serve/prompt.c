@@ -1,4 +1,4 @@
-/* Prompts of requests: messages through the model's template, or texts as they are. */
+/* Prompts of requests: messages rendered by the model's template, or plain texts. */
 #include "cli/serve/reading.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@ static const char *text_at(const cJSON *object, const char *name) {
   return cJSON_IsString(item) ? item->valuestring : NULL;
 }
 
-/* Tokens of a text as a further prompt. */
+/* Adds the tokens of a text as another prompt. */
 static bool add_text(serve_reading *r, const char *text, size_t bytes, bool special) {
   serve_asked *asked = r->asked;
   mica_encoding *prompt = &asked->prompts[asked->prompt_count];
@@ -40,7 +40,7 @@ static bool check_lengths(serve_reading *r) {
 
 /* --- messages --- */
 
-/* The texts of a message that has its content in parts, joined; NULL having refused other parts. */
+/* Joins the texts of a message whose content is a list of parts; refuses other parts, and returns NULL. */
 static char *join_parts(serve_reading *r, const cJSON *parts, size_t message) {
   size_t bytes = 0;
   const cJSON *part;
@@ -77,7 +77,7 @@ static bool is_role(const char *role) {
   return false;
 }
 
-/* One message in the form that templates of models know. */
+/* Changes a message to the form that chat templates expect. */
 static bool fit_message(serve_reading *r, cJSON *message, size_t index) {
   const char *role = text_at(message, "role");
   const cJSON *content = cJSON_GetObjectItemCaseSensitive(message, "content");
@@ -105,7 +105,7 @@ static bool fit_message(serve_reading *r, cJSON *message, size_t index) {
   return true;
 }
 
-/* The messages as a list of the library. */
+/* Makes the library's list of the messages. */
 static bool make_messages(serve_reading *r, mica_messages *messages) {
   cJSON *copy = cJSON_Duplicate(r->messages, true), *message;
   if (!copy) return serve_refuse_memory(r);
@@ -128,7 +128,7 @@ static void free_variables(mica_chat_variable *variables, size_t count) {
   for (size_t v = 0; v < count; v++) cJSON_free((void *)(uintptr_t)variables[v].json);
 }
 
-/* Names of the template: the special tokens, then the request's. Free the ones in JSON. */
+/* Lists the template's variables: special tokens, then those of the request. The caller frees their JSON. */
 static bool make_variables(serve_reading *r, mica_chat_variable *variables, size_t *count) {
   const cJSON *item;
   for (*count = 0; *count < 2; (*count)++) variables[*count] = r->model->variables[*count];

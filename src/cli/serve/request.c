@@ -14,7 +14,7 @@ bool serve_refuse(serve_problem *problem, int status, const char *code, const ch
   va_start(args, format);
   vsnprintf(problem->text, sizeof problem->text, format, args);
   va_end(args);
-  /* A text that was cut may end inside a character. */
+  /* A text that was cut may end with a part of a character. */
   size_t length = strlen(problem->text);
   while (length > 0 && !serve_is_utf8(problem->text, length)) length--;
   problem->text[length] = '\0';
@@ -96,7 +96,7 @@ static bool read_stream_options(serve_reading *r, const cJSON *v) {
 
 static bool read_logprobs(serve_reading *r, const cJSON *v) { return serve_bool(r, v, &r->asked->logprobs); }
 
-/* The number of likely tokens to list with each token. */
+/* Reads the number of likely tokens to list with each token. */
 static bool read_top_logprobs(serve_reading *r, const cJSON *v) {
   int64_t top = 0;
   if (!serve_integer(r, v, 0, MICA_DECODER_MAX_TOP, &top)) return false;
@@ -273,7 +273,7 @@ static bool read_cut(serve_reading *r, const cJSON *v) { return serve_bool(r, v,
 
 /* --- fields that are read later --- */
 
-/* Read when all fields are known: what they mean depends on the others. */
+/* These fields are interpreted when all are known: their meaning depends on other fields. */
 static bool read_messages(serve_reading *r, const cJSON *v) { return (r->messages = v) != NULL; }
 static bool read_tools(serve_reading *r, const cJSON *v) { return (r->tools = v) != NULL; }
 static bool read_tool_choice(serve_reading *r, const cJSON *v) { return (r->tool_choice = v) != NULL; }
@@ -322,7 +322,7 @@ bool serve_is_utf8(const char *text, size_t bytes) {
   return true;
 }
 
-/* Refuses what cJSON would read otherwise than it is meant: deep nesting, and NULs, which end its texts. */
+/* Refuses text that cJSON would misread: deep nesting, and NULs, which end its texts. */
 static bool check_text(const char *body, size_t bytes, serve_problem *problem) {
   int depth = 0;
   bool quoted = false;

@@ -1,5 +1,5 @@
-/* cli/serve/request.h: the body of a request, as its JSON says. Bodies are foreign: whatever they hold, reading ends in
- * a request or in a problem with an HTTP status. */
+/* cli/serve/request.h: reads the JSON body of a request. Bodies are untrusted: any body results in a request or in a
+ * problem with an HTTP status. */
 #ifndef MICA_CLI_SERVE_REQUEST_H
 #define MICA_CLI_SERVE_REQUEST_H
 
@@ -23,21 +23,21 @@ typedef enum serve_kind {
   SERVE_EMBEDDING = 16,
 } serve_kind;
 
-/* An error of a request, in the form of OpenAI's errors. */
+/* An error about a request, as in OpenAI's API. */
 typedef struct serve_problem {
-  int status; /* of HTTP; 0: nothing is wrong */
+  int status; /* HTTP status; 0: no problem */
   const char *code;
   char field[64]; /* empty: no field */
   char text[1024];
 } serve_problem;
 
-/* Sets the problem, unless there is one. Returns false. */
+/* Sets the problem, unless one is set. Returns false. */
 bool serve_refuse(serve_problem *problem, int status, const char *code, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 typedef struct serve_asked {
   serve_kind kind;
-  size_t name; /* of the model: 0 alone, else with adapter name - 1 */
+  size_t name; /* index of the model's name: 0: the model, else adapter name - 1 */
   mica_encoding prompts[SERVE_MOST_CHOICES];
   size_t prompt_count;
   int32_t n; /* answers to each prompt */
@@ -49,9 +49,9 @@ typedef struct serve_asked {
   const char *stops[SERVE_MOST_STOPS];
   size_t stop_count;
   bool stream, usage, logprobs;
-  int32_t top;          /* likely tokens to list with each token */
-  const char *function; /* the answer is the arguments of this function; NULL: a text */
-  const cJSON *tools;   /* the answer may be calls of these; NULL: it is a text */
+  int32_t top;          /* number of likely tokens to list with each token */
+  const char *function; /* the answer is this function's arguments; NULL: text */
+  const cJSON *tools;   /* the answer may call these functions; NULL: it is text */
   const char **texts;   /* EMBEDDING */
   size_t text_count;
   int64_t text_tokens;
@@ -59,11 +59,11 @@ typedef struct serve_asked {
   const char *text; /* TOKENIZE */
   int32_t *ids;     /* DETOKENIZE */
   size_t id_count;
-  bool special; /* TOKENIZE: with the tokens that frame a text */
+  bool special; /* TOKENIZE: adds the tokens that begin and end a text */
   cJSON *root;  /* holds the texts */
 } serve_asked;
 
-/* Reads a body. Either way, serve_asked_free frees what *asked holds. Any thread. */
+/* Reads a body; any thread may call it. serve_asked_free frees *asked, also after a failure. */
 bool serve_read(const serve_model *model, serve_kind kind, const char *body, size_t bytes, serve_asked *asked,
                 serve_problem *problem);
 void serve_asked_free(serve_asked *asked);

@@ -1,4 +1,4 @@
-/* cli/serve/server.h: the HTTP side of `mica serve`: connections, routes, who may ask and how much. */
+/* cli/serve/server.h: the HTTP side of `mica serve`: connections, routes, access and limits. */
 #ifndef MICA_CLI_SERVE_SERVER_H
 #define MICA_CLI_SERVE_SERVER_H
 
@@ -14,19 +14,19 @@ typedef struct serve_keys {
 typedef struct serve_config {
   const char *host;
   int64_t port;       /* 0: a free one */
-  const char *origin; /* a web page of this origin may ask; NULL: only pages of this host */
+  const char *origin; /* web pages of this origin have access; NULL: only pages of this host */
   int64_t connections, per_address;
   int64_t body_bytes;
-  double request_seconds; /* to send a request; a connection without one is closed after it */
+  double request_seconds; /* for sending a request; after it the connection is closed */
   serve_keys keys;
 } serve_config;
 
-/* A connection, as long as it is open. */
+/* An open connection. */
 typedef struct serve_connection {
   struct serve_connection *before, *after;
   int socket;
-  bool busy;    /* a whole request has arrived, and is not answered yet */
-  double since; /* when it was opened, or was last busy */
+  bool busy;    /* a complete request has arrived and is not answered yet */
+  double since; /* when it was opened, or busy last changed */
 } serve_connection;
 
 typedef struct serve_server {
@@ -44,9 +44,9 @@ typedef struct serve_server {
   bool watched;
 } serve_server;
 
-/* Binds and starts to answer; *port is the bound port. On failure returns false, with the reason in text. */
+/* Binds and begins to answer; *port is the bound port. On failure returns false, with the reason in text. */
 bool serve_server_begin(serve_server *server, int *port, char text[256]);
-/* Takes no more connections, and refuses new requests. */
+/* Accepts no more connections, and refuses new requests. */
 void serve_server_drain(serve_server *server);
 /* After serve_work_end. */
 void serve_server_end(serve_server *server);
@@ -54,14 +54,14 @@ void serve_resume(serve_job *job);
 
 /* --- who may ask, in serve/guard.c --- */
 
-/* Lines of a file; blank ones and those that begin with # are left out. False: text says why. */
+/* Reads keys, one per line; skips blank lines and lines that begin with #. False: text says why. */
 bool serve_keys_read(const char *path, serve_keys *keys, char text[256]);
 void serve_keys_free(serve_keys *keys);
-/* Authorization: Bearer KEY. Its time does not depend on how much of a key is right. */
+/* Checks "Authorization: Bearer KEY". The time does not depend on how much of a key is right. */
 bool serve_keys_accept(const serve_keys *keys, const char *authorization);
-/* True for an address or a name of this machine alone: 127.0.0.0/8, ::1, localhost. With a port or without. */
+/* True for an address or name of only this machine, with or without a port: 127.0.0.0/8, ::1, localhost. */
 bool serve_is_loopback(const char *host);
-/* True if a page of this origin may ask. */
+/* True if a page of this origin has access. */
 bool serve_origin_accept(const serve_server *server, const char *origin);
 
 /* --- routes, in serve/routes.c --- */
@@ -70,12 +70,12 @@ typedef struct serve_route {
   const char *method, *path;
   bool open;       /* without a key */
   serve_kind kind; /* of POST */
-  /* GET: writes the answer. item is the rest of a path after a route that ends in a slash. False: no such item. */
+  /* Writes the answer to a GET. item: the rest of the path if the route ends in a slash. False: no such item. */
   bool (*get)(serve_server *, const char *item, serve_text *);
   const char *type;
 } serve_route;
 
-/* NULL having set the problem: 404 or 405 (*allowed is the method that the path has). HEAD is GET. */
+/* Finds a route; HEAD is like GET. NULL: *problem is set, 404 or 405 (*allowed: the path's method). */
 const serve_route *serve_route_find(const char *method, const char *path, const char **allowed, serve_problem *problem);
 /* The part of the path after the route. */
 const char *serve_route_item(const serve_route *route, const char *path);

@@ -1,4 +1,4 @@
-/* Function calls of an answer: none, a given function, or those that the model chooses. */
+/* Function calls in answers: none, a given function, or those that the model chooses. */
 #include "cli/serve/calls.h"
 #include "cli/serve/reading.h"
 
@@ -7,7 +7,7 @@
 
 static const char any_object[] = "{\"type\":\"object\"}";
 
-/* Every tool is a function with a name. */
+/* Checks that every tool is a function with a name. */
 static bool check_tools(serve_reading *r) {
   const int count = cJSON_IsArray(r->tools) ? cJSON_GetArraySize(r->tools) : 0;
   const cJSON *tool;
@@ -23,7 +23,7 @@ static bool check_tools(serve_reading *r) {
   return true;
 }
 
-/* The answer is the arguments of this function. */
+/* Makes the answer the arguments of this function. */
 static bool ask_one(serve_reading *r, const cJSON *function) {
   const cJSON *schema = cJSON_GetObjectItemCaseSensitive(function, "parameters");
   r->asked->function = cJSON_GetObjectItemCaseSensitive(function, "name")->valuestring;
@@ -32,7 +32,7 @@ static bool ask_one(serve_reading *r, const cJSON *function) {
   return (r->asked->schema = strdup(any_object)) || serve_refuse_memory(r);
 }
 
-/* {"type": "object", "properties": {"name": {"const": NAME}, "arguments": SCHEMA}, ...} */
+/* Makes the schema {"type": "object", "properties": {"name": {"const": NAME}, "arguments": SCHEMA}, ...} */
 static cJSON *call_schema(const cJSON *function) {
   const cJSON *parameters = cJSON_GetObjectItemCaseSensitive(function, "parameters");
   cJSON *schema = cJSON_Parse("{\"type\":\"object\",\"properties\":{\"name\":{}},\"required\":[\"name\",\"arguments\"],"
@@ -49,7 +49,7 @@ static cJSON *call_schema(const cJSON *function) {
   return NULL;
 }
 
-/* The answer is a call of any of the functions. */
+/* Makes the answer a call of any of the functions. */
 static bool ask_any(serve_reading *r) {
   cJSON *root = cJSON_CreateObject(), *list = root ? cJSON_AddArrayToObject(root, "anyOf") : NULL;
   bool good = list != NULL;

@@ -1,18 +1,18 @@
-/* Vectors of texts, between the steps of the decoder. */
+/* Vectors of texts, made between the steps of the decoder. */
 #include "cli/json.h"
 #include "cli/serve/job.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Texts that become vectors before texts that are being written get their next token. */
+/* Texts that become vectors between two steps of the decoder. */
 #define TEXTS_AT_ONCE 16
 /* Jobs that wait for vectors. */
 #define MOST_JOBS 64
 
 /* --- answers --- */
 
-/* Numbers as little-endian f32, in base64; the caller frees it. */
+/* Encodes numbers as little-endian f32 in base64; the caller frees the text. */
 static char *to_base64(const float *numbers, size_t count) {
   static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
   const size_t bytes = 4 * count;
@@ -52,7 +52,7 @@ static void add_vector(cli_json *json, cJSON *item, const float *vector, size_t 
   for (size_t c = 0; c < width; c++) cli_json_real(json, list, NULL, (double)vector[c]);
 }
 
-/* The answer, which cJSON_free frees; NULL: no memory. It may take long, so no lock is held. */
+/* Makes the answer, which cJSON_free frees; NULL: no memory. This may take long, so no lock is held. */
 static char *make_answer(const serve_job *job) {
   const serve_asked *asked = &job->asked;
   const size_t width = (size_t)job->work->model->width;
@@ -104,7 +104,7 @@ void serve_vectors_add(serve_job *job) {
     serve_work_wake(work);
 }
 
-/* Takes the first job out of the list. True if others are left. */
+/* Removes the first job from the list. True if others are left. */
 static bool take_out(serve_work *work, serve_job *job) {
   pthread_mutex_lock(&work->lock);
   work->texts = job->next;
@@ -116,7 +116,7 @@ static bool take_out(serve_work *work, serve_job *job) {
   return more;
 }
 
-/* An invalid text fails only its own job. */
+/* Ends a job with an error; an invalid text or a lack of memory fails only this job. */
 static mica_status fail(serve_job *job, mica_status status) {
   const bool own = status == MICA_E_INVALID || status == MICA_E_NOMEM;
   const bool text = status == MICA_E_INVALID;
