@@ -1,4 +1,4 @@
-/* Adapters in files: names, shapes and order of rows. */
+/* Adapters in files: names and shapes of tensors, and the order of rows. */
 #include "foundation/adapter_file.h"
 
 #include "base/element.h"
@@ -19,7 +19,7 @@ mica_status mica__adapter_source_begin(const mica_foundation *model, const char 
 
 /* --- names --- */
 
-/* True if name is the pattern of n bytes with a layer's number for #; *layer receives it, or -1. */
+/* True if name matches the pattern of n bytes, whose # is a layer's number; *layer receives it, or -1. */
 static bool fits(const char *pattern, size_t n, const char *name, int64_t *layer) {
   const char *hash = memchr(pattern, '#', n);
   const size_t before = hash ? (size_t)(hash - pattern) : n;
@@ -43,7 +43,7 @@ static mica_status spell(const char *pattern, size_t n, int64_t layer, mica__tex
   return mica__text_status(text);
 }
 
-/* The row whose source is the name in one of its spellings. */
+/* Finds the row that has the name as one of its sources. */
 static const mica_name_row *row_of_source(const mica__adapter_source *source, const char *name, int64_t *layer) {
   for (size_t r = 0; r < source->rows.count; r++)
     for (const char *part = source->rows.rows[r].source; *part;) {
@@ -59,7 +59,7 @@ static bool ends_in(const char *text, const char *end) {
   return n >= m && !strcmp(text + n - m, end);
 }
 
-/* Sizes of a matrix of the model by its own name; false: it has none. */
+/* The sizes of a matrix, by the model's own name; false: the model has none of this name. */
 static bool sizes_of(const mica_foundation *model, const char *own, int64_t *outputs, int64_t *inputs) {
   const mica_name_map map = {.rows = model->rows.rows, .count = model->rows.count};
   mica__named_tensor found = {0};
@@ -117,7 +117,7 @@ mica_status mica__adapter_name_of(const mica__adapter_source *source, const char
   if (!row)
     return mica__fail(MICA_E_NOT_FOUND, "the model of the family %s has no layer \"%s\"", source->model->info.family,
                       layer);
-  /* The second spelling has the family's prefix, which the output layer lacks. */
+  /* The second source has the family's prefix, which the output layer does not have. */
   const char *part = row->source, *bar = strchr(part, '|');
   if (bar && strcmp(row->own, "head.weight") != 0) part = bar + 1;
   return spell(part, strcspn(part, "|"), number, name);
@@ -125,7 +125,7 @@ mica_status mica__adapter_name_of(const mica__adapter_source *source, const char
 
 /* --- order of rows --- */
 
-/* Heads whose rows of queries or keys differ in order between the form and the model; 0: none. */
+/* The number of heads if file and model order the rows of queries or keys differently, else 0. */
 static int64_t reordered_heads(const mica__adapter_source *source, const char *layer) {
   const mica_foundation_info *info = &source->model->info;
   const bool pairs = source->gguf && source->model->family->interleaved;
@@ -134,7 +134,7 @@ static int64_t reordered_heads(const mica__adapter_source *source, const char *l
   return ends_in(layer, ".self_attn.k_proj") ? info->groups : 0;
 }
 
-/* Copies rows of a matrix (rows, columns): each head's halves become pairs, or pairs become halves. */
+/* Copies a matrix (rows, columns) with each head's rows reordered, from halves to pairs or from pairs to halves. */
 static void reorder(const float *from, float *to, int64_t rows, int64_t columns, int64_t heads, bool to_pairs) {
   const int64_t half = rows / heads / 2;
   for (int64_t h = 0; h < heads; h++)
@@ -158,7 +158,7 @@ mica_status mica__adapter_rows(const mica__adapter_source *source, const mica_ad
 
 /* --- tensors --- */
 
-/* The tensor's elements as f32, allocated. */
+/* Reads the tensor's elements as f32, allocated. */
 static mica_status floats_of(const mica__adapter_source *source, const mica_weight_entry *entry, float **values) {
   int64_t count = 0;
   const bool floating =
@@ -193,7 +193,7 @@ static mica_status check_shape(const mica__adapter_source *source, const mica_we
                     source->path, entry->name, mica_shape_format(entry->shape, is), mica_shape_format(shape, want));
 }
 
-/* alpha of a module: of the first pattern that names it, else of all. */
+/* The alpha of a module: of the first pattern that matches it, else the common one. */
 static double alpha_of(const mica__adapter_source *source, const char *module) {
 #if MICA_WITH_CJSON
   for (const cJSON *item = source->alphas ? source->alphas->child : NULL; item; item = item->next) {

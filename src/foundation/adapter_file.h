@@ -1,4 +1,4 @@
-/* foundation/adapter_file.h: tensors of adapters by the names of a form of file. */
+/* foundation/adapter_file.h: tensors of adapters, by the names in PEFT or GGUF files. */
 #ifndef MICA_FOUNDATION_ADAPTER_FILE_H
 #define MICA_FOUNDATION_ADAPTER_FILE_H
 
@@ -7,7 +7,7 @@
 
 #include <mica/finetune.h>
 
-/* A form of file, and what it says for all tensors. */
+/* The format of a file, and its values for all tensors. */
 typedef struct mica__adapter_source {
   const mica_foundation *model;
   const char *path;
@@ -22,21 +22,21 @@ typedef struct mica__adapter_source {
 mica_status mica__adapter_source_begin(const mica_foundation *model, const char *path, bool gguf,
                                        mica__adapter_source *source);
 
-/* The model's layer "layers.0.self_attn.q_proj" of a matrix that the form calls `name`
- * ("model.layers.0.self_attn.q_proj.weight"), allocated, with its sizes. MICA_E_FORMAT: the model has no such
- * matrix; MICA_E_UNSUPPORTED: embeddings, and an output layer tied to them. */
+/* Finds the model's layer for a matrix that the file calls `name`: "layers.0.self_attn.q_proj" for
+ * "model.layers.0.self_attn.q_proj.weight"; allocated, with its sizes. MICA_E_FORMAT: the model has no such matrix;
+ * MICA_E_UNSUPPORTED: embeddings, or an output layer tied to them. */
 mica_status mica__adapter_layer_of(const mica__adapter_source *source, const char *name, char **layer, int64_t *outputs,
                                    int64_t *inputs);
-/* The inverse: the form's name of the layer's matrix, with the family's prefix. MICA_E_NOT_FOUND. */
+/* The inverse: the file's name for a layer's matrix, with the family's prefix. MICA_E_NOT_FOUND. */
 mica_status mica__adapter_name_of(const mica__adapter_source *source, const char *layer, mica__text *name);
 
-/* Adds the layer with its two tensors to the adapter, after checks. module: the matrix's name without ".weight". */
+/* Checks a layer's two tensors and adds them to the adapter. module: the matrix's name without ".weight". */
 mica_status mica__adapter_take(const mica__adapter_source *source, const char *module, const mica_weight_entry *a,
                                const mica_weight_entry *b, mica_adapter *adapter);
-/* B of a layer in the form's order of rows, allocated. */
+/* Makes B of a layer with rows in the file's order, allocated. */
 mica_status mica__adapter_rows(const mica__adapter_source *source, const mica_adapter_layer *layer, float **b);
 
-/* Reads adapter_config.json, in memory. The source keeps the JSON until the caller deletes *root. */
+/* Reads adapter_config.json from memory. The source refers to the JSON until the caller deletes *root. */
 mica_status mica__adapter_config_read(mica__adapter_source *source, const char *text, size_t bytes,
                                       struct cJSON **root);
 /* Adds all tensors of a PEFT or GGUF file to the adapter. */

@@ -1,4 +1,4 @@
-/* Adapters as GGUF files, as llama.cpp has them. */
+/* Adapters as GGUF files in llama.cpp's format. */
 #include "foundation/adapter_file.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static mica_status check_text(const mica__adapter_source *source, const mica_ggu
 
 static const char suffix_a[] = ".weight.lora_a", suffix_b[] = ".weight.lora_b";
 
-/* Length of the module's name if the tensor's name ends so, else 0. */
+/* The length of the module's name if the tensor's name ends in suffix, else 0. */
 static size_t module_length(const char *name, const char *suffix) {
   const size_t n = strlen(name), m = strlen(suffix);
   return n > m && !strcmp(name + n - m, suffix) ? n - m : 0;
@@ -80,7 +80,7 @@ static void free_tensors(tensors *t) {
   free(t->rows);
 }
 
-/* llama.cpp has one alpha; what a layer's scale differs from it is in its B. */
+/* Scales B where a layer's scale differs: llama.cpp has only one alpha for all layers. */
 static void scale_rows(float *b, const mica_adapter_layer *layer, double alpha) {
   const double factor = layer->scale * (double)layer->rank / alpha;
   const size_t count = (size_t)layer->outputs * (size_t)layer->rank;

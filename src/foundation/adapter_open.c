@@ -1,4 +1,4 @@
-/* Opens and saves adapters of a model. */
+/* Opens and saves adapters of models. */
 #include "foundation/adapter_file.h"
 
 #include "base/json_check.h"

@@ -1,4 +1,4 @@
-/* Adapters as folders of the Python package peft. */
+/* Adapters as folders in the format of the Python package peft. */
 #include "foundation/adapter_file.h"
 
 #if MICA_WITH_CJSON
@@ -18,7 +18,7 @@ static bool is_empty(const cJSON *value) {
          ((cJSON_IsArray(value) || cJSON_IsObject(value)) && !value->child);
 }
 
-/* Keys that make another kind of adapter unless they are missing, null, false or empty. */
+/* Keys that mean another kind of adapter, unless they are missing, null, false or empty. */
 static const struct {
   const char *key, *what;
 } others[] = {
@@ -37,7 +37,7 @@ static const struct {
     {"monteclora_config", "MonteCLoRA adapters"},
 };
 
-/* Initial values that also change the base's weights. */
+/* Initialisations that also change the base model's weights. */
 static const char *const base_changers[] = {"pissa", "olora", "corda", "loftq", "lora_ga"};
 
 static mica_status check_kind(const char *path, const cJSON *root) {
@@ -67,7 +67,7 @@ static bool is_scale(const cJSON *value) {
   return cJSON_IsNumber(value) && isfinite(value->valuedouble) && fabs(value->valuedouble) <= 1e9;
 }
 
-/* Names only: peft would take any regular expression. */
+/* Accepts names only; peft would accept any regular expression. */
 static mica_status check_alphas(const char *path, const cJSON *alphas) {
   if (is_empty(alphas)) return MICA_OK;
   if (!cJSON_IsObject(alphas)) return mica__fail(MICA_E_FORMAT, "%s: alpha_pattern is not an object", path);
@@ -104,7 +104,7 @@ mica_status mica__adapter_config_read(mica__adapter_source *source, const char *
 
 static const char lead[] = "base_model.model.";
 
-/* Length of the module's name before ".lora_A.weight" (k 0) or ".lora_B.weight" (k 1), else 0. */
+/* The length of the module's name before ".lora_A.weight" (k 0) or ".lora_B.weight" (k 1), else 0. */
 static size_t module_length(const char *name, int k) {
   const char *end = k ? ".lora_B.weight" : ".lora_A.weight";
   const size_t n = strlen(name), m = strlen(end);
@@ -150,7 +150,7 @@ typedef struct writing {
   char **names;
   float **rows; /* of B */
   size_t count;
-  cJSON *targets, *ranks, *alphas; /* of the config; owned by it */
+  cJSON *targets, *ranks, *alphas; /* items of the config, which owns them */
 } writing;
 
 static void free_writing(writing *w) {
@@ -163,7 +163,7 @@ static void free_writing(writing *w) {
   free(w->rows);
 }
 
-/* Adds a module to the config: its name, and what differs from the first layer. */
+/* Adds a module to the config: its name, and its differences from the first layer. */
 static mica_status put_config(writing *w, const mica_adapter_layer *layer, const mica_adapter_layer *first,
                               const char *module) {
   cJSON *name = cJSON_CreateString(module);
@@ -224,7 +224,7 @@ static mica_status begin_config(const mica__adapter_source *source, const mica_a
   return done && w->targets && w->ranks && w->alphas ? MICA_OK : mica__fail_nomem(source->path);
 }
 
-/* The config names the tensors, so it is written last. */
+/* Writes the tensors, then the config: it must not exist without them. */
 static mica_status write_files(const mica__adapter_source *source, const writing *w, const cJSON *root) {
   const mica_safetensors_pair pair = {"format", "pt"};
   mica__text tensors = {0}, config = {0};

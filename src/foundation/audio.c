@@ -1,4 +1,4 @@
-/* Features of sound for Whisper: log mel spectrograms. Radford et al. 2022. */
+/* Whisper's features of sound: log mel spectrograms. Radford et al. 2022. */
 #include "foundation/whisper.h"
 
 #include "ir/graph.h"
@@ -25,8 +25,8 @@ mica_value mica_whisper_features(mica_value x, int64_t bins) {
                                      mica_shape_format(shape, text), HOP, 2 * HOP));
     return (mica_value){0};
   }
-  /* The last frame is centred on the end of the sound; Whisper omits it. mica_decibels bounds powers as Whisper does:
-   * 1e-10, and 80 dB below the maximum, which is 8 in log10. So (log10 + 4) / 4 is dB / 40 + 1. */
+  /* Whisper omits the last frame, which is centred on the end of the sound. mica_decibels bounds powers like Whisper:
+   * at least 1e-10, and at most 80 dB, 8 in log10, below the maximum. So (log10 + 4) / 4 is dB / 40 + 1. */
   const mica_value power = mica_slice(mica_mel(x, &mel), 2, 0, shape.dim[1] / HOP, 1);
   return mica_affine(mica_decibels(power, NULL), 1.0 / 40, 1);
 }

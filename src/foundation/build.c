@@ -14,7 +14,7 @@ static const mica_value null_value = {0};
 
 /* --- embeddings --- */
 
-/* Token types; (1, 1) of type 0 if the caller gives none. */
+/* The token types; (1, 1) of type 0 if the caller passes none. */
 static mica_value types_of(const mica__network_build *b) {
   if (!mica_value_is_null(b->how->types)) return b->how->types;
   return mica_full(mica_nn_graph(b->nn), MICA_I32, MICA_SHAPE(1, 1), 0);
@@ -24,7 +24,7 @@ static mica_value embed(const mica__network_build *b) {
   const mica_foundation_info *i = b->info;
   const mica_kv_cache *cache = b->how->cache;
   mica_value x = mica_nn_embedding(b->nn, "embed", b->how->ids, i->vocabulary, i->width, NULL);
-  /* The scale is rounded as the embeddings are. */
+  /* The scale has the embeddings' dtype, so it is rounded like them. */
   if (i->embed_scale != 1) x = mica_mul(x, mica_scalar(mica_nn_graph(b->nn), mica_value_dtype(x), i->embed_scale));
   if (i->positions == MICA_POSITIONS_KIND_LEARNED) {
     mica_value positions = mica_positions(x, cache ? cache->offset : null_value);
@@ -57,7 +57,7 @@ mica_value mica__build_logits(mica_nn *nn, const mica_foundation_info *i, mica_v
   return finish_logits(i, mica_matmul(x, mica_transpose(table, MICA_AXES(1, 0))));
 }
 
-/* Features of the first end token, (B, C). Old files say 2 for it, and have it as the largest token instead. */
+/* Features of the first end token, (B, C). Old files give 2 as the end token, although it is the largest token. */
 static mica_value end_rows(const mica__network_build *b, mica_value x) {
   const mica_foundation_info *i = b->info;
   mica_value ids = b->how->ids;
@@ -100,7 +100,7 @@ static mica_status prepare(mica__network_build *b) {
   return MICA_OK;
 }
 
-/* Logits of classes of the first token: a dense layer, its function, the head. */
+/* Logits of the classes from the first token: a dense layer, its function, the head. */
 static mica_value build_classes(const mica__network_build *b, mica_value x) {
   const mica_foundation_info *i = b->info;
   const mica_value per_text = mica_cast(mica_argmax(b->how->ids, 1, false), MICA_I32);

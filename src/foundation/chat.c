@@ -1,4 +1,4 @@
-/* Conversations: messages become a prompt by the model's template, the answer becomes a message. */
+/* Conversations: the model's template makes a prompt from messages; the answer becomes a message. */
 #include "base/file.h"
 #include "base/text.h"
 #include "foundation/decoder.h"
@@ -13,7 +13,7 @@ struct mica_chat {
   mica_chat_config config;
   mica_chat_template *own; /* the model's */
   const mica_chat_template *form;
-  char *system, *begin, *end; /* special tokens as the template knows them */
+  char *system, *begin, *end; /* special tokens, as the template writes them */
   mica_chat_variable *variables;
   mica_messages *messages;
   atomic_bool stop;
@@ -21,14 +21,14 @@ struct mica_chat {
 
 /* --- making one --- */
 
-/* A copy of the text of a token; NULL for none. */
+/* Copies a token's text; NULL if there is no token. */
 static mica_status copy_token(const mica_decoder *d, int32_t id, char **text) {
   const char *token = id >= 0 ? mica_tokenizer_token(d->tokenizer, id) : NULL;
   *text = token ? mica__strdup(token) : NULL;
   return token && !*text ? mica__fail_nomem("a chat") : MICA_OK;
 }
 
-/* Names of the template: special tokens, then the caller's, which replace them. */
+/* Sets the template's variables: special tokens, and the caller's, which replace them. */
 static mica_status set_variables(mica_chat *chat, const mica_chat_config *c) {
   const mica_foundation_info *info = mica_foundation_describe(chat->decoder->model);
   size_t count = 0;
@@ -133,7 +133,7 @@ mica_status mica_chat_load(mica_chat *chat, const char *path) {
 
 /* --- prompts --- */
 
-/* The tokens of a conversation, where the answer begins. */
+/* The tokens of a conversation, up to the beginning of the answer. */
 static mica_status tokens_of(const mica_chat *chat, const mica_messages *messages, mica_encoding *tokens) {
   const mica_chat_options how = {.add_generation_prompt = true,
                                  .variables = chat->config.variables,
@@ -146,7 +146,7 @@ static mica_status tokens_of(const mica_chat *chat, const mica_messages *message
   return status;
 }
 
-/* The messages without those from `first` on that `dropped` counts. */
+/* Copies the messages except `dropped` of them, from number `first` on. */
 static mica_status without(const mica_messages *messages, size_t first, size_t dropped, mica_messages **rest) {
   mica_status status = mica_messages_create(rest);
   for (size_t m = 0; status == MICA_OK && m < mica_messages_count(messages); m++) {
@@ -158,14 +158,14 @@ static mica_status without(const mica_messages *messages, size_t first, size_t d
   return status;
 }
 
-/* Messages that always stay: the system's, if it comes first. */
+/* The number of messages that are never dropped: 1 if the first is the system's. */
 static size_t count_kept(const mica_messages *messages) {
   static const char system[] = "{\"role\": \"system\"";
   const char *message = mica_messages_at(messages, 0, NULL);
   return message && !strncmp(message, system, sizeof system - 1) ? 1 : 0;
 }
 
-/* The prompt, without the oldest messages if it leaves no room for an answer. Messages go in pairs, so that roles still
+/* Makes the prompt; drops the oldest messages if it leaves no room for an answer, in pairs, so that roles still
  * alternate. */
 static mica_status make_prompt(const mica_chat *chat, mica_encoding *tokens) {
   const size_t first = count_kept(chat->messages), count = mica_messages_count(chat->messages);

@@ -17,7 +17,7 @@
 
 /* --- sizes --- */
 
-/* GGUF files need not say how large a vocabulary is: they have it. */
+/* The number of tokens in a GGUF file's vocabulary: its keys need not give the size. */
 static int64_t tokens(const mica__config_source *f) {
   const mica__config_value list = mica__config_find(f, "", "/tokenizer.ggml.tokens");
   return list.kind == MICA__CONFIG_LIST && list.count > 0 && list.count <= (size_t)MOST ? (int64_t)list.count
@@ -37,7 +37,7 @@ static mica_status read_keys(const mica__config_source *f, const mica__family *f
   return MICA_OK;
 }
 
-/* Pictures have a position per patch, and one for the class token. */
+/* Computes the number of positions for pictures: one per patch, and one for the class token. */
 static mica_status read_patches(const mica__config_source *f, mica_foundation_info *i) {
   const int64_t side = i->picture / i->patch;
   if (side == 0 || side * side >= MOST)
@@ -65,7 +65,7 @@ static mica_status check_sizes(const mica__config_source *f, const mica_foundati
 
 /* --- experts --- */
 
-/* Folders of gpt-oss say where gate and up are clamped, and whether their experts are MXFP4. */
+/* Reads the clamp of gate and up from folders of gpt-oss, and if their experts are MXFP4. */
 static mica_status read_gptoss(const mica__config_source *f, mica_foundation_info *i) {
   double alpha = 1.702;
   const mica__config_value object = mica__config_find(f, "quantization_config", "");
@@ -81,7 +81,8 @@ static mica_status read_gptoss(const mica__config_source *f, mica_foundation_inf
   return MICA_OK;
 }
 
-/* The keys are read for families that have experts: others are refused if they have them. */
+/* Reads the keys of experts, for families that have them. Other families do not read these keys, so they are
+ * refused. */
 static mica_status read_experts(const mica__config_source *f, const mica__family *family, mica_foundation_info *i) {
   int64_t step = 1;
   if (family->experts == MICA__EXPERTS_NONE) return MICA_OK;
@@ -103,7 +104,7 @@ static mica_status read_experts(const mica__config_source *f, const mica__family
 
 static const struct {
   const char *text;
-  mica_foundation_function plain, gated; /* gated COUNT: no family has it */
+  mica_foundation_function plain, gated; /* gated: COUNT if no family has it */
 } functions[] = {
     {"silu", MICA_FOUNDATION_FUNCTION_SILU, MICA_FOUNDATION_FUNCTION_SWIGLU},
     {"swish", MICA_FOUNDATION_FUNCTION_SILU, MICA_FOUNDATION_FUNCTION_SWIGLU},
@@ -133,7 +134,7 @@ static mica_status read_function(const mica__config_source *f, const mica__famil
 
 /* --- which layers have the window --- */
 
-/* config.json names the kind of each layer; GGUF files say for each whether it has the window. */
+/* Reads a list with a value per layer: config.json names the kind; GGUF files have a flag for the window. */
 static mica_status read_layer_list(const mica__config_source *f, const mica__config_value *list,
                                    mica_foundation_info *i, bool *local) {
   if (list->count != (size_t)i->layers)
@@ -180,7 +181,8 @@ static mica_status read_pattern(const mica__config_source *f, const mica__family
 
 /* --- which layers have rotary positions --- */
 
-/* config.json has 1 for a layer with positions and 0 for one without; GGUF files say nothing. */
+/* Finds layers without positions: config.json has 1 for a layer with positions and 0 for one without; GGUF files have
+ * no such key. */
 static mica_status read_no_rope(const mica__config_source *f, const mica__family *family, mica_foundation_info *i,
                                 mica__info_arrays *arrays) {
   int64_t every = family->nope_every;
@@ -208,7 +210,7 @@ static mica_status read_no_rope(const mica__config_source *f, const mica__family
 
 static bool has(const mica_weights *weights, const char *name) { return mica_weights_find(weights, name) != NULL; }
 
-/* What a GGUF file says by the tensors that it has. */
+/* Reads facts of a GGUF file that only its tensors show. */
 static void read_tensors(const mica_weights *weights, mica_foundation_info *i) {
   i->tied = !has(weights, "output.weight");
   i->attention_bias = has(weights, "blk.0.attn_q.bias") || has(weights, "blk.0.attn_qkv.bias");
@@ -247,7 +249,7 @@ static mica_status read_special(const mica__config_source *f, mica_foundation_in
   if (i->vocabulary == 0) return MICA_OK;
   if (begin.kind != MICA__CONFIG_ABSENT) MICA_TRY(add_end(f, &begin, i, &i->begin, &none));
   none = 0;
-  /* Some files say -1 for no padding. */
+  /* Some files have -1 if there is no padding. */
   if (pad.kind != MICA__CONFIG_ABSENT && pad.number != -1) MICA_TRY(add_end(f, &pad, i, &i->pad, &none));
   const size_t most = end.kind == MICA__CONFIG_LIST ? end.count : 1;
   arrays->ends = most <= 1024 ? calloc(most + 1, sizeof *arrays->ends) : NULL;
@@ -264,7 +266,7 @@ static mica_status read_special(const mica__config_source *f, mica_foundation_in
   return MICA_OK;
 }
 
-/* True if the first of the architectures ends with this. */
+/* True if the first architecture's name has this ending. */
 static bool is_architecture(const mica__config_value *first, const char *ending) {
   const size_t n = strlen(ending);
   return first->kind == MICA__CONFIG_TEXT && first->text.length >= n &&
@@ -272,7 +274,7 @@ static bool is_architecture(const mica__config_value *first, const char *ending)
 }
 
 #if MICA_WITH_CJSON
-/* {"0": "negative", "1": "positive"}. Without a text for each number there are no names. */
+/* Reads {"0": "negative", "1": "positive"}. If a number has no text, there are no names. */
 static mica_status read_class_names(const mica__config_source *f, const cJSON *labels, mica_foundation_info *i,
                                     mica__info_arrays *arrays) {
   int64_t found = 0;
@@ -290,7 +292,7 @@ static mica_status read_class_names(const mica__config_source *f, const cJSON *l
 }
 #endif
 
-/* A head of classes is part of the architecture's name, such as BertForSequenceClassification. */
+/* Finds the task: an architecture's name tells of a head for classes, as in BertForSequenceClassification. */
 static mica_status read_task(const mica__config_source *f, const mica__family *family, mica_foundation_info *i,
                              mica__info_arrays *arrays) {
   const mica__config_value list = mica__config_find(f, "architectures", "");
@@ -315,7 +317,7 @@ static mica_status read_task(const mica__config_source *f, const mica__family *f
 /* --- two networks --- */
 
 #if MICA_WITH_CJSON
-/* The object vision_config describes the network of pictures. */
+/* Reads the network for pictures from the object vision_config. */
 static mica_status read_vision(const mica__config_source *f, const mica__family *family, const mica_weights *weights,
                                mica_foundation_info *i, mica__info_arrays *arrays) {
   const cJSON *object = cJSON_GetObjectItemCaseSensitive(f->root, "vision_config");
@@ -370,7 +372,7 @@ static mica_status read_stack(const mica__config_source *f, const stack_keys *ke
   return read_function(f, family, i);
 }
 
-/* Both networks of Whisper. The info describes the decoder, its sound the encoder. */
+/* Reads both networks of Whisper. The info describes the decoder, info->sound the encoder. */
 static mica_status read_sound(const mica__config_source *f, const mica__family *family, mica_foundation_info *i,
                               mica__info_arrays *arrays) {
   static const stack_keys encoder = {"encoder_layers", "encoder_attention_heads", "encoder_ffn_dim",
@@ -398,7 +400,7 @@ static mica_status read_sound(const mica__config_source *f, const mica__family *
   second->arrays.local = calloc((size_t)second->info.layers, sizeof *arrays->local);
   if (!second->arrays.local) return mica__fail_nomem(f->path);
   second->info.local = second->arrays.local;
-  /* Some files repeat a number of layers under this name. */
+  /* Some files repeat a number of layers as this key: marks it as read. */
   mica__config_find(f, "num_hidden_layers", "");
   MICA_TRY(read_special(f, i, arrays));
   return mica__config_leftovers(f, i, arrays);
@@ -437,7 +439,7 @@ mica_status mica__config_read(const mica__config_source *f, const mica__family *
   if (family->pictures)
     MICA_TRY(read_patches(f, i));
   else
-    i->picture = i->patch = i->channels = 0; /* of a tower beside the text, which is not read */
+    i->picture = i->patch = i->channels = 0; /* of a vision tower, which is not read */
   i->causal = family->causal || family->task == MICA_FOUNDATION_TASK_GENERATE;
   i->out_bias = family->bias_out_by_key ? i->attention_bias : (family->bias & MICA__BIAS_OUT) != 0;
   if (f->gguf) read_tensors(weights, i);

@@ -21,7 +21,7 @@ static mica__config_value of_json(const cJSON *item, const char *key) {
   return fact;
 }
 
-/* Remembers which item of the outermost object was asked for. */
+/* Marks an item of the outermost object as read. */
 static void see(const mica__config_source *facts, const cJSON *item) {
   size_t at = 0;
   for (const cJSON *i = facts->json->child; facts->seen && i; i = i->next, at++)
@@ -113,7 +113,7 @@ bool mica__config_is(const mica__config_value *fact, const char *text) {
   return fact->kind == MICA__CONFIG_TEXT && fact->text.length == n && !memcmp(fact->text.bytes, text, n);
 }
 
-/* Values per layer that are all the same stand for one. */
+/* Replaces a list of values per layer by one value if all are equal. */
 static mica__config_value single(mica__config_value fact) {
   if (fact.kind != MICA__CONFIG_LIST || !fact.value || fact.count == 0) return fact;
   const mica__config_value first = mica__config_at(&fact, 0);

@@ -1,4 +1,4 @@
-/* foundation/config_source.h: what a model says of itself by key, in config.json or in the keys of a GGUF file. */
+/* foundation/config_source.h: finds a model's facts by key, in config.json or in a GGUF file. */
 #ifndef MICA_FOUNDATION_CONFIG_SOURCE_H
 #define MICA_FOUNDATION_CONFIG_SOURCE_H
 
@@ -11,11 +11,11 @@ struct cJSON;
 
 typedef struct mica__config_source {
   const char *path;         /* of the file, for sentences */
-  const struct cJSON *json; /* the object that is read, or NULL */
+  const struct cJSON *json; /* the object that is read; NULL: GGUF */
   const struct cJSON *root; /* all of the file, likewise */
   const mica_gguf *gguf;    /* likewise */
-  const char *arch;         /* of a GGUF file: before most of its keys */
-  bool *seen;               /* of the object's items: they were asked for */
+  const char *arch;         /* of a GGUF file: the prefix of most keys */
+  bool *seen;               /* a flag per item of the object: it was read */
 } mica__config_source;
 
 typedef enum mica__config_kind {
@@ -30,23 +30,23 @@ typedef enum mica__config_kind {
 typedef struct mica__config_value {
   mica__config_kind kind;
   const char *key; /* that was found */
-  double number;   /* of a flag 0 or 1 */
+  double number;   /* of a flag: 0 or 1 */
   mica_gguf_text text;
   size_t count; /* of a list */
   const struct cJSON *item;
   const mica_gguf_value *value;
 } mica__config_value;
 
-/* The first of several keys, parted by '|', that is there. json: keys of config.json, with '.' between an object's and
- * its item's; gguf: keys of a GGUF file, behind "<arch>." unless they begin with '/'. "": none. */
+/* Finds the first of several keys, separated by '|', that exists. json: keys of config.json, with '.' between the names
+ * of an object and its item; gguf: keys of a GGUF file, after "<arch>." unless they begin with '/'. "": no key. */
 mica__config_value mica__config_find(const mica__config_source *facts, const char *json, const char *gguf);
 /* An element of a list. */
 mica__config_value mica__config_at(const mica__config_value *list, size_t index);
-/* True if it is this text. */
+/* True if the value is this text. */
 bool mica__config_is(const mica__config_value *fact, const char *text);
 
-/* Each sets *value to what the keys say, or to `fallback` if they are absent; mica__NEEDED: they must be there. field:
- * what it is, for the sentence. MICA_E_FORMAT for another kind and for a value out of low to high. */
+/* Each sets *value from the keys, or to `fallback` if they are absent; mica__NEEDED: they must exist. field: its name
+ * in messages. MICA_E_FORMAT: another type, or a value that is not from low to high. */
 #define MICA__NEEDED (-1)
 mica_status mica__config_count(const mica__config_source *facts, const char *field, const char *json, const char *gguf,
                                int64_t fallback, int64_t low, int64_t high, int64_t *value);

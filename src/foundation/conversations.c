@@ -1,4 +1,4 @@
-/* Conversations in JSON lines as rows of tokens. */
+/* Conversations from JSON lines as rows of tokens. */
 #include "base/error.h"
 
 #include <mica/finetune.h>
@@ -42,7 +42,7 @@ struct mica_conversations {
   int64_t count, room;
   /* Batches. */
   mica_engine *engine;
-  mica_tensor *tensors[3], *last[3]; /* of whole batches, and of a smaller last one */
+  mica_tensor *tensors[3], *last[3]; /* for whole batches, and for a smaller last one */
   mica_feed feeds[3];
   mica_batch_column columns[3];
   uint64_t *order, epoch, batch;
@@ -78,7 +78,7 @@ static mica_status add_text(mica_conversations *c, const char *text, size_t byte
   return add_ids(c, c->piece.ids, c->piece.count, counted);
 }
 
-/* Text of the first messages by the template. */
+/* Renders the first `count` messages by the template. */
 static mica_status apply(mica_conversations *c, const mica_messages *messages, const char *tools, size_t count,
                          bool prompt, char **text, size_t *bytes) {
   const mica_foundation_info *i = &c->model->info;
@@ -101,7 +101,7 @@ static bool is_answer(const cJSON *message) {
   return cJSON_IsString(role) && !strcmp(role->valuestring, "assistant");
 }
 
-/* Adds what message `index` appends to the text so far: what comes before the answer, then the answer. */
+/* Adds the text that message `index` appends: the part before the answer, then the answer. */
 static mica_status add_answer(mica_conversations *c, const mica_messages *messages, const char *tools, size_t index,
                               const char *whole, size_t bytes, size_t *done) {
   char *before = NULL, *after = NULL;
@@ -193,7 +193,7 @@ static mica_status new_row(mica_conversations *c, row **made) {
   return MICA_OK;
 }
 
-/* Puts the conversation into the first of the latest rows with room for it. */
+/* Puts the conversation into the first of the latest rows that has room for it. */
 static mica_status put(mica_conversations *c) {
   enum { LATEST = 64 };
   const int64_t context = c->info.context, vocabulary = c->model->info.vocabulary;
@@ -209,7 +209,7 @@ static mica_status put(mica_conversations *c) {
     c->info.dropped++;
     return MICA_OK;
   }
-  /* Learned positions belong to a row's tokens by number. */
+  /* Learned positions count from the beginning of a row: it holds one conversation. */
   const bool alone = c->config.one_per_row || c->model->info.positions == MICA_POSITIONS_KIND_LEARNED;
   const int64_t first = c->info.rows > LATEST ? c->info.rows - LATEST : 0;
   for (int64_t r = first; !alone && !to && r < c->info.rows; r++)
@@ -337,13 +337,13 @@ static void set_order(mica_conversations *c) {
   c->ordered = true;
 }
 
-/* Batches that give each shard a row. */
+/* The number of batches in which each shard gets a row. */
 static uint64_t batch_count(const mica_conversations *c) {
   const uint64_t rows = (uint64_t)c->info.rows, size = (uint64_t)c->config.batch;
   return rows / size + (rows % size >= (uint64_t)c->config.shards);
 }
 
-/* First row of a shard in a batch of `count` rows. */
+/* The first row of a shard in a batch of `count` rows. */
 static int64_t part_of(const mica_conversations *c, int64_t count, int32_t shard) {
   return count * shard / c->config.shards;
 }

@@ -1,4 +1,4 @@
-/* A decoder's sessions, and its requests until they have a slot. */
+/* Creation and sessions of a decoder, and its requests until they get a slot. */
 #include "foundation/decoder.h"
 
 #include "foundation/model.h"
@@ -25,7 +25,7 @@ const char *mica_finish_name(mica_finish finish) {
 
 /* --- sessions --- */
 
-/* True if all matrices of the network are in blocks: rows of their products do not depend on the other rows
+/* True if all matrices of the network are in blocks: then rows of products do not depend on other rows
  * (tests/ops/test_blocks_graph.c). */
 static bool has_apart_rows(const mica_nn *nn) {
   for (size_t p = 0; p < mica_nn_parameter_count(nn); p++) {
@@ -36,7 +36,8 @@ static bool has_apart_rows(const mica_nn *nn) {
   return true;
 }
 
-/* Finds by a network without a session whether steps may have few rows. Products of more rows are other kernels. */
+/* Determines if steps may have fewer rows than slots, from a network without a session. Products of more than MOST_FEW
+ * rows use other kernels. */
 static mica_status find_few(mica_decoder *d, const mica_nn_config *config) {
   mica_graph *graph = NULL;
   mica_nn *nn = NULL;
@@ -53,7 +54,7 @@ static mica_status find_few(mica_decoder *d, const mica_nn_config *config) {
   return status;
 }
 
-/* The network in a graph of its own: of a token of each of several slots, or of a part of one slot's prompt. */
+/* Builds the network for one token of several slots, or for a part of one slot's prompt. */
 static mica_status build(mica_decoder *d, mica_graph *graph, mica_nn *nn, bool prompt, mica_session **session) {
   const int64_t rows = prompt ? 1 : d->step.few ? MICA_DYNAMIC : d->slot_count;
   mica_kv_cache cache = {.batch = d->slot_count,
@@ -101,7 +102,7 @@ static mica_status make_inputs(mica_decoder *d) {
   return make_tensor(d, MICA_SHAPE(1), &d->prompt.slots);
 }
 
-/* Bytes of the caches per position. */
+/* The bytes of the caches per position. */
 static size_t count_bytes(const mica_decoder *d, const mica_nn *nn) {
   size_t bytes = 0;
   for (size_t p = 0; p < mica_nn_parameter_count(nn); p++) {
@@ -114,7 +115,7 @@ static size_t count_bytes(const mica_decoder *d, const mica_nn *nn) {
   return bytes / (size_t)d->slot_count / (size_t)d->context;
 }
 
-/* Both sessions; the second has the weights and caches of the first, and never any of its own. */
+/* Makes both sessions; the second uses the weights and caches of the first and has none of its own. */
 static mica_status make_sessions(mica_decoder *d) {
   mica_graph *graphs[2] = {NULL};
   mica_nn *networks[2] = {NULL};
@@ -256,7 +257,7 @@ static mica_status configure(mica_decoder *d, const mica_decoder_config *config)
   return MICA_OK;
 }
 
-/* A model may have none: its requests give tokens alone. */
+/* Opens the tokenizer. A model may have none: events of its requests then have tokens only. */
 static mica_status open_tokenizer(mica_decoder *d) {
   mica__attempt_begin();
   const mica_status status = mica_foundation_tokenizer(d->model, &d->tokenizer);

@@ -1,4 +1,4 @@
-/* foundation/decoder.h: a decoder: slots, the sessions that fill them, and the requests that wait. */
+/* foundation/decoder.h: a decoder: its slots, the sessions that compute them, and waiting requests. */
 #ifndef MICA_FOUNDATION_DECODER_H
 #define MICA_FOUNDATION_DECODER_H
 
@@ -10,49 +10,49 @@
 
 #define MICA__MOST_SLOTS 64
 
-/* A request's copy, and what becomes of it. */
+/* A copy of a request, and its state. */
 typedef struct mica__decoding {
   struct mica__decoding *next; /* of those that wait */
   int64_t id;
-  int32_t *ids; /* the prompt, then the text; room for the context */
+  int32_t *ids; /* the prompt, then the text; room for a whole context */
   int64_t count, prompt, most;
   mica_sampler *sampler;
   mica_text_stream *stream;
   mica_grammar *grammar; /* NULL: any text */
-  uint32_t *mask;        /* its tokens, of the model's vocabulary */
+  uint32_t *mask;        /* allowed tokens, of the model's vocabulary */
   mica_decoder_fn *event;
   void *user;
   int32_t top; /* most likely tokens to list */
   bool ignore_end, cancelled;
 } mica__decoding;
 
-/* Memory for a text. Positions below `held` of the caches hold the tokens of `ids`. Those below `parts` were computed
- * as whole parts of a prompt, so that another prompt gets the same bits by them. */
+/* The memory of a text. The caches hold the tokens of `ids` at positions below `held`. Positions below `parts` were
+ * computed as whole parts of a prompt, so that another prompt with them gets the same bits. */
 typedef struct mica__text_slot {
   mica__decoding *work; /* NULL: idle */
   int32_t *ids;
   int64_t held, parts;
 } mica__text_slot;
 
-/* The session of prompts with its inputs on the device. */
+/* The session for prompts, and its inputs on the device. */
 typedef struct mica__decoder_prompt {
   mica_session *session;
-  mica_tensor *ids[16]; /* of each length that it reads: 2^k tokens */
+  mica_tensor *ids[16]; /* one per length that it reads: 2^k tokens */
   mica_tensor *offset, *lengths, *slots;
 } mica__decoder_prompt;
 
-/* Inputs of a step of `count` rows, a token each. */
+/* Inputs of a step of `count` rows with a token each. */
 typedef struct mica__decoder_rows {
   int32_t count;
   mica_tensor *ids, *offset, *slots;
 } mica__decoder_rows;
 
-/* The session of steps. If a row's bits do not depend on the other rows, a step has rows for slots with a token and
- * little more; else it has a row per slot. */
+/* The session for steps. few: the bits of a row do not depend on other rows, so a step has rows only for slots with a
+ * token, rounded up; else it has a row per slot. */
 typedef struct mica__decoder_step {
   mica_session *session;
   bool few;
-  mica__decoder_rows rows[8]; /* in ascending order, the last one of all slots */
+  mica__decoder_rows rows[8]; /* in ascending order; the last one has all slots */
   int32_t sizes;
 } mica__decoder_step;
 
@@ -67,10 +67,10 @@ struct mica_decoder {
   bool no_prefix;
   mica_cache_form cache;
   size_t position_bytes;
-  mica_bindings *bindings;     /* the model's matrices; NULL: another decoder's */
-  const mica_bindings *shared; /* of the other one, while sessions are made */
-  mica__decoder_step step;     /* a token of each of several slots */
-  mica__decoder_prompt prompt; /* a part of a prompt of one slot */
+  mica_bindings *bindings;     /* the model's matrices; NULL: those of another decoder */
+  const mica_bindings *shared; /* of the other decoder, while sessions are made */
+  mica__decoder_step step;     /* one token for each of several slots */
+  mica__decoder_prompt prompt; /* a part of one slot's prompt */
   float *logits;               /* (slots, vocabulary) */
   mica__text_slot slots[MICA__MOST_SLOTS];
   /* Shared with other threads. */
@@ -82,15 +82,15 @@ struct mica_decoder {
 
 void mica__decoding_free(mica__decoding *work);
 
-/* A row of a step: a token at a position of a slot, which it overwrites; at `context` nothing is written. */
+/* A row of a step: a token at a position (offset) of a slot, which it overwrites; at `context` nothing is written. */
 typedef struct mica__decoder_row {
   int32_t slot, token, offset;
 } mica__decoder_row;
 
-/* How many rows a step for `count` slots has. If that is slot_count, row s is slot s. */
+/* The number of rows in a step for `count` slots. If it is slot_count, row s belongs to slot s. */
 int32_t mica__decoder_row_count(const mica_decoder *d, int32_t count);
-/* Logits of one run, on the host until the next: of a part of a slot's prompt (one row), or of rows of different slots.
- * mica__decoder_row_count gives the number of rows. */
+/* Each computes logits, which stay on the host until the next run: of a part of a slot's prompt (one row), or of rows
+ * of different slots, mica__decoder_row_count of them. */
 mica_status mica__decoder_read_part(mica_decoder *d, int32_t slot, const int32_t *ids, int64_t count, int64_t offset);
 mica_status mica__decoder_read_rows(mica_decoder *d, const mica__decoder_row *rows, int32_t count);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Positions that are used unless more are asked for. */
+/* The positions that are used by default. */
 #define DEFAULT_CONTEXT 8192
 
 static bool is_folder(const char *path) {
@@ -21,7 +21,7 @@ bool mica_foundation_is(const char *path) {
   struct stat about;
   if (!path || stat(path, &about) != 0) return false;
   if (S_ISDIR(about.st_mode)) return mica__foundation_folder_is(path);
-  /* A pipe is not opened: it waits for a writer. */
+  /* Opens no pipes: opening one waits for a writer. */
   FILE *file = S_ISREG(about.st_mode) ? fopen(path, "rb") : NULL;
   const bool read = file && fread(magic, 1, sizeof magic, file) == sizeof magic;
   if (file) fclose(file);
@@ -40,7 +40,7 @@ void mica_foundation_close(mica_foundation *model) {
   free(model);
 }
 
-/* A copy of a GGUF file's text; *copy stays NULL if it is missing or has a zero in it. */
+/* Copies a text of a GGUF file; *copy stays NULL if the text is missing or contains a zero byte. */
 static mica_status copy_text(const mica_gguf *gguf, const char *key, char **copy) {
   const mica_gguf_text text = mica_gguf_text_at(mica_gguf_find(gguf, key), 0);
   if (text.length == 0 || memchr(text.bytes, 0, text.length)) return MICA_OK;
@@ -81,7 +81,7 @@ static bool ends_with(const char *text, const char *ending) {
   return n >= m && !strcmp(text + n - m, ending);
 }
 
-/* A byte of MXFP4 blocks is two elements; scales do not count. */
+/* Counts the weights; a byte of MXFP4 blocks holds two, scales do not count. */
 static void count_weights(mica_foundation *model) {
   for (size_t i = 0; i < mica_weights_count(model->weights); i++) {
     const mica_weight_entry *entry = mica_weights_at(model->weights, i);

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define STANDARD_BATCH_TOKENS 1024
-/* Lengths of runs are multiples of the first up to the limit, then of the second: few plans, little padding. */
+/* Lengths of runs are multiples of FINE_STEP up to FINE_LIMIT, then of COARSE_STEP: few plans, little padding. */
 #define FINE_STEP 4
 #define FINE_LIMIT 64
 #define COARSE_STEP 32
@@ -73,7 +73,7 @@ static mica_status make_texts(mica_embedder *e) {
   return mica__embed_network_finish(e, &e->texts, projected ? x : pool(e, x, lengths));
 }
 
-/* CLIP multiplies cosines by the exponential of a weight. */
+/* Reads CLIP's logit scale: it multiplies cosines by the exponential of a weight. */
 static mica_status read_logit_scale(mica_embedder *e) {
   const mica_weight_entry *entry =
       e->model->info.vision ? mica_weights_find(mica_foundation_weights(e->model), "logit_scale") : NULL;
@@ -151,7 +151,7 @@ typedef struct tokens {
   size_t index; /* of the text */
 } tokens;
 
-/* Cuts a text's tokens to `most`; special tokens at the end stay. */
+/* Cuts a text to `most` tokens; special tokens at its end are kept. */
 static int64_t cut(const mica_tokenizer *tokenizer, int32_t *ids, int64_t count, int64_t most) {
   int64_t tail = 0;
   if (count <= most) return count;
@@ -192,14 +192,14 @@ static int64_t rounded(int64_t length, int64_t most) {
   return up < most ? up : most;
 }
 
-/* Rows of a run: a power of two, so that there are few plans. */
+/* The number of rows of a run: a power of two, so that there are few plans. */
 static int64_t rows_of(int64_t length, int64_t batch_tokens, size_t left) {
   int64_t rows = 1;
   while (2 * rows * length <= batch_tokens && (size_t)rows < left) rows *= 2;
   return rows;
 }
 
-/* Runs `rows` rows of `length` tokens; those from `count` on are padding. */
+/* Runs `rows` rows of `length` tokens; rows from `count` on are padding. */
 static mica_status run(mica_embedder *e, const tokens *texts, int64_t count, int64_t rows, int64_t length, float *out) {
   const int64_t width = mica_embedder_width(e);
   const int32_t pad = e->model->info.pad > 0 ? e->model->info.pad : 0;

@@ -1,4 +1,4 @@
-/* foundation/embed.h: an embedder, and how a model's files say that features become a vector. */
+/* foundation/embed.h: an embedder, and how its model's files turn features into a vector. */
 #ifndef MICA_FOUNDATION_EMBED_H
 #define MICA_FOUNDATION_EMBED_H
 
@@ -11,16 +11,16 @@
 #include <mica/tokenizer.h>
 
 typedef struct mica__embed_form {
-  mica_embed_pooling pooling; /* MODEL: the files do not say */
+  mica_embed_pooling pooling; /* MODEL: not in the files */
   bool unit;
-  int64_t most_tokens; /* 0: the files do not say */
+  int64_t most_tokens; /* 0: not in the files */
 } mica__embed_form;
 
-/* A network with one output, vectors. */
+/* A network whose one output is vectors. */
 typedef struct mica__embed_network {
   mica_graph *graph;
   mica_nn *nn;
-  mica_bindings *bindings; /* weights that stay as the file has them; NULL: none */
+  mica_bindings *bindings; /* weights that are used as stored in the file; NULL: none */
   mica_session *session;   /* NULL: not made yet */
 } mica__embed_network;
 
@@ -36,25 +36,25 @@ struct mica_embedder {
   double logit_scale;
 };
 
-/* Weights in blocks stay blocks; others become f32, which is faster. */
+/* Begins the network. Weights in blocks stay in blocks; others become f32, which is faster. */
 mica_status mica__embed_network_begin(const mica_embedder *e, mica__embed_network *network);
-/* Makes the session and loads the weights. After a failure of either function nothing stays allocated. */
+/* Makes the session and loads the weights. Neither function leaves anything allocated after a failure. */
 mica_status mica__embed_network_finish(const mica_embedder *e, mica__embed_network *network, mica_value vectors);
 void mica__embed_network_free(mica__embed_network *network);
-/* Divides each vector by its length; zeros stay. */
+/* Divides each vector by its length; zero vectors stay. */
 void mica__embed_to_unit(float *vectors, size_t count, int64_t width);
 
-/* Reads modules.json, in memory: unit, and the folder of the pooling's config.json ("1_Pooling") in *pooling, which
- * stays empty without such a module; the caller frees it. path is for messages. MICA_E_FORMAT; MICA_E_UNSUPPORTED: an
+/* Reads modules.json from memory: unit, and the folder of the pooling's config.json ("1_Pooling") in *pooling, which
+ * stays empty if there is no pooling; the caller frees it. path is for messages. MICA_E_FORMAT; MICA_E_UNSUPPORTED: an
  * unknown module, or a folder outside of the model's. */
 mica_status mica__embed_modules_read(const char *path, const char *text, size_t bytes, mica__embed_form *form,
                                      mica__text *pooling);
-/* Reads a pooling's config.json, in memory. MICA_E_UNSUPPORTED: several kinds at once, or an unknown one. */
+/* Reads a pooling's config.json from memory. MICA_E_UNSUPPORTED: several kinds at once, or an unknown one. */
 mica_status mica__embed_pooling_read(const char *path, const char *text, size_t bytes, mica__embed_form *form);
-/* Reads sentence_bert_config.json, in memory: the maximum number of tokens. */
+/* Reads sentence_bert_config.json from memory: the maximum number of tokens. */
 mica_status mica__embed_limits_read(const char *path, const char *text, size_t bytes, mica__embed_form *form);
 
-/* Reads the files of the model's folder, or the keys of its GGUF file. */
+/* Reads the form from the files of the model's folder, or from the keys of its GGUF file. */
 mica_status mica__embed_form_find(const mica_foundation *model, mica__embed_form *form);
 
 #endif

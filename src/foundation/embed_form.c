@@ -1,4 +1,4 @@
-/* Pooling, scale and longest text of a model: files of sentence-transformers, or a key of a GGUF file. */
+/* Pooling, normalisation and maximum length of a model, from files of sentence-transformers or keys of a GGUF file. */
 #include "foundation/embed.h"
 
 #include "base/json_check.h"
@@ -63,7 +63,7 @@ mica_status mica__embed_modules_read(const char *path, const char *text, size_t 
 /* --- config.json of the pooling --- */
 
 static const struct {
-  const char *key, *name; /* a flag per kind; since version 5 a name */
+  const char *key, *name; /* a flag per kind; since version 5 one name */
   mica_embed_pooling pooling;
 } kinds[] = {
     {"pooling_mode_mean_tokens", "mean", MICA_EMBED_POOLING_MEAN},

@@ -1,4 +1,4 @@
-/* What embedders of texts and of pictures share. */
+/* Functions that embedders of texts and of pictures share. */
 #include "foundation/embed.h"
 
 #include <math.h>

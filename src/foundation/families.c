@@ -39,7 +39,7 @@ static const mica__family families[] = {
 };
 #define COUNT (sizeof families / sizeof *families)
 
-/* True if a list parted by '|' has the type, or the type with an object in it: "gemma3.text_config". */
+/* True if a list, separated by '|', has the type, perhaps with an object: "gemma3.text_config". */
 static bool has_type(const char *list, const char *type, const char **object) {
   const size_t n = strlen(type);
   for (const char *at = list; *at;) {
@@ -78,7 +78,7 @@ const char *mica__family_list(bool gguf, char text[400]) {
     const char *list = gguf ? families[i].arch : families[i].model_types;
     while (*list && at < 400) {
       const size_t n = strcspn(list, "|"), name = strcspn(list, "|.");
-      /* GGUF has one architecture for llama and mixtral. */
+      /* GGUF has the same architecture for llama and mixtral. */
       const bool again = gguf && families[i].experts != MICA__EXPERTS_NONE && mica__family_of_arch(list, false);
       if (!again) at += (size_t)snprintf(text + at, 400 - at, "%s%.*s", at ? ", " : "", (int)name, list);
       list += n + (list[n] == '|');

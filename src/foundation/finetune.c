@@ -1,4 +1,4 @@
-/* Trains an adapter of a published model. */
+/* Trains adapters of published models. */
 #include "foundation/build.h"
 
 #include "base/error.h"

@@ -35,7 +35,7 @@ static mica_status find_family(const char *path, const cJSON *root, const mica__
                     mica__family_list(false, list));
 }
 
-/* generation_config.json says all tokens that end a text, while config.json may say only the first. */
+/* Takes all end tokens from generation_config.json; config.json may have only the first. */
 static mica_status take_ends(const char *path, const char *text, size_t bytes, cJSON *object) {
   cJSON *root = NULL;
   mica_status status = mica__folder_parse(path, text, bytes, &root);
@@ -119,7 +119,7 @@ bool mica__foundation_folder_is(const char *folder) {
   mica_status status = read_file(folder, "config.json", &path, &text, &bytes);
   if (status == MICA_OK) status = mica__folder_parse(path.data, (const char *)text, bytes, &root);
   mica__attempt_end();
-  /* If memory is short, opening says so; another reader would call the model damaged. */
+  /* True if memory is short, so that opening fails with that message; another reader would call the model damaged. */
   const bool read = status == MICA_OK;
   const bool is =
       status == MICA_E_NOMEM || (read && cJSON_IsString(cJSON_GetObjectItemCaseSensitive(root, "model_type")) &&

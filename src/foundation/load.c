@@ -4,7 +4,7 @@
 
 #include <mica/adapter.h>
 
-/* States, such as caches of keys, and adapters are in no file of a model. */
+/* The number of states, such as key caches, and of adapters' parameters: a model's files have none. */
 static size_t count_own(const mica_nn *nn) {
   size_t count = 0;
   for (size_t p = 0; p < mica_nn_parameter_count(nn); p++) {
@@ -18,7 +18,7 @@ static mica_name_map map_of(const mica_foundation *model) {
   return (mica_name_map){.rows = model->rows.rows, .count = model->rows.count};
 }
 
-/* A matrix that the network takes as the file has it. */
+/* True for a matrix that the network can use as stored in the file. */
 static bool hold(void *user, const char *name, mica_shape shape, mica_nn_held *held) {
   const mica_foundation *model = user;
   const mica_name_map map = map_of(model);
@@ -28,7 +28,7 @@ static bool hold(void *user, const char *name, mica_shape shape, mica_nn_held *h
   const mica_status status = mica__name_map_find(&map, model->weights, name, &from);
   mica__attempt_end();
   if (status != MICA_OK || !from.entry || from.row.add != 0) return false;
-  /* Matrices of experts are held in the file's type, though not in its order: they are most of a model. */
+  /* Matrices of experts keep the file's type, though not its order: they are most of a model. */
   const bool joint = shape.rank == 3 && (from.row.every || from.row.scales || from.row.transposed);
   if (!joint && (from.row.transposed || from.row.every)) return false;
   if (from.row.stacked)

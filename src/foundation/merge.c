@@ -1,4 +1,4 @@
-/* Adapters merged into the matrices of a model: W + scale B A. */
+/* Merges adapters into the matrices of a model: W + scale B A. */
 #include "foundation/merge.h"
 
 #include <inttypes.h>
@@ -31,7 +31,7 @@ mica_status mica__merge_find(mica__merging *merge, const char *name, mica__addit
   int64_t outputs = 0, inputs = 0;
   *addition = (mica__addition){0};
   if (!merge) return MICA_OK;
-  /* Vectors and embeddings cannot be adapted: their names are refused here. */
+  /* Fails for vectors and embeddings, which cannot be adapted: nothing is added to them. */
   mica__attempt_begin();
   const mica_status status = mica__adapter_layer_of(&merge->source, name, &own, &outputs, &inputs);
   mica__attempt_end();

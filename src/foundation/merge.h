@@ -1,4 +1,4 @@
-/* foundation/merge.h: matrices with an adapter's product added. */
+/* foundation/merge.h: adds an adapter's product to matrices. */
 #ifndef MICA_FOUNDATION_MERGE_H
 #define MICA_FOUNDATION_MERGE_H
 
@@ -6,29 +6,30 @@
 
 typedef struct mica__merging {
   const mica_adapter *adapter;
-  mica__adapter_source source; /* of the names in the written file */
-  size_t merged;               /* layers of the adapter that were added */
+  mica__adapter_source source; /* for the names in the written file */
+  size_t merged;               /* number of the adapter's layers that were added */
 } mica__merging;
 
-/* gguf: names are names of GGUF, else of a folder. MICA_E_STATE: the adapter has no layers, or one without values. */
+/* Begins a merge. gguf: the names are GGUF's, else a folder's. MICA_E_STATE: the adapter has no layers, or one of them
+ * has no values. */
 mica_status mica__merge_begin(const mica_foundation *model, const mica_adapter *adapter, const char *path, bool gguf,
                               mica__merging *merge);
-/* MICA_E_NOT_FOUND: a layer of the adapter was not added to any matrix. */
+/* MICA_E_NOT_FOUND if a layer of the adapter was not added to any matrix. */
 mica_status mica__merge_check(const mica__merging *merge);
 void mica__merge_end(mica__merging *merge);
 
-/* What the adapter adds to a matrix. layer NULL: nothing. */
+/* The part of the adapter that belongs to a matrix. layer NULL: nothing. */
 typedef struct mica__addition {
   const mica_adapter_layer *layer;
-  float *b; /* (rows, rank) in the order of the written file */
+  float *b; /* (rows, rank), in the row order of the written file */
 } mica__addition;
 
-/* merge may be NULL. Free addition->b. */
+/* Finds the addition for a matrix. merge may be NULL. The caller frees addition->b. */
 mica_status mica__merge_find(mica__merging *merge, const char *name, mica__addition *addition);
 /* row += scale B[r] A */
 void mica__merge_add(const mica__addition *addition, int64_t r, float *row);
 
-/* Writes the model's folder with the adapter merged in. MICA_E_UNSUPPORTED: the model is a GGUF file. */
+/* Writes the model's folder with the adapter merged into it. MICA_E_UNSUPPORTED: the model is a GGUF file. */
 mica_status mica__merge_folder(const mica_foundation *model, const mica_adapter *adapter, const char *path,
                                mica_foundation_written *written);
 

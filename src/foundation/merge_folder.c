@@ -1,4 +1,4 @@
-/* Folders of models with an adapter merged into their matrices. */
+/* Writes a model's folder with an adapter merged into its matrices. */
 #include "base/element.h"
 #include "base/signature.h"
 #include "base/text.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Files of a folder that a merged one needs too, besides its weights. */
+/* Files that are copied to a merged folder, besides the weights. */
 static const char *const files[] = {"config.json",
                                     "generation_config.json",
                                     "tokenizer.json",
@@ -45,7 +45,7 @@ static mica_status copy_file(const char *from, const char *to, const char *name)
   return none ? MICA_OK : status;
 }
 
-/* Families with layers called Conv1D have matrices (inputs, outputs). */
+/* Determines if the folder has the matrix as (inputs, outputs), as in families with layers called Conv1D. */
 static mica_status is_transposed(const mica_foundation *model, const char *layer, bool *transposed) {
   const mica_name_map map = {.rows = model->rows.rows, .count = model->rows.count};
   mica__named_tensor found = {0};
@@ -58,7 +58,7 @@ static mica_status is_transposed(const mica_foundation *model, const char *layer
   return status;
 }
 
-/* The matrix with the addition, in its own type; allocated. */
+/* Makes the matrix plus the addition, in the matrix's own type; allocated. */
 static mica_status merge_tensor(const mica_foundation *model, const mica_weight_entry *entry,
                                 const mica__addition *addition, void **out) {
   const int64_t rows = addition->layer->outputs, columns = addition->layer->inputs;
@@ -83,7 +83,7 @@ static mica_status merge_tensor(const mica_foundation *model, const mica_weight_
 
 static bool is_float(mica_dtype dtype) { return dtype == MICA_F32 || dtype == MICA_F16 || dtype == MICA_BF16; }
 
-/* Tensors as the folder has them, and merged ones in memory of their own. */
+/* Writes the folder's tensors as they are, and merged ones from memory. */
 static mica_status write_tensors(const mica_foundation *model, mica__merging *merge, const char *path,
                                  mica_foundation_written *written) {
   const size_t count = mica_weights_count(model->weights);

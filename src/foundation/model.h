@@ -1,10 +1,10 @@
-/* foundation/model.h: a model that is open, and its folder's files. */
+/* foundation/model.h: an open model, and the files of its folder. */
 #ifndef MICA_FOUNDATION_MODEL_H
 #define MICA_FOUNDATION_MODEL_H
 
 #include "foundation/family.h"
 
-/* Rows of names.def as a map of names. */
+/* Rows of names.def as a name map. */
 #define MICA__MOST_NAME_ROWS 256
 typedef struct mica__name_rows {
   mica_name_row rows[MICA__MOST_NAME_ROWS];
@@ -13,7 +13,7 @@ typedef struct mica__name_rows {
 } mica__name_rows;
 
 struct mica_foundation {
-  mica_weights *weights; /* NULL in a test of config.json alone */
+  mica_weights *weights; /* NULL if only config.json is tested */
   const mica__family *family;
   char *path;
   mica_foundation_info info;
@@ -25,39 +25,40 @@ struct mica_foundation {
   mica__name_rows rows; /* of its layout */
 };
 
-/* The map of a model's names to names of GGUF, or of a folder; nothing stays allocated if it fails. */
+/* Maps a model's names to GGUF's, or to a folder's; nothing stays allocated after a failure. */
 mica_status mica__names_rows(const mica_foundation *model, bool gguf, mica__name_rows *rows);
 void mica__name_rows_free(mica__name_rows *rows);
 
-/* What scales rotary positions to model->context: *factors (rotated / 2 numbers, the caller's to free; NULL: ones)
- * divide frequencies, *scale multiplies cosine and sine. MICA_E_FORMAT if the files lack what the scaling needs. */
+/* Finds how rotary positions are scaled to model->context: *factors (rotated / 2 numbers, freed by the caller; NULL:
+ * ones) divide the frequencies, *scale multiplies cosine and sine. MICA_E_FORMAT: the files lack values for it. */
 mica_status mica__rotary_scale(const mica_foundation *model, const mica_foundation_rotary *rotary, double **factors,
                                double *scale);
 
-/* The source of a folder's chat template, which the caller frees; NULL: it has none. */
+/* Reads the source of a folder's chat template, which the caller frees; NULL: it has none. */
 mica_status mica__template_text(const mica_foundation *model, char **text);
 
-/* The longest JSON file of a folder, and how deep it may be nested. */
+/* The largest JSON file of a folder, and its deepest nesting. */
 #define MICA__FOLDER_MAX_BYTES ((size_t)16 << 20)
 #define MICA__FOLDER_MAX_DEPTH 64
 
-/* Parses a folder's JSON file, an object within both limits. path is for sentences; the caller deletes
+/* Parses a folder's JSON file, which must be an object within both limits. path is for messages; the caller deletes
  * *root. */
 mica_status mica__folder_parse(const char *path, const char *text, size_t bytes, struct cJSON **root);
-/* Reads config.json, in memory, and from generation_config.json (may be NULL) the tokens that end a text. path:
- * of the first, for sentences. MICA_E_UNSUPPORTED in a build without cJSON. */
+/* Reads config.json from memory, and the end tokens from generation_config.json (may be NULL). path: that of
+ * config.json, for messages. MICA_E_UNSUPPORTED in a build without cJSON. */
 mica_status mica__foundation_folder_read(mica_foundation *model, const char *path, const char *config,
                                          size_t config_bytes, const char *generation, size_t generation_bytes);
-/* The folder's config.json as a text, which the caller frees. */
+/* Reads the folder's config.json as text, which the caller frees. */
 mica_status mica__foundation_config_text(const mica_foundation *model, char **text);
-/* Opens a copy of config.json: a model that describes itself and builds its network, but has no weights. */
+/* Opens a copy of config.json: a model that can be described and whose network can be built, but without weights. */
 mica_status mica__foundation_open_config(const char *path, mica_foundation **model);
-/* mica_foundation_load of a network that has other parameters too; *missing counts those that the files lack. */
+/* mica_foundation_load for a network that also has other parameters; *missing: the number of those that the files
+ * lack. */
 mica_status mica__foundation_load_part(const mica_foundation *model, const mica_nn *nn, mica_session *session,
                                        size_t *missing);
-/* Opens config.json in a folder, and the other file if it is there. */
+/* Opens a folder's config.json, and generation_config.json if it exists. */
 mica_status mica__foundation_folder_open(mica_foundation *model, const char *folder);
-/* True if the folder's config.json names a model_type and not a version of Mica, as a run's does. */
+/* True if the folder's config.json has a model_type and no version of Mica, which a run's file has. */
 bool mica__foundation_folder_is(const char *folder);
 void mica__foundation_folder_free(mica_foundation *model);
 

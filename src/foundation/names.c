@@ -77,7 +77,7 @@ typedef struct check {
   bool gguf, *seen;
 } check;
 
-/* The name with the layer's number for #, behind a prefix of n bytes. */
+/* Writes a prefix of n bytes, then the name with the layer's number for #. */
 static const char *spell(const char *prefix, size_t n, const char *name, int64_t layer, char text[MOST_NAME]) {
   const char *hash = strchr(name, '#');
   if (hash)
@@ -87,18 +87,19 @@ static const char *spell(const char *prefix, size_t n, const char *name, int64_t
   return text;
 }
 
-/* Matrices of experts that a folder has in one tensor. */
+/* True if a folder has all experts' matrices in one tensor. */
 static bool is_joint(const row *r) { return r->how >= EXPERTS_JOINT && r->how <= EXPERTS_ODD; }
 
 /* True if a folder has the row's matrices as blocks and scales. */
 static bool is_packed(const row *r, bool gguf) { return is_joint(r) && !gguf && r->info->mxfp4_experts; }
 
-/* In a folder each second row, of matrices, or each second number is the tensor's; 0: all are. */
+/* 2 if only every second row of a folder's matrices, or every second number of its vectors, belongs to the tensor; 0:
+ * all. */
 static int64_t every_of(const row *r) {
   return r->how == EXPERTS_EVEN || r->how == EXPERTS_ODD || r->how == EVEN || r->how == ODD ? 2 : 0;
 }
 
-/* The row of a tensor whose name has this ending too. */
+/* A copy of the row with an ending added to its folder name. */
 static row with_ending(const row *r, const char *ending, char name[MOST_NAME]) {
   row one = *r;
   snprintf(name, MOST_NAME, "%s%s", r->folder, ending);
@@ -106,10 +107,10 @@ static row with_ending(const row *r, const char *ending, char name[MOST_NAME]) {
   return one;
 }
 
-/* Number of a folder's tensors that a row names: one per expert, else one. */
+/* The number of a folder's tensors for a row: one per expert, or one. */
 static int64_t parts_of(const row *r, bool gguf) { return r->how == EXPERTS && !gguf ? r->info->experts : 1; }
 
-/* Tensor number `part` of a row; text is its name, with the first prefix if it is missing. */
+/* Finds tensor number `part` of a row; text receives its name, with the first prefix if it is missing. */
 static const mica_weight_entry *find(const mica__family *family, const mica_weights *weights, bool gguf, const row *r,
                                      int64_t layer, int64_t part, char text[MOST_NAME]) {
   char name[MOST_NAME];
@@ -180,7 +181,7 @@ static mica_status check_packed(const check *c, const row *r, int64_t layer) {
   return check_bytes(c, r, "_scales", layer, MICA_SHAPE(experts, rows, blocks));
 }
 
-/* Calls visit for each row of the family's layout that one of the model's networks has, until one fails. */
+/* Calls visit for the rows of the family's layout whose tensors one of the model's networks has; stops at a failure. */
 static mica_status visit_network(const mica__family *family, const mica_foundation_info *i,
                                  mica_status (*visit)(const row *, void *), void *user) {
   const row rows[] = {
@@ -247,7 +248,7 @@ typedef struct mapping {
   mica__name_rows *rows;
 } mapping;
 
-/* "X|model.X|...": a folder's name with each prefix and without. */
+/* Adds "X|model.X|...": the folder's name without a prefix, then with each prefix. */
 static mica_status add_sources(const mapping *m, const row *r, mica__text *text) {
   mica__text_addf(text, "%s", m->gguf ? r->gguf : r->folder);
   for (const char *prefix = m->model->family->prefix; !m->gguf && *prefix;) {
@@ -258,7 +259,7 @@ static mica_status add_sources(const mapping *m, const row *r, mica__text *text)
   return mica__text_status(text);
 }
 
-/* The order of elements in the row's tensors. */
+/* The row of a name map with the order of elements in the tensors. */
 static mica_name_row order_of(const row *r, bool gguf) {
   return (mica_name_row){.every = gguf ? 0 : every_of(r),
                          .phase = !gguf && (r->how == EXPERTS_ODD || r->how == ODD),
@@ -320,17 +321,17 @@ typedef struct visitor {
   void *user;
 } visitor;
 
-/* Rows of q and k, and their biases, are halves of each head in a folder. */
+/* True for q and k, weights or biases: in a folder their rows are halves of each head. */
 static bool is_rotated(const row *r) { return strstr(r->own, ".q_proj.") || strstr(r->own, ".k_proj."); }
 
-/* The tensor of joint experts, or of their biases, in another order than GGUF's. */
+/* Finds the tensor of joint experts or their biases, whose order is not GGUF's. */
 static mica_status find_joint(const mica_foundation *m, const row *r, int64_t layer, mica__named_tensor *joint) {
   char own[MOST_NAME];
   const mica_name_map map = {.rows = m->rows.rows, .count = m->rows.count};
   return mica__name_map_find(&map, m->weights, spell("", 0, r->own, layer, own), joint);
 }
 
-/* The tensors of a row in one layer, NULL where one is missing. */
+/* Finds the tensors of a row in one layer, NULL for missing ones, and visits them. */
 static mica_status visit_layer(const visitor *v, const row *r, int64_t layer, const mica_weight_entry **parts) {
   const mica_foundation *m = v->model;
   const int64_t count = parts_of(r, false);

@@ -1,5 +1,5 @@
-/* Nearest neighbours by cosine: every vector is compared; a sorted list per query keeps the best ones. Long lists are
- * sorted at the end instead. */
+/* Nearest neighbours by cosine. Every vector is compared; a sorted list per query keeps the best ones. Long lists are
+ * sorted only at the end. */
 #include "base/error.h"
 
 #include <mica/embed.h>
@@ -8,11 +8,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Vectors that are compared with all queries while they are in the cache. */
+/* The number of vectors that are compared with all queries while they are in the cache. */
 #define TILE 64
-/* The longest list that is kept sorted. */
+/* The longest list that is kept sorted all the time. */
 #define SORTED 64
-/* Partial sums of a product, added in a fixed order. */
+/* The number of partial sums of a product, which are added in a fixed order. */
 #define LANES 16
 
 static float product(const float *a, const float *b, int64_t width) {
@@ -36,7 +36,7 @@ static mica_status scales(const char *what, const float *x, size_t count, int64_
   return MICA_OK;
 }
 
-/* Inserts into a list of *used neighbours, most similar first. Vectors come in order, so a tie stays below. */
+/* Inserts into a list of *used neighbours, most similar first. Of equals the earlier vector stays first. */
 static void insert(mica_neighbour *list, size_t *used, size_t nearest, size_t index, float similarity) {
   size_t at = *used;
   if (at == nearest && !(similarity > list[at - 1].similarity)) return;

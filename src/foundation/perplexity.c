@@ -1,5 +1,5 @@
-/* Perplexity of a text: the loss of every token of consecutive windows, in f64 from f32 logits. The f32 cross entropy
- * of a device was low by 7.4e-6 per loss on average, over a vocabulary of 49,152. */
+/* Perplexity of a text: the loss of every token in consecutive windows, computed in f64 from f32 logits. On a device,
+ * f32 cross entropy was low by 7.4e-6 per loss on average for a vocabulary of 49,152. */
 #include "foundation/model.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 #define STANDARD_WINDOW 512
 
-/* A session that gives a loss per position of a window, and its inputs on the device and on the host. */
+/* A session that computes a loss per position of a window, and its inputs on the device and the host. */
 typedef struct scorer {
   mica_engine *engine;
   mica_graph *graph;
@@ -64,8 +64,8 @@ static double loss_of(const float *row, int64_t count, int32_t target) {
   return log(sum) + (double)most - (double)row[target];
 }
 
-/* Adds the losses of ids[1] to ids[count - 1]. Positions after a short window do not change those before: attention is
- * causal. */
+/* Adds the losses of ids[1] to ids[count - 1]. Padding after a short window does not change earlier positions:
+ * attention is causal. */
 static mica_status score(scorer *s, const int32_t *ids, int64_t count, mica_perplexity *result) {
   mica_queue *queue = mica_engine_queue(s->engine);
   for (int64_t t = 0; t < s->window; t++) s->host[t] = t < count ? ids[t] : 0;

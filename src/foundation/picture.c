@@ -33,7 +33,8 @@ static double radius_of(mica__picture_filter filter) {
   return filter == MICA__PICTURE_FILTER_LANCZOS ? 3 : 2;
 }
 
-/* Pixel i of the result is the sum of `count` pixels from first on, with weights of WEIGHT_BITS after the point. */
+/* Pixel i of the result is a sum of `count` pixels, beginning at `first`; weights are fixed-point with WEIGHT_BITS
+ * fraction bits. */
 typedef struct taps {
   int64_t first, count;
   int32_t *weights;
@@ -119,7 +120,7 @@ static void size_after(const mica__processor *p, int64_t *height, int64_t *width
   }
 }
 
-/* Crops the centre of planes, with zeros around smaller pictures, and normalises. */
+/* Crops the centre of planes, pads smaller pictures with zeros, and normalises. */
 static void finish(const mica__processor *p, const uint8_t *planes, int64_t height, int64_t width, int64_t side,
                    float *pixels) {
   const int64_t top = height >= side ? (height - side) / 2 : -((side - height + 1) / 2);

@@ -12,7 +12,7 @@
 
 #define MOST_SIDE 65536
 
-/* A size is one number, {"height", "width"} or {"shortest_edge"}. */
+/* Reads a size: one number, {"height", "width"} or {"shortest_edge"}. */
 static mica_status read_size(const mica__config_source *f, bool shortest, mica__processor *p) {
   const mica__config_value one = mica__config_find(f, "size", "");
   if (one.kind == MICA__CONFIG_OBJECT && mica__config_find(f, "size.shortest_edge", "").kind != MICA__CONFIG_ABSENT) {

@@ -1,4 +1,4 @@
-/* foundation/processor.h: how a model's pictures are prepared, as preprocessor_config.json says. */
+/* foundation/processor.h: prepares pictures for a model as preprocessor_config.json says. */
 #ifndef MICA_FOUNDATION_PROCESSOR_H
 #define MICA_FOUNDATION_PROCESSOR_H
 
@@ -6,35 +6,36 @@
 
 #define MICA__MOST_CHANNELS 4
 
-/* Numbers as in PIL and preprocessor_config.json. */
+/* The numbers of PIL and preprocessor_config.json. */
 typedef enum mica__picture_filter {
   MICA__PICTURE_FILTER_LANCZOS = 1,
   MICA__PICTURE_FILTER_BILINEAR = 2,
   MICA__PICTURE_FILTER_BICUBIC = 3,
 } mica__picture_filter;
 
-/* Steps in order: resize, crop the centre, multiply, subtract the mean, divide by the deviation. */
+/* The steps in order: resize, crop the centre, multiply, subtract the mean, divide by the deviation. */
 typedef struct mica__processor {
   mica__picture_filter filter;
-  int64_t shortest;                /* length of the shorter side after resizing; 0: height and width */
+  int64_t shortest;                /* length of the shorter side after resizing; 0: by height and width */
   int64_t height, width;           /* after resizing; 0: not resized */
   int64_t crop_height, crop_width; /* 0: not cropped */
   int64_t channels;
   double factor, mean[MICA__MOST_CHANNELS], deviation[MICA__MOST_CHANNELS];
 } mica__processor;
 
-/* Reads preprocessor_config.json, in memory. path is for messages. MICA_E_FORMAT; MICA_E_UNSUPPORTED: another filter,
+/* Reads preprocessor_config.json from memory. path is for messages. MICA_E_FORMAT; MICA_E_UNSUPPORTED: another filter,
  * or a step that Mica lacks. */
 mica_status mica__processor_read(const char *path, const char *text, size_t bytes, const mica_foundation *model,
                                  mica__processor *processor);
-/* Reads the model's file. MICA_E_NOT_FOUND: it has none; MICA_E_INVALID: it does not read pictures. */
+/* Reads the model's preprocessor_config.json. MICA_E_NOT_FOUND: it has none; MICA_E_INVALID: it does not read
+ * pictures. */
 mica_status mica__processor_open(const mica_foundation *model, mica__processor *processor);
 
-/* Prepares a picture file: pixels (channels, side, side). MICA_E_FORMAT: the steps give another shape. */
+/* Prepares a picture file as pixels (channels, side, side). MICA_E_FORMAT: the steps produce another shape. */
 mica_status mica__processor_apply(const mica__processor *processor, const char *path, int64_t side, float *pixels);
 
-/* Resizes (channels, height, width) to (channels, to_height, to_width) as PIL does: weights of 22 bits, columns before
- * rows, both rounded to bytes; wider filters if the picture becomes smaller. The caller frees *out. */
+/* Resizes (channels, height, width) to (channels, to_height, to_width) like PIL: 22-bit weights, columns before rows,
+ * both rounded to bytes, and wider filters to make a picture smaller. The caller frees *out. */
 mica_status mica__picture_resize(const uint8_t *planes, int64_t channels, int64_t height, int64_t width,
                                  mica__picture_filter filter, int64_t to_height, int64_t to_width, uint8_t **out);
 

@@ -12,7 +12,7 @@ static const char *const names[] = {
 #undef NAME
 };
 
-/* The scaling that a text names; only tensors can give FACTORS. */
+/* Reads the kind of scaling from its name. FACTORS has no name: tensors give it. */
 static mica_status read_scaling(const mica__config_source *f, const mica__config_value *kind,
                                 mica_foundation_scaling *scaling) {
   *scaling = MICA_FOUNDATION_SCALING_NONE;
@@ -49,7 +49,7 @@ static mica_status read_factors(const mica__config_source *f, const char *keys, 
 /* "rope_parameters.KEY|rope_parameters.full_attention.KEY|rope_scaling.KEY". */
 #define IN_ROPE(key) "rope_parameters." key "|rope_parameters.full_attention." key "|rope_scaling." key
 
-/* What lists for short and long texts need. */
+/* Reads what LONGROPE's lists for short and long texts need besides. */
 static mica_status read_original(const mica__config_source *f, mica_foundation_rotary *r) {
   MICA_TRY(mica__config_real(f, "original context",
                              IN_ROPE("original_max_position_embeddings") "|original_max_position_embeddings",
@@ -107,7 +107,7 @@ mica_status mica__rotary_read(const mica__config_source *f, const mica__family *
   const bool both = f->gguf && mica_weights_find(weights, "rope_factors_long.weight");
   if (both || (f->gguf && mica_weights_find(weights, "rope_freqs.weight")))
     i->rotary.scaling = MICA_FOUNDATION_SCALING_FACTORS;
-  /* Published files have these keys without rope.scaling.type. */
+  /* Published files have these keys, but not rope.scaling.type. */
   if (both) MICA_TRY(read_original(f, &i->rotary));
   i->rotary_local = i->rotary;
   if (!family->own_local_base) return MICA_OK;

@@ -1,5 +1,5 @@
-/* How rotary positions are stretched to longer contexts: a number for each pair of features, which divides its
- * frequency, and one that multiplies cosine and sine. */
+/* Scales rotary positions to longer contexts: each pair of features has a factor that divides its frequency, and one
+ * factor multiplies all cosines and sines. */
 #include "foundation/model.h"
 
 #include <inttypes.h>
@@ -23,7 +23,7 @@ static double frequency(const scaling *s, int64_t i) {
 
 /* --- YaRN, Peng et al. 2023 --- */
 
-/* The pair whose angle has this number of cycles in the original context. */
+/* The pair whose angle makes this number of cycles in the original context. */
 static double pair_of(const scaling *s, double cycles) {
   return (double)s->pairs * log(s->r->original / (cycles * TAU)) / log(s->r->base);
 }
@@ -46,7 +46,7 @@ static double yarn(const scaling *s) {
                          ? growth(r->factor, r->mscale) / growth(r->factor, r->mscale_all)
                          : growth(r->factor, 1);
   if (r->attention_factor == 0) return own;
-  /* A GGUF file's number comes on top. */
+  /* In a GGUF file the factor multiplies the usual one; in a folder it replaces it. */
   return mica_weights_gguf(s->model->weights) ? own * r->attention_factor : r->attention_factor;
 }
 
@@ -71,14 +71,14 @@ static double long_scale(const mica_foundation_rotary *r) {
   return r->factor <= 1 || r->original <= 1 ? 1 : sqrt(1 + log(r->factor) / log(r->original));
 }
 
-/* Contexts above the original one have a list of their own (Ding et al. 2024). */
+/* True if the context exceeds the original one; it then has its own list (Ding et al. 2024). */
 static bool is_long(const scaling *s) { return s->r->original > 0 && (double)s->model->context > s->r->original; }
 
 static void copy(const scaling *s, const double *list) {
   for (int64_t i = 0; i < s->pairs; i++) s->factors[i] = list[i];
 }
 
-/* A GGUF file has the numbers as a tensor. */
+/* Reads the factors from a tensor of a GGUF file. */
 static mica_status from_tensor(const scaling *s) {
   const mica_weights *weights = s->model->weights;
   const char *name = "rope_freqs.weight";
@@ -108,7 +108,7 @@ mica_status mica__rotary_scale(const mica_foundation *model, const mica_foundati
   scaling s = {model, rotary, model->info.rotated / 2, NULL};
   *factors = NULL;
   *scale = 1;
-  /* The dynamic one begins after the model's context, which no text exceeds here. */
+  /* DYNAMIC scales only texts longer than the model's context, which none is here. */
   if (rotary->scaling == MICA_FOUNDATION_SCALING_NONE || rotary->scaling == MICA_FOUNDATION_SCALING_DYNAMIC)
     return MICA_OK;
   if ((rotary->scaling == MICA_FOUNDATION_SCALING_YARN || rotary->scaling == MICA_FOUNDATION_SCALING_LLAMA3) &&

@@ -1,4 +1,4 @@
-/* One step of a decoder: requests get slots, prompts are read, tokens are drawn. */
+/* A step of a decoder: gives slots to requests, reads prompts, draws tokens. */
 #include "foundation/decoder.h"
 #include "foundation/model.h"
 
@@ -7,7 +7,7 @@
 
 /* --- the end of a text --- */
 
-/* Tells the request's function that the text is over. */
+/* Passes the end of the text to the request's callback. */
 static void tell_end(const mica__decoding *work, const char *text, size_t bytes, mica_finish finish,
                      const char *message) {
   const mica_decoder_event event = {
@@ -46,7 +46,7 @@ static bool is_cancelled(mica_decoder *d, const mica__decoding *work) {
   return cancelled;
 }
 
-/* Tokens of the request's prompt that the slot holds as whole parts; at least one is left to read. */
+/* The number of tokens of the request's prompt that the slot holds as whole parts; leaves at least one to read. */
 static int64_t shared_prefix(const mica_decoder *d, const mica__text_slot *slot, const mica__decoding *work) {
   int64_t same = 0;
   if (d->no_prefix) return 0;
@@ -54,7 +54,8 @@ static int64_t shared_prefix(const mica_decoder *d, const mica__text_slot *slot,
   return same / d->part * d->part;
 }
 
-/* The idle slot that holds most of the prompt; of equals the one that holds least else. NULL: all are busy. */
+/* The idle slot that holds most of the prompt; of equals the one that holds the fewest other tokens. NULL: all are
+ * busy. */
 static mica__text_slot *best_slot(mica_decoder *d, const mica__decoding *work) {
   mica__text_slot *best = NULL;
   int64_t most = -1;
@@ -69,7 +70,7 @@ static mica__text_slot *best_slot(mica_decoder *d, const mica__decoding *work) {
   return best;
 }
 
-/* Gives idle slots to requests, first come, first served. */
+/* Gives idle slots to requests, in order of arrival. */
 static void admit(mica_decoder *d) {
   for (;;) {
     pthread_mutex_lock(&d->lock);
@@ -96,7 +97,7 @@ static bool ends_text(const mica_decoder *d, int32_t token) {
   return false;
 }
 
-/* The `count` most likely tokens, best first, with log softmax(logits); of equals the smaller one first. */
+/* Lists the `count` most likely tokens, best first, with log softmax(logits); of equals the smaller id first. */
 static size_t list_top(const float *logits, int64_t vocabulary, size_t count, mica_candidate *top) {
   double sum = 0;
   size_t listed = 0;
@@ -114,7 +115,7 @@ static size_t list_top(const float *logits, int64_t vocabulary, size_t count, mi
   return listed;
 }
 
-/* Tells the request's function a token; false: the text is to end. */
+/* Passes a token to the request's callback; false: the text must end. */
 static bool tell_token(const mica_decoder *d, const mica__decoding *work, const float *logits,
                        mica_decoder_event *event) {
   mica_candidate top[MICA_DECODER_MAX_TOP];
@@ -124,7 +125,7 @@ static bool tell_token(const mica_decoder *d, const mica__decoding *work, const 
   return work->event(work->user, event);
 }
 
-/* Draws the slot's next token from logits, and tells it. */
+/* Draws the slot's next token from logits, and passes it on. */
 static void draw(mica_decoder *d, mica__text_slot *slot, const float *logits) {
   mica__decoding *work = slot->work;
   const char *text = "";
@@ -148,7 +149,7 @@ static void draw(mica_decoder *d, mica__text_slot *slot, const float *logits) {
   }
   mica_sampler_accept(work->sampler, token);
   work->ids[work->count++] = token;
-  /* Vocabularies are often longer than tokenizers, rounded up; such a token has no text. */
+  /* A model's vocabulary is often rounded up and longer than the tokenizer's; the extra tokens have no text. */
   const bool has_text = work->stream && mica_tokenizer_token(d->tokenizer, token);
   if (has_text && mica_text_stream_add(work->stream, token, &text, &bytes, &stopped) != MICA_OK) {
     fail(d, slot, mica_error_message());
@@ -163,7 +164,7 @@ static void draw(mica_decoder *d, mica__text_slot *slot, const float *logits) {
     end(d, slot, MICA_FINISH_LENGTH);
 }
 
-/* Reads a part of the prompt that came first; the last part gives the first token. */
+/* Reads a part of the oldest request's prompt; the last part yields the first token. */
 static mica_status read_prompt(mica_decoder *d) {
   int32_t first = -1;
   for (int32_t s = 0; s < d->slot_count; s++) {
@@ -173,7 +174,7 @@ static mica_status read_prompt(mica_decoder *d) {
   if (first < 0) return MICA_OK;
   mica__text_slot *slot = &d->slots[first];
   mica__decoding *work = slot->work;
-  /* Parts begin at multiples of their length, wherever reading begins: the same prompt has the same parts. */
+  /* Parts begin at multiples of their length, even if reading begins later: equal prompts have equal parts. */
   const int64_t to = (slot->held / d->part + 1) * d->part, end_at = to < work->prompt ? to : work->prompt;
   const int64_t count = end_at - slot->held;
   MICA_TRY(mica__decoder_read_part(d, first, work->ids + slot->held, count, slot->held));
@@ -184,20 +185,20 @@ static mica_status read_prompt(mica_decoder *d) {
   return MICA_OK;
 }
 
-/* True if the slot's text goes on by a token of its own. */
+/* True if the slot has a token to read in the next step. */
 static bool goes_on(const mica__text_slot *slot) {
   return slot->work && slot->held >= slot->work->prompt && slot->work->count > slot->held;
 }
 
-/* A row for a slot. A slot without a token reads token 0 after what it holds: nothing reads that position before it is
- * written again, and a query there sees fewer keys than one at the end of the context. */
+/* The row of a slot. A slot without a token reads token 0 after the tokens that it holds: that position is written
+ * again before it is read, and its query sees fewer keys than one at the end of the context. */
 static mica__decoder_row row_of(const mica_decoder *d, int32_t s) {
   const mica__text_slot *slot = &d->slots[s];
   return (mica__decoder_row){s, goes_on(slot) ? slot->work->ids[slot->held] : 0, (int32_t)slot->held};
 }
 
-/* Rows for all slots with a token, and for some others to fill the step. Returns the number of rows; 0 if no slot has a
- * token. */
+/* Makes rows for all slots with a token, and for others to fill the step. Returns the number of rows; 0 if no slot has
+ * a token. */
 static int32_t fill_rows(const mica_decoder *d, mica__decoder_row *rows) {
   int32_t busy = 0, count = 0;
   for (int32_t s = 0; s < d->slot_count; s++) busy += goes_on(&d->slots[s]);
@@ -234,7 +235,7 @@ static void end_cancelled(mica_decoder *d) {
     if (d->slots[s].work && is_cancelled(d, d->slots[s].work)) end(d, &d->slots[s], MICA_FINISH_CANCELLED);
 }
 
-/* All requests end with the device's error; what the slots hold is unknown. */
+/* Ends all requests with the device's error; the contents of the slots are unknown. */
 static void end_all(mica_decoder *d) {
   const char *message = mica_error_message();
   for (int32_t s = 0; s < d->slot_count; s++) {

@@ -30,7 +30,7 @@ static mica_status none(const mica_foundation *model) {
 }
 
 #if MICA_WITH_CJSON
-/* The template in tokenizer_config.json: a text, or a list of named ones; "default" is taken. */
+/* Reads the template in tokenizer_config.json: a text, or the one named "default" in a list. */
 static mica_status from_config(const char *path, const unsigned char *text, size_t bytes, char **source) {
   cJSON *root = NULL;
   mica_status status = mica__folder_parse(path, (const char *)text, bytes, &root);
@@ -46,7 +46,7 @@ static mica_status from_config(const char *path, const unsigned char *text, size
   return status;
 }
 
-/* Reads a file of the folder; MICA_E_NOT_FOUND if it has none of this name. */
+/* Reads a file of the folder; MICA_E_NOT_FOUND if it is missing. */
 static mica_status read_file(const mica_foundation *model, const char *name, mica__text *path, unsigned char **text,
                              size_t *bytes) {
   mica__text_free(path);
@@ -55,7 +55,7 @@ static mica_status read_file(const mica_foundation *model, const char *name, mic
   return mica__file_read_signed(path->data, text, bytes);
 }
 
-/* The file that has the template, and the source in it. */
+/* Finds the file with the template, and reads its source. */
 static mica_status find_text(const mica_foundation *model, mica__text *path, char **source) {
   unsigned char *text = NULL;
   size_t bytes = 0;

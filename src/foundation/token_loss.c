@@ -35,7 +35,7 @@ static piece build_piece(mica_nn *nn, const mica_foundation *model, mica_value x
   return p;
 }
 
-/* True if the output layer has weights to train: then its gradient is wanted too. */
+/* True if the output layer has weights to train, which then need a gradient too. */
 static bool trains_head(const mica_nn *nn) {
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++)
     if (!strncmp(mica_nn_parameter_at(nn, i)->own_name, "head.lora_", 10)) return true;
@@ -64,7 +64,7 @@ mica_value mica__build_token_loss(mica_nn *nn, const mica_foundation *model, mic
   mica_graph *graph = mica_nn_graph(nn);
   *counted = (mica_value){0};
   if (mica_graph_status(graph) != MICA_OK || shape.rank != 3) return *counted;
-  /* This makes the layer. Pieces use its weight; the compiler drops what nothing uses. */
+  /* Makes the layer. Pieces use its weight; the compiler drops these unused logits. */
   mica_value whole = mica__build_logits(nn, &model->info, x, false), loss;
   const int64_t length = shape.dim[1], fit = PIECE_ROWS / (batch > 0 ? batch : 1);
   const int64_t most = (length + MOST_PIECES - 1) / MOST_PIECES, steps = fit > most ? fit : most;
@@ -75,6 +75,6 @@ mica_value mica__build_token_loss(mica_nn *nn, const mica_foundation *model, mic
     loss = sum_of(mica_flatten(whole, 2), labels);
   else
     loss = in_pieces(nn, model, x, labels, steps, pieces);
-  /* A rank's part of a batch may have no label: its loss is 0, not 0 / 0. */
+  /* A rank's part of a batch may have no labels: the loss is then 0, not 0 / 0. */
   return mica_div(loss, mica_maximum(*counted, mica_scalar(graph, MICA_F32, 1)));
 }

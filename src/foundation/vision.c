@@ -1,5 +1,5 @@
-/* Networks of pictures: patches, class token, positions, blocks, classes or a projection. Dosovitskiy et al. 2021,
- * Radford et al. 2021. */
+/* Networks for pictures: patches, class token, positions, blocks, then classes or a projection. Dosovitskiy et al.
+ * 2021, Radford et al. 2021. */
 #include "foundation/build.h"
 
 #include "base/error.h"
@@ -9,8 +9,8 @@
 
 #include <inttypes.h>
 
-/* (B, C, H, W) to (B, patches, C P P), so that filters of P x P pixels with stride P are one product. Pixels beyond the
- * last whole patch are not read. */
+/* Reshapes (B, C, H, W) to (B, patches, C P P), so that P x P filters with stride P are one product. Pixels after the
+ * last whole patch are dropped. */
 static mica_value unfold(const mica_foundation_info *i, mica_value x) {
   const int64_t side = i->picture / i->patch, used = side * i->patch;
   if (used < i->picture) x = mica_slice(mica_slice(x, 2, 0, used, 1), 3, 0, used, 1);
@@ -19,7 +19,7 @@ static mica_value unfold(const mica_foundation_info *i, mica_value x) {
   return mica_reshape(x, MICA_SHAPE(MICA_DYNAMIC, side * side, i->channels * i->patch * i->patch));
 }
 
-/* The class token, then the patches, each with the vector of its position: (B, 1 + patches, C). */
+/* The class token, then the patches, each plus the vector of its position: (B, 1 + patches, C). */
 static mica_value embed(const mica__network_build *b) {
   const mica_foundation_info *i = b->info;
   const int64_t before[3] = {0, 1, 0}, after[3] = {0}, others[2] = {0, 0}, below[2] = {i->context - 1, 0};
@@ -55,7 +55,7 @@ mica_value mica__build_pictures(mica__network_build *b) {
     return (mica_value){0};
   }
   mica_value x = mica__build_blocks(b, embed(b));
-  /* CLIP's features are those before the norm, and only the class token is normalised. */
+  /* CLIP's features are taken before the norm, and only the class token is normalised. */
   if (i->projection == 0) x = mica__build_norm(b, "norm", x);
   if (b->how->hidden) return x;
   x = mica_squeeze(mica_slice(x, 1, 0, 1, 1), MICA_AXES(1));

@@ -45,7 +45,7 @@ static mica_value fail(mica_nn *nn, mica_status status) {
   return null_value;
 }
 
-/* Dimensions of wanted that are MICA_DYNAMIC may have any extent. */
+/* Checks an input's shape; dimensions of wanted that are MICA_DYNAMIC may have any extent. */
 static mica_status check_input(const char *name, mica_value x, mica_shape wanted) {
   const mica_shape shape = mica_value_shape(x);
   char got[MICA_SHAPE_TEXT], text[MICA_SHAPE_TEXT];
@@ -59,11 +59,12 @@ static mica_status check_input(const char *name, mica_value x, mica_shape wanted
 
 /* --- networks --- */
 
-/* caches: of a decoder; NULL: none. A decoder with caches and without a memory uses the cached one. */
+/* Builds the blocks. caches: those of a decoder; NULL: none. A decoder with caches but no memory uses the cached
+ * one. */
 static mica_value blocks(mica_nn *nn, const mica_whisper_stack *stack, mica_value x, mica_value memory,
                          const mica__whisper_caches *caches) {
   const bool causal = !mica_value_is_null(memory) || caches;
-  /* Keys have no bias: it would add the same number to all scores of a query. */
+  /* Keys have no bias: it would add an equal number to all scores of a query. */
   mica_nn_attention_config self = {
       .heads = stack->heads, .causal = causal, .apart = true, .without_bias = MICA_ATTENTION_K};
   mica_nn_attention_config cross = self;

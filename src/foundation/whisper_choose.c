@@ -1,4 +1,4 @@
-/* The next token of a transcript. Radford et al. 2022, section 3.8; rules as in transformers' generate. */
+/* Chooses the next token of a transcript. Radford et al. 2022, section 3.8; rules as in transformers' generate. */
 #include "foundation/whisper.h"
 
 #include <math.h>
@@ -11,7 +11,7 @@ static void exclude_all(float *logits, const mica__whisper_tokens *tokens) {
   for (size_t i = 0; i < tokens->count; i++) logits[tokens->ids[i]] = -INFINITY;
 }
 
-/* Times come in pairs, except before the end, and do not decrease. */
+/* Enforces that times come in pairs, except before the end, and do not decrease. */
 static void order_times(const mica__whisper_rules *r, const int32_t *tokens, size_t count, float *logits,
                         int64_t vocabulary) {
   const int32_t first = r->no_timestamps + 1;
@@ -78,7 +78,7 @@ int32_t mica__whisper_choose(const mica__whisper_rules *r, const int32_t *tokens
     exclude(logits, 0, first);
     if (r->first_limit >= 0) exclude(logits, (int64_t)first + r->first_limit + 1, vocabulary);
   }
-  /* A time is more likely than each other token: it comes. */
+  /* If all times together are likelier than every other token, a time must come. */
   const double most = (double)logits[best_of(logits, 0, first)];
   if (log_sum(logits, first, vocabulary) > most) exclude(logits, 0, first);
   const int64_t best = best_of(logits, 0, vocabulary);

@@ -1,4 +1,4 @@
-/* Rules of Whisper's decoding: generation_config.json, config.json, and names of tokens. */
+/* Rules of Whisper's decoding, from generation_config.json, config.json and the names of tokens. */
 #include "foundation/whisper.h"
 
 #include "base/signature.h"
@@ -15,7 +15,7 @@
 
 /* --- keys of two files --- */
 
-/* generation_config.json goes first; json NULL: no file. */
+/* generation_config.json has priority; its json is NULL if there is no file. */
 typedef struct files {
   mica__config_source generation, config;
   int64_t vocabulary;
@@ -65,7 +65,7 @@ static mica_status read_all(const files *f, const mica_foundation *model, mica__
                               f->vocabulary, &limit));
   MICA_TRY(mica__config_count(&f->generation, "maximum number of tokens", "max_length", "", positions, 1, INT32_MAX,
                               &r->longest));
-  /* OpenAI's models for English alone have one token less. */
+  /* OpenAI's English-only models have one token less. */
   MICA_TRY(mica__config_flag(&f->generation, "is_multilingual", "", f->vocabulary >= 51865, &r->multilingual));
   r->first_limit = limit < 0 ? -1 : (int32_t)limit;
   r->end = model->info.end_count ? model->info.ends[0] : -1;
@@ -163,7 +163,7 @@ int32_t mica__whisper_last_language(const mica__whisper_rules *r) {
 
 /* --- the files of a folder --- */
 
-/* *text stays NULL if the file is missing. */
+/* Reads a file; *text stays NULL if it is missing. */
 static mica_status read_if_there(const mica_foundation *model, const char *name, mica__text *path, unsigned char **text,
                                  size_t *bytes) {
   mica__text_addf(path, "%s/%s", model->path, name);

@@ -8,18 +8,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tokens that are read at once before a window. */
+/* The most tokens before a window that are read at once. */
 #define MOST_TOKENS 32
 
 typedef enum kind { WINDOW, STEP, PART } kind;
 
-/* Tokens that a session reads at once. */
+/* The number of tokens that a session reads at once. */
 static int64_t tokens_of(const mica_whisper_sizes *sizes, kind k) {
   const int64_t half = sizes->decoder.positions / 2;
   return k != PART || half < 2 ? 1 : half < MOST_TOKENS ? half : MOST_TOKENS;
 }
 
-/* The network of a window, of a token that follows, or of several. */
+/* Builds the network of a window, of one following token, or of several. */
 static mica_value build(const mica_whisper_sizes *sizes, mica_graph *graph, mica_nn *nn, kind k) {
   mica__whisper_caches caches = {.self = {.batch = 1, .length = sizes->decoder.positions},
                                  .cross = {.batch = 1, .length = sizes->encoder.positions},
@@ -35,7 +35,8 @@ static mica_value build(const mica_whisper_sizes *sizes, mica_graph *graph, mica
   return mica__whisper_decoder(nn, sizes, ids, memory, &caches);
 }
 
-/* The decoder reads its matrices once per token, which takes as long as they have bytes. The encoder computes more. */
+/* Holds only the decoder's matrices as stored: it reads them once per token, so time depends on their bytes. The
+ * encoder is limited by computing. */
 static bool hold(void *user, const char *name, mica_shape shape, mica_nn_held *held) {
   const mica__whisper_sessions *s = user;
   mica_nn_config config = {0};
@@ -124,7 +125,7 @@ mica_status mica__whisper_sessions_read(mica__whisper_sessions *s, const int32_t
   if (!s->part_tokens) MICA_TRY(mica_tensor_create(s->engine, MICA_I32, MICA_SHAPE(1, (int64_t)most), &s->part_tokens));
   const mica_feed feeds[2] = {{"offset", s->offset}, {"ids", s->part_tokens}};
   for (size_t at = 0; at < count; at += most) {
-    /* Zeros after the last token: their positions are written again before a later token sees them. */
+    /* Fills up with zeros after the last token: their positions are written again before a later token sees them. */
     int32_t part[MOST_TOKENS] = {0};
     const int32_t position = (int32_t)at + 1;
     memcpy(part, tokens + at, (count - at < most ? count - at : most) * sizeof *part);

@@ -1,5 +1,5 @@
-/* Whisper's features of a recording that grows. A recording is padded by zeros to a window, or mirrored at its ends if
- * it is longer. */
+/* Whisper's features of a growing recording. A recording is padded with zeros to a window; a longer one is mirrored at
+ * its ends. */
 #include "foundation/whisper.h"
 
 #include <mica/device.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Samples of a frame, samples from a frame to the next one, frames per run. Frame f is centred on sample HOP f. */
+/* Samples per frame, samples from one frame to the next, frames per run. Frame f is centred on sample HOP f. */
 enum { FRAME = 400, HOP = 160, PART = 500, PART_SAMPLES = (PART - 1) * HOP + FRAME };
 
 /* log10 of the least power. */
@@ -47,7 +47,7 @@ void mica__whisper_sound_reset(mica__whisper_sound *s) {
 
 int64_t mica__whisper_sound_frames(const mica__whisper_sound *s) { return s->first_frame + s->frame_count; }
 
-/* Room for `wanted` rows of `size` numbers. */
+/* Makes room for `wanted` rows of `size` numbers. */
 static mica_status grow(float **numbers, int64_t *room, int64_t wanted, int64_t size) {
   int64_t more = *room ? *room : 4096;
   if (wanted <= *room) return MICA_OK;
@@ -60,7 +60,7 @@ static mica_status grow(float **numbers, int64_t *room, int64_t wanted, int64_t 
   return MICA_OK;
 }
 
-/* Sample i of a recording of `length` samples with mirrored ends; those after the known ones are 0. */
+/* Sample i of a recording of `length` samples with mirrored ends; unknown samples are 0. */
 static float sample(const mica__whisper_sound *s, int64_t i, int64_t length) {
   if (i < 0) i = -i;
   if (i >= length) i = 2 * (length - 1) - i;
@@ -68,7 +68,7 @@ static float sample(const mica__whisper_sound *s, int64_t i, int64_t length) {
   return i >= 0 && i < s->held ? s->samples[i] : 0;
 }
 
-/* Computes `count` frames, at most PART, of a recording of `length` samples. */
+/* Computes `count` frames, at most PART, of a recording with `length` samples. */
 static mica_status compute(mica__whisper_sound *s, int64_t count, int64_t length) {
   mica_queue *queue = mica_engine_queue(s->engine);
   const int64_t begin = mica__whisper_sound_frames(s) * HOP - FRAME / 2, used = (count - 1) * HOP + FRAME;
@@ -89,7 +89,7 @@ static mica_status compute(mica__whisper_sound *s, int64_t count, int64_t length
   return MICA_OK;
 }
 
-/* Forgets samples that no later frame reads. */
+/* Drops samples that no later frame reads. */
 static void forget(mica__whisper_sound *s) {
   const int64_t begin = mica__whisper_sound_frames(s) * HOP - FRAME / 2;
   int64_t gone = begin - s->first_sample;

@@ -10,16 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Seconds of a frame of features, and of a token of times. */
+/* Seconds per frame of features, and per step of times. */
 #define FRAME 0.01
 #define STEP 0.02
 /* Samples of a frame. */
 #define HOP 160
-/* Three tokens that are given, and one. */
+/* Room for three given tokens and a chosen one. */
 #define LEAST_POSITIONS 4
-/* Texts that may be drawn of a window. */
+/* The most texts that may be drawn for a window. */
 #define MOST_TEXTS 100
-/* A window at a higher temperature is not context of the next one. */
+/* The text of a window above this temperature is not passed on to the next window. */
 #define MOST_TEMPERATURE 0.5
 
 struct mica_whisper {
@@ -31,14 +31,14 @@ struct mica_whisper {
   mica__whisper_sound sound;
   mica__resampler *resampler;
   int64_t frames; /* of a window */
-  int64_t seek;   /* first frame of the next window */
+  int64_t seek;   /* the next window's first frame */
   int64_t pushed; /* samples at the given rate */
   bool finished;
   float *mel;
-  int32_t wanted, language; /* tokens; -1: to be detected, unknown */
+  int32_t wanted, language; /* tokens; -1: to be detected; not known yet */
   char language_name[16];
-  mica__whisper_reader reader; /* the window's tokens are its text */
-  int32_t *past, *texts;       /* tokens before the window, the last ones; tokens of a segment */
+  mica__whisper_reader reader; /* reader.text: the window's tokens */
+  int32_t *past, *texts;       /* the last tokens before the window; a segment's tokens */
   size_t past_count;
   double no_speech; /* of the window */
 };
@@ -164,7 +164,7 @@ double mica_whisper_seconds(const mica_whisper *w) { return w ? (double)w->pushe
 
 /* --- tokens of a window --- */
 
-/* Keeps tokens for later windows: fewer than half of the positions. */
+/* Keeps the last tokens for later windows, fewer than half of the positions. */
 static void remember(mica_whisper *w, const int32_t *tokens, size_t count) {
   const size_t most = (size_t)(w->sessions.sizes.decoder.positions / 2 - 1);
   if (count > most) tokens += count - most, count = most;
@@ -174,7 +174,7 @@ static void remember(mica_whisper *w, const int32_t *tokens, size_t count) {
   w->past_count += count - gone;
 }
 
-/* Reads the tokens before the first one that is chosen. *position counts them. */
+/* Reads the given tokens before the first chosen one. *position: their number. */
 static mica_status begin_window(mica_whisper *w, int32_t *position) {
   const mica__whisper_rules *r = &w->rules;
   const int64_t vocabulary = w->sessions.sizes.vocabulary;
@@ -202,7 +202,7 @@ static double time_of(const mica_whisper *w, size_t i) {
   return STEP * (w->reader.text.tokens[i] - w->rules.no_timestamps - 1);
 }
 
-/* Gives the tokens from `first` to before `end`, from and to in seconds after the beginning of the window. */
+/* Passes the tokens from `first` to before `end` on as a segment; from and to: seconds after the window's beginning. */
 static mica_status give(mica_whisper *w, size_t first, size_t end, double from, double to) {
   const mica__whisper_text *t = &w->reader.text;
   const double offset = FRAME * (double)w->seek;
@@ -228,7 +228,7 @@ static mica_status give(mica_whisper *w, size_t first, size_t end, double from, 
   return MICA_OK;
 }
 
-/* A window without a pair of times is one segment. */
+/* Passes on a window without a pair of times as one segment. */
 static mica_status give_all(mica_whisper *w, int64_t frames) {
   const double rest = mica_whisper_seconds(w) - FRAME * (double)w->seek;
   size_t last = w->reader.text.count;
@@ -241,14 +241,14 @@ static mica_status give_all(mica_whisper *w, int64_t frames) {
   return give(w, 0, w->reader.text.count, 0, to);
 }
 
-/* The second time of the last two times in a row; 0: no such times. */
+/* The index of the second time in the last pair of adjacent times; 0: no pair. */
 static size_t last_pair(const mica_whisper *w) {
   size_t i = w->reader.text.count;
   while (i > 1 && !(is_time(w, i - 1) && is_time(w, i - 2))) i--;
   return i > 1 ? i - 1 : 0;
 }
 
-/* Two times in a row divide segments. Sets *read to the number of frames after which the next window begins. */
+/* Passes on the segments, which pairs of adjacent times separate. *read: the frames up to the next window. */
 static mica_status give_segments(mica_whisper *w, int64_t frames, int64_t *read) {
   const size_t count = w->reader.text.count, last = last_pair(w);
   const bool ends_once = count >= 2 && !is_time(w, count - 2) && is_time(w, count - 1);
@@ -257,18 +257,18 @@ static mica_status give_segments(mica_whisper *w, int64_t frames, int64_t *read)
   if (last == 0) return give_all(w, frames);
   for (size_t i = 1; i <= last; i++) {
     if (!is_time(w, i - 1) || !is_time(w, i)) continue;
-    /* As in transformers, the last segment has both times. */
+    /* As in transformers, the last segment contains both times. */
     MICA_TRY(give(w, first, i + (i == last && !ends_once), time_of(w, first), time_of(w, i - 1)));
     first = i;
   }
   if (ends_once) return give(w, first, count, time_of(w, first), time_of(w, count - 1));
-  /* Tokens after the last pair are read again in the next window. */
+  /* The next window reads the part after the last pair again. */
   const int64_t next = 2 * (int64_t)(w->reader.text.tokens[last - 1] - w->rules.no_timestamps - 1);
   if (next > 0) *read = next;
   return MICA_OK;
 }
 
-/* Transcribes a window; `frames` of it are left of the recording. */
+/* Transcribes a window; `frames` of its frames belong to the recording. */
 static mica_status read_window(mica_whisper *w, int64_t frames) {
   const mica__whisper_text *text = &w->reader.text;
   int64_t read = frames;
@@ -278,7 +278,7 @@ static mica_status read_window(mica_whisper *w, int64_t frames) {
   MICA_TRY(mica__whisper_reader_read(&w->reader, w->seek, position, quiet));
   const bool silent = quiet && text->log_probability < w->config.least_log_probability;
   if (!silent) MICA_TRY(give_segments(w, frames, &read));
-  /* Tokens drawn at random would lead the next window astray. */
+  /* Randomly drawn tokens would mislead the next window. */
   if (text->temperature > MOST_TEMPERATURE) w->past_count = 0;
   w->seek += read;
   mica__whisper_sound_drop(&w->sound, w->seek);
@@ -296,7 +296,7 @@ static mica_status take(void *user, const float *samples, int64_t count) {
   return MICA_OK;
 }
 
-/* Takes samples at the given rate; last: they are the last ones. */
+/* Takes samples at the given rate; last: no more samples follow. */
 static mica_status resample(mica_whisper *w, const float *samples, int64_t count, bool last) {
   return mica__sound_resample(&w->resampler, w->config.rate, MICA_WHISPER_RATE, samples, count, last, take, w);
 }

@@ -1,4 +1,5 @@
-/* The tokens of a window: the likeliest ones, or drawn ones if those are doubtful. Radford et al. 2022, section 4.5. */
+/* The tokens of a window: the likeliest ones, or drawn ones if the likeliest are doubtful. Radford et al. 2022, section
+ * 4.5. */
 #include "foundation/whisper.h"
 
 #include "ops/random/philox.h"
@@ -51,7 +52,7 @@ bool mica__whisper_repeats(const int32_t *tokens, size_t count) {
 
 /* --- one text --- */
 
-/* Tokens of the text without times and other special ones. */
+/* Copies the tokens of the text without times and other special tokens. Returns their number. */
 static size_t take_words(mica__whisper_reader *r, const mica__whisper_text *t) {
   size_t count = 0;
   for (size_t i = 0; i < t->count; i++)
@@ -62,7 +63,7 @@ static size_t take_words(mica__whisper_reader *r, const mica__whisper_text *t) {
 
 static bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-/* Sets `compression` of the first `words` tokens of `texts`, without spaces at both ends. */
+/* Sets `compression` from the first `words` tokens of `texts`, with spaces trimmed at both ends. */
 static mica_status compress(mica__whisper_reader *r, size_t words, mica__whisper_text *t) {
   char *text = NULL;
   size_t bytes = 0, first = 0;
@@ -74,19 +75,19 @@ static mica_status compress(mica__whisper_reader *r, size_t words, mica__whisper
   return status;
 }
 
-/* True if the text so far is a repetition that compresses too well. */
+/* Determines if the text so far ends in a repetition and compresses too well. */
 static mica_status look_for_repetition(mica__whisper_reader *r, mica__whisper_text *t, bool *repeats) {
   const size_t words = take_words(r, t);
   *repeats = mica__whisper_repeats(r->texts, words);
   if (!*repeats) return MICA_OK;
   MICA_TRY(compress(r, words, t));
-  /* Without a compressor the repetition itself is the reason. */
+  /* Without a compressor the repetition alone decides. */
   if (t->compression == 0) t->compression = INFINITY;
   *repeats = t->compression > r->config.most_compression;
   return MICA_OK;
 }
 
-/* Uniform in [0, 1), by the position of the draw alone. */
+/* Uniform in [0, 1); depends only on the seed and the position of the draw. */
 static double draw_at(const mica__whisper_reader *r, int64_t seek, double temperature, int32_t number, size_t token) {
   uint32_t c[4] = {(uint32_t)seek, (uint32_t)((uint64_t)seek >> 32), (uint32_t)token,
                    (uint32_t)number << 8 | (uint32_t)(10 * temperature + 0.5)};
@@ -99,10 +100,10 @@ typedef struct attempt {
   int32_t position; /* of the first token */
   double temperature;
   int32_t number; /* of a drawn text */
-  bool last;      /* no other attempt follows; the text is not cut short */
+  bool last;      /* no other attempt follows, so the text is not cut short */
 } attempt;
 
-/* Chooses tokens until the end, the last position, or a repetition. */
+/* Chooses tokens until the end token, the last position, or a repetition. */
 static mica_status choose_text(mica__whisper_reader *r, const attempt *p, mica__whisper_text *t) {
   enum { PERIOD = 16 };
   const int64_t vocabulary = r->sessions->sizes.vocabulary, positions = r->sessions->sizes.decoder.positions;
@@ -140,7 +141,7 @@ static void exchange(mica__whisper_reader *r) {
   r->other = text;
 }
 
-/* The text at temperature 0, or the best one of several at another one. */
+/* Chooses the text at temperature 0, or the best of several at a higher one. */
 static mica_status choose_best(mica__whisper_reader *r, attempt p) {
   const int32_t texts = p.temperature > 0 ? r->config.best_of : 1;
   MICA_TRY(choose_text(r, &p, &r->text));

@@ -1,4 +1,4 @@
-/* Models as GGUF files, with weights of other types. */
+/* Writes models as GGUF files, with weights of other types. */
 #include "foundation/write.h"
 #include "base/checked.h"
 #include "base/element.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A form of numbers: a dtype, or blocks. */
+/* A number format: a dtype, or blocks. */
 typedef struct form {
   mica_dtype dtype;
   mica_block block;
@@ -53,7 +53,7 @@ static mica_status read_type(plan *p) {
   return status;
 }
 
-/* Blocks of 256 do not divide every row: then blocks of 32 of the same width, else f16. */
+/* If blocks of 256 do not divide the rows, uses blocks of 32 with no fewer bits, else f16. */
 static form fit(form wanted, int64_t columns) {
   static const mica_block smaller[MICA_BLOCK_COUNT] = {
       [MICA_BLOCK_Q4_K] = MICA_BLOCK_Q5_0, [MICA_BLOCK_Q5_K] = MICA_BLOCK_Q5_1, [MICA_BLOCK_Q6_K] = MICA_BLOCK_Q8_0};
@@ -65,17 +65,18 @@ static form fit(form wanted, int64_t columns) {
 
 static int64_t bits(mica_block block) { return 8 * (int64_t)mica_block_bytes(block) / mica_block_elements(block); }
 
-/* True of a bias, which has a row per expert in mixtures. */
+/* True for a bias, which mixtures of experts have as a row per expert. */
 static bool is_bias(const char *name) {
   const size_t n = strlen(name);
   return n > 5 && !strcmp(name + n - 5, ".bias");
 }
 
-/* Vectors, biases and tables of positions become f32. The output layer decides most: it gets 6 bits at least. */
+/* Chooses a tensor's form: vectors, biases and tables of positions become f32. The output layer matters most: it gets
+ * at least 6 bits. */
 static form choose(const plan *p, const mica__written_tensor *t) {
   const form own = {t->entry->dtype, t->entry->block};
   const bool folder = !mica_weights_gguf(p->model->weights);
-  /* Readers want the router of experts in f32. */
+  /* Readers expect the router of experts in f32. */
   if (strstr(t->name, ".ffn_gate_inp.") && (folder || p->type)) return (form){MICA_F32, MICA_BLOCK_NONE};
   const bool matrix = t->shape.rank >= 2 && !is_bias(t->name) && strncmp(t->name, "position_embd", 13) != 0;
   if (!matrix) return folder || p->type ? (form){MICA_F32, MICA_BLOCK_NONE} : own;
@@ -89,7 +90,7 @@ static form choose(const plan *p, const mica__written_tensor *t) {
 
 static bool is_float(mica_dtype dtype) { return dtype == MICA_F32 || dtype == MICA_F16 || dtype == MICA_BF16; }
 
-/* Row `r` of a folder's joint experts as floats. */
+/* Reads row `r` of a folder's joint experts as floats. */
 static mica_status read_joint(const mica__written_tensor *t, int64_t r, int64_t columns, float *row) {
   void *room = malloc((size_t)columns * sizeof(double) + 1);
   if (!room) return mica__fail_nomem(t->name);
@@ -103,7 +104,7 @@ static mica_status read_joint(const mica__written_tensor *t, int64_t r, int64_t 
   return status;
 }
 
-/* Row `r` of a tensor as floats, in the order of GGUF. */
+/* Reads row `r` of a tensor as floats, in GGUF's order. */
 static mica_status read_row(const mica__written_tensor *t, int64_t r, int64_t columns, float *row) {
   if (t->joint.entry) return read_joint(t, r, columns, row);
   const mica_weight_entry *entry = t->parts ? t->parts[r / t->shape.dim[1]] : t->entry;
@@ -138,13 +139,13 @@ static mica_status write_row(const mica__written_tensor *t, form to, int64_t col
   return MICA_OK;
 }
 
-/* Rows of a matrix, or of all matrices of experts. */
+/* The number of rows of a matrix, or of all experts' matrices. */
 static int64_t rows_of(mica_shape shape) { return shape.rank == 3 ? shape.dim[0] * shape.dim[1] : shape.dim[0]; }
 
 static mica_status convert(const mica__written_tensor *t, const mica__addition *addition, form to, char *data,
                            size_t row_bytes) {
   const int64_t columns = t->shape.dim[t->shape.rank - 1], one = t->shape.rank == 1;
-  /* A vector of queries is permuted like rows of one number. */
+  /* A vector for queries is permuted like a matrix with one column. */
   const bool alone = one && t->head_size > 0;
   const int64_t rows = alone ? columns : one ? 1 : rows_of(t->shape), length = alone ? 1 : columns;
   float *row = malloc((size_t)length * sizeof *row);
@@ -170,7 +171,7 @@ static mica_status make_room(plan *p) {
   return MICA_OK;
 }
 
-/* Adds a tensor; data is taken over and freed with the plan. */
+/* Adds a tensor; takes ownership of data, which is freed with the plan. */
 static mica_status add(plan *p, const char *name, form to, mica_shape shape, void *data, size_t bytes) {
   const mica_status status = make_room(p);
   if (status != MICA_OK) {
@@ -184,7 +185,7 @@ static mica_status add(plan *p, const char *name, form to, mica_shape shape, voi
   return MICA_OK;
 }
 
-/* The tensor's new bytes, allocated. same: the file's bytes, copied. */
+/* Makes the tensor's new bytes, allocated. same: a copy of the file's bytes. */
 static mica_status make_data(const plan *p, const mica__written_tensor *t, const mica__addition *addition, form to,
                              bool same, char **data, size_t *bytes) {
   const mica_weight_entry *entry = t->entry;
@@ -238,7 +239,7 @@ static mica_status add_tensor(void *user, const mica__written_tensor *t) {
   MICA_TRY(status);
   p->converted += to.dtype != entry->dtype || to.block != entry->block;
   MICA_TRY(add(p, t->name, to, t->shape, data, bytes));
-  /* Types that Mica does not compute with have nothing but a spelling. */
+  /* A type that Mica cannot compute with is kept by its name. */
   p->list[p->count - 1].type = entry->type;
   return MICA_OK;
 }
@@ -264,7 +265,7 @@ static mica_status add_rotary(plan *p) {
   return status;
 }
 
-/* All tensors of a GGUF file, under their names. */
+/* Adds all tensors of a GGUF file, with their names. */
 static mica_status add_gguf(plan *p) {
   for (size_t i = 0; i < mica_weights_count(p->model->weights); i++) {
     mica__written_tensor t = {.entry = mica_weights_at(p->model->weights, i)};
@@ -281,7 +282,7 @@ static mica_status copy_keys(const plan *p, mica_gguf_keys *keys) {
   const mica_gguf *file = mica_weights_gguf(p->model->weights);
   for (size_t i = 0; i < mica_gguf_key_count(file); i++) {
     const mica_gguf_value *value = mica_gguf_key_at(file, i);
-    /* A file that was in parts becomes one. */
+    /* A file that was split into parts becomes one file. */
     if (!starts(value->key, "split.")) MICA_TRY(mica_gguf_keys_add(keys, value));
   }
   return MICA_OK;

@@ -1,28 +1,28 @@
-/* foundation/write.h: a model as a GGUF file. */
+/* foundation/write.h: writes a model as a GGUF file. */
 #ifndef MICA_FOUNDATION_WRITE_H
 #define MICA_FOUNDATION_WRITE_H
 
 #include "foundation/model.h"
 #include "nn/name_map.h"
 
-/* Adds the keys that describe the model of a folder. MICA_E_UNSUPPORTED: GGUF has no key for something in it. */
+/* Adds keys that describe the model in a folder. MICA_E_UNSUPPORTED: GGUF has no key for a property of it. */
 mica_status mica__write_keys(const mica_foundation *model, mica_gguf_keys *keys);
-/* Adds tokenizer.json and the chat template of a folder, as far as it has them. */
+/* Adds a folder's tokenizer.json and chat template, if it has them. */
 mica_status mica__write_texts(const mica_foundation *model, mica_gguf_keys *keys);
 
-/* A tensor of the network: where it is in the files, what it is called in GGUF, and what it takes to get there. */
+/* A tensor of the network: its entry in the files, its name in GGUF, and the conversion between them. */
 typedef struct mica__written_tensor {
   const mica_weight_entry *entry;
-  const mica_weight_entry *const *parts; /* of a tensor of experts in a folder: one per expert, `entry` first */
+  const mica_weight_entry *const *parts; /* experts in a folder: one entry per expert, `entry` is the first */
   char name[64];
   mica_shape shape;
-  mica__named_tensor joint; /* of a tensor of experts in a folder, in another order than GGUF's; entry NULL: not */
+  mica__named_tensor joint; /* joint experts of a folder, whose order is not GGUF's; entry NULL: none */
   bool transposed;          /* the folder has (columns, rows) */
   double add;               /* to each number */
-  int64_t head_size;        /* rows of a head become pairs; 0: they stay */
+  int64_t head_size;        /* rows of a head become pairs; 0: order unchanged */
 } mica__written_tensor;
 
-/* Calls `visit` for each tensor of the model's folder that its network reads, until one fails. */
+/* Calls `visit` for each tensor of the model's folder that its network uses; stops at a failure. */
 mica_status mica__names_visit(const mica_foundation *model,
                               mica_status (*visit)(void *user, const mica__written_tensor *tensor), void *user);
 

@@ -1,4 +1,4 @@
-/* What a folder says of its model, as keys of a GGUF file. */
+/* Writes a folder's description of its model as keys of a GGUF file. */
 #include "base/signature.h"
 #include "base/text.h"
 #include "foundation/write.h"
@@ -62,7 +62,7 @@ static void write_sizes(writer *w) {
   real(w, i->rms_norm ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon", i->epsilon);
   if (i->score_cap > 0) real(w, "attn_logit_softcapping", i->score_cap);
   if (i->logit_cap > 0) real(w, "final_logit_softcapping", i->logit_cap);
-  /* Readers compute the scale from the sizes, and in Gemma's widest models from the width. */
+  /* Readers derive the scale from the head size, or in Gemma's widest models from the width: refuses others. */
   double length = (double)i->head_size;
   if (w->model->family->query_scale && i->layers == w->model->family->wide)
     length = (double)i->width / (double)i->heads;
@@ -87,7 +87,7 @@ static void write_windows(writer *w) {
   free(local);
 }
 
-/* Readers know which layers have no positions by the family. */
+/* Readers derive the layers without positions from the family: refuses others. */
 static void check_no_rope(writer *w) {
   const mica_foundation_info *i = &w->model->info;
   const int64_t every = w->model->family->nope_every;
@@ -97,19 +97,19 @@ static void check_no_rope(writer *w) {
 
 static void write_yarn(writer *w, const mica_foundation_rotary *r) {
   double *factors = NULL, scale = 1;
-  /* Readers know by the family whether it rounds. */
+  /* Readers know from the family if the range is rounded. */
   const bool exact = w->model->family->clamp > 0;
   if (r->exact_range != exact) refuse(w, exact ? "that its yarn rounds" : "that its yarn does not round");
   if (w->status == MICA_OK) w->status = mica__rotary_scale(w->model, r, &factors, &scale);
   free(factors);
   real(w, "rope.scaling.yarn_beta_fast", r->beta_fast);
   real(w, "rope.scaling.yarn_beta_slow", r->beta_slow);
-  /* It comes on top of what follows from the factor. */
+  /* The key multiplies the value that follows from the factor. */
   const double own = r->factor <= 1 ? 1 : 0.1 * log(r->factor) + 1;
   if (fabs(scale / own - 1) > 1e-9) real(w, "rope.scaling.yarn_attn_factor", scale / own);
 }
 
-/* LLAMA3 and LONGROPE are tensors (foundation/write.c). */
+/* Writes the keys of rotary positions. LLAMA3 and LONGROPE are tensors (foundation/write.c). */
 static void write_rotary(writer *w) {
   const mica_foundation_info *i = &w->model->info;
   const mica_foundation_rotary *r = &i->rotary;
