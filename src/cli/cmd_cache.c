@@ -189,7 +189,7 @@ static int run_doctor(const cli_command *self, const char *path, const char *dev
   return status;
 }
 
-/* json is NULL without --json. */
+/* json: NULL without --json. */
 static int run_action(const cli_command *self, const struct values *values, const char *path, cli_json *json) {
   if (!*path)
     return cli_fail(self,

@@ -21,7 +21,7 @@ static const cli_option options[] = {
 typedef struct listing {
   mica_device_info *infos;
   size_t count;
-  size_t chosen; /* count if there is none */
+  size_t chosen; /* index; count: none */
 } listing;
 
 static const struct {

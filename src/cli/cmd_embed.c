@@ -223,7 +223,7 @@ static int print_neighbours(const cli_command *self, const char *text, const sea
   return as_json ? cli_json_print_line(&json, self) : CLI_OK;
 }
 
-/* softmax(scale similarity); similarities fall. */
+/* softmax(scale similarity); list is sorted by falling similarity. */
 static void to_probabilities(const mica_neighbour *list, size_t count, double scale, double *probabilities) {
   double sum = 0;
   for (size_t k = 0; k < count; k++)

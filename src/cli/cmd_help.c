@@ -16,7 +16,7 @@ static const char *shell_at(size_t i) {
 
 static const char *command_at(size_t i) { return cli_commands[i] ? cli_commands[i]->name : NULL; }
 
-/* "commands", then the tasks. */
+/* The page "commands", then one page per task. */
 static const char *page_at(size_t i) { return i ? mica_task_name(i - 1) : "commands"; }
 
 static const cli_option options[] = {

@@ -69,7 +69,7 @@ static int name_result(const cli_command *self, const char *folder, size_t i, co
   return n < 0 || n >= 4096 ? cli_fail(self, "the path %s is too long", folder) : CLI_OK;
 }
 
-/* A line for each element. */
+/* Writes a line per element. */
 static int write_texts(const cli_command *self, const char *path, const cli_onnx_output *output) {
   int64_t count = 0;
   char *text = NULL;

@@ -146,7 +146,7 @@ static int wait_for_end(const cli_command *self, serve_work *work) {
   }
 }
 
-/* Keeps how the text ends. */
+/* Notes how the text ended. */
 static bool pass_token(void *user, const mica_decoder_event *event) {
   mica_finish *finish = user;
   *finish = event->finish;

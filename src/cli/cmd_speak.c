@@ -42,7 +42,7 @@ typedef struct speech {
   float *samples;
   int64_t count;
   int32_t rate;
-  double *shares; /* with --like: of the names */
+  double *shares; /* with --like: one per name */
   const char *const *names;
   size_t speakers;
 } speech;

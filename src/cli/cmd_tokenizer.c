@@ -70,7 +70,7 @@ typedef struct reading {
   mica_dataset *dataset;
   const char *column;
   uint64_t sample;
-  size_t at; /* the column */
+  size_t at; /* index of the column */
   char *text;
   size_t room;
 } reading;

@@ -18,7 +18,7 @@ typedef struct cli_energy {
   uint64_t begin[CLI_ENERGY_ZONES], range[CLI_ENERGY_ZONES]; /* microjoules; NVML: millijoules */
 } cli_energy;
 
-/* device: where the work runs. */
+/* device: the device that does the work. */
 void cli_energy_begin(cli_energy *energy, const mica_device_info *device);
 /* The joules since cli_energy_begin; false if there is no counter. */
 bool cli_energy_end(const cli_energy *energy, double *joules);

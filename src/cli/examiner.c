@@ -23,9 +23,9 @@ extern char **environ;
 
 typedef struct process {
   pid_t id;
-  FILE *from;      /* its standard output */
-  FILE *words;     /* its standard error; NULL: ours */
-  off_t passed_on; /* bytes of them */
+  FILE *from;      /* the process's standard output */
+  FILE *words;     /* its standard error; NULL: inherited */
+  off_t passed_on; /* bytes of words */
   off_t said;      /* bytes of words before the last position */
 } process;
 

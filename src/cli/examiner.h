@@ -14,7 +14,7 @@ typedef struct cli_examination {
   void (*begin)(void *user, const mica_device_info *device); /* id, name, platform and driver */
   mica_doctor_fn *line;
   void *user;
-  mica_doctor_summary summary; /* results, from zeros on */
+  mica_doctor_summary summary; /* the results; must be zero at first */
   mica_stats stats;            /* sums over the processes, as far as they reported */
 } cli_examination;
 

@@ -1,4 +1,4 @@
-/* Error messages, on stderr. */
+/* Error messages on stderr. */
 #include "cli/command.h"
 
 #include <errno.h>

@@ -41,8 +41,8 @@ static size_t utf8_length(const unsigned char *s) {
   return length;
 }
 
-/* Copies a text to the heap as valid UTF-8 with a NUL at its end: a driver may name its device in any encoding, and a
- * truncated text may end inside a character. */
+/* Copies a text, which a NUL must follow, to the heap as valid UTF-8: a driver may name its device in any encoding, and
+ * a truncated text may end inside a character. */
 static char *to_utf8(const char *text, size_t bytes) {
   static const char replacement[] = "\xef\xbf\xbd";
   const char *const end = text + bytes;

@@ -9,7 +9,7 @@
 /* An option of a command, from either table. */
 typedef struct option {
   const char *name, *value, *help;
-  const char *(*names)(size_t index); /* of its values; NULL: any */
+  const char *(*names)(size_t index); /* names of its values; NULL: any value */
   const cli_choice *choices;
   const char *task; /* the task of a setting; NULL: an option of the command, or a setting of all tasks */
 } option;

@@ -12,7 +12,7 @@ typedef struct cli_variable {
 /* All of them; the last row has no name. */
 extern const cli_variable cli_variables[];
 
-/* mica(1) in roff's man macros. */
+/* Prints the page mica(1) with roff's man macros. */
 void cli_print_man(void);
 /* Prints a completion script for a shell, "bash", "zsh" or "fish"; false for others. */
 bool cli_print_completion(const char *shell);

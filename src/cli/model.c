@@ -91,7 +91,7 @@ int cli_model_write(const cli_command *self, const char *from, const char *adapt
   return status;
 }
 
-/* One prompt on its way. */
+/* A prompt that is being continued. */
 typedef struct continued {
   const mica_run_texts *texts;
   size_t index;

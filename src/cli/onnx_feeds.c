@@ -97,7 +97,7 @@ static int make_random(const cli_command *self, const mica_onnx *model, const mi
     return cli_fail(self, "input '%s' needs a file: --input %s=FILE", port->name, port->name);
   for (int32_t i = 0; i < own.rank; i++)
     if (own.dim[i] == MICA_DYNAMIC) own.dim[i] = open_extent(model, port, i);
-  if (shape) (void)parse_shape(shape, &own); /* which check_words has seen to */
+  if (shape) (void)parse_shape(shape, &own); /* check_words has checked it */
   if (mica_shape_count(own, &count) != MICA_OK) return cli_fail_library(self);
   *owned = calloc((size_t)count + 1, mica_dtype_size(port->dtype));
   if (!*owned) return cli_fail(self, "the host is out of memory");

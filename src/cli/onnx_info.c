@@ -118,7 +118,7 @@ static void print_plan(const mica_onnx *model, const plan *p) {
 static void print_metadata(mica_onnx_text text) {
   size_t shown = strlen(text.value);
   const bool whole = shown <= METADATA_SHOWN;
-  if (!whole) /* not within a character */
+  if (!whole) /* does not cut a character */
     for (shown = METADATA_SHOWN; shown && ((unsigned char)text.value[shown] & 0xc0) == 0x80;) shown--;
   printf("metadata  %s: %.*s%s\n", cli_clean(text.key), (int)shown, cli_clean(text.value),
          whole ? "" : "... (--json: all of it)");

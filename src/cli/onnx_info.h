@@ -4,7 +4,7 @@
 
 #include "cli/command.h"
 
-/* True if the path's name ends like that of an ONNX model. */
+/* True if the path's name ends like an ONNX model's. */
 bool cli_onnx_is_model(const char *path);
 /* Prints the model's inputs, outputs, operators and weights, and what a run needs with inputs of a shape
  * NAME=1x3x224x224 (NULL: open dimensions are 1). Returns CLI_OK or an exit status. */

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FIRST 8        /* elements that a line shows */
-#define FEW_IN_JSON 16 /* elements that JSON lists */
+#define FIRST 8        /* elements on a line */
+#define FEW_IN_JSON 16 /* elements in JSON */
 
 /* --- elements --- */
 
@@ -71,7 +71,7 @@ const char *cli_onnx_output_text(const cli_onnx_output *o, int64_t i) {
 /* Statistics of the values that are not NaN. */
 typedef struct summary {
   double min, max, mean;
-  int64_t count, all; /* all: NaNs too */
+  int64_t count, all; /* count: without NaNs; all: with them */
 } summary;
 
 static summary summarize(const cli_onnx_output *o) {

@@ -27,7 +27,8 @@ static const mica_item *next_picture(const mica_report *p, size_t *s, size_t *i)
   return NULL;
 }
 
-/* The number of columns: pictures until the first caption comes again, if captions differ; else those of a square. */
+/* The number of columns: pictures until the first caption comes again, if captions differ; else the side of a
+ * square. */
 static size_t columns_of(const mica_report *p, size_t count) {
   size_t s = 0, i = 0, row = 0, square = 1;
   const mica_item *first = next_picture(p, &s, &i), *item = first;

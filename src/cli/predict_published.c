@@ -15,7 +15,7 @@
 
 typedef struct texts {
   char *owned;       /* the lines of standard input */
-  const char **list; /* not empty */
+  const char **list; /* lines that are not empty */
   size_t count;
 } texts;
 

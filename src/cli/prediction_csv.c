@@ -19,7 +19,7 @@ typedef struct line {
 } line;
 
 struct cli_csv {
-  const char *const *classes; /* the run's */
+  const char *const *classes; /* of the run */
   size_t class_count;
   char **columns, **cells; /* column names, and the cells of the current line; NULL: empty */
   size_t column_count, at; /* at: the column where the next search begins */

@@ -50,7 +50,7 @@ static void show_epoch(const cli_progress_state *state, const mica_train_progres
   char validation[96], took[16];
   const bool validated = e->validation.samples > 0;
   format_metrics(state, validated ? &e->validation : &e->training, validation);
-  if (!validated && !strncmp(validation, "loss ", 5)) *validation = '\0'; /* it is said already */
+  if (!validated && !strncmp(validation, "loss ", 5)) *validation = '\0'; /* the loss is printed already */
   fprintf(state->out, "epoch %*" PRId64 "/%" PRId64 "  loss %.4f  %s%s%s%s%s\n", e->epochs > 9 ? 2 : 1, e->epoch + 1,
           e->epochs, e->training.loss, validated ? "validation " : "", validation, *validation ? "  " : "",
           format_time(e->seconds, took),

@@ -15,7 +15,7 @@ typedef struct cli_progress_state {
   mica_metrics last;  /* of the last complete epoch (its validation, if any), else of the epoch so far */
   mica_part part;     /* the part of `last`: validation or train */
   int64_t kept_epoch; /* the last epoch whose weights were kept, from 1; 0: none yet */
-  mica_metrics kept;  /* its validation */
+  mica_metrics kept;  /* their validation metrics */
 } cli_progress_state;
 
 /* Prints the epoch whose weights a run keeps, and their validation metrics. */

@@ -11,10 +11,10 @@
 
 typedef struct cli_ranks {
   mica_communicator *communicator[CLI_MOST_DEVICES]; /* of this process's ranks; [0] NULL: there is only one rank */
-  const char *device[CLI_MOST_DEVICES];              /* of each; NULL: by default */
+  const char *device[CLI_MOST_DEVICES];              /* one per rank; NULL: the default */
   size_t count;                                      /* at least 1 */
   bool differ;                                       /* devices of this process are of several kinds */
-  double timeout;                                    /* the watchdog's, 0: by default */
+  double timeout;                                    /* of the watchdog; 0: the default */
   const volatile int *stop;
   bool hangs;                  /* a thread has not returned: the process must end without waiting for it */
   bool lost[CLI_MOST_DEVICES]; /* the rank's device has failed or does not answer; each rank sets its own */

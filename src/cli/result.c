@@ -65,7 +65,7 @@ void cli_print_metrics(FILE *out, const char *part, const mica_run *run, const m
 
 /* --- tables --- */
 
-/* The width of a column: that of its name, at least 11 and at most 16. */
+/* The width of a column: its name's, at least 11 and at most 16. */
 static int width_of(const mica_item *item, size_t column) {
   const size_t length = item->column_names ? strlen(item->column_names[column]) : 0;
   return length < 11 ? 11 : length < 16 ? (int)length : 16;

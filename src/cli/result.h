@@ -7,8 +7,8 @@
 #include <mica/run.h>
 #include <stdio.h>
 
-/* CLI_OK unless the device (NULL: that of the environment) is the null device, which computes nothing: then CLI_USAGE,
- * after a message. */
+/* CLI_OK unless the device (NULL: the environment's) is the null device, which computes nothing: then CLI_USAGE, after
+ * a message. */
 int cli_refuse_null(const cli_command *self, const char *device);
 /* Makes an engine on the device and opens a run. Returns an exit status, after an error message on failure. The caller
  * frees both, also after a failure. */

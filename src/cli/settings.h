@@ -4,7 +4,7 @@
 
 #include "cli/command.h"
 
-/* Setting number index: those of all tasks come first, then those of each task; NULL past the end. *task (may be NULL):
+/* Setting number index: the settings of all tasks come first, then each task's; NULL past the end. *task (may be NULL):
  * the task of the setting, NULL: all tasks. */
 const mica_setting_row *cli_setting_at(size_t index, const char **task);
 /* The first setting whose name is these `length` bytes; NULL: none. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most classes that are named. */
+/* The most classes that are printed. */
 #define NAMED 20
 
 static void count_class(cli_tally *t, const char *name) {

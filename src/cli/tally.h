@@ -12,7 +12,7 @@ typedef struct cli_tally {
   size_t *counts;
   size_t class_count;
   size_t samples, judged, right; /* all samples; samples with a known class; samples predicted correctly */
-  bool failed;                   /* memory was short */
+  bool failed;                   /* memory ran out */
 } cli_tally;
 
 /* Counts the samples of a prediction, which are its sections. */

@@ -34,7 +34,7 @@ static int fail_usage(const cli_command *self, const char *what, const char *tex
   return CLI_USAGE;
 }
 
-/* One word NAME=VALUE of --lora. */
+/* Reads one word NAME=VALUE of --lora. */
 static int take_word(const cli_command *self, char *word, plan *p) {
   static const char form[] = "--lora wants rank=N, alpha=A, dropout=P, targets=NAME+NAME, rslora or recompute";
   int64_t rank = 0;

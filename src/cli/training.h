@@ -9,7 +9,7 @@
 
 /* How the progress of a training is shown, and its folder. */
 typedef struct cli_training {
-  FILE *out;          /* NULL: without a word */
+  FILE *out;          /* NULL: prints nothing */
   bool json;          /* the last line is a JSON object */
   bool speaks;        /* false for ranks after the first, which print nothing */
   const char *folder; /* of the run */

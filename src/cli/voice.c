@@ -55,7 +55,7 @@ static bool has_input(const mica_onnx *model, const char *name) {
   return false;
 }
 
-/* The first output as samples. */
+/* Reads the first output as samples. */
 static int fetch(const cli_command *self, mica_queue *queue, const mica_onnx_runner *runner, float **samples,
                  int64_t *count) {
   const mica_tensor *wave = mica_onnx_output(runner, 0);

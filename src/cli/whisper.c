@@ -20,7 +20,7 @@ typedef struct writing {
   mica_whisper_config config;
   mica_whisper *whisper;
   int64_t segments; /* of this recording */
-  cli_json list;    /* of segments, for JSON */
+  cli_json list;    /* list of segments, for JSON */
   char *joined;     /* the text of all segments, for JSON */
   size_t joined_bytes;
 } writing;
@@ -40,7 +40,7 @@ const char *cli_whisper_given(const cli_whisper_values *v) {
 
 /* --- segments --- */
 
-/* "00:01:02,345" with the mark ','. */
+/* Formats "00:01:02,345"; the mark here is ','. */
 static const char *format_time(double seconds, char mark, char text[32]) {
   const int64_t ms = (int64_t)(seconds * 1000 + 0.5);
   snprintf(text, 32, "%02" PRId64 ":%02" PRId64 ":%02" PRId64 "%c%03" PRId64, ms / 3600000, ms / 60000 % 60,

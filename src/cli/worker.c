@@ -14,7 +14,7 @@
 extern char **environ;
 
 /* A request is "PROBLEM\tCANDIDATE\tBUDGET\n". An answer is "ok SECONDS\n", "wrong REASON\n", "not REASON\n" or "lost
- * REASON\n"; the process ends after the last one: the candidate lost its device. */
+ * REASON\n"; the process ends after the last one: the candidate made it lose the device. */
 #define LINE_BYTES 1024
 
 static bool start(cli_worker *worker) {

@@ -15,7 +15,7 @@ typedef struct cli_worker {
 } cli_worker;
 
 typedef enum cli_measured {
-  CLI_MEASURED,       /* *seconds holds */
+  CLI_MEASURED,       /* *seconds is set */
   CLI_MEASURED_WRONG, /* wrong, crashed or hung, as reason says: quarantine the candidate */
   CLI_MEASURED_NOT,   /* cannot be launched, or no process could be started; reason says why */
 } cli_measured;

@@ -120,7 +120,7 @@ static void add_call(cli_json *json, cJSON *list, const serve_choice *choice, si
   cli_json_bytes(json, function, "arguments", text, bytes);
 }
 
-/* The calls of a choice. */
+/* Adds the calls of a choice. */
 static void add_calls(cli_json *json, cJSON *parent, const serve_choice *choice) {
   cJSON *list = cli_json_array(json, parent, "tool_calls");
   for (size_t c = 0; c < choice->calls.count; c++) {

@@ -15,8 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CONNECTION_BYTES 24576 /* how long a client may read nothing */
-#define SILENT_SECONDS 60      /* of a client that reads nothing */
+#define CONNECTION_BYTES 24576 /* for the line and headers of a request */
+#define SILENT_SECONDS 60      /* how long a client may read nothing */
 #define EVENTS_BYTES 16384     /* of a stream, per write */
 
 /* --- connections --- */
@@ -216,7 +216,7 @@ static bool check_size(serve_server *server, struct MHD_Connection *connection, 
                       (long long)server->config.body_bytes);
 }
 
-/* The answer to a GET. */
+/* Answers a GET. */
 static enum MHD_Result send_item(serve_server *server, struct MHD_Connection *connection, const serve_route *route,
                                  const char *item) {
   serve_text text = {0};
@@ -267,7 +267,7 @@ static enum MHD_Result add_body(serve_server *server, serve_job *job, const char
 static enum MHD_Result answer(void *user, struct MHD_Connection *connection, const char *url, const char *method,
                               const char *version, const char *data, size_t *bytes, void **context) {
   serve_server *server = user;
-  serve_job *job = *context; /* of a POST */
+  serve_job *job = *context; /* only for a POST */
   (void)version;
   /* A GET is answered only at its end: an earlier answer would close the connection. */
   const bool simple = strcmp(method, "POST") != 0;

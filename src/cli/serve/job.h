@@ -34,7 +34,7 @@ typedef struct serve_choice {
   mica_finish finish;
   serve_text text;
   size_t sent;       /* bytes of the text that were added to the stream */
-  serve_calls calls; /* in the whole text */
+  serve_calls calls; /* calls in the whole text */
   cJSON *logprobs;   /* list of the tokens so far; NULL: not requested */
 } serve_choice;
 
@@ -45,14 +45,14 @@ struct serve_job {
   atomic_int uses;
   serve_kind kind;
   serve_text body;
-  bool too_large; /* of the HTTP thread alone */
+  bool too_large; /* used by the HTTP thread only */
   bool submitted; /* set while the lock of the work is held */
   double began;
   char id[40];
   int64_t created;
 
-  pthread_mutex_t lock; /* of what follows */
-  void *connection;     /* NULL: it has left */
+  pthread_mutex_t lock; /* protects the following members */
+  void *connection;     /* NULL: closed */
   int socket;
   bool suspended;
   int status; /* HTTP status; 0: not known yet */
@@ -78,20 +78,20 @@ typedef struct serve_counters {
 struct serve_work {
   const serve_model *model;
   mica_decoder *decoders[SERVE_MOST_ADAPTERS + 1]; /* one per name of the model; none if it generates no text */
-  mica_embedder *embedder;                         /* NULL: it makes no vectors */
-  double most_seconds;                             /* of a request */
+  mica_embedder *embedder;                         /* NULL: makes no vectors */
+  double most_seconds;                             /* the most that a request may take */
   void (*resume)(serve_job *job);                  /* reads the connection again; the job's lock is held */
   serve_counters counters;
 
-  pthread_mutex_t lock; /* of what follows */
+  pthread_mutex_t lock; /* protects the following members */
   pthread_cond_t read, decode;
-  serve_job *jobs;               /* all */
+  serve_job *jobs;               /* all jobs */
   serve_job *first, *last;       /* those that wait for a reader */
   serve_job *texts, *last_texts; /* those that wait for vectors */
   size_t text_jobs;
   bool pending, stop; /* pending: the decoder has work; stop: threads must end */
   bool failed;        /* the decoder cannot go on */
-  char message[512];  /* why */
+  char message[512];  /* the reason */
   size_t count;       /* jobs that were submitted and have not ended */
   pthread_t readers[2], steps, watch;
   int threads;

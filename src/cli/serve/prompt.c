@@ -128,7 +128,7 @@ static void free_variables(mica_chat_variable *variables, size_t count) {
   for (size_t v = 0; v < count; v++) cJSON_free((void *)(uintptr_t)variables[v].json);
 }
 
-/* Lists the template's variables: special tokens, then those of the request. The caller frees their JSON. */
+/* Lists the template's variables: special tokens, then the request's. The caller frees their JSON. */
 static bool make_variables(serve_reading *r, mica_chat_variable *variables, size_t *count) {
   const cJSON *item;
   for (*count = 0; *count < 2; (*count)++) variables[*count] = r->model->variables[*count];

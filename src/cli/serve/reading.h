@@ -18,7 +18,7 @@ bool serve_integer(serve_reading *r, const cJSON *v, double low, double high, in
 bool serve_bool(serve_reading *r, const cJSON *v, bool *value);
 /* Reads a list of the model's tokens; the caller frees *ids, also after a failure. */
 bool serve_read_ids(serve_reading *r, const cJSON *v, int32_t **ids, size_t *count);
-/* The answer satisfies this schema. */
+/* Makes the answer satisfy this schema. */
 bool serve_set_schema(serve_reading *r, const cJSON *schema);
 bool serve_refuse_memory(serve_reading *r);
 /* Notes the field that is being read, for problems. */
@@ -26,7 +26,7 @@ void serve_name_field(serve_reading *r, const char *field);
 /* Refuses the request with the library's last message. */
 bool serve_refuse_library(serve_problem *problem, const char *code);
 
-/* The prompts of the request. */
+/* Reads the prompts of the request. */
 bool serve_finish_chat(serve_reading *r);
 bool serve_finish_completion(serve_reading *r);
 /* Reads the texts that become vectors (serve/input.c). */

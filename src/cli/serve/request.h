@@ -11,8 +11,8 @@
 #define SERVE_MOST_STOP 256
 #define SERVE_MOST_SCHEMA 65536
 #define SERVE_MOST_MESSAGES 1024
-#define SERVE_MOST_CHOICES 16 /* prompts times n */
-#define SERVE_MOST_DEPTH 64   /* of JSON */
+#define SERVE_MOST_CHOICES 16 /* number of prompts times n */
+#define SERVE_MOST_DEPTH 64   /* of nested JSON */
 #define SERVE_MOST_TEXTS 2048 /* of a request for vectors */
 
 typedef enum serve_kind {
@@ -40,7 +40,7 @@ typedef struct serve_asked {
   size_t name; /* index of the model's name: 0: the model, else adapter name - 1 */
   mica_encoding prompts[SERVE_MOST_CHOICES];
   size_t prompt_count;
-  int32_t n; /* answers to each prompt */
+  int32_t n; /* answers per prompt */
   int64_t most_tokens;
   mica_sampler_config sampling;
   mica_logit_bias *bias;
@@ -60,7 +60,7 @@ typedef struct serve_asked {
   int32_t *ids;     /* DETOKENIZE */
   size_t id_count;
   bool special; /* TOKENIZE: adds the tokens that begin and end a text */
-  cJSON *root;  /* holds the texts */
+  cJSON *root;  /* owns the texts */
 } serve_asked;
 
 /* Reads a body; any thread may call it. serve_asked_free frees *asked, also after a failure. */

@@ -8,12 +8,12 @@
 
 typedef struct serve_keys {
   char *texts[SERVE_MOST_KEYS];
-  size_t count; /* 0: everybody may ask */
+  size_t count; /* 0: no key is needed */
 } serve_keys;
 
 typedef struct serve_config {
   const char *host;
-  int64_t port;       /* 0: a free one */
+  int64_t port;       /* 0: any free port */
   const char *origin; /* web pages of this origin have access; NULL: only pages of this host */
   int64_t connections, per_address;
   int64_t body_bytes;
@@ -36,7 +36,7 @@ typedef struct serve_server {
   double began;
   atomic_bool draining;
   struct MHD_Daemon *daemon;
-  pthread_mutex_t lock; /* of what follows */
+  pthread_mutex_t lock; /* protects the following members */
   serve_connection *connections;
   size_t connection_count;
   bool stop;
@@ -48,7 +48,7 @@ typedef struct serve_server {
 bool serve_server_begin(serve_server *server, int *port, char text[256]);
 /* Accepts no more connections, and refuses new requests. */
 void serve_server_drain(serve_server *server);
-/* After serve_work_end. */
+/* Call it after serve_work_end. */
 void serve_server_end(serve_server *server);
 void serve_resume(serve_job *job);
 
@@ -68,8 +68,8 @@ bool serve_origin_accept(const serve_server *server, const char *origin);
 
 typedef struct serve_route {
   const char *method, *path;
-  bool open;       /* without a key */
-  serve_kind kind; /* of POST */
+  bool open;       /* needs no key */
+  serve_kind kind; /* for POST */
   /* Writes the answer to a GET. item: the rest of the path if the route ends in a slash. False: no such item. */
   bool (*get)(serve_server *, const char *item, serve_text *);
   const char *type;
