@@ -12,7 +12,7 @@ typedef struct mica__adapter_source {
   const mica_foundation *model;
   const char *path;
   bool gguf;
-  mica__name_rows rows; /* names of the form */
+  mica__name_rows rows; /* names in the file */
   double alpha;
   bool rslora;
   const struct cJSON *alphas; /* PEFT: alpha_pattern, or NULL */

@@ -42,7 +42,7 @@ static mica_status take_tensor(const mica__adapter_source *source, const mica_gg
   if (n == 0 || n >= sizeof module)
     return mica__fail(MICA_E_FORMAT, "%s: \"%.200s\" is not a tensor of a LoRA adapter", source->path, entry->name);
   const mica_weight_entry *other = find_other(file, entry->name, n, a ? suffix_b : suffix_a);
-  if (b && other) return MICA_OK; /* taken with A */
+  if (b && other) return MICA_OK; /* read together with A */
   memcpy(module, entry->name, n);
   module[n] = '\0';
   return mica__adapter_take(source, module, a ? entry : NULL, a ? other : entry, adapter);
@@ -66,7 +66,7 @@ mica_status mica__adapter_read_gguf(mica__adapter_source *source, const mica_ggu
 typedef struct tensors {
   mica_weight_entry *entries;
   char **names;
-  float **rows; /* of B */
+  float **rows; /* B of each layer */
   size_t count;
 } tensors;
 

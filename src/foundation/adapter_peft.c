@@ -127,7 +127,7 @@ static mica_status take_tensor(const mica__adapter_source *source, const mica_we
   mica__text_addf(&text, "%.*s.lora_%c.weight", (int)n, entry->name, a ? 'B' : 'A');
   mica_status status = mica__text_status(&text);
   const mica_weight_entry *other = status == MICA_OK ? mica_weights_find(weights, text.data) : NULL;
-  if (status == MICA_OK && !(b && other)) { /* B is taken with A */
+  if (status == MICA_OK && !(b && other)) { /* B is read together with A */
     text.data[n] = '\0';
     const char *module = strncmp(text.data, lead, strlen(lead)) ? text.data : text.data + strlen(lead);
     status = mica__adapter_take(source, module, a ? entry : NULL, a ? other : entry, adapter);
@@ -148,7 +148,7 @@ mica_status mica__adapter_read_peft(const mica__adapter_source *source, const mi
 typedef struct writing {
   mica_safetensors_entry *entries;
   char **names;
-  float **rows; /* of B */
+  float **rows; /* B of each layer */
   size_t count;
   cJSON *targets, *ranks, *alphas; /* items of the config, which owns them */
 } writing;

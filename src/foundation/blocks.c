@@ -1,4 +1,4 @@
-/* Blocks of a model's networks. */
+/* The blocks of a model's networks. */
 #include "foundation/build.h"
 
 #include <inttypes.h>

@@ -13,12 +13,12 @@ typedef struct mica__network_build {
   const mica_foundation_build *how;
   /* Rotary positions of layers with full attention, and of layers with a window. */
   mica_rotary_config rotary[2];
-  double *factors[2]; /* of these, on the heap */
+  double *factors[2]; /* their factors, on the heap */
 } mica__network_build;
 
 /* A norm of the model's kind, called `name`. */
 mica_value mica__build_norm(const mica__network_build *b, const char *name, mica_value x);
-/* All blocks. */
+/* Builds all blocks. */
 mica_value mica__build_blocks(const mica__network_build *b, mica_value x);
 
 /* Logits of the features x, f32. again: the layer exists already; uses its weight once more, without hooks. */
@@ -30,7 +30,7 @@ mica_value mica__build_logits(mica_nn *nn, const mica_foundation_info *info, mic
 mica_value mica__build_token_loss(mica_nn *nn, const mica_foundation *model, mica_value x, mica_value labels,
                                   int64_t batch, mica_value *counted);
 
-/* The network of how->pixels. */
+/* Builds the network of how->pixels. */
 mica_value mica__build_pictures(mica__network_build *b);
 
 #endif

@@ -11,7 +11,7 @@
 struct mica_chat {
   mica_decoder *decoder;
   mica_chat_config config;
-  mica_chat_template *own; /* the model's */
+  mica_chat_template *own; /* the model's template */
   const mica_chat_template *form;
   char *system, *begin, *end; /* special tokens, as the template writes them */
   mica_chat_variable *variables;
@@ -229,7 +229,7 @@ mica_status mica_chat_send(mica_chat *chat, const char *text, mica_decoder_fn *e
   MICA_TRY(mica_messages_add(chat->messages, "user", text));
   mica_status status = make_prompt(chat, &tokens);
   if (status == MICA_OK) status = write_answer(chat, &tokens, &a);
-  /* What failed was not said. */
+  /* Removes the message: it was not answered. */
   if (status != MICA_OK) mica_messages_cut(chat->messages, count);
   if (status == MICA_OK && finish) *finish = a.finish;
   mica_encoding_free(&tokens);

@@ -10,16 +10,16 @@
 struct cJSON;
 
 typedef struct mica__config_source {
-  const char *path;         /* of the file, for sentences */
+  const char *path;         /* of the file, for messages */
   const struct cJSON *json; /* the object that is read; NULL: GGUF */
-  const struct cJSON *root; /* all of the file, likewise */
-  const mica_gguf *gguf;    /* likewise */
+  const struct cJSON *root; /* the whole file, or NULL */
+  const mica_gguf *gguf;    /* the GGUF file, or NULL */
   const char *arch;         /* of a GGUF file: the prefix of most keys */
   bool *seen;               /* a flag per item of the object: it was read */
 } mica__config_source;
 
 typedef enum mica__config_kind {
-  MICA__CONFIG_ABSENT, /* null too */
+  MICA__CONFIG_ABSENT, /* missing or null */
   MICA__CONFIG_NUMBER,
   MICA__CONFIG_FLAG,
   MICA__CONFIG_TEXT,
@@ -29,10 +29,10 @@ typedef enum mica__config_kind {
 
 typedef struct mica__config_value {
   mica__config_kind kind;
-  const char *key; /* that was found */
+  const char *key; /* the key that was found */
   double number;   /* of a flag: 0 or 1 */
   mica_gguf_text text;
-  size_t count; /* of a list */
+  size_t count; /* elements of a list */
   const struct cJSON *item;
   const mica_gguf_value *value;
 } mica__config_value;
@@ -40,7 +40,7 @@ typedef struct mica__config_value {
 /* Finds the first of several keys, separated by '|', that exists. json: keys of config.json, with '.' between the names
  * of an object and its item; gguf: keys of a GGUF file, after "<arch>." unless they begin with '/'. "": no key. */
 mica__config_value mica__config_find(const mica__config_source *facts, const char *json, const char *gguf);
-/* An element of a list. */
+/* Reads an element of a list. */
 mica__config_value mica__config_at(const mica__config_value *list, size_t index);
 /* True if the value is this text. */
 bool mica__config_is(const mica__config_value *fact, const char *text);

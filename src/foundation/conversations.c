@@ -23,7 +23,7 @@
 
 /* A row: three arrays of `context` numbers. */
 typedef struct row {
-  int32_t *ids; /* then labels, then starts */
+  int32_t *ids; /* ids, labels, starts */
   int64_t used;
 } row;
 
@@ -40,7 +40,7 @@ struct mica_conversations {
   int32_t *ids;
   bool *counted;
   int64_t count, room;
-  /* Batches. */
+  /* Current batches. */
   mica_engine *engine;
   mica_tensor *tensors[3], *last[3]; /* for whole batches, and for a smaller last one */
   mica_feed feeds[3];

@@ -12,7 +12,7 @@
 
 /* A copy of a request, and its state. */
 typedef struct mica__decoding {
-  struct mica__decoding *next; /* of those that wait */
+  struct mica__decoding *next; /* in the list of waiting requests */
   int64_t id;
   int32_t *ids; /* the prompt, then the text; room for a whole context */
   int64_t count, prompt, most;
@@ -60,14 +60,14 @@ struct mica_decoder {
   mica_engine *engine;
   const mica_foundation *model;
   mica_tokenizer *tokenizer;
-  mica_adapter *adapter; /* while sessions are made */
+  mica_adapter *adapter; /* set while sessions are made */
   int32_t slot_count;
   int64_t context, part, vocabulary;
   size_t most_wait;
   bool no_prefix;
   mica_cache_form cache;
   size_t position_bytes;
-  mica_bindings *bindings;     /* the model's matrices; NULL: those of another decoder */
+  mica_bindings *bindings;     /* the model's matrices; NULL: another decoder's */
   const mica_bindings *shared; /* of the other decoder, while sessions are made */
   mica__decoder_step step;     /* one token for each of several slots */
   mica__decoder_prompt prompt; /* a part of one slot's prompt */
@@ -75,9 +75,9 @@ struct mica_decoder {
   mica__text_slot slots[MICA__MOST_SLOTS];
   /* Shared with other threads. */
   pthread_mutex_t lock;
-  mica__decoding *first, *last; /* requests that wait */
+  mica__decoding *first, *last; /* waiting requests */
   size_t waiting;
-  int64_t ids; /* the last one given */
+  int64_t ids; /* the last id that was given */
 };
 
 void mica__decoding_free(mica__decoding *work);

@@ -12,18 +12,18 @@
 #include <stdlib.h>
 
 #define STANDARD_RATE 2e-4
-#define WARMUP 0.03 /* of all steps */
+#define WARMUP 0.03 /* share of all steps */
 
 typedef struct tuning {
   mica_engine *engine;
   const mica_foundation *model;
   mica_adapter *adapter;
   const mica_finetune_config *config;
-  mica_nn_config hold; /* of the model */
+  mica_nn_config hold; /* from mica_foundation_hold */
   mica_bindings *bindings;
   mica_history *history;
   char *history_path;
-  mica_status failed; /* of what a callback did */
+  mica_status failed; /* status of the callbacks */
 } tuning;
 
 static void step(mica_nn *nn, const mica_batch_values *batch, const void *user, mica_objective *out) {

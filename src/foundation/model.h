@@ -8,7 +8,7 @@
 #define MICA__MOST_NAME_ROWS 256
 typedef struct mica__name_rows {
   mica_name_row rows[MICA__MOST_NAME_ROWS];
-  char *sources[MICA__MOST_NAME_ROWS], *scales[MICA__MOST_NAME_ROWS]; /* texts of the rows */
+  char *sources[MICA__MOST_NAME_ROWS], *scales[MICA__MOST_NAME_ROWS]; /* texts of rows */
   size_t count;
 } mica__name_rows;
 
@@ -22,7 +22,7 @@ struct mica_foundation {
   bool *seen;
   char *name, *licence;
   int64_t context;
-  mica__name_rows rows; /* of its layout */
+  mica__name_rows rows; /* rows of its layout */
 };
 
 /* Maps a model's names to GGUF's, or to a folder's; nothing stays allocated after a failure. */
@@ -44,8 +44,8 @@ mica_status mica__template_text(const mica_foundation *model, char **text);
 /* Parses a folder's JSON file, which must be an object within both limits. path is for messages; the caller deletes
  * *root. */
 mica_status mica__folder_parse(const char *path, const char *text, size_t bytes, struct cJSON **root);
-/* Reads config.json from memory, and the end tokens from generation_config.json (may be NULL). path: that of
- * config.json, for messages. MICA_E_UNSUPPORTED in a build without cJSON. */
+/* Reads config.json from memory, and the end tokens from generation_config.json (may be NULL). path: of config.json,
+ * for messages. MICA_E_UNSUPPORTED in a build without cJSON. */
 mica_status mica__foundation_folder_read(mica_foundation *model, const char *path, const char *config,
                                          size_t config_bytes, const char *generation, size_t generation_bytes);
 /* Reads the folder's config.json as text, which the caller frees. */

@@ -1,4 +1,4 @@
-/* preprocessor_config.json, as transformers saves it. */
+/* Reads preprocessor_config.json as transformers saves it. */
 #include "foundation/processor.h"
 
 #include "base/signature.h"
@@ -53,7 +53,7 @@ static mica_status read_list(const mica__config_source *f, const char *key, doub
 }
 
 static mica_status read_steps(const mica__config_source *f, const mica_foundation_info *info, mica__processor *p) {
-  const bool clip = info->vision != NULL; /* its defaults differ from ViT's */
+  const bool clip = info->vision != NULL; /* CLIP's defaults differ from ViT's */
   bool resize = true, crop = clip, rescale = true, normalise = true, pad = false;
   int64_t filter = 0;
   MICA_TRY(mica__config_flag(f, "do_resize", "", true, &resize));

@@ -59,8 +59,7 @@ static mica_status check_input(const char *name, mica_value x, mica_shape wanted
 
 /* --- networks --- */
 
-/* Builds the blocks. caches: those of a decoder; NULL: none. A decoder with caches but no memory uses the cached
- * one. */
+/* Builds the blocks. caches: a decoder's; NULL: none. A decoder with caches but no memory uses the cached one. */
 static mica_value blocks(mica_nn *nn, const mica_whisper_stack *stack, mica_value x, mica_value memory,
                          const mica__whisper_caches *caches) {
   const bool causal = !mica_value_is_null(memory) || caches;

@@ -72,8 +72,8 @@ typedef struct mica__whisper_rules {
   int32_t translate, transcribe; /* of multilingual models; languages are between start and these */
   bool multilingual;
   int32_t first_limit;                               /* the latest first time, in steps of 0.02 s; -1: none */
-  int64_t longest;                                   /* chosen tokens of a window */
-  mica__whisper_tokens suppressed, suppressed_first; /* never chosen; not chosen first */
+  int64_t longest;                                   /* the most chosen tokens of a window */
+  mica__whisper_tokens suppressed, suppressed_first; /* never chosen; never chosen first */
 } mica__whisper_rules;
 
 /* Reads generation_config.json from memory (text NULL: no file), and the model's config.json. path is for messages.
@@ -90,7 +90,7 @@ void mica__whisper_rules_free(mica__whisper_rules *rules);
 /* Checks preprocessor_config.json in memory. MICA_E_FORMAT; MICA_E_UNSUPPORTED: other features. */
 mica_status mica__whisper_features_check(const char *path, const char *text, size_t bytes,
                                          const mica_foundation *model);
-/* Token of the last language. */
+/* The token of the last language. */
 int32_t mica__whisper_last_language(const mica__whisper_rules *rules);
 
 /* Chooses the token after `count` chosen tokens of a window; given tokens do not count. At temperature 0 it is the
@@ -137,9 +137,9 @@ bool mica__whisper_repeats(const int32_t *tokens, size_t count);
 
 /* A text of a window. */
 typedef struct mica__whisper_text {
-  int32_t *tokens; /* without the end */
+  int32_t *tokens; /* without the end token */
   size_t count;
-  double log_probability, score; /* the mean with the end token; the sum with it, per token without it */
+  double log_probability, score; /* mean including the end token; sum including it, divided by count */
   double compression, temperature;
 } mica__whisper_text;
 

@@ -26,7 +26,7 @@ static const mica__config_source *source_of(const files *f, const char *key) {
   return found.kind == MICA__CONFIG_ABSENT ? &f->config : &f->generation;
 }
 
-/* A token, or -1. */
+/* Reads a token id; -1: none. */
 static mica_status read_token(const files *f, const char *key, int32_t *token) {
   int64_t value = -1;
   MICA_TRY(mica__config_count(source_of(f, key), key, key, "", -2, 0, f->vocabulary - 1, &value));

@@ -13,7 +13,7 @@
 /* Samples per frame, samples from one frame to the next, frames per run. Frame f is centred on sample HOP f. */
 enum { FRAME = 400, HOP = 160, PART = 500, PART_SAMPLES = (PART - 1) * HOP + FRAME };
 
-/* log10 of the least power. */
+/* log10 of the smallest power. */
 #define LEAST (-10.0f)
 
 mica_status mica__whisper_sound_create(mica_engine *engine, int64_t bins, mica__whisper_sound *s) {

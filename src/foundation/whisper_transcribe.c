@@ -13,7 +13,7 @@
 /* Seconds per frame of features, and per step of times. */
 #define FRAME 0.01
 #define STEP 0.02
-/* Samples of a frame. */
+/* Samples from one frame to the next. */
 #define HOP 160
 /* Room for three given tokens and a chosen one. */
 #define LEAST_POSITIONS 4
@@ -25,17 +25,17 @@
 struct mica_whisper {
   const mica_foundation *model;
   mica_tokenizer *tokenizer;
-  mica_whisper_config config; /* language: NULL */
+  mica_whisper_config config; /* language is NULL */
   mica__whisper_rules rules;
   mica__whisper_sessions sessions;
   mica__whisper_sound sound;
   mica__resampler *resampler;
-  int64_t frames; /* of a window */
+  int64_t frames; /* per window */
   int64_t seek;   /* the next window's first frame */
   int64_t pushed; /* samples at the given rate */
   bool finished;
   float *mel;
-  int32_t wanted, language; /* tokens; -1: to be detected; not known yet */
+  int32_t wanted, language; /* language tokens; wanted -1: detect; language -1: not known yet */
   char language_name[16];
   mica__whisper_reader reader; /* reader.text: the window's tokens */
   int32_t *past, *texts;       /* the last tokens before the window; a segment's tokens */

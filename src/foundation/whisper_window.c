@@ -15,7 +15,7 @@
 /* --- texts that repeat themselves --- */
 
 #if MICA_WITH_DEFLATE
-/* zlib's own default. */
+/* zlib's default */
 #define LEVEL 6
 
 mica_status mica__whisper_compression(const char *text, size_t bytes, double *ratio) {

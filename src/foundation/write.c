@@ -19,8 +19,8 @@ typedef struct form {
 typedef struct plan {
   const mica_foundation *model;
   mica__merging *merge; /* NULL: none */
-  const char *type;     /* NULL: as they are */
-  form form;            /* of matrices */
+  const char *type;     /* NULL: unchanged */
+  form form;            /* for matrices */
   bool tied;
   mica_weight_entry *list;
   char (*names)[64];

@@ -18,7 +18,7 @@ typedef struct mica__written_tensor {
   mica_shape shape;
   mica__named_tensor joint; /* joint experts of a folder, whose order is not GGUF's; entry NULL: none */
   bool transposed;          /* the folder has (columns, rows) */
-  double add;               /* to each number */
+  double add;               /* is added to each number */
   int64_t head_size;        /* rows of a head become pairs; 0: order unchanged */
 } mica__written_tensor;
 
