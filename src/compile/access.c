@@ -31,10 +31,10 @@ bool mica__access_is_row_major(mica_shape space, const mica__access *access) {
   return mica__access_equal(space, &expected, access);
 }
 
-/* Neighbouring dimensions of a value that the inner access walks as one. */
+/* Adjacent dimensions of a value that the inner access walks as one. */
 typedef struct run {
   int64_t extent, row_major, stride;
-  int64_t at, low, high; /* the index at the offset; how far the steps of the space lead below and above it */
+  int64_t at, low, high; /* the index at the offset; how far the steps of the space reach below and above it */
 } run;
 
 static int32_t find_runs(mica_shape shape, const mica__access *inner, run runs[MICA_MAX_RANK]) {
@@ -52,7 +52,7 @@ static int32_t find_runs(mica_shape shape, const mica__access *inner, run runs[M
   return count;
 }
 
-/* The run that steps of `step` elements move along: the outermost whose own step divides it. */
+/* The run along which steps of `step` elements move: the outermost run whose own step divides `step`. */
 static run *run_of(run *runs, int32_t count, int64_t step) {
   for (int32_t j = count - 1; j >= 0; j--)
     if (llabs(step) >= runs[j].row_major && step % runs[j].row_major == 0) return &runs[j];
@@ -64,7 +64,7 @@ bool mica__access_compose(mica_shape space, const mica__access *outer, mica_shap
   run runs[MICA_MAX_RANK];
   *out = (mica__access){0};
   for (int32_t i = 0; i < space.rank; i++)
-    if (space.dim[i] == 0) return true; /* its views may begin anywhere: the last of no elements is number -1 */
+    if (space.dim[i] == 0) return true; /* views may begin anywhere; the last of no elements is number -1 */
   out->offset = inner->offset;
   int32_t count = find_runs(shape, inner, runs);
   for (int32_t j = 0; j < count; j++) {

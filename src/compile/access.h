@@ -10,12 +10,13 @@
 mica__access mica__access_row_major(mica_shape shape);
 /* The access by which a value of shape `from` is read as if broadcast to `to`. */
 mica__access mica__access_broadcast(mica_shape from, mica_shape to);
-/* True if the access walks `space` in row-major order from element 0, whatever dimensions of extent 1 say. */
+/* True if the access walks `space` in row-major order from element 0. Strides of dimensions of extent 1 do not
+ * matter. */
 bool mica__access_is_row_major(mica_shape space, const mica__access *access);
 /* True if both reach the same element at every index of `space`. */
 bool mica__access_equal(mica_shape space, const mica__access *a, const mica__access *b);
-/* One access for two: `outer` maps `space` to elements of a value of shape `shape`, which `inner` maps on. false when
- * no single access does that, as when a row of `space` crosses rows of a transposed value. */
+/* Composes two accesses: `outer` maps `space` to elements of a value of shape `shape`, and `inner` maps these on. False
+ * if no single access does that, for instance if a row of `space` crosses rows of a transposed value. */
 bool mica__access_compose(mica_shape space, const mica__access *outer, mica_shape shape, const mica__access *inner,
                           mica__access *out);
 

@@ -1,6 +1,6 @@
-/* Gradients by reverse accumulation, symbol to symbol: the gradient of every value is an ordinary value of the graph,
- * so that whatever simplifies, fuses and plans the forward pass does the same to the backward pass, and a gradient can
- * be differentiated again. */
+/* Symbolic gradients by reverse accumulation: the gradient of every value is an ordinary value of the graph. The
+ * backward pass is therefore simplified, fused and planned like the forward pass, and a gradient can be differentiated
+ * again. */
 #include "ir/graph.h"
 #include "ops/select/registry.h"
 
@@ -11,9 +11,9 @@ typedef struct backward {
   mica_graph *graph;
   int32_t count;     /* nodes before the backward pass */
   mica_value *grads; /* by id - 1: d loss / d node so far; null if nothing has arrived */
-  bool *depends;     /* by id - 1: on one of those differentiated for */
-  bool *again;       /* by id - 1: computed again instead of kept (gradient checkpointing) */
-  int32_t *copies;   /* by id - 1: the second computation; 0 as long as it was not needed */
+  bool *depends;     /* by id - 1: depends on a value with respect to which the gradients are taken */
+  bool *again;       /* by id - 1: recomputed instead of kept (gradient checkpointing) */
+  int32_t *copies;   /* by id - 1: the recomputed node; 0 if it has not been needed yet */
   bool *marked;      /* scratch of recompute */
   int32_t pass;
 } backward;
@@ -22,7 +22,7 @@ static mica__node *node_at(const backward *b, int32_t id) { return mica__graph_n
 
 static mica_value value_of(const backward *b, int32_t id) { return (mica_value){b->graph, id}; }
 
-/* Nodes that lead to a checkpoint, and are not one, will be computed again. */
+/* Finds the nodes to recompute: those that lead to a checkpoint and are not checkpoints themselves. */
 static void find_again(backward *b, int32_t loss) {
   for (int32_t id = loss; id >= 1; id--) {
     const mica__node *node = node_at(b, id);
@@ -31,7 +31,7 @@ static void find_again(backward *b, int32_t loss) {
   }
   for (int32_t id = loss; id >= 1; id--)
     if (node_at(b, id)->checkpoint || node_at(b, id)->op->kind == MICA__OP_SOURCE) b->again[id - 1] = false;
-  /* A node is computed again with all of its results. */
+  /* A node is recomputed with all its results. */
   for (int32_t id = 1; id <= b->count; id++)
     if (node_at(b, id)->result) b->again[id - 1] = b->again[node_at(b, id)->inputs[0] - 1];
 }
@@ -39,7 +39,7 @@ static void find_again(backward *b, int32_t loss) {
 static int32_t copy_or_self(const backward *b, int32_t id) { return b->again[id - 1] ? b->copies[id - 1] : id; }
 
 static mica_status recompute_node(backward *b, int32_t id) {
-  /* The node moves when the graph grows. */
+  /* A copy, because the node moves when the graph grows. */
   const mica__node node = *node_at(b, id);
   mica__type types[MICA__MAX_RESULTS];
   int32_t results = mica__node_results(&node);
@@ -55,7 +55,7 @@ static mica_status recompute_node(backward *b, int32_t id) {
   return MICA_OK;
 }
 
-/* The value as the backward pass may use it: itself, or a second computation from the last checkpoints. */
+/* The value as the backward pass may use it: the value itself, or its recomputation from the last checkpoints. */
 static mica_status usable(backward *b, int32_t id, mica_value *value) {
   if (b->again[id - 1] && !b->copies[id - 1]) {
     b->marked[id - 1] = true;
@@ -75,7 +75,7 @@ static mica_status usable(backward *b, int32_t id, mica_value *value) {
   return MICA_OK;
 }
 
-/* True if the shapes differ in extents only that are open in one of them. */
+/* True if the shapes differ only in extents that are open in one of them. */
 static bool may_be_equal(mica_shape a, mica_shape b) {
   if (a.rank != b.rank) return false;
   for (int32_t k = 0; k < a.rank; k++)
@@ -83,7 +83,7 @@ static bool may_be_equal(mica_shape a, mica_shape b) {
   return true;
 }
 
-/* A share with the extents of its operand. */
+/* A share reshaped to the extents of its operand. */
 static mica_value fitted(mica_value share, mica_value operand) {
   const mica_shape shape = mica_value_shape(operand);
   int32_t open = 0;
@@ -94,8 +94,9 @@ static mica_value fitted(mica_value share, mica_value operand) {
   return mica__graph_add(&mica__op_reshape, (mica_value[]){share, operand}, 2, NULL);
 }
 
-/* Adds a rule's share. Where an open axis of one operand met a fixed axis of another, a rule may have the extent of the
- * other operand, which is the same in every run: such a share is reshaped to its own operand's extents. */
+/* Adds a rule's share of an operand's gradient. If an open axis of the operand met a fixed axis of another operand, the
+ * rule may give the share the other operand's extent, which equals it in every run: such a share is reshaped to its own
+ * operand's extents. */
 static mica_status accumulate(backward *b, const mica__op *op, int32_t id, mica_value d) {
   char want[MICA__TYPE_TEXT], got[MICA__TYPE_TEXT];
   mica__type type = node_at(b, id)->type, is = {mica_value_dtype(d), mica_value_shape(d)};
@@ -108,7 +109,7 @@ static mica_status accumulate(backward *b, const mica__op *op, int32_t id, mica_
   return b->graph->status;
 }
 
-/* Lets the op's rule add its nodes, and hands the operands their shares. */
+/* Lets the op's rule add its nodes, and adds the shares to the operands' gradients. */
 static mica_status visit_operands(backward *b, int32_t id, mica_value *inputs, mica_value *shares) {
   const mica__node node = *node_at(b, id);
   mica_value results[MICA__MAX_RESULTS];
@@ -144,7 +145,7 @@ static mica_status visit(backward *b, int32_t id) {
   return status;
 }
 
-/* The operand that stands for the node's value where it is read unrounded; 0 for none. */
+/* The operand that replaces the node's value where it is read unrounded; 0: none. */
 static int32_t behind(const backward *b, int32_t id) {
   const mica__node *node = node_at(b, id);
   return node->op->is_stream && node->op->is_stream(node->attrs) ? node->inputs[0] : 0;

@@ -4,14 +4,14 @@
 
 #include <stdlib.h>
 
-/* Operands of a concatenation, and values that are computed into one composite, at most: each is compared with each. */
+/* The most operands of a concatenation, and the most values of one composite. Each is compared with each. */
 #define MOST_OPERANDS 256
 #define MOST_PARTS 512
 
 /* A value computed into a composite. */
 typedef struct part {
   int32_t id;
-  int64_t begin, end; /* bytes; of the composite's own count, which may be negative */
+  int64_t begin, end; /* bytes, counted from where the composite was begun; may be negative */
 } part;
 
 typedef struct composite {
@@ -23,12 +23,12 @@ typedef struct composite {
 typedef struct finder {
   const mica_graph *graph;
   const mica__slabs *slabs;
-  mica__composites *found; /* until the end its offsets may be negative, and `bytes` is not there */
+  mica__composites *found; /* until measure(), offsets may be negative and `bytes` is NULL */
   composite *composites;
-  bool *fixed; /* by id - 1: outputs, assigned values and what stays as it is from run to run have other homes */
+  bool *fixed; /* by id - 1: cannot be placed: outputs, assigned values, and values that never change between runs */
 } finder;
 
-/* An operand: where the value that it shows would begin, from the result's first byte on. */
+/* An operand: the value that it shows, and where that would begin, in bytes from the start of the result. */
 typedef struct operand {
   int32_t base;
   int64_t at;
@@ -36,7 +36,7 @@ typedef struct operand {
 
 static mica__node *node_at(const finder *f, int32_t id) { return mica__graph_node(f->graph, id); }
 
-/* True if the value is computed by one step, and may be anywhere. */
+/* True if the value is computed by one step, and its memory may be anywhere. */
 static bool is_movable(const finder *f, int32_t id) {
   const mica__node *node = node_at(f, id);
   const mica__op_kind kind = node->op->kind;
@@ -44,7 +44,7 @@ static bool is_movable(const finder *f, int32_t id) {
   return kind == MICA__OP_POINTWISE || kind == MICA__OP_REDUCE || kind == MICA__OP_LAUNCH;
 }
 
-/* Finds the range of operand k in the result; false if it is not one range of bytes on both sides. */
+/* Finds the range of operand k in the result; false if it is not one contiguous range of bytes in both. */
 static bool find_range(const finder *f, const mica__node *node, int32_t k, operand *out) {
   const mica_shape shape = node_at(f, node->inputs[k])->type.shape;
   const int64_t size = (int64_t)mica_dtype_size(node->type.dtype);
@@ -70,7 +70,7 @@ static bool overlaps(const composite *c, int64_t begin, int64_t end) {
   return false;
 }
 
-/* False if the value cannot be there: then nothing has changed. */
+/* Adds a value to the composite at `begin`. False, without any change, if it cannot be there. */
 static bool add_part(const finder *f, composite *c, int32_t id, int64_t begin) {
   const int64_t end = begin + (int64_t)mica__node_bytes(node_at(f, id));
   const int64_t first = c->count && c->begin < begin ? c->begin : begin, last = c->count && c->end > end ? c->end : end;
@@ -82,8 +82,8 @@ static bool add_part(const finder *f, composite *c, int32_t id, int64_t begin) {
   return true;
 }
 
-/* Puts the operands into the composite number `of`, in which the result begins at `at`. Those that are new become
- * parts; false if one cannot, or lies elsewhere. */
+/* Puts the operands into composite number `of`, in which the result begins at `at`. New ones become parts. False if one
+ * cannot, or already has memory elsewhere. */
 static bool add_operands(finder *f, int32_t of, int64_t at, const operand *operands, int32_t count) {
   composite *c = &f->composites[of - 1];
   for (int32_t k = 0; k < count; k++) {
@@ -112,7 +112,7 @@ static mica_status begin_composite(finder *f, int32_t *of) {
   return MICA_OK;
 }
 
-/* The node's operands but for empty ones; -1 if it cannot be a composite's. */
+/* Lists the node's operands that are not empty and returns their number; -1 if it cannot be in a composite. */
 static int32_t operands_of(const finder *f, const mica__node *node, operand operands[MOST_OPERANDS]) {
   int32_t count = 0;
   if (!node->op->composes || node->input_count > MOST_OPERANDS || mica__node_count(node) == 0) return -1;
@@ -151,7 +151,7 @@ static mica_status visit(finder *f, int32_t id, operand operands[MOST_OPERANDS])
   return MICA_OK;
 }
 
-/* Offsets from the first byte of each composite, and its size. */
+/* Computes the size of each composite, and offsets from its first byte. */
 static mica_status measure(finder *f) {
   mica__composites *found = f->found;
   found->bytes = calloc((size_t)found->count + 1, sizeof *found->bytes);

@@ -1,10 +1,10 @@
-/* compile/composite.h: values that are computed where a larger one has them, so that a concatenation of them takes no
- * copy.
+/* compile/composite.h: values that are computed directly into the memory of a larger value, so that concatenating them
+ * needs no copy.
  *
- * A composite is one block of memory for values that are parts of one another: the operands of a concatenation whose
- * windows are contiguous (along the first axis, or along the channels of one image), and its result; also the results
- * of several, where one begins as another does. Every byte of it belongs to one value that a step computes, and to all
- * the concatenations that show it. */
+ * A composite is one block of memory. It holds the operands of a concatenation, if their windows are contiguous (along
+ * the first axis, or along the channels of one image), and its result; also the results of several concatenations, if
+ * one begins with the same values as another. Every byte belongs to one value that a step computes, and to all the
+ * concatenations that show it. */
 #ifndef MICA_COMPILE_COMPOSITE_H
 #define MICA_COMPILE_COMPOSITE_H
 
@@ -13,8 +13,8 @@
 
 typedef struct mica__composites {
   int32_t *of;     /* by id - 1: the node's composite, from 1; 0 for a value with memory of its own */
-  int64_t *offset; /* by id - 1: bytes from the composite's first one */
-  bool *joined;    /* by id - 1: a concatenation all of whose operands lie in it */
+  int64_t *offset; /* by id - 1: bytes from the start of the composite */
+  bool *joined;    /* by id - 1: a concatenation whose operands all lie in it */
   int64_t *bytes;  /* by composite - 1 */
   int32_t count;
 } mica__composites;

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
-/* The plan to speak of: of the last run, or the only one there can be. Recorded again where a parameter was shared
- * since. */
+/* The plan to describe: that of the last run, or the only possible one. It is recorded again if a parameter has been
+ * shared since. */
 static mica_status plan_of(mica_session *session, const char *call, const mica__plan **out) {
   if (!session) return mica__fail(MICA_E_INVALID, "%s: session is NULL", call);
   mica__plan *v = session->current;
@@ -58,7 +58,7 @@ static void add_step(mica__text *text, const mica__plan *v, const mica__step *st
   }
 }
 
-/* The host steps, and halves of such, that come after this number of launches. */
+/* Adds the host steps, and halves of host steps, that follow after this number of launches. */
 static void add_host_steps(mica__text *text, const mica__plan *v, size_t launches) {
   mica__host_entry entry;
   for (size_t i = 0; mica__recording_host_entry(v->recording, i, &entry); i++) {

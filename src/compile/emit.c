@@ -48,7 +48,7 @@ static int32_t add_store(mica__emission *e, int32_t id, int32_t value, const mic
 
 static int32_t emit_value(mica__emission *e, int32_t id, const mica__access *access);
 
-/* A constant of one element, or of one value everywhere, that a double can hold. */
+/* True for a constant of one element, or with one value everywhere, that a double represents exactly. */
 static bool is_number(const mica__node *node, double *value) {
   if (node->op == &mica__op_full)
     *value = mica__full_value(node);
@@ -67,14 +67,14 @@ static int32_t emit_number(mica__emission *e, int32_t id, double value) {
   return add_instr(e, &instr, id, &nowhere);
 }
 
-/* True if what a chain of views shows is not computed by this very kernel, which then could not read it. */
+/* True if nothing in a chain of views is computed by this kernel, which could not read it then. */
 static bool is_made_before(const mica__emission *e, int32_t id) {
   for (; node_at(e, id)->op->kind == MICA__OP_VIEW; id = node_at(e, id)->inputs[0])
     if (e->group[id - 1] == e->own) return false;
   return !is_member(e, id);
 }
 
-/* A view is read through; where that cannot be said it is loaded, as a value of its own. */
+/* Reads through a view; if no access expresses that, loads the view as a value of its own. */
 static int32_t emit_view(mica__emission *e, int32_t id, const mica__access *access) {
   const mica__node *node = node_at(e, id);
   mica__access inner, both;
@@ -98,8 +98,7 @@ static int32_t emit_pointwise(mica__emission *e, int32_t id, const mica__access 
   return add_instr(e, &instr, id, access);
 }
 
-/* The access of a reduction's operand: along the outer dimensions it follows the result, along the row the reduced
- * axes. */
+/* The access of a reduction's operand: outer dimensions follow the result, the row follows the reduced axes. */
 static bool operand_access(const mica__emission *e, const mica__node *node, const mica__access *access,
                            mica__access *out) {
   mica_shape x = node_at(e, node->inputs[0])->type.shape, kept = x, axes = {0}, row = {.rank = e->fused->reduced};
@@ -132,7 +131,7 @@ static bool joins_something(const mica__emission *e, const mica__node *reduce) {
   return false;
 }
 
-/* Along no axes every element is joined with nothing. */
+/* A reduction along no axes: each element is its own result, and its index is 0. */
 static int32_t emit_unjoined(mica__emission *e, int32_t id, const mica__access *access) {
   const mica__node *node = node_at(e, id);
   bool index = node->op->join == MICA__JOIN_ARGMAX || node->op->join == MICA__JOIN_ARGMIN;
@@ -173,8 +172,8 @@ static bool bound(const mica__emission *e, mica_shape shape, const mica__access 
   return true;
 }
 
-/* Access and bounds of the LOAD that reads what a result, read at `access`, shows of its operand k; *base is the node
- * that is in memory. */
+/* Access and bounds of the LOAD that reads what a result, read at `access`, shows of its operand k; *base receives the
+ * node in memory. */
 static bool window_access(const mica__emission *e, const mica__node *node, int32_t k, const mica__access *access,
                           mica__fused_instr *load, int32_t *base) {
   mica_shape shape = node->type.shape, part = node_at(e, node->inputs[k])->type.shape;
@@ -193,7 +192,8 @@ static bool window_access(const mica__emission *e, const mica__node *node, int32
   return mica__access_compose(e->space, access, shape, &inner, &load->access);
 }
 
-/* A result that shows operands in windows: reads within bounds, each of which gives the one before it outside. */
+/* A result that shows operands in windows: a chain of bounded reads, each of which gives the previous one outside its
+ * bounds. */
 static int32_t emit_windows(mica__emission *e, int32_t id, const mica__access *access) {
   const mica__node *node = node_at(e, id);
   int32_t value = -1, base = 0;
@@ -206,7 +206,7 @@ static int32_t emit_windows(mica__emission *e, int32_t id, const mica__access *a
     load.operand = add_operand(e, base, false);
     value = load.operand < 0 ? -1 : add_instr(e, &load, id, access);
     if (value < 0) return -1;
-    e->memo_node[value] = 0; /* it is part of the value only */
+    e->memo_node[value] = 0; /* only the last LOAD is the value */
   }
   if (value >= 0) e->memo_node[value] = id;
   return value;
@@ -226,7 +226,7 @@ static int32_t emit_value(mica__emission *e, int32_t id, const mica__access *acc
   return node->op->kind == MICA__OP_REDUCE ? emit_reduce(e, id, access) : -1;
 }
 
-/* The index space of a kernel, and how nodes of as many elements, or of one a row, lie in it. */
+/* The accesses over the kernel's index space of nodes with one value per element, and with one per row. */
 typedef struct layout {
   mica__access element, row;
 } layout;
@@ -253,7 +253,8 @@ static layout layout_of_reduce(mica__emission *e, const mica__node *reduce) {
   return made;
 }
 
-/* The node that gives the index space: the first reduction, else the stored node of most dimensions, the last such. */
+/* The node that determines the index space: the first reduction, else the last of the stored nodes with the most
+ * dimensions. */
 static int32_t leader_of(const mica__emission *e, const int32_t *members, int32_t count, const bool *stored) {
   int32_t leader = 0, rank = -1;
   for (int32_t i = 0; i < count; i++) {
@@ -284,7 +285,7 @@ static layout choose_space(mica__emission *e, const mica__node *leader) {
 
 bool mica__emit(mica__emission *e, const int32_t *members, int32_t count, const bool *stored) {
   int32_t leader = leader_of(e, members, count, stored);
-  /* Field by field: the instructions take many bytes, and unions are tried often. */
+  /* Reset field by field: the instructions take many bytes, and many unions are tried. */
   e->fused->rank = e->fused->reduced = e->fused->count = e->fused->operand_count = e->fused->split = 0;
   e->fused->chunk = 0;
   e->stores = 0;
@@ -294,7 +295,7 @@ bool mica__emit(mica__emission *e, const int32_t *members, int32_t count, const 
     if (!stored[members[i] - 1]) continue;
     int64_t elements = mica__node_count(node_at(e, members[i]));
     if (elements != e->elements && elements != e->rows) return false;
-    /* Without rows both counts are 0, and what a row is joined to is not an element. */
+    /* If there are no rows, both counts are 0; a joined value must not be taken for an element. */
     const mica__access *access = elements == e->rows ? &lay.row : &lay.element;
     int32_t value = emit_value(e, members[i], access);
     if (value < 0 || add_store(e, members[i], value, access) < 0) return false;

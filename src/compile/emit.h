@@ -1,9 +1,9 @@
-/* compile/emit.h: a set of nodes as one fused kernel.
+/* compile/emit.h: emits a set of nodes as one fused kernel.
  *
- * Every value is written as an expression of the kernel's index space: a node at an access. Views compose with the
- * access of what looks through them, pointwise nodes hand it on to their operands, reductions add the steps of the row.
- * So whatever is emitted is right; what cannot be said as one kernel fails, and which sets are worth a kernel is the
- * partition's choice. */
+ * Every value is an expression over the kernel's index space: a node at an access. Views compose their access with
+ * their user's, pointwise nodes pass it on to their operands, reductions add the steps of the row. So whatever is
+ * emitted is correct. Emitting fails if the set cannot be expressed as one kernel. The partition decides which sets are
+ * worth a kernel. */
 #ifndef MICA_COMPILE_EMIT_H
 #define MICA_COMPILE_EMIT_H
 
@@ -12,21 +12,21 @@
 
 typedef struct mica__emission {
   const mica_graph *graph;
-  const int32_t *group; /* by id - 1: nodes of group `own` are computed in the kernel */
+  const int32_t *group; /* by id - 1: the kernel computes the nodes of group `own` */
   int32_t own;
-  const bool *inlined;                    /* by id - 1: computed wherever they are used */
-  mica__fused *fused, *scratch;           /* the result; the caller's memory for another one */
-  int32_t operands[MICA__FUSED_OPERANDS]; /* the node behind each operand */
-  uint32_t stores;                        /* bit k: operand k is written */
-  int64_t elements, rows;                 /* of the index space; rows is elements where nothing is reduced */
+  const bool *inlined;                    /* by id - 1: computed again wherever it is used */
+  mica__fused *fused, *scratch;           /* the result; the caller's memory for one more list */
+  int32_t operands[MICA__FUSED_OPERANDS]; /* the node that is each operand */
+  uint32_t stores;                        /* bit k: the kernel writes operand k */
+  int64_t elements, rows;                 /* of the index space; rows equals elements if nothing is reduced */
   /* The fields below are private to the emitter. */
   mica_shape space;
   int32_t memo_node[MICA__FUSED_INSTRS];
   mica__access memo_access[MICA__FUSED_INSTRS];
 } mica__emission;
 
-/* Emits the kernel of the nodes `members` (ascending ids, all of group `own`), storing those for which stored[id - 1].
- * false when they are not one kernel. */
+/* Emits the kernel of the nodes `members` (ascending ids, all of group `own`), and stores those with stored[id - 1].
+ * False if they do not form one kernel. */
 bool mica__emit(mica__emission *emission, const int32_t *members, int32_t count, const bool *stored);
 
 #endif

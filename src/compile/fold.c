@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Above this a constant would cost more memory and host time than its kernel costs device time. */
+/* The most elements of a constant: larger ones cost more memory and host time than their kernel costs device time. */
 #define MOST_ELEMENTS 65536
-/* A table of an axis that only the host computes: the elements or windows of the axis times their taps. */
+/* The limit of a table of an axis that only the host computes: the axis's elements or windows times their taps. */
 #define MOST_OF_TABLE (1 << 25)
 
-/* No product wraps: every type of a graph passes mica__type_check. */
+/* The product cannot overflow: every type of a graph has passed mica__type_check. */
 static int64_t count_of(mica_shape shape) {
   int64_t count = 1;
   for (int32_t i = 0; i < shape.rank; i++) count *= shape.dim[i];
@@ -43,7 +43,7 @@ mica_status mica__template_values(const mica__node *node, double **out) {
   return MICA_OK;
 }
 
-/* True if the element type holds the value as the device would, after rounding where it is floating. */
+/* True if the element type can hold the value as the device would: floats are rounded, integers must be exact. */
 static bool holds(mica_dtype dtype, double value) {
   unsigned char element[8] = {0};
   if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT) return true;
@@ -86,7 +86,7 @@ static bool fold_view(const mica_graph *graph, const mica__node *node, const dou
   return true;
 }
 
-/* True if no partial sum of an op over the inputs' elements can be an integer that a double does not tell. */
+/* True if a double holds every partial sum of integers over the inputs' elements exactly. */
 static bool sums_are_exact(const mica_graph *graph, const mica__node *node, double *const *inputs) {
   for (int32_t k = 0; k < node->input_count; k++) {
     const mica__type type = mica__graph_node(graph, node->inputs[k])->type;
@@ -125,7 +125,7 @@ static bool can_fold(const mica__node *node, const mica__type *types) {
   return op->kind == MICA__OP_VIEW || op->evaluate != NULL;
 }
 
-/* The inputs' values; false in *known when one that matters is not a constant. */
+/* Gets the inputs' values; *known becomes false if an input whose elements matter is not a constant. */
 static mica_status input_values(const mica_graph *graph, const mica__node *node, double **inputs, bool *known) {
   *known = true;
   for (int32_t k = 0; *known && k < node->input_count; k++) {
@@ -136,13 +136,14 @@ static mica_status input_values(const mica_graph *graph, const mica__node *node,
   return MICA_OK;
 }
 
-/* References of pointwise ops leave it to the caller to cut integer results towards zero: 3 / 2 is 1. */
+/* References of pointwise ops leave it to the caller to truncate integer results towards zero: 3 / 2 is 1. */
 static void cut_integers(mica__type type, double *values) {
   if (mica_dtype_kind_of(type.dtype) == MICA_DTYPE_KIND_FLOAT) return;
   for (int64_t i = 0; i < count_of(type.shape); i++) values[i] = trunc(values[i]);
 }
 
-/* Computes the results of a node whose inputs are known; false in *known when one cannot be held. */
+/* Computes the results of a node whose inputs are known; *known becomes false if a result's type cannot hold a
+ * value. */
 static mica_status fold(const mica_graph *graph, const mica__node *node, const mica__type *types, double *const *inputs,
                         double *const *values, bool *known) {
   if (node->op->kind == MICA__OP_POINTWISE)

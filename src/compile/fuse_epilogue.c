@@ -1,5 +1,5 @@
-/* Pointwise ops that a launch does as it stores its result (bias, activation, residual of a matrix product), and casts
- * that it does as it reads its operands, which may be views of what is cast. */
+/* Fuses pointwise ops into the launch that stores their operand (bias, activation, residual of a matrix product), and
+ * casts of its operands into the launch that reads them, also through views of the cast value. */
 #include "compile/template.h"
 
 #include <stdlib.h>
@@ -8,8 +8,8 @@
 typedef struct fusing {
   mica_graph *graph;
   bool *needed, *wanted;
-  void *attrs;   /* room for what is fused */
-  int32_t *uses; /* by id - 1: how often needed nodes name it, views not counted but seen through */
+  void *attrs;   /* room for the attributes of a fused op */
+  int32_t *uses; /* by id - 1: number of uses by needed nodes; a use through views counts for the viewed node */
   bool *narrow;  /* by id - 1: see find_narrow */
 } fusing;
 
@@ -33,7 +33,8 @@ static void count_uses(fusing *a, const mica__template *template) {
   }
 }
 
-/* The launch whose whole result, in order, is the user's operand k; NULL when it is none, or others need it too. */
+/* The launch whose whole result, in order, is the user's operand k; NULL if there is none or others need its result
+ * too. */
 static mica__node *launch_behind(const fusing *a, const mica__node *user, int32_t k) {
   int32_t base = 0, id = user->inputs[k];
   mica_shape space = node_at(a, id)->type.shape;
@@ -49,7 +50,7 @@ static mica__node *launch_behind(const fusing *a, const mica__node *user, int32_
   return columns == user->type.shape.dim[user->type.shape.rank - 1] ? node : NULL;
 }
 
-/* The user takes the launch's place: its operands, and the user's other one. */
+/* Makes the user the fused launch: it gets the launch's operands, and the user's other operand. */
 static mica_status take_over(fusing *a, mica__node *user, mica__node *node, int32_t other, const mica__op *op,
                              const void *given) {
   void *attrs = NULL;
@@ -75,7 +76,8 @@ static mica_status take_over(fusing *a, mica__node *user, mica__node *node, int3
 
 static bool takes_halves(const mica__node *node, int32_t k) { return k < 32 && node->op->takes_halves >> k & 1; }
 
-/* narrow[id - 1]: a view that nothing but such operands of launches reads, directly or by further views. */
+/* Sets narrow[id - 1] for views that are read only as operands that launches take as halves, directly or through
+ * views. */
 static void find_narrow(const fusing *a) {
   for (int32_t id = 1; id <= a->graph->count; id++)
     a->narrow[id - 1] = a->needed[id - 1] && !a->wanted[id - 1] && node_at(a, id)->op->kind == MICA__OP_VIEW;
@@ -86,8 +88,8 @@ static void find_narrow(const fusing *a) {
   }
 }
 
-/* The operand of a widening cast whose user is computed in a separate pass; 0 for other values. A weight may be read in
- * every pass. */
+/* The operand of a cast from half precision to f32 in the same pass as its user; 0 for other values. A source, such as
+ * a weight, may be read in every pass. */
 static int32_t widened(const fusing *a, int32_t id, int32_t pass) {
   const mica__node *cast = node_at(a, id);
   if (cast->op->kind != MICA__OP_POINTWISE || !cast->op->identity || cast->type.dtype != MICA_F32) return 0;
@@ -96,7 +98,7 @@ static int32_t widened(const fusing *a, int32_t id, int32_t pass) {
   return cast->pass == pass || from->op->kind == MICA__OP_SOURCE ? cast->inputs[0] : 0;
 }
 
-/* A view of a widened value becomes one of the halves. */
+/* Makes a view of a widened value a view of the halves. */
 static void look_at_halves(const fusing *a, int32_t id) {
   mica__node *view = node_at(a, id);
   if (!a->narrow[id - 1] || view->type.dtype != MICA_F32) return;
@@ -105,7 +107,7 @@ static void look_at_halves(const fusing *a, int32_t id) {
   view->type.dtype = node_at(a, view->inputs[0])->type.dtype;
 }
 
-/* A launch reads the halves themselves. */
+/* Makes a launch read the halves themselves. */
 static void take_halves(const fusing *a, mica__node *node) {
   for (int32_t k = 0; k < node->input_count; k++) {
     const int32_t halves = takes_halves(node, k) ? widened(a, node->inputs[k], node->pass) : 0;
@@ -113,8 +115,9 @@ static void take_halves(const fusing *a, mica__node *node) {
   }
 }
 
-/* True if a kernel would have to store the operand for the launch alone, as many elements as this has results; with the
- * user it is computed in passing, as is what comes after: an optimizer's momentum times its share, and the update. */
+/* True if fusing would make a kernel store this operand, as large as the result, only for the launch. Without fusing,
+ * the user's kernel computes it in passing, and what follows too: an optimizer's momentum times its share, and the
+ * update. */
 static bool is_stored_for_it(const fusing *a, const mica__node *user, int32_t other) {
   const int32_t base = bottom_of(a, other);
   const mica__node *node = node_at(a, base);

@@ -1,17 +1,17 @@
 /* compile/fused.h: one generated kernel as data.
  *
  * A fused kernel walks an index space of up to MICA_MAX_RANK dimensions and evaluates a list of instructions at each
- * point. Instructions are in static single assignment: each refers to earlier ones by their number. The innermost
- * `reduced` dimensions form the row: a REDUCE instruction joins its argument over the row, and instructions after it
- * may use both the joined value (one a row) and values of the elements. Softmax is a list with two REDUCE:
+ * point. Instructions are in static single assignment form: each refers to earlier ones by their number. The innermost
+ * `reduced` dimensions form the row. A REDUCE instruction joins its argument over the row; later instructions may use
+ * both the joined value (one per row) and values of elements. Softmax is a list with two REDUCE:
  *
  *   0 LOAD x   1 REDUCE max 0   2 OP sub 0 1   3 OP exp 2   4 REDUCE sum 3   5 OP div 3 4   6 STORE y 5
  *
- * The generator turns the list into OpenCL C whose text depends on the instructions, types and kinds of access (stride
- * 0, stride 1, other), never on extents: those, and other strides, are arguments, so that a new shape needs no new
- * kernel. How rows are walked (a work-item or a group a row, neighbouring rows as the vector where the row itself is
- * strided, a row kept in registers or read again) is the generator's choice. The order of every sum depends on extents
- * and text alone. */
+ * The generator turns the list into OpenCL C. The text depends on the instructions, types and kinds of access (stride
+ * 0, stride 1, other), never on extents: extents and other strides are arguments, so that a new shape needs no new
+ * kernel. The generator chooses how rows are walked: a work-item or a group per row, neighbouring rows as lanes if the
+ * row itself is strided, a row kept in registers or read again. The order of every sum depends only on extents and
+ * text. */
 #ifndef MICA_COMPILE_FUSED_H
 #define MICA_COMPILE_FUSED_H
 
@@ -24,22 +24,22 @@
 #include <string.h>
 
 typedef enum mica__fused_kind {
-  MICA__FUSED_LOAD,  /* operand at access; where `bounded`, outside of the bounds args[0] if it has one, else `value` */
-  MICA__FUSED_VALUE, /* the constant `value` */
-  MICA__FUSED_INDEX, /* the index along dimension `operand`, as i64 */
-  MICA__FUSED_OP,    /* a POINTWISE op of args */
-  MICA__FUSED_REDUCE, /* args[0] joined over the row by op->join */
-  MICA__FUSED_STORE,  /* args[0] to operand at access; once a row where the access has no steps along the row */
+  MICA__FUSED_LOAD,   /* operand at access; if `bounded`, outside the bounds args[0] if it has one, else `value` */
+  MICA__FUSED_VALUE,  /* the constant `value` */
+  MICA__FUSED_INDEX,  /* the index along dimension `operand`, as i64 */
+  MICA__FUSED_OP,     /* a POINTWISE op of args */
+  MICA__FUSED_REDUCE, /* args[0], joined over the row by op->join */
+  MICA__FUSED_STORE,  /* stores args[0] to operand at access; once per row if the access has no steps along the row */
 } mica__fused_kind;
 
 typedef struct mica__fused_instr {
   mica__fused_kind kind;
   const mica__op *op;
-  const void *attrs; /* of the op, as in the node, which outlives the list */
+  const void *attrs; /* the op's, owned by the node, which outlives the list */
   int32_t args[4];
-  int32_t arg_count; /* OP: how many; a bounded LOAD has one or none, REDUCE and STORE one, the others none */
+  int32_t arg_count; /* OP: its number; a bounded LOAD has one or none, REDUCE and STORE one, the others none */
   int32_t operand;
-  mica_dtype dtype;    /* of the result; arithmetic is in COMPUTE(dtype) */
+  mica_dtype dtype;    /* of the result; arithmetic uses COMPUTE(dtype) */
   mica__access access; /* LOAD, STORE: elements of the operand per step of each dimension */
   bool bounded;        /* LOAD: only where low[k] <= index k < high[k] (a padded read) */
   int64_t low[MICA_MAX_RANK], high[MICA_MAX_RANK];
@@ -52,19 +52,19 @@ typedef struct mica__fused_instr {
 typedef struct mica__fused {
   int32_t rank;
   int64_t extent[MICA_MAX_RANK];
-  int32_t reduced; /* how many innermost dimensions form the row; 0 for a pointwise kernel */
+  int32_t reduced; /* the number of innermost dimensions that form the row; 0 for a pointwise kernel */
   int32_t count;
   int32_t operand_count;
   mica_dtype operand_dtype[MICA__FUSED_OPERANDS];
-  /* Set by the generator alone, in passes over few long rows. chunk > 0: the row's dimension `split` is walked `chunk`
-   * steps at a time, each piece by another work-item or group; a STORE's value is then one a piece, and stride[split]
-   * leads from piece to piece. */
+  /* Set only by the generator, in passes over few long rows. If chunk > 0, the row's dimension `split` is walked
+   * `chunk` steps at a time, each piece by another work-item or group. A STORE then has one value per piece, and
+   * stride[split] leads from piece to piece. */
   int32_t split;
   int64_t chunk;
-  mica__fused_instr instrs[MICA__FUSED_INSTRS]; /* last: a list that is kept has memory for `count` of them alone */
+  mica__fused_instr instrs[MICA__FUSED_INSTRS]; /* last: a kept list has memory for only `count` */
 } mica__fused;
 
-/* The bytes of a list that are in use. Copies of lists copy these. */
+/* The bytes of a list that are in use; a copy copies these. */
 static inline size_t mica__fused_bytes(const mica__fused *fused) {
   return offsetof(mica__fused, instrs) + (size_t)fused->count * sizeof *fused->instrs;
 }
@@ -75,18 +75,18 @@ static inline void mica__fused_copy(mica__fused *to, const mica__fused *from) {
 /* Merges dimensions that every access walks as one and drops those of extent 1, so that equal loops get equal text. */
 void mica__fused_simplify(mica__fused *fused);
 
-/* True if the arguments of its kernels are few enough. scratch: memory for another list. */
+/* True if the kernels of the list do not have too many arguments. scratch: memory for another list. */
 bool mica__fused_fits(const mica__fused *fused, mica__fused *scratch);
 
-/* The source of the one kernel that the list would be without passes, for a class of device (MICA__ON_CPU or
- * MICA__ON_GPU) without limits, each operand in memory of its own. MICA_E_UNSUPPORTED with the reason when the list
- * cannot be one kernel. */
+/* Writes the source of the single kernel of the list, without passes, for a class of device (MICA__ON_CPU or
+ * MICA__ON_GPU) without limits, each operand in its own memory. MICA_E_UNSUPPORTED with the reason if the list cannot
+ * be one kernel. */
 mica_status mica__fused_source(const mica__fused *fused, unsigned device_class, mica__text *source);
 
-/* Builds (or finds) the kernel and queues it; few long rows take several kernels and workspace between them.
- * operands[k] gives buffer and first element; accesses count from there. The operand of a STORE may share memory with
- * that of a LOAD before it whose access is the same. Extents may be 0, but a max, min, argmax or argmin of nothing is
- * undefined. */
+/* Builds (or finds) the kernel and queues it. Few long rows take several kernels with workspace between them.
+ * operands[k] gives the buffer and the first element, from which accesses count. The operand of a STORE may share
+ * memory with that of an earlier LOAD with the same access. Extents may be 0, but a max, min, argmax or argmin of
+ * nothing is undefined. */
 mica_status mica__fused_launch(mica_queue *queue, const mica__fused *fused, const mica_tensor *const *operands);
 
 /* Puts the kernels that such a launch would need into a bundle. */

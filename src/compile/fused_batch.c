@@ -6,20 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every OpenCL device takes 1,024 bytes of parameters. A buffer is 8 of them, and so is a packed value. */
+/* Every OpenCL device takes 1,024 bytes of kernel arguments. A buffer and a packed value take 8 bytes each. */
 #define MOST_WORDS (1024 / 8)
-/* An extent at which a plan has all its lanes; a part's own is an argument. */
+/* The extent for which the plan is made, large enough for all lanes; each part's own extent is an argument. */
 #define ANY_EXTENT (1 << 20)
-#define CPU_STEPS 8192 /* elements of a work-item; a GPU's takes one vector */
+#define CPU_STEPS 8192 /* elements per work-item; on a GPU one vector */
 
 static bool is_access(const mica__fused_instr *instr) {
   return instr->kind == MICA__FUSED_LOAD || instr->kind == MICA__FUSED_STORE;
 }
 
-/* True for a LOAD of a value that all elements, and so all parts, read. */
+/* True for an access whose value is the same for all elements, and so for all parts. */
 static bool is_shared(const mica__fused_instr *instr) { return is_access(instr) && instr->access.stride[0] == 0; }
 
-/* One row of elements that stand in order. */
+/* True for a single row of elements in order. */
 static bool is_plain(const mica__fused *fused) {
   if (fused->rank != 1 || fused->reduced || fused->extent[0] > INT_MAX - ANY_EXTENT) return false;
   for (int32_t k = 0; k < fused->count; k++) {
@@ -33,7 +33,7 @@ static bool is_plain(const mica__fused *fused) {
   return true;
 }
 
-/* Arguments of the plan that are the parts' own, or follow from the text. */
+/* True for arguments that each part has of its own, or that follow from the text. */
 static bool is_left_out(const mica__fused *fused, const mica__fused_arg *arg) {
   return arg->kind <= MICA__FUSED_ARG_EXTENT ||
          (arg->kind == MICA__FUSED_ARG_POINTER && !is_shared(&fused->instrs[arg->instr]));
@@ -91,7 +91,7 @@ mica__hash mica__fused_batch_hash(const mica__fused *fused, const int32_t *nodes
 
 /* --- the text --- */
 
-/* A value of the launch, as the type that it was packed as. */
+/* Reads a packed value of the launch in the type it was packed as. */
 static mica__term unpacked(mica_dtype dtype, int32_t index) {
   mica__term t = {""};
   bool wide = mica_dtype_size(dtype) == 8, real = mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT;
@@ -103,7 +103,7 @@ static mica__term unpacked(mica_dtype dtype, int32_t index) {
   return t;
 }
 
-/* The constants and the shared operands; returns how many values they take. */
+/* Writes the constants and the shared operands; returns how many packed values they take. */
 static int32_t write_shared(mica__fused_writer *w) {
   int32_t count = 0;
   for (int32_t i = 0; i < w->plan->arg_count; i++) {
@@ -125,7 +125,7 @@ static int32_t write_shared(mica__fused_writer *w) {
   return count;
 }
 
-/* Sets, or declares for the first, length and pointers of a part, whose values begin at `at`. */
+/* Sets the length and pointers of a part, whose values begin at `at`; the first part also declares them. */
 static int32_t write_part(mica__fused_writer *w, int part, int32_t at) {
   mica__write_line(w, "%sn0 = (int)packed.values[%d];", part ? "" : "int ", (int)at++);
   for (int32_t k = 0; k < w->fused->count; k++) {
@@ -189,7 +189,7 @@ static mica_status write_batch(const mica__fused *fused, const mica__fused_plan 
 /* --- the launch --- */
 
 typedef struct work {
-  mica__fused fused; /* the first part, simplified, of any extent */
+  mica__fused fused; /* the first part, simplified, with ANY_EXTENT */
   mica__fused one;   /* another, simplified */
   mica__fused_plan plan;
 } work;
@@ -201,7 +201,7 @@ static mica_status make_plan(work *w, const mica__batch *batch, const mica_devic
   w->fused.extent[0] = ANY_EXTENT;
   MICA_TRY(mica__fused_plan_make(&w->fused, &target, &w->plan));
   w->plan.chunk = device_class == MICA__ON_CPU ? CPU_STEPS : w->plan.width;
-  /* Properties of all parts. Their pointers go through variables, to which `restrict` does not apply. */
+  /* What holds for all parts. Their pointers go through variables, to which `restrict` does not apply. */
   bool all[MICA__FUSED_INSTRS];
   memset(all, true, sizeof all);
   for (int32_t p = 0; p < batch->count; p++) {

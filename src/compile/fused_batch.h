@@ -1,7 +1,8 @@
-/* compile/fused_batch.h: several pointwise kernels of one text as one launch: what an optimiser does to each weight.
+/* compile/fused_batch.h: several pointwise kernels with the same text as one launch, such as an optimizer's updates of
+ * all weights.
  *
- * The parts have pointers and lengths of their own and share constants and what every element reads (the learning
- * rate). A group belongs to one part, which it finds by counting. */
+ * Each part has its own pointers and length. The parts share constants and the values that every element reads (the
+ * learning rate). A group belongs to one part, which it finds by counting. */
 #ifndef MICA_COMPILE_FUSED_BATCH_H
 #define MICA_COMPILE_FUSED_BATCH_H
 
@@ -10,15 +11,16 @@
 
 #define MICA__BATCH_PARTS 16
 
-/* The number of kernels like this simplified one that one launch takes; 1 if it takes no others. */
+/* The most kernels like this simplified one that one launch takes; 1 if it takes no others. */
 int32_t mica__fused_batch_room(const mica__fused *fused);
-/* True if two such kernels may be parts of one launch; a_nodes and b_nodes say which of their operands are the same. */
+/* True if two such kernels may be parts of one launch. a_nodes and b_nodes: the nodes of their operands; operands that
+ * every element reads must be the same. */
 bool mica__fused_alike(const mica__fused *a, const int32_t *a_nodes, const mica__fused *b, const int32_t *b_nodes);
 
 /* Equal for kernels that can share a launch. */
 mica__hash mica__fused_batch_hash(const mica__fused *fused, const int32_t *nodes);
 
-/* The parts of one launch, which are alike and none of which reads what another stores; operands[p] as for
+/* The parts of one launch. They are alike, and none reads what another stores; operands[p] as for
  * mica__fused_launch. */
 typedef struct mica__batch {
   int32_t count;

@@ -25,7 +25,7 @@ void mica__write_line(mica__fused_writer *w, const char *format, ...) {
   if (text[strlen(text) - 1] == '{') w->indent++;
 }
 
-/* True for what is computed in an unsigned type. u8 is computed in int, which holds its products; not those of u16. */
+/* True for types computed as unsigned. u8 is computed in int, which holds its products but not those of u16. */
 static bool is_unsigned(mica_dtype dtype) {
   return mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_UNSIGNED && dtype != MICA_U8;
 }
@@ -41,7 +41,7 @@ const char *mica__write_type(mica_dtype dtype, int32_t width) {
   return names[row + (mica_dtype_size(dtype) == 8)][log2];
 }
 
-/* A constant, which is a literal or the argument `name`, as so many lanes of dtype. */
+/* A constant, either a literal or the argument `name`, as `width` lanes of dtype. */
 static mica__term constant(mica_dtype dtype, int32_t width, double value, const char *name) {
   mica__term t = {""};
   if (mica__fused_is_literal(value) && is_unsigned(dtype) && value < 0) value = 0; /* as an argument saturates */
@@ -56,7 +56,7 @@ int32_t mica__write_lanes(const mica__fused_writer *w, int32_t k) {
   return mica__fused_is_vector(w->plan, k) ? w->width : 1;
 }
 
-/* The value of instruction k as so many lanes. */
+/* The value of instruction k as this many lanes. */
 static mica__term value_of(const mica__fused_writer *w, int32_t k, int32_t lanes) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   mica__term name = {""}, cast = {""};
@@ -67,7 +67,7 @@ static mica__term value_of(const mica__fused_writer *w, int32_t k, int32_t lanes
   return cast;
 }
 
-/* Word `word` of the expression of OP k as text; what is not a name of the vocabulary stays as it is. */
+/* Adds word `word` of the expression of OP k as text. Names outside the vocabulary stay as they are. */
 static void add_word(mica__fused_writer *w, int32_t k, int32_t lanes, const char *word, size_t n) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   const mica__attr *attr = mica__attr_find(instr->op->attrs, word, n);
@@ -107,7 +107,7 @@ static void write_op(mica__fused_writer *w, int32_t k) {
                        : instr->dtype == MICA_U16 ? "ushort"
                                                   : NULL;
   mica__text_addf(w->out, "%*sconst %s v%d = ", 2 * w->indent, "", mica__write_type(instr->dtype, lanes), (int)k);
-  /* Arithmetic of narrow integers is done in int or uint, and wraps as if it were not. */
+  /* Narrow integers are computed in int or uint, then wrapped to their own width. */
   if (narrow)
     mica__text_addf(w->out, "MICA_AS(%s, %d, MICA_AS(%s, %d, ", mica__write_type(instr->dtype, 1), (int)lanes, narrow,
                     (int)lanes);
@@ -145,7 +145,7 @@ static void add_steps(const mica__fused_writer *w, int32_t k, uint32_t dims, mic
   }
 }
 
-/* The first address of the access of LOAD or STORE k, by what is known outside of the loops. */
+/* The first address of the access of LOAD or STORE k, as far as it is known outside the loops. */
 static mica__term address_of(const mica__fused_writer *w, int32_t k) {
   mica__term t = {""};
   mica__term_add(&t, "x%d_i", (int)k);
@@ -178,7 +178,7 @@ static mica__term bounds_of(const mica__fused_writer *w, int32_t k, uint32_t dim
   return t;
 }
 
-/* The value of instruction k, of its own dtype, as so many lanes of another. */
+/* The value of instruction k, converted to another dtype, as this many lanes. */
 static mica__term value_as(const mica__fused_writer *w, int32_t k, mica_dtype dtype, int32_t lanes) {
   mica_dtype from = w->fused->instrs[k].dtype;
   mica__term t = {""}, value = value_of(w, k, lanes);
@@ -187,7 +187,7 @@ static mica__term value_as(const mica__fused_writer *w, int32_t k, mica_dtype dt
   return t;
 }
 
-/* The elements of a LOAD, all of which are there. */
+/* The elements of a LOAD, all within bounds. */
 static mica__term read_of(const mica__fused_writer *w, int32_t k, int32_t lanes) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   const char *T = mica_dtype_name(w->fused->operand_dtype[instr->operand]);
@@ -201,7 +201,7 @@ static mica__term read_of(const mica__fused_writer *w, int32_t k, int32_t lanes)
   return t;
 }
 
-/* read_of where some lanes may be out of bounds. */
+/* read_of if some lanes may be out of bounds. */
 static mica__term bounded_read(const mica__fused_writer *w, int32_t k, int32_t lanes) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   mica_dtype stored = w->fused->operand_dtype[instr->operand];
@@ -278,7 +278,7 @@ static void write_store(mica__fused_writer *w, int32_t k) {
     mica__write_line(w, "SCATTER(%s, %d, %s, x%d, %s, x%d_s%d);", T, lanes, value.text, x, address.text, x, lane);
 }
 
-/* The dtype whose arithmetic a join is done in: the result's, where it is not an index. */
+/* The dtype in which a join computes: the result's, unless the result is an index. */
 static mica_dtype join_dtype(const mica__fused_writer *w, int32_t k) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   return instr->op->join >= MICA__JOIN_ARGMAX ? w->fused->instrs[instr->args[0]].dtype : instr->dtype;
@@ -333,6 +333,6 @@ void mica__write_instr(mica__fused_writer *w, int32_t k) {
     else
       mica__write_line(w, "const long v%d = i%d;", (int)k, (int)instr->operand);
     break;
-  default: break; /* VALUE stands where it is used */
+  default: break; /* VALUE is written where it is used */
   }
 }

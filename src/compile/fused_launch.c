@@ -39,7 +39,7 @@ void mica__fused_push_arg(mica__launch *launch, const mica__fused *fused, const 
     mica__launch_scalar(launch, first, mica__attr_number(&instr->op->attrs->rows[arg->index], instr->attrs));
     break;
   case MICA__FUSED_ARG_CACHE: {
-    /* Never of 0 bytes, which OpenCL refuses. */
+    /* Never 0 bytes, which OpenCL refuses. */
     int64_t n = fused->extent[plan->lane];
     mica__launch_local(launch, (size_t)(n ? n : 1) * (mica_dtype_size(instr->dtype) == 8 ? 8 : 4));
     break;
@@ -47,7 +47,7 @@ void mica__fused_push_arg(mica__launch *launch, const mica__fused *fused, const 
   }
 }
 
-/* The bytes that must move, for the profile: every access once. */
+/* The bytes that must move, for the profile: each access counts once. */
 static double bytes_of(const mica__fused *fused, const mica__fused_plan *plan) {
   double bytes = 0;
   for (int32_t k = 0; k < fused->count; k++) {
@@ -65,7 +65,7 @@ static double bytes_of(const mica__fused *fused, const mica__fused_plan *plan) {
 typedef struct work {
   mica_queue *queue;
   int32_t own;                 /* operands from this number on are arrays between passes */
-  mica__kernel_bundle *bundle; /* not NULL: the kernels are put into it, and nothing is launched */
+  mica__kernel_bundle *bundle; /* if not NULL, the kernels are put into it and nothing is launched */
   mica__fused whole, pass;
   mica__fused_plan plan, pass_plan;
 } work;
@@ -98,7 +98,8 @@ static mica_status launch_kernel(const work *w, const mica__fused *fused, mica__
 
 /* Plans and launches w->pass. */
 static mica_status launch_pass(work *w, const mica_tensor *const *operands) {
-  /* A pass over pieces is not simplified: which dimension is cut must stay known, and it comes from a simple list. */
+  /* A pass over pieces is not simplified: the dimension that is cut must stay known. It comes from a simplified
+   * list. */
   if (!w->pass.chunk) mica__fused_simplify(&w->pass);
   MICA_TRY(mica__fused_plan_make(&w->pass, &w->plan.target, &w->pass_plan));
   return w->pass_plan.units > 0 ? launch_kernel(w, &w->pass, &w->pass_plan, operands) : MICA_OK;
@@ -118,7 +119,7 @@ static mica_status launch_passes(work *w, int32_t split, int64_t chunk, const mi
   return mica__fused_split_rest_pass(&w->whole, &w->plan, &w->pass) ? launch_pass(w, operands) : MICA_OK;
 }
 
-/* Launches all passes of a split kernel, with arrays between them that the pool keeps until the work is done. */
+/* Launches all passes of a split kernel. The pool keeps the arrays between them until the work is done. */
 static mica_status launch_split(work *w, int32_t split, int64_t chunk, const mica_tensor *const *operands) {
   mica_tensor *own[MICA__FUSED_OPERANDS] = {NULL};
   const mica_tensor *all[MICA__FUSED_OPERANDS] = {NULL};

@@ -1,5 +1,5 @@
-/* Facts about its operands' memory that a GPU kernel may use: which accesses begin at whole vectors, so that 128 bits
- * move at once, and which pointers are the only ones to what some pointer writes (`restrict`). */
+/* Facts about operands' memory that a GPU kernel may use: which accesses begin at whole vectors, so that 128 bits move
+ * at once, and which pointers do not overlap with any written memory (`restrict`). */
 #include "compile/fused_plan.h"
 #include "runtime/buffer.h"
 #include "runtime/tensor.h"
@@ -8,7 +8,8 @@ static bool is_access(const mica__fused_instr *instr) {
   return instr->kind == MICA__FUSED_LOAD || instr->kind == MICA__FUSED_STORE;
 }
 
-/* True if all vectors of the access begin at a multiple of their length, where the operand's first element does. */
+/* True if all vectors of the access begin at a multiple of their length, provided that the operand's first element
+ * does. */
 static bool steps_by_vectors(const mica__fused *fused, const mica__fused_plan *plan, int32_t k) {
   const mica__access *access = &fused->instrs[k].access;
   bool chunks = fused->chunk && fused->instrs[k].kind == MICA__FUSED_STORE;
@@ -19,14 +20,14 @@ static bool steps_by_vectors(const mica__fused *fused, const mica__fused_plan *p
   return true;
 }
 
-/* True if the two may have an element in common. Memory of the caller's is not known yet when a plan is recorded, and
- * a session may read and write the same. */
+/* True if the two may have an element in common. The caller's memory is not known yet when a plan is recorded, and a
+ * session may read and write the same memory. */
 static bool may_meet(const mica_tensor *a, const mica_tensor *b) {
   return mica__tensor_overlaps(a, b) ||
          (mica__buffer_is_placeholder(mica__tensor_buffer(a)) && mica__buffer_is_placeholder(mica__tensor_buffer(b)));
 }
 
-/* True if nothing is written by this pointer that another reads or writes, nor the other way round. */
+/* True if nothing written through this pointer is accessed through another, nor the other way round. */
 static bool is_alone(const mica__fused *fused, int32_t k, int32_t own, const mica_tensor *const *operands) {
   const mica__fused_instr *instr = &fused->instrs[k];
   for (int32_t i = 0; i < fused->count; i++) {

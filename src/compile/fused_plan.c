@@ -10,21 +10,21 @@
 /* Tuned on PoCL; see "fused kernels" in tests/bench. */
 #define CPU_WIDTH 16
 #define CPU_CHUNK 8192       /* elements of a pointwise chunk */
-#define CPU_TILE_CHUNK 256   /* the same where it is read across */
-#define CPU_UNIT 16384       /* elements that are worth a work-item */
-#define CPU_WORK_ITEMS 16    /* but rather so many work-items than larger ones */
-#define CPU_CACHE (64 << 10) /* bytes of local memory for rows: within the first two cache levels */
+#define CPU_TILE_CHUNK 256   /* the same if it reads across lanes */
+#define CPU_UNIT 16384       /* the number of elements worth a work-item */
+#define CPU_WORK_ITEMS 16    /* but prefer this many work-items to larger ones */
+#define CPU_CACHE (64 << 10) /* bytes of local memory for rows: fits the first two cache levels */
 #define GPU_VECTOR 16        /* bytes */
 #define GPU_LOCAL 64
 #define GPU_GROUP 128
 #define GPU_MOST_GROUP 512    /* more would leave a work-item too few registers */
-#define GPU_ITEMS (128 << 10) /* work-items that fill a device */
-#define GPU_VECTORS 4         /* at least so many for each work-item of a group */
+#define GPU_ITEMS (128 << 10) /* the number of work-items that fill a device */
+#define GPU_VECTORS 4         /* the fewest vectors per work-item of a group */
 #define GPU_SOLO 64           /* rows up to this length are walked by single work-items */
-#define GPU_CACHE (16 << 10)  /* leaves room for several groups on a multiprocessor */
-#define CPU_PANEL 64          /* blocks of lanes: a few KiB of sums */
+#define GPU_CACHE (16 << 10)  /* leaves room for several groups per multiprocessor */
+#define CPU_PANEL 64          /* blocks of lanes per panel: a few KiB of sums */
 #define TILE 16
-#define CACHE_COST 8 /* of an op whose value is better kept than computed again */
+#define CACHE_COST 8 /* cost from which an op's value is cached rather than recomputed */
 
 bool mica__fused_is_literal(double value) { return fabs(value) <= 16 && rint(value * 4) == value * 4; }
 
@@ -56,7 +56,7 @@ static void find_levels(const mica__fused *fused, mica__fused_plan *plan) {
   }
 }
 
-/* The number of elements read and written within the row by accesses with stride one along dimension d. */
+/* The number of elements that accesses with stride 1 along dimension d read and write within the row. */
 static double neighbours(const mica__fused *fused, int32_t d) {
   double found = 0;
   for (int32_t k = 0; k < fused->count; k++) {
@@ -73,7 +73,7 @@ static double neighbours(const mica__fused *fused, int32_t d) {
   return found;
 }
 
-/* True if a pointwise kernel reads something whose neighbours lie along the last dimension but one. */
+/* True if a pointwise kernel has a read whose neighbouring elements lie along the last but one dimension. */
 static bool reads_across(const mica__fused *fused) {
   int32_t last = fused->rank - 1;
   if (last < 1 || fused->extent[last - 1] < 4) return false;
@@ -104,7 +104,7 @@ static bool product(const mica__fused *fused, int32_t first, int32_t end, int64_
   return true;
 }
 
-/* Lanes of a GPU: those of 128 bits in the narrowest floating type whose neighbours are lanes. */
+/* The lanes of a GPU: 128 bits of the narrowest floating type whose neighbouring elements are lanes. */
 static int32_t gpu_width(const mica__fused *fused, int32_t lane) {
   size_t least = 4;
   for (int32_t k = 0; lane >= 0 && k < fused->count; k++) {
@@ -118,7 +118,8 @@ static int32_t gpu_width(const mica__fused *fused, int32_t lane) {
   return (int32_t)(GPU_VECTOR / least);
 }
 
-/* Work-items of the group that shares a row on a GPU: more where rows are few and long, as local memory allows. */
+/* The work-items of a group that shares a row on a GPU: more if rows are few and long, within the limit of local
+ * memory. */
 static int32_t gpu_group(const mica__fused *fused, const mica__fused_plan *plan, int64_t length) {
   int64_t rows = 1, pieces = fused->chunk ? ceil_div(fused->extent[fused->split], fused->chunk) : 1;
   uint64_t bytes = 0;
@@ -134,7 +135,7 @@ static int32_t gpu_group(const mica__fused *fused, const mica__fused_plan *plan,
   return group;
 }
 
-/* Chooses the dimension of the lanes, their number, and who walks a row. */
+/* Chooses the dimension of the lanes, their number, and what walks a row. */
 static void choose_walk(const mica__fused *fused, mica__fused_plan *plan) {
   bool cpu = plan->target.device_class == MICA__ON_CPU;
   int32_t last = fused->rank - 1;
@@ -161,8 +162,9 @@ static void choose_walk(const mica__fused *fused, mica__fused_plan *plan) {
   while ((size_t)plan->local > plan->target.max_group) plan->local /= 2;
 }
 
-/* Where neighbouring rows are the lanes of a CPU and each row is walked once, whole lines of memory are taken in order,
- * with the sums of many lanes in memory: walking one block of lanes after the other would touch a page a step. */
+/* Chooses a panel if lanes of a CPU are neighbouring rows and each row is walked once: it reads whole lines of memory
+ * in order and keeps the sums of many lanes in memory. Walking the blocks of lanes one after the other would touch
+ * another page at every step. */
 static void choose_panel(const mica__fused *fused, mica__fused_plan *plan) {
   bool suits =
       plan->target.device_class == MICA__ON_CPU && plan->lane >= 0 && plan->lane < plan->inner && plan->walks == 1;
@@ -177,7 +179,7 @@ static mica_status choose_units(const mica__fused *fused, mica__fused_plan *plan
   int64_t all = 0, cut = plan->cut >= 0 ? fused->extent[plan->cut] : 0;
   if (!product(fused, 0, fused->rank, &all))
     return mica__fail(MICA_E_OVERFLOW, "fused: the number of elements does not fit 64 bits");
-  /* Room for padding to whole groups and for a loop that steps past its end. */
+  /* Leaves room for padding to whole groups and for a loop that steps past its end. */
   plan->wide = all > INT_MAX - (1 << 20);
   plan->chunk = fused->chunk;
   if (!fused->reduced && plan->cut >= 0) {
@@ -212,20 +214,20 @@ void mica__fused_needed(const mica__fused *fused, const mica__fused_plan *plan, 
   }
 }
 
-/* Values that several walks need and that are costly are kept in local memory, if a row of them fits, and the group has
- * no more than one row at a time. */
+/* Keeps costly values that several walks need in local memory, if a row of them fits and the group has only one row at
+ * a time. */
 static void choose_cached(const mica__fused *fused, mica__fused_plan *plan) {
   bool needed[MICA__FUSED_INSTRS], again[MICA__FUSED_INSTRS];
   int32_t last = fused->rank - 1;
   int64_t room = plan->target.device_class == MICA__ON_CPU ? CPU_CACHE : GPU_CACHE;
-  /* Half of what there is, since reductions that a group shares need some as well. */
+  /* Half of it, because reductions that a group shares need some as well. */
   if ((uint64_t)room > plan->target.local_bytes / 2) room = (int64_t)(plan->target.local_bytes / 2);
   for (int32_t k = 0; k < fused->count; k++) plan->cached[k] = -1;
   if (!fused->reduced || plan->inner != last || plan->lane != last || plan->cut >= 0) return;
   if (plan->local != plan->group) return;
   for (int32_t w = 0; w + 1 < plan->walks; w++)
     for (int32_t later = w + 1; later < plan->walks; later++)
-      for (int32_t k = fused->count - 1; k >= 0; k--) { /* downwards: what uses a value is kept rather than the value */
+      for (int32_t k = fused->count - 1; k >= 0; k--) { /* downwards: prefers the users of a value */
         mica__fused_needed(fused, plan, w, needed);
         mica__fused_needed(fused, plan, later, again);
         int64_t bytes = 8 * fused->extent[last];
@@ -236,7 +238,7 @@ static void choose_cached(const mica__fused *fused, mica__fused_plan *plan) {
       }
 }
 
-/* Appends to the list of arguments; one past the end marks that it is full. */
+/* Appends to the list of arguments; a count of one past the end marks that it is full. */
 static void add_arg(mica__fused_plan *plan, mica__fused_arg_kind kind, int32_t instr, int32_t index) {
   if (plan->arg_count < MICA__MAX_ARGS)
     plan->args[plan->arg_count] = (mica__fused_arg){.kind = kind, .instr = instr, .index = index};
@@ -246,7 +248,7 @@ static void add_arg(mica__fused_plan *plan, mica__fused_arg_kind kind, int32_t i
 static void add_access_args(const mica__fused *fused, mica__fused_plan *plan, int32_t k, int32_t *hidden) {
   const mica__fused_instr *instr = &fused->instrs[k];
   add_arg(plan, MICA__FUSED_ARG_POINTER, k, 0);
-  (*hidden)++; /* a pointer is two arguments */
+  (*hidden)++; /* a pointer takes two arguments */
   uint32_t bounds = mica__fused_bounds(fused, instr);
   for (int32_t d = 0; d < fused->rank; d++) {
     if (instr->access.stride[d] != 0 && instr->access.stride[d] != 1) add_arg(plan, MICA__FUSED_ARG_STRIDE, k, d);
@@ -289,7 +291,7 @@ static mica_status list_args(const mica__fused *fused, mica__fused_plan *plan) {
   return MICA_OK;
 }
 
-/* No fewer arguments than the simplified list has: dimensions that will be merged count apart. */
+/* An upper bound for the simplified list: dimensions that will be merged are counted separately. */
 static int32_t most_args(const mica__fused *fused) {
   int32_t count = 4 + fused->rank;
   for (int32_t k = 0; k < fused->count; k++) {
@@ -307,7 +309,7 @@ static int32_t most_args(const mica__fused *fused) {
       for (int32_t i = 0; attrs && i < attrs->count; i++)
         count += !mica__fused_is_literal(mica__attr_number(&attrs->rows[i], instr->attrs));
     }
-    /* Rows that are split load their sums, and say where. */
+    /* If rows are split, their joined values are loaded, which takes further arguments. */
     if (instr->kind == MICA__FUSED_REDUCE) count += 4;
   }
   return count;
@@ -320,7 +322,7 @@ bool mica__fused_fits(const mica__fused *fused, mica__fused *scratch) {
   return most_args(scratch) <= MICA__MAX_ARGS;
 }
 
-/* Fails for instructions of which no kernel can be made. */
+/* Fails for instructions that no kernel can be made from. */
 static mica_status check(const mica__fused *fused) {
   int64_t row = 0;
   bool fits = product(fused, fused->rank - fused->reduced, fused->rank, &row) && row < INT_MAX;

@@ -15,8 +15,8 @@ uint32_t mica__fused_bounds(const mica__fused *fused, const mica__fused_instr *i
   return dims;
 }
 
-/* Takes dimension d out of every instruction; the caller has seen to it that nothing varies along it, or that it has
- * been merged into d - 1. */
+/* Removes dimension d from every instruction. The caller has ensured that nothing varies along it, or that it is merged
+ * into d - 1. */
 static void remove_dim(mica__fused *fused, int32_t d) {
   size_t after = (size_t)(fused->rank - d - 1) * sizeof(int64_t);
   for (int32_t k = 0; k < fused->count; k++) {
@@ -38,7 +38,7 @@ static void replace(mica__fused *fused, int32_t k, int32_t by) {
       if (fused->instrs[user].args[i] == k) fused->instrs[user].args[i] = by;
 }
 
-/* Along a dimension of extent 1 the index is 0 and every bound either holds or fails. */
+/* Drops dimensions of extent 1: the index is 0 there, and every bound either holds or fails. */
 static void drop_ones(mica__fused *fused) {
   for (int32_t d = fused->rank - 1; d >= 0; d--) {
     bool in_row = d >= fused->rank - fused->reduced;
@@ -57,7 +57,7 @@ static void drop_ones(mica__fused *fused) {
   }
 }
 
-/* Exchanges dimensions d and d + 1. */
+/* Swaps dimensions d and d + 1. */
 static void swap_dims(mica__fused *fused, int32_t d) {
 #define SWAP(array)                                                                                                    \
   do {                                                                                                                 \
@@ -80,8 +80,8 @@ static void swap_dims(mica__fused *fused, int32_t d) {
 #undef SWAP
 }
 
-/* The access that decides the order of dimensions: of a pointwise kernel the first STORE, of a reduction the first LOAD
- * that varies along the row. */
+/* The access that determines the order of dimensions: the first STORE of a pointwise kernel; the first LOAD of a
+ * reduction that varies along the row. */
 static const mica__access *leading_access(const mica__fused *fused) {
   for (int32_t k = 0; k < fused->count; k++) {
     const mica__fused_instr *instr = &fused->instrs[k];
@@ -93,7 +93,7 @@ static const mica__access *leading_access(const mica__fused *fused) {
   return NULL;
 }
 
-/* Sorts dimensions [first, end) so that the leading access steps ever less far. */
+/* Sorts dimensions [first, end) by descending stride of the leading access. */
 static void sort_dims(mica__fused *fused, int32_t first, int32_t end) {
   const mica__access *lead = leading_access(fused);
   if (!lead) return;
@@ -102,7 +102,7 @@ static void sort_dims(mica__fused *fused, int32_t first, int32_t end) {
       if (lead->stride[d] && llabs(lead->stride[d + 1]) > llabs(lead->stride[d])) swap_dims(fused, d);
 }
 
-/* True if dimensions d and d + 1 are one to every access. */
+/* True if every access walks dimensions d and d + 1 as one. */
 static bool can_merge(const mica__fused *fused, int32_t d) {
   if (d + 1 == fused->rank - fused->reduced) return false;
   for (int32_t k = 0; k < fused->count; k++) {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Longer bodies fill the registers as they are. */
+/* The longest body, in instructions, that is unrolled: longer ones fill the registers anyway. */
 #define UNROLL_MOST 32
 
 /* Writes the body of walk `walk` for one index. */
@@ -29,7 +29,7 @@ static void write_body(mica__fused_writer *w, int32_t walk) {
   }
 }
 
-/* The loops over the inner dimensions but that of the lanes; brackets are closed by the caller. */
+/* Opens the loops over the inner dimensions except that of the lanes; the caller closes the brackets. */
 static int32_t open_loops(mica__fused_writer *w) {
   const mica__fused_plan *plan = w->plan;
   int32_t opened = 0;
@@ -44,7 +44,7 @@ static int32_t open_loops(mica__fused_writer *w) {
   return opened;
 }
 
-/* The body, within the loop over a tile if there is one. */
+/* Writes the body, inside the loop over a tile if there is one. */
 static void write_tile(mica__fused_writer *w, int32_t walk) {
   int d = (int)w->plan->inner;
   if (w->plan->tile && w->width > 1) mica__write_transposed(w);
@@ -53,7 +53,7 @@ static void write_tile(mica__fused_writer *w, int32_t walk) {
   if (w->plan->tile) mica__write_line(w, "}");
 }
 
-/* Vectors that a work-item of a group loads at once if the body is short. */
+/* Unrolls a short body, so that each work-item of a group loads several vectors at once. */
 static void write_unroll(mica__fused_writer *w, int32_t walk) {
   bool needed[MICA__FUSED_INSTRS];
   int32_t count = 0;
@@ -62,7 +62,7 @@ static void write_unroll(mica__fused_writer *w, int32_t walk) {
   if (count <= UNROLL_MOST) mica__write_line(w, "_Pragma(\"unroll 4\")");
 }
 
-/* The loop of a group over lines of a row: vectors of w->width lanes from `from` on, `count` of them a line, are
+/* Writes a group's loop over all lines of a row: `count` vectors of w->width lanes per line, beginning at `from`, are
  * numbered through all lines, and each work-item takes every GROUP-th. */
 static void write_flat_loop(mica__fused_writer *w, int32_t walk, const char *from, const char *count) {
   const mica__fused_plan *plan = w->plan;
@@ -100,7 +100,7 @@ static void write_flat(mica__fused_writer *w, int32_t walk) {
   write_flat_loop(w, walk, "rest_from", "left");
 }
 
-/* The loops along the lanes' dimension: whole vectors, then what is left over. */
+/* Writes the loops along the lanes' dimension: whole vectors, then the remainder. */
 static void write_lane_loops(mica__fused_writer *w, int32_t walk) {
   const mica__fused_plan *plan = w->plan;
   int d = (int)plan->lane, width = (int)plan->width, group = (int)plan->group;
@@ -127,7 +127,7 @@ static void write_lane_loops(mica__fused_writer *w, int32_t walk) {
   mica__write_line(w, "}");
 }
 
-/* True if instruction k is a join that walk `walk` makes. */
+/* True if instruction k is a join that is computed in walk `walk`. */
 static bool joins_in(const mica__fused_writer *w, int32_t k, int32_t walk) {
   return w->fused->instrs[k].kind == MICA__FUSED_REDUCE && w->plan->level[k] == walk + 1;
 }
@@ -144,7 +144,7 @@ static void write_result(mica__fused_writer *w, int32_t k) {
                      (int)k);
 }
 
-/* One walk over the inner dimensions. */
+/* Writes one walk over the inner dimensions. */
 static void write_walk(mica__fused_writer *w, int32_t walk) {
   const mica__fused_plan *plan = w->plan;
   int32_t count = w->fused->count, width = w->width;
@@ -176,7 +176,8 @@ static void write_walk(mica__fused_writer *w, int32_t walk) {
   }
 }
 
-/* Writes values that are one a row and ready before walk `walk`: those equal in all lanes, and those that differ. */
+/* Writes the values per row that are ready before walk `walk`: those equal in all lanes (same), and those that differ
+ * (differing). */
 static void write_row_values(mica__fused_writer *w, int32_t walk, bool same, bool differing) {
   for (int32_t k = 0; k < w->fused->count; k++) {
     mica__fused_kind kind = w->fused->instrs[k].kind;
@@ -197,8 +198,8 @@ static void write_row_stores(mica__fused_writer *w) {
   }
 }
 
-/* The work of a unit whose lanes are many rows: their states stand in arrays, and each step takes a line of elements
- * in the order of memory. */
+/* Writes the work of a unit whose lanes are many rows: their states are in arrays, and each step reads a line of
+ * elements in memory order. */
 static void write_panel(mica__fused_writer *w) {
   const mica__fused_plan *plan = w->plan;
   int d = (int)plan->lane, width = (int)plan->width, count = (int)w->fused->count;
@@ -268,13 +269,13 @@ static void write_blocks(mica__fused_writer *w) {
   mica__write_line(w, "}");
 }
 
-/* Declares `name` as the part of the unit's number that counts up to `count`; the last part is all that is left. */
+/* Declares `name` as the part of the unit's number that counts up to `count`; the last part is whatever remains. */
 static void write_part(mica__fused_writer *w, const char *name, const char *count, bool last) {
   mica__write_line(w, last ? "const index_t %s = rest;" : "const index_t %s = rest %% %s;", name, count);
   if (!last) mica__write_line(w, "rest /= %s;", count);
 }
 
-/* Turns the unit's number into block of lanes, chunk, tile and outer indices, in this order. */
+/* Splits the unit's number into the block of lanes, chunk, tile and outer indices, in this order. */
 static void write_decode(mica__fused_writer *w) {
   const mica__fused_plan *plan = w->plan;
   bool across = plan->lane >= 0 && plan->lane < plan->inner;
@@ -370,7 +371,7 @@ mica__term mica__write_space(const mica__fused_writer *w, int32_t k) {
   return t;
 }
 
-/* The text may stand beside others of its kind in one program: what a kernel has of its own is redefined for it. */
+/* One program may contain several such texts: macros that a kernel has of its own are defined anew for it. */
 void mica__write_head(mica__fused_writer *w) {
   const mica__fused *fused = w->fused;
   const mica__fused_plan *plan = w->plan;

@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The least number of work units that fill a device, and the elements that are worth one. Both are constants, so that
- * sums do not depend on the number of cores. */
+/* The number of work units that fill a device, and the fewest elements worth a unit. Both are constants, so that sums
+ * do not depend on the number of cores. */
 #define CPU_PIECES 64
 #define CPU_ELEMENTS 16384
 #define GPU_PIECES 1024
 #define GPU_ELEMENTS 4096
-/* Work-items that are enough where groups share rows, those that are wanted where they are not, and the elements that
- * are worth one of them. */
+/* If groups share rows: the number of work-items from which rows are not split, the number wanted if they are, and the
+ * elements worth a work-item. */
 #define GPU_ENOUGH (64 << 10)
 #define GPU_ITEMS (128 << 10)
 #define GPU_EACH 32
@@ -34,7 +34,7 @@ bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *
     row *= fused->extent[d];
     if (fused->extent[d] > fused->extent[*split]) *split = d;
   }
-  /* Rows that a unit walks side by side, as lanes, make it larger. */
+  /* A unit is larger if it walks several rows side by side, as lanes. */
   int64_t rows = 1, unit = 0;
   for (int32_t d = 0; d < outer; d++) rows *= fused->extent[d];
   unit = row * ((rows + plan->units - 1) / plan->units);
@@ -44,7 +44,7 @@ bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *
     wanted = GPU_ITEMS / plan->group;
     least = (int64_t)GPU_EACH * plan->group;
   } else if (!cpu) {
-    /* A work-item that walks columns alone is a small part of a piece. */
+    /* Here each work-item walks columns of its own, so a whole group counts as one unit. */
     units = (plan->units + plan->local - 1) / plan->local;
     each = plan->local;
   }
@@ -52,41 +52,41 @@ bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *
   if (pieces > most) pieces = most;
   if (pieces < 2 || extent < 2) return false;
   *chunk = (extent + pieces - 1) / pieces;
-  /* Whole vectors, so that only the last piece has a rest. */
+  /* Whole vectors, so that only the last piece has a remainder. */
   if (*split == plan->lane) *chunk = (*chunk + plan->width - 1) / plan->width * plan->width;
   return *chunk < extent;
 }
 
-/* The fate of a reduction in a pass. */
+/* What a pass does with a reduction. */
 typedef enum fate {
   LEFT_OUT,
   JOINED,           /* as it stands */
-  JOINED_OF_PIECES, /* over what pieces of the row gave */
-  LOADED,           /* from where an earlier pass has put it */
+  JOINED_OF_PIECES, /* over the results of the row's pieces */
+  LOADED,           /* from where an earlier pass stored it */
 } fate;
 
-/* A pass: which instructions are asked for, and what joins are in it. */
+/* A pass: the instructions that it needs, and what it does with each reduction. */
 typedef struct pass {
   const mica__fused *whole;
   bool wanted[MICA__FUSED_INSTRS];
   fate fates[MICA__FUSED_INSTRS];
-  int32_t number[MICA__FUSED_INSTRS]; /* of instruction k of the whole in the pass */
+  int32_t number[MICA__FUSED_INSTRS]; /* by instruction of the whole list: its number in the pass */
   mica__fused *fused;
 } pass;
 
-/* Joins are kept in the type of the arithmetic. */
+/* Joins are stored in the type of their arithmetic. */
 static mica_dtype kept_dtype(const mica__fused_instr *instr) {
   return instr->dtype == MICA_F16 || instr->dtype == MICA_BF16 ? MICA_F32 : instr->dtype;
 }
 
-/* The operands of the j-th join are the last of the list, two each: pieces and result. */
+/* The operand for join k. Operands of joins come last in the list, two for each: pieces, then result. */
 static int32_t pieces_operand(const mica__fused *whole, int32_t k, bool result) {
   int32_t j = 0;
   for (int32_t i = 0; i < k; i++) j += whole->instrs[i].kind == MICA__FUSED_REDUCE;
   return whole->operand_count + 2 * j + (result ? 1 : 0);
 }
 
-/* Row-major over the outer dimensions, with `last` elements at each index. */
+/* A row-major access over the outer dimensions, with `last` elements at each index. */
 static mica__access outer_access(const mica__fused *whole, int64_t last) {
   mica__access access = {0};
   int64_t step = last;
@@ -102,7 +102,7 @@ static int32_t push(pass *p, mica__fused_instr instr) {
   return p->fused->count++;
 }
 
-/* Everything that what is wanted needs; a join that is not made here needs nothing. */
+/* Adds everything that the wanted instructions need. A join that this pass does not make over the row needs nothing. */
 static void close_over(pass *p) {
   for (int32_t k = p->whole->count - 1; k >= 0; k--) {
     const mica__fused_instr *instr = &p->whole->instrs[k];
@@ -123,7 +123,7 @@ static void copy_wanted(pass *p, int64_t pieces) {
     mica__fused_instr instr = whole->instrs[k];
     if (!p->wanted[k]) continue;
     for (int32_t i = 0; i < mica__fused_arg_count(&instr); i++) instr.args[i] = p->number[instr.args[i]];
-    /* A pass over pieces has another row, along which nothing else is bounded. */
+    /* In a pass over pieces the row is the pieces, where bounds along the original row do not apply. */
     for (int32_t d = p->fused->rank - p->fused->reduced; d < MICA_MAX_RANK && pieces_alone; d++) {
       instr.low[d] = 0;
       instr.high[d] = INT64_MAX;
@@ -151,7 +151,7 @@ static void store(pass *p, int32_t k, int32_t operand, mica__access access) {
                               .access = access});
 }
 
-/* The index space of the whole, of the rows alone, or of the rows with their pieces. */
+/* Begins a pass with the index space and the operands of the whole list, and two operands for each join. */
 static void start(pass *p, const mica__fused *whole, mica__fused *fused) {
   *p = (pass){.whole = whole, .fused = fused};
   *fused = (mica__fused){.rank = whole->rank, .reduced = whole->reduced, .operand_count = whole->operand_count};

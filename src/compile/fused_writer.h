@@ -1,9 +1,9 @@
-/* compile/fused_writer.h: writing the text of one kernel: between the instructions (fused_instr.c) and the loops around
- * them (fused_source.c).
+/* compile/fused_writer.h: writing the text of one kernel: shared by the instructions (fused_instr.c) and the loops
+ * around them (fused_source.c).
  *
- * Names in the text: i2 and n2 are index and extent of dimension 2; of instruction 7 v7 is the value, x7 the operand
- * with x7_at its first element, x7_i where the present unit begins and x7_s2 its stride, r7 the state of a join, c7 the
- * row that is kept. */
+ * Names in the text: i2 and n2 are the index and extent of dimension 2. For instruction 7, v7 is the value, x7 the
+ * operand, x7_at its first element, x7_i where the current unit begins, x7_s2 its stride along dimension 2, r7 the
+ * state of a join, c7 the row kept in local memory. */
 #ifndef MICA_COMPILE_FUSED_WRITER_H
 #define MICA_COMPILE_FUSED_WRITER_H
 
@@ -14,7 +14,7 @@ typedef struct mica__fused_writer {
   const mica__fused_plan *plan;
   mica__text *out;
   int indent;
-  int32_t width; /* lanes of the code that is being written: the plan's, or 1 in what is left over */
+  int32_t width; /* lanes of the code being written: the plan's, or 1 in the remainder */
 } mica__fused_writer;
 
 /* A piece of a line; long enough for a bounded access along every dimension. */
@@ -23,7 +23,7 @@ typedef struct mica__term {
 } mica__term;
 void mica__term_add(mica__term *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A line that ends in "{" indents those after it, one that begins with "}" ends that. */
+/* Writes a line. One that ends in "{" indents the following lines; one that begins with "}" ends the indentation. */
 void mica__write_line(mica__fused_writer *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* "float16" for MICA_F16 and 16 lanes; without a number for one lane. */
@@ -31,23 +31,23 @@ const char *mica__write_type(mica_dtype dtype, int32_t width);
 
 /* The number of lanes that the value of instruction k has in the code being written. */
 int32_t mica__write_lanes(const mica__fused_writer *w, int32_t k);
-/* True if lanes run along the row, so that a join has a state of its own in each lane, to be folded in the end. */
+/* True if lanes run along the row, so that a join has a state per lane, and these are combined at the end. */
 bool mica__write_in_row(const mica__fused_writer *w);
 
 /* Writes the beginning of a kernel's text: includes, macros, and the function up to its first parameter. */
 void mica__write_head(mica__fused_writer *w);
-/* An argument of the plan as a parameter, with what comes after it. */
+/* Writes an argument of the plan as a parameter, followed by `comma`. */
 void mica__write_param(mica__fused_writer *w, const mica__fused_arg *arg, const char *comma);
 /* "__global const STORAGE(f32)" for LOAD k of f32. */
 mica__term mica__write_space(const mica__fused_writer *w, int32_t k);
-/* A unit's work, with so many lanes where they belong to different rows. */
+/* Writes the work of one unit; if lanes belong to different rows, `width` of them. */
 void mica__write_unit(mica__fused_writer *w, int32_t width);
 
-/* Declares where the accesses begin in the present unit. */
+/* Declares where the accesses begin in the current unit. */
 void mica__write_bases(mica__fused_writer *w);
-/* Reads a block of what stands across the lanes, and turns it. */
+/* Reads a block whose neighbouring elements run across the lanes, and transposes it. */
 void mica__write_transposed(mica__fused_writer *w);
-/* LOAD, OP, INDEX and STORE; nothing for VALUE, which stands where it is used. */
+/* Writes LOAD, OP, INDEX and STORE; nothing for VALUE, which is written where it is used. */
 void mica__write_instr(mica__fused_writer *w, int32_t k);
 
 /* For REDUCE k: "largest, f32", the first arguments of the macros of common/combine.clh, and COMBINE_TAKE. */

@@ -1,11 +1,11 @@
-/* Ops of the host as calls between launches. */
+/* Host ops as calls between launches. */
 #include "compile/plan.h"
 #include "runtime/host_step.h"
 
 #include <stdlib.h>
 
-/* The arguments of a host step, in the recording's memory, so the op gets the same object in every call. The types of
- * the inputs follow. */
+/* The arguments of a host step. They lie in the recording's memory, so the op gets the same object in every call. The
+ * types of the inputs follow. */
 typedef struct host_node {
   const mica__op *op;
   mica__host host;
@@ -13,7 +13,7 @@ typedef struct host_node {
   mica__type types[];
 } host_node;
 
-/* Everything that lies elsewhere in the copy, or changes by copying. */
+/* Sets the pointers that copying the struct invalidates, and the memory of inputs and outputs. */
 static const mica__host *host_of(host_node *h, const void *const *inputs, void *const *outputs) {
   h->host.types = h->types;
   h->host.type = h->results;
@@ -63,7 +63,7 @@ mica_status mica__partition_record_host(const mica__partition *partition, const 
   else
     call.run = run;
   mica_status status = mica__recorder_add_host_step(exec->queue, &call);
-  /* The parts of a prologue run one by one. */
+  /* The parts of a prologue run one at a time, so the step ends at once. */
   if (status == MICA_OK && step->invariant) status = mica__recorder_end_host_step(exec->queue, call.number);
   free(user);
   return status;

@@ -1,6 +1,6 @@
-/* Inference in 16 bits: products and convolutions take and give values of a narrower type, and so do the ops between
- * them that work element by element, look or copy, so that memory has narrow values from layer to layer. What else
- * there is stays f32, with casts between. Weights are cast in the prologue. */
+/* Inference in 16 bits: products and convolutions read and write values of a narrower type. So do the pointwise ops,
+ * views and copies between them, so that memory holds narrow values from layer to layer. Everything else stays f32,
+ * with casts between. Weights are cast in the prologue. */
 #include "base/text.h"
 #include "compile/template.h"
 
@@ -12,17 +12,17 @@ typedef struct narrowing {
   const mica_graph *graph;
   mica_graph *out;
   mica_dtype dtype;
-  bool *invariant, *narrow; /* by id - 1; narrow: the copy is of `dtype`, the value is f32 */
-  int32_t *map, *other;     /* from ids to the copy's; other: the value in the type that its copy has not, once made */
+  bool *invariant, *narrow; /* by id - 1; narrow: the value is f32, and its copy is of `dtype` */
+  int32_t *map, *other;     /* from ids to the copy's; other: that value in the other type, once it is cast */
   bool some;                /* a product is narrow */
-  const char *wide[4];      /* ops with weights that are not, each once */
+  const char *wide[4];      /* ops with weights that stay f32, each once */
   size_t wide_count;
 } narrowing;
 
 static const mica__node *node_at(const narrowing *n, int32_t id) { return mica__graph_node(n->graph, id); }
 static bool is_real(const narrowing *n, int32_t id) { return node_at(n, id)->type.dtype == MICA_F32; }
 
-/* The copy of a value; of f32 in the type that is wanted. 0: the graph has failed. */
+/* The copy of a value; for an f32 value, in the wanted type. 0: the graph has failed. */
 static int32_t value_as(narrowing *n, int32_t id, bool narrow) {
   if (!is_real(n, id) || n->narrow[id - 1] == narrow) return n->map[id - 1];
   int32_t *other = &n->other[id - 1];
@@ -30,7 +30,7 @@ static int32_t value_as(narrowing *n, int32_t id, bool narrow) {
   return *other;
 }
 
-/* True if the operands of f32 are narrow or weights, and some are narrow. */
+/* True if every f32 operand is narrow or a weight, and at least one is narrow. */
 static bool follows(const narrowing *n, const mica__node *node) {
   bool some = false;
   for (int32_t k = 0; k < node->input_count; k++) {
@@ -42,7 +42,7 @@ static bool follows(const narrowing *n, const mica__node *node) {
   return some;
 }
 
-/* True if the node is to be computed in the narrow type. */
+/* True if the node will be computed in the narrow type. */
 static bool becomes_narrow(const narrowing *n, int32_t id) {
   const mica__node *node = node_at(n, id);
   if (!is_real(n, id) || n->invariant[id - 1] || node->pass) return false;
@@ -54,7 +54,7 @@ static bool becomes_narrow(const narrowing *n, int32_t id) {
   return (node->op->kind == MICA__OP_POINTWISE || node->op->kind == MICA__OP_VIEW) && follows(n, node);
 }
 
-/* The node on narrow operands; its results that were f32 are narrow then. */
+/* Adds the node on narrow operands; its f32 results become narrow. */
 static mica_status add_narrow(narrowing *n, int32_t id) {
   const mica__node *node = node_at(n, id);
   mica_value *inputs = calloc((size_t)node->input_count + 1, sizeof *inputs);
@@ -70,7 +70,7 @@ static mica_status add_narrow(narrowing *n, int32_t id) {
   return mica__mark_copy(node, n->map, mica__graph_node(n->out, made.id));
 }
 
-/* The node as it is, on operands of f32. */
+/* Copies the node unchanged, on f32 operands. */
 static mica_status copy(narrowing *n, int32_t id) {
   const mica__node *node = node_at(n, id);
   for (int32_t k = 0; k < node->input_count; k++)
@@ -81,7 +81,7 @@ static mica_status copy(narrowing *n, int32_t id) {
   return MICA_OK;
 }
 
-/* Notes a product that is narrow, or an op that multiplies weights in f32 since it has no narrow kernels. */
+/* Notes a narrow product, or an op that multiplies weights in f32 because it has no narrow kernels. */
 static void note(narrowing *n, int32_t id, bool narrow) {
   const mica__node *node = node_at(n, id);
   n->some = n->some || (narrow && node->op->narrows == MICA__NARROWS_FIRST);
@@ -95,7 +95,7 @@ static void note(narrowing *n, int32_t id, bool narrow) {
   if (n->wide_count < sizeof n->wide / sizeof *n->wide) n->wide[n->wide_count++] = node->op->name;
 }
 
-/* Logs the values that are not computed in the narrow type that was asked for. */
+/* Logs the ops that do not compute in the requested type. */
 static void say_wide(const narrowing *n) {
   mica__text names = {0};
   const char *type = mica_dtype_name(n->dtype);

@@ -1,20 +1,21 @@
-/* Which nodes share a kernel. Nodes are visited from the last to the first; each begins a group of its own and takes in
- * the groups of its users while the union is one kernel, makes no cycle, and computes nothing dear more often than
- * before. So a value joins those who need it rather than what it is made of: the slope of an activation is computed
- * where the backward pass uses it, not stored by the forward pass. */
+/* Decides which nodes share a kernel. Nodes are visited from the last to the first. Each begins a group, and merges its
+ * users' groups into it while the union is one kernel, forms no cycle, and computes nothing expensive more often than
+ * before. So a value joins its users rather than its operands: the slope of an activation is computed where the
+ * backward pass uses it, not stored by the forward pass. */
 #include "compile/partition.h"
 #include "compile/without.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Broadcast values of a smaller shape are computed for every element when an element costs no more than this. */
+/* The highest cost per element at which a broadcast value of a smaller shape is computed again for every element. */
 #define CHEAP_AGAIN 2
-/* The most values in a row that are computed again together, and what a value has at least to have what is small beside
- * it stored. */
+/* The most values in a chain that are recomputed together, and how many times larger a value must be for another to be
+ * small beside it. */
 #define AGAIN_NODES 4
 #define SMALL_SHARE 16
-/* With fewer rows than that, and longer ones, a row kernel has too little to do at once for storing elements too. */
+/* With fewer rows than this, longer than LONG_ROW, a row kernel has too little parallel work to store elements as
+ * well. */
 #define FEW_ROWS 16
 #define LONG_ROW 16384
 
@@ -29,15 +30,15 @@ typedef struct work {
   const mica__composites *composites;
   int32_t count;         /* nodes */
   bool *needed, *wanted; /* wanted: an output or an assigned value */
-  int32_t *group_of;     /* by id - 1, from 1; 0 for sources and views */
-  group *groups;         /* groups[g - 1]; count 0 once taken in by another */
+  int32_t *group_of;     /* by id - 1: the group, from 1; 0 for sources and views */
+  group *groups;         /* groups[g - 1]; count is 0 once merged into another */
   int32_t group_count;
-  int32_t **users, *user_count; /* nodes that are not views, seen through views */
-  int32_t *trial;               /* by id - 1: 1 for members of the union on trial */
+  int32_t **users, *user_count; /* by id - 1: its users, views left out: their users count instead */
+  int32_t *trial;               /* by id - 1: 1 for members of the union being tried */
   bool *stored, *inlined;
-  bool *kept; /* by id - 1: read where something is computed again */
+  bool *kept; /* by id - 1: must be stored, because a recomputation reads it */
   int32_t *stack;
-  int32_t *seen, stamp; /* groups met by a search */
+  int32_t *seen, stamp; /* groups that a search has met */
   mica__emission emission;
 } work;
 
@@ -65,8 +66,8 @@ mica__access mica__partition_operand(const mica_graph *graph, const mica__node *
   bool takes = k < 32 && node->op->takes_strides >> k & 1;
   for (int32_t i = 0; i < space.rank; i++) takes = takes && access.stride[i] >= 0;
   if (takes || mica__access_is_row_major(space, &access)) return access;
-  /* Some of a launch's result or of an input, in order: kernels begin anywhere. Of a generated one the rest may be
-   * missing. */
+  /* A part of a launch's result or of an input, in order: launches may begin at any element. For a generated kernel's
+   * value, the rest of it may not be in memory. */
   mica__access begins = access;
   begins.offset = 0;
   const mica__op *from = mica__graph_node(graph, *base)->op;
@@ -76,7 +77,7 @@ mica__access mica__partition_operand(const mica_graph *graph, const mica__node *
   return mica__access_row_major(space);
 }
 
-/* The input that result number `result` is, with changes; -1: there is none. */
+/* The input that result number `result` is an update of (mica__op.updates); -1: none. */
 static int32_t updated_input(const mica__op *op, int32_t result) {
   if (op->kind != MICA__OP_LAUNCH || result >= MICA__UPDATES) return -1;
   for (int32_t k = 0, count = 0; k < 32; k++)
@@ -104,7 +105,7 @@ int32_t mica__partition_updated(const mica_graph *graph, int32_t id) {
 
 /* --- what is needed, and who uses it --- */
 
-/* True if result r needs memory even where nobody wants it. */
+/* True if result r needs memory even if nothing uses it. */
 static bool must_fill(const mica__node *node, int32_t r) {
   return node->op->host || node->op->begin || node->op->fills >> r & 1;
 }
@@ -147,14 +148,14 @@ static mica_status find_users(work *w) {
 
 /* --- whether groups may be joined --- */
 
-/* True if a path leads out of the union on trial and back into it: then it could not run at once. A group found on the
- * way is followed as a whole, also where its members stand before the union's: it may read from a group that has other
+/* True if a path leads out of the union being tried and back into it: then the union could not run at once. A group met
+ * on the way is followed as a whole, including members before the union's: it may read from a group that has other
  * members after them. */
 static bool makes_cycle(work *w, const int32_t *ids, int32_t count) {
   int32_t top = 0;
   w->stamp++;
   for (int32_t i = 0; i < count + top; i++) {
-    /* First the union's own members, then whatever was found outside of it. */
+    /* First the union's own members, then whatever is found outside it. */
     bool outside = i >= count;
     int32_t id = outside ? w->stack[i - count] : ids[i];
     const mica__node *node = node_at(w, id);
@@ -182,7 +183,7 @@ static bool used_outside(const work *w, int32_t id) {
   return false;
 }
 
-/* True if every member is computed about as often as it has elements, and the rows are enough. */
+/* True if every member is computed about as often as it has elements, and there are enough rows. */
 static bool is_worth_it(const work *w, const int32_t *ids, int32_t count) {
   const mica__emission *e = &w->emission;
   bool few = e->fused->reduced && e->rows < FEW_ROWS && e->elements > e->rows * LONG_ROW;
@@ -206,7 +207,7 @@ static bool mixes_passes(const work *w, const int32_t *ids, int32_t count) {
   return false;
 }
 
-/* Emits the union of ids, storing what is used outside of it. */
+/* Tries to emit the union of ids, storing what is used outside it. */
 static bool try_union(work *w, const int32_t *ids, int32_t count) {
   if (count > MICA__FUSED_INSTRS / 2 || mixes_passes(w, ids, count)) return false;
   for (int32_t i = 0; i < count; i++) w->trial[ids[i] - 1] = 1;
@@ -223,11 +224,11 @@ static bool try_union(work *w, const int32_t *ids, int32_t count) {
 static void merge_ids(const group *a, const group *b, int32_t *out) {
   int32_t i = 0, j = 0;
   for (int32_t n = 0; n < a->count + b->count; n++)
-    /* Neither list is empty of what `count` says. NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
+    /* Both lists have `count` ids. NOLINTNEXTLINE(clang-analyzer-core.uninitialized.Assign) */
     out[n] = j == b->count || (i < a->count && a->ids[i] < b->ids[j]) ? a->ids[i++] : b->ids[j++];
 }
 
-/* Joins group b into a where they make one kernel; of as many elements as `elements` says, unless that is 0. */
+/* Joins group b into group a if they form one kernel, with `elements` elements unless that is 0. */
 static mica_status join(work *w, int32_t a, int32_t b, int64_t elements) {
   group *into = &w->groups[a - 1], *from = &w->groups[b - 1];
   int32_t count = into->count + from->count;
@@ -246,7 +247,7 @@ static mica_status join(work *w, int32_t a, int32_t b, int64_t elements) {
   return MICA_OK;
 }
 
-/* A node with all of its results. */
+/* Begins a group: a node with all its results. */
 static mica_status begin_group(work *w, int32_t id, bool fused) {
   int32_t count = mica__node_results(node_at(w, id));
   int32_t *ids = calloc((size_t)count, sizeof *ids);
@@ -259,7 +260,7 @@ static mica_status begin_group(work *w, int32_t id, bool fused) {
   return MICA_OK;
 }
 
-/* The groups of a node's users that may be joined, each once, the first users first. */
+/* The groups of a node's users that may be joined, each once, in the order of the users. */
 #define MOST_CANDIDATES 8
 static int32_t user_groups(const work *w, int32_t id, int32_t groups[MOST_CANDIDATES]) {
   int32_t count = 0;
@@ -281,7 +282,7 @@ static mica_status visit(work *w, int32_t id, bool fusion) {
   MICA_TRY(begin_group(w, id, !launched));
   int32_t own = w->group_count;
   if (launched && fusion && node->op->window && !(w->composites && w->composites->joined[id - 1])) {
-    /* Alone in its group it is read and written by a kernel, unless that would have too many arguments. */
+    /* Alone in its group, a generated kernel reads and writes it, unless that would have too many arguments. */
     launched = !try_union(w, &id, 1);
     w->groups[own - 1].fused = !launched;
   }
@@ -292,13 +293,14 @@ static mica_status visit(work *w, int32_t id, bool fusion) {
   return MICA_OK;
 }
 
-/* Groups that read one value of their own size share the reading, where together they are one kernel. */
+/* Joins groups that read a value with as many elements as they have, if they form one kernel, so that it is read
+ * once. */
 static mica_status join_readers(work *w, int32_t id) {
   int32_t groups[MOST_CANDIDATES], count = user_groups(w, id, groups);
   for (int32_t i = 1; i < count; i++) {
     int32_t first = groups[0], other = groups[i];
     MICA_TRY(join(w, first, other, mica__node_count(node_at(w, id))));
-    /* Refused: the next one may still do with this one. */
+    /* Not joined: the next group may still fit this one. */
     if (w->groups[other - 1].count) groups[0] = other;
   }
   return MICA_OK;
@@ -306,7 +308,7 @@ static mica_status join_readers(work *w, int32_t id) {
 
 /* --- values that are computed again where they are used --- */
 
-/* True if group g is one kernel that stores what others use; then *stores says how much. */
+/* True if group g still forms one kernel that stores what others use; *stores is the number of stored values. */
 static bool still_emits(work *w, const group *g, int32_t *stores) {
   *stores = 0;
   for (int32_t i = 0; i < g->count; i++) w->trial[g->ids[i] - 1] = 1;
@@ -318,7 +320,7 @@ static bool still_emits(work *w, const group *g, int32_t *stores) {
   return good;
 }
 
-/* True if others than the group need the node's memory, so that it costs nothing to read it once more. */
+/* True if something outside the group needs the node's memory, so that reading it once more costs nothing. */
 static bool is_stored_anyway(work *w, int32_t id) {
   int32_t g = w->group_of[id - 1];
   if (!g || !w->groups[g - 1].fused || w->wanted[id - 1] || w->kept[id - 1]) return true;
@@ -327,19 +329,19 @@ static bool is_stored_anyway(work *w, int32_t id) {
   return false;
 }
 
-/* A value that is to be computed again, with those before it that are nowhere else, and what small values they read. */
+/* A value to recompute, with the earlier values that are not in memory, and the small values that they read. */
 typedef struct again {
   int32_t ids[AGAIN_NODES], small[4 * AGAIN_NODES];
   int32_t count, small_count, cost;
-  size_t bytes; /* that it reads, but for small values */
+  size_t bytes; /* that it reads, without small values */
 } again;
 
-/* Values of a row, such as a mean, cost nothing to store beside the value of its elements. */
+/* True if storing `id` costs almost nothing compared with `beside`: a mean per row beside the elements of the row. */
 static bool is_small(const work *w, int32_t id, int32_t beside) {
   return mica__node_bytes(node_at(w, id)) * SMALL_SHARE <= mica__node_bytes(node_at(w, beside));
 }
 
-/* Adds the value `id`, on the way to ids[0]; false when it cannot be computed again, or not cheaply. */
+/* Adds the value `id`, on the path to ids[0]; false if it cannot be recomputed cheaply. */
 static bool note_again(work *w, int32_t id, again *a) {
   const mica__node *node = node_at(w, id);
   if (node->op->kind != MICA__OP_POINTWISE || w->wanted[id - 1] || a->count == AGAIN_NODES) return false;
@@ -361,8 +363,8 @@ static bool note_again(work *w, int32_t id, again *a) {
   return true;
 }
 
-/* A value is cheap to compute again when that takes little time and reads no more bytes, of values that are in memory
- * anyway, than the value itself has; and when kernels that could do so are all that use it. */
+/* True if recomputing a value is cheap: it takes little time, it reads no more bytes, from values that are in memory
+ * anyway, than the value itself has, and all users are kernels that can recompute it. */
 static bool is_cheap_again(work *w, int32_t id, again *a) {
   const mica__node *node = node_at(w, id);
   bool elsewhere = false;
@@ -393,7 +395,7 @@ static void try_inlining(work *w, int32_t id) {
   for (int32_t i = 0; !good && i < a.count; i++) w->inlined[a.ids[i] - 1] = false;
   for (int32_t i = a.small_count - 1; !good && i >= 0; i--) w->kept[a.small[i] - 1] = kept[i];
   if (!good || !empty) return;
-  /* Nothing is left for the group to do. */
+  /* The group has nothing left to compute. */
   free(w->groups[own - 1].ids);
   w->groups[own - 1] = (group){0};
 }
@@ -407,7 +409,7 @@ static bool note_read(mica__step *step, int32_t id) {
   return true;
 }
 
-/* A view that is read from memory becomes a group, whose step copies it. */
+/* Begins a group for a view that is read from memory; its step copies the view. */
 static mica_status want_view(work *w, int32_t id) {
   if (node_at(w, id)->op->kind != MICA__OP_VIEW || w->group_of[id - 1]) return MICA_OK;
   return begin_group(w, id, true);
@@ -463,7 +465,7 @@ static mica_status step_of_kernel(work *w, const group *g, mica__step *step) {
   return MICA_OK;
 }
 
-/* Steps of all groups; views that these read from memory add groups at the end of the list. */
+/* Makes the steps of all groups. Views that they read from memory add groups at the end of the list. */
 static mica_status make_steps(work *w, mica__partition *partition) {
   partition->steps = calloc((size_t)w->count + 1, sizeof *partition->steps);
   if (!partition->steps) return mica__fail_nomem("a session");
@@ -482,8 +484,8 @@ static mica_status make_steps(work *w, mica__partition *partition) {
   return MICA_OK;
 }
 
-/* A reader of a value that each run computes again is not invariant, even if the value is: a kernel that stores an
- * output may store it too. */
+/* Makes steps not invariant if they read a value that every run computes, even an invariant one: a kernel that stores
+ * an output may store such a value too. */
 static void mark_readers(mica__partition *partition) {
   for (bool changed = true; changed;) {
     changed = false;
@@ -498,7 +500,7 @@ static void mark_readers(mica__partition *partition) {
   }
 }
 
-/* Outputs, what is assigned, and the parameters that it is assigned to are written by each run. */
+/* Finds the invariant steps. Every run writes outputs, assigned values and the parameters that they are assigned to. */
 static mica_status find_invariant(work *w, const mica__template *template, mica__partition *partition) {
   bool *invariant = calloc((size_t)w->count + 1, sizeof *invariant);
   if (!invariant) return mica__fail_nomem("a session");

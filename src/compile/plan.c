@@ -29,7 +29,7 @@ static mica_status match_names(mica_session *session, mica__plan *v) {
   return MICA_OK;
 }
 
-/* The steps of the plan's template, their order and their memory. */
+/* Plans the steps of the plan's template, their order and their memory. */
 static mica_status plan_steps(mica_session *session, mica__plan *v) {
   const mica__slabs slabs = mica__slabs_of(session->engine);
   const bool fusion = !session->config.no_fusion;
@@ -88,7 +88,7 @@ mica_status mica__plan_create(mica_session *session, const mica_shape *shapes, m
 
 typedef mica__recorder recorder;
 
-/* The results of an invariant step get memory once their inputs are known (recorder.h). */
+/* Wraps the result of an invariant step: a placeholder until the step's launches are known (recorder.h). */
 static mica_status wrap_derived(recorder *r, int32_t id, mica_tensor **out) {
   const mica__node *node = mica__graph_node(r->v->template.graph, id);
   mica_buffer **placeholder = &r->derived[id - 1];
@@ -140,7 +140,7 @@ static mica_status record_kernel(recorder *r, const mica__step *step, mica__kern
   return mica__fused_launch(queue_of(r, step), step->fused, given);
 }
 
-/* Likewise the launch that this step and those after it share. */
+/* Records the launch that this step and those after it share, or puts its kernel into the bundle. */
 static mica_status record_batch(recorder *r, const mica__step *steps, mica__kernel_bundle *bundle) {
   mica_tensor *operands[MICA__BATCH_PARTS][MICA__FUSED_OPERANDS];
   mica__batch batch = {.count = steps->together};
@@ -154,7 +154,7 @@ static mica_status record_batch(recorder *r, const mica__step *steps, mica__kern
   return mica__fused_batch_launch(queue_of(r, steps), &batch);
 }
 
-/* The operands of an op's launch, as views of the memory they look at; NULL where only the shape matters. */
+/* Makes the operands of an op's launch as views of the memory that they read; NULL if only the shape matters. */
 static mica_status make_operands(recorder *r, const mica__node *node, mica_tensor **operands) {
   const mica_graph *graph = r->v->template.graph;
   for (int32_t k = 0; k < node->input_count; k++) {
@@ -169,7 +169,7 @@ static mica_status make_operands(recorder *r, const mica__node *node, mica_tenso
   return MICA_OK;
 }
 
-/* The inputs that no run changes; held ones go to *held. */
+/* The inputs that no run changes, as bits. Held weights are in *held instead. */
 static uint32_t constant_inputs(const recorder *r, const mica__node *node, uint32_t *held) {
   uint32_t constant = 0;
   for (int32_t k = 0; k < node->input_count && k < 32; k++) {
@@ -186,10 +186,11 @@ static uint32_t constant_inputs(const recorder *r, const mica__node *node, uint3
   return constant;
 }
 
-/* Steps within which one of them waits for what another lends: as long its memory serves nobody else. */
+/* A lent value is kept only if another step needs it within this many steps: until then its memory serves nothing
+ * else. */
 #define LENDING_STEPS 8
 
-/* True if a step soon after this one reads the value as an op of those that lend. */
+/* True if the op of one of the next steps reads the value as an operand that lends (mica__op.lends). */
 static bool is_awaited(const mica__partition *p, const mica__step *step, int32_t value) {
   const mica__step *end = p->steps + p->count;
   for (const mica__step *s = step + 1; s < end && s <= step + LENDING_STEPS; s++) {
@@ -201,7 +202,8 @@ static bool is_awaited(const mica__partition *p, const mica__step *step, int32_t
   return false;
 }
 
-/* The inputs of which something may be lent: values of the arena, which nothing writes before their last reader. */
+/* The inputs whose derived values may be lent, as bits: values of the arena that a later step awaits. Nothing
+ * overwrites them before their last reader. */
 static uint32_t lent_inputs(const recorder *r, const mica__step *step, const mica__node *node) {
   uint32_t lent = 0;
   for (int32_t k = 0; k < node->input_count && k < 32 && !step->invariant; k++) {
@@ -252,7 +254,7 @@ static mica_status note_launches(recorder *r, size_t from, int32_t step) {
   return MICA_OK;
 }
 
-/* Host steps in two halves end before what reads them. One of the prologue has ended. */
+/* Ends a host step in two halves before its result is read. A host step of the prologue has already ended. */
 static mica_status end_host_step(recorder *r, mica_queue *queue, int32_t read) {
   const mica__partition *p = &r->v->partition;
   int32_t from = p->step_of[read - 1];
@@ -260,7 +262,7 @@ static mica_status end_host_step(recorder *r, mica_queue *queue, int32_t read) {
   return mica__recorder_end_host_step(queue, from);
 }
 
-/* A step, with those that share its launch. */
+/* Records a step, with the steps that share its launch. */
 static mica_status record_step(recorder *r, int32_t index) {
   const mica__step *step = &r->v->partition.steps[index];
   for (int32_t k = 0; k < mica__step_share(step); k++)
@@ -276,7 +278,8 @@ static mica_status record_step(recorder *r, int32_t index) {
   return note_launches(r, from, index);
 }
 
-/* Copies of up to so many floats share launches; one alone is a row of no length to a generated kernel. */
+/* Copies of 2 to this many floats share launches; for one element a generated kernel would have a row without
+ * length. */
 #define FEW_ELEMENTS (1 << 20)
 
 static const mica__node *deferred_at(const mica__plan *v, int32_t i) {
@@ -304,7 +307,7 @@ int32_t mica__plan_copies(const mica__plan *v, int32_t first, int32_t list[MICA_
   return before % MICA__BATCH_PARTS ? 0 : count;
 }
 
-/* A value and the parameter that it is for, as rows. */
+/* Describes the copy of a value to its parameter, as one row. */
 static mica_status copied_of(recorder *r, int32_t index, mica__fused *fused, const mica_tensor *operands[2]) {
   const mica__assignment a = r->v->template.assignments[index];
   const mica__node *node = mica__graph_node(r->v->template.graph, a.value);
@@ -321,7 +324,7 @@ static mica_status copied_of(recorder *r, int32_t index, mica__fused *fused, con
   return MICA_OK;
 }
 
-/* Records the launch of copies, or puts its kernel into the bundle. */
+/* Records the launch that makes several copies, or puts its kernel into the bundle. */
 static mica_status copy_together(recorder *r, const int32_t *list, int32_t count, mica__kernel_bundle *bundle) {
   const mica_tensor *operands[MICA__BATCH_PARTS][2];
   mica__fused *parts = calloc((size_t)count, sizeof *parts);
@@ -349,7 +352,7 @@ static mica_status copy_alone(recorder *r, int32_t index) {
   return status;
 }
 
-/* Runs the deferred steps after all others; one launch takes many of one type. */
+/* Records the deferred copies, after all steps; one launch makes many copies of one type. */
 static mica_status record_copies(recorder *r, mica__kernel_bundle *bundle) {
   int32_t list[MICA__BATCH_PARTS];
   for (int32_t i = 0; i < r->v->template.assignment_count; i++) {
@@ -374,7 +377,7 @@ static mica_status upload_constant(recorder *r, int32_t id) {
 
 static mica_status allocate(mica_session *session, mica__plan *v) {
   mica_engine *engine = session->engine;
-  /* Another plan's arena serves as well where its slabs are large enough: plans never run at once. */
+  /* Another plan's arena can be used if its slabs are large enough, because plans never run at once. */
   for (mica__plan *other = session->plans; other; other = other->next)
     if (other != v && other->arena)
       MICA_TRY(mica__slabs_share(&v->memory.arena, &other->memory.arena, other->arena, &v->arena));
@@ -387,7 +390,7 @@ static mica_status allocate(mica_session *session, mica__plan *v) {
   return MICA_OK;
 }
 
-/* Outputs in memory of the plan's own, unless all are bound, and what the recording knows them by. */
+/* Makes the placeholders of outputs, and the plan's own memory for them unless all are bound. */
 static mica_status make_outputs(mica_session *session, mica__plan *v) {
   int32_t count = v->template.output_count, bound = 0;
   if (!v->outputs) v->outputs = calloc((size_t)count + 1, sizeof *v->outputs);
@@ -438,8 +441,8 @@ static mica_status dry_run_all(recorder *r) {
   return record_copies(r, NULL);
 }
 
-/* Has the programs that the launches need built together, where that pays. Whatever fails here is met again, and told,
- * when the launches are recorded. */
+/* Builds the programs that the launches need together, if that pays. What fails here fails again, and is reported, when
+ * the launches are recorded. */
 static void build_ahead(const recorder *real) {
   recorder r = *real;
   mica_engine *engine = r.session->engine;

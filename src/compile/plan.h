@@ -11,25 +11,25 @@
 
 #include <mica/session.h>
 
-/* Something that lives outside of a run: a parameter, or an input. */
+/* A parameter or an input: it exists outside a run. */
 typedef struct mica__slot {
   char *name;
   mica__type type; /* as declared; an input's dimensions may be open */
   int32_t node;    /* in the session's template */
   bool needed;     /* something reads or assigns it */
-  bool assigned;   /* a parameter to which each run writes */
+  bool assigned;   /* a parameter that each run writes */
 } mica__slot;
 
 typedef struct mica__plan_input {
-  int32_t node;             /* in the plan's template; 0 when nothing reads the input's elements */
-  mica_buffer *placeholder; /* what the recording knows it by */
-  mica_tensor *aligned;     /* where tensors go that begin at an odd address; made when first met */
+  int32_t node;             /* in the plan's template; 0 if nothing reads the input's elements */
+  mica_buffer *placeholder; /* represents it in the recording */
+  mica_tensor *aligned;     /* copy of unaligned tensors; made when first needed */
 } mica__plan_input;
 
 typedef struct mica__plan_output {
-  mica_buffer *placeholder; /* what the recording knows it by */
+  mica_buffer *placeholder; /* represents it in the recording */
   mica_tensor *own;         /* in the plan's results */
-  const mica_tensor *at;    /* where the recording writes; NULL before it is told */
+  const mica_tensor *at;    /* where the recording writes; NULL until it is bound */
 } mica__plan_output;
 
 /* A part of the prologue, and the memory that it fills. */
@@ -50,18 +50,18 @@ typedef struct mica__plan {
   mica__slab_buffers arena, constants, results;
   mica__plan_output *outputs;
   mica__recording *recording; /* NULL until recorded */
-  /* The prologue: invariant steps, and launches that ops ask for (mica__exec.prologue), which depend on constants and
-   * parameters alone; and the count of changes of those that no run assigns, when it last ran. */
+  /* The prologue: invariant steps, and launches that ops ask for (mica__exec.prologue), which depend only on constants
+   * and parameters. changes: the count of changes of unassigned parameters when it last ran. */
   mica__recording *prologue;
   mica__plan_part *parts;
   size_t part_count;
   uint64_t changes;
-  uint64_t prologue_queue; /* on which it ran last */
+  uint64_t prologue_queue; /* the queue on which it last ran */
   int32_t *step_of_launch; /* by launch: the step, or -1 - assignment for copies (mica__plan_copies) */
 } mica__plan;
 
-/* The deferred assignments whose copies share the launch that the first one begins: the list and how many; 0 where an
- * earlier one's has it. */
+/* The deferred assignments whose copies share the launch that assignment `first` begins: fills list and returns its
+ * length; 0 if an earlier assignment's launch includes `first`. */
 int32_t mica__plan_copies(const mica__plan *plan, int32_t first, int32_t list[MICA__BATCH_PARTS]);
 
 struct mica_session {
@@ -71,19 +71,19 @@ struct mica_session {
   mica__slot *inputs, *parameters;
   int32_t input_count, parameter_count;
   mica__name_table input_names, parameter_names; /* indices in these lists */
-  mica_tensor **tensors;                         /* of the parameters; the session's, of whoever's memory */
+  mica_tensor **tensors;                         /* of the parameters: the session's handles, whoever owns the memory */
   size_t parameter_bytes;                        /* of the memory that the session made for parameters */
-  mica_tensor **bound;         /* by output: where the caller wants it; NULL for the memory of the plan */
-  mica__plan *plans, *current; /* plans: the last used first; current: of the last run */
-  bool grown;                  /* a plan was recorded since plans were last held against their limits */
-  bool in_place;               /* a feed may be the very tensor that an output is bound to */
-  /* Scratch of a run, so that it allocates nothing. */
+  mica_tensor **bound;                           /* by output: the caller's tensor; NULL for the plan's own memory */
+  mica__plan *plans, *current;                   /* plans: the most recently used first; current: of the last run */
+  bool grown;                                    /* a plan was recorded since the limits of plans were last checked */
+  bool in_place;                                 /* a feed may be the same tensor that an output is bound to */
+  /* Scratch memory of a run, so that it allocates nothing. */
   mica_shape *shapes;
   const mica_tensor **feeds;
 };
 
-/* Gives every parameter a tensor: the caller's, another session's, or one in memory of the session's own, as zeros.
- * graph is the caller's; config may be NULL. */
+/* Gives every parameter a tensor: the caller's, another session's, or one in zeroed memory of the session's own. graph
+ * is the caller's; config may be NULL. */
 mica_status mica__session_make_parameters(mica_session *session, const mica_graph *graph,
                                           const mica_session_config *config);
 
@@ -91,40 +91,41 @@ mica_status mica__session_make_parameters(mica_session *session, const mica_grap
 mica_status mica__plan_create(mica_session *session, const mica_shape *shapes, mica__plan **plan);
 /* Builds kernels, allocates and records. Constants are uploaded on the queue. */
 mica_status mica__plan_record(mica_session *session, mica__plan *plan, mica_queue *queue);
-/* Adds the step, an op of the host, to the recorder exec->queue, under its index. */
+/* Adds the step, a host op, to the recorder exec->queue, with its index as number. */
 mica_status mica__partition_record_host(const mica__partition *partition, const mica__step *step,
                                         const mica__exec *exec);
-/* Queues the parts of the prologue whose parameters have changed since they last ran, for whatever plan. */
+/* Queues the parts of the prologue whose parameters have changed since they last ran, for any plan. */
 mica_status mica__plan_run_prologue(mica_session *session, mica__plan *plan, mica_queue *queue);
 /* Queues one run. */
 mica_status mica__plan_run(mica_session *session, mica__plan *plan, mica_queue *queue);
-/* Forgets the recording, whose parameters have moved. */
+/* Drops the recording, because its parameters have moved. */
 void mica__plan_forget(mica__plan *plan);
 void mica__plan_destroy(mica_session *session, mica__plan *plan);
 
-/* The plan for session->shapes, recorded and first in the list; made if there is none, for which others may go that
- * are not `current`. */
+/* The plan for session->shapes, recorded and first in the list. If there is none yet, it is made; other plans than
+ * `current` may be dropped for it. */
 mica_status mica__session_find_plan(mica_session *session, mica_queue *queue, mica__plan **plan);
-/* Forgets plans beyond the session's limits, those used longest ago first; never the first in the list, nor `keep`. */
+/* Drops plans beyond the session's limits, least recently used first; never the first in the list, nor `keep`. */
 void mica__session_trim(mica_session *session, const mica__plan *keep);
-/* Bytes that the session's plans hold on the device; those they share once. */
+/* Bytes that the session's plans hold on the device; shared bytes count once. */
 uint64_t mica__session_plan_bytes(const mica_session *session);
-/* Bytes of those that the plan's prologue fills. */
+/* Bytes among these that the plan's prologue fills. */
 uint64_t mica__plan_derived_bytes(const mica_session *session, const mica__plan *plan);
 
-/* MICA_E_INVALID where session->feeds overlaps a bound output, unless it is that and the session works in place. */
+/* MICA_E_INVALID if session->feeds overlaps a bound output, unless both are one tensor and the session works in
+ * place. */
 mica_status mica__session_check_feeds(const mica_session *session);
-/* MICA_E_INVALID where a feed overlaps an output in memory of the plan's own, or a parameter that a run assigns: what
- * is read late would be what was written early. */
+/* MICA_E_INVALID if a feed overlaps an output in the plan's own memory, or a parameter that a run assigns: a late read
+ * would see an early write. */
 mica_status mica__plan_check_feeds(const mica_session *session, const mica__plan *plan);
-/* Lets feeds be the tensors that outputs are bound to: for a graph of pointwise ops in one kernel, which reads every
- * element before it writes it. */
+/* Allows feeds to be the tensors that outputs are bound to: for a graph of pointwise ops in one kernel, which reads
+ * every element before it writes it. */
 void mica__session_allow_in_place(mica_session *session);
-/* Makes the tensors of the outputs in memory of the plan's own, where they are not there yet. */
+/* Makes the tensors of outputs in the plan's own memory, if they do not exist yet. */
 mica_status mica__plan_make_results(mica_session *session, mica__plan *plan);
-/* Points the recording of a plan at the tensors of its outputs; checks those that are bound. */
+/* Binds the plan's recording to the tensors of its outputs; checks the bound ones. */
 mica_status mica__plan_bind_outputs(mica_session *session, mica__plan *plan);
-/* Copies the outputs that are bound to where kernels cannot write. */
+/* Copies the outputs that are bound to memory where kernels cannot write. */
 mica_status mica__plan_copy_outputs(const mica_session *session, const mica__plan *plan, mica_queue *queue);
 
 #endif

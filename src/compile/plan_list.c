@@ -1,8 +1,8 @@
-/* The plans that a session keeps: a list, the last used first, within limits. */
+/* The plans that a session keeps: a list within limits, the most recently used plan first. */
 #include "compile/plan.h"
 
 #define MOST_PLANS 64
-#define SHARE_OF_MEMORY 2 /* plans take at most one part of so many of the device's memory */
+#define SHARE_OF_MEMORY 2 /* plans take at most 1 / SHARE_OF_MEMORY of the device's memory */
 
 static bool has_shapes(const mica_session *session, const mica__plan *v) {
   for (int32_t i = 0; i < session->input_count; i++)
@@ -10,8 +10,8 @@ static bool has_shapes(const mica_session *session, const mica__plan *v) {
   return true;
 }
 
-/* Bytes of the plan's arena, without the slabs that it shares with a plan before it in the list. What is not allocated
- * yet counts as planned. */
+/* Bytes of the plan's arena, without slabs that it shares with an earlier plan of the list. Slabs that are not
+ * allocated yet count with their planned size. */
 static uint64_t arena_bytes(const mica_session *session, const mica__plan *v) {
   uint64_t bytes = 0;
   if (!v->arena) return mica__slabs_total(&v->memory.arena);
@@ -23,7 +23,7 @@ static uint64_t arena_bytes(const mica_session *session, const mica__plan *v) {
   return bytes;
 }
 
-/* Bytes of the plan's own. */
+/* Bytes that the plan holds, without those that its prologue fills. */
 static uint64_t bytes_of(const mica_session *session, const mica__plan *v) {
   uint64_t bytes = (uint64_t)mica__slabs_total(&v->memory.constants) + mica__slabs_total(&v->memory.outputs);
   bytes += arena_bytes(session, v);
@@ -33,7 +33,7 @@ static uint64_t bytes_of(const mica_session *session, const mica__plan *v) {
   return bytes;
 }
 
-/* Bytes that the plan's prologue fills and no earlier plan does. */
+/* Bytes that the plan's prologue fills, without those already counted for an earlier plan. */
 static uint64_t count_derived(const mica__plan *v) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < v->part_count; i++) bytes += mica__derived_count(v->parts[i].derived);
@@ -52,13 +52,13 @@ uint64_t mica__session_plan_bytes(const mica_session *session) {
   return bytes;
 }
 
-/* True if the first plan is followed by too much. */
+/* True if there are too many plans, or too many bytes beyond those that dropping plans cannot free. */
 static bool is_too_much(const mica_session *session) {
   uint64_t most = session->config.most_plan_bytes, count = 0;
   if (!most) most = mica_engine_device(session->engine)->global_bytes / SHARE_OF_MEMORY;
   for (const mica__plan *v = session->plans; v; v = v->next) count++;
   bool many = count > (session->config.most_plans ? session->config.most_plans : MOST_PLANS);
-  /* The memory that the first plan's prologue fills is never freed. */
+  /* The first plan is never dropped, so what its prologue fills is never freed. */
   uint64_t stays = session->plans ? mica__plan_derived_bytes(session, session->plans) : 0;
   return many || mica__session_plan_bytes(session) - stays > most;
 }
@@ -72,7 +72,7 @@ void mica__session_trim(mica_session *session, const mica__plan *keep) {
     if (!last) return;
     mica__plan *v = *last;
     *last = v->next;
-    /* Launches in flight keep their kernels, and their memory is not reused before they are done. */
+    /* Launches in flight retain their kernels, and their memory is not reused before they are done. */
     mica__plan_destroy(session, v);
   }
 }

@@ -7,17 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A part of the prologue before it is known what it makes: its launches, the placeholders that they fill, and what they
- * are made of. */
+/* A part of the prologue while its key is computed: its launches, the placeholders that they fill, and what these are
+ * made of. */
 typedef struct making {
   mica__recorder *r;
   const mica__step *step;
   mica_buffer **made; /* results of the step, then workspaces */
   size_t made_count;
-  mica_buffer **sources, **scratch; /* parameters; anything else that it names, in the order of the launches */
+  mica_buffer **sources, **scratch; /* parameters; all other buffers that it names, in the order of the launches */
   size_t source_count, scratch_count;
   mica__hash key;
-  bool unique; /* its inputs have no names */
+  bool unique; /* its inputs cannot be identified */
 } making;
 
 void mica__prologue_begin(mica__recorder *r, const mica__step *step, mica__recorder_mark *from) {
@@ -27,7 +27,7 @@ void mica__prologue_begin(mica__recorder *r, const mica__step *step, mica__recor
 
 static void hash(making *p, const void *data, size_t bytes) { p->key = mica__hash_bytes(p->key, data, bytes); }
 
-/* The index of the buffer in a list, to which it is added where it is not there; -1 if memory is short. */
+/* The index of the buffer in a list; adds it if it is missing. -1 if memory is short. */
 static int64_t index_in(mica_buffer ***list, size_t *count, mica_buffer *buffer) {
   for (size_t i = 0; i < *count; i++)
     if ((*list)[i] == buffer) return (int64_t)i;
@@ -49,7 +49,8 @@ static bool is_parameter(const making *p, const mica_buffer *buffer) {
   return false;
 }
 
-/* A constant that the step reads in a slab, by its content. *first becomes the element within it. */
+/* Hashes the content of the constant that contains element *first of a slab, if the step reads one; *first becomes the
+ * element within the constant. */
 static bool hash_constant(making *p, size_t slab, int64_t *first) {
   const mica__plan *v = p->r->v;
   for (int32_t i = 0; i < p->step->read_count; i++) {
@@ -74,7 +75,8 @@ static bool hash_constant(making *p, size_t slab, int64_t *first) {
   return false;
 }
 
-/* An operand of a launch. *at_first: its first element counts from the beginning of a constant, not of the buffer. */
+/* Hashes an operand of a launch. *at_first: its first element was counted from the start of a constant, not of the
+ * buffer. */
 static mica_status hash_buffer(making *p, mica_buffer *buffer, int64_t first, bool *at_first) {
   const mica__plan *v = p->r->v;
   int64_t constants = mica__slabs_find(&v->memory.constants, v->constants, buffer);
@@ -139,7 +141,7 @@ static mica_status hash_launch(making *p, const mica__launch *launch) {
   return MICA_OK;
 }
 
-/* If it contains host steps, or something without a name, its key is unique. */
+/* Computes the key. It is unique if the part contains host steps, or something that cannot be identified. */
 static mica_status find_key(making *p, mica__recorder_mark from, mica__recorder_mark to) {
   static _Atomic uint64_t unique;
   p->unique = to.host_entries > from.host_entries;
@@ -154,7 +156,7 @@ static mica_status find_key(making *p, mica__recorder_mark from, mica__recorder_
   return MICA_OK;
 }
 
-/* The operands of a host step are in no launch. */
+/* Adds what the step reads: the operands of a host step are in no launch. */
 static mica_status add_sources_of_reads(making *p) {
   const mica__plan *v = p->r->v;
   for (int32_t i = 0; i < p->step->read_count; i++) {
@@ -199,7 +201,7 @@ static mica_status add_part(making *p, mica__recorder_mark from, mica__recorder_
   return status;
 }
 
-/* The placeholders of an invariant step's results. */
+/* Lists the placeholders of an invariant step's results. */
 static mica_status list_results(making *p) {
   int32_t count = p->step->fused ? p->step->fused->operand_count : p->step->count;
   for (int32_t k = 0; p->step->invariant && k < count; k++) {
@@ -244,7 +246,7 @@ mica_status mica__prologue_give(mica__recorder *r) {
 
 /* --- running --- */
 
-/* Another number when any parameter that no run assigns may have changed: each tensor's only grows. */
+/* A sum of counts that only grow: it differs if any parameter that no run assigns may have changed. */
 static uint64_t parameter_changes(const mica_session *session) {
   uint64_t changes = 0;
   for (int32_t i = 0; i < session->parameter_count; i++)

@@ -1,21 +1,22 @@
-/* Written-out forms become the ops that they are: x sigmoid(x) becomes silu, three convolutions a block of MobileNetV2.
- * The ops find them (mica__op.match, match_launches); this file sees to it that nobody else needs what vanishes. */
+/* Replaces written-out forms by the ops that they express: x sigmoid(x) becomes silu, three convolutions become a block
+ * of MobileNetV2. The ops find the forms (mica__op.match, match_launches); this file ensures that nothing else needs
+ * the removed nodes. */
 #include "compile/template.h"
 #include "ops/select/registry.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A tree of more nodes is none that an op would write out. */
+/* The most nodes of a tree: no op is written out with more. */
 #define MOST_INSIDE 64
 
 typedef struct rewriting {
   mica_graph *graph;
   const mica__template *template;
-  mica_engine *engine; /* whose device launches are for; NULL before they have their epilogues */
+  mica_engine *engine; /* launches suit its device; NULL before epilogues are fused */
   bool *needed;
   int32_t *users;
-  void *attrs; /* room for what is found */
+  void *attrs; /* room for the attributes of a found op */
 } rewriting;
 
 static mica__node *node_at(const rewriting *r, int32_t id) { return mica__graph_node(r->graph, id); }
@@ -33,7 +34,7 @@ static void count_users(rewriting *r) {
   }
 }
 
-/* The nodes of a tree between its root and what it is made of. */
+/* The nodes of a tree from its root to its operands, which are not included. */
 typedef struct inside {
   int32_t id[MOST_INSIDE], uses[MOST_INSIDE];
   int32_t count;
@@ -45,7 +46,7 @@ static bool is_among(const int32_t *ids, int32_t count, int32_t id) {
   return false;
 }
 
-/* Adds a use of the node by the tree; false when there are too many. */
+/* Counts a use of the node by the tree; false if the tree has too many nodes. */
 static bool note_use(inside *in, int32_t id) {
   int32_t at = 0;
   while (at < in->count && in->id[at] != id) at++;
@@ -59,8 +60,8 @@ static bool note_use(inside *in, int32_t id) {
   return true;
 }
 
-/* True if nothing outside of the tree needs a value of it that would have to be computed, and all of it belongs to one
- * pass. */
+/* True if the tree can be removed: it belongs to one pass, and nothing outside needs a value inside it that would have
+ * to be computed. */
 static bool may_vanish(const rewriting *r, int32_t root, const int32_t *inputs, int32_t count) {
   inside in = {.id = {root}, .uses = {r->users[root - 1]}, .count = 1};
   for (int32_t i = 0; i < in.count; i++) {
@@ -78,7 +79,7 @@ static bool may_vanish(const rewriting *r, int32_t root, const int32_t *inputs, 
   return true;
 }
 
-/* True if the op, on these operands, has one result of the root's type; *attrs become as it wants them. */
+/* True if the op, on these operands, has one result of the root's type; may normalise r->attrs. */
 static bool gives_type(const rewriting *r, const mica__op *op, int32_t root, const int32_t *inputs, int32_t count) {
   mica__type types[MICA__MATCH_INPUTS], results[MICA__MAX_RESULTS] = {0};
   const mica__type *want = &node_at(r, root)->type;
@@ -117,7 +118,7 @@ static bool finds(const rewriting *r, const mica__op *op, int32_t root, int32_t 
   return op->match(&match, root, inputs, count, r->attrs);
 }
 
-/* Fuses nodes that make operands of a launch. */
+/* Lets a launch fuse the nodes that compute its operands (mica__op.fuse_operands). */
 static mica_status visit_operands(rewriting *r, int32_t root) {
   const mica__node *node = node_at(r, root);
   const mica__match match = {r->graph, r->users};

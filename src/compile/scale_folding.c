@@ -1,18 +1,18 @@
-/* Factors of a launch's result, moved into an operand of the launch: the convolution before a batch norm takes its
- * filters times the norm's factors, and what is left of the norm is a bias. Where filters and factors stay as they are
- * from run to run, the product is made in the prologue, and inference has no norms. */
+/* Moves factors of a launch's result into an operand of the launch: before a batch norm, a convolution's filters are
+ * multiplied by the norm's factors, and only a bias remains of the norm. If filters and factors stay the same between
+ * runs, the prologue computes the product, and inference computes no norms. */
 #include "compile/template.h"
 
 #include <mica/nodes.h>
 #include <stdlib.h>
 
-/* Operands of a launch, at most. */
+/* Maximum number of operands of a launch. */
 #define MOST_OPERANDS 4
 
 typedef struct search {
   const mica_graph *graph;
   bool *invariant, *output; /* output: written by each run */
-  int32_t *uses;            /* by id - 1: how often needed nodes name it */
+  int32_t *uses;            /* by id - 1: number of uses by needed nodes */
 } search;
 
 static void look_around(search *s, const mica_value *outputs, size_t output_count, const bool *needed) {
@@ -28,7 +28,7 @@ static void look_around(search *s, const mica_value *outputs, size_t output_coun
   }
 }
 
-/* The question to the launch that computes the user's operand k, and its answer. */
+/* Asks the launch that computes the user's operand k whether it can apply the factor (mica__op.scale). */
 static bool asks(const mica_graph *graph, const mica__node *user, int32_t k, int32_t *operand, mica_shape *shape) {
   const mica__node *launch = mica__graph_node(graph, user->inputs[k]);
   const mica__type *other = &mica__graph_node(graph, user->inputs[1 - k])->type;
@@ -37,7 +37,7 @@ static bool asks(const mica_graph *graph, const mica__node *user, int32_t k, int
   return launch->op->scale(&fusion, operand, shape);
 }
 
-/* True if operand k of the user is a launch that can give the user's result. */
+/* True if operand k of the user is a launch that can compute the user's result itself. */
 static bool is_scaled(const search *s, const mica__node *user, int32_t k) {
   int32_t id = user->inputs[k], operand = 0;
   const mica__node *launch = mica__graph_node(s->graph, id);

@@ -6,17 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Updates of weights wait for others, to be launched with them, while that takes no more memory than there was in use
- * before, or but this share of what the parameters have that a run assigns. */
+/* Updates of weights wait for others, to share a launch. While they wait, memory may exceed its previous maximum only
+ * by 1 / WAITING_SHARE of the bytes of the parameters that a run assigns. */
 #define WAITING_SHARE 16
 
-/* first must run before second, because it reads what second overwrites. */
+/* `first` must run before `second`, because it reads what `second` overwrites. */
 typedef struct edge {
   int32_t first, second;
-  int32_t next_out, next_in; /* 1 + the next edge from first, and into second; 0 at the end */
+  int32_t next_out, next_in; /* 1 + the next edge from `first`, and to `second`; 0: none */
 } edge;
 
-/* Steps by their keys, the smallest first: a binary heap. */
+/* A binary heap of steps, the smallest key first. */
 typedef struct heap {
   int32_t *steps;
   int32_t count;
@@ -26,30 +26,30 @@ typedef struct schedule {
   mica__partition *partition;
   edge *edges;
   int32_t edge_count, edge_capacity;
-  int32_t *out, *in;     /* by step: 1 + its first edge each way */
-  int32_t *readers_of;   /* the steps that read a node, node by node */
-  int32_t *first_reader; /* by id - 1: where those of the node begin; one more at the end */
-  int32_t *waits;        /* by step: how many it waits for */
-  int32_t *readers;      /* by id - 1: steps that have still to read the node */
-  bool *kept;            /* by id - 1: an output or assigned, never freed */
+  int32_t *out, *in;     /* by step: 1 + the first edge from it, and to it */
+  int32_t *readers_of;   /* the steps that read each node, grouped by node */
+  int32_t *first_reader; /* by id - 1: index of the node's first reader; one more entry */
+  int32_t *waits;        /* by step: the number of steps and edges it waits for */
+  int32_t *readers;      /* by id - 1: number of steps that have yet to read the node */
+  bool *kept;            /* by id - 1: an output or assigned value, never freed */
   bool *done;            /* by step */
   bool *shrinks;         /* by step: known to free at least what it takes */
-  int32_t *rank;         /* by step: its number in an order that reads and edges allow */
-  int32_t *seen, stamp;  /* by step: the last search that met it */
+  int32_t *rank;         /* by step: its number in an order that satisfies reads and edges */
+  int32_t *seen, stamp;  /* by step: the last search that reached it */
   int32_t *stack;
   heap ready, ready_shrinking;
-  heap ready_soon, ready_late; /* MICA__ORDER_SOON; what reads a result of a host step in two halves */
-  /* Updates: steps that store new values of parameters and nothing else, and may share a launch with others of their
-   * kind (mica__fused_alike). They wait until enough of them are ready or nothing else is, and run kind by kind. */
-  int32_t *kind;  /* by step: from 1; 0 for what is no such step */
-  int32_t *first; /* by kind - 1: a step of it */
-  int32_t *room;  /* by kind - 1: the most steps of a launch */
+  heap ready_soon, ready_late; /* steps with MICA__ORDER_SOON; steps that read a host step in two halves */
+  /* Updates: steps that only store new values of parameters and may share a launch with others of their kind
+   * (mica__fused_alike). They wait until memory would grow too much or nothing else is ready, and run kind by kind. */
+  int32_t *kind;  /* by step: its kind, from 1; 0 for other steps */
+  int32_t *first; /* by kind - 1: a step of that kind */
+  int32_t *room;  /* by kind - 1: the most steps per launch */
   mica__hash *hashes;
   int32_t kinds;
-  int32_t *round; /* by step: the number of the flushing that it ran in */
+  int32_t *round; /* by step: the round of updates in which it ran */
   int32_t rounds;
   heap waiting, flushing;
-  double live, most; /* bytes of values, now and at most, and what may be taken beyond that */
+  double live, most; /* bytes of values: now, and at most so far; spare: what may be added to the latter */
   double spare;
   mica__fused *one, *other; /* scratch */
 } schedule;
@@ -129,7 +129,7 @@ static void count_waits(schedule *s) {
   }
 }
 
-/* A step has run: `freed` gets those that wait for nothing any more. */
+/* Notes that a step has run; calls `freed` for each step that now waits for nothing more. */
 static void release_waiting(schedule *s, int32_t at, void (*freed)(schedule *s, int32_t step)) {
   const mica__step *step = &s->partition->steps[at];
   for (int32_t e = s->out[at]; e; e = s->edges[e - 1].next_out)
@@ -144,7 +144,8 @@ static void release_waiting(schedule *s, int32_t at, void (*freed)(schedule *s, 
 
 static void push_ready(schedule *s, int32_t step) { heap_push(s, &s->ready, step); }
 
-/* Numbers the steps in an order that reads and edges allow. Those in a cycle, of which there are none, come last. */
+/* Numbers the steps in an order that satisfies reads and edges. Steps in a cycle would come last; there are no
+ * cycles. */
 static void find_ranks(schedule *s) {
   int32_t next = 0;
   count_waits(s);
@@ -168,7 +169,8 @@ static void push(schedule *s, int32_t step, int32_t lowest, int32_t *top) {
   s->stack[(*top)++] = step;
 }
 
-/* True if a reader of the parameter, other than `writer`, must run after it, by what it reads or by edges. */
+/* True if a reader of the parameter, other than `writer`, must run after `writer` because of what it reads, or of
+ * edges. */
 static bool a_reader_comes_after(schedule *s, int32_t parameter, int32_t writer) {
   int32_t top = 0, lowest = s->rank[writer];
   s->stamp++;
@@ -188,8 +190,8 @@ static int32_t updated_by(const schedule *s, int32_t id) {
   return step->fused ? 0 : mica__partition_updated(s->partition->graph, id);
 }
 
-/* The first of the launches that one after the other update the parameter until it has its new value, each of which
- * alone reads what the one before leaves; 0 if there are no such. */
+/* The result of the first of the launches that update the parameter one after the other until it has its new value,
+ * each the only reader of the result before; 0 if there are no such launches. */
 static int32_t first_update(const schedule *s, mica__assignment a) {
   for (int32_t id = a.value, from; (from = updated_by(s, id)) != 0; id = from) {
     if (from == a.parameter) return id;
@@ -198,11 +200,11 @@ static int32_t first_update(const schedule *s, mica__assignment a) {
   return 0;
 }
 
-/* If the writer may follow all readers, it does; otherwise the assignment is deferred. */
+/* Lets the writer run after all readers if it can; otherwise the assignment is deferred. */
 static mica_status insert_assignment(schedule *s, mica__assignment a, bool *deferred) {
   int32_t update = first_update(s, a), writer = s->partition->step_of[(update ? update : a.value) - 1];
   const mica__step *step = &s->partition->steps[writer];
-  bool late = false; /* a reader's rank is above the writer's, so that an edge to the writer makes the ranks wrong */
+  bool late = false; /* a reader's rank is above the writer's, so the new edge to the writer makes the ranks wrong */
   *deferred = (!update && reads(step, a.parameter) && !(step->fused && mica__step_meets(step, a.parameter, a.value))) ||
               mica__is_without(MICA__WITHOUT_IN_PLACE) || a_reader_comes_after(s, a.parameter, writer);
   for (int32_t r = s->first_reader[a.parameter - 1]; !*deferred && r < s->first_reader[a.parameter]; r++) {
@@ -236,7 +238,7 @@ static bool is_temporary(const schedule *s, int32_t id) {
 
 /* --- updates --- */
 
-/* The end of a host step in two halves comes before the first step that reads a result. */
+/* True if the step reads a result of a host step in two halves, which ends before its first reader. */
 static bool reads_what_has_begun(const schedule *s, const mica__step *step) {
   for (int32_t i = 0; i < step->read_count; i++) {
     int32_t from = s->partition->step_of[step->reads[i] - 1];
@@ -245,7 +247,7 @@ static bool reads_what_has_begun(const schedule *s, const mica__step *step) {
   return false;
 }
 
-/* True if all that the step stores are new values of parameters, written where these lie. */
+/* True if the step stores only new values of parameters, written directly into their memory. */
 static bool only_updates(const schedule *s, const bool *in_place, int32_t at) {
   const mica__step *step = &s->partition->steps[at];
   bool any = false;
@@ -257,7 +259,7 @@ static bool only_updates(const schedule *s, const bool *in_place, int32_t at) {
   return any;
 }
 
-/* The kind of the step whose list, simplified, is s->one; a new one if no step has it. */
+/* The kind of the step whose simplified list is s->one; a new kind if no earlier step has that list. */
 static int32_t kind_of(schedule *s, int32_t at, int32_t room) {
   const mica__step *step = &s->partition->steps[at];
   const mica__hash hash = mica__fused_batch_hash(s->one, step->operands);
@@ -297,7 +299,8 @@ static mica_status find_kinds(schedule *s, const mica__template *template, const
   return MICA_OK;
 }
 
-/* Says of the steps, which are in order, which share a launch: equal shares of those that ran one after the other. */
+/* Decides which of the ordered steps share a launch: updates of a kind that ran one after the other, in equal
+ * shares. */
 static void share_launches(schedule *s, const int32_t *order) {
   mica__partition *p = s->partition;
   for (int32_t i = 0, n = 0; i < p->count; i += n) {
@@ -314,7 +317,7 @@ static void share_launches(schedule *s, const int32_t *order) {
   }
 }
 
-/* Bytes of the values that running the step takes. */
+/* Bytes of the values for which the step takes memory. */
 static double taken_by(const schedule *s, int32_t at) {
   const mica__step *step = &s->partition->steps[at];
   double taken = 0;
@@ -324,7 +327,7 @@ static double taken_by(const schedule *s, int32_t at) {
   return taken;
 }
 
-/* The growth of what is live when the step runs: bytes taken less bytes freed. It only falls as others run. */
+/* Growth of live memory when the step runs: bytes taken minus bytes freed. It only falls as other steps run. */
 static double growth_of(const schedule *s, int32_t at) {
   const mica__step *step = &s->partition->steps[at];
   double growth = taken_by(s, at);
@@ -339,7 +342,7 @@ static void push_by_growth(schedule *s, int32_t step) {
   heap_push(s, s->shrinks[step] ? &s->ready_shrinking : &s->ready, step);
 }
 
-/* Steps that run soon or late, and updates, are in no other heap: `shrinks` keeps them out. */
+/* Steps that run soon or late, and updates, have heaps of their own; `shrinks` keeps them out of the other heaps. */
 static void push_by_order(schedule *s, int32_t step) {
   if (s->kind[step]) {
     s->shrinks[step] = true;
@@ -356,17 +359,17 @@ static void push_by_order(schedule *s, int32_t step) {
   heap_push(s, late ? &s->ready_late : &s->ready_soon, step);
 }
 
-/* The last remaining reader of a value frees it. */
+/* Checks the growth of a value's readers again: the last remaining one will free it. */
 static void look_again_at_last_reader(schedule *s, int32_t id) {
   for (int32_t r = s->first_reader[id - 1]; r < s->first_reader[id]; r++) {
     int32_t step = s->readers_of[r];
     if (s->done[step] || s->waits[step] > 0 || s->shrinks[step] || growth_of(s, step) > 0) continue;
-    s->shrinks[step] = true; /* in the other heap it is passed over */
+    s->shrinks[step] = true; /* it is skipped in the other heap */
     heap_push(s, &s->ready_shrinking, step);
   }
 }
 
-/* The next step; -1 when none is ready, which would be a cycle. */
+/* The next step; -1 if only updates are ready, or nothing, which would be a cycle. */
 static int32_t choose(schedule *s) {
   if (s->ready_soon.count > 0) return heap_pop(s, &s->ready_soon);
   while (s->ready_shrinking.count == 0 && s->ready.count > 0) {
@@ -377,7 +380,7 @@ static int32_t choose(schedule *s) {
   return s->ready_late.count > 0 && s->waiting.count == 0 ? heap_pop(s, &s->ready_late) : -1;
 }
 
-/* choose(), with updates: what becomes ready while they run waits for the next time. */
+/* choose() including updates. Updates that become ready during a round wait for the next round. */
 static int32_t choose_next(schedule *s) {
   int32_t next = s->flushing.count > 0 ? -1 : choose(s);
   if (s->waiting.count > 0 && next >= 0 && s->live + taken_by(s, next) > s->most + s->spare) {

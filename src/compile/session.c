@@ -20,7 +20,7 @@ static mica_status add_slot(mica__slot *slots, int32_t *count, mica__name_table 
   return mica__name_table_add(names, slot->name, *count - 1);
 }
 
-/* Marks the inputs whose elements or shape an output or another value needs, and the parameters that are assigned. */
+/* Marks the inputs that an output, an assigned value or another node uses, and the parameters that are assigned. */
 static mica_status find_needed(mica_session *session) {
   const mica__template *template = &session->template;
   bool *named = calloc((size_t) template->graph->count + 1, sizeof *named);
@@ -69,8 +69,8 @@ static mica_status collect_slots(mica_session *session) {
   return find_needed(session);
 }
 
-/* Without open dimensions everything is known now: kernels are built here rather than in the first run. Zeros and
- * constants must be there before another queue runs the session. */
+/* Without open dimensions everything is known now, so kernels are built here rather than in the first run. Zeros and
+ * constants must be in memory before another queue runs the session. */
 static mica_status compile_now(mica_session *session) {
   mica_queue *queue = mica_engine_queue(session->engine);
   for (int32_t i = 0; i < session->input_count; i++) {
@@ -105,7 +105,7 @@ mica_status mica_session_create(mica_engine *engine, mica_graph *graph, const mi
   if (!session) return mica__fail_nomem("a session");
   session->engine = engine;
   if (config) session->config = *config;
-  /* Later feeds are only read now. */
+  /* These are read only during this call. */
   session->config.share = NULL;
   session->config.parameters = NULL;
   bool scale_folding = !session->config.no_simplify && !mica__is_without(MICA__WITHOUT_SCALES);
@@ -178,7 +178,7 @@ static mica_status take_feeds(mica_session *session, const mica_feed *feeds, siz
     if (slot->needed && !session->feeds[i])
       return mica__fail(MICA_E_INVALID, "mica_session_run: input '%s' is not fed", slot->name);
     if (slot->needed) continue;
-    /* An input that nothing reads does not need its own plan. */
+    /* An input that nothing reads must not cause another plan. */
     session->shapes[i] = slot->type.shape;
     for (int32_t d = 0; d < slot->type.shape.rank; d++)
       if (slot->type.shape.dim[d] == MICA_DYNAMIC) session->shapes[i].dim[d] = 0;
@@ -186,7 +186,7 @@ static mica_status take_feeds(mica_session *session, const mica_feed *feeds, siz
   return MICA_OK;
 }
 
-/* Kernels were chosen for tensors that begin where vectors may: others are copied to aligned memory first. */
+/* Binds a feed. Kernels were chosen for aligned tensors; others are first copied to aligned memory. */
 static mica_status bind_feed(mica__plan *v, mica_engine *engine, mica_queue *queue, int32_t i,
                              const mica_tensor *feed) {
   mica__plan_input *input = &v->inputs[i];
@@ -215,7 +215,7 @@ mica_status mica_session_run(mica_session *session, mica_queue *queue, const mic
   MICA_TRY(mica__plan_bind_outputs(session, v));
   mica_status status = mica__plan_run(session, v, queue);
   if (status == MICA_OK) status = mica__plan_copy_outputs(session, v, queue);
-  /* Feeds may have been outputs of the plan before, which had to stay until here. */
+  /* Feeds may be outputs of the previous plan, which had to be kept until here. */
   session->current = v;
   if (session->grown) mica__session_trim(session, v);
   return status;

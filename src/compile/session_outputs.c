@@ -1,4 +1,4 @@
-/* The memory that outputs of a run are written to: the plan's own, or the caller's. */
+/* The memory that a run's outputs are written to: the plan's own, or the caller's. */
 #include "compile/plan.h"
 #include "runtime/tensor.h"
 
@@ -27,7 +27,7 @@ static mica_status check_bound(const mica__plan *v, int32_t i, const mica_tensor
                     mica__type_format(type, is));
 }
 
-/* True if kernels write the output to a tensor of the caller's. */
+/* True if kernels write the output directly to the caller's tensor. */
 static bool goes_to_the_caller(const mica_session *session, int32_t i) {
   return session->bound[i] && mica__tensor_is_aligned(session->bound[i]);
 }
@@ -40,7 +40,7 @@ mica_status mica__plan_bind_outputs(mica_session *session, mica__plan *v) {
     if (!given && !output->own) MICA_TRY(mica__plan_make_results(session, v));
     const mica_tensor *at = given ? session->bound[i] : output->own;
     if (output->at == at) continue;
-    output->at = NULL; /* should only a part of the launches be bound */
+    output->at = NULL; /* in case only a part of the launches gets bound */
     MICA_TRY(mica__recording_bind(v->recording, output->placeholder, at));
     output->at = at;
   }
@@ -54,7 +54,7 @@ mica_status mica__plan_copy_outputs(const mica_session *session, const mica__pla
   return MICA_OK;
 }
 
-/* The output's type as it is declared: dimensions that are open may be any. */
+/* Checks against the output's declared type: open dimensions may have any extent. */
 static mica_status check_type(const mica_session *session, const char *call, size_t index, const mica_tensor *tensor) {
   char is[MICA__TYPE_TEXT], want[MICA__TYPE_TEXT];
   mica__type type = {mica_tensor_dtype(tensor), mica_tensor_shape(tensor)};
@@ -128,7 +128,7 @@ mica_status mica_session_bind_output(mica_session *session, size_t index, mica_t
   if (tensor) MICA_TRY(mica_tensor_view(tensor, mica_tensor_shape(tensor), NULL, 0, &handle));
   mica_tensor_destroy(session->bound[index]);
   session->bound[index] = handle;
-  /* Another handle may lie where the old one was. */
+  /* Bind again: the new handle may have the address of the old one. */
   for (mica__plan *v = session->plans; v; v = v->next)
     if (v->outputs) v->outputs[index].at = NULL;
   return MICA_OK;

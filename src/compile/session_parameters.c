@@ -27,7 +27,7 @@ static mica_status check_tensor(const mica_session *session, const char *call, i
   return MICA_OK;
 }
 
-/* No two parameters have memory in common, nor has one with an output. */
+/* Fails if the tensor shares memory with another parameter or an output. */
 static mica_status check_overlaps(const mica_session *session, const char *call, int32_t i, const mica_tensor *tensor) {
   for (int32_t k = 0; k < session->parameter_count; k++)
     if (k != i && session->tensors[k] && mica__tensor_overlaps(tensor, session->tensors[k]))
@@ -40,7 +40,7 @@ static mica_status check_overlaps(const mica_session *session, const char *call,
   return MICA_OK;
 }
 
-/* A handle of the session's own on the tensor's memory, in place of the one there is. */
+/* Replaces the session's handle for parameter i by one on the tensor's memory. */
 static mica_status use_tensor(mica_session *session, int32_t i, const mica_tensor *tensor) {
   mica_tensor *handle = NULL;
   MICA_TRY(mica_tensor_view(tensor, mica_tensor_shape(tensor), NULL, 0, &handle));
@@ -54,7 +54,8 @@ static bool is_parameter(const mica_graph *graph, const char *name) {
   return id > 0 && mica__graph_node(graph, id)->op == &mica__op_parameter;
 }
 
-/* Bindings first, then what the other session has. *given[i] says which parameters a binding spoke of. */
+/* Takes bindings first, then the other session's parameters. given[i] becomes true for parameters that a binding
+ * named. */
 static mica_status take_given(mica_session *session, const mica_graph *graph, const mica_session_config *config,
                               bool *given) {
   static const char *const call = "mica_session_create";
@@ -102,8 +103,8 @@ static mica_status append(mica__slabs *slabs, const mica_session *session, int32
                     slot->name, bytes, (unsigned long long)device->max_buffer_bytes, device->name);
 }
 
-/* Memory for the parameters of a kind that have none yet, zero to begin with. What runs assign lies apart from what
- * they only read: memory counts its changes as a whole (mica__tensor_changes). */
+/* Makes zeroed memory for those parameters that have none yet and are assigned by runs, or are not. The two kinds have
+ * separate memory, because changes are counted for a buffer as a whole (mica__tensor_changes). */
 static mica_status make_own(mica_session *session, bool assigned, const bool *own) {
   mica__slabs slabs = mica__slabs_of(session->engine);
   mica__slab_buffers memory = NULL;

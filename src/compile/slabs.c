@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* Four of them together still fit a size. */
+/* The sum of four such sizes still fits into a size_t. */
 #define MOST_BYTES (SIZE_MAX / 4)
 
 size_t mica__session_alignment(const mica_engine *engine) {

@@ -1,4 +1,5 @@
-/* compile/slabs.h: memory of a session, in as many buffers as the device's largest buffer makes necessary.
+/* compile/slabs.h: memory of a session, divided into buffers (slabs) that are no larger than the device's largest
+ * buffer.
  *
  * Offsets count through all slabs: slab p begins at p * step, and no value crosses from one slab to the next. */
 #ifndef MICA_COMPILE_SLABS_H
@@ -10,16 +11,16 @@
 
 typedef struct mica__slabs {
   size_t step, align; /* step: the device's largest buffer, as a multiple of align */
-  size_t *bytes;      /* by slab: up to the end of what lies in it */
+  size_t *bytes;      /* by slab: the end of its last value */
   size_t count;
 } mica__slabs;
 
 /* The alignment of parameters and planned values, in bytes. */
 size_t mica__session_alignment(const mica_engine *engine);
 
-/* None yet, for values that begin at multiples of the session's alignment. */
+/* No slabs yet; values will begin at multiples of the session's alignment. */
 mica__slabs mica__slabs_of(const mica_engine *engine);
-/* The lowest offset not below `offset` at which so many bytes, at most step, lie in one slab. */
+/* The lowest offset, at least `offset`, at which `bytes` bytes (at most step) fit into one slab. */
 size_t mica__slabs_fit(const mica__slabs *slabs, size_t offset, size_t bytes);
 /* Makes room for a value at an offset that mica__slabs_fit gave. */
 mica_status mica__slabs_add(mica__slabs *slabs, size_t offset, size_t bytes);
@@ -32,14 +33,14 @@ void mica__slabs_free(mica__slabs *slabs);
 /* The buffers of slabs; NULL if there is none yet. */
 typedef mica_buffer **mica__slab_buffers;
 
-/* Makes the buffers that are not there yet, and their list where it is NULL. */
+/* Makes the buffers that do not exist yet, and their list if it is NULL. */
 mica_status mica__slabs_allocate(const mica__slabs *slabs, mica_engine *engine, mica__slab_buffers *buffers);
-/* Takes those that are not there yet from another's, where they are large enough. */
+/* Takes buffers that do not exist yet from other slabs, if these are large enough. */
 mica_status mica__slabs_share(const mica__slabs *slabs, const mica__slabs *other, mica__slab_buffers from,
                               mica__slab_buffers *buffers);
-/* The buffer that holds the offset; *within: where in it. */
+/* The buffer that holds the offset; *within receives the position in it. */
 mica_buffer *mica__slabs_at(const mica__slabs *slabs, mica__slab_buffers buffers, size_t offset, size_t *within);
-/* The slab that the buffer is; -1 for none. */
+/* The number of the slab whose buffer this is; -1: none. */
 int64_t mica__slabs_find(const mica__slabs *slabs, mica__slab_buffers buffers, const mica_buffer *buffer);
 void mica__slabs_release(const mica__slabs *slabs, mica__slab_buffers buffers);
 

@@ -1,5 +1,5 @@
-/* From the caller's graph to one whose shapes are all known: types are inferred again, constants folded, equal values
- * merged and exact identities used, all in one sweep, since a value's inputs are simplified before it is. */
+/* Turns the caller's graph into one whose shapes are all known. A single sweep infers types again, folds constants,
+ * merges equal values and applies exact identities. A value's inputs are simplified before the value itself. */
 #include "base/element.h"
 #include "base/hash.h"
 #include "base/text.h"
@@ -47,7 +47,7 @@ static bool view_in_order(const mica__node *node, mica_shape input, mica__access
   return true;
 }
 
-/* The elements of a value in another shape. */
+/* A view that shows the elements of a value, in order, in another shape. */
 static const mica__op op_in_shape = {.name = "in_shape",
                                      .kind = MICA__OP_VIEW,
                                      .min_inputs = 1,
@@ -72,15 +72,15 @@ static bool is_draft(const mica__node *node, const draft *d) {
   return !d->data || !memcmp(node->data, d->data, mica__node_bytes(node));
 }
 
-/* The slot of the draft in the table: that of the equal node, or a free one. */
+/* The draft's slot in the table: that of an equal node, or a free one. */
 static int32_t *find_slot(sweep *s, const draft *d) {
   size_t at = (size_t)hash_draft(d).low % s->table_size;
   while (s->table[at] && !is_draft(mica__graph_node(s->out, s->table[at]), d)) at = (at + 1) % s->table_size;
   return &s->table[at];
 }
 
-/* Adds the draft, or finds its like. Each run of a template draws inputs and parameters from outside: they are unique
- * by their names, which the caller sets. */
+/* Adds the draft, or finds an equal node. Inputs and parameters are never merged: they come from outside, and are
+ * unique by their names, which the caller sets. */
 static mica_status put(sweep *s, const draft *d, int32_t *id) {
   bool merge = s->simplify && d->op != &mica__op_input && d->op != &mica__op_parameter;
   int32_t *slot = merge ? find_slot(s, d) : NULL, results = d->op->results ? d->op->results : 1;
@@ -105,7 +105,7 @@ static mica_status put(sweep *s, const draft *d, int32_t *id) {
   return MICA_OK;
 }
 
-/* A constant, as `full` where all its elements are the same. */
+/* Adds a constant, as `full` if all its elements are the same. */
 static mica_status put_constant(sweep *s, mica__type type, const void *data, int32_t *id) {
   draft d = {.op = &mica__op_constant, .types = {type}, .data = data};
   size_t size = mica_dtype_size(type.dtype);
@@ -132,7 +132,7 @@ static mica_status put_values(sweep *s, mica__type type, const double *values, i
 
 static bool same_type(mica__type a, mica__type b) { return a.dtype == b.dtype && mica_shape_equal(a.shape, b.shape); }
 
-/* True if the value is `unit` everywhere, the sign of a zero included where the dtype has one. */
+/* True if the value is `unit` everywhere. For floats, the sign of a zero must match too. */
 static bool is_unit(const mica__node *node, double unit) {
   if (node->op != &mica__op_full) return false;
   double value = mica__full_value(node);
@@ -140,7 +140,7 @@ static bool is_unit(const mica__node *node, double unit) {
   return mica_dtype_kind_of(node->type.dtype) != MICA_DTYPE_KIND_FLOAT || signbit(value) == signbit(unit);
 }
 
-/* The value that a pointwise draft equals; 0 when it is none of those there are. */
+/* The existing value that a pointwise draft equals; 0: none. */
 static int32_t same_value(const sweep *s, const draft *d) {
   const mica__node *first = mica__graph_node(s->out, d->inputs[0]);
   if (d->op->identity && same_type(first->type, d->types[0])) return d->inputs[0];
@@ -152,7 +152,7 @@ static int32_t same_value(const sweep *s, const draft *d) {
   return 0;
 }
 
-/* The value that a chain of views only shows again. */
+/* The value that a chain of views shows unchanged; otherwise the view itself. */
 static int32_t same_look(const sweep *s, int32_t id) {
   int32_t base = 0;
   mica_shape space = mica__graph_node(s->out, id)->type.shape;
@@ -161,7 +161,7 @@ static int32_t same_look(const sweep *s, int32_t id) {
   return same && mica__access_is_row_major(space, &access) ? base : id;
 }
 
-/* True if a reduction joins single elements, so that it only drops or keeps dimensions of extent 1. */
+/* True if a reduction joins single elements only, so that it just drops or keeps dimensions of extent 1. */
 static bool joins_nothing(const sweep *s, const draft *d) {
   mica__type x = mica__graph_node(s->out, d->inputs[0])->type;
   mica__join join = d->op->join;
@@ -178,7 +178,7 @@ static bool has_no_axes(const draft *d) {
   return d->op == &mica__op_sum && ((const mica__reduce_attrs *)d->attrs)->axes == 0;
 }
 
-/* A sum of equal elements, where the device would find it without rounding too, and without wrapping. */
+/* True if a sum has equal elements and is exact: the device would compute it without rounding or wrapping. */
 static bool sums_equal_elements(const sweep *s, const draft *d, double *sum) {
   const mica__node *x = mica__graph_node(s->out, d->inputs[0]);
   unsigned char element[8] = {0};
@@ -194,7 +194,7 @@ static bool sums_equal_elements(const sweep *s, const draft *d, double *sum) {
          mica__element_get(x->type.dtype, element, 0) == *sum;
 }
 
-/* A product of two vectors. Operands that were quantised stay what other ops look for. */
+/* True for a product of two vectors. Quantised operands are left alone, because other ops match them. */
 static bool is_dot(const sweep *s, const draft *d) {
   if (!d->op->is_dot || d->input_count != 2 || d->pass != 0) return false;
   const mica__node *a = mica__graph_node(s->out, d->inputs[0]), *b = mica__graph_node(s->out, d->inputs[1]);
@@ -205,7 +205,7 @@ static bool is_dot(const sweep *s, const draft *d) {
 
 static mica_status make(sweep *s, const draft *d, int32_t *id);
 
-/* The elements of a value in another shape. */
+/* Makes a view of the elements of a value in another shape. */
 static mica_status in_shape(sweep *s, int32_t value, mica__type type, int32_t pass, int32_t *id) {
   draft view = {.op = &op_in_shape, .inputs = &value, .input_count = 1, .types = {type}, .pass = pass};
   view.attrs = &(mica__in_shape_attrs){type.shape};
@@ -269,8 +269,8 @@ static mica_status infer_again(const sweep *s, draft *d) {
   return status == MICA_OK ? MICA_OK : mica__fail_in(status, d->op->name);
 }
 
-/* An input of which only the shape matters becomes a constant, so nothing is computed for it. This also holds for the
- * unspecialised graph, where a kernel would read a value without memory. */
+/* Replaces inputs of which an op needs only the shape by constants, so that nothing is computed for them. This is also
+ * done without simplification, where a kernel would otherwise read a value without memory. */
 static mica_status drop_unread(sweep *s, const mica__op *op, int32_t *inputs, int32_t input_count) {
   for (int32_t k = 0; k < input_count; k++) {
     const mica__node *node = mica__graph_node(s->out, inputs[k]);
@@ -287,7 +287,7 @@ static mica_status visit_op(sweep *s, const mica__node *node, int32_t *inputs, i
   d.inputs = inputs;
   MICA_TRY(mica__attrs_copy(d.op->attrs, node->attrs, &d.attrs));
   mica_status status = infer_again(s, &d);
-  /* The attributes now hold what the sum needs of the operand's shape. */
+  /* The attributes now contain what the sum needs to know of the operand's shape. */
   if (d.op == &mica__op_sum) d.input_count = 1;
   if (status == MICA_OK) status = drop_unread(s, d.op, inputs, d.input_count);
   if (status == MICA_OK) status = make(s, &d, id);
@@ -320,7 +320,7 @@ static mica_status visit(sweep *s, int32_t source_id, const mica_shape *shapes) 
   return made->name ? MICA_OK : mica__fail_nomem("a name");
 }
 
-/* Makes a node of its own for a value that is written to memory of its own. */
+/* Makes sure that a value written to memory of its own has a node of its own. */
 static mica_status claim(sweep *s, bool *claimed, int32_t *id) {
   const mica__node *node = mica__graph_node(s->out, *id);
   mica__op_kind kind = node->op->kind;
@@ -333,7 +333,7 @@ static mica_status claim(sweep *s, bool *claimed, int32_t *id) {
   return *id ? MICA_OK : s->out->status;
 }
 
-/* The value whose elements, all of them in order, a chain of views shows. */
+/* The value all of whose elements, in order, a chain of views shows; otherwise the view itself. */
 static int32_t same_elements(const sweep *s, int32_t id) {
   int32_t base = 0;
   const mica__node *node = mica__graph_node(s->out, id);
@@ -349,7 +349,7 @@ static mica_status claim_results(sweep *s, const mica__template *source, mica__t
   mica_status status = MICA_OK;
   for (int32_t i = 0; status == MICA_OK && i < source->assignment_count; i++) {
     mica__assignment a = source->assignments[i];
-    /* A parameter takes elements, whatever the shape in which they were computed. */
+    /* A parameter takes the elements, in whatever shape they were computed. */
     a = (mica__assignment){s->map[a.parameter - 1], same_elements(s, s->map[a.value - 1])};
     status = claim(s, claimed, &a.value);
     template->assignments[template->assignment_count++] = a;

@@ -4,14 +4,14 @@
 
 #include <string.h>
 
-/* True if the store is of one value a row. */
+/* True if the store writes one value per row. */
 static bool is_of_rows(const mica__fused *fused, const mica__fused_instr *store) {
   for (int32_t d = fused->rank - fused->reduced; d < fused->rank; d++)
     if (fused->extent[d] > 1 && store->access.stride[d]) return false;
   return fused->reduced > 0;
 }
 
-/* True if what an operand holds goes into sums or elements. */
+/* True if the operand's values enter a reduction or a store of elements. */
 static bool is_read_for_elements(const mica__step *step, int32_t operand) {
   const mica__fused *fused = step->fused;
   bool depends[MICA__FUSED_INSTRS] = {false};
@@ -41,7 +41,7 @@ bool mica__step_meets(const mica__step *step, int32_t from, int32_t to) {
       return false;
   }
   if (store == fused->count) return false;
-  /* Long rows are walked by several launches (fused_split.h), of which the ones before the last store what is one a
-   * row: what the later ones still read must not lie there. */
+  /* Long rows are walked by several launches (fused_split.h). A launch before the last one stores the values per row;
+   * it must not overwrite what later launches still read. */
   return !is_of_rows(fused, &fused->instrs[store]) || !is_read_for_elements(step, from);
 }

@@ -28,8 +28,8 @@ mica__access mica__template_look(const mica_graph *graph, int32_t id, int32_t *b
   return access;
 }
 
-/* Marks what outputs and assignments reach; inputs come before their users, so one sweep back is enough. Inputs of the
- * graph are kept all the same, so that feeding one that is not needed is not an error. */
+/* Marks what outputs and assignments need. Inputs come before their users, so one backward sweep is enough. Inputs of
+ * the graph are always kept, so that feeding an unneeded one is not an error. */
 static void mark_needed(const mica_graph *graph, const mica_value *outputs, size_t output_count, bool *needed) {
   for (size_t i = 0; i < output_count; i++) needed[outputs[i].id - 1] = true;
   for (int32_t id = 1; id <= graph->count; id++) {
@@ -43,7 +43,7 @@ static void mark_needed(const mica_graph *graph, const mica_value *outputs, size
   }
 }
 
-/* Further results come with their node. */
+/* A node's further results are copied with the node. */
 mica_status mica__template_copy_node(const mica_graph *graph, int32_t id, int32_t *map, mica_graph *out) {
   const mica__node *node = mica__graph_node(graph, id);
   mica__type types[MICA__MAX_RESULTS];
@@ -67,7 +67,7 @@ mica_status mica__template_copy_node(const mica_graph *graph, int32_t id, int32_
   return MICA_OK;
 }
 
-/* The plan of a clone: the needed nodes, the products that are launches, and the ids in the copy. */
+/* State of a clone: the needed nodes, the products that a launch computes, and the ids in the copy. */
 typedef struct cloning {
   const mica_graph *graph;
   bool *needed;

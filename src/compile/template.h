@@ -1,7 +1,7 @@
-/* compile/template.h: a graph made ready: every shape known, only what is needed, simplified.
+/* compile/template.h: a graph prepared for planning: every shape known, only what is needed, simplified.
  *
- *   mica__template_clone        what a session keeps of the caller's graph, factors of channels moved into weights
- *   mica__template_specialise   that for the shapes of one run, simplified */
+ *   mica__template_clone        what a session keeps of the caller's graph, with channel factors moved into weights
+ *   mica__template_specialise   that graph for the shapes of one run, simplified */
 #ifndef MICA_COMPILE_TEMPLATE_H
 #define MICA_COMPILE_TEMPLATE_H
 
@@ -23,59 +23,59 @@ typedef struct mica__template {
 
 void mica__template_free(mica__template *template);
 
-/* The part of the graph that the outputs and all assignments need. Where `scale_folding`, launches multiply
- * into an operand (mica__op.scale) those factors of their results that stay as they are from run to run. */
+/* Clones the part of the graph that the outputs and all assignments need. If `scale_folding`, factors of launches'
+ * results that stay the same between runs are multiplied into an operand of the launch (mica__op.scale). */
 mica_status mica__template_clone(const mica_graph *graph, const mica_value *outputs, size_t output_count,
                                  bool scale_folding, mica__template *template);
 
-/* A copy of the node and its results in out; map is from the graph's ids to those of out, 0 for none, and gets them.
- * Names are copied, but not filed: inputs and parameters are made by their builders where they are to be found. */
+/* Copies the node and its results to out, and notes the copies in map, from the graph's ids to those in out (0: none).
+ * Names are copied but not registered: inputs and parameters that must be found by name are made by their builders. */
 mica_status mica__template_copy_node(const mica_graph *graph, int32_t id, int32_t *map, mica_graph *out);
 
-/* invariant[id - 1]: whether the node is made of constants and parameters alone, so that it stays as it is from run to
- * run. But those with written[id - 1] are not, nor is what is made of them: each run writes outputs anew, and the
- * parameters that something is assigned to. What is made of held parameters (mica__is_held) or by transient ops is not
- * either: it would be kept. */
+/* Sets invariant[id - 1] if the node is computed from constants and parameters only, so that it stays the same between
+ * runs. Values with written[id - 1], and what is computed from them, are not invariant: each run writes outputs, and
+ * parameters that are assigned. Results of held parameters (mica__is_held) or transient ops are not either, because
+ * they would be kept. */
 void mica__template_find_invariant(const mica_graph *graph, const bool *written, bool *invariant);
 
-/* Finds the products of launches that the launch itself can give, where what it takes for that stays as it is.
- * scaled[id - 1] becomes 1 + the product's operand that is the launch, 0 for all other nodes; launches that are not
- * needed any more are taken out of `needed`. The outputs and what they need are marked. */
+/* Finds products of a launch's result that the launch itself can compute, from operands that stay the same between
+ * runs. scaled[id - 1] becomes 1 + the product's operand that is the launch, and 0 for other nodes. Launches that are
+ * no longer needed are removed from `needed`, in which outputs and what they need are marked. */
 mica_status mica__template_find_scaled(const mica_graph *graph, const mica_value *outputs, size_t output_count,
                                        bool *needed, int32_t *scaled);
-/* The launch in place of such a product, in a copy of the graph; map is from the graph's ids to the copy's. */
+/* Puts the launch into a copy of the graph instead of such a product; map is from the graph's ids to the copy's. */
 mica_status mica__template_put_scaled(const mica_graph *graph, int32_t id, int32_t launch_operand, const int32_t *map,
                                       mica_graph *out, int32_t *copy);
 
 /* shapes[id - 1] is the shape of input `id` of source; other entries are not read. The result has no open dimension.
  * Every output and every assigned value is a POINTWISE, REDUCE or LAUNCH node of its own, used as one output or
- * assignment, so that it can be written where it belongs. An assigned value has the parameter's dtype and elements, but
- * maybe another shape. */
+ * assignment, so that it can be written directly to its destination. An assigned value has the parameter's dtype and
+ * elements, but possibly another shape. */
 mica_status mica__template_specialise(const mica__template *source, const mica_shape *shapes, bool simplify,
                                       mica__template *template);
 
-/* Inference in `dtype`, f16 or bf16, where that is enough: values of f32 between products are stored so; see narrow.c.
- * MICA_E_UNSUPPORTED if there are assignments. */
+/* Changes the template to inference in `dtype`, f16 or bf16, where that is enough: f32 values between products are
+ * stored in it; see narrow.c. MICA_E_UNSUPPORTED if there are assignments. */
 mica_status mica__template_narrow(mica__template *template, mica_dtype dtype);
 
-/* Puts ops in the place of trees that are their written-out forms (mica__op.match), where nothing else needs what is
- * inside; the last step of specialising. With an engine, for whose device launches have their epilogues, ops that are
- * several such launches (mica__op.match_launches). */
+/* Replaces trees that are written-out forms of ops (mica__op.match) by the ops, if nothing else needs the values
+ * inside; the last step of specialising. With an engine, called after epilogues are fused, replaces trees of several
+ * launches by one op that suits the engine's device (mica__op.match_launches). */
 mica_status mica__template_rewrite(mica__template *template, mica_engine *engine);
 
-/* Lets launches do what pointwise users do to their results, where their ops can (mica__op.fuse_epilogue). */
+/* Lets launches compute the pointwise users of their results, if their ops can (mica__op.fuse_epilogue). */
 mica_status mica__template_fuse_epilogues(mica__template *template);
 
-/* The elements of a constant or full node as doubles (the caller's), NULL and MICA_OK when they cannot be known or are
+/* The elements of a constant or full node as doubles, which the caller frees; NULL and MICA_OK if they are unknown or
  * too many; see fold.c. */
 mica_status mica__template_values(const mica__node *node, double **values);
-/* The elements of all results of a node computed on the host from constant inputs, types[r] being that of result r;
- * all NULL and MICA_OK when that is not possible. */
+/* Computes the elements of all results of a node on the host from constant inputs; types[r] is the type of result r.
+ * All are NULL, with MICA_OK, if that is not possible. */
 mica_status mica__template_fold(const mica_graph *graph, const mica__node *node, const mica__type *types,
                                 double *values[MICA__MAX_RESULTS]);
 
-/* The view chain from node `id` down to what is not a view, as one access over the shape of `id`. As many views as
- * compose are walked; *base is where it ends. For what is not a view: itself, row-major. */
+/* The chain of views from node `id` down to the first node that is not a view, as one access over the shape of `id`.
+ * Follows the views as far as they compose; *base is where it ends. If `id` is not a view: `id` itself, row-major. */
 mica__access mica__template_look(const mica_graph *graph, int32_t id, int32_t *base);
 
 int64_t mica__node_count(const mica__node *node);

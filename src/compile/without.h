@@ -1,14 +1,14 @@
-/* compile/without.h: parts of the compiler that a test leaves out, to tell which of them makes a result wrong. */
+/* compile/without.h: parts of the compiler that a test can switch off, to find which of them makes a result wrong. */
 #ifndef MICA_COMPILE_WITHOUT_H
 #define MICA_COMPILE_WITHOUT_H
 
 #include <stdbool.h>
 
-/* Bit, text. What is left out: MEMORY: values share the arena's memory; IN_PLACE: a result takes over an operand's
- * memory, a parameter is written where it lies; REWRITE: written-out forms become ops; SCALES: factors move into
- * weights; EPILOGUES: launches do what pointwise users do; AGAIN: cheap values are computed where they are used;
- * TOGETHER: updates share launches; INVARIANT: what stays as it is runs once; SPLIT: long rows are walked in pieces;
- * COMPOSITES: operands of a concatenation are computed where it has them. */
+/* Bit, text. What is switched off: MEMORY: values share the arena's memory; IN_PLACE: a result takes over an operand's
+ * memory, and a parameter is written in place; REWRITE: written-out forms become ops; SCALES: factors move into
+ * weights; EPILOGUES: launches compute their pointwise users; AGAIN: cheap values are recomputed where they are used;
+ * TOGETHER: updates share launches; INVARIANT: what stays the same between runs is computed once; SPLIT: long rows are
+ * walked in pieces; COMPOSITES: operands of a concatenation are computed in its result's memory. */
 #define MICA__WITHOUT_LIST(X)                                                                                          \
   X(MEMORY, "memory")                                                                                                  \
   X(IN_PLACE, "in_place")                                                                                              \
@@ -33,10 +33,10 @@ typedef enum mica__without {
 #undef MICA__WITHOUT_BIT
 } mica__without;
 
-/* Sets what sessions and plans that are made from now on do without: bits of mica__without; 0, as it begins, for
- * nothing. For tests, while no other thread makes sessions. */
+/* Sets what sessions and plans made from now on do without: bits of mica__without; 0, the initial value: nothing. For
+ * tests, while no other thread makes sessions. */
 void mica__compile_without(unsigned parts);
-/* True if that part is left out. */
+/* True if that part is switched off. */
 bool mica__is_without(mica__without part);
 
 #endif
