@@ -269,7 +269,7 @@ static mica_status infer_again(const sweep *s, draft *d) {
   return status == MICA_OK ? MICA_OK : mica__fail_in(status, d->op->name);
 }
 
-/* Replaces inputs of which an op needs only the shape by constants, so that nothing is computed for them. This is also
+/* Replaces inputs whose shape alone an op needs by constants, so that nothing is computed for them. This is also
  * done without simplification, where a kernel would otherwise read a value without memory. */
 static mica_status drop_unread(sweep *s, const mica__op *op, int32_t *inputs, int32_t input_count) {
   for (int32_t k = 0; k < input_count; k++) {

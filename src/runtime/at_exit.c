@@ -15,17 +15,17 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static mica_engine *engines; /* through mica_engine.next */
 static pthread_once_t first_engine = PTHREAD_ONCE_INIT, first_of_main_thread = PTHREAD_ONCE_INIT;
-static atomic_flag waited = ATOMIC_FLAG_INIT; /* by one of the handlers: the others come too late, or again */
+static atomic_flag waited = ATOMIC_FLAG_INIT; /* one handler has waited; later ones must not wait again */
 
 static void wait_at_exit(void) {
   if (!atomic_flag_test_and_set(&waited)) (void)mica__at_exit_wait(MICA__EXIT_SECONDS);
 }
 
-/* Where no handler can be registered the process ends as it would without one. */
+/* If no handler can be registered, the process ends as it would without one. */
 void mica__at_exit_renew(void) { (void)atexit(wait_at_exit); }
 
 #if defined(__linux__)
-/* What C++ compilers call for a thread_local object; weak, since not every C library has it. */
+/* C++ compilers call this for a thread_local object. Weak, because not every C library has it. */
 extern int __cxa_thread_atexit_impl(void (*destroy)(void *object), void *object, void *library) __attribute__((weak));
 extern char __dso_handle __attribute__((visibility("hidden")));
 
@@ -63,9 +63,9 @@ void mica__at_exit_forget(mica_engine *engine) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Polls, since a wait of OpenCL has no end where a queue waits for something that will not come. A queue that cannot be
- * asked is not waited for. The driver itself is asked, of a device that was declared lost, too: its threads, if they
- * work after all, must not meet the end of the process. */
+/* Polls, because waiting in OpenCL never ends if a queue waits for something that will not come. A queue whose state
+ * cannot be read is not waited for. The driver's own table is used even for a device that was declared lost: if its
+ * threads still work, they must not run into the end of the process. */
 static bool wait_for(const mica_queue *queue, double deadline) {
   const mica__cl_api *api = queue->engine->device.api;
   cl_event end = NULL;

@@ -4,8 +4,8 @@
 
 #include <mica/device.h>
 
-/* Made by `make` at the engine's first call, and destroyed by `destroy` while queue and pool of the engine still work.
- * An engine has one such object. From any thread. */
+/* The engine's one object, which `make` creates on the first call for an engine. `destroy` runs while the engine's
+ * queue and pool still work. May be called from any thread. */
 mica_status mica__engine_attachment(mica_engine *engine, mica_status (*make)(void **object),
                                     void (*destroy)(void *object), void **object);
 

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 
 #define SMALLEST_CLASS_BITS 8 /* 256 bytes */
-#define FINE_CLASS_BITS 20    /* from 1 MiB on a power of two would waste too much: four classes an octave */
+#define FINE_CLASS_BITS 20    /* from 1 MiB on four classes per octave: powers of two would waste too much */
 
-/* The class that holds `bytes`, and the capacity of its blocks. Sizes above 2^62 are refused before this. */
+/* The class for blocks that hold `bytes`, and their capacity. The caller has refused sizes above 2^62. */
 static unsigned size_class(size_t bytes, size_t *capacity) {
   unsigned bits = SMALLEST_CLASS_BITS;
   while (bits < FINE_CLASS_BITS && ((size_t)1 << bits) < bytes) bits++;
@@ -67,7 +67,7 @@ void mica__pool_destroy(mica_engine *engine) {
   pthread_mutex_destroy(&engine->pool->lock);
 }
 
-/* An idle block of the class that nothing in flight may still touch; NULL when there is none. */
+/* An idle block of the class that no work in flight uses; NULL: none. */
 static mica_buffer *take_idle(mica_engine *engine, unsigned class_index) {
   mica__pool *pool = engine->pool;
   mica_buffer *found = NULL;
@@ -88,8 +88,8 @@ static void CL_CALLBACK free_block(cl_mem memory, void *block) {
   free(block);
 }
 
-/* A buffer in memory of Mica's own, which lives as long as the driver's object, whoever else retains that; NULL when
- * something is wrong, and the driver may do better. */
+/* Makes a buffer in memory that Mica allocates; it lives as long as the driver's object, whoever retains that. NULL
+ * after any failure: the driver may still be able to allocate. */
 static cl_mem allocate_large(mica_engine *engine, size_t capacity) {
   const mica__cl_api *api = engine->api;
   cl_int error = CL_SUCCESS;
@@ -104,12 +104,12 @@ static cl_mem allocate_large(mica_engine *engine, size_t capacity) {
 }
 
 static cl_mem driver_allocate(mica_engine *engine, size_t capacity, cl_int *error) {
-  /* A driver for CPUs computes in the memory that it is given, and would itself take it in small pages. */
+  /* A CPU driver computes directly in memory given to it; memory that it allocates itself has small pages. */
   if (engine->device.info.device_class == MICA_DEVICE_CLASS_CPU && capacity >= MICA__LARGE_BYTES) {
     cl_mem memory = allocate_large(engine, capacity);
     if (memory) return memory;
   }
-  /* Host-visible memory where the device shares it: mapping then copies nothing. */
+  /* Host-visible memory if the device shares it: mapping it then copies nothing. */
   cl_mem_flags flags = CL_MEM_READ_WRITE;
   if (engine->device.info.unified_memory) flags |= CL_MEM_ALLOC_HOST_PTR;
   return engine->api->CreateBuffer(engine->context, flags, capacity, NULL, error);
@@ -177,7 +177,7 @@ mica_status mica_buffer_create(mica_engine *engine, size_t bytes, mica_buffer **
     buffer = calloc(1, sizeof *buffer);
     if (!buffer) return mica__fail_nomem("a buffer");
     buffer->engine = engine;
-    /* Between the class's capacity and the device's largest allocation the exact size may still fit. */
+    /* If the class's capacity exceeds the device's largest allocation, the exact size may still fit. */
     if (capacity > engine->device.info.max_buffer_bytes && bytes <= engine->device.info.max_buffer_bytes)
       capacity = bytes;
     mica_status status = allocate(engine, buffer, bytes, capacity);
@@ -260,7 +260,7 @@ mica_status mica_buffer_wrap_opencl(mica_engine *engine, cl_mem memory, mica_buf
 
 /* --- memory of the caller's --- */
 
-/* What is called when the driver is done with the memory. */
+/* The function to call when the driver no longer needs the memory, and its argument. */
 typedef struct lent {
   void (*release)(void *owner);
   void *owner;
@@ -273,7 +273,7 @@ static void CL_CALLBACK give_back(cl_mem memory, void *user) {
   free(l);
 }
 
-/* The memory where it lies; NULL when the driver does not take it. */
+/* Wraps the memory without a copy; NULL if the driver refuses it. */
 static cl_mem wrap_in_place(mica_engine *engine, const void *memory, size_t bytes, lent of) {
   const mica__cl_api *api = engine->api;
   cl_int error = CL_SUCCESS;

@@ -8,7 +8,7 @@
 #include <mica/tensor.h>
 #include <pthread.h>
 
-/* Blocks of up to 2^20 bytes have a class a power of two; larger ones four classes an octave. */
+/* Blocks of up to 2^20 bytes have one class per power of two, larger ones four classes per octave. */
 #define MICA__POOL_CLASSES 256
 
 typedef struct mica__pool {
@@ -18,10 +18,10 @@ typedef struct mica__pool {
 } mica__pool;
 
 mica_status mica__pool_init(mica__pool *pool);
-/* Gives idle blocks back to the driver, then ends the pool of the engine. */
+/* Returns idle blocks to the driver, then ends the engine's pool. */
 void mica__pool_destroy(mica_engine *engine);
 
-/* One more handle on the buffer, for mica_buffer_destroy to drop. */
+/* Adds a handle to the buffer; mica_buffer_destroy drops it. */
 void mica__buffer_retain(mica_buffer *buffer);
 
 /* Marks the buffer as used by the queue's next submission. Several queues in several threads may use one buffer. */
@@ -30,8 +30,8 @@ void mica__buffer_use(mica_buffer *buffer, const mica_queue *queue);
 /* See mica__tensor_changes. */
 uint64_t mica__buffer_changes(mica_buffer *buffer);
 
-/* A buffer of so many bytes without memory: it stands for memory that is known only when a recording is replayed
- * (mica__recording_bind). A tensor that wraps it may be an operand of recorded launches, of no others. */
+/* Makes a buffer of this size without memory. It represents memory that is known only when a recording is replayed
+ * (mica__recording_bind). A tensor that wraps it may only be an operand of recorded launches. */
 mica_status mica__placeholder_create(mica_engine *engine, size_t bytes, mica_buffer **placeholder);
 bool mica__buffer_is_placeholder(const mica_buffer *buffer);
 

@@ -7,8 +7,8 @@
 #include "runtime/objects.h"
 #include "runtime/program.h"
 
-/* Each needs some 150 MB with PoCL, and on a GPU a context in its memory; the longest program bounds what more of them
- * gain. */
+/* Each builder needs some 150 MB with PoCL, and on a GPU a context in its memory. More would gain little, because the
+ * longest program takes the same time. */
 #define MAX_BUILDERS 7
 #define MAX_BUILDERS_ON_GPU 3
 
@@ -28,7 +28,7 @@ static const mica__build_item *take(crew *c) {
   return i < c->list->count ? &c->list->items[i] : NULL;
 }
 
-/* What a process that fails had taken is built when it is asked for. */
+/* If the process fails, the program that it took is built later, when it is asked for. */
 static void *build_elsewhere(void *arg) {
   crew *c = arg;
   mica__builder builder;

@@ -1,7 +1,7 @@
-/* runtime/build_ahead.h: programs built before their kernels are asked for, by several processes.
+/* runtime/build_ahead.h: programs built by several processes before their kernels are asked for.
  *
- * Compilers of drivers use one core, and PoCL's holds a lock of the whole process. Hence the launches of a plan are
- * prepared twice, the first time only to learn which programs they need. */
+ * Drivers' compilers use one core, and PoCL's holds a lock of the whole process. So the launches of a plan are prepared
+ * twice: the first time only to learn which programs they need. */
 #ifndef MICA_RUNTIME_BUILD_AHEAD_H
 #define MICA_RUNTIME_BUILD_AHEAD_H
 
@@ -10,12 +10,12 @@
 #include <mica/device.h>
 #include <stdbool.h>
 
-/* True when it pays on this engine: it has a builder (mica_engine_config), and a disk cache through which that
- * delivers. An engine that tunes asks for programs while it measures, and does not build ahead. */
+/* True if building ahead pays on this engine: it has a builder (mica_engine_config) and a disk cache, through which the
+ * builder delivers. An engine that tunes does not build ahead, because it asks for programs while it measures. */
 bool mica__builds_ahead(const mica_engine *engine);
 
-/* Builds what is listed, part here, part in processes beside this one, and blocks until all is done. What cannot be
- * built is left out: whoever asks for it again is told why. */
+/* Builds the programs of the list, some here, some in other processes, and blocks until all are done. Programs that
+ * fail are skipped: the error is reported when they are asked for again. */
 void mica__build_ahead(mica_engine *engine, const mica__build_list *list);
 
 #endif

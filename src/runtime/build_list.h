@@ -1,4 +1,4 @@
-/* runtime/build_list.h: names of programs, noted in a dry run of launches. */
+/* runtime/build_list.h: a list of programs, noted in a dry run of launches. */
 #ifndef MICA_RUNTIME_BUILD_LIST_H
 #define MICA_RUNTIME_BUILD_LIST_H
 
@@ -7,15 +7,16 @@
 #include <mica/status.h>
 #include <stddef.h>
 
-/* What a caller wants: the program `label`, made of this source with these options, that has a kernel `name`. kernels
- * are lines about those that other programs may want too (runtime/program_file.h); "" for none. */
+/* What a caller wants: the program `label`, made from this source with these options, that has a kernel `name`.
+ * kernels: lines about the program's kernels that other programs may want too (runtime/program_file.h); "" if there are
+ * none. */
 typedef struct mica__program_request {
   const char *name, *label, *source, *options, *kernels;
 } mica__program_request;
 
 typedef struct mica__build_item {
   mica__hash key;
-  mica__program_request request; /* of texts of its own */
+  mica__program_request request; /* with its own copies of the texts */
 } mica__build_item;
 
 typedef struct mica__build_list {
@@ -23,14 +24,14 @@ typedef struct mica__build_list {
   size_t count;
 } mica__build_list;
 
-/* Between these two calls the calling thread's requests for kernels build nothing: programs that the engine has neither
- * in memory nor on disk are added to the list, and the kernels that the requests return must not be started. */
+/* Between these two calls the calling thread's requests for kernels build nothing. Programs that the engine has neither
+ * in memory nor on disk are added to the list, and the returned kernels must not be started. */
 void mica__build_list_begin(mica__build_list *list);
 void mica__build_list_end(void);
-/* The calling thread's list between the two; else NULL. */
+/* The calling thread's list between the two calls above; else NULL. */
 mica__build_list *mica__build_list_open(void);
 
-/* Adds a copy, unless there is one of this key. */
+/* Adds a copy, unless the list has the key already. */
 mica_status mica__build_list_add(mica__build_list *list, mica__hash key, const mica__program_request *request);
 void mica__build_list_free(mica__build_list *list);
 

@@ -17,8 +17,8 @@
 
 extern char **environ;
 
-/* A request is this, then its texts with their terminators. The answer is the key of what was made, which tells
- * that both sides are of one version and look at one device; of zeros when nothing was. */
+/* A request is this struct, then its texts with their terminators. The answer is the key of the built program, which
+ * proves that both sides have the same version and device; zeros if nothing was built. */
 enum { NAME, LABEL, SOURCE, OPTIONS, KERNELS, TEXTS };
 typedef struct message {
   mica__hash key;
@@ -26,7 +26,7 @@ typedef struct message {
 } message;
 #define MAX_TEXT_BYTES ((uint64_t)1 << 26)
 
-/* Nobody is to die of a partner's death: hence no write, which raises SIGPIPE. */
+/* Uses send, not write: write would raise SIGPIPE, and this process must not die because its partner did. */
 static bool send_all(int socket, const void *data, size_t bytes) {
   for (const char *at = data; bytes > 0;) {
     ssize_t sent = send(socket, at, bytes, MSG_NOSIGNAL);
@@ -49,8 +49,8 @@ static bool receive_all(int socket, void *data, size_t bytes) {
   return true;
 }
 
-/* Whoever reads what this process writes is to see its end with it, and not with that of a compiler. What fails there
- * fails here again, and is told. */
+/* Discards the builder's output: a reader of this process's output must see it end when this process ends, not when a
+ * compiler does. What fails in the builder fails here again and is reported then. */
 static bool redirect(posix_spawn_file_actions_t *actions, int socket) {
   return posix_spawn_file_actions_adddup2(actions, socket, STDIN_FILENO) == 0 &&
          posix_spawn_file_actions_addopen(actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&

@@ -1,4 +1,4 @@
-/* runtime/builder.h: a process that builds programs into the disk cache which it shares with this one. */
+/* runtime/builder.h: a process that builds programs into a disk cache that it shares with this one. */
 #ifndef MICA_RUNTIME_BUILDER_H
 #define MICA_RUNTIME_BUILDER_H
 
@@ -10,20 +10,20 @@
 
 typedef struct mica__builder {
   pid_t process;
-  int socket; /* its standard input, through which it answers too; what it writes elsewhere is lost */
+  int socket; /* its standard input, on which it also answers; other output is discarded */
 } mica__builder;
 
 /* Starts mica_engine_config.builder for the engine's device and cache. */
 bool mica__builder_start(mica__builder *builder, const mica_engine *engine);
-/* Has it make one program, and waits. One that does not build is nobody's fault; false when the builder is of no more
- * use. */
+/* Lets the builder make one program, and waits. A program that fails to build is not an error; false if the builder can
+ * no longer be used. */
 bool mica__builder_make(mica__builder *builder, const mica__build_item *item);
 /* Waits for its end. */
 void mica__builder_stop(mica__builder *builder);
 
-/* Starts mica_engine_config.builder for this device and cache to run every op's check, the last op's first
- * (mica_doctor_ahead), so that an examination here finds programs that are built. It ends with its socket, or is
- * ended. */
+/* Starts mica_engine_config.builder for this device and cache. It runs every op's check, from the last op to the first
+ * (mica_doctor_ahead), so that an examination in this process finds programs already built. It ends when its socket is
+ * closed, or is killed. */
 bool mica__builder_start_doctor(mica__builder *builder, const mica_engine *engine);
 void mica__builder_end_doctor(mica__builder *builder);
 

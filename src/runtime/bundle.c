@@ -1,4 +1,4 @@
-/* Bundles as engines write them. */
+/* Writes bundles of an engine's programs. */
 #include "base/text.h"
 #include "runtime/objects.h"
 #include "runtime/program.h"
@@ -8,11 +8,11 @@
 
 #include <stdlib.h>
 
-/* What a bundle is written of: the files of this engine's programs, and files of the bundle that it replaces. */
+/* The contents of a bundle to write: files of this engine's programs, and files of the bundle that it replaces. */
 typedef struct parts {
   const mica__program_bundle *old; /* NULL for none */
   mica__bundle_member *members;
-  bool *ours; /* which files are to be freed */
+  bool *ours; /* which files must be freed */
   size_t count, room;
 } parts;
 
@@ -34,7 +34,7 @@ static void take_part(parts *p, mica__hash key, unsigned char *file, size_t size
   p->ours[p->count++] = ours;
 }
 
-/* One program: as the disk cache has it, else as the engine's own bundle has it. */
+/* Takes one program from the disk cache, else from the engine's own bundle. */
 static mica_status take_program(const mica_engine *engine, parts *p, mica__hash key) {
   unsigned char *file = NULL, *copy = NULL;
   size_t size = 0;
@@ -71,7 +71,7 @@ static mica_status take_programs(mica_engine *engine, parts *p) {
   return MICA_OK;
 }
 
-/* What the path has already; none if there is no such file. */
+/* Opens the bundle that the path already has; NULL and MICA_OK if there is no such file. */
 static mica_status open_old(const mica_engine *engine, const char *path, mica__program_bundle **old) {
   mica__attempt_begin();
   mica_status status = mica__program_bundle_open(path, old);

@@ -1,5 +1,5 @@
-/* runtime/clblast.h: matrix products by CLBlast, where Mica was built with it (MICA_WITH_CLBLAST). It makes its OpenCL
- * calls itself, so that neither the table of calls nor a recorder sees them. */
+/* runtime/clblast.h: matrix products by CLBlast, if Mica was built with it (MICA_WITH_CLBLAST). CLBlast makes its
+ * OpenCL calls itself, so neither the table of calls nor a recorder sees them. */
 #ifndef MICA_RUNTIME_CLBLAST_H
 #define MICA_RUNTIME_CLBLAST_H
 
@@ -7,9 +7,9 @@
 
 typedef struct mica__clblast_operand {
   const mica_tensor *tensor;
-  bool transposed; /* stored column by column; never of d */
-  int64_t ld;      /* elements from one stored row (column) to the next */
-  int64_t batch;   /* likewise from one matrix to the next */
+  bool transposed; /* stored column by column; not allowed for d */
+  int64_t ld;      /* elements from one stored row (or column) to the next */
+  int64_t batch;   /* elements from one matrix to the next */
 } mica__clblast_operand;
 
 /* d[z] = alpha a[z] b[z] + beta d[z], row-major; all of one type, f32 or f64. */
@@ -21,12 +21,12 @@ typedef struct mica__clblast_gemm {
 
 bool mica__clblast_is_built(void);
 
-/* Queues it. May compile, for long. One call of the process at a time: CLBlast 1.5.3 is not thread-safe.
- * MICA_E_UNSUPPORTED on a recorder, on the null device, and where CLBlast refuses; MICA_E_BUILD where its kernels
- * cannot be compiled. */
+/* Queues the product. May compile, which can take long. One call at a time in the process: CLBlast 1.5.3 is not
+ * thread-safe. MICA_E_UNSUPPORTED on a recorder, on the null device, or if CLBlast refuses; MICA_E_BUILD if its kernels
+ * do not compile. */
 mica_status mica__clblast_run(mica_queue *queue, const mica__clblast_gemm *gemm);
 
-/* Drops the kernels that CLBlast keeps, of all contexts, if it ran on this engine: they keep a context alive. */
+/* Drops the kernels that CLBlast caches, of all contexts, if it ran on this engine: they keep a context alive. */
 void mica__clblast_forget(mica_engine *engine);
 
 #endif

@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A built-in function that a compiler does not know is no matter of a build that fails: rusticl's translator ends the
- * process on a prefetch. So a platform gets an extension where it was tried (2026-11).
+/* An unknown built-in function does not just fail a build: rusticl's translator ends the process on a prefetch. So a
+ * platform gets an extension only after it was tried there (2026-11).
  *
  *   PREFETCH             __builtin_prefetch
  *   NONTEMPORAL_STORE    __builtin_nontemporal_store
- *   SHUFFLEVECTOR        __builtin_shufflevector, in which PoCL's compiler finds single instructions more often than
- *                        in lists of elements
+ *   SHUFFLEVECTOR        __builtin_shufflevector, which PoCL's compiler turns into single instructions more often than
+ *                        lists of elements
  *   UNALIGNED_VECTORS    pointers to vectors with the alignment of their elements; PoCL's vstore16 is three stores
- *   HALF_VECTOR_BITS     vectors of halves pass as bits: PoCL takes them for aligned wherever they lie, and faults
+ *   HALF_VECTOR_BITS     vectors of halves pass as bits: PoCL assumes that they are aligned everywhere, and faults
  *   AVX2, AVX512         functions compiled for more than the device's processor (mica__host_vectors_of)
  *   SCHED_BARRIER        __builtin_amdgcn_sched_barrier, without which LLVM moves global loads down to their use */
 #define HAS(name) " -DMICA_HAS_" #name
@@ -43,21 +43,21 @@ const char *mica__compiler_options(const mica_device_info *device) {
   return "";
 }
 
-/* opencl-c.h, which Clang and PoCL share, has nothing to say where its guard is defined. Other versions of PoCL may
- * declare built-in functions in another way: one is listed after it was tried. */
+/* opencl-c.h, which Clang and PoCL share, declares nothing if its include guard is already defined. Other versions of
+ * PoCL may declare built-in functions differently: a version is listed only after it was tried. */
 const char *mica__compiler_builtins(const mica_device_info *device, const char **option) {
   const bool found = strstr(device->platform, MICA__POCL) && strstr(device->platform_version, " PoCL 3.1");
   *option = found ? " -D_OPENCL_H_" : "";
   return found ? "common/builtins.clh" : NULL;
 }
 
-/* kernel: NULL for all that are for CPUs alone; the device takes the GPU's then (mica__kernel_class). variant: NULL for
- * all of the kernel.
+/* kernel NULL: all kernels that are only for CPUs; the device then takes the GPU's (mica__kernel_class). variant NULL:
+ * all variants of the kernel.
  *
- * rusticl on a CPU (llvmpipe) makes a vector of eight work-items, and a vector of the kernel's one by one: a tile of
- * 6 x 16 in registers becomes 96 vectors, which spill. On a Xeon 22.3.6 took 12 s for conv_depthwise_cpu_c, 41 s for
- * winograd_fused, 11 s for gemm_tile and more than 60 s for the gradient of filters by Winograd's transforms, 2 s at
- * most for a GPU's kernel of the same network (2026-11-27). It also computes conv_cpu_direct_w, _n, _k and
+ * rusticl on a CPU (llvmpipe) makes vectors of eight work-items, and handles a kernel's own vectors element by element:
+ * a tile of 6 x 16 in registers becomes 96 vectors, which spill. On a Xeon, 22.3.6 took 12 s for conv_depthwise_cpu_c,
+ * 41 s for winograd_fused, 11 s for gemm_tile, and more than 60 s for the gradient of filters by Winograd's transforms,
+ * but at most 2 s for a GPU's kernel of the same network (2026-11-27). It also computes conv_cpu_direct_w, _n, _k and
  * conv_cpu_implicit_gemm wrongly. */
 static const struct {
   const char *platform, *driver; /* parts of their names */
@@ -67,7 +67,8 @@ static const struct {
     {"rusticl", "", NULL, NULL, "rusticl compiles tiles of vectors for minutes: it gets the kernels of GPUs"},
 };
 
-/* An emulation, which is no device's choice, is for the devices of the kernel's other variants. */
+/* True if the variant is for CPUs only. An emulation, which no device chooses, counts as for the devices of the
+ * kernel's other variants. */
 static bool is_for_cpus(const mica__kernel_desc *kernel, const mica__variant *variant) {
   unsigned classes = variant->classes;
   for (int v = 0; !variant->classes && v < kernel->variant_count; v++) classes |= kernel->variants[v].classes;
@@ -100,9 +101,9 @@ bool mica__compiler_joins_items(const mica_device_info *device) {
   return fault_of(device, &any, &for_cpus) != NULL;
 }
 
-/* PoCL 6.0 with LLVM 18 (Debian 13) verifies that instructions combined once have nothing left to combine: "Instruction
- * Combining did not reach a fixpoint". LLVM promises that of optimised code alone. attention_decode_gpu of Q8 caches
- * ended there. Emulated matrix units compile without optimisation (mica__kernel_options). */
+/* PoCL 6.0 with LLVM 18 (Debian 13) verifies that combining instructions once leaves nothing to combine: "Instruction
+ * Combining did not reach a fixpoint". LLVM promises that only for optimised code. attention_decode_gpu of Q8 caches
+ * ended the process there. Emulated matrix units compile without optimisation (mica__kernel_options). */
 bool mica__compiler_takes_unoptimised(const mica_device_info *device) {
   return !strstr(device->platform, MICA__POCL) || atoi(device->driver) <= 3;
 }

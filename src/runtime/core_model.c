@@ -4,36 +4,36 @@
 
 #include <string.h>
 
-/* 32 KiB and 1 MiB, as Zen 4 has them; the Xeon measured has more of both. cached_bytes is a part of the 32 MiB that
- * eight cores of Zen 4 share (2026-11-23, 2 of them). */
+/* 32 KiB and 1 MiB, as on Zen 4; the measured Xeon has larger caches. cached_bytes is a part of the 32 MiB that eight
+ * cores of Zen 4 share (2026-11-23, 2 of them). */
 #define CPU_CACHES .l1_floats = 8 << 10, .l2_floats = 256 << 10, .wake_products = 1.0e6, .cached_bytes = 20 << 20
 
-/* Measured on Zen 4, which multiplies one vector of 16 floats a cycle, so that loads of B in place keep up. */
+/* Measured on Zen 4, which multiplies one vector of 16 floats per cycle, so that loads of B in place keep up. */
 #define CPU_CORE(label)                                                                                                \
   {                                                                                                                    \
     .name = label, CPU_CACHES, .pack_uses = 32, .pack_uses_unaligned = 16, .short_depth = 16, .short_depth_rows = 1,   \
     .gemv_rows = 16, .gemv_floats = 64 << 10, .prefetch_floats = INT64_MAX                                             \
   }
 
-/* Measured on Zen 5 as a processor with AVX2 (tests/avx2/run.sh): 2048-cubes whose B is read in place reach 0.65 of
- * OpenBLAS, packed 0.97. */
+/* Measured on Zen 5 used as a processor with AVX2 (tests/avx2/run.sh): products of 2048-cubes reach 0.65 of OpenBLAS if
+ * B is read in place, 0.97 if it is packed. */
 #define SHORT_CORE(label)                                                                                              \
   {                                                                                                                    \
     .name = label, CPU_CACHES, .pack_uses = 12, .pack_uses_unaligned = 12, .short_depth = 16, .short_depth_rows = 1,   \
     .gemv_rows = 16, .gemv_floats = 64 << 10, .prefetch_floats = INT64_MAX                                             \
   }
 
-/* Measured on a Xeon with AVX-512, which multiplies two vectors of 16 a cycle. What is read of B in place, whose rows
- * fall on few sets of a cache, comes too late, unless it is so little that it stays in the first one; loads are what
- * the core waits for. */
+/* Measured on a Xeon with AVX-512, which multiplies two vectors of 16 per cycle and is limited by loads. If B is read
+ * in place, its rows fall on few sets of a cache and arrive too late, unless B is so small that it stays in the
+ * first-level cache. */
 #define INTEL_CORE(label)                                                                                              \
   {                                                                                                                    \
     .name = label, CPU_CACHES, .pack_uses = 2, .pack_uses_unaligned = 2, .short_depth = 64, .short_depth_rows = 16,    \
     .gemv_rows = 64, .gemv_floats = 128 << 10, .prefetch_floats = 768 << 10, .wide_tiles = true                        \
   }
 
-/* In the order of the search. part: of the device's name, which with PoCL holds the architecture ("cpu-znver4-AMD
- * EPYC ..."). Kernels of the CPU class that run elsewhere, as in checks, are blocked as on any CPU. */
+/* Searched in this order. part: a part of the device's name, which with PoCL contains the architecture ("cpu-znver4-AMD
+ * EPYC ..."). Kernels of the CPU class that run on other devices, as in checks, use the blocking of any CPU. */
 static const struct {
   const char *part;
   unsigned classes;
@@ -64,7 +64,7 @@ mica__gpu_model mica__gpu_model_of(const mica_device_info *device) {
   return device->compute_capability >= 90 ? MICA__GPU_SM_90 : MICA__GPU_SM_80;
 }
 
-/* The name is "gfx90a:sramecc+:xnack-"; other platforms have names of their own, and other compilers. */
+/* True for a name such as "gfx90a:sramecc+:xnack-". Other platforms have other names, and other compilers. */
 static bool is_amd(const mica_device_info *device, const char *const *names) {
   if (device->vendor != MICA_VENDOR_AMD || !strstr(device->platform, "AMD Accelerated Parallel Processing"))
     return false;

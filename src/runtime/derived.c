@@ -15,7 +15,7 @@ struct mica__derived {
   int references;
   mica_buffer **buffers, **sources;
   size_t count, source_count;
-  uint64_t made_of, seen; /* the sources' changes: when it was made, and when it was last looked at */
+  uint64_t made_of, seen; /* the sources' counts of changes: when it was made, and when they were last read */
   mica_event *made;       /* what makes it */
   uint64_t queue;         /* whose that is */
   uint64_t counted;

@@ -29,7 +29,7 @@ const char *mica_vendor_name(mica_vendor vendor) {
   return "?";
 }
 
-/* Texts of drivers carry stray blanks at both ends ("  Intel(R) ..."); they go, and what is too long is cut. */
+/* Copies a driver's text without blanks at both ends ("  Intel(R) ..."), cut if it is too long. */
 static void copy_trimmed(char *out, size_t size, const char *text) {
   while (isspace((unsigned char)*text)) text++;
   size_t length = strlen(text);
@@ -72,7 +72,7 @@ static mica_status platform_text_into(const mica__cl_api *api, cl_platform_id pl
   return MICA_OK;
 }
 
-/* True when a blank-separated list holds a word. */
+/* True if a blank-separated list contains a word. */
 static bool has_word(const char *list, const char *word) {
   size_t length = strlen(word);
   for (const char *at = strstr(list, word); at; at = strstr(at + length, word))
@@ -91,7 +91,7 @@ static mica_status device_features(const mica__cl_api *api, cl_device_id id, uin
   return MICA_OK;
 }
 
-/* cl_intel_required_subgroup_size; headers of OpenCL 1.2 need not know it. */
+/* cl_intel_required_subgroup_size; headers of OpenCL 1.2 may lack it. */
 #define DEVICE_SUB_GROUP_SIZES_INTEL 0x4108
 
 static mica_status smallest_subgroup(const mica__cl_api *api, cl_device_id id, uint32_t *smallest) {
@@ -118,8 +118,8 @@ static uint32_t compute_capability(const mica__cl_api *api, cl_device_id id) {
   return major * 10 + minor;
 }
 
-/* The text before the number: PoCL takes a CPU for that of the first device on the PCI bus, which is Intel's in many a
- * virtual machine on an AMD processor, and layers on top of a driver have numbers of their own. */
+/* The text takes precedence over the number. PoCL gives a CPU the number of the first device on the PCI bus, which is
+ * Intel's in many virtual machines on AMD processors, and layers on top of a driver have their own numbers. */
 static mica_vendor vendor_of(cl_uint vendor_id, const char *vendor) {
   if (strstr(vendor, "NVIDIA")) return MICA_VENDOR_NVIDIA;
   if (strstr(vendor, "Advanced Micro") || strstr(vendor, "AMD")) return MICA_VENDOR_AMD;
@@ -135,8 +135,8 @@ static mica_vendor vendor_of(cl_uint vendor_id, const char *vendor) {
   }
 }
 
-/* Tiles of 64-byte vectors count on 32 registers, others on 16. In 32 bits x86 has 8 of either length: 8 of 64 bytes
- * hold what 16 of 32 do. */
+/* Tiles of 64-byte vectors need 32 registers, others 16. In 32-bit mode x86 has 8 of either length, and 8 registers of
+ * 64 bytes hold as much as 16 of 32 bytes. */
 #define FEW_REGISTERS_BYTES 32
 static uint32_t vector_bytes_of(cl_uint lanes, cl_device_type type, cl_uint address_bits) {
   const uint32_t bytes = lanes * (uint32_t)sizeof(float);
@@ -179,10 +179,10 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
     MICA_TRY(mica__cl_check(api->GetDeviceInfo(id, fields[i].what, fields[i].size, fields[i].out, NULL),
                             "asking a device for its properties"));
   if (!available) return mica__fail(MICA_E_UNSUPPORTED, "the device is not available");
-  /* Kernels read packed values as elements of other widths, and launches pack their arguments so. */
+  /* Kernels read packed values as elements of other widths, and launches pack their arguments likewise. */
   if (!little_endian)
     return mica__fail(MICA_E_UNSUPPORTED, "the device is big-endian, which Mica's kernels do not support");
-  /* All of these identify compiled kernels in the cache, so none may be left empty for an error's sake. */
+  /* All of these identify compiled kernels in the cache, so none may be left empty after an error. */
   char vendor[MICA_DEVICE_TEXT];
   MICA_TRY(platform_text_into(api, platform, CL_PLATFORM_NAME, info.platform));
   MICA_TRY(platform_text_into(api, platform, CL_PLATFORM_VERSION, info.platform_version));
@@ -215,7 +215,7 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
   return MICA_OK;
 }
 
-/* Describes one device at the end of the list. One that the driver does not describe is left out, with a log line. */
+/* Describes one device at the end of the list. A device that the driver cannot describe is skipped, with a log line. */
 static mica_status collect_device(const mica__device *device, size_t index, cl_uint number, mica__device *list,
                                   size_t *count) {
   mica__device *made = &list[*count];
@@ -264,7 +264,7 @@ static mica_status collect(const mica__cl_api *api, mica__device **list, size_t 
   mica__drivers_prepare_pocl_cache();
   cl_int error = api->GetPlatformIDs(0, NULL, &n);
   if (error == MICA__CL_FORKED) return mica__cl_check(error, "listing the OpenCL platforms");
-  /* A loader without any driver answers an error rather than zero. */
+  /* A loader without any driver returns an error rather than zero. */
   if (error != CL_SUCCESS || n == 0) return MICA_OK;
   cl_platform_id *platforms = calloc(n, sizeof *platforms);
   if (!platforms) return mica__fail_nomem("the list of platforms");
@@ -288,7 +288,7 @@ mica_status mica__device_collect(const mica__cl_api *api, mica__device **list, s
   static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
   *list = NULL;
   *count = 0;
-  /* Where this process was forked while another thread asked, nobody is left to unlock. */
+  /* If this process was forked while another thread held the lock, nothing will ever unlock it. */
   bool locked = !mica__cl_is_forked() && pthread_mutex_lock(&one_at_a_time) == 0;
   mica_status status = collect(api, list, count);
   if (locked) pthread_mutex_unlock(&one_at_a_time);

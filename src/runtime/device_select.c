@@ -1,4 +1,4 @@
-/* Devices by name: the list that programs see, and the rule of selectors. */
+/* Devices by name: the list that programs see, and how selectors choose from it. */
 #include "runtime/cl_error.h"
 #include "runtime/sub_device.h"
 
@@ -31,8 +31,8 @@ static bool is_candidate(const mica_device_info *info, const char *selector) {
   return contains_ignoring_case(info->name, selector) || contains_ignoring_case(info->platform, selector);
 }
 
-/* Devices with a compiler first; then GPUs before accelerators before CPUs; within a class by units x clock. Ties go to
- * the first listed. */
+/* Devices with a compiler come first; then GPUs before accelerators before CPUs; within a class the highest units x
+ * clock. The first listed wins a tie. */
 static uint64_t preference(const mica_device_info *info) {
   uint64_t rank = info->device_class == MICA_DEVICE_CLASS_GPU           ? 3
                   : info->device_class == MICA_DEVICE_CLASS_ACCELERATOR ? 2
@@ -71,7 +71,7 @@ static mica_status select_whole(const char *selector, mica__device *device) {
   return status;
 }
 
-/* An info as a program sees it that was compiled with another version of the structure. */
+/* Copies an info for a program that was compiled with another version of the struct. */
 static void copy_info(void *to, size_t bytes, const mica_device_info *info) {
   memset(to, 0, bytes);
   memcpy(to, info, bytes < sizeof *info ? bytes : sizeof *info);

@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* sched_getaffinity; NOLINT(bugprone-reserved-identifier): the system's own switch */
+#define _GNU_SOURCE /* for sched_getaffinity; NOLINT(bugprone-reserved-identifier): the system's own switch */
 #include "runtime/drivers.h"
 
 #include "base/text.h"
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Cores that the process may run on, whatever its share of their time. */
+/* The number of cores that the process may run on, whatever its share of CPU time. */
 static size_t allowed_cores(void) {
 #ifdef CPU_COUNT
   cpu_set_t allowed;
@@ -24,7 +24,7 @@ static size_t allowed_cores(void) {
   return 1;
 }
 
-/* The quota at the first call: graphs ask for it at each node. 0: not asked yet. */
+/* The quota, read at the first call, because graphs ask for it at each node. 0: not read yet. */
 static size_t quota_cores(void) {
   static atomic_size_t known;
   size_t cores = atomic_load(&known);
@@ -38,7 +38,7 @@ size_t mica__usable_cores(void) {
 }
 
 void mica_device_prepare_drivers(void) {
-  /* Ranks of a launcher that does not bind them share the cores; a quota is shared by all of them. */
+  /* If a launcher does not bind its ranks to cores, they share the cores; they always share a quota. */
   const char *ranks = getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
   const long cores = (long)allowed_cores(), all = sysconf(_SC_NPROCESSORS_ONLN), told = ranks ? atol(ranks) : 1;
   const long local = told > 1 ? told : 1, share = cores < all ? cores : cores / local;
@@ -53,8 +53,8 @@ void mica_device_prepare_drivers(void) {
   setenv("POCL_WORK_GROUP_SPECIALIZATION", "0", 0);
 }
 
-/* PoCL's cache as it finds it itself: POCL_CACHE_DIR, else pocl/kcache under XDG_CACHE_HOME or ~/.cache. False where
- * none of them is set, and PoCL chooses a temporary folder. */
+/* The path of PoCL's cache, found as PoCL does: POCL_CACHE_DIR, else pocl/kcache under XDG_CACHE_HOME or ~/.cache.
+ * False if none is set: PoCL then chooses a temporary folder. */
 static bool pocl_cache(mica__text *path) {
   const char *own = getenv("POCL_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
   if (own)
@@ -66,13 +66,13 @@ static bool pocl_cache(mica__text *path) {
   return path->data != NULL;
 }
 
-/* Probes the folder, or where it is missing the nearest there is above it, in which PoCL would make it: permissions
- * alone do not tell of a file system that is full or cannot be written. The probe is a folder, since that is made and
- * removed by name alone. */
+/* Tries to write in the folder or, if it is missing, in its nearest existing parent, where PoCL would create it:
+ * permissions alone do not show that a file system is full or read-only. Creates and removes a folder, because a folder
+ * needs only a name. */
 static bool can_be_written(const char *folder) {
   struct stat about;
   mica__text probe = {0};
-  char *found = *folder ? mica__strdup(folder) : NULL; /* PoCL aborts the process at an empty name */
+  char *found = *folder ? mica__strdup(folder) : NULL; /* PoCL aborts the process on an empty name */
   while (found && stat(found, &about) != 0 && errno == ENOENT && strcmp(found, ".") != 0) {
     char *slash = strrchr(found, '/');
     if (!slash)
@@ -87,8 +87,8 @@ static bool can_be_written(const char *folder) {
   return written;
 }
 
-/* A folder of this user's among the temporary files, which all processes share; false where another user has the name,
- * who could put code there. */
+/* A folder of this user's own among the temporary files, shared by all processes. False if the name belongs to another
+ * user, who could put code there. */
 static bool temporary_folder(mica__text *path) {
   const char *base = getenv("TMPDIR");
   struct stat about;
@@ -99,7 +99,7 @@ static bool temporary_folder(mica__text *path) {
          (about.st_mode & 077) == 0 && can_be_written(path->data);
 }
 
-/* What was found, for the warning: the cache that cannot be written, and what is used instead. */
+/* For the warning: the cache that cannot be written, and the folder used instead. */
 static mica__text unwritable, instead;
 
 void mica__drivers_prepare_pocl_cache(void) {

@@ -1,4 +1,4 @@
-/* Engines: made, taken apart, asked. */
+/* Creating, destroying and querying engines. */
 #include "base/error.h"
 #include "base/text.h"
 #include "runtime/at_exit.h"
@@ -24,7 +24,7 @@
 
 mica_engine_config mica_engine_config_default(void) { return (mica_engine_config){0}; }
 
-/* The directory for compiled kernels by the rule of mica_engine_config.cache_dir; on the heap. */
+/* Chooses the directory for compiled kernels as mica_engine_config.cache_dir says; the caller frees it. */
 static mica_status choose_cache_dir(const char *wanted, char **out) {
   mica__text path = {0};
   const char *from_env = getenv("MICA_CACHE_DIR"), *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME"),
@@ -85,7 +85,7 @@ static void engine_free(mica_engine *engine) {
   free(engine);
 }
 
-/* The bundle by the rule of mica_engine_config.bundle; NULL for none. */
+/* Opens the bundle as mica_engine_config.bundle says; NULL: none. */
 static mica_status open_bundle(const mica_engine_config *config, mica__program_bundle **out) {
   const char *path = config && config->bundle ? config->bundle : getenv("MICA_BUNDLE");
   return path && *path ? mica__program_bundle_open(path, out) : MICA_OK;
@@ -105,8 +105,8 @@ static void limit_memory(mica_device_info *info, uint64_t most) {
   if (most && most < info->max_buffer_bytes) info->max_buffer_bytes = most;
 }
 
-/* What both ways of making an engine share, from the point where device is known. context and queue may be NULL. The
- * bundle becomes the engine's, or is closed. */
+/* The part that both ways of making an engine share, once the device is known. context and queue may be NULL. The
+ * engine takes the bundle over; after a failure it is closed. */
 static mica_status engine_create(const mica__device *device, cl_context context, cl_command_queue queue,
                                  mica__program_bundle *bundle, const mica_engine_config *config, mica_engine **out) {
   mica_engine_config defaults = mica_engine_config_default();
@@ -207,7 +207,7 @@ mica_status mica_engine_create_from_opencl(cl_context context, cl_device_id id, 
   return engine_create(&device, context, queue, bundle, config, engine);
 }
 
-/* The bundle that MICA_BUNDLE_OUT asks for. */
+/* Writes the bundle that MICA_BUNDLE_OUT asks for. */
 static void write_wanted_bundle(mica_engine *engine) {
   const char *path = getenv("MICA_BUNDLE_OUT");
   if (!path || !*path || engine->device.info.device_class == MICA_DEVICE_CLASS_NULL) return;

@@ -13,8 +13,8 @@ static _Atomic uint64_t launch_total;
 
 uint64_t mica__launch_total(void) { return atomic_load(&launch_total); }
 
-/* Group sizes against the limits of device and kernel; local memory is checked by the driver, which alone knows what
- * the kernel itself declares. */
+/* Checks group sizes against the limits of device and kernel. The driver checks local memory, because only it knows
+ * what the kernel itself declares. */
 static mica_status check_group(const mica_engine *engine, const mica__launch *launch) {
   const mica_device_info *device = &engine->device.info;
   size_t items = 1;
@@ -40,7 +40,7 @@ mica_status mica__launch_check(const mica_engine *engine, const mica__launch *la
   if (launch->status != MICA_OK) return launch->status;
   const mica__kernel *kernel = launch->kernel;
   if (launch->dims == 0) return mica__fail(MICA_E_INVALID, "kernel %s has no index space", kernel->name);
-  /* Too few would leave those of an earlier launch in place. */
+  /* With too few, arguments of an earlier launch would stay set. */
   uint32_t count = launch->arg_count + (launch->is_packed ? 1 : 0);
   if (kernel->arg_count != MICA__ANY_ARGS && count != kernel->arg_count)
     return mica__fail(MICA_E_INVALID, "kernel %s takes %u arguments, not %u", kernel->name, kernel->arg_count, count);
@@ -101,7 +101,7 @@ static mica_status enqueue_part(mica_queue *queue, cl_kernel handle, const mica_
   return MICA_OK;
 }
 
-/* Each part goes to the device before the next is queued, lest the driver join them. */
+/* Flushes each part before the next is queued, so that the driver cannot join them. */
 static mica_status enqueue_parts(mica_queue *queue, cl_kernel handle, const mica__launch *launch,
                                  const mica__split *split) {
   size_t at[3];

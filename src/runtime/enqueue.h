@@ -1,21 +1,21 @@
-/* runtime/enqueue.h: a packed launch brought to the driver; what starting at once and replaying have in common. */
+/* runtime/enqueue.h: passes a packed launch to the driver; shared by immediate launches and replays. */
 #ifndef MICA_RUNTIME_ENQUEUE_H
 #define MICA_RUNTIME_ENQUEUE_H
 
 #include "runtime/launch.h"
 #include "runtime/objects.h"
 
-/* Packed without an error, for as many arguments as the kernel takes, and groups and a range that it and the device
- * allow. */
+/* Checks that packing had no error, that the kernel takes as many arguments, and that kernel and device allow the
+ * groups and the range. */
 mica_status mica__launch_check(const mica_engine *engine, const mica__launch *launch);
 bool mica__launch_is_empty(const mica__launch *launch);
 
-/* Sets one argument of the kernel object, the argument that holds all packed values, or everything. */
+/* Sets one argument of the kernel object; the argument that holds all packed values; all arguments. */
 mica_status mica__launch_set_arg(mica_engine *engine, cl_kernel handle, const mica__launch *launch, uint32_t index);
 mica_status mica__launch_set_packed(mica_engine *engine, cl_kernel handle, const mica__launch *launch);
 mica_status mica__launch_set_args(mica_engine *engine, cl_kernel handle, const mica__launch *launch);
 
-/* Starts the kernel object, whose arguments are set. */
+/* Starts the kernel object, whose arguments must be set. */
 mica_status mica__launch_enqueue(mica_queue *queue, cl_kernel handle, const mica__launch *launch);
 
 #endif

@@ -1,12 +1,13 @@
-/* runtime/fields.h: the host's side of cl/common/fields.clh: eight numbers of a kernel that travel together, filled by
- * the names under which the kernel has them. Those that are not named are 0.
+/* runtime/fields.h: the host's side of cl/common/fields.clh: eight numbers that a kernel takes as one argument, set by
+ * the names that the kernel uses. Those that are not named are 0.
  *
  *   #include "cl/conv/fields.clh"
  *   MICA__FIELDS(blocking, WINOGRAD_BLOCKING);
  *   mica__launch_sizes(&launch, (blocking){.TB = 32, .PANELS = 2}.values);      of an int8
  *   mica__launch_long8(&launch, (strides){.w_k = 27, .w_c = 9}.values);         of a long8
  *
- * And of cl/common/packed.clh: the packed arguments of a kernel, or a part of them, added in the list's order.
+ * Also the host's side of cl/common/packed.clh: a kernel's packed arguments, or a part of them, added in the list's
+ * order.
  *
  *   MICA__PACKED(sizes, PRODUCT_SIZES);
  *   sizes_push(&launch, &(sizes){.m = 32, .steps = 2});

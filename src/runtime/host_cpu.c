@@ -1,4 +1,4 @@
-#define _GNU_SOURCE /* syscall, pipe2; NOLINT(bugprone-reserved-identifier): the system's own switch */
+#define _GNU_SOURCE /* for syscall, pipe2; NOLINT(bugprone-reserved-identifier): the system's own switch */
 #include "runtime/host_cpu.h"
 
 #include "runtime/device.h"
@@ -18,13 +18,13 @@
 #include <unistd.h>
 #endif
 
-/* The device is this processor. */
+/* True if the device is this processor. */
 static bool is_host(const mica_device_info *device) {
   return strstr(device->platform, MICA__POCL) && device->device_class == MICA_DEVICE_CLASS_CPU;
 }
 
-/* PoCL 6.0 (Debian 13) ends the process on a kernel with any inline assembly, even a nop: an assertion in its pass over
- * functions, "cast<Ty>() argument of incompatible type!". */
+/* False for PoCL 6.0 (Debian 13), which ends the process on a kernel with any inline assembly, even a nop: an assertion
+ * in its pass over functions, "cast<Ty>() argument of incompatible type!". */
 static bool takes_assembly(const mica_device_info *device) {
   return is_host(device) && strncmp(device->driver, "6.0", 3) != 0;
 }
@@ -55,10 +55,10 @@ bool mica__host_has_vnni(const mica_device_info *device) {
 #define AMX_TILE (1u << 24)
 #define AMX_INT8 (1u << 25)
 #define OSXSAVE (1u << 27) /* of ecx of leaf 1 */
-/* Seconds after which a child has failed. */
+/* Seconds after which a child counts as failed. */
 #define PATIENCE 10
 
-/* What a child does: no call but the system's, since other threads may hold the locks of the program's libraries. */
+/* Runs in the child. Makes system calls only, because other threads may hold locks of the program's libraries. */
 static void try_and_end(bool (*trial)(void), int answer) {
   static const int deadly[] = {SIGILL, SIGSEGV, SIGBUS, SIGFPE, SIGTRAP, SIGALRM};
   struct sigaction usual = {.sa_handler = SIG_DFL};
@@ -70,11 +70,12 @@ static void try_and_end(bool (*trial)(void), int answer) {
   sigprocmask(SIG_SETMASK, &all, NULL);
   alarm(PATIENCE);
   const bool good = trial() && write(answer, "1", 1) == 1;
-  /* The library calls nothing that could end its host; this is the child's own end. */
+  /* The library must never end its host process; this ends only the child. */
   for (;;) syscall(SYS_exit_group, !good);
 }
 
-/* The child has no signal for its end: the program is not told of it, and does not reap it by waiting for any. */
+/* The child sends no signal when it ends: the program does not notice it, and cannot reap it by waiting for any
+ * child. */
 bool mica__host_try(bool (*trial)(void)) {
   int ends[2];
   char answer = 0;
@@ -82,7 +83,7 @@ bool mica__host_try(bool (*trial)(void)) {
   const pid_t child = (pid_t)syscall(SYS_clone, 0, NULL, NULL, NULL, 0);
   if (child == 0) try_and_end(trial, ends[1]);
   while (child > 0 && waitpid(child, NULL, __WALL) < 0 && errno == EINTR) continue;
-  /* Nobody waits for the pipe's end, which a process that another thread forks may keep open. */
+  /* Does not wait for the pipe's other end to close: a process that another thread forks may keep it open. */
   const bool good = child > 0 && read(ends[0], &answer, 1) == 1;
   close(ends[0]);
   close(ends[1]);
@@ -93,8 +94,8 @@ static bool ask_for_permission(void) { return syscall(SYS_arch_prctl, ARCH_REQ_X
 
 enum { SIDE = 16, WORDS = 16 };
 
-/* Tile 0 += tile 1 . tile 2, of 16 rows of 64 bytes each: sums from zero of bf16 or of signed bytes. As bytes, since
- * assemblers that are older do not know the names (cl/common/cpu/tiles.clh). */
+/* Tile 0 = tile 1 . tile 2, each of 16 rows of 64 bytes: products of bf16 or of signed bytes. Written as bytes, because
+ * older assemblers do not know the instructions (cl/common/cpu/tiles.clh). */
 static void multiply(bool bf16, const uint32_t *a, const uint32_t *b, uint32_t *sums) {
   uint8_t config[64] __attribute__((aligned(64))) = {1};
   for (int t = 0; t < 3; t++) {
@@ -114,7 +115,7 @@ static void multiply(bool bf16, const uint32_t *a, const uint32_t *b, uint32_t *
   __asm__ volatile(".byte 0xc4, 0xe2, 0x78, 0x49, 0xc0" ::: "memory");                              /* tilerelease */
 }
 
-/* Small whole numbers, of which sums are exact: element d of word w of a row or column. */
+/* Element d of word w of a row or column: a small whole number, so that sums are exact. */
 static int number(int at, int w, int d) { return (5 * at + 3 * w + 7 * d) % 15 - 7; }
 
 static uint32_t word_of(bool bf16, int at, int w) {
@@ -150,21 +151,22 @@ static bool multiplies(bool bf16) {
 
 static bool try_tiles(void) { return ask_for_permission() && multiplies(true) && multiplies(false); }
 
-/* True if the processor has eight tiles of 16 rows of 64 bytes, and the system saves them. */
+/* True if the processor reports eight tiles of 16 rows of 64 bytes, and the system saves them. */
 static bool says_tiles(void) {
   const unsigned wanted = AMX_BF16 | AMX_TILE | AMX_INT8;
   unsigned eax = 0, ebx = 0, ecx = 0, edx = 0, low = 0, high = 0;
   if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx) || !(ecx & OSXSAVE)) return false;
   if (!__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) || (edx & wanted) != wanted) return false;
-  /* Palette 1: bytes a row in the lower half of ebx, tiles in its upper half, rows in the lower half of ecx. */
+  /* Palette 1: bytes per row in the lower half of ebx, tiles in its upper half, rows in the lower half of ecx. */
   if (!__get_cpuid_count(0x1d, 1, &eax, &ebx, &ecx, &edx)) return false;
   if ((ebx & 0xffff) < 64 || ebx >> 16 < 8 || (ecx & 0xffff) < 16) return false;
   __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   return (low >> 17 & 3) == 3;
 }
 
-/* True if tiles are there, multiply rightly in a child, and this process may use them. What a hypervisor says of its
- * processor and what this then does are two things; the child's permission is its own. */
+/* True if tiles exist, a child multiplies them correctly, and this process gets permission to use them. The child is
+ * needed because a hypervisor may report what its processor cannot do; the child's permission holds only for the
+ * child. */
 static bool ask_for_tiles(void) { return says_tiles() && mica__host_try(try_tiles) && ask_for_permission(); }
 #else
 bool mica__host_try(bool (*trial)(void)) {

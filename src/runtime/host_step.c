@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements of the host begin at multiples of that many bytes. */
+/* The alignment of elements on the host, in bytes. */
 #define HOST_ALIGNMENT 64
 
-/* A tensor and its elements on the host. */
+/* A tensor, and the location of its elements on the host. */
 typedef struct operand {
-  mica_tensor tensor; /* its buffer is the one bound if there is a placeholder, and retained if there is none */
+  mica_tensor tensor; /* its buffer is the bound one if there is a placeholder; otherwise it is retained */
   const mica_buffer *placeholder;
   int64_t first; /* in the placeholder */
   size_t offset; /* in the step's memory */
@@ -27,16 +27,16 @@ struct mica__host_step {
   mica__host_call call; /* without the tensors */
   operand *operands;    /* inputs, then outputs */
   void **elements;      /* of the operands */
-  char *memory;         /* theirs, and the copy of call.user */
+  char *memory;         /* of the operands, and of the copy of call.user */
   void *user;           /* that copy */
-  mica_event ready;     /* of two halves: when the inputs are on the host */
+  mica_event ready;     /* with two halves: done when the inputs are on the host */
   bool begun;
-  void *pending; /* what begin leaves for end */
+  void *pending; /* what begin passes to end */
 };
 
 static int32_t count_of(const mica__host_step *step) { return step->call.input_count + step->call.output_count; }
 
-/* Lays the operands out in the step's memory; *bytes is what they take. */
+/* Assigns operands their offsets in the step's memory; *bytes is the size of all. */
 static mica_status lay_out(mica__host_step *step, const mica__host_call *call, size_t *bytes) {
   *bytes = mica__round_up(call->user_bytes, HOST_ALIGNMENT);
   for (int32_t i = 0; i < count_of(step); i++) {
@@ -69,7 +69,7 @@ mica_status mica__host_step_create(const mica__host_call *call, mica__host_step 
     mica__host_step_destroy(step);
     return status;
   }
-  /* What lies between the operands is read where they are taken as one block. */
+  /* The gaps between operands are read if all operands are used as one block. */
   memset(step->memory, 0, bytes);
   if (call->user_bytes) memcpy(step->memory, call->user, call->user_bytes);
   step->user = step->memory;
@@ -107,7 +107,7 @@ static mica_status run_whole(mica__host_step *step, mica_queue *queue) {
   return upload(step, queue);
 }
 
-/* Queues are in order: the last download is done when all are. */
+/* Queues downloads of all inputs. Queues are in order, so the last download is done when all are. */
 static mica_status download(mica__host_step *step, mica_queue *queue) {
   mica__event_clear(&step->ready);
   step->ready.engine = queue->engine;
@@ -119,7 +119,7 @@ static mica_status download(mica__host_step *step, mica_queue *queue) {
   return mica__queue_flush(queue);
 }
 
-/* Waits until nothing is in flight that writes to the step's memory. */
+/* Waits until no download in flight writes to the step's memory. */
 static mica_status drain(mica__host_step *step) {
   bool done = true;
   if (!step->ready.engine) return MICA_OK;
@@ -127,7 +127,7 @@ static mica_status drain(mica__host_step *step) {
   return done ? MICA_OK : mica_event_wait(&step->ready);
 }
 
-/* It waits where the run has failed by something else. */
+/* Waits after the run has failed for another reason; its own failure is only logged. */
 static void drain_quietly(mica__host_step *step) {
   mica__attempt_begin();
   if (drain(step) != MICA_OK) mica__log(MICA_LOG_LEVEL_INFO, "%s: %s", step->call.name, mica_error_message());
@@ -155,7 +155,7 @@ mica_status mica__host_step_run(mica__host_step *step, mica_queue *queue) {
 
 mica_status mica__host_step_end(mica__host_step *step, mica_queue *queue, mica_status failed) {
   double start = mica__clock();
-  /* The launches between the halves are to run while this waits. */
+  /* Lets the launches between the halves run while this waits. */
   if (failed == MICA_OK) failed = mica__queue_flush(queue);
   mica_status status = step->call.end(step->user, step->pending, failed);
   if (status != MICA_OK) status = mica__fail_in(status, step->call.name);

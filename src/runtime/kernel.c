@@ -23,7 +23,7 @@ mica_status mica__kernel_choose(mica_engine *engine, const mica__kernel_desc *de
   for (int any_class = 0; any_class < 2; any_class++)
     for (int i = 0; i < desc->variant_count; i++) {
       mica__variant v = desc->variants[i];
-      if (any_class && v.classes) v.classes = MICA__ON_ANY; /* an emulation is not a device's */
+      if (any_class && v.classes) v.classes = MICA__ON_ANY; /* emulations stay excluded: they are for no device */
       if (!mica__variant_fits(desc, &v, device)) continue;
       if (mica__variant_is_bad(engine, desc, &v)) {
         bad = true;
@@ -68,7 +68,8 @@ mica_status mica__kernel_get(mica_engine *engine, const mica__kernel_desc *desc,
   const bool unoptimised =
       engine->imitates_gpu && is_for_gpus(desc, values) && mica__compiler_takes_unoptimised(&engine->device.info);
   if (unoptimised) key = mica__hash_text(key, MICA__UNOPTIMISED);
-  /* Most launches find it; the text of the options, which takes longer than they do, is for the others. */
+  /* Most launches find the kernel here. Building the text of the options takes longer than such a launch, so it comes
+   * later. */
   if ((*kernel = mica__kernel_find_key(engine, key))) return MICA_OK;
   char *options = mica__kernel_options(desc, values, unoptimised);
   if (!options) return mica__fail_nomem("the options of a kernel");

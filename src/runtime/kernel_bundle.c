@@ -39,7 +39,7 @@ void mica__kernel_bundle_free(mica__kernel_bundle *bundle) {
   *bundle = (mica__kernel_bundle){0};
 }
 
-/* What the program calls kernel i: its name, with the index behind it where an earlier kernel has the name. */
+/* The name of kernel i in the program: its own, followed by its index if an earlier kernel has the same name. */
 static void entry_of(const mica__kernel_bundle *bundle, size_t i, char entry[MICA__MAX_ENTRY]) {
   const char *name = bundle->members[i].name;
   bool taken = false;
@@ -70,8 +70,8 @@ static mica_status bundle_source(const mica_engine *engine, const mica__kernel_b
   return status;
 }
 
-/* What identifies a kernel in the disk cache: the key of a program of it alone, so that neither other files of cl/ nor
- * another driver pass for what it was made of. */
+/* Computes what identifies a kernel in the disk cache: the key of a program that contains only this kernel. So a kernel
+ * made from other files of cl/, or by another driver, does not match. */
 static mica_status stored_key(mica_engine *engine, const mica__kernel_member *member, mica__hash *key) {
   mica__text source = {0};
   const char *option = "";
@@ -90,7 +90,7 @@ static mica_status make_member(mica_engine *engine, mica__program *program, cons
   return mica__kernel_make(engine, program, &p, NULL);
 }
 
-/* Makes what stored programs have of the bundle's kernels, and lists the others in rest, their lines in the program's
+/* Makes the bundle's kernels that stored programs contain. Lists the others in rest, and their lines of the program's
  * key in lines. */
 static mica_status take_stored(mica_engine *engine, const mica__kernel_bundle *bundle, mica__kernel_bundle *rest,
                                mica__text *lines) {
@@ -112,7 +112,7 @@ static mica_status take_stored(mica_engine *engine, const mica__kernel_bundle *b
   return mica__text_status(lines);
 }
 
-/* Makes the kernels of a program of them all, or notes that it is wanted. */
+/* Makes one program of the remaining kernels, or notes that it is wanted. */
 static mica_status make_rest(mica_engine *engine, const mica__kernel_bundle *rest, const char *lines) {
   mica__text source = {0};
   mica__program *program = NULL;

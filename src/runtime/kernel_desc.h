@@ -1,14 +1,14 @@
-/* runtime/kernel_desc.h: kernels as data: what a kernel is called, where it stands, which parameters it takes.
+/* runtime/kernel_desc.h: kernels as data: a kernel's name, its file, and its parameters.
  *
- * A kernel's parameter table alone knows its parameters: the -D options, the cache key, the tuner's
- * space, the validation, the doctor's and the vendor compilers' lists and the help text all come from it. */
+ * Only a kernel's parameter table knows its parameters: the -D options, the cache key, the tuner's space, the
+ * validation, the lists of the doctor and the vendor compilers, and the help text all come from it. */
 #ifndef MICA_RUNTIME_KERNEL_DESC_H
 #define MICA_RUNTIME_KERNEL_DESC_H
 
 #include <mica/device.h>
 #include <mica/dtype.h>
 
-/* Characters a kernel's name may have; a profile's row holds as many. */
+/* Maximum length of a kernel's name; a row of a profile has the same room. */
 #define MICA__MAX_KERNEL_NAME 63
 
 #define MICA__MAX_PARAMS 24
@@ -16,14 +16,14 @@
 
 typedef enum mica__param_kind {
   MICA__PARAM_INT,   /* -DMR=8; the value is the number */
-  MICA__PARAM_CASE,  /* likewise, but decided by the problem, as a type is: nothing to tune */
+  MICA__PARAM_CASE,  /* as INT, but determined by the problem, as a type is: not tuned */
   MICA__PARAM_DTYPE, /* -DX_T=f16; the value is a mica_dtype */
-  /* A CASE; a kernel of which it is 0 emulates instructions and is compiled without optimisation: PoCL takes longer to
-   * optimise a product on matrix units than to run all that checks ask of it. */
+  /* A CASE. A kernel in which it is 0 emulates instructions and is compiled without optimisation: PoCL takes longer to
+   * optimise a product on matrix units than to run everything that checks need. */
   MICA__PARAM_EMULATED,
 } mica__param_kind;
 
-/* One parameter: a macro, its legal values (the first `choice_count` of choices) and what it means. */
+/* One parameter: its macro, its legal values (the first `choice_count` of choices) and its meaning. */
 typedef struct mica__kernel_param {
   const char *macro;
   const char *help;
@@ -50,7 +50,7 @@ typedef struct mica__kernel_param {
   {                                                                                                                    \
     macro, help, MICA__PARAM_DTYPE, MICA__COUNT_OF(__VA_ARGS__), { __VA_ARGS__ }                                       \
   }
-/* Lists of dtypes for it. */
+/* Lists of dtypes for MICA__DTYPE. */
 #define MICA__FLOATS MICA_F32, MICA_F16, MICA_BF16, MICA_F64
 #define MICA__INTEGERS MICA_I8, MICA_U8, MICA_I16, MICA_I32, MICA_I64, MICA_U16, MICA_U32, MICA_U64
 #define MICA__NUMBERS MICA__FLOATS, MICA__INTEGERS
@@ -61,15 +61,15 @@ typedef struct mica__kernel_param {
 #define MICA__ON_GPU 2u
 #define MICA__ON_ANY (MICA__ON_CPU | MICA__ON_GPU)
 
-/* A set of parameter values with a name: a default that is shipped. Values stand in the table's order. A device takes
- * the first variant of the kernel that fits it. */
+/* A named set of parameter values, shipped as a default. The values are in the order of the table. A device takes the
+ * kernel's first variant that fits it. */
 typedef struct mica__variant {
   const char *name;      /* "cpu", "gpu", "gpu.nvidia" */
   unsigned classes;      /* MICA__ON_... */
   uint32_t features;     /* mica_feature bits the device must have */
   unsigned vendors;      /* 1u << mica_vendor bits; 0 for any */
-  uint32_t vector_bytes; /* its vector registers are at least so large; 0 for any */
-  /* What else a device must be, for an instruction that no extension announces; NULL for nothing. */
+  uint32_t vector_bytes; /* minimum size of its vector registers; 0 for any */
+  /* A further condition on the device, for an instruction that no extension announces; NULL: none. */
   bool (*has_instruction)(const mica_device_info *device);
   int32_t values[MICA__MAX_PARAMS];
 } mica__variant;
@@ -82,8 +82,8 @@ typedef struct mica__kernel_desc {
   int param_count;
   const mica__variant *variants;
   int variant_count;
-  /* True when groups and local memory of a kernel with these values are within the device's limits; NULL where any
-   * device has room (groups of at most 64 work-items, no local memory to speak of). */
+  /* True if groups and local memory of a kernel with these values are within the device's limits. NULL if every device
+   * has room (groups of at most 64 work-items, hardly any local memory). */
   bool (*has_room)(const int32_t *values, const mica_device_info *device);
 } mica__kernel_desc;
 
@@ -93,37 +93,37 @@ typedef struct mica__kernel_desc {
     .name = label, .classes = on, .values = { __VA_ARGS__ }                                                            \
   }
 
-/* A variant for CPUs whose vector registers have so many bytes at least. */
+/* A variant for CPUs whose vector registers have at least this many bytes. */
 #define MICA__VECTOR_VARIANT(label, bytes, ...)                                                                        \
   {                                                                                                                    \
     .name = label, .classes = MICA__ON_CPU, .vector_bytes = bytes, .values = { __VA_ARGS__ }                           \
   }
-/* AVX-512 has 32 vector registers, most narrower CPUs 16: hence tiles of 16 accumulators for the former and of 6 rows
- * for the latter. */
+/* AVX-512 has 32 vector registers, most narrower CPUs have 16. So tiles have 16 accumulators on the former and 6 rows
+ * on the latter. */
 #define MICA__LONG_VECTOR 64
 
-/* The initialiser of a kernel's description from its two tables; further fields may follow it. */
+/* Initialises a kernel's description from its two tables; further fields may follow. */
 #define MICA__KERNEL(function, path, param_table, variant_table)                                                       \
   .name = function, .file = path, .params = param_table, .param_count = sizeof param_table / sizeof *param_table,      \
   .variants = variant_table, .variant_count = sizeof variant_table / sizeof *variant_table
 
-/* MICA__ON_CPU or MICA__ON_GPU for a device. */
+/* The device's class: MICA__ON_CPU or MICA__ON_GPU. */
 unsigned mica__kernel_class(const mica_device_info *device);
-/* True when a variant of the kernel may run on a device. */
+/* True if the variant of the kernel may run on the device. */
 bool mica__variant_fits(const mica__kernel_desc *desc, const mica__variant *variant, const mica_device_info *device);
-/* True when variant and register length are both long (MICA__LONG_VECTOR) or both shorter. */
+/* True if variant and register length are both long (MICA__LONG_VECTOR) or both shorter. */
 bool mica__variant_suits_vectors(const mica__variant *variant, uint32_t vector_bytes);
-/* The first variant made for vectors of this length; for kernels that have variants for long and for short ones. */
+/* The first variant made for vectors of this length, in kernels that have variants for long and for short ones. */
 const mica__variant *mica__kernel_suited(const mica__kernel_desc *desc, uint32_t vector_bytes);
-/* The first variant that fits; NULL when none does. */
+/* The first variant that fits; NULL: none. */
 const mica__variant *mica__kernel_variant(const mica__kernel_desc *desc, const mica_device_info *device);
 
-/* MICA_E_INVALID, naming kernel and parameter, when a value is not among its choices. */
+/* MICA_E_INVALID, with the kernel and the parameter, if a value is not one of its choices. */
 mica_status mica__kernel_check_values(const mica__kernel_desc *desc, const int32_t *values);
 
-/* The index of a macro in the table; -1 when it has none. */
+/* The index of a macro in the table; -1 if it is missing. */
 int mica__kernel_param_index(const mica__kernel_desc *desc, const char *macro);
-/* The index of a value among the choices of a parameter; -1 when it is none. */
+/* The index of a value in a parameter's choices; -1 if it is missing. */
 int mica__kernel_choice(const mica__kernel_desc *desc, const char *macro, int32_t value);
 
 /* Copies a variant's values, to be changed by mica__kernel_set. */
@@ -133,8 +133,8 @@ int32_t mica__kernel_value(const mica__kernel_desc *desc, const int32_t *values,
 void mica__kernel_set(const mica__kernel_desc *desc, int32_t *values, const char *macro, int32_t value);
 
 #define MICA__UNOPTIMISED " -cl-opt-disable"
-/* Writes the build options of a parameter assignment, "-DMR=8 -DX_T=f16", with MICA__UNOPTIMISED where it is wanted or
- * the kernel is an emulation; the result belongs to the caller (free). NULL when memory is short. */
+/* The build options of a parameter assignment, "-DMR=8 -DX_T=f16", with MICA__UNOPTIMISED if `unoptimised` or if the
+ * kernel is an emulation; the caller frees the text. NULL if memory is short. */
 char *mica__kernel_options(const mica__kernel_desc *desc, const int32_t *values, bool unoptimised);
 
 #endif

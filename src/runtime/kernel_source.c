@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_FILES 64 /* different files one kernel may include */
+#define MAX_FILES 64 /* the most files that one kernel may include */
 #define MAX_DEPTH 16
 #define MAX_FILE_BYTES (16u << 20)
 
@@ -20,7 +20,7 @@ typedef struct expansion {
 
 static mica_status expand_file(expansion *e, const char *path, const char *wanted_by);
 
-/* True when the line is #include "name"; then name's extent. */
+/* True if the line is #include "name"; *name and *name_length are then its name. */
 static bool parse_include(const char *line, size_t length, const char **name, size_t *name_length) {
   const char *at = line, *end = line + length;
   while (at < end && (*at == ' ' || *at == '\t')) at++;

@@ -65,7 +65,8 @@ mica_status mica__kernel_make(mica_engine *engine, mica__program *program, const
                                                             declared, NULL),
                                 p->name);
   kernel->declares_group = declared[0] != 0;
-  /* What is built for groups of a size allows them: rusticl (22.3) says 32 of every kernel. */
+  /* A kernel that declares a group size allows it, whatever the driver says: rusticl (22.3) reports 32 for every
+   * kernel. */
   size_t items = declared[0] * declared[1] * declared[2];
   if (items > kernel->max_group) kernel->max_group = items;
   if (status == MICA_OK)

@@ -1,4 +1,4 @@
-/* runtime/kernel_table.h: the kernel objects of an engine, by a hash of what they were made of. */
+/* runtime/kernel_table.h: the kernel objects of an engine, by a hash of what they were made from. */
 #ifndef MICA_RUNTIME_KERNEL_TABLE_H
 #define MICA_RUNTIME_KERNEL_TABLE_H
 
@@ -8,17 +8,17 @@
 typedef struct mica_kernel {
   mica__program *program;
   cl_kernel handle;
-  pthread_mutex_t lock; /* arguments belong to the kernel object: setting them and starting must not interleave */
+  pthread_mutex_t lock; /* the kernel object holds the arguments: setting them and starting must not interleave */
   char name[MICA__MAX_KERNEL_NAME + 1];
-  char entry[MICA__MAX_ENTRY]; /* what the program calls it */
-  mica__hash key;              /* of all that was asked for */
-  const char *file;            /* of cl/; NULL for a text of its own */
-  char *prelude;               /* the text before it; may be NULL */
+  char entry[MICA__MAX_ENTRY]; /* its name in the program */
+  mica__hash key;              /* of everything in the request */
+  const char *file;            /* of cl/; NULL: made from a text */
+  char *prelude;               /* the text before the file; may be NULL */
   bool generated;              /* the text includes files */
   char *options;
   size_t max_group;
   bool declares_group; /* by reqd_work_group_size */
-  cl_uint arg_count;   /* MICA__ANY_ARGS on the null device, which does not read kernels */
+  cl_uint arg_count;   /* MICA__ANY_ARGS on the null device, which does not look at kernels */
   bool ran;
   size_t last_group[3]; /* of the last launch */
   struct mica_kernel *next;
@@ -38,26 +38,26 @@ void mica__kernels_destroy(mica_engine *engine);
 /* MICA_E_INVALID for a name of more than MICA__MAX_KERNEL_NAME characters. */
 mica_status mica__kernel_check_name(const char *name);
 
-/* NULL when the engine has no kernel of this key. */
+/* The engine's kernel with this key; NULL: none. */
 mica__kernel *mica__kernel_find_key(mica_engine *engine, mica__hash key);
 
-/* The kernel `name` of the program made of prelude (may be NULL) and file (may be NULL) with these options; key
- * identifies all of these. label names the program to people. */
+/* Gets the kernel `name` of the program made from prelude (may be NULL) and file (may be NULL) with these options. key
+ * identifies all of these. label is the program's name in messages. */
 mica_status mica__kernel_find(mica_engine *engine, mica__hash key, const char *name, const char *label,
                               const char *file, const char *prelude, const char *options, mica__kernel **kernel);
 
-/* The kernel that requests return while the thread has a list open (runtime/build_list.h): fit to be packed into
- * launches, which must not be started. */
+/* The kernel that requests return while the thread has an open list (runtime/build_list.h). It can be packed into
+ * launches, but must not be started. */
 mica__kernel *mica__kernel_placeholder(void);
 
-/* A kernel of a program, and what mica__kernel_text needs to know of it. */
+/* A kernel of a program, with what mica__kernel_text needs to know about it. */
 typedef struct mica__kernel_origin {
   mica__hash key;
   const char *name, *entry, *file, *prelude, *options;
   bool generated;
 } mica__kernel_origin;
 
-/* Both are called with the lock held: the kernel of this key or NULL; a new one (kernel may be NULL). */
+/* Call both with the lock held. Finds the kernel with this key, or NULL; makes a new one (kernel may be NULL). */
 mica__kernel *mica__kernel_lookup(const mica_engine *engine, mica__hash key);
 mica_status mica__kernel_make(mica_engine *engine, mica__program *program, const mica__kernel_origin *origin,
                               mica__kernel **kernel);

@@ -18,7 +18,7 @@ static void fail_packing(mica__launch *launch, mica_status status, const char *w
 }
 
 static mica__arg *next_arg(mica__launch *launch) {
-  static _Thread_local mica__arg spill; /* swallows what does not fit, so that callers need no check */
+  static _Thread_local mica__arg spill; /* receives what does not fit, so that callers need no check */
   if (launch->arg_count == MICA__MAX_ARGS) {
     fail_packing(launch, MICA_E_INVALID, "too many arguments");
     return &spill;
@@ -26,7 +26,7 @@ static mica__arg *next_arg(mica__launch *launch) {
   return &launch->args[launch->arg_count++];
 }
 
-/* Adds a value of 4 or 8 bytes to those of a packed launch. */
+/* Adds a value of 4 or 8 bytes to a packed launch. */
 static void add_packed(mica__launch *launch, const void *value, size_t size) {
   if (launch->packed_count == MICA__MAX_PACKED) {
     fail_packing(launch, MICA_E_INVALID, "too many values");
@@ -97,7 +97,7 @@ void mica__launch_scalar(mica__launch *launch, mica_dtype dtype, double value) {
   bool is_unsigned = kind == MICA_DTYPE_KIND_UNSIGNED;
   int64_t wide = 0;
   int32_t narrow = 0;
-  /* The bits of unsigned types pass as those of signed ones. */
+  /* Unsigned types are passed with the bits of signed ones. */
   mica__element_set(is_unsigned ? MICA_U64 : MICA_I64, &wide, 0, value);
   mica__element_set(is_unsigned ? MICA_U32 : MICA_I32, &narrow, 0, value);
   if (dtype == MICA_F64)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 struct mica__loan {
-  mica_tensor *operand, *made; /* views, which keep their memory */
+  mica_tensor *operand, *made; /* views, which retain their memory */
   mica__hash how;
   mica__loan *next;
 };

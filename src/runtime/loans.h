@@ -1,8 +1,8 @@
-/* runtime/loans.h: what a launch of a recording made of an operand, lent to launches after it that need the same: a
- * transform of a gradient that two passes of a convolution read.
+/* runtime/loans.h: values that a launch of a recording derived from an operand, lent to later launches that need the
+ * same values: a transform of a gradient that two passes of a convolution read.
  *
- * Whoever records says until when the operand stays as it is (mica__exec.lends) and ends its loans after that. What is
- * lent is workspace that no other op gets meanwhile. On a queue that is not a recorder nothing is lent. */
+ * The code that records says how long the operand stays unchanged (mica__exec.lends), and ends its loans after that. A
+ * lent value is workspace that no other op gets meanwhile. On a queue that is not a recorder nothing is lent. */
 #ifndef MICA_RUNTIME_LOANS_H
 #define MICA_RUNTIME_LOANS_H
 
@@ -10,14 +10,14 @@
 
 #include <mica/tensor.h>
 
-/* how: what was made of the operand, all that it depends on but for the operand itself. */
+/* how: identifies what was made, by all that it depends on except the operand itself. */
 mica_status mica__loan_offer(mica_queue *queue, const mica_tensor *operand, mica__hash how, const mica_tensor *made);
-/* *made: a view of what was offered, the caller's to destroy; NULL if there is none. */
+/* *made: a view of what was offered, which the caller destroys; NULL: none. */
 mica_status mica__loan_take(const mica_queue *queue, const mica_tensor *operand, mica__hash how, mica_tensor **made);
-/* Ends the loans of what was made of the operand. */
+/* Ends all loans of values derived from the operand. */
 void mica__loans_end(mica_queue *queue, const mica_tensor *operand);
 
-/* All that a recorder lends, which its end destroys. */
+/* Everything that a recorder lends; destroyed when the recorder ends. */
 typedef struct mica__loan mica__loan;
 void mica__loans_free(mica_queue *recorder);
 

@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#define LOST (-9001) /* no error of OpenCL's, nor MICA__CL_FORKED; no sentence shows it */
+#define LOST (-9001) /* neither an error of OpenCL nor MICA__CL_FORKED; never shown in a message */
 
 #define STATUS_CALL(name, parameters, arguments)                                                                       \
   static cl_int lost_##name parameters { return LOST; }
@@ -22,7 +22,7 @@ mica_status mica__loss_init(mica__loss *loss) {
 
 void mica__loss_destroy(mica__loss *loss) { pthread_mutex_destroy(&loss->lock); }
 
-/* Objects go back to the driver all the same: the host's memory and the process's handles are still there. */
+/* Releases still go to the driver: the host's memory and the process's handles still exist. */
 static void replace_table(mica_engine *engine) {
   const mica__cl_api *below = engine->api;
 #define STATUS_ROW(name, parameters, arguments) .name = lost_##name,
@@ -38,8 +38,8 @@ static void replace_table(mica_engine *engine) {
   engine->api = &engine->loss->api;
 }
 
-/* Waits for what is queued, whose errors say nothing of what comes after it, then uploads four bytes. Where there may
- * be no memory for them the queue is waited for once more. */
+/* True if the device answers. Waits for the queued work, ignoring its errors, because they say nothing about later
+ * work; then uploads four bytes. If there is no memory for them, waits for the queue once more instead. */
 static bool answers(mica_engine *engine) {
   const mica__cl_api *api = engine->api;
   const cl_int value = 0;
@@ -72,7 +72,7 @@ mica_status mica__engine_alive(const mica_engine *engine) {
 
 mica_status mica__engine_ask(mica_engine *engine, cl_int error, const char *what) {
   if (error == CL_SUCCESS || error == MICA__CL_FORKED) return MICA_OK;
-  if (!engine->queue) return mica__engine_alive(engine); /* it is being made, or taken apart */
+  if (!engine->queue) return mica__engine_alive(engine); /* the engine is being created or destroyed */
   pthread_mutex_lock(&engine->loss->lock);
   if (!atomic_load(&engine->loss->known) && (error == CL_DEVICE_NOT_AVAILABLE || !answers(engine)))
     declare_lost(engine, error, what);

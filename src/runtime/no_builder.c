@@ -1,4 +1,4 @@
-/* Where no process builds beside this one (Windows): programs are built here, one after another. */
+/* For platforms where no builder process exists (Windows): programs are built here, one after another. */
 #include "runtime/builder.h"
 
 #include "base/error.h"

@@ -1,5 +1,5 @@
-/* The null device. Objects are reference-counted blocks of one kind; buffers are host memory; kernels do nothing;
- * everything queued is done at once. It lets graphs be built, planned and recorded if there is no OpenCL. */
+/* The null device. Objects are reference-counted blocks of one kind, buffers are host memory, kernels do nothing, and
+ * everything queued is done at once. It lets graphs be built, planned and recorded without OpenCL. */
 #include "base/checked.h"
 #include "base/large.h"
 #include "runtime/opencl_api.h"
@@ -13,7 +13,7 @@ typedef struct object {
   atomic_int references;
   cl_context context;
   size_t bytes;
-  /* An object's content follows it, aligned as strictly as OpenCL's largest vector. */
+  /* An object's content follows it, with the alignment of OpenCL's largest vector. */
   _Alignas(128) unsigned char data[];
 } object;
 
@@ -44,7 +44,7 @@ static cl_int object_release(void *handle) {
   return CL_SUCCESS;
 }
 
-/* Answers an information request as OpenCL does. */
+/* Answers a query for information as OpenCL does. */
 static cl_int answer(const void *value, size_t size, size_t n, void *out, size_t *used) {
   if (used) *used = size;
   if (!out) return CL_SUCCESS;
@@ -86,7 +86,7 @@ static cl_int null_GetDeviceInfo(cl_device_id d, cl_device_info what, size_t n, 
   case CL_DEVICE_LOCAL_MEM_SIZE: return ANSWER(cl_ulong, 32 << 10);
   case CL_DEVICE_LOCAL_MEM_TYPE: return ANSWER(cl_device_local_mem_type, CL_GLOBAL);
   case CL_DEVICE_HOST_UNIFIED_MEMORY:
-  case CL_DEVICE_ENDIAN_LITTLE: /* of its kernels, none of which runs, not of the host's memory */
+  case CL_DEVICE_ENDIAN_LITTLE: /* as its kernels see it, of which it runs none; not the host's byte order */
   case CL_DEVICE_AVAILABLE:
   case CL_DEVICE_COMPILER_AVAILABLE: return ANSWER(cl_bool, CL_TRUE);
   case CL_DEVICE_MAX_WORK_GROUP_SIZE: return ANSWER(size_t, 1024);
@@ -147,7 +147,7 @@ static cl_int null_GetMemObjectInfo(cl_mem m, cl_mem_info what, size_t n, void *
 }
 static cl_int null_RetainMemObject(cl_mem m) { return object_retain(m); }
 static cl_int null_ReleaseMemObject(cl_mem m) { return object_release(m); }
-/* Its buffers have memory of their own, whatever they are offered. */
+/* Its buffers have their own memory, whatever memory they are given. */
 static cl_int null_SetMemObjectDestructorCallback(cl_mem m, mica__cl_memory_fn fn, void *user) {
   (void)m, (void)fn, (void)user;
   return CL_INVALID_OPERATION;

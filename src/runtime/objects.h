@@ -1,6 +1,5 @@
-/* runtime/objects.h: what engines, queues, events, buffers and tensors are made of. Data alone, and for the files of
- * runtime/ alone: the other rooms use the functions of launch.h, tensor.h, buffer.h and recording.h, and see no OpenCL
- * type. */
+/* runtime/objects.h: the structs of engines, queues, events, buffers and tensors. Data only, and only for files of
+ * runtime/. Other folders use the functions of launch.h, tensor.h, buffer.h and recording.h, and see no OpenCL type. */
 #ifndef MICA_RUNTIME_OBJECTS_H
 #define MICA_RUNTIME_OBJECTS_H
 
@@ -11,7 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* mica_stats as counters that several threads may raise. */
+/* mica_stats as counters that several threads may increase. */
 typedef struct mica__counters {
 #define MICA__COUNTER(name, text) _Atomic uint64_t name;
   MICA_STATS_LIST(MICA__COUNTER)
@@ -19,7 +18,7 @@ typedef struct mica__counters {
 } mica__counters;
 
 struct mica_engine {
-  const mica__cl_api *_Atomic api; /* another one once the device is lost (lost.h) */
+  const mica__cl_api *_Atomic api; /* replaced once the device is lost (lost.h) */
   mica__device device;
   cl_context context;
   mica_queue *queue;    /* the engine's own */
@@ -27,7 +26,7 @@ struct mica_engine {
   mica_queue *queues;   /* all of them, through mica_queue.next */
   size_t queue_count;
   uint64_t next_queue_id;
-  /* Parts with files of their own, which live as long as the engine. */
+  /* Parts in files of their own, which live as long as the engine. */
   struct mica__pool *pool;
   struct mica__programs *programs;
   struct mica__kernels *kernels;
@@ -55,17 +54,17 @@ struct mica_buffer {
   mica_engine *engine;
   cl_mem memory;
   size_t bytes;    /* asked for */
-  size_t capacity; /* had; 0 for memory of the caller's, which never enters the pool */
+  size_t capacity; /* allocated; 0 for the caller's memory, which never enters the pool */
   atomic_int references;
-  /* The last work that uses the block, as a stamp (queue.h); 0 for none. A block is handed out again only when that is
-   * done or will be done before anything else (the engine has but one queue). Two queues at once make it `shared`, and
-   * it goes back to the driver, which knows when it is idle. */
+  /* The last work that uses the block, as a stamp (queue.h); 0: none. A block is reused only if that work is done, or
+   * will be done before anything later (if the engine has only one queue). If two queues use the block at once, it
+   * becomes `shared` and is returned to the driver, which knows when it is idle. */
   _Atomic uint64_t last_use;
   atomic_bool shared;
   _Atomic uint64_t changes; /* see mica__tensor_changes */
-  atomic_bool foreign;      /* the caller has the memory in hand and may change it unseen */
+  atomic_bool foreign;      /* the caller can reach the memory and may change it unnoticed */
   bool read_only;           /* nothing may write to it */
-  bool placeholder;         /* has no memory: see mica__placeholder_create */
+  bool placeholder;         /* without memory: see mica__placeholder_create */
   mica_buffer *next_idle;
 };
 
@@ -74,12 +73,12 @@ struct mica_tensor {
   mica_dtype dtype;
   mica_shape shape;
   int64_t strides[MICA_MAX_RANK]; /* elements */
-  int64_t first;                  /* elements from the buffer's start */
+  int64_t first;                  /* index of the first element in the buffer */
   int64_t count;
   bool contiguous;
 };
 
-/* One chunk of pinned memory through which an upload passes; busy while `pending` is. */
+/* One chunk of pinned memory that uploads pass through; busy while `pending` is not done. */
 typedef struct mica__staging {
   cl_mem memory;
   void *host;
@@ -93,13 +92,13 @@ struct mica_queue {
   mica_engine *engine;
   cl_command_queue handle; /* NULL in a recorder */
   uint64_t id;
-  /* Makes queueing a command and counting it one step, and guards the staging memory: the engine's own queue is used by
-   * all threads that make sessions, tensors and trainers. Taken after a kernel's lock, before the engine's. */
+  /* Makes queueing a command and counting it one step, and guards the staging memory: all threads that make sessions,
+   * tensors and trainers use the engine's own queue. Locked after a kernel's lock, before the engine's. */
   pthread_mutex_t lock;
   _Atomic uint64_t submitted; /* submissions so far */
   _Atomic uint64_t finished;  /* submissions known to be done */
   bool can_profile;
-  struct mica__recording *recording; /* where launches go instead of the device; NULL in an ordinary queue */
+  struct mica__recording *recording; /* receives launches instead of the device; NULL in an ordinary queue */
   struct mica__loan *loans;          /* of a recorder (loans.h) */
   mica__staging staging[MICA__STAGING_COUNT];
   unsigned next_staging;

@@ -1,7 +1,7 @@
-/* runtime/opencl_api.h: every OpenCL function Mica calls, as one table.
+/* runtime/opencl_api.h: every OpenCL function that Mica calls, as one table.
  *
- * All calls go through a table rather than to the loader, because three things stand in its place: the loader, the null
- * device, and in tests a layer that fails on purpose. An engine holds the table it was made with. */
+ * All calls go through a table instead of directly to the loader, because the table has three forms: the loader, the
+ * null device, and in tests a layer that fails on purpose. An engine keeps the table that it was made with. */
 #ifndef MICA_RUNTIME_OPENCL_API_H
 #define MICA_RUNTIME_OPENCL_API_H
 
@@ -15,7 +15,7 @@ typedef void(CL_CALLBACK *mica__cl_build_fn)(cl_program, void *);
 typedef void(CL_CALLBACK *mica__cl_context_fn)(const char *, const void *, size_t, void *);
 typedef void(CL_CALLBACK *mica__cl_memory_fn)(cl_mem, void *);
 
-/* STATUS(name, parameters, arguments) returns its error; OBJECT(type, name, parameters, arguments) returns an object
+/* STATUS(name, parameters, arguments) returns its error. OBJECT(type, name, parameters, arguments) returns an object
  * and writes the error through its last parameter, `error`. */
 #define MICA__CL_CALLS(STATUS, OBJECT)                                                                                 \
   STATUS(GetPlatformIDs, (cl_uint n, cl_platform_id * ids, cl_uint * count), (n, ids, count))                          \
@@ -113,19 +113,19 @@ typedef struct mica__cl_api {
 #undef MICA__CL_OBJECT_MEMBER
 } mica__cl_api;
 
-/* The loader's functions, or what mica__cl_install last put in their place. In a process that was forked after the
- * first call of it, the loader's functions do nothing and answer MICA__CL_FORKED. */
+/* The loader's functions, or the table that mica__cl_install last put in their place. In a process that was forked
+ * after the first call to this function, the loader's functions do nothing and return MICA__CL_FORKED. */
 const mica__cl_api *mica__cl_loader(void);
 bool mica__cl_is_forked(void);
-#define MICA__CL_FORKED (-9000) /* no error of OpenCL's, whose codes end above -1200 */
+#define MICA__CL_FORKED (-9000) /* not an error of OpenCL, whose codes end above -1200 */
 
-/* The null device: one platform with one device of host memory, on which kernels do nothing. */
+/* The null device: one platform with one device whose memory is the host's and whose kernels do nothing. */
 const mica__cl_api *mica__cl_null(void);
 
-/* For tests: the table that mica__cl_loader returns from now on; NULL restores the loader. Not thread-safe. */
+/* For tests: sets the table that mica__cl_loader returns from now on; NULL restores the loader. Not thread-safe. */
 void mica__cl_install(const mica__cl_api *api);
 
-/* "CL_OUT_OF_RESOURCES"; "CL error -9999" is formatted by the caller for unknown ones, which give NULL. */
+/* A name such as "CL_OUT_OF_RESOURCES"; NULL for an unknown code, which the caller formats as "CL error -9999". */
 const char *mica__cl_error_name(cl_int error);
 
 #endif

@@ -1,9 +1,9 @@
-/* Which tensors share memory. A tensor is a set of blocks of adjacent bytes: nested steps, the longest first, over a
- * block at the end. */
+/* Decides which tensors share memory. A tensor is a set of blocks of adjacent bytes: nested steps, from the longest to
+ * the shortest, and a block at the end. */
 #include "runtime/objects.h"
 #include "runtime/tensor.h"
 
-/* `count` times the rest, `step` bytes apart. */
+/* Repeats the inner levels `count` times, `step` bytes apart. */
 typedef struct level {
   int64_t count, step;
 } level;
@@ -33,15 +33,16 @@ static blocks blocks_of(const mica_tensor *tensor) {
   return b;
 }
 
-/* From the first byte of all levels from `from` on to the last one. */
+/* Bytes from the first to the last byte of the levels from `from` on. */
 static int64_t span(const blocks *b, int32_t from) {
   int64_t bytes = b->bytes;
   for (int32_t i = from; i < b->depth; i++) bytes += (b->levels[i].count - 1) * b->levels[i].step;
   return bytes;
 }
 
-/* True if the levels of a from i on meet those of b from j on, which begin `ahead` bytes after them. Both are cut at
- * the longest step of either: where neither's rest reaches over a step, the rests can meet at two distances only. */
+/* True if the levels of a from i on overlap those of b from j on, which begin `ahead` bytes after them. Cuts both at
+ * the longest step of either. If neither remainder is longer than a step, the remainders can overlap at only two
+ * distances. */
 static bool meet(const blocks *a, int32_t i, const blocks *b, int32_t j, int64_t ahead) {
   if (ahead >= span(a, i) || -ahead >= span(b, j)) return false;
   const int64_t a_step = i < a->depth ? a->levels[i].step : 0, b_step = j < b->depth ? b->levels[j].step : 0;

@@ -1,4 +1,4 @@
-/* mica/kernel.h: kernels of the user's own, launched as Mica's are. */
+/* mica/kernel.h: kernels of the user's own, launched like Mica's. */
 #include "base/checked.h"
 #include "base/error.h"
 #include "runtime/kernel.h"
@@ -48,6 +48,6 @@ mica_status mica_kernel_run(mica_queue *queue, mica_kernel *kernel, const mica_a
   }
   for (size_t i = 0; i < count; i++) MICA_TRY(pack(&launch, mica__queue_engine(queue), &args[i], i));
   mica__launch_range3(&launch, sizes, local);
-  memcpy(launch.local, local, sizeof launch.local); /* as the caller says, or not at all */
+  memcpy(launch.local, local, sizeof launch.local); /* exactly the caller's sizes, or failure */
   return mica__queue_submit(queue, &launch);
 }

@@ -40,7 +40,7 @@ void mica__profile_add(mica_engine *engine, const mica_queue *queue, const mica_
                        cl_event event) {
   mica__profile *profile = engine->profile;
   pthread_mutex_lock(&profile->lock);
-  /* The profile may have been stopped between the launch and here. */
+  /* The profile may have been stopped since the launch. */
   bool wanted = atomic_load(&profile->active);
   if (wanted && profile->count == profile->capacity) {
     size_t capacity = profile->capacity ? profile->capacity * 2 : 1024;
@@ -96,8 +96,8 @@ mica_status mica_profile_start(mica_engine *engine) {
   return MICA_OK;
 }
 
-/* When the host queued a launch, by both clocks: the host's was read a little later, so that the largest difference is
- * the truest. Where a driver does not say it the clocks count as one. */
+/* Compares the clocks at the time the host queued a launch. The host's clock was read slightly later, so the largest
+ * difference is the most accurate. If the driver does not report that time, the clocks are taken as equal. */
 static void align_clocks(const mica_engine *engine, const mica__profile_entry *entry, int64_t *shift, bool *aligned) {
   cl_ulong queued = 0;
   if (engine->profile->host_count == 0) return;
@@ -108,7 +108,7 @@ static void align_clocks(const mica_engine *engine, const mica__profile_entry *e
   *aligned = true;
 }
 
-/* Waits for one launch and takes its times. *shift: what the device's clock has more than the host's, once *aligned. */
+/* Waits for one launch and reads its times. *shift: the device's clock minus the host's, once *aligned. */
 static mica_status resolve(mica_engine *engine, mica__profile_entry *entry, int64_t *shift, bool *aligned) {
   const mica__cl_api *api = engine->api;
   cl_ulong start = 0, end = 0;
@@ -119,7 +119,7 @@ static mica_status resolve(mica_engine *engine, mica__profile_entry *entry, int6
   MICA_TRY(mica__engine_check(
       engine, api->GetEventProfilingInfo(entry->event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL), "profiling"));
   entry->start = start;
-  entry->end = end > start ? end : start; /* some drivers' clocks tick coarsely enough to stumble */
+  entry->end = end > start ? end : start; /* some drivers' clocks are so coarse that the end precedes the start */
   align_clocks(engine, entry, shift, aligned);
   api->ReleaseEvent(entry->event);
   entry->event = NULL;
@@ -156,7 +156,7 @@ static int dearest_first(const void *a, const void *b) {
   return x->seconds > y->seconds ? -1 : x->seconds < y->seconds;
 }
 
-/* One row a kernel name, in a list with room for every entry. */
+/* Makes one row per kernel name, in a list with room for every entry. */
 static size_t aggregate(const mica__profile *profile, mica_profile_row *rows) {
   size_t count = 0;
   for (size_t i = 0; i < profile->count; i++) {
@@ -255,12 +255,13 @@ mica_status mica_profile_text(mica_engine *engine, char **out) {
   return status;
 }
 
-/* Nanoseconds as microseconds with three decimals; without floating point, whose decimal point follows the locale. */
+/* Writes nanoseconds as microseconds with three decimals, without floating point, whose decimal point depends on the
+ * locale. */
 static void write_microseconds(mica__text *text, uint64_t nanoseconds) {
   mica__text_addf(text, "%" PRIu64 ".%03u", nanoseconds / 1000, (unsigned)(nanoseconds % 1000));
 }
 
-/* What mica_profile_sum says, with times as in the rest of the trace. */
+/* Writes the result of mica_profile_sum, with times in the units of the trace. */
 static void write_total(mica__text *text, mica_profile_total total) {
   mica__text_addf(text, "\"otherData\":{\"launches\":%" PRIu64 ",\"microseconds\":", total.launches);
   write_microseconds(text, (uint64_t)llround(1e9 * total.seconds));

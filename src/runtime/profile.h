@@ -18,16 +18,16 @@ typedef struct mica__profile_entry {
   uint64_t start, end; /* nanoseconds of the device's clock */
 } mica__profile_entry;
 
-/* Work of the host in a run. Not among the launches: it is in the trace alone. */
+/* Host work in a run. It is not a launch, and appears only in the trace. */
 typedef struct mica__profile_host {
   const char *part, *name;    /* "begin " or "end " or "", and the op's name */
-  uint64_t queue, start, end; /* nanoseconds of the host's clock; once stopped, of the device's */
+  uint64_t queue, start, end; /* nanoseconds of the host's clock; after the stop, of the device's */
 } mica__profile_host;
 
 typedef struct mica__profile {
   pthread_mutex_t lock;
   atomic_bool active;
-  mica__profile_entry *entries; /* once stopped: by their start */
+  mica__profile_entry *entries; /* after the stop: sorted by start */
   size_t count, capacity;
   mica__profile_host *host;
   size_t host_count, host_capacity;
@@ -36,10 +36,10 @@ typedef struct mica__profile {
 mica_status mica__profile_init(mica__profile *profile);
 void mica__profile_destroy(mica_engine *engine);
 
-/* Takes over the event of a launch. A launch that cannot be noted for want of memory is left out, with a log line. */
+/* Takes over the event of a launch. If memory is short, the launch is left out, with a log line. */
 void mica__profile_add(mica_engine *engine, const mica_queue *queue, const mica__launch *launch, double share,
                        cl_event event);
-/* Notes work of the host that began at `start` (mica__clock) and ends now, while a profile runs. */
+/* Notes host work that began at `start` (mica__clock) and ends now, if a profile is running. */
 void mica__profile_add_host(mica_engine *engine, const mica_queue *queue, const char *part, const char *name,
                             double start);
 

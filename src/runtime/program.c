@@ -39,7 +39,8 @@ void mica__programs_destroy(mica_engine *engine) {
 
 typedef mica__program_request request;
 
-/* Every line decides whether a binary made earlier may be used; "program" and "device" are also shown to people. */
+/* Writes the key's text. Each line decides whether an earlier binary may be used; "program" and "device" are also shown
+ * to people. */
 static mica_status write_key(const mica_engine *engine, const request *r, mica__text *out) {
   const mica_device_info *d = &engine->device.info;
   char hash[MICA__HASH_TEXT];
@@ -74,7 +75,8 @@ static mica_status fail_build(mica_engine *engine, cl_program handle, const requ
   return MICA_E_BUILD;
 }
 
-/* Some drivers print warnings to the terminal of whoever called: only those who asked for all messages get them. */
+/* Builds the program. Some drivers print warnings to the caller's terminal; -w suppresses them unless all messages are
+ * logged. */
 static mica_status build(mica_engine *engine, cl_program handle, const request *r) {
   mica__text options = {0};
   mica__text_addf(&options, mica__log_wanted(MICA_LOG_LEVEL_DEBUG) ? "%s%s" : "%s%s -w", r->options,
@@ -89,7 +91,7 @@ static mica_status build(mica_engine *engine, cl_program handle, const request *
   return error == CL_SUCCESS ? MICA_OK : fail_build(engine, handle, r, error);
 }
 
-/* True when the driver will make this kernel of the program: some look into a binary only then. */
+/* True if the driver can make this kernel of the program: some look into a binary only then. */
 static bool has_kernel(mica_engine *engine, cl_program handle, const char *name) {
   cl_int error = CL_SUCCESS;
   cl_kernel kernel = engine->api->CreateKernel(handle, name, &error);
@@ -97,8 +99,8 @@ static bool has_kernel(mica_engine *engine, cl_program handle, const char *name)
   return kernel != NULL;
 }
 
-/* Makes the program of what the disk cache has. Anything that fails is a miss: a driver may refuse what an equally
- * named one wrote. */
+/* Makes the program from the binary in the disk cache. Any failure is a miss: a driver may refuse what another with the
+ * same name wrote. */
 static bool take_stored(mica_engine *engine, mica__program *program, const mica__program_binary *binary,
                         const request *r) {
   const mica__cl_api *api = engine->api;
@@ -159,7 +161,8 @@ static mica_status build_source(mica_engine *engine, const request *r, cl_progra
   return MICA_OK;
 }
 
-/* PoCL makes machine code when a kernel first runs with a group size, and keeps it beside the program. */
+/* True for PoCL, which makes machine code when a kernel first runs with a group size, and keeps it beside the
+ * program. */
 static bool code_comes_late(const mica_engine *engine) {
   return strstr(engine->device.info.platform, MICA__POCL) != NULL;
 }
@@ -228,7 +231,7 @@ mica_status mica__program_get(mica_engine *engine, const mica__program_request *
   return get_program(engine, r, true, out);
 }
 
-/* From the engine's bundle or the disk cache, by one of its kernels. */
+/* Loads a program that has the kernel from the engine's bundle or the disk cache. */
 static mica__program *load_with_kernel(mica_engine *engine, mica__hash key, mica__hash kernel) {
   mica__program_found found;
   char entry[MICA__MAX_ENTRY];
@@ -288,12 +291,12 @@ mica_status mica__program_note(mica_engine *engine, mica__build_list *list, cons
   return mica__build_list_add(list, key, r);
 }
 
-/* The driver's binary of a program; *binary is the caller's to free, NULL when there is none. */
+/* Gets the driver's binary of a program; the caller frees binary->data, which is NULL if there is no binary. */
 static void take_binary(mica_engine *engine, cl_program handle, mica__program_binary *binary) {
   const mica__cl_api *api = engine->api;
   *binary = (mica__program_binary){0};
-  /* A context of the caller's may hold several devices; a binary is then asked of all of them at once. Such programs
-   * are built for one device, and the others' sizes are 0. */
+  /* A caller's context may hold several devices, and binaries are read for all of them at once. Programs are built for
+   * one device, so the sizes of the others are 0. */
   size_t sizes[16] = {0}, used = 0;
   if (api->GetProgramInfo(handle, CL_PROGRAM_BINARY_SIZES, sizeof sizes, sizes, &used) != CL_SUCCESS) return;
   unsigned char *pointers[16] = {0};
@@ -312,8 +315,8 @@ static void take_binary(mica_engine *engine, cl_program handle, mica__program_bi
   binary->size = sizes[chosen];
 }
 
-/* PoCL answers the first question for a program's binary and repeats that answer for good. A twin from the same source
- * finds the code that has come since in the driver's own cache; without that cache it has less, and is not kept. */
+/* PoCL keeps returning the binary that was first read from a program. A twin, built from the same source, finds machine
+ * code made since then in the driver's own cache. Without that cache the twin has less code, and is not kept. */
 static void take_twins_binary(mica_engine *engine, const mica__program *program, mica__program_binary *binary) {
   const request r = {.name = "", .label = "", .source = program->source, .options = program->options, .kernels = ""};
   cl_program twin = NULL;
@@ -330,7 +333,7 @@ static void store_program(mica_engine *engine, mica__program *program, bool last
   uint64_t used = atomic_load(&program->used) | program->stored;
   bool again = program->stored_bytes > 0;
   if (used == program->stored || (again && !(last && program->source))) return;
-  program->stored = used; /* also when there is nothing to be had: asking may be dear */
+  program->stored = used; /* also if no binary results: reading one may take long */
   mica__program_binary binary;
   if (again)
     take_twins_binary(engine, program, &binary);
@@ -361,11 +364,10 @@ static void store_programs(mica_engine *engine, bool last) {
 }
 
 void mica__programs_store(mica_engine *engine) {
-  /* A thread that compiles holds this lock for long; the next call will do. */
+  /* A thread that compiles holds this lock for long; then the next call stores. */
   if (pthread_mutex_trylock(&engine->programs->lock)) return;
-  /* A queue may run a kernel for the first time just now, and its machine code appear while the binary is put together.
-   * While there is one queue, which has nothing to do and is locked, that cannot be; the engine's lock keeps a second
-   * one out. */
+  /* A queue may be running a kernel for the first time, and its machine code may appear while the binary is being read.
+   * That cannot happen while there is one queue that is idle and locked; the engine's lock prevents a second queue. */
   pthread_mutex_lock(&engine->lock);
   mica_queue *queue = engine->queues;
   if (engine->queue_count == 1 && pthread_mutex_trylock(&queue->lock) == 0) {
@@ -378,7 +380,7 @@ void mica__programs_store(mica_engine *engine) {
 
 void mica__programs_store_last(mica_engine *engine) { store_programs(engine, true); }
 
-/* Asking a driver for a binary is what makes it compile all kernels of a program that has not run. */
+/* Reading the binary makes a driver compile all kernels of a program that has not run. */
 mica_status mica__program_make(mica_engine *engine, const mica__program_request *r) {
   mica__program *program = NULL;
   pthread_mutex_lock(&engine->programs->lock);

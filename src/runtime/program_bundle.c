@@ -13,7 +13,7 @@ static const char magic[8] = "MICABND1";
 
 typedef struct header {
   char magic[8];
-  mica__hash checksum; /* of what follows it, up to the programs, which have checksums of their own */
+  mica__hash checksum; /* of what follows, except the programs, which have their own */
   uint64_t text_bytes; /* the device's lines, with the terminator */
   uint64_t fact_bytes; /* the tuning facts, likewise */
   uint64_t programs;
@@ -42,7 +42,7 @@ struct mica__program_bundle {
   size_t offer_count, offer_room;
 };
 
-/* Hashes come first in members and offers. */
+/* Sorts members and offers: a hash comes first in both. */
 static int by_hash(const void *a, const void *b) {
   const mica__hash *x = a, *y = b;
   if (x->high != y->high) return x->high < y->high ? -1 : 1;
@@ -58,7 +58,7 @@ void mica__program_bundle_close(mica__program_bundle *bundle) {
   free(bundle);
 }
 
-/* The sum of the header after the checksum, of both texts, and of the rows. */
+/* The checksum of the rest of the header, of both texts, and of the rows. */
 static mica__hash checksum_of(const header *h, const void *texts, const void *rows) {
   const size_t after = offsetof(header, checksum) + sizeof h->checksum;
   mica__hash sum = mica__hash_bytes((mica__hash){0}, (const char *)h + after, sizeof *h - after);
@@ -87,7 +87,7 @@ static mica_status add_offers(mica__program_bundle *b, const char *key_text, mic
   return MICA_OK;
 }
 
-/* Each program has its own checksum too: it is one of the disk cache's files. */
+/* Reads the members. Each program has a checksum of its own too: it is a file of the disk cache. */
 static mica_status read_members(mica__program_bundle *b, const unsigned char *rows, unsigned char *files) {
   size_t left = b->size - (size_t)(files - b->data);
   for (size_t i = 0; i < b->count; i++) {

@@ -1,8 +1,8 @@
-/* runtime/program_bundle.h: compiled programs of one device in one file (mica/bundle.h).
+/* runtime/program_bundle.h: one device's compiled programs in one file (mica/bundle.h).
  *
- * A header with a checksum of all that follows; the first lines of the programs' keys (version of Mica, platform,
- * device, driver); the facts of the tuning file (tuning.h); the key and size of each program; and the programs as the
- * files of the disk cache have them (program_file.h). */
+ * The file has a header with a checksum of what follows; the first lines of the programs' keys (version of Mica,
+ * platform, device, driver); the facts of the tuning file (tuning.h); the key and size of each program; and the
+ * programs, each as a file of the disk cache (program_file.h). */
 #ifndef MICA_RUNTIME_PROGRAM_BUNDLE_H
 #define MICA_RUNTIME_PROGRAM_BUNDLE_H
 
@@ -14,7 +14,7 @@ typedef struct mica__program_bundle mica__program_bundle;
 
 /* Reads a bundle. MICA_E_NOT_FOUND, MICA_E_FORMAT, MICA_E_STATE, MICA_E_NOMEM. */
 mica_status mica__program_bundle_open(const char *path, mica__program_bundle **bundle);
-/* Reads a file's content, which becomes the bundle's, also if this fails. */
+/* Reads the content of a file. The bundle owns data, which is freed also after a failure. */
 mica_status mica__program_bundle_parse(const char *path, unsigned char *data, size_t size,
                                        mica__program_bundle **bundle);
 void mica__program_bundle_close(mica__program_bundle *bundle);
@@ -24,15 +24,15 @@ mica_status mica__program_bundle_fits(const mica__program_bundle *bundle, const 
 const char *mica__program_bundle_path(const mica__program_bundle *bundle);
 /* The device's name, which serves as a selector. */
 void mica__program_bundle_device(const mica__program_bundle *bundle, char device[MICA_DEVICE_TEXT]);
-/* The text of a tuning file; "" for none. */
+/* The text of the tuning file; "" if there is none. */
 const char *mica__program_bundle_facts(const mica__program_bundle *bundle, size_t *bytes);
 
-/* The file of a program, by its key; false if the bundle lacks it. bundle may be NULL. */
+/* Finds the file of a program by its key; false if the bundle lacks it. bundle may be NULL. */
 bool mica__program_bundle_find(const mica__program_bundle *bundle, mica__hash key, unsigned char **file, size_t *size);
-/* The key of a program that offers the kernel. bundle may be NULL. */
+/* Finds the key of a program that offers the kernel. bundle may be NULL. */
 bool mica__program_bundle_holder(const mica__program_bundle *bundle, mica__hash kernel, mica__hash *key);
 
-/* A program as the disk cache's file has it. */
+/* A program, as the content of its file in the disk cache. */
 typedef struct mica__bundle_member {
   mica__hash key;
   unsigned char *file;
@@ -41,11 +41,11 @@ typedef struct mica__bundle_member {
 
 /* All programs of a bundle; returns their number. */
 size_t mica__program_bundle_members(const mica__program_bundle *bundle, const mica__bundle_member **members);
-/* Writes a bundle of at least one program. facts: the text of a tuning file. */
+/* Writes a bundle of at least one program. facts: the text of the tuning file. */
 mica_status mica__program_bundle_write(const char *path, const mica_device_info *device, const char *facts,
                                        const mica__bundle_member *members, size_t count);
 
-/* The lines of a program's key that say where its binary may be used. */
+/* The lines of a program's key that state where its binary may be used. */
 #define MICA__DEVICE_LINES "mica: %s\nplatform: %s\nplatform version: %s\ndevice: %s\ndriver: %s\nlanguage: %s\n"
 
 #endif

@@ -17,8 +17,8 @@
 #include <unistd.h>
 
 #define MAX_FILE_BYTES ((size_t)1 << 30)
-#define MAX_KEY_BYTES ((size_t)4 << 20) /* a line of a hundred bytes for each kernel of a bundle */
-/* How often the lock of the links is asked for, and how long a wait in between lasts: a second in all. */
+#define MAX_KEY_BYTES ((size_t)4 << 20) /* room for a line of a hundred bytes per kernel of a bundle */
+/* How often to try to lock the links, and the wait between two tries: a second in all. */
 #define LOCK_TRIES 1000
 #define LOCK_NANOSECONDS 1000000
 #define SUFFIX ".bin"
@@ -30,10 +30,10 @@ typedef struct header {
   char magic[8];
   mica__hash key;
   uint64_t key_bytes;    /* with the terminator */
-  uint64_t source_bytes; /* likewise; 0 if none is kept */
+  uint64_t source_bytes; /* with the terminator; 0 if none is kept */
   uint64_t binary_bytes;
   uint64_t used;       /* mica__program_binary.used */
-  mica__hash checksum; /* of all that stands before it, the key, the source and the binary */
+  mica__hash checksum; /* of all that precedes it, the key, the source and the binary */
 } header;
 
 static mica__hash checksum_of(const header *h, const char *key_text, const char *source, const unsigned char *binary) {
@@ -58,7 +58,7 @@ void mica__program_file_field(const char *key_text, const char *field, char *out
 
 static mica_status miss(const char *why) { return mica__fail(MICA_E_NOT_FOUND, "program cache: %s", why); }
 
-/* What stands in a file that is sound as a whole, whatever its key. */
+/* Reads the content of an intact file, whatever its key. */
 static mica_status parse_any(unsigned char *data, size_t size, header *h, mica__program_found *found) {
   if (size < sizeof *h) return miss("a file is too short");
   memcpy(h, data, sizeof *h);
@@ -105,13 +105,13 @@ mica_status mica__program_file_parse_holder(unsigned char *file, size_t size, mi
   return MICA_OK;
 }
 
-/* DIRECTORY/programs/NAME SUFFIX; false when it would be too long. */
+/* Writes the path DIRECTORY/programs/NAME SUFFIX; false if it is too long. */
 static bool entry_path(char path[PATH_MAX], const char *directory, const char *name, const char *suffix) {
   int n = snprintf(path, PATH_MAX, "%s/programs/%s%s", directory, name, suffix);
   return n > 0 && n < PATH_MAX;
 }
 
-/* The content of the file of a key, the caller's to free, and its path. */
+/* Reads the file of a key; the caller frees *data. path receives the file's path. */
 static mica_status read_program(const char *directory, mica__hash key, char path[PATH_MAX], unsigned char **data,
                                 size_t *size) {
   char name[MICA__HASH_TEXT];
@@ -125,8 +125,8 @@ mica_status mica__program_file_read(const char *directory, mica__hash key, unsig
   return read_program(directory, key, path, data, size);
 }
 
-/* Notes the file's time of use, for the bound on the directory's size; a read-only directory merely forgets it. What
- * does not verify is freed. */
+/* Updates an intact file's time of use, which bounding the directory's size needs; in a read-only directory the time
+ * stays. Frees the data of a file that is not intact. */
 static mica_status verified(mica_status status, const char *path, unsigned char *data) {
   if (status == MICA_OK) {
     if (utimensat(AT_FDCWD, path, NULL, 0)) mica__log(MICA_LOG_LEVEL_DEBUG, "%s keeps its time of use", path);
@@ -163,7 +163,7 @@ bool mica__program_file_entry(const char *key_text, mica__hash kernel, char *ent
   return *entry != '\0';
 }
 
-/* Reads where the link of a kernel points to; a target that is not a program's name is none. */
+/* Reads the target of a kernel's link; false if the target is not the name of a program. */
 static bool read_link(const char *path, mica__hash *key) {
   char target[MICA__HASH_TEXT + sizeof SUFFIX];
   ssize_t n = readlink(path, target, sizeof target - 1);
@@ -187,8 +187,8 @@ mica_status mica__program_file_load_holder(const char *directory, mica__hash key
   return verified(mica__program_file_parse_holder(data, size, key, kernel, found), path, data);
 }
 
-/* Locks DIRECTORY/programs as flock does, until what is returned is closed; -1 if that cannot be, or somebody else
- * is stopped within. */
+/* Locks DIRECTORY/programs with flock until the returned descriptor is closed; -1 if that fails, or if another process
+ * holds the lock for too long. */
 static int lock_links(const char *directory, int how) {
   char path[PATH_MAX];
   const int folder = entry_path(path, directory, "", "") ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
@@ -216,8 +216,8 @@ bool mica__program_file_next_kernel(const char **line, mica__hash *kernel) {
   return false;
 }
 
-/* Makes the links of a program's kernels, in the stead of other links alone. One that cannot be made costs whoever
- * looks for it a compilation. */
+/* Makes the links of a program's kernels. Replaces links, but no other files. If a link cannot be made, the kernel is
+ * compiled again when it is needed. */
 static void link_kernels(const char *directory, mica__hash key, const char *key_text) {
   char path[PATH_MAX], name[MICA__HASH_TEXT], target[MICA__HASH_TEXT + sizeof SUFFIX];
   snprintf(target, sizeof target, "%s%s", mica__hash_format(key, name), SUFFIX);
@@ -233,8 +233,8 @@ static void link_kernels(const char *directory, mica__hash key, const char *key_
   unlock_links(lock);
 }
 
-/* Deletes the links that point to no program. Between the look and the deletion nobody else may find the link good and
- * leave it: hence the lock. */
+/* Deletes links that point to no program. The lock prevents another process from finding such a link good between the
+ * check and the deletion, and keeping it. */
 static void sweep_links(const char *directory) {
   char path[PATH_MAX];
   if (!entry_path(path, directory, "", "")) return;
@@ -259,18 +259,18 @@ typedef struct found_file {
   char name[64];
   uint64_t bytes;
   struct timespec used;
-  bool temporary; /* being written, or left by a process that died */
+  bool temporary; /* being written, or left behind when a process died */
 } found_file;
 
-/* True when a file is ours by its name: 32 hexadecimal digits, then SUFFIX, or something that ends in MICA__FILE_ASIDE.
- * The user may have named the wrong directory, and what lies there must survive that. */
+/* True if the name shows that the file is Mica's: 32 hexadecimal digits, then SUFFIX, or a suffix that ends in
+ * MICA__FILE_ASIDE. The user may have named the wrong directory, and other files there must survive. */
 static bool is_ours(const char *name) {
   const char *rest = name + strspn(name, "0123456789abcdef");
   if (rest - name != MICA__HASH_TEXT - 1 || strlen(name) >= sizeof(((found_file *)0)->name)) return false;
   return strcmp(rest, SUFFIX) == 0 || (*rest == '.' && strcmp(strrchr(rest, '.'), MICA__FILE_ASIDE) == 0);
 }
 
-/* Every file of DIRECTORY/programs that is ours; *files is the caller's to free. */
+/* Lists Mica's files in DIRECTORY/programs; the caller frees *files. */
 static mica_status find_files(const char *directory, found_file **files, size_t *count) {
   char path[PATH_MAX];
   *files = NULL;
@@ -314,8 +314,8 @@ static int older_first(const void *a, const void *b) {
   return x->used.tv_nsec < y->used.tv_nsec ? -1 : x->used.tv_nsec > y->used.tv_nsec;
 }
 
-/* Deletes the least recently used files while all are above limit. Two processes may do so at once: a file that is
- * already gone is as good as deleted, and one that is open elsewhere stays readable there. */
+/* Deletes the least recently used files while the total is above the limit. Two processes may do so at once: a file
+ * that is already gone counts as deleted, and one that is open elsewhere stays readable there. */
 static mica_status bound_size(const char *directory, uint64_t limit) {
   found_file *files = NULL;
   size_t count = 0;
@@ -356,7 +356,7 @@ mica_status mica__program_file_store(const char *directory, mica__hash key, cons
   return bound_size(directory, limit);
 }
 
-/* Shows one file to fn when it is sound. */
+/* Passes one file to fn if it is intact. */
 static void show_entry(const char *directory, const found_file *file, mica_cache_fn *fn, void *user) {
   char path[PATH_MAX];
   unsigned char *data = NULL;

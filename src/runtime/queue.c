@@ -7,7 +7,7 @@
 #include <mica/opencl.h>
 #include <stdlib.h>
 
-/* The caller's queue must be on the engine's context and device. */
+/* Checks that the caller's queue is on the engine's context and device. */
 static mica_status check_owner(mica_engine *engine, cl_command_queue handle) {
   cl_context context = NULL;
   cl_device_id device = NULL;
@@ -22,7 +22,7 @@ static mica_status check_owner(mica_engine *engine, cl_command_queue handle) {
   return MICA_OK;
 }
 
-/* A queue of our own can always be profiled: the property costs nothing until events are asked for. */
+/* Mica's own queues can always be profiled: the property costs nothing until events are requested. */
 static mica_status open_handle(mica_queue *queue, cl_command_queue handle) {
   const mica__cl_api *api = queue->engine->api;
   cl_command_queue_properties properties = CL_QUEUE_PROFILING_ENABLE;
@@ -71,8 +71,8 @@ mica_status mica__queue_create(mica_engine *engine, cl_command_queue handle, mic
   if (!numbered)
     status =
         mica__fail(MICA_E_OVERFLOW, "an engine makes no more than %llu queues", (unsigned long long)MICA__MAX_QUEUE_ID);
-  /* While the engine had one queue, the pool gave out blocks that work in flight still uses, trusting in the queue's
-   * order. A second queue does not keep that order, so that work must end first. */
+  /* While the engine had one queue, the pool reused blocks that work in flight still uses, relying on the queue's
+   * order. A second queue does not keep that order, so this work must end first. */
   if (status == MICA_OK && engine->queue)
     status = mica__engine_check(engine, engine->api->Finish(engine->queue->handle), "waiting for the engine's queue");
   if (status == MICA_OK)
@@ -133,7 +133,7 @@ mica_status mica_queue_flush(mica_queue *queue) {
 mica_status mica_queue_finish(mica_queue *queue) {
   MICA_TRY(check_real(queue, "mica_queue_finish"));
   mica_engine *engine = queue->engine;
-  /* What is counted has been queued; others may queue more during the wait. */
+  /* Work that is counted has been queued; other threads may queue more during the wait. */
   pthread_mutex_lock(&queue->lock);
   uint64_t submitted = atomic_load(&queue->submitted);
   pthread_mutex_unlock(&queue->lock);
@@ -155,8 +155,8 @@ bool mica__stamp_is_done(mica_engine *engine, uint64_t stamp) {
   if (stamp == 0) return true;
   uint64_t id = stamp >> MICA__STAMP_BITS, number = stamp & (((uint64_t)1 << MICA__STAMP_BITS) - 1);
   pthread_mutex_lock(&engine->lock);
-  /* With one in-order queue the next user comes after the last one anyway; mica__queue_create waits when that ends. A
-   * queue that is gone had finished. */
+  /* With a single in-order queue later work runs after earlier work anyway; mica__queue_create waits when a second
+   * queue is made. A queue that no longer exists had finished. */
   bool finished = true;
   if (engine->queue_count > 1)
     for (const mica_queue *q = engine->queues; q; q = q->next)

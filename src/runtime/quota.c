@@ -20,7 +20,7 @@ static bool read_line(const char *folder, const char *name, char line[64]) {
   return got;
 }
 
-/* Whole cores of `quota` microseconds of CPU time per `period`; SIZE_MAX if that is no limit. */
+/* The whole cores that `quota` microseconds of CPU time per `period` amount to; SIZE_MAX if that is not a limit. */
 static size_t cores_of(long long quota, long long period) {
   if (quota <= 0 || period <= 0) return SIZE_MAX;
   return quota > period ? (size_t)(quota / period) : 1;
@@ -57,7 +57,7 @@ static size_t smallest_limit(const char *root, const char *mount, const char *gr
   return smallest;
 }
 
-/* True if "cpu" is one of the controllers, which commas part. */
+/* True if "cpu" is in the comma-separated list of controllers. */
 static bool has_cpu(const char *controllers) {
   for (const char *at = controllers; at; at = strchr(at, ',')) {
     at += *at == ',';
@@ -67,7 +67,8 @@ static bool has_cpu(const char *controllers) {
 }
 
 /* The limit of one line of /proc/self/cgroup, "NUMBER:CONTROLLERS:GROUP"; version 2 has number 0 and no controllers.
- * Its mount is /sys/fs/cgroup, or `unified` in it beside those of version 1, which have the controllers' name. */
+ * Its mount is /sys/fs/cgroup, or `unified` in that folder if version 1 is mounted too. Mounts of version 1 have the
+ * controllers' name. */
 static size_t limit_of_line(const char *root, char *line) {
   char *controllers = strchr(line, ':'), *group = controllers ? strchr(controllers + 1, ':') : NULL;
   if (!group) return SIZE_MAX;

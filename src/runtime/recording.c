@@ -13,14 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A launch with a kernel object of its own, whose arguments are set once. */
+/* A launch with its own kernel object, whose arguments are set once. */
 typedef struct step {
-  mica__launch *launch; /* in memory for its arguments alone */
+  mica__launch *launch; /* allocated only up to its last argument */
   cl_kernel handle;
   bool ran;
 } step;
 
-/* An argument that names a placeholder. */
+/* An argument that refers to a placeholder. */
 typedef struct slot {
   const mica_buffer *placeholder;
   size_t step;
@@ -28,16 +28,16 @@ typedef struct slot {
   int64_t first; /* in the placeholder */
 } slot;
 
-/* Workspace that ops have let go of while recording may serve the next: it is idle when only the recording holds it. */
+/* Workspace that ops have released while recording may be used again: it is idle if only the recording holds it. */
 typedef struct scratch {
   mica_buffer *buffer;
   int named; /* by recorded launches */
 } scratch;
 
-/* A step of the host, or its second half, and where it stands. */
+/* A host step, or its second half, and its position. */
 typedef struct host_entry {
   mica__host_step *step;
-  size_t before; /* launches that come before it */
+  size_t before; /* number of launches before it */
   bool is_end;
 } host_entry;
 
@@ -52,7 +52,7 @@ struct mica__recording {
   size_t scratch_count;
   host_entry *host_steps;
   size_t host_step_count;
-  mica_buffer *counters; /* NULL: no launch asked for any */
+  mica_buffer *counters; /* NULL: no launch has asked for counters */
   bool keeps;            /* workspaces are placeholders, and listed */
   mica_buffer **kept;
   size_t kept_count;
@@ -89,7 +89,7 @@ static mica_status grow(mica__recording *recording) {
   return MICA_OK;
 }
 
-/* NULL if there is no memory. */
+/* Copies a launch, with only its used arguments; NULL if memory is short. */
 static mica__launch *copy_launch(const mica__launch *launch) {
   const size_t bytes = offsetof(mica__launch, args) + launch->arg_count * sizeof *launch->args;
   mica__launch *copy = malloc(bytes);
@@ -101,7 +101,7 @@ static bool names_placeholder(const mica__arg *arg) {
   return arg->kind == MICA__ARG_BUFFER && arg->value.buffer && arg->value.buffer->placeholder;
 }
 
-/* Notes which arguments of the next step are to be bound. */
+/* Notes which arguments of the next step must be bound. */
 static mica_status add_slots(mica__recording *recording, const mica__launch *launch) {
   for (uint32_t a = 0; a < launch->arg_count; a++) {
     if (!names_placeholder(&launch->args[a])) continue;
@@ -125,7 +125,7 @@ static void keep(mica__recording *recording, mica_buffer *buffer) {
     if (recording->scratches[i].buffer == buffer) recording->scratches[i].named++;
 }
 
-/* The smallest idle workspace that is large enough; NULL when there is none. */
+/* The smallest idle workspace that is large enough; NULL: none. */
 static mica_buffer *find_scratch(const mica__recording *recording, size_t bytes) {
   mica_buffer *found = NULL;
   for (size_t i = 0; i < recording->scratch_count; i++) {
@@ -222,7 +222,7 @@ mica__recording *mica__recorder_end(mica_queue *recorder) {
   return recording;
 }
 
-/* The step has a kernel object of its own, but what has run is noted in the shared one. */
+/* The step has its own kernel object, but what has run is noted in the shared one. */
 static void note_first_run(step *s) {
   mica__kernel *kernel = s->launch->kernel;
   pthread_mutex_lock(&kernel->lock);
@@ -261,7 +261,7 @@ mica_status mica__recorder_end_host_step(mica_queue *recorder, int32_t number) {
   return found ? add_entry(recording, found, true) : MICA_OK;
 }
 
-/* The launches from `begin` to before `end`. */
+/* Replays the launches from `begin` to before `end`. */
 static mica_status replay_segment(mica__recording *recording, mica_queue *queue, size_t begin, size_t end) {
   for (size_t i = begin; i < end; i++) {
     step *s = &recording->steps[i];
@@ -275,7 +275,7 @@ static mica_status run_entry(const host_entry *entry, mica_queue *queue) {
   return entry->is_end ? mica__host_step_end(entry->step, queue, MICA_OK) : mica__host_step_run(entry->step, queue);
 }
 
-/* Ends what has begun, in the order of the beginnings. Returns the status of the replay. */
+/* Ends the host steps that have begun, in the order in which they began. Returns the replay's status. */
 static mica_status end_all(mica__recording *recording, mica_queue *queue, mica_status status) {
   for (size_t h = 0; h < recording->host_step_count; h++) {
     mica__host_step *at = recording->host_steps[h].step;
@@ -390,7 +390,7 @@ const mica__launch *mica__recording_at(const mica__recording *recording, size_t 
 
 void mica__recording_destroy(mica__recording *recording) {
   if (!recording) return;
-  /* What is bound was never retained. */
+  /* Bound buffers were never retained. */
   for (size_t i = 0; i < recording->slot_count; i++)
     recording->steps[recording->slots[i].step].launch->args[recording->slots[i].arg].value.buffer = NULL;
   for (size_t i = 0; i < recording->count; i++) {

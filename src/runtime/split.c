@@ -5,18 +5,19 @@
 #include "runtime/kernel_table.h"
 #include "runtime/objects.h"
 
-/* What GPUs of any vendor take: CUDA's devices 65,535 groups in the second and third dimension, drivers as many
- * work-items as 32 bits count. */
+/* Limits that GPUs of all vendors accept: CUDA's devices take 65,535 groups in the second and third dimension, drivers
+ * as many work-items as 32 bits can count. */
 #define MOST_GROUPS 65535
 #define MOST_ITEMS UINT32_MAX
 
-/* A system that shows pictures with the GPU resets it after 2 s in one launch (Windows; others after more). How long a
- * launch takes is not known, but what it computes and moves: in a second, the slowest kernels do 4 operations a clock
- * and unit, where peaks are 16 (an EU of Intel's) to 256 (an SM of NVIDIA's), and move 4 GB. Where these are far too
- * few, parts are short; but each takes some milliseconds then, beside which starting it is nothing. */
+/* If the GPU also drives a display, the system resets it after 2 s in one launch (Windows; others later). The duration
+ * of a launch is unknown, but not what it computes and moves: per second, the slowest kernels do 4 operations per clock
+ * and unit, while peaks are 16 (an EU of Intel's) to 256 (an SM of NVIDIA's), and move 4 GB. If these figures are far
+ * too low, parts are shorter than needed; but each then takes some milliseconds, compared with which starting it costs
+ * nothing. */
 #define SLOWEST_FLOPS_A_CLOCK 4
 #define SLOWEST_BYTES 4e9
-#define SLOWEST_MHZ 500 /* where the driver knows no clock */
+#define SLOWEST_MHZ 500 /* if the driver reports no clock */
 #define UNKNOWN_ITEMS ((size_t)1 << 24)
 
 static bool splits(const mica_device_info *device) {
@@ -40,13 +41,13 @@ mica__split_limits mica__split_limits_of(const mica_device_info *device) {
                               .unknown_items = UNKNOWN_ITEMS};
 }
 
-/* True if the kernel counts groups from the beginning of the range: Mica's own do. */
+/* True if the kernel counts groups from the beginning of the range, as Mica's own do. */
 static bool may_split(const mica__launch *launch) {
   const mica__kernel *kernel = launch->kernel;
   return launch->local[0] && !launch->is_whole && (kernel->file || kernel->generated);
 }
 
-/* Makes parts of at most so many groups: fewer in the last dimension, then in the one before it. */
+/* Makes parts of at most `most` groups: fewer in the last dimension, then in the one before it. */
 static void cap(size_t part[3], double most) {
   for (int d = 2; d >= 0; d--) {
     double groups = (double)part[0] * (double)part[1] * (double)part[2];
@@ -56,7 +57,7 @@ static void cap(size_t part[3], double most) {
   }
 }
 
-/* In how many parts the launch would last as long as one may. */
+/* The number of parts that each take as long as a launch may. */
 static double parts_for_time(const mica__split_limits *limits, const mica__launch *launch, double items) {
   if (launch->flops <= 0 && launch->bytes <= 0) return items / (double)limits->unknown_items;
   double flops = launch->flops / limits->flops, bytes = launch->bytes / limits->bytes;

@@ -9,7 +9,7 @@
 
 #define MOST_PARTS 64
 
-/* The parts that a device was cut in. */
+/* The parts into which a device was divided. */
 typedef struct cut {
   struct cut *next;
   cl_device_id whole;

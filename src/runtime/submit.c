@@ -1,4 +1,4 @@
-/* Where a launch goes: to the device at once, or into a recording. */
+/* Starts a launch at once, or adds it to a recording. */
 #include "base/error.h"
 #include "runtime/enqueue.h"
 #include "runtime/kernel_table.h"
@@ -20,7 +20,7 @@ mica_status mica__queue_submit(mica_queue *queue, const mica__launch *launch) {
   if (status == MICA_OK) status = mica__launch_enqueue(queue, kernel->handle, launch);
   if (status == MICA_OK) mica__kernel_ran(kernel, launch->local);
   pthread_mutex_unlock(&kernel->lock);
-  /* Which of them it writes is not known. */
+  /* The launch may write any of its buffers. */
   for (uint32_t i = 0; i < launch->arg_count; i++)
     if (launch->args[i].kind == MICA__ARG_BUFFER && launch->args[i].value.buffer)
       atomic_fetch_add(&launch->args[i].value.buffer->changes, 1);

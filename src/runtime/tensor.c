@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Row-major strides of a shape of count elements; all 0 when it has none, since its other products may not fit. */
+/* Row-major strides of a shape with count elements; all 0 if it has none, because the products may then overflow. */
 static void row_major(mica_shape shape, int64_t count, int64_t strides[MICA_MAX_RANK]) {
   int64_t step = count > 0;
   for (int32_t i = shape.rank - 1; i >= 0; i--) {
@@ -26,7 +26,7 @@ static bool is_row_major(mica_shape shape, int64_t count, const int64_t *strides
   return true;
 }
 
-/* Elements from the first to one past the last that the window touches; MICA_E_OVERFLOW when that is no int64_t. */
+/* Elements from the first to one past the last that the window touches; MICA_E_OVERFLOW if int64_t cannot hold that. */
 static mica_status window_extent(mica_shape shape, const int64_t *strides, int64_t *extent) {
   int64_t end = 1;
   for (int32_t i = 0; i < shape.rank; i++) {
@@ -43,7 +43,7 @@ static mica_status window_extent(mica_shape shape, const int64_t *strides, int64
   return MICA_OK;
 }
 
-/* The one maker of tensors. Retains buffer; strides NULL means row-major. */
+/* Makes every tensor. Retains the buffer; strides NULL means row-major. */
 static mica_status tensor_make(mica_buffer *buffer, mica_dtype dtype, mica_shape shape, const int64_t *strides,
                                int64_t first, mica_tensor **out) {
   char text[MICA_SHAPE_TEXT];

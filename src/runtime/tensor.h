@@ -1,49 +1,49 @@
-/* runtime/tensor.h: what ops and plans ask about a tensor beyond mica/tensor.h. */
+/* runtime/tensor.h: facts about tensors that ops and plans need, beyond mica/tensor.h. */
 #ifndef MICA_RUNTIME_TENSOR_H
 #define MICA_RUNTIME_TENSOR_H
 
 #include <mica/tensor.h>
 
-/* Bytes. Tensors with a buffer of their own begin at a multiple of it, and so does memory that is planned; kernels may
- * choose wider loads where this holds. */
+/* Alignment in bytes of tensors with their own buffer, and of planned memory. Kernels may choose wider loads for
+ * aligned tensors. */
 #define MICA__TENSOR_ALIGNMENT 64
 
-/* Elements from the buffer's start to the tensor's first one. */
+/* The number of elements between the buffer's start and the tensor's first element. */
 int64_t mica__tensor_first(const mica_tensor *tensor);
 
-/* True when both begin at the same element of the same buffer. */
+/* True if both begin at the same element of the same buffer. */
 bool mica__tensor_same_memory(const mica_tensor *a, const mica_tensor *b);
 
-/* True when some byte belongs to an element of both. Exact for strides that both have and for contiguous rows, as views
- * of one matrix have them; where strides mix in another way it may be true for tensors that only interlace. */
+/* True if some byte belongs to elements of both. Exact if both have the same strides, and for contiguous rows, as in
+ * views of one matrix. For other combinations of strides it may be true for tensors that only interlace. */
 bool mica__tensor_overlaps(const mica_tensor *a, const mica_tensor *b);
 
-/* True when both are the same elements in the same order: one memory, dtype, shape and strides. */
+/* True if both have the same elements in the same order: equal memory, dtype, shape and strides. */
 bool mica__tensor_is_same(const mica_tensor *a, const mica_tensor *b);
 
-/* True when the first element lies at a multiple of MICA__TENSOR_ALIGNMENT in the buffer. */
+/* True if the first element is at a multiple of MICA__TENSOR_ALIGNMENT in the buffer. */
 bool mica__tensor_is_aligned(const mica_tensor *tensor);
 
 /* True if nothing may write to the tensor (mica_buffer_wrap_memory). */
 bool mica__tensor_is_read_only(const mica_tensor *tensor);
-/* MICA_E_INVALID, naming the call, if nothing may write to the tensor (mica_buffer_wrap_memory). */
+/* MICA_E_INVALID, with the call's name, if nothing may write to the tensor (mica_buffer_wrap_memory). */
 mica_status mica__tensor_check_writable(const mica_tensor *tensor, const char *call, const char *name);
 
-/* The buffer that it looks at; not retained. */
+/* The tensor's buffer; not retained. */
 mica_buffer *mica__tensor_buffer(const mica_tensor *tensor);
 
-/* Another number whenever something may have written to the tensor's buffer since the last call: a transfer, a launch,
- * or whoever has been given its memory. Launches of recordings are not seen: whoever replays one says what it writes.
- * What was computed from a tensor once stays good as long as the number does. */
+/* A number that differs if something may have written to the tensor's buffer since the last call: a transfer, a launch,
+ * or code that was given its memory. Launches of recordings are not noticed: the code that replays one must state what
+ * it writes. A value computed from a tensor stays valid as long as the number stays. */
 uint64_t mica__tensor_changes(const mica_tensor *tensor);
 void mica__tensor_changed(const mica_tensor *tensor);
 
-/* Sets every element of a contiguous tensor to the one given, by the driver's own means, which need no kernel to be
+/* Sets every element of a contiguous tensor to `element` by the driver's own function, for which no kernel must be
  * built. Not on a recorder. */
 mica_status mica__tensor_fill(mica_queue *queue, mica_tensor *tensor, const void *element);
 
-/* Queues a download of all elements, for which from now on the event stands, which is the caller's own.
- * mica__queue_flush starts it. */
+/* Queues a download of all elements. `event`, which belongs to the caller, represents it from now on. mica__queue_flush
+ * starts it. */
 mica_status mica__tensor_download_begin(mica_queue *queue, const mica_tensor *tensor, void *data, mica_event *event);
 /* Starts what is queued. */
 mica_status mica__queue_flush(mica_queue *queue);

@@ -1,4 +1,4 @@
-/* Moving data between host and device. */
+/* Copying data between host and device. */
 #include "base/element.h"
 #include "base/error.h"
 #include "runtime/buffer.h"
@@ -39,13 +39,13 @@ static void count_writing(mica_queue *queue, const mica_tensor *tensor) {
   mica__tensor_changed(tensor);
 }
 
-/* A blocking command has waited for everything before it; the queue is locked since it was counted. */
+/* Notes that a blocking command has waited for everything before it. The queue has been locked since it was counted. */
 static void count_wait(mica_queue *queue) {
   atomic_fetch_add(&queue->engine->stats.host_waits, 1);
   atomic_store(&queue->finished, atomic_load(&queue->submitted));
 }
 
-/* The next piece of pinned memory, idle. Waits only when all pieces are in flight. */
+/* Gets the next idle piece of pinned memory. Waits only if all pieces are in flight. */
 static mica_status take_staging(mica_queue *queue, mica__staging **out) {
   mica_engine *engine = queue->engine;
   const mica__cl_api *api = engine->api;
@@ -73,7 +73,7 @@ static mica_status take_staging(mica_queue *queue, mica__staging **out) {
     }
     api->ReleaseEvent(s->pending);
     s->pending = NULL;
-    /* Reported once; the piece itself is free again. */
+    /* The failure is reported once; the piece itself is free again. */
     if (state < 0) return mica__engine_check(engine, state, "an earlier upload failed");
   }
   queue->next_staging = (queue->next_staging + 1) % MICA__STAGING_COUNT;
@@ -86,7 +86,7 @@ static mica_status upload_staged(mica_queue *queue, mica_tensor *tensor, const c
     size_t piece = bytes - at < MICA__STAGING_BYTES ? bytes - at : MICA__STAGING_BYTES;
     mica__staging *s = NULL;
     MICA_TRY(take_staging(queue, &s));
-    /* A code below 0 is never MICA_OK: there is a piece. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
+    /* A code below 0 never gives MICA_OK, so there is a piece. NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     memcpy(s->host, data + at, piece);
     MICA_TRY(mica__engine_check(queue->engine,
                                 queue->engine->api->EnqueueWriteBuffer(queue->handle, tensor->buffer->memory, CL_FALSE,
@@ -104,7 +104,7 @@ static mica_status upload(mica_queue *queue, mica_tensor *tensor, const void *da
   mica_engine *engine = queue->engine;
   bool idle = atomic_load(&queue->finished) == atomic_load(&queue->submitted);
   if (!idle || !engine->device.info.unified_memory) return upload_staged(queue, tensor, data, bytes);
-  /* Shared memory and nothing in flight: one copy straight into place, without a detour or a wait worth the name. */
+  /* Shared memory and nothing in flight: copies directly to the destination, without a noticeable wait. */
   count_writing(queue, tensor);
   MICA_TRY(mica__engine_check(engine,
                               engine->api->EnqueueWriteBuffer(queue->handle, tensor->buffer->memory, CL_TRUE,
@@ -115,7 +115,7 @@ static mica_status upload(mica_queue *queue, mica_tensor *tensor, const void *da
   return MICA_OK;
 }
 
-/* Bools of other bytes than 0 and 1 are sent as a copy of truths. */
+/* Uploads bools with bytes other than 0 and 1, as a copy in which these become 1. */
 static mica_status upload_truths(mica_queue *queue, mica_tensor *tensor, const void *data, size_t bytes) {
   void *truths = malloc(bytes);
   if (!truths) return mica__fail_nomem("an upload");
@@ -181,7 +181,7 @@ mica_status mica_tensor_download(mica_queue *queue, const mica_tensor *tensor, v
   return MICA_OK;
 }
 
-/* An event before its command is queued. */
+/* Makes an event whose command is not queued yet. */
 static mica_status event_create(mica_queue *queue, mica_event **out) {
   mica_event *event = calloc(1, sizeof *event);
   if (!event) return mica__fail_nomem("an event");
@@ -190,9 +190,9 @@ static mica_status event_create(mica_queue *queue, mica_event **out) {
   return MICA_OK;
 }
 
-/* Hands out the event of a command that was queued, or failed to be with `status`. Asking an event whether it is done
- * does not start anything, nor does another queue's wait for it: the command is started here. When that fails nobody
- * will wait for the event, and the caller may free its memory at once: nothing may still use it. */
+/* Passes on the event of a command that was queued, or destroys it after a failure `status`. Flushes the queue, because
+ * neither asking the event whether it is done nor another queue's wait for it starts the command. If flushing fails,
+ * waits for the queue: nobody will wait for the event, and the caller may free its memory at once. */
 static mica_status event_start(mica_queue *queue, mica_event *event, mica_status status, mica_event **out) {
   if (status == MICA_OK && event->handle) {
     status = mica__engine_check(queue->engine, queue->engine->api->Flush(queue->handle), "starting a queue");
@@ -210,7 +210,7 @@ void mica__event_clear(mica_event *event) {
   event->handle = NULL;
 }
 
-/* Queues a download that is not waited for. */
+/* Queues a download without waiting for it. */
 static mica_status download_start(mica_queue *queue, const mica_tensor *tensor, void *data, size_t bytes,
                                   cl_event *handle) {
   pthread_mutex_lock(&queue->lock);

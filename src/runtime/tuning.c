@@ -21,7 +21,7 @@ void mica__tuning_destroy(mica__tuning *tuning) {
   pthread_mutex_destroy(&tuning->lock);
 }
 
-/* Copies n bytes of a field, at most what fits, with the separators made harmless. */
+/* Copies n bytes of a field, as far as they fit, and replaces separators by blanks. */
 static void copy_field(char out[MICA__TUNING_TEXT], const char *field, size_t n) {
   if (n >= MICA__TUNING_TEXT) n = MICA__TUNING_TEXT - 1;
   for (size_t i = 0; i < n; i++) out[i] = field[i] == '\t' || field[i] == '\n' || field[i] == '\r' ? ' ' : field[i];
@@ -48,12 +48,12 @@ static mica_status put(mica__tuning *tuning, const mica__tuning_fact *fact) {
   return MICA_OK;
 }
 
-/* One line without its newline; false when it is not a fact. */
+/* Parses one line without its newline; false if it is not a fact. */
 static bool parse_line(const char *line, size_t n, mica__tuning_fact *fact) {
   const char *fields[4];
   size_t sizes[4], count = 0;
   for (const char *at = line, *end = line + n; count < 4; at += sizes[count - 1] + 1) {
-    const char *tab = count < 3 ? memchr(at, '\t', (size_t)(end - at)) : NULL; /* the last takes the rest */
+    const char *tab = count < 3 ? memchr(at, '\t', (size_t)(end - at)) : NULL; /* the last field takes the rest */
     fields[count] = at;
     sizes[count++] = tab ? (size_t)(tab - at) : (size_t)(end - at);
     if (!tab) break;
@@ -86,7 +86,7 @@ mica_status mica__tuning_parse(mica__tuning *tuning, const char *text, size_t by
   return MICA_OK;
 }
 
-/* tuning/KEY.txt of the engine's device; false when there is no directory. */
+/* The path tuning/KEY.txt for the engine's device; false if there is no cache directory. */
 static bool file_name(const mica_engine *engine, mica__text *path) {
   const mica_device_info *d = &engine->device.info;
   char name[MICA__HASH_TEXT];
@@ -97,7 +97,7 @@ static bool file_name(const mica_engine *engine, mica__text *path) {
   return !path->failed;
 }
 
-/* Adds what the file holds; that there is none is not an error. */
+/* Adds the facts of a file; a missing file is not an error. */
 static mica_status merge_file(const char *path, mica__tuning *into) {
   unsigned char *data = NULL;
   size_t size = 0;
@@ -108,7 +108,7 @@ static mica_status merge_file(const char *path, mica__tuning *into) {
   return status;
 }
 
-/* What was found out before: facts of the engine's bundle, and later ones of the file. */
+/* Adds what is already known: facts of the engine's bundle, then those of the file, which are newer. */
 static void merge_known(const mica_engine *engine, mica__tuning *into) {
   mica__text path = {0};
   mica_status status = MICA_OK;
@@ -144,8 +144,8 @@ void mica__tuning_text(const mica_engine *engine, mica__text *out) {
   free(known.facts);
 }
 
-/* Writes the file anew: what it holds now, which another process may have changed, with `fact` added, or taken back
- * when `remove`. */
+/* Writes the file again: its present content, which another process may have changed, with `fact` added, or removed if
+ * `remove`. */
 static mica_status store(mica_engine *engine, const mica__tuning_fact *fact, bool remove) {
   mica__text path = {0}, out = {0};
   mica_status status = MICA_OK;
