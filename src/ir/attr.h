@@ -51,9 +51,9 @@ typedef struct mica__attr {
   const char *name;
   mica__attr_kind kind;
   size_t offset;   /* in the struct */
-  double standard; /* default, for a list of each element; a SHAPE defaults to the empty one, a POINTER to NULL */
+  double standard; /* default; for a list, of each element; a SHAPE defaults to the empty one, a POINTER to NULL */
   const char *doc;
-  const char *const *names; /* of the values of an ENUM, from 0 */
+  const char *const *names; /* ENUM: the names of its values, from 0 */
 } mica__attr;
 
 typedef struct mica__attr_list {
@@ -79,9 +79,9 @@ typedef struct mica__attr_list {
       .count = sizeof((const mica__attr[]){list(MICA__ATTR_ROW, label)}) / sizeof(mica__attr),                         \
       .bytes = sizeof(mica__##label##_attrs)}
 
-/* Below, a list may be NULL for an op without attributes; attributes are NULL then. */
+/* In the functions below, list may be NULL for an op without attributes; its attributes are then NULL. */
 
-/* *out is an allocated copy of the attributes, or of the defaults if attrs is NULL; free() it. */
+/* *out receives a copy of the attributes, or of the defaults if attrs is NULL; the caller frees it. */
 mica_status mica__attrs_copy(const mica__attr_list *list, const void *attrs, void **out);
 void mica__attrs_set_defaults(const mica__attr_list *list, void *attrs);
 
@@ -95,7 +95,7 @@ void mica__attrs_format(mica__text *text, const mica__attr_list *list, const voi
 
 /* The row with this name of n bytes; NULL if it does not exist. */
 const mica__attr *mica__attr_find(const mica__attr_list *list, const char *name, size_t n);
-/* A number, truth value, dtype or entry of an enumeration, as a double. */
+/* The value of an attribute as a double: a number, truth value, dtype or entry of an enumeration. */
 double mica__attr_number(const mica__attr *attr, const void *attrs);
 
 #endif

@@ -16,7 +16,7 @@ void mica__cut_points_free(mica__cut_points *p) {
 typedef struct sweep {
   const mica_graph *graph;
   bool *needed, *weighted, *fed; /* by id - 1 */
-  int32_t *used;                 /* by id - 1: last user that flows */
+  int32_t *used;                 /* by id - 1: the last flowing node that uses it */
 } sweep;
 
 static mica_status make_sweep(sweep *s) {
@@ -67,7 +67,7 @@ static bool can_be_cut(const mica_graph *graph, int32_t id) {
          mica_dtype_kind_of(node->type.dtype) == MICA_DTYPE_KIND_FLOAT;
 }
 
-/* Sweeps over ids with the list of values that later nodes use. */
+/* Finds the cut points: one sweep over ids keeps the list of values that later nodes use. */
 static mica_status find_points(const sweep *s, mica__cut_points *p) {
   const int32_t all = s->graph->count;
   int32_t *open = calloc((size_t)all + 1, sizeof *open), count = 0;
@@ -144,7 +144,7 @@ mica_status mica__graph_become_input(mica_graph *graph, int32_t id, const char *
   return MICA_OK;
 }
 
-/* least[s][n]: cost of the most expensive of s + 1 parts of the first n. */
+/* least[s][n]: if the first n elements are cut into s + 1 parts, the least cost of the most expensive part. */
 mica_status mica__cut_evenly(const double *costs, int32_t count, int32_t parts, int32_t *cuts) {
   const size_t row = (size_t)count + 1;
   double *least = calloc((size_t)parts * row, sizeof *least);

@@ -1,4 +1,4 @@
-/* ir/cut.h: cut a graph where a single value passes from the nodes before a point to the nodes after it. */
+/* ir/cut.h: cuts a graph at points where a single value passes from the nodes before to the nodes after. */
 #ifndef MICA_IR_CUT_H
 #define MICA_IR_CUT_H
 
@@ -15,7 +15,7 @@ typedef struct mica__cut_points {
   mica__cut_point *list;
   int32_t count;
   double rest; /* operations after the last point */
-  bool *flows; /* by id - 1: the value depends on a weight and on an input; other values can be made on both sides */
+  bool *flows; /* by id - 1: it depends on a weight and on an input; other values can be computed on both sides */
 } mica__cut_points;
 
 /* Finds the cut points of everything that ends and assignments need. weights: parameters, by id - 1. A point's value is
@@ -24,16 +24,16 @@ mica_status mica__graph_cut_points(const mica_graph *graph, const mica_value *en
                                    mica__cut_points *points);
 void mica__cut_points_free(mica__cut_points *points);
 
-/* Marks, by id - 1, the sources that flowing values from ids `first` to `last` need. Earlier flowing values are taken
- * as given. */
+/* Marks, by id - 1, the sources that flowing values from ids `first` to `last` need. Assumes that earlier flowing
+ * values are given. */
 mica_status mica__graph_sources(const mica_graph *graph, const mica__cut_points *points, int32_t first, int32_t last,
                                 bool *sources);
 
-/* Makes the node an input with this name and its type. Nodes that lead to it are no longer needed. */
+/* Turns the node into an input with this name and the node's type. Nodes that lead to it are no longer needed. */
 mica_status mica__graph_become_input(mica_graph *graph, int32_t id, const char *name);
 
-/* Fills parts + 1 ascending cuts from 0 to count, so that the largest sum of costs of a part is minimal. Every part has
- * at least one element. */
+/* Divides elements into ranges so that the largest sum of costs in a range is minimal. Every range has at least one
+ * element. cuts: the parts + 1 ascending bounds, from 0 to count. */
 mica_status mica__cut_evenly(const double *costs, int32_t count, int32_t parts, int32_t *cuts);
 
 #endif

@@ -27,7 +27,7 @@ static void add_line(mica__text *text, const mica_graph *graph, int32_t id) {
   mica__text_add(text, "\n");
 }
 
-/* A name inside a quoted string of Graphviz. */
+/* Adds a name inside a quoted string of Graphviz. */
 static void add_escaped(mica__text *text, const char *s) {
   for (; *s; s++) {
     if (*s == '"' || *s == '\\') mica__text_add(text, "\\");

@@ -26,12 +26,12 @@ mica_status mica__type_check(mica__type type);
 bool mica__shape_is_open(mica_shape shape);
 /* True if a shape without dynamic dimensions matches `declared`. */
 bool mica__shape_fits(mica_shape shape, mica_shape declared);
-/* mica_shape_broadcast with dynamic dimensions. A dynamic dimension with 1 or dynamic stays dynamic; with any other it
- * must equal that one. */
+/* mica_shape_broadcast for dynamic dimensions. A dynamic dimension combined with 1 or a dynamic one stays dynamic;
+ * combined with any other extent it takes that extent. */
 mica_status mica__shape_broadcast(mica_shape a, mica_shape b, mica_shape *out);
 
-/* Mark of a composed builder, such as "layer_norm" of these values. Copied with the node. Its operands are not inputs,
- * so they keep nothing alive; a copy that lacks one has no mark. */
+/* The mark of a composed builder: the value is, for instance, the "layer_norm" of these operands. Copied with the node.
+ * The operands are not inputs, so a mark keeps nothing alive; if a copy lacks one of them, it has no mark. */
 #define MICA__MARK_INPUTS 6
 #define MICA__MARK_NUMBERS 6
 typedef struct mica__mark {
@@ -41,7 +41,7 @@ typedef struct mica__mark {
 } mica__mark;
 
 /* Marks of layers: a reshape of columns (B, T, n size) to heads (B, T, n, size), and a slice that is one section of a
- * layer's columns. A network with fewer columns (mica_nn_config.like) has other numbers there. */
+ * layer's columns. In a network with fewer columns (mica_nn_config.like) these nodes have other numbers. */
 #define MICA__MARK_HEADS "heads"
 #define MICA__MARK_SECTION "section"
 
@@ -132,7 +132,7 @@ MICA__ATTR_STRUCT(full, MICA__FULL_ATTRS);
   X(S, BOOL, held, false, "it is a weight as a file has it: nothing of its size that is made of it stays in memory")
 MICA__ATTR_STRUCT(parameter, MICA__PARAMETER_ATTRS);
 
-/* Makes a parameter a held one; the null value stays. */
+/* Makes a parameter held; does nothing for the null value. */
 void mica__graph_hold(mica_value parameter);
 /* True if the node is a held parameter. */
 bool mica__is_held(const mica__node *node);

@@ -1,9 +1,9 @@
-/* Infers types of results. The part common to all ops is here: dtypes as declared by op->dtypes. */
+/* Infers types of results: the part that all ops share, which is the dtypes that op->dtypes declares. */
 #include "ir/graph.h"
 
 #include <string.h>
 
-/* Letters of op->dtypes that represent a set. */
+/* Letters of op->dtypes that each represent a set of dtypes. */
 static const struct {
   char letter;
   uint32_t kinds;

@@ -58,10 +58,10 @@ typedef enum mica__narrows {
 typedef struct mica__grad {
   mica_value y;                         /* result 0 */
   mica_value dy;                        /* null if zero, which cannot occur for ops with one result */
-  const mica_value *results, *dresults; /* all of them; dresults[k] is null if zero; at least one is not */
+  const mica_value *results, *dresults; /* of all results; dresults[k] is null if zero; at least one is not */
   const mica_value *inputs;
   int32_t input_count;
-  mica_value *dinputs; /* all null at first, to be filled; null: no gradient (integers, or by mathematics) */
+  mica_value *dinputs; /* all null at first; the rule fills them. null: no gradient (integers, or by maths) */
 } mica__grad;
 
 /* Arguments of an evaluation on the host. All shapes are known; attributes are as `infer` left them. */
@@ -89,15 +89,16 @@ typedef struct mica__exec {
   const char *variant;
   /* for checks: receives the kernels and variants that the launch uses; may be NULL */
   struct mica__launch_notes *notes;
-  /* Bit k: input k stays the same between runs (a constant, or a parameter that the session does not assign). The op
-   * may compute anything that depends only on such inputs in the prologue, into a mica__workspace_create of `prologue`.
-   * Work queued there runs before the first run, and again after such an input has changed. NULL if constant is 0. */
+  /* Bit k: input k stays the same between runs (a constant, or a parameter that the session does not assign). In the
+   * prologue the op may compute anything that depends only on such inputs, into a mica__workspace_create of `prologue`.
+   * Work queued there runs before the first run, and again after such an input has changed. prologue is NULL if
+   * constant is 0. */
   uint32_t constant;
   mica_queue *prologue;
   /* Bit k: input k is a held weight (mica__is_held). It stays the same, but no copy of it may be kept: values derived
    * from it belong to the launch. Such an input is not `constant`. */
   uint32_t held;
-  /* Bit k: input k stays the same until a later launch is recorded whose op could use the same derived value; that
+  /* Bit k: input k stays the same until a later launch is recorded whose op could use the same derived value. That
    * value may be lent (runtime/loans.h). */
   uint32_t lends;
 } mica__exec;
@@ -114,8 +115,8 @@ typedef struct mica__host {
   void *const *outputs;
 } mica__host;
 
-/* When a step runs among all that could run: by memory and order of building, or as soon as its operands exist. The
- * latter lets an op in two halves begin right after the launch that made its operands, and end late. */
+/* When a step runs, among all steps that can run. BUILT: by memory and the order of building. SOON: as soon as its
+ * operands exist, so that an op in two halves begins right after the launch that makes its operands, and ends late. */
 typedef enum mica__order { MICA__ORDER_BUILT, MICA__ORDER_SOON } mica__order;
 
 /* A strided access: element (i0, i1, ...) of the output is at offset + sum i_k stride_k in the input. */
@@ -131,13 +132,13 @@ typedef struct mica__epilogue_fusion {
   /* The user's other operand; NULL if it has none. access: how the user reads it, over the user's shape. */
   const struct mica__type *other;
   mica__access access;
-  /* To fill: the op that does both, and its attributes, with room for MICA__ATTRS_MOST bytes. Its operands are node's,
-   * then the other one. */
+  /* Filled by the op: the op that does the work of both, and its attributes, in a buffer of MICA__ATTRS_MOST bytes. Its
+   * operands are node's operands, then the other one. */
   const struct mica__op *op;
   void *attrs;
 } mica__epilogue_fusion;
 
-/* A graph in which an op looks for its expanded form. */
+/* A graph in which an op looks for its written-out form. */
 typedef struct mica__match {
   const mica_graph *graph;
   /* users[id - 1]: number of uses of value id by nodes, outputs and assignments. NULL while the graph is being built.
@@ -156,8 +157,8 @@ typedef struct mica__inset {
 typedef struct mica__op {
   const char *name;
 
-  /* The device side. All kernels that it may launch, with parameters and variants; ends in NULL (the pointer may be
-   * NULL). Doctor, tuner and vendor compilers use this list. */
+  /* The device side: all kernels that the op may launch, with parameters and variants. The list ends in NULL; the
+   * pointer may be NULL. The doctor, the tuner and the vendor compilers use it. */
   const struct mica__kernel_desc *const *kernels;
   /* Runs every variant of every kernel over a grid of cases, compares with the naive reference in double precision, and
    * reports each with mica__check_note. Fails only if the check itself cannot continue. */
@@ -198,18 +199,18 @@ typedef struct mica__op {
    * caller truncates integer results towards zero, wraps them, and replaces results that are not finite by 0; float
    * results stay. */
   double (*scalar)(const double *inputs, const void *attrs);
-  /* POINTWISE of one operand: whether the operand can replace the result where the result is read in a wider type;
-   * gradients of the result then also apply to the operand. NULL: it cannot. */
+  /* POINTWISE of one operand: true if readers in a wider type may read the operand instead of the result. Gradients of
+   * the result then also apply to the operand. NULL: never. */
   bool (*is_stream)(const void *attrs);
   mica_status (*evaluate)(const mica__eval *eval);
   /* VIEW: how the output reads input 0 if that is accessed row-major; strides may be negative. node has types and
    * attributes of known shapes. */
   bool (*view)(const struct mica__node *node, mica_shape input, mica__access *access);
-  /* LAUNCH: whether it can also do the work of a user; see mica__epilogue_fusion. The user's shape has the result's
+  /* LAUNCH: true if it can also do the work of a user; see mica__epilogue_fusion. The user's shape has the result's
    * number of elements and last dimension. May be NULL. */
   bool (*fuse_epilogue)(mica__epilogue_fusion *fusion);
-  /* LAUNCH: whether its result times the user's other operand equals the same launch with operand *operand multiplied
-   * by that factor in *shape. The user must be a product of two. Fills nothing in fusion. May be NULL. */
+  /* LAUNCH: true if the product of its result and the user's other operand equals the same launch with operand *operand
+   * multiplied by that factor in *shape. The user must be a product of two. Fills nothing in fusion. May be NULL. */
   bool (*scale)(const mica__epilogue_fusion *fusion, int32_t *operand, mica_shape *shape);
   /* LAUNCH whose result shows each operand in a window, and *fill elsewhere: gives the window of operand k. Kernels can
    * then read the operands, within bounds, instead of the result. NULL for other ops. */
@@ -217,24 +218,26 @@ typedef struct mica__op {
   /* True if the tree that ends in `root` computes this op. Then inputs (room for MICA__MATCH_INPUTS), *count and attrs
    * (MICA__ATTRS_MOST bytes, defaults at first) are the op's, and its result 0 has root's type. For ops with one
    * result; see ir/pattern.h. Ops are tried in the order of ops.def, nodes from last to first, so that large forms are
-   * found before those inside them. NULL for ops without an expanded form. */
+   * found before the forms inside them. NULL for ops without a written-out form. */
   bool (*match)(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);
-  /* `match` for launches with fused epilogues (fuse_epilogue), if the engine's device computes them faster as one. */
+  /* Like `match`, for trees of launches with fused epilogues (fuse_epilogue), if the engine's device computes them
+   * faster as one. */
   bool (*match_launches)(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
                          void *attrs);
-  /* LAUNCH: fuses nodes that make operands of node `root`, such as a norm, if nothing else reads them and its launch
+  /* LAUNCH: fuses nodes that compute operands of node `root`, such as a norm, if nothing else reads them and its launch
    * can do their work on the engine's device. inputs (room for MICA__MATCH_INPUTS), *count and attrs are the node's at
-   * first; then what they become. The results stay the same. Called after match_launches. May be NULL. */
+   * first; the op changes them to the values of the fused launch. The results stay the same. Called after
+   * match_launches. May be NULL. */
   bool (*fuse_operands)(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
                         void *attrs);
   /* LAUNCH: queues the work. Workspace comes from the engine's pool. */
   mica_status (*launch)(const mica__exec *exec);
-  /* LAUNCH, instead of launch: computes on the host, between the launches before and after it. A run waits for the
-   * inputs. A failure ends the run with its status. */
+  /* LAUNCH, instead of launch: computes on the host, between the preceding and the following launches. A run waits for
+   * the inputs. A failure ends the run with its status. */
   mica_status (*host)(const mica__host *host);
-  /* LAUNCH, instead of launch and host: the same in two halves. Between them, a run continues with launches that do not
-   * read a result. Both are called by the thread that runs the session. `host` is the same object in both. A failure of
-   * either ends the run with its status.
+  /* LAUNCH, instead of launch and host: computes on the host in two halves. Between them, a run continues with launches
+   * that do not read a result. The thread that runs the session calls both. `host` is the same object in both. A
+   * failure of either ends the run with its status.
    *
    * begin starts the work and returns without waiting. `ready`, which is queued and flushed, is done when the inputs
    * are on the host; a thread of the op may wait for it (mica_event_wait). The step owns it; do not destroy it, and do
@@ -243,8 +246,8 @@ typedef struct mica__op {
    * end blocks until the work is done and every element of every output is written. A run calls it once per successful
    * begin, in the order in which results are read: before the first launch or step that reads a result or reuses its
    * memory, at the latest before the run returns. It is also called if nothing reads a result, and if the run has
-   * failed since. `failed` is the run's status then, else MICA_OK: end cancels and frees what begin made, and its own
-   * status is ignored. */
+   * failed since. `failed` is then the run's status, else MICA_OK. After a failure, end cancels and frees what begin
+   * made, and its own status is ignored. */
   mica_status (*begin)(const mica__host *host, mica_event *ready, void **pending);
   mica_status (*end)(const mica__host *host, void *pending, mica_status failed);
   mica__order order;
@@ -259,8 +262,8 @@ typedef struct mica__op {
   /* True if the result is a single element: the sum of products of inputs 0 and 1, element by element in order. It is
    * then computed together with surrounding ops. */
   bool (*is_dot)(const struct mica__node *node, const struct mica__type *inputs);
-  /* LAUNCH with `window`: the result consists of its operands' elements only. A launch copies only operands that are
-   * not there already. */
+  /* LAUNCH with `window`: the result consists only of its operands' elements. A launch copies only operands that are
+   * not already in the result's memory. */
   bool composes;
   /* recomputed by every run, even from parameters only, because it needs more memory than its operands */
   bool transient;

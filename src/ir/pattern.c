@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-/* Constants of more elements than this are not numbers. */
+/* Constants with more elements than this are not taken for a single number. */
 #define MOST_ELEMENTS 64
 
 bool mica__pattern_same_type(const mica_graph *graph, int32_t a, int32_t b) {
@@ -58,7 +58,7 @@ bool mica__pattern_number(const mica_graph *graph, int32_t id, double *number) {
   }
   if (node->op->kind != MICA__OP_VIEW && !node->op->identity) return false;
   if (!mica__pattern_number(graph, node->inputs[0], number)) return false;
-  /* A cast may cut or wrap what is no small whole number. */
+  /* A cast may truncate or wrap the number, unless it is a small whole number. */
   mica_dtype from = mica__graph_node(graph, node->inputs[0])->type.dtype, to = node->type.dtype;
   bool floating = mica_dtype_kind_of(from) == MICA_DTYPE_KIND_FLOAT && mica_dtype_kind_of(to) == MICA_DTYPE_KIND_FLOAT;
   return from == to || floating || (*number >= 0 && *number <= 127 && rint(*number) == *number && to != MICA_BOOL);

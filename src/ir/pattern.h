@@ -1,21 +1,22 @@
-/* ir/pattern.h: looking at trees of nodes, for an op that finds its written-out form (mica__op.match).
+/* ir/pattern.h: examines trees of nodes, for an op that looks for its written-out form (mica__op.match).
  *
- * Every function looks through what changes nothing: views that show all elements in the same shape and order, and ops
- * such as cast whose result has the type of their operand. Casts between types, transposes and broadcasts stay. */
+ * Every function looks through nodes that change nothing: views that show all elements in the same shape and order, and
+ * ops such as cast whose result has the type of their operand. It does not look through casts between types, transposes
+ * and broadcasts. */
 #ifndef MICA_IR_PATTERN_H
 #define MICA_IR_PATTERN_H
 
 #include "ir/graph.h"
 
-/* The node after what changes nothing; id itself if there is no such thing. */
+/* Follows nodes that change nothing, and returns the first node that is not one of them; id itself if it is that. */
 int32_t mica__pattern_behind(const mica_graph *graph, int32_t id);
-/* True if the node is this op with at most four operands; inputs (may be NULL) are what comes after them, 0 if
- * there is none. The caller tries both orders of an op that commutes. */
+/* True if the node is this op with at most four operands. inputs (may be NULL) receives the operands, followed in the
+ * same way; 0 if absent. The caller tries both orders of an op that commutes. */
 bool mica__pattern_op(const mica_graph *graph, int32_t id, const mica__op *op, int32_t inputs[4]);
-/* True if the value is one number everywhere, whatever its shape; views and casts of such a value are one too.
- * Constants are looked at up to 64 elements. */
+/* True if the value is one number everywhere, whatever its shape; also for views and casts of such a value. Constants
+ * with more than 64 elements are not examined. */
 bool mica__pattern_number(const mica_graph *graph, int32_t id, double *number);
-/* True if both values have one dtype and one shape. */
+/* True if both values have the same dtype and shape. */
 bool mica__pattern_same_type(const mica_graph *graph, int32_t a, int32_t b);
 
 #endif

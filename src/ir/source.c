@@ -1,4 +1,5 @@
-/* The values a graph begins with, and the two ops that only pass or forget: see graph.h. */
+/* Source ops: the values that a graph begins with. Also the ops `result` and `stop_gradient`, which pass a value on;
+ * see graph.h. */
 #include "base/checked.h"
 #include "base/element.h"
 #include "base/text.h"
@@ -68,7 +69,7 @@ bool mica__is_held(const mica__node *node) {
   return node->op == &mica__op_parameter && ((const mica__parameter_attrs *)node->attrs)->held;
 }
 
-/* True if a source may be of that type; otherwise the error is recorded. */
+/* True if a source may have this type; otherwise records the error. */
 static bool check_type(mica_graph *graph, const char *what, const char *name, mica__type type, bool may_be_open) {
   char text[MICA_SHAPE_TEXT];
   if (!mica_dtype_is_valid(type.dtype)) {
@@ -131,7 +132,7 @@ mica_value mica_constant(mica_graph *graph, mica_dtype dtype, mica_shape shape, 
   return value;
 }
 
-/* What an element of the dtype holds when it is set to value. */
+/* The value that an element of the dtype has after it is set to `value`. */
 static double as_element(mica_dtype dtype, double value) {
   unsigned char element[8] = {0};
   mica__element_set(dtype, element, 0, value);
