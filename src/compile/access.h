@@ -6,7 +6,7 @@
 
 #include "ir/graph.h"
 
-/* Every element in order. */
+/* The access that visits every element in row-major order. */
 mica__access mica__access_row_major(mica_shape shape);
 /* The access by which a value of shape `from` is read as if broadcast to `to`. */
 mica__access mica__access_broadcast(mica_shape from, mica_shape to);

@@ -10,11 +10,11 @@
 typedef struct backward {
   mica_graph *graph;
   int32_t count;     /* nodes before the backward pass */
-  mica_value *grads; /* by id - 1: d loss / d node so far; null if nothing has arrived */
+  mica_value *grads; /* by id - 1: d loss / d node so far; null if none yet */
   bool *depends;     /* by id - 1: depends on a value with respect to which the gradients are taken */
   bool *again;       /* by id - 1: recomputed instead of kept (gradient checkpointing) */
   int32_t *copies;   /* by id - 1: the recomputed node; 0 if it has not been needed yet */
-  bool *marked;      /* scratch of recompute */
+  bool *marked;      /* scratch memory of usable() */
   int32_t pass;
 } backward;
 

@@ -98,7 +98,7 @@ static bool add_operands(finder *f, int32_t of, int64_t at, const operand *opera
   return true;
 }
 
-/* Restores the composite. */
+/* Restores the composite as it was before a failed attempt. */
 static void forget(finder *f, composite *c, const composite *before) {
   while (c->count > before->count) f->found->of[c->parts[--c->count].id - 1] = 0;
   *c = *before;
@@ -162,7 +162,7 @@ static mica_status measure(finder *f) {
   return MICA_OK;
 }
 
-/* Values that keep their own memory: outputs, assigned values and constants. */
+/* Finds the values that keep their own memory: outputs, assigned values and constants. */
 static mica_status find_fixed(finder *f, const mica__template *template) {
   bool *written = calloc((size_t)f->graph->count + 1, sizeof *written);
   if (!written) return mica__fail_nomem("a session");

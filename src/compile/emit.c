@@ -12,7 +12,7 @@ static bool reduces(const mica__node *reduce, int32_t axis) {
 
 static bool is_member(const mica__emission *e, int32_t id) { return e->group[id - 1] == e->own || e->inlined[id - 1]; }
 
-/* -1 when the kernel is full. */
+/* Returns the instruction's number; -1 if the kernel is full. */
 static int32_t add_instr(mica__emission *e, const mica__fused_instr *instr, int32_t id, const mica__access *access) {
   if (e->fused->count == MICA__FUSED_INSTRS) return -1;
   e->memo_node[e->fused->count] = id;
@@ -231,7 +231,7 @@ typedef struct layout {
   mica__access element, row;
 } layout;
 
-/* Kept dimensions first, then the reduced ones as the row. */
+/* Kept dimensions come first, then the reduced ones as the row. */
 static layout layout_of_reduce(mica__emission *e, const mica__node *reduce) {
   mica_shape x = node_at(e, reduce->inputs[0])->type.shape, kept = x;
   mica__access steps = mica__access_row_major(x), kept_steps;

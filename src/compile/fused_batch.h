@@ -17,7 +17,7 @@ int32_t mica__fused_batch_room(const mica__fused *fused);
  * every element reads must be the same. */
 bool mica__fused_alike(const mica__fused *a, const int32_t *a_nodes, const mica__fused *b, const int32_t *b_nodes);
 
-/* Equal for kernels that can share a launch. */
+/* A hash that is equal for kernels that can share a launch. */
 mica__hash mica__fused_batch_hash(const mica__fused *fused, const int32_t *nodes);
 
 /* The parts of one launch. They are alike, and none reads what another stores; operands[p] as for

@@ -61,7 +61,7 @@ static double bytes_of(const mica__fused *fused, const mica__fused_plan *plan) {
   return bytes;
 }
 
-/* The state of a launch; too large for the stack. */
+/* The state of a launch, allocated because it is too large for the stack. */
 typedef struct work {
   mica_queue *queue;
   int32_t own;                 /* operands from this number on are arrays between passes */

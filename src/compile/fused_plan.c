@@ -124,7 +124,7 @@ static int32_t gpu_group(const mica__fused *fused, const mica__fused_plan *plan,
   int64_t rows = 1, pieces = fused->chunk ? ceil_div(fused->extent[fused->split], fused->chunk) : 1;
   uint64_t bytes = 0;
   int32_t group = GPU_GROUP;
-  /* A join is shared as a value and an index. */
+  /* Work-items share a join's state: a value and an index. */
   for (int32_t k = 0; k < fused->count; k++)
     if (fused->instrs[k].kind == MICA__FUSED_REDUCE) bytes += mica_dtype_size(fused->instrs[k].dtype) == 8 ? 16 : 8;
   if (!product(fused, 0, plan->inner, &rows) || !mica__mul_i64(rows, pieces, &rows)) return group;

@@ -25,7 +25,7 @@ typedef enum mica__fused_arg_kind {
   MICA__FUSED_ARG_EXTENT,  /* of dimension `index` */
   MICA__FUSED_ARG_POINTER, /* pointer of LOAD or STORE `instr`: two arguments */
   MICA__FUSED_ARG_STRIDE,  /* its stride along dimension `index` */
-  MICA__FUSED_ARG_LOW,     /* bounds of the same */
+  MICA__FUSED_ARG_LOW,     /* bounds of LOAD `instr` along dimension `index` */
   MICA__FUSED_ARG_HIGH,
   MICA__FUSED_ARG_VALUE, /* the constant of VALUE or bounded LOAD `instr` */
   MICA__FUSED_ARG_ATTR,  /* attribute `index` of OP `instr` */
@@ -55,7 +55,7 @@ typedef struct mica__fused_plan {
   int32_t panel; /* if > 0, lanes are rows, and this many blocks of them are walked side by side, in memory order */
   int32_t cut;   /* dimension that is walked in chunks; -1: none */
   bool wide;     /* indices need 64 bits */
-  bool flat;     /* a group walks both dimensions of its row as one, a vector at a time */
+  bool flat;     /* a group walks both dimensions of its row as one, vector by vector */
   int32_t walks; /* number of walks over the inner dimensions */
   uint32_t row;  /* the inner dimensions as bits */
   int64_t chunk, chunks, units, per;

@@ -60,7 +60,7 @@ bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *
 /* What a pass does with a reduction. */
 typedef enum fate {
   LEFT_OUT,
-  JOINED,           /* as it stands */
+  JOINED,           /* over the row, as in the whole list */
   JOINED_OF_PIECES, /* over the results of the row's pieces */
   LOADED,           /* from where an earlier pass stored it */
 } fate;

@@ -50,7 +50,7 @@ void mica__write_transposed(mica__fused_writer *w);
 /* Writes LOAD, OP, INDEX and STORE; nothing for VALUE, which is written where it is used. */
 void mica__write_instr(mica__fused_writer *w, int32_t k);
 
-/* For REDUCE k: "largest, f32", the first arguments of the macros of common/combine.clh, and COMBINE_TAKE. */
+/* For REDUCE k: the first arguments of the macros of common/combine.clh and of COMBINE_TAKE, such as "largest, f32". */
 mica__term mica__write_join(const mica__fused_writer *w, int32_t k);
 void mica__write_take(mica__fused_writer *w, int32_t k);
 

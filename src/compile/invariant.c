@@ -1,4 +1,4 @@
-/* Values that do not change from run to run. */
+/* Finds the values that stay the same between runs. */
 #include "compile/template.h"
 
 void mica__template_find_invariant(const mica_graph *graph, const bool *written, bool *invariant) {

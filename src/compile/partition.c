@@ -197,7 +197,8 @@ static bool is_worth_it(const work *w, const int32_t *ids, int32_t count) {
   return true;
 }
 
-/* A recomputed value must not move into a kernel of the first computation, or its results would be kept after all. */
+/* True if the union would mix passes. A recomputed value must not move into a kernel of the first computation, or its
+ * results would be kept after all. */
 static bool mixes_passes(const work *w, const int32_t *ids, int32_t count) {
   bool first = false;
   for (int32_t i = 0; i < count; i++) {
@@ -220,7 +221,7 @@ static bool try_union(work *w, const int32_t *ids, int32_t count) {
   return good;
 }
 
-/* Both ascending. */
+/* Merges the ids of two groups; both lists are ascending. */
 static void merge_ids(const group *a, const group *b, int32_t *out) {
   int32_t i = 0, j = 0;
   for (int32_t n = 0; n < a->count + b->count; n++)

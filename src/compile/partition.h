@@ -1,4 +1,4 @@
-/* compile/partition.h: which nodes become which launches, and in which order these run. */
+/* compile/partition.h: decides which nodes form which launches, and in which order these run. */
 #ifndef MICA_COMPILE_PARTITION_H
 #define MICA_COMPILE_PARTITION_H
 

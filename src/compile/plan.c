@@ -84,7 +84,7 @@ mica_status mica__plan_create(mica_session *session, const mica_shape *shapes, m
 
 /* --- recording --- */
 
-#define NEVER UINT64_MAX /* no count of changes */
+#define NEVER UINT64_MAX /* no possible count of changes */
 
 typedef mica__recorder recorder;
 
@@ -404,7 +404,7 @@ static mica_status make_outputs(mica_session *session, mica__plan *v) {
   return bound < count ? mica__plan_make_results(session, v) : MICA_OK;
 }
 
-/* Builds all generated kernels of the plan as one program. */
+/* Builds all generated kernels of the plan together, as one program. */
 static mica_status build_kernels(recorder *r) {
   mica__kernel_bundle bundle = {0};
   mica_status status = MICA_OK;

@@ -39,7 +39,7 @@ typedef struct mica__plan_part {
 } mica__plan_part;
 
 typedef struct mica__plan {
-  struct mica__plan *next; /* used before this one */
+  struct mica__plan *next; /* the plan used before this one */
   mica_shape *shapes;      /* of the inputs, in the session's order */
   mica__template template;
   mica__partition partition;

@@ -1,4 +1,4 @@
-/* The order of steps. */
+/* Orders the steps of a run. */
 #include "compile/fused_batch.h"
 #include "compile/partition.h"
 #include "compile/without.h"
@@ -384,7 +384,7 @@ static int32_t choose(schedule *s) {
 static int32_t choose_next(schedule *s) {
   int32_t next = s->flushing.count > 0 ? -1 : choose(s);
   if (s->waiting.count > 0 && next >= 0 && s->live + taken_by(s, next) > s->most + s->spare) {
-    push_by_order(s, next); /* it comes after the updates */
+    push_by_order(s, next); /* it runs after the updates */
     next = -1;
   }
   if (next >= 0) return next;
@@ -416,7 +416,7 @@ static mica_status order(schedule *s) {
   mica__partition *p = s->partition;
   mica__step *ordered = calloc((size_t)p->count + 1, sizeof *ordered);
   if (!ordered) return mica__fail_nomem("a session");
-  int32_t *numbers = s->rank; /* of no use any more */
+  int32_t *numbers = s->rank; /* reused: ranks are no longer needed */
   count_waits(s);
   s->ready.count = 0;
   for (int32_t i = 0; i < p->count; i++)

@@ -5,7 +5,7 @@
 #include <mica/ops.h>
 #include <stdlib.h>
 
-/* True if the tensor may be the memory of parameter i. */
+/* Checks that the tensor can be the memory of parameter i. */
 static mica_status check_tensor(const mica_session *session, const char *call, int32_t i, const mica_tensor *tensor) {
   char is[MICA__TYPE_TEXT], want[MICA__TYPE_TEXT];
   const mica__slot *slot = &session->parameters[i];

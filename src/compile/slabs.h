@@ -30,7 +30,7 @@ mica_status mica__slabs_append(mica__slabs *slabs, size_t bytes, size_t *offset)
 size_t mica__slabs_total(const mica__slabs *slabs);
 void mica__slabs_free(mica__slabs *slabs);
 
-/* The buffers of slabs; NULL if there is none yet. */
+/* The list of the slabs' buffers; NULL if there are no buffers yet. */
 typedef mica_buffer **mica__slab_buffers;
 
 /* Makes the buffers that do not exist yet, and their list if it is NULL. */

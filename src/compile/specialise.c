@@ -20,7 +20,7 @@ typedef struct sweep {
   size_t table_size;
 } sweep;
 
-/* A node that is about to be made. */
+/* A node that may be added. */
 typedef struct draft {
   const mica__op *op;
   const int32_t *inputs;
@@ -228,7 +228,7 @@ static mica_status make_dot(sweep *s, const draft *d, int32_t *id) {
   return in_shape(s, sum, d->types[0], d->pass, id);
 }
 
-/* Makes the draft's results in their simplest form; id has room for all. */
+/* Makes the draft's results in their simplest form; id has room for all results. */
 static mica_status make(sweep *s, const draft *d, int32_t *id) {
   double sum = 0, *values[MICA__MAX_RESULTS] = {NULL};
   *id = s->simplify && d->op->kind == MICA__OP_POINTWISE ? same_value(s, d) : 0;
@@ -299,7 +299,7 @@ static mica_status visit(sweep *s, int32_t source_id, const mica_shape *shapes) 
   const mica__node *node = mica__graph_node(s->source, source_id);
   int32_t *id = &s->map[source_id - 1];
   if (node->op->kind == MICA__OP_RESULT) {
-    /* Its node has made it. */
+    /* A further result was made with its node. */
   } else if (node->op->kind != MICA__OP_SOURCE) {
     int32_t *inputs = calloc((size_t)node->input_count, sizeof *inputs);
     if (!inputs) return mica__fail_nomem("a session");

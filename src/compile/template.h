@@ -8,7 +8,7 @@
 #include "compile/access.h"
 #include "ir/graph.h"
 
-/* When a run ends, the parameter holds the value. */
+/* An assignment: when a run ends, the parameter holds the value. */
 typedef struct mica__assignment {
   int32_t parameter, value;
 } mica__assignment;
