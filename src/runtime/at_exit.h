@@ -20,7 +20,7 @@
 /* Lets exit wait for the engine, which must have its queue, until it is forgotten. */
 void mica__at_exit_add(mica_engine *engine);
 void mica__at_exit_forget(mica_engine *engine);
-/* A driver's compiler has run. */
+/* Call this after a driver's compiler has run: registers another handler. */
 void mica__at_exit_renew(void);
 
 /* Waits until all queues' work is done or the seconds have passed; false in the latter case. Does not wait in a process

@@ -18,7 +18,7 @@ bool mica__builder_start(mica__builder *builder, const mica_engine *engine);
 /* Lets the builder make one program, and waits. A program that fails to build is not an error; false if the builder can
  * no longer be used. */
 bool mica__builder_make(mica__builder *builder, const mica__build_item *item);
-/* Waits for its end. */
+/* Closes the socket, and waits until the process ends. */
 void mica__builder_stop(mica__builder *builder);
 
 /* Starts mica_engine_config.builder for this device and cache. It runs every op's check, from the last op to the first

@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#define NEVER UINT64_MAX /* no count of changes */
+#define NEVER UINT64_MAX /* no possible count of changes */
 
 struct mica__derived {
   mica__derived *next;
@@ -16,8 +16,8 @@ struct mica__derived {
   mica_buffer **buffers, **sources;
   size_t count, source_count;
   uint64_t made_of, seen; /* the sources' counts of changes: when it was made, and when they were last read */
-  mica_event *made;       /* what makes it */
-  uint64_t queue;         /* whose that is */
+  mica_event *made;       /* the work that makes it */
+  uint64_t queue;         /* id of that work's queue */
   uint64_t counted;
 };
 

@@ -12,7 +12,7 @@
 
 typedef struct mica__derived mica__derived;
 
-/* All of an engine. */
+/* All derived memory of an engine. */
 typedef struct mica__derivations {
   pthread_mutex_t lock; /* recursive: work in a prologue may itself run a session */
   mica__derived *first;

@@ -39,7 +39,7 @@ static void copy_trimmed(char *out, size_t size, const char *text) {
   out[length] = '\0';
 }
 
-/* One device property as text of any length; the caller frees it. */
+/* Gets one device property as text of any length; the caller frees it. */
 static mica_status device_text(const mica__cl_api *api, cl_device_id id, cl_device_info what, char **out) {
   const char *doing = "asking a device for a text";
   size_t size = 0;

@@ -21,7 +21,7 @@ typedef struct mica__device {
  * has none. */
 mica_status mica__device_collect(const mica__cl_api *api, mica__device **list, size_t *count);
 
-/* The rule of mica_engine_config.device. */
+/* Selects a device as mica_engine_config.device says. */
 mica_status mica__device_select(const char *selector, mica__device *device);
 
 /* Fills info for a device that the caller found itself; info->id is "". */

@@ -50,11 +50,11 @@ bool mica__host_has_vnni(const mica_device_info *device) {
 #if defined __x86_64__ && defined __linux__
 #define ARCH_REQ_XCOMP_PERM 0x1023
 #define XFEATURE_TILE_DATA 18
-/* Bits of edx of leaf 7 of CPUID. */
+/* Bits of edx in leaf 7 of CPUID. */
 #define AMX_BF16 (1u << 22)
 #define AMX_TILE (1u << 24)
 #define AMX_INT8 (1u << 25)
-#define OSXSAVE (1u << 27) /* of ecx of leaf 1 */
+#define OSXSAVE (1u << 27) /* bit of ecx in leaf 1 */
 /* Seconds after which a child counts as failed. */
 #define PATIENCE 10
 

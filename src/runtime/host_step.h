@@ -45,9 +45,9 @@ mica_status mica__host_step_end(mica__host_step *step, mica_queue *queue, mica_s
 bool mica__host_step_is_begun(const mica__host_step *step);
 bool mica__host_step_has_end(const mica__host_step *step);
 int32_t mica__host_step_number(const mica__host_step *step);
-/* See mica__recording_bind. */
+/* Binds a placeholder; see mica__recording_bind. */
 void mica__host_step_bind(mica__host_step *step, const mica_buffer *placeholder, const mica_tensor *tensor);
-/* See mica__recording_give. */
+/* Replaces a placeholder; see mica__recording_give. */
 void mica__host_step_give(mica__host_step *step, const mica_buffer *placeholder, mica_buffer *buffer);
 void mica__host_step_destroy(mica__host_step *step);
 

@@ -31,7 +31,7 @@ mica_status mica__kernel_get_source(mica_engine *engine, const char *name, const
 /* Writes the text that the kernel was compiled from, preceded by a comment with its options. */
 mica_status mica__kernel_text(const mica__kernel *kernel, mica__text *text);
 
-/* The largest work-group the driver allows for this kernel on this device. */
+/* The largest work-group that the driver allows for this kernel on this device. */
 size_t mica__kernel_max_group(const mica__kernel *kernel);
 const char *mica__kernel_name(const mica__kernel *kernel);
 

@@ -10,7 +10,7 @@
  * defined outside the kernel. */
 typedef struct mica__kernel_member {
   char *name, *text;
-  mica__hash key; /* of both */
+  mica__hash key; /* of name and text */
 } mica__kernel_member;
 typedef struct mica__kernel_bundle {
   mica__kernel_member *members;

@@ -66,7 +66,7 @@ typedef struct mica__kernel_param {
 typedef struct mica__variant {
   const char *name;      /* "cpu", "gpu", "gpu.nvidia" */
   unsigned classes;      /* MICA__ON_... */
-  uint32_t features;     /* mica_feature bits the device must have */
+  uint32_t features;     /* mica_feature bits that the device must have */
   unsigned vendors;      /* 1u << mica_vendor bits; 0 for any */
   uint32_t vector_bytes; /* minimum size of its vector registers; 0 for any */
   /* A further condition on the device, for an instruction that no extension announces; NULL: none. */
@@ -87,7 +87,7 @@ typedef struct mica__kernel_desc {
   bool (*has_room)(const int32_t *values, const mica_device_info *device);
 } mica__kernel_desc;
 
-/* A variant without demands beyond its class: MICA__VARIANT("cpu", MICA__ON_CPU, values...). */
+/* A variant that requires only its class: MICA__VARIANT("cpu", MICA__ON_CPU, values...). */
 #define MICA__VARIANT(label, on, ...)                                                                                  \
   {                                                                                                                    \
     .name = label, .classes = on, .values = { __VA_ARGS__ }                                                            \
@@ -126,7 +126,7 @@ int mica__kernel_param_index(const mica__kernel_desc *desc, const char *macro);
 /* The index of a value in a parameter's choices; -1 if it is missing. */
 int mica__kernel_choice(const mica__kernel_desc *desc, const char *macro, int32_t value);
 
-/* Copies a variant's values, to be changed by mica__kernel_set. */
+/* Copies a variant's values; mica__kernel_set can change them. */
 void mica__kernel_values(const mica__kernel_desc *desc, const mica__variant *variant, int32_t values[MICA__MAX_PARAMS]);
 /* Reads and sets the parameter `macro`, which must be in the table. */
 int32_t mica__kernel_value(const mica__kernel_desc *desc, const int32_t *values, const char *macro);

@@ -7,7 +7,7 @@
 
 #include <mica/device.h>
 
-/* One file of cl/, made at build time; sorted by path. */
+/* One file of cl/. The table is made at build time, sorted by path. */
 typedef struct mica__kernel_source {
   const char *path; /* "common/dtype.clh" */
   const char *const *lines;

@@ -35,7 +35,7 @@ typedef struct mica__kernels {
 
 void mica__kernels_destroy(mica_engine *engine);
 
-/* MICA_E_INVALID for a name of more than MICA__MAX_KERNEL_NAME characters. */
+/* MICA_E_INVALID if the name has more than MICA__MAX_KERNEL_NAME characters. */
 mica_status mica__kernel_check_name(const char *name);
 
 /* The engine's kernel with this key; NULL: none. */

@@ -23,7 +23,7 @@ struct mica_engine {
   cl_context context;
   mica_queue *queue;    /* the engine's own */
   pthread_mutex_t lock; /* guards the queues and the attachment */
-  mica_queue *queues;   /* all of them, through mica_queue.next */
+  mica_queue *queues;   /* all queues, through mica_queue.next */
   size_t queue_count;
   uint64_t next_queue_id;
   /* Parts in files of their own, which live as long as the engine. */
@@ -53,7 +53,7 @@ struct mica_engine {
 struct mica_buffer {
   mica_engine *engine;
   cl_mem memory;
-  size_t bytes;    /* asked for */
+  size_t bytes;    /* as asked for */
   size_t capacity; /* allocated; 0 for the caller's memory, which never enters the pool */
   atomic_int references;
   /* The last work that uses the block, as a stamp (queue.h); 0: none. A block is reused only if that work is done, or

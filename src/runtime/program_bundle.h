@@ -22,7 +22,7 @@ void mica__program_bundle_close(mica__program_bundle *bundle);
 /* MICA_E_STATE if the bundle is for another version, device or driver; the message names both. */
 mica_status mica__program_bundle_fits(const mica__program_bundle *bundle, const mica_device_info *device);
 const char *mica__program_bundle_path(const mica__program_bundle *bundle);
-/* The device's name, which serves as a selector. */
+/* Copies the device's name, which can be used as a selector. */
 void mica__program_bundle_device(const mica__program_bundle *bundle, char device[MICA_DEVICE_TEXT]);
 /* The text of the tuning file; "" if there is none. */
 const char *mica__program_bundle_facts(const mica__program_bundle *bundle, size_t *bytes);
@@ -39,7 +39,7 @@ typedef struct mica__bundle_member {
   size_t size;
 } mica__bundle_member;
 
-/* All programs of a bundle; returns their number. */
+/* Gets all programs of a bundle; returns their number. */
 size_t mica__program_bundle_members(const mica__program_bundle *bundle, const mica__bundle_member **members);
 /* Writes a bundle of at least one program. facts: the text of the tuning file. */
 mica_status mica__program_bundle_write(const char *path, const mica_device_info *device, const char *facts,

@@ -53,7 +53,7 @@ mica_status mica__program_file_parse_holder(unsigned char *file, size_t size, mi
 mica_status mica__program_file_parse_any(unsigned char *file, size_t size, mica__hash *key, mica__program_found *found);
 /* Goes through the lines of a key that offer a kernel. *line is the key at first; false if there are no more. */
 bool mica__program_file_next_kernel(const char **line, mica__hash *kernel);
-/* The value of the line "field: value" of a key; "" if it has none. */
+/* Copies the value of the line "field: value" of a key; "" if there is no such line. */
 void mica__program_file_field(const char *key_text, const char *field, char *out, size_t size);
 /* Reads the content of a key's file; the caller frees *data. MICA_E_NOT_FOUND, MICA_E_NOMEM. */
 mica_status mica__program_file_read(const char *directory, mica__hash key, unsigned char **data, size_t *size);

@@ -31,7 +31,7 @@ typedef struct slot {
 /* Workspace that ops have released while recording may be used again: it is idle if only the recording holds it. */
 typedef struct scratch {
   mica_buffer *buffer;
-  int named; /* by recorded launches */
+  int named; /* number of recorded launches that use it */
 } scratch;
 
 /* A host step, or its second half, and its position. */

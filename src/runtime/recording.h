@@ -30,7 +30,7 @@ void mica__recorder_kept(mica_queue *recorder, mica_buffer ***kept, size_t *coun
 /* False between mica__recorder_keep and mica__recorder_kept. Otherwise sets *counters to those that were given by
  * mica__recorder_give_counters, or NULL (mica__workspace_counters). */
 bool mica__recorder_counters(const mica_queue *recorder, mica_buffer **counters);
-/* The recording retains them. */
+/* Gives the recording counters, which it retains. */
 void mica__recorder_give_counters(mica_queue *recorder, mica_buffer *counters);
 
 /* Ends recording: destroys the recorder and returns its launches, which the caller owns. NULL gives NULL. */

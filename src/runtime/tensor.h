@@ -45,9 +45,9 @@ mica_status mica__tensor_fill(mica_queue *queue, mica_tensor *tensor, const void
 /* Queues a download of all elements. `event`, which belongs to the caller, represents it from now on. mica__queue_flush
  * starts it. */
 mica_status mica__tensor_download_begin(mica_queue *queue, const mica_tensor *tensor, void *data, mica_event *event);
-/* Starts what is queued. */
+/* Starts the queued work. */
 mica_status mica__queue_flush(mica_queue *queue);
-/* The event stands for nothing. */
+/* Releases the event's handle, so that it represents nothing. */
 void mica__event_clear(mica_event *event);
 
 #endif

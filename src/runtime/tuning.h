@@ -52,7 +52,7 @@ bool mica__tuning_is_bad(mica_engine *engine, const char *choice);
 /* Adds a fact. Tabs and newlines in texts become blanks, and texts that are too long are cut. */
 mica_status mica__tuning_keep(mica_engine *engine, const char *problem, const char *choice, double seconds);
 mica_status mica__tuning_quarantine(mica_engine *engine, const char *choice, const char *reason);
-/* A quarantine that lasts as long as the engine. */
+/* Quarantines the choice only as long as the engine lives. */
 mica_status mica__tuning_avoid(mica_engine *engine, const char *choice, const char *reason);
 /* Removes a quarantine: the choice was right this time. */
 mica_status mica__tuning_unquarantine(mica_engine *engine, const char *choice);
