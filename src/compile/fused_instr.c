@@ -44,7 +44,7 @@ const char *mica__write_type(mica_dtype dtype, int32_t width) {
 /* A constant, either a literal or the argument `name`, as `width` lanes of dtype. */
 static mica__term constant(mica_dtype dtype, int32_t width, double value, const char *name) {
   mica__term t = {""};
-  if (mica__fused_is_literal(value) && is_unsigned(dtype) && value < 0) value = 0; /* as an argument saturates */
+  if (mica__fused_is_literal(value) && is_unsigned(dtype) && value < 0) value = 0; /* saturates like arguments */
   if (mica__fused_is_literal(value))
     mica__term_add(&t, "((%s)(%.2f))", mica__write_type(dtype, width), value);
   else

@@ -49,7 +49,7 @@ typedef struct schedule {
   int32_t *round; /* by step: the round of updates in which it ran */
   int32_t rounds;
   heap waiting, flushing;
-  double live, most; /* bytes of values: now, and at most so far; spare: what may be added to the latter */
+  double live, most; /* bytes of values: now, the maximum so far, and (spare) how far it may grow */
   double spare;
   mica__fused *one, *other; /* scratch */
 } schedule;

@@ -333,7 +333,7 @@ static void store_program(mica_engine *engine, mica__program *program, bool last
   uint64_t used = atomic_load(&program->used) | program->stored;
   bool again = program->stored_bytes > 0;
   if (used == program->stored || (again && !(last && program->source))) return;
-  program->stored = used; /* also if no binary results: reading one may take long */
+  program->stored = used; /* also if there is no binary: reading one may take long */
   mica__program_binary binary;
   if (again)
     take_twins_binary(engine, program, &binary);
