@@ -112,7 +112,7 @@ static bool is(span line, const char *text) {
   return line.bytes == strlen(text) && !memcmp(line.text, text, line.bytes);
 }
 
-/* The next part of a line, between spaces and tabs; empty at the end. */
+/* The next word of a line; words are separated by spaces and tabs. Empty at the end. */
 static span next_part(span *line) {
   while (line->bytes && (*line->text == ' ' || *line->text == '\t')) line->text++, line->bytes--;
   span part = {line->text, 0};
@@ -166,7 +166,7 @@ static mica_status read_head(reader *r, span *line) {
   return r->a->order ? MICA_OK : wrong(r, "the head counts no n-grams");
 }
 
-/* Reads a word of a line: *out is its hash. */
+/* Reads a word of a line; *out receives its hash. */
 static mica_status read_word(const reader *r, span word, uint64_t *out) {
   if (mica__utf8_prefix(word.text, word.bytes) < word.bytes) return wrong(r, "a word is not UTF-8");
   *out = hash_word(word.text, word.bytes);
@@ -203,7 +203,7 @@ static mica_status read_entry(reader *r, span line, int32_t n) {
   return MICA_OK;
 }
 
-/* Reads the n-grams of n words. *line is their title, and then the first line after them. */
+/* Reads the n-grams of n words. *line is their title at first, then the first line after them. */
 static mica_status read_section(reader *r, span *line, int32_t n) {
   char title[24] = {0};
   uint64_t count = 0;

@@ -26,7 +26,7 @@ typedef struct mica__arpa mica__arpa;
 /* Called with each unigram as spelled in the file: UTF-8. */
 typedef void mica__arpa_word(void *user, const char *word, size_t bytes);
 
-/* True if the content starts such a model. */
+/* True if a line is \data\, with which an ARPA model begins. */
 bool mica__arpa_is(const char *content, size_t size);
 /* name is for messages. MICA_E_FORMAT: the message names the line. MICA_E_NOMEM. */
 mica_status mica__arpa_read(const char *name, const char *content, size_t size, mica__arpa_word *each, void *user,

@@ -36,7 +36,7 @@ static size_t common(const entry *a, const entry *b) {
   return n;
 }
 
-/* Nodes of sorted texts. path: the open node of each depth. */
+/* Collects the nodes of sorted texts. path: the open node at each depth. */
 static void fill(mica__byte_trie *trie, const entry *entries, size_t count, uint32_t *path) {
   size_t open = 0;
   for (size_t k = 0; k < count; k++) {

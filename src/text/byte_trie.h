@@ -1,4 +1,4 @@
-/* text/byte_trie.h: the bytes that each token adds to a text, as a trie in preorder. */
+/* text/byte_trie.h: the bytes that each token adds to a text, as a trie whose nodes are stored in preorder. */
 #ifndef MICA_TEXT_BYTE_TRIE_H
 #define MICA_TEXT_BYTE_TRIE_H
 
@@ -7,8 +7,8 @@
 #include <mica/tokenizer.h>
 #include <stdint.h>
 
-/* Node i has the byte bytes[i] at depth depths[i] (1 below the root, which is not a node); its descendants are the
- * nodes i + 1 to ends[i] - 1; the tokens ids[first[i]] to ids[first[i + 1] - 1] end in it. Special tokens are in no
+/* Node i has the byte bytes[i] at depth depths[i] (1 below the root, which is not stored). Its descendants are the
+ * nodes i + 1 to ends[i] - 1. The tokens ids[first[i]] to ids[first[i + 1] - 1] end in it. Special tokens are in no
  * node. */
 typedef struct mica__byte_trie {
   int32_t tokens; /* size of the vocabulary */
@@ -22,11 +22,12 @@ typedef struct mica__byte_trie {
   uint32_t deepest;
 } mica__byte_trie;
 
-/* The trie of texts; takes `text` (its data) and `at` (tokens + 1 numbers, on the heap), also when it fails. */
+/* Builds the trie of texts. It takes over `text` (its data) and `at` (tokens + 1 numbers, on the heap), also when it
+ * fails. */
 mica_status mica__byte_trie_create(char *text, size_t *at, int32_t tokens, mica__byte_trie **trie);
 void mica__byte_trie_free(mica__byte_trie *trie);
 
-/* The trie of a tokeniser, made on the first call and kept by it. Any thread. */
+/* The trie of a tokeniser, built on the first call and owned by the tokeniser. Any thread may call it. */
 mica_status mica__tokenizer_byte_trie(const mica_tokenizer *tokenizer, const mica__byte_trie **trie);
 
 #endif

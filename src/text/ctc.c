@@ -36,10 +36,11 @@ typedef struct node {
   int32_t parent, label, depth;
   int32_t child, sibling; /* first longer prefix; next prefix of the same parent; -1: none */
   int32_t slot;           /* index among the candidates of the current frame; -1: none */
-  double text;            /* score of text model and bonus */
+  double text;            /* score of the text model plus the bonus */
 } node;
 
-/* A prefix in a frame: log probabilities of the alignments that end in a blank, and in its last label. */
+/* A prefix in a frame: log probabilities of the alignments that end in a blank, and of those that end in its last
+ * label. */
 typedef struct candidate {
   int32_t node;
   double blank, label, total;
@@ -62,7 +63,7 @@ static double log_add(double a, double b) {
   return top == -INFINITY ? top : top + log1p(exp(low - top));
 }
 
-/* Makes room for the labels that the text model sees of a prefix of this depth. */
+/* Makes room for the labels that the text model needs for a prefix of this depth. */
 static bool grow_prefix(search *s, int64_t depth) {
   int32_t *more = depth < s->prefix_room ? s->prefix : realloc(s->prefix, (size_t)depth * 2 * sizeof *more);
   if (!more) return false;
@@ -121,7 +122,7 @@ static candidate *next_of(search *s, int32_t prefix) {
   return &s->list[s->nodes[prefix].slot];
 }
 
-/* Descending totals; among equals the prefix that was found first. */
+/* Sorts by descending total; of equal ones, the prefix that was found first comes first. */
 static int compare(const void *a, const void *b) {
   const candidate *x = a, *y = b;
   if (x->total != y->total) return x->total < y->total ? 1 : -1;
@@ -174,8 +175,7 @@ static mica_status take_frame(search *s, const float *row) {
   return MICA_OK;
 }
 
-/* Drops prefixes that are not the beginning of a kept one. The others keep their order, which decides between equals.
- */
+/* Drops prefixes that no kept one begins with. The others keep their order, which decides between equal ones. */
 static mica_status sweep(search *s) {
   int32_t *index = malloc((size_t)s->node_count * sizeof *index), count = 0;
   if (!index) return short_of_memory();
@@ -278,7 +278,7 @@ int64_t mica_ctc_search_stable(const mica_ctc_search *s, int32_t *labels) {
   int32_t common = s->list[0].node;
   for (int64_t k = 1; k < s->kept; k++)
     for (int32_t at = s->list[k].node; at != common;) {
-      /* A longer prefix has a larger number than its parents, so it is the one to shorten. */
+      /* A longer prefix has a larger number than its parents, so the larger number is replaced by its parent. */
       if (at > common)
         at = s->nodes[at].parent;
       else

@@ -13,7 +13,7 @@ static bool equal(const token *a, const token *b) {
   return a->count == b->count && memcmp(a->bytes, b->bytes, a->count) == 0;
 }
 
-/* Levenshtein's table, a row at a time. */
+/* Levenshtein distance; keeps one row of the table at a time. */
 static mica_status distance_of(const token *a, int64_t a_count, const token *b, int64_t b_count, int64_t *distance) {
   int64_t *row = malloc(((size_t)b_count + 1) * sizeof *row);
   if (!row) return mica__fail(MICA_E_NOMEM, "out of memory");

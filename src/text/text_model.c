@@ -1,4 +1,4 @@
-/* Text models from files: letters are combined to words, or stay letters. */
+/* Reads text models from files. Letters are combined to words if the model has words. */
 #include "base/signature.h"
 #include "base/utf8.h"
 #include "text/arpa.h"
@@ -40,7 +40,7 @@ static int32_t label_of(const mica_text_model *m, uint32_t character) {
 /* Statistics of a model's words. */
 typedef struct vocabulary {
   mica_text_model *m;
-  size_t count, spelled, longer; /* spelled: in known letters; longer: of several letters */
+  size_t count, spelled, longer; /* spelled: all its letters are known; longer: it has several letters */
 } vocabulary;
 
 static void note_word(void *user, const char *word, size_t bytes) {

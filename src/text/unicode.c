@@ -77,7 +77,7 @@ bool mica__is_mark(uint32_t c, bool all) {
   if (c < 0x80) return false;
   return all ? is_among(c, MARKS) != IS_IN(c, other_marks) : is_among(c, BIT(MN)) != IS_IN(c, other_nonspacing);
 }
-/* The package uses the table of Unicode 8, which lacks these formats. */
+/* The package uses the table of Unicode 8, which lacks these format characters. */
 bool mica__is_other(uint32_t c) {
   if (c == 0x890 || c == 0x891 || c == 0x8e2 || c == 0x110cd || (c >= 0x13430 && c <= 0x13438)) return false;
   return is_among(c, BIT(CC) | BIT(CF) | BIT(CO));
@@ -112,7 +112,7 @@ size_t mica__grapheme(const char *text, size_t bytes) {
 }
 
 void mica__add_upper(mica__text *out, uint32_t c) {
-  if (c == 0xdf) { /* U+00DF has two letters in upper case */
+  if (c == 0xdf) { /* U+00DF becomes two letters in upper case */
     mica__text_add(out, "SS");
     return;
   }

@@ -1,4 +1,4 @@
-/* Values of a schema's own document beside another schema: how "enum" and "const" are checked. */
+/* Tests constants ("enum", "const") of a schema's document against the other schemas that must hold. */
 #include "text/grammar/decimal.h"
 #include "text/grammar/language.h"
 #include "text/grammar/schema.h"
@@ -62,7 +62,7 @@ static mica_status admits_text(const mica__object *schema, const mica__object *v
 
 /* --- numbers --- */
 
-/* True if a is a whole multiple of b. Both are taken as whole numbers of one power of ten. */
+/* True if a is a whole multiple of b. Both are scaled to whole numbers by the same power of ten. */
 static bool is_multiple(const mica__decimal *a, const mica__decimal *b) {
   uint64_t step = 0, rest = 0;
   const size_t scale = a->part_count > b->part_count ? a->part_count : b->part_count;

@@ -1,4 +1,4 @@
-/* Automata: built, then cut to what leads to an end. */
+/* Builds automata, and removes edges that cannot reach an end. */
 #include "text/grammar/automaton.h"
 
 #include <stdlib.h>
@@ -29,7 +29,7 @@ uint32_t mica__automaton_node(mica__automaton *a) {
   return a->node_count++;
 }
 
-/* One more of a list that grows by half. */
+/* Makes room for one more element; the list grows by half. */
 static void *grow(mica__automaton *a, void *list, uint32_t count, uint32_t *room, size_t size) {
   if (count < *room) return list;
   const uint32_t more = *room + *room / 2 + 64;
@@ -80,7 +80,7 @@ void mica__automaton_text(mica__automaton *a, uint32_t from, const char *text, s
 
 /* --- what leads to an end --- */
 
-/* Edges by what they depend on: their targets, and the starts of the rules that they call. */
+/* For each node, the edges that depend on it: edges that lead to it, or that call the rule that starts at it. */
 typedef struct backward {
   uint32_t *first, *edges, *queue;
   bool *queued;
@@ -150,7 +150,7 @@ static mica_status find_needs(mica__automaton *a) {
   return status;
 }
 
-/* Sorts edges by node; those that lead nowhere go. */
+/* Sorts edges by node, and removes those that cannot reach an end. */
 static mica_status sort_edges(mica__automaton *a) {
   mica__grammar_edge *sorted = calloc((size_t)a->edge_count + 1, sizeof *sorted);
   uint32_t *next = calloc((size_t)a->node_count + 2, sizeof *next);
@@ -175,8 +175,8 @@ static mica_status sort_edges(mica__automaton *a) {
 
 /* The rules that each rule calls before a byte: rule r calls called[first[r]] to called[first[r + 1] - 1]. */
 typedef struct callers {
-  uint32_t *first, *called, *waiting; /* waiting: callers of a rule that have no rank yet */
-  uint32_t *nodes, *seen;             /* seen: of a node, 1 + the last rule whose start reaches it */
+  uint32_t *first, *called, *waiting; /* waiting: number of callers of a rule that have no rank yet */
+  uint32_t *nodes, *seen;             /* seen: per node, 1 + the last rule whose start reaches it */
   uint32_t *queue;
 } callers;
 

@@ -1,7 +1,7 @@
 /* text/grammar/automaton.h: automata over bytes, whose rules call one another.
  *
- * A rule is a part of the graph with a start and an end. A call edge runs a rule and then goes on at its target, so
- * nested JSON needs a stack. No rule that is called accepts the empty text, and none calls itself before a byte. */
+ * A rule is a part of the graph with a start and an end. A call edge runs a rule and then continues at its target, so
+ * nested JSON needs a stack. No called rule accepts the empty text, and none calls itself before it has read a byte. */
 #ifndef MICA_TEXT_GRAMMAR_AUTOMATON_H
 #define MICA_TEXT_GRAMMAR_AUTOMATON_H
 
@@ -13,7 +13,7 @@
 
 #define MICA__MOST_GRAMMAR_STATES 100000
 #define MICA__MOST_GRAMMAR_EDGES 1000000
-#define MICA__MOST_GRAMMAR_DEPTH 66 /* open calls: 64 levels of JSON, a character of a string, its escape */
+#define MICA__MOST_GRAMMAR_DEPTH 66 /* open calls: 64 levels of JSON, a character in a string, and its escape */
 #define MICA__NO_RULE UINT32_MAX
 
 typedef enum mica__grammar_edge_kind { MICA__EDGE_BYTES, MICA__EDGE_EMPTY, MICA__EDGE_CALL } mica__grammar_edge_kind;
@@ -28,8 +28,8 @@ typedef struct mica__grammar_rule {
   uint32_t start, end;
 } mica__grammar_rule;
 
-/* Zero-initialise. While it is built, edges are in the order in which they were added; the first failure is remembered,
- * and what follows it does nothing. */
+/* Zero-initialise. While it is built, edges are in the order in which they were added. The first failure is remembered;
+ * later calls do nothing. */
 typedef struct mica__automaton {
   mica__grammar_edge *edges;
   uint32_t edge_count, edge_room;
@@ -38,26 +38,26 @@ typedef struct mica__automaton {
   uint32_t rule_count, rule_room;
   mica_status status;
 
-  /* Once it is finished: edges are sorted by node, node n has edges first[n] to first[n + 1] - 1. */
+  /* After mica__automaton_finish: edges are sorted by node; node n has the edges first[n] to first[n + 1] - 1. */
   uint32_t *first;
-  uint8_t *need;  /* calls that must be opened at least from a node to the end of its rule */
-  bool *ends;     /* a node is the end of a rule */
-  uint32_t *rank; /* of a rule: it is higher than the ranks of all that call the rule before a byte */
+  uint8_t *need;  /* per node: the fewest nested calls needed to reach the end of its rule */
+  bool *ends;     /* per node: it is the end of a rule */
+  uint32_t *rank; /* per rule: higher than the rank of every rule that calls it before a byte */
 } mica__automaton;
 
 void mica__automaton_free(mica__automaton *a);
 uint32_t mica__automaton_node(mica__automaton *a);
-/* Adds a rule with a start and an end. */
+/* Adds a rule with a new start and a new end. */
 uint32_t mica__automaton_rule(mica__automaton *a);
 void mica__automaton_bytes(mica__automaton *a, uint32_t from, uint8_t low, uint8_t high, uint32_t to);
 void mica__automaton_empty(mica__automaton *a, uint32_t from, uint32_t to);
 void mica__automaton_call(mica__automaton *a, uint32_t from, uint32_t rule, uint32_t to);
 /* A path of these bytes. */
 void mica__automaton_text(mica__automaton *a, uint32_t from, const char *text, size_t bytes, uint32_t to);
-/* Remembers a failure, if it is the first. */
+/* Remembers a failure if it is the first one. */
 void mica__automaton_fail(mica__automaton *a, mica_status status);
 
-/* Removes what leads nowhere and sorts. MICA_E_INVALID if rule 0 accepts nothing. */
+/* Removes edges that cannot reach an end, and sorts the rest. MICA_E_INVALID if rule 0 accepts nothing. */
 mica_status mica__automaton_finish(mica__automaton *a);
 
 #endif

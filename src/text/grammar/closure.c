@@ -1,4 +1,4 @@
-/* Closures: a set of items grows by empty edges, ends of rules and calls. */
+/* Closures: extends a set of items along empty edges, ends of rules and calls. */
 #include "text/grammar/closure.h"
 
 #include <stdlib.h>
@@ -78,7 +78,7 @@ static mica_status add_call(mica__closure *c, uint32_t rule, mica__item back) {
   return MICA_OK;
 }
 
-/* What the edges of an item lead to. */
+/* Adds what the edges of an item lead to. */
 static mica_status follow(const mica__states *s, mica__closure *c, mica__item item) {
   const mica__automaton *a = s->automaton;
   bool keep = false;
@@ -118,7 +118,7 @@ void mica__items_sort(mica__item *items, size_t count) {
   if (count > 1) qsort(items, count, sizeof *items, compare);
 }
 
-/* Enters the rule of the smallest rank that is called: all its calls share a frame. */
+/* Enters the called rule of the smallest rank; all calls of it share a frame. */
 static mica_status enter_rule(mica__states *s, mica__closure *c) {
   const uint32_t *rank = s->automaton->rank;
   uint32_t rule = c->calls[0].rule, depth = 0, frame = 0;

@@ -1,4 +1,4 @@
-/* text/grammar/closure.h: the items that are reached without a byte. */
+/* text/grammar/closure.h: all items that can be reached without reading a byte. */
 #ifndef MICA_TEXT_GRAMMAR_CLOSURE_H
 #define MICA_TEXT_GRAMMAR_CLOSURE_H
 
@@ -32,7 +32,7 @@ typedef struct mica__closure {
   mica__seen_item *seen;
   size_t seen_size, seen_count;
   uint32_t round;
-  mica__byte_step *steps; /* of the state whose row is made */
+  mica__byte_step *steps; /* of the state whose row is computed */
   size_t step_count, step_room;
   bool may_end;
   mica_status status; /* of what was added */
@@ -43,15 +43,15 @@ void mica__closure_free(mica__closure *c);
 void mica__closure_begin(mica__closure *c);
 /* Adds an item, once. */
 void mica__closure_add(mica__closure *c, mica__item item);
-/* Follows empty edges, ends and calls until nothing is new; then the set is in the list `kept`, sorted. */
+/* Follows empty edges, ends and calls until nothing new is found; then `kept` holds the set, sorted. */
 mica_status mica__closure_run(mica__states *s, mica__closure *c);
 void mica__items_sort(mica__item *items, size_t count);
 /* One more of a list. */
 mica_status mica__grow_list(void *list, size_t count, size_t *room, size_t size);
-/* The number of a set; makes it if it is new. */
+/* Finds the index of a set; adds the set if it is new. */
 mica_status mica__set_intern(mica__states *s, mica__set_table *table, const mica__item *items, size_t count,
                              mica__item_set facts, uint32_t *index);
-/* True if a path from the item to the end fits, with at least `need` more calls. */
+/* True if `need` more nested calls from this frame stay within the limit of the depth. */
 static inline bool mica__item_fits(const mica__states *s, uint32_t frame, uint32_t need) {
   return s->frames.sets[frame].depth + need <= MICA__MOST_GRAMMAR_DEPTH;
 }

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Digits with a point after `point` of them; zeros at the ends go. */
+/* Splits digits at a point after the first `point` of them, and drops zeros at both ends. */
 static bool split(const char *digits, int64_t count, int64_t point, mica__decimal *d) {
   while (count > 0 && digits[count - 1] == '0') count--;
   while (count > 0 && digits[0] == '0') {

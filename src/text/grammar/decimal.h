@@ -1,4 +1,4 @@
-/* text/grammar/decimal.h: numbers of a schema as decimal digits, exact. */
+/* text/grammar/decimal.h: exact decimal digits of numbers in a schema. */
 #ifndef MICA_TEXT_GRAMMAR_DECIMAL_H
 #define MICA_TEXT_GRAMMAR_DECIMAL_H
 
@@ -6,14 +6,14 @@
 
 #define MICA__MOST_DIGITS 40 /* before and after the point */
 
-/* Digits without zeros at the two ends: 10.50 is "10" and "5", 0 is "" and "". */
+/* Digits without leading and trailing zeros: 10.50 is "10" and "5", 0 is "" and "". */
 typedef struct mica__decimal {
   bool negative;
   char whole[MICA__MOST_DIGITS + 1], part[MICA__MOST_DIGITS + 1];
   size_t whole_count, part_count;
 } mica__decimal;
 
-/* MICA_E_UNSUPPORTED, without a place, if it has too many digits. */
+/* MICA_E_UNSUPPORTED if it has too many digits; the message does not name the schema's path. */
 mica_status mica__decimal_of(const mica__object *number, mica__decimal *d);
 /* Below, at or above 0. */
 int mica__decimal_compare(const mica__decimal *a, const mica__decimal *b);

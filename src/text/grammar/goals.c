@@ -1,4 +1,4 @@
-/* Goals and their parts: sets of schemas that all hold for one value. */
+/* Goals and their parts. A goal is a set of schemas that one value must satisfy together. */
 #include "base/hash.h"
 #include "text/grammar/closure.h"
 #include "text/grammar/schema.h"

@@ -1,4 +1,4 @@
-/* Grammars: made, and moved along by tokens. */
+/* Creates grammars, and advances them by tokens. */
 #include "text/grammar/grammar.h"
 #include "text/grammar/language.h"
 
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define MOST_ENDS 1024
-#define MOST_STATE_BYTES ((size_t)64 << 20) /* then all but the present state is forgotten */
+#define MOST_STATE_BYTES ((size_t)64 << 20) /* beyond that, all states but the present one are dropped */
 
 void mica_grammar_destroy(mica_grammar *grammar) {
   if (!grammar) return;
@@ -142,7 +142,8 @@ mica_status mica_grammar_mask(mica_grammar *grammar, uint32_t *mask) {
   return mica__fail(MICA_E_UNSUPPORTED, "grammar: no token of the vocabulary continues the text");
 }
 
-/* Moves by bytes; *done: how many fit. MICA_E_INVALID, without a sentence, if not all do: then nothing moves. */
+/* Advances by bytes; *done receives how many fit. MICA_E_INVALID, without a message, if not all fit; then the state
+ * stays. */
 static mica_status move(mica_grammar *g, const char *text, size_t bytes, size_t *done) {
   uint32_t state = g->now[0];
   for (*done = 0; *done < bytes; ++*done) {

@@ -16,16 +16,16 @@ struct mica_grammar {
   size_t end_count;
   uint32_t now[2]; /* the present state, and the first one */
   bool ended;      /* by one of `ends` */
-  uint32_t *masks; /* of `words` words each, without ends */
+  uint32_t *masks; /* `words` words per mask, without the end tokens */
   size_t words, mask_count, mask_room, next_mask;
   uint32_t *owners; /* of each mask: its state */
-  uint32_t *path;   /* of a walk: the row of each depth */
+  uint32_t *path;   /* of a walk through the trie: the row of each depth */
 };
 
-/* The mask of the grammar's state, computed once per state. */
+/* The mask of the grammar's present state, computed once per state. */
 mica_status mica__grammar_state_mask(mica_grammar *g, const uint32_t **mask);
 
-/* Builds an automaton whose rule 0 is the whole text. */
+/* Reads a JSON schema into an automaton; its rule 0 accepts the whole text. */
 mica_status mica__grammar_read_schema(mica__automaton *a, const char *json, size_t bytes, mica_grammar_blanks blanks);
 
 #endif

@@ -1,4 +1,4 @@
-/* Keywords of schemas: which there are, what their values are, and where references lead. */
+/* Keywords of schemas: which are known, what kinds of value they take, and what references point to. */
 #include "base/number.h"
 #include "text/grammar/schema.h"
 
@@ -34,7 +34,7 @@ static void add_step(mica__text *path, const char *name, size_t bytes) {
   }
 }
 
-/* Appends the path from a value to another one inside of it; false: it is not there. */
+/* Appends the path from a value to another one inside it; false: it is not inside. */
 static bool find_path(const mica__object *from, const mica__object *to, mica__text *path) {
   const size_t length = path->length;
   if (from == to) return true;
@@ -96,7 +96,7 @@ static bool is_count(const mica__object *v) {
          (v->kind == MICA__OBJECT_BIG && v->as.text[0] != '-');
 }
 
-/* What a value of this kind is called; NULL: the value is one. */
+/* The name of the wanted kind, for a message; NULL: the value has this kind. */
 static const char *wrong(const mica__object *v, value_kind wanted) {
   switch (wanted) {
   case ANY: return NULL;
@@ -157,7 +157,7 @@ unsigned mica__type_of(const mica__object *value) {
   case MICA__OBJECT_INTEGER:
   case MICA__OBJECT_BIG: return MICA__TYPE_INTEGER;
   case MICA__OBJECT_FLOAT:
-    /* Doubles of 2^53 and more are whole. */
+    /* Doubles of 2^53 and above have no fraction. */
     if (value->as.number > -0x1p53 && value->as.number < 0x1p53 &&
         value->as.number != (double)(int64_t)value->as.number)
       return MICA__TYPE_FRACTION;
@@ -195,7 +195,7 @@ mica_status mica__schema_types(const mica__grammar_schema *s, const mica__object
 
 /* --- references --- */
 
-/* One step of a JSON pointer without its escapes, of a URI fragment without its own; false: it has wrong ones. */
+/* Decodes one step of a JSON pointer in a URI fragment: %XX, then ~0 and ~1; false: an escape is invalid. */
 static bool unescape(const char *text, size_t bytes, mica__text *out) {
   static const char digits[] = "0123456789abcdef0123456789ABCDEF";
   out->length = 0;

@@ -1,4 +1,4 @@
-/* Sets of texts: made of characters, joined, counted, complemented. */
+/* Sets of texts: from characters, by intersection, by length, by complement. */
 #include "text/grammar/language.h"
 
 #include "text/grammar/states.h"
@@ -7,7 +7,7 @@
 
 /* --- characters --- */
 
-/* Nodes from which 1, 2, 3 more continuation bytes lead to `to`. */
+/* left[n]: a node from which n more continuation bytes lead to `to`. */
 typedef struct tail {
   mica__automaton *a;
   uint32_t to, left[4];
@@ -23,7 +23,7 @@ static uint32_t tail_node(tail *t, int left) {
   return t->left[left];
 }
 
-/* Numbers low to high of `left` + 1 bytes in UTF-8; `first` are the bits of the first byte. */
+/* Adds paths for the numbers low to high as `left` + 1 bytes of UTF-8. `first`: fixed bits of the first byte. */
 static void add_range(tail *t, uint32_t from, uint32_t low, uint32_t high, int left, uint8_t first) {
   const uint32_t ones = (UINT32_C(1) << 6 * left) - 1;
   if (left == 0) {
@@ -81,10 +81,10 @@ mica_status mica__language_any(mica__automaton *out) {
 
 /* --- pairs of nodes --- */
 
-/* Pairs (first, second) and the node of `out` that each has. */
+/* Numbers pairs (first, second); each pair has a node of `out`. */
 typedef struct pairs {
   mica__automaton *out;
-  uint64_t *keys; /* in the order of nodes - 2 */
+  uint64_t *keys; /* pair i has the node i + 2 */
   size_t count, room;
   uint32_t *slots; /* index + 1 */
   size_t slot_count;
@@ -127,7 +127,7 @@ static uint32_t pair_node(pairs *p, uint32_t first, uint32_t second) {
   return (uint32_t)p->count + 1;
 }
 
-/* Edges of an automaton that may not be finished, by node: node n has list[first[n]] to list[first[n+1]-1]. */
+/* Edges of an automaton, finished or not, sorted by node: node n has list[first[n]] to list[first[n + 1] - 1]. */
 typedef struct edges {
   uint32_t *first;
   mica__grammar_edge *list;
@@ -148,7 +148,7 @@ static void edges_free(edges *e) {
   free(e->list);
 }
 
-/* Edges of a pair of nodes of two automata. */
+/* Adds the edges of a pair of nodes of two automata. */
 static void join(pairs *p, const edges *a, const edges *b, uint32_t x, uint32_t y, uint32_t node) {
   for (uint32_t i = a->first[x]; i < a->first[x + 1]; i++) {
     const mica__grammar_edge *left = &a->list[i];
@@ -191,7 +191,8 @@ mica_status mica__language_both(const mica__automaton *a, const mica__automaton 
   return status;
 }
 
-/* Pairs of a node and the characters so far, whose largest number, `top`, stands for more too. */
+/* Pairs of a node and the number of characters so far. Without an upper limit the largest number, `top`, also stands
+ * for more. */
 mica_status mica__language_length(const mica__automaton *a, int64_t least, int64_t most, mica__automaton *out) {
   edges all = {0};
   pairs p = {.out = out};
@@ -227,8 +228,8 @@ mica_status mica__language_length(const mica__automaton *a, int64_t least, int64
 
 /* --- complement --- */
 
-/* All states of a finished automaton as nodes of `out`, which accepts where they do not. State n is node n + 2, the
- * dead state too. */
+/* Writes all states of a finished automaton as nodes of `out`, with ends exchanged for other states. State n is node n
+ * + 2, also the dead state. */
 static mica_status write_states(mica__states *s, mica__automaton *out) {
   const mica__grammar_rule r = out->rules[0];
   uint32_t begin;

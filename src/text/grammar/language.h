@@ -1,4 +1,4 @@
-/* text/grammar/language.h: sets of texts as automata without calls: rule 0 accepts their UTF-8. */
+/* text/grammar/language.h: sets of texts as automata without calls; rule 0 accepts the texts in UTF-8. */
 #ifndef MICA_TEXT_GRAMMAR_LANGUAGE_H
 #define MICA_TEXT_GRAMMAR_LANGUAGE_H
 
@@ -11,26 +11,26 @@ typedef struct mica__characters {
   uint32_t low, high;
 } mica__characters;
 
-/* Adds paths of one character of these ranges; surrogates are left out. */
+/* Adds paths for one character of these ranges, without surrogates. */
 void mica__language_characters(mica__automaton *a, const mica__characters *ranges, size_t count, uint32_t from,
                                uint32_t to);
 
-/* The functions below fill an automaton that is zero; on failure it must be freed all the same. */
+/* The functions below fill a zeroed automaton; free it also after a failure. */
 
 /* All texts. */
 mica_status mica__language_any(mica__automaton *out);
 /* Texts that both have. */
 mica_status mica__language_both(const mica__automaton *a, const mica__automaton *b, mica__automaton *out);
-/* Texts of `least` to `most` characters (-1: any number). */
+/* Texts of `a` with `least` to `most` characters (-1: any number). */
 mica_status mica__language_length(const mica__automaton *a, int64_t least, int64_t most, mica__automaton *out);
-/* All other texts. `a` is finished by it. */
+/* All texts that `a` does not have. It finishes `a`. */
 mica_status mica__language_not(mica__automaton *a, mica__automaton *out);
-/* *accepts: whether the text is one of a finished automaton without calls. */
+/* Tests a text against a finished automaton without calls. */
 mica_status mica__language_accepts(const mica__automaton *a, const char *text, size_t bytes, bool *accepts);
 
-/* Texts that a regular expression matches somewhere; `whole`: from begin to end (regex.c). */
+/* Texts that contain a match of a regular expression; `whole`: the match is the whole text (regex.c). */
 mica_status mica__language_regex(const char *pattern, size_t bytes, bool whole, mica__automaton *out);
-/* Texts of a format of JSON schema (formats.def). MICA_E_UNSUPPORTED for one that is not known. */
+/* Texts of a format of JSON schema (formats.def). MICA_E_UNSUPPORTED: the format is unknown. */
 mica_status mica__language_format(const char *name, size_t bytes, mica__automaton *out);
 
 #endif

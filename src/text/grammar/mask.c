@@ -1,4 +1,4 @@
-/* Masks: the trie of all tokens is walked together with the automaton. */
+/* Masks: walks the trie of all tokens together with the automaton. */
 #include "text/grammar/closure.h"
 #include "text/grammar/grammar.h"
 
@@ -33,7 +33,7 @@ static mica_status walk(mica_grammar *g, uint32_t *mask) {
   return MICA_OK;
 }
 
-/* A mask to be filled: a new one, or, past the limit, the oldest. */
+/* Finds a slot for a mask: a new one, or the oldest one when the limit is reached. */
 static mica_status take_slot(mica_grammar *g, size_t *slot) {
   size_t most = MOST_MASK_BYTES / (g->words * sizeof *g->masks);
   if (most < FEWEST_MASKS) most = FEWEST_MASKS;

@@ -1,14 +1,15 @@
-/* Numbers of a schema as paths. A number with bounds or a step is read digit by digit beside the digits of the bounds:
- * a state is how many digits there were, how they compare with each bound so far, and their remainder. */
+/* Numbers of a schema as paths. A number with bounds or a step is read digit by digit beside the digits of the bounds.
+ * A state holds the number of digits, how they compare with each bound so far, and their remainder by the step. */
 #include "text/grammar/decimal.h"
 #include "text/grammar/schema.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Most digits before and after the point if the schema sets no limit: a model could write them to its last token. */
+/* Maximum digits before and after the point if the schema has no limit; a model could otherwise write digits
+ * forever. */
 #define MOST_WRITTEN 20
-/* Larger steps would need too many states for that: their numbers have no limit. */
+/* A larger step would need too many states for such a limit; its numbers have none. */
 #define MOST_ENDING_STEP 2000
 #define MOST_EXPONENT 3
 #define MOST_REMAINDERS 10000
@@ -17,9 +18,9 @@
 /* Magnitudes from low to high that are multiples of step / 10^scale. */
 typedef struct range {
   const mica__decimal *low, *high; /* high NULL: none */
-  bool above, below;               /* the bound itself is not in it */
+  bool above, below;               /* the bound itself is excluded */
   uint32_t step;                   /* 1 with scale -1: none */
-  int scale;                       /* digits after the point, at most; -1: any number */
+  int scale;                       /* maximum digits after the point; -1: no limit */
   bool whole;
 } range;
 
@@ -30,17 +31,17 @@ typedef struct position {
   phase phase;
   size_t count;    /* digits of this phase, capped */
   order low, high; /* how the digits so far compare with the bounds */
-  uint32_t rest;   /* of the digits so far, by step */
-  bool zero;       /* WHOLE: the digit 0, which ends this phase */
+  uint32_t rest;   /* remainder of the digits so far, by step */
+  bool zero;       /* WHOLE: the digit is a leading 0, which ends this phase */
 } position;
 
 typedef struct writer {
   mica__grammar_schema *s;
   range r;
-  size_t counts; /* the cap of count, plus 1 */
-  bool ends;     /* no number has more digits than the cap */
+  size_t counts; /* maximum of count, plus 1 */
+  bool ends;     /* numbers have at most that number of digits */
   uint32_t *nodes;
-  position *open; /* scale whose edges are to be written */
+  position *open; /* positions whose edges are not written yet */
   size_t open_count, open_room;
 } writer;
 
@@ -66,7 +67,7 @@ static order compare_digit(order so_far, char digit, char bound) {
   return digit < bound ? LESS : MORE;
 }
 
-/* How the digits before the point compare with a bound, after the last one. */
+/* How all digits before the point compare with a bound. */
 static order compare_whole(const writer *w, const position *p, const mica__decimal *bound, order so_far) {
   const size_t count = p->zero ? 0 : p->count;
   (void)w;
@@ -74,7 +75,7 @@ static order compare_whole(const writer *w, const position *p, const mica__decim
   return count == 0 ? SAME : so_far;
 }
 
-/* The position after the digits before the point; false: no number with them is in the range. */
+/* The position after the digits before the point; false: every number that begins with them is out of range. */
 static bool end_whole(const writer *w, const position *p, position *after) {
   const range *r = &w->r;
   *after = (position){.phase = PART, .rest = p->rest, .low = compare_whole(w, p, r->low, p->low), .high = LESS};
@@ -156,7 +157,7 @@ static mica_status write_range(mica__grammar_schema *s, range r, uint32_t from, 
 
 /* --- all numbers --- */
 
-/* From `from` to `to`: 0 to `most` digits. */
+/* Adds paths of 0 to `most` digits. */
 static void write_many(mica__automaton *a, int most, uint32_t from, uint32_t to) {
   for (int i = 0; i < most; i++) {
     const uint32_t next = mica__automaton_node(a);
@@ -255,7 +256,7 @@ static mica_status read_step(const mica__grammar_schema *s, const mica__object *
     step = 10 * step + (uint64_t)((i < d.whole_count ? d.whole[i] : d.part[i - d.whole_count]) - '0');
     fits = step <= MOST_REMAINDERS;
   }
-  /* Both as multiples of one power of ten; then their least common multiple. */
+  /* Scales both to the same power of ten, then takes their least common multiple. */
   for (; scale < was && fits; scale++) fits = (step *= 10) <= MOST_REMAINDERS;
   for (; f->scale >= 0 && was < scale && fits; was++) fits = (old *= 10) <= MOST_REMAINDERS;
   if (fits && f->scale >= 0) step = step / gcd(step, old) * old;

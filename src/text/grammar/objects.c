@@ -1,4 +1,4 @@
-/* Objects of a schema as paths: named members in order, then others. */
+/* Objects of a schema as paths: first the members with names, in order, then others. */
 #include "text/grammar/closure.h"
 #include "text/grammar/language.h"
 #include "text/grammar/schema.h"
@@ -14,7 +14,7 @@ typedef struct member {
   uint32_t rule;
 } member;
 
-/* What the parts say of an object. */
+/* What the parts require of an object. */
 typedef struct facts {
   const mica__parts *parts;
   member *members;
@@ -42,7 +42,7 @@ static mica_status add_member(mica__grammar_schema *s, facts *f, const mica__obj
   return mica__dict_set(&s->arena, f->known, name, &number);
 }
 
-/* True if a pattern of the part (by index) is in the key; the part's "patternProperties" are looked up by text. */
+/* found[k]: pattern k belongs to the part and matches the key. */
 static mica_status in_patterns(const facts *f, const mica__object *part, const mica__object *name, bool found[]) {
   for (size_t k = 0; k < f->pattern_count; k++) {
     found[k] = false;
@@ -57,7 +57,7 @@ static const mica__object *pattern_schema(const facts *f, size_t k) {
   return mica__dict_find(NULL, map->as.dict, &f->pattern_texts[k]);
 }
 
-/* The rule of a key's values: all that the parts say of it. */
+/* The rule of the values of a named key, from all parts. */
 static mica_status member_rule(mica__grammar_schema *s, const facts *f, const mica__object *name, uint32_t *rule) {
   const mica__object *schemas[MICA__MOST_PARTS * 2 + MOST_PATTERNS];
   size_t count = 0;
@@ -78,7 +78,7 @@ static mica_status member_rule(mica__grammar_schema *s, const facts *f, const mi
   return mica__schema_rule(s, schemas, count, rule);
 }
 
-/* The rule of the values of keys without a name that just the patterns of `set` (bits) match. */
+/* The rule of the values of keys that have no name and match exactly the patterns of the bit set `set`. */
 static mica_status other_rule(mica__grammar_schema *s, const facts *f, unsigned set, uint32_t *rule) {
   const mica__object *schemas[MICA__MOST_PARTS + MOST_PATTERNS];
   size_t count = 0;
@@ -115,7 +115,7 @@ static mica_status read_patterns(mica__grammar_schema *s, facts *f, const mica__
   return MICA_OK;
 }
 
-/* A name that "propertyNames" of some part refuses cannot be there. */
+/* A name is not allowed if "propertyNames" of any part refuses it. */
 static mica_status name_allowed(mica__grammar_schema *s, const facts *f, const mica__object *name, bool *allowed) {
   *allowed = true;
   for (size_t i = 0; i < f->parts->count && *allowed; i++) {
@@ -146,7 +146,7 @@ static mica_status read_object(mica__grammar_schema *s, facts *f) {
 
 /* --- keys of other members --- */
 
-/* Narrows keys to texts that `with` has, or, if `without`, does not have; *with is freed. */
+/* Restricts keys to texts that `with` has or, if `without`, that it lacks; frees *with. */
 static mica_status narrow_keys(mica__automaton *keys, mica__automaton *with, bool without) {
   mica__automaton other = {0}, both = {0};
   mica_status status = without ? mica__language_not(with, &other) : MICA_OK;
@@ -167,7 +167,7 @@ static mica_status all_names(const facts *f, mica__automaton *names) {
   return names->status;
 }
 
-/* Keys without a name that just the patterns of `set` match, and that "propertyNames" allow. */
+/* Keys that have no name, match exactly the patterns of `set`, and that "propertyNames" allow. */
 static mica_status other_keys(mica__grammar_schema *s, const facts *f, unsigned set, mica__automaton *keys) {
   mica__automaton with = {0};
   mica_status status = mica__language_any(keys);
@@ -191,7 +191,7 @@ static mica_status other_keys(mica__grammar_schema *s, const facts *f, unsigned 
 
 /* --- paths --- */
 
-/* ':' and a value, with blanks, after a key. */
+/* Adds ':' and a value, with blanks, after a key. */
 static void write_value(mica__grammar_schema *s, uint32_t from, uint32_t rule, uint32_t to) {
   mica__automaton *a = s->automaton;
   const uint32_t colon = mica__automaton_node(a), after = mica__automaton_node(a), value = mica__automaton_node(a),
@@ -203,10 +203,10 @@ static void write_value(mica__grammar_schema *s, uint32_t from, uint32_t rule, u
   mica__write_blank(s, blank, to);
 }
 
-/* Nodes after i members of the names, by the number of members that are there; 0: none yet. */
+/* Nodes after the first i named members, by the number of members written so far; 0: no node yet. */
 typedef struct layer {
   uint32_t *at, *next; /* size nodes each */
-  size_t size;         /* the last one stands for more, too, if `open` */
+  size_t size;         /* if `open`, the last one also stands for larger numbers */
   bool open;
 } layer;
 
@@ -215,10 +215,10 @@ static uint32_t layer_node(mica__grammar_schema *s, uint32_t *node) {
   return *node;
 }
 
-/* Where the count goes from c with one more member; SIZE_MAX: there may be no more. */
+/* The count after c and one more member; SIZE_MAX: no more are allowed. */
 static size_t count_after(const layer *l, size_t c) { return c + 1 < l->size ? c + 1 : l->open ? c : SIZE_MAX; }
 
-/* A node from which a key may begin, after c members. */
+/* A node where a key may begin after c members. */
 static uint32_t key_begin(mica__grammar_schema *s, uint32_t at, size_t c) {
   mica__automaton *a = s->automaton;
   if (c == 0) return at;
@@ -240,7 +240,7 @@ static mica_status write_member(mica__grammar_schema *s, layer *l, const member 
     if (!m->required) mica__automaton_empty(a, l->at[c], layer_node(s, &l->next[c]));
     const size_t after = count_after(l, c);
     if (!allowed || after == SIZE_MAX) continue;
-    if (l->open && l->size == 2) { /* the count is 0 or more: the member's path is shared */
+    if (l->open && l->size == 2) { /* the counts are 0 and 1 or more: both share one path of the member */
       mica__automaton_empty(a, key_begin(s, l->at[c], c), begin);
       mica__automaton_empty(a, end, layer_node(s, &l->next[after]));
       continue;
@@ -261,8 +261,8 @@ static mica_status write_member(mica__grammar_schema *s, layer *l, const member 
   return a->status;
 }
 
-/* Members without a name. Equal keys are one member, so that others count as one, however many there are; but each
- * of them counts against `most`. */
+/* Members that have no name. Equal keys are one member in JSON, so any number of them counts as one towards `least`;
+ * towards `most` each counts. */
 static mica_status write_others(mica__grammar_schema *s, const facts *f, layer *l) {
   mica__automaton *a = s->automaton;
   const size_t top = l->size - 1;
@@ -285,7 +285,7 @@ static mica_status write_others(mica__grammar_schema *s, const facts *f, layer *
   return MICA_OK;
 }
 
-/* True if some part forbids keys without a name, so that none need be written. */
+/* True if some part forbids keys that have no name; then none are written. */
 static bool no_others(const facts *f) {
   for (size_t i = 0; i < f->parts->count; i++) {
     const mica__object *other = mica__schema_get(f->parts->at[i], "additionalProperties");

@@ -1,5 +1,5 @@
-/* "oneOf": no value satisfies two of the alternatives. A grammar cannot count those that hold, so they must be apart
- * by their types, by their constants, or by a member that is required. */
+/* "oneOf": no value may satisfy two of the alternatives. A grammar cannot count the alternatives that hold, so they
+ * must differ by their types, by their constants, or by a required member. */
 #include "text/grammar/schema.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 static mica_status are_apart(mica__grammar_schema *s, const mica__object *a, const mica__object *b, int depth,
                              bool *apart);
 
-/* The list of constants of some part; NULL: none. */
+/* The first list of constants among the parts; NULL: they have none. */
 static const mica__object *constants(const mica__parts *parts, size_t *count) {
   for (size_t i = 0; i < parts->count; i++) {
     const mica__object *one = mica__schema_get(parts->at[i], "const"), *list = mica__schema_get(parts->at[i], "enum");
@@ -33,7 +33,7 @@ static mica_status types_of(mica__grammar_schema *s, const mica__parts *parts, u
   return MICA_OK;
 }
 
-/* *refuses: whether a schema refuses all constants of the parts. */
+/* *refuses: the parts have constants, and the schema refuses them all. */
 static mica_status refuses_constants(mica__grammar_schema *s, const mica__parts *parts, const mica__object *schema,
                                      bool *refuses) {
   size_t count = 0;
@@ -47,7 +47,7 @@ static mica_status refuses_constants(mica__grammar_schema *s, const mica__parts 
   return MICA_OK;
 }
 
-/* The schemas of the parts for a member: their number; at most MICA__MOST_PARTS. */
+/* Collects the parts' schemas for a member; returns their number, at most MICA__MOST_PARTS. */
 static size_t member_schemas(const mica__parts *parts, const mica__object *name, const mica__object **schemas) {
   size_t count = 0;
   for (size_t i = 0; i < parts->count; i++) {
@@ -62,7 +62,7 @@ static size_t member_schemas(const mica__parts *parts, const mica__object *name,
   return count;
 }
 
-/* *apart: whether the member's schemas of the two are apart. */
+/* *apart: no value of the member satisfies both a and b. */
 static mica_status member_apart(mica__grammar_schema *s, const mica__parts *a, const mica__parts *b,
                                 const mica__object *name, int depth, bool *apart) {
   const mica__object *left[MICA__MOST_PARTS], *right[MICA__MOST_PARTS];
@@ -84,7 +84,7 @@ static mica_status by_members(mica__grammar_schema *s, const mica__parts *a, con
   return MICA_OK;
 }
 
-/* *apart: whether all alternatives of some choice of the parts are apart from b. */
+/* *apart: for some choice of the parts, every alternative excludes b. */
 static mica_status by_choice(mica__grammar_schema *s, const mica__parts *parts, const mica__object *b, int depth,
                              bool *apart) {
   static const char *const keys[] = {"anyOf", "oneOf"};

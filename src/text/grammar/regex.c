@@ -1,4 +1,4 @@
-/* Regular expressions in JavaScript's syntax: read into a tree, then written as paths. */
+/* Regular expressions in JavaScript's syntax: read into a tree, then written as paths of an automaton. */
 #include "base/utf8.h"
 #include "text/grammar/closure.h"
 #include "text/grammar/language.h"
@@ -85,7 +85,7 @@ static mica_status tidy(reader *r, size_t from, bool invert) {
   return MICA_OK;
 }
 
-/* \d \w \s and their opposites, as JavaScript has them. */
+/* \d, \w, \s and their complements, as in JavaScript. */
 static mica_status add_class(reader *r, char letter) {
   static const mica__characters digits[] = {{'0', '9'}}, words[] = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}},
                                 spaces[] = {{9, 13},          {' ', ' '},       {0xa0, 0xa0},     {0x1680, 0x1680},
@@ -110,7 +110,7 @@ static mica_status read_hex(reader *r, int digits, uint32_t *c) {
   return MICA_OK;
 }
 
-/* What follows "\u": four digits, a pair of surrogates, or digits in braces. */
+/* Reads what follows "\u": four digits, a pair of surrogates, or digits in braces. */
 static mica_status read_unicode(reader *r, uint32_t *c) {
   if (take(r, '{')) {
     *c = 0;
@@ -132,7 +132,7 @@ static mica_status read_unicode(reader *r, uint32_t *c) {
   return MICA_OK;
 }
 
-/* After a backslash: a class (*c: NONE), or a character. */
+/* Reads what follows a backslash: a class (*c: NONE), or a character. */
 static mica_status read_escape(reader *r, bool in_set, uint32_t *c) {
   if (!more(r)) return fault(r, MICA_E_FORMAT, "it ends in a backslash");
   size_t length;
@@ -249,7 +249,7 @@ static mica_status read_number(reader *r, int32_t *number) {
   return MICA_OK;
 }
 
-/* The quantifier after an atom, if there is one. */
+/* Reads the quantifier after an atom if it has one. */
 static mica_status read_repeat(reader *r, uint32_t *index) {
   int32_t least, most = -1;
   if (take(r, '*'))
@@ -276,7 +276,7 @@ static mica_status read_repeat(reader *r, uint32_t *index) {
   return add_node(r, (node){.kind = REPEAT, .first = *index, .least = least, .most = most}, index);
 }
 
-/* Children of a JOIN or a CHOICE; one child stands for itself. */
+/* Makes a JOIN or a CHOICE of children; with `one`, the first child itself. */
 static mica_status close_list(reader *r, node_kind kind, uint32_t first, bool one, uint32_t *index) {
   if (first == NONE) return add_node(r, (node){.kind = EMPTY}, index);
   if (one) return *index = first, MICA_OK;
@@ -363,7 +363,8 @@ static mica_status write_range(const reader *r, uint32_t index, uint32_t from, u
   return a->status;
 }
 
-/* One branch of the outermost choice, between its assertions; without them, between any texts. */
+/* Writes one branch of the outermost choice. Where it has no assertion at an end, any text may come before or after
+ * it. */
 static mica_status write_branch(const reader *r, uint32_t index, bool whole) {
   static const mica__characters all = {0, LAST};
   const mica__grammar_rule rule = r->out->rules[0];

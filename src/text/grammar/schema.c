@@ -1,4 +1,4 @@
-/* Goals: sets of schemas become rules. */
+/* Turns goals, which are sets of schemas, into rules. */
 #include "text/grammar/schema.h"
 
 #include "base/hash.h"
@@ -21,7 +21,7 @@ static mica_status write_literals(mica__grammar_schema *s, const mica__parts *pa
   return MICA_OK;
 }
 
-/* Parts without anyOf and oneOf that are still to be chosen from. */
+/* Writes parts whose anyOf and oneOf have all been chosen from. */
 static mica_status write_parts(mica__grammar_schema *s, const mica__parts *parts, uint32_t from, uint32_t to) {
   unsigned types = MICA__TYPE_ALL, some;
   for (size_t i = 0; i < parts->count; i++) {
@@ -45,7 +45,7 @@ static mica_status write_parts(mica__grammar_schema *s, const mica__parts *parts
   return s->automaton->status;
 }
 
-/* Choices of all parts from `at` on (stage 0: anyOf, 1: oneOf). */
+/* Tries all choices of the parts from index `at` on (stage 0: anyOf, 1: oneOf). */
 static mica_status choose(mica__grammar_schema *s, const mica__parts *parts, size_t at, int stage, int depth,
                           uint32_t from, uint32_t to) {
   static const char *const keys[] = {"anyOf", "oneOf"};

@@ -1,8 +1,8 @@
-/* text/grammar/schema.h: JSON schemas as they become automata.
+/* text/grammar/schema.h: JSON schemas on their way to an automaton.
  *
- * A goal is a set of schemas that all hold for one value; it becomes a rule. `allOf` and `$ref` add schemas to a goal,
- * `anyOf` and `oneOf` split it into several. What is left, a set of parts without such keywords, is written as the
- * paths of each type that all parts allow. */
+ * A goal is a set of schemas that one value must satisfy together; it becomes a rule. `allOf` and `$ref` add schemas to
+ * a goal; `anyOf` and `oneOf` split it into several. The result is a set of parts without these keywords. It is written
+ * as paths, for each type that all parts allow. */
 #ifndef MICA_TEXT_GRAMMAR_SCHEMA_H
 #define MICA_TEXT_GRAMMAR_SCHEMA_H
 
@@ -14,9 +14,9 @@
 #define MICA__MOST_PARTS 256     /* of a goal */
 #define MICA__MOST_GOALS 20000   /* of a schema */
 #define MICA__MOST_WORK 20000000 /* parts and values looked at */
-#define MICA__MOST_CHOICES 64    /* anyOf and oneOf that hold at once */
+#define MICA__MOST_CHOICES 64    /* nested anyOf and oneOf of one value */
 
-/* The types of JSON, and both kinds of numbers. */
+/* The types of JSON; numbers are two types. */
 enum {
   MICA__TYPE_NULL = 1,
   MICA__TYPE_BOOL = 2,
@@ -35,7 +35,7 @@ typedef struct mica__goal {
   uint32_t rule;
 } mica__goal;
 
-/* Schemas that all hold, and which of them brought another in. */
+/* Schemas that one value must satisfy together; parent: the part that added this one. */
 typedef struct mica__parts {
   const mica__object *at[MICA__MOST_PARTS];
   int32_t parent[MICA__MOST_PARTS]; /* -1: none */
@@ -43,7 +43,7 @@ typedef struct mica__parts {
   bool never; /* one of them is false */
 } mica__parts;
 
-/* A rule for escapes of some bytes: bit b for byte b below 32, bits 32, 33, 34 for '"', '\\', 0x7f. */
+/* A rule that reads the escapes of some bytes: bit b is byte b below 32; bits 32, 33, 34 are '"', '\\', 0x7f. */
 typedef struct mica__escape_rule {
   uint64_t bytes;
   uint32_t rule;
@@ -56,70 +56,70 @@ typedef struct mica__grammar_schema {
   mica_grammar_blanks blanks;
   mica__goal *goals;
   size_t goal_count, goal_room, goals_done;
-  uint32_t *slots; /* goals by their schemas: index + 1 */
+  uint32_t *slots; /* hash table of goals by their schemas: index + 1 */
   size_t slot_count;
   size_t work;
-  uint32_t blank, character, string; /* rules that all share; MICA__NO_RULE: not yet made */
+  uint32_t blank, character, string; /* shared rules; MICA__NO_RULE: not made yet */
   mica__escape_rule *escapes;
   size_t escape_count, escape_room;
 } mica__grammar_schema;
 
 /* --- errors and looking up (keywords.c) --- */
 
-/* The failure with the path of a schema, or of its member `key` (NULL: of the schema). */
+/* Fails with the path of a schema, or of its member `key` (NULL: of the schema itself). */
 mica_status mica__schema_fail(const mica__grammar_schema *s, const mica__object *at, const char *key,
                               mica_status status, const char *format, ...) __attribute__((format(printf, 5, 6)));
-/* A member of a schema; NULL: absent, or the schema is true or false. */
+/* A member of a schema; NULL: it is absent, or the schema is true or false. */
 const mica__object *mica__schema_get(const mica__object *schema, const char *key);
-/* Checks that all keywords are known and have values of their kind. */
+/* Checks that all keywords are known and have values of the right kind. */
 mica_status mica__schema_check(const mica__grammar_schema *s, const mica__object *schema);
 /* What "$ref" leads to. */
 mica_status mica__schema_resolve(const mica__grammar_schema *s, const mica__object *schema,
                                  const mica__object *reference, const mica__object **target);
-/* A count, at most MICA__MOST_COUNT, which stands for more. */
+/* A count. Larger ones become MICA__MOST_COUNT. */
 #define MICA__MOST_COUNT INT64_C(1000000000)
 int64_t mica__schema_count(const mica__object *schema, const char *key, int64_t absent);
 /* The types that the keyword "type" of a schema allows. */
 mica_status mica__schema_types(const mica__grammar_schema *s, const mica__object *schema, unsigned *types);
 /* The type of a value. */
 unsigned mica__type_of(const mica__object *value);
-/* Counts work; MICA_E_UNSUPPORTED past the limit. */
+/* Adds to the work done; MICA_E_UNSUPPORTED beyond the limit. */
 mica_status mica__schema_work(mica__grammar_schema *s, size_t amount);
 
 /* --- goals (goals.c) --- */
 
-/* The rule of values for which all schemas hold (an array of any order, which is sorted); no schemas: any value. */
+/* The rule of values that satisfy all schemas (an array in any order; it is sorted in place). No schemas: any value. */
 mica_status mica__schema_rule(mica__grammar_schema *s, const mica__object **schemas, size_t count, uint32_t *rule);
-/* Adds a schema that `parent` (an index, or -1) brought in. MICA_E_INVALID if it brought its parent in. */
+/* Adds a schema for `parent` (the index of a part, or -1). MICA_E_INVALID if the schema is among its own parents. */
 mica_status mica__parts_add(mica__grammar_schema *s, mica__parts *parts, const mica__object *schema, int32_t parent);
-/* Adds "$ref" and "allOf" of all parts from index `from` on, and of those that they bring in. */
+/* Adds the schemas in "$ref" and "allOf" of all parts from index `from` on, and of the parts that this adds. */
 mica_status mica__parts_join(mica__grammar_schema *s, mica__parts *parts, size_t from);
-/* A schema, and what its "$ref" and "allOf" bring in. */
+/* Fills parts with a schema and all schemas that its "$ref" and "allOf" lead to. */
 mica_status mica__schema_parts(mica__grammar_schema *s, const mica__object *schema, mica__parts *parts);
 
 /* --- paths of values: from node `from` to node `to` --- */
 
 void mica__write_blank(mica__grammar_schema *s, uint32_t from, uint32_t to);
-/* A value of the schema's document, as JSON. */
+/* Writes a value of the schema's document as JSON. */
 void mica__write_value(mica__grammar_schema *s, const mica__object *value, uint32_t from, uint32_t to);
 mica_status mica__write_object(mica__grammar_schema *s, const mica__parts *parts, uint32_t from, uint32_t to);
 mica_status mica__write_list(mica__grammar_schema *s, const mica__parts *parts, uint32_t from, uint32_t to);
 mica_status mica__write_string(mica__grammar_schema *s, const mica__parts *parts, uint32_t from, uint32_t to);
 mica_status mica__write_number(mica__grammar_schema *s, const mica__parts *parts, bool whole, uint32_t from,
                                uint32_t to);
-/* The strings that a schema of keys allows. MICA_E_UNSUPPORTED if it has choices. */
+/* The strings that a schema of keys allows. MICA_E_UNSUPPORTED: it has anyOf, oneOf, enum or const. */
 mica_status mica__schema_names(mica__grammar_schema *s, const mica__object *schema, mica__automaton *names);
-/* The texts of a language (language.h) in quotes. */
+/* Writes the texts of a language (language.h) in quotes. */
 void mica__write_language(mica__grammar_schema *s, const mica__automaton *language, uint32_t from, uint32_t to);
 
-/* Appends a text in quotes, with the escapes that JSON demands and U+007F as one. */
+/* Appends a text in quotes, with the escapes that JSON requires, and with U+007F escaped too. */
 void mica__quote(mica__text *json, const char *text, size_t bytes);
 
-/* Fails unless no value can satisfy two schemas of "oneOf": a grammar cannot count those that hold. */
+/* Fails unless no value can satisfy two schemas of "oneOf", because a grammar cannot count those that hold. */
 mica_status mica__schema_check_one(mica__grammar_schema *s, const mica__object *schema, const mica__object *list);
-/* Equality of JSON: 1 is 1.0, and not true. */
+/* True if two values are equal in JSON: 1 equals 1.0, but not true. */
 bool mica__schema_equal(const mica__object *a, const mica__object *b);
-/* *admits: whether the value satisfies the schema. */
+/* Tests if the value satisfies the schema. */
 mica_status mica__schema_admits(mica__grammar_schema *s, const mica__object *schema, const mica__object *value,
                                 bool *admits);
 

@@ -1,4 +1,4 @@
-/* States of an automaton, made as they are reached. */
+/* States of an automaton, created when they are reached. */
 #include "text/grammar/states.h"
 
 #include "base/hash.h"
@@ -40,7 +40,7 @@ mica_status mica__states_create(const mica__automaton *automaton, mica__states *
   return status;
 }
 
-/* The state of what the closure holds. */
+/* Completes the closure, and finds its state. */
 static mica_status close_state(mica__states *s, uint32_t *state) {
   mica__closure *c = s->closure;
   MICA_TRY(mica__closure_run(s, c));
@@ -55,7 +55,7 @@ mica_status mica__states_begin(mica__states *s, uint32_t *state) {
 
 /* --- rows --- */
 
-/* The byte edges of a state; borders has a 1 for each byte at which the set of edges changes. */
+/* Collects the byte edges of a state. borders is true for each byte at which the set of edges changes. */
 static mica_status find_steps(mica__states *s, uint32_t state, bool borders[257]) {
   mica__closure *c = s->closure;
   const mica__automaton *a = s->automaton;
@@ -110,7 +110,7 @@ mica_status mica__states_row(mica__states *s, uint32_t state, const uint32_t **r
 
 /* --- forgetting --- */
 
-/* Copies a frame and those below it; known: the new number of each frame, 0: none yet. */
+/* Copies a frame and the frames it returns to. known: the new number of each frame; 0: not copied yet. */
 static mica_status copy_frame(const mica__states *from, mica__states *to, uint32_t *known, uint32_t frame);
 
 static mica_status copy_items(const mica__states *from, mica__states *to, uint32_t *known, const mica__item_set *set,

@@ -1,8 +1,8 @@
-/* text/grammar/states.h: an automaton as it runs. Its states are made as they are reached.
+/* text/grammar/states.h: a running automaton. Its states are created when they are reached.
  *
- * An item is a node and a frame. A frame is a set of (node, frame) to go on at when a rule ends; calls of one rule at
- * one byte share a frame, so an ambiguous text has few items, not one for each way to read it. A state is a set of
- * items, all from which a byte leads on. */
+ * An item is a node and a frame. A frame is the set of items (node, frame) at which to continue when a rule ends. Calls
+ * of one rule at one byte share a frame, so an ambiguous text has few items instead of one per way to read it. A state
+ * is a set of items, each with a byte edge. */
 #ifndef MICA_TEXT_GRAMMAR_STATES_H
 #define MICA_TEXT_GRAMMAR_STATES_H
 
@@ -15,15 +15,15 @@ typedef struct mica__item {
   uint32_t node, frame;
 } mica__item;
 
-/* A set of items, sorted: pool[at] to pool[at + count - 1]. */
+/* A sorted set of items: pool[at] to pool[at + count - 1]. */
 typedef struct mica__item_set {
   size_t at;
   uint32_t count;
-  uint32_t depth; /* of a frame: calls that are open */
+  uint32_t depth; /* of a frame: the number of open calls */
   uint32_t hash;
   bool may_end; /* of a state */
-  uint32_t row; /* of a state: its row of next states, plus 1; 0: none yet */
-  int32_t mask; /* of a state: its mask, plus 1; 0: none yet */
+  uint32_t row; /* of a state: index of its row of next states, plus 1; 0: none yet */
+  int32_t mask; /* of a state: index of its mask, plus 1; 0: none yet */
 } mica__item_set;
 
 /* Sets by their content. */
@@ -48,11 +48,11 @@ mica_status mica__states_create(const mica__automaton *automaton, mica__states *
 void mica__states_free(mica__states *s);
 /* The state before the first byte. */
 mica_status mica__states_begin(mica__states *s, uint32_t *state);
-/* 256 next states; valid until the next call. */
+/* The next state for each of 256 bytes; valid until the next call. */
 mica_status mica__states_row(mica__states *s, uint32_t state, const uint32_t **row);
-/* About how many bytes the states take. */
+/* The approximate bytes of memory that the states take. */
 size_t mica__states_bytes(const mica__states *s);
-/* Forgets all states but these two, whose numbers change. */
+/* Drops all states but these two, and updates their numbers. */
 mica_status mica__states_forget(mica__states *s, uint32_t kept[2]);
 
 #endif

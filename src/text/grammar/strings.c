@@ -1,4 +1,4 @@
-/* Strings of a schema as paths: their characters, and the escapes that JSON demands. */
+/* Strings of a schema as paths of characters, with the escapes that JSON requires. */
 #include "text/grammar/closure.h"
 #include "text/grammar/language.h"
 #include "text/grammar/schema.h"
@@ -29,7 +29,7 @@ void mica__quote(mica__text *json, const char *text, size_t bytes) {
   mica__text_add(json, "\"");
 }
 
-/* Bytes that are escaped, as bits. */
+/* The bytes of a range that need escapes, as bits. */
 static uint64_t escaped_bits(uint8_t low, uint8_t high) {
   uint64_t bits = 0;
   for (int b = low; b <= high && b < ' '; b++) bits |= UINT64_C(1) << b;
@@ -76,7 +76,7 @@ static uint32_t escape_rule(mica__grammar_schema *s, uint64_t bits) {
   return rule;
 }
 
-/* Bytes low to high of a text, as they stand in JSON. */
+/* Adds edges for the bytes low to high of a text, as JSON writes them. */
 static void write_bytes(mica__grammar_schema *s, uint32_t from, uint8_t low, uint8_t high, uint32_t to) {
   static const uint8_t parts[][2] = {{0x20, 0x21}, {0x23, 0x5b}, {0x5d, 0x7e}, {0x80, 0xff}};
   const uint64_t bits = escaped_bits(low, high);
@@ -89,7 +89,7 @@ static void write_bytes(mica__grammar_schema *s, uint32_t from, uint8_t low, uin
 
 /* --- languages --- */
 
-/* Edges and nodes of a language; *start and *end are the ends of its rule. */
+/* Copies a language's nodes and edges; *start and *end receive the ends of its rule. */
 static void copy_language(mica__grammar_schema *s, const mica__automaton *language, uint32_t *start, uint32_t *end) {
   mica__automaton *a = s->automaton;
   const uint32_t base = a->node_count;
@@ -112,7 +112,7 @@ void mica__write_language(mica__grammar_schema *s, const mica__automaton *langua
   mica__automaton_bytes(s->automaton, end, '"', '"', to);
 }
 
-/* A rule that all strings share: of any string, or of one character of it. */
+/* A rule that all strings share: any string, or one character of a string. */
 static mica_status shared_rule(mica__grammar_schema *s, bool string, uint32_t *rule) {
   static const mica__characters all = {0, 0x10ffff};
   mica__automaton language = {0};
@@ -144,10 +144,10 @@ static mica_status shared_rule(mica__grammar_schema *s, bool string, uint32_t *r
 
 typedef struct string_facts {
   int64_t least, most;      /* characters; most: MICA__MOST_COUNT: any */
-  mica__automaton language; /* of patterns and formats; no rules: none of these */
+  mica__automaton language; /* of patterns and formats; no rules: no limits */
 } string_facts;
 
-/* Narrows the facts to texts of another language. */
+/* Restricts the facts to texts of another language. */
 static mica_status narrow(string_facts *facts, mica__automaton *other) {
   mica__automaton both = {0};
   if (facts->language.rule_count == 0) {

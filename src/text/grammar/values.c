@@ -41,7 +41,7 @@ void mica__write_blank(mica__grammar_schema *s, uint32_t from, uint32_t to) {
   mica__automaton_call(s->automaton, from, s->blank, to);
 }
 
-/* A byte with blanks after it. */
+/* Adds a byte, and blanks after it. */
 static void write_mark(mica__grammar_schema *s, char mark, uint32_t from, uint32_t to) {
   const uint32_t after = mica__automaton_node(s->automaton);
   mica__automaton_bytes(s->automaton, from, (uint8_t)mark, (uint8_t)mark, after);
@@ -110,13 +110,13 @@ void mica__write_value(mica__grammar_schema *s, const mica__object *value, uint3
 
 /* --- lists --- */
 
-/* What the parts say of a list. */
+/* What the parts require of a list. */
 typedef struct list_facts {
   int64_t least, most; /* most: MICA__MOST_COUNT: any */
-  size_t first;        /* items with schemas of their own */
+  size_t first;        /* number of items with their own schemas */
 } list_facts;
 
-/* Schemas of the first items: "prefixItems", or "items" if it is a list. */
+/* Schemas of the first items: "prefixItems", or "items" if that is a list. */
 static const mica__object *first_items(const mica__object *part) {
   const mica__object *list = mica__schema_get(part, "prefixItems"), *items = mica__schema_get(part, "items");
   return list ? list : items && items->kind == MICA__OBJECT_LIST ? items : NULL;
@@ -143,7 +143,7 @@ static mica_status read_list(const mica__grammar_schema *s, const mica__parts *p
   return MICA_OK;
 }
 
-/* The rule of item `index`; past all first items, of any other. */
+/* The rule of item `index`; beyond all first items, the rule of any further item. */
 static mica_status item_rule(mica__grammar_schema *s, const mica__parts *parts, size_t index, uint32_t *rule) {
   const mica__object *schemas[MICA__MOST_PARTS];
   size_t count = 0;
@@ -162,7 +162,7 @@ mica_status mica__write_list(mica__grammar_schema *s, const mica__parts *parts, 
   const bool endless = facts.most == MICA__MOST_COUNT;
   uint32_t at = mica__automaton_node(a), again = at, rule;
   write_mark(s, '[', from, at);
-  /* `at`: after i items and blanks; `again`: where one more may begin. */
+  /* at: the node after i items and blanks; again: the node where another item may begin. */
   for (int64_t i = 0; a->status == MICA_OK; i++) {
     const bool last = endless && i >= facts.least && i >= (int64_t)facts.first;
     if (i >= facts.least) mica__automaton_bytes(a, at, ']', ']', to);

@@ -105,7 +105,7 @@ static mica_status check_ids(const mica_sampler *s, int64_t vocabulary) {
   return MICA_OK;
 }
 
-/* All tokens that the mask allows, by id. */
+/* Fills the candidates with all tokens that the mask allows, by id. */
 static mica_status fill(mica_sampler *s, const float *logits, int64_t vocabulary, const uint32_t *mask) {
   mica__candidates *c = &s->left;
   *c = (mica__candidates){.at = c->at, .by_id = true};

@@ -40,7 +40,7 @@ int mica__compare_ids(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Sorts by token, and adds up entries of one token. */
+/* Copies the biases, sorts them by token, and adds up biases of the same token. */
 static mica_status copy_biases(mica_sampler *s) {
   mica_sampler_config *c = &s->config;
   if (c->logit_bias_count == 0) return MICA_OK;
@@ -121,7 +121,7 @@ static mica_status chain_of_names(mica_sampler *s, const char *order) {
   }
 }
 
-/* Steps of neutral settings do nothing and are left out. */
+/* Removes steps whose settings are neutral; they would do nothing. */
 static void drop_neutral(mica_sampler *s) {
   const mica_sampler_config *c = &s->config;
   const bool on[] = {
@@ -135,7 +135,7 @@ static void drop_neutral(mica_sampler *s) {
   s->chain_count = kept;
 }
 
-/* How much history the chain looks at. */
+/* Allocates the history that the chain's steps need. */
 static mica_status make_history(mica_sampler *s) {
   for (int i = 0; i < s->chain_count; i++) {
     const int64_t n = s->chain[i] == MICA__SAMPLER_penalties ? s->config.penalty_last_n

@@ -3,10 +3,10 @@
 
 #include <math.h>
 
-/* Steps that seldom look far sort this number first, and then sort MORE times the number that they have read. */
+/* Steps that rarely need many candidates sort FEW at first, then MORE times the number read so far. */
 enum { FEW = 64, MORE = 8 };
 
-/* Sorts as far as candidate i. */
+/* Sorts at least up to candidate i. */
 static void reach(mica__candidates *c, int64_t i) {
   if (i >= c->sorted) mica__candidates_sort(c, i < FEW ? FEW : i * MORE);
 }
@@ -26,7 +26,7 @@ void mica__sample_top_k(mica_sampler *s) {
   mica__candidates_cut(&s->left, s->config.top_k);
 }
 
-/* Keeps the order: what goes is marked first. */
+/* Marks the tokens that stay, then removes the others, so the order is kept. */
 void mica__sample_typical(mica_sampler *s) {
   mica__candidates *c = &s->left, near = {.at = s->near, .count = c->count};
   double largest;

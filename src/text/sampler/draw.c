@@ -1,4 +1,4 @@
-/* The last steps: temperature, the best token, a drawn token. */
+/* The last steps: temperature, and the choice of the best token or a random one. */
 #include "text/sampler/sampler.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@ void mica__sample_temperature(mica_sampler *s) {
     const double share = fmin(fmax(mica__candidates_entropy(c) / log((double)c->count), 0), 1);
     temperature = low + (high - low) * pow(share, config->temperature_exponent);
   }
-  /* Double logits stay finite; a temperature of zero leaves the best alone. */
+  /* Keeps logits finite in double precision; a temperature of zero leaves only the best token likely. */
   if (temperature < LEAST_TEMPERATURE) temperature = LEAST_TEMPERATURE;
   for (int64_t i = 0; i < c->count; i++) c->at[i].logprob /= temperature;
 }
@@ -26,7 +26,7 @@ void mica__sample_greedy(mica_sampler *s) {
   mica__candidates_cut(&s->left, 1);
 }
 
-/* Inverts the distribution function in the order of the candidates. */
+/* Draws by inverting the cumulative distribution in the order of the candidates. */
 void mica__sample_draw(mica_sampler *s) {
   mica__candidates *c = &s->left;
   if (!c->by_id) mica__candidates_sort(c, c->count);

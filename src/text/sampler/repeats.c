@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* First of all steps, so candidates are by id. */
+/* Runs before all other steps, so candidates are still ordered by id. */
 void mica__sample_logit_bias(mica_sampler *s) {
   mica__candidates *c = &s->left;
   size_t b = 0;
@@ -38,8 +38,8 @@ static bool breaks(const mica_sampler *s, int32_t token) {
   return s->breakers && bsearch(&token, s->breakers, s->config.dry_breaker_count, sizeof token, mica__compare_ids);
 }
 
-/* match[i]: how many tokens before position n - i equal those at the end of the text, by the Z algorithm on the text
- * backwards, in O(n). */
+/* match[i]: the number of tokens before position n - i that equal the tokens at the end of the text. Z algorithm on the
+ * reversed text, O(n). */
 static void find_repetitions(const int32_t *recent, int64_t n, int32_t *match) {
   int64_t from = 0, to = 0; /* recent[from, to) equals recent[0, to - from) */
   for (int64_t i = 1; i < n; i++) {
@@ -54,7 +54,7 @@ void mica__sample_dry(mica_sampler *s) {
   const mica_sampler_config *config = &s->config;
   mica__candidates *c = &s->left;
   const int64_t n = mica__sampler_known(s, config->dry_last_n);
-  int64_t most = 0; /* tokens since the last breaker: a repetition does not reach across it */
+  int64_t most = 0; /* tokens since the last breaker; repetitions do not reach across it */
   for (int64_t i = 0; i < n; i++) s->recent[i] = mica__sampler_past(s, i);
   while (most < n && !breaks(s, s->recent[most])) most++;
   if (most < config->dry_allowed_length) return;
@@ -64,7 +64,7 @@ void mica__sample_dry(mica_sampler *s) {
     if (length >= config->dry_allowed_length && length > s->mark[follows] && !breaks(s, follows))
       s->mark[follows] = length;
   }
-  /* Powers stay below FLT_MAX, which keeps logits finite. */
+  /* Keeps powers below FLT_MAX, so logits stay finite. */
   const double greatest = config->dry_base > 1.000001 ? floor(log(3.4e38) / log(config->dry_base)) : HUGE_VAL;
   for (int64_t i = 0; i < c->count; i++) {
     const int32_t length = s->mark[c->at[i].token];

@@ -1,4 +1,4 @@
-/* text/sampler/sampler.h: a sampler, and the tokens that its steps have left. */
+/* text/sampler/sampler.h: a sampler, and the candidate tokens that its steps have not removed. */
 #ifndef MICA_TEXT_SAMPLER_SAMPLER_H
 #define MICA_TEXT_SAMPLER_SAMPLER_H
 
@@ -7,7 +7,7 @@
 #include <mica/sampler.h>
 #include <stdbool.h>
 
-/* One step: changes the logits of the candidates or removes some, never all. */
+/* A step; it changes the logits of candidates or removes some, but never all. */
 typedef void mica__sample_fn(mica_sampler *sampler);
 
 #define SAMPLER(name, slot, changes) MICA__SAMPLER_##name,
@@ -20,8 +20,8 @@ enum {
 #include "text/sampler/samplers.def"
 #undef SAMPLER
 
-/* The tokens that are left. Better means a larger logit, then a smaller id. The first `sorted` of them are the best
- * ones, in order; the others are in any order, by id as long as `by_id`. `logprob` holds logits until the draw. */
+/* The remaining tokens. Better means a larger logit or, if equal, a smaller id. The first `sorted` ones are the best,
+ * in order; the others have any order, by id if `by_id`. `logprob` holds logits until the draw. */
 typedef struct mica__candidates {
   mica_candidate *at;
   int64_t count, sorted;
@@ -32,51 +32,52 @@ struct mica_sampler {
   mica_sampler_config config; /* defaults filled in; arrays are copies; order is NULL */
   mica_logit_bias *bias;      /* by token, each once */
   int32_t *breakers;          /* sorted */
-  int chain[MICA__SAMPLERS];  /* steps that change something, in their order */
+  int chain[MICA__SAMPLERS];  /* steps with an effect, in order */
   int chain_count;
 
-  int32_t *history; /* ring of the last `window` tokens: the one of position i is at i % window */
+  int32_t *history; /* ring of the last `window` tokens; position i is at i % window */
   int64_t window;
   uint64_t position;
-  int32_t *recent, *match; /* DRY: its window backwards; lengths of repetitions */
+  int32_t *recent, *match; /* DRY: its window reversed; lengths of repetitions */
 
   mica__candidates left;
-  mica_candidate *near; /* typical: indices of candidates and distances from the entropy, negative */
-  int32_t *mark;        /* a number per token, zero between steps */
+  mica_candidate *near; /* typical: indices of candidates, and minus their distance from the entropy */
+  int32_t *mark;        /* a number per token; all are zero between steps */
   int64_t capacity;
   uint32_t random[4]; /* words 0 and 1 draw the token, 2 and 3 decide about XTC */
   int32_t drawn;      /* by the last step */
 };
 
-/* Fills in defaults and checks ranges; makes the chain, and allocates all that does not depend on the vocabulary. */
+/* Fills in defaults, checks ranges, makes the chain, and allocates everything that does not depend on the
+ * vocabulary. */
 mica_status mica__sampler_configure(mica_sampler *s, const mica_sampler_config *config);
-/* Compares the ids that a and b point to, for qsort; a mica_logit_bias begins with one. */
+/* Compares the ids at a and b, for qsort; a mica_logit_bias begins with its id. */
 int mica__compare_ids(const void *a, const void *b);
 
 /* The token accepted `back` tokens ago, 0 for the last one; back is below both window and position. */
 static inline int32_t mica__sampler_past(const mica_sampler *s, int64_t back) {
   return s->history[(s->position - 1 - (uint64_t)back) % (uint64_t)s->window];
 }
-/* How many of the last n tokens there are. */
+/* The number of tokens in the last n positions: fewer at the beginning. */
 static inline int64_t mica__sampler_known(const mica_sampler *s, int64_t n) {
   return s->position < (uint64_t)n ? (int64_t)s->position : n;
 }
-/* A number in [0, 1) of 53 bits, from random words i and i + 1. */
+/* A 53-bit number in [0, 1) from the random words i and i + 1. */
 static inline double mica__sampler_uniform(const mica_sampler *s, int i) {
   return (double)(((uint64_t)s->random[i] << 21) ^ (s->random[i + 1] >> 11)) * 0x1p-53;
 }
 
 /* --- candidates.c --- */
 
-/* Makes at least the first n (or all) the best ones in order, in O(count log n). */
+/* Makes at least the first n candidates (or all) the best ones, in order, in O(count log n). */
 void mica__candidates_sort(mica__candidates *c, int64_t n);
 /* Keeps the first n. */
 void mica__candidates_cut(mica__candidates *c, int64_t n);
-/* Keeps those with a logit of at least `least`, in their order. */
+/* Keeps candidates with a logit of at least `least`, in their order. */
 void mica__candidates_filter(mica__candidates *c, double least);
-/* Says that logits changed, so that the order is no longer known. */
+/* Call it after changing logits: the order is no longer known. */
 void mica__candidates_changed(mica__candidates *c);
-/* The largest logit, and the sum of exp(logit - largest): p = exp(logit - largest) / sum. */
+/* The largest logit, and the sum of exp(logit - largest); p = exp(logit - largest) / sum. */
 double mica__candidates_sum(const mica__candidates *c, double *largest);
 double mica__candidates_largest(const mica__candidates *c);
 /* The entropy of the softmax, in nats. */

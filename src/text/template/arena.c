@@ -7,13 +7,13 @@
 #include <string.h>
 
 #define CHUNK ((size_t)1 << 16)
-#define LONG_TEXT 256 /* bytes from which on a joined text gets room to grow */
+#define LONG_TEXT 256 /* minimum bytes of a joined text that gets room to grow */
 
 struct mica__arena_chunk {
   mica__arena_chunk *next;
 };
 
-/* A chunk with room for `bytes` and what alignment takes. */
+/* Adds a chunk with room for `bytes` and alignment. */
 static mica_status grow(mica__arena *arena, size_t bytes) {
   size_t size = 0;
   if (!mica__add_size(bytes, sizeof(mica__arena_chunk) + 2 * alignof(max_align_t), &size))

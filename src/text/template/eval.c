@@ -19,7 +19,7 @@ static mica_status find_name(mica__render *run, const mica__syntax *node, mica__
   return MICA_OK;
 }
 
-/* The values of a list of nodes. */
+/* Evaluates a list of nodes. */
 static mica_status evaluate_list(mica__render *run, const mica__syntax *list, mica__object **items, size_t *count) {
   *count = 0;
   for (const mica__syntax *node = list; node; node = node->next) ++*count;
@@ -43,7 +43,7 @@ static mica_status evaluate_dict(mica__render *run, const mica__syntax *node, mi
   return MICA_OK;
 }
 
-/* "and", "or": the first operand that decides, or the last one. */
+/* "and", "or": the first operand that decides the result, or the last one. */
 static mica_status evaluate_logic(mica__render *run, const mica__syntax *node, mica__object *value) {
   for (const mica__syntax *operand = node->a; operand; operand = operand->next) {
     MICA_TRY(mica__render_evaluate(run, operand, value));

@@ -64,7 +64,7 @@ mica_status mica__filter_capitalize(ARGUMENTS) {
   return mica__render_keep(run, &made, result);
 }
 
-/* Words are what stands between blanks, "-", and opening brackets. */
+/* Words are separated by blanks, "-", and opening brackets. */
 mica_status mica__filter_title(ARGUMENTS) {
   mica__object text;
   mica__text made = {0};
@@ -92,7 +92,7 @@ mica_status mica__replace_text(mica__render *run, const mica__object *text, cons
     mica__text_add_bytes(&made, text->as.text + from, at - from);
     mica__text_add_bytes(&made, by->as.text, by->count);
     from = search = at + old->count;
-    /* An empty text stands before every character and at the end. */
+    /* An empty text matches before every character and at the end. */
     if (old->count == 0)
       search = at < text->count ? at + mica__character_at(text->as.text + at, text->count - at, 1) : text->count + 1;
     if (made.length > MICA__MOST_TEMPLATE_OUTPUT) {
@@ -161,7 +161,7 @@ mica_status mica__pad_text(mica__render *run, const mica__object *text, int64_t 
   if (missing <= 0) return MICA_OK;
   if ((uint64_t)missing > MICA__MOST_TEMPLATE_OUTPUT / 4)
     return mica__fail(MICA_E_FORMAT, "a width of %lld characters is out of range", (long long)width);
-  /* Python gives the left side the odd blank if the width is odd. */
+  /* If the width is odd, Python puts the extra blank on the left. */
   const int64_t before = !left ? 0 : !right ? missing : missing / 2 + (missing & width & 1);
   for (int64_t i = 0; i < missing; i++) {
     if (i == before) mica__text_add_bytes(&made, text->as.text, text->count);
@@ -236,7 +236,7 @@ mica_status mica__filter_truncate(ARGUMENTS) {
 
 /* --- numbers --- */
 
-/* A text as Python's int() and float() read it: blanks around it, and "_" between digits. False: not a number. */
+/* Reads a text as Python's int() and float() do: blanks around it, "_" between digits. False: not a number. */
 static bool read_number(const mica__object *text, int base, bool whole, mica__object *result) {
   char digits[80], *end = NULL;
   size_t used = 0;

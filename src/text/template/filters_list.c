@@ -1,4 +1,4 @@
-/* Filters of lists. Those that are generators in Python give lists. */
+/* Filters of lists. Where Python's filters return generators, these return lists. */
 #include "text/template/tables.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static mica_status take(mica__render *run, size_t count, mica__object **items) {
   return mica__arena_take(&run->arena, count, sizeof **items, items);
 }
 
-/* The items of what is true; select and map take anything else for nothing. */
+/* The items of a true value; any false value has no items, as in select and map. */
 static mica_status items_or_none(mica__render *run, const mica__object *of, const mica__object **items, size_t *count) {
   const mica__object none = mica__object_list(NULL, 0);
   return mica__render_items(run, mica__object_is_true(of) ? of : &none, items, count);
@@ -169,7 +169,7 @@ mica_status mica__filter_sum(ARGUMENTS) {
 
 /* --- orders --- */
 
-/* What an item is ordered by: itself or its attribute, in lower case unless case counts. */
+/* The sort key of an item: itself or its attribute, in lower case unless `cases`. */
 static mica_status key_of(mica__render *run, const mica__object *item, const mica__object *attribute, bool cases,
                           mica__object *key) {
   *key = *item;
@@ -271,7 +271,7 @@ mica_status mica__filter_unique(ARGUMENTS) {
   return *result = mica__object_list(items, kept), MICA_OK;
 }
 
-/* Tuples of a key and the items that have it. */
+/* Makes tuples of a key and the items with that key. */
 mica_status mica__filter_groupby(ARGUMENTS) {
   mica__object *items = NULL, *keys = NULL, *groups = NULL;
   size_t count = 0, made = 0;
@@ -342,7 +342,7 @@ mica_status mica__filter_slice(ARGUMENTS) {
 
 /* --- items that a test or a filter chooses or changes --- */
 
-/* All arguments but the first `count` by position. */
+/* All arguments except the first `count` by position. */
 static mica__arguments rest_of(const mica__arguments *call, size_t count) {
   mica__arguments rest = *call;
   rest.items += count;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Adds one argument as "%<flags>letter" shows it. */
+/* Appends one argument in the format "%<flags>letter". */
 static mica_status add_formatted(mica__render *run, mica__text *out, const char *flags, char letter,
                                  const mica__object *argument) {
   char format[40];

@@ -38,7 +38,7 @@ mica_status mica__function_range(ARGUMENTS) {
   return *result = mica__object_list(items, (size_t)count), MICA_OK;
 }
 
-/* The members of a dict or of pairs, then those by name. */
+/* Makes a dict from a dict or pairs, then adds the arguments by name. */
 static mica_status make_dict(mica__render *run, const mica__arguments *call, mica__dict **dict) {
   MICA_TRY(mica__dict_create(&run->arena, dict));
   if (call->count > 1) return mica__fail(MICA_E_FORMAT, "dict() takes at most one dict and names");
@@ -76,7 +76,7 @@ mica_status mica__function_namespace(ARGUMENTS) {
 
 /* --- time --- */
 
-/* One conversion of strftime at a time, so that no letter reaches the C library that it might not know. */
+/* Converts one letter of strftime at a time, so the C library never sees a letter that it may not know. */
 static void add_time(mica__text *out, char flag, char letter, const struct tm *when) {
   char format[5] = {'%', 0}, shown[120];
   size_t at = 1;
@@ -114,7 +114,7 @@ mica_status mica__function_time(ARGUMENTS) {
 
 /* --- "{}".format(arguments) --- */
 
-/* The argument that a field "", "1" or "name" means. */
+/* The argument that the field "", "1" or "name" refers to. */
 static const mica__object *field_argument(const mica__arguments *call, const char *field, size_t bytes, size_t *next) {
   size_t index = 0, digits = 0;
   while (digits < bytes && digits < 9 && field[digits] >= '0' && field[digits] <= '9')

@@ -1,4 +1,4 @@
-/* JSON as values. Integers keep their digits and members their order, which cJSON's doubles and lists do not. */
+/* Reads JSON. Integers keep their digits and members keep their order; cJSON's doubles and lists would not. */
 #include "base/number.h"
 #include "base/utf8.h"
 #include "text/template/value.h"
@@ -11,7 +11,7 @@ typedef struct reader {
   mica__arena *arena;
   const char *text;
   size_t bytes, at;
-  mica__object *stack; /* items of open lists, and keys and values of open objects */
+  mica__object *stack; /* items of open lists; keys and values of open objects */
   size_t count, room;
 } reader;
 
@@ -50,7 +50,7 @@ static bool read_hex(reader *r, uint32_t *c) {
   return true;
 }
 
-/* What comes after "\u". A surrogate without its other half becomes U+FFFD. */
+/* Reads what follows "\u". A surrogate without its other half becomes U+FFFD. */
 static bool read_unicode(reader *r, uint32_t *c) {
   if (!read_hex(r, c)) return false;
   if (*c < 0xd800 || *c > 0xdfff) return true;
@@ -80,7 +80,7 @@ static mica_status read_escape(reader *r, mica__text *out) {
   return MICA_OK;
 }
 
-/* After the opening quote. A text without escapes is a slice of the source. */
+/* Reads a text after its opening quote. A text without escapes is a slice of the source. */
 static mica_status read_text(reader *r, mica__object *value) {
   const size_t from = r->at;
   mica__text made = {0};

@@ -1,5 +1,5 @@
-/* The tokens of a template, with the settings trim_blocks and lstrip_blocks: the first newline after a block's end is
- * dropped, and so are blanks between the beginning of a line and a block. */
+/* Splits a template into tokens. trim_blocks drops the first newline after a block's end; lstrip_blocks drops blanks
+ * between the beginning of a line and a block. */
 #include "text/template/parse.h"
 #include "text/unicode.h"
 
@@ -12,7 +12,7 @@ typedef struct lexer {
   bool line_starts; /* the last match ended in a newline */
   mica__lexeme *tokens;
   size_t count, room;
-  char *open; /* brackets that wait for their other half */
+  char *open; /* open brackets that are not closed yet */
   size_t depth, open_room;
 } lexer;
 
@@ -28,7 +28,7 @@ static mica_status add(lexer *l, mica__token_kind kind, size_t begin, size_t end
   return MICA_OK;
 }
 
-/* A failure at the current byte, which the caller learns from the last token. */
+/* Fails at the current byte; the END token that it adds gives the caller the position. */
 static mica_status fault(lexer *l, const char *what) {
   if (add(l, MICA__TOKEN_END, l->at, l->at) != MICA_OK) return MICA_E_NOMEM;
   return mica__fail(MICA_E_FORMAT, "%s", what);
@@ -36,7 +36,7 @@ static mica_status fault(lexer *l, const char *what) {
 
 static bool is_one_of(char c, const char *set) { return c && strchr(set, c); }
 
-/* The sign after "{%", "{{" or "{#" at `tag`; 0: none. */
+/* The sign after "{%", "{{" or "{#" at `tag`; 0: it has none. */
 static char sign_of(const lexer *l, size_t tag) {
   return tag + 2 < l->bytes && is_one_of(l->source[tag + 2], "+-") ? l->source[tag + 2] : '\0';
 }
@@ -54,7 +54,7 @@ static size_t skip_blanks(const lexer *l, size_t at) {
   return at;
 }
 
-/* Where the blanks before `end` begin, not before `from`. */
+/* The beginning of the blanks before `end`, at least `from`. */
 static size_t before_blanks(const lexer *l, size_t from, size_t end) {
   size_t n;
   while (end > from) {
@@ -65,7 +65,7 @@ static size_t before_blanks(const lexer *l, size_t from, size_t end) {
   return end;
 }
 
-/* Adds the text between `from` and the tag at `tag`, whose sign is '-', '+' or none. */
+/* Adds the text between `from` and the tag at `tag`; sign: '-', '+' or 0. */
 static mica_status add_data(lexer *l, size_t from, size_t tag, char sign, bool variable) {
   size_t end = tag;
   if (sign == '-')
@@ -78,7 +78,7 @@ static mica_status add_data(lexer *l, size_t from, size_t tag, char sign, bool v
   return end > from ? add(l, MICA__TOKEN_DATA, from, end) : MICA_OK;
 }
 
-/* Goes after what ends a tag: "-%}" with blanks, "+%}", "%}" with a newline if `trim`. False: none is here. */
+/* Moves past the end of a tag: "-%}" and blanks, "+%}", or "%}" and, if `trim`, a newline. False: no tag ends here. */
 static bool take_end(lexer *l, const char *mark, bool trim, bool plus) {
   const bool signs = l->at < l->bytes && (l->source[l->at] == '-' || (plus && l->source[l->at] == '+'));
   const size_t sign = signs ? 1 : 0;
@@ -99,7 +99,7 @@ static mica_status lex_comment(lexer *l) {
   return fault(l, "a comment has no end");
 }
 
-/* Goes after "{% raw %}" if that is here; `at` is after "{%" and its sign. */
+/* Moves past "{% raw %}" if it is here; `at` is after "{%" and its sign. */
 static bool take_raw(lexer *l, const char *word, size_t at, bool trim) {
   const size_t before = l->at, bytes = strlen(word);
   at = skip_blanks(l, at);
@@ -202,7 +202,7 @@ static mica_status lex_operator(lexer *l) {
   return fault(l, "a character that no expression has");
 }
 
-/* The tokens up to the end of a tag. */
+/* Adds the tokens up to the end of a tag. */
 static mica_status lex_tag(lexer *l, bool variable) {
   const char *mark = variable ? "}}" : "%}";
   l->depth = 0;

@@ -27,7 +27,7 @@ static bool has_end(const mica__object *text, const mica__object *part, bool end
   return part->count == 0 || !memcmp(text->as.text + (end ? text->count - part->count : 0), part->as.text, part->count);
 }
 
-/* A text, or a tuple with a text that fits. */
+/* Accepts a text, or a tuple if one of its texts fits. */
 static mica_status check_end(const mica__object *self, const mica__arguments *call, bool end, mica__object *result) {
   const mica__object *parts = call->bound[0];
   mica__object part;
@@ -66,7 +66,7 @@ mica_status mica__method_removesuffix(ARGUMENTS) {
 
 /* --- parts of texts --- */
 
-/* A list of texts that grows. */
+/* A growing list of texts. */
 typedef struct parts {
   mica__render *run;
   mica__object *items;
@@ -87,7 +87,7 @@ static mica_status add_part(parts *p, const char *text, size_t bytes) {
   return MICA_OK;
 }
 
-/* Words between blanks; what is after `most` splits is one word. */
+/* Splits at blanks; after `most` splits the rest is one word. */
 static mica_status split_blanks(parts *p, const mica__object *self, int64_t most) {
   mica__object rest = mica__strip(&p->run->arena, self, NULL, true, false);
   while (rest.count > 0) {
@@ -118,7 +118,7 @@ static mica_status rsplit_blanks(parts *p, const mica__object *self, int64_t mos
   return MICA_OK;
 }
 
-/* The last byte before `end` at which a part begins; SIZE_MAX: none. */
+/* The last position before `end` where `part` fits; SIZE_MAX: none. */
 static size_t find_last(mica__arena *work, const char *text, size_t end, const mica__object *part) {
   if (part->count > end) return SIZE_MAX;
   for (size_t at = end - part->count + 1; at-- > 0;) {
@@ -197,7 +197,7 @@ static mica_status cut_in_three(mica__render *run, const mica__object *self, con
                           : mica__find_text(&run->arena, self->as.text, self->count, 0, between.as.text, between.count);
   const bool found = at != SIZE_MAX;
   const size_t behind = found ? at + between.count : 0;
-  /* A text that is not parted is the first part, or the last one from the right. */
+  /* If nothing is found, the whole text is the first part, or from the right the last one. */
   MICA_TRY(add_part(&p, self->as.text, found ? at : right ? 0 : self->count));
   MICA_TRY(add_part(&p, between.as.text, found ? between.count : 0));
   MICA_TRY(add_part(&p, self->as.text + behind, found || right ? self->count - behind : 0));
@@ -210,7 +210,7 @@ mica_status mica__method_rpartition(ARGUMENTS) { return cut_in_three(run, self, 
 
 /* --- looking for texts --- */
 
-/* The character at which a part begins; -1: nowhere. */
+/* The index of the character where a part begins; -1: not found. */
 static mica_status find(mica__render *run, const mica__object *self, const mica__arguments *call, bool right,
                         mica__object *result) {
   mica__object part;
@@ -265,7 +265,7 @@ mica_status mica__method_upper(ARGUMENTS) { return (void)call, mica__lower_text(
 mica_status mica__method_capitalize(ARGUMENTS) { return mica__filter_capitalize(run, self, call, result); }
 mica_status mica__method_replace(ARGUMENTS) { return mica__filter_replace(run, self, call, result); }
 
-/* A letter after a letter is lower case, others are upper case. */
+/* A letter after a letter becomes lower case, other letters upper case. */
 mica_status mica__method_title(ARGUMENTS) {
   mica__text made = {0};
   bool inside = false;
@@ -336,7 +336,7 @@ mica_status mica__method_isalpha(ARGUMENTS) { return (void)run, (void)call, all_
 mica_status mica__method_isdigit(ARGUMENTS) { return (void)run, (void)call, all_are(self, is_digit, result); }
 mica_status mica__method_isspace(ARGUMENTS) { return (void)run, (void)call, all_are(self, mica__is_blank, result); }
 
-/* Has the text letters with case, all of this one? */
+/* True if the text has letters with case, and all have this case. */
 static mica_status is_of_case(mica__render *run, const mica__object *self, bool upper, mica__object *result) {
   mica__object same, other;
   MICA_TRY(mica__lower_text(run, self, upper, &same));
@@ -367,7 +367,7 @@ mica_status mica__method_index_of(ARGUMENTS) {
   return mica__fail(MICA_E_FORMAT, "the item is not in the list");
 }
 
-/* Nothing changes, so a copy is the value itself. */
+/* Values never change, so a copy is the value itself. */
 mica_status mica__method_copy(ARGUMENTS) { return (void)run, (void)call, *result = *self, MICA_OK; }
 
 mica_status mica__method_get(ARGUMENTS) {

@@ -1,4 +1,4 @@
-/* Rows of filters, tests, methods and functions: found by name, called with arguments. */
+/* Tables of filters, tests, methods and functions: finds rows by name, and calls them. */
 #include "text/template/tables.h"
 
 #include <string.h>
@@ -62,7 +62,7 @@ const mica__native_row *mica__template_method(mica__object_kind kind, const char
 
 /* --- calls --- */
 
-/* Which parameter has a name; -1: none. */
+/* The index of the parameter with this name; -1: none. */
 static int parameter_of(const char *parameters, const mica__object *name) {
   int index = 0;
   while (*parameters) {

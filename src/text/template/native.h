@@ -1,4 +1,4 @@
-/* text/template/native.h: filters, tests, methods and functions: rows of a table with a name, parameters and C. */
+/* text/template/native.h: filters, tests, methods and functions as table rows: name, parameters, C function. */
 #ifndef MICA_TEXT_TEMPLATE_NATIVE_H
 #define MICA_TEXT_TEMPLATE_NATIVE_H
 
@@ -14,18 +14,18 @@ typedef struct mica__arguments {
   size_t count;
   const mica__object *names, *values; /* by name */
   size_t named;
-  const mica__object *bound[MICA__MOST_PARAMETERS]; /* by the row's parameters; NULL: not given */
+  const mica__object *bound[MICA__MOST_PARAMETERS]; /* per parameter of the row; NULL: not given */
 } mica__arguments;
 
-/* self: what is filtered, tested, or whose method it is; NULL for functions. */
+/* self: the value that is filtered or tested, or the method's object; NULL for functions. */
 typedef mica_status mica__native(mica__render *run, const mica__object *self, const mica__arguments *call,
                                  mica__object *result);
 
 typedef struct mica__native_row {
   const char *name;
-  mica__native *function; /* NULL: Python has it and Mica does not, or the sandbox refuses it */
-  const char *parameters; /* "a,b"; "*": any arguments, which are not bound */
-  bool refused;           /* a method that would change its value: reading it gives an undefined value */
+  mica__native *function; /* NULL: Mica lacks it, or the sandbox refuses it */
+  const char *parameters; /* "a,b"; "*": any arguments; these are not bound */
+  bool refused;           /* a method that would change its object: reading it gives an undefined value */
 } mica__native_row;
 
 /* The row of a name; NULL: not found. */

@@ -1,4 +1,4 @@
-/* What operators, items and attributes do to values. */
+/* Operators, items and attributes of values. */
 #include "base/utf8.h"
 #include "text/template/run.h"
 
@@ -20,7 +20,7 @@ static mica_status integer_power(int64_t base, int64_t exponent, mica__object *r
   return *result = mica__object_integer(power), MICA_OK;
 }
 
-/* Division rounds down, and a remainder has the sign of the divisor, as Python's. */
+/* As in Python, division rounds down, and a remainder has the sign of the divisor. */
 static mica_status operate_on_integers(mica__operator op, int64_t a, int64_t b, mica__object *result) {
   int64_t n = 0;
   bool fits = true;
@@ -70,7 +70,7 @@ static mica_status join_lists(mica__render *run, const mica__object *a, const mi
   return MICA_OK;
 }
 
-/* A text or a list, several times. */
+/* Repeats a text or a list. */
 static mica_status repeat(mica__render *run, const mica__object *of, int64_t times, mica__object *result) {
   const size_t size = of->kind == MICA__OBJECT_TEXT ? 1 : sizeof *of, bytes = of->count * size;
   char *made = NULL;
@@ -170,7 +170,7 @@ static bool loop_attribute(const mica__loop *loop, const char *name, size_t byte
   return false;
 }
 
-/* A method, or the undefined value that the sandbox gives for one that would change its value. */
+/* Makes a method, or the sandbox's undefined value for a method that would change its object. */
 static mica_status bind_method(mica__render *run, const mica__object *of, const mica__native_row *row,
                                mica__object *value) {
   mica__bound *bound = NULL;
@@ -189,7 +189,7 @@ static mica_status no_member(mica__render *run, const mica__object *of, const ch
                                      mica__text_shown(bytes), name);
 }
 
-/* A method comes before a member of that name, as getattr before getitem. */
+/* A method takes precedence over a member with the same name, as getattr does over getitem. */
 mica_status mica__render_attribute(mica__render *run, const mica__object *of, const char *name, size_t bytes,
                                    mica__object *value) {
   if (of->kind == MICA__OBJECT_UNDEFINED) return mica__render_undefined(of);
@@ -233,7 +233,7 @@ mica_status mica__render_item(mica__render *run, const mica__object *of, const m
   return mica__render_make_undefined(run, value, "'%s object' has no such element", mica__object_type(of));
 }
 
-/* Python's bounds of a slice of `count` items with a step that is not 0. */
+/* Python's bounds of a slice of `count` items; the step is not 0. */
 static mica_status slice_bounds(const mica__object *const part[3], int64_t count, int64_t *start, int64_t *stop,
                                 int64_t *step) {
   int64_t *const to[3] = {start, stop, step};
@@ -287,7 +287,7 @@ mica_status mica__render_slice(mica__render *run, const mica__object *of, const 
   const bool text = of->kind == MICA__OBJECT_TEXT;
   const int64_t length = (int64_t)(text ? mica__characters(of->as.text, of->count) : of->count);
   MICA_TRY(slice_bounds(part, length, &start, &stop, &step));
-  /* Steps beyond the length take one item, however long they are. */
+  /* Any step longer than the list takes just one item, so it can be cut. */
   if (step > length) step = length + 1;
   if (step < -length) step = -length - 1;
   const int64_t span = step > 0 ? stop - start : start - stop, stride = step > 0 ? step : -step;

@@ -1,9 +1,9 @@
-/* Operators of two operands, by precedence. Operands of one level are a list, so that a long sum is no deep tree. */
+/* Binary operators, by precedence. Operands of one level form a list, so a long sum is not a deep tree. */
 #include "text/template/parse.h"
 
 static mica_status parse_level(mica__parser *p, int level, mica__syntax **node);
 
-/* "a op b op c" of operators that join any number of operands alike: "and", "or", "~". */
+/* Parses "a op b op c" with one operator: "and", "or", "~". */
 static mica_status parse_joined(mica__parser *p, const char *op, mica__node_kind kind, int level, mica__syntax **node) {
   mica__syntax *made = NULL;
   MICA_TRY(parse_level(p, level + 1, node));
@@ -35,7 +35,7 @@ static bool take_operator(mica__parser *p, mica__operator from, mica__operator t
   return false;
 }
 
-/* "a op b op c" of operators `from` to `to`. */
+/* Parses "a op b op c" with the operators `from` to `to`. */
 static mica_status parse_parts(mica__parser *p, mica__operator from, mica__operator to, mica__node_kind kind, int level,
                                mica__syntax **node) {
   mica__syntax *made = NULL, **tail = NULL;
@@ -102,7 +102,7 @@ mica_status mica__parse_expression(mica__parser *p, bool conditions, mica__synta
     MICA_TRY(parse_level(p, 0, &made->a));
     if (mica__parser_take(p, "else")) MICA_TRY(mica__parse_expression(p, true, &made->c));
     MICA_TRY(mica__parser_deeper(p));
-    /* What stands in one of its branches may not be known: it fails if it is reached. */
+    /* An unknown filter or test in a branch only fails when it is evaluated. */
     p->unknown = unknown;
   }
   p->depth = depth;

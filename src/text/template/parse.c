@@ -1,5 +1,7 @@
-/* Expressions of a template, with Jinja's precedence: a if b else c, or, and, not, comparisons, + -, ~, * / // %, **,
- * signs, then attributes, items, calls, filters and tests. */
+/* Expressions of a template, with Jinja's precedence from low to high: a if b else c, or, and, not, comparisons, + -,
+ * ~, * /
+ *
+ * %, **, signs, then attributes, items, calls, filters and tests. */
 #include "text/template/parse.h"
 #include "base/number.h"
 #include "base/utf8.h"
@@ -89,7 +91,7 @@ static size_t read_octal_or_hex(const char *s, const char *end, int base, size_t
   return n;
 }
 
-/* Appends what comes after a backslash; the bytes it has. 0: an escape that cannot be. */
+/* Appends an escape after its backslash; returns its number of bytes. 0: the escape is invalid. */
 static size_t unescape(const char *s, const char *end, mica__text *out) {
   static const char from[] = "\\'\"abfnrtv", to[] = "\\'\"\a\b\f\n\r\t\v";
   char bytes[4];
@@ -112,7 +114,7 @@ static size_t unescape(const char *s, const char *end, mica__text *out) {
   return mica__text_add_bytes(out, s, 1), 1;
 }
 
-/* One string token, or several in a row, which are one text. */
+/* Parses string tokens in a row; they form one text. */
 static mica_status parse_string(mica__parser *p, mica__object *value) {
   mica__text made = {0};
   mica_status status = MICA_OK;
@@ -160,7 +162,7 @@ static mica_status parse_number(mica__parser *p, mica__object *value) {
   return MICA_OK;
 }
 
-/* true, false, none in both spellings. */
+/* true, false, none, each also with a capital letter. */
 static bool is_constant(const mica__parser *p, mica__object *value) {
   if (mica__parser_is(p, "true") || mica__parser_is(p, "True")) return *value = mica__object_bool(true), true;
   if (mica__parser_is(p, "false") || mica__parser_is(p, "False")) return *value = mica__object_bool(false), true;
@@ -264,7 +266,7 @@ static mica_status parse_arguments(mica__parser *p, mica__syntax **list) {
   return MICA_OK;
 }
 
-/* One of a, a:b, a:b:c, where each may be missing. */
+/* Parses a, a:b or a:b:c; each part may be missing. */
 static mica_status parse_index(mica__parser *p, mica__syntax **node) {
   mica__syntax *parts[3] = {NULL, NULL, NULL}, *slice = NULL;
   int count = 0;
@@ -313,7 +315,7 @@ static mica_status parse_call(mica__parser *p, mica__syntax *a, mica__syntax **n
   return parse_arguments(p, &made->b);
 }
 
-/* Attributes, items and calls: each is a level of the tree. */
+/* Parses attributes, items and calls; each adds a level to the tree. */
 static mica_status parse_postfix(mica__parser *p, mica__syntax **node) {
   const int depth = p->depth;
   for (;;) {
@@ -329,7 +331,7 @@ static mica_status parse_postfix(mica__parser *p, mica__syntax **node) {
   return MICA_OK;
 }
 
-/* The name of a filter or a test, which may have dots. */
+/* Parses the name of a filter or a test; it may contain dots. */
 static mica_status parse_native(mica__parser *p, mica__syntax *node, bool test) {
   size_t bytes;
   const char *name = text_of(p, &bytes);
@@ -359,7 +361,7 @@ mica_status mica__parse_filters(mica__parser *p, mica__syntax *a, bool first, mi
   return MICA_OK;
 }
 
-/* A test's argument may stand without parentheses: "x is divisibleby 3". */
+/* A test's argument needs no parentheses: "x is divisibleby 3". */
 static bool begins_argument(const mica__parser *p) {
   switch (p->tokens[p->at].kind) {
   case MICA__TOKEN_NAME: return !mica__parser_is(p, "else") && !mica__parser_is(p, "or") && !mica__parser_is(p, "and");

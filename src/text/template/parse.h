@@ -1,4 +1,4 @@
-/* text/template/parse.h: a template's source as tokens, and tokens as a tree. */
+/* text/template/parse.h: a template's source, its tokens, and its syntax tree. */
 #ifndef MICA_TEXT_TEMPLATE_PARSE_H
 #define MICA_TEXT_TEMPLATE_PARSE_H
 
@@ -28,8 +28,8 @@ typedef struct mica__lexeme {
   uint32_t begin, end; /* bytes of the source */
 } mica__lexeme;
 
-/* Cuts a source whose newlines are "\n" into tokens, the last of kind END, as trim_blocks and lstrip_blocks demand;
- * *tokens is the caller's to free. */
+/* Splits a source whose newlines are "\n" into tokens, with trim_blocks and lstrip_blocks. The last token is END. The
+ * caller frees *tokens. */
 mica_status mica__template_lex(const char *source, size_t bytes, mica__lexeme **tokens, size_t *count);
 
 /* --- the tree --- */
@@ -40,7 +40,7 @@ typedef enum mica__node_kind {
   MICA__NODE_NAME,       /* name, value: its text */
   MICA__NODE_LIST,       /* a: items */
   MICA__NODE_TUPLE,      /* a: items */
-  MICA__NODE_DICT,       /* a: keys and values in turn */
+  MICA__NODE_DICT,       /* a: keys and values alternate */
   MICA__NODE_ALL,        /* a: operands of "and" */
   MICA__NODE_ANY,        /* a: operands of "or" */
   MICA__NODE_NOT,        /* a */
@@ -61,8 +61,8 @@ typedef enum mica__node_kind {
   /* statements */
   MICA__NODE_DATA,         /* value */
   MICA__NODE_OUTPUT,       /* a */
-  MICA__NODE_FOR,          /* a: target, b: what is iterated, c: the filter, body, other: else; recursive */
-  MICA__NODE_IF,           /* a, body, other: else, or an elif if it chains */
+  MICA__NODE_FOR,          /* a: target, b: iterated value, c: filter, body, other: else; recursive */
+  MICA__NODE_IF,           /* a, body, other: else, or an elif if `chains` */
   MICA__NODE_SET,          /* a: target, b */
   MICA__NODE_SET_BLOCK,    /* a: target, b: filters, body */
   MICA__NODE_MACRO,        /* name, a: parameters, body */
@@ -116,7 +116,7 @@ struct mica_chat_template {
   char *name;  /* for error messages */
   char *given; /* the source as it was given */
   size_t given_bytes;
-  char *source; /* with newlines as "\n", without the last one */
+  char *source; /* with newlines as "\n", without the final one */
   size_t bytes;
   mica__arena arena; /* nodes, literals, names */
   mica__name_table names;
@@ -125,11 +125,11 @@ struct mica_chat_template {
   bool has_spans;
 };
 
-/* The index of a name, which is filed if it is new. */
+/* The index of a name; adds the name if it is new. */
 mica_status mica__template_name(mica_chat_template *t, const char *text, size_t bytes, int32_t *name);
 /* Parses the source into t->body. */
 mica_status mica__template_parse(mica_chat_template *t);
-/* Puts "name:line:column: " before the sentence of a failure; returns status. */
+/* Puts "name:line:column: " before the message of a failure; returns status. */
 mica_status mica__template_fail_at(const mica_chat_template *t, uint32_t at, mica_status status);
 
 /* --- what the two files of the parser share --- */
@@ -140,17 +140,17 @@ typedef struct mica__parser {
   size_t at;
   int depth;                   /* of expressions and blocks */
   int inside;                  /* open expressions */
-  int branches;                /* open IFs: a filter or test there that is not known fails when it is reached */
+  int branches;                /* open IFs; inside, an unknown filter or test fails only when evaluated */
   int loops;                   /* open FORs of this macro */
-  const mica__syntax *unknown; /* a filter or test that is not known */
-  /* mica__parse_expression and mica__parse_tuple, for what stands below them. */
+  const mica__syntax *unknown; /* an unknown filter or test */
+  /* mica__parse_expression and mica__parse_tuple, for the files below them. */
   mica_status (*expression)(struct mica__parser *p, bool conditions, mica__syntax **node);
   mica_status (*tuple)(struct mica__parser *p, bool conditions, mica__syntax **node);
 } mica__parser;
 
-/* The failure of a filter or test that is not known. */
+/* Fails because of an unknown filter or test. */
 mica_status mica__template_unknown(const mica__syntax *node);
-/* Fails if one is not known and will be reached. */
+/* Fails if an unknown filter or test is certain to be evaluated. */
 mica_status mica__parser_check_known(mica__parser *p);
 
 mica_status mica__parser_node(mica__parser *p, mica__node_kind kind, mica__syntax **node);
@@ -159,11 +159,11 @@ bool mica__parser_is(const mica__parser *p, const char *text); /* an operator or
 bool mica__parser_take(mica__parser *p, const char *text);     /* and goes on after it */
 mica_status mica__parser_expect(mica__parser *p, const char *text);
 mica_status mica__parse_expression(mica__parser *p, bool conditions, mica__syntax **node);
-/* An expression, or several with commas: a tuple. */
+/* An expression, or a tuple of several with commas. */
 mica_status mica__parse_tuple(mica__parser *p, bool conditions, mica__syntax **node);
-/* "name|name(...)" around a; first: without the leading "|". */
+/* Parses "name|name(...)" after a; first: without the leading "|". */
 mica_status mica__parse_filters(mica__parser *p, mica__syntax *a, bool first, mica__syntax **node);
-/* A primary with its attributes and calls, for {% call %}. */
+/* Parses a primary with its attributes and calls, for {% call %}. */
 mica_status mica__parse_unary(mica__parser *p, bool filters, mica__syntax **node);
 
 #endif

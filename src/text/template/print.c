@@ -24,7 +24,7 @@ void mica__float_repr(mica__text *out, double x) {
   mica__text_add(out, digits);
 }
 
-/* U+00AD and the spaces but " " are not printed as they are, nor is what no font has. */
+/* U+00AD, spaces other than " ", and characters that are not printable are escaped. */
 static bool is_printable(uint32_t c) {
   if (c < 0x7f) return c >= ' ';
   return c != 0xad && !mica__is_space(c) && !(c >= 0x7f && c < 0xa0) && mica__is_printable(c);
@@ -165,7 +165,7 @@ static int order_of_keys(const void *a, const void *b) {
   return order ? order : *x < *y ? -1 : *x > *y;
 }
 
-/* Pointers to the keys, in order if the style sorts them. */
+/* Pointers to the keys, sorted if the style asks for it. */
 static mica_status sorted_keys(const mica__dict *dict, const mica__object ***sorted) {
   const mica__object **keys = malloc((dict->count ? dict->count : 1) * sizeof(*keys));
   if (!keys) return mica__fail_nomem("a dict");

@@ -1,4 +1,4 @@
-/* What all parts of a run ask for: steps, names, texts, and values that failed. */
+/* What all parts of a run use: steps, names, texts, and messages of failures. */
 #include "base/number.h"
 #include "base/utf8.h"
 #include "text/template/run.h"

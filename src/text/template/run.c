@@ -10,7 +10,7 @@ static mica_status recurse(mica__render *run, const mica__loop *loop, const mica
 
 /* --- names --- */
 
-/* Assigns to a name, to the member of a namespace, or item by item to a tuple of names. */
+/* Assigns to a name, to a member of a namespace, or item by item to a tuple of names. */
 static mica_status assign(mica__render *run, const mica__syntax *target, const mica__object *value) {
   const mica__object *items = NULL;
   size_t count = 0, wanted = 0;
@@ -58,7 +58,7 @@ mica_status mica__render_capture(mica__render *run, const mica__syntax *body, mi
 
 /* --- macros --- */
 
-/* Gives a parameter its value: the argument, what is given by name, its default, or nothing. */
+/* Gives a parameter its value: by position, by name, its default, or undefined. */
 static mica_status bind_parameter(mica__render *run, const mica__syntax *parameter, size_t index,
                                   const mica__arguments *call, size_t *named) {
   mica__object value;
@@ -126,7 +126,7 @@ static mica_status run_call_block(mica__render *run, const mica__syntax *node) {
 
 /* --- loops --- */
 
-/* The items for which the loop's filter holds. */
+/* Keeps the items that satisfy the loop's filter. */
 static mica_status filter_items(mica__render *run, const mica__syntax *node, const mica__object **items,
                                 size_t *count) {
   mica__object *kept = NULL, holds;
@@ -178,7 +178,7 @@ static mica_status run_loop(mica__render *run, const mica__syntax *node, mica__s
   run->scope = around;
   mica_status status = node->c ? filter_items(run, node, &loop->items, &loop->count) : MICA_OK;
   if (status == MICA_OK) status = run_rounds(run, loop);
-  /* "else" is for a loop without a round. */
+  /* "else" runs if the loop had no items. */
   if (status == MICA_OK && loop->count == 0 && node->other) {
     status = mica__render_scope(run, around, &scope);
     run->scope = scope;
@@ -208,7 +208,7 @@ static mica_status recurse(mica__render *run, const mica__loop *loop, const mica
 
 /* --- blocks --- */
 
-/* Runs the first branch whose test holds. */
+/* Runs the first branch whose test is true. */
 static mica_status run_if(mica__render *run, const mica__syntax *node) {
   for (;;) {
     mica__object test;
@@ -257,7 +257,7 @@ static mica_status run_with(mica__render *run, const mica__syntax *node) {
   return run_inside(run, node->body, scope);
 }
 
-/* What is inside is noted, if it goes to the text of the run itself. */
+/* Records the span of the block's text if it goes directly to the output of the run. */
 static mica_status run_generation(mica__render *run, const mica__syntax *node) {
   mica__scope *scope = NULL;
   const size_t begin = run->out->length;

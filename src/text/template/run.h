@@ -1,18 +1,18 @@
-/* text/template/run.h: one run of a template, and what its parts ask of each other. */
+/* text/template/run.h: one run of a template, and the functions that its parts share. */
 #ifndef MICA_TEXT_TEMPLATE_RUN_H
 #define MICA_TEXT_TEMPLATE_RUN_H
 
 #include "text/template/native.h"
 #include "text/template/parse.h"
 
-#define MICA__MOST_RUN_DEPTH 500 /* expressions and statements inside of each other */
+#define MICA__MOST_RUN_DEPTH 500 /* nested expressions and statements */
 
 typedef struct mica__binding {
   int32_t name;
   mica__object value;
 } mica__binding;
 
-/* Names of a block; macros keep the scope that they were made in. */
+/* Names of a block. A macro keeps the scope in which it was made. */
 typedef struct mica__scope mica__scope;
 struct mica__scope {
   mica__scope *parent;
@@ -29,7 +29,7 @@ typedef struct mica__loop {
   /* What loop(items) calls. */
   mica_status (*recurse)(mica__render *run, const struct mica__loop *loop, const mica__object *iterated,
                          mica__object *result);
-  mica__object *changed; /* what "changed" was given last; undefined: nothing */
+  mica__object *changed; /* the last argument of "changed"; undefined: no call yet */
 } mica__loop;
 
 typedef struct mica__macro {
@@ -39,7 +39,7 @@ typedef struct mica__macro {
                       const mica__arguments *call, mica__object *result);
 } mica__macro;
 
-/* A method with what it is of. */
+/* A method, and the value it belongs to. */
 typedef struct mica__bound {
   mica__object self;
   const mica__native_row *row;
@@ -50,28 +50,28 @@ struct mica__render {
   int64_t time; /* mica_chat_options.time */
   mica__arena arena;
   mica__scope *scope;
-  mica__text *out, text; /* out: the text that grows: of the run or of a block */
+  mica__text *out, text; /* out: the text to append to, of the run or of a block */
   size_t captured;       /* bytes of all outer texts */
   int64_t steps;
   int depth, calls;
   enum { MICA__RENDER_ON, MICA__RENDER_BREAK, MICA__RENDER_CONTINUE } jump;
-  bool located; /* the failure's sentence has its place */
+  bool located; /* the failure's message has a position */
   mica_text_span *spans;
   size_t span_count, span_room;
 };
 
 /* Runs the template in run->scope. */
 mica_status mica__render_template(mica__render *run);
-/* Counts a step and one per 256 bytes of work. */
+/* Counts one step, and one more per 256 bytes of work. */
 mica_status mica__render_step(mica__render *run, size_t bytes);
 mica_status mica__render_print(mica__render *run, const char *text, size_t bytes);
 mica_status mica__render_set(mica__render *run, mica__scope *scope, int32_t name, const mica__object *value);
 mica_status mica__render_scope(mica__render *run, mica__scope *parent, mica__scope **scope);
-/* Runs statements in a scope, with the output as a value. */
+/* Runs statements in a scope, and returns their output as a value. */
 mica_status mica__render_capture(mica__render *run, const mica__syntax *body, mica__scope *scope, mica__object *text);
 
 mica_status mica__render_evaluate(mica__render *run, const mica__syntax *node, mica__object *value);
-/* Arguments of a CALL, a FILTER or a TEST. */
+/* Evaluates the arguments of a CALL, a FILTER or a TEST. */
 mica_status mica__render_arguments(mica__render *run, const mica__syntax *list, mica__arguments *call);
 /* Applies FILTERs to a block's text. */
 mica_status mica__render_filters(mica__render *run, const mica__syntax *filter, const mica__object *text,
@@ -79,7 +79,7 @@ mica_status mica__render_filters(mica__render *run, const mica__syntax *filter, 
 mica_status mica__render_call(mica__render *run, const mica__object *callee, const mica__arguments *call,
                               const mica__object *caller, mica__object *result);
 
-/* "format" % arguments: a tuple has several. */
+/* Computes "format" % arguments; several arguments are a tuple. */
 mica_status mica__render_format(mica__render *run, const mica__object *format, const mica__object *arguments,
                                 mica__object *result);
 /* a op b */
@@ -91,38 +91,39 @@ mica_status mica__render_attribute(mica__render *run, const mica__object *of, co
                                    mica__object *value);
 mica_status mica__render_item(mica__render *run, const mica__object *of, const mica__object *index,
                               mica__object *value);
-/* of[start:stop:step]; NULL parts are not given. */
+/* of[start:stop:step]; NULL: the part is not given. */
 mica_status mica__render_slice(mica__render *run, const mica__object *of, const mica__object *const part[3],
                                mica__object *value);
 
-/* What a value is when it is iterated: *items has *count values. MICA_E_FORMAT for what cannot be. */
+/* The items over which a value is iterated: *count values at *items. MICA_E_FORMAT: it cannot be iterated. */
 mica_status mica__render_items(mica__render *run, const mica__object *v, const mica__object **items, size_t *count);
-/* A value's text for HTML, which is safe. */
+/* Escapes a value's text for HTML; the result is marked safe. */
 mica_status mica__escape_text(mica__render *run, const mica__object *v, mica__object *result);
-/* A text after another; if one is safe, the other is escaped. */
+/* Joins two texts; if only one is safe, the other is escaped. */
 mica_status mica__render_join(mica__render *run, const mica__object *first, const mica__object *second,
                               mica__object *joined);
-/* A value as text, as printed. */
+/* The text of a value as it is printed. */
 mica_status mica__render_text(mica__render *run, const mica__object *v, mica__object *text);
-/* A copy of a text that is freed. */
+/* Copies a text into the arena and frees it. */
 mica_status mica__render_keep(mica__render *run, mica__text *made, mica__object *value);
-/* The failure that the use of an undefined value is. */
+/* Fails because an undefined value is used. */
 mica_status mica__render_undefined(const mica__object *v);
-/* An undefined value with a sentence. */
+/* Makes an undefined value, with the message for when it is used. */
 mica_status mica__render_make_undefined(mica__render *run, mica__object *v, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Refuses names that a namespace cannot have. */
+/* Refuses names that members of a namespace cannot have. */
 mica_status mica__check_member(const mica__object *name);
 
 /* Characters of a text. */
 size_t mica__characters(const char *text, size_t bytes);
-/* The byte at which character `index` begins; `bytes` past the end. */
+/* The byte where character `index` begins; `bytes` beyond the end. */
 size_t mica__character_at(const char *text, size_t bytes, size_t index);
 bool mica__is_blank(uint32_t c);
-/* Without characters of `set` (NULL: blanks) at the beginning, the end. This and the search count their work. */
+/* Removes characters of `set` (NULL: blanks) from the beginning, the end. This and the search below count their
+ * work. */
 mica__object mica__strip(mica__arena *work, const mica__object *text, const mica__object *set, bool left, bool right);
-/* The first byte at which `part` begins from `from` on; SIZE_MAX: none. */
+/* The first byte at or after `from` where `part` begins; SIZE_MAX: none. */
 size_t mica__find_text(mica__arena *work, const char *text, size_t bytes, size_t from, const char *part,
                        size_t part_bytes);
 

@@ -1,4 +1,4 @@
-/* A template's names, and positions in its source. */
+/* A template's names, and line and column in its source. */
 #include "text/template/parse.h"
 
 #include <string.h>

@@ -20,7 +20,7 @@ static mica_status expect_block_end(mica__parser *p) {
   return MICA_OK;
 }
 
-/* The body of a block up to "{% word %}". */
+/* Parses the body of a block up to "{% word %}". */
 static mica_status parse_until(mica__parser *p, const char *word, mica__syntax **body) {
   MICA_TRY(expect_block_end(p));
   MICA_TRY(parse_body(p, body));
@@ -37,7 +37,7 @@ static mica_status parse_until(mica__parser *p, const char *word, mica__syntax *
   return MICA_OK;
 }
 
-/* A name that is assigned to. */
+/* Parses a name that is assigned to. */
 static mica_status parse_name(mica__parser *p, mica__node_kind kind, mica__syntax **node) {
   const mica__lexeme *token = &p->tokens[p->at];
   if (token->kind != MICA__TOKEN_NAME) return mica__fail(MICA_E_FORMAT, "a name is missing");
@@ -51,7 +51,7 @@ static mica_status parse_name(mica__parser *p, mica__node_kind kind, mica__synta
   return MICA_OK;
 }
 
-/* A name, "namespace.name" if `member`, or a tuple of names. */
+/* Parses a name, "namespace.name" if `member`, or a tuple of names. */
 static mica_status parse_target(mica__parser *p, bool member, mica__syntax **node) {
   mica__syntax *made = NULL;
   const bool brackets = mica__parser_take(p, "(");
@@ -142,7 +142,7 @@ static mica_status parse_parameters(mica__parser *p, mica__syntax **list) {
   return MICA_OK;
 }
 
-/* The body of a macro or a call, where no loop outside is open. */
+/* Parses the body of a macro or a call; loops outside do not count inside. */
 static mica_status parse_function(mica__parser *p, const char *word, mica__syntax **body) {
   const int loops = p->loops;
   p->loops = 0;
@@ -196,7 +196,7 @@ static mica_status parse_jump(mica__parser *p, mica__syntax *node) {
 
 /* --- statements --- */
 
-/* word, node, function. What parses a block goes up to, not after, its last "%}". */
+/* word, node, function. A block's parser stops before its last "%}". */
 #define STATEMENTS(X)                                                                                                  \
   X("for", FOR, parse_for)                                                                                             \
   X("if", IF, parse_if)                                                                                                \
@@ -237,7 +237,7 @@ static mica_status parse_statement(mica__parser *p, mica__syntax **node) {
   return mica__fail(MICA_E_UNSUPPORTED, "Mica has no tag '%.*s'", bytes, word);
 }
 
-/* Does a tag that ends or continues a block stand here? */
+/* True if a tag that ends or continues a block comes next. */
 static bool ends_body(const mica__parser *p) {
   static const char *const words[] = {"endfor",   "endif",   "else",          "elif",      "endset",
                                       "endmacro", "endcall", "endgeneration", "endfilter", "endwith"};

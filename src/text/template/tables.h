@@ -1,4 +1,4 @@
-/* text/template/tables.h: the functions of the tables' rows. */
+/* text/template/tables.h: the C functions in the tables' rows. */
 #ifndef MICA_TEXT_TEMPLATE_TABLES_H
 #define MICA_TEXT_TEMPLATE_TABLES_H
 
@@ -20,26 +20,26 @@
 mica__native mica__function_dict, mica__function_namespace, mica__function_raise, mica__function_range,
     mica__function_time;
 
-/* An argument as an integer; `fallback` if it is not given. */
+/* Reads an argument as an integer; `fallback` if it is not given. */
 mica_status mica__argument_integer(const mica__object *argument, int64_t fallback, int64_t *n);
-/* An argument that must be a text. */
+/* Reads an argument that must be a text. */
 mica_status mica__argument_text(const mica__object *argument, const char *what, mica__object *text);
 static inline bool mica__argument_is_true(const mica__object *argument) {
   return argument && mica__object_is_true(argument);
 }
 
-/* Members that a text like "function.name" or "0" leads to, from one to the next. */
+/* Follows a path such as "function.name" or "0" from member to member. */
 mica_status mica__follow(mica__render *run, const mica__object *of, const mica__object *path, mica__object *value);
 mica_status mica__lower_text(mica__render *run, const mica__object *v, bool upper, mica__object *result);
 /* Replaces at most `most` occurrences. */
 mica_status mica__replace_text(mica__render *run, const mica__object *text, const mica__object *old,
                                const mica__object *by, int64_t most, mica__object *result);
-/* Where a line ends, by Python's splitlines, and where the next one begins. */
+/* Where a line ends, as in Python's splitlines; *next: where the next one begins. */
 size_t mica__line_end(const char *text, size_t bytes, size_t from, size_t *next);
-/* Blanks (or `fill`) around a text, up to a width. */
+/* Pads a text with blanks (or `fill`) to a width. */
 mica_status mica__pad_text(mica__render *run, const mica__object *text, int64_t width, const mica__object *fill,
                            bool left, bool right, mica__object *result);
-/* Items in order; keys[i] is what items[i] is ordered by. Stable. */
+/* Sorts items by keys; keys[i] belongs to items[i]. Stable. */
 mica_status mica__sort_items(mica__render *run, mica__object *items, mica__object *keys, size_t count, bool reverse);
 
 #endif

@@ -1,4 +1,4 @@
-/* Chat templates as a whole: made, applied. */
+/* Chat templates: creates and applies them. */
 #include "base/utf8.h"
 #include "text/template/run.h"
 
@@ -9,7 +9,7 @@
 
 /* --- making --- */
 
-/* Newlines become "\n", and one at the end goes, as Jinja reads a source. */
+/* Converts newlines to "\n", and drops one at the end, as Jinja does. */
 static void normalise(mica_chat_template *t) {
   for (size_t i = 0; i < t->given_bytes; i++) {
     const char c = t->given[i];
@@ -71,7 +71,7 @@ bool mica_chat_template_has_spans(const mica_chat_template *chat_template) { ret
 
 /* --- applying --- */
 
-/* Gives a name of the template a value, if the template has that name. */
+/* Sets a variable if the template uses its name. */
 static mica_status set(mica__render *run, const char *name, const mica__object *value) {
   const int32_t index = mica__name_table_find(&run->t->names, name);
   return index >= 0 ? mica__render_set(run, run->scope, index, value) : MICA_OK;
@@ -90,8 +90,8 @@ static mica_status set_json(mica__render *run, const char *name, const char *jso
   return set(run, name, &value);
 }
 
-/* Reasoning stands under several names: "reasoning_content" and "thinking" are given whichever one a message has, as
- * transformers does. */
+/* Gives a message with reasoning both names, "reasoning_content" and "thinking", whichever it has, as transformers
+ * does. */
 static mica_status name_reasoning(mica__render *run, mica__object *message) {
   static const char *const names[] = {"reasoning_content", "thinking", "reasoning"};
   const mica__object first = mica__object_text(names[1], strlen(names[1])),
@@ -143,7 +143,7 @@ static mica_status run_template(mica__render *run, const mica_messages *messages
   MICA_TRY(set(run, "add_generation_prompt", &prompt));
   for (size_t i = 0; i < options->variable_count; i++) MICA_TRY(set_variable(run, &options->variables[i]));
   MICA_TRY(mica__render_template(run));
-  /* A comparison that ended early may have been the last thing. */
+  /* Reports a comparison that stopped at the limit of work at the very end. */
   MICA_TRY(mica__render_step(run, 0));
   mica__text_add(&run->text, "");
   return mica__text_status(&run->text);

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #define ARGUMENTS mica__render *run, const mica__object *self, const mica__arguments *call, mica__object *result
-/* A test that looks at its value alone. */
+/* Defines a test of the value alone. */
 #define LOOK(name, holds)                                                                                              \
   mica_status mica__test_##name(ARGUMENTS) {                                                                           \
     (void)run, (void)self, (void)call;                                                                                 \
@@ -28,7 +28,7 @@ LOOK(filter, self->kind == MICA__OBJECT_TEXT && mica__template_filter(self->as.t
 LOOK(test, self->kind == MICA__OBJECT_TEXT && mica__template_test(self->as.text, self->count) != NULL)
 LOOK(iterable, mica__object_is_list(self) || self->kind == MICA__OBJECT_TEXT || self->kind == MICA__OBJECT_DICT ||
                    self->kind == MICA__OBJECT_UNDEFINED || self->kind == MICA__OBJECT_LOOP)
-/* What has a length and items, which an undefined value says it has. */
+/* True for values with a length and items; an undefined value claims to have them. */
 LOOK(sequence, mica__object_is_list(self) || self->kind == MICA__OBJECT_TEXT || self->kind == MICA__OBJECT_DICT ||
                    self->kind == MICA__OBJECT_UNDEFINED)
 
@@ -54,7 +54,7 @@ static mica_status order_of(mica__render *run, const mica__object *self, const m
   return mica__object_compare(&run->arena, self, other, order);
 }
 
-/* A test by the order of two values. */
+/* Defines a test that compares two values. */
 #define ORDER(name, holds)                                                                                             \
   mica_status mica__test_##name(ARGUMENTS) {                                                                           \
     int order = 0;                                                                                                     \
@@ -75,7 +75,7 @@ mica_status mica__test_in(ARGUMENTS) {
   return *result = mica__object_bool(contains), MICA_OK;
 }
 
-/* None, truths and one and the same object. */
+/* True for equal scalars, and for the same list or dict object. */
 mica_status mica__test_sameas(ARGUMENTS) {
   const mica__object *other;
   MICA_TRY(other_of(call, &other));

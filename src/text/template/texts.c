@@ -1,4 +1,4 @@
-/* Texts of a template by characters. */
+/* Characters of a template's texts. */
 #include "text/template/run.h"
 #include "text/unicode.h"
 

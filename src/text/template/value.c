@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Members from which on a dict is hashed. */
+/* A dict with more members gets a hash table. */
 #define FEW_MEMBERS 8
 
 const char *mica__object_type(const mica__object *v) {
@@ -152,8 +152,8 @@ mica_status mica__dict_create(mica__arena *arena, mica__dict **dict) {
   return mica__arena_take(arena, 1, sizeof **dict, dict);
 }
 
-/* Keys that are equal hash alike: 1, 1.0 and true are one key. The address of the dict is part of the hash, so that
- * whoever writes the keys cannot know which ones collide. */
+/* Equal keys have equal hashes: 1, 1.0 and true are one key. The address of the dict is part of the hash, so nobody can
+ * choose keys that collide. */
 static uint64_t hash_of(const mica__dict *dict, const mica__object *key) {
   const mica__hash seed = {(uint64_t)(uintptr_t)dict, 0};
   if (key->kind == MICA__OBJECT_TEXT) return mica__hash_bytes(seed, key->as.text, key->count).low;
@@ -165,7 +165,7 @@ static uint64_t hash_of(const mica__dict *dict, const mica__object *key) {
   return 7;
 }
 
-/* The slot of a key, or the free one where it would be. */
+/* The slot of a key, or the free slot for it. */
 static size_t slot_of(mica__arena *work, const mica__dict *dict, const mica__object *key) {
   size_t slot = (size_t)hash_of(dict, key) & (dict->slot_count - 1);
   while (dict->slots[slot] && !mica__object_equal(work, &dict->keys[dict->slots[slot] - 1], key))

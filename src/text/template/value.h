@@ -1,7 +1,7 @@
-/* text/template/value.h: values of a template, which live in the arena of one run.
+/* text/template/value.h: values of a template; they live in the arena of one run.
  *
- * Nothing that a template can reach changes once it is made, but the members of a namespace. So texts and lists are
- * shared slices: stripping a text or cutting a list copies nothing. */
+ * A value never changes after it is made, except the members of a namespace. Texts and lists can therefore be shared
+ * slices: stripping a text or slicing a list copies nothing. */
 #ifndef MICA_TEXT_TEMPLATE_VALUE_H
 #define MICA_TEXT_TEMPLATE_VALUE_H
 
@@ -15,14 +15,14 @@
 #define MICA__MOST_TEMPLATE_MEMORY ((size_t)256 << 20)
 #define MICA__MOST_TEMPLATE_STEPS 1000000
 #define MICA__MOST_TEMPLATE_WORK ((uint64_t)256 * MICA__MOST_TEMPLATE_STEPS) /* 256 bytes are a step */
-#define MICA__MOST_TEMPLATE_OUTPUT ((size_t)16 << 20) /* of a run, and of any text that it makes */
+#define MICA__MOST_TEMPLATE_OUTPUT ((size_t)16 << 20) /* of a run, and of each text that it makes */
 
 /* --- memory --- */
 
 #define MICA__GROWING_TEXTS 4
 
 typedef struct mica__arena_chunk mica__arena_chunk;
-/* Zero-initialise; everything is freed at once. */
+/* Zero-initialise. All memory is freed at once. */
 typedef struct mica__arena {
   mica__arena_chunk *chunks;
   char *next, *end;
@@ -31,19 +31,19 @@ typedef struct mica__arena {
     char *end, *limit; /* of a text that has room to grow */
   } growing[MICA__GROWING_TEXTS];
   unsigned oldest; /* of the growing texts */
-  uint64_t work;   /* bytes that comparisons and searches have looked at */
+  uint64_t work;   /* bytes read by comparisons and searches */
 } mica__arena;
 
-/* Memory that is aligned for any value. MICA_E_NOMEM, or MICA_E_FORMAT past the limit. */
+/* Takes memory that is aligned for any value. MICA_E_NOMEM; MICA_E_FORMAT: beyond the limit. */
 mica_status mica__arena_take(mica__arena *arena, size_t count, size_t size, void *memory);
 /* A copy of bytes. */
 mica_status mica__arena_copy(mica__arena *arena, const char *text, size_t bytes, const char **copy);
-/* One text after another. A long text that is made so gets room to grow, and what is joined to it next is added in
- * place: a text that grows piece by piece costs its length, not the square of it. */
+/* Joins two texts. A long result gets room to grow, and the next text joined to it is added in place. A text that grows
+ * piece by piece thus costs its length, not the square of its length. */
 mica_status mica__arena_join(mica__arena *arena, const char *first, size_t first_bytes, const char *second,
                              size_t second_bytes, const char **joined);
 void mica__arena_free(mica__arena *arena);
-/* Counts bytes that a comparison or a search looks at. False past MICA__MOST_TEMPLATE_WORK: it ends without a result,
+/* Counts the bytes read by a comparison or a search. False beyond MICA__MOST_TEMPLATE_WORK: it ends without a result,
  * and the next step of the run fails. A NULL arena counts nothing. */
 static inline bool mica__arena_work(mica__arena *arena, size_t bytes) {
   if (!arena) return true;
@@ -54,11 +54,11 @@ static inline bool mica__arena_work(mica__arena *arena, size_t bytes) {
 /* --- values --- */
 
 typedef enum mica__object_kind {
-  MICA__OBJECT_UNDEFINED, /* text: the sentence of the error that its use is */
+  MICA__OBJECT_UNDEFINED, /* text: the error message for when it is used */
   MICA__OBJECT_NONE,
   MICA__OBJECT_BOOL,
   MICA__OBJECT_INTEGER,
-  MICA__OBJECT_BIG, /* an integer of JSON beyond 64 bits: its digits as text */
+  MICA__OBJECT_BIG, /* an integer in JSON beyond 64 bits; its digits are in text */
   MICA__OBJECT_FLOAT,
   MICA__OBJECT_TEXT,
   MICA__OBJECT_LIST,
@@ -84,14 +84,14 @@ typedef struct mica__object {
     const void *other;
   } as;
   size_t count; /* bytes of a text, items of a list */
-  bool safe;    /* a text that "safe" or "escape" made: what is joined to it is escaped for HTML, as Jinja does */
+  bool safe;    /* a text from "safe" or "escape": text joined to it is escaped for HTML, as in Jinja */
 } mica__object;
 
 /* Members in the order in which they were first set. */
 struct mica__dict {
   mica__object *keys, *values;
   size_t count, room;
-  uint32_t *slots; /* index + 1 of a member by the hash of its key; NULL while there are few */
+  uint32_t *slots; /* hash table: index + 1 of a member; NULL while there are few members */
   size_t slot_count;
 };
 
@@ -118,7 +118,7 @@ static inline bool mica__object_is_number(const mica__object *v) {
   return v->kind == MICA__OBJECT_BOOL || v->kind == MICA__OBJECT_INTEGER || v->kind == MICA__OBJECT_BIG ||
          v->kind == MICA__OBJECT_FLOAT;
 }
-/* The integer of an INTEGER or a BOOL. */
+/* Reads an INTEGER or a BOOL as an integer; false for other kinds. */
 static inline bool mica__object_as_integer(const mica__object *v, int64_t *n) {
   if (v->kind != MICA__OBJECT_INTEGER && v->kind != MICA__OBJECT_BOOL) return false;
   *n = v->kind == MICA__OBJECT_INTEGER ? v->as.integer : v->as.truth;
@@ -130,39 +130,40 @@ double mica__object_as_double(const mica__object *v);
 /* Python's name of a kind: "str", "NoneType". */
 const char *mica__object_type(const mica__object *v);
 bool mica__object_is_true(const mica__object *v);
-/* Values that share others may be many times as large as their memory, so `work`, the arena of the run, counts what is
- * compared. It may be NULL for values of a file. */
+/* Values can share parts, so comparing may take far longer than their memory suggests. `work` is the run's arena, which
+ * counts the bytes compared; NULL for values of a file. */
 bool mica__object_equal(mica__arena *work, const mica__object *a, const mica__object *b);
 bool mica__object_equals_text(const mica__object *v, const char *text);
-/* *order is below, at or above 0. MICA_E_FORMAT if the kinds have no order. */
+/* *order is negative, 0 or positive. MICA_E_FORMAT if the kinds have no order. */
 mica_status mica__object_compare(mica__arena *work, const mica__object *a, const mica__object *b, int *order);
 
 mica_status mica__dict_create(mica__arena *arena, mica__dict **dict);
-/* Sets a member. MICA_E_FORMAT for a key that cannot be one (a list, a dict). */
+/* Sets a member. MICA_E_FORMAT: the key is a list or a dict. */
 mica_status mica__dict_set(mica__arena *arena, mica__dict *dict, const mica__object *key, const mica__object *value);
 /* NULL: not found. */
 const mica__object *mica__dict_find(mica__arena *work, const mica__dict *dict, const mica__object *key);
 const mica__object *mica__dict_find_text(const mica__dict *dict, const char *key, size_t bytes);
 
-/* Appends what Python's str() and repr() give. Stops quietly at a depth of MICA__MOST_TEMPLATE_DEPTH, with "...", and
- * past MICA__MOST_TEMPLATE_OUTPUT bytes: a list may have another one many times. */
+/* Appends the result of Python's str() and repr(). A list may hold another one many times, so it stops without an error
+ * at a depth of MICA__MOST_TEMPLATE_DEPTH, with "...", and at MICA__MOST_TEMPLATE_OUTPUT bytes. */
 void mica__object_print(mica__text *out, const mica__object *v);
 void mica__object_repr(mica__text *out, const mica__object *v, int depth);
-/* Appends what Python's repr() of a float gives: the shortest digits that are read back as the same number. */
+/* Appends the result of Python's repr() of a float: the shortest digits that read back as the same number. */
 void mica__float_repr(mica__text *out, double x);
 
 /* --- JSON --- */
 
-/* The value of a JSON text. MICA_E_FORMAT with the byte. */
+/* Reads a JSON text. MICA_E_FORMAT: the message names the byte. */
 mica_status mica__object_read_json(mica__arena *arena, const char *json, size_t bytes, mica__object *value);
 
 typedef struct mica__json_style {
   const char *comma, *colon; /* between items, between key and value */
   const char *indent;        /* per level; NULL: all on one line */
-  bool ascii, sort;          /* escape all but ASCII; order the keys */
+  bool ascii, sort;          /* ascii: escape all other characters; sort: order the keys */
   size_t most;               /* bytes; 0: MICA__MOST_TEMPLATE_MEMORY */
 } mica__json_style;
-/* Appends what Python's json.dumps gives. MICA_E_FORMAT for what JSON does not have, and past style->most. */
+/* Appends the result of Python's json.dumps. MICA_E_FORMAT: JSON lacks such a value, or the text exceeds
+ * style->most. */
 mica_status mica__object_write_json(mica__text *out, const mica__object *v, const mica__json_style *style);
 
 #endif

@@ -1,4 +1,4 @@
-/* Tokenisers in a build without cJSON: none can be made, so that the functions of one are never called with it. */
+/* Tokenisers in a build without cJSON. None can be created, so the other functions are never called with one. */
 #include "base/error.h"
 #include "text/byte_trie.h"
 

@@ -1,4 +1,4 @@
-/* Added tokens: found in a text before the model sees it, the longest of those that begin first. */
+/* Added tokens: finds them in a text before the model sees it; of those that begin first, the longest. */
 #include "text/tokenizer/tokenizer.h"
 #include "text/unicode.h"
 
@@ -74,7 +74,7 @@ static bool word_behind(const char *text, size_t bytes, size_t at) {
   return at < bytes && mica__is_word(mica__utf8_at(text + at, &n));
 }
 
-/* The longest token that begins there; -1: none. */
+/* The longest token that begins at `at`; -1: none. */
 static int32_t match_at(const mica__trie *trie, const char *text, size_t bytes, size_t at, size_t *end) {
   int32_t id = -1;
   uint32_t node = 0;

@@ -1,5 +1,6 @@
-/* Byte-pair encoding: neighbours are merged, the pair of the least rank first, the leftmost of equals. A heap of
- * candidates makes it n log n; long words go rank by rank where merges are in order, which memory bears better. */
+/* Byte-pair encoding: merges neighbours, the pair of the lowest rank first, the leftmost of equal pairs. A heap of
+ * candidates takes n log n. For long words with merges in order, all pairs of a rank are merged together, which reads
+ * memory in order. */
 #include "text/tokenizer/tokenizer.h"
 #include "text/unicode.h"
 
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Symbols of a word from which on it goes rank by rank. */
+/* Minimum number of symbols of a word that is merged rank by rank. */
 #define LONG_WORD 65536
 
 /* --- merges --- */
@@ -23,12 +24,12 @@ static size_t slot_of(const mica__model *model, int32_t left, int32_t right) {
   return slot;
 }
 
-/* The rank of a pair; MICA__NO_RANK if it is not merged. */
+/* The rank of a pair; MICA__NO_RANK: it is not merged. */
 static uint32_t find_rank(const mica__model *model, int32_t left, int32_t right) {
   return model->ranks_size ? model->ranks[slot_of(model, left, right)] : MICA__NO_RANK;
 }
 
-/* "a b" or ["a", "b"]: where each begins and ends. */
+/* Finds the two parts of a merge, "a b" or ["a", "b"]. */
 static mica_status merge_halves(const cJSON *item, const char *halves[2], size_t lengths[2]) {
   if (cJSON_IsString(item)) {
     const char *blank = strchr(item->valuestring, ' ');
@@ -75,11 +76,11 @@ static mica_status parse_merge(const cJSON *item, uint32_t rank, mica_tokenizer 
   return MICA_OK;
 }
 
-/* Checks whether every token is made before it is part of another merge, as in files that were trained: then no merge
- * makes a candidate of a smaller rank. */
+/* Checks if every token is made before another merge uses it, as in files from training. Then no merge makes a
+ * candidate of a lower rank. */
 static mica_status find_order(mica_tokenizer *tokenizer) {
   mica__model *model = &tokenizer->model;
-  uint32_t *made = calloc((size_t)tokenizer->vocab.size + 1, sizeof *made); /* one more than the last rank */
+  uint32_t *made = calloc((size_t)tokenizer->vocab.size + 1, sizeof *made); /* the token's last rank, plus 1 */
   if (!made) return mica__fail_nomem("merges");
   model->ordered = true;
   for (size_t i = 0; i < model->ranks_size; i++) {
@@ -126,7 +127,7 @@ mica_status mica__merges_parse(const cJSON *object, mica_tokenizer *tokenizer) {
 
 /* --- a word --- */
 
-/* What is unknown is held back, so that the next one may join it. */
+/* Holds back an unknown symbol, because the next one may join it. */
 typedef struct word {
   const mica_tokenizer *tokenizer;
   mica__work *work;
@@ -157,7 +158,7 @@ static mica_status add_unknown(word *w, const char *text, size_t bytes) {
       return MICA_OK;
     }
   }
-  if (model->unk < 0) return MICA_OK; /* it is left out, as the package does */
+  if (model->unk < 0) return MICA_OK; /* left out, as in the package */
   if (!model->fuse_unk) MICA_TRY(flush_unknown(w));
   w->unknown = true;
   return MICA_OK;
@@ -212,7 +213,7 @@ static bool candidate_at(const word *w, int32_t left, int32_t right, mica__candi
   return true;
 }
 
-/* The symbol at `at` takes in the next one. */
+/* Merges the next symbol into the one at `at`. */
 static void merge_at(mica__symbol *symbols, int32_t at, int32_t id) {
   const int32_t right = symbols[at].after;
   symbols[at].id = id;
@@ -221,7 +222,7 @@ static void merge_at(mica__symbol *symbols, int32_t at, int32_t id) {
   if (symbols[at].after >= 0) symbols[symbols[at].after].before = at;
 }
 
-/* Where candidates of a rank begin. */
+/* Positions of the candidates of one rank. */
 typedef struct positions {
   uint32_t *at;
   size_t count, room;
@@ -279,7 +280,7 @@ static mica_status merge_by_rank(word *w) {
   return status;
 }
 
-/* Every merge takes a symbol away and adds two candidates at most in place of the one it came from. */
+/* Each merge removes a symbol and replaces its candidate by at most two new ones. */
 static mica_status merge_all(word *w) {
   const mica__model *model = &w->tokenizer->model;
   mica__symbol *symbols = w->work->symbols;

@@ -35,7 +35,7 @@ static mica_status grow(mica__counts *counts) {
   return MICA_OK;
 }
 
-/* A copy of the bytes in the blocks. */
+/* Copies bytes into the blocks. */
 static mica_status keep(mica__counts *counts, const char *text, size_t length, const char **copy) {
   if (counts->block_used + length > counts->block_size) {
     const size_t size = length > BLOCK ? length : BLOCK;

@@ -11,7 +11,7 @@ typedef enum decode_kind { BYTE_LEVEL, WORD_PIECE, METASPACE, BPE, BYTE_FALLBACK
 typedef struct mica__decode_step {
   decode_kind kind;
   char *text;          /* prefix, mark, suffix, content */
-  bool flag;           /* WORD_PIECE: cleanup; METASPACE: a mark at the beginning goes */
+  bool flag;           /* WORD_PIECE: cleanup; METASPACE: drop the first mark */
   int64_t start, stop; /* STRIP */
   mica__pattern *pattern;
 } mica__decode_step;
@@ -25,7 +25,7 @@ static mica_status run_byte_level(const mica__pieces *in, mica__pieces *out) {
     const size_t bytes = in->list[k].length, begin = out->text.length;
     for (size_t i = 0, n; i < bytes; i += n) {
       const int byte = mica__byte_of_character(mica__utf8_at(text + i, &n));
-      if (byte < 0) { /* a token that is not spelled in bytes stands for itself */
+      if (byte < 0) { /* a token not spelled in bytes stays as it is */
         out->text.length = begin;
         mica__text_add_bytes(&out->text, text, bytes);
         break;
@@ -36,14 +36,14 @@ static mica_status run_byte_level(const mica__pieces *in, mica__pieces *out) {
   return mica__pieces_close(out, at, 0);
 }
 
-/* Where a text is found in a piece; its length where it is not. */
+/* The position of a text in a piece; `bytes` if it is not there. */
 static size_t find(const char *text, size_t bytes, const char *what, size_t length) {
   for (size_t i = 0; i + length <= bytes; i++)
     if (!memcmp(text + i, what, length)) return i;
   return bytes;
 }
 
-/* Appends the text with each `what` replaced. */
+/* Appends the text with every `what` replaced by `with`. */
 static void add_replaced(mica__text *out, const char *text, size_t bytes, const char *what, const char *with) {
   const size_t length = strlen(what);
   while (bytes > 0) {
@@ -110,14 +110,14 @@ static int hexadecimal(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* The byte that a token such as <0x0A> stands for; -1: it is not such a token. */
+/* The byte of a token such as <0x0A>; -1: it is another token. */
 static int byte_of_token(const char *text, size_t bytes) {
   const bool is_byte = bytes == 6 && !memcmp(text, "<0x", 3) && text[5] == '>';
   if (!is_byte || hexadecimal(text[3]) < 0 || hexadecimal(text[4]) < 0) return -1;
   return hexadecimal(text[3]) << 4 | hexadecimal(text[4]);
 }
 
-/* Consecutive bytes form text if they are UTF-8; else each becomes U+FFFD. */
+/* Consecutive bytes become text if they are valid UTF-8; otherwise each becomes U+FFFD. */
 static mica_status close_bytes(mica__pieces *out, size_t at) {
   const size_t count = out->text.length - at;
   if (count == 0) return MICA_OK;
@@ -145,7 +145,7 @@ static mica_status run_byte_fallback(const mica__pieces *in, mica__pieces *out) 
   return close_bytes(out, at);
 }
 
-/* Removes up to this number of the character at either end. */
+/* Removes the character up to `start` times at the beginning and `stop` times at the end. */
 static void run_strip(const mica__decode_step *step, const char *text, size_t bytes, mica__text *out) {
   const size_t length = strlen(step->text);
   for (int64_t i = 0; i < step->start && bytes >= length && !memcmp(text, step->text, length); i++) {
@@ -157,7 +157,7 @@ static void run_strip(const mica__decode_step *step, const char *text, size_t by
   mica__text_add_bytes(out, text, bytes);
 }
 
-/* Steps that change each token by itself. */
+/* Runs a step that changes each token separately. */
 static mica_status run_each(const mica__decode_step *step, mica__search *search, const mica__pieces *in, size_t most,
                             mica__pieces *out) {
   for (size_t k = 0; k < in->count; k++) {
@@ -231,7 +231,7 @@ mica_status mica_tokenizer_decode(const mica_tokenizer *tokenizer, const int32_t
 
 /* --- bytes of one token --- */
 
-/* What a step makes of a token that others stand before. */
+/* Runs a step on a token that is not the first of its text. */
 static mica_status token_step(const mica__decode_step *step, mica__search *search, const mica__pieces *in, bool joined,
                               mica__pieces *out) {
   const char *text = in->text.data;
@@ -250,7 +250,7 @@ static mica_status token_step(const mica__decode_step *step, mica__search *searc
     return mica__pattern_replace(step->pattern, search, text, bytes, step->text, mica__most_grown(bytes), &out->text);
   case STRIP:
     if (!joined) return run_strip(step, text, bytes, &out->text), MICA_OK;
-    break; /* of the whole text: its ends are elsewhere */
+    break; /* strips the ends of the whole text, not of this token */
   default: break;
   }
   mica__text_add_bytes(&out->text, text, bytes);
@@ -295,7 +295,7 @@ void mica__decoders_free(mica__decode_step *steps, size_t count) {
   free(steps);
 }
 
-/* The text that each type has, and what it is where the file does not say. */
+/* The text that each type needs, its key in the file, and its default. */
 static const struct row {
   const char *type;
   decode_kind kind;

@@ -1,4 +1,5 @@
-/* Encoding: added tokens are cut out, the rest is normalised, cut and given to the model, and a frame put around it. */
+/* Encoding: cuts out added tokens, normalises and cuts the rest, runs the model, and adds special tokens around the
+ * ids. */
 #include "base/utf8.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -7,7 +8,7 @@
 
 #define LONGEST_TEXT ((size_t)1 << 30)
 
-/* Adds a text that need not be UTF-8: what is not becomes pieces of its own. */
+/* Adds a text that may not be UTF-8; each invalid byte becomes its own piece. */
 static mica_status add_bytes(const mica_tokenizer *tokenizer, const char *text, size_t bytes, mica__pieces *out) {
   int32_t id = MICA__PIECE_FIRST;
   while (bytes > 0) {
@@ -23,7 +24,7 @@ static mica_status add_bytes(const mica_tokenizer *tokenizer, const char *text, 
   return MICA_OK;
 }
 
-/* Normalises the pieces that are not tokens, and looks for tokens once more. */
+/* Normalises the pieces that are not tokens, and searches them for added tokens again. */
 static mica_status normalise(const mica_tokenizer *tokenizer, mica__work *work, const mica__pieces *in,
                              mica__pieces *out) {
   for (size_t k = 0; k < in->count; k++) {
@@ -62,7 +63,7 @@ mica_status mica__text_pieces(const mica_tokenizer *tokenizer, mica__work *work,
   return mica__cuts_run(tokenizer->cuts, tokenizer->cut_count, &work->search, work->pieces, 1, pieces);
 }
 
-/* Appends the ids of a text without a frame. */
+/* Appends the ids of a text, without special tokens around it. */
 static mica_status encode_text(const mica_tokenizer *tokenizer, mica__work *work, const char *text, size_t bytes,
                                mica_encoding *out) {
   const mica__pieces *pieces = NULL;
@@ -90,7 +91,7 @@ static mica_status prepare(const mica_tokenizer *tokenizer, mica_encoding *encod
   return MICA_OK;
 }
 
-/* A text and its types: the types array has the capacity of the ids, as far as they are used. */
+/* Sets the types of ids from `from` on. The array has the capacity of the ids. */
 static mica_status set_types(mica_encoding *encoding, size_t from, uint8_t type) {
   uint8_t *grown = realloc(encoding->types, encoding->capacity ? encoding->capacity : 1);
   if (!grown) return mica__fail_nomem("an encoding");

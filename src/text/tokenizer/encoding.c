@@ -1,4 +1,4 @@
-/* Ids that grow, and what encoding works with. */
+/* Growing lists of ids, and the work memory of encoding. */
 #include "base/checked.h"
 #include "text/tokenizer/tokenizer.h"
 

@@ -1,10 +1,10 @@
-/* Post-processors: the special tokens around one text, or two. */
+/* Post-processors: put special tokens around one text, or around two. */
 #include "text/tokenizer/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Pieces of a template, and tokens of one. */
+/* Maximum pieces of a template, and tokens of a piece. */
 #define MOST_PIECES 64
 
 void mica__frame_free(mica__frame *frame) {
@@ -29,7 +29,7 @@ static mica_status add_piece(mica__frame *frame, int32_t sequence, uint8_t type,
   return MICA_OK;
 }
 
-/* The ids of a special token: special_tokens.NAME.ids. */
+/* Adds the ids of a special token: special_tokens.NAME.ids. */
 static mica_status add_special(const cJSON *specials, const char *name, uint8_t type, const mica_tokenizer *tokenizer,
                                mica__frame *frame) {
   const cJSON *special = mica__json_member(specials, name), *list = NULL, *item = NULL;
@@ -88,7 +88,7 @@ static mica_status parse_end(const cJSON *object, const char *key, int32_t *id) 
   return MICA_OK;
 }
 
-/* cls A sep, and cls A sep B sep (RoBERTa: two between, all of type 0). */
+/* Adds cls A sep, and cls A sep B sep (RoBERTa: two sep in the middle, all of type 0). */
 static mica_status parse_ends(const cJSON *object, bool roberta, mica_tokenizer *tokenizer) {
   int32_t sep[2] = {0, 0}, cls = 0;
   MICA_TRY(parse_end(object, "sep", &sep[0]));

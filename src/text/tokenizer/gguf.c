@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define MARK "\xe2\x96\x81" /* U+2581, a space */
-/* Bytes of a token, at most, from which merges are made: real ones have up to 100. */
+/* Maximum bytes of a token that merges are computed for; real ones have up to 100. */
 #define LONGEST_MERGED 256
 
 /* Values of "tokenizer.ggml.token_type". */
@@ -25,7 +25,7 @@ typedef struct vocabulary {
   const mica_gguf *file;
   const mica_gguf_value *tokens, *scores, *types, *merges;
   size_t count;
-  bool gemma; /* runs of spaces stand for runs of marks, and merges go by id */
+  bool gemma; /* runs of spaces mean runs of marks; merges are ordered by id */
   bool wordpiece, no_memory;
   mica__text json;
 } vocabulary;
@@ -61,7 +61,7 @@ static void add_json_text(mica__text *json, const char *text, size_t bytes) {
   mica__text_add_bytes(json, "\"", 1);
 }
 
-/* A token as the vocabulary has it: Gemma's runs of spaces are runs of marks. */
+/* True for Gemma's runs of spaces, which become runs of marks. */
 static bool is_run_of_spaces(const vocabulary *v, mica_gguf_text token) {
   bool spaces = v->gemma && token.length > 0;
   for (size_t i = 0; i < token.length && spaces; i++) spaces = token.bytes[i] == ' ';
@@ -72,12 +72,12 @@ static bool is_word(mica_gguf_text token) {
   return token.length > sizeof MARK - 1 && !memcmp(token.bytes, MARK, sizeof MARK - 1);
 }
 
-/* "[CLS]", which is stored as it is. */
+/* True for tokens such as "[CLS]", which are stored unchanged. */
 static bool is_bracketed(mica_gguf_text token) {
   return token.length > 1 && token.bytes[0] == '[' && token.bytes[token.length - 1] == ']';
 }
 
-/* A piece as tokenizer.json has it: words without the mark, others with "##". */
+/* Adds a piece in tokenizer.json's form: words without the mark, others with "##". */
 static void add_piece(vocabulary *v, mica_gguf_text token) {
   mica__text piece = {0};
   const bool word = is_word(token);
@@ -130,7 +130,7 @@ static void add_words(vocabulary *v) {
   mica__text_add(&v->json, "}");
 }
 
-/* The token of a key like "bos_token_id". False: the file has none. MICA_E_FORMAT for an id past the tokens. */
+/* Reads a key such as "bos_token_id"; *id is -1 if the file lacks it. MICA_E_FORMAT: no token has this id. */
 static mica_status special_id(const vocabulary *v, const char *name, int64_t *id) {
   const mica_gguf_value *value = key(v, name);
   *id = value ? mica_gguf_integer(value, 0) : -1;
@@ -153,7 +153,7 @@ static void add_sequence(vocabulary *v, int64_t bos, int64_t eos, const char *na
   add_special(v, eos);
 }
 
-/* What stands around a text that is framed; -1: nothing. */
+/* Adds the template with special tokens before and after a text; -1: none. */
 static void add_template(vocabulary *v, const int64_t ids[2]) {
   mica__text_add(&v->json, ",\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[");
   add_sequence(v, ids[0], ids[1], "A", 0);
@@ -215,7 +215,7 @@ static mica_status find_pre(const vocabulary *v, const struct pre **pre) {
 
 const char *mica__gguf_pre(const char *split, bool digits, bool ignore_merges) {
   if (!split) split = split_GPT2;
-  /* "default" comes first, and names nothing. */
+  /* "default", the first row, is not the name of a pattern. */
   for (size_t i = 1; i < sizeof pres / sizeof *pres; i++)
     if (!strcmp(pres[i].split, split) && pres[i].digits == digits && pres[i].ignore_merges == ignore_merges)
       return pres[i].name;
@@ -255,14 +255,14 @@ static mica_status write_byte_level(vocabulary *v) {
 
 /* --- SentencePiece's BPE --- */
 
-/* A token that is made of two others. */
+/* A token as the result of merging two others. */
 typedef struct made {
   double score;
   uint32_t id;
-  uint16_t left, right, left_bytes; /* characters of both, and bytes of the left one */
+  uint16_t left, right, left_bytes; /* characters of the two; bytes of the left one */
 } made;
 
-/* The best score first; of one score the longer left token, then the longer right one, then the smaller id. */
+/* Sorts by best score, then longer left token, then longer right token, then smaller id. */
 static int by_score(const void *a, const void *b) {
   const made *x = a, *y = b;
   if (x->score != y->score) return x->score > y->score ? -1 : 1;
@@ -276,7 +276,7 @@ typedef struct merges {
   size_t count, room;
 } merges;
 
-/* Adds the ways in which a token is two tokens. */
+/* Adds all ways to split a token into two others. */
 static mica_status add_ways(const vocabulary *v, const mica__vocab *vocab, size_t id, merges *all) {
   const mica__token *token = &vocab->tokens[id];
   const double score = v->gemma ? -(double)id : mica_gguf_number(v->scores, id);
@@ -313,7 +313,7 @@ static mica_status fill_vocab(vocabulary *v, mica__vocab *vocab) {
   return status;
 }
 
-/* "left right", which takes less than a list of two to read; the list if there is a space in them. */
+/* Adds "left right", which is faster to read than a list; a list if a part contains a space. */
 static void add_merge(mica__text *json, const char *left, size_t left_bytes, const char *right, size_t right_bytes) {
   char both[2 * LONGEST_MERGED + 1];
   if (memchr(left, ' ', left_bytes) || memchr(right, ' ', right_bytes)) {
@@ -354,7 +354,7 @@ static mica_status make_merges(vocabulary *v) {
   return status;
 }
 
-/* What a space becomes, and what comes back. */
+/* Adds the steps that turn spaces into marks, and the decoder that turns them back. */
 static void add_spaces(vocabulary *v, bool phi3) {
   static const char replace[] = "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"" MARK "\"}";
   const bool prefix = !v->gemma && flag(v, "add_space_prefix", true);
@@ -445,7 +445,7 @@ static mica_status write_unigram(vocabulary *v) {
 
 /* --- WordPiece --- */
 
-/* The files do not say whether a model has letters of both cases; its words do. */
+/* True if words have capital letters. The files do not say if a model is cased. */
 static bool has_capitals(const vocabulary *v) {
   for (size_t id = 0; id < v->count; id++) {
     const mica_gguf_text token = mica_gguf_text_at(v->tokens, id);
@@ -455,7 +455,7 @@ static bool has_capitals(const vocabulary *v) {
   return false;
 }
 
-/* The id of the first of two keys that the file has. */
+/* The id under the first key or, if the file lacks it, under the other. */
 static mica_status first_id(const vocabulary *v, const char *name, const char *other, int64_t *id) {
   MICA_TRY(special_id(v, name, id));
   return *id < 0 ? special_id(v, other, id) : MICA_OK;
@@ -465,7 +465,7 @@ static mica_status write_wordpiece(vocabulary *v) {
   int64_t frame[2] = {-1, -1}, unknown = -1;
   v->wordpiece = true;
   MICA_TRY(special_id(v, "unknown_token_id", &unknown));
-  /* The key is spelled so in published files. */
+  /* "seperator" is the spelling in published files. */
   MICA_TRY(first_id(v, "cls_token_id", "bos_token_id", &frame[0]));
   MICA_TRY(first_id(v, "seperator_token_id", "eos_token_id", &frame[1]));
   if (unknown < 0) return mica__fail(MICA_E_FORMAT, "tokenizer.ggml.unknown_token_id is missing");
@@ -487,7 +487,7 @@ static mica_status write_wordpiece(vocabulary *v) {
 
 /* --- opening --- */
 
-/* A list of this kind, as long as there are tokens; NULL if the file has none. */
+/* Finds a list of texts or numbers, per_token: one element per token. NULL: the file lacks it. */
 static mica_status find_list(const vocabulary *v, const char *name, bool text, bool per_token,
                              const mica_gguf_value **list) {
   *list = key(v, name);
@@ -514,7 +514,7 @@ static mica_status write_json(vocabulary *v) {
   if (v->count > MICA__MOST_TOKENS)
     return mica__fail(MICA_E_FORMAT, "%zu tokens are more than %d", v->count, MICA__MOST_TOKENS);
   MICA_TRY(find_list(v, "scores", false, true, &v->scores));
-  /* What has no order cannot be sorted, and JSON does not have it. */
+  /* A NaN cannot be sorted, and JSON has no such numbers. */
   for (size_t i = 0; v->scores && i < v->count; i++)
     if (!isfinite(mica_gguf_number(v->scores, i)))
       return mica__fail(MICA_E_FORMAT, "tokenizer.ggml.scores: element %zu is not a finite number", i);

@@ -22,11 +22,11 @@ typedef struct vocabulary {
   mica_gguf_text *tokens;
   int32_t *types;
   float *scores;
-  char *unused; /* texts of ids that no token has */
+  char *unused; /* texts for ids without a token */
   mica_gguf_text *merges;
   char *merged; /* texts of merges that are lists */
   size_t merge_count;
-  bool bytes; /* byte tokens instead of byte-level texts */
+  bool bytes; /* the model has byte tokens, not byte-level texts */
 } vocabulary;
 
 static const cJSON *get(const cJSON *object, const char *key) {
@@ -44,7 +44,7 @@ static mica_status refuse(const vocabulary *v, const char *what) {
   return mica__fail(MICA_E_UNSUPPORTED, "%s: a GGUF file cannot have %s", v->name, what);
 }
 
-/* A step of this type, or in a Sequence of them under `list`; NULL: none. */
+/* The step of this type, alone or in a Sequence under `list`; NULL: none. */
 static const cJSON *step_of(const cJSON *step, const char *list, const char *type) {
   if (is(step, "type", type)) return step;
   const cJSON *steps = is(step, "type", "Sequence") ? get(step, list) : NULL, *found = NULL;
@@ -90,7 +90,7 @@ static mica_status read_tokens(vocabulary *v) {
                        : is_true(one, "special") ? CONTROL
                                                  : USER_DEFINED));
   }
-  /* Ids without a token, as other programs name them. */
+  /* Ids without a token get the names that other programs use. */
   char *at = v->unused = malloc(v->count * 32);
   if (!at) return mica__fail_nomem(v->name);
   for (size_t i = 0; i < v->count; i++) {
@@ -162,7 +162,7 @@ static mica_status read_merges(vocabulary *v) {
   return MICA_OK;
 }
 
-/* Score -k for what merge k makes first; tokens that no merge makes come after all of them. */
+/* Gives the token of merge k the score -k; tokens without a merge come after all of them. */
 static mica_status score_merges(vocabulary *v) {
   entry *sorted = malloc((v->count + 1) * sizeof *sorted);
   char *both = NULL;

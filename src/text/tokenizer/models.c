@@ -1,4 +1,4 @@
-/* Models: how a piece becomes ids. Read here; WordPiece and WordLevel are here as well. */
+/* Models: turn pieces into ids. Reads all of them, and implements WordPiece and WordLevel. */
 #include "base/hash.h"
 #include "text/tokenizer/tokenizer.h"
 #include "text/unicode.h"
@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Maximum number of characters of a WordPiece word: each may begin tokens of all lengths up to the end. */
+/* Maximum number of characters of a WordPiece word: at each character, tokens of all lengths up to the end are
+ * tried. */
 #define MOST_CHARACTERS 1000
 #define MOST_AFFIX 64
 
@@ -34,7 +35,7 @@ static mica_status encode_word(const mica_tokenizer *tokenizer, const char *text
   return id >= 0 ? mica__encoding_add(out, id) : unknown(tokenizer, out);
 }
 
-/* The longest token at the beginning, then the longest continuation, and so on. */
+/* Finds the longest token at the beginning, then the longest continuation, and so on. */
 static mica_status encode_wordpiece(const mica_tokenizer *tokenizer, mica__work *work, const char *text, size_t bytes,
                                     mica_encoding *out) {
   const mica__model *model = &tokenizer->model;
@@ -175,7 +176,7 @@ static mica_status parse_wordlevel(const cJSON *object, mica_tokenizer *tokenize
   return parse_unknown(object, tokenizer);
 }
 
-/* [["token", score], ...], ids in their order */
+/* Reads [["token", score], ...] in the order of ids. */
 static mica_status parse_scores(const cJSON *object, mica_tokenizer *tokenizer) {
   mica__model *model = &tokenizer->model;
   const cJSON *list = NULL, *item = NULL;
@@ -216,7 +217,7 @@ static const struct row {
 } rows[] = {
     {"BPE", parse_bpe}, {"WordPiece", parse_wordpiece}, {"Unigram", parse_unigram}, {"WordLevel", parse_wordlevel}};
 
-/* Older files do not name the model; it shows by what it has. */
+/* Older files do not name the model's type; their members show it. */
 static const char *type_of(const cJSON *object) {
   if (mica__json_member(object, "type")) return mica__json_type(object);
   if (mica__json_member(object, "merges")) return "BPE";

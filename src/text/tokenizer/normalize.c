@@ -1,4 +1,4 @@
-/* Normalisers: a text becomes another one. */
+/* Normalisers: steps that change a text before it is cut. */
 #include "text/tokenizer/tokenizer.h"
 #include "text/unicode.h"
 
@@ -11,7 +11,7 @@ static bool stands_for_itself(int byte) {
   return (byte >= 33 && byte <= 126) || (byte >= 161 && byte <= 172) || byte >= 174;
 }
 
-/* 33 bytes come before '!', 34 between '~' and U+00A1, U+00AD is the last. */
+/* 33 bytes come before '!' and 34 between '~' and U+00A1; U+00AD is the last. */
 static uint32_t character_of_byte(uint8_t byte) {
   if (stands_for_itself(byte)) return byte;
   if (byte < 33) return 0x100u + byte;
@@ -50,7 +50,7 @@ static bool is_chinese(uint32_t c) {
          (c >= 0x2f800 && c <= 0x2fa1f);
 }
 
-/* Control characters go, space becomes ' ', Chinese characters stand between spaces. */
+/* Drops control characters, turns white space into ' ', and puts spaces around Chinese characters. */
 static void run_bert_characters(const mica__normal *step, const char *text, size_t bytes, mica__text *out) {
   for (size_t at = 0, n; at < bytes; at += n) {
     uint32_t c = mica__utf8_at(text + at, &n);
@@ -143,7 +143,7 @@ mica_status mica__normals_run(const mica__normal *steps, size_t count, mica__sea
     mica__text *to = &buffers[i % 2];
     to->length = 0;
     to->failed = false;
-    mica__text_add_bytes(to, "", 0); /* it has memory, as a text of no bytes too */
+    mica__text_add_bytes(to, "", 0); /* allocates memory even for an empty text */
     MICA_TRY(run_step(&steps[i], search, text, bytes, most, to));
     MICA_TRY(mica__text_status(to));
     if (to->length > most) return mica__fail(MICA_E_FORMAT, "the text grows beyond %zu bytes", most);
@@ -170,7 +170,7 @@ typedef struct list {
   size_t count;
 } list;
 
-/* The text under a key as a copy. */
+/* Copies the text under a key. */
 static mica_status copy_text(const cJSON *object, const char *key, char **copy) {
   const char *text = NULL;
   MICA_TRY(mica__json_text(object, key, true, &text));

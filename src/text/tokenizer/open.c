@@ -1,4 +1,4 @@
-/* Tokenisers as a whole: opened, saved, asked. */
+/* Tokenisers: opens and saves them, and returns their facts. */
 #include "base/memory.h"
 #include "base/signature.h"
 #include "base/utf8.h"
@@ -28,7 +28,7 @@ void mica_tokenizer_destroy(mica_tokenizer *tokenizer) {
   free(tokenizer);
 }
 
-/* cJSON ends a text at a NUL, so that "\u0000" would be read as something else. */
+/* cJSON ends a text at a NUL, so it would misread "\u0000". */
 static mica_status check_escapes(const char *json) {
   for (const char *at = strstr(json, "\\u0000"); at; at = strstr(at + 1, "\\u0000")) {
     const char *c = at;
@@ -40,7 +40,7 @@ static mica_status check_escapes(const char *json) {
   return MICA_OK;
 }
 
-/* Bytes that are no text pass through unchanged where nothing before ByteLevel looks at characters. */
+/* True if bytes that are not UTF-8 pass through unchanged: no step before ByteLevel looks at characters. */
 static bool takes_bytes(const mica_tokenizer *tokenizer) {
   bool bytes = false;
   for (size_t i = 0; i < tokenizer->cut_count; i++) {
@@ -64,7 +64,7 @@ static mica_status parse(const cJSON *root, mica_tokenizer *t) {
   return t->vocab.size > 0 ? MICA_OK : mica__fail(MICA_E_FORMAT, "it has no tokens");
 }
 
-/* A text of this size is a million blocks of JSON, freed between blocks of the vocabulary. */
+/* JSON of this size makes about a million heap blocks, which are freed between blocks of the vocabulary. */
 #define LARGE_BYTES ((size_t)4 << 20)
 
 static mica_status parse_json(mica_tokenizer *tokenizer) {

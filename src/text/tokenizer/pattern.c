@@ -1,4 +1,4 @@
-/* Patterns: literals, and regular expressions through PCRE2. */
+/* Patterns: literals, and regular expressions by PCRE2. */
 #include "text/tokenizer/pieces.h"
 #include "text/unicode.h"
 
@@ -18,8 +18,8 @@ struct mica__pattern {
 
 #if MICA_WITH_PCRE2
 
-/* Limits on what a pattern of somebody's may cost: steps and memory of one search, and nesting. A usual one takes a
- * step or two for each byte that it matches. */
+/* Limits of foreign patterns: steps and memory of one search, and nesting. A usual pattern takes one or two steps per
+ * byte that it matches. */
 #define MOST_STEPS 10000000
 #define STEPS_TO_BEGIN 10000
 #define STEPS_A_BYTE 16
@@ -27,13 +27,13 @@ struct mica__pattern {
 #define MOST_NESTING 200
 #define LONGEST_PATTERN 65536
 
-/* Classes whose meaning differs between PCRE2 and Oniguruma, as they stand inside of brackets. */
+/* Contents of the bracket for classes that mean different things in PCRE2 and Oniguruma. */
 #define SPACES "\\t-\\r \\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
 #define WORDS                                                                                                          \
   "\\p{L}\\p{M}\\p{Nd}\\p{Nl}\\p{Pc}\\x{200c}\\x{200d}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}"   \
   "\\x{1f170}-\\x{1f189}"
 
-/* The pattern in PCRE2's spelling: \s, \w, \h and their complements outside of brackets. */
+/* Rewrites a pattern for PCRE2: replaces \s, \w, \h and their complements. */
 static void translate(const char *text, mica__text *out) {
   static const struct rule {
     char letter;

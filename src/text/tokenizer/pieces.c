@@ -1,4 +1,4 @@
-/* Pieces of a text, and how it is cut into them. */
+/* Pieces of a text, and rules for cutting it into pieces. */
 #include "text/tokenizer/pieces.h"
 #include "text/unicode.h"
 

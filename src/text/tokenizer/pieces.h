@@ -1,4 +1,4 @@
-/* text/tokenizer/pieces.h: a text in pieces, how it is cut, and the patterns that say where. */
+/* text/tokenizer/pieces.h: a text in pieces, ways to cut it, and the patterns to cut at. */
 #ifndef MICA_TEXT_TOKENIZER_PIECES_H
 #define MICA_TEXT_TOKENIZER_PIECES_H
 
@@ -6,10 +6,11 @@
 
 #include <stdint.h>
 
-/* Bytes of a text at any stage: positions have 32 bits. */
+/* Maximum bytes of a text at any stage; positions have 32 bits. */
 #define MICA__MOST_TEXT ((size_t)1 << 31)
 
-/* Bytes that a text may grow to, which nothing honest comes near: normalised, U+FDFA becomes 11 times as long. */
+/* Maximum bytes that a text may grow to, far above any real text; the longest growth is U+FDFA, 11 times when
+ * normalised. */
 static inline size_t mica__most_grown(size_t bytes) {
   return bytes < MICA__MOST_TEXT / 64 ? ((size_t)1 << 24) + 32 * bytes : MICA__MOST_TEXT;
 }
@@ -26,7 +27,7 @@ typedef struct mica__piece {
   int32_t id;
 } mica__piece;
 
-/* Zero-initialise; its memory stays when it is cleared. */
+/* Zero-initialise. Clearing it keeps its memory. */
 typedef struct mica__pieces {
   mica__text text;
   mica__piece *list;
@@ -35,29 +36,29 @@ typedef struct mica__pieces {
 
 void mica__pieces_clear(mica__pieces *pieces);
 void mica__pieces_free(mica__pieces *pieces);
-/* Appends a piece; an empty one is left out unless it is a token. */
+/* Appends a piece; an empty one is left out, unless it is a token. */
 mica_status mica__pieces_add(mica__pieces *pieces, const char *text, size_t length, int32_t id);
-/* Appends the piece that the text has grown by since it had `begin` bytes. */
+/* Appends a piece made of everything after the first `begin` bytes of the text. */
 mica_status mica__pieces_close(mica__pieces *pieces, size_t begin, int32_t id);
 
 /* --- patterns --- */
 
-/* What is looked for: a literal, or a regular expression (PCRE2) in Oniguruma's spelling. */
+/* A literal, or a regular expression (PCRE2) in Oniguruma's syntax. */
 typedef struct mica__pattern mica__pattern;
-/* MICA_E_FORMAT: the pattern is invalid, or an empty literal. MICA_E_UNSUPPORTED: the build lacks PCRE2. */
+/* MICA_E_FORMAT: the pattern is invalid or an empty literal. MICA_E_UNSUPPORTED: the build lacks PCRE2. */
 mica_status mica__pattern_create(const char *text, bool literal, mica__pattern **pattern);
 void mica__pattern_free(mica__pattern *pattern);
 
-/* What a search needs of its own; one thread's. */
+/* Work memory of searches in one thread. */
 typedef struct mica__search {
   void *data;
 } mica__search;
 void mica__search_free(mica__search *search);
-/* The first match from `from` on in valid UTF-8; *begin is `bytes` if there is none. MICA_E_FORMAT if it takes
- * too many steps. */
+/* Finds the first match at or after `from` in valid UTF-8; *begin is `bytes` if there is no match. MICA_E_FORMAT: it
+ * takes too many steps. */
 mica_status mica__pattern_find(const mica__pattern *pattern, mica__search *search, const char *text, size_t bytes,
                                size_t from, size_t *begin, size_t *end);
-/* Appends the text with each match replaced; MICA_E_FORMAT where `out` grows beyond `most` bytes. */
+/* Appends the text with each match replaced. MICA_E_FORMAT: `out` grows beyond `most` bytes. */
 mica_status mica__pattern_replace(const mica__pattern *pattern, mica__search *search, const char *text, size_t bytes,
                                   const char *content, size_t most, mica__text *out);
 
@@ -71,21 +72,21 @@ typedef enum mica__behaviour {
   MICA__MERGED_WITH_NEXT,
 } mica__behaviour;
 
-/* Cuts one piece of a text: receives in order the matches and the text between them. */
+/* Cuts one piece of a text. It receives the matches and the text between them, in order. */
 typedef struct mica__cutter {
   mica__pieces *out;
   const char *text;
   mica__behaviour behaviour;
-  int32_t id; /* of the piece that begins where the text does; others are MICA__PIECE_TEXT */
+  int32_t id; /* of the piece at the text's beginning; others are MICA__PIECE_TEXT */
   size_t begin, end;
-  bool held, match; /* a range is held back; the last one told was a match */
+  bool held, match; /* held: a range is held back; match: the last range was a match */
 } mica__cutter;
 mica_status mica__cut(mica__cutter *cutter, size_t begin, size_t end, bool match);
 mica_status mica__cut_end(mica__cutter *cutter);
-/* Cuts the whole text by the matches of a pattern; `invert`: what lies between is the match. */
+/* Cuts the whole text at the matches of a pattern; `invert`: at the text between matches. */
 mica_status mica__cut_pattern(mica__cutter *cutter, const mica__pattern *pattern, mica__search *search, size_t bytes,
                               bool invert);
-/* Cuts it at each character for which `is` returns true. */
+/* Cuts the text at each character for which `is` returns true. */
 mica_status mica__cut_characters(mica__cutter *cutter, size_t bytes, bool (*is)(uint32_t character));
 
 #endif

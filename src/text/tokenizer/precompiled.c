@@ -1,9 +1,9 @@
-/* The normaliser Precompiled: SentencePiece's rules of characters, as the package `tokenizers` applies them.
+/* The normaliser Precompiled: SentencePiece's rules for characters, as in the package `tokenizers`.
  *
- * A charsmap is, in base64: the bytes of a trie (u32, little-endian), the trie as a double array of u32, and texts that
- * each end in a NUL. A unit of the trie has the label of the edge that leads to it (bits 0-7 and 31), the offset of its
- * children (bits 10-30, times 256 if bit 9 is set), and in bit 8 whether a key ends there; then the unit at the offset
- * has the position of the key's text. */
+ * A charsmap is base64 of: the size of a trie in bytes (u32, little-endian), the trie as a double array of u32, and
+ * texts that each end in a NUL. A unit of the trie has the label of the edge that leads to it (bits 0-7 and 31), the
+ * offset of its children (bits 10-30, times 256 if bit 9 is set), and a flag that a key ends there (bit 8); then the
+ * unit at the offset has the position of the key's text. */
 #include "text/tokenizer/precompiled.h"
 #include "base/utf8.h"
 #include "text/unicode.h"
@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Graphemes of fewer bytes are looked up as a whole. */
+/* Shorter graphemes, in bytes, are looked up as a whole. */
 #define LONG_GRAPHEME 6
 
 struct mica__charsmap {
@@ -66,8 +66,8 @@ static size_t offset_of(uint32_t unit) { return (size_t)(unit >> 10) << ((unit &
 static uint32_t label_of(uint32_t unit) { return unit & (1u << 31 | 0xff); }
 static bool has_text(uint32_t unit) { return unit >> 8 & 1; }
 
-/* Looks at every unit that can be reached: its children and its text are inside. Units that several lead to, which
- * tries may share, are looked at once, so that circles end. */
+/* Checks that the children and the text of every reachable unit are inside the charsmap. Tries may share units, so each
+ * is checked once; cycles therefore end. */
 static mica_status check_units(const mica__charsmap *map, size_t *stack, uint8_t *seen) {
   size_t count = 0;
   stack[count++] = offset_of(map->units[0]);
@@ -137,7 +137,7 @@ mica_status mica__charsmap_create(const char *base64, mica__charsmap **charsmap)
 
 /* --- running --- */
 
-/* The text of the shortest key that begins this text; NULL: no key does. */
+/* The replacement for the shortest key that the text begins with; NULL: none. */
 static const char *find(const mica__charsmap *map, const char *text, size_t bytes) {
   size_t at = offset_of(map->units[0]);
   for (size_t i = 0; i < bytes && text[i]; i++) {

@@ -1,4 +1,4 @@
-/* Pre-tokenisers: a text is cut into the pieces that the model sees. */
+/* Pre-tokenisers: cut a text into the pieces that the model sees. */
 #include "text/tokenizer/tokenizer.h"
 #include "text/unicode.h"
 
@@ -12,7 +12,7 @@
 
 static int32_t rest_id(size_t begin, int32_t id) { return begin == 0 ? id : MICA__PIECE_TEXT; }
 
-/* Bytes become characters, after a space before the text and a cut by the pattern. */
+/* Puts a space before the text, cuts it by the pattern, and turns bytes into characters. */
 static mica_status run_byte_level(const mica__cut_step *step, mica__search *search, const char *text, size_t bytes,
                                   int32_t id, mica__pieces *out) {
   const bool raw = id == MICA__PIECE_RAW;
@@ -33,7 +33,7 @@ static mica_status run_byte_level(const mica__cut_step *step, mica__search *sear
     end = bytes;
     if (step->pattern && !raw)
       MICA_TRY_GOTO(mica__pattern_find(step->pattern, search, text, bytes, from, &begin, &end), done);
-    if (begin > from) /* the pattern takes everything, so that this does not happen */
+    if (begin > from) /* does not happen with a pattern that matches everything */
       end = begin, begin = from;
     const size_t at = out->text.length;
     if (prefix) mica__add_byte_characters(&out->text, " ", 1);
@@ -59,7 +59,7 @@ static mica_status run_bert(const char *text, size_t bytes, int32_t id, mica__pi
   return mica__pieces_add(out, text + begin, bytes - begin, rest_id(begin, id));
 }
 
-/* Spaces become marks, one stands before the text; a mark begins each piece. */
+/* Turns spaces into marks, puts one before the text, and cuts before each mark. */
 static mica_status run_metaspace(const mica__cut_step *step, mica__search *search, const char *text, size_t bytes,
                                  int32_t id, mica__pieces *out) {
   const size_t mark = strlen(step->mark);

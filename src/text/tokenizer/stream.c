@@ -1,5 +1,5 @@
-/* Text as its tokens come. A token's text depends on the tokens before it (a space, half a character), so each new
- * token is decoded together with the last ones, and the text that these had already is taken off. */
+/* Decodes tokens one at a time. A token's text depends on the tokens before it (a space, half a character). Each new
+ * token is therefore decoded together with the last ones, and the text already shown is removed. */
 #include "base/utf8.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -8,7 +8,7 @@
 
 #define MOST_STOPS 64
 #define LONGEST_STOP 4096
-/* Tokens that a character is waited for: its bytes are four at most, some of them in the token before. */
+/* Maximum number of tokens to wait for the end of a character; it has at most four bytes. */
 #define MOST_WAITING 8
 
 struct mica_text_stream {
@@ -17,9 +17,9 @@ struct mica_text_stream {
   char **stops;
   size_t *stop_bytes;
   size_t stop_count;
-  int32_t *ids; /* the last ones: [0, shown) have given their text */
+  int32_t *ids; /* the last tokens; the text of [0, shown) was output */
   size_t count, shown, room;
-  mica__text held; /* may be the beginning of a stop */
+  mica__text held; /* may be the beginning of a stop text */
   mica__text out;
 };
 
@@ -80,7 +80,7 @@ void mica_text_stream_reset(mica_text_stream *stream) {
 
 /* --- stops --- */
 
-/* Where the first stop begins in the held text; SIZE_MAX: nowhere. */
+/* Position of the first stop text in the held text; SIZE_MAX: none. */
 static size_t find_stop(const mica_text_stream *s) {
   for (size_t at = 0; at < s->held.length; at++)
     for (size_t i = 0; i < s->stop_count; i++)
@@ -89,7 +89,7 @@ static size_t find_stop(const mica_text_stream *s) {
   return SIZE_MAX;
 }
 
-/* The first byte of the held text from which on it may become a stop. */
+/* The number of held bytes before a possible beginning of a stop text. */
 static size_t safe_bytes(const mica_text_stream *s) {
   for (size_t at = 0; at < s->held.length; at++)
     for (size_t i = 0; i < s->stop_count; i++) {
@@ -99,7 +99,7 @@ static size_t safe_bytes(const mica_text_stream *s) {
   return s->held.length;
 }
 
-/* Moves from the held text to the output what cannot be part of a stop; all of it at the end. */
+/* Moves held text to the output, except a possible beginning of a stop text; all of it at the end. */
 static void release(mica_text_stream *s, bool end) {
   if (s->held.length == 0) return;
   const size_t stop = find_stop(s), bytes = stop != SIZE_MAX ? stop : end ? s->held.length : safe_bytes(s);
@@ -111,7 +111,7 @@ static void release(mica_text_stream *s, bool end) {
 
 /* --- tokens --- */
 
-/* Does the text end inside of a character? Byte tokens show such an end as U+FFFD. */
+/* True if the text ends inside a character. Byte tokens show such an end as U+FFFD. */
 static bool is_cut(const char *text, size_t bytes) {
   const size_t valid = mica__utf8_prefix(text, bytes);
   if (valid == bytes) return bytes >= 3 && !memcmp(text + bytes - 3, "\xef\xbf\xbd", 3);
@@ -120,7 +120,7 @@ static bool is_cut(const char *text, size_t bytes) {
   return bytes - valid < wanted;
 }
 
-/* Adds to the held text what the last tokens add to the text of those that are shown. */
+/* Decodes the tokens with and without the new ones, and adds the difference to the held text. */
 static mica_status take_text(mica_text_stream *s, bool end) {
   char *before = NULL, *whole = NULL;
   size_t before_bytes = 0, bytes = 0, same = 0;
@@ -130,7 +130,7 @@ static mica_status take_text(mica_text_stream *s, bool end) {
   if (status == MICA_OK && (end || s->count - s->shown >= MOST_WAITING || !is_cut(whole, bytes))) {
     while (same < before_bytes && same < bytes && whole[same] == before[same]) same++;
     mica__utf8_add_any(&s->held, whole + same, bytes - same);
-    /* The tokens shown just now are what the next ones are decoded with. */
+    /* Keeps the new tokens as context of the next ones. */
     memmove(s->ids, s->ids + s->shown, (s->count - s->shown) * sizeof *s->ids);
     s->count -= s->shown;
     s->shown = s->count;

@@ -1,4 +1,4 @@
-/* The bytes of all tokens, in a trie. */
+/* Builds the trie of the bytes of all tokens. */
 #include "text/tokenizer/tokenizer.h"
 
 #include <stdatomic.h>
@@ -36,7 +36,7 @@ mica_status mica__tokenizer_byte_trie(const mica_tokenizer *tokenizer, const mic
     return status;
   }
   MICA_TRY(mica__byte_trie_create(all.data, at, tokenizer->vocab.size, &made));
-  /* Another thread may have been faster. */
+  /* Another thread may have stored its trie first. */
   if (!atomic_compare_exchange_strong(&tokenizer->byte_trie->trie, &other, made)) {
     mica__byte_trie_free(made);
     made = other;

@@ -1,5 +1,5 @@
-/* text/tokenizer/tokenizer.h: the parts of a tokeniser. Each part's file reads its object of tokenizer.json and does
- * its work. */
+/* text/tokenizer/tokenizer.h: the parts of a tokeniser. Each part has a file, which reads its object of tokenizer.json
+ * and runs it. */
 #ifndef MICA_TEXT_TOKENIZER_TOKENIZER_H
 #define MICA_TEXT_TOKENIZER_TOKENIZER_H
 
@@ -36,14 +36,14 @@ typedef struct mica__normal {
   mica__charsmap *charsmap;            /* PRECOMPILED */
 } mica__normal;
 
-/* The member "pattern": {"String": text} or {"Regex": text}. */
+/* Reads the member "pattern": {"String": text} or {"Regex": text}. */
 mica_status mica__json_pattern(const cJSON *object, mica__pattern **pattern);
 mica_status mica__normals_parse(const cJSON *object, mica__normal **steps, size_t *count);
 void mica__normals_free(mica__normal *steps, size_t count);
-/* A text through all steps; *out is one of the two buffers, the other is spare. The text is neither of them. */
+/* Runs all steps on a text. *out is one of the two buffers; the text must be in neither. */
 mica_status mica__normals_run(const mica__normal *steps, size_t count, mica__search *search, const char *text,
                               size_t bytes, mica__text buffers[2], const mica__text **out);
-/* Appends the characters that represent bytes in byte-level vocabularies; the byte of a character, or -1. */
+/* Appends the characters that represent bytes in byte-level vocabularies; and back: the byte of a character, or -1. */
 void mica__add_byte_characters(mica__text *out, const char *bytes, size_t count);
 int mica__byte_of_character(uint32_t character);
 
@@ -61,21 +61,21 @@ typedef struct mica__cut_step {
   mica__cut_kind kind;
   bool (*is)(uint32_t character);
   mica__behaviour behaviour;
-  bool invert, prefix;    /* PATTERN; BYTE_LEVEL: a space before the text */
-  mica__pattern *pattern; /* BYTE_LEVEL: NULL: no pattern; METASPACE: what a space becomes */
+  bool invert, prefix;    /* PATTERN; BYTE_LEVEL: put a space before the text */
+  mica__pattern *pattern; /* BYTE_LEVEL: NULL: none; METASPACE: the mark, NULL: no cuts */
   char *mark;             /* METASPACE */
   enum { MICA__PREPEND_ALWAYS, MICA__PREPEND_FIRST, MICA__PREPEND_NEVER } scheme;
 } mica__cut_step;
 
 mica_status mica__cuts_parse(const cJSON *object, mica__cut_step **steps, size_t *count);
 void mica__cuts_free(mica__cut_step *steps, size_t count);
-/* Pieces through all steps, tokens as they are; *out is one of the two, the other is spare. */
+/* Runs all steps on pieces[from]; tokens stay as they are. *out is one of the two pieces. */
 mica_status mica__cuts_run(const mica__cut_step *steps, size_t count, mica__search *search, mica__pieces pieces[2],
                            size_t from, const mica__pieces **out);
 
 /* --- models --- */
 
-/* Two tokens that become a third one. */
+/* Two tokens that merge into a third one. */
 typedef struct mica__merge {
   int32_t left, right, id;
 } mica__merge;
@@ -85,22 +85,22 @@ typedef struct mica__model {
   const char *name;
   int32_t unk; /* -1: none */
   bool byte_fallback, fuse_unk, ignore_merges;
-  int32_t bytes[256];    /* with byte_fallback the tokens <0x00> to <0xFF>; -1: none */
+  int32_t bytes[256];    /* with byte_fallback: tokens <0x00> to <0xFF>; -1: none */
   char *prefix, *suffix; /* NULL: none */
   mica__merge *merges;   /* by rank */
   uint32_t rank_count;
-  uint32_t *ranks; /* a hash table of pairs: their ranks; MICA__NO_RANK: free */
+  uint32_t *ranks; /* hash table: ranks of pairs; MICA__NO_RANK: free */
   size_t ranks_size;
-  bool ordered;            /* no merge makes a candidate of a smaller rank */
+  bool ordered;            /* no merge makes a candidate of a lower rank */
   int64_t most_characters; /* of a word of WordPiece */
   mica__trie trie;         /* Unigram */
-  double *scores, least;   /* by id; the least of them */
+  double *scores, least;   /* score of each id; the lowest score */
 } mica__model;
 
 /* --- what encoding needs --- */
 
 typedef struct mica__symbol {
-  int32_t id, before, after; /* -1: none; id -1: it became part of the one before */
+  int32_t id, before, after; /* -1: none; id -1: merged into the one before */
 } mica__symbol;
 typedef struct mica__candidate {
   uint64_t key; /* rank << 32 | position */
@@ -108,10 +108,10 @@ typedef struct mica__candidate {
 } mica__candidate;
 typedef struct mica__best {
   double score;
-  uint32_t begin; /* of the last token of the best path to here */
+  uint32_t begin; /* of the last token on the best path to this byte */
   int32_t id;     /* -1: no path */
 } mica__best;
-/* A word whose ids are remembered. */
+/* A cached word with its ids. */
 typedef struct mica__known_word {
   uint64_t hash; /* 0: free */
   uint8_t length, count;
@@ -121,7 +121,7 @@ typedef struct mica__known_word {
 #define MICA__KNOWN_WORDS 8192
 
 typedef struct mica__work {
-  uint64_t serial; /* of the tokeniser that the words belong to */
+  uint64_t serial; /* of the tokeniser whose words are cached */
   mica__search search;
   mica__text buffers[2], word;
   mica__pieces pieces[2];
@@ -133,23 +133,23 @@ typedef struct mica__work {
 } mica__work;
 
 void mica__work_free(mica__work *work);
-/* Cuts a text that is not empty into pieces, which are the work's until the next call: tokens, and what the model is to
- * find tokens of. */
+/* Cuts a non-empty text into pieces: tokens, and texts for the model. The pieces belong to `work` and are valid until
+ * the next call. */
 mica_status mica__text_pieces(const mica_tokenizer *tokenizer, mica__work *work, const char *text, size_t bytes,
                               const mica__pieces **pieces);
 /* Appends an id. */
 mica_status mica__encoding_add(mica_encoding *encoding, int32_t id);
-/* *list, of *room elements of that size, has `count` at least. */
+/* Makes room for at least `count` elements of this size; *room is the current number. */
 mica_status mica__reserve(void *list, size_t *room, size_t count, size_t element);
 
-/* The name in pre.def of a pattern of words (NULL: GPT-2's), or NULL. */
+/* The name in pre.def of a pattern that cuts texts (split NULL: GPT-2's); NULL: it has none. */
 const char *mica__gguf_pre(const char *split, bool digits, bool ignore_merges);
 
 /* --- tokenisers --- */
 
-/* One piece of a template: special tokens, or a text. */
+/* A piece of a template: a text, or ids of special tokens. */
 typedef struct mica__frame_piece {
-  int32_t sequence; /* 0 or 1: the first or the second text; -1: ids */
+  int32_t sequence; /* 0, 1: the first, the second text; -1: ids */
   uint8_t type;
   int32_t *ids;
   size_t count;
@@ -159,7 +159,7 @@ typedef struct mica__frame {
   size_t count;
 } mica__frame;
 
-/* What a tokeniser makes when it is first asked for; NULL before. */
+/* A trie that is built on the first use; NULL before. */
 typedef struct mica__byte_trie_cell {
   _Atomic(mica__byte_trie *) trie;
 } mica__byte_trie_cell;
@@ -170,7 +170,7 @@ struct mica_tokenizer {
   uint64_t serial;
   mica__vocab vocab;
   mica__model model;
-  mica__trie added[2];       /* looked for before and after normalising */
+  mica__trie added[2];       /* searched before, and after normalising */
   struct mica__added *about; /* by id, of added tokens */
   int32_t about_count;
   mica__normal *normals;
@@ -179,26 +179,26 @@ struct mica_tokenizer {
   size_t cut_count;
   struct mica__decode_step *decoders;
   size_t decoder_count;
-  bool decodes, framed; /* there is a decoder, a template */
+  bool decodes, framed; /* decodes: it has a decoder; framed: it has a template */
   bool takes_bytes;
-  mica__frame frames[2]; /* of one text and of two */
+  mica__frame frames[2]; /* for one text, and for two */
   mica__byte_trie_cell *byte_trie;
 };
 
-/* Opens a tokenizer.json of `bytes` bytes, followed by a NUL. json comes from malloc and belongs to the tokenizer
- * from the call on; if the call fails, it frees json. */
+/* Opens a tokenizer.json of `bytes` bytes, followed by a NUL. It takes over json, which comes from malloc, and frees it
+ * also after a failure. */
 mica_status mica__tokenizer_open_owned(const char *name, char *json, size_t bytes, mica_tokenizer **tokenizer);
 
-/* How an added token is found. */
+/* Rules for finding an added token. */
 typedef struct mica__added {
   bool single_word, left, right;
 } mica__added;
 
-/* Reads the model's object into vocabulary and model (models.c, bpe.c). */
+/* Reads the model's object into the vocabulary and the model (models.c, bpe.c). */
 mica_status mica__model_parse(const cJSON *object, mica_tokenizer *tokenizer);
 void mica__model_free(mica__model *model);
 mica_status mica__merges_parse(const cJSON *object, mica_tokenizer *tokenizer);
-/* Appends the ids of one piece, valid UTF-8 that is not empty. */
+/* Appends the ids of one piece of valid, non-empty UTF-8. */
 mica_status mica__model_encode(const mica_tokenizer *tokenizer, mica__work *work, const char *text, size_t bytes,
                                mica_encoding *out);
 mica_status mica__bpe_encode(const mica_tokenizer *tokenizer, mica__work *work, const char *text, size_t bytes,
@@ -206,8 +206,8 @@ mica_status mica__bpe_encode(const mica_tokenizer *tokenizer, mica__work *work, 
 mica_status mica__unigram_encode(const mica_tokenizer *tokenizer, mica__work *work, const char *text, size_t bytes,
                                  mica_encoding *out);
 
-/* Added tokens (added.c): reads the list; cuts a text into pieces that are tokens (`after`: after normalising), and
- * others, of which the first has the id `id` where it begins the text. */
+/* Added tokens (added.c). parse reads the list. cut cuts a text into tokens (`after`: those found after normalising)
+ * and other pieces; a piece at the text's beginning has the id `id`. */
 mica_status mica__added_parse(const cJSON *list, mica_tokenizer *tokenizer);
 mica_status mica__added_cut(const mica_tokenizer *tokenizer, bool after, const char *text, size_t bytes, int32_t id,
                             mica__pieces *out);
@@ -217,7 +217,7 @@ mica_status mica__frames_parse(const cJSON *object, mica_tokenizer *tokenizer);
 void mica__frame_free(mica__frame *frame);
 
 /* Decoders (decode.c). */
-/* The bytes that a token adds to a text that has others before it; *out is the text of one of the two. */
+/* The bytes that a token adds to a text when it is not the first token. *out is the text of one of the two pieces. */
 mica_status mica__token_bytes(const mica_tokenizer *tokenizer, mica__search *search, const mica__token *token,
                               mica__pieces pieces[2], const mica__text **out);
 mica_status mica__decoders_parse(const cJSON *object, mica_tokenizer *tokenizer);

@@ -1,4 +1,4 @@
-/* Tokenisers trained on texts: what is counted, and the tokenizer.json that comes of it. */
+/* Trains tokenisers on texts: counts words, and writes the resulting tokenizer.json. */
 #include "text/tokenizer/train.h"
 #include "text/unicode.h"
 
@@ -27,7 +27,7 @@ static bool is_byte_level(mica_tokenizer_kind kind) {
   return kind == MICA_TOKENIZER_KIND_BPE || kind == MICA_TOKENIZER_KIND_BYTE;
 }
 
-/* A kind's pipeline as JSON; lower_normalizer: where case goes. */
+/* JSON of a kind's steps; lower_normalizer: for lower-case vocabularies. */
 typedef struct pipeline {
   const char *normalizer, *lower_normalizer, *pre_tokenizer, *decoder, *model;
 } pipeline;
@@ -67,7 +67,7 @@ static const pipeline pipelines[] = {
 
 /* --- counting --- */
 
-/* Counts the pieces of all texts. A piece with a NUL cannot be a token in JSON. */
+/* Counts the pieces of all texts. Pieces with a NUL are skipped: JSON tokens cannot contain it. */
 static mica_status count_texts(mica__training *t, const mica_tokenizer *cutter, mica_text_fn *next, void *user) {
   mica__work *work = calloc(1, sizeof *work);
   mica_status status = work ? MICA_OK : mica__fail_nomem("words");
@@ -108,7 +108,7 @@ static mica_status add_special(mica__training *t) {
   return MICA_OK;
 }
 
-/* The 256 characters that stand for bytes, in their order. */
+/* Adds the 256 characters that represent bytes, in order. */
 static mica_status add_bytes(mica__training *t) {
   for (uint32_t c = 0; c <= 0x143; c++) {
     if (mica__byte_of_character(c) < 0) continue;
@@ -220,7 +220,7 @@ static bool add_ids(cJSON *specials, const char *token, int32_t id) {
          cJSON_AddItemToArray(tokens, cJSON_CreateString(token));
 }
 
-/* [CLS] A [SEP] and [CLS] A [SEP] B [SEP] where both tokens are special ones. */
+/* Adds [CLS] A [SEP] and [CLS] A [SEP] B [SEP] if a WordPiece vocabulary has both tokens. */
 static bool add_frame(cJSON *root, const mica__training *t) {
   const int32_t cls = mica__vocab_find(&t->vocab, &t->vocab.model, "[CLS]", 5);
   const int32_t sep = mica__vocab_find(&t->vocab, &t->vocab.model, "[SEP]", 5);
@@ -264,7 +264,7 @@ static mica_status open_json(cJSON *root, mica_tokenizer **out) {
   return status;
 }
 
-/* A tokeniser that normalises and cuts as the trained one will. */
+/* Opens a tokeniser that normalises and cuts like the trained one. */
 static mica_status open_cutter(const mica__training *t, mica_tokenizer **cutter) {
   const pipeline *p = &pipelines[t->config.kind];
   mica__text json = {0};

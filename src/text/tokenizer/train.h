@@ -1,18 +1,17 @@
-/* text/tokenizer/train.h: how tokenisers are trained: words are counted, a vocabulary is chosen, a tokenizer.json is
- * made of it. */
+/* text/tokenizer/train.h: training of tokenisers: count words, choose a vocabulary, write a tokenizer.json. */
 #ifndef MICA_TEXT_TOKENIZER_TRAIN_H
 #define MICA_TEXT_TOKENIZER_TRAIN_H
 
 #include "text/tokenizer/tokenizer.h"
 
-/* A word or character and how often it occurs. */
+/* A word or a character, and its number of occurrences. */
 typedef struct mica__counted {
   const char *text; /* NULL: a free entry */
   uint32_t length;
   uint64_t count;
 } mica__counted;
 
-/* Counts by bytes: open addressing over texts that lie in blocks. Zero-initialise. */
+/* Counts of texts: a hash table with open addressing; the texts are in blocks. Zero-initialise. */
 typedef struct mica__counts {
   mica__counted *entries;
   size_t size, count;
@@ -20,27 +19,27 @@ typedef struct mica__counts {
   size_t block_count, block_used, block_size;
 } mica__counts;
 mica_status mica__counts_add(mica__counts *counts, const char *text, size_t length, uint64_t times);
-/* Leaves `count` entries, without free ones, in the order of their bytes, or the most frequent first; nothing is added
- * any more. */
+/* Sorts the `count` entries, without free ones, by bytes or, `frequent`, by descending count. Add nothing
+ * afterwards. */
 void mica__counts_sort(mica__counts *counts, bool frequent);
 void mica__counts_free(mica__counts *counts);
-/* The characters of all words with their counts, each a text of UTF-8. */
+/* Counts the characters of all words; each is a text in UTF-8. */
 mica_status mica__counts_characters(const mica__counts *words, mica__counts *characters);
 
-/* What is trained: the words that the pieces of all texts are, sorted by their bytes, and the vocabulary so far. */
+/* A training: the words of all texts, sorted by their bytes, and the vocabulary so far. */
 typedef struct mica__training {
-  mica_tokenizer_config config; /* nothing is zero but what may be */
+  mica_tokenizer_config config; /* defaults filled in */
   mica__counts words;
-  mica__vocab vocab; /* its model table; special tokens first */
+  mica__vocab vocab; /* uses its table `model`; special tokens come first */
   cJSON *merges;     /* of BPE */
   double *scores;    /* of UNIGRAM, by id */
 } mica__training;
 
-/* Appends a token unless there is one of these bytes; *id may be NULL. */
+/* Appends a token unless the vocabulary has it; id may be NULL. */
 mica_status mica__training_add(mica__training *training, const char *text, size_t length, int32_t *id);
-/* Adds pairs until the vocabulary is full: BPE, and WORDPIECE with the prefix "##" before what continues a word. */
+/* Merges pairs until the vocabulary is full. For BPE; for WORDPIECE with the prefix "##" of pieces inside a word. */
 mica_status mica__train_bpe(mica__training *training, const char *prefix);
-/* Chooses the tokens by their share in the likelihood of the words. */
+/* Chooses the tokens that contribute most to the likelihood of the words. */
 mica_status mica__train_unigram(mica__training *training);
 
 #endif

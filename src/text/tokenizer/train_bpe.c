@@ -1,18 +1,18 @@
-/* The training of byte-pair encoding: the most frequent pair of neighbours becomes a token, again and again; of equal
- * ones the pair of the smaller ids (as the package orders them). Counts change only where a pair is merged. */
+/* Trains byte-pair encoding: the most frequent pair of neighbours becomes a token, repeatedly; of equal ones the pair
+ * with the smaller ids, as in the package. Counts change only where a pair is merged. */
 #include "text/tokenizer/train.h"
 #include "text/unicode.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Characters that become tokens by themselves, at most, the most frequent ones (as BERT's). */
+/* Maximum number of characters that become tokens; the most frequent ones (as for BERT). */
 #define MOST_LETTERS 1000
 
 typedef struct pair {
   uint64_t key; /* left << 32 | right */
   int64_t count;
-  uint32_t *words; /* where it has come to be; some of them may have lost it, some stand twice */
+  uint32_t *words; /* words that had it at some time; there may be duplicates */
   size_t word_count, word_room;
 } pair;
 
@@ -24,7 +24,7 @@ typedef struct best {
 typedef struct word {
   size_t begin; /* of its symbols */
   uint32_t length;
-  uint32_t merged; /* the merge that has been done in it last */
+  uint32_t merged; /* the last merge that was done in it */
   int64_t count;
 } word;
 
@@ -36,12 +36,12 @@ typedef struct state {
   size_t word_count;
   pair *pairs;
   size_t pair_count, pair_room;
-  int32_t *slots; /* of pairs by key; -1: free */
+  int32_t *slots; /* hash table: indices of pairs by key; -1: free */
   size_t slot_count;
   best *heap;
   size_t heap_count, heap_room;
-  size_t known;    /* pairs that there were before the present merge */
-  uint32_t *grown; /* of these those that became more frequent: its token had been made of other halves before */
+  size_t known;    /* number of pairs before the current merge */
+  uint32_t *grown; /* known pairs with more occurrences: other halves had made the same token before */
   size_t grown_count, grown_room;
 } state;
 
@@ -75,7 +75,7 @@ static mica_status grow_slots(state *s) {
   return MICA_OK;
 }
 
-/* Changes a pair's count; what grows is noted to be found in the word. */
+/* Changes a pair's count; a positive change also records the word as one with the pair. */
 static mica_status change(state *s, int32_t left, int32_t right, int64_t by, size_t in_word) {
   const uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
   if (2 * (s->pair_count + 1) > s->slot_count) MICA_TRY(grow_slots(s));
@@ -131,7 +131,7 @@ static mica_status add_letters(state *s) {
   if (status == MICA_OK) {
     mica__counts_sort(&letters, true);
     if (letters.size > MOST_LETTERS) letters.size = letters.count = MOST_LETTERS;
-    mica__counts_sort(&letters, false); /* UTF-8 bytes sort like the characters */
+    mica__counts_sort(&letters, false); /* UTF-8 bytes sort in the order of characters */
   }
   for (size_t i = 0; i < letters.size && status == MICA_OK; i++)
     status = mica__training_add(s->training, letters.entries[i].text, letters.entries[i].length, NULL);
@@ -207,7 +207,7 @@ static mica_status merge_in_word(state *s, size_t k, int32_t left, int32_t right
   return MICA_OK;
 }
 
-/* The token that a pair makes; *id is -1 if it would be too long. */
+/* Adds the token of a pair; *id is -1 if it would be too long. */
 static mica_status make_token(state *s, int32_t left, int32_t right, int32_t *id) {
   const mica__token *a = &s->training->vocab.tokens[left], *b = &s->training->vocab.tokens[right];
   const size_t skip = s->prefix ? strlen(s->prefix) : 0;

@@ -1,5 +1,5 @@
-/* The training of a unigram model (Kudo, Subword Regularization, 2018): from frequent substrings the vocabulary under
- * which the words are likeliest, by expectation and maximisation, losing those tokens whose loss costs least. */
+/* Trains a unigram model (Kudo, Subword Regularization, 2018). It starts with frequent substrings, estimates scores by
+ * expectation maximisation, and repeatedly removes the tokens whose loss costs the least likelihood. */
 #include "text/tokenizer/train.h"
 #include "text/unicode.h"
 
@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_LETTERS 1000  /* characters that become tokens, at most, the most frequent ones */
+#define MOST_LETTERS 1000  /* maximum characters that become tokens; the most frequent ones */
 #define LONGEST_PIECE 16   /* characters */
-#define LONGEST_WORD 1000  /* bytes that are looked at of one that stands alone */
+#define LONGEST_WORD 1000  /* bytes of a word that are read */
 #define SEEDS_A_TOKEN 20   /* substrings to begin with */
 #define ROUNDS 2           /* of estimation before tokens go */
-#define LEAST_EXPECTED 0.5 /* a token that is expected less often goes */
-#define KEPT 0.75          /* of the tokens in each round */
+#define LEAST_EXPECTED 0.5 /* a token with fewer expected uses is removed */
+#define KEPT 0.75          /* share of the tokens, per round */
 
 typedef struct piece {
   const char *text;
@@ -25,10 +25,10 @@ typedef struct piece {
 typedef struct model {
   piece *pieces;
   size_t count, room;
-  mica__counts runs, substrings; /* words without rare characters, and what they consist of */
+  mica__counts runs, substrings; /* words without rare characters, and their substrings */
   mica__trie trie;
   double *forward, *backward;
-  int32_t *ends;  /* the token that ends there on the best path */
+  int32_t *ends;  /* the last token of the best path to a byte */
   size_t longest; /* run */
 } model;
 
@@ -50,7 +50,7 @@ static mica_status add_piece(model *m, const mica__counted *text, bool letter, d
 
 /* --- seeds --- */
 
-/* Words are cut at characters that become no tokens. */
+/* Cuts words at characters that are not tokens. */
 static mica_status cut_words(model *m, const mica__counts *words, const mica__counts *letters) {
   mica__vocab known = {0};
   mica_status status = MICA_OK;
@@ -131,7 +131,7 @@ static double log_add(double a, double b) {
   return a > b ? a + log1p(exp(b - a)) : b + log1p(exp(a - b));
 }
 
-/* What each token is expected to be used in a run, over all ways to cut it, times its count. */
+/* Adds the expected uses of each token in a run, over all ways to cut it, times the run's count. */
 static void expect_run(model *m, const mica__counted *run) {
   const size_t length = run->length;
   for (size_t i = 0; i <= length; i++) m->forward[i] = m->backward[i] = -INFINITY;
@@ -155,7 +155,7 @@ static void expect_run(model *m, const mica__counted *run) {
     }
 }
 
-/* The derivative of the logarithm of the gamma function, by its recurrence and its asymptotic series. */
+/* The derivative of log gamma, by its recurrence and its asymptotic series. */
 static double digamma(double x) {
   double sum = 0;
   for (; x < 7; x++) sum -= 1 / x;
@@ -183,7 +183,8 @@ static mica_status estimate(model *m) {
 
 /* --- pruning --- */
 
-/* The best path through a text without one of the tokens (-1: with all); false if there is no path. */
+/* Finds the best path through a text without the token `without` (-1: any token is allowed); false: there is no
+ * path. */
 static bool best_path(model *m, const char *text, size_t length, int32_t without) {
   for (size_t i = 0; i <= length; i++) m->forward[i] = -INFINITY;
   m->forward[0] = 0;
@@ -202,7 +203,7 @@ static bool best_path(model *m, const char *text, size_t length, int32_t without
   return m->forward[length] > -INFINITY;
 }
 
-/* How much less likely the words get when a token gives way to those that its text is cut into without it. */
+/* The loss of likelihood if a token is replaced by the tokens that its text is cut into without it. */
 static double loss_without(model *m, int32_t id, double sum) {
   const piece *p = &m->pieces[id];
   double likely = 0, others = 0;
@@ -244,7 +245,7 @@ static mica_status prune(model *m, size_t wanted) {
 
 /* --- all of it --- */
 
-/* The letters always, of the others the likeliest; special tokens have the score 0. */
+/* Keeps all letters, and of the other tokens the likeliest. Special tokens get the score 0. */
 static mica_status finish(model *m, mica__training *t) {
   const size_t special = (size_t)t->vocab.size;
   size_t letters = 0;

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nodes: their number and a byte make a key of 32 bits. */
+/* Maximum number of nodes: a node and a byte form a 32-bit key. */
 #define MOST_NODES (1u << 24)
 
 void mica__trie_free(mica__trie *trie) {

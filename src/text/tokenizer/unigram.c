@@ -1,18 +1,18 @@
-/* Unigram: of all ways to cut a piece into tokens the one with the largest sum of scores. */
+/* Unigram: cuts a piece into the tokens with the largest sum of scores. */
 #include "text/tokenizer/tokenizer.h"
 #include "text/unicode.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What is unknown scores so much less than the least token. */
+/* An unknown character scores this much less than the lowest token. */
 #define UNKNOWN_PENALTY 10.0
 
 static void offer(mica__best *best, size_t at, double score, size_t begin, int32_t id) {
   if (best[at].id < 0 || score > best[at].score) best[at] = (mica__best){score, (uint32_t)begin, id};
 }
 
-/* Fills the best path to each position; the first one has id 0. */
+/* Finds the best path to each position; position 0 has id 0. */
 static mica_status find_best(const mica_tokenizer *tokenizer, const char *text, size_t bytes, mica__best *best) {
   const mica__model *model = &tokenizer->model;
   for (size_t i = 1; i <= bytes; i++) best[i].id = -1;
@@ -53,7 +53,7 @@ mica_status mica__unigram_encode(const mica_tokenizer *tokenizer, mica__work *wo
   MICA_TRY(mica__reserve(&work->best, &work->best_room, bytes + 1, sizeof *work->best));
   mica__best *best = work->best;
   MICA_TRY(find_best(tokenizer, text, bytes, best));
-  /* The path from the front: `begin` of a position becomes where the token that begins there ends. */
+  /* Reverses the path: `begin` of a position becomes the end of the token that begins there. */
   size_t at = bytes, end = bytes;
   while (at > 0) {
     const size_t begin = best[at].begin;
@@ -64,7 +64,7 @@ mica_status mica__unigram_encode(const mica_tokenizer *tokenizer, mica__work *wo
     at = begin;
   }
   best[0].begin = (uint32_t)end;
-  /* Unknown characters in a row are one. */
+  /* Consecutive unknown characters become one token. */
   for (at = 0; at < bytes;) {
     size_t to = best[at].begin;
     const bool unknown = best[to].id == tokenizer->model.unk;

@@ -1,4 +1,4 @@
-/* Tokens by id and ids by bytes. */
+/* Finds tokens by id, and ids by bytes. */
 #include "text/tokenizer/vocab.h"
 #include "base/hash.h"
 
@@ -10,7 +10,7 @@ static uint32_t tag_of(const char *text, size_t length) {
   return (uint32_t)mica__hash_bytes((mica__hash){0, 0}, text, length).low;
 }
 
-/* A block of texts, one after another. Most tokens have few bytes, and a block of the heap takes 32 at least. */
+/* A block of texts. Most tokens have few bytes, and a heap block takes at least 32. */
 struct mica__token_texts {
   mica__token_texts *before;
   size_t used;
@@ -27,7 +27,7 @@ void mica__vocab_free(mica__vocab *vocab) {
   free(vocab->added.slots);
 }
 
-/* The slot of the bytes, or the free one where they would lie. */
+/* The slot of the bytes, or the free slot for them. */
 static size_t slot_of(const mica__vocab *vocab, const mica__token_table *table, const char *text, size_t length,
                       uint32_t tag) {
   size_t slot = tag & (table->size - 1);
@@ -73,7 +73,7 @@ static mica_status grow_tokens(mica__vocab *vocab, int32_t id) {
   return MICA_OK;
 }
 
-/* A copy of the text, with a NUL after it; NULL if memory is short. */
+/* Copies the text and adds a NUL; NULL if memory is short. */
 static const char *keep_text(mica__vocab *vocab, const char *text, size_t length) {
   mica__token_texts *block = vocab->texts;
   if (!block || sizeof block->bytes - block->used <= length) {
