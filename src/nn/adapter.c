@@ -28,7 +28,7 @@ struct mica_adapter {
   bool given;    /* mica_adapter_add named the layers */
   layer *layers;
   size_t count, capacity;
-  /* Layer under construction: its name, its input, and its sizes if it is a dense layer. */
+  /* The layer under construction: its name, its input, and its sizes if it is dense. */
   char *building;
   mica_value input;
   int64_t inputs, outputs;
@@ -47,7 +47,7 @@ bool mica_adapter_is_parameter(const char *own_name) {
 
 /* --- targets --- */
 
-/* Word number `index` of targets, copied; NULL: none. */
+/* Copies entry number `index` of targets into word; false: it does not exist. */
 static bool target_at(const char *targets, size_t index, char word[256]) {
   for (; targets; targets = strchr(targets, ',') ? strchr(targets, ',') + 1 : NULL) {
     if (index-- > 0) continue;
@@ -79,7 +79,7 @@ static layer *find(const mica_adapter *adapter, const char *name) {
   return NULL;
 }
 
-/* True if the layer is adapted; *by_name: a target names it, and it is not just one of all layers. */
+/* True if the layer is adapted. *by_name: it is named by a target or by given layers, not chosen by default. */
 static bool is_target(const mica_adapter *adapter, const char *name, bool *by_name) {
   char word[256];
   *by_name = true;
@@ -167,7 +167,7 @@ static mica_status append(mica_adapter *adapter, const mica_adapter_layer *info,
   return MICA_OK;
 }
 
-/* Gives a layer memory for its values. */
+/* Allocates a layer's values. */
 static mica_status make_values(layer *l) {
   if (l->a) return MICA_OK;
   const size_t rank = (size_t)l->info.rank;
@@ -207,7 +207,7 @@ mica_status mica_adapter_add(mica_adapter *adapter, const mica_adapter_layer *in
   return MICA_OK;
 }
 
-/* The adapter's layer for the dense layer under construction; NULL with an error in the graph. */
+/* The adapter's layer for the dense layer under construction. NULL, with an error in the graph, on failure. */
 static const layer *layer_for(mica_adapter *adapter, mica_nn *nn, const char *name) {
   layer *l = find(adapter, name);
   if (!l) {
@@ -274,7 +274,7 @@ mica_value mica_adapter_hook(void *user, mica_nn *nn, mica_nn_point point, const
 
 /* --- networks and sessions --- */
 
-/* The parameter of a layer in a network; NULL: none. */
+/* The parameter of a layer in a network; NULL: it does not exist. */
 static const mica_nn_parameter_info *parameter_of(const mica_nn *nn, const char *name, const char *end) {
   const size_t n = strlen(name);
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
@@ -306,7 +306,7 @@ mica_status mica_adapter_freeze_base(const mica_adapter *adapter, mica_nn *nn) {
   return mica_nn_freeze(nn, "*.lora_B.weight", false, NULL);
 }
 
-/* Copies values of a layer to a session, or from it. */
+/* Copies the values of a layer to or from a session. */
 static mica_status move(const mica_nn *nn, mica_session *session, const layer *l, bool b, bool to_session) {
   const mica_nn_parameter_info *info = parameter_of(nn, l->name, b ? suffix_b : suffix_a);
   mica_tensor *tensor = info ? mica_session_parameter(session, info->name) : NULL;

@@ -1,5 +1,5 @@
-/* Beam search: two sessions on the same caches, one that reads sources and one that makes a token of each hypothesis.
- * Letters: B sources, K hypotheses of each, N = B K, V tokens. */
+/* Beam search: two sessions share the caches. One reads sources; the other makes one token per hypothesis. Letters: B
+ * sources, K hypotheses per source, N = B K, V tokens. */
 #include "nn/generate.h"
 
 #include "base/arith.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* State of the hypotheses, shared by both sessions. */
+/* State of the hypotheses; both sessions use it. */
 #define TOKEN "beam.token"       /* (N) i32: the last token, which is not in the caches yet */
 #define PARENT "beam.parent"     /* (N) i32: the hypothesis whose caches it continues */
 #define POSITION "beam.position" /* (N) i32: number of positions in the caches */
@@ -30,24 +30,24 @@ struct mica_beam_search {
   mica_tensor *ids[MICA__GENERATE_BUCKETS];       /* feeds of sources with 2^i positions */
   mica_tensor *lengths, *limits;                  /* (B) i32 */
   int32_t *padded, *short_lengths, *short_limits; /* (B, context), (B), (B) on the host */
-  int32_t *choices;                               /* per step: tokens (N), then the parents that they continue (N) */
+  int32_t *choices;                               /* per step: tokens (N), then the parents that they extend (N) */
   float *log_probabilities;                       /* (B, K) */
-  mica_event *events[2];                          /* downloads in flight, by parity of the step */
+  mica_event *events[2];                          /* downloads in flight, one per parity of the step */
 };
 
 /* --- graphs --- */
 
 /* Hypotheses of a step. */
 typedef struct beams {
-  mica_value token;         /* (B, K, 1) i32; null: there are no tokens yet */
+  mica_value token;         /* (B, K, 1) i32; null: no tokens yet */
   mica_value length, score; /* (B, K, 1): i32, f32 */
   mica_value limit;         /* (B, 1, 1) i32 */
 } beams;
 
 static mica_value number_of(mica_graph *graph, double value) { return mica_scalar(graph, MICA_I32, value); }
 
-/* Log probabilities (B, K, V) of continuations. After an end only the end follows, at no cost. The last token within
- * the limit must be the end. */
+/* Log probabilities (B, K, V) of continuations. After an end token, only another end is possible, with log probability
+ * 0. The last token within the limit must be the end. */
 static mica_value continue_beams(const mica_beam_search *s, mica_value logits, const beams *b) {
   mica_graph *graph = logits.graph;
   const mica_beam_config *c = &s->config;
@@ -87,7 +87,7 @@ static states make_states(const mica_beam_search *s, mica_graph *graph) {
                   .source = mica_parameter(graph, SOURCE, MICA_I32, sources)};
 }
 
-/* Keeps the best continuations. Returns what the host needs: tokens, then parents, (2, N). */
+/* Keeps the best continuations. Returns tokens, then parents, (2, N), for the host. */
 static mica_value keep_best(const mica_beam_search *s, mica_value logits, const beams *b, const states *to) {
   const mica_beam_config *c = &s->config;
   mica_graph *graph = logits.graph;
@@ -112,7 +112,7 @@ static mica_value keep_best(const mica_beam_search *s, mica_value logits, const 
   return mica_concat(rows, 2, 0);
 }
 
-/* Takes the vocabulary from the logits' shape. False, with an error, if the shape is wrong. */
+/* Reads V from the logits' shape. False, with an error in the graph, if the shape is wrong. */
 static bool take_logits(mica_beam_search *s, mica_value logits) {
   const mica_shape shape = mica_value_shape(logits);
   if (mica_value_is_null(logits)) return false;
@@ -131,8 +131,8 @@ static bool take_logits(mica_beam_search *s, mica_value logits) {
   return mica_graph_status(logits.graph) == MICA_OK;
 }
 
-/* Builds the graph that reads sources and finds the first token of targets. Only the first hypothesis is possible at
- * first. */
+/* Builds the graph that reads sources and finds the first token of targets. All hypotheses of a source are still equal,
+ * so only the first one is allowed. */
 static mica_value build_reading(mica_beam_search *s, mica_graph *graph, mica_nn *nn, const states *to) {
   const mica_beam_config *c = &s->config;
   const mica_kv_cache cache = {.batch = s->hypotheses, .length = c->context, .beams = c->beams};
@@ -241,7 +241,7 @@ mica_status mica_beam_search_create(mica_engine *engine, const mica_beam_config 
   return status;
 }
 
-/* Waits for downloads in flight into the search's memory. */
+/* Waits for downloads in flight, which write into the search's memory. */
 static mica_status forget_pending(mica_beam_search *s) {
   mica_status status = MICA_OK;
   for (int i = 0; i < 2; i++) {
@@ -289,7 +289,7 @@ static mica_status check_source(const mica_beam_search *s, const int32_t *ids, i
   return MICA_OK;
 }
 
-/* Queues the download of the choices of step t. */
+/* Queues the download of step t's choices. */
 static mica_status fetch(mica_beam_search *s, const mica__generation *g, int64_t t) {
   const size_t each = 2 * (size_t)s->hypotheses;
   MICA_TRY(mica_tensor_download_async(s->queue, mica_session_output(g->session, 0), s->choices + (size_t)t * each,
@@ -329,8 +329,8 @@ static bool have_ended(const mica_beam_search *s, int64_t t) {
   return true;
 }
 
-/* Runs steps until all hypotheses have ended. Each step is queued before the previous one is known. *last is the last
- * valid step. */
+/* Runs steps until all hypotheses have ended. Each step is queued before the result of the previous one is known. *last
+ * is the last valid step. */
 static mica_status search(mica_beam_search *s, int64_t *last) {
   int64_t most = 1;
   for (int64_t b = 0; b < s->config.batch; b++) most = mica__max(most, s->short_limits[b]);
@@ -347,7 +347,7 @@ static mica_status search(mica_beam_search *s, int64_t *last) {
   }
 }
 
-/* Follows a hypothesis of step `last` back to its beginning. */
+/* Follows a hypothesis back from step `last` to its beginning, and collects its tokens. */
 static int32_t trace(const mica_beam_search *s, int64_t hypothesis, int64_t last, int32_t *ids) {
   int32_t length = (int32_t)last + 1;
   for (int64_t t = last; t >= 0; t--) {

@@ -6,7 +6,8 @@
 #include <mica/parallel.h>
 #include <string.h>
 
-/* Ranks draw different numbers by adding this; draws of replicas begin at multiples of 2^32 and do not reach it. */
+/* The rank is shifted by these bits and added to seeds, so ranks draw different numbers. Replicas' draws begin at
+ * multiples of 2^32 and stay below it. */
 #define RANK_DRAWS 48
 
 static mica_communicator *ranks_of(const mica_nn *nn) { return nn->config.tensor_ranks; }
@@ -29,7 +30,7 @@ mica_value mica__nn_fan_out(mica_nn *nn, mica_value x) {
   return mica_parallel_enter(x, ranks_of(nn), nn->sums++);
 }
 
-/* Marks parameters from `first` on as parts along their axis. */
+/* Marks parameters from index `first` on as parts along their axis. */
 static void divide(mica_nn *nn, size_t first, int32_t axis, const int64_t sections[MICA__DIVISION_SECTIONS]) {
   mica__division d = {.axis = axis};
   for (int32_t s = 0; s < MICA__DIVISION_SECTIONS && sections[s] > 0; s++) d.sections[d.count++] = sections[s];

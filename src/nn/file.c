@@ -13,7 +13,7 @@ mica_status mica__nn_collect(const mica_nn *nn, mica_session *session, bool netw
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
     mica_tensor *tensor = mica_session_parameter(session, info->name);
     mica__weight_part *one = NULL;
-    /* A checkpoint lacks weights that never change: they stay in the file that they came from. */
+    /* Checkpoints omit weights that never change; these stay in the file that they came from. */
     if (optimiser && info->held.frozen) continue;
     if (!tensor || !(info->role == MICA_NN_ROLE_OPTIMIZER ? optimiser : network)) continue;
     MICA_TRY(mica__weights_put(parts, info->own_name, mica_tensor_dtype(tensor), mica_tensor_shape(tensor), &one));
@@ -33,12 +33,12 @@ static mica_status save(const mica_nn *nn, mica_session *session, const char *pa
   return status;
 }
 
-/* True if the file's tensor has 16 bits and an f32 tensor holds it exactly. */
+/* True if the file's tensor has 16 bits and f32 represents it exactly. */
 static bool widens(const mica_safetensors_entry *entry, const mica_tensor *tensor) {
   return (entry->dtype == MICA_BF16 || entry->dtype == MICA_F16) && mica_tensor_dtype(tensor) == MICA_F32;
 }
 
-/* MICA_E_FORMAT, with the difference between the file's tensor and this one, or MICA_OK. */
+/* Compares the file's tensor with this one. MICA_E_FORMAT: they differ, and the message says how. */
 static mica_status compare(const char *path, const char *name, const mica_safetensors_entry *entry,
                            const mica_tensor *tensor, const mica__division *d) {
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
@@ -104,7 +104,7 @@ static bool reads(mica__nn_extent which, const mica_nn_parameter_info *info) {
   return which == MICA__NN_WHOLE || (info->role == MICA_NN_ROLE_OPTIMIZER) == (which == MICA__NN_OPTIMISER);
 }
 
-/* Compares or fills the tensors. *missing: number of tensors that the file lacks; NULL: none may be missing. */
+/* Compares or fills the tensors. *missing: number of tensors missing from the file; NULL: it must have all. */
 static mica_status take(const mica_nn *nn, mica_session *session, mica__nn_extent which, const char *path,
                         const mica_safetensors *file, bool changes, size_t *missing) {
   size_t lacking = 0;

@@ -6,8 +6,8 @@
 
 #include <mica/nn.h>
 
-/* What to read from a file: the network without the optimiser's state; everything; the network, with moving averages
- * instead of weights that have one; the optimiser's state only. */
+/* What to read from a file: the network without the optimiser's state; everything; the network, with moving averages in
+ * place of weights that have them; only the optimiser's state. */
 typedef enum mica__nn_extent {
   MICA__NN_WEIGHTS,
   MICA__NN_WHOLE,
@@ -15,16 +15,15 @@ typedef enum mica__nn_extent {
   MICA__NN_OPTIMISER
 } mica__nn_extent;
 
-/* Adds a network's parameters that the session has: weights and state if `network`, the optimiser's state if
- * `optimiser`. Blocks. */
+/* Adds the network's parameters in the session: weights and state if `network`, the optimiser's state if `optimiser`.
+ * Blocks. */
 mica_status mica__nn_collect(const mica_nn *nn, mica_session *session, bool network, bool optimiser,
                              mica__weights *parts);
-/* MICA_E_FORMAT if a tensor is missing from the file, or has another dtype or shape there; `path` is for the
- * message. */
+/* MICA_E_FORMAT: a tensor is missing from the file, or has another dtype or shape there. `path` is for the message. */
 mica_status mica__nn_compare(const mica_nn *nn, mica_session *session, mica__nn_extent which, const char *path,
                              const mica_safetensors *file);
-/* Fills the session's parameters from the file, or changes none if one does not fit. *missing gets the number of
- * parameters that the file lacks; NULL: it must have all. */
+/* Fills the session's parameters from the file; changes none if one does not fit. *missing receives the number of
+ * parameters missing from the file; NULL: it must have all. */
 mica_status mica__nn_fill(const mica_nn *nn, mica_session *session, mica__nn_extent which, const char *path,
                           const mica_safetensors *file, size_t *missing);
 

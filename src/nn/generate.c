@@ -1,4 +1,4 @@
-/* Generators: two sessions on the same caches, one that reads prompts and one that makes a token. */
+/* Generators: two sessions share the caches. One reads prompts; the other makes one token. */
 #include "nn/generate.h"
 
 #include "base/arith.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* State of the sequences, shared by both sessions. */
+/* State of the sequences; both sessions use it. */
 #define TOKEN "generate.token"       /* (B) i32: the last token, which is not in the caches yet */
 #define POSITION "generate.position" /* (B) i32: number of positions in the caches */
 #define STEP "generate.step"         /* i64: step of random numbers */
@@ -71,13 +71,13 @@ int mica__generate_bucket(int64_t length, int64_t context, int64_t *positions) {
 
 static bool is_penalised(const mica_sampling *s) { return s->repetition != 0 && s->repetition != 1; }
 
-/* held, with the tokens (B, n) marked. */
+/* Marks the tokens (B, n) in held. */
 static mica_value note_tokens(mica_value held, mica_value tokens) {
   mica_value ones = mica_cast(mica_full_like(tokens, 1), MICA_F32);
   return mica_scatter_elements(held, tokens, ones, 1, MICA_SCATTER_MAX);
 }
 
-/* Tokens held after this run: a prompt's valid ids, else also the last token. */
+/* Tokens held after this run: the valid ids of a prompt, or the held ones and the last token. */
 static mica_value held_tokens(const mica_generator *g, mica_graph *graph, mica_value ids, mica_value lengths,
                               int64_t vocabulary) {
   mica_shape shape = MICA_SHAPE(g->config.batch, vocabulary);
@@ -93,7 +93,7 @@ static mica_value held_tokens(const mica_generator *g, mica_graph *graph, mica_v
   return now;
 }
 
-/* Builds the network on ids, the draw of a token from its logits, and the next state. Returns the token, (B). */
+/* Builds the network on ids, draws a token from its logits, and updates the state. Returns the token, (B). */
 static mica_value build(mica_generator *g, phase *p, mica_value ids, mica_value position, mica_value lengths) {
   const mica_generator_config *c = &g->config;
   const mica_kv_cache cache = {.batch = c->batch,
@@ -154,7 +154,7 @@ static mica_status upload(mica_generator *g, const char *name, const void *data,
   return tensor ? mica_tensor_upload(g->queue, tensor, data, bytes) : MICA_OK;
 }
 
-/* Options in this range have a reciprocal in f32 and keep logits below 1e8 finite. */
+/* Options in this range have a finite reciprocal in f32, and keep logits below 1e8 finite. */
 #define LEAST_OPTION 1e-30
 #define MOST_OPTION 1e30
 
@@ -215,7 +215,7 @@ mica_status mica_generator_create(mica_engine *engine, const mica_generator_conf
   return status;
 }
 
-/* Waits for downloads in flight into the generator's memory. */
+/* Waits for downloads in flight, which write into the generator's memory. */
 static void forget_pending(mica_generator *g) {
   for (int i = 0; i < 2; i++) {
     mica__attempt_begin();
@@ -252,7 +252,7 @@ static mica_status fetch(mica_generator *g, const phase *p, int which) {
                                     &g->events[which]);
 }
 
-/* Queues the run that reads the histories, and the download of the next tokens. */
+/* Queues the run that reads the histories, and the download of its tokens. */
 static mica_status read_histories(mica_generator *g) {
   const int64_t batch = g->config.batch, row = g->config.context + 1;
   int64_t longest = 0, positions = 0;
@@ -276,7 +276,7 @@ static mica_status read_histories(mica_generator *g) {
   return MICA_OK;
 }
 
-/* Cuts histories that are longer than the context to their last `window` tokens. */
+/* Shortens histories longer than the context to their last `window` tokens. */
 static void cut_histories(mica_generator *g) {
   const int64_t row = g->config.context + 1, window = g->config.window;
   for (int64_t b = 0; b < g->config.batch; b++) {
@@ -315,7 +315,7 @@ mica_status mica_generator_prompt(mica_generator *g, const int32_t *ids, const i
     memcpy(g->history + b * own, ids + b * row + lengths[b] - kept, (size_t)kept * sizeof *ids);
     g->counts[b] = kept;
   }
-  /* Makes seeds that differ by one give unrelated numbers. */
+  /* Mixes bits, so that seeds that differ by one give unrelated numbers. */
   const int64_t first =
       (int64_t)(mica__hash_bytes((mica__hash){0, 0}, &g->config.sampling.seed, sizeof g->config.sampling.seed).low >>
                 2);
@@ -332,7 +332,7 @@ static bool has_room(const mica_generator *g) {
   return true;
 }
 
-/* Queues the next run, then appends the tokens in flight to ids and the histories. */
+/* Queues the next run, then appends the tokens of the previous one to ids and the histories. */
 static mica_status advance(mica_generator *g, int32_t *ids) {
   const int now = g->now;
   const bool ahead = has_room(g);
@@ -360,7 +360,7 @@ mica_status mica_generator_next(mica_generator *g, int32_t *ids) {
   if (!g->prompted) return mica__fail(MICA_E_STATE, "mica_generator_next: no prompt was given");
   if (!g->pending) return mica__fail(MICA_E_STATE, "the context of %lld tokens is full", (long long)g->config.context);
   const mica_status status = advance(g, ids);
-  /* Caches and histories differ now; only a prompt can restart. */
+  /* Caches and histories differ now, so a new prompt is needed. */
   if (status != MICA_OK) {
     forget_pending(g);
     g->prompted = false;

@@ -13,7 +13,7 @@ typedef struct mica__generation {
   mica_nn *nn;
   mica_session *session;
 } mica__generation;
-/* begin creates graph and network to build in. end creates the session of `outputs`, which uses weights and states of
+/* begin creates the graph and the network. end creates the session of `outputs`, which shares the weights and states of
  * `share`. */
 mica_status mica__generation_begin(mica__generation *generation, const mica_nn_config *config);
 mica_status mica__generation_end(mica__generation *generation, mica_engine *engine, const mica_value *outputs,
@@ -25,8 +25,8 @@ void mica__generation_drop(mica__generation *generation);
 #define MICA__GENERATE_BUCKETS 32
 int mica__generate_bucket(int64_t length, int64_t context, int64_t *positions);
 
-/* Parameters of the graphs that do not belong to the network. Options of a prompt are parameters, not constants, so
- * that kernels do not depend on them. */
+/* Parameters of the graphs outside the network. A prompt's options are parameters, not constants, so kernels do not
+ * depend on them. */
 #define MICA__GENERATE_TEMPERATURE "generate.temperature"
 #define MICA__GENERATE_TOP_K "generate.top_k"
 #define MICA__GENERATE_TOP_P "generate.top_p"
@@ -43,7 +43,7 @@ static inline bool mica__is_greedy(const mica_sampling *s) {
   return (s->temperature == 0 && signbit(s->temperature)) || s->top_k == 1;
 }
 
-/* Draws a token per row of logits (B, V): (B), i32. */
+/* Draws one token per row of logits (B, V): (B), i32. */
 mica_value mica__sample(mica_value logits, const mica__sampler *sampler);
 
 #endif

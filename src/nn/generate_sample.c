@@ -7,14 +7,14 @@
 #include <mica/index.h>
 #include <mica/nodes.h>
 
-/* Just below 1, so that a sum times it is smaller than the sum. */
+/* Just below 1: any sum times this is smaller than the sum. */
 #define JUST_BELOW_ONE 0.9999998
 
 static mica_value option(mica_graph *graph, const char *name, mica_dtype dtype) {
   return mica_parameter(graph, name, dtype, MICA_SCALAR);
 }
 
-/* Reduces the logits of tokens that are held. */
+/* Reduces the logits of held tokens. */
 static mica_value penalise(mica_value logits, mica_value held) {
   mica_value by = option(logits.graph, MICA__GENERATE_REPETITION, MICA_F32);
   mica_value zero = mica_scalar(logits.graph, MICA_F32, 0);
@@ -22,15 +22,15 @@ static mica_value penalise(mica_value logits, mica_value held) {
   return mica_where(mica_greater(held, zero), lower, logits);
 }
 
-/* A seed with which mica_random_uniform draws the same numbers in all graphs. Its key combines the seed with this
- * factor times the number of values in the graph. A text may continue in the graph of prompts or in the graph of
- * tokens. */
+/* A seed with which mica_random_uniform draws the same numbers in all graphs. Its key is the seed combined with this
+ * factor times the number of values in the graph; this undoes the second part. A text may continue in the graph of
+ * prompts or in the graph of tokens. */
 #define KEY_FACTOR UINT64_C(0x9E3779B97F4A7C15)
 static uint64_t same_everywhere(const mica_graph *graph) {
   return UINT64_C(0) - KEY_FACTOR * (uint64_t)(uint32_t)graph->count;
 }
 
-/* First index where the running sum of p along a row exceeds a uniform share of the total: (B, 1), i32. */
+/* The first index along a row where the running sum of p exceeds a random share of the total: (B, 1), i32. */
 static mica_value draw(mica_value p, const mica__sampler *s) {
   mica_graph *graph = p.graph;
   const int64_t columns = mica_value_shape(p).dim[1];
@@ -52,7 +52,7 @@ mica_value mica__sample(mica_value logits, const mica__sampler *s) {
   if (mica__is_greedy(how)) return mica_cast(mica_argmax(logits, 1, false), MICA_I32);
   logits = mica_div(logits, option(graph, MICA__GENERATE_TEMPERATURE, MICA_F32));
   if (how->top_k == 0 && how->top_p == 0) return mica_squeeze(draw(mica_softmax(logits, 1), s), MICA_AXES(1));
-  /* In descending order, the tokens to draw from come first: at most k, and no more than needed to reach p. */
+  /* Sorts tokens by descending probability and keeps the first: at most k, and no more than needed to reach p. */
   mica_top_k_results sorted = mica_sort(logits, 1, true);
   mica_value among = mica_less(mica_range(graph, MICA_I32, columns), option(graph, MICA__GENERATE_TOP_K, MICA_I32));
   mica_value p = mica_softmax(mica_where(among, sorted.values, mica_scalar(graph, MICA_F32, -INFINITY)), 1);

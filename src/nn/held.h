@@ -1,5 +1,5 @@
-/* nn/held.h: weights that memory has as a file has them: halves, or blocks of few bits. Kernels widen what they read.
- */
+/* nn/held.h: weights that are kept in memory in their file's form: 16-bit floats, or blocks of few bits. Kernels widen
+ * them when they read. */
 #ifndef MICA_NN_HELD_H
 #define MICA_NN_HELD_H
 
@@ -7,23 +7,23 @@
 
 #include <mica/nn.h>
 
-/* Asks mica_nn_config.hold about the weight; false, with the error in the graph, for a form that it cannot have. */
+/* Asks mica_nn_config.hold for the weight's form. False, with an error in the graph, if the weight cannot have it. */
 bool mica__nn_ask_held(mica_graph *graph, const mica_nn_config *config, const char *own_name, mica_shape shape,
                        mica_nn_held *held);
 
-/* True if the weight has another form in memory than its elements as f32; then it cannot be trained. */
+/* True if the weight's form in memory is not f32 elements; it cannot be trained then. */
 static inline bool mica__nn_is_held(const mica_nn_held *held) {
   return held->dtype != MICA_F32 || held->block != MICA_BLOCK_NONE;
 }
 
-/* The parameter of a weight of that shape: in blocks it is of bytes. */
+/* The type of the parameter for a weight of this shape; blocks are stored as bytes. */
 mica__type mica__nn_held_type(const mica_nn_held *held, mica_shape shape);
-/* The shape of the weight whose parameter has that one. */
+/* The shape of a weight, from the shape of its parameter. */
 mica_shape mica__nn_held_shape(const mica_nn_held *held, mica_shape parameter);
 
-/* The weight's elements in a dtype, from its parameter. */
+/* Converts a weight's parameter to elements of a dtype. */
 mica_value mica__nn_held_value(const mica_nn_held *held, mica_value parameter, mica_dtype dtype);
-/* Rows of the weight by ids, as mica_embedding gives them; in blocks in that dtype, else in the weight's own. */
+/* Rows of the weight by ids, like mica_embedding. Blocks become elements of this dtype; other forms keep their own. */
 mica_value mica__nn_held_rows(const mica_nn_held *held, mica_value parameter, mica_value ids, mica_dtype dtype);
 
 #endif

@@ -1,4 +1,4 @@
-/* Initial values of parameters, made on the host; a function of seed and element alone. */
+/* Initial values of parameters. They are made on the host and depend only on the seed and the element. */
 #include "nn/init.h"
 
 #include "base/checked.h"
@@ -16,7 +16,7 @@ const char *mica_init_name(mica_init kind) {
   return (size_t)kind < sizeof names / sizeof *names ? names[kind] : "?";
 }
 
-/* A stream of random numbers: Philox of the seed, `at` the next block. */
+/* A stream of random numbers: Philox of the seed; `at` is the next block. */
 typedef struct stream {
   uint64_t seed, at;
   uint32_t words[4];
@@ -51,8 +51,8 @@ static double truncated_normal(stream *s) {
   return z;
 }
 
-/* Makes the rows of a (n elements each, rows <= n) orthonormal by Gram and Schmidt's method, applied twice: one pass
- * leaves rounding errors that grow as rows are close to parallel. */
+/* Makes the rows of a (n elements each, rows <= n) orthonormal by the Gram-Schmidt method, applied twice, because after
+ * one pass rounding errors grow the more parallel the rows are. */
 static void orthogonalise(double *a, size_t rows, size_t n) {
   for (size_t i = 0; i < rows; i++) {
     double *row = a + i * n, square = 0;
@@ -84,7 +84,7 @@ static mica_status fill_orthogonal(double gain, mica_shape shape, stream *s, flo
   return MICA_OK;
 }
 
-/* fan-out is dim[0], fan-in dim[1], each times the product of the further dimensions. */
+/* fan-out is dim[0] and fan-in is dim[1], each times the product of all further dimensions. */
 static void fans(const mica_init_config *init, mica_shape shape, double *in, double *out) {
   double window = 1;
   for (int32_t i = 2; i < shape.rank; i++) window *= (double)shape.dim[i];

@@ -6,7 +6,7 @@
 
 #include <mica/nn.h>
 
-/* Fills `count` elements of a parameter of this shape; each parameter has its own seed. */
+/* Fills `count` elements of a parameter of this shape. Each parameter needs its own seed. */
 mica_status mica__init_fill(const mica_init_config *init, mica_shape shape, uint64_t seed, float *data, size_t count);
 
 #endif

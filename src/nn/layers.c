@@ -11,8 +11,8 @@
 
 static const mica_init_config he = {.kind = MICA_INIT_KAIMING_NORMAL, .value = 1.4142135623730951};
 
-/* Gets an extent that a layer's parameters depend on. False if it is dynamic or nn is NULL, with an error in the graph,
- * or if x is null. */
+/* Reads an extent that a layer's parameters depend on. False if x is null, or, with an error in the graph, if the
+ * extent is dynamic or nn is NULL. */
 static bool find_extent(const mica_nn *nn, const char *kind, mica_value x, int32_t axis, int64_t *extent) {
   mica_shape shape = mica_value_shape(x);
   char text[MICA_SHAPE_TEXT];
@@ -74,7 +74,7 @@ static bool find_channels(const mica_nn *nn, const char *kind, mica_value x, int
 
 typedef mica_value conv_builder(mica_value x, mica_value w, mica_value b, const mica_conv_config *config);
 
-/* Elements of a window; 0 if an extent is not positive. */
+/* Number of elements of a window; 0 if an extent is not positive. */
 static int64_t window_of(const mica_nn_conv_config *c, int64_t size, int32_t spatial) {
   int64_t elements = 1;
   for (int32_t i = 0; i < spatial; i++)
@@ -82,8 +82,8 @@ static int64_t window_of(const mica_nn_conv_config *c, int64_t size, int32_t spa
   return elements;
 }
 
-/* Takes outputs and groups of the current layer from mica_nn_config.like. Its weight is (outputs, channels / groups,
- * ...), transposed (channels, outputs / groups, ...). */
+/* Takes outputs and groups of the current layer from mica_nn_config.like. The weight is (outputs, channels / groups,
+ * ...) or, transposed, (channels, outputs / groups, ...). */
 static void take_widths(mica_nn *nn, int32_t rank, int64_t window, bool transposed, int64_t channels, int64_t *outputs,
                         int64_t *groups) {
   mica_shape like;
@@ -136,7 +136,8 @@ mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value indices, 
   if (mica_value_is_null(table)) return mica__nn_leave(nn, table);
   mica_nn_held held = nn->parameters[nn->parameter_count - 1].info.held;
   const bool blocks = nn->config.hook && held.block != MICA_BLOCK_NONE;
-  /* The hook takes numbers. If it leaves them alone, rows are read from the blocks, and the numbers never exist. */
+  /* The hook needs f32 values. If it does not change them, rows are read from the blocks directly, and these values are
+   * never computed. */
   const mica_value numbers = blocks ? mica__nn_held_value(&held, table, nn->config.dtype) : table;
   const mica_value hooked = mica__nn_hooked(nn, MICA_NN_POINT_WEIGHT, numbers);
   if (!blocks || hooked.id != numbers.id) table = hooked;
@@ -195,7 +196,7 @@ static void follow(mica_value running, mica_value batch, double momentum) {
   mica_assign(running, mica_add(mica_affine(running, 1 - momentum, 0), mica_affine(batch, momentum, 0)));
 }
 
-/* Batch norm with the statistics of the batch, or of the batches of all ranks. */
+/* Batch norm with the statistics of the batch, on this rank or over all ranks. */
 static mica_value norm_batch(mica_nn *nn, mica_value x, const affine *a, double epsilon, mica_batch_statistics *s) {
   if (nn->config.norm_ranks) {
     const int32_t channel = MICA__CHANNEL_NORMS + 2 * nn->norms++;
@@ -212,8 +213,8 @@ static mica_value norm_batch(mica_nn *nn, mica_value x, const affine *a, double 
   return y;
 }
 
-/* The unbiased variance, for running statistics. A single value has no such variance; the old one stays then. No check
- * is built if the extents after the samples already give several values. */
+/* The unbiased variance, for running statistics. A single value has no such variance; then the old one stays. The check
+ * is left out if known extents already give several values. */
 static mica_value unbiased(mica_value x, const mica_batch_statistics *s, mica_value running) {
   const mica_shape shape = mica_value_shape(x);
   bool several = shape.dim[0] > 1;

@@ -1,4 +1,4 @@
-/* Reads a network's parameters out of a source of weights, by a map of names. */
+/* Reads a network's parameters from a source of weights, with a map of names. */
 #include "base/element.h"
 #include "base/large.h"
 #include "nn/divided.h"
@@ -11,9 +11,9 @@
 #include <string.h>
 
 #define CALL "mica_nn_load_from"
-#define CHUNK ((int64_t)1 << 18) /* elements that are converted at a time: whole blocks of every type */
+#define CHUNK ((int64_t)1 << 18) /* elements converted at a time; whole blocks of every type */
 
-/* A parameter, and what it is read from. */
+/* A parameter, and the tensor it is read from. */
 typedef struct reading {
   const mica_nn *nn;
   const char *name, *path;
@@ -21,23 +21,23 @@ typedef struct reading {
   mica_dtype dtype;
   const mica__division *division;
   const mica_nn_held *held;
-  mica_shape shape; /* of the parameter on all ranks */
+  mica_shape shape; /* shape over all ranks */
   int64_t count;    /* its elements */
   mica__named_tensor from;
-  int64_t base; /* one of several tensors: the parameter's element that is its first; shape and count are this one's */
+  int64_t base; /* one of several tensors: its first element in the parameter; shape and count are the tensor's */
 } reading;
 
 static bool is_floating(mica_dtype dtype) {
   return dtype < MICA_DTYPE_COUNT && mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT;
 }
 
-/* True if elements are copied as they are. */
+/* True if elements are copied unchanged. */
 static bool is_plain(const reading *r) {
   if (r->held->block != MICA_BLOCK_NONE) return r->from.form.block == r->held->block;
   return r->from.form.dtype == r->dtype && !(r->from.row.add != 0 && is_floating(r->from.form.dtype));
 }
 
-/* Bytes of `count` elements of the parameter; in blocks a multiple of their elements. */
+/* Bytes of `count` elements of the parameter; with blocks, count is a multiple of a block's elements. */
 static size_t bytes_of(const reading *r, int64_t count) {
   const mica_block block = r->held->block;
   if (block == MICA_BLOCK_NONE) return (size_t)count * mica_dtype_size(r->dtype);
@@ -51,7 +51,7 @@ static const char *path_of(const mica_weights *weights, const mica_weight_entry 
   return file ? file->path : "the source of weights";
 }
 
-/* The shape that the tensor must have, from the parameter's; reshaped: one of its shapes. */
+/* The shape that the tensor must have for the parameter; reshaped: one of the allowed shapes. */
 static mica_shape shape_of_source(const reading *r) {
   mica_shape shape = r->shape;
   if (r->from.row.of && shape.rank > 0) shape.dim[0] = r->from.row.of;
@@ -64,7 +64,7 @@ static mica_shape shape_of_source(const reading *r) {
   return shape;
 }
 
-/* What the map asks for has no meaning for a parameter of this rank; NULL: it has. */
+/* The request of the map that makes no sense for a parameter of this rank; NULL: all make sense. */
 static const char *misfit(const reading *r) {
   const mica_name_row *row = &r->from.row;
   const int32_t rank = r->shape.rank;
@@ -108,7 +108,7 @@ static mica_status check_shape(const reading *r) {
                     entry->name, mica_shape_format(entry->shape, is), mica_shape_format(shape, want), r->name);
 }
 
-/* Tensor number `part` of a stacked parameter as a reading of its own. */
+/* Makes a reading for tensor number `part` of a stacked parameter. */
 static mica_status part_of(const reading *r, const mica_weights *weights, int64_t part, reading *one) {
   *one = *r;
   if (r->shape.rank < 2 || r->shape.dim[0] != r->from.row.stacked)
@@ -131,7 +131,8 @@ static mica_status part_of(const reading *r, const mica_weights *weights, int64_
 /* Elements of a row of the parameter. */
 static int64_t width_of(const reading *r) { return r->shape.rank && r->shape.dim[0] ? r->count / r->shape.dim[0] : 0; }
 
-/* Rows of a tensor in blocks are whole blocks, but the parameter may have other rows. */
+/* Checks that the map does not cut blocks: rows of the tensor are whole blocks, but the parameter may have other
+ * rows. */
 static mica_status check_blocks(const reading *r) {
   const mica_weight_entry *entry = &r->from.form;
   const int64_t elements = mica_block_elements(entry->block);
@@ -164,7 +165,7 @@ static mica_status check_type(const reading *r) {
 
 /* --- elements --- */
 
-/* The parameter's element `first`, and those after it, in a tensor that has them in this order. */
+/* Finds the parameter's element `first` in a tensor whose elements have the parameter's order. */
 static const void *find_bytes(const reading *r, int64_t first) {
   const int64_t at = r->from.row.first * width_of(r) + first;
   const mica_block block = r->from.form.block;
@@ -173,14 +174,15 @@ static const void *find_bytes(const reading *r, int64_t first) {
   return (const char *)r->from.form.data + bytes;
 }
 
-/* Elements first, ..., first + count - 1 of the parameter, in row-major order; in `room` if they must be collected. */
+/* Elements first to first + count - 1 of the parameter, in row-major order. If they are not contiguous, they are copied
+ * to `room`. */
 static const void *read_bytes(const reading *r, int64_t first, int64_t count, void *room) {
   if (!r->from.read) return find_bytes(r, first);
   r->from.read(&r->from, r->shape, first, count, room);
   return room;
 }
 
-/* Likewise as floats, `add` added. room: count elements of the source. */
+/* Reads these elements as floats, and adds the row's `add`. room: space for count elements of the source. */
 static mica_status read_floats(const reading *r, int64_t first, int64_t count, void *room, float *out) {
   const mica_block block = r->from.form.block;
   const void *data = read_bytes(r, first, count, room);
@@ -193,7 +195,7 @@ static mica_status read_floats(const reading *r, int64_t first, int64_t count, v
   return MICA_OK;
 }
 
-/* A part of a parameter on its way: room for CHUNK elements in each form. */
+/* Buffers for CHUNK elements in each form. */
 typedef struct chunk {
   char *source, *target;
   float *floats;
@@ -214,7 +216,7 @@ static mica_status chunk_make(chunk *c) {
   return mica__fail_nomem("weights");
 }
 
-/* *part: the elements as the parameter holds them. */
+/* *part: the elements in the parameter's form. */
 static mica_status read_part(const reading *r, int64_t first, int64_t count, chunk *c, const void **part) {
   const mica_dtype dtype = r->dtype;
   if (is_plain(r)) return *part = read_bytes(r, first, count, c->source), MICA_OK;
@@ -269,7 +271,7 @@ static mica_status upload(const reading *r, int64_t first, int64_t count, const 
   return status;
 }
 
-/* This rank's part of the whole. */
+/* Copies this rank's part of the whole parameter. */
 static mica_status fill_divided(const reading *r, chunk *c) {
   const mica_communicator *ranks = r->nn->config.tensor_ranks;
   const size_t size = mica_dtype_size(r->dtype), own = mica_tensor_bytes(r->tensor);
@@ -318,7 +320,7 @@ typedef struct loading {
   chunk chunk;
 } loading;
 
-/* Parameter i; r->tensor is NULL if it is not read. */
+/* Reads parameter i; r->tensor stays NULL if it is not read. */
 static mica_status look(const loading *l, size_t i, reading *r) {
   const mica_nn_parameter_info *info = mica_nn_parameter_at(l->nn, i);
   const mica_shape part = mica_value_shape(info->value);
@@ -341,7 +343,7 @@ static int by_address(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* Every tensor of the source is some parameter's, or named as of no use. */
+/* Checks that each tensor of the source is used by a parameter, or named as unused by the map. */
 static mica_status check_complete(const loading *l, const mica_weight_entry **taken, size_t count) {
   qsort(taken, count, sizeof(const mica_weight_entry *), by_address);
   for (size_t i = 0; i < mica_weights_count(l->weights); i++) {
@@ -361,7 +363,7 @@ static void note(const mica_weight_entry *entry, const mica_weight_entry **taken
   if (known == *count) taken[(*count)++] = entry;
 }
 
-/* Notes the tensors of a parameter: its first, and parts that are not noted yet, so that `taken` has room. A number of
+/* Notes the tensors of a parameter: the first, and parts that were not noted yet, so `taken` has room. A number of
  * parts that does not fit the shape is refused later. */
 static mica_status take(const loading *l, const reading *r, const mica_weight_entry **taken, size_t *count) {
   const bool fits = r->shape.rank >= 2 && r->shape.dim[0] == r->from.row.stacked;
@@ -448,7 +450,7 @@ void mica_bindings_destroy(mica_bindings *bindings) {
 static void close_weights(void *weights) { mica_weights_close(weights); }
 static void free_memory(void *memory) { free(memory); }
 
-/* A tensor of the parameter's type, `before` bytes from the start of memory that `release` gives back. */
+/* Makes a tensor of the parameter's type, `before` bytes after the start of memory; `release` frees the memory. */
 static mica_status tensor_over(mica_engine *engine, const reading *r, const char *memory, size_t before,
                                void (*release)(void *), void *owner, mica_tensor **tensor) {
   const mica__type type = mica__nn_held_type(r->held, r->shape);
@@ -460,7 +462,7 @@ static mica_status tensor_over(mica_engine *engine, const reading *r, const char
   return status;
 }
 
-/* The elements as the parameter has them, in the file; NULL if a tensor cannot lie there. */
+/* Finds the parameter's elements in the file; NULL if no tensor can be made there. */
 static const char *find_in_file(const reading *r, const mica_weights *weights, bool in_place, size_t *before) {
   if (!is_plain(r) || r->from.read || r->from.row.stacked) return NULL;
   const mica_weight_file *file = mica_weights_file_at(weights, r->from.entry->file);
@@ -471,7 +473,7 @@ static const char *find_in_file(const reading *r, const mica_weights *weights, b
   return file && at - *before >= (const char *)file->data ? at : NULL;
 }
 
-/* Elements as the parameter has them, into its memory. */
+/* Converts all elements into the parameter's memory. */
 static mica_status copy_into(const reading *r, chunk *c, char *memory) {
   for (int64_t first = 0; first < r->count; first += CHUNK) {
     const int64_t count = r->count - first < CHUNK ? r->count - first : CHUNK;

@@ -10,8 +10,8 @@
 
 /* PyTorch Geometric's initial values. */
 static const mica_init_config glorot = {.kind = MICA_INIT_XAVIER_UNIFORM};
-/* Uniform between -1 / sqrt(fan_in) and 1 / sqrt(fan_in), as PyTorch's dense layers: sums over many vertices are large
- * enough. */
+/* Uniform between -1 / sqrt(fan_in) and 1 / sqrt(fan_in), as in PyTorch's dense layers; sums over many vertices stay
+ * large enough. */
 static const mica_dense_config small = {.weight = {.kind = MICA_INIT_KAIMING_UNIFORM, .value = 0.57735026918962576}};
 static const mica_dense_config plain = {.no_bias = true, .weight = {.kind = MICA_INIT_XAVIER_UNIFORM}};
 static const mica_init_config zeros = {.kind = MICA_INIT_CONSTANT};
@@ -36,7 +36,7 @@ static mica_value gin(mica_nn *nn, mica_value x, mica_value weights, const mica_
   return h;
 }
 
-/* (heads width, heads): 1 where a feature belongs to a head. */
+/* (heads width, heads): 1 if a feature belongs to a head. */
 static mica_value members(mica_graph *graph, mica_dtype dtype, int64_t heads, int64_t features) {
   float *of = calloc((size_t)(heads * features) + 1, sizeof *of);
   if (!of) return mica__graph_fail_with(graph, mica__fail_nomem("gat"));
@@ -46,7 +46,7 @@ static mica_value members(mica_graph *graph, mica_dtype dtype, int64_t heads, in
   return mica_cast(value, dtype);
 }
 
-/* Scores of a vertex: each head's features times a vector. */
+/* Scores of a vertex: the dot product of each head's features with a vector. */
 static mica_value scores(mica_nn *nn, const char *name, mica_value h, mica_value heads_of,
                          const mica__message_config *c) {
   mica_value vector = mica_nn_parameter(nn, name, MICA_SHAPE(1, c->heads, c->width / c->heads), &glorot);
@@ -54,12 +54,12 @@ static mica_value scores(mica_nn *nn, const char *name, mica_value h, mica_value
   return mica_matmul(mica_mul(h, mica_reshape(vector, MICA_SHAPE(c->width))), heads_of);
 }
 
-/* The score with the best source of all is subtracted from each score, so that e^x does not overflow. */
+/* Subtracts from each score the score with the best of all sources, so e^x does not overflow. */
 static mica_value gat(mica_nn *nn, mica_value x, const mica_pattern *pattern, const mica__message_config *c) {
   mica_value h = mica_nn_dense(nn, "lin", x, c->width, &plain);
   if (mica_value_is_null(h)) return h;
   const mica_dtype dtype = mica_value_dtype(h);
-  if (dtype != MICA_F32) h = mica_cast(h, MICA_F32); /* a sum of shares is too small for f16 */
+  if (dtype != MICA_F32) h = mica_cast(h, MICA_F32); /* f16 is too coarse for sums of shares */
   mica_value heads_of = members(h.graph, mica_value_dtype(h), c->heads, c->width);
   mica_value from = scores(nn, "att_src", h, heads_of, c), to = scores(nn, "att_dst", h, heads_of, c);
   mica_value ones = mica_full_like(from, 1);

@@ -23,14 +23,14 @@ typedef struct mica__message_config {
   double dropout;               /* after each layer but the last */
 } mica__message_config;
 
-/* One layer. x (N, V, F), weights (N, E, 1) of the entries, result (N, V, width). Parameters have the names of PyTorch
- * Geometric's GCNConv, GATConv and GINConv; the latter's network is Linear, ReLU, Linear. */
+/* One layer. x (N, V, F), weights (N, E, 1) of the entries, result (N, V, width). Parameters are named as in PyTorch
+ * Geometric's GCNConv, GATConv and GINConv; GINConv's network is Linear, ReLU, Linear. */
 mica_value mica__nn_message(mica_nn *nn, const char *name, mica_value x, mica_value weights,
                             const mica_pattern *pattern, const mica__message_config *config);
 /* Layers "conv1", "conv2", ... with ReLU after each: (N, V, width). */
 MICA__SHARED mica_value mica__nn_messages(mica_nn *nn, mica_value x, mica_value weights, const mica_pattern *pattern,
                                           const mica__message_config *config);
-/* The mean over the vertices of each sample that have entries, or the sum: (N, F). */
+/* The mean, over the vertices of each sample that have entries, or the sum: (N, F). */
 MICA__SHARED mica_value mica__nn_pool_vertices(mica_value x, const mica_pattern *pattern, bool sum);
 /* A dense layer "out" on pooled vertices or on vectors of vertices: (N, outputs). */
 MICA__SHARED mica_value mica__nn_message_answers(mica_nn *nn, mica_value x, int64_t outputs);

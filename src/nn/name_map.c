@@ -9,7 +9,7 @@
 #define MOST_NUMBERS 4 /* '#' in a name */
 #define MOST_EVERY 65536
 
-/* The digits that the '#' of a pattern stand for. */
+/* The digits that the '#' characters of a pattern match. */
 typedef struct numbers {
   const char *digits[MOST_NUMBERS];
   size_t length[MOST_NUMBERS], count;
@@ -37,14 +37,14 @@ static bool matches(const char *pattern, size_t length, const char *name, number
   return *name == '\0';
 }
 
-/* The length of the first of several names, and the rest; NULL: it was the last one. */
+/* The length of the first of several names; *rest: the other names, NULL after the last one. */
 static size_t first_of(const char *names, const char **rest) {
   const char *bar = strchr(names, '|');
   *rest = bar ? bar + 1 : NULL;
   return bar ? (size_t)(bar - names) : strlen(names);
 }
 
-/* A name with numbers in place of its '#', and with the number of a part, unless it is negative, in place of '@'. */
+/* Replaces each '#' of a name by its number, and '@' by the number of the part unless it is negative. */
 static mica_status expand(const char *pattern, size_t length, const numbers *n, int64_t part, mica__text *text) {
   size_t used = 0;
   for (size_t i = 0; i < length; i++)
@@ -102,7 +102,7 @@ mica_status mica__name_map_check(const char *call, const mica_name_map *map) {
   return MICA_OK;
 }
 
-/* The first of several names that the source has. */
+/* The first of several names that the source contains. */
 static mica_status find_source(const mica_weights *weights, const char *source, const numbers *n, int64_t part,
                                const mica_weight_entry **entry) {
   *entry = NULL;
@@ -124,7 +124,7 @@ static mica_weight_entry form_of(const mica__named_tensor *found) {
   form.dtype = MICA_DTYPE_COUNT;
   form.block = MICA_BLOCK_MXFP4;
   form.type = mica_block_name(form.block);
-  /* The last axis is the bytes of a block. */
+  /* The last axis counts the bytes of a block. */
   if (form.shape.rank < 2 || form.shape.dim[form.shape.rank - 2] > INT64_MAX / elements) return form;
   form.shape.rank--;
   form.shape.dim[form.shape.rank - 1] *= elements;

@@ -184,7 +184,7 @@ const char *mica_nn_point_name(mica_nn_point point) {
   return (unsigned)point < sizeof texts / sizeof *texts ? texts[point] : "?";
 }
 
-/* The parameter "layer.weight"; NULL if it does not exist. */
+/* The parameter "layer.weight"; NULL: it does not exist. */
 static mica__nn_parameter *weight_of_layer(const mica_nn *nn, const char *layer) {
   const size_t length = strlen(layer);
   for (size_t i = nn->parameter_count; i-- > 0;) {
@@ -218,7 +218,7 @@ mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value) {
   return value;
 }
 
-/* The file's weight of the current layer; NULL if the file lacks it. *name is the caller's to free. */
+/* The file's weight of the current layer; NULL if the file lacks it. The caller frees *name. */
 static const mica_safetensors_entry *find_weight(mica_nn *nn, char **name) {
   static const char *const names[] = {"weight", "weight_q"};
   const mica_safetensors_entry *entry = NULL;
@@ -242,7 +242,7 @@ bool mica__nn_like(mica_nn *nn, int32_t rank, int64_t window, mica_shape *shape)
   char *name = NULL;
   const mica_safetensors_entry *entry = find_weight(nn, &name);
   mica_shape found = entry ? entry->shape : MICA_SCALAR;
-  /* With 4 bits, two elements share a byte: a row holds everything that belongs to an index of the first dimension. */
+  /* With 4 bits, a byte holds two elements, and a row holds all elements of one index of the first dimension. */
   const bool packed = entry && entry->dtype == MICA_U8;
   bool fits = entry && found.rank == (packed ? 2 : rank) && (!packed || (window > 0 && 2 * found.dim[1] % window == 0));
   if (entry && !fits) fail_rank(nn, name, found, rank);
@@ -427,10 +427,10 @@ mica_status mica__name_find(const char *what, const char *name, const char *cons
 
 /* --- sessions --- */
 
-/* Initial values in any dtype: weights are rounded; state has one value. */
+/* Fills in initial values of any dtype: weights are rounded; all elements of state are equal. */
 static mica_status fill_values(const mica_nn_parameter_info *info, mica_dtype dtype, mica_shape shape, uint64_t seed,
                                char *data, int64_t count) {
-  if (info->held.block != MICA_BLOCK_NONE) return MICA_OK; /* zeros are zeros in all types of blocks */
+  if (info->held.block != MICA_BLOCK_NONE) return MICA_OK; /* zero bytes mean zeros in all types of blocks */
   if (dtype == MICA_F32) return mica__init_fill(&info->init, shape, seed, (float *)(void *)data, (size_t)count);
   float *wide = info->role == MICA_NN_ROLE_WEIGHT ? malloc((size_t)count * sizeof *wide + 1) : NULL;
   if (!wide && info->role == MICA_NN_ROLE_WEIGHT) return mica__fail_nomem("initial values");
@@ -441,7 +441,7 @@ static mica_status fill_values(const mica_nn_parameter_info *info, mica_dtype dt
   return status;
 }
 
-/* A session has only the parameters that its outputs need. */
+/* Sessions have only parameters that their outputs need. */
 static mica_status initialise_one(const mica_nn *nn, mica_tensor *tensor, const mica__nn_parameter *p) {
   const mica_nn_parameter_info *info = &p->info;
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
@@ -478,7 +478,7 @@ mica_status mica_nn_initialise(const mica_nn *nn, mica_session *session) {
     MICA_TRY(initialise_one(nn, tensor, &nn->parameters[i]));
     queue = mica_engine_queue(mica_tensor_engine(tensor));
   }
-  /* The values must be there before another queue runs the session. */
+  /* Values must have arrived before another queue runs the session. */
   return queue ? mica_queue_finish(queue) : MICA_OK;
 }
 

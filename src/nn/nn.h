@@ -14,10 +14,10 @@ typedef struct mica__nn_parameter {
   mica_nn_parameter_info info;
   char *name;              /* info.name; info.own_name is its end */
   mica__division division; /* whole tensor that it is a part of, with tensor_ranks */
-  mica_value hooked;       /* value that the hook returned for it as a layer's weight; null: no hook */
+  mica_value hooked;       /* the hook's value for it as a layer's weight; null: no hook */
 } mica__nn_parameter;
 
-/* A layer of the summary. Layers inside a layer are not recorded. */
+/* A layer of the summary. Layers inside another layer are not recorded. */
 typedef struct mica__nn_layer {
   char *name;
   const char *kind;
@@ -43,29 +43,29 @@ struct mica_nn {
   int32_t norms;   /* number of batch norms over all ranks; each has its own channels */
 };
 
-/* "prefix.name" (without name_prefix), allocated. NULL, with an error in the graph, if memory is short. */
+/* Allocates "prefix.name" (without name_prefix). NULL, with an error in the graph, if memory is short. */
 char *mica__nn_name(mica_nn *nn, const char *name);
 
-/* True if nn is NULL; records the error in x's graph. The layer then returns a null value, as for a null x. */
+/* True if nn is NULL; then x's graph has an error, and the layer returns a null value, as for a null x. */
 bool mica__nn_missing(const mica_nn *nn, const char *kind, mica_value x);
 
-/* Between enter and leave, parameters belong to the layer `name` ("name.weight"), and the summary records the layer.
- * leave returns the result. */
+/* Between enter and leave, parameters belong to the layer `name` ("name.weight"). leave records the layer in the
+ * summary, and returns the result. */
 void mica__nn_enter(mica_nn *nn, const char *name, const char *kind);
 mica_value mica__nn_leave(mica_nn *nn, mica_value result);
-/* Records a layer in the summary only; parameters keep their names. */
+/* Records a layer in the summary only; names of parameters do not change. */
 MICA__SHARED void mica__nn_record(mica_nn *nn, const char *name, const char *kind);
 MICA__SHARED mica_value mica__nn_recorded(mica_nn *nn, mica_value result);
 
 /* Passes a value of the current layer to the network's hook and returns its result. */
 mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value);
 
-/* Shape of "weight" in mica_nn_config.like for the open scopes, whether it is f32 or integers of a quantised file
- * ("weight_q"). window: product of the dimensions after the first two; for weights packed to 4 bits only the rank and
- * the first two dimensions are known. False if there is no such file or weight, or if it does not match rank and
- * window, which is an error in the graph. */
+/* Finds the shape of "weight" in mica_nn_config.like for the open scopes, as f32 or as integers of a quantised file
+ * ("weight_q"). window: product of the dimensions after the first two; of weights packed to 4 bits, only the rank and
+ * the first two dimensions are known. False: there is no such file or weight, or, with an error in the graph, it does
+ * not match rank and window. */
 bool mica__nn_like(mica_nn *nn, int32_t rank, int64_t window, mica_shape *shape);
-/* mica__nn_like for the weight `name` in the open scopes, f32, rank 2. */
+/* mica__nn_like for the weight `name` in the open scopes: f32, rank 2. */
 bool mica__nn_like_named(mica_nn *nn, const char *name, mica_shape *shape);
 
 /* init, or `fallback` if its kind is DEFAULT. */
@@ -73,14 +73,14 @@ static inline mica_init_config mica__init_or(mica_init_config init, mica_init_co
   return init.kind == MICA_INIT_DEFAULT ? fallback : init;
 }
 
-/* Adds a parameter of any dtype in the open scopes. init NULL: zeros; dtypes other than f32 allow only CONSTANT. */
+/* Adds a parameter of any dtype in the open scopes. init NULL: zeros. Dtypes other than f32 allow only CONSTANT. */
 MICA__SHARED mica_value mica__nn_add(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape,
                                      const mica_init_config *init, mica_nn_role role);
 
 /* Adds a weight in the form that mica_nn_config.hold requests. Returns the parameter itself. */
 mica_value mica__nn_add_weight(mica_nn *nn, const char *name, mica_shape shape, const mica_init_config *init);
 
-/* mica_nn_weight_of without the cast. Null, without an error, if no weight has this name. */
+/* mica_nn_weight_of without the cast to the network's dtype. Null, without an error, if no weight has this name. */
 mica_value mica__nn_weight(mica_nn *nn, const char *name);
 
 /* x cast to the network's dtype. */
@@ -89,7 +89,7 @@ MICA__SHARED mica_value mica__nn_narrow(const mica_nn *nn, mica_value x);
 /* Appends the names of at most twelve weights. */
 MICA__SHARED void mica__nn_list_weights(const mica_nn *nn, mica__text *list);
 
-/* Finds a name's index. MICA_E_NOT_FOUND lists all names: "no optimiser 'sdg'; there are sgd, adam". */
+/* Finds a name's index. MICA_E_NOT_FOUND: the message lists all names: "no optimiser 'sdg'; there are sgd, adam". */
 mica_status mica__name_find(const char *what, const char *name, const char *const *names, size_t count, int32_t *index);
 
 #endif

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Number of consecutive runs with finite gradients after which the loss scale doubles. */
+/* After this number of consecutive runs with finite gradients, the loss scale doubles. */
 #define GOOD_RUNS 2000
 
 /* A weight to train. */
@@ -25,8 +25,8 @@ typedef struct weight {
   mica_nn_parameter_info info;
   mica_value grad;
   mica_value rows; /* null: the gradient covers all rows */
-  bool elsewhere;  /* another part of the network counts it in the norm */
-  bool divided;    /* this rank has a part of the weight */
+  bool elsewhere;  /* another part of the network adds it to the norm */
+  bool divided;    /* the weight is divided; this rank has a part */
 } weight;
 
 /* State shared by the rules of one graph. */
@@ -35,29 +35,29 @@ typedef struct optimiser {
   mica_optimizer_config c;
   mica_value rate, step;        /* learning rate (an input), and number of previous steps */
   mica_value first, second;     /* 1 - beta1^t and 1 - beta2^t */
-  mica_value good;              /* true if the gradients are finite; null without loss scale */
+  mica_value good;              /* true if all gradients are finite; null: no loss scale */
   mica_value apply;             /* true if weights change in this run; null: always */
   const mica__gradients *given; /* NULL: the gradients come from a loss */
   weight *weights;
   size_t count;
-  /* With shard: all weights, the owner of each, and a value that the graph must use. `weights` are then the rank's own
-   * ones. */
+  /* With shard: all weights, their owners, and a value that the graph must use. `weights` are then only the rank's
+   * own. */
   weight *all;
   size_t all_count;
-  int32_t *owners, norms; /* norms: number of sums over ranks for norms so far */
+  int32_t *owners, norms; /* norms: number of norms over ranks so far */
   mica_value sent;
-  mica_value behind; /* the last norm; null: no norm */
+  mica_value behind; /* the last norm; null: none yet */
 } optimiser;
 
-/* A weight, or the rows of it that a step reads: p, its gradient, and the name of its state. */
+/* A weight, or the rows of it that a step reads: p, the gradient, and the name of the state. */
 typedef struct rule {
   const optimiser *o;
   const char *name;
   mica_value p, grad;
-  mica_value whole, rows; /* parameter of the graph; rows: which rows p is, null: p is the whole parameter */
+  mica_value whole, rows; /* whole: the graph's parameter; rows: indices of p's rows, null: p is whole */
 } rule;
 
-/* State of a weight: the parameter of the graph, and the part of it for p. */
+/* State of a weight: the graph's parameter, and its part for p. */
 typedef struct state {
   mica_value whole, value;
 } state;
@@ -78,7 +78,7 @@ static mica_value add_state(const rule *r, const char *before, const char *after
   return value;
 }
 
-/* The part of a parameter that belongs to the rule's rows. */
+/* The part of a parameter for the rule's rows. */
 static mica_value seen(const rule *r, mica_value whole) {
   return mica_value_is_null(r->rows) ? whole : mica_gather(whole, r->rows, 0);
 }
@@ -90,7 +90,7 @@ static state state_shaped(const rule *r, const char *after, mica_shape shape) {
 
 static state state_of(const rule *r, const char *after) { return state_shaped(r, after, mica_value_shape(r->whole)); }
 
-/* Assigns in runs that change weights. */
+/* Assigns, but only in runs that change weights. */
 static void assign_when(mica_value apply, mica_value parameter, mica_value value) {
   mica_assign(parameter, mica_value_is_null(apply) ? value : mica_where(apply, value, parameter));
 }
@@ -221,7 +221,7 @@ static mica_status find_weights(optimiser *o) {
   return o->count ? MICA_OK : mica__fail(MICA_E_STATE, "mica_optimize: the network has no weight to train");
 }
 
-/* Reduces the weights to the rank's own ones, and grads to their gradients. */
+/* Keeps only the rank's own weights, and the sums of their gradients over ranks. */
 static mica_status share_out(optimiser *o, const mica_value *values, mica_value *grads) {
   const int32_t rank = o->c.communicator->rank;
   o->all = o->weights;
@@ -250,7 +250,7 @@ static mica_status broadcast(optimiser *o) {
     const int32_t assigned = mica__graph_node(graph, p.id)->assigned;
     values[i] = assigned ? (mica_value){graph, assigned} : p;
   }
-  /* Waiting for values also means that this rank has sent its part of the norms. */
+  /* Waits for the last norm first: by then this rank has sent its part of all norms. */
   const mica_value when = mica_value_is_null(o->behind) ? o->rate : o->behind;
   mica_status status = mica__shard_broadcast(&o->c, o->owners, when, values, o->all_count, &o->sent);
   for (size_t i = 0; status == MICA_OK && i < o->all_count; i++)
@@ -259,8 +259,8 @@ static mica_status broadcast(optimiser *o) {
   return status;
 }
 
-/* The rank's share of the sum of all ranks' weighted losses, times the number of ranks, by which the sum of gradients
- * is divided later. */
+/* The rank's weighted loss as a share of the sum over all ranks, times the number of ranks; the sum of gradients is
+ * later divided by that number. */
 static mica_value join_loss(optimiser *o, mica_value loss) {
   mica_value share, all;
   if (mica_value_is_null(o->c.weight)) return loss;
@@ -296,18 +296,18 @@ static void scale_gradients(optimiser *o, mica_value factor) {
 
 static mica_value number(const optimiser *o, double value) { return mica_scalar(o->nn->graph, MICA_F32, value); }
 
-/* Squared norm of all gradients together. */
+/* The squared norm of all gradients as one vector. */
 static mica_value square_of_all(optimiser *o) {
   mica_communicator *const parts = o->nn->config.tensor_ranks;
   mica_communicator *const among[] = {o->c.shard ? o->c.communicator : NULL, o->given ? o->given->parts : NULL, parts};
   mica_value total = {0};
   for (size_t i = 0; i < o->count; i++) {
-    /* The first rank counts weights that all ranks have whole. */
+    /* Only the first rank counts weights that every rank has whole. */
     if (o->weights[i].elsewhere || (parts && parts->rank && !o->weights[i].divided)) continue;
     mica_value own = mica_sum_square(o->weights[i].grad, MICA_ALL_AXES, false);
     total = total.graph ? mica_add(total, own) : own;
   }
-  /* A sum over ranks must run every time, so its operand must not be constant. */
+  /* The sum over ranks must run in every run, so its operand must not be constant. */
   if (!total.graph) total = mica_minimum(mica_square(o->rate), number(o, 0));
   for (size_t k = 0; k < sizeof among / sizeof *among; k++)
     if (among[k])
@@ -322,7 +322,7 @@ static mica_value state_scalar(optimiser *o, const char *name, double value) {
   return mica__nn_add(o->nn, name, MICA_F32, MICA_SCALAR, &init, MICA_NN_ROLE_OPTIMIZER);
 }
 
-/* Divides gradients by the loss scale and assigns the next scale. */
+/* Divides gradients by the loss scale, and computes the next scale. */
 static void unscale(optimiser *o, mica_value scale) {
   mica_value runs = state_scalar(o, "optimizer.good_runs", 0), more = mica_affine(runs, 1, 1);
   o->good = mica_isfinite(square_of_all(o));
@@ -342,7 +342,7 @@ static void accumulate(optimiser *o, mica_value run) {
     rule r = {.o = o, .name = o->weights[i].info.own_name, .p = p, .whole = p};
     mica_value sum = state_of(&r, ".gradient").whole;
     mica_value next = mica_add(sum, mica_affine(o->weights[i].grad, share, 0));
-    /* A run with gradients that are not finite counts as zeros. */
+    /* A run whose gradients are not finite counts as zeros. */
     if (!mica_value_is_null(o->good)) next = mica_where(o->good, next, sum);
     mica_assign(sum, mica_where(last, mica_full_like(sum, 0), next));
     o->weights[i].grad = next;
@@ -390,7 +390,7 @@ static void update(optimiser *o, const weight *w) {
   if (o->c.ema != 0) average(&r, next);
 }
 
-/* Finds weights that match the pattern and whose gradients are by rows. */
+/* Finds weights that match the pattern and have gradients by rows. */
 static void find_rows(optimiser *o) {
   for (size_t i = 0; o->c.rows && i < o->count; i++) {
     weight *w = &o->weights[i];
@@ -452,7 +452,7 @@ static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
   return mica_graph_status(nn->graph);
 }
 
-/* Counts steps: *t is this step, from 1. If every run is a step, the network's own counter serves. */
+/* Counts steps; *t is the number of this step, from 1. If every run is a step, the network's counter serves. */
 static void count_step(optimiser *o, mica_value *t) {
   mica_value runs = mica_nn_step(o->nn), one = mica_scalar(o->nn->graph, MICA_I64, 1), next = mica_add(runs, one);
   o->step = runs;
@@ -487,7 +487,7 @@ static mica_status build(optimiser *o, mica_value loss, mica_optimizer_values *v
   for (size_t i = 0; i < o->count; i++) update(o, &o->weights[i]);
   if (o->c.shard) {
     MICA_TRY(broadcast(o));
-    /* Not state of the network, so files omit it. */
+    /* Not part of the network's state, so files omit it. */
     mica_value held = mica_parameter(o->nn->graph, "optimizer.sent", MICA_F32, MICA_SCALAR);
     if (!mica_value_is_null(o->sent)) mica_assign(held, o->sent);
   }

@@ -6,12 +6,12 @@
 
 typedef struct mica__gradients {
   const mica_value *values; /* of the weights to train, in order of creation */
-  /* Ranks among which the network is divided; norms are over all parts. NULL: the network is whole. */
+  /* Ranks that share the divided network; norms are over all parts. NULL: the network is whole. */
   mica_communicator *parts;
-  const bool *elsewhere; /* per value: another part also has this weight and counts it in the norm */
+  const bool *elsewhere; /* per value: another part has this weight too, and counts it in the norm */
 } mica__gradients;
 
-/* mica_optimize without a loss. The gradients belong to the loss of this rank. */
+/* mica_optimize with given gradients instead of a loss. They are gradients of this rank's loss. */
 void mica__optimize_given(mica_nn *nn, const mica__gradients *gradients, const mica_optimizer_config *config);
 
 #endif

@@ -6,8 +6,8 @@
 #include <mica/nodes.h>
 #include <stdlib.h>
 
-/* Large enough that messages have little overhead, small enough that the last bucket, which nothing hides, ends soon.
- */
+/* Large enough for little overhead per message; small enough that the last bucket, which no computation hides, ends
+ * soon. */
 #define STANDARD_BUCKET ((int64_t)4 << 20)
 
 static int64_t bytes_of(mica_value value) {
@@ -25,12 +25,12 @@ mica_value mica__ranks_counted(mica_value weight, double least) {
   return least > 0 ? mica_maximum(weight, mica_full_like(weight, least)) : weight;
 }
 
-/* If nothing counts, gradients are 0, because each part's are. */
+/* If no item counts, all gradients are 0, because those on each rank are. */
 mica_value mica__ranks_divisor(mica_value weights, double least) {
   return mica__ranks_counted(weights, least > 0 ? least : 1e-30);
 }
 
-/* The sum is known long before the first gradient. */
+/* This sum is ready long before the first gradient. */
 void mica__ranks_weight(mica_graph *graph, const mica_optimizer_config *c, mica_value *weight, mica_value *all) {
   const bool weighted = !mica_value_is_null(c->weight);
   *weight = weighted ? mica_stop_gradient(as_f32(c->weight)) : mica_scalar(graph, MICA_F32, 1);

@@ -7,10 +7,10 @@
 #include <mica/index.h>
 #include <mica/nodes.h>
 
-/* Maximum number of terms of a gradient: a table with more gathers gets a dense gradient. */
+/* Maximum number of gathers of a table; with more, its gradient is dense. */
 #define MOST_TERMS 16
 
-/* Gradients of gathers whose sum is the table's gradient. */
+/* Gradients of gathers; their sum is the table's gradient. */
 typedef struct terms {
   mica_value indices[MOST_TERMS], updates[MOST_TERMS];
   size_t count;
@@ -61,7 +61,7 @@ bool mica__table_gradient(mica_value table, mica_value gradient, mica__table_row
   join_terms(table, &t, &indices, &updates);
   const mica_unique_results found = mica_unique(indices, (double)shape.dim[0]);
   const mica__index_attrs sum = {.join = MICA_SCATTER_ADD};
-  /* Reads outside the table have no gradient. */
+  /* Indices outside the table have no gradient. */
   mica_value outside = mica_greater_equal(indices, mica_scalar(table.graph, MICA_I64, (double)shape.dim[0]));
   mica_value slots = mica_where(outside, mica_full_like(found.inverse, INT32_MAX), found.inverse);
   out->rows = found.values;

@@ -12,7 +12,8 @@ static int64_t elements_of(mica_value value) {
   return mica_shape_count(mica_value_shape(value), &count) == MICA_OK ? count : 0;
 }
 
-/* Repeatedly gives the largest remaining weight to the rank with the fewest elements; the first of equals. */
+/* Gives the largest remaining weight to the rank with the fewest elements, the first one of equal ranks, until all are
+ * given. */
 mica_status mica__shard_owners(const mica_value *weights, size_t count, int32_t ranks, int32_t *owners) {
   int64_t *held = calloc((size_t)ranks, sizeof *held);
   if (!held) return mica__fail_nomem("an optimiser");
@@ -37,14 +38,14 @@ static void add_sent(mica_value *sent, mica_value more) {
   *sent = mica_value_is_null(*sent) ? more : mica_add(*sent, more);
 }
 
-/* Weights of one owner that are sent together, from the last one on. */
+/* Weights of one owner that are sent together; the last weights come first. */
 typedef struct group {
   size_t *index;
   mica_value *values;
   int32_t count;
 } group;
 
-/* Owners' groups of gradients wait for each other to fill. */
+/* Minimum bytes of a group, because the groups of all owners fill at the same time. */
 #define LEAST_GROUP ((int64_t)256 << 10)
 
 static int64_t group_bytes(const mica_optimizer_config *c) {
@@ -52,7 +53,7 @@ static int64_t group_bytes(const mica_optimizer_config *c) {
   return share > LEAST_GROUP || c->bucket_bytes > 0 ? share : LEAST_GROUP;
 }
 
-/* The owner's next group before *end, which is set to the group's first weight. */
+/* Finds the owner's next group of weights before *end; *end becomes the index of the group's first weight. */
 static void next_group(const mica_optimizer_config *c, const int32_t *owners, int32_t owner, const mica_value *values,
                        size_t *end, group *g) {
   const int64_t most = group_bytes(c);
@@ -112,7 +113,7 @@ mica_status mica__shard_reduce(mica_graph *graph, const mica_optimizer_config *c
   mica__ranks_weight(graph, c, &weight, &all);
   mica_status status = make_group(&g, count);
   if (status == MICA_OK) status = reduce(c, owners, gradients, count, weight, all, &g, sent);
-  /* A rank without weights takes part in the sum of all weights. */
+  /* A rank without weights still takes part in the sum. */
   add_sent(sent, all);
   free_group(&g);
   return status;

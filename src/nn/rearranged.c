@@ -1,15 +1,15 @@
-/* Parameters whose elements are apart in the file: every second row, swapped axes, MXFP4 in two tensors. */
+/* Parameters whose elements are not contiguous in the file: every second row, swapped axes, MXFP4 in two tensors. */
 #include "nn/rearranged.h"
 
 #include <string.h>
 
 enum { MX_BYTES = 16 }; /* of 32 elements */
 
-/* The parameter is matrices of (rows, columns) units. A unit is one element, or one block. Row r of matrix m is row
- * first + r step of the tensor's matrix m, which has `of` rows. */
+/* The parameter consists of matrices of (rows, columns) units. A unit is one element or one block. Row r of matrix m is
+ * row first + r step of the tensor's matrix m, which has `of` rows. */
 typedef struct layout {
   const char *data;
-  const uint8_t *scales; /* of MXFP4 in two tensors; NULL: one tensor */
+  const uint8_t *scales; /* of MXFP4 in two tensors; NULL: a single tensor */
   size_t unit;           /* bytes in the parameter */
   int64_t elements;      /* of a unit */
   int64_t rows, columns, first, step, of;
@@ -33,7 +33,7 @@ static layout layout_of(const mica__named_tensor *from, mica_shape shape) {
   return l;
 }
 
-/* Safetensors files have elements 2 b and 2 b + 1 in byte b, a block of GGUF b and b + 16. */
+/* Byte b has the elements 2 b and 2 b + 1 in safetensors files, but b and b + 16 of a block in GGUF. */
 static void copy_mxfp4(const layout *l, int64_t unit, uint8_t *out) {
   const uint8_t *in = (const uint8_t *)l->data + (size_t)unit * MX_BYTES;
   out[0] = l->scales[unit];
@@ -43,7 +43,7 @@ static void copy_mxfp4(const layout *l, int64_t unit, uint8_t *out) {
   }
 }
 
-/* `count` units of a row, from column `column` on. */
+/* Copies `count` units of a row, beginning at `column`. */
 static void copy_row(const layout *l, int64_t matrix, int64_t row, int64_t column, int64_t count, char *out) {
   const int64_t at = l->first + row * l->step;
   if (l->transposed) {

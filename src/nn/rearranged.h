@@ -1,4 +1,5 @@
-/* nn/rearranged.h: elements of a parameter whose tensor in the file has them in another order, or in two tensors. */
+/* nn/rearranged.h: reads parameters whose tensor in the file has another order of elements, or which come from two
+ * tensors. */
 #ifndef MICA_NN_REARRANGED_H
 #define MICA_NN_REARRANGED_H
 

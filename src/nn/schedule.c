@@ -5,12 +5,12 @@
 #include <mica/optim.h>
 
 #define PI 3.141592653589793
-/* One cycle as in PyTorch: its first value, the share of steps that rise, and its last value by default. */
+/* One cycle, as in PyTorch: its first value, the share of rising steps, and the default last value. */
 #define CYCLE_FIRST (1.0 / 25)
 #define CYCLE_RISE 0.3
 #define CYCLE_LAST (CYCLE_FIRST * 1e-4)
 
-/* Goes from a to b by half a cosine, x in [0, 1]. */
+/* Half a cosine from a to b, x in [0, 1]. */
 static double ease(double a, double b, double x) { return b + (a - b) * (1 + cos(PI * x)) / 2; }
 
 static double part(double i, double n) { return n <= 0 || i >= n ? 1 : i / n; }
@@ -57,7 +57,7 @@ mica_status mica_schedule_find(const char *name, mica_schedule *kind) {
 double mica_plateau_note(mica_plateau *p, double measure) {
   double factor = p->factor > 0 ? p->factor : 0.1, threshold = mica__or_default(p->threshold, 1e-4);
   int64_t patience = p->patience > 0 ? p->patience : 10;
-  /* A NaN is no improvement, and the first number after it is one. */
+  /* A NaN is never an improvement; the first number after it always is. */
   if (p->noted == 0 || isnan(p->best)) p->best = p->rising ? -INFINITY : INFINITY;
   double margin = isinf(p->best) ? 0 : threshold * fabs(p->best);
   bool better = p->rising ? measure > p->best + margin : measure < p->best - margin;

@@ -8,25 +8,26 @@
 #include <mica/nodes.h>
 #include <mica/sequence.h>
 
-/* ALiBi: values to add to scores, f32 (H, Tq, Tk), or (B, H, Tq, Tk) if queries have positions per sequence. Query
- * positions are (Tq) or (B, Tq), key positions (Tk). */
+/* ALiBi: f32 values to add to scores, (H, Tq, Tk), or (B, H, Tq, Tk) if each sequence has its own query positions.
+ * Query positions are (Tq) or (B, Tq), key positions (Tk). */
 mica_value mica__alibi(mica_value queries, mica_value keys, int64_t heads);
 
-/* The frequencies of rotary positions of heads x (B, T, heads, D), f32 (c->rotated / 2). Sets the defaults of c. */
+/* The frequencies of rotary positions for heads x (B, T, heads, D): f32 (c->rotated / 2). Fills in the defaults of
+ * c. */
 mica_value mica__rotary_frequencies(mica_value x, mica_rotary_config *c);
 
-/* x (B, T, n size) as (B, T, n, size), and back. */
+/* Reshapes x (B, T, n size) to (B, T, n, size), and back. */
 mica_value mica__split_heads(mica_value x, int64_t n, int64_t size);
 mica_value mica__join_heads(mica_value x, int64_t width);
 
-/* True for a function of two dense layers, f(gate(x)) up(x). */
+/* True for functions that use two dense layers: f(gate(x)) up(x). */
 bool mica__feed_is_gated(mica_feed_forward kind);
 /* f(x) of a block's dense layers. */
 mica_value mica__feed_activate(mica_value x, mica_feed_forward kind);
 /* A mixture of experts over x (B, T, C), in the scope of a block. */
 mica_value mica__nn_experts(mica_nn *nn, mica_value x, const mica_transformer_config *c, int64_t width);
 
-/* x + y in f32, rounded to x's dtype except for norms and further sums (mica__widen). In 16 bits, a stream of blocks
+/* x + y in f32, rounded to x's dtype, except for norms and further sums (mica__widen): in 16 bits, a sequence of blocks
  * would lose small summands. */
 static inline mica_value mica__residual_sum(mica_value x, mica_value y) {
   const mica_value wide = mica__widen(x), other = mica__widen(y);
@@ -34,7 +35,8 @@ static inline mica_value mica__residual_sum(mica_value x, mica_value y) {
   return mica__stream(mica_add(wide, mica_value_dtype(other) == dtype ? other : mica_cast(other, dtype)), x);
 }
 
-/* Indices [from, from + count) of an axis that a layer computes in sections, such as heads of one kind or gates. */
+/* Indices [from, from + count) of an axis whose sections a layer computes separately, such as heads of one kind, or
+ * gates. */
 mica_value mica__section(mica_value x, int32_t axis, int64_t from, int64_t count);
 
 #endif

@@ -24,15 +24,15 @@ mica_value mica__join_heads(mica_value x, int64_t width) {
   return mica_reshape(x, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), width));
 }
 
-/* (B, T, H, D) as (B, H, T, D), and back. */
+/* Swaps the axes (B, T, H, D) and (B, H, T, D). */
 static mica_value heads_first(mica_value x) { return mica_transpose(x, MICA_AXES(0, 2, 1, 3)); }
 
-/* True if the layers of these bits have no bias. */
+/* True if the layers of these bits lack a bias. */
 static bool lacks_bias(const mica_nn_attention_config *c, uint32_t layers) {
   return c->no_bias || (c->without_bias & layers) != 0;
 }
 
-/* A layer for the heads of up to three kinds, of x from mica__nn_fan_out. */
+/* A layer that projects x from mica__nn_fan_out to the heads of up to three kinds. */
 static mica_value project(mica_nn *nn, const char *name, uint32_t layers, mica_value x,
                           const mica_nn_attention_config *c, int64_t first, int64_t second, int64_t third) {
   const mica_dense_config config = {.no_bias = lacks_bias(c, layers), .weight = mica__init_or(c->weight, xavier)};
@@ -46,9 +46,9 @@ typedef struct projected {
   mica_value q, k, v;
 } projected;
 
-/* Splits columns (B, T, n D) for `of_q` projections to queries and `of_kv` to keys or values into heads (B, T, n, D). A
- * pruned network has columns for fewer groups, each with one head of keys and values and the queries that share it; c
- * gets their number. */
+/* Splits columns (B, T, n D) into heads (B, T, n, D): `of_q` projections to queries and `of_kv` to keys or values. A
+ * group is one head of keys and values with the queries that share it. A pruned network has columns for fewer groups; c
+ * receives their number. */
 static mica_value split(mica_nn *nn, mica_value y, int64_t of_q, int64_t of_kv, mica_nn_attention_config *c) {
   if (mica_value_is_null(y)) return y;
   const int64_t shared = c->heads / c->groups, heads = of_q * shared + of_kv;
@@ -97,14 +97,15 @@ static projected project_all(mica_nn *nn, mica_value x, mica_value memory, mica_
   return p;
 }
 
-/* The scale of an RMS norm of heads, (D), in a scope that the caller leaves. */
+/* Enters the scope of an RMS norm of heads, and returns its scale, (D). The caller leaves the scope. */
 static mica_value enter_norm(mica_nn *nn, const char *name, const mica_nn_attention_config *c) {
   const mica_init_config ones = {.kind = MICA_INIT_CONSTANT, .value = 1};
   mica__nn_enter(nn, name, "rms_norm");
   return mica_nn_parameter(nn, "weight", MICA_SHAPE(c->head_size), &ones);
 }
 
-/* RMS norm of each head of x (B, T, heads, D). All ranks have the scale; each has the gradient of its own heads. */
+/* RMS norm of each head of x (B, T, heads, D). All ranks have the same scale; each computes the gradient of its own
+ * heads. */
 static mica_value norm_heads(mica_nn *nn, const char *name, mica_value x, const mica_nn_attention_config *c) {
   if (mica_value_is_null(x)) return x;
   mica_value scale = enter_norm(nn, name, c);
@@ -115,12 +116,12 @@ static mica_value norm_heads(mica_nn *nn, const char *name, mica_value x, const 
 
 /* --- the cache --- */
 
-/* Number of sequences of x that share one of the memory, if x attends to it. */
+/* The number of x's sequences that share one sequence of the memory, if x attends to it. */
 static int64_t sharers(const mica_kv_cache *cache, bool alone) {
   return !alone && cache && cache->beams > 1 ? cache->beams : 1;
 }
 
-/* Writes p's keys and values into the caches, and takes all cached ones if x continues. */
+/* Writes p's keys and values into the caches; if x continues a sequence, p receives all cached ones. */
 static void use_cache(mica_nn *nn, const mica_nn_attention_config *c, mica_value positions, bool alone, bool goes_on,
                       projected *p) {
   mica__cache_update by = {.batch = c->cache->batch / sharers(c->cache, alone)};
@@ -132,15 +133,15 @@ static void use_cache(mica_nn *nn, const mica_nn_attention_config *c, mica_value
 
 /* --- a stream --- */
 
-/* Replaces the kept positions by the last ones of kept and new positions together. */
+/* Appends new positions to the kept ones, and keeps the last of them. */
 static mica_value go_on(mica_value *past, mica_value x, int64_t kept) {
   x = mica_concat((mica_value[]){mica_cast(*past, mica_value_dtype(x)), x}, 2, 1);
   *past = mica_cast(mica_slice(x, 1, -kept, MICA_END, 1), mica_value_dtype(*past));
   return x;
 }
 
-/* Puts the stream's past keys and values before the new ones. Queries follow window - 1 past positions; positions that
- * the stream has not had yet are hidden. */
+/* Puts the stream's past keys and values before the new ones. Each query sees up to window - 1 past positions;
+ * positions before the stream's beginning are masked. */
 static void use_past(mica_nn *nn, mica_nn_attention_config *c, projected *p, mica_value *offset) {
   const int64_t kept = c->window - 1;
   p->k = go_on(&c->past->k, p->k, kept);
@@ -153,14 +154,14 @@ static void use_past(mica_nn *nn, mica_nn_attention_config *c, projected *p, mic
 
 /* --- parts of this rank --- */
 
-/* This rank's heads of a mask for all heads, (..., H, Tq, Tk). */
+/* This rank's heads of a mask (..., H, Tq, Tk) for all heads. */
 static mica_value own_heads(mica_nn *nn, mica_value mask, int64_t own) {
   if (mica__nn_ranks(nn) == 1) return mask;
   const int64_t from = own * nn->config.tensor_ranks->rank;
   return mica_slice(mask, -3, from, from + own, 1);
 }
 
-/* Sinks of this rank's own of all heads. */
+/* Sinks of this rank's `own` heads out of `all`. */
 static mica_value add_sinks(mica_nn *nn, int64_t own, int64_t all) {
   mica_value sinks = mica_nn_parameter(nn, "sinks", MICA_SHAPE(own), NULL);
   if (mica__nn_ranks(nn) > 1) mica__nn_divide_as(nn, &(mica__division){.count = 1, .sections = {all}});
@@ -169,8 +170,8 @@ static mica_value add_sinks(mica_nn *nn, int64_t own, int64_t all) {
 
 /* --- one new position --- */
 
-/* True if norms, rotary positions, the cache and attention are one op (ops/attention/decode.h): x has one position of
- * each sequence, after those in a cache. A hook may want a norm's result. */
+/* True if norms, rotary positions, the cache and attention run as one op (ops/attention/decode.h). Then x has one new
+ * position per sequence, and the cache has the earlier ones. With a hook, a norm stays a layer of its own. */
 static bool is_one_op(const mica_nn *nn, mica_value x, mica_value memory, const mica_nn_attention_config *c) {
   if (!mica_value_is_null(memory) || c->recall || !c->cache || mica_value_is_null(c->cache->offset)) return false;
   if (!mica_value_is_null(c->mask) || !mica_value_is_null(c->starts) || !mica_value_is_null(c->position_ids) ||
@@ -268,11 +269,11 @@ static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attentio
   return !wrong;
 }
 
-/* Attention of the heads to the memory, or to x and the cache, in ops of their own: (B, T, H D). */
+/* Attention to the memory, or to x and the cache, as separate ops: (B, T, H D). */
 static mica_value attend(mica_nn *nn, mica_nn_attention_config *c, mica_value x, mica_value memory, projected p,
                          int64_t heads) {
   const bool alone = mica_value_is_null(memory) && !c->recall;
-  /* Sequences that start see only their own keys, whatever the cache holds. */
+  /* A sequence that starts sees only its own keys, whatever the cache holds. */
   const bool goes_on = alone && c->cache && !mica_value_is_null(c->cache->offset);
   mica_value offset = goes_on ? c->cache->offset : null_value;
   mica_value positions = mica_positions(x, offset);
@@ -313,7 +314,7 @@ static mica_value attend(mica_nn *nn, mica_nn_attention_config *c, mica_value x,
     how.step = mica_nn_step(nn);
   }
   const int64_t shared = sharers(c->cache, alone);
-  /* To a shared memory, its sequences are positions of one sequence; the order does not matter. */
+  /* For a shared memory, the sequences that share it become positions of one sequence; their order does not matter. */
   if (shared > 1) p.q = mica_reshape(p.q, MICA_SHAPE(c->cache->batch / shared, MICA_DYNAMIC, c->heads, c->head_size));
   mica__nn_record(nn, "attention", "attention");
   mica_value y = mica_attention(heads_first(p.q), heads_first(p.k), heads_first(p.v), &how);

@@ -34,7 +34,7 @@ static mica_dtype type_of(const mica_nn *nn, mica_cache_form form) {
   }
 }
 
-/* A state of rows, and what is in it after the parents were copied. */
+/* Finds a state of rows; returns its contents after the parents were copied. */
 static mica_value find_rows(mica_nn *nn, const char *name, mica_dtype dtype, int64_t width,
                             const mica_nn_attention_config *c, const mica__cache_update *by, mica_value *state) {
   const int64_t length = c->cache->length;
@@ -62,9 +62,9 @@ void mica__cache_assign(const mica__cached *cached, mica_value all, mica_value s
   if (!mica_value_is_null(cached->steps)) mica_assign(cached->steps_state, steps);
 }
 
-/* x (B, T, G, D) as i8 (B, T, G D) with scales (B, T, G blocks), to the bit what cl/attention/decode.clh computes for
- * one T. A cast to f16 rounds where the value is stored: a generated kernel goes on with the f32 number. The bitcast is
- * a launch, which reads what was stored. */
+/* Rounds x (B, T, G, D) to i8 (B, T, G D) with scales (B, T, G blocks). The result has the same bits as
+ * cl/attention/decode.clh computes for one T. A cast to f16 rounds only when it is stored; a generated kernel would
+ * continue with the f32 number. The bitcast is a launch of its own, so it reads the stored value. */
 static mica_value round_blocks(mica_value x, const mica_nn_attention_config *c, mica_value *steps) {
   const int64_t block = mica__decode_block(c->head_size), blocks = c->groups * (c->head_size / block);
   mica_value zero = mica_scalar(x.graph, MICA_F32, 0), one = mica_scalar(x.graph, MICA_F32, 1);
@@ -78,7 +78,7 @@ static mica_value round_blocks(mica_value x, const mica_nn_attention_config *c, 
   return mica_reshape(y, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), blocks * block));
 }
 
-/* Puts new rows into rows (batch length, width). Returns the rows of x's sequences, (sequences, length, width). */
+/* Writes new rows into rows (batch length, width). Returns the rows of x's sequences, (sequences, length, width). */
 static mica_value replace_rows(const mica_nn_attention_config *c, const mica__cache_update *by, mica_value all,
                                mica_value state, mica_value rows) {
   const int64_t width = mica_value_shape(all).dim[1], length = c->cache->length;

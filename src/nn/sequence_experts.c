@@ -1,4 +1,4 @@
-/* Functions of a block's dense layers, and mixtures of experts in place of them. */
+/* The functions of a block's dense layers, and mixtures of experts instead of them. */
 #include "nn/held.h"
 #include "nn/sequence.h"
 
@@ -30,7 +30,7 @@ mica_value mica__feed_activate(mica_value x, mica_feed_forward kind) {
 
 /* --- experts --- */
 
-/* Row e of a table of biases (count, rows) for each of the ids, f32. */
+/* Biases by ids: rows of a table (count, rows), f32. */
 static mica_value biases(mica_nn *nn, const char *name, mica_value ids, const mica_transformer_config *c,
                          int64_t rows) {
   mica_value table = mica__nn_add_weight(nn, name, MICA_SHAPE(c->experts.count, rows), NULL);
@@ -39,7 +39,7 @@ static mica_value biases(mica_nn *nn, const char *name, mica_value ids, const mi
   return mica_cast(mica__nn_held_rows(held, table, ids, MICA_F32), MICA_F32);
 }
 
-/* Rows x (.., S or 1, columns) times the experts' matrices of (rows, columns) that ids name. */
+/* Multiplies x (.., S or 1, columns) by the matrices (rows, columns) of the experts in ids. */
 static mica_value product(mica_nn *nn, const char *name, mica_value x, mica_value ids, const mica_transformer_config *c,
                           int64_t rows, int64_t columns) {
   const mica_init_config init = mica__init_or(c->weight, xavier);

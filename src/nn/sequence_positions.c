@@ -1,4 +1,4 @@
-/* Positions of sequences: counted, learned, sinusoidal, rotary, and ALiBi. */
+/* Positions of sequences: indices, learned, sinusoidal, rotary, and ALiBi. */
 #include "base/arith.h"
 #include "nn/sequence.h"
 
@@ -46,8 +46,8 @@ static mica_value frequencies(mica_graph *graph, double base, int64_t width, int
 
 /* --- rotary --- */
 
-/* Pairs of features are on axes (2, pairs), interleaved ones on (pairs, 2). Each feature is multiplied by the cosine,
- * its partner, with a sign, by the sine. */
+/* Pairs of features are on axes (2, pairs), or (pairs, 2) if interleaved. Each feature times the cosine, plus or minus
+ * its partner times the sine. */
 static mica_value rotate(mica_value x, mica_value positions, const mica_rotary_config *c, int64_t heads) {
   const int64_t pairs = c->rotated / 2;
   const int32_t pair_axis = c->interleave ? 4 : 3;
@@ -55,7 +55,7 @@ static mica_value rotate(mica_value x, mica_value positions, const mica_rotary_c
   mica_value sign = mica_constant(x.graph, MICA_F32, c->interleave ? MICA_SHAPE(2) : MICA_SHAPE(2, 1), signs);
   mica_value angle = mica_mul(mica_unsqueeze(mica_cast(positions, MICA_F32), MICA_AXES(-1)),
                               frequencies(x.graph, c->base, c->rotated, pairs, c->factors));
-  /* (T, pairs) or (B, T, pairs), with axes for heads and the two features of a pair. */
+  /* (T, pairs) or (B, T, pairs), with added axes for heads and for the two features of a pair. */
   angle = mica_unsqueeze(angle, c->interleave ? MICA_AXES(-3, -1) : MICA_AXES(-3, -2));
   mica_shape split =
       MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), heads, c->interleave ? pairs : 2, c->interleave ? 2 : pairs);
@@ -66,7 +66,7 @@ static mica_value rotate(mica_value x, mica_value positions, const mica_rotary_c
   return mica__narrow(mica_reshape(y, MICA_SHAPE(MICA__COPY_DIM(0), MICA__COPY_DIM(1), heads, c->rotated)), x);
 }
 
-/* Sets the defaults of a configuration for heads of `all` features; false: an error was recorded. */
+/* Fills in the defaults of a configuration for heads of `all` features. False: an error was recorded. */
 static bool complete(mica_value x, int64_t all, mica_rotary_config *c) {
   if (c->base == 0) c->base = 10000;
   if (c->rotated == 0) c->rotated = all;
@@ -131,7 +131,7 @@ mica_value mica__alibi(mica_value queries, mica_value keys, int64_t heads) {
 
 /* --- added vectors --- */
 
-/* sin(p f_i) at 2 i, cos(p f_i) at 2 i + 1, (..., C). */
+/* (..., C): sin(p f_i) at index 2 i, cos(p f_i) at 2 i + 1. */
 static mica_value sinusoids(mica_value positions, int64_t width) {
   const int64_t pairs = (width + 1) / 2;
   mica_value angle = mica_mul(mica_unsqueeze(mica_cast(positions, MICA_F32), MICA_AXES(-1)),
@@ -165,7 +165,7 @@ mica_value mica_last_rows(mica_value x, mica_value lengths) {
   if (mica_value_is_null(x)) return x;
   if (shape.rank != 3) return mica__builder_fail("last_rows", x, MICA_E_SHAPE, "sequences must be (B, T, C)");
   if (mica_value_is_null(lengths)) return mica_squeeze(mica_slice(x, 1, -1, MICA_END, 1), MICA_AXES(1));
-  /* One index per row serves all its features. */
+  /* All features of a row have the same index. */
   mica_value last = mica_unsqueeze(mica_sub(lengths, mica__number(lengths, 1)), MICA_AXES(-1, -2));
   last = mica_expand(last, MICA_SHAPE(MICA_DYNAMIC, MICA_DYNAMIC, shape.dim[2]));
   return mica_squeeze(mica_gather_elements(x, last, 1), MICA_AXES(1));

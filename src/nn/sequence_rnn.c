@@ -10,7 +10,7 @@ static int64_t gates_of(mica_rnn_kind kind) {
   return kind == MICA_RNN_KIND_LSTM ? 4 : kind == MICA_RNN_KIND_GRU ? 3 : 1;
 }
 
-/* Weights of a layer for all its directions, concatenated along a new axis 0. */
+/* The weights of a layer for all directions, concatenated along a new axis 0. */
 typedef struct weights {
   mica_value w, r, b;
 } weights;
@@ -44,7 +44,7 @@ static weights weights_of(mica_nn *nn, int64_t layer, int directions, bool rever
   return (weights){joined[0], joined[1], joined[2]};
 }
 
-/* Units of the layer: as requested, or as in a pruned network. */
+/* The layer's number of units: as requested or, in a pruned network, as in the file. */
 static int64_t units_of(mica_nn *nn, int64_t layer, mica_rnn_direction direction, int64_t hidden) {
   char name[64];
   mica_shape like;

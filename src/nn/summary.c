@@ -20,7 +20,7 @@ static void add_shape(mica__text *text, mica_shape shape) {
   mica__text_add(text, ")");
 }
 
-/* Weights of parameters [first, last), over all ranks that divide them. */
+/* Counts the weights of parameters [first, last); divided ones with the parts of all ranks. */
 static int64_t whole_elements(const mica_nn *nn, size_t first, size_t last, bool trained) {
   int64_t total = 0;
   for (size_t i = first; i < last; i++) {

@@ -39,7 +39,7 @@ static mica__weight_part *find(const mica__weights *all, const char *name) {
 
 const mica__weight_part *mica__weights_find(const mica__weights *all, const char *name) { return find(all, name); }
 
-/* Copies a part to its position in the whole tensor. */
+/* Copies a part into the whole tensor. */
 static mica_status put_part(mica__weights *to, const mica__weight_part *one, int32_t ranks, int32_t rank) {
   const mica__weight_head *h = &one->head;
   const size_t size = mica_dtype_size((mica_dtype)h->dtype);

@@ -1,4 +1,4 @@
-/* nn/weights.h: a list of named tensors, whole or divided among ranks, such as the content of a file of weights. */
+/* nn/weights.h: a list of named tensors, whole or divided among ranks, such as the contents of a weights file. */
 #ifndef MICA_NN_WEIGHTS_H
 #define MICA_NN_WEIGHTS_H
 
@@ -6,13 +6,13 @@
 
 #include <mica/safetensors.h>
 
-/* Sent before a tensor's elements. A head without a name ends a list. */
+/* The head sent before a tensor's elements. A head without a name ends a list. */
 typedef struct mica__weight_head {
   char name[256];
   int64_t bytes;
   mica_shape shape;
   int32_t dtype;
-  mica__division division; /* whole tensor that it is a part of */
+  mica__division division; /* the whole tensor, if this is a part */
 } mica__weight_head;
 
 typedef struct mica__weight_part {
@@ -32,8 +32,8 @@ mica_status mica__weights_add(mica__weights *parts, const mica__weight_head *hea
 /* Adds a tensor with this name, dtype and shape. MICA_E_UNSUPPORTED: the name is too long. */
 mica_status mica__weights_put(mica__weights *parts, const char *name, mica_dtype dtype, mica_shape shape,
                               mica__weight_part **part);
-/* Moves tensors from `from` to `to`, unless `to` has them. Parts of rank `rank` of `ranks` are copied to their position
- * in the whole tensor. */
+/* Moves tensors from `from` to `to`, unless `to` already has them. Parts of rank `rank` of `ranks` are copied into the
+ * whole tensors. */
 mica_status mica__weights_join(mica__weights *to, mica__weights *from, int32_t ranks, int32_t rank);
 /* NULL if the name is unknown. */
 const mica__weight_part *mica__weights_find(const mica__weights *parts, const char *name);

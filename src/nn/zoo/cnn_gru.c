@@ -1,7 +1,7 @@
-/* cnn_gru: a convolution along time, GRU in both directions, attention; an answer a position or one for all. */
+/* cnn_gru: a convolution along time, a bidirectional GRU, attention; one answer per position or one for all. */
 #include "nn/zoo/sequence.h"
 
-/* x (B, T, C) with zeros from each length on, as padding of the convolution is. */
+/* Sets x (B, T, C) to zero from each length on, like the padding of the convolution. */
 static mica_value cut(mica_value x, mica_value lengths) {
   if (mica_value_is_null(lengths)) return x;
   mica_value inside = mica_less(mica_unsqueeze(mica_positions(x, (mica_value){0}), MICA_AXES(0)),
@@ -9,7 +9,7 @@ static mica_value cut(mica_value x, mica_value lengths) {
   return mica_where(mica_unsqueeze(inside, MICA_AXES(2)), x, mica_full_like(x, 0));
 }
 
-/* The last states (directions, B, H) of both directions side by side: (B, 1, 2 H). */
+/* Joins the last states (2, B, H) of both directions: (B, 1, 2 H). */
 static mica_value last_states(mica_value h, int64_t width) {
   const int64_t units = mica_value_is_null(h) ? width : mica_value_shape(h).dim[2];
   return mica_reshape(mica_transpose(h, MICA_AXES(1, 0, 2)), MICA_SHAPE(MICA__COPY_DIM(0), 1, 2 * units));
@@ -30,7 +30,7 @@ mica_value mica__zoo_cnn_gru(mica_nn *nn, mica_value x, const mica_model_config 
   x = mica_transpose(cut(x, s->lengths), MICA_AXES(0, 2, 1));
   x = mica_transpose(mica_relu(mica_nn_conv(nn, "conv", x, c.width, kernel, &conv)), MICA_AXES(0, 2, 1));
   const mica_rnn_results r = mica_nn_rnn(nn, "gru", mica_nn_dropout(nn, x, c.dropout), c.width, &gru);
-  /* The last states ask the positions, or each position asks all. */
+  /* The queries are the last states, or every position. */
   mica_value asked = s->pooled ? last_states(r.h, c.width) : r.y;
   x = mica_nn_attention(nn, "attention", asked, s->pooled ? r.y : (mica_value){0}, &attention);
   x = mica_nn_dropout(nn, mica_add(asked, x), c.dropout);

@@ -3,13 +3,13 @@
 
 #include <stdio.h>
 
-/* Stages that every picture gets, unless nothing is left to pool, and most stages. */
+/* The usual number of stages (fewer if nothing is left to pool), and the maximum. */
 #define STAGES 4
 #define MOST_STAGES 12
-/* Further stages follow until the longer side has at most so many points. */
+/* Stages are added until the longer side has at most this number of points. */
 #define LAST_SIDE 4
 
-/* Relu commutes with the maximum, and has a quarter to do after it. */
+/* Relu comes after pooling: the result is the same, on a quarter of the elements. */
 static mica_value stage(mica_nn *nn, int number, mica_value x, int64_t filters, int64_t stride) {
   char conv[16], norm[16];
   snprintf(conv, sizeof conv, "conv%d", number);

@@ -14,9 +14,9 @@
 #define USUAL_GROUPS 8
 /* The default depth leaves at least this many pixels per side. */
 #define LEAST_SIDE 4
-/* Channels of all levels but the first, in units of `width`. */
+/* Channels of all levels except the first, in units of `width`. */
 #define WIDER 2
-/* The longest wave of the time's embedding, over 2 pi. */
+/* The longest wavelength of the time's embedding, divided by 2 pi. */
 #define LONGEST 10000.0
 
 static const mica_value null_value = {0};
@@ -25,7 +25,7 @@ static const mica_value null_value = {0};
 typedef struct building {
   mica_nn *nn;
   mica_denoiser_config c;
-  mica_value time; /* (N, 4 width), after the activation that all blocks share */
+  mica_value time; /* (N, 4 width), activated once for all blocks */
 } building;
 
 static int64_t channels_of(const building *b, int64_t level) { return level ? WIDER * b->c.width : b->c.width; }
@@ -38,7 +38,7 @@ static mica_value norm(const building *b, const char *name, mica_value x) {
   return mica_nn_group_norm(b->nn, name, x, groups, NULL);
 }
 
-/* `last`: zeros at first, so that a block begins as the identity. */
+/* last: its weights begin as zeros, so a block begins as the identity. */
 static mica_value conv(const building *b, const char *name, mica_value x, int64_t filters, int64_t size, int64_t stride,
                        bool last) {
   const int64_t pad = size / 2;
@@ -70,7 +70,7 @@ static mica_value residual(const building *b, const char *name, int64_t index, m
   return mica_add(mica__nn_narrow(b->nn, x), y);
 }
 
-/* (N, T, C) as (N, heads, T, size). */
+/* Splits (N, T, C) into heads (N, heads, T, size). */
 static mica_value heads_of(const building *b, const char *name, mica_value x, int64_t heads, int64_t size) {
   x = mica__split_heads(dense(b, name, x, heads * size, false), heads, size);
   return mica_transpose(x, MICA_AXES(0, 2, 1, 3));
@@ -126,7 +126,7 @@ static mica_value embed(const building *b, mica_value time, mica_value label) {
   return mica_silu(e);
 }
 
-/* The levels from fine to coarse; skips gets every result. */
+/* Runs the levels from fine to coarse; skips receives every result. */
 static mica_value go_down(const building *b, mica_value x, mica_value *skips, int *count) {
   for (int64_t level = 0; level <= b->c.depth; level++) {
     char scope[32];
@@ -168,7 +168,7 @@ static int64_t usual_depth(int64_t H, int64_t W) {
   return depth;
 }
 
-/* Defaults in place of zeros; false, with an error in the graph, if something does not fit. */
+/* Fills in defaults for zeros. False, with an error in the graph, if something does not fit. */
 static bool complete(mica_value x, mica_denoiser_config *c) {
   const mica_shape s = mica_value_shape(x);
   if (s.rank != 4 || s.dim[1] < 1 || s.dim[2] < 1 || s.dim[3] < 1) {

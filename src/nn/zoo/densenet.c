@@ -4,7 +4,7 @@
 
 #define GROWTH 32
 
-/* Weights as published: He's with the inputs of a filter. */
+/* Weights as published: He's initialisation with fan-in. */
 static mica_value conv(mica_nn *nn, const char *name, mica_value x, int64_t filters, int64_t size, int64_t stride) {
   const int64_t pad = size / 2;
   return mica_nn_conv(

@@ -10,10 +10,10 @@
 /* Levels of the pyramid: strides 8, 16 and 32. */
 #define LEVELS 3
 #define FIRST_STRIDE 8
-/* Convolutions before each answer of the head. */
+/* Convolutions of the head before each output. */
 #define DEPTH 2
 #define GROUPS 8
-/* The probability of a class that an untrained network gives: most points see none (Lin et al. 2017). */
+/* An untrained network's probability of a class; most points contain no object (Lin et al. 2017). */
 #define PRIOR 0.01
 
 static mica_value conv_norm(mica_nn *nn, const char *conv, const char *norm, mica_value x, int64_t filters,
@@ -31,7 +31,7 @@ static mica_value block(mica_nn *nn, const char *name, mica_value x, int64_t inp
   return mica_relu(mica_add(h, same));
 }
 
-/* Features at strides 8, 16 and 32, of 2, 4 and 4 widths. */
+/* Features at strides 8, 16 and 32, with 2, 4 and 4 times `width` channels. */
 static void backbone(mica_nn *nn, mica_value x, int64_t width, mica_value features[LEVELS]) {
   mica_nn_push(nn, "backbone");
   x = mica_relu(conv_norm(nn, "conv1", "bn1", x, width / 2, 3, 2));
@@ -48,7 +48,7 @@ static void backbone(mica_nn *nn, mica_value x, int64_t width, mica_value featur
   mica_nn_pop(nn);
 }
 
-/* Coarse features are added to finer ones (Lin et al. 2017, feature pyramid networks). */
+/* Adds coarse features to finer ones (Lin et al. 2017, feature pyramid networks). */
 static void pyramid(mica_nn *nn, mica_value features[LEVELS], int64_t width) {
   mica_value above = {0};
   mica_nn_push(nn, "pyramid");
@@ -69,7 +69,7 @@ static void pyramid(mica_nn *nn, mica_value features[LEVELS], int64_t width) {
 
 /* --- the head, whose weights all levels share --- */
 
-/* The weight of a layer that the first level made. */
+/* The weight of a layer that the first level made; all levels share it. */
 static mica_value again(mica_nn *nn, const char *layer, const char *part) {
   char name[64];
   snprintf(name, sizeof name, "%s.%s", layer, part);
@@ -87,7 +87,7 @@ static mica_value shared_conv(mica_nn *nn, const char *name, mica_value x, int64
   return mica_conv(mica__nn_narrow(nn, x), again(nn, name, "weight"), again(nn, name, "bias"), &c.how);
 }
 
-/* Convolution, group norm and relu: batches are small, and levels have statistics of their own. */
+/* Convolution, group norm and relu. Not batch norm: batches are small, and each level has its own statistics. */
 static mica_value shared_block(mica_nn *nn, const char *name, mica_value x, int64_t filters, bool first) {
   char conv[32], norm[32];
   const mica_nn_conv_config c = {.how = {.pad = {1, 1}}, .no_bias = true};
@@ -109,7 +109,7 @@ static mica_value tower(mica_nn *nn, const char *name, mica_value x, int64_t wid
   return x;
 }
 
-/* (N, C, h, w) to (N, h w, C), f32. */
+/* Reshapes (N, C, h, w) to (N, h w, C), f32. */
 static mica_value as_rows(mica_value x) {
   const mica_shape s = mica_value_shape(x);
   if (s.rank != 4) return x;
@@ -117,7 +117,7 @@ static mica_value as_rows(mica_value x) {
   return mica_value_dtype(x) == MICA_F32 ? x : mica_cast(x, MICA_F32);
 }
 
-/* The answers of one level, (N, points, classes + 5). */
+/* The outputs of one level, (N, points, classes + 5). */
 static mica_value answers(mica_nn *nn, mica_value x, int k, int64_t classes, int64_t width) {
   const bool first = k == 0;
   char name[24];

@@ -1,19 +1,20 @@
-/* dlrm: vectors of numbers, ids and values of columns, and dense layers over the products of all pairs of them. */
+/* dlrm: a vector per group of numbers, per id and per column; then dense layers on the products of all pairs of
+ * vectors. */
 #include "nn/zoo/recommender.h"
 
 #include <mica/sparse.h>
 
 #define DEVIATION 0.1
-/* Numbers, user and item stand before categories and sets. */
+/* The vectors of numbers, user and item come before categories and sets. */
 #define FIRST 3
 
-/* Rows (N, D) as one vector of each sample, (N, 1, D). */
+/* Rows (N, D) as one vector per sample, (N, 1, D). */
 static mica_value vector(mica_nn *nn, mica_value rows) {
   return mica__nn_narrow(nn, mica_unsqueeze(rows, MICA_AXES(1)));
 }
 
-/* The bottom layers: all numbers as a vector (N, D). Without numbers it is the same for all samples, so that products
- * with it are what biases are elsewhere. */
+/* The bottom layers: one vector (N, D) of all numbers. Without numbers it is the same for all samples; products with it
+ * then act as biases. */
 static mica_value bottom(mica_nn *nn, const mica__recommender *r, mica_value numbers, mica_value users) {
   if (mica_value_is_null(numbers))
     numbers = mica_full_like(mica_cast(mica_unsqueeze(users, MICA_AXES(1)), MICA_F32), 1);
@@ -21,7 +22,7 @@ static mica_value bottom(mica_nn *nn, const mica__recommender *r, mica_value num
   return mica_nn_dense(nn, "bottom2", h, r->width, NULL);
 }
 
-/* The mean of the rows of each set's values. */
+/* Adds a vector per set: the mean of its values' rows. */
 static size_t add_sets(mica_nn *nn, const mica__recommender *r, mica_value table, const mica__feature_values *x,
                        mica_value *list) {
   int64_t at = 0;

@@ -4,18 +4,18 @@
 #include <math.h>
 #include <stdio.h>
 
-/* Number of blocks, and the drop rate of the last one; the rates of earlier blocks rise to it linearly. */
+/* Number of blocks, and the drop rate of the last one; the rate rises linearly from the first block to it. */
 #define BLOCKS 16
 #define LEFT_OUT 0.2
 
-/* A block: the channels of its input as published, how many times they are widened, its depthwise filter, and its
- * number among all. */
+/* A block: the published channels of its input, the factor by which it widens them, the size and stride of its
+ * depthwise filter, its output channels, and its number among all blocks. */
 typedef struct block {
   int64_t channels, expand, size, stride, filters;
   int number;
 } block;
 
-/* Convolution NAME.0, norm NAME.1, and silu unless it is the block's last. */
+/* Convolution NAME.0, norm NAME.1, and silu if `active`. */
 static mica_value conv_norm(mica_nn *nn, const char *name, mica_value x, int64_t filters, int64_t size, int64_t stride,
                             int64_t groups, bool active) {
   mica_nn_push(nn, name);
@@ -24,7 +24,7 @@ static mica_value conv_norm(mica_nn *nn, const char *name, mica_value x, int64_t
   return active ? mica_silu(x) : x;
 }
 
-/* Squeeze and excitation (Hu et al. 2018): channels times what their means say of them. */
+/* Squeeze and excitation (Hu et al. 2018): scales each channel by a function of all channels' means. */
 static mica_value excite(mica_nn *nn, const char *name, mica_value x, int64_t squeezed) {
   const int64_t channels = mica_value_shape(x).dim[1];
   mica_nn_push(nn, name);
@@ -35,14 +35,15 @@ static mica_value excite(mica_nn *nn, const char *name, mica_value x, int64_t sq
   return mica_mul(x, s);
 }
 
-/* Stochastic depth (Huang et al. 2016): in training a sample's branch is 0 with this rate, else grown to make up. */
+/* Stochastic depth (Huang et al. 2016): in training, a sample's branch becomes 0 with this rate; otherwise it is scaled
+ * up to keep the mean. */
 static mica_value leave_out(mica_nn *nn, mica_value x, double rate) {
   if (!mica_nn_is_training(nn) || rate == 0) return x;
   mica_value one = mica_full_like(mica_mean(x, MICA_AXES(1, 2, 3), true), 1);
   return mica_mul(x, mica_nn_dropout(nn, one, rate));
 }
 
-/* The inverted residual block, its parts numbered as torchvision numbers them. */
+/* The inverted residual block, with torchvision's numbers of its parts. */
 static mica_value inverted_residual(mica_nn *nn, mica_value x, const block *b) {
   const int64_t channels = b->channels, wide = channels * b->expand;
   const int64_t squeezed = channels / 4 > 1 ? channels / 4 : 1;

@@ -1,4 +1,4 @@
-/* encoder: blocks that see whole sequences, with an answer a position or one for all. */
+/* encoder: transformer blocks without a causal mask; one answer per position or one for all. */
 #include "nn/zoo/sequence.h"
 
 #include <stdio.h>

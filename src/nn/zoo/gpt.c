@@ -1,4 +1,4 @@
-/* gpt: a causal language model, with or without a cache. */
+/* gpt: a causal language model, with or without a cache of keys and values. */
 #include "nn/zoo/sequence.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* nn/zoo/recommender.h: networks that score pairs of user and item. Ids are rows of tables; 0 stands for ids that
- * training has not seen. N users, V items (including 0), D features. */
+/* nn/zoo/recommender.h: networks that score pairs of user and item. Ids are rows of tables; 0 is an id that training
+ * has not seen. N users, V items (including 0), D features. */
 #ifndef MICA_NN_ZOO_RECOMMENDER_H
 #define MICA_NN_ZOO_RECOMMENDER_H
 
@@ -17,8 +17,8 @@ typedef struct mica__recommender {
   int64_t users, items; /* rows of their tables, including 0 */
   int64_t width, layers, heads, context;
   double dropout;
-  /* dlrm: number of columns of numbers, categories and sets; maximum values per set; rows of the table of all values,
-   * including 0 for unknown ones. */
+  /* dlrm: number of columns of numbers, categories and sets; maximum number of values per set; rows of the table of all
+   * values, including 0 for unknown ones. */
   int64_t numbers, categories, sets, values, set_width[MICA__RECOMMENDER_SETS];
 } mica__recommender;
 
@@ -28,7 +28,7 @@ typedef struct mica__feature_values {
   mica_value numbers, categories, sets, lengths;
 } mica__feature_values;
 
-/* Inputs about users; null if not needed: ids (N), and the items before, (N, context), with lengths[n] valid ones at
+/* Inputs about users; null if not needed: ids (N), and their previous items (N, context), with lengths[n] valid ones at
  * the start. */
 typedef struct mica__user_values {
   mica_value ids, history, lengths;
@@ -49,7 +49,7 @@ static inline int64_t mica__recommender_context(const mica__recommender *r) {
   return mica__recommender_is(r, "sasrec") || mica__recommender_is(r, "towers") ? r->context : 0;
 }
 
-/* True if a training sample is a sequence of items, each predicted from the items before it. */
+/* True if a training sample is a sequence of items; each item is then predicted from those before it. */
 static inline bool mica__recommender_is_sequential(const mica__recommender *r) {
   return mica__recommender_is(r, "sasrec");
 }
@@ -66,24 +66,24 @@ static inline bool mica__recommender_has_sides(const mica__recommender *r) {
 
 MICA__SHARED mica__recommender_sides mica__recommender_build(mica_nn *nn, const mica__recommender *r,
                                                              mica__user_values user);
-/* Scores of pairs, (N, K) for items (N, K); scores of all items, (N, V). From a network that is built already, or by
- * building one. */
+/* Scores of pairs, (N, K) for items (N, K), and scores of all items, (N, V); from a built network, or by building
+ * one. */
 MICA__SHARED mica_value mica__recommender_pairs_of(mica_nn *nn, const mica__recommender_sides *sides, mica_value items);
 MICA__SHARED mica_value mica__recommender_all_of(mica_nn *nn, const mica__recommender_sides *sides);
 MICA__SHARED mica_value mica__recommender_pairs(mica_nn *nn, const mica__recommender *r, mica__user_values user,
                                                 mica_value items);
 MICA__SHARED mica_value mica__recommender_all(mica_nn *nn, const mica__recommender *r, mica__user_values user);
 
-/* Makes a table of `count` rows, "name.weight", N(0, deviation). Returns the weight itself, f32. */
+/* Makes a table of `count` rows, "name.weight", initialised as N(0, deviation). Returns the weight itself, f32. */
 mica_value mica__recommender_table(mica_nn *nn, const char *name, int64_t count, int64_t width, double deviation);
 
-/* One network each. Koren et al. 2009; Covington et al. 2016, Yi et al. 2019; Kang and McAuley 2018. */
+/* A function per network. Koren et al. 2009; Covington et al. 2016, Yi et al. 2019; Kang and McAuley 2018. */
 mica__recommender_sides mica__zoo_mf(mica_nn *nn, const mica__recommender *r, mica__user_values user);
 mica__recommender_sides mica__zoo_towers(mica_nn *nn, const mica__recommender *r, mica__user_values user);
 mica__recommender_sides mica__zoo_sasrec(mica_nn *nn, const mica__recommender *r, mica__user_values user);
 /* Scores of items (N, K); items null: all, (N, V). He et al. 2017. */
 mica_value mica__zoo_neumf(mica_nn *nn, const mica__recommender *r, mica__user_values user, mica_value items);
-/* Scores of pairs, (N), with their features. *vectors (N, F, D) are the factors of the products. Naumov et al. 2019. */
+/* Scores of pairs with their features, (N). *vectors (N, F, D) are the factors of the products. Naumov et al. 2019. */
 MICA__SHARED mica_value mica__zoo_dlrm(mica_nn *nn, const mica__recommender *r, mica_value users, mica_value items,
                                        const mica__feature_values *x, mica_value *vectors);
 

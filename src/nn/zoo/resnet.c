@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 
-/* A residual block: its filters, the stride of its strided convolution, and whether its shortcut is a projection. That
- * follows from the widths as published, whatever widths a pruned network has. */
+/* A residual block: its filters, its stride, and if its shortcut is a projection. The latter depends on the published
+ * widths, not on a pruned network's widths. */
 typedef struct block {
   int64_t filters, stride;
   bool projects;

@@ -1,4 +1,4 @@
-/* sasrec: blocks of causal attention over the items before; the last position's features are the user's. */
+/* sasrec: causal attention over the previous items; the features of the last position represent the user. */
 #include "nn/zoo/recommender.h"
 
 #include <math.h>

@@ -53,7 +53,7 @@ mica_value mica__sequence_logits(mica_nn *nn, mica_value x, const mica_model_con
 
 mica_transformer_config mica__sequence_block(const mica_model_config *c, bool causal) {
   const mica_sequence_sizes *s = &c->sequence;
-  /* Sums of residuals grow with the number of parts: Radford et al. 2019. */
+  /* Sums of residuals grow with the number of layers, so output weights are smaller: Radford et al. 2019. */
   const mica_init_config in = {.kind = MICA_INIT_NORMAL, .value = 0.02};
   const mica_init_config out = {.kind = MICA_INIT_NORMAL, .value = 0.02 / sqrt(2.0 * (double)s->layers)};
   return (mica_transformer_config){.self = {.heads = s->heads,
@@ -75,7 +75,7 @@ mica_transformer_config mica__sequence_block(const mica_model_config *c, bool ca
 }
 
 mica_value mica__sequence_norm(mica_nn *nn, const char *name, mica_value x, const mica_model_config *c) {
-  /* Blocks with the norm after them end with one. */
+  /* Blocks with post_norm already end with a norm. */
   if (c->sequence.post_norm) return x;
   return c->sequence.rms_norm ? mica_nn_rms_norm(nn, name, x, NULL) : mica_nn_layer_norm(nn, name, x, NULL);
 }

@@ -1,4 +1,4 @@
-/* nn/zoo/sequence.h: shared by networks of sequences. */
+/* nn/zoo/sequence.h: functions that networks of sequences share. */
 #ifndef MICA_NN_ZOO_SEQUENCE_H
 #define MICA_NN_ZOO_SEQUENCE_H
 
@@ -11,8 +11,8 @@ typedef struct mica__sequence_defaults {
 } mica__sequence_defaults;
 mica_model_config mica__sequence_config(const mica_model_config *config, mica__sequence_defaults defaults);
 
-/* Rows of the table "embed" for ids (B, T), times `scale`; makes the table if the network lacks it. Numbers (B, T, F)
- * go through a dense layer of this name. */
+/* Rows of the table "embed" for ids (B, T), times `scale`; makes the table if the network lacks it. Floats (B, T, F) go
+ * through a dense layer named "embed" instead. */
 mica_value mica__sequence_embed(mica_nn *nn, mica_value ids, const mica_model_config *config, double scale);
 /* Adds position vectors from the parameter `name`. */
 mica_value mica__sequence_locate(mica_nn *nn, const char *name, mica_value x, const mica_model_config *config);

@@ -9,8 +9,7 @@ mica_value mica__zoo_mlp(mica_nn *nn, mica_value x, const mica_model_config *c) 
   return mica__nn_rows(nn, "fc2", mica__nn_dropout_own(nn, h, c->dropout), width, c->classes, NULL);
 }
 
-/* Convolution, pooling by two, relu: relu is monotonic, so that it commutes with the maximum and has a quarter to
- * do. */
+/* Convolution, pooling by two, relu. Relu comes after pooling: the result is the same, on a quarter of the elements. */
 static mica_value conv_pool(mica_nn *nn, const char *name, mica_value x, int64_t filters, int64_t size, int64_t pad) {
   x = mica_nn_conv(nn, name, x, filters, size, &(mica_nn_conv_config){.how = {.pad = {pad, pad}}});
   return mica_relu(mica__zoo_max_pool(x, 2, 2, 0));

@@ -1,4 +1,4 @@
-/* tagger: LSTM in both directions, with an answer a position or one for all. */
+/* tagger: a bidirectional LSTM; one answer per position or one for all. */
 #include "nn/zoo/sequence.h"
 
 mica_value mica__zoo_tagger(mica_nn *nn, mica_value x, const mica_model_config *config) {
@@ -12,7 +12,7 @@ mica_value mica__zoo_tagger(mica_nn *nn, mica_value x, const mica_model_config *
   mica_rnn_results r = mica_nn_rnn(nn, "lstm", mica_nn_dropout(nn, x, c.dropout), c.width, &lstm);
   mica_value y = r.y;
   if (c.sequence.pooled) {
-    /* The last states of both directions have each seen the whole sequence. */
+    /* Each direction's last state has seen the whole sequence. */
     y = mica_transpose(r.h, MICA_AXES(1, 0, 2));
     const int64_t units = mica_value_is_null(y) ? c.width : mica_value_shape(y).dim[2];
     y = mica_reshape(y, MICA_SHAPE(MICA__COPY_DIM(0), 2 * units));

@@ -1,9 +1,9 @@
-/* tcn: dilated causal convolutions along time, with an answer a position or one of the last position. */
+/* tcn: dilated causal convolutions along time; one answer per position, or one from the last position. */
 #include "nn/zoo/sequence.h"
 
 #include <stdio.h>
 
-/* A position sees itself and (kernel - 1) dilation ones before it. x (B, C, T). */
+/* Each position depends on itself and the (kernel - 1) dilation positions before it. x (B, C, T). */
 static mica_value causal(mica_nn *nn, const char *name, mica_value x, int64_t channels, int64_t kernel,
                          int64_t dilation) {
   const int64_t before = (kernel - 1) * dilation;
@@ -11,8 +11,8 @@ static mica_value causal(mica_nn *nn, const char *name, mica_value x, int64_t ch
   return mica_relu(mica_nn_conv(nn, name, x, channels, kernel, &config));
 }
 
-/* x + two convolutions; x goes through one of a step where it is the network's own input and has other channels. A
- * network that was pruned has fewer channels throughout. */
+/* x plus two convolutions. If x is the network's input and has other channels, a 1-wide convolution converts it first.
+ * A pruned network has fewer channels everywhere. */
 static mica_value block(mica_nn *nn, mica_value x, int64_t dilation, bool input, const mica_model_config *c) {
   const int64_t kernel = c->sequence.kernel ? c->sequence.kernel : 3;
   mica_value y = causal(nn, "conv1", x, c->width, kernel, dilation);

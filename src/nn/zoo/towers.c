@@ -1,13 +1,13 @@
-/* towers: a user, by id and the items before, and an item, each as features whose product is the score. */
+/* towers: a user, by id and previous items, and an item, both as vectors; their product is the score. */
 #include "nn/zoo/recommender.h"
 
 #include <mica/sparse.h>
 
 #define DEVIATION 0.05
-/* The share of samples whose user is taken for one that nobody knows. */
+/* The share of training samples whose user id is hidden. */
 #define UNKNOWN 0.2
 
-/* In training some users become 0, so that there is a row for those that were never seen. */
+/* Sets some user ids to 0 in training, so row 0 learns to represent users that were never seen. */
 static mica_value hide(mica_nn *nn, mica_value ids) {
   if (!mica_nn_is_training(nn)) return ids;
   mica_value like = mica_cast(ids, MICA_F32);

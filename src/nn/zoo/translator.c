@@ -1,4 +1,5 @@
-/* The encoder-decoder. Its two halves are called apart: a source is read once, the target is written token by token. */
+/* The encoder-decoder. The two halves are separate functions: a source is read once, and the target is written token by
+ * token. */
 #include "nn/zoo/sequence.h"
 
 #include <math.h>
@@ -28,7 +29,7 @@ static mica_value run_blocks(mica_nn *nn, const char *scope, mica_value x, mica_
 mica_value mica_translator_encode(mica_nn *nn, mica_value ids, const mica_model_config *config) {
   mica_model_config c = with_defaults(config);
   if (mica__nn_missing(nn, "translator_encode", ids)) return null_value;
-  /* A source is read whole: the cache is the decoder's. */
+  /* The source is read at once; only the decoder uses the cache. */
   c.sequence.cache = NULL;
   const mica_transformer_config block = mica__sequence_block(&c, false);
   mica_value x = mica__sequence_embed(nn, ids, &c, sqrt((double)c.width));

@@ -8,7 +8,7 @@
 #define MOST_LEVELS 8
 #define USUAL_GROUPS 8
 
-/* The usual number of groups, less where channels are fewer or no multiple of it. */
+/* The usual number of groups, or less if there are fewer channels or they are not a multiple of it. */
 static int64_t groups_of(const mica_model_config *c, int64_t channels) {
   int64_t groups = channels < USUAL_GROUPS ? channels : USUAL_GROUPS;
   if (c->groups) return c->groups;
@@ -19,7 +19,7 @@ static int64_t groups_of(const mica_model_config *c, int64_t channels) {
 /* Pictures have two spatial axes, volumes three. */
 static int axes_of(mica_value x) { return mica_value_shape(x).rank - 2; }
 
-/* A convolution of 3 elements per axis, without bias; weights by fan_out, as deep networks are published. */
+/* A convolution of 3 elements per axis, without bias. Weights use fan_out, as published for deep networks. */
 static mica_value conv3(mica_nn *nn, const char *name, mica_value x, int64_t filters) {
   mica_nn_conv_config c = {.no_bias = true,
                            .weight = {.kind = MICA_INIT_KAIMING_NORMAL, .value = 1.4142135623730951, .fan_out = true}};
@@ -34,14 +34,14 @@ static mica_value halve(mica_value x) {
   return mica_max_pool(x, &c);
 }
 
-/* Doubles them by a transposed convolution. */
+/* Doubles all spatial axes by a transposed convolution. */
 static mica_value enlarge(mica_nn *nn, const char *name, mica_value x, int64_t channels) {
   mica_nn_conv_config c = {.no_bias = false};
   for (int i = 0; i < axes_of(x); i++) c.how.stride[i] = 2;
   return mica_nn_conv_transpose(nn, name, x, channels, 2, &c);
 }
 
-/* Two such convolutions with norm and relu. */
+/* Two 3-wide convolutions, each with norm and relu. */
 static mica_value twice(mica_nn *nn, const mica_model_config *c, const char *scope, int level, mica_value x,
                         int64_t filters) {
   char name[24];
@@ -58,8 +58,7 @@ static mica_value twice(mica_nn *nn, const mica_model_config *c, const char *sco
   return x;
 }
 
-/* The number of times that the sides are halved; -1, with an error in the graph, if they cannot be halved often
- * enough. */
+/* The number of times to halve the sides; -1, with an error in the graph, if they cannot be halved that often. */
 static int levels_of(mica_value x, const mica_model_config *c) {
   const mica_shape shape = mica_value_shape(x);
   int64_t sides = 0;

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-/* The filters of each convolution; 0 is a pooling. */
+/* The filters of each convolution; 0 means pooling. */
 static const int64_t layers[] = {64, 0, 128, 0, 256, 256, 0, 512, 512, 0, 512, 512, 0};
 
 mica_value mica__zoo_vgg11(mica_nn *nn, mica_value x, const mica_model_config *c) {

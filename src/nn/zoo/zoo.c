@@ -8,7 +8,7 @@ typedef struct entry {
   const char *name, *text;
   mica_value (*build)(mica_nn *nn, mica_value x, const mica_model_config *config);
   mica_model_family family;
-  int64_t channels, side; /* the images it was published for */
+  int64_t channels, side; /* of the images it was published for */
 } entry;
 
 static const entry entries[] = {
@@ -23,7 +23,7 @@ static const char *const names[] = {
 #undef ZOO
 };
 #define ENTRIES (sizeof entries / sizeof *entries)
-/* The largest side of images for which the small stem is used. */
+/* Images with sides up to this get the small stem. */
 #define SMALL_IMAGE 64
 
 const char *mica_model_name(size_t index) { return index < ENTRIES ? entries[index].name : NULL; }
@@ -40,7 +40,7 @@ const char *mica_model_family_name(mica_model_family family) {
   return (unsigned)family < sizeof texts / sizeof *texts ? texts[family] : "?";
 }
 
-/* False, with an error in the graph, if x does not suit the network's family. */
+/* False, with an error in the graph, if x is not a valid input of the network's family. */
 static bool takes(const entry *network, mica_value x) {
   mica_shape shape = mica_value_shape(x);
   mica_dtype dtype = mica_value_dtype(x);
