@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers of the progress with their key in the file. One of the two pointers is set. */
+/* Numbers of the progress, with their keys in the file. Either `integer` or `reals` is set. */
 typedef struct field {
   char key[16 + MICA_METRIC_NAME];
   int64_t *integer;
@@ -23,7 +23,7 @@ typedef struct field {
 
 #define FIELDS (14 + 2 * MICA_OBJECTIVE_METRICS)
 #define FORMAT_KEY "mica.format"
-/* Checkpoints of Mica 0.5.0 lack it. */
+/* Missing in checkpoints of Mica 0.5.0. */
 #define LATER_KEY "mica.best.loss"
 #define FORMAT "3"
 
@@ -64,7 +64,7 @@ static mica_status collect_own(const mica_trainer *t, mica__weights *parts) {
   return t->stages ? mica__nn_collect(t->stages->nn, t->stages->update, false, true, parts) : MICA_OK;
 }
 
-/* Rank 0 receives the tensors that it lacks. Tensors that several ranks have are equal on all of them. */
+/* Sends all tensors that rank 0 lacks to it. Tensors that several ranks have are equal on all of them. */
 static mica_status gather(const mica_trainer *t, mica__weights *parts) {
   mica_communicator *c = t->config.communicator;
   const int32_t among = mica__ranks_parts(t);
@@ -107,7 +107,7 @@ mica_status mica_trainer_save(mica_trainer *t, const char *path) {
   return status;
 }
 
-/* Reads the field's numbers from a text. False if the text does not hold exactly these. */
+/* Reads the field's numbers from a text. False: the text holds something else. */
 static bool parse_field(const field *f, const char *text) {
   char *end = (char *)text;
   if (f->integer) {
@@ -142,7 +142,7 @@ static mica_status parse_fields(const char *path, const mica_safetensors *file, 
   return mica__fail(MICA_E_FORMAT, "%s: it is not a checkpoint of a run: a count is negative", path);
 }
 
-/* A stage reads its own part. */
+/* Each stage reads its own part. */
 static mica_status load_all(mica_trainer *t, const char *path, const mica_safetensors *file) {
   const mica__phase *training = &t->training;
   const mica__stages *s = t->stages;

@@ -3,7 +3,7 @@
 #include <mica/loss.h>
 #include <mica/nodes.h>
 
-/* A batch without any weight has distance 0. */
+/* A batch whose weights are all 0 has distance 0. */
 #define LEAST_COUNT 1e-6
 
 static mica_value over(mica_value x, double temperature) { return mica_affine(x, 1 / temperature, 0); }
@@ -17,7 +17,7 @@ static mica_value cross_entropy(mica_value logits, mica_value share) {
   return mica_bce_with_logits(logits, share, 1, MICA_LOSS_REDUCTION_NONE);
 }
 
-/* KL divergence of yes and no: the cross entropy minus the entropy of p. */
+/* KL divergence of yes/no answers: the cross entropy minus the entropy of p. */
 static mica_value distance_of_labels(mica_value q, mica_value p, double temperature, bool rare) {
   mica_value z = over(q, temperature), y = over(p, temperature), share = mica_sigmoid(y);
   mica_value each = mica_sub(cross_entropy(z, share), cross_entropy(y, share));

@@ -1,4 +1,4 @@
-/* train/distance.h: the distance between a network's answers and a teacher's. */
+/* train/distance.h: the distance between the network's outputs and a teacher's. */
 #ifndef MICA_TRAIN_DISTANCE_H
 #define MICA_TRAIN_DISTANCE_H
 
@@ -6,11 +6,11 @@
 
 #include <mica/train.h>
 
-/* Distance as defined in mica/train.h, a scalar: sum(weight d) / count. weight and count are the teacher's if it gives
+/* The distance defined in mica/train.h, a scalar: sum(weight d) / count. weight and count are the teacher's if it has
  * them, else the student's. Shapes and kinds must be equal. temperature T > 0. */
 MICA__SHARED mica_value mica__answer_distance(const mica_answer *student, const mica_answer *teacher,
                                               double temperature);
-/* True for answers that are logits, which are divided by the temperature. */
+/* True for answers that are logits; these are divided by the temperature. */
 static inline bool mica__answer_is_softened(mica_answer_kind kind) {
   return kind != MICA_ANSWER_KIND_NUMBERS && kind != MICA_ANSWER_KIND_BOXES;
 }

@@ -1,10 +1,10 @@
-/* Writes the weights for prediction from a checkpoint into a file of their own; needs no device. */
+/* Writes the weights for prediction from a checkpoint into a file of their own. It needs no device. */
 #include "base/text.h"
 #include "train/train.h"
 
 #include <stdlib.h>
 
-/* The moving average of a weight, else the weight itself; NULL: the file has neither. */
+/* Finds the moving average of a weight or, if it has none, the weight; NULL: the file has neither. */
 static mica_status find_entry(const mica_safetensors *file, const char *name, const mica_safetensors_entry **entry) {
   mica__text average = {0};
   mica__text_addf(&average, "ema.%s", name);

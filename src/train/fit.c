@@ -9,11 +9,11 @@
 typedef struct run {
   mica_trainer *t;
   const mica_batch_source *training, *validation;
-  const char *reason;   /* why it stops; NULL: it continues */
+  const char *reason;   /* the reason to stop; NULL: it continues */
   int64_t every;        /* steps between readbacks */
   bool ends;            /* all ranks stop after this step */
   bool notified;        /* a loss has been reported */
-  double last_readback; /* time at which the last readback arrived */
+  double last_readback; /* time of the last readback's arrival */
 } run;
 
 static mica_status event_of(const run *r, mica_train_event kind, mica_train_progress *event) {
@@ -35,8 +35,8 @@ static void notify(run *r, const mica_train_progress *event) {
   if (c->report && !c->report(c->user, event) && !r->reason) r->reason = "by the caller";
 }
 
-/* The host runs a few readbacks ahead of the device, and a stop waits for all queued work. The time between readbacks
- * is therefore kept between SOON and LATE seconds by doubling or halving the steps between them. */
+/* The host runs a few readbacks ahead of the device, and a stop waits for all queued work. To keep that short, the time
+ * between readbacks is kept between SOON and LATE seconds: the steps between them are doubled or halved. */
 #define SOON 0.25
 #define LATE 1.0
 
@@ -48,7 +48,7 @@ static void adapt_every(run *r) {
   if (r->every > r->t->config.report_every) r->every = r->t->config.report_every;
 }
 
-/* Waits for the oldest readback and notifies the caller. */
+/* Waits for the oldest readback and reports it to the caller. */
 static mica_status drain(run *r) {
   mica_trainer *t = r->t;
   mica__readback readback = t->readbacks[t->first_readback];
@@ -65,7 +65,7 @@ static mica_status drain(run *r) {
   return MICA_OK;
 }
 
-/* Queues a readback. The first one is drained at once, to report a loss early; later ones when the next is due. */
+/* Queues a readback. The first one is drained at once, to report a loss early; later ones when the next one is due. */
 static mica_status read_metrics(run *r) {
   bool first = !r->notified;
   r->notified = true;
@@ -112,7 +112,7 @@ static mica_status write_once(run *r, const char *name, bool best) {
 static mica_status write_to(run *r, const char *name, bool best) {
   mica_trainer *t = r->t;
   MICA_TRY(join_epoch(t));
-  /* Rank 0 decides for all ranks with a part of the checkpoint whether there is a folder. */
+  /* If all ranks have parts of the checkpoint, rank 0 tells them if there is a folder. */
   bool writes = t->config.folder != NULL;
   const bool divided = mica__ranks_divided(t);
   if (divided)
@@ -122,14 +122,14 @@ static mica_status write_to(run *r, const char *name, bool best) {
   if (!writes) return MICA_OK;
   mica_status status = write_once(r, name, best);
   for (int tries = 0; status == MICA_E_IO && !divided && tries < MICA__KEEP_TRIES; tries++) {
-    /* A folder is deleted file by file, so it may not look deleted yet. */
+    /* Files of a folder disappear one by one, so a folder under deletion may still seem to exist. */
     if (!t->keeper.is_lost || (tries >= 3 && !t->keeper.is_lost(t->keeper.user))) break;
     status = write_once(r, name, best);
   }
   return status;
 }
 
-/* A checkpoint inside an epoch. Its running statistics are over all ranks, as at the end of an epoch. */
+/* Writes a checkpoint inside an epoch. Its running statistics are over all ranks, as at an epoch's end. */
 static mica_status write_within(run *r) {
   MICA_TRY(mica__ranks_join_state(r->t));
   return write_to(r, "last.safetensors", false);
@@ -137,7 +137,7 @@ static mica_status write_within(run *r) {
 
 /* --- an epoch --- */
 
-/* Fetches a batch and takes a step; *more is false at the end of the epoch. */
+/* Fetches a batch and takes a step; *more becomes false at the end of the epoch. */
 static mica_status step(run *r, bool *more) {
   mica_trainer *t = r->t;
   mica_batch batch = {0};
@@ -159,7 +159,7 @@ static void note_stop(run *r) {
   if (!r->reason) r->reason = is_told_to_stop(&r->t->config) ? "on request" : "by another rank";
 }
 
-/* All ranks stop if one wants to. */
+/* If one rank wants to stop, all ranks stop. */
 static mica_status agree_now(run *r) {
   double wishes = r->reason || is_told_to_stop(&r->t->config);
   if (!r->t->config.communicator) return MICA_OK;
@@ -195,16 +195,16 @@ static mica_status run_steps(run *r) {
   return agree_now(r);
 }
 
-/* Measure that compares epochs; lower is better. The loss replaces a metric that does not exist, such as a test's
- * metric without validation. */
+/* The measure that compares epochs; lower is better. If the watched metric does not exist, such as a test's metric
+ * without validation, it is the loss. */
 static double measure_of(const mica_trainer_config *c, const mica_metrics *m) {
   const double watched = mica_metrics_get(m, c->watch);
   return isnan(watched) ? m->loss : c->falling ? watched : -watched;
 }
 
-/* Compares the epoch with the best one; *kept is true if it is better, or worse by no more than the tolerance. Returns
- * whether it is better. With small validation sets, many epochs have equal measures, for example all answers correct.
- * The loss decides then, because the first such epoch is hardly trained. */
+/* Compares the epoch with the best one, and returns true if it is better. *kept: it is better, or worse by no more than
+ * the tolerance. With small validation sets many epochs have equal measures, for example all answers correct. Then the
+ * loss decides, because the first such epoch is hardly trained. */
 static bool note_epoch(mica_trainer *t, const mica_metrics *m, bool *kept) {
   mica__progress *p = &t->progress;
   double measure = measure_of(&t->config, m);
@@ -223,7 +223,7 @@ static bool note_epoch(mica_trainer *t, const mica_metrics *m, bool *kept) {
   return better;
 }
 
-/* Before the epoch is recorded and compared with the best one, whose checkpoint may be gone. */
+/* Call it before the epoch is recorded and compared with the best one, because the best checkpoint may be gone. */
 static mica_status prepare(mica_trainer *t) {
   if (mica__ranks_speaks(t) && t->keeper.prepare) MICA_TRY(t->keeper.prepare(t->keeper.user));
   MICA_TRY(mica__ranks_broadcast(t, &t->best_lost, sizeof t->best_lost));
@@ -263,7 +263,7 @@ static mica_status stop(run *r) {
   return MICA_OK;
 }
 
-/* The source for the test network; not the training source if its columns differ. */
+/* The source of the first test: for training if it has the test network's columns, else for validation. */
 static const mica_batch_source *source_of_tests(const run *r) {
   const mica_trainer_config *c = &r->t->config;
   bool alike = !c->test_columns || c->test_column_count == c->column_count;
@@ -273,8 +273,8 @@ static const mica_batch_source *source_of_tests(const run *r) {
   return alike ? r->training : r->validation;
 }
 
-/* Reports the loss of the test network first. It only needs kernels of the forward pass, so with empty caches it is
- * known long before the loss of the first step. */
+/* Reports the loss of the test network first. It only needs kernels of the forward pass; with empty caches it is known
+ * long before the first step's loss. */
 static mica_status begin(run *r) {
   mica_train_progress event;
   const mica_batch_source *source = source_of_tests(r);
@@ -285,8 +285,7 @@ static mica_status begin(run *r) {
   return MICA_OK;
 }
 
-/* A folder that cannot be written is reported before the first step, not after the first epoch. Leaves nothing there.
- */
+/* Checks that the folder can be written, before the first step and not after the first epoch. Leaves nothing in it. */
 static mica_status check_folder(const mica_trainer *t) {
   const char *folder = t->config.folder;
   return folder && mica__ranks_speaks(t) ? mica__folder_check(folder) : MICA_OK;

@@ -30,7 +30,7 @@ double mica_metrics_get(const mica_metrics *m, const char *name) {
 
 static double quotient(double sum, double weight) { return weight > 0 ? sum / weight : NAN; }
 
-/* Adds NAME, the mean over existing parts, and NAME_PART. Parts beyond `most` metrics are omitted. */
+/* Adds NAME, the mean over the parts that have weight, and NAME_PART for each of them, up to `most` metrics. */
 static mica_status add_parts(const mica__metric_slot *slot, const double *sums, int32_t most, mica_metrics *m) {
   double mean = 0;
   size_t there = 0;
@@ -51,7 +51,7 @@ static mica_status add_parts(const mica__metric_slot *slot, const double *sums, 
 mica_status mica__metrics_of(const mica__phase *phase, const mica__totals *totals, mica_metrics *m) {
   const double *sums = totals->sums;
   *m = (mica_metrics){.samples = totals->samples, .loss = quotient(sums[MICA__SUM_LOSS], sums[MICA__SUM_WEIGHT])};
-  /* Parts leave room for the metrics after them. */
+  /* Leaves room for the metrics that follow the parts. */
   int32_t most = MICA_METRICS_MAX;
   for (size_t s = 0; s < phase->slot_count; s++) most -= phase->slots[s].weighted;
   for (size_t s = 0; s < phase->slot_count; s++) {

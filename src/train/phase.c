@@ -1,4 +1,4 @@
-/* A phase: the step built for training, testing or predicting, its sums, and its session. */
+/* A phase: the step as built for training, testing or predicting, its sums, and its session. */
 #include "base/text.h"
 #include "nn/nn.h"
 #include "nn/optim_ranks.h"
@@ -136,8 +136,8 @@ static mica_value weight_of(const mica__phase *phase, const mica_objective *made
 
 static double least_of(const mica_objective *made) { return made->weight.graph ? made->least : 0; }
 
-/* [sums] of this run after `next`. One generated kernel selects scalars by index; vectors follow them. Sums without a
- * weight go to parameters of their own. */
+/* The sums of this run, added to `next`: [sums]. A generated kernel selects scalars by their index; vectors follow
+ * them. Sums without a weight have parameters of their own. */
 static mica_value add_up(mica__phase *phase, const mica_objective *made, mica_value next) {
   mica_graph *graph = phase->graph;
   mica_value loss = as_f32(made->loss), weight = mica__ranks_counted(weight_of(phase, made), least_of(made));
@@ -171,7 +171,7 @@ static mica_value add_up(mica__phase *phase, const mica_objective *made, mica_va
   return next;
 }
 
-/* Outputs the run's sums: in training as a row; in tests added to "metrics". */
+/* Outputs the run's sums: in training as a row; in tests by adding them to "metrics". */
 static void put_out(mica__phase *phase, const mica_objective *made, bool training, mica_value *outputs) {
   if (training) {
     outputs[phase->output_count++] = add_up(phase, made, (mica_value){0});
@@ -212,10 +212,10 @@ static mica_status add_held(const mica_trainer *t, const mica__phase *phase, mic
 }
 
 static mica_status make_session(mica_trainer *t, mica__phase *phase, const mica_value *outputs, size_t count) {
-  /* All phases share the weights; each phase that tests has its own sums. */
+  /* All phases share the weights, but each phase that tests has its own sums. */
   const bool adds_up = phase->sum_count && phase != &t->training;
   mica_binding own[1 + MICA_OBJECTIVE_METRICS] = {{"metrics", NULL}};
-  /* A hook may give the test network other weights than the training network. */
+  /* With a hook, the test network may have other weights than the training network. */
   const bool apart = mica__ranks_apart(t) && phase != &t->training;
   const bool tested = t->testing.session && (phase->observer || t->config.hook || apart);
   mica_session_config config = {.share = tested  ? t->testing.session
@@ -252,7 +252,8 @@ static mica_status fail_freeze(const mica_nn *nn, const char *pattern) {
   return status;
 }
 
-/* Builds graph, network and sums. draws: number of dropouts so far; outputs: room for an objective's outputs. */
+/* Builds graph, network and sums. draws: the number of the first dropout; outputs: room for the outputs of an
+ * objective. */
 static mica_status build_graph(const mica_trainer *t, const mica_trainer_config *c, uint64_t draws, mica__phase *phase,
                                mica__phase_kind kind, const mica_batch_column *columns, size_t count,
                                mica_objective *made, mica_value *outputs) {
@@ -313,7 +314,7 @@ mica_status mica__phase_build(mica_trainer *t, mica__phase *phase, mica__phase_k
   const mica_observer *o = phase->observer;
   const mica_value *values = NULL;
   size_t more = 0;
-  /* Ranks with other samples drop other elements. */
+  /* Replicas have other samples, so they drop other elements. */
   const int32_t stages = t->config.stages.count > 1 ? t->config.stages.count : 1;
   const uint64_t draws = (uint64_t)(mica__ranks_own(t) / (stages * mica__ranks_parts(t))) << 32;
   mica_objective made = {0};

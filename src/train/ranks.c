@@ -1,5 +1,5 @@
-/* Training on several ranks: communication other than gradients. It uses host memory and is small, except for the
- * parameters, which rank 0 sends to the others when a run begins. */
+/* Training on several ranks: all communication except gradients. It goes through host memory. It is small, except the
+ * parameters that rank 0 sends to the others when a run begins. */
 #include "ops/collective/channels.h"
 #include "train/stages.h"
 
@@ -80,13 +80,13 @@ static mica_status broadcast_parameter(const mica_trainer *t, mica_communicator 
   return status;
 }
 
-/* Divided optimiser state differs from rank 0's; each rank has read its own. */
+/* Sends the network's parameters. Divided optimiser state is left out: each rank has read its own part. */
 static mica_status broadcast_network(const mica_trainer *t, mica_communicator *c, const mica__phase *phase,
                                      bool optimiser) {
   for (size_t i = 0; i < mica_nn_parameter_count(phase->nn); i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(phase->nn, i);
     mica_tensor *tensor = mica_session_parameter(phase->session, info->name);
-    if (info->held.frozen) continue; /* each rank has it from the model's file */
+    if (info->held.frozen) continue; /* each rank reads it from the model's file */
     if (tensor && (optimiser || info->role != MICA_NN_ROLE_OPTIMIZER)) MICA_TRY(broadcast_parameter(t, c, tensor));
   }
   return MICA_OK;
@@ -101,7 +101,7 @@ mica_status mica__ranks_begin(mica_trainer *t) {
   if (!link_of(t)) return MICA_OK;
   if (replicas) MICA_TRY(broadcast_network(t, replicas, &t->training, !mica__ranks_divided(t)));
   MICA_TRY(run(t, MICA_COLLECTIVE_BROADCAST, MICA__CHANNEL_SHARE, MICA_U8, &t->progress, sizeof t->progress));
-  /* A checkpoint's sums of the epoch are over all ranks; one rank continues with them. */
+  /* The epoch's sums in a checkpoint are over all ranks, so only one rank continues with them. */
   if (link_of(t)->rank != 0) {
     memset(t->epoch.sums, 0, t->training.sum_count * sizeof *t->epoch.sums);
     t->epoch.samples = 0;
@@ -112,7 +112,7 @@ mica_status mica__ranks_begin(mica_trainer *t) {
 
 /* --- steps --- */
 
-/* The answer arrives one step later, so that no rank waits for it. */
+/* The answer is used one step later, so no rank waits for it. */
 mica_status mica__ranks_agree(mica_trainer *t, bool stops, bool *all_stop) {
   *all_stop = stops;
   if (!link_of(t)) return MICA_OK;
@@ -136,7 +136,7 @@ mica_status mica__ranks_end_steps(mica_trainer *t) {
   return request ? mica_communicator_wait(link_of(t), request) : MICA_OK;
 }
 
-/* Running statistics of batch norms are means over a rank's samples; their mean over ranks is used. */
+/* Replaces running statistics of batch norms, which are means over a rank's samples, by their means over all ranks. */
 mica_status mica__ranks_join_state(mica_trainer *t) {
   const mica_nn *nn = t->training.nn;
   mica_communicator *replicas = mica__ranks_replicas(t);
@@ -179,7 +179,7 @@ mica_status mica__ranks_times(mica_trainer *t, double seconds, double data_secon
   double *own = times + 3 * c->rank;
   own[1] = now.waited - t->link_then.waited;
   own[2] = now.moving - t->link_then.moving;
-  own[0] = fmax(0, seconds - data_seconds - own[1]); /* the rank may have waited before the first step */
+  own[0] = fmax(0, seconds - data_seconds - own[1]); /* waiting may include time before the first step */
   t->link_then = now;
   mica_status status = run(t, MICA_COLLECTIVE_ALL_REDUCE, MICA__CHANNEL_SUMS, MICA_F64, times, 3 * (size_t)c->ranks);
   event->ranks = c->ranks;

@@ -1,4 +1,4 @@
-/* Steps of a stage, and the exchange of weights before tests. */
+/* Steps of a stage, and the exchange of weights before a test. */
 #include "base/text.h"
 #include "nn/divided.h"
 #include "ops/collective/channels.h"
@@ -49,7 +49,7 @@ static mica_status make_feeds(mica_trainer *t, int32_t m, const mica_tensor *x, 
   return MICA_OK;
 }
 
-/* Both passes of a micro-batch drop the same elements. */
+/* Sets the number of a pass, so that both passes of a micro-batch drop the same elements. */
 static mica_status number_pass(mica_trainer *t, int32_t m) {
   const int64_t number = t->progress.step * t->stages->micro + m;
   if (!t->stages->steps) return MICA_OK;
@@ -105,7 +105,7 @@ mica_status mica__stages_step(mica_trainer *t, const mica_batch *batch, mica_ten
 
 /* --- weights for tests --- */
 
-/* The tensor that is tested for a parameter: its moving average if it has one. NULL: not in this stage. */
+/* The tensor that tests use for a parameter: its moving average if it has one. NULL: this stage lacks it. */
 static mica_status tested(mica_trainer *t, const mica_nn_parameter_info *info, mica_tensor **tensor) {
   mica__text name = {0};
   mica__text_addf(&name, "ema.%s", info->own_name);
@@ -117,7 +117,8 @@ static mica_status tested(mica_trainer *t, const mica_nn_parameter_info *info, m
   return status;
 }
 
-/* This rank's bytes of a parameter, from the first stage that has it: the last such rank of the pipe. */
+/* Fetches this rank's bytes of a parameter from the first stage that has it, which is the highest such rank of the
+ * pipe. */
 static mica_status fetch(mica_trainer *t, size_t index, char *data, size_t bytes) {
   const mica__stages *s = t->stages;
   const mica_nn_parameter_info *info = mica_nn_parameter_at(t->training.nn, index);

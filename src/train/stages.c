@@ -12,7 +12,7 @@
 #include <mica/nodes.h>
 #include <stdlib.h>
 
-/* Names in a stage's graphs that do not belong to the network. */
+/* Names in a stage's graphs that are not the network's. */
 #define X "pipe.x"
 #define DY "pipe.dy"
 #define ROW "pipe.row"
@@ -21,8 +21,8 @@
 
 /* --- division into stages --- */
 
-/* Groups: the replicas of one stage, and the stages of one replica. Rank 0, which reports, has the last stage and its
- * losses. */
+/* Creates the groups: the replicas of one stage, and the stages of one replica. Rank 0 reports, so it has the last
+ * stage and its losses. */
 static mica_status make_groups(mica_trainer *t, mica__stages *s) {
   mica_communicator *c = t->config.communicator;
   const int32_t parts = mica__ranks_parts(t), part = c->rank % parts;
@@ -39,7 +39,7 @@ static mica_status make_groups(mica_trainer *t, mica__stages *s) {
   return status;
 }
 
-/* Ids of a stage: after `first`'s point, up to `last`. */
+/* Ids of the values of a stage: after `first`, up to `last`. */
 typedef struct range {
   int32_t x, first, y, last; /* x, y: ids of the received and the sent value; 0: none */
 } range;
@@ -97,7 +97,7 @@ static bool trains(const mica_trainer *t, const mica__stages *s, size_t i) {
 
 static bool is_shared(const mica__stages *s, size_t i) { return (s->holders[i] & (s->holders[i] - 1)) != 0; }
 
-/* Groups of stages that share a trained weight with this one. */
+/* Creates a group for each trained weight that other stages have too. */
 static mica_status make_shared(mica_trainer *t, mica__stages *s) {
   mica_communicator *c = t->config.communicator;
   const int32_t part = c->rank % mica__ranks_parts(t);
@@ -123,7 +123,7 @@ static mica_status status_of(const mica_graph *graph) {
   return status == MICA_OK ? MICA_OK : mica__fail(status, "%s", mica_graph_message(graph));
 }
 
-/* Removes all assignments from the graph, or restores those that this stage makes. */
+/* Removes all assignments from the graph; with `back`, restores those of weights that this stage holds. */
 static void keep_assignments(mica_trainer *t, const mica__stages *s, int32_t *assigned, bool back) {
   for (size_t i = 0; i < s->parameters; i++) {
     mica__node *node = mica__graph_node(t->training.graph, mica_nn_parameter_at(t->training.nn, i)->value.id);
@@ -139,7 +139,7 @@ static mica_status make_forward(mica_trainer *t, mica__stages *s, const range *o
   return mica_session_create(t->engine, t->training.graph, &y, 1, NULL, &s->forward);
 }
 
-/* Adds x to the parameter of this name. */
+/* Adds x to the parameter "<before><name>". */
 static mica_status add_to(mica_graph *graph, const char *before, const char *name, mica_value x) {
   mica__text text = {0};
   mica__text_addf(&text, "%s%s", before, name);
@@ -153,7 +153,7 @@ static mica_status add_to(mica_graph *graph, const char *before, const char *nam
   return status;
 }
 
-/* Gradients of the stage's weights, times the loss's divisor, and of x. */
+/* Gradients of the stage's weights, times the divisor of the loss, and of x. */
 static mica_status differentiate(mica_trainer *t, mica__stages *s, mica_value loss, mica_value weight, mica_value x,
                                  mica_value *dx) {
   mica_graph *graph = t->training.graph;
@@ -196,7 +196,7 @@ static mica_status make_backward(mica_trainer *t, mica__stages *s, const range *
 
 /* --- the update --- */
 
-/* A sum over the passes, reset to zero after the step. */
+/* Takes a sum over the passes, and sets it to zero for the next step. */
 static mica_value take_sum(mica_graph *graph, const char *before, const char *name, mica_shape shape) {
   mica__text text = {0};
   mica_value sum = {0};
@@ -216,7 +216,7 @@ static mica_communicator *sharers(const mica__stages *s, size_t i) {
   return NULL;
 }
 
-/* The stage's weights as a network of its own, with the optimiser of their gradients. */
+/* Makes a network of the stage's weights alone, and the optimiser for their gradients. */
 static mica_status add_optimiser(mica_trainer *t, mica__stages *s, mica_value *grads, bool *elsewhere) {
   mica_optimizer_config how = t->config.optimizer;
   size_t count = 0;

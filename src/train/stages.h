@@ -1,9 +1,9 @@
 /* train/stages.h: a trainer whose network is cut into stages, one per rank (mica_train_stages).
  *
- * All ranks build the whole step. It can be cut where a single value passes (ir/cut.h). A rank creates three sessions
- * for its range: forward; forward again and backward, which sums gradients over micro-batches; and the update, which
- * takes the step. The trainer's phase "training" is the whole network with the backward session, which holds this
- * stage's weights. The test phase has all weights, which are exchanged before a test. */
+ * All ranks build the whole step. It can be cut where only one value passes (ir/cut.h). Each rank creates three
+ * sessions for its range: the forward pass; the forward and backward pass, which sums gradients over micro-batches; and
+ * the update, which takes the step. The trainer's phase "training" is the whole network, with the backward session,
+ * which holds this stage's weights. The test phase has all weights; ranks exchange them before a test. */
 #ifndef MICA_TRAIN_STAGES_H
 #define MICA_TRAIN_STAGES_H
 
@@ -12,7 +12,7 @@
 
 #include <mica/parallel.h>
 
-/* Weights that several stages have, such as tied ones; their gradients are summed. */
+/* A weight that several stages have, such as a tied one; its gradients are summed. */
 typedef struct mica__shared {
   int32_t parameter; /* index in the network */
   mica_communicator *among;
@@ -27,11 +27,11 @@ struct mica__stages {
   mica_session *update;
   mica_stage *link;
   size_t parameters; /* of the network */
-  uint64_t *holders; /* per index: one bit per stage that has it */
+  uint64_t *holders; /* per weight: one bit per stage that has it */
   mica__shared *shared;
   size_t shared_count;
   mica_dtype x, y;     /* types of the received and the sent value */
-  bool steps;          /* passes have a number, which dropout depends on */
+  bool steps;          /* dropout depends on the number of the pass */
   mica_feed *feeds;    /* of a pass: columns, x and dy */
   mica_tensor **views; /* of its columns */
   const mica_batch *batch;
@@ -42,12 +42,13 @@ mica_status mica__stages_create(mica_trainer *trainer);
 /* Last part of creation: the transfers between stages. */
 mica_status mica__stages_link(mica_trainer *trainer);
 void mica__stages_destroy(mica__stages *stages);
-/* Takes a step on a batch. row receives its sums in the last stage, zeros in others. */
+/* Takes a step on a batch. In the last stage row receives the sums, in others zeros. */
 mica_status mica__stages_step(mica_trainer *trainer, const mica_batch *batch, mica_tensor *row,
                               const mica_tensor *rate);
-/* Gives the test networks of all ranks the weights of all stages and parts, if they have changed. All ranks call it. */
+/* Gives the test networks of all ranks the weights of all stages and parts, if these have changed. All ranks must call
+ * it. */
 MICA__SHARED mica_status mica__stages_share(mica_trainer *trainer);
-/* True if this rank's sums count; others that have the same samples hold zeros. */
+/* True if this rank's sums count. Other ranks with the same samples have zeros. */
 bool mica__stages_counts(const mica_trainer *trainer);
 
 #endif

@@ -1,4 +1,4 @@
-/* Testing and predicting: runs of the network on the current weights. */
+/* Testing and predicting: runs the network on the current weights. */
 #include "base/text.h"
 #include "train/stages.h"
 
@@ -55,7 +55,7 @@ mica_status mica__train_check_source(const mica_batch_source *source, const char
   return mica__fail(MICA_E_INVALID, "%s: the source has no %s", who, source->next ? "seek" : "next");
 }
 
-/* A source may fail without a message; an older message must not appear instead. */
+/* Clears the message, because a source may fail without one, and an older message must not appear instead. */
 static void begin_call(void) {
   mica__attempt_begin();
   (void)mica__fail(MICA_OK, "%s", "");
@@ -78,7 +78,7 @@ mica_status mica__train_seek(const mica_batch_source *source, uint64_t epoch, ui
   return end_call(source->seek(source->user, epoch, batch), "seek");
 }
 
-/* Moving averages are zeros before the first step. Until then, tests use the weights. */
+/* Copies weights into their moving averages, which are zeros before the first step; tests use them. */
 static mica_status begin_averages(mica_trainer *t) {
   const mica_nn *nn = t->training.nn;
   mica_session *averages = t->stages ? t->stages->update : t->training.session;
@@ -149,7 +149,7 @@ static bool has_tensor(const mica_batch *batch, const char *name) {
   return false;
 }
 
-/* The test columns that the batch has. */
+/* Builds the network for the test columns that the batch has. */
 static mica_status build_predicting(mica_trainer *t, const mica_batch *batch) {
   const mica_trainer_config *c = &t->config;
   const mica_batch_column *columns = c->test_columns ? c->test_columns : c->columns;

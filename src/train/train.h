@@ -1,10 +1,10 @@
-/* train/train.h: the trainer. It knows no task; a step's objective names the sums to collect.
+/* train/train.h: the trainer. It knows no task; the step's objective names the sums to collect.
  *
- * A step writes its loss and metrics to its own row. A readback is queued like other work and downloads several rows,
- * so the host reads older steps and never waits. The host adds rows one by one in double precision: the sums of an
- * epoch depend neither on the time of readbacks nor on where a run was stopped and resumed. Tests always start from
- * zero, so they sum on the device, in the session's parameter "metrics". Sums without a weight ("sum.NAME") exist in
- * tests only. */
+ * Each step writes its loss and metrics to its own row. A readback is queued like other work and downloads several
+ * rows, so the host reads older steps and never waits. The host adds rows one by one in double precision. The sums of
+ * an epoch therefore depend neither on the time of readbacks nor on where a run was stopped and resumed. Tests always
+ * start from zero, so they sum on the device, in the session's parameter "metrics". Sums without a weight ("sum.NAME")
+ * exist only in tests. */
 #ifndef MICA_TRAIN_TRAIN_H
 #define MICA_TRAIN_TRAIN_H
 
@@ -14,7 +14,7 @@
 #include <mica/safetensors.h>
 #include <mica/train.h>
 
-/* Number of f32 elements between addresses where tensors may begin. */
+/* Tensors may begin at multiples of this number of f32 elements. */
 #define MICA__ROW_STEP 16
 /* Number of steps whose learning rates are uploaded at once. */
 #define MICA__RATES 64
@@ -23,7 +23,7 @@
 /* Maximum number of readbacks in flight. */
 #define MICA__READBACKS 2
 
-/* First elements of a row and of "metrics". The sums and weights of each metric follow. */
+/* The first elements of a row and of "metrics". The sums and weights of each metric follow. */
 enum {
   MICA__SUM_LOSS,   /* loss times its weight */
   MICA__SUM_WEIGHT, /* weight of the loss */
@@ -34,7 +34,7 @@ enum {
 typedef struct mica__metric_slot {
   char *name, **parts; /* parts NULL: one sum and one weight */
   size_t count;        /* elements of the sum, and of the weight if it has one */
-  size_t at;           /* position of the sums in a row, followed by the weights; unused without a weight */
+  size_t at;           /* position of the sums in a row; the weights follow; unused without a weight */
   bool weighted;
   char *parameter;     /* without a weight: name of its parameter, "sum.NAME" */
   mica_tensor *tensor; /* without a weight: the session's tensor */
@@ -55,7 +55,7 @@ struct mica_batch_values {
   size_t count;
 };
 
-/* The network in its own graph with its session: for training, testing or predicting. */
+/* The network in its own graph, with its session: for training, testing or predicting. */
 typedef struct mica__phase {
   mica_graph *graph;
   mica_nn *nn;
@@ -68,16 +68,16 @@ typedef struct mica__phase {
   mica_value output_values[MICA_OBJECTIVE_OUTPUTS];
   size_t output_count;
   mica_feed *feeds;              /* one per column, and the rate */
-  const mica_observer *observer; /* source of hook and values; NULL: the trainer's own */
-  mica_value loss, weight, row;  /* of a step that will be cut into stages */
+  const mica_observer *observer; /* has hook and values; NULL: the trainer's own are used */
+  mica_value loss, weight, row;  /* of a step that is cut into stages */
   double least;                  /* of the objective */
 } mica__phase;
 
 /* A download of rows in flight. */
 typedef struct mica__readback {
   mica_event *event;             /* NULL: none */
-  float *rows;                   /* like the trainer's `rows`, starting with first_step */
-  int64_t first_step, last_step; /* runs that it covers: [first_step, last_step) */
+  float *rows;                   /* same layout as the trainer's `rows`; first_step comes first */
+  int64_t first_step, last_step; /* the runs that it covers: [first_step, last_step) */
   int64_t samples;               /* of these runs */
   double rate;                   /* of the last run */
   int64_t batch;                 /* batches of the epoch done by then */
@@ -89,11 +89,11 @@ typedef struct mica__totals {
   int64_t samples;
 } mica__totals;
 
-/* Position of a run: the part of a checkpoint that is not tensors. */
+/* Progress of a run: everything in a checkpoint except tensors. */
 typedef struct mica__progress {
   int64_t step, epoch, batch;
-  double best;      /* measure of the best epoch; lower is better */
-  double best_loss; /* its loss, which decides between equal measures; NaN if the checkpoint lacks it */
+  double best;      /* the best epoch's measure; lower is better */
+  double best_loss; /* its loss, which decides between equal measures; NaN: not in the checkpoint */
   int64_t measured; /* number of epochs compared */
   int64_t worse;    /* epochs since the best one */
   mica_plateau plateau;
@@ -107,9 +107,9 @@ typedef struct mica__stages mica__stages; /* train/stages.h */
 /* Callbacks for the owner of the checkpoints' folder, on the rank that writes. They may be NULL. */
 typedef struct mica__keeper {
   void *user;
-  /* Called before each checkpoint. May change the configuration's folder. A failure ends training. */
+  /* Called before each checkpoint. It may change the configuration's folder. A failure ends training. */
   mica_status (*prepare)(void *user);
-  /* True if a checkpoint failed because the folder is gone; it is tried again. */
+  /* True if the last checkpoint failed because the folder is gone; then it is tried again. */
   bool (*is_lost)(void *user);
   /* Called after a checkpoint with the best weights so far: of the best epoch or, during the first epoch, of each
    * checkpoint. */
@@ -121,13 +121,13 @@ struct mica_trainer {
   mica_queue *queue;
   mica_trainer_config config;
   mica__keeper keeper;
-  bool best_lost; /* the best checkpoint is gone, so the next epoch becomes the best; rank 0 decides */
+  bool best_lost; /* rank 0: the best checkpoint is gone, so the next epoch becomes the best */
   mica__phase training, testing, predicting;
   mica__stages *stages; /* NULL: the network is whole */
-  /* tensor: ranks with parts of the same layers; NULL: layers are whole. beside: ranks with the same part as this one,
-   * without stages; NULL: one replica. */
+  /* tensor: ranks with parts of the same layers; NULL: layers are whole. beside: without stages, ranks with the same
+   * part as this one; NULL: one replica. */
   mica_communicator *tensor, *beside;
-  bool stale; /* test weights are outdated; only if they are separate */
+  bool stale; /* test weights are outdated; only if tests have their own */
   mica_tensor *rates, *rate[MICA__RATES];
   mica_tensor *rows, *row[MICA__ROWS];           /* report_every rows; the first is for step unread_from */
   size_t row_stride;                             /* elements between rows */
@@ -135,27 +135,27 @@ struct mica_trainer {
   int64_t rates_from;                            /* step of rate[0]; -1: rates are outdated */
   mica_schedule_config schedule;
   mica__progress progress;
-  mica__totals epoch, recent; /* of the epoch so far; drained since the last event */
+  mica__totals epoch, recent; /* the epoch so far; what was drained since the last event */
   mica__totals tested;        /* of the last test; samples 0: no test yet */
   mica__readback readbacks[MICA__READBACKS];
   int first_readback, readback_count;
   int64_t unread_from, unread_samples; /* first step that no readback covers; samples since then */
-  void *agreed;                        /* ranks: request that tells whether all stop; NULL: none */
+  void *agreed;                        /* ranks: request that answers if all stop; NULL: none */
   int32_t stopping;                    /* ranks: number of ranks that want to stop */
-  mica_communicator_stats link_then;   /* statistics when times were last noted */
-  double begun, seconds, data_seconds; /* of the epoch: start of the current part; sums of earlier parts */
+  mica_communicator_stats link_then;   /* link statistics at the last event */
+  double begun, seconds, data_seconds; /* of the epoch: when the current part began; sums over earlier parts */
 };
 
 typedef enum mica__phase_kind { MICA__PHASE_TRAIN, MICA__PHASE_TEST, MICA__PHASE_PREDICT } mica__phase_kind;
 
-/* Builds the test step in a temporary graph, for observers that need the layers before a trainer exists. */
+/* Builds the test step in a temporary graph, for observers that need its layers before a trainer exists. */
 MICA__SHARED mica_status mica__train_outline(const mica_trainer_config *config, const mica_observer *observer);
 /* Builds the step and its sums in the phase's own graph, and the session. columns: columns of batches. */
 mica_status mica__phase_build(mica_trainer *trainer, mica__phase *phase, mica__phase_kind kind,
                               const mica_batch_column *columns, size_t count);
 MICA__SHARED void mica__phase_free(mica__phase *phase);
-/* The network for predictions from these columns, in f32 whatever the training type, on the trainer's weights. step
- * NULL: the trainer's own. Free it, even after a failure. */
+/* Builds the network for predictions from these columns, with the trainer's weights; always in f32. step NULL: the
+ * trainer's own. Free it also after a failure. */
 MICA__SHARED mica_status mica__phase_build_outputs(mica_trainer *trainer, mica_step_fn *step,
                                                    const mica_batch_column *columns, size_t count, mica__phase *phase);
 /* Queues a run of the phase on a batch. rate NULL: no rate. A training run writes its row into the tensor bound to
@@ -171,26 +171,26 @@ static inline bool mica__train_patience_over(const mica_trainer *trainer) {
   return trainer->config.patience && trainer->progress.worse >= trainer->config.patience;
 }
 
-/* Writes the weights of a checkpoint for the test network into a file of weights, with moving averages if they exist.
- * Does not change the trainer's weights. */
+/* Writes a checkpoint's weights for prediction into a weights file, with moving averages if they exist. The trainer's
+ * weights do not change. */
 MICA__SHARED mica_status mica__train_extract(const mica_trainer *trainer, const char *checkpoint, const char *path,
                                              const mica_safetensors_pair *metadata, size_t count);
 
 /* Learning rate of a step. */
 double mica__train_rate(const mica_trainer *trainer, int64_t step);
 
-/* MICA_E_INVALID: the source lacks a function. `who` is the caller's name for the message. */
+/* Checks that the source has all functions; MICA_E_INVALID: it lacks one. `who` is the caller's name in the message. */
 mica_status mica__train_check_source(const mica_batch_source *source, const char *who);
-/* Calls a source's functions; a failure always has a message, even if the source gave none. */
+/* Call the source's functions. A failure always has a message, also if the source gave none. */
 mica_status mica__train_next(mica_trainer *trainer, const mica_batch_source *source, mica_batch *batch);
 mica_status mica__train_seek(const mica_batch_source *source, uint64_t epoch, uint64_t batch);
-/* Metrics of the test network on the source's first batch. Blocks. */
+/* Computes the test network's metrics on the source's first batch. Blocks. */
 mica_status mica__train_first_batch(mica_trainer *trainer, const mica_batch_source *source, mica_metrics *metrics);
 
-/* Queues a readback of all uncovered steps. If the maximum is in flight, the oldest is drained first, which limits how
- * far the host runs ahead of the device. */
+/* Queues a readback of all steps that none covers yet. If the maximum number is in flight, the oldest is drained first;
+ * this limits how far the host runs ahead of the device. */
 mica_status mica__train_read(mica_trainer *trainer);
-/* Waits for the oldest readback and adds it to the totals. MICA_E_NUMERIC: a loss in it is not finite. */
+/* Waits for the oldest readback and adds it to the totals. MICA_E_NUMERIC: one of its losses is not finite. */
 mica_status mica__train_drain(mica_trainer *trainer);
 /* Waits for all readbacks and drops them. */
 void mica__train_discard(mica_trainer *trainer);
@@ -202,36 +202,36 @@ void mica__totals_clear(mica__totals *totals, const mica__phase *phase);
 bool mica__ranks_speaks(const mica_trainer *trainer);
 int32_t mica__ranks_count(const mica_trainer *trainer);
 int32_t mica__ranks_own(const mica_trainer *trainer);
-/* Ranks with the same stage and other batches; NULL: one rank. */
+/* Ranks with the same stage and other batches; NULL: there is one replica. */
 mica_communicator *mica__ranks_replicas(const mica_trainer *trainer);
 /* Number of ranks that share each layer; 1: layers are whole. */
 int32_t mica__ranks_parts(const mica_trainer *trainer);
-/* A rank by its replica, the number of stages after its own, and its part of layers. */
+/* The rank with this replica, number of stages after its own, and part of layers. */
 int32_t mica__ranks_at(const mica_trainer *trainer, int32_t replica, int32_t behind, int32_t part);
 /* Creates the groups of ranks that share layers. */
 mica_status mica__ranks_divide(mica_trainer *trainer);
-/* True if tests have separate weights, because no rank trains all of them. */
+/* True if tests have their own weights, because no rank trains all weights. */
 bool mica__ranks_apart(const mica_trainer *trainer);
-/* True if no rank has a whole checkpoint. */
+/* True if a checkpoint is in parts, because no rank has a whole one. */
 bool mica__ranks_divided(const mica_trainer *trainer);
-/* Gives all ranks the parameters and the position of rank 0. */
+/* Gives all ranks rank 0's parameters and progress. */
 mica_status mica__ranks_begin(mica_trainer *trainer);
-/* Gives all ranks rank 0's test weights, if they are separate from the trained ones. */
+/* Gives all ranks rank 0's test weights, if tests have their own weights. */
 MICA__SHARED mica_status mica__ranks_tested(mica_trainer *trainer);
-/* Tells other ranks whether this one wants to stop. *all_stop is the answer to the previous call, equal on all ranks.
- */
+/* Tells the other ranks if this one wants to stop. *all_stop is the answer to the previous call; it is equal on all
+ * ranks. */
 mica_status mica__ranks_agree(mica_trainer *trainer, bool stops, bool *all_stop);
-/* Call it after the last mica__ranks_agree of an epoch. */
+/* Call it after an epoch's last mica__ranks_agree. */
 mica_status mica__ranks_end_steps(mica_trainer *trainer);
-/* Averages state other than weights (running statistics). */
+/* Replaces state other than weights (running statistics) by its mean over replicas. */
 mica_status mica__ranks_join_state(mica_trainer *trainer);
 /* Sums over all ranks; samples may be NULL. */
 mica_status mica__ranks_add(const mica_trainer *trainer, double *sums, size_t count, int64_t *samples);
 /* Sends rank 0's data to all ranks. */
 mica_status mica__ranks_broadcast(const mica_trainer *trainer, void *data, size_t bytes);
-/* Fills in how the ranks spent their time since the last call. */
+/* Fills in how each rank spent the time since the last call. */
 mica_status mica__ranks_times(mica_trainer *trainer, double seconds, double data_seconds, mica_train_progress *event);
-/* If status is a failure, ends the run on all ranks and names the step. Returns status. */
+/* If status is a failure, ends the run on all ranks with a message that names the step. Returns status. */
 MICA__SHARED mica_status mica__ranks_fail(mica_trainer *trainer, mica_status status);
 
 #endif

@@ -1,4 +1,4 @@
-/* Creation of a trainer, its steps, and readbacks of their sums. */
+/* Creation of a trainer, its steps, and the readbacks of its sums. */
 #include "base/text.h"
 #include "nn/divided.h"
 #include "train/stages.h"
@@ -65,7 +65,7 @@ static mica_status make_sums(mica_trainer *t) {
   return make_totals(&t->tested, &t->testing);
 }
 
-/* Tests and predictions use averaged weights if the optimiser has them. */
+/* Tests and predictions use moving averages of weights if the optimiser keeps them. */
 static mica_status share_averages(mica_trainer *t, mica__phase *phase) {
   return t->config.optimizer.ema > 0 && !mica__ranks_apart(t)
              ? mica_nn_share_ema(phase->nn, phase->session, t->training.session)
@@ -89,7 +89,7 @@ static mica_status build(mica_trainer *t) {
   return share_averages(t, &t->testing);
 }
 
-/* The watched metric must be a test's, unless a callback adds metrics. */
+/* Checks that the watched metric is a test's; with a callback that adds metrics, any name is allowed. */
 static mica_status check_watch(const mica_trainer *t) {
   const mica_trainer_config *c = &t->config;
   mica__text names = {0};
@@ -136,7 +136,7 @@ mica_status mica_trainer_create(mica_engine *engine, const mica_trainer_config *
 
 void mica_trainer_destroy(mica_trainer *t) {
   if (!t) return;
-  /* Downloads in flight write into the trainer. */
+  /* Waits for downloads in flight, which write into the trainer. */
   mica__train_discard(t);
   for (int i = 0; i < MICA__RATES; i++) mica_tensor_destroy(t->rate[i]);
   mica_tensor_destroy(t->rates);
