@@ -1,4 +1,4 @@
-/* dist/collective.h: a collective as rounds of messages, each followed by a computation. */
+/* dist/collective.h: a collective as rounds: messages, then a computation. */
 #ifndef MICA_DIST_COLLECTIVE_H
 #define MICA_DIST_COLLECTIVE_H
 
@@ -14,12 +14,12 @@ typedef struct mica__message {
 /* Zero except for the transfer. After its start, one thread drives it. */
 typedef struct mica__collective {
   mica_transfer transfer;
-  float *residual; /* accumulated rounding errors of this rank: `count` elements, or NULL */
+  float *residual; /* this rank's accumulated rounding errors: `count` elements, or NULL */
   int32_t round;
   bool started;
   mica__message *messages; /* room for two per rank */
   int32_t message_count;
-  void **pieces;  /* one per rank, in scratch: summands */
+  void **pieces;  /* summands, one per rank, in scratch */
   char *received; /* as received */
   char *encoded;  /* as sent */
   void *scratch;  /* memory of the above */
@@ -27,13 +27,13 @@ typedef struct mica__collective {
   int64_t first, length; /* the rank's own part */
 } mica__collective;
 
-/* Checks a transfer against the header's contract. */
+/* Checks a transfer against the contract in mica/dist.h. */
 mica_status mica__collective_check(const mica_transfer *transfer, int32_t rank, int32_t ranks);
 /* Allocates memory. */
 mica_status mica__collective_prepare(mica__collective *c, const mica_transfer *transfer, int32_t rank, int32_t ranks);
-/* Advances as far as messages have arrived; never blocks. *moved: there was progress. */
+/* Continues as far as messages have arrived; never blocks. *moved: there was progress. */
 mica_status mica__collective_advance(mica__collective *c, const mica_transport *transport, bool *moved, bool *done);
-/* Rank whose message is missing, preferably one to receive from; -1: none. */
+/* The rank whose message is missing, preferably one to receive; -1: none. */
 int32_t mica__collective_misses(const mica__collective *c);
 /* Cancels messages in flight and frees the memory. */
 void mica__collective_release(mica__collective *c, const mica_transport *transport);

@@ -1,5 +1,5 @@
-/* A communicator over messages: requests, and the thread that drives them. The thread polls, because transports such as
- * MPI make no progress between calls. It sleeps in between, and waits if there are no requests. */
+/* A communicator over messages: requests, and a thread that drives them. The thread polls, because transports such as
+ * MPI make no progress between calls. It sleeps between polls, and waits while there are no requests. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -12,28 +12,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Seconds of sleep between polls: short while there is progress, longer without. */
+/* Seconds of sleep between polls: short during progress, longer without. */
 #define SLEEP_LEAST 20e-6
 #define SLEEP_MOST 500e-6
 #define STANDARD_TIMEOUT 300.0
 #define STOP_PATIENCE 0.5
-/* A process that shares its cores with others answers late. */
+/* A rank without an answer for these seconds counts as lost; a process that shares its cores answers late. */
 #define SILENCE 2.0
-/* Seconds between polls of a thread that only has to answer. */
+/* Seconds between polls of a thread without requests; it must still answer questions. */
 #define ANSWER_EVERY 0.2
 
 typedef struct job {
   struct job *next;
   mica__collective collective;
-  const mica_transport *among; /* members' transport, or a group's view of it */
-  const int32_t *ranks;        /* of the group's members; NULL: all */
-  double ready;                /* time when the rank's own input was ready; 0: not yet */
-  double since;                /* time of its last progress; 0: not started */
+  const mica_transport *among; /* the members' transport, or a group's view of it */
+  const int32_t *ranks;        /* of the group's members; NULL: all ranks */
+  double ready;                /* time when this rank's input was ready; 0: not yet */
+  double since;                /* time of the last progress; 0: not started */
   bool done;
   mica_status status;
 } job;
 
-/* Accumulated rounding errors of a channel's compressed sums. */
+/* A channel's accumulated rounding errors of compressed sums. */
 typedef struct residual {
   struct residual *next;
   const mica_transport *among;
@@ -48,14 +48,14 @@ typedef struct members {
   const volatile int *stop;
   double asked; /* time when the thread saw the stop flag; 0: not set */
   bool warned;
-  int32_t ask_whom; /* rank that was last asked for a sign of life; ask_at: time of the next question */
+  int32_t ask_whom; /* ask_whom: rank that was asked last for a sign of life; ask_at: time of the next question */
   double ask_at;
-  int64_t step;        /* last step named by a transfer */
-  residual *residuals; /* used by the thread that begins collectives */
+  int64_t step;        /* the last step that a transfer named */
+  residual *residuals; /* only for the thread that begins collectives */
   pthread_t thread;
   pthread_mutex_t lock; /* guards the fields below */
   pthread_cond_t changed;
-  job *first, *last; /* in flight, in the order of begins */
+  job *first, *last; /* in flight, in the order of their begins */
   bool ends;
   char *broken; /* message that ended the communicator */
   mica_communicator_stats stats;
@@ -93,7 +93,7 @@ static bool is_single(const mica_transfer *t) {
   return t->kind == MICA_COLLECTIVE_SEND || t->kind == MICA_COLLECTIVE_RECEIVE;
 }
 
-/* True if b must wait for a: collectives of one channel until a is done, sends and receives until a has started. */
+/* True if b must wait for a. Collectives of a channel wait until a is done; sends and receives until a has started. */
 static bool follows(const job *a, const job *b) {
   const mica_transfer *x = &a->collective.transfer, *y = &b->collective.transfer;
   if (a->among != b->among || x->channel != y->channel || is_single(x) != is_single(y)) return false;
@@ -101,7 +101,7 @@ static bool follows(const job *a, const job *b) {
   return x->kind == y->kind && x->peer == y->peer && a->since == 0;
 }
 
-/* Needs the lock. Only the thread removes requests, so a request it has seen stays. */
+/* Needs the lock. Only the thread removes requests, so one that it has seen stays valid. */
 static bool may_start(const members *m, const job *r) {
   for (const job *a = m->first; a != r; a = a->next)
     if (follows(a, r)) return false;
@@ -113,10 +113,10 @@ static mica_status is_ready(const job *r, bool *ready) {
   return r->collective.transfer.after ? mica_event_is_done(r->collective.transfer.after, ready) : MICA_OK;
 }
 
-/* Rank `member` of the request's group, as a rank of the whole communicator; -1 stays. */
+/* Converts rank `member` of the request's group to a rank of the whole communicator; -1 stays -1. */
 static int32_t rank_of(const job *r, int32_t member) { return member < 0 || !r->ranks ? member : r->ranks[member]; }
 
-/* Asks the other ranks for signs of life in turn. */
+/* Asks the other ranks, one after another, for signs of life. */
 static mica_status ask(members *m, double now) {
   double silent = 0;
   if (!m->transport.calls->ask || now < m->ask_at) return MICA_OK;
@@ -129,8 +129,8 @@ static mica_status ask(members *m, double now) {
                     (int)m->transport.rank, (long long)m->step, (int)m->ask_whom);
 }
 
-/* Warns which rank is missing if this rank was asked to stop. Does not end the communicator while all ranks live:
- * perhaps only this rank was asked, and it continues to the step at which all stop. */
+/* If this rank was asked to stop, warns which rank is missing. The communicator goes on while all ranks live: perhaps
+ * only this rank was asked, and it continues until the step at which all stop. */
 static mica_status warn(members *m, const job *r, double now) {
   const double since = r->since > m->asked ? r->since : m->asked;
   if (!(m->asked > 0) || now - since < STOP_PATIENCE) return MICA_OK;
@@ -167,14 +167,14 @@ static mica_status drive(members *m, job *r, bool *moved) {
                     mica_collective_name(r->collective.transfer.kind));
 }
 
-/* Needs the lock. The first message stays. */
+/* Needs the lock. Keeps the first message. */
 static void break_off(members *m, const char *sentence) {
   if (m->broken) return;
   m->broken = mica__strdup(sentence);
   if (!m->broken) m->broken = mica__strdup("");
 }
 
-/* Removes finished requests, or all of them, and wakes waiting threads. Needs the lock. */
+/* Needs the lock. Removes finished requests, or all of them, and wakes waiting threads. */
 static void take_out(members *m) {
   job **at = &m->first;
   m->last = NULL;
@@ -197,7 +197,7 @@ static void take_out(members *m) {
   pthread_cond_broadcast(&m->changed);
 }
 
-/* Polls all requests. Must not hold the lock. */
+/* Polls all requests, without the lock. */
 static bool look(members *m) {
   bool moved = false, out = false;
   mica__attempt_begin();
@@ -228,7 +228,7 @@ static void rest(double seconds) {
   nanosleep(&t, NULL);
 }
 
-/* Waits for requests. True after a timeout: time to poll, because other ranks may have asked. */
+/* Waits for requests. True after a timeout: then poll, because other ranks may have asked. */
 static bool wait_idle(members *m) {
   struct timespec until;
   if (!m->transport.calls->ask || m->broken) {
@@ -268,7 +268,7 @@ static mica_status fail_broken(members *m) {
   return status;
 }
 
-/* The channel's residual; zeros if it has none with this number of elements. */
+/* Finds the channel's residual; zeros if it has none with this number of elements. */
 static mica_status take_residual(members *m, job *r) {
   const mica_transfer *t = &r->collective.transfer;
   residual **at = &m->residuals;
@@ -327,14 +327,14 @@ static mica_status wait(void *user, void *which) {
   job *r = which;
   const double start = mica__clock();
   pthread_mutex_lock(&m->lock);
-  /* The thread writes `done` before it removes the request; only then nothing of it is in flight. */
+  /* The thread sets `done` before it removes the request; only when it is removed, nothing of it is in flight. */
   for (;;) {
     const job *in = m->first;
     while (in && in != r) in = in->next;
     if (!in) break;
     pthread_cond_wait(&m->changed, &m->lock);
   }
-  /* The rank's own work does not count as waiting. */
+  /* Only time after this rank's own input was ready counts as waiting. */
   m->stats.waited += r->ready > 0 ? mica__clock() - (r->ready > start ? r->ready : start) : 0;
   pthread_mutex_unlock(&m->lock);
   const mica_status status = r->status;
@@ -359,7 +359,7 @@ static void stats_of(void *user, mica_communicator_stats *stats) {
   pthread_mutex_unlock(&m->lock);
 }
 
-/* Frees residuals of sums in this group; NULL: all. */
+/* Frees the residuals of this group's sums; NULL: of all groups. */
 static void free_residuals(members *m, const mica_transport *among) {
   residual **at = &m->residuals;
   while (*at) {

@@ -1,5 +1,5 @@
-/* A group is a view of its communicator's transport with other rank numbers. The communicator's thread drives its
- * requests. */
+/* A group is a view of its communicator's transport with other rank numbers. The communicator's thread also drives the
+ * group's requests. */
 #include "dist/group.h"
 
 #include "base/error.h"
@@ -10,7 +10,7 @@ typedef struct group {
   mica_communicator *whole;
   const mica_transport *inner;
   mica_transport view;
-  int32_t ranks[]; /* rank of the whole for each rank of the group */
+  int32_t ranks[]; /* per rank of the group: its rank in the whole */
 } group;
 
 /* --- the view --- */

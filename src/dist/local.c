@@ -1,4 +1,4 @@
-/* Transport between threads of a process. Each pair of ranks has lists of unmatched sends and receives; whichever side
+/* Transport between threads of a process. Each pair of ranks has lists of unmatched sends and receives; the side that
  * comes second copies. */
 #include "base/error.h"
 #include "base/text.h"
@@ -19,7 +19,7 @@ typedef struct letter {
 /* Shared by all ranks. */
 typedef struct hub {
   pthread_mutex_t lock;
-  int32_t alive;   /* number of ranks that have not left */
+  int32_t alive;   /* number of ranks that are still members */
   bool *left;      /* per rank */
   letter *waiting; /* in order of arrival */
   char *broken;
@@ -127,7 +127,7 @@ static void free_hub(hub *h) {
   free(h);
 }
 
-/* Needs the lock. Ranks that still wait for a leaving rank would wait forever. */
+/* Needs the lock. Ranks that wait for the leaving rank would wait forever, so this ends the communicator. */
 static void leave(hub *h, int32_t rank) {
   for (const letter *l = h->waiting; l && !h->broken; l = l->next) {
     mica__text text = {0};
@@ -149,7 +149,7 @@ static void local_destroy(void *user) {
   free(e);
 }
 
-/* Threads of one process live and end together. */
+/* No `ask`: threads of one process live and end together. */
 static const mica_transport_calls local_calls = {.send = local_send,
                                                  .receive = local_receive,
                                                  .test = local_test,

@@ -1,5 +1,5 @@
-/* Transport over MPI. A lock serialises its calls: most come from the communicator's thread, an abort from any thread.
- */
+/* Transport over MPI. A lock serialises its calls: most come from the communicator's thread, but an abort may come from
+ * any thread. */
 #include "base/clock.h"
 #include "base/error.h"
 
@@ -13,11 +13,11 @@
 #include <pthread.h>
 
 #define SENTENCE 512
-/* Above the tags of messages, and within the smallest upper bound that MPI guarantees. */
+/* Above the tags of messages, and below the smallest upper bound that MPI guarantees. */
 #define TAG_LIFE 32766
 #define TAG_ABORT 32767
 
-/* Seconds after which everything that an ended rank sent has arrived. */
+/* Seconds after which all messages of an ended rank must have arrived. */
 #define ENDED_PATIENCE 5.0
 
 static const char question = '?', answer = '!', farewell = '.';
@@ -26,13 +26,13 @@ typedef struct link {
   pthread_mutex_t lock;
   MPI_Comm comm;
   int rank, ranks;
-  MPI_Request heard; /* receives the message of a rank that aborts */
-  MPI_Request life;  /* question for a sign of life, answer, or farewell */
+  MPI_Request heard; /* receives the message of an aborting rank */
+  MPI_Request life;  /* receives questions for signs of life, answers, farewells */
   char sign;
-  /* per rank: time since a question is open; 0: no question; negative: the rank has ended normally and does not answer
-   */
+  /* per rank: when the open question was asked; 0: none is open; negative: the rank ended normally and does not
+   * answer */
   double *asked;
-  double *went; /* per rank: time of the last start or end of a message, or of its farewell */
+  double *went; /* per rank: when a message last began or ended, or its farewell came */
   int *open;    /* per rank: messages in flight */
   char told[SENTENCE], own[SENTENCE];
   bool broken, told_others;
@@ -65,7 +65,8 @@ static void note(link *l, int peer, int more) {
   l->went[peer] = mica__clock();
 }
 
-/* Makes a started message the request, or frees it. Needs the lock and releases it. */
+/* Ends the start of a message: stores it as the request, or frees it after a failure. Needs the lock, and releases
+ * it. */
 static mica_status begun(link *l, message *made, int code, const char *what, void **out) {
   mica_status status = failed(code, what);
   if (status == MICA_OK) note(l, made->peer, 1);
@@ -113,7 +114,7 @@ static mica_status mpi_test(void *user, void *request, bool *done) {
   return status;
 }
 
-/* Sends cannot be cancelled: they are forgotten, because the process will end soon. */
+/* Sends cannot be cancelled. They are abandoned, because the process will end soon. */
 static void mpi_cancel(void *user, void *request) {
   link *l = user;
   message *m = request;
@@ -154,7 +155,7 @@ static mica_status hear_signs(link *l) {
   return listen_for_signs(l);
 }
 
-/* A rank that has ended neither sends nor receives. Needs the lock. */
+/* Fails if a message to or from an ended rank is still open. Needs the lock. */
 static mica_status miss_the_ended(const link *l) {
   for (int i = 0; i < l->ranks; i++)
     if (l->asked[i] < 0 && l->open[i] > 0 && mica__clock() - l->went[i] > ENDED_PATIENCE)
@@ -210,7 +211,7 @@ static void mpi_abort(void *user, int32_t rank, const char *sentence) {
   pthread_mutex_unlock(&l->lock);
 }
 
-/* No message may arrive in freed memory. */
+/* Cancels receives, so no message arrives in freed memory. */
 static void stop_listening(link *l) {
   MPI_Request *const open[] = {&l->heard, &l->life};
   for (size_t i = 0; i < sizeof open / sizeof *open; i++) {
@@ -228,8 +229,8 @@ static void free_link(link *l) {
   free(l);
 }
 
-/* Other ranks may run for long and would take this rank's silence for its death. A rank that misses the farewell asks
- * in vain, as without it. */
+/* Sends farewells: other ranks may run for long, and would take this rank's silence for a crash. A rank that misses the
+ * farewell just gets no answers. */
 static void take_leave(link *l) {
   mica__attempt_begin();
   for (int i = 0; i < l->ranks; i++)
@@ -238,7 +239,7 @@ static void take_leave(link *l) {
   mica__attempt_end();
 }
 
-/* A broken link is left alone: finalising MPI would wait for lost ranks. */
+/* Does nothing with a broken link, because MPI_Finalize would wait for lost ranks. */
 static void mpi_destroy(void *user) {
   link *l = user;
   if (l->broken) return;
@@ -252,7 +253,8 @@ static void mpi_destroy(void *user) {
 static const mica_transport_calls mpi_calls = {mpi_send, mpi_receive, mpi_test,    mpi_cancel,
                                                mpi_poll, mpi_abort,   mpi_destroy, mpi_ask};
 
-/* MPI ends a process whose calls fail, unless told to return. The caller's own setting stays. */
+/* Copies the communicator MPI_COMM_WORLD. By default MPI ends a process whose call fails, so errors are returned during
+ * the call; the caller's setting is restored. */
 static mica_status copy_world(link *l) {
   MPI_Errhandler own = MPI_ERRHANDLER_NULL;
   MPI_Comm_get_errhandler(MPI_COMM_WORLD, &own);
@@ -265,7 +267,8 @@ static mica_status copy_world(link *l) {
 }
 
 static mica_status start(link *l) {
-  /* MPI can be initialised once per process. If creation fails after that, the next communicator finalises it. */
+  /* MPI can be initialised only once per process. If creation fails after that, the next communicator will finalise
+   * it. */
   static bool began;
   int runs = 0, ended = 0, level = MPI_THREAD_SINGLE;
   MPI_Finalized(&ended);
@@ -321,7 +324,7 @@ mica_status mica_communicator_mpi(const mica_communicator_config *config, mica_c
 
 #endif
 
-/* Launchers that may have started this rank, by the variable with the number of ranks. */
+/* Launchers that may have started this rank, known by their variable with the number of ranks. */
 bool mica_communicator_mpi_asked(void) {
   static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -35,7 +35,7 @@ mica_status mica__weights_send(const mica__weights *all, mica_communicator *c, i
   return pass(c, MICA_COLLECTIVE_SEND, channel, to, &none, sizeof none);
 }
 
-/* Data from another process are not trusted: a name may lack an end, bytes may not match the shape. */
+/* Data from another process may be wrong: a name without a NUL, or bytes that do not match the shape. */
 static mica_status check_head(const mica__weight_head *h, int32_t from) {
   int64_t count = 0, bytes = -1;
   const bool named = memchr(h->name, '\0', sizeof h->name) != NULL;

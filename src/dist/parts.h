@@ -9,7 +9,7 @@
 
 /* Adds a network's weights and state. Blocks. */
 mica_status mica__weights_take(mica__weights *parts, const mica_nn *nn, mica_session *session, mica_queue *queue);
-/* Sends a list to another rank, and receives one; in sequence on the channel. */
+/* Send a list to another rank, and receive one; the messages use the channel in order. */
 mica_status mica__weights_send(const mica__weights *parts, mica_communicator *communicator, int32_t channel,
                                int32_t to);
 mica_status mica__weights_receive(mica__weights *parts, mica_communicator *communicator, int32_t channel, int32_t from);

@@ -1,6 +1,6 @@
-/* A stage of a pipeline. Its forward session computes the values for the next stage. Its backward session recomputes
- * the layers from the kept input. The loss of an inner stage is sum(y dy), whose gradient with respect to y is dy, so
- * gradients and optimiser work as in any network. */
+/* A stage of a pipeline. The forward session computes the value for the next stage. The backward session recomputes the
+ * layers from the kept input. An inner stage has the loss sum(y dy), whose gradient with respect to y is dy, so
+ * gradients and the optimiser work as in any network. */
 #include "dist/pipeline.h"
 
 #include "base/clock.h"
@@ -21,14 +21,14 @@ struct mica_pipeline {
   mica_pipeline_config config;
   mica_engine *engine;
   mica_queue *queue;
-  int32_t stage, stages, first, behind; /* layers first to behind - 1 */
+  int32_t stage, stages, first, behind; /* the layers first, ..., behind - 1 */
   mica__type x, y;
   mica__link before;      /* content of the stages before */
-  half forward, backward; /* the last stage has no forward half */
+  half forward, backward; /* the last stage has no forward session */
   mica_stage *stage_of;
-  mica_tensor *first_x, *target, *rate; /* of the first stage; of the last */
+  mica_tensor *first_x, *target, *rate; /* first_x: in the first stage; target: in the last */
   bool learns;                          /* the stage has weights */
-  int64_t runs;                         /* backward passes, which the network's step counts */
+  int64_t runs;                         /* number of backward passes; it is the network's step */
   const char *inputs, *targets;         /* of the current step */
   double loss, seconds;
 };
@@ -43,8 +43,8 @@ static mica_status status_of(const mica_graph *graph) {
   return status == MICA_OK ? MICA_OK : mica__fail(status, "%s", mica_graph_message(graph));
 }
 
-/* Builds the stage's layers on x. Random numbers depend on the number of values in a graph. Unused values stand for
- * earlier layers, so that both halves draw the same numbers as one process. */
+/* Builds the stage's layers on x. Random numbers depend on the number of values in the graph, so unused values are
+ * added in place of earlier layers. Both halves then draw the same numbers as a single process. */
 static mica_status begin_half(mica_pipeline *p, half *h, mica_value *x, mica_value *y) {
   const mica_chain *chain = &p->config.chain;
   MICA_TRY(mica_graph_create(&h->graph));
@@ -59,7 +59,7 @@ static mica_status begin_half(mica_pipeline *p, half *h, mica_value *x, mica_val
   return status_of(h->graph);
 }
 
-/* Sums in f32, so that a stage's loss is f32 whatever its values are. */
+/* Sums in f32, so a stage's loss is f32 for every type of y. */
 static mica_value product_sum(mica_value y, mica_value dy) {
   mica_value both = mica_mul(mica_cast(y, MICA_F32), mica_cast(dy, MICA_F32));
   return mica_sum(both, MICA_ALL_AXES, false);
@@ -93,7 +93,7 @@ static mica_status make_backward(mica_pipeline *p) {
   return mica_nn_initialise(h->nn, h->session);
 }
 
-/* Uses the backward half's parameters, except those that a pass changes (statistics), and the number of the step, which
+/* Binds the backward half's parameters, except those that a pass changes (statistics) and the number of the step, which
  * runs ahead here. */
 static mica_status make_forward(mica_pipeline *p) {
   half *h = &p->forward;
@@ -175,7 +175,7 @@ static mica_status check(const mica_pipeline_config *c) {
   return MICA_OK;
 }
 
-/* Takes the stage's layers, and the types of its input and output. */
+/* Chooses the stage's layers, and reads the types of its input and output. */
 static mica_status take_layers(mica_pipeline *p) {
   const int32_t layers = p->config.chain.layers;
   mica__link *links = calloc((size_t)layers + 1, sizeof *links);

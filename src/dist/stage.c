@@ -1,5 +1,5 @@
-/* Transfers between the stages of a pipeline: values to the next one, gradients to the previous one. The shape of a
- * value is sent first, so that batches may differ. */
+/* Transfers between the stages of a pipeline: values to the next stage, gradients to the previous one. A value's shape
+ * is sent first, because batches may differ. */
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/text.h"
@@ -16,7 +16,7 @@ typedef struct message {
   mica_shape shape;
   void *data;
   size_t room;
-  void *requests[2]; /* for the shape, and for the data */
+  void *requests[2]; /* of the shape, and of the data */
 } message;
 
 typedef struct direction {
@@ -133,7 +133,7 @@ static mica_status receive_bytes(mica_stage *s, int32_t channel, int32_t from, v
   return status;
 }
 
-/* Receives a tensor from another stage; makes it anew if its shape has changed. */
+/* Receives a tensor from another stage; allocates a new one if the shape has changed. */
 static mica_status receive(mica_stage *s, int32_t channel, int32_t stage, mica_dtype dtype, mica_tensor **tensor) {
   mica_shape shape;
   MICA_TRY(receive_bytes(s, channel, rank_of(s, stage), &shape, sizeof shape));
@@ -231,7 +231,7 @@ mica_status mica_stage_run(mica_stage *s) {
   mica_status status = run_step(s);
   s->stats.seconds += mica__clock() - from;
   if (status == MICA_OK) return MICA_OK;
-  /* Other stages would wait for this one; this also ends its own requests. */
+  /* Aborts, because other stages would wait for this one; that also ends its own requests. */
   char *sentence = mica__strdup(mica_error_message());
   mica_communicator_abort(s->config.communicator, sentence ? sentence : "");
   (void)wait_for_sends(s);

@@ -1,4 +1,4 @@
-/* Layers divided among ranks. The parts of a weight are blocks along one of its axes. */
+/* Layers divided among ranks. Each rank has a block of a weight along one of its axes. */
 #include "base/error.h"
 #include "base/text.h"
 #include "dist/parts.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A weight that is divided along an axis. units, if the layer has them, are the whole's. */
+/* A weight that is divided along an axis. */
 typedef struct division {
   char *name; /* own_name */
   int32_t axis;
@@ -44,7 +44,8 @@ static const division *find(const mica_parallel *p, const char *name) {
   return NULL;
 }
 
-/* Records that the network's parameter number `index` is divided. A network for tests repeats the names. */
+/* Records that parameter number `index` of the network is divided. Networks for tests have the same names; these are
+ * recorded once. */
 static void divide(mica_parallel *p, mica_nn *nn, size_t index, int32_t axis) {
   const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, index);
   if (!info || find(p, info->own_name)) return;
@@ -58,7 +59,7 @@ static void divide(mica_parallel *p, mica_nn *nn, size_t index, int32_t axis) {
   p->list[p->count++] = (division){name, axis};
 }
 
-/* Records an error if network or ranks are missing. */
+/* True, with an error recorded, if network or ranks are missing. */
 static bool is_missing(const mica_parallel *p, const mica_nn *nn, const char *kind, mica_value x) {
   char text[64];
   if (p && nn) return mica_value_is_null(x);
@@ -67,7 +68,7 @@ static bool is_missing(const mica_parallel *p, const mica_nn *nn, const char *ki
   return true;
 }
 
-/* Records an error if the ranks do not divide a count. */
+/* True, with an error recorded, if a count is not a multiple of the number of ranks. */
 static bool is_uneven(const mica_parallel *p, mica_nn *nn, const char *name, const char *what, int64_t count) {
   char text[256];
   if (count > 0 && count % p->communicator->ranks == 0) return false;
@@ -77,7 +78,7 @@ static bool is_uneven(const mica_parallel *p, mica_nn *nn, const char *name, con
   return true;
 }
 
-/* Divided columns of an x from mica_parallel_enter. */
+/* A dense layer with divided columns; x comes from mica_parallel_enter. */
 static mica_value columns(mica_parallel *p, mica_nn *nn, const char *name, mica_value x, int64_t units,
                           const mica_dense_config *config) {
   const size_t first = mica_nn_parameter_count(nn);
@@ -98,7 +99,7 @@ mica_value mica_parallel_rows(mica_parallel *p, mica_nn *nn, const char *name, m
   const bool biased = !how.no_bias;
   if (is_missing(p, nn, "parallel_rows", x)) return (mica_value){0};
   const size_t first = mica_nn_parameter_count(nn);
-  how.no_bias = true; /* it is added once, to the sum */
+  how.no_bias = true; /* the bias is added once, after the sum over ranks */
   mica_value y = mica_nn_dense(nn, name, x, units, &how);
   if (mica_value_is_null(y)) return y;
   divide(p, nn, first, 1);
@@ -167,7 +168,7 @@ static mica_status take(const mica_parallel *p, const mica_nn_parameter_info *in
   return status;
 }
 
-/* Engine of a session with at least one parameter. */
+/* The engine of a session that has at least one parameter. */
 static mica_engine *engine_of(const mica_nn *nn, mica_session *session) {
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
     mica_tensor *tensor = mica_session_parameter(session, mica_nn_parameter_at(nn, i)->name);
@@ -176,7 +177,7 @@ static mica_engine *engine_of(const mica_nn *nn, mica_session *session) {
   return NULL;
 }
 
-/* Builds one whole parameter at a time in its own graph; initial values only depend on seed, name and shape. */
+/* Computes one whole parameter in its own graph. Initial values depend only on seed, name and shape, so ranks agree. */
 static mica_status initialise_one(const mica_parallel *p, const mica_nn_parameter_info *info, mica_session *session,
                                   mica_engine *engine, uint64_t seed) {
   mica_graph *graph = NULL;
@@ -219,7 +220,7 @@ mica_status mica_parallel_initialise(mica_parallel *p, const mica_nn *nn, mica_s
 static mica_status load(mica_parallel *p, const mica_nn *nn, mica_session *session, const char *path,
                         const mica_safetensors *file) {
   char want[MICA_SHAPE_TEXT], is[MICA_SHAPE_TEXT];
-  /* Loads nothing from a file that does not match. */
+  /* Loads nothing if the file does not match. */
   for (int pass = 0; pass < 2; pass++)
     for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
       const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);

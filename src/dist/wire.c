@@ -18,7 +18,7 @@ size_t mica__wire_bytes(mica_compression compression, mica_dtype dtype, int64_t 
   }
 }
 
-/* Finite values beyond f16 become its largest; what that loses stays in the residual. */
+/* Limits finite values to the range of f16; the residual keeps what is lost. */
 static void encode_f16(const float *x, float *residual, int64_t n, void *out) {
   for (int64_t i = 0; i < n; i++) {
     const float value = x[i] + (residual ? residual[i] : 0);
@@ -28,7 +28,7 @@ static void encode_f16(const float *x, float *residual, int64_t n, void *out) {
   }
 }
 
-/* A block is a scale s and bytes b, each 128 + round(x / s); s is NaN if an element is not finite. */
+/* Encodes a block as a scale s and bytes b = 128 + round(x / s); s is NaN if an element is not finite. */
 static void encode_block(const float *x, float *residual, int64_t n, char *out) {
   float most = 0;
   uint8_t *bytes = (uint8_t *)out + sizeof(float);
