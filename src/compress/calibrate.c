@@ -1,4 +1,4 @@
-/* Calibration: the hook that records a network's layers, and the runs whose inputs are measured. */
+/* Calibration: a hook records the network's layers; runs measure their inputs. */
 #include "base/text.h"
 #include "compress/calibration.h"
 #include "ir/pattern.h"
@@ -112,7 +112,7 @@ mica_value mica_calibration_hook(void *user, mica_nn *nn, mica_nn_point point, c
 
 /* --- analysis of the finished graph --- */
 
-/* Maximum number of ops to search for proof that a value is never negative. */
+/* Maximum number of ops to follow when checking that a value is never negative. */
 #define MOST_OPS 12
 
 static bool never_negative(const mica_graph *graph, int32_t id) {
@@ -156,14 +156,14 @@ static mica_value parameter_of(const mica_nn *nn, const char *layer, const char 
   return info ? info->value : (mica_value){0};
 }
 
-/* True if a layer's weight has further users. A table counts as tied only if others than its own lookups use it. */
+/* True if a layer's weight has other users. A table is tied only if something else than its own lookups uses it. */
 static bool is_tied(const mica_calibration *c, const mica__layer *layer, const int32_t *users) {
   const mica_nn_parameter_info *info = layer->kind == MICA__LAYER_TABLE ? info_of(c->nn, layer->name, "weight") : NULL;
   if (!layer->weight || users[layer->weight] == 1) return false;
   return !info || info->uses == 0 || users[layer->weight] > 1 + info->uses;
 }
 
-/* The epsilon that a batch norm adds to its variance. */
+/* Finds the epsilon that a batch norm adds to its variance. */
 static bool find_epsilon(const mica_graph *graph, int32_t variance, int32_t result, double *epsilon) {
   int32_t in[4];
   for (int32_t id = variance + 1; id < result; id++)
@@ -174,14 +174,14 @@ static bool find_epsilon(const mica_graph *graph, int32_t variance, int32_t resu
   return false;
 }
 
-/* The layer with a weight whose result has this id. */
+/* The layer with a weight that has this value as its result. */
 static mica__layer *maker_of(mica_calibration *c, int32_t id) {
   for (size_t i = 0; i < c->layer_count; i++)
     if (c->layers[i].kind != MICA__LAYER_NORM && c->layers[i].result == id) return &c->layers[i];
   return NULL;
 }
 
-/* Stores the name of a batch norm in the layer before it. A norm's operand was made before its parameters. */
+/* Stores a batch norm's name in the layer before it. The norm's operand has a smaller id than its parameters. */
 static mica_status follow_norm(mica_calibration *c, const mica__layer *norm, const int32_t *users) {
   const mica_value mean = parameter_of(c->nn, norm->name, "running_mean"),
                    variance = parameter_of(c->nn, norm->name, "running_var");
@@ -203,14 +203,14 @@ static mica_status follow_norm(mica_calibration *c, const mica__layer *norm, con
   return layer->norm ? MICA_OK : mica__fail_nomem("a calibration");
 }
 
-/* The value after a layer: the result of its norm if it has one. */
+/* The value after a layer: its norm's result if it has a norm. */
 static int32_t end_of(const mica_calibration *c, const mica__layer *layer) {
   for (size_t i = 0; layer->norm && i < c->layer_count; i++)
     if (!strcmp(c->layers[i].name, layer->norm)) return c->layers[i].result;
   return layer->result;
 }
 
-/* Finds the layer whose result, with or without a ReLU, is the only operand of `layer`. */
+/* Finds the layer whose result, directly or after a ReLU, is used only by `layer`. */
 static void find_previous(mica_calibration *c, int32_t index, const int32_t *users) {
   const mica__layer *layer = &c->layers[index];
   if (layer->source < 0) return;
@@ -225,7 +225,7 @@ static void find_previous(mica_calibration *c, int32_t index, const int32_t *use
   }
 }
 
-/* Kind of a layer by the op that uses its weight: a convolution, or else a transposed one. */
+/* The kind of a layer, by the op that uses its weight: a convolution or a transposed one. */
 static mica__layer_kind kind_of(const mica_graph *graph, const mica__layer *layer) {
   if (layer->kind != MICA__LAYER_DENSE || layer->shown.weight.rank < 3) return layer->kind;
   for (int32_t id = layer->result; id > layer->weight;) {

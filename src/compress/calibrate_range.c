@@ -9,7 +9,7 @@
 
 /* --- counting --- */
 
-/* Doubles the limit: two bins become one, on either side of zero. */
+/* Doubles the limit: merges pairs of bins on both sides of zero. */
 static void double_limit(mica__histogram *h) {
   double merged[BINS] = {0};
   for (int i = 0; i < BINS; i++) merged[HALF / 2 + i / 2] += h->counts[i];
@@ -57,12 +57,12 @@ void mica__histogram_add(mica__histogram *h, const float *x, size_t count) {
 static double width_of(const mica__histogram *h) { return (double)h->limit / HALF; }
 static double centre_of(const mica__histogram *h, int bin) { return (bin - HALF + 0.5) * width_of(h); }
 
-/* Numbers in a bin, without exact zeros. */
+/* The count of a bin without exact zeros. */
 static double count_of(const mica__histogram *h, int bin) {
   return bin == HALF ? h->counts[bin] - h->zeros : h->counts[bin];
 }
 
-/* Sum of squared errors from rounding to `levels` even steps from low to high, and from clipping. */
+/* The sum of squared errors from clipping and from rounding to `levels` even steps between low and high. */
 static double error_of(const mica__histogram *h, double low, double high, double levels) {
   const double step = (high - low) / levels, rounding = step * step / 12;
   double sum = 0;
@@ -81,11 +81,11 @@ static double energy_of(const mica__histogram *h) {
   return sum;
 }
 
-/* Shares of the range to try, in even steps. */
+/* The number of shares of the range to try, and the smallest one; they are evenly spaced. */
 #define SHARES 64
 #define LEAST_SHARE 0.1
 
-/* Shrinks both ends together, then each one alone. */
+/* Tries smaller ranges: shrinks both ends, then only the lower one, then only the upper one. */
 static void choose_mse(const mica__histogram *h, double levels, double *low, double *high) {
   const double from[2] = {*low, *high};
   double best = error_of(h, *low, *high, levels);
@@ -102,7 +102,7 @@ static void choose_mse(const mica__histogram *h, double levels, double *low, dou
   }
 }
 
-/* All numbers but a share of (1 - share) at each end. */
+/* The range without the share (1 - share) of all values at each end. */
 static void choose_percentile(const mica__histogram *h, double share, double *low, double *high) {
   const double most = h->total * (1 - share);
   double below = 0, above = 0;
@@ -122,8 +122,8 @@ static void choose_percentile(const mica__histogram *h, double share, double *lo
   if (*high <= 0 && *low >= 0) *high = (double)h->high, *low = (double)h->low;
 }
 
-/* Divergence of magnitudes clipped at `edge` bins from their quantisation to `levels` groups, which hold the mean of
- * their non-empty bins. */
+/* The divergence between magnitudes clipped at `edge` bins and their quantisation to `levels` groups. Each group has
+ * the mean of its non-empty bins. */
 static double divergence(const double *magnitudes, int edge, int levels, double total) {
   double beyond = 0, sum = 0;
   for (int i = edge; i < HALF; i++) beyond += magnitudes[i];
@@ -134,7 +134,7 @@ static double divergence(const double *magnitudes, int edge, int levels, double 
     for (int i = first; i < last; i++) mass += magnitudes[i], filled += magnitudes[i] > 0;
     for (int i = first; i < last; i++) {
       const double p = magnitudes[i] + (i == edge - 1 ? beyond : 0);
-      /* Magnitudes beyond the edge are in the last bin; the quantised distribution has no such mass. */
+      /* The last bin includes magnitudes beyond the edge; the quantised distribution does not. */
       const double q = magnitudes[i] > 0 ? mass / filled : 1e-9 * total;
       if (p > 0) sum += p / total * log(p / q);
     }

@@ -1,4 +1,4 @@
-/* compress/calibration.h: a calibration's records of a network's layers and their inputs. */
+/* compress/calibration.h: what a calibration knows of a network's layers and their inputs. */
 #ifndef MICA_COMPRESS_CALIBRATION_H
 #define MICA_COMPRESS_CALIBRATION_H
 
@@ -7,13 +7,14 @@
 
 #include <mica/compress.h>
 
-/* Bins of a histogram, half of them below zero: at least 8 for each of 256 steps if half the range is used. */
+/* Bins of a histogram; half of them are below zero. If half the range is used, each of 256 steps has at least 8
+ * bins. */
 #define MICA__BINS 4096
 
-/* Counts of values in bins of equal width from -limit to limit. A value outside doubles the limit. */
+/* Counts of values in bins of equal width between -limit and limit. A value outside doubles the limit. */
 typedef struct mica__histogram {
   double counts[MICA__BINS];
-  double total, zeros; /* zeros are exact at any scale and are counted separately */
+  double total, zeros; /* zeros are counted separately, because they are exact at any scale */
   float limit, low, high;
   bool finite;
 } mica__histogram;
@@ -25,7 +26,7 @@ typedef struct mica__calibration_source {
   double *sums; /* per channel */
   int64_t channels;
   double samples; /* elements per channel */
-  int32_t axis;   /* of channels, counted from the last */
+  int32_t axis;   /* axis of channels, counted from the last one */
 } mica__calibration_source;
 
 typedef enum mica__layer_kind {
@@ -33,7 +34,7 @@ typedef enum mica__layer_kind {
   MICA__LAYER_CONV,
   MICA__LAYER_TRANSPOSED, /* a transposed convolution */
   MICA__LAYER_TABLE,      /* an embedding */
-  MICA__LAYER_NORM,       /* has no weight to quantise; not listed */
+  MICA__LAYER_NORM,       /* has no weight to quantise; is not listed */
 } mica__layer_kind;
 
 typedef struct mica__layer {
@@ -45,7 +46,7 @@ typedef struct mica__layer {
   const char *stays;      /* reason to stay float; NULL: none */
   int32_t weight, result; /* ids */
   int32_t source;         /* -1: none */
-  int32_t next;           /* the layer whose only input is this result after a ReLU; -1: none */
+  int32_t next;           /* layer whose only input is this one's result after a ReLU; -1: none */
   double epsilon;         /* of the norm */
 } mica__layer;
 
@@ -66,14 +67,14 @@ void mica__histogram_add(mica__histogram *histogram, const float *x, size_t coun
 mica_status mica__histogram_range(const mica__histogram *histogram, mica_calibration_method method, double percentile,
                                   int32_t bits, double *low, double *high, double *decibel);
 
-/* Creates a calibration without a hook, from a list of layers, which it takes over with their names and norms. Each
- * layer's `source` is below `sources`; values of sources stay null. */
+/* Creates a calibration from a list of layers, without a hook. It takes over the list with its names and norms. Each
+ * layer's `source` must be below `sources`; the values of sources stay null. */
 MICA__SHARED mica_status mica__calibration_of(mica__layer *layers, size_t count, size_t sources,
                                               mica_calibration **calibration);
-/* Adds an f32 tensor to the measurements of a source. The rank of its layers gives the channel axis. */
+/* Adds an f32 tensor to a source's measurements. The rank of its layers' weights determines the channel axis. */
 MICA__SHARED mica_status mica__calibration_add(mica_calibration *calibration, size_t source, const mica_tensor *tensor);
 
-/* Layers without norms, in order; NULL after the last one. */
+/* The listed layers in order, without norms; NULL after the last one. */
 const mica__layer *mica__calibration_layer(const mica_calibration *calibration, size_t index);
 
 #endif

@@ -1,5 +1,6 @@
-/* Equalises ranges of channels between two layers (Nagel et al. 2019, section 4.1). A ReLU passes positive factors, so
- * channel c of the first layer is divided by a factor and multiplied by it in the second. */
+/* Equalises the ranges of channels between two layers (Nagel et al. 2019, section 4.1). Channel c is divided by a
+ * factor in the first layer and multiplied by it in the second. A ReLU between them does not change this, because
+ * factors are positive. */
 #include "base/text.h"
 #include "compress/quantize.h"
 
@@ -7,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Factors further from 1 would trade the range of one layer for noise in the other. */
+/* Larger factors would improve the range of one layer but add noise to the other. */
 #define MOST_FACTOR 64.0
 
 typedef struct pair {
@@ -49,7 +50,7 @@ static mica_status copy_all(const mica_safetensors *file, mica__tensors *t) {
   return MICA_OK;
 }
 
-/* Convolutions and dense layers that map channels to channels. */
+/* True for convolutions and dense layers from channels to channels. */
 static bool is_pair(const mica__layer *a, const mica__layer *b) {
   if (a->tied || b->tied || a->kind != b->kind) return false;
   if (a->kind != MICA__LAYER_CONV && a->kind != MICA__LAYER_DENSE) return false;
@@ -57,7 +58,7 @@ static bool is_pair(const mica__layer *a, const mica__layer *b) {
   return b->shown.weight.dim[1] == channels || (b->shown.weight.dim[1] == 1 && b->shown.weight.dim[0] == channels);
 }
 
-/* Largest magnitude of channel c in the second layer's weight. */
+/* The largest magnitude in the second layer's weight for channel c. */
 static double range_in(const pair *p, const float *w2, int64_t c) {
   const mica_shape shape = p->second->shown.weight;
   const int64_t row = mica__row_of(shape), inputs = shape.dim[1], window = row / inputs;
@@ -78,7 +79,7 @@ static double range_out(const pair *p, const float *w1, int64_t c) {
   return p->factor1 ? most * fabs(p->factor1[c]) : most;
 }
 
-/* Divides the first layer's output: factor and term of its norm, else its weight and bias. */
+/* Divides the first layer's output: the factor and term of its norm or, without a norm, its weight and bias. */
 static void divide(const mica__tensors *t, const pair *p, float *w1, int64_t c, double s) {
   const int64_t row = mica__row_of(p->first->shown.weight);
   float *scale = p->first->norm ? floats_of(t, p->first->norm, "weight") : NULL;
@@ -104,7 +105,7 @@ static void multiply(const pair *p, float *w2, int64_t c, double s) {
 static mica_status equalize(const mica_safetensors *file, const mica__tensors *t, pair *p) {
   double *unused = NULL;
   float *w1 = floats_of(t, p->first->name, "weight"), *w2 = floats_of(t, p->second->name, "weight");
-  /* A norm without a factor cannot be divided. */
+  /* A norm without a factor cannot be changed. */
   if (p->first->norm && !floats_of(t, p->first->norm, "weight")) return MICA_OK;
   if (!w1 || !w2) return mica__fail(MICA_E_FORMAT, "the file lacks f32 weights of '%s'", p->first->name);
   if (p->first->norm) MICA_TRY(mica__read_norm(&(mica__float_weights){.file = file}, p->first, &p->factor1, &p->term));

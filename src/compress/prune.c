@@ -1,4 +1,4 @@
-/* Pruning: groups of channels, their scores, and the file without removed channels. */
+/* Pruning: groups of channels, their scores, and a file without the removed channels. */
 #include "compress/prune.h"
 
 #include "base/text.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Channels of a group are removed in steps, so that the rest fills vectors; a share of the group stays. */
+/* Channels of a group are removed in steps, so the remaining ones fill vectors. A share of each group stays. */
 #define WIDE 64
 #define WIDE_STEP 8
 #define MIDDLE 16
@@ -58,7 +58,7 @@ static mica_status take_parameters(mica_pruning *p, const mica_nn *nn) {
   return MICA_OK;
 }
 
-/* Numbers the removable classes in the order of their first atoms. */
+/* Numbers the removable classes, by their first atoms. */
 static mica_status number_classes(mica_pruning *p) {
   const size_t atoms = (size_t)p->atom_count;
   p->class_of = malloc(atoms * sizeof *p->class_of);
@@ -73,7 +73,8 @@ static mica_status number_classes(mica_pruning *p) {
   return MICA_OK;
 }
 
-/* The axes where a class has atoms, with their numbers. Classes with equal signatures are channels of one group. */
+/* A hash of the axes where a class has atoms, and the number of its atoms. Classes with equal signatures are channels
+ * of one group. */
 typedef struct signature {
   uint64_t hash;
   size_t members;
@@ -195,7 +196,7 @@ static const mica__prune_parameter *find(const mica_pruning *p, const char *name
   return NULL;
 }
 
-/* Adds to each class the score of its indices on an axis: sum w^2, or (sum w g)^2. */
+/* Adds to each class the scores of its indices along an axis: sum w^2, or (sum w g)^2. */
 static void score_axis(mica_pruning *p, const mica__prune_parameter *q, int32_t axis, const float *w, const float *g) {
   int64_t behind = 1, before = 1, n = q->shape.dim[axis];
   for (int32_t a = 0; a < q->shape.rank; a++)
@@ -257,7 +258,7 @@ mica_status mica_pruning_remove(mica_pruning *p, size_t group, int64_t channel) 
 
 static int64_t step_of(int64_t channels) { return channels >= WIDE ? WIDE_STEP : channels >= MIDDLE ? MIDDLE_STEP : 1; }
 
-/* A channel in the order of removal: lowest scores of each group first. */
+/* A channel, in the order of removal: within each group the lowest scores come first. */
 typedef struct ranked {
   int32_t class, group;
   double score;
@@ -270,7 +271,7 @@ static int compare_ranked(const void *a, const void *b) {
   return (x->class > y->class) - (x->class < y->class);
 }
 
-/* Divides scores by their mean in the group, which makes layers comparable. */
+/* Divides scores by the mean of their group, so that layers can be compared. */
 static void rank(const mica_pruning *p, ranked *list, double *means) {
   for (int32_t c = 0; c < p->class_count; c++)
     means[p->group_of[c]] += sqrt(p->scores[c]) / (double)p->groups[p->group_of[c]].channels;
@@ -281,7 +282,7 @@ static void rank(const mica_pruning *p, ranked *list, double *means) {
   qsort(list, (size_t)p->class_count, sizeof *list, compare_ranked);
 }
 
-/* Score of the next channels of a group to remove, starting at position `at`; INFINITY if none may be removed. */
+/* The score of the next channels to remove from a group, from position `at` on; INFINITY if no more may be removed. */
 static double next_worth(const mica_pruning *p, const ranked *list, size_t group, size_t at) {
   const mica_prune_group *g = &p->groups[group];
   const int64_t step = step_of(p->before[group]), least = (int64_t)ceil(LEAST_SHARE * (double)p->before[group]);
@@ -295,7 +296,7 @@ static double next_worth(const mica_pruning *p, const ranked *list, size_t group
 
 static mica_status cut(mica_pruning *p, const ranked *list, double share) {
   for (size_t g = 0; g < p->group_count; g++) p->before[g] = p->groups[g].left;
-  /* Tolerates rounding of a share that was given as a quotient. */
+  /* Tolerance for a share that is a rounded quotient. */
   while (mica_pruning_flops(p) > share * (1 + 1e-9)) {
     double least = INFINITY;
     size_t best = p->group_count, best_at = 0, at = 0;
@@ -313,7 +314,7 @@ static mica_status cut(mica_pruning *p, const ranked *list, double share) {
   return MICA_OK;
 }
 
-/* Removes channels in equal parts of the way to the share, each part like mica_pruning_cut. */
+/* Removes channels in several cuts, which approach the share evenly; each works like mica_pruning_cut. */
 static mica_status cut_in_parts(mica_pruning *p, double share, int64_t cuts) {
   if (!p->group_count)
     return mica__fail(MICA_E_STATE, "the network has no channels to remove: each is an output, belongs to a group "
@@ -349,7 +350,8 @@ static bool goes(const mica_pruning *p, const mica__prune_parameter *q, int32_t 
   return class >= 0 && p->removed[class];
 }
 
-/* Copies the elements that stay, or all with zeros for removed ones. Returns the bytes written. */
+/* Copies the elements that stay or, with `mask`, all elements with zeros for removed ones. Returns the number of bytes
+ * written. */
 static size_t copy_left(const mica_pruning *p, const mica__prune_parameter *q, size_t size, bool mask,
                         const unsigned char *from, unsigned char *to) {
   int64_t index[MICA_MAX_RANK] = {0}, count = 1;

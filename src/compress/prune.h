@@ -1,8 +1,8 @@
-/* compress/prune.h: which channels of a network go together.
+/* compress/prune.h: finds channels of a network that must be removed together.
  *
  * An atom is one index of one axis of a parameter, such as filter 3 of "conv1.weight". Each axis of a value is labelled
- * with the atoms that its indices come from. Ops that need two axes to agree join their atoms (union-find). In the end,
- * a class of atoms must be removed together. Atom 0 represents everything that must stay. */
+ * with the atoms that its indices come from. If an op needs two axes to agree, it joins their atoms (union-find). In
+ * the end, all atoms of a class must be removed together. Atom 0 represents everything that must stay. */
 #ifndef MICA_COMPRESS_PRUNE_H
 #define MICA_COMPRESS_PRUNE_H
 
@@ -12,20 +12,20 @@
 
 #include <mica/compress.h>
 
-/* Atoms of a value's axes; NULL: an axis that cannot be cut (batch, height, time). */
+/* Atoms of a value's axes; NULL: the axis cannot be cut (batch, height, time). */
 typedef struct mica__labels {
   int32_t *axis[MICA_MAX_RANK];
 } mica__labels;
 
-/* A parameter: atom first[a] + i is index i of axis a. */
+/* A parameter. Atom first[a] + i is index i of axis a. */
 typedef struct mica__prune_parameter {
-  const char *name; /* without name_prefix; the network owns it */
+  const char *name; /* without name_prefix; owned by the network */
   int32_t id;
   mica_shape shape;
   int32_t first[MICA_MAX_RANK];
 } mica__prune_parameter;
 
-/* A product whose cost depends on the remaining channels of its result and of its sum. */
+/* A product. Its cost depends on the remaining channels of its result and of its sum. */
 typedef struct mica__prune_cost {
   double flops;
   const int32_t *out, *in; /* NULL: they stay */
@@ -40,13 +40,13 @@ struct mica_pruning {
   size_t parameter_count;
   int32_t *parent; /* of atoms */
   int32_t atom_count;
-  mica__labels *labels; /* of values by id - 1; during the walk */
-  mica__type *types;    /* of values by id - 1, for one sample; during the walk */
+  mica__labels *labels; /* by value id - 1; only during the walk */
+  mica__type *types;    /* by value id - 1, for one sample; only during the walk */
   void **blocks;        /* memory of the labels */
   size_t block_count, block_capacity;
   mica__prune_cost *costs;
   size_t cost_count;
-  /* Classes: class_of[atom], -1 for atoms that stay; per class its group, its score, and whether it is removed. */
+  /* Classes: class_of[atom], -1 for atoms that stay; per class: its group, its score, and if it is removed. */
   int32_t *class_of, *group_of;
   double *scores;
   bool *removed;
@@ -56,12 +56,12 @@ struct mica_pruning {
   size_t group_count;
 };
 
-/* Class of an atom: the smallest atom that it is joined to; 0: it stays. */
+/* The class of an atom, named by its smallest atom; 0: it stays. */
 int32_t mica__prune_root(const mica_pruning *pruning, int32_t atom);
-/* MICA_E_STATE: this number of cuts, in equal parts of the way, cannot reach this share of the FLOPs. The message is
- * the one which mica_pruning_cut would give for the last cut. Uses the current scores; nothing is removed. */
+/* MICA_E_STATE: this number of cuts, in equal steps, cannot reach this share of the FLOPs. The message is the one that
+ * mica_pruning_cut would give for the last cut. Uses the current scores; removes nothing. */
 MICA__SHARED mica_status mica__pruning_foresee(mica_pruning *pruning, double share, int64_t cuts);
-/* Labels all values of the graph, joins atoms, and records costs. */
+/* Walks through the graph: labels all values, joins atoms, and records costs. */
 mica_status mica__prune_walk(mica_pruning *pruning);
 
 #endif

@@ -1,5 +1,5 @@
-/* Walks through a graph and finds which channels go together (DepGraph, Fang et al. 2023). Each op states how the axes
- * of its result come from its operands. Axes without a rule stay. */
+/* Walks through a graph to find channels that must be removed together (DepGraph, Fang et al. 2023). For each op a rule
+ * says how the axes of its result come from its operands. Axes without a rule stay. */
 #include "compress/prune.h"
 #include "ops/attention/attention.h"
 #include "ops/common/build.h"
@@ -16,7 +16,8 @@ int32_t mica__prune_root(const mica_pruning *p, int32_t atom) {
 static void join(mica_pruning *p, int32_t a, int32_t b) {
   a = mica__prune_root(p, a);
   b = mica__prune_root(p, b);
-  /* The smaller atom leads, so that atom 0 leads everything joined to it. Halving keeps paths short. */
+  /* The smaller atom becomes the root, so atom 0 is the root of everything joined to it. Path halving keeps paths
+   * short. */
   if (a < b)
     p->parent[b] = a;
   else
@@ -27,7 +28,7 @@ static void fix(mica_pruning *p, const int32_t *labels, int64_t count) {
   for (int64_t i = 0; labels && i < count; i++) join(p, 0, labels[i]);
 }
 
-/* Makes two axes of one extent agree. If one has no labels it cannot be cut, and neither can the other. */
+/* Makes two axes of equal extent agree. If one has no labels, neither can be cut. */
 static void agree(mica_pruning *p, const int32_t *a, const int32_t *b, int64_t count) {
   if (!a || !b) {
     fix(p, a ? a : b, count);
@@ -36,7 +37,7 @@ static void agree(mica_pruning *p, const int32_t *a, const int32_t *b, int64_t c
   for (int64_t i = 0; i < count; i++) join(p, a[i], b[i]);
 }
 
-/* Allocates labels, which the pruning owns. NULL if memory is short. */
+/* Allocates labels; the pruning owns them. NULL if memory is short. */
 static int32_t *block(mica_pruning *p, int64_t count) {
   if (p->block_count == p->block_capacity) {
     const size_t wider = p->block_capacity ? 2 * p->block_capacity : 64;
@@ -55,7 +56,7 @@ static int32_t *block(mica_pruning *p, int64_t count) {
 typedef struct visit {
   mica_pruning *p;
   const mica__node *node;
-  const mica__node *in[4]; /* the first operands, and their labels */
+  const mica__node *in[4]; /* in: the first operands; of: their labels */
   const mica__labels *of[4];
   mica__labels *out;
   bool short_of_memory;
@@ -86,7 +87,7 @@ static void fix_all(visit *v) {
 
 /* --- rules --- */
 
-/* One value everywhere, whatever the shape. */
+/* True if all elements are equal, so the shape does not matter. */
 static bool is_uniform(const mica__node *node) { return node->op == &mica__op_full || node->op == &mica__op_full_like; }
 
 static void visit_pointwise(visit *v) {
@@ -100,7 +101,7 @@ static void visit_pointwise(visit *v) {
         const int32_t at = a - (out.rank - shape_of(in).rank);
         if (at < 0) continue;
         int32_t *labels = v->p->labels[v->node->inputs[k] - 1].axis[at];
-        /* A single index that represents all channels is not one of them. */
+        /* A broadcast axis has one index for all channels, so it must stay. */
         if (shape_of(in).dim[at] != out.dim[a]) fix_axis(v, in, &v->p->labels[v->node->inputs[k] - 1], at);
         if (shape_of(in).dim[at] != out.dim[a] || (out.dim[a] == 1 && !labels)) continue;
         if (!labels && is_uniform(in)) continue;
@@ -113,7 +114,7 @@ static void visit_pointwise(visit *v) {
   }
 }
 
-/* A sum over channels would change with the remaining ones. */
+/* Without some channels, a sum over channels would have another value, so they stay. */
 static void visit_reduce(visit *v) {
   const mica__reduce_attrs *attrs = v->node->attrs;
   int32_t to = 0;
@@ -130,7 +131,8 @@ static void visit_transpose(visit *v) {
   for (int32_t a = 0; a < shape_of(v->node).rank; a++) v->out->axis[a] = v->of[0]->axis[axes[a]];
 }
 
-/* Merges axes [from, to) of the operand into one axis of the result. A channel covers everything after it. */
+/* Merges axes [from, to) of the operand into one axis of the result. A channel is a block with all indices of the axes
+ * after it. */
 static void merge(visit *v, int32_t from, int32_t to, int32_t axis) {
   const mica_shape in = shape_of(v->in[0]), out = shape_of(v->node);
   int32_t labelled = -1, count = 0;
@@ -151,7 +153,7 @@ static void merge(visit *v, int32_t from, int32_t to, int32_t axis) {
   v->out->axis[axis] = labels;
 }
 
-/* Splits columns of heads, (B, T, n size), into (B, T, n, size): a head is removed whole. */
+/* Splits columns (B, T, n size) into heads (B, T, n, size): a head can only be removed whole. */
 static void split_heads(visit *v) {
   const mica_shape in = shape_of(v->in[0]), out = shape_of(v->node);
   const int64_t n = out.dim[2], size = out.dim[3];
@@ -171,13 +173,14 @@ static void split_heads(visit *v) {
   v->out->axis[2] = labels;
 }
 
-/* Marks that the function which builds the network counts again: heads, and sections of a layer's columns. */
+/* True if the op is marked: the function that builds the network counts heads, or sections of a layer's columns,
+ * anew. */
 static bool is_marked(const mica__node *node, const char *name) {
   return node->mark && !strcmp(node->mark->name, name);
 }
 
-/* Matches axes [from, to) of the operand with [first, last) of the result; they have equal numbers of elements in the
- * same order. Axes of extent 1 are omitted. One to one: the axis stays; many to one: merged; one to many: cannot be
+/* Matches axes [from, to) of the operand with axes [first, last) of the result; both have the same elements in the same
+ * order. Axes of extent 1 are ignored. One to one: the axis stays as it is; many to one: merged; one to many: cannot be
  * cut. */
 static void match(visit *v, int32_t from, int32_t to, int32_t first, int32_t last) {
   const mica_shape in = shape_of(v->in[0]), out = shape_of(v->node);
@@ -195,8 +198,8 @@ static void match(visit *v, int32_t from, int32_t to, int32_t first, int32_t las
     for (int32_t a = from; a < to; a++) fix_axis(v, v->in[0], v->of[0], a);
 }
 
-/* Matches runs of axes with equal numbers of elements, counted from the left for one sample. Extents that are equal by
- * chance are distinguished by the axes before them. */
+/* Matches runs of axes with equal numbers of elements, from left to right, for one sample. Extents that are equal by
+ * chance are told apart by the axes before them. */
 static void visit_reshape(visit *v) {
   if (is_marked(v->node, MICA__MARK_HEADS)) {
     split_heads(v);
@@ -232,7 +235,7 @@ static void visit_slice(visit *v) {
     v->short_of_memory = v->short_of_memory || !labels;
     for (int64_t i = 0; labels && i < out.dim[a]; i++) labels[i] = from[begin + i * step[a]];
     v->out->axis[a] = labels;
-    /* Positions are fixed in the network's function, so cutting this axis would shift them. */
+    /* The network's function has fixed positions here; cutting this axis would shift them. */
     if (out.dim[a] != in.dim[a] && !is_marked(v->node, MICA__MARK_SECTION)) fix(v->p, from, in.dim[a]);
   }
 }
@@ -258,8 +261,8 @@ static void visit_concat(visit *v) {
   v->out->axis[axis] = some ? labels : NULL;
 }
 
-/* Adds a share of the node's FLOPs for these channels. Products without a weight (counts of a metric) do not belong to
- * the network. */
+/* Adds a share of the node's FLOPs for these channels. Products without a weight, such as counts of a metric, do not
+ * belong to the network. */
 static void add_share(visit *v, double share, const int32_t *out, int64_t outs, const int32_t *in, int64_t ins) {
   mica__type types[4];
   if (!out && !in) return;
@@ -274,7 +277,7 @@ static void add_cost(visit *v, const int32_t *out, int64_t outs, const int32_t *
   add_share(v, 1, out, outs, in, ins);
 }
 
-/* Spatial axes of operand k stay. */
+/* Fixes the spatial axes of operand k. */
 static void fix_spatial(visit *v, int32_t k) {
   for (int32_t a = 2; a < shape_of(v->in[k]).rank; a++) fix_axis(v, v->in[k], v->of[k], a);
 }
@@ -284,7 +287,7 @@ static void fix_window(visit *v) {
   fix_spatial(v, 1);
 }
 
-/* Channel j of every group is the weight's channel j. Filters of groups go together in the same way. */
+/* Channel j of each group is channel j of the weight. The filters of all groups are joined in the same way. */
 static void visit_conv(visit *v) {
   const int64_t groups = attribute(v->node, "groups");
   const mica_shape w = shape_of(v->in[1]);
@@ -327,8 +330,8 @@ static void visit_matmul(visit *v) {
   add_cost(v, v->of[1]->axis[1], b.dim[1], v->of[1]->axis[0], sum);
 }
 
-/* Heads of queries go with the head of keys and values that they share. Features of heads stay, and so do heads that a
- * mask distinguishes, and the last head. */
+/* Heads of queries are removed together with the head of keys and values that they share. Features of heads stay. Heads
+ * also stay if a mask has values per head, or if only one is left. */
 static void visit_attention(visit *v) {
   const mica_shape q = shape_of(v->in[0]), k = shape_of(v->in[1]);
   const int64_t heads = q.dim[1], groups = k.dim[1];
@@ -352,14 +355,14 @@ static void visit_attention(visit *v) {
   add_cost(v, of_q, heads, NULL, 0);
 }
 
-/* Joins rows of a weight, gate after gate, with the units; if rows stay, so do units. */
+/* Joins the units with their rows of the weight in every gate. If the rows stay, so do the units. */
 static void join_gates(visit *v, const int32_t *rows, int64_t count, const int32_t *units, int64_t hidden) {
   if (!rows) fix(v->p, units, hidden);
   for (int64_t i = 0; rows && i < count; i++) join(v->p, rows[i], units[i % hidden]);
 }
 
-/* A unit of a recurrent layer has rows of each gate, a column of the recurrent weight, and the states of all
- * directions. Initial states and peepholes stay. */
+/* A unit of a recurrent layer has a row per gate, a column of the recurrent weight, and the states of all directions.
+ * Initial states and peepholes stay. */
 static void visit_rnn(visit *v) {
   const int64_t present = attribute(v->node, "present");
   const mica_shape w = shape_of(v->in[MICA__RNN_W]);
@@ -381,7 +384,7 @@ static void visit_rnn(visit *v) {
   add_share(v, (double)hidden / (double)(inputs + hidden), units, hidden, units, hidden);
 }
 
-/* Windows along spatial axes do not mix channels. */
+/* Windows along spatial axes keep channels separate. */
 static void visit_windows(visit *v) {
   fix_spatial(v, 0);
   v->out->axis[1] = shape_of(v->node).rank >= 3 ? v->of[0]->axis[1] : NULL;
@@ -389,7 +392,7 @@ static void visit_windows(visit *v) {
 
 static void visit_copy(visit *v) { *v->out = *v->of[0]; }
 
-/* Rows of a table stay; their elements are channels. */
+/* Rows of a table stay; the elements of a row are channels. */
 static void visit_gather(visit *v) {
   if (attribute(v->node, "axis") != 0 || shape_of(v->in[0]).rank != 2 || shape_of(v->node).rank < 2) {
     fix_all(v);
@@ -410,13 +413,13 @@ static const struct {
 
 static void visit_node(visit *v) {
   const mica__op *op = v->node->op;
-  /* The function that builds the network recomputes values that depend on shapes only. */
+  /* Values that depend only on shapes are recomputed by the function that builds the network. */
   if (op->kind == MICA__OP_SOURCE && op != &mica__op_full_like) return;
   if (op == &mica__op_full_like) {
     visit_copy(v);
     return;
   }
-  /* The node already covered all its results. */
+  /* Other results were labelled with their node. */
   if (op->kind == MICA__OP_SHAPE || op == &mica__op_result) return;
   for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
     if (!strcmp(op->name, rules[i].op)) {
@@ -431,14 +434,14 @@ static void visit_node(visit *v) {
     fix_all(v);
 }
 
-/* Labels parameters, but no other values without operands. */
+/* Labels parameters; other values without operands have no labels. */
 static mica_status label_parameters(mica_pruning *p) {
   for (size_t i = 0; i < p->parameter_count; i++) {
     const mica__prune_parameter *parameter = &p->parameters[i];
     for (int32_t a = 0; a < parameter->shape.rank; a++) {
       int32_t *labels = parameter->shape.dim[a] > 1 ? block(p, parameter->shape.dim[a]) : NULL;
       if (parameter->shape.dim[a] > 1 && !labels) return mica__fail_nomem("pruning groups");
-      /* An axis of extent 1 is broadcast, a depthwise filter's, or the last remaining channel. */
+      /* An axis of extent 1 is broadcast, belongs to a depthwise filter, or has the last remaining channel. */
       if (parameter->shape.dim[a] == 1) join(p, 0, parameter->first[a]);
       for (int64_t k = 0; labels && k < parameter->shape.dim[a]; k++) labels[k] = parameter->first[a] + (int32_t)k;
       p->labels[parameter->id - 1].axis[a] = labels;
@@ -452,8 +455,7 @@ static void fix_value(mica_pruning *p, int32_t id) {
   for (int32_t a = 0; a < shape.rank; a++) fix(p, p->labels[id - 1].axis[a], shape.dim[a]);
 }
 
-/* If outputs are unknown, unused values count as outputs. Exception: unused results of an op with another result in
- * use. */
+/* If outputs are unknown, unused values count as outputs, except unused results of an op with another result in use. */
 static mica_status fix_unread(mica_pruning *p) {
   bool *read = calloc((size_t)p->graph->count + 1, sizeof *read);
   if (!read) return mica__fail_nomem("pruning groups");
@@ -461,7 +463,7 @@ static mica_status fix_unread(mica_pruning *p) {
     const mica__node *node = mica__graph_node(p->graph, id);
     for (int32_t k = 0; node->op != &mica__op_result && k < node->input_count; k++) read[node->inputs[k]] = true;
   }
-  for (int pass = 0; pass < 2; pass++) /* from results to their node, and back */
+  for (int pass = 0; pass < 2; pass++) /* pass 0: from results to their node; pass 1: back */
     for (int32_t id = 1; id <= p->graph->count; id++) {
       const int32_t maker = id - mica__graph_node(p->graph, id)->result;
       if (read[pass ? maker : id]) read[pass ? id : maker] = true;

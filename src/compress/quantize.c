@@ -1,4 +1,4 @@
-/* Choice of layers to quantise, steps of weights, and tensors of files. */
+/* Chooses layers to quantise and steps of weights, and collects tensors of files. */
 #include "compress/quantize.h"
 #include "base/element.h"
 #include "base/text.h"
@@ -54,7 +54,7 @@ bool mica__layer_is_idle(const mica_calibration_layer *layer) {
   return layer->count > 0 && layer->finite && layer->low == 0 && layer->high == 0;
 }
 
-/* With 4 bits, the first layer and the last one keep 8. */
+/* With 4 bits, the first and the last layer keep 8. */
 static void keep_ends(mica__quantize_choices *all) {
   mica__quantize_choice *first = NULL, *last = NULL;
   size_t count = 0;
@@ -124,7 +124,7 @@ static double error_of(const float *w, int64_t count, double step, int32_t bits)
   return sum;
 }
 
-/* Smallest share of the range to try for 4 bits. */
+/* The smallest share of the range to try with 4 bits. */
 #define LEAST_SHARE 0.5
 #define SHARES 20
 

@@ -1,12 +1,12 @@
-/* compress/quantize.h: which layers are quantised and how; steps of weights. */
+/* compress/quantize.h: which layers are quantised and how, and the steps of their weights. */
 #ifndef MICA_COMPRESS_QUANTIZE_H
 #define MICA_COMPRESS_QUANTIZE_H
 
 #include "base/shared.h"
 #include "compress/calibration.h"
 
-/* Metadata keys of a quantised file. The first holds the bits of weights. "mica.input.LAYER" names the layer whose
- * quantised input LAYER uses. */
+/* Metadata keys of a quantised file: the bits of weights; and "mica.input.LAYER", which names the layer whose quantised
+ * input LAYER uses. */
 #define MICA__QUANTIZED "mica.quantized"
 #define MICA__SAME_INPUT "mica.input."
 
@@ -16,7 +16,7 @@ typedef struct mica__quantize_choice {
   int32_t bits; /* of the weight; 0: it stays float */
   bool input;   /* the input is quantised too */
   int64_t group;
-  const char *why; /* deviation from the settings, with the reason; NULL: none */
+  const char *why; /* how and why it deviates from the settings; NULL: it does not */
 } mica__quantize_choice;
 
 typedef struct mica__quantize_choices {
@@ -25,19 +25,19 @@ typedef struct mica__quantize_choices {
   mica_quantize_settings settings; /* with defaults filled in */
 } mica__quantize_choices;
 
-/* Checks the settings and decides for all layers. The list is the caller's to free. */
+/* Checks the settings and chooses for all layers. The caller frees the list. */
 MICA__SHARED mica_status mica__choose_layers(const mica_calibration *calibration,
                                              const mica_quantize_settings *settings, mica__quantize_choices *choices);
 
-/* True if all measured inputs of a layer were 0, for example after a dead ReLU; it has no range then. */
+/* True if all measured inputs of a layer were 0, for example after a dead ReLU; then it has no range. */
 bool mica__layer_is_idle(const mica_calibration_layer *layer);
 
 /* Elements per output. */
 int64_t mica__row_of(mica_shape weight);
-/* Largest integer: 127 or 7. Quantisation of weights is symmetric. */
+/* The largest integer: 127 or 7. Weights are quantised symmetrically. */
 static inline double mica__most_step(int32_t bits) { return bits == 8 ? 127 : 7; }
-/* Step for these numbers: 8 bits: from the largest; 4 bits: with the least squared error. 0 if all are 0; not finite if
- * a number is not. */
+/* The step for these numbers. 8 bits: from the largest; 4 bits: with the least squared error. 0 if all are 0; not
+ * finite if a number is not. */
 double mica__weight_step(const float *w, int64_t count, int32_t bits);
 /* Nearest integer in range. */
 int32_t mica__rounded(double x, double step, int32_t bits);
@@ -45,29 +45,28 @@ int32_t mica__rounded(double x, double step, int32_t bits);
 /* Allocates "layer.what"; NULL if memory is short. */
 MICA__SHARED char *mica__part_of(const char *layer, const char *what);
 
-/* Float weights by name, from a file or, if that is NULL, from a list. */
+/* Float weights by name: from a file or, if it is NULL, from a list. */
 typedef struct mica__float_weights {
   const mica_safetensors *file;
   const mica_safetensors_entry *list;
   size_t count;
 } mica__float_weights;
 
-/* Reads a layer's tensor as f32; the caller frees it. Gives NULL if it does not exist. MICA_E_FORMAT: another shape. */
+/* Reads a layer's tensor as f32; the caller frees it. NULL: it does not exist. MICA_E_FORMAT: it has another shape. */
 mica_status mica__read_floats(const mica__float_weights *file, const char *layer, const char *what, mica_shape shape,
                               float **out);
 
-/* Factor and term of the batch norm after a layer, computed from its statistics, one per channel; the caller frees
- * them. */
+/* Factor and term per channel of the batch norm after a layer, from its statistics; the caller frees them. */
 mica_status mica__read_norm(const mica__float_weights *file, const mica__layer *layer, double **factor, double **term);
 
-/* Tensors of a file to write. `borrowed` ones are entries of another file; the others own name and data. */
+/* Tensors of a file to write. `borrowed` ones point into another file; others own name and data. */
 typedef struct mica__tensors {
   mica_safetensors_entry *list;
   bool *owned;
   size_t count, capacity;
 } mica__tensors;
 
-/* Takes over name and data, even if it fails. Either may be NULL, which means that memory is short. */
+/* Takes over name and data, also if it fails. Either may be NULL, which counts as a lack of memory. */
 mica_status mica__tensors_add(mica__tensors *tensors, char *name, mica_dtype dtype, mica_shape shape, void *data,
                               size_t bytes);
 mica_status mica__tensors_borrow(mica__tensors *tensors, const mica_safetensors_entry *entry);

@@ -1,4 +1,4 @@
-/* Quantised layers in a network: integers from a file, or weights and inputs rounded during training. */
+/* Quantised layers in a network: with integers from a file, or with weights and inputs rounded during training. */
 #include "base/text.h"
 #include "compress/quantize.h"
 #include "ir/pattern.h"
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A quantizer's record of a layer. */
+/* What a quantizer knows of a layer. */
 typedef struct entry {
   char *name;
   mica_dtype dtype; /* of the file's weight_q, I8 or U8 */
@@ -53,7 +53,7 @@ static mica_status make(size_t entries, mica_quantizer **out) {
   return mica__fail_nomem("a quantizer");
 }
 
-/* The layer in "layer.what"; NULL for another name. The caller frees it. */
+/* The layer's name from "layer.what"; NULL: the name has another form. The caller frees it. */
 static char *layer_of(const char *name, const char *what) {
   const size_t length = strlen(name), end = strlen(what);
   if (length <= end + 1 || strcmp(name + length - end, what) != 0 || name[length - end - 1] != '.') return NULL;
@@ -125,7 +125,7 @@ mica_status mica_quantizer_create(const mica_calibration *c, const mica_quantize
   for (size_t i = 0; status == MICA_OK && i < all.count; i++) {
     const mica__quantize_choice *choice = &all.list[i];
     const mica__layer_kind kind = choice->layer->kind;
-    /* Other layers are rounded after training. */
+    /* All other layers are rounded only after training. */
     if (!choice->bits || (kind != MICA__LAYER_CONV && kind != MICA__LAYER_DENSE)) continue;
     entry *e = &q->entries[q->count++];
     *e = (entry){.name = mica__strdup(choice->layer->name),
@@ -166,7 +166,7 @@ static mica_value parameter_of(const mica_nn *nn, const char *layer, const char 
   return value;
 }
 
-/* The value as already quantised for another layer; null if it is not. */
+/* The value in its quantised form if another layer has quantised it; else null. */
 static mica_value quantized_before(mica_value x) {
   const mica_graph *graph = x.graph;
   const int32_t behind = mica__pattern_behind(graph, x.id);
@@ -217,7 +217,7 @@ static mica_value integer_weight(const entry *e, mica_nn *nn, mica_value w) {
   return as(mica_dequantize(q, scale, (mica_value){0}, &how), mica_value_dtype(w));
 }
 
-/* True if the file lacks the statistics of the network's batch norm: the norm was folded into the layer before it. */
+/* True if the file has no statistics of this batch norm, because the norm was folded into the layer before it. */
 static bool is_folded(const mica_quantizer *q, const mica_nn *nn, const char *norm, mica_value *mean) {
   for (size_t i = 0; i < q->statistics_count; i++)
     if (!strcmp(q->statistics[i], norm)) return false;
@@ -225,7 +225,7 @@ static bool is_folded(const mica_quantizer *q, const mica_nn *nn, const char *no
   return !mica_value_is_null(*mean);
 }
 
-/* Operand of a folded norm; it was made before the norm's statistics. */
+/* The operand of a folded norm; its id is smaller than the norm's statistics have. */
 static mica_value behind_norm(mica_value y, mica_value mean) {
   int32_t id = y.id;
   while (id > mean.id) {
@@ -243,7 +243,8 @@ static mica_value integer_result(const mica_quantizer *q, const entry *e, mica_n
   if (!e->bias || !mica_value_is_null(parameter_of(nn, layer, "bias"))) return y;
   mica_shape shape = mica_value_shape(y), along = MICA_SHAPE(e->shape.dim[0]);
   mica_value bias = as(mica_nn_state_of(nn, "bias", MICA_F32, along, 0), mica_value_dtype(y));
-  /* Filters of a convolution are on axis 1. A packed weight alone does not distinguish it from a dense layer. */
+  /* Filters of a convolution are on axis 1. The file's packed weight looks like a dense layer's, so the rank is the
+   * network's. */
   const mica_shape weight = mica_value_shape(parameter_of(nn, layer, "weight"));
   if (weight.rank > 2)
     for (along.rank = shape.rank - 1; shape.rank > 2; shape.rank--) along.dim[shape.rank - 2] = 1;
@@ -325,7 +326,7 @@ mica_status mica_quantizer_begin(const mica_quantizer *q, const mica_calibration
     double low = 0, high = 0;
     if (!e) continue;
     MICA_TRY(begin_weight(e, session));
-    /* The step of an input of zeros keeps its initial value. */
+    /* If all inputs were zeros, the step keeps its initial value. */
     if (!e->input || mica__layer_is_idle(mica_calibration_layer_at(c, i))) continue;
     MICA_TRY(mica_calibration_range(c, i, MICA_CALIBRATION_METHOD_MSE, 0, 8, &low, &high, NULL));
     const double step = e->never_negative ? high / 255 : fmax(-low, high) / 127;

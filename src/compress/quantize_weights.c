@@ -14,7 +14,7 @@ typedef struct work {
   float *w, *bias; /* bias NULL: none so far */
   float *steps;    /* (outputs, groups) */
   bool learned;
-  double noise, energy;      /* sums of squares of rounding errors, and of weights */
+  double noise, energy;      /* sums of squared rounding errors, and of squared weights */
   double low, high, decibel; /* of the input */
 } work;
 
@@ -41,12 +41,12 @@ static mica_status read_layer(const mica__float_weights *file, work *k) {
   MICA_TRY(mica__read_floats(file, layer->name, "weight", layer->shown.weight, &k->w));
   if (!k->w)
     return mica__fail(MICA_E_FORMAT, "the file is of another network: there is no tensor '%s.weight'", layer->name);
-  /* The bias of a transposed convolution is per output, not per row; it is copied. */
+  /* The bias of a transposed convolution is per output, not per row, so it is copied unchanged. */
   if (layer->kind == MICA__LAYER_TRANSPOSED || layer->kind == MICA__LAYER_TABLE) return MICA_OK;
   return mica__read_floats(file, layer->name, "bias", outputs_of(k), &k->bias);
 }
 
-/* Rounds a step up to bf16: files are smaller, and the largest weight is not clipped. */
+/* Rounds a step up to bf16. Files become smaller, and the largest weight is not clipped. */
 static float short_step(float step) {
   uint32_t bits;
   memcpy(&bits, &step, sizeof bits);
@@ -56,7 +56,7 @@ static float short_step(float step) {
   return isfinite(up) ? up : step;
 }
 
-/* Steps: learned ones, else ones chosen for the weights. */
+/* Fills in the steps: learned ones, or steps chosen for the weights. */
 static mica_status choose_steps(const mica__float_weights *file, work *k, const double *factor) {
   const mica__layer *layer = k->choice->layer;
   float *learned = NULL;
@@ -67,7 +67,7 @@ static mica_status choose_steps(const mica__float_weights *file, work *k, const 
   for (int64_t o = 0; k->steps && o < k->outputs; o++)
     for (int64_t g = 0; g < k->groups; g++) {
       float *step = &k->steps[o * k->groups + g];
-      /* A negative factor inverts the step; integers stay. */
+      /* A negative factor makes the step negative; integers do not change. */
       *step = learned ? (float)(exp((double)learned[o]) * (factor ? factor[o] : 1))
                       : (float)mica__weight_step(k->w + o * k->row + g * length, length, k->choice->bits);
       if (*step == 0) *step = 1;
@@ -101,7 +101,7 @@ static mica_status check_finite(const work *k) {
 
 static float step_of(const work *k, int64_t o, int64_t i) { return k->steps[o * k->groups + i / (k->row / k->groups)]; }
 
-/* Writes integers into tensors, and subtracts the mean rounding error of each output from its bias. */
+/* Writes integers into tensors, and subtracts each output's mean rounding error from its bias. */
 static mica_status round_weights(mica__tensors *t, work *k, const mica__calibration_source *means,
                                  int64_t channels_a_group) {
   const int32_t bits = k->choice->bits;
@@ -138,7 +138,7 @@ static mica_status round_weights(mica__tensors *t, work *k, const mica__calibrat
 
 /* --- inputs --- */
 
-/* The first layer of the list with the same input that quantises it. */
+/* The first layer of the list that quantises the same input. */
 static const mica__quantize_choice *owner_of(const mica__quantize_choices *all, const mica__quantize_choice *choice) {
   for (size_t i = 0; i < all->count; i++)
     if (all->list[i].bits && all->list[i].input && all->list[i].layer->source == choice->layer->source)
@@ -160,7 +160,7 @@ static mica_status add_input(mica__tensors *t, const work *k, float scale, int z
   return mica__tensors_add(t, mica__part_of(name, "input_zero"), MICA_U8, MICA_SCALAR, data, 1);
 }
 
-/* Range of the input for 256 steps. */
+/* The range of the input, for 256 steps. */
 static mica_status choose_input(const mica_calibration *c, const mica__quantize_choices *all,
                                 const mica__float_weights *file, size_t index, mica__tensors *t, work *k) {
   const mica__layer *layer = k->choice->layer;
@@ -252,7 +252,7 @@ static void free_table(table *out) {
 
 /* --- the file --- */
 
-/* Means that correct biases; NULL: no correction. */
+/* Input means for correcting biases; NULL: biases are not corrected. */
 static const mica__calibration_source *means_of(const mica_calibration *c, const mica__quantize_choices *all,
                                                 const work *k) {
   if (all->settings.no_correction || k->choice->layer->plain || !k->choice->input || k->learned ||
@@ -316,7 +316,7 @@ static mica_status copy_others(const mica__quantize_choices *all, const mica_saf
   return MICA_OK;
 }
 
-/* Writes the file with its metadata: existing texts, the bits, and which layers share an input. */
+/* Writes the file with its metadata: the old entries, the bits, and which layers share an input. */
 static mica_status write_file(const mica__quantize_choices *all, const mica_safetensors *file, const char *path,
                               const mica__tensors *t) {
   const size_t own = mica_safetensors_metadata_count(file);
@@ -362,7 +362,7 @@ mica_status mica__quantize_tensors(const mica_calibration *c, const mica__quanti
   return status;
 }
 
-/* Converts steps to bf16 if bf16 represents them exactly. */
+/* Converts steps to bf16 if all of them are exact in bf16. */
 static void narrow_steps(mica__tensors *t) {
   static const char what[] = ".weight_scale";
   for (size_t i = 0; i < t->count; i++) {
