@@ -42,8 +42,8 @@ typedef struct mica__layer {
   char *name, *norm;
   mica__layer_kind kind;
   bool tied;              /* the weight has further uses */
-  bool plain;             /* cannot take a bias */
-  const char *stays;      /* reason to stay float; NULL: none */
+  bool plain;             /* the layer cannot take a bias */
+  const char *stays;      /* reason to keep it in f32; NULL: none */
   int32_t weight, result; /* ids */
   int32_t source;         /* -1: none */
   int32_t next;           /* layer whose only input is this one's result after a ReLU; -1: none */

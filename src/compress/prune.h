@@ -28,7 +28,7 @@ typedef struct mica__prune_parameter {
 /* A product. Its cost depends on the remaining channels of its result and of its sum. */
 typedef struct mica__prune_cost {
   double flops;
-  const int32_t *out, *in; /* NULL: they stay */
+  const int32_t *out, *in; /* NULL: these channels stay */
   int64_t outs, ins;
 } mica__prune_cost;
 

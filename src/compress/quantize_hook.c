@@ -16,7 +16,7 @@ typedef struct entry {
   mica_shape shape, scale;
   bool input, zero, bias; /* the file has input_scale, input_zero, bias */
   char *same;             /* layer whose quantised input this one uses; NULL: none */
-  int32_t bits;           /* in training */
+  int32_t bits;           /* bits in training */
   bool never_negative;
 } entry;
 
@@ -24,7 +24,7 @@ struct mica_quantizer {
   bool training;
   entry *entries;
   size_t count;
-  char **statistics; /* batch norms in the file */
+  char **statistics; /* names of batch norms in the file */
   size_t statistics_count;
 };
 

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A layer in progress. */
+/* A layer that is being converted. */
 typedef struct work {
   const mica__quantize_choice *choice;
   int64_t outputs, row, groups;
-  float *w, *bias; /* bias NULL: none so far */
+  float *w, *bias; /* bias NULL: no bias so far */
   float *steps;    /* (outputs, groups) */
   bool learned;
   double noise, energy;      /* sums of squared rounding errors, and of squared weights */

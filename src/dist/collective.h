@@ -11,7 +11,7 @@ typedef struct mica__message {
   bool sends;
 } mica__message;
 
-/* Zero except for the transfer. After its start, one thread drives it. */
+/* Set the transfer, and zero the rest. After its start, one thread drives it. */
 typedef struct mica__collective {
   mica_transfer transfer;
   float *residual; /* this rank's accumulated rounding errors: `count` elements, or NULL */
@@ -22,7 +22,7 @@ typedef struct mica__collective {
   void **pieces;  /* summands, one per rank, in scratch */
   char *received; /* as received */
   char *encoded;  /* as sent */
-  void *scratch;  /* memory of the above */
+  void *scratch;  /* memory for pieces, received and encoded */
   uint64_t bytes_sent, bytes_received, sent_messages;
   int64_t first, length; /* the rank's own part */
 } mica__collective;

@@ -20,7 +20,7 @@ typedef struct letter {
 typedef struct hub {
   pthread_mutex_t lock;
   int32_t alive;   /* number of ranks that are still members */
-  bool *left;      /* per rank */
+  bool *left;      /* per rank: it has left */
   letter *waiting; /* in order of arrival */
   char *broken;
 } hub;

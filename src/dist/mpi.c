@@ -36,7 +36,7 @@ typedef struct link {
   int *open;    /* per rank: messages in flight */
   char told[SENTENCE], own[SENTENCE];
   bool broken, told_others;
-  bool starts; /* MPI was initialised here and is finalised here */
+  bool starts; /* MPI is initialised and finalised here */
 } link;
 
 /* A message in flight. */

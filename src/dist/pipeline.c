@@ -23,7 +23,7 @@ struct mica_pipeline {
   mica_queue *queue;
   int32_t stage, stages, first, behind; /* the layers first, ..., behind - 1 */
   mica__type x, y;
-  mica__link before;      /* content of the stages before */
+  mica__link before;      /* numbers of dropouts and values before the stage */
   half forward, backward; /* the last stage has no forward session */
   mica_stage *stage_of;
   mica_tensor *first_x, *target, *rate; /* first_x: in the first stage; target: in the last */

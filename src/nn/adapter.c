@@ -24,8 +24,8 @@ typedef struct layer {
 
 struct mica_adapter {
   mica_adapter_config config;
-  char *targets; /* NULL: all */
-  bool given;    /* mica_adapter_add named the layers */
+  char *targets; /* NULL: all dense layers */
+  bool given;    /* layers were named by mica_adapter_add */
   layer *layers;
   size_t count, capacity;
   /* The layer under construction: its name, its input, and its sizes if it is dense. */
@@ -67,7 +67,7 @@ static const char *last_part(const char *name) {
   return dot ? dot + 1 : name;
 }
 
-/* Published models call the output layer of attention o_proj. */
+/* o_proj also matches out_proj: published models call attention's output layer so. */
 static bool matches(const char *word, const char *name) {
   const char *last = last_part(name);
   return !fnmatch(word, name, 0) || !strcmp(word, last) || (!strcmp(word, "o_proj") && !strcmp(last, "out_proj"));
@@ -232,7 +232,7 @@ static const layer *layer_for(mica_adapter *adapter, mica_nn *nn, const char *na
 
 /* y + scale B (A drop(x)). */
 static mica_value adapt(mica_nn *nn, const layer *l, mica_value x, mica_value y, double dropout) {
-  /* Uniform in +-1 / sqrt(inputs), as PyTorch's linear layers. */
+  /* Uniform in +-1 / sqrt(inputs), as in PyTorch's linear layers. */
   const mica_init_config uniform = {.kind = MICA_INIT_KAIMING_UNIFORM, .value = 0.57735026918962576};
   const mica_axes swap = MICA_AXES(1, 0);
   mica_value a = mica_nn_parameter(nn, "lora_A.weight", MICA_SHAPE(l->info.rank, l->info.inputs), &uniform);

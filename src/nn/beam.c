@@ -18,7 +18,7 @@
 #define LIMIT "beam.limit"       /* (B) i32 */
 #define SOURCE "beam.source"     /* (B) i32: number of tokens of the source */
 
-/* Log probability of an impossible continuation. Sums of it stay finite and below all others. */
+/* Log probability of an impossible continuation. Sums of it stay finite and below all real ones. */
 #define NEVER (-1e30)
 
 struct mica_beam_search {
@@ -212,7 +212,7 @@ static mica_status make(mica_beam_search *s, mica__generation *g, bool reading, 
 
 static mica_status start(mica_beam_search *s) {
   MICA_TRY(allocate(s));
-  /* The step does not contain the encoder. */
+  /* The reading session comes first: it has all weights, while the step lacks the encoder's. */
   MICA_TRY(make(s, &s->reading, true, s->config.share));
   return make(s, &s->step, false, s->reading.session);
 }
@@ -297,7 +297,7 @@ static mica_status fetch(mica_beam_search *s, const mica__generation *g, int64_t
   return mica_queue_flush(s->queue);
 }
 
-/* Queues the run that reads the sources. Unused rows of the batch hold one token and end at once. */
+/* Queues the run that reads the sources. Unused rows of the batch have one token and end at once. */
 static mica_status read_sources(mica_beam_search *s, const int32_t *ids, const int32_t *lengths, int64_t row,
                                 const int32_t *limits, int64_t count) {
   const int64_t batch = s->config.batch;

@@ -53,7 +53,7 @@ mica_value mica__nn_rows(mica_nn *nn, const char *name, mica_value x, int64_t in
   mica_dense_config how = config ? *config : (mica_dense_config){0};
   const bool biased = !how.no_bias;
   const size_t first = nn->parameter_count;
-  how.no_bias = true; /* added once, to the sum */
+  how.no_bias = true; /* the bias is added once, after the sum over ranks */
   mica_value y = mica_nn_dense(nn, name, x, units, &how);
   if (mica_value_is_null(y)) return y;
   divide(nn, first, 1, (int64_t[MICA__DIVISION_SECTIONS]){inner});

@@ -33,7 +33,7 @@ struct mica_generator {
   int32_t *shorts;                     /* counts as i32 */
   int32_t *tokens[2];                  /* host memory for tokens in flight */
   mica_event *events[2];
-  int now;      /* index of the next one */
+  int now;      /* index of the next buffer */
   bool pending; /* a download is in flight */
   bool prompted;
 };
@@ -158,7 +158,7 @@ static mica_status upload(mica_generator *g, const char *name, const void *data,
 #define LEAST_OPTION 1e-30
 #define MOST_OPTION 1e30
 
-/* An option as a parameter of the graphs; 0 means 1. */
+/* An option as a parameter of the graphs; 0 counts as 1. */
 static float option(double value) { return value == 0 ? 1 : (float)fmin(fmax(value, LEAST_OPTION), MOST_OPTION); }
 
 /* Uploads the options. */

@@ -36,7 +36,7 @@ typedef struct mica__sampler {
   const mica_sampling *sampling;
   int64_t batch;
   mica_value step; /* i64, counts steps */
-  mica_value held; /* (B, V) f32, positive for tokens that a sequence holds; null without a repetition penalty */
+  mica_value held; /* (B, V) f32, positive: the sequence holds the token; null: no repetition penalty */
 } mica__sampler;
 
 static inline bool mica__is_greedy(const mica_sampling *s) {

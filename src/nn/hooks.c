@@ -1,4 +1,4 @@
-/* Several hooks of one network. */
+/* Combines several hooks of one network. */
 #include <mica/adapter.h>
 
 mica_value mica_nn_hook_list(void *user, mica_nn *nn, mica_nn_point point, const char *layer, mica_value value) {

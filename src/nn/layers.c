@@ -56,7 +56,7 @@ static mica_value filters_of(mica_nn *nn, const mica_nn_conv_config *c, int64_t 
                              int32_t spatial, bool transposed) {
   mica_init_config weight = mica__init_or(c->weight, he);
   mica_shape shape = {.rank = spatial + 2, .dim = {first, second}};
-  /* An output of a transposed convolution sums fan-out terms. */
+  /* Each output of a transposed convolution is a sum of fan-out terms. */
   if (transposed && c->weight.kind == MICA_INIT_DEFAULT) weight.fan_out = true;
   for (int32_t i = 0; i < spatial; i++) shape.dim[i + 2] = c->window[i] ? c->window[i] : size;
   return mica__nn_hooked(nn, MICA_NN_POINT_WEIGHT, mica_nn_parameter(nn, "weight", shape, &weight));

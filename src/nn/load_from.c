@@ -17,12 +17,12 @@
 typedef struct reading {
   const mica_nn *nn;
   const char *name, *path;
-  mica_tensor *tensor; /* NULL: no session has it */
+  mica_tensor *tensor; /* NULL: the session lacks it */
   mica_dtype dtype;
   const mica__division *division;
   const mica_nn_held *held;
   mica_shape shape; /* shape over all ranks */
-  int64_t count;    /* its elements */
+  int64_t count;    /* number of elements of that shape */
   mica__named_tensor from;
   int64_t base; /* one of several tensors: its first element in the parameter; shape and count are the tensor's */
 } reading;
@@ -74,7 +74,7 @@ static const char *misfit(const reading *r) {
   return row->scales && rank != 3 && (row->every || rank != 2) ? "as blocks with scales" : NULL;
 }
 
-/* Both tensors of MXFP4. */
+/* Checks that both tensors of MXFP4 fit. */
 static mica_status check_scales(const reading *r) {
   const mica_weight_entry *entry = r->from.entry, *scales = r->from.scales;
   char a[MICA_SHAPE_TEXT], b[MICA_SHAPE_TEXT];
@@ -128,7 +128,7 @@ static mica_status part_of(const reading *r, const mica_weights *weights, int64_
   return MICA_OK;
 }
 
-/* Elements of a row of the parameter. */
+/* Number of elements in a row of the parameter. */
 static int64_t width_of(const reading *r) { return r->shape.rank && r->shape.dim[0] ? r->count / r->shape.dim[0] : 0; }
 
 /* Checks that the map does not cut blocks: rows of the tensor are whole blocks, but the parameter may have other

@@ -1,4 +1,4 @@
-/* Layers of message passing networks. */
+/* Layers of message passing. */
 #include "nn/message.h"
 #include "nn/nn.h"
 

@@ -20,7 +20,7 @@ typedef enum mica__message_kind {
 typedef struct mica__message_config {
   mica__message_kind kind;
   int64_t layers, width, heads; /* heads: of gat */
-  double dropout;               /* after each layer but the last */
+  double dropout;               /* after all layers except the last */
 } mica__message_config;
 
 /* One layer. x (N, V, F), weights (N, E, 1) of the entries, result (N, V, width). Parameters are named as in PyTorch

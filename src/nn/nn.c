@@ -353,7 +353,7 @@ mica_value mica_nn_weight_of(mica_nn *nn, const char *name) {
 mica_value mica_nn_step(mica_nn *nn) {
   if (!nn) return (mica_value){0};
   if (!mica_value_is_null(nn->step)) return nn->step;
-  /* The step has no scope. */
+  /* The name of the step has no scope. */
   char *prefix = nn->prefix, none[] = "";
   nn->prefix = none;
   nn->step = mica__nn_add(nn, "step", MICA_I64, MICA_SCALAR, NULL, MICA_NN_ROLE_OPTIMIZER);

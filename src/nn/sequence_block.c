@@ -34,7 +34,7 @@ static mica_value hidden_of(mica_nn *nn, mica_value x, const mica_transformer_co
   }
   mica_value both = mica__nn_columns(nn, "linear1", x, two, how);
   if (mica_value_is_null(both)) return both;
-  /* A pruned network has fewer. */
+  /* A pruned network has fewer units. */
   const int64_t hidden = mica_value_shape(both).dim[2] / 2;
   mica_value gate = mica__feed_activate(mica__section(both, -1, 0, hidden), c->feed_forward);
   return mica_mul(gate, mica__section(both, -1, hidden, hidden));

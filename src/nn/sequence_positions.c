@@ -16,7 +16,7 @@ const char *mica_positions_name(mica_positions_kind kind) {
 static mica_value count_along(mica_value x) {
   mica_shape shape = mica_value_shape(x);
   if (shape.dim[1] != MICA_DYNAMIC) return mica_range(x.graph, MICA_I32, shape.dim[1]);
-  /* Only the shape of the sum is used. */
+  /* The length is dynamic: counts it with ones, from the shape of a sum. */
   mica_axes others = {.count = 0};
   for (int32_t i = 0; i < shape.rank; i++)
     if (i != 1) others.axis[others.count++] = i;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Adds a shape such as "(?, 128)". */
+/* Appends a shape such as "(?, 128)". */
 static void add_shape(mica__text *text, mica_shape shape) {
   mica__text_add(text, "(");
   for (int32_t i = 0; i < shape.rank; i++) {

@@ -35,7 +35,7 @@ mica_status mica__weights_put(mica__weights *parts, const char *name, mica_dtype
 /* Moves tensors from `from` to `to`, unless `to` already has them. Parts of rank `rank` of `ranks` are copied into the
  * whole tensors. */
 mica_status mica__weights_join(mica__weights *to, mica__weights *from, int32_t ranks, int32_t rank);
-/* NULL if the name is unknown. */
+/* Finds a tensor; NULL: there is none of this name. */
 const mica__weight_part *mica__weights_find(const mica__weights *parts, const char *name);
 /* Writes a safetensors file with metadata. */
 mica_status mica__weights_write(const mica__weights *parts, const char *path, const mica_safetensors_pair *metadata,

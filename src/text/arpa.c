@@ -12,12 +12,12 @@
 #define ROOM 1024
 #define LN10 2.302585092994046
 #define LONGEST_NUMBER 63
-/* If the file has no unknown word, it is a tenth as likely as the rarest word. */
+/* If the file lacks <unk>, an unknown word is a tenth as likely as the rarest word. */
 #define RARER 1.0
-/* Words have higher log probabilities; <s>, which never occurs, has about 1e-99. */
+/* Lower than the log probability of any word; <s>, which never occurs, has about 1e-99. */
 #define NEVER (-90.0)
 
-/* log10 probability of the last word after the others, and the back-off of the whole sequence. */
+/* p: log10 probability of the last word after the others; backoff: of the whole sequence. */
 typedef struct entry {
   uint64_t key; /* 0: none */
   float p, backoff;
@@ -25,7 +25,7 @@ typedef struct entry {
 
 struct mica__arpa {
   int32_t order;
-  entry *entries; /* open addressing with `room` slots, a power of two */
+  entry *entries; /* hash table with `room` slots, a power of two */
   size_t count, room;
   uint64_t unknown; /* the word <unk>; 0: none */
   double rarest;
@@ -101,7 +101,7 @@ static bool next_line(reader *r, span *line) {
   return true;
 }
 
-/* The next line that is not empty. */
+/* Finds the next line that is not empty. */
 static bool next_full(reader *r, span *line) {
   while (next_line(r, line))
     if (line->bytes) return true;
@@ -211,7 +211,7 @@ static mica_status read_section(reader *r, span *line, int32_t n) {
   if (!is(*line, title)) return mica__fail(MICA_E_FORMAT, "%s:%zu must be the line %s", r->name, r->line, title);
   for (;; count++) {
     if (!next_full(r, line)) return wrong(r, "the model ends without the line \\end\\");
-    /* A line of numbers never begins with a backslash. */
+    /* A line that begins with a backslash is not an n-gram. */
     if (*line->text == '\\') break;
     MICA_TRY(read_entry(r, *line, n));
   }

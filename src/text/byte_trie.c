@@ -1,4 +1,4 @@
-/* Tries of tokens, in preorder. */
+/* Tries of the bytes of tokens, in preorder. */
 #include "text/byte_trie.h"
 
 #include <stdlib.h>

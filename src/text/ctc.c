@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define MOST_BEAM 4096
-/* Least number of prefixes in the tree before unused ones are dropped. */
+/* Minimum number of prefixes in the tree before unused ones are dropped. */
 #define LEAST_NODES 4096
 
 int64_t mica_ctc_greedy(const float *scores, int64_t frames, int64_t classes, int32_t blank, int32_t *labels,
@@ -129,7 +129,7 @@ static int compare(const void *a, const void *b) {
   return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Replaces the kept prefixes by the best candidates after them. */
+/* Replaces the kept prefixes by the best candidates that follow them. */
 static void select_best(search *s) {
   candidate *next = s->list + s->kept;
   int64_t count = s->count - s->kept;
@@ -182,7 +182,7 @@ static mica_status sweep(search *s) {
   for (int64_t i = 0; i < s->node_count; i++) index[i] = -1;
   for (int64_t k = 0; k < s->kept; k++)
     for (int32_t at = s->list[k].node; at >= 0 && index[at] < 0; at = s->nodes[at].parent) index[at] = 0;
-  /* A parent comes before its children. */
+  /* Parents have smaller numbers than their children. */
   for (int64_t i = 0; i < s->node_count; i++) {
     if (index[i] < 0) continue;
     node n = s->nodes[i];

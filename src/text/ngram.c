@@ -1,4 +1,4 @@
-/* n-gram models of labels: counts of labels after the labels before them. */
+/* n-gram models of labels: counts how often each label follows the labels before it. */
 #include "base/error.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 #define MOST_ORDER 12
 #define ROOM 1024
 
-/* Count of a sequence of labels; number of different labels after it; number of all labels after it. */
+/* count: of a sequence of labels; kinds: number of different labels after it; behind: number of all labels after it. */
 typedef struct entry {
   uint64_t key; /* 0: none */
   uint32_t count, kinds, behind;
@@ -16,7 +16,7 @@ typedef struct entry {
 
 struct mica_ngram {
   int32_t order, labels;
-  entry *entries; /* open addressing with `room` slots, a power of two */
+  entry *entries; /* hash table with `room` slots, a power of two */
   size_t count, room;
 };
 
@@ -77,7 +77,7 @@ static entry *entry_of(mica_ngram *n, uint64_t key) {
   return e;
 }
 
-/* Counts a label after the last `length` labels of a text. */
+/* Counts a label that follows the last `length` labels of a text. */
 static mica_status note(mica_ngram *n, const int32_t *labels, int64_t count, int32_t label, int32_t length) {
   uint64_t context = 1;
   for (int64_t i = count - length; i < count; i++) context = extended(context, labels[i]);

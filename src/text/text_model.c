@@ -9,14 +9,14 @@
 #include <string.h>
 
 #define LETTERS_OF_PLAIN_TEXT 6
-/* Maximum number of letters to look at per word of the context. */
+/* Maximum number of letters that are read per word of the context. */
 #define LETTERS_OF_WORD 40
 
 struct mica_text_model {
   int32_t *letters; /* ascending; label k is letters[k - 1] */
   int64_t count;
   int32_t space;     /* label of the space; -1: none */
-  mica__arpa *arpa;  /* NULL: counts of an n-gram model */
+  mica__arpa *arpa;  /* NULL: the model is an n-gram model of counts */
   bool by_words;     /* arpa has words, not letters */
   uint64_t spelling; /* hash of the word for the space in a model of letters */
   mica_ngram *ngram;
@@ -81,8 +81,8 @@ static mica_status read_arpa(mica_text_model *m, const char *name, const char *c
   return MICA_OK;
 }
 
-/* Counts the labels of a line. Unknown characters separate words like spaces. Spaces are neither repeated nor at the
- * ends. */
+/* Counts the labels of a line. Unknown characters separate words like spaces. Spaces are not repeated, and left out at
+ * the ends. */
 static mica_status count_line(mica_text_model *m, const char *line, size_t bytes, int32_t *labels, uint64_t *known) {
   int64_t count = 0;
   for (size_t i = 0, n = 1; i < bytes; i += n) {
@@ -214,7 +214,7 @@ static double score_letters(const mica_text_model *m, const int32_t *labels, int
 
 double mica_text_model_score(void *user, const int32_t *labels, int64_t count, int32_t label) {
   mica_text_model *m = user;
-  /* A space at the beginning, or after another space, does not count. */
+  /* A space at the beginning or after another space scores 0. */
   if (label == m->space && (!count || labels[count - 1] == m->space)) return 0;
   if (m->ngram) return mica_ngram_score(m->ngram, labels, count, label);
   return m->by_words ? score_words(m, labels, count, label) : score_letters(m, labels, count, label);

@@ -20,7 +20,7 @@ static bool is_ascii_punctuation(uint32_t c) {
 #if MICA_WITH_UTF8PROC
 #include <utf8proc.h>
 
-/* Maximum number of consecutive marks: sorting them takes time that grows with the square of their number. */
+/* Maximum number of consecutive marks, because sorting them takes quadratic time. */
 #define MOST_MARKS 4096
 
 mica_status mica__unicode_need(const char *what) { return (void)what, MICA_OK; }
@@ -77,7 +77,7 @@ bool mica__is_mark(uint32_t c, bool all) {
   if (c < 0x80) return false;
   return all ? is_among(c, MARKS) != IS_IN(c, other_marks) : is_among(c, BIT(MN)) != IS_IN(c, other_nonspacing);
 }
-/* The package uses the table of Unicode 8, which lacks these format characters. */
+/* The package's table is of Unicode 8, which lacks these format characters. */
 bool mica__is_other(uint32_t c) {
   if (c == 0x890 || c == 0x891 || c == 0x8e2 || c == 0x110cd || (c >= 0x13430 && c <= 0x13438)) return false;
   return is_among(c, BIT(CC) | BIT(CF) | BIT(CO));

@@ -24,7 +24,7 @@ static mica_value distance_of_labels(mica_value q, mica_value p, double temperat
   return rare ? mica_mul(each, mica_square(mica_sub(mica_sigmoid(z), share))) : each;
 }
 
-/* Without the factor T^2. */
+/* The distance without the factor T^2. */
 static mica_value each_distance(mica_answer_kind kind, mica_value q, mica_value p, double temperature) {
   switch (kind) {
   case MICA_ANSWER_KIND_CLASSES: return distance_of_classes(q, p, temperature);

@@ -12,7 +12,7 @@ typedef struct run {
   const char *reason;   /* the reason to stop; NULL: it continues */
   int64_t every;        /* steps between readbacks */
   bool ends;            /* all ranks stop after this step */
-  bool notified;        /* a loss has been reported */
+  bool notified;        /* a loss was already reported */
   double last_readback; /* time of the last readback's arrival */
 } run;
 

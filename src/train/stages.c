@@ -257,7 +257,7 @@ static mica_status make_update(mica_trainer *t, mica__stages *s) {
   if (status == MICA_OK) status = add_optimiser(t, s, grads, elsewhere);
   if (status == MICA_OK) {
     const mica_value row = is_last(s) ? take_sum(s->graph, ROW, "", sums) : mica_full(s->graph, MICA_F32, sums, 0);
-    const mica_binding own = {"step", NULL}; /* the passes have another step */
+    const mica_binding own = {"step", NULL}; /* the update counts steps, not passes */
     const mica_session_config config = {
         .share = t->training.session, .parameters = &own, .parameter_count = s->steps ? 1 : 0};
     status = status_of(s->graph);

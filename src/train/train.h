@@ -32,7 +32,7 @@ enum {
 
 /* A metric of a phase. */
 typedef struct mica__metric_slot {
-  char *name, **parts; /* parts NULL: one sum and one weight */
+  char *name, **parts; /* parts NULL: a single sum and weight */
   size_t count;        /* elements of the sum, and of the weight if it has one */
   size_t at;           /* position of the sums in a row; the weights follow; unused without a weight */
   bool weighted;
@@ -80,7 +80,7 @@ typedef struct mica__readback {
   int64_t first_step, last_step; /* the runs that it covers: [first_step, last_step) */
   int64_t samples;               /* of these runs */
   double rate;                   /* of the last run */
-  int64_t batch;                 /* batches of the epoch done by then */
+  int64_t batch;                 /* batches of the epoch that were done by then */
 } mica__readback;
 
 /* Sums of a phase, and their number of samples. */
@@ -111,7 +111,7 @@ typedef struct mica__keeper {
   mica_status (*prepare)(void *user);
   /* True if the last checkpoint failed because the folder is gone; then it is tried again. */
   bool (*is_lost)(void *user);
-  /* Called after a checkpoint with the best weights so far: of the best epoch or, during the first epoch, of each
+  /* Called after a checkpoint of the best weights so far: after the best epoch or, during the first epoch, after each
    * checkpoint. */
   mica_status (*keep)(void *user, const char *checkpoint);
 } mica__keeper;
@@ -225,7 +225,7 @@ mica_status mica__ranks_agree(mica_trainer *trainer, bool stops, bool *all_stop)
 mica_status mica__ranks_end_steps(mica_trainer *trainer);
 /* Replaces state other than weights (running statistics) by its mean over replicas. */
 mica_status mica__ranks_join_state(mica_trainer *trainer);
-/* Sums over all ranks; samples may be NULL. */
+/* Adds up sums and samples over all ranks; samples may be NULL. */
 mica_status mica__ranks_add(const mica_trainer *trainer, double *sums, size_t count, int64_t *samples);
 /* Sends rank 0's data to all ranks. */
 mica_status mica__ranks_broadcast(const mica_trainer *trainer, void *data, size_t bytes);

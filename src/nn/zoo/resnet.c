@@ -26,7 +26,7 @@ static mica_value basic(mica_nn *nn, mica_value x, const void *config) {
   return mica_relu(mica_add(h, shortcut(nn, x, b->filters, b)));
 }
 
-/* The 3x3 convolution has the stride, as in torchvision. */
+/* The stride is in the 3x3 convolution, as in torchvision. */
 static mica_value bottleneck(mica_nn *nn, mica_value x, const void *config) {
   const block *b = config;
   mica_value h = mica_relu(conv_norm(nn, "conv1", "bn1", x, b->filters, 1, 1));

@@ -20,7 +20,7 @@ mica_value mica__zoo_conv(mica_nn *nn, const char *name, mica_value x, int64_t f
                           int64_t groups, bool bias);
 /* Max pooling with a window of size x size; stride 0 means size. */
 mica_value mica__zoo_max_pool(mica_value x, int64_t size, int64_t stride, int64_t pad);
-/* The mean of every channel: (N, C). */
+/* The mean of each channel: (N, C). */
 mica_value mica__zoo_pool_all(mica_value x);
 /* A final dense layer with weights N(0, 0.01). */
 mica_value mica__zoo_classifier(mica_nn *nn, const char *name, mica_value x, int64_t units);

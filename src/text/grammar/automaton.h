@@ -52,7 +52,7 @@ uint32_t mica__automaton_rule(mica__automaton *a);
 void mica__automaton_bytes(mica__automaton *a, uint32_t from, uint8_t low, uint8_t high, uint32_t to);
 void mica__automaton_empty(mica__automaton *a, uint32_t from, uint32_t to);
 void mica__automaton_call(mica__automaton *a, uint32_t from, uint32_t rule, uint32_t to);
-/* A path of these bytes. */
+/* Adds a path of these bytes. */
 void mica__automaton_text(mica__automaton *a, uint32_t from, const char *text, size_t bytes, uint32_t to);
 /* Remembers a failure if it is the first one. */
 void mica__automaton_fail(mica__automaton *a, mica_status status);

@@ -35,18 +35,18 @@ typedef struct mica__closure {
   mica__byte_step *steps; /* of the state whose row is computed */
   size_t step_count, step_room;
   bool may_end;
-  mica_status status; /* of what was added */
+  mica_status status; /* first failure of mica__closure_add */
 } mica__closure;
 
 void mica__closure_free(mica__closure *c);
 /* Begins a set. */
 void mica__closure_begin(mica__closure *c);
-/* Adds an item, once. */
+/* Adds an item unless the set has it. */
 void mica__closure_add(mica__closure *c, mica__item item);
 /* Follows empty edges, ends and calls until nothing new is found; then `kept` holds the set, sorted. */
 mica_status mica__closure_run(mica__states *s, mica__closure *c);
 void mica__items_sort(mica__item *items, size_t count);
-/* One more of a list. */
+/* Makes room for one more element of a list. */
 mica_status mica__grow_list(void *list, size_t count, size_t *room, size_t size);
 /* Finds the index of a set; adds the set if it is new. */
 mica_status mica__set_intern(mica__states *s, mica__set_table *table, const mica__item *items, size_t count,

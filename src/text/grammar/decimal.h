@@ -15,7 +15,7 @@ typedef struct mica__decimal {
 
 /* MICA_E_UNSUPPORTED if it has too many digits; the message does not name the schema's path. */
 mica_status mica__decimal_of(const mica__object *number, mica__decimal *d);
-/* Below, at or above 0. */
+/* Negative, 0 or positive. */
 int mica__decimal_compare(const mica__decimal *a, const mica__decimal *b);
 static inline bool mica__decimal_is_zero(const mica__decimal *d) { return d->whole_count + d->part_count == 0; }
 

@@ -1,4 +1,4 @@
-/* Formats of strings by name. */
+/* Formats of strings, found by name. */
 #include "base/text.h"
 #include "text/grammar/language.h"
 

@@ -22,7 +22,7 @@ void mica_grammar_destroy(mica_grammar *grammar) {
 
 /* --- making --- */
 
-/* 256 tokens of one byte. */
+/* Makes a trie of 256 tokens of one byte. */
 static mica_status make_bytes(mica__byte_trie **trie) {
   char *text = malloc(256);
   size_t *at = calloc(257, sizeof *at);
@@ -52,7 +52,7 @@ static mica_status copy_ends(mica_grammar *g, const mica_grammar_config *config)
   return MICA_OK;
 }
 
-/* What follows from the automaton. */
+/* Prepares everything that depends on the automaton. */
 static mica_status prepare(mica_grammar *g, const mica_tokenizer *tokenizer, const mica_grammar_config *config) {
   MICA_TRY(mica__automaton_finish(&g->automaton));
   MICA_TRY(mica__states_create(&g->automaton, &g->states));
@@ -103,7 +103,7 @@ mica_status mica_grammar_create_regex(const char *pattern, size_t bytes, const m
 
 /* --- moving --- */
 
-/* Keeps memory bounded. */
+/* Drops states if they take too much memory. */
 static mica_status trim(mica_grammar *g) {
   if (mica__states_bytes(g->states) <= MOST_STATE_BYTES) return MICA_OK;
   g->mask_count = g->next_mask = 0;

@@ -15,10 +15,10 @@ struct mica_grammar {
   int32_t *ends;
   size_t end_count;
   uint32_t now[2]; /* the present state, and the first one */
-  bool ended;      /* by one of `ends` */
+  bool ended;      /* one of `ends` was accepted */
   uint32_t *masks; /* `words` words per mask, without the end tokens */
   size_t words, mask_count, mask_room, next_mask;
-  uint32_t *owners; /* of each mask: its state */
+  uint32_t *owners; /* per mask: the state it belongs to */
   uint32_t *path;   /* of a walk through the trie: the row of each depth */
 };
 

@@ -235,7 +235,7 @@ static const mica__object *child(const mica__object *v, const char *name, size_t
   return index < v->count ? &v->as.items[index] : NULL;
 }
 
-/* The schema with this "$anchor". */
+/* Finds the schema with this "$anchor". */
 static const mica__object *find_anchor(const mica__object *v, const mica__object *name) {
   const mica__object *found = NULL;
   const mica__object *anchor = mica__schema_get(v, "$anchor");

@@ -256,7 +256,7 @@ mica_status mica__language_not(mica__automaton *a, mica__automaton *out) {
   mica__attempt_begin();
   mica_status status = mica__automaton_finish(a);
   mica__attempt_end();
-  if (status == MICA_E_INVALID) return mica__language_any(out); /* it has no texts */
+  if (status == MICA_E_INVALID) return mica__language_any(out); /* `a` has no texts */
   if (status == MICA_OK) status = mica__states_create(a, &states);
   if (status == MICA_OK) {
     mica__automaton_rule(&other);

@@ -17,9 +17,9 @@
 
 /* Magnitudes from low to high that are multiples of step / 10^scale. */
 typedef struct range {
-  const mica__decimal *low, *high; /* high NULL: none */
+  const mica__decimal *low, *high; /* high NULL: no upper bound */
   bool above, below;               /* the bound itself is excluded */
-  uint32_t step;                   /* 1 with scale -1: none */
+  uint32_t step;                   /* 1 with scale -1: no step */
   int scale;                       /* maximum digits after the point; -1: no limit */
   bool whole;
 } range;
@@ -277,7 +277,7 @@ mica_status mica__write_number(mica__grammar_schema *s, const mica__parts *parts
     MICA_TRY(read_step(s, parts->at[i], &f));
   }
   if (!f.has_low && !f.has_high && f.scale < 0) return write_any(s, whole, from, to), MICA_OK;
-  /* 0 and above */
+  /* numbers from 0 on */
   if (!f.has_high || !f.high.negative) {
     const bool low = f.has_low && !f.low.negative;
     MICA_TRY(write_range(s,
@@ -290,7 +290,7 @@ mica_status mica__write_number(mica__grammar_schema *s, const mica__parts *parts
                                  .whole = whole},
                          from, to));
   }
-  /* below 0 */
+  /* numbers below 0 */
   if (f.has_low && !f.low.negative) return MICA_OK;
   const uint32_t minus = mica__automaton_node(s->automaton);
   const bool high = f.has_high && f.high.negative;

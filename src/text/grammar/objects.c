@@ -19,9 +19,9 @@ typedef struct facts {
   const mica__parts *parts;
   member *members;
   size_t count, room;
-  mica__dict *known; /* index of each name */
+  mica__dict *known; /* name to index of members */
   int64_t least, most;
-  mica__automaton patterns[MOST_PATTERNS]; /* of keys; finished */
+  mica__automaton patterns[MOST_PATTERNS]; /* finished automata of keys */
   const mica__object *pattern_parts[MOST_PATTERNS];
   mica__object pattern_texts[MOST_PATTERNS];
   size_t pattern_count;
@@ -205,7 +205,7 @@ static void write_value(mica__grammar_schema *s, uint32_t from, uint32_t rule, u
 
 /* Nodes after the first i named members, by the number of members written so far; 0: no node yet. */
 typedef struct layer {
-  uint32_t *at, *next; /* size nodes each */
+  uint32_t *at, *next; /* `size` nodes each */
   size_t size;         /* if `open`, the last one also stands for larger numbers */
   bool open;
 } layer;

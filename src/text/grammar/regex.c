@@ -15,7 +15,7 @@ typedef enum node_kind { EMPTY, SET, BEGIN, END, JOIN, CHOICE, REPEAT } node_kin
 
 typedef struct node {
   node_kind kind;
-  uint32_t first, next;     /* the first child; the next one of the same parent */
+  uint32_t first, next;     /* the first child; the next child of the same parent */
   size_t set_at, set_count; /* SET: ranges */
   int32_t least, most;      /* REPEAT; most -1: any */
 } node;
@@ -59,7 +59,7 @@ static int by_low(const void *a, const void *b) {
   return (x->low > y->low) - (x->low < y->low);
 }
 
-/* Ranges from `from` on become sorted and apart; with `invert` all other characters. */
+/* Sorts the ranges from `from` on and merges those that meet; with `invert`, replaces them by all other characters. */
 static mica_status tidy(reader *r, size_t from, bool invert) {
   size_t count = 0, total = r->range_count - from;
   mica__characters *list = total ? r->ranges + from : NULL;
@@ -175,7 +175,7 @@ static mica_status read_member(reader *r, uint32_t *c) {
   return MICA_OK;
 }
 
-/* After '['. */
+/* Reads a set after its '['. */
 static mica_status read_set(reader *r, uint32_t *index) {
   const size_t from = r->range_count;
   const bool invert = take(r, '^');
@@ -268,7 +268,7 @@ static mica_status read_repeat(reader *r, uint32_t *index) {
     if (most >= 0 && most < least) return fault(r, MICA_E_FORMAT, "a range whose end is below its beginning");
   } else
     return MICA_OK;
-  take(r, '?'); /* lazy: the same texts */
+  take(r, '?'); /* a lazy quantifier matches the same texts */
   if (r->nodes[*index].kind == BEGIN || r->nodes[*index].kind == END)
     return fault(r, MICA_E_FORMAT, "a quantifier after an assertion");
   if (more(r) && r->text[r->at] && strchr("*+?{", r->text[r->at]))
@@ -381,7 +381,7 @@ static mica_status write_branch(const reader *r, uint32_t index, bool whole) {
     from = next;
   }
   for (; i != NONE && r->nodes[i].kind == END; i = r->nodes[i].next) bound = true;
-  if (i != NONE) return write_range(r, index, from, from); /* an assertion inside: fails */
+  if (i != NONE) return write_range(r, index, from, from); /* fails at an assertion inside */
   if (!bound) mica__language_characters(a, &all, 1, from, from);
   mica__automaton_empty(a, from, rule.end);
   return a->status;

@@ -13,7 +13,7 @@
 
 #define MICA__MOST_PARTS 256     /* of a goal */
 #define MICA__MOST_GOALS 20000   /* of a schema */
-#define MICA__MOST_WORK 20000000 /* parts and values looked at */
+#define MICA__MOST_WORK 20000000 /* maximum number of parts and values to look at */
 #define MICA__MOST_CHOICES 64    /* nested anyOf and oneOf of one value */
 
 /* The types of JSON; numbers are two types. */
@@ -40,7 +40,7 @@ typedef struct mica__parts {
   const mica__object *at[MICA__MOST_PARTS];
   int32_t parent[MICA__MOST_PARTS]; /* -1: none */
   size_t count;
-  bool never; /* one of them is false */
+  bool never; /* a schema is false, so no value fits */
 } mica__parts;
 
 /* A rule that reads the escapes of some bytes: bit b is byte b below 32; bits 32, 33, 34 are '"', '\\', 0x7f. */
@@ -73,7 +73,7 @@ mica_status mica__schema_fail(const mica__grammar_schema *s, const mica__object 
 const mica__object *mica__schema_get(const mica__object *schema, const char *key);
 /* Checks that all keywords are known and have values of the right kind. */
 mica_status mica__schema_check(const mica__grammar_schema *s, const mica__object *schema);
-/* What "$ref" leads to. */
+/* Finds the schema that "$ref" points to. */
 mica_status mica__schema_resolve(const mica__grammar_schema *s, const mica__object *schema,
                                  const mica__object *reference, const mica__object **target);
 /* A count. Larger ones become MICA__MOST_COUNT. */

@@ -1,4 +1,4 @@
-/* Sets of items, each once. */
+/* Sets of items; equal sets are stored once. */
 #include "base/hash.h"
 #include "text/grammar/closure.h"
 

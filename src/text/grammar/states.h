@@ -26,7 +26,7 @@ typedef struct mica__item_set {
   int32_t mask; /* of a state: index of its mask, plus 1; 0: none yet */
 } mica__item_set;
 
-/* Sets by their content. */
+/* A hash table of sets by their contents. */
 typedef struct mica__set_table {
   mica__item_set *sets;
   uint32_t count, room;
@@ -38,7 +38,7 @@ typedef struct mica__states {
   const mica__automaton *automaton;
   mica__item *pool;
   size_t pool_count, pool_room;
-  mica__set_table frames, states; /* frame 0: of rule 0; state 0: dead */
+  mica__set_table frames, states; /* frame 0: of rule 0; state 0: no byte fits */
   uint32_t *rows;                 /* 256 states each */
   uint32_t row_count, row_room;
   struct mica__closure *closure;

@@ -63,7 +63,7 @@ static void write_escapes(mica__automaton *a, uint64_t bits, uint32_t from, uint
   if (tens[0] || tens[1] || tens[7]) mica__automaton_text(a, slash, "u00", 3, hex);
 }
 
-/* The rule for these escapes. */
+/* Finds or makes the rule for these escapes. */
 static uint32_t escape_rule(mica__grammar_schema *s, uint64_t bits) {
   for (size_t i = 0; i < s->escape_count; i++)
     if (s->escapes[i].bytes == bits) return s->escapes[i].rule;
@@ -181,7 +181,7 @@ static mica_status read_string(const mica__grammar_schema *s, const mica__object
   return MICA_OK;
 }
 
-/* A chain of characters. */
+/* Writes a chain of `least` to `most` characters. */
 static mica_status write_characters(mica__grammar_schema *s, const string_facts *facts, uint32_t from, uint32_t to) {
   mica__automaton *a = s->automaton;
   MICA_TRY(shared_rule(s, false, &s->character));
@@ -249,7 +249,7 @@ static mica_status read_names(mica__grammar_schema *s, const mica__parts *parts,
   const bool counted = facts.least > 0 || facts.most < MICA__MOST_COUNT;
   if (status == MICA_OK && facts.language.rule_count == 0) status = mica__language_any(&facts.language);
   if (parts->never || types == 0)
-    mica__automaton_rule(names); /* without a path */
+    mica__automaton_rule(names); /* a rule without a path accepts nothing */
   else if (status == MICA_OK && counted)
     status =
         mica__language_length(&facts.language, facts.least, facts.most < MICA__MOST_COUNT ? facts.most : -1, names);

@@ -1,4 +1,4 @@
-/* Samplers: made, drawn from, fed. */
+/* Samplers: creation, drawing tokens, accepting tokens. */
 #include "base/checked.h"
 #include "ops/random/philox.h"
 #include "text/sampler/sampler.h"
@@ -135,7 +135,7 @@ static mica_status run(mica_sampler *s) {
   return MICA_OK;
 }
 
-/* log softmax of all logits at one token. */
+/* The log softmax of all logits, at one token. */
 static double log_softmax(const float *logits, int64_t n, int32_t token) {
   double largest = logits[0], sum = 0;
   for (int64_t i = 1; i < n; i++)

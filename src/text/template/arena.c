@@ -47,7 +47,7 @@ mica_status mica__arena_take(mica__arena *arena, size_t count, size_t size, void
   return MICA_OK;
 }
 
-/* Bytes without alignment. */
+/* Takes bytes without alignment. */
 static mica_status take_bytes(mica__arena *arena, size_t bytes, char **memory) {
   if (!arena->next || (size_t)(arena->end - arena->next) < bytes) MICA_TRY(grow(arena, bytes));
   *memory = arena->next;

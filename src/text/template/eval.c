@@ -1,4 +1,4 @@
-/* Expressions of a template, evaluated. */
+/* Evaluates expressions of a template. */
 #include "text/template/run.h"
 
 #include <stdio.h>

@@ -248,7 +248,7 @@ static bool read_number(const mica__object *text, int base, bool whole, mica__ob
   errno = 0;
   if (whole)
     *result = mica__object_integer(strtoll(digits, &end, base));
-  else if (strpbrk(digits, "xXpP(")) /* C's own */
+  else if (strpbrk(digits, "xXpP(")) /* only C accepts these */
     return false;
   else
     *result = mica__object_float(mica__strtod(digits, &end));
@@ -334,7 +334,7 @@ mica_status mica__filter_fallback(ARGUMENTS) {
   return MICA_OK;
 }
 
-/* The separators of JSON: a list of two texts. */
+/* Reads JSON's separators: a list of two texts. */
 static mica_status json_separators(const mica__object *pair, mica__json_style *style, char comma[16], char colon[16]) {
   char *const to[2] = {comma, colon};
   if (!mica__object_is_list(pair) || pair->count != 2) return mica__fail(MICA_E_FORMAT, "separators must be two texts");

@@ -1,4 +1,4 @@
-/* Functions of templates, and formats. */
+/* Functions of templates; date and text formats. */
 #include "text/template/tables.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 
 #define ARGUMENTS mica__render *run, const mica__object *self, const mica__arguments *call, mica__object *result
-#define MOST_RANGE 100000 /* as Jinja's sandbox */
+#define MOST_RANGE 100000 /* as in Jinja's sandbox */
 
 mica_status mica__function_raise(ARGUMENTS) {
   mica__object text;
@@ -82,7 +82,7 @@ static void add_time(mica__text *out, char flag, char letter, const struct tm *w
   size_t at = 1;
   if (flag) format[at++] = flag;
   format[at] = letter;
-  if (letter == 'z' || letter == 'Z') return; /* a time without zone */
+  if (letter == 'z' || letter == 'Z') return; /* the time has no zone */
   if (letter == 'f' || !strchr("aAbBcCdDeFgGhHIjkmMnpPrRSTuUVwWxXyY%", letter)) {
     mica__text_add(out, letter == 'f' ? "000000" : format);
     return;

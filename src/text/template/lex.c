@@ -142,7 +142,7 @@ static mica_status lex_number(lexer *l) {
   const size_t from = l->at;
   size_t at = skip_digits(l, from);
   bool whole = true;
-  /* "x.0.5" has items, not fractions. */
+  /* The numbers in "x.0.5" are items, not fractions. */
   const bool item = from > 0 && l->source[from - 1] == '.';
   if (!item && at + 1 < l->bytes && l->source[at] == '.' && is_digit(l->source[at + 1])) {
     at = skip_digits(l, at + 1);

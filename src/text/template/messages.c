@@ -1,4 +1,4 @@
-/* Conversations: messages as JSON objects. */
+/* Conversations: lists of messages, each stored as JSON. */
 #include "base/utf8.h"
 #include "text/template/value.h"
 

@@ -71,7 +71,7 @@ mica_status mica__parser_check_known(mica__parser *p) {
   const mica__syntax *unknown = p->unknown;
   p->unknown = NULL;
   if (!unknown || p->branches > 0) return MICA_OK;
-  while (p->at > 0 && p->tokens[p->at].begin > unknown->at) p->at--; /* the position in the message */
+  while (p->at > 0 && p->tokens[p->at].begin > unknown->at) p->at--; /* moves to the position for the message */
   return mica__template_unknown(unknown);
 }
 
@@ -294,7 +294,7 @@ static mica_status parse_subscript(mica__parser *p, mica__syntax *a, mica__synta
     MICA_TRY(parse_index(p, &made->b));
     return mica__parser_expect(p, "]");
   }
-  p->at++; /* the dot */
+  p->at++; /* after the dot */
   const char *name = text_of(p, &bytes);
   if (is_kind(p, MICA__TOKEN_INTEGER)) {
     MICA_TRY(mica__parser_node(p, MICA__NODE_LITERAL, &made->b));

@@ -25,7 +25,7 @@ typedef enum mica__token_kind {
 
 typedef struct mica__lexeme {
   mica__token_kind kind;
-  uint32_t begin, end; /* bytes of the source */
+  uint32_t begin, end; /* byte range of the source */
 } mica__lexeme;
 
 /* Splits a source whose newlines are "\n" into tokens, with trim_blocks and lstrip_blocks. The last token is END. The
@@ -120,7 +120,7 @@ struct mica_chat_template {
   size_t bytes;
   mica__arena arena; /* nodes, literals, names */
   mica__name_table names;
-  int32_t name_count, loop, caller; /* names that the runner sets */
+  int32_t name_count, loop, caller; /* loop, caller: names that the runner sets */
   mica__syntax *body;
   bool has_spans;
 };
@@ -156,7 +156,7 @@ mica_status mica__parser_check_known(mica__parser *p);
 mica_status mica__parser_node(mica__parser *p, mica__node_kind kind, mica__syntax **node);
 mica_status mica__parser_deeper(mica__parser *p);
 bool mica__parser_is(const mica__parser *p, const char *text); /* an operator or a name */
-bool mica__parser_take(mica__parser *p, const char *text);     /* and goes on after it */
+bool mica__parser_take(mica__parser *p, const char *text);     /* also moves past it */
 mica_status mica__parser_expect(mica__parser *p, const char *text);
 mica_status mica__parse_expression(mica__parser *p, bool conditions, mica__syntax **node);
 /* An expression, or a tuple of several with commas. */

@@ -1,4 +1,4 @@
-/* Statements of a template, run. */
+/* Runs statements of a template. */
 #include "text/template/run.h"
 
 #include <stdlib.h>
@@ -299,7 +299,7 @@ static mica_status run_statement(mica__render *run, const mica__syntax *node) {
   }
 }
 
-/* Runs statements until one jumps. */
+/* Runs statements until a break or continue. */
 static mica_status run_body(mica__render *run, const mica__syntax *body) {
   mica_status status = MICA_OK;
   if (++run->depth > MICA__MOST_RUN_DEPTH)

@@ -25,8 +25,8 @@ typedef struct mica__loop {
   mica__scope *scope;       /* the scope around it */
   const mica__object *items;
   size_t count, index;
-  int depth; /* 1: of no recursion */
-  /* What loop(items) calls. */
+  int depth; /* 1: not recursive */
+  /* The function that loop(items) calls. */
   mica_status (*recurse)(mica__render *run, const struct mica__loop *loop, const mica__object *iterated,
                          mica__object *result);
   mica__object *changed; /* the last argument of "changed"; undefined: no call yet */
@@ -51,7 +51,7 @@ struct mica__render {
   mica__arena arena;
   mica__scope *scope;
   mica__text *out, text; /* out: the text to append to, of the run or of a block */
-  size_t captured;       /* bytes of all outer texts */
+  size_t captured;       /* total bytes of all outer texts */
   int64_t steps;
   int depth, calls;
   enum { MICA__RENDER_ON, MICA__RENDER_BREAK, MICA__RENDER_CONTINUE } jump;
@@ -115,7 +115,7 @@ mica_status mica__render_make_undefined(mica__render *run, mica__object *v, cons
 /* Refuses names that members of a namespace cannot have. */
 mica_status mica__check_member(const mica__object *name);
 
-/* Characters of a text. */
+/* The number of characters of a text. */
 size_t mica__characters(const char *text, size_t bytes);
 /* The byte where character `index` begins; `bytes` beyond the end. */
 size_t mica__character_at(const char *text, size_t bytes, size_t index);

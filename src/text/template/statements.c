@@ -1,4 +1,4 @@
-/* Statements of a template. */
+/* Parses statements of a template. */
 #include "text/template/parse.h"
 
 #include <stdlib.h>

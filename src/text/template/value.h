@@ -14,7 +14,7 @@
 #define MICA__MOST_TEMPLATE_DEPTH 64
 #define MICA__MOST_TEMPLATE_MEMORY ((size_t)256 << 20)
 #define MICA__MOST_TEMPLATE_STEPS 1000000
-#define MICA__MOST_TEMPLATE_WORK ((uint64_t)256 * MICA__MOST_TEMPLATE_STEPS) /* 256 bytes are a step */
+#define MICA__MOST_TEMPLATE_WORK ((uint64_t)256 * MICA__MOST_TEMPLATE_STEPS) /* 256 bytes per step */
 #define MICA__MOST_TEMPLATE_OUTPUT ((size_t)16 << 20) /* of a run, and of each text that it makes */
 
 /* --- memory --- */
@@ -36,7 +36,7 @@ typedef struct mica__arena {
 
 /* Takes memory that is aligned for any value. MICA_E_NOMEM; MICA_E_FORMAT: beyond the limit. */
 mica_status mica__arena_take(mica__arena *arena, size_t count, size_t size, void *memory);
-/* A copy of bytes. */
+/* Copies bytes. */
 mica_status mica__arena_copy(mica__arena *arena, const char *text, size_t bytes, const char **copy);
 /* Joins two texts. A long result gets room to grow, and the next text joined to it is added in place. A text that grows
  * piece by piece thus costs its length, not the square of its length. */
@@ -87,7 +87,7 @@ typedef struct mica__object {
   bool safe;    /* a text from "safe" or "escape": text joined to it is escaped for HTML, as in Jinja */
 } mica__object;
 
-/* Members in the order in which they were first set. */
+/* Members, in the order in which they were first set. */
 struct mica__dict {
   mica__object *keys, *values;
   size_t count, room;

@@ -21,7 +21,7 @@ static mica_status parse_one(const cJSON *item, mica_tokenizer *tokenizer) {
   MICA_TRY(mica__json_bool(item, "special", &special));
   normalized = !special;
   MICA_TRY(mica__json_bool(item, "normalized", &normalized));
-  if (!*text) return MICA_OK; /* it is never found */
+  if (!*text) return MICA_OK; /* an empty text is never found */
   const size_t bytes = strlen(text);
   const int32_t known = mica__vocab_find(&tokenizer->vocab, &tokenizer->vocab.model, text, bytes);
   if (known >= 0) id = known;

@@ -300,7 +300,7 @@ static mica_status merge_all(word *w) {
     if (count) sift_down(heap, count, 0);
     if (symbols[at].id < 0 || right < 0) continue;
     const uint32_t rank = find_rank(model, symbols[at].id, symbols[right].id);
-    if (rank == MICA__NO_RANK || model->merges[rank].id != top.id) continue; /* the symbols have changed since */
+    if (rank == MICA__NO_RANK || model->merges[rank].id != top.id) continue; /* a symbol has changed since */
     merge_at(symbols, at, top.id);
     if (symbols[at].before >= 0 && candidate_at(w, symbols[at].before, at, &candidate)) push(heap, &count, candidate);
     if (symbols[at].after >= 0 && candidate_at(w, at, symbols[at].after, &candidate)) push(heap, &count, candidate);

@@ -1,4 +1,4 @@
-/* Decoders: tokens become a text. */
+/* Decoders: steps that turn tokens into a text. */
 #include "base/utf8.h"
 #include "text/tokenizer/tokenizer.h"
 #include "text/unicode.h"

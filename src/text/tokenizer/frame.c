@@ -78,7 +78,7 @@ static mica_status parse_template(const cJSON *object, mica_tokenizer *tokenizer
   return parse_frame(object, "pair", tokenizer, &tokenizer->frames[1]);
 }
 
-/* ["[SEP]", 3] */
+/* Reads an end token: ["[SEP]", 3]. */
 static mica_status parse_end(const cJSON *object, const char *key, int32_t *id) {
   const cJSON *list = NULL;
   int64_t number = 0;
@@ -110,7 +110,7 @@ static mica_status parse_ends(const cJSON *object, bool roberta, mica_tokenizer 
 
 static mica_status parse_step(void *user, const cJSON *object, const char *type) {
   mica_tokenizer *tokenizer = user;
-  if (!strcmp(type, "ByteLevel")) return MICA_OK; /* it is about offsets alone */
+  if (!strcmp(type, "ByteLevel")) return MICA_OK; /* changes only offsets */
   const bool roberta = !strcmp(type, "RobertaProcessing"), bert = !strcmp(type, "BertProcessing");
   if (!roberta && !bert && strcmp(type, "TemplateProcessing") != 0)
     return mica__fail(MICA_E_UNSUPPORTED, "this type of post-processor is not supported");

@@ -1,10 +1,10 @@
-/* Tokenisers of GGUF files. Their keys are written as a tokenizer.json, which is opened, so that there is one reader.
+/* Tokenisers of GGUF files. Their keys are converted to a tokenizer.json, which is then opened; so one reader suffices.
  *
- *   gpt2   byte-level BPE with merges; "pre" says how a text is cut (pre.def)
- *   llama  SentencePiece's BPE: a pair is merged if both together are a token, the one with the best score first. The
- *          merges come from scores; in Gemma, from the order of its tokens
- *   t5     Unigram with scores, and a charsmap if there is one
- *   bert   WordPiece: words begin with a mark, and other pieces have no "##" */
+ *   gpt2   byte-level BPE with merges; the key "pre" names the pattern that cuts a text (pre.def)
+ *   llama  SentencePiece's BPE: a pair is merged if it forms a token, the one with the best score first. Merges are
+ *          computed from the scores; for Gemma, from the order of its tokens
+ *   t5     Unigram with scores, and with a charsmap if the file has one
+ *   bert   WordPiece: words begin with a mark; other pieces have no prefix "##" */
 #include "base/utf8.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MARK "\xe2\x96\x81" /* U+2581, a space */
+#define MARK "\xe2\x96\x81" /* U+2581, which means a space */
 /* Maximum bytes of a token that merges are computed for; real ones have up to 100. */
 #define LONGEST_MERGED 256
 

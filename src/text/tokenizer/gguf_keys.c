@@ -1,8 +1,8 @@
-/* The keys of a GGUF file that stand for a tokenizer.json: the way back from gguf.c.
+/* Converts a tokenizer.json to the keys of a GGUF file, the inverse of gguf.c.
  *
  *   byte-level BPE         model "gpt2", with merges; its pattern becomes a name of pre.def
- *   BPE with byte tokens   model "llama" (SentencePiece), with scores by the order of merges, and with the merges,
- *                          which Mica reads and others ignore */
+ *   BPE with byte tokens   model "llama" (SentencePiece), with scores that follow the order of merges, and with the
+ *                          merges, which Mica reads and other programs ignore */
 #include "base/json_check.h"
 #include "text/tokenizer/tokenizer.h"
 
@@ -16,7 +16,7 @@
 enum { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE };
 
 typedef struct vocabulary {
-  const char *name; /* for sentences */
+  const char *name; /* for error messages */
   const cJSON *root, *model;
   size_t count;
   mica_gguf_text *tokens;
@@ -118,7 +118,7 @@ static int by_text(const void *a, const void *b) {
   return order ? order : x->text.length < y->text.length ? -1 : x->text.length > y->text.length;
 }
 
-/* The two parts of a merge, "a b" or ["a", "b"]; false: it is neither. */
+/* Splits a merge, "a b" or ["a", "b"], into two parts; false: it is neither. */
 static bool parts_of(const cJSON *merge, const char **left, size_t *left_bytes, const char **right) {
   if (cJSON_IsArray(merge) && cJSON_GetArraySize(merge) == 2) {
     const cJSON *a = merge->child, *b = a->next;
@@ -301,7 +301,7 @@ mica_status mica_tokenizer_gguf_keys(const char *name, const char *json, size_t 
   if (tokens < 1 || tokens > MICA__MOST_TOKENS)
     return mica__fail(MICA_E_INVALID, "%s: a model of %" PRId64 " tokens; there may be %d", name, tokens,
                       MICA__MOST_TOKENS);
-  /* Opening it checks the JSON. */
+  /* Opens it as a tokeniser to check the JSON. */
   mica_tokenizer *checked = NULL;
   MICA_TRY(mica_tokenizer_open_memory(name, json, bytes, &checked));
   mica_tokenizer_destroy(checked);

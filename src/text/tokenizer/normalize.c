@@ -222,7 +222,7 @@ static const struct row {
   const char *type;
   mica__normal_kind kind;
   int form;
-  bool tables; /* it needs Unicode tables */
+  bool tables; /* the step needs Unicode tables */
   mica_status (*parse)(const cJSON *object, mica__normal *step);
 } rows[] = {
     {"NFC", MICA__NORMAL_FORM, MICA__NFC, true, NULL},

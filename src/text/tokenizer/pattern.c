@@ -11,7 +11,7 @@
 #endif
 
 struct mica__pattern {
-  char *literal; /* NULL: code */
+  char *literal; /* NULL: `code` is used */
   size_t length;
   void *code;
 };
@@ -90,7 +90,7 @@ static mica_status compile(const char *text, void **out) {
     pcre2_get_error_message(error, why, sizeof why);
     return mica__fail(MICA_E_FORMAT, "the pattern '%.100s' cannot be compiled: %s", text, (const char *)why);
   }
-  (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* without it searches are slower */
+  (void)pcre2_jit_compile(code, PCRE2_JIT_COMPLETE); /* a failure only makes searches slower */
   *out = code;
   return MICA_OK;
 }

@@ -19,7 +19,7 @@ static inline size_t mica__most_grown(size_t bytes) {
 enum {
   MICA__PIECE_TEXT = -1,
   MICA__PIECE_FIRST = -2, /* the text's beginning */
-  MICA__PIECE_RAW = -3,   /* bytes that are no UTF-8 */
+  MICA__PIECE_RAW = -3,   /* bytes that are not UTF-8 */
 };
 
 typedef struct mica__piece {

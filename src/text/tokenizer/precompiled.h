@@ -1,4 +1,4 @@
-/* text/tokenizer/precompiled.h: SentencePiece's rules of characters. */
+/* text/tokenizer/precompiled.h: SentencePiece's rules for characters. */
 #ifndef MICA_TEXT_TOKENIZER_PRECOMPILED_H
 #define MICA_TEXT_TOKENIZER_PRECOMPILED_H
 

@@ -200,7 +200,7 @@ static mica_status parse_metaspace(const cJSON *object, mica__cut_step *step) {
   MICA_TRY(mica__json_text(object, "replacement", false, &mark));
   MICA_TRY(mica__json_text(object, "prepend_scheme", false, &scheme));
   MICA_TRY(mica__json_bool(object, "split", &split));
-  MICA_TRY(mica__json_bool(object, "add_prefix_space", &prefix)); /* of older files */
+  MICA_TRY(mica__json_bool(object, "add_prefix_space", &prefix)); /* older files */
   if (!scheme) scheme = prefix ? "always" : "never";
   int index = 0;
   while (index < 3 && strcmp(schemes[index], scheme) != 0) index++;

@@ -92,7 +92,7 @@ typedef struct mica__model {
   uint32_t *ranks; /* hash table: ranks of pairs; MICA__NO_RANK: free */
   size_t ranks_size;
   bool ordered;            /* no merge makes a candidate of a lower rank */
-  int64_t most_characters; /* of a word of WordPiece */
+  int64_t most_characters; /* limit of a WordPiece word */
   mica__trie trie;         /* Unigram */
   double *scores, least;   /* score of each id; the lowest score */
 } mica__model;
@@ -171,7 +171,7 @@ struct mica_tokenizer {
   mica__vocab vocab;
   mica__model model;
   mica__trie added[2];       /* searched before, and after normalising */
-  struct mica__added *about; /* by id, of added tokens */
+  struct mica__added *about; /* of added tokens, by id */
   int32_t about_count;
   mica__normal *normals;
   size_t normal_count;

@@ -204,7 +204,7 @@ static bool add_added(cJSON *root, const mica__training *t) {
   return list != NULL;
 }
 
-/* One piece of BERT's template. */
+/* Adds a piece of BERT's template. */
 static bool add_piece(cJSON *list, const char *kind, const char *id, int type) {
   cJSON *piece = cJSON_CreateObject(), *inner = piece ? cJSON_AddObjectToObject(piece, kind) : NULL;
   return cJSON_AddItemToArray(list, piece) && inner && add_text(inner, "id", id) &&

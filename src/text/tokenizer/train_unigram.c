@@ -10,15 +10,15 @@
 #define MOST_LETTERS 1000  /* maximum characters that become tokens; the most frequent ones */
 #define LONGEST_PIECE 16   /* characters */
 #define LONGEST_WORD 1000  /* bytes of a word that are read */
-#define SEEDS_A_TOKEN 20   /* substrings to begin with */
-#define ROUNDS 2           /* of estimation before tokens go */
+#define SEEDS_A_TOKEN 20   /* initial substrings per token */
+#define ROUNDS 2           /* rounds of estimation before each removal */
 #define LEAST_EXPECTED 0.5 /* a token with fewer expected uses is removed */
 #define KEPT 0.75          /* share of the tokens, per round */
 
 typedef struct piece {
   const char *text;
   uint32_t length;
-  bool letter; /* it stays */
+  bool letter; /* a single character; is never removed */
   double score, expected, loss;
 } piece;
 

@@ -45,7 +45,7 @@ void mica__vocab_free(mica__vocab *vocab);
 /* Sets the token of an id, of the model or added; copies the bytes. If the table already has the text, the text gets
  * the new id. MICA_E_FORMAT: the id or the length is out of range. */
 mica_status mica__vocab_set(mica__vocab *vocab, int64_t id, const char *text, size_t length, bool added);
-/* The id of the bytes; -1 if they are not a token. */
+/* The id of these bytes; -1: they are not a token. */
 int32_t mica__vocab_find(const mica__vocab *vocab, const mica__token_table *table, const char *text, size_t length);
 /* The token of an id; NULL if it has none. */
 static inline const mica__token *mica__vocab_at(const mica__vocab *vocab, int32_t id) {
