@@ -10,7 +10,7 @@ static mica_status take(mica__render *run, size_t count, mica__object **items) {
   return mica__arena_take(&run->arena, count, sizeof **items, items);
 }
 
-/* The items of a true value; any false value has no items, as in select and map. */
+/* The items of a true value; for select and map, a false value has none. */
 static mica_status items_or_none(mica__render *run, const mica__object *of, const mica__object **items, size_t *count) {
   const mica__object none = mica__object_list(NULL, 0);
   return mica__render_items(run, mica__object_is_true(of) ? of : &none, items, count);

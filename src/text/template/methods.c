@@ -197,7 +197,7 @@ static mica_status cut_in_three(mica__render *run, const mica__object *self, con
                           : mica__find_text(&run->arena, self->as.text, self->count, 0, between.as.text, between.count);
   const bool found = at != SIZE_MAX;
   const size_t behind = found ? at + between.count : 0;
-  /* If nothing is found, the whole text is the first part, or from the right the last one. */
+  /* If nothing is found, the whole text is the first part; from the right, the last part. */
   MICA_TRY(add_part(&p, self->as.text, found ? at : right ? 0 : self->count));
   MICA_TRY(add_part(&p, between.as.text, found ? between.count : 0));
   MICA_TRY(add_part(&p, self->as.text + behind, found || right ? self->count - behind : 0));

@@ -40,7 +40,7 @@ static mica_status check_escapes(const char *json) {
   return MICA_OK;
 }
 
-/* True if bytes that are not UTF-8 pass through unchanged: no step before ByteLevel looks at characters. */
+/* True if bytes that are not UTF-8 can be encoded: ByteLevel is a step, and only steps of its kind follow it. */
 static bool takes_bytes(const mica_tokenizer *tokenizer) {
   bool bytes = false;
   for (size_t i = 0; i < tokenizer->cut_count; i++) {
