@@ -20,9 +20,6 @@
 #include "common/strided.clh"
 #include "pool/fields.clh"
 
-#ifndef VW
-#define VW 4
-#endif
 #ifndef VALUES
 #define VALUES 1
 #define INDICES 1
