@@ -197,11 +197,13 @@ mica_status mica__recorder_add(mica_queue *recorder, const mica__launch *launch)
   cl_int error = CL_SUCCESS;
   cl_kernel handle = api->CreateKernel(launch->kernel->program->handle, launch->kernel->entry, &error);
   if (!handle) return mica__engine_check(recording->engine, error ? error : CL_OUT_OF_RESOURCES, launch->kernel->name);
+  const size_t slots = recording->slot_count;
   mica_status status = mica__launch_set_args(recording->engine, handle, launch);
   mica__launch *copy = copy_launch(launch);
   if (status == MICA_OK && !copy) status = mica__fail_nomem("a recording");
   if (status == MICA_OK) status = add_slots(recording, launch);
   if (status != MICA_OK) {
+    recording->slot_count = slots; /* there is no such step */
     free(copy);
     api->ReleaseKernel(handle);
     return status;
