@@ -189,8 +189,8 @@ typedef struct mica_engine_config {
   void (*compiling)(void *user, int programs);
   void *compiling_user;
   /* Maximum bytes that the engine's buffers take together; mica_device_info then has at most this many global_bytes
-   * and max_buffer_bytes. An allocation beyond it fails with MICA_E_DEVICE_MEMORY; the message has both sizes. Set it for
-   * untrusted files: a small ONNX file can ask for any amount. 0, or above the device's memory: the device's
+   * and max_buffer_bytes. An allocation beyond it fails with MICA_E_DEVICE_MEMORY; the message has both sizes. Set it
+   * for untrusted files: a small ONNX file can ask for any amount. 0, or above the device's memory: the device's
    * memory. */
   uint64_t memory_bytes;
 } mica_engine_config;

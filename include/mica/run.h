@@ -190,9 +190,9 @@ typedef struct mica_run_input {
    * NULL: the first input is compared with each other one. MICA_E_INVALID: other tasks */
   const char *gallery;
   /* MICA_RUN_OPTION_TRACK: follows boxes from picture to picture, which are the frames of a video, and gives each box
-   * the id of its track as a sixth number (NaN without an id). If the only file is a folder, its pictures are taken in order
-   * of their names, and numbers in names count by value: 9 comes before 10. `take` receives one section at a time. NULL: boxes have no ids. MICA_E_INVALID: other
-   * tasks */
+   * the id of its track as a sixth number (NaN without an id). If the only file is a folder, its pictures are taken in
+   * order of their names, and numbers in names count by value: 9 comes before 10. `take` receives one section at a
+   * time. NULL: boxes have no ids. MICA_E_INVALID: other tasks */
   mica_tracker *tracker;
   /* segment_volumes: report masks as .nii files. By default they are .nii.gz if this build can compress. */
   bool plain_masks;

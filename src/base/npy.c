@@ -69,7 +69,8 @@ static mica_status parse_value(const char *name, int key, const char **at, mica_
   if (key == SHAPE) {
     *at = parse_shape(*at, &npy->shape);
     if (!*at)
-      return mica__fail(MICA_E_FORMAT, "%s: the header has no valid shape (at most %d dimensions)", name, MICA_MAX_RANK);
+      return mica__fail(MICA_E_FORMAT, "%s: the header has no valid shape (at most %d dimensions)", name,
+                        MICA_MAX_RANK);
   } else if (key == ORDER) {
     if (!strncmp(*at, "True", 4))
       return mica__fail(MICA_E_FORMAT, "%s is in Fortran order; save numpy.ascontiguousarray(x) instead", name);

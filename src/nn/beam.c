@@ -380,8 +380,8 @@ mica_status mica_beam_search_run(mica_beam_search *s, const int32_t *ids, const 
                       (long long)count, (long long)s->config.batch);
   for (int64_t b = 0; b < count; b++) {
     if (lengths[b] > row)
-      return mica__fail(MICA_E_INVALID, "source %lld has the length %d, but a row has only %lld tokens", (long long)b + 1, (int)lengths[b],
-                        (long long)row);
+      return mica__fail(MICA_E_INVALID, "source %lld has the length %d, but a row has only %lld tokens",
+                        (long long)b + 1, (int)lengths[b], (long long)row);
     MICA_TRY(check_source(s, ids + b * row, lengths[b], b, limits ? limits[b] : (int32_t)s->config.context));
   }
   int64_t last = 0;

@@ -308,7 +308,8 @@ static mica_status scatter(const Onnx__SparseTensorProto *proto, const mica__onn
   for (int64_t i = 0; i < values->count; i++) {
     int64_t position = position_of(indices, t->shape, t->count, i);
     if (position < 0)
-      return mica__fail(MICA_E_FORMAT, "sparse tensor '%.80s': entry %lld has an index outside the shape", name, (long long)i);
+      return mica__fail(MICA_E_FORMAT, "sparse tensor '%.80s': entry %lld has an index outside the shape", name,
+                        (long long)i);
     memcpy((unsigned char *)t->owned + (size_t)position * size, (const unsigned char *)values->data + (size_t)i * size,
            size);
   }

@@ -88,8 +88,10 @@ mica_status mica__run_share_batch(mica_run *run, mica_loader_config *config) {
   const long long batch = config->batch, rest = batch % replicas;
   const bool whole = run->ranks->layout.pipe * run->ranks->layout.tensor == 1;
   if (run->config.speeds && !whole)
-    return mica__fail(MICA_E_UNSUPPORTED, "--speeds works only without pipeline and tensor parallelism; remove pipe and tensor from --parallel \"%s\"",
-                      run->config.parallel);
+    return mica__fail(
+        MICA_E_UNSUPPORTED,
+        "--speeds works only without pipeline and tensor parallelism; remove pipe and tensor from --parallel \"%s\"",
+        run->config.parallel);
   config->shard = c->rank / (run->ranks->layout.pipe * run->ranks->layout.tensor);
   config->shards = replicas;
   if (run->config.speeds || (rest && run->config.uneven && whole)) return share_unevenly(run, config);

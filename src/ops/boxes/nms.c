@@ -39,7 +39,8 @@ static mica_status infer_nms(const mica__type *inputs, int32_t input_count, void
   if (!fits || !same_rows(rows, scores) || (input_count > 2 && !same_rows(rows, inputs[2].shape)))
     return mica__fail(MICA_E_SHAPE, "boxes %s (..., n, 4), scores %s and classes are (..., n)",
                       mica_shape_format(inputs[0].shape, tb), mica_shape_format(scores, ts));
-  if (how->most < 0) return mica__fail(MICA_E_SHAPE, "the number of boxes to keep is negative: %lld", (long long)how->most);
+  if (how->most < 0)
+    return mica__fail(MICA_E_SHAPE, "the number of boxes to keep is negative: %lld", (long long)how->most);
   out[KEPT].shape = rows;
   if (how->most) out[KEPT].shape.dim[rows.rank - 1] = how->most;
   out[COUNT].shape = rows;

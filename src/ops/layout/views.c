@@ -149,7 +149,8 @@ static mica_status infer_expand(const mica__type *inputs, int32_t input_count, v
     int32_t at = i - (out->shape.rank - from.rank), wanted = i - (out->shape.rank - to.rank);
     if (wanted < 0 || to.dim[wanted] != MICA_DYNAMIC) continue;
     if (at < 0)
-      return mica__fail(MICA_E_SHAPE, "cannot expand %s to %s: dimension %d is open in the second and missing in the first",
+      return mica__fail(MICA_E_SHAPE,
+                        "cannot expand %s to %s: dimension %d is open in the second and missing in the first",
                         mica_shape_format(from, tf), mica_shape_format(to, tt), (int)wanted);
     out->shape.dim[i] = from.dim[at];
   }

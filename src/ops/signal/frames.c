@@ -30,7 +30,8 @@ static mica_status check_attrs(const mica__frames_attrs *how) {
 /* The number of frames of signals with T samples; MICA_DYNAMIC for an open T. */
 static mica_status frame_count(const mica__frames_attrs *how, mica_shape x, int64_t *count) {
   char text[MICA_SHAPE_TEXT];
-  if (x.rank != 2) return mica__fail(MICA_E_SHAPE, "the input is %s; expected (signals, samples)", mica_shape_format(x, text));
+  if (x.rank != 2)
+    return mica__fail(MICA_E_SHAPE, "the input is %s; expected (signals, samples)", mica_shape_format(x, text));
   int64_t t = x.dim[1];
   *count = MICA_DYNAMIC;
   if (t == MICA_DYNAMIC) return MICA_OK;
