@@ -33,7 +33,7 @@ static void count_uses(fusing *a, const mica__template *template) {
   }
 }
 
-/* The launch whose whole result, in order, is the user's operand k; NULL if there is none or others need its result
+/* The launch whose whole result, in order, is the user's operand k; NULL: none or others need its result
  * too. */
 static mica__node *launch_behind(const fusing *a, const mica__node *user, int32_t k) {
   int32_t base = 0, id = user->inputs[k];

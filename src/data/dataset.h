@@ -119,11 +119,11 @@ mica_status mica__dataset_of(mica__store *store, mica_dataset **dataset);
 /* Adds to the summary how many picture files (of all, or of 200) have an alpha channel, and how it is treated. */
 mica_status mica__store_note_alpha(mica__store *store);
 
-/* The first column of a kind; NULL if there is none. */
+/* The first column of a kind; NULL: none. */
 const mica_column *mica__dataset_find(const mica_dataset *dataset, mica_column_kind kind);
-/* The column of that name; NULL if there is none. */
+/* The column of that name; NULL: none. */
 mica__column *mica__store_find(const mica__store *store, const char *name);
-/* The columns of inputs and labels; NULL if there is none. */
+/* The columns of inputs and labels; NULL: none. */
 static inline mica__column *mica__store_input(const mica__store *store) {
   return store->input < store->column_count ? &store->columns[store->input] : NULL;
 }
@@ -198,7 +198,7 @@ mica_status mica__file_begin(const char *path, void *bytes, size_t capacity, uin
 bool mica__is_coarse(double least, double most);
 /* Makes extents for `parts` numbers per sample, to be measured; the store owns them. */
 mica_status mica__extents_create(mica__store *store, size_t parts, mica__extent **extents);
-/* Extends them by elements, the first of which belongs to number 0 of a sample. */
+/* Extends them by elements; the first belongs to number 0 of a sample. */
 void mica__extents_measure(mica__extent *extents, size_t parts, mica_dtype dtype, const void *elements, int64_t count);
 /* Finds the bases of a column of rows or of answers, from config->like first, else from config. MICA_E_FORMAT if the
  * precision of floating elements ends above a base. */

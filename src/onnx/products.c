@@ -153,7 +153,7 @@ static const Onnx__TensorProto *matrix_of(const finding *f, const mica__onnx_nod
   return !mica__onnx_ints(swap, "perm", &perm) || (perm.count == 2 && perm.values[0] == 1) ? own : NULL;
 }
 
-/* The batch norm that is the only reader of a value; NULL if there is none, or if it trains. */
+/* The batch norm that is the only reader of a value; NULL: none, or if it trains. */
 static const mica__onnx_node *norm_behind(const finding *f, const char *value) {
   const mica__onnx_graph *graph = &f->model->graph;
   if (uses_of(f, value) != 1) return NULL;

@@ -8,9 +8,9 @@
 
 /* True if the initial value is a mean or a variance of a batch norm: it belongs to the model and is not trained. */
 MICA__SHARED bool mica__onnx_is_statistic(const mica_onnx *model, const char *name);
-/* Returns the operand of a final softmax, which a loss computes by itself; NULL if there is none. */
+/* Returns the operand of a final softmax, which a loss computes by itself; NULL: none. */
 MICA__SHARED const char *mica__onnx_before_softmax(const mica_onnx *model);
-/* Returns the operand of a final softmax or sigmoid, which casts and Identity may follow; NULL if there is none. */
+/* Returns the operand of a final softmax or sigmoid, which casts and Identity may follow; NULL: none. */
 MICA__SHARED const char *mica__onnx_before_shares(const mica_onnx *model);
 /* True if the final operator is a softmax: probabilities that add up to one. */
 MICA__SHARED bool mica__onnx_ends_in_softmax(const mica_onnx *model);

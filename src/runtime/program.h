@@ -51,7 +51,7 @@ mica_status mica__program_get(mica_engine *engine, const mica__program_request *
 mica_status mica__program_note(mica_engine *engine, mica__build_list *list, const mica__program_request *request);
 
 /* Call this with programs.lock held. Finds a program whose kernel has this hash (MICA__KERNEL_LINE), through a link of
- * the disk cache; entry receives the kernel's name in it. NULL if there is none, or the driver refuses it. A program
+ * the disk cache; entry receives the kernel's name in it. NULL: none, or the driver refuses it. A program
  * with the key *refused is not tried, and a refused program's key is stored there. */
 mica__program *mica__program_with_kernel(mica_engine *engine, mica__hash kernel, mica__hash *refused,
                                          char entry[MICA__MAX_ENTRY]);

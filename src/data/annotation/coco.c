@@ -92,7 +92,7 @@ static mica_status sort(const reading *r, const cJSON *list, const char *what, e
   return MICA_OK;
 }
 
-/* The entry with this id; NULL if there is none. */
+/* The entry with this id; NULL: none. */
 static const entry *find(const entry *entries, size_t count, double id) {
   const entry key = {.id = id};
   return isnan(id) ? NULL : bsearch(&key, entries, count, sizeof *entries, compare_entries);
@@ -336,7 +336,7 @@ static mica_status holds_annotations(const char *path, bool *is) {
 }
 
 /* The file of a dataset that is not split: the only JSON beside FOLDER/images or in FOLDER/annotations, if it looks
- * like annotations. The caller frees it; NULL if there is none. */
+ * like annotations. The caller frees it; NULL: none. */
 static mica_status find_only(const char *folder, char **found) {
   char *inner = NULL, *images = NULL;
   bool is = false;
@@ -411,7 +411,7 @@ static mica_status find_pictures(const char *file, const char *first, char **fou
   return status;
 }
 
-/* The first "file_name" in a content, freed by the caller; NULL if there is none without escapes. */
+/* The first "file_name" in a content, freed by the caller; NULL: none without escapes. */
 static mica_status first_picture(const char *content, char **name) {
   const char *at = strstr(content, "\"file_name\"");
   at = at ? strchr(at + strlen("\"file_name\""), '"') : NULL;

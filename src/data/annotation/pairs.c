@@ -24,7 +24,7 @@ static bool is_named(const char *name, const char *const *list, size_t count) {
   return false;
 }
 
-/* The folder in path that has one of these names, freed by the caller; NULL if there is none. */
+/* The folder in path that has one of these names, freed by the caller; NULL: none. */
 static mica_status find_folder(const char *path, const mica__names *names, const char *const *list, size_t count,
                                char **found) {
   for (size_t i = 0; i < names->count && !*found; i++) {

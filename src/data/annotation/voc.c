@@ -286,7 +286,7 @@ static mica_status is_folder(const char *path, bool *is) {
   return status;
 }
 
-/* The picture that belongs to an annotation: STEM.jpg, .jpeg or .png; NULL if there is none. */
+/* The picture that belongs to an annotation: STEM.jpg, .jpeg or .png; NULL: none. */
 static mica_status picture_of(const char *pictures, const char *stem, char **name) {
   static const char *const ends[] = {".jpg", ".jpeg", ".png", ".JPG", ".JPEG", ".PNG"};
   mica_status status = MICA_OK;
@@ -411,7 +411,7 @@ static mica_status has_list(const char *root, const char *name, bool *is) {
   return status;
 }
 
-/* The list of a part; NULL if there is none. If there are no lists at all, everything is the training part. */
+/* The list of a part; NULL: none. If there are no lists at all, everything is the training part. */
 static mica_status list_of(const char *root, mica_part part, const char **list) {
   static const char *const lists[] = {"train.txt", "val.txt", "test.txt"};
   bool is = false;

@@ -14,7 +14,7 @@ typedef struct mica__id_names {
   mica__name_table table; /* numbers from 0 */
 } mica__id_names;
 
-/* The id of a name; 0 if there is none. */
+/* The id of a name; 0: none. */
 static inline int32_t mica__id_names_find(const mica__id_names *ids, const char *name) {
   return mica__name_table_find(&ids->table, name) + 1;
 }

@@ -49,7 +49,7 @@ struct mica_loader {
   uint64_t span, before;     /* samples of a batch in all shards, and in the shards before this one */
   mica__carried *carried;
   size_t count;
-  mica__carried *input, *label; /* the columns of inputs and labels; NULL if there is none */
+  mica__carried *input, *label; /* the columns of inputs and labels; NULL: none */
   int32_t words;                /* words of a record; 0: there is no record */
   int32_t buckets;              /* 1 if nothing is ragged */
   mica_tensor *table;           /* (words, 2) i32: index of each word of sample 0, and from sample to sample */

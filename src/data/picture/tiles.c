@@ -176,7 +176,7 @@ static mica_status add_column(mica__store *store, const mica_dataset *from, size
 
 static bool is_picture(const mica_column *c) { return c->kind == MICA_COLUMN_KIND_IMAGE && c->dtype == MICA_U8; }
 
-/* The first column of u8 pictures, whose size all others must have; NULL if there is none. */
+/* The first column of u8 pictures, whose size all others must have; NULL: none. */
 static const mica_column *first_picture(const mica_dataset *from) {
   for (size_t k = 0; k < mica_dataset_column_count(from); k++)
     if (is_picture(mica_dataset_column(from, k))) return mica_dataset_column(from, k);

@@ -355,7 +355,7 @@ static mica_status has_sounds(const char *path, int depth, bool *is) {
   return status;
 }
 
-/* The folder of a part, with recordings or folders of them, freed by the caller; NULL if there is none. */
+/* The folder of a part, with recordings or folders of them, freed by the caller; NULL: none. */
 static mica_status part_of(const char *path, int part_index, char **folder) {
   mica__names names;
   int depth = 0;

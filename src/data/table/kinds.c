@@ -201,7 +201,7 @@ static mica_status note_codes(mica__inference *in) {
   return MICA_OK;
 }
 
-/* Dates, most of which exist. */
+/* Dates; most of them exist. */
 static bool are_dates(const mica__column_seen *c, size_t filled) {
   return c->times > c->no_dates.count && c->times + c->no_dates.count == filled;
 }

@@ -179,7 +179,7 @@ typedef struct heads {
 } heads;
 
 /* Converts a mask of keys to a bias. The mask is lengths (batch), or 0 for hidden keys, (batch, keys) or (batch, rows,
- * keys); null if there is none. */
+ * keys); null: none. */
 static mica_value key_mask(mica__lowering *l, const mica__onnx_node *node, mica_value mask, int64_t keys) {
   if (!mask.graph) return mask;
   mica_shape s = mica_value_shape(mask);

@@ -265,7 +265,7 @@ static bool is_supported(mica__lowering *l, const mica__onnx_node *node) {
   return false;
 }
 
-/* The bias of the scores, for all rows of the cache; null if there is none. */
+/* The bias of the scores, for all rows of the cache; null: none. */
 static mica_value bias_of(mica__lowering *l, const mica__onnx_node *node, const grouped *g) {
   mica_value bias = given(l, node, BIAS);
   if (!bias.graph) return bias;

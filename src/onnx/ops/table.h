@@ -44,7 +44,7 @@ typedef struct mica__onnx_attribute {
   int64_t only; /* the only supported value, if is_only */
 } mica__onnx_attribute;
 
-/* Finds the row with the highest version up to this one; NULL if there is none. */
+/* Finds the row with the highest version up to this one; NULL: none. */
 const mica__onnx_op *mica__onnx_op_find(const char *domain, const char *name, int64_t version);
 /* Returns the rows of an operator's attributes. */
 const mica__onnx_attribute *mica__onnx_op_attributes(const mica__onnx_op *op, int32_t *count);

@@ -35,7 +35,7 @@ const char *mica__write_tensor(mica__onnx_writer *w, const char *text, mica_dtyp
   return name;
 }
 
-/* Finds an existing initial value with these elements; NULL if there is none. */
+/* Finds an existing initial value with these elements; NULL: none. */
 static const char *find_small(const mica__onnx_writer *w, mica_dtype dtype, mica_shape shape, const void *data,
                               size_t bytes) {
   for (size_t i = 0; i < w->initial_count; i++) {

@@ -32,7 +32,7 @@ static MICA__ATTR_TABLE(inverted_residual, INVERTED_RESIDUAL_ATTRS);
 enum { X, W1, B1, W2, B2, W3, B3, ADDEND, OPERANDS };
 
 static const mica__kernel_param params[] = {
-    MICA__INT("SEG", "pixels of a segment, of which a register tile has two", 7, 3),
+    MICA__INT("SEG", "pixels of a segment; a register tile has two", 7, 3),
     MICA__INT("NV", "vectors of channels of a panel", 1, 2),
     MICA__INT("R", "rows and columns of a depthwise filter", 3, 5),
 };

@@ -18,7 +18,7 @@ const mica_dataset *mica__source_data(const mica_run *run, const mica_batch_sour
 /* The head's output for a batch, `width` numbers per sample; *outputs, NULL before, is freed by the caller, also after
  * a failure. */
 mica_status mica__batch_infer(mica_run *run, const mica_batch *batch, int64_t width, float **outputs);
-/* The column of this name in the batch; NULL if there is none. */
+/* The column of this name in the batch; NULL: none. */
 const mica_tensor *mica__batch_find(const mica_batch *batch, const char *name);
 /* Downloads a column of this many bytes; does nothing if the batch does not have it. */
 mica_status mica__batch_read(const mica_run *run, const mica_batch *batch, const char *name, void *to, size_t bytes);

@@ -505,7 +505,7 @@ static mica_status upload(mica_run *run, const mica__samples *s, int64_t from, i
   return status;
 }
 
-/* Runs the model on the feeds; *result is the output of that name, NULL if there is none. */
+/* Runs the model on the feeds; *result is the output of that name, NULL: none. */
 static mica_status run_model(const mica_run *run, const mica_feed *feeds, size_t count, const char *output,
                              const mica_tensor **result) {
   mica_onnx_feed *given = calloc(count + 1, sizeof *given);

@@ -1,4 +1,4 @@
-/* task/input/sound.h: recordings, of which a number of seconds from the middle is read. */
+/* task/input/sound.h: recordings; some seconds from the middle of each are read. */
 #ifndef MICA_TASK_INPUT_SOUND_H
 #define MICA_TASK_INPUT_SOUND_H
 

@@ -10,7 +10,7 @@
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
-    MICA__INT("SEG", "pixels of a segment, of which a register tile has two", 7, 8, 3),
+    MICA__INT("SEG", "pixels of a segment; a register tile has two", 7, 8, 3),
     MICA__INT("NV", "vectors of filters of a register tile", 1, 2),
 };
 /* 28 sums, the weights and a pixel fill the 32 registers of AVX-512; 12 halves of sums, two of weights and a pixel fill
