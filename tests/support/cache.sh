@@ -48,12 +48,15 @@ processor() {
   grep -m 2 -E '^(model name|flags|Features)' /proc/cpuinfo 2>/dev/null || true
 }
 
+# code FILE...: the files' lines without comments.
+code() { cat "$@" | sed -e 's|/\*.*\*/||' -e '\|^ */\*|,\|\*/|d' -e '/^ *$/d'; }
+
 key() {
   {
     echo "$version"
     processor
     drivers
-    cat "$runtime/program.c" "$runtime/program_file.c" "$runtime/compiler.c" "$runtime/kernel_bundle.c"
+    code "$runtime/program.c" "$runtime/program_file.c" "$runtime/compiler.c" "$runtime/kernel_bundle.c"
   } | sha256sum | cut -c 1-16
 }
 
