@@ -1,7 +1,7 @@
 /* labels: device
  *
  * Mosaic: four pictures become one, and their boxes go with them. */
-#include "task/input/frame.h"
+#include "networks/mosaic.h"
 
 #include "support/check_main.h"
 #include "support/engine.h"

@@ -2,11 +2,11 @@
  *
  * The task diffuse: schedules and steps of drawing beside diffusers, and runs on made pictures: they learn, go on
  * after a stop with the same bits, and draw the same pictures for the same seed. */
+#include "networks/diffusion.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 #include "support/files.h"
 #include "support/golden.h"
-#include "task/diffuse/diffuse.h"
 
 #include <math.h>
 #include <mica/mica.h>
@@ -32,7 +32,7 @@ START_TEST(schedules) {
   ck_ok(mica_safetensors_open(golden_path("diffuse", "schedules.safetensors"), &values));
   for (int k = 0; k < 2; k++) {
     const double *theirs = numbers(names[k][0]), *exact = numbers(names[k][1]);
-    mica__diffuse_schedule((mica__diffuse_noise)k, STEPS, kept);
+    mica__diffusion_schedule((mica__diffusion_noise)k, STEPS, kept);
     for (int t = 0; t < STEPS; t++) {
       /* diffusers adds up in f32. */
       ck_assert_msg(fabs(kept[t] - theirs[t]) < 1e-6, "%s[%d]: %.9g, not %.9g", names[k][0], t, kept[t], theirs[t]);
@@ -40,14 +40,14 @@ START_TEST(schedules) {
     }
   }
   /* Fewer steps end as noisy. */
-  mica__diffuse_schedule(MICA__DIFFUSE_LINEAR, 100, kept);
+  mica__diffusion_schedule(MICA__DIFFUSION_LINEAR, 100, kept);
   ck_assert_double_lt(kept[99], 1e-4);
   mica_safetensors_close(values);
 }
 END_TEST
 
 /* A step of drawing, in which a function of picture and time stands for the network. */
-static mica_session *make_step(const mica__diffuse_step *plan, bool velocity) {
+static mica_session *make_step(const mica__diffusion_step *plan, bool velocity) {
   mica_graph *graph = NULL;
   mica_session *session = NULL;
   mica_value next = {0};
@@ -57,7 +57,7 @@ static mica_session *make_step(const mica__diffuse_step *plan, bool velocity) {
   mica_value row = mica_gather(mica_constant(graph, MICA_F32, MICA_SHAPE(DRAWN, 5), plan), at, 0);
   mica_value time = mica_reshape(mica_slice(row, 1, 0, 1, 1), MICA_SHAPE(1, 1, 1, 1));
   mica_value z = mica_affine(mica_sin(mica_add(mica_affine(x, 3, 0), mica_affine(time, 0.002, 0))), 0.7, 0);
-  mica_value picture = mica__diffuse_advance(x, z, row, velocity, &next);
+  mica_value picture = mica__diffusion_advance(x, z, row, velocity, &next);
   mica_assign(x, next);
   mica_assign(at, mica_add(at, mica_full_like(at, 1)));
   ck_ok(mica_session_create(test_engine(), graph, &picture, 1, NULL, &session));
@@ -69,14 +69,14 @@ START_TEST(steps_of_drawing) {
   static const char *const names[2][2] = {{"drawn.linear.noise", "drawn.linear.velocity"},
                                           {"drawn.cosine.noise", "drawn.cosine.velocity"}};
   double kept[STEPS];
-  mica__diffuse_step plan[DRAWN];
+  mica__diffusion_step plan[DRAWN];
   float x[ELEMENTS];
   ck_ok(mica_safetensors_open(golden_path("diffuse", "schedules.safetensors"), &values));
   const int32_t *times = mica_safetensors_find(values, "times")->data;
   for (int k = 0; k < 4; k++) {
     const double *drawn = numbers(names[k / 2][k % 2]);
-    mica__diffuse_schedule((mica__diffuse_noise)(k / 2), STEPS, kept);
-    mica__diffuse_plan(kept, STEPS, DRAWN, plan);
+    mica__diffusion_schedule((mica__diffusion_noise)(k / 2), STEPS, kept);
+    mica__diffusion_plan(kept, STEPS, DRAWN, plan);
     for (int i = 0; i < DRAWN; i++) ck_assert_int_eq((int)plan[i].time, times[i]);
     mica_session *session = make_step(plan, k % 2);
     mica_tensor *tensor = mica_session_parameter(session, "x");

@@ -15,7 +15,6 @@
 #include "base/number.h"
 
 #include <math.h>
-#include <mica/loss.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,8 +26,6 @@
 #define AVERAGED 0.1
 /* The fewest steps of a run by default. */
 #define LEAST_STEPS 2500
-/* The fractional part of the golden ratio: the fractions of its multiples lie evenly in 0 to 1. */
-#define GOLDEN 0.61803398875
 
 static const mica_setting defaults[] = {{"model", "denoiser"},  {"epochs", "3"},    {"batch", "64"},
                                         {"optimizer", "adamw"}, {"lr", "0.001"},    {"weight-decay", "0"},
@@ -138,29 +135,6 @@ static mica_status teaches(const mica_run *run, const mica_run *teacher) {
 
 /* --- the step --- */
 
-/* sqrt(kept) or, `other`, sqrt(1 - kept) of each picture's time (N), as (N, 1, 1, 1). */
-static mica_value share_at(const double *kept, int64_t steps, mica_value time, bool other) {
-  float *list = malloc((size_t)steps * sizeof *list);
-  if (!list) return mica_graph_fail(time.graph, MICA_E_NOMEM, "out of memory for a schedule");
-  for (int64_t t = 0; t < steps; t++) list[t] = (float)sqrt(other ? 1 - kept[t] : kept[t]);
-  mica_value table = mica_constant(time.graph, MICA_F32, MICA_SHAPE(steps), list);
-  free(list);
-  return mica_unsqueeze(mica_gather(table, time, 0), MICA_AXES(1, 2, 3));
-}
-
-/* Times (N) i32: random in training, evenly spaced from 0 in a test. like: (N) f32. */
-static mica_value draw_times(mica_value step, mica_value like, uint64_t key, int64_t steps, bool training) {
-  mica_value share;
-  if (training) {
-    share = mica_random_uniform(step, like, key, 0, 1);
-  } else {
-    mica_value multiples = mica_affine(mica_cumsum(mica_full_like(like, 1), 0, false, false), GOLDEN, 0);
-    share = mica_sub(multiples, mica_floor(multiples));
-  }
-  mica_value time = mica_floor(mica_affine(share, (double)steps, 0));
-  return mica_cast(mica_clip(time, 0, (double)(steps - 1)), MICA_I32);
-}
-
 /* The row of the class in the network's table; the last one if the class is hidden. */
 static mica_value rows_of(const mica_run *run, mica_value step, mica_value like, mica_value label, bool training) {
   const mica__diffuse_settings s = mica__diffuse_settings_of(run);
@@ -171,49 +145,25 @@ static mica_value rows_of(const mica_run *run, mica_value step, mica_value like,
   return mica_where(mica_random_bernoulli(step, like, KEY + 2, s.drop_class), none, label);
 }
 
-/* The parts of a noisy picture: x = a picture + s noise. */
-typedef struct mixture {
-  mica_value x, picture, noise, a, s;
-} mixture;
-
-static void add_loss(const mixture *m, mica_value z, bool velocity, mica_objective *out) {
-  mica_value want = m->noise, noise = z;
-  if (velocity) {
-    want = mica_sub(mica_mul(m->a, m->noise), mica_mul(m->s, m->picture));
-    noise = mica_add(mica_mul(m->s, m->x), mica_mul(m->a, z));
-  }
-  out->loss = mica_mse(z, want, MICA_LOSS_REDUCTION_MEAN);
-  out->metrics[0] = mica_metric_mean("noise_mse", mica_square(mica_sub(noise, m->noise)));
-}
-
 /* The network is built here, because it reads the picture with the noise that the loss compares with. */
 static void step(mica_nn *nn, const mica_run *run, mica_value none, const mica_batch_values *batch,
                  mica_objective *out) {
   (void)none;
-  const mica__diffuse_settings s = mica__diffuse_settings_of(run);
+  const mica__diffusion trained = mica__diffuse_trained(run);
   const bool training = mica_nn_is_training(nn);
   const char *label_column = mica__common_facts_of(run).label_column;
-  mixture m = {.picture = mica_batch_value(batch, mica__common_facts_of(run).input_column)};
-  if (!m.picture.graph || !mica_batch_has(batch, label_column)) return;
+  const mica_value picture = mica_batch_value(batch, mica__common_facts_of(run).input_column);
+  if (!picture.graph || !mica_batch_has(batch, label_column)) return;
   mica_value label = mica_batch_value(batch, label_column), like = mica_full_like(mica_cast(label, MICA_F32), 0);
-  mica_value now = training ? mica_nn_step(nn) : mica_full(label.graph, MICA_I64, MICA_SCALAR, 0);
+  mica_value now = training ? mica_nn_step(nn) : mica_full(label.graph, MICA_I64, MICA_SCALAR, 0), error = {0};
   const uint64_t key = KEY + ((uint64_t)mica__common_settings_of(run).seed << 32);
-  double *kept = malloc((size_t)s.noise_steps * sizeof *kept);
-  if (!kept) {
-    mica_graph_fail(label.graph, MICA_E_NOMEM, "out of memory for a schedule");
-    return;
-  }
-  mica__diffuse_schedule((mica__diffuse_noise)s.noise, s.noise_steps, kept);
-  mica_value time = draw_times(now, like, key, s.noise_steps, training);
-  m.a = share_at(kept, s.noise_steps, time, false);
-  m.s = share_at(kept, s.noise_steps, time, true);
-  free(kept);
-  m.noise = mica_random_normal(now, m.picture, key + 1, 0, 1);
-  m.x = mica_add(mica_mul(m.a, m.picture), mica_mul(m.s, m.noise));
+  const mica__diffusion_mixture m = mica__diffusion_mix(&trained, picture, now, like, key, training);
+  if (!m.x.graph) return;
   label = rows_of(run, now, like, label, training);
-  mica_value z = mica__diffuse_network(nn, run, m.x, time, label);
+  mica_value z = mica__diffuse_network(nn, run, m.x, m.time, label);
   if (!z.graph) return;
-  add_loss(&m, z, s.target == MICA__DIFFUSE_TARGET_VELOCITY, out);
+  mica__diffusion_losses(&trained, &m, z, &out->loss, &error);
+  out->metrics[0] = mica_metric_mean("noise_mse", error);
 }
 
 /* --- the row --- */

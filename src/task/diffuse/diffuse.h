@@ -1,8 +1,9 @@
 /* task/diffuse/diffuse.h: pictures drawn from noise. diffuse.c trains, draw.c draws, network.c has settings and
- * network, schedule.c the noise of each step. */
+ * network. networks/diffusion.h has the noise and the steps. */
 #ifndef MICA_TASK_DIFFUSE_DIFFUSE_H
 #define MICA_TASK_DIFFUSE_DIFFUSE_H
 
+#include "networks/diffusion.h"
 #include "run/run.h"
 #include "run/setting_fields.h"
 
@@ -41,31 +42,12 @@ MICA__SETTINGS_STRUCT(diffuse, DIFFUSE_SETTINGS);
 extern const mica__setting_list mica__diffuse_setting_list;
 mica__diffuse_settings mica__diffuse_settings_of(const mica_run *run);
 
-typedef enum mica__diffuse_noise { MICA__DIFFUSE_LINEAR, MICA__DIFFUSE_COSINE } mica__diffuse_noise;
 typedef enum mica__diffuse_target { MICA__DIFFUSE_TARGET_NOISE, MICA__DIFFUSE_TARGET_VELOCITY } mica__diffuse_target;
-
-/* --- schedule --- */
-
-/* Fills kept[t] for t from 0 to steps - 1: the product of 1 - beta up to step t, the share of the picture's variance
- * that is left. Linear: beta from 1e-4 to 0.02 in 1,000 steps (Ho et al. 2020), larger in proportion if steps are
- * fewer. Cosine: Nichol and Dhariwal 2021. */
-void mica__diffuse_schedule(mica__diffuse_noise noise, int64_t steps, double *kept);
-
-/* A step of drawing by DDIM (Song et al. 2021), from time `time` to the next one. a: sqrt(kept), s: sqrt(1 - kept). */
-typedef struct mica__diffuse_step {
-  float time, a, s, next_a, next_s;
-} mica__diffuse_step;
-
-/* Fills `count` evenly spaced steps, beginning with the last step of the schedule. count is at most steps. */
-void mica__diffuse_plan(const double *kept, int64_t steps, int64_t count, mica__diffuse_step *plan);
 
 /* --- drawing --- */
 
-/* The pictures, from -1 to 1, that follow from predictions z for noisy pictures x (N, C, H, W); *next receives the
- * noisy pictures of the next step. row (1, 5): the mica__diffuse_step. velocity: z is the velocity; else it is the
- * noise. */
-mica_value mica__diffuse_advance(mica_value x, mica_value z, mica_value row, bool velocity, mica_value *next);
-
+/* What the run's settings say of noise and of the network. */
+mica__diffusion mica__diffuse_trained(const mica_run *run);
 /* The network's prediction for noisy pictures x (N, C, H, W) at time (N), of class label (N); the number of classes
  * means "no class". */
 mica_value mica__diffuse_network(mica_nn *nn, const mica_run *run, mica_value x, mica_value time, mica_value label);

@@ -1,6 +1,7 @@
 /* Pictures with boxes, scaled into a frame of one size, and a detector that answers at points of it. */
 #include "task/input/frame.h"
 #include "data/dataset.h"
+#include "networks/mosaic.h"
 #include "run/columns/columns.h"
 #include "run/facts.h"
 #include "run/fields.h"

@@ -1,5 +1,5 @@
 /* task/input/frame.h: pictures with boxes, scaled into a frame of one size: frame.c prepares them and has the detector,
- * mosaic.c mixes them, frame_show.c reads those that are predicted. */
+ * frame_show.c reads those that are predicted. */
 #ifndef MICA_TASK_INPUT_FRAME_H
 #define MICA_TASK_INPUT_FRAME_H
 
@@ -18,14 +18,6 @@
 #define FRAME_FACTS(X, S) X(S, TEXT, input_column, .needed = false)
 
 extern const mica__input mica__input_frame;
-
-/* A batch of training: pictures (N, C, H, W), boxes (N, M, 4), label and ignored (N, M); ignored may be null. */
-typedef struct mica__mosaic_batch {
-  mica_value x, boxes, label, ignored;
-} mica__mosaic_batch;
-/* Replaces that share of the pictures by mosaics of four parts, each from another sample of the batch, and combines
- * their boxes: (N, 4 M, 4). Boxes without area do not count. */
-void mica__mosaic(mica_nn *nn, double share, mica__mosaic_batch *batch);
 
 /* Members of the input (task/input/frame_show.c). */
 mica_status mica__frame_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);

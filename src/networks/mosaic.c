@@ -1,6 +1,6 @@
 /* Mosaic (Bochkovskiy et al. 2020): pictures made of four, computed in the graph of the training step without a pass of
  * its own. */
-#include "task/input/frame.h"
+#include "networks/mosaic.h"
 
 #include <mica/nodes.h>
 

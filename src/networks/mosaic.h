@@ -1,0 +1,15 @@
+/* networks/mosaic.h: training pictures that are made of four. */
+#ifndef MICA_NETWORKS_MOSAIC_H
+#define MICA_NETWORKS_MOSAIC_H
+
+#include <mica/nn.h>
+
+/* A batch of training: pictures (N, C, H, W), boxes (N, M, 4), label and ignored (N, M); ignored may be null. */
+typedef struct mica__mosaic_batch {
+  mica_value x, boxes, label, ignored;
+} mica__mosaic_batch;
+/* Replaces that share of the pictures by mosaics of four parts, each from another sample of the batch, and combines
+ * their boxes: (N, 4 M, 4). Boxes without area do not count. */
+void mica__mosaic(mica_nn *nn, double share, mica__mosaic_batch *batch);
+
+#endif
