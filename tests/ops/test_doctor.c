@@ -231,9 +231,45 @@ START_TEST(a_wrong_launch_is_filed_by_kernel_and_variant) {
 }
 END_TEST
 
-/* --- what says nothing of a kernel --- */
+/* --- kernels that do not build --- */
 
 static void fault_begin(void) { fault_install(mica__cl_loader()); }
+
+static void note_failure(void *user, const mica_doctor_line *line) {
+  char *failed = user;
+  if (line->status == MICA_OK || line->status == MICA_E_UNSUPPORTED) return;
+  ck_assert_int_eq(line->status, MICA_E_BUILD);
+  snprintf(failed, 64, "%s.%s", line->kernel, line->variant);
+}
+
+/* Ops that choose from several implementations: in a check the next one does not stand in for one that does not build,
+ * in a launch it does. */
+START_TEST(a_kernel_that_does_not_build_fails_its_check) {
+  static const char *const ops[] = {"max_pool", "max_pool_grad", "top_k", "nms", "sort", "attention"};
+  for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
+    mica_engine *engine = NULL;
+    mica_doctor_summary summary = {0};
+    char failed[64] = "";
+    ck_ok(mica_engine_create(&(mica_engine_config){.cache_dir = ""}, &engine));
+    fault_arm(FAULT_BuildProgram, 1, CL_BUILD_PROGRAM_FAILURE);
+    ck_ok(mica_doctor_run(engine, ops[i], note_failure, failed, &summary));
+    ck_assert_int_eq(fault_fired(), FAULT_BuildProgram);
+    ck_assert_msg(summary.failed == 1, "%s: %zu failed", ops[i], summary.failed);
+    ck_assert_msg(mica__tuning_is_bad(engine, failed), "%s", failed);
+    mica_engine_destroy(engine);
+  }
+  float y[6];
+  mica_engine *engine = NULL;
+  ck_ok(mica_engine_create(&(mica_engine_config){.cache_dir = ""}, &engine));
+  fault_arm(FAULT_BuildProgram, 1, CL_BUILD_PROGRAM_FAILURE);
+  ck_ok(run_op(engine, pooled, y));
+  ck_assert_int_eq(fault_fired(), FAULT_BuildProgram);
+  ck_assert_float_eq(y[2], 5);
+  mica_engine_destroy(engine);
+}
+END_TEST
+
+/* --- what says nothing of a kernel --- */
 
 START_TEST(memory_that_is_short_quarantines_nothing) {
   mica_engine *engine = NULL;
@@ -339,5 +375,6 @@ TEST_GROUPS(DEVICE,
             EACH(NULL, NULL, a_variant_in_quarantine_is_not_chosen, an_examination_passes_and_acquits,
                  launches_heed_the_quarantine, an_implementation_gets_the_variant_that_is_left,
                  copies_heed_the_quarantine, a_wrong_launch_is_filed_by_kernel_and_variant),
-            EACH(fault_begin, fault_remove, memory_that_is_short_quarantines_nothing),
+            EACH(fault_begin, fault_remove, a_kernel_that_does_not_build_fails_its_check,
+                 memory_that_is_short_quarantines_nothing),
             EACH(NULL, NULL, every_implementation_has_cases, what_no_case_runs_is_named, a_kernel_names_its_op))

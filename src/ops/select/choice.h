@@ -50,9 +50,10 @@ mica_status mica__choice_avoid(mica_engine *engine, const mica__choice *choice);
 mica_status mica__choose_and_launch(mica_queue *queue, const mica__impl *const *list, const void *problem,
                                     const char *key);
 
-/* For checks: queues the first implementation that takes the problem, ignoring quarantine, and the next one if it
- * cannot be compiled or started. If `variant` is a name, queues the implementation that has a variant of this name,
- * with that variant and even if it would decline; MICA_E_UNSUPPORTED if no implementation has one. */
+/* For checks: queues the first implementation that takes the problem, ignoring quarantine, and the next one if the
+ * launch answers MICA_E_UNSUPPORTED. A kernel that does not build fails the check. If `variant` is a name, queues the
+ * implementation that has a variant of this name, with that variant and even if it would decline; MICA_E_UNSUPPORTED if
+ * no implementation has one. */
 mica_status mica__choose_for_check(mica_queue *queue, const mica__impl *const *list, const void *problem,
                                    const char *variant);
 

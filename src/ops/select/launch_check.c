@@ -10,12 +10,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static mica_status note(mica__launch_notes *notes, const mica__kernel_desc *desc, const mica__variant *variant) {
+static mica_status note(mica__launch_notes *notes, const mica__kernel_desc *desc, const mica__variant *variant,
+                        const char *fault) {
   for (size_t i = 0; i < notes->count; i++)
     if (notes->list[i].kernel == desc && notes->list[i].variant == variant) return MICA_OK;
   if (notes->count == MICA__LAUNCH_NOTES)
     return mica__fail(MICA_E_STATE, "a launch of more than %d kernels cannot be checked", MICA__LAUNCH_NOTES);
   notes->list[notes->count].kernel = desc;
+  notes->list[notes->count].fault = fault;
   notes->list[notes->count++].variant = variant;
   if (notes->check) mica__check_tell(notes->check, desc->name, variant->name);
   return MICA_OK;
@@ -36,7 +38,7 @@ mica_status mica__exec_values(const mica__exec *exec, const mica__kernel_desc *d
 mica_status mica__exec_variant(const mica__exec *exec, const mica__kernel_desc *desc, const mica__variant *variant,
                                int32_t *values) {
   const char *fault = mica__compiler_fault(mica_engine_device(mica__queue_engine(exec->queue)), desc, variant);
-  if (exec->notes) MICA_TRY(note(exec->notes, desc, variant));
+  if (exec->notes) MICA_TRY(note(exec->notes, desc, variant, fault));
   if (fault) return mica__fail(MICA_E_UNSUPPORTED, "kernel %s.%s is declined: %s", desc->name, variant->name, fault);
   mica__kernel_values(desc, variant, values);
   return MICA_OK;
@@ -228,8 +230,11 @@ static mica_status add_case(class_groups *groups, const mica__launch_notes *note
   for (size_t n = first; n < notes->count; n++) {
     mica__check_group *group = NULL;
     MICA_TRY(find_group(groups, notes->list[n].kernel, notes->list[n].variant, &group));
-    if (worst > group->worst) group->worst = worst;
-    mica__check_note(group, status, "case %zu of %s", number, groups->list[0].cases);
+    /* If the kernel was declined and the launch went on with another implementation, this kernel did not run. */
+    const char *fault = status == MICA_OK ? notes->list[n].fault : NULL;
+    if (!fault && worst > group->worst) group->worst = worst;
+    mica__check_note(group, fault ? mica__fail(MICA_E_UNSUPPORTED, "%s", fault) : status, "case %zu of %s", number,
+                     groups->list[0].cases);
   }
   return MICA_OK;
 }

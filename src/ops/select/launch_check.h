@@ -60,6 +60,7 @@ typedef struct mica__launch_notes {
   struct {
     const mica__kernel_desc *kernel;
     const mica__variant *variant;
+    const char *fault; /* the compiler's fault, for which the kernel was declined; NULL: launched */
   } list[MICA__LAUNCH_NOTES];
   size_t count;
   struct mica__check *check; /* notified of each launch; may be NULL */
