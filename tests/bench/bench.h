@@ -25,6 +25,7 @@ typedef struct bench {
   int batch, steps, side;   /* 0 for the benchmark's own; side: of the pictures that train takes */
   const char *dtype;        /* of conv, gemm, infer, sequence and train: NULL for f32 */
   bool cold;                /* first answers too */
+  bool cpu_time;            /* of infer: processor time instead of time that passes; for machines that are busy */
   bool profile;             /* the kernels that take the time, to standard error */
   const char *device, *net; /* of scale: NULL for its own */
   const char *as;           /* of plan: a device that is not there */
@@ -50,6 +51,8 @@ void bench_peer_missing(const char *name, const char *why);
 
 /* Seconds since some moment. */
 double bench_now(void);
+/* The processor time of this process, of all its threads, in seconds. */
+double bench_cpu_now(void);
 /* Sorts the values. */
 double bench_median(double *values, size_t count);
 /* Sleeps; long enough, it lets another library's threads stop spinning. */

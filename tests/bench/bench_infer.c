@@ -1,7 +1,9 @@
 /* Networks at batch 1, against onnxruntime and PyTorch on the same file and the same input. Outputs are compared with
  * onnxruntime's before anything is measured. Files of other people lie in the folder that MICA_BENCH_MODELS names, the
  * others are made by PyTorch; those of integers by onnxruntime from one of f32, which then takes part. In 16 bits
- * (--dtype) f32 takes part likewise, and OpenVINO in the same type; outputs are compared with those of f32. */
+ * (--dtype) f32 takes part likewise, and OpenVINO in the same type; outputs are compared with those of f32. With
+ * --cpu-time all sides give the processor time of a run, which other programs change less; run it on one processor
+ * (taskset -c 0), so that no side's threads spin. */
 #include "bench/bench.h"
 #include "bench/peer_train.h"
 #include "runtime/host_cpu.h"
@@ -85,12 +87,13 @@ static void close_own(own *o) {
 }
 
 static double runs_of(const bench *b, const own *o, int times) {
-  double begin = bench_now();
+  double (*now)(void) = b->cpu_time ? bench_cpu_now : bench_now;
+  double begin = now();
   for (int i = 0; i < times; i++) {
     bench_ok(mica_onnx_run(o->runner, b->queue, o->feeds, o->count));
     bench_ok(mica_queue_finish(b->queue));
   }
-  return bench_now() - begin;
+  return now() - begin;
 }
 
 static int times_for(double seconds) { return seconds >= ROUND_SECONDS ? 1 : (int)(ROUND_SECONDS / seconds) + 1; }
@@ -158,7 +161,8 @@ typedef struct result {
 static void report(const bench *b, const network *n, const result *r, const peer_train peers[PEERS]) {
   const double mine = r->seconds[MINE], real = r->seconds[REAL], *theirs = r->seconds;
   if (b->json) {
-    printf("{\"bench\":\"infer\",\"name\":\"%s\",\"batch\":1,\"mica\":%.6f,\"unit\":\"seconds\"", n->name, mine);
+    printf("{\"bench\":\"infer\",\"name\":\"%s\",\"batch\":1,\"mica\":%.6f,\"unit\":\"%sseconds\"", n->name, mine,
+           b->cpu_time ? "processor " : "");
     if (b->dtype) printf(",\"dtype\":\"%s\"", b->dtype);
     for (int k = 0; k < PEERS; k++)
       if (theirs[k] > 0) printf(",\"%s\":%.6f", names[k], theirs[k]);
@@ -311,7 +315,8 @@ int bench_infer(const bench *b) {
     fprintf(stderr, "mica-bench: SKIP: bf16 on the matrix unit (AMX): there is none that this process may use\n");
     return 0;
   }
-  signal(SIGPIPE, SIG_IGN); /* a peer that dies is noticed by what it does not answer */
+  if (b->cpu_time) setenv("MICA_BENCH_CPU_TIME", "1", 1); /* infer.py measures the same */
+  signal(SIGPIPE, SIG_IGN);                               /* a peer that dies is noticed by what it does not answer */
   for (size_t i = 0; i < sizeof networks / sizeof *networks; i++) {
     char folder[] = "/tmp/mica-infer-XXXXXX", command[64];
     if (!takes_part(b, &networks[i])) continue;

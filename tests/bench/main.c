@@ -54,6 +54,8 @@ static bool parse(int count, char **words, bench *b) {
       i++;
     else if (!strcmp(words[i], "--cold"))
       b->cold = true;
+    else if (!strcmp(words[i], "--cpu-time"))
+      b->cpu_time = true;
     else if (!strcmp(words[i], "--profile"))
       b->profile = true;
     else if (!strcmp(words[i], "--model") && more)

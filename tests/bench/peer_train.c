@@ -1,6 +1,7 @@
 #include "bench/peer_train.h"
 
 #include "bench/bench.h"
+#include "runtime/drivers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static void become(int input, int output, const char *script, const char *const 
   const char *words[MOST_ARGUMENTS + 4] = {python, path};
   int count = 2;
   snprintf(path, sizeof path, "%s/%s", BENCH_PEERS, script);
-  snprintf(threads, sizeof threads, "%ld", sysconf(_SC_NPROCESSORS_ONLN));
+  snprintf(threads, sizeof threads, "%d", (int)mica__usable_cores());
   for (int i = 0; arguments[i] && i < MOST_ARGUMENTS; i++) words[count++] = arguments[i];
   words[count] = threads;
   if (dup2(input, 0) < 0 || dup2(output, 1) < 0) _exit(127);

@@ -9,7 +9,8 @@
     python3 infer.py openvino FOLDER TYPE THREADS           TYPE f16 or bf16: what it computes in
 
 SHAPES is "NAME=1,3,224,224;..." for inputs whose dimensions are open; others are 1. Speaks as torch_train.py does: its
-version, or "no " and why there is none, first; then a number of runs a line, answered by the seconds that they took;
+version, or "no " and why there is none, first; then a number of runs a line, answered by the seconds that they took
+(processor time if MICA_BENCH_CPU_TIME is set);
 "end" answers the peak of resident memory in bytes.
 """
 import os
@@ -126,15 +127,16 @@ def feeds_of(folder):
 
 
 def serve(version, run):
+    now = time.process_time if os.environ.get("MICA_BENCH_CPU_TIME") else time.perf_counter
     print(version, flush=True)
     for line in sys.stdin:
         if line.strip() == "end":
             print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, flush=True)
             return
-        begin = time.perf_counter()
+        begin = now()
         for _ in range(int(line)):
             run()
-        print(time.perf_counter() - begin, flush=True)
+        print(now() - begin, flush=True)
 
 
 def main():
