@@ -197,7 +197,8 @@ static int write_report(const cli_command *self, mica_run *run, const char *fold
     return cli_fail(self, "%s was deleted or moved: there is no %s any more", folder, path);
   if (snprintf(path, sizeof path, "%s/report.html", folder) >= (int)sizeof path)
     return cli_fail(self, "the path %s is too long", folder);
-  if (mica_report_begin(report, "Cost") != MICA_OK || mica_report_add_text(report, "energy", energy) != MICA_OK)
+  if (energy &&
+      (mica_report_begin(report, "Cost") != MICA_OK || mica_report_add_text(report, "energy", energy) != MICA_OK))
     return cli_fail_library(self);
   return cli_report_page_write(self, path, mica_run_setting(run, "model"), report);
 }
@@ -244,7 +245,7 @@ int cli_train_fit(const cli_command *self, const cli_training *how, mica_run *ru
   FILE *out = how->out;
   cli_energy energy;
   double joules = 0;
-  char spent[64] = "not available";
+  char spent[64] = "";
   size_t remarks = 0;
   while (mica_run_remark(run, remarks)) remarks++;
   cli_stop_catch();
@@ -256,7 +257,7 @@ int cli_train_fit(const cli_command *self, const cli_training *how, mica_run *ru
   if (how->speaks) cli_progress_end();
   if (status != MICA_OK) return say_failed(self, how, run);
   if (out) {
-    fprintf(out, "energy    %s\n", spent);
+    fprintf(out, "energy    %s\n", *spent ? spent : "not available");
     fprintf(out, "memory    %.0f MiB resident at most, %.0f MiB on the device\n", rss_mib(),
             (double)mica_engine_stats(mica_run_engine(run)).bytes_peak / (1 << 20));
   }
@@ -264,7 +265,7 @@ int cli_train_fit(const cli_command *self, const cli_training *how, mica_run *ru
   if (!mica_run_is_complete(run)) return say_stopped(self, how, run, progress);
   if (mica_run_stopped(run) && out) fprintf(out, "stopped: %s\n", mica_run_stopped(run));
   if (out) cli_progress_print_kept(out, progress, run);
-  return finish(self, how, run, spent, remarks);
+  return finish(self, how, run, *spent ? spent : NULL, remarks);
 }
 
 /* After the first step a signal saves a checkpoint. The first event may already be the end of an epoch. */

@@ -428,7 +428,7 @@ static mica_status add_epochs(const mica_run *run, mica_report *report) {
   if (!isnan(value)) mica__text_addf(&text, ", validation %s %.6g", metric, value);
   mica_status status = mica__text_status(&text);
   if (status == MICA_OK) status = mica_report_add_text(report, "weights", text.data);
-  if (status == MICA_OK) status = mica_report_add_number(report, "seconds of training", seconds);
+  if (status == MICA_OK) status = mica_report_add_number(report, "seconds of training", round(100 * seconds) / 100);
   mica__text_free(&text);
   return status;
 }

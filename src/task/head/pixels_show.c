@@ -200,7 +200,7 @@ static mica_status show(mica_report *report, uint64_t sample, const scene *s) {
   snprintf(name, sizeof name, "%llu predicted", (unsigned long long)sample);
   MICA_TRY(mica__scene_add(report, name, name, s, s->classes, NULL, LARGEST_SHOWN));
   if (!s->truth) return MICA_OK;
-  snprintf(name, sizeof name, "%llu meant", (unsigned long long)sample);
+  snprintf(name, sizeof name, "%llu true", (unsigned long long)sample);
   MICA_TRY(mica__scene_add(report, name, name, s, s->truth, NULL, LARGEST_SHOWN));
   snprintf(name, sizeof name, "%llu wrong", (unsigned long long)sample);
   mica__snprintf(text, sizeof text, "%llu: wrong pixels, %.1f %%", (unsigned long long)sample,

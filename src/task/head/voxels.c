@@ -189,7 +189,7 @@ static mica_status show(mica_run *run, const mica__sample *sample, const float *
   (void)run, (void)outputs;
   snprintf(title, sizeof title, "%d predicted", s->at);
   MICA_TRY(add_slices(s->report, title, sample->scan, sample->scan->decided));
-  snprintf(title, sizeof title, "%d meant", s->at++);
+  snprintf(title, sizeof title, "%d true", s->at++);
   return sample->scan->truth ? add_slices(s->report, title, sample->scan, sample->scan->truth) : MICA_OK;
 }
 
