@@ -10,6 +10,8 @@
 #include <mica/run.h>
 #include <mica/speak.h>
 
+struct mica__transcription;
+
 typedef struct mica__task_row {
   const char *name, *text;
   const mica_task_metric *metrics;            /* the first one is watched, unless prepare chooses another */
@@ -59,6 +61,9 @@ typedef struct mica__task_row {
   mica_status (*predict)(mica_run *run, const mica_run_input *input, mica_report *prediction);
   /* Sets how texts are searched for in recordings from now on. NULL: they are not. */
   mica_status (*search)(mica_run *run, const mica_text_search *search);
+  /* How the run's network writes down sound as it arrives (networks/transcriber.h); *how is freed by the caller, also
+   * after a failure. NULL: it does not. */
+  mica_status (*transcribes)(mica_run *run, const mica_text_search *search, struct mica__transcription *how);
   /* Frees run->task_state. NULL: the task keeps nothing. */
   void (*closes)(mica_run *run);
   /* Answers the first sample of the judged data, to be timed, if an answer needs more than one prediction step. NULL:

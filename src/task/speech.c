@@ -1,4 +1,8 @@
 /* speech: the text of a recording, letter by letter. */
+#include "networks/transcriber.h"
+#include "run/letters.h"
+#include "run/network.h"
+#include "run/run.h"
 #include "task/head/letters.h"
 #include "task/input/strings.h"
 
@@ -21,6 +25,17 @@ static const mica_onnx_text export_docs[] = {
 /* When data are opened for the task, texts become letters. */
 static int32_t suits(const mica_dataset *data) { return mica__input_strings.suits(data); }
 
+static mica_status transcribes(mica_run *run, const mica_text_search *search, mica__transcription *how) {
+  *how = (mica__transcription){.engine = run->engine,
+                               .network = mica__strings_network(run),
+                               .time = mica__strings_time_of(run),
+                               .nn = mica__run_building(run),
+                               .share = mica_trainer_test_session(run->trainer),
+                               .classes = mica__letters_classes(run)};
+  MICA_TRY(mica__letters_read(run, &how->letters));
+  return mica__letters_search(run, search, &how->beam, &how->model, &how->searches);
+}
+
 const mica__task_row mica__task_speech = {
     .name = "speech",
     .text = "what recordings say, as text, for mica transcribe",
@@ -33,6 +48,7 @@ const mica__task_row mica__task_speech = {
     .defaults = defaults,
     .export_docs = export_docs,
     .search = mica__letters_set_search,
+    .transcribes = transcribes,
     .closes = mica__letters_close,
     .answers = mica__letters_answers,
 };

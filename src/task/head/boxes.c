@@ -1,7 +1,8 @@
-/* Boxes around things in pictures and their classes, by a network that answers at points (FCOS, Tian et al. 2019). The
- * right answer of each point is computed on the device. */
+/* Boxes around things in pictures and their classes, by a network that answers at points (FCOS, Tian et al. 2019;
+ * networks/detector.h). */
 #include "task/head/boxes.h"
 #include "data/dataset.h"
+#include "networks/detector.h"
 #include "run/columns/categories.h"
 #include "run/columns/classes.h"
 #include "run/facts.h"
@@ -9,19 +10,8 @@
 #include "run/run.h"
 #include "run/state/parts.h"
 
-#include <mica/loss.h>
 #include <mica/nodes.h>
-#include <mica/vision.h>
 #include <stdlib.h>
-
-/* Points within this many strides of a box's centre are responsible for it (FCOS's centre sampling). */
-#define RADIUS 1.5
-/* Points of a stride are responsible for distances up to this many strides; the coarsest also for all larger ones. */
-#define REACH 6
-/* How many answers of a picture are passed to suppression. */
-#define CANDIDATES 400
-/* More than any area. */
-#define FAR 1e12
 
 /* The output of predictions. */
 #define OUTPUT "found"
@@ -66,151 +56,29 @@ static mica_status fits(const mica_run *run, const mica_dataset *data, const mic
 /* The number of classes: for each point the network outputs one score per class, centre-ness and four distances. */
 static int64_t outputs(const mica_run *run) { return (int64_t)facts_of(run).classes.count; }
 
-/* --- the network's answers, taken apart --- */
-
-/* Constants of each point, (1, points). */
-typedef struct points {
-  int64_t count, height, width;
-  mica_value x, y, low, high, radius;
-} points;
-
-static points make_points(const mica_run *run, mica_graph *graph) {
-  const mica__fact_numbers input = facts_of(run).input;
-  points p = {.height = (int64_t)input.list[1], .width = (int64_t)input.list[2]};
-  p.count = mica_detector_points(p.height, p.width, NULL);
-  float *list = malloc((size_t)p.count * 8 * sizeof *list), *columns = list ? list + 3 * p.count : NULL;
-  if (!list) {
-    mica_graph_fail(graph, MICA_E_NOMEM, "out of memory for a detector's points");
-    return p;
-  }
-  mica_detector_points(p.height, p.width, list);
-  for (int64_t i = 0; i < p.count; i++) {
-    const float *point = list + 3 * i, stride = point[2];
-    columns[i] = point[0];
-    columns[p.count + i] = point[1];
-    columns[2 * p.count + i] = stride == list[2] ? 0 : REACH * stride / 2;
-    columns[3 * p.count + i] = stride == list[3 * p.count - 1] ? (float)FAR : REACH * stride;
-    columns[4 * p.count + i] = (float)RADIUS * stride;
-  }
-  mica_value *const values[] = {&p.x, &p.y, &p.low, &p.high, &p.radius};
-  for (int k = 0; k < 5; k++)
-    *values[k] = mica_constant(graph, MICA_F32, MICA_SHAPE(1, p.count), columns + k * p.count);
-  free(list);
-  return p;
-}
-
-/* Element k of the last axis, which is dropped. */
-static mica_value part(mica_value x, int32_t k) { return mica_squeeze(mica_slice(x, -1, k, k + 1, 1), MICA_AXES(-1)); }
-
-static mica_value number(mica_value like, double value) {
-  return mica_scalar(like.graph, mica_value_dtype(like), value);
-}
-
-/* Turns distances (N, points, 4) into corners. */
-static mica_value corners(const points *p, mica_value distances) {
-  mica_value sides[4] = {mica_sub(p->x, part(distances, 0)), mica_sub(p->y, part(distances, 1)),
-                         mica_add(p->x, part(distances, 2)), mica_add(p->y, part(distances, 3))};
-  for (int k = 0; k < 4; k++) sides[k] = mica_unsqueeze(sides[k], MICA_AXES(2));
-  return mica_concat(sides, 4, 2);
-}
-
-/* --- targets --- */
-
-/* The right answer of each point. */
-typedef struct targets {
-  mica_value positive; /* (N, points) f32: 1 if the point is to find a box */
-  mica_value counts;   /* (N, points) f32: 0 if the point is in an ignored area and counts for nothing */
-  mica_value label;    /* (N, points) i32 */
-  mica_value box;      /* (N, points, 4) */
-  mica_value centre;   /* (N, points) f32: centre-ness */
-} targets;
-
-static mica_value all_of(const mica_value *conditions, int count) {
-  mica_value all = conditions[0];
-  for (int i = 1; i < count; i++) all = mica_logical_and(all, conditions[i]);
-  return all;
-}
-
-/* The extremes of four values. */
-static mica_value extreme(const mica_value d[4], bool largest) {
-  return largest ? mica_maximum(mica_maximum(d[0], d[1]), mica_maximum(d[2], d[3]))
-                 : mica_minimum(mica_minimum(d[0], d[1]), mica_minimum(d[2], d[3]));
-}
-
-/* sqrt(min(l, r) / max(l, r) min(t, b) / max(t, b)); 0 outside of the box. */
-static mica_value centreness(const points *p, mica_value box) {
-  mica_value l = mica_sub(p->x, part(box, 0)), t = mica_sub(p->y, part(box, 1));
-  mica_value r = mica_sub(part(box, 2), p->x), b = mica_sub(part(box, 3), p->y);
-  mica_value across = mica_div(mica_minimum(l, r), mica_maximum(mica_maximum(l, r), number(l, 1e-3)));
-  mica_value down = mica_div(mica_minimum(t, b), mica_maximum(mica_maximum(t, b), number(t, 1e-3)));
-  return mica_sqrt(mica_clip(mica_mul(mica_clip(across, 0, 1), mica_clip(down, 0, 1)), 0, 1));
-}
-
-/* Each point is responsible for the smallest of the boxes that contain it, whose centre is near it, and whose farthest
- * side is within its stride's reach. boxes (N, M, 4), label (N, M), ignored (N, M) or null. */
-static targets assign(const points *p, mica_value boxes, mica_value label, mica_value ignored) {
-  mica_value side[4], d[4];
-  mica_value x = mica_unsqueeze(p->x, MICA_AXES(2)), y = mica_unsqueeze(p->y, MICA_AXES(2));
-  for (int k = 0; k < 4; k++) side[k] = mica_unsqueeze(part(boxes, k), MICA_AXES(1));
-  d[0] = mica_sub(x, side[0]), d[1] = mica_sub(y, side[1]);
-  d[2] = mica_sub(side[2], x), d[3] = mica_sub(side[3], y);
-  mica_value radius = mica_unsqueeze(p->radius, MICA_AXES(2)), farthest = extreme(d, true);
-  mica_value area = mica_mul(mica_sub(side[2], side[0]), mica_sub(side[3], side[1]));
-  mica_value zero = number(area, 0), inside = mica_greater(extreme(d, false), zero);
-  /* x - (x0 + x1) / 2 is half of l - r. */
-  mica_value off = mica_affine(mica_maximum(mica_abs(mica_sub(d[0], d[2])), mica_abs(mica_sub(d[1], d[3]))), 0.5, 0);
-  mica_value conditions[6] = {
-      inside, mica_less(off, radius), mica_greater(farthest, mica_unsqueeze(p->low, MICA_AXES(2))),
-      mica_less_equal(farthest, mica_unsqueeze(p->high, MICA_AXES(2))), mica_greater(area, zero)};
-  int count = 5;
-  mica_value some = {0};
-  if (ignored.graph) {
-    some = mica_unsqueeze(mica_greater(ignored, number(ignored, 0)), MICA_AXES(1));
-    conditions[count++] = mica_logical_not(some);
-  }
-  mica_value cost = mica_where(all_of(conditions, count), area, number(area, FAR));
-  mica_value best = mica_argmin(cost, 2, false);
-  targets t = {.positive = mica_cast(mica_less(mica_min(cost, MICA_AXES(2), false), number(cost, FAR / 2)), MICA_F32)};
-  t.label = mica_gather_elements(label, best, 1);
-  mica_value index = mica_unsqueeze(best, MICA_AXES(2));
-  t.box = mica_gather_elements(boxes, mica_concat((mica_value[]){index, index, index, index}, 4, 2), 1);
-  t.centre = mica_mul(centreness(p, t.box), t.positive);
-  t.counts = mica_full_like(t.positive, 1);
-  if (!ignored.graph) return t;
-  mica_value hidden = mica_max(mica_cast(mica_logical_and(inside, some), MICA_F32), MICA_AXES(2), false);
-  t.counts = mica_maximum(mica_affine(hidden, -1, 1), t.positive);
-  return t;
-}
-
 /* --- the step --- */
 
-static mica_value sum(mica_value x) { return mica_sum(x, MICA_ALL_AXES, false); }
+static mica__detector_points points_of(const mica_run *run, mica_graph *graph) {
+  const mica__fact_numbers input = facts_of(run).input;
+  return mica__detector_points_of(graph, (int64_t)input.list[1], (int64_t)input.list[2]);
+}
 
-/* Sums over points; the loss is their mean over the points that are to find a box. */
-static void add_losses(const points *p, mica_value z, int32_t classes, const targets *t, mica_objective *out) {
-  mica_value logits = mica_slice(z, 2, 0, classes, 1), centre = part(z, classes);
-  mica_value found_at = corners(p, mica_slice(z, 2, classes + 1, classes + 5, 1));
-  mica_value off = number(z, 0), on = number(z, 1);
-  mica_value kinds = mica_mul(mica_one_hot(t->label, classes, 2, off, on), mica_unsqueeze(t->positive, MICA_AXES(2)));
-  mica_value focal =
-      mica_binary_focal(logits, kinds, &(mica_binary_focal_config){.reduction = MICA_LOSS_REDUCTION_NONE});
-  mica_value overlap = mica_giou(found_at, t->box), positive = sum(t->positive), found = mica_maximum(positive, on);
-  mica_value of_class = sum(mica_mul(focal, mica_unsqueeze(t->counts, MICA_AXES(2))));
-  mica_value of_box = sum(mica_mul(mica_affine(overlap, -1, 1), t->positive));
-  mica_value of_centre =
-      sum(mica_mul(mica_bce_with_logits(centre, t->centre, 1, MICA_LOSS_REDUCTION_NONE), t->positive));
-  out->loss = mica_div(mica_add(mica_add(of_class, of_box), of_centre), found);
-  out->weight = positive;
+/* The loss is the mean over the points that are to find a box. */
+static void add_losses(const mica__detector_points *p, mica_value z, int32_t classes, const mica__detector_targets *t,
+                       mica_objective *out) {
+  const mica__detector_losses l = mica__detector_losses_of(p, z, classes, t);
+  out->loss = l.total;
+  out->weight = l.positive;
   out->least = 1;
-  out->metrics[0] = (mica_metric){.name = "class_loss", .sum = of_class, .weight = found};
-  out->metrics[1] = (mica_metric){.name = "giou_loss", .sum = of_box, .weight = found};
-  out->metrics[2] = (mica_metric){.name = "centre_loss", .sum = of_centre, .weight = found};
+  out->metrics[0] = (mica_metric){.name = "class_loss", .sum = l.of_class, .weight = l.found};
+  out->metrics[1] = (mica_metric){.name = "giou_loss", .sum = l.of_box, .weight = l.found};
+  out->metrics[2] = (mica_metric){.name = "centre_loss", .sum = l.of_centre, .weight = l.found};
 }
 
 /* The teacher's boxes and centre-ness are learned where it finds something, its classes everywhere; as in the losses,
  * divided by the points that are to find a box. t and found: of a batch with answers. */
-static void add_answers(const points *p, mica_value z, int32_t classes, const targets *t, mica_value found,
-                        mica_objective *out) {
+static void add_answers(const mica__detector_points *p, mica_value z, int32_t classes, const mica__detector_targets *t,
+                        mica_value found, mica_objective *out) {
   mica_value logits = mica_slice(z, 2, 0, classes, 1), sure = {0}, counts = {0};
   if (t)
     counts = mica_unsqueeze(t->counts, MICA_AXES(2));
@@ -218,79 +86,14 @@ static void add_answers(const points *p, mica_value z, int32_t classes, const ta
     sure = mica_max(mica_sigmoid(logits), MICA_AXES(2), false);
   out->answers[0] =
       (mica_answer){.kind = MICA_ANSWER_KIND_RARE_LABELS, .value = logits, .weight = counts, .count = found};
-  out->answers[1] =
-      (mica_answer){.kind = MICA_ANSWER_KIND_LABELS, .value = part(z, classes), .weight = sure, .count = found};
-  out->answers[2] = (mica_answer){.kind = MICA_ANSWER_KIND_BOXES,
-                                  .value = corners(p, mica_slice(z, 2, classes + 1, classes + 5, 1)),
+  out->answers[1] = (mica_answer){.kind = MICA_ANSWER_KIND_LABELS,
+                                  .value = mica_squeeze(mica_slice(z, -1, classes, classes + 1, 1), MICA_AXES(-1)),
                                   .weight = sure,
                                   .count = found};
-}
-
-/* Rows of x (N, n, ...) at `index` (N, k). */
-static mica_value rows_at(mica_value x, mica_value index) {
-  if (mica_value_shape(x).rank == 2) return mica_gather_elements(x, index, 1);
-  mica_value wide = mica_unsqueeze(index, MICA_AXES(2));
-  return mica_gather_elements(x, mica_concat((mica_value[]){wide, wide, wide, wide}, 4, 2), 1);
-}
-
-/* Where pictures of these sizes (N, 2) are placed in their frames (see mica__placement_of): left, top, right and
- * bottom, (N, 1) each. */
-static void find_room(const points *p, mica_value sizes, mica_value room[4]) {
-  const double frame[2] = {(double)p->width, (double)p->height};
-  mica_value side[2], scale[2];
-  for (int k = 0; k < 2; k++) {
-    side[k] = mica_cast(mica_slice(sizes, 1, k, k + 1, 1), MICA_F32);
-    scale[k] = mica_div(number(side[k], frame[k]), side[k]);
-  }
-  mica_value least = mica_minimum(scale[0], scale[1]);
-  for (int k = 0; k < 2; k++) {
-    mica_value length = mica_clip(mica_floor(mica_affine(mica_mul(side[k], least), 1, 0.5)), 1, frame[k]);
-    room[k] = mica_floor(mica_affine(length, -0.5, frame[k] / 2));
-    room[k + 2] = mica_add(room[k], length);
-  }
-}
-
-/* The score of points without a box. */
-#define NO_BOX (-1)
-
-/* Boxes (N, points, 4) clipped to the picture; sizes (N, 2) are those of the files; null: pictures fill their frames.
- * Boxes outside the picture have no area left; their *scores (N, points, classes) become NO_BOX. */
-static mica_value cut_boxes(const points *p, mica_value boxes, mica_value sizes, mica_value *scores) {
-  mica_value side[4], room[4];
-  if (sizes.graph) find_room(p, sizes, room);
-  for (int k = 0; k < 4; k++) {
-    const double most = (double)(k & 1 ? p->height : p->width);
-    side[k] = part(boxes, k);
-    side[k] =
-        sizes.graph ? mica_minimum(mica_maximum(side[k], room[k & 1]), room[2 + (k & 1)]) : mica_clip(side[k], 0, most);
-  }
-  mica_value has_area = mica_logical_and(mica_greater(side[2], side[0]), mica_greater(side[3], side[1]));
-  *scores = mica_where(mica_unsqueeze(has_area, MICA_AXES(2)), *scores, number(*scores, NO_BOX));
-  for (int k = 0; k < 4; k++) side[k] = mica_unsqueeze(side[k], MICA_AXES(2));
-  return mica_concat(side, 4, 2);
-}
-
-/* The best boxes, highest score first: (N, MICA__BOXES_MOST, MICA__BOX_NUMBERS). */
-static mica_value find(const mica_run *run, const points *p, mica_value z, mica_value sizes, int32_t classes) {
-  const int64_t all = p->count * classes, n = all < CANDIDATES ? all : CANDIDATES;
-  mica_value shares = mica_sigmoid(mica_slice(z, 2, 0, classes, 1));
-  mica_value centre = mica_sigmoid(mica_slice(z, 2, classes, classes + 1, 1));
-  mica_value scores = mica_sqrt(mica_mul(shares, centre));
-  mica_value found_at = cut_boxes(p, corners(p, mica_slice(z, 2, classes + 1, classes + 5, 1)), sizes, &scores);
-  mica_top_k_results best = mica_top_k(mica_reshape(scores, MICA_SHAPE(MICA_DYNAMIC, all)), n, 1, false);
-  mica_value point = mica_div(best.indices, number(best.indices, classes));
-  mica_value kind = mica_cast(mica_sub(best.indices, mica_mul(point, number(best.indices, classes))), MICA_I32);
-  mica_value boxes = rows_at(found_at, point);
-  const mica_nms_results kept =
-      mica_nms(boxes, best.values,
-               &(mica_nms_config){
-                   .threshold = settings_of(run).overlap, .least = NO_BOX, .most = MICA__BOXES_MOST, .classes = kind});
-  mica_value none = number(kept.kept, 0), index = mica_maximum(kept.kept, none);
-  mica_value is = mica_cast(rows_at(kind, index), MICA_F32);
-  is = mica_where(mica_less(kept.kept, none), number(is, -1), is);
-  const mica_value numbers[] = {rows_at(boxes, index), mica_unsqueeze(rows_at(best.values, index), MICA_AXES(2)),
-                                mica_unsqueeze(is, MICA_AXES(2))};
-  return mica_concat(numbers, 3, 2);
+  out->answers[2] = (mica_answer){.kind = MICA_ANSWER_KIND_BOXES,
+                                  .value = mica__detector_corners(p, mica_slice(z, 2, classes + 1, classes + 5, 1)),
+                                  .weight = sure,
+                                  .count = found};
 }
 
 /* The sizes of the files' pictures; null if the batch has none, or has another column of that name. */
@@ -306,16 +109,19 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
   const mica__boxes_facts facts = facts_of(run);
   const int32_t classes = (int32_t)facts.classes.count;
   if (!z.graph) return;
-  const points p = make_points(run, z.graph);
-  if (!mica_nn_is_training(nn))
-    out->outputs[0] = find(run, &p, z, sizes_of(batch), classes), out->output_names[0] = OUTPUT;
+  const mica__detector_points p = points_of(run, z.graph);
+  if (!mica_nn_is_training(nn)) {
+    const mica__detector_choice choice = {
+        .classes = classes, .most = MICA__BOXES_MOST, .overlap = settings_of(run).overlap, .sizes = sizes_of(batch)};
+    out->outputs[0] = mica__detector_find(&p, z, &choice), out->output_names[0] = OUTPUT;
+  }
   if (!mica_batch_has(batch, facts.boxes_column) || !mica_batch_has(batch, facts.label_column)) {
     add_answers(&p, z, classes, NULL, (mica_value){0}, out);
     return;
   }
   mica_value boxes = mica_batch_value(batch, facts.boxes_column), label = mica_batch_value(batch, facts.label_column);
-  const targets t =
-      assign(&p, boxes, label, mica_batch_has(batch, "ignored") ? mica_batch_value(batch, "ignored") : (mica_value){0});
+  const mica__detector_targets t = mica__detector_assign(
+      &p, boxes, label, mica_batch_has(batch, "ignored") ? mica_batch_value(batch, "ignored") : (mica_value){0});
   add_losses(&p, z, classes, &t, out);
   add_answers(&p, z, classes, &t, out->weight, out);
 }
@@ -324,9 +130,9 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
 static void exports(const mica_run *run, mica_value z, mica_objective *out) {
   const int64_t count = outputs(run);
   if (!z.graph) return;
-  const points p = make_points(run, z.graph);
+  const mica__detector_points p = points_of(run, z.graph);
   mica_value centre = mica_sigmoid(mica_slice(z, 2, count, count + 1, 1));
-  out->outputs[0] = corners(&p, mica_slice(z, 2, count + 1, count + 5, 1));
+  out->outputs[0] = mica__detector_corners(&p, mica_slice(z, 2, count + 1, count + 5, 1));
   out->outputs[1] = mica_sqrt(mica_mul(mica_sigmoid(mica_slice(z, 2, 0, count, 1)), centre));
   out->output_names[0] = "boxes";
   out->output_names[1] = "scores";

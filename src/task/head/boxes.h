@@ -3,14 +3,13 @@
 #ifndef MICA_TASK_HEAD_BOXES_H
 #define MICA_TASK_HEAD_BOXES_H
 
+#include "networks/detector.h"
 #include "run/composed.h"
 #include "run/fact_fields.h"
 #include "run/setting_fields.h"
 
 /* The most boxes found in a picture, as in COCO. */
 #define MICA__BOXES_MOST 100
-/* The numbers of a found box: x0 y0 x1 y1 in pixels of the network's input, score, class. Class -1: no box. */
-#define MICA__BOX_NUMBERS 6
 
 #define BOXES_SETTINGS(X, S)                                                                                           \
   X(S, REAL, overlap, "overlap", "0.6", "IOU", "drop boxes that overlap a better one of their class by more",          \

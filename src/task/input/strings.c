@@ -6,6 +6,7 @@
 #include "run/letters.h"
 #include "run/run.h"
 #include "run/settings.h"
+#include "run/state/networks.h"
 #include "run/state/parts.h"
 
 #include <mica/nodes.h>
@@ -21,10 +22,36 @@
 
 MICA__SETTINGS_STRUCT(strings, READ_SETTINGS);
 MICA__SETTINGS(strings, READ_SETTINGS);
+MICA__FACTS(strings, STRINGS_FACTS, 0);
+
+/* Names of networks, ending with NULL. */
+static const char *const networks[] = {"gru", "conformer", NULL};
 
 const char *mica__strings_reduction_at(size_t i) {
   static const char *const names[] = {"4", "2", NULL};
   return names[i];
+}
+
+mica__recogniser mica__strings_network(const mica_run *run) {
+  const mica__strings_settings s = settings_of(run);
+  return (mica__recogniser){.conformer = !strcmp(s.model, "conformer"),
+                            .rate = facts_of(run).rate,
+                            .tens = s.reduction == 0 ? 4 : 2,
+                            .mels = s.mels,
+                            .masks = s.masks,
+                            .filters = s.filters,
+                            .layers = s.layers,
+                            .width = s.width,
+                            .heads = s.heads,
+                            .kernel = s.kernel,
+                            .context = s.context,
+                            .dropout = s.dropout,
+                            .like = run->networks->like};
+}
+
+mica__strings_time mica__strings_time_of(const mica_run *run) {
+  const mica__recogniser l = mica__strings_network(run);
+  return mica__recogniser_time(&l, MICA__STRINGS_TAIL);
 }
 
 /* Recordings with classes suit other tasks better. */
@@ -136,7 +163,9 @@ mica_status mica__strings_note(mica_run *run, double rate, mica__strings_time (*
 static mica_status prepare(mica_run *run) {
   if (!strcmp(settings_of(run).model, "conformer")) MICA_TRY(mica__run_set_unset(run, conformer_defaults));
   MICA_TRY(mica__run_set_defaults(run));
-  MICA_TRY(mica__strings_check_network(run));
+  MICA_TRY(mica__task_check_network(run));
+  const mica__recogniser l = mica__strings_network(run);
+  MICA_TRY(mica__recogniser_check(&l));
   return run->parts->whole ? mica__strings_note(run, (double)settings_of(run).rate, mica__strings_time_of) : MICA_OK;
 }
 
@@ -174,11 +203,13 @@ static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_val
     x = augmented(nn, run, x, mica_batch_value(batch, "sound.length"));
     mica__batch_replace(batch, "sound", x);
   }
-  return mica__strings_network(nn, run, x, outputs, NULL);
+  const mica__recogniser l = mica__strings_network(run);
+  return mica__recogniser_build(nn, &l, x, outputs, NULL);
 }
 
 static mica_value picture(const mica_run *run, const mica_batch_values *batch) {
-  return mica__strings_spectra(run, mica_batch_value(batch, "sound"));
+  const mica__recogniser l = mica__strings_network(run);
+  return mica__recogniser_spectra(&l, mica_batch_value(batch, "sound"));
 }
 
 /* A model hears whole recordings. */
@@ -190,7 +221,7 @@ const mica__input mica__input_strings = {
     .suits = suits,
     .prepare = prepare,
     .fits = fits,
-    .networks = mica__strings_networks,
+    .networks = networks,
     .network = network,
     .steps = steps_of,
     .onnx.columns = export_columns,

@@ -1,17 +1,13 @@
 /* task/input/strings.h: recordings with their texts, or strings of several of them, read in steps. Data are in
- * strings_data.c and data/sound/strings.c, networks in strings_network.c. */
+ * strings_data.c and data/sound/strings.c, networks in networks/recogniser.c. */
 #ifndef MICA_TASK_INPUT_STRINGS_H
 #define MICA_TASK_INPUT_STRINGS_H
 
 #include "data/sound/strings.h"
+#include "networks/recogniser.h"
 #include "run/common_settings.h"
 #include "run/composed.h"
 #include "run/fact_fields.h"
-
-/* The most recurrent layers, or blocks. */
-#define MICA__STRINGS_LAYERS 16
-/* The most values that a stream keeps from chunk to chunk. */
-#define MICA__STRINGS_STATES (3 * MICA__STRINGS_LAYERS + 1)
 
 #define STRINGS_SETTINGS(X, S)                                                                                         \
   X(S, TEXT, join, "join", "", "A-B",                                                                                  \
@@ -27,7 +23,7 @@
     .names = mica__strings_reduction_at, .fixed = true)                                                                \
   X(S, INT, filters, "filters", "16", "N", "filters per convolution", .low = 1, .high = 1024, .fixed = true)           \
   X(S, INT, layers, "layers", "1", "N", "gru: recurrent layers; conformer: blocks, 3 unless given", .low = 1,          \
-    .high = MICA__STRINGS_LAYERS, .fixed = true)                                                                       \
+    .high = MICA__RECOGNISER_LAYERS, .fixed = true)                                                                    \
   X(S, INT, width, "width", "96", "N", "gru: units per layer; conformer: features, 64 unless given", .low = 1,         \
     .high = 4096, .fixed = true)                                                                                       \
   X(S, INT, heads, "heads", "4", "N", "attention heads of conformer", .low = 1, .high = 1024, .of = "model=conformer", \
@@ -51,29 +47,9 @@ const char *mica__strings_reduction_at(size_t i);
 
 /* Seconds of zeros after a recording of speech. */
 #define MICA__STRINGS_TAIL 0.4
-/* tail at a rate. */
-int64_t mica__strings_tail(double rate);
 mica__strings_time mica__strings_time_of(const mica_run *run);
-
-/* --- the network --- */
-
-/* Logits (N, steps, classes) f32 for x (N, samples). states, unless NULL: what a stream (N is 1) has kept from the
- * samples before x; it is replaced by what the stream keeps after x. */
-mica_value mica__strings_network(mica_nn *nn, const mica_run *run, mica_value x, int64_t classes, mica_value *states);
-/* A value that a stream keeps; zeros at the beginning. */
-typedef struct mica__strings_state {
-  char name[32];
-  mica_shape shape;
-  bool counts; /* i32; else the network's dtype */
-} mica__strings_state;
-/* The states of the run's network, at most MICA__STRINGS_STATES; returns how many there are. */
-int64_t mica__strings_states(const mica_run *run, mica__strings_state *states);
-/* MICA_E_INVALID if no network can be built from the settings. */
-mica_status mica__strings_check_network(const mica_run *run);
-/* Log mel spectra (N, mels, frames) of x, the first stage of the network. */
-mica_value mica__strings_spectra(const mica_run *run, mica_value x);
-/* The names that the setting "model" may have, ending with NULL. */
-extern const char *const mica__strings_networks[];
+/* The network that the run's settings describe. */
+mica__recogniser mica__strings_network(const mica_run *run);
 
 /* --- data --- */
 

@@ -1,27 +1,22 @@
 /* Sound to text as it arrives: a session for one chunk, which keeps the states of layers and the samples that the next
  * chunk reads again. */
+#include "networks/transcriber.h"
+#include "base/error.h"
+#include "base/text.h"
+#include "data/sound/letters.h"
 #include "data/sound/sound.h"
-#include "run/letters.h"
-#include "run/network.h"
-#include "run/run.h"
-#include "task/head/letters.h"
-#include "task/input/strings.h"
-#include "task/tasks.h"
 
 #include <mica/nodes.h>
 #include <mica/speech.h>
-#include <mica/transcribe.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define CHUNK 0.48
-#define LONGEST_CHUNK 60.0
 
 struct mica_transcriber {
-  mica_run *run;
+  mica__transcription how;
   mica_queue *queue;
-  mica__strings_time time;
   mica__resampler *resampler; /* NULL: the run's rate */
   int32_t given_rate;
   int64_t steps, window; /* of a chunk: its steps, and the samples that they cover */
@@ -31,17 +26,15 @@ struct mica_transcriber {
   mica_nn *nn;
   mica_session *session;
   mica_tensor *sound;
-  mica__strings_state states[MICA__STRINGS_STATES];
+  mica__recogniser_state states[MICA__RECOGNISER_STATES];
   int64_t state_count;
   int32_t *best;  /* class of each step */
   int32_t before; /* class of the step before these */
   /* With a beam: */
   mica_ctc_search *search; /* NULL: takes the most likely class of each step */
-  mica_text_model *model;
-  float *scores;   /* (steps, classes) */
-  int32_t *labels; /* of the text */
+  float *scores;           /* (steps, classes) */
+  int32_t *labels;         /* of the text */
   int64_t label_room, written;
-  int32_t *letters;
   mica__text text;
   int64_t taken; /* samples of the recording at its own rate */
   bool finished;
@@ -49,25 +42,25 @@ struct mica_transcriber {
 
 /* Builds the network for a chunk, and the states after it. */
 static mica_status build(mica_transcriber *t) {
-  mica_value states[MICA__STRINGS_STATES], old[MICA__STRINGS_STATES];
-  const mica_nn_config config = mica__run_building(t->run);
-  t->state_count = mica__strings_states(t->run, t->states);
+  mica_value states[MICA__RECOGNISER_STATES], old[MICA__RECOGNISER_STATES];
+  const mica_nn_config *config = &t->how.nn;
+  t->state_count = mica__recogniser_states(&t->how.network, t->states);
   MICA_TRY(mica_graph_create(&t->graph));
-  MICA_TRY(mica_nn_create(t->graph, &config, &t->nn));
+  MICA_TRY(mica_nn_create(t->graph, config, &t->nn));
   mica_value x = mica_input(t->graph, "sound", MICA_F32, MICA_SHAPE(1, t->window));
   for (int64_t k = 0; k < t->state_count; k++) {
-    const mica__strings_state *s = &t->states[k];
-    old[k] = mica_parameter(t->graph, s->name, s->counts ? MICA_I32 : config.dtype, s->shape);
+    const mica__recogniser_state *s = &t->states[k];
+    old[k] = mica_parameter(t->graph, s->name, s->counts ? MICA_I32 : config->dtype, s->shape);
     states[k] = old[k];
   }
-  mica_value z = mica__strings_network(t->nn, t->run, x, mica__letters_classes(t->run), states);
+  mica_value z = mica__recogniser_build(t->nn, &t->how.network, x, t->how.classes, states);
   mica_value best = t->search ? mica_cast(z, MICA_F32) : mica_cast(mica_argmax(z, 2, false), MICA_I32);
   for (int64_t k = 0; k < t->state_count; k++) mica_assign(old[k], states[k]);
   if (mica_graph_status(t->graph) != MICA_OK)
     return mica__fail(mica_graph_status(t->graph), "%s", mica_graph_message(t->graph));
-  const mica_session_config own = {.share = mica_trainer_test_session(t->run->trainer)};
-  MICA_TRY(mica_session_create(t->run->engine, t->graph, &best, 1, &own, &t->session));
-  return mica_tensor_create(t->run->engine, MICA_F32, MICA_SHAPE(1, t->window), &t->sound);
+  const mica_session_config own = {.share = t->how.share};
+  MICA_TRY(mica_session_create(t->how.engine, t->graph, &best, 1, &own, &t->session));
+  return mica_tensor_create(t->how.engine, MICA_F32, MICA_SHAPE(1, t->window), &t->sound);
 }
 
 /* Sets the states of the beginning: zeros. */
@@ -92,48 +85,37 @@ static mica_status reset(mica_transcriber *t) {
   return MICA_OK;
 }
 
-/* Makes the search, if there is one, with the caller's beam or the run's. */
-static mica_status make_search(mica_transcriber *t, const mica_transcriber_config *c) {
-  const int64_t classes = mica__letters_classes(t->run);
-  mica_ctc_beam_config beam;
-  bool wanted = false;
-  MICA_TRY(mica__letters_search(t->run, &c->search, &beam, &t->model, &wanted));
-  if (!wanted) return MICA_OK;
-  t->scores = calloc((size_t)(t->steps * classes), sizeof *t->scores);
-  return t->scores ? mica_ctc_search_create(classes, &beam, &t->search) : mica__fail_nomem("a transcriber");
-}
-
-static mica_status start(mica_transcriber *t, const mica_transcriber_config *c) {
-  const double chunk = c->chunk > 0 ? c->chunk : CHUNK;
-  t->queue = mica_engine_queue(t->run->engine);
-  t->time = mica__strings_time_of(t->run);
-  const double rate = t->time.rate;
-  t->given_rate = c->rate ? c->rate : (int32_t)rate;
-  t->steps = (int64_t)(chunk * rate / (double)t->time.stride + 0.5);
+static mica_status start(mica_transcriber *t, int32_t rate, double chunk) {
+  const mica__strings_time *time = &t->how.time;
+  if (!(chunk > 0)) chunk = CHUNK;
+  t->queue = mica_engine_queue(t->how.engine);
+  t->given_rate = rate ? rate : (int32_t)time->rate;
+  t->steps = (int64_t)(chunk * time->rate / (double)time->stride + 0.5);
   if (t->steps < 1) t->steps = 1;
-  t->window = (t->steps - 1) * t->time.stride + t->time.reach;
+  t->window = (t->steps - 1) * time->stride + time->reach;
   t->samples = calloc((size_t)t->window, sizeof *t->samples);
   t->best = calloc((size_t)t->steps, sizeof *t->best);
-  if (!t->samples || !t->best) return mica__fail_nomem("a transcriber");
-  MICA_TRY(mica__letters_read(t->run, &t->letters));
-  MICA_TRY(make_search(t, c));
+  t->scores = t->how.searches ? calloc((size_t)(t->steps * t->how.classes), sizeof *t->scores) : NULL;
+  if (!t->samples || !t->best || (t->how.searches && !t->scores)) return mica__fail_nomem("a transcriber");
+  if (t->how.searches) MICA_TRY(mica_ctc_search_create(t->how.classes, &t->how.beam, &t->search));
   MICA_TRY(build(t));
   return reset(t);
 }
 
-mica_status mica_transcriber_create(mica_run *run, const mica_transcriber_config *config, mica_transcriber **out) {
-  const mica_transcriber_config c = config ? *config : (mica_transcriber_config){0};
-  if (!run || !out) return mica__fail(MICA_E_INVALID, "mica_transcriber_create: a pointer is NULL");
-  if (run->task != &mica__task_speech)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which writes down no sound", run->folder,
-                      run->task->name);
-  if (c.rate < 0 || c.rate > MICA__SOUND_RATE || !(c.chunk >= 0 && c.chunk <= LONGEST_CHUNK))
-    return mica__fail(MICA_E_INVALID, "mica_transcriber_create: %d samples a second in chunks of %g s; up to %d, %g s",
-                      (int)c.rate, c.chunk, MICA__SOUND_RATE, LONGEST_CHUNK);
+void mica__transcription_free(mica__transcription *how) {
+  free(how->letters);
+  mica_text_model_destroy(how->model);
+}
+
+mica_status mica__transcriber_make(const mica__transcription *how, int32_t rate, double chunk, mica_transcriber **out) {
   mica_transcriber *t = calloc(1, sizeof *t);
-  if (!t) return mica__fail_nomem("a transcriber");
-  t->run = run;
-  mica_status status = start(t, &c);
+  mica__transcription own = *how;
+  if (!t) {
+    mica__transcription_free(&own);
+    return mica__fail_nomem("a transcriber");
+  }
+  t->how = own;
+  mica_status status = start(t, rate, chunk);
   if (status == MICA_OK)
     *out = t;
   else
@@ -150,12 +132,11 @@ void mica_transcriber_destroy(mica_transcriber *t) {
   mica__resampler_destroy(t->resampler);
   mica__text_free(&t->text);
   mica_ctc_search_destroy(t->search);
-  mica_text_model_destroy(t->model);
   free(t->scores);
   free(t->labels);
   free(t->samples);
   free(t->best);
-  free(t->letters);
+  mica__transcription_free(&t->how);
   free(t);
 }
 
@@ -171,7 +152,7 @@ static mica_status write_found(mica_transcriber *t, bool last) {
   if (!most) return MICA_OK;
   const int64_t count =
       last ? mica_ctc_search_best(t->search, t->labels, NULL) : mica_ctc_search_stable(t->search, t->labels);
-  for (; t->written < count; t->written++) mica__letter_add(&t->text, t->letters[t->labels[t->written] - 1]);
+  for (; t->written < count; t->written++) mica__letter_add(&t->text, t->how.letters[t->labels[t->written] - 1]);
   return mica__text_status(&t->text);
 }
 
@@ -185,7 +166,7 @@ static mica_status take_steps(mica_transcriber *t, int64_t steps) {
   }
   MICA_TRY(mica_tensor_download(t->queue, output, t->best, (size_t)t->steps * sizeof *t->best));
   for (int64_t i = 0; i < steps; i++) {
-    if (t->best[i] > 0 && t->best[i] != t->before) mica__letter_add(&t->text, t->letters[t->best[i] - 1]);
+    if (t->best[i] > 0 && t->best[i] != t->before) mica__letter_add(&t->text, t->how.letters[t->best[i] - 1]);
     t->before = t->best[i];
   }
   return mica__text_status(&t->text);
@@ -197,7 +178,7 @@ static mica_status compute(mica_transcriber *t, int64_t steps) {
   MICA_TRY(mica_tensor_upload(t->queue, t->sound, t->samples, (size_t)t->window * sizeof *t->samples));
   MICA_TRY(mica_session_run(t->session, t->queue, &feed, 1));
   MICA_TRY(take_steps(t, steps));
-  const int64_t gone = steps * t->time.stride < t->held ? steps * t->time.stride : t->held;
+  const int64_t gone = steps * t->how.time.stride < t->held ? steps * t->how.time.stride : t->held;
   t->held -= gone;
   memmove(t->samples, t->samples + gone, (size_t)t->held * sizeof *t->samples);
   return MICA_OK;
@@ -221,7 +202,7 @@ static mica_status take(void *user, const float *samples, int64_t count) {
 
 /* Takes samples at the recording's rate; last: no more will follow. */
 static mica_status resample(mica_transcriber *t, const float *samples, int64_t count, bool last) {
-  return mica__sound_resample(&t->resampler, t->given_rate, (int32_t)t->time.rate, samples, count, last, take, t);
+  return mica__sound_resample(&t->resampler, t->given_rate, (int32_t)t->how.time.rate, samples, count, last, take, t);
 }
 
 mica_status mica_transcriber_push(mica_transcriber *t, const float *samples, int64_t count) {
@@ -238,8 +219,8 @@ mica_status mica_transcriber_finish(mica_transcriber *t) {
   if (!t) return mica__fail(MICA_E_INVALID, "mica_transcriber_finish: a pointer is NULL");
   if (t->finished) MICA_TRY(reset(t));
   MICA_TRY(resample(t, NULL, 0, true));
-  MICA_TRY(take(t, NULL, t->time.tail));
-  const int64_t steps = mica__strings_steps(&t->time, t->held);
+  MICA_TRY(take(t, NULL, t->how.time.tail));
+  const int64_t steps = mica__strings_steps(&t->how.time, t->held);
   memset(t->samples + t->held, 0, (size_t)(t->window - t->held) * sizeof *t->samples);
   if (steps > 0) MICA_TRY(compute(t, steps));
   if (t->search) MICA_TRY(write_found(t, true));

@@ -1,0 +1,53 @@
+/* networks/detector.h: what a detector that answers at points learns (FCOS, Tian et al. 2019), and the boxes that its
+ * answers mean. Its answers z are (N, points, classes + 5): a score per class, centre-ness and four distances. */
+#ifndef MICA_NETWORKS_DETECTOR_H
+#define MICA_NETWORKS_DETECTOR_H
+
+#include <mica/nn.h>
+
+/* The numbers of a found box: x0 y0 x1 y1 in pixels of the network's input, score, class. Class -1: no box. */
+#define MICA__BOX_NUMBERS 6
+
+/* Constants of each point, (1, points). */
+typedef struct mica__detector_points {
+  int64_t count, height, width;
+  mica_value x, y, low, high, radius;
+} mica__detector_points;
+
+/* The points of a frame of this size. If memory is short, the graph says so. */
+mica__detector_points mica__detector_points_of(mica_graph *graph, int64_t height, int64_t width);
+/* Turns distances (N, points, 4) into corners. */
+mica_value mica__detector_corners(const mica__detector_points *p, mica_value distances);
+
+/* The right answer of each point. */
+typedef struct mica__detector_targets {
+  mica_value positive; /* (N, points) f32: 1 if the point is to find a box */
+  mica_value counts;   /* (N, points) f32: 0 if the point is in an ignored area and counts for nothing */
+  mica_value label;    /* (N, points) i32 */
+  mica_value box;      /* (N, points, 4) */
+  mica_value centre;   /* (N, points) f32: centre-ness */
+} mica__detector_targets;
+
+/* Each point is responsible for the smallest of the boxes that contain it, whose centre is near it, and whose farthest
+ * side is within its stride's reach. boxes (N, M, 4), label (N, M), ignored (N, M) or null. */
+mica__detector_targets mica__detector_assign(const mica__detector_points *p, mica_value boxes, mica_value label,
+                                             mica_value ignored);
+
+/* Sums over points; `total` is their sum, divided by `found`: the points that are to find a box, or 1. */
+typedef struct mica__detector_losses {
+  mica_value of_class, of_box, of_centre, positive, found, total;
+} mica__detector_losses;
+mica__detector_losses mica__detector_losses_of(const mica__detector_points *p, mica_value z, int32_t classes,
+                                               const mica__detector_targets *t);
+
+/* How boxes are chosen. */
+typedef struct mica__detector_choice {
+  int32_t classes;
+  int64_t most;     /* boxes of a picture */
+  double overlap;   /* boxes that overlap a better one of their class by more are dropped */
+  mica_value sizes; /* (N, 2) of the files' pictures; null: pictures fill their frames */
+} mica__detector_choice;
+/* The best boxes, highest score first: (N, most, MICA__BOX_NUMBERS). */
+mica_value mica__detector_find(const mica__detector_points *p, mica_value z, const mica__detector_choice *choice);
+
+#endif

@@ -1,0 +1,48 @@
+/* networks/recogniser.h: networks that read sound in steps and answer a letter in each. They never look ahead, and their
+ * convolutions are not padded in time, so that a recording in parts gives the same result as in one piece. */
+#ifndef MICA_NETWORKS_RECOGNISER_H
+#define MICA_NETWORKS_RECOGNISER_H
+
+#include "data/sound/strings.h"
+
+#include <mica/nn.h>
+
+/* The most recurrent layers, or blocks. */
+#define MICA__RECOGNISER_LAYERS 16
+/* The most values that a stream keeps from chunk to chunk. */
+#define MICA__RECOGNISER_STATES (3 * MICA__RECOGNISER_LAYERS + 1)
+
+typedef struct mica__recogniser {
+  bool conformer; /* Conformer blocks, else recurrent layers */
+  double rate;    /* samples per second */
+  int64_t tens;   /* output time step, in units of 10 ms: 2 or 4 */
+  int64_t mels, masks, filters, layers, width;
+  int64_t heads, kernel; /* of Conformer blocks */
+  double context;        /* seconds of the past that their attention sees */
+  double dropout;
+  const struct mica_safetensors *like; /* weights of a pruned network; NULL: it is not pruned */
+} mica__recogniser;
+
+/* Frames are 25 ms long, enlarged to a power of two, and begin every 10 ms. tail: seconds of zeros after a
+ * recording. */
+mica__strings_time mica__recogniser_time(const mica__recogniser *l, double tail);
+/* MICA_E_INVALID if no network can be built. */
+mica_status mica__recogniser_check(const mica__recogniser *l);
+
+/* Log mel spectra (N, mels, frames) of x (N, samples), the first stage of the network. */
+mica_value mica__recogniser_spectra(const mica__recogniser *l, mica_value x);
+/* Logits (N, steps, classes) f32 for x (N, samples). states, unless NULL: what a stream (N is 1) has kept from the
+ * samples before x; it is replaced by what the stream keeps after x. */
+mica_value mica__recogniser_build(mica_nn *nn, const mica__recogniser *l, mica_value x, int64_t classes,
+                                  mica_value *states);
+
+/* A value that a stream keeps; zeros at the beginning. */
+typedef struct mica__recogniser_state {
+  char name[32];
+  mica_shape shape;
+  bool counts; /* i32; else the network's dtype */
+} mica__recogniser_state;
+/* The states of the network, at most MICA__RECOGNISER_STATES; returns how many there are. */
+int64_t mica__recogniser_states(const mica__recogniser *l, mica__recogniser_state *states);
+
+#endif
