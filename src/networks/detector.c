@@ -1,5 +1,4 @@
-/* Points, their right answers, losses and found boxes of a detector (FCOS, Tian et al. 2019). All of it is computed on the
- * device. */
+/* Points, their right answers, losses and found boxes of a detector (FCOS, Tian et al. 2019), all on the device. */
 #include "networks/detector.h"
 
 #include <mica/loss.h>
@@ -166,8 +165,8 @@ static void find_room(const points *p, mica_value sizes, mica_value room[4]) {
 /* The score of points without a box. */
 #define NO_BOX (-1)
 
-/* Boxes (N, points, 4) clipped to the picture; sizes (N, 2) are those of the files; null: pictures fill their frames.
- * Boxes outside the picture have no area left; their *scores (N, points, classes) become NO_BOX. */
+/* Boxes (N, points, 4) clipped to the picture; sizes (N, 2): of the files; null: pictures fill their frames. Boxes
+ * outside the picture have no area left; their *scores (N, points, classes) become NO_BOX. */
 static mica_value cut_boxes(const points *p, mica_value boxes, mica_value sizes, mica_value *scores) {
   mica_value side[4], room[4];
   if (sizes.graph) find_room(p, sizes, room);

@@ -1,5 +1,5 @@
-/* networks/recogniser.h: networks that read sound in steps and answer a letter in each. They never look ahead, and their
- * convolutions are not padded in time, so that a recording in parts gives the same result as in one piece. */
+/* networks/recogniser.h: networks that read sound in steps and answer a letter in each. They never look ahead, and
+ * their convolutions are not padded in time, so that a recording in parts gives the same result as in one piece. */
 #ifndef MICA_NETWORKS_RECOGNISER_H
 #define MICA_NETWORKS_RECOGNISER_H
 

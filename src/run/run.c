@@ -304,11 +304,11 @@ bool mica_run_takes(const mica_run *run, mica_run_option option) {
   switch (option) {
   case MICA_RUN_OPTION_THRESHOLD: return run->task->threshold || mica__common_facts_of(run).several > 0;
   case MICA_RUN_OPTION_BEAMS: return run->task->beams;
-  case MICA_RUN_OPTION_SEARCH: return run->task->search != NULL;
+  case MICA_RUN_OPTION_SEARCH: return run->task->verbs.search != NULL;
   case MICA_RUN_OPTION_DRAW: return run->task->draws;
   case MICA_RUN_OPTION_GALLERY: return run->task->gallery;
-  case MICA_RUN_OPTION_GENERATE: return run->task->generate != NULL;
-  case MICA_RUN_OPTION_SPEAK: return run->task->speak != NULL;
+  case MICA_RUN_OPTION_GENERATE: return run->task->verbs.generate != NULL;
+  case MICA_RUN_OPTION_SPEAK: return run->task->verbs.speak != NULL;
   case MICA_RUN_OPTION_TRACK: return run->task->tracker;
   }
   return false;
@@ -317,7 +317,7 @@ bool mica_run_takes(const mica_run *run, mica_run_option option) {
 mica_status mica_run_search(mica_run *run, const mica_text_search *search) {
   static const mica_text_search plain;
   if (!run) return mica__fail(MICA_E_INVALID, "mica_run_search: a pointer is NULL");
-  if (run->task->search) return run->task->search(run, search ? search : &plain);
+  if (run->task->verbs.search) return run->task->verbs.search(run, search ? search : &plain);
   return mica__fail(MICA_E_UNSUPPORTED, "a run of the task %s does not recognise texts, so it has no search",
                     run->task->name);
 }
@@ -327,24 +327,24 @@ mica_status mica_run_search(mica_run *run, const mica_text_search *search) {
 mica_status mica_run_generate(mica_run *run, const mica_run_texts *texts) {
   if (!run || !texts || !texts->prompts || !texts->text)
     return mica__fail(MICA_E_INVALID, "mica_run_generate: a pointer is NULL");
-  if (!run->task->generate)
+  if (!run->task->verbs.generate)
     return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which does not generate texts", run->folder,
                       run->task->name);
   if (!texts->prompt_count) return mica__fail(MICA_E_INVALID, "mica_run_generate: there is no prompt");
-  return run->task->generate(run, texts);
+  return run->task->verbs.generate(run, texts);
 }
 
 mica_status mica_run_speak(mica_run *run, const mica_speech_config *config, float **samples, int64_t *count) {
   if (!run || !config || !config->text || !samples || !count)
     return mica__fail(MICA_E_INVALID, "mica_run_speak: a pointer is NULL");
-  if (run->task->speak) return run->task->speak(run, config, samples, count);
+  if (run->task->verbs.speak) return run->task->verbs.speak(run, config, samples, count);
   return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which does not speak", run->folder,
                     run->task->name);
 }
 
 mica_status mica_run_voice(mica_run *run, const char *path, double *shares) {
   if (!run || !path || !shares) return mica__fail(MICA_E_INVALID, "mica_run_voice: a pointer is NULL");
-  if (run->task->voice) return run->task->voice(run, path, shares);
+  if (run->task->verbs.voice) return run->task->verbs.voice(run, path, shares);
   return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which does not learn voices", run->folder,
                     run->task->name);
 }
@@ -369,13 +369,13 @@ mica_status mica_run_recommend(mica_run *run, const mica_run_query *query, mica_
   if (!run || !query || !out || (query->user_count && !query->users) || (query->like_count && !query->like) ||
       (query->rated_count && !query->rated))
     return mica__fail(MICA_E_INVALID, "mica_run_recommend: a pointer is NULL");
-  if (!run->task->recommend)
+  if (!run->task->verbs.recommend)
     return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which does not recommend", run->folder,
                       run->task->name);
   if (!query->user_count && !query->like_count && !query->rated_count && !query->rated_file)
     return mica__fail(MICA_E_INVALID, "mica_run_recommend: there is no user and no item");
   MICA_TRY(mica_report_create(&prediction));
-  mica_status status = run->task->recommend(run, query, prediction);
+  mica_status status = run->task->verbs.recommend(run, query, prediction);
   if (status == MICA_OK)
     *out = prediction;
   else

@@ -5,12 +5,10 @@
 #define MICA_RUN_TASK_H
 
 #include "base/error.h"
+#include "run/verbs/verbs.h"
 
 #include <mica/onnx.h>
 #include <mica/run.h>
-#include <mica/speak.h>
-
-struct mica__transcription;
 
 typedef struct mica__task_row {
   const char *name, *text;
@@ -59,11 +57,6 @@ typedef struct mica__task_row {
   mica_status (*evaluate)(mica_run *run, const mica_batch_source *source, mica_metrics *metrics);
   /* Adds a section for each sample. */
   mica_status (*predict)(mica_run *run, const mica_run_input *input, mica_report *prediction);
-  /* Sets how texts are searched for in recordings from now on. NULL: they are not. */
-  mica_status (*search)(mica_run *run, const mica_text_search *search);
-  /* How the run's network writes down sound as it arrives (networks/transcriber.h); *how is freed by the caller, also
-   * after a failure. NULL: it does not. */
-  mica_status (*transcribes)(mica_run *run, const mica_text_search *search, struct mica__transcription *how);
   /* Frees run->task_state. NULL: the task keeps nothing. */
   void (*closes)(mica_run *run);
   /* Answers the first sample of the judged data, to be timed, if an answer needs more than one prediction step. NULL:
@@ -79,14 +72,7 @@ typedef struct mica__task_row {
    * not show it; *count is the number of samples. NaN and 0: their answers cannot be compared. NULL: predictions show
    * it. */
   mica_status (*agree)(mica_run *run, mica_run *other, int64_t most, double *share, int64_t *count);
-  /* Continues texts; NULL: the task does not. */
-  mica_status (*generate)(mica_run *run, const mica_run_texts *texts);
-  /* Speaks a text (mica_run_speak); NULL: the task does not. */
-  mica_status (*speak)(mica_run *run, const mica_speech_config *config, float **samples, int64_t *count);
-  /* Says whose voice a recording has (mica_run_voice); NULL: the task does not. */
-  mica_status (*voice)(mica_run *run, const char *path, double *shares);
-  /* Adds a section of items for each requested user and item; NULL: the task does not. */
-  mica_status (*recommend)(mica_run *run, const mica_run_query *query, mica_report *prediction);
+  mica__task_verbs verbs;
 } mica__task_row;
 
 /* All tasks in the order of help, then NULL (task/tasks.c). */

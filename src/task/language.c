@@ -22,6 +22,6 @@ const mica__task_row mica__task_language = {
     .metrics = metrics,
     MICA__TASK_LISTS(language),
     .export_docs = export_docs,
-    .generate = mica__next_token_generate,
+    .verbs.generate = mica__next_token_generate,
     .agree = mica__next_token_agree,
 };

@@ -187,5 +187,5 @@ const mica__task_row mica__task_recommend = {
     .exports = mica__recommend_exports,
     .export_docs = mica__recommend_docs,
     .teaches = teaches,
-    .recommend = mica__recommend_query,
+    .verbs.recommend = mica__recommend_query,
 };

@@ -47,8 +47,8 @@ const mica__task_row mica__task_speech = {
     MICA__TASK_LISTS(speech),
     .defaults = defaults,
     .export_docs = export_docs,
-    .search = mica__letters_set_search,
-    .transcribes = transcribes,
+    .verbs.search = mica__letters_set_search,
+    .verbs.transcribes = transcribes,
     .closes = mica__letters_close,
     .answers = mica__letters_answers,
 };

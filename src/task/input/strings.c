@@ -6,7 +6,6 @@
 #include "run/letters.h"
 #include "run/run.h"
 #include "run/settings.h"
-#include "run/state/networks.h"
 #include "run/state/parts.h"
 
 #include <mica/nodes.h>
@@ -22,7 +21,6 @@
 
 MICA__SETTINGS_STRUCT(strings, READ_SETTINGS);
 MICA__SETTINGS(strings, READ_SETTINGS);
-MICA__FACTS(strings, STRINGS_FACTS, 0);
 
 /* Names of networks, ending with NULL. */
 static const char *const networks[] = {"gru", "conformer", NULL};
@@ -30,28 +28,6 @@ static const char *const networks[] = {"gru", "conformer", NULL};
 const char *mica__strings_reduction_at(size_t i) {
   static const char *const names[] = {"4", "2", NULL};
   return names[i];
-}
-
-mica__recogniser mica__strings_network(const mica_run *run) {
-  const mica__strings_settings s = settings_of(run);
-  return (mica__recogniser){.conformer = !strcmp(s.model, "conformer"),
-                            .rate = facts_of(run).rate,
-                            .tens = s.reduction == 0 ? 4 : 2,
-                            .mels = s.mels,
-                            .masks = s.masks,
-                            .filters = s.filters,
-                            .layers = s.layers,
-                            .width = s.width,
-                            .heads = s.heads,
-                            .kernel = s.kernel,
-                            .context = s.context,
-                            .dropout = s.dropout,
-                            .like = run->networks->like};
-}
-
-mica__strings_time mica__strings_time_of(const mica_run *run) {
-  const mica__recogniser l = mica__strings_network(run);
-  return mica__recogniser_time(&l, MICA__STRINGS_TAIL);
 }
 
 /* Recordings with classes suit other tasks better. */

@@ -205,6 +205,6 @@ const mica__task_row mica__task_speak = {
     .agree = agree,
     .predict = predict,
     .report = mica__speak_report,
-    .speak = mica__speak_say,
-    .voice = mica__speak_voice,
+    .verbs.speak = mica__speak_say,
+    .verbs.voice = mica__speak_voice,
 };
