@@ -292,7 +292,7 @@ static mica_status take_floats(const mica_run *run, const char *name, float **ke
   return MICA_OK;
 }
 
-mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config *config) {
+mica_status mica__run_loading(mica_run *run, mica_part part, const mica_dataset *data, mica_loader_config *config) {
   MICA_TRY(take_floats(run, "mean", &run->parts->mean));
   MICA_TRY(take_floats(run, "deviation", &run->parts->deviation));
   const mica__common_settings s = mica__common_settings_of(run);
@@ -301,14 +301,7 @@ mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config 
                                  .threads = (int32_t)s.threads,
                                  .mean = run->parts->mean,
                                  .deviation = run->parts->deviation};
-  MICA_TRY(take_floats(run, "target_mean", &run->parts->answers_mean));
-  MICA_TRY(take_floats(run, "target_deviation", &run->parts->answers_deviation));
-  const size_t answers = mica__common_facts_of(run).target_mean.count;
-  /* Several numbers per sample are standardised here; a single number is scaled by the head. */
-  run->parts->answers = (mica_column_config){.name = mica__common_facts_of(run).label_column,
-                                             .mean = run->parts->answers_mean,
-                                             .deviation = run->parts->answers_deviation};
-  if (answers > 1) config->columns = &run->parts->answers, config->column_count = 1;
+  MICA_TRY(mica__run_take_scales(run, data, config));
   if (run->task->input->loads) run->task->input->loads(run, part, config);
   return MICA_OK;
 }
@@ -331,7 +324,7 @@ mica_status mica__run_load(mica_run *run, mica_part part, const mica_dataset *da
                            mica_dataset **shown, mica_loader **loader) {
   mica_loader_config config;
   /* A test on the training data reads them like test data: whole pictures rather than crops. */
-  MICA_TRY(mica__run_loading(run, part == MICA_PART_TRAIN ? MICA_PART_VALIDATION : part, &config));
+  MICA_TRY(mica__run_loading(run, part == MICA_PART_TRAIN ? MICA_PART_VALIDATION : part, data, &config));
   if (residence != MICA_RESIDENCE_AUTO) config.residence = residence;
   if (run->task->input->views.shows) MICA_TRY(run->task->input->views.shows(run, data, shown));
   return mica_loader_create(run->engine, *shown ? *shown : data, &config, loader);
@@ -347,7 +340,7 @@ static mica_status make_training_loader(mica_run *run) {
   mica_loader_config config;
   bool given = false;
   MICA_TRY(mica__run_note_given_scale(run, &given));
-  MICA_TRY(mica__run_loading(run, MICA_PART_TRAIN, &config));
+  MICA_TRY(mica__run_loading(run, MICA_PART_TRAIN, p->data, &config));
   if (!given) config.mean = config.deviation = NULL;
   config.shuffle = config.drop_last = true;
   MICA_TRY(mica_augment_parse(mica__common_settings_of(run).augment, &config.augment));

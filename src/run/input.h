@@ -42,6 +42,9 @@ typedef struct mica__input {
      * calibrated with it. NULL: the training part. */
     mica_part (*calibrates)(const mica_run *run);
   } views;
+  /* Columns that loaders scale by facts of the run, besides the dataset's first input; the last has no column. NULL:
+   * none. */
+  const struct mica__scale *scales;
   /* How samples of a part are made into batches (crops, buckets, columns), applied after the settings of all tasks;
    * NULL: as those say. */
   void (*loads)(const mica_run *run, mica_part part, mica_loader_config *config);

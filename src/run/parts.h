@@ -20,8 +20,8 @@ mica_status mica__run_has_validation(const mica_run *run, bool *has);
 mica_status mica__run_split(const mica_run *run, const mica_dataset *whole, mica_dataset **part, mica_dataset **rest);
 /* Opens the training data, finds the task, prepares it and makes the loaders. */
 mica_status mica__run_open_data(mica_run *run);
-/* The loader's configuration for a part, by the run's settings and facts, without augmentation. */
-mica_status mica__run_loading(mica_run *run, mica_part part, mica_loader_config *config);
+/* The configuration of a loader of data, as of a part, by the run's settings and facts, without augmentation. */
+mica_status mica__run_loading(mica_run *run, mica_part part, const mica_dataset *data, mica_loader_config *config);
 /* Replaces *data by what the task makes of it (mica__input.views.derive), and destroys it unless it is the whole
  * dataset or the caller's. */
 mica_status mica__run_derive(mica_run *run, mica_part part, const mica_dataset **data);

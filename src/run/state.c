@@ -80,8 +80,7 @@ static void drop_data(mica_run *run) {
   free(p->columns);
   free(p->mean);
   free(p->deviation);
-  free(p->answers_mean);
-  free(p->answers_deviation);
+  free(p->scales);
   free(run->evaluation->label_scores);
   free(run->evaluation->labels);
   free(run->evaluation->numbers);

@@ -9,16 +9,12 @@ static const mica_setting defaults[] = {
     {"optimizer", "adamw"}, {"weight-decay", "0.01"}, {"clip-norm", "1"}, {0}};
 
 #define READS                                                                                                          \
-  {"x", "numbers in the order of \"columns\": (number - \"row_mean\") / \"row_deviation\" of the column"},             \
+  {"x", "numbers in the order of \"columns\": subtract the column's \"bases\", then (number - \"row_mean\") / "        \
+        "\"row_deviation\"; a missing number is that of \"fills\""},                                                   \
       {"image", "a picture: (u8 / 255 - \"picture_mean\") / \"picture_deviation\" of the channel"},                    \
       {"series", "numbers of the series, no more than \"series_length\"; any behind series.length"},                   \
       {"series.length", "how many of them count, from the left"},                                                      \
-      {"sound", "a recording, numbers from -1 to 1 at \"rate\" samples a second: its middle is heard"},                \
-      {"tokens",                                                                                                       \
-       "of the text, by the run's tokenizer.json, no more than the setting length; any behind tokens.length"},         \
-  {                                                                                                                    \
-    "tokens.length", "how many tokens count, from the left"                                                            \
-  }
+      {"sound", "a recording, numbers from -1 to 1 at \"rate\" samples a second: its middle is heard"}, TOKENS_DOCS
 
 /* --- fuse --- */
 
@@ -40,7 +36,6 @@ const mica__task_row mica__task_fuse = {
     .text = "the class of a row of a table that has numbers, a text, a picture or a recording",
     MICA__COMPOSED(fuse, classes),
     .checks = mica__fuse_checks,
-    .closes = mica__fuse_close,
     .classes = true,
     .metrics = class_metrics,
     .facts = &mica__fuse_classes_fact_list,
@@ -69,7 +64,6 @@ const mica__task_row mica__task_fuse_labels = {
     .stands_for = labels_stand_for,
     MICA__COMPOSED(fuse, labels),
     .checks = mica__fuse_checks,
-    .closes = mica__fuse_close,
     .metrics = labels_metrics,
     .facts = &mica__fuse_labels_fact_list,
     .settings = &mica__fuse_labels_setting_list,
@@ -97,7 +91,6 @@ const mica__task_row mica__task_fuse_numbers = {
     .stands_for = numbers_stand_for,
     MICA__COMPOSED(fuse, numbers),
     .checks = mica__fuse_checks,
-    .closes = mica__fuse_close,
     .metrics = numbers_metrics,
     .facts = &mica__fuse_numbers_fact_list,
     .settings = &mica__fuse_numbers_setting_list,

@@ -9,11 +9,6 @@ static const mica_setting defaults[] = {
     {"model", "encoder"},   {"epochs", "5"},          {"batch", "32"},    {"lr", "0.003"},
     {"optimizer", "adamw"}, {"weight-decay", "0.01"}, {"clip-norm", "1"}, {0}};
 
-#define READS                                                                                                          \
-  {"tokens", "of the text, by the run's tokenizer.json, no more than the setting length; any behind tokens.length"}, { \
-    "tokens.length", "how many tokens count, from the left"                                                            \
-  }
-
 /* --- text --- */
 
 #define TEXT_SETTINGS(X, S)                                                                                            \
@@ -24,7 +19,7 @@ static const mica_setting defaults[] = {
 MICA__TASK_FIELDS(text, TEXT_SETTINGS, TEXT_FACTS, 0);
 
 static const mica_task_metric text_metrics[] = {{"f1", false}, {"accuracy", false}, {NULL, false}};
-static const mica_onnx_text text_docs[] = {READS, {"shares", "the probability of each of the \"classes\""}, {0}};
+static const mica_onnx_text text_docs[] = {TOKENS_DOCS, {"shares", "the probability of each of the \"classes\""}, {0}};
 
 const mica__task_row mica__task_text = {
     .name = "text",
@@ -45,7 +40,7 @@ MICA__TASK_FIELDS(text_labels, TOKENS_SETTINGS, TEXT_LABELS_FACTS, 0);
 static const mica_task_metric labels_metrics[] = LABELS_METRICS;
 static const char *const labels_stand_for[] = {"text", "classify", NULL};
 static const mica_onnx_text labels_docs[] = {
-    READS, {"shares", "the probability that each of the \"classes\" is there"}, {0}};
+    TOKENS_DOCS, {"shares", "the probability that each of the \"classes\" is there"}, {0}};
 
 const mica__task_row mica__task_text_labels = {
     .name = "text_labels",
@@ -67,7 +62,8 @@ MICA__TASK_FIELDS(text_numbers, TEXT_NUMBERS_SETTINGS, TEXT_NUMBERS_FACTS, 0);
 
 static const mica_task_metric numbers_metrics[] = NUMBERS_METRICS;
 static const char *const numbers_stand_for[] = {"regress", NULL};
-static const mica_onnx_text numbers_docs[] = {READS, {"value", "the number, or several, in the table's units"}, {0}};
+static const mica_onnx_text numbers_docs[] = {
+    TOKENS_DOCS, {"value", "the number, or several, in the table's units"}, {0}};
 
 const mica__task_row mica__task_text_numbers = {
     .name = "text_numbers",

@@ -1,11 +1,16 @@
 """export_oracle.py MICA RUN MODEL [OPERAND...]: MODEL, which mica export wrote of RUN, passes onnx's checker and
 answers in onnxruntime what mica answers of the operands: recordings of keyword and speech, texts of translate, users of
-recommend, tables of forecast."""
+recommend, series of forecast, and tables of the other tasks."""
 
+import csv
 import json
+import os
+import re
+import struct
 import subprocess
 import sys
 import wave
+import zlib
 from typing import Any
 
 import numpy as np
@@ -24,9 +29,11 @@ class Exported:
         self.mica, self.run = mica, run
         self.session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
         self.facts = self.session.get_modelmeta().custom_metadata_map
-        self.described(onnx.load(model).graph)
+        graph = onnx.load(model).graph
+        self.described = {port.name: port.doc_string for port in graph.input}
+        self.check_description(graph)
 
-    def described(self, graph: onnx.GraphProto) -> None:
+    def check_description(self, graph: onnx.GraphProto) -> None:
         """Each port says what it is, and what runtimes show of the graph says it too."""
         lines = [f"{port.name}: {port.doc_string}" for port in [*graph.input, *graph.output]]
         if not all(port.doc_string for port in [*graph.input, *graph.output]):
@@ -34,11 +41,27 @@ class Exported:
         if self.session.get_modelmeta().graph_description != "\n".join(lines):
             raise SystemExit(f"{self.session.get_modelmeta().graph_description}, not {lines}")
 
+    def setting(self, name: str) -> int:
+        return int(json.loads(self.facts["mica.config"])["settings"][name])
+
+    def filled(self) -> list[float]:
+        return self.fact("fills") if "fills" in self.facts else [0.0] * len(self.fact("columns"))
+
+    def tokens(self, text: str) -> list[int]:
+        """The first tokens of a text."""
+        told = self.ask("tokenizer", "encode", self.run + "/tokenizer.json", text)
+        return [int(i) for i in told.split()][: self.setting("length")] or [0]
+
     def fact(self, name: str) -> Any:
         return json.loads(self.facts[name])
 
     def ask(self, *arguments: str) -> str:
         return subprocess.run([self.mica, *arguments], check=True, capture_output=True, text=True).stdout
+
+    def predict(self, path: str) -> list[dict[str, Any]]:
+        """The predictions, which for classes are those of all of them."""
+        every = ("--top", "99") if self.session.get_outputs()[0].name == "shares" else ()
+        return json.loads(self.ask("predict", "--model", self.run, *every, "--json", path))["predictions"]
 
     def compute(self, feeds: dict[str, np.ndarray]) -> np.ndarray:
         return self.session.run(None, feeds)[0]
@@ -56,15 +79,6 @@ def recording(path: str) -> np.ndarray:
 def near(what: str, got: float, want: float) -> None:
     if not abs(got - want) <= TOLERANCE * max(1.0, abs(want)):
         raise SystemExit(f"{what}: {got}, not {want}")
-
-
-def keyword(x: Exported, path: str) -> None:
-    told = json.loads(x.ask("predict", "--model", x.run, "--top", "99", "--json", path))["predictions"][0]["classes"]
-    shares = dict(zip(x.fact("classes"), x.compute({"sound": recording(path)})[0]))
-    if len(told) != len(shares):
-        raise SystemExit(f"{path}: {len(shares)} classes, not {len(told)}")
-    for row in told:
-        near(f"{path}: {row['name']}", float(shares[row["name"]]), row["probability"])
 
 
 def speech(x: Exported, path: str) -> None:
@@ -171,7 +185,104 @@ def forecast(x: Exported, path: str) -> None:
             near(f"{path}: {want['name']} of {name}", float(value), want[name])
 
 
+def picture(path: str) -> np.ndarray:
+    """(height, width) of a grey PNG of 8 bits in one chunk whose rows have no filters."""
+    with open(path, "rb") as file:
+        data = file.read()
+    width, height = struct.unpack(">II", data[16:24])
+    at = data.index(b"IDAT")
+    (size,) = struct.unpack(">I", data[at - 4 : at])
+    return np.frombuffer(zlib.decompress(data[at + 4 : at + 4 + size]), "u1").reshape(height, width + 1)[:, 1:]
+
+
+def numbers_of(x: Exported, row: dict[str, str], mean: str, deviation: str) -> np.ndarray:
+    """The port x: as its description says."""
+    bases = x.fact("bases") if "bases" in x.facts else {}
+    cells = [(row[name], bases.get(name, 0), fill) for name, fill in zip(x.fact("columns"), x.filled())]
+    numbers = np.array([float(cell or fill) - base for cell, base, fill in cells])
+    return ((numbers - x.fact(mean)) / x.fact(deviation))[None].astype(np.float32)
+
+
+def category(x: Exported, name: str, cell: str) -> np.ndarray:
+    """A port of a column of classes: as its description says."""
+    entries = re.search(r"entries (\d+) to (\d+) of", x.described[name])
+    if not entries:
+        raise SystemExit(f"{name}: {x.described[name]}")
+    known = x.fact("category_names")[int(entries[1]) : int(entries[2]) + 1]
+    return np.array([known.index(cell) if cell in known else -1], np.int32)
+
+
+def row_feeds(x: Exported, folder: str, row: dict[str, str]) -> dict[str, np.ndarray]:
+    """What the ports want of a row of a table, whose files lie in the folder."""
+    feeds = {name: category(x, name, row[name]) for name in x.fact("categories")} if "categories" in x.facts else {}
+    cells = {}
+    for part in ("picture", "sound", "series", "text"):
+        if f"{part}_column" in x.facts:
+            cells[part] = row[x.fact(f"{part}_column")[0]]
+    if "x" in x.described:
+        mean, deviation = ("row_mean", "row_deviation") if "row_mean" in x.facts else ("mean", "deviation")
+        feeds["x"] = numbers_of(x, row, mean, deviation)
+    if "picture" in cells:
+        grey = picture(os.path.join(folder, cells["picture"])) / 255
+        colours = zip(x.fact("picture_mean"), x.fact("picture_deviation"))
+        feeds["image"] = np.stack([(grey - m) / d for m, d in colours])[None].astype(np.float32)
+    if "sound" in cells:
+        feeds["sound"] = recording(os.path.join(folder, cells["sound"]))
+        near("rate", x.fact("rate")[0], 8000)
+    # Whatever stands behind the lengths does not count.
+    if "series" in cells:
+        series = [float(n) for n in cells["series"].split()]
+        feeds["series"] = np.array([[*series, 7, 8][: int(x.fact("series_length")[0])]], np.float32)
+        feeds["series.length"] = np.array([len(series)], np.int32)
+    if "text" in cells:
+        tokens = x.tokens(cells["text"])
+        feeds["tokens"] = np.array([[*tokens, 5][: x.setting("length")]], np.int32)
+        feeds["tokens.length"] = np.array([len(tokens)], np.int32)
+    return feeds
+
+
+def answer(x: Exported, what: str, values: np.ndarray, told: dict[str, Any]) -> None:
+    """The values of the model for one sample are those that the command told."""
+    if x.session.get_outputs()[0].name == "value":
+        want = [told["value"]] if "value" in told else [told["values"][0][name] for name in x.fact("answers")]
+        if len(want) != len(values):
+            raise SystemExit(f"{what}: {len(values)} numbers, not {len(want)}")
+        for got, number in zip(values, want):
+            near(what, float(got), number)
+        return
+    shares = dict(zip(x.fact("classes"), values))
+    rows = told["classes"] if "classes" in told else told["labels"]
+    if len(rows) != len(shares):
+        raise SystemExit(f"{what}: {len(shares)} classes, not {len(rows)}")
+    for row in rows:
+        near(f"{what}: {row['name']}", float(shares[row["name"]]), row["probability"])
+
+
+def keyword(x: Exported, path: str) -> None:
+    told = x.predict(path)[0]
+    answer(x, path, x.compute({"sound": recording(path)})[0], told)
+
+
+def table(x: Exported, path: str) -> None:
+    """Each row of a table."""
+    told = x.predict(path)
+    with open(path, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    if len(rows) != len(told) or not rows:
+        raise SystemExit(f"{path}: {len(told)} answers for {len(rows)} rows")
+    for row, want in zip(rows, told):
+        answer(x, path, x.compute(row_feeds(x, os.path.dirname(path), row))[0], want)
+
+
 TASKS = {
+    "classify": table,
+    "regress": table,
+    "text": table,
+    "text_labels": table,
+    "text_numbers": table,
+    "fuse": table,
+    "fuse_labels": table,
+    "fuse_numbers": table,
     "keyword": keyword,
     "speech": speech,
     "translate": translate,

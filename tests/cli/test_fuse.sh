@@ -32,6 +32,19 @@ columns   number age, class colour, class words, text note, series curve, record
 run info "$work/run" --json
 ends 0 '*"columns":*"series curve"*"recording noise"*' ''
 
+# An exported model says of each column of classes how it is fed.
+run export "$work/run" --onnx "$work/run.onnx"
+case $err in
+*'needs protobuf-c'*) ;;
+*)
+  run info "$work/run.onnx"
+  ends 0 '*colour: int32 (N)
+          the class of the column, from 0: its names are entries 0 to 1 of "category_names", *
+*words: int32 (N)
+          the class of the column, from 0: its names are entries 2 to 3 of "category_names", *' ''
+  ;;
+esac
+
 # A run without numbers says what it does not use, too; without rows it has no input of its own to show.
 cut -d, -f2,3,8 "$work/data/rows.csv" >"$work/two.csv"
 # shellcheck disable=SC2086

@@ -113,6 +113,20 @@ START_TEST(none_suffices_alone) {
 }
 END_TEST
 
+/* Several numbers, which loaders standardise, of a row whose answers are not known. */
+START_TEST(unknown_numbers) {
+  mica_run *run = learn("two_numbers", "score,young", "kind,happy,photo", "concat", "1");
+  ck_assert_str_eq(mica_run_task(run), "fuse_numbers");
+  mica_report *p = rule_predict(run, &(mica_run_input){.text = "age,colour,note\n23,red,a poor film\n"});
+  const mica_item *values = mica_report_find(p, 0, "values");
+  ck_assert_ptr_nonnull(values);
+  ck_assert_uint_eq(values->columns, 2);
+  ck_assert_ptr_null(mica_report_find(p, 0, "truth"));
+  mica_report_destroy(p);
+  mica_run_destroy(run);
+}
+END_TEST
+
 START_TEST(other_answers) {
   mica_run *run = learn("numbers", "score", "kind,young,happy", "concat", "14");
   ck_assert_str_eq(mica_run_task(run), "fuse_numbers");
@@ -438,6 +452,7 @@ START_TEST(a_stopped_run_has_the_same_bits) {
 END_TEST
 
 TESTS(BOTH(BOTH(NEEDS(PNG), NEEDS(CJSON)), BOTH(NEEDS(PCRE2), DEVICE)), NULL, NULL, together_they_suffice,
-      attention_joins_them, none_suffices_alone, other_answers, IF(SNDFILE, a_recording_beside_a_number),
-      IF(SNDFILE, foreign_recordings), a_series_beside_a_number, a_text_of_few_words, codes_are_no_series,
-      a_text_of_numbers, widths_suit_the_heads, predictions, wrong_rows, a_stopped_run_has_the_same_bits)
+      attention_joins_them, none_suffices_alone, unknown_numbers, other_answers,
+      IF(SNDFILE, a_recording_beside_a_number), IF(SNDFILE, foreign_recordings), a_series_beside_a_number,
+      a_text_of_few_words, codes_are_no_series, a_text_of_numbers, widths_suit_the_heads, predictions, wrong_rows,
+      a_stopped_run_has_the_same_bits)

@@ -74,6 +74,60 @@ mica_status mica__run_note_given_scale(mica_run *run, bool *given) {
   return note_list(run, "deviation", (size_t)shape.dim[0]);
 }
 
+mica_status mica__run_note_scale(mica_run *run, const mica__scale *scale) {
+  const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
+  const size_t index = mica_dataset_column_index(data, scale->column);
+  const mica_column *column = mica_dataset_column(data, index);
+  if (!column || !column->shape.rank) return MICA_OK;
+  const size_t channels = (size_t)column->shape.dim[0];
+  float *measured = calloc(2 * channels + 1, sizeof *measured);
+  double *numbers = calloc(2 * channels + 1, sizeof *numbers);
+  mica_status status = measured && numbers ? MICA_OK : mica__fail_nomem("a run");
+  if (status == MICA_OK) status = mica_dataset_measure_column(data, index, measured, measured + channels);
+  for (size_t i = 0; status == MICA_OK && i < 2 * channels; i++) numbers[i] = (double)measured[i];
+  if (status == MICA_OK) status = mica__run_note_numbers(run, scale->mean, numbers, channels);
+  if (status == MICA_OK) status = mica__run_note_numbers(run, scale->deviation, numbers + channels, channels);
+  free(measured);
+  free(numbers);
+  return status;
+}
+
+/* Adds the column if the run has its facts and the data have it; `to` is where its numbers go. Returns what follows
+ * them. */
+static float *take_scale(mica_run *run, const mica_dataset *data, const mica__scale *scale, float *to,
+                         mica_loader_config *config) {
+  size_t means = 0, deviations = 0;
+  const double *mean = mica_run_fact_numbers(run, scale->mean, &means);
+  const double *deviation = mica_run_fact_numbers(run, scale->deviation, &deviations);
+  if (!mean || means != deviations || !mica_dataset_column(data, mica_dataset_column_index(data, scale->column)))
+    return to;
+  for (size_t i = 0; i < means; i++) {
+    to[i] = (float)mean[i];
+    to[means + i] = (float)deviation[i];
+  }
+  run->parts->scaled[config->column_count++] =
+      (mica_column_config){.name = scale->column, .mean = to, .deviation = to + means};
+  return to + 2 * means;
+}
+
+mica_status mica__run_take_scales(mica_run *run, const mica_dataset *data, mica_loader_config *config) {
+  const mica__scale *own = run->task->input->scales;
+  mica__scale list[MICA__SCALES] = {{mica__common_facts_of(run).label_column, "target_mean", "target_deviation"}};
+  size_t count = mica__common_facts_of(run).target_mean.count > 1, room = 0;
+  for (; own && own->column && count < MICA__SCALES; own++) list[count++] = *own;
+  for (size_t i = 0; i < count; i++) {
+    size_t numbers = 0;
+    mica_run_fact_numbers(run, list[i].mean, &numbers);
+    room += 2 * numbers;
+  }
+  free(run->parts->scales);
+  float *next = run->parts->scales = calloc(room + 1, sizeof *next);
+  if (!next) return mica__fail_nomem("a run");
+  for (size_t i = 0; i < count; i++) next = take_scale(run, data, &list[i], next, config);
+  config->columns = config->column_count ? run->parts->scaled : NULL;
+  return MICA_OK;
+}
+
 bool mica__run_is_unscaled(const mica_run *run) {
   const mica__fact_numbers mean = mica__common_facts_of(run).mean;
   const mica__fact_numbers deviation = mica__common_facts_of(run).deviation;

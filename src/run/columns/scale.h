@@ -11,6 +11,19 @@ mica_status mica__scale_check(const char *name, const char *value);
 /* Sets the facts "mean" and "deviation" from the settings of these names; *given is false if they are not set. A single
  * number applies to all channels of a picture, or to all columns of a row. */
 mica_status mica__run_note_given_scale(mica_run *run, bool *given);
+/* A column that loaders scale, and the facts that hold its mean and deviation. */
+typedef struct mica__scale {
+  const char *column, *mean, *deviation;
+} mica__scale;
+
+/* Sets both facts from the training part, with a number per channel or number of the column; nothing if it has no such
+ * column. */
+mica_status mica__run_note_scale(mica_run *run, const mica__scale *scale);
+/* Sets the columns of the configuration: those of `data` that the input scales (mica__input.scales), and the answers if
+ * they are several numbers per sample. (A single number is scaled by the head.) The run owns them until the next
+ * call. */
+mica_status mica__run_take_scales(mica_run *run, const mica_dataset *data, mica_loader_config *config);
+
 /* True if inputs are not scaled: mean 0 and deviation 1. */
 bool mica__run_is_unscaled(const mica_run *run);
 

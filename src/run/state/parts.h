@@ -5,6 +5,8 @@
 #include <mica/data.h>
 
 #define MICA__PARTS 3
+/* The most columns whose scales are facts of their own. */
+#define MICA__SCALES 4
 
 /* The data of a part and their loader. */
 typedef struct mica__run_part {
@@ -20,9 +22,9 @@ typedef struct mica__run_parts {
   bool outlined;                  /* the outline has a table's columns, not only the number of inputs */
   mica_batch_column *columns;     /* of the batches of tests */
   size_t column_count;
-  float *mean, *deviation;                 /* the facts of these names in the form that loaders take; NULL: none */
-  float *answers_mean, *answers_deviation; /* likewise "target_mean" and "target_deviation" */
-  mica_column_config answers;              /* of several numbers per sample */
+  float *mean, *deviation; /* the facts of these names in the form that loaders take; NULL: none */
+  float *scales;           /* likewise those of `scaled`, the columns that have facts of their own */
+  mica_column_config scaled[MICA__SCALES];
 } mica__run_parts;
 
 #endif

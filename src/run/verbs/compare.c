@@ -49,7 +49,7 @@ static mica_status take_sample(contender *c, mica_part part) {
   mica_run *run = c->run;
   mica_loader_config config;
   mica_batch batch = {0};
-  MICA_TRY(mica__run_loading(run, part, &config));
+  MICA_TRY(mica__run_loading(run, part, run->evaluation->data, &config));
   config.batch = 1;
   config.residence = MICA_RESIDENCE_STREAM;
   if (run->task->input->views.shows) MICA_TRY(run->task->input->views.shows(run, run->evaluation->data, &c->shown));

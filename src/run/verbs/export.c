@@ -1,5 +1,6 @@
 /* Runs as models in ONNX. */
 #include "nn/nn.h"
+#include "run/columns/categories.h"
 #include "run/columns/columns.h"
 #include "run/columns/kinds.h"
 #include "run/common_facts.h"
@@ -108,8 +109,13 @@ static mica_status make_metadata(const mica_run *run, metadata *m) {
                                       "feature_values",
                                       /* rows beside other inputs */ "row_mean",
                                       "row_deviation",
+                                      "picture_column",
                                       "picture_mean",
-                                      "picture_deviation"};
+                                      "picture_deviation",
+                                      "sound_column",
+                                      "series_column",
+                                      "series_length",
+                                      "text_column"};
   mica__run_config_text(run, "", add_text(m, "mica.config"));
   mica__text_add(add_text(m, "task"), run->task->name);
   for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
@@ -145,15 +151,50 @@ static const mica_onnx_text sample_docs[] = {
           "\"deviation\"; a "
           "missing number is that of \"fills\""},
     {"shares", "the probability of each of the \"classes\""},
+    {"value", "the number, or several, in the table's units"},
     {0}};
+
+/* Descriptions of ports: those of the task, and one for each column of classes. */
+typedef struct ports {
+  mica_onnx_text *docs;
+  mica__text *texts; /* of the columns of classes, behind those of the task */
+  size_t count, categories;
+} ports;
+
+static void free_ports(ports *p) {
+  for (size_t k = 0; p->texts && k < p->categories; k++) mica__text_free(&p->texts[k]);
+  free(p->texts);
+  free(p->docs);
+}
+
+static mica_status describe_ports(const mica_run *run, ports *p) {
+  const mica_onnx_text *own = run->task->input->traits.by_samples ? sample_docs : run->task->export_docs;
+  while (own && own[p->count].key) p->count++;
+  p->categories = mica__run_categories(run);
+  p->docs = calloc(p->count + p->categories + 1, sizeof *p->docs);
+  p->texts = calloc(p->categories + 1, sizeof *p->texts);
+  if (!p->docs || !p->texts) return mica__fail_nomem("a run");
+  for (size_t i = 0; i < p->count; i++) p->docs[i] = own[i];
+  size_t first = 0;
+  for (size_t k = 0; k < p->categories; k++) {
+    const mica__category c = mica__run_category(run, k);
+    mica__text_addf(&p->texts[k],
+                    "the class of the column, from 0: its names are entries %zu to %zu of \"category_names\", which "
+                    "count from 0; -1: any other class",
+                    first, first + c.classes - 1);
+    MICA_TRY(mica__text_status(&p->texts[k]));
+    p->docs[p->count++] = (mica_onnx_text){c.name, p->texts[k].data};
+    first += c.classes;
+  }
+  return MICA_OK;
+}
 
 static mica_status write_model(const mica_run *run, const mica__phase *phase, const char *path,
                                const mica_run_export_config *config) {
   metadata m = {0};
-  const mica_onnx_text *docs = run->task->input->traits.by_samples ? sample_docs : run->task->export_docs;
-  size_t doc_count = 0;
-  while (docs && docs[doc_count].key) doc_count++;
+  ports p = {0};
   mica_status status = make_metadata(run, &m);
+  if (status == MICA_OK) status = describe_ports(run, &p);
   const mica_onnx_write_config how = {.opset = config->opset,
                                       .external_bytes = config->external_bytes,
                                       .session = phase->session,
@@ -162,8 +203,8 @@ static mica_status write_model(const mica_run *run, const mica__phase *phase, co
                                       .name = mica__common_settings_of(run).model,
                                       .metadata = m.list,
                                       .metadata_count = m.count,
-                                      .docs = docs,
-                                      .doc_count = doc_count};
+                                      .docs = p.docs,
+                                      .doc_count = p.count};
   if (status == MICA_OK && !phase->output_count)
     status = mica__fail(
         MICA_E_UNSUPPORTED,
@@ -178,6 +219,7 @@ static mica_status write_model(const mica_run *run, const mica__phase *phase, co
                         mica__common_settings_of(run).model, why,
                         mica__run_is_quantized(run) ? "; the run that it was quantised from can be" : "");
   }
+  free_ports(&p);
   free_metadata(&m);
   return status;
 }

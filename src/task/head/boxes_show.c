@@ -211,7 +211,8 @@ mica_status mica__boxes_report(mica_run *run, mica_report *report) {
   mica_loader_config config;
   mica_loader *loader = NULL;
   mica_box_class_scores *by_class = calloc(facts_of(run).classes.count + 1, sizeof *by_class);
-  mica_status status = by_class ? mica__run_loading(run, MICA_PART_TEST, &config) : mica__fail_nomem("a report");
+  mica_status status =
+      by_class ? mica__run_loading(run, MICA_PART_TEST, run->evaluation->data, &config) : mica__fail_nomem("a report");
   if (status == MICA_OK) status = mica_loader_create(run->engine, run->evaluation->data, &config, &loader);
   if (status == MICA_OK) {
     const mica_batch_source source = mica_loader_source(loader);

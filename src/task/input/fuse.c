@@ -4,6 +4,7 @@
 #include "data/table/table.h"
 #include "run/columns/categories.h"
 #include "run/columns/columns.h"
+#include "run/columns/scale.h"
 #include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/network.h"
@@ -49,51 +50,8 @@ static bool reads(const mica_run *run, const mica_dataset *data, size_t column) 
          !strcmp(about->name, mica__fuse_facts_of(run).series_column);
 }
 
-/* Reads mean and deviation of rows and pictures for loaders. */
-typedef struct scales {
-  float *numbers;
-  mica_column_config columns[3];
-  size_t count; /* of the columns except that of the answers */
-} scales;
-
-void mica__fuse_close(mica_run *run) {
-  scales *s = run->task_state;
-  if (s) free(s->numbers);
-  free(s);
-  run->task_state = NULL;
-}
-
-static float *take_scale(scales *s, const char *column, const mica__fact_numbers *mean,
-                         const mica__fact_numbers *deviation, float *to) {
-  for (size_t i = 0; i < mean->count; i++) {
-    to[i] = (float)mean->list[i];
-    to[mean->count + i] = (float)deviation->list[i];
-  }
-  if (mean->count)
-    s->columns[s->count++] = (mica_column_config){.name = column, .mean = to, .deviation = to + mean->count};
-  return to + 2 * mean->count;
-}
-
-static mica_status take_scales(mica_run *run) {
-  const mica__fuse_facts facts = mica__fuse_facts_of(run);
-  scales *s = calloc(1, sizeof *s);
-  mica__fuse_close(run);
-  run->task_state = s;
-  if (s) s->numbers = calloc(2 * (facts.row_mean.count + facts.picture_mean.count) + 1, sizeof *s->numbers);
-  if (!s || !s->numbers) return mica__fail_nomem("a run");
-  float *next = take_scale(s, "x", &facts.row_mean, &facts.row_deviation, s->numbers);
-  take_scale(s, "image", &facts.picture_mean, &facts.picture_deviation, next);
-  return MICA_OK;
-}
-
-/* If answers are several numbers, their facts exist already. */
-static void loads(const mica_run *run, mica_part part, mica_loader_config *config) {
-  scales *s = run->task_state;
-  (void)part;
-  if (config->column_count) s->columns[s->count] = config->columns[0];
-  config->column_count += s->count;
-  config->columns = s->columns;
-}
+static const mica__scale scales[] = {
+    {"x", "row_mean", "row_deviation"}, {"image", "picture_mean", "picture_deviation"}, {0}};
 
 /* --- preparation --- */
 
@@ -155,15 +113,15 @@ static mica_status prepare(mica_run *run) {
   if (run->parts->whole) MICA_TRY(note_parts(run));
   for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++)
     if (p->input->prepare && mica__fuse_has(run, p)) MICA_TRY(p->input->prepare(run));
-  if (run->parts->whole) MICA_TRY(note_columns(run));
-  return run->parts->whole ? MICA_OK : take_scales(run);
+  return run->parts->whole ? note_columns(run) : MICA_OK;
 }
 
 static mica_status complete(mica_run *run, const mica_column *label) {
   MICA_TRY(mica__run_note_answer_name(run, label));
   for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++)
     if (p->input->complete && mica__fuse_has(run, p)) MICA_TRY(p->input->complete(run, label));
-  return take_scales(run);
+  for (const mica__scale *s = scales; s->column; s++) MICA_TRY(mica__run_note_scale(run, s));
+  return MICA_OK;
 }
 
 mica_status mica__fuse_checks(const mica_run *run) {
@@ -246,7 +204,7 @@ const mica__input mica__input_fuse = {
     .complete = complete,
     .fits = fits,
     .views.derive = mica__fuse_derive,
-    .loads = loads,
+    .scales = scales,
     .networks = networks,
     .network = network,
     .onnx.network = exported,

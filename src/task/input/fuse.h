@@ -76,7 +76,6 @@ mica_status mica__fuse_derive(mica_run *run, mica_part part, const mica_dataset 
 
 /* Members of the task (task/input/fuse.c). */
 mica_status mica__fuse_checks(const mica_run *run);
-void mica__fuse_close(mica_run *run);
 /* Members of the input (task/input/fuse_show.c). */
 mica_status mica__fuse_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
 mica_status mica__fuse_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);

@@ -28,23 +28,6 @@ static const mica_column *find(const mica_dataset *data, const char *name) {
   return mica_dataset_column(data, mica_dataset_column_index(data, name));
 }
 
-/* Sets the facts with mean and deviation of each channel, or number, of a column of the training part. */
-static mica_status note_scale(mica_run *run, const char *column, size_t channels, const char *mean,
-                              const char *deviation) {
-  const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
-  float *measured = calloc(2 * channels + 1, sizeof *measured);
-  double *numbers = calloc(2 * channels + 1, sizeof *numbers);
-  mica_status status = measured && numbers ? MICA_OK : mica__fail_nomem("a run");
-  if (status == MICA_OK)
-    status = mica_dataset_measure_column(data, mica_dataset_column_index(data, column), measured, measured + channels);
-  for (size_t i = 0; status == MICA_OK && i < 2 * channels; i++) numbers[i] = (double)measured[i];
-  if (status == MICA_OK) status = mica__run_note_numbers(run, mean, numbers, channels);
-  if (status == MICA_OK) status = mica__run_note_numbers(run, deviation, numbers + channels, channels);
-  free(measured);
-  free(numbers);
-  return status;
-}
-
 /* --- rows --- */
 
 static bool has_rows(const mica_run *run, const mica_dataset *data) {
@@ -57,12 +40,6 @@ static bool has_rows(const mica_run *run, const mica_dataset *data) {
                   column->classes <= MOST_CLASSES);
   }
   return has;
-}
-
-static mica_status complete_rows(mica_run *run, const mica_column *label) {
-  (void)label;
-  const mica_column *x = find(run->parts->whole, "x");
-  return x ? note_scale(run, "x", (size_t)x->shape.dim[0], "row_mean", "row_deviation") : MICA_OK;
 }
 
 static mica_status fits_rows(const mica_run *run, const mica_dataset *data) {
@@ -83,7 +60,7 @@ static mica_value rows_network(mica_nn *nn, const mica_run *run, const mica_batc
   return mica__run_answers(run, mica_model_build(nn, mica__run_inputs(run, batch), &config), outputs);
 }
 
-static const mica__input rows = {.name = "rows", .complete = complete_rows, .fits = fits_rows, .network = rows_network};
+static const mica__input rows = {.name = "rows", .fits = fits_rows, .network = rows_network};
 
 /* --- texts --- */
 
@@ -120,12 +97,6 @@ static mica_status prepare_picture(mica_run *run) {
   return mica__run_note_numbers(run, "picture", dims, 3);
 }
 
-static mica_status complete_picture(mica_run *run, const mica_column *label) {
-  (void)label;
-  return note_scale(run, "image", (size_t)mica__fuse_facts_of(run).picture.list[0], "picture_mean",
-                    "picture_deviation");
-}
-
 static void opens_picture(const mica_run *run, mica_dataset_config *config) {
   const mica__fact_numbers sides = mica__fuse_facts_of(run).picture;
   if (sides.count != 3) return;
@@ -140,11 +111,8 @@ static mica_value picture_network(mica_nn *nn, const mica_run *run, const mica_b
   return mica__run_answers(run, mica_model_build(nn, mica_batch_value(batch, "image"), &config), outputs);
 }
 
-static const mica__input picture = {.name = "picture",
-                                    .opens = opens_picture,
-                                    .prepare = prepare_picture,
-                                    .complete = complete_picture,
-                                    .network = picture_network};
+static const mica__input picture = {
+    .name = "picture", .opens = opens_picture, .prepare = prepare_picture, .network = picture_network};
 
 /* --- recordings --- */
 

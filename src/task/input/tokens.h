@@ -28,6 +28,15 @@ MICA__SETTINGS_STRUCT(tokens, TOKENS_SETTINGS);
   X(S, NUMBER, vocabulary, .needed = true, .most = 1 << 24)
 MICA__FACTS_STRUCT(tokens, TOKENS_FACTS);
 
+/* Descriptions of the inputs of an exported model (mica__task_row.export_docs). */
+#define TOKENS_DOCS                                                                                                    \
+  {"tokens",                                                                                                           \
+   "of the text, by the run's tokenizer.json, no more than the setting length, or a single 0 if it has none; any "     \
+   "behind tokens.length"},                                                                                            \
+  {                                                                                                                    \
+    "tokens.length", "how many tokens count, from the left"                                                            \
+  }
+
 extern const mica__input mica__input_tokens;
 
 /* What a run keeps for its texts (task/input/tokens_fields.c). */
