@@ -41,7 +41,7 @@ INLINE void rotate_row(__local float *row, __local const float *cosines, __local
   }
 }
 
-/* Rounds a row to what a cache keeps of it, and writes that to `to` and `scales` if `writes`. */
+/* Rounds a row as a cache keeps it; if `writes`, also writes the rounded row to `to` and `scales`. */
 INLINE void keep_row(__local float *row, __global STORAGE(C_T) * to, __global half *scales, const int columns,
                      const int shift, const int writes) {
 #if SCALED
@@ -90,7 +90,7 @@ CPU_KERNEL attention_decode_cpu(DECODE_BUFFERS, const mica_packed packed) {
     STOREV(f32, VW, q, q_row, c);
     product_of = fma(q, MICA_VLOAD(VW, k_row, c), product_of);
   }
-  /* The new key and the sink are first; the rest follows them as steps of keys. */
+  /* The new key and the sink come first, then steps of cached keys. */
   const float score = own ? cap_score((vec)(sum_of(product_of)), cap, &chain).s0 : -INFINITY;
   const float sink = sinks ? LOG2_E * sinks[sinks_at + h] : -INFINITY;
   float most = score > sink ? score : sink;

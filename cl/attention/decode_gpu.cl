@@ -13,7 +13,7 @@
 
 DEFINE_PACKED(DECODE_VALUES);
 
-/* Sum and largest of a value of each work-item; all get it. */
+/* Defines a function that joins a value of each work-item (sum, or largest) and gives the result to all. */
 #define JOIN_LANES(label, joined)                                                                                      \
   static inline float label(__local float *lanes, const int lane, const float value) {                                 \
     barrier(CLK_LOCAL_MEM_FENCE);                                                                                      \
@@ -46,7 +46,7 @@ static inline void rotate_pair(__local float *row, const int first, const int se
   row[second] = z * cosine + a * sine;
 }
 
-/* Rounds feature c of a row to what a cache keeps of it, and writes that to `to` and `scales` if `writes`. */
+/* Rounds feature c of a row as a cache keeps it; if `writes`, also writes it to `to` and `scales`. */
 static inline float keep_feature(__local const float *row, const int c, __global STORAGE(C_T) * to,
                                  __global half *scales, const int columns, const int shift, const int writes) {
 #if SCALED
@@ -127,7 +127,7 @@ __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void attention_decod
 #endif
   for (int j = begin; j < end; j += LANES) {
     const int count = min(LANES, end - j);
-    barrier(CLK_LOCAL_MEM_FENCE); /* the weights and parts of the last step are read */
+    barrier(CLK_LOCAL_MEM_FENCE); /* wait until the weights and parts of the last step have been read */
     for (int r = lane / SHARE; r < count; r += LANES / SHARE) {
       float part = 0;
       for (int c = lane % SHARE; c < D; c += SHARE) part = fma(q_row[c], CACHED(keys, j + r, c), part);

@@ -1,5 +1,5 @@
-/* attention/mask_grad.cl: DS[b, h, i, j], the gradient of the scores after soft cap and mask, of which a
- * mask's is a sum. One work-item an element of `count` = B H Tq Tk; work-group (64, 1, 1). */
+/* attention/mask_grad.cl: DS[b, h, i, j], the gradient of the scores after soft cap and mask. The gradient of a mask is
+ * a sum of these. One work-item for each of `count` = B H Tq Tk elements; work-group (64, 1, 1). */
 #include "attention/ref/row.clh"
 
 #define MASK_GRAD_FIELDS(X) GRAD_FIELDS(X) MASK_GRAD_RESULTS(X)

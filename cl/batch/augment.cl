@@ -69,7 +69,7 @@ static inline float4 four_between(__global const STORAGE(X_T) * plane, const flo
   return affine.x * sum + affine.y * (left + right) * (above + below);
 }
 
-/* Elements (r, q) to (r, q + 3), q + 3 < w. */
+/* Elements (r, q) to (r, q + 3) of the augmented plane; q + 3 < w. */
 static inline float4 four_elements(__global const STORAGE(X_T) * plane, const sample_draw d, const int r, const int q,
                                    const int H, const int W, const int h, const int w, const float2 affine,
                                    const int cutout) {
@@ -80,7 +80,7 @@ static inline float4 four_elements(__global const STORAGE(X_T) * plane, const sa
   const float4 n = four_between(plane, d.cosine * u - d.sine * v + 0.5f * (float)(w - 1) + (float)d.dx,
                                 d.sine * u + d.cosine * v + 0.5f * (float)(h - 1) + (float)d.dy, H, W, affine);
 #else
-  /* All four inside of the plane: one vector load. */
+  /* All four lie inside the plane: one vector load. */
   const int left = (d.mirrored ? w - 4 - q : q) + d.dx, y = r + d.dy;
   float4 n = 0;
   if (y >= 0 && y < H && left >= 0 && left + 4 <= W)

@@ -13,7 +13,7 @@
 
 #include "batch/draw.clh"
 
-/* The class at pixel (q, r) of a changed mask of h x w pixels, x having H x W. */
+/* The class at pixel (q, r) of a changed mask of h x w pixels; x has H x W. */
 static inline int class_at(__global const uchar *x, const sample_draw d, const int q, const int r, const int H,
                            const int W, const int h, const int w, const int classes) {
 #if AUGMENT

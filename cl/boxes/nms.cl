@@ -48,7 +48,7 @@
 #define GROUP 64
 #endif
 
-typedef COMPUTEV(B_T, 4) box; /* x0 y0 x1 y1, rising */
+typedef COMPUTEV(B_T, 4) box; /* x0 y0 x1 y1 with x0 <= x1, y0 <= y1 */
 
 static inline box load_box(__global const STORAGE(B_T) * p, const long i) {
   const box b = LOADV(B_T, 4, p, i * 4);

@@ -42,7 +42,8 @@ static inline void store_columns(__local const float *from, const int count, con
     }
 }
 
-/* store_columns where lanes are adjacent too, step being count; packed in `buffer` first unless count is 1. */
+/* Like store_columns, for lanes that are adjacent too (step is count). Unless count is 1 they are packed in `buffer`
+ * first. */
 static inline void store_adjacent_columns(__local float *from, const int count, const int lanes, __local float *buffer,
                                           __global STORAGE(D_T) * D, const long at) {
   const int total = lanes * count;
@@ -52,7 +53,7 @@ static inline void store_adjacent_columns(__local float *from, const int count, 
     float16 x[VW];
     UNROLL for (int j = 0; j < VW; j++) x[j] = MICA_VLOAD(VW, from, min(j, count - 1) * NR + lane);
     mica_transpose16(x);
-    /* The next vector overwrites what this one has beyond `count`. */
+    /* The next vector overwrites the elements that this one has after `count`. */
     for (int j = 0; j < VW; j++) STOREV(f32, VW, x[j], buffer, (lane + j) * count);
   }
   for (int lane = 0; lane < lanes && count > VW; lane++)

@@ -36,7 +36,7 @@
 #define INDEX_OF(k) INDEX(I_T, indices, k, n)
 #endif
 
-/* The k-th position to be looked at. */
+/* The k-th position to look at. */
 #if FIND == 2
 #define POSITION(k) order[k]
 #else

@@ -14,7 +14,8 @@
 #include "common/dtype.clh"
 
 #define DIMENSION(k) const int e##k, const long xs##k, const long ys##k
-/* Takes dimension k off the index of what lies outside the last one. */
+/* Takes the index of dimension k out of `rest`, the index outside the last dimension, and advances x_at and y_at by
+ * it. */
 #define STEP(k)                                                                                                        \
   if (k < RANK - 1) {                                                                                                  \
     const int i_ = rest % e##k;                                                                                        \

@@ -22,7 +22,7 @@ CTC_KERNEL ctc_grad(__global const STORAGE(X_T) * logits, const long logits_at, 
 #endif
   const int n = (int)(get_group_id(0) / frames), t = (int)(get_group_id(0) % frames), me = get_local_id(0);
   const int count = length_of(logit_lengths + logit_lengths_at, n, frames), most = 2 * labels + 1;
-  /* No state of a frame that does not count. Items do not part before they have met for the last time. */
+  /* Frames after the sequence's end have no states. Work-items stay together until their last barrier. */
   const int states = t < count ? 2 * length_of(target_lengths + target_lengths_at, n, labels) + 1 : 0;
   const long row = ((long)t * sequences + n) * classes, base = ((long)n * frames + t) * most;
   gradient += gradient_at + row;
@@ -32,7 +32,7 @@ CTC_KERNEL ctc_grad(__global const STORAGE(X_T) * logits, const long logits_at, 
   alpha += alpha_at + base;
   __global STORAGE(X_T) *beta = alpha + (long)sequences * frames * most;
   const real scale = t < count ? rows[rows_at + (long)n * frames + t] : 0;
-  /* beta becomes the log of a state's share, not yet normalised. */
+  /* beta becomes the logarithm of a state's share, not yet normalised. */
   real top = -INFINITY;
   for (int i = me; i < states; i += GROUP) {
     const int own = class_of(targets, i, blank, classes);

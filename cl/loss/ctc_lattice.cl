@@ -14,7 +14,8 @@
  * One dimension of n groups, of 2 n for beta too. */
 #include "loss/ctc.clh"
 
-/* Sums grow by some ten between two of them, which costs a rounding of 1e-6. */
+/* Frames between two subtractions of the largest number. Numbers grow by about 10 meanwhile, which costs a rounding of
+ * 1e-6. */
 #define EVERY 4
 
 CTC_KERNEL ctc_lattice(__global const STORAGE(X_T) * logits, const long logits_at, __global const int *targets,
@@ -64,7 +65,7 @@ CTC_KERNEL ctc_lattice(__global const STORAGE(X_T) * logits, const long logits_a
       const int own = class_of(targets, at, blank, classes);
       real sum = -INFINITY;
       if (own < 0) {
-        /* no such class: nothing leads here */
+        /* the label is not a class: no path leads here */
       } else if (step == 0) {
         sum = i < 2 ? 0 : -INFINITY;
       } else {

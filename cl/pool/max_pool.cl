@@ -68,7 +68,7 @@ RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __g
 #define mica_as_mask_long(v) MICA_AS(long, VW, v)
 #define mica_as_mask_uint(v) MICA_AS(int, VW, v)
 #define mica_as_mask_ulong(v) MICA_AS(long, VW, v)
-/* The type whose elements in memory are what X_T is computed in. */
+/* The dtype whose elements in memory have the type in which X_T is computed. */
 #define mica_wide_float f32
 #define mica_wide_double f64
 #define mica_wide_int i32
@@ -76,7 +76,7 @@ RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __g
 #define mica_wide_uint u32
 #define mica_wide_ulong u64
 #define WIDE MICA_PASTE(mica_wide_, COMPUTE(X_T))
-/* Column k of the windows of the outputs from q on. */
+/* Element k of each window of the outputs from q on. */
 #if STRIDE == 1
 #define COLUMNS(T, n, line, q, k) LOADV(T, n, line, (q) + (k))
 #elif STRIDE == 2
@@ -97,9 +97,9 @@ RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __g
 #define TRUTH(n, c) MICA_PASTE(mica_truth_, n)(c)
 #define NO_ROW INT_MAX
 
-/* COMBINE takes v, in row r and column c, into the best so far: of equals the upper row wins, then the earlier one.
- * RAISE does so where r is below every row before. (A selection for ~under: Oclgrind 21.10 takes true for 1 in a vector
- * of constants, -1 in a comparison's.) */
+/* COMBINE takes v, in row r and column c, into the best so far: of equals the upper row wins, then the earlier column.
+ * RAISE does so if r is below every earlier row. A selection replaces ~under, because Oclgrind 21.10 takes true as 1 in
+ * a vector of constants, but as -1 in the result of a comparison. */
 #if INDICES
 #define BEST(best)                                                                                                     \
   COMPUTEV(X_T, VW) best = lowest;                                                                                     \
@@ -141,7 +141,7 @@ CPU_KERNEL max_pool_lines(__global const STORAGE(X_T) * x, const long x_at, __gl
   WINDOWS;
   const long first = get_global_id(0) * (long)per, lines = (long)planes * D.outputs * H.outputs;
   const long last = min(first + per, lines);
-  /* Columns behind the last window are not needed. */
+  /* No window needs the columns after the last one. */
   const int width = min(W.elements, length - W.pad);
   for (int i = 0; i < length + 2 * VW; i++) {
     columns[i] = lowest;

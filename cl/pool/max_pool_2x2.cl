@@ -28,9 +28,9 @@
 #define POSITIONS MICA_PASTE(int, VW)
 #define FLOATS MICA_PASTE(float, VW)
 
-/* EVEN and ODD: every other element of the 2 VW elements a, b. They stay within the 128 bits where they are, which
- * takes one instruction, and IN_ORDER puts VW results in their order. ACROSS is its reverse; of two vectors that it has
- * made, LOW and HIGH are the halves of u0, w0, u1, w1, ... */
+/* EVEN and ODD: every other one of the 2 VW elements a, b. Each stays within its 128 bits, which takes one instruction;
+ * IN_ORDER puts VW results into their order. ACROSS is the reverse of IN_ORDER; LOW and HIGH are the halves of u0, w0,
+ * u1, w1, ... for two vectors u and w that ACROSS has made. */
 #define EVEN(a, b) MICA_PASTE(mica_even_, VW)(a, b)
 #define ODD(a, b) MICA_PASTE(mica_odd_, VW)(a, b)
 #define IN_ORDER(v) MICA_PASTE(mica_in_order_, VW)(v)
@@ -78,7 +78,7 @@
 #define TRUTH(c) (c)
 #endif
 
-/* Takes v, in slot k of the window, into best if it is larger. */
+/* Takes v, which is in slot k of the window, as best if it is larger. */
 #define TAKE(v, k)                                                                                                     \
   do {                                                                                                                 \
     const FLOATS v_ = v;                                                                                               \
@@ -116,7 +116,7 @@ CPU_KERNEL max_pool_2x2(__global const STORAGE(X_T) * x, const long x_at, __glob
   }
 }
 
-/* What dy gives the element in slot k of each window. */
+/* What the element in slot k of each window gets of dy. */
 #define GIVEN(k) select((FLOATS)(0), v, TRUTH(slot == (POSITIONS)(k)))
 
 CPU_KERNEL max_pool_2x2_grad(__global const STORAGE(X_T) * dy, const long dy_at, __global const int *position,
@@ -139,7 +139,7 @@ CPU_KERNEL max_pool_2x2_grad(__global const STORAGE(X_T) * dy, const long dy_at,
       STOREV(X_T, VW, LOW(c, d), dx, at + width);
       STOREV(X_T, VW, HIGH(c, d), dx, at + width + VW);
     }
-    /* The column and the row that no window covers. */
+    /* The last column and row, if no window covers them. */
     if (width & 1) {
       STORE(X_T, 0.0f, dx, to + width - 1);
       STORE(X_T, 0.0f, dx, to + 2 * width - 1);

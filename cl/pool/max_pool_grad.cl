@@ -83,13 +83,14 @@ RANGE_KERNEL max_pool_grad_each(OPERANDS) {
 #define SAME(a, b) MICA_PASTE(mica_mask_, COMPUTE(X_T))((a) == (b))
 #endif
 
-/* The sum of elements w + j, w + j + STRIDE, ... An element w stands at w + padding = u STRIDE + c, and windows of tap
- * k = c, c + STRIDE, ... may have it. */
+/* Sums for the elements w + j, w + j + STRIDE, ... An element w lies at w + padding = u STRIDE + c, and can be the
+ * maximum of windows that have it as tap k = c, c + STRIDE, ... */
 #define SUM(j)                                                                                                         \
   VALUES sum_##j = 0;                                                                                                  \
   const int c_##j = (w + W.pad + j) % STRIDE, u_##j = (w + W.pad + j) / STRIDE;                                        \
   const POSITIONS own_##j = row + w + j + STRIDE * RAMP(int, VW, 0)
-/* Adds what a line of dy, which stands from `from` on, has for them, from the last tap to the first: rising outputs. */
+/* Adds what a line of dy that begins at `from` has for these elements, from the last tap to the first, that is in
+ * rising outputs. */
 #define TAKE(j)                                                                                                        \
   for (int k = reach - W.dilation; k >= 0; k -= W.dilation) {                                                          \
     if (k % STRIDE != c_##j) continue;                                                                                 \

@@ -28,7 +28,7 @@
 #define BYTES MICA_PASTE(uchar, VW)
 
 #if VW > 1
-/* VW pixels that stand sw apart, 1 or 2. */
+/* VW pixels, sw apart; sw is 1 or 2. */
 static inline BYTES row_of(__global const uchar *x, const int sw) {
   if (sw == 1) return MICA_VLOAD(VW, x, 0);
   return (BYTES)(MICA_VLOAD(VW, x, 0).even, MICA_VLOAD(VW, x, VW).even);

@@ -54,7 +54,7 @@
       const int has_bias, __global const float *addend, const long addend_at, const int has_addend,                    \
       const float act_arg
 
-/* Elements of a row from `at` on, of which there are `lanes`. */
+/* The `lanes` elements of a row from `at` on, then zeros. */
 inline FLOATS some_of(__global const float *row, long at, int lanes) {
 #if VW > 1
   if (lanes < VW) {

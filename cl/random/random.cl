@@ -23,7 +23,7 @@
 #define REAL COMPUTE(Y_T)
 #endif
 
-/* In [0, 1), a multiple of 2^-bits. */
+/* A number in [0, 1), a multiple of 2^-bits. */
 static inline REAL unit(const uint word, const int bits) { return (REAL)(word >> (32 - bits)) / (REAL)(1 << bits); }
 
 /* z[0] = cos(pi x), z[1] = sin(pi x) of 0 <= x < 2. Doubles are made from values below pi / 4: where a driver

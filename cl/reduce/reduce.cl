@@ -132,7 +132,7 @@ CPU_KERNEL reduce_rows(__global const STORAGE(X_T) * x, const long x_at, __globa
 
 #endif
 
-/* w columns from c on of one chunk. */
+/* Reduces w columns of one chunk, from column c on. */
 #define COLUMNS(w, c)                                                                                                  \
   do {                                                                                                                 \
     VALUE(w) acc = LOADV(X_T, w, x, (long)begin * inner + (c));                                                        \

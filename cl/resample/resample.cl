@@ -81,7 +81,7 @@ CPU_KERNEL resample_lines(OPERANDS, __global const int *c, const long c_at, __gl
   c += c_at;
   w += w_at;
   __global const STORAGE(X_T) *planes = x + x_at;
-  columns[W] = 0; /* what an index that is none reads */
+  columns[W] = 0; /* read by indices outside the row */
   for (long line = first; line < last; line++) {
     const int p = (int)(line % P);
     x = planes + line / P * H * W;

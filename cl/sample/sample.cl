@@ -26,8 +26,8 @@
 
 typedef COMPUTE(Y_T) real;
 
-/* The taps of an axis are written out, F(0, ...) F(1, ...), not looped over: a compiler that does not unroll such a
- * loop keeps them in memory. */
+/* The taps of an axis are written out, F(0, ...) F(1, ...), because a compiler that does not unroll a loop over them
+ * keeps them in memory. */
 #if MODE == 0
 #define TAPS 2
 #define EACH_X(F, ...) F(0, __VA_ARGS__) F(1, __VA_ARGS__)
@@ -57,7 +57,7 @@ typedef COMPUTE(Y_T) real;
 
 #define SAMPLE_KERNEL __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 
-/* The position that PAD reads in place of u; *slope, du / dg, becomes what it is there. */
+/* The position that is read in place of u by PAD. *slope, which is du / dg, becomes the slope of that position. */
 static inline real padded(const real u, const int size, __private real *slope) {
   real v = u;
 #if PAD == 2
@@ -153,7 +153,8 @@ static inline taps taps_of(__global const STORAGE(Y_T) * g, const long at, const
   return t;
 }
 
-/* A tap's weight, its element of a plane and whether it has one, by the taps t and the sizes h and w in sight. */
+/* For a tap: its weight, its element of a plane, and whether that exists; from the taps t and the sizes h and w in
+ * scope. */
 #if DIMS == 3
 #define WEIGHT(i, j, l) (t.y.weight[j] * t.x.weight[i] * t.z.weight[l])
 #define ELEMENT(i, j, l) (t.z.at[l] * h * w + t.y.at[j] * w + t.x.at[i])

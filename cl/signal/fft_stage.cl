@@ -19,8 +19,8 @@
 typedef COMPUTE(X_T) real;
 typedef COMPUTEV(X_T, 2) complex;
 
-/* Cosine and sine of a quarter of pi times x, 0 <= x <= 1: Taylor's series, whose next term is below 2e-9; of double
- * the built-in functions. */
+/* Cosine and sine of x pi / 4 for 0 <= x <= 1: for float Taylor's series, whose next term is below 2e-9, for double the
+ * built-in functions. */
 #define IS_f32 1
 #define IS_f64 0
 static inline complex eighth(const real x) {

@@ -29,8 +29,8 @@ INLINE void add_to_queries(__global float *p, __local const float *ds, __local c
     }
 }
 
-/* ds[i][lanes] *= dy[i] . v[lanes] - delta[i], for i < rows; what is not kept counts 0 in the product (kept may be
- * null). */
+/* ds[i][lanes] *= dy[i] . v[lanes] - delta[i], for i < rows. kept may be null: all weights are kept. A dropped weight
+ * counts 0 in the product. */
 INLINE void weigh_gradients(__local float *ds, __local const float *dy, __local const float *v,
                             __local const float *delta, __local const float *kept, const int rows) {
   for (int i = 0; i < rows; i += MR) {
@@ -75,7 +75,7 @@ CPU_KERNEL attention_cpu_grad(ATTENTION_BUFFERS, elements Q, elements K, element
     for (int h = g * heads; h < (g + 1) * heads; h++)
       for (int i0 = begin; i0 < end && j0 < keys; i0 += BLOCK) {
         const int n = min(BLOCK, end - i0), rows = WHOLE_TILES(n);
-        if (STARTS && LEAST_SEEN(i0, i0 + n) >= j1) continue; /* none of them sees a key of the tile */
+        if (STARTS && LEAST_SEEN(i0, i0 + n) >= j1) continue; /* none of these queries sees a key of the tile */
         const long of_row = ((long)b * H + h) * Tq + i0;
         copy_rows(q_block, D_PAD, Q + Q_at + b * Q_b + h * Q_h + i0 * Q_t, Q_t, Q_c, n, D, rows);
         copy_rows(dy_block, E_PAD, DY + DY_at + b * DY_b + h * DY_h + i0 * DY_t, DY_t, DY_c, n, E, rows);

@@ -14,7 +14,7 @@
 #define GPU_FIELDS(X) FORWARD_FIELDS(X) SPLIT_FIELDS(X)
 DEFINE_PACKED_FIELDS(GPU_FIELDS);
 
-/* The scores of a work-item's four rows, from the products s, and their maxima. */
+/* The scores of a work-item's four rows, computed from the products s, and the rows' maxima. */
 #define SCORE_OF(i, j)                                                                                                 \
   {                                                                                                                    \
     const int column = j0 + 4 * n_item + j;                                                                            \
@@ -31,8 +31,8 @@ DEFINE_PACKED_FIELDS(GPU_FIELDS);
     EACH_OF(SCORE_OF, i)                                                                                               \
   }
 
-/* The weights of its four rows, whose maxima across the group are `now`, their sums, and what is summed up so far
- * relative to the new maxima. */
+/* The weights of the work-item's four rows and their sums. `now` are the rows' maxima across the group; earlier sums
+ * are scaled to them. */
 #define WEIGHT_OF(i, j)                                                                                                \
   s[i][j] = exp2(s[i][j] - base);                                                                                      \
   sum[i] += s[i][j];                                                                                                   \
@@ -49,7 +49,7 @@ DEFINE_PACKED_FIELDS(GPU_FIELDS);
     EACH_CHUNK(SHRINK_CHUNK, i)                                                                                        \
   }
 
-/* Row i of y and of L. */
+/* Writes row i of y and of L. */
 #define WRITE_ROW(i)                                                                                                   \
   if (i0 + 4 * m_item + i < Tq) {                                                                                      \
     const int row = i0 + 4 * m_item + i;                                                                               \

@@ -22,7 +22,7 @@ DEFINE_PACKED_FIELDS(GPU_GRAD_FIELDS);
 #define SIDES(keys_, queries_) queries_
 #endif
 
-/* Element (i, j): s, a product, becomes the weight, and dw the gradient of the product. */
+/* For element (i, j): turns s, a product, into the weight, and dw into the gradient of the product. */
 #define WEIGHT_OF(i, j, row, column, query, key)                                                                       \
   {                                                                                                                    \
     const bool seen = (row) < r1 && (column) < end && (key) >= low && (key) < high;                                    \
@@ -38,7 +38,7 @@ DEFINE_PACKED_FIELDS(GPU_GRAD_FIELDS);
 #else
 #define WEIGHT_OF_KEY(query_index, j) WEIGHT_OF(query_index, j, query, x0 + 4 * n_item + j, query, x0 + 4 * n_item + j)
 #endif
-/* One of the work-item's four queries: what it sees, its two numbers, and its four elements. */
+/* Does this for one of the work-item's four queries: the keys it sees, its L and Delta, and its four elements. */
 #define WEIGHTS_OF_QUERY(x)                                                                                            \
   {                                                                                                                    \
     const int query = SIDES(x0 + 4 * n_item, r0 + 4 * m_item) + x, there = min(query, Tq - 1);                         \
@@ -47,7 +47,7 @@ DEFINE_PACKED_FIELDS(GPU_GRAD_FIELDS);
     EACH_OF(WEIGHT_OF_KEY, x)                                                                                          \
   }
 
-/* Row i of DX and DV. */
+/* Writes row i of DX and DV. */
 #define WRITE_ROW(i)                                                                                                   \
   if (r0 + 4 * m_item + i < r1) {                                                                                      \
     const int row = r0 + 4 * m_item + i;                                                                               \
@@ -81,7 +81,7 @@ GPU_KERNEL attention_gpu_grad(ATTENTION_BUFFERS, elements Q, elements K, element
   CLEAR_CHUNKS(dx);
   CLEAR_CHUNKS(dv);
 
-  /* One loop over heads and blocks: PoCL's compiler takes minutes for barriers in loops three deep. */
+  /* A single loop over heads and blocks: PoCL takes minutes to compile barriers in three nested loops. */
   const int blocks = max(end - begin + SIDE_N - 1, 0) / SIDE_N;
   for (int step = 0; step < heads * blocks; step++) {
     const int h = first_head + step / blocks, x0 = begin + step % blocks * SIDE_N;

@@ -12,7 +12,7 @@
 #define OPERANDS 1
 #include "attention/mma/heads.clh"
 
-/* Fragments of q stay in registers where there are enough. */
+/* Fragments of q stay in registers if the unit has enough of them. */
 #if MMA_UNIT < 3 && !(MMA_UNIT == 0 && MASK && HEAD > 96)
 #define KEEPS_ROWS 1
 #define Q_WIDTH (HEAD > WARP_N ? HEAD : WARP_N)
@@ -46,7 +46,8 @@ DEFINE_PACKED_FIELDS(FORWARD_FIELDS);
 #define ROWS_OF(k) q_words
 #endif
 
-/* Scores where not all are seen, or where more than the scale makes them. */
+/* SCORE_OF turns a product into a score, which is -infinity if the query does not see the key. With SCORES_SCALED,
+ * SCORE does so for all of them. */
 #if SCORES_SCALED
 #define SCORE_OF(s, seen, row, column)                                                                                 \
   {                                                                                                                    \
@@ -70,7 +71,7 @@ DEFINE_PACKED_FIELDS(FORWARD_FIELDS);
     }                                                                                                                  \
   }
 
-/* Scores become weights relative to the row's largest score so far, and so do y and the weights' sum. */
+/* Turns scores into weights relative to the row's largest score so far, and scales y and the sum of weights to it. */
 #define WEIGHTS                                                                                                        \
   UNROLL for (int i = 0; i < BLOCKS_M; i++) {                                                                          \
     real now[MMA_ROWS], from[MMA_ROWS];                                                                                \
@@ -98,7 +99,7 @@ DEFINE_PACKED_FIELDS(FORWARD_FIELDS);
       }                                                                                                                \
     }                                                                                                                  \
   }
-/* y by its row's sum of weights, and L. */
+/* Divides y by its row's sum of weights, and computes L. */
 #define FINISH_ROWS                                                                                                    \
   UNROLL for (int i = 0; i < BLOCKS_M; i++) {                                                                          \
     real share[MMA_ROWS];                                                                                              \
@@ -127,11 +128,11 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
   const int i0 = ((Tq + TILE_M - 1) / TILE_M - 1 - (int)get_group_id(0)) * TILE_M, i1 = min(i0 + TILE_M, Tq);
   const long offset = OFFSET_OF(b);
   const int begin = LEAST_SEEN(i0, i1), end = end_seen(i1 - 1 + offset, after, keys);
-  /* What each of its queries sees. */
+  /* The keys that each of its queries sees. */
   const int all_begin = MOST_SEEN(i0, i1), all_end = end_seen(i0 + offset, after, keys);
   elements q = Q + Q_at + b * Q_b + h * Q_h + i0 * Q_t, k_rows = K + K_at + b * K_b + of * K_h,
            v_rows = V + V_at + b * V_b + of * V_h;
-  /* Weights are 2^(unit (s - most)): without cap and mask products are scaled there alone. */
+  /* Weights are 2^(unit (s - most)). Without cap and mask this is the only place where products are scaled. */
   const real unit = SCORES_SCALED ? 1 : product_scale;
   mma_block_t y[BLOCKS_M][BLOCKS_E], s[BLOCKS_M][BLOCKS_N];
   real most[BLOCKS_M][MMA_ROWS], sum[BLOCKS_M][MMA_ROWS];

@@ -20,7 +20,7 @@
 #define SIDES(keys_, queries_) queries_
 #endif
 
-/* Tiles of columns in local memory: the next one's copies are under way where there are two. */
+/* Tiles of columns in local memory. With two, the next one is copied while one is used. */
 #if MMA_COPIES && HEAD <= 64
 #define COLUMN_TILES 2
 #else
@@ -30,7 +30,7 @@
 #define MMA_GRAD_FIELDS(X) GRAD_FIELDS(X) GRAD_RESULTS(X)
 DEFINE_PACKED_FIELDS(MMA_GRAD_FIELDS);
 
-/* Fragments of rows come from local memory. */
+/* Reads fragments of rows from local memory. */
 #define READ_D(k)                                                                                                      \
   mma_a_t d_words[BLOCKS_M][MMA_WORDS];                                                                                \
   READ_SLICE_OF_ROWS(d_words, d_rows, k)
@@ -40,7 +40,7 @@ DEFINE_PACKED_FIELDS(MMA_GRAD_FIELDS);
 #define D_WORDS(k) d_words
 #define E_WORDS(k) e_words
 
-/* Begins the copies of step `at`, a head's block of columns. */
+/* Begins the copies of step `at`, which is a head and a block of columns. */
 #define FETCH_STEP(at, tile)                                                                                           \
   {                                                                                                                    \
     const int h_ = first_head + (at) / blocks, x_ = begin + (at) % blocks * WARP_N;                                    \
@@ -50,7 +50,7 @@ DEFINE_PACKED_FIELDS(MMA_GRAD_FIELDS);
     FETCH(PIECES / THREADS, e_columns[tile], e_, SIDES(DY, V), end - x_, E)                                            \
   }
 
-/* What the sum e of block (i, j) is of. */
+/* Declares the row and column to which sum e of block (i, j) belongs. */
 #define AT_SUM                                                                                                         \
   const int row = r0 + row_warp + i * MMA_M + MMA_EIGHT(e) * 8 + MMA_ROW8(e), column = x0 + j * MMA_N + MMA_COL(e);    \
   const int query = min(SIDES(column, row), Tq - 1), key = SIDES(row, column)
@@ -65,8 +65,8 @@ DEFINE_PACKED_FIELDS(MMA_GRAD_FIELDS);
     }                                                                                                                  \
   }
 
-/* Products become scores where they are weighed; but what is not seen is hidden before, where the scale is all that
- * makes a score: in most tiles all is seen. */
+/* Hides the keys that are not seen. With SCORES_SCALED, WEIGH does so; else only the scale makes a score, and most
+ * tiles, in which everything is seen, skip this. */
 #if SCORES_SCALED
 #define HIDE
 #define SCORE_OF(s)                                                                                                    \
@@ -81,7 +81,8 @@ DEFINE_PACKED_FIELDS(MMA_GRAD_FIELDS);
   }
 #define SCORE_OF(s) const real score = (s)*product_scale, chain = 1
 #endif
-/* s, a product, becomes the weight, and dw the gradient of the product, but for `slope` without a cap. */
+/* Turns s, a product, into the weight, and dw into the gradient of the product, without the factor `slope` if there is
+ * no cap. */
 #define WEIGH                                                                                                          \
   SCORE_OF(s[i][j][e]);                                                                                                \
   const real own = L[L_at + of_row + query], delta = Delta[Delta_at + of_row + query];                                 \
@@ -90,7 +91,7 @@ DEFINE_PACKED_FIELDS(MMA_GRAD_FIELDS);
   s[i][j][e] = weight * kept;                                                                                          \
   dw[i][j][e] = weight == 0 ? 0 : weight * (dw[i][j][e] * kept - delta) * chain;
 
-/* True if every query of the columns or rows from x0 on sees every key. */
+/* True if every query of the columns or rows from x0 on sees every key of this tile. */
 #define ALL_SEEN                                                                                                       \
   (r0 + TILE_M <= r1 && x0 + WARP_N <= end && SIDES(r0, x0) >= MOST_SEEN(SIDES(x0, r0), SIDES(x0 + WARP_N, r1)) &&     \
    SIDES(r1, x0 + WARP_N) <= end_seen(SIDES(x0, r0) + offset, after, keys))
@@ -119,7 +120,7 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
   CLEAR_BLOCKS(dx, BLOCKS_E)
   CLEAR_BLOCKS(dv, BLOCKS_E)
 
-  /* One loop over heads and blocks: PoCL's compiler takes minutes for barriers in loops three deep. */
+  /* A single loop over heads and blocks: PoCL takes minutes to compile barriers in three nested loops. */
   const int blocks = max(end - begin + WARP_N - 1, 0) / WARP_N, all_steps = heads * blocks;
   if (all_steps) {
     FETCH_STEP(0, 0)

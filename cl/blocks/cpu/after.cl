@@ -30,7 +30,8 @@ CPU_KERNEL block_after_cpu(__global const float *x, const long x_at, __global co
       vstore16(v, 0, work + work_at + (long)(i0 + i) * n + j0);
     }
   }
-  /* PoCL's atomic operations are sequentially consistent: what groups wrote before they counted themselves is there. */
+  /* PoCL's atomic operations are sequentially consistent: whoever sees a group's count also sees what the group wrote
+   * before it counted. */
   if (get_num_groups(0) > 1) {
     volatile __global int *count = counters + counters_at + get_global_id(1);
     if (atomic_inc(count) + 1 < (int)get_num_groups(0)) return;

@@ -35,8 +35,8 @@ enum { HAS_OUT_BIAS = 1, HAS_OUT_ADDEND = 2, HAS_BIAS = 4, RESIDUAL = 8 };
 #define MICA_RELAX
 #endif
 
-/* PoCL's atomic operations are sequentially consistent, so they also order what groups wrote before they counted
- * themselves, and what is read after. */
+/* PoCL's atomic operations are sequentially consistent: whoever sees a group's count also sees what the group wrote
+ * before it counted. */
 BLOCK_FN void await(volatile __global int *done, const int count) {
   while (*done < count) MICA_RELAX;
   atomic_add(done, 0);

@@ -12,7 +12,7 @@
 #include "blocks/row.clh"
 
 #if NORM
-/* The mean over all work-items of the group, of what each gives. */
+/* The mean of the work-items' values over the group. */
 static inline float mean_of(__local float *lanes, const int id, const float value, const int count) {
   barrier(CLK_LOCAL_MEM_FENCE);
   lanes[id] = value;
@@ -48,7 +48,7 @@ static inline float2 norm_of(__local float *lanes, const int id, __global const 
 #define NORMED(v, i, piece) (v)
 #endif
 
-/* This work-item's parts of the sums of a row at p with XR rows of x. */
+/* Adds this work-item's parts of the products of the row of w at p with XR rows of x. */
 BLOCK_FN void add_pieces(__global const float *x, __global const uchar *p, const int i0, const int m, const int blocks,
                          const int lane, __private float *sums NORM_VALUES) {
   const int pieces = blocks * (BLOCK_FIELD(elements) / 8);

@@ -12,7 +12,7 @@
 #include "common/cpu/register_tile.clh"
 #include "conv/problem.clh"
 
-/* A pixel of the grid: its image, where it is in the grid and in a channel of D. */
+/* A pixel of the grid: its image, its coordinates in the grid, and its place in a channel of D. */
 typedef struct pixel {
   long n, at;
   int o0, o1, o2;
@@ -30,7 +30,7 @@ static inline pixel pixel_at(PHASE_PARAMS, const long column) {
   return p;
 }
 
-/* x[c][tap][i] = what pixel i reads of channel c of group g. */
+/* x[c][tap][i] = the element of channel c of group g that pixel i reads by that tap. */
 static void pack_pixel(PHASE_PARAMS, const pixel p, const int g, const int i, source S, __local float *x) {
   PHASE_UNPACK
   const int taps = TAPS0 * TAPS1 * TAPS2;
@@ -44,7 +44,8 @@ static void pack_pixel(PHASE_PARAMS, const pixel p, const int g, const int i, so
   }
 }
 
-/* sums[NP][vectors] of filters = the sum over l < depth of w[vector][l][VW] x[l][NP]; vectors is a constant. */
+/* sums[NP][vectors] = the sum over l < depth of w[vector][l][VW] x[l][NP], lanes being filters; vectors is a
+ * constant. */
 #define DEFINE_MULTIPLY(name, vectors)                                                                                 \
   static inline void name(__global const float *w, __local const float *x, const int depth,                            \
                           __private float sums[NP][NV * VW]) {                                                         \
@@ -72,7 +73,7 @@ CPU_KERNEL conv_cpu_direct_k(PHASE_PARAMS, const int VECTORS, source S, const lo
     p[i] = pixel_at(PHASE, min(first + i, pixels - 1));
     pack_pixel(PHASE, p[i], g, i, S + S_at, x);
   }
-  bool row = used == NP; /* pixels that are adjacent in D */
+  bool row = used == NP; /* the pixels are adjacent in D */
   for (int i = 1; i < NP; i++) row = row && p[i].n == p[0].n && p[i].at == p[0].at + i;
   P += P_at + (long)g * vectors * depth * VW;
   for (int v = begin, count; v < end; v += count) {

@@ -22,7 +22,7 @@
 #include "common/transpose.clh"
 #include "conv/input_tile.clh"
 
-#define PANEL (NV * VW) /* filters */
+#define PANEL (NV * VW) /* filters of a panel */
 #define MOST_TAPS 64
 #define SUMMED 144 /* products of a partial sum: 16 channels of 3 x 3 taps */
 #define AHEAD 16   /* steps whose weights are prefetched, from a second or third level cache */
@@ -31,7 +31,8 @@ typedef __local const float *pixels;
 
 DEFINE_INTERLEAVE(float16)
 
-/* Where a tile reads: its segments' pixels in the first channel, the channels' distance, the taps' offsets. */
+/* Where a tile reads: the pixels of its segments in the first channel, the distance between channels, and the offsets
+ * of the taps. */
 typedef struct tile_source {
   pixels segment[2];
   long channel;
@@ -39,9 +40,9 @@ typedef struct tile_source {
   int channels, taps;
 } tile_source;
 
-/* sums[segments SEG][vectors] = the sum over channels c and taps t of w[vector][c][t] x[c][t]: of partial sums of about
- * SUMMED products, since one sum of all rounds sqrt(K / SUMMED) times as much (K 2304: 10 units of the last place, 2.8
- * so). A sum of nothing is 0. */
+/* sums[segments SEG][vectors] = the sum over channels c and taps t of w[vector][c][t] x[c][t]. Partial sums of about
+ * SUMMED products are added, because a single sum of all rounds sqrt(K / SUMMED) times as much (K 2304: 10 units of the
+ * last place instead of 2.8). Without products the sum is 0. */
 #define DEFINE_MULTIPLY(segments, vectors)                                                                             \
   APART void multiply_##segments##_##vectors(__global const float *w, tile_source from, __private vec *sums) {         \
     const long next = (long)from.channels * from.taps * VW;                                                            \
@@ -72,8 +73,8 @@ DEFINE_WIDE(NV)
 #endif
 #define MULTIPLY(segments, vectors) MICA_PASTE(MICA_PASTE(multiply_##segments, _), vectors)
 
-/* rows[k][i] = lane k of sums[i], for SEG pixels i; the 8 - SEG elements after a row's last may be written too,
- * which segments further on overwrite. */
+/* rows[k][i] = lane k of sums[i], for SEG pixels i. Also writes up to 8 - SEG elements after these, which later
+ * segments overwrite. */
 static inline void store_segment(__private const vec *sums, const int pitch, __local float *rows) {
   float16 x[8];
   UNROLL for (int i = 0; i < 8; i++) x[i] = i < SEG ? sums[i * NV] : (float16)(0.0f);
@@ -84,7 +85,7 @@ static inline void store_segment(__private const vec *sums, const int pitch, __l
   }
 }
 
-/* From a channel to the next, where tiles are packed one by one. */
+/* Floats from a channel to the next, if tiles are packed one by one. */
 #define TILE_PITCH (SEG > 4 ? 16 : 8)
 /* Segments of a channel that are packed one after another. */
 #define PACKED_TOGETHER 32
@@ -102,7 +103,7 @@ static inline void store_segment(__private const vec *sums, const int pitch, __l
     STOREV(f32, n, high_, to, 2 * SEG - n);                                                                            \
   } while (0)
 
-/* x[tile][c][TILE_PITCH] of the strip's segments, from segment `first` of the grid's row row0 on. */
+/* Packs the strip's segments as x[tile][c][TILE_PITCH], from segment `first` of the grid's row row0 on. */
 APART void pack_tiles(PHASE_PARAMS, const int a_row, const int row0, const int first, const int segments, source S,
                       const long image, __local float *x) {
   PHASE_UNPACK
@@ -126,7 +127,7 @@ APART void pack_tiles(PHASE_PARAMS, const int a_row, const int row0, const int f
   }
 }
 
-/* x[c][row][phase][PITCH], from row `top` of the source on. */
+/* Packs rows of the source as x[c][row][phase][PITCH], from row `top` on. */
 APART void pack_rows(PHASE_PARAMS, const int8 blocking, source S, const long image, const int top, const int rows,
                      __local float *x) {
   PHASE_UNPACK
@@ -148,7 +149,7 @@ APART void pack_rows(PHASE_PARAMS, const int8 blocking, source S, const long ima
     }
 }
 
-/* The strip and the panels of group (x, y, z). */
+/* Computes the strip and the panels of group (x, y, z). */
 APART void convolve_group(PHASE_PARAMS, const int8 blocking, source S, const long S_at, __global const float *P,
                           const long P_at, __local float *scratch, const int4 group, EPILOGUE_PARAMS) {
   PHASE_UNPACK
@@ -178,7 +179,7 @@ APART void convolve_group(PHASE_PARAMS, const int8 blocking, source S, const lon
   from.offset = offset;
   from.channels = CG;
   from.taps = taps;
-  /* Room for what is written after the last element of each row. */
+  /* Leaves room for what store_segment writes after the last element of a row. */
   const int pitch = (count + 8 - SEG + VW - 1) / VW * VW;
   P += P_at + (long)g * vectors * depth * VW;
   for (int v = begin; v < end; v += NV) {

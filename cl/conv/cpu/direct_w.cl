@@ -11,9 +11,9 @@
 #include "common/finish.clh"
 #include "conv/input_tile.clh"
 
-#define CACHE_LINE (64 / (int)sizeof(STORAGE(D_T))) /* elements */
+#define CACHE_LINE (64 / (int)sizeof(STORAGE(D_T))) /* elements in a line of the cache */
 
-/* sum[i][v] = W of MR channels of D times the input that NV vectors of pixels, at from[v], read. */
+/* sum[i][v] = the products of W, MR channels of D, with the input that the NV vectors of pixels at from[v] read. */
 VECTOR_FUNCTION inline void multiply(__global const float *W, __local const float *input, __local const int *at,
                                      tap_ranges taps, __private const int *from, __private vec sum[MR][NV]) {
   TILE_CLEAR(sum, MR, NV);
@@ -28,7 +28,7 @@ VECTOR_FUNCTION inline void multiply(__global const float *W, __local const floa
   }
 }
 
-/* sums[i results + to[v] + j stride] = lane j of sum[i][v], for the first used[v] lanes. */
+/* sums[i results + to[v] + j stride] = lane j of sum[i][v], for the first used[v] lanes of each vector. */
 VECTOR_FUNCTION inline void scatter(__private vec sum[MR][NV], const int results, __private const int *to,
                                     __private const int *used, const int stride, __local float *sums) {
   vec whole[MR][NV];
@@ -40,7 +40,7 @@ VECTOR_FUNCTION inline void scatter(__private vec sum[MR][NV], const int results
     }
 }
 
-/* `total` results of channel k of image n, from element `first` of its plane on. */
+/* Writes `total` results of channel k of image n to D, from element `first` of its plane on. */
 APART void finish_row(__local const float *row, const int total, const long n, const long k, const long first,
                       const int stream, EPILOGUE_PARAMS) {
   const bool aligned = stream && (size_t)(D + D_at + n * D_batch + k * D_row + first) % 64 == 0;
@@ -52,13 +52,13 @@ APART void finish_row(__local const float *row, const int total, const long n, c
   FINISH_WHILE(1, row, p, total, n, k, first)
 }
 
-/* The strip of group (x, y, z). */
+/* Computes the strip of group (x, y, z). */
 APART void convolve_group(CONV_PARAMS, const int8 tile, source S, const long S_at, __global const float *P,
                           const long P_at, __local float *scratch, const int4 group, EPILOGUE_PARAMS) {
   TILE_UNPACK
   const int results = rows * out_stride1 * O2 + VW, tiles = (KG + MR - 1) / MR;
   const int across = (grid2 + VW - 1) / VW, vectors = height * across;
-  /* What a short row has beyond its end is overwritten by the next one, where that is computed after it. */
+  /* Vectors of a short row reach beyond its end; if the next row is computed later, it overwrites that. */
   const bool whole = out_stride2 == 1 && (out_stride1 == 1 || grid2 >= VW);
   __local float *sums = scratch + CG * channel;
   __local int *ints = (__local int *)(sums + MR * results);

@@ -30,7 +30,7 @@ static inline int taps2_of(const int8 own) {
   return TAPS2;
 }
 
-/* Columns of one row of the grid, and the segment of them whose tap reads inside the source. */
+/* Columns that lie in one row of the grid. find_segments adds those of them whose tap reads inside the source. */
 typedef struct columns_of_row {
   int lane, count, n, o0, o1, o2;
 } columns_of_row;
@@ -60,7 +60,7 @@ static int cut_columns(const long begin, const long end, const int OUT0, const i
 
 #define DIVIDE_UP(a, b) (((a) + (b)-1) / (b))
 
-/* The segments in which the tap (t0, t1, t2) reads inside channel `channel`; returns their number. */
+/* Finds the segments in which the tap (t0, t1, t2) reads inside channel `channel`; returns their number. */
 static inline int find_segments(PHASE_PARAMS, __private const columns_of_row *list, const int rows, const int t0,
                                 const int t1, const int t2, const long channel, __private read_segment *segments,
                                 __private int *lanes) {
@@ -84,14 +84,14 @@ static inline int find_segments(PHASE_PARAMS, __private const columns_of_row *li
   return found;
 }
 
-/* One segment of an accumulator row: stored to D at `at + i step` within a channel. rows: 2 when the next output row
- * has no taps and is zero-filled. */
+/* A segment of a row of sums, stored to D at `at + i step` within a channel. rows: 2 if the next row of D has no taps
+ * and is stored too, as zeros. */
 typedef struct store_segment {
   int lane, count, step, n, rows;
   long at;
 } store_segment;
 
-/* The segments of columns begin .. end - 1; returns their number. `list` has room for the rows. */
+/* Finds the segments of columns begin .. end - 1; returns their number. `list` is scratch for their rows. */
 static int find_stores(PHASE_PARAMS, const int FLAT, const int ZERO_ROWS, const long begin, const long end,
                        __private columns_of_row *list, __private store_segment *stores) {
   PHASE_UNPACK
@@ -136,14 +136,14 @@ static void fill_panel(PHASE_PARAMS, __private const columns_of_row *list, const
   }
 }
 
-/* Prefetch of what the next panel, or the next channels of this one, will read, for phases of a single tap, which read
- * each element once: `share` channels while each tile is multiplied. */
+/* Prefetches what the next panel, or the next channels of this one, will read, `share` channels during each tile. For
+ * phases of a single tap, which read each element once. */
 typedef struct prefetcher {
   read_segment segments[NR];
   int found, next, end, share;
 } prefetcher;
 
-/* Sets it to cb channels from `channel` on, in as many shares as there are tiles. */
+/* Prepares to prefetch cb channels from `channel` on, divided among the tiles. */
 static void plan_prefetch(PHASE_PARAMS, __private const columns_of_row *list, const int rows, const long channel,
                           const int cb, const int tiles, __private prefetcher *c) {
   int lanes;
@@ -163,7 +163,7 @@ static inline void prefetch_share(__private prefetcher *c, const long plane, con
     }
 }
 
-/* sums[MR][NR] += a[depth][MR] b[depth][NR], in registers; `first` begins them at 0. */
+/* sums[MR][NR] += a[depth][MR] b[depth][NR], in registers. With `first` the sums begin at 0. */
 static inline void multiply(__global const float *a, __local const float *b, const int depth, const bool first,
                             __local float *sums) {
   vec sum[MR][NV];
@@ -179,7 +179,7 @@ static inline void multiply(__global const float *a, __local const float *b, con
   TILE_STORE(sum, MR, NV, sums, NR);
 }
 
-/* row[2 NR] = elements of two rows alternating. */
+/* row[2 NR] = the elements of two rows in turn: even, odd, even, ... */
 static inline void interleave(__local const float *even, __local const float *odd, __local float *row) {
   UNROLL for (int v = 0; v < NV; v++) {
     const float16 x = MICA_VLOAD(VW, even, v * VW), y = MICA_VLOAD(VW, odd, v * VW);
@@ -193,9 +193,9 @@ static inline void interleave(__local const float *even, __local const float *od
   }
 }
 
-/* Stores W adjacent elements of a row of sums: a segment's first goes to `at` of channel i of a tile. STORE_WHILE does
- * so while there are W left; a last vector overlaps the one before, unless C is read, which may be D, or that was
- * written past the caches. */
+/* Store W adjacent elements of a row of sums to D: the segment's first goes to `at` of channel i of a tile. STORE_WHILE
+ * repeats this while W elements are left. The last vector may overlap the one before, unless C is read (it may be D) or
+ * results go past the caches. */
 #define STORE_BY(store, W) FINISH_BY(store, W, MICA_VLOAD(W, row, lane), n, channel + i, at + (lane - first) * step)
 #define STORE_WHILE(W)                                                                                                 \
   for (; step == 1 && lane < stop && (lane + W <= stop || (overlap && count >= W)); lane += W) {                       \
@@ -206,7 +206,7 @@ static inline void interleave(__local const float *even, __local const float *od
       STORE_BY(STOREV, W);                                                                                             \
   }
 
-/* The columns and the filters of group (x, y, z). */
+/* Computes the columns and the filters of group (x, y, z). */
 APART void convolve_group(PHASE_PARAMS, const int8 second, const int8 blocking, source S, const long S_at,
                           __global const float *P, const long P_at, __local float *scratch, const int4 group,
                           EPILOGUE_PARAMS) {
@@ -217,7 +217,7 @@ APART void convolve_group(PHASE_PARAMS, const int8 second, const int8 blocking, 
   const int plane_taps = TAPS0 * TAPS1, most_taps = plane_taps * (PHASES > 1 ? max(TAPS2, taps2_of(second)) : TAPS2);
   const int tiles = DIVIDE_UP(KG, MR), k_begin = group.y * KB, k_end = min(KG, k_begin + KB);
   const long columns = (long)N * OUT0 * OUT1 * OUT2, first_column = (long)group.x * PANELS * NR;
-  /* Several smaller planes share a cache line. */
+  /* Smaller planes share cache lines with others, which would be fetched twice. */
   const bool single = plane_taps * TAPS2 == 1 && IN0 * IN1 * IN2 >= VW;
   const int k_tiles = DIVIDE_UP(k_end - k_begin, MR);
   __local float *panel = scratch, *sums_all = scratch + CB * most_taps * NR, *interleaved = sums_all + PHASES * KB * NR;

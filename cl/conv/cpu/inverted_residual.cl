@@ -24,8 +24,8 @@
 #include "common/transpose.clh"
 #include "conv/fields.clh"
 
-#define PANEL (NV * VW) /* channels */
-#define TILE (2 * SEG)  /* pixels */
+#define PANEL (NV * VW) /* channels of a panel */
+#define TILE (2 * SEG)  /* pixels of a register tile */
 #define AHEAD 16        /* steps whose weights are prefetched, from a second or third level cache */
 
 typedef __global const float *weights;
@@ -36,7 +36,8 @@ static inline vec clamped(const vec x, const float low, const float high) {
   return v > high ? (vec)high : v;
 }
 
-/* sums[segments SEG][vectors] = the sum over steps k of w[vector][k] times pixel i of x[k]. */
+/* sums[segments SEG][vectors] = the sum over channels k of w[vector][k] times pixel i of x[k], over `steps`
+ * channels. */
 #define DEFINE_EXPAND(segments, vectors)                                                                               \
   static inline void expand_##segments##_##vectors(const int steps, const int channel, source x, source y, weights w,  \
                                                    __private vec *sums) {                                              \
@@ -53,8 +54,8 @@ static inline vec clamped(const vec x, const float low, const float high) {
 DEFINE_EXPAND(1, 1)
 DEFINE_EXPAND(2, 1)
 
-/* d[pixel][M / 16][16] += the sum over the panel's `steps` channels of w[vector][k] times f[pixel][k], added up by
- * itself: long sums of parts round less. */
+/* d[pixel][M / 16][16] += the sum over the panel's `steps` channels of w[vector][k] f[pixel][k]. The panel's sum is
+ * computed first and then added: this rounds less than one long sum. */
 #define DEFINE_PROJECT(vectors)                                                                                        \
   static inline void project_##vectors(const int steps, const int next, const int pitch, __local const float *f,       \
                                        weights w, local_floats d) {                                                    \
@@ -76,7 +77,7 @@ DEFINE_WIDE(NV)
 #define EXPAND(segments, vectors) MICA_PASTE(MICA_PASTE(expand_##segments, _), vectors)
 #define PROJECT(vectors) MICA_PASTE(project_, vectors)
 
-/* F of `vectors` vectors of a panel: f[pixel][PANEL]. */
+/* Computes F of `vectors` vectors of a panel, as f[pixel][PANEL]. */
 static inline void filter_panel(const int vectors, const int rows, const int columns, const int step, const int pitch,
                                 const float low, const float high, __local const float *e, weights w2, weights b2,
                                 local_floats f) {
@@ -101,8 +102,8 @@ static inline void filter_panel(const int vectors, const int rows, const int col
   }
 }
 
-/* D of 16 channels and `count` adjacent pixels from `at` on; d is of the first one. A last vector overlaps the one
- * before. */
+/* Writes D of 16 channels and `count` adjacent pixels from `at` on; d holds the sums of the first pixel. The last
+ * vector may overlap the one before. */
 static inline void finish(__local const float *d, const int pitch, const int count, const int channels, const int plane,
                           weights b3, __global const float *A, __global float *D) {
   for (int i = 0; i < count; i += VW) {
@@ -190,7 +191,7 @@ CPU_KERNEL inverted_residual(const int8 size, const int8 step, source S, const l
   }
 }
 
-/* P[v][c][lane] = W[16 v + lane][c], and 0 outside of W, for c < `padded`. NDRange: vectors of rows; work-group (1). */
+/* P[v][c][lane] = W[16 v + lane][c] for c < `padded`, 0 outside W. NDRange: vectors of rows; work-group (1). */
 CPU_KERNEL inverted_residual_pack(const int rows, const int columns, const int padded, __global const float *W,
                                   const long W_at, __global float *P, const long P_at) {
   const int v = (int)get_group_id(0);

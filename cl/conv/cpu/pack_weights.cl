@@ -14,11 +14,11 @@
 #include "common/transpose.clh"
 #include "conv/fields.clh"
 
-#define AHEAD 8                             /* channels that are prefetched: backward, each is a page further */
-#define AHEAD_ROW (4 * VW)                  /* elements of a row that are prefetched */
+#define AHEAD 8                             /* channels to prefetch: backward each is on another page */
+#define AHEAD_ROW (4 * VW)                  /* elements of a row to prefetch */
 #define TR (MR <= 4 ? 4 : MR <= 8 ? 8 : 16) /* rows that are transposed together */
 
-/* Rows of a tile in W, and how many there are. */
+/* The rows of a tile: where they begin in W, the elements left from there, their distance and their number. */
 #define ROWS_PARAMS source W, const long left, const long row, const int rows
 #define ROWS W, left, row, rows
 
@@ -50,7 +50,7 @@ static inline void pack_one(ROWS_PARAMS, const long at, __global float *P) {
     UNROLL for (int i = 0; i < MR; i++) P[i] = i < rows ? READ(1, W, at + i * row) : 0.0f;
 }
 
-/* Elements from the first tap to tap t, counted through. */
+/* The distance in W from the first tap to tap number t. */
 static inline long offset_of(const int t, const int8 size, const long8 stride) {
   UNPACK_INTS(PACK_WEIGHTS_SIZE, size)
   UNPACK_LONGS(WEIGHTS_STRIDES, stride)
@@ -58,7 +58,7 @@ static inline long offset_of(const int t, const int8 size, const long8 stride) {
   return row / TAPS1 * w_tap0 + row % TAPS1 * w_tap1 + t % TAPS2 * w_tap2;
 }
 
-/* The tile and the block that group `block` of group g of the convolution packs. */
+/* Packs the tile and the block that belong to group `block` of group g of the convolution. */
 APART void pack_block(source W, const int8 size, const long8 stride, const int block, const long g, __global float *P) {
   UNPACK_INTS(PACK_WEIGHTS_SIZE, size)
   UNPACK_LONGS(WEIGHTS_STRIDES, stride)
@@ -68,8 +68,8 @@ APART void pack_block(source W, const int8 size, const long8 stride, const int b
   const long left = count - skipped;
   W += skipped;
   P += (g * tiles * CG + (long)tiles * c0 + (long)tile * (c_end - c0)) * taps * MR;
-  /* Neighbours that are read together: all the taps of a channel, if one vector reaches them, or those of a filter row;
-   * of rows without gaps, whatever comes next. */
+  /* Elements of W that are read together: all taps of a channel if a vector reaches them, else those of a filter row.
+   * In rows without gaps, as many as a vector holds. */
   const long reach2 = (TAPS2 - 1) * w_tap2, reach = (TAPS0 - 1) * w_tap0 + (TAPS1 - 1) * w_tap1 + reach2;
   const bool dense = taps > 0 && reach == taps - 1 && w_c == taps;
   const int together = dense ? VW : reach < VW ? taps : reach2 < VW ? TAPS2 : 1;

@@ -27,7 +27,7 @@
 
 #define SIDE 32
 
-/* to[j] = a word of elements j step of two channels, of the second only those bits that are kept. */
+/* to[j] = elements j * step of two channels as a word; `kept` masks the bits of the second one. */
 #define MICA_WORDS(n, j)                                                                                               \
   MICA_PASTE(vstore, n)                                                                                                \
   (MICA_AS(uint, n, MICA_PASTE(vload, n)(0, even + (j))) |                                                             \
@@ -44,7 +44,7 @@ static inline void pack_words(__global const ushort *even, __global const ushort
     MICA_WORDS(4, count - 4);
   } else if (step == 2 && count >= 8) {
     for (;; j = min(j + 8, count - 8)) {
-      /* Two vectors, since one may reach beyond the last pixel. */
+      /* Two loads, because one could reach beyond the last pixel. */
       const ushort8 e0 = vload8(0, even + 2 * j), e1 = vload8(0, even + 2 * j + 7);
       const ushort8 o0 = vload8(0, odd + 2 * j), o1 = vload8(0, odd + 2 * j + 7);
       vstore8(convert_uint8((ushort8)(e0.even, e1.odd)) | (convert_uint8((ushort8)(o0.even, o1.odd)) << 16 & kept), 0,
@@ -94,12 +94,12 @@ static void pack_image(CONV_PARAMS, const int8 shape, const int phases2, const i
   }
 }
 
-/* Columns of a tile that are pixels: `count` from `lane` on become those from `to` on. */
+/* A run of a tile's columns that are pixels: `count` columns from `lane` on, pixels from number `to` on. */
 typedef struct kept_columns {
   int lane, count, to;
 } kept_columns;
 
-/* Finds them among columns begin .. end - 1; returns their number, and in *all how many columns they are. */
+/* Finds these runs among columns begin .. end - 1; returns their number. *all becomes the number of their columns. */
 static int find_kept(const int begin, const int end, const int pitch, const int width, __private kept_columns *list,
                      __private int *all) {
   int found = 0;

@@ -15,7 +15,7 @@
 #define SIDE 32
 #define UNROLL _Pragma("unroll")
 
-/* to[j * SIDE + i] = element j of filter i, of 16 filters of which `there` exist. */
+/* to[j * SIDE + i] = element j of filter i, of 16 filters; only `there` of them exist. */
 static inline void transpose_filters(__global const ushort *W, const long row, const int there, const int length,
                                      __local ushort *to) {
   if (there < 16 || length < 16) {

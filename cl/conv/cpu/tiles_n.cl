@@ -22,11 +22,11 @@
 
 #define SIDE 32
 #define STRIP 16
-#define PITCH (SIDE * SIDE + 16) /* of a pixel's sums: no multiple of a page, whose lines share a set of the cache */
+#define PITCH (SIDE * SIDE + 16) /* not a multiple of a page, whose lines share a set */
 #define UNROLL _Pragma("unroll")
 #define DIVIDE_UP(a, b) (((a) + (b)-1) / (b))
 
-/* The pixel of S that tap r reads for pixel o of D, along one dimension of so many pixels; -1 where there is none. */
+/* The pixel of S, along one dimension of `pixels` pixels, that tap r reads for pixel o of D; -1 for padding. */
 static inline int source_of(const int o, const int r, const int step, const int pad, const int dilation,
                             const int pixels) {
 #if BACK
@@ -75,7 +75,7 @@ CPU_KERNEL conv_cpu_tiles_n(CONV_PARAMS, const int8 shape, __global const uint *
         }
         BLOCK_STORE(to, SIDE);
       }
-      /* From a pixel's rows and columns to a row's and column's pixels. */
+      /* Turns sums [pixel][row][column] into pixels of each row and column. */
       for (int i = 0; i < SIDE; i++)
         for (int j0 = 0; j0 < SIDE; j0 += 16) {
           float16 x[16];

@@ -34,7 +34,7 @@ DEFINE_INTERLEAVE(float8)
 
 #define PACK_AHEAD (4 * VW)
 
-/* to[i][NR] = element i of `channels` planes; of lanes beyond them the last is repeated. */
+/* to[i][NR] = element i of each of `channels` planes. Lanes after them repeat the last one. */
 static inline void pack_panel(source from, const long plane, const int channels, const int count, __local float *to) {
   if (count < VW) {
     for (int i = 0; i < count; i++)
@@ -53,8 +53,8 @@ static inline void pack_panel(source from, const long plane, const int channels,
     }
 }
 
-/* pack_panel for elements that are `step` apart; `readable` elements follow `from`. Rows of the panel after the last
- * one are written too. */
+/* Like pack_panel, for elements that are `step` apart. `readable` elements follow `from`. Writes more rows of the panel
+ * than it needs, after the last one. */
 static inline void pack_strided(source from, const long plane, const int channels, const int step, const int count,
                                 const long readable, __local float *to) {
   if (step != 2 || (channels - 1) * plane + 2 * max(count, 8) > readable) {
@@ -81,8 +81,8 @@ static inline int first_at(const int bound, const int offset, const int stride, 
   return max(from, bound > offset ? (bound - offset + stride - 1) / stride : 0);
 }
 
-/* What a chunk covers: slices s_begin .. s_end - 1 of n * O0 + o0, and of each the rows o_begin .. o_end - 1 from
- * column c_begin to c_end - 1, which read rows i_begin .. i_end - 1 of x. */
+/* The extent of a chunk: slices s_begin .. s_end - 1, numbered n * O0 + o0; rows o_begin .. o_end - 1 of each, from
+ * column c_begin to c_end - 1. They read rows i_begin .. i_end - 1 of x. */
 typedef struct chunk {
   int s_begin, s_end, o_begin, o_end, c_begin, c_end, i_begin, i_end;
 } chunk;
@@ -103,17 +103,17 @@ static inline chunk chunk_at(CONV_PARAMS, const int slices, const int rows, cons
   return c;
 }
 
-/* The depth of x that slice s reads at the depth tap r0. */
+/* The plane of x that slice s reads by the depth tap r0. */
 #define DEPTH_AT(s, r0) ((s) % O0 * ST0 - PA0 + (r0)*DI0)
 #define INSIDE(i, extent) ((i) >= 0 && (i) < (extent))
 
-/* COMPACT: only the pixels of x that the one tap reads are packed, otherwise whole rows, and STRIDED reads skip pixels.
- */
+/* COMPACT: packs only the pixels of x that the single tap reads. Otherwise whole rows are packed, and with STRIDED
+ * reads skip pixels. */
 #define COMPACT (PANEL == PANEL_X && R1 * R2 == 1 && ST1 * ST2 > 1)
 #define STRIDED (PANEL == PANEL_X && !COMPACT)
 
-/* Packs what a chunk and the depth tap r0 need of the packed operand's channels from `channel` of group g on; `from` is
- * where the group begins. */
+/* Packs the operand of the panel for a chunk and the depth tap r0: channels from `channel` of group g on. `from` is the
+ * group's first element. */
 static inline void pack_chunk(CONV_PARAMS, const chunk at, const int r0, const int g, const int channel, source from,
                               __local float *to) {
   CONV_UNPACK
@@ -141,7 +141,7 @@ static inline void pack_chunk(CONV_PARAMS, const chunk at, const int r0, const i
 }
 
 #if PANEL == PANEL_Y_TAPS
-/* Rows of x with their padding, to[slice][c][row][column]: those that the chunk reads. */
+/* Copies the rows of x that the chunk reads, with their padding, to to[slice][c][row][column]. */
 static void copy_rows(CONV_PARAMS, const chunk at, source x, const int high, const int wide, __local float *to) {
   CONV_UNPACK
   for (int s = at.s_begin; s < at.s_end; s++)
@@ -157,8 +157,8 @@ static void copy_rows(CONV_PARAMS, const chunk at, source x, const int high, con
 }
 #endif
 
-/* Lists the pixels for which the tap (r0, r1, r2) reads inside x: a_list has the element of the rows' operand, counted
- * from the first image of the chunk, b_list that of the packed one. Returns their number. */
+/* Lists the pixels for which the tap (r0, r1, r2) reads inside x: in a_list the element of the rows' operand, counted
+ * from the chunk's first image, in b_list that of the packed operand. Returns their number. */
 static inline int list_pixels(CONV_PARAMS, const chunk at, const int r0, const int r1, const int r2,
                               __local int *a_list, __local int *b_list) {
   CONV_UNPACK
@@ -196,12 +196,12 @@ typedef __local const float *row_t;
 #else
 typedef source row_t;
 #define A_ELEMENT(i, at) READ(1, a[i], at)
-/* The rows of the next tile are MR planes further: the next tile will read there what this one reads now. */
+/* Prefetches for the next tile, whose rows are MR planes further. */
 #define A_AHEAD(i, at) PREFETCH_READ(a[i] + (at) + ahead)
 #endif
 #define AHEAD_STEP 16
 
-/* sums[i][v] += A[i][pixel] B[pixel][v] for all pixels of the lists, in registers; `first` begins them at 0. */
+/* sums[i][v] += A[i][pixel] B[pixel][v] over all listed pixels, in registers. With `first` the sums begin at 0. */
 static inline void add_products(__private const row_t *a, const long ahead, __local const float *panel,
                                 __local const int *a_list, __local const int *b_list, const int count, const bool first,
                                 __global float *sums) {
@@ -223,7 +223,7 @@ static inline void add_products(__private const row_t *a, const long ahead, __lo
 }
 
 #if PANEL == PANEL_Y_TAPS
-/* One pixel list for all taps: offsets into the padded copy of x (at its first tap) and into the panel. */
+/* Makes one list of pixels for all taps: offsets into the padded copy of x, at the first tap, and into the panel. */
 static int list_copied(CONV_PARAMS, const chunk at, const int high, const int wide, __local int *a_list,
                        __local int *b_list) {
   CONV_UNPACK

@@ -18,13 +18,13 @@
 #include "conv/problem.clh"
 
 #define SIDE 32
-#define LINES 4                  /* rows of filters that are brought into order at once */
-#define PITCH (SIDE * SIDE + 16) /* of a tap's sums: no multiple of a page */
+#define LINES 4                  /* rows of filters that are rearranged at a time */
+#define PITCH (SIDE * SIDE + 16) /* of a tap's sums. Not a multiple of a page */
 #define UNROLL _Pragma("unroll")
 #define DIVIDE_UP(a, b) (((a) + (b)-1) / (b))
 
-/* The pixels o of y, from *begin to below the result, of which tap r reads pixels of x, along one dimension: those with
- * 0 <= o step + shift < pixels among from .. to - 1. */
+/* The output pixels, from *begin to below the result, whose tap r reads inside x along one dimension: those o in from
+ * .. to - 1 with 0 <= o step + shift < pixels. */
 static inline int reached(const int from, const int to, const int shift, const int step, const int pixels,
                           __private int *begin) {
   *begin = max(from, shift < 0 ? DIVIDE_UP(-shift, step) : 0);
@@ -83,11 +83,11 @@ CPU_KERNEL conv_cpu_wgrad_tiles(CONV_PARAMS, const int8 shape, __global const ui
       BLOCK_STORE(to, SIDE);
     }
   TILES_END;
-  /* From sums of a tap to those of a channel, as the filters have them. */
+  /* Turns the sums from [tap][channel] into [channel][tap], the order of the filters. */
   __local float *line = sums + taps * PITCH;
   const int length = min(SIDE, CG - c0) * taps, pitch = SIDE * taps + 16;
   for (int i0 = 0; i0 < min(SIDE, KG - k0); i0 += LINES) {
-    /* A core waits for stores that a load finds in parts. */
+    /* All lines are stored before they are read, because a load waits if it covers several recent stores. */
     for (int i = 0; i < LINES; i++)
       for (int c = 0; c < SIDE; c += 16) weave(sums + (i0 + i) * SIDE + c, taps, line + i * pitch + c * taps);
     for (int i = 0; i < min(LINES, KG - k0 - i0); i++) {

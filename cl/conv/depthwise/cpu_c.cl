@@ -27,7 +27,7 @@
 #define AHEAD (4 * VW) /* pixels of a plane that are prefetched */
 #define STEP2 (STEP ? STEP : COLUMN_STEP)
 
-/* target[p] = the element of U for pixel p of rows begin .. end - 1 of S; `unread` for those that no tap reads. */
+/* target[p] = the element of U that pixel p of rows begin .. end - 1 of S becomes; `unread` if no tap reads it. */
 static void find_targets(const int IN2, const int8 step, const int8 filter, const int top, const int begin,
                          const int end, const int unread, __local int *target) {
   UNPACK_INTS(DEPTHWISE_C_STEP, step)
@@ -41,7 +41,7 @@ static void find_targets(const int IN2, const int8 step, const int8 filter, cons
   for (int i = 0; i < VW - 1; i++) target[p++] = unread;
 }
 
-/* Packs `pixels` pixels of 16 planes into U, transposed; S has `count` elements, beyond which nothing is read. */
+/* Packs `pixels` pixels of 16 planes into U, transposed. S has `count` elements; nothing after them is read. */
 static void pack_planes(source S, __private const long planes[VW], const int pixels, const long count,
                         __local const int *target, __local float16 *u) {
   for (int p = 0; p < min(pixels, AHEAD); p += VW)
@@ -62,7 +62,7 @@ static void pack_planes(source S, __private const long planes[VW], const int pix
   }
 }
 
-/* BLOCK adjacent results, the first of which begins at `u`. */
+/* Computes BLOCK adjacent results; `u` is the first element that the first one reads. */
 static inline void correlate(__local const float16 *u, __local const float16 *w, const int8 step, const int8 filter,
                              __private float16 sums[BLOCK]) {
   UNPACK_INTS(DEPTHWISE_C_STEP, step)

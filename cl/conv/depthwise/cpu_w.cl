@@ -35,7 +35,7 @@
 #define FOR_ROWS for
 #endif
 
-/* A problem's sizes, and where vectors go: to D, with bias (which sums begin with) and activation, or to `results`. */
+/* The sizes of a problem. Vectors go either to D, with activation (sums begin with the bias), or to `results`. */
 typedef struct geometry {
   int in1, in2, out1, out2, pad1, pad2;
 } geometry;
@@ -46,12 +46,12 @@ typedef struct target {
   bool direct, stream;
 } target;
 
-/* Not the result of a function: inlined, that has marks that Oclgrind 21.10 does not know. */
+/* A macro, because the inlined result of a function has attributes that Oclgrind 21.10 does not know. */
 #define DECLARE_GEOMETRY(g)                                                                                            \
   UNPACK_INTS(DEPTHWISE_W_SIZE, size)                                                                                  \
   const geometry g = {IN1, IN2, OUT1, OUT2, pad1, pad2}
 
-/* Names the sizes; those that are known are constants from here on, or loops over rows would not unroll. */
+/* Names the sizes. Known ones become constants here: loops over rows unroll only then. */
 #define KNOWN(known, argument) (SIDE ? (known) : (argument))
 #define UNPACK_GEOMETRY                                                                                                \
   const int in1 = KNOWN(SIDE, g.in1), in2 = KNOWN(SIDE, g.in2), out1 = KNOWN(KNOWN_OUT, g.out1),                       \
@@ -74,7 +74,7 @@ INLINE void store_row(const row v, const target to, const int at) {
 }
 
 #if OUT_STRIDE == 1
-#define OPEN ((TAPS + STRIDE - 1) / STRIDE) /* rows of D that a row of S adds to; they are in registers */
+#define OPEN ((TAPS + STRIDE - 1) / STRIDE) /* rows of D to which a row of S adds; they stay in registers */
 
 INLINE void convolve(const plane S, const geometry g, __private const float *w, const float start, const target to) {
   UNPACK_GEOMETRY;
@@ -84,11 +84,11 @@ INLINE void convolve(const plane S, const geometry g, __private const float *w, 
     int q[VECTORS];
     EACH_VECTOR(i) {
       q[i] = min(first + i * LANES, max(0, out2 - LANES));
-      /* By the width as an argument: a mask that the compiler knows makes it read in parts. */
+      /* The width is an argument here: if the compiler knew the mask, it would split the vector loads. */
       column_masks(masks[i], g.in2, q[i] * STRIDE - pad2, 1);
       UNROLL for (int j = 0; j < OPEN; j++) sum[i][j] = (row)(start);
     }
-    /* sum[i][0] begins with row p of D. */
+    /* sum[i][0] begins as row p of D. */
     FOR_ROWS(int p = 0; p < out1 + OPEN - 1; p++) {
       UNROLL for (int t = 0; t < min(STRIDE, TAPS); t++) {
         const int y = p * STRIDE + t - pad1;
@@ -96,7 +96,7 @@ INLINE void convolve(const plane S, const geometry g, __private const float *w, 
         EACH_VECTOR(i) {
           row x[ROW_TAPS];
           read_taps(x, S, y, in2, q[i] * STRIDE - pad2, 1, masks[i]);
-          /* Rows are the inner loop: a sum waits for its own last step. */
+          /* Rows are the inner loop, so that successive steps add to different sums and do not wait. */
           UNROLL for (int s = 0; s < TAPS; s++) UNROLL for (int j = 0; j < OPEN; j++) if (t + j * STRIDE < TAPS)
               sum[i][j] = w[(t + j * STRIDE) * TAPS + s] * x[s] + sum[i][j];
         }
@@ -111,13 +111,13 @@ INLINE void convolve(const plane S, const geometry g, __private const float *w, 
   }
 }
 #else
-/* The first tap of phase 0 or 1, the row or column of S that it reads (counted from half of D's), and how many taps the
- * phase has; each second tap after the first reads the pixel before. */
+/* For phase 0 or 1: its first tap; the row or column of S which that reads, counted from half of D's; and the number of
+ * its taps. Each second tap after the first reads the pixel before. */
 #define FIRST_TAP(phase) ((phase) ? 1 - PAD % 2 : PAD % 2)
 #define FIRST_INPUT(phase) (PAD / 2 + ((phase) ? PAD % 2 : 0))
 #define PHASE_TAPS(phase) ((TAPS - FIRST_TAP(phase) + 1) / 2)
 
-/* A vector of each of the two column phases is summed, and stored interleaved. */
+/* Sums a vector of each of the two column phases, and stores them interleaved. */
 INLINE void convolve(const plane S, const geometry g, __private const float *w, const float start, const target to) {
   UNPACK_GEOMETRY;
   FOR_ROWS(int pair = 0; pair < (out1 + 1) / 2; pair++)
@@ -147,12 +147,12 @@ INLINE void convolve(const plane S, const geometry g, __private const float *w, 
 }
 #endif
 
-/* The taps of a filter: read before the loops, or they are read again after each vector that is written. */
+/* Reads the taps of a filter before the loops; inside them they would be read again after each store. */
 INLINE void read_filter(__private float *w, source W, const int step) {
   UNROLL for (int t = 0; t < TAPS * TAPS; t++) w[t] = READ(1, W, t * step);
 }
 
-/* These are functions by themselves, or PoCL keeps little in registers. */
+/* Functions of their own, because PoCL keeps little in registers otherwise. */
 APART void gather(const plane S, const int8 size, const int pad1, const int pad2, source W, const int step,
                   __local float *results) {
   const target to = {results, 0, 0.0f, false, false};
@@ -167,7 +167,7 @@ APART void gather(const plane S, const int8 size, const int pad1, const int pad2
 }
 
 #if DIRECT
-/* Planes first .. last - 1, where alpha is 1 and beta 0. */
+/* Computes planes first .. last - 1, for alpha 1 and beta 0. */
 APART void convolve_planes(source S, const int8 size, const int pad1, const int pad2, source W, const int step,
                            const int first, const int last, __global STORAGE(D_T) * D, const long D_row,
                            const long D_batch, __global const STORAGE(BIAS_T) * bias, const long bias_at,

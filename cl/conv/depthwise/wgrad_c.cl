@@ -18,8 +18,7 @@
 #define TAPS (FR * FS)
 #define T_ROWS ((TAPS + 8) / 9 * 9)
 
-/* to[pixel][16] from 16 planes of `count` pixels; the planes of the next image, `next` elements further, are
- * prefetched. */
+/* to[pixel][16] = 16 planes of `count` pixels. Prefetches the planes of the next image, `next` elements further. */
 static inline void pack_planes(source from, const int count, const long next, __local float *to) {
   if (count == 1) STOREV(f32, VW, READ(VW, from, 0), to, 0);
   if (count < VW) {
@@ -39,7 +38,7 @@ static inline void pack_planes(source from, const int count, const long next, __
 }
 
 #define EACH_TAP(r, s) UNROLL for (int r = 0; r < FR; r++) UNROLL for (int s = 0; s < FS; s++)
-/* Adds the products of pixel q of a row of dY; `inside`: column i of X exists. */
+/* Adds the products of pixel q of a row of dY. `inside`, an expression of i: column i of X exists. */
 #define ADD_PIXEL(q, inside)                                                                                           \
   do {                                                                                                                 \
     const float16 yv = MICA_VLOAD(VW, y, (q)*VW);                                                                      \
@@ -57,7 +56,7 @@ CPU_KERNEL conv_depthwise_wgrad_c(CONV_PARAMS, source X, const long X_at, source
   const int n_end = (int)((long)(part + 1) * N / parts);
   const int x_plane = I1 * I2, y_plane = O1 * O2, reach = (FS - 1) * DI2;
   __local float *ys = scratch + x_plane * VW, *zeros = ys + y_plane * VW;
-  /* Columns from `whole` to `edge` find all their taps inside. */
+  /* In the columns from `whole` to `edge` all taps read inside X. */
   const int whole = clamp((PA2 + ST2 - 1) / ST2, 0, O2);
   const int edge = max(whole, min(O2, I2 + PA2 > reach ? (I2 + PA2 - reach - 1) / ST2 + 1 : 0));
   float16 sum[FR][FS];

@@ -20,14 +20,14 @@
 #define T_ROWS ((FILTER + 8) / 9 * 9)
 #define OPEN ((FR + STRIDE - 1) / STRIDE) /* vectors of dY that a row of X overlaps */
 
-/* One dimension: extents of X and dY, padding before, dilation. */
+/* Along one dimension: extents of X and dY, padding before, dilation. */
 typedef struct dimension {
   int in, out, pad, dilation;
 } dimension;
 
-/* For rows in [WHOLE, WHOLE_END) of a plane of known size every row of dY and X exists, so that the loop has no bounds
- * checks; border rows are unrolled. So are all of a small plane. Of a larger one clang would move them about until sums
- * leave the registers. */
+/* For rows in [WHOLE, WHOLE_END) of a plane of known size every row of dY and X exists, so this loop has no bounds
+ * checks; border rows are unrolled. All rows of a small plane are. In a larger plane unrolled rows would be reordered
+ * by clang until sums leave the registers. */
 #if LANES == 8
 #define UNROLL_WHOLE UNROLL
 #else
@@ -37,7 +37,7 @@ typedef struct dimension {
 #define WHOLE_END max(WHOLE, min((SIDE + PAD) / STRIDE, OUT))
 #define LACKS_ROW(p) (SIDE && ((p) < 0 || (p) >= OUT))
 
-/* Where the vectors of a row that are processed together begin in dY and X, and the lanes that are used. */
+/* Where the vectors of a row that are processed together begin, in dY and in X, and which lanes they use. */
 typedef struct cursor {
   int q, left;
   mask used[VECTORS], inside[VECTORS][MASKS];
@@ -68,8 +68,8 @@ INLINE void add_rows(const plane x, const plane y, const dimension rows, const d
   }
 }
 
-/* sum[r][s] += the products of a plane of dY with the pixels of X that it overlaps. in2 and out2 are columns.in and
- * columns.out as arguments: a mask that the compiler knows makes it read in parts. */
+/* sum[r][s] += the products of a plane of dY with the pixels of X that it overlaps. in2 and out2 equal columns.in and
+ * columns.out; as arguments they are unknown to the compiler, which otherwise splits masked loads. */
 INLINE void add_plane(const plane x, const plane y, const dimension rows, const dimension columns, const int in2,
                       const int out2, __private row sum[FR][FS]) {
   const int end = min((rows.in + rows.pad + STRIDE - 1) / STRIDE, rows.out + (OPEN - 1) * rows.dilation);
@@ -96,8 +96,9 @@ INLINE void add_plane(const plane x, const plane y, const dimension rows, const 
 #define EACH_TAP(r, s) UNROLL for (int r = 0; r < FR; r++) UNROLL for (int s = 0; s < FS; s++)
 #define SUM(r, s) (((r)*FS + (s)) * VW * LANES)
 
-/* The products of `filters` consecutive planes of dY, from `first` on, with the planes of X that they see, in image n.
- * A function by itself, or PoCL keeps little in registers; `inside` is a constant of each of its two copies. */
+/* Adds the products of `filters` consecutive planes of dY, from `first` on, with the planes of X that they see, in
+ * image n. Functions of their own, because PoCL keeps little in registers otherwise; `inside` is constant in each of
+ * the two. */
 #define DEFINE_ADD_IMAGE(name, inside)                                                                                 \
   VECTOR_APART void name(CONV_POINTERS, source X, source Y, const int n, const int first, const int filters,           \
                          __local float *sums) {                                                                        \
@@ -129,7 +130,7 @@ static inline bool is_inside(CONV_PARAMS, const int n, const int first, const in
          (n * (long)G * KG + last + 1) * y_plane + behind <= N * (long)G * KG * y_plane;
 }
 
-/* The sums of 16 vectors' lanes: neighbours are added, until there is one of each. */
+/* Adds neighbouring lanes of 16 vectors until one sum of each is left. */
 #define ADD_NEIGHBOURS(count)                                                                                          \
   UNROLL for (int i = 0; i < count; i++) v[i] =                                                                        \
       (float16)(v[2 * i].even, v[2 * i + 1].even) + (float16)(v[2 * i].odd, v[2 * i + 1].odd);

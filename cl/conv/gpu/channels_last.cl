@@ -30,7 +30,7 @@ __kernel __attribute__((reqd_work_group_size(THREADS, 1, 1))) void conv_gpu_chan
   const int pixel0 = group % tiles * PIXELS, piece0 = group / tiles % parts * PIECES, n = plane % N, own = plane / N;
   __global const bits_t *from = X + X_at + ((long)(n * G + own) * C + piece0 * PIECE) * pixels + pixel0;
 
-  /* All of a work-item's loads are under way before the first is waited for. */
+  /* Begins all loads of a work-item before it waits for the first. */
   const int pixel = item % PIXELS, channels = pixel0 + pixel < pixels ? C - piece0 * PIECE : 0;
   bits_t share[FETCHES];
   UNROLL for (int f = 0; f < FETCHES; f++) {

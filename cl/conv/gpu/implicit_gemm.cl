@@ -23,14 +23,15 @@
 
 #define FETCHES_A (TILE_M * TILE_K / (THREADS * VEC))
 #define FETCHES_B (TILE_N * TILE_K / THREADS)
-#define STEP_A (THREADS / (TILE_M / VEC)) /* rows of a tile that the work-group reads at once */
+#define STEP_A (THREADS / (TILE_M / VEC)) /* rows of A's tile that the work-group reads at a time */
 #define STEP_B (THREADS / TILE_N)
 #if STEP_A * FETCHES_A != TILE_K || STEP_B * FETCHES_B != TILE_K
 #error "the work-group must read whole rows of both tiles, and all of them"
 #endif
 
-/* The share of a step whose T lies in entries[which]. The next step's T goes there first, that of the step after it is
- * read: so a gathered element waits for one load of global memory and not for two. */
+/* Fetches the share of a step whose offsets lie in entries[which]. First it stores the offsets of the next step and
+ * begins to read those of the one after, so that a gathered element waits for one load of global memory instead of
+ * two. */
 #define FETCH(which)                                                                                                   \
   if (item < TILE_K) entries[which ^ 1][item] = entry_share;                                                           \
   entry_share = *t_from;                                                                                               \
@@ -74,7 +75,7 @@ conv_gpu_implicit_gemm(PHASES_PARAMS, const int8 size, __global const STORAGE(D_
   const int pixel = column - image * pixels, o2 = pixel % OUT2, o1 = pixel / OUT2 % OUT1, o0 = pixel / OUT2 / OUT1;
   const int i0 = o0 * STEP0 + FIRST0, i1 = o1 * STEP1 + FIRST1, i2 = o2 * STEP2 + FIRST2;
   const int offset = (image - image0) * G * CG * IN0 * IN1 * IN2 + (i0 * IN1 + i1) * IN2 + i2;
-  const int before = PHASES_BEFORE(phase), all = PHASES_BEFORE(4); /* depths */
+  const int before = PHASES_BEFORE(phase), all = PHASES_BEFORE(4); /* in elements of depth */
   S += S_at + ((long)image0 * G + g) * CG * IN0 * IN1 * IN2;
   __global const int4 *t_from = T + T_at + before + phase * 2 * TILE_K + min(item, TILE_K - 1);
   __global const STORAGE(D_T) *a_from = P + P_at + ((long)G * before + (long)g * DEPTH + item / (TILE_M / VEC)) * ROWS +

@@ -15,7 +15,7 @@
 #include "common/group.clh"
 #include "conv/problem.clh"
 
-#define OUTSIDE (1 << 30) /* no coordinate reaches it, and added to one it does not overflow */
+#define OUTSIDE (1 << 30) /* outside of every source, and adding it to a coordinate does not overflow */
 
 RANGE_KERNEL conv_gpu_pack_weights(PHASES_PARAMS, __global const STORAGE(D_T) *restrict W, const long W_at,
                                    const long8 first, const long8 stride, const int8 size,

@@ -27,13 +27,13 @@
 #error "the work-group must read a whole number of rows and columns at once"
 #endif
 
-/* The depth's part of an offset: of two dimensions it is 0, which a compiler cannot know. Left in, it costs registers
- * of 64 bits and, on AMD, a wait for loads under way; the multiply-adds are 10 % busier without (sm_80, modelled). */
+/* The depth's part of an offset. In two dimensions it is 0, which a compiler cannot know: it would take registers of 64
+ * bits and, on AMD, a wait for loads under way. Without it the multiply-adds are 10 % busier (sm_80, modelled). */
 #define DEEP(x) (DIMS == 3 ? (x) : 0)
 
-/* Reads the share of the next TILE_K pixels. In the padding x is element 0, which DEPOSIT replaces by zero: a choice
- * here would wait for the load before the multiplications. Beyond the last pixel x is zero too, and y the filter's
- * first element, which is in its sums anyway should it not be finite. */
+/* Reads the share of the next TILE_K pixels. For padding x is element 0, which DEPOSIT replaces by 0: choosing here
+ * would wait for the load before the multiplications. After the last pixel x is 0, and y is the filter's first element;
+ * if that is not finite, neither are the filter's sums anyway. */
 #define FETCH(which)                                                                                                   \
   {                                                                                                                    \
     const bool there = left > 0;                                                                                       \
@@ -57,7 +57,7 @@
     left -= TILE_K;                                                                                                    \
   }
 
-/* The element that fetch f of this work-item is in a tile. */
+/* Where fetch f of this work-item goes in a tile. */
 #define PUT(tile, pitch, f) ((__local acc_t *)(tile))[item % TILE_K * (pitch) + item / TILE_K + (f)*STEP]
 #define DEPOSIT(which)                                                                                                 \
   UNROLL for (int f = 0; f < FETCHES_A; f++) PUT(a_tiles[which], PITCH_A, f) = a_share[f];                             \
@@ -91,7 +91,7 @@ conv_gpu_wgrad_implicit_gemm(CONV_PARAMS, const int8 size, __global const STORAG
   const int group = (int)get_group_id(0), tile = group / tiles_m, part = tile / tiles_n;
   const int row0 = group % tiles_m * TILE_M, col0 = tile % tiles_n * TILE_N, g = part % G, split = part / G;
 
-  /* This split's pixels, in whole steps, and this work-item's first. */
+  /* The pixels of this split, in whole steps, and the first one of this work-item. */
   const int pixels = N * outputs, steps_all = (pixels + TILE_K - 1) / TILE_K, share = (steps_all + SPLITS - 1) / SPLITS;
   const int begin = min(split * share * TILE_K, pixels), end = min(begin + share * TILE_K, pixels);
   const int first = begin + item % TILE_K;

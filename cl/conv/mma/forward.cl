@@ -29,13 +29,13 @@
 #include "common/epilogue.clh"
 #include "conv/problem.clh"
 
-#define ROWS_A (TILE_M * 4 / THREADS) /* rows and columns of which a work-item copies a piece */
+#define ROWS_A (TILE_M * 4 / THREADS) /* rows, and columns, of which a work-item copies a piece */
 #define ROWS_B (TILE_N * 4 / THREADS)
 #define UNROLL _Pragma("unroll")
-#define OUTSIDE (1 << 30) /* added to a coordinate that is in no source, without an overflow */
+#define OUTSIDE (1 << 30) /* outside of every source, and adding it to a coordinate does not overflow */
 #define DEEP(x) (DIMS == 3 ? (x) : 0)
 
-/* One step, and on to the next one's tap and channels. */
+/* Copies one step, then moves on to the tap and channels of the next. */
 #define FILL(to_a, to_b, step)                                                                                         \
   {                                                                                                                    \
     const bool deep = at < DEPTH;                                                                                      \
@@ -62,7 +62,7 @@
     reach = ((DEEP(t0 * DELTA0) * IN1 + t1 * DELTA1) * IN2 + t2 * DELTA2) * CHANNELS + channel;                        \
   }
 
-/* Eight rows of a warp's sums, so many columns at once, which are pixels of one image that lie together. */
+/* Finishes eight rows of a warp's sums, n columns at a time, which are adjacent pixels of one image. */
 #define FINISH_TOGETHER(n, store, read)                                                                                \
   {                                                                                                                    \
     const int across = WARP_N / n, down = MMA_LANES > across ? MMA_LANES / across : 1;                                 \
@@ -75,7 +75,7 @@
     }                                                                                                                  \
   }
 #define SUMS_2(r, c) (*SUMS(2, r, c))
-/* One by one, so that a warp writes neighbours. */
+/* Finishes columns one by one, so that a warp writes neighbours. */
 #define FINISH_ALONE                                                                                                   \
   for (int c = lane; c < WARP_N; c += MMA_LANES) {                                                                     \
     const int col = col0 + col_warp + c, image = col / pixels, pixel = col - image * pixels;                           \
@@ -112,7 +112,7 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
   __global const uint4 *weights = P + P_at / PIECE + phase_number + (long)(own_group * KG + row0 + mine) * DEPTH;
   __global const uint4 *source = L + L_at + ((long)own_group * N + image0) * IN0 * IN1 * IN2 * CHANNELS;
 
-  /* The source pixels of its columns before a tap moves them. */
+  /* The source pixels of its columns, before a tap is added. */
   int i0[ROWS_B], i1[ROWS_B], i2[ROWS_B], from[ROWS_B];
   UNROLL for (int r = 0; r < ROWS_B; r++) {
     const int column = col0 + mine + r * (THREADS / 4), image = column / pixels, pixel = column - image * pixels;

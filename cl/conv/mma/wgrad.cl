@@ -31,7 +31,7 @@
 #define DEEP(x) (DIMS == 3 ? (x) : 0)
 
 #if PLAIN
-/* A piece of pixels of several filters and channels; then four pieces on. */
+/* Copies a piece of pixels of several filters and channels, then moves four pieces on. */
 #define FILL(to_a, to_b, step)                                                                                         \
   {                                                                                                                    \
     UNROLL for (int r = 0; r < PIECES_A; r++) {                                                                        \

@@ -9,12 +9,12 @@
 
 #define PRODUCT(a, b) ((acc_t)LOAD(D_T, A, A_at + (a)) * (acc_t)LOAD(D_T, B, B_at + (b)))
 
-/* x[n][channel][i0][i1][i2] and so on, as numbers of elements. */
+/* The index of x[n][channel][i0][i1][i2], and of elements of w and y. */
 #define X_INDEX(n, channel, i0, i1, i2) (((((long)(n)*G * CG + (channel)) * I0 + (i0)) * I1 + (i1)) * I2 + (i2))
 #define W_INDEX(filter, c, r0, r1, r2) (((((long)(filter)*CG + (c)) * R0 + (r0)) * R1 + (r1)) * R2 + (r2))
 #define Y_INDEX(n, filter, o0, o1, o2) (((((long)(n)*G * KG + (filter)) * O0 + (o0)) * O1 + (o1)) * O2 + (o2))
 
-/* The input pixel that tap r of output pixel o reads, along a dimension. */
+/* The input pixel that output pixel o reads by tap r, along a dimension. */
 #define INPUT_AT(d, o, r) ((o)*ST##d - PA##d + (r)*DI##d)
 #define INSIDE(d, i) ((i) >= 0 && (i) < I##d)
 /* The output pixel that reads input pixel i by tap r, -1 for none. */

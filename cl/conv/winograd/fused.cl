@@ -19,10 +19,10 @@
 
 #define MR 8
 #define NR 32
-#define PANEL (MR * CP + 16) /* of V; 16 keep points from falling into the same sets of a cache */
+#define PANEL (MR * CP + 16) /* of V; 16 more keep points from sharing sets of a cache */
 
-/* V of the tiles of a run, the first of which is number `first` of the block, for the channels that buffer holds; V is
- * that of the first of these channels. */
+/* Computes V of the tiles of a run, for the channels in buffer. `first` is the number of the run's first tile in the
+ * block; V is that of the first of these channels. */
 VECTOR_APART void transform_input(__global float *buffer, const int first, const int count, const int CP,
                                   __global float *V) {
   transform_columns(count * TILE + 2, buffer);
@@ -36,8 +36,8 @@ VECTOR_APART void transform_input(__global float *buffer, const int first, const
     }
 }
 
-/* Padding tiles beyond the block's last, from number `first` on: results are discarded; zeroed so that stale values
- * (denormals, NaN) cannot slow the arithmetic. */
+/* Zeroes the tiles from number `first` on that fill up the block: their results are discarded, but stale values
+ * (denormals, NaN) would slow the arithmetic. */
 VECTOR_APART void clear_tiles(const int first, const int CP, __global float *V) {
   for (int tile = first; tile % MR != 0; tile++)
     for (int point = 0; point < POINTS; point++)
@@ -45,7 +45,8 @@ VECTOR_APART void clear_tiles(const int first, const int CP, __global float *V) 
         STOREV(f32, 16, (float16)(0.0f), V, (long)(tile / MR * POINTS + point) * PANEL + tile % MR * CP + c);
 }
 
-/* M of MR tiles and 16 NV filters at one point. A function by itself, or PoCL keeps the addresses of v in memory. */
+/* Computes M of MR tiles and 16 NV filters at one point. A function of its own, because PoCL keeps the addresses of v
+ * in memory otherwise. */
 #define DEFINE_MULTIPLY(NV)                                                                                            \
   VECTOR_APART void multiply_##NV(__global const float *u, __global const float *v, const int CP, __global float *M) { \
     vec sums[MR][NV];                                                                                                  \
@@ -60,7 +61,7 @@ VECTOR_APART void clear_tiles(const int first, const int CP, __global float *V) 
 DEFINE_MULTIPLY(1)
 DEFINE_MULTIPLY(2)
 
-/* The output tiles of a run, lanes being filters: buffer[r][p][16] of `count` tiles from M on. */
+/* Computes the output tiles of a run from M, lanes being filters: buffer[r][p][16] for `count` tiles. */
 VECTOR_APART void transform_output(__global const float *M, const int count, __global float *buffer) {
   for (int i = 0; i < count; i++, M += POINTS * NR) {
     float16 columns[TILE][EDGE];
@@ -78,7 +79,7 @@ VECTOR_APART void transform_output(__global const float *M, const int count, __g
   }
 }
 
-/* pixels[channel][16] of buffer[16][channel]. */
+/* pixels[channel][16] = the transpose of buffer[16][channel]. */
 static inline void transpose_back(__global const float *buffer, __private float pixels[16][16]) {
   float16 v[16];
   UNROLL for (int i = 0; i < 16; i++) v[i] = vload16(i, buffer);
@@ -86,14 +87,15 @@ static inline void transpose_back(__global const float *buffer, __private float 
   UNROLL for (int i = 0; i < 16; i++) STOREV(f32, 16, v[i], pixels[i], 0);
 }
 
-/* Pixels of channel k0 + i, n of 16 at most once: loops (FINISH_WHILE) cost the convolution a twentieth. */
+/* Writes n pixels of channel k0 + i, at most once: a loop (FINISH_WHILE) costs the convolution a twentieth of its
+ * time. */
 #define FINISH_PIXELS(n)                                                                                               \
   if (j + n <= left) {                                                                                                 \
     FINISH(n, MICA_VLOAD(n, pixels[i], j), at.image, (long)k0 + i, first + j);                                         \
     j += n;                                                                                                            \
   }
 
-/* The pixels of a run, for filters k0 .. k0 + 15 at most, from M of its first tile on. */
+/* Writes the pixels of a run, for up to 16 filters from k0 on; M is that of its first tile. */
 APART void finish_run(const run at, const int OUT1, const int OUT2, const int KG, const int k0, __global const float *M,
                       __global float *buffer, EPILOGUE_PARAMS) {
   const int width = min(at.count * TILE, OUT2 - at.x);

@@ -12,7 +12,7 @@
 
 #define NR 32
 
-/* taps[t] = tap t of channel c of 16 filters from k on. */
+/* taps[t] = tap t of channel c of 16 filters from k on; 0 after the last filter. */
 APART void read_taps(source W, const int c, const int k, const int CG, const int KG, const long w_k, const long w_c,
                      const long count, __private float16 taps[16]) {
   UNROLL for (int i = 0; i < 16; i++) {
@@ -27,7 +27,7 @@ APART void read_taps(source W, const int c, const int k, const int CG, const int
   mica_transpose16(taps);
 }
 
-/* NR filters from panel NR on, and 16 channels from c0 on. */
+/* Packs the NR filters of a panel and 16 channels from c0 on. */
 APART void pack_panel(source W, const int8 size, const long8 stride, const int panel, const int c0, __global float *U) {
   UNPACK_INTS(WINOGRAD_WEIGHTS, size)
   UNPACK_LONGS(WEIGHTS_STRIDES, stride)
@@ -45,7 +45,7 @@ APART void pack_panel(source W, const int8 size, const long8 stride, const int p
       UNROLL for (int i = 0; i < EDGE; i++) {
         float16 u[EDGE];
         WINOGRAD_FILTER(float16, columns[i], u);
-        /* Rows of all points fall into a few sets of a cache. */
+        /* Stored past the caches, because the rows of all points fall into a few sets of a cache. */
         UNROLL for (int j = 0; j < EDGE; j++) STREAMV(f32, 16, u[j], U, at + (long)(i * EDGE + j) * CP * NR);
       }
     }

@@ -37,7 +37,7 @@
 #define LANES 32
 
 #if STAGE == 0 || STAGE == 1
-/* A tile: its image, first row and first column; what has no tile is beyond every image. */
+/* A tile: its image, first row and first column. For numbers after the last tile the image is beyond every image. */
 typedef struct position {
   int n, y, x;
 } position;

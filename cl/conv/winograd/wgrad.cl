@@ -22,10 +22,10 @@
 #define NR (NV * 16)
 #define CB 64
 #define KB 64
-#define V_POINT (TB * CB + 16) /* 16 keep points from falling into the same sets of a cache */
+#define V_POINT (TB * CB + 16) /* 16 more keep points from sharing sets of a cache */
 #define M_POINT (TB * KB + 16)
 
-/* V of the tiles from number `tile` to `end`, for 16 channels. */
+/* Computes V of tiles `tile` to `end` - 1, for 16 channels. */
 VECTOR_APART void transform_x(source x, __private const int8 *size, __private const int8 *blocking, const int c,
                               const int tile, const int end, __global float *buffer, __global float *V) {
   UNPACK_INTS(WINOGRAD_SIZE, *size)
@@ -44,7 +44,7 @@ VECTOR_APART void transform_x(source x, __private const int8 *size, __private co
   }
 }
 
-/* M of the tiles from number `tile` to `end`, for 16 filters. */
+/* Computes M of tiles `tile` to `end` - 1, for 16 filters. */
 VECTOR_APART void transform_y(source y, __private const int8 *size, const int k, const int TB, const int tile,
                               const int end, __global float *buffer, __global float *M) {
   UNPACK_INTS(WINOGRAD_SIZE, *size)
@@ -69,7 +69,7 @@ VECTOR_APART void transform_y(source y, __private const int8 *size, const int k,
   }
 }
 
-/* S += M V of `count` tiles; `first` begins the sums at 0. */
+/* S += M V over `count` tiles. With `first` the sums begin at 0. */
 VECTOR_FUNCTION inline void multiply(__global const float *m, __global const float *v, const int count,
                                      const bool first, __global float *S) {
   vec sums[MR][NV];

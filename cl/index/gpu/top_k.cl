@@ -18,8 +18,8 @@
 #define DIGITS 256
 #define PACK(key, j) ((ulong)(key) << 32 | (uint)(j))
 
-/* The digit at `shift` of the element of rank `rank` (from 1) among `counts` of digits; rank becomes that among the
- * elements with this digit. found: digit, rank, and how many elements have the digit. */
+/* counts[d] is the number of elements whose digit at `shift` is d. Finds the digit of the element with the given rank
+ * (from 1). found: the digit, the element's rank among those with this digit, and their number. */
 static inline void find_digit(__local const int *counts, const int rank, __local int *found) {
   int before = 0, digit = 0;
   while (digit < DIGITS - 1 && before + counts[digit] < rank) before += counts[digit++];
@@ -28,7 +28,7 @@ static inline void find_digit(__local const int *counts, const int rank, __local
   found[2] = counts[digit];
 }
 
-/* a[0 .. size) rises; size is a power of 2. */
+/* Sorts a[0 .. size) in rising order; size is a power of 2. */
 static inline void sort_in_group(__local ulong *a, const int size, const int item) {
   for (int run = 2; run <= size; run *= 2)
     for (int step = run / 2; step > 0; step /= 2) {
@@ -53,7 +53,7 @@ __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void top_k_gpu(
   uint key_of = 0, index_of = 0; /* of the k-th element */
   x += x_at + o * n * inner + i;
 
-  /* Digits of the key, then those of the index among the elements of that key. */
+  /* First the digits of the key, then those of the index among elements with that key. */
   bool by_index = false, done = false;
   for (int shift = KEY_BITS - 8; !done;) {
     for (int d = item; d < DIGITS; d += GROUP) counts[d] = 0;

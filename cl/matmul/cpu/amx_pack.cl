@@ -15,7 +15,7 @@
 #define LENGTH 32
 
 #if ACROSS
-/* Word w of 16 matrices, of whose elements `deep` are there. */
+/* Word w of 16 matrices; only `deep` of its elements exist. */
 static inline float16 words_of(__global const ELEMENT *x, const long X_k, const int deep) {
   if (deep >= PER) return as_float16(words_across(x, X_k));
   uint16 word = (uint16)(0);

@@ -72,7 +72,7 @@
 
 #include "matmul/cpu/micro.clh"
 
-/* Stores W adjacent columns: partial sums to P until the last K block, then to D with the epilogue. */
+/* Stores W adjacent columns: partial sums go to P until the last block of K, whose sums go to D with the epilogue. */
 #if EPILOGUE == 1
 #define STORE_SUMS(W, x, row, col)                                                                                     \
   do {                                                                                                                 \
@@ -96,8 +96,8 @@
 #define FIRST 1
 #define LAST 2
 
-/* Sums NV vectors at column n and writes them: a bare product from the registers; with an epilogue by way of an array,
- * so that the epilogue is compiled once and not MR * NV times. */
+/* Sums NV vectors at column n and writes them: a bare product straight from registers, with an epilogue through an
+ * array, so that the epilogue is compiled once instead of MR * NV times. */
 #if EPILOGUE == 1
 #define STORE_TILE(sums, n)                                                                                            \
   UNROLL for (int i = 0; i < MR; i++) if (i >= row_begin && i < row_end) UNROLL for (int v = 0; v < NV; v++)           \
@@ -129,7 +129,7 @@
     STORE_TILE(sums, n);                                                                                               \
   } while (0)
 
-/* Sums one vector at column n and writes `count` lanes of it from lane `skip` on, by powers of two. */
+/* Sums one vector at column n and writes `count` of its lanes, from lane `skip` on, in powers of two. */
 #define EDGE_TILE(b, n, skip, count)                                                                                   \
   do {                                                                                                                 \
     V sums[MR][1], edge[MR];                                                                                           \
@@ -161,7 +161,7 @@
   pack_b(B + k0 * B_row + n * B_col, B_row, B_col, min(NR, n_end - n), kc, (K - 1 - k0) * B_row + N - n, scratch)
 #endif
 
-/* The buffers and values that EPILOGUE asks for. */
+/* The buffers and values that EPILOGUE needs. */
 #if EPILOGUE == 0
 #define RESULTS                                                                                                        \
   __global COMPUTE(ACC_T) * P, __global RESULT *D, __global const STORAGE(D_T) * C,                                    \
@@ -210,7 +210,7 @@ static inline void apply_prologue_b(const int z, const int k_begin, const int kc
 #define apply_prologue_b(z, k_begin, kc, n, columns, to)
 #endif
 
-/* The tile's part of A, and which of its rows are stored. */
+/* Declares the tile's part of A, and which of its rows are stored. */
 #define TILE_ROWS int m_tile = m, row_begin = 0, row_end = min(MR, m_end - m)
 #if A_FORM == PACK
 #define A_TILE                                                                                                         \
@@ -226,7 +226,7 @@ static inline void apply_prologue_b(const int z, const int k_begin, const int kc
   __global const STORAGE(A_T) * a[MR];                                                                                 \
   UNROLL for (int i = 0; i < MR; i++) a[i] = A + min(m + i, M - 1) * A_row + k0
 #else
-/* A last tile that would reach past the matrix is moved back, and its first rows not stored. */
+/* Moves a last tile that would reach past the matrix back, and does not store its first rows. */
 #define A_TILE                                                                                                         \
   TILE_ROWS;                                                                                                           \
   row_begin = max(0, m + MR - M);                                                                                      \
@@ -235,8 +235,8 @@ static inline void apply_prologue_b(const int z, const int k_begin, const int kc
   __global const STORAGE(A_T) *a = A + m_tile + k0 * A_col
 #endif
 
-/* What group (x, y, z) of w along z does. A function by itself, since PoCL compiles the body of a kernel several times.
- */
+/* Computes what group (x, y, z) of w along z has to do. A function of its own, because PoCL compiles the body of a
+ * kernel several times. */
 APART void multiply_group(__global const STORAGE(A_T) * A, __global const STORAGE(B_T) * B, __local float *scratch,
                           RESULTS, const mica_packed packed, const int4 group) {
   UNPACK_FIELDS(FIELDS);
@@ -295,7 +295,7 @@ APART void multiply_group(__global const STORAGE(A_T) * A, __global const STORAG
           else
             for (int v = n; v < n_end; v += VW) {
 #if B_FORM == ROWS
-              /* A last vector that would reach past the matrix is moved back, and its first lanes not stored. */
+              /* A last vector that would reach past the matrix is moved back; its first lanes are not stored. */
               const int skip = max(0, v + VW - N), count = VW - skip;
 #else
               const int skip = 0, count = min(VW, n_end - v);

@@ -80,7 +80,7 @@ __kernel __attribute__((reqd_work_group_size(WG_SIZE, 1, 1))) void gemv_gpu(cons
 #pragma unroll
   for (int j = 1; ALONG_K && j < VEC; j++) sums[0] += sums[j];
 #endif
-  /* partial[lane along k][outer index of the group] */
+  /* Writes partial[lane along k][outer index of the group]. */
   const int at = k_lane * OUTERS_GROUP + o_lane * OUTERS_ITEM;
 #pragma unroll
   for (int j = 0; j < OUTERS_ITEM; j++) partial[at + j] = sums[j];

@@ -24,7 +24,7 @@
 #define FETCHES_A (TILE_M * TILE_K / (THREADS * VEC))
 #define FETCHES_B (TILE_N * TILE_K / (THREADS * VEC))
 
-/* A variable of operand X. */
+/* The variable `name` that belongs to operand X. */
 #define OF(X, name) MICA_PASTE(X, _##name)
 
 #define PROLOGUE_OUTER_A(v, batch, outer, k) MICA_PROLOGUE_A(v, batch, outer, k)
@@ -45,12 +45,12 @@
 #error "a tile must be a whole number of vectors for each work-item, and a step of them whole rows"
 #endif
 
-/* Vectors that are read whole: along k all in the loop are; along the outer index those of an aligned matrix, whose
- * outer size is a multiple of VEC too. */
+/* Vectors that are read whole. Along k all vectors of the loop are; along the outer index only those of an aligned
+ * matrix whose outer size is a multiple of VEC. */
 #define WHOLE(X) (ALONG_K(X) || (X##_LAYOUT == 2 && X##_ALIGNED))
 
-/* What a work-item knows of its share of a tile of X: where each of its vectors starts, the outer index there, and how
- * far from there the last lane inside lies. */
+/* Declares a work-item's share of a tile of X: where each of its vectors begins, its outer index there, and the
+ * distance from there to the last lane inside the matrix. */
 #define SHARE(X, outer0, outer_end, outer_stride, k_stride)                                                            \
   __global const STORAGE(X##_T) * OF(X, from)[FETCHES_##X];                                                            \
   int OF(X, outer)[FETCHES_##X], OF(X, last)[FETCHES_##X];                                                             \
@@ -64,8 +64,8 @@
                (k_begin + TILE_DEPTH(X) + i * DEPTH_STEP(X)) * (k_stride)];                                            \
   }
 
-/* Reads the share of the step at k0, all of which lies inside, and advances to the next. Macros, so that prologues see
- * the kernel's names. */
+/* Reads the share of the step at k0, which lies inside the matrix, and advances to the next step. Macros, so that
+ * prologues can use the kernel's names. */
 #define FETCH(X, outer_stride, k_stride)                                                                               \
   UNROLL for (int i = 0; i < FETCHES_##X; i++) {                                                                       \
     if (WHOLE(X)) {                                                                                                    \
@@ -87,7 +87,7 @@
     OF(X, from)[i] += TILE_K * (k_stride);                                                                             \
   }
 
-/* Reads the share of the first step, which is `first` <= TILE_K deep, zero behind it. */
+/* Reads the share of the first step, which is `first` <= TILE_K deep; 0 after it. */
 #define FETCH_FIRST(X, outer_stride, k_stride)                                                                         \
   UNROLL for (int i = 0; i < FETCHES_##X; i++) {                                                                       \
     const int k = TILE_DEPTH(X) + i * DEPTH_STEP(X);                                                                   \
@@ -103,7 +103,7 @@
     OF(X, from)[i] += first * (k_stride);                                                                              \
   }
 
-/* Puts the share into the local tile. */
+/* Writes the share into the local tile. */
 #define DEPOSIT(X, tile)                                                                                               \
   UNROLL for (int i = 0; i < FETCHES_##X; i++) {                                                                       \
     const int at = TILE_OUTER(X) + TILE_DEPTH(X) * PITCH_##X + i * (OUTER_STEP(X) + DEPTH_STEP(X) * PITCH_##X);        \

@@ -32,8 +32,8 @@ DEFINE_PACKED_FIELDS(FIELDS);
 #endif
 #define AS_FLOATS(bytes) (convert_float16((bytes) ^ (uchar16)(mask)) - zero)
 
-/* to[c] = pixel c STEP + first of a line of `width`, 0 outside. As many as `left` bytes may be read from there;
- * elements behind `wide` may change. */
+/* to[c] = pixel c STEP + first of a line of `width` pixels, 0 outside. Up to `left` bytes may be read from there;
+ * elements after `wide` may change. */
 INLINE void stage_line(__local float *to, const int wide, __global const uchar *line, const long left, const int width,
                        const int first, const int sw, const uchar mask, const float zero) {
   const int begin = min(wide, first < 0 ? (STEP - 1 - first) / STEP : 0);
@@ -51,7 +51,7 @@ INLINE void stage_line(__local float *to, const int wide, __global const uchar *
   for (int c = end; c < wide; c += LANES) STOREV(f32, 16, (float16)(0.0f), to, c);
 }
 
-/* sum[i] = products of a filter with what 16 pixels of row i of a result read; x: where those of row 0 do. */
+/* sum[i] = the products of a filter with what 16 pixels of row i of a result read; x is where those of row 0 read. */
 #if TAPS
 INLINE void multiply(__private float16 *sum, __local const float *x, const int wide, __private const float *w) {
   UNROLL for (int i = 0; i < ROWS; i++) sum[i] = 0;
@@ -74,12 +74,12 @@ INLINE void multiply(__private float16 *sum, __local const float *x, const int w
   }
 #endif
 
-/* The first row of strip i, a multiple of the rows that are taken at once; the last strip has what is left of P. */
+/* The first row of strip i, a multiple of the rows that are computed together; the last strip gets the rest of P. */
 #define STRIP(i) ((i) == strips ? P : (int)((long)(P / STRIP_ROWS) * (i) / strips) * STRIP_ROWS)
-/* A vector at `at`; what it has beyond a row the next row overwrites, but behind `end` nothing is written. */
+/* Stores a vector at `at`. The next row overwrites what reaches beyond this one, but nothing is written after `end`. */
 #define PUT(v, at, end) STORE_SOME(v, y_plane, at, (end) - (at))
 
-/* done[i] = what becomes of sum[i]. */
+/* done[i] = sum[i], finished. */
 #define FINISH(done)                                                                                                   \
   {                                                                                                                    \
     uint16 doubt = 0;                                                                                                  \

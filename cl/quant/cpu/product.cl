@@ -57,7 +57,7 @@
 #define AS_INTS(sum) (sum)
 #define ONES 0x01010101u
 #define MOST_STEPS INT_MAX
-#define IF_FULL(full, aside) /* sums wrap as they should */
+#define IF_FULL(full, aside) /* not needed: these sums wrap as they should */
 #if COLUMNS_U
 #define ADD_DOT(sum, a, b) __asm__("vpdpbusd %1, %2, %0" : "+v"(sum) : "v"((int16)(int)(a)), "v"(b))
 #else
@@ -85,14 +85,14 @@
   }
 #endif
 
-/* Where the values of a tile stand. */
+/* Where the values of a tile lie. */
 #define MOST_KNOWN 49
 typedef struct walk {
   int R, S, dh, dw, sh, sw, wq, steps;
-  long step_step, plane, known[MOST_KNOWN]; /* of taps, the first values of so many */
+  long step_step, plane, known[MOST_KNOWN]; /* known: the first values of the first MOST_KNOWN taps */
 } walk;
 
-/* The first value of a tap. */
+/* The first value of the tap (r, s). */
 static inline long find_tap(__private const walk *w, const int r, const int s) {
   return ((long)(r * w->dh % w->sh) * w->sw + s * w->dw % w->sw) * w->plane + (long)(r * w->dh / w->sh) * w->wq +
          s * w->dw / w->sw;
@@ -101,7 +101,7 @@ static inline long find_tap(__private const walk *w, const int r, const int s) {
 #define FIND_TAPS(w)
 #define tap_at(w, r, s) 0
 #else
-/* Four divisions a tap, once a group. */
+/* Four divisions per tap, done once per group. */
 #define FIND_TAPS(w)                                                                                                   \
   for (int tap = 0; tap < min((w).R * (w).S, MOST_KNOWN); tap++)                                                       \
     (w).known[tap] = find_tap(&(w), tap / (w).S, tap % (w).S);
@@ -165,7 +165,7 @@ static inline void multiply(__global const uint *a, COLUMN_SPACE const uint *B, 
 #endif
       }
     }
-  /* Rows go beyond the array of the first: from a pointer to that array rusticl (22.3) loses them. */
+  /* A plain pointer, because rows lie beyond the first array's end: rusticl (22.3) loses them otherwise. */
   __private int *const to = (__private int *)sums;
   TILE_STORE(0, to, 4 * NR);
   TILE_STORE(1, to + 16, 4 * NR);
@@ -188,7 +188,7 @@ static inline void multiply(__global const uint *a, COLUMN_SPACE const uint *B, 
     VSTORE_SUMS(VLOAD_SUMS(v, to) + AS_INTS(sum), v, to);                                                              \
     sum = 0;                                                                                                           \
   }
-/* The last of a sum: where nothing was put aside it is stored whole, in one instruction. */
+/* The last part of a sum. If nothing was put aside the sum is stored whole, in one instruction. */
 #if MOST_STEPS == INT_MAX
 #define PUT_LAST(sum, v, to) *(__private int16 *)((to) + 16 * (v)) = sum
 #else
@@ -245,8 +245,8 @@ static inline void multiply(__global const uint *a, COLUMN_SPACE const B_TYPE *B
 typedef MICA_PASTE(B_TYPE, 16) columns16;
 #define WIDENED(bytes) MICA_AS(B_TYPE, 16, (bytes) ^ (uchar16)(mask))
 
-/* to[step][lane] = channels step PER .. of column j0 + lane; those beyond `channels` are 0. Of lanes that are no
- * columns only what lies beyond x is not read: `left` bytes may be, from x on. */
+/* to[step][lane] = channels step PER .. of column j0 + lane; channels after `channels` are 0. Lanes that are not
+ * columns may be read too, but at most `left` bytes from x on. */
 static inline void pack_columns(__private B_TYPE *to, __global const uchar *x, const long left, const int lanes,
                                 const int channels, const int steps, const long plane, const uchar mask) {
   for (int c = 0; c < steps; c++, to += NR) {
@@ -311,7 +311,7 @@ CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global 
     bool exact = !CAN_BE_QUICK || !SUM_CAN_BE_QUICK, again;
     do {
       uint16 doubt = 0;
-      float unsure = 0; /* no number once a factor or an addend is not finite */
+      float unsure = 0; /* becomes NaN if a factor or an addend is not finite */
       for (int i = 0; i < min(MR, m - panel * MR); i++) {
         const int row = panel * MR + i, of_all = a_batch * row_batch + row;
         const int zero = ROW_ZERO(of_all);

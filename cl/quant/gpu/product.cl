@@ -13,10 +13,10 @@
 #define MICRO 8
 #define TILE (SIDE * MICRO)
 #define DEPTH 8
-#define PASS 4 /* rows of a work-item that are finished together, through local memory: writes are then adjacent */
+#define PASS 4 /* rows of a work-item that are finished together through local memory, so that writes are adjacent */
 #define UNROLL _Pragma("unroll")
 
-/* AMD's processors that have the instruction, as its compiler names them. */
+/* AMD's processors that have the instruction, by the names of its compiler. */
 #if defined __gfx1100__ || defined __gfx1101__ || defined __gfx1102__ || defined __gfx1103__
 #define MICA_HAS_AMDGCN_SUDOT4
 #elif defined __gfx906__ || defined __gfx908__ || defined __gfx90a__ || defined __gfx940__ || defined __gfx1011__ ||   \
@@ -34,7 +34,7 @@
 #elif defined cl_khr_integer_dot_product && defined __opencl_c_integer_dot_product_input_4x8bit_packed
 #define ADD_DOT(sum, a, b) sum += dot_4x8packed_ss_int(a, b)
 #else
-/* The sign is extended by shifts: of char4 rusticl (22.3) makes vectors on which its translator ends the process. */
+/* Extends the sign by shifts: for char4 rusticl (22.3) makes vectors that crash its translator. */
 #define BYTE_AT(v, shift) ((int)((v) << (24 - (shift))) >> 24)
 #define ADD_DOT(sum, a, b)                                                                                             \
   sum += BYTE_AT(a, 0) * BYTE_AT(b, 0) + BYTE_AT(a, 8) * BYTE_AT(b, 8) + BYTE_AT(a, 16) * BYTE_AT(b, 16) +             \

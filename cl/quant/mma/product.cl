@@ -12,7 +12,7 @@
 #define A_LIES 1
 #define B_LIES 1
 #define COPIED_B ALIGNED
-#define LYING(X, r, c) ((r) * (TILE_##X / 4) + ((c) ^ (r) % 4 * 2)) /* of words */
+#define LYING(X, r, c) ((r) * (TILE_##X / 4) + ((c) ^ (r) % 4 * 2)) /* in words */
 #define ACC_T i32
 #include "common/mma/tile.clh"
 #include "quant/product.clh"
@@ -21,7 +21,7 @@ typedef int acc_t;
 
 DEFINE_PACKED_FIELDS(PRODUCT_FIELDS);
 
-/* Declares from_, the word of column 0 of word k: of a tap, of which ALIGNED columns have one. */
+/* Declares from_, the word of column 0 for word k, in the tap to which k belongs. ALIGNED columns have a single tap. */
 #if ALIGNED
 #define WORD_OF(k) __global const uint *from_ = B + (long)(k)*step_step
 #else
@@ -50,7 +50,7 @@ DEFINE_PACKED_FIELDS(PRODUCT_FIELDS);
   *(to) = (inside) ? (uint4)((from)[0], (from)[1], (from)[2], (from)[3]) : (uint4)0;
 #endif
 
-/* Sums over all of k of the tile's columns, a work-item a column, with the others of the group for other words. */
+/* Sums each column of the tile over all of k: THREADS / TILE_N work-items share the words of a column. */
 #define BYTE_AT(v, shift) ((int)((v) << (24 - (shift))) >> 24)
 #define SUM_COLUMNS                                                                                                    \
   if (item < TILE_N) sums_of[item] = 0;                                                                                \

@@ -34,7 +34,8 @@ INLINE void keep(__private const layer *l, const V v, target to, const long at, 
   if (to) write_part(v, to, at + ((row * l->D + l->d) * GATES + gate) * l->H + u, l->H - u);
 }
 
-/* Gate k's gradient of VW units of a sequence that exists: for the products with r, and as results. */
+/* Writes gate k's gradient for VW units of an existing sequence, as an operand of the product with r and as a
+ * result. */
 INLINE void give(__private const layer *l, const V input, const V hidden, const long at, __private const rows *r,
                  const int i, const int k, const int u) {
   MICA_VSTORE(VW, hidden, l->state + (FIRST_GATE + k) * l->plane, at);
@@ -43,7 +44,7 @@ INLINE void give(__private const layer *l, const V input, const V hidden, const 
   if (KIND == GRU) keep(l, hidden, l->dhidden, l->dhidden_at, r->row[i], k, u);
 }
 
-/* The gates' gradients of VW units of sequence i. */
+/* Computes the gates' gradients of VW units of sequence i. */
 INLINE void gates(__private const layer *l, const functions f, __private const rows *r, const int i, const int row,
                   const int u) {
   const long at = (long)row * l->pitch + u;
@@ -66,13 +67,13 @@ INLINE void gates(__private const layer *l, const functions f, __private const r
   UNROLL for (int k = 0; k < 3; k++)
       MICA_VSTORE(VW, MICA_VLOAD(VW, l->state + (2 + k) * l->plane, at) + dp[k], l->state + (2 + k) * l->plane, at);
 #endif
-  /* GRU_BEFORE learns r's gradient from the product of n's. */
+  /* GRU_BEFORE gets r's gradient from the product of n's later. */
   UNROLL for (int k = KIND == GRU_BEFORE ? 1 : 0; k < GATES; k++)
       give(l, a[k], KIND == GRU && k == 2 ? hidden : a[k], at, r, i, k, u);
 }
 
 #if KIND == GRU_BEFORE
-/* r's gradient of VW units from that of r h. */
+/* Computes r's gradient of VW units from that of r h. */
 INLINE void reset_gate(__private const layer *l, const functions f, __private const rows *r, const int i, const int row,
                        const int u, const V d) {
   const long at = (long)row * l->pitch + u;
@@ -87,7 +88,8 @@ INLINE void reset_gate(__private const layer *l, const functions f, __private co
 }
 #endif
 
-/* dh (or, `reset`, the gradient of r h) of a tile's units: the product of the gates FROM .. TO - 1 with r. */
+/* Computes dh of a tile's units, or with `reset` the gradient of r h: the product of the gates FROM .. TO - 1 with
+ * r. */
 INLINE void multiply(__private const layer *l, const functions f, __private const rows *r, const int row,
                      const int slice, const int from, const int to, const int reset) {
   V acc[MR][BACK_VECTORS];

@@ -26,7 +26,7 @@ typedef struct layer {
   int T, B, I, H, D, d, first, pitch, time_stride, batch_stride, reverse;
 } layer;
 
-/* n units from u on of a tensor of `parts` H numbers a row and direction. */
+/* Stores n units from u on, in a tensor of `parts` H numbers for each row and direction. */
 INLINE void keep(__private const layer *l, const V v, target to, const long at, const long row, const int parts,
                  const int part, const int u) {
   if (to) write_part(v, to, at + ((row * l->D + l->d) * parts + part) * l->H + u, l->H - u);
@@ -69,8 +69,8 @@ INLINE void finish(__private const layer *l, const functions f, __private const 
       keep(l, counts ? a[k] : (V)(0), l->sums, l->sums_at, r->row[i], SUMS, k, u);
 }
 
-/* Columns FROM .. TO - 1 of a slice: x by its rows, then h, or r h, by the rows behind them. In GRU n's product with h
- * is a sum of its own. */
+/* Computes columns FROM .. TO - 1 of a slice: x times its rows of weights, then h, or r h, times the rows after them.
+ * In GRU the product of n with h is a sum of its own. */
 #define HIDDEN_SUM(v) (KIND == GRU && (v) == 2 ? 3 : (v))
 #define MULTIPLY(FROM, TO, hidden)                                                                                     \
   PRODUCT(acc, l->I, w, COLUMNS, FROM, TO, v, LOAD(X_T, l->x, x_at[i] + k))                                            \
@@ -101,14 +101,14 @@ INLINE void tile(__private const layer *l, const functions f, const int s, const
     MULTIPLY(0, COLUMNS, h)
 #endif
   }
-  /* acc is in registers, which no number known at run time alone can choose. */
+  /* A copy in memory, because acc is in registers, which an index known only at run time cannot choose from. */
   UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < SUMS * PER_GATE; v++)
       sums[i * PER_GATE + v % PER_GATE][v / PER_GATE] = acc[i][v];
   ROLLED for (int e = 0; e < MR * PER_GATE; e++)
       finish(l, f, &r, e / PER_GATE, s, phase, row + e / PER_GATE, slice * UNITS + e % PER_GATE * VW, sums[e]);
 }
 
-/* The state of `count` sequences: from h0 or c0 (from_at of it), zeros where that is null or ends. */
+/* Loads the state of `count` sequences from h0 or c0, whose first element is from_at; zeros if it is null or ends. */
 INLINE void load_state(__private const layer *l, source from, const long at, __global S *to, const int count) {
   for (int row = 0; row < count; row++)
     for (int u = 0; u < l->pitch; u += VW) {
@@ -125,7 +125,7 @@ INLINE void store_state(__private const layer *l, __global const S *from, target
                  at + ((long)l->d * l->B + l->first + row) * l->H + u, l->H - u);
 }
 
-/* The h of `count` sequences before step s, in 8 bits of each sequence's own range. */
+/* Rounds the h of `count` sequences before step s to 8 bits, each sequence by its own range. */
 INLINE void round_state(__private const layer *l, const int s, const int count) {
   for (int row = 0; row < count; row++) {
     __global const S *h = l->state + (s & 1) * l->plane + (long)row * l->pitch;

@@ -13,7 +13,7 @@
 
 DEFINE_INTERLEAVE(V)
 
-/* n columns of rows (gate, units u ..) of a direction's matrix, from its element `at` on. */
+/* Packs n columns, from element `at` of a direction's matrix on, of the rows (gate, units u ..). */
 INLINE void pack_columns(source from, const long at, const int n, const int H, const int gate, const int u,
                          const int column, __global S *to) {
   for (int k = 0; k < n; k += VW) {
@@ -42,7 +42,7 @@ CPU_KERNEL rnn_pack_forward(source w, const long w_at, source r, const long r_at
     const int sum = v / PER_GATE, u = slice * UNITS + v % PER_GATE * VW;
     V bias = (V)(0);
     if (b) {
-      /* GRU keeps n's two parts apart. */
+      /* GRU keeps the two parts of n separate. */
       if (sum < GATES) bias += read_part(b, b_at + 2 * rows + (long)sum * H + u, H - u);
       if (KIND != GRU || sum != 2)
         bias += read_part(b, b_at + 2 * rows + (long)(GATES + min(sum, GATES - 1)) * H + u, H - u);

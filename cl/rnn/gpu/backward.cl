@@ -11,21 +11,22 @@ typedef struct layer {
   lengths_t lengths;
   source sums, before, cells, peepholes, dy, dh, dc;
   target dsums, dhidden, dh0, dc0, dpeepholes;
-  __global S *now, *dhs, *dcs, *dps; /* of the state: gates of the step, dh, dc, those of the peepholes */
+  __global S *now, *dhs, *dcs, *dps; /* of the state: gates of the step, dh, dc, gradients of the peepholes */
   long lengths_at, sums_at, before_at, cells_at, peepholes_at, dy_at, dh_at, dc_at, dsums_at, dhidden_at, dh0_at;
   long dc0_at, dpeepholes_at;
-  long plane, states; /* numbers of a plane, and those before the direction's */
+  long plane, states; /* numbers of a plane, and numbers before those of this direction */
   int T, B, H, D, d, time_stride, batch_stride, reverse;
 } layer;
 
-/* A unit of a sequence at a step: its position among the states, and among the gates; its row in the sequence tensors,
- * counted through the directions. */
+/* A unit of a sequence at a step: its place among the states and among the gates, and its row in the sequence tensors,
+ * counted over all directions. */
 typedef struct position {
   long own, gates, at;
   int sequence, u, s, counts;
 } position;
 
-/* A structure goes through a pointer: one returned becomes a noalias argument, which Oclgrind 21.10 cannot inline. */
+/* A structure goes through a pointer, because a returned one becomes a noalias argument, which Oclgrind 21.10 cannot
+ * inline. */
 INLINE void find_position(__private const layer *l, const int s, const int sequence, const int u,
                           __private position *p) {
   const int length = length_of(l->lengths, l->lengths_at, sequence, l->T), counts = s >= 0 && s < length;
@@ -41,7 +42,7 @@ INLINE void find_position(__private const layer *l, const int s, const int seque
 }
 
 #if KIND == GRU_BEFORE
-/* r's gradient from that of r h, which a product has found. */
+/* Computes r's gradient from the gradient of r h, which a product has found. */
 INLINE void reset_gate(__private const layer *l, const functions f, __private const position *p, const S d) {
   S da = 0;
   if (p->counts) {
@@ -54,7 +55,8 @@ INLINE void reset_gate(__private const layer *l, const functions f, __private co
 }
 #endif
 
-/* What a step gets, product being what comes of the gates behind it; first: nothing is behind it. */
+/* Finishes a step for a unit. `product` is what comes from the gates of the step after it; first: no step is after
+ * it. */
 INLINE void finish(__private const layer *l, const functions f, __private const position *p, const S product,
                    const int first) {
   S dh = product, dc = 0, old = 0, cell = 0, hidden = 0, peep[3] = {0, 0, 0}, dp[3] = {0, 0, 0}, a[SUMS];
@@ -96,7 +98,7 @@ INLINE void finish(__private const layer *l, const functions f, __private const 
   }
 }
 
-/* Unit u of all the group's sequences at the end of a stage. */
+/* Finishes unit u of all the group's sequences at the end of a stage. */
 INLINE void end_stage(__private const layer *l, const functions f, __local const S *partial, const int s,
                       const int phase, const int first, const int u, const int is_first) {
   for (int i = get_local_id(0) / UNITS; i < ROWS; i += SPLIT) {
@@ -172,8 +174,8 @@ RNN_KERNEL rnn_backward_gpu(source r, const long r_at, lengths_t lengths, const 
   for (int q = stage; q < stage + stages; q++) {
     const int s = T - 1 - q / PHASES, phase = q % PHASES;
     l.now = gates + (s & 1) * plane * GATES;
-    /* The gates whose gradients the stage multiplies, and where they lie: the step's own n of GRU_BEFORE in its second
-     * phase, else those of the step behind. */
+    /* Which gates' gradients the stage multiplies, and where they lie: in the second phase of GRU_BEFORE n of this
+     * step, otherwise the gates of the step after it. */
     const int from = phase ? 2 * H : 0, to = phase ? 3 * H : s == T - 1 ? 0 : (KIND == GRU_BEFORE ? 2 : GATES) * H;
     __global const S *const other = phase ? l.now : gates + ((s + 1) & 1) * plane * GATES;
     for (int block = get_group_id(0) * UNITS; block < H; block += get_num_groups(0) * UNITS) {

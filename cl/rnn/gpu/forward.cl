@@ -17,11 +17,11 @@ typedef struct layer {
   target y, h, c, sums, before, cells;
   __global S *state;
   long b_at, lengths_at, h0_at, c0_at, peepholes_at, y_at, h_at, c_at, sums_at, before_at, cells_at;
-  long plane, states; /* numbers of a plane, and those before the direction's */
+  long plane, states; /* numbers of a plane, and numbers before those of this direction */
   int T, B, H, D, d, time_stride, batch_stride, reverse;
 } layer;
 
-/* Unit k of sequence i's h before step s. */
+/* Unit k of h of sequence i before step s. */
 INLINE S state_before(__private const layer *l, const int s, const int i, const int k) {
   const long own = (long)i * l->H + k;
   if (i >= l->B) return 0;
@@ -57,8 +57,8 @@ INLINE void find_ranges(__private const layer *l, const int s, const int first, 
   barrier(CLK_LOCAL_MEM_FENCE);
 }
 
-/* The gates' sums of unit u of the group's sequence i, from its products with w and r; `at` is its row in the sequence
- * tensors, counted through the directions. */
+/* Adds up the gates' sums of unit u of the group's sequence i, from its products with w and r. `at` is its row in the
+ * sequence tensors, counted over all directions. */
 INLINE void sums_of(__private const layer *l, __local const S *partial, const int i, const int u, const long at,
                     const int counts, __private S a[SUMS]) {
   UNROLL for (int g = 0; g < GATES; g++) {
@@ -79,7 +79,7 @@ INLINE void keep_sum(__private const layer *l, const S v, const long at, const i
   if (l->sums) STORE(X_T, v, l->sums, l->sums_at + (at * SUMS + k) * l->H + u);
 }
 
-/* Unit u of sequence `first + i` at the end of a stage. */
+/* Finishes unit u of sequence `first + i` at the end of a stage. */
 INLINE void finish(__private const layer *l, const functions f, __local const S *partial, const int s, const int phase,
                    const int first, const int i, const int u) {
   const int sequence = first + i, length = length_of(l->lengths, l->lengths_at, sequence, l->T), counts = s < length;

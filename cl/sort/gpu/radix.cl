@@ -20,7 +20,7 @@
 #define DIGIT(key) ((int)((key) >> shift) & (DIGITS - 1))
 #define GROUP_KERNEL __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void
 
-/* Work-items per digit when a digit's counters are summed: item d * PARTS + p sums part p of digit d. */
+/* Work-items that add up a digit's counters: item d * PARTS + p adds up part p of digit d. */
 #define PARTS (GROUP / DIGITS)
 
 GROUP_KERNEL radix_count_gpu(__global const KEY_T *keys, const long keys_at, __global int *starts, const long starts_at,
@@ -31,7 +31,7 @@ GROUP_KERNEL radix_count_gpu(__global const KEY_T *keys, const long keys_at, __g
   const int first = block * GROUP * EACH;
   for (int d = 0; d < DIGITS; d++) counters[d * GROUP + item] = 0;
   keys += keys_at + row * n;
-  /* Neighbouring items count neighbouring elements: the order does not matter yet. */
+  /* Counts in an arbitrary order, so that neighbouring items read neighbouring elements. */
   for (int e = 0; e < EACH; e++) {
     const int i = first + e * GROUP + item;
     if (i < n) counters[DIGIT(keys[i]) * GROUP + item]++;
@@ -67,7 +67,8 @@ GROUP_KERNEL radix_scatter_gpu(__global const KEY_T *keys, const long keys_at, _
     slots[e] = counters[DIGIT(own[e]) * GROUP + item]++;
   }
   barrier(CLK_LOCAL_MEM_FENCE);
-  /* counters become the sums of those before them: DIGITS neighbours an item, then the items' sums. */
+  /* Each counter becomes the sum of those before it: an item scans DIGITS neighbours, then the items' sums are
+   * scanned. */
   int sum = 0;
   for (int k = 0; k < DIGITS; k++) sum += counters[item * DIGITS + k];
   sums[item] = sum;
