@@ -47,13 +47,13 @@ static const mica__kernel_desc gpu_row = {
 
 static const mica__kernel_param cpu_tile_params[] = {
     WEIGHT_PARAMS,
-    MICA__INT("TM", "rows of x of a tile", 32, 16, 64),
+    MICA__INT("TM", "rows of x of a tile", 64, 16, 32),
     MICA__INT("NB", "rows of w of a tile", 24, 12, 48),
     MICA__INT("KC", "columns made floats at once", 256, 128, 512),
     MICA__CASE("VL", "lanes of a sum", 8, 16),
 };
 static const mica__variant cpu_tile_variants[] = {
-    MICA__VARIANT("cpu", MICA__ON_CPU, 0, MICA_F32, MICA_I64, 32, 24, 256, 8)};
+    MICA__VARIANT("cpu", MICA__ON_CPU, 0, MICA_F32, MICA_I64, 64, 24, 256, 8)};
 static const mica__kernel_desc cpu_tile = {
     MICA__KERNEL("expert_tile_cpu", "experts/cpu/tile.cl", cpu_tile_params, cpu_tile_variants)};
 
