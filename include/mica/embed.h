@@ -72,7 +72,7 @@ MICA_API void mica_embedder_destroy(mica_embedder *embedder);
 
 /* Numbers per vector. */
 MICA_API int64_t mica_embedder_width(const mica_embedder *embedder);
-/* True if mica_embedder_texts works; CLIP reads both. */
+/* True if mica_embedder_texts works. A CLIP model takes texts and pictures. */
 MICA_API bool mica_embedder_reads_texts(const mica_embedder *embedder);
 /* True if mica_embedder_pictures works. */
 MICA_API bool mica_embedder_reads_pictures(const mica_embedder *embedder);

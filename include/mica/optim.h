@@ -164,7 +164,7 @@ typedef struct mica_schedule_config {
   double last;    /* cosine, linear, one_cycle: factor at the end */
 } mica_schedule_config;
 
-/* Learning rate of a step, from 0. */
+/* The learning rate of a step; the first step is 0. */
 MICA_API double mica_schedule_rate(const mica_schedule_config *schedule, int64_t step);
 
 /* Reduces the learning rate if a measure stops improving. Zero-initialise it. Plain data that may be saved. */

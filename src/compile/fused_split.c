@@ -57,7 +57,7 @@ bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *
   return *chunk < extent;
 }
 
-/* What a pass does with a reduction. */
+/* How a pass treats a reduction. */
 typedef enum fate {
   LEFT_OUT,
   JOINED,           /* over the row, as in the whole list */

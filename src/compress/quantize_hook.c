@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a quantizer knows of a layer. */
+/* A layer as a quantizer knows it. */
 typedef struct entry {
   char *name;
   mica_dtype dtype; /* of the file's weight_q, I8 or U8 */

@@ -143,7 +143,7 @@ typedef struct mica__whisper_text {
   double compression, temperature;
 } mica__whisper_text;
 
-/* Reads windows, at several temperatures if necessary. */
+/* A reader of windows, which tries several temperatures if necessary. */
 typedef struct mica__whisper_reader {
   const mica__whisper_rules *rules;
   const mica_tokenizer *tokenizer;

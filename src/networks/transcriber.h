@@ -7,7 +7,7 @@
 #include <mica/speech.h>
 #include <mica/transcribe.h>
 
-/* What a transcriber is made of. */
+/* The parts of a transcriber. */
 typedef struct mica__transcription {
   mica_engine *engine;
   mica__recogniser network;

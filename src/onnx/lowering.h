@@ -16,7 +16,7 @@ typedef struct mica__lower_list {
   int64_t count;
 } mica__lower_list;
 
-/* What a name stands for. */
+/* The meaning of a name. */
 typedef struct mica__lower_value {
   mica_value value;                /* null: not made yet, or absent */
   const Onnx__TensorProto *tensor; /* an initial value, made at its first use */

@@ -1,4 +1,4 @@
-/* What a run records about its training: the remarks, and why it stopped. */
+/* Records facts about a run's training: the remarks, and why it stopped. */
 #include "run/record.h"
 #include "base/number.h"
 #include "run/run.h"

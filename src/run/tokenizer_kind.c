@@ -1,4 +1,4 @@
-/* What the setting "tokenizer" may be. */
+/* The values of the setting "tokenizer". */
 #include "base/text.h"
 #include "run/tokens.h"
 

@@ -26,7 +26,8 @@ typedef struct mica__derived_desc {
   mica__hash key; /* of how and from what it is made: equal keys mean equal contents */
   const size_t *bytes;
   size_t count; /* of buffers */
-  /* What it is made from, besides constants. Their addresses may be part of the key, so they are retained. */
+  /* The objects that it is made from, besides constants. They are retained, because their addresses may be part of the
+   * key. */
   mica_buffer *const *sources;
   size_t source_count;
 } mica__derived_desc;

@@ -49,7 +49,7 @@ static size_t read_line(const char *at, const char *end, double numbers[COLUMNS]
 
 static bool is_integer(double x, double least) { return x == floor(x) && x >= least && x <= MOST; }
 
-/* What is wrong with the numbers of a line; NULL if nothing is. */
+/* The fault in the numbers of a line; NULL for a right one. */
 static const char *complaint(const double n[COLUMNS], size_t count) {
   if (!count) return "expected numbers separated by commas";
   if (count < SCORE) return "expected frame,id,left,top,width,height";

@@ -67,7 +67,7 @@ struct serve_job {
   serve_choice *choices;
   size_t choice_count, running;
   int64_t prompt_tokens;
-  float *vectors; /* of the first texts; used by the decoder's thread only */
+  float *vectors; /* of the first vector_count texts; only the decoder's thread uses them */
   size_t vector_count;
 };
 

@@ -508,7 +508,7 @@ static mica_status read_rated_lines(table *t, mica__rated *out) {
   for (int k = 0; k < COLUMNS; k++) t->at[k] = SIZE_MAX;
   for (int k = USER; found && k <= RATING; k++) MICA_TRY(find_column(t, k, NULL));
   const bool named = t->at[ITEM] != SIZE_MAX && t->at[RATING] != SIZE_MAX;
-  /* A table of only numbers, three or more per line, has the columns of a training table. */
+  /* Only numbers, three or more per line: user, item and rating, as in a training table. */
   const size_t first = found && !named && t->records->count > 2 && has_no_names(t) ? USER : ITEM;
   for (int k = USER; k <= RATING && !named; k++) t->at[k] = (size_t)k >= first ? (size_t)k - first : SIZE_MAX;
   if (found && (named || (t->records->count > 1 && !mica__cell_is_numeric(t->records->cells[1], &value))))

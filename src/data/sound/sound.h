@@ -9,7 +9,7 @@
 /* The highest rate of files and of resampled sound. */
 #define MICA__SOUND_RATE 768000
 
-/* The header of a file, with its length at another rate (0: its own rate). */
+/* A file's header, and its length at the rate given to mica__sound_examine (rate 0: the file's own). */
 typedef struct mica__sound {
   int32_t rate, channels;
   int64_t frames; /* of the file */

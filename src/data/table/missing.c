@@ -89,7 +89,7 @@ static double statistic(float *numbers, size_t count, mica_missing how) {
   return (double)numbers[best];
 }
 
-/* Reads the columns from `from` on of the samples, one column after another. */
+/* A block of columns, read from `from` on, one column of all samples after another. */
 typedef struct block {
   const mica_dataset *dataset;
   const mica__column *x;

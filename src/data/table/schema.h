@@ -14,7 +14,7 @@ typedef struct mica__cells {
   char first[41];
 } mica__cells;
 
-/* What is known about a column before its kind is decided. */
+/* Facts about a column before its kind is decided. */
 typedef struct mica__column_seen {
   mica__cells no_dates;              /* texts in the form of a date that does not exist: 2024-02-30 */
   mica__cells texts, missing, words; /* words such as none or NA: missing cells, or names of classes */

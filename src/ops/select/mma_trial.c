@@ -207,8 +207,8 @@ static bool is_right(const mica_device_info *device, const mica__variant *varian
   return right;
 }
 
-/* A kernel's trial may run the trial of its unit, so it runs without the lock: threads that begin at the same time each
- * run it. */
+/* No lock is held during a trial, because a kernel's trial may start the trial of the matrix unit that it uses. Threads
+ * that begin at the same time each run the trial. */
 mica_status mica__mma_prove_by(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant,
                                mica_dtype dtype, mica__mma_trial *trial) {
   const mica_device_info *device = mica_engine_device(engine);

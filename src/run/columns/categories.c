@@ -144,7 +144,7 @@ static mica_status note_lists(mica_run *run, const lists *l, const mica_column *
 mica_status mica__run_note_categories(mica_run *run, const mica_column *input, const mica_column *label) {
   const mica_dataset *data = run->parts->whole;
   const size_t count = mica_dataset_column_count(data);
-  /* A run that was begun by an older version has no such facts and continues without them. */
+  /* A run begun by an older version has no facts about categories and continues without them. */
   const bool known = !run->resumed || mica__run_categories(run) > 0;
   const bool table = known && (!input || input->shape.rank == 1);
   const mica__schema *schema = data->store ? data->store->schema : NULL;

@@ -1,4 +1,4 @@
-/* What a network answers to the batches of a test. */
+/* Computes the network's outputs for the batches of a test. */
 #include "run/predict/batches.h"
 #include "run/columns/columns.h"
 #include "run/head.h"

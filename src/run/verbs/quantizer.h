@@ -10,7 +10,7 @@
 /* The fact of a quantised run: the bits of its weights. */
 #define MICA__FACT_QUANTIZED "quantized"
 bool mica__run_is_quantized(const mica_run *run);
-/* What the setting "quantize" says. */
+/* The meaning of the setting "quantize". */
 mica_quantize_settings mica__run_learned_settings(const mica_run *run);
 /* Gives the trainer's layers their quantizer, in a quantised run or by the setting "quantize". */
 mica_status mica__run_add_quantizer(mica_run *run, mica_trainer_config *config);

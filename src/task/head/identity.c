@@ -120,7 +120,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
 
 /* --- tests --- */
 
-/* What a test compares: embeddings and classes of `count` samples. */
+/* The operands of a test: embeddings and classes of `count` samples. */
 typedef struct compared {
   float *embeddings;
   int32_t *numbers;

@@ -27,7 +27,7 @@ mica_value mica__letters_as_classes(const mica_run *run, mica_value tokens);
  * its text model is *model, which the caller destroys. If *wanted is false, the best label of each step is taken. */
 mica_status mica__letters_search(const mica_run *run, const mica_text_search *how, mica_ctc_beam_config *search,
                                  mica_text_model **model, bool *wanted);
-/* What mica_run_search sets: the task state of a run. */
+/* The task state of a run that mica_run_search sets. */
 typedef struct mica__letters_decoding {
   mica_ctc_beam_config search; /* beam 0: by the setting */
   mica_text_model *model;      /* the user of `search`; NULL: none */

@@ -1,4 +1,4 @@
-/* What shares of pixels say. */
+/* Decides from the shares of pixels. */
 #include "run/fields.h"
 #include "task/head/pixels.h"
 

@@ -367,7 +367,7 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
 
 /* --- the head --- */
 
-/* What is learned: ratings or clicks, windows of choices, or single choices. */
+/* The form of the training data: ratings or clicks, windows of choices, or single choices. */
 static const mica_column *label_of(const mica_dataset *data) {
   static const char *const names[] = {"label", "tokens", "item"};
   const size_t columns = mica_dataset_column_count(data);

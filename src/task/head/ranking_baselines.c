@@ -1,4 +1,4 @@
-/* What rankings are compared with: the most popular items, and items similar to those that a user had. */
+/* Baselines for rankings: the most popular items, and items similar to those of a user. */
 #include "data/interactions/neighbours.h"
 #include "run/state/evaluation.h"
 #include "task/head/ranking.h"

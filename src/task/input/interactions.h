@@ -89,7 +89,7 @@ MICA__SETTINGS_STRUCT(recommend, RECOMMEND_SETTINGS);
   X(S, NUMBERS, feature_numbers, .of = "features", .each = 4, MICA__ANY_SIGN)
 MICA__FACTS_STRUCT(recommend, RECOMMEND_FACTS);
 
-/* What a run keeps for its interactions. */
+/* State that a run keeps for its interactions. */
 mica__recommend_settings mica__recommend_settings_of(const mica_run *run);
 mica__recommend_facts mica__recommend_facts_of(const mica_run *run);
 
@@ -125,7 +125,7 @@ bool mica__recommend_clicks(const mica_run *run);
 mica__recommender mica__recommend_network(const mica_run *run);
 /* The share that validates; for rankings, any value above 0 means the last but one item of each user. */
 double mica__recommend_validation(const mica_run *run);
-/* What tests look at: "top". */
+/* The list length of tests: the setting "top". */
 int64_t mica__recommend_top(const mica_run *run);
 /* True for the training data, however their path is written: only they are split. */
 bool mica__recommend_owns(const mica_run *run, const char *path);

@@ -1,4 +1,4 @@
-/* What settings and facts mean for a recommending run. */
+/* The meaning of settings and facts for a recommending run. */
 #include "run/common_fields.h"
 #include "run/common_values.h"
 #include "run/fields.h"

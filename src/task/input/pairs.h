@@ -41,7 +41,7 @@ MICA__FACTS_STRUCT(pairs, PAIRS_FACTS);
 
 extern const mica__input mica__input_pairs;
 
-/* What a run keeps for its pairs. */
+/* State that a run keeps for its pairs. */
 mica__pairs_settings mica__pairs_settings_of(const mica_run *run);
 mica__pairs_facts mica__pairs_facts_of(const mica_run *run);
 

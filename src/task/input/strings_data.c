@@ -1,4 +1,4 @@
-/* What the task speech is trained on: parts of the run's recordings. */
+/* Training data of the task speech: parts of the run's recordings. */
 #include "run/facts.h"
 #include "run/fields.h"
 #include "run/parts.h"

@@ -17,7 +17,7 @@
 
 /* --- pictures --- */
 
-/* What is computed for a sample before it is visited. */
+/* Values that are computed for a sample before it is visited. */
 typedef struct drawing {
   mica__sample_fn *fn;
   void *user;

@@ -26,7 +26,7 @@
 /* The most speakers that speak in a report. */
 #define SHOWN 6
 
-/* What is being said. */
+/* The utterance that is being made. */
 typedef struct saying {
   int32_t *letters; /* code points */
   float *durations; /* frames of each */

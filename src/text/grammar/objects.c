@@ -14,7 +14,7 @@ typedef struct member {
   uint32_t rule;
 } member;
 
-/* What the parts require of an object. */
+/* The requirements of the parts for an object. */
 typedef struct facts {
   const mica__parts *parts;
   member *members;

@@ -110,7 +110,7 @@ void mica__write_value(mica__grammar_schema *s, const mica__object *value, uint3
 
 /* --- lists --- */
 
-/* What the parts require of a list. */
+/* The requirements of the parts for a list. */
 typedef struct list_facts {
   int64_t least, most; /* most: MICA__MOST_COUNT: any */
   size_t first;        /* number of items with their own schemas */

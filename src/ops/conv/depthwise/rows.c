@@ -9,8 +9,8 @@
 /* Rows up to SHORT_ROW take vectors of 8 pixels, longer rows vectors of 16. */
 #define SHORT_ROW 8
 #define LONG_VECTOR 16
-/* The pixels of a plane that exceeds the first-level cache, alone or, in a gradient, next to another plane; and the
- * multiply-adds per pixel beyond which they hide its reads. */
+/* Planes of more pixels exceed the first-level cache, in a gradient together with another plane. With more than
+ * FEW_PRODUCTS multiply-adds per pixel, computing takes longer than reading. */
 #define LARGE_PLANE 1024
 #define LARGE_PLANE_OF_WGRAD 512
 #define FEW_PRODUCTS 9
