@@ -48,23 +48,31 @@ static mica_status check_size(const planner *p, int32_t id) {
                     (unsigned long long)device->max_buffer_bytes, device->name);
 }
 
-/* MICA_E_DEVICE_MEMORY for values that the device's memory cannot hold together. */
-static mica_status check_total(const planner *p) {
-  const mica__memory *m = p->memory;
-  const mica_device_info *device = mica_engine_device(p->engine);
-  const double total = (double)mica__slabs_total(&m->arena) + (double)mica__slabs_total(&m->constants) +
-                       (double)mica__slabs_total(&m->outputs);
+static double total_of(const mica__memory *m, bool with_outputs) {
+  return (double)mica__slabs_total(&m->arena) + (double)mica__slabs_total(&m->constants) +
+         (with_outputs ? (double)mica__slabs_total(&m->outputs) : 0);
+}
+
+bool mica__memory_has_room(const mica__memory *m, const mica_engine *engine, bool with_outputs) {
+  return total_of(m, with_outputs) <= (double)mica_engine_device(engine)->global_bytes;
+}
+
+mica_status mica__memory_check(const mica__memory *m, const mica_graph *graph, const mica_engine *engine,
+                               bool with_outputs) {
+  const mica_device_info *device = mica_engine_device(engine);
   const mica__node *largest = NULL;
-  if (total <= (double)device->global_bytes) return MICA_OK;
-  for (int32_t id = 1; id <= p->partition->graph->count; id++) {
+  if (mica__memory_has_room(m, engine, with_outputs)) return MICA_OK;
+  for (int32_t id = 1; id <= graph->count; id++) {
     const mica__home home = m->locations[id - 1].home;
-    const bool counts = home == MICA__HOME_ARENA || home == MICA__HOME_CONSTANT || home == MICA__HOME_OUTPUT;
-    if (counts && (!largest || mica__node_bytes(node_at(p, id)) > mica__node_bytes(largest))) largest = node_at(p, id);
+    const mica__node *node = mica__graph_node(graph, id);
+    const bool counts =
+        home == MICA__HOME_ARENA || home == MICA__HOME_CONSTANT || (home == MICA__HOME_OUTPUT && with_outputs);
+    if (counts && (!largest || mica__node_bytes(node) > mica__node_bytes(largest))) largest = node;
   }
   char text[256];
   return mica__fail(MICA_E_DEVICE_MEMORY, "a session needs %.0f bytes for its values, more than the %llu of %s%s%s",
-                    total, (unsigned long long)device->global_bytes, device->name, largest ? "; the largest: " : "",
-                    largest ? describe(largest, text) : "");
+                    total_of(m, with_outputs), (unsigned long long)device->global_bytes, device->name,
+                    largest ? "; the largest: " : "", largest ? describe(largest, text) : "");
 }
 
 static mica_status claim(planner *p, int32_t id, mica__slabs *slabs, size_t *offset) {
@@ -287,7 +295,8 @@ mica_status mica__memory_plan(const mica__template *template, const mica__partit
   if (status == MICA_OK) status = locate_sources(&p);
   if (status == MICA_OK) status = locate_stores(&p);
   if (status == MICA_OK) status = pack(&p);
-  if (status == MICA_OK) status = check_total(&p);
+  /* Outputs may get the caller's memory, which is known when they are bound. */
+  if (status == MICA_OK) status = mica__memory_check(memory, partition->graph, engine, false);
   free(p.block_of);
   free(p.last_use);
   free(p.first_use);

@@ -34,6 +34,11 @@ typedef struct mica__memory {
  * MICA_E_DEVICE_MEMORY, with the value's name, if it exceeds the device's largest buffer. */
 mica_status mica__memory_plan(const mica__template *template, const mica__partition *partition, const bool *deferred,
                               const mica_engine *engine, mica__memory *memory);
+/* MICA_E_DEVICE_MEMORY for values that the device's memory cannot hold together. with_outputs: outputs take memory of
+ * the session's own, not the caller's. */
+mica_status mica__memory_check(const mica__memory *memory, const mica_graph *graph, const mica_engine *engine,
+                               bool with_outputs);
+bool mica__memory_has_room(const mica__memory *memory, const mica_engine *engine, bool with_outputs);
 void mica__memory_free(mica__memory *memory);
 
 #endif

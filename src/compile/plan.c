@@ -390,7 +390,8 @@ static mica_status allocate(mica_session *session, mica__plan *v) {
   return MICA_OK;
 }
 
-/* Makes the placeholders of outputs, and the plan's own memory for them unless all are bound. */
+/* Makes the placeholders of outputs, and the plan's own memory for them unless all are bound. If the device has no room
+ * for it, the caller may still bind them: the run makes it, or fails. */
 static mica_status make_outputs(mica_session *session, mica__plan *v) {
   int32_t count = v->template.output_count, bound = 0;
   if (!v->outputs) v->outputs = calloc((size_t)count + 1, sizeof *v->outputs);
@@ -401,7 +402,8 @@ static mica_status make_outputs(mica_session *session, mica__plan *v) {
     if (!*placeholder) MICA_TRY(mica__placeholder_create(session->engine, mica__node_bytes(node), placeholder));
     bound += session->bound[i] != NULL;
   }
-  return bound < count ? mica__plan_make_results(session, v) : MICA_OK;
+  const bool early = bound < count && mica__memory_has_room(&v->memory, session->engine, true);
+  return early ? mica__plan_make_results(session, v) : MICA_OK;
 }
 
 /* Builds all generated kernels of the plan together, as one program. */

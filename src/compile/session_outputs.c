@@ -6,6 +6,7 @@
 
 mica_status mica__plan_make_results(mica_session *session, mica__plan *v) {
   const mica__slabs *slabs = &v->memory.outputs;
+  MICA_TRY(mica__memory_check(&v->memory, v->template.graph, session->engine, true));
   MICA_TRY(mica__slabs_allocate(slabs, session->engine, &v->results));
   for (int32_t i = 0; i < v->template.output_count; i++) {
     int32_t id = v->template.outputs[i];
