@@ -7,6 +7,7 @@
 #include "ops/select/choice.h"
 #include "runtime/device.h"
 #include "runtime/host_cpu.h"
+#include "runtime/recording.h"
 #include "runtime/tuning.h"
 #include "support/check_main.h"
 #include "support/engine.h"
@@ -191,5 +192,34 @@ START_TEST(quarantine_is_kept) {
 }
 END_TEST
 
+/* Work-items of the first launch's groups: 64 for tiles of 32 x 32, 256 for 64 x 64. */
+static size_t group_of(const attention *a, bool backward) {
+  const mica__impl *impl = backward ? &mica__attention_gpu_grad : &mica__attention_gpu;
+  operands o;
+  make(a, backward, &o);
+  ck_ok(mica__recorder_create(engine, &o.exec.queue));
+  const mica__task task = {.problem = &o.problem, .device = &gpu, .engine = engine};
+  ck_ok(impl->launch(o.exec.queue, &task));
+  mica__recording *recording = mica__recorder_end(o.exec.queue);
+  const size_t last = mica__recording_count(recording) - 1; /* after the rows' products of the gradient */
+  const mica__launch *launch = mica__recording_at(recording, last);
+  const size_t items = launch->local[0];
+  mica__recording_destroy(recording);
+  clear(&o);
+  return items;
+}
+
+/* The largest tiles that the rows fill by more than half; else the smallest. */
+START_TEST(tiles_suit_the_rows) {
+  static const int64_t rows[] = {1, 16, 17, 32, 33, 64, 65};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (int pass = 0; pass < 2; pass++) {
+      const attention a = {MICA_F32, 1, 2, 2, rows[i], 64, 64, 64, {{NULL}}};
+      const size_t items = group_of(&a, pass == 1);
+      ck_assert_msg(items == (rows[i] > 32 ? 256 : 64), "%d rows, pass %d: %zu", (int)rows[i], pass, items);
+    }
+}
+END_TEST
+
 TESTS(ANYWHERE, open_engine, close_engine, attentions_take_their_routes, products_of_bytes_take_their_routes,
-      wrong_routes_are_found, quarantine_is_kept)
+      wrong_routes_are_found, quarantine_is_kept, tiles_suit_the_rows)

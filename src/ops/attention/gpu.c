@@ -71,11 +71,9 @@ static bool choose(const mica__task *task, const mica__kernel_desc *desc, int64_
     /* CPUs, on which these kernels are only checked, take the first variant. */
     bool fits = mica__variant_fits(desc, variant, device) || is_checked;
     if (!fits || !desc->has_room(tried, device)) continue;
-    bool fills = rows > side(desc, tried, "WG_M") / 2;
-    if (!found || !fills) mica__kernel_values(desc, variant, values);
-    if (found && !fills) break;
+    mica__kernel_values(desc, variant, values);
     found = true;
-    if (fills) break;
+    if (rows > side(desc, tried, "WG_M") / 2) break;
   }
   if (!found) return false;
   mica__attention_set(desc, values, a);
