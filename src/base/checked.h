@@ -7,7 +7,8 @@
 #include <stdint.h>
 
 /* Return false if the true result does not fit *out, which then holds garbage. Operands have 64 bits, because casting a
- * dimension to a 32-bit size_t would drop its upper half. A negative dimension does not fit. */
+ * dimension to a 32-bit size_t would drop its upper half. They must not be negative: a negative int64_t becomes a
+ * number near 2^64, whose product with 1 fits. */
 static inline bool mica__mul_size(uint64_t a, uint64_t b, size_t *out) { return !__builtin_mul_overflow(a, b, out); }
 static inline bool mica__add_size(uint64_t a, uint64_t b, size_t *out) { return !__builtin_add_overflow(a, b, out); }
 /* A function, because compilers warn about a direct comparison with INT64_MAX that is always true for 32-bit sizes. */
