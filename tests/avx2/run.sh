@@ -31,6 +31,9 @@ llvm=$(ldd "$pocl" | sed -n 's/^[[:space:]]*\(libLLVM[^ ]*\) .*/\1/p' | head -n 
 [ -n "$llvm" ] || skip "PoCL has LLVM within itself"
 cc -shared -fPIC -O1 -DLLVM_LIBRARY="\"$llvm\"" -o "$folder/host_cpu.so" "$self/host_cpu.c" -ldl
 
+grep -qw cpuid_fault /proc/cpuinfo ||
+  echo "avx2/run.sh: this processor cannot hide AVX-512 from programs that execute CPUID, as onnxruntime does" >&2
+
 if [ -n "${MICA_TEST_LAUNCH_LOG:-}" ]; then
   export POCL_CACHE_DIR="$POCL_CACHE_DIR-avx2" MICA_CACHE_DIR="$MICA_CACHE_DIR-avx2"
 else
