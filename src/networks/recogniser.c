@@ -169,3 +169,9 @@ mica_value mica__recogniser_build(mica_nn *nn, const recogniser *l, mica_value x
                     &(mica_dense_config){.weight = {.kind = MICA_INIT_XAVIER_UNIFORM}});
   return mica_value_dtype(x) == MICA_F32 ? x : mica_cast(x, MICA_F32);
 }
+
+mica_value mica__letters_as_classes(mica_value tokens, const int32_t *letters, int64_t count) {
+  mica_value alphabet = mica_constant(tokens.graph, MICA_I32, MICA_SHAPE(1, 1, count), letters);
+  mica_value above = mica_greater_equal(mica_unsqueeze(tokens, MICA_AXES(2)), alphabet);
+  return mica_sum(mica_cast(above, MICA_I32), MICA_AXES(2), false);
+}

@@ -36,6 +36,9 @@ mica_value mica__recogniser_spectra(const mica__recogniser *l, mica_value x);
 mica_value mica__recogniser_build(mica_nn *nn, const mica__recogniser *l, mica_value x, int64_t classes,
                                   mica_value *states);
 
+/* Turns code points (N, S) i32 into classes: 1 for the first of the letters, which ascend. */
+mica_value mica__letters_as_classes(mica_value tokens, const int32_t *letters, int64_t count);
+
 /* A value that a stream keeps; zeros at the beginning. */
 typedef struct mica__recogniser_state {
   char name[32];

@@ -1,5 +1,6 @@
 /* Texts, letter by letter: the loss, and the share of wrong letters. */
 #include "task/head/letters.h"
+#include "networks/recogniser.h"
 #include "run/columns/columns.h"
 #include "run/letters.h"
 #include "run/ranks.h"
@@ -20,14 +21,13 @@ static bool suits(const mica_column *label) { return label->kind == MICA_COLUMN_
 
 /* --- the step --- */
 
-mica_value mica__letters_as_classes(const mica_run *run, mica_value tokens) {
-  const int64_t count = mica__letters_classes(run) - 1;
+/* Code points (N, S) as classes. */
+static mica_value classes_of(const mica_run *run, mica_value tokens) {
   int32_t *letters = NULL;
   if (mica__letters_read(run, &letters) != MICA_OK) return (mica_value){0};
-  mica_value alphabet = mica_constant(tokens.graph, MICA_I32, MICA_SHAPE(1, 1, count), letters);
+  mica_value classes = mica__letters_as_classes(tokens, letters, mica__letters_classes(run) - 1);
   free(letters);
-  mica_value above = mica_greater_equal(mica_unsqueeze(tokens, MICA_AXES(2)), alphabet);
-  return mica_sum(mica_cast(above, MICA_I32), MICA_AXES(2), false);
+  return classes;
 }
 
 /* Logits (N, T, C) in steps; only the first steps[n] of recording n count, and all recordings have equal weight. */
@@ -58,7 +58,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
   if (mica_value_is_null(z)) return;
   out->answers[0] = answer_of(z, steps);
   if (!mica_batch_has(batch, "tokens")) return;
-  mica_value classes = mica__letters_as_classes(run, mica_batch_value(batch, "tokens"));
+  mica_value classes = classes_of(run, mica_batch_value(batch, "tokens"));
   out->loss = mica_ctc_loss(mica_transpose(z, MICA_AXES(1, 0, 2)), classes, steps,
                             mica_batch_value(batch, "tokens.length"), &(mica_ctc_config){.zero_infinity = true});
 }

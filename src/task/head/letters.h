@@ -21,8 +21,6 @@
 
 extern const mica__head mica__head_letters;
 
-/* Turns code points (N, S) i32 into classes: 1 for the first letter of the alphabet. */
-mica_value mica__letters_as_classes(const mica_run *run, mica_value tokens);
 /* How to find labels in scores: *search as mica_ctc_beam takes it, from the run's setting unless the caller gives one;
  * its text model is *model, which the caller destroys. If *wanted is false, the best label of each step is taken. */
 mica_status mica__letters_search(const mica_run *run, const mica_text_search *how, mica_ctc_beam_config *search,

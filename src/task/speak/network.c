@@ -1,33 +1,7 @@
-/* Settings of speech from texts, and the network that they describe: convolutions over letters, their durations, and
- * convolutions over frames (FastSpeech 2, Ren et al. 2021). Frames are aligned with letters as in Badlani et al.
- * 2021. */
+/* Settings of speech from texts, and the network that they describe. */
 #include "run/fields.h"
 #include "run/letters.h"
-#include "task/head/letters.h"
 #include "task/speak/speak.h"
-
-#include <math.h>
-#include <mica/nodes.h>
-#include <stdio.h>
-
-/* Added to a magnitude before its logarithm is taken; the scale of the logarithm. */
-#define FLOOR 0.01
-#define MEAN -1.0
-#define DEVIATION 2.0
-/* Added to a recording's power, so that silence stays silence. */
-#define LEAST_POWER 1e-8
-/* Channels of the network that recognises voices. */
-#define LISTENER 32
-/* Frames follow letters at an even pace: the standard deviation from that pace, as a share of the text's length. */
-#define WIDTH_OF_DIAGONAL 0.15
-/* The score of "no letter", so low that each frame goes to a letter. */
-#define NO_LETTER -12.0
-#define HIDDEN 1e4
-/* The most frames of a letter, as log(1 + frames). */
-#define LONGEST 7.0
-/* Waves by which a frame knows its position in its letter. */
-#define WAVES 3
-#define PI 3.14159265358979323846
 
 MICA__SETTINGS_TABLE(speak, SPEAK_SETTINGS);
 MICA__FACTS_TABLE(speak, SPEAK_FACTS, 0);
@@ -36,191 +10,19 @@ MICA__SETTINGS_READER(speak, mica__speak_settings_of);
 
 MICA__FACTS_READER(speak, mica__speak_facts_of);
 
-/* --- spectra --- */
-
-mica_stft_config mica__speak_stft(const mica_run *run) {
-  const double rate = mica__speak_facts_of(run).rate;
-  mica_stft_config c = {.length = 1, .hop = (int64_t)(rate * 0.01), .pad = MICA_SIGNAL_PAD_ZERO};
-  if (c.hop < 1) c.hop = 1;
-  while ((double)c.length < rate * 0.025) c.length *= 2;
-  return c;
-}
-
-int64_t mica__speak_bins(const mica_run *run) { return mica__speak_stft(run).length / 2 + 1; }
-
-mica_value mica__speak_scale(mica_value magnitudes) {
-  return mica_affine(mica_log(mica_affine(magnitudes, 1, FLOOR)), 1 / DEVIATION, -MEAN / DEVIATION);
-}
-
-mica_value mica__speak_unscale(mica_value scaled) {
-  return mica_relu(mica_affine(mica_exp(mica_affine(scaled, DEVIATION, MEAN)), 1, -FLOOR));
-}
-
-mica_value mica__speak_levelled(mica_value sound, mica_value lengths) {
-  mica_value energy = mica_sum(mica_square(sound), MICA_AXES(1), true);
-  mica_value count = mica_unsqueeze(mica_cast(lengths, MICA_F32), MICA_AXES(1));
-  mica_value power = mica_div(energy, mica_maximum(count, mica_full_like(count, 1)));
-  return mica_mul(sound, mica_affine(mica_rsqrt(mica_affine(power, 1, LEAST_POWER)), MICA__SPEAK_LEVEL, 0));
-}
-
-mica__speak_spectra mica__speak_spectra_of(const mica_run *run, mica_value sound) {
-  const mica_mel_config mel = {.stft = mica__speak_stft(run),
-                               .rate = mica__speak_facts_of(run).rate,
-                               .mels = mica__speak_settings_of(run).mels,
-                               .norm = MICA_MEL_NORM_NONE};
-  mica_value magnitudes = mica_magnitude(mica_stft(sound, &mel.stft), 1);
-  mica_value filters = mica_transpose(mica_mel_filters(sound.graph, &mel), MICA_AXES(1, 0));
-  return (mica__speak_spectra){.spectrum = mica__speak_scale(magnitudes),
-                               .mel = mica__speak_scale(mica_matmul(filters, magnitudes))};
-}
-
-mica_value mica__speak_frames(const mica_run *run, mica_value lengths) {
-  const double hop = (double)mica__speak_stft(run).hop;
-  return mica_add(mica_div(lengths, mica_full_like(lengths, hop)), mica_full_like(lengths, 1));
-}
-
-/* --- layers --- */
-
-mica_value mica__speak_mask(mica_value x, mica_value lengths) {
-  mica_value positions = mica_cumsum(mica_full_like(mica_slice(x, 1, 0, 1, 1), 1), 2, true, false);
-  mica_value each = mica_unsqueeze(mica_cast(lengths, MICA_F32), MICA_AXES(1, 2));
-  return mica_cast(mica_less(positions, each), MICA_F32);
-}
-
-static mica_value convolved(mica_nn *nn, const char *name, mica_value x, int64_t filters, int64_t size) {
-  const mica_nn_conv_config c = {.how.pad = {size / 2}, .weight = {.kind = MICA_INIT_XAVIER_UNIFORM}};
-  return mica_nn_conv(nn, name, x, filters, size, &c);
-}
-
-/* A residual convolution. */
-static mica_value block(mica_nn *nn, const char *name, int64_t i, mica_value x, mica_value mask,
-                        const mica__speak_settings *s) {
-  const mica_nn_conv_config c = {
-      .how.pad = {s->kernel / 2}, .no_bias = true, .weight = {.kind = MICA_INIT_XAVIER_UNIFORM}};
-  /* A block begins with small weights, so that a chain of blocks keeps the size of its input. */
-  const mica_norm_config norm = {.scale = 0.3};
-  char numbered[32];
-  snprintf(numbered, sizeof numbered, "%s%d", name, (int)i);
-  mica_nn_push(nn, numbered);
-  mica_value y = mica_nn_conv(nn, "conv", x, s->width, s->kernel, &c);
-  y = mica_nn_dropout(nn, mica_relu(mica_nn_batch_norm(nn, "norm", y, &norm)), s->dropout);
-  mica_nn_pop(nn);
-  return mica_mul(mica_add(x, y), mask);
-}
-
-static mica_value embedded(mica_nn *nn, const char *name, const mica_run *run, mica_value letters, int64_t width) {
-  mica_value classes = mica__letters_as_classes(run, letters);
-  return mica_transpose(mica_nn_embedding(nn, name, classes, mica__letters_classes(run), width, NULL),
-                        MICA_AXES(0, 2, 1));
-}
-
-/* The vector of the voice (N, width) of each text. */
-static mica_value voice_of(mica_nn *nn, const mica_run *run, const mica__speak_words *words, int64_t width) {
-  const int64_t speakers = (int64_t)mica__speak_facts_of(run).speakers.count;
-  if (words->speakers.graph) return mica_nn_embedding(nn, "speakers", words->speakers, speakers, width, NULL);
-  mica_value all = mica_cumsum(mica_full(words->shares.graph, MICA_I32, MICA_SHAPE(speakers), 1), 0, true, false);
-  return mica_matmul(words->shares, mica_nn_embedding(nn, "speakers", all, speakers, width, NULL));
-}
-
-mica__speak_code mica__speak_encode(mica_nn *nn, const mica_run *run, const mica__speak_words *words) {
+mica_status mica__speak_network(const mica_run *run, mica__speaker *network, int32_t **letters) {
   const mica__speak_settings s = mica__speak_settings_of(run);
-  mica__speak_code c = {0};
-  mica_value x = embedded(nn, "letters", run, words->letters, s.width);
-  c.mask = mica__speak_mask(x, words->lengths);
-  c.voice = mica_unsqueeze(voice_of(nn, run, words, s.width), MICA_AXES(2));
-  x = mica_mul(x, c.mask);
-  for (int64_t i = 0; i < s.encoder_layers; i++) x = block(nn, "encoder", i, x, c.mask, &s);
-  c.code = mica_mul(mica_add(x, c.voice), c.mask);
-  /* Durations are learned from the letters' features without a gradient to them. */
-  mica_value d = mica_stop_gradient(c.code);
-  for (int64_t i = 0; i < 2; i++) d = block(nn, "duration", i, d, c.mask, &s);
-  d = mica_mul(mica_clip(mica_softplus(convolved(nn, "durations", d, 1, 1)), 0, LONGEST), c.mask);
-  c.durations = mica_squeeze(d, MICA_AXES(1));
-  return c;
-}
-
-/* --- alignment --- */
-
-/* Scores (N, F, 1 + L) of letters for frames that lie at shares (N, F, 1) of their text; numbers (N, 1, 1 + L): 0 for
- * no letter, then 1, 2, ... */
-static mica_value near_diagonal(mica_value scores, mica_value frames, mica_value numbers, mica_value lengths) {
-  mica_value each = mica_unsqueeze(mica_cast(lengths, MICA_F32), MICA_AXES(1, 2));
-  mica_value none = mica_full_like(numbers, 0), hidden = mica_full_like(numbers, HIDDEN);
-  mica_value letter = mica_logical_and(mica_greater(numbers, none), mica_less_equal(numbers, each));
-  scores = mica_log_softmax(mica_sub(scores, mica_where(letter, none, hidden)), 2);
-  mica_value shares = mica_div(mica_affine(numbers, 1, -0.5), mica_maximum(each, mica_full_like(each, 1)));
-  mica_value apart = mica_square(mica_sub(frames, shares));
-  scores = mica_add(scores, mica_affine(apart, -0.5 / (WIDTH_OF_DIAGONAL * WIDTH_OF_DIAGONAL), 0));
-  return mica_where(mica_greater(numbers, none), scores, mica_full_like(numbers, NO_LETTER));
-}
-
-mica_value mica__speak_align(mica_nn *nn, const mica_run *run, const mica__speak_words *words, mica_value mel,
-                             mica_value frame_mask) {
-  const int64_t width = mica__speak_settings_of(run).mels;
-  mica_value nothing = mica_full_like(mica_unsqueeze(words->lengths, MICA_AXES(1)), 0);
-  mica_value letters = mica_concat((mica_value[]){nothing, words->letters}, 2, 1);
-  mica_nn_push(nn, "align");
-  mica_value keys = embedded(nn, "letters", run, letters, width);
-  keys = mica_add(keys, convolved(nn, "context", mica_relu(convolved(nn, "keys", keys, 2 * width, 3)), width, 1));
-  mica_value queries = mica_relu(convolved(nn, "frames", mel, 2 * width, 5));
-  queries = convolved(nn, "queries", queries, width, 1);
-  mica_nn_pop(nn);
-  mica_value product = mica_matmul(mica_transpose(queries, MICA_AXES(0, 2, 1)), keys);
-  mica_value norm = mica_sum(mica_square(keys), MICA_AXES(1), true);
-  mica_value scores = mica_affine(mica_sub(mica_affine(product, 2, 0), norm), 1 / (double)width, 0);
-  mica_value positions = mica_affine(mica_cumsum(mica_full_like(frame_mask, 1), 2, true, false), 1, 0.5);
-  positions = mica_div(positions, mica_sum(frame_mask, MICA_AXES(2), true));
-  mica_value numbers = mica_cumsum(mica_full_like(norm, 1), 2, true, false);
-  return near_diagonal(scores, mica_transpose(positions, MICA_AXES(0, 2, 1)), numbers, words->lengths);
-}
-
-/* --- frames --- */
-
-/* The position of frames in their letter, (N, 2 + 2 WAVES, F). belongs (N, F, L): how much each frame belongs to each
- * letter. */
-static mica_value relative(mica_value belongs, mica_value times, mica_value starts, mica_value durations) {
-  mica_value list[2 + 2 * WAVES];
-  mica_value least = mica_maximum(durations, mica_full_like(durations, 1));
-  mica_value share = mica_sum(mica_mul(belongs, mica_div(mica_sub(times, starts), least)), MICA_AXES(2), false);
-  mica_value length = mica_sum(mica_mul(belongs, mica_log1p(durations)), MICA_AXES(2), false);
-  list[0] = share, list[1] = length;
-  for (int k = 0; k < WAVES; k++) {
-    list[2 + 2 * k] = mica_sin(mica_affine(share, (k + 1) * PI, 0));
-    list[3 + 2 * k] = mica_cos(mica_affine(share, (k + 1) * PI, 0));
-  }
-  for (int k = 0; k < 2 + 2 * WAVES; k++) list[k] = mica_unsqueeze(list[k], MICA_AXES(1));
-  return mica_concat(list, 2 + 2 * WAVES, 1);
-}
-
-mica__speak_spectra mica__speak_decode(mica_nn *nn, const mica_run *run, const mica__speak_code *code,
-                                       mica_value durations, mica_value frame_mask) {
-  const mica__speak_settings s = mica__speak_settings_of(run);
-  mica_value d = mica_unsqueeze(durations, MICA_AXES(1)), ends = mica_cumsum(d, 2, false, false);
-  mica_value starts = mica_sub(ends, d);
-  mica_value times = mica_affine(mica_cumsum(mica_full_like(frame_mask, 1), 2, true, false), 1, 0.5);
-  times = mica_transpose(times, MICA_AXES(0, 2, 1));
-  /* The frames of a letter are between its start and its end; each edge is half a frame wide. */
-  mica_value belongs = mica_sub(mica_sigmoid(mica_affine(mica_sub(times, starts), 4, 0)),
-                                mica_sigmoid(mica_affine(mica_sub(times, ends), 4, 0)));
-  belongs = mica_mul(belongs, code->mask);
-  mica_value x = mica_matmul(code->code, mica_transpose(belongs, MICA_AXES(0, 2, 1)));
-  x = mica_add(x, convolved(nn, "positions", relative(belongs, times, starts, d), s.width, 1));
-  x = mica_mul(mica_add(x, code->voice), frame_mask);
-  for (int64_t i = 0; i < s.layers; i++) x = block(nn, "decoder", i, x, frame_mask, &s);
-  return (mica__speak_spectra){.spectrum = convolved(nn, "spectrum", x, mica__speak_bins(run), 1),
-                               .mel = convolved(nn, "mel", x, s.mels, 1)};
-}
-
-/* --- voices --- */
-
-mica_value mica__speak_listen(mica_nn *nn, const mica_run *run, mica_value mel, mica_value frame_mask) {
-  const int64_t speakers = (int64_t)mica__speak_facts_of(run).speakers.count;
-  mica_nn_push(nn, "listen");
-  mica_value x = mica_relu(convolved(nn, "first", mel, LISTENER, 5));
-  x = mica_mul(mica_relu(convolved(nn, "second", x, LISTENER, 5)), frame_mask);
-  mica_value count = mica_sum(frame_mask, MICA_AXES(2), false);
-  x = mica_div(mica_sum(x, MICA_AXES(2), false), mica_maximum(count, mica_full_like(count, 1)));
-  x = mica_nn_dense(nn, "speakers", x, speakers, NULL);
-  mica_nn_pop(nn);
-  return x;
+  const mica__speak_facts facts = mica__speak_facts_of(run);
+  MICA_TRY(mica__letters_read(run, letters));
+  *network = (mica__speaker){.rate = facts.rate,
+                             .mels = s.mels,
+                             .width = s.width,
+                             .encoder_layers = s.encoder_layers,
+                             .layers = s.layers,
+                             .kernel = s.kernel,
+                             .dropout = s.dropout,
+                             .speakers = (int64_t)facts.speakers.count,
+                             .classes = mica__letters_classes(run),
+                             .letters = *letters};
+  return MICA_OK;
 }

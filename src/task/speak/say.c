@@ -43,12 +43,19 @@ static void free_saying(saying *s) {
 /* Inputs of both networks, and those of spectra alone. */
 enum { LETTERS, LENGTH, SHARES, BOTH, DURATIONS = BOTH, FRAMES, ALL };
 
+/* What a graph is built of. */
+typedef struct building {
+  mica__speaker network;
+  bool spectra; /* of letters with durations; else their durations */
+} building;
+
 static mica_value build(mica_nn *nn, const mica_run *run, const mica_value *in, void *user) {
-  const bool *spectra = user;
-  const mica__speak_words words = {.letters = in[LETTERS], .lengths = in[LENGTH], .shares = in[SHARES]};
-  const mica__speak_code code = mica__speak_encode(nn, run, &words);
-  if (!*spectra) return code.durations;
-  return mica__speak_unscale(mica__speak_decode(nn, run, &code, in[DURATIONS], in[FRAMES]).spectrum);
+  const building *b = user;
+  const mica__speaker_words words = {.letters = in[LETTERS], .lengths = in[LENGTH], .shares = in[SHARES]};
+  const mica__speaker_code code = mica__speaker_encode(nn, &b->network, &words);
+  (void)run;
+  if (!b->spectra) return code.durations;
+  return mica__speaker_unscale(mica__speaker_decode(nn, &b->network, &code, in[DURATIONS], in[FRAMES]).spectrum);
 }
 
 /* `count` numbers: durations of letters, or ones for the frames of spectra. */
@@ -60,8 +67,12 @@ static mica_status compute(mica_run *run, const saying *s, const float *frames, 
                                         {"shares", MICA_F32, MICA_SHAPE(1, speakers), s->shares},
                                         {"durations", MICA_F32, MICA_SHAPE(1, s->count), s->durations},
                                         {"frames", MICA_F32, MICA_SHAPE(1, 1, s->frames), frames}};
-  bool spectra = frames;
-  return mica__run_once(run, inputs, spectra ? ALL : BOTH, build, &spectra, output, count);
+  building b = {.spectra = frames};
+  int32_t *letters = NULL;
+  mica_status status = mica__speak_network(run, &b.network, &letters);
+  if (status == MICA_OK) status = mica__run_once(run, inputs, b.spectra ? ALL : BOTH, build, &b, output, count);
+  free(letters);
+  return status;
 }
 
 /* --- what to say --- */
@@ -74,7 +85,7 @@ static mica_status read_letters(const mica_run *run, const char *text, saying *s
     return mica__fail(MICA_E_INVALID, "the text has %zu bytes; %d are the most", size, MOST_LETTERS);
   if (!(s->letters = calloc(size + 2, sizeof *s->letters))) return mica__fail_nomem("a text");
   MICA_TRY(mica__letters_of(run, text, s->letters + 1, &s->count));
-  s->letters[0] = s->letters[s->count + 1] = MICA__SPEAK_SILENCE;
+  s->letters[0] = s->letters[s->count + 1] = MICA__SPEAKER_SILENCE;
   s->count += 2;
   return MICA_OK;
 }
@@ -138,7 +149,7 @@ static mica_status set_durations(mica_run *run, double speed, saying *s) {
 
 /* Magnitudes (bins, frames), freed by the caller. */
 static mica_status find_spectrum(mica_run *run, const saying *s, float **spectrum) {
-  const int64_t count = mica__speak_bins(run) * s->frames;
+  const int64_t count = mica__speaker_bins(mica__speak_facts_of(run).rate) * s->frames;
   float *ones = malloc((size_t)s->frames * sizeof *ones);
   *spectrum = calloc((size_t)count, sizeof **spectrum);
   for (int64_t i = 0; ones && i < s->frames; i++) ones[i] = 1;
@@ -164,14 +175,14 @@ static void level(float *samples, int64_t count) {
   double power = 0, most = 0;
   for (int64_t i = 0; i < count; i++) power += (double)samples[i] * (double)samples[i] / (double)count;
   for (int64_t i = 0; i < count; i++) most = fmax(most, fabs((double)samples[i]));
-  const double factor = power > 0 ? fmin(MICA__SPEAK_LEVEL / sqrt(power), 1 / most) : 0;
+  const double factor = power > 0 ? fmin(MICA__SPEAKER_LEVEL / sqrt(power), 1 / most) : 0;
   for (int64_t i = 0; i < count; i++) samples[i] = (float)(factor * (double)samples[i]);
 }
 
 static mica_status say(mica_run *run, const mica_speech_config *config, saying *s, float **samples, int64_t *count) {
   const int64_t iterations = config->iterations ? config->iterations : mica__speak_settings_of(run).iterations;
   const double speed = config->speed != 0 ? config->speed : 1;
-  const mica_stft_config stft = mica__speak_stft(run);
+  const mica_stft_config stft = mica__speaker_stft(mica__speak_facts_of(run).rate);
   float *spectrum = NULL;
   if (!(speed >= 1 / FASTEST && speed <= FASTEST))
     return mica__fail(MICA_E_INVALID, "the speed is from %g to %g, not %g", 1 / FASTEST, FASTEST, config->speed);
@@ -216,7 +227,7 @@ static mica_status first_text(const mica_run *run, mica__text *text) {
 /* Draws scaled magnitudes with two pixels per frequency, low frequencies at the bottom. */
 static mica_status add_spectrum(const mica_run *run, const saying *s, const float *spectrum, const char *caption,
                                 mica_report *report) {
-  const int64_t bins = mica__speak_bins(run), frames = s->frames;
+  const int64_t bins = mica__speaker_bins(mica__speak_facts_of(run).rate), frames = s->frames;
   uint8_t *planes = malloc((size_t)(2 * bins * frames));
   float most = 1e-6f;
   if (!planes) return mica__fail_nomem("a picture");

@@ -9,15 +9,9 @@
 #include "run/state/parts.h"
 
 #include <math.h>
-#include <mica/loss.h>
 #include <mica/nodes.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The weights of the losses for alignment, durations and speakers beside that for spectra. */
-#define ALIGNMENT 1.0
-#define DURATIONS 0.2
-#define VOICES 0.2
 
 #define SEED_SETTINGS(X, S) X(S, REAL, seed, "seed", "", "", "")
 MICA__SETTINGS_STRUCT(seed, SEED_SETTINGS);
@@ -56,7 +50,7 @@ static mica_status open_part(const mica_run *run, const char *path, const mica_d
 
 /* Each letter needs a frame, and so does the silence at each end. */
 static mica__strings_time time_of(const mica_run *run) {
-  const mica_stft_config c = mica__speak_stft(run);
+  const mica_stft_config c = mica__speaker_stft(mica__speak_facts_of(run).rate);
   return (mica__strings_time){.length = c.length,
                               .hop = c.hop,
                               .stride = c.hop,
@@ -89,72 +83,30 @@ static mica_status teaches(const mica_run *run, const mica_run *teacher) {
 
 /* --- the step --- */
 
-/* Texts with a letter for silence at both ends. */
-static mica__speak_words words_of(const mica_batch_values *batch) {
-  mica_value letters = mica_batch_value(batch, "tokens"), lengths = mica_batch_value(batch, "tokens.length");
-  if (!letters.graph || !lengths.graph) return (mica__speak_words){0};
-  mica_value each = mica_unsqueeze(lengths, MICA_AXES(1)), silence = mica_full_like(each, MICA__SPEAK_SILENCE);
-  mica_value positions = mica_cumsum(mica_full_like(letters, 1), 1, true, false);
-  letters = mica_mul(letters, mica_cast(mica_less(positions, each), MICA_I32));
-  return (mica__speak_words){.letters = mica_concat((mica_value[]){silence, letters, silence}, 3, 1),
-                             .lengths = mica_add(lengths, mica_full_like(lengths, 2)),
-                             .speakers = mica_batch_has(batch, "speaker") ? mica_batch_value(batch, "speaker")
-                                                                          : mica_full_like(lengths, 0)};
-}
-
-/* The expected number of frames of each letter (N, L) over all alignments, and their loss, a sum. */
-static mica_value durations_of(mica_value logits, const mica__speak_words *words, mica_value frames,
-                               mica_value frame_mask, mica_value *loss) {
-  mica_value first = mica_transpose(logits, MICA_AXES(1, 0, 2)), gradient = {0};
-  mica_value positions = mica_cumsum(mica_full_like(words->letters, 1), 1, false, false);
-  *loss = mica_ctc_loss(first, positions, frames, words->lengths,
-                        &(mica_ctc_config){.reduction = MICA_LOSS_REDUCTION_SUM, .zero_infinity = true});
-  if (!loss->graph || mica_gradients(*loss, &first, 1, &gradient) != MICA_OK) return (mica_value){0};
-  /* The gradient of the loss is the softmax minus the probability of the letter at the frame. */
-  mica_value there = mica_sub(mica_softmax(first, 2), gradient);
-  there = mica_mul(there, mica_transpose(frame_mask, MICA_AXES(2, 0, 1)));
-  return mica_stop_gradient(mica_gather_elements(mica_sum(there, MICA_AXES(0), false), positions, 1));
-}
-
-static mica_value total(mica_value x) { return mica_sum(x, MICA_ALL_AXES, false); }
-
-/* The sum over frames of the mean distance of their frequencies. */
-static mica_value distance(mica_value a, mica_value b, mica_value mask) {
-  const double count = (double)mica_value_shape(a).dim[1];
-  return mica_affine(total(mica_mul(mica_abs(mica_sub(a, b)), mask)), 1 / count, 0);
-}
-
-static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
-  const mica_run *run = config;
-  const mica__speak_words words = words_of(batch);
+static void step_of(mica_nn *nn, const mica__speaker *network, const mica_batch_values *batch, mica_objective *out) {
+  mica_value letters = mica_batch_value(batch, "tokens"), counts = mica_batch_value(batch, "tokens.length");
+  if (!letters.graph || !counts.graph) return;
+  mica__speaker_words words = mica__speaker_words_of(letters, counts);
+  words.speakers = mica_batch_has(batch, "speaker") ? mica_batch_value(batch, "speaker") : mica_full_like(counts, 0);
   if (!words.letters.graph || !words.lengths.graph) return;
-  const mica__speak_code code = mica__speak_encode(nn, run, &words);
+  const mica__speaker_code code = mica__speaker_encode(nn, network, &words);
   if (!mica_nn_is_training(nn)) out->outputs[0] = code.durations, out->output_names[0] = "durations";
   if (!mica_batch_has(batch, "sound") || !code.durations.graph) return;
   mica_value sound = mica_batch_value(batch, "sound"), lengths = mica_batch_value(batch, "sound.length");
   if (!sound.graph || !lengths.graph) return;
-  mica_value frames = mica__speak_frames(run, lengths);
-  const mica__speak_spectra want = mica__speak_spectra_of(run, mica__speak_levelled(sound, lengths));
-  if (!want.mel.graph) return;
-  mica_value mask = mica__speak_mask(want.mel, frames), aligned = {0};
-  mica_value logits = mica__speak_align(nn, run, &words, want.mel, mask);
-  mica_value durations = durations_of(logits, &words, frames, mask, &aligned);
-  if (!durations.graph) return;
-  const mica__speak_spectra z = mica__speak_decode(nn, run, &code, durations, mask);
-  if (!z.mel.graph) return;
-  mica_value letter_mask = mica_squeeze(code.mask, MICA_AXES(1)), count = total(mask);
-  mica_value letters = mica_maximum(total(letter_mask), mica_full_like(count, 1));
-  mica_value apart = mica_mul(mica_sub(code.durations, mica_log1p(durations)), letter_mask);
-  mica_value error = mica_mul(mica_sub(mica_expm1(code.durations), durations), letter_mask);
-  mica_value spectrum = distance(z.spectrum, want.spectrum, mask);
-  mica_value loss = mica_add(spectrum, distance(z.mel, want.mel, mask));
-  mica_value voices = mica__speak_listen(nn, run, want.mel, mask);
-  loss = mica_div(mica_add(loss, mica_affine(aligned, ALIGNMENT, 0)), count);
-  loss = mica_add(loss, mica_affine(mica_div(total(mica_square(apart)), letters), DURATIONS, 0));
-  out->loss = mica_add(loss, mica_affine(mica_cross_entropy(voices, words.speakers, NULL), VOICES, 0));
-  out->weight = count;
-  out->metrics[0] = (mica_metric){.name = "spectrum_mae", .sum = spectrum, .weight = count};
-  out->metrics[1] = (mica_metric){.name = "duration_mae", .sum = total(mica_abs(error)), .weight = letters};
+  const mica__speaker_losses l = mica__speaker_losses_of(nn, network, &words, &code, sound, lengths);
+  if (!l.loss.graph) return;
+  out->loss = l.loss;
+  out->weight = l.frames;
+  out->metrics[0] = (mica_metric){.name = "spectrum_mae", .sum = l.spectrum, .weight = l.frames};
+  out->metrics[1] = (mica_metric){.name = "duration_mae", .sum = l.duration, .weight = l.letters};
+}
+
+static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
+  mica__speaker network;
+  int32_t *letters = NULL;
+  if (mica__speak_network(config, &network, &letters) == MICA_OK) step_of(nn, &network, batch, out);
+  free(letters);
 }
 
 /* --- the row --- */

@@ -6,24 +6,35 @@
 #include <mica/data.h>
 #include <stdlib.h>
 
+typedef struct listening {
+  mica__speaker network;
+  int64_t count; /* samples of the recording */
+} listening;
+
 /* (1, speakers) for a recording (1, T). */
 static mica_value build(mica_nn *nn, const mica_run *run, const mica_value *in, void *user) {
-  const int64_t *count = user;
-  mica_value length = mica_full(in[0].graph, MICA_I32, MICA_SHAPE(1), (double)*count);
-  const mica__speak_spectra spectra = mica__speak_spectra_of(run, mica__speak_levelled(in[0], length));
+  const listening *l = user;
+  (void)run;
+  mica_value length = mica_full(in[0].graph, MICA_I32, MICA_SHAPE(1), (double)l->count);
+  const mica__speaker_spectra spectra = mica__speaker_spectra_of(&l->network, mica__speaker_levelled(in[0], length));
   if (!spectra.mel.graph) return spectra.mel;
-  mica_value mask = mica__speak_mask(spectra.mel, mica__speak_frames(run, length));
-  return mica_softmax(mica__speak_listen(nn, run, spectra.mel, mask), 1);
+  mica_value mask = mica__speaker_mask(spectra.mel, mica__speaker_frames(l->network.rate, length));
+  return mica_softmax(mica__speaker_listen(nn, &l->network, spectra.mel, mask), 1);
 }
 
 static mica_status listen(mica_run *run, const float *samples, int64_t count, float *shares) {
   const mica__once_input sound = {"sound", MICA_F32, MICA_SHAPE(1, count), samples};
-  return mica__run_once(run, &sound, 1, build, &count, shares, (int64_t)mica__speak_facts_of(run).speakers.count);
+  listening l = {.count = count};
+  int32_t *letters = NULL;
+  mica_status status = mica__speak_network(run, &l.network, &letters);
+  if (status == MICA_OK) status = mica__run_once(run, &sound, 1, build, &l, shares, l.network.speakers);
+  free(letters);
+  return status;
 }
 
 mica_status mica__speak_voice(mica_run *run, const char *path, double *shares) {
   const mica__speak_facts facts = mica__speak_facts_of(run);
-  const int64_t least = mica__speak_stft(run).length;
+  const int64_t least = mica__speaker_stft(facts.rate).length;
   float *samples = NULL, *found = calloc(facts.speakers.count, sizeof *found);
   int64_t count = 0;
   mica_status status =
