@@ -44,7 +44,7 @@ mica__speaker_spectra mica__speaker_spectra_of(const mica__speaker *s, mica_valu
 /* The letter at both ends of a text: silence. */
 #define MICA__SPEAKER_SILENCE 0
 
-/* A text and its speaker: letters (N, L) as code points, of which the first lengths[n] count, and speakers (N) or, if
+/* A text and its speaker: letters (N, L) as code points, the first lengths[n] count, and speakers (N) or, if
  * that has no graph, the shares (N, speakers) f32 of a mixed voice. */
 typedef struct mica__speaker_words {
   mica_value letters, lengths, speakers, shares;
@@ -73,7 +73,7 @@ mica_value mica__speaker_listen(mica_nn *nn, const mica__speaker *s, mica_value 
 
 /* --- training --- */
 
-/* Texts (N, S) as code points, of which the first lengths[n] count, with a letter for silence at both ends; without
+/* Texts (N, S) as code points, the first lengths[n] count, with a letter for silence at both ends; without
  * speakers. */
 mica__speaker_words mica__speaker_words_of(mica_value letters, mica_value lengths);
 /* The loss for recordings (N, T) of texts, and sums: the distance of spectra, over `frames`, and of durations, over

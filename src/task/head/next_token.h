@@ -18,15 +18,9 @@ extern const mica__head mica__head_next_token;
 
 /* mica__task_row.agree: compares the positions of contexts, if both runs have the same tokens. */
 mica_status mica__next_token_agree(mica_run *run, mica_run *other, int64_t most, double *share, int64_t *count);
-/* mica_run_generate (task/verbs/generate.c). */
+/* mica_run_generate (run/verbs/generate.c). */
 mica_status mica__next_token_generate(mica_run *run, const mica_run_texts *texts);
 /* Adds a text that the network writes. */
 mica_status mica__next_token_report(mica_run *run, mica_report *report);
-
-/* The length in bytes of each token's text, (vocabulary) f32 (next_token_bytes.c). */
-mica_value mica__next_token_bytes(const mica_run *run, mica_graph *graph);
-/* Passes on the text that a token adds after the token before it. */
-mica_status mica__next_token_write(const mica_run *run, const mica_run_texts *texts, size_t prompt, int32_t before,
-                                   int32_t id, bool *goes_on);
 
 #endif

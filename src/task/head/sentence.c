@@ -78,7 +78,7 @@ static mica_status join(const mica_run *run, mica_bleu *sums) {
 static mica_status score(mica_run *run, const mica__sentences *s, int64_t beams, double *bleu) {
   mica__translations made;
   mica_bleu sums = {.length = 0};
-  MICA_TRY(mica__translate(run, &s->ids, beams, settings_of(run).length_penalty, &made));
+  MICA_TRY(mica__pairs_translate(run, &s->ids, beams, settings_of(run).length_penalty, &made));
   mica_status status = MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < s->count; i++)
     status = mica_bleu_add(&sums, made.texts[i], (const char *const *)&s->truths[i], 1, NULL);

@@ -1,6 +1,6 @@
-/* task/head/sentence.h: sentences that a network writes token by token: sentence.c learns and tests, sentence_search.c
- * writes, sentence_show.c predicts and reports, sentence_attention.c shows where the network looks. The network that
- * writes the next token is in task/input/pairs.h. */
+/* task/head/sentence.h: sentences that a network writes token by token (networks/translation.h): sentence.c learns and
+ * tests, sentence_show.c predicts and reports, sentence_attention.c shows where the network looks. The network is in
+ * task/input/pairs.h. */
 #ifndef MICA_TASK_HEAD_SENTENCE_H
 #define MICA_TASK_HEAD_SENTENCE_H
 
@@ -35,17 +35,6 @@ typedef struct mica__sentences {
 /* A mica__sample_fn that adds a sample to a mica__sentences, which must be zeroed first. */
 mica_status mica__sentences_add(mica_run *run, const mica__sample *sample, const float *outputs, void *sentences);
 void mica__sentences_free(mica__sentences *sentences);
-
-/* Translates all ids: *texts, which is NULL before, receives the translations and their scores; a text of only an end
- * token has an empty one. The caller frees both with mica__translations_free. */
-typedef struct mica__translations {
-  char **texts;
-  double *scores;
-  size_t count;
-} mica__translations;
-mica_status mica__translate(mica_run *run, const mica__ids *ids, int64_t beams, double length_penalty,
-                            mica__translations *translations);
-void mica__translations_free(mica__translations *translations);
 
 /* Adds a section that shows at which source tokens each token of the translation looks. */
 mica_status mica__sentence_attention(mica_run *run, const char *source, const char *translation, mica_report *report);

@@ -71,7 +71,7 @@ mica_status mica__sentence_predict(mica_run *run, const mica_run_input *given, m
   mica__translations made = {0};
   mica__sentences s = {0};
   mica_status status = run->task->input->samples.visit(run, given, mica__sentences_add, &s);
-  if (status == MICA_OK) status = mica__translate(run, &s.ids, given->beams ? given->beams : 1, penalty, &made);
+  if (status == MICA_OK) status = mica__pairs_translate(run, &s.ids, given->beams ? given->beams : 1, penalty, &made);
   for (size_t i = 0; status == MICA_OK && i < s.count; i++) status = add_translation(p, &s, &made, i);
   mica__translations_free(&made);
   mica__sentences_free(&s);
@@ -82,7 +82,7 @@ mica_status mica__sentence_answers(mica_run *run) {
   mica__translations made = {0};
   mica__sentences s = {0};
   mica_status status = mica__pairs_walk(run, run->evaluation->data, 1, MICA__PAIRS_FIRST, mica__sentences_add, &s);
-  if (status == MICA_OK) status = mica__translate(run, &s.ids, 1, 0, &made);
+  if (status == MICA_OK) status = mica__pairs_translate(run, &s.ids, 1, 0, &made);
   mica__translations_free(&made);
   mica__sentences_free(&s);
   return status;
@@ -115,7 +115,7 @@ mica_status mica__sentence_report(mica_run *run, mica_report *report) {
   mica__translations made = {0};
   mica__sentences s = {0};
   mica_status status = run->task->input->samples.look(run, run->evaluation->data, mica__sentences_add, &s);
-  if (status == MICA_OK) status = mica__translate(run, &s.ids, 1, 0, &made);
+  if (status == MICA_OK) status = mica__pairs_translate(run, &s.ids, 1, 0, &made);
   if (status == MICA_OK) status = add_table(report, &s, &made);
   if (status == MICA_OK && s.count) status = mica__sentence_attention(run, s.sources[0], made.texts[0], report);
   mica__translations_free(&made);

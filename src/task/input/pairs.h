@@ -3,6 +3,7 @@
 #ifndef MICA_TASK_INPUT_PAIRS_H
 #define MICA_TASK_INPUT_PAIRS_H
 
+#include "networks/translation.h"
 #include "run/common_settings.h"
 #include "run/composed.h"
 #include "run/fact_fields.h"
@@ -50,6 +51,12 @@ mica_model_config mica__pairs_network(const mica_run *run);
 /* The tokens that begin and end a target, in the run's tokenizer; -1: it has none. */
 int32_t mica__pairs_begin(const mica_run *run);
 int32_t mica__pairs_end(const mica_run *run);
+
+/* What translates with the run's network. */
+mica__translator mica__pairs_translator(const mica_run *run);
+/* Translates all ids (mica__translate). */
+mica_status mica__pairs_translate(const mica_run *run, const mica__ids *ids, int64_t beams, double length_penalty,
+                                  mica__translations *translations);
 
 /* The name of a column; for the answers of a table, which its dataset calls "label", the name in the table. */
 const char *mica__pairs_name(const mica_dataset *data, const mica_column *column);

@@ -3,6 +3,7 @@
 #include "data/dataset.h"
 #include "data/table/table.h"
 #include "run/fields.h"
+#include "run/network.h"
 #include "task/input/pairs.h"
 
 #include <string.h>
@@ -63,4 +64,21 @@ mica_model_config mica__pairs_network(const mica_run *run) {
                                           .hidden = s.hidden,
                                           .positions = (mica_positions_kind)s.positions,
                                           .feed_forward = (mica_feed_forward)s.feed_forward}};
+}
+
+mica__translator mica__pairs_translator(const mica_run *run) {
+  return (mica__translator){.engine = run->engine,
+                            .network = mica__pairs_network(run),
+                            .nn = mica__run_building(run),
+                            .share = mica_trainer_test_session(run->trainer),
+                            .tokenizer = run->tokenizer,
+                            .begin = mica__pairs_begin(run),
+                            .end = mica__pairs_end(run)};
+}
+
+mica_status mica__pairs_translate(const mica_run *run, const mica__ids *ids, int64_t beams, double length_penalty,
+                                  mica__translations *out) {
+  const mica__translator translator = mica__pairs_translator(run);
+  const mica__translation_sources sources = {ids->ids, ids->offsets, ids->texts};
+  return mica__translate(&translator, &sources, beams, length_penalty, out);
 }

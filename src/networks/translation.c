@@ -1,9 +1,8 @@
 /* Translates texts with a trained network, greedily or by beams, in batches of similar length. */
-#include "run/network.h"
-#include "task/head/sentence.h"
-#include "task/input/pairs.h"
-
+#include "networks/translation.h"
 #include "base/arith.h"
+#include "base/error.h"
+#include "base/text.h"
 #include "base/utf8.h"
 
 #include <stdlib.h>
@@ -14,6 +13,9 @@
 /* A translation has at most this many times the source's tokens, plus this many. */
 #define TIMES 2
 #define MORE 10
+
+typedef mica__translator translator;
+typedef mica__translation_sources sources;
 
 static mica_value block(mica_nn *nn, const mica_beam_values *v, const mica_kv_cache *cache, const void *user) {
   mica_model_config network = *(const mica_model_config *)user;
@@ -68,11 +70,11 @@ static void free_rows(rows *r) {
 }
 
 /* The text of ids. A poorly trained network may choose bytes that are not UTF-8; they become U+FFFD. */
-static mica_status text_of(const mica_run *run, const int32_t *ids, size_t count, char **text) {
+static mica_status text_of(const mica_tokenizer *t, const int32_t *ids, size_t count, char **text) {
   char *found = NULL;
   size_t bytes = 0;
   mica__text valid = {0};
-  MICA_TRY(mica_tokenizer_decode(run->tokenizer, ids, count, true, &found, &bytes));
+  MICA_TRY(mica_tokenizer_decode(t, ids, count, true, &found, &bytes));
   mica__text_add(&valid, "");
   mica__utf8_add_any(&valid, found, bytes);
   mica_free(found);
@@ -82,45 +84,45 @@ static mica_status text_of(const mica_run *run, const int32_t *ids, size_t count
 }
 
 /* Translates `count` sources. */
-static mica_status translate_batch(mica_run *run, mica_beam_search *search, rows *r, const mica__ids *ids,
-                                   const source *sources, int64_t count, mica__translations *out) {
+static mica_status translate_batch(const translator *how, mica_beam_search *search, rows *r, const sources *all,
+                                   const source *list, int64_t count, mica__translations *out) {
   for (int64_t b = 0; b < count; b++) {
-    const int64_t length = sources[b].length;
-    memcpy(r->ids + b * r->context, ids->ids + ids->offsets[sources[b].number], (size_t)length * sizeof *r->ids);
+    const int64_t length = list[b].length;
+    memcpy(r->ids + b * r->context, all->ids + all->offsets[list[b].number], (size_t)length * sizeof *r->ids);
     r->lengths[b] = (int32_t)length;
     r->limits[b] = (int32_t)mica__min(TIMES * length + MORE, r->context);
   }
   MICA_TRY(mica_beam_search_run(search, r->ids, r->lengths, r->context, r->limits, count, &r->found));
   for (int64_t b = 0; b < count; b++) {
     const int64_t best = b * r->beams;
-    MICA_TRY(
-        text_of(run, r->found.ids + best * r->context, (size_t)r->found.lengths[best], &out->texts[sources[b].number]));
-    out->scores[sources[b].number] = r->found.scores[best];
+    MICA_TRY(text_of(how->tokenizer, r->found.ids + best * r->context, (size_t)r->found.lengths[best],
+                     &out->texts[list[b].number]));
+    out->scores[list[b].number] = r->found.scores[best];
   }
   return MICA_OK;
 }
 
 /* The sources that have tokens before their end, in order of length; *count of them. */
-static source *sort_sources(const mica__ids *ids, size_t *count) {
-  source *sources = malloc((ids->texts + 1) * sizeof *sources);
+static source *sort_sources(const sources *all, size_t *count) {
+  source *list = malloc((all->count + 1) * sizeof *list);
   *count = 0;
-  for (size_t i = 0; sources && i < ids->texts; i++) {
-    const int64_t length = ids->offsets[i + 1] - ids->offsets[i];
-    if (length > 1) sources[(*count)++] = (source){i, (int32_t)length};
+  for (size_t i = 0; list && i < all->count; i++) {
+    const int64_t length = all->offsets[i + 1] - all->offsets[i];
+    if (length > 1) list[(*count)++] = (source){i, (int32_t)length};
   }
-  if (sources) qsort(sources, *count, sizeof *sources, compare);
-  return sources;
+  if (list) qsort(list, *count, sizeof *list, compare);
+  return list;
 }
 
-static mica_status translate_sorted(mica_run *run, const mica__ids *ids, const source *sources, size_t count,
+static mica_status translate_sorted(const translator *how, const sources *all, const source *list, size_t count,
                                     const mica_beam_config *config, mica__translations *out) {
   rows r = {.batch = config->batch, .beams = config->beams, .context = config->context};
   mica_beam_search *search = NULL;
   mica_status status = make_rows(&r);
-  if (status == MICA_OK) status = mica_beam_search_create(run->engine, config, &search);
+  if (status == MICA_OK) status = mica_beam_search_create(how->engine, config, &search);
   for (size_t from = 0; status == MICA_OK && from < count; from += (size_t)r.batch) {
     const int64_t some = mica__min(r.batch, (int64_t)(count - from));
-    status = translate_batch(run, search, &r, ids, sources + from, some, out);
+    status = translate_batch(how, search, &r, all, list + from, some, out);
   }
   mica_beam_search_destroy(search);
   free_rows(&r);
@@ -134,28 +136,27 @@ static mica_status fill_empty(mica__translations *t) {
   return MICA_OK;
 }
 
-mica_status mica__translate(mica_run *run, const mica__ids *ids, int64_t beams, double length_penalty,
+mica_status mica__translate(const translator *how, const sources *all, int64_t beams, double length_penalty,
                             mica__translations *out) {
-  const mica_model_config network = mica__pairs_network(run);
   size_t count = 0;
-  *out = (mica__translations){.texts = calloc(ids->texts + 1, sizeof *out->texts),
-                              .scores = calloc(ids->texts + 1, sizeof *out->scores),
-                              .count = ids->texts};
-  source *sources = sort_sources(ids, &count);
-  mica_status status = out->texts && out->scores && sources ? MICA_OK : mica__fail_nomem("translations");
+  *out = (mica__translations){.texts = calloc(all->count + 1, sizeof *out->texts),
+                              .scores = calloc(all->count + 1, sizeof *out->scores),
+                              .count = all->count};
+  source *list = sort_sources(all, &count);
+  mica_status status = out->texts && out->scores && list ? MICA_OK : mica__fail_nomem("translations");
   const mica_beam_config config = {.block = block,
-                                   .block_config = &network,
-                                   .share = mica_trainer_test_session(run->trainer),
-                                   .nn = mica__run_building(run),
+                                   .block_config = &how->network,
+                                   .share = how->share,
+                                   .nn = how->nn,
                                    .batch = mica__max(1, mica__min(AT_A_TIME / beams, (int64_t)count)),
                                    .beams = beams,
-                                   .context = network.sequence.context,
-                                   .begin = mica__pairs_begin(run),
-                                   .end = mica__pairs_end(run),
+                                   .context = how->network.sequence.context,
+                                   .begin = how->begin,
+                                   .end = how->end,
                                    .length_penalty = length_penalty};
-  if (status == MICA_OK && count) status = translate_sorted(run, ids, sources, count, &config, out);
+  if (status == MICA_OK && count) status = translate_sorted(how, all, list, count, &config, out);
   if (status == MICA_OK) status = fill_empty(out);
-  free(sources);
+  free(list);
   if (status != MICA_OK) mica__translations_free(out);
   return status;
 }

@@ -1,16 +1,13 @@
 /* Texts that a language model continues. */
+#include "run/verbs/generate.h"
 #include "run/network.h"
-#include "run/run.h"
-#include "task/head/next_token.h"
-#include "task/input/contexts.h"
+#include "run/token_texts.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define LENGTH 200
-/* How many bytes of the text a report shows. */
-#define SHOWN 600
 
 static mica_value build(mica_nn *nn, mica_value ids, const mica_kv_cache *cache, const void *user) {
   mica_model_config network = *(const mica_model_config *)user;
@@ -25,14 +22,15 @@ typedef struct rows {
   int64_t row;
 } rows;
 
-static mica_status take_prompt(const mica_run *run, const mica_run_texts *texts, size_t b, mica__ids *ids) {
+static mica_status take_prompt(const mica_run *run, const mica__writer *w, const mica_run_texts *texts, size_t b,
+                               mica__ids *ids) {
   const size_t bytes = texts->prompt_bytes ? texts->prompt_bytes[b] : strlen(texts->prompts[b]);
-  const int64_t context = mica__contexts_settings_of(run).context;
+  const int64_t context = w->network.sequence.context;
   char name[32];
   snprintf(name, sizeof name, "prompt %zu", b + 1);
   if (bytes > INT32_MAX) return mica__fail(MICA_E_INVALID, "prompt %zu is too long", b + 1);
   if (!bytes) return mica__fail(MICA_E_INVALID, "prompt %zu is empty", b + 1);
-  MICA_TRY(mica__contexts_encode(run, name, texts->prompts[b], bytes, ids));
+  MICA_TRY(w->encode(run, name, texts->prompts[b], bytes, ids));
   if (!ids->count) return mica__fail(MICA_E_INVALID, "prompt %zu has no tokens", b + 1);
   if ((int64_t)ids->count <= context || texts->window) return MICA_OK;
   return mica__fail(MICA_E_INVALID,
@@ -41,11 +39,11 @@ static mica_status take_prompt(const mica_run *run, const mica_run_texts *texts,
                     b + 1, ids->count, (long long)context);
 }
 
-static mica_status take_prompts(const mica_run *run, const mica_run_texts *texts, rows *r) {
+static mica_status take_prompts(const mica_run *run, const mica__writer *w, const mica_run_texts *texts, rows *r) {
   mica__ids *ids = calloc(texts->prompt_count, sizeof *ids);
   mica_status status = ids ? MICA_OK : mica__fail_nomem("prompts");
   for (size_t b = 0; status == MICA_OK && b < texts->prompt_count; b++) {
-    status = take_prompt(run, texts, b, &ids[b]);
+    status = take_prompt(run, w, texts, b, &ids[b]);
     if ((int64_t)ids[b].count > r->row) r->row = (int64_t)ids[b].count;
   }
   r->lengths = calloc(texts->prompt_count, sizeof *r->lengths);
@@ -73,7 +71,7 @@ static mica_status write_texts(const mica_run *run, mica_generator *g, const mic
   for (int64_t i = 0; status == MICA_OK && goes_on && i < length; i++) {
     status = mica_generator_next(g, next);
     for (size_t b = 0; status == MICA_OK && goes_on && b < texts->prompt_count; b++) {
-      status = mica__next_token_write(run, texts, b, r->last[b], next[b], &goes_on);
+      status = mica__token_write(run->tokenizer, texts, b, r->last[b], next[b], &goes_on);
       r->last[b] = next[b];
     }
   }
@@ -81,69 +79,24 @@ static mica_status write_texts(const mica_run *run, mica_generator *g, const mic
   return status;
 }
 
-mica_status mica__next_token_generate(mica_run *run, const mica_run_texts *texts) {
-  const mica_model_config network = mica__contexts_network(run);
-  const int64_t context = network.sequence.context;
+mica_status mica__run_write_texts(mica_run *run, const mica__writer *w, const mica_run_texts *texts) {
+  const int64_t context = w->network.sequence.context;
   rows r = {0};
   mica_generator *g = NULL;
   const mica_generator_config config = {.block = build,
-                                        .block_config = &network,
+                                        .block_config = &w->network,
                                         .share = mica_trainer_test_session(run->trainer),
                                         .nn = mica__run_building(run),
                                         .batch = (int64_t)texts->prompt_count,
                                         .context = context,
                                         .window = texts->window ? texts->window : context / 2,
                                         .sampling = texts->sampling};
-  mica_status status = take_prompts(run, texts, &r);
+  mica_status status = take_prompts(run, w, texts, &r);
   if (status == MICA_OK) status = mica_generator_create(run->engine, &config, &g);
   if (status == MICA_OK) status = write_texts(run, g, texts, &r);
   mica_generator_destroy(g);
   free(r.ids);
   free(r.lengths);
   free(r.last);
-  return status;
-}
-
-/* --- the report --- */
-
-static bool keep(void *user, size_t prompt, const char *bytes, size_t count) {
-  mica__text *text = user;
-  (void)prompt;
-  for (size_t i = 0; i < count; i++) {
-    const char c = bytes[i];
-    mica__text_addf(text, "%c", c == '\n' || ((unsigned char)c >= ' ' && (unsigned char)c < 0x7f) ? c : '?');
-  }
-  return !text->failed;
-}
-
-/* A prompt with at least one token; NULL: none was found. */
-static const char *find_prompt(const mica_run *run) {
-  static const char *const prompts[] = {"\n", "a", "."};
-  for (size_t i = 0; i < sizeof prompts / sizeof *prompts; i++) {
-    mica__ids ids = {0};
-    mica__attempt_begin();
-    const bool good = mica__contexts_encode(run, "a prompt", prompts[i], 1, &ids) == MICA_OK && ids.count;
-    mica__attempt_end();
-    mica__ids_free(&ids);
-    if (good) return prompts[i];
-  }
-  return NULL;
-}
-
-mica_status mica__next_token_report(mica_run *run, mica_report *report) {
-  const char *const prompt[] = {find_prompt(run)};
-  mica__text text = {0};
-  if (!prompt[0]) return MICA_OK;
-  const mica_run_texts texts = {.prompts = prompt,
-                                .prompt_count = 1,
-                                .length = SHOWN,
-                                .sampling = {.temperature = 0.8},
-                                .text = keep,
-                                .user = &text};
-  mica_status status = mica__next_token_generate(run, &texts);
-  if (status == MICA_OK) status = mica__text_status(&text);
-  if (status == MICA_OK) status = mica_report_begin(report, "A text that the network writes");
-  if (status == MICA_OK) status = mica_report_add_text(report, "at temperature 0.8", text.data);
-  mica__text_free(&text);
   return status;
 }

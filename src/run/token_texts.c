@@ -1,6 +1,8 @@
-/* The bytes of tokens. */
-#include "run/run.h"
-#include "task/head/next_token.h"
+/* The texts that tokens add. */
+#include "run/token_texts.h"
+#include "base/error.h"
+
+#include <mica/nodes.h>
 
 #include <stdlib.h>
 #include <string.h>
@@ -41,16 +43,16 @@ static int32_t token_with_text(const mica_tokenizer *t) {
   return -1;
 }
 
-mica_value mica__next_token_bytes(const mica_run *run, mica_graph *graph) {
-  const int32_t before = token_with_text(run->tokenizer);
-  const int32_t vocabulary = mica_tokenizer_size(run->tokenizer);
+mica_value mica__token_bytes(const mica_tokenizer *t, mica_graph *graph) {
+  const int32_t before = token_with_text(t);
+  const int32_t vocabulary = mica_tokenizer_size(t);
   float *lengths = malloc(((size_t)vocabulary + 1) * sizeof *lengths);
   mica_value value = {0};
   bool good = lengths != NULL;
   for (int32_t i = 0; good && i < vocabulary; i++) {
     char *text = NULL;
     size_t bytes = 0;
-    good = text_behind(run->tokenizer, before, i, &text, &bytes) == MICA_OK;
+    good = text_behind(t, before, i, &text, &bytes) == MICA_OK;
     mica_free(text);
     lengths[i] = (float)bytes;
   }
@@ -59,16 +61,16 @@ mica_value mica__next_token_bytes(const mica_run *run, mica_graph *graph) {
   return value;
 }
 
-mica_status mica__next_token_write(const mica_run *run, const mica_run_texts *texts, size_t prompt, int32_t before,
-                                   int32_t id, bool *goes_on) {
+mica_status mica__token_write(const mica_tokenizer *t, const mica_run_texts *texts, size_t prompt, int32_t before,
+                              int32_t id, bool *goes_on) {
   const char byte = (char)id;
   char *text = NULL;
   size_t bytes = 0;
-  if (!run->tokenizer) {
+  if (!t) {
     *goes_on = texts->text(texts->user, prompt, &byte, 1);
     return MICA_OK;
   }
-  MICA_TRY(text_behind(run->tokenizer, before, id, &text, &bytes));
+  MICA_TRY(text_behind(t, before, id, &text, &bytes));
   if (bytes) *goes_on = texts->text(texts->user, prompt, text, bytes);
   mica_free(text);
   return MICA_OK;

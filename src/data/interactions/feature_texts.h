@@ -1,0 +1,28 @@
+/* data/interactions/feature_texts.h: features as texts and numbers, for files. Messages name the facts of a run
+ * that hold them: "features", "feature_numbers", "feature_values", "user_features" and "item_features". */
+#ifndef MICA_DATA_INTERACTIONS_FEATURE_TEXTS_H
+#define MICA_DATA_INTERACTIONS_FEATURE_TEXTS_H
+
+#include "base/text.h"
+#include "data/interactions/features.h"
+
+/* A column as a text, "category user city", and numbers: of its values, of the longest set, mean and deviation. */
+mica_status mica__feature_write(const mica__feature *one, mica__text *text, double numbers[4]);
+/* Adds a row, as in "0.5 3 1,4": a number ("?" for none), a category's id, a set's ids ("-" for none). row -1: an
+ * unknown one. */
+void mica__features_write_row(const mica__features *f, mica__side side, int32_t row, mica__text *text);
+bool mica__features_has_side(const mica__features *f, mica__side side);
+
+/* All columns, and the values of categories and sets, one column after another. */
+typedef struct mica__feature_texts {
+  const char *const *columns, *const *values;
+  const double *numbers;
+  size_t count, value_count, number_count; /* count: of columns */
+} mica__feature_texts;
+/* MICA_E_FORMAT if they are not what the functions above write. f must be freed, also after a failure. */
+mica_status mica__features_read_columns(const mica__feature_texts *texts, mica__features *f);
+/* Reads `wanted` rows of a side into features whose columns are read. */
+mica_status mica__features_read_rows(mica__features *f, mica__side side, const char *const *texts, size_t count,
+                                     size_t wanted);
+
+#endif
