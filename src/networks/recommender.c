@@ -175,7 +175,7 @@ static mica_value scores_of(mica_nn *nn, const recommending *r, mica__user_value
   return mica_gather_elements(scores, items, 1);
 }
 
-/* neumf: the pair should be true and the drawn ones false; mf: the pair should score above the drawn ones (Rendle et al.
+/* neumf: the pair should be true and the drawn ones false; mf: the pair should score above these (Rendle et al.
  * 2009). */
 static mica_value loss_of_pairs(mica_nn *nn, const recommending *r, mica__user_values user, mica_value items,
                                 mica_objective *out) {
