@@ -71,6 +71,7 @@ typedef struct mica__variant {
   uint32_t vector_bytes; /* minimum size of its vector registers; 0 for any */
   /* A further condition on the device, for an instruction that no extension announces; NULL: none. */
   bool (*has_instruction)(const mica_device_info *device);
+  bool unmeasured; /* no device was measured with it: only a tuner chooses it */
   int32_t values[MICA__MAX_PARAMS];
 } mica__variant;
 

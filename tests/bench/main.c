@@ -1,5 +1,6 @@
 #include "bench/bench.h"
 #include "bench/peers.h"
+#include "ops/select/mma.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,6 +57,8 @@ static bool parse(int count, char **words, bench *b) {
       b->cold = true;
     else if (!strcmp(words[i], "--cpu-time"))
       b->cpu_time = true;
+    else if (!strcmp(words[i], "--unmeasured"))
+      mica__mma_take_unmeasured(true);
     else if (!strcmp(words[i], "--profile"))
       b->profile = true;
     else if (!strcmp(words[i], "--model") && more)

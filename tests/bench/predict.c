@@ -162,14 +162,15 @@ static double tile_cost(const tiled *k, const mica_device_info *info, const benc
   return mica__tile_cost(&t, speed, &product, 1, info);
 }
 
-static double united_seconds(const united *k, const bench_device *d, const bench_launch *l) {
+static double united_seconds(const united *k, const bench_device *d, const mica_device_info *info,
+                             const bench_launch *l) {
   const bool narrow = strstr(l->options, "D_T=f16") || strstr(l->options, "D_T=bf16");
   const int64_t piece = narrow ? 8 : 4;
   int32_t values[MICA__MAX_PARAMS];
   read_values(k->desc, l->options, values);
   const mica__mma_tile tile = mica__mma_tile_of(k->desc, values);
   const mica__tiled product = {tile.m, tile.n * (int64_t)l->groups, k->steps(l, piece), 1};
-  const double adds = mica__mma_cost(tile, &product, 1, d->units) * (double)(MICA__MMA_STEP * piece);
+  const double adds = mica__mma_cost(tile, &product, 1, info) * (double)(MICA__MMA_STEP * piece);
   return adds / (d->matrix / (narrow ? 2 : 4) / d->units * d->reached[!narrow]);
 }
 
@@ -192,7 +193,7 @@ double bench_launch_seconds(const bench_device *d, const mica_device_info *info,
   }
   const united *on_units = d->matrix > 0 ? united_of(l) : NULL;
   if (on_units) {
-    const double played = united_seconds(on_units, d, l);
+    const double played = united_seconds(on_units, d, info, l);
     return fmax(d->clock > 0 ? played + traffic : fmax(played, traffic), SHORTEST);
   }
   const double items = (double)l->groups * (double)l->threads;

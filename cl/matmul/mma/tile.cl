@@ -47,10 +47,10 @@
 
 /* Where a work-item's first piece begins, and how far its others are from it: rows of k of an operand that lies, of the
  * outer index of one that does not. */
-#define APART(X) (LIES(X) ? THREADS / ACROSS(X) : THREADS / 4)
-#define FIRST_K(X) (LIES(X) ? item / ACROSS(X) : item % 4 * PIECE)
-#define FIRST_OUTER(X) (LIES(X) ? item % ACROSS(X) * PIECE : item / 4)
-#define SPOT(X, n) (LIES(X) ? LYING(X, (n) / ACROSS(X), (n) % ACROSS(X)) : UPRIGHT((n) / 4, (n) % 4))
+#define APART(X) (LIES(X) ? THREADS / ACROSS(X) : THREADS / MMA_DEPTH)
+#define FIRST_K(X) (LIES(X) ? item / ACROSS(X) : item % MMA_DEPTH * PIECE)
+#define FIRST_OUTER(X) (LIES(X) ? item % ACROSS(X) * PIECE : item / MMA_DEPTH)
+#define SPOT(X, n) (LIES(X) ? LYING(X, (n) / ACROSS(X), (n) % ACROSS(X)) : UPRIGHT((n) / MMA_DEPTH, (n) % MMA_DEPTH))
 
 /* Declares X_k and X_outer, where this work-item's first piece of the next tile is, and X_from, which points there, or
  * beyond X's end; and how far apart pieces are, and tiles. */
@@ -65,7 +65,7 @@
 /* Copies the next tile of X, zero outside it. `within` says that none of it is: most are not at an edge, and where
  * copies are instructions of their own bounds and sizes are more than these. */
 #define COPY(X, tile, within, outer_end, outer_stride, k_stride)                                                       \
-  UNROLL_##X for (int i = 0; i < TILE_##X * 4 / THREADS; i++) {                                                        \
+  UNROLL_##X for (int i = 0; i < TILE_##X * MMA_DEPTH / THREADS; i++) {                                                \
     const int outer = X##_outer + (LIES(X) ? 0 : i * APART(X)), k = X##_k + (LIES(X) ? i * APART(X) : 0);              \
     __local uint4 *to = (tile) + SPOT(X, (uint)item + i * THREADS);                                                    \
     if (WHOLE(X)) {                                                                                                    \

@@ -43,11 +43,11 @@ static mica_shape result_of(const int8_case *c, const mica__int8_attrs *attrs) {
 /* Converts a case for mica__check_launches; it refers to *attrs. */
 static mica__launch_case case_of(const int8_case *c, bool conv, size_t number, mica__int8_attrs *attrs) {
   /* Units are emulated in turn. */
-  const char *units = number % 2 ? "emulated_mfma" : "emulation";
+  static const char *const emulations[] = {"emulation", "emulated_mfma", "emulation_tall"};
   static const double bounds[MICA__INT8_OPERANDS] = {250, 250, 0.1, 90, 0.1, 90, 20, 3, 50, 250, 2, 90, 3, 50};
   mica__launch_case made = {.attrs = attrs};
   if (c->with & STANDARD) made.variants[0] = "cpu", made.variants[1] = "gpu";
-  if (c->with & TILES) made.variants[0] = "emulated_amx", made.variants[1] = units;
+  if (c->with & TILES) made.variants[0] = "emulated_amx", made.variants[1] = emulations[number % 3];
   int64_t rows = c->a.dim[c->a.rank - 2];
   int64_t columns = conv ? c->b.dim[0] : c->b.dim[c->b.rank - 1 - c->window.transposed];
   mica_dtype zeros = c->with & I32_ZEROS ? MICA_I32 : MICA_F32;

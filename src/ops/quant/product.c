@@ -81,9 +81,11 @@ static const mica__kernel_param mma_params[] = {
 #define MMA_VALUES MICA__INT8_VALUES, 1
 /* Only units that read words of row-major operands. */
 static const mica__variant mma_variants[] = {
+    MICA__MMA_PTX_128X64(MMA_VALUES),
     MICA__MMA_PTX_64X64(MMA_VALUES),
     MICA__MMA_MFMA_64X64(MMA_VALUES),
     MICA__MMA_EMULATION("emulated_mfma", MMA_VALUES, MICA__MMA_MFMA, 0, 1, 1, 32, 32, 2),
+    MICA__MMA_EMULATION("emulation_tall", MMA_VALUES, MICA__MMA_PTX, 0, 2, 1, 32, 32, 3),
     MICA__MMA_EMULATION("emulation", MMA_VALUES, MICA__MMA_PTX, 0, 2, 1, 16, 32, 3),
 };
 static bool mma_has_room(const int32_t *values, const mica_device_info *device) {
@@ -439,10 +441,24 @@ static mica_status try_units(mica_engine *engine, const mica__variant *variant, 
   return status;
 }
 
+/* The task's variant, or the one whose tiles take the least time; NULL if the device has none. */
+static const mica__variant *variant_for(const mica__task *task) {
+  const mica__kernel_desc *desc = &mica__int8_mma_kernel;
+  const mica__int8 *p = task->problem;
+  const mica__conv_dims *d = &p->dims;
+  if (task->variant || !mica__kernel_variant(desc, task->device)) return task->variant;
+  const int64_t depth = p->depth * (p->conv ? mica__product3(d->filter) : 1);
+  const mica__tiled product = {.m = p->m,
+                               .n = p->conv ? d->out[1] * d->out[2] : p->n,
+                               .k = mica__ceil_div(depth, MICA__MMA_STEP * 16),
+                               .batches = p->batches};
+  return mica__mma_choose(desc, task, &product, 1).variant;
+}
+
 static const char *decline_mma(const mica__task *task) {
   const mica__kernel_desc *desc = &mica__int8_mma_kernel;
   const mica__int8 *p = task->problem;
-  const mica__variant *variant = task->variant ? task->variant : mica__kernel_variant(desc, task->device);
+  const mica__variant *variant = variant_for(task);
   const char *reason = mica__exec_declines(p->exec, task, desc);
   if (!reason) reason = mica__mma_missing(desc, MICA_I8, task->device, task->engine);
   if (!reason && variant) reason = mica__mma_failed(task->device, task->engine, desc, variant, MICA_I8);
@@ -461,7 +477,7 @@ static mica_status launch_mma(mica_queue *queue, const mica__task *task) {
   const mica__kernel_desc *desc = &mica__int8_mma_kernel;
   const mica__int8 *p = task->problem;
   mica_engine *engine = mica__queue_engine(queue);
-  const mica__variant *variant = task->variant ? task->variant : mica__kernel_variant(desc, task->device);
+  const mica__variant *variant = variant_for(task);
   mica_status status = MICA_OK;
   if (added_apart(p, &status)) return status;
   if (!variant) return mica__fail(MICA_E_UNSUPPORTED, "int8_mma: the device has no matrix units");

@@ -57,10 +57,29 @@ mica_status mica__mma_check(mica_engine *engine, const mica__kernel_desc *desc, 
   return mica__mma_prove(engine, unit, type);
 }
 
-/* The speed of a tile in elements per time, relative to 128 x 128. For 64 x 64 local memory is the limit: a step of
- * 16-bit numbers reads and writes 24 KB of it, 192 cycles, while its instructions take 102; for 128 x 128 it is 384
- * cycles and 410. */
-static double busy(mica__mma_tile tile) { return tile.m * tile.n >= 128 * 128 ? 1 : tile.n >= 128 ? 0.77 : 0.57; }
+/* Bytes per cycle that a unit of an H200 copies into local memory: 14.6 to 16, measured with four layouts, three types
+ * and tiles of 128 x 128 and 64 x 64. Older units were never measured. */
+#define COPIED_BYTES 15.5
+#define COPIES_MEASURED_ON 90
+#define STEP_BYTES (MICA__MMA_STEP * 16)
+
+/* Cycles of a step in the main loop if copies were free, as played by the model of its schedulers: 484 for 128 x 128,
+ * of which two groups share a unit; 827 for as much of 256 x 128, whose eight warps wait at one barrier. */
+static double loop_cycles(mica__mma_tile tile) {
+  return (double)(tile.m * tile.n) / (128 * 128) * (tile.depth < MICA__MMA_STEP ? 827 : 484);
+}
+
+static double copy_cycles(int64_t m, int64_t n) { return (double)((m + n) * STEP_BYTES) / COPIED_BYTES; }
+
+/* The speed of a tile in elements per time, relative to 128 x 128. On an H200 the slower one of copies and loop
+ * decides; for 128 x 128 these are copies. Elsewhere local memory is the limit of 64 x 64: a step of 16-bit numbers
+ * reads and writes 24 KB of it, 192 cycles, while its instructions take 102; for 128 x 128 it is 384 cycles and 410. */
+static double busy(mica__mma_tile tile, const mica_device_info *device) {
+  const double area = (double)(tile.m * tile.n) / (128 * 128);
+  if (tile.copies && device->compute_capability >= COPIES_MEASURED_ON)
+    return area * copy_cycles(128, 128) / fmax(copy_cycles(tile.m, tile.n), loop_cycles(tile));
+  return area >= 1 ? 1 : tile.n >= 128 ? 0.77 : 0.57;
+}
 
 /* The steps lost while a group waits for its first tiles and writes its result. */
 #define FILL 6.0
@@ -68,27 +87,33 @@ static double busy(mica__mma_tile tile) { return tile.m * tile.n >= 128 * 128 ? 
  * unit computes 20 elements per cycle. */
 #define PARTIAL 9.0
 
-double mica__mma_cost(mica__mma_tile tile, const mica__tiled *p, int64_t splits, double units) {
+double mica__mma_cost(mica__mma_tile tile, const mica__tiled *p, int64_t splits, const mica_device_info *device) {
+  const double units = fmax(1, (double)device->compute_units);
   const double tiles = (double)mica__ceil_div(p->m, tile.m) * (double)mica__ceil_div(p->n, tile.n);
   const double groups = tiles * (double)p->batches * (double)splits, area = (double)(tile.m * tile.n);
-  /* A unit with only one group has one warp per scheduler, so no other warp fills its waits. */
-  const double share = area / busy(tile) * (groups <= units ? 4.0 / 3 : 1);
+  /* A unit with only one group of four warps has one per scheduler, so no other warp fills its waits. */
+  const bool alone = groups <= units && (!tile.copies || tile.threads <= 4 * 32);
+  const double share = area / busy(tile, device) * (alone ? 4.0 / 3 : 1);
   const double steps = (double)mica__ceil_div(p->k, splits) + FILL, sums = (double)(p->m * p->n) * (double)p->batches;
   return ceil(groups / units) * steps * share + (splits > 1 ? PARTIAL * (double)splits * sums / units : 0);
 }
 
+static bool takes_unmeasured;
+
+void mica__mma_take_unmeasured(bool take) { takes_unmeasured = take; }
+
 mica__mma_plan mica__mma_choose(const mica__kernel_desc *desc, const mica__task *task, const mica__tiled *product,
                                 int64_t most) {
   mica__mma_plan best = {&desc->variants[desc->variant_count - 1], 1, INFINITY};
-  const double units = fmax(1, (double)task->device->compute_units);
   double best_cost = INFINITY;
   for (int i = 0; i < desc->variant_count; i++) {
     const mica__variant *variant = task->variant ? task->variant : &desc->variants[i];
     if (!task->variant && !mica__variant_fits(desc, variant, task->device)) continue;
+    if (!task->variant && variant->unmeasured && !takes_unmeasured) continue;
     const mica__mma_tile tile = mica__mma_tile_of(desc, variant->values);
     for (int64_t splits = 1; splits == 1 || (splits <= most && splits <= product->k);
          splits += splits < 8 ? 1 : splits / 4) {
-      const double cost = mica__mma_cost(tile, product, splits, units);
+      const double cost = mica__mma_cost(tile, product, splits, task->device);
       if (cost < best_cost) best_cost = cost, best = (mica__mma_plan){variant, splits, cost};
     }
     if (task->variant) break;

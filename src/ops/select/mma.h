@@ -40,10 +40,28 @@ typedef enum mica__mma_unit {
   {                                                                                                                    \
     .name = label, .values = { __VA_ARGS__ }                                                                           \
   }
+/* 85 multiply-adds for each byte that is copied into local memory, where 128 x 128 has 64. Never measured, so no device
+ * takes it by itself. Its kernel has MMA_DEPTH. */
+#define MICA__MMA_PTX_256X128(...)                                                                                     \
+  {                                                                                                                    \
+    .name = "ptx256x128", .classes = MICA__ON_GPU, .has_instruction = mica__mma_has_ptx, .unmeasured = true,           \
+    .values = {                                                                                                        \
+      __VA_ARGS__,                                                                                                     \
+      MICA__MMA_PTX,                                                                                                   \
+      1,                                                                                                               \
+      4,                                                                                                               \
+      2,                                                                                                               \
+      64,                                                                                                              \
+      64,                                                                                                              \
+      4                                                                                                                \
+    }                                                                                                                  \
+  }
 #define MICA__MMA_PTX_128X128(...)                                                                                     \
   MICA__MMA_VARIANT("ptx128x128", mica__mma_has_ptx, __VA_ARGS__, MICA__MMA_PTX, 1, 2, 2, 64, 64, 3)
 #define MICA__MMA_PTX_64X128(...)                                                                                      \
   MICA__MMA_VARIANT("ptx64x128", mica__mma_has_ptx, __VA_ARGS__, MICA__MMA_PTX, 1, 2, 2, 32, 64, 3)
+#define MICA__MMA_PTX_128X64(...)                                                                                      \
+  MICA__MMA_VARIANT("ptx128x64", mica__mma_has_ptx, __VA_ARGS__, MICA__MMA_PTX, 1, 2, 2, 64, 32, 3)
 #define MICA__MMA_PTX_64X64(...)                                                                                       \
   MICA__MMA_VARIANT("ptx64x64", mica__mma_has_ptx, __VA_ARGS__, MICA__MMA_PTX, 1, 2, 2, 32, 32, 4)
 #define MICA__MMA_MFMA_128X128(...)                                                                                    \
@@ -78,13 +96,16 @@ typedef enum mica__mma_unit {
  * PTX. */
 bool mica__mma_has_ptx(const mica_device_info *device);
 
-/* The depth of a tile, in pieces of 16 bytes. */
+/* The depth of a step, in pieces of 16 bytes: that of a tile of kernels without MMA_DEPTH. */
 #define MICA__MMA_STEP 4
+/* The parameter of kernels whose tiles may have half of it, on NVIDIA's units. */
+#define MICA__MMA_DEPTH_PARAM MICA__INT("MMA_DEPTH", "pieces of 16 bytes along k in a tile", 4, 2)
 
-/* A tile's rows and columns, and the work-items of its group. */
+/* A tile's rows and columns, its depth in pieces of 16 bytes, and the work-items of its group. */
 typedef struct mica__mma_tile {
-  int64_t m, n;
+  int64_t m, n, depth;
   size_t threads;
+  bool copies; /* local memory is filled by copies in the background, as NVIDIA's are */
 } mica__mma_tile;
 
 /* The number of work-items in a warp. */
@@ -133,12 +154,16 @@ typedef struct mica__mma_plan {
 } mica__mma_plan;
 
 /* The duration of a product whose depth is split into `splits` parts, in elements of a step that a unit computes in
- * that time with tiles of 128 x 128. p: k counts steps of a tile. */
-double mica__mma_cost(mica__mma_tile tile, const mica__tiled *p, int64_t splits, double units);
+ * that time with tiles of 128 x 128. p: k counts steps of MICA__MMA_STEP pieces. */
+double mica__mma_cost(mica__mma_tile tile, const mica__tiled *p, int64_t splits, const mica_device_info *device);
 
 /* The task's variant, or the one that is fastest for the product on the device (the emulation if it has no unit), with
- * the cheapest split of the depth into at most `most` parts. product: k counts steps of a tile. */
+ * the cheapest split of the depth into at most `most` parts. product: k counts steps of MICA__MMA_STEP pieces. */
 mica__mma_plan mica__mma_choose(const mica__kernel_desc *desc, const mica__task *task, const mica__tiled *product,
                                 int64_t most);
+
+/* For tests and benches: mica__mma_choose also takes variants that were never measured. Call it while no other thread
+ * uses the library. */
+void mica__mma_take_unmeasured(bool take);
 
 #endif

@@ -12,15 +12,26 @@ int64_t mica__mma_lanes(int32_t unit) { return lanes[unit]; }
 mica__mma_tile mica__mma_tile_of(const mica__kernel_desc *desc, const int32_t *values) {
   const int64_t warps_m = mica__kernel_value(desc, values, "WARPS_M"),
                 warps_n = mica__kernel_value(desc, values, "WARPS_N");
+  const int32_t unit = mica__kernel_value(desc, values, "MMA_UNIT");
+  const bool deep = mica__kernel_param_index(desc, "MMA_DEPTH") < 0;
   return (mica__mma_tile){.m = warps_m * mica__kernel_value(desc, values, "WARP_M"),
                           .n = warps_n * mica__kernel_value(desc, values, "WARP_N"),
-                          .threads = (size_t)(warps_m * warps_n * lanes[mica__kernel_value(desc, values, "MMA_UNIT")])};
+                          .depth = deep ? MICA__MMA_STEP : mica__kernel_value(desc, values, "MMA_DEPTH"),
+                          .threads = (size_t)(warps_m * warps_n * lanes[unit]),
+                          .copies = unit == MICA__MMA_PTX};
+}
+
+/* Results leave through the memory of B's tiles, eight rows of each warp at a time, as floats or ints. */
+static bool has_room_for_results(mica__mma_tile tile, int64_t stages, int64_t warps_m) {
+  return warps_m * 8 * (int64_t)sizeof(float) <= stages * tile.depth * PIECE_BYTES;
 }
 
 bool mica__mma_has_room(const mica__kernel_desc *desc, const int32_t *values, const mica_device_info *device) {
   const mica__mma_tile tile = mica__mma_tile_of(desc, values);
-  const int64_t pieces = MICA__MMA_STEP * (tile.m + tile.n), threads = (int64_t)tile.threads;
-  const uint64_t local = (uint64_t)(pieces * mica__kernel_value(desc, values, "STAGES")) * PIECE_BYTES;
-  return tile.m * MICA__MMA_STEP % threads == 0 && tile.n * MICA__MMA_STEP % threads == 0 &&
+  const int64_t threads = (int64_t)tile.threads, stages = mica__kernel_value(desc, values, "STAGES");
+  const uint64_t local = (uint64_t)(tile.depth * (tile.m + tile.n) * stages) * PIECE_BYTES;
+  if (tile.depth != MICA__MMA_STEP && !tile.copies) return false;
+  return tile.m * tile.depth % threads == 0 && tile.n * tile.depth % threads == 0 &&
+         has_room_for_results(tile, stages, mica__kernel_value(desc, values, "WARPS_M")) &&
          tile.threads <= device->max_group && local <= device->local_bytes;
 }

@@ -1,4 +1,4 @@
-/* labels: device slow, shards: 5
+/* labels: device slow, shards: 6
  *
  * Products on matrix units: the emulation of each unit in all types and layouts, and the trial product by which a
  * device's own unit is trusted. */
@@ -68,5 +68,6 @@ static const char *lacks(void) {
   return DEVICE;
 }
 
-TESTS(lacks(), NULL, NULL, LOOP(emulations_are_right, 0, MICA__MMA_UNITS), emulations_alone_are_not_optimised,
+/* One per unit, and NVIDIA's with half the depth. */
+TESTS(lacks(), NULL, NULL, LOOP(emulations_are_right, 0, MICA__MMA_UNITS + 1), emulations_alone_are_not_optimised,
       LOOP(trials_are_right, 0, MICA__MMA_UNITS - 1))

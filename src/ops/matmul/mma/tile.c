@@ -2,17 +2,23 @@
 #include "ops/matmul/gemm.h"
 #include "ops/select/mma.h"
 
+#include "base/arith.h"
 #include "base/error.h"
 
 static const mica__kernel_param params[] = {
     MICA__GEMM_PARAMS(MICA_F32, MICA_F16, MICA_BF16, MICA_I8),
+    MICA__MMA_DEPTH_PARAM,
     MICA__MMA_PARAMS(MICA__EMULATED),
 };
+#define VALUES MICA__GEMM_VALUES, 4
+#define FLAT_VALUES MICA__GEMM_VALUES, 2 /* half as deep */
 static const mica__variant variants[] = {
-    MICA__MMA_PTX_128X128(MICA__GEMM_VALUES),
-    MICA__MMA_PTX_64X64(MICA__GEMM_VALUES),
-    MICA__MMA_OTHERS(MICA__GEMM_VALUES),
-    MICA__MMA_EMULATIONS(MICA__GEMM_VALUES),
+    MICA__MMA_PTX_128X128(VALUES),
+    MICA__MMA_PTX_256X128(FLAT_VALUES),
+    MICA__MMA_PTX_64X64(VALUES),
+    MICA__MMA_OTHERS(VALUES),
+    MICA__MMA_EMULATION("emulation_flat", FLAT_VALUES, MICA__MMA_PTX, 0, 2, 1, 16, 32, 4),
+    MICA__MMA_EMULATIONS(VALUES),
 };
 static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__gemm_mma_kernel = {MICA__KERNEL("gemm_mma", "matmul/mma/tile.cl", params, variants),
@@ -38,14 +44,11 @@ static const char *decline_pieces(const mica__gemm *gemm) {
                                                                           : "a or b is not made of pieces of 16 bytes";
 }
 
-/* The largest tiles if all units get some, else the variant after them. */
-static const mica__variant *suited(const mica__gemm *gemm, const mica_device_info *device) {
-  const mica__kernel_desc *desc = &mica__gemm_mma_kernel;
-  const mica__variant *first = mica__kernel_variant(desc, device);
-  if (!first) return &variants[desc->variant_count - 1];
-  const mica__mma_tile tile = mica__mma_tile_of(desc, first->values);
-  const bool few = mica__gemm_tiles(gemm, tile.m, tile.n) < (int64_t)device->compute_units;
-  return few && mica__variant_fits(desc, first + 1, device) ? first + 1 : first;
+static const mica__variant *suited(const mica__task *task) {
+  const mica__gemm *gemm = task->problem;
+  const int64_t piece = 16 / (int64_t)mica_dtype_size(mica_tensor_dtype(gemm->a.tensor));
+  const mica__tiled product = {gemm->m, gemm->n, mica__ceil_div(gemm->k, MICA__MMA_STEP * piece), gemm->batches};
+  return mica__mma_choose(&mica__gemm_mma_kernel, task, &product, 1).variant;
 }
 
 static const char *decline(const mica__task *task) {
@@ -67,7 +70,7 @@ static mica_status launch_mma(mica_queue *queue, const mica__task *task) {
   const mica__variant *variant = task->variant;
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
-  if (!variant) variant = suited(gemm, task->device);
+  if (!variant) variant = suited(task);
   if (unsuited(gemm)) return mica__fail(MICA_E_UNSUPPORTED, "gemm_mma: %s", unsuited(gemm));
   MICA_TRY(mica__mma_check(mica__queue_engine(queue), desc, variant, mica_tensor_dtype(gemm->a.tensor)));
   mica__kernel_values(desc, variant, values);
