@@ -1,57 +1,69 @@
-/* data/mask.cl: gathers the masks of a batch, changed as the pictures are (draw.clh).
+/* batch/mask.cl: gathers the masks of a batch, changed as the pictures are (draw.clh).
  *
- * x holds masks of H x W bytes, y of h x w; sample s of the batch, 0 <= s < N, is number order(first + s) of them,
- * and position + s decides its change. y[s, r, q] is the class of the pixel of x nearest to draw_source(q, r); -1 where
- * that is 255, is not below `classes`, or lies outside. With CUT 1 a rectangle of y (draw_is_inside) is that of sample
- * N - 1 - s.
+ * x holds masks of H x W bytes (floats with NUMBERS 1), y of h x w; sample s of the batch, 0 <= s < N, is number
+ * order(first + s) of them, and position + s decides its change. y[s, r, q] is the class of the pixel of x nearest to
+ * draw_source(q, r); -1 where that is 255, is not below `classes`, or lies outside. With NUMBERS 1 it is the number
+ * there, 0 outside. With CUT 1 a rectangle of y (draw_is_inside) is that of sample N - 1 - s.
  *
  *   AUGMENT   0: as it is; else as in draw.clh     ORDERED   1: order(p) is order[p]; 0: a permutation
- *   CUT       as above
+ *   CUT, NUMBERS   as above
  *   SPAN      elements that a work-item makes
  *
  * One dimension of N ceil(h w / SPAN) work-items. */
 
 #include "batch/draw.clh"
 
-/* The class at pixel (q, r) of a changed mask of h x w pixels; x has H x W. */
-static inline int class_at(__global const uchar *x, const sample_draw d, const int q, const int r, const int H,
-                           const int W, const int h, const int w, const int classes) {
+#if NUMBERS
+#define ELEMENT float
+#define RESULT float
+#define NONE 0.0f
+#define VALUE(element) (element)
+#else
+#define ELEMENT uchar
+#define RESULT int
+#define NONE 255
+#define VALUE(element) ((element) < classes ? (element) : -1)
+#endif
+
+/* The class or number at pixel (q, r) of a changed mask of h x w pixels; x has H x W. */
+static inline RESULT value_at(__global const ELEMENT *x, const sample_draw d, const int q, const int r, const int H,
+                              const int W, const int h, const int w, const int classes) {
 #if AUGMENT
   const float2 from = draw_source(d, q, r, h, w) + 0.5f;
   const int qx = from.x >= 0 && from.x < (float)W ? (int)from.x : -1;
   const int rx = from.y >= 0 && from.y < (float)H ? (int)from.y : -1;
-  const int value = qx >= 0 && rx >= 0 ? x[rx * W + qx] : 255;
+  const RESULT value = qx >= 0 && rx >= 0 ? x[rx * W + qx] : NONE;
 #else
-  const int value = x[r * W + q];
+  const RESULT value = x[r * W + q];
 #endif
-  return value < classes ? value : -1;
+  return VALUE(value);
 }
 
 /* sizes: N, H, W, crop, flip, classes, h, w (H and W with AUGMENT 0); keys: six of the permutation, two of the seed;
  * range: angle, zoom, three unused, elastic, two unused. */
-__kernel void mask(__global const uchar *x, const long x_at, __global const int *order, const long order_at,
-                   __global int *y, const long y_at, const int8 sizes, const int8 keys, const float8 range, const int n,
-                   const int bits, const int first, const int position, const int epoch, const int across,
+__kernel void mask(__global const ELEMENT *x, const long x_at, __global const int *order, const long order_at,
+                   __global RESULT *y, const long y_at, const int8 sizes, const int8 keys, const float8 range,
+                   const int n, const int bits, const int first, const int position, const int epoch, const int across,
                    const int down) {
   const int H = sizes.s1, W = sizes.s2, h = sizes.s6, w = sizes.s7;
   const int plane = h * w, spans = (plane + SPAN - 1) / SPAN;
   const long item = get_global_id(0);
   const int s = (int)(item / spans), begin = (int)(item % spans) * SPAN, end = min(begin + SPAN, plane);
   if (s >= sizes.s0) return;
-  __global const uchar *mine = x + x_at + (long)SAMPLE_AT(first + s) * (H * W);
+  __global const ELEMENT *mine = x + x_at + (long)SAMPLE_AT(first + s) * (H * W);
   const uint2 seed = (uint2)((uint)keys.s6, (uint)keys.s7);
   const sample_draw d = draw_sample((uint)(position + s), (uint)epoch, seed, H, W, h, w, sizes.s3, sizes.s4, range);
 #if CUT
   const int other = sizes.s0 - 1 - s;
-  __global const uchar *its = x + x_at + (long)SAMPLE_AT(first + other) * (H * W);
+  __global const ELEMENT *its = x + x_at + (long)SAMPLE_AT(first + other) * (H * W);
   const sample_draw e = draw_sample((uint)(position + other), (uint)epoch, seed, H, W, h, w, sizes.s3, sizes.s4, range);
 #endif
   y += y_at + (long)s * plane;
   for (int at = begin; at < end; at++) {
     const int q = at % w, r = at / w;
-    int value = class_at(mine, d, q, r, H, W, h, w, sizes.s5);
+    RESULT value = value_at(mine, d, q, r, H, W, h, w, sizes.s5);
 #if CUT
-    if (draw_is_inside(q, r, across, down)) value = class_at(its, e, q, r, H, W, h, w, sizes.s5);
+    if (draw_is_inside(q, r, across, down)) value = value_at(its, e, q, r, H, W, h, w, sizes.s5);
 #endif
     y[at] = value;
   }

@@ -19,6 +19,7 @@ typedef struct mica_dataset mica_dataset;
  *   CLASSES   u8 (classes), 1 for each class of the sample        f32 (N, classes)
  *   IMAGE     u8 or f32 (C, H, W)                                 f32, f16 or bf16 (N, C, H, W)
  *   MASK      u8 (H, W), class per pixel; 255: not labelled       i32 (N, H, W), -1: not labelled
+ *   MAP       f32 (H, W), a number above 0 per pixel; 0: unknown  f32 (N, H, W)
  *   BOXES     f32 (M, 4): x0 y0 x1 y1 in the picture's pixels     f32 (N, M, 4); boxes without area are padding
  *   TEXT      u8 (T), bytes                                       u8 (N, T)
  *   TOKENS    i32 (T)                                             i32 (N, T)
@@ -39,7 +40,8 @@ typedef struct mica_dataset mica_dataset;
   X(TOKENS, "tokens")                                                                                                  \
   X(SOUND, "sound")                                                                                                    \
   X(ID, "id")                                                                                                          \
-  X(TIME, "time")
+  X(TIME, "time")                                                                                                      \
+  X(MAP, "map")
 
 typedef enum mica_column_kind {
 #define MICA_COLUMN_KIND_ENUM(name, text) MICA_COLUMN_KIND_##name,
@@ -51,7 +53,7 @@ MICA_API const char *mica_column_kind_name(mica_column_kind kind);
 
 typedef struct mica_column {
   /* Unique in its dataset. Sources without column names use "image" ("x" for rows of numbers), "label", "mask",
-   * "boxes", "text" and "sound". */
+   * "depth", "boxes", "text" and "sound". */
   const char *name;
   mica_column_kind kind;
   mica_dtype dtype;
@@ -126,6 +128,9 @@ typedef struct mica_dataset_config {
    * all other values; without it they are an error that names file and value. NULL: the values found in the masks,
    * ascending; 255 is void if the other values count up from 0. For PNG with a palette, a value is an index. */
   const char *mask_values;
+  /* Depth maps: the levels of PNG files, and whole numbers in npy files, per unit of depth. 0: 256, as KITTI has per
+   * metre. */
+  double depth_scale;
   /* Bytes of a file to keep in memory. Samples of a larger file are read when needed. 0: a quarter of the machine's
    * memory, at most 1 GiB. Gzip files are always unpacked into memory. */
   uint64_t memory;

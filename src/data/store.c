@@ -90,6 +90,7 @@ static const kind_rule rules[] = {
     [MICA_COLUMN_KIND_SOUND] = {{MICA_F32, MICA_I16}, 1, 2, 0},
     [MICA_COLUMN_KIND_ID] = {{MICA_I32, MICA_I64}, 0, MICA_MAX_RANK - 1, 0},
     [MICA_COLUMN_KIND_TIME] = {{MICA_I64, MICA_I64}, 0, 0, -1},
+    [MICA_COLUMN_KIND_MAP] = {{MICA_F32, MICA_F32}, 2, 2, -1},
 };
 
 static mica_status check_column(const mica__store *store, const mica_column *about) {

@@ -80,7 +80,10 @@ mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
   if (*s.label) config.label_column = s.label;
   if (run->task && run->task->opens) run->task->opens(run, &config);
   /* Data that are opened to find the task might be masks, whose format depends only on the settings for them. */
-  if (!run->task) config.mask_values = mica__given_mask_values(run);
+  if (!run->task) {
+    config.mask_values = mica__given_mask_values(run);
+    config.depth_scale = mica__given_depth_scale(run);
+  }
   return config;
 }
 

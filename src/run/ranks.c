@@ -179,7 +179,8 @@ static mica__hash hash_sample(mica__hash h, const mica_dataset *data, size_t col
 
 /* Files have to be decoded for the digest, which takes time, so only a few of them are. */
 static uint64_t samples_of(mica_column_kind kind) {
-  const bool files = kind == MICA_COLUMN_KIND_IMAGE || kind == MICA_COLUMN_KIND_MASK || kind == MICA_COLUMN_KIND_SOUND;
+  const bool files = kind == MICA_COLUMN_KIND_IMAGE || kind == MICA_COLUMN_KIND_MASK ||
+                     kind == MICA_COLUMN_KIND_SOUND || kind == MICA_COLUMN_KIND_MAP;
   return files ? 16 : 1 << 16;
 }
 

@@ -39,6 +39,7 @@ typedef struct mica__sample {
   size_t bytes, id_count;
   const uint8_t *pixels;    /* of a picture; NULL: another kind of sample */
   const uint8_t *mask;      /* (H, W): the true class of each pixel, 255 where unknown; NULL: not known */
+  const float *depths;      /* (H, W): the true depth of each pixel, 0 where unknown; NULL: not known */
   const mica__ahead *ahead; /* of a window of series; NULL: another kind of sample */
   const mica__steps *steps; /* of a recording that is answered step by step; NULL: another kind of sample */
   const mica__scan *scan;   /* of a volume; NULL: another kind of sample */

@@ -379,6 +379,11 @@ const char *mica__run_given(const mica_run *run, const char *name) {
 }
 
 const char *mica__given_mask_values(const mica_run *run) { return mica__run_given(run, "mask-values"); }
+double mica__given_depth_scale(const mica_run *run) {
+  const char *given = mica__run_given(run, "depth-scale");
+  char *end = NULL;
+  return given ? mica__strtod(given, &end) : 0;
+}
 const char *mica__given_size(const mica_run *run) { return mica__run_given(run, "size"); }
 
 /* True if a list as in "focal|huber" has the value; a semicolon ends it. */

@@ -201,6 +201,49 @@ START_TEST(cutmix_shares_labels_by_area) {
 }
 END_TEST
 
+/* A map holds the picture's brightness, as numbers: both are moved, mirrored and cut alike. */
+START_TEST(maps_move_with_their_pictures) {
+  enum { N = 8, WINDOW = SIDE - 6 };
+  static float picture[N * PLANE], map[N * PLANE], maps[SAMPLES][PLANE];
+  mica_dataset *flat = NULL;
+  for (int i = 0; i < SAMPLES; i++)
+    for (int p = 0; p < PLANE; p++) {
+      pictures[i][p] = (uint8_t)(1 + (p * 7 + i * 13) % 255);
+      maps[i][p] = (float)pictures[i][p];
+    }
+  const mica_column_data columns[] = {
+      {.column = {"image", MICA_COLUMN_KIND_IMAGE, MICA_U8, {3, {1, SIDE, SIDE}}, 0}, .data = pictures},
+      {.column = {"depth", MICA_COLUMN_KIND_MAP, MICA_F32, {2, {SIDE, SIDE}}, 0}, .data = maps}};
+  ck_ok(mica_dataset_create("flat", SAMPLES, columns, 2, &flat));
+  mica_loader *loader = NULL;
+  const mica_loader_config config = {.batch = N,
+                                     .seed = 9,
+                                     .shuffle = true,
+                                     .augment = {.cutmix = 1, .flip = true, .crop = 2},
+                                     .mean = &(float){0},
+                                     .deviation = &(float){1},
+                                     .window_height = WINDOW,
+                                     .window_width = WINDOW};
+  ck_ok(mica_loader_create(test_engine(), flat, &config, &loader));
+  mica_batch_source source = mica_loader_source(loader);
+  int differ = 0;
+  for (int b = 0; b < SAMPLES / N; b++) {
+    mica_batch batch;
+    ck_ok(source.next(source.user, test_queue(), &batch));
+    ck_assert_int_eq(mica_tensor_count(batch.tensors[1].tensor), N * WINDOW * WINDOW);
+    ck_ok(mica_tensor_download(test_queue(), batch.inputs, picture, sizeof(float) * N * WINDOW * WINDOW));
+    ck_ok(mica_tensor_download(test_queue(), batch.tensors[1].tensor, map, sizeof(float) * N * WINDOW * WINDOW));
+    for (int p = 0; p < N * WINDOW * WINDOW; p++) {
+      ck_assert_float_eq_tol(picture[p] * 255, map[p], 1e-3f);
+      differ += p % (WINDOW * WINDOW) < PLANE && map[p] != maps[b * N + p / (WINDOW * WINDOW)][p % (WINDOW * WINDOW)];
+    }
+  }
+  ck_assert_int_gt(differ, N * WINDOW);
+  mica_loader_destroy(loader);
+  mica_dataset_destroy(flat);
+}
+END_TEST
+
 /* With mixup and cutmix each batch has one of the two: a blend of both pictures everywhere, or pixels of either. */
 START_TEST(joint_mixup_draws_one_per_batch) {
   enum { N = 4, EPOCHS = 8 };
@@ -331,5 +374,5 @@ START_TEST(what_cannot_be_is_refused) {
 END_TEST
 
 TESTS(DEVICE, NULL, NULL, pictures_masks_and_boxes_move_together, they_rotate_together, cutmix_shares_labels_by_area,
-      joint_mixup_draws_one_per_batch, what_is_bent_is_bent_with_its_mask, steps_wait_for_nothing,
-      what_cannot_be_is_refused)
+      maps_move_with_their_pictures, joint_mixup_draws_one_per_batch, what_is_bent_is_bent_with_its_mask,
+      steps_wait_for_nothing, what_cannot_be_is_refused)

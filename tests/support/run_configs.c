@@ -38,6 +38,10 @@ static const struct {
      "\"220\"], \"mask_values\": [\"40,220\"], \"window\": [16, 16], \"cut\": [16, 16], \"tile\": [16, 16, 4], "
      "\"mean\": "
      "[0.25], \"deviation\": [0.25], \"columns\": [\"image f32 -1 1 16 16\", \"mask i32 -1 16 16\"]"},
+    {"depth", "\"width\": \"4\", \"depth\": \"1\"",
+     "\"label_column\": [\"depth\"], \"input\": [1, 16, 16], \"input_column\": [\"image\"], \"usual_depth\": [5], "
+     "\"window\": [16, 16], \"cut\": [16, 16], \"tile\": [16, 16, 4], \"mean\": [0.25], \"deviation\": [0.25], "
+     "\"columns\": [\"image f32 -1 1 16 16\", \"depth f32 -1 16 16\"]"},
     {"text", "\"layers\": \"1\", \"width\": \"16\", \"heads\": \"2\"",
      "\"text_column\": [\"text\"], \"label_column\": [\"label\"], \"label_name\": [\"label\"], \"classes\": [\"n\", "
      "\"p\"], %s, \"columns\": [\"label i32 -1\", \"tokens i32 -1 -1\", \"tokens.length i32 -1\"]"},

@@ -9,95 +9,13 @@
 #include "run/settings.h"
 #include "support/check_main.h"
 #include "support/engine.h"
-#include "support/interpret.h"
+#include "support/heads.h"
 #include "train/train.h"
 
 #include <math.h>
 #include <mica/mica.h>
 #include <stdio.h>
 #include <string.h>
-
-static mica_run *run;
-static mica_graph *graph;
-static mica_nn *nn;
-
-static void make_run(void) {
-  run = mica__run_new();
-  ck_assert_ptr_nonnull(run);
-}
-
-static void drop_run(void) { mica_run_destroy(run); }
-
-static void take_task(const char *name) {
-  run->task = mica__task_find(name);
-  ck_assert_ptr_nonnull(run->task);
-  mica__run_take_rows(run);
-  ck_ok(mica__run_note_text(run, "label_column", "label"));
-}
-
-/* --- the step --- */
-
-/* A batch of answers for the head's step: the column y, and another one beside it if it has a name. */
-typedef struct answers {
-  mica_shape z_shape, y_shape, other_shape;
-  const double *z, *y, *other;
-  mica_dtype y_type, other_type;
-  const char *y_name, *other_name; /* y_name NULL: "label" */
-} answers;
-
-typedef struct results {
-  double loss, weight;
-  double metrics[MICA_OBJECTIVE_METRICS][2]; /* sum and weight */
-  size_t outputs;
-  double output[64];
-} results;
-
-static double value_of(const test_values *values, mica_value v, double otherwise) {
-  return v.graph ? values->value[v.id - 1][0] : otherwise;
-}
-
-/* What the head's step of a network of tests, or of training, makes of them. */
-static results run_step(const answers *a, bool training) {
-  results r = {0};
-  mica_objective out = {0};
-  ck_ok(mica_graph_create(&graph));
-  ck_ok(mica_nn_create(graph, &(mica_nn_config){.training = training}, &nn));
-  mica_value z = mica_input(graph, "z", MICA_F32, a->z_shape);
-  const char *const names[] = {a->y_name ? a->y_name : "label", a->other_name};
-  char inputs[2][32];
-  for (int i = 0; i < 2; i++) snprintf(inputs[i], sizeof inputs[i], "batch.%s", names[i] ? names[i] : "");
-  mica__batch_input columns[] = {
-      {.name = (char *)(uintptr_t)names[0], .input = inputs[0], .dtype = a->y_type, .shape = a->y_shape},
-      {.name = (char *)(uintptr_t)names[1], .input = inputs[1], .dtype = a->other_type, .shape = a->other_shape}};
-  mica_batch_values batch = {.graph = graph, .columns = columns, .count = a->other_name ? 2 : 1};
-  run->task->head->step(nn, run, z, &batch, &out);
-  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
-  double *feeds[4096] = {0};
-  ck_assert(z.id <= 4096 && columns[0].value.id <= 4096);
-  feeds[z.id - 1] = (double *)(uintptr_t)a->z;
-  feeds[columns[0].value.id - 1] = (double *)(uintptr_t)a->y;
-  if (a->other_name) feeds[columns[1].value.id - 1] = (double *)(uintptr_t)a->other;
-  test_values values = test_interpret(graph, feeds);
-  r.loss = value_of(&values, out.loss, NAN);
-  r.weight = value_of(&values, out.weight, NAN);
-  for (size_t i = 0; i < MICA_OBJECTIVE_METRICS && out.metrics[i].name; i++) {
-    r.metrics[i][0] = value_of(&values, out.metrics[i].sum, NAN);
-    r.metrics[i][1] = value_of(&values, out.metrics[i].weight, NAN);
-  }
-  if (out.outputs[0].graph) {
-    r.outputs = (size_t)test_count(mica_value_shape(out.outputs[0]));
-    for (size_t i = 0; i < r.outputs && i < 64; i++) r.output[i] = values.value[out.outputs[0].id - 1][i];
-  }
-  test_values_free(&values);
-  mica_nn_destroy(nn);
-  mica_graph_destroy(graph);
-  return r;
-}
-
-static double mean_of(const results *r, size_t metric) {
-  const double weight = r->metrics[metric][1];
-  return isnan(weight) ? r->metrics[metric][0] : r->metrics[metric][0] / weight;
-}
 
 /* Log of the share of class `k` of n logits. */
 static double log_share(const double *z, int n, int k, int apart) {
@@ -112,24 +30,25 @@ static const char *const three[] = {"cat", "dog", "owl"};
 static const double logits[] = {1, 2, 0.5, -1, 0, 3, 0.25, 0, -2, 1, 1.5, -0.5};
 static const double kinds[] = {1, 2, 1, 0};
 
-static answers four_samples(void) {
-  return (answers){.z_shape = MICA_SHAPE(4, 3), .y_shape = MICA_SHAPE(4), .z = logits, .y = kinds, .y_type = MICA_I32};
+static heads_answers four_samples(void) {
+  return (heads_answers){
+      .z_shape = MICA_SHAPE(4, 3), .y_shape = MICA_SHAPE(4), .z = logits, .y = kinds, .y_type = MICA_I32};
 }
 
 static void take_classes(const char *task) {
-  take_task(task);
-  ck_ok(mica__run_note(run, "classes", three, 3));
+  heads_take(task);
+  ck_ok(mica__run_note(heads_run, "classes", three, 3));
 }
 
 START_TEST(classes_have_cross_entropy) {
   static const char *const tasks[] = {"classify", "text", "keyword"};
-  const answers a = four_samples();
+  const heads_answers a = four_samples();
   double loss = 0;
   take_classes(tasks[_i]);
   for (int i = 0; i < 4; i++) loss -= log_share(logits + 3 * i, 3, (int)kinds[i], 1) / 4;
-  const results r = run_step(&a, false);
+  const heads_results r = heads_step(&a, false);
   ck_assert_double_eq_tol(r.loss, loss, 1e-6);
-  ck_assert_double_eq_tol(mean_of(&r, 0), 0.5, 1e-9); /* the first two are right */
+  ck_assert_double_eq_tol(heads_mean(&r, 0), 0.5, 1e-9); /* the first two are right */
   ck_assert_uint_eq(r.outputs, 12);
   for (int i = 0; i < 12; i++)
     ck_assert_double_eq_tol(r.output[i], exp(log_share(logits + i / 3 * 3, 3, i % 3, 1)), 1e-6);
@@ -137,35 +56,35 @@ START_TEST(classes_have_cross_entropy) {
 END_TEST
 
 START_TEST(smoothing_counts_in_training_alone) {
-  const answers a = four_samples();
+  const heads_answers a = four_samples();
   double plain = 0, smooth = 0;
   take_classes("classify");
-  ck_ok(mica__run_set(run, "label-smoothing", "0.3"));
+  ck_ok(mica__run_set(heads_run, "label-smoothing", "0.3"));
   for (int i = 0; i < 4; i++)
     for (int k = 0; k < 3; k++) {
       const double log_of = log_share(logits + 3 * i, 3, k, 1);
       plain -= k == (int)kinds[i] ? log_of / 4 : 0;
       smooth -= (0.1 + (k == (int)kinds[i] ? 0.7 : 0)) * log_of / 4;
     }
-  ck_assert_double_eq_tol(run_step(&a, true).loss, smooth, 1e-6);
-  ck_assert_double_eq_tol(run_step(&a, false).loss, plain, 1e-6);
+  ck_assert_double_eq_tol(heads_step(&a, true).loss, smooth, 1e-6);
+  ck_assert_double_eq_tol(heads_step(&a, false).loss, plain, 1e-6);
 }
 END_TEST
 
 START_TEST(focal_loss_and_weights_of_classes) {
   static const double weights[] = {1, 2, 0.5};
-  const answers a = four_samples();
+  const heads_answers a = four_samples();
   double loss = 0, weight = 0;
   take_classes("classify");
-  ck_ok(mica__run_set(run, "loss", "focal"));
-  ck_ok(mica__run_set(run, "gamma", "3"));
-  ck_ok(mica__run_note_numbers(run, "class_weights", weights, 3));
+  ck_ok(mica__run_set(heads_run, "loss", "focal"));
+  ck_ok(mica__run_set(heads_run, "gamma", "3"));
+  ck_ok(mica__run_note_numbers(heads_run, "class_weights", weights, 3));
   for (int i = 0; i < 4; i++) {
     const double log_of = log_share(logits + 3 * i, 3, (int)kinds[i], 1), w = weights[(int)kinds[i]];
     loss -= w * pow(1 - exp(log_of), 3) * log_of;
     weight += w;
   }
-  const results r = run_step(&a, true);
+  const heads_results r = heads_step(&a, true);
   ck_assert_double_eq_tol(r.weight, weight, 1e-6);
   ck_assert_double_eq_tol(r.loss, loss / weight, 1e-6);
 }
@@ -176,19 +95,19 @@ END_TEST
 START_TEST(labels_have_binary_cross_entropy) {
   static const char *const tasks[] = {"classify", "text_labels", "sound_labels"};
   static const double truths[] = {0, 1, 1, 0, 0, 1, 1, 1, 0, 1, 0, 0}, one = 1;
-  const answers a = {
+  const heads_answers a = {
       .z_shape = MICA_SHAPE(4, 3), .y_shape = MICA_SHAPE(4, 3), .z = logits, .y = truths, .y_type = MICA_F32};
   double loss = 0, right = 0;
   take_classes(tasks[_i]);
-  ck_ok(mica__run_note_numbers(run, "several", &one, 1));
+  ck_ok(mica__run_note_numbers(heads_run, "several", &one, 1));
   for (int i = 0; i < 12; i++) {
     const double share = 1 / (1 + exp(-logits[i]));
     loss -= log(truths[i] > 0 ? share : 1 - share) / 12;
     right += (logits[i] > 0) == (truths[i] > 0);
   }
-  const results r = run_step(&a, false);
+  const heads_results r = heads_step(&a, false);
   ck_assert_double_eq_tol(r.loss, loss, 1e-6);
-  ck_assert_double_eq_tol(mean_of(&r, 0), right / 12, 1e-9);
+  ck_assert_double_eq_tol(heads_mean(&r, 0), right / 12, 1e-9);
   ck_assert_double_eq_tol(r.output[5], 1 / (1 + exp(-logits[5])), 1e-6);
 }
 END_TEST
@@ -198,18 +117,18 @@ END_TEST
 START_TEST(numbers_are_in_the_units_of_the_user) {
   static const char *const tasks[] = {"regress", "text_numbers", "sound_numbers"};
   static const double z[] = {0.5, -1, 2, 0}, y[] = {12, 7, 17, 4}, mean = 10, deviation = 4;
-  const answers a = {.z_shape = MICA_SHAPE(4, 1), .y_shape = MICA_SHAPE(4), .z = z, .y = y, .y_type = MICA_F32};
+  const heads_answers a = {.z_shape = MICA_SHAPE(4, 1), .y_shape = MICA_SHAPE(4), .z = z, .y = y, .y_type = MICA_F32};
   double squares = 0, distance = 0;
-  take_task(tasks[_i]);
-  ck_ok(mica__run_note_numbers(run, "target_mean", &mean, 1));
-  ck_ok(mica__run_note_numbers(run, "target_deviation", &deviation, 1));
+  heads_take(tasks[_i]);
+  ck_ok(mica__run_note_numbers(heads_run, "target_mean", &mean, 1));
+  ck_ok(mica__run_note_numbers(heads_run, "target_deviation", &deviation, 1));
   for (int i = 0; i < 4; i++) {
     squares += pow(z[i] - (y[i] - mean) / deviation, 2) / 4;
     distance += fabs(z[i] * deviation + mean - y[i]) / 4;
   }
-  const results r = run_step(&a, false);
+  const heads_results r = heads_step(&a, false);
   ck_assert_double_eq_tol(r.loss, squares, 1e-6);
-  ck_assert_double_eq_tol(mean_of(&r, 0), distance, 1e-6);
+  ck_assert_double_eq_tol(heads_mean(&r, 0), distance, 1e-6);
   ck_assert_double_eq_tol(r.output[1], mean - deviation, 1e-6);
 }
 END_TEST
@@ -219,12 +138,12 @@ END_TEST
 /* Two classes over 1 x 3 pixels of two pictures; a pixel of class -1 is of none. */
 START_TEST(pixels_without_a_class_do_not_count) {
   static const double z[] = {1, 0, 2, 0, 3, -1, 0.5, 0.5, 0, 2, -1, 1}, y[] = {0, 1, -1, 1, 0, -1};
-  const answers a = {
+  const heads_answers a = {
       .z_shape = MICA_SHAPE(2, 2, 1, 3), .y_shape = MICA_SHAPE(2, 1, 3), .z = z, .y = y, .y_type = MICA_I32};
   double loss = 0, counted = 0, right = 0;
-  take_task("segment");
-  ck_ok(mica__run_note(run, "classes", three, 2));
-  ck_ok(mica__run_set(run, "loss", "cross_entropy"));
+  heads_take("segment");
+  ck_ok(mica__run_note(heads_run, "classes", three, 2));
+  ck_ok(mica__run_set(heads_run, "loss", "cross_entropy"));
   for (int i = 0; i < 6; i++) {
     const double *at = z + i / 3 * 6 + i % 3;
     if (y[i] < 0) continue;
@@ -232,10 +151,10 @@ START_TEST(pixels_without_a_class_do_not_count) {
     counted++;
     right += (at[3] > at[0]) == (y[i] > 0);
   }
-  const results r = run_step(&a, false);
+  const heads_results r = heads_step(&a, false);
   ck_assert_double_eq_tol(r.loss, loss / counted, 1e-6);
   ck_assert_double_eq_tol(r.weight, counted, 1e-9);
-  ck_assert_double_eq_tol(mean_of(&r, 2), right / counted, 1e-6);
+  ck_assert_double_eq_tol(heads_mean(&r, 2), right / counted, 1e-6);
 }
 END_TEST
 
@@ -247,10 +166,10 @@ enum { FRAME = 32, POINTS = 21, KINDS = 2, ANSWERS = KINDS + 5 };
 
 static void take_boxes(void) {
   static const double input[] = {1, FRAME, FRAME};
-  take_task("detect");
-  ck_ok(mica__run_note(run, "classes", three, KINDS));
-  ck_ok(mica__run_note_text(run, "boxes_column", "boxes"));
-  ck_ok(mica__run_note_numbers(run, "input", input, 3));
+  heads_take("detect");
+  ck_ok(mica__run_note(heads_run, "classes", three, KINDS));
+  ck_ok(mica__run_note_text(heads_run, "boxes_column", "boxes"));
+  ck_ok(mica__run_note_numbers(heads_run, "input", input, 3));
 }
 
 static double sigmoid(double x) { return 1 / (1 + exp(-x)); }
@@ -293,16 +212,16 @@ static void corners_of(const float point[3], const double *answers_of_point, dou
 /* A second row without area is no box. */
 static const double true_boxes[2][4] = {{3, 3, 22, 19}, {0, 0, 0, 0}}, true_kinds[2] = {1, -1};
 
-static answers found_in(const double *z) {
-  return (answers){.z_shape = MICA_SHAPE(1, POINTS, ANSWERS),
-                   .y_shape = MICA_SHAPE(1, 2),
-                   .z = z,
-                   .y = true_kinds,
-                   .y_type = MICA_I32,
-                   .other = true_boxes[0],
-                   .other_name = "boxes",
-                   .other_type = MICA_F32,
-                   .other_shape = MICA_SHAPE(1, 2, 4)};
+static heads_answers found_in(const double *z) {
+  return (heads_answers){.z_shape = MICA_SHAPE(1, POINTS, ANSWERS),
+                         .y_shape = MICA_SHAPE(1, 2),
+                         .z = z,
+                         .y = true_kinds,
+                         .y_type = MICA_I32,
+                         .other = true_boxes[0],
+                         .other_name = "boxes",
+                         .other_type = MICA_F32,
+                         .other_shape = MICA_SHAPE(1, 2, 4)};
 }
 
 START_TEST(boxes_have_three_losses) {
@@ -327,12 +246,12 @@ START_TEST(boxes_have_three_losses) {
     found++;
   }
   ck_assert_double_gt(found, 1);
-  const answers a = found_in(z[0]);
+  const heads_answers a = found_in(z[0]);
   for (int training = 0; training < 2; training++) {
-    const results r = run_step(&a, training);
-    ck_assert_double_eq_tol(mean_of(&r, 0), kind / found, 1e-6);
-    ck_assert_double_eq_tol(mean_of(&r, 1), box / found, 1e-6);
-    ck_assert_double_eq_tol(mean_of(&r, 2), centre / found, 1e-6);
+    const heads_results r = heads_step(&a, training);
+    ck_assert_double_eq_tol(heads_mean(&r, 0), kind / found, 1e-6);
+    ck_assert_double_eq_tol(heads_mean(&r, 1), box / found, 1e-6);
+    ck_assert_double_eq_tol(heads_mean(&r, 2), centre / found, 1e-6);
     ck_assert_double_eq_tol(r.loss, (kind + box + centre) / found, 1e-6);
     ck_assert_double_eq_tol(r.weight, found, 1e-9);
   }
@@ -353,8 +272,8 @@ START_TEST(boxes_are_found_by_falling_scores) {
       const double score = sqrt(sigmoid(z[i][k]) * sigmoid(z[i][KINDS]));
       if (score > best) best = score, of = k, corners_of(points[i], z[i], at);
     }
-  const answers a = found_in(z[0]);
-  const results r = run_step(&a, false);
+  const heads_answers a = found_in(z[0]);
+  const heads_results r = heads_step(&a, false);
   ck_assert_uint_eq(r.outputs, 100 * 6);
   for (int k = 0; k < 4; k++) ck_assert_double_eq_tol(r.output[k], most_of(0, least_of(at[k], FRAME)), 1e-5);
   ck_assert_double_eq_tol(r.output[4], best, 1e-6);
@@ -377,21 +296,21 @@ END_TEST
 START_TEST(sentences_are_learned_by_their_tokens) {
   static const double vocabulary = 4, lengths[] = {3, 2}, targets[] = {1, 0, 3, 2, 3, -1};
   static double z[6][4];
-  const answers a = {.z_shape = MICA_SHAPE(2, 3, 4),
-                     .y_shape = MICA_SHAPE(2, 3),
-                     .z = z[0],
-                     .y = targets,
-                     .y_type = MICA_I32,
-                     .y_name = "target",
-                     .other = lengths,
-                     .other_name = "target.length",
-                     .other_type = MICA_I32,
-                     .other_shape = MICA_SHAPE(2)};
+  const heads_answers a = {.z_shape = MICA_SHAPE(2, 3, 4),
+                           .y_shape = MICA_SHAPE(2, 3),
+                           .z = z[0],
+                           .y = targets,
+                           .y_type = MICA_I32,
+                           .y_name = "target",
+                           .other = lengths,
+                           .other_name = "target.length",
+                           .other_type = MICA_I32,
+                           .other_shape = MICA_SHAPE(2)};
   double plain = 0, smooth = 0;
-  run->task = mica__task_find("translate");
-  mica__run_take_rows(run);
-  ck_ok(mica__run_note_numbers(run, "vocabulary", &vocabulary, 1));
-  ck_ok(mica__run_set(run, "label-smoothing", "0.2"));
+  heads_run->task = mica__task_find("translate");
+  mica__run_take_rows(heads_run);
+  ck_ok(mica__run_note_numbers(heads_run, "vocabulary", &vocabulary, 1));
+  ck_ok(mica__run_set(heads_run, "label-smoothing", "0.2"));
   for (int i = 0; i < 6; i++)
     for (int k = 0; k < 4; k++) z[i][k] = cos(2 * i + 3 * k);
   for (int i = 0; i < 5; i++)
@@ -400,7 +319,7 @@ START_TEST(sentences_are_learned_by_their_tokens) {
       plain -= k == (int)targets[i] ? log_of / 5 : 0;
       smooth -= (0.05 + (k == (int)targets[i] ? 0.8 : 0)) * log_of / 5;
     }
-  const results trained = run_step(&a, true), tested = run_step(&a, false);
+  const heads_results trained = heads_step(&a, true), tested = heads_step(&a, false);
   ck_assert_double_eq_tol(trained.loss, smooth, 1e-6);
   ck_assert_double_eq_tol(tested.loss, plain, 1e-6);
   ck_assert_double_eq_tol(tested.weight, 5, 1e-9);
@@ -410,22 +329,14 @@ END_TEST
 
 /* --- sections --- */
 
-static mica_report *section_of(const mica__sample *sample, const float *outputs, const mica_run_input *given) {
-  mica_report *report = NULL;
-  ck_ok(mica_report_create(&report));
-  ck_ok(mica_report_begin(report, "a sample"));
-  ck_ok(run->task->head->shows.section(run, report, sample, outputs, given));
-  return report;
-}
-
 START_TEST(a_section_of_classes) {
   static const float shares[] = {0.2f, 0.7f, 0.1f};
   static const uint8_t pixels[4] = {1, 2, 3, 4};
   static const double truth[] = {2}, unknown[] = {NAN}, input[] = {1, 2, 2};
   take_classes("classify");
-  ck_ok(mica__run_note_numbers(run, "input", input, 3));
+  ck_ok(mica__run_note_numbers(heads_run, "input", input, 3));
   mica_report *report =
-      section_of(&(mica__sample){.truths = truth, .pixels = pixels}, shares, &(mica_run_input){.top = 2});
+      heads_section(&(mica__sample){.truths = truth, .pixels = pixels}, shares, &(mica_run_input){.top = 2});
   const mica_item *classes = mica_report_find(report, 0, "classes"), *picture = mica_report_find(report, 0, "picture");
   ck_assert_str_eq(mica_report_find(report, 0, "truth")->text, "owl");
   ck_assert_uint_eq(classes->rows, 2);
@@ -436,7 +347,7 @@ START_TEST(a_section_of_classes) {
   ck_assert_int_eq(memcmp(picture->planes, pixels, sizeof pixels), 0);
   mica_report_destroy(report);
   /* Without a truth and a picture there is no word of them. */
-  report = section_of(&(mica__sample){.truths = unknown}, shares, &(mica_run_input){0});
+  report = heads_section(&(mica__sample){.truths = unknown}, shares, &(mica_run_input){0});
   ck_assert_ptr_null(mica_report_find(report, 0, "truth"));
   ck_assert_ptr_null(mica_report_find(report, 0, "picture"));
   ck_assert_uint_eq(mica_report_find(report, 0, "classes")->rows, 3);
@@ -448,8 +359,8 @@ START_TEST(a_section_of_labels) {
   static const float shares[] = {0.2f, 0.7f, 0.55f};
   static const double truths[] = {0, 1, NAN}, one = 1;
   take_classes("text_labels");
-  ck_ok(mica__run_note_numbers(run, "several", &one, 1));
-  mica_report *report = section_of(&(mica__sample){.truths = truths}, shares, &(mica_run_input){.threshold = 0.6});
+  ck_ok(mica__run_note_numbers(heads_run, "several", &one, 1));
+  mica_report *report = heads_section(&(mica__sample){.truths = truths}, shares, &(mica_run_input){.threshold = 0.6});
   const double *rows = mica_report_find(report, 0, "labels")->numbers;
   const double wanted[][2] = {{0, 0}, {1, 1}, {0, NAN}};
   for (int k = 0; k < 3; k++) {
@@ -465,11 +376,11 @@ START_TEST(a_section_of_several_numbers) {
   static const float values[] = {3, -2};
   static const double truths[] = {2.5, NAN}, mean[] = {0, 0}, deviation[] = {1, 1};
   static const char *const names[] = {"left", "right"};
-  take_task("regress");
-  ck_ok(mica__run_note_numbers(run, "target_mean", mean, 2));
-  ck_ok(mica__run_note_numbers(run, "target_deviation", deviation, 2));
-  ck_ok(mica__run_note(run, "answers", names, 2));
-  mica_report *report = section_of(&(mica__sample){.truths = truths}, values, &(mica_run_input){0});
+  heads_take("regress");
+  ck_ok(mica__run_note_numbers(heads_run, "target_mean", mean, 2));
+  ck_ok(mica__run_note_numbers(heads_run, "target_deviation", deviation, 2));
+  ck_ok(mica__run_note(heads_run, "answers", names, 2));
+  mica_report *report = heads_section(&(mica__sample){.truths = truths}, values, &(mica_run_input){0});
   const mica_item *item = mica_report_find(report, 0, "values");
   ck_assert(item->columns == 2 && item->numbers[0] == 3 && item->numbers[1] == -2);
   ck_assert_str_eq(item->column_names[1], "right");
@@ -483,10 +394,10 @@ START_TEST(a_section_of_pixels) {
   static const float shares[] = {3, 1, 0, 2, 1, 2, 4, 2};
   static const uint8_t pixels[4] = {9, 9, 9, 9}, mask[4] = {0, 0, 1, 255};
   static const mica_shape shape = {3, {1, 2, 2}};
-  take_task("segment");
-  ck_ok(mica__run_note(run, "classes", three, 2));
+  heads_take("segment");
+  ck_ok(mica__run_note(heads_run, "classes", three, 2));
   mica_report *report =
-      section_of(&(mica__sample){.pixels = pixels, .mask = mask, .shape = shape}, shares, &(mica_run_input){0});
+      heads_section(&(mica__sample){.pixels = pixels, .mask = mask, .shape = shape}, shares, &(mica_run_input){0});
   const mica_item *said = mica_report_find(report, 0, "mask"), *item = mica_report_find(report, 0, "shares");
   static const uint8_t wanted[4] = {0, 1, 1, 0}; /* of equal shares the first class */
   ck_assert_int_eq(memcmp(said->planes, wanted, sizeof wanted), 0);
@@ -501,10 +412,10 @@ START_TEST(a_section_of_voxels) {
   static const uint8_t decided[4] = {0, 1, 1, 0}, truth[4] = {0, 0, 1, 255}, slice[4] = {9, 9, 9, 9};
   static const mica__nifti header = {.dtype = MICA_U8, .channels = 1, .sides = {1, 2, 2}, .spacing = {2, 1, 3}};
   const mica__scan scan = {&header, decided, truth, {slice, slice, slice}};
-  take_task("segment_volumes");
-  ck_ok(mica__run_note(run, "classes", three, 2));
-  ck_ok(mica__run_note_text(run, "mask_values", "4,7"));
-  mica_report *report = section_of(&(mica__sample){.scan = &scan}, NULL, &(mica_run_input){.plain_masks = true});
+  heads_take("segment_volumes");
+  ck_ok(mica__run_note(heads_run, "classes", three, 2));
+  ck_ok(mica__run_note_text(heads_run, "mask_values", "4,7"));
+  mica_report *report = heads_section(&(mica__sample){.scan = &scan}, NULL, &(mica_run_input){.plain_masks = true});
   const mica_item *classes = mica_report_find(report, 0, "classes"), *mask = mica_report_find(report, 0, "mask");
   /* Voxels, their volume, Dice, intersection over union. */
   static const double wanted[2][4] = {{2, 12, 2.0 / 3, 0.5}, {2, 12, 2.0 / 3, 0.5}};
@@ -530,7 +441,7 @@ START_TEST(a_section_of_boxes) {
   memcpy(found, rows, sizeof rows);
   take_boxes();
   const mica__sample sample = {.pixels = pixels, .shape = {3, {3, 32, 64}}};
-  mica_report *report = section_of(&sample, found[0], &(mica_run_input){.threshold = 0.5});
+  mica_report *report = heads_section(&sample, found[0], &(mica_run_input){.threshold = 0.5});
   const mica_item *boxes = mica_report_find(report, 0, "boxes"), *drawn = mica_report_find(report, 0, "overlay");
   static const double wanted[2][5] = {{8, 4, 24, 24, 0.9}, {0, 8, 8, 32, 0.6}};
   ck_assert(boxes->rows == 2 && boxes->columns == 5);
@@ -546,7 +457,7 @@ START_TEST(a_section_of_boxes) {
   ck_assert_int_eq(mica_tracker_create(&(mica_tracker_config){.min_hits = 1}, &tracker), MICA_OK);
   for (int count = 1; count <= 2; count++) {
     found[1][5] = count == 1 ? -1 : 0;
-    report = section_of(&sample, found[0], &(mica_run_input){.threshold = 0.5, .tracker = tracker});
+    report = heads_section(&sample, found[0], &(mica_run_input){.threshold = 0.5, .tracker = tracker});
     boxes = mica_report_find(report, 0, "boxes"), drawn = mica_report_find(report, 0, "overlay");
     ck_assert(boxes->rows == (size_t)count && boxes->columns == 6 && boxes->numbers[5] == 1);
     ck_assert(count == 1 || (isnan(boxes->numbers[11]) && drawn->planes[10 * 64] == 128));
@@ -565,7 +476,7 @@ static mica_column column_of(mica_column_kind kind, mica_dtype dtype, mica_shape
 START_TEST(heads_take_their_columns_alone) {
   static const struct {
     const char *task;
-    bool classes, labels, number, mask, boxes;
+    bool classes, labels, number, mask, boxes, map;
   } rows[] = {{.task = "classify", .classes = true, .labels = true},
               {.task = "text", .classes = true},
               {.task = "text_labels", .labels = true},
@@ -573,23 +484,25 @@ START_TEST(heads_take_their_columns_alone) {
               {.task = "sound_numbers", .number = true},
               {.task = "segment", .mask = true},
               {.task = "segment_volumes", .mask = true},
+              {.task = "depth", .map = true},
               {.task = "detect", .boxes = true}};
   const mica_column classes = column_of(MICA_COLUMN_KIND_CLASS, MICA_I32, MICA_SCALAR);
   const mica_column labels = column_of(MICA_COLUMN_KIND_CLASSES, MICA_U8, MICA_SHAPE(2));
   const mica_column number = column_of(MICA_COLUMN_KIND_NUMBER, MICA_F32, MICA_SCALAR);
   const mica_column mask = column_of(MICA_COLUMN_KIND_MASK, MICA_U8, MICA_SHAPE(2, 2));
   const mica_column boxes = column_of(MICA_COLUMN_KIND_CLASS, MICA_I32, MICA_SHAPE(MICA_DYNAMIC));
+  const mica_column map = column_of(MICA_COLUMN_KIND_MAP, MICA_F32, MICA_SHAPE(2, 2));
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const mica__head *head = mica__task_find(rows[i].task)->head;
     ck_assert_msg(head->suits(&classes) == rows[i].classes && head->suits(&labels) == rows[i].labels &&
                       head->suits(&number) == rows[i].number && head->suits(&mask) == rows[i].mask &&
-                      head->suits(&boxes) == rows[i].boxes,
+                      head->suits(&boxes) == rows[i].boxes && head->suits(&map) == rows[i].map,
                   "%s", rows[i].task);
   }
 }
 END_TEST
 
-TESTS(ANYWHERE, make_run, drop_run, LOOP(classes_have_cross_entropy, 0, 3), smoothing_counts_in_training_alone,
+TESTS(ANYWHERE, heads_make, heads_drop, LOOP(classes_have_cross_entropy, 0, 3), smoothing_counts_in_training_alone,
       focal_loss_and_weights_of_classes, LOOP(labels_have_binary_cross_entropy, 0, 3),
       LOOP(numbers_are_in_the_units_of_the_user, 0, 3), pixels_without_a_class_do_not_count, boxes_have_three_losses,
       boxes_are_found_by_falling_scores, sentences_are_learned_by_their_tokens, a_section_of_boxes,

@@ -9,26 +9,33 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *const picture_folders[] = {"image", "images", "img", "imgs", "picture", "pictures", "imagestr"};
-static const char *const mask_folders[] = {"mask",         "masks",         "label",   "labels",
-                                           "segmentation", "segmentations", "labelstr"};
-static const char *const mask_endings[] = {"_mask", "-mask", "_label", "-label",        "_gt",
-                                           "-gt",   "_seg",  "-seg",   "_segmentation", "-segmentation"};
-#define COUNT(list) (sizeof(list) / sizeof *(list))
+static const char *const picture_folders[] = {"image",   "images",   "img",      "imgs",
+                                              "picture", "pictures", "imagestr", NULL};
+static const char *const mask_folders[] = {"mask",         "masks",         "label",    "labels",
+                                           "segmentation", "segmentations", "labelstr", NULL};
+static const char *const mask_endings[] = {"_mask", "-mask", "_label",        "-label",        "_gt", "-gt",
+                                           "_seg",  "-seg",  "_segmentation", "-segmentation", NULL};
+static const mica__pair_kind usual = {NULL, "mask", "mask", picture_folders, mask_folders, mask_endings};
+
+static const mica__pair_kind *kind_of(const mica__pairing *pairing) { return pairing->with ? pairing->with : &usual; }
+
+/* True for the name of a file that can be the picture of a pair, or the other one. */
+static bool can_be(const mica__pairing *pairing, bool other, const char *name) {
+  return other && pairing->with ? pairing->with->is_named(name) : pairing->is_named(name);
+}
 
 /* --- which folders --- */
 
-static bool is_named(const char *name, const char *const *list, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (!strcasecmp(name, list[i])) return true;
+static bool is_named(const char *name, const char *const *list) {
+  for (; *list; list++)
+    if (!strcasecmp(name, *list)) return true;
   return false;
 }
 
 /* The folder in path that has one of these names, freed by the caller; NULL: none. */
-static mica_status find_folder(const char *path, const mica__names *names, const char *const *list, size_t count,
-                               char **found) {
+static mica_status find_folder(const char *path, const mica__names *names, const char *const *list, char **found) {
   for (size_t i = 0; i < names->count && !*found; i++) {
-    if (!is_named(names->names[i], list, count)) continue;
+    if (!is_named(names->names[i], list)) continue;
     MICA_TRY(mica__path_join(path, names->names[i], found));
     if (mica__is_folder(*found)) continue;
     free(*found);
@@ -47,17 +54,17 @@ static size_t stem_length(const char *name) {
 }
 
 /* The length of a mask's stem without what says that it is a mask. */
-static size_t cut_length(const char *name) {
+static size_t cut_length(const char *name, const char *const *endings) {
   const size_t n = stem_length(name);
-  for (size_t i = 0; i < COUNT(mask_endings); i++) {
-    const size_t m = strlen(mask_endings[i]);
-    if (n > m && !strncmp(name + n - m, mask_endings[i], m)) return n - m;
+  for (; *endings; endings++) {
+    const size_t m = strlen(*endings);
+    if (n > m && !strncmp(name + n - m, *endings, m)) return n - m;
   }
   return n;
 }
 
 bool mica__pairs_is_mask(bool (*is_kind)(const char *name), const char *name, char *const *names, size_t count) {
-  const size_t length = cut_length(name);
+  const size_t length = cut_length(name, mask_endings);
   if (length == stem_length(name)) return false;
   for (size_t i = 0; i < count; i++)
     if (!strncmp(names[i], name, length) && stem_length(names[i]) == length && is_kind(names[i])) return true;
@@ -77,7 +84,7 @@ static mica_status has_files(const char *folder, const mica__pairing *pairing, b
   mica__names names;
   *found = false;
   MICA_TRY(mica__names_look(folder, &names));
-  for (size_t i = 0; i < names.count; i++) *found = *found || pairing->is_named(names.names[i]);
+  for (size_t i = 0; i < names.count; i++) *found = *found || can_be(pairing, true, names.names[i]);
   mica__names_free(&names);
   return MICA_OK;
 }
@@ -85,12 +92,13 @@ static mica_status has_files(const char *folder, const mica__pairing *pairing, b
 /* The folders of pictures and of masks in a folder, or the folder twice if it holds both, freed by the caller; *found
  * is false if it does not have both. */
 static mica_status find_folders(const char *path, const mica__pairing *pairing, char *folders[2], bool *found) {
+  const mica__pair_kind *kind = kind_of(pairing);
   mica__names names;
   folders[0] = folders[1] = NULL;
   *found = false;
   MICA_TRY(mica__names_look(path, &names));
-  mica_status status = find_folder(path, &names, picture_folders, COUNT(picture_folders), &folders[0]);
-  if (status == MICA_OK) status = find_folder(path, &names, mask_folders, COUNT(mask_folders), &folders[1]);
+  mica_status status = find_folder(path, &names, kind->picture_folders, &folders[0]);
+  if (status == MICA_OK) status = find_folder(path, &names, kind->folders, &folders[1]);
   const bool together = status == MICA_OK && (!folders[0] || !folders[1]) && are_together(pairing, &names);
   mica__names_free(&names);
   for (int i = 0; together && i < 2; i++) {
@@ -137,7 +145,7 @@ static size_t pair_length(const char *name, const mica__pairing *pairing, const 
   }
   for (; low < pictures->count && !strncmp(pictures->names[low], name, n + 1); low++)
     if (pairing->is_named(pictures->names[low]) && stem_length(pictures->names[low]) == n) return n;
-  return cut_length(name);
+  return cut_length(name, kind_of(pairing)->endings);
 }
 
 /* The files among the names, sorted by stem: the pictures or, if `pictures` is given, the masks of these. *list must be
@@ -150,18 +158,19 @@ static mica_status list_named(const char *folder, const mica__pairing *pairing, 
   size_t n = 0;
   for (size_t i = 0; status == MICA_OK && i < names->count; i++) {
     const char *name = names->names[i];
-    if (!pairing->is_named(name)) continue;
+    if (!can_be(pairing, mask, name)) continue;
     if (together && mica__pairs_is_mask(pairing->is_named, name, names->names, names->count) != mask) continue;
     made[n].file = name;
     made[n].stem = mica__strdup(name);
     if (!made[n].stem) status = mica__fail_nomem("the names of pictures");
     if (status == MICA_OK)
       made[n++].stem[!mask      ? stem_length(name)
-                     : together ? cut_length(name)
+                     : together ? cut_length(name, mask_endings)
                                 : pair_length(name, pairing, pictures)] = '\0';
   }
   if (status == MICA_OK && n == 0)
-    status = mica__fail(MICA_E_FORMAT, "the folder %s holds no %s", folder, pairing->what);
+    status = mica__fail(MICA_E_FORMAT, "the folder %s holds no %s%s", folder,
+                        mask && pairing->with ? pairing->with->what : pairing->what, mask && pairing->with ? "s" : "");
   if (status == MICA_OK) qsort(made, n, sizeof *made, by_stem);
   for (size_t i = 1; status == MICA_OK && i < n; i++)
     if (!strcmp(made[i - 1].stem, made[i].stem))
@@ -177,18 +186,19 @@ static mica_status list_named(const char *folder, const mica__pairing *pairing, 
 
 static mica_status join(mica__pairs *p, const mica__pairing *pairing, char *const folders[2], const named *pictures,
                         size_t picture_count, const named *masks, size_t mask_count) {
+  const mica__pair_kind *kind = kind_of(pairing);
   p->pictures = calloc(picture_count + 1, sizeof *p->pictures);
   p->masks = calloc(picture_count + 1, sizeof *p->masks);
   if (!p->pictures || !p->masks) return mica__fail_nomem("the names of pictures");
   for (size_t i = 0, k = 0; i < picture_count || k < mask_count; i++, k++) {
     const int order = i == picture_count ? 1 : k == mask_count ? -1 : strcmp(pictures[i].stem, masks[k].stem);
     if (order < 0)
-      return mica__fail(MICA_E_FORMAT, "%s/%s has no mask: there is no %s.%s, nor %s_mask.%s, in %s", folders[0],
-                        pictures[i].file, pictures[i].stem, pairing->ending, pictures[i].stem, pairing->ending,
-                        folders[1]);
+      return mica__fail(MICA_E_FORMAT, "%s/%s has no %s: there is no %s.%s, nor %s_%s.%s, in %s", folders[0],
+                        pictures[i].file, kind->what, pictures[i].stem, pairing->ending, pictures[i].stem, kind->mark,
+                        pairing->ending, folders[1]);
     if (order > 0)
-      return mica__fail(MICA_E_FORMAT, "%s/%s is a mask without a picture: there is no %s%s in %s", folders[1],
-                        masks[k].file, masks[k].stem, pairing->endings, folders[0]);
+      return mica__fail(MICA_E_FORMAT, "%s/%s is a %s without a picture: there is no %s%s in %s", folders[1],
+                        masks[k].file, kind->what, masks[k].stem, pairing->endings, folders[0]);
     p->count = i + 1;
     MICA_TRY(mica__path_join(folders[0], pictures[i].file, &p->pictures[i]));
     MICA_TRY(mica__path_join(folders[1], masks[k].file, &p->masks[i]));
@@ -220,7 +230,8 @@ mica_status mica__pairs_find(const char *path, const mica__pairing *pairing, mic
   bool found = false;
   mica_status status = find_folders(path, pairing, folders, &found);
   if (status == MICA_OK && !found)
-    status = mica__fail(MICA_E_FORMAT, "the folder %s holds no %s with masks", path, pairing->what);
+    status =
+        mica__fail(MICA_E_FORMAT, "the folder %s holds no %s with %ss", path, pairing->what, kind_of(pairing)->what);
   if (status == MICA_OK) status = find_pairs(p, pairing, folders);
   free(folders[0]);
   free(folders[1]);

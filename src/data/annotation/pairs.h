@@ -8,11 +8,20 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* What the other file of a pair is: the names of the two folders and the endings of its name, each list with a NULL at
+ * its end, and what messages call it: "depth map", "depth". */
+typedef struct mica__pair_kind {
+  bool (*is_named)(const char *name);
+  const char *what, *mark;
+  const char *const *picture_folders, *const *folders, *const *endings;
+} mica__pair_kind;
+
 /* Which files are paired, and what messages call them: "pictures", "png", ".png or .jpg". */
 typedef struct mica__pairing {
   bool (*is_named)(const char *name);
   const char *what, *ending, *endings;
-  bool together; /* files and masks may be in one folder */
+  bool together;               /* files and masks may be in one folder */
+  const mica__pair_kind *with; /* NULL: masks, named as the files are */
 } mica__pairing;
 
 /* Paths of files and of their masks. */
@@ -23,7 +32,9 @@ typedef struct mica__pairs {
 
 /* True for the name of a mask of another file in the list: NAME_mask.nii, NAME-seg.nii.gz beside NAME.nii.gz. */
 bool mica__pairs_is_mask(bool (*is_kind)(const char *name), const char *name, char *const *names, size_t count);
-/* *is: the folder has both folders, and masks of this kind; or files with their masks, if pairing->together. */
+/* In what follows, "masks" are files of pairing->with, if that is set.
+ *
+ * *is: the folder has both folders, and masks of this kind; or files with their masks, if pairing->together. */
 mica_status mica__pairs_are_in(const char *path, const mica__pairing *pairing, bool *is);
 /* Fills zeroed pairs in the order of names; they must be freed, also after a failure. MICA_E_FORMAT names a file
  * without a partner. */

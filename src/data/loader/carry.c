@@ -37,7 +37,7 @@ static void choose_way(mica__carried *c) {
   const bool row = is_floating(about->kind) && about->shape.rank == 1 && strcmp(about->name, "label") != 0;
   if (mica__column_is_ragged(c->from))
     c->way = MICA__WAY_RAGGED;
-  else if (about->kind == MICA_COLUMN_KIND_MASK)
+  else if (about->kind == MICA_COLUMN_KIND_MASK || about->kind == MICA_COLUMN_KIND_MAP)
     c->way = MICA__WAY_MASK;
   else if (!is_floating(about->kind) || (whole && !row && words <= MICA__SMALL_WORDS))
     c->way = MICA__WAY_WORDS;

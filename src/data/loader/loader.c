@@ -22,19 +22,24 @@ static const mica_column *column_of(const mica_dataset *dataset, mica_column_kin
   return NULL;
 }
 
+/* The first column with a class or number for every pixel; NULL if there is none. */
+static const mica_column *pixels_of(const mica_dataset *dataset) {
+  const mica_column *mask = column_of(dataset, MICA_COLUMN_KIND_MASK);
+  return mask ? mask : column_of(dataset, MICA_COLUMN_KIND_MAP);
+}
+
 /* Checks that samples may be mixed: labels must be classes, boxes cannot be mixed, masks only by cutmix. */
 static mica_status check_mixing(const mica_dataset *dataset, const mica_loader_config *c) {
   const mica_augment_config *a = &c->augment;
   const char *name = dataset->store->name, *how = a->mixup > 0 ? "mixup" : "cutmix";
   const mica__column *label = mica__store_label(dataset->store);
-  const mica_column *boxes = column_of(dataset, MICA_COLUMN_KIND_BOXES),
-                    *mask = column_of(dataset, MICA_COLUMN_KIND_MASK);
+  const mica_column *boxes = column_of(dataset, MICA_COLUMN_KIND_BOXES), *mask = pixels_of(dataset);
   const bool classes = label && label->about.kind == MICA_COLUMN_KIND_CLASS;
   if ((a->mixup > 0 || a->cutmix > 0) && boxes)
     return mica__fail(MICA_E_INVALID, "%s: %s cannot be used with boxes (column \"%s\")", name, how, boxes->name);
   if (a->mixup > 0 && mask)
-    return mica__fail(MICA_E_INVALID, "%s: mixup blends classes of whole pictures; column \"%s\" holds those of pixels",
-                      name, mask->name);
+    return mica__fail(MICA_E_INVALID, "%s: mixup blends classes of whole pictures; column \"%s\" holds %s of pixels",
+                      name, mask->name, mask->kind == MICA_COLUMN_KIND_MASK ? "those" : "numbers");
   if ((a->mixup > 0 || c->probabilities) && !classes)
     return mica__fail(MICA_E_INVALID, "%s has no column of classes; mixup needs their probabilities", name);
   if (a->cutmix > 0 && (!column_of(dataset, MICA_COLUMN_KIND_IMAGE) || (!classes && !mask)))
@@ -58,8 +63,7 @@ static mica_status check_augment(const mica_dataset *dataset, const mica_loader_
                  {"elastic", (double)a->elastic, 360},
                  {"crop", (double)a->crop, 16384},
                  {"cutout", (double)a->cutout, 32768}};
-  const mica_column *image = column_of(dataset, MICA_COLUMN_KIND_IMAGE),
-                    *mask = column_of(dataset, MICA_COLUMN_KIND_MASK);
+  const mica_column *image = column_of(dataset, MICA_COLUMN_KIND_IMAGE), *mask = pixels_of(dataset);
   for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
     if (!(numbers[i].value >= 0 && numbers[i].value <= numbers[i].limit))
       return mica__fail(MICA_E_INVALID, "the augmentation %s must be from 0 to %g, not %g", numbers[i].name,
@@ -73,10 +77,10 @@ static mica_status check_augment(const mica_dataset *dataset, const mica_loader_
   if ((c->window_height || c->window_width) && (!image || column_of(dataset, MICA_COLUMN_KIND_BOXES)))
     return mica__fail(MICA_E_INVALID, "%s: windows need pictures without boxes", dataset->store->name);
   if (image && mask && (image->shape.dim[1] != mask->shape.dim[0] || image->shape.dim[2] != mask->shape.dim[1]))
-    return mica__fail(MICA_E_FORMAT,
-                      "%s: the masks in column \"%s\" have %lld x %lld pixels, but the pictures have %lld x %lld",
-                      dataset->store->name, mask->name, (long long)mask->shape.dim[1], (long long)mask->shape.dim[0],
-                      (long long)image->shape.dim[2], (long long)image->shape.dim[1]);
+    return mica__fail(
+        MICA_E_FORMAT, "%s: the %ss in column \"%s\" have %lld x %lld pixels, but the pictures have %lld x %lld",
+        dataset->store->name, mica_column_kind_name(mask->kind), mask->name, (long long)mask->shape.dim[1],
+        (long long)mask->shape.dim[0], (long long)image->shape.dim[2], (long long)image->shape.dim[1]);
   return check_mixing(dataset, c);
 }
 

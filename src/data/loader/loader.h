@@ -18,7 +18,7 @@ typedef struct mica__stream mica__stream;
  *   WORDS    small columns lie side by side in a record of 32-bit words a sample; what makes a batch's first pictures
  *            copies them to their tensors, one launch for all
  *   PLANES   (C, H, W), or (1, 1, F) for rows: gathered, normalised, augmented, mixed
- *   MASK     (H, W) u8: gathered and moved as the picture is
+ *   MASK     (H, W) u8, or f32 for maps: gathered and moved as the picture is
  *   RAGGED   rows of samples one after another: gathered and padded; its length is a word */
 typedef enum mica__way { MICA__WAY_WORDS, MICA__WAY_PLANES, MICA__WAY_MASK, MICA__WAY_RAGGED } mica__way;
 

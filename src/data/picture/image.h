@@ -33,6 +33,10 @@ mica_status mica__image_decode(const char *name, const uint8_t *content, size_t 
 /* The steps of mica__image_decode: pictures as they are stored. */
 mica_status mica__png_decode(const char *name, const uint8_t *content, size_t size, int32_t channels,
                              mica__image *image);
+/* Grey levels of up to 16 bits as they are stored, in rows from the top; sides: height and width. The caller frees
+ * *levels. */
+mica_status mica__png_decode_levels(const char *name, const uint8_t *content, size_t size, int32_t sides[2],
+                                    uint16_t **levels);
 mica_status mica__jpeg_decode(const char *name, const uint8_t *content, size_t size, int32_t channels, int32_t height,
                               int32_t width, mica__image *image);
 
@@ -68,6 +72,10 @@ bool mica__image_size(const uint8_t *bytes, size_t size, int32_t *height, int32_
 bool mica__image_has_colours(const uint8_t *bytes, size_t size);
 /* *coloured: at least one of up to 200 evenly spaced files is in colour. */
 mica_status mica__pictures_with_colours(const char *const *files, size_t count, bool *coloured);
+
+/* Encodes grey levels of 16 bits, (height, width), as a PNG file. The caller frees *data. */
+mica_status mica__png_encode_levels(const uint16_t *levels, int64_t height, int64_t width, uint8_t **data,
+                                    size_t *bytes);
 
 bool mica__image_is_png(const uint8_t *bytes, size_t size);
 /* The contents of the first chunk of that type before the pixels of a PNG file, or as much of it as there is, and its

@@ -1,8 +1,10 @@
+#include "base/byte_order.h"
 #include "base/checked.h"
 #include "data/picture/image.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #if MICA_WITH_PNG
 #include <png.h>
@@ -19,9 +21,13 @@ typedef struct reader {
   uint8_t *pixels; /* of 1 to 4 channels while it is read */
   png_bytep *rows;
   int32_t channels, height, width;
-  int32_t wanted; /* channels of the result; 0: as the file's; or MICA__CHANNELS_STORED */
+  int32_t wanted; /* channels of the result; 0: as the file's; MICA__CHANNELS_STORED; or LEVELS */
+  size_t bytes;   /* of a channel */
   mica_status status;
 } reader;
+
+/* Used instead of a number of channels: one channel of grey levels as they are stored, of up to 16 bits. */
+#define LEVELS (-2)
 
 static void leave(png_structp png, png_const_charp message) {
   reader *r = png_get_error_ptr(png);
@@ -45,6 +51,12 @@ static void choose_form(reader *r) {
       png_error(r->png, "it has 16 bits per channel; a mask may have at most 8");
     png_set_packing(r->png);
     png_set_strip_alpha(r->png);
+  } else if (r->wanted == LEVELS) {
+    if (png_get_color_type(r->png, r->info) != PNG_COLOR_TYPE_GRAY)
+      png_error(r->png, "it has colours or opacity; a file of numbers has one channel of grey levels");
+    r->bytes = png_get_bit_depth(r->png, r->info) == 16 ? 2 : 1;
+    png_set_packing(r->png);
+    if (!MICA__HOST_BIG_ENDIAN) png_set_swap(r->png);
   } else {
     png_set_scale_16(r->png);
     png_set_expand(r->png);
@@ -67,7 +79,7 @@ static mica_status decode(reader *r) {
   r->channels = png_get_channels(r->png, r->info);
   r->width = (int32_t)width;
   r->height = (int32_t)height;
-  const size_t row = (size_t)r->channels * width;
+  const size_t row = (size_t)r->channels * width * r->bytes;
   if (r->channels < 1 || r->channels > 4 || png_get_rowbytes(r->png, r->info) != row) {
     snprintf(r->message, sizeof r->message, "pixels of a form that is not read");
     return MICA_E_FORMAT;
@@ -110,23 +122,27 @@ static void close_reader(reader *r) {
   free(r);
 }
 
-mica_status mica__png_decode(const char *name, const uint8_t *content, size_t size, int32_t channels,
-                             mica__image *image) {
-  reader *r = calloc(1, sizeof *r);
+/* Reads a file; the caller closes the reader, also after a failure, unless it is NULL. */
+static mica_status read_file(const char *name, const uint8_t *content, size_t size, int32_t wanted, reader **out) {
+  reader *r = *out = calloc(1, sizeof *r);
   if (!r) return mica__fail_nomem(name);
   r->at = content;
   r->end = content + size;
   r->status = MICA_E_FORMAT;
-  r->wanted = channels;
+  r->wanted = wanted;
+  r->bytes = 1;
   r->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, r, leave, keep_quiet);
   r->info = r->png ? png_create_info_struct(r->png) : NULL;
-  if (!r->info) {
-    close_reader(r);
-    return mica__fail_nomem(name);
-  }
+  if (!r->info) return mica__fail_nomem(name);
   if (!setjmp(r->leave)) r->status = decode(r);
-  mica_status status = r->status;
-  if (status != MICA_OK) mica__fail(status, "%s: %s", name, r->message);
+  return r->status == MICA_OK ? MICA_OK : mica__fail(r->status, "%s: %s", name, r->message);
+}
+
+mica_status mica__png_decode(const char *name, const uint8_t *content, size_t size, int32_t channels,
+                             mica__image *image) {
+  reader *r = NULL;
+  mica_status status = read_file(name, content, size, channels, &r);
+  if (!r) return status;
   if (r->wanted <= 0) r->wanted = r->channels >= 3 ? 3 : 1;
   uint8_t *data = status == MICA_OK ? malloc((size_t)r->width * (size_t)r->height * (size_t)r->wanted) : NULL;
   if (status == MICA_OK && !data) status = mica__fail_nomem(name);
@@ -138,11 +154,35 @@ mica_status mica__png_decode(const char *name, const uint8_t *content, size_t si
   return status;
 }
 
+mica_status mica__png_decode_levels(const char *name, const uint8_t *content, size_t size, int32_t sides[2],
+                                    uint16_t **levels) {
+  reader *r = NULL;
+  mica_status status = read_file(name, content, size, LEVELS, &r);
+  if (!r) return status;
+  const size_t pixels = (size_t)r->width * (size_t)r->height;
+  *levels = status == MICA_OK ? malloc(pixels * sizeof **levels) : NULL;
+  if (status == MICA_OK && !*levels) status = mica__fail_nomem(name);
+  for (size_t i = 0; status == MICA_OK && i < pixels; i++) {
+    (*levels)[i] = r->pixels[i];
+    if (r->bytes == 2) memcpy(*levels + i, r->pixels + 2 * i, 2);
+  }
+  sides[0] = r->height;
+  sides[1] = r->width;
+  close_reader(r);
+  return status;
+}
+
 #else
 
 mica_status mica__png_decode(const char *name, const uint8_t *content, size_t size, int32_t channels,
                              mica__image *image) {
   (void)content, (void)size, (void)channels, (void)image;
+  return mica__fail_lacks(name, "libpng");
+}
+
+mica_status mica__png_decode_levels(const char *name, const uint8_t *content, size_t size, int32_t sides[2],
+                                    uint16_t **levels) {
+  (void)content, (void)size, (void)sides, (void)levels;
   return mica__fail_lacks(name, "libpng");
 }
 

@@ -1,4 +1,4 @@
-/* Pictures and masks in tiles: a dataset that reads them from another one. */
+/* Pictures, masks and maps in tiles: a dataset that reads them from another one. */
 #include "data/dataset.h"
 
 #include <pthread.h>
@@ -84,7 +84,8 @@ typedef struct tiled {
   const ranges *ranges;
   size_t column;
   mica_tiling tiling;
-  bool mask;
+  bool pixels;    /* a class or number for every pixel */
+  size_t element; /* bytes */
   cache cache;
 } tiled;
 
@@ -95,27 +96,33 @@ static void release(void *object) {
   free(t);
 }
 
-/* Pixels that belong to other tiles or lie beyond the mask have no class. */
+/* Pixels that belong to other tiles or lie beyond the mask have no class, or an unknown number. */
 static void cut_mask(const tiled *t, mica_tiling_tile tile, int64_t width, uint8_t *out) {
-  memset(out, 255, (size_t)(t->tiling.height * t->tiling.width));
+  const size_t size = t->element;
+  memset(out, size == 1 ? 255 : 0, (size_t)(t->tiling.height * t->tiling.width) * size);
   for (int64_t r = tile.own_row; r < tile.own_row_end; r++)
-    memcpy(out + (r - tile.row) * t->tiling.width + tile.own_column - tile.column,
-           t->cache.data + r * width + tile.own_column, (size_t)(tile.own_column_end - tile.own_column));
+    memcpy(out + (size_t)((r - tile.row) * t->tiling.width + tile.own_column - tile.column) * size,
+           t->cache.data + (size_t)(r * width + tile.own_column) * size,
+           (size_t)(tile.own_column_end - tile.own_column) * size);
 }
 
 static mica_status fill(tiled *t, uint64_t sample, mica_shape shape) {
   if (t->cache.filled && t->cache.sample == sample) return MICA_OK;
   t->cache.filled = false;
-  const size_t bytes = (size_t)(shape.dim[0] * shape.dim[1] * shape.dim[2]);
+  const size_t bytes = (size_t)(shape.dim[0] * shape.dim[1] * shape.dim[2]) * t->element;
   MICA_TRY(mica__dataset_read_own(t->from, t->column, sample, t->cache.data, bytes));
   t->cache.sample = sample;
   t->cache.filled = true;
   return MICA_OK;
 }
 
+static bool is_of_pixels(const mica_column *c) {
+  return c->kind == MICA_COLUMN_KIND_MASK || c->kind == MICA_COLUMN_KIND_MAP;
+}
+
 static int64_t channels_of(const mica_dataset *data, size_t column) {
   const mica_column *about = mica_dataset_column(data, column);
-  return about->kind == MICA_COLUMN_KIND_MASK ? 1 : about->shape.dim[0];
+  return is_of_pixels(about) ? 1 : about->shape.dim[0];
 }
 
 static uint64_t picture_of(const ranges *p, uint64_t tile) {
@@ -140,8 +147,8 @@ static mica_status read_tile(void *user, uint64_t sample, void *data, size_t byt
   (void)bytes;
   pthread_mutex_lock(&t->cache.lock);
   mica_status status = fill(t, picture, shape);
-  if (status == MICA_OK && t->mask) cut_mask(t, tile, shape.dim[2], data);
-  if (status == MICA_OK && !t->mask) mica_tiling_cut(&t->tiling, t->cache.data, shape, tile, data);
+  if (status == MICA_OK && t->pixels) cut_mask(t, tile, shape.dim[2], data);
+  if (status == MICA_OK && !t->pixels) mica_tiling_cut(&t->tiling, t->cache.data, shape, tile, data);
   pthread_mutex_unlock(&t->cache.lock);
   return status;
 }
@@ -162,11 +169,12 @@ static mica_status add_column(mica__store *store, const mica_dataset *from, size
   t->column = column;
   t->tiling = *tiling;
   t->ranges = p;
-  t->mask = about->kind == MICA_COLUMN_KIND_MASK;
-  t->cache.data = malloc(mica__dataset_most_pixels(from) * (size_t)channels_of(from, column));
+  t->pixels = is_of_pixels(about);
+  t->element = mica_dtype_size(about->dtype);
+  t->cache.data = malloc(mica__dataset_most_pixels(from) * (size_t)channels_of(from, column) * t->element);
   if (!t->cache.data) return mica__fail_nomem("tiles");
   MICA_TRY(mica__store_add(store, &shown, &made));
-  if (t->mask)
+  if (about->classes)
     MICA_TRY(
         mica__column_name_classes(made, (const char *const *)from->store->columns[column].class_names, about->classes));
   made->user = t;
@@ -211,7 +219,7 @@ static mica_status fill_store(mica__store *store, const mica_dataset *from, cons
   for (size_t k = 0; k < mica_dataset_column_count(from); k++) {
     const mica_column *about = mica_dataset_column(from, k);
     const int64_t *sides = about->shape.dim + about->shape.rank - 2;
-    if (!is_picture(about) && about->kind != MICA_COLUMN_KIND_MASK) continue;
+    if (!is_picture(about) && !is_of_pixels(about)) continue;
     if (sides[0] != height || sides[1] != width)
       return mica__fail(MICA_E_FORMAT, "%s: the column \"%s\" is of %lld x %lld pixels, \"%s\" of %lld x %lld",
                         from->store->name, about->name, (long long)sides[1], (long long)sides[0], first->name,

@@ -1,4 +1,4 @@
-#include "base/error.h"
+#include "data/picture/image.h"
 
 #include <mica/data.h>
 #include <stdlib.h>
@@ -41,11 +41,37 @@ mica_status mica_png_encode(const uint8_t *planes, mica_shape shape, uint8_t **d
   return MICA_OK;
 }
 
+mica_status mica__png_encode_levels(const uint16_t *levels, int64_t height, int64_t width, uint8_t **data,
+                                    size_t *bytes) {
+  if (!is_picture(MICA_SHAPE(1, height, width)))
+    return mica__fail(MICA_E_SHAPE, "a PNG file cannot have %lld x %lld pixels", (long long)width, (long long)height);
+  png_image png = {.version = PNG_IMAGE_VERSION,
+                   .width = (png_uint_32)width,
+                   .height = (png_uint_32)height,
+                   .format = PNG_FORMAT_LINEAR_Y};
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(png);
+  uint8_t *file = malloc(size);
+  if (!file) return mica__fail_nomem("a picture");
+  if (!png_image_write_to_memory(&png, file, &size, 0, levels, 0, NULL)) {
+    free(file);
+    return mica__fail(MICA_E_INVALID, "a PNG file: %s", png.message);
+  }
+  *data = file;
+  *bytes = size;
+  return MICA_OK;
+}
+
 #else
 
 mica_status mica_png_encode(const uint8_t *planes, mica_shape shape, uint8_t **data, size_t *bytes) {
   (void)planes, (void)shape, (void)data, (void)bytes;
   return mica__fail_lacks("mica_png_encode", "libpng");
+}
+
+mica_status mica__png_encode_levels(const uint16_t *levels, int64_t height, int64_t width, uint8_t **data,
+                                    size_t *bytes) {
+  (void)levels, (void)height, (void)width, (void)data, (void)bytes;
+  return mica__fail_lacks("a PNG file", "libpng");
 }
 
 #endif

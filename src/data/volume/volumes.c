@@ -321,7 +321,7 @@ static mica_status fill_store(mica__store *store, mica__volumes *v) {
   return describe(v, store);
 }
 
-static const mica__pairing pairing = {mica__nifti_is_named, "volumes", "nii.gz", ".nii or .nii.gz", true};
+static const mica__pairing pairing = {mica__nifti_is_named, "volumes", "nii.gz", ".nii or .nii.gz", true, NULL};
 
 static mica_status open_volumes(const char *const *paths, size_t count, const mica_dataset_config *config,
                                 mica__store *store) {

@@ -37,10 +37,11 @@ static const mica__variant words_variants[] = {MICA__VARIANT("any", MICA__ON_ANY
 const mica__kernel_desc mica__words_kernel = {MICA__KERNEL("words", "batch/words.cl", words_params, words_variants)};
 
 static const mica__kernel_param mask_params[] = {
-    AUGMENT_PARAM, ORDERED_PARAM, MICA__CASE("CUT", "1: a rectangle is that of the opposite sample", 0, 1), SPAN_PARAM};
+    AUGMENT_PARAM, ORDERED_PARAM, MICA__CASE("CUT", "1: a rectangle is that of the opposite sample", 0, 1),
+    MICA__CASE("NUMBERS", "1: floats, 0: classes in bytes", 0, 1), SPAN_PARAM};
 static const mica__variant mask_variants[] = {
-    MICA__VARIANT("cpu", MICA__ON_CPU, 0, 0, 0, 1024),
-    MICA__VARIANT("gpu", MICA__ON_GPU, 0, 0, 0, 4),
+    MICA__VARIANT("cpu", MICA__ON_CPU, 0, 0, 0, 0, 1024),
+    MICA__VARIANT("gpu", MICA__ON_GPU, 0, 0, 0, 0, 4),
 };
 const mica__kernel_desc mica__mask_kernel = {MICA__KERNEL("mask", "batch/mask.cl", mask_params, mask_variants)};
 
@@ -222,6 +223,7 @@ mica_status mica__mask_launch(mica_queue *queue, const mica__variant *variant, c
   mica__kernel_set(desc, values, "AUGMENT", augment_case(a, mica__augment_moves(a)));
   mica__kernel_set(desc, values, "ORDERED", a->order != NULL);
   mica__kernel_set(desc, values, "CUT", a->cuts);
+  mica__kernel_set(desc, values, "NUMBERS", mica_tensor_dtype(x) == MICA_F32);
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, x);

@@ -51,7 +51,8 @@ MICA__SHARED mica_status mica__augment_launch(mica_queue *queue, const struct mi
 /* Makes only the small columns of N samples. */
 MICA__SHARED mica_status mica__words_launch(mica_queue *queue, const struct mica__variant *variant,
                                             const mica__augment *augment, const mica__words *words, int64_t N);
-/* Makes y (N, H, W) i32, of the window's size, from x (n, H, W) u8. Values from `classes` (0: 255) on become -1. */
+/* Makes y (N, H, W) i32, of the window's size, from x (n, H, W) u8. Values from `classes` (0: 255) on become -1. Or
+ * makes y f32 from x f32, with 0 outside of x. */
 MICA__SHARED mica_status mica__mask_launch(mica_queue *queue, const struct mica__variant *variant,
                                            const mica__augment *augment, const mica_tensor *x, int32_t classes,
                                            mica_tensor *y);

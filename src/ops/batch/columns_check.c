@@ -19,7 +19,7 @@ typedef struct problem {
   int64_t h, w; /* the size of the batch's masks */
   int32_t classes;
   mica_dtype x_type, y_type;
-  bool ordered, padded, boxes;
+  bool ordered, padded, boxes, numbers;
   const double *x, *starts, *records, *order;
 } problem;
 
@@ -51,6 +51,7 @@ static mica_status make_order(mica__check *check, problem *p, operands *o) {
 /* --- masks --- */
 
 static double class_of(const problem *p, double value) {
+  if (p->numbers) return value;
   return value < (p->classes ? (double)p->classes : 255) ? value : -1;
 }
 
@@ -68,10 +69,10 @@ static void mask_reference(const problem *p, double *want, double *bound) {
         if (moves) mica__draw_source(&d, q, r, p->h, p->w, from);
         const double y = floor(from[1] + 0.5), z = floor(from[0] + 0.5);
         const bool inside = y >= 0 && y < (double)p->H && z >= 0 && z < (double)p->W;
-        want[at] = inside ? class_of(p, x[(int64_t)y * p->W + (int64_t)z]) : -1;
+        want[at] = inside ? class_of(p, x[(int64_t)y * p->W + (int64_t)z]) : p->numbers ? 0 : -1;
         for (int k = 0; k < 2; k++) {
           const double rest = from[k] + 0.5 - floor(from[k] + 0.5);
-          if ((a->angle > 0 || a->elastic > 0) && (rest < UNDECIDED || rest > 1 - UNDECIDED)) bound[at] = 256;
+          if ((a->angle > 0 || a->elastic > 0) && (rest < UNDECIDED || rest > 1 - UNDECIDED)) bound[at] = 2000;
         }
       }
   }
@@ -86,8 +87,10 @@ static mica_status run_mask(mica__check_group *group, const mica__variant *varia
   double *want = calloc((size_t)(2 * count + inputs), sizeof *want), *values = want + 2 * count;
   mica_status status = want ? make_order(check, &p, &o) : mica__fail_nomem("a reference");
   for (int64_t i = 0; status == MICA_OK && i < inputs; i++) values[i] = i % 7 == 3 ? 255 : (double)(i * 5 % 11);
-  if (status == MICA_OK) status = mica__check_input_values(check, MICA_U8, MICA_SHAPE(p.n, p.H, p.W), values, &o.x);
-  if (status == MICA_OK) status = mica__check_output(check, MICA_I32, MICA_SHAPE(p.N, p.h, p.w), &o.y);
+  for (int64_t i = 0; p.numbers && i < inputs; i++) values[i] = values[i] / 4 + 1000;
+  const mica_dtype from = p.numbers ? MICA_F32 : MICA_U8, to = p.numbers ? MICA_F32 : MICA_I32;
+  if (status == MICA_OK) status = mica__check_input_values(check, from, MICA_SHAPE(p.n, p.H, p.W), values, &o.x);
+  if (status == MICA_OK) status = mica__check_output(check, to, MICA_SHAPE(p.N, p.h, p.w), &o.y);
   if (status == MICA_OK) {
     p.x = o.x.values;
     mask_reference(&p, want, want + count);
@@ -224,6 +227,9 @@ static mica_status check_columns(mica__check *check) {
       {.augment = cut, .n = 11, .N = 3, .H = 7, .W = 8, .classes = 8},
       {.augment = window, .n = 11, .N = 5, .H = 9, .W = 8, .classes = 8},
       {.augment = larger, .n = 11, .N = 3, .H = 8, .W = 13},
+      {.augment = shuffled, .n = 11, .N = 7, .H = 33, .W = 32, .numbers = true},
+      {.augment = larger, .n = 11, .N = 3, .H = 8, .W = 13, .numbers = true},
+      {.augment = cut, .n = 11, .N = 3, .H = 7, .W = 8, .numbers = true},
   };
   const problem ragged[] = {
       {.augment = plain, .n = 11, .N = 5, .T = 4, .E = 1, .x_type = MICA_I32, .y_type = MICA_I32, .pad = -1},

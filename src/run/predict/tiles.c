@@ -1,4 +1,4 @@
-/* Pictures larger than the network's input: tiles whose shares are blended with a window. */
+/* Pictures larger than the network's input: tiles whose shares, or numbers, are blended with a window. */
 #include "run/predict/tiles.h"
 #include "data/dataset.h"
 #include "run/columns/columns.h"
@@ -71,6 +71,11 @@ static void add_shares(blend *b, const mica_tiling *t, mica_tiling_tile tile, co
     }
 }
 
+/* Numbers are means, as only the quotients of shares count. */
+static void divide_numbers(blend *b) {
+  for (int64_t i = 0; b->classes == 1 && i < b->height * b->width; i++) b->sums[i] /= b->weights[i];
+}
+
 /* --- pictures --- */
 
 /* Tiles that wait to be run together. */
@@ -129,6 +134,7 @@ mica_status mica__picture_infer(mica_run *run, const uint8_t *planes, int64_t he
     const mica_tiling_tile tile = mica_tiling_at(&p.tiling, height, width, i);
     status = add_tile_of(&p, planes, MICA_SHAPE(p.channels, height, width), tile, &joined);
   }
+  if (status == MICA_OK) divide_numbers(&joined);
   *shares = status == MICA_OK ? joined.sums : NULL;
   if (status == MICA_OK) joined.sums = NULL;
   free_blend(&joined);
@@ -145,8 +151,9 @@ typedef struct judging {
   int64_t tiles, classes, height, width, at; /* at: how many of its tiles have been added */
   bool several;                              /* some picture has more than one tile */
   blend blend;
-  uint8_t *truth;
-  int32_t *masks;
+  uint8_t *truth; /* classes, or NULL: */
+  float *depths;
+  int32_t *masks; /* of a batch; or the bits of its depths */
   int64_t pictures;
   mica__sample_fn *fn;
   void *user;
@@ -155,6 +162,7 @@ typedef struct judging {
 static void free_judging(judging *j) {
   free_blend(&j->blend);
   free(j->truth);
+  free(j->depths);
   free(j->masks);
 }
 
@@ -174,9 +182,12 @@ static mica_status begin_judging(const mica_run *run, const mica_dataset *data, 
   const size_t batch = (size_t)mica__common_settings_of(run).batch;
   *j = (judging){.data = data, .tiling = t, .classes = run->task->head->outputs(run), .several = has_several(data, &t)};
   if (!j->several) return MICA_OK;
-  j->truth = malloc(pixels);
+  if (mica__dataset_find(data, MICA_COLUMN_KIND_MAP))
+    j->depths = malloc(pixels * sizeof *j->depths);
+  else
+    j->truth = malloc(pixels);
   j->masks = malloc(batch * tile * sizeof *j->masks);
-  if (!j->truth || !j->masks) return mica__fail_nomem("tiles");
+  if ((!j->truth && !j->depths) || !j->masks) return mica__fail_nomem("tiles");
   return make_blend(j->classes, (int64_t)pixels, 1, &j->blend);
 }
 
@@ -187,13 +198,15 @@ static void begin_picture(judging *j) {
   j->tiles = mica_tiling_count(&j->tiling, j->height, j->width);
   j->blend.height = j->height;
   j->blend.width = j->width;
-  memset(j->truth, 255, pixels);
+  if (j->truth) memset(j->truth, 255, pixels);
+  if (j->depths) memset(j->depths, 0, pixels * sizeof *j->depths);
   memset(j->blend.weights, 0, pixels * sizeof *j->blend.weights);
   memset(j->blend.sums, 0, pixels * (size_t)j->classes * sizeof *j->blend.sums);
 }
 
 static mica_status end_picture(mica_run *run, judging *j) {
-  const mica__sample sample = {.mask = j->truth, .shape = {3, {1, j->height, j->width}}};
+  const mica__sample sample = {.mask = j->truth, .depths = j->depths, .shape = {3, {1, j->height, j->width}}};
+  divide_numbers(&j->blend);
   j->pictures++;
   j->at = 0;
   return j->fn(run, &sample, j->blend.sums, j->user);
@@ -205,8 +218,11 @@ static mica_status add_tile(mica_run *run, judging *j, const float *shares, cons
   add_shares(&j->blend, &j->tiling, tile, shares);
   for (int64_t r = tile.own_row; r < tile.own_row_end; r++)
     for (int64_t q = tile.own_column; q < tile.own_column_end; q++) {
-      const int32_t label = mask[(r - tile.row) * j->tiling.width + q - tile.column];
-      if (label >= 0 && label < j->classes) j->truth[r * j->width + q] = (uint8_t)label;
+      const int32_t *label = &mask[(r - tile.row) * j->tiling.width + q - tile.column];
+      if (j->depths)
+        memcpy(&j->depths[r * j->width + q], label, sizeof *label);
+      else if (*label >= 0 && *label < j->classes)
+        j->truth[r * j->width + q] = (uint8_t)*label;
     }
   return ++j->at == j->tiles ? end_picture(run, j) : MICA_OK;
 }

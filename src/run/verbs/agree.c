@@ -14,10 +14,11 @@ static const mica_item *answer_of(const mica_report *r, size_t section) {
   static const struct {
     mica_item_kind kind;
     const char *name; /* NULL: any but the truth */
-  } kinds[] = {
-      {MICA_ITEM_KIND_BOXES, NULL},     {MICA_ITEM_KIND_PICTURE, "mask"},     {MICA_ITEM_KIND_LABELS, NULL},
-      {MICA_ITEM_KIND_CHOICES, NULL},   {MICA_ITEM_KIND_NUMBER, "value"},     {MICA_ITEM_KIND_TABLE, "forecast"},
-      {MICA_ITEM_KIND_TABLE, "values"}, {MICA_ITEM_KIND_TEXT, "translation"}, {MICA_ITEM_KIND_TEXT, NULL}};
+  } kinds[] = {{MICA_ITEM_KIND_BOXES, NULL},         {MICA_ITEM_KIND_PICTURE, "mask"},
+               {MICA_ITEM_KIND_LABELS, NULL},        {MICA_ITEM_KIND_CHOICES, NULL},
+               {MICA_ITEM_KIND_NUMBER, "value"},     {MICA_ITEM_KIND_NUMBER, "mean_depth"},
+               {MICA_ITEM_KIND_TABLE, "forecast"},   {MICA_ITEM_KIND_TABLE, "values"},
+               {MICA_ITEM_KIND_TEXT, "translation"}, {MICA_ITEM_KIND_TEXT, NULL}};
   for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
     for (size_t i = 0; i < mica_report_item_count(r, section); i++) {
       const mica_item *item = mica_report_item(r, section, i);

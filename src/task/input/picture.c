@@ -131,8 +131,9 @@ static mica_status prepare(mica_run *run) {
   if (!run->parts->whole) return check_tile(run);
   const mica_dataset *data = run->parts->whole;
   if (!mica__dataset_find(data, MICA_COLUMN_KIND_IMAGE) || !run->task->head->label(data))
-    return mica__fail(MICA_E_FORMAT, "%s: the task %s wants pictures and masks: folders image and mask, or columns",
-                      run->data, run->task->name);
+    return mica__fail(MICA_E_FORMAT, "%s: the task %s wants pictures and %s, or columns", run->data, run->task->name,
+                      run->task->head->numbers ? "depth maps: folders image and depth"
+                                               : "masks: folders image and mask");
   return mica__run_note_columns(run, &label);
 }
 

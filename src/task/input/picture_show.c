@@ -13,20 +13,23 @@
 /* How many pictures a report shows. */
 #define LOOKED_AT 6
 
-/* A picture and its mask. */
+/* A picture with its mask or depths. */
 typedef struct scene {
   uint8_t *planes, *truth; /* (C, H, W), (H, W) or NULL: 255 where unknown */
+  float *depths;           /* (H, W) or NULL: 0 where unknown */
   mica_shape shape;
 } scene;
 
 static void free_scene(scene *s) {
   free(s->planes);
   free(s->truth);
+  free(s->depths);
   *s = (scene){0};
 }
 
 static mica_status show(mica_run *run, const char *name, const scene *s, mica__sample_fn *fn, void *user) {
-  const mica__sample sample = {.name = name, .pixels = s->planes, .mask = s->truth, .shape = s->shape};
+  const mica__sample sample = {
+      .name = name, .pixels = s->planes, .mask = s->truth, .depths = s->depths, .shape = s->shape};
   float *shares = NULL;
   mica_status status = mica__picture_infer(run, s->planes, s->shape.dim[1], s->shape.dim[2], &shares);
   if (status == MICA_OK) status = fn(run, &sample, shares, user);
@@ -43,18 +46,27 @@ static mica_status visit_file(mica_run *run, const char *path, mica__sample_fn *
   return status;
 }
 
-/* A sample of a dataset with its mask, in its own size. */
+/* A sample of a dataset with its mask or depths, in its own size. */
 static mica_status read_scene(const mica_dataset *data, uint64_t sample, scene *s) {
   s->shape = mica_dataset_shape(data);
   mica__dataset_sides(data, sample, &s->shape.dim[1], &s->shape.dim[2]);
   for (size_t k = 0; k < mica_dataset_column_count(data); k++) {
-    const bool mask = mica_dataset_column(data, k)->kind == MICA_COLUMN_KIND_MASK;
-    uint8_t **to = mask ? &s->truth : &s->planes;
-    const size_t bytes = (size_t)(s->shape.dim[1] * s->shape.dim[2]) * (mask ? 1 : (size_t)s->shape.dim[0]);
-    if (*to || (!mask && mica_dataset_column(data, k)->kind != MICA_COLUMN_KIND_IMAGE)) continue;
-    *to = malloc(bytes);
-    if (!*to) return mica__fail_nomem("a picture");
-    MICA_TRY(mica__dataset_read_own(data, k, sample, *to, bytes));
+    const mica_column_kind kind = mica_dataset_column(data, k)->kind;
+    const bool picture = kind == MICA_COLUMN_KIND_IMAGE && !s->planes,
+               mask = kind == MICA_COLUMN_KIND_MASK && !s->truth;
+    const bool map = kind == MICA_COLUMN_KIND_MAP && !s->depths;
+    const size_t each = picture ? (size_t)s->shape.dim[0] : map ? sizeof *s->depths : 1;
+    const size_t bytes = (size_t)(s->shape.dim[1] * s->shape.dim[2]) * each;
+    if (!picture && !mask && !map) continue;
+    void *to = malloc(bytes);
+    if (!to) return mica__fail_nomem("a picture");
+    if (picture)
+      s->planes = to;
+    else if (mask)
+      s->truth = to;
+    else
+      s->depths = to;
+    MICA_TRY(mica__dataset_read_own(data, k, sample, to, bytes));
   }
   return MICA_OK;
 }

@@ -1,0 +1,202 @@
+/* Depth maps in files. PFM: a line "Pf", one with width and height, one with a number that is negative if the floats
+ * that follow are little-endian; rows from the bottom. */
+#include "data/annotation/depth_map.h"
+
+#include "base/byte_order.h"
+#include "base/element.h"
+#include "base/npy.h"
+#include "base/number.h"
+#include "data/annotation/scene_files.h"
+#include "data/picture/image.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* The longest line of a PFM file's header, and the longest header. */
+#define LINE 64
+#define PFM_HEADER (3 * (size_t)LINE)
+
+bool mica__depth_map_is_named(const char *name) {
+  static const char *const endings[] = {".png", ".npy", ".pfm", NULL};
+  const size_t n = strlen(name);
+  for (size_t i = 0; endings[i]; i++)
+    if (n > 4 && !strcasecmp(name + n - 4, endings[i])) return true;
+  return false;
+}
+
+static mica_status check_sides(const char *name, int64_t height, int64_t width) {
+  if (height > 0 && width > 0 && height <= INT32_MAX && width <= INT32_MAX &&
+      (uint64_t)height * (uint64_t)width <= MICA__MAX_PIXELS)
+    return MICA_OK;
+  return mica__fail(MICA_E_FORMAT, "%s claims a size of %lld x %lld pixels", name, (long long)width, (long long)height);
+}
+
+static float known(double value) { return value > 0 && value <= 0x1p100 ? (float)value : 0; }
+
+static mica_status make(const char *name, int64_t height, int64_t width, mica__depth_map *map) {
+  MICA_TRY(check_sides(name, height, width));
+  *map = (mica__depth_map){(int32_t)height, (int32_t)width, NULL};
+  map->depths = malloc((size_t)height * (size_t)width * sizeof *map->depths);
+  return map->depths ? MICA_OK : mica__fail_nomem(name);
+}
+
+/* --- PFM --- */
+
+/* The header of a PFM file. */
+typedef struct pfm {
+  int32_t height, width;
+  bool big_endian;
+  size_t offset; /* of the floats */
+} pfm;
+
+static bool is_pfm(const uint8_t *content, size_t size) {
+  return size > 2 && content[0] == 'P' && (content[1] == 'f' || content[1] == 'F') && content[2] <= ' ';
+}
+
+/* Copies the next line, which is shorter than LINE, without its end. */
+static bool next_line(const uint8_t *content, size_t size, size_t *at, char line[LINE]) {
+  const uint8_t *end = *at < size ? memchr(content + *at, '\n', size - *at) : NULL;
+  const size_t length = end ? (size_t)(end - content) - *at : LINE;
+  if (length >= LINE) return false;
+  memcpy(line, content + *at, length);
+  line[length] = '\0';
+  *at += length + 1;
+  return strlen(line) == length;
+}
+
+static mica_status parse_pfm(const char *name, const uint8_t *content, size_t size, pfm *p) {
+  char line[3][LINE], *rest = NULL, *end = NULL;
+  p->offset = 0;
+  for (int i = 0; i < 3; i++)
+    if (!next_line(content, size, &p->offset, line[i]))
+      return mica__fail(MICA_E_FORMAT, "%s: line %d of the header of a PFM file is missing", name, i + 1);
+  if (line[0][1] == 'F')
+    return mica__fail(MICA_E_FORMAT, "%s: this PFM file is in colour; depths need one channel (Pf)", name);
+  const long width = strtol(line[1], &rest, 10), height = strtol(rest, &end, 10);
+  const bool sides = end != rest && !end[strspn(end, " \t\r")];
+  const double order = mica__strtod(line[2], &rest);
+  if (!sides || rest == line[2] || !(order != 0) || !isfinite(order) || rest[strspn(rest, " \t\r")])
+    return mica__fail(MICA_E_FORMAT, "%s: a PFM file begins with Pf, width and height, and a number that is not 0",
+                      name);
+  MICA_TRY(check_sides(name, height, width));
+  p->height = (int32_t)height;
+  p->width = (int32_t)width;
+  p->big_endian = order > 0;
+  return MICA_OK;
+}
+
+static mica_status decode_pfm(const char *name, uint8_t *content, size_t size, mica__depth_map *map) {
+  pfm p;
+  MICA_TRY(parse_pfm(name, content, size, &p));
+  const size_t width = (size_t)p.width, height = (size_t)p.height, bytes = width * height * sizeof(float);
+  if (size - p.offset != bytes)
+    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes of depths; %d x %d pixels take %zu", name, size - p.offset,
+                      p.width, p.height, bytes);
+  MICA_TRY(make(name, p.height, p.width, map));
+  mica__bytes_from_file(p.big_endian, content + p.offset, width * height, sizeof(float));
+  for (size_t r = 0; r < height; r++) {
+    float *row = map->depths + (height - 1 - r) * width;
+    memcpy(row, content + p.offset + r * width * sizeof(float), width * sizeof(float));
+    for (size_t q = 0; q < width; q++) row[q] = known((double)row[q]);
+  }
+  return MICA_OK;
+}
+
+/* --- npy --- */
+
+/* (H, W), (1, H, W) or (H, W, 1) */
+static mica_status npy_sides(const char *name, const mica__npy *npy, int64_t sides[2]) {
+  char text[MICA_SHAPE_TEXT];
+  mica_shape s = npy->shape;
+  if (s.rank == 3 && s.dim[0] == 1) s = MICA_SHAPE(s.dim[1], s.dim[2]);
+  if (s.rank == 3 && s.dim[2] == 1) s = MICA_SHAPE(s.dim[0], s.dim[1]);
+  if (s.rank != 2)
+    return mica__fail(MICA_E_FORMAT, "%s holds an array of shape %s; depths are (height, width)", name,
+                      mica_shape_format(npy->shape, text));
+  sides[0] = s.dim[0];
+  sides[1] = s.dim[1];
+  return check_sides(name, sides[0], sides[1]);
+}
+
+static mica_status decode_npy(const char *name, uint8_t *content, size_t size, double scale, mica__depth_map *map) {
+  int64_t sides[2] = {0};
+  mica__npy npy;
+  MICA_TRY(mica__npy_parse_header(name, content, size, &npy));
+  MICA_TRY(npy_sides(name, &npy, sides));
+  MICA_TRY(make(name, sides[0], sides[1], map));
+  const double unit = mica_dtype_kind_of(npy.dtype) == MICA_DTYPE_KIND_FLOAT ? 1 : scale;
+  const size_t width = mica_dtype_size(npy.dtype), count = npy.bytes / width;
+  uint8_t *elements = mica__elements_align(content, npy.offset, npy.bytes);
+  mica__bytes_from_file(npy.big_endian, elements, count, width);
+  for (size_t i = 0; i < count; i++) map->depths[i] = known(mica__element_get(npy.dtype, elements, (int64_t)i) / unit);
+  return MICA_OK;
+}
+
+/* --- PNG, and all of them --- */
+
+static mica_status decode_png(const char *name, const uint8_t *content, size_t size, double scale,
+                              mica__depth_map *map) {
+  uint16_t *levels = NULL;
+  int32_t sides[2] = {0};
+  mica_status status = mica__png_decode_levels(name, content, size, sides, &levels);
+  if (status == MICA_OK) status = make(name, sides[0], sides[1], map);
+  for (size_t i = 0; status == MICA_OK && i < (size_t)sides[0] * (size_t)sides[1]; i++)
+    map->depths[i] = known((double)levels[i] / scale);
+  free(levels);
+  return status;
+}
+
+mica_status mica__depth_map_decode(const char *name, uint8_t *content, size_t size, double scale,
+                                   mica__depth_map *map) {
+  *map = (mica__depth_map){0};
+  if (!(scale > 0)) scale = MICA__DEPTH_SCALE;
+  mica_status status = mica__image_is_png(content, size) ? decode_png(name, content, size, scale, map)
+                       : is_pfm(content, size)           ? decode_pfm(name, content, size, map)
+                       : size > 6 && !memcmp(content, "\x93NUMPY", 6)
+                           ? decode_npy(name, content, size, scale, map)
+                           : mica__fail(MICA_E_FORMAT, "%s is not a PNG, npy or PFM file", name);
+  if (status == MICA_OK) return MICA_OK;
+  free(map->depths);
+  *map = (mica__depth_map){0};
+  return status;
+}
+
+mica_status mica__depth_map_find_sides(const char *path, uint8_t *bytes, int32_t sides[2]) {
+  mica__depth_map map;
+  uint8_t *content = NULL;
+  size_t all = 0;
+  uint64_t size = 0;
+  pfm p;
+  MICA_TRY(mica__file_begin(path, bytes, MICA__SCENE_BEGIN, &size));
+  const size_t begin = size < PFM_HEADER ? (size_t)size : PFM_HEADER;
+  if (mica__image_is_png(bytes, begin)) return mica__picture_find_sides(path, bytes, sides);
+  if (is_pfm(bytes, begin)) {
+    MICA_TRY(parse_pfm(path, bytes, begin, &p));
+    sides[0] = p.height;
+    sides[1] = p.width;
+    return MICA_OK;
+  }
+  MICA_TRY(mica__content_read(path, &content, &all));
+  mica_status status = mica__depth_map_decode(path, content, all, 0, &map);
+  free(content);
+  MICA_TRY(status);
+  sides[0] = map.height;
+  sides[1] = map.width;
+  free(map.depths);
+  return MICA_OK;
+}
+
+void mica__depth_map_fit(const mica__depth_map *map, int32_t height, int32_t width, float *depths) {
+  const double down = (double)map->height / height, across = (double)map->width / width;
+  const double scale = down < across ? down : across;
+  const double top = (map->height - scale * height) / 2, left = (map->width - scale * width) / 2;
+  for (int32_t r = 0; r < height; r++) {
+    const int32_t y = (int32_t)(top + (r + 0.5) * scale), row = y < map->height ? y : map->height - 1;
+    for (int32_t q = 0; q < width; q++) {
+      const int32_t x = (int32_t)(left + (q + 0.5) * scale), column = x < map->width ? x : map->width - 1;
+      *depths++ = map->depths[(size_t)row * (size_t)map->width + (size_t)column];
+    }
+  }
+}

@@ -1,0 +1,32 @@
+/* data/annotation/depth_map.h: files that hold the depth of every pixel: PNG with grey levels, NumPy's npy, PFM. */
+#ifndef MICA_DATA_ANNOTATION_DEPTH_MAP_H
+#define MICA_DATA_ANNOTATION_DEPTH_MAP_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The levels of a PNG file per unit of depth unless a setting says otherwise: KITTI's files have 256 per metre. */
+#define MICA__DEPTH_SCALE 256
+
+/* Rows from the top; 0 where the depth is not known. */
+typedef struct mica__depth_map {
+  int32_t height, width;
+  float *depths;
+} mica__depth_map;
+
+/* True for the names of such files: .png, .npy, .pfm. */
+bool mica__depth_map_is_named(const char *name);
+
+/* Decodes the content of a file, which may be changed; the caller frees map->depths. Whole numbers, in PNG or npy, are
+ * divided by `scale` (0: MICA__DEPTH_SCALE); floating ones are depths. Numbers that are not above 0 or not finite are
+ * unknown depths. MICA_E_FORMAT names the file. */
+mica_status mica__depth_map_decode(const char *name, uint8_t *content, size_t size, double scale, mica__depth_map *map);
+/* Height and width, without the depths of a PNG or PFM file. */
+mica_status mica__depth_map_find_sides(const char *path, uint8_t *bytes, int32_t sides[2]);
+/* Writes the depths of height x width pixels, scaled as mica__image_fit scales pictures; the nearest pixel is taken. */
+void mica__depth_map_fit(const mica__depth_map *map, int32_t height, int32_t width, float *depths);
+
+#endif

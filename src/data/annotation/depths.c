@@ -1,0 +1,98 @@
+/* Folders of pictures with a folder of depth maps next to them. */
+#include "data/annotation/depth_map.h"
+#include "data/annotation/scene_files.h"
+#include "data/class_folders.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The files of both columns, stored as their `user`. */
+typedef struct scenes {
+  mica__scene_files files;
+  double scale;
+} scenes;
+
+static void release_scenes(void *object) {
+  scenes *s = object;
+  mica__scene_files_free(&s->files);
+  free(s);
+}
+
+static const char *const picture_folders[] = {"image",    "images", "img",  "imgs",  "picture",
+                                              "pictures", "rgb",    "left", "color", NULL};
+static const char *const depth_folders[] = {
+    "depth", "depths", "depth_map", "depth_maps", "depthmap", "depthmaps", "groundtruth_depth", "ground_truth", NULL};
+static const char *const depth_endings[] = {"_depth", "-depth", "_gt", "-gt", NULL};
+static const mica__pair_kind kind = {mica__depth_map_is_named, "depth map",   "depth",
+                                     picture_folders,          depth_folders, depth_endings};
+
+static bool is_named(const char *name) { return mica__image_is_named(name); }
+
+static const mica__pairing pairing = {is_named, "pictures", "png", ".png or .jpg", false, &kind};
+
+static mica_status is_folder(const char *path, bool *is) { return mica__pairs_are_in(path, &pairing, is); }
+
+static mica_status read_map(const scenes *s, uint64_t sample, mica__depth_map *map) {
+  uint8_t *content = NULL;
+  size_t size = 0;
+  MICA_TRY(mica__content_read(s->files.files.masks[sample], &content, &size));
+  mica_status status = mica__depth_map_decode(s->files.files.masks[sample], content, size, s->scale, map);
+  free(content);
+  return status;
+}
+
+/* Read and scale a sample. Any thread. */
+static mica_status read_depths(void *user, uint64_t sample, void *data, size_t bytes) {
+  const scenes *s = user;
+  mica__depth_map map;
+  (void)bytes;
+  MICA_TRY(read_map(s, sample, &map));
+  mica__depth_map_fit(&map, s->files.height, s->files.width, data);
+  free(map.depths);
+  return MICA_OK;
+}
+
+/* Read a sample in its own size. Any thread. */
+static mica_status own_depths(void *user, uint64_t sample, void *data, size_t bytes) {
+  const scenes *s = user;
+  mica__depth_map map;
+  MICA_TRY(read_map(s, sample, &map));
+  const bool same = map.height == s->files.sides[sample][0] && map.width == s->files.sides[sample][1] &&
+                    bytes == (size_t)map.height * (size_t)map.width * sizeof *map.depths;
+  if (same) memcpy(data, map.depths, bytes);
+  free(map.depths);
+  return same ? MICA_OK : mica__scene_file_fail_changed(s->files.files.masks[sample]);
+}
+
+static mica_status fill_store(mica__store *store, const mica_dataset_config *config, scenes *s) {
+  mica__text summary = {0};
+  mica__column *column = NULL;
+  MICA_TRY(mica__scene_files_add(store, config, &s->files));
+  const mica_column depth = {.name = "depth",
+                             .kind = MICA_COLUMN_KIND_MAP,
+                             .dtype = MICA_F32,
+                             .shape = MICA_SHAPE(s->files.height, s->files.width)};
+  MICA_TRY(mica__store_add(store, &depth, &column));
+  column->user = s;
+  column->read = read_depths;
+  column->read_own = own_depths;
+  mica__scene_files_describe(&s->files, store, &summary);
+  mica__text_add(&summary, " with depth maps");
+  store->summary = summary.data;
+  return mica__text_status(&summary);
+}
+
+static mica_status open_depths(const char *const *paths, size_t count, const mica_dataset_config *config,
+                               mica__store *store) {
+  (void)count;
+  scenes *s = calloc(1, sizeof *s);
+  if (!s) return mica__fail_nomem("the names of pictures");
+  s->scale = config->depth_scale > 0 ? config->depth_scale : MICA__DEPTH_SCALE;
+  MICA_TRY(mica__store_own(store, s, release_scenes));
+  mica_status status = mica__scene_files_find(paths[0], &pairing, mica__depth_map_find_sides, &s->files);
+  if (status == MICA_OK) status = mica__scene_files_shape(config, &s->files);
+  return status == MICA_OK ? fill_store(store, config, s) : status;
+}
+
+const mica__source mica__source_depths = {
+    .is_part = mica__class_folder_is_part, .is_folder = is_folder, .open = open_depths};

@@ -1,0 +1,38 @@
+/* data/annotation/scene_files.h: the pictures of scenes in files, each with a file that has a value for every pixel. */
+#ifndef MICA_DATA_ANNOTATION_SCENE_FILES_H
+#define MICA_DATA_ANNOTATION_SCENE_FILES_H
+
+#include "data/annotation/pairs.h"
+#include "data/picture/image.h"
+#include "data/source.h"
+
+typedef struct mica__scene_files {
+  mica__pairs files;
+  int32_t channels, height, width; /* of samples that have one size */
+  int32_t (*sides)[2];             /* height and width of each picture in its file */
+} mica__scene_files;
+
+/* Finds the height and width of the values in a file. `bytes` has room for MICA__SCENE_BEGIN bytes. */
+#define MICA__SCENE_BEGIN ((size_t)1 << 18)
+typedef mica_status mica__scene_sides_fn(const char *path, uint8_t *bytes, int32_t sides[2]);
+/* The sides in the header of a picture, with its orientation. */
+mica__scene_sides_fn mica__picture_find_sides;
+
+/* Fills zeroed files, which must be freed, also after a failure. MICA_E_FORMAT names a picture and a file of values
+ * that differ in size, or a picture without one. */
+mica_status mica__scene_files_find(const char *path, const mica__pairing *pairing, mica__scene_sides_fn *sides_of,
+                                   mica__scene_files *files);
+/* Sets channels, height and width: as in the configuration, else as those of the first picture. */
+mica_status mica__scene_files_shape(const mica_dataset_config *config, mica__scene_files *files);
+void mica__scene_files_free(mica__scene_files *files);
+
+/* Sets the number of samples, adds the column of pictures, and keeps the own sides of pictures unless all have one
+ * size. The files must be the first member of an object that the store owns. */
+mica_status mica__scene_files_add(mica__store *store, const mica_dataset_config *config, mica__scene_files *files);
+/* "80 pictures of 64 x 64 pixels" */
+void mica__scene_files_describe(const mica__scene_files *files, const mica__store *store, mica__text *text);
+
+/* If a file has changed since it was inspected, it no longer fits the memory made for it. */
+mica_status mica__scene_file_fail_changed(const char *path);
+
+#endif

@@ -1,0 +1,53 @@
+/* task/head/depths.h: the depth of each pixel, learned from pictures with depth maps: depths.c learns, depths_show.c
+ * shows. */
+#ifndef MICA_TASK_HEAD_DEPTHS_H
+#define MICA_TASK_HEAD_DEPTHS_H
+
+#include "run/composed.h"
+#include "run/fact_fields.h"
+#include "run/setting_fields.h"
+
+/* A choice of DEPTHS_SETTINGS. */
+const char *mica__depths_loss_at(size_t i);
+
+#define DEPTHS_SETTINGS(X, S)                                                                                          \
+  X(S, CHOICE, loss, "loss", "silog", "NAME", "loss to minimise; silog is scale-invariant, of logarithms",             \
+    .names = mica__depths_loss_at, .fixed = true)                                                                      \
+  X(S, REAL, delta, "delta", "1", "D", "huber: where it becomes linear, in units of depth", .low = 1e-6, .high = 1e6,  \
+    .fixed = true, .of = "loss=huber")                                                                                 \
+  X(S, REAL, scale_share, "scale-share", "0.5", "S",                                                                   \
+    "silog: how much of an error that all pixels of a picture share is forgiven", .low = 0, .high = 1, .fixed = true,  \
+    .of = "loss=silog")                                                                                                \
+  X(S, REAL, depth_scale, "depth-scale", "256", "N",                                                                   \
+    "levels of PNG depth maps per unit: 256 for KITTI, 1000 for millimetres, 5000 for TUM", .low = 1e-6, .high = 1e9,  \
+    .fixed = true)
+
+/* The geometric mean of the known depths. */
+#define DEPTHS_FACTS(X, S) X(S, NUMBERS, usual_depth, .needed = true, .count = 1)
+
+/* Metrics of a task with this head, for rows. */
+#define DEPTHS_METRICS                                                                                                 \
+  {                                                                                                                    \
+    {"absrel", true}, {"rmse", true}, {"delta1", false}, { NULL, false }                                               \
+  }
+
+extern const mica__head mica__head_depths;
+
+/* The largest quotient of two depths that are close (Eigen et al. 2014). */
+#define MICA__DEPTH_CLOSE 1.25
+
+/* The errors of depths over the pixels whose depth is known. */
+typedef struct mica__depth_errors {
+  double relative, squares, close, pixels; /* sums, and the number of pixels */
+} mica__depth_errors;
+/* task/head/depths_score.c */
+void mica__depth_errors_add(mica__depth_errors *errors, const float *depths, const float *truth, size_t pixels);
+/* absrel, rmse and delta1, in this order; NaN if no pixel is known. */
+void mica__depth_errors_score(const mica__depth_errors *errors, double scores[3]);
+
+/* Members of the head (task/head/depths_show.c). */
+mica_status mica__depths_section(mica_run *run, mica_report *report, const mica__sample *sample, const float *depths,
+                                 const mica_run_input *given);
+mica_status mica__depths_report(mica_run *run, mica_report *report);
+
+#endif

@@ -1,0 +1,182 @@
+/* Depths in predictions and reports: files of numbers, and pictures whose colours go from near to far. */
+#include "base/byte_order.h"
+#include "base/number.h"
+#include "data/picture/image.h"
+#include "run/fields.h"
+#include "run/run.h"
+#include "run/state/evaluation.h"
+#include "task/head/depths.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+MICA__SETTINGS_STRUCT(depths, DEPTHS_SETTINGS);
+MICA__SETTINGS(depths, DEPTHS_SETTINGS);
+
+/* Larger pictures of a report are thinned to this side. */
+#define LARGEST_SHOWN 512
+
+static size_t pixels_of(const mica__sample *s) { return (size_t)(s->shape.dim[1] * s->shape.dim[2]); }
+
+/* The least and the largest known depth; false if there is none. */
+static bool find_range(const float *depths, size_t pixels, double range[2]) {
+  range[0] = INFINITY, range[1] = 0;
+  for (size_t i = 0; i < pixels; i++) {
+    if (!(depths[i] > 0)) continue;
+    range[0] = fmin(range[0], (double)depths[i]);
+    range[1] = fmax(range[1], (double)depths[i]);
+  }
+  return range[1] > 0;
+}
+
+/* --- colours --- */
+
+/* Near pixels are yellow and far ones dark blue, by the logarithm of the depth; unknown ones are black. */
+static void colour_of(float depth, const double range[2], uint8_t colour[3]) {
+  static const double stops[5][3] = {{253, 231, 37}, {94, 201, 98}, {33, 145, 140}, {59, 82, 139}, {68, 1, 84}};
+  const double wide = log(range[1] / range[0]);
+  const double at = wide > 0 ? fmin(fmax(4 * log((double)depth / range[0]) / wide, 0), 4) : 0;
+  const int below = at < 3 ? (int)at : 3;
+  for (int k = 0; k < 3; k++)
+    colour[k] =
+        depth > 0 ? (uint8_t)(stops[below][k] + (stops[below + 1][k] - stops[below][k]) * (at - below) + 0.5) : 0;
+}
+
+/* Adds depths in colours; takes only every k-th pixel if a side is longer than `most`. */
+static mica_status add_colours(mica_report *report, const char *name, const char *text, const float *depths,
+                               mica_shape shape, const double range[2], int64_t most) {
+  const int64_t height = shape.dim[1], width = shape.dim[2], side = height > width ? height : width;
+  const int64_t step = (side + most - 1) / most, rows = (height + step - 1) / step, columns = (width + step - 1) / step;
+  uint8_t *planes = malloc(3 * (size_t)(rows * columns));
+  if (!planes) return mica__fail_nomem("a picture");
+  for (int64_t r = 0; r < rows; r++)
+    for (int64_t q = 0; q < columns; q++) {
+      uint8_t colour[3];
+      colour_of(depths[r * step * width + q * step], range, colour);
+      for (int64_t k = 0; k < 3; k++) planes[(k * rows + r) * columns + q] = colour[k];
+    }
+  const mica_item item = {.kind = MICA_ITEM_KIND_PICTURE,
+                          .name = name,
+                          .text = text,
+                          .planes = planes,
+                          .shape = MICA_SHAPE(3, rows, columns)};
+  mica_status status = mica_report_add(report, &item);
+  free(planes);
+  return status;
+}
+
+/* --- files --- */
+
+static mica_status add_file(mica_report *report, const char *ending, const uint8_t *file, size_t size) {
+  const mica_item item = {
+      .kind = MICA_ITEM_KIND_FILE, .name = "depth", .text = ending, .planes = file, .shape = MICA_SHAPE((int64_t)size)};
+  return mica_report_add(report, &item);
+}
+
+/* As the depth maps that training reads: PNG with 16 bits, 0 being no depth. */
+static mica_status add_png(const mica_run *run, mica_report *report, const mica__sample *sample, const float *depths) {
+  const double scale = settings_of(run).depth_scale;
+  uint16_t *levels = malloc(pixels_of(sample) * sizeof *levels);
+  uint8_t *file = NULL;
+  size_t size = 0;
+  if (!levels) return mica__fail_nomem("a depth map");
+  for (size_t i = 0; i < pixels_of(sample); i++)
+    levels[i] = (uint16_t)fmin(fmax(floor((double)depths[i] * scale + 0.5), 1), 65535);
+  mica_status status = mica__png_encode_levels(levels, sample->shape.dim[1], sample->shape.dim[2], &file, &size);
+  if (status == MICA_OK) status = add_file(report, ".png", file, size);
+  free(levels);
+  free(file);
+  return status;
+}
+
+/* The header of an npy file, filled up with blanks: 10 bytes, and a dictionary that a line ends. */
+#define NPY_HEADER 128
+
+static void write_npy_header(const mica__sample *sample, uint8_t header[NPY_HEADER]) {
+  char text[NPY_HEADER - 10];
+  const int length =
+      snprintf(text, sizeof text, "{'descr': '%cf4', 'fortran_order': False, 'shape': (%lld, %lld), }",
+               MICA__HOST_BIG_ENDIAN ? '>' : '<', (long long)sample->shape.dim[1], (long long)sample->shape.dim[2]);
+  memset(header, ' ', NPY_HEADER);
+  memcpy(header, "\x93NUMPY\1\0\x76\0", 10);
+  memcpy(header + 10, text, (size_t)length);
+  header[NPY_HEADER - 1] = '\n';
+}
+
+static mica_status add_npy(mica_report *report, const mica__sample *sample, const float *depths) {
+  const size_t size = pixels_of(sample) * sizeof *depths;
+  uint8_t *file = malloc(NPY_HEADER + size);
+  if (!file) return mica__fail_nomem("a depth map");
+  write_npy_header(sample, file);
+  memcpy(file + NPY_HEADER, depths, size);
+  mica_status status = add_file(report, ".npy", file, NPY_HEADER + size);
+  free(file);
+  return status;
+}
+
+/* --- predictions --- */
+
+mica_status mica__depths_section(mica_run *run, mica_report *p, const mica__sample *sample, const float *depths,
+                                 const mica_run_input *given) {
+  static const char *const names[] = {"absrel", "rmse", "delta1"};
+  double range[2], sum = 0, scores[3];
+  (void)given;
+  find_range(depths, pixels_of(sample), range);
+  for (size_t i = 0; i < pixels_of(sample); i++) sum += (double)depths[i];
+  MICA_TRY(mica_report_add_number(p, "height", (double)sample->shape.dim[1]));
+  MICA_TRY(mica_report_add_number(p, "width", (double)sample->shape.dim[2]));
+  MICA_TRY(mica_report_add_number(p, "nearest", range[0]));
+  MICA_TRY(mica_report_add_number(p, "farthest", range[1]));
+  MICA_TRY(mica_report_add_number(p, "mean_depth", sum / (double)pixels_of(sample)));
+  mica__depth_errors errors = {0};
+  if (sample->depths) mica__depth_errors_add(&errors, depths, sample->depths, pixels_of(sample));
+  mica__depth_errors_score(&errors, scores);
+  for (int k = 0; k < 3 && errors.pixels > 0; k++) MICA_TRY(mica_report_add_number(p, names[k], scores[k]));
+  MICA_TRY(add_png(run, p, sample, depths));
+  MICA_TRY(add_npy(p, sample, depths));
+  return add_colours(p, "colours", "near pixels yellow, far ones blue", depths, sample->shape, range, INT32_MAX);
+}
+
+/* --- the report --- */
+
+typedef struct showing {
+  mica_report *report;
+  uint64_t at; /* the sample that is visited */
+} showing;
+
+static mica_status add_input(mica_report *report, const char *name, const mica__sample *sample) {
+  const mica_item item = {
+      .kind = MICA_ITEM_KIND_PICTURE, .name = name, .text = name, .planes = sample->pixels, .shape = sample->shape};
+  return mica_report_add(report, &item);
+}
+
+static mica_status show_sample(mica_run *run, const mica__sample *sample, const float *depths, void *user) {
+  showing *to = user;
+  char name[64], text[128];
+  double range[2], scores[3];
+  const unsigned long long at = to->at++;
+  mica__depth_errors errors = {0};
+  (void)run;
+  if (!sample->depths || !find_range(sample->depths, pixels_of(sample), range))
+    find_range(depths, pixels_of(sample), range);
+  if (sample->depths) mica__depth_errors_add(&errors, depths, sample->depths, pixels_of(sample));
+  mica__depth_errors_score(&errors, scores);
+  snprintf(name, sizeof name, "%llu picture", at);
+  MICA_TRY(add_input(to->report, name, sample));
+  snprintf(name, sizeof name, "%llu predicted", at);
+  mica__snprintf(text, sizeof text, "%llu predicted: AbsRel %.3g, RMSE %.3g, delta < 1.25 %.3g", at, scores[0],
+                 scores[1], scores[2]);
+  MICA_TRY(add_colours(to->report, name, errors.pixels > 0 ? text : name, depths, sample->shape, range, LARGEST_SHOWN));
+  if (!sample->depths) return MICA_OK;
+  snprintf(name, sizeof name, "%llu true", at);
+  mica__snprintf(text, sizeof text, "%llu true: %.3g (yellow) to %.3g (blue)", at, range[0], range[1]);
+  return add_colours(to->report, name, text, sample->depths, sample->shape, range, LARGEST_SHOWN);
+}
+
+mica_status mica__depths_report(mica_run *run, mica_report *report) {
+  showing s = {.report = report};
+  MICA_TRY(mica_report_begin(report, "Pictures"));
+  return run->task->input->samples.look(run, run->evaluation->data, show_sample, &s);
+}

@@ -1,0 +1,94 @@
+#!/bin/sh
+# labels: device slow
+# The task depth by the command: learned better than the mean, resumed, evaluated and predicted, pictures larger than a
+# tile among them, from PNG, npy and PFM; bad input.
+# shellcheck source-path=SCRIPTDIR source=cli.sh
+. "$(dirname "$0")/cli.sh"
+rooms="$MICA_BUILD_DIR/bin/tests/write_depths"
+"$rooms" "$work/data" 48 48 png || exit 1
+
+# What is wrong with the data is said before anything is trained.
+"$rooms" "$work/odd" 2 16 png
+cp "$work/data/depth/0.png" "$work/odd/depth/1.png"
+run train --task depth --data "$work/odd" --out "$work/none"
+ends 1 '' '*depth/1.png is a depth map of 48 x 48 pixels, its picture *images/1.png has 16 x 16*'
+rm "$work/odd/depth/1.png"
+run train --task depth --data "$work/odd" --out "$work/none"
+ends 1 '' '*images/1.png has no depth map: there is no 1.png, nor 1_depth.png, in *'
+cp "$work/odd/images/1.png" "$work/odd/depth/1.npy"
+rm "$work/odd/depth/0.png"
+printf 'Pf\n16 16\n-1\n' >"$work/odd/depth/0.pfm"
+run train --data "$work/odd" --out "$work/none"
+ends 1 '' '*0.pfm has 0 bytes of depths; 16 x 16 pixels take 1024*'
+run train --data "$work/data" --depth-scale 0 --task depth --out "$work/none"
+ends 2 '' '*depth-scale*'
+run train --data "$work/data" --task segment --out "$work/none"
+ends 1 '' '*the task segment wants pictures and masks*'
+printf 'x,y,label\n1,2,5\n2,1,6\n3,4,7\n4,3,8\n' >"$work/rows.csv"
+run train --task depth --data "$work/rows.csv" --label label --out "$work/none"
+ends 1 '' '*the task depth wants pictures and depth maps: folders image and depth*'
+
+need_device
+small='--width 8 --depth 2 --lr 0.01 --seed 1 --quiet'
+run train --data "$work/data" --augment mixup --out "$work/none"
+ends 2 '' '*mixup blends classes of whole pictures*'
+mkdir -p "$work/dark/images" "$work/dark/depth"
+cp "$work/data/images/0.png" "$work/dark/images/0.png"
+{ printf 'Pf\n48 48\n-1\n'; head -c 9216 /dev/zero; } >"$work/dark/depth/0.pfm"
+run train --data "$work/dark" --out "$work/none"
+ends 1 '' '*no pixel of 1 depth maps has a depth above 0; there is nothing to learn*'
+[ ! -e "$work/none" ] || fault 'a folder is left'
+
+# The task is found from the data. The mean depth has an AbsRel of 0.35 and a delta1 of 0.25 here.
+# shellcheck disable=SC2086
+run train --data "$work/data" $small --epochs 12 --json --out "$work/run"
+ends 0 '{"task":"depth","part":"validation"*' ''
+awk -v a="$(json metrics.absrel)" -v d="$(json metrics.delta1)" 'BEGIN { exit !(a < 0.12 && d > 0.85) }' ||
+  fault "AbsRel $(json metrics.absrel), delta1 $(json metrics.delta1)"
+grep -q 'data:image/png' "$work/run/report.html" || fault 'no pictures in the report'
+for how in '--loss l1' '--loss huber --delta 0.5' '--precision bf16 --augment cutmix --norm group'; do
+  rm -rf "$work/how"
+  # shellcheck disable=SC2086
+  run train --data "$work/data" $small $how --epochs 6 --json --out "$work/how"
+  ends 0 '{"task":"depth"*' ''
+  awk -v a="$(json metrics.absrel)" 'BEGIN { exit !(a < 0.25) }' || fault "$how: AbsRel $(json metrics.absrel)"
+done
+
+# Stopped after half of its epochs and resumed: the same run.
+# shellcheck disable=SC2086
+run train --data "$work/data" $small --epochs 2 --json --out "$work/whole"
+whole=$(json metrics.absrel)
+begin() { exec "$mica" train --data "$work/data" $small --epochs 2 --checkpoint-steps 3 --out "$@"; }
+killed "$work/parts" 1 2
+run eval --model "$work/parts" --json
+[ "$(json metrics.absrel)" = "$whole" ] || fault "resumed $(json metrics.absrel), at once $whole"
+
+# Larger pictures come in tiles, and their errors are those of the predictions. npy and PFM hold the same depths.
+for format in png npy pfm; do
+  "$rooms" "$work/$format" 2 100 $format
+  run eval --model "$work/run" --data "$work/$format" --json
+  ends 0 '{"task":"depth","part":"all","metrics":{"samples":2,*' ''
+  json metrics.absrel >>"$work/absrel"
+done
+awk 'NR == 1 { first = $1 } { e = $1 / first - 1; bad += e > 0.01 || e < -0.01 } END { exit bad || first > 0.2 }' \
+  "$work/absrel" || fault "AbsRel of PNG, npy, PFM: $(cat "$work/absrel")"
+run predict --model "$work/run" --data "$work/pfm" --json --out "$work/maps"
+ends 0 '{"task": "depth", *' ''
+holds predictions.0.height 100
+awk -v a="$(json predictions.0.absrel)" -v b="$(json predictions.1.absrel)" -v all="$(tail -n 1 "$work/absrel")" \
+  'BEGIN { e = (a + b) / 2 / all - 1; exit !(e < 0.02 && e > -0.02) }' || fault "AbsRel of the predictions: $out"
+for file in 0-depth.png 0-depth.npy 0-colours.png; do [ -s "$work/maps/$file" ] || fault "no $file"; done
+# What was predicted can be trained on.
+for format in png npy; do
+  rm -rf "$work/again"
+  mkdir -p "$work/again/images" "$work/again/depth"
+  cp "$work/pfm/images/0.png" "$work/again/images/0.png"
+  cp "$work/maps/0-depth.$format" "$work/again/depth/0.$format"
+  run eval --model "$work/run" --data "$work/again" --json
+  awk -v a="$(json metrics.absrel)" 'BEGIN { exit !(a < 0.002) }' || fault "its own depths: $(json metrics.absrel)"
+done
+# Millimetres.
+run train --data "$work/again" --depth-scale 1000 --width 4 --depth 1 --epochs 1 --quiet --out "$work/mm"
+ends 0 '' ''
+
+exit $failed
