@@ -50,7 +50,7 @@ static const meaning meanings[] = {
     {NULL, "wer", "wrong, missing and added words per word of the true texts"},
     {NULL, "cer", "wrong, missing and added letters per letter of the true texts"},
     {NULL, "spectrum_mae", "mean absolute error of the scaled logarithmic spectrum"},
-    {NULL, "duration_mae", "mean absolute error of a letter's duration"},
+    {NULL, "duration_mae", "mean absolute error of a letter's duration, in frames"},
     {NULL, "noise_mse", "mean squared error of the predicted noise"},
     {NULL, "eer", "share of wrong decisions at the threshold where both kinds are equally frequent"},
     {NULL, "threshold", "similarity at which both kinds of wrong decisions are equally frequent"},
