@@ -251,7 +251,7 @@ static int quantize_published(const cli_command *self, const struct values *v) {
     return CLI_USAGE;
   }
   if (v->data || v->group || v->keep || v->mean || v->deviation || v->equalize || measuring(v)) {
-    cli_fail(self, "a published model is quantised without data; it takes --type, --bits and --out only");
+    cli_fail(self, "a published model is quantised without data; give only --type, --bits and --out");
     return CLI_USAGE;
   }
   return cli_model_write(self, v->run, NULL, v->out,

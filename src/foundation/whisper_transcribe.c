@@ -59,7 +59,7 @@ static mica_status choose_language(mica_whisper *w, const char *language) {
   w->wanted = -1;
   if (!w->rules.multilingual) {
     if (!language && !w->config.translate) return MICA_OK;
-    return mica__fail(MICA_E_INVALID, "%s: the model knows English alone; it takes no language and does not translate",
+    return mica__fail(MICA_E_INVALID, "%s: the model knows English alone; leave out the language and the translation",
                       w->model->path);
   }
   if (!language) return MICA_OK;

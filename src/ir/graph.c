@@ -236,8 +236,8 @@ mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t
   mica_graph *graph = NULL;
   if (!common_graph(op, inputs, input_count, &graph)) return null_value;
   if (input_count < op->min_inputs || input_count > op->max_inputs)
-    return mica__graph_fail(graph, MICA_E_INVALID, "%s: %d operands; it takes %d to %d", op->name, (int)input_count,
-                            (int)op->min_inputs, (int)op->max_inputs);
+    return mica__graph_fail(graph, MICA_E_INVALID, "%s: there are %d operands, but must be %d to %d", op->name,
+                            (int)input_count, (int)op->min_inputs, (int)op->max_inputs);
   return add_inferred(graph, op, inputs, input_count, attrs);
 }
 
@@ -249,8 +249,8 @@ mica_value mica__graph_add_present(const mica__op *op, const mica_value *operand
   for (int32_t k = 0; k < count && !graph; k++) graph = operands[k].graph;
   if (!graph) return null_value;
   if (count > op->max_inputs || count > MICA__MAX_PRESENT)
-    return mica__graph_fail(graph, MICA_E_INVALID, "%s: %d operands; it takes %d at most", op->name, (int)count,
-                            (int)op->max_inputs);
+    return mica__graph_fail(graph, MICA_E_INVALID, "%s: there are %d operands, but can be %d at most", op->name,
+                            (int)count, (int)op->max_inputs);
   for (int32_t k = 0; k < count; k++) {
     if (!operands[k].graph && k >= op->min_inputs) continue;
     dense[used++] = operands[k]; /* a null required operand is reported below */

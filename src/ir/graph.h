@@ -88,7 +88,7 @@ int32_t mica__node_results(const mica__node *node);
 /* Result k of a node, given its result 0; null stays null. */
 mica_value mica__graph_result(mica_value node, int32_t k);
 
-/* Infers the types of all results. Checks the inputs' dtypes against op->dtypes ("operand 1 is i64; it takes ..."),
+/* Infers the types of all results. Checks the inputs' dtypes against op->dtypes ("operand 1 is i64, but must be ..."),
  * calls op->infer, and checks its result with mica__type_check. */
 mica_status mica__op_infer(const mica__op *op, const mica__type *inputs, int32_t input_count, void *attrs,
                            mica__type *out);

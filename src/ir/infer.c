@@ -74,10 +74,10 @@ static mica_status check_operands(const char *dtypes, size_t letters, const oper
     const char *text = NULL;
     const mica__type *like = is_digit(letter) ? operand(all, letter - '0') : NULL;
     if (like && own->dtype != like->dtype)
-      return mica__fail(MICA_E_DTYPE, "operand %d is %s; it takes %s, as operand %c is", (int)i,
+      return mica__fail(MICA_E_DTYPE, "operand %d is %s, but must be %s, as operand %c is", (int)i,
                         mica_dtype_name(own->dtype), mica_dtype_name(like->dtype), letter);
     if (!is_digit(letter) && !mica__dtype_in(own->dtype, letter, &text))
-      return mica__fail(MICA_E_DTYPE, "operand %d is %s; it takes %s", (int)i, mica_dtype_name(own->dtype), text);
+      return mica__fail(MICA_E_DTYPE, "operand %d is %s, but must be %s", (int)i, mica_dtype_name(own->dtype), text);
   }
   return MICA_OK;
 }

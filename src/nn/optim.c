@@ -418,8 +418,8 @@ static mica_status check_ranges(const mica_optimizer_config *c) {
               {"accumulate", c->accumulate, false}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (!(rows[i].value >= 0) || (rows[i].share && rows[i].value >= 1))
-      return mica__fail(MICA_E_INVALID, "mica_optimize: %s is %g; it is %s", rows[i].name, rows[i].value,
-                        rows[i].share ? "in [0, 1)" : "not negative");
+      return mica__fail(MICA_E_INVALID, "mica_optimize: %s is %g, but must %s", rows[i].name, rows[i].value,
+                        rows[i].share ? "be in [0, 1)" : "not be negative");
   return MICA_OK;
 }
 
@@ -439,7 +439,7 @@ static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
     return mica__fail(MICA_E_INVALID, "mica_optimize: bucket_bytes %lld or compression %d is out of range",
                       (long long)c->bucket_bytes, (int)c->compress);
   if (c->other_count && (!c->others || !c->other_gradients))
-    return mica__fail(MICA_E_INVALID, "mica_optimize: no values, or no room for gradients, of %zu others",
+    return mica__fail(MICA_E_INVALID, "mica_optimize: others or other_gradients is NULL, but there are %zu others",
                       c->other_count);
   if (c->other_count && c->loss_scale > 0)
     return mica__fail(MICA_E_UNSUPPORTED,

@@ -88,7 +88,7 @@ static const wrong cases[] = {
      .n = LIST(1, 3, P(30), 2)},
     {20, "AffineGrid x n > y", "times 16777216 elements are too many; the limit is 2147483647", .x = LIST(1, 2, 3),
      .n = LIST(1, 3, P(24), P(24))},
-    {17, "LRN x > y", "a window of 4611686018427387904 channels", .x = LIST(1, 2, 3), .number_name = "size",
+    {17, "LRN x > y", "size is 4611686018427387904 channels", .x = LIST(1, 2, 3), .number_name = "size",
      .number = IMMENSE},
     {17, "OneHot n m x > y", "1073741824 positions are too many; the limit is 16777216", .x = LIST(2), .n = LIST(0, 1),
      .m = LIST(P(30))},

@@ -21,7 +21,7 @@ static mica_status check_heads(const mica__type *in) {
   for (int i = 0; i < 3; i++) {
     const mica_shape own = in[i].shape;
     if (own.rank != 4)
-      return mica__fail(MICA_E_SHAPE, "%s is %s; it takes (batch, heads, positions, size)", names[i],
+      return mica__fail(MICA_E_SHAPE, "%s is %s, but must be (batch, heads, positions, size)", names[i],
                         mica__type_format(in[i], a));
     if (own.dim[1] == MICA_DYNAMIC || own.dim[3] == MICA_DYNAMIC)
       return mica__fail(MICA_E_SHAPE, "heads or their size are open in %s %s", names[i], mica__type_format(in[i], a));
@@ -46,7 +46,7 @@ static mica_status check_mask(const mica__type *in, mica__type mask) {
     return mica__fail(MICA_E_SHAPE, "the mask %s cannot be broadcast to %s", mica__type_format(mask, text),
                       mica_shape_format(MICA_SHAPE(want[0], want[1], want[2], want[3]), whole));
   if (mask.dtype != MICA_BOOL && mask.dtype != MICA_F32 && mask.dtype != in[0].dtype)
-    return mica__fail(MICA_E_DTYPE, "the mask is %s; it takes b8, f32 or %s", mica_dtype_name(mask.dtype),
+    return mica__fail(MICA_E_DTYPE, "the mask is %s, but must be b8, f32 or %s", mica_dtype_name(mask.dtype),
                       mica_dtype_name(in[0].dtype));
   return MICA_OK;
 }
@@ -58,10 +58,10 @@ static mica_status check_positions(const char *what, const mica__type *in, mica_
   char text[MICA__TYPE_TEXT];
   bool each = own.shape.rank == 1 && agree(own.shape.dim[0], in[0].shape.dim[0]);
   if (!each && !(one && is_single(own.shape)))
-    return mica__fail(MICA_E_SHAPE, "%s are %s; it takes %sone for each of the batch", what,
+    return mica__fail(MICA_E_SHAPE, "%s are %s, but must be %sone for each of the batch", what,
                       mica__type_format(own, text), one ? "one number or " : "");
   if (own.dtype != MICA_I32)
-    return mica__fail(MICA_E_DTYPE, "%s are %s; it takes i32", what, mica_dtype_name(own.dtype));
+    return mica__fail(MICA_E_DTYPE, "%s are %s, but must be i32", what, mica_dtype_name(own.dtype));
   return MICA_OK;
 }
 
@@ -70,31 +70,33 @@ static mica_status check_starts_and_sinks(const mica__type *in, const mica__type
   char text[MICA__TYPE_TEXT];
   const int64_t *q = in[0].shape.dim;
   if (starts && (starts->shape.rank != 2 || !agree(starts->shape.dim[0], q[0]) || !agree(starts->shape.dim[1], q[2])))
-    return mica__fail(MICA_E_SHAPE, "starts are %s; it takes one for each query, (B, Tq)",
+    return mica__fail(MICA_E_SHAPE, "starts are %s, but must be (B, Tq), one for each query",
                       mica__type_format(*starts, text));
   if (starts && starts->dtype != MICA_I32)
-    return mica__fail(MICA_E_DTYPE, "starts are %s; it takes i32", mica_dtype_name(starts->dtype));
+    return mica__fail(MICA_E_DTYPE, "starts are %s, but must be i32", mica_dtype_name(starts->dtype));
   if (sinks && (sinks->shape.rank != 1 || !agree(sinks->shape.dim[0], q[1])))
-    return mica__fail(MICA_E_SHAPE, "sinks are %s; it takes one for each head of q", mica__type_format(*sinks, text));
+    return mica__fail(MICA_E_SHAPE, "sinks are %s, but must be (H), one for each head of q",
+                      mica__type_format(*sinks, text));
   if (sinks && sinks->dtype != wide_of(in[0].dtype))
-    return mica__fail(MICA_E_DTYPE, "sinks are %s; it takes %s", mica_dtype_name(sinks->dtype),
+    return mica__fail(MICA_E_DTYPE, "sinks are %s, but must be %s", mica_dtype_name(sinks->dtype),
                       mica_dtype_name(wide_of(in[0].dtype)));
   return MICA_OK;
 }
 
 static mica_status check_numbers(const mica__attention_attrs *attrs, const mica__type *step) {
   char text[MICA__TYPE_TEXT];
-  if (attrs->window < 0) return mica__fail(MICA_E_INVALID, "a window of %lld positions", (long long)attrs->window);
-  if (!isfinite(attrs->scale)) return mica__fail(MICA_E_INVALID, "a scale of %g", attrs->scale);
+  if (attrs->window < 0)
+    return mica__fail(MICA_E_INVALID, "window is %lld, but must not be negative", (long long)attrs->window);
+  if (!isfinite(attrs->scale)) return mica__fail(MICA_E_INVALID, "scale is %g, but must be finite", attrs->scale);
   if (!isfinite(attrs->soft_cap) || attrs->soft_cap < 0)
-    return mica__fail(MICA_E_INVALID, "a soft cap of %g", attrs->soft_cap);
+    return mica__fail(MICA_E_INVALID, "soft_cap is %g, but must be finite and not negative", attrs->soft_cap);
   if (!(attrs->dropout >= 0 && attrs->dropout < 1))
-    return mica__fail(MICA_E_INVALID, "a dropout of %g is not in [0, 1)", attrs->dropout);
+    return mica__fail(MICA_E_INVALID, "dropout is %g, but must be in [0, 1)", attrs->dropout);
   if (attrs->dropout > 0 && !step) return mica__fail(MICA_E_INVALID, "dropout needs a step");
   if (step && !is_single(step->shape))
     return mica__fail(MICA_E_SHAPE, "the step is %s, not one number", mica__type_format(*step, text));
   if (step && step->dtype != MICA_I32 && step->dtype != MICA_I64)
-    return mica__fail(MICA_E_DTYPE, "the step is %s; it takes i32 or i64", mica_dtype_name(step->dtype));
+    return mica__fail(MICA_E_DTYPE, "the step is %s, but must be i32 or i64", mica_dtype_name(step->dtype));
   return MICA_OK;
 }
 

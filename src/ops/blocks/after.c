@@ -51,17 +51,17 @@ static mica_status infer_after(const mica__type *inputs, int32_t input_count, vo
   int64_t count = 0;
   if (inputs[X].dtype != MICA_F32) return mica__fail(MICA_E_DTYPE, "rows are not f32");
   if (x.rank < 2 || !mica__shape_is_known(x) || inputs[W].shape.rank != 2)
-    return mica__fail(MICA_E_SHAPE, "these are no rows and blocks");
+    return mica__fail(MICA_E_SHAPE, "x must be rows of known size, w a matrix of blocks");
   if (!mica_block_bytes((mica_block)attrs->block)) return mica__fail(MICA_E_INVALID, "this is not a block type");
   MICA_TRY(mica__unblock_check(&(mica__unblock_attrs){attrs->block, x.dim[x.rank - 1], MICA_F32}, &inputs[W]));
   const sizes s = sizes_of(x, inputs[W].shape);
   if (s.m > MICA__BLOCK_MOST_ROWS || s.n % MICA__BLOCK_STRIP != 0)
-    return mica__fail(MICA_E_SHAPE, "%lld rows of %lld elements: at most %d, of a multiple of %d", (long long)s.m,
-                      (long long)s.n, MICA__BLOCK_MOST_ROWS, MICA__BLOCK_STRIP);
+    return mica__fail(MICA_E_SHAPE, "%lld rows of %lld elements are given, but at most %d of a multiple of %d can be",
+                      (long long)s.m, (long long)s.n, MICA__BLOCK_MOST_ROWS, MICA__BLOCK_STRIP);
   MICA_TRY(check_count(&inputs[SCALE], s.n));
   MICA_TRY(check_count(&inputs[ADDEND], s.m * s.n));
   if (attrs->bias && (attrs->bias < OPERANDS || attrs->bias >= input_count))
-    return mica__fail(MICA_E_INVALID, "there is no such operand");
+    return mica__fail(MICA_E_INVALID, "the bias is not among the operands");
   if (attrs->bias) MICA_TRY(check_count(&inputs[attrs->bias], s.n));
   MICA_TRY(mica_shape_count(attrs->shape, &count));
   if (count != s.m * s.n) return mica__fail(MICA_E_SHAPE, "the result has another number of elements");

@@ -53,8 +53,9 @@ static mica_status check_addend(const mica__type *inputs, int32_t input_count, i
   if (at == 0) return MICA_OK;
   if (at < OPERANDS || at >= input_count) return mica__fail(MICA_E_INVALID, "there is no operand %d", (int)at);
   MICA_TRY(mica_shape_count(inputs[at].shape, &own));
-  return inputs[at].dtype == MICA_F32 && own == count ? MICA_OK
-                                                      : mica__fail(MICA_E_SHAPE, "what is added has another shape");
+  return inputs[at].dtype == MICA_F32 && own == count
+             ? MICA_OK
+             : mica__fail(MICA_E_SHAPE, "an addend is not f32 or has another shape than the result");
 }
 
 static mica_status infer_chain(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
@@ -64,11 +65,11 @@ static mica_status infer_chain(const mica__type *inputs, int32_t input_count, vo
   int64_t count = 0;
   if (inputs[X].dtype != MICA_F32) return mica__fail(MICA_E_DTYPE, "rows are not f32");
   if (x.rank < 2 || !mica__shape_is_known(x) || inputs[GATE].shape.rank != 2 || inputs[DOWN].shape.rank != 2)
-    return mica__fail(MICA_E_SHAPE, "these are no rows and matrices");
+    return mica__fail(MICA_E_SHAPE, "x must be rows of known size, gate and down matrices of blocks");
   if (!mica_block_bytes(type) || !mica__activation_op((mica_activation)attrs->activation))
-    return mica__fail(MICA_E_INVALID, "no such block type or activation");
+    return mica__fail(MICA_E_INVALID, "the block type or the activation does not exist");
   const sizes s = sizes_of(x, inputs[GATE].shape, inputs[DOWN].shape);
-  if (s.m > MICA__BLOCK_MOST_ROWS) return mica__fail(MICA_E_SHAPE, "these are too many rows");
+  if (s.m > MICA__BLOCK_MOST_ROWS) return mica__fail(MICA_E_SHAPE, "x has more than %d rows", MICA__BLOCK_MOST_ROWS);
   MICA_TRY(check_matrix(&inputs[GATE], type, s.hidden, s.width));
   MICA_TRY(check_matrix(&inputs[UP], type, s.hidden, s.width));
   MICA_TRY(check_matrix(&inputs[DOWN], type, s.width, s.hidden));

@@ -27,8 +27,9 @@ static mica_status infer_feed(const mica__type *inputs, int32_t input_count, voi
   if (inputs[X].dtype != MICA_F32) return mica__fail(MICA_E_DTYPE, "rows are not f32");
   if (x.rank < 2 || !mica__shape_is_known(x) || inputs[GATE].shape.rank != 2 || inputs[UP].dtype != MICA_U8 ||
       !mica_shape_equal(inputs[GATE].shape, inputs[UP].shape) || rows_of(x) > MICA__BLOCK_MOST_ROWS)
-    return mica__fail(MICA_E_SHAPE, "these are no rows and two matrices of blocks");
-  if (!mica__activation_op((mica_activation)attrs->activation)) return mica__fail(MICA_E_INVALID, "no such activation");
+    return mica__fail(MICA_E_SHAPE, "x must be rows of known size, gate and up equal matrices of blocks");
+  if (!mica__activation_op((mica_activation)attrs->activation))
+    return mica__fail(MICA_E_INVALID, "the activation does not exist");
   MICA_TRY(mica__unblock_check(&(mica__unblock_attrs){attrs->block, x.dim[x.rank - 1], MICA_F32}, &inputs[GATE]));
   MICA_TRY(mica__block_norm_check(inputs, input_count, attributes, x.dim[x.rank - 1]));
   *out = inputs[X];

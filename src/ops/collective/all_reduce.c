@@ -37,7 +37,7 @@ mica_status mica__collective_row(const mica__type *inputs, int32_t input_count, 
   for (int32_t k = 0; k < input_count; k++) {
     int64_t room = 0;
     if (inputs[k].dtype != MICA_F32)
-      return mica__fail(MICA_E_DTYPE, "operand %d is %s; it takes f32", (int)k, mica_dtype_name(inputs[k].dtype));
+      return mica__fail(MICA_E_DTYPE, "operand %d is %s, but must be f32", (int)k, mica_dtype_name(inputs[k].dtype));
     MICA_TRY(mica__collective_room(inputs[k].shape, &room));
     if (room > INT64_MAX / (int64_t)sizeof(float) - all)
       return mica__fail(MICA_E_OVERFLOW, "the operands are too large together");

@@ -74,7 +74,8 @@ static mica_status infer_conv(const mica__type *inputs, int32_t input_count, voi
   if (mica__shape_is_open(w)) return mica__fail(MICA_E_SHAPE, "the filters' shape is open");
   int64_t channels = 0;
   if (!mica__mul_i64(w.dim[1], config.groups, &channels))
-    return mica__fail(MICA_E_SHAPE, "%lld groups of %lld channels", (long long)config.groups, (long long)w.dim[1]);
+    return mica__fail(MICA_E_SHAPE, "%lld groups of %lld channels are too many", (long long)config.groups,
+                      (long long)w.dim[1]);
   MICA_TRY(mica__conv_dims_of(&config, pin_dynamic(x, channels), w, NULL, &dims));
   *out = inputs[0];
   out->shape.dim[1] = w.dim[0];
@@ -107,7 +108,8 @@ static mica_status infer_transpose(const mica__type *inputs, int32_t input_count
   if (mica__shape_is_open(w)) return mica__fail(MICA_E_SHAPE, "the filters' shape is open");
   *out = inputs[0];
   if (!mica__mul_i64(w.dim[1], a->groups, &out->shape.dim[1]))
-    return mica__fail(MICA_E_SHAPE, "%lld groups of %lld channels", (long long)a->groups, (long long)w.dim[1]);
+    return mica__fail(MICA_E_SHAPE, "%lld groups of %lld channels are too many", (long long)a->groups,
+                      (long long)w.dim[1]);
   for (int32_t i = 2; i < x.rank; i++) {
     int64_t at = i - 2, extent = (x.dim[i] - 1) * a->stride[at] - 2 * a->pad[at] - a->pad_more[at] +
                                  (w.dim[i] - 1) * a->dilation[at] + 1 + a->output_pad[at];

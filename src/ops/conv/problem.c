@@ -50,17 +50,18 @@ static mica_status fail_shapes(mica_shape x, mica_shape w, const mica_shape *y, 
 
 static mica_status check_config(const mica_conv_config *config) {
   for (int i = 0; i < 3; i++) {
+    static const char *const names[] = {"stride", "pad", "dilation", "output_pad"};
     const int64_t values[] = {config->stride[i], config->pad[i], config->dilation[i], config->output_pad[i]};
     for (size_t k = 0; k < sizeof values / sizeof *values; k++)
       if (values[k] < 0 || values[k] > MAX_SIZE)
-        return mica__fail(MICA_E_INVALID, "a stride, padding or dilation of %lld", (long long)values[k]);
+        return mica__fail(MICA_E_INVALID, "%s is %lld, but must be from 0 to 2^29 - 1", names[k], (long long)values[k]);
     int64_t after = config->pad[i] + config->pad_more[i];
     if (config->pad_more[i] < -MAX_SIZE || config->pad_more[i] > MAX_SIZE || after < 0)
-      return mica__fail(MICA_E_INVALID, "a padding of %lld and %lld more", (long long)config->pad[i],
-                        (long long)config->pad_more[i]);
+      return mica__fail(MICA_E_INVALID, "pad %lld and pad_more %lld are out of range together",
+                        (long long)config->pad[i], (long long)config->pad_more[i]);
   }
   if (config->groups >= 0) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "%lld groups", (long long)config->groups);
+  return mica__fail(MICA_E_INVALID, "groups is %lld, but must not be negative", (long long)config->groups);
 }
 
 /* Sets dimension `to` of dims from spatial dimension `at` of the tensors. */
@@ -86,7 +87,7 @@ mica_status mica__conv_dims_of(const mica_conv_config *config, mica_shape x, mic
   mica__conv_dims d = {.groups = or_one(config->groups)};
   MICA_TRY(check_config(config));
   if (x.rank < 3 || x.rank > 5 || w.rank != x.rank || (y && y->rank != x.rank))
-    return fail_shapes(x, w, y, d.groups, "all should have one rank of 3 to 5");
+    return fail_shapes(x, w, y, d.groups, "all must have the same rank, from 3 to 5");
   d.n = x.dim[0];
   d.c = w.dim[1];
   d.k = w.dim[0] / d.groups;
@@ -132,7 +133,7 @@ static mica_status check_types(const mica_engine *engine, const mica_conv_epilog
   if (epilogue->bias) {
     mica_dtype bias = mica_tensor_dtype(epilogue->bias);
     if ((bias == MICA_F64) != (dtype == MICA_F64) || mica_dtype_kind_of(bias) != MICA_DTYPE_KIND_FLOAT)
-      return mica__fail(MICA_E_DTYPE, "conv: a bias of %s for a result of %s", mica_dtype_name(bias),
+      return mica__fail(MICA_E_DTYPE, "conv: the bias is %s, but the result is %s", mica_dtype_name(bias),
                         mica_dtype_name(dtype));
   }
   if (dtype == MICA_F64 && !(mica_engine_device(engine)->features & MICA_FEATURE_FP64))

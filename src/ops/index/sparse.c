@@ -28,7 +28,8 @@ mica_value mica_embedding_bag(mica_value table, mica_value indices, mica_value l
   char tt[MICA_SHAPE_TEXT], ti[MICA_SHAPE_TEXT];
   if (mica_value_is_null(table) || mica_value_is_null(indices)) return null_value;
   if (shape.rank != 2 || taken.rank != 2)
-    return mica__builder_fail("embedding_bag", table, MICA_E_SHAPE, "bags %s of the rows of %s",
+    return mica__builder_fail("embedding_bag", table, MICA_E_SHAPE,
+                              "indices are %s and the table is %s, but both must be matrices",
                               mica_shape_format(taken, ti), mica_shape_format(shape, tt));
   if (!mica__builder_choice("embedding_bag", table, "mica_bag", bag, MICA_BAG_MEAN + 1)) return null_value;
   mica_value count = weights, inside = null_value;

@@ -120,8 +120,8 @@ static mica_status infer_sum(const mica__type *inputs, int32_t input_count, void
   MICA_TRY(check_pattern(inputs, how));
   if (w.rank != 3 || !agree(w.dim[0], entries.dim[0]) || !agree(w.dim[1], entries.dim[1]) ||
       !agree(w.dim[2], how->heads))
-    return mica__fail(MICA_E_SHAPE, "weights %s of entries %s and %lld heads", mica_shape_format(w, tw),
-                      mica_shape_format(entries, te), (long long)how->heads);
+    return mica__fail(MICA_E_SHAPE, "weights are %s, but must have a number per entry of %s and each of %lld heads",
+                      mica_shape_format(w, tw), mica_shape_format(entries, te), (long long)how->heads);
   *out = inputs[X];
   return MICA_OK;
 }

@@ -25,8 +25,8 @@ static mica_status infer_top_k(const mica__type *inputs, int32_t input_count, vo
   MICA_TRY(mica__axis(&which->axis, inputs[0].shape.rank));
   int64_t extent = inputs[0].shape.dim[which->axis], k = which->k;
   if (k < 0 || (extent != MICA_DYNAMIC && k > extent))
-    return mica__fail(MICA_E_SHAPE, "%lld of axis %lld of %s", (long long)k, (long long)which->axis,
-                      mica_shape_format(inputs[0].shape, text));
+    return mica__fail(MICA_E_SHAPE, "k is %lld, but must be from 0 to the size of axis %lld of %s", (long long)k,
+                      (long long)which->axis, mica_shape_format(inputs[0].shape, text));
   out[VALUES] = inputs[0];
   out[VALUES].shape.dim[which->axis] = k;
   out[INDICES].shape = out[VALUES].shape;

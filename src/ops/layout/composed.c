@@ -74,10 +74,12 @@ mica_value mica_tile(mica_value x, const int64_t *repeats) {
   if (x.graph && rank > 0 && !repeats) return mica__builder_fail("tile", x, MICA_E_INVALID, "repeats is NULL");
   for (int32_t k = 0; k < rank && x.graph; k++) {
     if (repeats[k] == 1) continue;
-    if (repeats[k] < 0) return mica__builder_fail("tile", x, MICA_E_INVALID, "%lld repetitions", (long long)repeats[k]);
+    if (repeats[k] < 0)
+      return mica__builder_fail("tile", x, MICA_E_INVALID, "repeats has %lld, but must not be negative",
+                                (long long)repeats[k]);
     if (times(mica_value_shape(x).dim[k], repeats[k]) == INT64_MAX)
-      return mica__builder_fail("tile", x, MICA_E_OVERFLOW, "%lld repetitions of axis %d", (long long)repeats[k],
-                                (int)k);
+      return mica__builder_fail("tile", x, MICA_E_OVERFLOW, "%lld repetitions of axis %d are too many elements",
+                                (long long)repeats[k], (int)k);
     mica_shape shape = mica_value_shape(x), wide = {.rank = rank + 1}, merged = shape;
     for (int32_t i = 0; i < wide.rank; i++) wide.dim[i] = i == k ? repeats[k] : MICA_DYNAMIC;
     for (int32_t i = 0; i < rank; i++)
@@ -92,8 +94,8 @@ static mica_value continued(mica_value x, int32_t axis, int64_t count, bool befo
   int64_t n = mica_value_shape(x).dim[axis];
   int64_t most = mode == MICA_PAD_MODE_REFLECT ? n - 1 : mode == MICA_PAD_MODE_WRAP ? n : n > 0 ? INT64_MAX : 0;
   if (n == MICA_DYNAMIC || count > most)
-    return mica__builder_fail("pad", x, MICA_E_SHAPE, "%lld beyond axis %d of %lld", (long long)count, (int)axis,
-                              (long long)n);
+    return mica__builder_fail("pad", x, MICA_E_SHAPE, "%lld elements cannot continue axis %d, which has %lld",
+                              (long long)count, (int)axis, (long long)n);
   if (mode == MICA_PAD_MODE_REFLECT)
     return before ? mica_slice(x, axis, count, 0, -1)
                   : mica_slice(x, axis, n - 2, count < n - 1 ? n - 2 - count : MICA_END, -1);
@@ -113,9 +115,9 @@ static mica_value pad_axis(mica_value x, int32_t axis, int64_t before, int64_t a
     bool fits = !__builtin_add_overflow(rest, before < 0 ? before : 0, &rest) &&
                 !__builtin_add_overflow(rest, after < 0 ? after : 0, &rest) && rest >= 0;
     if (n != MICA_DYNAMIC && !fits)
-      return mica__builder_fail("pad", x, MICA_E_SHAPE, "%lld and %lld elements less along axis %d of %lld",
-                                (long long)(before < 0 ? before : 0), (long long)(after < 0 ? after : 0), (int)axis,
-                                (long long)n);
+      return mica__builder_fail(
+          "pad", x, MICA_E_SHAPE, "padding of %lld and %lld along axis %d leaves less than none of %lld elements",
+          (long long)(before < 0 ? before : 0), (long long)(after < 0 ? after : 0), (int)axis, (long long)n);
     x = mica_slice(x, axis, before < 0 ? -before : 0, after < 0 ? n + after : n, 1);
     before = before < 0 ? 0 : before;
     after = after < 0 ? 0 : after;

@@ -163,7 +163,7 @@ mica_value mica_slice(mica_value x, int32_t axis, int64_t start, int64_t stop, i
   int64_t k = axis;
   if (!mica__builder_axis("slice", x, &k)) return (mica_value){0};
   int64_t extent = mica_value_shape(x).dim[k];
-  if (step == 0) return mica__builder_fail("slice", x, MICA_E_INVALID, "a step of 0");
+  if (step == 0) return mica__builder_fail("slice", x, MICA_E_INVALID, "step must not be 0");
   if (extent == MICA_DYNAMIC)
     return mica__builder_fail("slice", x, MICA_E_SHAPE, "axis %d of '%s' is open", (int)k, mica_value_name(x));
   /* A step of at least the extent takes one element; a larger step could overflow as a stride. */
@@ -197,8 +197,8 @@ mica_value mica__pad_axis(mica_value x, int32_t axis, int64_t before, int64_t af
     return mica__builder_fail("pad", x, MICA_E_SHAPE, "axis %d of '%s' is open", (int)axis, mica_value_name(x));
   attrs.start[axis] = before;
   if (__builtin_add_overflow(before, extent, &extent) || __builtin_add_overflow(extent, after, &extent))
-    return mica__builder_fail("pad", x, MICA_E_OVERFLOW, "%lld and %lld elements more along axis %d", (long long)before,
-                              (long long)after, (int)axis);
+    return mica__builder_fail("pad", x, MICA_E_OVERFLOW, "%lld and %lld more elements along axis %d are too many",
+                              (long long)before, (long long)after, (int)axis);
   attrs.shape.dim[axis] = extent;
   attrs.value = value;
   return mica__graph_add(&mica__op_pad, &x, 1, &attrs);
@@ -320,6 +320,7 @@ mica_value mica_concat(const mica_value *values, size_t count, int32_t axis) {
     return (mica_value){0};
   }
   if (count == 1) return values[0];
-  if (count > INT32_MAX) return mica__graph_fail(values[0].graph, MICA_E_INVALID, "concat: too many operands");
+  if (count > INT32_MAX)
+    return mica__graph_fail(values[0].graph, MICA_E_INVALID, "concat: there are more than 2^31 - 1 operands");
   return mica__graph_add(&mica__op_concat, values, (int32_t)count, &(mica__concat_attrs){axis});
 }

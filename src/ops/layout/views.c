@@ -131,8 +131,8 @@ mica_value mica_transpose(mica_value x, mica_axes axes) {
   int32_t rank = mica_value_shape(x).rank;
   mica__transpose_attrs attrs = {0};
   if (x.graph && axes.count != 0 && axes.count != rank)
-    return mica__builder_fail("transpose", x, MICA_E_SHAPE, "%d axes for a tensor of rank %d", (int)axes.count,
-                              (int)rank);
+    return mica__builder_fail("transpose", x, MICA_E_SHAPE, "%d axes are given for a tensor of rank %d",
+                              (int)axes.count, (int)rank);
   for (int32_t i = 0; i < rank; i++) attrs.axes[i] = axes.count ? axes.axis[i] : rank - 1 - i;
   return mica__graph_add(&mica__op_transpose, &x, 1, &attrs);
 }

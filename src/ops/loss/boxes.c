@@ -26,7 +26,8 @@ static mica_value overlap(const char *name, mica_value a, mica_value b, bool gen
   for (int i = 0; i < 2; i++) {
     const mica_dtype dtype = mica_value_dtype(i ? b : a);
     if (mica_dtype_kind_of(dtype) != MICA_DTYPE_KIND_FLOAT)
-      return mica__builder_fail(name, i ? b : a, MICA_E_DTYPE, "boxes are %s; they are floats", mica_dtype_name(dtype));
+      return mica__builder_fail(name, i ? b : a, MICA_E_DTYPE, "boxes are %s, but must be floats",
+                                mica_dtype_name(dtype));
   }
   mica_value s[4], t[4], low[2], high[2], inner[2], hull[2];
   for (int32_t k = 0; k < 4; k++) s[k] = side(mica__widen(a), k), t[k] = side(mica__widen(b), k);

@@ -32,7 +32,7 @@ static mica_status infer_ctc(const mica__type *in, int32_t count, void *attrs, m
       return mica__fail(MICA_E_SHAPE, "%s are %s beside logits %s, which are (frames, sequences, classes)", names[i],
                         mica__type_format(in[i], text), mica_shape_format(logits, whole));
     if (i > 0 && in[i].dtype != MICA_I32)
-      return mica__fail(MICA_E_DTYPE, "%s are %s; it takes i32", names[i], mica_dtype_name(in[i].dtype));
+      return mica__fail(MICA_E_DTYPE, "%s are %s, but must be i32", names[i], mica_dtype_name(in[i].dtype));
   }
   if (how->blank < 0 || (logits.dim[2] != MICA_DYNAMIC && how->blank >= logits.dim[2]))
     return mica__fail(MICA_E_INVALID, "blank %lld is none of the classes of %s", (long long)how->blank,

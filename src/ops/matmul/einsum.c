@@ -127,8 +127,8 @@ static term joined(term a, term b, const char *needed) {
   mica_shape shape = {0};
   const char *const groups[] = {batch, left, right};
   if (strlen(batch) + strlen(left) + strlen(right) > MICA_MAX_RANK) {
-    product.value =
-        mica__graph_fail(a.value.graph, MICA_E_SHAPE, "einsum: an intermediate of more than %d axes", MICA_MAX_RANK);
+    product.value = mica__graph_fail(a.value.graph, MICA_E_SHAPE,
+                                     "einsum: an intermediate result has more than %d axes", MICA_MAX_RANK);
     return product;
   }
   for (int g = 0; g < 3; g++)

@@ -93,10 +93,10 @@ static mica_status check_types(const mica_engine *engine, mica__gemm *gemm) {
              bias = gemm->epilogue.bias ? mica_tensor_dtype(gemm->epilogue.bias) : d;
   mica_activation activation = gemm->epilogue.activation;
   if (!sum_type(a, b, d, &gemm->epilogue.acc))
-    return mica__fail(MICA_E_DTYPE, "gemm: no product of %s and %s into %s", mica_dtype_name(a), mica_dtype_name(b),
-                      mica_dtype_name(d));
+    return mica__fail(MICA_E_DTYPE, "gemm: the product of %s and %s cannot be %s", mica_dtype_name(a),
+                      mica_dtype_name(b), mica_dtype_name(d));
   if (bias != d && !(is_float(bias) && is_float(d)))
-    return mica__fail(MICA_E_DTYPE, "gemm: a bias of %s for a d of %s", mica_dtype_name(bias), mica_dtype_name(d));
+    return mica__fail(MICA_E_DTYPE, "gemm: the bias is %s, but d is %s", mica_dtype_name(bias), mica_dtype_name(d));
   if (gemm->epilogue.acc == MICA_I32 && activation != MICA_ACTIVATION_NONE && activation != MICA_ACTIVATION_RELU)
     return mica__fail(MICA_E_DTYPE, "gemm: %s has no integer form", mica_activation_name(activation));
   if (gemm->epilogue.acc == MICA_F64 && !(mica_engine_device(engine)->features & MICA_FEATURE_FP64))

@@ -11,7 +11,7 @@ bool mica__has_channels(const char *op, mica_value x, const mica_value *values, 
   mica_shape shape = mica_value_shape(x);
   if (!x.graph) return false;
   if (shape.rank < 2) {
-    mica__builder_fail(op, x, MICA_E_SHAPE, "no axis of channels");
+    mica__builder_fail(op, x, MICA_E_SHAPE, "the tensor has no axis 1 for channels");
     return false;
   }
   for (int32_t i = 0; i < count; i++) {
@@ -167,7 +167,7 @@ mica_value mica_instance_norm(mica_value x, mica_value scale, mica_value bias, d
   if (!mica__epsilon_is_right("instance_norm", x, epsilon)) return (mica_value){0};
   if (!mica__has_channels("instance_norm", x, (mica_value[]){scale, bias}, 2)) return (mica_value){0};
   if (mica_value_shape(x).rank < 3)
-    return mica__builder_fail("instance_norm", x, MICA_E_SHAPE, "no axes but those of images and channels");
+    return mica__builder_fail("instance_norm", x, MICA_E_SHAPE, "the tensor has no axes after batch and channels");
   const mica_axes axes = statistics_axes(x, 2, false);
   mica_value y = mica__standardize(mica__widen(x), axes, epsilon, &m, &v);
   y = mica__scaled(y, x, mica__along_channels(scale, x), mica__along_channels(bias, x));
@@ -181,7 +181,8 @@ mica_value mica_group_norm(mica_value x, mica_value scale, mica_value bias, int6
   if (!mica__has_channels("group_norm", x, (mica_value[]){scale, bias}, 2)) return (mica_value){0};
   bool whole = groups > 0 && shape.dim[1] != MICA_DYNAMIC && shape.dim[1] % groups == 0;
   if (!whole || split.rank > MICA_MAX_RANK)
-    return mica__builder_fail("group_norm", x, MICA_E_SHAPE, "%lld groups of channels", (long long)groups);
+    return mica__builder_fail("group_norm", x, MICA_E_SHAPE,
+                              "groups is %lld, but must divide the known number of channels", (long long)groups);
   split.dim[2] = shape.dim[1] / groups;
   for (int32_t k = 2; k < shape.rank; k++) split.dim[k + 1] = MICA__COPY_DIM(k);
   mica_value grouped = mica_reshape(mica__widen(x), split);
@@ -195,7 +196,8 @@ mica_value mica_group_norm(mica_value x, mica_value scale, mica_value bias, int6
 mica_value mica_local_response_norm(mica_value x, int64_t size, double alpha, double beta, double k) {
   if (!mica__has_channels("local_response_norm", x, NULL, 0)) return (mica_value){0};
   if (size < 1 || size > INT32_MAX)
-    return mica__builder_fail("local_response_norm", x, MICA_E_SHAPE, "a window of %lld channels", (long long)size);
+    return mica__builder_fail("local_response_norm", x, MICA_E_SHAPE, "size is %lld channels, but must be at least 1",
+                              (long long)size);
   if (isnan(alpha) || isnan(beta) || isnan(k))
     return mica__builder_fail("local_response_norm", x, MICA_E_INVALID, "alpha, beta or k is NaN");
   mica__axis_map window = {.kind = MICA__MAP_WINDOW};

@@ -7,7 +7,8 @@ static bool has_planes(const char *op, mica_value x) {
   int32_t rank = mica_value_shape(x).rank;
   if (!x.graph) return false;
   if (rank >= 3 && rank <= 5) return true;
-  mica__builder_fail(op, x, MICA_E_SHAPE, "%d axes after images and channels, not one to three", (int)rank - 2);
+  mica__builder_fail(op, x, MICA_E_SHAPE, "the tensor has %d axes after batch and channels, but must have one to three",
+                     (int)rank - 2);
   return false;
 }
 
@@ -16,7 +17,7 @@ bool mica__pool_windows(const char *op, mica_value x, const mica_pool_config *co
   mica_status status = MICA_OK;
   if (!has_planes(op, x)) return false;
   if (!config) {
-    mica__builder_fail(op, x, MICA_E_INVALID, "a window of size 0");
+    mica__builder_fail(op, x, MICA_E_INVALID, "the window has size 0, because config is NULL");
     return false;
   }
   for (int32_t k = 0; k < mica_value_shape(x).rank - 2 && status == MICA_OK; k++)
@@ -31,7 +32,8 @@ bool mica__pool_adaptive_windows(const char *op, mica_value x, const int64_t *si
   for (int32_t k = 0; k < shape.rank - 2; k++) {
     int64_t n = shape.dim[k + 2], outputs = sizes[k];
     if (outputs < 1 || outputs > INT32_MAX) {
-      mica__builder_fail(op, x, MICA_E_INVALID, "%lld outputs along spatial axis %d", (long long)outputs, (int)k);
+      mica__builder_fail(op, x, MICA_E_INVALID, "%lld outputs along spatial axis %d are out of range",
+                         (long long)outputs, (int)k);
       return false;
     }
     windows[k] = (mica__resample_window){.outputs = outputs};

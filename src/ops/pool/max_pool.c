@@ -255,7 +255,7 @@ static mica_status fits(const planes *p) {
     const mica__resample_window *w = &p->windows[k];
     sum = p->n[k] + w->pad + w->pad_end + w->stride + w->size * w->dilation;
     if (!mica__mul_i64(plane, sum, &plane) || plane > INT32_MAX)
-      return mica__fail(MICA_E_OVERFLOW, "max_pool: a plane of more than 2^31 elements");
+      return mica__fail(MICA_E_OVERFLOW, "max_pool: a plane has more than 2^31 elements");
   }
   return MICA_OK;
 }

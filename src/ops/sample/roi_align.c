@@ -63,10 +63,11 @@ mica_value mica_roi_align(mica_value x, mica_value boxes, mica_value images, con
                               mica_shape_format(shape, tx), mica_shape_format(given, tb));
   if (c.height < 0 || c.width < 0 || c.sampling < 0 || c.height > INT32_MAX || c.width > INT32_MAX ||
       c.sampling > INT32_MAX || c.height * c.sampling > INT32_MAX / 4 || c.width * c.sampling > INT32_MAX / 4)
-    return mica__builder_fail("roi_align", x, MICA_E_SHAPE, "%lld x %lld cells of %lld samples", (long long)c.height,
-                              (long long)c.width, (long long)c.sampling);
+    return mica__builder_fail("roi_align", x, MICA_E_SHAPE, "%lld x %lld cells with %lld samples each are out of range",
+                              (long long)c.height, (long long)c.width, (long long)c.sampling);
   if (c.adaptive && c.largest)
-    return mica__builder_fail("roi_align", x, MICA_E_INVALID, "the largest of different many samples");
+    return mica__builder_fail("roi_align", x, MICA_E_INVALID,
+                              "adaptive sampling takes means, so largest must be false");
   boxes = mica_stop_gradient(mica__widen(boxes));
   span v = span_of(boxes, 1, c.height, c.sampling, shape.dim[2], &c);
   span u = span_of(boxes, 0, c.width, c.sampling, shape.dim[3], &c);

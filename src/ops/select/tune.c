@@ -215,8 +215,9 @@ mica_status mica__tune(mica_engine *engine, const char *problem) {
     best = i;
     best_seconds = seconds;
   }
-  mica_status status = best_seconds > 0 ? mica_tuner_keep(tuner, best, best_seconds)
-                                        : mica__fail(MICA_E_UNSUPPORTED, "no choice for %s could be run", problem);
+  mica_status status = best_seconds > 0
+                           ? mica_tuner_keep(tuner, best, best_seconds)
+                           : mica__fail(MICA_E_UNSUPPORTED, "none of the kernels for %s could be run", problem);
   mica_tuner_destroy(tuner);
   return status;
 }

@@ -38,7 +38,7 @@ mica_value mica_spec_augment(mica_value x, mica_value step, const mica_spec_augm
     return mica__builder_fail("spec_augment", x, MICA_E_SHAPE, "%s is not (N, C, frames)",
                               mica_shape_format(shape, text));
   if (counts[0] > MOST_MASKS || counts[1] > MOST_MASKS)
-    return mica__builder_fail("spec_augment", x, MICA_E_INVALID, "%lld and %lld ranges, more than %d",
+    return mica__builder_fail("spec_augment", x, MICA_E_INVALID, "%lld and %lld ranges are masked, but %d are the most",
                               (long long)counts[0], (long long)counts[1], MOST_MASKS);
   mica_value wide = mica_cast(x, MICA_F32), row = mica_slice(wide, 1, 0, 1, 1);
   const int64_t zero[] = {0};

@@ -31,9 +31,10 @@ mica_value mica_deltas(mica_value x, int64_t width, int32_t order, mica_delta_st
   if (shape.rank != 3 || shape.dim[1] == MICA_DYNAMIC)
     return mica__builder_fail("deltas", x, MICA_E_SHAPE, "%s is not (N, C, frames)", mica_shape_format(shape, text));
   if (width < 3 || width > MOST_WIDTH || width % 2 == 0)
-    return mica__builder_fail("deltas", x, MICA_E_INVALID, "a width of %lld is no odd number from 3 to %d",
+    return mica__builder_fail("deltas", x, MICA_E_INVALID, "width %lld is not an odd number from 3 to %d",
                               (long long)width, MOST_WIDTH);
-  if (order < 1 || order > 2) return mica__builder_fail("deltas", x, MICA_E_INVALID, "an order of %d", (int)order);
+  if (order < 1 || order > 2)
+    return mica__builder_fail("deltas", x, MICA_E_INVALID, "order must be 1 or 2, not %d", (int)order);
   if (!mica__builder_choice("deltas", x, "style", (int64_t)style, MICA_DELTA_STYLE_TORCHAUDIO + 1))
     return (mica_value){0};
   mica_value rows = mica_reshape(mica__widen(x), MICA_SHAPE(MICA_DYNAMIC, MICA__COPY_DIM(2)));

@@ -30,7 +30,8 @@ static mica_status infer_dft(const mica__type *inputs, int32_t input_count, void
     return mica__fail(MICA_E_SHAPE, "%s is not (..., n, 1 or 2) with n known and at least 1",
                       mica_shape_format(x, text));
   if (how->n < 1 || how->n > MOST_LENGTH || how->m < 1 || how->m > how->n || x.dim[x.rank - 2] > how->n)
-    return mica__fail(MICA_E_INVALID, "a transform of %lld numbers, not 1 to 2^24", (long long)how->n);
+    return mica__fail(MICA_E_INVALID, "n is %lld, but must be from 1 to 2^24 and at least the numbers given",
+                      (long long)how->n);
   out->shape = x;
   out->shape.dim[x.rank - 2] = how->m;
   out->shape.dim[x.rank - 1] = how->real ? 1 : 2;

@@ -21,9 +21,9 @@ extern const mica__op mica__op_frames, mica__op_overlap_add;
 
 static mica_status check_attrs(const mica__frames_attrs *how) {
   if (how->length < 1 || how->length > MOST_LENGTH)
-    return mica__fail(MICA_E_INVALID, "frames of %lld samples", (long long)how->length);
+    return mica__fail(MICA_E_INVALID, "length is %lld samples, but must be from 1 to 2^29 - 1", (long long)how->length);
   if (how->hop < 1 || how->hop > MOST_LENGTH)
-    return mica__fail(MICA_E_INVALID, "a hop of %lld samples", (long long)how->hop);
+    return mica__fail(MICA_E_INVALID, "hop is %lld samples, but must be from 1 to 2^29 - 1", (long long)how->hop);
   return MICA_OK;
 }
 

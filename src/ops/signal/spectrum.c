@@ -19,7 +19,8 @@ bool mica__stft_resolve(const char *op, mica_value x, const mica_stft_config *gi
   if (out->width == 0) out->width = out->length;
   if (out->length < 1 || out->length > MOST_LENGTH || out->hop < 1 || out->hop > MOST_LENGTH || out->width < 1 ||
       out->width > out->length) {
-    mica__builder_fail(op, x, MICA_E_INVALID, "a length of %lld, a hop of %lld and a window of %lld samples",
+    mica__builder_fail(op, x, MICA_E_INVALID,
+                       "length %lld, hop %lld or width %lld is out of range: from 1 to 2^20, width not above length",
                        (long long)out->length, (long long)out->hop, (long long)out->width);
     return false;
   }

@@ -98,7 +98,7 @@ static bool take(const char *op, mica_value *x, int32_t parts, int64_t most) {
 static int64_t length_of(const char *op, mica_value x, int64_t n, int64_t own) {
   if (n == 0) n = own;
   if (n >= 1 && n <= MOST_LENGTH) return n;
-  mica__builder_fail(op, x, MICA_E_INVALID, "a transform of %lld numbers, not 1 to 2^24", (long long)n);
+  mica__builder_fail(op, x, MICA_E_INVALID, "n is %lld, but must be from 1 to 2^24", (long long)n);
   return 0;
 }
 

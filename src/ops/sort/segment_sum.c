@@ -16,9 +16,9 @@ static mica_status infer_segments(const mica__type *inputs, int32_t input_count,
   const mica__segment_sum_attrs *how = attrs;
   mica_shape x = inputs[0].shape, s = inputs[1].shape;
   char tx[MICA_SHAPE_TEXT], ts[MICA_SHAPE_TEXT];
-  if (how->count < 0) return mica__fail(MICA_E_SHAPE, "%lld segments", (long long)how->count);
+  if (how->count < 0) return mica__fail(MICA_E_SHAPE, "count is %lld, but must not be negative", (long long)how->count);
   if (x.rank < 1 || s.rank != 1 || (x.dim[0] != s.dim[0] && x.dim[0] != MICA_DYNAMIC && s.dim[0] != MICA_DYNAMIC))
-    return mica__fail(MICA_E_SHAPE, "segments %s of the rows of %s", mica_shape_format(s, ts),
+    return mica__fail(MICA_E_SHAPE, "segments are %s, but must be one number per row of %s", mica_shape_format(s, ts),
                       mica_shape_format(x, tx));
   *out = inputs[0];
   out->shape.dim[0] = how->count;

@@ -40,7 +40,7 @@ mica_status mica__speak_voice(mica_run *run, const char *path, double *shares) {
   mica_status status =
       found ? mica_sound_read(path, (int32_t)facts.rate, &samples, &count, NULL) : mica__fail_nomem("speakers");
   if (status == MICA_OK && count < least)
-    status = mica__fail(MICA_E_FORMAT, "%s: %lld samples are too few to tell whose voice it is; it takes %lld", path,
+    status = mica__fail(MICA_E_FORMAT, "%s: %lld samples are too few to tell whose voice it is; %lld are needed", path,
                         (long long)count, (long long)least);
   double power = 0;
   for (int64_t i = 0; status == MICA_OK && i < count; i++) power += fabs((double)samples[i]);

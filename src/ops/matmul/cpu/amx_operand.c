@@ -30,13 +30,14 @@ mica__tiles_cut mica__tiles_cut_of(int64_t k, int64_t per) {
 }
 
 const char *mica__tiles_missing(const mica_device_info *device) {
-  return mica__host_has_tiles(device) ? NULL : "the processor has no tiles, or this process may not use them";
+  return mica__host_has_tiles(device) ? NULL : "the processor has no AMX tiles, or this process may not use them";
 }
 
 mica_status mica__tiles_check(const mica_device_info *device, const mica__kernel_desc *desc,
                               const mica__variant *variant) {
   if (!variant->has_instruction || variant->has_instruction(device)) return MICA_OK;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s: the processor has no tiles", desc->name);
+  return mica__fail(MICA_E_UNSUPPORTED, "%s: the processor has no AMX tiles, or this process may not use them",
+                    desc->name);
 }
 
 mica_status mica__tiles_pack(mica_queue *queue, const mica__tiles_operand *o, mica__tiles_cut cut,
