@@ -222,7 +222,7 @@ static int show_json(showing *s, const mica_report *prediction) {
   return CLI_OK;
 }
 
-/* True if a sample has such an item. */
+/* True if some sample has an item for which `is` holds. */
 static bool has_item(const mica_report *p, bool (*is)(const mica_item *item)) {
   for (size_t s = 0; s < mica_report_count(p); s++)
     for (size_t i = 0; i < mica_report_item_count(p, s); i++)

@@ -103,8 +103,8 @@ static mica_status append(mica__slabs *slabs, const mica_session *session, int32
                     slot->name, bytes, (unsigned long long)device->max_buffer_bytes, device->name);
 }
 
-/* Makes zeroed memory for those parameters that have none yet and are assigned by runs, or are not. The two kinds have
- * separate memory, because changes are counted for a buffer as a whole (mica__tensor_changes). */
+/* Makes zeroed memory for parameters that have none yet: those that runs assign, or with `assigned` false the others.
+ * The two have separate memory, because changes are counted for a buffer as a whole (mica__tensor_changes). */
 static mica_status make_own(mica_session *session, bool assigned, const bool *own) {
   mica__slabs slabs = mica__slabs_of(session->engine);
   mica__slab_buffers memory = NULL;

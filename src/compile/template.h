@@ -43,7 +43,8 @@ void mica__template_find_invariant(const mica_graph *graph, const bool *written,
  * no longer needed are removed from `needed`, in which outputs and what they need are marked. */
 mica_status mica__template_find_scaled(const mica_graph *graph, const mica_value *outputs, size_t output_count,
                                        bool *needed, int32_t *scaled);
-/* Puts the launch into a copy of the graph instead of such a product; map is from the graph's ids to the copy's. */
+/* Adds the launch to `out`, a copy of the graph, in place of the product `id`. map[i] is the id in the copy for id i of
+ * the graph. */
 mica_status mica__template_put_scaled(const mica_graph *graph, int32_t id, int32_t launch_operand, const int32_t *map,
                                       mica_graph *out, int32_t *copy);
 

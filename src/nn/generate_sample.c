@@ -14,7 +14,7 @@ static mica_value option(mica_graph *graph, const char *name, mica_dtype dtype) 
   return mica_parameter(graph, name, dtype, MICA_SCALAR);
 }
 
-/* Reduces the logits of held tokens. */
+/* Applies the penalty for repetition to the logits of tokens that the text has already. */
 static mica_value penalise(mica_value logits, mica_value held) {
   mica_value by = option(logits.graph, MICA__GENERATE_REPETITION, MICA_F32);
   mica_value zero = mica_scalar(logits.graph, MICA_F32, 0);

@@ -70,7 +70,7 @@ static mica_status read_level(void *user, uint64_t sample, void *data, size_t by
   return MICA_OK;
 }
 
-/* Three columns of horizon x targets. */
+/* The columns that are given with a window; each has horizon x targets numbers. */
 typedef enum answer { TARGET, KNOWN, SEASON } answer;
 
 static mica_status read_answer(const mica__windows *w, uint64_t sample, float *to, answer which) {

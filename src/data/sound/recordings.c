@@ -32,7 +32,7 @@ typedef struct recordings {
   int32_t rate;
   naming classes, voices;
   bool spoken;     /* speakers are known */
-  mica__text note; /* of what was found in folders of classes */
+  mica__text note; /* what folders of classes contained */
   size_t bad;      /* unreadable files in folders: the reason for the first, and the names of ten */
   mica_status why;
   char *first;

@@ -37,7 +37,7 @@ typedef struct mica__records {
   uint64_t window_offset; /* of the window in the file */
   bool ended;             /* nothing follows the window */
   char delimiter;
-  size_t line, next_line; /* of the present record, from 1, and of the one after it */
+  size_t line, next_line; /* line of the present record, from 1, and of the next */
   uint64_t offset;        /* of the present record in the text */
   size_t bytes;           /* of the present record */
   mica__cell *cells;      /* of the present record; valid until the next */

@@ -92,8 +92,8 @@ mica_status mica__run_note_scale(mica_run *run, const mica__scale *scale) {
   return status;
 }
 
-/* Adds the column if the run has its facts and the data have it; `to` is where its numbers go. Returns what follows
- * them. */
+/* Adds the scale of a column if the run has facts about it and the data have the column. Its numbers are stored from
+ * `to` on; returns the end of them. */
 static float *take_scale(mica_run *run, const mica_dataset *data, const mica__scale *scale, float *to,
                          mica_loader_config *config) {
   size_t means = 0, deviations = 0;

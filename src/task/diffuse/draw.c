@@ -36,7 +36,7 @@ static const char *class_name(const mica_run *run, int32_t label) {
   return label >= 0 && (size_t)label < names.count ? names.list[label] : "picture";
 }
 
-/* The picture itself as an item. */
+/* Adds a picture to the report. */
 static mica_status add_picture(const mica_run *run, const uint8_t *planes, const char *caption, mica_report *report) {
   const double *input = mica__common_facts_of(run).input.list;
   const mica_item item = {.kind = MICA_ITEM_KIND_PICTURE,

@@ -104,7 +104,7 @@ static mica_status visit_data(mica_run *run, const mica_dataset *data, uint64_t 
   return status;
 }
 
-/* A table, or a part of data. */
+/* Visits the samples of a file, or of a part of a folder. */
 static mica_status visit_path(mica_run *run, const char *path, mica_part part, int64_t count, mica__sample_fn *fn,
                               void *user) {
   mica_dataset *data = NULL;
