@@ -11,15 +11,19 @@
 #define PADDED_SIZES 64, 32, 96, 128, 160, 192, 224, 256, 320, 384, 512
 #define TILE_PARAMS                                                                                                    \
   MICA__ATTENTION_PARAMS_OF(MICA__ATTENTION_TILE_TYPES), MICA__INT("VW", "lanes of a vector", 16, 8),                  \
-      MICA__INT("NV", "vectors of a tile", 1, 2), MICA__INT("MR", "rows of a register tile", 8, 4),                    \
+      MICA__INT("NV", "vectors of a tile", 1, 2, 3), MICA__INT("MR", "rows of a register tile", 8, 4),                 \
       MICA__INT("BLOCK", "rows copied at once", 64, 128, 32, 16), MICA__CASE("D_PAD", "D, padded", PADDED_SIZES),      \
       MICA__CASE("E_PAD", "E, padded", PADDED_SIZES)
-static const mica__kernel_param params[] = {TILE_PARAMS};
-/* AVX-512: 16 sums of 16 lanes; shorter vectors: 8 sums of 8 lanes. */
+#define MOST_TILES 4
+static const mica__kernel_param params[] = {TILE_PARAMS,
+                                            MICA__INT("TILES", "most tiles of a work-item", MOST_TILES, 2, 1)};
+static const mica__kernel_param grad_params[] = {TILE_PARAMS};
+/* AVX-512: 16 sums of 16 lanes; shorter vectors: 12 sums of 8 lanes. */
 static const mica__variant variants[] = {
-    MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__ATTENTION_VALUES, 16, 2, 8, 128, 64, 64),
-    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__ATTENTION_VALUES, 8, 2, 4, 128, 64, 64),
+    MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__ATTENTION_VALUES, 16, 2, 8, 64, 64, 64, MOST_TILES),
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__ATTENTION_VALUES, 8, 3, 4, 64, 64, 64, MOST_TILES),
 };
+/* Shorter vectors: 8 sums of 8 lanes, since the queries' gradients have D_PAD columns in tiles. */
 static const mica__variant grad_variants[] = {
     MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__ATTENTION_VALUES, 16, 2, 8, 64, 64, 64),
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA__ATTENTION_VALUES, 8, 2, 4, 64, 64, 64),
@@ -38,7 +42,7 @@ static const mica__variant row_variants[] = {
 const mica__kernel_desc mica__attention_cpu_row_kernel = {
     MICA__KERNEL("attention_cpu_row", "attention/cpu/row.cl", row_params, row_variants)};
 const mica__kernel_desc mica__attention_cpu_grad_kernel = {
-    MICA__KERNEL("attention_cpu_grad", "attention/cpu/grad.cl", params, grad_variants)};
+    MICA__KERNEL("attention_cpu_grad", "attention/cpu/grad.cl", grad_params, grad_variants)};
 
 static const mica__kernel_param sum_params[] = {MICA__ATTENTION_PARAMS, MICA__CASE("D_PAD", "D, padded", PADDED_SIZES)};
 static const mica__variant sum_variants[] = {MICA__VARIANT("any", MICA__ON_CPU, MICA__ATTENTION_VALUES, 64)};
@@ -63,9 +67,9 @@ static int64_t value(const mica__kernel_desc *desc, const int32_t *values, const
 static uint64_t local_bytes(const mica__kernel_desc *desc, const int32_t *values) {
   bool grad = desc == &mica__attention_cpu_grad_kernel;
   int64_t tile = value(desc, values, "VW") * value(desc, values, "NV"), block = value(desc, values, "BLOCK");
-  int64_t d = value(desc, values, "D_PAD"), e = value(desc, values, "E_PAD"), larger = d > e ? d : e;
-  int64_t count =
-      grad ? (3 * d + 2 * e) * tile + block * (d + e + 3 * tile + 4) : (d + e + block) * tile + block * larger;
+  int64_t d = value(desc, values, "D_PAD"), e = value(desc, values, "E_PAD");
+  int64_t count = grad ? (3 * d + 2 * e) * tile + block * (d + e + 3 * tile + 4)
+                       : value(desc, values, "TILES") * (d + e + 2) * tile + block * (tile + d + e);
   return (uint64_t)count * sizeof(float);
 }
 
@@ -75,8 +79,8 @@ static bool has_whole_rows(const mica__attention *a) {
   return k[3] == 1 && v[3] == 1;
 }
 
-/* Sets the values of the device's variant for a problem, with as many rows per block as fit local memory; false: none
- * fit. */
+/* Sets the values of the device's variant for a problem, with as many rows per block and as many tiles as fit local
+ * memory; false: none fit. */
 static bool choose(const mica__task *task, const mica__kernel_desc *desc, int32_t *values) {
   static const int32_t blocks[] = {128, 64, 32, 16};
   const mica__attention *a = task->problem;
@@ -93,11 +97,15 @@ static bool choose(const mica__task *task, const mica__kernel_desc *desc, int32_
     mica__kernel_set(desc, values, "WHOLE", d == a->size.d && e == a->size.e && has_whole_rows(a));
     return true;
   }
-  int32_t most = mica__kernel_value(desc, values, "BLOCK");
+  const bool grad = desc == &mica__attention_cpu_grad_kernel;
+  const int32_t most = mica__kernel_value(desc, values, "BLOCK"), tiles = grad ? 1 : MOST_TILES;
   for (size_t k = 0; k < sizeof blocks / sizeof *blocks; k++) {
     if (blocks[k] > most) continue;
     mica__kernel_set(desc, values, "BLOCK", blocks[k]);
-    if (local_bytes(desc, values) <= device->local_bytes) return true;
+    for (int32_t t = tiles; t > 0; t /= 2) {
+      if (!grad) mica__kernel_set(desc, values, "TILES", t);
+      if (local_bytes(desc, values) <= device->local_bytes) return true;
+    }
   }
   return false;
 }
@@ -130,6 +138,26 @@ static mica_status no_room(const mica__kernel_desc *desc) {
 /* The most queries for which the row kernel runs: the lanes of a tile would be mostly empty. */
 #define MOST_ROWS 3
 
+/* The work-items for each head: several per core, each with at most TILES tiles. */
+#define GROUPS_A_CORE 8
+static int64_t groups_of(const mica__task *task, const int32_t *values) {
+  const mica__kernel_desc *desc = &mica__attention_cpu_kernel;
+  const mica__attention *a = task->problem;
+  const int64_t tiles = mica__ceil_div(a->size.tq, tile_of(desc, values));
+  const int64_t even = tiles * a->size.b * a->size.h / (GROUPS_A_CORE * (int64_t)task->device->compute_units);
+  return mica__ceil_div(tiles, mica__max(1, mica__min(even, value(desc, values, "TILES"))));
+}
+
+/* A few queries take fewer vectors, so that fewer lanes are idle. */
+static void set_vectors(const mica__kernel_desc *desc, int64_t queries, int32_t *values) {
+  const int64_t lanes = value(desc, values, "VW"), vectors = value(desc, values, "NV");
+  const int64_t needed = mica__ceil_div(queries, lanes);
+  if (needed < vectors)
+    mica__kernel_set(desc, values, "NV", (int32_t)needed);
+  else if (vectors == 3 && needed == 4)
+    mica__kernel_set(desc, values, "NV", 2);
+}
+
 static mica_status forward(mica_queue *queue, const mica__task *task) {
   const mica__attention *a = task->problem;
   const bool rows = a->size.tq <= MOST_ROWS;
@@ -139,11 +167,10 @@ static mica_status forward(mica_queue *queue, const mica__task *task) {
   mica__launch launch;
   (void)queue;
   if (!choose(task, desc, values)) return no_room(desc);
-  /* A few queries take half a tile. */
-  if (!rows && s.tq <= value(desc, values, "VW")) mica__kernel_set(desc, values, "NV", 1);
+  if (!rows) set_vectors(desc, s.tq, values);
   MICA_TRY(mica__attention_begin(a, desc, values, &launch));
   mica__attention_push_forward(a, &launch);
-  set_range(&launch, rows ? s.tq : mica__ceil_div(s.tq, tile_of(desc, values)), s.h, s.b);
+  set_range(&launch, rows ? s.tq : groups_of(task, values), s.h, s.b);
   mica__launch_cost(&launch, mica__attention_cost(a, 1, 1), 0);
   return mica__queue_submit(a->exec->queue, &launch);
 }
