@@ -149,6 +149,29 @@ static mica_status skip_unknown(const char *path, mica__windows *w) {
                     (long long)first + 1);
 }
 
+void mica__windows_measure(const mica__windows *w, size_t k, double *scale, double *mean, double *deviation,
+                           double *mase) {
+  double squares = 0, sum = 0, variance = 0, changes = 0;
+  const int64_t first = mica__series_first(&w->series, k), known = w->learned - first;
+  int64_t count = 0;
+  for (int64_t o = first + 1; o + w->horizon <= w->learned; o++)
+    for (int64_t h = 0; h < w->horizon; h++, count++) {
+      const double change =
+          mica__series_at(&w->series, o + h, k, w->learned) - mica__series_at(&w->series, o - 1, k, w->learned);
+      squares += change * change;
+    }
+  for (int64_t i = first; i < w->learned; i++) sum += mica__series_at(&w->series, i, k, w->learned);
+  *mean = sum / (double)known;
+  for (int64_t i = first; i < w->learned; i++)
+    variance += pow(mica__series_at(&w->series, i, k, w->learned) - *mean, 2);
+  for (int64_t i = first + w->season; i < w->training; i++)
+    changes += fabs(mica__series_at(&w->series, i, k, w->training) -
+                    mica__series_at(&w->series, i - w->season, k, w->training));
+  *scale = count && squares > 0 ? sqrt(squares / (double)count) : 1;
+  *deviation = variance > 0 ? sqrt(variance / (double)known) : 1;
+  *mase = changes > 0 ? changes / (double)(w->training - w->season - first) : 1;
+}
+
 mica_status mica__windows_part(const char *path, mica_part part, double test, double validation, mica__windows *w) {
   const int64_t n = w->series.rows, tested = (int64_t)floor(test * (double)n);
   w->training = n - (test > 0 && tested < w->horizon ? w->horizon : tested);

@@ -6,7 +6,7 @@
 #include "run/common_fields.h"
 #include "run/facts.h"
 #include "run/fields.h"
-#include "run/predict/batches.h"
+#include "run/predict/compared.h"
 #include "run/predict/gallery.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
@@ -20,8 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most samples of a test whose pairs are compared, evenly chosen from all. They form 1,124,250 pairs. */
-#define MOST_COMPARED 1500
 /* The most points of a curve in a report, and the most classes in its table. */
 #define MOST_POINTS 200
 #define MOST_CLASSES 100
@@ -120,116 +118,25 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
 
 /* --- tests --- */
 
-/* The operands of a test: embeddings and classes of `count` samples. */
-typedef struct compared {
-  float *embeddings;
-  int32_t *numbers;
-  size_t count;
-} compared;
-
-/* Pairs of compared samples. */
-typedef struct pairs {
-  float *cosines;
-  uint8_t *same;
-  size_t count;
-  double nearest; /* share of samples whose nearest neighbour has their class */
-} pairs;
-
-static void free_compared(compared *c) {
-  if (!c) return;
-  free(c->embeddings);
-  free(c->numbers);
-  free(c);
-}
-
 void mica__identity_close(mica_run *run) {
-  free_compared(run->task_state);
+  mica__compared_free(run->task_state);
   run->task_state = NULL;
 }
 
-static mica_status make_compared(int64_t width, uint64_t samples, compared **out) {
-  const size_t most = samples < MOST_COMPARED ? (size_t)samples : MOST_COMPARED;
-  compared *c = calloc(1, sizeof *c);
-  if (c) c->embeddings = malloc((most * (size_t)width + 1) * sizeof *c->embeddings);
-  if (c) c->numbers = malloc((most + 1) * sizeof *c->numbers);
-  *out = c;
-  return c && c->embeddings && c->numbers ? MICA_OK : mica__fail_nomem("embeddings");
-}
-
-/* Keeps samples from `at` on, of `samples` in all; if these are too many, evenly chosen ones. */
-static void keep(compared *c, const float *embeddings, const int32_t *numbers, int64_t width, uint64_t at,
-                 int64_t count, uint64_t samples) {
-  const uint64_t most = samples < MOST_COMPARED ? samples : MOST_COMPARED;
-  for (int64_t i = 0; i < count; i++) {
-    const uint64_t sample = at + (uint64_t)i;
-    if (sample * most / samples == (sample + 1) * most / samples || c->count == most) continue;
-    memcpy(c->embeddings + c->count * (size_t)width, embeddings + i * width, (size_t)width * sizeof *embeddings);
-    c->numbers[c->count++] = numbers[i];
-  }
-}
-
-/* A test under way. */
-typedef struct comparing {
-  compared *to;
-  uint64_t at, samples;
-} comparing;
-
-static mica_status take_batch(mica_run *run, const mica_batch *batch, const float *embeddings, void *user) {
-  comparing *c = user;
-  int32_t *numbers = malloc((size_t)batch->count * sizeof *numbers);
-  mica_status status = numbers ? mica__batch_read(run, batch, mica__common_facts_of(run).label_column, numbers,
-                                                  (size_t)batch->count * sizeof *numbers)
-                               : mica__fail_nomem("embeddings");
-  if (status == MICA_OK) keep(c->to, embeddings, numbers, width_of(run), c->at, batch->count, c->samples);
-  c->at += (uint64_t)batch->count;
-  free(numbers);
-  return status;
-}
-
-static void free_pairs(pairs *p) {
-  free(p->cosines);
-  free(p->same);
-}
-
-static mica_status pair(const compared *c, int64_t width, pairs *p) {
-  const size_t n = c->count, count = n * (n > 0 ? n - 1 : 0) / 2;
-  float *best = malloc((n + 1) * sizeof *best);
-  bool *right = calloc(n + 1, sizeof *right);
-  *p = (pairs){.cosines = malloc((count + 1) * sizeof *p->cosines), .same = malloc(count + 1)};
-  mica_status status = best && right && p->cosines && p->same ? MICA_OK : mica__fail_nomem("pairs of samples");
-  for (size_t i = 0; status == MICA_OK && i < n; i++) best[i] = -2;
-  for (size_t i = 0; status == MICA_OK && i < n; i++)
-    for (size_t j = 0; j < i; j++) {
-      const float *a = c->embeddings + i * (size_t)width, *b = c->embeddings + j * (size_t)width;
-      const float cosine = (float)mica__gallery_cosine(a, b, width);
-      const bool same = c->numbers[i] == c->numbers[j];
-      p->cosines[p->count] = cosine;
-      p->same[p->count++] = same;
-      if (cosine > best[i]) best[i] = cosine, right[i] = same;
-      if (cosine > best[j]) best[j] = cosine, right[j] = same;
-    }
-  for (size_t i = 0; status == MICA_OK && i < n; i++) p->nearest += right[i] / (double)n;
-  free(best);
-  free(right);
-  return status;
-}
-
 static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
-  compared *c = NULL;
-  pairs p = {0};
+  mica__compared *c = NULL;
+  mica__compared_pairs p = {0};
   mica_roc_scores scores;
-  mica_status status = make_compared(width_of(run), source->samples, &c);
-  comparing test = {.to = c, .samples = source->samples};
-  if (status == MICA_OK) status = mica__test_batches(run, source, width_of(run), take_batch, &test);
-  if (status == MICA_OK) status = pair(c, width_of(run), &p);
+  mica_status status = mica__compared_take(run, source, width_of(run), &c);
+  if (status == MICA_OK) status = mica__compared_pair(c, &p);
   if (status == MICA_OK) status = mica_roc(p.cosines, p.same, p.count, NULL, NULL, &scores);
   if (status == MICA_OK) status = mica_metrics_add(m, "eer", scores.eer);
   if (status == MICA_OK) status = mica_metrics_add(m, "threshold", scores.threshold);
   if (status == MICA_OK) status = mica_metrics_add(m, "auc", scores.auc);
   if (status == MICA_OK) status = mica_metrics_add(m, "tar_1", scores.true_rate_1);
   if (status == MICA_OK) status = mica_metrics_add(m, "nearest", p.nearest);
-  free_pairs(&p);
-  free_compared(run->task_state);
+  mica__compared_pairs_free(&p);
+  mica__compared_free(run->task_state);
   run->task_state = c;
   return status;
 }
@@ -255,7 +162,8 @@ static mica_status add_curve(mica_report *report, const mica_roc_point *curve, s
 }
 
 /* The samples of each class, and their mean cosines to the same class and to others. */
-static mica_status add_classes(mica_report *report, const mica__identities *ids, const compared *c, const pairs *p) {
+static mica_status add_classes(mica_report *report, const mica__identities *ids, const mica__compared *c,
+                               const mica__compared_pairs *p) {
   static const char *const columns[] = {"samples", "same class", "other class"};
   const char *names[MOST_CLASSES];
   double numbers[MOST_CLASSES][3] = {{0}}, counts[MOST_CLASSES][2] = {{0}};
@@ -289,13 +197,13 @@ static mica_status add_classes(mica_report *report, const mica__identities *ids,
 }
 
 static mica_status report(mica_run *run, mica_report *r) {
-  const compared *c = run->task_state;
+  const mica__compared *c = run->task_state;
   const mica__identities *ids = mica__identities_of(run->evaluation->data);
-  pairs p = {0};
+  mica__compared_pairs p = {0};
   mica_roc_scores scores;
   size_t points = 0;
   if (!c || c->count < 2) return MICA_OK;
-  mica_status status = pair(c, width_of(run), &p);
+  mica_status status = mica__compared_pair(c, &p);
   mica_roc_point *curve = status == MICA_OK ? malloc((p.count + 1) * sizeof *curve) : NULL;
   if (status == MICA_OK && !curve) status = mica__fail_nomem("a report");
   if (status == MICA_OK) status = mica_roc(p.cosines, p.same, p.count, curve, &points, &scores);
@@ -304,7 +212,7 @@ static mica_status report(mica_run *run, mica_report *r) {
   if (status == MICA_OK && ids) status = add_classes(r, ids, c, &p);
   if (status == MICA_OK && points) status = add_curve(r, curve, points);
   free(curve);
-  free_pairs(&p);
+  mica__compared_pairs_free(&p);
   return status;
 }
 

@@ -1,40 +1,8 @@
 /* Baselines for rankings: the most popular items, and items similar to those of a user. */
-#include "data/interactions/neighbours.h"
 #include "run/state/evaluation.h"
 #include "task/head/ranking.h"
 
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-void mica__ranking_add(mica__ranking *sums, const int32_t *ranked, int64_t top, const int32_t *held, int64_t count) {
-  double gain = 0, most = 0, found = 0;
-  for (int64_t j = 0; j < top; j++) {
-    bool hit = false;
-    for (int64_t i = 0; i < count; i++) hit = hit || (held[i] && held[i] == ranked[j]);
-    gain += hit ? 1 / log2((double)j + 2) : 0;
-    found += hit;
-    most += j < count ? 1 / log2((double)j + 2) : 0;
-  }
-  sums->users++;
-  sums->hits += found > 0;
-  sums->gain += gain / most;
-  sums->recall += found / (double)count;
-}
-
-/* The items with the highest scores; ties go to the first. Item 0 is left out, and unused slots are 0. */
-static void find_top(const float *scores, size_t items, int32_t *ranked, int64_t top) {
-  int64_t count = 0;
-  for (size_t i = 1; i < items; i++) {
-    if (scores[i] < 0 || (count == top && !(scores[i] > scores[ranked[top - 1]]))) continue;
-    int64_t at = count < top ? count++ : top - 1;
-    for (; at > 0 && scores[ranked[at - 1]] < scores[i]; at--) ranked[at] = ranked[at - 1];
-    ranked[at] = (int32_t)i;
-  }
-  while (count < top) ranked[count++] = 0;
-}
-
-/* --- a test --- */
 
 /* The samples of a test, one at a time. */
 typedef struct sample {
@@ -50,17 +18,6 @@ static mica_status read_ids(const mica_dataset *data, const char *name, uint64_t
   if (!grown) return mica__fail_nomem("a test");
   *ids = grown;
   return mica_dataset_read(data, column, at, grown, bytes);
-}
-
-/* Scores of all items for a user; -1 for items already seen. */
-static void score(const mica__neighbours *n, const double *counts, const sample *s, float *scores) {
-  memset(scores, 0, n->items * sizeof *scores);
-  for (size_t i = 0; counts && i < n->items; i++) scores[i] = (float)counts[i];
-  for (int64_t k = 0; !counts && k < s->seen_count; k++) {
-    const mica__neighbour *list = n->list + (size_t)s->seen[k] * MICA__NEIGHBOURS;
-    for (int i = 0; i < MICA__NEIGHBOURS && list[i].item; i++) scores[list[i].item] += list[i].share;
-  }
-  for (int64_t k = 0; k < s->seen_count; k++) scores[s->seen[k]] = -1;
 }
 
 static mica_status add_metrics(mica_metrics *m, const char *name, const mica__ranking *sums) {
@@ -94,8 +51,8 @@ mica_status mica__recommend_baselines(mica_run *run, mica_metrics *m) {
     status = read_ids(run->evaluation->data, "seen", i, &s.seen, &s.seen_count);
     if (status == MICA_OK) status = read_ids(run->evaluation->data, "held", i, &s.held, &s.held_count);
     for (int which = 0; status == MICA_OK && which < 2; which++) {
-      score(&n, which ? NULL : counts, &s, scores);
-      find_top(scores, n.items, ranked, top);
+      mica__ranking_score(&n, which ? NULL : counts, s.seen, s.seen_count, scores);
+      mica__ranking_best(scores, n.items, ranked, top);
       mica__ranking_add(which ? &near : &popular, ranked, top, s.held, s.held_count);
     }
   }

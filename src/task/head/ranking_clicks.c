@@ -7,25 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int compare(const void *a, const void *b) {
-  const float x = ((const mica__clicked *)a)->score, y = ((const mica__clicked *)b)->score;
-  return (x > y) - (x < y);
-}
-
-double mica__auc(mica__clicked *list, size_t count) {
-  double clicks = 0, others = 0, before = 0;
-  qsort(list, count, sizeof *list, compare);
-  for (size_t from = 0, to = 0; from < count; from = to) {
-    double own = 0;
-    for (; to < count && !(list[to].score > list[from].score); to++) own += list[to].label > 0.5f;
-    const double none = (double)(to - from) - own;
-    before += own * (others + none / 2);
-    clicks += own;
-    others += none;
-  }
-  return clicks > 0 && others > 0 ? before / (clicks * others) : NAN;
-}
-
 /* A pair of a test, and the network's score. */
 typedef struct judged {
   int32_t user, item;
@@ -125,28 +106,13 @@ mica_status mica__recommend_evaluate_clicks(mica_run *run, const mica_batch_sour
 }
 
 mica_status mica__recommend_note_biases(mica_run *run, const mica__interactions *x) {
-  const size_t counts[2] = {(size_t)x->users.count + 1, (size_t)x->items.count + 1};
-  const double mean = mica__recommend_facts_of(run).rating_mean;
-  double *sums[2] = {calloc(counts[0], sizeof(double)), calloc(counts[1], sizeof(double))};
-  double *times[2] = {calloc(counts[0], sizeof(double)), calloc(counts[1], sizeof(double))};
-  mica_status status = sums[0] && sums[1] && times[0] && times[1] ? MICA_OK : mica__fail_nomem("a run");
-  /* Items first, then users from what is left after subtracting the items' share. */
-  for (int side = 1; side >= 0 && status == MICA_OK; side--) {
-    for (size_t i = 0; i < x->count; i++) {
-      const mica__interaction *one = &x->list[i];
-      if (one->part != MICA_PART_TRAIN) continue;
-      const int32_t id = side ? one->item : one->user;
-      sums[side][id] += (double)one->rating - mean - (side ? 0 : sums[1][one->item]);
-      times[side][id]++;
-    }
-    for (size_t i = 0; i < counts[side]; i++) sums[side][i] /= times[side][i] + MICA__BIAS_PRIOR;
-    sums[side][0] = 0;
-  }
-  if (status == MICA_OK) status = mica__run_note_numbers(run, "user_bias", sums[0], counts[0]);
-  if (status == MICA_OK) status = mica__run_note_numbers(run, "item_bias", sums[1], counts[1]);
-  for (int side = 0; side < 2; side++) {
-    free(sums[side]);
-    free(times[side]);
-  }
+  const size_t users = (size_t)x->users.count + 1, items = (size_t)x->items.count + 1;
+  double *biases = calloc(users + items, sizeof *biases);
+  mica_status status =
+      biases ? mica__interactions_biases(x, mica__recommend_facts_of(run).rating_mean, biases, biases + users)
+             : mica__fail_nomem("a run");
+  if (status == MICA_OK) status = mica__run_note_numbers(run, "user_bias", biases, users);
+  if (status == MICA_OK) status = mica__run_note_numbers(run, "item_bias", biases + users, items);
+  free(biases);
   return status;
 }

@@ -1,5 +1,6 @@
 /* The report of a recommending run: how far recommendations reach into the long tail of items, and a map of the
  * items. */
+#include "networks/tables.h"
 #include "task/head/ranking.h"
 
 #include "base/number.h"
@@ -142,78 +143,12 @@ static mica_status add_tail(mica_run *run, const popular *list, size_t count, mi
 
 /* --- two dimensions --- */
 
-/* Rows around their mean, and where they lie along two components. */
-typedef struct cloud {
-  double *x, *at; /* (rows, width), (rows, 2) */
-  size_t rows, width;
-  double variance, along[2];
-} cloud;
-
-static void centre(cloud *c) {
-  for (size_t d = 0; d < c->width; d++) {
-    double mean = 0;
-    for (size_t i = 0; i < c->rows; i++) mean += c->x[i * c->width + d] / (double)c->rows;
-    for (size_t i = 0; i < c->rows; i++) {
-      double *x = &c->x[i * c->width + d];
-      *x -= mean;
-      c->variance += *x * *x;
-    }
-  }
-}
-
-/* next = X^T (X v); its length is the eigenvalue once v no longer changes direction. Both have c->width numbers. */
-static double multiply(const cloud *c, const double *v, double *next) {
-  double square = 0;
-  memset(next, 0, c->width * sizeof *next);
-  for (size_t i = 0; i < c->rows; i++) {
-    const double *x = c->x + i * c->width;
-    double along = 0;
-    for (size_t d = 0; d < c->width; d++) along += x[d] * v[d];
-    for (size_t d = 0; d < c->width; d++) next[d] += along * x[d];
-  }
-  for (size_t d = 0; d < c->width; d++) square += next[d] * next[d];
-  return sqrt(square);
-}
-
-/* Finds the component of largest variance by power iteration from 1, 1/2, 1/3 ..., with its largest number positive,
- * and subtracts it from the rows. */
-static void take_component(cloud *c, int k, double *v, double *next) {
-  double length = 0, change = 1;
-  size_t largest = 0;
-  for (size_t d = 0; d < c->width; d++) next[d] = 1 / (double)(d + 1), length += next[d] * next[d];
-  length = sqrt(length);
-  for (int step = 0; step < 300 && change > 1e-9 && length > 0; step++) {
-    for (size_t d = 0; d < c->width; d++) v[d] = next[d] / length;
-    length = multiply(c, v, next);
-    change = 0;
-    for (size_t d = 0; length > 0 && d < c->width; d++) change = fmax(change, fabs(next[d] / length - v[d]));
-  }
-  for (size_t d = 0; d < c->width; d++)
-    if (fabs(v[d]) > fabs(v[largest])) largest = d;
-  const double sign = v[largest] < 0 ? -1 : 1;
-  for (size_t i = 0; i < c->rows; i++) {
-    double *x = c->x + i * c->width, along = 0;
-    for (size_t d = 0; d < c->width; d++) along += x[d] * v[d];
-    for (size_t d = 0; d < c->width; d++) x[d] -= along * v[d];
-    c->at[2 * i + (size_t)k] = sign * along;
-    c->along[k] += along * along;
-  }
-}
-
-static mica_status find_components(cloud *c) {
-  double *v = calloc(2 * c->width, sizeof *v);
-  if (!v) return mica__fail_nomem("a report");
-  centre(c);
-  for (int k = 0; k < 2; k++) take_component(c, k, v, v + c->width);
-  free(v);
-  return MICA_OK;
-}
-
 /* The rows of the most popular items of the training. */
-static mica_status read_rows(mica_run *run, const popular *list, size_t count, cloud *c) {
+static mica_status read_rows(mica_run *run, const popular *list, size_t count, mica__cloud *c) {
   float *values = NULL;
   mica_shape shape = MICA_SCALAR;
-  mica_status status = mica__recommend_table(run, "items", &values, &shape);
+  mica_status status = mica__table_take(mica_engine_queue(run->engine), mica_trainer_test_session(run->trainer),
+                                        "items", &values, &shape);
   if (status == MICA_OK) {
     c->width = (size_t)shape.dim[1];
     while (c->rows < count && c->rows < COMPONENT_ITEMS && list[c->rows].count > 0) c->rows++;
@@ -238,7 +173,7 @@ static void name_item(const mica_run *run, int32_t item, char *name) {
   snprintf(name, TITLE + 4, "%.*s%s", (int)end, text, text[end] ? "\xe2\x80\xa6" : "");
 }
 
-static mica_status add_points(mica_run *run, const popular *list, const cloud *c, mica_report *report) {
+static mica_status add_points(mica_run *run, const popular *list, const mica__cloud *c, mica_report *report) {
   char names[SHOWN][TITLE + 4], heads[2][64];
   const char *row_names[SHOWN], *columns[2] = {heads[0], heads[1]};
   const size_t rows = c->rows < SHOWN ? c->rows : SHOWN;
@@ -263,10 +198,10 @@ static mica_status add_points(mica_run *run, const popular *list, const cloud *c
 
 /* Does nothing if there are not two dimensions to show. */
 static mica_status add_map(mica_run *run, const popular *list, size_t count, mica_report *report) {
-  cloud c = {0};
+  mica__cloud c = {0};
   mica_status status = read_rows(run, list, count, &c);
   if (status == MICA_OK && c.width >= 2 && c.rows >= 3) {
-    status = find_components(&c);
+    status = mica__cloud_components(&c);
     if (status == MICA_OK && c.variance > 0) status = add_points(run, list, &c, report);
   }
   free(c.x);

@@ -1,12 +1,12 @@
 /* Interactions of users and items: their facts, and how they become batches. Ids are rows of tables. */
 #include "task/input/interactions.h"
+#include "data/interactions/measures.h"
 #include "run/columns/categories.h"
 #include "run/columns/columns.h"
 #include "run/facts.h"
 #include "run/record.h"
 #include "run/state/parts.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 /* Any table could be one of interactions, so the task must be named. */
@@ -59,16 +59,9 @@ static mica_status note_titles(mica_run *run, const mica__id_names *items) {
 /* How often each item occurs in training, and the mean and range of ratings. */
 static mica_status note_numbers(mica_run *run, const mica__interactions *x) {
   const size_t items = (size_t)x->items.count + 1;
-  double *counts = calloc(items, sizeof *counts), mean = 0, n = 0, range[2] = {INFINITY, -INFINITY};
+  double *counts = calloc(items, sizeof *counts), mean = 0, range[2];
   if (!counts) return mica__fail_nomem("a run");
-  for (size_t i = 0; i < x->count; i++) {
-    const mica__interaction *one = &x->list[i];
-    if (one->part != MICA_PART_TRAIN) continue;
-    counts[one->item]++;
-    mean += ((double)one->rating - mean) / ++n;
-    range[0] = fmin(range[0], (double)one->rating);
-    range[1] = fmax(range[1], (double)one->rating);
-  }
+  mica__interactions_popularity(x, counts, &mean, range);
   mica_status status = mica__run_note_numbers(run, "popularity", counts, items);
   if (status == MICA_OK) status = mica__run_note_numbers(run, "rating_mean", &mean, 1);
   if (status == MICA_OK) status = mica__run_note_numbers(run, "rating_range", range, 2);

@@ -30,31 +30,6 @@ static int32_t suits(const mica_dataset *data) {
 
 /* --- preparation --- */
 
-/* The root mean square change over the horizon, and mean level and deviation, over the training rows; and the mean
- * change from season to season over all rows before the test part, by which errors are divided (Hyndman and Koehler
- * 2006). 1 if nothing changes. All are computed from the series' first value on. */
-static void measure(const mica__windows *w, size_t k, double *scale, double *mean, double *deviation, double *mase) {
-  double squares = 0, sum = 0, variance = 0, changes = 0;
-  const int64_t first = mica__series_first(&w->series, k), known = w->learned - first;
-  int64_t count = 0;
-  for (int64_t o = first + 1; o + w->horizon <= w->learned; o++)
-    for (int64_t h = 0; h < w->horizon; h++, count++) {
-      const double change =
-          mica__series_at(&w->series, o + h, k, w->learned) - mica__series_at(&w->series, o - 1, k, w->learned);
-      squares += change * change;
-    }
-  for (int64_t i = first; i < w->learned; i++) sum += mica__series_at(&w->series, i, k, w->learned);
-  *mean = sum / (double)known;
-  for (int64_t i = first; i < w->learned; i++)
-    variance += pow(mica__series_at(&w->series, i, k, w->learned) - *mean, 2);
-  for (int64_t i = first + w->season; i < w->training; i++)
-    changes += fabs(mica__series_at(&w->series, i, k, w->training) -
-                    mica__series_at(&w->series, i - w->season, k, w->training));
-  *scale = count && squares > 0 ? sqrt(squares / (double)count) : 1;
-  *deviation = variance > 0 ? sqrt(variance / (double)known) : 1;
-  *mase = changes > 0 ? changes / (double)(w->training - w->season - first) : 1;
-}
-
 /* A series that begins later is not trained on. */
 static mica_status check_begins(const mica__windows *w, const char *name) {
   for (size_t k = 0; k < w->series.count; k++)
@@ -70,7 +45,7 @@ static mica_status note_scales(mica_run *run, const mica__windows *w) {
   double *numbers = calloc(4 * count, sizeof *numbers);
   mica_status status = numbers ? MICA_OK : mica__fail_nomem("a run");
   for (size_t k = 0; status == MICA_OK && k < count; k++)
-    measure(w, k, numbers + k, numbers + count + k, numbers + 2 * count + k, numbers + 3 * count + k);
+    mica__windows_measure(w, k, numbers + k, numbers + count + k, numbers + 2 * count + k, numbers + 3 * count + k);
   for (size_t i = 0; status == MICA_OK && i < 4; i++)
     status = mica__run_note_numbers(run, facts[i], numbers + i * count, count);
   free(numbers);

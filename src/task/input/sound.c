@@ -1,7 +1,7 @@
-/* Recordings: log mel spectra of their middle part, and a network of depthwise separable convolutions over them (Zhang
- * et al. 2017). */
+/* Recordings, whose middle part is read by networks over log mel spectra (networks/keywords.h). */
 #include "task/input/sound.h"
 #include "data/dataset.h"
+#include "networks/keywords.h"
 #include "run/columns/columns.h"
 #include "run/common_fields.h"
 #include "run/evaluation.h"
@@ -19,19 +19,9 @@
 
 #include <math.h>
 #include <mica/nodes.h>
-#include <mica/signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCKS 4
-/* The mel power of any sound is above this, and that of rounding to 16 bits is below. */
-#define LEAST_POWER 1e-7
-/* Everything this far below the loudest value counts as silence (50 dB); then the mean and the deviation of speech on
- * this scale. */
-#define RANGE 1e5
-#define CENTRE 7.0
-#define DEVIATION 3.0
 /* How many recordings a report shows. */
 #define LOOKED_AT 500
 
@@ -86,48 +76,6 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
 
 /* --- the network --- */
 
-/* The middle of each recording (N, T): `length` samples, with zeros around it; training shifts it. */
-static mica_value middles(mica_nn *nn, const mica_run *run, mica_value x, mica_value lengths, int64_t length) {
-  const double most = settings_of(run).shift * facts_of(run).rate;
-  mica_value count = mica_unsqueeze(mica_cast(lengths, MICA_F32), MICA_AXES(1));
-  mica_value start = mica_affine(count, 0.5, -0.5 * (double)length);
-  if (mica_nn_is_training(nn) && most >= 1)
-    start = mica_add(start, mica_random_uniform(mica_nn_step(nn), start, 17, -most, most));
-  mica_value at =
-      mica_add(mica_reshape(mica_range(x.graph, MICA_F32, length), MICA_SHAPE(1, length)), mica_floor(start));
-  mica_value inside = mica_logical_and(mica_greater_equal(at, mica_full_like(at, 0)), mica_less(at, count));
-  mica_value index = mica_cast(mica_where(inside, at, mica_full_like(at, 0x1p30)), MICA_I64);
-  return mica_gather_elements(x, index, 1);
-}
-
-/* Log mel spectra (N, 1, mels, frames), from 0 at the loudest value of a recording down to -log(RANGE), in multiples of
- * DEVIATION about CENTRE. Neither the loudness nor the surrounding zeros have an influence. */
-static mica_value features(mica_nn *nn, const mica_run *run, mica_value x) {
-  const double rate = facts_of(run).rate;
-  const mica__sound_settings settings = settings_of(run);
-  mica_mel_config c = {.rate = rate, .mels = settings.mels, .low = 20};
-  c.stft.length = 1;
-  while ((double)c.stft.length < rate * 0.025) c.stft.length *= 2;
-  c.stft.hop = (int64_t)(rate * 0.01);
-  mica_value power = mica_mel(x, &c);
-  mica_value loudest = mica_affine(mica_max(power, MICA_AXES(1, 2), true), 1, LEAST_POWER);
-  mica_value y = mica_log(mica_affine(mica_div(power, loudest), 1, 1 / RANGE));
-  y = mica_affine(y, 1 / DEVIATION, CENTRE / DEVIATION);
-  const int64_t masks = settings.masks;
-  if (mica_nn_is_training(nn) && masks > 0)
-    y = mica_spec_augment(y, mica_nn_step(nn),
-                          &(mica_spec_augment_config){.frequency_masks = masks,
-                                                      .frequency_width = c.mels / 6,
-                                                      .time_masks = masks,
-                                                      .time_width = 12,
-                                                      .seed = 23});
-  return mica_unsqueeze(y, MICA_AXES(1));
-}
-
-static mica_value normed(mica_nn *nn, const char *name, mica_value x) {
-  return mica_relu(mica_nn_batch_norm(nn, name, x, NULL));
-}
-
 /* The mel powers of a frame are one step of a sequence. */
 static mica_value sequence_answers(mica_nn *nn, const mica_run *run, mica_value x, int64_t outputs) {
   const mica_model_config config = {.name = "cnn_gru",
@@ -139,27 +87,18 @@ static mica_value sequence_answers(mica_nn *nn, const mica_run *run, mica_value 
       run, mica_model_build(nn, mica_transpose(mica_squeeze(x, MICA_AXES(1)), MICA_AXES(0, 2, 1)), &config), outputs);
 }
 
+static mica__keywords keywords_of(const mica_run *run) {
+  const mica__sound_settings s = settings_of(run);
+  return (mica__keywords){
+      .rate = facts_of(run).rate, .mels = s.mels, .masks = s.masks, .width = s.width, .dropout = s.dropout};
+}
+
+/* The network over recordings (N, samples). */
 static mica_value answers(mica_nn *nn, const mica_run *run, mica_value x, int64_t outputs) {
-  const mica__sound_settings settings = settings_of(run);
+  const mica__keywords k = keywords_of(run);
+  x = mica__keywords_spectra(nn, &k, x);
   if (!strcmp(mica__common_settings_of(run).model, "cnn_gru")) return sequence_answers(nn, run, x, outputs);
-  const int64_t width = settings.width;
-  x = mica_nn_conv(
-      nn, "conv", x, width, 3,
-      &(mica_nn_conv_config){.window = {4, 10}, .how = {.stride = {2, 2}, .pad = {1, 4}}, .no_bias = true});
-  x = normed(nn, "norm", x);
-  for (int k = 0; k < BLOCKS; k++) {
-    char name[16];
-    snprintf(name, sizeof name, "block%d", k);
-    mica_nn_push(nn, name);
-    x = mica_nn_conv(nn, "depthwise", x, width, 3,
-                     &(mica_nn_conv_config){.how = {.stride = {k ? 1 : 2, k ? 1 : 2}, .pad = {1, 1}, .groups = width},
-                                            .no_bias = true});
-    x = normed(nn, "norm1", x);
-    x = normed(nn, "norm2", mica_nn_conv(nn, "pointwise", x, width, 1, &(mica_nn_conv_config){.no_bias = true}));
-    mica_nn_pop(nn);
-  }
-  x = mica_mean(x, MICA_AXES(2, 3), false);
-  return mica_nn_dense(nn, "classes", mica_nn_dropout(nn, x, settings.dropout), outputs, NULL);
+  return mica__keywords_build(nn, &k, x, outputs);
 }
 
 /* How many samples of a recording are valid. */
@@ -167,31 +106,19 @@ static int64_t heard(const mica_run *run) { return (int64_t)floor(facts_of(run).
 
 static mica_value hears(mica_nn *nn, const mica_run *run, const mica_batch_values *batch) {
   const mica_value x = mica_batch_value(batch, "sound"), lengths = mica_batch_value(batch, "sound.length");
-  return middles(nn, run, x, lengths, heard(run));
+  return mica__keywords_middles(nn, x, lengths, heard(run), settings_of(run).shift * facts_of(run).rate);
 }
 
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
-  return answers(nn, run, features(nn, run, hears(nn, run, batch)), outputs);
+  return answers(nn, run, hears(nn, run, batch), outputs);
 }
 
-/* An exported model reads whole recordings (N, T) of any length T, without lengths and random numbers. The surrounding
- * zeros are made by a mask, because ONNX does not define indices beyond the samples. */
+/* An exported model reads whole recordings (N, T) of any length T. */
 static const mica_batch_column columns[] = {{"sound", MICA_F32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}}, {0}};
 
-static mica_value whole_middles(mica_value x, int64_t length) {
-  /* The tensor of ones is computed from x, because the shape of x may be open if the model is part of a graph. */
-  mica_value ones = mica_affine(mica_clip(x, 0, 0), 1, 1);
-  mica_value count = mica_max(mica_sum(ones, MICA_AXES(1), false), MICA_AXES(0), false);
-  mica_value start = mica_floor(mica_affine(count, 0.5, -0.5 * (double)length));
-  mica_value at = mica_add(mica_range(x.graph, MICA_F32, length), start);
-  mica_value kept = mica_maximum(mica_minimum(at, mica_affine(count, 1, -1)), mica_full_like(at, 0));
-  mica_value y = mica_gather(x, mica_cast(kept, MICA_I64), 1);
-  return mica_mul(y, mica_cast(mica_equal(at, kept), MICA_F32));
-}
-
 static mica_value exported(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
-  mica_value x = whole_middles(mica_batch_value(batch, "sound"), heard(run));
-  return answers(nn, run, features(nn, run, x), outputs);
+  mica_value x = mica__keywords_whole_middles(mica_batch_value(batch, "sound"), heard(run));
+  return answers(nn, run, x, outputs);
 }
 
 /* --- predictions --- */

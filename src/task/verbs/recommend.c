@@ -1,4 +1,5 @@
 /* Recommends items to known users, to new users by their ratings, and items similar to another. */
+#include "networks/tables.h"
 #include "run/facts.h"
 #include "task/head/ranking.h"
 
@@ -17,11 +18,7 @@ typedef struct asked {
 } asked;
 
 /* Items in descending order of scores. */
-typedef struct answer {
-  int32_t items[256];
-  float scores[256];
-  int64_t count;
-} answer;
+typedef mica__ranked answer;
 #define MOST_ANSWERS ((int64_t)(sizeof((answer *)0)->items / sizeof(int32_t)))
 
 /* --- ids --- */
@@ -62,17 +59,6 @@ static mica_status read_history(const mica_run *run, int32_t user, asked *a) {
 
 /* --- scores by the network --- */
 
-static void put_answer(answer *out, int32_t item, float score) {
-  int64_t at = out->count;
-  if (at == MOST_ANSWERS && !(score > out->scores[at - 1])) return;
-  if (at == MOST_ANSWERS) at--;
-  for (; at > 0 && out->scores[at - 1] < score; at--)
-    out->items[at] = out->items[at - 1], out->scores[at] = out->scores[at - 1];
-  out->items[at] = item;
-  out->scores[at] = score;
-  if (out->count < MOST_ANSWERS) out->count++;
-}
-
 static bool has_item(const asked *a, int32_t item) {
   for (int64_t i = 0; i < a->count; i++)
     if (a->items[i] == item) return true;
@@ -85,7 +71,7 @@ static mica_status choose(mica_run *run, const mica_tensor *all, const asked *a,
   if (!scores) return mica__fail_nomem("a user");
   mica_status status = mica_tensor_download(mica_engine_queue(run->engine), all, scores, mica_tensor_bytes(all));
   for (int32_t i = 1; status == MICA_OK && i < (int32_t)mica_tensor_shape(all).dim[1]; i++)
-    if (!excludes || !has_item(a, i)) put_answer(out, i, scores[i]);
+    if (!excludes || !has_item(a, i)) mica__ranked_add(out, i, scores[i]);
   free(scores);
   return status;
 }
@@ -207,7 +193,7 @@ static mica_status rank_pairs(mica_run *run, const mica__features *f, const aske
     }
     MICA_TRY(mica__recommend_values(run, f, pairs, MICA__PAIRS, values));
     for (int32_t i = 0; i < MICA__PAIRS && from + i < network.items; i++)
-      if (!excludes || !has_item(a, from + i)) put_answer(out, from + i, values[i]);
+      if (!excludes || !has_item(a, from + i)) mica__ranked_add(out, from + i, values[i]);
   }
   return MICA_OK;
 }
@@ -223,102 +209,45 @@ static mica_status rank_by_pairs(mica_run *run, const asked *a, const mica_run_q
 
 /* --- scores on the host: new users of mf, and items like another --- */
 
-typedef struct weights {
-  float *rows, *bias; /* (V, D), (V, 1) or NULL */
-  size_t items, width;
-} weights;
-
-static mica_status read_weights(mica_run *run, bool biased, weights *w) {
+static mica_status read_tables(mica_run *run, bool biased, mica__tables *t) {
+  mica_queue *queue = mica_engine_queue(run->engine);
+  mica_session *session = mica_trainer_test_session(run->trainer);
   mica_shape shape, other;
-  MICA_TRY(mica__recommend_table(run, "items", &w->rows, &shape));
-  w->items = (size_t)shape.dim[0];
-  w->width = (size_t)shape.dim[1];
-  return biased ? mica__recommend_table(run, "item_bias", &w->bias, &other) : MICA_OK;
+  MICA_TRY(mica__table_take(queue, session, "items", &t->rows, &shape));
+  t->items = (size_t)shape.dim[0];
+  t->width = (size_t)shape.dim[1];
+  return biased ? mica__table_take(queue, session, "item_bias", &t->bias, &other) : MICA_OK;
 }
 
-static void free_weights(weights *w) {
+static void free_tables(mica__tables *w) {
   free(w->rows);
   free(w->bias);
 }
 
-/* Solves A x = b for n numbers, A symmetric positive definite, in place by Cholesky factors; x replaces b. */
-static void solve(double *a, double *b, size_t n) {
-  for (size_t k = 0; k < n; k++) {
-    for (size_t j = 0; j < k; j++) a[k * n + k] -= a[k * n + j] * a[k * n + j];
-    a[k * n + k] = sqrt(a[k * n + k] > 1e-12 ? a[k * n + k] : 1e-12);
-    for (size_t i = k + 1; i < n; i++) {
-      for (size_t j = 0; j < k; j++) a[i * n + k] -= a[i * n + j] * a[k * n + j];
-      a[i * n + k] /= a[k * n + k];
-    }
-    for (size_t j = 0; j < k; j++) b[k] -= a[k * n + j] * b[j];
-    b[k] /= a[k * n + k];
-  }
-  for (size_t k = n; k-- > 0;) {
-    for (size_t i = k + 1; i < n; i++) b[k] -= a[i * n + k] * b[i];
-    b[k] /= a[k * n + k];
-  }
-}
-
-/* The user vector that fits the ratings best by least squares, with the loss's weight on squares: features followed by
- * the bias. */
-static mica_status fit_user(const mica_run *run, const asked *a, const weights *w, double *user) {
-  const size_t n = w->width + 1;
-  const double mean = mica__recommend_facts_of(run).rating_mean;
-  const double l2 = fmax(mica__recommend_settings_of(run).l2, 1e-3);
-  double *matrix = calloc(n * n, sizeof *matrix), *row = calloc(n, sizeof *row);
-  if (!matrix || !row) {
-    free(matrix);
-    free(row);
-    return mica__fail_nomem("a user");
-  }
-  for (size_t i = 0; i < n; i++) user[i] = 0, matrix[i * n + i] = l2 * (double)(a->count > 0 ? a->count : 1);
-  for (int64_t k = 0; k < a->count; k++) {
-    const size_t item = (size_t)a->items[k];
-    for (size_t i = 0; i < w->width; i++) row[i] = (double)w->rows[item * w->width + i];
-    row[w->width] = 1;
-    for (size_t i = 0; i < n; i++) {
-      for (size_t j = 0; j < n; j++) matrix[i * n + j] += row[i] * row[j];
-      user[i] += row[i] * ((double)a->ratings[k] - mean - (double)w->bias[item]);
-    }
-  }
-  solve(matrix, user, n);
-  free(matrix);
-  free(row);
-  return MICA_OK;
-}
-
 static mica_status rank_by_fit(mica_run *run, const asked *a, bool excludes, answer *out) {
-  weights w = {0};
+  mica__tables w = {0};
   const double mean = mica__recommend_facts_of(run).rating_mean;
-  mica_status status = read_weights(run, true, &w);
+  mica_status status = read_tables(run, true, &w);
   double *user = status == MICA_OK ? calloc(w.width + 1, sizeof *user) : NULL;
-  if (status == MICA_OK) status = user ? fit_user(run, a, &w, user) : mica__fail_nomem("a user");
+  const mica__rated_items rated = {a->items, a->ratings, a->count};
+  const double l2 = fmax(mica__recommend_settings_of(run).l2, 1e-3);
+  if (status == MICA_OK) status = user ? mica__tables_fit(&w, &rated, mean, l2, user) : mica__fail_nomem("a user");
   for (size_t i = 1; status == MICA_OK && i < w.items; i++) {
     double score = mean + user[w.width] + (double)w.bias[i];
     for (size_t d = 0; d < w.width; d++) score += user[d] * (double)w.rows[i * w.width + d];
-    if (!excludes || !has_item(a, (int32_t)i)) put_answer(out, (int32_t)i, (float)score);
+    if (!excludes || !has_item(a, (int32_t)i)) mica__ranked_add(out, (int32_t)i, (float)score);
   }
   free(user);
-  free_weights(&w);
+  free_tables(&w);
   return status;
 }
 
-/* Cosines between the features of an item and of all others. */
+/* Ranks the other items by the cosines between their features and those of an item. */
 static mica_status rank_like(mica_run *run, int32_t item, answer *out) {
-  weights w = {0};
-  mica_status status = read_weights(run, false, &w);
-  const float *own = status == MICA_OK ? w.rows + (size_t)item * w.width : NULL;
-  for (size_t i = 1; status == MICA_OK && i < w.items; i++) {
-    double product = 0, square = 0, other = 0;
-    for (size_t d = 0; d < w.width; d++) {
-      const double x = (double)own[d], y = (double)w.rows[i * w.width + d];
-      product += x * y;
-      square += x * x;
-      other += y * y;
-    }
-    if ((int32_t)i != item) put_answer(out, (int32_t)i, (float)(product / fmax(sqrt(square * other), 1e-12)));
-  }
-  free_weights(&w);
+  mica__tables w = {0};
+  mica_status status = read_tables(run, false, &w);
+  if (status == MICA_OK) mica__tables_nearest(&w, item, out);
+  free_tables(&w);
   return status;
 }
 

@@ -1,0 +1,46 @@
+/* networks/tables.h: tables of a network, with a row per item, on the host. Item 0 stands for all unknown ones. */
+#ifndef MICA_NETWORKS_TABLES_H
+#define MICA_NETWORKS_TABLES_H
+
+#include <mica/session.h>
+
+/* The rows of a layer's table as floats, also of a quantised network. The caller frees *values, also on failure. */
+mica_status mica__table_take(mica_queue *queue, mica_session *session, const char *table, float **values,
+                             mica_shape *shape);
+
+/* Items in descending order of their scores. */
+typedef struct mica__ranked {
+  int32_t items[256];
+  float scores[256];
+  int64_t count;
+} mica__ranked;
+/* Inserts an item after those with the same score; the last one drops out if there is no room. */
+void mica__ranked_add(mica__ranked *ranked, int32_t item, float score);
+
+/* Features and biases of items: (items, width), and (items) or NULL. */
+typedef struct mica__tables {
+  float *rows, *bias;
+  size_t items, width;
+} mica__tables;
+typedef struct mica__rated_items {
+  const int32_t *items;
+  const float *ratings;
+  int64_t count;
+} mica__rated_items;
+/* The user vector that fits ratings best by least squares, with the weight l2 on squares: width features, then the
+ * bias. Ratings are about `mean`. */
+mica_status mica__tables_fit(const mica__tables *tables, const mica__rated_items *rated, double mean, double l2,
+                             double *user);
+/* Ranks the other items by the cosines between their features and an item's. */
+void mica__tables_nearest(const mica__tables *tables, int32_t item, mica__ranked *out);
+
+/* Rows around their mean, and where they lie along two components. */
+typedef struct mica__cloud {
+  double *x, *at; /* (rows, width), (rows, 2) */
+  size_t rows, width;
+  double variance, along[2]; /* of all, and along each component; both are sums */
+} mica__cloud;
+/* Finds the two principal components; x is changed. The rest of the cloud is zero before, but for x, rows and width. */
+mica_status mica__cloud_components(mica__cloud *cloud);
+
+#endif
