@@ -14,8 +14,8 @@ typedef struct mica__keywords {
 /* The middle of each recording (N, T): `length` samples, with zeros around it; training shifts it by up to `shift`
  * samples. lengths (N): the valid samples of each. */
 mica_value mica__keywords_middles(mica_nn *nn, mica_value x, mica_value lengths, int64_t length, double shift);
-/* Middles of whole recordings (N, T), without lengths and random numbers, as exported models read them. A mask makes the
- * zeros around them, because ONNX does not define indices beyond the samples. */
+/* Middles of whole recordings (N, T), without lengths and random numbers, as exported models read them. A mask makes
+ * the zeros around them, because ONNX does not define indices beyond the samples. */
 mica_value mica__keywords_whole_middles(mica_value x, int64_t length);
 /* Log mel spectra (N, 1, mels, frames), from 0 at the loudest value of a recording down, standardised. Neither the
  * loudness nor the surrounding zeros have an influence. */
