@@ -43,7 +43,7 @@ static int32_t token_with_text(const mica_tokenizer *t) {
   return -1;
 }
 
-mica_value mica__token_bytes(const mica_tokenizer *t, mica_graph *graph) {
+mica_value mica__token_lengths(const mica_tokenizer *t, mica_graph *graph) {
   const int32_t before = token_with_text(t);
   const int32_t vocabulary = mica_tokenizer_size(t);
   float *lengths = malloc(((size_t)vocabulary + 1) * sizeof *lengths);

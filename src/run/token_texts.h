@@ -6,7 +6,7 @@
 #include <mica/tokenizer.h>
 
 /* The length in bytes of each token's text, (vocabulary) f32. */
-mica_value mica__token_bytes(const mica_tokenizer *tokenizer, mica_graph *graph);
+mica_value mica__token_lengths(const mica_tokenizer *tokenizer, mica_graph *graph);
 /* Passes on the text that a token adds after the token before it. tokenizer NULL: tokens are bytes. */
 mica_status mica__token_write(const mica_tokenizer *tokenizer, const mica_run_texts *texts, size_t prompt,
                               int32_t before, int32_t id, bool *goes_on);

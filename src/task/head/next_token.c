@@ -52,7 +52,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
   out->loss = mica_mean(losses, MICA_ALL_AXES, false);
   if (run->tokenizer)
     out->metrics[0] =
-        mica_metric_mean("bytes_per_token", mica_gather(mica__token_bytes(run->tokenizer, rows.graph), target, 0));
+        mica_metric_mean("bytes_per_token", mica_gather(mica__token_lengths(run->tokenizer, rows.graph), target, 0));
   mica_value likeliest = mica_cast(mica_argmax(out->answers[0].value, 1, false), MICA_I32);
   out->outputs[0] = mica_reshape(losses, MICA_SHAPE(MICA_DYNAMIC, context));
   out->output_names[0] = MICA__NEXT_TOKEN_LOSSES;
