@@ -100,6 +100,13 @@ static void write_flat(mica__fused_writer *w, int32_t walk) {
   write_flat_loop(w, walk, "rest_from", "left");
 }
 
+/* Keeps a CPU's compiler from making vectors of the loop that follows, which has fewer steps than a vector has lanes:
+ * that takes an eighth of the time in which a generated kernel is compiled. */
+static void write_short_loop(mica__fused_writer *w) {
+  if (w->plan->target.device_class == MICA__ON_CPU)
+    mica__write_line(w, "_Pragma(\"clang loop vectorize(disable) unroll(disable)\")");
+}
+
 /* Writes the loops along the lanes' dimension: whole vectors, then the remainder. */
 static void write_lane_loops(mica__fused_writer *w, int32_t walk) {
   const mica__fused_plan *plan = w->plan;
@@ -118,6 +125,7 @@ static void write_lane_loops(mica__fused_writer *w, int32_t walk) {
   mica__write_line(w, "}");
   if (width == 1) return;
   w->width = 1;
+  write_short_loop(w);
   if (group > 1)
     mica__write_line(w, "for (i%d = %s - (%s - %s) %% %d + item; i%d < %s; i%d += %d) {", d, hi, hi, lo, width, d, hi,
                      d, group);
@@ -254,6 +262,7 @@ static void write_blocks(mica__fused_writer *w) {
     mica__write_line(w, "{");
     write_panel(w);
     mica__write_line(w, "}");
+    write_short_loop(w);
     mica__write_line(w, "for (index_t i%d = lane_end; i%d < lane_last; i%d++) {", d, d, d);
     mica__write_unit(w, 1);
     mica__write_line(w, "}");
@@ -263,6 +272,7 @@ static void write_blocks(mica__fused_writer *w) {
   mica__write_line(w, "if (i%d + %d <= n%d) {", d, width, d);
   mica__write_unit(w, plan->width);
   mica__write_line(w, "} else {");
+  write_short_loop(w);
   mica__write_line(w, "for (; i%d < n%d; i%d++) {", d, d, d);
   mica__write_unit(w, 1);
   mica__write_line(w, "}");
