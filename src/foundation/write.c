@@ -303,7 +303,7 @@ static mica_status write_file(plan *p, const char *path, mica_gguf_keys *keys) {
   MICA_TRY(read_type(p));
   MICA_TRY(mica_foundation_check(p->model));
   MICA_TRY(gguf ? copy_keys(p, keys) : mica__write_keys(p->model, keys));
-  if (!gguf) MICA_TRY(mica__write_texts(p->model, keys));
+  if (!gguf) MICA_TRY(mica__write_text_keys(p->model, keys));
   MICA_TRY(gguf ? add_gguf(p) : mica__names_visit(p->model, add_tensor, p));
   if (p->merge) MICA_TRY(mica__merge_check(p->merge));
   if (!gguf) MICA_TRY(add_rotary(p));

@@ -8,7 +8,7 @@
 /* Adds keys that describe the model in a folder. MICA_E_UNSUPPORTED: GGUF has no key for a property of it. */
 mica_status mica__write_keys(const mica_foundation *model, mica_gguf_keys *keys);
 /* Adds a folder's tokenizer.json and chat template, if it has them. */
-mica_status mica__write_texts(const mica_foundation *model, mica_gguf_keys *keys);
+mica_status mica__write_text_keys(const mica_foundation *model, mica_gguf_keys *keys);
 
 /* A tensor of the network: its entry in the files, its name in GGUF, and the conversion between them. */
 typedef struct mica__written_tensor {

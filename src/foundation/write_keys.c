@@ -163,7 +163,7 @@ static mica_status write_ids(const mica_foundation *model, mica_gguf_keys *keys)
   return MICA_OK;
 }
 
-mica_status mica__write_texts(const mica_foundation *model, mica_gguf_keys *keys) {
+mica_status mica__write_text_keys(const mica_foundation *model, mica_gguf_keys *keys) {
   mica__text path = {0};
   unsigned char *json = NULL;
   size_t bytes = 0;

@@ -1,7 +1,8 @@
 #!/bin/sh
 # sh tests/lint/calls.sh [ROOT]: calls point down. If an object of one room needs a symbol of another room, the other
 # room must lie on a lower floor (tests/lint/floors.txt). layers.sh cannot see this: public headers may be included
-# anywhere. Reads the objects of MICA_BUILD_DIR (ROOT/build unless set): SKIP if nothing is built.
+# anywhere. A symbol has one definition, since a static program may link all objects. Reads the objects of
+# MICA_BUILD_DIR (ROOT/build unless set): SKIP if nothing is built.
 #
 # tests/lint/calls.allow has the exceptions, "FILE SYMBOL reason": FILE, as in src/ops/a.c, may use SYMBOL.
 set -eu
@@ -40,7 +41,10 @@ echo "$list" | tr '\n' '\0' | xargs -0 nm -A -P -g | awk -v floors="$lint/floors
     sub(/.*\/mica_[a-z_]*\.dir\//, "src/", object)
     sub(/.*\.o: /, "")
     if ($2 == "U") needs[++count] = object " " $1
-    else if ($2 ~ /^[A-Z]$/) home[$1] = object
+    else if ($2 ~ /^[A-Z]$/) {
+      if ($1 in home) { print object ": defines " $1 ", as " home[$1] " does; static programs need one"; bad = 1 }
+      home[$1] = object
+    }
   }
   function room(file,   path) { split(file, path, "/"); return path[2] }
   END {

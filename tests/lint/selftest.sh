@@ -113,6 +113,9 @@ if command -v "${CC:-cc}" >/dev/null && command -v nm >/dev/null; then
   call base/low.c 'int mica__high(void); int mica__low(void) { return mica__high(); }'
   call task/high.c 'int mica__low(void); int mica__high(void) { return mica__low(); }'
   expect 1 calls 'src/base/low.c: needs mica__high of src/task/high.c, but task is not below base'
+  call base/twin.c 'int mica__high(void); int mica__high(void) { return 1; }'
+  expect 1 calls 'src/task/high.c: defines mica__high, as src/base/twin.c does'
+  rm src/base/twin.c
   printf 'src/base/low.c mica__high a test needs it\n' >tests/lint/calls.allow
   expect 0 calls ''
   printf 'src/base/low.c mica__high\n' >tests/lint/calls.allow
