@@ -3,6 +3,7 @@
 #ifndef MICA_TASK_VERIFY_VERIFY_H
 #define MICA_TASK_VERIFY_VERIFY_H
 
+#include "data/identities.h"
 #include "run/setting_fields.h"
 #include "run/task.h"
 
@@ -11,17 +12,6 @@
   X(S, TEXT, unseen, "unseen", "", "LIST",                                                                             \
     "classes kept for the test, as in a,b or as a number (default: classes that only the test part has, else 30 %)",   \
     .fixed = true)
-
-/* The identity numbers behind the label column of a part, stored as its `user`. Classes in training come first, in the
- * order of the run's fact "classes"; others follow in the order of the data. */
-typedef struct mica__identities {
-  int32_t *numbers; /* one per sample of the data that were opened */
-  char **names;     /* by number */
-  size_t count, trained;
-} mica__identities;
-
-/* The identities of a column; NULL: it was not opened by mica__verify_open. */
-const mica__identities *mica__identities_of(const mica_dataset *data);
 
 /* Opens a part by class (mica__task_row.open): the classes of the test part do not occur in training. */
 mica_status mica__verify_open(const mica_run *run, const char *path, const mica_dataset_config *config,

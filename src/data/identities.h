@@ -1,0 +1,37 @@
+/* data/identities.h: datasets with a class for each sample, of which some are not for training. */
+#ifndef MICA_DATA_IDENTITIES_H
+#define MICA_DATA_IDENTITIES_H
+
+#include "data/dataset.h"
+
+/* The identity numbers behind the label column of a part, stored as its `user`. Classes in training come first, in the
+ * order of those that are known; others follow in the order of the data. */
+typedef struct mica__identities {
+  int32_t *numbers; /* one per sample of the data that were opened */
+  char **names;     /* by number */
+  size_t count, trained;
+} mica__identities;
+
+/* The identities of a column; NULL: it was not opened by mica__identities_open. */
+const mica__identities *mica__identities_of(const mica_dataset *data);
+
+/* Which classes are kept for the test. */
+typedef struct mica__unseen {
+  const char *task;    /* its name in messages */
+  const char *classes; /* a list such as "ann,bob", a number, or "": those that only the test part has, else 30 % */
+  uint64_t seed;       /* by which a number of them is chosen */
+  const char *const *known; /* names of the classes in training, unless config->like has them; NULL: not known yet */
+  size_t known_count;
+} mica__unseen;
+
+/* Opens a part; its column "label" has numbers of identities. MICA_E_FORMAT if it has no column of classes, too few of
+ * them, or no class with two samples. */
+mica_status mica__identities_open(const char *path, const mica_dataset_config *config, const mica__unseen *how,
+                                  mica_part part, mica_dataset **out);
+/* True if the data have such a part of their own. */
+mica_status mica__identities_has(const char *path, const mica_dataset_config *config, const mica__unseen *how,
+                                 mica_part part, bool *has);
+/* The samples of the classes in training, or of the others. */
+mica_status mica__identities_pick(mica_dataset *whole, bool unseen, mica_dataset **out);
+
+#endif
