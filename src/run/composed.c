@@ -52,6 +52,11 @@ mica_status mica__composed_prepare(mica_run *run) {
 }
 
 mica_status mica__composed_fits(const mica_run *run, const mica_dataset *data) {
+  const char *label = mica__common_facts_of(run).label_column;
+  /* Tables with rows of numbers are opened whether they have answers or not. */
+  if (run->task->input->traits.rows && !mica_dataset_column(data, mica_dataset_column_index(data, label)))
+    return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\" of answers", mica_dataset_name(data),
+                      mica__common_facts_of(run).label_name);
   if (run->task->input->fits) MICA_TRY(run->task->input->fits(run, data));
   return run->task->head->fits ? run->task->head->fits(run, data, label_of(run->task, data)) : MICA_OK;
 }

@@ -268,9 +268,11 @@ mica_status mica__run_derive(mica_run *run, mica_part part, const mica_dataset *
   return MICA_OK;
 }
 
-mica_status mica__run_make_ready(mica_run *run, mica_part part, mica_dataset *data, mica_dataset **ready) {
+mica_status mica__run_make_ready(mica_run *run, mica_part part, mica_dataset *data, bool blind, mica_dataset **ready) {
+  const char *label = mica__common_facts_of(run).label_column;
   mica_dataset *same = NULL;
-  mica_status status = run->task->fits(run, data);
+  const bool answers = !blind || mica_dataset_column(data, mica_dataset_column_index(data, label));
+  mica_status status = answers ? run->task->fits(run, data) : run->task->input->fits(run, data);
   if (status == MICA_OK) status = mica__run_remark_data(run, data);
   if (status == MICA_OK) status = mica__run_adopt(run, data, &same);
   if (status != MICA_OK || same != data) mica_dataset_destroy(data);

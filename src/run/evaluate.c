@@ -136,7 +136,7 @@ static mica_status open_judged(mica_run *run, const char *path, mica_part part) 
   mica_status ready = path ? remark_folder(run, data) : MICA_OK;
   if (ready != MICA_OK) mica_dataset_destroy(data);
   MICA_TRY(ready);
-  MICA_TRY(mica__run_make_ready(run, part, data, &data));
+  MICA_TRY(mica__run_make_ready(run, part, data, false, &data));
   run->evaluation->data = run->evaluation->own = data;
   return MICA_OK;
 }

@@ -111,6 +111,17 @@ mica_value mica__run_answers(const mica_run *run, mica_value z, int64_t outputs)
   return mica_value_dtype(z) == MICA_F32 ? z : mica_cast(z, MICA_F32);
 }
 
+const char *mica__run_picture_model_at(size_t i) {
+  static const char *const others[] = {"unet", "detector"};
+  const char *name;
+  for (size_t k = 0; (name = mica_model_name(k)); k++) {
+    const bool other =
+        mica_model_family_of(k) != MICA_MODEL_FAMILY_IMAGE || !strcmp(name, others[0]) || !strcmp(name, others[1]);
+    if (!other && i-- == 0) return name;
+  }
+  return NULL;
+}
+
 mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs) {
   if (run->networks->network) return mica__imported_build(run, nn, x, outputs);
   if (run->networks->published) return mica__published_build(run, nn, x, (mica_value){0}, outputs);

@@ -10,6 +10,8 @@
 mica_value mica__run_inputs(const mica_run *run, const mica_batch_values *batch);
 /* A network's result as f32. The graph fails with MICA_E_FORMAT if the widths come from a file with fewer answers. */
 mica_value mica__run_answers(const mica_run *run, mica_value z, int64_t outputs);
+/* The i-th name of the networks that give one answer per picture; NULL behind the last. */
+const char *mica__run_picture_model_at(size_t i);
 /* Builds the network of the setting "model": (N, outputs) f32. */
 mica_value mica__run_network(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs);
 /* The settings to build the run's network outside its trainer: precision, hook and widths. */

@@ -26,8 +26,9 @@ mica_status mica__run_loading(mica_run *run, mica_part part, const mica_dataset 
  * dataset or the caller's. */
 mica_status mica__run_derive(mica_run *run, mica_part part, const mica_dataset **data);
 /* Prepares data for the loaders of a run they were not trained on: checks that they fit, numbers classes as the run
- * does, and applies what the task derives. *ready replaces the data; on failure they are destroyed. */
-mica_status mica__run_make_ready(mica_run *run, mica_part part, mica_dataset *data, mica_dataset **ready);
+ * does, and applies what the task derives. With `blind`, a table may lack the answers. *ready replaces the data; on
+ * failure they are destroyed. */
+mica_status mica__run_make_ready(mica_run *run, mica_part part, mica_dataset *data, bool blind, mica_dataset **ready);
 /* Makes the loader that tests a part; for a residence of AUTO, as the task loads it. *shown, NULL before, receives
  * what the loader reads instead of the data, or stays NULL. The caller destroys it after the loader, also if the
  * call fails. */

@@ -22,11 +22,8 @@ static const mica_setting defaults[] = {
   FUSE_SETTINGS(X, S)                                                                                                  \
   MICA__SMOOTHING_SETTINGS(X, S, "0")                                                                                  \
   MICA__CLASS_WEIGHT_SETTINGS(X, S)
-MICA__SETTINGS_STRUCT(fuse_classes, CLASS_SETTINGS);
-static MICA__SETTINGS_TABLE(fuse_classes, CLASS_SETTINGS);
 #define CLASS_FACTS(X, S) CLASSES_FACTS(X, S) FUSE_FACTS(X, S)
-MICA__FACTS_STRUCT(fuse_classes, CLASS_FACTS);
-static MICA__FACTS_TABLE(fuse_classes, CLASS_FACTS, 0);
+MICA__TASK_FIELDS(fuse_classes, CLASS_SETTINGS, CLASS_FACTS, 0);
 
 static const mica_task_metric class_metrics[] = {{"accuracy", false}, {"f1", false}, {NULL, false}};
 static const mica_onnx_text class_docs[] = {READS, {"shares", "the probability of each of the \"classes\""}, {0}};
@@ -38,8 +35,7 @@ const mica__task_row mica__task_fuse = {
     .checks = mica__fuse_checks,
     .classes = true,
     .metrics = class_metrics,
-    .facts = &mica__fuse_classes_fact_list,
-    .settings = &mica__fuse_classes_setting_list,
+    MICA__TASK_LISTS(fuse_classes),
     .defaults = defaults,
     .least_steps = 600,
     .export_docs = class_docs,
@@ -47,11 +43,8 @@ const mica__task_row mica__task_fuse = {
 
 /* --- fuse_labels --- */
 
-MICA__SETTINGS_STRUCT(fuse_labels, FUSE_SETTINGS);
-static MICA__SETTINGS_TABLE(fuse_labels, FUSE_SETTINGS);
 #define LABEL_FACTS(X, S) LABELS_FACTS(X, S) FUSE_FACTS(X, S)
-MICA__FACTS_STRUCT(fuse_labels, LABEL_FACTS);
-static MICA__FACTS_TABLE(fuse_labels, LABEL_FACTS, 0);
+MICA__TASK_FIELDS(fuse_labels, FUSE_SETTINGS, LABEL_FACTS, 0);
 
 static const mica_task_metric labels_metrics[] = LABELS_METRICS;
 static const char *const labels_stand_for[] = {"fuse", NULL};
@@ -65,8 +58,7 @@ const mica__task_row mica__task_fuse_labels = {
     MICA__COMPOSED(fuse, labels),
     .checks = mica__fuse_checks,
     .metrics = labels_metrics,
-    .facts = &mica__fuse_labels_fact_list,
-    .settings = &mica__fuse_labels_setting_list,
+    MICA__TASK_LISTS(fuse_labels),
     .defaults = defaults,
     .least_steps = 600,
     .export_docs = labels_docs,
@@ -75,11 +67,8 @@ const mica__task_row mica__task_fuse_labels = {
 /* --- fuse_numbers --- */
 
 #define NUMBER_SETTINGS(X, S) FUSE_SETTINGS(X, S) NUMBERS_SETTINGS(X, S)
-MICA__SETTINGS_STRUCT(fuse_numbers, NUMBER_SETTINGS);
-static MICA__SETTINGS_TABLE(fuse_numbers, NUMBER_SETTINGS);
 #define NUMBER_FACTS(X, S) NUMBERS_FACTS(X, S) FUSE_FACTS(X, S)
-MICA__FACTS_STRUCT(fuse_numbers, NUMBER_FACTS);
-static MICA__FACTS_TABLE(fuse_numbers, NUMBER_FACTS, 0);
+MICA__TASK_FIELDS(fuse_numbers, NUMBER_SETTINGS, NUMBER_FACTS, 0);
 
 static const mica_task_metric numbers_metrics[] = NUMBERS_METRICS;
 static const char *const numbers_stand_for[] = {"fuse", NULL};
@@ -92,8 +81,7 @@ const mica__task_row mica__task_fuse_numbers = {
     MICA__COMPOSED(fuse, numbers),
     .checks = mica__fuse_checks,
     .metrics = numbers_metrics,
-    .facts = &mica__fuse_numbers_fact_list,
-    .settings = &mica__fuse_numbers_setting_list,
+    MICA__TASK_LISTS(fuse_numbers),
     .defaults = defaults,
     .least_steps = 600,
     .export_docs = numbers_docs,

@@ -54,7 +54,7 @@ static mica_status open_data(work *w, mica_dataset **out) {
   mica_status status = mica__run_open_given(run, path, part, &all, &data);
   if (status == MICA_E_NOT_FOUND) status = mica__run_open_given(run, path, part = MICA_PART_TEST, &all, &data);
   MICA_TRY(status);
-  if (mica_dataset_count(data) > 0) return mica__run_make_ready(run, part, data, out);
+  if (mica_dataset_count(data) > 0) return mica__run_make_ready(run, part, data, false, out);
   mica_dataset_destroy(data);
   return mica__fail(MICA_E_INVALID, "%s holds no samples to calibrate with", path);
 }

@@ -1,23 +1,21 @@
 /* Several inputs of a sample: their columns, and the network that joins their features. */
 #include "task/input/fuse.h"
 #include "data/dataset.h"
-#include "data/table/table.h"
 #include "run/columns/categories.h"
 #include "run/columns/columns.h"
+#include "run/columns/rows.h"
 #include "run/columns/scale.h"
 #include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/network.h"
+#include "run/predict/tables.h"
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
-#include "run/state/networks.h"
 #include "run/state/parts.h"
-#include "run/tokens.h"
 
 #include <mica/nodes.h>
 #include <mica/sequence.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_PARTS 8
@@ -26,7 +24,7 @@ static const char *const networks[] = {"encoder", "tagger", "tcn", "cnn_gru", NU
 
 static int32_t suits(const mica_dataset *data) {
   bool some = false;
-  for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++) some = some || p->has(NULL, data);
+  for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++) some = some || mica__fuse_part_in(p, NULL, data);
   return some;
 }
 
@@ -55,14 +53,13 @@ static const mica__scale scales[] = {
 
 /* --- preparation --- */
 
-/* Sets the facts that name the parts in the data, and the columns that hold texts or file names. */
+/* Sets the facts that name the parts in the data, and the columns of texts and files. */
 static mica_status note_parts(mica_run *run) {
   const mica_dataset *data = run->parts->whole;
-  const mica__schema *schema = data->store->schema;
   const char *names[MOST_PARTS];
-  size_t count = 0, texts = 0;
+  size_t count = 0;
   for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++)
-    if (p->has(run, data)) names[count++] = p->input->name;
+    if (mica__fuse_part_in(p, run, data)) names[count++] = p->input->name;
   if (!count)
     return mica__fail(
         MICA_E_FORMAT,
@@ -73,35 +70,7 @@ static mica_status note_parts(mica_run *run) {
   if (*text && strcmp(names[0], mica__fuse_parts[0].input->name) != 0)
     return mica__fail(MICA_E_FORMAT, "%s has no column '%s' of texts for the setting text", run->data, text);
   MICA_TRY(mica__run_note(run, "parts", names, count));
-  const char **columns = calloc((schema ? schema->count : 0) + 1, sizeof *columns);
-  if (!columns) return mica__fail_nomem("a run");
-  mica_status status = MICA_OK;
-  for (size_t i = 0; status == MICA_OK && schema && i < schema->count; i++) {
-    const mica__field *field = &schema->fields[i];
-    if (field->kind != MICA_COLUMN_KIND_TEXT || field->label || field->unread) continue;
-    columns[texts++] = field->name;
-    if (field->holds && !strcmp(field->holds, "picture"))
-      status = mica__run_note_text(run, "picture_column", field->name);
-    else if (field->holds && !strcmp(field->holds, "recording"))
-      status = mica__run_note_text(run, "sound_column", field->name);
-    else if (field->holds && !strcmp(field->holds, "table"))
-      status = mica__run_remark(run, "column '%s' names tables, which the task %s does not read", field->name,
-                                run->task->name);
-  }
-  if (status == MICA_OK && texts) status = mica__run_note(run, "text_columns", columns, texts);
-  free(columns);
-  return status;
-}
-
-/* Prepares rows of numbers and classes, and lists unused columns; the columns of the other parts are known by now. */
-static mica_status note_columns(mica_run *run) {
-  const mica_dataset *data = run->parts->whole;
-  const mica_column *x = mica_dataset_column(data, mica_dataset_column_index(data, "x"));
-  MICA_TRY(mica__run_note_categories(run, x, mica__run_find_label(data)));
-  if (!x) return MICA_OK;
-  const double count = (double)x->shape.dim[0];
-  MICA_TRY(mica__run_note_numbers(run, "input", &count, 1));
-  return mica__run_note_text(run, "input_column", x->name);
+  return mica__run_note_files(run);
 }
 
 static mica_status prepare(mica_run *run) {
@@ -113,7 +82,7 @@ static mica_status prepare(mica_run *run) {
   if (run->parts->whole) MICA_TRY(note_parts(run));
   for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++)
     if (p->input->prepare && mica__fuse_has(run, p)) MICA_TRY(p->input->prepare(run));
-  return run->parts->whole ? note_columns(run) : MICA_OK;
+  return run->parts->whole ? mica__run_note_rows(run) : MICA_OK; /* the columns of the parts are known by now */
 }
 
 static mica_status complete(mica_run *run, const mica_column *label) {
@@ -128,12 +97,8 @@ mica_status mica__fuse_checks(const mica_run *run) {
   const mica__fuse_facts facts = mica__fuse_facts_of(run);
   const mica__fact_texts names = facts.parts;
   size_t known = 0;
-  for (size_t i = 0; i < facts.picture.count; i++)
-    if (facts.picture.list[i] < 1) return mica__fail(MICA_E_FORMAT, "\"picture\" holds no size of pictures");
   if (facts.picture_mean.count && (!facts.picture.count || (double)facts.picture_mean.count != facts.picture.list[0]))
     return mica__fail(MICA_E_FORMAT, "\"picture_mean\" does not have a number per channel");
-  if (*facts.series_column && facts.series_length < 1)
-    return mica__fail(MICA_E_FORMAT, "\"series_length\" holds %g", facts.series_length);
   for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++) {
     if (!mica__fuse_has(run, p)) continue;
     known++;
@@ -143,15 +108,6 @@ mica_status mica__fuse_checks(const mica_run *run) {
   }
   if (known == names.count && known) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "\"parts\" names no parts of a sample");
-}
-
-/* Tables to predict from need no answers; tables to test on do. */
-static mica_status fits(const mica_run *run, const mica_dataset *data) {
-  const char *label = mica__fuse_facts_of(run).label_column;
-  if (!mica_dataset_column(data, mica_dataset_column_index(data, label)))
-    return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\" of answers", mica_dataset_name(data),
-                      mica__common_facts_of(run).label_name);
-  return mica__fuse_fits(run, data);
 }
 
 /* --- the network --- */
@@ -202,13 +158,13 @@ const mica__input mica__input_fuse = {
     .reads = reads,
     .prepare = prepare,
     .complete = complete,
-    .fits = fits,
+    .fits = mica__fuse_fits,
     .views.derive = mica__fuse_derive,
     .scales = scales,
     .networks = networks,
     .network = network,
     .onnx.network = exported,
-    .samples.visit = mica__fuse_visit,
-    .samples.look = mica__fuse_look,
-    .samples.show = mica__fuse_show,
+    .samples.visit = mica__tables_visit,
+    .samples.look = mica__tables_look,
+    .samples.show = mica__tables_show,
 };

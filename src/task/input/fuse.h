@@ -5,17 +5,16 @@
 
 #include "run/composed.h"
 #include "run/fact_fields.h"
+#include "run/network.h"
 #include "run/setting_fields.h"
-#include "task/input/fuse_series.h"
 #include "task/input/sound.h"
 #include "task/input/tokens.h"
 
 #include <math.h>
 
-/* Choices of FUSE_SETTINGS; those for pictures are the networks that give one answer per picture. */
+/* The choices of --join. */
 const char *mica__fuse_join_at(size_t i);
 enum { MICA__FUSE_CONCAT, MICA__FUSE_ATTENTION };
-const char *mica__fuse_model_at(size_t i);
 
 #define FUSE_SETTINGS(X, S)                                                                                            \
   X(S, CHOICE, join, "join", "concat", "NAME", "how the features of the parts are joined",                             \
@@ -23,7 +22,7 @@ const char *mica__fuse_model_at(size_t i);
   TOKENS_SETTINGS_WITH(X, S, "attention heads of encoder, cnn_gru and --join attention",                               \
                        "model=encoder|cnn_gru;join=attention")                                                         \
   X(S, CHOICE, picture_model, "picture-model", "convnet", "NAME", "network for pictures",                              \
-    .names = mica__fuse_model_at, .fixed = true)                                                                       \
+    .names = mica__run_picture_model_at, .fixed = true)                                                                \
   X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
     "N or HxW: scale and crop pictures to this size (default: the size of most, else the median)", .fixed = true)      \
   SOUND_OWN_SETTINGS(X, S)
@@ -56,18 +55,27 @@ extern const mica__input mica__input_fuse;
 mica__fuse_settings mica__fuse_settings_of(const mica_run *run);
 mica__fuse_facts mica__fuse_facts_of(const mica_run *run);
 
-/* A part of fuse: a function that tells whether data have it, its input (whose members are called for it), and the
- * facts that it needs. */
+/* A part of fuse: how data show that they have it, its input (whose members are called for it), and the facts that it
+ * needs. */
 typedef struct mica__fuse_part {
-  bool (*has)(const mica_run *run, const mica_dataset *data); /* no run: nothing is set */
+  bool (*in)(const mica_run *run, const mica_dataset *data); /* no run: nothing is set */
+  mica_column_kind kind;                                     /* of the column instead, if its cells name files */
+  const char *files;                                         /* what these are; NULL: the part has no files */
   const mica__input *input;
   const char *facts[4];
 } mica__fuse_part;
 
 /* All parts in the order of their features; the last has no input (task/input/fuse_parts.c). */
 extern const mica__fuse_part mica__fuse_parts[];
+bool mica__fuse_part_in(const mica__fuse_part *part, const mica_run *run, const mica_dataset *data);
 /* True if the run has the part. */
 bool mica__fuse_has(const mica_run *run, const mica__fuse_part *part);
+
+/* Series in cells (task/input/fuse_series.c): the part, and whether data have it. */
+extern const mica__input mica__fuse_series;
+bool mica__fuse_has_series(const mica_run *run, const mica_dataset *data);
+/* True for the column in the setting "text". run NULL: the setting is not set. */
+bool mica__fuse_is_text(const mica_run *run, const mica_dataset *data, size_t column);
 
 /* MICA_E_FORMAT if data do not have the columns of a part. */
 mica_status mica__fuse_fits(const mica_run *run, const mica_dataset *data);
@@ -76,10 +84,5 @@ mica_status mica__fuse_derive(mica_run *run, mica_part part, const mica_dataset 
 
 /* Members of the task (task/input/fuse.c). */
 mica_status mica__fuse_checks(const mica_run *run);
-/* Members of the input (task/input/fuse_show.c). */
-mica_status mica__fuse_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
-mica_status mica__fuse_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
-mica_status mica__fuse_show(mica_run *run, mica_report *report, const mica_dataset *data, uint64_t sample,
-                            const char *caption);
 
 #endif

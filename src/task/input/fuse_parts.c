@@ -1,20 +1,18 @@
 /* The parts of a sample: rows of numbers and classes, texts, pictures. */
 #include "data/dataset.h"
+#include "data/table/number_lists.h"
 #include "run/columns/categories.h"
 #include "run/columns/columns.h"
+#include "run/columns/rows.h"
 #include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/fields.h"
-#include "run/network.h"
 #include "run/run.h"
-#include "run/settings.h"
 #include "run/state/parts.h"
-#include "run/tokens.h"
 #include "task/input/fuse.h"
 
 #include <mica/model.h>
 #include <mica/nodes.h>
-#include <stdlib.h>
 #include <string.h>
 
 const char *mica__fuse_join_at(size_t i) {
@@ -42,25 +40,12 @@ static bool has_rows(const mica_run *run, const mica_dataset *data) {
   return has;
 }
 
-static mica_status fits_rows(const mica_run *run, const mica_dataset *data) {
-  const mica__fact_numbers input = mica__common_facts_of(run).input;
-  const double numbers = input.count ? input.list[0] : 0;
-  const mica_column *x = find(data, "x");
-  const double has = x && x->shape.rank == 1 ? (double)x->shape.dim[0] : 0;
-  /* Leaves out further columns by name. */
-  const bool named = mica_dataset_number_name(data, mica_dataset_column_index(data, "x"), 0) != NULL;
-  if (numbers > has || (numbers < has && !named))
-    return mica__fail(MICA_E_FORMAT, "%s has %g columns of numbers, but the network was trained on %g",
-                      mica_dataset_name(data), has, numbers);
-  return mica__run_fits_categories(run, data);
-}
-
 static mica_value rows_network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
   const mica_model_config config = {.name = "mlp", .classes = outputs, .width = 2 * outputs};
   return mica__run_answers(run, mica_model_build(nn, mica__run_inputs(run, batch), &config), outputs);
 }
 
-static const mica__input rows = {.name = "rows", .fits = fits_rows, .network = rows_network};
+static const mica__input rows = {.name = "rows", .fits = mica__run_fits_rows, .network = rows_network};
 
 /* --- texts --- */
 
@@ -68,27 +53,11 @@ static bool has_text(const mica_run *run, const mica_dataset *data) {
   bool has = false;
   for (size_t i = 0; i < mica_dataset_column_count(data); i++)
     has = has || (mica_dataset_column(data, i)->kind == MICA_COLUMN_KIND_TEXT && !data->store->columns[i].paths &&
-                  (mica__fuse_is_text(run, data, i) || !mica__fuse_is_series(data, i)));
+                  (mica__fuse_is_text(run, data, i) || !mica__number_lists_fill(data, i)));
   return has;
 }
 
 /* --- pictures --- */
-
-const char *mica__fuse_model_at(size_t i) {
-  static const char *const others[] = {"unet", "detector"};
-  const char *name;
-  for (size_t k = 0; (name = mica_model_name(k)); k++) {
-    const bool other =
-        mica_model_family_of(k) != MICA_MODEL_FAMILY_IMAGE || !strcmp(name, others[0]) || !strcmp(name, others[1]);
-    if (!other && i-- == 0) return name;
-  }
-  return NULL;
-}
-
-static bool has_picture(const mica_run *run, const mica_dataset *data) {
-  (void)run;
-  return mica__dataset_find(data, MICA_COLUMN_KIND_IMAGE) != NULL;
-}
 
 static mica_status prepare_picture(mica_run *run) {
   if (!run->parts->whole) return MICA_OK;
@@ -106,30 +75,31 @@ static void opens_picture(const mica_run *run, mica_dataset_config *config) {
 }
 
 static mica_value picture_network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
-  const mica_model_config config = {.name = mica__fuse_model_at((size_t)mica__fuse_settings_of(run).picture_model),
-                                    .classes = outputs};
+  const mica_model_config config = {
+      .name = mica__run_picture_model_at((size_t)mica__fuse_settings_of(run).picture_model), .classes = outputs};
   return mica__run_answers(run, mica_model_build(nn, mica_batch_value(batch, "image"), &config), outputs);
 }
 
 static const mica__input picture = {
     .name = "picture", .opens = opens_picture, .prepare = prepare_picture, .network = picture_network};
 
-/* --- recordings --- */
-
-static bool has_sound(const mica_run *run, const mica_dataset *data) {
-  (void)run;
-  return mica__dataset_find(data, MICA_COLUMN_KIND_SOUND) != NULL;
-}
-
 /* --- all of them --- */
 
 const mica__fuse_part mica__fuse_parts[] = {
-    {has_text, &mica__input_tokens, {"text_column", "tokenizer", "vocabulary"}},
-    {mica__fuse_has_series, &mica__fuse_series, {"series_column", "series_length", "series_mean", "series_deviation"}},
-    {has_picture, &picture, {"picture", "picture_mean", "picture_deviation"}},
-    {has_sound, &mica__input_sound, {"rate"}},
-    {has_rows, &rows, {NULL}},
-    {NULL, NULL, {NULL}}};
+    {has_text, .input = &mica__input_tokens, .facts = {"text_column", "tokenizer", "vocabulary"}},
+    {mica__fuse_has_series, .input = &mica__fuse_series,
+     .facts = {"series_column", "series_length", "series_mean", "series_deviation"}},
+    {.kind = MICA_COLUMN_KIND_IMAGE,
+     .files = "picture",
+     .input = &picture,
+     .facts = {"picture", "picture_mean", "picture_deviation"}},
+    {.kind = MICA_COLUMN_KIND_SOUND, .files = "recording", .input = &mica__input_sound, .facts = {"rate"}},
+    {has_rows, .input = &rows},
+    {.input = NULL}};
+
+bool mica__fuse_part_in(const mica__fuse_part *part, const mica_run *run, const mica_dataset *data) {
+  return part->files ? mica__dataset_find(data, part->kind) != NULL : part->in(run, data);
+}
 
 bool mica__fuse_has(const mica_run *run, const mica__fuse_part *part) {
   const mica__fact_texts names = mica__fuse_facts_of(run).parts;
@@ -138,33 +108,12 @@ bool mica__fuse_has(const mica_run *run, const mica__fuse_part *part) {
   return has;
 }
 
-/* MICA_E_FORMAT if the column of that name does not hold files of this kind. */
-static mica_status check_files(const mica_dataset *data, mica_column_kind kind, const char *name, const char *what) {
-  mica__texts texts = {.data = data, .column = mica_dataset_column_index(data, name)};
-  if (mica__dataset_find(data, kind)) return MICA_OK;
-  const mica_column *column = mica_dataset_column(data, texts.column);
-  if (!column || column->kind != MICA_COLUMN_KIND_TEXT || !mica_dataset_count(data))
-    return mica__fail(MICA_E_FORMAT, "%s has no column%s%s%s with names of %ss, which the network was trained on",
-                      mica_dataset_name(data), *name ? " '" : "", name, *name ? "'" : "", what);
-  mica_status status = mica__texts_read(&texts);
-  if (status == MICA_OK)
-    status =
-        mica__fail(MICA_E_FORMAT, "%s line %llu: column \"%s\" holds \"%.40s\" instead of the name of a %s",
-                   mica_dataset_name(data), (unsigned long long)mica_dataset_line(data, 0), name, texts.text, what);
-  mica__texts_free(&texts);
-  return status;
-}
-
 mica_status mica__fuse_fits(const mica_run *run, const mica_dataset *data) {
   const mica__fuse_facts facts = mica__fuse_facts_of(run);
   for (const mica__fuse_part *p = mica__fuse_parts; p->input; p++) {
+    const char *column = p->kind == MICA_COLUMN_KIND_IMAGE ? facts.picture_column : facts.sound_column;
     if (!mica__fuse_has(run, p)) continue;
-    if (p->input == &picture)
-      MICA_TRY(check_files(data, MICA_COLUMN_KIND_IMAGE, facts.picture_column, "picture"));
-    else if (p->input == &mica__input_sound)
-      MICA_TRY(check_files(data, MICA_COLUMN_KIND_SOUND, facts.sound_column, "recording"));
-    else if (p->input->fits)
-      MICA_TRY(p->input->fits(run, data));
+    MICA_TRY(p->files ? mica__run_fits_files(data, p->kind, column, p->files) : p->input->fits(run, data));
   }
   return MICA_OK;
 }

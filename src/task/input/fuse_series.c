@@ -1,6 +1,6 @@
 /* A series in a cell of a table: numbers between blanks or semicolons, as in "0.5 0.7 1.1". */
 #include "data/dataset.h"
-#include "data/table/table.h"
+#include "data/table/number_lists.h"
 #include "run/columns/columns.h"
 #include "run/common_fields.h"
 #include "run/facts.h"
@@ -9,64 +9,11 @@
 #include "run/run.h"
 #include "run/settings.h"
 #include "run/state/parts.h"
-#include "run/tokens.h"
 #include "task/input/fuse.h"
 
 #include <mica/model.h>
 #include <mica/nodes.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* How many cells decide whether a column holds series, and the most numbers of a series. */
-#define LOOKED_AT 16
-#define LONGEST (1 << 20)
-
-#define BETWEEN " ;\t"
-
-/* Numbers of all series, one after another; offsets[i] is the first number of sample i. */
-typedef struct lists {
-  float *numbers;
-  int64_t *offsets, longest;
-  size_t count, capacity, cut;
-} lists;
-
-static void free_lists(lists *l) {
-  free(l->numbers);
-  free(l->offsets);
-}
-
-/* Reads the number at the beginning of a text, as in a cell of a table, and moves past it. False if it is not a finite
- * decimal number (0x1F and inf are refused). */
-static bool next_number(const char **text, double *number) {
-  *text += strspn(*text, BETWEEN);
-  const mica__cell cell = {.text = *text, .length = strcspn(*text, BETWEEN)};
-  *text += cell.length;
-  return mica__cell_number(cell, number);
-}
-
-static bool is_over(const char *text) { return !text[strspn(text, BETWEEN)]; }
-
-/* How many numbers a text holds; 0 if it holds anything else. */
-static size_t count_numbers(const char *text) {
-  size_t count = 0;
-  double number;
-  while (!is_over(text)) {
-    if (!next_number(&text, &number)) return 0;
-    count++;
-  }
-  return count;
-}
-
-bool mica__fuse_is_series(const mica_dataset *data, size_t column) {
-  if (mica_dataset_column(data, column)->kind != MICA_COLUMN_KIND_TEXT || data->store->columns[column].paths)
-    return false;
-  mica__texts texts = {.data = data, .column = column};
-  const uint64_t all = mica_dataset_count(data), most = all < LOOKED_AT ? all : LOOKED_AT;
-  bool holds = most > 0;
-  while (holds && texts.at < most) holds = mica__texts_read(&texts) == MICA_OK && count_numbers(texts.text) > 1;
-  mica__texts_free(&texts);
-  return holds;
-}
 
 bool mica__fuse_is_text(const mica_run *run, const mica_dataset *data, size_t column) {
   return run && !strcmp(mica_dataset_column(data, column)->name, mica__fuse_settings_of(run).text);
@@ -76,62 +23,12 @@ bool mica__fuse_is_text(const mica_run *run, const mica_dataset *data, size_t co
 static size_t find_series(const mica_run *run, const mica_dataset *data) {
   for (size_t i = 0; i < mica_dataset_column_count(data); i++)
     if (mica_dataset_column(data, i) != mica__run_find_label(data) && !mica__fuse_is_text(run, data, i) &&
-        mica__fuse_is_series(data, i))
+        mica__number_lists_fill(data, i))
       return i;
   return SIZE_MAX;
 }
 
 bool mica__fuse_has_series(const mica_run *run, const mica_dataset *data) { return find_series(run, data) != SIZE_MAX; }
-
-/* --- numbers --- */
-
-static mica_status add(lists *l, double number) {
-  if (l->count == l->capacity) {
-    const size_t capacity = 2 * l->capacity + 256;
-    float *grown = realloc(l->numbers, capacity * sizeof *grown);
-    if (!grown) return mica__fail_nomem("series");
-    l->numbers = grown;
-    l->capacity = capacity;
-  }
-  l->numbers[l->count++] = (float)number;
-  return MICA_OK;
-}
-
-/* Adds the first `most` numbers of a sample's text. */
-static mica_status add_series(const mica_dataset *data, const mica__texts *texts, int64_t most, lists *l) {
-  const uint64_t sample = texts->at - 1, line = mica_dataset_line(data, sample);
-  const char *text = texts->text, *name = mica_dataset_column(data, texts->column)->name;
-  const size_t before = l->count;
-  double number;
-  while (!is_over(text) && l->count - before < (size_t)most) {
-    if (!next_number(&text, &number))
-      return mica__fail(MICA_E_FORMAT, "%s line %llu: number %zu of the series in column \"%s\" is not a finite number",
-                        mica_dataset_name(data), (unsigned long long)line, l->count - before + 1, name);
-    MICA_TRY(add(l, number));
-  }
-  if (l->count == before)
-    return mica__fail(MICA_E_FORMAT, "%s line %llu: the series in column \"%s\" is empty", mica_dataset_name(data),
-                      (unsigned long long)line, name);
-  l->cut += !is_over(text);
-  if ((int64_t)(l->count - before) > l->longest) l->longest = (int64_t)(l->count - before);
-  l->offsets[sample + 1] = (int64_t)l->count;
-  return MICA_OK;
-}
-
-static mica_status read_lists(const mica_dataset *data, const char *column, int64_t most, lists *l) {
-  mica__texts texts = {.data = data, .column = mica_dataset_column_index(data, column)};
-  const uint64_t all = mica_dataset_count(data);
-  *l = (lists){.offsets = calloc((size_t)all + 1, sizeof *l->offsets)};
-  mica_status status = l->offsets ? MICA_OK : mica__fail_nomem("series");
-  while (status == MICA_OK && texts.at < all) {
-    status = mica__texts_read(&texts);
-    if (status == MICA_OK) status = add_series(data, &texts, most, l);
-  }
-  mica__texts_free(&texts);
-  return status;
-}
-
-/* --- the part --- */
 
 static mica_status prepare(mica_run *run) {
   const mica__fuse_settings s = mica__fuse_settings_of(run);
@@ -141,19 +38,20 @@ static mica_status prepare(mica_run *run) {
   return mica__run_note_text(run, "series_column", mica_dataset_column(data, find_series(run, data))->name);
 }
 
+static mica_status read_series(const mica_run *run, const mica_dataset *data, int64_t most, mica__number_lists *lists) {
+  return mica__number_lists_read(data, mica_dataset_column_index(data, mica__fuse_facts_of(run).series_column), most,
+                                 lists);
+}
+
 /* Sets the facts with mean, deviation and length of the training part's series. */
 static mica_status complete(mica_run *run, const mica_column *label) {
-  const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
-  double sum = 0, squares = 0;
-  lists l;
+  mica__number_lists lists;
+  double mean, deviation;
   (void)label;
-  mica_status status = read_lists(data, mica__fuse_facts_of(run).series_column, LONGEST, &l);
-  for (size_t i = 0; status == MICA_OK && i < l.count; i++) sum += (double)l.numbers[i];
-  const double mean = l.count ? sum / (double)l.count : 0, longest = (double)l.longest;
-  for (size_t i = 0; status == MICA_OK && i < l.count; i++)
-    squares += ((double)l.numbers[i] - mean) * ((double)l.numbers[i] - mean);
-  const double found = l.count ? sqrt(squares / (double)l.count) : 0, deviation = found > 0 ? found : 1;
-  free_lists(&l);
+  mica_status status = read_series(run, run->parts->at[MICA_PART_TRAIN].data, MICA__LONGEST_LIST, &lists);
+  const double longest = (double)lists.longest;
+  mica__number_lists_measure(&lists, &mean, &deviation);
+  mica__number_lists_free(&lists);
   if (status == MICA_OK) status = mica__run_note_numbers(run, "series_mean", &mean, 1);
   if (status == MICA_OK) status = mica__run_note_numbers(run, "series_deviation", &deviation, 1);
   return status == MICA_OK ? mica__run_note_numbers(run, "series_length", &longest, 1) : status;
@@ -167,33 +65,20 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
                     mica_dataset_name(data), name);
 }
 
-/* Adds the column "series"; the dataset owns its memory. */
+/* Adds the column "series". */
 static mica_status derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out) {
-  const mica__fuse_facts facts = mica__fuse_facts_of(run);
+  const double length = mica__fuse_facts_of(run).series_length;
+  mica__number_lists lists;
   mica_dataset *made = NULL;
-  lists l;
   (void)part;
-  mica_status status = read_lists(data, facts.series_column, (int64_t)facts.series_length, &l);
-  const size_t texts = (size_t)mica_dataset_count(data), cut = l.cut;
-  const mica_column_data column = {
-      .column = {.name = "series", .kind = MICA_COLUMN_KIND_NUMBER, .dtype = MICA_F32, .shape = {1, {MICA_DYNAMIC}}},
-      .data = l.numbers,
-      .offsets = l.offsets};
-  if (status == MICA_OK) status = mica_dataset_derive(data, &column, 1, &made);
-  if (status != MICA_OK) {
-    free_lists(&l);
-    return status;
-  }
-  status = mica__store_own(made->store, l.numbers, free);
-  if (status == MICA_OK)
-    status = mica__store_own(made->store, l.offsets, free);
-  else
-    free(l.offsets);
+  mica_status status = read_series(run, data, (int64_t)length, &lists);
+  const size_t cut = lists.cut, all = (size_t)mica_dataset_count(data);
+  if (status == MICA_OK) status = mica__number_lists_derive(data, "series", &lists, &made);
+  mica__number_lists_free(&lists);
   if (status == MICA_OK && cut)
-    status = mica__run_remark(run,
-                              "%zu of %zu series are longer than the longest of training, %g: their ends are not "
-                              "read",
-                              cut, texts, facts.series_length);
+    status =
+        mica__run_remark(run, "%zu of %zu series are longer than the longest of training, %g: their ends are not read",
+                         cut, all, length);
   if (status == MICA_OK)
     *out = made;
   else

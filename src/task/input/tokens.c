@@ -1,6 +1,7 @@
 /* Texts as tokens: the columns, the tokenizer, the network. */
 #include "task/input/tokens.h"
 #include "data/dataset.h"
+#include "data/table/number_lists.h"
 #include "run/columns/columns.h"
 #include "run/common_facts.h"
 #include "run/common_fields.h"
@@ -13,7 +14,6 @@
 #include "run/state/parts.h"
 #include "run/tokens.h"
 #include "run/verbs/published.h"
-#include "task/input/fuse_series.h"
 
 #include <mica/nodes.h>
 #include <string.h>
@@ -32,7 +32,7 @@ static const mica_column *text_of(const mica_run *run, const mica_dataset *data,
     const mica_column *column = mica_dataset_column(data, i);
     if (data->store->columns[i].paths) continue;
     /* In a task of several inputs, a series is a part of its own and is not taken for the text. */
-    if (!*name && run->task->input->traits.rows && mica__fuse_is_series(data, i)) continue;
+    if (!*name && run->task->input->traits.rows && mica__number_lists_fill(data, i)) continue;
     if (*name ? !strcmp(column->name, name) : column->kind == MICA_COLUMN_KIND_TEXT) return column;
     if (column == label || column->kind != MICA_COLUMN_KIND_CLASS) continue;
     only = column;

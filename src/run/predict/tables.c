@@ -1,19 +1,16 @@
 /* Rows of tables to predict from, and rows that a report shows. */
+#include "run/predict/tables.h"
 #include "data/dataset.h"
 #include "data/source.h"
 #include "data/table/table.h"
-#include "run/columns/categories.h"
-#include "run/columns/columns.h"
 #include "run/columns/missing.h"
-#include "run/common_facts.h"
+#include "run/composed.h"
 #include "run/evaluation.h"
 #include "run/parts.h"
 #include "run/predict/batches.h"
 #include "run/predict/truths.h"
 #include "run/run.h"
-#include "task/input/fuse.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,9 +49,9 @@ static mica_status give_batch(mica_run *run, const mica_batch *batch, const floa
   return MICA_OK;
 }
 
-/* Visits the first samples of data with derived columns, batch by batch in order. */
-static mica_status visit_derived(mica_run *run, const mica_dataset *data, uint64_t most, mica__sample_fn *fn,
-                                 void *user) {
+/* Visits the first samples of data, batch by batch in order. */
+static mica_status visit_loaded(mica_run *run, const mica_dataset *data, uint64_t most, mica__sample_fn *fn,
+                                void *user) {
   const uint64_t all = mica_dataset_count(data);
   walk w = {.data = data, .end = most && most < all ? most : all, .fn = fn, .user = user};
   mica_dataset *shown = NULL;
@@ -73,28 +70,11 @@ static mica_status visit_derived(mica_run *run, const mica_dataset *data, uint64
   return status;
 }
 
-/* Brings the columns of data without answers into the run's form; the data are destroyed unless they are *out. */
-static mica_status adopt(mica_run *run, mica_dataset *data, mica_dataset **out) {
-  mica_dataset *same = data;
-  mica_status status = mica__fuse_fits(run, data);
-  if (status == MICA_OK) status = mica__run_remark_data(run, data);
-  if (status == MICA_OK) status = mica__run_adopt(run, data, &same);
-  if (status != MICA_OK || same != data) mica_dataset_destroy(data);
-  MICA_TRY(status);
-  const mica_dataset *made = same;
-  status = mica__run_derive(run, MICA_PART_TEST, &made);
-  if (status != MICA_OK) mica_dataset_destroy(same);
-  if (status == MICA_OK) *out = (mica_dataset *)(uintptr_t)made;
-  return status;
-}
-
 /* Visits data as they were opened, which it destroys. */
 static mica_status visit_opened(mica_run *run, mica_dataset *data, int64_t count, mica__sample_fn *fn, void *user) {
-  const char *label = mica__common_facts_of(run).label_column;
-  const bool known = mica_dataset_column(data, mica_dataset_column_index(data, label)) != NULL;
   mica_dataset *ready = NULL;
-  MICA_TRY(known ? mica__run_make_ready(run, MICA_PART_TEST, data, &ready) : adopt(run, data, &ready));
-  mica_status status = visit_derived(run, ready, count > 0 ? (uint64_t)count : 0, fn, user);
+  MICA_TRY(mica__run_make_ready(run, MICA_PART_TEST, data, true, &ready));
+  mica_status status = visit_loaded(run, ready, count > 0 ? (uint64_t)count : 0, fn, user);
   mica_dataset_destroy(ready);
   return status;
 }
@@ -131,7 +111,7 @@ static mica_status visit_table(mica_run *run, const char *name, const char *text
   return visit_opened(run, data, 0, fn, user);
 }
 
-mica_status mica__fuse_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
+mica_status mica__tables_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
   mica_dataset *data = NULL;
   bool all = false;
   if (given->text) return visit_table(run, given->name ? given->name : "the text", given->text, fn, user);
@@ -143,18 +123,12 @@ mica_status mica__fuse_visit(mica_run *run, const mica_run_input *given, mica__s
   return given->file_count ? MICA_OK : mica__fail(MICA_E_INVALID, "there is nothing to predict from");
 }
 
-mica_status mica__fuse_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {
-  const mica_dataset *made = data;
-  if (mica_dataset_column(data, mica_dataset_column_index(data, "tokens")))
-    return visit_derived(run, data, LOOKED_AT, fn, user);
-  MICA_TRY(mica__fuse_derive(run, MICA_PART_TEST, data, &made));
-  mica_status status = visit_derived(run, made, LOOKED_AT, fn, user);
-  if (made != data) mica_dataset_destroy((mica_dataset *)(uintptr_t)made);
-  return status;
+mica_status mica__tables_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {
+  return visit_loaded(run, data, LOOKED_AT, fn, user);
 }
 
-mica_status mica__fuse_show(mica_run *run, mica_report *report, const mica_dataset *data, uint64_t sample,
-                            const char *caption) {
+mica_status mica__tables_show(mica_run *run, mica_report *report, const mica_dataset *data, uint64_t sample,
+                              const char *caption) {
   char name[32];
   (void)run;
   name_of(data, sample, name);

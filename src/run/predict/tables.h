@@ -1,0 +1,15 @@
+/* run/predict/tables.h: members `samples` of inputs whose samples are rows of tables with derived columns. */
+#ifndef MICA_RUN_PREDICT_TABLES_H
+#define MICA_RUN_PREDICT_TABLES_H
+
+#include "run/sample.h"
+
+/* Visits the rows of tables, or of a text that is a table, or of data; they may lack answers. */
+mica_status mica__tables_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
+/* Visits the first rows of data that are ready for loaders. */
+mica_status mica__tables_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
+/* Shows a row by its line. */
+mica_status mica__tables_show(mica_run *run, mica_report *report, const mica_dataset *data, uint64_t sample,
+                              const char *caption);
+
+#endif
