@@ -39,11 +39,28 @@ typedef struct stages {
   int64_t count, each; /* all stages; stages per launch */
 } stages;
 
+/* If the forward pass of four gates has no room in local memory for its terms, sums and ranges of rounded states: one
+ * sequence per group, and one work-item per unit. */
+static void fit_local_memory(const mica__kernel_desc *desc, mica_dtype dtype, const mica_device_info *device,
+                             int32_t *values) {
+  static const struct {
+    const char *name;
+    int32_t value;
+  } least[] = {{"ROWS", 1}, {"UNITS", 8}, {"SPLIT", 1}, {"KT", 16}};
+  const int64_t rows = mica__kernel_value(desc, values, "ROWS"), units = mica__kernel_value(desc, values, "UNITS"),
+                split = mica__kernel_value(desc, values, "SPLIT"), terms = mica__kernel_value(desc, values, "KT");
+  const uint64_t elements = (uint64_t)(rows * (terms + split * 4 * units + 2));
+  if (elements * (dtype == MICA_F64 ? sizeof(double) : sizeof(float)) <= device->local_bytes) return;
+  for (size_t i = 0; i < sizeof least / sizeof *least; i++)
+    mica__kernel_set(desc, values, least[i].name, least[i].value);
+}
+
 static mica_status stages_of(const mica__exec *exec, const mica__kernel_desc *desc, const mica__rnn_layer *layer,
                              int64_t first, mica_dtype dtype, const mica_tensor *lengths, const mica_tensor *peepholes,
                              int64_t more, stages *s) {
   int32_t values[MICA__MAX_PARAMS];
   MICA_TRY(mica__exec_values(exec, desc, values));
+  fit_local_memory(desc, dtype, mica_engine_device(mica__queue_engine(exec->queue)), values);
   mica__tile_set_subgroup(desc, values, mica_engine_device(mica__queue_engine(exec->queue)));
   mica__rnn_set_cell(desc, values, layer, first, dtype, lengths, peepholes);
   int64_t units = mica__kernel_value(desc, values, "UNITS"), rows = mica__kernel_value(desc, values, "ROWS");

@@ -18,6 +18,9 @@
 #define MOST_BLOCKS 128
 /* The block that a GPU's work-item takes alone, in elements. */
 #define GPU_BLOCK 16
+/* The values of the digits that a pass of a GPU counts, and the fewest work-items of its groups. */
+#define GPU_DIGITS 16
+#define LEAST_GROUP 32
 
 static const mica__kernel_param key_params[] = {
     MICA__DTYPE("X_T", "type of x", MICA__NUMBERS),
@@ -111,11 +114,23 @@ static mica_status launch_keys(const sort *s, const mica_tensor *x, bool rank) {
   return mica__queue_submit(s->exec->queue, &launch);
 }
 
+/* The values of a kernel of a pass. A GPU's groups have counters in local memory, for each work-item one per digit, and
+ * a sum: where these have no room they are of the fewest work-items. */
+static mica_status pass_values(const sort *s, const mica__kernel_desc *desc, int32_t *values) {
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(s->exec->queue));
+  MICA_TRY(mica__exec_values(s->exec, desc, values));
+  if (s->cpu) return MICA_OK;
+  const uint64_t group = (uint64_t)mica__kernel_value(desc, values, "GROUP");
+  if (group * (GPU_DIGITS + 1) * sizeof(int32_t) > device->local_bytes)
+    mica__kernel_set(desc, values, "GROUP", LEAST_GROUP);
+  return MICA_OK;
+}
+
 static mica_status launch_pass(const sort *s, const mica__kernel_desc *desc, int from, int shift, bool scatter) {
   mica__kernel *kernel = NULL;
   int32_t values[MICA__MAX_PARAMS];
   int64_t groups = s->r.outer * s->r.inner * s->blocks, count = s->r.outer * s->r.n * s->r.inner;
-  MICA_TRY(mica__exec_values(s->exec, desc, values));
+  MICA_TRY(pass_values(s, desc, values));
   mica__kernel_set(desc, values, "KEY_BYTES", s->key_bytes);
   int32_t group = s->cpu ? 1 : mica__kernel_value(desc, values, "GROUP");
   MICA_TRY(mica__kernel_get(mica__queue_engine(s->exec->queue), desc, values, NULL, &kernel));
@@ -168,13 +183,13 @@ static mica_status prepare(sort *s) {
   int32_t values[MICA__MAX_PARAMS];
   mica_queue *queue = s->exec->queue;
   int64_t rows = s->r.outer * s->r.inner;
-  s->digits = s->cpu ? 256 : 16;
+  s->digits = s->cpu ? 256 : GPU_DIGITS;
   if (s->cpu) {
     const mica__blocks b = cut(rows, s->r.n);
     s->blocks = b.count;
     s->size = b.size;
   } else {
-    MICA_TRY(mica__exec_values(s->exec, desc, values));
+    MICA_TRY(pass_values(s, desc, values));
     s->size = (int64_t)mica__kernel_value(desc, values, "GROUP") * mica__kernel_value(desc, values, "EACH");
     s->blocks = (s->r.n + s->size - 1) / s->size;
   }
