@@ -4,6 +4,8 @@
 
 #include "foundation/model.h"
 
+#include <mica/finetune.h>
+
 /* A network that is being built; info and family belong to one of the model's networks. */
 typedef struct mica__network_build {
   mica_nn *nn;
@@ -26,9 +28,12 @@ mica_value mica__build_logits(mica_nn *nn, const mica_foundation_info *info, mic
 
 /* The mean cross entropy of the tokens `labels` (B, T), from the last norm's features x (B, T, C). Labels of -1 do
  * not count. *counted receives the number of the others, f32. `batch` is about B: logits are made for 256 rows at a
- * time. */
+ * time. A sequence has at most `most` labels other than -1: logits are made for that many positions of each. */
 mica_value mica__build_token_loss(mica_nn *nn, const mica_foundation *model, mica_value x, mica_value labels,
-                                  int64_t batch, mica_value *counted);
+                                  int64_t batch, int64_t most, mica_value *counted);
+/* An upper bound on the labels of a row in the batches of conversations; INT64_MAX: it is close to the row's length, or
+ * the source is another. */
+int64_t mica__conversations_most(const mica_batch_source *source);
 
 /* Builds the network of how->pixels. */
 mica_value mica__build_pictures(mica__network_build *b);

@@ -1,5 +1,6 @@
 /* Conversations from JSON lines as rows of tokens. */
 #include "base/error.h"
+#include "foundation/build.h"
 
 #include <mica/finetune.h>
 
@@ -410,6 +411,20 @@ mica_batch_source mica_conversations_source(mica_conversations *c, mica_engine *
                              .column_count = 3};
 }
 
+int64_t mica__conversations_most(const mica_batch_source *source) {
+  enum { STEP = 16 };
+  const mica_conversations *c = source->user;
+  int64_t most = 0;
+  if (source->next != next) return INT64_MAX;
+  for (int64_t r = 0; r < c->info.rows; r++) {
+    int64_t counted = 0;
+    for (int64_t t = 0; t < c->info.context; t++) counted += c->rows[r].ids[c->info.context + t] >= 0;
+    if (counted > most) most = counted;
+  }
+  most = (most + STEP - 1) / STEP * STEP;
+  return 8 * most <= 7 * c->info.context ? most : INT64_MAX;
+}
+
 #else
 
 mica_status mica_conversations_open(const mica_foundation *model, const char *path,
@@ -425,6 +440,10 @@ mica_conversations_info mica_conversations_describe(const mica_conversations *co
 mica_batch_source mica_conversations_source(mica_conversations *conversations, mica_engine *engine) {
   (void)conversations, (void)engine;
   return (mica_batch_source){0};
+}
+int64_t mica__conversations_most(const mica_batch_source *source) {
+  (void)source;
+  return INT64_MAX;
 }
 
 #endif

@@ -20,6 +20,7 @@ typedef struct tuning {
   mica_adapter *adapter;
   const mica_finetune_config *config;
   mica_nn_config hold; /* from mica_foundation_hold */
+  int64_t most;        /* positions of a row that the loss counts */
   mica_bindings *bindings;
   mica_history *history;
   char *history_path;
@@ -35,7 +36,8 @@ static void step(mica_nn *nn, const mica_batch_values *batch, const void *user, 
                                      .hidden = true,
                                      .recompute = t->config->recompute};
   mica_value x = mica_foundation_network(nn, t->model, &how);
-  out->loss = mica__build_token_loss(nn, t->model, x, mica_batch_value(batch, "labels"), (int64_t)size, &out->weight);
+  out->loss =
+      mica__build_token_loss(nn, t->model, x, mica_batch_value(batch, "labels"), (int64_t)size, t->most, &out->weight);
   if (mica_nn_is_training(nn)) {
     const mica_status status = mica_adapter_freeze_base(t->adapter, nn);
     if (status != MICA_OK && mica_graph_status(mica_nn_graph(nn)) == MICA_OK)
@@ -156,6 +158,9 @@ mica_status mica_finetune(mica_engine *engine, const mica_foundation *model, mic
                       model->info.family);
   if (config->epochs < 0 || config->rate < 0 || config->clip_norm < 0)
     return mica__fail(MICA_E_INVALID, "mica_finetune: epochs, rate and clip_norm are not negative");
+  t.most = mica__conversations_most(&config->training);
+  if (config->validation.columns && mica__conversations_most(&config->validation) > t.most)
+    t.most = mica__conversations_most(&config->validation);
   mica_status status = open_history(&t);
   if (status == MICA_OK) status = train(&t, &trainer);
   mica_trainer_destroy(trainer);

@@ -58,16 +58,27 @@ static mica_value in_pieces(mica_nn *nn, const mica_foundation *model, mica_valu
   return mica_add(mica_stop_gradient(loss), mica_sub(term, mica_stop_gradient(term)));
 }
 
+/* Takes `most` positions of each sequence: those that have a label, in order, then others. */
+static void take_counted(mica_graph *graph, int64_t most, mica_value *x, mica_value *labels) {
+  const mica_shape shape = mica_value_shape(*x);
+  mica_value counts = mica_cast(mica_greater_equal(*labels, mica_scalar(graph, MICA_I32, 0)), MICA_F32);
+  mica_value at = mica_top_k(counts, most, 1, false).indices;
+  mica_value rows = mica_expand(mica_unsqueeze(at, MICA_AXES(-1)), MICA_SHAPE(MICA_DYNAMIC, most, shape.dim[2]));
+  *labels = mica_gather_elements(*labels, at, 1);
+  *x = mica_gather_elements(*x, rows, 1);
+}
+
 mica_value mica__build_token_loss(mica_nn *nn, const mica_foundation *model, mica_value x, mica_value labels,
-                                  int64_t batch, mica_value *counted) {
+                                  int64_t batch, int64_t most, mica_value *counted) {
   const mica_shape shape = mica_value_shape(x);
   mica_graph *graph = mica_nn_graph(nn);
   *counted = (mica_value){0};
   if (mica_graph_status(graph) != MICA_OK || shape.rank != 3) return *counted;
+  if (most < shape.dim[1]) take_counted(graph, most, &x, &labels);
   /* Makes the layer. Pieces use its weight; the compiler drops these unused logits. */
   mica_value whole = mica__build_logits(nn, &model->info, x, false), loss;
-  const int64_t length = shape.dim[1], fit = PIECE_ROWS / (batch > 0 ? batch : 1);
-  const int64_t most = (length + MOST_PIECES - 1) / MOST_PIECES, steps = fit > most ? fit : most;
+  const int64_t length = mica_value_shape(x).dim[1], fit = PIECE_ROWS / (batch > 0 ? batch : 1);
+  const int64_t least = (length + MOST_PIECES - 1) / MOST_PIECES, steps = fit > least ? fit : least;
   const int64_t pieces = (length + steps - 1) / steps;
   *counted =
       mica_sum(mica_cast(mica_greater_equal(labels, mica_scalar(graph, MICA_I32, 0)), MICA_F32), MICA_ALL_AXES, false);
