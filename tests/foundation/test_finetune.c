@@ -187,7 +187,7 @@ static void expect_same(const mica_adapter *a, const mica_adapter *b, float with
   }
 }
 
-/* Passes batches on: to mica_finetune a source of its own kind, of which nothing is known. */
+/* Passes batches on, so that mica_finetune sees a foreign source. */
 static mica_status pass_on(void *user, mica_queue *queue, mica_batch *batch) {
   const mica_batch_source *source = user;
   return source->next(source->user, queue, batch);
@@ -198,7 +198,7 @@ static mica_status seek_on(void *user, uint64_t epoch, uint64_t batch) {
   return source->seek(source->user, epoch, batch);
 }
 
-/* Logits of the positions that count alone, and of all: the same losses and the same adapter. */
+/* Losses and adapters do not change if logits are computed for counted positions only. */
 START_TEST(positions_without_a_label_need_no_logits) {
   mica_foundation *model = open_chat_model();
   mica_adapter *adapters[2] = {NULL};
@@ -212,7 +212,7 @@ START_TEST(positions_without_a_label_need_no_logits) {
     ck_ok(mica_finetune(test_engine(), model, adapters[i], &how));
     mica_conversations_close(c);
   }
-  /* Few sums have another order, and those of positions without a label are of zeros. */
+  /* Positions without a label add zeros. */
   ck_assert_double_eq_tol(w[0].first, w[1].first, 1e-5);
   ck_assert_double_eq_tol(w[0].last, w[1].last, 1e-5);
   expect_same(adapters[0], adapters[1], 1e-5f);
