@@ -79,6 +79,14 @@ MICA_API mica_value mica_arcface(mica_value cosines, mica_value target, const mi
  * Result (N). Work and memory grow as N^3. */
 MICA_API mica_value mica_triplet(mica_value x, mica_value target, double margin, mica_value *counts);
 
+/* GE2E (Wan et al. 2018, softmax): cross entropy of the logits scale cos(x, c_k), where c_k is the mean embedding of
+ * class k in the batch; of the sample's own class, the mean of the others. Classes that the batch does not have get no
+ * share, and a sample alone in its class has a loss of 0. The bias of the paper is left out, as it changes no share.
+ *
+ * x (N, E) float: embeddings of length 1. target i32 or i64 (N), from 0 to classes - 1. scale (1) f32, usually learned
+ * and above 0. *counts (may be NULL) receives 1 for each sample that counts, else 0, f32 (N). Result (N). */
+MICA_API mica_value mica_ge2e(mica_value x, mica_value target, int64_t classes, mica_value scale, mica_value *counts);
+
 /* Intersection over union of boxes x0 y0 x1 y1 on the last axis; 0 for two boxes without area. a, b (..., 4) broadcast;
  * the result has their other axes. Float. */
 MICA_API mica_value mica_iou(mica_value a, mica_value b);

@@ -116,6 +116,26 @@ def triplet(x):
 with_grads("triplet", triplet, x=F.normalize(draw(9, 4)))
 note("triplet", classes=classes)
 
+
+
+def ge2e(x, scale):
+    losses = []
+    for a in range(9):
+        if not any(p != a and classes[p] == classes[a] for p in range(9)):
+            losses.append(torch.zeros((), dtype=torch.float64))
+            continue
+        logits = []
+        for k in range(5):
+            members = [x[p] for p in range(9) if classes[p] == k and p != a]
+            cosine = x[a] @ F.normalize(torch.stack(members).mean(0), dim=0) if members else None
+            logits.append(torch.tensor(-torch.inf, dtype=torch.float64) if cosine is None else scale[0] * cosine)
+        losses.append(F.cross_entropy(torch.stack(logits)[None], classes[a][None].long()))
+    return torch.stack(losses)
+
+
+with_grads("ge2e", ge2e, x=F.normalize(draw(9, 4)), scale=torch.tensor([7.0], dtype=torch.float64))
+note("ge2e", classes=classes)
+
 random = np.random.default_rng(7)
 a = random.integers(-(2**31), 2**31, (3, 1, 7, 19)).astype(np.int32)
 b = random.integers(-(2**31), 2**31, (2, 19, 33)).astype(np.int32)

@@ -181,6 +181,10 @@ START_TEST(embeddings) {
   mica_value x = given("x");
   run(mica_triplet(x, given("classes"), 0.3, NULL), &x, 1);
   end();
+  begin("ge2e");
+  mica_value in[] = {given("x"), given("scale")};
+  run(mica_ge2e(in[0], given("classes"), 5, in[1], NULL), in, 2);
+  end();
 }
 END_TEST
 

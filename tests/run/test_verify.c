@@ -52,10 +52,10 @@ static void write_waves(const char *folder) {
   files_write(name, labels, sizeof labels);
 }
 
-static const mica_setting settings[] = {{"epochs", "12"}, {"batch", "20"},     {"unseen", "1,4,6"},
-                                        {"seed", "2"},    {"embedding", "16"}, {"loss", "triplet"}};
-
-static mica_run *train(const char *data, const char *folder, size_t count) {
+static mica_run *train(const char *data, const char *folder, const char *loss) {
+  const mica_setting settings[] = {{"epochs", "12"}, {"batch", "20"},     {"unseen", "1,4,6"},
+                                   {"seed", "2"},    {"embedding", "16"}, {"loss", loss}};
+  const size_t count = sizeof settings / sizeof *settings;
   mica_run *run = NULL;
   ck_ok(mica_run_create(
       test_engine(),
@@ -88,15 +88,15 @@ static void check_report(mica_run *run) {
 }
 
 START_TEST(classes_that_were_not_seen) {
+  static const char *const losses[] = {"triplet", "arcface", "ge2e"};
   char data[512], folder[512];
   mica_metrics before, after;
   size_t count = 0;
   write_waves("waves");
   snprintf(data, sizeof data, "%s", files_path("waves"));
-  /* The last setting is the loss. */
-  for (size_t loss = 0; loss < 2; loss++) {
-    snprintf(folder, sizeof folder, "%s", files_path(loss ? "arcface" : "triplet"));
-    mica_run *run = train(data, folder, loss ? 5 : 6);
+  for (size_t loss = 0; loss < 3; loss++) {
+    snprintf(folder, sizeof folder, "%s", files_path(losses[loss]));
+    mica_run *run = train(data, folder, losses[loss]);
     ck_assert_uint_eq(mica_dataset_count(mica_run_data(run, MICA_PART_TRAIN)) +
                           mica_dataset_count(mica_run_data(run, MICA_PART_VALIDATION)),
                       5 * EACH);
@@ -149,6 +149,7 @@ END_TEST
 START_TEST(data_of_the_caller) {
   static uint8_t pixels[COUNT][SIDE * SIDE];
   static int32_t labels[COUNT];
+  static const mica_setting two[] = {{"epochs", "12"}, {"batch", "20"}};
   mica_dataset *data = NULL;
   mica_run *run = NULL;
   mica_metrics m;
@@ -158,9 +159,8 @@ START_TEST(data_of_the_caller) {
       {.column = {"image", MICA_COLUMN_KIND_IMAGE, MICA_U8, {3, {1, SIDE, SIDE}}, 0}, .data = pixels},
       {.column = {"label", MICA_COLUMN_KIND_CLASS, MICA_I32, {0}, CLASSES}, .data = labels}};
   ck_ok(mica_dataset_create("waves", COUNT, columns, 2, &data));
-  ck_ok(mica_run_create(test_engine(),
-                        &(mica_run_config){.task = "verify", .dataset = data, .settings = settings, .setting_count = 2},
-                        &run));
+  ck_ok(mica_run_create(
+      test_engine(), &(mica_run_config){.task = "verify", .dataset = data, .settings = two, .setting_count = 2}, &run));
   ck_ok(mica_run_fit(run));
   ck_ok(mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &m));
   ck_assert_int_eq(m.samples, COUNT / 10);

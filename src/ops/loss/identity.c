@@ -7,6 +7,10 @@
 
 /* The smallest squared sine whose root is differentiated. */
 #define LEAST_SQUARE 1e-6
+/* Added to the square of a length before dividing by it. */
+#define LEAST_LENGTH 1e-12
+/* The logit of a class that a batch does not have. */
+#define ABSENT (-1e9)
 
 /* 1 where the target is the class: (N, C) bool. */
 static mica_value is_class(mica_value target, int64_t classes) {
@@ -60,4 +64,36 @@ mica_value mica_triplet(mica_value x, mica_value target, double margin, mica_val
   mica_value active = mica_cast(mica_greater(losses, mica_full_like(losses, 0)), MICA_F32);
   if (counts) *counts = mica_sum(active, MICA_AXES(1, 2), false);
   return mica__narrow(mica_sum(losses, MICA_AXES(1, 2), false), x);
+}
+
+/* Rows of length 1; of zeros: zeros. */
+static mica_value normed(mica_value x) {
+  mica_value squares = mica_sum(mica_square(x), MICA_AXES(1), true);
+  return mica_div(x, mica_sqrt(mica_affine(squares, 1, LEAST_LENGTH)));
+}
+
+mica_value mica_ge2e(mica_value x, mica_value target, int64_t classes, mica_value scale, mica_value *counts) {
+  const mica_shape shape = mica_value_shape(x);
+  char text[MICA_SHAPE_TEXT];
+  if (counts) *counts = (mica_value){0};
+  if (!x.graph || !target.graph || !scale.graph) return (mica_value){0};
+  if (shape.rank != 2)
+    return mica__builder_fail("ge2e", x, MICA_E_SHAPE, "the embeddings %s are not (N, E)",
+                              mica_shape_format(shape, text));
+  if (classes < 1) return mica__builder_fail("ge2e", x, MICA_E_INVALID, "%lld classes", (long long)classes);
+  mica_value e = mica__widen(x), own = is_class(target, classes), member = mica_cast(own, mica_value_dtype(e));
+  mica_value sizes = mica_sum(member, MICA_AXES(0), true); /* (1, C) */
+  mica_value sums = mica_matmul(mica_transpose(member, MICA_AXES(1, 0)), e);
+  mica_value others = mica_sub(mica_matmul(member, sums), e); /* (N, E): the sum of the sample's class without it */
+  mica_value cosines = mica_matmul(e, mica_transpose(normed(sums), MICA_AXES(1, 0)));
+  mica_value own_cosine = mica_sum(mica_mul(e, normed(others)), MICA_AXES(1), true);
+  mica_value logits = mica_mul(mica_where(own, own_cosine, cosines), mica_cast(scale, mica_value_dtype(e)));
+  mica_value there = mica_greater(sizes, mica_full_like(sizes, 0));
+  logits = mica_where(there, logits, mica_full_like(logits, ABSENT));
+  mica_value alike = mica_sum(mica_mul(member, sizes), MICA_AXES(1), false); /* (N): the samples of its class */
+  mica_value counted = mica_cast(mica_greater(alike, mica_full_like(alike, 1)), mica_value_dtype(e));
+  if (counts) *counts = mica_cast(counted, MICA_F32);
+  mica_value losses =
+      mica_cross_entropy(logits, target, &(mica_cross_entropy_config){.reduction = MICA_LOSS_REDUCTION_NONE});
+  return mica__narrow(mica_mul(losses, counted), x);
 }

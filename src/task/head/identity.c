@@ -1,4 +1,4 @@
-/* Embeddings: ArcFace or triplet loss in training; equal error rate and ROC over all pairs in tests. */
+/* Embeddings: ArcFace, triplet or GE2E loss in training; equal error rate and ROC over all pairs in tests. */
 #include "task/head/identity.h"
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
@@ -25,11 +25,13 @@
 #define MOST_CLASSES 100
 /* Lengths are raised to this before dividing by them. */
 #define LEAST_SQUARE 1e-12
+/* The factor of GE2E stays above 0. */
+#define LEAST_SCALE 1e-6
 
-typedef enum identity_loss { ARCFACE, TRIPLET } identity_loss;
+typedef enum identity_loss { ARCFACE, TRIPLET, GE2E } identity_loss;
 
 const char *mica__identity_loss_at(size_t i) {
-  static const char *const names[] = {[ARCFACE] = "arcface", [TRIPLET] = "triplet", NULL};
+  static const char *const names[] = {[ARCFACE] = "arcface", [TRIPLET] = "triplet", [GE2E] = "ge2e", NULL};
   return names[i];
 }
 
@@ -96,7 +98,14 @@ static mica_value arcface(mica_nn *nn, const mica_run *run, mica_value e, mica_v
   return mica_arcface(cosines, y, &(mica_arcface_config){.scale = settings.scale, .margin = margin});
 }
 
-/* ArcFace has no weights for classes outside training, so tests use the triplet loss. */
+/* Per sample; *counts as the triplet loss gives it. */
+static mica_value ge2e(mica_nn *nn, const mica_run *run, mica_value e, mica_value y, mica_value *counts) {
+  const mica_init_config init = {.kind = MICA_INIT_CONSTANT, .value = settings_of(run).scale};
+  mica_value scale = mica_nn_parameter(nn, "ge2e", MICA_SHAPE(1), &init);
+  return mica_ge2e(e, y, (int64_t)facts_of(run).classes.count, mica_clip(scale, LEAST_SCALE, INFINITY), counts);
+}
+
+/* ArcFace and GE2E know only the classes of training, so tests use the triplet loss. */
 static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
   const char *label = mica__common_facts_of(run).label_column;
   const bool training = mica_nn_is_training(nn);
@@ -109,9 +118,10 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
     out->loss = arcface(nn, run, e, y);
     return;
   }
-  mica_value losses = mica_triplet(e, y, settings.margin, &counts);
+  mica_value losses =
+      training && settings.loss == GE2E ? ge2e(nn, run, e, y, &counts) : mica_triplet(e, y, settings.margin, &counts);
   if (!losses.graph) return;
-  /* If all triplets of a batch are right, its loss is 0. */
+  /* If all triplets of a batch are right, or no two samples have one class, its loss is 0. */
   mica_value number = mica_sum(counts, MICA_ALL_AXES, false);
   out->loss = mica_div(mica_sum(losses, MICA_ALL_AXES, false), mica_maximum(number, mica_full_like(number, 1)));
 }

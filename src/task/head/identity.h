@@ -15,8 +15,8 @@ const char *mica__identity_loss_at(size_t i);
     .names = mica__identity_loss_at, .fixed = true)                                                                    \
   X(S, REAL, margin, "margin", "0.3", "M", "margin: arcface, an angle in radians; triplet, a difference of cosines",   \
     .low = 0, .high = 1.4, .fixed = true)                                                                              \
-  X(S, REAL, scale, "scale", "20", "S", "factor of the cosines", .low = 1, .high = 1000, .fixed = true,                \
-    .of = "loss=arcface")                                                                                              \
+  X(S, REAL, scale, "scale", "20", "S", "factor of the cosines; ge2e learns it, from there on", .low = 1,              \
+    .high = 1000, .fixed = true, .of = "loss=arcface|ge2e")                                                            \
   X(S, INT, embedding, "embedding", "64", "N", "numbers in an embedding", .low = 2, .high = 4096, .fixed = true)
 
 /* Classes that were trained on. */
