@@ -62,7 +62,7 @@ mica_status(mica__fail_in)(mica_status status, const char *where) {
 }
 
 mica_status(mica__fail_nomem)(const char *what) {
-  return mica__fail(MICA_E_NOMEM, "the host has no memory for %s", what);
+  return mica__fail(MICA_E_NOMEM, "there is not enough memory for %s", what);
 }
 
 mica_status(mica__fail_lacks)(const char *subject, const char *library) {

@@ -109,7 +109,7 @@ static int run_list(const cli_command *self, const char *path, cli_json *json) {
   if (mica_cache_list(path, collect, &list) != MICA_OK)
     status = cli_fail_library(self);
   else if (list.failed)
-    status = cli_fail(self, "the host has no memory for the list");
+    status = cli_fail(self, "there is not enough memory for the list");
   if (list.count) qsort(list.entries, list.count, sizeof *list.entries, last_used_first);
   if (status == CLI_OK) json ? add_listing(json, &list) : print_listing(path, &list);
   free(list.entries);

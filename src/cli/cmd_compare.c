@@ -192,7 +192,7 @@ static mica_status fill_report(const comparison *c, const double *table, mica_re
 static int write_report(const comparison *c, const char *path) {
   mica_report *report = NULL;
   double *table = calloc(c->count * COLUMNS, sizeof *table);
-  if (!table) return cli_fail(c->self, "the host has no memory");
+  if (!table) return cli_fail(c->self, "there is not enough memory");
   for (size_t i = 0; i < c->count; i++) take_row(c, i, table + i * COLUMNS);
   mica_status made = mica_report_create(&report);
   if (made == MICA_OK) made = fill_report(c, table, report);
@@ -248,7 +248,7 @@ static int run_compare(const cli_command *self, const void *given) {
   c.runs = calloc(c.count, sizeof(mica_run *));
   c.results = calloc(c.count, sizeof *c.results);
   c.joules = calloc(c.count, sizeof *c.joules);
-  status = c.runs && c.results && c.joules ? compare(&c, v, &config) : cli_fail(self, "the host has no memory");
+  status = c.runs && c.results && c.joules ? compare(&c, v, &config) : cli_fail(self, "there is not enough memory");
   for (size_t i = 0; c.runs && i < c.count; i++) mica_run_destroy(c.runs[i]);
   mica_engine_destroy(c.engine);
   free(c.runs);

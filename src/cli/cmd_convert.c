@@ -65,7 +65,7 @@ static int read_weights(const cli_command *self, const mica_onnx *model, weights
     if (!grown || mica_shape_count(shape, &count) != MICA_OK) {
       mica_free(data);
       if (grown) w->list = grown;
-      return cli_fail(self, "the host has no memory for the list of weights");
+      return cli_fail(self, "there is not enough memory for the list of weights");
     }
     w->list = grown;
     grown[w->count++] = (mica_safetensors_entry){
@@ -266,8 +266,8 @@ const cli_command cli_command_convert = {
     .name = "convert",
     .summary = "convert weights between safetensors, ONNX and GGUF",
     .details = "\nTo ONNX, widths and the number of classes come from the file. From ONNX, weights\n"
-               "keep their names: the network's names if Mica wrote the model. Weights of\n"
-               "recurrent layers have ONNX's names and order of gates.\n"
+               "keep the file's names, which are the network's if Mica wrote the file. Only\n"
+               "recurrent layers keep ONNX's names and order of gates.\n"
                "\n"
                "To GGUF, a published language model is written with its tokenizer and chat\n"
                "template. --type converts matrices: f32, f16, bf16, q4_0, q4_1, q5_0, q5_1,\n"

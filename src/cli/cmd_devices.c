@@ -166,7 +166,7 @@ static int run(const cli_command *self, const void *given) {
   int status = CLI_OK;
   switch (list_devices(&list, &found)) {
   case MICA_OK: status = values->json ? print_json(self, &list) : print_text(&list); break;
-  case MICA_E_NOMEM: status = cli_fail(self, "the host has no memory for the list"); break;
+  case MICA_E_NOMEM: status = cli_fail(self, "there is not enough memory for the list"); break;
   default: status = cli_fail_library(self);
   }
   free(list.infos);
@@ -177,8 +177,7 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_devices = {
     .name = "devices",
     .summary = "list the OpenCL devices, the chosen one marked",
-    .details = "\nThe exit status is 1 when no device can be chosen; those there are, are listed\n"
-               "all the same.\n",
+    .details = "\nThe exit status is 1 if no device can be chosen; the list is printed all the same.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

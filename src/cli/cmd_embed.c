@@ -101,7 +101,7 @@ static int embed_some(const cli_command *self, mica_embedder *embedder, texts *t
   const char **some = calloc(all + 1, sizeof *some);
   float *vectors = calloc(all + 1, width * sizeof *vectors);
   size_t count = 0;
-  int status = some && vectors ? CLI_OK : cli_fail(self, "the host has no memory for %zu vectors", all);
+  int status = some && vectors ? CLI_OK : cli_fail(self, "there is not enough memory for %zu vectors", all);
   for (size_t i = 0; i < all && status == CLI_OK; i++)
     if (is_picture(embedder, t->lines.texts[i]) == pictures) some[count++] = t->lines.texts[i];
   mica_status made = MICA_OK;
@@ -128,7 +128,7 @@ static int embed(const cli_command *self, mica_embedder *embedder, texts *t) {
   const size_t width = (size_t)mica_embedder_width(embedder);
   int status = CLI_OK;
   t->vectors = calloc(t->lines.count ? t->lines.count : 1, width * sizeof *t->vectors);
-  if (!t->vectors) return cli_fail(self, "the host has no memory for %zu vectors", t->lines.count);
+  if (!t->vectors) return cli_fail(self, "there is not enough memory for %zu vectors", t->lines.count);
   /* Pictures come first because those that cannot be read are removed from the lines. */
   if (mica_embedder_reads_pictures(embedder)) status = embed_some(self, embedder, t, true);
   if (status == CLI_OK && mica_embedder_reads_texts(embedder)) status = embed_some(self, embedder, t, false);
@@ -244,7 +244,7 @@ static int search(const cli_command *self, const struct values *v, mica_embedder
     found = calloc(t->lines.count, kept * sizeof *found);
     probabilities = v->probability ? calloc(kept, sizeof *probabilities) : NULL;
     if (!found || (v->probability && !probabilities))
-      status = cli_fail(self, "the host has no memory for the neighbours");
+      status = cli_fail(self, "there is not enough memory for the neighbours");
     else if (mica_nearest(s.vectors, s.count, mica_embedder_width(embedder), t->vectors, t->lines.count, kept, found) !=
              MICA_OK)
       status = cli_fail_library(self);

@@ -112,7 +112,7 @@ static void print_rest(const struct values *v, const writings *w) {
 static int write_texts(const cli_command *self, const struct values *v, mica_run *run, mica_run_texts *texts) {
   writings w = {.list = calloc(v->prompts.count, sizeof *w.list), .live = !v->json, .terminal = isatty(1)};
   w.first = v->prompts.words[0];
-  int status = w.list ? CLI_OK : cli_fail(self, "the host has no memory");
+  int status = w.list ? CLI_OK : cli_fail(self, "there is not enough memory");
   texts->text = take;
   texts->user = &w;
   if (status == CLI_OK && !run) {
@@ -121,7 +121,7 @@ static int write_texts(const cli_command *self, const struct values *v, mica_run
     if (w.live && w.list[0].count) putchar('\n');
     status = cli_fail_library(self);
   }
-  if (status == CLI_OK && w.failed) status = cli_fail(self, "the host has no memory");
+  if (status == CLI_OK && w.failed) status = cli_fail(self, "there is not enough memory");
   if (status == CLI_OK && v->json)
     status = print_json(self, run, v, &w);
   else if (status == CLI_OK)

@@ -61,12 +61,12 @@ static int run(const cli_command *self, const void *given) {
   }
   if (values->completion) {
     if (cli_print_completion(values->completion)) return CLI_OK;
-    cli_fail(self, "--completion cannot be \"%s\"; it is bash, zsh or fish", values->completion);
+    cli_fail(self, "--completion cannot be \"%s\"; choose bash, zsh or fish", values->completion);
     return CLI_USAGE;
   }
   if (values->markdown) {
     if (cli_print_markdown(values->markdown)) return CLI_OK;
-    cli_fail(self, "--markdown cannot be \"%s\"; it is commands or the name of a task", values->markdown);
+    cli_fail(self, "--markdown cannot be \"%s\"; choose commands or the name of a task", values->markdown);
     return CLI_USAGE;
   }
   if (!values->command) {

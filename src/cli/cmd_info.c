@@ -247,7 +247,7 @@ static int fail_unknown(const cli_command *self, const char *path) {
   size_t at = 0;
   for (size_t i = 0; mica_model_name(i) && at < sizeof list; i++)
     at += (size_t)snprintf(list + at, sizeof list - at, "%s%s", i ? ", " : "", mica_model_name(i));
-  return cli_fail(self, "there is no file %s; networks by name are %s", path, list);
+  return cli_fail(self, "there is no file or network %s; the networks are %s", path, list);
 }
 
 static int show_safetensors(const cli_command *self, const char *path, bool as_json) {

@@ -275,7 +275,7 @@ static mica_status take(void *user, const mica_report *sections) {
   showing *s = user;
   s->status = show(s, sections);
   if (s->status == CLI_OK && s->v->mot && !cli_tracks_add(&s->tracks, sections))
-    s->status = cli_fail(s->self, "the host has no memory");
+    s->status = cli_fail(s->self, "there is not enough memory");
   s->predicted += mica_report_count(sections);
   if (s->status == CLI_OK) cli_tally_add(&s->tally, sections);
   return s->status == CLI_OK ? MICA_OK : MICA_E_STATE;
@@ -416,7 +416,7 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
   if (v->csv && !(shown.csv = cli_csv_create(run))) {
     mica_tracker_destroy(input.tracker);
     free(text);
-    return cli_fail(self, "the host has no memory");
+    return cli_fail(self, "there is not enough memory");
   }
   input.gallery = v->gallery;
   input.plain_masks = ends(v->out, ".nii");

@@ -39,7 +39,7 @@ static int find_method(const cli_command *self, const char *name, mica_prune_met
       return CLI_OK;
     }
   if (!name) return CLI_OK;
-  cli_fail(self, "--method cannot be \"%s\"; it is magnitude or taylor", name);
+  cli_fail(self, "--method cannot be \"%s\"; choose magnitude or taylor", name);
   return CLI_USAGE;
 }
 

@@ -58,7 +58,7 @@ static bool take_method(const cli_command *self, const char *name, mica_calibrat
   while (name && mica_calibration_method_name(i) && strcmp(mica_calibration_method_name(i), name) != 0) i++;
   *method = (mica_calibration_method)i;
   if (mica_calibration_method_name(i)) return true;
-  cli_fail(self, "--method cannot be \"%s\"; it is mse, minmax, percentile or entropy", name);
+  cli_fail(self, "--method cannot be \"%s\"; choose mse, minmax, percentile or entropy", name);
   return false;
 }
 
@@ -86,11 +86,11 @@ static int take(const cli_command *self, const struct values *v, mica_run_quanti
     return CLI_USAGE;
   }
   if (v->bits && strcmp(v->bits, "8") != 0 && strcmp(v->bits, "4") != 0) {
-    cli_fail(self, "--bits cannot be \"%s\"; it is 8 or 4", v->bits);
+    cli_fail(self, "--bits cannot be \"%s\"; choose 8 or 4", v->bits);
     return CLI_USAGE;
   }
   if (v->group && strcmp(v->group, "32") != 0 && strcmp(v->group, "64") != 0 && strcmp(v->group, "128") != 0) {
-    cli_fail(self, "--group cannot be \"%s\"; it is 32, 64 or 128", v->group);
+    cli_fail(self, "--group cannot be \"%s\"; choose 32, 64 or 128", v->group);
     return CLI_USAGE;
   }
   if (v->group && !v->weights_only) {

@@ -126,7 +126,7 @@ static int run(const cli_command *self, const void *given) {
   query.rated = rated;
   query.context = context;
   query.context_count = v->context.count;
-  if (!rated || !context) status = cli_fail(self, "the host has no memory");
+  if (!rated || !context) status = cli_fail(self, "there is not enough memory");
   if (status == CLI_OK) status = read_rated(self, v, rated);
   if (status == CLI_OK) status = read_context(self, v, context);
   if (status == CLI_OK) status = cli_open_run(self, v->model, v->device, &engine, &trained);

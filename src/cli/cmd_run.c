@@ -32,7 +32,8 @@ static const cli_option options[] = {
             .help = "write outputs to DIR/<number>_<name>.npy, texts to .txt; never overwrites"),
     CLI_ROW("check", struct values, check, .value = "DIR",
             .help = "compare with the recorded test_data_set_<n> in DIR; without MODEL: all models below DIR"),
-    CLI_ROW("repeat", struct values, repeat, .value = "N", .help = "run N more times and print the time of one"),
+    CLI_ROW("repeat", struct values, repeat, .value = "N",
+            .help = "run N more times and print the median time of a run"),
     CLI_ROW("profile", struct values, profile, .value = "FILE",
             .help = "profile one more run: print a table and write a Chrome trace to FILE"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE",
@@ -54,7 +55,7 @@ static int fetch(const cli_command *self, mica_queue *queue, const mica_onnx_run
   const mica_tensor *tensor = mica_onnx_output(runner, i);
   *r = (result){mica_onnx_output_port(mica_onnx_runner_model(runner), i), mica_tensor_dtype(tensor),
                 mica_tensor_shape(tensor), malloc(mica_tensor_bytes(tensor) + 1)};
-  if (!r->data) return cli_fail(self, "the host is out of memory");
+  if (!r->data) return cli_fail(self, "there is not enough memory");
   return mica_tensor_download(queue, tensor, r->data, mica_tensor_bytes(tensor)) == MICA_OK ? CLI_OK
                                                                                             : cli_fail_library(self);
 }
@@ -75,10 +76,10 @@ static int write_texts(const cli_command *self, const char *path, const cli_onnx
   char *text = NULL;
   size_t bytes = 0;
   FILE *lines = open_memstream(&text, &bytes);
-  if (!lines) return cli_fail(self, "the host is out of memory");
+  if (!lines) return cli_fail(self, "there is not enough memory");
   if (mica_shape_count(output->shape, &count) != MICA_OK) count = 0;
   for (int64_t i = 0; i < count; i++) fprintf(lines, "%s\n", cli_onnx_output_text(output, i));
-  int status = fclose(lines) ? cli_fail(self, "the host is out of memory") : CLI_OK;
+  int status = fclose(lines) ? cli_fail(self, "there is not enough memory") : CLI_OK;
   if (status == CLI_OK && mica_file_write(path, text, bytes) != MICA_OK) status = cli_fail_library(self);
   free(text);
   return status;
@@ -131,7 +132,7 @@ static const char *beside_check(const struct values *v) {
 static int measure(const cli_command *self, mica_queue *queue, mica_onnx_runner *runner, const cli_onnx_feeds *feeds,
                    int64_t n, double *median, double *p95) {
   double *times = calloc((size_t)n, sizeof *times);
-  if (!times) return cli_fail(self, "the host is out of memory");
+  if (!times) return cli_fail(self, "there is not enough memory");
   mica_status status = MICA_OK;
   for (int64_t i = 0; status == MICA_OK && i < n; i++) {
     double begin = now();
@@ -235,7 +236,7 @@ static int run_model(const cli_command *self, const struct values *v, mica_engin
     return CLI_USAGE;
   }
   cli_onnx_feeds *feeds = calloc(1, sizeof *feeds);
-  if (!feeds) return cli_fail(self, "the host is out of memory");
+  if (!feeds) return cli_fail(self, "there is not enough memory");
   mica_onnx_runner *runner = NULL;
   mica_queue *queue = mica_engine_queue(engine);
   double median = 0, p95 = 0;

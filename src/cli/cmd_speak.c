@@ -92,7 +92,7 @@ static int print(const cli_command *self, const struct values *v, const char *ou
 /* Says which speaker's voice the recording of --like has. */
 static int hear(const cli_command *self, const char *path, speech *s) {
   s->names = mica_run_fact(s->trained, "speakers", &s->speakers);
-  if (!(s->shares = calloc(s->speakers + 1, sizeof *s->shares))) return cli_fail(self, "the host has no memory");
+  if (!(s->shares = calloc(s->speakers + 1, sizeof *s->shares))) return cli_fail(self, "there is not enough memory");
   return mica_run_voice(s->trained, path, s->shares) == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
 

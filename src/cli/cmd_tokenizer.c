@@ -132,7 +132,7 @@ static int read_special(const cli_command *self, const char *given, char **words
                         mica_tokenizer_config *config) {
   if (!given) return CLI_OK;
   *words = strdup(given);
-  if (!*words) return cli_fail(self, "the host has no memory");
+  if (!*words) return cli_fail(self, "there is not enough memory");
   config->special = tokens;
   config->special_count = split_special(*words, tokens);
   if (config->special_count && config->special_count <= MOST_SPECIAL) return CLI_OK;
@@ -267,7 +267,7 @@ static int add_id(const cli_command *self, const char *word, int32_t **ids, size
   if (*count == *room) {
     *room = *room ? 2 * *room : 64;
     int32_t *grown = realloc(*ids, *room * sizeof *grown);
-    if (!grown) return cli_fail(self, "the host has no memory for ids");
+    if (!grown) return cli_fail(self, "there is not enough memory for ids");
     *ids = grown;
   }
   (*ids)[(*count)++] = (int32_t)id;
@@ -300,7 +300,7 @@ static int decode_one(const cli_command *self, const struct values *v, const mic
   int status = CLI_OK;
   char *words = malloc(bytes + 1);
   (void)encoding;
-  if (!words) return cli_fail(self, "the host has no memory for ids");
+  if (!words) return cli_fail(self, "there is not enough memory for ids");
   memcpy(words, text, bytes);
   words[bytes] = '\0';
   for (char *save = NULL, *word = strtok_r(words, " \t\r", &save); word && status == CLI_OK;

@@ -31,7 +31,7 @@ static const cli_option options[] = {
     CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224",
             .help = "ONNX: shape of an input, or of several separated by commas (default: open dimensions are 1)"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE",
-            .help = "ONNX and runs: f32, f16 or bf16: type to compute in (default: as mica run and mica predict)"),
+            .help = "ONNX and runs: f32, f16 or bf16 to compute in (default: as mica run and mica predict)"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     {0},
@@ -64,7 +64,7 @@ static int compare_keys(const void *a, const void *b) { return strcmp(a, b); }
 
 static int read_keys(const cli_command *self, const char *path, keys *k) {
   if (mica_cache_list(path, take_key, k) != MICA_OK) return cli_fail_library(self);
-  if (k->failed) return cli_fail(self, "the host is out of memory");
+  if (k->failed) return cli_fail(self, "there is not enough memory");
   if (k->count) qsort(k->list, k->count, sizeof *k->list, compare_keys);
   return CLI_OK;
 }
@@ -88,7 +88,7 @@ static int warm_onnx(const cli_command *self, const struct values *v) {
   mica_onnx_runner *runner = NULL;
   config.device = v->device;
   cli_compile_with(self, &config);
-  int status = feeds ? cli_precision(self, v->precision, &how.dtype) : cli_fail(self, "the host is out of memory");
+  int status = feeds ? cli_precision(self, v->precision, &how.dtype) : cli_fail(self, "there is not enough memory");
   if (status == CLI_OK && mica_onnx_open(v->model, &model) != MICA_OK) status = cli_fail_library(self);
   if (status == CLI_OK) status = cli_onnx_feeds_make(feeds, self, model, (cli_words){0}, v->shape, 0);
   if (status == CLI_OK && (mica_engine_create(&config, &engine) != MICA_OK ||
@@ -173,7 +173,7 @@ static int warm_embedder(const cli_command *self, const cli_model *opened, const
   if (mica_embedder_create(opened->engine, opened->model, &config, &embedder) != MICA_OK) return cli_fail_library(self);
   const int64_t width = config.classes ? info->classes : mica_embedder_width(embedder);
   float *vectors = calloc((size_t)(width > 0 ? width : 1), sizeof *vectors);
-  int status = vectors ? CLI_OK : cli_fail(self, "the host is out of memory");
+  int status = vectors ? CLI_OK : cli_fail(self, "there is not enough memory");
   if (status == CLI_OK && !mica_embedder_reads_texts(embedder) && !sample) {
     cli_fail(self, "the model reads pictures; name one with --sample");
     status = CLI_USAGE;
@@ -196,7 +196,7 @@ static int warm_listener(const cli_command *self, const cli_model *opened) {
   mica_whisper *whisper = NULL;
   float *samples = calloc(SECOND, sizeof *samples);
   uint32_t seed = 1;
-  if (!samples) return cli_fail(self, "the host is out of memory");
+  if (!samples) return cli_fail(self, "there is not enough memory");
   for (size_t i = 0; i < SECOND; i++) {
     seed = seed * 1664525u + 1013904223u;
     samples[i] = 0.01f * ((float)(seed >> 8) / (float)(1u << 23) - 1);

@@ -28,7 +28,7 @@ static int read_whole(const cli_command *self, FILE *file, const char *path, cha
     if (room - *bytes < 2) {
       room = room ? 2 * room : 65536;
       char *grown = realloc(*data, room);
-      if (!grown) return cli_fail(self, "the host has no memory for %s", path);
+      if (!grown) return cli_fail(self, "there is not enough memory for %s", path);
       *data = grown;
     }
     got = fread(*data + *bytes, 1, room - *bytes - 1, file);
@@ -45,7 +45,7 @@ static int split(const cli_command *self, const char *path, size_t bytes, cli_li
   if (zero) return cli_fail(self, "%s is not a text: byte %zu is zero", path, (size_t)(zero - lines->data));
   for (const char *at = lines->data; (at = strchr(at, '\n')); at++) most++;
   lines->texts = calloc(most, sizeof *lines->texts);
-  if (!lines->texts) return cli_fail(self, "the host has no memory for %s", path);
+  if (!lines->texts) return cli_fail(self, "there is not enough memory for %s", path);
   for (char *at = lines->data, *next; at && *at; at = next) {
     next = strchr(at, '\n');
     size_t length = next ? (size_t)(next - at) : strlen(at);
@@ -70,7 +70,7 @@ int cli_lines_read(const cli_command *self, const char *path, cli_lines *lines) 
 
 int cli_lines_copy(const cli_command *self, const cli_words *words, cli_lines *lines) {
   lines->texts = calloc(words->count + 1, sizeof *lines->texts);
-  if (!lines->texts) return cli_fail(self, "the host has no memory for %zu texts", words->count);
+  if (!lines->texts) return cli_fail(self, "there is not enough memory for %zu texts", words->count);
   for (size_t i = 0; i < words->count; i++) lines->texts[i] = words->words[i];
   lines->count = words->count;
   return CLI_OK;
@@ -129,7 +129,7 @@ int cli_lines_list(const cli_command *self, const char *folder, cli_lines *lines
     free(entries[i]);
   }
   free(entries);
-  return ok ? CLI_OK : cli_fail(self, "the host has no memory for the names in %s", folder);
+  return ok ? CLI_OK : cli_fail(self, "there is not enough memory for the names in %s", folder);
 }
 
 void cli_lines_free(cli_lines *lines) {
@@ -149,7 +149,7 @@ static int take(const cli_command *self, const char *path, mica_dtype dtype, mic
   vectors->count = (size_t)shape.dim[0];
   vectors->width = shape.dim[1];
   vectors->numbers = malloc(bytes ? bytes : 1);
-  if (!vectors->numbers) return cli_fail(self, "the host has no memory for %s", path);
+  if (!vectors->numbers) return cli_fail(self, "there is not enough memory for %s", path);
   if (bytes) memcpy(vectors->numbers, data, bytes);
   return CLI_OK;
 }

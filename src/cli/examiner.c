@@ -275,7 +275,7 @@ static bool run_one(const cli_command *self, follower *f, int *status) {
 int cli_examine(const cli_command *self, cli_examination *e) {
   follower *f = calloc(1, sizeof *f);
   int status = CLI_FAILED;
-  if (!f) return cli_fail(self, "the host has no memory for an examination");
+  if (!f) return cli_fail(self, "there is not enough memory for an examination");
   f->e = e;
   while (run_one(self, f, &status)) continue;
   free(f);

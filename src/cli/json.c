@@ -116,7 +116,7 @@ void cli_json_bool(cli_json *json, cJSON *parent, const char *key, bool value) {
 static int print(cli_json *json, const cli_command *self, bool line) {
   char *text = json->failed ? NULL : line ? cJSON_PrintUnformatted(json->root) : cJSON_Print(json->root);
   cJSON_Delete(json->root);
-  if (!text) return cli_fail(self, "the host has no memory for the JSON");
+  if (!text) return cli_fail(self, "there is not enough memory for the JSON");
   puts(text);
   cJSON_free(text);
   return CLI_OK;

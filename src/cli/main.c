@@ -53,7 +53,7 @@ static const char *task_in(int count, char **words) {
 
 static int run(const cli_command *command, int count, char **words) {
   void *values = calloc(1, command->values_size + 1);
-  if (!values) return cli_fail(command, "the host has no memory");
+  if (!values) return cli_fail(command, "there is not enough memory");
   int status = CLI_USAGE;
   switch (cli_parse(command, count, words, values)) {
   case CLI_PARSED: status = command->run(command, values); break;

@@ -174,7 +174,7 @@ int cli_model_continue(const cli_command *self, const char *path, const char *ad
   mica_encoding *prompts = calloc(texts->prompt_count, sizeof *prompts);
   continued *states = calloc(texts->prompt_count, sizeof *states);
   int status = cli_model_open(self, path, adapter, device, 0, &opened);
-  if (status == CLI_OK && !(prompts && states)) status = cli_fail(self, "the host has no memory");
+  if (status == CLI_OK && !(prompts && states)) status = cli_fail(self, "there is not enough memory");
   if (status == CLI_OK && mica_foundation_tokenizer(opened.model, &tokenizer) != MICA_OK)
     status = cli_fail_library(self);
   for (size_t p = 0; status == CLI_OK && p < texts->prompt_count; p++)

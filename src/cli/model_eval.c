@@ -24,7 +24,9 @@ static int read_text(const cli_command *self, const char *path, char **text, siz
   for (*bytes = 0; status == CLI_OK && got; *bytes += got) {
     if (*bytes == room) {
       char *grown = room > MOST_BYTES ? NULL : realloc(*text, room = room ? 2 * room : 65536);
-      if (!grown) status = cli_fail(self, room > MOST_BYTES ? "%s is above 1 GiB" : "%s: the host has no memory", path);
+      if (!grown)
+        status =
+            cli_fail(self, room > MOST_BYTES ? "%s is above 1 GiB" : "there is not enough memory to read %s", path);
       if (!grown) break;
       *text = grown;
     }

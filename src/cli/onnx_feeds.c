@@ -100,7 +100,7 @@ static int make_random(const cli_command *self, const mica_onnx *model, const mi
   if (shape) (void)parse_shape(shape, &own); /* check_words has checked it */
   if (mica_shape_count(own, &count) != MICA_OK) return cli_fail_library(self);
   *owned = calloc((size_t)count + 1, mica_dtype_size(port->dtype));
-  if (!*owned) return cli_fail(self, "the host is out of memory");
+  if (!*owned) return cli_fail(self, "there is not enough memory");
   fill(port->dtype, *owned, count, state);
   feed->dtype = port->dtype;
   feed->shape = own;

@@ -74,7 +74,7 @@ typedef struct plan {
 static int make_plan(const cli_command *self, mica_onnx *model, const char *shape, plan *p) {
   const cli_words none = {0};
   cli_onnx_feeds *feeds = calloc(1, sizeof *feeds);
-  if (!feeds) return cli_fail(self, "the host is out of memory");
+  if (!feeds) return cli_fail(self, "there is not enough memory");
   int status = cli_onnx_feeds_make(feeds, self, model, none, shape, 0);
   if (status == CLI_OK) {
     mica_status made = mica_engine_create(&(mica_engine_config){.device = "null"}, &p->engine);

@@ -52,6 +52,6 @@ int cli_find_part(const cli_command *self, const char *name, mica_part *part) {
       return CLI_OK;
     }
   if (!name) return CLI_OK;
-  cli_fail(self, "--part cannot be \"%s\"; it is train, validation or test", name);
+  cli_fail(self, "--part cannot be \"%s\"; choose train, validation or test", name);
   return CLI_USAGE;
 }

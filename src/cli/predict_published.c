@@ -23,7 +23,7 @@ static int split(const cli_command *self, texts *t) {
   size_t lines = 1;
   for (const char *c = t->owned; *c; c++) lines += *c == '\n';
   t->list = calloc(lines, sizeof *t->list);
-  if (!t->list) return cli_fail(self, "the host has no memory for %zu texts", lines);
+  if (!t->list) return cli_fail(self, "there is not enough memory for %zu texts", lines);
   for (char *line = t->owned, *next; line; line = next) {
     next = strchr(line, '\n');
     if (next) *next++ = '\0';
@@ -89,7 +89,7 @@ static int classify(const cli_command *self, const cli_published *p, const cli_m
   int64_t *order = calloc((size_t)classes, sizeof *order);
   cli_json json = {0};
   cJSON *list = NULL;
-  int status = x && order ? CLI_OK : cli_fail(self, "the host has no memory for %zu texts", t->count);
+  int status = x && order ? CLI_OK : cli_fail(self, "there is not enough memory for %zu texts", t->count);
   if (status == CLI_OK && mica_embedder_texts(embedder, t->list, t->count, x) != MICA_OK)
     status = cli_fail_library(self);
   if (status == CLI_OK && p->json) {
@@ -117,7 +117,7 @@ int cli_predict_published(const cli_command *self, const cli_published *p) {
   else if ((t.list = calloc(1, sizeof *t.list)))
     t.list[t.count++] = p->text;
   else
-    status = cli_fail(self, "the host has no memory");
+    status = cli_fail(self, "there is not enough memory");
   if (status == CLI_OK) status = cli_model_open(self, p->model, NULL, p->device, 0, &opened);
   if (status == CLI_OK &&
       mica_embedder_create(opened.engine, opened.model, &(mica_embedder_config){.classes = true}, &embedder) != MICA_OK)

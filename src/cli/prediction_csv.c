@@ -308,7 +308,7 @@ int cli_csv_write(const cli_command *self, const cli_csv *csv, const char *path)
     append(&all, &all.text, "\n", 1);
     from = csv->lines[l].end;
   }
-  int status = all.failed ? cli_fail(self, "the host has no memory") : CLI_OK;
+  int status = all.failed ? cli_fail(self, "there is not enough memory") : CLI_OK;
   if (status == CLI_OK && !strcmp(path, "-"))
     fwrite(all.text.data, 1, all.text.size, stdout);
   else if (status == CLI_OK && mica_file_write(path, all.text.data, all.text.size) != MICA_OK)

@@ -289,13 +289,13 @@ int cli_report_page_write(const cli_command *self, const char *path, const char 
   char *text = NULL;
   size_t length = 0;
   FILE *out = open_memstream(&text, &length);
-  if (!out) return cli_fail(self, "the host has no memory");
+  if (!out) return cli_fail(self, "there is not enough memory");
   mica_status made = add_page(out, title, report);
   bool whole = !ferror(out);
   whole = fclose(out) == 0 && whole;
   int status = CLI_OK;
   if (!whole)
-    status = cli_fail(self, "the host has no memory");
+    status = cli_fail(self, "there is not enough memory");
   else if (made != MICA_OK || mica_file_write(path, text, length) != MICA_OK)
     status = cli_fail_library(self);
   free(text);

@@ -39,5 +39,5 @@ int cli_sample_names_add(const cli_command *self, const mica_report *p, bool num
   bool made = list != NULL;
   if (made) n->list = list;
   for (size_t s = 0; made && s < mica_report_count(p); s++) made = add_name(n, mica_report_title(p, s), numbered);
-  return made ? CLI_OK : cli_fail(self, "the host has no memory");
+  return made ? CLI_OK : cli_fail(self, "there is not enough memory");
 }

@@ -20,7 +20,7 @@ char *cli_read_standard_input(const cli_command *self) {
     text = grown;
   }
   if (!text) {
-    cli_fail(self, "the host has no memory");
+    cli_fail(self, "there is not enough memory");
     return NULL;
   }
   text[size] = '\0';

@@ -60,7 +60,7 @@ typedef struct evaluating {
 static mica_status take(void *user, const mica_report *sections) {
   evaluating *e = user;
   if (cli_tracks_add(&e->tracks, sections)) return MICA_OK;
-  cli_fail(e->self, "the host has no memory");
+  cli_fail(e->self, "there is not enough memory");
   e->said = true;
   return MICA_E_NOMEM;
 }

@@ -27,7 +27,7 @@ static int open_file(const cli_command *self, const char *model, cli_voice_file 
   char *content = malloc(MOST_BYTES);
   const size_t size = content ? fread(content, 1, MOST_BYTES, file) : 0;
   fclose(file);
-  const char *wrong = !content             ? "the host is out of memory"
+  const char *wrong = !content             ? "there is not enough memory"
                       : size == MOST_BYTES ? "it is too large"
                                            : cli_voice_file_read(content, size, voice);
   free(content);
@@ -59,9 +59,10 @@ static bool has_input(const mica_onnx *model, const char *name) {
 static int fetch(const cli_command *self, mica_queue *queue, const mica_onnx_runner *runner, float **samples,
                  int64_t *count) {
   const mica_tensor *wave = mica_onnx_output(runner, 0);
-  if (!wave || mica_tensor_dtype(wave) != MICA_F32) return cli_fail(self, "the model does not give samples");
+  if (!wave || mica_tensor_dtype(wave) != MICA_F32)
+    return cli_fail(self, "the model's first output is not sound: it must be f32 samples");
   *count = mica_tensor_count(wave);
-  if (!(*samples = malloc(mica_tensor_bytes(wave) + 1))) return cli_fail(self, "the host is out of memory");
+  if (!(*samples = malloc(mica_tensor_bytes(wave) + 1))) return cli_fail(self, "there is not enough memory");
   if (mica_tensor_download(queue, wave, *samples, mica_tensor_bytes(wave)) == MICA_OK) return CLI_OK;
   return cli_fail_library(self);
 }

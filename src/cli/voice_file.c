@@ -89,7 +89,7 @@ const char *cli_voice_file_encode(const cli_voice_file *voice, const char *phone
   if (!add_all(map, phonemes, NULL, count, at)) return "the voice has no such phoneme";
   if (!*count) return "there is nothing to say";
   if (*count > LARGEST) return "the text is too long";
-  if (!(*ids = malloc(*count * sizeof **ids))) return "the host is out of memory";
+  if (!(*ids = malloc(*count * sizeof **ids))) return "there is not enough memory";
   add_all(map, phonemes, *ids, count, at);
   return NULL;
 }

@@ -245,7 +245,9 @@ static mica_status name_classes(const char *path, mica__store *store, const mica
 static mica_status check_config(const mica_dataset_config *config) {
   if ((unsigned)config->part > MICA_PART_TEST || config->height < 0 || config->height > 32768 || config->width < 0 ||
       config->width > 32768 || (config->channels != 0 && config->channels != 1 && config->channels != 3))
-    return mica__fail(MICA_E_INVALID, "mica_dataset_open: no such part, or pictures of no such size");
+    return mica__fail(
+        MICA_E_INVALID,
+        "mica_dataset_open: the part does not exist, or a size or the channels of pictures are out of range");
   if (config->longest < 0 || config->longest > 32768 || config->rate < 0 || config->rate > MICA__SOUND_RATE)
     return mica__fail(MICA_E_INVALID,
                       "mica_dataset_open: a longer side of %d pixels (0 to 32768), a rate of %d (0 to %d)",

@@ -234,8 +234,8 @@ static mica_status add_end(const mica__config_source *f, const mica__config_valu
                            int32_t *ends, size_t *count) {
   if (fact->kind != MICA__CONFIG_NUMBER || fact->number != floor(fact->number) || fact->number < 0 ||
       fact->number >= (double)i->vocabulary)
-    return mica__fail(MICA_E_FORMAT, "%s: the key %.*s is not a token: the vocabulary has %" PRId64, f->path,
-                      (int)strcspn(fact->key, "|"), fact->key, i->vocabulary);
+    return mica__fail(MICA_E_FORMAT, "%s: the key %.*s must be a token from 0 to %" PRId64, f->path,
+                      (int)strcspn(fact->key, "|"), fact->key, i->vocabulary - 1);
   ends[(*count)++] = (int32_t)fact->number;
   return MICA_OK;
 }

@@ -331,8 +331,8 @@ static mica_status check(const mica_decoder *d, const mica_request *r) {
     return mica__fail(MICA_E_INVALID, "mica_decoder_add: a text by a schema ends by a token; ignore_end forbids it");
   for (size_t t = 0; t < r->count; t++)
     if (r->ids[t] < 0 || r->ids[t] >= d->vocabulary)
-      return mica__fail(MICA_E_INVALID, "mica_decoder_add: token %zu is %d; the vocabulary has %" PRId64, t,
-                        (int)r->ids[t], d->vocabulary);
+      return mica__fail(MICA_E_INVALID, "mica_decoder_add: token %zu is %d, but must be from 0 to %" PRId64, t,
+                        (int)r->ids[t], d->vocabulary - 1);
   return MICA_OK;
 }
 

@@ -35,7 +35,7 @@ static mica_status choose_form(mica_embedder *e, const mica_embedder_config *c) 
   const int64_t most = mica_foundation_context(e->model) - info->first_position;
   MICA_TRY(mica__embed_form_find(e->model, &e->form));
   if (c->pooling < 0 || c->pooling >= MICA_EMBED_POOLING_COUNT || c->scale < 0 || c->scale > MICA_EMBED_SCALE_UNIT)
-    return mica__fail(MICA_E_INVALID, "mica_embedder_create: no such pooling or scale");
+    return mica__fail(MICA_E_INVALID, "mica_embedder_create: the pooling or the scale does not exist");
   if (c->most_tokens < 0 || c->most_tokens > most)
     return mica__fail(MICA_E_INVALID,
                       "%" PRId64 " tokens per text were asked for; the model has positions for %" PRId64,
@@ -173,8 +173,8 @@ static mica_status tokenise(const mica_embedder *e, const char *text, size_t ind
   memcpy(made->ids, encoding->ids, (size_t)made->count * sizeof *made->ids);
   for (int64_t t = 0; t < made->count; t++)
     if (made->ids[t] < 0 || made->ids[t] >= vocabulary)
-      return mica__fail(MICA_E_INVALID, "text %zu has token %d; the model's vocabulary has %" PRId64, index,
-                        (int)made->ids[t], vocabulary);
+      return mica__fail(MICA_E_INVALID, "text %zu has token %d, but tokens are from 0 to %" PRId64, index,
+                        (int)made->ids[t], vocabulary - 1);
   return MICA_OK;
 }
 

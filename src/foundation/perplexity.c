@@ -92,8 +92,8 @@ static mica_status check(const mica_foundation *model, const int32_t *ids, size_
                       "mica_foundation_perplexity: %zu tokens; the second is the first that has a score", count);
   for (size_t t = 0; t < count; t++)
     if (ids[t] < 0 || ids[t] >= vocabulary)
-      return mica__fail(MICA_E_INVALID, "mica_foundation_perplexity: token %zu is %d; the vocabulary has %" PRId64, t,
-                        (int)ids[t], vocabulary);
+      return mica__fail(MICA_E_INVALID, "mica_foundation_perplexity: token %zu is %d, but must be from 0 to %" PRId64,
+                        t, (int)ids[t], vocabulary - 1);
   if ((uint64_t)*window > count) *window = (int64_t)count;
   return MICA_OK;
 }

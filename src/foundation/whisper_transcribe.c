@@ -303,7 +303,9 @@ static mica_status resample(mica_whisper *w, const float *samples, int64_t count
 
 mica_status mica_whisper_push(mica_whisper *w, const float *samples, int64_t count) {
   if (!w || count < 0 || (count && !samples))
-    return mica__fail(MICA_E_INVALID, "mica_whisper_push: a NULL, or %" PRId64 " samples", count);
+    return mica__fail(MICA_E_INVALID,
+                      "mica_whisper_push: a pointer is NULL, or the number of samples (%" PRId64 ") is negative",
+                      count);
   if (w->finished) mica_whisper_reset(w);
   MICA_TRY(mica__sound_check(samples, count, w->pushed));
   w->pushed += count;

@@ -26,8 +26,10 @@ mica_status mica_events_image(mica_events *events, const char *tag, int64_t step
   if (!events || !tag || !picture || (!picture->data && picture->bytes))
     return mica__fail(MICA_E_INVALID, "mica_events_image: a pointer is NULL");
   if (picture->height < 1 || picture->width < 1 || picture->channels < 1 || picture->channels > 4)
-    return mica__fail(MICA_E_SHAPE, "mica_events_image: a picture of %d x %d with %d channels", (int)picture->height,
-                      (int)picture->width, (int)picture->channels);
+    return mica__fail(
+        MICA_E_SHAPE,
+        "mica_events_image: the picture is %d x %d with %d channels, but must have pixels and 1 to 4 channels",
+        (int)picture->height, (int)picture->width, (int)picture->channels);
   mica__proto_number(&image, 1, (uint64_t)picture->height);
   mica__proto_number(&image, 2, (uint64_t)picture->width);
   mica__proto_number(&image, 3, (uint64_t)picture->channels);

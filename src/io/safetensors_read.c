@@ -139,7 +139,7 @@ static mica_status check_entries(const char *path, mica_safetensors *file, const
     end += entry->bytes;
   }
   if (end != data + size)
-    return mica__fail(MICA_E_FORMAT, "%s: %zu bytes after the last tensor", path, (size_t)(data + size - end));
+    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes after the last tensor", path, (size_t)(data + size - end));
   return MICA_OK;
 }
 

@@ -31,8 +31,8 @@ static mica_status check_entry(const mica_safetensors_entry *entry, size_t index
     return mica__fail(MICA_E_INVALID, "safetensors: the format cannot hold the type or shape of tensor \"%s\"",
                       entry->name);
   if (!mica__safetensors_bytes(out->type, entry->shape, &bytes) || bytes != entry->bytes || (bytes && !entry->data))
-    return mica__fail(MICA_E_INVALID, "safetensors: %zu bytes for tensor \"%s\", %s %s", entry->bytes, entry->name,
-                      out->type->name, mica_shape_format(entry->shape, text));
+    return mica__fail(MICA_E_INVALID, "safetensors: %zu bytes are given for tensor \"%s\", which is %s %s",
+                      entry->bytes, entry->name, out->type->name, mica_shape_format(entry->shape, text));
   return MICA_OK;
 }
 

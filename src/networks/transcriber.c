@@ -207,7 +207,9 @@ static mica_status resample(mica_transcriber *t, const float *samples, int64_t c
 
 mica_status mica_transcriber_push(mica_transcriber *t, const float *samples, int64_t count) {
   if (!t || count < 0 || (count && !samples))
-    return mica__fail(MICA_E_INVALID, "mica_transcriber_push: a NULL, or %lld samples", (long long)count);
+    return mica__fail(MICA_E_INVALID,
+                      "mica_transcriber_push: a pointer is NULL, or the number of samples (%lld) is negative",
+                      (long long)count);
   if (t->finished) MICA_TRY(reset(t));
   MICA_TRY(mica__sound_check(samples, count, t->taken));
   MICA_TRY(resample(t, samples, count, false));

@@ -351,7 +351,7 @@ static mica_status check_complete(const loading *l, const mica_weight_entry **ta
     if (bsearch(&entry, taken, count, sizeof(const mica_weight_entry *), by_address) ||
         mica__name_map_drops(l->map, entry->name))
       continue;
-    return mica__fail(MICA_E_FORMAT, "%s: no parameter of this network takes the tensor '%s'",
+    return mica__fail(MICA_E_FORMAT, "%s: this network has no parameter for the tensor '%s'",
                       path_of(l->weights, entry), entry->name);
   }
   return MICA_OK;

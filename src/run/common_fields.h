@@ -43,12 +43,12 @@ const char *mica__precision_at(size_t i);
   X(S, TEXT, augment, "augment", "none", "LIST", "random changes of training samples, as in crop,rotate=15",           \
     .names = mica_augment_name, .fixed = true)                                                                         \
   X(S, TEXT, label, "label", "", "COLUMN",                                                                             \
-    "column of the answer, by name or number from 0; several as in a,b (default: found)", .fixed = true)               \
+    "column of the answer, by name or number; several as in a,b (default: by name, else last)", .fixed = true)         \
   X(S, TEXT, kinds, "kinds", "", "LIST", "kinds of columns of a table, as in zip=class,width=number",                  \
     .names = mica__kind_at, .fixed = true)                                                                             \
   X(S, TEXT, ignore, "ignore", "", "LIST", "columns of a table to leave out, as in id,name", .fixed = true)            \
   X(S, CHOICE, missing, "missing", "mean", "HOW",                                                                      \
-    "value for missing numbers of a table, from the training part; refuse: stop", .names = mica__missing_at,           \
+    "value for missing numbers of a table, from the training part (refuse stops)", .names = mica__missing_at,          \
     .fixed = true)                                                                                                     \
   X(S, TEXT, mean, "mean", "", "LIST",                                                                                 \
     "numbers to subtract from inputs, one per channel or column, or one for all; pictures are 0 to 1 (default: "       \
@@ -75,8 +75,8 @@ const char *mica__precision_at(size_t i);
     .of = "teacher=*")                                                                                                 \
   X(S, INT, seed, "seed", "0", "N", "seed of weights, sample order and augmentation", .low = 0, .high = 0x1p53,        \
     .fixed = true)                                                                                                     \
-  X(S, CHOICE, precision, "precision", "f32", "TYPE",                                                                  \
-    "type to compute in; f16 and bf16: mixed precision with f32 weights", .names = mica__precision_at, .fixed = true)  \
+  X(S, CHOICE, precision, "precision", "f32", "TYPE", "type to compute in (f16 and bf16 keep f32 weights)",            \
+    .names = mica__precision_at, .fixed = true)                                                                        \
   X(S, CHOICE, compress, "compress", "none", "HOW", "send gradients between ranks in 16 or 8 bits",                    \
     .names = mica__compression_at)                                                                                     \
   X(S, FLAG, sync_norm, "sync-norm", "false", "", "compute batch norms over the samples of all ranks")                 \

@@ -205,8 +205,7 @@ static mica_status wrong_choice(const mica_setting_row *row, const char *value) 
   if (meant)
     mica__fail(MICA_E_INVALID, "%s cannot be \"%s\"; did you mean %s?", row->name, value, meant);
   else
-    mica__fail(MICA_E_INVALID, "%s cannot be \"%s\"; it is one of %s", row->name, value,
-               list.data ? list.data : "some");
+    mica__fail(MICA_E_INVALID, "%s cannot be \"%s\"; choose from %s", row->name, value, list.data ? list.data : "some");
   mica__text_free(&list);
   return MICA_E_INVALID;
 }

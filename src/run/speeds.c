@@ -111,7 +111,9 @@ static mica_status measure_all(clocked *c, double *speeds, mica_run_speeds *foun
 mica_status mica_run_measure(mica_run *run, double *speeds, mica_run_speeds *found) {
   if (!run || !speeds || !found) return mica__fail(MICA_E_INVALID, "mica_run_measure: a pointer is NULL");
   if (!run->config.communicator || !run->parts->at[MICA_PART_TRAIN].loader || mica__run_is_divided(run))
-    return mica__fail(MICA_E_STATE, "mica_run_measure: the run needs ranks and an undivided network");
+    return mica__fail(
+        MICA_E_STATE,
+        "mica_run_measure: the run needs a communicator, training data and a network that is not divided among ranks");
   clocked c = {.run = run,
                .source = mica_loader_source(run->parts->at[MICA_PART_TRAIN].loader),
                .queue = mica_engine_queue(run->engine)};

@@ -34,7 +34,7 @@ mica_status mica__tokens_check(const char *value) {
     mica__fail(MICA_E_INVALID, "tokenizer: cannot read %s: %s", value,
                stat(value, &about) == 0 && !S_ISREG(about.st_mode) ? "it is not a file" : strerror(reason));
   else
-    mica__fail(MICA_E_INVALID, "tokenizer cannot be \"%s\"; it is a tokenizer.json or one of %s", value,
+    mica__fail(MICA_E_INVALID, "tokenizer cannot be \"%s\"; choose a tokenizer.json or one of %s", value,
                list.data ? list.data : "some kinds");
   mica__text_free(&list);
   return MICA_E_INVALID;

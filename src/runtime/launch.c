@@ -20,7 +20,7 @@ static void fail_packing(mica__launch *launch, mica_status status, const char *w
 static mica__arg *next_arg(mica__launch *launch) {
   static _Thread_local mica__arg spill; /* receives what does not fit, so that callers need no check */
   if (launch->arg_count == MICA__MAX_ARGS) {
-    fail_packing(launch, MICA_E_INVALID, "too many arguments");
+    fail_packing(launch, MICA_E_INVALID, "there are too many arguments");
     return &spill;
   }
   return &launch->args[launch->arg_count++];
@@ -29,7 +29,7 @@ static mica__arg *next_arg(mica__launch *launch) {
 /* Adds a value of 4 or 8 bytes to a packed launch. */
 static void add_packed(mica__launch *launch, const void *value, size_t size) {
   if (launch->packed_count == MICA__MAX_PACKED) {
-    fail_packing(launch, MICA_E_INVALID, "too many values");
+    fail_packing(launch, MICA_E_INVALID, "there are too many values");
     return;
   }
   int32_t word = 0;

@@ -26,12 +26,13 @@ static mica_status pack(mica__launch *launch, const mica_engine *engine, const m
   case MICA_ARG_KIND_LONG: mica__launch_long(launch, arg->value.integer); return MICA_OK;
   case MICA_ARG_KIND_FLOAT: mica__launch_float(launch, (float)arg->value.real); return MICA_OK;
   case MICA_ARG_KIND_LOCAL:
-    if (arg->value.integer <= 0) break;
+    if (arg->value.integer <= 0)
+      return mica__fail(MICA_E_INVALID, "kernel %s: argument %zu has %lld bytes of local memory; it must have some",
+                        name, index, (long long)arg->value.integer);
     mica__launch_local(launch, (size_t)arg->value.integer);
     return MICA_OK;
   }
-  return mica__fail(MICA_E_INVALID, "kernel %s: argument %zu is of kind %d with value %lld", name, index,
-                    (int)arg->kind, (long long)arg->value.integer);
+  return mica__fail(MICA_E_INVALID, "kernel %s: argument %zu has the unknown kind %d", name, index, (int)arg->kind);
 }
 
 mica_status mica_kernel_run(mica_queue *queue, mica_kernel *kernel, const mica_arg *args, size_t count,

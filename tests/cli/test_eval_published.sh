@@ -72,5 +72,5 @@ run eval --model "$model" --data "$work/empty.txt"
 ends 1 '' "mica eval: $work/empty.txt has 0 tokens*"
 printf 'a\377' >"$work/high.txt"
 run eval --model "$model" --data "$work/high.txt"
-ends 1 '' 'mica eval: *token 1 is *; the vocabulary has 131'
+ends 1 '' 'mica eval: *token 1 is *, but must be from 0 to 130'
 exit "$failed"

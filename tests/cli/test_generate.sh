@@ -80,7 +80,7 @@ case $err in
   ;;
 esac
 run train --task language --data "$work/text.txt" --tokenizer syllable --out "$work/x"
-ends 2 '' 'mica train: tokenizer cannot be "syllable"; it is a tokenizer.json or one of bpe, *'
+ends 2 '' 'mica train: tokenizer cannot be "syllable"; choose a tokenizer.json or one of bpe, *'
 
 # --- what is wrong ---
 

@@ -109,7 +109,7 @@ ends 1 '' '*are quantised already'
 run train --resume --out "$work/mse" --epochs 30
 ends 1 '' '*is quantised and cannot be trained*'
 run train --data "$work/rings.csv" --quantize 3 --out "$work/none"
-ends 2 '' '*quantize cannot be "3"; it is one of 8, 4'
+ends 2 '' '*quantize cannot be "3"; choose from 8, 4'
 # Data of another shape, of no rows, and all of zeros.
 printf 'a,b,class\n1,2,in\n2,1,out\n' >"$work/narrow.csv"
 run quantize "$work/run" --data "$work/narrow.csv" --out "$work/none"

@@ -121,7 +121,7 @@ done
 for folder in drawn mixed; do
   run predict --model "$work/run" "$work/mixed" --out "$work/$folder" --json
   ends 0 '{"task": "segment_volumes", *' \
-    '*2 files or folders beside the volumes (.nii, .nii.gz, no masks of others) are not read: *case0_seg.nii, ...'
+    '*2 files or folders beside the volumes (.nii, .nii.gz, without masks of other volumes) are*case0_seg.nii, ...'
   case $out in *_seg*) fault "a mask was predicted: $out" ;; esac
 done
 [ -e "$work/mixed/case0-mask.$ending" ] || fault 'no mask beside the volume'

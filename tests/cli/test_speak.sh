@@ -183,7 +183,7 @@ run eval --model "$work/letters" --part validation --json
 holds task speak
 sed -i '/low/!d' "$work/few/train.tsv"
 run train --task speak --data "$work/few" --validation 0.4 --epochs 1 --out "$work/none"
-ends 1 '*' '*each text of the validation part has a letter that no other text has*'
+ends 1 '*' '*each text of the validation part has a letter that no training text has*'
 
 # What a run was trained on.
 run info "$work/run"

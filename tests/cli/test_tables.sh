@@ -83,7 +83,7 @@ ends 0 '*' "*missing cells: * of '0' become *"
 run train --data "$work/numbers.csv" --missing refuse --out "$work/none"
 ends 1 '' '*numbers.csv line *: column "* has no *'
 run train --data "$work/numbers.csv" --missing none --out "$work/none"
-ends 2 '' '*missing cannot be "none"; it is one of mean, median, most, refuse*'
+ends 2 '' '*missing cannot be "none"; choose from mean, median, most, refuse*'
 run train --data "$work/numbers.csv" --ignore sizes --out "$work/none"
 ends 2 '' "*ignore: *numbers.csv has no column 'sizes'*"
 run train --data "$work/numbers.csv" --label kind --ignore kind --out "$work/none"

@@ -94,7 +94,7 @@ run predict --model "$work/prices" "$work/prices.csv"
 ends 0 '*truth *' ''
 cut -d';' -f1-2 "$work/rows.csv" >"$work/narrow.csv"
 run predict --model "$work/prices" "$work/narrow.csv"
-ends 1 '' '*narrow.csv has no column "c", which the network was trained on*'
+ends 1 '' '*narrow.csv has no column "c", but the network was trained on it*'
 run predict --model "$work/prices" - <"$work/narrow.csv"
 ends 1 '' '*standard input has no column "c"*'
 # Columns are known by their names, wherever they stand; the answer is no input.
@@ -274,7 +274,7 @@ run eval --model "$work/colours" --data "$work/moved.csv" --json
 holds metrics.rmse "$value"
 sed '1s/a$/other/' "$work/moved.csv" >"$work/renamed.csv"
 run eval --model "$work/colours" --data "$work/renamed.csv"
-ends 1 '' "*renamed.csv has no column 'a', which the network was trained on*"
+ends 1 '' "*renamed.csv has no column 'a', but the network was trained on it*"
 # Which of two columns of a name is meant nobody can tell.
 awk -F, -v OFS=, 'NR == 1 { $0 = "colour," $0 } NR > 1 { $0 = "red," $0 } 1' "$work/colours.csv" >"$work/twice.csv"
 for of in predict 'eval --data'; do

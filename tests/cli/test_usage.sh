@@ -46,7 +46,7 @@ run info ''
 ends 2 '' 'mica info: MODEL is empty'
 
 run info foo
-ends 1 '' 'mica info: there is no file foo; networks by name are mlp, *'
+ends 1 '' 'mica info: there is no file or network foo; the networks are mlp, *'
 
 # Names of other programs.
 run train --batch-size 8

@@ -187,7 +187,7 @@ START_TEST(a_complete_map_leaves_no_tensor) {
   ck_assert_uint_eq(missing, 1);
   map.count = 3;
   ck_assert_int_eq(mica_nn_load_from(nn, session, weights, &map, &missing), MICA_E_FORMAT);
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "no parameter of this network takes the tensor 'ln_f'"));
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "this network has no parameter for the tensor 'ln_f'"));
 }
 END_TEST
 

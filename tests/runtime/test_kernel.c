@@ -142,7 +142,7 @@ START_TEST(arguments_are_checked) {
   refuses(&bad, MICA_E_OVERFLOW, "kernel count: a size does not fit");
   bad = good;
   for (int i = 0; i < 2 * MICA__MAX_ARGS; i++) mica__launch_float(&bad, 1);
-  refuses(&bad, MICA_E_INVALID, "kernel count: too many arguments");
+  refuses(&bad, MICA_E_INVALID, "kernel count: there are too many arguments");
   bad = good;
   mica__launch_double(&bad, 1);
   refuses(&bad, MICA_E_DEVICE, "kernel count, argument 2 of 8 bytes");

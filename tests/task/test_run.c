@@ -508,10 +508,10 @@ START_TEST(wrong_settings_are_named) {
   } cases[] = {{"classfy", {"epochs", "1"}, "there is no task \"classfy\"; there are classify, regress"},
                {NULL, {"epochs", "1.5"}, "epochs wants a whole number from 1"},
                {NULL, {"lr", "nan"}, "lr wants a number"},
-               {NULL, {"optimizer", "sdg"}, "optimizer cannot be \"sdg\"; it is one of sgd"},
+               {NULL, {"optimizer", "sdg"}, "optimizer cannot be \"sdg\"; choose from sgd"},
                {NULL, {"colour", "red"}, "there is no setting colour"},
                {"regress", {"class-weights", "1,2"}, "there is no setting class-weights of the task regress"},
-               {"regress", {"loss", "focal"}, "loss cannot be \"focal\"; it is one of mse"},
+               {"regress", {"loss", "focal"}, "loss cannot be \"focal\"; choose from mse"},
                {NULL, {"loss", "hinge"}, "loss cannot be \"hinge\""},
                {NULL, {"augment", "flap"}, "flap"},
                {NULL, {"init", "nowhere.safetensors"}, "cannot read nowhere.safetensors"}};

@@ -222,7 +222,7 @@ START_TEST(tokenisers_are_chosen) {
   static const struct wrong {
     mica_setting setting;
     const char *sentence;
-  } wrong[] = {{{"tokenizer", "syllable"}, "tokenizer cannot be \"syllable\"; it is a tokenizer.json or one of bpe"},
+  } wrong[] = {{{"tokenizer", "syllable"}, "tokenizer cannot be \"syllable\"; choose a tokenizer.json or one of bpe"},
                {{"tokenizer", "./none.json"}, "cannot read ./none.json"},
                {{"vocabulary", "0"}, "vocabulary wants a whole number"},
                {{"model", "resnet18"}, "encoder, tagger, tcn and cnn_gru, not resnet18"},

@@ -69,7 +69,7 @@ void serve_job_fail(serve_job *job, const serve_problem *problem) {
 }
 
 void serve_answer_set(serve_job *job, char *json) {
-  const serve_problem problem = {.status = 500, .code = "out_of_memory", .text = "the host has no memory"};
+  const serve_problem problem = {.status = 500, .code = "out_of_memory", .text = "there is not enough memory"};
   if (!json) {
     serve_job_fail(job, &problem);
     return;

@@ -219,7 +219,7 @@ static void decode(serve_job *job) {
   job->running = job->choice_count;
   pthread_mutex_unlock(&job->lock);
   if (!made) {
-    serve_job_refuse(job, 500, "out_of_memory", "the host has no memory");
+    serve_job_refuse(job, 500, "out_of_memory", "there is not enough memory");
     return;
   }
   for (size_t c = 0; c < job->choice_count; c++) {

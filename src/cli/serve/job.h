@@ -144,7 +144,7 @@ void serve_vectors_add(serve_job *job);
  * thread. Fails only if the device does. */
 MICA_CHECKED mica_status serve_vectors_step(serve_work *work, bool *busy);
 
-/* Makes {"error": ...}; the caller frees it. NULL: the host has no memory. */
+/* Makes {"error": ...}; the caller frees it. NULL: there is not enough memory. */
 char *serve_error_json(const serve_problem *problem);
 
 #endif

@@ -25,7 +25,7 @@ typedef struct serve_model {
  * without a template serves everything except chat. */
 MICA_CHECKED mica_status serve_model_open(const mica_foundation *foundation, const char *path, const char *name,
                                           serve_model *model);
-/* Appends "MODEL:name" to the names; false: the host has no memory. */
+/* Appends "MODEL:name" to the names; false: there is not enough memory. */
 bool serve_model_add_name(serve_model *model, const char *name);
 void serve_model_close(serve_model *model);
 

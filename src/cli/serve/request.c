@@ -24,7 +24,7 @@ bool serve_refuse(serve_problem *problem, int status, const char *code, const ch
 }
 
 bool serve_refuse_memory(serve_reading *r) {
-  return serve_refuse(r->problem, 500, "out_of_memory", "the host has no memory");
+  return serve_refuse(r->problem, 500, "out_of_memory", "there is not enough memory");
 }
 
 void serve_name_field(serve_reading *r, const char *field) {

@@ -82,7 +82,7 @@ void serve_vectors_add(serve_job *job) {
   const size_t width = (size_t)work->model->width;
   job->vectors = calloc(job->asked.text_count, width * sizeof *job->vectors);
   if (!job->vectors) {
-    serve_job_refuse(job, 500, "out_of_memory", "the host has no memory");
+    serve_job_refuse(job, 500, "out_of_memory", "there is not enough memory");
     return;
   }
   pthread_mutex_lock(&work->lock);

@@ -30,7 +30,8 @@ static mica_status check_sides(const char *name, int64_t height, int64_t width) 
   if (height > 0 && width > 0 && height <= INT32_MAX && width <= INT32_MAX &&
       (uint64_t)height * (uint64_t)width <= MICA__MAX_PIXELS)
     return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s claims a size of %lld x %lld pixels", name, (long long)width, (long long)height);
+  return mica__fail(MICA_E_FORMAT, "%s claims a size of %lld x %lld pixels, which is out of range", name,
+                    (long long)width, (long long)height);
 }
 
 static float known(double value) { return value > 0 && value <= 0x1p100 ? (float)value : 0; }

@@ -24,7 +24,7 @@ mica_status mica__idx_parse_header(const char *name, const uint8_t *content, siz
     return mica__fail(MICA_E_FORMAT, "%s is not an IDX file: it begins with %02x %02x %02x %02x", name, content[0],
                       content[1], content[2], content[3]);
   if (content[3] < 1 || content[3] > MICA_MAX_RANK)
-    return mica__fail(MICA_E_FORMAT, "%s: %d dimensions", name, content[3]);
+    return mica__fail(MICA_E_FORMAT, "%s has %d dimensions, but 1 to 8 can be read", name, content[3]);
   size_t header = 4 + 4 * (size_t)content[3], width = mica_dtype_size(found.dtype), count = 1, bytes = 0;
   if (size < header) return mica__fail(MICA_E_FORMAT, "%s is truncated in its header: %zu bytes", name, size);
   found.shape.rank = content[3];
@@ -41,7 +41,7 @@ mica_status mica__idx_parse_header(const char *name, const uint8_t *content, siz
                       mica_dtype_name(found.dtype), mica_shape_format(found.shape, text));
   }
   if (bytes < size - header)
-    return mica__fail(MICA_E_FORMAT, "%s: %zu bytes after the last element", name, size - header - bytes);
+    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes after the last element", name, size - header - bytes);
   *offset = header;
   *array = found;
   return MICA_OK;

@@ -121,7 +121,7 @@ static mica_status find_columns(reader *r) {
   }
   for (size_t k = 0; k < r->f->count; k++)
     if (r->f->list[k].side == r->side && r->f->list[k].at == SIZE_MAX)
-      return mica__fail(MICA_E_FORMAT, "%s line %zu: there is no column '%s', which the network was trained on",
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: there is no column '%s', but the network was trained on it",
                         r->records->name, r->records->line, r->f->list[k].name);
   return MICA_OK;
 }

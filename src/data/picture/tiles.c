@@ -203,7 +203,8 @@ static mica_status find_ranges(mica__store *store, const mica_dataset *from, con
     int64_t height = 0, width = 0;
     mica__dataset_sides(from, i, &height, &width);
     p->begin[i + 1] = p->begin[i] + (uint64_t)mica_tiling_count(t, height, width);
-    if (p->begin[i + 1] > UINT32_MAX) return mica__fail(MICA_E_OVERFLOW, "%s: too many tiles", from->store->name);
+    if (p->begin[i + 1] > UINT32_MAX)
+      return mica__fail(MICA_E_OVERFLOW, "%s has more than 2^32 tiles", from->store->name);
   }
   *out = p;
   return MICA_OK;

@@ -169,7 +169,7 @@ mica_status mica__strings_know(const mica_dataset *rest, mica_dataset **part) {
     kept += chosen[i];
   }
   if (status == MICA_OK && !kept)
-    status = mica__fail(MICA_E_FORMAT, "each text of the validation part has a letter that no other text has; "
+    status = mica__fail(MICA_E_FORMAT, "each text of the validation part has a letter that no training text has; "
                                        "choose another seed, or a larger share with --validation");
   if (status == MICA_OK && kept < count) status = mica__dataset_pick(*part, chosen, &left);
   if (status == MICA_OK && left) {
@@ -243,7 +243,7 @@ static mica_status parse_join(const char *text, int64_t *low, int64_t *high) {
   *low = strtoll(text, &end, 10);
   *high = *end == '-' ? strtoll(end + 1, &end, 10) : *low;
   if (end != text && !*end && *low >= 1 && *high >= *low && *high < MOST_WORDS) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "join is A-B, how many recordings make a string, from 1 to %d: 3-7, not '%s'",
+  return mica__fail(MICA_E_INVALID, "join must be a range of 1 to %d recordings per string, such as 3-7, not '%s'",
                     MOST_WORDS - 1, text);
 }
 

@@ -302,8 +302,8 @@ static mica_status locate_fields(mica__inference *in, const mica__schema *known,
     if (!named && (label || !field->label) && (unused || !field->unused)) field->at = at++;
     if (field->unused) field->at = SIZE_MAX;
     if (field->at == SIZE_MAX && !field->label && !field->unused)
-      return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\", which %s", name, field->name,
-                        known->outline ? "the network was trained on" : "the other parts of the data have");
+      return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\", but %s", name, field->name,
+                        known->outline ? "the network was trained on it" : "the other parts of the data have it");
     if (field->at != SIZE_MAX && field->at >= in->schema->columns)
       return mica__fail(MICA_E_FORMAT, "%s has %zu columns, the other parts of the data have %zu", name,
                         in->schema->columns, known->columns);

@@ -89,7 +89,8 @@ static mica_status take_sides(const char *name, mica__nifti *n) {
     if (sides[k] < 1 || sides[k] > MICA__NIFTI_VOXELS)
       return mica__fail(MICA_E_FORMAT, "%s: axis %d has %lld elements", name, k + 1, (long long)sides[k]);
     if (k < 3 && (voxels *= sides[k]) > MICA__NIFTI_VOXELS)
-      return mica__fail(MICA_E_FORMAT, "%s claims more than %lld voxels", name, (long long)MICA__NIFTI_VOXELS);
+      return mica__fail(MICA_E_FORMAT, "%s claims more than %lld voxels, the most that are read", name,
+                        (long long)MICA__NIFTI_VOXELS);
   }
   /* Channels are the fourth axis, or the fifth one if elements are vectors. */
   n->channels = sides[3] > 1 ? sides[3] : sides[4];

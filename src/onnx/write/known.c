@@ -74,14 +74,15 @@ const char *mica__write_integers(mica__onnx_writer *w, const int64_t *values, si
 static const void *known_parameter(mica__onnx_writer *w, int32_t id, const mica__node *node, size_t bytes) {
   mica_session *session = w->config->session;
   mica_tensor *tensor = session ? mica_session_parameter(session, node->name) : NULL;
-  char has[MICA_SHAPE_TEXT];
+  char has[MICA_SHAPE_TEXT], needs[MICA_SHAPE_TEXT];
   if (!tensor) {
     mica__write_fail(w, id, "the session has no parameter of this name");
     return NULL;
   }
   if (mica_tensor_dtype(tensor) != node->type.dtype || !mica_shape_equal(mica_tensor_shape(tensor), node->type.shape)) {
-    mica__write_fail(w, id, "the session's parameter has another type or shape, %s %s",
-                     mica_dtype_name(mica_tensor_dtype(tensor)), mica_shape_format(mica_tensor_shape(tensor), has));
+    mica__write_fail(w, id, "the session's parameter is %s %s, but the graph's is %s %s",
+                     mica_dtype_name(mica_tensor_dtype(tensor)), mica_shape_format(mica_tensor_shape(tensor), has),
+                     mica_dtype_name(node->type.dtype), mica_shape_format(node->type.shape, needs));
     return NULL;
   }
   void *data = mica__write_room(w, bytes);

@@ -92,7 +92,7 @@ static mica_status check_numbers(const mica__attention_attrs *attrs, const mica_
     return mica__fail(MICA_E_INVALID, "soft_cap is %g, but must be finite and not negative", attrs->soft_cap);
   if (!(attrs->dropout >= 0 && attrs->dropout < 1))
     return mica__fail(MICA_E_INVALID, "dropout is %g, but must be in [0, 1)", attrs->dropout);
-  if (attrs->dropout > 0 && !step) return mica__fail(MICA_E_INVALID, "dropout needs a step");
+  if (attrs->dropout > 0 && !step) return mica__fail(MICA_E_INVALID, "dropout needs a step, from which it draws");
   if (step && !is_single(step->shape))
     return mica__fail(MICA_E_SHAPE, "the step is %s, not one number", mica__type_format(*step, text));
   if (step && step->dtype != MICA_I32 && step->dtype != MICA_I64)

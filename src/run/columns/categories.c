@@ -176,8 +176,8 @@ mica_status mica__run_map_category(const mica_run *run, const mica_dataset *data
   *column = mica_dataset_column_index(data, category.name);
   const mica_column *about = mica_dataset_column(data, *column);
   if (!about)
-    return mica__fail(MICA_E_FORMAT, "%s has no column '%s', which the network was trained on", mica_dataset_name(data),
-                      category.name);
+    return mica__fail(MICA_E_FORMAT, "%s has no column '%s', but the network was trained on it",
+                      mica_dataset_name(data), category.name);
   if (about->kind != MICA_COLUMN_KIND_CLASS || about->shape.rank != 0)
     return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, but the network was trained on classes",
                       mica_dataset_name(data), category.name, mica_column_kind_name(about->kind));
@@ -308,8 +308,8 @@ mica_status mica__run_find_order(const mica_run *run, const mica_dataset *data, 
     moved = moved || found[i] != (int64_t)i;
     if (name) continue;
     free(found);
-    return mica__fail(MICA_E_FORMAT, "%s has no column '%s', which the network was trained on", mica_dataset_name(data),
-                      names.list[i]);
+    return mica__fail(MICA_E_FORMAT, "%s has no column '%s', but the network was trained on it",
+                      mica_dataset_name(data), names.list[i]);
   }
   if (moved)
     *order = found;

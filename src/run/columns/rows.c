@@ -44,7 +44,7 @@ mica_status mica__run_fits_files(const mica_dataset *data, mica_column_kind kind
   if (mica__dataset_find(data, kind)) return MICA_OK;
   const mica_column *column = mica_dataset_column(data, texts.column);
   if (!column || column->kind != MICA_COLUMN_KIND_TEXT || !mica_dataset_count(data))
-    return mica__fail(MICA_E_FORMAT, "%s has no column%s%s%s with names of %ss, which the network was trained on",
+    return mica__fail(MICA_E_FORMAT, "%s has no column%s%s%s with names of %ss, but the network was trained on one",
                       mica_dataset_name(data), *name ? " '" : "", name, *name ? "'" : "", what);
   mica_status status = mica__texts_read(&texts);
   if (status == MICA_OK)
@@ -72,8 +72,8 @@ mica_status mica__run_fits_rows(const mica_run *run, const mica_dataset *data) {
   const mica_column *x = mica_dataset_column(data, index);
   const double wants = input.count ? input.list[0] : 0, has = x && x->shape.rank == 1 ? (double)x->shape.dim[0] : 0;
   if (wants > 0 && has == 0 && names.count && !mica__is_position(names.list[0]))
-    return mica__fail(MICA_E_FORMAT, "%s has no column '%s', which the network was trained on", mica_dataset_name(data),
-                      names.list[0]);
+    return mica__fail(MICA_E_FORMAT, "%s has no column '%s', but the network was trained on it",
+                      mica_dataset_name(data), names.list[0]);
   /* Columns with names are found by them, and others are left out. */
   if (wants != has && !mica_dataset_number_name(data, index, 0))
     return mica__fail(MICA_E_FORMAT, "%s has %g columns of numbers, but the network was trained on %g",

@@ -75,7 +75,7 @@ static mica_status find_named(rows *r) {
   for (size_t k = 0; k < r->numbers + r->categories; k++)
     if (r->at[k] == SIZE_MAX)
       return mica__fail(MICA_E_FORMAT,
-                        "%s line %zu: there is no column '%s', which the network was trained on; the first line names "
+                        "%s line %zu: there is no column '%s', but the network was trained on it; the first line names "
                         "the columns",
                         records->name, records->line, name_of(r, k));
   return MICA_OK;

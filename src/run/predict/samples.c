@@ -245,8 +245,8 @@ static mica_status remark_paths(mica_run *run, const kind *k, const mica__paths 
   if (status != MICA_OK || !paths->unused) return status;
   return mica__run_remark(run, "%zu file%s beside the %s (%s%s) %s not read: %s%s", paths->unused,
                           paths->unused == 1 ? " or folder" : "s or folders", k->name, k->list,
-                          k == &volumes_kind ? ", no masks of others" : "", paths->unused == 1 ? "is" : "are",
-                          paths->unused_name, paths->unused > 1 ? ", ..." : "");
+                          k == &volumes_kind ? ", without masks of other volumes" : "",
+                          paths->unused == 1 ? "is" : "are", paths->unused_name, paths->unused > 1 ? ", ..." : "");
 }
 
 mica_status mica__paths_find(mica_run *run, const mica_run_input *input, mica__paths *paths) {

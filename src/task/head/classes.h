@@ -12,7 +12,7 @@ const char *mica__class_loss_at(size_t i);
 
 #define CLASS_LOSS_SETTINGS(X, S)                                                                                      \
   X(S, CHOICE, loss, "loss", "cross_entropy", "NAME",                                                                  \
-    "loss to minimise; several labels per sample use binary cross entropy", .names = mica__class_loss_at,              \
+    "loss to minimise (binary cross entropy if samples have several labels)", .names = mica__class_loss_at,            \
     .fixed = true)                                                                                                     \
   X(S, REAL, gamma, "gamma", "2", "G", "focal loss: how little easy samples count", .low = 0, .high = 100,             \
     .fixed = true, .of = "loss=focal")

@@ -77,7 +77,7 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
 static mica_status fits(const mica_run *run, const mica_dataset *data, const mica_column *label) {
   (void)run;
   if (label) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has no depth maps, which the run was trained on", mica_dataset_name(data));
+  return mica__fail(MICA_E_FORMAT, "%s has no depth maps, but the run was trained on them", mica_dataset_name(data));
 }
 
 /* --- the step --- */

@@ -32,7 +32,8 @@ mica_status mica__letters_search(const mica_run *run, const mica_text_search *ho
 mica_status mica__letters_set_search(mica_run *run, const mica_text_search *how) {
   mica__letters_decoding made = {0};
   bool wanted = false;
-  if (how->beam < 0) return mica__fail(MICA_E_INVALID, "mica_run_search: a beam of %d", (int)how->beam);
+  if (how->beam < 0)
+    return mica__fail(MICA_E_INVALID, "mica_run_search: the beam is %d, but must not be negative", (int)how->beam);
   if (!run->task_state) run->task_state = calloc(1, sizeof made);
   mica__letters_decoding *decoding = run->task_state;
   if (!decoding) return mica__fail_nomem("a run");

@@ -85,7 +85,7 @@ mica_status mica__pixels_fits(const mica_run *run, const mica_dataset *data, con
   int32_t *map = NULL;
   const mica__fact_texts classes = facts_of(run).classes;
   if (!label)
-    return mica__fail(MICA_E_FORMAT, "%s has no masks, which the run was trained on", mica_dataset_name(data));
+    return mica__fail(MICA_E_FORMAT, "%s has no masks, but the run was trained on them", mica_dataset_name(data));
   MICA_TRY(mica__run_map_names(data, mica_dataset_column_index(data, label->name), false, classes.list, classes.count,
                                &map));
   if (!map) return MICA_OK;

@@ -18,7 +18,7 @@ const char *mica__pixels_loss_at(size_t i);
   X(S, TEXT, class_weights, "class-weights", "", "LIST", "balanced, or one weight per class, as in 1,5,2",             \
     .fixed = true)                                                                                                     \
   X(S, TEXT, mask_values, "mask-values", "", "LIST",                                                                   \
-    "classes of mask values, as in 0=wall,255=cell,*=void (default: found)", .fixed = true)
+    "classes of mask values, as in 0=wall,255=cell,*=void (default: each value is a class)", .fixed = true)
 
 #define PIXELS_FACTS(X, S)                                                                                             \
   X(S, TEXTS, classes, .needed = true)                                                                                 \

@@ -61,7 +61,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
   const char *name = mica__fuse_facts_of(run).series_column;
   const mica_column *column = mica_dataset_column(data, mica_dataset_column_index(data, name));
   if (column && column->kind == MICA_COLUMN_KIND_TEXT) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has no column '%s' of series, which the network was trained on",
+  return mica__fail(MICA_E_FORMAT, "%s has no column '%s' of series, but the network was trained on it",
                     mica_dataset_name(data), name);
 }
 

@@ -116,7 +116,7 @@ static mica_status complete(mica_run *run, const mica_column *label) { return mi
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
   const char *name = mica__graph_facts_of(run).sample_column, *found = column_of(data);
   if (found && !strcmp(found, name)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has no column '%s', which the network was trained on", mica_dataset_name(data),
+  return mica__fail(MICA_E_FORMAT, "%s has no column '%s', but the network was trained on it", mica_dataset_name(data),
                     name);
 }
 

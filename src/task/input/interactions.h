@@ -37,8 +37,8 @@ const char *mica__recommend_sampling_at(size_t i);
   X(S, CHOICE, duplicates, "duplicates", "", "NAME",                                                                   \
     "what to do with repeated pairs (default: keep for clicks, else error)", .names = mica__recommend_duplicates_at,   \
     .fixed = true)                                                                                                     \
-  X(S, TEXT, user_column, "user-column", "", "NAME", "column of users (default: found, as for the next three)",        \
-    .fixed = true)                                                                                                     \
+  X(S, TEXT, user_column, "user-column", "", "NAME",                                                                   \
+    "column of users (default: by its name or place, as for the next three)", .fixed = true)                           \
   X(S, TEXT, item_column, "item-column", "", "NAME", "column of items", .fixed = true)                                 \
   X(S, TEXT, rating_column, "rating-column", "", "NAME", "column of ratings", .fixed = true)                           \
   X(S, TEXT, time_column, "time-column", "", "NAME",                                                                   \

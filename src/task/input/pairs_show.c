@@ -144,7 +144,7 @@ static mica_status find_sides(const mica_run *run, const mica__records *r, sides
     for (size_t i = 0; i < r->count; i++) s->header = s->header && mica__cell_is_language(r->cells[i]);
     if (s->from < r->count) return MICA_OK;
     return mica__fail(MICA_E_FORMAT,
-                      "%s line %zu: there is no column %s, counted from 0, which the run translates from", r->name,
+                      "%s line %zu: there is no column %s, counted from 0, but the run translates from it", r->name,
                       r->line, from);
   }
   s->header = true;
@@ -152,7 +152,7 @@ static mica_status find_sides(const mica_run *run, const mica__records *r, sides
   MICA_TRY(find_named(r, to, &s->to));
   if (s->from != SIZE_MAX) return MICA_OK;
   return mica__fail(MICA_E_FORMAT,
-                    "%s line %zu: there is no column '%s', which the run translates from; the first line of a table "
+                    "%s line %zu: there is no column '%s', but the run translates from it; the first line of a table "
                     "names the columns",
                     r->name, r->line, from);
 }

@@ -146,7 +146,7 @@ static mica_status complete(mica_run *run, const mica_column *label) {
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
   const mica_column *image = mica__dataset_find(data, MICA_COLUMN_KIND_IMAGE);
   if (!image)
-    return mica__fail(MICA_E_FORMAT, "%s has no pictures, which the run was trained on", mica_dataset_name(data));
+    return mica__fail(MICA_E_FORMAT, "%s has no pictures, but the run was trained on them", mica_dataset_name(data));
   const mica__fact_numbers input = mica__common_facts_of(run).input;
   const int64_t channels = input.count ? (int64_t)input.list[0] : 0;
   if (image->shape.dim[0] == channels) return MICA_OK;

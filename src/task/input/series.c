@@ -127,7 +127,7 @@ static mica_status derive(mica_run *run, mica_part part, const mica_dataset *dat
 /* When data are opened, series are found by name. */
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
   if (mica__windows_of(data)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s holds no windows of series, which the run %s is about", mica_dataset_name(data),
+  return mica__fail(MICA_E_FORMAT, "%s has no time series, but the run %s was trained on them", mica_dataset_name(data),
                     run->folder);
 }
 

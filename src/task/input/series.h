@@ -20,7 +20,8 @@
   X(S, INT, season, "season", "0", "N",                                                                                \
     "rows per season; 0: by the times (hours 24, days 7, weeks 52, months 12), else none", .low = 0, .high = 1 << 20,  \
     .fixed = true)                                                                                                     \
-  X(S, TEXT, time, "time", "", "COLUMN", "column of times (default: found)", .fixed = true)                            \
+  X(S, TEXT, time, "time", "", "COLUMN", "column of times (default: the one that holds dates or times)",               \
+    .fixed = true)                                                                                                     \
   X(S, REAL, test, "test", "0.2", "SHARE", "fraction of the rows, at the end, for the test part", .low = 0,            \
     .high = 0.9, .fixed = true)                                                                                        \
   X(S, INT, layers, "layers", "1", "N", "layers of the network", .low = 1, .high = 30, .of = SERIES_NETWORKS,          \

@@ -71,7 +71,7 @@ static mica_status prepare(mica_run *run) {
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
   (void)run;
   if (mica__dataset_find(data, MICA_COLUMN_KIND_SOUND)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has no recordings, which the run is about", mica_dataset_name(data));
+  return mica__fail(MICA_E_FORMAT, "%s has no recordings, but the run was trained on them", mica_dataset_name(data));
 }
 
 /* --- the network --- */

@@ -106,8 +106,8 @@ mica_status mica__strings_fits(const mica_run *run, const mica__strings_time *ti
   if (mica_dataset_column_index(data, "sound") == columns || tokens == columns ||
       mica_dataset_column(data, tokens)->kind != MICA_COLUMN_KIND_TOKENS)
     return mica__fail(MICA_E_FORMAT,
-                      "%s has no recordings with texts (columns 'sound' and 'tokens'), which the run is "
-                      "about",
+                      "%s has no recordings with texts (columns 'sound' and 'tokens'), but the run was "
+                      "trained on them",
                       mica_dataset_name(data));
   MICA_TRY(mica__letters_read(run, &letters));
   mica_status status = mica__strings_check(time, data, letters, mica__letters_classes(run) - 1);

@@ -116,7 +116,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
   const char *name = mica__tokens_facts_of(run).text_column;
   const mica_column *text = mica_dataset_column(data, mica_dataset_column_index(data, name));
   if (text && is_text(text)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has no column '%s' of texts, which the network was trained on",
+  return mica__fail(MICA_E_FORMAT, "%s has no column '%s' of texts, but the network was trained on it",
                     mica_dataset_name(data), name);
 }
 

@@ -221,7 +221,7 @@ static mica_status add_content(const mica_run *run, const char *name, char *cont
   }
   if (table) return MICA_OK;
   if (must)
-    return mica__fail(MICA_E_FORMAT, "%s has no column '%s' of texts, which the network was trained on", name,
+    return mica__fail(MICA_E_FORMAT, "%s has no column '%s' of texts, but the network was trained on it", name,
                       mica__tokens_facts_of(run).text_column);
   return add_lines(run, name, content, size, t);
 }

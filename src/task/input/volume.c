@@ -95,7 +95,7 @@ static mica_status complete(mica_run *run, const mica_column *label) {
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
   const mica__fact_numbers input = mica__common_facts_of(run).input;
   if (!has_volumes(data))
-    return mica__fail(MICA_E_FORMAT, "%s has no volumes, which the run was trained on", mica_dataset_name(data));
+    return mica__fail(MICA_E_FORMAT, "%s has no volumes, but the run was trained on them", mica_dataset_name(data));
   const int64_t channels = mica__volumes_header(data, 0)->channels;
   if (input.count != 3 || channels == (int64_t)input.list[0]) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s has volumes of %lld channels, the run was trained on %lld",

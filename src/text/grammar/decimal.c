@@ -52,7 +52,8 @@ mica_status mica__decimal_of(const mica__object *number, mica__decimal *d) {
   if (mica__decimal_is_zero(d)) d->negative = false;
   mica__text_free(&text);
   return fits ? MICA_OK
-              : mica__fail(MICA_E_UNSUPPORTED, "more than %d digits before or after the point", MICA__MOST_DIGITS);
+              : mica__fail(MICA_E_UNSUPPORTED, "the number has more than %d digits before or after the point",
+                           MICA__MOST_DIGITS);
 }
 
 static int compare_magnitudes(const mica__decimal *a, const mica__decimal *b) {

@@ -299,7 +299,7 @@ mica_status mica_tokenizer_gguf_keys(const char *name, const char *json, size_t 
                                      mica_gguf_keys *keys) {
   if (!name || !json || !keys) return mica__fail(MICA_E_INVALID, "mica_tokenizer_gguf_keys: a pointer is NULL");
   if (tokens < 1 || tokens > MICA__MOST_TOKENS)
-    return mica__fail(MICA_E_INVALID, "%s: a model of %" PRId64 " tokens; there may be %d", name, tokens,
+    return mica__fail(MICA_E_INVALID, "%s: a model cannot have %" PRId64 " tokens; 1 to %d are allowed", name, tokens,
                       MICA__MOST_TOKENS);
   /* Opens it as a tokeniser to check the JSON. */
   mica_tokenizer *checked = NULL;
