@@ -62,6 +62,12 @@ run predict --model "$work/run" "$work/data/empty.csv"
 ends 0 '*' "*1 cell of 'words' is of classes that training did not see and count as none: \"\"*"
 case $err in *'missing cells'*) fault "two sentences of one cell: $err" ;; esac
 
+# A column that names files of another kind.
+printf 'age,note,colour,curve,noise,words\n23,we saw,red,1 2 3,%s,a film\n' "$work/rows.csv" >"$work/data/kinds.csv"
+: >"$work/rows.csv"
+run predict --model "$work/run" "$work/data/kinds.csv"
+ends 1 '' '*kinds.csv: column "noise" names tables instead of recordings'
+
 # Files that are not tables.
 printf '\211PNG\r\n\032\n\000\000' >"$work/x.png"
 run predict --model "$work/run" "$work/x.png"

@@ -41,6 +41,13 @@ mica_status mica__run_note_files(mica_run *run) {
 
 mica_status mica__run_fits_files(const mica_dataset *data, mica_column_kind kind, const char *name, const char *what) {
   mica__texts texts = {.data = data, .column = mica_dataset_column_index(data, name)};
+  const mica__schema *schema = data->store->schema;
+  for (size_t i = 0; schema && i < schema->count; i++) {
+    const mica__field *field = &schema->fields[i];
+    if (field->holds && !strcmp(field->name, name) && strcmp(field->holds, what) != 0)
+      return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" names %ss instead of %ss", mica_dataset_name(data), name,
+                        field->holds, what);
+  }
   if (mica__dataset_find(data, kind)) return MICA_OK;
   const mica_column *column = mica_dataset_column(data, texts.column);
   if (!column || column->kind != MICA_COLUMN_KIND_TEXT || !mica_dataset_count(data))
