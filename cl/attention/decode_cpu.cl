@@ -16,7 +16,7 @@
 #define SCALES_AT(x, j)
 #endif
 
-DEFINE_PACKED(DECODE_VALUES);
+DEFINE_PACKED_FIELDS(DECODE_FIELDS);
 
 INLINE void read_whole(__local float *to, elements x, const long step, const int columns) {
   for (int c = 0; c < D_PAD; c += VW) STOREV(f32, VW, read_row(x, step, c, columns), to, c);
@@ -61,7 +61,7 @@ INLINE void keep_row(__local float *row, __global STORAGE(C_T) * to, __global ha
 }
 
 CPU_KERNEL attention_decode_cpu(DECODE_BUFFERS, const mica_packed packed) {
-  DECODE_UNPACK;
+  UNPACK_FIELDS(DECODE_FIELDS);
   __local float q_row[D_PAD] ALIGNED, k_row[D_PAD] ALIGNED, y_row[D_PAD] ALIGNED, weights[KEYS] ALIGNED;
   __local float cosines[D_PAD / 2] ALIGNED, sines[D_PAD / 2] ALIGNED;
   DECODE_TASK;

@@ -11,7 +11,7 @@
 #define SHARE 8
 #define COLUMNS ((D_PAD + LANES - 1) / LANES)
 
-DEFINE_PACKED(DECODE_VALUES);
+DEFINE_PACKED_FIELDS(DECODE_FIELDS);
 
 /* Defines a function that joins a value of each work-item (sum, or largest) and gives the result to all. */
 #define JOIN_LANES(label, joined)                                                                                      \
@@ -80,7 +80,7 @@ static inline float score_of(const float product, const float product_scale, con
 
 __kernel __attribute__((reqd_work_group_size(LANES, 1, 1))) void attention_decode_gpu(DECODE_BUFFERS,
                                                                                       const mica_packed packed) {
-  DECODE_UNPACK;
+  UNPACK_FIELDS(DECODE_FIELDS);
   __local float q_row[D_PAD], k_row[D_PAD], v_row[D_PAD], lanes[LANES], weights[LANES], partial[LANES * SHARE];
   DECODE_TASK;
   const int lane = get_local_id(0);

@@ -114,8 +114,6 @@ mica_status mica__attention_begin(const mica__attention *a, const mica__kernel_d
                                   mica__launch *launch);
 void mica__attention_push_forward(const mica__attention *a, mica__launch *launch);
 void mica__attention_push_grad(const mica__attention *a, const mica_tensor *delta, mica__launch *launch);
-/* Pushes a tensor of four axes with its strides; NULL gives a null pointer and zeros. */
-void mica__attention_tensor(mica__launch *launch, const mica_tensor *tensor);
 /* The sum over e of dy[i][e] y[i][e] for each query, (B, H, Tq) of the wide type; the gradients subtract it. */
 mica_status mica__attention_delta(const mica__attention *a, mica_tensor **delta);
 mica_status mica__attention_mask_grad_launch(const mica__exec *exec);

@@ -3,7 +3,9 @@
 
 #include "base/element.h"
 #include "base/error.h"
+#include "cl/attention/decode/fields.clh"
 #include "ops/attention/attention.h"
+#include "runtime/fields.h"
 #include "runtime/tensor.h"
 
 #include <math.h>
@@ -296,27 +298,51 @@ static const mica_tensor *operand(const mica__exec *exec, int32_t operand) {
   return input < 0 ? NULL : exec->inputs[input];
 }
 
+/* The stride of an axis; 0 if its extent is 1. */
+static int64_t step_of(const mica_tensor *tensor, int32_t axis) {
+  return mica_tensor_shape(tensor).dim[axis] > 1 ? mica_tensor_strides(tensor)[axis] : 0;
+}
+
+/* Sets the DECODE_TENSOR of a struct. */
+#define TENSOR(x, tensor)                                                                                              \
+  .x = tensor, .x##_b = step_of(tensor, 0), .x##_t = step_of(tensor, 1), .x##_h = step_of(tensor, 2),                  \
+  .x##_c = step_of(tensor, 3)
+
+MICA__PACKED(decode_fields, DECODE_FIELDS);
+
 static void push(mica__launch *launch, const mica__exec *exec, const sizes *s) {
   const mica__decode_attrs *attrs = exec->attrs;
   const double log2_e = 1.4426950408889634, cap = attrs->soft_cap;
   const double scale = attrs->scale != 0 ? attrs->scale : 1 / sqrt((double)s->d);
-  const int64_t window =
-      attrs->window > 0 && attrs->window <= MICA__ATTENTION_FAR ? attrs->window - 1 : MICA__ATTENTION_FAR;
+  const bool steps = has_steps(attrs), windowed = attrs->window > 0 && attrs->window <= MICA__ATTENTION_FAR;
+  const decode_fields f = {.KC = exec->outputs[NEW_K],
+                           .VC = exec->outputs[NEW_V],
+                           .KS = steps ? exec->outputs[NEW_K_STEP] : NULL,
+                           .VS = steps ? exec->outputs[NEW_V_STEP] : NULL,
+                           TENSOR(Q, operand(exec, Q)),
+                           TENSOR(K, operand(exec, K)),
+                           TENSOR(V, operand(exec, V)),
+                           .Y = exec->outputs[result_y(attrs)],
+                           .offsets = operand(exec, OFFSET),
+                           .slots = operand(exec, SLOTS),
+                           .frequencies = operand(exec, FREQUENCIES),
+                           .q_scale = operand(exec, Q_SCALE),
+                           .k_scale = operand(exec, K_SCALE),
+                           .sinks = operand(exec, SINKS),
+                           .H = s->h,
+                           .G = s->g,
+                           .D = s->d,
+                           .length = attrs->length,
+                           .sequences = s->sequences,
+                           .pairs = s->pairs,
+                           .before = windowed ? attrs->window - 1 : MICA__ATTENTION_FAR,
+                           .shift = mica__decode_block(s->d) == MICA__DECODE_BLOCK ? 5 : 30,
+                           .product_scale = (float)(cap > 0 ? scale / cap : scale * log2_e),
+                           .cap = (float)(cap * log2_e),
+                           .epsilon = (float)attrs->epsilon,
+                           .rotary_scale = (float)attrs->rotary_scale};
   mica__launch_pack(launch);
-  mica__launch_tensor(launch, exec->outputs[NEW_K]);
-  mica__launch_tensor(launch, exec->outputs[NEW_V]);
-  mica__launch_optional(launch, has_steps(attrs) ? exec->outputs[NEW_K_STEP] : NULL);
-  mica__launch_optional(launch, has_steps(attrs) ? exec->outputs[NEW_V_STEP] : NULL);
-  for (int32_t i = Q; i <= V; i++) mica__attention_tensor(launch, operand(exec, i));
-  mica__launch_tensor(launch, exec->outputs[result_y(attrs)]);
-  for (int32_t i = OFFSET; i < OPERANDS; i++) mica__launch_optional(launch, operand(exec, i));
-  const int64_t numbers[] = {s->h,         s->g,     s->d,   attrs->length,
-                             s->sequences, s->pairs, window, mica__decode_block(s->d) == MICA__DECODE_BLOCK ? 5 : 30};
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) mica__launch_size(launch, numbers[i]);
-  mica__launch_float(launch, (float)(cap > 0 ? scale / cap : scale * log2_e));
-  mica__launch_float(launch, (float)(cap * log2_e));
-  mica__launch_float(launch, (float)attrs->epsilon);
-  mica__launch_float(launch, (float)attrs->rotary_scale);
+  decode_fields_push(launch, &f);
 }
 
 static mica_status launch_decode(const mica__exec *exec) {

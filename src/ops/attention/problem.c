@@ -77,13 +77,6 @@ void mica__attention_set(const mica__kernel_desc *desc, int32_t *values, const m
   mica__kernel_set(desc, values, "STARTS", a->in[MICA__ATTENTION_OF_STARTS] != NULL);
 }
 
-void mica__attention_tensor(mica__launch *launch, const mica_tensor *tensor) {
-  mica_shape shape = tensor ? mica_tensor_shape(tensor) : MICA_SCALAR;
-  mica__launch_optional(launch, tensor);
-  for (int32_t k = 0; k < 4; k++) /* stride 0 for an extent of 1, which broadcasts a mask */
-    mica__launch_long(launch, k < shape.rank && shape.dim[k] > 1 ? mica_tensor_strides(tensor)[k] : 0);
-}
-
 static int64_t stride_of(const mica_tensor *tensor, int32_t axis) {
   return tensor ? mica_tensor_strides(tensor)[axis] : 0;
 }
