@@ -35,9 +35,9 @@ MICA_BEGIN_DECLS
 typedef struct mica_onnx mica_onnx;
 
 /* Reads and checks a model of up to 1 GiB, not counting external data. Files with external data are mapped, and must
- * not be truncated while the model is open. They must be regular files in the model's folder; links are not followed.
- * MICA_E_FORMAT: the model is faulty; the message says what and where, or names tensor, file and reason for external
- * data. MICA_E_NOT_FOUND: a file is missing. */
+ * not be truncated while the model is open. They must be regular files in the model's folder, with one name; links
+ * must stay inside it. MICA_E_FORMAT: the model is faulty; the message says what and where, or names tensor, file and
+ * reason for external data. MICA_E_NOT_FOUND: a file is missing. */
 MICA_API MICA_CHECKED mica_status mica_onnx_open(const char *path, mica_onnx **model);
 /* Reads a model of at most 2 GiB from memory. The bytes are copied. name is for messages. External data are not
  * possible. */

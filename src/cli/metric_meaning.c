@@ -16,7 +16,7 @@ static const meaning meanings[] = {
     {"segment_volumes", "accuracy", "share of voxels whose class is right"},
     {NULL, "loss", "value that training minimises; less is better"},
     {NULL, "accuracy", "share of right answers"},
-    {NULL, "f1", "harmonic mean of precision and recall; 1 is best"},
+    {NULL, "f1", "harmonic mean of precision and recall, mean over classes; 1 is best"},
     {NULL, "precision", "of the samples predicted as a class, the share that is right; mean over classes"},
     {NULL, "recall", "of the samples of a class, the share that is found; mean over classes"},
     {NULL, "top_5", "share of samples whose class is among the five likeliest"},

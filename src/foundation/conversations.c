@@ -414,7 +414,7 @@ mica_batch_source mica_conversations_source(mica_conversations *c, mica_engine *
 int64_t mica__conversations_most(const mica_batch_source *source) {
   enum { STEP = 16 };
   const mica_conversations *c = source->user;
-  int64_t most = 0;
+  int64_t most = 1;
   if (source->next != next) return INT64_MAX;
   for (int64_t r = 0; r < c->info.rows; r++) {
     int64_t counted = 0;

@@ -249,6 +249,7 @@ static void measure(const bench *b, const task *t, rival *r) {
   spent.allocations = after.allocations - before.allocations;
   r->seconds = bench_median(theirs, (size_t)b->rounds);
   report(b, t, &spent, b->rounds * steps, bench_median(mine, (size_t)b->rounds), r);
+  fflush(stdout); /* the profile, on stderr, follows its network */
   if (b->profile) print_profile(b, &o);
   if (t->boxes)
     detector_end(&o.detector);

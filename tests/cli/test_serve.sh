@@ -187,6 +187,11 @@ for seed in 1 2 3 4 5 6; do
   [ "$alone" ] && [ "$(text)" = "$alone" ] || fault "seed $seed gives '$(text)' beside others, '$alone' alone"
 done
 
+# --- fields of other servers that change nothing ---
+ran='neutral fields'
+ask POST $chat "{$hi,\"seed\":3,\"min_tokens\":0,\"ignore_eos\":false,\"mirostat\":0,\"typical_p\":1,\"stop_token_ids\":[]}"
+[ "$(text)" = "$first" ] || fault "a text beside neutral fields is '$(text)', not '$first'"
+
 # --- wrong requests ---
 # wrong CODE TEXT BODY
 wrong() {
@@ -206,7 +211,7 @@ wrong 400 'the model reads text' '{"messages":[{"role":"user","content":[{"type"
 wrong 404 'must be \"chat\"' "{$hi,\"model\":\"other\"}"
 wrong 400 '"param":"temperature"' "{$hi,\"temperature\":-1}"
 wrong 400 'must be an integer' "{$hi,\"seed\":1.5}"
-wrong 400 '\"functions\" is not supported' "{$hi,\"functions\":[]}"
+wrong 400 '\"functions\" is not supported' "{$hi,\"functions\":[{\"name\":\"f\"}]}"
 wrong 400 '\"ignore_eos\" is not supported' "{$hi,\"ignore_eos\":true}"
 wrong 400 '\"guided_json\" is not supported' "{$hi,\"guided_json\":{}}"
 wrong 400 'from 0 to 20' "{$hi,\"logprobs\":true,\"top_logprobs\":21}"

@@ -52,23 +52,23 @@ function plain(name) {
 !/^\{/ { next }
 {
   bench = field("bench")
-  peer = $0 ~ /"pytorch":"?[0-9]+\.[0-9]+\.|"versions": *\{"pytorch"/ && bench != "sequence" ? "torch_" : ""
+  peer = (bench == "gemm" || bench == "train") && field("dtype") != "" # peers/torch_cuda.py alone says its type
 }
-bench == "gemm" && field("summary") == "" && peer == "" {
+bench == "gemm" && field("summary") == "" && !peer {
   say("gemm", label "." shape() "." field("trans"), field("gflops"))
 }
-bench == "gemm" && peer != "" {
+bench == "gemm" && peer {
   split(field("case"), part, " ")
   say("torch_gemm", field("dtype") "." substr(part[1], 2) "x" substr(part[2], 2) "x" substr(part[3], 2) "." part[4],
       field("gflops"))
 }
 field("form") != "" { say("int8", field("form") "." shape(), field("gops")) }
 bench == "sequence" && field("mica") != "" { say("sequence", label "." field("name"), 1000 * field("mica")) }
-bench == "train" && peer == "" {
+bench == "train" && !peer {
   model = field("model")
   say("train", label "." model, field("step_ms"))
 }
-bench == "train" && peer != "" && field("side") + 0 == 224 {
+bench == "train" && peer && field("side") + 0 == 224 {
   say("torch_train", field("dtype") "." field("model"), field("step_ms"))
 }
 bench == "plan" && field("us") != "" { planned[plain(field("kernel"))] += field("us") }

@@ -53,7 +53,7 @@ run_part() {
     ;;
   doctor-all)
     # One process per op: an op that ends the device, or takes a minute, does not end the list.
-    "$mica" doctor no-such-op | sed -n 's/.*; there are //p' | tr -d , | tr ' ' '\n' >"$out/ops.txt"
+    "$mica" doctor no-such-op 2>&1 | sed -n 's/.*; there are //p' | tr -d , | tr ' ' '\n' >"$out/ops.txt"
     [ -s "$out/ops.txt" ] || { echo "mica doctor names no op"; return 1; }
     # shellcheck disable=SC2016
     xargs -P 8 -I OP sh -c 'timeout 60 "$1" doctor OP >"$2/doctor-OP.txt" 2>&1
@@ -62,8 +62,8 @@ run_part() {
     ! grep -qv '^0 ' "$out/doctors.txt"
     ;;
   trials)
-    for op in attention int8_matmul gemm; do MICA_VERBOSE=2 "$mica" doctor $op 2>&1 | grep -i 'trial\|mma'; done
-    :
+    for op in attention int8_matmul gemm; do MICA_VERBOSE=2 "$mica" doctor $op 2>&1; done >"$out/trials.txt"
+    grep -i 'trial\|mma' "$out/trials.txt"
     ;;
   peak) "$bench" peak --json ;;
   gemm-16)

@@ -23,7 +23,7 @@ cat >"$work/parts" <<'EOF'
 {"bench":"gemm","m":64,"n":32,"k":16,"batch":1,"trans":"nn","impl":"gemm_mma","gflops":300,"peers":{},"versions":{}}
 {"m": 256, "n": 256, "k": 256, "form": "int8", "ms": 0.1395, "gops": 240.49, "times_f32": 1.582}
 == bf16
-{"bench":"train","model":"resnet18","batch":32,"step_ms":4.5,"launches":14.0,"peers":{},"versions":{}}
+{"bench":"train","model":"resnet18","batch":32,"step_ms":4.5,"launches":14.0,"peers":{},"versions":{"pytorch":"2.15"}}
  76.8 %    199.7 us   5.0 launches  131.1 GFLOP/s    7.0 GB/s  gemm_mma
   6.8 %     10.3 us   5.0 launches  131.1 GFLOP/s    7.0 GB/s  fused_copy
 mica-bench: nothing to compare with: no PyTorch
@@ -76,7 +76,10 @@ awk '/^#/ { next } NF != 5 || !($3 > 0) || !($4 > 0 && $4 < 1) || seen[$1, $2]++
 status=0
 sh "$here/run.sh" no-such-part >/dev/null 2>&1 || status=$?
 [ $status = 2 ] || fail "a part that does not exist: status $status, not 2"
-[ -x "$build/bin/mica" ] && [ -x "$build/bin/mica-bench" ] || exit 0
+[ -x "$build/bin/mica" ] && [ -x "$build/bin/mica-bench" ] || {
+  echo "SKIP: no mica or mica-bench in $build/bin to begin the hour with"
+  exit 77
+}
 sh "$here/run.sh" --build "$build" --device "${MICA_DEVICE:-0:0}" --out "$work/out" --minutes 0 hour >"$work/said" || {
   cat "$work/said"
   fail "the hour in no minutes fails"

@@ -287,18 +287,26 @@ static const struct {
   int kinds;
   const char *name;
   bool (*read)(serve_reading *r, const cJSON *v); /* NULL: refused */
+  double neutral;                                 /* a refused number that changes nothing; NaN: none */
 } fields[] = {
-#define FIELD(kinds, name, read) {kinds, #name, read},
-#define REFUSED(kinds, name) {kinds, #name, NULL},
+#define FIELD(kinds, name, read) {kinds, #name, read, NAN},
+#define REFUSED(kinds, name, neutral) {kinds, #name, NULL, neutral},
 #include "cli/serve/fields.def"
 #undef FIELD
 #undef REFUSED
 };
 
+/* True for a value of a refused field that leaves the answer as it is. */
+static bool is_neutral(const cJSON *v, double neutral) {
+  if (cJSON_IsNumber(v)) return v->valuedouble == neutral;
+  return cJSON_IsFalse(v) || (cJSON_IsArray(v) && !v->child);
+}
+
 static bool read_field(serve_reading *r, const cJSON *v) {
   if (cJSON_IsNull(v)) return true;
   for (size_t f = 0; f < sizeof fields / sizeof *fields; f++) {
     if (!(fields[f].kinds & (int)r->asked->kind) || strcmp(fields[f].name, v->string) != 0) continue;
+    if (!fields[f].read && is_neutral(v, fields[f].neutral)) return true;
     const bool read = fields[f].read ? fields[f].read(r, v)
                                      : serve_refuse(r->problem, 400, "unsupported_parameter",
                                                     "\"%s\" is not supported; leave it out", v->string);

@@ -9,15 +9,15 @@
 #include "runtime/workspace.h"
 
 #define PADDED_SIZES 64, 32, 96, 128, 160, 192, 224, 256, 320, 384, 512
-#define TILE_PARAMS                                                                                                    \
+#define TILE_PARAMS(...)                                                                                               \
   MICA__ATTENTION_PARAMS_OF(MICA__ATTENTION_TILE_TYPES), MICA__INT("VW", "lanes of a vector", 16, 8),                  \
-      MICA__INT("NV", "vectors of a tile", 1, 2, 3), MICA__INT("MR", "rows of a register tile", 8, 4),                 \
+      MICA__INT("NV", "vectors of a tile", __VA_ARGS__), MICA__INT("MR", "rows of a register tile", 8, 4),             \
       MICA__INT("BLOCK", "rows copied at once", 64, 128, 32, 16), MICA__CASE("D_PAD", "D, padded", PADDED_SIZES),      \
       MICA__CASE("E_PAD", "E, padded", PADDED_SIZES)
 #define MOST_TILES 4
-static const mica__kernel_param params[] = {TILE_PARAMS,
+static const mica__kernel_param params[] = {TILE_PARAMS(1, 2, 3),
                                             MICA__INT("TILES", "most tiles of a work-item", MOST_TILES, 2, 1)};
-static const mica__kernel_param grad_params[] = {TILE_PARAMS};
+static const mica__kernel_param grad_params[] = {TILE_PARAMS(1, 2)};
 /* AVX-512: 16 sums of 16 lanes; shorter vectors: 12 sums of 8 lanes. */
 static const mica__variant variants[] = {
     MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__ATTENTION_VALUES, 16, 2, 8, 64, 64, 64, MOST_TILES),
@@ -63,6 +63,9 @@ static int64_t value(const mica__kernel_desc *desc, const int32_t *values, const
   return mica__kernel_value(desc, values, macro);
 }
 
+/* Local arrays begin at a multiple of 64 bytes; this is the most that their gaps take. */
+#define ALIGNMENT 256
+
 /* The bytes of local memory that a work-item takes. */
 static uint64_t local_bytes(const mica__kernel_desc *desc, const int32_t *values) {
   bool grad = desc == &mica__attention_cpu_grad_kernel;
@@ -70,7 +73,7 @@ static uint64_t local_bytes(const mica__kernel_desc *desc, const int32_t *values
   int64_t d = value(desc, values, "D_PAD"), e = value(desc, values, "E_PAD");
   int64_t count = grad ? (3 * d + 2 * e) * tile + block * (d + e + 3 * tile + 4)
                        : value(desc, values, "TILES") * (d + e + 2) * tile + block * (tile + d + e);
-  return (uint64_t)count * sizeof(float);
+  return (uint64_t)count * sizeof(float) + ALIGNMENT;
 }
 
 static bool has_whole_rows(const mica__attention *a) {

@@ -162,6 +162,18 @@ static mica_status launch_few(const mica__exec *exec, const mica__expert_sizes *
   return mica__queue_submit(exec->queue, &launch);
 }
 
+/* Takes the lanes of the device's vectors, and as many rows as fit its local memory, of which a tile needs a panel and
+ * the sums. */
+static void fit_tile(const mica_device_info *device, int32_t *values) {
+  const int64_t lanes = device->vector_bytes >= MICA__LONG_VECTOR ? 16 : mica__kernel_value(&cpu_tile, values, "VL");
+  const int64_t w_rows = mica__kernel_value(&cpu_tile, values, "NB");
+  const int64_t panel = w_rows * mica__kernel_value(&cpu_tile, values, "KC");
+  int32_t rows = mica__kernel_value(&cpu_tile, values, "TM");
+  while (rows > 16 && (uint64_t)(panel + (rows * lanes + 4) * w_rows) * sizeof(float) > device->local_bytes) rows /= 2;
+  mica__kernel_set(&cpu_tile, values, "VL", (int32_t)lanes);
+  mica__kernel_set(&cpu_tile, values, "TM", rows);
+}
+
 /* Launches a kernel that takes the list of rows by expert. */
 static mica_status launch_many(const mica__exec *exec, const mica__expert_sizes *s, mica_buffer *order) {
   const mica__expert_attrs *attrs = exec->attrs;
@@ -170,8 +182,7 @@ static mica_status launch_many(const mica__exec *exec, const mica__expert_sizes 
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   MICA_TRY(weight_values(exec, desc, values));
-  if (cpu && mica_engine_device(mica__queue_engine(exec->queue))->vector_bytes >= MICA__LONG_VECTOR)
-    mica__kernel_set(desc, values, "VL", 16);
+  if (cpu) fit_tile(mica_engine_device(mica__queue_engine(exec->queue)), values);
   MICA_TRY(begin(exec, s, desc, values, &launch));
   mica__launch_buffer(&launch, order, 0);
   if (attrs->by_k)

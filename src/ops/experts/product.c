@@ -34,6 +34,9 @@ static mica_status check_weights(const mica__expert_attrs *attrs, const mica__ty
                       mica_shape_format(w->shape, text));
   if (w->shape.dim[0] >= INT32_MAX)
     return mica__fail(MICA_E_OVERFLOW, "%lld experts are too many", (long long)w->shape.dim[0]);
+  if (w->shape.dim[1] < 1 || w->shape.dim[2] < 1)
+    return mica__fail(MICA_E_SHAPE, "weights are %s, but their rows and columns must be at least 1",
+                      mica_shape_format(w->shape, text));
   if (attrs->block != MICA_BLOCK_NONE)
     return mica__unblock_check(&(mica__unblock_attrs){attrs->block, attrs->columns, MICA_F32}, w);
   if (w->dtype == MICA_F32 || w->dtype == MICA_F16 || w->dtype == MICA_BF16) return MICA_OK;

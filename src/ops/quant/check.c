@@ -117,7 +117,7 @@ mica_status mica__int8_matmul_check(mica__check *check, const mica__op *op) {
       {MICA_I8, MICA_U8, MICA_U8, {2, {4, 20}}, {2, {34, 20}}, SCALES | Y | STANDARD, TRANSPOSED},
       {MICA_U8, MICA_I8, MICA_I32, {2, {35, 65}}, {2, {65, 33}}, ZEROS | TILES, {0}},
       {MICA_I8, MICA_I8, MICA_F32, {2, {16, 130}}, {2, {130, 40}}, SCALES | ZEROS | PER_COLUMN | BIAS | TILES, {0}},
-      {MICA_I8, MICA_U8, MICA_U8, {3, {3, 7, 20}}, {3, {3, 20, 34}}, SCALES | ZEROS | Y | TILES, {0}},
+      {MICA_I8, MICA_U8, MICA_U8, {3, {2, 70, 20}}, {3, {2, 20, 34}}, SCALES | ZEROS | Y | TILES, {0}},
       {MICA_U8, MICA_U8, MICA_I8, {2, {40, 21}}, {2, {45, 21}}, SCALES | ZEROS | Y | TILES, TRANSPOSED},
       {MICA_U8, MICA_I8, MICA_U8, {2, {19, 3}}, {2, {3, 37}}, Y | TIES, {0}},
       {MICA_U8, MICA_I8, MICA_I8, {2, {19, 4}}, {2, {4, 64}}, BIAS | Y | TIES | STANDARD, {0}},

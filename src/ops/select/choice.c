@@ -230,8 +230,9 @@ mica_status mica__choose_for_check(mica_queue *queue, const mica__impl *const *l
     if (list[1] && declines(*list, &task)) continue;
     mica__attempt_begin();
     const mica_status status = mica__impl_launch(queue, *list, problem, NULL);
-    if (status != MICA_E_UNSUPPORTED || !list[1]) return mica__attempt_pass(status);
+    if (status != MICA_OK && (status != MICA_E_UNSUPPORTED || !list[1])) return mica__attempt_pass(status);
     mica__attempt_end();
+    if (status == MICA_OK) return status;
   }
 }
 
