@@ -469,8 +469,9 @@ MICA_API const float *mica_loader_deviation(const mica_loader *loader);
 /* --- pictures --- */
 
 /* Reads a picture file as (C, H, W) u8. size gives channels, height and width of the result; 0: the file's. With
- * another size the picture is scaled to cover it and its centre is cropped. *shape receives the actual ones. *pixels is the caller's to mica_free. Transparent pixels of a PNG are blended onto black
- * (PIL's convert("RGB") ignores alpha). MICA_E_UNSUPPORTED: a CMYK JPEG. */
+ * another size the picture is scaled to cover it and its centre is cropped. *shape receives the actual ones. *pixels is
+ * the caller's to mica_free. Transparent pixels of a PNG are blended onto black (PIL's convert("RGB") ignores alpha).
+ * MICA_E_UNSUPPORTED: a CMYK JPEG. */
 MICA_API MICA_CHECKED mica_status mica_image_read(const char *path, mica_shape size, uint8_t **pixels,
                                                   mica_shape *shape);
 
