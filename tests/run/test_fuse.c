@@ -385,7 +385,7 @@ START_TEST(wrong_rows) {
   refuses_rows(run, "age,colour,photo\n23,red,%s\n", "a.csv has no column 'note' of texts");
   refuses_rows(run, "age,note,photo\n23,a film,%s\n", "a.csv has no column 'colour'");
   refuses_rows(run, "colour,note,photo\nred,a film,%s\n",
-               "a.csv has no column 'age', which the network was trained on");
+               "a.csv has no column 'age', but the network was trained on it");
   rule_refuses(run, "age,colour,note,photo\n23,red,a film,none.png\n",
                "a.csv line 2: column \"photo\" names none.png: there is no such file");
   refuses_rows(run, "age,colour,note,photo\n23,red,a film,%s\n23,red,a film,\n",
