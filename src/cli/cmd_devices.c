@@ -177,7 +177,8 @@ static int run(const cli_command *self, const void *given) {
 const cli_command cli_command_devices = {
     .name = "devices",
     .summary = "list the OpenCL devices, the chosen one marked",
-    .details = "\nThe exit status is 1 if no device can be chosen; the list is printed all the same.\n",
+    .details = "\nThe exit status is 1 if no device can be chosen; the list is\n"
+               "printed all the same.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -272,7 +272,8 @@ mica_status mica__run_make_ready(mica_run *run, mica_part part, mica_dataset *da
   const char *label = mica__common_facts_of(run).label_column;
   mica_dataset *same = NULL;
   const bool answers = !blind || mica_dataset_column(data, mica_dataset_column_index(data, label));
-  mica_status status = answers ? run->task->fits(run, data) : run->task->input->fits(run, data);
+  const mica__input *input = run->task->input;
+  mica_status status = answers ? run->task->fits(run, data) : input->fits ? input->fits(run, data) : MICA_OK;
   if (status == MICA_OK) status = mica__run_remark_data(run, data);
   if (status == MICA_OK) status = mica__run_adopt(run, data, &same);
   if (status != MICA_OK || same != data) mica_dataset_destroy(data);

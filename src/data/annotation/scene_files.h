@@ -27,7 +27,7 @@ mica_status mica__scene_files_shape(const mica_dataset_config *config, mica__sce
 void mica__scene_files_free(mica__scene_files *files);
 
 /* Sets the number of samples, adds the column of pictures, and keeps the own sides of pictures unless all have one
- * size. The files must be the first member of an object that the store owns. */
+ * size. The files belong to an object that the store owns. */
 mica_status mica__scene_files_add(mica__store *store, const mica_dataset_config *config, mica__scene_files *files);
 /* "80 pictures of 64 x 64 pixels" */
 void mica__scene_files_describe(const mica__scene_files *files, const mica__store *store, mica__text *text);

@@ -204,7 +204,7 @@ static mica_status find_ranges(mica__store *store, const mica_dataset *from, con
     mica__dataset_sides(from, i, &height, &width);
     p->begin[i + 1] = p->begin[i] + (uint64_t)mica_tiling_count(t, height, width);
     if (p->begin[i + 1] > UINT32_MAX)
-      return mica__fail(MICA_E_OVERFLOW, "%s has more than 2^32 tiles", from->store->name);
+      return mica__fail(MICA_E_OVERFLOW, "%s has 2^32 tiles or more", from->store->name);
   }
   *out = p;
   return MICA_OK;

@@ -105,7 +105,11 @@ static void step_of(mica_nn *nn, const mica__speaker *network, const mica_batch_
 static void step(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out) {
   mica__speaker network;
   int32_t *letters = NULL;
-  if (mica__speak_network(config, &network, &letters) == MICA_OK) step_of(nn, &network, batch, out);
+  const mica_status status = mica__speak_network(config, &network, &letters);
+  if (status == MICA_OK)
+    step_of(nn, &network, batch, out);
+  else
+    mica_graph_fail(mica_nn_graph(nn), status, mica_error_message());
   free(letters);
 }
 
