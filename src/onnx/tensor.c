@@ -196,8 +196,9 @@ static mica_status find_external(mica__external *external, const Onnx__TensorPro
   if (!location || !*location)
     return mica__fail(MICA_E_FORMAT, "tensor '%.80s': its external data has no location", name_of(proto));
   if (wrong)
-    return mica__fail(MICA_E_FORMAT, "tensor '%.80s': the %s '%.40s' of its external data in '%.200s' is not a number",
-                      name_of(proto), wrong, word, location);
+    return mica__fail(MICA_E_FORMAT,
+                      "tensor '%.80s': external data in '%.200s' has the %s '%.40s', but it must be below 2^64",
+                      name_of(proto), location, wrong, word);
   char text[MICA_SHAPE_TEXT];
   if (given != length)
     return mica__fail(MICA_E_FORMAT,

@@ -27,11 +27,8 @@ static bool waits_for_memory(const mica__conv *conv, const mica__conv_planes *v,
   return v->out_stride == 1 && mica_tensor_bytes(conv->x) + mica_tensor_bytes(conv->y) > (size_t)core->cached_bytes;
 }
 
-/* Groups per core, so that cores are evenly busy: FEW_GROUPS if groups would have fewer than ENOUGH planes. A group
- * gathers its last plane, or its last few, in local memory first, which takes longer. */
+/* Groups per core, so that cores are evenly busy. */
 #define GROUPS 32
-#define FEW_GROUPS 8
-#define ENOUGH 32
 
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
@@ -73,9 +70,7 @@ static mica_status launch_planes(mica_queue *queue, const mica__task *task) {
   const mica__conv_dims *d = &conv->dims;
   const mica__kernel_desc *desc = &mica__conv_depthwise_cpu_w_kernel;
   mica__conv_planes v = mica__conv_planes_of(conv);
-  const int64_t planes = d->n * d->groups, units = (int64_t)task->device->compute_units;
-  const int64_t each =
-      mica__max(mica__ceil_div(planes, GROUPS * units), mica__min(ENOUGH, mica__ceil_div(planes, FEW_GROUPS * units)));
+  int64_t planes = d->n * d->groups, each = mica__ceil_div(planes, GROUPS * (int64_t)task->device->compute_units);
   int32_t values[MICA__MAX_PARAMS];
   mica__launch launch;
   mica__kernel_values(desc, task->variant ? task->variant : &variants[0], values);
