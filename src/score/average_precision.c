@@ -261,10 +261,12 @@ static double size_of(double area, const double box[4]) {
 
 static mica_status check_box(const double box[4], int32_t class_index, int32_t classes, const char *what, size_t i) {
   if (class_index < 0 || class_index >= classes)
-    return mica__fail(MICA_E_INVALID, "mica_box_precision: %s box %zu is of class %d, out of range, 0 to %d", what, i,
+    return mica__fail(MICA_E_INVALID, "mica_box_precision: the class of %s box %zu is %d, but must be 0 to %d", what, i,
                       class_index, classes - 1);
   for (int k = 0; k < 4; k++)
-    if (!isfinite(box[k])) return mica__fail(MICA_E_INVALID, "mica_box_precision: %s box %zu is not finite", what, i);
+    if (!isfinite(box[k]))
+      return mica__fail(MICA_E_INVALID, "mica_box_precision: %s box %zu has a coordinate that is infinite or NaN", what,
+                        i);
   return MICA_OK;
 }
 
@@ -323,7 +325,7 @@ mica_status mica_box_precision(const mica_true_box *truths, size_t truth_count, 
                                mica_box_class_scores *by_class) {
   size_t overlaps = 0;
   if ((!truths && truth_count) || (!found && found_count) || !scores || classes < 1)
-    return mica__fail(MICA_E_INVALID, "mica_box_precision: a pointer is NULL, or there is no class");
+    return mica__fail(MICA_E_INVALID, "mica_box_precision: a pointer is NULL, or classes is below 1");
   entry *t = calloc(truth_count + 1, sizeof *t), *f = calloc(found_count + 1, sizeof *f);
   class_boxes room = {.outcomes = calloc(found_count + 1, sizeof *room.outcomes)};
   double *numbers = calloc(2 * found_count + 1, sizeof *numbers);

@@ -235,7 +235,8 @@ mica_status mica_bleu_add(mica_bleu *sums, const char *hypothesis, const char *c
                           const mica_bleu_config *config) {
   static const mica_bleu_config usual = {.lowercase = false};
   if (!sums || !hypothesis || !references || !n || n >= INT32_MAX)
-    return mica__fail(MICA_E_INVALID, "mica_bleu_add: a pointer is NULL, or there are no references");
+    return mica__fail(MICA_E_INVALID,
+                      "mica_bleu_add: a pointer is NULL, or the number of references is 0 or too large");
   if (!config) config = &usual;
   if (config->lowercase) MICA_TRY(mica__unicode_need("lower case"));
   sentence *sentences = calloc(n + 1, sizeof *sentences);

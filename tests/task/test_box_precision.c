@@ -190,7 +190,7 @@ START_TEST(wrong_boxes) {
   mica_true_box truth = {.class_index = 3, .box = {0, 0, 1, 1}};
   mica_found_box found = {.score = NAN, .box = {0, 0, 1, 1}};
   ck_assert_int_eq(mica_box_precision(&truth, 1, NULL, 0, 3, &scores, NULL), MICA_E_INVALID);
-  ck_assert_msg(strstr(mica_error_message(), "true box 0 is of class 3"), "%s", mica_error_message());
+  ck_assert_msg(strstr(mica_error_message(), "the class of true box 0 is 3"), "%s", mica_error_message());
   ck_assert_int_eq(mica_box_precision(NULL, 0, &found, 1, 3, &scores, NULL), MICA_E_INVALID);
   ck_assert_msg(strstr(mica_error_message(), "NaN"), "%s", mica_error_message());
   found = (mica_found_box){.box = {0, INFINITY, 1, 1}};
