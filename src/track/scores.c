@@ -141,8 +141,9 @@ static size_t keep_matches(scoring *s, const frame *f) {
 
 static mica_status make_room(scoring *s, size_t rows, size_t columns) {
   if (rows && columns > MOST_PAIRS / rows)
-    return mica__fail(MICA_E_OVERFLOW, "mica_track_evaluate: a frame with %zu true and %zu found boxes is too large",
-                      rows, columns);
+    return mica__fail(MICA_E_OVERFLOW,
+                      "mica_track_evaluate: a frame has %zu true and %zu found boxes, too many to compare", rows,
+                      columns);
   const size_t cells = rows * columns;
   if (cells > s->cost_room || !s->cost) {
     double *grown = realloc(s->cost, (cells + 1) * sizeof *grown);
@@ -259,8 +260,8 @@ static mica_status total(scoring *s) {
 static mica_status score(scoring *s) {
   const size_t ids = s->truths.id_count;
   if (ids && s->found.id_count > MOST_PAIRS / ids)
-    return mica__fail(MICA_E_OVERFLOW, "mica_track_evaluate: %zu true and %zu found ids are too many", ids,
-                      s->found.id_count);
+    return mica__fail(MICA_E_OVERFLOW, "mica_track_evaluate: there are %zu true and %zu found ids, too many to compare",
+                      ids, s->found.id_count);
   s->pair = calloc(ids * s->found.id_count + 1, sizeof *s->pair);
   s->matched = calloc(ids + 1, sizeof *s->matched);
   s->last = calloc(ids + 1, sizeof *s->last);

@@ -93,7 +93,8 @@ mica_status mica_tracker_create(const mica_tracker_config *config, mica_tracker 
   if (!(c.overlap >= 0 && c.overlap <= 1))
     return mica__fail(MICA_E_INVALID, "mica_tracker_create: overlap must be 0 to 1, not %g", c.overlap);
   if (c.max_age < 0)
-    return mica__fail(MICA_E_INVALID, "mica_tracker_create: max_age is negative: %lld", (long long)c.max_age);
+    return mica__fail(MICA_E_INVALID, "mica_tracker_create: max_age is %lld, but must be 0 or above",
+                      (long long)c.max_age);
   c.max_age = c.max_age ? c.max_age : 1;
   c.min_hits = c.min_hits < 0 ? 0 : c.min_hits ? c.min_hits : 3;
   mica_tracker *made = calloc(1, sizeof *made);

@@ -325,7 +325,7 @@ START_TEST(wrong_boxes_are_refused) {
   mica_tracker_destroy(NULL);
   mica_tracker_reset(NULL);
   refused(mica_tracker_create(&(mica_tracker_config){.overlap = 1.5}, &tracker), "overlap must be 0 to 1, not 1.5");
-  refused(mica_tracker_create(&(mica_tracker_config){.max_age = -1}, &tracker), "max_age is negative");
+  refused(mica_tracker_create(&(mica_tracker_config){.max_age = -1}, &tracker), "max_age is -1");
   refused(mica_tracker_create(NULL, NULL), "NULL");
 }
 END_TEST
