@@ -99,16 +99,19 @@ static mica_status take_config(mica_adapter *adapter, const mica_adapter_config 
   if (c->rank == 0) c->rank = STANDARD_RANK;
   if (c->alpha == 0) c->alpha = 2 * (double)c->rank;
   if (c->rank < 1 || c->rank > MICA_ADAPTER_MAX_RANK)
-    return mica__fail(MICA_E_INVALID, "mica_adapter_create: a rank of %d is not in 1 to %d", (int)c->rank,
+    return mica__fail(MICA_E_INVALID, "mica_adapter_create: the rank is %d, but must be 1 to %d", (int)c->rank,
                       MICA_ADAPTER_MAX_RANK);
   if (!(c->alpha > 0) || !isfinite(c->alpha))
-    return mica__fail(MICA_E_INVALID, "mica_adapter_create: an alpha of %g is not a positive number", c->alpha);
+    return mica__fail(MICA_E_INVALID, "mica_adapter_create: alpha is %g, but must be a finite number above 0",
+                      c->alpha);
   if (!(c->dropout >= 0 && c->dropout < 1))
-    return mica__fail(MICA_E_INVALID, "mica_adapter_create: a dropout of %g is not in [0, 1)", c->dropout);
+    return mica__fail(MICA_E_INVALID, "mica_adapter_create: dropout is %g, but must be at least 0 and below 1",
+                      c->dropout);
   if (c->targets && (!strcmp(c->targets, "all") || !strcmp(c->targets, "all-linear"))) c->targets = NULL;
   for (size_t i = 0; target_at(c->targets, i, word); i++)
     if (!*word)
-      return mica__fail(MICA_E_INVALID, "mica_adapter_create: the targets \"%s\" have an empty name", c->targets);
+      return mica__fail(MICA_E_INVALID, "mica_adapter_create: the list of targets \"%s\" has an empty name",
+                        c->targets);
   adapter->targets = mica__strdup(c->targets);
   if (c->targets && !adapter->targets) return mica__fail_nomem("an adapter");
   c->targets = adapter->targets;
@@ -189,9 +192,9 @@ mica_status mica_adapter_add(mica_adapter *adapter, const mica_adapter_layer *in
   if (info->rank < 1 || info->rank > MICA_ADAPTER_MAX_RANK || info->inputs < 1 || info->inputs > MOST_SIZE ||
       info->outputs < 1 || info->outputs > MOST_SIZE || !isfinite(info->scale))
     return mica__fail(MICA_E_INVALID,
-                      "%s: an adapter of rank %d and scale %g for %" PRId64 " inputs and %" PRId64
-                      " outputs is invalid",
-                      info->name, (int)info->rank, info->scale, info->inputs, info->outputs);
+                      "%s: the rank (%d) must be 1 to %d, the scale (%g) finite, and inputs (%" PRId64
+                      ") and outputs (%" PRId64 ") 1 to 2^30",
+                      info->name, (int)info->rank, MICA_ADAPTER_MAX_RANK, info->scale, info->inputs, info->outputs);
   if (find(adapter, info->name))
     return mica__fail(MICA_E_INVALID, "%s: the adapter has this layer already", info->name);
   MICA_TRY(append(adapter, info, &added));
@@ -249,7 +252,7 @@ static mica_value adapt_result(mica_adapter *adapter, mica_nn *nn, const char *n
   if (!dense && !by_name) return y;
   if (!dense)
     return mica__graph_fail(nn->graph, MICA_E_UNSUPPORTED,
-                            "%s: adapters are for dense layers; embeddings, norms and convolutions have none", name);
+                            "%s: only dense layers can have adapters, not embeddings, norms or convolutions", name);
   const layer *l = layer_for(adapter, nn, name);
   return l ? adapt(nn, l, adapter->input, y, adapter->config.dropout) : (mica_value){0};
 }
@@ -293,7 +296,7 @@ static mica_status check_targets(const mica_adapter *adapter, const mica_nn *nn)
   }
   for (size_t l = 0; l < adapter->count; l++)
     if (!parameter_of(nn, adapter->layers[l].name, suffix_a))
-      return mica__fail(MICA_E_NOT_FOUND, "the network has no dense layer \"%s\", which the adapter is for",
+      return mica__fail(MICA_E_NOT_FOUND, "the adapter is for a dense layer \"%s\", but the network has no such layer",
                         adapter->layers[l].name);
   return adapter->count ? MICA_OK : mica__fail(MICA_E_NOT_FOUND, "the network has no dense layer to adapt");
 }

@@ -122,11 +122,13 @@ static bool take_logits(mica_beam_search *s, mica_value logits) {
     mica__graph_fail(logits.graph, MICA_E_SHAPE,
                      "a beam's block must return logits of the shape (batch beams, V), with V known");
   else if (c->begin >= shape.dim[1] || c->end >= shape.dim[1] || c->beams > shape.dim[1])
-    mica__graph_fail(logits.graph, MICA_E_INVALID, "begin %d, end %d or %lld beams exceed the vocabulary of %lld",
+    mica__graph_fail(logits.graph, MICA_E_INVALID,
+                     "begin (%d) and end (%d) must be below the vocabulary's size, and beams (%lld) not above it: %lld",
                      (int)c->begin, (int)c->end, (long long)c->beams, (long long)shape.dim[1]);
   else if (shape.dim[1] > INT32_MAX / c->beams)
-    mica__graph_fail(logits.graph, MICA_E_OVERFLOW, "%lld beams of %lld tokens are too many", (long long)c->beams,
-                     (long long)shape.dim[1]);
+    mica__graph_fail(logits.graph, MICA_E_OVERFLOW,
+                     "%lld beams with a vocabulary of %lld tokens are too many; choose fewer beams",
+                     (long long)c->beams, (long long)shape.dim[1]);
   s->vocabulary = good ? shape.dim[1] : 0;
   return mica_graph_status(logits.graph) == MICA_OK;
 }
@@ -179,13 +181,13 @@ static mica_status check(const mica_beam_config *c) {
   if (c->batch < 1 || c->beams < 1 || c->context < 1 || c->beams > INT32_MAX / c->batch ||
       c->context > INT32_MAX / 4 / (c->batch * c->beams))
     return mica__fail(MICA_E_INVALID,
-                      "mica_beam_search_create: %lld sources, %lld beams or %lld positions are out of range",
+                      "mica_beam_search_create: batch (%lld), beams (%lld) or context (%lld) is below 1 or too large",
                       (long long)c->batch, (long long)c->beams, (long long)c->context);
   if (c->begin < 0 || c->end < 0)
-    return mica__fail(MICA_E_INVALID, "mica_beam_search_create: begin %d or end %d is not a token", (int)c->begin,
-                      (int)c->end);
+    return mica__fail(MICA_E_INVALID, "mica_beam_search_create: begin (%d) and end (%d) must be tokens, 0 or above",
+                      (int)c->begin, (int)c->end);
   if (!(c->length_penalty >= 0 && c->length_penalty <= 10))
-    return mica__fail(MICA_E_INVALID, "a length penalty of %g is not in [0, 10]", c->length_penalty);
+    return mica__fail(MICA_E_INVALID, "the length penalty is %g, but must be 0 to 10", c->length_penalty);
   return MICA_OK;
 }
 
@@ -221,7 +223,8 @@ mica_status mica_beam_search_create(mica_engine *engine, const mica_beam_config 
   if (!engine || !config || !config->block || !out)
     return mica__fail(MICA_E_INVALID, "mica_beam_search_create: a pointer is NULL");
   if (!config->share)
-    return mica__fail(MICA_E_INVALID, "mica_beam_search_create: share is NULL, and there are no weights");
+    return mica__fail(MICA_E_INVALID,
+                      "mica_beam_search_create: share is NULL, but must be a session that holds the weights");
   mica_beam_config c = *config;
   if (c.batch == 0) c.batch = 1;
   if (c.beams == 0) c.beams = 1;
@@ -280,12 +283,12 @@ static mica_status check_source(const mica_beam_search *s, const int32_t *ids, i
     return mica__fail(MICA_E_INVALID, "source %lld has %d tokens, but the network's context holds %lld", number,
                       (int)length, (long long)s->config.context);
   if (limit < 1 || limit > s->config.context)
-    return mica__fail(MICA_E_INVALID, "limit %lld is %d, not 1 to %lld", number, (int)limit,
+    return mica__fail(MICA_E_INVALID, "limit %lld is %d, but must be 1 to %lld", number, (int)limit,
                       (long long)s->config.context);
   for (int32_t i = 0; i < length; i++)
     if (ids[i] < 0 || ids[i] >= s->vocabulary)
-      return mica__fail(MICA_E_INVALID, "token %d of source %lld is %d; the vocabulary has 0 to %lld", (int)i + 1,
-                        number, (int)ids[i], (long long)s->vocabulary - 1);
+      return mica__fail(MICA_E_INVALID, "token %d of source %lld is %d, but tokens of the vocabulary are 0 to %lld",
+                        (int)i + 1, number, (int)ids[i], (long long)s->vocabulary - 1);
   return MICA_OK;
 }
 

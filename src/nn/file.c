@@ -44,13 +44,16 @@ static mica_status compare(const char *path, const char *name, const mica_safete
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
   const mica_shape shape = mica__division_whole(d, mica_tensor_shape(tensor));
   if (!entry)
-    return mica__fail(MICA_E_FORMAT, "%s: it is of another network or optimiser: there is no tensor '%s'", path, name);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the file lacks the tensor '%s', so it was written for another network or optimiser", path,
+                      name);
   const bool same = entry->dtype == mica_tensor_dtype(tensor) || widens(entry, tensor);
   if (same && mica_shape_equal(entry->shape, shape)) return MICA_OK;
   if (mica_shape_equal(entry->shape, shape))
     return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' is %s, but %s in this network; convert the file", path, name,
                       entry->type ? entry->type : "?", mica_dtype_name(mica_tensor_dtype(tensor)));
-  return mica__fail(MICA_E_FORMAT, "%s: it is of another network or optimiser: the tensor '%s' is %s %s, not %s %s",
+  return mica__fail(MICA_E_FORMAT,
+                    "%s: the file was written for another network or optimiser: the tensor '%s' is %s %s, not %s %s",
                     path, name, entry->type ? entry->type : "?", mica_shape_format(entry->shape, is),
                     mica_dtype_name(mica_tensor_dtype(tensor)), mica_shape_format(shape, want));
 }

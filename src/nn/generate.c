@@ -135,17 +135,17 @@ static mica_status make_phase(mica_generator *g, phase *p, bool prompt, mica_ses
 static mica_status check(const mica_generator_config *c) {
   const mica_sampling *s = &c->sampling;
   if (c->batch < 1 || c->context < 1 || c->context > INT32_MAX / 2 / c->batch)
-    return mica__fail(MICA_E_INVALID, "mica_generator_create: %lld sequences or %lld positions are out of range",
+    return mica__fail(MICA_E_INVALID, "mica_generator_create: batch (%lld) or context (%lld) is below 1 or too large",
                       (long long)c->batch, (long long)c->context);
   if (c->window < 0 || c->window >= c->context)
-    return mica__fail(MICA_E_INVALID, "a window of %lld must be below the context of %lld", (long long)c->window,
-                      (long long)c->context);
+    return mica__fail(MICA_E_INVALID, "the window is %lld, but must be 0 or above and below the context (%lld)",
+                      (long long)c->window, (long long)c->context);
   if (!(s->temperature >= 0 && isfinite(s->temperature)))
-    return mica__fail(MICA_E_INVALID, "a temperature of %g is not 0 or above", s->temperature);
-  if (s->top_k < 0) return mica__fail(MICA_E_INVALID, "a top k of %lld is not 0 or above", (long long)s->top_k);
-  if (!(s->top_p >= 0 && s->top_p <= 1)) return mica__fail(MICA_E_INVALID, "a top p of %g is not in [0, 1]", s->top_p);
+    return mica__fail(MICA_E_INVALID, "the temperature is %g, but must be finite and 0 or above", s->temperature);
+  if (s->top_k < 0) return mica__fail(MICA_E_INVALID, "top_k is %lld, but must be 0 or above", (long long)s->top_k);
+  if (!(s->top_p >= 0 && s->top_p <= 1)) return mica__fail(MICA_E_INVALID, "top_p is %g, but must be 0 to 1", s->top_p);
   if (!(s->repetition >= 0 && isfinite(s->repetition)))
-    return mica__fail(MICA_E_INVALID, "a repetition penalty of %g is not 0 or above", s->repetition);
+    return mica__fail(MICA_E_INVALID, "the repetition penalty is %g, but must be finite and 0 or above", s->repetition);
   return MICA_OK;
 }
 
@@ -197,7 +197,8 @@ mica_status mica_generator_create(mica_engine *engine, const mica_generator_conf
   if (!engine || !config || !config->block || !out)
     return mica__fail(MICA_E_INVALID, "mica_generator_create: a pointer is NULL");
   if (!config->share)
-    return mica__fail(MICA_E_INVALID, "mica_generator_create: share is NULL, and there are no weights");
+    return mica__fail(MICA_E_INVALID,
+                      "mica_generator_create: share is NULL, but must be a session that holds the weights");
   mica_generator_config c = *config;
   if (c.batch == 0) c.batch = 1;
   c.nn.training = false;
@@ -294,7 +295,7 @@ static mica_status check_prompt(const mica_generator *g, const int32_t *ids, int
                       (long long)b + 1, (long long)length, (long long)g->config.context);
   for (int64_t i = 0; i < length; i++)
     if (ids[i] < 0 || ids[i] >= g->vocabulary)
-      return mica__fail(MICA_E_INVALID, "token %lld of prompt %lld is %d; the vocabulary has 0 to %lld",
+      return mica__fail(MICA_E_INVALID, "token %lld of prompt %lld is %d, but tokens of the vocabulary are 0 to %lld",
                         (long long)i + 1, (long long)b + 1, (int)ids[i], (long long)g->vocabulary - 1);
   return MICA_OK;
 }
@@ -304,8 +305,8 @@ mica_status mica_generator_prompt(mica_generator *g, const int32_t *ids, const i
   const int64_t batch = g->config.batch, own = g->config.context + 1;
   for (int64_t b = 0; b < batch; b++) {
     if (lengths[b] > row)
-      return mica__fail(MICA_E_INVALID, "prompt %lld has %d tokens in a row of %lld", (long long)b + 1, (int)lengths[b],
-                        (long long)row);
+      return mica__fail(MICA_E_INVALID, "prompt %lld has the length %d, but a row has only %lld tokens",
+                        (long long)b + 1, (int)lengths[b], (long long)row);
     MICA_TRY(check_prompt(g, ids + b * row, b, lengths[b]));
   }
   forget_pending(g);
@@ -357,7 +358,8 @@ static mica_status advance(mica_generator *g, int32_t *ids) {
 
 mica_status mica_generator_next(mica_generator *g, int32_t *ids) {
   if (!g || !ids) return mica__fail(MICA_E_INVALID, "mica_generator_next: a pointer is NULL");
-  if (!g->prompted) return mica__fail(MICA_E_STATE, "mica_generator_next: no prompt was given");
+  if (!g->prompted)
+    return mica__fail(MICA_E_STATE, "mica_generator_next: there is no prompt; call mica_generator_prompt first");
   if (!g->pending) return mica__fail(MICA_E_STATE, "the context of %lld tokens is full", (long long)g->config.context);
   const mica_status status = advance(g, ids);
   /* Caches and histories differ now, so a new prompt is needed. */

@@ -19,10 +19,11 @@ bool mica__nn_ask_held(mica_graph *graph, const mica_nn_config *config, const ch
   if (!elements)
     mica__graph_fail(graph, MICA_E_INVALID, "%s: %d is not a block type", name, (int)held->block);
   else if (columns % elements != 0)
-    mica__graph_fail(graph, MICA_E_SHAPE, "%s: rows of %lld are not whole %s blocks of %lld", name, (long long)columns,
-                     mica_block_name(held->block), (long long)elements);
+    mica__graph_fail(graph, MICA_E_SHAPE,
+                     "%s: a row has %lld elements, but must be a multiple of a %s block, which has %lld", name,
+                     (long long)columns, mica_block_name(held->block), (long long)elements);
   else if (config->tensor_ranks)
-    mica__graph_fail(graph, MICA_E_UNSUPPORTED, "%s: weights in blocks are not divided between ranks", name);
+    mica__graph_fail(graph, MICA_E_UNSUPPORTED, "%s: weights in blocks cannot be divided between ranks", name);
   else
     return true;
   return false;

@@ -22,8 +22,8 @@ static bool find_extent(const mica_nn *nn, const char *kind, mica_value x, int32
   if (known)
     *extent = shape.dim[at];
   else
-    mica__graph_fail(x.graph, MICA_E_SHAPE, "%s: axis %d of a value of shape %s is open or absent", kind, (int)axis,
-                     mica_shape_format(shape, text));
+    mica__graph_fail(x.graph, MICA_E_SHAPE, "%s: axis %d of an input of shape %s is missing or has no known size", kind,
+                     (int)axis, mica_shape_format(shape, text));
   return known;
 }
 
@@ -67,7 +67,7 @@ static bool find_channels(const mica_nn *nn, const char *kind, mica_value x, int
   if (!find_extent(nn, kind, x, 1, channels)) return false;
   if (rank >= 3 && rank <= 5 && groups > 0 && *channels % groups == 0) return true;
   mica__graph_fail(x.graph, MICA_E_SHAPE,
-                   "%s: %lld groups must divide the %lld channels, and the rank %d must be 3 to 5", kind,
+                   "%s: groups (%lld) must divide the channels (%lld), and the rank (%d) must be 3 to 5", kind,
                    (long long)groups, (long long)*channels, (int)rank);
   return false;
 }
@@ -148,7 +148,8 @@ mica_value mica_nn_embedding(mica_nn *nn, const char *name, mica_value indices, 
 mica_value mica_nn_dropout(mica_nn *nn, mica_value x, double rate) {
   if (mica__nn_missing(nn, "dropout", x)) return null_value;
   if (!mica_value_is_null(x) && !(rate >= 0 && rate < 1))
-    return mica__graph_fail(x.graph, MICA_E_INVALID, "dropout: a rate of %g is not in [0, 1)", rate);
+    return mica__graph_fail(x.graph, MICA_E_INVALID, "dropout: the rate is %g, but must be at least 0 and below 1",
+                            rate);
   if (!nn->config.training || mica_value_is_null(x)) return x;
   return mica_dropout(x, mica_nn_step(nn), nn->config.seed + ++nn->draws, rate);
 }
@@ -203,7 +204,8 @@ static mica_value norm_batch(mica_nn *nn, mica_value x, const affine *a, double 
     if (channel + 2 <= MICA__CHANNEL_DICE)
       return mica__batch_norm_ranks(x, a->scale, a->bias, epsilon, nn->config.norm_ranks, channel, s);
     *s = (mica_batch_statistics){.count = {0}};
-    return mica__graph_fail(x.graph, MICA_E_UNSUPPORTED, "at most %d batch norms can use the samples of all ranks",
+    return mica__graph_fail(x.graph, MICA_E_UNSUPPORTED,
+                            "the network has too many batch norms that use the samples of all ranks; it may have %d",
                             (MICA__CHANNEL_DICE - MICA__CHANNEL_NORMS) / 2);
   }
   mica_axes axes = {.count = mica_value_shape(x).rank - 1};
@@ -228,7 +230,7 @@ mica_value mica_nn_batch_norm(mica_nn *nn, const char *name, mica_value x, const
   int64_t channels = 0;
   if (!find_extent(nn, "batch_norm", x, 1, &channels)) return null_value;
   if (!(c.momentum >= 0 && c.momentum <= 1))
-    return mica__graph_fail(x.graph, MICA_E_INVALID, "batch_norm '%s': a momentum of %g is not in [0, 1]",
+    return mica__graph_fail(x.graph, MICA_E_INVALID, "batch_norm '%s': the momentum is %g, but must be 0 to 1",
                             name ? name : "", c.momentum);
   mica__nn_enter(nn, name, "batch_norm");
   affine a = norm_parameters(nn, &c, channels);

@@ -86,10 +86,11 @@ static mica_status check_scales(const reading *r) {
   want.rank -= whole;
   if (whole && entry->dtype == MICA_U8 && scales->dtype == MICA_U8 && mica_shape_equal(scales->shape, want))
     return MICA_OK;
-  return mica__fail(MICA_E_FORMAT,
-                    "%s: MXFP4 blocks are U8 with 16 bytes each and a U8 scale; '%s' is %s %s, and '%s' is %s %s",
-                    r->path, entry->name, entry->type ? entry->type : "?", mica_shape_format(entry->shape, a),
-                    scales->name, scales->type ? scales->type : "?", mica_shape_format(scales->shape, b));
+  return mica__fail(
+      MICA_E_FORMAT,
+      "%s: MXFP4 blocks must be U8 with 16 bytes each and a U8 scale, but '%s' is %s %s, and '%s' is %s %s", r->path,
+      entry->name, entry->type ? entry->type : "?", mica_shape_format(entry->shape, a), scales->name,
+      scales->type ? scales->type : "?", mica_shape_format(scales->shape, b));
 }
 
 static mica_status check_shape(const reading *r) {
@@ -97,27 +98,30 @@ static mica_status check_shape(const reading *r) {
   const mica_name_row *row = &r->from.row;
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
   if (row->of && row->of - row->first < r->shape.dim[0])
-    return mica__fail(MICA_E_INVALID, CALL ": the map has '%s' (%s) as rows from %lld of only %lld", r->name,
+    return mica__fail(MICA_E_INVALID,
+                      CALL ": the map takes '%s' (%s) from row %lld on, but the tensor has only %lld rows", r->name,
                       mica_shape_format(r->shape, want), (long long)row->first, (long long)row->of);
   const mica_shape shape = shape_of_source(r);
   int64_t count = 0, expected = 0;
   MICA_TRY(mica_shape_count(entry->shape, &count));
   MICA_TRY(mica_shape_count(shape, &expected));
   if (row->reshaped ? count == expected : mica_shape_equal(shape, entry->shape)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: it is of another network: the tensor '%s' is %s, not %s as '%s' needs", r->path,
-                    entry->name, mica_shape_format(entry->shape, is), mica_shape_format(shape, want), r->name);
+  return mica__fail(MICA_E_FORMAT, "%s: the file is of another network: the tensor '%s' is %s, not %s as '%s' needs",
+                    r->path, entry->name, mica_shape_format(entry->shape, is), mica_shape_format(shape, want), r->name);
 }
 
 /* Makes a reading for tensor number `part` of a stacked parameter. */
 static mica_status part_of(const reading *r, const mica_weights *weights, int64_t part, reading *one) {
   *one = *r;
   if (r->shape.rank < 2 || r->shape.dim[0] != r->from.row.stacked)
-    return mica__fail(MICA_E_INVALID, CALL ": the map has '%s' as %lld tensors, which is not its first dimension",
+    return mica__fail(MICA_E_INVALID,
+                      CALL
+                      ": the map stacks '%s' from %lld tensors, but the number must be the parameter's first dimension",
                       r->name, (long long)r->from.row.stacked);
   MICA_TRY(mica__name_map_part(&r->from.row, weights, r->name, part, &one->from.entry));
   if (!one->from.entry)
-    return mica__fail(MICA_E_FORMAT, "%s: it is of another network: tensor %lld of %lld for '%s' is missing", r->path,
-                      (long long)part, (long long)r->from.row.stacked, r->name);
+    return mica__fail(MICA_E_FORMAT, "%s: the file is of another network: tensor %lld of %lld for '%s' is missing",
+                      r->path, (long long)part, (long long)r->from.row.stacked, r->name);
   one->from.form = *one->from.entry;
   one->path = path_of(weights, one->from.entry);
   one->count = r->count / r->shape.dim[0];
@@ -139,7 +143,8 @@ static mica_status check_blocks(const reading *r) {
   const bool cut = r->from.row.every && (r->shape.rank < 3 || r->shape.dim[2] % elements != 0);
   if (!r->from.row.transposed && !cut && r->count % elements == 0 && r->from.row.first * width_of(r) % elements == 0)
     return MICA_OK;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s: the tensor '%s' has blocks %s of %lld elements, but '%s' %s them", r->path,
+  return mica__fail(MICA_E_UNSUPPORTED,
+                    "%s: the tensor '%s' has %s blocks of %lld elements, but the map of '%s' %s them", r->path,
                     entry->name, mica_block_name(entry->block), (long long)elements, r->name,
                     r->from.row.transposed ? "transposes" : "cuts");
 }
@@ -150,13 +155,14 @@ static mica_status check_type(const reading *r) {
   const char *wrong = misfit(r);
   char shape[MICA_SHAPE_TEXT];
   if (wrong)
-    return mica__fail(MICA_E_INVALID, CALL ": the map has '%s' %s, but it is %s", r->name, wrong,
-                      mica_shape_format(r->shape, shape));
+    return mica__fail(MICA_E_INVALID,
+                      CALL ": the map reads '%s' %s, but the parameter's shape, %s, does not allow that", r->name,
+                      wrong, mica_shape_format(r->shape, shape));
   if (r->from.row.scales) MICA_TRY(check_scales(r));
   if (r->held->block != MICA_BLOCK_NONE && (!is_plain(r) || r->from.row.add != 0))
-    return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' is %s, but '%s' has %s blocks, to which nothing can be added",
-                      r->path, entry->name, entry->type ? entry->type : "of an unknown type", r->name,
-                      mica_block_name(r->held->block));
+    return mica__fail(
+        MICA_E_FORMAT, "%s: the tensor '%s' is %s, but '%s' is held in %s blocks, which the map can only copy", r->path,
+        entry->name, entry->type ? entry->type : "of an unknown type", r->name, mica_block_name(r->held->block));
   if (entry->block != MICA_BLOCK_NONE && (is_plain(r) || is_floating(dtype))) return check_blocks(r);
   if (is_plain(r) || (is_floating(entry->dtype) && is_floating(dtype))) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' is %s, which '%s' (%s) cannot hold; convert the file", r->path,
@@ -234,8 +240,9 @@ static mica_status check_finite(const reading *r, chunk *c) {
     MICA_TRY(read_floats(r, first, count, c->source, c->floats));
     for (int64_t i = 0; i < count; i++)
       if (!isfinite(c->floats[i]))
-        return mica__fail(MICA_E_FORMAT, "%s: the tensor '%s' has a number that is not finite, element %lld of '%s'",
-                          r->path, r->from.entry->name, (long long)(first + i), r->name);
+        return mica__fail(MICA_E_FORMAT,
+                          "%s: the tensor '%s' has a number that is infinite or NaN: element %lld of '%s'", r->path,
+                          r->from.entry->name, (long long)(first + i), r->name);
   }
   return MICA_OK;
 }
@@ -387,7 +394,8 @@ static mica_status check_all(loading *l, const mica_weight_entry **taken, size_t
     lacking += !r.from.entry;
     if (!r.from.entry && missing) continue;
     if (!r.from.entry)
-      return mica__fail(MICA_E_FORMAT, "%s: it is of another network: there is no tensor for '%s'", r.path, r.name);
+      return mica__fail(MICA_E_FORMAT, "%s: the file is of another network: there is no tensor for '%s'", r.path,
+                        r.name);
     MICA_TRY(check(&r, l->weights, l->map, &l->chunk));
   }
   if (l->map && l->map->complete) MICA_TRY(check_complete(l, taken, count));
@@ -504,7 +512,8 @@ static mica_status bind_one(const loading *l, mica_engine *engine, mica_weights 
   const bool in_place = mica_engine_device(engine)->device_class == MICA_DEVICE_CLASS_CPU;
   size_t before = 0;
   if (!r->from.entry)
-    return mica__fail(MICA_E_FORMAT, "%s: it is of another network: there is no tensor for '%s'", r->path, r->name);
+    return mica__fail(MICA_E_FORMAT, "%s: the file is of another network: there is no tensor for '%s'", r->path,
+                      r->name);
   MICA_TRY(check(r, weights, l->map, c));
   const char *at = find_in_file(r, weights, in_place, &before);
   if (at) return tensor_over(engine, r, at - before, before, close_weights, mica_weights_retain(weights), tensor);

@@ -81,23 +81,27 @@ static mica_status check_row(const char *call, const mica_name_row *row, size_t 
   if (row->first < 0 || row->of < 0 || (cut && row->first >= row->of) || (row->transposed && row->reshaped))
     return mica__fail(MICA_E_INVALID, "%s: row %zu of the map (%s): %s", call, index, row->source,
                       row->transposed && row->reshaped ? "a tensor can be transposed or reshaped, not both"
-                                                       : "its first row is not among the rows");
+                                                       : "'first' must be below 'of', and both 0 or above");
   if (row->stacked < 0 || (row->stacked && (cut || row->transposed || row->reshaped || row->add != 0)))
-    return mica__fail(MICA_E_INVALID, "%s: row %zu of the map (%s): stacked tensors are read as they are", call, index,
-                      row->source);
+    return mica__fail(MICA_E_INVALID,
+                      "%s: row %zu of the map (%s): stacked tensors cannot be cut, transposed, reshaped or added to",
+                      call, index, row->source);
   if (row->every < 0 || row->every > MOST_EVERY || row->phase < 0 || (row->phase && row->phase >= row->every) ||
       (row->every && (cut || row->stacked || row->reshaped)))
-    return mica__fail(MICA_E_INVALID, "%s: row %zu of the map (%s): index %lld of every %lld cannot be", call, index,
-                      row->source, (long long)row->phase, (long long)row->every);
+    return mica__fail(MICA_E_INVALID,
+                      "%s: row %zu of the map (%s): phase (%lld) must be below every (%lld, at most 65536), without "
+                      "first, of, stacked or reshaped",
+                      call, index, row->source, (long long)row->phase, (long long)row->every);
   if (row->scales && (cut || row->stacked || row->reshaped || row->transposed || row->add != 0))
-    return mica__fail(MICA_E_INVALID, "%s: row %zu of the map (%s): blocks with scales are read as they are", call,
-                      index, row->source);
+    return mica__fail(MICA_E_INVALID,
+                      "%s: row %zu of the map (%s): blocks with scales cannot be cut, transposed, reshaped or added to",
+                      call, index, row->source);
   return MICA_OK;
 }
 
 mica_status mica__name_map_check(const char *call, const mica_name_map *map) {
   if (!map) return MICA_OK;
-  if (map->count && !map->rows) return mica__fail(MICA_E_INVALID, "%s: the map has no rows", call);
+  if (map->count && !map->rows) return mica__fail(MICA_E_INVALID, "%s: the map's rows are NULL", call);
   for (size_t i = 0; i < map->count; i++) MICA_TRY(check_row(call, &map->rows[i], i));
   return MICA_OK;
 }

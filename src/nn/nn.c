@@ -21,11 +21,10 @@ mica_status mica_nn_create(mica_graph *graph, const mica_nn_config *config, mica
   if (!graph || !out) return mica__fail(MICA_E_INVALID, "mica_nn_create: a pointer is NULL");
   mica_nn_config c = config ? *config : (mica_nn_config){0};
   if (c.dtype != MICA_F32 && c.dtype != MICA_F16 && c.dtype != MICA_BF16)
-    return mica__fail(MICA_E_DTYPE, "mica_nn_create: layers compute in f32, f16 or bf16, not %s",
+    return mica__fail(MICA_E_DTYPE, "mica_nn_create: the type is %s, but layers compute only in f32, f16 or bf16",
                       mica_dtype_name(c.dtype));
   if (c.tensor_ranks && (c.like || c.hook))
-    return mica__fail(MICA_E_UNSUPPORTED,
-                      "mica_nn_create: layers divided among ranks cannot take widths of a file or have a hook");
+    return mica__fail(MICA_E_UNSUPPORTED, "mica_nn_create: tensor_ranks cannot be combined with like or hook");
   mica_nn *nn = calloc(1, sizeof *nn);
   if (!nn) return mica__fail_nomem("a network");
   *nn = (mica_nn){.graph = graph,
@@ -98,7 +97,7 @@ void mica_nn_push(mica_nn *nn, const char *name) {
   if (!nn) return;
   if (nn->depth >= MICA__NN_DEPTH || !name) {
     mica__graph_fail(nn->graph, MICA_E_INVALID, "mica_nn_push: %s",
-                     name ? "scopes are nested too deep" : "a scope without a name");
+                     name ? "scopes are nested too deeply" : "the scope's name is NULL");
     return;
   }
   mica__text_addf(&text, "%s%s.", nn->prefix, name);
@@ -209,7 +208,8 @@ mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value) {
   value = nn->config.hook(nn->config.hook_user, nn, point, layer, value);
   mica_shape shape = mica_value_shape(value);
   if (!mica_value_is_null(value) && (mica_value_dtype(value) != dtype || !mica_shape_equal(shape, given)))
-    value = mica__graph_fail(nn->graph, MICA_E_SHAPE, "%s: the hook returned %s %s for its %s %s %s", layer,
+    value = mica__graph_fail(nn->graph, MICA_E_SHAPE,
+                             "%s: the hook returned %s %s, but must keep the type and shape of its %s, %s %s", layer,
                              mica_dtype_name(mica_value_dtype(value)), mica_shape_format(shape, is),
                              mica_nn_point_name(point), mica_dtype_name(dtype), mica_shape_format(given, was));
   mica__nn_parameter *weight = point == MICA_NN_POINT_WEIGHT ? weight_of_layer(nn, layer) : NULL;
@@ -234,7 +234,7 @@ static const mica_safetensors_entry *find_weight(mica_nn *nn, char **name) {
 
 static void fail_rank(mica_nn *nn, const char *name, mica_shape found, int32_t rank) {
   char text[MICA_SHAPE_TEXT];
-  mica__graph_fail(nn->graph, MICA_E_FORMAT, "%s: the file of widths has %s, but the layer has rank %d", name,
+  mica__graph_fail(nn->graph, MICA_E_FORMAT, "%s: the shape in the file of widths is %s, but its rank must be %d", name,
                    mica_shape_format(found, text), (int)rank);
 }
 
@@ -446,8 +446,8 @@ static mica_status initialise_one(const mica_nn *nn, mica_tensor *tensor, const 
   const mica_nn_parameter_info *info = &p->info;
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
   if (!mica_shape_equal(mica_tensor_shape(tensor), mica_value_shape(info->value)))
-    return mica__fail(MICA_E_SHAPE, "the session is of another network: '%s' is %s there but %s here", info->name,
-                      mica_shape_format(mica_tensor_shape(tensor), is),
+    return mica__fail(MICA_E_SHAPE, "the session is of another network: its '%s' is %s, but this network's is %s",
+                      info->name, mica_shape_format(mica_tensor_shape(tensor), is),
                       mica_shape_format(mica_value_shape(info->value), want));
   const mica_shape shape = mica__division_whole(&p->division, mica_tensor_shape(tensor));
   const bool divided = mica__is_divided(&p->division);

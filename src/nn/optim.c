@@ -419,7 +419,7 @@ static mica_status check_ranges(const mica_optimizer_config *c) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (!(rows[i].value >= 0) || (rows[i].share && rows[i].value >= 1))
       return mica__fail(MICA_E_INVALID, "mica_optimize: %s is %g, but must %s", rows[i].name, rows[i].value,
-                        rows[i].share ? "be in [0, 1)" : "not be negative");
+                        rows[i].share ? "be at least 0 and below 1" : "not be negative");
   return MICA_OK;
 }
 
@@ -428,26 +428,24 @@ static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
     return mica__fail(MICA_E_INVALID, "mica_optimize: %d is not an optimiser", (int)c->optimizer);
   MICA_TRY(check_ranges(c));
   if (c->rows && (c->accumulate > 1 || c->ema != 0))
-    return mica__fail(MICA_E_INVALID, "mica_optimize: %s reads a whole table, so tables cannot be updated by rows",
+    return mica__fail(MICA_E_INVALID, "mica_optimize: tables cannot be updated by rows, since %s reads whole tables",
                       c->ema != 0 ? "a moving average" : "a gradient that is accumulated");
   if (c->rows && c->communicator)
     return mica__fail(MICA_E_UNSUPPORTED, "mica_optimize: tables cannot be updated by rows on several ranks");
   if (c->shard && (!c->communicator || c->ema != 0 || c->compress != MICA_COMPRESSION_NONE))
     return mica__fail(MICA_E_UNSUPPORTED,
-                      "mica_optimize: dividing the state needs a communicator, and excludes ema and compress");
+                      "mica_optimize: shard needs a communicator, and cannot be combined with ema or compress");
   if (c->bucket_bytes < 0 || (size_t)c->compress > MICA_COMPRESSION_U8)
-    return mica__fail(MICA_E_INVALID, "mica_optimize: bucket_bytes %lld or compression %d is out of range",
+    return mica__fail(MICA_E_INVALID,
+                      "mica_optimize: bucket_bytes (%lld) must be 0 or above, and compress (%d) a mica_compression",
                       (long long)c->bucket_bytes, (int)c->compress);
   if (c->other_count && (!c->others || !c->other_gradients))
     return mica__fail(MICA_E_INVALID, "mica_optimize: others or other_gradients is NULL, but there are %zu others",
                       c->other_count);
   if (c->other_count && c->loss_scale > 0)
-    return mica__fail(MICA_E_UNSUPPORTED,
-                      "mica_optimize: gradients of other values cannot be combined with a loss scale");
+    return mica__fail(MICA_E_UNSUPPORTED, "mica_optimize: others cannot be combined with loss_scale");
   if (mica__name_table_find(&nn->graph->names, MICA_LEARNING_RATE) > 0)
-    return mica__fail(MICA_E_STATE,
-                      "mica_optimize: it was called before, or something else is named %s: a graph has "
-                      "one optimiser",
+    return mica__fail(MICA_E_STATE, "mica_optimize: the graph already has an optimiser, or another value named %s",
                       MICA_LEARNING_RATE);
   return mica_graph_status(nn->graph);
 }

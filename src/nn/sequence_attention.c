@@ -54,9 +54,10 @@ static mica_value split(mica_nn *nn, mica_value y, int64_t of_q, int64_t of_kv, 
   const int64_t shared = c->heads / c->groups, heads = of_q * shared + of_kv;
   const int64_t columns = mica_value_shape(y).dim[2], groups = columns / (heads * c->head_size);
   if (groups < 1 || columns != groups * heads * c->head_size)
-    return mica__graph_fail(nn->graph, MICA_E_FORMAT,
-                            "the file of widths has %lld columns for %s, which are not groups of %lld heads of %lld",
-                            (long long)columns, nn->prefix, (long long)heads, (long long)c->head_size);
+    return mica__graph_fail(
+        nn->graph, MICA_E_FORMAT,
+        "the file of widths has %lld columns for %s, but must have a multiple of %lld heads of size %lld",
+        (long long)columns, nn->prefix, (long long)heads, (long long)c->head_size);
   c->heads = groups * shared;
   c->groups = groups;
   return mica__split_heads(y, groups * heads, c->head_size);
@@ -74,7 +75,7 @@ static projected project_apart(mica_nn *nn, mica_value x, mica_value memory, mic
   if (mica_value_is_null(p.v) || (mica_value_shape(p.k).dim[2] == groups && mica_value_shape(p.v).dim[2] == groups))
     return p;
   mica__graph_fail(nn->graph, MICA_E_FORMAT,
-                   "the file of widths has different groups of heads for the layers q_proj, k_proj and v_proj of %s",
+                   "the file of widths must have the same groups of heads for q_proj, k_proj and v_proj of %s",
                    nn->prefix);
   return (projected){0};
 }
@@ -231,36 +232,36 @@ static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attentio
   if (c->heads == 0) c->heads = 1;
   if (c->groups == 0) c->groups = c->heads;
   if (shape.rank != 3 || shape.dim[2] < 1)
-    wrong = "sequences are (B, T, C), with C known";
+    wrong = "sequences must be (B, T, C), with C known";
   else if (c->heads < 1 || c->groups < 1 || c->heads % c->groups != 0)
-    wrong = "heads are a multiple of groups";
+    wrong = "heads must be a multiple of groups, and both at least 1";
   else if (c->head_size == 0 && shape.dim[2] % c->heads != 0)
-    wrong = "C is not a multiple of the heads";
+    wrong = "C must be a multiple of heads";
   else if (c->positions < MICA_POSITIONS_KIND_LEARNED || c->positions > MICA_POSITIONS_KIND_NONE)
-    wrong = "no such positions";
+    wrong = "positions must be a mica_positions_kind";
   else if (c->recall && (!c->cache || !mica_value_is_null(memory)))
-    wrong = "recall wants a cache and no memory";
+    wrong = "recall needs a cache, and cannot be combined with a memory";
   else if (c->cache && (c->cache->batch < 1 || c->cache->length < 1))
-    wrong = "a cache has sequences and positions";
+    wrong = "batch and length of a cache must be at least 1";
   else if (c->cache && !mica_value_is_null(c->cache->slots) &&
            (c->cache->beams > 1 || c->recall || !mica_value_is_null(memory) || !mica_value_is_null(c->cache->parents)))
-    wrong = "slots of a cache are of x itself, without beams and parents";
+    wrong = "slots of a cache cannot be combined with beams, parents, recall or a memory";
   else if (c->cache && (unsigned)c->cache->form > MICA_CACHE_FORM_Q8)
-    wrong = "a cache has no such form";
+    wrong = "the form of a cache must be a mica_cache_form";
   else if (c->cache && (c->cache->beams < 0 || (c->cache->beams && c->cache->batch % c->cache->beams)))
-    wrong = "a cache's sequences are a multiple of its beams";
+    wrong = "batch of a cache must be a multiple of its beams";
   else if (c->positions == MICA_POSITIONS_KIND_ALIBI && !mica_value_is_null(c->mask))
-    wrong = "ALiBi takes no other mask";
+    wrong = "ALiBi cannot be combined with a mask";
   else if (c->past && (!c->causal || c->window < 2 || c->cache || !mica_value_is_null(memory)))
-    wrong = "a stream is causal, with a window of at least 2 and without a cache or a memory";
+    wrong = "a stream must be causal, with a window of at least 2 and without a cache or a memory";
   else if (c->past && (c->positions == MICA_POSITIONS_KIND_ALIBI || !mica_value_is_null(c->mask)))
-    wrong = "a stream takes no mask, and no ALiBi";
+    wrong = "a stream cannot have a mask or ALiBi";
   else if (!c->apart && (c->without_bias & in_proj) != 0 && (c->without_bias & in_proj) != in_proj)
-    wrong = "one layer of queries, keys and values has one bias";
+    wrong = "without 'apart', queries, keys and values share a layer: all have a bias or none has";
   else if ((c->past || c->recall || !mica_value_is_null(memory)) && !mica_value_is_null(c->starts))
-    wrong = "starts are for x itself, without a stream";
+    wrong = "starts cannot be combined with a stream, recall or a memory";
   else if (c->past && !mica_value_is_null(c->position_ids))
-    wrong = "a stream counts its own positions";
+    wrong = "a stream counts positions itself, so position_ids must be null";
   if (wrong)
     mica__graph_fail(nn->graph, MICA_E_INVALID, "attention with %lld heads and %lld groups: %s", (long long)c->heads,
                      (long long)c->groups, wrong);

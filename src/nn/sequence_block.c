@@ -98,12 +98,14 @@ static bool check(mica_value x, bool crosses, const mica_transformer_config *c) 
   if (shape.rank != 3 || shape.dim[2] < 1)
     mica__builder_fail("transformer", x, MICA_E_SHAPE, "sequences must be (B, T, C), with C known");
   else if ((unsigned)c->norms > MICA_BLOCK_NORMS_AROUND || (unsigned)c->order > MICA_BLOCK_ORDER_TWO_NORMS)
-    mica__builder_fail("transformer", x, MICA_E_INVALID, "the norms %d or their order %d are unknown", (int)c->norms,
+    mica__builder_fail("transformer", x, MICA_E_INVALID,
+                       "norms (%d) must be a mica_block_norms, and order (%d) a mica_block_order", (int)c->norms,
                        (int)c->order);
   else if (c->post_norm && c->norms == MICA_BLOCK_NORMS_AROUND)
-    mica__builder_fail("transformer", x, MICA_E_INVALID, "norms AROUND cannot be combined with post_norm");
+    mica__builder_fail("transformer", x, MICA_E_INVALID, "MICA_BLOCK_NORMS_AROUND cannot be combined with post_norm");
   else if (c->order != MICA_BLOCK_ORDER_SEQUENCE && (crosses || c->post_norm || c->norms != MICA_BLOCK_NORMS_BEFORE))
-    mica__builder_fail("transformer", x, MICA_E_INVALID, "parallel parts need norms BEFORE, and cannot have a memory");
+    mica__builder_fail("transformer", x, MICA_E_INVALID,
+                       "parallel parts need MICA_BLOCK_NORMS_BEFORE, and cannot have post_norm or a memory");
   else
     return true;
   return false;

@@ -51,10 +51,11 @@ static mica_value convolution(mica_nn *nn, mica_value x, const mica_conformer_co
 }
 
 static const char *wrong_of(mica_shape shape, const mica_conformer_config *c) {
-  if (shape.rank != 3 || shape.dim[2] < 1) return "sequences are (B, T, C), with C known";
-  if (c->kernel < 1 || (!c->self.causal && c->kernel % 2 == 0)) return "a filter is of an odd number of positions";
+  if (shape.rank != 3 || shape.dim[2] < 1) return "sequences must be (B, T, C), with C known";
+  if (c->kernel < 1 || (!c->self.causal && c->kernel % 2 == 0))
+    return "kernel must be at least 1, and odd unless the block is causal";
   if (c->past && (!c->past_filtered || !c->self.causal || c->kernel < 2))
-    return "a stream is causal, with states of attention and of a filter of at least 2 positions";
+    return "a stream must be causal, with past_filtered and a kernel of at least 2";
   return NULL;
 }
 

@@ -65,17 +65,17 @@ static mica_value combine(mica_value gate, mica_value up, const mica_transformer
 static bool check(mica_nn *nn, const mica_transformer_config *c) {
   const char *wrong = NULL;
   if (nn->config.tensor_ranks) {
-    mica__graph_fail(nn->graph, MICA_E_UNSUPPORTED, "transformer: experts are not divided between ranks");
+    mica__graph_fail(nn->graph, MICA_E_UNSUPPORTED, "transformer: experts cannot be divided between ranks");
     return false;
   }
   if (c->experts.count < 1 || c->experts.chosen < 0 || c->experts.chosen > c->experts.count)
-    wrong = "a position takes 1 to all of the experts";
+    wrong = "experts.chosen must be 1 to experts.count";
   else if (!mica__feed_is_gated(c->feed_forward))
-    wrong = "experts have a gated function";
+    wrong = "experts need a gated activation function, such as SWIGLU";
   else if (c->experts.clamp < 0 || (c->experts.clamp > 0 && c->feed_forward != MICA_FEED_FORWARD_SWIGLU))
-    wrong = "a clamp is for SWIGLU, and not below 0";
+    wrong = "experts.clamp must be 0 or above, and needs SWIGLU";
   else if (c->dropout > 0)
-    wrong = "experts have no dropout";
+    wrong = "experts cannot be combined with dropout";
   if (wrong)
     mica__graph_fail(nn->graph, MICA_E_INVALID, "transformer of %lld experts, %lld per position: %s",
                      (long long)c->experts.count, (long long)c->experts.chosen, wrong);

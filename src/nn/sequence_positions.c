@@ -73,15 +73,14 @@ static bool complete(mica_value x, int64_t all, mica_rotary_config *c) {
   if (c->scale == 0) c->scale = 1;
   mica_value wrong = x;
   if (c->rotated < 2 || c->rotated > all || c->rotated % 2 != 0 || !(c->base > 0))
-    wrong = mica__builder_fail(
-        "rotary", x, MICA_E_INVALID,
-        "%lld of %lld features by base %g cannot be rotated; choose an even number and a base above 0",
-        (long long)c->rotated, (long long)all, c->base);
+    wrong = mica__builder_fail("rotary", x, MICA_E_INVALID,
+                               "rotated (%lld) must be even and 2 to %lld, and base (%g) above 0",
+                               (long long)c->rotated, (long long)all, c->base);
   else if (!isfinite(c->scale))
-    wrong = mica__builder_fail("rotary", x, MICA_E_INVALID, "the scale %g is not finite", c->scale);
+    wrong = mica__builder_fail("rotary", x, MICA_E_INVALID, "the scale is %g, but must be finite", c->scale);
   for (int64_t i = 0; wrong.graph && c->factors && i < c->rotated / 2; i++)
     if (!(c->factors[i] > 0))
-      wrong = mica__builder_fail("rotary", x, MICA_E_INVALID, "factor %lld is %g; it must be above 0", (long long)i,
+      wrong = mica__builder_fail("rotary", x, MICA_E_INVALID, "factor %lld is %g, but must be above 0", (long long)i,
                                  c->factors[i]);
   return wrong.graph != NULL;
 }

@@ -24,7 +24,8 @@ mica_status mica__weights_put(mica__weights *all, const char *name, mica_dtype d
   mica__weight_head h = {.dtype = (int32_t)dtype, .shape = shape};
   int64_t count = 0;
   if (strlen(name) >= sizeof h.name)
-    return mica__fail(MICA_E_UNSUPPORTED, "the name %.60s... has more than %zu bytes", name, sizeof h.name - 1);
+    return mica__fail(MICA_E_UNSUPPORTED, "the tensor's name %.60s... is longer than %zu bytes", name,
+                      sizeof h.name - 1);
   MICA_TRY(mica_shape_count(shape, &count));
   memcpy(h.name, name, strlen(name) + 1);
   h.bytes = count * (int64_t)mica_dtype_size(dtype);
@@ -48,7 +49,9 @@ static mica_status put_part(mica__weights *to, const mica__weight_part *one, int
   const mica_shape shape = mica__division_whole(&h->division, h->shape);
   if (!whole) MICA_TRY(mica__weights_put(to, h->name, (mica_dtype)h->dtype, shape, &whole));
   if (whole->head.dtype != h->dtype || !mica_shape_equal(whole->head.shape, shape))
-    return mica__fail(MICA_E_FORMAT, "the ranks' parts of %s do not form one tensor", h->name);
+    return mica__fail(MICA_E_FORMAT,
+                      "the parts of %s on the ranks have different types or shapes, so they do not form one tensor",
+                      h->name);
   mica__division_copy(&h->division, h->shape, size, ranks, rank, whole->data, one->data, true);
   return MICA_OK;
 }

@@ -277,9 +277,9 @@ static void refuse(mica_communicator *communicator) {
   static const struct {
     mica_optimizer_config config;
     const char *sentence;
-  } cases[] = {{{.shard = true}, "excludes ema and compress"},
-               {{.shard = true, .ema = 0.9}, "excludes ema and compress"},
-               {{.shard = true, .compress = MICA_COMPRESSION_F16}, "excludes ema and compress"}};
+  } cases[] = {{{.shard = true}, "cannot be combined with ema or compress"},
+               {{.shard = true, .ema = 0.9}, "cannot be combined with ema or compress"},
+               {{.shard = true, .compress = MICA_COMPRESSION_F16}, "cannot be combined with ema or compress"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     mica_graph *graph = NULL;
     mica_nn *nn = NULL;

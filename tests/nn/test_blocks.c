@@ -345,16 +345,16 @@ static void refuse(const mica_transformer_config *c, const char *text) {
 
 START_TEST(refusals) {
   static const double factors[] = {1, 0, 1};
-  refuse(&(mica_transformer_config){.norms = (mica_block_norms)3}, "the norms 3");
-  refuse(&(mica_transformer_config){.order = (mica_block_order)-1}, "their order -1");
+  refuse(&(mica_transformer_config){.norms = (mica_block_norms)3}, "norms (3)");
+  refuse(&(mica_transformer_config){.order = (mica_block_order)-1}, "order (-1)");
   refuse(&(mica_transformer_config){.norms = MICA_BLOCK_NORMS_AROUND, .post_norm = true}, "AROUND");
   refuse(&(mica_transformer_config){.order = MICA_BLOCK_ORDER_ONE_NORM, .post_norm = true}, "BEFORE");
   refuse(&(mica_transformer_config){.order = MICA_BLOCK_ORDER_TWO_NORMS, .norms = MICA_BLOCK_NORMS_AROUND}, "BEFORE");
   refuse(&(mica_transformer_config){.feed_forward = (mica_feed_forward)99}, "99 is not an activation");
-  refuse(&(mica_transformer_config){.self = {.without_bias = MICA_ATTENTION_K}}, "one bias");
+  refuse(&(mica_transformer_config){.self = {.without_bias = MICA_ATTENTION_K}}, "all have a bias or none has");
   refuse(&(mica_transformer_config){.self = {.heads = 2, ROTARY, .rotary = {.factors = factors}}}, "factor 1 is 0");
   refuse(&(mica_transformer_config){.self = {.heads = 2, ROTARY, .rotary = {.scale = INFINITY}}},
-         "scale inf is not finite");
+         "the scale is inf, but must be finite");
 }
 END_TEST
 

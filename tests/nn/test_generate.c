@@ -373,7 +373,7 @@ START_TEST(what_is_wrong_is_said) {
   length = 2;
   ids[1] = V;
   ck_assert(mica_generator_prompt(g, ids, &length, 2) == MICA_E_INVALID);
-  ck_assert_str_eq(mica_error_message(), "token 2 of prompt 1 is 23; the vocabulary has 0 to 22");
+  ck_assert_str_eq(mica_error_message(), "token 2 of prompt 1 is 23, but tokens of the vocabulary are 0 to 22");
   ids[1] = -1;
   ck_assert(mica_generator_prompt(g, ids, &length, 2) == MICA_E_INVALID);
   ids[1] = 0;

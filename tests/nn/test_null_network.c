@@ -105,7 +105,8 @@ START_TEST(a_second_optimiser) {
   ck_assert_int_eq(mica_graph_status(graph), MICA_OK);
   mica_optimize(nn, loss, NULL, NULL);
   ck_assert_int_eq(mica_graph_status(graph), MICA_E_STATE);
-  ck_assert_msg(strstr(mica_graph_message(graph), "it was called before"), "%s", mica_graph_message(graph));
+  ck_assert_msg(strstr(mica_graph_message(graph), "the graph already has an optimiser"), "%s",
+                mica_graph_message(graph));
   mica_nn_destroy(nn);
   mica_graph_destroy(graph);
 }

@@ -106,12 +106,12 @@ START_TEST(vectors_of_some_numbers) {
   const float *w = loaded();
   for (int i = 0; i < E * R; i++) ck_assert_float_eq(w[i], numbers[i / R * 3 * R + i % R * 3 + 2] + 1);
   refused((mica_name_row){.every = 2}, MICA_E_FORMAT, "the tensor 't' is (3, 15), not (3, 10) as 'w' needs");
-  refused((mica_name_row){.every = 3, .transposed = true}, MICA_E_INVALID, "has 'w' transposed");
-  refused((mica_name_row){.every = 3, .phase = 3}, MICA_E_INVALID, "index 3 of every 3 cannot be");
-  refused((mica_name_row){.every = -1}, MICA_E_INVALID, "cannot be");
-  refused((mica_name_row){.phase = 1}, MICA_E_INVALID, "cannot be");
-  refused((mica_name_row){.every = 3, .of = 4}, MICA_E_INVALID, "cannot be");
-  refused((mica_name_row){.every = 3, .stacked = 3}, MICA_E_INVALID, "cannot be");
+  refused((mica_name_row){.every = 3, .transposed = true}, MICA_E_INVALID, "reads 'w' transposed");
+  refused((mica_name_row){.every = 3, .phase = 3}, MICA_E_INVALID, "phase (3) must be below every (3, at most 65536)");
+  refused((mica_name_row){.every = -1}, MICA_E_INVALID, "must be below every");
+  refused((mica_name_row){.phase = 1}, MICA_E_INVALID, "must be below every");
+  refused((mica_name_row){.every = 3, .of = 4}, MICA_E_INVALID, "must be below every");
+  refused((mica_name_row){.every = 3, .stacked = 3}, MICA_E_INVALID, "must be below every");
 }
 END_TEST
 
@@ -138,10 +138,10 @@ START_TEST(blocks_with_scales) {
   other.scales = "no";
   refused(other, MICA_E_FORMAT, "'b' has blocks, but the tensor of their scales is missing");
   other.scales = "b";
-  refused(other, MICA_E_FORMAT, "MXFP4 blocks are U8 with 16 bytes each and a U8 scale");
+  refused(other, MICA_E_FORMAT, "MXFP4 blocks must be U8 with 16 bytes each and a U8 scale");
   other = row;
   other.transposed = true;
-  refused(other, MICA_E_INVALID, "blocks with scales are read as they are");
+  refused(other, MICA_E_INVALID, "blocks with scales cannot be cut");
   other = row;
   other.every = other.phase = 0;
   refused(other, MICA_E_FORMAT, "the tensor 'b' is (3, 10, 64), not (3, 5, 64) as 'w' needs");
@@ -175,7 +175,7 @@ START_TEST(blocks_that_cannot_be_are_refused) {
   build(MICA_SHAPE(R, C));
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
     weights = source_open(cases[c], 2);
-    refused(row, MICA_E_FORMAT, "MXFP4 blocks are U8 with 16 bytes each and a U8 scale");
+    refused(row, MICA_E_FORMAT, "MXFP4 blocks must be U8 with 16 bytes each and a U8 scale");
     mica_weights_close(weights);
     weights = NULL;
   }

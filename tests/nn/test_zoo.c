@@ -120,7 +120,7 @@ START_TEST(points_of_the_detector) {
       strstr(mica_graph_message(graph), "detector: pictures have 64 x 48 pixels; the sides must be multiples of 32"));
   drop();
   build((mica_model_config){.name = "detector", .input = {3, {3, 64, 64}}, .width = 12}, 1, false);
-  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "the width is 12; it must be a multiple of 8"));
+  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "the width is 12, but must be a multiple of 8"));
   drop();
 }
 END_TEST
@@ -130,7 +130,7 @@ START_TEST(what_is_no_stem_and_no_rate) {
   mica_model_config odd = {.name = "unet", .input = {3, {1, 24, 32}}, .depth = 4};
   ck_assert(mica_value_is_null(build(odd, 1, false)));
   ck_assert_int_eq(mica_graph_status(graph), MICA_E_SHAPE);
-  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "24, 32) cannot be halved 4 times"));
+  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "24, 32) cannot be halved evenly 4 times"));
   drop();
   mica_model_config norm = {.name = "unet", .input = {3, {1, 32, 32}}, .norm = (mica_model_norm)7};
   ck_assert(mica_value_is_null(build(norm, 1, false)));
@@ -139,13 +139,13 @@ START_TEST(what_is_no_stem_and_no_rate) {
   mica_model_config stem = {.name = "resnet18", .input = {3, {3, 32, 32}}, .stem = (mica_stem)99};
   ck_assert(mica_value_is_null(build(stem, 1, false)));
   ck_assert_int_eq(mica_graph_status(graph), MICA_E_INVALID);
-  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "resnet18: stem 99 is not from 0 to 2"));
+  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "resnet18: the stem is 99, but must be 0 to 2"));
   drop();
   for (int training = 0; training < 2; training++) {
     mica_model_config rate = {.name = "mlp", .input = {3, {1, 28, 28}}, .dropout = 7};
     ck_assert(mica_value_is_null(build(rate, 1, training)));
     ck_assert_int_eq(mica_graph_status(graph), MICA_E_INVALID);
-    ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "a rate of 7 is not in [0, 1)"));
+    ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "the rate is 7, but must be at least 0 and below 1"));
     drop();
   }
 }

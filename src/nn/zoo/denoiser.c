@@ -83,8 +83,9 @@ static mica_value attention(const building *b, const char *name, int64_t index, 
   const int64_t C = s.dim[1], size = b->c.head ? b->c.head : C, heads = C / size;
   char scope[32];
   if (C % size)
-    return mica__graph_fail(x.graph, MICA_E_INVALID, "denoiser: %lld channels per head do not divide %lld channels",
-                            (long long)size, (long long)C);
+    return mica__graph_fail(x.graph, MICA_E_INVALID,
+                            "denoiser: channels per head (%lld) must divide the channels (%lld)", (long long)size,
+                            (long long)C);
   snprintf(scope, sizeof scope, "%s.%lld", name, (long long)index);
   mica_nn_push(b->nn, scope);
   mica_value rows = mica_reshape(norm(b, "group_norm", x), MICA_SHAPE(MICA__COPY_DIM(0), C, s.dim[2] * s.dim[3]));
@@ -180,16 +181,16 @@ static bool complete(mica_value x, mica_denoiser_config *c) {
   if (c->width < 2 || c->width > MICA_DENOISER_WIDEST || c->width % 2 || c->blocks < 1 || c->blocks > MOST_BLOCKS ||
       c->classes < 0 || c->groups < 0 || c->head < 0 || c->depth < 0 || c->depth > MOST_DEPTH ||
       !(c->dropout >= 0 && c->dropout < 1)) {
-    mica__graph_fail(x.graph, MICA_E_INVALID,
-                     "denoiser: width is an even number from 2 to %d, blocks 1 to %d, depth 0 to %d, dropout below 1, "
-                     "others 0 or more",
-                     MICA_DENOISER_WIDEST, MOST_BLOCKS, MOST_DEPTH);
+    mica__graph_fail(
+        x.graph, MICA_E_INVALID,
+        "denoiser: width must be even and 2 to %d, blocks 1 to %d, depth 0 to %d, dropout below 1, others 0 or above",
+        MICA_DENOISER_WIDEST, MOST_BLOCKS, MOST_DEPTH);
     return false;
   }
   if (!c->depth) c->depth = usual_depth(s.dim[2], s.dim[3]);
   const int64_t multiple = (int64_t)1 << c->depth;
   if (c->depth && s.dim[2] % multiple == 0 && s.dim[3] % multiple == 0) return true;
-  mica__graph_fail(x.graph, MICA_E_SHAPE, "denoiser: pictures of %lld x %lld cannot be halved %lld times",
+  mica__graph_fail(x.graph, MICA_E_SHAPE, "denoiser: pictures of %lld x %lld pixels cannot be halved evenly %lld times",
                    (long long)s.dim[2], (long long)s.dim[3], (long long)(c->depth ? c->depth : 1));
   return false;
 }

@@ -142,7 +142,7 @@ mica_value mica__zoo_detector(mica_nn *nn, mica_value x, const mica_model_config
                             "detector: pictures have %lld x %lld pixels; the sides must be multiples of %d",
                             (long long)shape.dim[3], (long long)shape.dim[2], MICA_DETECTOR_MULTIPLE);
   if (width % GROUPS != 0)
-    return mica__graph_fail(x.graph, MICA_E_INVALID, "detector: the width is %lld; it must be a multiple of %d",
+    return mica__graph_fail(x.graph, MICA_E_INVALID, "detector: the width is %lld, but must be a multiple of %d",
                             (long long)width, GROUPS);
   backbone(nn, x, width, features);
   pyramid(nn, features, 2 * width);

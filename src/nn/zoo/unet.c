@@ -68,7 +68,8 @@ static int levels_of(mica_value x, const mica_model_config *c) {
   if (!c->depth) return levels;
   if (c->depth < 0 || c->depth > MOST_LEVELS || c->depth > levels) {
     char text[MICA_SHAPE_TEXT];
-    mica__graph_fail(x.graph, MICA_E_SHAPE, "unet: sides of %s cannot be halved %lld times (1 to %d)",
+    mica__graph_fail(x.graph, MICA_E_SHAPE,
+                     "unet: sides of %s cannot be halved evenly %lld times; choose a depth of 1 to %d",
                      mica_shape_format(shape, text), (long long)c->depth, MOST_LEVELS);
     return -1;
   }
@@ -81,7 +82,8 @@ mica_value mica__zoo_unet(mica_nn *nn, mica_value x, const mica_model_config *c)
   const int levels = levels_of(x, c);
   if (levels < 0) return (mica_value){0};
   if ((unsigned)c->norm > MICA_MODEL_NORM_GROUP || c->groups < 0 || width < 0)
-    return mica__graph_fail(x.graph, MICA_E_INVALID, "unet: norm %d, %lld groups or width %lld is out of range",
+    return mica__graph_fail(x.graph, MICA_E_INVALID,
+                            "unet: norm (%d) must be a mica_model_norm, and groups (%lld) and width (%lld) 0 or above",
                             (int)c->norm, (long long)c->groups, (long long)width);
   for (int i = 0; i < levels; i++) {
     skip[i] = twice(nn, c, "down", i, x, width << i);

@@ -77,8 +77,8 @@ mica_value mica_model_build(mica_nn *nn, mica_value x, const void *config) {
   if (status != MICA_OK) return mica__graph_fail_with(x.graph, status);
   if (!takes(&entries[found], x)) return (mica_value){0};
   if (c.stem < MICA_STEM_AUTO || c.stem > MICA_STEM_LARGE)
-    return mica__graph_fail(x.graph, MICA_E_INVALID, "%s: stem %d is not from 0 to %d", c.name ? c.name : "model",
-                            (int)c.stem, (int)MICA_STEM_LARGE);
+    return mica__graph_fail(x.graph, MICA_E_INVALID, "%s: the stem is %d, but must be 0 to %d",
+                            c.name ? c.name : "model", (int)c.stem, (int)MICA_STEM_LARGE);
   bool small =
       entries[found].family == MICA_MODEL_FAMILY_IMAGE && shape.dim[2] <= SMALL_IMAGE && shape.dim[3] <= SMALL_IMAGE;
   if (c.classes == 0) c.classes = 10;
@@ -117,7 +117,8 @@ static mica_status build(mica_engine *engine, const mica_model_config *c, mica_m
   mica_dtype dtype = family == MICA_MODEL_FAMILY_TOKENS ? MICA_I32 : MICA_F32;
   mica_shape shape = {.rank = c->input.rank + 1, .dim = {MICA_DYNAMIC}};
   if (c->input.rank < 1 || c->input.rank >= MICA_MAX_RANK)
-    return mica__fail(MICA_E_SHAPE, "mica_model_create: an input cannot have the rank %d", (int)c->input.rank);
+    return mica__fail(MICA_E_SHAPE, "mica_model_create: the input's rank is %d, but must be 1 to %d",
+                      (int)c->input.rank, MICA_MAX_RANK - 1);
   for (int32_t i = 0; i < c->input.rank; i++) shape.dim[i + 1] = c->input.dim[i];
   MICA_TRY(mica_graph_create(&m->graph));
   MICA_TRY(mica_nn_create(m->graph, NULL, &m->nn));
