@@ -127,19 +127,19 @@ static mica_status parse_fields(const char *path, const mica_safetensors *file, 
   field fields[FIELDS];
   size_t count = fields_of(phase, progress, totals, fields);
   if (!mica_safetensors_metadata(file, FORMAT_KEY) && mica_safetensors_metadata(file, "mica.sum.measure"))
-    return mica__fail(
-        MICA_E_FORMAT,
-        "%s: it is a checkpoint of Mica 0.2, from which training cannot continue; only its weights can be used", path);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: training cannot continue from a checkpoint of Mica 0.2; only its weights can be used", path);
   progress->best_loss = NAN;
   for (size_t i = 0; i < count; i++) {
     const char *text = mica_safetensors_metadata(file, fields[i].key);
     if (!text && !strcmp(fields[i].key, LATER_KEY)) continue;
     if (!text || !parse_field(&fields[i], text))
-      return mica__fail(MICA_E_FORMAT, "%s: it is not a checkpoint of a run: '%s' is %s", path, fields[i].key,
+      return mica__fail(MICA_E_FORMAT, "%s: the file is not a checkpoint of a run: '%s' is %s", path, fields[i].key,
                         text ? "not a number" : "missing");
   }
   if (progress->step >= 0 && progress->epoch >= 0 && progress->batch >= 0 && totals->samples >= 0) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: it is not a checkpoint of a run: a count is negative", path);
+  return mica__fail(MICA_E_FORMAT,
+                    "%s: the file is not a checkpoint of a run: its step, epoch, batch or samples is below 0", path);
 }
 
 /* Each stage reads its own part. */

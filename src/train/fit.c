@@ -145,7 +145,8 @@ static mica_status step(run *r, bool *more) {
   t->data_seconds += batch.waited;
   *more = batch.count > 0;
   if (!*more && t->progress.batch == 0)
-    return mica__fail(MICA_E_INVALID, "mica_trainer_fit: the source of %llu batches gave none in epoch %lld",
+    return mica__fail(MICA_E_INVALID,
+                      "mica_trainer_fit: the source of batches should give %llu, but gave none in epoch %lld",
                       (unsigned long long)r->training->batches, (long long)t->progress.epoch + 1);
   if (!*more) return MICA_OK;
   MICA_TRY(mica_trainer_step(t, &batch));
@@ -250,7 +251,7 @@ static mica_status end_epoch(run *r) {
   notify(r, &event);
   if (event.kept) MICA_TRY(write_to(r, "best.safetensors", true));
   MICA_TRY(write_to(r, "last.safetensors", false));
-  if (mica__train_patience_over(t) && !r->reason) r->reason = "no better epoch for as long as the patience lasts";
+  if (mica__train_patience_over(t) && !r->reason) r->reason = "no better epoch within the patience";
   return MICA_OK;
 }
 
@@ -319,7 +320,7 @@ mica_status mica_trainer_fit(mica_trainer *t, const mica_batch_source *training,
   if (!t || !training) return mica__fail(MICA_E_INVALID, "mica_trainer_fit: a pointer is NULL");
   MICA_TRY(mica__train_check_source(training, "mica_trainer_fit"));
   if (validation) MICA_TRY(mica__train_check_source(validation, "mica_trainer_fit"));
-  if (training->batches == 0) return mica__fail(MICA_E_INVALID, "mica_trainer_fit: there is nothing to train on");
+  if (training->batches == 0) return mica__fail(MICA_E_INVALID, "mica_trainer_fit: the training source has 0 batches");
   run r = {.t = t, .training = training, .validation = validation};
   mica_status status = mica__ranks_fail(t, fit(&r));
   if (status != MICA_OK) mica__train_discard(t);

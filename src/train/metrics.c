@@ -13,7 +13,9 @@ mica_status mica_metrics_add(mica_metrics *m, const char *name, double value) {
   int32_t i = 0;
   while (i < m->count && strcmp(m->values[i].name, name) != 0) i++;
   if (i == MICA_METRICS_MAX)
-    return mica__fail(MICA_E_OVERFLOW, "mica_metrics_add: there is no room for '%s' beside %d others", name, i);
+    return mica__fail(MICA_E_OVERFLOW,
+                      "mica_metrics_add: '%s' cannot be added: there are already %d metrics, the most allowed", name,
+                      i);
   if (i == m->count) m->count++;
   strcpy(m->values[i].name, name);
   m->values[i].value = value;

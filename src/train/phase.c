@@ -48,7 +48,8 @@ mica_value mica_batch_samples(const mica_batch_values *batch) {
     if (value.graph && mica_value_shape(value).rank > 0)
       return mica__count_along(mica_cast(value, MICA_F32), MICA_AXES(0));
   }
-  return batch ? mica__graph_fail(batch->graph, MICA_E_STATE, "take a column of the batch before counting its samples")
+  return batch ? mica__graph_fail(batch->graph, MICA_E_STATE,
+                                  "mica_batch_samples: the step must read a column of the batch first")
                : (mica_value){0};
 }
 
@@ -89,7 +90,7 @@ static mica_status check_metric(const mica_objective *made, size_t k) {
   for (size_t j = 0; j < k; j++)
     if (!strcmp(made->metrics[j].name, m->name)) return wrong(m->name, "is made twice");
   if (!m->sum.graph || mica_value_dtype(m->sum) != MICA_F32 || !elements(m->sum))
-    return wrong(m->name, "must be an f32 sum of a known shape");
+    return wrong(m->name, "must have a sum that is f32 and of a known shape");
   if (!m->weight.graph) return MICA_OK;
   while (m->parts && m->parts[parts]) parts++;
   if (mica_value_dtype(m->weight) != MICA_F32 ||
@@ -278,7 +279,7 @@ static mica_status build_graph(const mica_trainer *t, const mica_trainer_config 
   MICA_TRY(graph_status(phase->graph));
   if (kind != MICA__PHASE_PREDICT) {
     if (!made->loss.graph || mica_value_shape(made->loss).rank != 0)
-      return mica__fail(MICA_E_INVALID, "the step must make a loss that is a scalar");
+      return mica__fail(MICA_E_INVALID, "the step must set a loss, and the loss must be a scalar");
     MICA_TRY(make_slots(phase, made, kind == MICA__PHASE_TEST));
     put_out(phase, made, kind == MICA__PHASE_TRAIN, outputs);
   }

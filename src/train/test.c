@@ -52,7 +52,7 @@ static mica_status add_ranks(mica_trainer *t) {
 
 mica_status mica__train_check_source(const mica_batch_source *source, const char *who) {
   if (source->next && source->seek) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "%s: the source has no %s", who, source->next ? "seek" : "next");
+  return mica__fail(MICA_E_INVALID, "%s: the source's function %s is NULL", who, source->next ? "seek" : "next");
 }
 
 /* Clears the message, because a source may fail without one, and an older message must not appear instead. */
@@ -134,7 +134,8 @@ mica_status mica_trainer_sum(mica_trainer *t, const char *metric, double *to, si
     const mica__metric_slot *slot = &t->testing.slots[s];
     if (strcmp(slot->name, metric) != 0) continue;
     if (slot->count != count)
-      return mica__fail(MICA_E_INVALID, "mica_trainer_sum: '%s' has %zu elements, not %zu", metric, slot->count, count);
+      return mica__fail(MICA_E_INVALID, "mica_trainer_sum: '%s' has %zu elements, but %zu were asked for", metric,
+                        slot->count, count);
     memcpy(to, slot->weighted ? t->tested.sums + slot->at : slot->totals, count * sizeof *to);
     return MICA_OK;
   }

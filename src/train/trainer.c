@@ -10,25 +10,24 @@
 #include <string.h>
 
 static mica_status check(const mica_trainer_config *c) {
-  if (!c->step) return mica__fail(MICA_E_INVALID, "mica_trainer_create: there is no step");
-  if (!c->columns || !c->column_count) return mica__fail(MICA_E_INVALID, "mica_trainer_create: there are no columns");
+  if (!c->step) return mica__fail(MICA_E_INVALID, "mica_trainer_create: step is NULL");
+  if (!c->columns || !c->column_count)
+    return mica__fail(MICA_E_INVALID, "mica_trainer_create: columns is NULL, or column_count is 0");
   if (c->sync_norm && c->stages.count > 1)
     return mica__fail(MICA_E_INVALID, "mica_trainer_create: sync_norm cannot be combined with stages");
   if (c->hold && (c->stages.count > 1 || c->tensor > 1))
-    return mica__fail(MICA_E_UNSUPPORTED,
-                      "mica_trainer_create: hold cannot be combined with stages or parts of layers");
+    return mica__fail(MICA_E_UNSUPPORTED, "mica_trainer_create: hold cannot be combined with stages or tensor");
   if (c->tensor > 1 && (c->sync_norm || c->like || c->hook))
     return mica__fail(MICA_E_UNSUPPORTED,
-                      "mica_trainer_create: parts of layers cannot be combined with sync_norm, like or a hook");
+                      "mica_trainer_create: tensor cannot be combined with sync_norm, like or hook");
   if (c->epochs < 0 || c->patience < 0 || c->report_every < 0 || c->checkpoint_steps < 0)
-    return mica__fail(MICA_E_INVALID, "mica_trainer_create: a count is negative");
-  if (!(c->schedule.rate >= 0 && c->schedule.rate <= DBL_MAX))
     return mica__fail(MICA_E_INVALID,
-                      "mica_trainer_create: the learning rate is %g; it must be finite and not negative",
+                      "mica_trainer_create: epochs, patience, report_every and checkpoint_steps must be 0 or above");
+  if (!(c->schedule.rate >= 0 && c->schedule.rate <= DBL_MAX))
+    return mica__fail(MICA_E_INVALID, "mica_trainer_create: the learning rate is %g, but must be finite and 0 or above",
                       c->schedule.rate);
   if (c->schedule.steps < 0 || c->schedule.warmup < 0 || c->schedule.every < 0)
-    return mica__fail(MICA_E_INVALID,
-                      "mica_trainer_create: steps, warmup and every of a schedule must not be negative");
+    return mica__fail(MICA_E_INVALID, "mica_trainer_create: steps, warmup and every of a schedule must be 0 or above");
   if (!strcmp(mica_schedule_name(c->schedule.kind), "?"))
     return mica__fail(MICA_E_INVALID, "mica_trainer_create: %d is not a mica_schedule", (int)c->schedule.kind);
   return MICA_OK;

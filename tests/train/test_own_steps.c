@@ -196,9 +196,9 @@ START_TEST(wrong_steps_are_named) {
   static const struct {
     mica_step_fn *step;
     const char *sentence;
-  } cases[] = {{NULL, "there is no step"},
+  } cases[] = {{NULL, "step is NULL"},
                {asks_for_more, "no column 'height'; choose from 'rating'"},
-               {makes_nothing, "must make a loss"},
+               {makes_nothing, "must set a loss"},
                {weighs_wrongly, "'mean' must have a weight of the shape"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     const mica_trainer_config config = {.step = cases[i].step, .columns = columns, .column_count = 1};
@@ -244,11 +244,11 @@ START_TEST(wrong_sources_are_named) {
     mica_status (*seek)(void *user, uint64_t epoch, uint64_t batch);
     mica_status status;
     const char *sentence;
-  } cases[] = {{NULL, seek, MICA_E_INVALID, "the source has no next"},
-               {next, NULL, MICA_E_INVALID, "the source has no seek"},
+  } cases[] = {{NULL, seek, MICA_E_INVALID, "the source's function next is NULL"},
+               {next, NULL, MICA_E_INVALID, "the source's function seek is NULL"},
                {next_fails, seek, MICA_E_IO, "the source of batches failed in next"},
                {next_says_why, seek, MICA_E_INVALID, "mica_tensor_upload: a pointer is NULL"},
-               {next_gives_none, seek, MICA_E_INVALID, "the source of 8 batches gave none"}};
+               {next_gives_none, seek, MICA_E_INVALID, "the source of batches should give 8, but gave none"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     static source nothing;
     const mica_trainer_config config = {.step = takes_the_mean, .columns = rating, .column_count = 1};
