@@ -58,20 +58,23 @@ mica_status mica__collective_check(const mica_transfer *t, int32_t rank, int32_t
   if (t->kind < MICA_COLLECTIVE_ALL_REDUCE || t->kind > MICA_COLLECTIVE_RECEIVE)
     return mica__fail(MICA_E_INVALID, "mica_communicator_begin: %d is not a collective", (int)t->kind);
   if (t->count < 0 || (t->count > 0 && !t->data))
-    return mica__fail(MICA_E_INVALID, "%s: the count %lld or the address %p is invalid", name, (long long)t->count,
-                      t->data);
+    return mica__fail(MICA_E_INVALID,
+                      "%s: the count (%lld) must be 0 or above, and the address (%p) not NULL unless it is 0", name,
+                      (long long)t->count, t->data);
   if (!mica_dtype_is_valid(t->dtype) || (sums(t) && !can_add(t->dtype)))
-    return mica__fail(MICA_E_DTYPE, "%s: the type cannot be %s", name, mica_dtype_name(t->dtype));
+    return mica__fail(MICA_E_DTYPE, "%s: elements of type %s cannot be sent or added", name, mica_dtype_name(t->dtype));
   if (!mica__mul_size((uint64_t)t->count, mica_dtype_size(t->dtype) * ((uint64_t)ranks + 2), &bytes))
     return mica__fail(MICA_E_OVERFLOW, "%s: %lld elements are too many", name, (long long)t->count);
   if (t->channel < 0 || t->channel >= MICA_CHANNELS)
-    return mica__fail(MICA_E_INVALID, "%s: channel %d is not from 0 to %d", name, (int)t->channel, MICA_CHANNELS - 1);
+    return mica__fail(MICA_E_INVALID, "%s: the channel is %d, but must be 0 to %d", name, (int)t->channel,
+                      MICA_CHANNELS - 1);
   if (!has_parts(t) && (t->peer < 0 || t->peer >= ranks))
-    return mica__fail(MICA_E_INVALID, "%s: there is no rank %d among %d", name, (int)t->peer, (int)ranks);
+    return mica__fail(MICA_E_INVALID, "%s: there is no rank %d; the communicator has %d ranks, counted from 0", name,
+                      (int)t->peer, (int)ranks);
   if (!has_parts(t) && t->kind != MICA_COLLECTIVE_BROADCAST && t->peer == rank)
-    return mica__fail(MICA_E_INVALID, "%s: rank %d is the caller's own", name, (int)rank);
+    return mica__fail(MICA_E_INVALID, "%s: rank %d cannot send to itself or receive from itself", name, (int)rank);
   if ((size_t)t->compression > MICA_COMPRESSION_U8)
-    return mica__fail(MICA_E_INVALID, "%s: the compression cannot be %d", name, (int)t->compression);
+    return mica__fail(MICA_E_INVALID, "%s: %d is not a mica_compression", name, (int)t->compression);
   if (t->compression && (!sums(t) || t->dtype != MICA_F32))
     return mica__fail(MICA_E_INVALID, "%s: only sums of f32 are compressed", name);
   return has_parts(t) && t->offsets ? check_offsets(t, ranks) : MICA_OK;

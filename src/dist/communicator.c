@@ -410,15 +410,19 @@ static mica_status check(const mica_transport *t, const mica_communicator_config
       !t->calls->abort)
     return mica__fail(MICA_E_INVALID, "mica_communicator_create: a pointer is NULL");
   if (t->ranks < 1 || t->rank < 0 || t->rank >= t->ranks)
-    return mica__fail(MICA_E_INVALID, "mica_communicator_create: there is no rank %d of %d", (int)t->rank,
-                      (int)t->ranks);
-  if (c && !(c->timeout >= 0)) return mica__fail(MICA_E_INVALID, "mica_communicator_create: the timeout is below 0");
+    return mica__fail(
+        MICA_E_INVALID,
+        "mica_communicator_create: the rank is %d, but must be 0 or above and below the number of ranks, %d",
+        (int)t->rank, (int)t->ranks);
+  if (c && !(c->timeout >= 0))
+    return mica__fail(MICA_E_INVALID, "mica_communicator_create: the timeout must be 0 or above");
   return MICA_OK;
 }
 
 mica_status mica_communicator_create(const mica_transport *transport, const mica_communicator_config *config,
                                      mica_communicator **out) {
-  mica_status status = out ? check(transport, config) : mica__fail(MICA_E_INVALID, "a communicator without a pointer");
+  mica_status status =
+      out ? check(transport, config) : mica__fail(MICA_E_INVALID, "mica_communicator_create: a pointer is NULL");
   mica_communicator *communicator = NULL;
   members *m = NULL;
   if (status == MICA_OK) {
@@ -440,7 +444,7 @@ mica_status mica_communicator_create(const mica_transport *transport, const mica
   if (pthread_create(&m->thread, NULL, move, m) != 0) {
     free(communicator);
     free_members(m);
-    return mica__fail(MICA_E_NOMEM, "mica_communicator_create: no thread can be started");
+    return mica__fail(MICA_E_NOMEM, "mica_communicator_create: the system cannot start another thread");
   }
   *communicator =
       (mica_communicator){.user = m, .rank = transport->rank, .ranks = transport->ranks, .calls = &message_calls};

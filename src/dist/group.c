@@ -78,10 +78,14 @@ mica_status mica_communicator_group(mica_communicator *whole, const int32_t *ran
                       "mica_communicator_group: the communicator must send messages and must not be a group itself");
   for (int32_t k = 0; k < count; k++) {
     if (ranks[k] < 0 || ranks[k] >= whole->ranks || (k && ranks[k] <= ranks[k - 1]))
-      return mica__fail(MICA_E_INVALID, "mica_communicator_group: ranks must rise and be below %d", (int)whole->ranks);
+      return mica__fail(MICA_E_INVALID,
+                        "mica_communicator_group: ranks must rise, and each must be 0 or above and below %d",
+                        (int)whole->ranks);
     if (ranks[k] == whole->rank) own = k;
   }
-  if (own < 0) return mica__fail(MICA_E_INVALID, "mica_communicator_group: rank %d is not in it", (int)whole->rank);
+  if (own < 0)
+    return mica__fail(MICA_E_INVALID, "mica_communicator_group: the caller's rank, %d, is not in the list of ranks",
+                      (int)whole->rank);
   group *g = calloc(1, sizeof *g + (size_t)count * sizeof *g->ranks);
   mica_communicator *c = calloc(1, sizeof *c);
   if (!g || !c) {

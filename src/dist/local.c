@@ -160,8 +160,9 @@ static const mica_transport_calls local_calls = {.send = local_send,
 
 mica_status mica_transport_local(int32_t ranks, mica_transport *list) {
   if (ranks < 1 || ranks > MICA_CHANNELS || !list)
-    return mica__fail(MICA_E_INVALID, "mica_transport_local: the number of ranks is %d, or the list is NULL",
-                      (int)ranks);
+    return mica__fail(MICA_E_INVALID,
+                      "mica_transport_local: the number of ranks is %d, but must be 1 to %d, or the list is NULL",
+                      (int)ranks, MICA_CHANNELS);
   hub *h = calloc(1, sizeof *h);
   if (!h) return mica__fail_nomem("a communicator");
   *h = (hub){.alive = ranks, .left = calloc((size_t)ranks, sizeof *h->left)};
@@ -185,8 +186,9 @@ mica_status mica_transport_local(int32_t ranks, mica_transport *list) {
 
 mica_status mica_communicator_local(int32_t ranks, const mica_communicator_config *config, mica_communicator **list) {
   if (ranks < 1 || ranks > MICA_CHANNELS || !list)
-    return mica__fail(MICA_E_INVALID, "mica_communicator_local: the number of ranks is %d, or the list is NULL",
-                      (int)ranks);
+    return mica__fail(MICA_E_INVALID,
+                      "mica_communicator_local: the number of ranks is %d, but must be 1 to %d, or the list is NULL",
+                      (int)ranks, MICA_CHANNELS);
   mica_transport *transports = calloc((size_t)ranks, sizeof *transports);
   mica_status status = transports ? mica_transport_local(ranks, transports) : mica__fail_nomem("a communicator");
   int32_t made = 0;

@@ -159,16 +159,17 @@ static mica_status check(const mica_pipeline_config *c) {
   const mica_optimizer_config *o = &c->optimizer;
   const mica_communicator *m = c->communicator;
   if (!m || !c->chain.layer || !c->chain.loss)
-    return mica__fail(MICA_E_INVALID, "mica_pipeline_create: there is no communicator, layer or loss");
+    return mica__fail(MICA_E_INVALID, "mica_pipeline_create: communicator, layer or loss is NULL");
   if (c->chain.layers < m->ranks)
-    return mica__fail(MICA_E_INVALID, "a pipeline of %d stages needs a layer for each; the chain has %d", (int)m->ranks,
-                      (int)c->chain.layers);
+    return mica__fail(MICA_E_INVALID, "a pipeline of %d stages needs at least as many layers, but the chain has %d",
+                      (int)m->ranks, (int)c->chain.layers);
   if (c->micro_batches < 1)
     return mica__fail(MICA_E_INVALID, "a pipeline's step cannot have %d micro-batches; give it at least 1",
                       (int)c->micro_batches);
   if (o->clip_norm != 0 || o->loss_scale != 0 || o->communicator)
-    return mica__fail(MICA_E_UNSUPPORTED, "a stage of a pipeline has only its own gradients; leave out clip_norm, "
-                                          "loss_scale and communicator, which need all of them");
+    return mica__fail(
+        MICA_E_UNSUPPORTED,
+        "clip_norm, loss_scale and communicator need the gradients of all stages; leave them out in a pipeline");
   for (int32_t k = 0; c->cuts && k < m->ranks; k++)
     if (c->cuts[0] != 0 || c->cuts[k + 1] <= c->cuts[k] || c->cuts[m->ranks] != c->chain.layers)
       return mica__fail(MICA_E_INVALID, "a pipeline's cuts must rise from 0 to its %d layers", (int)c->chain.layers);

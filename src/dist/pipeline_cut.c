@@ -21,8 +21,8 @@ mica_status mica_pipeline_order(mica_pipeline_schedule schedule, int32_t stages,
                                 int32_t *order) {
   if (stages < 1 || stage < 0 || stage >= stages || micro_batches < 1 || !order)
     return mica__fail(MICA_E_INVALID,
-                      "mica_pipeline_order: stage %d of %d with %d micro-batches; a stage is 0 or more and below the "
-                      "number of stages, micro-batches are 1 or more, and order is not NULL",
+                      "mica_pipeline_order: the stage (%d) must be 0 or above and below the stages (%d), micro-batches "
+                      "(%d) at least 1, and order not NULL",
                       (int)stage, (int)stages, (int)micro_batches);
   /* Number of forward passes before the first backward pass. */
   int32_t ahead = schedule == MICA_PIPELINE_SCHEDULE_GPIPE ? micro_batches : stages - stage;
@@ -52,7 +52,7 @@ static mica_status measure(const mica_pipeline_config *config, mica_nn *nn, mica
     if (mica_value_is_null(x)) return mica__fail(MICA_E_INVALID, "layer %d of a chain returned no value", (int)i - 1);
     links[i] = (mica__link){mica__graph_node(graph, x.id)->type, mica_nn_draws(nn), graph->count, has_step(nn), 0};
     if (mica__shape_is_open(links[i].type.shape))
-      return mica__fail(MICA_E_SHAPE, "the input of layer %d of a chain has an open dimension", (int)i);
+      return mica__fail(MICA_E_SHAPE, "the input of layer %d of a chain has a dimension of unknown size", (int)i);
     if (i == chain->layers) break;
     const int32_t before = graph->count;
     x = chain->layer(chain->user, nn, i, x);

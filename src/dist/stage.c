@@ -65,12 +65,12 @@ static mica_status make_order(mica_stage *s) {
 
 static mica_status check(const mica_stage_config *c) {
   if (!c->communicator || !c->forward || !c->backward)
-    return mica__fail(MICA_E_INVALID, "mica_stage_create: there is no communicator, or no pass");
+    return mica__fail(MICA_E_INVALID, "mica_stage_create: communicator, forward or backward is NULL");
   if (c->micro_batches < 1 || c->micro_batches > INT32_MAX / 2)
     return mica__fail(MICA_E_INVALID, "a pipeline's step cannot have %d micro-batches; give it at least 1",
                       (int)c->micro_batches);
   if ((size_t)c->schedule > MICA_PIPELINE_SCHEDULE_GPIPE)
-    return mica__fail(MICA_E_INVALID, "a pipeline's schedule cannot be %d", (int)c->schedule);
+    return mica__fail(MICA_E_INVALID, "%d is not a mica_pipeline_schedule", (int)c->schedule);
   return MICA_OK;
 }
 
@@ -174,7 +174,7 @@ static mica_status wait_for_sends(mica_stage *s) {
 static mica_status send(mica_stage *s, direction *d, const mica_tensor *tensor, int32_t stage) {
   message *m = &d->messages[d->sent++ % IN_FLIGHT];
   mica_communicator *c = s->config.communicator;
-  if (!tensor) return mica__fail(MICA_E_STATE, "a stage's pass has no output to send");
+  if (!tensor) return mica__fail(MICA_E_STATE, "a stage's forward or backward pass returned no output to send");
   const size_t bytes = mica_tensor_bytes(tensor);
   MICA_TRY(wait_for(s, m));
   MICA_TRY(make_room(m, bytes));
@@ -208,7 +208,7 @@ static mica_status pass_backward(mica_stage *s, int32_t m) {
   if (!is_last(s)) {
     MICA_TRY(receive(s, s->gradients.channel, s->stage + 1, s->config.y, &s->dy));
     if (!mica_shape_equal(mica_tensor_shape(s->dy), s->sent[m % s->slots]))
-      return mica__fail(MICA_E_STATE, "the gradient of a micro-batch has another shape than its values");
+      return mica__fail(MICA_E_STATE, "the gradient of a micro-batch must have the same shape as its values");
   }
   MICA_TRY(s->config.backward(s->config.user, m, s->inputs[m % s->slots], is_last(s) ? NULL : s->dy, &dx));
   return is_first(s) ? MICA_OK : send(s, &s->gradients, dx, s->stage - 1);

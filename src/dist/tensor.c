@@ -227,7 +227,7 @@ static mica_status load(mica_parallel *p, const mica_nn *nn, mica_session *sessi
       const mica_safetensors_entry *entry = mica_safetensors_find(file, info->own_name);
       if (info->role == MICA_NN_ROLE_OPTIMIZER) continue;
       const mica_shape shape = whole_shape(p, info);
-      if (!entry) return mica__fail(MICA_E_FORMAT, "%s has no %s", path, info->own_name);
+      if (!entry) return mica__fail(MICA_E_FORMAT, "%s lacks the tensor '%s'", path, info->own_name);
       if (entry->dtype != mica_value_dtype(info->value) || !mica_shape_equal(entry->shape, shape))
         return mica__fail(MICA_E_FORMAT, "%s: %s is %s %s, but the network's is %s %s", path, info->own_name,
                           entry->type, mica_shape_format(entry->shape, is),
@@ -261,7 +261,8 @@ static mica_status join(const mica_parallel *p, const mica__weights *ranks, cons
   for (int32_t k = 0; d && k < p->communicator->ranks; k++) {
     const mica__weight_part *part = mica__weights_find(&ranks[k], head.name);
     if (!part || part->head.bytes != own->head.bytes)
-      return mica__fail(MICA_E_STATE, "rank %d has no such part of %s", (int)k, head.name);
+      return mica__fail(MICA_E_STATE, "rank %d sent a part of %s that is missing or of the wrong size", (int)k,
+                        head.name);
     copy_block(p, d, own->head.shape, mica_dtype_size((mica_dtype)head.dtype), k, one->data, part->data, true);
   }
   return MICA_OK;

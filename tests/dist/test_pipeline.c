@@ -236,7 +236,7 @@ static void refuse_all(mica_communicator *communicator) {
   if (communicator->rank) return;
   mica_pipeline_config config = config_of(communicator, MICA_PIPELINE_SCHEDULE_GPIPE);
   config.chain.layers = 1;
-  refused(&config, MICA_E_INVALID, "a pipeline of 2 stages needs a layer for each; the chain has 1");
+  refused(&config, MICA_E_INVALID, "a pipeline of 2 stages needs at least as many layers, but the chain has 1");
   config.chain = chain;
   config.micro_batches = 0;
   refused(&config, MICA_E_INVALID, "0 micro-batches");
@@ -248,9 +248,9 @@ static void refuse_all(mica_communicator *communicator) {
   refused(&config, MICA_E_UNSUPPORTED, "clip_norm");
   config.optimizer.clip_norm = 0;
   config.input = MICA_SHAPE(ROWS, WIDTH, MICA_DYNAMIC);
-  refused(&config, MICA_E_SHAPE, "open dimension");
+  refused(&config, MICA_E_SHAPE, "dimension of unknown size");
   config.communicator = NULL;
-  refused(&config, MICA_E_INVALID, "no communicator");
+  refused(&config, MICA_E_INVALID, "communicator, layer or loss is NULL");
 }
 
 START_TEST(what_is_wrong_is_said) { test_members(2, NULL, refuse_all); }
