@@ -70,7 +70,8 @@ bool mica__lower_axis(mica__lowering *l, const mica__onnx_node *node, int32_t ra
     if (*axis < 0) *axis += rank;
     return true;
   }
-  mica__lower_fail(l, node, MICA_E_SHAPE, "axis %lld of a value of rank %d", (long long)*axis, (int)rank);
+  mica__lower_fail(l, node, MICA_E_SHAPE, "the axis is %lld, but must be an axis of a value of rank %d",
+                   (long long)*axis, (int)rank);
   return false;
 }
 

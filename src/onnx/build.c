@@ -185,7 +185,8 @@ static mica_status check_inputs(const mica_onnx *model, const mica_graph *graph,
   for (size_t i = 0; i < count; i++) {
     mica_onnx_port port = mica_onnx_input(model, i);
     if (inputs[i].graph != graph)
-      return mica__fail(MICA_E_INVALID, "mica_onnx_build: the value for input '%s' is not of the graph", port.name);
+      return mica__fail(MICA_E_INVALID, "mica_onnx_build: the value for input '%s' must be of the graph that is given",
+                        port.name);
     const mica_dtype dtype = widens ? mica__onnx_widened(port.dtype) : port.dtype;
     if (port.has_dtype && dtype != mica_value_dtype(inputs[i]))
       return mica__fail(MICA_E_DTYPE, "%s: input '%s' is %s, but its value is %s", model->name, port.name,

@@ -67,8 +67,9 @@ static mica_status compare_elements(const char *name, const loaded *want, const 
     if (!wrong++) first = i;
   }
   if (!wrong) return MICA_OK;
-  return mica__fail(MICA_E_NUMERIC, "output '%s': element %lld is %.9g; it should be %.9g; %lld of %lld are wrong",
-                    name, (long long)first, mica__element_get(want->dtype, got, first),
+  return mica__fail(MICA_E_NUMERIC,
+                    "output '%s': element %lld is %.9g, but should be %.9g; %lld of %lld elements are wrong", name,
+                    (long long)first, mica__element_get(want->dtype, got, first),
                     mica__element_get(want->dtype, want->data, first), (long long)wrong, (long long)count);
 }
 
@@ -76,10 +77,10 @@ static mica_status compare(const char *name, const loaded *want, const mica_tens
                            const tolerance *t) {
   char is[MICA_SHAPE_TEXT], should[MICA_SHAPE_TEXT];
   if (mica_tensor_dtype(got) != want->dtype)
-    return mica__fail(MICA_E_DTYPE, "output '%s' is %s; it should be %s", name, mica_dtype_name(mica_tensor_dtype(got)),
-                      mica_dtype_name(want->dtype));
+    return mica__fail(MICA_E_DTYPE, "output '%s' is %s, but should be %s", name,
+                      mica_dtype_name(mica_tensor_dtype(got)), mica_dtype_name(want->dtype));
   if (!mica_shape_equal(mica_tensor_shape(got), want->shape))
-    return mica__fail(MICA_E_SHAPE, "output '%s' has the shape %s; it should have %s", name,
+    return mica__fail(MICA_E_SHAPE, "output '%s' has the shape %s, but should have %s", name,
                       mica_shape_format(mica_tensor_shape(got), is), mica_shape_format(want->shape, should));
   size_t bytes = mica_tensor_bytes(got);
   void *data = malloc(bytes + 1);

@@ -26,7 +26,7 @@ typedef struct walk {
 
 static mica_status leaves(const walk *w) {
   return mica__fail(MICA_E_FORMAT,
-                    "tensor '%s': external data in '%s', which is not the name of a file in the model's folder", w->who,
+                    "tensor '%s': its external data must be in a file of the model's folder, not in '%s'", w->who,
                     w->location);
 }
 
@@ -35,9 +35,12 @@ static mica_status follow(walk *w, const char *name) {
   char target[sizeof w->rest];
   const ssize_t n = readlinkat(w->at[w->depth], name, target, sizeof target - 1);
   const size_t rest = strlen(w->rest);
-  if (n <= 0) return mica__fail(MICA_E_IO, "tensor '%s': external data in '%s': a link", w->who, w->location);
+  if (n <= 0)
+    return mica__fail(MICA_E_IO, "tensor '%s': external data in '%s': a link of the path cannot be read", w->who,
+                      w->location);
   if (++w->links > MOST_LINKS || (size_t)n + 1 + rest >= sizeof w->rest)
-    return mica__fail(MICA_E_FORMAT, "tensor '%s': external data in '%s': its links are too many or too long", w->who,
+    return mica__fail(MICA_E_FORMAT,
+                      "tensor '%s': external data in '%s': the path has too many links, or too long ones", w->who,
                       w->location);
   if (target[0] == '/')
     return mica__fail(MICA_E_FORMAT,
@@ -65,8 +68,8 @@ static mica_status enter(walk *w, const char *name, bool last, int *file) {
     *file = opened;
   } else if (w->depth == MOST_FOLDERS) {
     close(opened);
-    return mica__fail(MICA_E_FORMAT, "tensor '%s': external data in '%s': more than %d folders", w->who, w->location,
-                      MOST_FOLDERS);
+    return mica__fail(MICA_E_FORMAT, "tensor '%s': external data in '%s': the path has more than %d folders", w->who,
+                      w->location, MOST_FOLDERS);
   } else {
     w->at[++w->depth] = opened;
   }
@@ -85,8 +88,8 @@ static mica_status step(walk *w, int *file) {
   memmove(w->rest, w->rest + n + !last, rest - n + last);
   if (rest - n - !last < w->plain) w->plain = rest - n - !last;
   if (up && w->depth == 0)
-    return mica__fail(MICA_E_FORMAT, "tensor '%s': external data in '%s': a link that leaves the model's folder",
-                      w->who, w->location);
+    return mica__fail(MICA_E_FORMAT, "tensor '%s': external data in '%s': the path leaves the model's folder", w->who,
+                      w->location);
   if (up) close(w->at[w->depth--]);
   return n == 0 || here || up ? MICA_OK : enter(w, name, last, file);
 }
@@ -106,7 +109,7 @@ static mica_status open_inside(const char *folder, const char *who, const char *
   while (w.depth >= 0) close(w.at[w.depth--]);
   if (status == MICA_OK && (fstat(opened, &about) || !S_ISREG(about.st_mode) || about.st_nlink != 1))
     status = mica__fail(MICA_E_FORMAT,
-                        "tensor '%s': external data in '%s', which is not a regular file, or has several names", who,
+                        "tensor '%s': external data in '%s': it must be a regular file with a single hard link", who,
                         location);
   if (status == MICA_OK)
     *file = opened;
@@ -156,8 +159,9 @@ static mica_status find_file(mica__external *external, const char *who, const ch
       return MICA_OK;
     }
   if (!external->folder)
-    return mica__fail(MICA_E_UNSUPPORTED, "tensor '%s': external data in '%s', but a model in memory has no folder",
-                      who, location);
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "tensor '%s': external data in '%s' cannot be read, because a model in memory has no folder", who,
+                      location);
   mica__external_file *files = realloc(external->files, (external->count + 1) * sizeof *files);
   if (!files) return mica__fail_nomem("external data");
   external->files = files;
@@ -172,8 +176,8 @@ mica_status mica__external_bytes(mica__external *external, const char *who, cons
   MICA_TRY(find_file(external, who, location, &file));
   if (offset > file->size || length > file->size - offset)
     return mica__fail(MICA_E_FORMAT,
-                      "tensor '%s': external data in '%s', %llu bytes from %llu on, and the file has %zu", who,
-                      location, (unsigned long long)length, (unsigned long long)offset, file->size);
+                      "tensor '%s': external data in '%s': %llu bytes from byte %llu on, but the file has only %zu",
+                      who, location, (unsigned long long)length, (unsigned long long)offset, file->size);
   *size = (size_t)(length ? length : file->size - offset);
   *data = file->data ? file->data + offset : (const unsigned char *)"";
   return MICA_OK;

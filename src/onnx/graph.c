@@ -57,7 +57,7 @@ static mica_status note_makers(ordering *o) {
       const char *name = o->nodes[i]->output[k];
       if (!*name) continue;
       if (mica__name_table_find(&o->makers, name) >= 0)
-        return mica__fail(MICA_E_FORMAT, "%s: the value '%.80s' is made twice", o->model->name, name);
+        return mica__fail(MICA_E_FORMAT, "%s: two nodes make the value '%.80s'", o->model->name, name);
       MICA_TRY(mica__name_table_add(&o->makers, name, i));
     }
   return MICA_OK;

@@ -53,7 +53,8 @@ bool mica__lower_indices_within(mica__lowering *l, const mica__onnx_node *node, 
   if (!mica__lower_is_known(l->graph, indices.id) || at->op == &mica__op_full) return true;
   int64_t count = mica__node_count(at), outside = first_outside(&c, at->type.dtype, at->data, count);
   if (outside == count) return true;
-  mica__lower_fail(l, node, MICA_E_INVALID, "element %lld of operand 1, '%.80s', is the index %.0f of an axis of %lld",
+  mica__lower_fail(l, node, MICA_E_INVALID,
+                   "element %lld of operand 1, '%.80s', is the index %.0f, outside of an axis of %lld elements",
                    (long long)outside, c.operand, mica__element_get(at->type.dtype, at->data, outside),
                    (long long)c.extents[outside % columns]);
   return false;

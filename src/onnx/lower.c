@@ -40,7 +40,7 @@ static mica_status resolve(mica__lowering *l, const mica__onnx_node *call, const
       if (!given) continue;
       const int32_t type = mica__onnx_attr_type(node->attrs[i]), is = mica__onnx_attr_type(given);
       if (type && !mica__onnx_attr_fits(is, given, type))
-        return mica__lower_fail(l, call, MICA_E_FORMAT, "attribute '%.80s' is of type %s; it must be %s", reference,
+        return mica__lower_fail(l, call, MICA_E_FORMAT, "attribute '%.80s' is of type %s, but must be %s", reference,
                                 mica__onnx_attr_type_name(is), mica__onnx_attr_type_name(type));
       *own = *given;
       own->name = node->attrs[i]->name;

@@ -195,10 +195,10 @@ static mica_status take_product(finding *f, const mica__onnx_node *node) {
   mica__onnx_product *p = NULL;
   mica_shape shape = {0};
   if (!weight)
-    return add_float(f, node,
-                     operand(f, node, 0) ? "float: its weight stands first" : "float: both operands are computed");
-  if (!is_f32(weight, &shape)) return add_float(f, node, "float: its weight is not of f32");
-  if (conv ? shape.rank < 3 : shape.rank != 2) return add_float(f, node, "float: its weight is of another rank");
+    return add_float(
+        f, node, operand(f, node, 0) ? "float: the weight is the first operand" : "float: both operands are computed");
+  if (!is_f32(weight, &shape)) return add_float(f, node, "float: the weight is not f32");
+  if (conv ? shape.rank < 3 : shape.rank != 2) return add_float(f, node, "float: the weight has an unsupported rank");
   MICA_TRY(add(f, node, &p));
   p->conv = conv;
   p->input = node->inputs[0];

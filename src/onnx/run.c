@@ -100,7 +100,7 @@ static mica_status take_feeds(mica_onnx_runner *r, const mica_onnx_feed *feeds, 
   for (size_t i = 0; i < r->input_count; i++) r->feeds[i] = NULL;
   for (size_t f = 0; f < feed_count; f++) {
     size_t i = 0;
-    if (!feeds[f].name) return mica__fail(MICA_E_INVALID, "mica_onnx_run: a feed has no name");
+    if (!feeds[f].name) return mica__fail(MICA_E_INVALID, "mica_onnx_run: the name of a feed is NULL");
     while (i < r->input_count && strcmp(r->ports[i].name, feeds[f].name)) i++;
     if (i == r->input_count) return mica__fail(MICA_E_NOT_FOUND, "%s has no input '%s'", r->model->name, feeds[f].name);
     if (r->feeds[i]) return mica__fail(MICA_E_INVALID, "mica_onnx_run: input '%s' is fed twice", feeds[f].name);

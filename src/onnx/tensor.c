@@ -50,13 +50,14 @@ static const char *name_of(const Onnx__TensorProto *proto) { return mica__onnx_t
 static mica_status shape_of(const char *name, const int64_t *dims, size_t rank, mica_dtype dtype, mica_shape *shape,
                             int64_t *count) {
   if (rank > MICA_MAX_RANK)
-    return mica__fail(MICA_E_UNSUPPORTED, "tensor '%.80s' has %zu dimensions; %d at most are supported", name, rank,
+    return mica__fail(MICA_E_UNSUPPORTED, "tensor '%.80s' has %zu dimensions, but at most %d are supported", name, rank,
                       MICA_MAX_RANK);
   *shape = (mica_shape){.rank = (int32_t)rank};
   for (size_t i = 0; i < rank; i++) shape->dim[i] = dims[i];
   for (size_t i = 0; i < rank; i++)
     if (dims[i] < 0)
-      return mica__fail(MICA_E_FORMAT, "tensor '%.80s': dimension %zu cannot be %lld", name, i, (long long)dims[i]);
+      return mica__fail(MICA_E_FORMAT, "tensor '%.80s': dimension %zu is %lld, but must be 0 or above", name, i,
+                        (long long)dims[i]);
   if (mica__type_check((mica__type){dtype, *shape}) != MICA_OK || mica_shape_count(*shape, count) != MICA_OK)
     return mica__fail(MICA_E_FORMAT, "tensor '%.80s' has more elements than a size can count", name);
   return MICA_OK;
@@ -246,9 +247,8 @@ mica_status mica__onnx_tensor_number(const Onnx__TensorProto *proto, mica_dtype 
   mica__external none = {0};
   mica__onnx_tensor tensor = {0};
   MICA_TRY(mica__onnx_tensor_read(&none, proto, &tensor));
-  mica_status status = tensor.count == 1
-                           ? MICA_OK
-                           : wrong_count(proto, &tensor, "elements in the position of one", (size_t)tensor.count);
+  mica_status status =
+      tensor.count == 1 ? MICA_OK : wrong_count(proto, &tensor, "elements instead of one", (size_t)tensor.count);
   if (status == MICA_OK) *number = mica__element_get(tensor.dtype, tensor.data, 0);
   *dtype = tensor.dtype;
   mica__onnx_tensor_free(&tensor);
@@ -297,7 +297,8 @@ static mica_status scatter(const Onnx__SparseTensorProto *proto, const mica__onn
   bool fits = indices->dtype == MICA_I64 && values->shape.rank == 1 &&
               (rank == 1 || (rank == 2 && indices->shape.dim[1] == (int64_t)proto->n_dims)) &&
               indices->shape.dim[0] == values->count;
-  if (!fits) return mica__fail(MICA_E_FORMAT, "sparse tensor '%.80s': its values and indices do not match", name);
+  if (!fits)
+    return mica__fail(MICA_E_FORMAT, "sparse tensor '%.80s': the numbers of values and indices do not match", name);
   t->dtype = values->dtype;
   MICA_TRY(shape_of(name, proto->dims, proto->n_dims, t->dtype, &t->shape, &t->count));
   if (t->count > MOST_DENSE)

@@ -144,7 +144,7 @@ printf '\010\010B\004\012\000\020\021' >>"$work/gather.onnx"
 header="{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }"
 npy '\011\000\000\000\000\000\000\000' >"$work/nine.npy"
 run run "$work/gather.onnx" --input "i=$work/nine.npy"
-ends 1 '' "mica run: *(Gather): element 0 of operand 1, 'i', is the index 9 of an axis of 4"
+ends 1 '' "mica run: *(Gather): element 0 of operand 1, 'i', is the index 9, outside of an axis of 4"
 
 # --- files that nobody should trust ---
 
@@ -191,20 +191,20 @@ run run "$inside/model.onnx"
 ends 0 'y *' ''
 while IFS='|' read -r location offset length reason; do
   external "$location" "$offset" "$length" >"$inside/model.onnx"
-  refused "tensor 'w'*external data in '$location'$reason"
+  refused "tensor 'w'*external data *'$location'$reason"
 done <<'END'
-../outside.bin|0|16|, which is not the name of a file in the model's folder
-folder/../../outside.bin|0|16|, which is not the name of a file in the model's folder
-/etc/passwd|0|16|, which is not the name of a file in the model's folder
+../outside.bin|0|16|
+folder/../../outside.bin|0|16|
+/etc/passwd|0|16|
 none.bin|0|16|: No such file or directory
-link.bin|0|16|: a link that leaves the model's folder
-up/outside.bin|0|16|: a link that leaves the model's folder
-fifo.bin|0|16|, which is not a regular file, or has several names
-folder|0|16|, which is not a regular file, or has several names
-w.bin|20|16|, 16 bytes from 20 on, and the file has 32
-w.bin|18446744073709551600|16|, 16 bytes from 18446744073709551600 on, and the file has 32
-w.bin|-4|16| has the offset '-4'
-w.bin|0|99999999999999999999| has the length '99999999999999999999'
+link.bin|0|16|: the path leaves the model's folder
+up/outside.bin|0|16|: the path leaves the model's folder
+fifo.bin|0|16|: it must be a regular file with a single hard link
+folder|0|16|: it must be a regular file with a single hard link
+w.bin|20|16|: 16 bytes from byte 20 on, but the file has only 32
+w.bin|18446744073709551600|16|: 16 bytes from byte 18446744073709551600 on, but the file has only 32
+w.bin|-4|16| is not a number
+w.bin|0|99999999999999999999| is not a number
 w.bin|0|8|
 END
 

@@ -239,7 +239,7 @@ START_TEST(wrong_calls_are_refused) {
   mica_value x = input(MICA_SHAPE(MICA_DYNAMIC, 6)), y = mica_relu(x), twice[] = {y, y};
   const mica_onnx_write_config old = {.opset = 12}, taken = {.output_names = (const char *const[]){"x"}};
   refused(mica_onnx_write(NULL, &y, 1, NULL), MICA_E_INVALID, "a pointer is NULL");
-  refused(mica_onnx_write(path, &y, 0, NULL), MICA_E_INVALID, "there is no output");
+  refused(mica_onnx_write(path, &y, 0, NULL), MICA_E_INVALID, "the number of outputs is 0");
   refused(mica_onnx_write(path, &(mica_value){0}, 1, NULL), MICA_E_INVALID, "output 0 is null");
   refused(mica_onnx_write(path, &y, 1, &old), MICA_E_INVALID, "operator set 12 cannot be written; choose 17 to 23");
   refused(mica_onnx_write(path, &x, 1, NULL), MICA_E_INVALID, "is an input");

@@ -86,7 +86,7 @@ bool mica__flow_may_unroll(const mica__lowering *l, const mica__onnx_graph *body
 
 mica_status mica__flow_too_long(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body) {
   return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                          "unrolling the trips through %d nodes would make more than %lld nodes", (int)body->count,
+                          "unrolling the loop over %d nodes would make more than %lld nodes", (int)body->count,
                           (long long)most_unrolled(l));
 }
 
@@ -108,7 +108,8 @@ static mica_value empty(mica__lowering *l, const mica__onnx_node *node, const On
   mica_dtype dtype;
   mica_shape one, shape = {.rank = 1};
   if (!mica__flow_declared(declared, &dtype, &one)) {
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "without trips, the file must state the shapes of the results");
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "the loop has no trips, so the file must state the shapes of its results");
     return (mica_value){0};
   }
   for (int32_t i = 0; i < one.rank; i++) shape.dim[shape.rank++] = one.dim[i];

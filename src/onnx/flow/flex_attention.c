@@ -10,7 +10,8 @@ static mica_status changed(mica__lowering *l, const mica__onnx_node *node, const
   mica_value results[8];
   if (!body) return l->status;
   if (body->proto->n_output != 1)
-    return mica__lower_fail(l, node, MICA_E_FORMAT, "%s has %zu outputs", name, body->proto->n_output);
+    return mica__lower_fail(l, node, MICA_E_FORMAT, "the body %s has %zu outputs, but must have 1", name,
+                            body->proto->n_output);
   MICA_TRY(mica__flow_lower(l, node, body, value, 1, results));
   if (!l->demands) *value = results[0];
   return MICA_OK;

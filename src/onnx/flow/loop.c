@@ -28,7 +28,7 @@ static mica_status keep(mica__lowering *l, const mica__onnx_node *node, loop *s)
                               "value %zu is a sequence either before a trip or after it, but not both", k);
   for (size_t k = 0; k < s->scans; k++)
     if (is_list(&s->outputs[1 + s->carried + k]))
-      return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "it collects sequences");
+      return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the loop collects sequences, but can only collect tensors");
   if (s->trips == s->capacity) {
     size_t capacity = s->capacity ? 2 * s->capacity : 16;
     for (size_t k = 0; k < s->scans; k++) {
@@ -50,8 +50,9 @@ static mica_status begin(mica__lowering *l, const mica__onnx_node *node, loop *s
   s->carried = node->input_count > 2 ? (size_t)node->input_count - 2 : 0;
   size_t inputs = s->body->proto->n_input, outputs = s->body->proto->n_output;
   if (inputs != 2 + s->carried || outputs < 1 + s->carried)
-    return mica__lower_fail(l, node, MICA_E_FORMAT, "its body has %zu inputs and %zu outputs for %zu values", inputs,
-                            outputs, s->carried);
+    return mica__lower_fail(l, node, MICA_E_FORMAT,
+                            "the loop's body has %zu inputs and %zu outputs, which do not fit %zu carried values",
+                            inputs, outputs, s->carried);
   s->scans = outputs - 1 - s->carried;
   s->inputs = mica__lower_room(l, inputs, sizeof *s->inputs);
   s->outputs = mica__lower_room(l, outputs, sizeof *s->outputs);
@@ -80,7 +81,8 @@ static mica_status unroll(mica__lowering *l, const mica__onnx_node *node, loop *
     if (l->demands) return MICA_OK;
     MICA_TRY(keep(l, node, s));
     memcpy(&s->inputs[2], &s->outputs[1], s->carried * sizeof *s->inputs);
-    if (is_list(&s->outputs[0])) return mica__lower_fail(l, node, MICA_E_FORMAT, "its condition is a sequence");
+    if (is_list(&s->outputs[0]))
+      return mica__lower_fail(l, node, MICA_E_FORMAT, "the loop's condition is a sequence, but must be a tensor");
     MICA_TRY(mica__lower_condition(l, node, s->outputs[0].value, "the condition of a further trip", &on));
     if (l->demands) return MICA_OK;
   }

@@ -32,7 +32,8 @@ static mica_status begin(mica__lowering *l, const mica__onnx_node *node, size_t 
   s->inputs = (size_t)scanned;
   s->states = operands - s->inputs;
   if (s->body->proto->n_output < s->states)
-    return mica__lower_fail(l, node, MICA_E_FORMAT, "its body has %zu outputs", s->body->proto->n_output);
+    return mica__lower_fail(l, node, MICA_E_FORMAT, "the body has %zu outputs, fewer than the scan has states",
+                            s->body->proto->n_output);
   s->outputs = s->body->proto->n_output - s->states;
   if (operands > MOST_VALUES || s->states + s->outputs > MOST_VALUES)
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a scan of more than %d values is not supported", MOST_VALUES);
@@ -60,8 +61,8 @@ static mica_status count_trips(mica__lowering *l, const mica__onnx_node *node, s
     int64_t extent = shape.dim[s->axis_in[k]];
     if (k && extent != s->trips)
       return mica__lower_fail(l, node, MICA_E_SHAPE,
-                              "the operands have %lld and %lld slices; they must have equally many",
-                              (long long)s->trips, (long long)extent);
+                              "the operands have %lld and %lld slices, but must have equally many", (long long)s->trips,
+                              (long long)extent);
     s->trips = extent;
   }
   return MICA_OK;

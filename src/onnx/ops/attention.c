@@ -29,8 +29,8 @@ mica_value mica__lower_split_heads(mica__lowering *l, const mica__onnx_node *nod
   mica_shape s = mica_value_shape(x);
   if (!x.graph || s.rank == 4) return x;
   if (s.rank != 3 || heads < 1 || s.dim[2] % heads) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld heads must divide the width of queries, keys and values",
-                     (long long)heads);
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "the width of queries, keys and values must be a multiple of the heads (%lld)", (long long)heads);
     return (mica_value){0};
   }
   mica_value apart = mica_reshape(x, MICA_SHAPE(s.dim[0], s.dim[1], heads, s.dim[2] / heads));
@@ -53,7 +53,7 @@ static bool take_window(mica__lowering *l, const mica__onnx_node *node, attentio
   a->lengths = optional(l, node, 6);
   if (a->lengths.graph && (a->past_k.graph || mica_value_shape(a->lengths).rank != 1)) {
     mica__lower_fail(l, node, MICA_E_INVALID,
-                     "nonpad_kv_seqlen must have the shape (batch), and no past_key beside it");
+                     "nonpad_kv_seqlen must have the shape (batch), and cannot be combined with past_key");
     return false;
   }
   if (a->past) a->offset = mica_scalar(mica__lower_graph(l), MICA_I64, (double)a->past);
@@ -81,7 +81,7 @@ static bool take_operands(mica__lowering *l, const mica__onnx_node *node, attent
   if (!a->q.graph || !a->k.graph || !a->v.graph) return false;
   if (a->key_heads >= 1 && a->heads % a->key_heads == 0 && mica_value_shape(a->k).rank == 4)
     return take_window(l, node, a);
-  mica__lower_fail(l, node, MICA_E_SHAPE, "%lld heads of queries must be a multiple of the %lld heads of keys",
+  mica__lower_fail(l, node, MICA_E_SHAPE, "the heads of queries (%lld) must be a multiple of the heads of keys (%lld)",
                    (long long)a->heads, (long long)a->key_heads);
   return false;
 }
@@ -268,7 +268,7 @@ mica_value mica__lower_rotate(mica__lowering *l, const mica__onnx_node *node, mi
   mica_shape s = mica_value_shape(x);
   if (width == 0) width = s.dim[3];
   if (width < 2 || width % 2 || width > s.dim[3]) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld of %lld numbers cannot be rotated; it must be an even number of them",
+    mica__lower_fail(l, node, MICA_E_SHAPE, "the number of rotated elements (%lld) must be even and 2 to %lld",
                      (long long)width, (long long)s.dim[3]);
     return none;
   }
@@ -279,7 +279,8 @@ mica_value mica__lower_rotate(mica__lowering *l, const mica__onnx_node *node, mi
   if (!cosine.graph || !sine.graph) return none;
   mica_shape angles = mica_value_shape(cosine);
   if (angles.rank != 3 || angles.dim[2] < width / 2 || mica_value_shape(sine).rank != 3) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "cosines and sines must be (batch, rows, %lld)", (long long)(width / 2));
+    mica__lower_fail(l, node, MICA_E_SHAPE, "cosines and sines must have the shape (batch, rows, %lld)",
+                     (long long)(width / 2));
     return none;
   }
   cosine = mica_unsqueeze(mica_slice(cosine, 2, 0, width / 2, 1), MICA_AXES(1));

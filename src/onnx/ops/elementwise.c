@@ -117,7 +117,7 @@ MICA__LOWER(swiglu) {
   mica_value gate = x_of(l, node), x = mica__lower_operand(l, node, 1);
   if (!gate.graph || !x.graph) return MICA_OK;
   if (!mica_shape_equal(mica_value_shape(gate), mica_value_shape(x)))
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "the operands are of different shapes");
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "the operands must have the same shape");
   return give(l, node, mica_mul(swish(node, gate), x));
 }
 

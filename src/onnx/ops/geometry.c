@@ -43,7 +43,10 @@ static bool take_blocks(mica__lowering *l, const mica__onnx_node *node, blocks *
     b->whole[i] = (b->count[i] - 1) * b->stride[i] + span;
     fits = fits && b->count[i] >= 1;
   }
-  if (!fits) mica__lower_fail(l, node, MICA_E_SHAPE, "the blocks must match an image of one to three axes");
+  if (!fits)
+    mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "image_shape, block_shape, strides, dilations and pads must agree on one to three axes, and fit each other");
   return fits;
 }
 
@@ -104,13 +107,14 @@ MICA__LOWER(affine_grid) {
   bool corners = mica__onnx_int(node, "align_corners", 0);
   if (!mica__lower_integers(l, node, 1, &size) || !theta.graph) return MICA_OK;
   if (size.count != 4 && size.count != 5)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "size cannot have %lld numbers", (long long)size.count);
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "size has %lld numbers, but must have 4 or 5",
+                            (long long)size.count);
   int32_t rank = (int32_t)size.count - 2;
   mica_shape grid = {.rank = rank + 1}, flat = {.rank = 2, .dim = {1, rank + 1}}, out = {.rank = rank + 2};
   for (int32_t i = 0; i < rank; i++) {
     grid.dim[i] = out.dim[1 + i] = size.values[2 + i];
     if (size.values[2 + i] < 1)
-      return mica__lower_fail(l, node, MICA_E_SHAPE, "the grid of %lld elements has the wrong size",
+      return mica__lower_fail(l, node, MICA_E_SHAPE, "size contains the side %lld, but sides must be at least 1",
                               (long long)size.values[2 + i]);
     if (!mica__lower_positions(l, node, size.values[2 + i]) ||
         !mica__lower_product(l, node, flat.dim[0], size.values[2 + i], INT32_MAX, &flat.dim[0]))

@@ -80,7 +80,9 @@ MICA__LOWER(gather_nd) {
   if (!x.graph || !indices.graph) return MICA_OK;
   mica_shape shape = mica_value_shape(indices);
   if (batch < 0 || batch >= shape.rank || batch >= mica_value_shape(x).rank)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "batch_dims is %lld", (long long)batch);
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "batch_dims is %lld, but must be 0 or above and below the ranks of data and indices",
+                            (long long)batch);
   if (!columns_within(l, node, x, (int32_t)batch)) return MICA_OK;
   for (int32_t i = 0; i < batch; i++)
     if (!mica__lower_positions(l, node, shape.dim[i])) return MICA_OK;

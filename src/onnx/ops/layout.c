@@ -49,7 +49,7 @@ MICA__LOWER(transpose) {
   mica__onnx_ints(node, "perm", &perm);
   if (!mica__lower_axes(l, node, &perm, mica_value_shape(x).rank, &axes)) return MICA_OK;
   if (axes.count && axes.count != mica_value_shape(x).rank)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "perm names %d axes; it must name all %d", (int)axes.count,
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "perm names %d axes, but must name all %d", (int)axes.count,
                             (int)mica_value_shape(x).rank);
   return give(l, node, mica_value_shape(x).rank ? mica_transpose(x, axes) : x);
 }
@@ -98,7 +98,7 @@ MICA__LOWER(expand) {
 
 MICA__LOWER(concat) {
   mica_value *values = mica__lower_room(l, (size_t)node->input_count, sizeof *values);
-  if (!values || node->input_count < 1) return mica__lower_fail(l, node, MICA_E_FORMAT, "it has no operands");
+  if (!values || node->input_count < 1) return mica__lower_fail(l, node, MICA_E_FORMAT, "the node has no operands");
   for (int32_t k = 0; k < node->input_count; k++) {
     values[k] = mica__lower_operand(l, node, k);
     if (!values[k].graph) return MICA_OK;
@@ -123,7 +123,7 @@ MICA__LOWER(tile) {
 static int64_t block_of(mica__lowering *l, const mica__onnx_node *node) {
   int64_t block = mica__onnx_int(node, "blocksize", 0);
   if (block >= 1 && block <= INT16_MAX) return block;
-  mica__lower_fail(l, node, MICA_E_INVALID, "blocks cannot have a size of %lld", (long long)block);
+  mica__lower_fail(l, node, MICA_E_INVALID, "blocksize is %lld, but must be 1 to 32767", (long long)block);
   return 0;
 }
 
@@ -141,7 +141,9 @@ MICA__LOWER(space_to_depth) {
   if (mica__lower_choice(l, node, "mode", "DCR CRD", 0) == 0) return give(l, node, mica_space_to_depth(x, (int32_t)b));
   mica_shape s = mica_value_shape(x);
   if (!x.graph || s.rank != 4 || s.dim[2] % b || s.dim[3] % b)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "blocks of %lld do not divide the shape", (long long)b);
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "height and width must be multiples of blocksize (%lld), and x must have rank 4",
+                            (long long)b);
   int64_t depth_of = 0;
   if (!mica__lower_product(l, node, s.dim[1], b * b, INT64_MAX, &depth_of)) return MICA_OK;
   mica_value blocks = mica_reshape(x, MICA_SHAPE(s.dim[0], s.dim[1], s.dim[2] / b, b, s.dim[3] / b, b));

@@ -13,7 +13,7 @@
 mica_value mica__lower_as(mica__lowering *l, const mica__onnx_node *node, const char *op, int64_t version,
                           const mica_value *operands, int32_t count) {
   if (node->output_count < 1) {
-    mica__lower_fail(l, node, MICA_E_FORMAT, "it has no result");
+    mica__lower_fail(l, node, MICA_E_FORMAT, "the node has no result");
     return (mica_value){0};
   }
   size_t room = strlen(node->outputs[0]) + 32;
@@ -266,7 +266,7 @@ MICA__LOWER(multi_head_attention) {
   for (int k = 0; k < 3; k++) {
     mica_shape s = mica_value_shape(v[k]);
     if (s.rank != 3 && s.rank != 4)
-      return mica__lower_fail(l, node, MICA_E_SHAPE, "operand %d has rank %d; it must have 3 or 4", k, (int)s.rank);
+      return mica__lower_fail(l, node, MICA_E_SHAPE, "operand %d has rank %d, but must have 3 or 4", k, (int)s.rank);
     own[k] = s.rank == 4 ? s.dim[1] * s.dim[3] : s.dim[s.rank - 1];
   }
   mica_value part[3] = {{0}};

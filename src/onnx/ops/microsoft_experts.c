@@ -39,8 +39,9 @@ static bool take_settings(mica__lowering *l, const mica__onnx_node *node, mixtur
   m->limit = mica__onnx_real(node, "swiglu_limit", (double)INFINITY);
   const bool fused = m->fusion == INTERLEAVED || m->fusion == CONCATENATED;
   if ((fused ? m->activation >= SWIGLU : m->fusion == APART && m->activation != GEGLU) && m->limit >= 0) return true;
-  mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "swiglu_fusion %lld and swiglu_limit %g do not fit the activation",
-                   (long long)m->fusion, m->limit);
+  mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                   "swiglu_fusion (%lld) or swiglu_limit (%g) does not fit activation_type", (long long)m->fusion,
+                   m->limit);
   return false;
 }
 

@@ -10,7 +10,7 @@ mica_value mica__ml_rows(mica__lowering *l, const mica__onnx_node *node, int32_t
   const mica_shape shape = mica_value_shape(x);
   if (shape.rank == 1) return mica_reshape(x, MICA_SHAPE(1, shape.dim[0]));
   if (shape.rank == 2) return x;
-  mica__lower_fail(l, node, MICA_E_SHAPE, "operand %d has rank %d; it must be rows of features, of rank 2", (int)k,
+  mica__lower_fail(l, node, MICA_E_SHAPE, "operand %d has rank %d, but must be rows of features, of rank 2", (int)k,
                    (int)shape.rank);
   return (mica_value){0};
 }
@@ -115,7 +115,7 @@ bool mica__ml_classes_of(mica__lowering *l, const mica__onnx_node *node, const c
     out->texts = (mica__onnx_texts){.numbers = ints->ints, .count = ints->n_ints};
   }
   out->count = (int64_t)out->texts.count;
-  if (!out->count) mica__lower_fail(l, node, MICA_E_FORMAT, "there are no labels of classes");
+  if (!out->count) mica__lower_fail(l, node, MICA_E_FORMAT, "the node has no labels of classes");
   return out->count > 0;
 }
 

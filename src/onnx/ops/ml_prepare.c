@@ -30,7 +30,7 @@ MICA__LOWER(ml_normalizer) {
   const mica_value x = mica__lower_floating(l, node, 0);
   if (!x.graph) return MICA_OK;
   if (mica_value_shape(x).rank < 1 || mica_value_shape(x).rank > 2)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "operand 0 has rank %d; it must be rows, of rank 2",
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "operand 0 has rank %d, but must be rows, of rank 2",
                             (int)mica_value_shape(x).rank);
   const mica_value size = norm == 0   ? mica_max(x, MICA_AXES(-1), true)
                           : norm == 1 ? mica_l1(x, MICA_AXES(-1), true)
@@ -91,7 +91,7 @@ MICA__LOWER(ml_extract) {
 MICA__LOWER(ml_vectorizer) {
   mica__integers widths;
   mica__onnx_ints(node, "inputdimensions", &widths);
-  if (node->input_count < 1) return mica__lower_fail(l, node, MICA_E_FORMAT, "there are no operands");
+  if (node->input_count < 1) return mica__lower_fail(l, node, MICA_E_FORMAT, "the node has no operands");
   mica_value *parts = mica__lower_room(l, (size_t)node->input_count, sizeof *parts);
   if (!parts) return MICA_OK;
   for (int32_t k = 0; k < node->input_count; k++) {
@@ -101,7 +101,8 @@ MICA__LOWER(ml_vectorizer) {
     x = mica_value_shape(x).rank < 2 ? mica_reshape(x, MICA_SHAPE(1, MICA_DYNAMIC)) : mica_flatten(x, 1);
     const int64_t has = x.graph ? mica_value_shape(x).dim[1] : 0, wants = k < widths.count ? widths.values[k] : has;
     if (wants < 0 || wants > INT32_MAX)
-      return mica__lower_fail(l, node, MICA_E_FORMAT, "inputdimensions has %lld", (long long)wants);
+      return mica__lower_fail(l, node, MICA_E_FORMAT,
+                              "inputdimensions contains %lld, but its numbers must be 0 or above", (long long)wants);
     if (wants < has) x = mica_slice(x, 1, 0, wants, 1);
     if (wants > has) x = mica_pad(x, (int64_t[]){0, 0}, (int64_t[]){0, wants - has}, MICA_PAD_MODE_CONSTANT, 0);
     parts[k] = x;

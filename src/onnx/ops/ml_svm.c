@@ -98,7 +98,9 @@ static bool count_vectors(machine *m) {
   for (int64_t c = 0; c < m->per_class.count; c++)
     if (m->per_class.values[c] < 0 || m->per_class.values[c] > INT32_MAX ||
         (m->vectors += m->per_class.values[c]) > INT32_MAX) {
-      mica__lower_fail(m->l, m->node, MICA_E_FORMAT, "vectors_per_class has %lld", (long long)m->per_class.values[c]);
+      mica__lower_fail(m->l, m->node, MICA_E_FORMAT,
+                       "vectors_per_class contains %lld, but its numbers must be 0 or above, and their sum below 2^31",
+                       (long long)m->per_class.values[c]);
       return false;
     }
   m->pairs = classes < 65536 ? classes * (classes - 1) / 2 : 0;

@@ -21,7 +21,7 @@ static bool integers(mica__lowering *l, const mica__onnx_node *node, const char 
   mica__onnx_ints(node, name, &list);
   *out = list.count ? list.values : NULL;
   if (list.count == count || (optional && !list.count)) return true;
-  mica__lower_fail(l, node, MICA_E_FORMAT, "%s has %lld numbers; there must be %lld", name, (long long)list.count,
+  mica__lower_fail(l, node, MICA_E_FORMAT, "%s has %lld numbers, but must have %lld", name, (long long)list.count,
                    (long long)count);
   return false;
 }
@@ -32,7 +32,7 @@ static bool reals(mica__lowering *l, const mica__onnx_node *node, const char *na
   if (!mica__ml_reals(l, node, name, tensor, &list)) return false;
   *out = list.values;
   if (list.count == count) return true;
-  mica__lower_fail(l, node, MICA_E_FORMAT, "%s has %lld numbers; there must be %lld", name, (long long)list.count,
+  mica__lower_fail(l, node, MICA_E_FORMAT, "%s has %lld numbers, but must have %lld", name, (long long)list.count,
                    (long long)count);
   return false;
 }
@@ -59,7 +59,8 @@ static void make_leaf(mica__tree_node *at, int32_t self) {
 }
 
 static bool set_feature(mica__lowering *l, const mica__onnx_node *node, int64_t feature, mica__tree_node *at) {
-  if (feature < 0 || feature >= INT32_MAX) return refuse(l, node, "a node asks for feature", feature);
+  if (feature < 0 || feature >= INT32_MAX)
+    return refuse(l, node, "nodes_featureids must be 0 or above, but contains", feature);
   at->feature = (int32_t)feature;
   return true;
 }
@@ -83,7 +84,8 @@ static bool find_depth(mica__lowering *l, const mica__onnx_node *node, int32_t *
     }
   }
   if (found < t->node_count)
-    return refuse(l, node, "the trees' nodes lead back to themselves; of that kind are", t->node_count - found);
+    return refuse(l, node, "branches of trees must not form cycles; the number of nodes in cycles is",
+                  t->node_count - found);
   if (t->depth <= MOST_LEVELS) return true;
   mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a tree of %d levels is too deep; the limit is %d", (int)t->depth,
                    MOST_LEVELS);
@@ -161,12 +163,13 @@ typedef struct lists {
 static bool read_lists(mica__lowering *l, const mica__onnx_node *node, lists *f) {
   mica__integers list;
   mica__onnx_ints(node, "nodes_treeids", &list);
-  if (list.count < 1 || list.count > MOST_NODES) return refuse(l, node, "the number of nodes is", list.count);
+  if (list.count < 1 || list.count > MOST_NODES)
+    return refuse(l, node, "the number of nodes must be 1 to 2^24, but is", list.count);
   f->count = list.count;
   f->trees = list.values;
   f->modes = mica__onnx_attr(node, "nodes_modes");
   if (!f->modes || f->modes->n_strings != (size_t)f->count)
-    return refuse(l, node, "nodes_modes needs a word for each node; nodes there are", f->count);
+    return refuse(l, node, "nodes_modes must have a word for each node; the number of nodes is", f->count);
   return integers(l, node, "nodes_nodeids", f->count, false, &f->ids) &&
          integers(l, node, "nodes_featureids", f->count, false, &f->features) &&
          integers(l, node, "nodes_truenodeids", f->count, false, &f->yes) &&
@@ -188,7 +191,7 @@ static bool read_node(mica__lowering *l, const mica__onnx_node *node, const list
   at->yes = index_of(sorted, f->count, sorted[i].tree, f->yes[from]);
   at->no = index_of(sorted, f->count, sorted[i].tree, f->no[from]);
   if (at->yes < 0 || at->no < 0)
-    return refuse(l, node, "a branch leads to a node that the tree lacks, from node", sorted[i].id);
+    return refuse(l, node, "a branch must lead to a node of the same tree, but does not at node", sorted[i].id);
   ask(at, kind);
   return set_feature(l, node, f->features[from], at);
 }
@@ -203,7 +206,7 @@ static bool read_weights(mica__lowering *l, const mica__onnx_node *node, const c
   static const char *const ends[] = {"treeids", "nodeids", "ids", "weights", "weights_as_tensor"};
   for (int i = 0; i < 5; i++) snprintf(names[i], sizeof names[i], "%s_%s", leaf, ends[i]);
   mica__onnx_ints(node, names[2], &list);
-  if (list.count > INT32_MAX) return refuse(l, node, "the number of weights is", list.count);
+  if (list.count > INT32_MAX) return refuse(l, node, "the number of weights must be below 2^31, but is", list.count);
   if (!integers(l, node, names[0], list.count, false, &trees) ||
       !integers(l, node, names[1], list.count, false, &ids) ||
       !integers(l, node, names[2], list.count, false, &classes) ||
@@ -212,8 +215,8 @@ static bool read_weights(mica__lowering *l, const mica__onnx_node *node, const c
   t->weights = mica__lower_room(l, (size_t)list.count + 1, sizeof *t->weights);
   for (int64_t i = 0; t->weights && i < list.count; i++) {
     const int32_t at = index_of(sorted, t->node_count, trees[i], ids[i]);
-    if (at < 0) return refuse(l, node, "a weight is of a node that its tree lacks, node", ids[i]);
-    if (classes[i] < 0 || classes[i] >= targets) return refuse(l, node, "a leaf counts for class", classes[i]);
+    if (at < 0) return refuse(l, node, "a weight belongs to a node that the tree does not have:", ids[i]);
+    if (classes[i] < 0 || classes[i] >= targets) return refuse(l, node, "a leaf's class does not exist:", classes[i]);
     if (t->nodes[at].mode == MICA__TREE_LEAF)
       t->weights[t->weight_count++] = (mica__tree_weight){at, (int32_t)classes[i], weights[i]};
   }
@@ -233,7 +236,8 @@ bool mica__trees_read(mica__lowering *l, const mica__onnx_node *node, const char
   for (int64_t i = 0; i < f.count; i++) sorted[i] = (named){f.trees[i], f.ids[i], i};
   qsort(sorted, (size_t)f.count, sizeof *sorted, compare_named);
   for (int32_t i = 0; i < t->node_count; i++) {
-    if (i && !compare_named(&sorted[i - 1], &sorted[i])) return refuse(l, node, "two nodes are node", sorted[i].id);
+    if (i && !compare_named(&sorted[i - 1], &sorted[i]))
+      return refuse(l, node, "two nodes of a tree have the id", sorted[i].id);
     if (!read_node(l, node, &f, sorted, i, &t->nodes[i])) return false;
     tree_of[i] = sorted[i].tree;
   }
@@ -259,7 +263,7 @@ static bool read_lists_5(mica__lowering *l, const mica__onnx_node *node, lists_5
   f->features = list.values;
   f->targets = leaves.values;
   if (list.count < 1 || leaves.count < 1 || list.count > MOST_NODES || leaves.count > MOST_NODES)
-    return refuse(l, node, "the number of nodes is", list.count);
+    return refuse(l, node, "nodes and leaves must both be 1 to 2^24 in number; the number of nodes is", list.count);
   return integers(l, node, "nodes_truenodeids", f->count, false, &f->yes) &&
          integers(l, node, "nodes_falsenodeids", f->count, false, &f->no) &&
          integers(l, node, "nodes_trueleafs", f->count, false, &f->yes_leaf) &&
@@ -273,7 +277,8 @@ static bool read_lists_5(mica__lowering *l, const mica__onnx_node *node, lists_5
 
 static bool set_branch(mica__lowering *l, const mica__onnx_node *node, const lists_5 *f, int64_t to, int64_t is_leaf,
                        int32_t *branch) {
-  if (to < 0 || to >= (is_leaf ? f->leaves : f->count)) return refuse(l, node, "a branch leads to node", to);
+  if (to < 0 || to >= (is_leaf ? f->leaves : f->count))
+    return refuse(l, node, "a branch must lead to an existing node or leaf, but leads to", to);
   *branch = (int32_t)(is_leaf ? f->count + to : to);
   return true;
 }
@@ -302,7 +307,7 @@ static bool read_members(mica__lowering *l, const mica__onnx_node *node, lists_5
 static bool read_node_5(mica__lowering *l, const mica__onnx_node *node, lists_5 *f, int32_t i, mica__trees *t) {
   mica__tree_node *at = &t->nodes[i];
   const double kind = f->modes[i];
-  if (!(kind >= 0 && kind <= MEMBER)) return refuse(l, node, "nodes_modes is unknown of node", i);
+  if (!(kind >= 0 && kind <= MEMBER)) return refuse(l, node, "nodes_modes must be 0 to 6, but is not at node", i);
   *at = (mica__tree_node){.split = f->splits[i], .tracks_true = f->missing && f->missing[i]};
   if (!set_branch(l, node, f, f->yes[i], f->yes_leaf[i], &at->yes) ||
       !set_branch(l, node, f, f->no[i], f->no_leaf[i], &at->no) || !set_feature(l, node, f->features[i], at))
@@ -319,7 +324,8 @@ bool mica__trees_read_5(mica__lowering *l, const mica__onnx_node *node, int64_t 
   const int64_t own = f.count + f.leaves, most = own + f.members.count;
   mica__onnx_ints(node, "tree_roots", &roots);
   if (most > MOST_NODES || roots.count < 1 || roots.count > MOST_NODES)
-    return refuse(l, node, "the number of trees is", roots.count);
+    return refuse(l, node, "there must be 1 to 2^24 trees, with fewer than 2^24 nodes; the number of trees is",
+                  roots.count);
   t->nodes = mica__lower_room(l, (size_t)most, sizeof *t->nodes);
   t->weights = mica__lower_room(l, (size_t)f.leaves, sizeof *t->weights);
   t->roots = mica__lower_room(l, (size_t)roots.count, sizeof *t->roots);
@@ -329,11 +335,13 @@ bool mica__trees_read_5(mica__lowering *l, const mica__onnx_node *node, int64_t 
   for (int32_t i = 0; i < (int32_t)f.count; i++)
     if (!read_node_5(l, node, &f, i, t)) return false;
   for (int64_t i = 0; i < f.leaves; i++) {
-    if (f.targets[i] < 0 || f.targets[i] >= targets) return refuse(l, node, "a leaf counts for target", f.targets[i]);
+    if (f.targets[i] < 0 || f.targets[i] >= targets)
+      return refuse(l, node, "a leaf's target does not exist:", f.targets[i]);
     t->weights[t->weight_count++] = (mica__tree_weight){(int32_t)(f.count + i), (int32_t)f.targets[i], f.weights[i]};
   }
   for (int64_t i = 0; i < roots.count; i++) {
-    if (roots.values[i] < 0 || roots.values[i] >= f.count) return refuse(l, node, "a tree's root is", roots.values[i]);
+    if (roots.values[i] < 0 || roots.values[i] >= f.count)
+      return refuse(l, node, "a tree's root must be an existing node, but is", roots.values[i]);
     t->roots[t->tree_count++] = (int32_t)roots.values[i];
   }
   return mica__trees_finish(l, node, NULL, t);

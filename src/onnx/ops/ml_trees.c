@@ -190,7 +190,8 @@ static mica_value aggregate(const ensemble *e, mica_value leaves) {
 static mica_value scores_of(ensemble *e) {
   const mica_shape shape = mica_value_shape(e->x);
   if (shape.dim[1] < e->trees.features) {
-    mica__lower_fail(e->l, e->node, MICA_E_SHAPE, "a tree uses feature %d, but there are only %lld",
+    mica__lower_fail(e->l, e->node, MICA_E_SHAPE,
+                     "a tree uses feature %d, but the operand has only %lld features, counted from 0",
                      (int)e->trees.features - 1, (long long)shape.dim[1]);
     return (mica_value){0};
   }
@@ -221,7 +222,8 @@ MICA__LOWER(ml_tree_regressor) {
   e.x = mica__ml_rows(l, node, 0);
   if (!e.x.graph) return MICA_OK;
   if (e.targets < 1 || e.targets > MOST_WEIGHTS)
-    return mica__lower_fail(l, node, MICA_E_FORMAT, "n_targets is %lld", (long long)e.targets);
+    return mica__lower_fail(l, node, MICA_E_FORMAT, "n_targets is %lld, but must be 1 to %d", (long long)e.targets,
+                            MOST_WEIGHTS);
   if (!mica__trees_read(l, node, "target", e.targets, &e.trees)) return MICA_OK;
   const mica_value y = with_base(&e, scores_of(&e));
   return y.graph ? give(l, node, mica__ml_transform(y, mica__ml_post_of(l, node))) : MICA_OK;
@@ -235,8 +237,8 @@ MICA__LOWER(ml_tree_ensemble) {
   if (!e.x.graph) return MICA_OK;
   if (e.targets < 1 || e.targets > MOST_WEIGHTS || post < 0 || post > MICA__ML_PROBIT || how < AVERAGE || how > MAX)
     return mica__lower_fail(l, node, MICA_E_FORMAT,
-                            "n_targets is %lld, post_transform %lld and aggregate_function %lld", (long long)e.targets,
-                            (long long)post, (long long)how);
+                            "n_targets (%lld), post_transform (%lld) or aggregate_function (%lld) is out of range",
+                            (long long)e.targets, (long long)post, (long long)how);
   e.aggregate = (int32_t)how;
   if (!mica__trees_read_5(l, node, e.targets, &e.trees)) return MICA_OK;
   const mica_value y = scores_of(&e);

@@ -96,12 +96,15 @@ MICA__LOWER(max_unpool) {
     return MICA_OK;
   mica_shape pooled = mica_value_shape(x), whole = pooled;
   if (wanted.count && wanted.count != whole.rank)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "output_shape cannot have %lld numbers", (long long)wanted.count);
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "output_shape has %lld numbers, but must have one for each axis of x",
+                            (long long)wanted.count);
   for (int32_t i = 0; i < w.rank; i++)
     whole.dim[2 + i] = (w.extent[i] - 1) * w.stride[i] + w.size[i] - w.before[i] - w.after[i];
   for (int32_t i = 0; wanted.count && i < whole.rank; i++) {
     if (wanted.values[i] < 0)
-      return mica__lower_fail(l, node, MICA_E_INVALID, "output_shape cannot contain %lld", (long long)wanted.values[i]);
+      return mica__lower_fail(l, node, MICA_E_INVALID, "output_shape contains %lld, but its numbers must be 0 or above",
+                              (long long)wanted.values[i]);
     whole.dim[i] = wanted.values[i];
   }
   int64_t count = 0, all = 0;

@@ -22,7 +22,8 @@ static mica_value beside(mica_value part, mica_value x, int64_t axis, int64_t bl
   if (!block || own.rank != whole.rank || whole.rank == MICA_MAX_RANK) return part;
   mica_shape apart = {0}, each = {0};
   if (block < 0 || block > INT32_MAX || own.dim[axis] > INT32_MAX)
-    return mica_graph_fail(x.graph, MICA_E_INVALID, "the blocks of a scale are too large or too many");
+    return mica_graph_fail(x.graph, MICA_E_INVALID,
+                           "block_size must be 0 to 2^31 - 1, and a scale must have fewer than 2^31 blocks");
   for (int32_t i = 0; i < whole.rank; i++) {
     apart.dim[apart.rank++] = each.dim[each.rank++] = own.dim[i];
     wide.dim[i] = i == axis ? own.dim[i] * block : own.dim[i];

@@ -41,7 +41,8 @@ static bool take_extents(mica__lowering *l, const mica__onnx_node *node, const a
   bool keeps = not_smaller || mica__onnx_is(node, "keep_aspect_ratio_policy", "not_larger");
   if (a->sizes.count && keeps) {
     if (keep_aspect(a, shape, not_smaller, config)) return true;
-    mica__lower_fail(l, node, MICA_E_INVALID, "no common scale of all axes gives these sizes");
+    mica__lower_fail(l, node, MICA_E_INVALID,
+                     "keep_aspect_ratio_policy needs a common scale of all axes, but sizes give none");
     return false;
   }
   for (int64_t i = 0; i < given; i++) {
@@ -50,7 +51,7 @@ static bool take_extents(mica__lowering *l, const mica__onnx_node *node, const a
     else
       config->scale[axis_at(a, i)] = a->scales.values[i];
     if (a->sizes.count ? a->sizes.values[i] > 0 : a->scales.values[i] > 0) continue;
-    mica__lower_fail(l, node, MICA_E_INVALID, "every scale and size must be positive");
+    mica__lower_fail(l, node, MICA_E_INVALID, "every scale and size must be above 0");
     return false;
   }
   return true;

@@ -48,7 +48,9 @@ MICA__LOWER(constant) {
       return give(l, node,
                   mica__lower_integer_constant(l, a->n_ints ? a->ints : &(const int64_t){0}, (int64_t)a->n_ints, 1));
   }
-  return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "this kind of constant is not supported");
+  return mica__lower_fail(
+      l, node, MICA_E_UNSUPPORTED,
+      "the node has no value of a supported kind: value, value_float(s), value_int(s) or value_string(s)");
 }
 
 /* mica_full checks that the product of dimensions does not overflow. */

@@ -25,9 +25,9 @@ MICA__LOWER(window) {
   double a2 = hann || hamming ? 0 : 0.08;
   if (!mica__lower_integers(l, node, 0, &size)) return MICA_OK;
   if (!mica__lower_dtype(l, mica__onnx_int(node, "output_datatype", 1), &dtype))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a window of this type is not supported");
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "output_datatype is a type that is not supported");
   if (size.count != 1 || size.values[0] < 0 || size.values[0] > MOST_ELEMENTS)
-    return mica__lower_fail(l, node, MICA_E_INVALID, "a window of this size is not supported");
+    return mica__lower_fail(l, node, MICA_E_INVALID, "the window's size must be one number from 0 to 2^24");
   int64_t n = size.values[0];
   double period = (double)(mica__onnx_int(node, "periodic", 1) ? n : n - 1);
   double *values = mica__lower_room(l, (size_t)n + 1, sizeof *values);
@@ -180,12 +180,12 @@ MICA__LOWER(mel_weights) {
   for (int32_t k = 0; k < 2; k++)
     if (!mica__lower_reals(l, node, 3 + k, &edges[k])) return MICA_OK;
   if (!mica__lower_dtype(l, mica__onnx_int(node, "output_datatype", 1), &dtype))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of this type are not supported");
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "output_datatype is a type that is not supported");
   for (int k = 0; k < 3; k++)
     if (counts[k].count != 1 || counts[k].values[0] < 1 || counts[k].values[0] > 1 << 20)
-      return mica__lower_fail(l, node, MICA_E_INVALID, "operand %d must be a positive number", k);
+      return mica__lower_fail(l, node, MICA_E_INVALID, "operand %d must be one number from 1 to 2^20", k);
   if (edges[0].count != 1 || edges[1].count != 1)
-    return mica__lower_fail(l, node, MICA_E_INVALID, "the edges must be two numbers");
+    return mica__lower_fail(l, node, MICA_E_INVALID, "lower_edge_hertz and upper_edge_hertz must be one number each");
   int64_t triangles = counts[0].values[0], bins = counts[1].values[0] / 2 + 1;
   double low = mel_of(edges[0].values[0]), step = (mel_of(edges[1].values[0]) - low) / (double)(triangles + 2);
   int64_t count = 0;

@@ -39,7 +39,7 @@ MICA__LOWER(slice) {
   if (!parts_of_slice(l, node, part) || !x.graph) return MICA_OK;
   int64_t count = part[0].count;
   if (part[1].count != count || (part[2].count && part[2].count != count) || (part[3].count && part[3].count != count))
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "starts, ends, axes and steps are of different lengths");
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "starts, ends, axes and steps must have the same length");
   for (int64_t i = 0; i < count; i++) {
     int64_t axis = part[2].count ? part[2].values[i] : i, step = part[3].count ? part[3].values[i] : 1;
     if (!mica__lower_axis(l, node, mica_value_shape(x).rank, &axis)) return MICA_OK;
@@ -139,11 +139,12 @@ MICA__LOWER(center_crop_pad) {
   mica_shape own = mica_value_shape(x);
   if (!mica__lower_axes(l, node, &list, own.rank, &axes)) return MICA_OK;
   if (shape.count != (axes.count ? axes.count : own.rank))
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "%lld extents do not match the number of axes",
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "shape has %lld numbers, but must have one for each axis",
                             (long long)shape.count);
   for (int64_t i = 0; i < shape.count; i++) {
     if (shape.values[i] < 0)
-      return mica__lower_fail(l, node, MICA_E_INVALID, "an extent cannot be %lld", (long long)shape.values[i]);
+      return mica__lower_fail(l, node, MICA_E_INVALID, "shape contains %lld, but its numbers must be 0 or above",
+                              (long long)shape.values[i]);
     int64_t axis = axes.count ? axes.axis[i] : i, more = shape.values[i] - own.dim[axis];
     /* If the padding is odd, one more comes after. */
     before[axis] = more / 2;
@@ -167,7 +168,8 @@ MICA__LOWER(trilu) {
   bool upper = mica__onnx_int(node, "upper", 1);
   if (!mica__lower_integers(l, node, 1, &k) || !x.graph) return MICA_OK;
   int32_t rank = mica_value_shape(x).rank;
-  if (rank < 2) return mica__lower_fail(l, node, MICA_E_SHAPE, "operand 0 has rank %d; it must be a matrix", (int)rank);
+  if (rank < 2)
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "operand 0 has rank %d, but must be a matrix or several", (int)rank);
   for (int32_t i = rank - 2; i < rank; i++)
     if (!mica__lower_positions(l, node, mica_value_shape(x).dim[i])) return MICA_OK;
   mica_value rows = positions(x, rank - 2), columns = positions(x, rank - 1);

@@ -17,7 +17,7 @@ static bool per_axis(mica__lowering *l, const mica__onnx_node *node, const char 
   for (int32_t i = 0; i < rank; i++) {
     out[i] = given ? list.values[i] : standard;
     if (out[i] >= least && out[i] <= INT32_MAX) continue;
-    mica__lower_fail(l, node, MICA_E_INVALID, "%s cannot contain %lld", name, (long long)out[i]);
+    mica__lower_fail(l, node, MICA_E_INVALID, "%s contains %lld, which is out of range", name, (long long)out[i]);
     return false;
   }
   return true;
@@ -40,7 +40,8 @@ static bool is_bounded(mica__lowering *l, const mica__onnx_node *node, const mic
   for (int32_t i = 0; i < w->rank; i++) {
     int64_t span = 0;
     if (w->extent[i] > INT32_MAX || w->size[i] > INT32_MAX) {
-      mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "windows of %lld do not fit an axis of %lld elements",
+      mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                       "windows of %lld on an axis of %lld elements are too large; the limit is 2^31 - 1",
                        (long long)w->size[i], (long long)w->extent[i]);
       return false;
     }
@@ -125,7 +126,8 @@ static bool transposed_pads(mica__lowering *l, const mica__onnx_node *node, cons
     int64_t whole = w->stride[i] * (w->extent[i] - 1) + config->output_pad[i] + (w->size[i] - 1) * w->dilation[i] + 1;
     int64_t at = wanted.count - w->rank + i;
     if (given && at >= 0 && (wanted.values[at] < 0 || wanted.values[at] > INT32_MAX)) {
-      mica__lower_fail(l, node, MICA_E_INVALID, "output_shape cannot contain %lld", (long long)wanted.values[at]);
+      mica__lower_fail(l, node, MICA_E_INVALID, "output_shape contains %lld, but its numbers must be 0 to 2^31 - 1",
+                       (long long)wanted.values[at]);
       return false;
     }
     int64_t extent = given && at >= 0 ? wanted.values[at] : w->extent[i] * w->stride[i], all = whole - extent;

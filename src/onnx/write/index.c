@@ -55,7 +55,7 @@ MICA__WRITE(scatter) {
   const bool elements = mica__node_int(node, "elements");
   const int64_t join = mica__node_int(node, "join");
   if (join > MICA_SCATTER_MUL && w->opset < 18)
-    mica__write_fail(w, id, "a scatter that takes the %s needs operator set 18", joins[join]);
+    mica__write_fail(w, id, "a scatter with the reduction %s needs operator set 18", joins[join]);
   const char *x = mica__write_operand(w, node->inputs[0]), *indices = mica__write_operand(w, node->inputs[1]);
   const char *updates = mica__write_operand(w, node->inputs[2]);
   if (!elements) indices = as_rows(w, id, node, indices);

@@ -129,7 +129,8 @@ MICA__WRITE(pad) {
   const int64_t *start = mica__node_list(node, "start"), *step = mica__node_list(node, "step");
   for (int32_t k = 0; k < to.rank; k++) {
     if (from.dim[k] == to.dim[k] && start[k] == 0 && step[k] == 1) continue;
-    if (step[k] != 1 || start[k] < 0) mica__write_fail(w, id, "elements between elements have no form in ONNX");
+    if (step[k] != 1 || start[k] < 0)
+      mica__write_fail(w, id, "padding that is negative or between elements has no form in ONNX");
     pads[k] = start[k];
     pads[to.rank + k] = to.dim[k] - start[k] - from.dim[k];
   }

@@ -30,7 +30,7 @@ static mica_shape channels_of(mica__onnx_writer *w, int32_t id, const mica__node
   mica_shape channels = MICA_SHAPE(x.dim[1]);
   for (int32_t k = SCALE; k < node->mark->input_count; k++)
     if (node->mark->inputs[k]) channels = mica__write_type_of(w, node->mark->inputs[k]).shape;
-  if (mica__write_is_open(channels)) mica__write_fail(w, id, "the number of channels is open");
+  if (mica__write_is_open(channels)) mica__write_fail(w, id, "the number of channels must be known");
   return channels;
 }
 

@@ -249,7 +249,8 @@ MICA__WRITE(rnn) {
   const form *f = &forms[attrs->kind];
   const bool first = attrs->batch_first, lstm = attrs->kind == MICA__RNN_LSTM;
   for (int32_t k = MICA__RNN_SUMS; k < MICA__RNN_RESULTS; k++)
-    if (w->needed[id - 1 + k]) mica__write_fail(w, id, "what it keeps for training has no form in ONNX");
+    if (w->needed[id - 1 + k])
+      mica__write_fail(w, id, "results for training have no form in ONNX; export the network for inference");
   const char *x = mica__write_operand(w, node->inputs[MICA__RNN_X]);
   if (first) x = transposed(w, x, NULL, (const int64_t[]){1, 0, 2}, 3);
   const char *inputs[] = {x,

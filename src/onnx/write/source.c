@@ -6,7 +6,7 @@ static void write_elements(mica__onnx_writer *w, int32_t id, const mica__node *n
   if (data)
     mica__write_elements(w, mica__write_own(w, id), node->type.dtype, node->type.shape, data);
   else
-    mica__write_fail(w, id, "its elements are only known at run time");
+    mica__write_fail(w, id, "the elements are known only at run time, and ONNX cannot express that");
 }
 
 MICA__WRITE(constant) { write_elements(w, id, node); }

@@ -203,7 +203,7 @@ static void write_products(mica__onnx_writer *w, int32_t id, const mica__node *n
   const char *left = matrix_of(w, node, ROWS, true, dtype);
   const char *right = columns ? matrix_of(w, node, COLUMNS, false, dtype) : NULL;
   if (!left || (columns && !right)) {
-    mica__write_fail(w, id, "its windows are unknown, because the extents are open");
+    mica__write_fail(w, id, "the windows are unknown, because the shape of the input is not known");
     return;
   }
   const char *x = mica__write_operand(w, node->inputs[0]), *own = mica__write_own(w, id);

@@ -68,7 +68,7 @@ static bool write_same(mica__onnx_writer *w, int32_t id, const mica__node *node)
   while (i < sizeof same_rows / sizeof *same_rows && strcmp(same_rows[i].op, node->op->name)) i++;
   if (i == sizeof same_rows / sizeof *same_rows || node->input_count > 4) return false;
   if (w->opset < same_rows[i].since)
-    mica__write_fail(w, id, "it needs %s of operator set %d, but the model uses set %d", same_rows[i].name,
+    mica__write_fail(w, id, "the op needs %s of operator set %d, but the model uses set %d", same_rows[i].name,
                      (int)same_rows[i].since, (int)w->opset);
   for (int32_t k = 0; k < node->input_count; k++) inputs[k] = mica__write_operand(w, node->inputs[k]);
   mica__write_node(w, same_rows[i].name, mica__write_own(w, id), inputs, (size_t)node->input_count);
@@ -150,7 +150,7 @@ static mica_status write_nodes(mica__onnx_writer *w, const mica_value *outputs, 
 static mica_status check(const char *path, const mica_value *outputs, size_t count, const mica_onnx_write_config *c) {
   if (!path || !outputs || (c->metadata_count && !c->metadata))
     return mica__fail(MICA_E_INVALID, "mica_onnx_write: a pointer is NULL");
-  if (!count) return mica__fail(MICA_E_INVALID, "mica_onnx_write: there is no output");
+  if (!count) return mica__fail(MICA_E_INVALID, "mica_onnx_write: the number of outputs is 0");
   if (c->opset && (c->opset < STANDARD_OPSET || c->opset > HIGHEST_OPSET))
     return mica__fail(MICA_E_INVALID, "mica_onnx_write: operator set %lld cannot be written; choose %d to %d",
                       (long long)c->opset, STANDARD_OPSET, HIGHEST_OPSET);
