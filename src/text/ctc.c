@@ -206,13 +206,14 @@ static mica_status sweep(search *s) {
 
 static mica_status check(int64_t classes, const mica_ctc_beam_config *c) {
   if (classes < 1 || classes >= INT32_MAX)
-    return mica__fail(MICA_E_INVALID, "ctc_beam: scores cannot have %lld classes", (long long)classes);
+    return mica__fail(MICA_E_INVALID, "ctc_beam: classes is %lld, but must be at least 1 and below 2^31 - 1",
+                      (long long)classes);
   if (c->beam >= 1 && c->beam <= MOST_BEAM && c->blank >= 0 && c->blank < classes && c->prune > 0 && c->context >= 0 &&
       isfinite(c->weight) && isfinite(c->bonus))
     return MICA_OK;
   return mica__fail(MICA_E_INVALID,
-                    "ctc_beam: out of range: a beam of %d, blank %d of %lld classes, pruning at %g, weight %g, bonus "
-                    "%g or a context of %lld labels",
+                    "ctc_beam: beam (%d), blank (%d of %lld classes), prune (%g), weight (%g), bonus (%g) or context "
+                    "(%lld) is out of range",
                     (int)c->beam, (int)c->blank, (long long)classes, c->prune, c->weight, c->bonus,
                     (long long)c->context);
 }
@@ -256,7 +257,8 @@ void mica_ctc_search_reset(mica_ctc_search *s) {
 
 mica_status mica_ctc_search_push(mica_ctc_search *s, const float *scores, int64_t frames) {
   if (!s || frames < 0 || (frames && !scores) || frames >= INT32_MAX - s->frames)
-    return mica__fail(MICA_E_INVALID, "ctc_search_push: the number of frames is %lld, or a pointer is NULL",
+    return mica__fail(MICA_E_INVALID,
+                      "ctc_search_push: the number of frames (%lld) is below 0 or too large, or a pointer is NULL",
                       (long long)frames);
   for (int64_t t = 0; t < frames; t++) {
     MICA_TRY(take_frame(s, scores + t * s->classes));
@@ -303,7 +305,7 @@ mica_status mica_ctc_beam(const float *scores, int64_t frames, int64_t classes, 
                           int32_t *labels, int64_t *count, double *score) {
   mica_ctc_search *s = NULL;
   if (frames < 0 || !labels || !count || (frames && !scores))
-    return mica__fail(MICA_E_INVALID, "ctc_beam: the number of frames is %lld, or a pointer is NULL",
+    return mica__fail(MICA_E_INVALID, "ctc_beam: the number of frames (%lld) is below 0, or a pointer is NULL",
                       (long long)frames);
   MICA_TRY(mica_ctc_search_create(classes, config, &s));
   const mica_status status = mica_ctc_search_push(s, scores, frames);

@@ -71,7 +71,8 @@ static mica_status read_arpa(mica_text_model *m, const char *name, const char *c
   vocabulary w = {.m = m};
   MICA_TRY(mica__arpa_read(name, content, size, note_word, &w, &m->arpa));
   if (!w.spelled)
-    return mica__fail(MICA_E_FORMAT, "%s: none of its %zu words is spelled in letters that are recognised", name,
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: none of the model's %zu words consists of letters that the network recognises", name,
                       w.count);
   m->by_words = w.longer > 0 || (m->space > 0 && !m->spelling);
   const int64_t order = mica__arpa_order(m->arpa);
@@ -101,7 +102,8 @@ static mica_status read_plain(mica_text_model *m, const char *name, const char *
   uint64_t known = 0;
   mica_status status = labels ? mica_ngram_create(order, (int32_t)m->count, &m->ngram) : mica__fail_nomem(name);
   if (status == MICA_OK && valid < size)
-    status = mica__fail(MICA_E_FORMAT, "%s is neither an ARPA model nor UTF-8: byte %zu of it", name, valid + 1);
+    status = mica__fail(MICA_E_FORMAT, "%s is not an ARPA model, and as a text it is not UTF-8 at byte %zu", name,
+                        valid + 1);
   for (size_t at = 0; status == MICA_OK && at < size;) {
     const char *stop = memchr(content + at, '\n', size - at);
     const size_t bytes = stop ? (size_t)(stop - content) - at : size - at;
@@ -110,7 +112,8 @@ static mica_status read_plain(mica_text_model *m, const char *name, const char *
   }
   free(labels);
   if (status == MICA_OK && !known)
-    status = mica__fail(MICA_E_FORMAT, "%s: none of its letters are recognised, so it cannot score texts", name);
+    status = mica__fail(MICA_E_FORMAT,
+                        "%s: the network recognises none of the text's letters, so the model cannot score texts", name);
   m->context = order > 1 ? order - 1 : 1;
   return status;
 }
@@ -130,7 +133,8 @@ mica_status mica_text_model_read(const char *name, const char *content, size_t s
   if (status == MICA_OK) memcpy(m->letters, c->letters, (size_t)c->count * sizeof *m->letters);
   for (int64_t i = 1; status == MICA_OK && i < c->count; i++)
     if (c->letters[i] <= c->letters[i - 1])
-      status = mica__fail(MICA_E_INVALID, "text_model_read: the letters must rise, but do not at %lld", (long long)i);
+      status =
+          mica__fail(MICA_E_INVALID, "text_model_read: the letters must rise, but letter %lld does not", (long long)i);
   if (status == MICA_OK) {
     m->space = label_of(m, ' ') ? label_of(m, ' ') : -1;
     status = mica__arpa_is(content, size)

@@ -117,5 +117,5 @@ ends 1 '' '*id 0 is 99999*'
 run tokenizer decode "$file" the
 ends 2 '' "*'the' is not an id"
 run tokenizer info "$work/lines.txt"
-ends 1 '' '*lines.txt: it is not JSON*'
+ends 1 '' '*lines.txt: the file is not JSON*'
 exit "$failed"

@@ -93,14 +93,14 @@ END_TEST
 static const struct {
   const char *content, *sentence;
 } wrong[] = {
-    {"", "file: none of its letters are recognised"},
-    {"xyz\n", "file: none of its letters are recognised"},
-    {"a\377", "file is neither an ARPA model nor UTF-8: byte 2 of it"},
-    {"\\data\\\n", "file:1: the model ends in its head"},
+    {"", "file: the network recognises none of the text's letters"},
+    {"xyz\n", "file: the network recognises none of the text's letters"},
+    {"a\377", "file is not an ARPA model, and as a text it is not UTF-8 at byte 2"},
+    {"\\data\\\n", "file:1: the model ends before its first list"},
     {"\\data\\\nngrams\n", "file:2: a line of the head must look like"},
     {"\\data\\\nngram 2=3\n", "file:2: n-grams of 2 words"},
     {"\\data\\\nngram 1=-3\n", "file:2: a line of the head must look like"},
-    {"\\data\\\n\\1-grams:\n", "file:2: the head counts no n-grams"},
+    {"\\data\\\n\\1-grams:\n", "file:2: the head must count n-grams"},
     {HEAD "-1 a\n", "file:4: the model ends without the line \\end\\"},
     {HEAD "-1 a\n-1 b\n\\end\\\n", "file:6: there are 2 n-grams of 1 words, but the head says 1"},
     {HEAD "-1 a\n\\2-grams:\n", "file:5: the line must be \\end\\"},
@@ -108,12 +108,12 @@ static const struct {
     {HEAD "a -1\n\\end\\\n", "file:4: a line must begin with the log10"},
     {HEAD "1 a\n\\end\\\n", "file:4: a line must begin with the log10"},
     {HEAD "nan a\n\\end\\\n", "file:4: a line must begin with the log10"},
-    {HEAD "-1\n\\end\\\n", "file:4 has 0 words; it must have 1"},
-    {HEAD "-1 a b\n\\end\\\n", "file:4 has more than 1 words and a number"},
-    {HEAD "-1 a -1 b\n\\end\\\n", "file:4 has more than 1 words and a number"},
+    {HEAD "-1\n\\end\\\n", "file:4 has 0 words, but must have 1"},
+    {HEAD "-1 a b\n\\end\\\n", "file:4 must have 1 words, then at most one number"},
+    {HEAD "-1 a -1 b\n\\end\\\n", "file:4 must have 1 words, then at most one number"},
     {HEAD "-1 a\n-1 a\n\\end\\\n", "file:5: these words are listed twice"},
     {HEAD "-1 \377\n\\end\\\n", "file:4: a word is not UTF-8"},
-    {HEAD "-1 ABC\n\\end\\\n", "file: none of its 1 words is spelled in letters that are recognised"},
+    {HEAD "-1 ABC\n\\end\\\n", "file: none of the model's 1 words consists of letters that the network recognises"},
 };
 
 START_TEST(wrong_files_are_named) {

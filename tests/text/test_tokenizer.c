@@ -366,7 +366,7 @@ START_TEST(files_are_refused_in_sentences) {
     {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"\xff\":0}}}", MICA_E_FORMAT, "not UTF-8"},
     {"{}", MICA_E_FORMAT, "model is missing"},
     {"{\"model\":{\"type\":\"Wordless\"}}", MICA_E_UNSUPPORTED, "'Wordless' is not supported"},
-    {"{\"model\":{\"type\":\"BPE\",\"vocab\":[]}}", MICA_E_FORMAT, "vocab is not an object"},
+    {"{\"model\":{\"type\":\"BPE\",\"vocab\":[]}}", MICA_E_FORMAT, "vocab must be an object"},
     {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0}}}", MICA_E_FORMAT, "merges is missing"},
     {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":4000000000},\"merges\":[]}}", MICA_E_FORMAT, "whole number"},
     {"{\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":1e99},\"merges\":[]}}", MICA_E_FORMAT, "whole number"},
@@ -382,7 +382,7 @@ START_TEST(files_are_refused_in_sentences) {
      "unk_token"},
     {"{\"model\":{\"type\":\"WordPiece\",\"vocab\":{\"a\":0},\"max_input_chars_per_word\":1000000}}", MICA_E_FORMAT,
      "max_input_chars_per_word"},
-    {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\"]]}}", MICA_E_FORMAT, "number 0"},
+    {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\"]]}}", MICA_E_FORMAT, "entry 0"},
     {"{\"model\":{\"type\":\"Unigram\",\"vocab\":[[\"a\",0]],\"unk_id\":5}}", MICA_E_FORMAT, "unk_id"},
     {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{}}}", MICA_E_FORMAT, "no tokens"},
     {"{\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\\u0000b\":0}}}", MICA_E_UNSUPPORTED, "U+0000"},
@@ -401,7 +401,7 @@ START_TEST(files_are_refused_in_sentences) {
      "decoder: CTC"},
     {"{\"post_processor\":{\"type\":\"BertProcessing\",\"sep\":[\"s\",7],\"cls\":[\"c\",0]},"
      "\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0}}}",
-     MICA_E_FORMAT, "no token has"},
+     MICA_E_FORMAT, "no token with the id"},
     {"{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":\"B\"}}],\"pair\":[]},"
      "\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0}}}",
      MICA_E_FORMAT, "cannot have the sequence B"},

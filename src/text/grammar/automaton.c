@@ -23,7 +23,7 @@ void mica__automaton_fail(mica__automaton *a, mica_status status) {
 uint32_t mica__automaton_node(mica__automaton *a) {
   if (a->status != MICA_OK) return 0;
   if (a->node_count == MICA__MOST_GRAMMAR_STATES) {
-    a->status = mica__fail(MICA_E_UNSUPPORTED, "it needs more than %d states", MICA__MOST_GRAMMAR_STATES);
+    a->status = mica__fail(MICA_E_UNSUPPORTED, "the grammar needs more than %d states", MICA__MOST_GRAMMAR_STATES);
     return 0;
   }
   return a->node_count++;
@@ -44,7 +44,7 @@ static void *grow(mica__automaton *a, void *list, uint32_t count, uint32_t *room
 static void add_edge(mica__automaton *a, mica__grammar_edge edge) {
   if (a->status != MICA_OK) return;
   if (a->edge_count == MICA__MOST_GRAMMAR_EDGES) {
-    a->status = mica__fail(MICA_E_UNSUPPORTED, "it needs more than %d edges", MICA__MOST_GRAMMAR_EDGES);
+    a->status = mica__fail(MICA_E_UNSUPPORTED, "the grammar needs more than %d edges", MICA__MOST_GRAMMAR_EDGES);
     return;
   }
   a->edges = grow(a, a->edges, a->edge_count, &a->edge_room, sizeof *a->edges);
@@ -234,7 +234,8 @@ static mica_status rank_rules(mica__automaton *a) {
       if (--c.waiting[c.called[i]] == 0) c.queue[known++] = c.called[i];
   }
   callers_free(&c);
-  return known == rules ? MICA_OK : mica__fail(MICA_E_INVALID, "a rule leads back to itself without a byte");
+  return known == rules ? MICA_OK
+                        : mica__fail(MICA_E_INVALID, "the grammar has a rule that leads back to itself without a byte");
 }
 
 mica_status mica__automaton_finish(mica__automaton *a) {
@@ -247,7 +248,7 @@ mica_status mica__automaton_finish(mica__automaton *a) {
   MICA_TRY(find_needs(a));
   for (uint32_t r = 0; r < a->rule_count; r++) a->ends[a->rules[r].end] = true;
   if (a->need[a->rules[0].start] == NEVER)
-    return mica__fail(MICA_E_INVALID, "nothing satisfies it, or only values nested deeper than %d levels",
+    return mica__fail(MICA_E_INVALID, "no value satisfies the grammar, or only values nested deeper than %d levels",
                       MICA__MOST_GRAMMAR_DEPTH);
   MICA_TRY(sort_edges(a));
   return rank_rules(a);

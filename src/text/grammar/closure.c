@@ -59,7 +59,8 @@ static mica_status add(mica__closure *c, mica__item item) {
   mica__seen_item *seen = &c->seen[slot_of(c, item)];
   if (seen->round == c->round) return MICA_OK;
   if (c->seen_count == MICA__MOST_ITEMS)
-    return mica__fail(MICA_E_UNSUPPORTED, "the text is too ambiguous: the grammar is in more than %d items",
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "the text is too ambiguous for the grammar: more than %d states are possible at once",
                       MICA__MOST_ITEMS);
   *seen = (mica__seen_item){item, c->round};
   c->seen_count++;

@@ -21,7 +21,7 @@ mica_status mica__language_format(const char *name, size_t bytes, mica__automato
   for (size_t i = 0; i < count; i++) mica__text_addf(&names, "%s%s", i ? ", " : "", formats[i].name);
   mica_status status = mica__text_status(&names);
   if (status == MICA_OK)
-    status = mica__fail(MICA_E_UNSUPPORTED, "the format \"%.*s\" is not known; known are %s", mica__text_shown(bytes),
+    status = mica__fail(MICA_E_UNSUPPORTED, "the format \"%.*s\" is not known; choose from %s", mica__text_shown(bytes),
                         name, names.data);
   mica__text_free(&names);
   return status;

@@ -47,7 +47,7 @@ mica_status mica__parts_add(mica__grammar_schema *s, mica__parts *parts, const m
   for (int32_t i = parent; i >= 0; i = parts->parent[i])
     if (parts->at[i] == schema)
       return mica__schema_fail(s, schema, NULL, MICA_E_INVALID,
-                               "references lead back to it without a value between them");
+                               "references form a cycle: they lead back to this schema without a value between them");
   for (size_t i = 0; i < parts->count; i++)
     if (parts->at[i] == schema) return MICA_OK;
   MICA_TRY(mica__schema_work(s, 1 + parts->count));

@@ -39,14 +39,15 @@ static mica_status make_bytes(mica__byte_trie **trie) {
 static mica_status copy_ends(mica_grammar *g, const mica_grammar_config *config) {
   const size_t count = config->end_count;
   if (count > MOST_ENDS || (count && !config->ends))
-    return mica__fail(MICA_E_INVALID, "a grammar has %zu ends; it may have %d", count, MOST_ENDS);
+    return mica__fail(MICA_E_INVALID, "a grammar has %zu ends, but may have at most %d", count, MOST_ENDS);
   g->ends = calloc(count + 1, sizeof *g->ends);
   if (!g->ends) return mica__fail_nomem("a grammar");
   g->end_count = count;
   for (size_t i = 0; i < count; i++) {
     g->ends[i] = config->ends[i];
     if (g->ends[i] < 0 || g->ends[i] >= g->trie->tokens)
-      return mica__fail(MICA_E_INVALID, "a grammar: end %zu cannot be token %d; the vocabulary has %d tokens", i,
+      return mica__fail(MICA_E_INVALID,
+                        "a grammar: end %zu is token %d, but must be a token of the vocabulary, which has %d", i,
                         (int)g->ends[i], (int)g->trie->tokens);
   }
   return MICA_OK;
@@ -76,7 +77,8 @@ static mica_status create(bool schema, const char *text, size_t bytes, const mic
                           const mica_grammar_config *config, mica_grammar **grammar) {
   if (!config) config = &no_config;
   if (config->blanks < MICA_GRAMMAR_BLANKS_SHORT || config->blanks > MICA_GRAMMAR_BLANKS_ANY)
-    return mica__fail(MICA_E_INVALID, "a grammar: blanks cannot be %d", (int)config->blanks);
+    return mica__fail(MICA_E_INVALID, "a grammar: blanks is %d, but must be a mica_grammar_blanks",
+                      (int)config->blanks);
   mica_grammar *g = calloc(1, sizeof *g);
   if (!g) return mica__fail_nomem("a grammar");
   mica_status status = schema ? mica__grammar_read_schema(&g->automaton, text, bytes, config->blanks)
@@ -172,14 +174,14 @@ mica_status mica_grammar_accept(mica_grammar *grammar, int32_t token) {
   size_t done = 0;
   if (!g) return mica__fail(MICA_E_INVALID, "mica_grammar_accept: grammar is NULL");
   if (token < 0 || token >= g->trie->tokens)
-    return mica__fail(MICA_E_INVALID, "grammar: token %d is outside of the vocabulary of %d", (int)token,
+    return mica__fail(MICA_E_INVALID, "grammar: token %d is outside of the vocabulary, which has %d tokens", (int)token,
                       (int)g->trie->tokens);
   for (size_t i = 0; i < g->end_count; i++)
     if (g->ends[i] == token && mica_grammar_may_end(g)) return g->ended = true, MICA_OK;
   const size_t at = g->trie->at[token], bytes = g->trie->at[token + 1] - at;
   if (bytes == 0 || g->ended)
     return mica__fail(MICA_E_INVALID, "grammar: token %d is not allowed here: %s", (int)token,
-                      bytes ? "the text has ended" : "it has no bytes, and the text may not end");
+                      bytes ? "the text has ended" : "the token has no bytes, and the text may not end here");
   MICA_TRY(trim(g));
   const mica_status status = move(g, g->trie->text + at, bytes, &done);
   if (status != MICA_E_INVALID) return status;

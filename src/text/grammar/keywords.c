@@ -268,7 +268,7 @@ mica_status mica__schema_resolve(const mica__grammar_schema *s, const mica__obje
   if (bytes == 0 || text[0] != '#') {
     if (!id || !mica__object_equal(NULL, id, reference))
       return mica__schema_fail(s, schema, "$ref", MICA_E_UNSUPPORTED,
-                               "\"%.*s\" is outside of the schema; only references that begin with # are followed",
+                               "\"%.*s\" is outside of the schema; references must begin with #",
                                mica__text_shown(bytes), text);
     return *target = &s->document, MICA_OK;
   }

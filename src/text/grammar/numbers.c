@@ -261,7 +261,8 @@ static mica_status read_step(const mica__grammar_schema *s, const mica__object *
   for (; f->scale >= 0 && was < scale && fits; was++) fits = (old *= 10) <= MOST_REMAINDERS;
   if (fits && f->scale >= 0) step = step / gcd(step, old) * old;
   if (!fits || step > MOST_REMAINDERS)
-    return mica__schema_fail(s, part, "multipleOf", MICA_E_UNSUPPORTED, "it has more than %d remainders",
+    return mica__schema_fail(s, part, "multipleOf", MICA_E_UNSUPPORTED,
+                             "the value is too large or too fine: it leads to more than %d remainders",
                              MOST_REMAINDERS);
   f->step = (uint32_t)step;
   f->scale = scale;

@@ -118,7 +118,7 @@ static mica_status read_unicode(reader *r, uint32_t *c) {
       uint32_t digit;
       MICA_TRY(read_hex(r, 1, &digit));
       *c = *c << 4 | digit;
-      if (*c > LAST) return fault(r, MICA_E_FORMAT, "a character past U+10FFFF");
+      if (*c > LAST) return fault(r, MICA_E_FORMAT, "a character is above U+10FFFF");
     } while (more(r) && !peek(r, '}'));
     return take(r, '}') ? MICA_OK : fault(r, MICA_E_FORMAT, "a '}' is missing");
   }
@@ -127,14 +127,15 @@ static mica_status read_unicode(reader *r, uint32_t *c) {
   uint32_t low;
   r->at += 2;
   MICA_TRY(read_hex(r, 4, &low));
-  if (low < 0xdc00 || low > 0xdfff) return fault(r, MICA_E_FORMAT, "half a character");
+  if (low < 0xdc00 || low > 0xdfff)
+    return fault(r, MICA_E_FORMAT, "a \\u escape of a surrogate pair has no second half");
   *c = 0x10000 + ((*c - 0xd800) << 10 | (low - 0xdc00));
   return MICA_OK;
 }
 
 /* Reads what follows a backslash: a class (*c: NONE), or a character. */
 static mica_status read_escape(reader *r, bool in_set, uint32_t *c) {
-  if (!more(r)) return fault(r, MICA_E_FORMAT, "it ends in a backslash");
+  if (!more(r)) return fault(r, MICA_E_FORMAT, "the pattern ends in a backslash");
   size_t length;
   const char letter = r->text[r->at];
   const uint32_t character = mica__utf8_at(r->text + r->at, &length);
@@ -145,7 +146,7 @@ static mica_status read_escape(reader *r, bool in_set, uint32_t *c) {
   if (control) {
     *c = letter == '0' ? 0 : (uint32_t)to[control - from];
     if (letter == '0' && more(r) && r->text[r->at] >= '0' && r->text[r->at] <= '9')
-      return fault(r, MICA_E_FORMAT, "an octal escape");
+      return fault(r, MICA_E_FORMAT, "octal escapes are not supported");
     return MICA_OK;
   }
   if (letter && strchr("dDwWsS", letter)) return *c = NONE, add_class(r, letter);
@@ -154,7 +155,7 @@ static mica_status read_escape(reader *r, bool in_set, uint32_t *c) {
   if (letter == 'b' && in_set) return *c = '\b', MICA_OK;
   if (letter == 'c') {
     if (!more(r) || (r->text[r->at] | 32) < 'a' || (r->text[r->at] | 32) > 'z')
-      return fault(r, MICA_E_FORMAT, "\\c without a letter");
+      return fault(r, MICA_E_FORMAT, "\\c must be followed by a letter");
     return *c = (uint32_t)r->text[r->at++] & 31, MICA_OK;
   }
   if (letter == 'b' || letter == 'B') return fault(r, MICA_E_UNSUPPORTED, "word boundaries are not supported");
@@ -162,7 +163,7 @@ static mica_status read_escape(reader *r, bool in_set, uint32_t *c) {
   if (letter == 'k' || (letter >= '1' && letter <= '9'))
     return fault(r, MICA_E_UNSUPPORTED, "back references are not supported");
   if ((letter | 32) >= 'a' && (letter | 32) <= 'z' && character < 0x80)
-    return fault(r, MICA_E_FORMAT, "an escape that is not known");
+    return fault(r, MICA_E_FORMAT, "the escape is not known");
   return MICA_OK;
 }
 
@@ -188,8 +189,8 @@ static mica_status read_set(reader *r, uint32_t *index) {
       const size_t before = r->range_count;
       MICA_TRY(read_member(r, &high));
       if (low == NONE || high == NONE || r->range_count != before)
-        return fault(r, MICA_E_FORMAT, "a range from or to a class");
-      if (high < low) return fault(r, MICA_E_FORMAT, "a range whose end is below its beginning");
+        return fault(r, MICA_E_FORMAT, "a range must begin and end with a single character, not with a class");
+      if (high < low) return fault(r, MICA_E_FORMAT, "the end of a range is below its beginning");
     }
     if (low != NONE) MICA_TRY(add_range(r, low, high));
   }
@@ -231,7 +232,7 @@ static mica_status read_atom(reader *r, int depth, uint32_t *index) {
     if (c != NONE) MICA_TRY(add_range(r, c, c));
   } else {
     if (strchr("*+?{", r->text[r->at]) && r->text[r->at])
-      return fault(r, MICA_E_FORMAT, "a quantifier without anything before it");
+      return fault(r, MICA_E_FORMAT, "nothing stands before a quantifier");
     c = mica__utf8_at(r->text + r->at, &length);
     r->at += length;
     MICA_TRY(add_range(r, c, c));
@@ -244,7 +245,7 @@ static mica_status read_number(reader *r, int32_t *number) {
   if (!more(r) || r->text[r->at] < '0' || r->text[r->at] > '9') return fault(r, MICA_E_FORMAT, "a number is missing");
   while (more(r) && r->text[r->at] >= '0' && r->text[r->at] <= '9') {
     *number = 10 * *number + (r->text[r->at++] - '0');
-    if (*number > MOST_REPEAT) return fault(r, MICA_E_UNSUPPORTED, "more than 100000 repetitions");
+    if (*number > MOST_REPEAT) return fault(r, MICA_E_UNSUPPORTED, "a repetition is above 100000");
   }
   return MICA_OK;
 }
@@ -265,14 +266,14 @@ static mica_status read_repeat(reader *r, uint32_t *index) {
     else if (!peek(r, '}'))
       MICA_TRY(read_number(r, &most));
     if (!take(r, '}')) return fault(r, MICA_E_FORMAT, "a '}' is missing");
-    if (most >= 0 && most < least) return fault(r, MICA_E_FORMAT, "a range whose end is below its beginning");
+    if (most >= 0 && most < least) return fault(r, MICA_E_FORMAT, "the end of a range is below its beginning");
   } else
     return MICA_OK;
   take(r, '?'); /* a lazy quantifier matches the same texts */
   if (r->nodes[*index].kind == BEGIN || r->nodes[*index].kind == END)
-    return fault(r, MICA_E_FORMAT, "a quantifier after an assertion");
+    return fault(r, MICA_E_FORMAT, "a quantifier cannot follow an assertion");
   if (more(r) && r->text[r->at] && strchr("*+?{", r->text[r->at]))
-    return fault(r, MICA_E_FORMAT, "a quantifier after a quantifier");
+    return fault(r, MICA_E_FORMAT, "a quantifier cannot follow a quantifier");
   return add_node(r, (node){.kind = REPEAT, .first = *index, .least = least, .most = most}, index);
 }
 
@@ -392,7 +393,7 @@ static mica_status read_pattern(reader *r, bool whole) {
   const size_t valid = mica__utf8_prefix(r->text, r->bytes);
   if (valid < r->bytes) return mica__fail(MICA_E_FORMAT, "byte %zu of the pattern is not UTF-8", valid);
   MICA_TRY(read_choice(r, 0, &root));
-  if (more(r)) return fault(r, MICA_E_FORMAT, "a ')' without its '('");
+  if (more(r)) return fault(r, MICA_E_FORMAT, "a ')' has no '(' before it");
   mica__automaton_rule(r->out);
   MICA_TRY(r->out->status);
   if (r->nodes[root].kind != CHOICE) return write_branch(r, root, whole);

@@ -104,8 +104,8 @@ static mica_status read_schema(mica__grammar_schema *s, const char *json, size_t
     if (s->automaton->status != MICA_OK) {
       const mica__object *at = goal.count ? goal.schemas[0] : root;
       return s->automaton->status == MICA_E_UNSUPPORTED
-                 ? mica__schema_fail(s, at, NULL, MICA_E_UNSUPPORTED, "with this the schema needs more than %d states",
-                                     MICA__MOST_GRAMMAR_STATES)
+                 ? mica__schema_fail(s, at, NULL, MICA_E_UNSUPPORTED,
+                                     "with this part, the schema needs more than %d states", MICA__MOST_GRAMMAR_STATES)
                  : s->automaton->status;
     }
   }
@@ -114,7 +114,8 @@ static mica_status read_schema(mica__grammar_schema *s, const char *json, size_t
 
 mica_status mica__grammar_read_schema(mica__automaton *a, const char *json, size_t bytes, mica_grammar_blanks blanks) {
   if (bytes > MOST_SCHEMA_BYTES)
-    return mica__fail(MICA_E_UNSUPPORTED, "it has %zu bytes; it may have %zu", bytes, MOST_SCHEMA_BYTES);
+    return mica__fail(MICA_E_UNSUPPORTED, "the schema has %zu bytes, but may have at most %zu", bytes,
+                      MOST_SCHEMA_BYTES);
   mica__grammar_schema s = {
       .automaton = a, .blanks = blanks, .blank = MICA__NO_RULE, .character = MICA__NO_RULE, .string = MICA__NO_RULE};
   const mica_status status = read_schema(&s, json, bytes);

@@ -92,15 +92,15 @@ static mica_status make_room(mica_sampler *s, int64_t vocabulary) {
 static mica_status check_ids(const mica_sampler *s, int64_t vocabulary) {
   for (size_t i = 0; i < s->config.logit_bias_count; i++)
     if (s->bias[i].token >= vocabulary)
-      return mica__fail(MICA_E_INVALID, "sampler: logit_bias is for token %d; the vocabulary has %lld tokens",
+      return mica__fail(MICA_E_INVALID, "sampler: logit_bias is for token %d, but the vocabulary has only %lld tokens",
                         (int)s->bias[i].token, (long long)vocabulary);
   const int64_t known = mica__sampler_known(s, s->window);
   for (int64_t i = 0; i < known; i++) {
     const int32_t token = mica__sampler_past(s, i);
     if (token < 0 || token >= vocabulary)
       return mica__fail(MICA_E_INVALID,
-                        "sampler: token %d was accepted at position %llu; the vocabulary has %lld tokens", (int)token,
-                        (unsigned long long)(s->position - 1 - (uint64_t)i), (long long)vocabulary);
+                        "sampler: token %d was accepted at position %llu, but the vocabulary has only %lld tokens",
+                        (int)token, (unsigned long long)(s->position - 1 - (uint64_t)i), (long long)vocabulary);
   }
   return MICA_OK;
 }
@@ -129,7 +129,8 @@ static mica_status run(mica_sampler *s) {
   for (int i = 0; i < s->chain_count; i++) {
     functions[s->chain[i]](s);
     if (s->left.count == 0)
-      return mica__fail(MICA_E_INVALID, "sampler: logit_bias forbids every token at position %llu that the mask allows",
+      return mica__fail(MICA_E_INVALID,
+                        "sampler: at position %llu, logit_bias forbids every token that the mask allows",
                         (unsigned long long)s->position);
   }
   return MICA_OK;
@@ -149,7 +150,7 @@ mica_status mica_sampler_draw(mica_sampler *sampler, const float *logits, int64_
   mica_sampler *s = sampler;
   if (!s || !logits || !token) return mica__fail(MICA_E_INVALID, "mica_sampler_draw: sampler, logits or token is NULL");
   if (vocabulary < 1 || vocabulary > INT32_MAX)
-    return mica__fail(MICA_E_INVALID, "mica_sampler_draw: vocabulary is %lld; it must be 1 to %d",
+    return mica__fail(MICA_E_INVALID, "mica_sampler_draw: vocabulary is %lld, but must be 1 to %d",
                       (long long)vocabulary, INT32_MAX);
   MICA_TRY(make_room(s, vocabulary));
   MICA_TRY(check_ids(s, vocabulary));

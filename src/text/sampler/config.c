@@ -45,10 +45,12 @@ static mica_status copy_biases(mica_sampler *s) {
   mica_sampler_config *c = &s->config;
   if (c->logit_bias_count == 0) return MICA_OK;
   if (!c->logit_bias)
-    return mica__fail(MICA_E_INVALID, "sampler: logit_bias is NULL and logit_bias_count is %zu", c->logit_bias_count);
+    return mica__fail(MICA_E_INVALID, "sampler: logit_bias is NULL, but logit_bias_count is %zu", c->logit_bias_count);
   for (size_t i = 0; i < c->logit_bias_count; i++) {
     const mica_logit_bias *b = &c->logit_bias[i];
-    if (b->token < 0) return mica__fail(MICA_E_INVALID, "sampler: logit_bias %zu is for token %d", i, (int)b->token);
+    if (b->token < 0)
+      return mica__fail(MICA_E_INVALID, "sampler: logit_bias %zu is for token %d, but tokens are 0 or above", i,
+                        (int)b->token);
     if (!(b->bias <= 1e6f) || (b->bias < -1e6f && !isinf(b->bias)))
       return mica__fail(MICA_E_INVALID,
                         "sampler: the logit_bias of token %d is %g; choose a number from -1e6 to 1e6, or -infinity",
@@ -73,7 +75,7 @@ static mica_status copy_breakers(mica_sampler *s) {
   mica_sampler_config *c = &s->config;
   if (c->dry_breaker_count == 0) return MICA_OK;
   if (!c->dry_breakers)
-    return mica__fail(MICA_E_INVALID, "sampler: dry_breakers is NULL and dry_breaker_count is %zu",
+    return mica__fail(MICA_E_INVALID, "sampler: dry_breakers is NULL, but dry_breaker_count is %zu",
                       c->dry_breaker_count);
   s->breakers = calloc(c->dry_breaker_count, sizeof *s->breakers);
   if (!s->breakers) return mica__fail_nomem("a sampler's dry_breakers");
@@ -110,8 +112,8 @@ static mica_status chain_of_names(mica_sampler *s, const char *order) {
       i++;
     if (i == MICA__SAMPLERS)
       return mica__fail(MICA_E_INVALID,
-                        "sampler: order has \"%.*s\"; choose from penalties, dry, top_n_sigma, top_k, typical, top_p, "
-                        "min_p, xtc, temperature, with commas between",
+                        "sampler: order cannot contain \"%.*s\"; choose from penalties, dry, top_n_sigma, top_k, "
+                        "typical, top_p, min_p, xtc, temperature, with commas between",
                         length > 40 ? 40 : (int)length, at);
     if (named[i]) return mica__fail(MICA_E_INVALID, "sampler: order has %s twice", steps[i].name);
     named[i] = true;

@@ -149,7 +149,7 @@ mica_status mica__render_arguments(mica__render *run, const mica__syntax *list, 
   size_t item = 0, name = 0;
   for (const mica__syntax *node = list; node; node = node->next) {
     if (node->kind != MICA__NODE_KEYWORD) {
-      if (name > 0) return mica__fail(MICA_E_FORMAT, "an argument by position follows one by name");
+      if (name > 0) return mica__fail(MICA_E_FORMAT, "an argument without a name cannot follow one with a name");
       MICA_TRY(mica__render_evaluate(run, node, &items[item++]));
     } else {
       names[name] = node->value;
@@ -178,7 +178,7 @@ mica_status mica__render_call(mica__render *run, const mica__object *callee, con
   case MICA__OBJECT_LOOP: {
     const mica__loop *loop = callee->as.other;
     if (!loop->node->recursive || call->count != 1 || call->named)
-      return mica__fail(MICA_E_FORMAT, "loop() needs a loop that is 'recursive', and one argument");
+      return mica__fail(MICA_E_FORMAT, "loop() needs one argument, and its loop must be 'recursive'");
     return loop->recurse(run, loop, &call->items[0], result);
   }
   default: return mica__fail(MICA_E_FORMAT, "a %s cannot be called", mica__object_type(callee));

@@ -160,7 +160,7 @@ mica_status mica__pad_text(mica__render *run, const mica__object *text, int64_t 
   *result = *text;
   if (missing <= 0) return MICA_OK;
   if ((uint64_t)missing > MICA__MOST_TEMPLATE_OUTPUT / 4)
-    return mica__fail(MICA_E_FORMAT, "a width of %lld characters is out of range", (long long)width);
+    return mica__fail(MICA_E_FORMAT, "the width of %lld characters is too large", (long long)width);
   /* If the width is odd, Python puts the extra blank on the left. */
   const int64_t before = !left ? 0 : !right ? missing : missing / 2 + (missing & width & 1);
   for (int64_t i = 0; i < missing; i++) {
@@ -219,7 +219,8 @@ mica_status mica__filter_truncate(ARGUMENTS) {
   if (call->bound[2]) MICA_TRY(mica__argument_text(call->bound[2], "what ends a text", &end));
   const int64_t ends = (int64_t)mica__characters(end.as.text, end.count);
   if (length < ends || leeway < 0)
-    return mica__fail(MICA_E_FORMAT, "truncate needs a length that is at least that of its end");
+    return mica__fail(MICA_E_FORMAT,
+                      "the length of truncate must be at least the length of its end, and leeway 0 or above");
   *result = text;
   if ((int64_t)mica__characters(text.as.text, text.count) - length <= leeway) return MICA_OK;
   size_t bytes = mica__character_at(text.as.text, text.count, (size_t)(length - ends));
@@ -267,7 +268,7 @@ mica_status mica__filter_to_integer(ARGUMENTS) {
   const mica__object fallback = call->bound[0] ? *call->bound[0] : mica__object_integer(0);
   MICA_TRY(mica__argument_integer(call->bound[1], 10, &base));
   if (base < 0 || base == 1 || base > 36)
-    return mica__fail(MICA_E_FORMAT, "the base %lld is not supported", (long long)base);
+    return mica__fail(MICA_E_FORMAT, "the base is %lld, but must be 0 or 2 to 36", (long long)base);
   if (self->kind == MICA__OBJECT_UNDEFINED) return mica__render_undefined(self);
   if (self->kind == MICA__OBJECT_BIG) return *result = *self, MICA_OK;
   if (self->kind == MICA__OBJECT_TEXT) {
@@ -308,15 +309,14 @@ mica_status mica__filter_round(ARGUMENTS) {
   if (self->kind == MICA__OBJECT_UNDEFINED) return mica__render_undefined(self);
   if (!mica__object_is_number(self))
     return mica__fail(MICA_E_FORMAT, "a %s cannot be rounded", mica__object_type(self));
-  if (precision > 300 || precision < -300)
-    return mica__fail(MICA_E_FORMAT, "a precision above 300 digits is not supported");
+  if (precision > 300 || precision < -300) return mica__fail(MICA_E_FORMAT, "the precision must be -300 to 300 digits");
   const double x = mica__object_as_double(self), scale = pow(10, (double)precision);
   if (method && mica__object_equals_text(method, "ceil"))
     return *result = mica__object_float(ceil(x * scale) / scale), MICA_OK;
   if (method && mica__object_equals_text(method, "floor"))
     return *result = mica__object_float(floor(x * scale) / scale), MICA_OK;
   if (method && !mica__object_equals_text(method, "common"))
-    return mica__fail(MICA_E_FORMAT, "round's method is common, ceil or floor");
+    return mica__fail(MICA_E_FORMAT, "the method of round must be common, ceil or floor");
   if (self->kind != MICA__OBJECT_FLOAT && precision >= 0) return *result = *self, MICA_OK;
   if (precision < 0 || !isfinite(x)) return *result = mica__object_float(nearbyint(x * scale) / scale), MICA_OK;
   const int wrote = mica__snprintf(digits, sizeof digits, "%.*f", (int)precision, x);
@@ -362,7 +362,7 @@ mica_status mica__filter_tojson(ARGUMENTS) {
     if (width->kind != MICA__OBJECT_TEXT) MICA_TRY(mica__argument_integer(width, 0, &blanks));
     const bool text = width->kind == MICA__OBJECT_TEXT;
     if (blanks > 32 || (text && width->count > 32))
-      return mica__fail(MICA_E_FORMAT, "JSON can be indented by at most 32");
+      return mica__fail(MICA_E_FORMAT, "JSON can be indented by at most 32 characters");
     const size_t bytes = text ? width->count : (size_t)(blanks > 0 ? blanks : 0);
     memset(indent, ' ', sizeof indent);
     if (text) memcpy(indent, width->as.text, bytes);

@@ -302,7 +302,7 @@ mica_status mica__filter_batch(ARGUMENTS) {
   int64_t width;
   MICA_TRY(copy_items(run, self, &items, &count));
   MICA_TRY(mica__argument_integer(call->bound[0], 0, &width));
-  if (width < 1) return mica__fail(MICA_E_FORMAT, "batch needs a number of items");
+  if (width < 1) return mica__fail(MICA_E_FORMAT, "batch needs a number of items of at least 1");
   MICA_TRY(take(run, count, &rows));
   for (size_t i = 0; i < count; i += rows[made++].count) {
     const size_t n = count - i < (size_t)width ? count - i : (size_t)width;
@@ -323,7 +323,7 @@ mica_status mica__filter_slice(ARGUMENTS) {
   int64_t slices;
   MICA_TRY(copy_items(run, self, &items, &count));
   MICA_TRY(mica__argument_integer(call->bound[0], 0, &slices));
-  if (slices < 1) return mica__fail(MICA_E_FORMAT, "slice needs a number of slices");
+  if (slices < 1) return mica__fail(MICA_E_FORMAT, "slice needs a number of slices of at least 1");
   MICA_TRY(take(run, (size_t)slices, &rows));
   const size_t each = count / (size_t)slices, longer = count % (size_t)slices;
   for (size_t i = 0; i < (size_t)slices; i++) {

@@ -70,12 +70,12 @@ static bool read_unicode(reader *r, uint32_t *c) {
 
 static mica_status read_escape(reader *r, mica__text *out) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-  if (r->at >= r->bytes) return fault(r, "the text has no end");
+  if (r->at >= r->bytes) return fault(r, "a text has no closing quote");
   const char c = r->text[r->at++], *known = c ? strchr(from, c) : NULL;
   if (known) return mica__text_add_bytes(out, &to[known - from], 1), MICA_OK;
   char bytes[4];
   uint32_t character;
-  if (c != 'u' || !read_unicode(r, &character)) return fault(r, "an escape that JSON does not have");
+  if (c != 'u' || !read_unicode(r, &character)) return fault(r, "a text has an escape that JSON does not have");
   mica__text_add_bytes(out, bytes, mica__utf8_encode(character, bytes));
   return MICA_OK;
 }
@@ -89,7 +89,7 @@ static mica_status read_text(reader *r, mica__object *value) {
   while (r->at < r->bytes && r->text[r->at] != '"' && status == MICA_OK) {
     const char c = r->text[r->at];
     if ((unsigned char)c < ' ')
-      status = fault(r, "a control character in a text");
+      status = fault(r, "a text has a control character, which must be escaped");
     else if (c == '\\') {
       if (!escaped) mica__text_add_bytes(&made, r->text + from, r->at - from);
       escaped = true;
@@ -100,7 +100,7 @@ static mica_status read_text(reader *r, mica__object *value) {
       r->at++;
     }
   }
-  if (status == MICA_OK && r->at >= r->bytes) status = fault(r, "the text has no end");
+  if (status == MICA_OK && r->at >= r->bytes) status = fault(r, "a text has no closing quote");
   *value = mica__object_text(r->text + from, r->at - from);
   if (status == MICA_OK && escaped) {
     status = mica__text_status(&made);
@@ -127,21 +127,21 @@ static mica_status read_number(reader *r, mica__object *value) {
   bool whole = true;
   if (r->text[r->at] == '-') r->at++;
   const size_t first = r->at;
-  if (skip_digits(r) == 0) return fault(r, "no value");
-  if (r->text[first] == '0' && r->at - first > 1) return fault(r, "a number that begins with 0");
+  if (skip_digits(r) == 0) return fault(r, "a value is missing");
+  if (r->text[first] == '0' && r->at - first > 1) return fault(r, "a number begins with 0");
   if (r->at < r->bytes && r->text[r->at] == '.') {
     whole = false;
     r->at++;
-    if (skip_digits(r) == 0) return fault(r, "a number without digits behind its point");
+    if (skip_digits(r) == 0) return fault(r, "a number has no digits after its point");
   }
   if (r->at < r->bytes && (r->text[r->at] == 'e' || r->text[r->at] == 'E')) {
     whole = false;
     r->at++;
     if (r->at < r->bytes && (r->text[r->at] == '+' || r->text[r->at] == '-')) r->at++;
-    if (skip_digits(r) == 0) return fault(r, "a number without digits in its exponent");
+    if (skip_digits(r) == 0) return fault(r, "a number has no digits in its exponent");
   }
   const size_t bytes = r->at - from;
-  if (bytes >= sizeof copy && !whole) return fault(r, "a number of more than 63 characters");
+  if (bytes >= sizeof copy && !whole) return fault(r, "a number has more than 63 characters");
   if (bytes < sizeof copy) {
     memcpy(copy, r->text + from, bytes);
     copy[bytes] = '\0';
@@ -177,7 +177,7 @@ static mica_status read_list(reader *r, mica__object *value, int depth) {
     MICA_TRY(read_value(r, &item, depth + 1));
     MICA_TRY(push(r, &item));
     more = take(r, ',');
-    if (!more && !take(r, ']')) return fault(r, "a list goes on with neither ',' nor ']'");
+    if (!more && !take(r, ']')) return fault(r, "',' or ']' is missing in a list");
   }
   mica__object *items = NULL;
   const size_t count = r->count - from;
@@ -194,13 +194,13 @@ static mica_status read_object(reader *r, mica__object *value, int depth) {
   bool more = !take(r, '}');
   while (more) {
     mica__object key, item;
-    if (!take(r, '"')) return fault(r, "an object has a key that is not a text");
+    if (!take(r, '"')) return fault(r, "a key of an object is not a text");
     MICA_TRY(read_text(r, &key));
-    if (!take(r, ':')) return fault(r, "no ':' behind a key");
+    if (!take(r, ':')) return fault(r, "':' is missing after a key");
     MICA_TRY(read_value(r, &item, depth + 1));
     MICA_TRY(mica__dict_set(r->arena, dict, &key, &item));
     more = take(r, ',');
-    if (!more && !take(r, '}')) return fault(r, "an object goes on with neither ',' nor '}'");
+    if (!more && !take(r, '}')) return fault(r, "',' or '}' is missing in an object");
   }
   *value = (mica__object){.kind = MICA__OBJECT_DICT, .as.dict = dict};
   return MICA_OK;
@@ -214,11 +214,11 @@ static bool take_word(reader *r, const char *word) {
 }
 
 static mica_status read_value(reader *r, mica__object *value, int depth) {
-  if (depth > MICA__MOST_TEMPLATE_DEPTH) return fault(r, "it is nested deeper than 64 levels");
+  if (depth > MICA__MOST_TEMPLATE_DEPTH) return fault(r, "the JSON is nested deeper than 64 levels");
   if (take(r, '[')) return read_list(r, value, depth);
   if (take(r, '{')) return read_object(r, value, depth);
   if (take(r, '"')) return read_text(r, value);
-  if (r->at >= r->bytes) return fault(r, "it ends where a value is missing");
+  if (r->at >= r->bytes) return fault(r, "the JSON ends before a value");
   if (take_word(r, "null")) return *value = mica__object_none(), MICA_OK;
   if (take_word(r, "true")) return *value = mica__object_bool(true), MICA_OK;
   if (take_word(r, "false")) return *value = mica__object_bool(false), MICA_OK;
@@ -227,11 +227,11 @@ static mica_status read_value(reader *r, mica__object *value, int depth) {
 
 mica_status mica__object_read_json(mica__arena *arena, const char *json, size_t bytes, mica__object *value) {
   reader r = {.arena = arena, .text = json, .bytes = bytes, .at = mica__utf8_prefix(json, bytes)};
-  if (r.at < bytes) return fault(&r, "it is not UTF-8");
+  if (r.at < bytes) return fault(&r, "the text is not UTF-8");
   r.at = 0;
   mica_status status = read_value(&r, value, 0);
   skip_blanks(&r);
-  if (status == MICA_OK && r.at < bytes) status = fault(&r, "something follows the value");
+  if (status == MICA_OK && r.at < bytes) status = fault(&r, "more text follows the value");
   free(r.stack);
   return status;
 }

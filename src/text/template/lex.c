@@ -199,7 +199,7 @@ static mica_status lex_operator(lexer *l) {
     l->at += strlen(operators[i]);
     return add(l, MICA__TOKEN_OPERATOR, l->at - strlen(operators[i]), l->at);
   }
-  return fault(l, "a character that no expression has");
+  return fault(l, "the character cannot be part of an expression");
 }
 
 /* Adds the tokens up to the end of a tag. */

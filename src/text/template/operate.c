@@ -175,8 +175,8 @@ static mica_status bind_method(mica__render *run, const mica__object *of, const 
                                mica__object *value) {
   mica__bound *bound = NULL;
   if (row->refused)
-    return mica__render_make_undefined(run, value, "'%s' of a %s would change it, which templates cannot", row->name,
-                                       mica__object_type(of));
+    return mica__render_make_undefined(run, value, "'%s' would change a %s, but templates cannot change values",
+                                       row->name, mica__object_type(of));
   MICA_TRY(mica__arena_take(&run->arena, 1, sizeof *bound, &bound));
   *bound = (mica__bound){*of, row};
   *value = (mica__object){.kind = MICA__OBJECT_METHOD, .as.other = bound};
@@ -283,7 +283,7 @@ mica_status mica__render_slice(mica__render *run, const mica__object *of, const 
   int64_t start = 0, stop = 0, step = 1;
   if (of->kind == MICA__OBJECT_UNDEFINED) return mica__render_undefined(of);
   if (of->kind != MICA__OBJECT_TEXT && !mica__object_is_list(of))
-    return mica__render_make_undefined(run, value, "a %s has no slices", mica__object_type(of));
+    return mica__render_make_undefined(run, value, "a %s cannot be sliced", mica__object_type(of));
   const bool text = of->kind == MICA__OBJECT_TEXT;
   const int64_t length = (int64_t)(text ? mica__characters(of->as.text, of->count) : of->count);
   MICA_TRY(slice_bounds(part, length, &start, &stop, &step));

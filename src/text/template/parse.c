@@ -23,7 +23,7 @@ mica_status mica__parser_node(mica__parser *p, mica__node_kind kind, mica__synta
 
 mica_status mica__parser_deeper(mica__parser *p) {
   if (++p->depth <= MICA__MOST_TEMPLATE_DEPTH) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "it is nested deeper than %d levels", MICA__MOST_TEMPLATE_DEPTH);
+  return mica__fail(MICA_E_FORMAT, "the template is nested deeper than %d levels", MICA__MOST_TEMPLATE_DEPTH);
 }
 
 static const char *text_of(const mica__parser *p, size_t *bytes) {
@@ -248,7 +248,7 @@ static mica_status parse_arguments(mica__parser *p, mica__syntax **list) {
     if (*list) MICA_TRY(mica__parser_expect(p, ","));
     if (mica__parser_take(p, ")")) break;
     if (mica__parser_is(p, "*") || mica__parser_is(p, "**"))
-      return mica__fail(MICA_E_FORMAT, "arguments that a list or a dict holds ('*') are not supported");
+      return mica__fail(MICA_E_FORMAT, "unpacking arguments from a list or a dict ('*', '**') is not supported");
     const mica__lexeme *behind = &p->tokens[p->at + (is_kind(p, MICA__TOKEN_END) ? 0 : 1)];
     if (is_kind(p, MICA__TOKEN_NAME) && behind->kind == MICA__TOKEN_OPERATOR && behind->end - behind->begin == 1 &&
         p->t->source[behind->begin] == '=') {

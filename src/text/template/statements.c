@@ -233,7 +233,7 @@ static mica_status parse_statement(mica__parser *p, mica__syntax **node) {
   const int bytes = (int)(token->end - token->begin < 40 ? token->end - token->begin : 40);
   const char *word = p->t->source + token->begin;
   if (!strncmp(word, "end", 3) || !strncmp(word, "el", 2))
-    return mica__fail(MICA_E_FORMAT, "{%% %.*s %%} closes nothing", bytes, word);
+    return mica__fail(MICA_E_FORMAT, "{%% %.*s %%} has no tag to close", bytes, word);
   return mica__fail(MICA_E_UNSUPPORTED, "Mica has no tag '%.*s'", bytes, word);
 }
 
@@ -281,8 +281,8 @@ mica_status mica__template_parse(mica_chat_template *t) {
   status = parse_body(&p, &t->body);
   if (status == MICA_OK && tokens[p.at].kind != MICA__TOKEN_END) {
     p.at++;
-    status = mica__fail(MICA_E_FORMAT, "'%.*s' closes nothing", mica__text_shown(tokens[p.at].end - tokens[p.at].begin),
-                        t->source + tokens[p.at].begin);
+    status = mica__fail(MICA_E_FORMAT, "'%.*s' has no tag to close",
+                        mica__text_shown(tokens[p.at].end - tokens[p.at].begin), t->source + tokens[p.at].begin);
   }
   if (status != MICA_OK) status = mica__template_fail_at(t, tokens[p.at].begin, status);
   free(tokens);

@@ -39,7 +39,8 @@ mica_status mica_chat_template_create(const char *name, const char *text, size_t
   if (!name || (!text && bytes) || !chat_template)
     return mica__fail(MICA_E_INVALID, "mica_chat_template_create: name, text or chat_template is NULL");
   if (bytes > MOST_SOURCE)
-    return mica__fail(MICA_E_FORMAT, "%s: a template of %zu bytes is longer than %zu", name, bytes, MOST_SOURCE);
+    return mica__fail(MICA_E_FORMAT, "%s: the template has %zu bytes, but may have at most %zu", name, bytes,
+                      MOST_SOURCE);
   const size_t valid = bytes ? mica__utf8_prefix(text, bytes) : 0;
   if (valid < bytes) return mica__fail(MICA_E_FORMAT, "%s: byte %zu is not UTF-8", name, valid);
   mica_chat_template *t = calloc(1, sizeof *t);

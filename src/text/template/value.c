@@ -139,7 +139,7 @@ static mica_status compare(mica__arena *work, const mica__object *a, const mica_
     const mica__object *u = a->kind == MICA__OBJECT_UNDEFINED ? a : b;
     return mica__fail(MICA_E_FORMAT, "%.*s", (int)u->count, u->as.text);
   }
-  return mica__fail(MICA_E_FORMAT, "%s and %s have no order", mica__object_type(a), mica__object_type(b));
+  return mica__fail(MICA_E_FORMAT, "%s and %s cannot be ordered", mica__object_type(a), mica__object_type(b));
 }
 
 mica_status mica__object_compare(mica__arena *work, const mica__object *a, const mica__object *b, int *order) {

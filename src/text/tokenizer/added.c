@@ -44,7 +44,7 @@ static mica_status parse_one(const cJSON *item, mica_tokenizer *tokenizer) {
   mica_status status =
       mica__normals_run(tokenizer->normals, tokenizer->normal_count, &search, text, bytes, buffers, &out);
   if (status == MICA_OK && out->length > MICA__LONGEST_TOKEN)
-    status = mica__fail(MICA_E_FORMAT, "its normal form has more than %d bytes", MICA__LONGEST_TOKEN);
+    status = mica__fail(MICA_E_FORMAT, "the normal form has more than %d bytes", MICA__LONGEST_TOKEN);
   if (status == MICA_OK && out->length)
     status = mica__trie_add(&tokenizer->added[1], out->data, out->length, (int32_t)id, true);
   mica__text_free(&buffers[0]);

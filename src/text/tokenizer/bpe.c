@@ -47,7 +47,7 @@ static mica_status merge_halves(const cJSON *item, const char *halves[2], size_t
     lengths[1] = strlen(halves[1]);
     return MICA_OK;
   }
-  return mica__fail(MICA_E_FORMAT, "it is not a pair of texts");
+  return mica__fail(MICA_E_FORMAT, "the merge is not a pair of texts");
 }
 
 static mica_status parse_merge(const cJSON *item, uint32_t rank, mica_tokenizer *tokenizer) {
@@ -62,7 +62,8 @@ static mica_status parse_merge(const cJSON *item, uint32_t rank, mica_tokenizer 
     if (ids[i] < 0) return mica__fail(MICA_E_FORMAT, "'%.*s' is not in vocab", mica__text_shown(lengths[i]), halves[i]);
   }
   const size_t prefix = model->prefix ? strlen(model->prefix) : 0;
-  if (lengths[1] < prefix) return mica__fail(MICA_E_FORMAT, "'%.40s' is shorter than the prefix", halves[1]);
+  if (lengths[1] < prefix)
+    return mica__fail(MICA_E_FORMAT, "'%.40s' is shorter than continuing_subword_prefix", halves[1]);
   mica__text whole = {0};
   mica__text_add_bytes(&whole, halves[0], lengths[0]);
   mica__text_add_bytes(&whole, halves[1] + prefix, lengths[1] - prefix);
@@ -315,7 +316,7 @@ mica_status mica__bpe_encode(const mica_tokenizer *tokenizer, mica__work *work, 
     const int32_t id = mica__vocab_find(&tokenizer->vocab, &tokenizer->vocab.model, text, bytes);
     if (id >= 0) return mica__encoding_add(out, id);
   }
-  if (bytes > INT32_MAX) return mica__fail(MICA_E_FORMAT, "a word of %zu bytes is too long", bytes);
+  if (bytes > INT32_MAX) return mica__fail(MICA_E_FORMAT, "a word has %zu bytes, more than can be encoded", bytes);
   for (size_t at = 0, n; at < bytes; at += n) {
     mica__utf8_at(text + at, &n);
     MICA_TRY(add_character(&w, text + at, n, at == 0, at + n == bytes));

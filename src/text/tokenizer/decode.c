@@ -193,7 +193,7 @@ static mica_status collect(const mica_tokenizer *tokenizer, const int32_t *ids, 
   for (size_t i = 0; i < count; i++) {
     const mica__token *token = mica__vocab_at(&tokenizer->vocab, ids[i]);
     if (!token)
-      return mica__fail(MICA_E_INVALID, "id %zu is %d; tokens have 0 to %d", i, (int)ids[i],
+      return mica__fail(MICA_E_INVALID, "id %zu is %d, but tokens have the ids 0 to %d", i, (int)ids[i],
                         (int)tokenizer->vocab.size - 1);
     if (token->special && skip_special) continue;
     if (!tokenizer->decodes && out->count) mica__text_add_bytes(&out->text, " ", 1);

@@ -49,10 +49,12 @@ static mica_status normalise(const mica_tokenizer *tokenizer, mica__work *work, 
 
 mica_status mica__text_pieces(const mica_tokenizer *tokenizer, mica__work *work, const char *text, size_t bytes,
                               const mica__pieces **pieces) {
-  if (bytes > LONGEST_TEXT) return mica__fail(MICA_E_INVALID, "a text of %zu bytes is longer than 1 GiB", bytes);
+  if (bytes > LONGEST_TEXT)
+    return mica__fail(MICA_E_INVALID, "a text has %zu bytes, but may have at most 1 GiB", bytes);
   const size_t valid = mica__utf8_prefix(text, bytes);
   if (valid < bytes && !tokenizer->takes_bytes)
-    return mica__fail(MICA_E_FORMAT, "the text is not UTF-8 at byte %zu, and the tokeniser is not byte-level", valid);
+    return mica__fail(MICA_E_FORMAT,
+                      "the text is not UTF-8 at byte %zu, but must be, since the tokeniser is not byte-level", valid);
   mica__pieces_clear(&work->pieces[0]);
   mica__pieces_clear(&work->pieces[1]);
   if (valid < bytes)

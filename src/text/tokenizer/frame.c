@@ -14,7 +14,8 @@ void mica__frame_free(mica__frame *frame) {
 
 /* Adds a text (`sequence` 0 or 1) or ids (-1). */
 static mica_status add_piece(mica__frame *frame, int32_t sequence, uint8_t type, const int32_t *ids, size_t count) {
-  if (frame->count == MOST_PIECES) return mica__fail(MICA_E_FORMAT, "it has more than %d pieces", MOST_PIECES);
+  if (frame->count == MOST_PIECES)
+    return mica__fail(MICA_E_FORMAT, "the template has more than %d pieces", MOST_PIECES);
   mica__frame_piece *grown = realloc(frame->pieces, (frame->count + 1) * sizeof *grown);
   if (!grown) return mica__fail_nomem("a tokeniser");
   frame->pieces = grown;
@@ -35,14 +36,14 @@ static mica_status add_special(const cJSON *specials, const char *name, uint8_t 
   const cJSON *special = mica__json_member(specials, name), *list = NULL, *item = NULL;
   int32_t ids[MOST_PIECES];
   size_t count = 0;
-  if (!special) return mica__fail(MICA_E_FORMAT, "special_tokens lacks '%.40s'", name);
+  if (!special) return mica__fail(MICA_E_FORMAT, "special_tokens does not have '%.40s'", name);
   MICA_TRY(mica__json_list(special, "ids", &list));
   cJSON_ArrayForEach(item, list) {
     int64_t id = 0;
     if (count == MOST_PIECES) return mica__fail(MICA_E_FORMAT, "'%.40s' has more than %d ids", name, MOST_PIECES);
     MICA_TRY(mica__json_whole(item, "an id", MICA__MOST_TOKENS - 1, &id));
     if (!mica__vocab_at(&tokenizer->vocab, (int32_t)id))
-      return mica__fail(MICA_E_FORMAT, "'%.40s' has the id %d, which no token has", name, (int)id);
+      return mica__fail(MICA_E_FORMAT, "'%.40s' has the id %d, but there is no token with this id", name, (int)id);
     ids[count++] = (int32_t)id;
   }
   return add_piece(frame, -1, type, ids, count);
@@ -57,14 +58,14 @@ static mica_status parse_frame(const cJSON *object, const char *key, const mica_
     const cJSON *piece = special ? special : text;
     const char *id = NULL;
     int64_t type = 0;
-    if (!piece) return mica__fail(MICA_E_FORMAT, "%s: a piece is neither SpecialToken nor Sequence", key);
+    if (!piece) return mica__fail(MICA_E_FORMAT, "%s: a piece must be a SpecialToken or a Sequence", key);
     MICA_TRY(mica__json_text(piece, "id", true, &id));
     MICA_TRY(mica__json_integer(piece, "type_id", 255, &type));
     if (special) {
       MICA_TRY(add_special(mica__json_member(object, "special_tokens"), id, (uint8_t)type, tokenizer, frame));
     } else {
       if (strcmp(id, "A") != 0 && strcmp(id, "B") != 0)
-        return mica__fail(MICA_E_FORMAT, "%s: the sequence '%.40s' is neither A nor B", key, id);
+        return mica__fail(MICA_E_FORMAT, "%s: the sequence is '%.40s', but must be A or B", key, id);
       if (id[0] == 'B' && strcmp(key, "single") == 0)
         return mica__fail(MICA_E_FORMAT, "single: a template of one text cannot have the sequence B");
       MICA_TRY(add_piece(frame, id[0] == 'B', (uint8_t)type, NULL, 0));
@@ -95,7 +96,7 @@ static mica_status parse_ends(const cJSON *object, bool roberta, mica_tokenizer 
   MICA_TRY(parse_end(object, "cls", &cls));
   sep[1] = sep[0];
   if (!mica__vocab_at(&tokenizer->vocab, sep[0]) || !mica__vocab_at(&tokenizer->vocab, cls))
-    return mica__fail(MICA_E_FORMAT, "sep or cls has an id that no token has");
+    return mica__fail(MICA_E_FORMAT, "there is no token with the id of sep or cls");
   for (int two = 0; two < 2; two++) {
     mica__frame *frame = &tokenizer->frames[two];
     MICA_TRY(add_piece(frame, -1, 0, &cls, 1));

@@ -135,7 +135,7 @@ static mica_status special_id(const vocabulary *v, const char *name, int64_t *id
   const mica_gguf_value *value = key(v, name);
   *id = value ? mica_gguf_integer(value, 0) : -1;
   if (value && (*id < 0 || (uint64_t)*id >= v->count))
-    return mica__fail(MICA_E_FORMAT, "%s is %" PRId64 ", and there are %zu tokens", name, *id, v->count);
+    return mica__fail(MICA_E_FORMAT, "%s is %" PRId64 ", but there are only %zu tokens", name, *id, v->count);
   return MICA_OK;
 }
 
@@ -507,12 +507,13 @@ static mica_status find_list(const vocabulary *v, const char *name, bool text, b
 
 static mica_status write_json(vocabulary *v) {
   const mica_gguf_text model = mica_gguf_text_at(key(v, "model"), 0);
-  if (model.length == 0) return mica__fail(MICA_E_FORMAT, "tokenizer.ggml.model is missing: it has no tokeniser");
+  if (model.length == 0)
+    return mica__fail(MICA_E_FORMAT, "tokenizer.ggml.model is missing, so the file has no tokeniser");
   MICA_TRY(find_list(v, "tokens", true, false, &v->tokens));
   if (!v->tokens) return mica__fail(MICA_E_FORMAT, "tokenizer.ggml.tokens is missing");
   v->count = v->tokens->count;
   if (v->count > MICA__MOST_TOKENS)
-    return mica__fail(MICA_E_FORMAT, "%zu tokens are more than %d", v->count, MICA__MOST_TOKENS);
+    return mica__fail(MICA_E_FORMAT, "there are %zu tokens, but at most %d are read", v->count, MICA__MOST_TOKENS);
   MICA_TRY(find_list(v, "scores", false, true, &v->scores));
   /* A NaN cannot be sorted, and JSON has no such numbers. */
   for (size_t i = 0; v->scores && i < v->count; i++)
@@ -524,7 +525,7 @@ static mica_status write_json(vocabulary *v) {
   if (is_text(model, "llama")) return write_sentencepiece(v);
   if (is_text(model, "t5")) return write_unigram(v);
   if (is_text(model, "bert")) return write_wordpiece(v);
-  return mica__fail(MICA_E_UNSUPPORTED, "tokenizer.ggml.model is '%.*s', which is not one of gpt2, llama, t5 and bert",
+  return mica__fail(MICA_E_UNSUPPORTED, "tokenizer.ggml.model is '%.*s', but must be gpt2, llama, t5 or bert",
                     mica__text_shown(model.length), model.bytes);
 }
 

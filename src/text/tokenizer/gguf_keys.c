@@ -57,8 +57,8 @@ static const cJSON *step_of(const cJSON *step, const char *list, const char *typ
 static mica_status set_token(vocabulary *v, const char *text, const cJSON *id, int32_t type) {
   const double number = cJSON_IsNumber(id) ? id->valuedouble : -1;
   if (!(number >= 0 && number < (double)v->count) || number != (double)(int64_t)number)
-    return mica__fail(MICA_E_FORMAT, "%s: the token \"%.60s\" has the id %g; the model has 0 to %zu", v->name, text,
-                      number, v->count - 1);
+    return mica__fail(MICA_E_FORMAT, "%s: the token \"%.60s\" has the id %g, but ids of the model are 0 to %zu",
+                      v->name, text, number, v->count - 1);
   const size_t i = (size_t)number;
   v->tokens[i] = (mica_gguf_text){text, strlen(text)};
   v->types[i] = type;
@@ -197,7 +197,7 @@ static mica_status add_special(vocabulary *v, mica_gguf_keys *keys, const cJSON 
   const cJSON *id = get(get(token, "SpecialToken"), "id");
   const cJSON *known = cJSON_IsString(id) ? get(get(get(frame, "special_tokens"), id->valuestring), "ids") : NULL;
   if (!cJSON_IsArray(known) || cJSON_GetArraySize(known) != 1 || !cJSON_IsNumber(known->child))
-    return refuse(v, "these special tokens around a text");
+    return refuse(v, "special tokens of several ids around a text");
   snprintf(whole, sizeof whole, "tokenizer.ggml.%s_token_id", key);
   return mica_gguf_keys_add_integer(keys, whole, (int64_t)known->child->valuedouble);
 }
@@ -230,13 +230,13 @@ static mica_status write_byte_level(vocabulary *v, mica_gguf_keys *keys) {
   if (is_true(level, "add_prefix_space")) return refuse(v, "a byte-level tokeniser that adds a space");
   if (digits && !is_true(digits, "individual_digits")) return refuse(v, "numbers as words");
   if (split && (!cJSON_IsString(pattern) || !is(split, "behavior", "Isolated") || is_true(split, "invert")))
-    return refuse(v, "this pattern of words");
-  if (split && !cJSON_IsFalse(flag)) return refuse(v, "two patterns of words");
-  if (!split && cJSON_IsFalse(flag)) return refuse(v, "a text without a pattern of words");
+    return refuse(v, "a Split with other than an isolated regular expression");
+  if (split && !cJSON_IsFalse(flag)) return refuse(v, "a pattern of words besides ByteLevel's own");
+  if (!split && cJSON_IsFalse(flag)) return refuse(v, "a ByteLevel without a pattern of words");
   const char *name =
       mica__gguf_pre(split ? pattern->valuestring : NULL, digits != NULL, is_true(v->model, "ignore_merges"));
   if (!name)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s: no name of GGUF stands for the pattern of words \"%.200s\"%s%s", v->name,
+    return mica__fail(MICA_E_UNSUPPORTED, "%s: GGUF has no name for the pattern of words \"%.200s\"%s%s", v->name,
                       split ? pattern->valuestring : "", digits ? " with single digits" : "",
                       is_true(v->model, "ignore_merges") ? " and ignore_merges" : "");
   MICA_TRY(mica_gguf_keys_add_text(keys, "tokenizer.ggml.model", "gpt2"));
@@ -270,7 +270,7 @@ static mica_status write_all(vocabulary *v, mica_gguf_keys *keys) {
   v->bytes = is_true(v->model, "byte_fallback");
   const bool level = step_of(get(v->root, "pre_tokenizer"), "pretokenizers", "ByteLevel") != NULL;
   if (!is(v->model, "type", "BPE") || !cJSON_IsObject(get(v->model, "vocab")) || level == v->bytes)
-    return refuse(v, "this tokeniser; it can have BPE, byte-level or with byte tokens");
+    return refuse(v, "this tokeniser, only BPE, byte-level or with byte tokens");
   v->tokens = calloc(v->count, sizeof *v->tokens);
   v->types = calloc(v->count, sizeof *v->types);
   if (!v->tokens || !v->types) return mica__fail_nomem(v->name);

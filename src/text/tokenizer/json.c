@@ -24,7 +24,7 @@ mica_status mica__json_text(const cJSON *object, const char *key, bool needed, c
 
 mica_status mica__json_bool(const cJSON *object, const char *key, bool *flag) {
   const cJSON *item = mica__json_member(object, key);
-  if (item && !cJSON_IsBool(item)) return mica__fail(MICA_E_FORMAT, "%s is neither true nor false", key);
+  if (item && !cJSON_IsBool(item)) return mica__fail(MICA_E_FORMAT, "%s must be true or false", key);
   if (item) *flag = cJSON_IsTrue(item);
   return MICA_OK;
 }
@@ -32,7 +32,7 @@ mica_status mica__json_bool(const cJSON *object, const char *key, bool *flag) {
 mica_status mica__json_whole(const cJSON *item, const char *what, int64_t most, int64_t *number) {
   const double value = cJSON_IsNumber(item) ? item->valuedouble : -1;
   if (!(value >= 0 && value <= (double)most) || value != (double)(int64_t)value)
-    return mica__fail(MICA_E_FORMAT, "%s is not a whole number from 0 to %" PRId64, what, most);
+    return mica__fail(MICA_E_FORMAT, "%s must be a whole number from 0 to %" PRId64, what, most);
   *number = (int64_t)value;
   return MICA_OK;
 }
@@ -59,9 +59,10 @@ typedef struct steps {
 static mica_status walk(steps *s, const cJSON *object, int depth) {
   const char *type = mica__json_type(object);
   const cJSON *list = NULL, *item = NULL;
-  if (!cJSON_IsObject(object)) return mica__fail(MICA_E_FORMAT, "it is not an object");
+  if (!cJSON_IsObject(object)) return mica__fail(MICA_E_FORMAT, "the step is not an object");
   if (strcmp(type, "Sequence") != 0) {
-    if (++s->count > MICA__MOST_STEPS) return mica__fail(MICA_E_FORMAT, "it has more than %d steps", MICA__MOST_STEPS);
+    if (++s->count > MICA__MOST_STEPS)
+      return mica__fail(MICA_E_FORMAT, "there are more than %d steps", MICA__MOST_STEPS);
     const mica_status status = s->parse(s->user, object, type);
     return status == MICA_OK ? MICA_OK : mica__fail_in(status, type);
   }

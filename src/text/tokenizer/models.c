@@ -109,7 +109,7 @@ mica_status mica__model_encode(const mica_tokenizer *tokenizer, mica__work *work
 static mica_status parse_words(const cJSON *object, mica_tokenizer *tokenizer) {
   const cJSON *words = mica__json_member(object, "vocab"), *item = NULL;
   int64_t id = 0;
-  if (!cJSON_IsObject(words)) return mica__fail(MICA_E_FORMAT, "vocab is not an object of ids by tokens");
+  if (!cJSON_IsObject(words)) return mica__fail(MICA_E_FORMAT, "vocab must be an object that gives each token an id");
   cJSON_ArrayForEach(item, words) {
     MICA_TRY(mica__json_whole(item, item->string, MICA__MOST_TOKENS - 1, &id));
     MICA_TRY(mica__vocab_set(&tokenizer->vocab, id, item->string, strlen(item->string), false));
@@ -188,7 +188,7 @@ static mica_status parse_scores(const cJSON *object, mica_tokenizer *tokenizer) 
   cJSON_ArrayForEach(item, list) {
     const cJSON *token = cJSON_IsArray(item) ? item->child : NULL, *score = token ? token->next : NULL;
     if (!cJSON_IsString(token) || !cJSON_IsNumber(score) || !isfinite(score->valuedouble))
-      return mica__fail(MICA_E_FORMAT, "vocab: number %lld is not a text and its score", (long long)id);
+      return mica__fail(MICA_E_FORMAT, "vocab: entry %lld must be a text and its score", (long long)id);
     const size_t length = strlen(token->valuestring);
     MICA_TRY(mica__vocab_set(&tokenizer->vocab, id, token->valuestring, length, false));
     if (length) MICA_TRY(mica__trie_add(&model->trie, token->valuestring, length, (int32_t)id, false));

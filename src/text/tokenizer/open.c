@@ -53,7 +53,7 @@ static bool takes_bytes(const mica_tokenizer *tokenizer) {
 }
 
 static mica_status parse(const cJSON *root, mica_tokenizer *t) {
-  if (!cJSON_IsObject(root)) return mica__fail(MICA_E_FORMAT, "it is not a JSON object");
+  if (!cJSON_IsObject(root)) return mica__fail(MICA_E_FORMAT, "the file is not a JSON object");
   MICA_TRY(mica__model_parse(mica__json_member(root, "model"), t));
   MICA_TRY(mica__normals_parse(mica__json_member(root, "normalizer"), &t->normals, &t->normal_count));
   MICA_TRY(mica__cuts_parse(mica__json_member(root, "pre_tokenizer"), &t->cuts, &t->cut_count));
@@ -61,7 +61,7 @@ static mica_status parse(const cJSON *root, mica_tokenizer *t) {
   MICA_TRY(mica__frames_parse(mica__json_member(root, "post_processor"), t));
   MICA_TRY(mica__decoders_parse(mica__json_member(root, "decoder"), t));
   t->takes_bytes = takes_bytes(t);
-  return t->vocab.size > 0 ? MICA_OK : mica__fail(MICA_E_FORMAT, "it has no tokens");
+  return t->vocab.size > 0 ? MICA_OK : mica__fail(MICA_E_FORMAT, "the file has no tokens");
 }
 
 /* JSON of this size makes about a million heap blocks, which are freed between blocks of the vocabulary. */
@@ -74,7 +74,7 @@ static mica_status parse_json(mica_tokenizer *tokenizer) {
   MICA_TRY(check_escapes(tokenizer->json));
   cJSON *root = cJSON_ParseWithLengthOpts(tokenizer->json, bytes, &end, false);
   if (!root)
-    return mica__fail(MICA_E_FORMAT, "it is not JSON at byte %zu",
+    return mica__fail(MICA_E_FORMAT, "the file is not JSON at byte %zu",
                       end && end >= tokenizer->json ? (size_t)(end - tokenizer->json) : 0);
   const mica_status status = parse(root, tokenizer);
   cJSON_Delete(root);

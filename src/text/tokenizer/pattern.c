@@ -72,7 +72,7 @@ static mica_status compile(const char *text, void **out) {
   int error = 0;
   PCRE2_SIZE at = 0;
   if (strlen(text) > LONGEST_PATTERN)
-    return mica__fail(MICA_E_FORMAT, "a pattern of %zu bytes is longer than %d", strlen(text), LONGEST_PATTERN);
+    return mica__fail(MICA_E_FORMAT, "a pattern has %zu bytes, but may have at most %d", strlen(text), LONGEST_PATTERN);
   translate(text, &spelled);
   pcre2_compile_context *context = pcre2_compile_context_create(NULL);
   if (spelled.failed || !context) {

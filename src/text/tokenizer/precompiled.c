@@ -80,10 +80,11 @@ static mica_status check_units(const mica__charsmap *map, size_t *stack, uint8_t
       const uint32_t unit = map->units[at];
       const size_t next = at ^ offset_of(unit);
       if (next >= map->unit_count)
-        return mica__fail(MICA_E_FORMAT, "precompiled_charsmap: unit %zu of the trie leads to %zu of %zu", at, next,
-                          map->unit_count);
+        return mica__fail(MICA_E_FORMAT,
+                          "precompiled_charsmap: unit %zu of the trie leads to unit %zu, but there are only %zu units",
+                          at, next, map->unit_count);
       if (has_text(unit) && (map->units[next] & INT32_MAX) >= map->text_bytes)
-        return mica__fail(MICA_E_FORMAT, "precompiled_charsmap: unit %zu of the trie has a text past the end", at);
+        return mica__fail(MICA_E_FORMAT, "precompiled_charsmap: unit %zu of the trie has a text beyond the end", at);
       stack[count++] = next;
     }
   }
@@ -102,7 +103,10 @@ static mica_status check(const mica__charsmap *map) {
 static mica_status fill(mica__charsmap *map, const uint8_t *data, size_t bytes) {
   const size_t trie = bytes >= 4 ? word_at(data) : 0;
   if (trie < 4 || trie % 4 || trie > bytes - 4)
-    return mica__fail(MICA_E_FORMAT, "precompiled_charsmap: its trie of %zu bytes exceeds its %zu bytes", trie, bytes);
+    return mica__fail(MICA_E_FORMAT,
+                      "precompiled_charsmap: the size of the trie is %zu bytes, but must be a multiple of 4 within the "
+                      "map's %zu bytes",
+                      trie, bytes);
   map->unit_count = trie / 4;
   map->text_bytes = bytes - 4 - trie;
   map->units = malloc(trie);

@@ -135,7 +135,7 @@ static mica_status parse_behaviour(const cJSON *object, mica__behaviour *behavio
   MICA_TRY(mica__json_text(object, "behavior", false, &name));
   for (int i = 0; i < 5; i++)
     if (!strcmp(name, names[i])) return *behaviour = (mica__behaviour)i, MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "behavior '%.40s' is unknown", name);
+  return mica__fail(MICA_E_FORMAT, "behavior '%.40s' is not known", name);
 }
 
 static mica_status parse_byte_level(const cJSON *object, mica__cut_step *step) {

@@ -38,14 +38,15 @@ void mica_text_stream_destroy(mica_text_stream *stream) {
 
 static mica_status copy_stops(mica_text_stream *s, const char *const *stops, size_t count) {
   if (count > MOST_STOPS || (count && !stops))
-    return mica__fail(MICA_E_INVALID, "a text stream has %zu stops; it may have at most %d", count, MOST_STOPS);
+    return mica__fail(MICA_E_INVALID, "a text stream has %zu stops, but may have at most %d", count, MOST_STOPS);
   s->stops = calloc(count + 1, sizeof(*s->stops));
   s->stop_bytes = calloc(count + 1, sizeof *s->stop_bytes);
   if (!s->stops || !s->stop_bytes) return mica__fail_nomem("a text stream");
   for (size_t i = 0; i < count; i++) {
     const size_t bytes = stops[i] ? strlen(stops[i]) : 0;
     if (bytes == 0 || bytes > LONGEST_STOP)
-      return mica__fail(MICA_E_INVALID, "stop %zu of a text stream has %zu bytes, not 1 to %d", i, bytes, LONGEST_STOP);
+      return mica__fail(MICA_E_INVALID, "stop %zu of a text stream has %zu bytes, but must have 1 to %d", i, bytes,
+                        LONGEST_STOP);
     s->stops[i] = mica__strdup(stops[i]);
     s->stop_bytes[i] = bytes;
     s->stop_count = i + 1;
@@ -147,7 +148,7 @@ mica_status mica_text_stream_add(mica_text_stream *stream, int32_t id, const cha
   stream->out.length = 0;
   mica__text_add_bytes(&stream->out, "", 0);
   if (!mica__vocab_at(&stream->tokenizer->vocab, id))
-    return mica__fail(MICA_E_INVALID, "the id %d has no token", (int)id);
+    return mica__fail(MICA_E_INVALID, "there is no token with the id %d", (int)id);
   if (!stream->stopped) {
     MICA_TRY(mica__reserve(&stream->ids, &stream->room, stream->count + 1, sizeof *stream->ids));
     stream->ids[stream->count++] = id;

@@ -269,8 +269,9 @@ mica_status mica__train_bpe(mica__training *training, const char *prefix) {
   mica_status status = prefix ? add_letters(&s) : MICA_OK;
   if (status == MICA_OK) status = begin(&s);
   if (status == MICA_OK && training->vocab.size > training->config.size)
-    status = mica__fail(MICA_E_INVALID, "a vocabulary of %d does not hold the %d special tokens and characters",
-                        (int)training->config.size, (int)training->vocab.size);
+    status =
+        mica__fail(MICA_E_INVALID, "the vocabulary's size is %d, but there are %d special tokens and characters alone",
+                   (int)training->config.size, (int)training->vocab.size);
   for (uint32_t number = 0; status == MICA_OK && s.heap_count && training->vocab.size < training->config.size;) {
     const best top = pop(&s);
     const size_t at = (size_t)s.slots[slot_of(&s, top.key)];

@@ -92,7 +92,7 @@ static const char *keep_text(mica__vocab *vocab, const char *text, size_t length
 mica_status mica__vocab_set(mica__vocab *vocab, int64_t id, const char *text, size_t length, bool added) {
   mica__token_table *table = added ? &vocab->added : &vocab->model;
   if (id < 0 || id >= MICA__MOST_TOKENS)
-    return mica__fail(MICA_E_FORMAT, "the token '%.40s' has the id %" PRId64 ", not one of 0 to %d", text, id,
+    return mica__fail(MICA_E_FORMAT, "the token '%.40s' has the id %" PRId64 ", but ids must be 0 to %d", text, id,
                       MICA__MOST_TOKENS - 1);
   if (length > MICA__LONGEST_TOKEN)
     return mica__fail(MICA_E_FORMAT, "the token %" PRId64 " has %zu bytes, more than %d", id, length,
