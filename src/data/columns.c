@@ -79,10 +79,10 @@ uint64_t mica_dataset_line(const mica_dataset *dataset, uint64_t sample) {
 
 static mica_status check_sample(const mica_dataset *dataset, size_t column, uint64_t sample) {
   if (!dataset || column >= dataset->store->column_count)
-    return mica__fail(MICA_E_INVALID, "a dataset has no column of number %zu", column);
+    return mica__fail(MICA_E_INVALID, "the dataset has no column number %zu, counted from 0", column);
   if (sample >= dataset->count)
-    return mica__fail(MICA_E_INVALID, "%s has %llu samples, none of number %llu", dataset->store->name,
-                      (unsigned long long)dataset->count, (unsigned long long)sample);
+    return mica__fail(MICA_E_INVALID, "%s has %llu samples, so there is no sample number %llu, counted from 0",
+                      dataset->store->name, (unsigned long long)dataset->count, (unsigned long long)sample);
   return MICA_OK;
 }
 
@@ -119,8 +119,9 @@ mica_status mica_dataset_length(const mica_dataset *dataset, size_t column, uint
   else if (mica__column_is_ragged(from))
     MICA_TRY(fail_foreign(dataset, from, sample, from->length(from->user, stored, &found)));
   if (found < 0 || found > INT32_MAX)
-    return mica__fail(MICA_E_FORMAT, "%s: the column \"%s\" of sample %llu has a length of %lld", dataset->store->name,
-                      from->about.name, (unsigned long long)sample, (long long)found);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the length of column \"%s\" of sample %llu is %lld, but must be 0 to 2^31 - 1",
+                      dataset->store->name, from->about.name, (unsigned long long)sample, (long long)found);
   *length = found;
   return MICA_OK;
 }
@@ -148,7 +149,7 @@ mica_status mica_dataset_read(const mica_dataset *dataset, size_t column, uint64
     if (!mica__mul_size(from->bytes, (uint64_t)length, &have)) have = SIZE_MAX;
   }
   if (bytes != have || (!data && bytes > 0))
-    return mica__fail(MICA_E_INVALID, "%s: the column \"%s\" of sample %llu has %zu bytes, not %zu",
+    return mica__fail(MICA_E_INVALID, "%s: the column \"%s\" of sample %llu has %zu bytes, but %zu were asked for",
                       dataset->store->name, from->about.name, (unsigned long long)sample, have, bytes);
   const uint8_t *there = mica__dataset_at(dataset, column, sample);
   if (bytes == 0) return MICA_OK;

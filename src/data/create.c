@@ -12,7 +12,8 @@ static mica_status check_data(const mica__store *store, const mica__column *colu
   for (uint64_t i = 0; column->offsets && i < store->count; i++)
     if (column->offsets[i] < 0 || column->offsets[i + 1] < column->offsets[i] ||
         column->offsets[i + 1] - column->offsets[i] > INT32_MAX)
-      return mica__fail(MICA_E_FORMAT, "%s: the offsets of column \"%s\" fall, or are too far apart, at sample %llu",
+      return mica__fail(MICA_E_FORMAT,
+                        "%s: the offsets of column \"%s\" must rise, by less than 2^31, but do not at sample %llu",
                         store->name, name, (unsigned long long)i);
   if (column->about.kind != MICA_COLUMN_KIND_CLASS || !column->data) return MICA_OK;
   if (column->offsets) rows = (uint64_t)column->offsets[store->count];
@@ -31,7 +32,7 @@ static mica_status count_classes(const mica__store *store, mica_column_data *fro
   const bool ragged = from->column.shape.rank > 0 && from->column.shape.dim[0] == MICA_DYNAMIC;
   if (from->column.kind != MICA_COLUMN_KIND_CLASS || from->column.classes != 0) return MICA_OK;
   if (!from->data || ragged || from->column.shape.rank > 0)
-    return mica__fail(MICA_E_INVALID, "%s: column \"%s\" does not say how many classes it has", store->name,
+    return mica__fail(MICA_E_INVALID, "%s: column \"%s\" must state the number of its classes", store->name,
                       from->column.name);
   const int32_t *classes = from->data;
   for (uint64_t i = 0; i < store->count; i++)
@@ -67,7 +68,7 @@ static mica_status add_columns(mica__store *store, const mica_column_data *colum
 mica_status mica_dataset_create(const char *name, uint64_t count, const mica_column_data *columns, size_t n,
                                 mica_dataset **dataset) {
   if (!name || !columns || n == 0 || !dataset)
-    return mica__fail(MICA_E_INVALID, "mica_dataset_create: a pointer is NULL, or there is no column");
+    return mica__fail(MICA_E_INVALID, "mica_dataset_create: a pointer is NULL, or the number of columns is 0");
   mica__store *store = NULL;
   MICA_TRY(mica__store_create(name, &store));
   mica_status status = mica__store_set_count(store, count);

@@ -162,7 +162,7 @@ static mica_status read_file(const char *path, const mica_dataset_config *config
   MICA_TRY(read_first(path, bytes, &size));
   for (size_t k = 0; k < SOURCES; k++)
     if (sources[k]->is_file && sources[k]->is_file(path, bytes, size)) return sources[k]->open(&path, 1, config, store);
-  return mica__fail(MICA_E_FORMAT, "%s is of an unknown kind", path);
+  return mica__fail(MICA_E_FORMAT, "%s is not a file of data of a known kind", path);
 }
 
 /* The only file of a folder that contains nothing else except a licence and a README; NULL with MICA_OK for other
@@ -223,10 +223,10 @@ static mica_status check_like(const mica__store *store, const mica_dataset_confi
   const mica__column *found = known ? mica__store_find(store, known->about.name) : NULL;
   if (!known || (found && mica_shape_equal(found->about.shape, known->about.shape))) return MICA_OK;
   if (!found)
-    return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\", which the other parts of the data have", store->name,
+    return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\", but the other parts of the data have one", store->name,
                       known->about.name);
-  return mica__fail(MICA_E_FORMAT, "%s holds inputs of shape %s, the other parts of the data %s", store->name,
-                    mica_shape_format(found->about.shape, a), mica_shape_format(known->about.shape, b));
+  return mica__fail(MICA_E_FORMAT, "%s holds inputs of shape %s, but the other parts of the data have the shape %s",
+                    store->name, mica_shape_format(found->about.shape, a), mica_shape_format(known->about.shape, b));
 }
 
 static mica_status name_labels(mica__store *store, const char *const *names, int32_t count) {
@@ -247,10 +247,10 @@ static mica_status check_config(const mica_dataset_config *config) {
       config->width > 32768 || (config->channels != 0 && config->channels != 1 && config->channels != 3))
     return mica__fail(
         MICA_E_INVALID,
-        "mica_dataset_open: the part does not exist, or a size or the channels of pictures are out of range");
+        "mica_dataset_open: part must be a mica_part, height and width 0 to 32768, and channels 0, 1 or 3");
   if (config->longest < 0 || config->longest > 32768 || config->rate < 0 || config->rate > MICA__SOUND_RATE)
     return mica__fail(MICA_E_INVALID,
-                      "mica_dataset_open: a longer side of %d pixels (0 to 32768), a rate of %d (0 to %d)",
+                      "mica_dataset_open: longest (%d) must be 0 to 32768 pixels, and rate (%d) 0 to %d",
                       (int)config->longest, (int)config->rate, MICA__SOUND_RATE);
   return MICA_OK;
 }

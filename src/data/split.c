@@ -243,15 +243,20 @@ static mica_status check_split(const mica_dataset *dataset, const mica_split_con
   if (ways > 1) return mica__fail(MICA_E_INVALID, "%s can be split by only one of group, time and file", name);
   if (config->folds < 0 || config->folds == 1 || config->fold < 0 ||
       (config->folds > 0 && config->fold >= config->folds) || (config->folds == 0 && config->fold > 0))
-    return mica__fail(MICA_E_INVALID, "%s: there is no fold %d of %d", name, config->fold, config->folds);
+    return mica__fail(MICA_E_INVALID,
+                      "%s: fold is %d and folds is %d, but fold must be 0 or above and below folds, and folds not 1",
+                      name, config->fold, config->folds);
   if (config->folds > 0 && config->share > 0)
-    return mica__fail(MICA_E_INVALID, "%s: give a fold or a share, not both (share %g)", name, config->share);
+    return mica__fail(MICA_E_INVALID, "%s: give folds or a share (%g), not both", name, config->share);
   if (config->by_class && (ways || config->folds))
-    return mica__fail(MICA_E_INVALID, "%s: classes are split by a share, without folds, group, time and file", name);
+    return mica__fail(MICA_E_INVALID,
+                      "%s: by_class needs a share, and cannot be combined with folds, group, time or file", name);
   if (config->file) return MICA_OK;
   if (config->folds == 0 && !(config->share > 0 && config->share < 1))
-    return mica__fail(MICA_E_INVALID, "%s: a share of %g leaves one part of %llu samples empty", name, config->share,
-                      (unsigned long long)dataset->count);
+    return mica__fail(
+        MICA_E_INVALID,
+        "%s: the share is %g, but must be above 0 and below 1, so that no part of the %llu samples is empty", name,
+        config->share, (unsigned long long)dataset->count);
   return MICA_OK;
 }
 

@@ -96,14 +96,14 @@ static const kind_rule rules[] = {
 static mica_status check_column(const mica__store *store, const mica_column *about) {
   char text[MICA_SHAPE_TEXT];
   if (!about->name || !*about->name || (size_t)about->kind >= sizeof rules / sizeof *rules)
-    return mica__fail(MICA_E_FORMAT, "%s: a column needs a name and a kind", store->name);
+    return mica__fail(MICA_E_FORMAT, "%s: a column has no name, or its kind is not a mica_column_kind", store->name);
   if (mica__store_find(store, about->name))
     return mica__fail(MICA_E_FORMAT, "%s has two columns \"%s\"", store->name, about->name);
   const kind_rule *rule = &rules[about->kind];
   const mica_shape shape = about->shape;
   if (about->dtype != rule->dtypes[0] && about->dtype != rule->dtypes[1])
-    return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" of kind %s is of type %s, not %s", store->name, about->name,
-                      mica_column_kind_name(about->kind), mica_dtype_name(rule->dtypes[0]),
+    return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" of kind %s must be of type %s, not %s", store->name,
+                      about->name, mica_column_kind_name(about->kind), mica_dtype_name(rule->dtypes[0]),
                       mica_dtype_name(about->dtype));
   bool fits = shape.rank >= rule->least_rank && shape.rank <= rule->most_rank;
   const bool ragged = fits && shape.rank > 0 && shape.dim[0] == MICA_DYNAMIC;
@@ -115,7 +115,7 @@ static mica_status check_column(const mica__store *store, const mica_column *abo
     return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" of kind %s cannot be of shape %s", store->name, about->name,
                       mica_column_kind_name(about->kind), mica_shape_format(shape, text));
   if (about->classes < 0 || about->classes > MICA__MAX_CLASSES)
-    return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" cannot have %d classes", store->name, about->name,
+    return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" has %d classes, too many or below 0", store->name, about->name,
                       about->classes);
   return MICA_OK;
 }

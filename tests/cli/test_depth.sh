@@ -19,7 +19,7 @@ cp "$work/odd/images/1.png" "$work/odd/depth/1.npy"
 rm "$work/odd/depth/0.png"
 printf 'Pf\n16 16\n-1\n' >"$work/odd/depth/0.pfm"
 run train --data "$work/odd" --out "$work/none"
-ends 1 '' '*0.pfm has 0 bytes of depths; 16 x 16 pixels take 1024*'
+ends 1 '' '*0.pfm has 0 bytes of depths, but 16 x 16 pixels need 1024*'
 run train --data "$work/data" --depth-scale 0 --task depth --out "$work/none"
 ends 2 '' '*depth-scale*'
 run train --data "$work/data" --task segment --out "$work/none"

@@ -169,7 +169,7 @@ run recommend --model "$work/tabs.run" --ratings "$work/own.tsv" --json
 [ "$status $out" = "0 $rated" ] || fault "other ratings than --rate gives: $out"
 printf '98\t4\t5\t8\n' >>"$work/own.tsv"
 run recommend --model "$work/tabs.run" --ratings "$work/own.tsv"
-ends 1 '' '*own.tsv line 3, column 1: the user is another than before*'
+ends 1 '' '*own.tsv line 3, column 1: the user is not the one of the lines before*'
 printf '1::One::x\n\n2\n' >"$work/dat/movies.dat"
 run train --task recommend --data "$work/dat" --out "$work/wrong"
 ends 1 '' "mica train: $work/dat/movies.dat line 3 has no title: there is no \"::\" in it"
@@ -178,7 +178,7 @@ ends 0 '' '*'
 cp "$work/data/ratings.csv" "$work/twice"
 printf 'item,title\ni3,Three\ni4,Four\ni3,Three\ni4,Vier\n' >"$work/twice/items.csv"
 run train --task recommend --data "$work/twice" --out "$work/wrong"
-ends 1 '' "mica train: $work/twice/items.csv line 5: 'i4' came in an earlier line already, with the title 'Four'"
+ends 1 '' "mica train: $work/twice/items.csv line 5: 'i4' is already in an earlier line, with the title 'Four'"
 run train --task recommend --data "$work/data" --model cnn --out "$work/wrong"
 ends 2 '' 'mica train: the task recommend with the objective rating trains mf, neumf or dlrm, not cnn'
 
@@ -252,7 +252,7 @@ run predict --model "$work/dlrm" "$work/pairs.csv"
 ends 1 '' "mica predict: $work/pairs.csv line 1: there is no column 'device'*"
 printf 'user,item,click\nu,i,1\nu,j,2\n' >"$work/wrong.csv"
 run train --task recommend --objective click --data "$work/wrong.csv" --out "$work/wrong"
-ends 1 '' "mica train: $work/wrong.csv line 3, column 3: a click is 0 or 1, not 2; --clicks-from *"
+ends 1 '' "mica train: $work/wrong.csv line 3, column 3: a click must be 0 or 1, not 2; --clicks-from *"
 printf 'user,item,click\nu,i,1\nu,j,1\nv,j,1\nv,i,1\n' >"$work/wrong.csv"
 run train --task recommend --objective click --data "$work/wrong.csv" --top 1 --out "$work/wrong"
 ends 1 '' "mica train: $work/wrong.csv: all that is trained on is a click"

@@ -23,7 +23,7 @@ ends 1 '' '*masks/1.nii is a mask without a picture: there is no 1.nii or .nii.g
 run train --data "$work/data" --mask-values 0,2 --out "$work/none"
 ends 1 '' '*masks/0.nii holds the value 1, which is not a class of mask-values*'
 run train --data "$work/data" --mask-values 0,#ff0000 --out "$work/none"
-ends 2 '' '*mask-values of volumes are numbers from 0 to 255*'
+ends 2 '' '*mask-values of volumes must be numbers from 0 to 255*'
 
 need_device
 small='--width 4 --depth 2 --window 16 --windows 2 --batch 2'

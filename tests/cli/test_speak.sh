@@ -200,7 +200,7 @@ mkdir "$work/table"
 cp "$work/tones/high_anna_1.wav" "$work/table"
 printf 'high_anna_1.wav\thigh\n' >"$work/table/test.tsv"
 run eval --model "$work/run" --data "$work/table"
-ends 1 '' '*these recordings have no speakers, but the run has, such as "anna"'
+ends 1 '' '*these recordings have no speakers, but the run has speakers such as "anna"'
 
 run export "$work/run" --onnx "$work/model.onnx"
 case $err in *'needs protobuf-c'*) ;; *) ends 0 'written*' '' ;; esac

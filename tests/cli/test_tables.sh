@@ -87,7 +87,7 @@ ends 2 '' '*missing cannot be "none"; choose from mean, median, most, refuse*'
 run train --data "$work/numbers.csv" --ignore sizes --out "$work/none"
 ends 2 '' "*ignore: *numbers.csv has no column 'sizes'*"
 run train --data "$work/numbers.csv" --label kind --ignore kind --out "$work/none"
-ends 2 '' '*column "kind" holds the answers, and cannot be ignored*'
+ends 2 '' '*column "kind" holds the answers, so it cannot be ignored*'
 printf 'a,b,y\n1,2,p\n3,4,q\n2,1,p\n4,4,q\n' >"$work/whole.csv"
 run train --data "$work/whole.csv" --epochs 1 --missing refuse --out "$work/whole"
 ends 0 '*' '*'
@@ -127,7 +127,7 @@ printf 'path: .\nnames: [cat]\n' >"$work/data.yaml"
 run train --data "$work/data.yaml" --out "$work/none"
 ends 1 '' '*data.yaml is not a table; --data takes the folder that holds it beside images and labels*'
 run train --task keyword --data "$work/numbers.csv" --out "$work/none"
-ends 1 '' '*numbers.csv has no recordings: the task keyword wants*'
+ends 1 '' '*numbers.csv has no recordings, but the task keyword needs*'
 awk 'BEGIN { print "year,spots"; for (i = 0; i < 60; i++) print 1900 + i "," 10 * sin(i / 2) + i / 7 }' >"$work/sun.csv"
 run train --data "$work/sun.csv" --epochs 1 --out "$work/sun"
 ends 0 '*task      regress*' "*only input is 'year'; if the rows are a series, --task forecast *"

@@ -165,7 +165,7 @@ START_TEST(pictures_are_fitted) {
   uint8_t *all = malloc(mica_dataset_input_bytes(data));
   ck_assert_ptr_nonnull(all);
   ck_assert_int_eq(mica_dataset_input(data, 0, all, mica_dataset_input_bytes(data)), MICA_E_FORMAT);
-  ck_assert_msg(strstr(mica_error_message(), "60 x 32 pixels, its annotation is for one of 64 x 32"), "%s",
+  ck_assert_msg(strstr(mica_error_message(), "60 x 32 pixels, but its annotation is for 64 x 32"), "%s",
                 mica_error_message());
   free(all);
   mica_dataset_destroy(data);
@@ -202,7 +202,7 @@ START_TEST(voc_that_is_wrong) {
                              "") "<size><width>-3</width><height>9</height></size></annotation>",
        "one.xml: the picture's size is wrong: its width is -3"},
       {"<annotation></annotation>", "one.xml: the picture's size is missing"},
-      {"<html></html>", "line 1: the element is \"html\", not \"annotation\""},
+      {"<html></html>", "line 1: the first element is \"html\", but must be \"annotation\""},
       {"<annotation>\n<size>", "line 2: no element found"},
       {"", "no element found"},
       {"<!DOCTYPE a [<!ENTITY x \"yyyy\"><!ENTITY z \"&x;&x;&x;\">]>\n<annotation>&z;</annotation>",
@@ -245,7 +245,7 @@ START_TEST(voc_that_is_deep) {
   strcpy(xml, "<annotation>");
   for (int i = 0; i < DEEP; i++) strcpy(xml + 12 + 3 * i, "<a>");
   write_voc("deep", "one", xml);
-  refused("deep", "elements nest deeper than 64");
+  refused("deep", "elements are nested deeper than 64 levels");
   free(xml);
   write_voc("lost", "one", VOC(OBJECT("dog", "1", "1", "8", "20", "")));
   ck_assert_int_eq(remove(files_path("lost/JPEGImages/one.png")), 0);
@@ -348,7 +348,7 @@ START_TEST(coco_crowds_and_areas) {
   BOX(data, 1, 3, "ape", 0, 0, 0, 0, 8, 8);
   mica_dataset_destroy(data);
   files_write_text("crowds/boxes.json", COCO(NOTE("9", "18", "0,0,8,8", ", \"iscrowd\": \"yes\"")));
-  refused("crowds/boxes.json", "annotation 0: \"iscrowd\" is neither a number nor true or false");
+  refused("crowds/boxes.json", "annotation 0: \"iscrowd\" must be a number, true or false");
 }
 END_TEST
 
@@ -375,7 +375,7 @@ START_TEST(coco_with_categories_of_one_name) {
                                                                     "") "," NOTE("4", "2", "0,0,9,9", "") "]}");
   mica_dataset *data = open_data("merged/boxes.json", (mica_dataset_config){0});
   ck_assert_str_eq(mica_dataset_summary(data), "1 pictures, 2 boxes, 2 classes: fish, crab; 1 categories have the name "
-                                               "of another one, and are it");
+                                               "of another category, and are read as the same class");
   BOX(data, 0, 1, "crab", 0, 81, 0, 0, 9, 9);
   mica_dataset_destroy(data);
 }
@@ -420,7 +420,7 @@ START_TEST(coco_that_is_wrong) {
       {"{\"images\": [{\"id\": 1, \"width\": 9, \"height\": 9, \"file_name\": \"x.png\"}, {\"id\": 3, \"width\": 9, "
        "\"height\": 9, \"file_name\": \"x.png\"}], \"categories\": [], \"annotations\": []}",
        "the pictures of the ids 1 and 3 are one file, x.png"},
-      {"{\"images\": [],\n\"categories\": [}", "boxes.json, line 2: this is not JSON"},
+      {"{\"images\": [],\n\"categories\": [}", "boxes.json, line 2: the text is not JSON"},
       {"{\"images\": [], \"categories\": []}", "has no list \"annotations\""},
       {"{\"images\": [], \"categories\": [], \"annotations\": []}", "holds no pictures with boxes"},
       {"{\"images\": [{\"id\": 1}, {\"id\": 1}], \"categories\": [], \"annotations\": []}", "two of \"images\" have"},
@@ -455,7 +455,7 @@ START_TEST(coco_that_is_huge) {
   ck_assert_int_eq(fseek(file, 1000000000L, SEEK_SET), 0);
   ck_assert_int_eq(fputc('}', file), '}');
   fclose(file);
-  refused("alone/huge.json", "is of 1000000001 bytes; annotations are read up to 536870912");
+  refused("alone/huge.json", "has 1000000001 bytes, but annotations may have at most 536870912");
 }
 END_TEST
 

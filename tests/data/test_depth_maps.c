@@ -93,7 +93,7 @@ START_TEST(png_holds_levels_per_unit) {
   is_read(png, bytes, 10, tenths, 2, 3);
   mica_free(png);
   ck_ok(mica_png_encode(colours, MICA_SHAPE(3, 2, 2), &png, &bytes));
-  is_refused(png, bytes, "it has colours or opacity; a file of numbers has one channel");
+  is_refused(png, bytes, "the file has colours or opacity, but must have one channel");
   mica_free(png);
 }
 END_TEST
@@ -122,12 +122,12 @@ START_TEST(pfm_is_read_from_the_bottom) {
   uint8_t big[64] = "Pf\n3 2\n0001\n";
   for (size_t i = 0; i < sizeof rows; i++) big[12 + i] = file[12 + (i ^ 3)];
   is_read(big, 36, 0, want, 2, 3);
-  is_refused(file, 35, "has 23 bytes of depths; 3 x 2 pixels take 24");
+  is_refused(file, 35, "has 23 bytes of depths, but 3 x 2 pixels need 24");
   is_refused("PF\n3 2\n-1.0\n", 12, "this PFM file is in colour");
-  is_refused("Pf\n3\n-1.0\n", 10, "a PFM file begins with Pf, width and height");
-  is_refused("Pf\n3 2\n0\n", 9, "a number that is not 0");
+  is_refused("Pf\n3\n-1.0\n", 10, "a PFM file must begin with Pf, width and height");
+  is_refused("Pf\n3 2\n0\n", 9, "a number other than 0");
   is_refused("Pf\n3 2", 6, "line 2 of the header of a PFM file is missing");
-  is_refused("Pf\n99999 99999\n-1\n", 18, "claims a size of 99999 x 99999 pixels");
+  is_refused("Pf\n99999 99999\n-1\n", 18, "the header states 99999 x 99999 pixels");
   is_refused("hello", 5, "is not a PNG, npy or PFM file");
 }
 END_TEST

@@ -59,19 +59,19 @@ START_TEST(wrong_strings_are_refused_by_position) {
     const char *text, *says;
   } wrong[] = {{"", "empty"},
                {"CC(", "ends too early"},
-               {"CC)", "character 3, ')': no branch is open"},
+               {"CC)", "character 3, ')': there is no open branch"},
                {"C()C", "character 3, ')': a branch needs an atom at"},
-               {"C1CC", "ring 1 is open"},
-               {"C11", "character 3, '1': a ring of one atom"},
-               {"C12CC12", "second bond"},
+               {"C1CC", "ring 1 is not closed"},
+               {"C11", "character 3, '1': a ring must have more than one atom"},
+               {"C12CC12", "two bonds join the same atoms"},
                {"C=1CC#1", "character 7, '1': both ends"},
                {"=C", "character 1, '=': a bond needs an atom"},
                {"C==C", "character 3, '=': two bonds"},
                {"CC=", "an atom must follow"},
-               {"CXC", "character 2, 'X': not an atom"},
+               {"CXC", "character 2, 'X': an atom"},
                {"C[Xx]", "character 3, 'X': a bracket needs"},
                {"[CH4", "a bracket must be closed"},
-               {"[C@TH1]", "other classes are not read"},
+               {"[C@TH1]", "other classes are not supported"},
                {"[1000C]", "an isotope"},
                {"[C+16]", "a charge"},
                {"C%1", "two digits"},
@@ -82,7 +82,7 @@ START_TEST(wrong_strings_are_refused_by_position) {
                {"C(.C)C", "character 3, '.': a dot needs an atom"},
                {"C(C.)C", "character 5, ')': a branch needs an atom at its end"},
                {"C C", "character 2, ' '"},
-               {"C\tC", "character 2: not an atom"}};
+               {"C\tC", "character 2: an atom"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     mica__molecule m;
     ck_assert_msg(parse(wrong[i].text, &m) == MICA_E_FORMAT, "%s", wrong[i].text);

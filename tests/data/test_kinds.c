@@ -103,11 +103,11 @@ START_TEST(languages_are_names) {
 END_TEST
 
 START_TEST(what_is_no_list_is_said) {
-  static const char *const wrong[][2] = {{"zip", "\"zip\" is not NAME=KIND"},
-                                         {"=class", "\"=class\" is not NAME=KIND"},
+  static const char *const wrong[][2] = {{"zip", "\"zip\" must have the form NAME=KIND"},
+                                         {"=class", "\"=class\" must have the form NAME=KIND"},
                                          {"zip=", "\"zip=\": a kind must be number, class, text or time"},
                                          {"zip=Class", "\"zip=Class\": a kind must be number, class, text or time"},
-                                         {"zip=class,,y=number", "\"\" is not NAME=KIND"},
+                                         {"zip=class,,y=number", "\"\" must have the form NAME=KIND"},
                                          {"zip=class,", "nothing follows the comma after \"zip=class\""},
                                          {"*=class", "the only kind for * is text"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

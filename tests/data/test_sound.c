@@ -306,7 +306,7 @@ START_TEST(truncated_recordings_are_named) {
   wav("n/a/x.wav", 100);
   wav("n/a/y.wav", 100);
   ck_assert_int_eq(truncate(in_folder("n/a/y.wav"), 44 + 100), 0);
-  expect_refusal("n", "n/a/y.wav", "is truncated: its header says 200 bytes of samples, and it holds 100");
+  expect_refusal("n", "n/a/y.wav", "is truncated: its header states 200 bytes of samples, but it holds only 100");
   ck_assert_int_eq(mica_sound_read(in_folder("n/a/y.wav"), 0, &samples, &count, NULL), MICA_E_FORMAT);
   ck_assert_ptr_nonnull(strstr(mica_error_message(), "n/a/y.wav is truncated"));
   write_number("n/a/x.wav", 40, 0xffffffff);

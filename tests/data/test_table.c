@@ -357,7 +357,7 @@ START_TEST(what_is_wrong_is_named_with_its_line) {
   static const struct {
     const char *text, *kinds, *sentence;
   } cases[] = {
-      {"a,b\n1,2\n3\n", NULL, "line 3 has 1 columns, those before have 2"},
+      {"a,b\n1,2\n3\n", NULL, "line 3 has 1 columns, but the lines before have 2"},
       {"a,b,label\n1,2,x\n3,?,y\n", NULL,
        "line 3: column \"b\" has no number: a cell of \"?\" is a missing one; 1 of 2 lines have none: fill them in"},
       {"a,b,label\n1,2,x\n3,4,\n", NULL, "line 3: column \"label\" has no label"},
@@ -376,7 +376,7 @@ START_TEST(what_is_wrong_is_named_with_its_line) {
       {"a,b,y\n", NULL, "holds no samples, only the names of columns"},
       {"label\n1\n", NULL, "one column"},
       {"a,label\n1,2\n", "a=picture", "a kind must be number, class, text or time"},
-      {"a,label\n1,2\n", "a", "is not NAME=KIND"},
+      {"a,label\n1,2\n", "a", "must have the form NAME=KIND"},
       {"a,label\n1.5,2\n", "a=time", "must hold only times"},
       {"a,label\nx,2\n", "a=number", "line 2: column \"a\" holds \"x\""},
       {"1e39,2\n1,3\n", NULL, "instead of a number"},

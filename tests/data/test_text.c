@@ -145,7 +145,7 @@ START_TEST(folders_of_texts_are_classes) {
   mica_dataset_destroy(dataset);
   files_write("folders/train/good/2.txt", "a\nb\n\0c", 6);
   ck_assert_int_eq(mica_dataset_open(files_path("folders"), NULL, &dataset), MICA_E_FORMAT);
-  ck_assert_msg(strstr(mica_error_message(), "good/2.txt, line 3: a zero byte; texts are UTF-8"), "%s",
+  ck_assert_msg(strstr(mica_error_message(), "good/2.txt, line 3 has a zero byte; texts must be UTF-8"), "%s",
                 mica_error_message());
 }
 END_TEST

@@ -159,18 +159,18 @@ START_TEST(wrong_files_are_refused_with_a_sentence) {
     int64_t value;
     const char *says;
   } wrong[] = {{0, 4, 349, "is not a NIfTI file"},
-               {344, 4, 0x00316e78, "not its mark"},
+               {344, 4, 0x00316e78, "lacks the header's magic number"},
                {344, 4, 0x0031696e, "half of a pair"},
                {40, 2, 0, "has 0 axes"},
                {40, 2, 8, "has 8 axes"},
                {42, 2, 0, "axis 1 has 0 elements"},
                {44, 2, -5, "axis 2 has -5 elements"},
                {42, 2, 32767, "is truncated"},
-               {48, 2, 65, "may have one axis of 64 channels"},
+               {48, 2, 65, "may have one axis of channels, with at most 64"},
                {70, 2, 128, "elements of type 128"},
                {72, 2, 32, "in 32 bits"},
-               {108, 4, 0x7fc00000, "cannot begin at byte"},
-               {108, 4, 0x43000000, "cannot begin at byte 128"}};
+               {108, 4, 0x7fc00000, "elements begin at byte"},
+               {108, 4, 0x43000000, "elements begin at byte 128"}};
   const made m = {false, false, 4, 2, 1, 0, {0}};
   uint8_t file[MICA__NIFTI_HEADER + VOXELS * 8];
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -183,9 +183,9 @@ START_TEST(wrong_files_are_refused_with_a_sentence) {
   const made huge = {true, false, 2, 1, 1, 0, {0}};
   const size_t size = make(&huge, file, NULL);
   for (int k = 1; k < 4; k++) put_whole(file + 16 + 8 * k, false, (int64_t)1 << 30, 8);
-  refuses(file, size, "claims more than 2147483647 voxels");
+  refuses(file, size, "has more than 2147483647 voxels");
   for (int k = 1; k < 4; k++) put_whole(file + 16 + 8 * k, false, k == 1 ? 1 << 11 : 1 << 10, 8);
-  refuses(file, size, "claims more than 2147483647 voxels");
+  refuses(file, size, "has more than 2147483647 voxels");
 }
 END_TEST
 

@@ -132,9 +132,9 @@ START_TEST(labels_that_are_wrong) {
                {"0 0.5 0.5 0.2 0.2 0.1 0.1 0.1\n", "a.txt, line 1: 8 numbers; a box has 5"},
                {"0 0.5 x 0.2 0.2\n", "a.txt, line 1: \"x\" is not a number"},
                {"0 0.5 nan 0.2 0.2\n", "a.txt, line 1: \"nan\" is not a number"},
-               {"0 32 16 20 20\n", "a.txt, line 1: 32 is not from 0 to 1: boxes are shares"},
-               {"-1 0.5 0.5 0.2 0.2\n", "a.txt, line 1: the class is -1, not a whole number"},
-               {"0.5 0.5 0.5 0.2 0.2\n", "a.txt, line 1: the class is 0.5, not a whole number"},
+               {"0 32 16 20 20\n", "a.txt, line 1: 32 must be 0 to 1: boxes are shares"},
+               {"-1 0.5 0.5 0.2 0.2\n", "a.txt, line 1: the class is -1, but must be a whole number"},
+               {"0.5 0.5 0.5 0.2 0.2\n", "a.txt, line 1: the class is 0.5, but must be a whole number"},
                {"\n7 0.5 0.5 0.2 0.2\n", "a.txt, line 2: the class is 7, but "},
                {"", "no picture has a box"}};
   write_picture("bad/images/a.png");

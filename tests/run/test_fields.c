@@ -139,7 +139,7 @@ static const struct {
   const char *sentence;
 } wrong[] = {
     {"tones", 2, {1, 2}, "\"tones\" holds no texts"},
-    {"price", 0, {0}, "\"price\" holds no numbers"},
+    {"price", 0, {0}, "\"price\" must hold numbers"},
     {"price", 2, {1, 2}, "\"price\" holds 2 values, not 1"},
     {"price", 1, {0}, "\"price\" holds 0"},
     {"price", 1, {1e300}, "\"price\" holds 1e+300"},

@@ -176,7 +176,7 @@ START_TEST(what_is_wrong_is_said) {
        {"horizon", "2"},
        "line 3: '2024-10-27T03:00+02:00' is not"},
       {"t;a\n1;0,86\n2;1,5\n", {"horizon", "2"}, "column 'a' holds numbers with a comma, as in 1,5"},
-      {"t,a\n1,2\n2,3,4\n", {"horizon", "2"}, "line 3 has 3 columns, the first one 2"},
+      {"t,a\n1,2\n2,3,4\n", {"horizon", "2"}, "line 3 has 3 columns, but the first one has 2"},
       {"t,a\n1,2\n2,3\n", {"label", "b"}, "has no column 'b' of numbers; it has t, a"},
       {"t,a\n1,2\n2,3\n", {"time", "when"}, "has no column 'when'"},
       {"t,a\n1,\n2,\n", {"horizon", "2"}, "has no column of numbers"},
@@ -456,7 +456,7 @@ START_TEST(series_begin_late) {
     const mica_run_config config = {.task = "forecast", .data = data, .settings = alone, .setting_count = i};
     ck_assert_int_eq(mica_run_create(test_engine(), &config, &run), MICA_E_FORMAT);
     ck_assert_msg(strstr(mica_error_message(), i == 1 ? "column 'north' is empty up to row 220, and rows up to 173 are"
-                                                      : "the first value that is forecast is in row 221"),
+                                                      : "the first value to forecast is in row 221"),
                   "%s", mica_error_message());
   }
 }

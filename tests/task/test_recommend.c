@@ -61,7 +61,7 @@ END_TEST
 START_TEST(refuses) {
   static const char *const wrong[][2] = {
       {"", "t.csv is empty"},
-      {"user,item,rating\n", "no line below"},
+      {"user,item,rating\n", "no line after"},
       {"who,item\na,b\n", "line 1: there is no column of users"},
       {"user,rating\na,3\n", "line 1: there is no column of items"},
       {"user,item,rating\na,,3\n", "line 2, column 2: the item is missing"},
@@ -194,7 +194,7 @@ START_TEST(features_refused) {
       {"", "f.csv is empty"},
       {"item,title,x\na,A\n", "line 2 has 2 columns: the column 'x' is missing"},
       {"item,title,x\na,A,1\n?,B,2\n", "line 3, column 1: the id is missing"},
-      {"item,title,x\na,A,1\na,B,2\n", "line 3: 'a' came in an earlier line already"},
+      {"item,title,x\na,A,1\na,B,2\n", "line 3: 'a' is already in an earlier line"},
   };
   mica__features f = {0};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

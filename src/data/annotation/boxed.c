@@ -70,8 +70,8 @@ static bool grow(void *array, size_t capacity, size_t size) {
 mica_status mica__boxed_picture(mica__boxed *b, char *path, double width, double height) {
   if (!path) return mica__fail_nomem("boxes");
   if (!(width >= 1 && width <= MOST_SIDE && height >= 1 && height <= MOST_SIDE)) {
-    mica_status status =
-        mica__fail(MICA_E_FORMAT, "%s: a picture of %g x %g pixels; sides are 1 to %d", path, width, height, MOST_SIDE);
+    mica_status status = mica__fail(MICA_E_FORMAT, "%s: the picture has %g x %g pixels, but sides must be 1 to %d",
+                                    path, width, height, MOST_SIDE);
     free(path);
     return status;
   }
@@ -253,7 +253,7 @@ static mica_status read_picture(void *user, uint64_t sample, void *data, size_t 
   (void)bytes;
   MICA_TRY(mica__boxed_read(b->paths[sample], b->channels, b->height, b->width, data, &width, &height));
   if (width == size[0] && height == size[1]) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: the picture is of %d x %d pixels, its annotation is for one of %d x %d",
+  return mica__fail(MICA_E_FORMAT, "%s: the picture has %d x %d pixels, but its annotation is for %d x %d",
                     b->paths[sample], width, height, size[0], size[1]);
 }
 
@@ -351,7 +351,9 @@ static mica_status describe(const mica__boxed *b, const mica__column *label, mic
   if (classes > NAMED) mica__text_addf(&summary, " and %d more", (int)(classes - NAMED));
   if (b->bare) mica__text_addf(&summary, "; %zu pictures have no file of boxes, and count as without boxes", b->bare);
   if (b->flat) mica__text_addf(&summary, "; %zu boxes without area are left out", b->flat);
-  if (b->merged) mica__text_addf(&summary, "; %zu categories have the name of another one, and are it", b->merged);
+  if (b->merged)
+    mica__text_addf(&summary, "; %zu categories have the name of another category, and are read as the same class",
+                    b->merged);
   MICA_TRY(mica__text_status(&summary));
   store->summary = summary.data;
   return MICA_OK;

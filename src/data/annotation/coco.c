@@ -138,7 +138,7 @@ static mica_status take_annotations(reading *r, const cJSON *list) {
 static mica_status take_crowd(const cJSON *item, const char *where, mica__box_state *state) {
   const cJSON *value = cJSON_GetObjectItemCaseSensitive(item, "iscrowd");
   if (value && !cJSON_IsNumber(value) && !cJSON_IsBool(value) && !cJSON_IsNull(value))
-    return mica__fail(MICA_E_FORMAT, "%s: \"iscrowd\" is neither a number nor true or false", where);
+    return mica__fail(MICA_E_FORMAT, "%s: \"iscrowd\" must be a number, true or false", where);
   const bool is = cJSON_IsTrue(value) || (cJSON_IsNumber(value) && value->valuedouble != 0);
   *state = is ? MICA__BOX_CROWD : MICA__BOX_PLAIN;
   return MICA_OK;
@@ -152,7 +152,9 @@ static mica_status take_box(const reading *r, const annotation *a, mica__boxed *
   int count = 0;
   char where[600];
   snprintf(where, sizeof where, "%.500s: annotation %zu", r->name, a->index);
-  if (!of) return mica__fail(MICA_E_FORMAT, "%s is of the category %.15g, which is unknown", where, category);
+  if (!of)
+    return mica__fail(MICA_E_FORMAT, "%s is of the category %.15g, but the file has no category of this id", where,
+                      category);
   cJSON_ArrayForEach(side, list) {
     if (count == 4 || !cJSON_IsNumber(side)) count = 5;
     if (count < 4) sides[count++] = side->valuedouble;
@@ -184,7 +186,7 @@ static bool is_inside(const char *name) {
 static mica_status note_file(const reading *r, mica__name_table *files, const char *name, size_t i) {
   const int32_t first = mica__name_table_find(files, name);
   if (first < 0) return mica__name_table_add(files, name, (int32_t)i);
-  return mica__fail(MICA_E_FORMAT, "%s: the pictures of the ids %.16g and %.16g are one file, %s", r->name,
+  return mica__fail(MICA_E_FORMAT, "%s: the pictures of the ids %.16g and %.16g have the same file, %s", r->name,
                     r->pictures[first].id, r->pictures[i].id, name);
 }
 
@@ -215,7 +217,7 @@ static mica_status take_root(reading *r, const cJSON *root, mica__boxed *b) {
   const cJSON *lists[3];
   for (int i = 0; i < 3; i++)
     if (!(lists[i] = list_of(root, keys[i])))
-      return mica__fail(MICA_E_FORMAT, "%s has no list \"%s\", which COCO's files have", r->name, keys[i]);
+      return mica__fail(MICA_E_FORMAT, "%s has no list \"%s\", so it is not a COCO file", r->name, keys[i]);
   MICA_TRY(sort(r, lists[0], keys[0], &r->pictures, &r->picture_count));
   MICA_TRY(sort(r, lists[1], keys[1], &r->categories, &r->category_count));
   MICA_TRY(take_categories(r, b));
@@ -236,9 +238,9 @@ mica_status mica__coco_parse(const char *name, const char *folder, char *content
   reading r = {.name = name, .folder = folder};
   const char *end = NULL;
   if (size > MOST_BYTES)
-    return mica__fail(MICA_E_FORMAT, "%s is of %zu bytes; annotations are read up to %zu", name, size, MOST_BYTES);
+    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes, but annotations may have at most %zu", name, size, MOST_BYTES);
   cJSON *root = cJSON_ParseWithLengthOpts(content, size + 1, &end, true);
-  if (!root) return mica__fail(MICA_E_FORMAT, "%s, line %ld: this is not JSON", name, line_of(content, end));
+  if (!root) return mica__fail(MICA_E_FORMAT, "%s, line %ld: the text is not JSON", name, line_of(content, end));
   mica_status status = take_root(&r, root, b);
   free(r.pictures);
   free(r.categories);
@@ -433,7 +435,7 @@ static mica_status open_file(const char *file, const mica_dataset_config *config
   mica__boxed *b = NULL;
   MICA_TRY(mica__file_begin(file, byte, 1, &all));
   if (all > MOST_BYTES)
-    return mica__fail(MICA_E_FORMAT, "%s is of %llu bytes; annotations are read up to %zu", file,
+    return mica__fail(MICA_E_FORMAT, "%s has %llu bytes, but annotations may have at most %zu", file,
                       (unsigned long long)all, MOST_BYTES);
   MICA_TRY(mica__boxed_create(store, &b));
   MICA_TRY(mica__content_read(file, &content, &size));

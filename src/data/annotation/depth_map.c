@@ -30,7 +30,7 @@ static mica_status check_sides(const char *name, int64_t height, int64_t width) 
   if (height > 0 && width > 0 && height <= INT32_MAX && width <= INT32_MAX &&
       (uint64_t)height * (uint64_t)width <= MICA__MAX_PIXELS)
     return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s claims a size of %lld x %lld pixels, which is out of range", name,
+  return mica__fail(MICA_E_FORMAT, "%s: the header states %lld x %lld pixels, which is out of range", name,
                     (long long)width, (long long)height);
 }
 
@@ -79,7 +79,7 @@ static mica_status parse_pfm(const char *name, const uint8_t *content, size_t si
   const bool sides = end != rest && !end[strspn(end, " \t\r")];
   const double order = mica__strtod(line[2], &rest);
   if (!sides || rest == line[2] || !(order != 0) || !isfinite(order) || rest[strspn(rest, " \t\r")])
-    return mica__fail(MICA_E_FORMAT, "%s: a PFM file begins with Pf, width and height, and a number that is not 0",
+    return mica__fail(MICA_E_FORMAT, "%s: a PFM file must begin with Pf, width and height, and a number other than 0",
                       name);
   MICA_TRY(check_sides(name, height, width));
   p->height = (int32_t)height;
@@ -93,7 +93,7 @@ static mica_status decode_pfm(const char *name, uint8_t *content, size_t size, m
   MICA_TRY(parse_pfm(name, content, size, &p));
   const size_t width = (size_t)p.width, height = (size_t)p.height, bytes = width * height * sizeof(float);
   if (size - p.offset != bytes)
-    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes of depths; %d x %d pixels take %zu", name, size - p.offset,
+    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes of depths, but %d x %d pixels need %zu", name, size - p.offset,
                       p.width, p.height, bytes);
   MICA_TRY(make(name, p.height, p.width, map));
   mica__bytes_from_file(p.big_endian, content + p.offset, width * height, sizeof(float));
@@ -114,7 +114,7 @@ static mica_status npy_sides(const char *name, const mica__npy *npy, int64_t sid
   if (s.rank == 3 && s.dim[0] == 1) s = MICA_SHAPE(s.dim[1], s.dim[2]);
   if (s.rank == 3 && s.dim[2] == 1) s = MICA_SHAPE(s.dim[0], s.dim[1]);
   if (s.rank != 2)
-    return mica__fail(MICA_E_FORMAT, "%s holds an array of shape %s; depths are (height, width)", name,
+    return mica__fail(MICA_E_FORMAT, "%s holds an array of shape %s, but depths must be (height, width)", name,
                       mica_shape_format(npy->shape, text));
   sides[0] = s.dim[0];
   sides[1] = s.dim[1];

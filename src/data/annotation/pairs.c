@@ -174,7 +174,8 @@ static mica_status list_named(const char *folder, const mica__pairing *pairing, 
   if (status == MICA_OK) qsort(made, n, sizeof *made, by_stem);
   for (size_t i = 1; status == MICA_OK && i < n; i++)
     if (!strcmp(made[i - 1].stem, made[i].stem))
-      status = mica__fail(MICA_E_FORMAT, "%s/%s and %s have one name", folder, made[i - 1].file, made[i].file);
+      status = mica__fail(MICA_E_FORMAT, "%s/%s and %s have the same name apart from the ending", folder,
+                          made[i - 1].file, made[i].file);
   *list = made;
   *count = n;
   if (status == MICA_OK) return MICA_OK;

@@ -25,7 +25,7 @@ mica_status mica__picture_find_sides(const char *path, uint8_t *bytes, int32_t s
     if (!found) sides[0] = image.height, sides[1] = image.width;
   }
   if (sides[0] > 0 && sides[1] > 0 && (uint64_t)sides[0] * (uint64_t)sides[1] <= MICA__MAX_PIXELS) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s claims a size of %d x %d pixels, which is out of range", path, sides[1],
+  return mica__fail(MICA_E_FORMAT, "%s: the header states %d x %d pixels, which is out of range", path, sides[1],
                     sides[0]);
 }
 
@@ -39,8 +39,9 @@ static mica_status check_sizes(const char *what, mica__scene_sides_fn *sides_of,
     status = mica__picture_find_sides(p->files.pictures[i], bytes, p->sides[i]);
     if (status == MICA_OK) status = sides_of(p->files.masks[i], bytes, values);
     if (status == MICA_OK && (values[0] != p->sides[i][0] || values[1] != p->sides[i][1]))
-      status = mica__fail(MICA_E_FORMAT, "%s is a %s of %d x %d pixels, its picture %s has %d x %d", p->files.masks[i],
-                          what, values[1], values[0], p->files.pictures[i], p->sides[i][1], p->sides[i][0]);
+      status =
+          mica__fail(MICA_E_FORMAT, "%s is a %s of %d x %d pixels, but its picture %s has %d x %d", p->files.masks[i],
+                     what, values[1], values[0], p->files.pictures[i], p->sides[i][1], p->sides[i][0]);
   }
   free(bytes);
   return status;
@@ -87,7 +88,7 @@ static mica_status read_picture(void *user, uint64_t sample, void *data, size_t 
 }
 
 mica_status mica__scene_file_fail_changed(const char *path) {
-  return mica__fail(MICA_E_FORMAT, "%s has other sides than when the data were opened", path);
+  return mica__fail(MICA_E_FORMAT, "%s has changed: its size is not the same as when the data were opened", path);
 }
 
 /* Read a picture in its own size. Any thread. */

@@ -87,11 +87,11 @@ static void XMLCALL open_element(void *user, const XML_Char *name, const XML_Cha
   r->length = 0;
   r->cut = false;
   if (r->depth >= DEPTH) {
-    fail(r, "elements nest deeper than %d", DEPTH);
+    fail(r, "elements are nested deeper than %d levels", DEPTH);
     return;
   }
   if (r->depth == 0 && strcmp(name, "annotation") != 0) {
-    fail(r, "the element is \"%.40s\", not \"annotation\" as in Pascal VOC", name);
+    fail(r, "the first element is \"%.40s\", but must be \"annotation\" as in Pascal VOC", name);
     return;
   }
   if (r->depth < LEVELS) {
@@ -218,7 +218,7 @@ mica_status mica__voc_parse(const char *name, const char *folder, const char *st
                             mica__boxed *b) {
   reading r = {.boxed = b, .name = name, .folder = folder, .stem = stem, .size = {NAN, NAN}, .sizing = true};
   if (size > MOST_BYTES)
-    return mica__fail(MICA_E_FORMAT, "%s is of %zu bytes; annotations of a picture are %zu at most", name, size,
+    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes, but annotations of a picture may have at most %zu", name, size,
                       MOST_BYTES);
   MICA_TRY(parse(&r, content, size));
   MICA_TRY(begin_picture(&r, b));
@@ -348,7 +348,9 @@ static mica_status read_list(const char *root, const char *path, mica__boxed *b)
     if (!n) continue;
     const int32_t before = mica__name_table_find(&lines, at);
     if (strchr(at, '/') || *at == '.')
-      status = mica__fail(MICA_E_FORMAT, "%s, line %d: no name of a picture", path, (int)line);
+      status =
+          mica__fail(MICA_E_FORMAT, "%s, line %d: the name of a picture must not contain a slash or begin with a dot",
+                     path, (int)line);
     else if (before >= 0)
       status = mica__fail(MICA_E_FORMAT, "%s, line %d: the picture %s stands in line %d already", path, (int)line, at,
                           (int)before);

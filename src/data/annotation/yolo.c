@@ -20,14 +20,15 @@
 /* The class for a number in a file of boxes; if no file names the classes, the numbers are the names. */
 static mica_status class_of(mica__yolo_names *n, mica__boxed *b, double number, const char *where, int32_t *out) {
   if (!(number >= 0) || number != floor(number))
-    return mica__fail(MICA_E_FORMAT, "%s: the class is %g, not a whole number from 0 on", where, number);
+    return mica__fail(MICA_E_FORMAT, "%s: the class is %g, but must be a whole number of 0 or above", where, number);
   if (n->file && number >= (double)n->count)
     return mica__fail(MICA_E_FORMAT, "%s: the class is %.0f, but %s names %zu, from 0 to %zu", where, number, n->file,
                       n->count, n->count - 1);
   while (!n->file && (double)n->count <= number) {
     char name[32];
     snprintf(name, sizeof name, "%zu", n->count);
-    if (number > 9999) return mica__fail(MICA_E_FORMAT, "%s: the class is %.0f; 9999 is the last", where, number);
+    if (number > 9999)
+      return mica__fail(MICA_E_FORMAT, "%s: the class is %.0f, but must be at most 9999", where, number);
     MICA_TRY(mica__yolo_name(n, n->count, name, strlen(name), where));
     int32_t *grown = realloc(n->classes, n->count * sizeof *grown);
     if (!grown) return mica__fail_nomem("names of classes");
@@ -59,7 +60,7 @@ static mica_status take_numbers(const char *at, const char *where, line_numbers 
       return status;
     }
     if (k > 0 && !(value >= 0 && value <= 1))
-      return mica__fail(MICA_E_FORMAT, "%s: %g is not from 0 to 1: boxes are shares of the picture's width and height",
+      return mica__fail(MICA_E_FORMAT, "%s: %g must be 0 to 1: boxes are shares of the picture's width and height",
                         where, value);
     if (k < 5) out->first[k] = value;
     if (k > 0) {
@@ -79,7 +80,8 @@ static mica_status take_line(const char *line, const double size[2], const char 
   if (n.count == 0) return MICA_OK;
   const bool outline = n.count >= 7 && n.count % 2;
   if (n.count != 5 && !outline)
-    return mica__fail(MICA_E_FORMAT, "%s: %zu numbers; a box has 5: class, x, y, width, height", where, n.count);
+    return mica__fail(MICA_E_FORMAT, "%s: the line has %zu numbers, but a box must have 5: class, x, y, width, height",
+                      where, n.count);
   mica__boxed_box box = {.state = MICA__BOX_PLAIN, .area = NAN};
   MICA_TRY(class_of(names, b, n.first[0], where, &box.class_index));
   for (int k = 0; k < 2 && !outline; k++) {
@@ -232,7 +234,7 @@ static mica_status read_small(const char *path, char **content) {
   size_t size = 0;
   MICA_TRY(mica__file_begin(path, byte, 1, &all));
   if (all > MOST_BYTES)
-    return mica__fail(MICA_E_FORMAT, "%s is of %llu bytes; files of boxes and names are %llu at most", path,
+    return mica__fail(MICA_E_FORMAT, "%s has %llu bytes, but files of boxes and names may have at most %llu", path,
                       (unsigned long long)all, (unsigned long long)MOST_BYTES);
   MICA_TRY(mica__content_read(path, &data, &size));
   *content = (char *)data;

@@ -81,7 +81,7 @@ static mica_status take_text(reading *r, const char *ends, char **text, size_t *
       return MICA_OK;
     }
   }
-  return fail(r, "a quote does not end");
+  return fail(r, "a quote is not closed");
 }
 
 /* "NUMBER:" before a name. */
@@ -141,7 +141,7 @@ static mica_status take_block(reading *r) {
       MICA_TRY(take_index(r, &index));
     MICA_TRY(take_name(r, index, ""));
     skip(r, false);
-    if (*r->at && *r->at != '\n' && *r->at != '#') return fail(r, "something stands after a name");
+    if (*r->at && *r->at != '\n' && *r->at != '#') return fail(r, "a name is followed by other text");
   }
 }
 
@@ -161,7 +161,7 @@ mica_status mica__yolo_parse_yaml(const char *path, char *content, mica__yolo_na
   while (*r.at) {
     /* A key begins at the margin. */
     if (!strncmp(r.at, "names:", 6)) {
-      if (names->count) return fail(&r, "\"names\" stands there twice");
+      if (names->count) return fail(&r, "\"names\" is given twice");
       r.at += 6;
       MICA_TRY(take_names(&r));
       /* After a block, the reader may already be at the next key. */

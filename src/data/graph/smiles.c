@@ -58,7 +58,7 @@ static mica_status add_bond(parser *p, int32_t from, int32_t to, uint8_t order, 
   /* A new atom has no bond yet. */
   for (int32_t k = a->degree && b->degree ? m->bond_count - 1 : -1; k >= 0; k--)
     if ((m->bonds[k].from == from && m->bonds[k].to == to) || (m->bonds[k].from == to && m->bonds[k].to == from))
-      return refuse(p, at, "a second bond between the same atoms");
+      return refuse(p, at, "two bonds join the same atoms");
   if (m->bond_count == p->bond_room) {
     p->bond_room = 2 * p->bond_room + 16;
     mica__bond *bonds = realloc(m->bonds, (size_t)p->bond_room * sizeof *bonds);
@@ -154,7 +154,7 @@ static mica_status read_bracket(parser *p) {
   p->at += length;
   for (; peek(p) == '@' && atom.chirality < 2; p->at++) atom.chirality++;
   if (atom.chirality && isupper((unsigned char)peek(p)) && peek(p) != 'H')
-    return refuse(p, p->at, "chirality is @ or @@; other classes are not read");
+    return refuse(p, p->at, "chirality must be @ or @@; other classes are not supported");
   if (peek(p) == 'H') {
     p->at++;
     number = 1;
@@ -164,7 +164,7 @@ static mica_status read_bracket(parser *p) {
   if (peek(p) == '+' || peek(p) == '-') MICA_TRY(read_charge(p, &atom));
   if (peek(p) == ':') {
     p->at++;
-    if (!is_digit(peek(p))) return refuse(p, p->at, "a class is a number");
+    if (!is_digit(peek(p))) return refuse(p, p->at, "a class must be a number");
     MICA_TRY(read_number(p, 9999999, "a class is at most 9999999", &number));
   }
   if (peek(p) != ']') return refuse(p, p->at, "a bracket must be closed here");
@@ -189,7 +189,8 @@ static mica_status read_plain(parser *p) {
     if (length <= left && !strncmp(p->text + begin, symbol, length)) element = organic[k];
   }
   if (element < 0)
-    return refuse(p, begin, "not an atom, a bond or a ring; only B C N O P S F Cl Br I may stand outside brackets");
+    return refuse(p, begin,
+                  "an atom, a bond or a ring must follow; only B C N O P S F Cl Br I may stand outside brackets");
   atom.element = (uint8_t)element;
   p->at += length;
   return add_atom(p, atom, begin);
@@ -215,7 +216,7 @@ static mica_status read_ring(parser *p) {
     *r = (ring){p->last, order};
     return MICA_OK;
   }
-  if (r->atom == p->last) return refuse(p, begin, "a ring of one atom");
+  if (r->atom == p->last) return refuse(p, begin, "a ring must have more than one atom");
   if (r->order && order && r->order != order) return refuse(p, begin, "both ends of the ring state different bonds");
   const int32_t other = r->atom;
   r->atom = -1;
@@ -226,7 +227,7 @@ static mica_status read_bond(parser *p) {
   static const char signs[] = "-=#$:/\\";
   static const uint8_t orders[] = {1, 2, 3, 4, MICA__BOND_AROMATIC, 1, 1};
   if (p->last < 0) return refuse(p, p->at, "a bond needs an atom before it");
-  if (p->order) return refuse(p, p->at, "two bonds in a row");
+  if (p->order) return refuse(p, p->at, "two bonds follow each other");
   p->order = orders[strchr(signs, peek(p)) - signs];
   p->at++;
   return MICA_OK;
@@ -235,13 +236,13 @@ static mica_status read_bond(parser *p) {
 static mica_status read_branch(parser *p) {
   if (peek(p) == '(') {
     if (p->last < 0 || p->order || p->fresh) return refuse(p, p->at, "a branch needs an atom before it");
-    if (p->depth == MOST_BRANCHES) return refuse(p, p->at, "too many branches within each other");
+    if (p->depth == MOST_BRANCHES) return refuse(p, p->at, "branches are nested too deeply");
     p->branches[p->depth++] = p->last;
     p->fresh = true;
     p->at++;
     return MICA_OK;
   }
-  if (!p->depth) return refuse(p, p->at, "no branch is open");
+  if (!p->depth) return refuse(p, p->at, "there is no open branch to close");
   if (p->order || p->last < 0 || p->fresh) return refuse(p, p->at, "a branch needs an atom at its end");
   p->last = p->branches[--p->depth];
   p->at++;
@@ -309,10 +310,10 @@ static mica_status parse(parser *p) {
   while (p->at < p->size) MICA_TRY(read_next(p));
   if (!p->size) return mica__fail(MICA_E_FORMAT, "%s: the SMILES is empty", p->name);
   if (p->order || p->last < 0) return refuse(p, p->size, "an atom must follow");
-  if (p->depth) return refuse(p, p->size, "a branch is open");
+  if (p->depth) return refuse(p, p->size, "a branch is not closed");
   for (int k = 0; k < RINGS; k++)
     if (p->rings[k].atom >= 0)
-      return mica__fail(MICA_E_FORMAT, "%s: SMILES ends too early: ring %d is open", p->name, k);
+      return mica__fail(MICA_E_FORMAT, "%s: SMILES ends too early: ring %d is not closed", p->name, k);
   int32_t *sums = calloc((size_t)p->out->atom_count, sizeof *sums);
   if (!sums) return mica__fail_nomem("a molecule");
   fill_hydrogens(p->out, sums);

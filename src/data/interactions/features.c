@@ -183,10 +183,10 @@ static mica_status allocate(reader *r) {
       return mica__fail_nomem(r->records->name);
   }
   if (sets <= MICA__FEATURE_SETS) return MICA_OK;
-  return mica__fail(MICA_E_UNSUPPORTED,
-                    "%s: %zu columns hold several values a cell, and a network takes %d; --ignore "
-                    "leaves some out",
-                    r->records->name, sets, MICA__FEATURE_SETS);
+  return mica__fail(
+      MICA_E_UNSUPPORTED,
+      "%s: %zu columns hold several values per cell, but a network can read only %d; --ignore leaves some out",
+      r->records->name, sets, MICA__FEATURE_SETS);
 }
 
 /* --- a walk that takes cells --- */
@@ -245,7 +245,7 @@ static mica_status take_set(reader *r, mica__feature *one, size_t row) {
   one->offsets[row + 1] = end;
   if (!r->config->known && count > one->longest) one->longest = count;
   if (count <= most) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s line %zu, column %zu: '%s' holds %lld values; there may be %lld",
+  return mica__fail(MICA_E_FORMAT, "%s line %zu, column %zu: '%s' holds %lld values, but may hold at most %lld",
                     r->records->name, r->records->line, one->at + 1, one->name, (long long)count, (long long)most);
 }
 
@@ -260,7 +260,7 @@ static mica_status take_key(reader *r) {
   MICA_TRY(cell_text(r, cell));
   MICA_TRY(mica__id_names_add(keys, r->text, &id));
   if (id > before) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s line %zu: '%s' came in an earlier line already", r->records->name,
+  return mica__fail(MICA_E_FORMAT, "%s line %zu: '%s' is already in an earlier line", r->records->name,
                     r->records->line, r->text);
 }
 

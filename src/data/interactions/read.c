@@ -61,7 +61,7 @@ static mica_status find_column(table *t, int k, const char *asked) {
       if (!strcmp(t->text, usual[k][n])) t->at[k] = i;
   }
   if (asked && t->at[k] == SIZE_MAX)
-    return mica__fail(MICA_E_FORMAT, "%s line %zu: there is no column '%s', which %s-column names", r->name, r->line,
+    return mica__fail(MICA_E_FORMAT, "%s line %zu: there is no column '%s', but %s-column names it", r->name, r->line,
                       asked, what[k]);
   return MICA_OK;
 }
@@ -105,7 +105,7 @@ static mica_status read_rating(const table *t, float *rating) {
   const mica__cell cell = t->records->cells[t->at[RATING]];
   double value = 0;
   if (mica__cell_is_missing(cell)) return bad_cell(t, RATING, "is missing");
-  if (!mica__cell_number(cell, &value)) return bad_cell(t, RATING, "is no number");
+  if (!mica__cell_number(cell, &value)) return bad_cell(t, RATING, "is not a number");
   *rating = (float)value;
   return MICA_OK;
 }
@@ -115,7 +115,7 @@ static mica_status read_time(const table *t, double *time) {
   int64_t seconds = 0;
   if (mica__cell_is_missing(cell)) return bad_cell(t, TIME, "is missing");
   if (mica__cell_is_numeric(cell, time) && isfinite(*time)) return MICA_OK;
-  if (!mica__cell_time(cell, &seconds)) return bad_cell(t, TIME, "is neither a number nor a date as 2026-01-31 23:59");
+  if (!mica__cell_time(cell, &seconds)) return bad_cell(t, TIME, "must be a number or a date such as 2026-01-31 23:59");
   *time = (double)seconds;
   return MICA_OK;
 }
@@ -218,7 +218,7 @@ static mica_status read_lines(table *t, size_t most, const mica__feature_config 
     MICA_TRY(mica__records_next(t->records, more));
   }
   x->passed = t->records->passed;
-  return x->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no line below its first one", t->records->name);
+  return x->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s has no line after the first one", t->records->name);
 }
 
 mica_status mica__interactions_read(mica__records *records, const mica__interaction_columns *columns,
@@ -302,9 +302,10 @@ static mica_status make_clicks(const mica__interactions_config *config, mica__in
     x->list[i].rating = x->list[i].rating >= (float)config->clicks_from ? 1 : 0;
   for (size_t i = 0; i < x->count; i++)
     if (x->list[i].rating != 0 && x->list[i].rating != 1)
-      return mica__fail(MICA_E_FORMAT,
-                        "%s line %zu, column %zu: a click is 0 or 1, not %g; --clicks-from makes clicks of ratings",
-                        name, x->list[i].line, x->at[MICA__RATING] + 1, (double)x->list[i].rating);
+      return mica__fail(
+          MICA_E_FORMAT,
+          "%s line %zu, column %zu: a click must be 0 or 1, not %g; --clicks-from makes clicks of ratings", name,
+          x->list[i].line, x->at[MICA__RATING] + 1, (double)x->list[i].rating);
   return MICA_OK;
 }
 
@@ -482,7 +483,7 @@ static mica_status add_rated(table *t, mica__rated *out) {
   if (t->at[USER] < r->count) {
     int32_t user = 0;
     MICA_TRY(read_id(t, USER, &out->users, &user));
-    if (user > 1) return bad_cell(t, USER, "is another than before: one is recommended to");
+    if (user > 1) return bad_cell(t, USER, "is not the one of the lines before: all ratings must be of one user");
   }
   MICA_TRY(cell_text(t, r->cells[t->at[ITEM]]));
   if (out->count == out->capacity) {
@@ -517,7 +518,7 @@ static mica_status read_rated_lines(table *t, mica__rated *out) {
     MICA_TRY(add_rated(t, out));
     MICA_TRY(mica__records_next(t->records, &found));
   }
-  return out->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s holds no rating", t->records->name);
+  return out->count ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s holds no ratings", t->records->name);
 }
 
 mica_status mica__rated_read(mica__records *records, mica__rated *out) {

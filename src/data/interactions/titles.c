@@ -28,8 +28,8 @@ mica_status mica__titles_take(mica__titles *titles, const char *name, size_t lin
   if (!id) return MICA_OK;
   char **own = &titles->list[id - 1];
   if (*own && strcmp(*own, title) != 0)
-    return mica__fail(MICA_E_FORMAT, "%s line %zu: '%s' came in an earlier line already, with the title '%s'", name,
-                      line, titles->items->names[id - 1], *own);
+    return mica__fail(MICA_E_FORMAT, "%s line %zu: '%s' is already in an earlier line, with the title '%s'", name, line,
+                      titles->items->names[id - 1], *own);
   if (!*own) *own = mica__strdup(title);
   return *own ? MICA_OK : mica__fail_nomem(name);
 }
@@ -39,7 +39,8 @@ static mica_status take_line(mica__titles *titles, const char *name, size_t line
                              size_t bytes, bool latin) {
   char text[2 * LONGEST + 4];
   size_t to = 0;
-  if (bytes > LONGEST) return mica__fail(MICA_E_FORMAT, "%s line %zu: a title of %zu bytes", name, line, bytes);
+  if (bytes > LONGEST)
+    return mica__fail(MICA_E_FORMAT, "%s line %zu: the title has %zu bytes, more than can be read", name, line, bytes);
   for (size_t i = 0; i < bytes; i++)
     if (latin)
       to += mica__utf8_encode((unsigned char)title[i], text + to);

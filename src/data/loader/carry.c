@@ -74,9 +74,10 @@ static mica_status normalise(mica_loader *loader, mica__carried *c, const mica_c
   }
   for (int64_t i = 0; i < channels; i++)
     if (!(c->deviation[i] > 0) || !isfinite(c->deviation[i]) || !isfinite(c->mean[i]))
-      return mica__fail(MICA_E_INVALID,
-                        "%s: column \"%s\", number %lld: a mean of %g or a deviation of %g is out of range", name,
-                        about->name, (long long)i, (double)c->mean[i], (double)c->deviation[i]);
+      return mica__fail(
+          MICA_E_INVALID,
+          "%s: column \"%s\", number %lld: the mean (%g) must be finite, and the deviation (%g) finite and above 0",
+          name, about->name, (long long)i, (double)c->mean[i], (double)c->deviation[i]);
   return MICA_OK;
 }
 
@@ -101,14 +102,14 @@ static mica_status check_row(const mica_loader *loader, const mica__carried *c, 
   const char *name = loader->dataset->store->name;
   if (!row) return MICA_OK;
   if (row->dtype != MICA_F32 && ((row->dtype != MICA_F16 && row->dtype != MICA_BF16) || !is_floating(about->kind)))
-    return mica__fail(MICA_E_DTYPE, "%s: column \"%s\" of kind %s cannot be %s", name, about->name,
+    return mica__fail(MICA_E_DTYPE, "%s: column \"%s\" of kind %s cannot be converted to %s", name, about->name,
                       mica_column_kind_name(about->kind), mica_dtype_name(row->dtype));
   if ((row->most != 0 || row->pad != 0) && c->way != MICA__WAY_RAGGED)
     return mica__fail(MICA_E_INVALID, "%s: column \"%s\" is not ragged, so it cannot be cut or padded", name,
                       about->name);
   if (row->most < 0 || (row->pad != 0 && mica_dtype_kind_of(c->dtype) == MICA_DTYPE_KIND_FLOAT))
     return mica__fail(MICA_E_INVALID,
-                      "%s: column \"%s\": the longest length must not be negative, and numbers can only be padded by 0",
+                      "%s: column \"%s\": the longest length must be 0 or above, and numbers can only be padded by 0",
                       name, about->name);
   return MICA_OK;
 }
@@ -169,7 +170,7 @@ mica_status mica__loader_carry(mica_loader *loader) {
   for (size_t k = 0; k < store->column_count; k++)
     if (is_wanted(&loader->config, &store->columns[k].about))
       MICA_TRY(carry_column(loader, k, &loader->carried[loader->count++]));
-  if (loader->count == 0) return mica__fail(MICA_E_INVALID, "%s has no column for batches", store->name);
+  if (loader->count == 0) return mica__fail(MICA_E_INVALID, "%s has no column that batches could have", store->name);
   index_words(loader);
   return MICA_OK;
 }

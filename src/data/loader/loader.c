@@ -38,8 +38,9 @@ static mica_status check_mixing(const mica_dataset *dataset, const mica_loader_c
   if ((a->mixup > 0 || a->cutmix > 0) && boxes)
     return mica__fail(MICA_E_INVALID, "%s: %s cannot be used with boxes (column \"%s\")", name, how, boxes->name);
   if (a->mixup > 0 && mask)
-    return mica__fail(MICA_E_INVALID, "%s: mixup blends classes of whole pictures; column \"%s\" holds %s of pixels",
-                      name, mask->name, mask->kind == MICA_COLUMN_KIND_MASK ? "those" : "numbers");
+    return mica__fail(MICA_E_INVALID,
+                      "%s: mixup blends classes of whole pictures, but column \"%s\" holds %s of pixels", name,
+                      mask->name, mask->kind == MICA_COLUMN_KIND_MASK ? "classes" : "numbers");
   if ((a->mixup > 0 || c->probabilities) && !classes)
     return mica__fail(MICA_E_INVALID, "%s has no column of classes; mixup needs their probabilities", name);
   if (a->cutmix > 0 && (!column_of(dataset, MICA_COLUMN_KIND_IMAGE) || (!classes && !mask)))
@@ -87,17 +88,18 @@ static mica_status check_augment(const mica_dataset *dataset, const mica_loader_
 static mica_status check_config(const mica_dataset *dataset, const mica_loader_config *c) {
   MICA_TRY(check_augment(dataset, c));
   if (c->batch < 0 || c->batch > INT32_MAX || c->threads < 0 || c->prefetch < 0 || c->prefetch > 64)
-    return mica__fail(MICA_E_INVALID, "mica_loader_create: no batch, thread or prefetch count may be negative");
+    return mica__fail(MICA_E_INVALID, "mica_loader_create: batch and threads must be 0 or above, and prefetch 0 to 64");
   if (c->dtype != MICA_F32 && c->dtype != MICA_F16 && c->dtype != MICA_BF16)
-    return mica__fail(MICA_E_DTYPE, "mica_loader_create: batches are f32, f16 or bf16, not %s",
+    return mica__fail(MICA_E_DTYPE, "mica_loader_create: the type of batches must be f32, f16 or bf16, not %s",
                       mica_dtype_name(c->dtype));
   if (!c->mean != !c->deviation)
     return mica__fail(MICA_E_INVALID, "mica_loader_create: give both mean and deviation, or neither");
   if (c->buckets < 0 || c->buckets > MICA__MAX_BUCKETS)
-    return mica__fail(MICA_E_INVALID, "mica_loader_create: buckets is %d; it must be 1 to %d", c->buckets,
+    return mica__fail(MICA_E_INVALID, "mica_loader_create: buckets is %d, but must be 0 to %d", c->buckets,
                       MICA__MAX_BUCKETS);
   if (c->shards < 0 || c->shard < 0 || (c->shard > 0 && c->shard >= c->shards))
-    return mica__fail(MICA_E_INVALID, "mica_loader_create: there is no shard %d of %d", c->shard, c->shards);
+    return mica__fail(MICA_E_INVALID, "mica_loader_create: shard is %d, but must be 0 or above and below shards (%d)",
+                      c->shard, c->shards);
   return MICA_OK;
 }
 
@@ -351,7 +353,7 @@ static mica_status loader_next(void *user, mica_queue *queue, mica_batch *batch)
 static mica_status loader_seek(void *user, uint64_t epoch, uint64_t batch) {
   mica_loader *loader = user;
   if (batch > loader->batches)
-    return mica__fail(MICA_E_INVALID, "an epoch of %s has %llu batches, none of number %llu",
+    return mica__fail(MICA_E_INVALID, "an epoch of %s has %llu batches, so there is no batch number %llu",
                       loader->dataset->store->name, (unsigned long long)loader->batches, (unsigned long long)batch);
   if (loader->stream) MICA_TRY(mica__stream_seek(loader->stream, epoch, batch));
   loader->epoch = epoch;

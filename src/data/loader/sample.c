@@ -57,8 +57,8 @@ mica_status mica__carried_write(const mica_loader *loader, const mica__carried *
     size_t bytes = 0;
     if (ragged) MICA_TRY(mica_dataset_length(dataset, c->column, index, &stored));
     if (stored < rows)
-      return mica__fail(MICA_E_FORMAT, "%s: the column \"%s\" of sample %llu became shorter", dataset->store->name,
-                        c->from->about.name, (unsigned long long)index);
+      return mica__fail(MICA_E_FORMAT, "%s: the column \"%s\" of sample %llu became shorter while it was read",
+                        dataset->store->name, c->from->about.name, (unsigned long long)index);
     if (!mica__mul_size(c->from->bytes, (uint64_t)stored, &bytes)) return mica__fail_nomem("a sample");
     if (same && stored == rows) return read_stored(loader, c, index, epoch, out, bytes);
     MICA_TRY(reserve(scratch, bytes));

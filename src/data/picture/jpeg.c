@@ -52,7 +52,8 @@ static mica_status decode(reader *r, const uint8_t *content, size_t size, int32_
   jpeg_read_header(jpeg, TRUE);
   size_t pixels = (size_t)jpeg->image_width * jpeg->image_height;
   if (pixels == 0 || pixels > MICA__MAX_PIXELS) {
-    snprintf(r->message, sizeof r->message, "a picture of %u x %u pixels", jpeg->image_width, jpeg->image_height);
+    snprintf(r->message, sizeof r->message, "the picture has %u x %u pixels, which is out of range", jpeg->image_width,
+             jpeg->image_height);
     return MICA_E_FORMAT;
   }
   if (jpeg->jpeg_color_space == JCS_CMYK || jpeg->jpeg_color_space == JCS_YCCK) {
@@ -68,7 +69,7 @@ static mica_status decode(reader *r, const uint8_t *content, size_t size, int32_
   size_t row = (size_t)jpeg->output_width * (size_t)channels;
   r->pixels = malloc(row * jpeg->output_height);
   if (!r->pixels) {
-    snprintf(r->message, sizeof r->message, "no memory for its pixels");
+    snprintf(r->message, sizeof r->message, "there is not enough memory for the pixels");
     return MICA_E_NOMEM;
   }
   while (jpeg->output_scanline < jpeg->output_height) {

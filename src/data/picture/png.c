@@ -39,7 +39,7 @@ static void keep_quiet(png_structp png, png_const_charp message) { (void)png, (v
 
 static void take_bytes(png_structp png, png_bytep out, size_t size) {
   reader *r = png_get_io_ptr(png);
-  if ((size_t)(r->end - r->at) < size) png_error(png, "it is truncated");
+  if ((size_t)(r->end - r->at) < size) png_error(png, "the file is truncated");
   for (size_t i = 0; i < size; i++) out[i] = r->at[i];
   r->at += size;
 }
@@ -48,12 +48,12 @@ static void take_bytes(png_structp png, png_bytep out, size_t size) {
 static void choose_form(reader *r) {
   if (r->wanted == MICA__CHANNELS_STORED) {
     if (png_get_bit_depth(r->png, r->info) == 16)
-      png_error(r->png, "it has 16 bits per channel; a mask may have at most 8");
+      png_error(r->png, "the file has 16 bits per channel, but a mask may have at most 8");
     png_set_packing(r->png);
     png_set_strip_alpha(r->png);
   } else if (r->wanted == LEVELS) {
     if (png_get_color_type(r->png, r->info) != PNG_COLOR_TYPE_GRAY)
-      png_error(r->png, "it has colours or opacity; a file of numbers has one channel of grey levels");
+      png_error(r->png, "the file has colours or opacity, but must have one channel of grey levels");
     r->bytes = png_get_bit_depth(r->png, r->info) == 16 ? 2 : 1;
     png_set_packing(r->png);
     if (!MICA__HOST_BIG_ENDIAN) png_set_swap(r->png);
@@ -72,7 +72,7 @@ static mica_status decode(reader *r) {
   const png_uint_32 width = png_get_image_width(r->png, r->info), height = png_get_image_height(r->png, r->info);
   size_t pixels = 0;
   if (!mica__mul_size(width, height, &pixels) || pixels > MICA__MAX_PIXELS || pixels == 0) {
-    snprintf(r->message, sizeof r->message, "a picture of %u x %u pixels", width, height);
+    snprintf(r->message, sizeof r->message, "the picture has %u x %u pixels, which is out of range", width, height);
     return MICA_E_FORMAT;
   }
   choose_form(r);
@@ -81,13 +81,13 @@ static mica_status decode(reader *r) {
   r->height = (int32_t)height;
   const size_t row = (size_t)r->channels * width * r->bytes;
   if (r->channels < 1 || r->channels > 4 || png_get_rowbytes(r->png, r->info) != row) {
-    snprintf(r->message, sizeof r->message, "pixels of a form that is not read");
+    snprintf(r->message, sizeof r->message, "the form of the pixels is not supported");
     return MICA_E_FORMAT;
   }
   r->pixels = malloc(row * height);
   r->rows = malloc(height * sizeof *r->rows);
   if (!r->pixels || !r->rows) {
-    snprintf(r->message, sizeof r->message, "no memory for its pixels");
+    snprintf(r->message, sizeof r->message, "there is not enough memory for the pixels");
     return MICA_E_NOMEM;
   }
   for (png_uint_32 y = 0; y < height; y++) r->rows[y] = r->pixels + y * row;

@@ -222,7 +222,7 @@ static mica_status fill_store(mica__store *store, const mica_dataset *from, cons
     const int64_t *sides = about->shape.dim + about->shape.rank - 2;
     if (!is_picture(about) && !is_of_pixels(about)) continue;
     if (sides[0] != height || sides[1] != width)
-      return mica__fail(MICA_E_FORMAT, "%s: the column \"%s\" is of %lld x %lld pixels, \"%s\" of %lld x %lld",
+      return mica__fail(MICA_E_FORMAT, "%s: the column \"%s\" has %lld x %lld pixels, but \"%s\" has %lld x %lld",
                         from->store->name, about->name, (long long)sides[1], (long long)sides[0], first->name,
                         (long long)width, (long long)height);
     MICA_TRY(add_column(store, from, k, t, p));
@@ -235,8 +235,10 @@ mica_status mica_dataset_tiles(const mica_dataset *dataset, const mica_tiling *t
   if (!dataset || !tiling || !out) return mica__fail(MICA_E_INVALID, "mica_dataset_tiles: a pointer is NULL");
   if (tiling->height < 1 || tiling->height > 16384 || tiling->width < 1 || tiling->width > 16384 ||
       tiling->overlap < 0 || tiling->overlap >= tiling->height || tiling->overlap >= tiling->width)
-    return mica__fail(MICA_E_INVALID, "mica_dataset_tiles: tiles of %lld x %lld pixels cannot overlap by %lld",
-                      (long long)tiling->width, (long long)tiling->height, (long long)tiling->overlap);
+    return mica__fail(
+        MICA_E_INVALID,
+        "mica_dataset_tiles: sides of tiles (%lld x %lld) must be 1 to 16384 pixels, and above the overlap (%lld)",
+        (long long)tiling->width, (long long)tiling->height, (long long)tiling->overlap);
   MICA_TRY(mica__store_create(dataset->store->name, &store));
   mica_status status = fill_store(store, dataset, tiling);
   if (status == MICA_OK) return mica__dataset_of(store, out);

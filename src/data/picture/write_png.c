@@ -16,7 +16,8 @@ static bool is_picture(mica_shape s) {
 /* libpng's simplified interface: its errors come back as results, never by longjmp. */
 mica_status mica_png_encode(const uint8_t *planes, mica_shape shape, uint8_t **data, size_t *bytes) {
   if (!planes || !data || !bytes) return mica__fail(MICA_E_INVALID, "mica_png_encode: a pointer is NULL");
-  if (!is_picture(shape)) return mica__fail(MICA_E_SHAPE, "mica_png_encode: a picture is (C, H, W) with C 1 or 3");
+  if (!is_picture(shape))
+    return mica__fail(MICA_E_SHAPE, "mica_png_encode: the shape must be (C, H, W), with C 1 or 3");
   const size_t channels = (size_t)shape.dim[0], pixels = (size_t)(shape.dim[1] * shape.dim[2]);
   png_image png = {.version = PNG_IMAGE_VERSION,
                    .width = (png_uint_32)shape.dim[2],

@@ -47,7 +47,7 @@ static mica_status take_names(reading *r) {
   bool found = false;
   MICA_TRY(mica__records_find_delimiter(&r->records));
   MICA_TRY(mica__records_next(&r->records, &found));
-  if (!found) return mica__fail(MICA_E_FORMAT, "%s holds no row", records->name);
+  if (!found) return mica__fail(MICA_E_FORMAT, "%s holds no rows", records->name);
   r->columns = records->count;
   bool words = false, named = false;
   r->header = true;
@@ -94,8 +94,8 @@ static mica_status see_rows(reading *r, int64_t *rows) {
     MICA_TRY(mica__records_next(&r->records, &found));
     if (!found) break;
     if (records->count != r->columns)
-      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, the first one %zu", records->name, records->line,
-                        records->count, r->columns);
+      return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the first one has %zu", records->name,
+                        records->line, records->count, r->columns);
     for (size_t i = 0; i < r->columns; i++) {
       double number = NAN;
       see_cell(&r->kinds[i], records->cells[i]);
@@ -103,7 +103,7 @@ static mica_status see_rows(reading *r, int64_t *rows) {
       r->last[i] = *rows == 0 || number == r->last[i] + 1 ? number : (double)NAN;
     }
   }
-  if (!*rows) return mica__fail(MICA_E_FORMAT, "%s holds no row", records->name);
+  if (!*rows) return mica__fail(MICA_E_FORMAT, "%s holds no rows", records->name);
   if (*rows > MOST_ROWS) return mica__fail(MICA_E_UNSUPPORTED, "%s has too many rows", records->name);
   mica__records_rewind(&r->records);
   bool found = false;
@@ -144,7 +144,7 @@ static mica_status find_time(reading *r, int64_t rows) {
   ignore(r);
   r->time = *name ? find_column(r, name) : SIZE_MAX;
   if (*name && r->time == r->columns)
-    return mica__fail(MICA_E_FORMAT, "%s has no column '%s' for the setting time", r->records.name, name);
+    return mica__fail(MICA_E_FORMAT, "%s has no column '%s', but the setting time names it", r->records.name, name);
   for (size_t i = r->columns; !*name && i-- > 0;)
     if (r->kinds[i] == 't') r->time = i;
   for (size_t i = r->columns; r->time == SIZE_MAX && i-- > 0;)
@@ -231,7 +231,7 @@ static mica_status take_row(const reading *r, mica__series *s, int64_t row) {
       return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' holds \"%.*s\", which is not a number", records->name,
                         records->line, s->names[k], (int)(cell.length < 40 ? cell.length : 40), cell.text);
     } else if (fabs(*value) > MOST_VALUE) {
-      return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' holds %g; a value must be at most %g", records->name,
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' holds %g, but values may be at most %g", records->name,
                         records->line, s->names[k], *value, MOST_VALUE);
     }
   }

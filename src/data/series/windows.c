@@ -145,7 +145,7 @@ static mica_status skip_unknown(const char *path, mica__windows *w) {
   w->count -= skipped;
   if (w->count > 0) return MICA_OK;
   return mica__fail(MICA_E_FORMAT,
-                    "%s: the first value that is forecast is in row %lld, behind which no window is left", path,
+                    "%s: the first value to forecast is in row %lld, after which there is no room for a window", path,
                     (long long)first + 1);
 }
 

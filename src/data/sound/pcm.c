@@ -34,7 +34,9 @@ static uint32_t little_endian(const unsigned char *b, int bytes) {
 
 mica_status mica_pcm_create(int32_t rate, int32_t channels, mica_pcm **pcm) {
   if (!pcm || rate < 1 || rate > MICA__SOUND_RATE || channels < 1 || channels > MOST_CHANNELS)
-    return mica__fail(MICA_E_INVALID, "mica_pcm_create: %d channels of %d samples a second; up to %d of %d are read",
+    return mica__fail(MICA_E_INVALID,
+                      "mica_pcm_create: channels (%d) or rate (%d) is out of range; at most %d channels of %d samples "
+                      "a second can be read",
                       (int)channels, (int)rate, MOST_CHANNELS, MICA__SOUND_RATE);
   mica_pcm *p = calloc(1, sizeof *p);
   if (!p) return mica__fail_nomem("a stream of sound");
@@ -63,11 +65,12 @@ static mica_status read_format(mica_pcm *p, const unsigned char *chunk, uint32_t
   const bool integers = format == FORMAT_INTEGER && (bits == 8 || bits == 16 || bits == 24 || bits == 32);
   if (!integers && !(format == FORMAT_FLOAT && (bits == 32 || bits == 64)))
     return mica__fail(MICA_E_FORMAT,
-                      "the stream is WAV of format %u with %u bits, which is not supported; convert it to integers of "
-                      "8 to 32 bits or to floats",
+                      "the stream is WAV of the unsupported format %u with %u bits; convert it to integers of 8 to 32 "
+                      "bits or to floats",
                       (unsigned)format, (unsigned)bits);
   if (rate < 1 || rate > MICA__SOUND_RATE || channels < 1 || channels > MOST_CHANNELS)
-    return mica__fail(MICA_E_FORMAT, "the stream has %u channels of %u samples a second; up to %d of %d are read",
+    return mica__fail(MICA_E_FORMAT,
+                      "the stream has %u channels of %u samples a second, but at most %d channels of %d can be read",
                       (unsigned)channels, (unsigned)rate, MOST_CHANNELS, MICA__SOUND_RATE);
   p->rate = (int32_t)rate;
   p->channels = (int32_t)channels;

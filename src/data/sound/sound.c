@@ -54,8 +54,8 @@ static mica_status check_whole(const char *path, int handle, int64_t size) {
       continue;
     }
     if (bytes >= UNKNOWN_LENGTH || at + (int64_t)bytes <= size) return MICA_OK;
-    return mica__fail(MICA_E_FORMAT, "%s is truncated: its header says %u bytes of samples, and it holds %lld", path,
-                      (unsigned)bytes, (long long)(size - at));
+    return mica__fail(MICA_E_FORMAT, "%s is truncated: its header states %u bytes of samples, but it holds only %lld",
+                      path, (unsigned)bytes, (long long)(size - at));
   }
   return MICA_OK;
 }
@@ -85,7 +85,8 @@ static mica_status open_file(const char *path, SNDFILE **file, SF_INFO *info) {
 static mica_status check_form(const char *path, const SF_INFO *info) {
   if (info->samplerate < 1 || info->samplerate > MICA__SOUND_RATE || info->channels < 1 ||
       info->channels > MOST_CHANNELS)
-    return mica__fail(MICA_E_FORMAT, "%s has %d channels of %d samples a second; up to %d of %d are read", path,
+    return mica__fail(MICA_E_FORMAT,
+                      "%s has %d channels of %d samples a second, but at most %d channels of %d can be read", path,
                       info->channels, info->samplerate, MOST_CHANNELS, MICA__SOUND_RATE);
   if (info->frames < 1) return mica__fail(MICA_E_FORMAT, "%s holds no samples", path);
   return MICA_OK;
@@ -94,7 +95,7 @@ static mica_status check_form(const char *path, const SF_INFO *info) {
 static mica_status check(const char *path, const SF_INFO *info) {
   MICA_TRY(check_form(path, info));
   if (info->frames / info->samplerate >= MICA__SOUND_SECONDS)
-    return mica__fail(MICA_E_FORMAT, "%s lasts %lld s; a sample lasts less than %d s: cut it into parts", path,
+    return mica__fail(MICA_E_FORMAT, "%s lasts %lld s, but must last less than %d s: cut it into parts", path,
                       (long long)(info->frames / info->samplerate), MICA__SOUND_SECONDS);
   return MICA_OK;
 }
@@ -123,7 +124,7 @@ struct mica_sound_stream {
 
 mica_status mica_sound_stream_open(const char *path, int32_t rate, mica_sound_stream **stream) {
   if (!path || !stream || rate < 0 || rate > MICA__SOUND_RATE)
-    return mica__fail(MICA_E_INVALID, "mica_sound_stream_open: a pointer is NULL, or the rate %d is out of range",
+    return mica__fail(MICA_E_INVALID, "mica_sound_stream_open: a pointer is NULL, or the rate (%d) is out of range",
                       (int)rate);
   mica_sound_stream *s = calloc(1, sizeof *s);
   mica_status status = s && (s->path = mica__strdup(path)) ? MICA_OK : mica__fail_nomem(path);
@@ -179,7 +180,7 @@ static mica_status fetch(mica_sound_stream *s, int64_t most, int64_t *got) {
 mica_status mica_sound_stream_next(mica_sound_stream *s, float *samples, int64_t most, int64_t *count) {
   int64_t got = 0, made = 0;
   if (!s || !samples || !count || most < 1)
-    return mica__fail(MICA_E_INVALID, "mica_sound_stream_next: a pointer is NULL, or there is no room for samples");
+    return mica__fail(MICA_E_INVALID, "mica_sound_stream_next: a pointer is NULL, or the room for samples is below 1");
   for (*count = 0; *count < most; *count += made) {
     const int64_t left = most - *count;
     /* Samples that the resampler still holds come before more of the file. */
@@ -240,7 +241,8 @@ void mica_sound_stream_close(mica_sound_stream *stream) { (void)stream; }
 mica_status mica_sound_read(const char *path, int32_t rate, float **samples, int64_t *count, int32_t *found) {
   mica__sound sound = {0};
   if (!path || !samples || !count || rate < 0 || rate > MICA__SOUND_RATE)
-    return mica__fail(MICA_E_INVALID, "mica_sound_read: a pointer is NULL, or the rate %d is out of range", (int)rate);
+    return mica__fail(MICA_E_INVALID, "mica_sound_read: a pointer is NULL, or the rate (%d) is out of range",
+                      (int)rate);
   MICA_TRY(mica__sound_examine(path, rate, &sound));
   float *room = malloc((size_t)sound.length * sizeof *room);
   if (!room) return mica__fail_nomem(path);

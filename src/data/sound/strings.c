@@ -106,7 +106,7 @@ static mica_status spell(spelling *s, const char *text) {
   }
   for (size_t at = 0, bytes = 0; at < size; at += bytes) {
     const int32_t letter = mica__letter_at(text + at, size - at, &bytes);
-    if (letter < 0) return mica__fail(MICA_E_FORMAT, "the text '%s' is no UTF-8", text);
+    if (letter < 0) return mica__fail(MICA_E_FORMAT, "the text '%s' is not UTF-8", text);
     s->letters[s->count++] = letter;
   }
   return MICA_OK;
@@ -289,7 +289,7 @@ static mica_status read_sound(void *user, uint64_t i, void *data, size_t bytes) 
     const uint32_t word = v->strings.words[from + k];
     at += gap_of(v, i, k, words);
     MICA_TRY(mica_dataset_length(v->base, v->sound, word, &one));
-    if (one > all - at) return mica__fail(MICA_E_STATE, "%s has changed", mica_dataset_name(v->base));
+    if (one > all - at) return mica__fail(MICA_E_STATE, "%s changed while it was read", mica_dataset_name(v->base));
     MICA_TRY(mica_dataset_read(v->base, v->sound, word, samples + at, (size_t)one * sizeof *samples));
     for (int64_t t = 0; t < one; t++) energy += (double)samples[at + t] * (double)samples[at + t];
     spoken += one;
@@ -363,8 +363,9 @@ static mica_status number_speakers(const char *const *names, size_t known, view 
     while (k < known && strcmp(names[k], name) != 0) k++;
     v->speakers[i] = known ? (int32_t)k : speaker;
     if (known && k == known && !*name)
-      status = mica__fail(MICA_E_FORMAT, "%s: these recordings have no speakers, but the run has, such as \"%s\"",
-                          mica_dataset_name(v->base), names[0]);
+      status =
+          mica__fail(MICA_E_FORMAT, "%s: these recordings have no speakers, but the run has speakers such as \"%s\"",
+                     mica_dataset_name(v->base), names[0]);
     else if (known && k == known)
       status = mica__fail(MICA_E_FORMAT, "%s: the run has no speaker \"%s\"", mica_dataset_name(v->base), name);
   }
@@ -386,7 +387,7 @@ static mica_status set_out(const char *task, mica_part part, const mica__strings
   v->seed = settings->seed * 4 + (uint64_t)part;
   *count = all;
   if (v->sound == mica_dataset_column_count(v->base))
-    return mica__fail(MICA_E_FORMAT, "%s has no recordings: the task %s wants recordings and their texts",
+    return mica__fail(MICA_E_FORMAT, "%s has no recordings, but the task %s needs recordings and their texts",
                       mica_dataset_name(v->base), task);
   if (mica_dataset_column_index(v->base, "text") == mica_dataset_column_count(v->base) &&
       mica_dataset_column_index(v->base, "label") == mica_dataset_column_count(v->base))
@@ -515,8 +516,9 @@ static mica_status check_length(const mica__strings_time *time, const mica_datas
   mica_status status = name_sample(named, i, &name);
   if (status == MICA_OK)
     status = mica__fail(
-        MICA_E_FORMAT, "%s: a text of %lld letters needs %lld steps of the network, its sound of %.2f s has %lld",
-        name.data, (long long)n, (long long)needed, (double)(samples - time->tail) / time->rate, (long long)steps);
+        MICA_E_FORMAT,
+        "%s: a text of %lld letters needs %lld steps of the network, but its sound of %.2f s has only %lld", name.data,
+        (long long)n, (long long)needed, (double)(samples - time->tail) / time->rate, (long long)steps);
   mica__text_free(&name);
   return status;
 }

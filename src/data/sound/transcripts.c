@@ -112,7 +112,7 @@ static mica_status check_files(const char *name, mica__speech_list *list) {
     else if (!strcmp(list->texts[first], list->texts[i]))
       list->again++;
     else
-      status = mica__fail(MICA_E_FORMAT, "%s:%d: the recording %s stands in line %d already, with another text", name,
+      status = mica__fail(MICA_E_FORMAT, "%s:%d: the recording %s is already in line %d, with a different text", name,
                           (int)list->lines[i], list->files[i], (int)list->lines[first]);
   }
   mica__name_table_free(&files);
@@ -139,9 +139,10 @@ mica_status mica__speech_list_read(const char *name, const char *folder, const c
     if (!columns) columns = count;
     if (line == 1 && read_header(cells, count, &where)) continue;
     if (count <= where.file || count <= where.text)
-      return mica__fail(MICA_E_FORMAT, "%s:%d: a line is a recording's file, a tab and its text", name, (int)line);
+      return mica__fail(MICA_E_FORMAT, "%s:%d: a line must be a recording's file, a tab and its text", name, (int)line);
     if (count != columns)
-      return mica__fail(MICA_E_FORMAT, "%s:%d: the line has %zu columns, the first one %zu; a text holds no tab", name,
+      return mica__fail(MICA_E_FORMAT,
+                        "%s:%d: the line has %zu columns, but the first one has %zu; texts cannot contain tabs", name,
                         (int)line, count, columns);
     MICA_TRY(add_line(name, folder, line, cells[where.file], cells[where.text], list));
   }

@@ -22,7 +22,8 @@ mica_status mica__kinds_next(const char **kinds, const char **name, size_t *leng
   *name = NULL;
   if (!at || !*at) return MICA_OK;
   const size_t all = strcspn(at, ","), n = strcspn(at, "=");
-  if (n >= all || !n) return mica__fail(MICA_E_INVALID, "kinds of columns: \"%.*s\" is not NAME=KIND", (int)all, at);
+  if (n >= all || !n)
+    return mica__fail(MICA_E_INVALID, "kinds of columns: \"%.*s\" must have the form NAME=KIND", (int)all, at);
   if (!find_word(at + n + 1, all - n - 1, kind))
     return mica__fail(MICA_E_INVALID, "kinds of columns: \"%.*s\": a kind must be number, class, text or time",
                       (int)all, at);

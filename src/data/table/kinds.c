@@ -16,7 +16,7 @@
 #define LONGEST_CLASS 100
 
 mica_status mica__schema_fail_columns(const mica__inference *in) {
-  return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, those before have %zu", in->records->name,
+  return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the lines before have %zu", in->records->name,
                     in->records->line, in->records->count, in->schema->columns);
 }
 

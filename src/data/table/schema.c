@@ -216,8 +216,8 @@ static mica_status find_labels(mica__inference *in, const char *list) {
       return mica__fail(MICA_E_INVALID, "%s: column \"%s\" is named twice for labels", in->records->name,
                         schema->fields[i].name);
     if (mica__list_has(in->config->ignore, schema->fields[i].name))
-      return mica__fail(MICA_E_INVALID, "%s: column \"%s\" holds the answers, and cannot be ignored", in->records->name,
-                        schema->fields[i].name);
+      return mica__fail(MICA_E_INVALID, "%s: column \"%s\" holds the answers, so it cannot be ignored",
+                        in->records->name, schema->fields[i].name);
     schema->fields[i].label = true;
     schema->answers++;
     at += n;
@@ -252,7 +252,7 @@ static mica_status find_label(mica__inference *in) {
   if (wanted && label == schema->count && *wanted >= '0' && *wanted <= '9' && !*end && number < schema->count)
     label = number;
   if (label < schema->count && mica__list_has(in->config->ignore, schema->fields[label].name))
-    return mica__fail(MICA_E_INVALID, "%s: column \"%s\" holds the answers, and cannot be ignored", in->records->name,
+    return mica__fail(MICA_E_INVALID, "%s: column \"%s\" holds the answers, so it cannot be ignored", in->records->name,
                       schema->fields[label].name);
   if (wanted && label == schema->count && in->config->label_optional && !names_some(schema, wanted)) return MICA_OK;
   if (wanted && label == schema->count && strchr(wanted, ',')) return find_labels(in, wanted);
@@ -305,7 +305,7 @@ static mica_status locate_fields(mica__inference *in, const mica__schema *known,
       return mica__fail(MICA_E_FORMAT, "%s has no column \"%s\", but %s", name, field->name,
                         known->outline ? "the network was trained on it" : "the other parts of the data have it");
     if (field->at != SIZE_MAX && field->at >= in->schema->columns)
-      return mica__fail(MICA_E_FORMAT, "%s has %zu columns, the other parts of the data have %zu", name,
+      return mica__fail(MICA_E_FORMAT, "%s has %zu columns, but the other parts of the data have %zu", name,
                         in->schema->columns, known->columns);
   }
   return MICA_OK;

@@ -39,7 +39,8 @@ static mica_status read_context(void *user, uint64_t sample, void *data, size_t 
 
 static mica_status check(const char *name, const mica__tokens *tokens, int64_t length) {
   if (length < 1 || length > INT32_MAX - 1)
-    return mica__fail(MICA_E_INVALID, "%s: contexts of %lld tokens", name, (long long)length);
+    return mica__fail(MICA_E_INVALID, "%s: the length of contexts is %lld tokens, but must be 1 to 2^31 - 2", name,
+                      (long long)length);
   if (!tokens->count) return mica__fail(MICA_E_FORMAT, "%s is empty", name);
   if (tokens->count > INT32_MAX) return mica__fail(MICA_E_UNSUPPORTED, "%s has more than 2^31 tokens", name);
   if (tokens->count > (uint64_t)length) return MICA_OK;

@@ -18,7 +18,8 @@ static mica_status add_content(const char *path, const char *content, size_t siz
   size_t line = 1;
   for (const char *at = content; zero && at < zero; at++) line += *at == '\n';
   if (zero)
-    return mica__fail(MICA_E_FORMAT, "%s, line %zu: a zero byte; texts are UTF-8 or Latin-1, not UTF-16", path, line);
+    return mica__fail(MICA_E_FORMAT, "%s, line %zu has a zero byte; texts must be UTF-8 or Latin-1, not UTF-16", path,
+                      line);
   if (size >= 3 && !memcmp(content, "\xef\xbb\xbf", 3)) content += 3, size -= 3; /* the mark of UTF-8 */
   while (size > 0 && (content[size - 1] == '\n' || content[size - 1] == '\r')) size--;
   if (mica__utf8_prefix(content, size) == size) {

@@ -77,27 +77,30 @@ static mica_status find_version(const char *name, const uint8_t *bytes, size_t s
   if (!memcmp(magic, n->second ? "ni2" : "ni1", 4))
     return mica__fail(MICA_E_FORMAT, "%s is half of a pair of .hdr and .img; convert the pair to one .nii file", name);
   if (!memcmp(magic, n->second ? "n+2" : "n+1", 4)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s is not a NIfTI file: it has the size of the header, but not its mark", name);
+  return mica__fail(MICA_E_FORMAT, "%s is not a NIfTI file: it lacks the header's magic number", name);
 }
 
 static mica_status take_sides(const char *name, mica__nifti *n) {
   const int64_t rank = get_integer(n, &dim, 0);
   int64_t sides[7] = {1, 1, 1, 1, 1, 1, 1}, voxels = 1;
-  if (rank < 1 || rank > 7) return mica__fail(MICA_E_FORMAT, "%s has %lld axes (1 to 7)", name, (long long)rank);
+  if (rank < 1 || rank > 7)
+    return mica__fail(MICA_E_FORMAT, "%s has %lld axes, but must have 1 to 7", name, (long long)rank);
   for (int k = 0; k < rank; k++) {
     sides[k] = get_integer(n, &dim, k + 1);
     if (sides[k] < 1 || sides[k] > MICA__NIFTI_VOXELS)
-      return mica__fail(MICA_E_FORMAT, "%s: axis %d has %lld elements", name, k + 1, (long long)sides[k]);
+      return mica__fail(MICA_E_FORMAT, "%s: axis %d has %lld elements, which is out of range", name, k + 1,
+                        (long long)sides[k]);
     if (k < 3 && (voxels *= sides[k]) > MICA__NIFTI_VOXELS)
-      return mica__fail(MICA_E_FORMAT, "%s claims more than %lld voxels, the most that are read", name,
+      return mica__fail(MICA_E_FORMAT, "%s has more than %lld voxels, the most that can be read", name,
                         (long long)MICA__NIFTI_VOXELS);
   }
   /* Channels are the fourth axis, or the fifth one if elements are vectors. */
   n->channels = sides[3] > 1 ? sides[3] : sides[4];
   if ((sides[3] > 1 && sides[4] > 1) || sides[5] > 1 || sides[6] > 1 || n->channels > MICA__NIFTI_CHANNELS)
-    return mica__fail(
-        MICA_E_FORMAT, "%s has %lld x %lld x %lld x %lld volumes; a file may have one axis of %d channels", name,
-        (long long)sides[3], (long long)sides[4], (long long)sides[5], (long long)sides[6], MICA__NIFTI_CHANNELS);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s has %lld x %lld x %lld x %lld volumes; a file may have one axis of channels, with at most %d",
+                      name, (long long)sides[3], (long long)sides[4], (long long)sides[5], (long long)sides[6],
+                      MICA__NIFTI_CHANNELS);
   for (int i = 0; i < 3; i++) {
     const double apart = fabs(get_real(n, &pixdim, 3 - i));
     n->sides[i] = sides[2 - i];
@@ -111,12 +114,12 @@ static mica_status take_type(const char *name, mica__nifti *n) {
   size_t k = 0;
   while (k < TYPES && types[k].code != code) k++;
   if (k == TYPES)
-    return mica__fail(MICA_E_FORMAT, "%s has elements of type %lld; integers, f32 and f64 can be read", name,
+    return mica__fail(MICA_E_FORMAT, "%s has elements of type %lld, but only integers, f32 and f64 can be read", name,
                       (long long)code);
   n->dtype = types[k].dtype;
   if (bits == 8 * (int64_t)mica_dtype_size(n->dtype)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has elements of %s in %lld bits", name, mica_dtype_name(n->dtype),
-                    (long long)bits);
+  return mica__fail(MICA_E_FORMAT, "%s has elements of type %s, but its header states %lld bits for each", name,
+                    mica_dtype_name(n->dtype), (long long)bits);
 }
 
 /* The position of the elements; 0 means the end of the header. */
@@ -126,7 +129,8 @@ static mica_status take_offset(const char *name, mica__nifti *n) {
   n->offset = (uint64_t)least;
   if (real == 0) return MICA_OK;
   if (!(real >= (double)least && real <= 0x1p40) || real != floor(real))
-    return mica__fail(MICA_E_FORMAT, "%s: its elements cannot begin at byte %g", name, real);
+    return mica__fail(MICA_E_FORMAT, "%s: the header states that elements begin at byte %g, which is out of range",
+                      name, real);
   n->offset = (uint64_t)real;
   return MICA_OK;
 }

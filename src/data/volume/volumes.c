@@ -90,7 +90,8 @@ static mica_status hold(mica__volumes *v, entry *e, bool measured) {
     status = mica__volume_open(e->path, &e->open);
   }
   if (status == MICA_OK && memcmp(mica__volume_header(e->open)->header, e->header.header, sizeof e->header.header) != 0)
-    status = mica__fail(MICA_E_FORMAT, "%s has another header than when the data were opened", e->path);
+    status =
+        mica__fail(MICA_E_FORMAT, "%s has changed: its header is not the same as when the data were opened", e->path);
   if (status == MICA_OK && measured && !e->measured) status = mica__volume_measure(e->open, &e->intensity);
   if (status == MICA_OK) {
     e->measured = e->measured || measured;
@@ -197,11 +198,12 @@ static mica_status check_pair(const mica__volumes *v, size_t i) {
   const entry *e = &v->entries[0][i], *mask = &v->entries[1][i];
   const int64_t *a = e->header.sides, *b = mask->header.sides;
   if (mask->header.channels != 1 || memcmp(a, b, sizeof e->header.sides) != 0)
-    return mica__fail(MICA_E_FORMAT, "%s is a mask of %lld x %lld x %lld voxels, its volume %s has %lld x %lld x %lld",
-                      mask->path, (long long)b[2], (long long)b[1], (long long)b[0], e->path, (long long)a[2],
-                      (long long)a[1], (long long)a[0]);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s is a mask of %lld x %lld x %lld voxels, but its volume %s has %lld x %lld x %lld", mask->path,
+                      (long long)b[2], (long long)b[1], (long long)b[0], e->path, (long long)a[2], (long long)a[1],
+                      (long long)a[0]);
   if (e->header.channels == v->entries[0][0].header.channels) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has %lld channels, %s has %lld", e->path, (long long)e->header.channels,
+  return mica__fail(MICA_E_FORMAT, "%s has %lld channels, but %s has %lld", e->path, (long long)e->header.channels,
                     v->entries[0][0].path, (long long)v->entries[0][0].header.channels);
 }
 
@@ -238,8 +240,8 @@ static mica_status look_at(mica__volumes *v, size_t i, mica__mask_census *census
     for (int64_t k = 0; status == MICA_OK && k < rows * columns; k++) {
       if (isnan(values[k])) continue;
       if (!is_byte(values[k]))
-        status = mica__fail(MICA_E_FORMAT, "%s holds the value %g; masks have whole numbers from 0 to 255", e->path,
-                            (double)values[k]);
+        status = mica__fail(MICA_E_FORMAT, "%s holds the value %g, but masks must have whole numbers from 0 to 255",
+                            e->path, (double)values[k]);
       else
         slice.pixels[labelled++] = (uint8_t)values[k];
     }
@@ -256,7 +258,7 @@ static mica_status look_at(mica__volumes *v, size_t i, mica__mask_census *census
 static mica_status find_classes_of_values(mica__volumes *v) {
   const mica__mask_table *t = &v->table;
   for (int32_t c = 0; c < t->classes; c++)
-    if (t->values[c] > 255) return mica__fail(MICA_E_INVALID, "mask-values of volumes are numbers from 0 to 255");
+    if (t->values[c] > 255) return mica__fail(MICA_E_INVALID, "mask-values of volumes must be numbers from 0 to 255");
   for (int k = 0; k < 256; k++) {
     uint8_t value = (uint8_t)k, known = 255;
     const mica__image one = {1, 1, 1, &value};
