@@ -161,7 +161,7 @@ static mica_status check(const mica_pipeline_config *c) {
   if (!m || !c->chain.layer || !c->chain.loss)
     return mica__fail(MICA_E_INVALID, "mica_pipeline_create: communicator, layer or loss is NULL");
   if (c->chain.layers < m->ranks)
-    return mica__fail(MICA_E_INVALID, "a pipeline of %d stages needs at least as many layers, but the chain has %d",
+    return mica__fail(MICA_E_INVALID, "a pipeline of %d stages needs a layer for each stage, but the chain has %d",
                       (int)m->ranks, (int)c->chain.layers);
   if (c->micro_batches < 1)
     return mica__fail(MICA_E_INVALID, "a pipeline's step cannot have %d micro-batches; give it at least 1",

@@ -236,7 +236,7 @@ static void refuse_all(mica_communicator *communicator) {
   if (communicator->rank) return;
   mica_pipeline_config config = config_of(communicator, MICA_PIPELINE_SCHEDULE_GPIPE);
   config.chain.layers = 1;
-  refused(&config, MICA_E_INVALID, "a pipeline of 2 stages needs at least as many layers, but the chain has 1");
+  refused(&config, MICA_E_INVALID, "a pipeline of 2 stages needs a layer for each stage, but the chain has 1");
   config.chain = chain;
   config.micro_batches = 0;
   refused(&config, MICA_E_INVALID, "0 micro-batches");
