@@ -59,8 +59,8 @@ mica_status mica__collective_check(const mica_transfer *t, int32_t rank, int32_t
     return mica__fail(MICA_E_INVALID, "mica_communicator_begin: %d is not a collective", (int)t->kind);
   if (t->count < 0 || (t->count > 0 && !t->data))
     return mica__fail(MICA_E_INVALID,
-                      "%s: the count (%lld) must be 0 or above, and the address (%p) not NULL unless it is 0", name,
-                      (long long)t->count, t->data);
+                      "%s: the count (%lld) must be 0 or above, and the address (%p) not NULL unless the count is 0",
+                      name, (long long)t->count, t->data);
   if (!mica_dtype_is_valid(t->dtype) || (sums(t) && !can_add(t->dtype)))
     return mica__fail(MICA_E_DTYPE, "%s: elements of type %s cannot be sent or added", name, mica_dtype_name(t->dtype));
   if (!mica__mul_size((uint64_t)t->count, mica_dtype_size(t->dtype) * ((uint64_t)ranks + 2), &bytes))

@@ -123,8 +123,8 @@ static bool take_logits(mica_beam_search *s, mica_value logits) {
                      "a beam's block must return logits of the shape (batch beams, V), with V known");
   else if (c->begin >= shape.dim[1] || c->end >= shape.dim[1] || c->beams > shape.dim[1])
     mica__graph_fail(logits.graph, MICA_E_INVALID,
-                     "begin (%d) and end (%d) must be below the vocabulary's size, and beams (%lld) not above it: %lld",
-                     (int)c->begin, (int)c->end, (long long)c->beams, (long long)shape.dim[1]);
+                     "begin (%d), end (%d) or beams (%lld) is too large for a vocabulary of %lld tokens", (int)c->begin,
+                     (int)c->end, (long long)c->beams, (long long)shape.dim[1]);
   else if (shape.dim[1] > INT32_MAX / c->beams)
     mica__graph_fail(logits.graph, MICA_E_OVERFLOW,
                      "%lld beams with a vocabulary of %lld tokens are too many; choose fewer beams",

@@ -156,7 +156,7 @@ static mica_status check_type(const reading *r) {
   char shape[MICA_SHAPE_TEXT];
   if (wrong)
     return mica__fail(MICA_E_INVALID,
-                      CALL ": the map reads '%s' %s, but the parameter's shape, %s, does not allow that", r->name,
+                      CALL ": the map reads '%s' %s, but the parameter's shape, %s, does not allow this", r->name,
                       wrong, mica_shape_format(r->shape, shape));
   if (r->from.row.scales) MICA_TRY(check_scales(r));
   if (r->held->block != MICA_BLOCK_NONE && (!is_plain(r) || r->from.row.add != 0))

@@ -288,7 +288,7 @@ START_TEST(what_does_not_fit_is_refused) {
   refused(MICA_E_FORMAT, MAP({.own = "blocks.0.weight", .source = "b", .reshaped = true}), "'b' is (5), not");
   refused(MICA_E_INVALID,
           MAP({.own = "blocks.0.weight", .source = "w"}, {.own = "blocks.0.bias", .source = "b", .transposed = true}),
-          "the map reads 'blocks.0.bias' transposed, but the parameter's shape, (5), does not allow that");
+          "the map reads 'blocks.0.bias' transposed, but the parameter's shape, (5), does not allow this");
   refused(MICA_E_FORMAT,
           MAP({.own = "blocks.0.weight", .source = "w"}, {.own = "blocks.0.bias", .source = "b"},
               {.own = "blocks.12.weight", .source = "w", .transposed = true}, {.own = "norm.weight", .source = "bad"}),

@@ -40,7 +40,8 @@ static mica_status take_line(mica__titles *titles, const char *name, size_t line
   char text[2 * LONGEST + 4];
   size_t to = 0;
   if (bytes > LONGEST)
-    return mica__fail(MICA_E_FORMAT, "%s line %zu: the title has %zu bytes, more than can be read", name, line, bytes);
+    return mica__fail(MICA_E_FORMAT, "%s line %zu: the title has %zu bytes, but may have at most %d", name, line, bytes,
+                      LONGEST);
   for (size_t i = 0; i < bytes; i++)
     if (latin)
       to += mica__utf8_encode((unsigned char)title[i], text + to);

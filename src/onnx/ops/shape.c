@@ -50,7 +50,7 @@ MICA__LOWER(constant) {
   }
   return mica__lower_fail(
       l, node, MICA_E_UNSUPPORTED,
-      "the node has no value of a supported kind: value, value_float(s), value_int(s) or value_string(s)");
+      "the node has no value of a supported kind: value, sparse_value, value_float(s) or value_int(s)");
 }
 
 /* mica_full checks that the product of dimensions does not overflow. */
