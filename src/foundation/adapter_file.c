@@ -82,8 +82,7 @@ mica_status mica__adapter_layer_of(const mica__adapter_source *source, const cha
                       name);
   if (row && !strcmp(row->own, "head.weight") && info->tied)
     return mica__fail(MICA_E_UNSUPPORTED,
-                      "%s: an adapter of \"%.200s\": the model's output layer is tied to its "
-                      "embeddings, which cannot be adapted",
+                      "%s: \"%.200s\" cannot be adapted, because the model's output layer is tied to its embeddings",
                       source->path, name);
   mica__text own = {0};
   if (row && ends_in(row->own, ".weight") && number < info->layers) {

@@ -75,7 +75,8 @@ static mica_status check_alphas(const char *path, const cJSON *alphas) {
     if (!is_scale(item))
       return mica__fail(MICA_E_FORMAT, "%s: alpha_pattern of \"%.100s\" is not a number", path, item->string);
     if (strpbrk(item->string, "*+?()[]{}|^$\\"))
-      return mica__fail(MICA_E_UNSUPPORTED, "%s: alpha_pattern has the regular expression \"%.100s\"; Mica takes names",
+      return mica__fail(MICA_E_UNSUPPORTED,
+                        "%s: alpha_pattern has the regular expression \"%.100s\", but Mica reads only plain names",
                         path, item->string);
   }
   return MICA_OK;

@@ -79,16 +79,16 @@ static mica_status prepare(mica__network_build *b) {
     return mica__fail(MICA_E_UNSUPPORTED, "models of the family %s read sound; mica/whisper.h builds their networks",
                       i->family);
   if (pictures && !mica_value_is_null(b->how->ids))
-    return mica__fail(MICA_E_INVALID, "ids and pixels were given; a network reads one of them");
+    return mica__fail(MICA_E_INVALID, "ids and pixels were both given, but a network reads only one of them");
   if (pictures != (i->picture > 0))
-    return mica__fail(MICA_E_INVALID, "%s were given; a model of the family %s reads %s", pictures ? "pixels" : "ids",
-                      b->model->info.family, pictures ? "texts" : "pictures");
+    return mica__fail(MICA_E_INVALID, "%s were given, but a model of the family %s reads %s",
+                      pictures ? "pixels" : "ids", b->model->info.family, pictures ? "texts" : "pictures");
   const bool features = i->task != MICA_FOUNDATION_TASK_GENERATE && i->task != MICA_FOUNDATION_TASK_CLASSIFY;
   if (!pictures && features && !i->projection && !b->how->hidden)
-    return mica__fail(MICA_E_UNSUPPORTED, "the family %s does not write texts; it has features alone (hidden)",
+    return mica__fail(MICA_E_UNSUPPORTED, "the family %s does not write texts; it has only features (hidden)",
                       i->family);
   if (b->how->layers < 0 || b->how->layers > i->layers)
-    return mica__fail(MICA_E_INVALID, "%" PRId64 " layers were asked for; the model has %" PRId64, b->how->layers,
+    return mica__fail(MICA_E_INVALID, "%" PRId64 " layers were asked for, but the model has %" PRId64, b->how->layers,
                       i->layers);
   if (i->positions != MICA_POSITIONS_KIND_ROTARY) return MICA_OK;
   const mica_foundation_rotary *rotary[2] = {&i->rotary, &i->rotary_local};

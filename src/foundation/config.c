@@ -52,11 +52,14 @@ static mica_status read_patches(const mica__config_source *f, mica_foundation_in
 
 static mica_status check_sizes(const mica__config_source *f, const mica_foundation_info *i) {
   if (i->head_size < 1)
-    return mica__fail(MICA_E_FORMAT, "%s: a width of %" PRId64 " cannot be divided by %" PRId64 " heads", f->path,
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the width (%" PRId64 ") must be a multiple of the number of heads (%" PRId64 ")", f->path,
                       i->width, i->heads);
   if (i->heads % i->groups)
-    return mica__fail(MICA_E_FORMAT, "%s: %" PRId64 " heads cannot be divided by %" PRId64 " heads of keys", f->path,
-                      i->heads, i->groups);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the number of heads (%" PRId64
+                      ") must be a multiple of the number of heads of keys (%" PRId64 ")",
+                      f->path, i->heads, i->groups);
   if (i->heads > MOST / i->head_size)
     return mica__fail(MICA_E_FORMAT, "%s: %" PRId64 " heads of %" PRId64 " features are too many", f->path, i->heads,
                       i->head_size);
@@ -72,12 +75,13 @@ static mica_status read_gptoss(const mica__config_source *f, mica_foundation_inf
   const mica__config_value method = mica__config_find(f, "quantization_config.quant_method", "");
   i->mxfp4_experts = mica__config_is(&method, "mxfp4");
   if (object.kind != MICA__CONFIG_ABSENT && !i->mxfp4_experts)
-    return mica__fail(MICA_E_FORMAT, "%s: quantization_config says no quant_method that Mica reads; it reads mxfp4",
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the quant_method of quantization_config must be mxfp4, the only one that Mica reads",
                       f->path);
   MICA_TRY(mica__config_real(f, "cut of gate and up", "swiglu_limit", "", i->clamp, 1e-3, 1e9, &i->clamp));
   MICA_TRY(mica__config_real(f, "slope of the experts' function", "swiglu_alpha", "", alpha, 0, 1e9, &alpha));
   if (fabs(alpha - 1.702) > 1e-9)
-    return mica__fail(MICA_E_FORMAT, "%s: swiglu_alpha is %g; Mica computes with 1.702", f->path, alpha);
+    return mica__fail(MICA_E_FORMAT, "%s: swiglu_alpha is %g, but must be 1.702", f->path, alpha);
   return MICA_OK;
 }
 
@@ -148,8 +152,8 @@ static mica_status read_layer_list(const mica__config_source *f, const mica__con
       local[l] = true;
     else if (!mica__config_is(&layer, "full_attention"))
       return mica__fail(
-          MICA_E_FORMAT, "%s: layer %zu is of the kind %.*s; Mica computes full_attention and sliding_attention",
-          f->path, l, (int)(layer.text.length < 60 ? layer.text.length : 60), layer.text.bytes ? layer.text.bytes : "");
+          MICA_E_FORMAT, "%s: layer %zu is of the kind %.*s, but must be full_attention or sliding_attention", f->path,
+          l, (int)(layer.text.length < 60 ? layer.text.length : 60), layer.text.bytes ? layer.text.bytes : "");
   }
   return MICA_OK;
 }
@@ -254,8 +258,9 @@ static mica_status read_special(const mica__config_source *f, mica_foundation_in
   const size_t most = end.kind == MICA__CONFIG_LIST ? end.count : 1;
   arrays->ends = most <= 1024 ? calloc(most + 1, sizeof *arrays->ends) : NULL;
   if (!arrays->ends)
-    return most > 1024 ? mica__fail(MICA_E_FORMAT, "%s: eos_token_id has %zu tokens", f->path, most)
-                       : mica__fail_nomem(f->path);
+    return most > 1024
+               ? mica__fail(MICA_E_FORMAT, "%s: eos_token_id has %zu tokens, but may have at most 1024", f->path, most)
+               : mica__fail_nomem(f->path);
   i->ends = arrays->ends;
   for (size_t e = 0; end.kind == MICA__CONFIG_LIST && e < end.count; e++) {
     const mica__config_value one = mica__config_at(&end, e);
@@ -487,8 +492,8 @@ mica_status mica__config_leftovers(const mica__config_source *f, mica_foundation
     while (row < sizeof rows / sizeof *rows && strcmp(rows[row].key, item->string) != 0) row++;
     const bool known = row < sizeof rows / sizeof *rows;
     if (known && rows[row].only && !f->seen[at] && !is_off(item, rows[row].only))
-      return mica__fail(MICA_E_FORMAT, "%s: the key %s changes what the model computes, and Mica does not compute it",
-                        f->path, item->string);
+      return mica__fail(MICA_E_FORMAT, "%s: the key %s asks for a computation that Mica does not have", f->path,
+                        item->string);
     if (!known && !f->seen[at]) arrays->unknown[i->unknown_count++] = item->string;
   }
   return MICA_OK;

@@ -270,11 +270,14 @@ static mica_status configure(mica_conversations *c, const mica_conversations_con
   if (c->config.shards == 0) c->config.shards = 1;
   if (c->config.shards < 1 || c->config.shard < 0 || c->config.shard >= c->config.shards ||
       c->config.shards > c->config.batch)
-    return mica__fail(MICA_E_INVALID, "mica_conversations_open: shard %d of %d, for batches of %d rows",
+    return mica__fail(MICA_E_INVALID,
+                      "mica_conversations_open: shard is %d and shards %d, but shard must be below shards, and shards "
+                      "at most the batch, %d",
                       (int)c->config.shard, (int)c->config.shards, (int)c->config.batch);
   if (c->info.context < 2 || c->info.context > most || c->config.batch < 1)
     return mica__fail(MICA_E_INVALID,
-                      "mica_conversations_open: rows of %" PRId64 " tokens, %d per batch; the model has 2 to %" PRId64,
+                      "mica_conversations_open: context is %" PRId64
+                      " and batch %d, but context must be from 2 to %" PRId64 ", and batch at least 1",
                       c->info.context, (int)c->config.batch, most);
   return mica_foundation_tokenizer(c->model, &c->tokenizer);
 }

@@ -1,6 +1,7 @@
 /* Creation and sessions of a decoder, and its requests until they get a slot. */
 #include "foundation/decoder.h"
 
+#include "base/arith.h"
 #include "foundation/model.h"
 
 #include <inttypes.h>
@@ -236,23 +237,23 @@ static mica_status configure(mica_decoder *d, const mica_decoder_config *config)
   d->cache = c->cache;
   d->adapter = c->adapter;
   if (c->weights_of && (c->weights_of->model != d->model || c->weights_of->engine != d->engine))
-    return mica__fail(MICA_E_INVALID, "mica_decoder_create: weights_of has another model or engine");
+    return mica__fail(MICA_E_INVALID, "mica_decoder_create: weights_of has another model or engine than this decoder");
   d->shared = c->weights_of ? c->weights_of->bindings : NULL;
   d->vocabulary = mica_foundation_describe(d->model)->vocabulary;
   if (mica_foundation_describe(d->model)->task != MICA_FOUNDATION_TASK_GENERATE)
     return mica__fail(MICA_E_UNSUPPORTED, "%s: models of the family %s do not write texts", d->model->path,
                       d->model->family->name);
   if (d->slot_count < 1 || d->slot_count > MICA__MOST_SLOTS)
-    return mica__fail(MICA_E_INVALID, "mica_decoder_create: %d slots; there may be 1 to %d", (int)d->slot_count,
+    return mica__fail(MICA_E_INVALID, "mica_decoder_create: slots is %d, but must be from 1 to %d", (int)d->slot_count,
                       MICA__MOST_SLOTS);
   if ((unsigned)d->cache > MICA_CACHE_FORM_Q8)
     return mica__fail(MICA_E_INVALID, "mica_decoder_create: unknown form of cache %d", (int)d->cache);
   if (d->context < 2 || d->context > most || d->context > INT32_MAX / d->slot_count)
-    return mica__fail(MICA_E_INVALID, "mica_decoder_create: a context of %" PRId64 "; the model has 2 to %" PRId64,
-                      d->context, most);
+    return mica__fail(MICA_E_INVALID, "mica_decoder_create: context is %" PRId64 ", but must be from 2 to %" PRId64,
+                      d->context, mica__min(most, INT32_MAX / d->slot_count));
   if (d->part < LEAST_PART || d->part > MOST_PART || (d->part & (d->part - 1)) != 0)
     return mica__fail(MICA_E_INVALID,
-                      "mica_decoder_create: parts of %" PRId64 " tokens; it must be a power of two from %d to %d",
+                      "mica_decoder_create: part is %" PRId64 " tokens, but must be a power of two from %d to %d",
                       d->part, LEAST_PART, MOST_PART);
   return MICA_OK;
 }
@@ -318,17 +319,20 @@ void mica__decoding_free(mica__decoding *work) {
 static mica_status check(const mica_decoder *d, const mica_request *r) {
   if (!r->ids || r->count == 0) return mica__fail(MICA_E_INVALID, "mica_decoder_add: the prompt is empty");
   if (r->count >= (uint64_t)d->context)
-    return mica__fail(MICA_E_INVALID, "mica_decoder_add: the prompt has %zu tokens; the context has %" PRId64, r->count,
-                      d->context);
+    return mica__fail(MICA_E_INVALID,
+                      "mica_decoder_add: the prompt has %zu tokens, but must have fewer than the context, %" PRId64,
+                      r->count, d->context);
   if (!r->event || r->most_tokens < 0)
     return mica__fail(MICA_E_INVALID, "mica_decoder_add: %s", r->event ? "most_tokens is below 0" : "event is NULL");
   if (r->top < 0 || r->top > MICA_DECODER_MAX_TOP)
-    return mica__fail(MICA_E_INVALID, "mica_decoder_add: top is %d; events list at most %d tokens", (int)r->top,
+    return mica__fail(MICA_E_INVALID, "mica_decoder_add: top is %d, but must be from 0 to %d", (int)r->top,
                       MICA_DECODER_MAX_TOP);
   if ((r->stop_count || r->schema) && !d->tokenizer)
     return mica__fail(MICA_E_INVALID, "mica_decoder_add: stops and schemas need a tokenizer, but the model has none");
   if (r->schema && r->ignore_end)
-    return mica__fail(MICA_E_INVALID, "mica_decoder_add: a text by a schema ends by a token; ignore_end forbids it");
+    return mica__fail(
+        MICA_E_INVALID,
+        "mica_decoder_add: a text that follows a schema ends with an end token, so ignore_end cannot be set");
   for (size_t t = 0; t < r->count; t++)
     if (r->ids[t] < 0 || r->ids[t] >= d->vocabulary)
       return mica__fail(MICA_E_INVALID, "mica_decoder_add: token %zu is %d, but must be from 0 to %" PRId64, t,
@@ -388,7 +392,8 @@ mica_status mica_decoder_add(mica_decoder *d, const mica_request *request, int64
   pthread_mutex_unlock(&d->lock);
   if (!full) return MICA_OK;
   mica__decoding_free(work);
-  return mica__fail(MICA_E_STATE, "mica_decoder_add: %zu requests wait already", d->most_wait);
+  return mica__fail(MICA_E_STATE, "mica_decoder_add: %zu requests wait already, the most that are allowed",
+                    d->most_wait);
 }
 
 void mica_decoder_cancel(mica_decoder *d, int64_t id) {

@@ -97,8 +97,7 @@ static void count_weights(mica_foundation *model) {
 static mica_status choose_context(mica_foundation *model, const char *path, const mica_foundation_config *config) {
   const int64_t asked = config ? config->context : 0, all = model->info.context;
   if (asked < 0 || asked > all)
-    return mica__fail(MICA_E_INVALID, "%s: a context of %" PRId64 " was asked for; the model has 1 to %" PRId64, path,
-                      asked, all);
+    return mica__fail(MICA_E_INVALID, "%s: context is %" PRId64 ", but must be from 1 to %" PRId64, path, asked, all);
   model->context = asked ? asked : all < DEFAULT_CONTEXT ? all : DEFAULT_CONTEXT;
   return MICA_OK;
 }
@@ -111,7 +110,7 @@ static mica_status open_model(mica_foundation *model, const char *path, const mi
   } else if (is_folder(path)) {
     MICA_TRY(mica__foundation_folder_open(model, path));
   } else {
-    return mica__fail(MICA_E_FORMAT, "%s has weights alone; name the folder that has their config.json", path);
+    return mica__fail(MICA_E_FORMAT, "%s holds only weights; name the folder with config.json", path);
   }
   count_weights(model);
   MICA_TRY(mica__names_rows(model, gguf != NULL, &model->rows));
@@ -149,7 +148,7 @@ mica_status mica__foundation_open_config(const char *path, mica_foundation **mod
 }
 
 mica_status mica_foundation_check(const mica_foundation *model) {
-  if (!model) return mica__fail(MICA_E_INVALID, "mica_foundation_check: NULL");
+  if (!model) return mica__fail(MICA_E_INVALID, "mica_foundation_check: the model is NULL");
   return mica__names_check(model->path, model->family, &model->info, model->weights,
                            mica_weights_gguf(model->weights) != NULL);
 }

@@ -35,16 +35,17 @@ static mica_status choose_form(mica_embedder *e, const mica_embedder_config *c) 
   const int64_t most = mica_foundation_context(e->model) - info->first_position;
   MICA_TRY(mica__embed_form_find(e->model, &e->form));
   if (c->pooling < 0 || c->pooling >= MICA_EMBED_POOLING_COUNT || c->scale < 0 || c->scale > MICA_EMBED_SCALE_UNIT)
-    return mica__fail(MICA_E_INVALID, "mica_embedder_create: the pooling or the scale does not exist");
+    return mica__fail(MICA_E_INVALID, "mica_embedder_create: pooling or scale is not one of the known kinds");
   if (c->most_tokens < 0 || c->most_tokens > most)
     return mica__fail(MICA_E_INVALID,
-                      "%" PRId64 " tokens per text were asked for; the model has positions for %" PRId64,
+                      "%" PRId64 " tokens per text were asked for, but the model has positions for %" PRId64,
                       c->most_tokens, most);
   if (c->batch_tokens < 0 || c->batch_tokens > INT32_MAX)
-    return mica__fail(MICA_E_INVALID, "mica_embedder_create: batch_tokens is out of range");
+    return mica__fail(MICA_E_INVALID, "mica_embedder_create: batch_tokens is %" PRId64 ", but must be from 0 to %d",
+                      c->batch_tokens, INT32_MAX);
   if (c->pooling != MICA_EMBED_POOLING_MODEL && info->projection)
-    return mica__fail(MICA_E_INVALID, "%s: models of the family %s have a pooling of their own", e->model->path,
-                      info->family);
+    return mica__fail(MICA_E_INVALID, "%s: models of the family %s have their own pooling; leave pooling out",
+                      e->model->path, info->family);
   if (c->pooling == MICA_EMBED_POOLING_LAST && info->picture)
     return mica__fail(MICA_E_INVALID, "%s: pictures have no last token; pool by mean or cls", e->model->path);
   if (info->projection) e->form.pooling = MICA_EMBED_POOLING_LAST;
@@ -94,7 +95,7 @@ static mica_status make(mica_embedder *e, const mica_embedder_config *c) {
   if (c->classes && (info->task != MICA_FOUNDATION_TASK_CLASSIFY || info->picture > 0))
     return mica__fail(MICA_E_INVALID, "%s: the model has no classes of texts", e->model->path);
   if (c->classes && (c->pooling != MICA_EMBED_POOLING_MODEL || c->scale != MICA_EMBED_SCALE_MODEL))
-    return mica__fail(MICA_E_INVALID, "mica_embedder_create: logits of classes have no pooling and no scale");
+    return mica__fail(MICA_E_INVALID, "mica_embedder_create: with classes, pooling and scale cannot be chosen");
   e->classes = c->classes;
   e->width = e->classes ? info->classes : info->projection ? info->projection : info->width;
   MICA_TRY(choose_form(e, c));

@@ -53,7 +53,7 @@ mica_status mica__embed_modules_read(const char *path, const char *text, size_t 
   if (mica__json_depth(text, bytes) > MICA__FOLDER_MAX_DEPTH)
     return mica__fail(MICA_E_FORMAT, "%s is nested more than %d deep", path, MICA__FOLDER_MAX_DEPTH);
   cJSON *root = cJSON_ParseWithLength(text, bytes);
-  mica_status status = cJSON_IsArray(root) ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s is no JSON array", path);
+  mica_status status = cJSON_IsArray(root) ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s is not a JSON array", path);
   for (const cJSON *module = status == MICA_OK ? root->child : NULL; module && status == MICA_OK; module = module->next)
     status = take_module(path, module, form, pooling);
   cJSON_Delete(root);

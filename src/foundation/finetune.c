@@ -157,7 +157,7 @@ mica_status mica_finetune(mica_engine *engine, const mica_foundation *model, mic
     return mica__fail(MICA_E_UNSUPPORTED, "%s: models of the family %s do not write texts", model->path,
                       model->info.family);
   if (config->epochs < 0 || config->rate < 0 || config->clip_norm < 0)
-    return mica__fail(MICA_E_INVALID, "mica_finetune: epochs, rate and clip_norm are not negative");
+    return mica__fail(MICA_E_INVALID, "mica_finetune: epochs, rate and clip_norm must not be negative");
   t.most = mica__conversations_most(&config->training);
   if (config->validation.columns && mica__conversations_most(&config->validation) > t.most)
     t.most = mica__conversations_most(&config->validation);

@@ -12,12 +12,12 @@
 
 mica_status mica__folder_parse(const char *path, const char *text, size_t bytes, struct cJSON **root) {
   if (bytes > MICA__FOLDER_MAX_BYTES)
-    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes; there may be %zu", path, bytes, MICA__FOLDER_MAX_BYTES);
+    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes, but may have at most %zu", path, bytes, MICA__FOLDER_MAX_BYTES);
   MICA_TRY(mica__json_check_text(path, "the file", text, bytes));
   if (mica__json_depth(text, bytes) > MICA__FOLDER_MAX_DEPTH)
     return mica__fail(MICA_E_FORMAT, "%s is nested more than %d deep", path, MICA__FOLDER_MAX_DEPTH);
   *root = cJSON_ParseWithLength(text, bytes);
-  if (!cJSON_IsObject(*root)) return mica__fail(MICA_E_FORMAT, "%s is no JSON object", path);
+  if (!cJSON_IsObject(*root)) return mica__fail(MICA_E_FORMAT, "%s is not a JSON object", path);
   return mica__json_check_keys(path, "the file", *root);
 }
 

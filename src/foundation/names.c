@@ -168,14 +168,15 @@ static mica_status check_bytes(const check *c, const row *r, const char *ending,
   MICA_TRY(check_one(c, &one, layer, 0, shape));
   const mica_weight_entry *entry = find(c->family, c->weights, c->gguf, &one, layer, 0, spelled);
   if (entry->dtype == MICA_U8) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: the tensor \"%s\" is %s; MXFP4 in folders is U8", c->path, spelled,
+  return mica__fail(MICA_E_FORMAT, "%s: the tensor \"%s\" is %s, but must be U8 for MXFP4", c->path, spelled,
                     entry->type ? entry->type : "of an unknown type");
 }
 
 static mica_status check_packed(const check *c, const row *r, int64_t layer) {
   const int64_t experts = r->info->experts, rows = (every_of(r) ? 2 : 1) * r->rows, blocks = r->columns / 32;
   if (r->columns % 32)
-    return mica__fail(MICA_E_FORMAT, "%s: rows of %" PRId64 " numbers are not whole blocks of MXFP4, which have 32",
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: rows have %" PRId64 " numbers, but must have a multiple of 32, the block size of MXFP4",
                       c->path, r->columns);
   MICA_TRY(check_bytes(c, r, "_blocks", layer, MICA_SHAPE(experts, rows, blocks, 16)));
   return check_bytes(c, r, "_scales", layer, MICA_SHAPE(experts, rows, blocks));

@@ -87,10 +87,12 @@ mica_status mica_nearest(const float *vectors, size_t count, int64_t width, cons
                          size_t nearest, mica_neighbour *neighbours) {
   if (query_count == 0) return MICA_OK;
   if (!vectors || !queries || !neighbours) return mica__fail(MICA_E_INVALID, "mica_nearest: a pointer is NULL");
-  if (width < 1) return mica__fail(MICA_E_INVALID, "mica_nearest: the width is %" PRId64, width);
+  if (width < 1)
+    return mica__fail(MICA_E_INVALID, "mica_nearest: the width is %" PRId64 ", but must be at least 1", width);
   if (nearest < 1 || nearest > count)
-    return mica__fail(MICA_E_INVALID, "mica_nearest: %zu neighbours were asked for; there are %zu vectors", nearest,
-                      count);
+    return mica__fail(MICA_E_INVALID,
+                      "mica_nearest: %zu neighbours were asked for, but must be from 1 to the number of vectors, %zu",
+                      nearest, count);
   size_t *used = calloc(query_count, sizeof *used);
   double *scale = count <= SIZE_MAX - query_count ? calloc(count + query_count, sizeof *scale) : NULL;
   mica_status status = used && scale ? MICA_OK : mica__fail_nomem("neighbours");

@@ -149,7 +149,7 @@ mica_status mica__processor_apply(const mica__processor *p, const char *path, in
   if (status == MICA_OK && (got_height != side || got_width != side))
     status = mica__fail(MICA_E_FORMAT,
                         "%s: preprocessor_config.json makes a picture of %" PRId64 " x %" PRId64
-                        " pixels; the model reads %" PRId64 " x %" PRId64,
+                        " pixels, but the model reads %" PRId64 " x %" PRId64,
                         path, got_height, got_width, side, side);
   if (status == MICA_OK) finish(p, resized ? resized : read, height, width, side, pixels);
   free(resized);

@@ -17,7 +17,8 @@ static mica_status read_size(const mica__config_source *f, bool shortest, mica__
   const mica__config_value one = mica__config_find(f, "size", "");
   if (one.kind == MICA__CONFIG_OBJECT && mica__config_find(f, "size.shortest_edge", "").kind != MICA__CONFIG_ABSENT) {
     if (mica__config_find(f, "size.longest_edge", "").kind != MICA__CONFIG_ABSENT)
-      return mica__fail(MICA_E_UNSUPPORTED, "%s: size has a longest_edge; Mica resizes to a shortest_edge", f->path);
+      return mica__fail(MICA_E_UNSUPPORTED, "%s: size has a longest_edge, but Mica only resizes to a shortest_edge",
+                        f->path);
     return mica__config_count(f, "shorter side", "size.shortest_edge", "", MICA__NEEDED, 1, MOST_SIDE, &p->shortest);
   }
   const bool object = one.kind == MICA__CONFIG_OBJECT;
@@ -62,7 +63,7 @@ static mica_status read_steps(const mica__config_source *f, const mica_foundatio
   MICA_TRY(mica__config_flag(f, "do_normalize", "", true, &normalise));
   MICA_TRY(mica__config_flag(f, "do_pad", "", false, &pad));
   MICA_TRY(mica__config_count(f, "filter", "resample", "", clip ? 3 : 2, 0, 5, &filter));
-  if (pad) return mica__fail(MICA_E_UNSUPPORTED, "%s: do_pad is set; Mica does not pad pictures", f->path);
+  if (pad) return mica__fail(MICA_E_UNSUPPORTED, "%s: do_pad is set, but Mica does not pad pictures", f->path);
   if (resize && (filter < 1 || filter > 3))
     return mica__fail(MICA_E_UNSUPPORTED,
                       "%s: resample is %" PRId64 "; Mica knows 1 (lanczos), 2 (bilinear) and 3 (bicubic)", f->path,
@@ -84,8 +85,9 @@ mica_status mica__processor_read(const char *path, const char *text, size_t byte
   struct cJSON *root = NULL;
   *processor = (mica__processor){.channels = vision->channels};
   if (vision->channels != 1 && vision->channels != 3)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s: pictures have 1 or 3 channels; the model reads %" PRId64, path,
-                      vision->channels);
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "%s: the model reads pictures of %" PRId64 " channels, but Mica reads only pictures of 1 or 3",
+                      path, vision->channels);
   mica_status status = mica__folder_parse(path, text, bytes, &root);
   const mica__config_source facts = {.path = path, .json = root, .root = root};
   if (status == MICA_OK) status = read_steps(&facts, info, processor);

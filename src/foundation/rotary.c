@@ -37,7 +37,7 @@ static mica_status read_factors(const mica__config_source *f, const char *keys, 
   for (size_t n = 0; n < count; n++) {
     const mica__config_value one = mica__config_at(&list, n);
     if (one.kind != MICA__CONFIG_NUMBER || !(one.number > 0))
-      return mica__fail(MICA_E_FORMAT, "%s: element %zu of the key %.*s is no number above 0", f->path, n,
+      return mica__fail(MICA_E_FORMAT, "%s: element %zu of the key %.*s is not a number above 0", f->path, n,
                         (int)strcspn(list.key, "|"), list.key);
     (*kept)[n] = one.number;
   }
@@ -100,8 +100,9 @@ mica_status mica__rotary_read(const mica__config_source *f, const mica__family *
   MICA_TRY(mica__config_count(f, "number of rotated features", "", "rope.dimension_count",
                               (int64_t)(share * (double)i->head_size), 0, i->head_size, &i->rotated));
   if (i->rotated < 2 || i->rotated % 2)
-    return mica__fail(MICA_E_FORMAT, "%s: %" PRId64 " features of a head are rotated; they must be pairs", f->path,
-                      i->rotated);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the number of rotated features per head is %" PRId64 ", but must be even and at least 2",
+                      f->path, i->rotated);
   MICA_TRY(read_one(f, i, arrays));
   if (family->clamp > 0 && f->gguf && i->rotary.scaling == MICA_FOUNDATION_SCALING_YARN) i->rotary.exact_range = true;
   const bool both = f->gguf && mica_weights_find(weights, "rope_factors_long.weight");

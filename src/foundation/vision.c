@@ -40,10 +40,11 @@ static mica_status check(const mica__network_build *b) {
   char text[MICA_SHAPE_TEXT];
   if (shape.rank != 4 || shape.dim[1] != i->channels || shape.dim[2] != i->picture || shape.dim[3] != i->picture)
     return mica__fail(MICA_E_INVALID,
-                      "pictures of the shape %s were given; the model reads (B, %" PRId64 ", %" PRId64 ", %" PRId64 ")",
+                      "pictures of the shape %s were given, but the model reads (B, %" PRId64 ", %" PRId64 ", %" PRId64
+                      ")",
                       mica_shape_format(shape, text), i->channels, i->picture, i->picture);
   if (!b->how->hidden && i->projection == 0 && i->task != MICA_FOUNDATION_TASK_CLASSIFY)
-    return mica__fail(MICA_E_UNSUPPORTED, "the model has no classes; it has features alone (hidden)");
+    return mica__fail(MICA_E_UNSUPPORTED, "the model has no classes; it has only features (hidden)");
   return MICA_OK;
 }
 

@@ -24,8 +24,9 @@ static mica_status check_stack(const char *name, const mica_whisper_stack *s, in
                       " positions; they must be from 1 to 1,000, 2^24 and 2^24",
                       name, s->layers, s->hidden, s->positions);
   if (s->heads < 1 || width % s->heads)
-    return mica__fail(MICA_E_INVALID, "whisper: %" PRId64 " heads of the %s do not divide the width %" PRId64, s->heads,
-                      name, width);
+    return mica__fail(MICA_E_INVALID,
+                      "whisper: the number of heads (%" PRId64 ") of the %s must divide the width (%" PRId64 ")",
+                      s->heads, name, width);
   return MICA_OK;
 }
 
@@ -53,7 +54,7 @@ static mica_status check_input(const char *name, mica_value x, mica_shape wanted
   for (int32_t i = 0; equal && i < shape.rank; i++)
     equal = wanted.dim[i] == MICA_DYNAMIC || shape.dim[i] == wanted.dim[i];
   if (equal) return MICA_OK;
-  return mica__fail(MICA_E_SHAPE, "whisper: %s of the shape %s were given; the network reads %s", name,
+  return mica__fail(MICA_E_SHAPE, "whisper: %s of the shape %s were given, but the network reads %s", name,
                     mica_shape_format(shape, got), mica_shape_format(wanted, text));
 }
 
@@ -106,7 +107,7 @@ static mica_status check_decoder(const mica_whisper_sizes *sizes, mica_value ids
   MICA_TRY(check_sizes(sizes));
   MICA_TRY(check_input("ids", ids, MICA_SHAPE(MICA_DYNAMIC, MICA_DYNAMIC)));
   if (mica_value_shape(ids).dim[1] > sizes->decoder.positions)
-    return mica__fail(MICA_E_SHAPE, "whisper: %" PRId64 " tokens were given; the decoder has %" PRId64 " positions",
+    return mica__fail(MICA_E_SHAPE, "whisper: %" PRId64 " tokens were given, but the decoder has %" PRId64 " positions",
                       mica_value_shape(ids).dim[1], sizes->decoder.positions);
   if (mica_value_is_null(memory)) return MICA_OK;
   return check_input("memories", memory, MICA_SHAPE(MICA_DYNAMIC, MICA_DYNAMIC, sizes->width));

@@ -46,8 +46,8 @@ static mica_status read_tokens(const files *f, const char *key, mica__whisper_to
     const mica__config_value one = mica__config_at(&list, i);
     if (one.kind != MICA__CONFIG_NUMBER || !(one.number >= 0 && one.number < (double)f->vocabulary) ||
         one.number != (double)(int32_t)one.number)
-      return mica__fail(MICA_E_FORMAT, "%s: the key %s has a number that is not a token of a vocabulary of %" PRId64,
-                        from->path, key, f->vocabulary);
+      return mica__fail(MICA_E_FORMAT, "%s: the key %s must list tokens from 0 to %" PRId64, from->path, key,
+                        f->vocabulary - 1);
     tokens->ids[tokens->count++] = (int32_t)one.number;
   }
   return MICA_OK;
@@ -105,8 +105,8 @@ mica_status mica__whisper_features_check(const char *path, const char *text, siz
     int64_t found = 0;
     status = mica__config_count(&facts, rows[i].key, rows[i].key, "", rows[i].wanted, 0, INT32_MAX, &found);
     if (status == MICA_OK && found != rows[i].wanted)
-      status = mica__fail(MICA_E_UNSUPPORTED, "%s: the key %s is %" PRId64 "; Mica computes features with %" PRId64,
-                          path, rows[i].key, found, rows[i].wanted);
+      status = mica__fail(MICA_E_UNSUPPORTED, "%s: the key %s is %" PRId64 ", but must be %" PRId64, path, rows[i].key,
+                          found, rows[i].wanted);
   }
   cJSON_Delete(root);
   return status;
@@ -145,7 +145,7 @@ mica_status mica__whisper_rules_name(const mica_foundation *model, const mica_to
   MICA_TRY(need(model, tokenizer, "<|endoftext|>", &r->end));
   MICA_TRY(need(model, tokenizer, "<|notimestamps|>", &r->no_timestamps));
   if (r->no_timestamps < 1 || r->no_timestamps >= model->info.vocabulary - 1)
-    return mica__fail(MICA_E_FORMAT, "%s: no tokens of times follow the token <|notimestamps|>", model->path);
+    return mica__fail(MICA_E_FORMAT, "%s: no timestamp tokens follow the token <|notimestamps|>", model->path);
   if (r->previous < 0) r->previous = mica_tokenizer_id(tokenizer, "<|startofprev|>");
   if (r->previous >= model->info.vocabulary) r->previous = -1;
   if (!r->multilingual) return MICA_OK;
@@ -153,7 +153,7 @@ mica_status mica__whisper_rules_name(const mica_foundation *model, const mica_to
   MICA_TRY(need(model, tokenizer, "<|translate|>", &r->translate));
   const int32_t first_task = r->translate < r->transcribe ? r->translate : r->transcribe;
   if (first_task > r->start + 1) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: no tokens of languages are between <|startoftranscript|> and the tasks",
+  return mica__fail(MICA_E_FORMAT, "%s: no language tokens are between <|startoftranscript|> and the tasks",
                     model->path);
 }
 

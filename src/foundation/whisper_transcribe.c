@@ -59,7 +59,7 @@ static mica_status choose_language(mica_whisper *w, const char *language) {
   w->wanted = -1;
   if (!w->rules.multilingual) {
     if (!language && !w->config.translate) return MICA_OK;
-    return mica__fail(MICA_E_INVALID, "%s: the model knows English alone; leave out the language and the translation",
+    return mica__fail(MICA_E_INVALID, "%s: the model knows only English; leave out the language and the translation",
                       w->model->path);
   }
   if (!language) return MICA_OK;
@@ -78,8 +78,8 @@ static mica_status make(mica_whisper *w, mica_engine *engine, const char *langua
   const mica_whisper_sizes *sizes = &w->sessions.sizes;
   w->frames = 2 * sizes->encoder.positions;
   if (sizes->decoder.positions < LEAST_POSITIONS)
-    return mica__fail(MICA_E_FORMAT, "%s: %" PRId64 " positions of the decoder are too few", w->model->path,
-                      sizes->decoder.positions);
+    return mica__fail(MICA_E_FORMAT, "%s: the decoder has %" PRId64 " positions, but must have at least %d",
+                      w->model->path, sizes->decoder.positions, LEAST_POSITIONS);
   MICA_TRY(mica__whisper_sound_create(engine, sizes->bins, &w->sound));
   w->mel = calloc((size_t)(sizes->bins * w->frames), sizeof *w->mel);
   w->past = calloc((size_t)sizes->decoder.positions, sizeof *w->past);
@@ -94,13 +94,14 @@ static mica_status make(mica_whisper *w, mica_engine *engine, const char *langua
 
 static mica_status check_config(const mica_whisper_config *c) {
   if (c->rate < 0 || c->rate > MICA__SOUND_RATE || !(c->no_speech >= 0 && c->no_speech <= 1))
-    return mica__fail(MICA_E_INVALID, "mica_whisper_create: rate %d or no_speech %g is out of range", (int)c->rate,
-                      c->no_speech);
+    return mica__fail(MICA_E_INVALID,
+                      "mica_whisper_create: rate %d and no_speech %g must be from 0 to %d Hz and from 0 to 1",
+                      (int)c->rate, c->no_speech, MICA__SOUND_RATE);
   if (!(c->least_log_probability <= 0) || !(c->most_compression >= 0) || c->best_of < 0 || c->best_of > MOST_TEXTS)
-    return mica__fail(
-        MICA_E_INVALID,
-        "mica_whisper_create: least_log_probability %g, most_compression %g or best_of %d is out of range",
-        c->least_log_probability, c->most_compression, (int)c->best_of);
+    return mica__fail(MICA_E_INVALID,
+                      "mica_whisper_create: least_log_probability is %g (at most 0), most_compression %g (at least 0) "
+                      "and best_of %d (0 to %d)",
+                      c->least_log_probability, c->most_compression, (int)c->best_of, MOST_TEXTS);
   return MICA_OK;
 }
 
@@ -313,7 +314,7 @@ mica_status mica_whisper_push(mica_whisper *w, const float *samples, int64_t cou
 }
 
 mica_status mica_whisper_finish(mica_whisper *w) {
-  if (!w) return mica__fail(MICA_E_INVALID, "mica_whisper_finish: NULL");
+  if (!w) return mica__fail(MICA_E_INVALID, "mica_whisper_finish: the pointer is NULL");
   if (w->finished) mica_whisper_reset(w);
   if (w->pushed) MICA_TRY(resample(w, NULL, 0, true));
   w->finished = true;

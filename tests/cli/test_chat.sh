@@ -70,7 +70,8 @@ talk --context 128
 [ "$(printf '%s\n' "$out" | wc -l)" = 12 ] || fault "not twelve answers: $out, $err"
 awk 'BEGIN { for (i = 0; i < 200; i++) printf "word "; print "" }' >"$work/lines"
 talk --context 128
-[ $status = 1 ] && printf '%s' "$err" | grep -q '^mica chat: .*the context has 128' || fault "a message too long: $err"
+[ $status = 1 ] && printf '%s' "$err" | grep -q '^mica chat: .*than the context, 128' ||
+  fault "a message too long: $err"
 
 # --- Ctrl-C ends an answer, not the program ---
 mkfifo "$work/in"

@@ -426,7 +426,7 @@ static const struct {
   mica_status status;
   const char *part; /* of the message */
 } configs[] = {
-    {"[]", MICA_E_FORMAT, "no JSON object"},
+    {"[]", MICA_E_FORMAT, "not a JSON object"},
     {"{\"r\": 2}", MICA_E_FORMAT, "peft_type is missing"},
     {"{\"peft_type\": \"IA3\", \"r\": 2}", MICA_E_UNSUPPORTED, "IA3"},
     {"{\"peft_type\": \"LORA\", \"lora_alpha\": 4}", MICA_E_FORMAT, "r is missing"},

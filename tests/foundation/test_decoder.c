@@ -422,7 +422,7 @@ START_TEST(requests_are_checked) {
   ck_assert_int_eq(mica_decoder_add(decoder, &r, NULL), MICA_E_INVALID);
   r.count = CONTEXT;
   ck_assert_int_eq(mica_decoder_add(decoder, &r, NULL), MICA_E_INVALID);
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "the context has 64"));
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "fewer than the context, 64"));
   r.count = 3;
   prompt[2] = V;
   ck_assert_int_eq(mica_decoder_add(decoder, &r, NULL), MICA_E_INVALID);

@@ -75,7 +75,7 @@ START_TEST(generation_config_says_all_ends) {
   mica_foundation_close(model);
   files_write_text("m/generation_config.json", "{\"eos_token_id\"");
   ck_assert_int_eq(mica_foundation_open(files_path("m"), NULL, &model), MICA_E_FORMAT);
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "generation_config.json is no JSON object"));
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "generation_config.json is not a JSON object"));
   files_write_text("m/generation_config.json", "{}");
   ck_ok(mica_foundation_open(files_path("m"), NULL, &model));
   ck_assert_uint_eq(mica_foundation_describe(model)->end_count, 1);
@@ -182,13 +182,13 @@ START_TEST(sizes_that_cannot_be_are_refused) {
       {"hidden_size", "96.5", "the key hidden_size is not an integer"},
       {"hidden_size", "\"96\"", "the key hidden_size is not an integer"},
       {"hidden_size", "null", "it does not say the model's width: the key hidden_size is missing"},
-      {"hidden_size", "97", "a width of 97 cannot be divided by 6 heads"},
+      {"hidden_size", "97", "the width (97) must be a multiple of the number of heads (6)"},
       {"num_hidden_layers", "1001", "must be 1 to 1000"},
-      {"num_key_value_heads", "4", "6 heads cannot be divided by 4 heads of keys"},
-      {"head_dim", "15", "15 features of a head are rotated; they must be pairs"},
+      {"num_key_value_heads", "4", "the number of heads (6) must be a multiple of"},
+      {"head_dim", "15", "the number of rotated features per head is 15, but must be even and at least 2"},
       {"head_dim", "16777216", "heads of 16777216 features are too many"},
       {"vocab_size", "-1", "the key vocab_size is -1"},
-      {"partial_rotary_factor", "0.01", "0 features of a head are rotated"},
+      {"partial_rotary_factor", "0.01", "the number of rotated features per head is 0"},
       {"rms_norm_eps", "2", "the model's epsilon of norms must be 0 to 1"},
       {"rms_norm_eps", "[1]", "the key rms_norm_eps is not a number"},
       {"tie_word_embeddings", "1", "the key tie_word_embeddings is not true or false"},
@@ -201,18 +201,18 @@ START_TEST(sizes_that_cannot_be_are_refused) {
       {"layer_types", "[\"full_attention\", \"sliding_attention\", \"full_attention\"]",
        "the key sliding_window does not say how wide"},
       {"layer_types", "[\"full_attention\", \"chunked_attention\", \"full_attention\"]",
-       "layer 1 is of the kind chunked_attention; Mica computes full_attention and sliding_attention"},
+       "layer 1 is of the kind chunked_attention, but must be full_attention or sliding_attention"},
       {"rope_scaling", "{\"rope_type\": \"spiral\", \"factor\": 2}", "the scaling of positions spiral is unknown"},
       {"rope_scaling", "{\"rope_type\": \"linear\", \"factor\": -2}", "the key rope_scaling.factor is -2"},
       {"rope_scaling", "{\"rope_type\": \"llama3\", \"factor\": 2}", "the model's low_freq_factor"},
       {"rope_scaling", "{\"rope_type\": \"longrope\", \"short_factor\": [1]}", "must be a list of 8 numbers"},
       {"rope_scaling", "{\"rope_type\": \"longrope\", \"short_factor\": [1, 1, 1, 1, 1, 1, 1, 0]}",
-       "element 7 of the key rope_scaling.short_factor is no number above 0"},
+       "element 7 of the key rope_scaling.short_factor is not a number above 0"},
       {"quantization_config", "{\"quant_method\": \"gptq\"}",
-       "the key quantization_config changes what the model computes, and Mica does not compute it"},
-      {"no_rope_layers", "[1, 0, 1]", "the key no_rope_layers changes what"},
-      {"attn_temperature_tuning", "true", "the key attn_temperature_tuning changes what"},
-      {"num_local_experts", "8", "the key num_local_experts changes what"},
+       "the key quantization_config asks for a computation that Mica does not have"},
+      {"no_rope_layers", "[1, 0, 1]", "the key no_rope_layers asks for a computation"},
+      {"attn_temperature_tuning", "true", "the key attn_temperature_tuning asks for a computation"},
+      {"num_local_experts", "8", "the key num_local_experts asks for a computation"},
   };
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) refused_with(cases[i][0], cases[i][1], cases[i][2]);
 }
@@ -268,9 +268,10 @@ START_TEST(gptoss_is_described) {
   model = opened(GPTOSS "}");
   ck_assert(!mica_foundation_describe(model)->mxfp4_experts && mica_foundation_describe(model)->clamp > 6.9);
   mica_foundation_close(model);
-  refused(GPTOSS ", \"quantization_config\": {\"quant_method\": \"gptq\"}}", "it reads mxfp4");
-  refused(GPTOSS ", \"quantization_config\": {}}", "it reads mxfp4");
-  refused(GPTOSS ", \"swiglu_alpha\": 1.5}", "swiglu_alpha is 1.5; Mica computes with 1.702");
+  refused(GPTOSS ", \"quantization_config\": {\"quant_method\": \"gptq\"}}",
+          "must be mxfp4, the only one that Mica reads");
+  refused(GPTOSS ", \"quantization_config\": {}}", "must be mxfp4, the only one that Mica reads");
+  refused(GPTOSS ", \"swiglu_alpha\": 1.5}", "swiglu_alpha is 1.5, but must be 1.702");
   refused(GPTOSS ", \"swiglu_limit\": 0}", "swiglu_limit");
 }
 END_TEST
@@ -309,8 +310,8 @@ START_TEST(texts_that_are_no_config_are_refused) {
   for (int i = 0; i < 64; i++) deep[at++] = ']';
   deep[at] = '}';
   refused(deep, "is nested more than 64 deep");
-  refused("[]", "is no JSON object");
-  refused("{\"model_type\"", "is no JSON object");
+  refused("[]", "is not a JSON object");
+  refused("{\"model_type\"", "is not a JSON object");
   refused("{\"model_type\": \"llama\", \"model_type\": \"qwen2\"}", "the file has \"model_type\" twice");
   refused("{\"model_type\": \"\xff\"}", "is not UTF-8");
   refused("{\"model_type\": \"a\\u0000b\"}", "U+0000");
@@ -320,7 +321,7 @@ START_TEST(texts_that_are_no_config_are_refused) {
   ck_assert_ptr_nonnull(large);
   memset(large, ' ', (16 << 20) + 50);
   large[0] = '{', large[(16 << 20) + 50] = '}', large[(16 << 20) + 51] = '\0';
-  refused(large, "there may be 16777216");
+  refused(large, "may have at most 16777216");
   free(large);
 }
 END_TEST
@@ -335,7 +336,7 @@ START_TEST(only_folders_and_files_of_models_are_models) {
   ck_assert(!mica_foundation_is(files_path("nowhere")));
   ck_assert(!mica_foundation_is(NULL));
   ck_assert_int_eq(mica_foundation_open(files_path("m/model.safetensors"), NULL, &model), MICA_E_FORMAT);
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "name the folder that has their config.json"));
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "name the folder with config.json"));
   ck_assert_int_eq(mica_foundation_open(files_path("nowhere"), NULL, &model), MICA_E_NOT_FOUND);
   ck_assert_int_eq(mica_foundation_open(NULL, NULL, &model), MICA_E_INVALID);
   ck_assert_int_eq(mica_foundation_open("x", NULL, NULL), MICA_E_INVALID);
@@ -343,7 +344,7 @@ START_TEST(only_folders_and_files_of_models_are_models) {
   write_folder("{" LLAMA "}");
   ck_assert_int_eq(mica_foundation_open(files_path("m"), &(mica_foundation_config){.context = 65}, &model),
                    MICA_E_INVALID);
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "a context of 65 was asked for; the model has 1 to 64"));
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "context is 65, but must be from 1 to 64"));
   ck_ok(mica_foundation_open(files_path("m"), &(mica_foundation_config){.context = 32}, &model));
   ck_assert_int_eq(mica_foundation_context(model), 32);
   mica_foundation_close(model);
@@ -462,7 +463,8 @@ START_TEST(gguf_files_that_cannot_be_are_refused) {
       {{{"general.architecture", TEXT, 0, "rwkv"}, {0}},
        "the architecture \"rwkv\" is unknown; Mica knows llama, qwen2"},
       {{{"general.architecture", TEXT, 0, "llama"}, {0}}, "the key <architecture>.embedding_length is missing"},
-      {{SIZES("llama"), {"llama.attention.head_count_kv", U32, 4, 0}, {0}}, "6 heads cannot be divided by 4"},
+      {{SIZES("llama"), {"llama.attention.head_count_kv", U32, 4, 0}, {0}},
+       "the number of heads (6) must be a multiple of"},
       {{SIZES("llama"), {"llama.rope.dimension_count", U32, 17, 0}, {0}}, "must be 0 to 16"},
       {{SIZES("llama"), {"llama.rope.scaling.type", TEXT, 0, "spiral"}, {0}}, "the scaling of positions spiral"},
       {{SIZES("llama"), {"tokenizer.ggml.eos_token_id", U32, 300, 0}, {0}}, "must be a token from 0 to"},

@@ -92,7 +92,7 @@ static const struct {
   const char *part;
 } bad[] = {
     {"{\"messages\": []}", "line 2: there is no list"},
-    {"[1]", "line 2: a conversation is no JSON object"},
+    {"[1]", "line 2: a conversation is not a JSON object"},
     {"{\"prompt\": \"a\"}", "line 2: there is no list"},
     {"{\"messages\": [1]}", "line 2:"},
     {"{\"messages\": ", "line 2:"},

@@ -123,9 +123,9 @@ START_TEST(arguments_are_checked) {
   int32_t wrong[T];
   refuse(ids, 0, 0, "0 tokens");
   refuse(ids, 1, 0, "1 tokens");
-  refuse(ids, T, 1, "a window of 1 tokens; the model has 2 to 64");
-  refuse(ids, T, -1, "a window of -1 tokens");
-  refuse(ids, T, CONTEXT + 1, "a window of 65 tokens");
+  refuse(ids, T, 1, "the window is 1 tokens, but must be from 2 to 64");
+  refuse(ids, T, -1, "the window is -1 tokens");
+  refuse(ids, T, CONTEXT + 1, "the window is 65 tokens");
   refuse(NULL, T, 0, "NULL");
   memcpy(wrong, ids, sizeof wrong);
   wrong[11] = V;

@@ -319,7 +319,7 @@ static const struct {
     {"generation_config.json", "{\"suppress_tokens\": [3, 122]}", MICA_E_FORMAT, "suppress_tokens"},
     {"generation_config.json", "{\"suppress_tokens\": 3}", MICA_E_FORMAT, "not a list"},
     {"generation_config.json", "{\"begin_suppress_tokens\": [0.5]}", MICA_E_FORMAT, "begin_suppress_tokens"},
-    {"generation_config.json", "{\"no_timestamps_token_id\": 121}", MICA_E_FORMAT, "no tokens of times"},
+    {"generation_config.json", "{\"no_timestamps_token_id\": 121}", MICA_E_FORMAT, "no timestamp tokens"},
     {"generation_config.json", "{\"no_timestamps_token_id\": 122}", MICA_E_FORMAT, "no_timestamps_token_id"},
     {"generation_config.json", "{\"is_multilingual\": 1}", MICA_E_FORMAT, "is_multilingual"},
     {"preprocessor_config.json", "{\"feature_size\": 80}", MICA_E_UNSUPPORTED, "feature_size is 80"},
