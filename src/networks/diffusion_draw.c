@@ -148,7 +148,7 @@ mica_status mica__diffusion_draw(mica_engine *engine, const network *net, const 
   *pixels = NULL;
   mica_status status = make_sampler(engine, net, d, &s);
   if (status == MICA_OK && (uint64_t)d->count > SIZE_MAX / 8 / (uint64_t)s.size)
-    status = mica__fail(MICA_E_OVERFLOW, "%lld pictures are too many", (long long)d->count);
+    status = mica__fail(MICA_E_OVERFLOW, "%lld pictures are too many to be held in memory", (long long)d->count);
   if (status == MICA_OK) {
     buffer = malloc((size_t)(s.batch * s.size) * sizeof *buffer);
     *pixels = malloc((size_t)(d->count * s.size));

@@ -43,8 +43,8 @@ mica_status mica__recogniser_check(const recogniser *l) {
   const long long width = l->width, heads = l->heads;
   if (l->conformer && width % (2 * heads))
     return mica__fail(MICA_E_INVALID,
-                      "a width of %lld cannot be shared by %lld heads in pairs: width is a multiple of %lld", width,
-                      heads, 2 * heads);
+                      "a width of %lld cannot be shared by %lld heads in pairs: width must be a multiple of %lld",
+                      width, heads, 2 * heads);
   return MICA_OK;
 }
 
