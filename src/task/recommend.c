@@ -76,7 +76,8 @@ static mica_status set_defaults(mica_run *run) {
 static mica_status check_share(const mica_run *run) {
   const double share = mica__recommend_facts_of(run).rating_mean;
   if (!mica__recommend_clicks(run) || (share > 0 && share < 1)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: all that is trained on is %s", run->data, share > 0 ? "a click" : "no click");
+  return mica__fail(MICA_E_FORMAT, "%s: every sample for training is %s; training needs both kinds", run->data,
+                    share > 0 ? "a click" : "not a click");
 }
 
 static mica_status check(const mica_run *run) {
@@ -86,7 +87,7 @@ static mica_status check(const mica_run *run) {
     MICA_TRY(mica__task_share_width(settings.width, settings.heads, false));
   if (items < 2) return mica__fail(MICA_E_FORMAT, "%s: there is one item, and nothing to choose from", run->data);
   if ((int64_t)items < settings.top)
-    return mica__fail(MICA_E_INVALID, "top is %lld, and there are %zu items", (long long)settings.top, items);
+    return mica__fail(MICA_E_INVALID, "top is %lld, but there are only %zu items", (long long)settings.top, items);
   return check_share(run);
 }
 
@@ -110,14 +111,15 @@ static mica_status teaches(const mica_run *run, const mica_run *teacher) {
   const bool ranks = mica__recommend_ranks(run);
   MICA_TRY(check_ids(run, teacher));
   if (ranks && mica__recommender_is_sequential(&own) != mica__recommender_is_sequential(&other))
-    return mica__fail(MICA_E_UNSUPPORTED, "the network %s does not teach %s: one of them learns from windows of items",
-                      other.name, own.name);
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "the network %s cannot teach %s: only one of them learns from windows of items", other.name,
+                      own.name);
   if (ranks && sees && sees != given)
-    return mica__fail(MICA_E_FORMAT, "the teacher in %s sees the %lld items before, the run %lld", teacher->folder,
-                      (long long)sees, (long long)given);
+    return mica__fail(MICA_E_FORMAT, "the teacher in %s sees the last %lld items, but the run sees %lld",
+                      teacher->folder, (long long)sees, (long long)given);
   if (!mica__recommender_has_features(&other)) return MICA_OK;
   if (!mica__recommender_has_features(&own))
-    return mica__fail(MICA_E_UNSUPPORTED, "the network %s does not teach %s, which reads no features", other.name,
+    return mica__fail(MICA_E_UNSUPPORTED, "the network %s cannot teach %s, which reads no features", other.name,
                       own.name);
   MICA_TRY(mica__distil_check_texts(run, "features", "feature", "features"));
   MICA_TRY(mica__distil_check_texts(run, "feature_values", "value", "values"));
@@ -152,7 +154,8 @@ static mica_status begin(mica_run *run) {
 
 static mica_status prepare(mica_run *run) {
   if (run->parts->whole && !mica__interactions_of(run->parts->whole))
-    return mica__fail(MICA_E_UNSUPPORTED, "the task recommend reads its data itself, from a table of interactions");
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "the task recommend reads tables of interactions from files, not datasets that a program made");
   if (run->parts->whole) MICA_TRY(set_defaults(run));
   MICA_TRY(mica__composed_prepare(run));
   return run->parts->whole ? check(run) : MICA_OK;
@@ -165,8 +168,9 @@ static mica_status check_feature_numbers(const mica_run *run) {
   const mica__fact_numbers numbers = mica__recommend_facts_of(run).feature_numbers;
   for (size_t k = 0; k + 4 <= numbers.count; k += 4)
     if (!is_count(numbers.list[k], 1 << 24) || !is_count(numbers.list[k + 1], 1 << 8))
-      return mica__fail(MICA_E_FORMAT, "\"feature_numbers\" holds the counts %g and %g", numbers.list[k],
-                        numbers.list[k + 1]);
+      return mica__fail(MICA_E_FORMAT,
+                        "\"feature_numbers\" holds the counts %g and %g, but they may be at most %d and %d",
+                        numbers.list[k], numbers.list[k + 1], 1 << 24, 1 << 8);
   return MICA_OK;
 }
 

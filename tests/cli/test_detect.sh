@@ -96,7 +96,7 @@ ends 2 '*' '*mixup cannot be used with boxes (column "boxes")*'
 run train --data "$work/voc" --task detect --model resnet18 --out "$work/no"
 ends 2 '*' '*the task detect takes the network detector, not resnet18*'
 run train --data "$work/voc" --task detect --width 12 --out "$work/no"
-ends 2 '*' '*width is a multiple of 8*'
+ends 2 '*' '*width must be a multiple of 8*'
 
 # Other data: a class that the run lacks, a box outside, no box at all.
 cp -r "$work/voc" "$work/other"

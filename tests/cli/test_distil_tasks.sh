@@ -220,8 +220,8 @@ learns neumf --objective ranking --model mf --width 4 --whole-tables
 learns mf --objective ranking --model neumf --width 4 --negatives 4 --whole-tables
 learns mf --objective ranking --model towers --width 4 --negatives 8 --whole-tables
 learns sasrec --objective ranking --model sasrec --width 4 --negatives 8 --context 6 --whole-tables
-refused 'the network sasrec does not teach mf' sasrec --objective ranking --model mf
-refused 'sees the 6 items before, the run 5' sasrec --objective ranking --model sasrec --context 5
+refused 'the network sasrec cannot teach mf' sasrec --objective ranking --model mf
+refused 'sees the last 6 items, but the run sees 5' sasrec --objective ranking --model sasrec --context 5
 train="--task recommend --data $work/elsewhere.csv --seed 1 --quiet"
 refused "has 'i7' as item *, but *elsewhere.csv has 'i70'" rates
 train="--task recommend --data $work/ratings.csv --seed 2 --quiet"

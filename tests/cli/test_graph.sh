@@ -171,5 +171,5 @@ printf 'node,f\np0,1\n' >"$work/bad/nodes.csv"
 run train --task graph --data "$work/bad" --out "$work/x"
 ends 1 '' "*edges.csv line 2: nodes.csv has no node*"
 run train --task graph --data "$work/molecules.csv" --model gat --width 6 --heads 4 --out "$work/x"
-ends 2 '' '*width is a multiple of heads*'
+ends 2 '' '*width must be a multiple of heads*'
 exit $failed

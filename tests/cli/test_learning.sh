@@ -68,5 +68,5 @@ case $(cat "$work/out") in *overfits*) fault 'an accurate network overfits' ;; e
 # One window cannot choose an epoch.
 awk 'BEGIN { print "a"; for (i = 0; i < 60; i++) print i % 7 }' >"$work/series.csv"
 run train --data "$work/series.csv" --task forecast --window 7 --horizon 2 --epochs 1 --out "$work/series"
-ends 0 '*' '*windows validate: the best epoch is found by chance; --validation SHARE holds out more*'
+ends 0 '*' '*windows are held out for validation, so the best epoch is found by chance; hold out more (--validation)*'
 exit $failed

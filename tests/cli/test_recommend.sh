@@ -115,7 +115,7 @@ case $out in *'ndcg '[01]*'ndcg '[01]*) ;; *) fault "no metric of rankings: $out
 # --- what is wrong ---
 
 run recommend --model "$work/neumf" --rate i1=1
-ends 1 '' 'mica recommend: the network neumf knows the users of its training alone*'
+ends 1 '' 'mica recommend: the network neumf knows only the users that it was trained on*'
 run recommend --model "$work/rate" --rate i1=1e30
 ends 1 '' "mica recommend: the rating 1e+30 of item 'i1' is out of range: the run was trained on ratings of 1 to 5"
 run recommend --model "$work/rate" --rate i1=0.5
@@ -123,9 +123,9 @@ ends 1 '' "mica recommend: the rating 0.5 of item 'i1' is out of range*"
 run recommend --model "$work/rate" --rate i1=5 --rate i1=1
 ends 1 '' "mica recommend: item 'i1' is rated twice"
 run recommend --model "$work/rate" --user u99
-ends 1 '' "mica recommend: user 'u99' is none of the 60 users*"
+ends 1 '' "mica recommend: user 'u99' is not one of the 60 users*"
 run recommend --model "$work/rate" --like 18446744073709551616
-ends 1 '' "mica recommend: item '18446744073709551616' is none of *"
+ends 1 '' "mica recommend: item '18446744073709551616' is not one of *"
 run recommend --model "$work/rate"
 ends 2 '' 'mica recommend: --user is missing*'
 run recommend --model "$work/rate" --rate i1
@@ -242,9 +242,9 @@ run $train --model dlrm --epochs 2 --width 8 --batch 64 --ignore title --json --
 ends 0 '{"task":"recommend","part":"test"*' ''
 
 run recommend --model "$work/dlrm" --user u1 --context weather=rain
-ends 1 '' "mica recommend: context: 'weather' is no column of pairs; these are: device, hour"
+ends 1 '' "mica recommend: context: 'weather' is not a column of pairs; the columns of pairs are: device, hour"
 run recommend --model "$work/rate" --user u1 --context hour=3
-ends 1 '' 'mica recommend: the network mf sees users and items alone: there is no context'
+ends 1 '' 'mica recommend: the network mf reads only users and items, so it takes no context'
 run recommend --model "$work/dlrm" --user u1 --context hour
 ends 2 '' 'mica recommend: --context wants a column and a value*'
 printf 'user,item,hour\nu1,i1,3\n' >"$work/pairs.csv"
@@ -255,13 +255,13 @@ run train --task recommend --objective click --data "$work/wrong.csv" --out "$wo
 ends 1 '' "mica train: $work/wrong.csv line 3, column 3: a click must be 0 or 1, not 2; --clicks-from *"
 printf 'user,item,click\nu,i,1\nu,j,1\nv,j,1\nv,i,1\n' >"$work/wrong.csv"
 run train --task recommend --objective click --data "$work/wrong.csv" --top 1 --out "$work/wrong"
-ends 1 '' "mica train: $work/wrong.csv: all that is trained on is a click"
+ends 1 '' "mica train: $work/wrong.csv: every sample for training is a click; training needs both kinds"
 # shellcheck disable=SC2086
 run $clicks --categorical fax --out "$work/wrong"
 ends 2 '' "mica train: categorical: no table has a column 'fax'"
 # shellcheck disable=SC2086
 run $clicks --separator '||' --out "$work/wrong"
-ends 2 '' 'mica train: separator is one character, not "||"'
+ends 2 '' 'mica train: separator must be one character, not "||"'
 # shellcheck disable=SC2086
 run $train --objective ranking --model dlrm --out "$work/wrong"
 ends 2 '' 'mica train: the task recommend with the objective ranking trains *'

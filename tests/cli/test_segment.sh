@@ -133,7 +133,7 @@ cp -r "$work/run" "$work/many"
 many=$(awk 'BEGIN { for (i = 0; i < 300; i++) printf "%s\"c%d\"", i ? "," : "", i }')
 tr '\n' ' ' <"$work/run/config.json" | sed 's/"classes": *\[[^]]*\]/"classes": ['"$many"']/' >"$work/many/config.json"
 run predict --model "$work/many" "$work/data/images/2.png"
-ends 1 '' '*300 classes: masks have 255 at most*'
+ends 1 '' '*the run has 300 classes, but masks can have at most 255*'
 
 # Dice losses are of the whole batch, however many ranks it is divided among.
 if "$mica" devices --json | grep -q '"compute_units": *[2-9]'; then

@@ -44,7 +44,7 @@ grep -q 'data:image/png' "$work/run/report.html" || fault 'no slices in the repo
 # The accuracy counts voxels, not volumes.
 # shellcheck disable=SC2086
 run train --data "$work/data" $small --epochs 1 --out "$work/few"
-ends 0 '*hausdorff_95 *only 1 volume validates; hold out more volumes*' '*'
+ends 0 '*hausdorff_95 *only 1 volume is held out for validation; hold out more*' '*'
 
 # There is room for the means of many classes, though not for all classes of each.
 # shellcheck disable=SC2086
@@ -148,7 +148,7 @@ ends 1 '' '*case1.nii has no mask: there is no case1.nii.gz, nor case1_mask.nii.
   tail -c +353 "$work/data/images/0.nii"
 } >"$work/two.nii"
 run predict --model "$work/run" "$work/two.nii"
-ends 1 '' '*two.nii has 2 channels, the run was trained on 1*'
+ends 1 '' '*two.nii has 2 channels, but the run was trained on 1*'
 run predict --model "$work/run" "$work/odd/masks/none.nii"
 ends 1 '' '*none.nii*'
 

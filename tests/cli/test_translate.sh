@@ -109,15 +109,15 @@ run predict --model "$work/run" "$work/long.en"
 ends 0 'line 1 *line 2 *' 'mica predict: 1 of 2 texts are longer than 23 tokens: the rest of them is not read'
 printf 'one .\ntwo \377 .\n' >"$work/bytes.en"
 run predict --model "$work/run" "$work/bytes.en"
-ends 1 '' "mica predict: $work/bytes.en line 2 is not UTF-8: byte 5 of it"
+ends 1 '' "mica predict: $work/bytes.en line 2 is not UTF-8 at byte 5"
 run predict --model "$work/run" "$work/columns.tsv"
 ends 1 '' "mica predict: $work/columns.tsv line 1: there is no column 'en', but the run translates from it; *"
 printf 'en\nsix .\nfour, two .\n' >"$work/odd.csv"
 run predict --model "$work/run" "$work/odd.csv"
-ends 1 '' "mica predict: $work/odd.csv line 3 has 2 columns, the first one 1; *"
+ends 1 '' "mica predict: $work/odd.csv line 3 has 2 columns, but the first line has 1; *"
 printf 'en,de\n' >"$work/names.csv"
 run predict --model "$work/run" "$work/names.csv"
-ends 1 '' "mica predict: $work/names.csv holds the names of columns alone: nothing to translate"
+ends 1 '' "mica predict: $work/names.csv holds only the names of columns: there is nothing to translate"
 printf '' >"$work/empty.csv"
 run predict --model "$work/run" "$work/empty.csv"
 ends 1 '' "mica predict: *empty.csv is empty*"
@@ -138,7 +138,7 @@ ends 1 '' 'mica train: *train.* has * lines, but its counterpart has *'
 cp "$work/bytes.en" "$work/odd/train.en"
 printf 'eins.\nzwei.\n' >"$work/odd/train.de"
 run train --task translate --data "$work/odd" --from en --to de --validation 0 --out "$work/x"
-ends 1 '' "mica train: *line 2 of 'en' is not UTF-8: byte 5 of it"
+ends 1 '' "mica train: *line 2 of 'en' is not UTF-8 at byte 5"
 # shellcheck disable=SC2086
 run $train $small --to fr --out "$work/x"
 ends 1 '' "mica train: *has no texts 'fr' for the setting to; there is *"
@@ -147,7 +147,7 @@ run $train $small --from en --to en --out "$work/x"
 ends 2 '' 'mica train: from and to are both en: nothing is translated'
 # shellcheck disable=SC2086
 run $train --width 30 --heads 4 --out "$work/x"
-ends 2 '' 'mica train: a width of 30 cannot be shared by 4 heads: width is a multiple of heads'
+ends 2 '' 'mica train: a width of 30 cannot be shared by 4 heads: width must be a multiple of heads'
 # shellcheck disable=SC2086
 run $train $small --model gpt --out "$work/x"
 ends 2 '' 'mica train: the task translate takes the network translator, not gpt'

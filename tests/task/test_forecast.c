@@ -97,7 +97,7 @@ START_TEST(series_are_forecast) {
   mica_run *run = create(data, folder, settings, SETTINGS);
   ck_assert_msg(strstr(mica_run_remark(run, 0), "windows of 24 rows, a season of 12, a horizon of 6"), "%s",
                 mica_run_remark(run, 0));
-  ck_assert_msg(strstr(mica_run_remark(run, 1), ": 15 empty cells, which are on the line"), "%s",
+  ck_assert_msg(strstr(mica_run_remark(run, 1), ": 15 empty cells: read by interpolation"), "%s",
                 mica_run_remark(run, 1));
   ck_assert_msg(strstr(mica_run_remark(run, 2), "1 columns"), "%s", mica_run_remark(run, 2));
   ck_ok(mica_run_fit(run));
@@ -142,7 +142,7 @@ START_TEST(series_are_forecast) {
   path = files_path("short.csv");
   ck_assert_int_eq(mica_run_predict(run, &(mica_run_input){.files = &path, .file_count = 1}, &prediction),
                    MICA_E_FORMAT);
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "has 20 rows: a forecast sees 24"));
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "has 20 rows, but a forecast needs 24"));
   files_write_text("west.csv", "month,west\n2001-01,1\n2001-02,2\n");
   path = files_path("west.csv");
   ck_assert_int_eq(mica_run_predict(run, &(mica_run_input){.files = &path, .file_count = 1}, &prediction),
@@ -208,7 +208,7 @@ START_TEST(widths_suit_the_heads) {
     if (i) {
       ck_assert_int_eq(mica_run_create(test_engine(), &config, &run), MICA_E_INVALID);
       ck_assert_str_eq(mica_error_message(),
-                       "a width of 33 cannot be shared by the 4 heads of cnn_gru: width is a multiple of 2");
+                       "a width of 33 cannot be shared by the 4 heads of cnn_gru: width must be a multiple of 2");
       continue;
     }
     ck_ok(mica_run_create(test_engine(), &config, &run));
@@ -387,9 +387,9 @@ START_TEST(gaps_are_said) {
     if (way == 0) mica_free(predict(run, &(mica_run_input){.files = files, .file_count = 1}));
     if (way == 1) mica_free(predict(run, &(mica_run_input){.data = other, .part = MICA_PART_TEST, .count = 1}));
     if (way == 2) ck_ok(mica_run_evaluate(run, other, MICA_PART_TEST, &metrics));
-    ck_assert_msg(remarks_on(run, "holes.csv: 1 row is not one step behind the row before, the first \"2021-02-27\""),
+    ck_assert_msg(remarks_on(run, "holes.csv: 1 row is not one step after the previous row, the first \"2021-02-27\""),
                   "%d", way);
-    ck_assert_msg(remarks_on(run, "holes.csv: 1 empty cell, which is on the line"), "%d", way);
+    ck_assert_msg(remarks_on(run, "holes.csv: 1 empty cell: read by interpolation"), "%d", way);
     ck_assert_ptr_null(mica_run_remark(run, 2));
     mica_run_destroy(run);
   }
@@ -455,8 +455,9 @@ START_TEST(series_begin_late) {
   for (size_t i = 1; i <= 2; i++) {
     const mica_run_config config = {.task = "forecast", .data = data, .settings = alone, .setting_count = i};
     ck_assert_int_eq(mica_run_create(test_engine(), &config, &run), MICA_E_FORMAT);
-    ck_assert_msg(strstr(mica_error_message(), i == 1 ? "column 'north' is empty up to row 220, and rows up to 173 are"
-                                                      : "the first value to forecast is in row 221"),
+    ck_assert_msg(strstr(mica_error_message(),
+                         i == 1 ? "column 'north' is empty up to row 220, but training needs values in rows up to 173"
+                                : "the first value that is forecast is in row 221"),
                   "%s", mica_error_message());
   }
 }

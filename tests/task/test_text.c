@@ -139,7 +139,7 @@ static void check_refusals(mica_run *run) {
   refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "empty.tsv is empty");
   files_write("sound.wav", "RIFF\0\0\nWAVE", 11);
   path = files_path("sound.wav");
-  refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "sound.wav is no text");
+  refused(run, &(mica_run_input){.files = &path, .file_count = 1}, "sound.wav is not a text");
   refused(run, &(mica_run_input){.file_count = 0}, "only one of files, data and a text");
 }
 
@@ -245,10 +245,11 @@ END_TEST
 START_TEST(widths_suit_the_heads) {
   static const struct {
     const char *model, *width, *sentence;
-  } rows[] = {{"encoder", "6", "a width of 6 cannot be shared by 4 heads: width is a multiple of heads"},
-              {"cnn_gru", "7", "a width of 7 cannot be shared by 4 heads of cnn_gru: twice the width is a multiple of"},
-              {"cnn_gru", "6", NULL},
-              {"tcn", "7", NULL}};
+  } rows[] = {
+      {"encoder", "6", "a width of 6 cannot be shared by 4 heads: width must be a multiple of heads"},
+      {"cnn_gru", "7", "a width of 7 cannot be shared by 4 heads of cnn_gru: twice the width must be a multiple of"},
+      {"cnn_gru", "6", NULL},
+      {"tcn", "7", NULL}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     const mica_setting given[] = {{"model", rows[i].model}, {"width", rows[i].width}, {"vocabulary", "300"}};
     const mica_run_config config = {.task = "text", .data = data, .settings = given, .setting_count = 3};

@@ -154,7 +154,7 @@ START_TEST(pairs_that_lack_a_side_are_counted) {
                                                         "network learns to translate nothing into texts"));
   mica_run_destroy(run);
   empty_some("data/train.en", 60);
-  refuse("validation", "0", "59 of 96 lines have a text in one of 'de' and 'en' alone: no translations");
+  refuse("validation", "0", "59 of 96 lines have a text in only one of 'de' and 'en', so they are not translations");
 }
 END_TEST
 

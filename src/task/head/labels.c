@@ -165,8 +165,8 @@ static mica_status fits(const mica_run *run, const mica_dataset *data, const mic
   if (!label || (suits(label) && label->classes == wants)) return MICA_OK;
   const long long has = suits(label) ? label->classes : 1;
   return mica__fail(MICA_E_FORMAT,
-                    "%s has %lld label%s a sample, the network was trained on %lld, each 0 or 1: labels of shape "
-                    "(%lld, %lld)",
+                    "%s has %lld label%s a sample, but the network was trained on %lld, each 0 or 1: labels must have "
+                    "the shape (%lld, %lld)",
                     mica_dataset_name(data), has, has == 1 ? "" : "s", wants, (long long)mica_dataset_count(data),
                     wants);
 }

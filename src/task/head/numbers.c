@@ -121,13 +121,13 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
 
 static mica_status fits(const mica_run *run, const mica_dataset *data, const mica_column *label) {
   if (mica_dataset_classes(data))
-    return mica__fail(MICA_E_FORMAT, "%s has classes for answers, the network was trained on numbers",
+    return mica__fail(MICA_E_FORMAT, "%s has classes for answers, but the network was trained on numbers",
                       mica_dataset_name(data));
   const int64_t wants = count_of(run);
   const bool numbers = label && suits(label);
   const int64_t has = numbers && label->shape.rank ? label->shape.dim[0] : 1;
   if (!numbers || has == wants) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has %lld number%s per sample, the network was trained on %lld",
+  return mica__fail(MICA_E_FORMAT, "%s has %lld number%s per sample, but the network was trained on %lld",
                     mica_dataset_name(data), (long long)has, has == 1 ? "" : "s", (long long)wants);
 }
 

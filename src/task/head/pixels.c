@@ -51,8 +51,8 @@ void mica__pixels_opens(const mica_run *run, mica_dataset_config *config) {
 
 mica_status mica__pixels_check(const mica_run *run) {
   if (mica__pixels_classes(run) <= MICA__MASK_CLASSES) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%lld classes: masks have %d at most", (long long)mica__pixels_classes(run),
-                    MICA__MASK_CLASSES);
+  return mica__fail(MICA_E_FORMAT, "the run has %lld classes, but masks can have at most %d",
+                    (long long)mica__pixels_classes(run), MICA__MASK_CLASSES);
 }
 
 static mica_status count_classes(mica_run *run, double *counts, int64_t classes) {

@@ -36,7 +36,7 @@ static mica_status sort_items(const mica_run *run, popular **list, size_t *count
   const double *numbers = facts.popularity.list;
   *count = facts.items.count;
   if (!numbers || facts.popularity.count != *count + 1)
-    return mica__fail(MICA_E_FORMAT, "the run is damaged: \"popularity\"");
+    return mica__fail(MICA_E_FORMAT, "the run is damaged: \"popularity\" must have a number per item");
   *list = malloc((*count + 1) * sizeof **list);
   if (!*list) return mica__fail_nomem("a report");
   for (size_t i = 0; i < *count; i++) (*list)[i] = (popular){(int32_t)i + 1, numbers[i + 1]};

@@ -133,9 +133,10 @@ static mica_status predict_data(predicting *c) {
 mica_status mica__recommend_predict(mica_run *run, const mica_run_input *input, mica_report *p) {
   predicting c = {.run = run, .input = input, .p = p, .left = SIZE_MAX};
   if (mica__recommend_ranks(run))
-    return mica__fail(MICA_E_UNSUPPORTED, "the run puts items in order: mica recommend asks it");
+    return mica__fail(MICA_E_UNSUPPORTED, "the run ranks items and does not predict ratings; use mica recommend");
   if (input->text)
-    return mica__fail(MICA_E_UNSUPPORTED, "pairs of users and items come from a table, --data or a file");
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "pairs of users and items must be rows of a table; give a file or --data, not a text");
   if (input->data) return predict_data(&c);
   for (size_t i = 0; i < input->file_count; i++) MICA_TRY(predict_file(&c, input->files[i]));
   return MICA_OK;

@@ -114,11 +114,11 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
     return mica__fail(MICA_E_FORMAT, "%s has no column 'tokens'", mica_dataset_name(data));
   const mica_column *about = mica_dataset_column(data, column);
   if (about->kind != MICA_COLUMN_KIND_TOKENS || about->shape.rank != 1 || about->shape.dim[0] != wanted)
-    return mica__fail(MICA_E_FORMAT, "%s: samples of 'tokens' are not the %lld tokens that a context of %lld wants",
+    return mica__fail(MICA_E_FORMAT, "%s: samples of 'tokens' must be lists of %lld tokens, for a context of %lld",
                       mica_dataset_name(data), (long long)wanted, (long long)wanted - 1);
   const double known = (double)vocabulary_of(run);
   if ((double)about->classes <= known) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has tokens up to %d, the network's vocabulary ends at %g",
+  return mica__fail(MICA_E_FORMAT, "%s has tokens up to %d, but the network's vocabulary ends at %g",
                     mica_dataset_name(data), (int)about->classes - 1, known - 1);
 }
 
@@ -131,7 +131,7 @@ static mica_status check_heads(const mica_run *run) {
   const mica__contexts_read_settings s = settings_of(run);
   MICA_TRY(mica__task_share_width(s.width, s.heads, s.positions == MICA_POSITIONS_KIND_ROTARY));
   if (!s.groups || s.heads % s.groups == 0) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "%lld heads cannot share %lld groups: heads is a multiple of groups",
+  return mica__fail(MICA_E_INVALID, "%lld heads cannot share %lld groups: heads must be a multiple of groups",
                     (long long)s.heads, (long long)s.groups);
 }
 

@@ -57,7 +57,7 @@ static mica_status note_columns(mica_run *run) {
                       run->task->name);
   for (int i = 0; i < 3; i++) dims[i] = (double)image->shape.dim[i];
   if (image->shape.dim[1] % MICA_DETECTOR_MULTIPLE != 0 || image->shape.dim[2] % MICA_DETECTOR_MULTIPLE != 0)
-    return mica__fail(MICA_E_FORMAT, "%s has pictures of %g x %g; the detector takes sides that are multiples of %d",
+    return mica__fail(MICA_E_FORMAT, "%s has pictures of %g x %g pixels, but their sides must be multiples of %d",
                       mica_dataset_name(data), dims[2], dims[1], MICA_DETECTOR_MULTIPLE);
   MICA_TRY(mica__run_note_numbers(run, "input", dims, 3));
   return mica__run_note_text(run, "input_column", image->name);
@@ -65,7 +65,7 @@ static mica_status note_columns(mica_run *run) {
 
 static mica_status no_picture(void *user, uint64_t sample, void *data, size_t bytes) {
   (void)user, (void)sample, (void)data, (void)bytes;
-  return mica__fail(MICA_E_STATE, "an outline has no pictures");
+  return mica__fail(MICA_E_STATE, "the run was opened without data, so it has no pictures to read");
 }
 
 /* Data fit an opened run if they have its classes and picture size; a small dataset stands for these. */
@@ -93,7 +93,7 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_set_defaults(run));
   MICA_TRY(mica__task_check_network(run));
   const int64_t width = settings_of(run).width;
-  if (width % 8 != 0) return mica__fail(MICA_E_INVALID, "width is a multiple of 8, not %lld", (long long)width);
+  if (width % 8 != 0) return mica__fail(MICA_E_INVALID, "width must be a multiple of 8, not %lld", (long long)width);
   return run->parts->whole ? note_columns(run) : make_outline(run);
 }
 

@@ -65,7 +65,8 @@ static mica_status visit_framed(mica_run *run, const mica_dataset *data, uint64_
   const mica_shape frame = frame_of(run);
   const size_t bytes = bytes_of(frame), plane = bytes / (size_t)frame.dim[0];
   if (mica_dataset_dtype(data) != MICA_U8)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s holds pictures of floats, which are not drawn", mica_dataset_name(data));
+    return mica__fail(MICA_E_UNSUPPORTED, "%s holds pictures of floats, which cannot be drawn; it must hold u8",
+                      mica_dataset_name(data));
   uint8_t *framed = malloc(bytes + 1), *planes = malloc(3 * plane);
   char *name = mica__sample_name(data, at);
   const mica__sample sample = {.name = name, .pixels = planes, .shape = {3, {3, frame.dim[1], frame.dim[2]}}};

@@ -76,9 +76,9 @@ static mica_status derive(mica_run *run, mica_part part, const mica_dataset *dat
   if (status == MICA_OK) status = mica__number_lists_derive(data, "series", &lists, &made);
   mica__number_lists_free(&lists);
   if (status == MICA_OK && cut)
-    status =
-        mica__run_remark(run, "%zu of %zu series are longer than the longest of training, %g: their ends are not read",
-                         cut, all, length);
+    status = mica__run_remark(
+        run, "%zu of %zu series are longer than the longest of training, %g numbers: their ends are not read", cut, all,
+        length);
   if (status == MICA_OK)
     *out = made;
   else

@@ -253,7 +253,7 @@ static mica_status visit_file(mica_run *run, const char *path, mica__sample_fn *
     return found ? MICA_OK : visit_path(run, path, MICA_PART_TEST, 0, fn, user);
   }
   MICA_TRY(mica__content_read(path, &content, &size));
-  mica_status status = memchr(content, '\0', size) ? mica__fail(MICA_E_FORMAT, "%s is no text", path)
+  mica_status status = memchr(content, '\0', size) ? mica__fail(MICA_E_FORMAT, "%s is not a text", path)
                                                    : visit_lines(run, path, (const char *)content, fn, user);
   free(content);
   return status;

@@ -93,14 +93,14 @@ static mica_status complete(mica_run *run, const mica_column *label) {
   (void)label;
   MICA_TRY(mica__run_remark_passed(run, run->data, x->passed));
   if (!mica__recommend_ranks(run) || x->timed) return MICA_OK;
-  return mica__run_remark(run, "there are no times: the order of the lines stands for them");
+  return mica__run_remark(run, "there is no column of times, so the order of the lines is used");
 }
 
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
   (void)run;
   return mica__interactions_of(data)
              ? MICA_OK
-             : mica__fail(MICA_E_FORMAT, "%s is no table of interactions", mica_dataset_name(data));
+             : mica__fail(MICA_E_FORMAT, "%s is not a table of interactions", mica_dataset_name(data));
 }
 
 static void loads(const mica_run *run, mica_part part, mica_loader_config *config) {

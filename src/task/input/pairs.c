@@ -231,7 +231,8 @@ static mica_status remark_empty(mica_run *run, mica_part part, const char *name,
                       name, pairs, mica_part_name(part), to);
   if (run->parts->whole && part == MICA_PART_VALIDATION) return MICA_OK;
   if (learns && half > pairs / 2)
-    return mica__fail(MICA_E_FORMAT, "%s: %zu of %zu lines have a text in one of '%s' and '%s' alone: no translations",
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: %zu of %zu lines have a text in only one of '%s' and '%s', so they are not translations",
                       name, half, pairs, from, to);
   if (counts[NO_TARGET])
     MICA_TRY(mica__run_remark(run, "%zu of %zu lines%s have a text in '%s' and none in '%s'%s", counts[NO_TARGET],

@@ -176,12 +176,13 @@ static mica_status visit_rows(walk *w, mica__records *r) {
   const size_t width = r->count;
   MICA_TRY(find_sides(w->run, r, &s));
   if (s.header) MICA_TRY(mica__records_next(r, &found));
-  if (!found) return mica__fail(MICA_E_FORMAT, "%s holds the names of columns alone: nothing to translate", r->name);
+  if (!found)
+    return mica__fail(MICA_E_FORMAT, "%s holds only the names of columns: there is nothing to translate", r->name);
   for (size_t rows = 0; found; rows++) {
     if (rows == MOST_LINES) return mica__fail(MICA_E_FORMAT, "%s has more than %d lines", r->name, MOST_LINES);
     if (r->count != width)
       return mica__fail(MICA_E_FORMAT,
-                        "%s line %zu has %zu columns, the first one %zu; a text that has commas in it is quoted",
+                        "%s line %zu has %zu columns, but the first line has %zu; a text with commas must be quoted",
                         r->name, r->line, r->count, width);
     MICA_TRY(visit_row(w, r, &s));
     MICA_TRY(mica__records_next(r, &found));

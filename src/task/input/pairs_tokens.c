@@ -43,7 +43,7 @@ mica_status mica__pairs_add(const mica_run *run, const char *name, const char *t
                             mica__ids *ids) {
   const int64_t most = mica__pairs_settings_of(run).length - 1;
   const size_t valid = mica__utf8_prefix(text, bytes);
-  if (valid < bytes) return mica__fail(MICA_E_FORMAT, "%s is not UTF-8: byte %zu of it", name, valid + 1);
+  if (valid < bytes) return mica__fail(MICA_E_FORMAT, "%s is not UTF-8 at byte %zu", name, valid + 1);
   MICA_TRY(mica__ids_add(run, name, text, bytes, false, most, false, work, ids));
   /* mica__ids_add has left room. */
   ids->ids[ids->count++] = mica__pairs_end(run);

@@ -150,7 +150,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
   const mica__fact_numbers input = mica__common_facts_of(run).input;
   const int64_t channels = input.count ? (int64_t)input.list[0] : 0;
   if (image->shape.dim[0] == channels) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has pictures of %lld channels, the run was trained on %lld",
+  return mica__fail(MICA_E_FORMAT, "%s has pictures of %lld channels, but the run was trained on %lld",
                     mica_dataset_name(data), (long long)image->shape.dim[0], (long long)channels);
 }
 

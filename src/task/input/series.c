@@ -34,8 +34,9 @@ static int32_t suits(const mica_dataset *data) {
 static mica_status check_begins(const mica__windows *w, const char *name) {
   for (size_t k = 0; k < w->series.count; k++)
     if (!mica__series_seen(&w->series, k, w->learned))
-      return mica__fail(MICA_E_FORMAT, "%s: column '%s' is empty up to row %lld, and rows up to %lld are trained on",
-                        name, w->series.names[k], (long long)mica__series_first(&w->series, k), (long long)w->learned);
+      return mica__fail(MICA_E_FORMAT,
+                        "%s: column '%s' is empty up to row %lld, but training needs values in rows up to %lld", name,
+                        w->series.names[k], (long long)mica__series_first(&w->series, k), (long long)w->learned);
   return MICA_OK;
 }
 
@@ -90,8 +91,10 @@ static mica_status check_facts(const mica_run *run) {
                {"season", facts.season, MICA__LARGEST_ROW}};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     if (sizes[i].value != floor(sizes[i].value) || sizes[i].value > sizes[i].most)
-      return mica__run_damaged(
-          run, run->data, mica__fail(MICA_E_FORMAT, "config.json: \"%s\" holds %g", sizes[i].name, sizes[i].value));
+      return mica__run_damaged(run, run->data,
+                               mica__fail(MICA_E_FORMAT,
+                                          "config.json: \"%s\" holds %g, but must be a whole number up to %g",
+                                          sizes[i].name, sizes[i].value, sizes[i].most));
   return MICA_OK;
 }
 
@@ -102,7 +105,8 @@ static mica_status prepare(mica_run *run) {
   if (!run->parts->whole) return check_facts(run);
   mica__windows *w = mica__windows_of(run->parts->whole);
   if (!w)
-    return mica__fail(MICA_E_UNSUPPORTED, "the task %s reads tables, not datasets of the caller's", run->task->name);
+    return mica__fail(MICA_E_UNSUPPORTED, "the task %s reads tables from files, not datasets that a program made",
+                      run->task->name);
   MICA_TRY(check_begins(w, mica_dataset_name(run->parts->whole)));
   MICA_TRY(note_sizes(run, w));
   MICA_TRY(note_scales(run, w));
@@ -118,8 +122,10 @@ static mica_status derive(mica_run *run, mica_part part, const mica_dataset *dat
   *out = data;
   if (part == MICA_PART_VALIDATION && run->parts->whole && count < FEW_WINDOWS)
     MICA_TRY(mica__run_remark(
-        run, "%" PRIu64 " window%s: the best epoch is found by chance; --validation SHARE holds out more", count,
-        count == 1 ? " validates" : "s validate"));
+        run,
+        "only %" PRIu64
+        " window%s held out for validation, so the best epoch is found by chance; hold out more (--validation)",
+        count, count == 1 ? " is" : "s are"));
   MICA_TRY(mica__windows_remark(run, mica_dataset_name(data), w));
   return mica__windows_scale(run, w);
 }

@@ -93,13 +93,15 @@ static mica_status say_times(mica_run *run, const char *name, const mica__series
   int64_t first = 0;
   if (!s->times) return MICA_OK;
   if (s->spacing.unit == MICA__SPACING_NONE)
-    return mica__run_remark(
-        run, "%s: times such as \"%s\" are not understood (2001-12-29 is): order, season, and gaps are not known", name,
-        s->times[s->rows - 1]);
+    return mica__run_remark(run,
+                            "%s: times such as \"%s\" are not understood (times such as 2001-12-29 are), so order, "
+                            "season and gaps are unknown",
+                            name, s->times[s->rows - 1]);
   const int64_t count = mica__series_irregular(s, &first);
   if (!count) return MICA_OK;
   return mica__run_remark(
-      run, "%s: %lld row%s not one step behind the row before, the first \"%s\" behind \"%s\"; a row counts as a step",
+      run,
+      "%s: %lld row%s not one step after the previous row, the first \"%s\" after \"%s\"; each row counts as one step",
       name, (long long)count, count == 1 ? " is" : "s are", s->times[first], s->times[first - 1]);
 }
 
@@ -107,9 +109,11 @@ mica_status mica__windows_remark(mica_run *run, const char *name, const mica__wi
   const mica__series *s = &w->series;
   MICA_TRY(mica__run_remark_passed(run, name, s->passed));
   MICA_TRY(say_times(run, name, s));
-  if (s->row_numbers) MICA_TRY(mica__run_remark(run, "'%s' numbers the rows and is no series", s->row_numbers));
+  if (s->row_numbers)
+    MICA_TRY(mica__run_remark(run, "column '%s' numbers the rows and is not a series", s->row_numbers));
   if (!s->empty) return MICA_OK;
-  return mica__run_remark(
-      run, "%s: %lld empty cell%s on the line between the neighbours where these are seen, no answer%s", name,
-      (long long)s->empty, s->empty == 1 ? ", which is" : "s, which are", s->empty == 1 ? "" : "s");
+  return mica__run_remark(run,
+                          "%s: %lld empty cell%s: read by interpolation between neighbours if both are before the "
+                          "forecast, else as the last value; never used as answers",
+                          name, (long long)s->empty, s->empty == 1 ? "" : "s");
 }

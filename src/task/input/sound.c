@@ -57,7 +57,9 @@ static mica_status prepare(mica_run *run) {
     return mica__fail(MICA_E_FORMAT, "%s has no %s: the task %s wants an answer for each recording", run->data,
                       sound ? "answers" : "recordings", run->task->name);
   if (rate < 1000)
-    return mica__fail(MICA_E_FORMAT, "%s: %g samples a second are no speech; --rate sets others", run->data, rate);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the sample rate is %g Hz, but must be at least 1000 Hz; set another with --rate", run->data,
+                      rate);
   const double input[] = {1, floor(rate * settings_of(run).seconds)};
   MICA_TRY(mica__run_note_numbers(run, "rate", &rate, 1));
   /* If a task has rows beside recordings, the fact "input" describes the rows. */
@@ -186,7 +188,8 @@ static mica_status visit_first(mica_run *run, const mica_dataset *data, uint64_t
 static mica_status visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
   if (given->file_count) return visit_files(run, given, fn, user);
   if (given->data) return mica__visit_data(run, given, visit_first, fn, user);
-  return mica__fail(MICA_E_INVALID, "the task %s predicts from recordings and data", run->task->name);
+  return mica__fail(MICA_E_INVALID, "the task %s predicts from recordings and data (--data), not from texts",
+                    run->task->name);
 }
 
 static mica_status look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {

@@ -54,8 +54,8 @@ static mica_status add_letters(const mica_dataset *data, int32_t *letters, int64
     for (int64_t k = 0; status == MICA_OK && k < length; k++) {
       if (bsearch(&tokens[k], letters, (size_t)*count, sizeof *letters, ascending)) continue;
       if (*count == MOST_LETTERS)
-        status =
-            mica__fail(MICA_E_FORMAT, "%s: its texts have more than %d letters", mica_dataset_name(data), MOST_LETTERS);
+        status = mica__fail(MICA_E_FORMAT, "%s: its texts have more than %d different letters", mica_dataset_name(data),
+                            MOST_LETTERS);
       if (status != MICA_OK) break;
       letters[(*count)++] = tokens[k];
       qsort(letters, (size_t)*count, sizeof *letters, ascending);
@@ -127,7 +127,9 @@ mica_status mica__strings_note(mica_run *run, double rate, mica__strings_time (*
     return mica__fail(MICA_E_FORMAT, "%s has no recordings: the task %s wants a text for each recording", run->data,
                       run->task->name);
   if (rate < 1000)
-    return mica__fail(MICA_E_FORMAT, "%s: %g samples a second are no speech; --rate sets others", run->data, rate);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the sample rate is %g Hz, but must be at least 1000 Hz; set another with --rate", run->data,
+                      rate);
   MICA_TRY(mica__run_note_numbers(run, "rate", &rate, 1));
   MICA_TRY(mica__run_note_numbers(run, "mean", &zero, 1));
   MICA_TRY(mica__run_note_numbers(run, "deviation", &one, 1));

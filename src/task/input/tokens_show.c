@@ -169,8 +169,8 @@ static bool find_columns(const mica_run *run, const mica__records *r, size_t ans
 static mica_status add_record(const mica_run *run, const mica__records *r, const columns *c, texts *t) {
   /* An unquoted separator within a text would cut it off. */
   if (r->count != c->count)
-    return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, those before have %zu", r->name, r->line, r->count,
-                      c->count);
+    return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the lines before have %zu", r->name, r->line,
+                      r->count, c->count);
   double *truths = calloc(t->answers + 1, sizeof *truths);
   char *text = malloc(r->cells[c->text].length + 1);
   mica_status status = text && truths ? MICA_OK : mica__fail_nomem("a text");
@@ -210,7 +210,7 @@ static mica_status add_content(const mica_run *run, const char *name, char *cont
   const bool may = !mica__name_ends(name, ".txt");
   bool table = false;
   if (!size) return mica__fail(MICA_E_FORMAT, "%s is empty", name);
-  if (memchr(content, '\0', size)) return mica__fail(MICA_E_FORMAT, "%s is no text", name);
+  if (memchr(content, '\0', size)) return mica__fail(MICA_E_FORMAT, "%s is not a text", name);
   if (may) {
     mica__records r = mica__records_in(name, content, size);
     mica__attempt_begin();

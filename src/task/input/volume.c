@@ -78,7 +78,8 @@ static mica_status prepare(mica_run *run) {
   MICA_TRY(mica__run_set_defaults(run));
   MICA_TRY(mica__task_check_network(run));
   if (strcmp(mica__common_settings_of(run).augment, "none") != 0)
-    return mica__fail(MICA_E_INVALID, "augment is for pictures; the task %s mirrors windows (keep-sides)",
+    return mica__fail(MICA_E_INVALID,
+                      "augment is for pictures; the task %s mirrors windows instead (setting keep-sides)",
                       run->task->name);
   if (!run->parts->whole) return check_window(run);
   if (!has_volumes(run->parts->whole))
@@ -98,7 +99,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data) {
     return mica__fail(MICA_E_FORMAT, "%s has no volumes, but the run was trained on them", mica_dataset_name(data));
   const int64_t channels = mica__volumes_header(data, 0)->channels;
   if (input.count != 3 || channels == (int64_t)input.list[0]) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s has volumes of %lld channels, the run was trained on %lld",
+  return mica__fail(MICA_E_FORMAT, "%s has volumes of %lld channels, but the run was trained on %lld",
                     mica_dataset_name(data), (long long)channels, (long long)input.list[0]);
 }
 

@@ -55,7 +55,7 @@ mica_status mica__volume_decide(mica_run *run, const char *name, const mica__vol
   mica__slab s = {mica__pixels_classes(run), grid.sides[0], sides[1], sides[2], 0, NULL};
   mica_tensor *x = NULL;
   if (facts.mean.count != (size_t)channels || facts.deviation.count != (size_t)channels)
-    return mica__fail(MICA_E_FORMAT, "%s has %lld channels, the run was trained on %zu", name, (long long)channels,
+    return mica__fail(MICA_E_FORMAT, "%s has %lld channels, but the run was trained on %zu", name, (long long)channels,
                       facts.mean.count);
   float *values = malloc((size_t)(channels * grid.sides[0] * grid.sides[1] * grid.sides[2]) * sizeof *values);
   s.sums = calloc((size_t)(s.classes * s.depth * s.height * s.width), sizeof *s.sums);

@@ -82,7 +82,7 @@ static mica_status read_letters(const mica_run *run, const char *text, saying *s
   const size_t size = strlen(text);
   if (!size) return mica__fail(MICA_E_INVALID, "the text is empty: there is nothing to say");
   if (size > MOST_LETTERS)
-    return mica__fail(MICA_E_INVALID, "the text has %zu bytes; %d are the most", size, MOST_LETTERS);
+    return mica__fail(MICA_E_INVALID, "the text has %zu bytes, but may have at most %d", size, MOST_LETTERS);
   if (!(s->letters = calloc(size + 2, sizeof *s->letters))) return mica__fail_nomem("a text");
   MICA_TRY(mica__letters_of(run, text, s->letters + 1, &s->count));
   s->letters[0] = s->letters[s->count + 1] = MICA__SPEAKER_SILENCE;
@@ -140,8 +140,8 @@ static mica_status set_durations(mica_run *run, double speed, saying *s) {
   }
   if (!(sum <= MOST_FRAMES))
     return mica__fail(MICA_E_NUMERIC,
-                      "the network predicts durations of %g frames in all, and %d are the most; train it longer, or "
-                      "with a lower rate",
+                      "the network predicts durations of %g frames in all, but at most %d are possible; train it "
+                      "longer, or with a lower rate",
                       sum, MOST_FRAMES);
   s->frames = mica__max((int64_t)nearbyint(fmax(sum, 0)), 2);
   return MICA_OK;
@@ -185,9 +185,9 @@ static mica_status say(mica_run *run, const mica_speech_config *config, saying *
   const mica_stft_config stft = mica__speaker_stft(mica__speak_facts_of(run).rate);
   float *spectrum = NULL;
   if (!(speed >= 1 / FASTEST && speed <= FASTEST))
-    return mica__fail(MICA_E_INVALID, "the speed is from %g to %g, not %g", 1 / FASTEST, FASTEST, config->speed);
+    return mica__fail(MICA_E_INVALID, "the speed must be from %g to %g, not %g", 1 / FASTEST, FASTEST, config->speed);
   if (iterations < 1 || iterations > 10000)
-    return mica__fail(MICA_E_INVALID, "iterations are from 1 to 10000, not %lld", (long long)iterations);
+    return mica__fail(MICA_E_INVALID, "iterations must be from 1 to 10000, not %lld", (long long)iterations);
   MICA_TRY(read_letters(run, config->text, s));
   if (config->shares && config->speaker)
     return mica__fail(MICA_E_INVALID, "give a speaker or shares of speakers, not both");

@@ -33,7 +33,7 @@ static mica_status find_item(const mica_run *run, const char *name, int32_t *ite
   const mica__fact_texts items = mica__recommend_facts_of(run).items;
   *item = find_id(items, name);
   if (*item) return MICA_OK;
-  return mica__fail(MICA_E_NOT_FOUND, "item '%s' is none of the %zu items that the run was trained on", name,
+  return mica__fail(MICA_E_NOT_FOUND, "item '%s' is not one of the %zu items that the run was trained on", name,
                     items.count);
 }
 
@@ -124,7 +124,8 @@ static mica_status rank_by_network(mica_run *run, const asked *a, bool excludes,
   }
   const mica_tensor *ranked = status == MICA_OK ? mica_trainer_output(run->trainer, "ranked") : NULL;
   const mica_tensor *scores = status == MICA_OK ? mica_trainer_output(run->trainer, "scores") : NULL;
-  if (status == MICA_OK && (!ranked || !scores)) status = mica__fail(MICA_E_STATE, "the network ranks no items");
+  if (status == MICA_OK && (!ranked || !scores))
+    status = mica__fail(MICA_E_STATE, "the network has no outputs 'ranked' and 'scores', so it cannot rank items");
   if (status == MICA_OK) {
     out->count = mica_tensor_shape(ranked).dim[1];
     status = mica_tensor_download(queue, ranked, out->items, mica_tensor_bytes(ranked));
@@ -147,8 +148,9 @@ static mica_status read_context(const mica_run *run, const mica_run_query *q, mi
     while (k < f->count && (f->list[k].side != MICA__SIDE_PAIR || strcmp(f->list[k].name, q->context[i].name) != 0))
       k++;
     if (k < f->count) continue;
-    mica_status status = mica__fail(MICA_E_NOT_FOUND, "context: '%s' is no column of pairs; these are: %s",
-                                    q->context[i].name, any ? names.data : "none");
+    mica_status status =
+        mica__fail(MICA_E_NOT_FOUND, "context: '%s' is not a column of pairs; the columns of pairs are: %s",
+                   q->context[i].name, any ? names.data : "none");
     mica__text_free(&names);
     return status;
   }
@@ -285,13 +287,13 @@ static mica_status rank_user(mica_run *run, const asked *a, const mica_run_query
   const mica__recommender network = mica__recommend_network(run);
   const bool features = mica__recommender_has_features(&network);
   if (q->context_count && !features)
-    return mica__fail(MICA_E_UNSUPPORTED, "the network %s sees users and items alone: there is no context",
+    return mica__fail(MICA_E_UNSUPPORTED, "the network %s reads only users and items, so it takes no context",
                       network.name);
   if (features && a->user) return rank_by_pairs(run, a, q, excludes, out);
   if (a->user || mica__recommender_context(&network)) return rank_by_network(run, a, excludes, out);
   if (!strcmp(network.name, "mf")) return rank_by_fit(run, a, excludes, out);
   return mica__fail(MICA_E_UNSUPPORTED,
-                    "the network %s knows the users of its training alone; mf, towers and sasrec take new ones",
+                    "the network %s knows only the users that it was trained on; mf, towers and sasrec take new users",
                     network.name);
 }
 
@@ -319,8 +321,8 @@ static mica_status answer_known(mica_run *run, const char *name, const mica_run_
   const int32_t user = find_id(users, name);
   if (!user)
     return mica__fail(MICA_E_NOT_FOUND,
-                      "user '%s' is none of the %zu users that the run was trained on; ratings make a new one", name,
-                      users.count);
+                      "user '%s' is not one of the %zu users that the run was trained on; for a new user, give ratings",
+                      name, users.count);
   mica_status status = read_history(run, user, &a);
   if (status == MICA_OK) status = answer_user(run, name, &a, q, p);
   free(a.items);
@@ -378,7 +380,8 @@ static mica_status answer_file(mica_run *run, const mica_run_query *q, mica_repo
 mica_status mica__recommend_query(mica_run *run, const mica_run_query *given, mica_report *p) {
   mica_run_query q = *given;
   if (q.top < 0 || q.top > MOST_ANSWERS)
-    return mica__fail(MICA_E_INVALID, "mica_run_recommend: top is 1 to %lld", (long long)MOST_ANSWERS);
+    return mica__fail(MICA_E_INVALID, "mica_run_recommend: top is %lld, but must be from 1 to %lld", (long long)q.top,
+                      (long long)MOST_ANSWERS);
   if (!q.top) q.top = 10;
   for (size_t i = 0; i < q.user_count; i++) MICA_TRY(answer_known(run, q.users[i], &q, p));
   if (q.rated_file)
