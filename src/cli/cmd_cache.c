@@ -31,7 +31,8 @@ static const cli_choice actions[] = {
     [LIST] = {"list", "list what is in it, the last used first"},
     [CLEAR] = {"clear", "delete all of it"},
     [BUNDLE] = {"bundle", "say which device the bundle --file is for"},
-    [BUILD] = {"build", "add what standard input asks for; train starts such processes"},
+    [BUILD] = {"build", "for mica's own use: build the kernels that another process asks for on standard input; train "
+                        "starts such processes"},
     [DOCTOR] = {"doctor", "add what doctor needs, from the end on; doctor starts such a process"},
     {0},
 };

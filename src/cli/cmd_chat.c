@@ -24,7 +24,7 @@ static const cli_option options[] = {
             .help = "instructions before the conversation"),
     CLI_ROW("length", struct values, length, .value = "N", .help = "tokens of an answer at most (default: no limit)"),
     CLI_ROW("context", struct values, context, .value = "N",
-            .help = "tokens of a conversation at most (default: the model's, at most 8192)"),
+            .help = "most tokens of a conversation (default: the model's, at most 8192)"),
     CLI_ROW("temperature", struct values, temperature, .value = "T",
             .help = "sampling temperature; 0: always the likeliest token (default 0.8)"),
     CLI_ROW("top-k", struct values, top_k, .value = "K",

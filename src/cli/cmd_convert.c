@@ -184,9 +184,8 @@ static void find_missing(const char *model, const mica_safetensors *file, mica_d
 static int fail_graph(const cli_command *self, const struct values *v, const network *n) {
   char name[128] = "";
   if (n->x.graph) find_missing(v->model, n->file, mica_value_dtype(n->x), mica_value_shape(n->x), name);
-  if (*name)
-    return cli_fail(self, "%s: it is of another network than %s: there is no tensor '%s'", v->from, v->model, name);
-  return cli_fail(self, "%s as weights of %s: %s", v->from, v->model, mica_graph_message(n->graph));
+  if (*name) return cli_fail(self, "%s is of another network than %s: it has no tensor '%s'", v->from, v->model, name);
+  return cli_fail(self, "%s cannot be used as weights of %s: %s", v->from, v->model, mica_graph_message(n->graph));
 }
 
 /* Refuses a file with weights that the network lacks: it belongs to another network, with other answers. */
@@ -197,7 +196,7 @@ static int refuse_spare(const cli_command *self, const struct values *v, const n
     for (size_t k = 0; !known && k < mica_nn_parameter_count(n->nn); k++)
       known = !strcmp(name, mica_nn_parameter_at(n->nn, k)->name);
     if (!known)
-      return cli_fail(self, "%s: it is of another network than %s, which has no '%s'", v->from, v->model, name);
+      return cli_fail(self, "%s is of another network than %s, which has no tensor '%s'", v->from, v->model, name);
   }
   return CLI_OK;
 }
@@ -211,8 +210,11 @@ static int to_onnx(const cli_command *self, const struct values *v) {
   if (status != CLI_OK) return status;
   if (!v->model) return usage(self, "--model NAME is missing: the network that the weights belong to");
   while (mica_model_name(index) && strcmp(mica_model_name(index), v->model) != 0) index++;
-  if (!mica_model_name(index)) return usage(self, "--model is not a network; mica convert --help lists them");
-  if (!shape_of(v, index, &shape)) return usage(self, "--shape is the shape of a sample, as in 3x224x224");
+  if (!mica_model_name(index)) {
+    cli_fail(self, "--model cannot be \"%s\"; mica convert --help lists the networks", v->model);
+    return CLI_USAGE;
+  }
+  if (!shape_of(v, index, &shape)) return usage(self, "--shape must be the shape of a sample, as in 3x224x224");
   if (load_network(v, index, shape, &n) != MICA_OK)
     status = n.graph && mica_graph_status(n.graph) != MICA_OK ? fail_graph(self, v, &n) : cli_fail_library(self);
   const mica_onnx_write_config how = {
@@ -247,7 +249,7 @@ static int run(const cli_command *self, const void *given) {
   if (stat(v->from, &about) == 0 && S_ISDIR(about.st_mode))
     return usage(self, "IN is a folder: mica export RUN --onnx FILE writes a run as a model");
   if (from == to || (from && !ends_in(v->to, ".safetensors")))
-    return usage(self, "one of IN and OUT ends in .onnx, the other in .safetensors");
+    return usage(self, "one of IN and OUT must end in .onnx, the other in .safetensors");
   if (from && (v->model || v->shape || v->opset || v->device)) {
     cli_fail(self, "--%s is for writing ONNX; weights are read from ONNX unchanged",
              v->model   ? "model"

@@ -255,7 +255,7 @@ static int show_safetensors(const cli_command *self, const char *path, bool as_j
   cli_guess guess = {.word = path};
   for (size_t i = 0; mica_model_name(i); i++) cli_guess_consider(&guess, mica_model_name(i));
   if (guess.best && stat(path, &about) != 0)
-    return cli_fail(self, "there is no file %s, nor such a network; did you mean %s?", path, guess.best);
+    return cli_fail(self, "there is no file or network %s; did you mean %s?", path, guess.best);
   if (stat(path, &about) != 0) return fail_unknown(self, path);
   return show_file(self, path, NULL, as_json);
 }

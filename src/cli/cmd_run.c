@@ -209,8 +209,10 @@ static int warn_of_weights(const cli_command *self, const mica_onnx *model) {
     for (int64_t k = 0; k < count; k++) {
       const double weight = (double)((const float *)data)[k];
       if (!(fabs(weight) > F16_MOST) || isinf(weight)) continue;
-      fprintf(stderr, "mica run: '%s' holds %g, and f16 ends at %g: it becomes infinite; --precision bf16 holds it\n",
-              cli_clean(name), weight, F16_MOST);
+      fprintf(
+          stderr,
+          "mica run: weight '%s' holds %g, but the largest f16 is %g, so it becomes infinite; use --precision bf16\n",
+          cli_clean(name), weight, F16_MOST);
       break;
     }
     mica_free(data);
@@ -248,7 +250,7 @@ static int run_model(const cli_command *self, const struct values *v, mica_engin
   if (status == CLI_OK && mica_onnx_run(runner, queue, feeds->feeds, feeds->count) != MICA_OK) {
     const bool short_one = mica_error_status() == MICA_E_SHAPE && !v->shape && !v->input.count;
     const char *open = short_one ? cli_onnx_open_input(model) : NULL;
-    status = open ? cli_fail(self, "%s; --shape %s=1x... says how long it is", mica_error_message(), open)
+    status = open ? cli_fail(self, "%s; give the input's length with --shape %s=1x...", mica_error_message(), open)
                   : cli_fail_library(self);
   }
   if (status == CLI_OK && repeat) status = measure(self, queue, runner, feeds, repeat, &median, &p95);

@@ -170,7 +170,7 @@ static mica_status warm_up(const serve_model *model, mica_decoder *decoder) {
 /* Checks the words NAME=PATH of --adapter. */
 static int check_adapters(const cli_command *self, const cli_words *adapters) {
   if (adapters->count > SERVE_MOST_ADAPTERS) {
-    cli_fail(self, "--adapter: at most %d adapters", SERVE_MOST_ADAPTERS);
+    cli_fail(self, "--adapter may name at most %d adapters", SERVE_MOST_ADAPTERS);
     return CLI_USAGE;
   }
   for (size_t a = 0; a < adapters->count; a++) {
@@ -179,7 +179,7 @@ static int check_adapters(const cli_command *self, const cli_words *adapters) {
     const size_t length = path ? (size_t)(path - word) : 0;
     for (size_t b = 0; b < a && path; b++) twice |= !strncmp(adapters->words[b], word, length + 1);
     if (length > 0 && path[1] && !twice) continue;
-    cli_fail(self, twice ? "--adapter %s: the name is taken" : "--adapter %s: write NAME=PATH", word);
+    cli_fail(self, twice ? "--adapter %s: the name is used twice" : "--adapter %s: write NAME=PATH", word);
     return CLI_USAGE;
   }
   return CLI_OK;

@@ -156,11 +156,12 @@ static int check_train(const cli_command *self, const struct values *v) {
   }
   const bool bytes = v->kind == MICA_TOKENIZER_KIND_BYTE;
   if (bytes && v->size) {
-    cli_fail(self, "--size: the kind byte has 256 tokens");
+    cli_fail(self, "--size is not for the kind byte, which always has 256 tokens");
     return CLI_USAGE;
   }
   if (v->least && (bytes || v->kind == MICA_TOKENIZER_KIND_UNIGRAM)) {
-    cli_fail(self, "--min-frequency is for kinds that count; %s does not", kinds[v->kind].name);
+    cli_fail(self, "--min-frequency is for the kinds bpe, wordpiece, word and character, not for %s",
+             kinds[v->kind].name);
     return CLI_USAGE;
   }
   return lstat(v->out, &about) == 0 ? cli_fail(self, "%s is there already", v->out) : CLI_OK;
@@ -261,7 +262,7 @@ static int add_id(const cli_command *self, const char *word, int32_t **ids, size
   char *end = NULL;
   const long id = strtol(word, &end, 10);
   if (end == word || *end || id < 0 || id > INT32_MAX) {
-    cli_fail(self, "'%.40s' is not an id", word);
+    cli_fail(self, "'%.40s' is not an id, a whole number from 0", word);
     return CLI_USAGE;
   }
   if (*count == *room) {

@@ -97,7 +97,8 @@ static void print_epoch(FILE *out, const mica_run *run) {
     fprintf(out, "          one batch of %" PRIu64 ": there are no more samples\n", epoch.batch);
   if (epoch.left_out)
     fprintf(out,
-            "          an epoch leaves out %" PRIu64 " of %" PRIu64 " samples, other ones each time: no whole batch\n",
+            "          an epoch leaves out %" PRIu64 " of %" PRIu64
+            " samples, others each time, because they do not fill a batch\n",
             epoch.left_out, epoch.batch * epoch.batches + epoch.left_out);
 }
 
@@ -524,7 +525,7 @@ static int run_train(const cli_command *self, const void *given) {
   int status = cli_refuse_null(self, v->device);
   if (status == CLI_OK && v->lora) return run_lora(self, v);
   if (status == CLI_OK && !v->task && is_lines(v->data)) {
-    cli_fail(self, "%s holds conversations if it is of JSON lines; they need --lora rank=8 and --init MODEL", v->data);
+    cli_fail(self, "%s: to train on conversations in JSON lines, add --lora rank=8 and --init MODEL", v->data);
     return CLI_USAGE;
   }
   cli_stop_note_folder(v->out ? v->out : DEFAULT_FOLDER);

@@ -68,8 +68,8 @@ static void measure_from(mica_tuner *tuner, cli_worker *worker, const char *prob
     if (how == CLI_MEASURED_WRONG) {
       r->wrong++;
       cli_progress_end();
-      fprintf(stderr, "%s: %s is wrong here and put in quarantine: %s\n", problem, mica_tuner_candidate(tuner, i),
-              reason);
+      fprintf(stderr, "%s: %s fails on this device and is put in quarantine: %s\n", problem,
+              mica_tuner_candidate(tuner, i), reason);
       if (mica_tuner_quarantine(tuner, i, reason) != MICA_OK)
         fprintf(stderr, "%s: the quarantine is not kept: %s\n", problem, mica_error_message());
     }

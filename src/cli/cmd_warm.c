@@ -25,9 +25,8 @@ static const cli_option options[] = {
     CLI_ROW("MODEL", struct values, model, .role = CLI_OPERAND,
             .help = "ONNX model, published model (folder or GGUF file), or folder of a run"),
     CLI_ROW("sample", struct values, sample, .value = "SAMPLE",
-            .help =
-                "runs and models of pictures: a file for mica predict, or a text if there is no such file; language "
-                "and speak: a text"),
+            .help = "the input to answer: a picture file, or for a run any file that mica predict takes, or a text if "
+                    "there is no such file; for language and speak always a text"),
     CLI_ROW("shape", struct values, shape, .value = "NAME=1x3x224x224",
             .help = "ONNX: shape of an input, or of several separated by commas (default: open dimensions are 1)"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE",

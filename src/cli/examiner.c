@@ -249,7 +249,8 @@ static bool run_one(const cli_command *self, follower *f, int *status) {
   f->stats = (mica_stats){0};
   char *request = request_of(f);
   const bool started = request && start(&f->child, f->e, request);
-  if (!started) cli_fail(self, "no process for the examination: %s", strerror(request ? errno : ENOMEM));
+  if (!started)
+    cli_fail(self, "no process could be started for the examination: %s", strerror(request ? errno : ENOMEM));
   cJSON_free(request);
   if (!started) {
     if (request) close_process(&f->child);

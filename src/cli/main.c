@@ -114,7 +114,7 @@ int main(int argc, char **argv) {
     cli_compile_silently();
   }
   if (!start_log()) {
-    cli_fail(NULL, "MICA_VERBOSE is 0, 1 or 2, not \"%s\"", getenv("MICA_VERBOSE"));
+    cli_fail(NULL, "MICA_VERBOSE must be 0, 1 or 2, not \"%s\"", getenv("MICA_VERBOSE"));
     return CLI_USAGE;
   }
   mica_device_prepare_drivers();

@@ -124,7 +124,7 @@ static int read_text(const cli_command *self, const char *path, char **text) {
   if (file) fclose(file);
   if (bad) {
     free(read);
-    return cli_fail(self, "%s: it cannot be read, or has more than %d bytes", path, MOST_SCHEMA);
+    return cli_fail(self, "%s cannot be read, or has more than %d bytes", path, MOST_SCHEMA);
   }
   read[count] = '\0';
   *text = read;

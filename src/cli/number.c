@@ -47,6 +47,6 @@ int cli_precision(const cli_command *self, const char *text, mica_dtype *dtype) 
       *dtype = known[i];
       return CLI_OK;
     }
-  cli_fail(self, "--precision %s: f32, f16 and bf16 are known", text);
+  cli_fail(self, "--precision cannot be \"%s\"; choose f32, f16 or bf16", text);
   return CLI_USAGE;
 }

@@ -62,8 +62,7 @@ static bool has_sets(const char *folder) {
 int cli_onnx_check_model(const cli_command *self, mica_engine *engine, mica_onnx *model, const char *folder,
                          bool json) {
   if (!cli_is_folder(folder)) return cli_fail(self, "there is no folder %s", folder);
-  if (!has_sets(folder))
-    return cli_fail(self, "the folder %s holds no test_data_set_0, and no output_0.pb itself", folder);
+  if (!has_sets(folder)) return cli_fail(self, "the folder %s holds neither test_data_set_0 nor output_0.pb", folder);
   outcome o = check_sets(engine, model, folder);
   if (json) {
     cli_json out;

@@ -108,7 +108,7 @@ static int make_random(const cli_command *self, const mica_onnx *model, const mi
   return CLI_OK;
 }
 
-/* Says what is wrong with a word, and lists the inputs: "; it has x f32 (?, 2), y i64 (3)". */
+/* Says what is wrong with a word, and lists the inputs: "; the model's inputs are x f32 (?, 2), y i64 (3)". */
 static int refuse_word(const cli_command *self, const mica_onnx *model, const char *option, const char *word) {
   char list[600], shape[MICA_SHAPE_TEXT];
   size_t count = mica_onnx_input_count(model), at = 0;
@@ -123,7 +123,7 @@ static int refuse_word(const cli_command *self, const mica_onnx *model, const ch
                       : !strcmp(option, "shape")
                           ? "is not NAME=1x3, an input of the model and its extents with an x between"
                           : "is not NAME=FILE, an input of the model and its values";
-  cli_fail(self, "--%s \"%s\" %s; it has%s", option, word, wrong, at ? list : " none");
+  cli_fail(self, "--%s \"%s\" %s; the model's inputs are%s", option, word, wrong, at ? list : " none");
   return CLI_USAGE;
 }
 

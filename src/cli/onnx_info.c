@@ -83,8 +83,8 @@ static int make_plan(const cli_command *self, mica_onnx *model, const char *shap
     if (made == MICA_OK) made = mica_onnx_runner_describe(p->runner, &p->report);
     const char *open = made == MICA_E_SHAPE && !shape ? cli_onnx_open_input(model) : NULL;
     if (made != MICA_OK)
-      snprintf(p->why, sizeof p->why, open ? "%s; --shape %s=1x... says how long it is" : "%s", mica_error_message(),
-               open);
+      snprintf(p->why, sizeof p->why, open ? "%s; give the input's length with --shape %s=1x..." : "%s",
+               mica_error_message(), open);
   }
   cli_onnx_feeds_free(feeds);
   free(feeds);

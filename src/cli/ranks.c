@@ -30,7 +30,7 @@ int cli_refuse_ranks(const cli_command *self) {
 
 static int add_device(const cli_command *self, cli_ranks *ranks, const char *name) {
   if (ranks->count == CLI_MOST_DEVICES) {
-    cli_fail(self, "--devices: more than %d devices", CLI_MOST_DEVICES);
+    cli_fail(self, "--devices may name at most %d devices", CLI_MOST_DEVICES);
     return CLI_USAGE;
   }
   snprintf(ranks->names[ranks->count], sizeof ranks->names[0], "%s", name);
@@ -43,7 +43,7 @@ static int add_device(const cli_command *self, cli_ranks *ranks, const char *nam
 static int take_device(const cli_command *self, const char *list, const char *word, size_t length, cli_ranks *ranks) {
   char name[CLI_DEVICE_NAME - 24], part[CLI_DEVICE_NAME];
   if (length == 0 || length >= sizeof name) {
-    cli_fail(self, "--devices %s: a device has no name, or too long a one", list);
+    cli_fail(self, "--devices %s: the name of a device is empty or too long", list);
     return CLI_USAGE;
   }
   memcpy(name, word, length);
@@ -103,7 +103,7 @@ static int check_devices(const cli_command *self, cli_ranks *ranks) {
 static int begin_mpi(const cli_command *self, const mica_communicator_config *config, cli_ranks *ranks) {
   const int local = number_of("OMPI_COMM_WORLD_LOCAL_RANK", 0), all = number_of("OMPI_COMM_WORLD_LOCAL_SIZE", 1);
   if (ranks->count > 1 && (size_t)all != ranks->count) {
-    cli_fail(self, "--devices names %zu devices for %d ranks of this machine", ranks->count, all);
+    cli_fail(self, "--devices names %zu devices, but this machine has %d ranks", ranks->count, all);
     return CLI_USAGE;
   }
   if (ranks->count > 1) ranks->device[0] = ranks->device[local >= 0 && local < all ? local : 0];

@@ -86,7 +86,7 @@ const char *cli_voice_file_encode(const cli_voice_file *voice, const char *phone
                                   size_t *at) {
   const cJSON *map = member(voice->json, "phoneme_id_map");
   *ids = NULL;
-  if (!add_all(map, phonemes, NULL, count, at)) return "the voice has no such phoneme";
+  if (!add_all(map, phonemes, NULL, count, at)) return "the voice does not know this phoneme";
   if (!*count) return "there is nothing to say";
   if (*count > LARGEST) return "the text is too long";
   if (!(*ids = malloc(*count * sizeof **ids))) return "there is not enough memory";

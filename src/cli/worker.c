@@ -104,7 +104,7 @@ cli_measured cli_worker_measure(cli_worker *worker, const char *problem, const c
                                 double limit, double *seconds, char reason[256]) {
   char line[LINE_BYTES];
   if (!worker->process && !start(worker)) {
-    snprintf(reason, 256, "no process for the measurement: %s", strerror(errno));
+    snprintf(reason, 256, "no process could be started for the measurement: %s", strerror(errno));
     return CLI_MEASURED_NOT;
   }
   int n = snprintf(line, sizeof line, "%s\t%s\t%.9g\n", problem, candidate, budget);

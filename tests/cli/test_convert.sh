@@ -14,11 +14,11 @@ model=$work/model.onnx
 run convert "$weights" "$model"
 ends 2 '' '*--model NAME is missing*'
 run convert "$weights" "$model" --model nosuch
-ends 2 '' '*--model is not a network*'
+ends 2 '' '*--model cannot be "nosuch"; mica convert --help lists the networks'
 run convert "$weights" "$model" --model mlp --shape 3xx
-ends 2 '' '*--shape is the shape of a sample*'
+ends 2 '' '*--shape must be the shape of a sample*'
 run convert "$weights" "$work/other.safetensors"
-ends 2 '' '*one of IN and OUT ends in .onnx*'
+ends 2 '' '*one of IN and OUT must end in .onnx*'
 run convert "$work/run" "$model"
 ends 2 '' '*mica export RUN*'
 run convert "$work/none.safetensors" "$model" --model mlp
@@ -36,9 +36,9 @@ other() {
   case $err in *mica_*) fault 'speaks of a function' ;; esac
 }
 other --model resnet18
-ends 1 '' "*model.safetensors: it is of another network than resnet18: there is no tensor 'bn1.weight'"
+ends 1 '' "*model.safetensors is of another network than resnet18: it has no tensor 'bn1.weight'"
 other --model mlp --shape 1x8x8
-ends 1 '' "*model.safetensors: it is of another network than mlp, which has no 'conv[12].weight'"
+ends 1 '' "*model.safetensors is of another network than mlp, which has no tensor 'conv[12].weight'"
 [ ! -e "$model" ] || fault 'a model was written all the same'
 
 # Published models as GGUF files, from a folder and from a file.

@@ -59,9 +59,9 @@ del model.metadata_props[:]
 onnx.save(model, sys.argv[1].replace("speech-gru", "bare"))
 PYTHON
 run info "$work/bare.onnx"
-ends 0 '*run *no frame of this length*; --shape sound=1x... says how long it is*' ''
+ends 0 '*run *no frame of this length*; give the input*s length with --shape sound=1x...*' ''
 run run "$work/bare.onnx"
-ends 1 '' '*no frame of this length*; --shape sound=1x... says how long it is*'
+ends 1 '' '*no frame of this length*; give the input*s length with --shape sound=1x...*'
 
 # --- one language in another, by the likeliest next token ---
 mkdir "$work/data"
@@ -189,7 +189,7 @@ for name, dtype in ("large", np.float32), ("half", np.float16):
     onnx.save(model, f"{sys.argv[1]}/{name}.onnx")
 PYTHON
 run run "$work/large.onnx" --precision f16
-ends 0 '*inf*' "mica run: 'w.big' holds 1e+06, and f16 ends at 65504: it becomes infinite; --precision bf16 holds it"
+ends 0 '*inf*' "mica run: weight 'w.big' holds 1e+06, but the largest f16 is 65504, so it becomes infinite; *"
 run run "$work/large.onnx" --precision bf16
 ends 0 '*' ''
 run run "$work/half.onnx" --precision f16

@@ -30,7 +30,7 @@ ends 0 '*run       1 launches, * planned' ''
 run info "$work/relu.onnx" --shape x=8x3
 ends 0 "*run       *input 'x' has the shape (?, 2), but was fed (8, 3)" ''
 run info "$work/relu.onnx" --shape z=1
-ends 2 '' 'mica info: --shape "z=1" names no input of the model; it has x float (?, 2)'
+ends 2 '' 'mica info: --shape "z=1" names no input of the model; the model?s inputs are x float (?, 2)'
 run info resnet18 --shape x=1
 ends 2 '' 'mica info: --shape is for models in ONNX; resnet18 is not one'
 run info "$work/rule.onnx"
@@ -77,7 +77,7 @@ json outputs.0.values >/dev/null 2>&1 && fault 'values of 18 elements'
 run run
 ends 2 '' 'mica run: MODEL is missing; mica run --help shows the usage'
 run run "$work/relu.onnx" --shape x=3x2 --precision f8
-ends 2 '' 'mica run: --precision f8: f32, f16 and bf16 are known'
+ends 2 '' 'mica run: --precision cannot be "f8"; choose f32, f16 or bf16'
 run run "$work/relu.onnx" --shape x=3x2 --precision bf16
 ends 0 'y * f32 (3, 2) *' 'mica: WARNING: bf16: the graph has no product of f32 numbers, and is computed as it is'
 run run "$work/none.onnx"
@@ -85,9 +85,9 @@ ends 1 '' "mica run: *none.onnx*"
 run run "$work/rule.onnx"
 ends 1 '' 'mica run: *needs operators that are not supported: Rule (version 17)'
 run run "$work/relu.onnx" --input "z=$work/x.npy"
-ends 2 '' 'mica run: --input "z=*" names no input of the model; it has x float (?, 2)'
+ends 2 '' 'mica run: --input "z=*" names no input of the model; the model?s inputs are x float (?, 2)'
 run run "$work/relu.onnx" --shape z=1x2
-ends 2 '' 'mica run: --shape "z=1x2" names no input of the model; it has x float (?, 2)'
+ends 2 '' 'mica run: --shape "z=1x2" names no input of the model; the model?s inputs are x float (?, 2)'
 run run "$work/relu.onnx" --input "x=$work/relu.onnx"
 ends 1 '' 'mica run: *relu.onnx is not an npy file'
 run run "$work/relu.onnx" --shape x=3xtwo
@@ -101,17 +101,17 @@ ends 2 '' "mica run: --shape \"x=4x2\": the input 'x' has a file or a shape alre
 run run "$work/relu.onnx" --input "x=$work/x.npy" --shape x=1x2
 ends 2 '' "mica run: --shape \"x=1x2\": the input 'x' has a file or a shape already"
 run run "$work/relu.onnx" --shape x=3x2,
-ends 2 '' 'mica run: --shape "" is not NAME=1x3, an input of the model and its extents *; it has x float (?, 2)'
+ends 2 '' 'mica run: --shape "" is not NAME=1x3, *; the model?s inputs are x float (?, 2)'
 run run "$work/relu.onnx" --shape x=3,2
-ends 2 '' 'mica run: --shape "2" is not NAME=1x3, an input of the model and its extents *; it has x float (?, 2)'
+ends 2 '' 'mica run: --shape "2" is not NAME=1x3, *; the model?s inputs are x float (?, 2)'
 run run "$work/relu.onnx" --input x
-ends 2 '' 'mica run: --input "x" is not NAME=FILE, an input of the model and its values; it has x float (?, 2)'
+ends 2 '' 'mica run: --input "x" is not NAME=FILE, *; the model?s inputs are x float (?, 2)'
 for option in input shape seed out repeat profile; do
   run run "$work/relu.onnx" --check "$work" "--$option" 1
   ends 2 '' "mica run: give --$option or --check, not both: --check reads recorded inputs"
 done
 run run "$work/relu.onnx" --check "$work"
-ends 1 '' "mica run: the folder $work holds no test_data_set_0, and no output_0.pb itself"
+ends 1 '' "mica run: the folder $work holds neither test_data_set_0 nor output_0.pb"
 run run "$work/relu.onnx" --check "$work/none"
 ends 1 '' "mica run: there is no folder $work/none"
 run run --check "$work/none"

@@ -430,7 +430,7 @@ ends 1 '' '*is not a published model*'
 run serve "$model" --adapter nothing
 ends 2 '' '*write NAME=PATH*'
 run serve "$model" --adapter "a=$work/ones" --adapter "a=$work/ones"
-ends 2 '' '*the name is taken*'
+ends 2 '' '*the name is used twice*'
 run serve "$model" --adapter "a=$work/none"
 [ "$status" = 1 ] || fault "exit status $status"
 run serve "$model" --port 70000

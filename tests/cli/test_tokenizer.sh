@@ -97,10 +97,10 @@ ends 2 '' '*--size*'
 run tokenizer train --data "$work/lines.txt" --size 20 --out "$work/none.json"
 ends 1 '' '*256*'
 run tokenizer train --kind byte --size 20 --out "$work/none.json"
-ends 2 '' '*--size: the kind byte has 256 tokens'
+ends 2 '' '*--size is not for the kind byte, which always has 256 tokens'
 for kind in byte unigram; do
   run tokenizer train --data "$work/lines.txt" --kind $kind --min-frequency 3 --out "$work/none.json"
-  ends 2 '' "*--min-frequency is for kinds that count; $kind does not"
+  ends 2 '' "*--min-frequency is for the kinds bpe, wordpiece, word and character, not for $kind"
 done
 run tokenizer train --data "$work/lines.txt" --special "$(seq -s , 300)" --out "$work/none.json"
 ends 2 '' 'mica tokenizer: --special names more than 256 tokens'

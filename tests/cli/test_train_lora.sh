@@ -90,7 +90,7 @@ ends 1 '' '*empty.jsonl is an empty file'
 run predict --model "$work/a" --text hello
 ends 1 '' "*a holds an adapter, not a training run: mica chat MODEL --adapter $work/a uses it"
 run train --data "$work/chats.jsonl" --init "$model" --out "$work/b"
-ends 2 '' '*chats.jsonl holds conversations*--lora*'
+ends 2 '' '*chats.jsonl: to train on conversations*--lora*'
 mkdir "$work/folder.jsonl"
 run train --data "$work/folder.jsonl" --out "$work/b"
 ends 1 '' '*folder.jsonl*'

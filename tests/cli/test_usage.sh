@@ -41,7 +41,7 @@ ends 2 '' 'mica train: there is no option -q; mica train --help lists them'
 run train -- -q
 ends 2 '' 'mica train: "-q" is one word too many; mica train --help shows the usage'
 run info resnt18
-ends 1 '' 'mica info: there is no file resnt18, nor such a network; did you mean resnet18?'
+ends 1 '' 'mica info: there is no file or network resnt18; did you mean resnet18?'
 run info ''
 ends 2 '' 'mica info: MODEL is empty'
 
@@ -70,7 +70,7 @@ run train --data "$work" --task classification
 ends 2 '' 'mica train: there is no task "classification"; did you mean classify?'
 
 export MICA_VERBOSE=loud
-rejects version 'mica: MICA_VERBOSE is 0, 1 or 2, not "loud"'
+rejects version 'mica: MICA_VERBOSE must be 0, 1 or 2, not "loud"'
 export MICA_VERBOSE=2
 run version
 ends 0 'mica *' ''

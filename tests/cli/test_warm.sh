@@ -137,7 +137,7 @@ ends 0 '*' ''
 run warm "$work/relu.onnx" --shape x=0x
 ends 2 '' 'mica warm: *'
 run warm "$work/relu.onnx" --precision f8
-ends 2 '' 'mica warm: --precision f8: f32, f16 and bf16 are known'
+ends 2 '' 'mica warm: --precision cannot be "f8"; choose f32, f16 or bf16'
 run warm "$work/relu.onnx" --sample "$work/table.csv"
 ends 2 '' 'mica warm: --sample is for runs and models of pictures'
 exit $failed

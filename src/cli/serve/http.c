@@ -245,7 +245,8 @@ static enum MHD_Result begin_request(serve_server *server, struct MHD_Connection
   const serve_route *route = good ? serve_route_find(method, url, &allowed, &problem) : NULL;
   good = good && route && (route->open || check_key(server, connection, &problem));
   good = good && check_size(server, connection, &problem);
-  if (good && atomic_load(&server->draining)) good = serve_refuse(&problem, 503, "shutting_down", "the server ends");
+  if (good && atomic_load(&server->draining))
+    good = serve_refuse(&problem, 503, "shutting_down", "the server is shutting down");
   const bool waits = good && !route->get;
   if (!waits) set_busy(server, connection, true);
   if (!good) return send_problem(server, connection, &problem, allowed);

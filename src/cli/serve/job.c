@@ -393,7 +393,7 @@ static void wait_for_jobs(serve_work *work, double seconds) {
 
 void serve_work_end(serve_work *work, double seconds) {
   serve_problem problem = {0};
-  serve_refuse(&problem, 503, "shutting_down", "the server ends");
+  serve_refuse(&problem, 503, "shutting_down", "the server is shutting down");
   wait_for_jobs(work, seconds);
   pthread_mutex_lock(&work->lock);
   for (serve_job *job = work->jobs; job; job = job->after) {

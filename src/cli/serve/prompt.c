@@ -30,11 +30,12 @@ static bool check_lengths(serve_reading *r) {
     if (count == 0) return serve_refuse(r->problem, 400, "invalid_value", "the prompt has no token");
     if ((int64_t)count >= r->model->context)
       return serve_refuse(r->problem, 400, "context_length_exceeded",
-                          "the prompt has %zu tokens; the context has %lld, the answer included", count,
+                          "the prompt has %zu tokens, but the context has room for %lld, including the answer", count,
                           (long long)r->model->context);
   }
   if (asked->prompt_count * (size_t)asked->n <= SERVE_MOST_CHOICES) return true;
-  return serve_refuse(r->problem, 400, "invalid_value", "%zu prompts with %d answers each; at most %d answers at once",
+  return serve_refuse(r->problem, 400, "invalid_value",
+                      "%zu prompts with %d answers each are too many; at most %d answers are possible at once",
                       asked->prompt_count, (int)asked->n, SERVE_MOST_CHOICES);
 }
 
