@@ -17,22 +17,26 @@ static mica_status check_input(const mica_run *run) {
   const double *input = f.input.list;
   const size_t rank = f.input.count;
   double elements = 1;
-  if (input && rank >= MICA_MAX_RANK) return mica__fail(MICA_E_FORMAT, "\"input\" cannot have %zu dimensions", rank);
+  if (input && rank >= MICA_MAX_RANK)
+    return mica__fail(MICA_E_FORMAT, "\"input\" has %zu dimensions, but may have at most %d", rank, MICA_MAX_RANK - 1);
   for (size_t i = 0; i < rank; i++) {
     if (!(input[i] >= 1 && input[i] <= MICA__LARGEST_ROW) || input[i] != floor(input[i]))
-      return mica__fail(MICA_E_FORMAT, "\"input\" holds the size %g, which is not a whole number in range", input[i]);
+      return mica__fail(MICA_E_FORMAT, "\"input\" holds the size %g, but sizes must be whole numbers from 1 to %d",
+                        input[i], MICA__LARGEST_ROW);
     elements *= input[i];
   }
   const size_t wanted = run->task->facts->input_rank;
   if (wanted && rank != wanted)
-    return mica__fail(MICA_E_FORMAT, "\"input\" has %zu dimensions, not the %zu of the task %s", rank, wanted,
+    return mica__fail(MICA_E_FORMAT, "\"input\" has %zu dimensions, but must have %zu for the task %s", rank, wanted,
                       run->task->name);
   if ((f.numbers.count || f.table.count || mica__run_categories(run)) && rank > 1)
-    return mica__fail(MICA_E_FORMAT, "\"input\" has %zu dimensions; rows of a table have one", rank);
+    return mica__fail(MICA_E_FORMAT, "\"input\" has %zu dimensions, but must have one for rows of a table", rank);
   if (f.numbers.list && f.numbers.count != (rank ? (size_t)input[0] : 0))
     return mica__fail(MICA_E_FORMAT, "\"numbers\" names %zu columns, but \"input\" has %g", f.numbers.count,
                       rank ? input[0] : 0);
-  return elements <= LARGEST_SAMPLE ? MICA_OK : mica__fail(MICA_E_FORMAT, "\"input\" has %g elements", elements);
+  return elements <= LARGEST_SAMPLE ? MICA_OK
+                                    : mica__fail(MICA_E_FORMAT, "\"input\" has %g elements, but may have at most %d",
+                                                 elements, LARGEST_SAMPLE);
 }
 
 static bool is_of_input(const char *fact) {

@@ -44,7 +44,7 @@ mica_status mica__composed_prepare(mica_run *run) {
   if (!run->parts->whole) return MICA_OK;
   const mica_column *label = label_of(run->task, run->parts->whole);
   if (!label)
-    return mica__fail(MICA_E_FORMAT, "%s has no answers: the task %s wants one for each sample", run->data,
+    return mica__fail(MICA_E_FORMAT, "%s has no answers, but the task %s needs an answer for each sample", run->data,
                       run->task->name);
   if (!run->task->answer_columns) MICA_TRY(mica__run_note_text(run, "label_column", label->name));
   if (head->prepare) MICA_TRY(head->prepare(run, label));

@@ -199,7 +199,9 @@ static mica_status take_setting(mica_run *run, const char *name, const char *val
   return status == MICA_E_NOMEM ? mica__fail_nomem("a run") : MICA_OK;
 }
 
-static mica_status damaged(const char *path) { return mica__fail(MICA_E_FORMAT, "%s is damaged, or not Mica's", path); }
+static mica_status damaged(const char *path) {
+  return mica__fail(MICA_E_FORMAT, "%s is damaged, or was not written by Mica", path);
+}
 
 static mica_status take_data(mica_run *run, const char *path, const cJSON *root) {
   const char *data = text_of(root, "data");

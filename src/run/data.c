@@ -50,10 +50,10 @@ mica_status mica__run_check_size(const mica_run *run) {
   int32_t sides[2];
   if (!*text) return MICA_OK;
   if (!mica__run_size(run, sides))
-    return mica__fail(MICA_E_INVALID, "size \"%s\" is neither N nor HxW; sides are 1 to 8192 pixels", text);
+    return mica__fail(MICA_E_INVALID, "size must be N or HxW, with sides from 1 to 8192 pixels, not \"%s\"", text);
   if (shape.rank == 3 && shape.dim[1] == sides[0] && shape.dim[2] == sides[1]) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "size is for folders of pictures; %s has inputs of %s",
-                    run->data ? run->data : "it", mica_shape_format(shape, is));
+  return mica__fail(MICA_E_INVALID, "size is for folders of pictures, but %s has inputs of %s",
+                    run->data ? run->data : "the dataset", mica_shape_format(shape, is));
 }
 
 mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
@@ -133,7 +133,7 @@ static mica_status find_task(mica_run *run) {
     const int32_t suits = mica__task_suits(task, run->parts->whole);
     if (suits > best) best = suits, run->task = task;
   }
-  if (!best) return mica__fail(MICA_E_FORMAT, "%s suits no task; --task chooses one", run->data);
+  if (!best) return mica__fail(MICA_E_FORMAT, "no task suits %s; choose one with --task", run->data);
   return mica__run_take_task(run, run->task);
 }
 
@@ -193,8 +193,8 @@ mica_status mica__run_remark_other(mica_run *run, const char *folder) {
   if (!run->task->open) MICA_TRY(mica__run_has_validation(run, &apart));
   if (apart || !run->parts->at[MICA_PART_VALIDATION].data) return MICA_OK;
   return mica__run_remark(run,
-                          "%s is not what the run in %s was trained on, in its order: of what they share, samples that "
-                          "validate now may be those that it was trained on",
+                          "%s differs from the data of the run in %s, or has another order: validation samples may be "
+                          "among those that the run was trained on",
                           run->data, folder);
 }
 
@@ -376,11 +376,13 @@ static mica_status check_accumulation(mica_run *run) {
   if (each <= 1 || batches == 0) return MICA_OK;
   if (all < each)
     return mica__fail(MICA_E_INVALID,
-                      "accumulate: a step takes %.0f batches, but %.0f epoch%s of %.0f ha%s fewer, so nothing would be "
+                      "accumulate: a step takes %.0f batches, but the run has only %.0f, so nothing would be "
                       "learnt; lower accumulate",
-                      each, epochs, epochs == 1 ? "" : "s", batches, epochs == 1 ? "s" : "ve");
+                      each, all);
   if (rest == 0) return MICA_OK;
-  return mica__run_remark(run, "accumulate: the last %.0f of %.0f batches make no step of %.0f", rest, all, each);
+  return mica__run_remark(
+      run, "accumulate: the last %.0f of %.0f batches do not change the weights, because a step takes %.0f", rest, all,
+      each);
 }
 
 /* Tests see the labels unchanged, even where training mixes them. */
@@ -413,7 +415,7 @@ static mica_status check_label(const mica_run *run) {
   const mica__store *store = run->parts->whole->store;
   const bool columns = run->config.dataset || run->task->named_columns || (store && store->schema);
   if (!*mica__common_settings_of(run).label || columns || run->resumed) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "label names a column of a table; for the task %s, %s has no such column",
+  return mica__fail(MICA_E_INVALID, "label is for columns of tables; for the task %s, %s is not read as a table",
                     run->task->name, run->data);
 }
 

@@ -52,10 +52,10 @@ static mica_status open_part_or_all(const mica_run *run, const char *path, mica_
 mica_status mica__run_open_given(mica_run *run, const char *path, mica_part part, bool *all, mica_dataset **data) {
   *all = false;
   if (run->evaluation->predicts_own) return mica__run_open_own(run, part, data);
-  return open_part_or_all(run, path, part, "files that are no test part are given as inputs", all, data);
+  return open_part_or_all(run, path, part, "to predict for other files, give them as inputs", all, data);
 }
 
-static const char validated[] = "--part validation takes what training is validated on";
+static const char validated[] = "--part validation takes the samples that training was validated on";
 
 mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_part part, bool *all,
                                   mica_dataset **data) {
@@ -97,7 +97,7 @@ static mica_status split_again(mica_run *run, mica_part wanted, mica_dataset **d
 static mica_status remark_changed(mica_run *run, mica_part part) {
   run->evaluation->changed = run->task->open && mica__run_data_changed(run);
   if (!run->evaluation->changed) return MICA_OK;
-  return mica__run_remark(run, "%s has changed since %s was trained: its %s part may hold what was trained on",
+  return mica__run_remark(run, "%s has changed since %s was trained: its %s part may hold samples that were trained on",
                           run->data, run->folder, mica_part_name(part));
 }
 

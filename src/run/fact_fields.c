@@ -46,15 +46,18 @@ mica_status mica__fact_check(const mica_run *run, const mica__fact_row *row, boo
   if (!fact) return row->needed && all ? mica__fail(MICA_E_FORMAT, "\"%s\" is missing", row->name) : MICA_OK;
   if (row->of_task && !fact->count) return MICA_OK;
   if (!fact->count || !fact->texts != !texts)
-    return mica__fail(MICA_E_FORMAT, "\"%s\" holds no %s", row->name, texts ? "texts" : "numbers");
+    return mica__fail(MICA_E_FORMAT, "\"%s\" must hold %s", row->name, texts ? "texts" : "numbers");
   if (row->of_task) return MICA_OK;
   const size_t count = wanted(run, row);
   if ((count || row->of) && fact->count != count)
-    return mica__fail(MICA_E_FORMAT, "\"%s\" holds %zu values, not %zu", row->name, fact->count, count);
+    return mica__fail(MICA_E_FORMAT, "\"%s\" holds %zu values, but must hold %zu", row->name, fact->count, count);
   /* They are used as f32. */
   for (size_t i = 0; fact->numbers && i < fact->count; i++)
     if (!isfinite((float)fact->numbers[i]) || !((double)(float)fact->numbers[i] > row->above))
-      return mica__fail(MICA_E_FORMAT, "\"%s\" holds %g", row->name, fact->numbers[i]);
+      return mica__fail(MICA_E_FORMAT, "\"%s\" holds %g, but must hold finite numbers%s", row->name, fact->numbers[i],
+                        row->above == 0   ? " above 0"
+                        : row->above < -1 ? ""
+                                          : " of at least 0");
   return MICA_OK;
 }
 
@@ -64,7 +67,8 @@ mica_status mica__facts_check_whole(const mica_run *run, const mica__fact_list *
     const double most = list->rows[i].most, *numbers = mica_run_fact_numbers(run, list->rows[i].name, &count);
     for (size_t k = 0; most > 0 && k < count; k++)
       if (!(numbers[k] >= 0 && numbers[k] <= most) || numbers[k] != floor(numbers[k]))
-        return mica__fail(MICA_E_FORMAT, "\"%s\" holds %g", list->rows[i].name, numbers[k]);
+        return mica__fail(MICA_E_FORMAT, "\"%s\" holds %g, but must hold whole numbers from 0 to %g",
+                          list->rows[i].name, numbers[k], most);
   }
   return MICA_OK;
 }

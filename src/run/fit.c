@@ -124,7 +124,7 @@ static mica_status begin_record(mica_run *run) {
     mica__attempt_begin();
     status = mica_history_read(path, &run->record->history);
     if (status != MICA_OK && status != MICA_E_NOMEM)
-      mica__log(MICA_LOG_LEVEL_WARNING, "%s; the table is begun anew", mica_error_message());
+      mica__log(MICA_LOG_LEVEL_WARNING, "%s; a new history.csv is begun", mica_error_message());
     mica__attempt_end();
   }
   free(path);
@@ -181,7 +181,9 @@ mica_status mica_run_fit(mica_run *run) {
   mica_batch_source training, validation;
   if (!run) return mica__fail(MICA_E_INVALID, "mica_run_fit: a pointer is NULL");
   mica_loader *loader = run->parts->at[MICA_PART_TRAIN].loader, *judge = run->parts->at[MICA_PART_VALIDATION].loader;
-  if (!loader) return mica__fail(MICA_E_STATE, "mica_run_fit: the run was opened, which is for predicting");
+  if (!loader)
+    return mica__fail(MICA_E_STATE,
+                      "mica_run_fit: the run was opened for predicting; create it with mica_run_create to train");
   free(run->record->stopped);
   run->record->stopped = NULL;
   run->evaluation->data = NULL; /* by other weights */

@@ -280,7 +280,8 @@ mica_status mica__run_end_early(mica_run *run, int64_t done) {
   const double asked = (double)mica__common_settings_of(run).epochs;
   run->kept->ended_early = true;
   if ((double)done == asked) return MICA_OK;
-  MICA_TRY(mica__run_remark(run, "%s epochs are done already, of %.0f asked for: the run ends with them", text, asked));
+  MICA_TRY(mica__run_remark(run, "%s epochs are done already, more than the %.0f asked for: the run ends after them",
+                            text, asked));
   return mica__common_set(run, MICA__SETTING_epochs, text);
 }
 

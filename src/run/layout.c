@@ -54,7 +54,7 @@ mica_status mica__layout_parse(const char *text, int32_t ranks, mica__layout *la
   if (l.data * inner != ranks)
     return mica__fail(MICA_E_INVALID,
                       "parallel: \"%.80s\" needs %s%lld ranks, but there %s %d; start them with mpirun or --devices",
-                      text ? text : "", l.data ? "" : "multiples of ", (long long)(l.data ? l.data * inner : inner),
+                      text ? text : "", l.data ? "" : "a multiple of ", (long long)(l.data ? l.data * inner : inner),
                       ranks == 1 ? "is" : "are", (int)ranks);
   *layout = l;
   return MICA_OK;

@@ -82,7 +82,7 @@ mica_status mica__run_set_tolerance(mica_run *run, mica_trainer_config *c) {
   /* A run that was begun without a tolerance keeps choosing its epoch without one. */
   c->tolerance = run->resumed ? mica__common_facts_of(run).tolerance : find_tolerance(run, c);
   if (!(c->tolerance >= 0 && c->tolerance < 1))
-    return mica__fail(MICA_E_FORMAT, "the run's tolerance is %g, which is not from 0 to 1", c->tolerance);
+    return mica__fail(MICA_E_FORMAT, "the run's tolerance is %g, but must be at least 0 and below 1", c->tolerance);
   return c->tolerance > 0 ? mica__run_note_numbers(run, "tolerance", &c->tolerance, 1) : MICA_OK;
 }
 
@@ -160,13 +160,13 @@ static mica_status remark_few(mica_run *run) {
   if (count < 1 || count >= UNCERTAIN_SAMPLES) return MICA_OK;
   /* Accuracy counts voxels here, so even a few volumes are many samples. */
   if (run->task->input->traits.volumes)
-    return mica__run_remark(run, "only %.0f volume%s validate%s; hold out more volumes (--validation)", count,
-                            count == 1 ? "" : "s", count == 1 ? "s" : "");
+    return mica__run_remark(run, "only %.0f volume%s held out for validation; hold out more (--validation)", count,
+                            count == 1 ? " is" : "s are");
   return mica__run_remark(
       run,
-      "only %.0f sample%s validate%s, so the accuracy is uncertain by about %.0f percentage points; "
-      "hold out more samples (--validation)",
-      count, count == 1 ? "" : "s", count == 1 ? "s" : "", 100 * 0.5 / sqrt(count));
+      "only %.0f sample%s held out for validation, so the accuracy is uncertain by about %.0f percentage points; "
+      "hold out more (--validation)",
+      count, count == 1 ? " is" : "s are", 100 * 0.5 / sqrt(count));
 }
 
 /* The variance of a share measured on `count` samples, as estimated by Agresti and Coull (1998): after few samples,

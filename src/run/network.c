@@ -236,9 +236,9 @@ static mica_status explain_shape(const mica_run *run, mica_status status) {
   while (side <= MOST_LEAST_SIDE && !takes_size(run, channels, side, side)) side++;
   if (side > MOST_LEAST_SIDE) return status;
   return mica__fail(MICA_E_SHAPE,
-                    "the network %s has nothing left of pictures of %lldx%lld: their sides are %lld at "
-                    "least (--size %lld, for pictures in folders)",
-                    mica__common_settings_of(run).model, (long long)height, (long long)width, (long long)side,
+                    "pictures of %lldx%lld are too small for the network %s: their sides must be at least %lld "
+                    "(--size %lld, for pictures in folders)",
+                    (long long)height, (long long)width, mica__common_settings_of(run).model, (long long)side,
                     (long long)side);
 }
 
@@ -349,7 +349,8 @@ static mica_status check_columns(mica_run *run, const char *path) {
   if (known) status = mica__signature_demand(beside.data, text, size);
   if (known && status == MICA_OK) status = mica__units_check_columns(run, origin, path);
   if (status == MICA_OK && !known && mica__units_number_name(run, 0))
-    status = mica__run_remark(run, "init: %s does not say which columns it reads: they are taken as they come", path);
+    status = mica__run_remark(
+        run, "init: %s does not say which columns it reads, so columns are taken in the order of the table", path);
   free(text);
   mica__text_free(&beside);
   mica_run_destroy(origin);

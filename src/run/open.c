@@ -32,9 +32,10 @@ static mica_status take_own_widths(mica_run *run) {
 static mica_status check_precision(const mica_run *run) {
   if (!run->settings->precision || !strcmp(run->settings->precision, "f32")) return MICA_OK;
   if (!mica__run_is_quantized(run) && !run->networks->network) return MICA_OK;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s is computed as it is, not in %s: %s", run->folder, run->settings->precision,
+  return mica__fail(MICA_E_UNSUPPORTED, "%s cannot be computed in %s, because %s", run->folder,
+                    run->settings->precision,
                     run->networks->network
-                        ? "its network is a model in ONNX, which mica export and mica run --precision take"
+                        ? "its network is a model in ONNX; write it with mica export, then use mica run --precision"
                         : "its weights are integers");
 }
 

@@ -107,7 +107,7 @@ mica_status mica__run_share_batch(mica_run *run, mica_loader_config *config) {
 static mica_status find_micro(const mica_run *run, int32_t *micro) {
   const int64_t batch = mica__common_settings_of(run).batch / run->ranks->layout.data;
   if (*micro && batch % *micro)
-    return mica__fail(MICA_E_INVALID, "a batch of %lld a replica cannot be divided into %d micro-batches",
+    return mica__fail(MICA_E_INVALID, "a batch of %lld per replica cannot be divided into %d micro-batches",
                       (long long)batch, (int)*micro);
   if (*micro) return MICA_OK;
   *micro = 2 * run->ranks->layout.pipe;

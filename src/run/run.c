@@ -373,7 +373,7 @@ mica_status mica_run_recommend(mica_run *run, const mica_run_query *query, mica_
     return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which does not recommend", run->folder,
                       run->task->name);
   if (!query->user_count && !query->like_count && !query->rated_count && !query->rated_file)
-    return mica__fail(MICA_E_INVALID, "mica_run_recommend: there is no user and no item");
+    return mica__fail(MICA_E_INVALID, "mica_run_recommend: give users, items or ratings");
   MICA_TRY(mica_report_create(&prediction));
   mica_status status = run->task->verbs.recommend(run, query, prediction);
   if (status == MICA_OK)
@@ -392,7 +392,7 @@ mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_re
   if (!run->task->draws && given != 1)
     return mica__fail(MICA_E_INVALID, "mica_run_predict: give only one of files, data and a text");
   if (input->gallery && !run->task->gallery)
-    return mica__fail(MICA_E_INVALID, "a gallery is for the task verify; the task %s compares no files",
+    return mica__fail(MICA_E_INVALID, "a gallery is for the task verify; the task %s does not compare files",
                       run->task->name);
   if (input->tracker && !run->task->tracker)
     return mica__fail(MICA_E_INVALID, "a tracker needs a run of the task detect, not %s", run->task->name);

@@ -101,10 +101,12 @@ mica_status mica__task_check_network(const mica_run *run) {
 
 mica_status mica__task_share_width(int64_t width, int64_t heads, bool rotary) {
   if (width % heads)
-    return mica__fail(MICA_E_INVALID, "a width of %lld cannot be shared by %lld heads: width is a multiple of heads",
+    return mica__fail(MICA_E_INVALID,
+                      "a width of %lld cannot be shared by %lld heads: width must be a multiple of heads",
                       (long long)width, (long long)heads);
   if (!rotary || width / heads % 2 == 0) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "rotary positions rotate pairs: width %lld over heads %lld is odd",
+  return mica__fail(MICA_E_INVALID,
+                    "rotary positions rotate pairs, so width (%lld) divided by heads (%lld) must be even",
                     (long long)width, (long long)heads);
 }
 
@@ -116,10 +118,10 @@ mica_status mica__task_check_heads(const char *model, int64_t width, int64_t hea
   if (strcmp(model, "cnn_gru") != 0 || 2 * width % (heads ? heads : CNN_GRU_HEADS) == 0) return MICA_OK;
   if (!heads)
     return mica__fail(MICA_E_INVALID,
-                      "a width of %lld cannot be shared by the %d heads of %s: width is a multiple of %d",
+                      "a width of %lld cannot be shared by the %d heads of %s: width must be a multiple of %d",
                       (long long)width, CNN_GRU_HEADS, model, CNN_GRU_HEADS / 2);
   return mica__fail(MICA_E_INVALID,
-                    "a width of %lld cannot be shared by %lld heads of %s: twice the width is a multiple of heads",
+                    "a width of %lld cannot be shared by %lld heads of %s: twice the width must be a multiple of heads",
                     (long long)width, (long long)heads, model);
 }
 
@@ -280,7 +282,8 @@ mica_status mica__settings_check(const char *name, const mica_setting *settings,
   const mica__task_row *task = name ? mica__task_find(name) : NULL;
   if (name && !task) return MICA_E_INVALID;
   for (size_t i = 0; i < count; i++) {
-    if (!settings[i].name || !settings[i].value) return mica__fail(MICA_E_INVALID, "a setting is NULL");
+    if (!settings[i].name || !settings[i].value)
+      return mica__fail(MICA_E_INVALID, "the name or the value of a setting is NULL");
     MICA_TRY(check_setting(task, &settings[i], false));
   }
   return MICA_OK;

@@ -121,7 +121,7 @@ mica_status mica__ids_append(mica__ids *ids, const int32_t *list, size_t count) 
 mica_status mica__ids_add(const mica_run *run, const char *name, const char *text, size_t bytes, bool special,
                           int64_t most, bool filled, mica_encoding *work, mica__ids *ids) {
   if (!mica_tokenizer_takes_bytes(run->tokenizer) && mica__utf8_prefix(text, bytes) != bytes)
-    return mica__fail(MICA_E_FORMAT, "%s is not UTF-8: byte %zu of it", name, mica__utf8_prefix(text, bytes) + 1);
+    return mica__fail(MICA_E_FORMAT, "%s is not UTF-8 at byte %zu", name, mica__utf8_prefix(text, bytes) + 1);
   mica_status status =
       mica_tokenizer_encode(run->tokenizer, text, bytes, &(mica_encode_config){.special = special}, work);
   if (status != MICA_OK) return mica__fail(status, "%s: %s", name, mica_error_message());

@@ -125,7 +125,7 @@ ends 0 '{"task":"forecast","part":"test","metrics":*' ''
 sed -i '2,21d' "$work/f.csv"
 run eval --model "$work/f" --json
 ends 0 '{"task":"forecast","part":"test","data_changed":true,*' \
-  '*f.csv has changed since *f was trained: its test part may hold what was trained on'
+  '*f.csv has changed since *f was trained: its test part may hold samples that were trained on'
 run compare "$work/f" "$work/f" --repeats 20 --json
 ends 0 '{"task":"forecast","part":"test","data_changed":true,*' '*f.csv has changed since *'
 

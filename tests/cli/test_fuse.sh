@@ -59,7 +59,7 @@ columns   text note, label kind*' ''
 first=$(head -n 1 "$work/data/names").wav
 printf 'age,note,colour,curve,noise,words\n23,we saw,red,1 2 3,%s,\n' "$first" >"$work/data/empty.csv"
 run predict --model "$work/run" "$work/data/empty.csv"
-ends 0 '*' "*1 cell of 'words' is of classes that training did not see and count as none: \"\"*"
+ends 0 '*' "*1 cell of 'words' is read as no class, because training did not see \"\"*"
 case $err in *'missing cells'*) fault "two sentences of one cell: $err" ;; esac
 
 # A column that names files of another kind.
@@ -75,6 +75,6 @@ ends 1 '' '*x.png is not a table; the task fuse predicts from the rows of tables
 run predict --model "$work/run" "$work/data/$first"
 ends 1 '' '*.wav is not a table; the task fuse predicts from the rows of tables'
 run predict --model "$work/run" "$work/data"
-ends 1 '' '*data is a folder; --data takes it, and the task fuse predicts from tables'
+ends 1 '' '*data is a folder, but the task fuse predicts from tables; give the folder with --data'
 
 exit $failed

@@ -86,7 +86,7 @@ ends 2 '' 'mica train: tokenizer cannot be "syllable"; choose a tokenizer.json o
 
 long='the cat sat on the mat and the dog ran to the cat'
 run generate --model "$work/run" --prompt "$long"
-ends 1 '' "mica generate: prompt 1 has 49 tokens, the network's context holds 32; with a window *"
+ends 1 '' "mica generate: prompt 1 has 49 tokens, but the network's context holds 32; with --window N, *"
 run generate --model "$work/run" --prompt "$long" --window 20 --temperature 0 --length 10
 ends 0 "$long*" ''
 run generate --model "$work/run" --prompt a --window 32
@@ -124,11 +124,11 @@ ends 1 '' "mica train: *none.txt: there is no such file or folder"
 run train --task language --data "$work/text.txt" --model resnet18 --out "$work/x"
 ends 2 '' 'mica train: the task language takes the network gpt, not resnet18'
 run train --task language --data "$work/text.txt" --width 30 --out "$work/x"
-ends 2 '' 'mica train: a width of 30 cannot be shared by 4 heads: width is a multiple of heads'
+ends 2 '' 'mica train: a width of 30 cannot be shared by 4 heads: width must be a multiple of heads'
 run train --task language --data "$work/text.txt" --groups 3 --out "$work/x"
-ends 2 '' 'mica train: 4 heads cannot share 3 groups: heads is a multiple of groups'
+ends 2 '' 'mica train: 4 heads cannot share 3 groups: heads must be a multiple of groups'
 run train --task language --data "$work/text.txt" --width 36 --positions rotary --out "$work/x"
-ends 2 '' 'mica train: rotary positions rotate pairs: width 36 over heads 4 is odd'
+ends 2 '' 'mica train: rotary positions rotate pairs, so width (36) divided by heads (4) must be even'
 run predict --model "$work/run" "$work/empty.txt"
 ends 1 '' "mica predict: $work/empty.txt has 0 bytes: *"
 

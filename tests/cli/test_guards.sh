@@ -54,7 +54,7 @@ cp "$work/k.csv" "$work/before.csv"
 run train --resume --epochs 3 --out "$work/run"
 ends 1 '' "mica train: $work/k.csv has changed since the run in $work/run began, so its validation part*"
 run train --resume --epochs 3 --out "$work/run" --data "$work/k.csv"
-ends 0 '*' "*k.csv is not what the run in $work/run was trained on, in its order*"
+ends 0 '*' "*k.csv differs from the data of the run in $work/run, or has another order*"
 run train --resume --epochs 4 --out "$work/run" --quiet
 ends 0 '' ''
 

@@ -74,7 +74,7 @@ refused 2 'init cannot be chosen' prune "$work/k" --init "$work/k/model.safetens
 
 # Another part than the run's is held out: it was trained on that.
 run prune "$work/k" --steps 1 --epochs 1 --seed 4 --out "$work/seed"
-ends 0 '*' "mica prune: seed is 4 here and 0 in the run in $work/k: samples that validate now may be *"
+ends 0 '*' "mica prune: seed is 4 here and 0 in the run in $work/k: validation samples may be *"
 
 # Commands that take no run.
 refused 2 "--device is for build; clear is of kernels for all devices" \
@@ -86,7 +86,7 @@ done
 
 # Settings of a training.
 run train --epochs 1 --task language --data "$work/lines.txt" --label a --out "$work/none"
-ends 2 '' '*label names a column of a table; for the task language, *has no such column*'
+ends 2 '' '*label is for columns of tables; for the task language, * is not read as a table*'
 told() {
   said=$1
   shift

@@ -110,7 +110,7 @@ for loss in mse huber 'quantile --quantile 0.8'; do
   run train --data "$work/renamed.csv" --teacher "$work/numbers.onnx" --out "$work/none"
   ends 1 '' "*was trained on the column 'a', which *renamed.csv does not have*"
   run train --data "$work/renamed.csv" --init "$work/numbers.onnx" --epochs 1 --out "$work/renamed"
-  ends 0 '*' "*was trained on the column 'a', which *renamed.csv has not: columns are taken as they come*"
+  ends 0 '*' "*was trained on the column 'a', which *renamed.csv lacks, so columns are taken in their order*"
   # Its own folder is read likewise, and so is its model.
   run export "$work/late" --onnx "$work/late.onnx"
   ends 0 '*' ''
@@ -209,7 +209,7 @@ for list in 0 -1 1,0 1e-60; do
   ends 2 '' "*deviation must be a list of numbers above 0*"
 done
 run train --data "$work/two.csv" --epochs 1 --init "$work/foreign-two.onnx" --out "$work/remarked"
-ends 0 '*' '*is given inputs less the mean of the data, by their deviation; *--mean and --deviation*'
+ends 0 '*' '*are scaled by mean and deviation of the data; *--mean and --deviation*'
 
 # --- tokens ---
 

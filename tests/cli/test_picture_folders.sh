@@ -30,7 +30,7 @@ for sentence in '1 folder beside the parts is not used: unlabelled' \
   '2 of 16 pictures lie in folders within their class, such as *Train/dark/more/6.png' \
   '1 folder holds no pictures and is no class: *Train/empty' \
   'kept      the weights of epoch [1-6] of 6, validation accuracy *' \
-  'only 16 samples validate, so the accuracy is uncertain by about 12 percentage points*'; do
+  'only 16 samples are held out for validation, so the accuracy is uncertain by about 12 percentage points*'; do
   # shellcheck disable=SC2254
   case $out in *$sentence*) ;; *) fault "no \"$sentence\": $out" ;; esac
 done
@@ -208,5 +208,5 @@ run train --data "$work/higher" --out "$work/none"
 ends 1 '' "*holds one folder, pictures, which holds Train, VALID, test, unlabelled; *, use $work/higher/pictures"
 mkdir "$work/nothing"
 run predict --model "$folder" "$work/nothing"
-ends 1 '' '*nothing: neither the folder nor those in it hold pictures (.png, .jpg, .jpeg)'
+ends 1 '' '*neither the folder *nothing nor a folder in it holds pictures (.png, .jpg, .jpeg)'
 exit $failed

@@ -28,7 +28,7 @@ run predict --model "$folder" "$work/pictures/test"
 ends 0 "*test/dark/0.png*dark *test/light/4.png*light *" '*: 10 samples *: dark 5, light 5; 10 of 10 are right'
 mkdir "$work/none"
 run predict --model "$folder" "$work/none"
-ends 1 '' '*none: neither the folder nor those in it hold picture*'
+ends 1 '' '*neither the folder *none nor a folder in it holds picture*'
 run predict --model "$folder" --top 1 --pictures "$a" "$b"
 ends 0 '*dark*light*' ''
 run predict --model "$folder" --json "$a" "$b"
@@ -79,7 +79,7 @@ run eval --model "$folder" --precision f8
 ends 2 '' '*the precision cannot be "f8"; choose f32, f16 or bf16*'
 run quantize "$folder" --out "$work/integers"
 run eval --model "$work/integers" --precision bf16
-ends 1 '' '*integers is computed as it is, not in bf16: its weights are integers*'
+ends 1 '' '*integers cannot be computed in bf16, because its weights are integers*'
 run eval --model "$work/integers" --precision f32
 ends 0 '*' ''
 
@@ -160,7 +160,7 @@ ends 1 '' '*column 1 of sample 1 is nan*'
 { array '|u1' '40,' && printf '\000%.0s' $(seq 40); } >"$work/holes/y_test.npy"
 cp "$work/arrays/x_test.npy" "$work/holes"
 run eval --model "$work/labels" --data "$work/holes/x_test.npy"
-ends 1 '' '*has 1 label a sample, the network was trained on 2, each 0 or 1: labels of shape (40, 2)*'
+ends 1 '' '*has 1 label a sample, but the network was trained on 2, each 0 or 1: labels must have the shape (40, 2)*'
 
 # One class alone is refused.
 printf 'x,y\n1,a\n2, a\n3,a \n4,a\n' >"$work/one.csv"
@@ -172,7 +172,7 @@ awk 'BEGIN { for (i = 0; i < 40; i++) print i % 4 "," i % 3 "," (i % 4 > 1 ? "up
 run train --data "$work/bare.csv" --epochs 1 --quiet --out "$work/bare"
 printf '0,1,up\n3,1,up\n' >"$work/three.csv"
 run predict --model "$work/bare" "$work/three.csv" --json
-ends 0 '*' 'mica predict: *three.csv has no line of names: its column 3 is taken for the answers'
+ends 0 '*' 'mica predict: *three.csv has no line of column names: its column 3 is taken for the answers'
 holds predictions.0.truth up
 printf '0,1\n3,1\n' >"$work/two.csv"
 run predict --model "$work/bare" "$work/two.csv" --json

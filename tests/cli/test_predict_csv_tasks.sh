@@ -86,7 +86,7 @@ run predict --model "$work/run" "$low" --threshold 0 --csv -
 [ "$(wc -l <"$work/out")" -gt 3 ] || fault "boxes have no lines: $out"
 sed 1d "$work/out" | awk -F, '($2 != "low" && $2 != "high") || $5 <= $3 || $6 <= $4 || $7 < 0 || $7 > 1 { exit 1 }' ||
   fault "a line is no box: $out"
-refused '*nothing: neither the folder nor those in it hold picture*' "$work/nothing"
+refused '*neither the folder *nothing nor a folder in it holds picture*' "$work/nothing"
 
 if [ "$sound" ]; then
   rm -rf "$work/run"

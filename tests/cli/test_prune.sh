@@ -48,7 +48,7 @@ done
 { head -n 1 "$work/k.csv"; tail -n +2 "$work/k.csv" | sort -r; } >"$work/resorted.csv"
 for data in k resorted; do
   run prune "$work/whole" --steps 1 --epochs 1 --data "$work/$data.csv" --json --out "$work/by_$data"
-  said="*resorted.csv is not what the run in $work/whole was trained on*"
+  said="*resorted.csv differs from the data of the run in $work/whole, or has another order*"
   [ $data = resorted ] || said='*'
   ends 0 '{*}' "$said"
   case $data$err in k*'was trained on'*) fault "says of the run's own data: $err" ;; esac

@@ -87,7 +87,7 @@ ends 0 "*" "*the teacher: $of_epoch"
 # It ends with the epochs that are done, also by a number below them, as a run that was complete ends.
 done_epochs=$(($(wc -l <"$work/kept/history.csv") - 1))
 run train --resume --out "$work/kept" --epochs 1
-ends 0 '*model *report *' "*$done_epochs epochs are done already, of 1 asked for*"
+ends 0 '*model *report *' "*$done_epochs epochs are done already, more than the 1 asked for*"
 [ -s "$work/kept/report.html" ] || fault 'no report'
 grep -q "\"epochs\": \"$done_epochs\"" "$work/kept/config.json" || fault 'other epochs are recorded'
 run eval --model "$work/kept"

@@ -25,10 +25,10 @@ train="train --data $work/data --epochs 20"
 # shellcheck disable=SC2086
 run $train --out "$work/run" --ignore weight
 ends 0 '*test accuracy *' '*'
-for said in "'rownames' numbers the rows and is no input; --kinds rownames=number" \
+for said in "column 'rownames' numbers the rows and is not an input; --kinds rownames=number" \
   "data: missing cells: [0-9]* of 'size' become [0-9.]*, [0-9]* of 'colour' are a class of their own" \
   "data: 10 rows without an answer are left out" "data, test part: missing cells: [0-9]* of 'size' become " \
-  "data, test part: 1 cell of 'colour' is of classes that training did not see and count as none: \"pink\"" \
+  "data, test part: 1 cell of 'colour' is read as no class, because training did not see \"pink\"" \
   "data, test part: 3 rows without an answer are left out"; do
   grep -q "$said" "$work/err" || fault "no word of $said: $(cat "$work/err")"
 done
@@ -47,7 +47,7 @@ fill=$(sed -n "s/.*missing cells: [0-9]* of 'size' become \([0-9.]*\).*/\1/p" "$
 [ -n "$fill" ] || fill=$(sed -n 's/.*"fills": \[\([0-9.]*\).*/\1/p' "$work/run/config.json")
 printf 'size,colour,kind\n,red,big\n%s,red,\n99,none of these,small\n' "$fill" >"$work/some.csv"
 run predict --model "$work/run" --json "$work/some.csv"
-ends 0 '*' "*missing cells: 1 of 'size' become *1 cell of 'colour' is of classes that*"
+ends 0 '*' "*missing cells: 1 of 'size' become *1 cell of 'colour' is read as no class*"
 holds predictions.2.name 'row 4'
 awk -v a="$(json predictions.0.classes.0.probability)" -v b="$(json predictions.1.classes.0.probability)" \
   'BEGIN { exit !((a - b) ^ 2 < 1e-6) }' || fault "not what stands for a missing number: $out"
@@ -104,11 +104,11 @@ awk 'BEGIN {
   for (i = 0; i < 600; i++) printf "%.4f,%s,%s\n", rand(), i % 10 ? "often" : "once" i, i % 3 ? "p" : "q"
 }' >"$work/once.csv"
 run train --data "$work/once.csv" --epochs 5 --out "$work/once"
-ends 0 '*' "*once.csv: * cells of 'c' are of classes that training did not see and count as none: \"once*"
+ends 0 '*' "*once.csv: * cells of 'c' are read as no class, because training did not see \"once*"
 count=$(sed -n "s/.*once.csv: \([0-9]*\) cells of 'c'.*/\1/p" "$work/err")
 awk 'BEGIN { print "a,c"; print "0.5,never"; for (i = 0; i < 600; i += 10) print "0.5,once" i }' >"$work/each.csv"
 run predict --model "$work/once" --top 1 --json "$work/each.csv"
-ends 0 '*' "*1 cell of 'c' is of classes that*"
+ends 0 '*' "*1 cell of 'c' is read as no class*"
 grep -o '"probability": [0-9.e-]*' "$work/out" >"$work/shares"
 equal=$(awk -v first="$(head -1 "$work/shares")" 'NR > 1 && $0 == first { n++ } END { print n + 0 }' "$work/shares")
 [ "$equal" = "$count" ] || fault "$equal classes count as none, not $count"

@@ -47,14 +47,14 @@ awk -v r="$(json metrics.r2)" 'BEGIN { exit !(r > 0.97) }' || fault "R2 $(json m
 run eval --model "$work/prices" --json
 ends 0 '{"task":"regress","part":"validation","metrics":{"samples":60,*' ''
 run eval --model "$work/prices" --part test
-ends 1 '' '*prices.csv has no test part, because*; --part validation takes what*'
+ends 1 '' '*prices.csv has no test part, because*; --part validation takes the samples*'
 mkdir "$work/untested"
 head -300 "$work/prices.csv" >"$work/untested/train.csv"
 head -100 "$work/prices.csv" >"$work/untested/validation.csv"
 run eval --model "$work/prices" --data "$work/untested"
-ends 1 '' '*untested*no test*; --part validation takes what*'
+ends 1 '' '*untested*no test*; --part validation takes the samples*'
 run predict --model "$work/prices" --data "$work/untested"
-ends 1 '' '*untested*no test*; files that are no test part are given as inputs'
+ends 1 '' '*untested*no test*; to predict for other files, give them as inputs'
 run eval --model "$work/prices" --data "$work/untested" --part validation --json
 ends 0 '{"task":"regress","part":"validation",*' ''
 # A file is in no parts: it is evaluated whole.
@@ -172,7 +172,7 @@ run predict --model "$work/codes.onnx" --json "$work/some.csv"
 awk -v a="$value" -v b="$(json predictions.2.value)" 'BEGIN { exit !((a - b) ^ 2 < 1e-8) }' || fault "$value, $out"
 printf 'zip,size,level\n99999,0.5,A\n' >"$work/some.csv"
 run predict --model "$work/codes" "$work/some.csv"
-ends 0 'row 2 *' "*some.csv: 1 cell of 'zip' is of classes that training did not see and count as none: \"99999\""
+ends 0 'row 2 *' "*some.csv: 1 cell of 'zip' is read as no class, because training did not see \"99999\""
 for wrong in zip none=class =class zip=name zip=class, zip=class,size=number,zip=number; do
   # shellcheck disable=SC2086
   run $codes --kinds "$wrong,level=class" --out "$work/none"
@@ -298,7 +298,7 @@ run predict --model "$work/colours" --data "$work/parts" --count 2
 ends 0 '*truth *' ''
 printf 'colour,a\npink,0.5\n' >"$work/rows.csv"
 run predict --model "$work/colours" "$work/rows.csv"
-ends 0 'row 2 *' "*1 cell of 'colour' is of classes that training did not see and count as none: \"pink\""
+ends 0 'row 2 *' "*1 cell of 'colour' is read as no class, because training did not see \"pink\""
 
 # Weights to begin with, frozen ones, a rate that is found.
 run train --data "$work/prices.csv" --epochs 1 --lr 1e-12 --init "$work/prices/model.safetensors" --json --quiet \
@@ -371,16 +371,16 @@ run predict --model "$work/sized" "$work/folders/b/3.png"
 ends 0 '*3.png*' ''
 for size in 0 32x 9000 2x2x2 -3; do
   run train --data "$work/folders" --size=$size --task classify --out "$work/none"
-  ends 2 '' "*size \"$size\" is neither N nor HxW*"
+  ends 2 '' "*size must be N or HxW, with sides from 1 to 8192 pixels, not \"$size\""
 done
 # What a network halves to nothing is named, with the least side that it takes.
 run train --data "$work/folders" --model vgg11 --size 20x40 --out "$work/none"
-ends 1 '' 'mica train: the network vgg11 has nothing left of pictures of 20x40: their sides are 32 at least*'
+ends 1 '' 'mica train: pictures of 20x40 are too small for the network vgg11: their sides must be at least 32*'
 [ ! -e "$work/none" ] || fault 'a run is left'
 run train --data "$work/folders" --model cnn --size 4 --epochs 1 --quiet --out "$work/least"
 ends 0 '*' ''
 printf 'x,y,label\n1,2,a\n2,1,b\n3,4,a\n4,3,b\n' >"$work/rows.csv"
 run train --data "$work/rows.csv" --label label --size 20 --out "$work/none"
-ends 2 '' '*size is for folders of pictures; *rows.csv has inputs of (2)*'
+ends 2 '' '*size is for folders of pictures, but *rows.csv has inputs of (2)*'
 
 exit $failed

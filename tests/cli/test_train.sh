@@ -18,7 +18,7 @@ awk 'BEGIN {
 folder=$work/run
 
 run train --data "$work/trees.csv" --model mlp --epochs 3 --batch 32 --seed 7 --out "$folder"
-ends 0 '*an epoch leaves out 10 of 810 samples, other ones each time: no whole batch*epoch 3/3*validation accuracy*' ''
+ends 0 '*an epoch leaves out 10 of 810 samples, others each time, *epoch 3/3*validation accuracy*' ''
 for file in model.safetensors last.safetensors config.json history.csv report.html; do
   [ -s "$folder/$file" ] || fault "there is no $file"
 done
@@ -110,7 +110,7 @@ run train --data "$work/trees.csv" --init "$folder/model.safetensors" --epochs 1
 ends 0 '*' 'mica train: 4 of 4 weights are taken from*'
 cp "$folder/model.safetensors" "$work/away.safetensors"
 run train --data "$work/order.csv" --init "$work/away.safetensors" --epochs 1 --out "$work/away"
-ends 0 '*' "*away.safetensors does not say which columns it reads: they are taken as they come$newline*"
+ends 0 '*' "*away.safetensors does not say which columns it reads, so *in the order of the table$newline*"
 # A reader that goes away during the summary leaves no empty folder.
 ran='mica train | true'
 for again in 1 2 3; do
@@ -122,7 +122,7 @@ ran='mica train >&- 2>&-'
 "$mica" train --data "$work/trees.csv" --init "$work/away.safetensors" --epochs 1 --out "$work/closed" >&- 2>&- &&
   fault 'exit status 0 though nothing could be printed'
 for file in history.csv config.json report.html events*; do
-  ! grep -q 'they are taken as they come\|best$' "$work"/closed/$file || fault "$file has what is printed"
+  ! grep -q 'in the order of the table\|best$' "$work"/closed/$file || fault "$file has what is printed"
 done
 run eval --model "$work/closed" --json
 ends 0 '*' '*'
@@ -139,10 +139,10 @@ run train --data "$work/trees.csv" --device null --out "$work/none"
 ends 2 '' '*null computes nothing*'
 # Batches that make no step: none at all, or the last ones.
 run train --data "$work/trees.csv" --batch 200 --epochs 1 --accumulate 5 --out "$work/none"
-ends 2 '' '*accumulate: a step takes 5 batches, but 1 epoch of 4 has fewer, so nothing would be learnt*'
+ends 2 '' '*accumulate: a step takes 5 batches, but the run has only 4, so nothing would be learnt*'
 [ ! -e "$work/none" ] || fault 'a run that learnt nothing'
 run train --data "$work/trees.csv" --batch 200 --epochs 2 --accumulate 5 --out "$work/steps"
-ends 0 '*' '*accumulate: the last 3 of 8 batches make no step of 5*'
+ends 0 '*' '*accumulate: the last 3 of 8 batches do not change the weights, because a step takes 5*'
 mkfifo "$work/fifo"
 run train --data "$work/fifo" --out "$work/none"
 ends 1 '' '*fifo is neither a file nor a folder*'

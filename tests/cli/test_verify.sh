@@ -113,7 +113,7 @@ ends 1 '*' '*has no pictures: the task verify compares pictures or recordings*'
 run train --task keyword --data "$work/voices" --width 8 --epochs 1 --quiet --out "$work/words"
 ends 0 '*' '*'
 run predict --model "$work/words" "$work/voices/ann/1.wav" --gallery "$work/voices"
-ends 1 '' '*a gallery is for the task verify; the task keyword compares no files*'
+ends 1 '' '*a gallery is for the task verify; the task keyword does not compare files*'
 
 # Spoken digits: two speakers of six that training never hears.
 recordings=${MICA_TEST_DATA:-/nowhere}/data/spoken_digits/recordings

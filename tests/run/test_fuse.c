@@ -183,7 +183,8 @@ START_TEST(a_recording_beside_a_number) {
   rule_refuses(run, "age,sound\n23,x.mp3\n", "line 2: column \"sound\" names x.mp3; recordings must be WAV");
   mica_run_destroy(run);
   static const mica_setting odd[] = {{"model", "cnn_gru"}, {"width", "5"}};
-  refuses("heard.csv", odd, 2, "a width of 5 cannot be shared by the 4 heads of cnn_gru: width is a multiple of 2");
+  refuses("heard.csv", odd, 2,
+          "a width of 5 cannot be shared by the 4 heads of cnn_gru: width must be a multiple of 2");
 }
 END_TEST
 
@@ -307,9 +308,9 @@ START_TEST(widths_suit_the_heads) {
   } rows[] = {
       {{{"model", "encoder"}, {"width", "10"}, {"join", "concat"}}, "a width of 10 cannot be shared by 4 heads:"},
       {{{"model", "cnn_gru"}, {"width", "7"}, {"join", "concat"}},
-       "a width of 7 cannot be shared by 4 heads of cnn_gru: twice the width is a multiple of heads"},
+       "a width of 7 cannot be shared by 4 heads of cnn_gru: twice the width must be a multiple of heads"},
       {{{"model", "tcn"}, {"width", "6"}, {"join", "attention"}},
-       "a width of 6 cannot be shared by 4 heads: width is a multiple of heads"},
+       "a width of 6 cannot be shared by 4 heads: width must be a multiple of heads"},
       {{{"model", "cnn_gru"}, {"width", "6"}, {"join", "concat"}}, NULL},
       {{{"model", "tcn"}, {"width", "7"}, {"join", "concat"}}, NULL}};
   write_codes("codes.csv", "", "");

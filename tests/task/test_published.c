@@ -206,7 +206,7 @@ static const struct {
   mica_status status;
 } faults[] = {
     {"text", "vit", "seed", "1", "reads pictures", MICA_E_INVALID},
-    {"text", "embed", "model", "tcn", "leave the setting out", MICA_E_INVALID},
+    {"text", "embed", "model", "tcn", "leave model out", MICA_E_INVALID},
     {"text", "embed", "length", "65", "64 positions", MICA_E_INVALID},
     {"text", "bert", "seed", "1", "tokenizer.json", MICA_E_NOT_FOUND},
     {"text", "llama-gguf/model.gguf", "seed", "1", "is a GGUF file", MICA_E_UNSUPPORTED},

@@ -452,12 +452,12 @@ START_TEST(categories_are_inputs) {
   for (size_t i = 0; i < 3; i++) ck_assert(isfinite(value_of(first, i)));
   ck_assert_ptr_null(mica_report_find(first, 1, "truth"));
   remarked(run, "1 of 'a' become ");
-  remarked(run, "3 cells of 'colour' are of classes that training did not see and count as none: \"purple\"");
+  remarked(run, "3 cells of 'colour' are read as no class, because training did not see \"purple\"");
   mica_report_destroy(first);
   ck_ok(mica_run_evaluate(run, path, MICA_PART_TRAIN, &m));
   ck_assert_int_eq(m.samples, 2);
   remarked(run, "1 row without an answer is left out");
-  remarked(run, "2 cells of 'colour' are of classes that training did not see and count as none: \"purple\"");
+  remarked(run, "2 cells of 'colour' are read as no class, because training did not see \"purple\"");
   refused(run, "a,b,target\n1,2,3\n1,2,4.5\n", "no column 'colour'", "trained on");
   mica_run_destroy(run);
 }

@@ -199,8 +199,8 @@ static mica_status remark(void *user, const numbers *n) {
                             n->name, e->least, e->most, ldexp(1, exponent - 24), e->base,
                             n->label ? ", and added to what is predicted" : "");
   return mica__run_remark(run,
-                          "column '%s' lies between %.15g and %.15g, and is read in 32 bits, in steps of %g: "
-                          "subtract a number from it, or what it says is lost",
+                          "column '%s' lies between %.15g and %.15g, where 32 bits make steps of %g, so smaller "
+                          "differences are lost: subtract a number from the column",
                           n->name, e->least, e->most, ldexp(1, exponent - 24));
 }
 
@@ -220,12 +220,12 @@ mica_status mica__run_check_elements(mica_run *run, const mica_dataset *data) {
   if (bytes)
     return mica__fail(
         MICA_E_FORMAT,
-        "%s holds u8, which is divided by 255; the network was trained on %s as it is; convert the data to %s",
+        "%s holds u8, which is divided by 255, but the network was trained on unscaled %s; convert the data to %s",
         mica_dataset_name(data), was, was);
   if (mica_dtype_kind_of(input->from) == MICA_DTYPE_KIND_FLOAT && least >= 0 && most <= 1) return MICA_OK;
   return mica__fail(MICA_E_FORMAT,
-                    "%s holds %s from %g to %g, which is read as it is; the network was trained on u8 divided by 255; "
-                    "give u8, or numbers from 0 to 1",
+                    "%s holds %s from %g to %g, which is read unscaled, but the network was trained on u8 divided by "
+                    "255; give u8, or numbers from 0 to 1",
                     mica_dataset_name(data), is, least, most);
 }
 

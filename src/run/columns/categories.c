@@ -104,7 +104,8 @@ static mica_status check_unused(const mica_run *run, const mica_column *column) 
   MICA_TRY(mica__kinds_find(mica__common_settings_of(run).kinds, column->name, &kind, &stated));
   if (!stated || kind != MICA_COLUMN_KIND_CLASS || column->kind != kind) return MICA_OK;
   return mica__fail(MICA_E_INVALID,
-                    "kinds: column '%s' of %s has %d classes; an input may have at most %d, in %d columns",
+                    "kinds: column '%s' of %s (%d classes) cannot be an input; an input has at most %d classes, and at "
+                    "most %d columns have classes",
                     column->name, run->data, column->classes, MOST_CLASSES, MOST_CATEGORIES);
 }
 

@@ -147,8 +147,7 @@ static mica_status remark_missing(mica_run *run, const mica_dataset *data, const
 
 mica_status mica__run_remark_class(mica_run *run, const char *table, const char *column, uint64_t count,
                                    const char *first) {
-  return mica__run_remark(run,
-                          "%s: %llu cell%s of '%s' %s of classes that training did not see and count as none: \"%s\"%s",
+  return mica__run_remark(run, "%s: %llu cell%s of '%s' %s read as no class, because training did not see \"%s\"%s",
                           table, (unsigned long long)count, count == 1 ? "" : "s", column, count == 1 ? "is" : "are",
                           first, count == 1 ? "" : ", ...");
 }
@@ -160,7 +159,8 @@ static mica_status remark_unread(mica_run *run) {
   for (size_t i = 0; schema && i < schema->count; i++) {
     const mica__field *field = &schema->fields[i];
     if (field->unread && !strcmp(field->unread, MICA__ROW_NUMBERS))
-      MICA_TRY(mica__run_remark(run, "'%s' numbers the rows and is no input; --kinds %s=number makes it one",
+      MICA_TRY(mica__run_remark(run,
+                                "column '%s' numbers the rows and is not an input; --kinds %s=number makes it an input",
                                 field->name, field->name));
   }
   return MICA_OK;

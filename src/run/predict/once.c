@@ -54,7 +54,8 @@ mica_status mica__run_once(mica_run *run, const mica__once_input *inputs, size_t
                            void *user, float *output, int64_t count) {
   graph g = {0};
   if (inputs_count > MICA__ONCE_INPUTS)
-    return mica__fail(MICA_E_STATE, "%zu inputs; %d are the most", inputs_count, MICA__ONCE_INPUTS);
+    return mica__fail(MICA_E_STATE, "the network has %zu inputs, but may have at most %d", inputs_count,
+                      MICA__ONCE_INPUTS);
   mica_status status = make(run, inputs, inputs_count, build, user, &g);
   if (status == MICA_OK) status = compute(run, inputs, inputs_count, &g, output, count);
   free_graph(&g);

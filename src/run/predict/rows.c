@@ -195,8 +195,8 @@ static mica_status take_truth(rows *r, size_t k, double *truth) {
 static mica_status take_row(rows *r, mica__category_rows *s, int64_t i) {
   const mica__records *records = &r->records;
   if (records->count != r->columns)
-    return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, the first one %zu", records->name, records->line,
-                      records->count, r->columns);
+    return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns, but the first line has %zu", records->name,
+                      records->line, records->count, r->columns);
   for (size_t k = 0; k < r->numbers; k++) MICA_TRY(take_number(r, k, &s->numbers[(size_t)i * r->numbers + k]));
   for (size_t k = 0; k < r->categories; k++)
     MICA_TRY(

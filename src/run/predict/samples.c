@@ -208,7 +208,8 @@ static mica_status add_whole_folder(const mica_run *run, const kind *k, mica__pa
   const size_t before = p->count;
   MICA_TRY(add_folder(run, k, p, folder, NULL, -1));
   if (p->count > before) return MICA_OK;
-  return mica__fail(MICA_E_NOT_FOUND, "%s: neither the folder nor those in it hold %s (%s)", folder, k->name, k->list);
+  return mica__fail(MICA_E_NOT_FOUND, "neither the folder %s nor a folder in it holds %s (%s)", folder, k->name,
+                    k->list);
 }
 
 /* Orders frames of a video by their names, in which digits are numbers: frame9.png comes before frame10.png. */
@@ -358,7 +359,7 @@ static mica_status remark_truths(mica_run *run, const mica_dataset *data) {
   const mica__schema *schema = data->store->schema;
   for (size_t i = 0; schema && !schema->header && i < schema->count; i++)
     if (schema->fields[i].label)
-      return mica__run_remark(run, "%s has no line of names: its column %zu is taken for the answers",
+      return mica__run_remark(run, "%s has no line of column names: its column %zu is taken for the answers",
                               mica_dataset_name(data), schema->fields[i].at + 1);
   return MICA_OK;
 }

@@ -90,7 +90,8 @@ static mica_status open_table(mica_run *run, const char *name, const char *text,
     free(content);
     content = NULL;
     if (mica__is_folder(name))
-      return mica__fail(MICA_E_INVALID, "%s is a folder; --data takes it, and the task %s predicts from tables", name,
+      return mica__fail(MICA_E_INVALID,
+                        "%s is a folder, but the task %s predicts from tables; give the folder with --data", name,
                         run->task->name);
     status = mica__content_read(name, &content, &size);
     if (status == MICA_OK && memchr(content, 0, size))

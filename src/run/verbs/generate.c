@@ -33,10 +33,10 @@ static mica_status take_prompt(const mica_run *run, const mica__writer *w, const
   MICA_TRY(w->encode(run, name, texts->prompts[b], bytes, ids));
   if (!ids->count) return mica__fail(MICA_E_INVALID, "prompt %zu has no tokens", b + 1);
   if ((int64_t)ids->count <= context || texts->window) return MICA_OK;
-  return mica__fail(MICA_E_INVALID,
-                    "prompt %zu has %zu tokens, the network's context holds %lld; with a window (--window N) the "
-                    "last of them are read",
-                    b + 1, ids->count, (long long)context);
+  return mica__fail(
+      MICA_E_INVALID,
+      "prompt %zu has %zu tokens, but the network's context holds %lld; with --window N, only the last tokens are read",
+      b + 1, ids->count, (long long)context);
 }
 
 static mica_status take_prompts(const mica_run *run, const mica__writer *w, const mica_run_texts *texts, rows *r) {

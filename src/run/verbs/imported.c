@@ -101,7 +101,8 @@ static mica_status check_ids(const mica_run *run, const mica_onnx_port *port) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   const mica__column *column = data ? mica__store_input(data->store) : NULL;
   if (port->dtype != MICA_I64 && port->dtype != MICA_I32)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s takes %s; models of f32, f16, bf16, int32 and int64 are trained",
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "%s takes %s, but only models that take f32, f16, bf16, int32 or int64 can be trained",
                       path_of(run), port->type);
   if (column && column->about.dtype == MICA_U8)
     return mica__fail(MICA_E_FORMAT,
@@ -196,13 +197,13 @@ mica_status mica__imported_open(mica_run *run) {
   const char *lacking = mica__units_lacking(run, run->networks->origin);
   if (lacking)
     MICA_TRY(mica__run_remark(run,
-                              "init: %s was trained on the column '%s', which %s has not: columns are taken as they "
-                              "come, by their own means",
+                              "init: %s was trained on the column '%s', which %s lacks, so columns are taken in their "
+                              "order, with their own means",
                               path_of(run), lacking, run->data));
   if (!*mica__common_settings_of(run).mean && !mica__common_facts_of(run->networks->origin).mean.list)
     MICA_TRY(mica__run_remark(run,
-                              "init: %s is given inputs less the mean of the data, by their deviation; if it expects "
-                              "others, --mean and --deviation say which (0 and 1: as they are)",
+                              "init: inputs of %s are scaled by mean and deviation of the data; if it expects other "
+                              "inputs, set --mean and --deviation (0 and 1: unscaled)",
                               path_of(run)));
   MICA_TRY(mica__run_note_numbers(run, IN_UNITS, &one, 1));
   return mica__common_set(run, MICA__SETTING_model, MODEL);

@@ -100,7 +100,7 @@ static mica_status read_array(mica__model_feeds *f, const mica_onnx *model, cons
   mica_status status = path ? mica_npy_read(path, &a->dtype, &a->shape, &data) : mica__fail_nomem("samples");
   a->data = data;
   if (status == MICA_OK && !a->shape.rank)
-    status = mica__fail(MICA_E_FORMAT, "%s is one number; it needs a first axis of samples", path);
+    status = mica__fail(MICA_E_FORMAT, "%s is a single number, but must have samples along its first axis", path);
   if (status == MICA_OK && port.has_dtype && port.dtype != a->dtype)
     status = mica__fail(MICA_E_FORMAT, "%s holds %s, but the input '%.80s' is %s", path, mica_dtype_name(a->dtype),
                         port.name, mica_dtype_name(port.dtype));
@@ -245,7 +245,9 @@ static mica_status next_batch(mica__model_feeds *f) {
   MICA_TRY(f->source.next(f->source.user, mica_engine_queue(f->engine), &batch));
   for (size_t i = 0; i < batch.tensor_count; i++)
     if (!strcmp(batch.tensors[i].name, f->column)) f->list[0].tensor = batch.tensors[i].tensor;
-  return batch.count && f->list[0].tensor ? MICA_OK : mica__fail(MICA_E_FORMAT, "the data end early");
+  return batch.count && f->list[0].tensor
+             ? MICA_OK
+             : mica__fail(MICA_E_FORMAT, "the data ended before all samples for calibration were read");
 }
 
 /* --- both --- */

@@ -353,15 +353,15 @@ static mica_status prune(work *w, mica_run **out) {
   mica__run_forget_remarks(*out, w->path);
   mica_status told = others ? mica__run_remark_other(*out, c->run) : MICA_OK;
   if (told == MICA_OK && parted && mica_run_data(*out, MICA_PART_VALIDATION))
-    told = mica__run_remark(*out,
-                            "%s is %s here and %s in the run in %s: samples that validate now may be those that it was "
-                            "trained on",
-                            parted, mica_run_setting(*out, parted), mica_run_setting(w->base, parted), c->run);
+    told = mica__run_remark(
+        *out,
+        "%s is %s here and %s in the run in %s: validation samples may be among those that the run was trained on",
+        parted, mica_run_setting(*out, parted), mica_run_setting(w->base, parted), c->run);
   const bool by_class = mica__common_facts_of(*out).validation_by_class > 0;
   if (told == MICA_OK && by_class && !(mica__common_facts_of(w->base).validation_by_class > 0))
     told = mica__run_remark(*out,
-                            "the run in %s held out samples without regard to classes: samples that validate now may "
-                            "be those that it was trained on",
+                            "the run in %s held out samples without regard to classes: validation samples may be among "
+                            "those that the run was trained on",
                             c->run);
   if (told != MICA_OK) {
     mica_run_destroy(*out);
@@ -375,7 +375,8 @@ static mica_status check(const mica_prune_config *c) {
   if (!(c->flops > 0 && c->flops < 1))
     return mica__fail(MICA_E_INVALID, "the share of FLOPs to remove must be between 0 and 1, not %g", c->flops);
   if (c->steps < 0 || c->steps > 1000 || !mica_prune_method_name(c->method))
-    return mica__fail(MICA_E_INVALID, "mica_run_prune: there is no such method or number of steps");
+    return mica__fail(MICA_E_INVALID, "mica_run_prune: the method is unknown, or steps (%lld) is not from 0 to 1000",
+                      (long long)c->steps);
   /* Checks that the folder is free and the settings right before anything is trained. */
   char own[4096]; /* if the caller names no data: the path of the run's */
   if (snprintf(own, sizeof own, "%s/config.json", c->run) >= (int)sizeof own)

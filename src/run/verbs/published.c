@@ -73,7 +73,8 @@ static mica_status set_texts(mica_run *run, const mica_foundation *model, const 
   MICA_TRY(status);
   const int64_t asked = mica__shared_settings_of(run).length;
   if (asked <= most) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "length %" PRId64 ": the model %s has %" PRId64 " positions", asked, path, most);
+  return mica__fail(MICA_E_INVALID, "length is %" PRId64 ", but the model %s has only %" PRId64 " positions", asked,
+                    path, most);
 }
 
 static mica_status open_given(mica_run *run, const char *path, bool pictures) {
@@ -87,7 +88,7 @@ static mica_status open_given(mica_run *run, const char *path, bool pictures) {
     return mica__fail(MICA_E_INVALID, "init: the model %s reads %s, but the task %s has %s", path,
                       pictures ? "texts" : "pictures", run->task->name, pictures ? "pictures" : "texts");
   if (mica__common_is_set(run, MICA__SETTING_model) && strcmp(mica__common_settings_of(run).model, MODEL) != 0)
-    return mica__fail(MICA_E_INVALID, "model %s: %s has its own network; leave the setting out",
+    return mica__fail(MICA_E_INVALID, "model cannot be %s, because %s has its own network; leave model out",
                       mica__common_settings_of(run).model, path);
   MICA_TRY(pictures ? set_scale(run, *model) : set_texts(run, *model, path));
   MICA_TRY(mica__run_set_unset(run, (mica_setting[]){{"lr", "5e-5"}, {0}}));
@@ -108,7 +109,7 @@ mica_status mica__published_check_tokens(const mica_run *run) {
   const mica_foundation *model = run->networks->published;
   const int64_t tokens = mica_tokenizer_size(run->tokenizer);
   if (!model || tokens <= model->info.vocabulary) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "the tokenizer has %" PRId64 " tokens; the model has %" PRId64, tokens,
+  return mica__fail(MICA_E_INVALID, "the tokenizer has %" PRId64 " tokens, but the model has only %" PRId64, tokens,
                     model->info.vocabulary);
 }
 
@@ -136,7 +137,7 @@ mica_value mica__published_build(const mica_run *run, mica_nn *nn, mica_value x,
                    shape.dim[3] != vision->picture)) {
     char text[MICA_SHAPE_TEXT];
     return mica__graph_fail(x.graph, MICA_E_FORMAT,
-                            "samples are %s; the model reads %" PRId64 " channels of %" PRId64 " x %" PRId64
+                            "samples are %s, but the model reads %" PRId64 " channels of %" PRId64 " x %" PRId64
                             " pixels (--size %" PRId64 ", for pictures in folders)",
                             mica_shape_format(shape, text), vision->channels, vision->picture, vision->picture,
                             vision->picture);

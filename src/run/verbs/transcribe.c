@@ -9,10 +9,11 @@ mica_status mica_transcriber_create(mica_run *run, const mica_transcriber_config
   const mica_transcriber_config c = config ? *config : (mica_transcriber_config){0};
   if (!run || !out) return mica__fail(MICA_E_INVALID, "mica_transcriber_create: a pointer is NULL");
   if (!run->task->verbs.transcribes)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which writes down no sound", run->folder,
+    return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of the task %s, which does not transcribe sound", run->folder,
                       run->task->name);
   if (c.rate < 0 || c.rate > MICA__SOUND_RATE || !(c.chunk >= 0 && c.chunk <= LONGEST_CHUNK))
-    return mica__fail(MICA_E_INVALID, "mica_transcriber_create: %d samples a second in chunks of %g s; up to %d, %g s",
+    return mica__fail(MICA_E_INVALID,
+                      "mica_transcriber_create: rate %d and chunk %g must be from 0 to %d Hz and from 0 to %g s",
                       (int)c.rate, c.chunk, MICA__SOUND_RATE, LONGEST_CHUNK);
   mica__transcription how = {0};
   mica_status status = run->task->verbs.transcribes(run, &c.search, &how);
