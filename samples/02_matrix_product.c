@@ -62,7 +62,7 @@ static mica_status time_products(mica_queue *queue, const mica_tensor *a, const 
 int main(int argc, char **argv) {
   size_t n = argc > 1 ? strtoul(argv[1], NULL, 10) : DEFAULT_SIZE;
   if (n == 0 || n > 1u << 14) {
-    fprintf(stderr, "the size is a number from 1 to %u\n", 1u << 14);
+    fprintf(stderr, "the size must be a whole number from 1 to %u\n", 1u << 14);
     return 2;
   }
   size_t count = n * n, bytes = count * sizeof(float);

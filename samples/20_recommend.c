@@ -74,7 +74,7 @@ int main(int count, char **words) {
   mica_report *answer = NULL;
   const bool own = count > 2;
   for (int i = 2; own && i < count && i - 2 < MOST; i++, ratings = (size_t)i - 2)
-    if (!read_rating(words[i], &rated[i - 2])) return fprintf(stderr, "%s is no ITEM=RATING\n", words[i]), 1;
+    if (!read_rating(words[i], &rated[i - 2])) return fprintf(stderr, "%s is not ITEM=RATING\n", words[i]), 1;
   mica_status status = mica_engine_create(NULL, &engine);
   if (status == MICA_E_NO_DEVICE) return puts("SKIP: no device"), 77;
   if (status) return fprintf(stderr, "%s\n", mica_error_message()), 1;
