@@ -98,7 +98,7 @@ static void print_epoch(FILE *out, const mica_run *run) {
   if (epoch.left_out)
     fprintf(out,
             "          an epoch leaves out %" PRIu64 " of %" PRIu64
-            " samples, others each time, because they do not fill a batch\n",
+            " samples, others each time, to keep batches whole\n",
             epoch.left_out, epoch.batch * epoch.batches + epoch.left_out);
 }
 
