@@ -54,7 +54,7 @@ const mica__task_row *mica__task_find(const char *name) {
   if (meant)
     mica__fail(MICA_E_INVALID, "there is no task \"%s\"; did you mean %s?", name, meant);
   else
-    mica__fail(MICA_E_INVALID, "there is no task \"%s\"; there are %s", name ? name : "",
+    mica__fail(MICA_E_INVALID, "there is no task \"%s\"; choose from %s", name ? name : "",
                list.data ? list.data : "some");
   mica__text_free(&list);
   return NULL;

@@ -505,7 +505,7 @@ START_TEST(wrong_settings_are_named) {
     const char *task;
     mica_setting setting;
     const char *sentence;
-  } cases[] = {{"classfy", {"epochs", "1"}, "there is no task \"classfy\"; there are classify, regress"},
+  } cases[] = {{"classfy", {"epochs", "1"}, "there is no task \"classfy\"; choose from classify, regress"},
                {NULL, {"epochs", "1.5"}, "epochs wants a whole number from 1"},
                {NULL, {"lr", "nan"}, "lr wants a number"},
                {NULL, {"optimizer", "sdg"}, "optimizer cannot be \"sdg\"; choose from sgd"},

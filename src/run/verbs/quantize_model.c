@@ -241,7 +241,7 @@ static mica_status check(const mica_engine *engine, const char *model, const mic
   if (!engine || !model || !c || !c->path || (c->channels && (!c->mean || !c->deviation)))
     return mica__fail(MICA_E_INVALID, "mica_onnx_quantize: a pointer is NULL");
   if (!c->data && !c->how.weights_only)
-    return mica__fail(MICA_E_INVALID, "calibration needs data; only quantising the weights alone works without");
+    return mica__fail(MICA_E_INVALID, "calibration needs data; without data, only the weights can be quantised");
   if ((c->how.bits && c->how.bits != 8) || c->how.group)
     return mica__fail(MICA_E_UNSUPPORTED,
                       "the weights of a model in ONNX can only be quantised to 8 bits with a scale per output");
