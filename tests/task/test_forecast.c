@@ -457,7 +457,7 @@ START_TEST(series_begin_late) {
     ck_assert_int_eq(mica_run_create(test_engine(), &config, &run), MICA_E_FORMAT);
     ck_assert_msg(strstr(mica_error_message(),
                          i == 1 ? "column 'north' is empty up to row 220, but training needs values in rows up to 173"
-                                : "the first value that is forecast is in row 221"),
+                                : "the first value to forecast is in row 221"),
                   "%s", mica_error_message());
   }
 }
