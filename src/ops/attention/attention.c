@@ -24,16 +24,17 @@ static mica_status check_heads(const mica__type *in) {
       return mica__fail(MICA_E_SHAPE, "%s is %s, but must be (batch, heads, positions, size)", names[i],
                         mica__type_format(in[i], a));
     if (own.dim[1] == MICA_DYNAMIC || own.dim[3] == MICA_DYNAMIC)
-      return mica__fail(MICA_E_SHAPE, "heads or their size are open in %s %s", names[i], mica__type_format(in[i], a));
+      return mica__fail(MICA_E_SHAPE, "%s is %s, but its number of heads and their size must be known", names[i],
+                        mica__type_format(in[i], a));
   }
   const int64_t *q = in[0].shape.dim, *k = in[1].shape.dim, *v = in[2].shape.dim;
   bool same = agree(q[0], k[0]) && agree(q[0], v[0]) && agree(k[0], v[0]) && k[1] == v[1] && agree(k[2], v[2]);
   if (!same || q[3] != k[3])
-    return mica__fail(MICA_E_SHAPE, "q %s, k %s and v %s are not (B, H, Tq, D), (B, G, Tk, D) and (B, G, Tk, E)",
+    return mica__fail(MICA_E_SHAPE, "q %s, k %s and v %s must be (B, H, Tq, D), (B, G, Tk, D) and (B, G, Tk, E)",
                       mica__type_format(in[0], a), mica__type_format(in[1], b), mica__type_format(in[2], c));
   if (k[1] == 0 ? q[1] != 0 : q[1] % k[1] != 0)
-    return mica__fail(MICA_E_SHAPE, "%lld heads of q are no multiple of %lld of k and v", (long long)q[1],
-                      (long long)k[1]);
+    return mica__fail(MICA_E_SHAPE, "the heads of q (%lld) must be a multiple of those of k and v (%lld)",
+                      (long long)q[1], (long long)k[1]);
   return MICA_OK;
 }
 
@@ -58,8 +59,8 @@ static mica_status check_positions(const char *what, const mica__type *in, mica_
   char text[MICA__TYPE_TEXT];
   bool each = own.shape.rank == 1 && agree(own.shape.dim[0], in[0].shape.dim[0]);
   if (!each && !(one && is_single(own.shape)))
-    return mica__fail(MICA_E_SHAPE, "%s are %s, but must be %sone for each of the batch", what,
-                      mica__type_format(own, text), one ? "one number or " : "");
+    return mica__fail(MICA_E_SHAPE, "%s are %s, but must be %sone number for each sample of the batch", what,
+                      mica__type_format(own, text), one ? "one number, or " : "");
   if (own.dtype != MICA_I32)
     return mica__fail(MICA_E_DTYPE, "%s are %s, but must be i32", what, mica_dtype_name(own.dtype));
   return MICA_OK;
@@ -92,9 +93,10 @@ static mica_status check_numbers(const mica__attention_attrs *attrs, const mica_
     return mica__fail(MICA_E_INVALID, "soft_cap is %g, but must be finite and not negative", attrs->soft_cap);
   if (!(attrs->dropout >= 0 && attrs->dropout < 1))
     return mica__fail(MICA_E_INVALID, "dropout is %g, but must be in [0, 1)", attrs->dropout);
-  if (attrs->dropout > 0 && !step) return mica__fail(MICA_E_INVALID, "dropout needs a step, from which it draws");
+  if (attrs->dropout > 0 && !step)
+    return mica__fail(MICA_E_INVALID, "dropout needs the operand step, which selects its random numbers");
   if (step && !is_single(step->shape))
-    return mica__fail(MICA_E_SHAPE, "the step is %s, not one number", mica__type_format(*step, text));
+    return mica__fail(MICA_E_SHAPE, "the step is %s, but must be one number", mica__type_format(*step, text));
   if (step && step->dtype != MICA_I32 && step->dtype != MICA_I64)
     return mica__fail(MICA_E_DTYPE, "the step is %s, but must be i32 or i64", mica_dtype_name(step->dtype));
   return MICA_OK;
@@ -125,7 +127,7 @@ static mica_status infer_attention(const mica__type *in, int32_t count, void *at
 }
 
 static mica_status check_gradient(const mica__type *in, const mica__attention_attrs *attrs) {
-  char text[MICA__TYPE_TEXT];
+  char text[MICA__TYPE_TEXT], must[MICA_SHAPE_TEXT];
   MICA_TRY(check_common(in, attrs, true));
   const mica__attention_sizes s = mica__attention_sizes_of(in);
   const mica_shape want[] = {MICA_SHAPE(s.b, s.h, s.tq, s.e), MICA_SHAPE(s.b, s.tq, s.h, s.e),
@@ -133,8 +135,8 @@ static mica_status check_gradient(const mica__type *in, const mica__attention_at
   for (int32_t i = 0; i < 3; i++)
     for (int32_t k = 0; k < want[i].rank; k++)
       if (in[3 + i].shape.rank != want[i].rank || !agree(in[3 + i].shape.dim[k], want[i].dim[k]))
-        return mica__fail(MICA_E_SHAPE, "operand %d, %s, does not fit q, k and v", (int)(3 + i),
-                          mica__type_format(in[3 + i], text));
+        return mica__fail(MICA_E_SHAPE, "operand %d is %s, but must be %s to fit q, k and v", (int)(3 + i),
+                          mica__type_format(in[3 + i], text), mica_shape_format(want[i], must));
   return MICA_OK;
 }
 

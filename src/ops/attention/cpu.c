@@ -122,7 +122,7 @@ static const char *decline(const mica__task *task) {
   int32_t values[MICA__MAX_PARAMS];
   const char *reason = mica__attention_declines(task, MICA__ON_CPU, "cpu");
   if (reason) return reason;
-  if (a->dtype == MICA_F64) return "its sums are float";
+  if (a->dtype == MICA_F64) return "it cannot sum in f64";
   return choose(task, kernel_of(a), values) ? NULL : "the heads are too large for local memory";
 }
 
@@ -135,7 +135,7 @@ static void set_range(mica__launch *launch, int64_t x, int64_t y, int64_t z) {
 }
 
 static mica_status no_room(const mica__kernel_desc *desc) {
-  return mica__fail(MICA_E_UNSUPPORTED, "%s: the heads are too large", desc->name);
+  return mica__fail(MICA_E_UNSUPPORTED, "%s: the heads are too large for local memory", desc->name);
 }
 
 /* The most queries for which the row kernel runs: the lanes of a tile would be mostly empty. */

@@ -81,10 +81,13 @@ static mica_status check_caches(const mica__decode_attrs *attrs, const mica__typ
                       mica_dtype_name(cache.dtype));
   if (attrs->length < 1 || cache.shape.rank != 2 || cache.shape.dim[1] != s->g * s->d ||
       cache.shape.dim[0] % attrs->length != 0 || !mica_shape_equal(cache.shape, inputs[V_CACHE].shape))
-    return mica__fail(MICA_E_SHAPE, "the caches are not (sequences length, G D)");
+    return mica__fail(MICA_E_SHAPE,
+                      "the caches of k and v must both be (sequences * %lld, %lld): length, and heads times size",
+                      (long long)attrs->length, (long long)(s->g * s->d));
   const mica_shape step = MICA_SHAPE(cache.shape.dim[0], s->g * (s->d / mica__decode_block(s->d)));
   if (steps && (!mica_shape_equal(inputs[K_STEP].shape, step) || !mica_shape_equal(inputs[V_STEP].shape, step)))
-    return mica__fail(MICA_E_SHAPE, "the scales are not (sequences length, G blocks)");
+    return mica__fail(MICA_E_SHAPE, "the scales of both caches must be (%lld, %lld): rows, and heads times blocks",
+                      (long long)step.dim[0], (long long)step.dim[1]);
   return MICA_OK;
 }
 
@@ -92,7 +95,8 @@ static mica_status infer_decode(const mica__type *inputs, int32_t count, void *a
   const mica__decode_attrs *attrs = attributes;
   const int64_t steps = INT64_C(1) << K_STEP | INT64_C(1) << V_STEP, needed = ((INT64_C(1) << SLOTS) - 1) & ~steps;
   if ((attrs->present & needed) != needed || ((attrs->present & steps) && (attrs->present & steps) != steps))
-    return mica__fail(MICA_E_INVALID, "an operand that is needed is absent");
+    return mica__fail(MICA_E_INVALID,
+                      "an operand is missing: all up to slots are needed, and scales for both caches or for none");
   for (int32_t k = Q; k < OPERANDS; k++) {
     const int32_t i = input_of(attrs, k);
     if (i >= 0 && i < count && inputs[i].dtype != MICA_F32 && inputs[i].dtype != MICA_I32)
@@ -101,21 +105,27 @@ static mica_status infer_decode(const mica__type *inputs, int32_t count, void *a
   for (int32_t k = Q; k <= V; k++) {
     const mica_shape shape = shape_of(attrs, inputs, k);
     if (shape.rank != 4 || shape.dim[1] != 1 || shape.dim[2] < 1 || shape.dim[3] < 1)
-      return mica__fail(MICA_E_SHAPE, "q, k and v are (B, 1, heads, D), with heads and D known");
+      return mica__fail(MICA_E_SHAPE, "q, k and v must be (B, 1, heads, D), with heads and D known");
   }
   const sizes s = sizes_of(attrs, inputs);
   const mica_shape k = shape_of(attrs, inputs, K);
   const bool same = mica_shape_equal(k, shape_of(attrs, inputs, V)) && k.dim[3] == s.d && agree(k.dim[0], s.b) &&
                     s.h % s.g == 0 && s.d <= MICA__DECODE_MOST_SIZE;
-  if (!same) return mica__fail(MICA_E_SHAPE, "q, k and v do not fit each other");
+  if (!same)
+    return mica__fail(
+        MICA_E_SHAPE,
+        "k and v must have the same shape, q's batch and D (at most %d), and heads that divide q's (%lld)",
+        MICA__DECODE_MOST_SIZE, (long long)s.h);
   MICA_TRY(check_caches(attrs, inputs, &s));
   const bool norms = (input_of(attrs, Q_SCALE) < 0) == (input_of(attrs, K_SCALE) < 0);
   if (!norms || !is_vector(attrs, inputs, OFFSET, s.b) || !is_vector(attrs, inputs, SLOTS, s.b) ||
       !is_vector(attrs, inputs, FREQUENCIES, s.pairs) || 2 * s.pairs > s.d || !is_vector(attrs, inputs, Q_SCALE, s.d) ||
       !is_vector(attrs, inputs, K_SCALE, s.d) || !is_vector(attrs, inputs, SINKS, s.h))
-    return mica__fail(MICA_E_SHAPE, "an operand after q, k and v does not fit them");
+    return mica__fail(MICA_E_SHAPE,
+                      "an operand after q, k and v does not have the length that follows from the batch, heads and D");
   if (attrs->window < 0 || !isfinite(attrs->scale) || !isfinite(attrs->soft_cap) || attrs->soft_cap < 0)
-    return mica__fail(MICA_E_INVALID, "a window, scale or soft cap is out of range");
+    return mica__fail(MICA_E_INVALID,
+                      "window and soft_cap must not be negative, and scale and soft_cap must be finite");
   for (int32_t r = 0; r < result_y(attrs); r++) out[r] = inputs[r];
   out[result_y(attrs)] = (mica__type){MICA_F32, shape_of(attrs, inputs, Q)};
   return MICA_OK;
@@ -123,12 +133,13 @@ static mica_status infer_decode(const mica__type *inputs, int32_t count, void *a
 
 /* Only attention_decode_q8 takes scales. */
 static mica_status infer_plain(const mica__type *inputs, int32_t count, void *attributes, mica__type *out) {
-  if (has_steps(attributes)) return mica__fail(MICA_E_INVALID, "it takes no scales");
+  if (has_steps(attributes))
+    return mica__fail(MICA_E_INVALID, "scales of caches are given, but only attention_decode_q8 takes them");
   return infer_decode(inputs, count, attributes, out);
 }
 
 static mica_status infer_q8(const mica__type *inputs, int32_t count, void *attributes, mica__type *out) {
-  if (!has_steps(attributes)) return mica__fail(MICA_E_INVALID, "the scales are absent");
+  if (!has_steps(attributes)) return mica__fail(MICA_E_INVALID, "the scales of the caches are missing");
   return infer_decode(inputs, count, attributes, out);
 }
 

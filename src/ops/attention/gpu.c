@@ -93,12 +93,14 @@ static const char *decline(const mica__task *task) {
   int32_t values[MICA__MAX_PARAMS];
   const char *reason = mica__attention_declines(task, MICA__ON_GPU, "gpu");
   if (reason) return reason;
-  if (a->dtype == MICA_F64) return "f64 takes too many registers";
-  return choose(task, kernel_of(a), 1, 1, values) ? NULL : "its tiles need more local memory or larger work-groups";
+  if (a->dtype == MICA_F64) return "f64 needs too many registers";
+  return choose(task, kernel_of(a), 1, 1, values)
+             ? NULL
+             : "its tiles need more local memory or larger work-groups than the device has";
 }
 
 static mica_status no_variant(const mica__kernel_desc *desc) {
-  return mica__fail(MICA_E_UNSUPPORTED, "%s: no variant is fit for this device", desc->name);
+  return mica__fail(MICA_E_UNSUPPORTED, "%s: no variant of the kernel fits this device", desc->name);
 }
 
 static int64_t parts(int64_t n, int64_t size) { return n / size + (n % size != 0); }

@@ -136,11 +136,11 @@ static bool are_aligned(const mica__attention *a) {
 
 static const char *unsuited(const mica__attention *a) {
   const mica__attention_sizes s = a->size;
-  if (a->dtype != MICA_F16 && a->dtype != MICA_BF16) return "matrix units take heads of 16 bits";
+  if (a->dtype != MICA_F16 && a->dtype != MICA_BF16) return "the heads must be f16 or bf16 for matrix units";
   if (s.d > MOST_HEAD || s.e > MOST_HEAD) return "the heads are larger than 128";
-  if (s.d == 0 || s.e == 0 || s.tq == 0 || s.tk == 0) return "there is nothing to multiply";
+  if (s.d == 0 || s.e == 0 || s.tq == 0 || s.tk == 0) return "heads or positions have size 0";
   if (!(mica__attention_scale(a->attrs, s.d) > 0)) return "the scale is not positive";
-  return are_aligned(a) ? NULL : "the heads are not made of pieces of 16 bytes";
+  return are_aligned(a) ? NULL : "the rows of heads must be multiples of 16 bytes";
 }
 
 static const mica__kernel_desc *kernel_of(const mica__attention *a) {
@@ -180,7 +180,7 @@ static const char *decline(const mica__task *task) {
   if (!reason) reason = unsuited(a);
   if (!reason) reason = mica__mma_missing(desc, a->dtype, task->device, task->engine);
   if (reason) return reason;
-  if (a->size.tq < FEWEST_QUERIES) return "the queries are fewer than an instruction's";
+  if (a->size.tq < FEWEST_QUERIES) return "there are fewer queries than an instruction has rows";
   const mica__variant *variant = choose(task, values);
   return variant ? mica__mma_failed(task->device, task->engine, desc, variant, a->dtype)
                  : "no variant has room for the heads";

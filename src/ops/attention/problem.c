@@ -42,7 +42,7 @@ const char *mica__attention_declines(const mica__task *task, unsigned class, con
   const mica__attention *a = task->problem;
   const unsigned checked = a->exec->classes, own = checked ? checked : mica__kernel_class(task->device);
   char name[MICA__TUNING_TEXT];
-  if (own != class) return class == MICA__ON_CPU ? "it is for CPUs" : "it is for GPUs";
+  if (own != class) return class == MICA__ON_CPU ? "it runs on CPUs only" : "it runs on GPUs only";
   snprintf(name, sizeof name, "attention%s.%s", a->of_gradient ? "_grad" : "", line);
   return !checked && task->engine && mica__tuning_is_bad(task->engine, name) ? "its results are wrong on this device"
                                                                              : NULL;

@@ -42,29 +42,36 @@ static mica_status check_count(const mica__type *type, int64_t count) {
   MICA_TRY(mica_shape_count(type->shape, &own));
   return type->dtype == MICA_F32 && own == count
              ? MICA_OK
-             : mica__fail(MICA_E_SHAPE, "an operand is not f32 of %lld elements", (long long)count);
+             : mica__fail(MICA_E_SHAPE, "the scale, bias or addend is not f32, or does not have %lld elements",
+                          (long long)count);
 }
 
 static mica_status infer_after(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
   const mica__block_after_attrs *attrs = attributes;
   const mica_shape x = inputs[X].shape;
   int64_t count = 0;
-  if (inputs[X].dtype != MICA_F32) return mica__fail(MICA_E_DTYPE, "rows are not f32");
+  if (inputs[X].dtype != MICA_F32)
+    return mica__fail(MICA_E_DTYPE, "x is %s, but must be f32", mica_dtype_name(inputs[X].dtype));
   if (x.rank < 2 || !mica__shape_is_known(x) || inputs[W].shape.rank != 2)
-    return mica__fail(MICA_E_SHAPE, "x must be rows of known size, w a matrix of blocks");
-  if (!mica_block_bytes((mica_block)attrs->block)) return mica__fail(MICA_E_INVALID, "this is not a block type");
+    return mica__fail(MICA_E_SHAPE, "x must have rows of known size, and w must be a matrix of blocks");
+  if (!mica_block_bytes((mica_block)attrs->block))
+    return mica__fail(MICA_E_INVALID, "%d is not a block type", (int)attrs->block);
   MICA_TRY(mica__unblock_check(&(mica__unblock_attrs){attrs->block, x.dim[x.rank - 1], MICA_F32}, &inputs[W]));
   const sizes s = sizes_of(x, inputs[W].shape);
   if (s.m > MICA__BLOCK_MOST_ROWS || s.n % MICA__BLOCK_STRIP != 0)
-    return mica__fail(MICA_E_SHAPE, "%lld rows of %lld elements are given, but at most %d of a multiple of %d can be",
-                      (long long)s.m, (long long)s.n, MICA__BLOCK_MOST_ROWS, MICA__BLOCK_STRIP);
+    return mica__fail(
+        MICA_E_SHAPE,
+        "there are %lld rows of %lld elements, but there must be at most %d, with a multiple of %d elements",
+        (long long)s.m, (long long)s.n, MICA__BLOCK_MOST_ROWS, MICA__BLOCK_STRIP);
   MICA_TRY(check_count(&inputs[SCALE], s.n));
   MICA_TRY(check_count(&inputs[ADDEND], s.m * s.n));
   if (attrs->bias && (attrs->bias < OPERANDS || attrs->bias >= input_count))
-    return mica__fail(MICA_E_INVALID, "the bias is not among the operands");
+    return mica__fail(MICA_E_INVALID, "there is no operand %d for the bias", (int)attrs->bias);
   if (attrs->bias) MICA_TRY(check_count(&inputs[attrs->bias], s.n));
   MICA_TRY(mica_shape_count(attrs->shape, &count));
-  if (count != s.m * s.n) return mica__fail(MICA_E_SHAPE, "the result has another number of elements");
+  if (count != s.m * s.n)
+    return mica__fail(MICA_E_SHAPE, "the result has %lld elements, but must have %lld", (long long)count,
+                      (long long)(s.m * s.n));
   *out = (mica__type){MICA_F32, attrs->shape};
   return MICA_OK;
 }

@@ -43,7 +43,8 @@ static sizes sizes_of(mica_shape x, mica_shape gate, mica_shape down) {
 
 static mica_status check_matrix(const mica__type *w, mica_block type, int64_t rows, int64_t columns) {
   if (w->shape.rank != 2 || w->shape.dim[0] != rows)
-    return mica__fail(MICA_E_SHAPE, "the matrices do not fit a layer of few rows");
+    return mica__fail(MICA_E_SHAPE, "a matrix must have 2 dimensions and, to fit the others, %lld rows",
+                      (long long)rows);
   return mica__unblock_check(&(mica__unblock_attrs){type, columns, MICA_F32}, w);
 }
 
@@ -55,7 +56,7 @@ static mica_status check_addend(const mica__type *inputs, int32_t input_count, i
   MICA_TRY(mica_shape_count(inputs[at].shape, &own));
   return inputs[at].dtype == MICA_F32 && own == count
              ? MICA_OK
-             : mica__fail(MICA_E_SHAPE, "an addend is not f32 or has another shape than the result");
+             : mica__fail(MICA_E_SHAPE, "operand %d must be f32 with %lld elements", (int)at, (long long)count);
 }
 
 static mica_status infer_chain(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
@@ -63,27 +64,33 @@ static mica_status infer_chain(const mica__type *inputs, int32_t input_count, vo
   const mica_block type = (mica_block)attrs->block;
   const mica_shape x = inputs[X].shape;
   int64_t count = 0;
-  if (inputs[X].dtype != MICA_F32) return mica__fail(MICA_E_DTYPE, "rows are not f32");
+  if (inputs[X].dtype != MICA_F32)
+    return mica__fail(MICA_E_DTYPE, "x is %s, but must be f32", mica_dtype_name(inputs[X].dtype));
   if (x.rank < 2 || !mica__shape_is_known(x) || inputs[GATE].shape.rank != 2 || inputs[DOWN].shape.rank != 2)
-    return mica__fail(MICA_E_SHAPE, "x must be rows of known size, gate and down matrices of blocks");
+    return mica__fail(MICA_E_SHAPE, "x must have rows of known size, and gate and down must be matrices of blocks");
   if (!mica_block_bytes(type) || !mica__activation_op((mica_activation)attrs->activation))
     return mica__fail(MICA_E_INVALID, "the block type or the activation does not exist");
   const sizes s = sizes_of(x, inputs[GATE].shape, inputs[DOWN].shape);
-  if (s.m > MICA__BLOCK_MOST_ROWS) return mica__fail(MICA_E_SHAPE, "x has more than %d rows", MICA__BLOCK_MOST_ROWS);
+  if (s.m > MICA__BLOCK_MOST_ROWS)
+    return mica__fail(MICA_E_SHAPE, "x has %lld rows, but must have at most %d", (long long)s.m, MICA__BLOCK_MOST_ROWS);
   MICA_TRY(check_matrix(&inputs[GATE], type, s.hidden, s.width));
   MICA_TRY(check_matrix(&inputs[UP], type, s.hidden, s.width));
   MICA_TRY(check_matrix(&inputs[DOWN], type, s.width, s.hidden));
-  if (attrs->out < 0 || attrs->out >= input_count) return mica__fail(MICA_E_INVALID, "there is no such operand");
+  if (attrs->out < 0 || attrs->out >= input_count)
+    return mica__fail(MICA_E_INVALID, "there is no operand %d", (int)attrs->out);
   if (attrs->out)
     MICA_TRY(check_matrix(&inputs[attrs->out], type, s.width, s.k));
   else if (s.k != s.width)
-    return mica__fail(MICA_E_SHAPE, "rows do not have the layer's width");
+    return mica__fail(MICA_E_SHAPE, "rows of x have %lld elements, but must have %lld", (long long)s.k,
+                      (long long)s.width);
   MICA_TRY(check_addend(inputs, input_count, attrs->out_bias, s.width));
   MICA_TRY(check_addend(inputs, input_count, attrs->out_addend, s.m * s.width));
   MICA_TRY(check_addend(inputs, input_count, attrs->bias, s.width));
   MICA_TRY(mica__block_norm_check(inputs, input_count, attributes, s.width));
   MICA_TRY(mica_shape_count(attrs->shape, &count));
-  if (count != s.m * s.width) return mica__fail(MICA_E_SHAPE, "the result has another number of elements");
+  if (count != s.m * s.width)
+    return mica__fail(MICA_E_SHAPE, "the result has %lld elements, but must have %lld", (long long)count,
+                      (long long)(s.m * s.width));
   *out = (mica__type){MICA_F32, attrs->shape};
   return MICA_OK;
 }

@@ -52,8 +52,9 @@ mica_status mica__gemm_run_blocks(const mica__exec *exec, const mica_gemm_config
   const int64_t m = mica_tensor_shape(d).dim[0], n = mica_tensor_shape(d).dim[1], k = mica_tensor_shape(a).dim[1];
   char key[MICA__TUNING_TEXT];
   if (m > MICA__GEMM_MAX_SIZE || n > MICA__GEMM_MAX_SIZE || k > MICA__GEMM_MAX_SIZE)
-    return mica__fail(MICA_E_OVERFLOW, "a product of %lld x %lld x %lld in blocks is too large", (long long)m,
-                      (long long)n, (long long)k);
+    return mica__fail(MICA_E_OVERFLOW,
+                      "a product of %lld x %lld x %lld in blocks is too large; no size may exceed %lld", (long long)m,
+                      (long long)n, (long long)k, (long long)MICA__GEMM_MAX_SIZE);
   const mica__gemm gemm = {.m = m,
                            .n = n,
                            .k = k,
@@ -72,7 +73,7 @@ mica_status mica__gemm_run_blocks(const mica__exec *exec, const mica_gemm_config
                                         .activation_arg = config->activation_arg},
                            .recorded = mica__queue_records(exec->queue),
                            .held = exec->held};
-  if (k == 0) return mica__fail(MICA_E_SHAPE, "a product in blocks has no depth");
+  if (k == 0) return mica__fail(MICA_E_SHAPE, "the rows of a product in blocks are empty");
   mica__gemm_key(&gemm, key);
   return mica__choose_and_launch(exec->queue, impls, &gemm, key);
 }

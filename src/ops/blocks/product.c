@@ -31,13 +31,17 @@ static sizes sizes_of(const mica__block_product_attrs *attrs, mica_shape x, mica
 static mica_status infer_product(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
   const mica__block_product_attrs *attrs = attributes;
   const mica_shape x = inputs[X].shape, w = inputs[W].shape;
-  if (inputs[X].dtype != MICA_F32) return mica__fail(MICA_E_DTYPE, "rows are not f32");
+  if (inputs[X].dtype != MICA_F32)
+    return mica__fail(MICA_E_DTYPE, "x is %s, but must be f32", mica_dtype_name(inputs[X].dtype));
   if (x.rank < 2 || w.rank != 2 || !mica__shape_is_known(x) || !mica__shape_is_known(w))
-    return mica__fail(MICA_E_SHAPE, "these are no rows and blocks");
-  if (!mica_block_bytes((mica_block)attrs->block)) return mica__fail(MICA_E_INVALID, "this is not a block type");
+    return mica__fail(MICA_E_SHAPE, "x must have rows, and w must be a matrix of blocks, both of known size");
+  if (!mica_block_bytes((mica_block)attrs->block))
+    return mica__fail(MICA_E_INVALID, "%d is not a block type", (int)attrs->block);
   const sizes s = sizes_of(attrs, x, w);
   MICA_TRY(mica__unblock_check(&(mica__unblock_attrs){attrs->block, attrs->by_k ? s.n : s.k, MICA_F32}, &inputs[W]));
-  if (attrs->by_k && w.dim[0] != s.k) return mica__fail(MICA_E_SHAPE, "these are no rows and blocks");
+  if (attrs->by_k && w.dim[0] != s.k)
+    return mica__fail(MICA_E_SHAPE, "w has %lld rows of blocks, but x has rows of %lld elements", (long long)w.dim[0],
+                      (long long)s.k);
   MICA_TRY(mica__block_norm_check(inputs, input_count, attributes, s.k));
   *out = inputs[X];
   out->shape.dim[x.rank - 1] = s.n;

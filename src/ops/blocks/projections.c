@@ -29,12 +29,13 @@ static mica_block type_of(const void *attributes, int32_t part) {
 
 static mica_status infer_projections(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   const mica_shape x = inputs[X].shape;
-  if (inputs[X].dtype != MICA_F32) return mica__fail(MICA_E_DTYPE, "rows are not f32");
-  if (x.rank != 2 || x.dim[1] < 1) return mica__fail(MICA_E_SHAPE, "rows are (m, k), with k known");
+  if (inputs[X].dtype != MICA_F32)
+    return mica__fail(MICA_E_DTYPE, "x is %s, but must be f32", mica_dtype_name(inputs[X].dtype));
+  if (x.rank != 2 || x.dim[1] < 1) return mica__fail(MICA_E_SHAPE, "x must be (m, k), with k known");
   for (int32_t i = 0; i < COUNT; i++) {
     const mica_shape w = inputs[W + i].shape;
     MICA_TRY(mica__unblock_check(&(mica__unblock_attrs){type_of(attrs, i), x.dim[1], MICA_F32}, &inputs[W + i]));
-    if (w.rank != 2) return mica__fail(MICA_E_SHAPE, "weights are no matrix");
+    if (w.rank != 2) return mica__fail(MICA_E_SHAPE, "weights have %d dimensions, but must have 2", (int)w.rank);
     out[i] = (mica__type){MICA_F32, MICA_SHAPE(x.dim[0], w.dim[0])};
   }
   return mica__block_norm_check(inputs, input_count, attrs, x.dim[1]);

@@ -312,16 +312,17 @@ static bool quantize(const work *w) {
 
 static mica_status check(mica_block type, const float *x, int64_t count, const float *importance, const void *blocks) {
   const mica__block_layout *layout = mica__block_layout_of(type);
-  if (!layout) return mica__fail(MICA_E_INVALID, "quantize: %d is no block type", (int)type);
+  if (!layout) return mica__fail(MICA_E_INVALID, "quantize: %d is not a block type", (int)type);
   if (count < 0 || count % layout->elements != 0)
-    return mica__fail(MICA_E_INVALID, "quantize: %lld elements are no whole blocks of %d", (long long)count,
-                      layout->elements);
+    return mica__fail(MICA_E_INVALID,
+                      "quantize: the number of elements (%lld) must be a multiple of %d, the size of a block",
+                      (long long)count, layout->elements);
   if (count > 0 && (!blocks || !x)) return mica__fail(MICA_E_INVALID, "quantize: blocks or x is NULL");
   for (int64_t i = 0; i < count; i++) {
     if (!isfinite(x[i])) return mica__fail(MICA_E_INVALID, "quantize: element %lld is not finite", (long long)i);
     if (importance && !(importance[i] >= 0 && isfinite(importance[i])))
-      return mica__fail(MICA_E_INVALID, "quantize: importance %lld is %g, not a finite number from 0 on", (long long)i,
-                        (double)importance[i]);
+      return mica__fail(MICA_E_INVALID, "quantize: importance %lld is %g, but must be a finite number of 0 or more",
+                        (long long)i, (double)importance[i]);
   }
   return MICA_OK;
 }
@@ -336,8 +337,10 @@ mica_status mica_block_quantize(mica_block type, const float *x, int64_t count, 
     w.importance = importance ? importance + i : NULL;
     w.block = (uint8_t *)blocks + i / layout->elements * layout->bytes;
     if (!quantize(&w))
-      return mica__fail(MICA_E_INVALID, "quantize: elements %lld to %lld need a scale above f16's largest number",
-                        (long long)i, (long long)i + layout->elements - 1);
+      return mica__fail(
+          MICA_E_INVALID,
+          "quantize: elements %lld to %lld are too large: their scale exceeds f16's largest number, 65504",
+          (long long)i, (long long)i + layout->elements - 1);
   }
   return MICA_OK;
 }

@@ -24,17 +24,18 @@ const char *const mica__block_names[] = {
 mica_status mica__unblock_check(const mica__unblock_attrs *attrs, const mica__type *table) {
   const mica__block_layout *layout = mica__block_layout_of((mica_block)attrs->block);
   char text[MICA_SHAPE_TEXT];
-  if (!layout) return mica__fail(MICA_E_INVALID, "%d is no block type", attrs->block);
+  if (!layout) return mica__fail(MICA_E_INVALID, "%d is not a block type", attrs->block);
   if (attrs->to != MICA_F32 && attrs->to != MICA_F16 && attrs->to != MICA_BF16)
-    return mica__fail(MICA_E_DTYPE, "blocks become f32, f16 or bf16, not %s", mica_dtype_name(attrs->to));
+    return mica__fail(MICA_E_DTYPE, "the result's type is %s, but must be f32, f16 or bf16",
+                      mica_dtype_name(attrs->to));
   if (table->dtype != MICA_U8)
-    return mica__fail(MICA_E_DTYPE, "blocks are %s; they must be u8", mica_dtype_name(table->dtype));
+    return mica__fail(MICA_E_DTYPE, "blocks are %s, but must be u8", mica_dtype_name(table->dtype));
   if (attrs->columns < 0 || attrs->columns > INT32_MAX || attrs->columns % layout->elements != 0)
-    return mica__fail(MICA_E_SHAPE, "%lld columns are no whole %s blocks of %d", (long long)attrs->columns,
-                      mica_block_name((mica_block)attrs->block), layout->elements);
+    return mica__fail(MICA_E_SHAPE, "the number of columns (%lld) must be a multiple of a %s block's elements (%d)",
+                      (long long)attrs->columns, mica_block_name((mica_block)attrs->block), layout->elements);
   const int64_t bytes = attrs->columns / layout->elements * layout->bytes;
   if (table->shape.rank < 1 || table->shape.dim[table->shape.rank - 1] != bytes)
-    return mica__fail(MICA_E_SHAPE, "blocks are %s; rows of %lld columns in %s have %lld bytes",
+    return mica__fail(MICA_E_SHAPE, "blocks are %s, but rows of %lld columns in %s must have %lld bytes",
                       mica_shape_format(table->shape, text), (long long)attrs->columns,
                       mica_block_name((mica_block)attrs->block), (long long)bytes);
   return MICA_OK;
@@ -56,7 +57,7 @@ static mica_status infer_block_rows(const mica__type *inputs, int32_t input_coun
   (void)input_count;
   MICA_TRY(mica__unblock_check(attrs, &inputs[TABLE]));
   if (table.rank != 2)
-    return mica__fail(MICA_E_SHAPE, "blocks are %s; a table of rows has two dimensions",
+    return mica__fail(MICA_E_SHAPE, "blocks are %s, but a table of rows must have two dimensions",
                       mica_shape_format(table, text));
   if (ids.rank >= MICA_MAX_RANK)
     return mica__fail(MICA_E_SHAPE, "rows by ids %s would have more than %d dimensions", mica_shape_format(ids, text),

@@ -37,10 +37,11 @@ static mica_status infer_nms(const mica__type *inputs, int32_t input_count, void
   bool fits = rows.rank >= 2 && rows.dim[rows.rank - 1] == 4;
   rows.rank -= fits;
   if (!fits || !same_rows(rows, scores) || (input_count > 2 && !same_rows(rows, inputs[2].shape)))
-    return mica__fail(MICA_E_SHAPE, "boxes %s (..., n, 4), scores %s and classes are (..., n)",
+    return mica__fail(MICA_E_SHAPE, "boxes %s must be (..., n, 4), scores %s and classes (..., n)",
                       mica_shape_format(inputs[0].shape, tb), mica_shape_format(scores, ts));
   if (how->most < 0)
-    return mica__fail(MICA_E_SHAPE, "the number of boxes to keep is negative: %lld", (long long)how->most);
+    return mica__fail(MICA_E_SHAPE, "the number of boxes to keep is %lld, but must not be negative",
+                      (long long)how->most);
   out[KEPT].shape = rows;
   if (how->most) out[KEPT].shape.dim[rows.rank - 1] = how->most;
   out[COUNT].shape = rows;
@@ -236,7 +237,7 @@ static const char *decline_pairs(const mica__task *task) {
   const problem *p = task->problem;
   const char *reason = mica__exec_declines(p->exec, task, &nms_pairs);
   if (reason) return reason;
-  return p->rows * p->n > MOST_PAIR_WORDS / p->words ? "there are too many pairs" : NULL;
+  return p->rows * p->n > MOST_PAIR_WORDS / p->words ? "there are too many pairs of boxes" : NULL;
 }
 
 static mica_status compare_pairs(mica_queue *queue, const mica__task *task) {
@@ -344,10 +345,11 @@ mica_nms_results mica_nms(mica_value boxes, mica_value scores, const mica_nms_co
                                  .least = mica__or_default(c.least, -INFINITY),
                                  .most = c.most,
                                  .centers = c.centers};
-  if (!mica_value_is_null(boxes) && !mica__builder_number("nms", boxes, "a threshold", attrs.threshold, 0, 1))
+  if (!mica_value_is_null(boxes) && !mica__builder_number("nms", boxes, "the threshold", attrs.threshold, 0, 1))
     return (mica_nms_results){.kept = {0}};
   if (!mica_value_is_null(boxes) && isnan(attrs.least))
-    return (mica_nms_results){mica__builder_fail("nms", boxes, MICA_E_INVALID, "the least score is NaN"), {0}};
+    return (mica_nms_results){
+        mica__builder_fail("nms", boxes, MICA_E_INVALID, "the least score is NaN, but must be a number"), {0}};
   int32_t count = mica_value_is_null(c.classes) ? 2 : 3;
   mica_value kept = mica__graph_add(&mica__op_nms, (mica_value[]){boxes, scores, c.classes}, count, &attrs);
   return (mica_nms_results){kept, mica__graph_result(kept, COUNT)};

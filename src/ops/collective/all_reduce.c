@@ -24,10 +24,11 @@ mica_status mica__collective_room(mica_shape shape, int64_t *room) {
   int64_t count = 0;
   char text[MICA_SHAPE_TEXT];
   if (mica__shape_is_open(shape))
-    return mica__fail(MICA_E_SHAPE, "%s has an open dimension", mica_shape_format(shape, text));
+    return mica__fail(MICA_E_SHAPE, "the shape %s has an open dimension, but must be known",
+                      mica_shape_format(shape, text));
   MICA_TRY(mica_shape_count(shape, &count));
   if (count > INT64_MAX - (ALIGNMENT - 1))
-    return mica__fail(MICA_E_OVERFLOW, "%s is too large", mica_shape_format(shape, text));
+    return mica__fail(MICA_E_OVERFLOW, "a tensor %s is too large to send", mica_shape_format(shape, text));
   *room = (count + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   return MICA_OK;
 }
@@ -40,7 +41,7 @@ mica_status mica__collective_row(const mica__type *inputs, int32_t input_count, 
       return mica__fail(MICA_E_DTYPE, "operand %d is %s, but must be f32", (int)k, mica_dtype_name(inputs[k].dtype));
     MICA_TRY(mica__collective_room(inputs[k].shape, &room));
     if (room > INT64_MAX / (int64_t)sizeof(float) - all)
-      return mica__fail(MICA_E_OVERFLOW, "the operands are too large together");
+      return mica__fail(MICA_E_OVERFLOW, "the operands together have 2^63 bytes or more");
     all += room;
   }
   *count = all;
@@ -127,7 +128,7 @@ void mica__all_reduce(const mica_value *x, int32_t count, const mica_communicato
 bool mica__channel_refused(const char *op, mica_value x, const mica_communicator *communicator, int32_t channel,
                            int32_t count) {
   if (!x.graph || (communicator && channel >= 0 && channel <= MICA__CHANNEL_NORMS - count)) return false;
-  mica__builder_fail(op, x, MICA_E_INVALID, "no communicator, or channel %d is not from 0 to %d", (int)channel,
+  mica__builder_fail(op, x, MICA_E_INVALID, "the communicator is NULL, or channel %d is not from 0 to %d", (int)channel,
                      (int)(MICA__CHANNEL_NORMS - count));
   return true;
 }
@@ -147,7 +148,7 @@ static mica_status infer_sum(const mica__type *inputs, int32_t input_count, void
   const mica__all_reduce_attrs *how = attrs;
   if (!how->communicator) return mica__fail(MICA_E_INVALID, "there is no communicator");
   if (inputs[0].dtype != MICA_F32)
-    return mica__fail(MICA_E_DTYPE, "it takes f32, not %s", mica_dtype_name(inputs[0].dtype));
+    return mica__fail(MICA_E_DTYPE, "the operand is %s, but must be f32", mica_dtype_name(inputs[0].dtype));
   *out = inputs[0];
   return MICA_OK;
 }

@@ -8,7 +8,8 @@ const void *mica__attrs_of(mica_value value) { return mica__graph_node(value.gra
 
 mica_status mica__axis(int64_t *axis, int32_t rank) {
   if (*axis < -rank || *axis >= rank)
-    return mica__fail(MICA_E_SHAPE, "axis %lld of a tensor of rank %d", (long long)*axis, (int)rank);
+    return mica__fail(MICA_E_SHAPE, "axis is %lld, but a tensor of rank %d has axes %d to %d", (long long)*axis,
+                      (int)rank, (int)-rank, (int)rank - 1);
   if (*axis < 0) *axis += rank;
   return MICA_OK;
 }
@@ -24,7 +25,8 @@ bool mica__builder_axis(const char *op, mica_value x, int64_t *axis) {
 static mica_status name_axes(mica_axes axes, int32_t rank, uint32_t *set) {
   *set = 0;
   if (axes.count < 0 || axes.count > MICA_MAX_RANK)
-    return mica__fail(MICA_E_INVALID, "%d axes; there are 0 to %d", (int)axes.count, MICA_MAX_RANK);
+    return mica__fail(MICA_E_INVALID, "the number of axes is %d, but must be from 0 to %d", (int)axes.count,
+                      MICA_MAX_RANK);
   for (int32_t i = 0; i < axes.count; i++) {
     int64_t axis = axes.axis[i];
     MICA_TRY(mica__axis(&axis, rank));
@@ -51,14 +53,14 @@ bool mica__builder_axes(const char *op, mica_value x, mica_axes axes, uint32_t *
 
 bool mica__builder_choice(const char *op, mica_value x, const char *what, int64_t value, int64_t count) {
   if (!x.graph || (value >= 0 && value < count)) return x.graph != NULL;
-  mica__builder_fail(op, x, MICA_E_INVALID, "%s %lld is not from 0 to %lld", what, (long long)value,
+  mica__builder_fail(op, x, MICA_E_INVALID, "%s is %lld, but must be from 0 to %lld", what, (long long)value,
                      (long long)(count - 1));
   return false;
 }
 
 bool mica__builder_number(const char *op, mica_value x, const char *what, double value, double least, double most) {
   if (!x.graph || (value >= least && value <= most)) return x.graph != NULL;
-  mica__builder_fail(op, x, MICA_E_INVALID, "%s of %g is not in [%g, %g]", what, value, least, most);
+  mica__builder_fail(op, x, MICA_E_INVALID, "%s is %g, but must be from %g to %g", what, value, least, most);
   return false;
 }
 

@@ -8,7 +8,7 @@ mica_status mica__operand_check_strided(const mica_queue *queue, const char *op,
   if (!queue) return mica__fail(MICA_E_INVALID, "%s: queue is NULL", op);
   if (!tensor) return mica__fail(MICA_E_INVALID, "%s: %s is NULL", op, name);
   if (mica_tensor_engine(tensor) != mica__queue_engine(queue))
-    return mica__fail(MICA_E_INVALID, "%s: %s belongs to another engine than the queue", op, name);
+    return mica__fail(MICA_E_INVALID, "%s: %s belongs to another engine than the queue's", op, name);
   return MICA_OK;
 }
 
@@ -35,12 +35,12 @@ mica_status mica__operand_apart_or_same(const char *op, const char *result_name,
 mica_status mica__operand_same_shape(const char *op, const mica_tensor *a, const mica_tensor *b) {
   char ta[MICA_SHAPE_TEXT], tb[MICA_SHAPE_TEXT];
   if (mica_shape_equal(mica_tensor_shape(a), mica_tensor_shape(b))) return MICA_OK;
-  return mica__fail(MICA_E_SHAPE, "%s: shapes %s and %s differ", op, mica_shape_format(mica_tensor_shape(a), ta),
-                    mica_shape_format(mica_tensor_shape(b), tb));
+  return mica__fail(MICA_E_SHAPE, "%s: shapes %s and %s differ, but must be the same", op,
+                    mica_shape_format(mica_tensor_shape(a), ta), mica_shape_format(mica_tensor_shape(b), tb));
 }
 
 mica_status mica__operand_same_dtype(const char *op, const mica_tensor *a, const mica_tensor *b) {
   if (mica_tensor_dtype(a) == mica_tensor_dtype(b)) return MICA_OK;
-  return mica__fail(MICA_E_DTYPE, "%s: types %s and %s differ", op, mica_dtype_name(mica_tensor_dtype(a)),
-                    mica_dtype_name(mica_tensor_dtype(b)));
+  return mica__fail(MICA_E_DTYPE, "%s: types %s and %s differ, but must be the same", op,
+                    mica_dtype_name(mica_tensor_dtype(a)), mica_dtype_name(mica_tensor_dtype(b)));
 }

@@ -7,10 +7,10 @@
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   const mica__conv_dims *d = &conv->dims;
-  if (d->groups > 1) return "there are groups";
+  if (d->groups > 1) return "the channels are in groups";
   for (int i = 0; i < 3; i++)
     if (d->filter[i] != 1 || d->stride[i] != 1 || d->pad[i] != 0 || d->in[i] != d->out[i])
-      return "it is no matrix product";
+      return "the filters are not 1 x 1 with stride 1 and no padding, as in a matrix product";
   return NULL;
 }
 
@@ -51,8 +51,8 @@ static bool wants_convolution(const mica__task *task) {
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   const int64_t fewest = mica__kernel_class(task->device) == MICA__ON_CPU ? FEWEST_COLUMNS_CPU : FEWEST_COLUMNS_GPU;
-  if (conv->columns < fewest && conv->images > 1) return "images are small";
-  return wants_convolution(task) ? "tensor cores take it as a convolution alone" : NULL;
+  if (conv->columns < fewest && conv->images > 1) return "the images are too small";
+  return wants_convolution(task) ? "tensor cores compute it as a convolution only" : NULL;
 }
 
 /* From this many images on, filters are packed once and not by every group of every image, if the multiply-adds of all

@@ -76,11 +76,13 @@ static mica_status block_of(const mica__inverted_residual_attrs *attrs, mica_sha
 static mica_status infer(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
   block b;
   for (int32_t i = 0; i < input_count; i++)
-    if (mica__shape_is_open(inputs[i].shape)) return mica__fail(MICA_E_SHAPE, "a shape is open");
-  if (inputs[X].shape.rank != 4) return mica__fail(MICA_E_SHAPE, "x has a rank of %d", (int)inputs[X].shape.rank);
+    if (mica__shape_is_open(inputs[i].shape))
+      return mica__fail(MICA_E_SHAPE, "operand %d has an open dimension", (int)i);
+  if (inputs[X].shape.rank != 4)
+    return mica__fail(MICA_E_SHAPE, "x has a rank of %d, but must have 4", (int)inputs[X].shape.rank);
   MICA_TRY(block_of(attrs, inputs[X].shape, inputs[W1].shape, inputs[W2].shape, inputs[W3].shape, &b));
   if (b.filter.c != 1 || b.filter.out[1] == 0 || b.filter.out[2] == 0)
-    return mica__fail(MICA_E_SHAPE, "the second filters are not depthwise, or larger than images");
+    return mica__fail(MICA_E_SHAPE, "the second filters must be depthwise, and not larger than the padded images");
   *out = inputs[X];
   out->shape = MICA_SHAPE(b.project.n, b.project.k, b.project.out[1], b.project.out[2]);
   return MICA_OK;

@@ -51,8 +51,8 @@ static mica_status check_ranks(const mica__type *inputs) {
   char ta[MICA__TYPE_TEXT], tb[MICA__TYPE_TEXT];
   int32_t rank = inputs[0].shape.rank;
   if (rank < 3 || rank > 5 || inputs[1].shape.rank != rank)
-    return mica__fail(MICA_E_SHAPE, "%s and %s should have one rank of 3 to 5", mica__type_format(inputs[0], ta),
-                      mica__type_format(inputs[1], tb));
+    return mica__fail(MICA_E_SHAPE, "x %s and w %s must have the same rank, from 3 to 5",
+                      mica__type_format(inputs[0], ta), mica__type_format(inputs[1], tb));
   return MICA_OK;
 }
 
@@ -71,10 +71,11 @@ static mica_status infer_conv(const mica__type *inputs, int32_t input_count, voi
   mica_conv_config config = config_of(attrs);
   MICA_TRY(check_ranks(inputs));
   mica_shape x = inputs[0].shape, w = inputs[1].shape;
-  if (mica__shape_is_open(w)) return mica__fail(MICA_E_SHAPE, "the filters' shape is open");
+  if (mica__shape_is_open(w))
+    return mica__fail(MICA_E_SHAPE, "the filters have an open dimension, but must have a known shape");
   int64_t channels = 0;
   if (!mica__mul_i64(w.dim[1], config.groups, &channels))
-    return mica__fail(MICA_E_SHAPE, "%lld groups of %lld channels are too many", (long long)config.groups,
+    return mica__fail(MICA_E_SHAPE, "%lld groups with %lld channels each are too many", (long long)config.groups,
                       (long long)w.dim[1]);
   MICA_TRY(mica__conv_dims_of(&config, pin_dynamic(x, channels), w, NULL, &dims));
   *out = inputs[0];
@@ -105,23 +106,24 @@ static mica_status infer_transpose(const mica__type *inputs, int32_t input_count
   mica__conv_dims dims;
   mica_conv_config config = config_of(attrs);
   MICA_TRY(check_ranks(inputs));
-  if (mica__shape_is_open(w)) return mica__fail(MICA_E_SHAPE, "the filters' shape is open");
+  if (mica__shape_is_open(w))
+    return mica__fail(MICA_E_SHAPE, "the filters have an open dimension, but must have a known shape");
   *out = inputs[0];
   if (!mica__mul_i64(w.dim[1], a->groups, &out->shape.dim[1]))
-    return mica__fail(MICA_E_SHAPE, "%lld groups of %lld channels are too many", (long long)a->groups,
+    return mica__fail(MICA_E_SHAPE, "%lld groups with %lld channels each are too many", (long long)a->groups,
                       (long long)w.dim[1]);
   for (int32_t i = 2; i < x.rank; i++) {
     int64_t at = i - 2, extent = (x.dim[i] - 1) * a->stride[at] - 2 * a->pad[at] - a->pad_more[at] +
                                  (w.dim[i] - 1) * a->dilation[at] + 1 + a->output_pad[at];
     if (x.dim[i] == MICA_DYNAMIC) continue;
     if (extent < 1 || a->output_pad[at] < 0 || a->output_pad[at] >= a->stride[at])
-      return mica__fail(MICA_E_SHAPE, "x %s and filters %s give no result, or more at its end than a stride",
+      return mica__fail(MICA_E_SHAPE, "x %s and filters %s give an empty result, or output_pad is not below the stride",
                         mica_shape_format(x, tx), mica_shape_format(w, tw));
     out->shape.dim[i] = extent;
   }
   MICA_TRY(mica__conv_dims_of(&config, pin_dynamic(out->shape, 0), w, NULL, &dims));
   if (x.dim[1] == w.dim[0] || x.dim[1] == MICA_DYNAMIC) return MICA_OK;
-  return mica__fail(MICA_E_SHAPE, "x %s has not as many channels as w %s has filters", mica_shape_format(x, tx),
+  return mica__fail(MICA_E_SHAPE, "x %s must have as many channels as w %s has filters", mica_shape_format(x, tx),
                     mica_shape_format(w, tw));
 }
 
@@ -351,7 +353,7 @@ static mica_value add_bias(mica_value y, mica_value b) {
   if (!b.graph || !y.graph) return y;
   int32_t rank = mica_value_shape(y).rank;
   if (mica_value_shape(b).rank != 1)
-    return mica__graph_fail(y.graph, MICA_E_SHAPE, "conv: the bias has a rank of %d, not 1",
+    return mica__graph_fail(y.graph, MICA_E_SHAPE, "conv: the bias has a rank of %d, but must have 1",
                             (int)mica_value_shape(b).rank);
   mica_shape shape = {.rank = rank - 1};
   for (int32_t i = 0; i < rank - 1; i++) shape.dim[i] = i == 0 ? MICA__COPY_DIM(0) : 1;

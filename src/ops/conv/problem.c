@@ -57,8 +57,10 @@ static mica_status check_config(const mica_conv_config *config) {
         return mica__fail(MICA_E_INVALID, "%s is %lld, but must be from 0 to 2^29 - 1", names[k], (long long)values[k]);
     int64_t after = config->pad[i] + config->pad_more[i];
     if (config->pad_more[i] < -MAX_SIZE || config->pad_more[i] > MAX_SIZE || after < 0)
-      return mica__fail(MICA_E_INVALID, "pad %lld and pad_more %lld are out of range together",
-                        (long long)config->pad[i], (long long)config->pad_more[i]);
+      return mica__fail(
+          MICA_E_INVALID,
+          "pad %lld and pad_more %lld give a padding after the last element that is negative or too large",
+          (long long)config->pad[i], (long long)config->pad_more[i]);
   }
   if (config->groups >= 0) return MICA_OK;
   return mica__fail(MICA_E_INVALID, "groups is %lld, but must not be negative", (long long)config->groups);
@@ -73,10 +75,11 @@ static mica_status set_extent(const mica_conv_config *config, mica_shape x, mica
   d->pad[to] = config->pad[at];
   d->dilation[to] = or_one(config->dilation[at]);
   if (d->in[to] > MAX_SIZE || d->filter[to] > MAX_SIZE || (d->filter[to] - 1) * d->dilation[to] > MAX_SIZE)
-    return fail_shapes(x, w, y, d->groups, "an extent is too large");
+    return fail_shapes(x, w, y, d->groups, "an extent of x or w exceeds 2^29 - 1");
   d->out[to] =
       mica__conv_extent(d->in[to], d->filter[to], d->stride[to], d->pad[to], config->pad_more[at], d->dilation[to]);
-  if (y && y->dim[2 + at] != d->out[to]) return fail_shapes(x, w, y, d->groups, "extents do not fit");
+  if (y && y->dim[2 + at] != d->out[to])
+    return fail_shapes(x, w, y, d->groups, "an extent of y is not what x, w, stride and padding give");
   return MICA_OK;
 }
 
@@ -92,8 +95,10 @@ mica_status mica__conv_dims_of(const mica_conv_config *config, mica_shape x, mic
   d.c = w.dim[1];
   d.k = w.dim[0] / d.groups;
   if (w.dim[0] % d.groups || x.dim[1] != d.c * d.groups)
-    return fail_shapes(x, w, y, d.groups, "channels and filters do not fit");
-  if (y && (y->dim[0] != d.n || y->dim[1] != w.dim[0])) return fail_shapes(x, w, y, d.groups, "y does not fit");
+    return fail_shapes(x, w, y, d.groups,
+                       "the channels of x must be groups times those of w, and filters a multiple of groups");
+  if (y && (y->dim[0] != d.n || y->dim[1] != w.dim[0]))
+    return fail_shapes(x, w, y, d.groups, "y must have the batch of x, and a channel for each filter of w");
   for (int i = 0; i < 3; i++) d.in[i] = d.filter[i] = d.out[i] = d.stride[i] = d.dilation[i] = 1;
   for (int i = 0; i < x.rank - 2; i++) MICA_TRY(set_extent(config, x, w, y, i, i + 5 - x.rank, &d));
   *dims = d;
@@ -127,17 +132,18 @@ static mica_status check_types(const mica_engine *engine, const mica_conv_epilog
   mica_dtype dtype = mica_tensor_dtype(conv->x);
   conv->dtype = dtype;
   if (mica_dtype_kind_of(dtype) != MICA_DTYPE_KIND_FLOAT)
-    return mica__fail(MICA_E_DTYPE, "conv: %s, but it takes floating types", mica_dtype_name(dtype));
+    return mica__fail(MICA_E_DTYPE, "conv: x is %s, but must be of a floating type", mica_dtype_name(dtype));
   MICA_TRY(mica__operand_same_dtype("conv", conv->x, conv->w));
   MICA_TRY(mica__operand_same_dtype("conv", conv->x, conv->y));
   if (epilogue->bias) {
     mica_dtype bias = mica_tensor_dtype(epilogue->bias);
     if ((bias == MICA_F64) != (dtype == MICA_F64) || mica_dtype_kind_of(bias) != MICA_DTYPE_KIND_FLOAT)
-      return mica__fail(MICA_E_DTYPE, "conv: the bias is %s, but the result is %s", mica_dtype_name(bias),
-                        mica_dtype_name(dtype));
+      return mica__fail(MICA_E_DTYPE,
+                        "conv: the bias is %s, which does not fit a result of %s: both or neither must be f64",
+                        mica_dtype_name(bias), mica_dtype_name(dtype));
   }
   if (dtype == MICA_F64 && !(mica_engine_device(engine)->features & MICA_FEATURE_FP64))
-    return mica__fail(MICA_E_UNSUPPORTED, "conv: the device has no f64");
+    return mica__fail(MICA_E_UNSUPPORTED, "conv: the tensors are f64, but the device has no double precision");
   return MICA_OK;
 }
 
@@ -145,11 +151,11 @@ static mica_status check_epilogue(mica_queue *queue, const mica_conv_epilogue *e
                                   const mica_tensor *result) {
   char text[MICA_SHAPE_TEXT];
   if (epilogue->activation < 0 || epilogue->activation > MICA_ACTIVATION_HARD_SWISH)
-    return mica__fail(MICA_E_INVALID, "conv: %d is no activation", (int)epilogue->activation);
+    return mica__fail(MICA_E_INVALID, "conv: %d is not an activation", (int)epilogue->activation);
   if (epilogue->bias) {
     MICA_TRY(mica__operand_check(queue, "conv", "bias", epilogue->bias));
     if (!mica_shape_equal(mica_tensor_shape(epilogue->bias), MICA_SHAPE(channels)))
-      return mica__fail(MICA_E_SHAPE, "conv: bias %s should be (%lld)",
+      return mica__fail(MICA_E_SHAPE, "conv: the bias is %s, but must be (%lld)",
                         mica_shape_format(mica_tensor_shape(epilogue->bias), text), (long long)channels);
   }
   if (!epilogue->addend) return MICA_OK;
@@ -188,7 +194,8 @@ static mica_status set_result(const mica_conv_epilogue *epilogue, mica__conv *co
   conv->columns = filter ? d->c * taps : forward ? pixels : inputs;
   conv->depth = filter ? d->n * pixels : forward ? d->c * taps : d->k * taps;
   if (conv->rows > MAX_RESULT || conv->columns > MAX_RESULT || d->n > MAX_RESULT)
-    return mica__fail(MICA_E_OVERFLOW, "conv: an image or a filter has too many elements");
+    return mica__fail(MICA_E_OVERFLOW, "conv: the batch, an image or a filter is too large: none may exceed %lld",
+                      (long long)MAX_RESULT);
   mica__matrix matrix = {.tensor = result, .row = conv->columns, .col = 1};
   if (!filter) matrix.batch = conv->rows * conv->columns;
   conv->epilogue = (mica__epilogue){.c = matrix,

@@ -94,7 +94,7 @@ static mica_status parse_shape(const char *text, shape *s) {
   }
   good = good && s->pass != MICA__CONV_PASSES && s->n && s->c && s->k && s->rank && s->most_extents <= s->rank &&
          s->c % s->groups == 0 && s->k % s->groups == 0;
-  return good ? MICA_OK : mica__fail(MICA_E_FORMAT, "\"%s\" is no convolution; " SYNTAX " is", text);
+  return good ? MICA_OK : mica__fail(MICA_E_FORMAT, "\"%s\" does not describe a convolution; write " SYNTAX, text);
 }
 
 /* The shape of a tensor: `first`, `second` and then the last `rank` extents. */
@@ -130,7 +130,7 @@ static mica_status fill_trial(conv_trial *t, const shape *s) {
   mica_shape shapes[3] = {shape_of(s, s->n, s->c, s->in), shape_of(s, s->k, s->c / s->groups, s->filter)};
   mica__conv_dims dims;
   MICA_TRY(mica__conv_dims_of(&config, shapes[0], shapes[1], NULL, &dims));
-  if (mica__product3(dims.out) == 0) return mica__fail(MICA_E_FORMAT, "the filter does not fit into the image");
+  if (mica__product3(dims.out) == 0) return mica__fail(MICA_E_FORMAT, "the filter is larger than the padded image");
   shapes[2] = shape_of(s, s->n, s->k, dims.out);
   const mica_tensor *tensors[3];
   int result = s->pass == MICA__CONV_FWD ? 2 : s->pass == MICA__CONV_BWD_DATA ? 0 : 1;

@@ -10,10 +10,13 @@
 /* A bool is 0 or 1, but bytes of other types can be anything. */
 static mica_status check_types(mica_dtype from, mica_dtype to) {
   if (to == MICA_BOOL && from != MICA_BOOL)
-    return mica__fail(MICA_E_DTYPE, "bytes of %s may be no bools; compare them with 0 instead", mica_dtype_name(from));
+    return mica__fail(
+        MICA_E_DTYPE,
+        "bytes of %s may be neither 0 nor 1, so they cannot become bools; compare the values with 0 instead",
+        mica_dtype_name(from));
   if (mica_dtype_size(from) == mica_dtype_size(to)) return MICA_OK;
-  return mica__fail(MICA_E_DTYPE, "%s has %d bytes, %s %d", mica_dtype_name(from), (int)mica_dtype_size(from),
-                    mica_dtype_name(to), (int)mica_dtype_size(to));
+  return mica__fail(MICA_E_DTYPE, "%s has %d bytes, but %s has %d; both must have the same size", mica_dtype_name(from),
+                    (int)mica_dtype_size(from), mica_dtype_name(to), (int)mica_dtype_size(to));
 }
 
 static mica_dtype integer_of(size_t size) {
@@ -51,7 +54,7 @@ static mica_status infer_bitcast(const mica__type *inputs, int32_t input_count, 
   (void)input_count;
   const mica__bitcast_attrs *bitcast_attrs = attrs;
   if (!mica_dtype_is_valid(bitcast_attrs->to))
-    return mica__fail(MICA_E_DTYPE, "%d is no dtype to cast to", (int)bitcast_attrs->to);
+    return mica__fail(MICA_E_DTYPE, "%d is not a dtype to cast to", (int)bitcast_attrs->to);
   *out = (mica__type){bitcast_attrs->to, inputs[0].shape};
   return check_types(inputs[0].dtype, bitcast_attrs->to);
 }

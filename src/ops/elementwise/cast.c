@@ -99,7 +99,7 @@ static mica_status infer_cast(const mica__type *inputs, int32_t input_count, voi
   (void)input_count;
   mica__cast_attrs *cast_attrs = attrs;
   if (!mica_dtype_is_valid(cast_attrs->to))
-    return mica__fail(MICA_E_DTYPE, "%d is no dtype to cast to", (int)cast_attrs->to);
+    return mica__fail(MICA_E_DTYPE, "%d is not a dtype to cast to", (int)cast_attrs->to);
   cast_attrs->from = inputs[0].dtype;
   *out = (mica__type){cast_attrs->to, inputs[0].shape};
   return MICA_OK;

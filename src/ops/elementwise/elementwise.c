@@ -173,11 +173,12 @@ static bool has_meaning(const mica__op *op, mica_value x, double p, double q);
 static bool has_meaning(const mica__op *op, mica_value x, double p, double q) {
   if (!x.graph || op == &mica__op_affine) return true;
   if (op == &mica__op_clip && !(p <= q))
-    mica__builder_fail(op->name, x, MICA_E_INVALID, "from %g to %g is no interval", p, q);
+    mica__builder_fail(op->name, x, MICA_E_INVALID, "low is %g and high is %g, but low must not exceed high", p, q);
   else if (op == &mica__op_celu && p == 0)
-    mica__builder_fail(op->name, x, MICA_E_INVALID, "alpha is 0, by which x is divided");
+    mica__builder_fail(op->name, x, MICA_E_INVALID, "alpha must not be 0, because x is divided by alpha");
   else if (isnan(p) || isnan(q))
-    mica__builder_fail(op->name, x, MICA_E_INVALID, "%s is NaN", op->attrs->rows[isnan(p) ? 0 : 1].name);
+    mica__builder_fail(op->name, x, MICA_E_INVALID, "%s is NaN, but must be a number",
+                       op->attrs->rows[isnan(p) ? 0 : 1].name);
   else
     return true;
   return false;

@@ -40,7 +40,8 @@ mica_status mica_op_scale_add(mica_queue *queue, double alpha, const mica_tensor
   MICA_TRY(mica__operand_same_dtype("scale_add", x, y));
   MICA_TRY(mica__operand_apart_or_same("scale_add", "y", y, "x", x));
   if (mica__kernel_choice(&scale_add, "X_T", (int32_t)mica_tensor_dtype(x)) < 0)
-    return mica__fail(MICA_E_DTYPE, "scale_add: %s is not a floating type", mica_dtype_name(mica_tensor_dtype(x)));
+    return mica__fail(MICA_E_DTYPE, "scale_add: x is %s, but must be of a floating type",
+                      mica_dtype_name(mica_tensor_dtype(x)));
   return launch_scale_add(queue, NULL, alpha, x, beta, y);
 }
 

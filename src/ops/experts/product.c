@@ -23,24 +23,25 @@ static mica_status check_rows(mica_shape x, mica_shape ids) {
   for (int32_t i = 0; fits && i + 1 < ids.rank; i++) fits = agree(x.dim[i], ids.dim[i]);
   const int64_t given = fits ? x.dim[x.rank - 2] : 0, chosen = fits ? ids.dim[ids.rank - 1] : 0;
   if (fits && given != MICA_DYNAMIC && chosen != MICA_DYNAMIC && (given == 1 || given == chosen)) return MICA_OK;
-  return mica__fail(MICA_E_SHAPE, "rows are %s and ids %s; they must be (.., S, k) or (.., 1, k), and (.., S)",
+  return mica__fail(MICA_E_SHAPE, "rows are %s and ids %s, but must be (.., S, k) or (.., 1, k), and (.., S)",
                     mica_shape_format(x, text[0]), mica_shape_format(ids, text[1]));
 }
 
 static mica_status check_weights(const mica__expert_attrs *attrs, const mica__type *w) {
   char text[MICA_SHAPE_TEXT];
   if (w->shape.rank != 3 || !mica__shape_is_known(w->shape))
-    return mica__fail(MICA_E_SHAPE, "weights are %s; they must be (experts, n, k), all known",
+    return mica__fail(MICA_E_SHAPE, "weights are %s, but must be (experts, n, k), all known",
                       mica_shape_format(w->shape, text));
   if (w->shape.dim[0] >= INT32_MAX)
-    return mica__fail(MICA_E_OVERFLOW, "%lld experts are too many", (long long)w->shape.dim[0]);
+    return mica__fail(MICA_E_OVERFLOW, "the weights have %lld experts, but at most 2^31 - 2 are supported",
+                      (long long)w->shape.dim[0]);
   if (w->shape.dim[1] < 1 || w->shape.dim[2] < 1)
     return mica__fail(MICA_E_SHAPE, "weights are %s, but their rows and columns must be at least 1",
                       mica_shape_format(w->shape, text));
   if (attrs->block != MICA_BLOCK_NONE)
     return mica__unblock_check(&(mica__unblock_attrs){attrs->block, attrs->columns, MICA_F32}, w);
   if (w->dtype == MICA_F32 || w->dtype == MICA_F16 || w->dtype == MICA_BF16) return MICA_OK;
-  return mica__fail(MICA_E_DTYPE, "weights are f32, f16, bf16 or blocks, not %s", mica_dtype_name(w->dtype));
+  return mica__fail(MICA_E_DTYPE, "weights are %s, but must be f32, f16, bf16 or blocks", mica_dtype_name(w->dtype));
 }
 
 static mica_status infer_product(const mica__type *inputs, int32_t input_count, void *attributes, mica__type *out) {
@@ -48,12 +49,12 @@ static mica_status infer_product(const mica__type *inputs, int32_t input_count, 
   const mica_shape x = inputs[X].shape, ids = inputs[IDS].shape;
   (void)input_count;
   if (inputs[X].dtype != MICA_F32)
-    return mica__fail(MICA_E_DTYPE, "rows are %s; they must be f32", mica_dtype_name(inputs[X].dtype));
+    return mica__fail(MICA_E_DTYPE, "rows are %s, but must be f32", mica_dtype_name(inputs[X].dtype));
   MICA_TRY(check_rows(x, ids));
   MICA_TRY(check_weights(attrs, &inputs[W]));
   const mica__expert_sizes s = mica__expert_sizes_of(attrs, x, inputs[W].shape, ids);
   if (x.dim[x.rank - 1] != s.k)
-    return mica__fail(MICA_E_SHAPE, "rows have %lld elements, but the weights' sums are of %lld",
+    return mica__fail(MICA_E_SHAPE, "rows have %lld elements, but must have %lld, as the weights",
                       (long long)x.dim[x.rank - 1], (long long)s.k);
   *out = (mica__type){MICA_F32, ids};
   for (int32_t i = 0; i + 1 < ids.rank; i++)
@@ -66,11 +67,15 @@ static mica_status infer_grad(const mica__type *inputs, int32_t input_count, voi
   const mica__expert_attrs *attrs = attributes;
   const mica_shape x = inputs[X].shape, dy = inputs[W].shape, ids = inputs[IDS].shape;
   (void)input_count;
-  if (inputs[X].dtype != MICA_F32 || inputs[W].dtype != MICA_F32) return mica__fail(MICA_E_DTYPE, "rows are not f32");
+  if (inputs[X].dtype != MICA_F32 || inputs[W].dtype != MICA_F32)
+    return mica__fail(MICA_E_DTYPE, "x and dy are %s and %s, but must be f32", mica_dtype_name(inputs[X].dtype),
+                      mica_dtype_name(inputs[W].dtype));
   MICA_TRY(check_rows(x, ids));
   MICA_TRY(check_rows(dy, ids));
   if (attrs->experts < 0 || dy.dim[dy.rank - 2] != ids.dim[ids.rank - 1])
-    return mica__fail(MICA_E_SHAPE, "these are no rows of experts");
+    return mica__fail(MICA_E_SHAPE,
+                      "dy must have as many rows as ids (%lld), and the number of experts must not be negative",
+                      (long long)ids.dim[ids.rank - 1]);
   *out = (mica__type){MICA_F32, MICA_SHAPE(attrs->experts, dy.dim[dy.rank - 1], x.dim[x.rank - 1])};
   return MICA_OK;
 }
@@ -295,7 +300,9 @@ mica_routes mica_route(mica_value logits, const mica_route_config *config) {
   const int64_t k = config && config->k ? config->k : 1;
   if (mica_value_is_null(logits)) return (mica_routes){null_value, null_value};
   if (mica_value_shape(logits).rank < 1)
-    return (mica_routes){mica__builder_fail("route", logits, MICA_E_SHAPE, "logits are (.., E)"), null_value};
+    return (mica_routes){
+        mica__builder_fail("route", logits, MICA_E_SHAPE, "logits have no dimension, but must be (.., experts)"),
+        null_value};
   const mica_top_k_results top = mica_top_k(mica_softmax(mica_cast(logits, MICA_F32), -1), k, -1, false);
   mica_value weights = top.values;
   if (config && config->normalise) weights = mica_div(weights, mica_sum(weights, MICA_AXES(-1), true));

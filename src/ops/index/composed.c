@@ -22,10 +22,13 @@ mica_value mica_range(mica_graph *graph, mica_dtype dtype, int64_t count) {
   size_t size = mica_dtype_size(dtype);
   if (!graph || mica_graph_status(graph) != MICA_OK) return (mica_value){0};
   if (count < 0 || size == 0 || (uint64_t)count > SIZE_MAX / 16)
-    return mica__graph_fail(graph, MICA_E_INVALID, "range: %lld elements are negative or too many", (long long)count);
+    return mica__graph_fail(graph, MICA_E_INVALID,
+                            "range: the number of elements is %lld, which is negative or too large", (long long)count);
   if ((double)count - 1 > counts_to(dtype))
-    return mica__graph_fail(graph, MICA_E_OVERFLOW, "range: %lld elements are too many, because %s counts to %.0f",
-                            (long long)count, mica_dtype_name(dtype), counts_to(dtype));
+    return mica__graph_fail(
+        graph, MICA_E_OVERFLOW,
+        "range: %lld elements are too many, because the largest whole number that %s counts to is %.0f",
+        (long long)count, mica_dtype_name(dtype), counts_to(dtype));
   void *data = malloc((size_t)count * size + 1);
   if (!data) return mica__graph_fail_with(graph, mica__fail_nomem("a range"));
   for (int64_t i = 0; i < count; i++) mica__element_set(dtype, data, i, (double)i);
@@ -64,9 +67,10 @@ static mica_value merged_indices(const char *op, mica_value x, mica_value indice
       merged.dim[merged.rank++] = MICA__COPY_DIM(i);
   }
   if (!fits)
-    return mica__builder_fail(op, x, MICA_E_SHAPE,
-                              "indices %s do not fit %s: the last axis must have an index per leading axis",
-                              mica_shape_format(given, ti), mica_shape_format(shape, tx));
+    return mica__builder_fail(
+        op, x, MICA_E_SHAPE,
+        "indices %s do not fit %s: the last axis of indices must have one index for each leading axis",
+        mica_shape_format(given, ti), mica_shape_format(shape, tx));
   mica_dtype dtype = mica_value_dtype(indices);
   mica_value sum = {0}, zero = mica_scalar(x.graph, dtype, 0), inside = {0};
   for (int32_t i = 0; i < k; i++) {
@@ -106,18 +110,20 @@ mica_value mica_slice_assign(mica_value x, mica_value values, int32_t axis, int6
   if (!x.graph || !values.graph || !mica__builder_axis("slice_assign", x, &k)) return (mica_value){0};
   if (step == 0) return mica__builder_fail("slice_assign", x, MICA_E_INVALID, "step must not be 0");
   if (!same_beside(shape, given, k))
-    return mica__builder_fail("slice_assign", x, MICA_E_SHAPE, "values %s differ from it beside axis %d",
-                              mica_shape_format(given, tv), (int)k);
+    return mica__builder_fail("slice_assign", x, MICA_E_SHAPE,
+                              "values %s must have the shape of x, %s, except along axis %d",
+                              mica_shape_format(given, tv), mica_shape_format(shape, tx), (int)k);
   int64_t count = given.dim[k], extent = shape.dim[k], first = start, last = 0;
   if (count == 0) return x;
   if (extent == MICA_DYNAMIC || count < 0)
-    return mica__builder_fail("slice_assign", x, MICA_E_SHAPE, "axis %d of '%s' is open", (int)k,
-                              mica_value_name(extent == MICA_DYNAMIC ? x : values));
+    return mica__builder_fail("slice_assign", x, MICA_E_SHAPE, "axis %d of '%s' is open, but must have a known size",
+                              (int)k, mica_value_name(extent == MICA_DYNAMIC ? x : values));
   if (start < 0) first += extent;
   bool fits = mica__mul_i64(count - 1, step, &last) && !__builtin_add_overflow(last, first, &last) && first >= 0 &&
               first < extent && last >= 0 && last < extent;
   if (!fits)
-    return mica__builder_fail("slice_assign", x, MICA_E_SHAPE, "%s from %lld by %lld on axis %d is not inside %s",
+    return mica__builder_fail("slice_assign", x, MICA_E_SHAPE,
+                              "values %s, placed from %lld in steps of %lld along axis %d, do not lie inside %s",
                               mica_shape_format(given, tv), (long long)start, (long long)step, (int)k,
                               mica_shape_format(shape, tx));
   int64_t *rows = calloc((size_t)count, sizeof *rows);
@@ -134,10 +140,12 @@ mica_value mica_one_hot(mica_value indices, int64_t depth, int32_t axis, mica_va
   int64_t k = axis < 0 ? axis + rank : axis;
   if (!indices.graph) return (mica_value){0};
   if (dtype != MICA_I32 && dtype != MICA_I64)
-    return mica__builder_fail("one_hot", indices, MICA_E_DTYPE, "operand 0 is %s, but must be indices of i32 or i64",
+    return mica__builder_fail("one_hot", indices, MICA_E_DTYPE, "the indices are %s, but must be i32 or i64",
                               mica_dtype_name(dtype));
   if (k < 0 || k >= rank || depth < 0)
-    return mica__builder_fail("one_hot", indices, MICA_E_SHAPE, "axis %d, depth %lld", (int)axis, (long long)depth);
+    return mica__builder_fail("one_hot", indices, MICA_E_SHAPE,
+                              "axis (%d) must be from %d to %d, and depth (%lld) must not be negative", (int)axis,
+                              -(int)rank, (int)rank - 1, (long long)depth);
   mica_value zero = mica_scalar(indices.graph, dtype, 0), extent = mica_scalar(indices.graph, dtype, (double)depth);
   mica_value position = mica_where(mica_less(indices, zero), mica_add(indices, extent), indices);
   mica_value positions = mica_range(indices.graph, dtype, depth);

@@ -32,12 +32,12 @@ mica_status mica__index_infer(mica__index_attrs *attrs, const mica__type *indexe
              indices->shape.dim[i] == MICA_DYNAMIC;
     *taken = indices->shape;
     if (fits) return MICA_OK;
-    return mica__fail(MICA_E_SHAPE, "%s and indices %s differ beside axis %lld", mica_shape_format(indexed->shape, tx),
-                      mica_shape_format(indices->shape, ti), (long long)*axis);
+    return mica__fail(MICA_E_SHAPE, "x %s and indices %s may differ along axis %lld only",
+                      mica_shape_format(indexed->shape, tx), mica_shape_format(indices->shape, ti), (long long)*axis);
   }
   *taken = (mica_shape){.rank = indexed->shape.rank - 1 + indices->shape.rank};
   if (taken->rank > MICA_MAX_RANK)
-    return mica__fail(MICA_E_SHAPE, "%s indexed by %s would have more than %d dimensions",
+    return mica__fail(MICA_E_SHAPE, "x %s indexed by %s would have more than %d dimensions",
                       mica_shape_format(indexed->shape, tx), mica_shape_format(indices->shape, ti), MICA_MAX_RANK);
   for (int32_t i = 0; i < taken->rank; i++)
     taken->dim[i] = i < *axis                         ? indexed->shape.dim[i]

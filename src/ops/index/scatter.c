@@ -15,17 +15,17 @@ static mica_status infer_scatter(const mica__type *inputs, int32_t input_count, 
   mica_shape taken;
   int32_t how = ((const mica__index_attrs *)attrs)->join;
   if (how < MICA_SCATTER_SET || how > MICA_SCATTER_MIN)
-    return mica__fail(MICA_E_INVALID, "no mica_scatter has the value %d", (int)how);
+    return mica__fail(MICA_E_INVALID, "%d is not a value of mica_scatter", (int)how);
   MICA_TRY(mica__index_infer(attrs, &inputs[0], &inputs[1], &taken));
   bool fits = taken.rank == inputs[2].shape.rank;
   for (int32_t i = 0; fits && i < taken.rank; i++)
     fits = taken.dim[i] == inputs[2].shape.dim[i] || taken.dim[i] == MICA_DYNAMIC ||
            inputs[2].shape.dim[i] == MICA_DYNAMIC;
   if (!fits)
-    return mica__fail(MICA_E_SHAPE, "updates %s, but the indices name %s", mica_shape_format(inputs[2].shape, tu),
-                      mica_shape_format(taken, tt));
+    return mica__fail(MICA_E_SHAPE, "updates are %s, but must be %s, as the indices say",
+                      mica_shape_format(inputs[2].shape, tu), mica_shape_format(taken, tt));
   if (mica_dtype_kind_of(inputs[0].dtype) == MICA_DTYPE_KIND_BOOL && how != MICA_SCATTER_SET)
-    return mica__fail(MICA_E_DTYPE, "bool elements can be set, not joined");
+    return mica__fail(MICA_E_DTYPE, "b8 elements can only be set (MICA_SCATTER_SET), not joined");
   *out = inputs[0];
   return MICA_OK;
 }
@@ -130,7 +130,8 @@ static mica_status grad_scatter(const mica__grad *grad) {
   int32_t axis = (int32_t)attrs->axis;
   mica_value indices = grad->inputs[1];
   if (attrs->join != MICA_SCATTER_SET && !adds)
-    return mica__fail(MICA_E_UNSUPPORTED, "the gradient of a scatter that multiplies or takes extremes");
+    return mica__fail(MICA_E_UNSUPPORTED,
+                      "a scatter that multiplies or takes extremes has no gradient; only set and add have one");
   if (attrs->base) {
     mica_value overwritten[] = {grad->dy, indices, mica_full_like(grad->inputs[2], 0)};
     grad->dinputs[0] = adds ? grad->dy : mica__graph_add(&mica__op_scatter, overwritten, 3, attrs);

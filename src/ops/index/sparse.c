@@ -31,7 +31,7 @@ mica_value mica_embedding_bag(mica_value table, mica_value indices, mica_value l
     return mica__builder_fail("embedding_bag", table, MICA_E_SHAPE,
                               "indices are %s and the table is %s, but both must be matrices",
                               mica_shape_format(taken, ti), mica_shape_format(shape, tt));
-  if (!mica__builder_choice("embedding_bag", table, "mica_bag", bag, MICA_BAG_MEAN + 1)) return null_value;
+  if (!mica__builder_choice("embedding_bag", table, "bag", bag, MICA_BAG_MEAN + 1)) return null_value;
   mica_value count = weights, inside = null_value;
   if (!mica_value_is_null(lengths)) {
     inside = within(indices, lengths);
@@ -58,8 +58,9 @@ mica_value mica_dot_interaction(mica_value x) {
   char text[MICA_SHAPE_TEXT];
   if (mica_value_is_null(x)) return null_value;
   if (shape.rank != 3 || shape.dim[1] < 2 || shape.dim[1] > MOST_VECTORS)
-    return mica__builder_fail("dot_interaction", x, MICA_E_SHAPE, "takes 2 to %d vectors a sample (N, F, D), not %s",
-                              MOST_VECTORS, mica_shape_format(shape, text));
+    return mica__builder_fail("dot_interaction", x, MICA_E_SHAPE,
+                              "x is %s, but must be (N, F, D), with F, the vectors of a sample, from 2 to %d",
+                              mica_shape_format(shape, text), MOST_VECTORS);
   const int64_t f = shape.dim[1], pairs = f * (f - 1) / 2;
   int32_t *at = malloc((size_t)pairs * sizeof *at);
   if (!at) return mica__graph_fail_with(x.graph, mica__fail_nomem("dot_interaction"));
@@ -126,7 +127,7 @@ static bool prepare_popular(draw *d) {
     mica__graph_fail_with(d->step.graph, mica__fail_nomem("negative samples"));
   else if (!good)
     mica__builder_fail("negative_samples", d->step, MICA_E_INVALID,
-                       "a popularity is no number of 0 or more, or all are 0");
+                       "each popularity must be a finite number of 0 or more, and at least one must be above 0");
   if (good) {
     for (int64_t i = 0; i < d->c->count; i++) {
       const double share = i < d->c->first ? 0 : shares[i - d->c->first] / (double)ids;
@@ -150,7 +151,8 @@ static bool prepare(draw *d, const char *op, mica_value x) {
   const mica_negative_config *c = d->c;
   if (mica_value_is_null(d->step) || mica_value_is_null(x)) return false;
   if (!c || c->first < 0 || c->count - c->first < 2 || c->count > MOST_IDS || c->samples < 1) {
-    mica__builder_fail(op, x, MICA_E_INVALID, "negatives are drawn from 2 to %d ids, at least one of them", MOST_IDS);
+    mica__builder_fail(op, x, MICA_E_INVALID,
+                       "negatives must be drawn from 2 to %d ids, and samples must be at least 1", MOST_IDS);
     return false;
   }
   return !c->popularity || prepare_popular(d);

@@ -36,14 +36,15 @@ static mica_status check_pattern(const mica__type *inputs, const mica__sparse_at
   const mica_shape x = inputs[X].shape, entries = inputs[ENTRIES].shape;
   char tx[MICA_SHAPE_TEXT], tp[MICA_SHAPE_TEXT];
   if (x.rank != 3 || how->heads < 1 || (x.dim[2] != MICA_DYNAMIC && x.dim[2] % how->heads))
-    return mica__fail(MICA_E_SHAPE, "features %s are not (samples, vertices, features) of %lld heads",
+    return mica__fail(MICA_E_SHAPE,
+                      "features %s must be (samples, vertices, features), with features a multiple of heads (%lld)",
                       mica_shape_format(x, tx), (long long)how->heads);
   for (int k = ROWS; k < OPERANDS; k++) {
     const mica_shape p = inputs[k].shape;
     const int64_t length = k == ROWS || k == COLUMNS ? x.dim[1] : entries.rank > 1 ? entries.dim[1] : 0;
     const bool pairs = k != ORDER;
     if (p.rank != 2 + pairs || (pairs && !agree(p.dim[2], 2)) || !agree(p.dim[0], x.dim[0]) || !agree(p.dim[1], length))
-      return mica__fail(MICA_E_SHAPE, "%s %s of a pattern do not fit features %s", names[k], mica_shape_format(p, tp),
+      return mica__fail(MICA_E_SHAPE, "the pattern's %s %s do not fit features %s", names[k], mica_shape_format(p, tp),
                         mica_shape_format(x, tx));
   }
   return MICA_OK;
@@ -120,7 +121,8 @@ static mica_status infer_sum(const mica__type *inputs, int32_t input_count, void
   MICA_TRY(check_pattern(inputs, how));
   if (w.rank != 3 || !agree(w.dim[0], entries.dim[0]) || !agree(w.dim[1], entries.dim[1]) ||
       !agree(w.dim[2], how->heads))
-    return mica__fail(MICA_E_SHAPE, "weights are %s, but must have a number per entry of %s and each of %lld heads",
+    return mica__fail(MICA_E_SHAPE,
+                      "weights are %s, but must have a number for each entry of %s and each of %lld heads",
                       mica_shape_format(w, tw), mica_shape_format(entries, te), (long long)how->heads);
   *out = inputs[X];
   return MICA_OK;
@@ -179,7 +181,8 @@ static mica_status infer_dot(const mica__type *inputs, int32_t input_count, void
   char ta[MICA_SHAPE_TEXT], tb[MICA_SHAPE_TEXT];
   MICA_TRY(check_pattern(inputs, how));
   if (b.rank != 3 || !agree(a.dim[0], b.dim[0]) || !agree(a.dim[1], b.dim[1]) || !agree(a.dim[2], b.dim[2]))
-    return mica__fail(MICA_E_SHAPE, "features %s and %s differ", mica_shape_format(a, ta), mica_shape_format(b, tb));
+    return mica__fail(MICA_E_SHAPE, "features %s and %s differ, but must have the same shape", mica_shape_format(a, ta),
+                      mica_shape_format(b, tb));
   *out = inputs[X];
   out->shape = MICA_SHAPE(a.dim[0], inputs[ENTRIES].shape.dim[1], how->heads);
   return MICA_OK;

@@ -129,7 +129,7 @@ typedef struct problem {
 /* Returns why the kernels for long rows decline the problem, or NULL. */
 static const char *decline_long(const mica__task *task, const mica__kernel_desc *desc) {
   const problem *p = task->problem;
-  if (p->r.n < LEAST_LONG || p->r.n > INT32_MAX / 2) return "its rows are short, or longer than an int counts";
+  if (p->r.n < LEAST_LONG || p->r.n > INT32_MAX / 2) return "rows are too short, or too long for indices in 32 bits";
   if (mica_dtype_size(mica_tensor_dtype(p->exec->inputs[0])) > 4) return "keys are longer than 4 bytes";
   return mica__exec_declines(p->exec, task, desc);
 }
@@ -137,7 +137,7 @@ static const char *decline_long(const mica__task *task, const mica__kernel_desc 
 static const char *decline_cpu(const mica__task *task) {
   const problem *p = task->problem;
   const char *reason = decline_long(task, &top_k_cpu);
-  return !reason && p->attrs->k > p->r.n / 4 ? "it is more than a quarter of a row" : reason;
+  return !reason && p->attrs->k > p->r.n / 4 ? "k is more than a quarter of a row" : reason;
 }
 
 static mica_status launch_cpu(mica_queue *queue, const mica__task *task) {
@@ -167,7 +167,9 @@ static const char *decline_gpu(const mica__task *task) {
   int32_t values[MICA__MAX_PARAMS];
   if (reason) return reason;
   mica__kernel_values(&top_k_gpu, task->variant ? task->variant : &gpu_variants[0], values);
-  return p->attrs->k > mica__kernel_value(&top_k_gpu, values, "ROOM") ? "more are wanted than a group sorts" : NULL;
+  return p->attrs->k > mica__kernel_value(&top_k_gpu, values, "ROOM")
+             ? "k is larger than the number that a work-group can sort"
+             : NULL;
 }
 
 static mica_status launch_gpu(mica_queue *queue, const mica__task *task) {

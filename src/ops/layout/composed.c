@@ -22,8 +22,9 @@ void mica_split(mica_value x, int32_t axis, const int64_t *sizes, size_t count, 
     begin = end;
   }
   if (begin != mica_value_shape(x).dim[k])
-    mica__builder_fail("split", x, MICA_E_SHAPE, "parts of %lld in all do not make up axis %lld of %lld",
-                       (long long)begin, (long long)k, (long long)mica_value_shape(x).dim[k]);
+    mica__builder_fail("split", x, MICA_E_SHAPE,
+                       "the sizes of the parts add up to %lld, but axis %lld has %lld elements", (long long)begin,
+                       (long long)k, (long long)mica_value_shape(x).dim[k]);
 }
 
 mica_value mica_squeeze(mica_value x, mica_axes axes) {
@@ -34,7 +35,7 @@ mica_value mica_squeeze(mica_value x, mica_axes axes) {
   for (int32_t k = 0; k < from.rank; k++) {
     const bool drop = named >> k & 1;
     if (drop && from.dim[k] != 1)
-      return mica__builder_fail("squeeze", x, MICA_E_SHAPE, "axis %d of %s is not 1", (int)k,
+      return mica__builder_fail("squeeze", x, MICA_E_SHAPE, "axis %d of %s must have size 1", (int)k,
                                 mica_shape_format(from, text));
     if (drop || (axes.count == 0 && from.dim[k] == 1)) continue;
     to.dim[to.rank++] = MICA__COPY_DIM(k);
@@ -47,8 +48,8 @@ mica_value mica_unsqueeze(mica_value x, mica_axes axes) {
   uint32_t named = 0;
   if (!x.graph) return x;
   if (axes.count > MICA_MAX_RANK - from.rank)
-    return mica__builder_fail("unsqueeze", x, MICA_E_SHAPE, "%d axes more; there are at most %d", (int)axes.count,
-                              MICA_MAX_RANK);
+    return mica__builder_fail("unsqueeze", x, MICA_E_SHAPE, "%d more axes would be too many; a tensor has at most %d",
+                              (int)axes.count, MICA_MAX_RANK);
   if (!mica__builder_named_axes("unsqueeze", x, axes, from.rank + axes.count, &named)) return (mica_value){0};
   mica_shape to = {.rank = from.rank + axes.count};
   int32_t k = 0;
@@ -75,7 +76,7 @@ mica_value mica_tile(mica_value x, const int64_t *repeats) {
   for (int32_t k = 0; k < rank && x.graph; k++) {
     if (repeats[k] == 1) continue;
     if (repeats[k] < 0)
-      return mica__builder_fail("tile", x, MICA_E_INVALID, "repeats has %lld, but must not be negative",
+      return mica__builder_fail("tile", x, MICA_E_INVALID, "repeats holds %lld, but must not be negative",
                                 (long long)repeats[k]);
     if (times(mica_value_shape(x).dim[k], repeats[k]) == INT64_MAX)
       return mica__builder_fail("tile", x, MICA_E_OVERFLOW, "%lld repetitions of axis %d are too many elements",
@@ -94,8 +95,9 @@ static mica_value continued(mica_value x, int32_t axis, int64_t count, bool befo
   int64_t n = mica_value_shape(x).dim[axis];
   int64_t most = mode == MICA_PAD_MODE_REFLECT ? n - 1 : mode == MICA_PAD_MODE_WRAP ? n : n > 0 ? INT64_MAX : 0;
   if (n == MICA_DYNAMIC || count > most)
-    return mica__builder_fail("pad", x, MICA_E_SHAPE, "%lld elements cannot continue axis %d, which has %lld",
-                              (long long)count, (int)axis, (long long)n);
+    return mica__builder_fail("pad", x, MICA_E_SHAPE,
+                              "padding of %lld elements is too long for axis %d, which has %lld", (long long)count,
+                              (int)axis, (long long)n);
   if (mode == MICA_PAD_MODE_REFLECT)
     return before ? mica_slice(x, axis, count, 0, -1)
                   : mica_slice(x, axis, n - 2, count < n - 1 ? n - 2 - count : MICA_END, -1);
@@ -116,7 +118,7 @@ static mica_value pad_axis(mica_value x, int32_t axis, int64_t before, int64_t a
                 !__builtin_add_overflow(rest, after < 0 ? after : 0, &rest) && rest >= 0;
     if (n != MICA_DYNAMIC && !fits)
       return mica__builder_fail(
-          "pad", x, MICA_E_SHAPE, "padding of %lld and %lld along axis %d leaves less than none of %lld elements",
+          "pad", x, MICA_E_SHAPE, "padding of %lld and %lld along axis %d would remove more than its %lld elements",
           (long long)(before < 0 ? before : 0), (long long)(after < 0 ? after : 0), (int)axis, (long long)n);
     x = mica_slice(x, axis, before < 0 ? -before : 0, after < 0 ? n + after : n, 1);
     before = before < 0 ? 0 : before;
@@ -147,8 +149,9 @@ static bool image(const char *op, mica_value x, int32_t block, mica_shape *shape
   if (!x.graph) return false;
   if (shape->rank == 4 && block > 0 && shape->dim[1] > 0) return true;
   char text[MICA_SHAPE_TEXT];
-  mica__builder_fail(op, x, MICA_E_SHAPE, "%s is no image to cut into blocks of %d", mica_shape_format(*shape, text),
-                     (int)block);
+  mica__builder_fail(op, x, MICA_E_SHAPE,
+                     "x is %s, but must be (N, C, H, W) with C above 0, and block, %d, must be above 0",
+                     mica_shape_format(*shape, text), (int)block);
   return false;
 }
 
@@ -159,7 +162,8 @@ mica_value mica_depth_to_space(mica_value x, int32_t block, bool columns_first) 
   if (!image("depth_to_space", x, block, &s)) return (mica_value){0};
   int64_t c = s.dim[1] / (b * b);
   if (c * b * b != s.dim[1])
-    return mica__builder_fail("depth_to_space", x, MICA_E_SHAPE, "the channels of %s are no multiple of %lld",
+    return mica__builder_fail("depth_to_space", x, MICA_E_SHAPE,
+                              "the channels of %s must be a multiple of %lld, the pixels of a block",
                               mica_shape_format(s, text), (long long)(b * b));
   mica_shape cells = columns_first ? MICA_SHAPE(s.dim[0], c, b, b, s.dim[2], s.dim[3])
                                    : MICA_SHAPE(s.dim[0], b, b, c, s.dim[2], s.dim[3]);
@@ -174,8 +178,9 @@ mica_value mica_space_to_depth(mica_value x, int32_t block) {
   char text[MICA_SHAPE_TEXT];
   if (!image("space_to_depth", x, block, &s)) return (mica_value){0};
   if (s.dim[2] % b || s.dim[3] % b)
-    return mica__builder_fail("space_to_depth", x, MICA_E_SHAPE, "%s does not fall into blocks of %lld",
-                              mica_shape_format(s, text), (long long)b);
+    return mica__builder_fail("space_to_depth", x, MICA_E_SHAPE,
+                              "height and width of %s must be multiples of block (%lld)", mica_shape_format(s, text),
+                              (long long)b);
   mica_shape cells = MICA_SHAPE(s.dim[0], s.dim[1], s.dim[2] / b, b, s.dim[3] / b, b);
   return mica_reshape(mica_transpose(mica_reshape(x, cells), MICA_AXES(0, 3, 5, 1, 2, 4)),
                       MICA_SHAPE(s.dim[0], times(s.dim[1], b * b), s.dim[2] / b, s.dim[3] / b));

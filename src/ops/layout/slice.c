@@ -25,8 +25,9 @@ static mica_status fit_window(mica__window_attrs *attrs, mica_shape large, mica_
     if (small.dim[k] == 0) continue;
     bool fits = mica__mul_i64(small.dim[k] - 1, attrs->step[k], &last) && !__builtin_add_overflow(last, start, &last);
     if (!fits || start < 0 || start >= large.dim[k] || last < 0 || last >= large.dim[k])
-      return mica__fail(MICA_E_SHAPE, "%s from %lld by %lld on axis %d is not inside %s", mica_shape_format(small, ts),
-                        (long long)start, (long long)attrs->step[k], (int)k, mica_shape_format(large, tl));
+      return mica__fail(MICA_E_SHAPE, "%s, taken from %lld in steps of %lld along axis %d, does not lie inside %s",
+                        mica_shape_format(small, ts), (long long)start, (long long)attrs->step[k], (int)k,
+                        mica_shape_format(large, tl));
   }
   return MICA_OK;
 }
@@ -35,7 +36,7 @@ static mica_status infer_window(const mica__type *inputs, const mica__window_att
   char tf[MICA_SHAPE_TEXT], ta[MICA_SHAPE_TEXT];
   *out = inputs[0];
   if (attrs->shape.rank != inputs[0].shape.rank)
-    return mica__fail(MICA_E_SHAPE, "ranks of %s and %s differ", mica_shape_format(inputs[0].shape, tf),
+    return mica__fail(MICA_E_SHAPE, "%s and %s must have the same rank", mica_shape_format(inputs[0].shape, tf),
                       mica_shape_format(attrs->shape, ta));
   for (int32_t k = 0; k < out->shape.rank; k++)
     if (attrs->shape.dim[k] != MICA_DYNAMIC) out->shape.dim[k] = attrs->shape.dim[k];
@@ -165,7 +166,8 @@ mica_value mica_slice(mica_value x, int32_t axis, int64_t start, int64_t stop, i
   int64_t extent = mica_value_shape(x).dim[k];
   if (step == 0) return mica__builder_fail("slice", x, MICA_E_INVALID, "step must not be 0");
   if (extent == MICA_DYNAMIC)
-    return mica__builder_fail("slice", x, MICA_E_SHAPE, "axis %d of '%s' is open", (int)k, mica_value_name(x));
+    return mica__builder_fail("slice", x, MICA_E_SHAPE, "axis %d of '%s' is open, but must have a known size", (int)k,
+                              mica_value_name(x));
   /* A step of at least the extent takes one element; a larger step could overflow as a stride. */
   step = clamp(step, extent ? -extent : -1, extent ? extent : 1);
   if (start < 0) start += extent;
@@ -194,11 +196,13 @@ mica_value mica__pad_axis(mica_value x, int32_t axis, int64_t before, int64_t af
   mica__window_attrs attrs = whole(x);
   int64_t extent = mica_value_shape(x).dim[axis];
   if (extent == MICA_DYNAMIC)
-    return mica__builder_fail("pad", x, MICA_E_SHAPE, "axis %d of '%s' is open", (int)axis, mica_value_name(x));
+    return mica__builder_fail("pad", x, MICA_E_SHAPE, "axis %d of '%s' is open, but must have a known size", (int)axis,
+                              mica_value_name(x));
   attrs.start[axis] = before;
   if (__builtin_add_overflow(before, extent, &extent) || __builtin_add_overflow(extent, after, &extent))
-    return mica__builder_fail("pad", x, MICA_E_OVERFLOW, "%lld and %lld more elements along axis %d are too many",
-                              (long long)before, (long long)after, (int)axis);
+    return mica__builder_fail("pad", x, MICA_E_OVERFLOW,
+                              "padding of %lld and %lld along axis %d gives 2^63 elements or more", (long long)before,
+                              (long long)after, (int)axis);
   attrs.shape.dim[axis] = extent;
   attrs.value = value;
   return mica__graph_add(&mica__op_pad, &x, 1, &attrs);
@@ -225,13 +229,14 @@ static mica_status infer_concat(const mica__type *inputs, int32_t input_count, v
       fits = shape.dim[k] == out->shape.dim[k] || shape.dim[k] == MICA_DYNAMIC;
     }
     if (!fits)
-      return mica__fail(MICA_E_SHAPE, "%s and %s differ beside axis %lld", mica_shape_format(inputs[0].shape, ta),
-                        mica_shape_format(shape, tb), (long long)axis);
+      return mica__fail(MICA_E_SHAPE, "%s and %s may differ along axis %lld only",
+                        mica_shape_format(inputs[0].shape, ta), mica_shape_format(shape, tb), (long long)axis);
     int64_t extent = shape.dim[axis];
     if (*sum == MICA_DYNAMIC || extent == MICA_DYNAMIC)
       *sum = MICA_DYNAMIC;
     else if (__builtin_add_overflow(*sum, extent, sum))
-      return mica__fail(MICA_E_OVERFLOW, "2^63 elements or more along axis %lld", (long long)axis);
+      return mica__fail(MICA_E_OVERFLOW, "the result would have 2^63 elements or more along axis %lld",
+                        (long long)axis);
   }
   return MICA_OK;
 }

@@ -44,8 +44,8 @@ static mica_status resolve(mica_shape from, mica_shape asked, mica_shape *to) {
     if (fits && rest >= 0) to->dim[rest] = have / known;
   }
   if (fits) return MICA_OK;
-  return mica__fail(MICA_E_SHAPE, "%s has not the elements of %s", mica_shape_format(from, tf),
-                    mica_shape_format(asked, ta));
+  return mica__fail(MICA_E_SHAPE, "%s cannot become %s: the number of elements must stay the same",
+                    mica_shape_format(from, tf), mica_shape_format(asked, ta));
 }
 
 static mica_status infer_reshape(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
@@ -98,7 +98,7 @@ static mica_status infer_transpose(const mica__type *inputs, int32_t input_count
     out->shape.dim[i] = from.dim[axes[i]];
   }
   if (seen == (1u << from.rank) - 1) return MICA_OK;
-  return mica__fail(MICA_E_SHAPE, "axes that are no permutation of those of %s", mica_shape_format(from, text));
+  return mica__fail(MICA_E_SHAPE, "axes must name each axis of %s once", mica_shape_format(from, text));
 }
 
 static bool view_transpose(const mica__node *node, mica_shape input, mica__access *access) {
@@ -131,8 +131,9 @@ mica_value mica_transpose(mica_value x, mica_axes axes) {
   int32_t rank = mica_value_shape(x).rank;
   mica__transpose_attrs attrs = {0};
   if (x.graph && axes.count != 0 && axes.count != rank)
-    return mica__builder_fail("transpose", x, MICA_E_SHAPE, "%d axes are given for a tensor of rank %d",
-                              (int)axes.count, (int)rank);
+    return mica__builder_fail("transpose", x, MICA_E_SHAPE,
+                              "%d axes are given, but must be 0 or %d, the rank of the tensor", (int)axes.count,
+                              (int)rank);
   for (int32_t i = 0; i < rank; i++) attrs.axes[i] = axes.count ? axes.axis[i] : rank - 1 - i;
   return mica__graph_add(&mica__op_transpose, &x, 1, &attrs);
 }

@@ -21,12 +21,12 @@ static mica_value overlap(const char *name, mica_value a, mica_value b, bool gen
   if (mica_value_is_null(a)) return a;
   if (mica_value_is_null(b)) return b;
   if (x.rank < 1 || x.dim[x.rank - 1] != 4 || y.rank < 1 || y.dim[y.rank - 1] != 4)
-    return mica__builder_fail(name, a, MICA_E_SHAPE, "boxes are (..., 4)");
+    return mica__builder_fail(name, a, MICA_E_SHAPE, "both operands must be boxes (..., 4)");
   /* Only floats: differences of unsigned corners would wrap, and quotients of integer areas would be 0 or 1. */
   for (int i = 0; i < 2; i++) {
     const mica_dtype dtype = mica_value_dtype(i ? b : a);
     if (mica_dtype_kind_of(dtype) != MICA_DTYPE_KIND_FLOAT)
-      return mica__builder_fail(name, i ? b : a, MICA_E_DTYPE, "boxes are %s, but must be floats",
+      return mica__builder_fail(name, i ? b : a, MICA_E_DTYPE, "boxes are %s, but must be of a floating type",
                                 mica_dtype_name(dtype));
   }
   mica_value s[4], t[4], low[2], high[2], inner[2], hull[2];

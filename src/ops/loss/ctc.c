@@ -29,13 +29,14 @@ static mica_status infer_ctc(const mica__type *in, int32_t count, void *attrs, m
   char text[MICA__TYPE_TEXT], whole[MICA_SHAPE_TEXT];
   for (int32_t i = 0; i < count; i++) {
     if (in[i].shape.rank != ranks[i] || (i > 0 && !agree(in[i].shape.dim[0], logits.dim[1])))
-      return mica__fail(MICA_E_SHAPE, "%s are %s beside logits %s, which are (frames, sequences, classes)", names[i],
-                        mica__type_format(in[i], text), mica_shape_format(logits, whole));
+      return mica__fail(MICA_E_SHAPE,
+                        "%s are %s, which does not fit logits %s: logits must be (frames, sequences, classes)",
+                        names[i], mica__type_format(in[i], text), mica_shape_format(logits, whole));
     if (i > 0 && in[i].dtype != MICA_I32)
       return mica__fail(MICA_E_DTYPE, "%s are %s, but must be i32", names[i], mica_dtype_name(in[i].dtype));
   }
   if (how->blank < 0 || (logits.dim[2] != MICA_DYNAMIC && how->blank >= logits.dim[2]))
-    return mica__fail(MICA_E_INVALID, "blank %lld is none of the classes of %s", (long long)how->blank,
+    return mica__fail(MICA_E_INVALID, "blank is %lld, but must be a class of logits %s", (long long)how->blank,
                       mica_shape_format(logits, whole));
   out[LOSS] = (mica__type){in[LOGITS].dtype, MICA_SHAPE(logits.dim[1])};
   out[GRADIENT] = in[LOGITS];
@@ -127,7 +128,7 @@ static mica_status evaluate_ctc(const mica__eval *eval) {
   bool done = room && of;
   free(room);
   free(of);
-  return done ? MICA_OK : mica__fail(MICA_E_NOMEM, "out of memory");
+  return done ? MICA_OK : mica__fail(MICA_E_NOMEM, "there is not enough memory for the CTC loss");
 }
 
 /* --- launches --- */
@@ -252,7 +253,7 @@ static mica_status launch_ctc(const mica__exec *exec) {
 
 static mica_status grad_ctc(const mica__grad *grad) {
   if (grad->dresults[GRADIENT].graph)
-    return mica__fail(MICA_E_UNSUPPORTED, "the gradient of ctc_loss has no gradient, and the loss depends on it");
+    return mica__fail(MICA_E_UNSUPPORTED, "the loss depends on the gradient of ctc_loss, which itself has no gradient");
   if (!grad->dy.graph) return MICA_OK;
   mica_value dy = mica__insert_axis(mica__insert_axis(grad->dy, 0), 2);
   grad->dinputs[LOGITS] = mica_mul(grad->results[GRADIENT], dy);

@@ -25,7 +25,8 @@ mica_value mica_focal(mica_value logits, mica_value target, const mica_focal_con
   const mica_focal_config *config = given ? given : &defaults;
   const double gamma = mica__or_default(config->gamma, 2);
   const int32_t axis = mica_value_shape(logits).rank > 1 ? 1 : 0;
-  if (!(gamma >= 0)) return mica__builder_fail("focal", logits, MICA_E_INVALID, "gamma is %g", gamma);
+  if (!(gamma >= 0))
+    return mica__builder_fail("focal", logits, MICA_E_INVALID, "gamma is %g, but must be 0 or more", gamma);
   mica_value logs = mica_log_softmax(mica__widen(logits), axis);
   mica_value rest = mica_maximum(mica_affine(mica_exp(logs), -1, 1), mica__number(logs, LEAST));
   const mica_cross_entropy_config how = {.reduction = config->reduction,
@@ -42,7 +43,8 @@ mica_value mica_binary_focal(mica_value logits, mica_value target, const mica_bi
   const double gamma = mica__or_default(config->gamma, 2), alpha = config->alpha < 0   ? 0.5
                                                                    : config->alpha > 0 ? config->alpha
                                                                                        : 0.25;
-  if (!(gamma >= 0)) return mica__builder_fail("binary_focal", logits, MICA_E_INVALID, "gamma is %g", gamma);
+  if (!(gamma >= 0))
+    return mica__builder_fail("binary_focal", logits, MICA_E_INVALID, "gamma is %g, but must be 0 or more", gamma);
   if (!mica__builder_number("binary_focal", logits, "alpha", alpha, 0, 1) ||
       !mica__builder_choice("binary_focal", logits, "reduction", (int64_t)config->reduction,
                             MICA_LOSS_REDUCTION_NONE + 1))
@@ -59,7 +61,7 @@ mica_value mica_binary_focal(mica_value logits, mica_value target, const mica_bi
 
 mica_value mica_quantile_loss(mica_value prediction, mica_value target, double q, mica_loss_reduction reduction) {
   if (!(q > 0 && q < 1))
-    return mica__builder_fail("quantile_loss", prediction, MICA_E_INVALID, "q is %g, not between 0 and 1", q);
+    return mica__builder_fail("quantile_loss", prediction, MICA_E_INVALID, "q is %g, but must be between 0 and 1", q);
   if (!mica__builder_choice("quantile_loss", prediction, "reduction", (int32_t)reduction, MICA_LOSS_REDUCTION_NONE + 1))
     return (mica_value){0};
   mica_value d = mica_sub(mica__widen(target), mica__widen(prediction));

@@ -26,7 +26,8 @@ mica_value mica_top_k_hits(mica_value z, mica_value y, int64_t k) {
 mica_value mica_confusion(mica_value z, mica_value y) {
   const int64_t classes = mica_value_shape(z).rank == 2 ? mica_value_shape(z).dim[1] : -1;
   if (!z.graph) return z;
-  if (classes < 1) return mica__builder_fail("confusion", z, MICA_E_SHAPE, "logits are (N, classes)");
+  if (classes < 1)
+    return mica__builder_fail("confusion", z, MICA_E_SHAPE, "logits must be (N, classes), with classes known");
   mica_value off = mica_scalar(z.graph, MICA_F32, 0), on = mica_scalar(z.graph, MICA_F32, 1);
   mica_value of_target = mica_one_hot(y, classes, 1, off, on);
   mica_value of_result = mica_one_hot(mica_argmax(z, 1, false), classes, 1, off, on);

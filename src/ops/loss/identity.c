@@ -26,10 +26,11 @@ mica_value mica_arcface(mica_value cosines, mica_value target, const mica_arcfac
   char text[MICA_SHAPE_TEXT];
   if (!cosines.graph || !target.graph) return (mica_value){0};
   if (shape.rank != 2 || shape.dim[1] < 1)
-    return mica__builder_fail("arcface", cosines, MICA_E_SHAPE, "the cosines %s are not (N, C)",
+    return mica__builder_fail("arcface", cosines, MICA_E_SHAPE, "the cosines are %s, but must be (N, C)",
                               mica_shape_format(shape, text));
   if (!(scale > 0) || !(margin >= 0 && margin < 1.5))
-    return mica__builder_fail("arcface", cosines, MICA_E_INVALID, "scale is %g, margin %g", scale, margin);
+    return mica__builder_fail("arcface", cosines, MICA_E_INVALID,
+                              "scale (%g) must be above 0, and margin (%g) from 0 to below 1.5", scale, margin);
   mica_value c = mica_clip(mica__widen(cosines), -1, 1);
   mica_value sine = mica_sqrt(mica_maximum(mica_affine(mica_square(c), -1, 1), mica__number(c, LEAST_SQUARE)));
   mica_value moved = mica_sub(mica_affine(c, cos(margin), 0), mica_affine(sine, sin(margin), 0));
@@ -46,9 +47,10 @@ mica_value mica_triplet(mica_value x, mica_value target, double margin, mica_val
   if (counts) *counts = (mica_value){0};
   if (!x.graph || !target.graph) return (mica_value){0};
   if (shape.rank != 2)
-    return mica__builder_fail("triplet", x, MICA_E_SHAPE, "the embeddings %s are not (N, E)",
+    return mica__builder_fail("triplet", x, MICA_E_SHAPE, "the embeddings are %s, but must be (N, E)",
                               mica_shape_format(shape, text));
-  if (!(margin >= 0)) return mica__builder_fail("triplet", x, MICA_E_INVALID, "margin is %g", margin);
+  if (!(margin >= 0))
+    return mica__builder_fail("triplet", x, MICA_E_INVALID, "margin is %g, but must be 0 or more", margin);
   mica_value e = mica__widen(x);
   const mica_dtype dtype = mica_value_dtype(e);
   mica_value cosines = mica_matmul(e, mica_transpose(e, MICA_AXES(1, 0)));
@@ -78,9 +80,10 @@ mica_value mica_ge2e(mica_value x, mica_value target, int64_t classes, mica_valu
   if (counts) *counts = (mica_value){0};
   if (!x.graph || !target.graph || !scale.graph) return (mica_value){0};
   if (shape.rank != 2)
-    return mica__builder_fail("ge2e", x, MICA_E_SHAPE, "the embeddings %s are not (N, E)",
+    return mica__builder_fail("ge2e", x, MICA_E_SHAPE, "the embeddings are %s, but must be (N, E)",
                               mica_shape_format(shape, text));
-  if (classes < 1) return mica__builder_fail("ge2e", x, MICA_E_INVALID, "%lld classes", (long long)classes);
+  if (classes < 1)
+    return mica__builder_fail("ge2e", x, MICA_E_INVALID, "classes is %lld, but must be at least 1", (long long)classes);
   mica_value e = mica__widen(x), own = is_class(target, classes), member = mica_cast(own, mica_value_dtype(e));
   mica_value sizes = mica_sum(member, MICA_AXES(0), true); /* (1, C) */
   mica_value sums = mica_matmul(mica_transpose(member, MICA_AXES(1, 0)), e);

@@ -66,8 +66,10 @@ static mica_value class_loss(const char *op, mica_value logs, mica_value target,
   char text[MICA_SHAPE_TEXT];
   if (!logs.graph || !target.graph) return (mica_value){0};
   if (shape.rank < 2 || shape.dim[1] < 0)
-    return mica__builder_fail(op, logs, MICA_E_SHAPE, "%s has no classes along axis 1", mica_shape_format(shape, text));
-  if (!mica__builder_number(op, logs, "a label_smoothing", config->label_smoothing, 0, 1)) return (mica_value){0};
+    return mica__builder_fail(op, logs, MICA_E_SHAPE,
+                              "the shape is %s, but must have a known number of classes along axis 1",
+                              mica_shape_format(shape, text));
+  if (!mica__builder_number(op, logs, "label_smoothing", config->label_smoothing, 0, 1)) return (mica_value){0};
   if (mica_dtype_kind_of(mica_value_dtype(target)) == MICA_DTYPE_KIND_FLOAT) {
     mica_value losses = probability_losses(logs, target, config);
     return reduced(op, losses, x, config->reduction);
@@ -99,7 +101,7 @@ mica_value mica_mae(mica_value a, mica_value b, mica_loss_reduction reduction) {
 
 mica_value mica_huber(mica_value a, mica_value b, double delta, mica_loss_reduction reduction) {
   if (a.graph && !(delta > 0 && isfinite(delta)))
-    return mica__builder_fail("huber", a, MICA_E_INVALID, "delta is %g; it is above 0 and finite", delta);
+    return mica__builder_fail("huber", a, MICA_E_INVALID, "delta is %g, but must be a finite number above 0", delta);
   mica_value d = difference(a, b), size = mica_abs(d);
   mica_value near = mica_affine(mica_square(d), 0.5, 0), far = mica_affine(size, delta, -0.5 * delta * delta);
   return reduced("huber", mica_where(mica_less_equal(size, mica__number(d, delta)), near, far), a, reduction);
@@ -109,7 +111,7 @@ mica_value mica_huber(mica_value a, mica_value b, double delta, mica_loss_reduct
 mica_value mica_bce_with_logits(mica_value logits, mica_value target, double positive_weight,
                                 mica_loss_reduction reduction) {
   if (logits.graph &&
-      !mica__builder_number("bce_with_logits", logits, "a positive weight", positive_weight, 0, DBL_MAX))
+      !mica__builder_number("bce_with_logits", logits, "the positive weight", positive_weight, 0, DBL_MAX))
     return (mica_value){0};
   mica_value x = mica__widen(logits), t = mica__widen(target);
   mica_value tail = mica_softplus(mica_neg(mica_abs(x)));
@@ -120,8 +122,7 @@ mica_value mica_bce_with_logits(mica_value logits, mica_value target, double pos
 }
 
 mica_value mica_cosine_similarity(mica_value a, mica_value b, int32_t axis, double epsilon) {
-  if (a.graph && !mica__builder_number("cosine_similarity", a, "an epsilon", epsilon, 0, DBL_MAX))
-    return (mica_value){0};
+  if (a.graph && !mica__builder_number("cosine_similarity", a, "epsilon", epsilon, 0, DBL_MAX)) return (mica_value){0};
   mica_value wide_a = mica__widen(a), wide_b = mica__widen(b);
   mica_value dot = mica_sum(mica_mul(wide_a, wide_b), MICA_AXES(axis), false);
   mica_value squares =

@@ -57,12 +57,14 @@ mica_value mica_dice(mica_value logits, mica_value target, const mica_dice_confi
   mica_value used;
   if (!logits.graph || !target.graph) return (mica_value){0};
   if (shape.rank < 2 || shape.dim[1] < 0)
-    return mica__builder_fail("dice", logits, MICA_E_SHAPE, "%s has no classes along axis 1",
+    return mica__builder_fail("dice", logits, MICA_E_SHAPE,
+                              "logits are %s, but must have a known number of classes along axis 1",
                               mica_shape_format(shape, text));
   if (config->ranks && config->channel != MICA__CHANNEL_DICE && /* the channel that tasks use */
       mica__channel_refused("dice", logits, config->ranks, config->channel, 1))
     return (mica_value){0};
-  if (!(smooth >= 0)) return mica__builder_fail("dice", logits, MICA_E_INVALID, "smooth is %g", smooth);
+  if (!(smooth >= 0))
+    return mica__builder_fail("dice", logits, MICA_E_INVALID, "smooth is %g, but must be 0 or more", smooth);
   mica_value p = mica_softmax(mica__widen(logits), 1), t = shares_of(p, target, config, &used);
   if (used.graph) p = mica_mul(p, used);
   mica_value both = sum_classes(mica_mul(p, t)), all = mica_add(sum_classes(p), sum_classes(t));

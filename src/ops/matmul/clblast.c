@@ -37,19 +37,20 @@ static const char *unable(const void *problem) {
   const mica__gemm *gemm = problem;
   mica__clblast_gemm g;
   mica_dtype type = mica_tensor_dtype(gemm->epilogue.d.tensor);
-  if (!mica__clblast_is_built()) return "Mica was built without it";
-  if (gemm->recorded) return "its launches cannot be recorded";
-  if (type != MICA_F32 && type != MICA_F64) return "it would add in the type of d";
+  if (!mica__clblast_is_built()) return "Mica was built without CLBlast";
+  if (gemm->recorded) return "CLBlast's launches cannot be recorded for a session";
+  if (type != MICA_F32 && type != MICA_F64) return "d is not f32 or f64, the types in which CLBlast sums";
   if (mica_tensor_dtype(gemm->a.tensor) != type || mica_tensor_dtype(gemm->b.tensor) != type)
-    return "a and b are not of d's type";
+    return "a and b do not have d's type";
   if (gemm->epilogue.bias || gemm->epilogue.activation != MICA_ACTIVATION_NONE)
-    return "it has no bias and no activation";
-  if (gemm->k < 2) return "version 1.5.3 is wrong where k is 1";
-  if (gemm->epilogue.c.tensor != gemm->epilogue.d.tensor) return "its c is its d";
-  if (!describe(gemm, &g)) return "rows and columns of an operand are both apart, or overlap";
+    return "CLBlast cannot add a bias or compute an activation";
+  if (gemm->k < 2) return "k is below 2, where CLBlast 1.5.3 computes wrong results";
+  if (gemm->epilogue.c.tensor != gemm->epilogue.d.tensor)
+    return "c and d are different tensors, but CLBlast overwrites c";
+  if (!describe(gemm, &g)) return "an operand has neither adjacent rows nor adjacent columns, or they overlap";
   bool narrow = counts_in_int(&g.a, g.a.transposed ? g.k : g.m, g.batches) &&
                 counts_in_int(&g.b, g.b.transposed ? g.n : g.k, g.batches) && counts_in_int(&g.d, g.m, g.batches);
-  return narrow ? NULL : "its kernels count elements in 32 bits";
+  return narrow ? NULL : "an operand has too many elements for CLBlast's 32 bits";
 }
 
 static const char *decline(const mica__task *task) { return mica__needs_gpu(task->device); }

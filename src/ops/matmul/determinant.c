@@ -16,7 +16,7 @@ static mica_status infer_determinant(const mica__type *inputs, int32_t input_cou
   mica_shape x = inputs[0].shape;
   char text[MICA_SHAPE_TEXT];
   if (x.rank < 2 || x.dim[x.rank - 1] != x.dim[x.rank - 2])
-    return mica__fail(MICA_E_SHAPE, "%s has no square matrices (..., n, n)", mica_shape_format(x, text));
+    return mica__fail(MICA_E_SHAPE, "x is %s, but must be square matrices (..., n, n)", mica_shape_format(x, text));
   out->shape = x;
   out->shape.rank -= 2;
   return MICA_OK;

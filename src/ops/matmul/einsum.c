@@ -63,7 +63,7 @@ static const char *take_diagonal(term *t, int32_t first, int32_t second) {
   mica_axes axes = {0};
   int64_t square = 0;
   term left = {0};
-  if (n == MICA_DYNAMIC || shape.dim[second] == MICA_DYNAMIC) return "takes the diagonal of an open axis";
+  if (n == MICA_DYNAMIC || shape.dim[second] == MICA_DYNAMIC) return "takes the diagonal of an axis of unknown size";
   if (!mica__mul_i64(n, n, &square)) return "takes a diagonal that is too large";
   for (int32_t i = 0; i < rank; i++) {
     if (i == first || i == second) continue;
@@ -166,7 +166,7 @@ static const char *parse(const char *equation, char terms[MAX_TERMS][MICA_MAX_RA
   for (const char *c = equation; *c; c++) {
     if (*c == ' ') continue;
     if (*c == ',' && !arrow) {
-      if (*count == MAX_TERMS) return "has too many terms";
+      if (*count == MAX_TERMS) return "has more than 16 terms";
       into = terms[(*count)++];
     } else if (c[0] == '-' && c[1] == '>' && !arrow) {
       into = output;
@@ -177,13 +177,13 @@ static const char *parse(const char *equation, char terms[MAX_TERMS][MICA_MAX_RA
     } else if (has(into, *c) && (into == output || *c == '.')) {
       return into == output ? "repeats a letter of the output" : "has two ellipses in a term";
     } else if (strlen(into) == MICA_MAX_RANK) {
-      return "has a term of too many axes";
+      return "has a term of more than 8 axes";
     } else {
       append(into, *c);
       if (*c == '.') c += 2;
     }
   }
-  return arrow || implicit_output(terms, *count, output) ? NULL : "leaves too many axes";
+  return arrow || implicit_output(terms, *count, output) ? NULL : "gives a result of more than 8 axes";
 }
 
 /* Replaces the ellipsis by `axes` digits; '0' is the last of its axes in every term. */
@@ -222,11 +222,11 @@ static const char *name_axes(char letters[MAX_TERMS][MICA_MAX_RANK + 1], const m
     int64_t rank = mica_value_shape(values[t]).rank, axes = ellipsis ? rank - (int64_t)strlen(letters[t]) + 1 : 0;
     terms[t].value = values[t];
     if (!expand_ellipsis(letters[t], axes, terms[t].letters) || (int64_t)strlen(terms[t].letters) != rank)
-      return "has not as many letters as an operand has axes";
+      return "must have a letter for each axis of an operand";
     most = axes > most ? axes : most;
   }
   strcpy(points, output);
-  if (!expand_ellipsis(points, most, output)) return "leaves too many axes";
+  if (!expand_ellipsis(points, most, output)) return "gives a result of more than 8 axes";
   broadcast(terms, count);
   return NULL;
 }
@@ -241,13 +241,13 @@ static const char *misfit(const term *terms, size_t count, const char *output) {
       unsigned char letter = (unsigned char)terms[t].letters[i];
       if (known[letter] && extent[letter] != shape.dim[i] && extent[letter] != MICA_DYNAMIC &&
           shape.dim[i] != MICA_DYNAMIC)
-        return "gives one letter two extents";
+        return "gives axes of different size the same letter";
       known[letter] = true;
       extent[letter] = shape.dim[i];
     }
   }
   for (const char *c = output; *c; c++)
-    if (!known[(unsigned char)*c]) return "has a letter in the output that no term has";
+    if (!known[(unsigned char)*c]) return "has a letter in the output that is in no term";
   return NULL;
 }
 
@@ -263,7 +263,7 @@ mica_value mica_einsum(const char *equation, const mica_value *values, size_t co
   }
   if (!equation) return mica__graph_fail(graph, MICA_E_INVALID, "einsum: the equation is NULL");
   const char *fault = parse(equation, letters, &parsed, output);
-  if (!fault && parsed != count) fault = "has not as many terms as there are operands";
+  if (!fault && parsed != count) fault = "must have a term for each operand";
   for (size_t t = 0; t < count; t++)
     if (!values[t].graph)
       return mica__graph_fail(graph, MICA_E_INVALID, "einsum '%s': operand %zu is the null value", equation, t);

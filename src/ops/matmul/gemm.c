@@ -33,7 +33,8 @@ const mica__impl *const mica__gemm_impls[] = {
 
 static mica_status fail_shapes(const mica_tensor *a, const mica_tensor *b, const mica_tensor *d) {
   char ta[MICA_SHAPE_TEXT], tb[MICA_SHAPE_TEXT], td[MICA_SHAPE_TEXT];
-  return mica__fail(MICA_E_SHAPE, "gemm: a %s times b %s does not give d %s",
+  return mica__fail(MICA_E_SHAPE,
+                    "gemm: a %s times b %s does not give d %s; they must be (.., m, k), (.., k, n) and (.., m, n)",
                     mica_shape_format(mica_tensor_shape(a), ta), mica_shape_format(mica_tensor_shape(b), tb),
                     mica_shape_format(mica_tensor_shape(d), td));
 }
@@ -54,11 +55,11 @@ static mica_status batch_stride(const char *name, const mica_tensor *operand, co
     int32_t own = i - (d->rank - shape.rank);
     int64_t size = own < 0 ? 1 : shape.dim[own], step = own < 0 || size == 1 ? 0 : strides[own];
     if (size != 1 && size != d->dim[i])
-      return mica__fail(MICA_E_SHAPE, "gemm: the batches of %s %s do not fit those of d %s", name,
+      return mica__fail(MICA_E_SHAPE, "gemm: the batches of %s %s must be those of d %s, or 1", name,
                         mica_shape_format(shape, text), mica_shape_format(*d, td));
     if (d->dim[i] == 1) continue;
     if (inner && step != span)
-      return mica__fail(MICA_E_INVALID, "gemm: the batches of %s %s are not walked by one stride", name,
+      return mica__fail(MICA_E_INVALID, "gemm: the matrices of %s %s must follow each other at the same distance", name,
                         mica_shape_format(shape, text));
     if (!inner) *stride = step;
     inner = true;
@@ -93,14 +94,18 @@ static mica_status check_types(const mica_engine *engine, mica__gemm *gemm) {
              bias = gemm->epilogue.bias ? mica_tensor_dtype(gemm->epilogue.bias) : d;
   mica_activation activation = gemm->epilogue.activation;
   if (!sum_type(a, b, d, &gemm->epilogue.acc))
-    return mica__fail(MICA_E_DTYPE, "gemm: the product of %s and %s cannot be %s", mica_dtype_name(a),
-                      mica_dtype_name(b), mica_dtype_name(d));
+    return mica__fail(
+        MICA_E_DTYPE,
+        "gemm: the product of %s and %s cannot be %s; f32, f16 and bf16 give each other, bytes i32, f64 f64",
+        mica_dtype_name(a), mica_dtype_name(b), mica_dtype_name(d));
   if (bias != d && !(is_float(bias) && is_float(d)))
-    return mica__fail(MICA_E_DTYPE, "gemm: the bias is %s, but d is %s", mica_dtype_name(bias), mica_dtype_name(d));
+    return mica__fail(MICA_E_DTYPE, "gemm: the bias is %s, but d is %s; both must be the same, or f32, f16 or bf16",
+                      mica_dtype_name(bias), mica_dtype_name(d));
   if (gemm->epilogue.acc == MICA_I32 && activation != MICA_ACTIVATION_NONE && activation != MICA_ACTIVATION_RELU)
-    return mica__fail(MICA_E_DTYPE, "gemm: %s has no integer form", mica_activation_name(activation));
+    return mica__fail(MICA_E_DTYPE, "gemm: the activation %s cannot be computed in integers; only relu can",
+                      mica_activation_name(activation));
   if (gemm->epilogue.acc == MICA_F64 && !(mica_engine_device(engine)->features & MICA_FEATURE_FP64))
-    return mica__fail(MICA_E_UNSUPPORTED, "gemm: the device has no f64");
+    return mica__fail(MICA_E_UNSUPPORTED, "gemm: the tensors are f64, but the device has no double precision");
   return MICA_OK;
 }
 
@@ -118,22 +123,24 @@ static mica_status check_shapes(mica__gemm *gemm, const mica_tensor *a, const mi
   const int64_t sizes[] = {gemm->m, gemm->n, gemm->k, gemm->batches};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     if (sizes[i] > MICA__GEMM_MAX_SIZE)
-      return mica__fail(MICA_E_OVERFLOW, "gemm: a size of %lld is too large", (long long)sizes[i]);
+      return mica__fail(MICA_E_OVERFLOW, "gemm: a size is %lld, but must be at most %lld", (long long)sizes[i],
+                        (long long)MICA__GEMM_MAX_SIZE);
   return MICA_OK;
 }
 
 static mica_status check_epilogue(const mica__gemm *gemm, const mica_tensor *c) {
   const mica__epilogue *e = &gemm->epilogue;
   if (e->activation < 0 || e->activation > MICA_ACTIVATION_HARD_SWISH)
-    return mica__fail(MICA_E_INVALID, "gemm: %d is no activation", (int)e->activation);
-  if (e->beta != 0 && !c) return mica__fail(MICA_E_INVALID, "gemm: beta is %g and c is NULL", e->beta);
+    return mica__fail(MICA_E_INVALID, "gemm: %d is not an activation", (int)e->activation);
+  if (e->beta != 0 && !c)
+    return mica__fail(MICA_E_INVALID, "gemm: c is NULL, but must be given because beta is %g", e->beta);
   if (!e->bias) return MICA_OK;
   if (e->bias_axis != MICA_BIAS_AXIS_COLUMN && e->bias_axis != MICA_BIAS_AXIS_ROW)
-    return mica__fail(MICA_E_INVALID, "gemm: %d is no axis of a bias", (int)e->bias_axis);
+    return mica__fail(MICA_E_INVALID, "gemm: bias_axis is %d, which is not a mica_bias_axis", (int)e->bias_axis);
   int64_t count = e->bias_axis == MICA_BIAS_AXIS_COLUMN ? gemm->n : gemm->m;
   char text[MICA_SHAPE_TEXT];
   if (!mica_shape_equal(mica_tensor_shape(e->bias), MICA_SHAPE(count)))
-    return mica__fail(MICA_E_SHAPE, "gemm: bias %s should be (%lld)",
+    return mica__fail(MICA_E_SHAPE, "gemm: the bias is %s, but must be (%lld)",
                       mica_shape_format(mica_tensor_shape(e->bias), text), (long long)count);
   return MICA_OK;
 }
@@ -142,7 +149,7 @@ static mica_status set_result(const char *name, const mica_tensor *tensor, const
                               mica__matrix *operand) {
   MICA_TRY(set_operand(name, tensor, d, operand));
   if (operand->col != 1 && gemm->n > 1 && mica_tensor_count(tensor))
-    return mica__fail(MICA_E_INVALID, "gemm: columns of %s are not adjacent", name);
+    return mica__fail(MICA_E_INVALID, "gemm: the columns of %s must be adjacent in memory", name);
   return MICA_OK;
 }
 

@@ -65,7 +65,7 @@ static mica_status parse_shape(const char *text, shape *s) {
     at += n + (at[n] == ',');
   }
   if (good) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "\"%s\" is no matrix product; " SYNTAX " is", text);
+  return mica__fail(MICA_E_FORMAT, "\"%s\" does not describe a matrix product; write " SYNTAX, text);
 }
 
 /* Batches of rows x cols, stored transposed if asked; a batch of 1 has no batch dimension. */

@@ -17,7 +17,8 @@ bool mica__has_channels(const char *op, mica_value x, const mica_value *values, 
   for (int32_t i = 0; i < count; i++) {
     mica_shape own = mica_value_shape(values[i]);
     if (!values[i].graph || (own.rank == 1 && (own.dim[0] == shape.dim[1] || shape.dim[1] == MICA_DYNAMIC))) continue;
-    mica_status status = mica__fail(MICA_E_SHAPE, "not one number a channel");
+    mica_status status =
+        mica__fail(MICA_E_SHAPE, "the second operand must have one number for each channel (axis 1) of the first");
     mica__graph_fail_at(x.graph, status, op, (mica_value[]){x, values[i]}, 2);
     return false;
   }
@@ -64,7 +65,7 @@ static mica_status infer_first(const mica__type *inputs, int32_t input_count, vo
   *out = inputs[0];
   for (int32_t i = 0; i < out->shape.rank; i++) {
     if (out->shape.dim[i] == 0)
-      return mica__fail(MICA_E_SHAPE, "batch norm in training: there are no statistics of no elements, %s",
+      return mica__fail(MICA_E_SHAPE, "batch norm in training needs elements to compute statistics from, but x is %s",
                         mica_shape_format(inputs[0].shape, text));
     if (a->axes >> i & 1) out->shape.dim[i] = 1;
   }
@@ -182,7 +183,8 @@ mica_value mica_group_norm(mica_value x, mica_value scale, mica_value bias, int6
   bool whole = groups > 0 && shape.dim[1] != MICA_DYNAMIC && shape.dim[1] % groups == 0;
   if (!whole || split.rank > MICA_MAX_RANK)
     return mica__builder_fail("group_norm", x, MICA_E_SHAPE,
-                              "groups is %lld, but must divide the known number of channels", (long long)groups);
+                              "groups is %lld, but must divide the number of channels, which must be known",
+                              (long long)groups);
   split.dim[2] = shape.dim[1] / groups;
   for (int32_t k = 2; k < shape.rank; k++) split.dim[k + 1] = MICA__COPY_DIM(k);
   mica_value grouped = mica_reshape(mica__widen(x), split);
@@ -199,7 +201,8 @@ mica_value mica_local_response_norm(mica_value x, int64_t size, double alpha, do
     return mica__builder_fail("local_response_norm", x, MICA_E_SHAPE, "size is %lld channels, but must be at least 1",
                               (long long)size);
   if (isnan(alpha) || isnan(beta) || isnan(k))
-    return mica__builder_fail("local_response_norm", x, MICA_E_INVALID, "alpha, beta or k is NaN");
+    return mica__builder_fail("local_response_norm", x, MICA_E_INVALID,
+                              "alpha, beta or k is NaN, but all must be numbers");
   mica__axis_map window = {.kind = MICA__MAP_WINDOW};
   window.window =
       (mica__resample_window){.size = size, .stride = 1, .pad = (size - 1) / 2, .pad_end = size / 2, .dilation = 1};

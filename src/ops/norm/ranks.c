@@ -25,7 +25,8 @@ mica_value mica__batch_norm_ranks(mica_value x, mica_value scale, mica_value bia
   if (!mica__epsilon_is_right("batch_norm", x, epsilon)) return (mica_value){0};
   if (!mica__has_channels("batch_norm", x, (mica_value[]){scale, bias}, 2)) return (mica_value){0};
   if (shape.dim[1] == MICA_DYNAMIC)
-    return mica__builder_fail("batch_norm", x, MICA_E_SHAPE, "channels of several ranks are not open");
+    return mica__builder_fail("batch_norm", x, MICA_E_SHAPE,
+                              "axis 1 is open, but with several ranks the number of channels must be known");
   mica_axes axes = {.count = shape.rank - 1};
   for (int32_t k = 1; k < axes.count; k++) axes.axis[k] = k + 1;
   mica_value sums = sum_of_all(wide, axes, mica__count_along(wide, axes), communicator, channel);

@@ -78,7 +78,8 @@ static bool row_axes(const char *op, mica_value x, int32_t first, bool alone, mi
   *axes = (mica_axes){0};
   if (!mica__builder_axis(op, x, &axis)) return false;
   if (mica_dtype_kind_of(mica_value_dtype(x)) != MICA_DTYPE_KIND_FLOAT) {
-    mica__builder_fail(op, x, MICA_E_DTYPE, "it takes floating types");
+    mica__builder_fail(op, x, MICA_E_DTYPE, "x is %s, but must be of a floating type",
+                       mica_dtype_name(mica_value_dtype(x)));
     return false;
   }
   if (alone && mica_value_shape(x).dim[axis] == 0) {
@@ -122,8 +123,8 @@ static bool has_axes(const char *op, mica_value x, mica_axes axes, mica_value ot
   for (int32_t k = 0; k < axes.count; k++) row.dim[row.rank++] = whole.dim[axes.axis[k]];
   mica_status status = own.rank == row.rank ? mica__shape_broadcast(row, own, &both) : MICA_E_SHAPE;
   if (status == MICA_OK && (mica__shape_is_open(row) || mica_shape_equal(both, row))) return true;
-  status = mica__fail(MICA_E_SHAPE, "scale and bias have shape %s, not %s", mica_shape_format(row, want),
-                      mica_shape_format(own, has));
+  status = mica__fail(MICA_E_SHAPE, "scale or bias is %s, but must be %s", mica_shape_format(own, has),
+                      mica_shape_format(row, want));
   mica__graph_fail_at(x.graph, status, op, (mica_value[]){x, other}, 2);
   return false;
 }
@@ -147,7 +148,7 @@ mica_value mica__scaled(mica_value y, mica_value x, mica_value scale, mica_value
 }
 
 bool mica__epsilon_is_right(const char *op, mica_value x, double epsilon) {
-  return mica__builder_number(op, x, "an epsilon", epsilon, 0, DBL_MAX);
+  return mica__builder_number(op, x, "epsilon", epsilon, 0, DBL_MAX);
 }
 
 mica_value mica_layer_norm(mica_value x, int32_t axis, mica_value scale, mica_value bias, double epsilon) {

@@ -17,7 +17,7 @@ bool mica__pool_windows(const char *op, mica_value x, const mica_pool_config *co
   mica_status status = MICA_OK;
   if (!has_planes(op, x)) return false;
   if (!config) {
-    mica__builder_fail(op, x, MICA_E_INVALID, "the window has size 0, because config is NULL");
+    mica__builder_fail(op, x, MICA_E_INVALID, "config is NULL, but must give the window's size");
     return false;
   }
   for (int32_t k = 0; k < mica_value_shape(x).rank - 2 && status == MICA_OK; k++)
@@ -32,7 +32,8 @@ bool mica__pool_adaptive_windows(const char *op, mica_value x, const int64_t *si
   for (int32_t k = 0; k < shape.rank - 2; k++) {
     int64_t n = shape.dim[k + 2], outputs = sizes[k];
     if (outputs < 1 || outputs > INT32_MAX) {
-      mica__builder_fail(op, x, MICA_E_INVALID, "%lld outputs along spatial axis %d are out of range",
+      mica__builder_fail(op, x, MICA_E_INVALID,
+                         "there are %lld outputs along spatial axis %d, but must be from 1 to 2^31 - 1",
                          (long long)outputs, (int)k);
       return false;
     }
@@ -75,7 +76,7 @@ static mica_value root(mica_value x, double p) {
 
 static bool is_power(const char *op, mica_value x, double p) {
   if (p > 0) return true;
-  mica__builder_fail(op, x, MICA_E_INVALID, "p of %g", p);
+  mica__builder_fail(op, x, MICA_E_INVALID, "p is %g, but must be above 0", p);
   return false;
 }
 

@@ -255,7 +255,7 @@ static mica_status fits(const planes *p) {
     const mica__resample_window *w = &p->windows[k];
     sum = p->n[k] + w->pad + w->pad_end + w->stride + w->size * w->dilation;
     if (!mica__mul_i64(plane, sum, &plane) || plane > INT32_MAX)
-      return mica__fail(MICA_E_OVERFLOW, "max_pool: a plane has more than 2^31 elements");
+      return mica__fail(MICA_E_OVERFLOW, "max_pool: a plane with its padding and windows has 2^31 elements or more");
   }
   return MICA_OK;
 }
@@ -313,7 +313,7 @@ static void plan_strips(mica__task *task) {
 }
 
 static const char *decline_walk(const mica__task *task) {
-  return plan_of(task)->per ? NULL : "its walk does not fit these windows";
+  return plan_of(task)->per ? NULL : "it does not support these windows";
 }
 
 static mica_status run_max_pool(const problem *of, const mica__kernel_desc *desc, walk how) {

@@ -32,9 +32,9 @@ static bool is_halving(const mica__pool_planes *p, int k) {
 static const char *decline(const mica__task *task, const mica__kernel_desc *desc, mica_dtype dtype) {
   const mica__pool_problem *of = task->problem;
   const mica__pool_planes *p = &of->p;
-  if (!is_halving(p, 1) || !is_halving(p, 2)) return "the windows are not 2 x 2 apart, or reach into padding";
+  if (!is_halving(p, 1) || !is_halving(p, 2)) return "the windows are not 2 x 2 with stride 2, or reach into padding";
   if (p->n[0] != 1 || p->m[0] != 1 || p->windows[0].pad || p->windows[0].outputs)
-    return "windows have more than one plane";
+    return "the windows have three dimensions";
   if (mica__kernel_choice(desc, "X_T", (int32_t)dtype) < 0) return "the type is not f32, f16 or bf16";
   return p->m[1] * p->m[2] == 0 ? "there are no windows" : mica__exec_declines(of->exec, task, desc);
 }

@@ -18,9 +18,9 @@ static const char *const operand_names[] = {"the first",
                                             "the bias",
                                             "the result's scale",
                                             "the result's zero point",
-                                            "the other",
-                                            "the other's scale",
-                                            "the other's zero point",
+                                            "the operand to add",
+                                            "the scale of the operand to add",
+                                            "the zero point of the operand to add",
                                             "the sum's scale",
                                             "the sum's zero point"};
 
@@ -47,7 +47,7 @@ static mica_status expect(const mica__int8_attrs *attrs, const mica__type *input
   if (at < 0) return MICA_OK;
   int64_t has = count_of(inputs[at].shape);
   if (inputs[at].dtype == dtype && (has == count || (has == 1 && operand != MICA__INT8_BIAS))) return MICA_OK;
-  return mica__fail(MICA_E_SHAPE, "%s is %s; it must have %lld elements of %s", operand_names[operand],
+  return mica__fail(MICA_E_SHAPE, "%s is %s, but must have %lld elements of %s", operand_names[operand],
                     mica__type_format(inputs[at], text), (long long)count, mica_dtype_name(dtype));
 }
 
@@ -57,9 +57,10 @@ static mica_status check_operands(const mica__int8_attrs *attrs, const mica__typ
                                   int64_t second) {
   bool quantized = is_byte(attrs->to);
   if (!is_byte(inputs[0].dtype) || !is_byte(inputs[1].dtype))
-    return mica__fail(MICA_E_DTYPE, "both operands must be i8 or u8");
+    return mica__fail(MICA_E_DTYPE, "the operands are %s and %s, but both must be i8 or u8",
+                      mica_dtype_name(inputs[0].dtype), mica_dtype_name(inputs[1].dtype));
   if (!quantized && attrs->to != MICA_I32 && attrs->to != MICA_F32)
-    return mica__fail(MICA_E_DTYPE, "%s is no result", mica_dtype_name(attrs->to));
+    return mica__fail(MICA_E_DTYPE, "the result is %s, but must be i8, u8, i32 or f32", mica_dtype_name(attrs->to));
   MICA_TRY(expect(attrs, inputs, MICA__INT8_FIRST_SCALE, MICA_F32, first));
   MICA_TRY(expect(attrs, inputs, MICA__INT8_FIRST_ZERO, zero_type(attrs, inputs), first));
   MICA_TRY(expect(attrs, inputs, MICA__INT8_SECOND_SCALE, MICA_F32, second));
@@ -78,9 +79,10 @@ static mica_status infer_matmul(const mica__type *inputs, int32_t input_count, v
   for (int32_t i = 0; fits && b.rank > 2 && i + 2 < a.rank; i++) fits = a.dim[i] == b.dim[i];
   int64_t n = fits ? b.dim[b.rank - 1 - attrs->transposed] : 0, k = fits ? a.dim[a.rank - 1] : 0;
   if (!fits || k < 1 || k > INT32_MAX || n > INT32_MAX || b.dim[b.rank - 2 + attrs->transposed] != k)
-    return mica__fail(MICA_E_SHAPE, "%s and %s are no matrices of a product", mica_shape_format(a, ta),
-                      mica_shape_format(b, tb));
-  if (mica__int8_input(attrs, MICA__INT8_OTHER) >= 0) return mica__fail(MICA_E_SHAPE, "matrices have nothing added");
+    return mica__fail(MICA_E_SHAPE, "%s and %s cannot be multiplied: their shapes must be known, and fit as matrices",
+                      mica_shape_format(a, ta), mica_shape_format(b, tb));
+  if (mica__int8_input(attrs, MICA__INT8_OTHER) >= 0)
+    return mica__fail(MICA_E_SHAPE, "an operand to add is given, but only convolutions take one");
   *out = (mica__type){attrs->to, a};
   out->shape.dim[a.rank - 1] = n;
   return check_operands(attrs, inputs, a.rank == 2 ? a.dim[0] : 1, n);
@@ -102,14 +104,14 @@ static mica_status check_other(const mica__int8_attrs *attrs, const mica__type *
   const int32_t at = mica__int8_input(attrs, MICA__INT8_OTHER);
   for (int32_t i = MICA__INT8_OTHER_SCALE; i < MICA__INT8_OPERANDS; i++) {
     if (at < 0 && mica__int8_input(attrs, (mica__int8_operand)i) >= 0)
-      return mica__fail(MICA_E_SHAPE, "%s has nothing beside it", operand_names[i]);
+      return mica__fail(MICA_E_SHAPE, "%s is given without an operand to add", operand_names[i]);
     MICA_TRY(expect(attrs, inputs, (mica__int8_operand)i, MICA_F32, 1));
   }
   if (at < 0) return MICA_OK;
   if (!is_byte(inputs[at].dtype) || !is_byte(attrs->to) || !is_byte(attrs->sum_to))
-    return mica__fail(MICA_E_DTYPE, "what is added must be i8 or u8, as the sums");
+    return mica__fail(MICA_E_DTYPE, "the operand to add, the result and the sums must each be i8 or u8");
   if (!mica_shape_equal(inputs[at].shape, out->shape))
-    return mica__fail(MICA_E_SHAPE, "what is added must have the shape of the result");
+    return mica__fail(MICA_E_SHAPE, "the operand to add must have the shape of the result");
   out->dtype = attrs->sum_to;
   return MICA_OK;
 }
@@ -121,9 +123,11 @@ static mica_status infer_conv(const mica__type *inputs, int32_t input_count, voi
   mica_conv_config config = config_of(attrs);
   mica__conv_dims dims;
   if (x.rank < 3 || x.rank > 4 || w.rank != x.rank || mica__shape_is_open(x) || mica__shape_is_open(w))
-    return mica__fail(MICA_E_SHAPE, "images must have rank 3 or 4 and no open dimension");
+    return mica__fail(MICA_E_SHAPE, "images and filters must have the same rank, 3 or 4, and no open dimension");
   MICA_TRY(mica__conv_dims_of(&config, x, w, NULL, &dims));
-  if (dims.out[1] < 1 || dims.out[2] < 1 || dims.c < 1) return mica__fail(MICA_E_SHAPE, "there is no result");
+  if (dims.out[1] < 1 || dims.out[2] < 1 || dims.c < 1)
+    return mica__fail(MICA_E_SHAPE,
+                      "the result would be empty: the filters are larger than the padded images, or have no channels");
   *out = (mica__type){attrs->to, x};
   out->shape.dim[1] = w.dim[0];
   for (int32_t i = 2; i < x.rank; i++) out->shape.dim[i] = dims.out[i + 3 - x.rank];

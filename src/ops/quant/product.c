@@ -333,8 +333,9 @@ static const mica__int8 *problem_of(const mica__task *task) { return task->probl
 static const char *decline_amx(const mica__task *task) {
   const mica__int8 *p = task->problem;
   const char *reason = mica__exec_declines(p->exec, task, &mica__int8_cpu_amx_kernel);
-  if (!reason && !mica__kernel_variant(&mica__int8_cpu_amx_kernel, task->device)) reason = "the processor has no tiles";
-  return reason ? reason : suits_tiles(p) ? NULL : "there are few rows, or they are short";
+  if (!reason && !mica__kernel_variant(&mica__int8_cpu_amx_kernel, task->device))
+    reason = "the processor has no AMX tiles";
+  return reason ? reason : suits_tiles(p) ? NULL : "there are too few rows, or the rows are too short";
 }
 
 static mica_status launch_amx(mica_queue *queue, const mica__task *task) {
@@ -349,7 +350,7 @@ static mica_status launch_amx(mica_queue *queue, const mica__task *task) {
 static const char *decline_vnni(const mica__task *task) {
   const char *reason = mica__exec_declines(problem_of(task)->exec, task, &mica__int8_cpu_vnni_kernel);
   if (reason || mica__kernel_variant(&mica__int8_cpu_vnni_kernel, task->device)) return reason;
-  return "the processor has no vpdpbusd";
+  return "the processor lacks the instruction vpdpbusd (VNNI)";
 }
 
 /* vpdpbusd takes one unsigned operand: activations mostly are unsigned, and weights signed. */
@@ -395,7 +396,7 @@ static mica_status compare_trial(const int32_t *y) {
       int32_t sum = 0;
       for (int k = 0; k < TRIAL_K; k++) sum += trial_a(i, k) * trial_b(k, j);
       if (sum != y[i * TRIAL_N + j])
-        return mica__fail(MICA_E_NUMERIC, "element (%d, %d) of a trial product of bytes is %ld, not %ld", i, j,
+        return mica__fail(MICA_E_NUMERIC, "element (%d, %d) of a trial product of bytes is %ld, but must be %ld", i, j,
                           (long)y[i * TRIAL_N + j], (long)sum);
     }
   return MICA_OK;
@@ -462,7 +463,7 @@ static const char *decline_mma(const mica__task *task) {
   const char *reason = mica__exec_declines(p->exec, task, desc);
   if (!reason) reason = mica__mma_missing(desc, MICA_I8, task->device, task->engine);
   if (!reason && variant) reason = mica__mma_failed(task->device, task->engine, desc, variant, MICA_I8);
-  return reason ? reason : p->m < 16 ? "there are few rows" : NULL;
+  return reason ? reason : p->m < 16 ? "there are too few rows" : NULL;
 }
 
 /* If other bytes are to be added, which kernels of GPUs cannot do: launches the convolution without them and adds them
@@ -500,7 +501,7 @@ static mica_status run_on_gpu(const mica__int8 *p, const mica__kernel_desc *desc
 static const char *decline_ptx(const mica__task *task) {
   const char *reason = mica__exec_declines(problem_of(task)->exec, task, &mica__int8_gpu_ptx_kernel);
   if (reason || mica__kernel_variant(&mica__int8_gpu_ptx_kernel, task->device)) return reason;
-  return "the device has no dp4a";
+  return "the device lacks the instruction dp4a";
 }
 
 static mica_status launch_ptx(mica_queue *queue, const mica__task *task) {

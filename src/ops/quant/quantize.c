@@ -120,17 +120,18 @@ static bool range_of(const char *op, mica_value x, const mica_quantize_config *c
   bool is_signed = mica_dtype_is_valid(r->dtype) && mica_dtype_kind_of(r->dtype) == MICA_DTYPE_KIND_SIGNED;
   r->bits = config->bits ? config->bits : most;
   if (most == 0) {
-    mica__builder_fail(op, x, MICA_E_DTYPE, "dtype is %s; it must be i8, u8, i16 or u16",
+    mica__builder_fail(op, x, MICA_E_DTYPE, "dtype is %s, but must be i8, u8, i16 or u16",
                        mica_dtype_is_valid(r->dtype) ? mica_dtype_name(r->dtype) : "none");
     return false;
   }
   if (r->bits < 2 || r->bits > most) {
-    mica__builder_fail(op, x, MICA_E_INVALID, "%d bits of %s; there are 2 to %d", (int)r->bits,
-                       mica_dtype_name(r->dtype), (int)most);
+    mica__builder_fail(op, x, MICA_E_INVALID, "bits is %d, but must be from 2 to %d for %s", (int)r->bits, (int)most,
+                       mica_dtype_name(r->dtype));
     return false;
   }
   if (config->narrow && !is_signed) {
-    mica__builder_fail(op, x, MICA_E_INVALID, "a narrow range is one of signed dtypes, not of %s",
+    mica__builder_fail(op, x, MICA_E_INVALID,
+                       "narrow is set, but %s is not signed; only i8 and i16 have a narrow range",
                        mica_dtype_name(r->dtype));
     return false;
   }
@@ -180,13 +181,14 @@ static bool divide(const char *op, int32_t axis, int64_t block, beside *b) {
   mica_shape x = mica_value_shape(b->x), own = mica_value_shape(b->scale), want = x;
   int64_t extent = x.dim[axis];
   if (extent == MICA_DYNAMIC || x.rank == MICA_MAX_RANK) {
-    mica__builder_fail(op, b->x, MICA_E_SHAPE, "axis %d of %s cannot be divided into blocks", (int)axis,
-                       mica_shape_format(x, tx));
+    mica__builder_fail(op, b->x, MICA_E_SHAPE,
+                       "axis %d of %s cannot be divided into blocks: its size must be known, and the rank below 8",
+                       (int)axis, mica_shape_format(x, tx));
     return false;
   }
   want.dim[axis] = extent / block + (extent % block != 0);
   if (!mica__shape_fits(own, want)) {
-    mica__builder_fail(op, b->x, MICA_E_SHAPE, "scale is %s; blocks of %lld along axis %d of %s want %s",
+    mica__builder_fail(op, b->x, MICA_E_SHAPE, "scale is %s, but with blocks of %lld along axis %d of %s must be %s",
                        mica_shape_format(own, ts), (long long)block, (int)axis, mica_shape_format(x, tx),
                        mica_shape_format(want, (char[MICA_SHAPE_TEXT]){0}));
     return false;
@@ -210,7 +212,8 @@ static bool divide(const char *op, int32_t axis, int64_t block, beside *b) {
   for (int32_t i = 0; i < parts.rank; i++)
     if (i <= axis + 1 ? false : x.dim[i - 1] == MICA_DYNAMIC) parts.dim[i] = b->back.dim[i - 1] = MICA_DYNAMIC, open++;
   if (open > 1) {
-    mica__builder_fail(op, b->x, MICA_E_SHAPE, "several open dimensions of %s follow the divided axis %d",
+    mica__builder_fail(op, b->x, MICA_E_SHAPE,
+                       "%s has several open dimensions after axis %d, which is divided into blocks; it may have one",
                        mica_shape_format(x, tx), (int)axis);
     return false;
   }
@@ -225,7 +228,8 @@ static bool per_axis(const char *op, int32_t axis, beside *b) {
   char tx[MICA_SHAPE_TEXT], ts[MICA_SHAPE_TEXT];
   mica_shape x = mica_value_shape(b->x), own = mica_value_shape(b->scale), wide = {.rank = x.rank};
   if (own.rank != 1 || (x.dim[axis] != MICA_DYNAMIC && own.dim[0] != x.dim[axis])) {
-    mica__builder_fail(op, b->x, MICA_E_SHAPE, "scale is %s; axis %d of %s wants one number or as many as it has",
+    mica__builder_fail(op, b->x, MICA_E_SHAPE,
+                       "scale is %s, but must have one number, or one for each index of axis %d of %s",
                        mica_shape_format(own, ts), (int)axis, mica_shape_format(x, tx));
     return false;
   }
@@ -238,11 +242,11 @@ static bool per_axis(const char *op, int32_t axis, beside *b) {
 static bool types_fit(const char *op, const beside *b) {
   mica_dtype scale = mica_value_dtype(b->scale), zero = b->zero.graph ? mica_value_dtype(b->zero) : MICA_I8;
   if (mica_dtype_kind_of(scale) != MICA_DTYPE_KIND_FLOAT) {
-    mica__builder_fail(op, b->x, MICA_E_DTYPE, "scale is %s; it must be floating", mica_dtype_name(scale));
+    mica__builder_fail(op, b->x, MICA_E_DTYPE, "scale is %s, but must be of a floating type", mica_dtype_name(scale));
     return false;
   }
   if (mica__dtype_in(zero, 'i', NULL)) return true;
-  mica__builder_fail(op, b->x, MICA_E_DTYPE, "zero is %s; it must be an integer", mica_dtype_name(zero));
+  mica__builder_fail(op, b->x, MICA_E_DTYPE, "zero is %s, but must be an integer", mica_dtype_name(zero));
   return false;
 }
 
@@ -255,12 +259,12 @@ static bool lay(const char *op, const mica_quantize_config *config, beside *b) {
   mica_shape own = mica_value_shape(b->scale), zero = b->zero.graph ? mica_value_shape(b->zero) : own;
   bool one = own.rank <= 1 && count_of(own) == 1 && !config->block;
   if (b->zero.graph && !mica_shape_equal(own, zero) && count_of(zero) != 1) {
-    mica__builder_fail(op, b->x, MICA_E_SHAPE, "scale is %s and zero %s; they must have one shape",
+    mica__builder_fail(op, b->x, MICA_E_SHAPE, "scale is %s and zero is %s, but both must have the same shape",
                        mica_shape_format(own, ts), mica_shape_format(zero, tz));
     return false;
   }
   if (config->block < 0) {
-    mica__builder_fail(op, b->x, MICA_E_INVALID, "blocks of %lld elements", (long long)config->block);
+    mica__builder_fail(op, b->x, MICA_E_INVALID, "block is %lld, but must not be negative", (long long)config->block);
     return false;
   }
   if (!one && !mica__builder_axis(op, b->x, &axis)) return false;
@@ -280,7 +284,8 @@ static mica_value pack4(mica_value q) {
   int64_t extent = pairs.rank ? pairs.dim[last] : 1;
   if (!q.graph) return q;
   if (extent < 0 || extent % 2 != 0 || pairs.rank == MICA_MAX_RANK)
-    return mica__builder_fail("quantize", q, MICA_E_SHAPE, "the last axis must be known and even for 4 bits");
+    return mica__builder_fail("quantize", q, MICA_E_SHAPE,
+                              "the last axis must have a known, even size for 4 bits, and the rank be below 8");
   pairs.dim[last] = extent / 2;
   pairs.dim[pairs.rank++] = 2;
   mica_value two = mica_reshape(mica_cast(q, MICA_U8), pairs), fifteen = mica__number(two, 15);
@@ -293,10 +298,11 @@ mica_value mica__unpack4(mica_value x, mica_dtype dtype) {
   mica_shape shape = as_it_is(mica_value_shape(x));
   if (!x.graph) return x;
   if (mica_value_dtype(x) != MICA_U8)
-    return mica__builder_fail("dequantize", x, MICA_E_DTYPE, "4 bits are stored in u8, not in %s",
+    return mica__builder_fail("dequantize", x, MICA_E_DTYPE, "values of 4 bits must be stored in u8, but x is %s",
                               mica_dtype_name(mica_value_dtype(x)));
   if (shape.rank == 0 || shape.rank == MICA_MAX_RANK || shape.dim[shape.rank - 1] < 0)
-    return mica__builder_fail("dequantize", x, MICA_E_SHAPE, "the last axis must be known for 4 bits");
+    return mica__builder_fail("dequantize", x, MICA_E_SHAPE,
+                              "the last axis must have a known size for 4 bits, and the rank be from 1 to 7");
   mica__nibble_attrs attrs = {dtype, dtype == MICA_I8 ? 8 : 0};
   mica_value which = mica_constant(x.graph, MICA_U8, MICA_SHAPE(2), (const uint8_t[]){0, 1});
   mica_value bytes = mica__insert_axis(x, shape.rank);
@@ -308,7 +314,7 @@ mica_value mica__unpack4(mica_value x, mica_dtype dtype) {
 static bool is_floating(const char *op, mica_value x) {
   mica_dtype dtype = mica_value_dtype(x);
   if (mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT) return true;
-  mica__builder_fail(op, x, MICA_E_DTYPE, "x is %s; it must be floating", mica_dtype_name(dtype));
+  mica__builder_fail(op, x, MICA_E_DTYPE, "x is %s, but must be of a floating type", mica_dtype_name(dtype));
   return false;
 }
 
@@ -339,7 +345,7 @@ mica_value mica_dequantize(mica_value x, mica_value scale, mica_value zero, cons
   beside b = {.x = config->bits && is_packed(&r) ? mica__unpack4(x, r.dtype) : x, .scale = scale, .zero = zero};
   if (!b.x.graph) return b.x;
   if (!mica__dtype_in(mica_value_dtype(b.x), 'i', NULL))
-    return mica__builder_fail("dequantize", x, MICA_E_DTYPE, "x is %s; it must be an integer",
+    return mica__builder_fail("dequantize", x, MICA_E_DTYPE, "x is %s, but must be an integer",
                               mica_dtype_name(mica_value_dtype(x)));
   if (!lay("dequantize", config, &b)) return (mica_value){0};
   mica_dtype compute = mica_value_dtype(scale) == MICA_F64 ? MICA_F64 : MICA_F32;

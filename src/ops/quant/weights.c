@@ -71,16 +71,21 @@ static mica_status infer_weights(const mica__type *inputs, int32_t input_count, 
   int64_t per = nibbles ? 8 : 4, stored = known ? q.dim[attrs->by_k ? 0 : 1] * (nibbles ? 2 : 1) : 0;
   if (!known || (nibbles && (attrs->by_k || inputs[Q].dtype != MICA_U8)) || stored != x.dim[x.rank - 1] || stored < 1 ||
       stored % per != 0 || attrs->group < 0 || attrs->group % per != 0 || (attrs->group && stored % attrs->group != 0))
-    return mica__fail(MICA_E_SHAPE, "these are no rows and weights");
-  if (inputs[Q].dtype != MICA_U8 && inputs[Q].dtype != MICA_I8) return mica__fail(MICA_E_DTYPE, "weights are no bytes");
+    return mica__fail(MICA_E_SHAPE,
+                      "x and the weights do not fit: rows and columns must agree, and groups divide a row");
+  if (inputs[Q].dtype != MICA_U8 && inputs[Q].dtype != MICA_I8)
+    return mica__fail(MICA_E_DTYPE, "weights are %s, but must be i8 or u8", mica_dtype_name(inputs[Q].dtype));
   sizes s = sizes_of(attrs, x, q);
   (void)input_count;
   for (int32_t i = SCALE; i <= (attrs->present >> ZERO & 1 ? ZERO : SCALE); i++) {
     int64_t has = count_of(inputs[i].shape);
     if (inputs[i].dtype != MICA_F32 || (has != 1 && has != s.n * s.groups))
-      return mica__fail(MICA_E_SHAPE, "scales are not as many as groups");
+      return mica__fail(MICA_E_SHAPE,
+                        "scales and zeros must be f32, one or %lld: a number for each group of each column",
+                        (long long)(s.n * s.groups));
   }
-  if (inputs[X].dtype != MICA_F32) return mica__fail(MICA_E_DTYPE, "rows are not f32");
+  if (inputs[X].dtype != MICA_F32)
+    return mica__fail(MICA_E_DTYPE, "x is %s, but must be f32", mica_dtype_name(inputs[X].dtype));
   *out = inputs[X];
   out->shape.dim[x.rank - 1] = s.n;
   return MICA_OK;

@@ -28,11 +28,11 @@ static mica_status infer_random(const mica__type *inputs, int32_t input_count, v
   char text[MICA_SHAPE_TEXT];
   int64_t count = 0;
   if (!mica__shape_is_known(inputs[0].shape) || mica_shape_count(inputs[0].shape, &count) != MICA_OK || count != 1)
-    return mica__fail(MICA_E_SHAPE, "a step of shape %s is not one number", mica_shape_format(inputs[0].shape, text));
+    return mica__fail(MICA_E_SHAPE, "the step is %s, but must be one number", mica_shape_format(inputs[0].shape, text));
   *out = (mica__type){how->dtype, inputs[1].shape};
   const char *takes = NULL;
   if (mica__dtype_in(how->dtype, how->kind == BELOW ? 'b' : 'f', &takes)) return MICA_OK;
-  return mica__fail(MICA_E_DTYPE, "a result of %s; it gives %s", mica_dtype_name(how->dtype), takes);
+  return mica__fail(MICA_E_DTYPE, "the result is %s, but must be %s", mica_dtype_name(how->dtype), takes);
 }
 
 static int bits_of(mica_dtype dtype) { return dtype == MICA_F16 ? 11 : dtype == MICA_BF16 ? 8 : 24; }
@@ -153,18 +153,19 @@ static mica_value draw(mica_value step, mica_value like, mica_dtype dtype, int32
 
 mica_value mica_random_uniform(mica_value step, mica_value like, uint64_t seed, double low, double high) {
   if (like.graph && !(low <= high))
-    return mica__builder_fail("random_uniform", like, MICA_E_INVALID, "[%g, %g) is no interval", low, high);
+    return mica__builder_fail("random_uniform", like, MICA_E_INVALID,
+                              "low is %g and high is %g, but low must not exceed high", low, high);
   return draw(step, like, mica_value_dtype(like), UNIFORM, seed, low, high);
 }
 
 mica_value mica_random_normal(mica_value step, mica_value like, uint64_t seed, double mean, double deviation) {
-  if (like.graph && !mica__builder_number("random_normal", like, "a deviation", deviation, 0, INFINITY))
+  if (like.graph && !mica__builder_number("random_normal", like, "the deviation", deviation, 0, INFINITY))
     return (mica_value){0};
   return draw(step, like, mica_value_dtype(like), NORMAL, seed, mean, deviation);
 }
 
 mica_value mica_random_bernoulli(mica_value step, mica_value like, uint64_t seed, double probability) {
-  if (like.graph && !mica__builder_number("random_bernoulli", like, "a probability", probability, 0, 1))
+  if (like.graph && !mica__builder_number("random_bernoulli", like, "the probability", probability, 0, 1))
     return (mica_value){0};
   return draw(step, like, MICA_BOOL, BELOW, seed, probability, 0);
 }
@@ -172,7 +173,7 @@ mica_value mica_random_bernoulli(mica_value step, mica_value like, uint64_t seed
 mica_value mica_dropout(mica_value x, mica_value step, uint64_t seed, double rate) {
   if (rate == 0 || !x.graph) return x;
   if (!(rate > 0 && rate < 1))
-    return mica__builder_fail("dropout", x, MICA_E_INVALID, "a rate of %g is not in [0, 1)", rate);
+    return mica__builder_fail("dropout", x, MICA_E_INVALID, "rate is %g, but must be from 0 to below 1", rate);
   mica_value kept = mica_random_bernoulli(step, x, seed, 1 - rate);
   return mica_where(kept, mica_affine(x, 1 / (1 - rate), 0), mica__number(x, 0));
 }

@@ -106,7 +106,8 @@ static mica_status check_types(mica_reduction reduction, mica_dtype x, mica_dtyp
                   ? index
                   : y == x || (y == MICA_F32 && mica_dtype_kind_of(x) == MICA_DTYPE_KIND_FLOAT);
   if (fits && mica__kernel_choice(&mica__reduce_rows, "X_T", (int32_t)x) >= 0) return MICA_OK;
-  return mica__fail(MICA_E_DTYPE, "reduce: cannot reduce %s into %s", mica_dtype_name(x), mica_dtype_name(y));
+  return mica__fail(MICA_E_DTYPE, "reduce: x is %s, which cannot be reduced into a y of %s", mica_dtype_name(x),
+                    mica_dtype_name(y));
 }
 
 mica_status mica_op_reduce(mica_queue *queue, mica_reduction reduction, const mica_tensor *x, int axis,
@@ -120,7 +121,7 @@ mica_status mica_op_reduce(mica_queue *queue, mica_reduction reduction, const mi
     return mica__fail(MICA_E_SHAPE, "reduce: x %s over axis %d does not give y %s", mica_shape_format(shape, tx), axis,
                       mica_shape_format(mica_tensor_shape(y), ty));
   if (reduction < MICA_REDUCTION_SUM || reduction > MICA_REDUCTION_ARGMAX)
-    return mica__fail(MICA_E_INVALID, "reduce: %d is no reduction", (int)reduction);
+    return mica__fail(MICA_E_INVALID, "reduce: %d is not a mica_reduction", (int)reduction);
   MICA_TRY(check_types(reduction, mica_tensor_dtype(x), mica_tensor_dtype(y)));
   MICA_TRY(mica__operand_apart("reduce", "y", y, "x", x));
   mica__reduce_view view = {.outer = 1, .n = shape.dim[axis], .inner = 1};
@@ -128,6 +129,6 @@ mica_status mica_op_reduce(mica_queue *queue, mica_reduction reduction, const mi
   for (int32_t i = axis + 1; i < shape.rank; i++) view.inner *= shape.dim[i];
   if (view.n > 0) return mica__reduce_launch(queue, NULL, reduction, &view, x, y);
   if (reduction == MICA_REDUCTION_SUM) return mica_op_fill(queue, 0, y);
-  return mica__fail(MICA_E_SHAPE, "reduce: the largest of no elements (x %s, axis %d)", mica_shape_format(shape, tx),
-                    axis);
+  return mica__fail(MICA_E_SHAPE, "reduce: x %s has no elements along axis %d, so there is no largest one",
+                    mica_shape_format(shape, tx), axis);
 }

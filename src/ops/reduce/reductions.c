@@ -14,8 +14,7 @@ static mica_status infer_reduce(const mica__type *inputs, const mica__reduce_att
   for (int32_t i = 0; i < from.rank; i++) {
     bool reduced = reduces(attrs, i);
     if (reduced && from.dim[i] == 0 && !of_nothing)
-      return mica__fail(MICA_E_SHAPE, "over axis %d of %s there are no elements", (int)i,
-                        mica_shape_format(from, text));
+      return mica__fail(MICA_E_SHAPE, "axis %d of %s has no elements to reduce", (int)i, mica_shape_format(from, text));
     if (!reduced || attrs->keep) out->shape.dim[out->shape.rank++] = reduced ? 1 : from.dim[i];
   }
   return MICA_OK;

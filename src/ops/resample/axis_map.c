@@ -26,8 +26,9 @@ mica_status mica__map_outputs(const mica__axis_map *map, int64_t n, int64_t *out
   if (map->kind == MICA__MAP_WINDOW) return mica__resample_window_outputs(&map->window, n, outputs);
   double wanted = map->outputs > 0 ? (double)map->outputs : floor((double)n * map->scale);
   *outputs = (int64_t)wanted;
-  return wanted < 0x1p40 ? MICA_OK
-                         : mica__fail(MICA_E_SHAPE, "the axis would have %g elements, but 2^40 are too many", wanted);
+  return wanted < 0x1p40
+             ? MICA_OK
+             : mica__fail(MICA_E_SHAPE, "the axis would have %g elements, but must have fewer than 2^40", wanted);
 }
 
 /* The position of output o in the input axis, in elements. */
@@ -129,8 +130,8 @@ static mica_status each_tap(const mica__axis_map *map, int64_t n, visit_tap *vis
   int64_t outputs = 0, room = n > 0 ? most_taps(map, n) : 0;
   MICA_TRY(mica__map_outputs(map, n, &outputs));
   if (room > MOST_WEIGHTS || outputs > MOST_WEIGHTS)
-    return mica__fail(MICA_E_OVERFLOW, "%lld outputs that read %lld elements each are too many", (long long)outputs,
-                      (long long)room);
+    return mica__fail(MICA_E_OVERFLOW, "the axis is too large: %lld outputs read %lld elements each",
+                      (long long)outputs, (long long)room);
   tap *taps = malloc(((size_t)room + 1) * sizeof *taps);
   if (!taps) return mica__fail_nomem("the weights of an axis");
   for (int64_t o = 0; n > 0 && o < outputs; o++) {

@@ -17,11 +17,12 @@ mica_status mica__resample_window_of(const mica_pool_config *config, int32_t k, 
   if (is_sane(window->size, 1) && is_sane(window->stride, 1) && is_sane(window->dilation, 1) &&
       is_sane(window->pad, 0) && is_sane(window->pad_end, 0) && window->size < MOST / window->dilation)
     return MICA_OK;
-  return mica__fail(MICA_E_INVALID,
-                    "a window of size %lld, stride %lld, dilation %lld, padding %lld before and %lld behind, along "
-                    "spatial axis %d",
-                    (long long)window->size, (long long)window->stride, (long long)window->dilation,
-                    (long long)window->pad, (long long)window->pad_end, (int)k);
+  return mica__fail(
+      MICA_E_INVALID,
+      "size (%lld), stride (%lld) and dilation (%lld) must be at least 1, padding (%lld and %lld) at least 0, "
+      "along spatial axis %d",
+      (long long)window->size, (long long)window->stride, (long long)window->dilation, (long long)window->pad,
+      (long long)window->pad_end, (int)k);
 }
 
 mica_status mica__resample_window_outputs(const mica__resample_window *window, int64_t n, int64_t *outputs) {
@@ -30,7 +31,7 @@ mica_status mica__resample_window_outputs(const mica__resample_window *window, i
   if (window->outputs > 0) return MICA_OK;
   if (room < 0)
     return mica__fail(MICA_E_SHAPE,
-                      "an axis of %lld elements with padding of %lld and %lld has no room for a window of %lld with "
+                      "an axis of %lld elements with padding of %lld and %lld is shorter than a window of %lld with "
                       "dilation %lld",
                       (long long)n, (long long)window->pad, (long long)window->pad_end, (long long)window->size,
                       (long long)window->dilation);

@@ -42,6 +42,6 @@ mica_status mica__rnn_expect(const char *name, mica_shape shape, mica_shape want
   for (int32_t i = 0; right && i < shape.rank; i++)
     right = shape.dim[i] == want.dim[i] || shape.dim[i] == MICA_DYNAMIC || want.dim[i] == MICA_DYNAMIC;
   if (right) return MICA_OK;
-  return mica__fail(MICA_E_SHAPE, "%s is %s; it must be %s", name, mica_shape_format(shape, is),
+  return mica__fail(MICA_E_SHAPE, "%s is %s, but must be %s", name, mica_shape_format(shape, is),
                     mica_shape_format(want, must));
 }

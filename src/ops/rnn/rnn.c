@@ -24,11 +24,11 @@ static mica_status check_weights(const mica__rnn_attrs *attrs, const mica__type 
   int64_t gates = mica__rnn_gates(attrs->kind), d = mica__rnn_directions(attrs->direction);
   if (x.rank != 3)
     return mica__fail(MICA_E_SHAPE,
-                      "x is %s; it must be (steps, sequences, features) or, with batch_first, (sequences, "
+                      "x is %s, but must be (steps, sequences, features) or, with batch_first, (sequences, "
                       "steps, features)",
                       mica_shape_format(x, text));
   if (r.rank != 3 || r.dim[2] < 1 || x.dim[2] < 1)
-    return mica__fail(MICA_E_SHAPE, "x has %lld features and r is %s; features and units must be known and not 0",
+    return mica__fail(MICA_E_SHAPE, "x has %lld features and r is %s, but features and units must be known and above 0",
                       (long long)x.dim[2], mica_shape_format(r, text));
   *units = r.dim[2];
   *directions = d;
@@ -108,7 +108,7 @@ static bool resolve(mica_value x, mica_rnn_activation given, mica_rnn_function s
                     double *alpha, double *beta) {
   mica_rnn_function which = given.function == MICA_RNN_FUNCTION_DEFAULT ? standard : given.function;
   if ((int32_t)which < 0 || (int32_t)which >= FUNCTIONS) {
-    mica__builder_fail("rnn", x, MICA_E_INVALID, "%d is no function of gates", (int)which);
+    mica__builder_fail("rnn", x, MICA_E_INVALID, "%d is not a mica_rnn_function", (int)which);
     return false;
   }
   if (!isfinite(given.alpha) || !isfinite(given.beta)) {
@@ -140,13 +140,13 @@ static bool config_is_right(mica_value x, const mica_rnn_config *config) {
   bool lstm = config->kind == MICA_RNN_KIND_LSTM;
   const char *what = NULL;
   if ((int32_t)config->kind < 0 || config->kind > MICA_RNN_KIND_GRU)
-    what = "the kind is none of mica_rnn_kind";
+    what = "kind is not a value of mica_rnn_kind";
   else if ((int32_t)config->direction < 0 || config->direction > MICA_RNN_DIRECTION_BOTH)
-    what = "the direction is none of mica_rnn_direction";
+    what = "direction is not a value of mica_rnn_direction";
   else if (!lstm && (config->c0.graph || config->peepholes.graph || config->input_forget || config->byte_state))
-    what = "c0, peepholes, input_forget and byte_state are LSTM's alone";
+    what = "c0, peepholes, input_forget and byte_state are only possible for LSTM layers";
   else if (config->kind != MICA_RNN_KIND_GRU && config->reset_before)
-    what = "reset_before is GRU's alone";
+    what = "reset_before is only possible for GRU layers";
   else if (!(config->clip >= 0) || !isfinite(config->clip))
     what = "clip must be finite and not negative";
   if (what) mica__builder_fail("rnn", x, MICA_E_INVALID, "%s", what);

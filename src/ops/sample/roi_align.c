@@ -59,12 +59,15 @@ mica_value mica_roi_align(mica_value x, mica_value boxes, mica_value images, con
   if (c.width == 0) c.width = 7;
   if (shape.rank != 4 || shape.dim[2] < 1 || shape.dim[3] < 1 || given.rank != 2 || given.dim[1] != 4 ||
       mica_dtype_kind_of(mica_value_dtype(boxes)) != MICA_DTYPE_KIND_FLOAT)
-    return mica__builder_fail("roi_align", x, MICA_E_SHAPE, "x is (N, C, H, W), not %s, boxes are float (K, 4), not %s",
+    return mica__builder_fail("roi_align", x, MICA_E_SHAPE,
+                              "x %s must be (N, C, H, W), and boxes %s must be floating (K, 4)",
                               mica_shape_format(shape, tx), mica_shape_format(given, tb));
   if (c.height < 0 || c.width < 0 || c.sampling < 0 || c.height > INT32_MAX || c.width > INT32_MAX ||
       c.sampling > INT32_MAX || c.height * c.sampling > INT32_MAX / 4 || c.width * c.sampling > INT32_MAX / 4)
-    return mica__builder_fail("roi_align", x, MICA_E_SHAPE, "%lld x %lld cells with %lld samples each are out of range",
-                              (long long)c.height, (long long)c.width, (long long)c.sampling);
+    return mica__builder_fail(
+        "roi_align", x, MICA_E_SHAPE,
+        "height (%lld), width (%lld) and sampling (%lld) must be 0 or more, with products below 2^29",
+        (long long)c.height, (long long)c.width, (long long)c.sampling);
   if (c.adaptive && c.largest)
     return mica__builder_fail("roi_align", x, MICA_E_INVALID,
                               "adaptive sampling takes means, so largest must be false");

@@ -35,21 +35,24 @@ static mica_status check_operands(const mica__type *inputs, const mica__type *im
   char tx[MICA_SHAPE_TEXT], tg[MICA_SHAPE_TEXT];
   if (how->mode < MICA_SAMPLE_MODE_LINEAR || how->mode > MICA_SAMPLE_MODE_CUBIC ||
       how->padding < MICA_SAMPLE_PADDING_ZEROS || how->padding > MICA_SAMPLE_PADDING_REFLECT)
-    return mica__fail(MICA_E_INVALID, "mode %d, padding %d", (int)how->mode, (int)how->padding);
+    return mica__fail(MICA_E_INVALID,
+                      "mode (%d) or padding (%d) is not a value of mica_sample_mode or mica_sample_padding",
+                      (int)how->mode, (int)how->padding);
   bool fits = (x.rank == 4 || x.rank == 5) && grid.rank >= 2 && grid.dim[grid.rank - 1] == x.rank - 2;
   if (!fits)
-    return mica__fail(MICA_E_SHAPE, "x %s is (N, C, H, W) or (N, C, D, H, W), the grid %s (N, ..., 2) or (N, ..., 3)",
+    return mica__fail(MICA_E_SHAPE,
+                      "x %s must be (N, C, H, W) or (N, C, D, H, W), and the grid %s (N, ..., 2) or (N, ..., 3)",
                       mica_shape_format(x, tx), mica_shape_format(grid, tg));
   if (how->mode == MICA_SAMPLE_MODE_CUBIC && x.rank == 5)
-    return mica__fail(MICA_E_UNSUPPORTED, "cubic sampling of three axes");
+    return mica__fail(MICA_E_UNSUPPORTED, "cubic sampling along three axes is not supported; use linear or nearest");
   if (images && (images->shape.rank != 1 || !same_extent(images->shape.dim[0], grid.dim[0])))
-    return mica__fail(MICA_E_SHAPE, "images %s of the grid %s", mica_shape_format(images->shape, tx),
-                      mica_shape_format(grid, tg));
+    return mica__fail(MICA_E_SHAPE, "images are %s, but must be one number for each part of the grid %s",
+                      mica_shape_format(images->shape, tx), mica_shape_format(grid, tg));
   if (!images && !same_extent(x.dim[0], grid.dim[0]))
-    return mica__fail(MICA_E_SHAPE, "x %s and the grid %s are of different many images", mica_shape_format(x, tx),
-                      mica_shape_format(grid, tg));
+    return mica__fail(MICA_E_SHAPE, "x %s and the grid %s must have the same number of images",
+                      mica_shape_format(x, tx), mica_shape_format(grid, tg));
   for (int32_t i = 2; i < x.rank; i++)
-    if (x.dim[i] == 0) return mica__fail(MICA_E_SHAPE, "x %s has no element to read", mica_shape_format(x, tx));
+    if (x.dim[i] == 0) return mica__fail(MICA_E_SHAPE, "x %s has no elements to read", mica_shape_format(x, tx));
   *y = grid;
   for (int32_t i = grid.rank - 1; i >= 2; i--) y->dim[i] = grid.dim[i - 1];
   y->dim[1] = x.dim[1];
@@ -70,7 +73,7 @@ static mica_status infer_grad(const mica__type *inputs, int32_t input_count, voi
   for (int32_t i = 0; fits && i < y.rank; i++) fits = same_extent(y.dim[i], inputs[2].shape.dim[i]);
   (void)result;
   return fits ? MICA_OK
-              : mica__fail(MICA_E_SHAPE, "dy %s of %s", mica_shape_format(inputs[2].shape, td),
+              : mica__fail(MICA_E_SHAPE, "dy is %s, but must be %s", mica_shape_format(inputs[2].shape, td),
                            mica_shape_format(y, ty));
 }
 
@@ -213,8 +216,9 @@ static mica_status launch(const mica__exec *exec, const mica__kernel_desc *desc,
                                                                   : 8),
                     4 * (2 * read + (double)mica_tensor_count(grid)));
   if ((double)e.size[0] * (double)e.size[1] * (double)e.size[2] > INT32_MAX)
-    return mica__fail(MICA_E_OVERFLOW, "sample: planes of %lld x %lld x %lld elements", (long long)e.size[0],
-                      (long long)e.size[1], (long long)e.size[2]);
+    return mica__fail(MICA_E_OVERFLOW,
+                      "sample: a plane of %lld x %lld x %lld elements is too large; it must have fewer than 2^31",
+                      (long long)e.size[0], (long long)e.size[1], (long long)e.size[2]);
   return mica__queue_submit(exec->queue, &l);
 }
 

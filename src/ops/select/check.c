@@ -101,7 +101,7 @@ void mica__check_skip(mica__check *check, const char *name, const mica__kernel_d
                             .cases = cases,
                             .status = MICA_E_UNSUPPORTED,
                             .message = fault              ? fault
-                                       : !tried           ? "it is for other devices"
+                                       : !tried           ? "it does not run on this device"
                                        : check->was_ended ? "the driver ended the process in another kernel of the op"
                                                           : MICA__NO_CASE});
 }
@@ -221,7 +221,7 @@ static mica_status compare_values(mica__check_group *group, const mica__check_te
     double share = bound[i] > 0 ? error / bound[i] : (double)INFINITY;
     if (!(share <= 1)) {
       group->worst = (double)INFINITY;
-      return mica__fail(MICA_E_NUMERIC, "element %lld is %.9g, should be %.9g within %.3g", (long long)i, value,
+      return mica__fail(MICA_E_NUMERIC, "element %lld is %.9g, but must be %.9g within %.3g", (long long)i, value,
                         want[i], bound[i]);
     }
     if (share > group->worst) group->worst = share;

@@ -110,12 +110,14 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
  * does; the task is then planned. */
 static const char *declines(const mica__impl *impl, mica__task *task) {
   /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): no list of implementations is empty. */
-  const char *reason = is_left_out(impl) ? "it is left out" : impl->unable ? impl->unable(task->problem) : NULL;
+  const char *reason = is_left_out(impl) ? "it is left out by request"
+                       : impl->unable    ? impl->unable(task->problem)
+                                         : NULL;
   if (!reason && impl->kernel) reason = mica__compiler_fault(task->device, impl->kernel, NULL);
   if (reason) return reason;
   plan_task(impl, task);
   reason = impl->decline(task);
-  return !reason && impl->only_tuned ? "no tuner has found it best" : reason;
+  return !reason && impl->only_tuned ? "it is only used where tuning found it the fastest" : reason;
 }
 
 const mica__impl *mica__route(const mica__impl *const *list, const void *problem, const mica_device_info *device) {
@@ -131,7 +133,7 @@ static const char *reason_against(mica_engine *engine, const mica__impl *impl, m
   const char *reason = declines(impl, task);
   const mica__variant *variant = NULL, *first = NULL;
   if (reason) return reason;
-  if (mica__tuning_is_bad(engine, impl->name)) return "it failed here before";
+  if (mica__tuning_is_bad(engine, impl->name)) return "it failed on this device before";
   mica__attempt_begin();
   if (mica__kernel_choose(engine, impl->kernel, &variant) != MICA_OK) reason = "its kernels are wrong on this device";
   mica__attempt_end();
@@ -218,7 +220,7 @@ static mica_status launch_named(mica_queue *queue, const mica__impl *const *list
     for (int v = 0; (*list)->kernel && v < (*list)->kernel->variant_count; v++)
       if (!strcmp((*list)->kernel->variants[v].name, name))
         return mica__impl_launch(queue, *list, problem, &(*list)->kernel->variants[v]);
-  return mica__fail(MICA_E_UNSUPPORTED, "no implementation has a variant \"%s\"", name);
+  return mica__fail(MICA_E_UNSUPPORTED, "no implementation of the op has a variant \"%s\"", name);
 }
 
 mica_status mica__choose_for_check(mica_queue *queue, const mica__impl *const *list, const void *problem,

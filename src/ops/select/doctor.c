@@ -104,7 +104,7 @@ static mica_status fail_unknown(const char *name) {
     if (mica__ops[i]->check) mica__text_addf(&names, "%s%s", names.length ? ", " : "", mica__ops[i]->name);
   mica_status status = mica__text_status(&names);
   if (status == MICA_OK)
-    status = mica__fail(MICA_E_NOT_FOUND, "there is no op or kernel %s to examine; there are %s", name, names.data);
+    status = mica__fail(MICA_E_NOT_FOUND, "there is no op or kernel %s to examine; choose from: %s", name, names.data);
   mica__text_free(&names);
   return status;
 }

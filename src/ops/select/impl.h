@@ -64,10 +64,10 @@ mica_status mica__impl_launch(mica_queue *queue, const mica__impl *impl, const v
 
 /* For `decline`: NULL on a device of that class. */
 static inline const char *mica__needs_cpu(const mica_device_info *device) {
-  return mica__kernel_class(device) == MICA__ON_CPU ? NULL : "it is for CPUs";
+  return mica__kernel_class(device) == MICA__ON_CPU ? NULL : "it runs on CPUs only";
 }
 static inline const char *mica__needs_gpu(const mica_device_info *device) {
-  return mica__kernel_class(device) == MICA__ON_GPU ? NULL : "it is for GPUs";
+  return mica__kernel_class(device) == MICA__ON_GPU ? NULL : "it runs on GPUs only";
 }
 
 #endif

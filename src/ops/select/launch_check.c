@@ -15,7 +15,8 @@ static mica_status note(mica__launch_notes *notes, const mica__kernel_desc *desc
   for (size_t i = 0; i < notes->count; i++)
     if (notes->list[i].kernel == desc && notes->list[i].variant == variant) return MICA_OK;
   if (notes->count == MICA__LAUNCH_NOTES)
-    return mica__fail(MICA_E_STATE, "a launch of more than %d kernels cannot be checked", MICA__LAUNCH_NOTES);
+    return mica__fail(MICA_E_STATE, "an op launches more than %d kernels, which cannot all be checked",
+                      MICA__LAUNCH_NOTES);
   notes->list[notes->count].kernel = desc;
   notes->list[notes->count].fault = fault;
   notes->list[notes->count++].variant = variant;
@@ -66,7 +67,7 @@ unsigned mica__exec_class(const mica__exec *exec) {
 
 const char *mica__exec_declines(const mica__exec *exec, const mica__task *task, const mica__kernel_desc *desc) {
   const bool takes = exec ? mica__exec_takes(exec, desc) : mica__kernel_variant(desc, task->device) != NULL;
-  return takes ? NULL : "its kernel is for other devices";
+  return takes ? NULL : "its kernel does not run on this device";
 }
 
 /* One case while it runs. */
@@ -209,7 +210,8 @@ static mica_status find_group(class_groups *groups, const mica__kernel_desc *ker
   size_t at = 1;
   while (at < groups->count && (groups->variants[at] != variant || groups->list[at].kernel != kernel->name)) at++;
   if (at == 1 + MICA__LAUNCH_NOTES)
-    return mica__fail(MICA_E_STATE, "an op of more than %d kernels cannot be checked", MICA__LAUNCH_NOTES);
+    return mica__fail(MICA_E_STATE, "an op launches more than %d kernels, which cannot all be checked",
+                      MICA__LAUNCH_NOTES);
   if (at == groups->count) {
     groups->variants[groups->count++] = variant;
     groups->list[at] = mica__check_begin(groups->list[0].check, kernel->name, variant->name, groups->list[0].cases);

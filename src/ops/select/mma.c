@@ -39,8 +39,8 @@ const char *mica__mma_missing(const mica__kernel_desc *desc, mica_dtype type, co
   const char *reason = mica__needs_gpu(device);
   if (reason) return reason;
   const mica__variant *variant = mica__kernel_variant(desc, device);
-  if (!variant) return "no matrix unit of the device is known";
-  if (!mica__mma_takes(desc, variant, type)) return "its matrix units do not take the type";
+  if (!variant) return "the device has no matrix units that Mica knows";
+  if (!mica__mma_takes(desc, variant, type)) return "the device's matrix units do not multiply this type";
   return mica__mma_disproved(device, engine, unit_of(desc, variant->values), type);
 }
 
@@ -48,7 +48,7 @@ mica_status mica__mma_check(mica_engine *engine, const mica__kernel_desc *desc, 
                             mica_dtype type) {
   const int32_t unit = unit_of(desc, variant->values);
   if (!mica__mma_takes(desc, variant, type))
-    return mica__fail(MICA_E_UNSUPPORTED, "%s: \"%s\" does not take %s", desc->name, variant->name,
+    return mica__fail(MICA_E_UNSUPPORTED, "%s: the variant \"%s\" does not multiply %s", desc->name, variant->name,
                       mica_dtype_name(type));
   if (!variant->has_instruction) return MICA_OK;
   if (!variant->has_instruction(mica_engine_device(engine)))

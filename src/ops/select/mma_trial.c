@@ -96,8 +96,8 @@ static mica_status compare(const product *t, mica_dtype sums) {
       for (int64_t k = 0; k < t->k; k++) want += t->a_values[row * t->k + k] * t->b_values[column * t->k + k];
       const double got = mica__element_get(sums, t->p_data, row * t->columns + column);
       if (got != want)
-        return mica__fail(MICA_E_NUMERIC, "element (%lld, %lld) of a trial product is %g, not %g", (long long)row,
-                          (long long)column, got, want);
+        return mica__fail(MICA_E_NUMERIC, "element (%lld, %lld) of a trial product is %g, but must be %g",
+                          (long long)row, (long long)column, got, want);
     }
   return MICA_OK;
 }
@@ -157,8 +157,8 @@ static const struct verdict *find(const mica_device_info *device, const mica__va
   return NULL;
 }
 
-static const char WRONG[] = "a trial on its matrix units was wrong";
-static const char NOT_BUILT[] = "a trial on its matrix units could not be built";
+static const char WRONG[] = "a trial on the device's matrix units gave wrong results";
+static const char NOT_BUILT[] = "a trial of the device's matrix units could not be compiled";
 
 /* The name under which an engine avoids a trial that its driver cannot build. */
 static const char *name_of(const mica__kernel_desc *desc, const mica__variant *variant, mica_dtype dtype,

@@ -99,7 +99,7 @@ static mica_status compare(const mica__trial *trial, const mica__choice *choice,
     double got = mica__element_get(dtype, data, s->at);
     double bound = mica__tolerance_sum(trial->acc, dtype, trial->depth, own ? own[i] : s->magnitude, s->want);
     if (!(fabs(got - s->want) <= bound))
-      status = mica__fail(MICA_E_NUMERIC, "element %" PRId64 " is %.9g, should be %.9g within %.3g", s->at, got,
+      status = mica__fail(MICA_E_NUMERIC, "element %" PRId64 " is %.9g, but must be %.9g within %.3g", s->at, got,
                           s->want, bound);
   }
   free(own);

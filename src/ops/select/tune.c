@@ -100,7 +100,8 @@ size_t mica_tuner_count(const mica_tuner *tuner) { return tuner->count; }
 static mica_status check_index(const mica_tuner *tuner, size_t index) {
   if (!tuner) return mica__fail(MICA_E_INVALID, "the tuner is NULL");
   if (index < tuner->count) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "there is no candidate %zu among %zu", index, tuner->count);
+  return mica__fail(MICA_E_INVALID, "there is no candidate %zu; candidates are numbered from 0, and there are %zu",
+                    index, tuner->count);
 }
 
 const char *mica_tuner_candidate(const mica_tuner *tuner, size_t index) {
@@ -112,7 +113,7 @@ mica_status mica_tuner_add(mica_tuner *tuner, const char *text, size_t *index) {
   if (!tuner || !text || !index) return mica__fail(MICA_E_INVALID, "mica_tuner_add: a pointer is NULL");
   if (!mica__choice_parse(tuner->tunable->impls(tuner->trial), text, &choice) ||
       !mica__choice_is_open(tuner->engine, &choice, tuner->trial->problem))
-    return mica__fail(MICA_E_NOT_FOUND, "\"%s\" is no candidate for %s here", text, tuner->trial->key);
+    return mica__fail(MICA_E_NOT_FOUND, "\"%s\" is not a candidate for %s on this device", text, tuner->trial->key);
   return add(tuner, &choice, index);
 }
 

@@ -35,11 +35,12 @@ mica_value mica_spec_augment(mica_value x, mica_value step, const mica_spec_augm
   char text[MICA_SHAPE_TEXT];
   if (!x.graph) return x;
   if (shape.rank != 3 || shape.dim[1] < 1)
-    return mica__builder_fail("spec_augment", x, MICA_E_SHAPE, "%s is not (N, C, frames)",
+    return mica__builder_fail("spec_augment", x, MICA_E_SHAPE, "x is %s, but must be (N, C, frames)",
                               mica_shape_format(shape, text));
   if (counts[0] > MOST_MASKS || counts[1] > MOST_MASKS)
-    return mica__builder_fail("spec_augment", x, MICA_E_INVALID, "%lld and %lld ranges are masked, but %d are the most",
-                              (long long)counts[0], (long long)counts[1], MOST_MASKS);
+    return mica__builder_fail("spec_augment", x, MICA_E_INVALID,
+                              "%lld and %lld ranges are to be masked, but each may be at most %d", (long long)counts[0],
+                              (long long)counts[1], MOST_MASKS);
   mica_value wide = mica_cast(x, MICA_F32), row = mica_slice(wide, 1, 0, 1, 1);
   const int64_t zero[] = {0};
   mica_value like = mica_gather(row, mica_constant(x.graph, MICA_I64, MICA_SHAPE(1), zero), 2);
@@ -62,8 +63,8 @@ static mica_value one_each(mica_value x) {
 }
 
 mica_value mica_add_noise(mica_value x, mica_value step, uint64_t seed, double low, double high) {
-  if (!mica__builder_number("add_noise", x, "a low ratio", low, -200, 200) ||
-      !mica__builder_number("add_noise", x, "a high ratio", high, low, 200))
+  if (!mica__builder_number("add_noise", x, "the low ratio", low, -200, 200) ||
+      !mica__builder_number("add_noise", x, "the high ratio", high, low, 200))
     return (mica_value){0};
   mica_value wide = mica__widen(x), power = mica_mean(mica_square(wide), MICA_AXES(1), true);
   mica_value ratio = mica_affine(uniform(step, one_each(wide), seed), high - low, low);
@@ -73,7 +74,7 @@ mica_value mica_add_noise(mica_value x, mica_value step, uint64_t seed, double l
 }
 
 mica_value mica_time_shift(mica_value x, mica_value step, uint64_t seed, int64_t most) {
-  if (!mica__builder_number("time_shift", x, "a shift", (double)most, 0, 1e9)) return (mica_value){0};
+  if (!mica__builder_number("time_shift", x, "the shift", (double)most, 0, 1e9)) return (mica_value){0};
   mica_value drawn = uniform(step, one_each(mica_cast(x, MICA_F32)), seed);
   mica_value shift = mica_floor(mica_affine(drawn, 2 * (double)most + 1, -(double)most));
   mica_value from = mica_sub(positions(mica_cast(x, MICA_I64), 1), mica_cast(shift, MICA_I64));

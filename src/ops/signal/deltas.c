@@ -29,12 +29,13 @@ mica_value mica_deltas(mica_value x, int64_t width, int32_t order, mica_delta_st
   char text[MICA_SHAPE_TEXT];
   double weights[MOST_WIDTH];
   if (shape.rank != 3 || shape.dim[1] == MICA_DYNAMIC)
-    return mica__builder_fail("deltas", x, MICA_E_SHAPE, "%s is not (N, C, frames)", mica_shape_format(shape, text));
+    return mica__builder_fail("deltas", x, MICA_E_SHAPE, "x is %s, but must be (N, C, frames)",
+                              mica_shape_format(shape, text));
   if (width < 3 || width > MOST_WIDTH || width % 2 == 0)
-    return mica__builder_fail("deltas", x, MICA_E_INVALID, "width %lld is not an odd number from 3 to %d",
+    return mica__builder_fail("deltas", x, MICA_E_INVALID, "width is %lld, but must be an odd number from 3 to %d",
                               (long long)width, MOST_WIDTH);
   if (order < 1 || order > 2)
-    return mica__builder_fail("deltas", x, MICA_E_INVALID, "order must be 1 or 2, not %d", (int)order);
+    return mica__builder_fail("deltas", x, MICA_E_INVALID, "order is %d, but must be 1 or 2", (int)order);
   if (!mica__builder_choice("deltas", x, "style", (int64_t)style, MICA_DELTA_STYLE_TORCHAUDIO + 1))
     return (mica_value){0};
   mica_value rows = mica_reshape(mica__widen(x), MICA_SHAPE(MICA_DYNAMIC, MICA__COPY_DIM(2)));
@@ -44,8 +45,8 @@ mica_value mica_deltas(mica_value x, int64_t width, int32_t order, mica_delta_st
   } else {
     const int64_t edges[] = {0, width / 2};
     if (shape.dim[2] == MICA_DYNAMIC || shape.dim[2] < width)
-      return mica__builder_fail("deltas", x, MICA_E_SHAPE, "polynomials through %lld frames of %s", (long long)width,
-                                mica_shape_format(shape, text));
+      return mica__builder_fail("deltas", x, MICA_E_SHAPE, "x is %s, but must have at least width (%lld) frames",
+                                mica_shape_format(shape, text), (long long)width);
     weights_of(width, order, weights);
     rows = mica_pad(weighted(rows, width, weights, MICA_SIGNAL_PAD_NONE), edges, edges, MICA_PAD_MODE_EDGE, 0);
   }

@@ -27,11 +27,13 @@ static mica_status infer_dft(const mica__type *inputs, int32_t input_count, void
   const mica_shape x = inputs[0].shape;
   char text[MICA_SHAPE_TEXT];
   if (x.rank < 2 || x.dim[x.rank - 1] < 1 || x.dim[x.rank - 1] > 2 || x.dim[x.rank - 2] < 1)
-    return mica__fail(MICA_E_SHAPE, "%s is not (..., n, 1 or 2) with n known and at least 1",
+    return mica__fail(MICA_E_SHAPE, "x is %s, but must be (..., n, 1 or 2) with n known and at least 1",
                       mica_shape_format(x, text));
   if (how->n < 1 || how->n > MOST_LENGTH || how->m < 1 || how->m > how->n || x.dim[x.rank - 2] > how->n)
-    return mica__fail(MICA_E_INVALID, "n is %lld, but must be from 1 to 2^24 and at least the numbers given",
-                      (long long)how->n);
+    return mica__fail(
+        MICA_E_INVALID,
+        "n is %lld, but must be from 1 to 2^24, and not below the extent of x or the number of frequencies",
+        (long long)how->n);
   out->shape = x;
   out->shape.dim[x.rank - 2] = how->m;
   out->shape.dim[x.rank - 1] = how->real ? 1 : 2;
@@ -49,7 +51,7 @@ static mica_status evaluate_dft(const mica__eval *eval) {
   const mica_shape x = eval->types[0].shape;
   int64_t h = x.dim[x.rank - 2], in = x.dim[x.rank - 1], out = how->real ? 1 : 2, rows = rows_of(x);
   double *wave = malloc((size_t)how->n * 2 * sizeof *wave);
-  if (!wave) return mica__fail(MICA_E_NOMEM, "out of memory");
+  if (!wave) return mica__fail(MICA_E_NOMEM, "there is not enough memory for a Fourier transform");
   for (int64_t k = 0; k < how->n; k++) {
     double angle = 2 * MICA__PI * (double)k / (double)how->n;
     wave[2 * k] = cos(angle);

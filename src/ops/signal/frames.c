@@ -31,15 +31,19 @@ static mica_status check_attrs(const mica__frames_attrs *how) {
 static mica_status frame_count(const mica__frames_attrs *how, mica_shape x, int64_t *count) {
   char text[MICA_SHAPE_TEXT];
   if (x.rank != 2)
-    return mica__fail(MICA_E_SHAPE, "the input is %s; expected (signals, samples)", mica_shape_format(x, text));
+    return mica__fail(MICA_E_SHAPE, "x is %s, but must be (signals, samples)", mica_shape_format(x, text));
   int64_t t = x.dim[1];
   *count = MICA_DYNAMIC;
   if (t == MICA_DYNAMIC) return MICA_OK;
-  if (t > MOST_LENGTH) return mica__fail(MICA_E_SHAPE, "%lld samples are too many", (long long)t);
+  if (t > MOST_LENGTH)
+    return mica__fail(MICA_E_SHAPE, "x has %lld samples per signal, but may have at most 2^29 - 1", (long long)t);
   if (how->how == MICA_SIGNAL_PAD_REFLECT && (how->pad >= t || how->more >= t))
-    return mica__fail(MICA_E_SHAPE, "%lld samples cannot be mirrored to %lld more", (long long)t, (long long)how->pad);
+    return mica__fail(MICA_E_SHAPE,
+                      "a signal of %lld samples cannot be continued by %lld mirrored ones; it must be longer",
+                      (long long)t, (long long)how->pad);
   if (t + how->pad + how->more < how->length || t < 1)
-    return mica__fail(MICA_E_SHAPE, "%lld samples do not hold a frame of %lld", (long long)t, (long long)how->length);
+    return mica__fail(MICA_E_SHAPE, "%lld samples are too few for a frame of %lld", (long long)t,
+                      (long long)how->length);
   *count = 1 + (t + how->pad + how->more - how->length) / how->hop;
   return MICA_OK;
 }
@@ -65,7 +69,8 @@ static mica_status infer_overlap_add(const mica__type *inputs, int32_t input_cou
   MICA_TRY(check_attrs(how));
   MICA_TRY(frame_count(how, like, &count));
   if (x.rank != 3 || !agree(x.dim[0], like.dim[0]) || !agree(x.dim[1], count) || x.dim[2] != how->length)
-    return mica__fail(MICA_E_SHAPE, "%s are not the frames of signals %s, %lld samples each %lld",
+    return mica__fail(MICA_E_SHAPE,
+                      "x %s does not have the frames of signals %s, each %lld samples long, with a hop of %lld",
                       mica_shape_format(x, a), mica_shape_format(like, b), (long long)how->length, (long long)how->hop);
   *out = (mica__type){inputs[0].dtype, like};
   return MICA_OK;

@@ -45,8 +45,10 @@ static bool resolve(const char *op, mica_value x, const mica_mel_config *given, 
   out->power = mica__or_default(out->power, 2);
   if (!(out->rate > 0 && out->rate <= 1e9) || out->mels < 1 || out->mels > MOST_MELS ||
       !(out->low >= 0 && out->low < out->high && out->high <= out->rate / 2)) {
-    mica__builder_fail(op, x, MICA_E_INVALID, "%lld mels from %g to %g Hz at %g samples per second are out of range",
-                       (long long)out->mels, out->low, out->high, out->rate);
+    mica__builder_fail(
+        op, x, MICA_E_INVALID,
+        "mels (%lld) must be from 1 to %d, and low (%g Hz) from 0 to below high (%g Hz), at most half of rate (%g)",
+        (long long)out->mels, (int)MOST_MELS, out->low, out->high, out->rate);
     return false;
   }
   return mica__builder_choice(op, x, "scale", (int64_t)out->scale, MICA_MEL_SCALE_KALDI + 1) &&
@@ -120,8 +122,8 @@ mica_value mica_decibels(mica_value x, const mica_decibels_config *given) {
   const int32_t rank = mica_value_shape(x).rank;
   if (!(floor_ > 0) || !(reference > 0) || !(range >= 0))
     return mica__builder_fail("decibels", x, MICA_E_INVALID,
-                              "floor (%g) and reference (%g) must be positive, range (%g) not negative", floor_,
-                              reference, range);
+                              "floor (%g) and reference (%g) must be above 0, and range (%g) must not be negative",
+                              floor_, reference, range);
   mica_value wide = mica__widen(x), least = mica_maximum(wide, mica__number(wide, floor_));
   mica_value y = mica_affine(mica_log10(least), factor, -factor * log10(fmax(floor_, reference)));
   if (range > 0) {
@@ -147,7 +149,7 @@ mica_value mica_mfcc(mica_value x, const mica_mfcc_config *given) {
     return mica__builder_fail("mfcc", x, MICA_E_INVALID, "coefficients is %lld, but must be from 1 to the %lld mels",
                               (long long)count, (long long)mels);
   if (!mica__builder_choice("mfcc", x, "log", (int64_t)config->log, MICA_MFCC_LOG_KALDI + 1) ||
-      !mica__builder_number("mfcc", x, "a lifter", config->lifter, 0, 1e6))
+      !mica__builder_number("mfcc", x, "the lifter", config->lifter, 0, 1e6))
     return (mica_value){0};
   double *waves = malloc((size_t)(mels * count) * sizeof *waves);
   for (int64_t k = 0; waves && k < count; k++) {

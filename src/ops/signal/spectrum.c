@@ -20,14 +20,14 @@ bool mica__stft_resolve(const char *op, mica_value x, const mica_stft_config *gi
   if (out->length < 1 || out->length > MOST_LENGTH || out->hop < 1 || out->hop > MOST_LENGTH || out->width < 1 ||
       out->width > out->length) {
     mica__builder_fail(op, x, MICA_E_INVALID,
-                       "length %lld, hop %lld or width %lld is out of range: from 1 to 2^20, width not above length",
+                       "length (%lld), hop (%lld) and width (%lld) must be from 1 to 2^20, and width not above length",
                        (long long)out->length, (long long)out->hop, (long long)out->width);
     return false;
   }
   if (out->snip) out->pad = MICA_SIGNAL_PAD_NONE;
   return mica__builder_choice(op, x, "window", (int64_t)out->window, MICA_SIGNAL_WINDOW_POVEY + 1) &&
          mica__builder_choice(op, x, "pad", (int64_t)out->pad, MICA_SIGNAL_PAD_NONE + 1) &&
-         mica__builder_number(op, x, "a pre-emphasis", out->preemphasis, -1, 1);
+         mica__builder_number(op, x, "the pre-emphasis", out->preemphasis, -1, 1);
 }
 
 /* The number of zeros before a window of `width` in a frame of `length`. */
@@ -112,7 +112,7 @@ static mica_value marked(mica_value y, mica_value x, const mica_stft_config *c) 
 mica_value mica__spectra(mica_value x, const mica_stft_config *c) {
   double *window = mica__stft_window(c);
   mica_value frames = window_frames(x, c);
-  mica_value y = !window                     ? mica__builder_fail("stft", x, MICA_E_NOMEM, "out of memory")
+  mica_value y = !window ? mica__builder_fail("stft", x, MICA_E_NOMEM, "there is not enough memory for a window")
                  : c->length <= MOST_PRODUCT ? product(frames, c, window)
                                              : transformed(frames, c, window);
   free(window);
@@ -156,9 +156,10 @@ mica_value mica_istft(mica_value x, mica_value like, const mica_stft_config *con
   const mica_shape shape = mica_value_shape(x);
   if (!mica__stft_resolve("istft", x, config, &c)) return (mica_value){0};
   if (c.snip || c.centered_values || c.preemphasis != 0)
-    return mica__builder_fail("istft", x, MICA_E_UNSUPPORTED, "spectra of Kaldi's frames have no inverse");
+    return mica__builder_fail("istft", x, MICA_E_UNSUPPORTED,
+                              "spectra with Kaldi's settings (snip, centered_values, preemphasis) cannot be inverted");
   if (shape.rank != 4 || shape.dim[1] != c.length / 2 + 1 || shape.dim[3] != 2)
-    return mica__builder_fail("istft", x, MICA_E_SHAPE, "%s is not (N, %lld, frames, 2)",
+    return mica__builder_fail("istft", x, MICA_E_SHAPE, "x is %s, but must be (N, %lld, frames, 2)",
                               mica_shape_format(shape, text), (long long)c.length / 2 + 1);
   double *window = mica__stft_window(&c);
   mica_value wide = mica__widen(x), frames = inverted(mica_transpose(wide, MICA_AXES(0, 2, 1, 3)), &c);
@@ -172,7 +173,7 @@ mica_value mica_istft(mica_value x, mica_value like, const mica_stft_config *con
 
 mica_value mica_magnitude(mica_value x, double power) {
   mica_value wide = mica__widen(x), squares = mica_sum_square(wide, MICA_AXES(-1), false);
-  if (!mica__builder_number("magnitude", x, "a power", power, 0, 16)) return (mica_value){0};
+  if (!mica__builder_number("magnitude", x, "the power", power, 0, 16)) return (mica_value){0};
   if (power == 2) return mica__narrow(squares, x);
   mica_value some = mica_greater(squares, mica__number(squares, 0));
   mica_value safe = mica_where(some, squares, mica__number(squares, 1));

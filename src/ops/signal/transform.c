@@ -10,7 +10,7 @@
 #define MOST_RADIX 61
 
 mica_value mica__signal_matrix(const char *op, mica_value like, const double *values, int64_t rows, int64_t columns) {
-  if (!values) return mica__builder_fail(op, like, MICA_E_NOMEM, "out of memory");
+  if (!values) return mica__builder_fail(op, like, MICA_E_NOMEM, "there is not enough memory for a Fourier transform");
   mica_value matrix = mica_constant(like.graph, MICA_F64, MICA_SHAPE(rows, columns), values);
   return mica_cast(matrix, mica_value_dtype(like));
 }
@@ -46,8 +46,8 @@ static mica_value convolved(mica_value x, int64_t n, int64_t m, bool inverse, bo
   int64_t h = shape.dim[shape.rank - 2], length = 1;
   while (length < 2 * n - 1) length *= 2;
   if (length > MOST_LENGTH)
-    return mica__builder_fail("fft", x, MICA_E_UNSUPPORTED, "%lld has a large prime factor and is above 2^23",
-                              (long long)n);
+    return mica__builder_fail("fft", x, MICA_E_UNSUPPORTED,
+                              "n is %lld, which is above 2^23 and has a prime factor that is too large", (long long)n);
   double *w = malloc((size_t)n * 2 * sizeof *w), *room = malloc((size_t)n * 2 * sizeof *room);
   double *filter = calloc((size_t)length * 2, sizeof *filter);
   mica_value y = {0};
@@ -66,7 +66,7 @@ static mica_value convolved(mica_value x, int64_t n, int64_t m, bool inverse, bo
     y = mica_affine(times(y, w, m, room), 1 / (double)length, 0);
     if (real) y = mica_slice(y, -1, 0, 1, 1);
   } else {
-    mica__builder_fail("fft", x, MICA_E_NOMEM, "out of memory");
+    mica__builder_fail("fft", x, MICA_E_NOMEM, "there is not enough memory for a Fourier transform");
   }
   free(w);
   free(room);
@@ -86,8 +86,8 @@ static bool take(const char *op, mica_value *x, int32_t parts, int64_t most) {
   char text[MICA_SHAPE_TEXT];
   if (!x->graph) return false;
   if (shape.rank < 2 || shape.dim[shape.rank - 1] != parts || shape.dim[shape.rank - 2] < 1) {
-    mica__builder_fail(op, *x, MICA_E_SHAPE, "%s is not %s with n known and at least 1", mica_shape_format(shape, text),
-                       parts == 1 ? "(..., n)" : "(..., n, 2)");
+    mica__builder_fail(op, *x, MICA_E_SHAPE, "x is %s, but must be %s with n known and at least 1",
+                       mica_shape_format(shape, text), parts == 1 ? "(..., n)" : "(..., n, 2)");
     return false;
   }
   if (most > 0 && shape.dim[shape.rank - 2] > most) *x = mica_slice(*x, shape.rank - 2, 0, most, 1);

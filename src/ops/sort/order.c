@@ -241,7 +241,7 @@ static mica_status begin(mica_queue *queue, sort *s) {
 }
 
 static const char *decline_rank(const mica__task *task) {
-  return ((const problem *)task->problem)->s.r.n > MOST_RANKED ? "its rows are long" : NULL;
+  return ((const problem *)task->problem)->s.r.n > MOST_RANKED ? "rows are too long" : NULL;
 }
 
 static mica_status launch_rank(mica_queue *queue, const mica__task *task) {
@@ -288,7 +288,7 @@ mica_status mica__sort_order(const mica__exec *exec, const mica_tensor *x, mica_
   problem p = {.s = {.exec = exec, .r = r, .kind = kind, .extent = extent}, .x = x, .order = order};
   bool index = kind == MICA__ORDER_INDEX;
   if (r.n > INT32_MAX / 2 || (index && extent > INT32_MAX - 1))
-    return mica__fail(MICA_E_OVERFLOW, "sort: rows of %lld elements, indices to %lld do not fit 32 bits",
+    return mica__fail(MICA_E_OVERFLOW, "sort: rows of %lld elements, or indices up to %lld, are too large for 32 bits",
                       (long long)r.n, (long long)extent);
   p.s.bits = index ? bits_below(extent + 1) : (int32_t)bytes * 8;
   p.s.key_bytes = p.s.bits > 32 ? 8 : 4;

@@ -49,8 +49,8 @@ static size_t scratch_bytes(const plan *p) { return (size_t)((p->depth + 1) * p-
 
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
-  if (conv->dtype == MICA_F64) return "its sums are float";
-  return conv->pass != MICA__CONV_FWD ? "it is for the forward pass" : NULL;
+  if (conv->dtype == MICA_F64) return "it cannot sum in f64";
+  return conv->pass != MICA__CONV_FWD ? "it computes the forward pass only" : NULL;
 }
 
 static void plan_task(mica__task *task) { keep_plan(task, make_plan(task->problem, task->device)); }
@@ -59,13 +59,14 @@ static const char *decline(const mica__task *task) {
   const plan *p = plan_of(task);
   const mica__conv_dims *d = &((const mica__conv *)task->problem)->dims;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
-  if (p->pixels > MOST_PIXELS) return "there are many pixels";
-  if (p->phase.k < VW) return "there are few filters";
+  if (p->pixels > MOST_PIXELS) return "there are too many pixels";
+  if (p->phase.k < VW) return "there are too few filters";
   if (mica__product3(d->filter) == 1 && d->n == 1 && p->pixels > MOST_OF_PRODUCT)
-    return "the filter is 1 x 1, and an image a product's columns";
+    return "the filter is 1 x 1 and an image has many pixels, so a matrix product is faster";
   if (scratch_bytes(p) > (size_t)mica__core_model_of(task->device)->l2_floats * sizeof(float) / 4)
-    return "a second level cache does not take what pixels read";
-  return scratch_bytes(p) > task->device->local_bytes ? "local memory does not take what pixels read" : NULL;
+    return "the channels that pixels read do not fit in a quarter of the second-level cache";
+  return scratch_bytes(p) > task->device->local_bytes ? "the channels that pixels read do not fit in local memory"
+                                                      : NULL;
 }
 
 static mica_status launch_pixels(mica_queue *queue, const mica__task *task, mica_buffer *packed) {

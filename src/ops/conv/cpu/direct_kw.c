@@ -150,13 +150,13 @@ static plan make_plan(const mica__conv *conv, const mica__variant *variant, cons
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   const mica__conv_dims *d = &conv->dims;
-  if (conv->dtype == MICA_F64) return "its sums are float";
-  if (conv->pass != MICA__CONV_FWD) return "it is for the forward pass";
-  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "there are three dimensions";
+  if (conv->dtype == MICA_F64) return "it cannot sum in f64";
+  if (conv->pass != MICA__CONV_FWD) return "it computes the forward pass only";
+  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "the images have three dimensions";
   if (mica__product3(d->filter) > MOST_TAPS) return "a filter is too large";
   const mica_device_info any = {.vector_bytes = MICA__LONG_VECTOR, .compute_units = 1};
   const plan p = make_plan(conv, &variants[0], &any);
-  if (p.phase.out[2] < p.seg) return "rows are shorter than a segment";
+  if (p.phase.out[2] < p.seg) return "rows of the result have too few pixels";
   const size_t room = (size_t)mica__core_model_of(&any)->l2_floats * sizeof(float);
   return p.rows == 0 || scratch_bytes(&p) > room ? "a row of an image is too long" : NULL;
 }
@@ -191,16 +191,16 @@ static bool pays_in_short_vectors(const mica__conv_phase *w) {
 static const char *decline(const mica__task *task) {
   const plan *p = plan_of(task);
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
-  if (p->phase.out[2] < p->seg) return "rows are shorter than a segment";
-  if (p->phase.n > 1) return "there are many images";
-  if (p->phase.k < VW) return "there are few filters";
-  if (task->device->vector_bytes < SHORT_VECTOR) return "vectors are shorter than AVX2's";
+  if (p->phase.out[2] < p->seg) return "rows of the result have too few pixels";
+  if (p->phase.n > 1) return "there are too many images";
+  if (p->phase.k < VW) return "there are too few filters";
+  if (task->device->vector_bytes < SHORT_VECTOR) return "the processor's vectors are shorter than AVX2's 32 bytes";
   if (task->device->vector_bytes < MICA__LONG_VECTOR && !pays_in_short_vectors(&p->phase))
-    return "products in short vectors are as fast";
+    return "with vectors shorter than AVX-512's, a matrix product is as fast";
   if (p->one_tap && p->phase.out[1] == 1 && p->phase.out[2] > MOST_OF_PRODUCT)
-    return "it is a product whose columns fill tiles";
-  if (is_filtered_minimally(task)) return "minimal filtering needs fewer products";
-  return scratch_bytes(p) > task->device->local_bytes ? "local memory does not take a strip" : NULL;
+    return "it amounts to a matrix product with enough columns";
+  if (is_filtered_minimally(task)) return "Winograd's minimal filtering needs fewer multiplications";
+  return scratch_bytes(p) > task->device->local_bytes ? "a strip of rows does not fit in local memory" : NULL;
 }
 
 MICA__FIELDS(blocking_fields, DIRECT_KW_BLOCKING);

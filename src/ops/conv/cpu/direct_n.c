@@ -55,10 +55,10 @@ static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
 
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
-  if (conv->dtype == MICA_F64) return "its sums are float";
+  if (conv->dtype == MICA_F64) return "it cannot sum in f64";
   if (mica__product3(conv->dims.filter) > MOST_TAPS) return "the filter is too large";
   int64_t most = mica__max(mica__product3(conv->dims.in), mica__product3(conv->dims.out));
-  return most > MOST_PIXELS ? "planes have many pixels" : NULL;
+  return most > MOST_PIXELS ? "planes have too many pixels" : NULL;
 }
 
 static void plan_task(mica__task *task) { keep_plan(task, make_plan(task->problem, task->device)); }
@@ -67,9 +67,9 @@ static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
   if (mica__min(mica__product3(conv->dims.in), mica__product3(conv->dims.out)) > FEW_PIXELS)
-    return "planes have many pixels";
-  if (conv->dims.n < FEWEST_IMAGES) return "there are few images";
-  return plan_of(task)->scratch > task->device->local_bytes ? "local memory does not take the source" : NULL;
+    return "planes have too many pixels";
+  if (conv->dims.n < FEWEST_IMAGES) return "there are too few images";
+  return plan_of(task)->scratch > task->device->local_bytes ? "the source does not fit in local memory" : NULL;
 }
 
 static mica_status launch_images(mica_queue *queue, const mica__task *task, mica_buffer *packed) {

@@ -101,8 +101,8 @@ static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   const mica__conv_dims *d = &conv->dims;
   const mica_device_info any = {.vector_bytes = MICA__LONG_VECTOR};
-  if (conv->dtype == MICA_F64) return "its sums are float";
-  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "there are three dimensions";
+  if (conv->dtype == MICA_F64) return "it cannot sum in f64";
+  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "the images have three dimensions";
   if (mica__product3(d->filter) > MOST_TAPS) return "a filter is too large";
   plan p = make_plan(conv, &any);
   return floats_of(&p) > mica__core_model_of(&any)->l2_floats / 2 ? "a row of an image is too long" : NULL;
@@ -114,13 +114,13 @@ static const char *decline(const mica__task *task) {
   const plan *p = plan_of(task);
   const mica__conv_dims *d = &p->dims;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
-  if (d->c > MOST_CHANNELS && d->k > MOST_CHANNELS) return "there are many channels";
+  if (d->c > MOST_CHANNELS && d->k > MOST_CHANNELS) return "there are too many channels";
   if (d->c >= FILTERING_CHANNELS && d->k >= FILTERING_RESULTS && !mica__winograd_unable(task->problem))
-    return "3 x 3 taps of stride 1 over several channels repay transforms";
+    return "for 3 x 3 filters of stride 1 over several channels, Winograd's transforms are faster";
   if (mica__product3(d->filter) == 1) return "the filter is 1 x 1";
-  if (d->out[2] < SHORTEST_ROW) return "a row of the result fills few lanes";
-  if (d->k < FEWEST_OF_A_GROUP && d->groups > 1) return "groups have few channels";
-  return scratch_bytes(p) > task->device->local_bytes ? "local memory does not take a row" : NULL;
+  if (d->out[2] < SHORTEST_ROW) return "rows of the result are too short for vectors";
+  if (d->k < FEWEST_OF_A_GROUP && d->groups > 1) return "groups have too few channels";
+  return scratch_bytes(p) > task->device->local_bytes ? "a row does not fit in local memory" : NULL;
 }
 
 /* The phases of a stride are packed one after the other; a phase may have no taps. */

@@ -129,7 +129,7 @@ static bool is_flat(const mica__conv_phase *w) {
 
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
-  if (conv->dtype == MICA_F64) return "its sums are float";
+  if (conv->dtype == MICA_F64) return "it cannot sum in f64";
   return mica__product3(conv->dims.filter) > MOST_TAPS ? "the filter is too large" : NULL;
 }
 
@@ -140,7 +140,7 @@ static const char *decline(const mica__task *task) {
   for (int64_t i = 0; i < mica__conv_phase_count(conv); i++) {
     phases w = phases_at(conv, i);
     plan p = make_plan(&w, task->variant, task->device);
-    if (rows_of(&p, w.count) > room(&p, task->device)) return "local memory does not take a panel";
+    if (rows_of(&p, w.count) > room(&p, task->device)) return "a panel of the source does not fit in local memory";
     i += taken(&w) - 1;
   }
   return NULL;

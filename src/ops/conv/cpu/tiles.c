@@ -86,16 +86,16 @@ static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
 const char *mica__conv_tiles_unable(const void *problem) {
   const mica__conv *conv = problem;
   const mica__conv_dims *d = &conv->dims;
-  if (conv->dtype != MICA_BF16) return "tiles take bf16";
-  if (d->groups > 1) return "there are groups";
-  return d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1 ? "there is a depth" : NULL;
+  if (conv->dtype != MICA_BF16) return "the type is not bf16, as AMX tiles need";
+  if (d->groups > 1) return "the channels are in groups";
+  return d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1 ? "the images have three dimensions" : NULL;
 }
 
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
-  if (conv->dims.c < FEWEST_CHANNELS || conv->dims.k < FEWEST_CHANNELS) return "there are few channels";
-  if (make_plan(conv, task->device).scratch > task->device->local_bytes) return "local memory does not take a row";
+  if (conv->dims.c < FEWEST_CHANNELS || conv->dims.k < FEWEST_CHANNELS) return "there are too few channels";
+  if (make_plan(conv, task->device).scratch > task->device->local_bytes) return "a row does not fit in local memory";
   return mica__tiles_missing(task->device);
 }
 

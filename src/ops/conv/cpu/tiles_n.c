@@ -72,11 +72,12 @@ static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   const mica__conv_dims *d = &conv->dims;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
-  if (d->c < FEWEST_CHANNELS || d->k < FEWEST_CHANNELS) return "there are few channels";
-  if (4 * d->n < 3 * SIDE * mica__ceil_div(d->n, SIDE)) return "images leave tiles empty";
-  if (mica__max(mica__product3(d->in), mica__product3(d->out)) > MOST_PIXELS) return "planes are large";
+  if (d->c < FEWEST_CHANNELS || d->k < FEWEST_CHANNELS) return "there are too few channels";
+  if (4 * d->n < 3 * SIDE * mica__ceil_div(d->n, SIDE))
+    return "the batch would leave over a quarter of the tiles empty";
+  if (mica__max(mica__product3(d->in), mica__product3(d->out)) > MOST_PIXELS) return "planes are too large";
   if (mica__max(STRIP * PITCH * (int64_t)sizeof(float), (int64_t)filter_bytes(d)) > (int64_t)task->device->local_bytes)
-    return "local memory does not take a strip or its filters";
+    return "a strip of images or its filters do not fit in local memory";
   return mica__tiles_missing(task->device);
 }
 

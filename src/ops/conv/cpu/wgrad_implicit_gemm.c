@@ -157,15 +157,15 @@ static const char *unable_with(const trimmed_problem *u, const mica__variant *va
   const mica__conv_dims *d = &u->dims;
   bool flat = d->in[0] == 1 && d->filter[0] == 1 && d->out[0] == 1;
   bool taps_in_rows = variant->values[PANEL] == MICA__PANEL_Y_TAPS;
-  if (taps_in_rows && !u->whole) return "some taps meet only padding";
-  if (taps_in_rows && !flat) return "the images have a depth";
+  if (taps_in_rows && !u->whole) return "some elements of the filter see only padding";
+  if (taps_in_rows && !flat) return "the images have three dimensions";
   plan p = blocking_of(u, variant);
   double images = (double)(p.slices / mica__max(1, d->out[0]) + 1);
   double x = (double)(d->groups * d->c) * (double)mica__product3(d->in);
   double y = (double)(d->groups * d->k) * (double)mica__product3(d->out);
   if (images * x > INT32_MAX || images * y > INT32_MAX) return "an image is too large";
   if (p.list_at - p.copy_at > u->core->l2_floats / COPY_PART) return "a row of all channels is too long";
-  if (mica__conv_reduce_floats(taps_in_rows ? 1 : u->all, p.mr, p.nr) > room) return "the filter is large";
+  if (mica__conv_reduce_floats(taps_in_rows ? 1 : u->all, p.mr, p.nr) > room) return "the filter is too large";
   return p.scratch > room ? "a row of an image is too long" : NULL;
 }
 
@@ -208,7 +208,7 @@ static int64_t room_of(const trimmed_problem *u, const mica_device_info *device)
 
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
-  if (conv->dtype == MICA_F64) return "its sums are float";
+  if (conv->dtype == MICA_F64) return "it cannot sum in f64";
   if (conv->dims.n * mica__product3(conv->dims.out) == 0) return "there are no pixels"; /* nor groups */
   const mica_device_info any = {.vector_bytes = MICA__LONG_VECTOR};
   trimmed_problem u = trim(conv, &any);
@@ -236,7 +236,7 @@ static void plan_task(mica__task *task) {
 
 static const char *decline(const mica__task *task) {
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
-  return plan_of(task)->plan.variant ? NULL : "local memory does not take a row";
+  return plan_of(task)->plan.variant ? NULL : "a row does not fit in local memory";
 }
 
 MICA__FIELDS(blocking_fields, WGRAD_BLOCKING);
@@ -277,7 +277,7 @@ static mica_status launch_wgrad(mica_queue *queue, const mica__task *task) {
   const trimmed_problem *u = &plan_of(task)->trimmed;
   const plan *p = &plan_of(task)->plan;
   if (!p->variant)
-    return mica__fail(MICA_E_UNSUPPORTED, "conv_cpu_wgrad_implicit_gemm: local memory does not take a row");
+    return mica__fail(MICA_E_UNSUPPORTED, "conv_cpu_wgrad_implicit_gemm: a row does not fit in local memory");
   const int32_t *values = p->variant->values;
   mica__conv_sums sums = {.panel = values[PANEL], .mr = values[MR], .nv = values[NV], .parts = p->parts};
   memcpy(sums.first, u->first, sizeof sums.first);

@@ -32,8 +32,8 @@ static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   const mica__conv_dims *d = &conv->dims;
   if (d->c != 1 || (conv->pass == MICA__CONV_BWD_DATA && d->k != 1)) return "groups have several channels";
-  if (conv->dtype == MICA_F64) return "its sums are float";
-  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "there are three dimensions";
+  if (conv->dtype == MICA_F64) return "it cannot sum in f64";
+  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "the images have three dimensions";
   return d->filter[1] * d->filter[2] > MOST_TAPS ? "the filter is too large" : NULL;
 }
 
@@ -83,8 +83,8 @@ static const char *decline(const mica__task *task) {
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
   const mica__conv_dims *d = &conv->dims;
   if (d->groups == 1 && d->k >= VW && d->filter[1] * d->filter[2] > d->out[1] * d->out[2])
-    return "its filters are larger than its results";
-  return scratch_bytes(&conv->dims, plan_of(task)) > task->device->local_bytes ? "local memory does not take a row"
+    return "the filters are larger than the result";
+  return scratch_bytes(&conv->dims, plan_of(task)) > task->device->local_bytes ? "a row does not fit in local memory"
                                                                                : NULL;
 }
 

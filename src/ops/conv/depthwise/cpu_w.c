@@ -34,18 +34,18 @@ static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   const mica__conv_dims *d = &conv->dims;
   if (d->c != 1 || d->k != 1) return "groups have several channels or filters";
-  if (conv->dtype == MICA_F64) return "its sums are float";
-  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "there are three dimensions";
+  if (conv->dtype == MICA_F64) return "it cannot sum in f64";
+  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "the images have three dimensions";
   if (d->filter[1] != d->filter[2] || (d->filter[1] != 3 && d->filter[1] != 5)) return "the filter is not 3x3 or 5x5";
   mica__conv_planes v = mica__conv_planes_of(conv);
   for (int i = 1; i < 3; i++) {
-    if (d->stride[i] > 2 || d->stride[1] != d->stride[2]) return "there is another stride";
-    if (d->dilation[i] != 1) return "there is a dilation";
+    if (d->stride[i] > 2 || d->stride[1] != d->stride[2]) return "the strides are not both 1 or both 2";
+    if (d->dilation[i] != 1) return "the filter is dilated";
     if (d->pad[i] >= d->filter[i]) return "the padding is wider than the filter";
     if (v.out_stride == 1) continue;
     if (v.pad[i] != v.pad[1] || mica__kernel_choice(&mica__conv_depthwise_cpu_w_kernel, "PAD", v.pad[i]) < 0)
-      return "it has another padding";
-    if (v.out[i] > 2 * v.in[i] + 1) return "some pixels have no tap";
+      return "the padding is not the same on both axes, or not 0 to 2";
+    if (v.out[i] > 2 * v.in[i] + 1) return "some pixels of the result depend on no element of the source";
   }
   return d->n * d->groups > INT32_MAX ? "there are too many planes" : NULL;
 }
@@ -59,9 +59,9 @@ static const char *decline(const mica__task *task) {
   const mica_device_info *device = task->device;
   if (mica__needs_cpu(device)) return mica__needs_cpu(device);
   mica__conv_planes v = mica__conv_planes_of(conv);
-  if (v.out[2] < MIN_ROW) return "rows are short";
-  if (waits_for_memory(conv, &v, mica__core_model_of(device))) return "planes come from memory";
-  return scratch_bytes(&v) > device->local_bytes ? "local memory does not take a plane" : NULL;
+  if (v.out[2] < MIN_ROW) return "rows are too short";
+  if (waits_for_memory(conv, &v, mica__core_model_of(device))) return "the planes do not fit in the processor's caches";
+  return scratch_bytes(&v) > device->local_bytes ? "a plane does not fit in local memory" : NULL;
 }
 
 MICA__FIELDS(size_fields, DEPTHWISE_W_SIZE);

@@ -43,22 +43,23 @@ static size_t scratch_bytes(const mica__conv_dims *d) {
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   const mica__conv_dims *d = &conv->dims;
-  if (conv->dtype == MICA_F64) return "its sums are float";
-  if (d->c != 1 || d->k != 1) return "a group is more than one channel and one filter";
-  if (d->groups < VW) return "there are few channels";
-  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "the images have a depth";
-  if (!mica__conv_knows_filter(&mica__conv_depthwise_wgrad_c_kernel, d)) return "the filter is large";
-  return d->in[1] * d->in[2] > INT32_MAX / VW / 2 || d->out[1] * d->out[2] > INT32_MAX / VW / 2 ? "planes are large"
+  if (conv->dtype == MICA_F64) return "it cannot sum in f64";
+  if (d->c != 1 || d->k != 1) return "groups have several channels or filters";
+  if (d->groups < VW) return "there are too few channels";
+  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "the images have three dimensions";
+  if (!mica__conv_knows_filter(&mica__conv_depthwise_wgrad_c_kernel, d)) return "the filter is too large";
+  return d->in[1] * d->in[2] > INT32_MAX / VW / 2 || d->out[1] * d->out[2] > INT32_MAX / VW / 2 ? "planes are too large"
                                                                                                 : NULL;
 }
 
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
-  if (scratch_bytes(&conv->dims) > task->device->local_bytes) return "local memory does not take its planes";
-  if (conv->dims.out[2] >= LONG_ROW) return "rows are long";
+  if (scratch_bytes(&conv->dims) > task->device->local_bytes) return "the planes do not fit in local memory";
+  if (conv->dims.out[2] >= LONG_ROW) return "rows are too long";
   int64_t cached = mica__core_model_of(task->device)->l2_floats * (int64_t)sizeof(float);
-  return (int64_t)scratch_bytes(&conv->dims) > cached / 2 ? "planes leave the cache" : NULL;
+  return (int64_t)scratch_bytes(&conv->dims) > cached / 2 ? "the planes do not fit in half of the second-level cache"
+                                                          : NULL;
 }
 
 static mica_status launch_sums(mica_queue *queue, const mica__task *task, mica_buffer *partial) {

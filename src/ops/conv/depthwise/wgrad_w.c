@@ -47,13 +47,13 @@ static plan make_plan(const mica__conv *conv, int64_t units) {
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   const mica__conv_dims *d = &conv->dims;
-  if (conv->dtype == MICA_F64) return "its sums are float";
-  if (d->c != 1) return "filters see several channels";
-  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "the images have a depth";
-  if (!mica__conv_knows_filter(&mica__conv_depthwise_wgrad_w_kernel, d)) return "the filter is large";
+  if (conv->dtype == MICA_F64) return "it cannot sum in f64";
+  if (d->c != 1) return "groups have several channels";
+  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "the images have three dimensions";
+  if (!mica__conv_knows_filter(&mica__conv_depthwise_wgrad_w_kernel, d)) return "the filter is too large";
   bool dilated = d->dilation[1] != 1 || d->dilation[2] != 1;
   if (d->stride[1] != d->stride[2] || d->stride[1] > 2 || (d->stride[1] == 2 && dilated))
-    return "it has another stride";
+    return "the strides are not both 1 or, without dilation, both 2";
   return NULL;
 }
 
@@ -69,11 +69,11 @@ static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   const mica__conv_dims *d = &conv->dims;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
-  if (scratch_bytes(d) > task->device->local_bytes) return "local memory does not take its sums";
+  if (scratch_bytes(d) > task->device->local_bytes) return "the sums do not fit in local memory";
   if (d->k < MANY_FILTERS) return NULL;
   bool large = d->filter[1] * d->filter[2] > LARGE_FILTER;
-  if (d->out[2] < (large ? MIN_ROW_OF_LARGE : MIN_ROW)) return "rows are short";
-  return !large && d->in[1] * d->in[2] > MAX_PIXELS_OF_MANY ? "planes are large" : NULL;
+  if (d->out[2] < (large ? MIN_ROW_OF_LARGE : MIN_ROW)) return "rows are too short";
+  return !large && d->in[1] * d->in[2] > MAX_PIXELS_OF_MANY ? "planes are too large" : NULL;
 }
 
 static mica_status launch_sums(mica_queue *queue, const mica__task *task, mica_buffer *partial) {

@@ -49,13 +49,13 @@ static bool wgrad_has_room(const int32_t *values, const mica_device_info *device
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   const mica__conv_dims *d = &conv->dims;
-  if (conv->dtype == MICA_F64) return "its sums are float";
+  if (conv->dtype == MICA_F64) return "it cannot sum in f64";
   if (d->c != 1 || (conv->pass == MICA__CONV_BWD_DATA && d->k != 1)) return "groups have several source channels";
-  if (d->in[0] != 1 || d->filter[0] != 1 || d->pad[0] != 0) return "it has three dimensions";
-  if (d->filter[1] > MOST_TAPS || d->filter[2] > MOST_TAPS) return "the filter is large";
+  if (d->in[0] != 1 || d->filter[0] != 1 || d->pad[0] != 0) return "the images have three dimensions";
+  if (d->filter[1] > MOST_TAPS || d->filter[2] > MOST_TAPS) return "the filter is too large";
   double out = (double)(d->n * d->groups * d->k) * (double)mica__product3(d->out);
   double in = (double)(d->n * d->groups) * (double)mica__product3(d->in);
-  return out > MOST_POSITIONS || in > MOST_POSITIONS ? "its positions are not numbered by an int" : NULL;
+  return out > MOST_POSITIONS || in > MOST_POSITIONS ? "there are too many elements for positions in 32 bits" : NULL;
 }
 
 /* Filters that share a channel each read it here; the tiles of a product read it once. */
@@ -65,7 +65,7 @@ static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   const char *reason = mica__needs_gpu(task->device);
   if (reason) return reason;
-  return conv->dims.k > MOST_FILTERS ? "many filters share a channel" : NULL;
+  return conv->dims.k > MOST_FILTERS ? "too many filters share a channel" : NULL;
 }
 
 /* A phase in the kernel's form: taps ascend, and there is at least one; if the phase has none, it lies outside the
@@ -173,7 +173,7 @@ static const char *decline_wgrad(const mica__task *task) {
   const char *reason = mica__needs_gpu(task->device);
   if (reason) return reason;
   bool fits = mica__kernel_variant(&mica__conv_gpu_depthwise_wgrad_kernel, task->device) != NULL;
-  return fits ? NULL : "its sums need more local memory or larger work-groups";
+  return fits ? NULL : "its sums need more local memory or larger work-groups than the device has";
 }
 
 const mica__impl mica__conv_gpu_depthwise_wgrad = {.name = "conv_gpu_depthwise_wgrad",

@@ -56,7 +56,7 @@ const mica__tile_kernel mica__conv_gpu_implicit_gemm_tiles = {&mica__conv_gpu_im
  * images as it has columns. */
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
-  if (conv->dtype == MICA_F64) return "its sums are float";
+  if (conv->dtype == MICA_F64) return "it cannot sum in f64";
   double weights = 0;
   for (int64_t i = 0; i < mica__conv_phase_count(conv); i++) {
     mica__conv_phase w = mica__conv_phase_at(conv, i);
@@ -67,7 +67,7 @@ static const char *unable(const void *problem) {
     if (image * images > MOST_POSITIONS) return "an image is too large";
     weights += (depth + 64) * (double)(w.k + WIDEST_TILE) * (double)w.groups;
     if ((double)w.n * (double)pixels > MOST_POSITIONS || weights > MOST_POSITIONS)
-      return "its positions are not numbered by an int";
+      return "there are too many elements for positions in 32 bits";
   }
   return NULL;
 }
@@ -77,7 +77,7 @@ static const char *decline(const mica__task *task) {
   if (reason) return reason;
   const mica__tiled one = {1, 1, 1, 1};
   mica__tile_plan plan = mica__tile_choose(&mica__conv_gpu_implicit_gemm_tiles, task, &one, 1);
-  return plan.variant ? NULL : "its tiles need more local memory or larger work-groups";
+  return plan.variant ? NULL : "its tiles need more local memory or larger work-groups than the device has";
 }
 
 /* Phases as products that one kernel computes. */

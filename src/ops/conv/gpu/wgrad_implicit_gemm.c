@@ -44,11 +44,11 @@ static bool has_room(const int32_t *values, const mica_device_info *device) {
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   const mica__conv_dims *d = &conv->dims;
-  if (conv->dtype == MICA_F64) return "its sums are float";
+  if (conv->dtype == MICA_F64) return "it cannot sum in f64";
   double in = (double)mica__product3(d->in), out = (double)mica__product3(d->out);
   if ((double)d->n * out == 0) return "there are no pixels"; /* and nothing for its first step to read */
   if ((double)d->c * in > MOST_POSITIONS || (double)d->k * out > MOST_POSITIONS) return "an image is too large";
-  return (double)d->n * out > MOST_POSITIONS ? "its positions are not numbered by an int" : NULL;
+  return (double)d->n * out > MOST_POSITIONS ? "there are too many elements for positions in 32 bits" : NULL;
 }
 
 const mica__tile_kernel mica__conv_gpu_wgrad_implicit_gemm_tiles = {&mica__conv_gpu_wgrad_implicit_gemm_kernel, speeds};
@@ -66,7 +66,7 @@ static void plan_task(mica__task *task) {
 static const char *decline(const mica__task *task) {
   const char *reason = mica__needs_gpu(task->device);
   if (reason) return reason;
-  return plan_of(task)->variant ? NULL : "its tiles need more local memory or larger work-groups";
+  return plan_of(task)->variant ? NULL : "its tiles need more local memory or larger work-groups than the device has";
 }
 
 /* If splits > 1, partial sums go to `partial`. */

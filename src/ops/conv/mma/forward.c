@@ -47,7 +47,7 @@ const mica__kernel_desc mica__conv_gpu_mma_weights_kernel = {
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   if (mica__kernel_choice(&mica__conv_gpu_mma_kernel, "D_T", (int32_t)conv->dtype) < 0)
-    return "matrix units do not take the type";
+    return "matrix units do not multiply this type";
   double weights = 0;
   for (int64_t i = 0; i < mica__conv_phase_count(conv); i++) {
     const mica__conv_phase w = mica__conv_phase_at(conv, i);
@@ -59,7 +59,7 @@ static const char *unable(const void *problem) {
     if (pieces * (double)mica__product3(w.in) * images > MOST_POSITIONS / 2) return "an image is too large";
     weights += (double)(w.groups * (w.k + WIDEST_TILE)) * (taps * pieces + 8) * PIECE_BYTES;
     if ((double)w.n * pixels > MOST_POSITIONS || weights > MOST_POSITIONS)
-      return "its positions are not numbered by an int";
+      return "there are too many elements for positions in 32 bits";
   }
   return NULL;
 }
@@ -74,11 +74,12 @@ static const char *decline(const mica__task *task) {
   const mica__conv_phase w = mica__conv_phase_at(conv, 0);
   const char *reason = mica__mma_missing(&mica__conv_gpu_mma_kernel, conv->dtype, task->device, task->engine);
   if (reason) return reason;
-  if (conv->dtype == MICA_F32 && !conv->allow_tf32) return "tf32 is not allowed";
-  if (!mica__kernel_variant(&mica__conv_gpu_channels_last_kernel, task->device)) return "work-groups are small";
-  if (w.k < FEWEST_ROWS) return "the result has fewer channels than an instruction rows";
+  if (conv->dtype == MICA_F32 && !conv->allow_tf32) return "the products are not allowed to round to tf32";
+  if (!mica__kernel_variant(&mica__conv_gpu_channels_last_kernel, task->device))
+    return "the device's work-groups are too small";
+  if (w.k < FEWEST_ROWS) return "the result has fewer channels than an instruction has rows";
   const int64_t piece = PIECE_BYTES / (int64_t)mica_dtype_size(conv->dtype);
-  return w.c * FEWEST_OF_A_PIECE < piece ? "channels are few" : NULL;
+  return w.c * FEWEST_OF_A_PIECE < piece ? "there are too few channels" : NULL;
 }
 
 /* The number of pieces of a phase's packed weights. */

@@ -44,7 +44,7 @@ static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   const mica__conv_dims *d = &conv->dims;
   if (mica__kernel_choice(&mica__conv_gpu_wgrad_mma_kernel, "D_T", (int32_t)conv->dtype) < 0)
-    return "matrix units do not take the type";
+    return "matrix units do not multiply this type";
   const double in = (double)d->n * (double)mica__product3(d->in) * (double)d->groups;
   const double out = (double)d->n * (double)mica__product3(d->out) * (double)d->groups;
   if (out == 0 || in == 0) return "there are no pixels";
@@ -53,7 +53,7 @@ static const char *unable(const void *problem) {
   if (x > MOST_POSITIONS || y > MOST_POSITIONS) return "x or y is too large";
   const double columns = (double)mica__product3(d->filter) * (double)(d->c + PIECE_BYTES);
   if ((double)(d->groups * (d->k + 128)) * (columns + 128) > MOST_POSITIONS) return "the filters are too large";
-  return out > MOST_POSITIONS ? "its positions are not numbered by an int" : NULL;
+  return out > MOST_POSITIONS ? "there are too many elements for positions in 32 bits" : NULL;
 }
 
 /* True if the kernel can read x and y in place: filters have one element, and images are whole pieces. */
@@ -88,10 +88,11 @@ static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   const char *reason = mica__mma_missing(&mica__conv_gpu_wgrad_mma_kernel, conv->dtype, task->device, task->engine);
   if (reason) return reason;
-  if (conv->dtype == MICA_F32 && !conv->allow_tf32) return "tf32 is not allowed";
-  if (!mica__kernel_variant(&mica__conv_gpu_channels_last_kernel, task->device)) return "work-groups are small";
+  if (conv->dtype == MICA_F32 && !conv->allow_tf32) return "the products are not allowed to round to tf32";
+  if (!mica__kernel_variant(&mica__conv_gpu_channels_last_kernel, task->device))
+    return "the device's work-groups are too small";
   if (conv->dims.k < FEWEST_ROWS) return "there are fewer filters than an instruction has rows";
-  return conv->dims.c * FEWEST_OF_A_PIECE < piece_of(conv) ? "channels are few" : NULL;
+  return conv->dims.c * FEWEST_OF_A_PIECE < piece_of(conv) ? "there are too few channels" : NULL;
 }
 
 static mica_status multiply(mica_queue *queue, const mica__task *task, mica_buffer *y, mica_buffer *x,

@@ -73,8 +73,8 @@ static void plan_task(mica__task *task) { keep_plan(task, make_plan(task->proble
 static const char *decline(const mica__task *task) {
   const mica__winograd *winograd = &plan_of(task)->winograd;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
-  if (winograd->phase.c < FEWEST_CHANNELS) return "there are few channels";
-  return mica__winograd_pays(winograd) ? NULL : "there are few tiles for each filter";
+  if (winograd->phase.c < FEWEST_CHANNELS) return "there are too few channels";
+  return mica__winograd_pays(winograd) ? NULL : "there are too few tiles for each filter";
 }
 
 static size_t filter_bytes(const plan *p) { return (size_t)p->filters * sizeof(float); }

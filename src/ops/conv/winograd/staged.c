@@ -83,9 +83,9 @@ static const char *decline(const mica__task *task) {
   const mica__winograd *winograd = &plan_of(task)->winograd;
   const mica__conv_phase *w = &winograd->phase;
   if (reason) return reason;
-  if (w->c < FEWEST_CHANNELS) return "there are few channels";
-  if (w->k < FEWEST_FILTERS) return "there are few filters";
-  return mica__winograd_pays(winograd) ? NULL : "there are few tiles for each filter";
+  if (w->c < FEWEST_CHANNELS) return "there are too few channels";
+  if (w->k < FEWEST_FILTERS) return "there are too few filters";
+  return mica__winograd_pays(winograd) ? NULL : "there are too few tiles for each filter";
 }
 
 MICA__FIELDS(cut_fields, WINOGRAD_CUT);

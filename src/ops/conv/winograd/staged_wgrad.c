@@ -81,7 +81,7 @@ static bool loses(const mica__task *task) {
 static const char *decline(const mica__task *task) {
   const char *reason = mica__needs_gpu(task->device);
   if (reason) return reason;
-  return loses(task) ? "the transforms take longer than they save" : NULL;
+  return loses(task) ? "the transforms take more time than they save" : NULL;
 }
 
 static mica_status get(mica_queue *queue, const mica__kernel_desc *desc, const mica__conv *conv,

@@ -55,11 +55,11 @@ static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   const mica__conv_dims *d = &conv->dims;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
-  if (d->c < FEWEST_CHANNELS) return "there are few channels";
-  if (d->k < FEWEST_FILTERS) return "there are few filters";
+  if (d->c < FEWEST_CHANNELS) return "there are too few channels";
+  if (d->k < FEWEST_FILTERS) return "there are too few filters";
   double products = POINTS * (double)mica__winograd_tiles(&plan_of(task)->winograd, EDGE);
   double plain = 9 * (double)d->n * (double)mica__product3(d->out);
-  return TRANSFORMS * products < plain ? NULL : "tiles are half empty";
+  return TRANSFORMS * products < plain ? NULL : "too many tiles are partly empty";
 }
 
 static mica_status launch_sums(mica_queue *queue, const mica__task *task, mica_buffer *workspace) {

@@ -8,12 +8,12 @@
 const char *mica__winograd_unable(const void *problem) {
   const mica__conv *conv = problem;
   const mica__conv_dims *d = &conv->dims;
-  if (conv->dtype == MICA_F64) return "its sums are float";
-  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "it is for two dimensions";
+  if (conv->dtype == MICA_F64) return "it cannot sum in f64";
+  if (d->in[0] != 1 || d->filter[0] != 1 || d->out[0] != 1) return "the images have three dimensions";
   if (d->filter[1] != 3 || d->filter[2] != 3) return "the filter is not 3 x 3";
   if (d->stride[1] != 1 || d->stride[2] != 1) return "the stride is not 1";
   if (d->dilation[1] != 1 || d->dilation[2] != 1) return "the filter is dilated";
-  if (d->groups != 1) return "there are groups";
+  if (d->groups != 1) return "the channels are in groups";
   mica__winograd winograd = mica__winograd_of(conv);
   return mica__winograd_tiles(&winograd, 2) > INT32_MAX / 2 ? "there are too many tiles" : NULL;
 }

@@ -38,8 +38,8 @@ static const char *unable(const void *problem) {
   mica_dtype a = mica_tensor_dtype(gemm->a.tensor), b = mica_tensor_dtype(gemm->b.tensor);
   bool bf16 = a == MICA_BF16 && b == MICA_BF16,
        bytes = (a == MICA_I8 || a == MICA_U8) && (b == MICA_I8 || b == MICA_U8);
-  if (!bf16 && !bytes) return "tiles take bf16 or bytes";
-  return gemm->k < 1 ? "there is nothing to sum" : NULL;
+  if (!bf16 && !bytes) return "a and b are not both bf16 or both bytes, as AMX tiles need";
+  return gemm->k < 1 ? "k is 0" : NULL;
 }
 
 static const char *decline(const mica__task *task) {

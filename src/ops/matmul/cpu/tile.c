@@ -282,7 +282,7 @@ static plan make_plan(const mica__gemm *gemm, const mica_device_info *device, co
 }
 
 static const char *unable(const void *problem) {
-  return ((const mica__gemm *)problem)->epilogue.acc == MICA_F64 ? "its sums are float" : NULL;
+  return ((const mica__gemm *)problem)->epilogue.acc == MICA_F64 ? "it cannot sum in f64" : NULL;
 }
 
 static void plan_task(mica__task *task) {
@@ -294,7 +294,7 @@ static void plan_task(mica__task *task) {
 static const char *decline(const mica__task *task) {
   const mica__gemm *gemm = task->problem;
   if (gemm->block && plan_of(task)->kc % mica_block_elements(gemm->block) != 0)
-    return "local memory has no room for whole blocks";
+    return "whole blocks do not fit in local memory";
   return mica__needs_cpu(task->device);
 }
 

@@ -20,7 +20,7 @@ static const char *decline(const mica__task *task) {
   const char *reason = mica__needs_gpu(task->device);
   if (reason) return reason;
   bool small = gemm->m <= SMALL_SIDE || gemm->n <= SMALL_SIDE || gemm->k <= SMALL_DEPTH;
-  return small ? NULL : "the matrices are large enough for tiles";
+  return small ? NULL : "the matrices are so large that tiles are faster";
 }
 
 static mica_status launch_direct(mica_queue *queue, const mica__task *task) {

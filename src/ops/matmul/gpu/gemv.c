@@ -21,7 +21,7 @@ static const char *decline(const mica__task *task) {
   const mica_device_info *device = task->device;
   const char *reason = mica__needs_gpu(device);
   if (reason) return reason;
-  if (device->max_group < 128) return "its work-groups are too large";
+  if (device->max_group < 128) return "its work-groups of 128 are too large for the device";
   return gemm->m == 1 || gemm->n == 1 ? NULL : "neither operand is a vector";
 }
 

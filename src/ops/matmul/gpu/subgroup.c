@@ -50,8 +50,8 @@ static const char *decline(const mica__task *task) {
   const char *reason = mica__needs_gpu(device);
   if (reason) return reason;
   if (!mica__variant_fits(&mica__gemm_subgroup_kernel, choose_variant(device), device))
-    return "subgroups of 8 or 16 cannot be demanded";
-  if (gemm->epilogue.acc != MICA_F32) return "it is for sums in f32";
+    return "the device does not let a kernel choose subgroups of 8 or 16";
+  if (gemm->epilogue.acc != MICA_F32) return "it sums in f32 only";
   if (mica__gemm_layout(gemm->a.row, gemm->a.col) != MICA__LAYOUT_K) return "rows of a are not adjacent";
   return mica__gemm_layout(gemm->b.col, gemm->b.row) == MICA__LAYOUT_OUTER ? NULL : "rows of b are not adjacent";
 }
@@ -64,7 +64,7 @@ static mica_status launch_subgroup(mica_queue *queue, const mica__task *task) {
   mica__launch launch;
   if (!variant) variant = choose_variant(device);
   if (!suits(variant, device))
-    return mica__fail(MICA_E_UNSUPPORTED, "gemm_subgroup: the device has no subgroups of %d to demand",
+    return mica__fail(MICA_E_UNSUPPORTED, "gemm_subgroup: the device does not let a kernel choose subgroups of %d",
                       (int)value(variant->values, "SUBGROUP"));
   mica__kernel_values(&mica__gemm_subgroup_kernel, variant, values);
   int64_t rows = (int64_t)value(values, "SUBGROUPS") * value(values, "MICRO_M");

@@ -63,10 +63,10 @@ static const char *decline_tiles(const mica__task *task) {
   const mica__gemm *gemm = task->problem;
   const char *reason = mica__needs_gpu(task->device);
   if (reason) return reason;
-  if (gemm->epilogue.acc == MICA_F64) return "f64 takes too many registers";
+  if (gemm->epilogue.acc == MICA_F64) return "f64 needs too many registers";
   if (!task->device->local_is_fast && !mica__compiler_joins_items(task->device))
-    return "local memory is no faster than global memory here";
-  return plan_of(task)->variant ? NULL : "its tiles need more local memory or larger work-groups";
+    return "the device's local memory is not faster than its global memory";
+  return plan_of(task)->variant ? NULL : "its tiles need more local memory or larger work-groups than the device has";
 }
 
 static size_t partial_bytes(const mica__gemm *gemm, int64_t splits) {
@@ -97,7 +97,7 @@ static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, const
 static void plan_tiles(mica__task *task) { plan_up_to(task, 1); }
 
 static mica_status fail_unfit(void) {
-  return mica__fail(MICA_E_UNSUPPORTED, "gemm_gpu: no variant is fit for this device");
+  return mica__fail(MICA_E_UNSUPPORTED, "gemm_gpu: no variant of the kernel fits this device");
 }
 
 static mica_status launch_gemm_gpu(mica_queue *queue, const mica__task *task) {
@@ -110,7 +110,7 @@ static void plan_splitk(mica__task *task) { plan_up_to(task, SPLIT_MAX); }
 static const char *decline_splitk(const mica__task *task) {
   const char *reason = decline_tiles(task);
   if (reason) return reason;
-  return plan_of(task)->splits < 2 ? "its tiles keep the device busy" : NULL;
+  return plan_of(task)->splits < 2 ? "there are enough tiles for the device without splitting the sums" : NULL;
 }
 
 mica_status mica__gemm_add_splits(mica_queue *queue, const mica__gemm *gemm, int64_t splits, mica_buffer *partial) {

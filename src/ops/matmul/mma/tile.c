@@ -30,9 +30,10 @@ static bool has_room(const int32_t *values, const mica_device_info *device) {
 
 static const char *unsuited(const mica__gemm *gemm) {
   mica_dtype type = mica_tensor_dtype(gemm->a.tensor);
-  if (type != mica_tensor_dtype(gemm->b.tensor)) return "a and b are of two types";
-  return mica__kernel_choice(&mica__gemm_mma_kernel, "A_T", (int32_t)type) < 0 ? "matrix units do not take the type"
-                                                                               : NULL;
+  if (type != mica_tensor_dtype(gemm->b.tensor)) return "a and b differ in type";
+  return mica__kernel_choice(&mica__gemm_mma_kernel, "A_T", (int32_t)type) < 0
+             ? "matrix units do not multiply this type"
+             : NULL;
 }
 
 /* Copies in the background take 16 adjacent bytes. Without these each element is read alone, and gemm_gpu's f32
@@ -40,8 +41,9 @@ static const char *unsuited(const mica__gemm *gemm) {
 static const char *decline_pieces(const mica__gemm *gemm) {
   mica_dtype type = mica_tensor_dtype(gemm->a.tensor);
   if (type == MICA_I8) return NULL;
-  return mica__gemm_is_aligned(gemm, 16 / (int64_t)mica_dtype_size(type)) ? NULL
-                                                                          : "a or b is not made of pieces of 16 bytes";
+  return mica__gemm_is_aligned(gemm, 16 / (int64_t)mica_dtype_size(type))
+             ? NULL
+             : "the rows of a or b are not multiples of 16 bytes";
 }
 
 static const mica__variant *suited(const mica__task *task) {
@@ -58,7 +60,7 @@ static const char *decline(const mica__task *task) {
   if (reason) return reason;
   if (mica_tensor_dtype(gemm->a.tensor) == MICA_F32 && !gemm->allow_tf32 &&
       mica__mma_rounds(&mica__gemm_mma_kernel, mica__kernel_variant(&mica__gemm_mma_kernel, task->device)))
-    return "tf32 is not allowed";
+    return "the products are not allowed to round to tf32";
   if (gemm->m < 16 || gemm->n < 8) return "the matrices are smaller than one instruction";
   reason = unsuited(gemm);
   return reason ? reason : decline_pieces(gemm);
