@@ -13,14 +13,14 @@ holds ops.1.op conv
 run tune relu
 ends 2 '' '*relu*mica tune*'
 run tune conv --shape fwd,n1
-ends 1 '*' 'mica tune: *is no convolution*'
+ends 1 '*' 'mica tune: *does not describe a convolution*'
 run tune gemm --budget soon
 ends 2 '' 'mica tune: --budget wants a number from 0.001 to 1e+06, not "soon"'
 run tune gemm --shape 1,2
-ends 1 '*' 'mica tune: *is no matrix product*'
+ends 1 '*' 'mica tune: *does not describe a matrix product*'
 for shape in fwd,n1,c4,h8x8,k4,r3x3x3 n1,n2,fwd,c4,h8,k4 fwd,n1,c4,h8,k4,s0 fwd,n1,c4,h8,k4,d0 fwd,n1,c4,h8,k4,r0; do
   run tune conv --shape $shape
-  ends 1 '*' "mica tune: \"$shape\" is no convolution*"
+  ends 1 '*' "mica tune: \"$shape\" does not describe a convolution*"
 done
 for option in --device=bogus --shape=1,1,1 --shapes=x --budget=1; do
   run tune $option

@@ -353,7 +353,8 @@ START_TEST(wrong_slices) {
              v = mica_full(graph, MICA_F32, MICA_SHAPE(2, 2), 1);
   mica_slice_assign(x, v, 0, 1, 3);
   ck_assert_int_eq(mica_graph_status(graph), MICA_E_SHAPE);
-  ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "(2, 2) from 1 by 3 on axis 0 is not inside (4, 2)"));
+  ck_assert_ptr_nonnull(
+      strstr(mica_graph_message(graph), "(2, 2), placed from 1 in steps of 3 along axis 0, do not lie inside (4, 2)"));
 }
 END_TEST
 

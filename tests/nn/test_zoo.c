@@ -145,7 +145,7 @@ START_TEST(what_is_no_stem_and_no_rate) {
     mica_model_config rate = {.name = "mlp", .input = {3, {1, 28, 28}}, .dropout = 7};
     ck_assert(mica_value_is_null(build(rate, 1, training)));
     ck_assert_int_eq(mica_graph_status(graph), MICA_E_INVALID);
-    ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "the rate is 7, but must be at least 0 and below 1"));
+    ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "rate is 7, but must be"));
     drop();
   }
 }

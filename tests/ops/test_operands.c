@@ -72,7 +72,7 @@ START_TEST(pairs_are_checked) {
     mica_tensor *bytes = tensor_of(engine, MICA_U8, MICA_SHAPE(2, 3)),
                 *bools = tensor_of(engine, MICA_BOOL, MICA_SHAPE(2, 3));
     ck_ok(bitcast(bools, bytes));
-    refused(bitcast(bytes, bools), MICA_E_DTYPE, "bytes of u8 may be no bools");
+    refused(bitcast(bytes, bools), MICA_E_DTYPE, "bytes of u8 may be neither 0 nor 1");
     mica_tensor_destroy(bytes);
     mica_tensor_destroy(bools);
   }
@@ -126,20 +126,20 @@ static const conv_case conv_cases[] = {
     {{6, {2, 4, 1, 1, 8, 8}}, W, Y, {.groups = 0}, {0}, MICA_E_SHAPE, "the same rank, from 3 to 5"},
     {X, {3, {6, 4, 3}}, Y, {.groups = 0}, {0}, MICA_E_SHAPE, "the same rank, from 3 to 5"},
     {X, W, {3, {2, 6, 6}}, {.groups = 0}, {0}, MICA_E_SHAPE, "the same rank, from 3 to 5"},
-    {X, {4, {6, 3, 3, 3}}, Y, {.groups = 0}, {0}, MICA_E_SHAPE, "channels and filters do not fit"},
-    {X, {4, {6, 1, 3, 3}}, Y, {.groups = 4}, {0}, MICA_E_SHAPE, "channels and filters do not fit"},
-    {X, W, {4, {3, 6, 6, 6}}, {.groups = 0}, {0}, MICA_E_SHAPE, "y does not fit"},
-    {X, W, {4, {2, 5, 6, 6}}, {.groups = 0}, {0}, MICA_E_SHAPE, "y does not fit"},
-    {X, W, {4, {2, 6, 6, 7}}, {.groups = 0}, {0}, MICA_E_SHAPE, "extents do not fit"},
+    {X, {4, {6, 3, 3, 3}}, Y, {.groups = 0}, {0}, MICA_E_SHAPE, "the channels of x must be groups times those of w"},
+    {X, {4, {6, 1, 3, 3}}, Y, {.groups = 4}, {0}, MICA_E_SHAPE, "the channels of x must be groups times those of w"},
+    {X, W, {4, {3, 6, 6, 6}}, {.groups = 0}, {0}, MICA_E_SHAPE, "y must have the batch of x"},
+    {X, W, {4, {2, 5, 6, 6}}, {.groups = 0}, {0}, MICA_E_SHAPE, "y must have the batch of x"},
+    {X, W, {4, {2, 6, 6, 7}}, {.groups = 0}, {0}, MICA_E_SHAPE, "an extent of y is not what x, w"},
     {X, W, Y, {.stride = {-1}}, {0}, MICA_E_INVALID, "stride is -1, but must be from 0 to 2^29 - 1"},
     {X, W, Y, {.pad = {0, -2}}, {0}, MICA_E_INVALID, "pad is -2"},
     {X, W, Y, {.dilation = {INT64_MAX}}, {0}, MICA_E_INVALID, "dilation is 9223372036854775807"},
     {X, W, Y, {.output_pad = {-1}}, {0}, MICA_E_INVALID, "output_pad is -1"},
-    {X, W, Y, {.pad_more = {-1}}, {0}, MICA_E_INVALID, "pad 0 and pad_more -1 are out of range together"},
+    {X, W, Y, {.pad_more = {-1}}, {0}, MICA_E_INVALID, "pad 0 and pad_more -1 give a padding after the last element"},
     {X, W, Y, {.pad_more = {INT64_MAX}}, {0}, MICA_E_INVALID, "pad 0 and pad_more"},
     {X, W, Y, {.groups = -2}, {0}, MICA_E_INVALID, "groups is -2, but must not be negative"},
-    {X, W, Y, {.dilation = {1 << 28}}, {0}, MICA_E_SHAPE, "an extent is too large"},
-    {X, W, Y, {.groups = 0}, {MICA_I32, MICA_I32, MICA_I32}, MICA_E_DTYPE, "it takes floating types"},
+    {X, W, Y, {.dilation = {1 << 28}}, {0}, MICA_E_SHAPE, "an extent of x or w exceeds"},
+    {X, W, Y, {.groups = 0}, {MICA_I32, MICA_I32, MICA_I32}, MICA_E_DTYPE, "but must be of a floating type"},
     {X, W, Y, {.groups = 0}, {MICA_F32, MICA_F16, MICA_F32}, MICA_E_DTYPE, "f16"},
     {X, W, Y, {.groups = 0}, {MICA_F32, MICA_F32, MICA_BF16}, MICA_E_DTYPE, "bf16"},
 };
@@ -174,13 +174,13 @@ START_TEST(epilogues_are_checked) {
   ck_ok(mica_op_conv_fwd(queue, &config, x, w, &(mica_conv_epilogue){.bias = bias, .addend = y}, y));
 #define REFUSED(status, words, ...)                                                                                    \
   refused(mica_op_conv_fwd(queue, &config, x, w, &(mica_conv_epilogue){__VA_ARGS__}, y), status, words)
-  REFUSED(MICA_E_SHAPE, "bias (5) should be (6)", .bias = few);
-  REFUSED(MICA_E_DTYPE, "the bias is i32, but the result is f32", .bias = whole);
+  REFUSED(MICA_E_SHAPE, "bias is (5), but must be (6)", .bias = few);
+  REFUSED(MICA_E_DTYPE, "the bias is i32, which does not fit a result of f32", .bias = whole);
   REFUSED(MICA_E_SHAPE, "(2, 4, 8, 8)", .addend = x);
   REFUSED(MICA_E_DTYPE, "f16", .addend = narrow);
   REFUSED(MICA_E_INVALID, "addend", .addend = foreign);
-  REFUSED(MICA_E_INVALID, "is no activation", .activation = (mica_activation)1000);
-  REFUSED(MICA_E_INVALID, "is no activation", .activation = (mica_activation)-1);
+  REFUSED(MICA_E_INVALID, "is not an activation", .activation = (mica_activation)1000);
+  REFUSED(MICA_E_INVALID, "is not an activation", .activation = (mica_activation)-1);
 #undef REFUSED
   refused(mica_op_conv_fwd(queue, &config, NULL, w, NULL, y), MICA_E_INVALID, "x");
   refused(mica_op_conv_bwd_data(queue, &config, y, NULL, NULL, x), MICA_E_INVALID, "w");

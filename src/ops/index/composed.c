@@ -140,7 +140,7 @@ mica_value mica_one_hot(mica_value indices, int64_t depth, int32_t axis, mica_va
   int64_t k = axis < 0 ? axis + rank : axis;
   if (!indices.graph) return (mica_value){0};
   if (dtype != MICA_I32 && dtype != MICA_I64)
-    return mica__builder_fail("one_hot", indices, MICA_E_DTYPE, "the indices are %s, but must be i32 or i64",
+    return mica__builder_fail("one_hot", indices, MICA_E_DTYPE, "operand 0 is %s, but must be indices of i32 or i64",
                               mica_dtype_name(dtype));
   if (k < 0 || k >= rank || depth < 0)
     return mica__builder_fail("one_hot", indices, MICA_E_SHAPE,

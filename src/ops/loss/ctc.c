@@ -253,7 +253,7 @@ static mica_status launch_ctc(const mica__exec *exec) {
 
 static mica_status grad_ctc(const mica__grad *grad) {
   if (grad->dresults[GRADIENT].graph)
-    return mica__fail(MICA_E_UNSUPPORTED, "the loss depends on the gradient of ctc_loss, which itself has no gradient");
+    return mica__fail(MICA_E_UNSUPPORTED, "the gradient of ctc_loss has no gradient, and the loss depends on it");
   if (!grad->dy.graph) return MICA_OK;
   mica_value dy = mica__insert_axis(mica__insert_axis(grad->dy, 0), 2);
   grad->dinputs[LOGITS] = mica_mul(grad->results[GRADIENT], dy);

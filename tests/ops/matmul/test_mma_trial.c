@@ -100,14 +100,14 @@ static void check_declined(const char *why) {
 
 START_TEST(a_wrong_unit_is_declined) {
   open_as("gfx90a:sramecc+:xnack-", true);
-  check_declined("a trial on its matrix units was wrong");
+  check_declined("a trial on the device's matrix units gave wrong results");
   close_engine();
 }
 END_TEST
 
 START_TEST(a_unit_that_cannot_be_built_is_declined) {
   open_as("gfx942", false);
-  check_declined("a trial on its matrix units could not be built");
+  check_declined("a trial of the device's matrix units could not be compiled");
   close_engine();
 }
 END_TEST
@@ -125,11 +125,11 @@ START_TEST(another_engine_tries_for_itself) {
   multiply();
   ck_assert_int_eq(trials, 1);
   mica_engine *refused = open_another();
-  ck_assert_str_eq(missing(refused, MICA_F16), "a trial on its matrix units could not be built");
+  ck_assert_str_eq(missing(refused, MICA_F16), "a trial of the device's matrix units could not be compiled");
   ck_assert_ptr_null(missing(engine, MICA_F16));
   multiply();
   ck_assert_int_eq(trials, 2);
-  ck_assert_str_eq(missing(engine, MICA_F16), "a trial on its matrix units was wrong");
+  ck_assert_str_eq(missing(engine, MICA_F16), "a trial on the device's matrix units gave wrong results");
   mica_engine_destroy(refused);
   close_engine();
 }
