@@ -97,8 +97,9 @@ mica_status mica__file_read_private(const char *path, unsigned char **data, size
   const bool known = fstat(file, &about) == 0 && parent_of(path, folder) && stat(folder, &above) == 0;
   mica_status status = MICA_OK;
   if (!known || !is_private(&about) || !is_private(&above)) {
-    status = mica__fail(MICA_E_STATE,
-                        "%s is not used: it, or its folder, is another user's or can be written by others", path);
+    status = mica__fail(
+        MICA_E_STATE,
+        "%s is not used, because the file or its folder belongs to another user or can be written by others", path);
     if (!atomic_exchange(&warned, true)) mica__log(MICA_LOG_LEVEL_WARNING, "%s", mica_error_message());
   }
   if (status == MICA_OK) status = read_open(file, path, data, size);
@@ -112,7 +113,8 @@ mica_status mica__file_read_owned(const char *path, unsigned char **data, size_t
   MICA_TRY(open_to_read(path, &file));
   mica_status status = MICA_OK;
   if (fstat(file, &about) || !is_private(&about))
-    status = mica__fail(MICA_E_STATE, "%s is not used: it is another user's or can be written by others", path);
+    status = mica__fail(MICA_E_STATE,
+                        "%s is not used, because the file belongs to another user or can be written by others", path);
   if (status == MICA_OK) status = read_open(file, path, data, size);
   close(file);
   return status;

@@ -194,11 +194,11 @@ static mica_status hide(const char *name, unsigned char bytes[SECRET_BYTES], con
   unsigned char stream[HIDDEN];
   const uint64_t work = load_u64(bytes + WORK_AT), memory = load_u64(bytes + MEMORY_AT);
   if (memory > MOST_MEMORY || work > MOST_WORK)
-    return mica__fail(MICA_E_FORMAT, "%s is damaged: its password would need %llu MiB of memory", name,
+    return mica__fail(MICA_E_FORMAT, "%s is damaged: checking its password would need %llu MiB of memory", name,
                       (unsigned long long)(memory >> 20));
   if (memory > SIZE_MAX || crypto_pwhash_scryptsalsa208sha256(stream, sizeof stream, password, strlen(password),
                                                               bytes + SALT_AT, work, (size_t)memory) != 0)
-    return mica__fail(MICA_E_NOMEM, "%s: the key of the password needs %llu MiB of memory", name,
+    return mica__fail(MICA_E_NOMEM, "%s: there is not enough memory: checking the password needs %llu MiB", name,
                       (unsigned long long)(memory >> 20));
   for (size_t i = 0; i < sizeof stream; i++) bytes[HIDDEN_AT + i] ^= stream[i];
   sodium_memzero(stream, sizeof stream);
@@ -218,7 +218,7 @@ static mica_status open_secret(const char *name, unsigned char bytes[SECRET_BYTE
                                mica__secret_key *key, bool encrypted) {
   unsigned char check[CHECK];
   if (encrypted) {
-    if (!password) return mica__fail(MICA_E_STATE, "%s is encrypted, and its password is not given", name);
+    if (!password) return mica__fail(MICA_E_STATE, "%s is encrypted, but no password is given", name);
     MICA_TRY(hide(name, bytes, password));
     check_of(bytes, check);
     if (sodium_memcmp(check, bytes + HIDDEN_AT + HIDDEN - CHECK, CHECK) != 0)

@@ -75,7 +75,7 @@ static mica_status parse_value(const char *name, int key, const char **at, mica_
     if (!strncmp(*at, "True", 4))
       return mica__fail(MICA_E_FORMAT, "%s is in Fortran order; save numpy.ascontiguousarray(x) instead", name);
     *at = strncmp(*at, "False", 5) ? NULL : *at + 5;
-    if (!*at) return mica__fail(MICA_E_FORMAT, "%s: its header's fortran_order is neither True nor False", name);
+    if (!*at) return mica__fail(MICA_E_FORMAT, "%s: fortran_order in its header must be True or False", name);
   } else {
     const char *end = parse_string(*at, descr, sizeof descr);
     if (!end || !take_type(descr, npy))
@@ -131,13 +131,14 @@ static mica_status check_bytes(const char *name, const uint8_t *data, size_t hav
     fits = fits && (uint64_t)npy->shape.dim[i] <= SIZE_MAX &&
            mica__mul_size(npy->bytes, (uint64_t)npy->shape.dim[i], &npy->bytes);
   if (!fits || npy->bytes > have)
-    return mica__fail(MICA_E_FORMAT, "%s is truncated: %zu bytes of data for %s %s", name, have,
+    return mica__fail(MICA_E_FORMAT, "%s is truncated: it has %zu bytes of data, too few for %s %s", name, have,
                       mica_dtype_name(npy->dtype), mica_shape_format(npy->shape, text));
   if (npy->bytes < have)
-    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes after its %s %s", name, have - npy->bytes,
+    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes more than its %s %s needs", name, have - npy->bytes,
                       mica_dtype_name(npy->dtype), mica_shape_format(npy->shape, text));
   for (size_t i = 0; npy->dtype == MICA_BOOL && i < npy->bytes; i++)
-    if (data[i] > 1) return mica__fail(MICA_E_FORMAT, "%s: element %zu is %d; a bool is 0 or 1", name, i, data[i]);
+    if (data[i] > 1)
+      return mica__fail(MICA_E_FORMAT, "%s: element %zu is %d, but a bool must be 0 or 1", name, i, data[i]);
   return MICA_OK;
 }
 
@@ -147,13 +148,14 @@ mica_status mica__npy_parse_header(const char *name, const void *content, size_t
   char header[MAX_HEADER + 1];
   if (size < 12 || memcmp(data, "\x93NUMPY", 6)) return mica__fail(MICA_E_FORMAT, "%s is not an npy file", name);
   if (data[6] < 1 || data[6] > 3 || data[7] != 0)
-    return mica__fail(MICA_E_FORMAT, "%s has version %d.%d of the format; Mica reads 1.0 to 3.0", name, data[6],
+    return mica__fail(MICA_E_FORMAT, "%s has version %d.%d of the npy format, but Mica reads 1.0 to 3.0", name, data[6],
                       data[7]);
   size_t prefix = data[6] == 1 ? 10 : 12;
   size_t length = (size_t)data[8] | (size_t)data[9] << 8;
   if (data[6] > 1) length |= (size_t)data[10] << 16 | (size_t)data[11] << 24;
   if (length > size - prefix) return mica__fail(MICA_E_FORMAT, "%s is truncated in its header", name);
-  if (length > MAX_HEADER) return mica__fail(MICA_E_FORMAT, "%s: its header of %zu bytes is too long", name, length);
+  if (length > MAX_HEADER)
+    return mica__fail(MICA_E_FORMAT, "%s: its header has %zu bytes, but may have %d", name, length, (int)MAX_HEADER);
   memcpy(header, data + prefix, length);
   header[length] = '\0';
   MICA_TRY(parse_text(name, header, length, &found));

@@ -59,7 +59,7 @@ static mica_status verify(const char *path, const char *name, const mica__minisi
   if (memcmp(s->number, key->number, sizeof s->number) != 0) {
     mica__minisign_number(s->number, made);
     mica__minisign_number(key->number, wanted);
-    return mica__fail(MICA_E_STATE, "%s is signed with key %s; key %s is required", path, made, wanted);
+    return mica__fail(MICA_E_STATE, "%s is signed with key %s, but key %s is required", path, made, wanted);
   }
   if (crypto_sign_verify_detached(s->signature, c->hash, sizeof c->hash, key->key) != 0)
     return mica__fail(MICA_E_FORMAT, "%s does not match its signature %s; one of them was changed", path, name);

@@ -97,11 +97,11 @@ mica_status mica_signature_make_keys(const char *name, const char *password) {
 
 static mica_status check_comment(const char *comment) {
   if (strlen(comment) > MICA__MINISIGN_COMMENT)
-    return mica__fail(MICA_E_INVALID, "the comment has %zu bytes; %d are possible", strlen(comment),
+    return mica__fail(MICA_E_INVALID, "the comment has %zu bytes, but may have at most %d", strlen(comment),
                       MICA__MINISIGN_COMMENT);
   for (const char *at = comment; *at; at++)
     if (((unsigned char)*at < 0x20 && *at != '\t') || *at == 0x7f)
-      return mica__fail(MICA_E_INVALID, "the comment has a control character; a comment is one line");
+      return mica__fail(MICA_E_INVALID, "the comment has a control character, but must be one line of text");
   return MICA_OK;
 }
 

@@ -101,8 +101,8 @@ static mica_status accumulate(backward *b, const mica__op *op, int32_t id, mica_
   char want[MICA__TYPE_TEXT], got[MICA__TYPE_TEXT];
   mica__type type = node_at(b, id)->type, is = {mica_value_dtype(d), mica_value_shape(d)};
   if (is.dtype != type.dtype || !may_be_equal(is.shape, type.shape))
-    return mica__fail(MICA_E_STATE, "the gradient rule of %s gives %s for an operand of %s", op->name,
-                      mica__type_format(is, got), mica__type_format(type, want));
+    return mica__fail(MICA_E_STATE, "the gradient rule of %s gives %s for an operand that is %s; both must be the same",
+                      op->name, mica__type_format(is, got), mica__type_format(type, want));
   d = fitted(d, value_of(b, id));
   mica_value *sum = &b->grads[id - 1];
   *sum = sum->graph ? mica_add(*sum, d) : d;
@@ -192,7 +192,7 @@ static mica_status run(backward *b, mica_value loss, const mica_value *wrt, size
 static mica_status check(mica_value loss, const mica_value *wrt, size_t count, const mica_value *grads) {
   char text[MICA__TYPE_TEXT];
   if (!loss.graph || (count && (!wrt || !grads)))
-    return mica__fail(MICA_E_INVALID, "mica_gradients: the loss is null, or a pointer is NULL");
+    return mica__fail(MICA_E_INVALID, "mica_gradients: the loss is the null value, or a pointer is NULL");
   MICA_TRY(loss.graph->status);
   bool known = loss.id >= 1 && loss.id <= loss.graph->count;
   for (size_t i = 0; i < count; i++)
@@ -202,11 +202,11 @@ static mica_status check(mica_value loss, const mica_value *wrt, size_t count, c
   int64_t elements = 1;
   for (int32_t i = 0; i < type.shape.rank; i++) elements *= type.shape.dim[i];
   if (elements != 1)
-    return mica__fail(MICA_E_SHAPE, "mica_gradients: the loss %%%d '%s' is %s; it must have one element", (int)loss.id,
+    return mica__fail(MICA_E_SHAPE, "mica_gradients: the loss %%%d '%s' is %s, but must have one element", (int)loss.id,
                       mica_value_name(loss), mica__type_format(type, text));
   if (mica_dtype_kind_of(type.dtype) == MICA_DTYPE_KIND_FLOAT) return MICA_OK;
-  return mica__fail(MICA_E_DTYPE, "mica_gradients: the loss %%%d '%s' is %s; it must be floating", (int)loss.id,
-                    mica_value_name(loss), mica__type_format(type, text));
+  return mica__fail(MICA_E_DTYPE, "mica_gradients: the loss %%%d '%s' is %s, but must be of a floating type",
+                    (int)loss.id, mica_value_name(loss), mica__type_format(type, text));
 }
 
 mica_status mica_gradients(mica_value loss, const mica_value *wrt, size_t count, mica_value *grads) {

@@ -11,7 +11,9 @@
 static mica_status plan_of(mica_session *session, const char *call, const mica__plan **out) {
   if (!session) return mica__fail(MICA_E_INVALID, "%s: session is NULL", call);
   mica__plan *v = session->current;
-  if (!v) return mica__fail(MICA_E_STATE, "%s: the shapes of open dimensions are known after the first run", call);
+  if (!v)
+    return mica__fail(MICA_E_STATE, "%s: the session has open dimensions, so this works only after its first run",
+                      call);
   if (!v->recording) MICA_TRY(mica__plan_record(session, v, mica_engine_queue(session->engine)));
   *out = v;
   return MICA_OK;
@@ -106,7 +108,8 @@ mica_status mica_session_kernel_source(mica_session *session, size_t launch, cha
   if (!out) return mica__fail(MICA_E_INVALID, "mica_session_kernel_source: text is NULL");
   MICA_TRY(plan_of(session, "mica_session_kernel_source", &v));
   if (launch >= mica__recording_count(v->recording))
-    return mica__fail(MICA_E_NOT_FOUND, "mica_session_kernel_source: a run has %zu launches; there is no number %zu",
+    return mica__fail(MICA_E_NOT_FOUND,
+                      "mica_session_kernel_source: a run has %zu launches, numbered from 0; there is no number %zu",
                       mica__recording_count(v->recording), launch);
   mica_status status = mica__kernel_text(mica__recording_at(v->recording, launch)->kernel, &text);
   if (status == MICA_OK)

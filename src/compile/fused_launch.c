@@ -147,7 +147,7 @@ static mica_status launch_split(work *w, int32_t split, int64_t chunk, const mic
 static mica_status check_doubles(const mica__fused *fused, const mica_device_info *device) {
   for (int32_t k = 0; k < fused->count && !(device->features & MICA_FEATURE_FP64); k++)
     if (fused->instrs[k].dtype == MICA_F64)
-      return mica__fail(MICA_E_UNSUPPORTED, "%s has no double precision", device->name);
+      return mica__fail(MICA_E_UNSUPPORTED, "the graph has f64 values, but %s has no double precision", device->name);
   return MICA_OK;
 }
 

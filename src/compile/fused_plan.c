@@ -329,12 +329,12 @@ static mica_status check(const mica__fused *fused) {
   for (int32_t k = 0; k < fused->count; k++) {
     const mica__fused_instr *instr = &fused->instrs[k];
     if (instr->kind == MICA__FUSED_OP && !mica__fused_expression(fused, instr))
-      return mica__fail(MICA_E_UNSUPPORTED, "fused: op %s has no expression", instr->op->name);
+      return mica__fail(MICA_E_UNSUPPORTED, "fused: op %s has no expression, so it cannot be fused", instr->op->name);
     if (instr->kind != MICA__FUSED_REDUCE) continue;
     if (!fused->reduced || instr->op->join == MICA__JOIN_NONE)
-      return mica__fail(MICA_E_UNSUPPORTED, "fused: %s has no row to join or no way of joining it", instr->op->name);
+      return mica__fail(MICA_E_UNSUPPORTED, "fused: %s cannot be reduced within a fused kernel", instr->op->name);
     if (instr->op->join >= MICA__JOIN_ARGMAX && !fits)
-      return mica__fail(MICA_E_UNSUPPORTED, "fused: %s over more than 2^31 elements", instr->op->name);
+      return mica__fail(MICA_E_UNSUPPORTED, "fused: %s cannot run over more than 2^31 elements", instr->op->name);
   }
   return MICA_OK;
 }

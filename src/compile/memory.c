@@ -44,8 +44,8 @@ static mica_status check_size(const planner *p, int32_t id) {
   const mica_device_info *device = mica_engine_device(p->engine);
   char text[256];
   if (mica__node_bytes(node) <= p->memory->arena.step) return MICA_OK;
-  return mica__fail(MICA_E_DEVICE_MEMORY, "%s, more than the %llu of %s's largest buffer", describe(node, text),
-                    (unsigned long long)device->max_buffer_bytes, device->name);
+  return mica__fail(MICA_E_DEVICE_MEMORY, "%s, more than the %llu bytes of the largest buffer of %s",
+                    describe(node, text), (unsigned long long)device->max_buffer_bytes, device->name);
 }
 
 static double total_of(const mica__memory *m, bool with_outputs) {
@@ -70,7 +70,8 @@ mica_status mica__memory_check(const mica__memory *m, const mica_graph *graph, c
     if (counts && (!largest || mica__node_bytes(node) > mica__node_bytes(largest))) largest = node;
   }
   char text[256];
-  return mica__fail(MICA_E_DEVICE_MEMORY, "a session needs %.0f bytes for its values, more than the %llu of %s%s%s",
+  return mica__fail(MICA_E_DEVICE_MEMORY,
+                    "a session needs %.0f bytes for its values, more than the %llu bytes of memory of %s%s%s",
                     total_of(m, with_outputs), (unsigned long long)device->global_bytes, device->name,
                     largest ? "; the largest: " : "", largest ? describe(largest, text) : "");
 }

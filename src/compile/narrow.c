@@ -101,10 +101,11 @@ static void say_wide(const narrowing *n) {
   const char *type = mica_dtype_name(n->dtype);
   for (size_t i = 0; i < n->wide_count; i++) mica__text_addf(&names, i ? ", %s" : "%s", n->wide[i]);
   if (n->wide_count && !names.failed)
-    mica__log(MICA_LOG_LEVEL_WARNING, "%s: %s computes in f32%s", type, names.data,
-              n->some ? "" : ", as all else of the graph does");
+    mica__log(MICA_LOG_LEVEL_WARNING, "%s: %s is computed in f32%s", type, names.data,
+              n->some ? "" : ", like the rest of the graph");
   else if (!n->some)
-    mica__log(MICA_LOG_LEVEL_WARNING, "%s: the graph has no product of f32 numbers, and is computed as it is", type);
+    mica__log(MICA_LOG_LEVEL_WARNING, "%s: the graph has no product of f32 numbers, so this type changes nothing",
+              type);
   mica__text_free(&names);
 }
 

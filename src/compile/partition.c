@@ -452,7 +452,9 @@ static mica_status step_of_kernel(work *w, const group *g, mica__step *step) {
   w->emission.own = 1;
   bool good = mica__emit(&w->emission, g->ids, g->count, w->stored);
   for (int32_t i = 0; i < g->count; i++) w->trial[g->ids[i] - 1] = 0;
-  if (!good) return mica__fail(MICA_E_UNSUPPORTED, "%s: no kernel can be made of it", node_at(w, g->ids[0])->op->name);
+  if (!good)
+    return mica__fail(MICA_E_UNSUPPORTED, "%s: a kernel cannot be generated for this op",
+                      node_at(w, g->ids[0])->op->name);
   step->fused = malloc(mica__fused_bytes(w->emission.fused));
   if (!step->fused) return mica__fail_nomem("a session");
   mica__fused_copy(step->fused, w->emission.fused);

@@ -116,7 +116,7 @@ static mica_status wrap(recorder *r, int32_t id, mica_tensor **out) {
     return mica_tensor_view(r->session->tensors[r->v->parameters[location->node - 1]], node->type.shape, NULL, 0, out);
   case MICA__HOME_NONE: break;
   }
-  if (!buffer) return mica__fail(MICA_E_STATE, "%s: a value without memory is used", node->op->name);
+  if (!buffer) return mica__fail(MICA_E_STATE, "%s: an operand has no memory (an error in Mica)", node->op->name);
   return mica_tensor_wrap(buffer, at, node->type.dtype, node->type.shape, out);
 }
 
@@ -233,7 +233,7 @@ static mica_status record_op(recorder *r, const mica__step *step) {
   exec.output = outputs[0];
   exec.outputs = outputs;
   if (status == MICA_OK && !node->op->launch && !node->op->host && !node->op->begin)
-    status = mica__fail(MICA_E_UNSUPPORTED, "%s cannot run on a device yet", node->op->name);
+    status = mica__fail(MICA_E_UNSUPPORTED, "the op %s cannot run on a device yet", node->op->name);
   if (status == MICA_OK)
     status = node->op->launch ? node->op->launch(&exec) : mica__partition_record_host(&r->v->partition, step, &exec);
   for (int32_t k = 0; k < node->input_count; k++) {

@@ -425,7 +425,7 @@ static mica_status order(schedule *s) {
     int32_t next = choose_next(s);
     if (next < 0) {
       free(ordered);
-      return mica__fail(MICA_E_STATE, "the launches of a session wait for each other");
+      return mica__fail(MICA_E_STATE, "the launches of a session wait for each other in a circle (an error in Mica)");
     }
     run(s, next);
     numbers[n] = next;

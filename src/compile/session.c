@@ -112,7 +112,7 @@ mica_status mica_session_create(mica_engine *engine, mica_graph *graph, const mi
   mica_status status = mica__template_clone(graph, outputs, output_count, scale_folding, &session->template);
   mica_dtype dtype = session->config.dtype;
   if (status == MICA_OK && dtype != MICA_F32 && dtype != MICA_F16 && dtype != MICA_BF16)
-    status = mica__fail(MICA_E_DTYPE, "mica_session_create: sessions compute in f32, f16 or bf16, not %s",
+    status = mica__fail(MICA_E_DTYPE, "mica_session_create: dtype is %s, but must be f32, f16 or bf16",
                         mica_dtype_name(dtype));
   if (status == MICA_OK && dtype != MICA_F32) status = mica__template_narrow(&session->template, dtype);
   if (status == MICA_OK) status = collect_slots(session);
@@ -150,7 +150,8 @@ void mica_session_destroy(mica_session *session) {
 
 static mica_status take_feed(mica_session *session, const mica_feed *feed) {
   char is[MICA__TYPE_TEXT], want[MICA__TYPE_TEXT];
-  if (!feed->name || !feed->tensor) return mica__fail(MICA_E_INVALID, "mica_session_run: a feed holds a NULL");
+  if (!feed->name || !feed->tensor)
+    return mica__fail(MICA_E_INVALID, "mica_session_run: the name or the tensor of a feed is NULL");
   int32_t i = mica__name_table_find(&session->input_names, feed->name);
   if (i < 0) return mica__fail(MICA_E_NOT_FOUND, "mica_session_run: the graph has no input '%s'", feed->name);
   if (session->feeds[i]) return mica__fail(MICA_E_INVALID, "mica_session_run: input '%s' is fed twice", feed->name);

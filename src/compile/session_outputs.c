@@ -24,8 +24,8 @@ static mica_status check_bound(const mica__plan *v, int32_t i, const mica_tensor
   mica__type wanted = mica__graph_node(v->template.graph, v->template.outputs[i])->type;
   if (type.dtype == wanted.dtype && mica_shape_equal(type.shape, wanted.shape)) return MICA_OK;
   return mica__fail(type.dtype != wanted.dtype ? MICA_E_DTYPE : MICA_E_SHAPE,
-                    "mica_session_run: output %d is %s, but is bound to %s", (int)i, mica__type_format(wanted, want),
-                    mica__type_format(type, is));
+                    "mica_session_run: output %d is %s, but is bound to a tensor of %s", (int)i,
+                    mica__type_format(wanted, want), mica__type_format(type, is));
 }
 
 /* True if kernels write the output directly to the caller's tensor. */
@@ -62,7 +62,7 @@ static mica_status check_type(const mica_session *session, const char *call, siz
   mica__type wanted = mica__graph_node(session->template.graph, session->template.outputs[index])->type;
   if (type.dtype == wanted.dtype && mica__shape_fits(type.shape, wanted.shape)) return MICA_OK;
   return mica__fail(type.dtype != wanted.dtype ? MICA_E_DTYPE : MICA_E_SHAPE,
-                    "%s: output %zu is %s, but would be bound to %s", call, index, mica__type_format(wanted, want),
+                    "%s: output %zu is %s, but the tensor to bind is %s", call, index, mica__type_format(wanted, want),
                     mica__type_format(type, is));
 }
 
@@ -117,7 +117,7 @@ mica_status mica_session_bind_output(mica_session *session, size_t index, mica_t
   mica_tensor *handle = NULL;
   if (!session) return mica__fail(MICA_E_INVALID, "%s: session is NULL", call);
   if (index >= (size_t)session->template.output_count)
-    return mica__fail(MICA_E_NOT_FOUND, "%s: the session has %d outputs; there is no number %zu", call,
+    return mica__fail(MICA_E_NOT_FOUND, "%s: the session has %d outputs, numbered from 0; there is no number %zu", call,
                       (int)session->template.output_count, index);
   if (tensor && mica_tensor_engine(tensor) != session->engine)
     return mica__fail(MICA_E_INVALID, "%s: the tensor for output %zu belongs to another engine", call, index);

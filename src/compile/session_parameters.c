@@ -14,8 +14,8 @@ static mica_status check_tensor(const mica_session *session, const char *call, i
     return mica__fail(MICA_E_INVALID, "%s: the tensor for '%s' belongs to another engine", call, slot->name);
   if (type.dtype != slot->type.dtype || !mica_shape_equal(type.shape, slot->type.shape))
     return mica__fail(type.dtype != slot->type.dtype ? MICA_E_DTYPE : MICA_E_SHAPE,
-                      "%s: the tensor for '%s' is %s, the parameter %s", call, slot->name, mica__type_format(type, is),
-                      mica__type_format(slot->type, want));
+                      "%s: the tensor for '%s' is %s, but the parameter is %s", call, slot->name,
+                      mica__type_format(type, is), mica__type_format(slot->type, want));
   if (slot->assigned) MICA_TRY(mica__tensor_check_writable(tensor, call, slot->name));
   if (!mica_tensor_is_contiguous(tensor))
     return mica__fail(MICA_E_INVALID, "%s: the tensor for '%s' is not contiguous", call, slot->name);
@@ -99,7 +99,8 @@ static mica_status append(mica__slabs *slabs, const mica_session *session, int32
   size_t bytes = mica__node_bytes(mica__graph_node(session->template.graph, slot->node));
   const mica_device_info *device = mica_engine_device(session->engine);
   if (bytes <= slabs->step) return mica__slabs_append(slabs, bytes, offset);
-  return mica__fail(MICA_E_DEVICE_MEMORY, "the parameter '%s' has %zu bytes, more than the %llu of %s's largest buffer",
+  return mica__fail(MICA_E_DEVICE_MEMORY,
+                    "the parameter '%s' has %zu bytes, more than the %llu bytes of the largest buffer of %s",
                     slot->name, bytes, (unsigned long long)device->max_buffer_bytes, device->name);
 }
 

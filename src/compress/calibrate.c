@@ -91,7 +91,9 @@ mica_value mica_calibration_hook(void *user, mica_nn *nn, mica_nn_point point, c
                             "mica_calibration_hook: the calibration (hook_user) or the network is NULL");
   mica__layer *layer = find_layer(c, name);
   if (c->nn && c->nn != nn)
-    return mica__graph_fail(value.graph, MICA_E_STATE, "mica_calibration_hook: it was called by another network");
+    return mica__graph_fail(
+        value.graph, MICA_E_STATE,
+        "mica_calibration_hook: the calibration already belongs to another network; make one for each");
   c->nn = nn;
   c->graph = value.graph;
   if (!layer) return fail_nomem(value.graph);
@@ -337,7 +339,7 @@ static void show_inputs(mica_calibration *c) {
 
 mica_status mica_calibration_note(mica_calibration *c, mica_session *session, size_t first) {
   if (!c || !session) return mica__fail(MICA_E_INVALID, "mica_calibration_note: a pointer is NULL");
-  if (!c->finished) return mica__fail(MICA_E_STATE, "mica_calibration_note: mica_calibration_values was not called");
+  if (!c->finished) return mica__fail(MICA_E_STATE, "mica_calibration_note: call mica_calibration_values first");
   for (size_t i = 0; i < c->source_count; i++) {
     const mica_tensor *tensor = mica_session_output(session, first + i);
     if (!tensor || mica_tensor_dtype(tensor) != MICA_F32)
@@ -390,7 +392,8 @@ mica_status mica__calibration_add(mica_calibration *c, size_t index, const mica_
     if (!source->sums) return mica__fail_nomem("a calibration");
   }
   if (shape.dim[shape.rank - 1 - source->axis] != source->channels)
-    return mica__fail(MICA_E_SHAPE, "a layer's input has different numbers of channels in two calls");
+    return mica__fail(MICA_E_SHAPE, "a layer's input has %lld channels, but had %lld before",
+                      (long long)shape.dim[shape.rank - 1 - source->axis], (long long)source->channels);
   MICA_TRY(note(source, tensor));
   show_inputs(c);
   return MICA_OK;
@@ -413,8 +416,9 @@ mica_status mica_calibration_range(const mica_calibration *c, size_t index, mica
                                    double percentile, int32_t bits, double *low, double *high, double *decibel) {
   const mica__layer *layer = c && low && high ? mica__calibration_layer(c, index) : NULL;
   if (!layer || !mica_calibration_method_name((size_t)method) || bits < 2 || bits > 8)
-    return mica__fail(MICA_E_INVALID, "mica_calibration_range: a pointer is NULL, or there is no such layer, method or "
-                                      "number of bits");
+    return mica__fail(MICA_E_INVALID,
+                      "mica_calibration_range: a pointer is NULL, index or method is unknown, or bits is not "
+                      "from 2 to 8");
   if (layer->source < 0)
     return mica__fail(MICA_E_INVALID, "mica_calibration_range: the layer '%s' has no input", layer->name);
   double ignored;

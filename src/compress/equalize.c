@@ -142,7 +142,7 @@ mica_status mica_equalize_weights(const mica_calibration *c, const mica_safetens
   mica__tensors tensors = {0};
   size_t made = 0;
   if (!c || !file || !path) return mica__fail(MICA_E_INVALID, "mica_equalize_weights: a pointer is NULL");
-  if (!c->finished) return mica__fail(MICA_E_STATE, "mica_calibration_values was not called");
+  if (!c->finished) return mica__fail(MICA_E_STATE, "mica_equalize_weights: call mica_calibration_values first");
   if (mica_safetensors_metadata(file, MICA__QUANTIZED))
     return mica__fail(MICA_E_STATE, "the weights are quantised already");
   mica_status status = equalize_all(c, file, &tensors, &made);

@@ -250,7 +250,9 @@ static void remove_class(mica_pruning *p, int32_t class) {
 
 mica_status mica_pruning_remove(mica_pruning *p, size_t group, int64_t channel) {
   if (!p || group >= p->group_count || channel < 0 || channel >= p->groups[group].channels)
-    return mica__fail(MICA_E_INVALID, "mica_pruning_remove: there is no such channel");
+    return mica__fail(MICA_E_INVALID,
+                      "mica_pruning_remove: p is NULL, or there is no group %zu or no channel %lld in it", group,
+                      (long long)channel);
   for (int32_t c = 0; c < p->class_count; c++)
     if (p->group_of[c] == (int32_t)group && channel-- == 0) remove_class(p, c);
   return MICA_OK;
@@ -305,8 +307,7 @@ static mica_status cut(mica_pruning *p, const ranked *list, double share) {
       if (worth < least) least = worth, best = g, best_at = at;
     }
     if (best == p->group_count)
-      return mica__fail(MICA_E_STATE, "no more than %.0f %% of the FLOPs can be removed",
-                        100 * (1 - mica_pruning_flops(p)));
+      return mica__fail(MICA_E_STATE, "at most %.0f %% of the FLOPs can be removed", 100 * (1 - mica_pruning_flops(p)));
     int64_t count = step_of(p->before[best]);
     for (size_t i = best_at; count > 0; i++)
       if (!p->removed[list[i].class]) remove_class(p, list[i].class), count--;

@@ -11,18 +11,19 @@
 /* --- choices --- */
 
 static mica_status check(const mica_calibration *c, mica_quantize_settings *s) {
-  if (!c->finished) return mica__fail(MICA_E_STATE, "mica_calibration_values was not called");
+  if (!c->finished)
+    return mica__fail(MICA_E_STATE, "quantising needs a finished calibration: call mica_calibration_values first");
   if (s->bits == 0) s->bits = 8;
   if (s->bits != 8 && s->bits != 4)
     return mica__fail(MICA_E_INVALID, "weights cannot have %d bits; choose 8 or 4", (int)s->bits);
   if (!mica_calibration_method_name((size_t)s->method))
     return mica__fail(MICA_E_INVALID, "%d is not a method of calibration", (int)s->method);
   if (s->group != 0 && s->group != 32 && s->group != 64 && s->group != 128)
-    return mica__fail(MICA_E_INVALID, "weights cannot have groups of %lld; choose 32, 64 or 128", (long long)s->group);
+    return mica__fail(MICA_E_INVALID, "group is %lld, but must be 32, 64 or 128", (long long)s->group);
   if (s->group && !s->weights_only)
-    return mica__fail(MICA_E_INVALID, "groups of weights are for quantising weights only");
+    return mica__fail(MICA_E_INVALID, "group is set, but groups are possible only with weights_only");
   if (!(s->percentile >= 0 && s->percentile <= 1))
-    return mica__fail(MICA_E_INVALID, "a percentile of %g is not in [0, 1]", s->percentile);
+    return mica__fail(MICA_E_INVALID, "percentile is %g, but must be from 0 to 1", s->percentile);
   return MICA_OK;
 }
 
@@ -90,14 +91,14 @@ mica_status mica__choose_layers(const mica_calibration *c, const mica_quantize_s
     else
       choose_weight(&all, layer, choice);
     if (choice->input && mica__layer_is_idle(&layer->shown))
-      choice->bits = 0, choice->input = false, choice->why = "float: all that it was given is 0";
+      choice->bits = 0, choice->input = false, choice->why = "float: all its inputs were 0";
     quantized += choice->bits != 0;
   }
   mica_status status = MICA_OK;
   if (keep && !kept)
-    status = mica__fail(MICA_E_NOT_FOUND, "no layer matches \"%s\" to be kept; the layers are %s to %s", keep,
-                        all.count ? all.list[0].layer->name : "none",
-                        all.count ? all.list[all.count - 1].layer->name : "none");
+    status = mica__fail(
+        MICA_E_NOT_FOUND, "no layer matches the pattern \"%s\" of layers to keep; the layers are %s to %s", keep,
+        all.count ? all.list[0].layer->name : "none", all.count ? all.list[all.count - 1].layer->name : "none");
   else if (!quantized)
     status = mica__fail(MICA_E_INVALID, "there is no layer left to quantise");
   keep_ends(&all);

@@ -83,7 +83,7 @@ static mica_status read_entry(const mica_safetensors *file, const mica_safetenso
     return mica__fail(MICA_E_FORMAT, "the quantised layer '%s' must have a scale of f32 or bf16 with 1 or 2 dimensions",
                       e->name);
   if ((e->dtype != MICA_I8 && e->dtype != MICA_U8) || e->shape.rank < 2)
-    return mica__fail(MICA_E_FORMAT, "'%s.weight_q' is not a weight of 8 or 4 bits", e->name);
+    return mica__fail(MICA_E_FORMAT, "'%s.weight_q' must be i8 or u8, with at least 2 dimensions", e->name);
   e->scale = scale->shape;
   e->input = find(file, e->name, "input_scale") != NULL;
   e->zero = find(file, e->name, "input_zero") != NULL;
@@ -107,7 +107,8 @@ mica_status mica_quantizer_open(const mica_safetensors *file, mica_quantizer **o
     q->entries[q->count].name = layer;
     status = read_entry(file, tensor, &q->entries[q->count++]);
   }
-  if (status == MICA_OK && !q->count) status = mica__fail(MICA_E_FORMAT, "no layer is quantised");
+  if (status == MICA_OK && !q->count)
+    status = mica__fail(MICA_E_FORMAT, "the file is marked as quantised, but has no quantised layer");
   if (status == MICA_OK)
     *out = q;
   else
@@ -197,8 +198,8 @@ static mica_value integer_input(const entry *e, mica_nn *nn, mica_value x) {
 
 static mica_value wrong_shape(const entry *e, mica_value w) {
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
-  return mica__graph_fail(w.graph, MICA_E_FORMAT, "the quantised layer '%s' holds %s; the network has %s", e->name,
-                          mica_shape_format(e->shape, is), mica_shape_format(mica_value_shape(w), want));
+  return mica__graph_fail(w.graph, MICA_E_FORMAT, "the quantised layer '%s' is %s in the file, but %s in the network",
+                          e->name, mica_shape_format(e->shape, is), mica_shape_format(mica_value_shape(w), want));
 }
 
 static mica_value integer_weight(const entry *e, mica_nn *nn, mica_value w) {
@@ -320,7 +321,9 @@ static mica_status begin_weight(const entry *e, mica_session *session) {
 
 mica_status mica_quantizer_begin(const mica_quantizer *q, const mica_calibration *c, mica_session *session) {
   if (!q || !c || !session) return mica__fail(MICA_E_INVALID, "mica_quantizer_begin: a pointer is NULL");
-  if (!q->training) return mica__fail(MICA_E_STATE, "mica_quantizer_begin: the quantizer is not one for training");
+  if (!q->training)
+    return mica__fail(MICA_E_STATE,
+                      "mica_quantizer_begin: the quantizer is not for training; make it with mica_quantizer_create");
   for (size_t i = 0; mica_calibration_layer_at(c, i); i++) {
     const entry *e = find_entry(q, mica_calibration_layer_at(c, i)->name);
     double low = 0, high = 0;

@@ -117,7 +117,7 @@ static mica_status check_result(const mica__eager_call *call, const mica__eager_
   mica_shape shape = mica_tensor_shape(result->tensor);
   bool same_shape = mica_shape_equal(shape, mica_value_shape(value));
   if (dtype == wanted && same_shape) return MICA_OK;
-  return mica__fail(same_shape ? MICA_E_DTYPE : MICA_E_SHAPE, "%s: %s is %s %s; it must be %s %s", call->op,
+  return mica__fail(same_shape ? MICA_E_DTYPE : MICA_E_SHAPE, "%s: %s is %s %s, but must be %s %s", call->op,
                     result->name, mica_dtype_name(dtype), mica_shape_format(shape, is), mica_dtype_name(wanted),
                     mica_shape_format(mica_value_shape(value), want));
 }
@@ -139,7 +139,7 @@ static mica_status differentiate(const mica__eager_call *call, mica_graph *graph
   if (mica_graph_status(graph) != MICA_OK) return MICA_OK; /* the caller checks the graph's status */
   if (!mica_shape_equal(mica_value_shape(y[0]), mica_value_shape(dy))) {
     char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
-    return mica__fail(MICA_E_SHAPE, "dy is %s; it must be %s", mica_shape_format(mica_value_shape(dy), is),
+    return mica__fail(MICA_E_SHAPE, "dy is %s, but must be %s", mica_shape_format(mica_value_shape(dy), is),
                       mica_shape_format(mica_value_shape(y[0]), want));
   }
   MICA_TRY(mica_gradients(loss, wrt, count, grads));

@@ -91,7 +91,7 @@ static mica_status make_room(mica_gguf_keys *keys) {
 }
 
 mica_status mica_gguf_keys_create(mica_gguf_keys **keys) {
-  if (!keys) return mica__fail(MICA_E_INVALID, "mica_gguf_keys_create: NULL");
+  if (!keys) return mica__fail(MICA_E_INVALID, "mica_gguf_keys_create: keys is NULL");
   mica_gguf_keys *made = calloc(1, sizeof *made);
   if (!made) return mica__fail_nomem("keys of a GGUF file");
   *keys = made;
@@ -136,7 +136,8 @@ mica_status mica_gguf_keys_add_text(mica_gguf_keys *keys, const char *key, const
 
 mica_status mica_gguf_keys_add_integer(mica_gguf_keys *keys, const char *key, int64_t number) {
   if (number < 0 || number > UINT32_MAX)
-    return mica__fail(MICA_E_INVALID, "mica_gguf_keys_add_integer: key \"%s\" is not in 0 to 2^32 - 1", key ? key : "");
+    return mica__fail(MICA_E_INVALID, "mica_gguf_keys_add_integer: the number of key \"%s\" must be from 0 to 2^32 - 1",
+                      key ? key : "");
   const uint32_t one = (uint32_t)number;
   return mica_gguf_keys_add(keys, &(mica_gguf_value){.key = key, .kind = MICA_GGUF_KIND_U32, .count = 1, .data = &one});
 }

@@ -102,7 +102,7 @@ static mica_status keep_name(cursor *c, mica_gguf_text text, const char **kept) 
 static mica_status check_bools(const cursor *c, const mica_gguf_value *value) {
   const unsigned char *bools = value->data;
   for (size_t i = 0; value->kind == MICA_GGUF_KIND_BOOL && i < value->count; i++)
-    if (bools[i] > 1) return fail_at(c, "element %zu is the bool %d; a bool is 0 or 1", i, bools[i]);
+    if (bools[i] > 1) return fail_at(c, "element %zu is %d, but a bool must be 0 or 1", i, bools[i]);
   return MICA_OK;
 }
 
@@ -171,7 +171,7 @@ static mica_status read_shape(cursor *c, mica_shape *shape) {
   uint64_t rank = 0;
   MICA_TRY(read_number(c, 4, "a rank", &rank));
   if (rank > MICA__GGUF_MAX_RANK)
-    return fail_at(c, "%" PRIu64 " dimensions; there may be %d", rank, MICA__GGUF_MAX_RANK);
+    return fail_at(c, "the rank is %" PRIu64 ", but must be at most %d", rank, MICA__GGUF_MAX_RANK);
   *shape = (mica_shape){.rank = (int32_t)rank};
   for (size_t i = (size_t)rank; i-- > 0;) {
     uint64_t dim = 0;
@@ -288,7 +288,8 @@ static mica_status read_counts(cursor *c) {
   MICA_TRY(read_number(c, 4, "the version", &version));
   if (version == 0x02000000 || version == 0x03000000)
     return fail_at(c, "it is a big-endian GGUF file; convert it to little-endian, for example by gguf-convert-endian");
-  if (version != 2 && version != 3) return fail_at(c, "it is GGUF version %" PRIu64 "; Mica reads 2 and 3", version);
+  if (version != 2 && version != 3)
+    return fail_at(c, "the file is GGUF version %" PRIu64 ", but Mica reads 2 and 3", version);
   MICA_TRY(read_number(c, 8, "the number of tensors", &tensors));
   MICA_TRY(read_number(c, 8, "the number of keys", &keys));
   const size_t room = c->size - HEADER;

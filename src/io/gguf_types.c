@@ -81,7 +81,8 @@ mica_status mica__gguf_check_name(mica_status status, const char *path, const ch
   if (mica__utf8_prefix(text, bytes) < bytes) return mica__fail(status, "%s: %s is not UTF-8", path, what);
   if (memchr(text, 0, bytes)) return mica__fail(status, "%s: %s has the character U+0000", path, what);
   if (bytes > most)
-    return mica__fail(status, "%s: %s, \"%.60s...\", has %zu bytes; the maximum is %zu", path, what, text, bytes, most);
+    return mica__fail(status, "%s: %s, \"%.60s...\", has %zu bytes, but may have at most %zu", path, what, text, bytes,
+                      most);
   return MICA_OK;
 }
 
@@ -90,10 +91,10 @@ mica_status mica__gguf_alignment(mica_status status, const char *path, const mic
   *alignment = MICA__GGUF_ALIGNMENT;
   if (!value) return MICA_OK;
   if (value->array || value->kind != MICA_GGUF_KIND_U32)
-    return mica__fail(status, "%s: key \"%s\" is not one number of the kind u32", path, value->key);
+    return mica__fail(status, "%s: key \"%s\" must be one number of the kind u32", path, value->key);
   const int64_t asked = mica_gguf_integer(value, 0);
   if (asked < 1 || asked > MICA__GGUF_MAX_ALIGNMENT || (asked & (asked - 1)))
-    return mica__fail(status, "%s: key \"%s\" is %" PRId64 "; it must be a power of two up to %d", path, value->key,
+    return mica__fail(status, "%s: key \"%s\" is %" PRId64 ", but must be a power of two up to %d", path, value->key,
                       asked, MICA__GGUF_MAX_ALIGNMENT);
   *alignment = (size_t)asked;
   return MICA_OK;

@@ -40,7 +40,7 @@ static mica_status add_array(writer *w, const char *key, const mica_gguf_value *
 static mica_status add_elements(writer *w, const char *key, const mica_gguf_value *value, int depth) {
   const size_t width = mica__gguf_kind_bytes((uint32_t)value->kind);
   if ((unsigned)value->kind >= MICA_GGUF_KIND_COUNT || (value->count && !value->data))
-    return mica__fail(MICA_E_INVALID, "%s: key \"%s\" has a kind that the format lacks, or no data", w->path, key);
+    return mica__fail(MICA_E_INVALID, "%s: key \"%s\" has a kind that GGUF lacks, or its data is NULL", w->path, key);
   for (size_t i = 0; value->kind == MICA_GGUF_KIND_BOOL && i < value->count; i++)
     if (((const unsigned char *)value->data)[i] > 1)
       return mica__fail(MICA_E_INVALID, "%s: element %zu of key \"%s\" is a bool that is neither 0 nor 1", w->path, i,
@@ -93,7 +93,7 @@ static mica_status check_tensor(const writer *w, const mica_weight_entry *entry,
     return mica__fail(MICA_E_INVALID, "%s: GGUF cannot hold tensor \"%s\" as %s %s", w->path, entry->name,
                       (*type)->name, mica_shape_is_valid(entry->shape) ? mica_shape_format(entry->shape, text) : "?");
   if (bytes != entry->bytes || (bytes && !entry->data))
-    return mica__fail(MICA_E_INVALID, "%s: tensor \"%s\" has %zu bytes; as %s %s it must have %zu", w->path,
+    return mica__fail(MICA_E_INVALID, "%s: tensor \"%s\" has %zu bytes, but as %s %s must have %zu", w->path,
                       entry->name, entry->bytes, (*type)->name, mica_shape_format(entry->shape, text), bytes);
   return MICA_OK;
 }

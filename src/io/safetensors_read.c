@@ -44,7 +44,7 @@ static mica_status read_shape(const char *path, const char *name, const cJSON *i
   for (const cJSON *at = item->child; at; at = at->next) {
     uint64_t dim = 0;
     if (shape->rank == MICA_MAX_RANK)
-      return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has %d dimensions; the maximum is %d", path, name,
+      return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has %d dimensions, but may have at most %d", path, name,
                         cJSON_GetArraySize(item), MICA_MAX_RANK);
     if (!read_size(at, &dim))
       return mica__fail(MICA_E_FORMAT,
@@ -67,7 +67,8 @@ static mica_status read_offsets(const char *path, const char *name, const cJSON 
 static mica_status check_bools(const char *path, const mica_safetensors_entry *entry) {
   for (size_t i = 0; entry->dtype == MICA_BOOL && i < entry->bytes; i++)
     if (((const unsigned char *)entry->data)[i] > 1)
-      return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\", BOOL, has %d as element %zu; a bool is 0 or 1", path,
+      return mica__fail(MICA_E_FORMAT,
+                        "%s: tensor \"%.200s\" is BOOL, but has %d as element %zu; a bool must be 0 or 1", path,
                         entry->name, ((const unsigned char *)entry->data)[i], i);
   return MICA_OK;
 }
@@ -145,7 +146,8 @@ static mica_status check_entries(const char *path, mica_safetensors *file, const
 
 static mica_status read_metadata(const char *path, mica_safetensors *file, const cJSON *item) {
   if (file->metadata || !cJSON_IsObject(item))
-    return mica__fail(MICA_E_FORMAT, "%s: " MICA__SAFETENSORS_METADATA " is not one object", path);
+    return mica__fail(MICA_E_FORMAT, "%s: " MICA__SAFETENSORS_METADATA " must be there at most once, as an object",
+                      path);
   for (const cJSON *at = item->child; at; at = at->next)
     if (!cJSON_IsString(at))
       return mica__fail(MICA_E_FORMAT, "%s: metadata \"%.200s\" is not a text", path, at->string);
@@ -183,13 +185,13 @@ static mica_status check_hash(const char *path, const mica_safetensors *file, si
 
 static mica_status parse_header(const char *path, mica_safetensors *file) {
   uint64_t length = 0;
-  if (file->size < 8) return mica__fail(MICA_E_FORMAT, "%s is truncated: %zu bytes", path, file->size);
+  if (file->size < 8) return mica__fail(MICA_E_FORMAT, "%s is truncated: it has only %zu bytes", path, file->size);
   for (int i = 7; i >= 0; i--) length = length << 8 | file->data[i];
   if (length > MICA__SAFETENSORS_MAX_HEADER)
     return mica__fail(MICA_E_FORMAT, "%s is not a safetensors file: it begins with a header size of %llu bytes", path,
                       (unsigned long long)length);
   if (length > file->size - 8)
-    return mica__fail(MICA_E_FORMAT, "%s is truncated: a header of %llu bytes in a file of %zu", path,
+    return mica__fail(MICA_E_FORMAT, "%s is truncated: its header needs %llu bytes, but the file has %zu", path,
                       (unsigned long long)length, file->size);
   const char *text = (const char *)file->data + 8, *parsed = text, *end = text + length;
   if (length > 0 && *text == '{') MICA_TRY(mica__json_check_text(path, "its header", text, (size_t)length));

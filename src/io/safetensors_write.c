@@ -151,9 +151,10 @@ static mica_status write_file(const char *path, const item *items, size_t count,
   for (size_t i = 0; i < count; i++) pieces[3 + i] = (mica__bytes){items[i].entry->data, items[i].entry->bytes};
   mica__file_sweep(path);
   unsigned char *ordered = NULL;
-  mica_status status = padded > MICA__SAFETENSORS_MAX_HEADER
-                           ? mica__fail(MICA_E_OVERFLOW, "%s: a header of %zu bytes is too long", path, padded)
-                           : order_elements(path, items, count, pieces + 3, &ordered);
+  mica_status status =
+      padded > MICA__SAFETENSORS_MAX_HEADER
+          ? mica__fail(MICA_E_OVERFLOW, "%s: the header would have %zu bytes, which is too long", path, padded)
+          : order_elements(path, items, count, pieces + 3, &ordered);
   if (status == MICA_OK) {
     fill_hash(text, pieces, count + 3);
     status = mica__file_replace(path, pieces, count + 3);

@@ -73,7 +73,7 @@ static mica_status read_map(const char *name, mica__shards *shards) {
 
 mica_status mica__shards_parse(const char *name, const char *text, size_t bytes, mica__shards **out) {
   if (bytes > MICA__SHARDS_MAX_BYTES)
-    return mica__fail(MICA_E_FORMAT, "%s: an index of %zu bytes is too long; the maximum is %zu", name, bytes,
+    return mica__fail(MICA_E_FORMAT, "%s: the index has %zu bytes, but may have at most %zu", name, bytes,
                       MICA__SHARDS_MAX_BYTES);
   MICA_TRY(mica__json_check_text(name, "the index", text, bytes));
   mica__shards *shards = calloc(1, sizeof *shards);
@@ -189,5 +189,5 @@ mica_status mica__shards_in_folder(const char *folder, mica__text *path) {
     return mica__fail(MICA_E_NOT_FOUND,
                       "%s has its weights in pytorch_model files, which can run code; convert them to safetensors",
                       folder);
-  return mica__fail(MICA_E_NOT_FOUND, "%s has no safetensors and no GGUF file", folder);
+  return mica__fail(MICA_E_NOT_FOUND, "%s has neither a safetensors nor a GGUF file", folder);
 }

@@ -148,7 +148,7 @@ static bool common_graph(const mica__op *op, const mica_value *inputs, int32_t i
   for (int32_t i = 0; i < input_count; i++) {
     const char *fault = inputs[i].graph == NULL    ? "is the null value"
                         : inputs[i].graph != graph ? "belongs to another graph"
-                        : !node_of(inputs[i])      ? "is no value of its graph"
+                        : !node_of(inputs[i])      ? "is not a value of its graph"
                                                    : NULL;
     if (!fault) continue;
     mica__graph_fail(graph, MICA_E_INVALID, "%s: operand %d %s", op->name, (int)i, fault);
@@ -345,12 +345,12 @@ void mica_assign(mica_value parameter, mica_value value) {
   else if (target->assigned)
     mica__graph_fail(graph, MICA_E_INVALID, "mica_assign: parameter '%s' is assigned already", target->name);
   else if (target->type.dtype != source->type.dtype)
-    mica__graph_fail(graph, MICA_E_DTYPE, "mica_assign: parameter '%s' is %s, the value %%%d '%s' %s", target->name,
-                     mica__type_format(target->type, tt), (int)value.id, mica_value_name(value),
+    mica__graph_fail(graph, MICA_E_DTYPE, "mica_assign: parameter '%s' is %s, but the value %%%d '%s' is %s",
+                     target->name, mica__type_format(target->type, tt), (int)value.id, mica_value_name(value),
                      mica__type_format(source->type, ts));
   else if (!mica_shape_equal(target->type.shape, source->type.shape))
-    mica__graph_fail(graph, MICA_E_SHAPE, "mica_assign: parameter '%s' is %s, the value %%%d '%s' %s", target->name,
-                     mica__type_format(target->type, tt), (int)value.id, mica_value_name(value),
+    mica__graph_fail(graph, MICA_E_SHAPE, "mica_assign: parameter '%s' is %s, but the value %%%d '%s' is %s",
+                     target->name, mica__type_format(target->type, tt), (int)value.id, mica_value_name(value),
                      mica__type_format(source->type, ts));
   else
     target->assigned = value.id;

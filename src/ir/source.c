@@ -77,8 +77,8 @@ static bool check_type(mica_graph *graph, const char *what, const char *name, mi
     return false;
   }
   if (mica__type_check(type) == MICA_OK && (may_be_open || !mica__shape_is_open(type.shape))) return true;
-  mica__graph_fail(graph, MICA_E_SHAPE, "%s '%s': it cannot have the shape %s", what, name,
-                   mica_shape_format(type.shape, text));
+  mica__graph_fail(graph, MICA_E_SHAPE, "%s '%s': the shape %s is invalid or too large%s", what, name,
+                   mica_shape_format(type.shape, text), may_be_open ? "" : ", or has an open dimension");
   return false;
 }
 
@@ -118,8 +118,8 @@ mica_value mica_constant(mica_graph *graph, mica_dtype dtype, mica_shape shape, 
   size_t bytes = 0;
   if (!graph || !check_type(graph, "constant", "", type, false)) return null_value;
   if (mica_shape_count(shape, &count) != MICA_OK || !mica__mul_size((uint64_t)count, mica_dtype_size(dtype), &bytes))
-    return mica__graph_fail(graph, MICA_E_OVERFLOW, "a constant cannot have %lld elements", (long long)count);
-  if (!data && bytes > 0) return mica__graph_fail(graph, MICA_E_INVALID, "a constant needs data");
+    return mica__graph_fail(graph, MICA_E_OVERFLOW, "a constant of %lld elements is too large", (long long)count);
+  if (!data && bytes > 0) return mica__graph_fail(graph, MICA_E_INVALID, "a constant needs data, but data is NULL");
   void *copy = malloc(bytes ? bytes : 1);
   if (!copy) return mica__graph_fail_with(graph, mica__fail_nomem("a constant"));
   if (bytes) memcpy(copy, data, bytes);

@@ -143,7 +143,7 @@ static mica_status fail_memory(const mica_engine *engine, size_t capacity) {
 
 static mica_status allocate(mica_engine *engine, mica_buffer *buffer, size_t bytes, size_t capacity) {
   if (capacity > engine->device.info.max_buffer_bytes)
-    return mica__fail(MICA_E_DEVICE_MEMORY, "a buffer of %zu bytes exceeds the %llu that %s allows in one piece",
+    return mica__fail(MICA_E_DEVICE_MEMORY, "a buffer of %zu bytes exceeds the %llu bytes that %s allows in one piece",
                       capacity, (unsigned long long)engine->device.info.max_buffer_bytes, engine->device.info.name);
   if (!reserve(engine, bytes, &capacity)) return fail_memory(engine, capacity);
   buffer->capacity = capacity; /* buffer_free gives it back */
@@ -168,7 +168,9 @@ static void count_in_use(mica_engine *engine, size_t capacity) {
 
 mica_status mica_buffer_create(mica_engine *engine, size_t bytes, mica_buffer **out) {
   if (!engine || !out) return mica__fail(MICA_E_INVALID, "mica_buffer_create: a pointer is NULL");
-  if (bytes > SIZE_MAX / 4) return mica__fail(MICA_E_OVERFLOW, "a buffer cannot have %zu bytes", bytes);
+  if (bytes > SIZE_MAX / 4)
+    return mica__fail(MICA_E_OVERFLOW, "a buffer of %zu bytes is too large; the limit is %zu bytes", bytes,
+                      (size_t)(SIZE_MAX / 4));
   MICA_TRY(mica__engine_alive(engine));
   size_t capacity = 0;
   unsigned class_index = size_class(bytes, &capacity);
@@ -240,14 +242,15 @@ mica_status mica_buffer_wrap_opencl(mica_engine *engine, cl_mem memory, mica_buf
   cl_context context = NULL;
   if (api->GetMemObjectInfo(memory, CL_MEM_SIZE, sizeof bytes, &bytes, NULL) != CL_SUCCESS ||
       api->GetMemObjectInfo(memory, CL_MEM_CONTEXT, sizeof context, &context, NULL) != CL_SUCCESS)
-    return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_opencl: the driver does not know this memory");
+    return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_opencl: the driver does not accept the memory as a buffer");
   if (context != engine->context)
     return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_opencl: the memory does not belong to the engine's context");
   mica_buffer *buffer = calloc(1, sizeof *buffer);
   if (!buffer) return mica__fail_nomem("a buffer");
   if (api->RetainMemObject(memory) != CL_SUCCESS) {
     free(buffer);
-    return mica__fail(MICA_E_DEVICE, "mica_buffer_wrap_opencl: the driver cannot retain this memory");
+    return mica__fail(MICA_E_DEVICE,
+                      "mica_buffer_wrap_opencl: the driver cannot retain the memory (clRetainMemObject failed)");
   }
   buffer->engine = engine;
   buffer->memory = memory;
@@ -307,12 +310,14 @@ mica_status mica_buffer_wrap_memory(mica_engine *engine, const void *memory, siz
                                     void *owner, mica_buffer **out) {
   if (!engine || !out || (!memory && bytes))
     return mica__fail(MICA_E_INVALID, "mica_buffer_wrap_memory: a pointer is NULL");
-  if (bytes > SIZE_MAX / 4) return mica__fail(MICA_E_OVERFLOW, "a buffer cannot have %zu bytes", bytes);
+  if (bytes > SIZE_MAX / 4)
+    return mica__fail(MICA_E_OVERFLOW, "a buffer of %zu bytes is too large; the limit is %zu bytes", bytes,
+                      (size_t)(SIZE_MAX / 4));
   MICA_TRY(mica__engine_alive(engine));
   const mica_device_info *device = &engine->device.info;
   if (bytes > device->max_buffer_bytes)
-    return mica__fail(MICA_E_DEVICE_MEMORY, "a buffer of %zu bytes exceeds the %llu that %s allows in one piece", bytes,
-                      (unsigned long long)device->max_buffer_bytes, device->name);
+    return mica__fail(MICA_E_DEVICE_MEMORY, "a buffer of %zu bytes exceeds the %llu bytes that %s allows in one piece",
+                      bytes, (unsigned long long)device->max_buffer_bytes, device->name);
   const bool here =
       bytes && device->device_class == MICA_DEVICE_CLASS_CPU && (uintptr_t)memory % MICA__TENSOR_ALIGNMENT == 0;
   mica_buffer *buffer = here ? calloc(1, sizeof *buffer) : NULL;

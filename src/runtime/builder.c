@@ -136,7 +136,9 @@ mica_status mica__engine_serve_builds(mica_engine *engine, int socket) {
   socklen_t bytes = sizeof type;
   if (!engine) return mica__fail(MICA_E_INVALID, "serving builds: engine is NULL");
   if (getsockopt(socket, SOL_SOCKET, SO_TYPE, &type, &bytes))
-    return mica__fail(MICA_E_INVALID, "serving builds needs a socket and an engine with a builder");
+    return mica__fail(
+        MICA_E_INVALID,
+        "serving builds: the file descriptor is not a socket; start mica cache build with one as standard input");
   while (receive_all(socket, &m, sizeof m)) {
     if (!receive_texts(socket, &m, texts))
       return mica__fail(MICA_E_FORMAT, "a request for a build is truncated or damaged");

@@ -48,7 +48,7 @@ static mica_status check(mica_engine *engine, CLBlastStatusCode code) {
 mica_status mica__clblast_run(mica_queue *queue, const mica__clblast_gemm *gemm) {
   mica_engine *engine = queue->engine;
   const mica_tensor *const tensors[] = {gemm->a.tensor, gemm->b.tensor, gemm->d.tensor};
-  if (!queue->handle) return mica__fail(MICA_E_UNSUPPORTED, "CLBlast cannot be recorded");
+  if (!queue->handle) return mica__fail(MICA_E_UNSUPPORTED, "CLBlast cannot run on a queue that records launches");
   if (engine->api == mica__cl_null()) return mica__fail(MICA_E_UNSUPPORTED, "CLBlast needs an OpenCL device");
   if (mica__cl_is_forked()) return mica__cl_check(MICA__CL_FORKED, "CLBlast");
   MICA_TRY(mica__engine_alive(engine));

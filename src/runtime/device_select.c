@@ -46,7 +46,8 @@ static mica_status fail_no_device(const char *selector, const mica__device *list
   for (size_t i = 0; i < count && at < sizeof known; i++)
     at += (size_t)snprintf(known + at, sizeof known - at, "%s%s %s", i ? ", " : "", list[i].info.id, list[i].info.name);
   if (count == 0)
-    return mica__fail(MICA_E_NO_DEVICE, "this machine has no OpenCL device (is a driver installed? on a CPU: PoCL)");
+    return mica__fail(MICA_E_NO_DEVICE,
+                      "this machine has no OpenCL device; install a driver, on a CPU for example PoCL");
   const bool other = equals_ignoring_case(selector, "cuda") || contains_ignoring_case(selector, "cuda:") ||
                      equals_ignoring_case(selector, "mps") || equals_ignoring_case(selector, "rocm");
   return mica__fail(MICA_E_NO_DEVICE, "no device matches \"%s\"; choose from: %s%s", selector, known,

@@ -96,7 +96,8 @@ static mica_status take_bundle(mica_engine *engine, mica__program_bundle *bundle
   if (bundle && engine->device.info.device_class != MICA_DEVICE_CLASS_NULL)
     return mica__program_bundle_fits(bundle, &engine->device.info);
   if (engine->device.info.has_compiler) return MICA_OK;
-  return mica__fail(MICA_E_UNSUPPORTED, "%s has no compiler: it needs a bundle of compiled kernels (MICA_BUNDLE)",
+  return mica__fail(MICA_E_UNSUPPORTED,
+                    "%s has no compiler; give the path of a bundle of compiled kernels in MICA_BUNDLE",
                     engine->device.info.name);
 }
 

@@ -21,29 +21,32 @@ static mica_status check_group(const mica_engine *engine, const mica__launch *la
   if (launch->local[0] == 0) return MICA_OK;
   for (uint32_t i = 0; i < launch->dims; i++) {
     if (launch->local[i] == 0)
-      return mica__fail(MICA_E_INVALID, "kernel %s: either all or none of the group's sizes must be 0",
+      return mica__fail(MICA_E_INVALID, "kernel %s: a size of the work-group is 0, but all or none must be 0",
                         launch->kernel->name);
     if (launch->local[i] > device->max_group_dim[i] || !mica__mul_size(items, launch->local[i], &items))
       items = SIZE_MAX;
   }
   if (items > launch->kernel->max_group || items > device->max_group)
-    return mica__fail(MICA_E_UNSUPPORTED,
-                      "kernel %s needs groups of %zu x %zu x %zu; %s allows %zu work-items, at most %zu x %zu x %zu",
-                      launch->kernel->name, launch->local[0], launch->dims > 1 ? launch->local[1] : 1,
-                      launch->dims > 2 ? launch->local[2] : 1, device->name,
-                      launch->kernel->max_group < device->max_group ? launch->kernel->max_group : device->max_group,
-                      device->max_group_dim[0], device->max_group_dim[1], device->max_group_dim[2]);
+    return mica__fail(
+        MICA_E_UNSUPPORTED,
+        "kernel %s needs groups of %zu x %zu x %zu work-items, but %s allows %zu, at most %zu x %zu x %zu",
+        launch->kernel->name, launch->local[0], launch->dims > 1 ? launch->local[1] : 1,
+        launch->dims > 2 ? launch->local[2] : 1, device->name,
+        launch->kernel->max_group < device->max_group ? launch->kernel->max_group : device->max_group,
+        device->max_group_dim[0], device->max_group_dim[1], device->max_group_dim[2]);
   return MICA_OK;
 }
 
 mica_status mica__launch_check(const mica_engine *engine, const mica__launch *launch) {
   if (launch->status != MICA_OK) return launch->status;
   const mica__kernel *kernel = launch->kernel;
-  if (launch->dims == 0) return mica__fail(MICA_E_INVALID, "kernel %s has no index space", kernel->name);
+  if (launch->dims == 0)
+    return mica__fail(MICA_E_INVALID, "kernel %s: the number of work-items was not set", kernel->name);
   /* With too few, arguments of an earlier launch would stay set. */
   uint32_t count = launch->arg_count + (launch->is_packed ? 1 : 0);
   if (kernel->arg_count != MICA__ANY_ARGS && count != kernel->arg_count)
-    return mica__fail(MICA_E_INVALID, "kernel %s takes %u arguments, not %u", kernel->name, kernel->arg_count, count);
+    return mica__fail(MICA_E_INVALID, "kernel %s takes %u arguments, but was given %u", kernel->name, kernel->arg_count,
+                      count);
   mica__split split;
   MICA_TRY(check_group(engine, launch));
   return mica__split_make(&engine->split_limits, launch, &split);

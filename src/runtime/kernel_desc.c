@@ -45,8 +45,8 @@ static int choice_of(const mica__kernel_param *param, int32_t value) {
 mica_status mica__kernel_check_values(const mica__kernel_desc *desc, const int32_t *values) {
   for (int i = 0; i < desc->param_count; i++)
     if (choice_of(&desc->params[i], values[i]) < 0)
-      return mica__fail(MICA_E_INVALID, "kernel %s: %d is not a value of %s (%s)", desc->name, (int)values[i],
-                        desc->params[i].macro, desc->params[i].help);
+      return mica__fail(MICA_E_INVALID, "kernel %s: %d is not a possible value of the parameter %s (%s)", desc->name,
+                        (int)values[i], desc->params[i].macro, desc->params[i].help);
   return MICA_OK;
 }
 

@@ -114,7 +114,7 @@ static mica_status expand_file(expansion *e, const char *path, const char *wante
   for (size_t i = 0; i < e->seen_count; i++)
     if (!strcmp(e->seen[i], path)) return MICA_OK;
   if (e->seen_count == MAX_FILES)
-    return mica__fail(MICA_E_FORMAT, "%s includes more than %d files, %s among them", wanted_by, MAX_FILES, path);
+    return mica__fail(MICA_E_FORMAT, "%s includes more than %d files; the last is %s", wanted_by, MAX_FILES, path);
   if (e->depth == MAX_DEPTH)
     return mica__fail(MICA_E_FORMAT, "%s: includes are nested more than %d deep, at %s", wanted_by, MAX_DEPTH, path);
   char *copy = mica__strdup(path);

@@ -20,7 +20,7 @@ static void fail_packing(mica__launch *launch, mica_status status, const char *w
 static mica__arg *next_arg(mica__launch *launch) {
   static _Thread_local mica__arg spill; /* receives what does not fit, so that callers need no check */
   if (launch->arg_count == MICA__MAX_ARGS) {
-    fail_packing(launch, MICA_E_INVALID, "there are too many arguments");
+    fail_packing(launch, MICA_E_INVALID, "there are more arguments than a kernel can have");
     return &spill;
   }
   return &launch->args[launch->arg_count++];
@@ -29,7 +29,7 @@ static mica__arg *next_arg(mica__launch *launch) {
 /* Adds a value of 4 or 8 bytes to a packed launch. */
 static void add_packed(mica__launch *launch, const void *value, size_t size) {
   if (launch->packed_count == MICA__MAX_PACKED) {
-    fail_packing(launch, MICA_E_INVALID, "there are too many values");
+    fail_packing(launch, MICA_E_INVALID, "there are more values than the packed argument of a kernel can hold");
     return;
   }
   int32_t word = 0;
@@ -119,7 +119,7 @@ static void set_range(mica__launch *launch, uint32_t dims, const int64_t *global
   launch->dims = dims;
   for (uint32_t i = 0; i < dims; i++) {
     if (global[i] < 0 || (uint64_t)global[i] > SIZE_MAX / 2)
-      fail_packing(launch, MICA_E_OVERFLOW, "an index space is too large");
+      fail_packing(launch, MICA_E_OVERFLOW, "the number of work-items is negative or too large");
     launch->global[i] = (size_t)global[i];
     launch->local[i] = local[i];
     if (!mica__mul_size(items, local[i], &items)) items = SIZE_MAX;

@@ -59,7 +59,7 @@ static void declare_lost(mica_engine *engine, cl_int error, const char *what) {
   char code[32];
   snprintf(code, sizeof code, "error %d", (int)error);
   snprintf(engine->loss->reason, sizeof engine->loss->reason,
-           "the device %.128s is lost, and what its memory held (%.96s: the driver answers %s)",
+           "the device %.128s is lost, with the content of its memory (%.96s: the driver answers %s)",
            engine->device.info.name, what, name ? name : code);
   replace_table(engine);
   atomic_store(&engine->loss->known, true);

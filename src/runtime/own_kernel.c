@@ -27,8 +27,9 @@ static mica_status pack(mica__launch *launch, const mica_engine *engine, const m
   case MICA_ARG_KIND_FLOAT: mica__launch_float(launch, (float)arg->value.real); return MICA_OK;
   case MICA_ARG_KIND_LOCAL:
     if (arg->value.integer <= 0)
-      return mica__fail(MICA_E_INVALID, "kernel %s: argument %zu has %lld bytes of local memory; it must have some",
-                        name, index, (long long)arg->value.integer);
+      return mica__fail(MICA_E_INVALID,
+                        "kernel %s: argument %zu has %lld bytes of local memory, but must have at least 1", name, index,
+                        (long long)arg->value.integer);
     mica__launch_local(launch, (size_t)arg->value.integer);
     return MICA_OK;
   }
@@ -44,7 +45,7 @@ mica_status mica_kernel_run(mica_queue *queue, mica_kernel *kernel, const mica_a
   for (int d = 0; d < 3; d++) {
     if (local[d] == 0) return mica__fail(MICA_E_INVALID, "kernel %s: local size %d is 0", mica__kernel_name(kernel), d);
     if (!mica__fits_i64(global[d]))
-      return mica__fail(MICA_E_OVERFLOW, "kernel %s: too many work-items", mica__kernel_name(kernel));
+      return mica__fail(MICA_E_OVERFLOW, "kernel %s: global size %d is 2^63 or more", mica__kernel_name(kernel), d);
     sizes[d] = (int64_t)global[d];
   }
   for (size_t i = 0; i < count; i++) MICA_TRY(pack(&launch, mica__queue_engine(queue), &args[i], i));

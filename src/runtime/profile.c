@@ -58,7 +58,8 @@ void mica__profile_add(mica_engine *engine, const mica_queue *queue, const mica_
                                                                .event = event,
                                                                .queued = nanoseconds(mica__clock())};
   } else {
-    if (wanted) mica__log(MICA_LOG_LEVEL_WARNING, "no memory to profile a launch of %s", launch->kernel->name);
+    if (wanted)
+      mica__log(MICA_LOG_LEVEL_WARNING, "there is not enough memory to profile a launch of %s", launch->kernel->name);
     engine->api->ReleaseEvent(event);
   }
   pthread_mutex_unlock(&profile->lock);
@@ -81,7 +82,7 @@ void mica__profile_add_host(mica_engine *engine, const mica_queue *queue, const 
     profile->host[profile->host_count++] =
         (mica__profile_host){part, name, queue->id, nanoseconds(start), nanoseconds(mica__clock())};
   else
-    mica__log(MICA_LOG_LEVEL_WARNING, "no memory to profile %s%s", part, name);
+    mica__log(MICA_LOG_LEVEL_WARNING, "there is not enough memory to profile %s%s", part, name);
   pthread_mutex_unlock(&profile->lock);
 }
 

@@ -105,7 +105,7 @@ static mica_status read_members(mica__program_bundle *b, const unsigned char *ro
     files += r.bytes;
     left -= (size_t)r.bytes;
   }
-  if (left) return damaged(b, "something follows its programs");
+  if (left) return damaged(b, "there are bytes after its programs");
   qsort(b->members, b->count, sizeof *b->members, by_hash);
   if (b->offer_count) qsort(b->offers, b->offer_count, sizeof *b->offers, by_hash);
   return MICA_OK;
@@ -115,7 +115,7 @@ static mica_status read_bundle(mica__program_bundle *b) {
   header h;
   if (b->size < sizeof h) return damaged(b, "it is too short");
   memcpy(&h, b->data, sizeof h);
-  if (memcmp(h.magic, magic, sizeof magic) != 0) return damaged(b, "it does not begin as one");
+  if (memcmp(h.magic, magic, sizeof magic) != 0) return damaged(b, "it does not begin like a bundle");
   const size_t rest = b->size - sizeof h;
   if (h.text_bytes == 0 || h.text_bytes > rest || h.fact_bytes == 0 || h.fact_bytes > rest - h.text_bytes ||
       h.programs > (rest - h.text_bytes - h.fact_bytes) / sizeof(row))
@@ -125,7 +125,8 @@ static mica_status read_bundle(mica__program_bundle *b) {
   const unsigned char *rows = (const unsigned char *)b->facts + h.fact_bytes;
   if (!mica__hash_equal(h.checksum, checksum_of(&h, b->text, rows)))
     return damaged(b, "its content does not match its checksum");
-  if (b->facts[-1] || strlen(b->text) + 1 != h.text_bytes || rows[-1]) return damaged(b, "its texts have no end");
+  if (b->facts[-1] || strlen(b->text) + 1 != h.text_bytes || rows[-1])
+    return damaged(b, "a text in it does not end with a zero byte");
   b->fact_bytes = (size_t)h.fact_bytes - 1;
   b->count = (size_t)h.programs;
   b->members = calloc(b->count + 1, sizeof *b->members);

@@ -62,7 +62,7 @@ static mica_status miss(const char *why) { return mica__fail(MICA_E_NOT_FOUND, "
 static mica_status parse_any(unsigned char *data, size_t size, header *h, mica__program_found *found) {
   if (size < sizeof *h) return miss("a file is too short");
   memcpy(h, data, sizeof *h);
-  if (memcmp(h->magic, magic, sizeof magic) != 0) return miss("a file is not one of ours");
+  if (memcmp(h->magic, magic, sizeof magic) != 0) return miss("a file is not a compiled program of Mica's");
   if (h->key_bytes == 0 || h->key_bytes > MAX_KEY_BYTES || h->source_bytes > MAX_FILE_BYTES ||
       h->binary_bytes > MAX_FILE_BYTES || sizeof *h + h->key_bytes + h->source_bytes + h->binary_bytes != size)
     return miss("a file has the wrong size");
@@ -101,7 +101,7 @@ mica_status mica__program_file_parse_holder(unsigned char *file, size_t size, mi
   char entry[2];
   MICA_TRY(parse_any(file, size, &h, found));
   if (!mica__hash_equal(h.key, key) || !mica__program_file_entry(found->key_text, kernel, entry, sizeof entry))
-    return miss("a file is not of the program that a kernel's link names");
+    return miss("a file does not hold the program that a kernel's link names");
   return MICA_OK;
 }
 
@@ -115,7 +115,8 @@ static bool entry_path(char path[PATH_MAX], const char *directory, const char *n
 static mica_status read_program(const char *directory, mica__hash key, char path[PATH_MAX], unsigned char **data,
                                 size_t *size) {
   char name[MICA__HASH_TEXT];
-  if (!*directory || !entry_path(path, directory, mica__hash_format(key, name), SUFFIX)) return miss("no directory");
+  if (!*directory || !entry_path(path, directory, mica__hash_format(key, name), SUFFIX))
+    return miss("there is no cache directory");
   mica_status status = mica__file_read_private(path, data, size);
   return status == MICA_OK || status == MICA_E_NOMEM ? status : miss("there is no readable file");
 }

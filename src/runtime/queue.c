@@ -33,7 +33,7 @@ static mica_status open_handle(mica_queue *queue, cl_command_queue handle) {
         "asking a queue"));
     if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
       return mica__fail(MICA_E_INVALID,
-                        "the queue given to the engine executes out of order; Mica needs an in-order one");
+                        "the queue given to the engine executes out of order, but must execute in order");
     MICA_TRY(mica__engine_check(queue->engine, api->RetainCommandQueue(handle), "retaining a queue"));
   } else {
     cl_int error = CL_SUCCESS;
@@ -70,7 +70,7 @@ mica_status mica__queue_create(mica_engine *engine, cl_command_queue handle, mic
   pthread_mutex_unlock(&engine->lock);
   if (!numbered)
     status =
-        mica__fail(MICA_E_OVERFLOW, "an engine makes no more than %llu queues", (unsigned long long)MICA__MAX_QUEUE_ID);
+        mica__fail(MICA_E_OVERFLOW, "an engine can make at most %llu queues", (unsigned long long)MICA__MAX_QUEUE_ID);
   /* While the engine had one queue, the pool reused blocks that work in flight still uses, relying on the queue's
    * order. A second queue does not keep that order, so this work must end first. */
   if (status == MICA_OK && engine->queue)
@@ -121,7 +121,9 @@ void mica_queue_destroy(mica_queue *queue) {
 
 static mica_status check_real(const mica_queue *queue, const char *what) {
   if (!queue) return mica__fail(MICA_E_INVALID, "%s: queue is NULL", what);
-  if (!queue->handle) return mica__fail(MICA_E_STATE, "%s: the queue is a recorder", what);
+  if (!queue->handle)
+    return mica__fail(MICA_E_STATE,
+                      "%s: the queue records launches for a session, and has no work to start or wait for", what);
   return MICA_OK;
 }
 

@@ -243,7 +243,9 @@ static mica_status add_entry(mica__recording *recording, mica__host_step *at, bo
 
 mica_status mica__recorder_add_host_step(mica_queue *recorder, const mica__host_call *call) {
   mica__recording *recording = recorder->recording;
-  if (!recording) return mica__fail(MICA_E_STATE, "%s: the queue is not a recorder", call->name);
+  if (!recording)
+    return mica__fail(MICA_E_STATE, "%s: the queue does not record launches, so a step on the host cannot be added",
+                      call->name);
   if (recording->dry_run) return MICA_OK;
   mica__host_step *made = NULL;
   MICA_TRY(mica__host_step_create(call, &made));
@@ -302,7 +304,7 @@ mica_status mica__recording_replay_part(mica__recording *recording, mica_queue *
                                         mica__recorder_mark to) {
   size_t at = from.launches;
   mica_status status = MICA_OK;
-  if (queue->recording) return mica__fail(MICA_E_STATE, "a recorder cannot replay a recording");
+  if (queue->recording) return mica__fail(MICA_E_STATE, "a queue that records launches cannot run recorded ones");
   for (size_t h = from.host_entries; status == MICA_OK && h < to.host_entries; h++) {
     const host_entry *entry = &recording->host_steps[h];
     status = replay_segment(recording, queue, at, entry->before);

@@ -35,7 +35,8 @@ static mica_status window_extent(mica_shape shape, const int64_t *strides, int64
       return MICA_OK;
     }
     int64_t reach = 0;
-    if (strides[i] < 0) return mica__fail(MICA_E_INVALID, "stride %lld is negative", (long long)strides[i]);
+    if (strides[i] < 0)
+      return mica__fail(MICA_E_INVALID, "a stride is %lld, but must not be negative", (long long)strides[i]);
     if (!mica__mul_i64(shape.dim[i] - 1, strides[i], &reach) || __builtin_add_overflow(end, reach, &end))
       return mica__fail(MICA_E_OVERFLOW, "the strides reach beyond 2^63 elements");
   }
@@ -58,7 +59,7 @@ static mica_status tensor_make(mica_buffer *buffer, mica_dtype dtype, mica_shape
   MICA_TRY(window_extent(shape, made.strides, &extent));
   if (first < 0 || __builtin_add_overflow(first, extent, &end) ||
       !mica__mul_i64(end, (int64_t)mica_dtype_size(dtype), &end_bytes) || (uint64_t)end_bytes > buffer->bytes)
-    return mica__fail(MICA_E_INVALID, "a %s tensor %s from element %lld on exceeds its buffer of %zu bytes",
+    return mica__fail(MICA_E_INVALID, "a %s tensor %s that begins at element %lld exceeds its buffer of %zu bytes",
                       mica_dtype_name(dtype), mica_shape_format(shape, text), (long long)first, buffer->bytes);
   mica_tensor *tensor = malloc(sizeof *tensor);
   if (!tensor) return mica__fail_nomem("a tensor");
@@ -93,8 +94,8 @@ mica_status mica_tensor_wrap(mica_buffer *buffer, size_t offset_bytes, mica_dtyp
   if (!mica_dtype_is_valid(dtype)) return mica__fail(MICA_E_DTYPE, "%d is not a dtype", (int)dtype);
   size_t size = mica_dtype_size(dtype);
   if (offset_bytes % size || !mica__fits_i64(offset_bytes / size))
-    return mica__fail(MICA_E_INVALID, "offset %zu is not a multiple of the %zu bytes of %s", offset_bytes, size,
-                      mica_dtype_name(dtype));
+    return mica__fail(MICA_E_INVALID, "the offset is %zu bytes, but must be a multiple of %zu, the size of %s",
+                      offset_bytes, size, mica_dtype_name(dtype));
   return tensor_make(buffer, dtype, shape, NULL, (int64_t)(offset_bytes / size), tensor);
 }
 
@@ -103,14 +104,16 @@ mica_status mica_tensor_view(const mica_tensor *base, mica_shape shape, const in
   if (!base || !tensor) return mica__fail(MICA_E_INVALID, "mica_tensor_view: a pointer is NULL");
   int64_t first = 0;
   if (offset < 0 || __builtin_add_overflow(base->first, offset, &first))
-    return mica__fail(MICA_E_INVALID, "mica_tensor_view: the offset %lld is out of range", (long long)offset);
+    return mica__fail(MICA_E_INVALID,
+                      "mica_tensor_view: offset is %lld elements, but must not be negative or reach 2^63",
+                      (long long)offset);
   return tensor_make(base->buffer, base->dtype, shape, strides, first, tensor);
 }
 
 mica_status mica_tensor_transpose(const mica_tensor *base, mica_tensor **tensor) {
   if (!base || !tensor) return mica__fail(MICA_E_INVALID, "mica_tensor_transpose: a pointer is NULL");
   if (base->shape.rank < 2)
-    return mica__fail(MICA_E_SHAPE, "mica_tensor_transpose: a tensor of rank %d cannot be transposed",
+    return mica__fail(MICA_E_SHAPE, "mica_tensor_transpose: the tensor has rank %d, but must have at least 2",
                       base->shape.rank);
   mica_shape shape = base->shape;
   int64_t strides[MICA_MAX_RANK];
@@ -151,7 +154,7 @@ bool mica__tensor_is_read_only(const mica_tensor *tensor) { return tensor->buffe
 mica_status mica__tensor_check_writable(const mica_tensor *tensor, const char *call, const char *name) {
   char text[MICA_SHAPE_TEXT];
   if (!tensor->buffer->read_only) return MICA_OK;
-  return mica__fail(MICA_E_INVALID, "%s: %s %s is in read-only memory", call, name,
+  return mica__fail(MICA_E_INVALID, "%s: %s %s is in read-only memory, and cannot be written", call, name,
                     mica_shape_format(tensor->shape, text));
 }
 

@@ -15,7 +15,8 @@ static mica_status check_transfer(const mica_queue *queue, const mica_tensor *te
                                   const char *what) {
   char text[MICA_SHAPE_TEXT];
   if (!queue || !tensor || (!data && bytes)) return mica__fail(MICA_E_INVALID, "%s: a pointer is NULL", what);
-  if (!queue->handle) return mica__fail(MICA_E_STATE, "%s: the queue is a recorder", what);
+  if (!queue->handle)
+    return mica__fail(MICA_E_STATE, "%s: the queue records launches for a session, and cannot copy data", what);
   if (tensor->buffer->engine != queue->engine)
     return mica__fail(MICA_E_INVALID, "%s: the tensor %s does not belong to the queue's engine", what,
                       mica_shape_format(tensor->shape, text));
@@ -268,7 +269,8 @@ mica_status mica_tensor_upload_async(mica_queue *queue, mica_tensor *tensor, con
 
 mica_status mica_queue_mark(mica_queue *queue, mica_event **out) {
   if (!queue || !out) return mica__fail(MICA_E_INVALID, "mica_queue_mark: a pointer is NULL");
-  if (!queue->handle) return mica__fail(MICA_E_STATE, "mica_queue_mark: the queue is a recorder");
+  if (!queue->handle)
+    return mica__fail(MICA_E_STATE, "mica_queue_mark: the queue records launches for a session, and cannot be marked");
   mica_event *event = NULL;
   MICA_TRY(event_create(queue, &event));
   mica_status status = mica__engine_check(
@@ -279,7 +281,8 @@ mica_status mica_queue_mark(mica_queue *queue, mica_event **out) {
 
 mica_status mica_queue_wait(mica_queue *queue, const mica_event *event) {
   if (!queue || !event) return mica__fail(MICA_E_INVALID, "mica_queue_wait: a pointer is NULL");
-  if (!queue->handle) return mica__fail(MICA_E_STATE, "mica_queue_wait: the queue is a recorder");
+  if (!queue->handle)
+    return mica__fail(MICA_E_STATE, "mica_queue_wait: the queue records launches for a session, and cannot wait");
   if (event->engine != queue->engine)
     return mica__fail(MICA_E_INVALID, "mica_queue_wait: the event belongs to another engine than the queue");
   if (!event->handle) return MICA_OK;
@@ -320,7 +323,7 @@ mica_status mica_tensor_map(mica_queue *queue, mica_tensor *tensor, mica_map_mod
   size_t bytes = mica_tensor_bytes(tensor);
   if (!data || bytes == 0) return mica__fail(MICA_E_INVALID, "mica_tensor_map: the tensor has no elements to map");
   if (mode < MICA_MAP_MODE_READ || mode > MICA_MAP_MODE_READ_WRITE)
-    return mica__fail(MICA_E_INVALID, "mica_tensor_map: mode %d is not from 0 to %d", (int)mode,
+    return mica__fail(MICA_E_INVALID, "mica_tensor_map: mode is %d, but must be from 0 to %d", (int)mode,
                       (int)MICA_MAP_MODE_READ_WRITE);
   if (mode != MICA_MAP_MODE_READ) MICA_TRY(mica__tensor_check_writable(tensor, "mica_tensor_map", "the tensor"));
   cl_map_flags flags = mode == MICA_MAP_MODE_READ    ? CL_MAP_READ

@@ -56,7 +56,7 @@ mica_status mica__workspace_tensor(mica_queue *queue, mica_dtype dtype, mica_sha
   mica_buffer *buffer = NULL;
   MICA_TRY(mica_shape_count(shape, &count));
   if (!mica__mul_size((uint64_t)count, mica_dtype_size(dtype), &bytes))
-    return mica__fail(MICA_E_OVERFLOW, "a workspace cannot have %lld elements", (long long)count);
+    return mica__fail(MICA_E_OVERFLOW, "a workspace of %lld elements is too large", (long long)count);
   MICA_TRY(mica__workspace_create(queue, bytes, &buffer));
   mica_status status = mica_tensor_wrap(buffer, 0, dtype, shape, out);
   mica_buffer_destroy(buffer);

@@ -59,11 +59,11 @@ cached second
 case $err in *'is not used'*) fault "its own cache is not used: $err" ;; esac
 chmod 666 "$work/cache/programs"/*.bin
 cached third
-ends 0 '' '*WARNING: *.bin is not used: it, or its folder, is another user*'
+ends 0 '' '*WARNING: *.bin is not used, because the file or its folder belongs to another user*'
 cached fourth
 case $err in *'is not used'*) fault "what was written anew is not used: $err" ;; esac
 chmod 777 "$work/cache/programs"
 cached fifth
-ends 0 '' '*WARNING: *.bin is not used: it, or its folder, is another user*'
+ends 0 '' '*WARNING: *.bin is not used, because the file or its folder belongs to another user*'
 
 exit $failed

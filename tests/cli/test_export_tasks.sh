@@ -169,7 +169,7 @@ done
 
 # In 16 bits it is said what is not computed so, and what is too large for them.
 run run "$work/lstm.onnx" --precision bf16
-ends 0 '*forecast*' 'mica: WARNING: bf16: rnn computes in f32'
+ends 0 '*forecast*' 'mica: WARNING: bf16: rnn is computed in f32'
 run run "$work/linear.onnx" --precision bf16
 ends 0 '*forecast*' ''
 "$python" - "$work" <<'PYTHON'
@@ -193,5 +193,5 @@ ends 0 '*inf*' "mica run: weight 'w.big' holds 1e+06, but the largest f16 is 655
 run run "$work/large.onnx" --precision bf16
 ends 0 '*' ''
 run run "$work/half.onnx" --precision f16
-ends 0 '*' '*the graph has no product of f32 numbers, and is computed as it is*'
+ends 0 '*' '*the graph has no product of f32 numbers, so this type changes nothing*'
 exit $failed

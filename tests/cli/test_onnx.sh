@@ -79,7 +79,7 @@ ends 2 '' 'mica run: MODEL is missing; mica run --help shows the usage'
 run run "$work/relu.onnx" --shape x=3x2 --precision f8
 ends 2 '' 'mica run: --precision cannot be "f8"; choose f32, f16 or bf16'
 run run "$work/relu.onnx" --shape x=3x2 --precision bf16
-ends 0 'y * f32 (3, 2) *' 'mica: WARNING: bf16: the graph has no product of f32 numbers, and is computed as it is'
+ends 0 'y * f32 (3, 2) *' 'mica: WARNING: bf16: the graph has no product of f32 numbers, so this type changes nothing'
 run run "$work/none.onnx"
 ends 1 '' "mica run: *none.onnx*"
 run run "$work/rule.onnx"

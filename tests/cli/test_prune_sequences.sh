@@ -64,7 +64,7 @@ ends 0 '' ''
 for steps in 1 2 3; do
   run prune "$work/thin" --flops 0.95 --steps $steps --epochs 1 --out "$work/none"
   # Nothing has been trained for nothing, and nothing is left.
-  ends 1 '' '*no more than*of the FLOPs can be removed*'
+  ends 1 '' '*at most*of the FLOPs can be removed*'
   [ ! -e "$work/none" ] || fault 'a folder for nothing'
 done
 

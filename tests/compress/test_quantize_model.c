@@ -316,7 +316,7 @@ START_TEST(layers_without_a_range_stay_float) {
   const char *path = files_path("idle8.onnx");
   mica_onnx_quantize_config config = config_of(files_path("data"), path);
   ck_ok(mica_onnx_quantize(test_engine(), floats, &config, &report));
-  ck_assert_str_eq(note_of(report, "dead"), "float: all that it was given is 0");
+  ck_assert_str_eq(note_of(report, "dead"), "float: all its inputs were 0");
   ck_assert_str_eq(note_of(report, "empty"), "");
   /* The inputs of the small model, and the weight of zeros, whose input conv2 has. */
   ck_assert_uint_eq(nodes_of(path, "QuantizeLinear"), 4);

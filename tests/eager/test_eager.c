@@ -548,7 +548,7 @@ START_TEST(refusals) {
   refused(mica_op_softmax_fwd(q, 1, NULL, y), MICA_E_INVALID, "softmax_fwd: x");
   refused(mica_op_softmax_fwd(q, 1, transposed, y), MICA_E_INVALID, "softmax_fwd: x");
   refused(mica_op_softmax_fwd(q, 4, x, z), MICA_E_SHAPE, "softmax_fwd: softmax");
-  refused(mica_op_softmax_fwd(q, 1, x, y), MICA_E_SHAPE, "softmax_fwd: y is f32 (2, 3, 7, 8); it must be f32");
+  refused(mica_op_softmax_fwd(q, 1, x, y), MICA_E_SHAPE, "softmax_fwd: y is f32 (2, 3, 7, 8), but must be f32");
   refused(mica_op_softmax_fwd(q, 1, x, half), MICA_E_DTYPE, "softmax_fwd: y is f16");
   refused(mica_op_max_pool_bwd(q, &windows, x, y, z), MICA_E_SHAPE, "max_pool_bwd");
   refused(mica_op_max_pool_fwd(q, NULL, x, y), MICA_E_INVALID, "size 0");

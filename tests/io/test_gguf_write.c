@@ -112,14 +112,14 @@ START_TEST(what_the_format_cannot_hold_is_not_written) {
       {{{.key = "", .kind = MICA_GGUF_KIND_U8, .count = 1, .data = bools}}, "a key is empty"},
       {{{.key = "\xff", .kind = MICA_GGUF_KIND_U8, .count = 1, .data = bools}}, "a key is not UTF-8"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_U8, .count = 2, .data = bools}}, "is not an array but has 2 elements"},
-      {{{.key = "k", .kind = MICA_GGUF_KIND_U8, .count = 1}}, "or no data"},
-      {{{.key = "k", .kind = MICA_GGUF_KIND_COUNT, .count = 1, .data = bools}}, "a kind that the format lacks"},
+      {{{.key = "k", .kind = MICA_GGUF_KIND_U8, .count = 1}}, "or its data is NULL"},
+      {{{.key = "k", .kind = MICA_GGUF_KIND_COUNT, .count = 1, .data = bools}}, "a kind that GGUF lacks"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_ARRAY, .count = 1, .data = &one}}, "is not an array"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_ARRAY, .array = true, .count = 1, .data = nests}}, "more than 4 deep"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_BOOL, .count = 1, .data = &odd_bool}}, "neither 0 nor 1"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_TEXT, .count = 1, .data = &null_text}}, "text 0 of key \"k\" is NULL"},
       {{{.key = "general.alignment", .kind = MICA_GGUF_KIND_U32, .count = 1, .data = &odd_alignment}},
-       "it must be a power of two"},
+       "but must be a power of two"},
       {{{.key = "general.alignment", .kind = MICA_GGUF_KIND_U32, .count = 1}}, "has no value"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_U8, .count = 1, .data = bools},
         {.key = "k", .kind = MICA_GGUF_KIND_U8, .count = 1, .data = bools}},
@@ -143,9 +143,9 @@ START_TEST(what_the_format_cannot_hold_is_not_written) {
   wrong[8].shape.rank = -1;
   wrong[9].block = MICA_BLOCK_COUNT;
   static const char *const reasons[] = {"tensor 0 has no name",
-                                        "has 65 bytes; the maximum is 64",
+                                        "has 65 bytes, but may have at most 64",
                                         "tensor \"numbers\" has 23 bytes",
-                                        "has 24 bytes; as",
+                                        "has 24 bytes, but as",
                                         "a type that GGUF lacks, b8",
                                         "cannot hold tensor \"blocks\" as Q4_0 (2, 48)",
                                         "a type that GGUF lacks",
@@ -229,8 +229,8 @@ START_TEST(shards_that_do_not_fit_are_refused) {
   fails("e-00001-of-00002.gguf", MICA_E_FORMAT, "are -1 (from 0) and 2");
   ck_ok(mica_gguf_write(files_path("d-00001-of-00002.gguf"), keys, KEYS, NULL, 0));
   fails("d-00001-of-00002.gguf", MICA_E_FORMAT, "has no keys split.no and split.count");
-  fails("d-00003-of-00002.gguf", MICA_E_FORMAT, "there is no shard 3 of 2");
-  fails("d-00000-of-00002.gguf", MICA_E_FORMAT, "there is no shard 0 of 2");
+  fails("d-00003-of-00002.gguf", MICA_E_FORMAT, "its name says shard 3 of 2");
+  fails("d-00000-of-00002.gguf", MICA_E_FORMAT, "its name says shard 0 of 2");
 }
 END_TEST
 

@@ -138,7 +138,7 @@ static const struct {
     {"{'descr': [('a', '<i2')], 'fortran_order': False, 'shape': (6,), }", "elements of type [('a', '<i2')]"},
     {"{'descr': '|u1', 'fortran_order': False, }", "no 'shape'"},
     {"{'fortran_order': False, 'shape': (6,), }", "no 'descr'"},
-    {"{'descr': '|u1', 'fortran_order': 0, 'shape': (6,), }", "neither True nor False"},
+    {"{'descr': '|u1', 'fortran_order': 0, 'shape': (6,), }", "must be True or False"},
     {"{'descr': '|u1', 'fortran_order': True, 'shape': (6,), }", "Fortran"},
     {"{'descr': '|u1', 'fortran_order': False, 'shape': (6), }", "no valid shape"},
     {"{'descr': '|u1', 'fortran_order': False, 'shape': (-6,), }", "no valid shape"},
@@ -186,7 +186,7 @@ START_TEST(versions_and_bools_are_looked_at) {
   file[130] = 2;
   files_write("g.npy", file, bytes);
   ck_failed(mica_npy_read(files_path("g.npy"), &dtype, &shape, &data), MICA_E_FORMAT,
-            "element 2 is 2; a bool is 0 or 1");
+            "element 2 is 2, but a bool must be 0 or 1");
   file[6] = file[7] = 9;
   files_write("g.npy", file, bytes);
   ck_failed(mica_npy_read(files_path("g.npy"), &dtype, &shape, &data), MICA_E_FORMAT, "version 9.9");

@@ -116,7 +116,7 @@ START_TEST(what_the_format_forbids_is_refused_with_the_reason) {
       {"{" TENSOR("a", "F32", "[2,-1]", 0, 8) "}", 8, "a shape whose dimension 1 is not an integer"},
       {"{" TENSOR("a", "F32", "[4611686018427387904,4]", 0, 8) "}", 8, "dimension 0 is not an integer from 0 to 2^53"},
       {"{" TENSOR("a", "F32", "[12.5]", 0, 8) "}", 8, "dimension 0 is not an integer"},
-      {"{" TENSOR("a", "F32", "[1,1,1,1,1,1,1,1,1]", 0, 4) "}", 4, "9 dimensions; the maximum is 8"},
+      {"{" TENSOR("a", "F32", "[1,1,1,1,1,1,1,1,1]", 0, 4) "}", 4, "9 dimensions, but may have at most 8"},
       {"{" TENSOR("a", "F32", "\"2\"", 0, 8) "}", 8, "no shape"},
       {"{" TENSOR("a", "F31", "[2]", 0, 8) "}", 8, "unknown dtype"},
       {"{" TENSOR("a", "U8", "[1]", 0, 1) "," TENSOR("b", "U8", "[1]", 0, 1) "}", 1, "overlaps"},
@@ -134,8 +134,8 @@ START_TEST(what_the_format_forbids_is_refused_with_the_reason) {
       {"{" TENSOR("\xe4", "U8", "[1]", 0, 1) "}", 1, "byte 2 of its header is not UTF-8"},
       {"{\"a\":1}", 0, "no dtype"},
       {"{\"__metadata__\":{\"a\":1}}", 0, "not a text"},
-      {"{\"__metadata__\":1}", 0, "not one object"},
-      {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, "not one object"},
+      {"{\"__metadata__\":1}", 0, "at most once, as an object"},
+      {"{\"__metadata__\":{},\"__metadata__\":{}}", 0, "at most once, as an object"},
       {"[]", 0, "not a JSON object"},
       {" {}", 0, "not a JSON object"},
       {"{} {}", 0, "not a JSON object"},
@@ -168,7 +168,7 @@ START_TEST(a_bool_is_0_or_1) {
   mica_safetensors_close(file);
   data[size - 1] = 2;
   ck_assert_int_eq(mica_safetensors_open_memory("x.safetensors", data, size, &file), MICA_E_FORMAT);
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "\"a\", BOOL, has 2 as element 2"));
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "\"a\" is BOOL, but has 2 as element 2"));
   free(data);
 }
 END_TEST

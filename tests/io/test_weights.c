@@ -165,7 +165,7 @@ END_TEST
 
 START_TEST(a_folder_has_one_set_of_weights) {
   files_write_text("f/config.json", "{}");
-  fails("f", MICA_E_NOT_FOUND, "has no safetensors and no GGUF file");
+  fails("f", MICA_E_NOT_FOUND, "has neither a safetensors nor a GGUF file");
   files_write_text("f/pytorch_model.bin", "x");
   fails("f", MICA_E_NOT_FOUND, "pytorch_model files, which can run code; convert them to safetensors");
   write_gguf("f/z.gguf");
@@ -184,7 +184,7 @@ START_TEST(a_folder_has_one_set_of_weights) {
   fails("f", MICA_E_FORMAT, "it has no weight_map");
   /* The first shard stands for all of a GGUF file. */
   files_write_text("g/m-00002-of-00002.gguf", "x");
-  fails("g", MICA_E_NOT_FOUND, "no GGUF file");
+  fails("g", MICA_E_NOT_FOUND, "nor a GGUF file");
   files_write_text("g/m-00001-of-00002.gguf", "x");
   fails("g", MICA_E_FORMAT, "m-00001-of-00002.gguf");
 }

@@ -167,7 +167,7 @@ END_TEST
 
 START_TEST(a_device_without_compiler_wants_one) {
   ck_assert(limited_install("nocompiler"));
-  refused("", MICA_E_UNSUPPORTED, "has no compiler: it needs a bundle");
+  refused("", MICA_E_UNSUPPORTED, "has no compiler; give the path of a bundle");
   refused("/nowhere/x.bundle", MICA_E_NOT_FOUND, "there is no file /nowhere/x.bundle");
 }
 END_TEST

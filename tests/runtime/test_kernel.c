@@ -134,7 +134,7 @@ START_TEST(arguments_are_checked) {
   mica__launch_range1(&good, 4, 1);
   mica__launch_tensor(&good, tensor);
   mica__launch bad = good;
-  refuses(&bad, MICA_E_INVALID, "takes 3 arguments, not 2");
+  refuses(&bad, MICA_E_INVALID, "takes 3 arguments, but was given 2");
   mica__launch_size(&bad, INT64_C(1) << 31);
   refuses(&bad, MICA_E_OVERFLOW, "kernel count: a size does not fit");
   bad = good;
@@ -142,14 +142,14 @@ START_TEST(arguments_are_checked) {
   refuses(&bad, MICA_E_OVERFLOW, "kernel count: a size does not fit");
   bad = good;
   for (int i = 0; i < 2 * MICA__MAX_ARGS; i++) mica__launch_float(&bad, 1);
-  refuses(&bad, MICA_E_INVALID, "kernel count: there are too many arguments");
+  refuses(&bad, MICA_E_INVALID, "kernel count: there are more arguments than a kernel can have");
   bad = good;
   mica__launch_double(&bad, 1);
   refuses(&bad, MICA_E_DEVICE, "kernel count, argument 2 of 8 bytes");
   bad = good;
   mica__launch_size(&bad, 4);
   bad.dims = 0;
-  refuses(&bad, MICA_E_INVALID, "no index space");
+  refuses(&bad, MICA_E_INVALID, "the number of work-items was not set");
   mica_tensor_destroy(tensor);
 }
 END_TEST
@@ -171,9 +171,9 @@ START_TEST(groups_are_checked) {
   mica__launch_range3(&launch, (int64_t[3]){1, 1, 1}, (size_t[3]){SIZE_MAX / 2, SIZE_MAX / 2, 4});
   refuses(&launch, MICA_E_UNSUPPORTED, "needs groups of");
   mica__launch_range3(&launch, (int64_t[3]){1, 1, 1}, (size_t[3]){1, 0, 1});
-  refuses(&launch, MICA_E_INVALID, "either all or none of the group's sizes must be 0");
+  refuses(&launch, MICA_E_INVALID, "a size of the work-group is 0, but all or none must be 0");
   mica__launch_range1(&launch, -1, 1);
-  refuses(&launch, MICA_E_OVERFLOW, "an index space is too large");
+  refuses(&launch, MICA_E_OVERFLOW, "the number of work-items is negative or too large");
   mica_tensor_destroy(tensor);
 }
 END_TEST
