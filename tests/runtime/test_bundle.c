@@ -235,7 +235,7 @@ START_TEST(damaged_ones_are_refused) {
   memcpy(longer, data, size);
   longer[size] = 0;
   write_all(longer, size + 1);
-  refused(path, MICA_E_FORMAT, "something follows");
+  refused(path, MICA_E_FORMAT, "there are bytes after its programs");
   write_all(data, size);
   mica_engine_destroy(engine_with("", path));
   free(longer);
