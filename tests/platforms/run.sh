@@ -95,7 +95,7 @@ mkdir -p "$said"
 
 # count PATTERN PLATFORM: lines of all checks kept of it; one may be in what two ops said (gather, gather_elements).
 count() { cat "$kept/said/$2"/*.op 2>/dev/null | sort -u | grep -ac "$1" || true; }
-elsewhere='it is for other devices'
+elsewhere='it does not run on this device'
 declined() { echo $(($(count '^skipped' "$1") - $(count "$elsewhere" "$1"))); }
 
 if [ "$platform" = table ]; then
