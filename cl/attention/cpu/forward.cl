@@ -10,10 +10,6 @@
  * groups. The last tiles, which with causality see most keys, come first. */
 #include "attention/cpu_tile.clh"
 
-#ifndef TILES /* the most tiles of queries of a work-item */
-#define TILES 4
-#endif
-
 DEFINE_PACKED_FIELDS(FORWARD_FIELDS);
 
 INLINE void fill(__local float *to, const float value, const int count) {
