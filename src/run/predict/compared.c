@@ -87,7 +87,9 @@ mica_status mica__compared_pair(const mica__compared *c, mica__compared_pairs *p
       if (cosine > best[i]) best[i] = cosine, right[i] = same;
       if (cosine > best[j]) best[j] = cosine, right[j] = same;
     }
-  for (size_t i = 0; status == MICA_OK && i < n; i++) p->nearest += right[i] / (double)n;
+  size_t found = 0;
+  for (size_t i = 0; status == MICA_OK && i < n; i++) found += right[i];
+  p->nearest = n ? (double)found / (double)n : 0;
   free(best);
   free(right);
   return status;

@@ -8,9 +8,11 @@
 #include "run/fields.h"
 #include "run/predict/compared.h"
 #include "run/predict/gallery.h"
+#include "run/record.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
+#include "run/state/ranks.h"
 #include "task/verify/verify.h"
 
 #include <math.h>
@@ -27,6 +29,8 @@
 #define LEAST_SQUARE 1e-12
 /* The factor of GE2E stays above 0. */
 #define LEAST_SCALE 1e-6
+/* Two samples of one class and one of another. */
+#define LEAST_BATCH 3
 
 typedef enum identity_loss { ARCFACE, TRIPLET, GE2E } identity_loss;
 
@@ -50,8 +54,38 @@ static bool suits(const mica_column *label) {
   return (label->kind == MICA_COLUMN_KIND_CLASS || label->kind == MICA_COLUMN_KIND_ID) && label->shape.rank == 0;
 }
 
-static mica_status prepare(mica_run *run, const mica_column *label) {
+static mica_status note_classes(mica_run *run, const mica_column *label) {
   const mica__identities *ids = mica__identities_of(run->parts->whole);
+  if (!ids) return mica__run_note_classes(run, label);
+  if (ids->count > ids->trained)
+    MICA_TRY(mica__run_note(run, "unseen", (const char *const *)ids->names + ids->trained, ids->count - ids->trained));
+  return mica__run_note(run, "classes", (const char *const *)ids->names, ids->trained);
+}
+
+/* GE2E and triplets compare the samples of a batch: without two of one class and one of another, the loss is 0. */
+static mica_status check_batch(mica_run *run) {
+  const char *loss = mica__identity_loss_at((size_t)settings_of(run).loss);
+  const int64_t batch = mica__common_settings_of(run).batch, ranks = run->ranks->layout.data;
+  const int64_t count = ranks > 1 ? batch / ranks : batch;
+  const double classes = (double)facts_of(run).classes.count;
+  double distinct = 1;
+  if (settings_of(run).loss == ARCFACE) return MICA_OK;
+  if (count < LEAST_BATCH)
+    return mica__fail(MICA_E_INVALID,
+                      "a batch of %lld%s is too small for the loss %s, which needs two samples of one class and one of "
+                      "another; set --batch to %d%s or more, better to several times the number of classes (%.0f)",
+                      (long long)count, ranks > 1 ? " per rank" : "", loss, LEAST_BATCH,
+                      ranks > 1 ? " times the number of ranks" : "", classes);
+  for (int64_t i = 1; i < count && distinct > 0; i++) distinct *= fmax(0, 1 - (double)i / classes);
+  if (distinct <= 0.5) return MICA_OK;
+  return mica__run_remark(
+      run,
+      "about %.0f %% of the batches of %lld have no two samples of one class and teach nothing; set "
+      "--batch to several times the number of classes (%.0f)",
+      100 * distinct, (long long)count, classes);
+}
+
+static mica_status prepare(mica_run *run, const mica_column *label) {
   mica_augment_config augment;
   if (!suits(label))
     return mica__fail(
@@ -62,10 +96,8 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
   if (augment.mixup > 0 || augment.cutmix > 0)
     return mica__fail(MICA_E_INVALID, "%s blends classes, and the task %s learns to tell them apart",
                       augment.mixup > 0 ? "mixup" : "cutmix", run->task->name);
-  if (!ids) return mica__run_note_classes(run, label);
-  if (ids->count > ids->trained)
-    MICA_TRY(mica__run_note(run, "unseen", (const char *const *)ids->names + ids->trained, ids->count - ids->trained));
-  return mica__run_note(run, "classes", (const char *const *)ids->names, ids->trained);
+  MICA_TRY(note_classes(run, label));
+  return check_batch(run);
 }
 
 static mica_status fits(const mica_run *run, const mica_dataset *data, const mica_column *label) {
