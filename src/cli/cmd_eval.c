@@ -5,6 +5,7 @@
 #include "cli/tracks.h"
 
 #include <mica/foundation.h>
+#include <stdio.h>
 #include <string.h>
 
 struct values {
@@ -35,6 +36,17 @@ static const cli_option options[] = {
     {0},
 };
 
+/* The library's message; for a video, whose frames an evaluation of boxes does not read, the option that does. */
+static int fail_evaluation(const cli_command *self, const struct values *v, const mica_run *run) {
+  char frames[4096];
+  const int length = snprintf(frames, sizeof frames, "%s/img1", v->data ? v->data : "");
+  if (!v->data || length < 0 || (size_t)length >= sizeof frames || !cli_is_folder(frames) ||
+      !mica_run_takes(run, MICA_RUN_OPTION_TRACK))
+    return cli_fail_library(self);
+  return cli_fail(self, "%s; for a video, --track scores tracks in %s against %s/gt/gt.txt", mica_error_message(),
+                  frames, v->data);
+}
+
 static int evaluate(const cli_command *self, const struct values *v, mica_run *run, mica_part part) {
   mica_metrics metrics;
   mica_report *report = NULL;
@@ -45,7 +57,8 @@ static int evaluate(const cli_command *self, const struct values *v, mica_run *r
     made = mica_run_evaluate(run, NULL, MICA_PART_VALIDATION, &metrics);
   if (made == MICA_OK && v->part && strcmp(v->part, mica_run_evaluated(run)) != 0)
     return cli_fail(self, "%s has no %s part; leave out --part to test on all of it", v->data, v->part);
-  if (made != MICA_OK || mica_run_report(run, &report) != MICA_OK) return cli_fail_library(self);
+  if (made != MICA_OK) return fail_evaluation(self, v, run);
+  if (mica_run_report(run, &report) != MICA_OK) return cli_fail_library(self);
   cli_print_remarks(self, run);
   if (v->json) {
     status = cli_print_json(self, run, mica_run_evaluated(run), &metrics, report);

@@ -117,6 +117,22 @@ static void print_scores(const mica_track_scores *s) {
          (long long)s->mostly_tracked, (long long)s->mostly_lost, (long long)s->found_tracks);
 }
 
+/* Refuses a file without boxes that count, since the scores are ratios to their number, and boxes without an id. */
+static int check_truths(const cli_command *self, const char *path, const mica_track_box *truths, size_t count) {
+  size_t counted = 0;
+  for (size_t i = 0; i < count; i++) {
+    counted += truths[i].score != 0;
+    if (truths[i].score != 0 && truths[i].id < 0)
+      return cli_fail(self, "%s: a box of frame %lld has no id; true boxes need ids of 0 or more", path,
+                      (long long)truths[i].frame);
+  }
+  if (counted) return CLI_OK;
+  return cli_fail(self,
+                  count ? "%s has no true boxes to score against: the confidence of each is 0, so none counts"
+                        : "%s has no true boxes to score against",
+                  path);
+}
+
 static int check_frames(const cli_command *self, const char *path, const mica_track_box *truths, size_t count,
                         int64_t frames) {
   for (size_t i = 0; i < count; i++)
@@ -145,7 +161,8 @@ int cli_tracks_eval(const cli_command *self, mica_run *run, const char *folder, 
   snprintf(pictures, sizeof pictures, "%s/img1", folder);
   if (length < 0 || (size_t)length >= sizeof path) return cli_fail(self, "the path %s is too long", folder);
   if (mica_track_read(path, &truths, &count) != MICA_OK) return cli_fail_library(self);
-  int status = find_tracks(run, pictures, &e);
+  int status = check_truths(self, path, truths, count);
+  if (status == CLI_OK) status = find_tracks(run, pictures, &e);
   if (status == CLI_OK) status = score(&e, path, truths, count, &scores);
   if (status == CLI_OK) cli_print_remarks(self, run);
   if (status == CLI_OK && json) status = print_json(self, run, &scores);

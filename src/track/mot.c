@@ -62,20 +62,24 @@ static const char *complaint(const double n[COLUMNS], size_t count) {
 
 typedef struct list {
   mica_track_box *boxes;
+  size_t *lines; /* of each box */
   size_t count, capacity;
 } list;
 
-static mica_status add(list *l, const double n[COLUMNS], size_t count) {
+static mica_status add(list *l, const double n[COLUMNS], size_t count, size_t line) {
   if (l->count == l->capacity) {
     const size_t capacity = l->capacity ? 2 * l->capacity : 64;
     mica_track_box *grown = realloc(l->boxes, capacity * sizeof *grown);
-    if (!grown) return mica__fail_nomem("tracks");
-    l->boxes = grown;
+    if (grown) l->boxes = grown;
+    size_t *lines = grown ? realloc(l->lines, capacity * sizeof *lines) : NULL;
+    if (!lines) return mica__fail_nomem("tracks");
+    l->lines = lines;
     l->capacity = capacity;
   }
   const double left = n[LEFT] - 1, top = n[TOP] - 1;
   /* In the benchmark of 2015, this column and the next ones are coordinates in the world. */
   const bool has_class = count > CLASS && is_integer(n[CLASS], 0) && n[CLASS] <= INT32_MAX;
+  l->lines[l->count] = line;
   l->boxes[l->count++] = (mica_track_box){.frame = (int64_t)n[FRAME],
                                           .id = (int64_t)n[ID],
                                           .box = {left, top, left + n[WIDTH], top + n[HEIGHT]},
@@ -95,16 +99,49 @@ static mica_status read_lines(const char *name, const char *at, const char *end,
       const size_t count = read_line(at, stop, numbers);
       const char *wrong = complaint(numbers, count);
       if (wrong) return mica__fail(MICA_E_FORMAT, "%s: line %zu: %s", name, line, wrong);
-      MICA_TRY(add(l, numbers, count));
+      MICA_TRY(add(l, numbers, count, line));
     }
     at = stop < end ? stop + 1 : end;
   }
   return MICA_OK;
 }
 
+/* A box with an id that counts, and its line. */
+typedef struct named {
+  int64_t frame, id;
+  size_t line;
+} named;
+
+static int compare_named(const void *a, const void *b) {
+  const named *x = a, *y = b;
+  if (x->frame != y->frame) return x->frame < y->frame ? -1 : 1;
+  if (x->id != y->id) return x->id < y->id ? -1 : 1;
+  return x->line < y->line ? -1 : x->line > y->line;
+}
+
+/* Refuses a frame with an id twice. Boxes that do not count may share one. */
+static mica_status check_ids(const char *name, const list *l) {
+  named *all = calloc(l->count + 1, sizeof *all);
+  size_t count = 0;
+  if (!all) return mica__fail_nomem("tracks");
+  for (size_t i = 0; i < l->count; i++)
+    if (l->boxes[i].id >= 0 && l->boxes[i].score != 0)
+      all[count++] = (named){l->boxes[i].frame, l->boxes[i].id, l->lines[i]};
+  qsort(all, count, sizeof *all, compare_named);
+  mica_status status = MICA_OK;
+  for (size_t i = 1; status == MICA_OK && i < count; i++)
+    if (all[i].frame == all[i - 1].frame && all[i].id == all[i - 1].id)
+      status = mica__fail(MICA_E_FORMAT, "%s: line %zu: frame %lld has the id %lld already, in line %zu", name,
+                          all[i].line, (long long)all[i].frame, (long long)all[i].id, all[i - 1].line);
+  free(all);
+  return status;
+}
+
 mica_status mica__track_parse(const char *name, const char *text, size_t size, mica_track_box **boxes, size_t *count) {
-  list l = {.boxes = malloc(sizeof *l.boxes), .capacity = 1};
-  mica_status status = l.boxes ? read_lines(name, text, text + size, &l) : mica__fail_nomem("tracks");
+  list l = {.boxes = malloc(sizeof *l.boxes), .lines = malloc(sizeof *l.lines), .capacity = 1};
+  mica_status status = l.boxes && l.lines ? read_lines(name, text, text + size, &l) : mica__fail_nomem("tracks");
+  if (status == MICA_OK) status = check_ids(name, &l);
+  free(l.lines);
   if (status != MICA_OK) {
     free(l.boxes);
     return status;

@@ -52,6 +52,12 @@ cp "$frames/2.png" "$work/cameras/b/1.png"
 run predict --model "$work/run" "$work/cameras" --track --out "$work/both"
 [ "$status" = 0 ] || fault "$err"
 [ "$(ls "$work/both" | tr '\n' ' ')" = '1-1-overlay.png 1-overlay.png ' ] || fault "$(ls "$work/both")"
+# Frames of another size: tracks are scored and written, with a remark.
+differ='2 of 4 frames differ in size from the first (64x64): *3.png (48x48), ...; tracks may break where the size changes'
+run predict --model "$work/run" "$work/sizes/img1" --track
+ends 0 '*' "*$differ*"
+run eval --model "$work/run" --data "$work/sizes" --track --json
+ends 0 '*' "*$differ*"
 # Without it there are no ids.
 run predict --model "$work/run" "$frames/1.png" --json
 case $out in *'"id"'*) fault 'there is an id' ;; *'"score"'*) ;; *) fault 'no box' ;; esac
@@ -65,6 +71,8 @@ run predict --model "$work/run" "$frames" --mot "$work/other.txt"
 ends 2 '' 'mica predict: --mot needs --track*'
 run predict --model "$work/run" "$frames/1.png" --track
 ends 2 '' 'mica predict: --track takes one folder, of the frames of a video*'
+run predict --model "$work/run" "$work/missing" --track
+ends 1 '' "mica predict: there is no folder $work/missing"
 run predict --model "$work/run" --data "$work/boxes" --track
 ends 2 '' 'mica predict: --track takes one folder, of the frames of a video*'
 run predict --model "$work/run" "$frames" --track --out "$work/grid.png"
@@ -85,8 +93,21 @@ run eval --model "$work/run" --data "$work/video" --track
 ends 1 '' 'mica eval: *gt.txt: line 1: expected frame,id,left,top,width,height*'
 printf '1,1,5,5,9,9\n1,1,7,7,9,9\n' >"$work/video/gt/gt.txt"
 run eval --model "$work/run" --data "$work/video" --track
-ends 1 '' '*frame 1 has two true boxes with the id 1*'
+ends 1 '' 'mica eval: *video/gt/gt.txt: line 2: frame 1 has the id 1 already, in line 1'
+printf '1,1,5,5,9,9\n2,-1,7,7,9,9\n' >"$work/video/gt/gt.txt"
+run eval --model "$work/run" --data "$work/video" --track
+ends 1 '' 'mica eval: *video/gt/gt.txt: a box of frame 2 has no id; true boxes need ids of 0 or more'
+: >"$work/video/gt/gt.txt"
+run eval --model "$work/run" --data "$work/video" --track
+ends 1 '' 'mica eval: *video/gt/gt.txt has no true boxes to score against'
+echo 1,1,5,5,9,9,0 >"$work/video/gt/gt.txt"
+run eval --model "$work/run" --data "$work/video" --track --json
+ends 1 '' 'mica eval: *video/gt/gt.txt has no true boxes to score against: the confidence of each is 0, *'
 cp "$work/gt.txt" "$work/video/gt/gt.txt"
+run eval --model "$work/run" --data "$work/video"
+ends 1 '' "mica eval: *; for a video, --track scores tracks in $work/video/img1 against $work/video/gt/gt.txt"
+run eval --model "$work/run" --data "$work/missing"
+case $err in *--track*) fault "a hint at --track: $err" ;; esac
 
 # A frame that cannot be read ends it: others would have wrong numbers.
 echo damaged >"$frames/7.png"

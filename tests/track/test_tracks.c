@@ -279,7 +279,9 @@ START_TEST(wrong_lines_are_named) {
               {"1,1,1,1,5,-5", "the box has no area"},
               {"1,1,nan,1,5,5", "expected numbers"},
               {"1,1,1,1,inf,5", "expected numbers"},
-              {"1,1,1,1,1e10,5", "a coordinate beyond 1e9"}};
+              {"1,1,1,1,1e10,5", "a coordinate beyond 1e9"},
+              {"5,1,1,1,5,5\n\n4,1,1,1,5,5\n5,2,1,1,5,5\n5,1,9,9,5,5\n",
+               "x.txt: line 5: frame 5 has the id 1 already, in line 1"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
     mica_track_box *boxes = NULL;
     size_t count = 0;
@@ -291,6 +293,12 @@ START_TEST(wrong_lines_are_named) {
   size_t count = 0;
   ck_assert_int_eq(parse("1,1,552,200,27,80,1,-6.5,3.2,0", &boxes, &count), MICA_OK); /* the benchmark of 2015 */
   ck_assert_int_eq(boxes[0].class_index, -1);
+  mica_free(boxes);
+  boxes = NULL;
+  /* Detections have no ids, and boxes that do not count may share one. */
+  ck_assert_int_eq(parse("1,-1,1,1,5,5\n1,-1,9,9,5,5\n1,2,1,1,5,5,0\n1,2,9,9,5,5,0\n1,2,9,9,5,5,1", &boxes, &count),
+                   MICA_OK);
+  ck_assert_uint_eq(count, 5);
   mica_free(boxes);
   boxes = NULL;
   ck_assert_int_eq(mica__track_parse("x", "1,1,1,1,5,5\0", 12, &boxes, &count), MICA_E_FORMAT);

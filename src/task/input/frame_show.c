@@ -5,6 +5,7 @@
 #include "run/fields.h"
 #include "run/predict/samples.h"
 #include "run/predict/visits.h"
+#include "run/record.h"
 #include "run/run.h"
 #include "task/input/frame.h"
 
@@ -91,8 +92,43 @@ static mica_status visit_first(mica_run *run, const mica_dataset *data, uint64_t
   return MICA_OK;
 }
 
+/* Frames of a video, whose boxes are followed from one size to the next without being scaled. */
+typedef struct video {
+  mica__sample_fn *fn;
+  void *user;
+  mica_shape first;
+  size_t count, others;
+  char *name; /* the first frame of another size */
+  mica_shape other;
+} video;
+
+static mica_status visit_frame(mica_run *run, const mica__sample *sample, const float *outputs, void *user) {
+  video *v = user;
+  if (!v->count++) v->first = sample->shape;
+  const bool differs = sample->shape.dim[1] != v->first.dim[1] || sample->shape.dim[2] != v->first.dim[2];
+  if (differs && !v->others++) {
+    v->other = sample->shape;
+    if (!(v->name = mica__strdup(sample->name))) return mica__fail_nomem("the name of a frame");
+  }
+  return v->fn(run, sample, outputs, v->user);
+}
+
+static mica_status visit_video(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
+  video v = {.fn = fn, .user = user};
+  mica_status status = mica__visit_files(run, given, visit_file, visit_frame, &v);
+  if (status == MICA_OK && v.others)
+    status = mica__run_remark(run,
+                              "%zu of %zu frames differ in size from the first (%lldx%lld): %s (%lldx%lld)%s; tracks "
+                              "may break where the size changes",
+                              v.others, v.count, (long long)v.first.dim[2], (long long)v.first.dim[1], v.name,
+                              (long long)v.other.dim[2], (long long)v.other.dim[1], v.others > 1 ? ", ..." : "");
+  free(v.name);
+  return status;
+}
+
 mica_status mica__frame_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
   if (given->text) return mica__fail(MICA_E_INVALID, "the network was trained on pictures, not on rows");
+  if (given->tracker && !given->data) return visit_video(run, given, fn, user);
   return given->data ? mica__visit_data(run, given, visit_first, fn, user)
                      : mica__visit_files(run, given, visit_file, fn, user);
 }
