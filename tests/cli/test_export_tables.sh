@@ -105,5 +105,10 @@ small="$text --seconds 0.5 --mels 16"
   train fuse fuse_labels old,good kind,count,half $small --model tagger
   train fuse fuse_numbers count,half kind,old,good $small --model tcn --join attention
 }
+# The length of an empty text, which is a single 0.
+for name in text fuse; do
+  run info "$work/$name.onnx"
+  ends 0 '*how many tokens count, from the left; 1 for a text without tokens*' ''
+done
 
 exit $failed

@@ -34,7 +34,7 @@ MICA__FACTS_STRUCT(tokens, TOKENS_FACTS);
    "of the text, by the run's tokenizer.json, no more than the setting length, or a single 0 if it has none; any "     \
    "behind tokens.length"},                                                                                            \
   {                                                                                                                    \
-    "tokens.length", "how many tokens count, from the left"                                                            \
+    "tokens.length", "how many tokens count, from the left; 1 for a text without tokens"                               \
   }
 
 extern const mica__input mica__input_tokens;
