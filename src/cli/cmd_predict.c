@@ -247,6 +247,9 @@ static int check_shown(const showing *s, const mica_report *prediction) {
              task);
   else if (v->pictures && !has_item(prediction, is_picture))
     cli_fail(s->self, "--pictures shows pictures; the task %s of --model has none here", task);
+  else if (v->top && !v->gallery && mica_run_takes(s->run, MICA_RUN_OPTION_GALLERY))
+    cli_fail(s->self, "--top needs --gallery with the task %s of --model: it is the number of nearest files to show",
+             task);
   else if (v->top && !has_item(prediction, is_choice))
     cli_fail(s->self, "--top needs classes; the task %s of --model predicts none here", task);
   else
@@ -456,6 +459,15 @@ static int check_csv(const cli_command *self, const struct values *v) {
   return status == CLI_OK ? cli_check_parent(self, v->csv) : status;
 }
 
+/* A folder that is named must be there. A gallery may also be a file. */
+static int check_folders(const cli_command *self, const struct values *v) {
+  const char *const named[] = {v->track && v->inputs.count == 1 ? v->inputs.words[0] : NULL, v->gallery};
+  struct stat about;
+  for (size_t i = 0; i < sizeof named / sizeof *named; i++)
+    if (named[i] && stat(named[i], &about) != 0) return cli_fail(self, "there is no folder %s", named[i]);
+  return CLI_OK;
+}
+
 /* Frames are in one folder. Files that stand in the way are refused before anything is predicted. */
 static int check_track(const cli_command *self, const struct values *v) {
   const char *wrong = v->mot && !v->track ? "--mot needs --track"
@@ -519,12 +531,16 @@ static int run(const cli_command *self, const void *given) {
   }
   if (mica_foundation_is(v->model)) return predict_published(self, v, numbers.top);
   status = check_csv(self, v);
+  if (status == CLI_OK) status = check_folders(self, v);
   if (status == CLI_OK) status = check_track(self, v);
   if (status != CLI_OK) return status;
   status = cli_open_run_as(self, v->model, v->precision, v->device, &engine, &trained);
   if (status == CLI_OK) status = check_drawing(self, v, trained);
   if (status == CLI_OK && v->threshold && !mica_run_takes(trained, MICA_RUN_OPTION_THRESHOLD))
-    status = cli_fail(self, "--threshold needs several labels per sample; %s was trained on one", v->model);
+    status = cli_fail(self,
+                      "--threshold is for the task detect, and for classify, text_labels, sound_labels and fuse_labels "
+                      "if samples have several labels; the task of --model is %s",
+                      mica_run_task(trained));
   if (status == CLI_OK && v->track) status = cli_tracks_check(self, trained);
   if (status == CLI_OK) status = set_search(self, v, trained, &search);
   if (status == CLI_OK) status = predict(self, v, trained, &numbers);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 struct values {
   const char *model, *text, *phonemes, *speaker, *like, *out, *speed, *iterations, *noise, *device;
@@ -106,6 +107,13 @@ static int speak_run(const cli_command *self, const struct values *v, mica_speec
   return status;
 }
 
+/* True if the name ends in a dot and letters other than .wav. */
+static bool is_other_kind(const char *file) {
+  const char *slash = file ? strrchr(file, '/') : NULL, *name = slash ? slash + 1 : file;
+  const char *ending = name ? strrchr(name, '.') : NULL;
+  return ending && strcasecmp(ending, ".wav") != 0;
+}
+
 /* Refuses options of the other kind of model, and missing ones. */
 static int check(const cli_command *self, const struct values *v) {
   const bool voice = v->model && cli_voice_is(v->model);
@@ -128,6 +136,8 @@ static int check(const cli_command *self, const struct values *v) {
     cli_fail(self, "give --speaker or --like, not both");
   else if (v->out && !strcmp(v->out, "-"))
     cli_fail(self, "--out -: a WAV file is not written to standard output; name a file");
+  else if (is_other_kind(v->out))
+    cli_fail(self, "--out %s: only WAV files are written; choose a name that ends in .wav", v->out);
   else
     return CLI_OK;
   return CLI_USAGE;

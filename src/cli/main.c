@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mica/device.h>
+#include <mica/run.h>
 #include <mica/status.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +36,11 @@ int cli_fail_unknown(const cli_command *self, const char *typed) {
   cli_guess guess = {.word = typed + strspn(typed, "-")};
   for (const cli_command *const *command = cli_commands; *command; command++)
     cli_guess_consider(&guess, (*command)->name);
-  if (guess.best)
+  bool task = false;
+  for (size_t i = 0; mica_task_name(i); i++) task = task || !strcmp(mica_task_name(i), typed);
+  if (task)
+    cli_fail(self, "there is no command %s; for the task, see mica train --task %s --help", typed, typed);
+  else if (guess.best)
     cli_fail(self, "there is no %s %s; did you mean mica %s?", what, typed, guess.best);
   else
     cli_fail(self, "there is no %s %s; mica help lists the commands", what, typed);

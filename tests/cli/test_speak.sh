@@ -57,6 +57,13 @@ cmp -s "$work/high-anna.wav" "$work/again.wav" || fault 'a file was written over
 run speak --model "$work/run" --text low --out -
 ends 2 '' '*--out -: a WAV file is not written to standard output*'
 rm "$work/again.wav"
+for other in tone.mp3 tone.wav.gz .flac; do
+  run speak --model "$work/run" --text low --out "$work/$other"
+  ends 2 '' "*--out *$other: only WAV files are written; choose a name that ends in .wav"
+  [ ! -e "$work/$other" ] || fault "$other was written"
+done
+run speak --model "$work/run" --text low --out "$work/v1.2/LOUD.WAV"
+case $err in *'only WAV'*) fault "$err" ;; esac
 run speak --model "$work/run" --text high --speaker anna --speed 0.5 --out "$work/again.wav" --json
 awk -v a="$seconds" -v b="$(json seconds)" 'BEGIN { r = (b - 0.3) / (a - 0.3); exit !(r > 1.8 && r < 2.2) }' ||
   fault "$seconds s, $out"

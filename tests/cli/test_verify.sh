@@ -52,8 +52,12 @@ holds predictions.0.nearest.0.name eve/3.wav
 holds predictions.0.nearest.1.name 'eve/*.wav'
 run predict --model "$work/run" "$work/voices/eve/3.wav" --gallery "$work/voices"
 ends 0 '*nearest *similarity*eve/3.wav *1*' ''
-run predict --model "$work/run" "$work/voices/eve/3.wav" --gallery "$work/none"
-ends 1 '' '*none*'
+run predict --model "$work/run" "$work/voices/eve/3.wav" --gallery "$work/missing"
+ends 1 '' "mica predict: there is no folder $work/missing"
+run predict --model "$work/run" "$work/voices/bob/1.wav" "$work/voices/eve/2.wav" --top 2
+ends 2 '' 'mica predict: --top needs --gallery with the task sound_verify *'
+run predict --model "$work/run" "$work/voices/bob/1.wav" "$work/voices/eve/2.wav" --threshold 0.9
+ends 1 '' 'mica predict: --threshold is for the task detect, and for *; the task of --model is sound_verify'
 echo nothing >"$work/broken.wav"
 run predict --model "$work/run" "$work/voices/eve/3.wav" "$work/broken.wav"
 ends 1 '' '*broken.wav*'
@@ -86,6 +90,30 @@ run train --task verify --data "$work/voices" $how --schedule constant --epochs 
 run train --resume --out "$work/two" --epochs 4 --quiet
 ends 0 '*' '*'
 cmp -s "$work/four/last.safetensors" "$work/two/last.safetensors" || fault 'other weights after a break'
+
+# Batches that compare nothing, of four classes of training; ArcFace compares with classes, not with samples.
+for small in 'ge2e 1' 'ge2e 2' 'triplet 2'; do
+  run train --task verify --data "$work/voices" --unseen bob,eve --loss "${small% *}" --batch "${small#* }" --quiet \
+    --out "$work/no"
+  ends 2 '*' "*a batch of ${small#* } is too small for the loss ${small% *}, *; set --batch to 3 or more, *classes (4)"
+done
+small='--unseen bob,eve --width 8 --mels 16 --embedding 8 --epochs 1 --quiet'
+# shellcheck disable=SC2086
+run train --task verify --data "$work/voices" $small --loss ge2e --batch 3 --out "$work/three"
+[ "$status" = 0 ] || fault "$err"
+case $out$err in *'teach nothing'*) fault 'a remark although most batches teach' ;; esac
+# shellcheck disable=SC2086
+run train --task verify --data "$work/voices" $small --loss arcface --batch 2 --out "$work/arc"
+[ "$status" = 0 ] || fault "$err"
+# Ten classes: 1 - 9/10 * 8/10 of the batches of 3 have a pair.
+for i in 1 2 3 4 5 6; do cp -r "$work/voices/ann" "$work/voices/ann$i"; done
+# shellcheck disable=SC2086
+run train --task verify --data "$work/voices" $small --loss triplet --batch 3 --out "$work/ten"
+case $out$err in
+*'about 72 % of the batches of 3 have no two samples of one class and teach nothing'*) ;;
+*) fault "no remark: $out$err" ;;
+esac
+rm -r "$work"/voices/ann?
 
 # Data that cannot be learned from, and settings that do not go with them.
 mkdir "$work/one"
