@@ -81,6 +81,11 @@ static mica_status share_unevenly(mica_run *run, mica_loader_config *config) {
   return status;
 }
 
+int32_t mica__run_replicas(const mica_run *run) {
+  const int32_t replicas = run->ranks->layout.data;
+  return run->config.communicator && replicas > 1 ? replicas : 1;
+}
+
 mica_status mica__run_share_batch(mica_run *run, mica_loader_config *config) {
   const mica_communicator *c = run->config.communicator;
   const int32_t replicas = run->ranks->layout.data;

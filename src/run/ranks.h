@@ -14,6 +14,8 @@ mica_status mica__run_configure_layout(mica_run *run, mica_trainer_config *confi
 int32_t mica__run_rank(const mica_run *run);
 /* True if one network is divided among several ranks, in stages or in shares of its tensors. */
 bool mica__run_is_divided(const mica_run *run);
+/* Ranks, or groups of ranks, that divide each batch among them; at least 1. */
+int32_t mica__run_replicas(const mica_run *run);
 /* The rank's share of batches. MICA_E_INVALID if they cannot be divided evenly. */
 mica_status mica__run_share_batch(mica_run *run, mica_loader_config *config);
 /* Fails on all ranks, naming one, if they differ in what they must agree on. */

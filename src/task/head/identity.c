@@ -8,11 +8,11 @@
 #include "run/fields.h"
 #include "run/predict/compared.h"
 #include "run/predict/gallery.h"
+#include "run/ranks.h"
 #include "run/record.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
-#include "run/state/ranks.h"
 #include "task/verify/verify.h"
 
 #include <math.h>
@@ -65,8 +65,8 @@ static mica_status note_classes(mica_run *run, const mica_column *label) {
 /* GE2E and triplets compare the samples of a batch: without two of one class and one of another, the loss is 0. */
 static mica_status check_batch(mica_run *run) {
   const char *loss = mica__identity_loss_at((size_t)settings_of(run).loss);
-  const int64_t batch = mica__common_settings_of(run).batch, ranks = run->ranks->layout.data;
-  const int64_t count = ranks > 1 ? batch / ranks : batch;
+  const int64_t batch = mica__common_settings_of(run).batch, ranks = mica__run_replicas(run);
+  const int64_t count = batch / ranks;
   const double classes = (double)facts_of(run).classes.count;
   double distinct = 1;
   if (settings_of(run).loss == ARCFACE) return MICA_OK;
