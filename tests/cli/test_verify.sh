@@ -97,7 +97,7 @@ for small in 'ge2e 1' 'ge2e 2' 'triplet 2'; do
     --out "$work/no"
   ends 2 '*' "*a batch of ${small#* } is too small for the loss ${small% *}, *; set --batch to 3 or more, *classes (4)"
 done
-small='--unseen bob,eve --width 8 --mels 16 --embedding 8 --epochs 1 --quiet'
+small='--unseen bob,eve --width 8 --mels 16 --embedding 8 --epochs 1'
 # shellcheck disable=SC2086
 run train --task verify --data "$work/voices" $small --loss ge2e --batch 3 --out "$work/three"
 [ "$status" = 0 ] || fault "$err"
