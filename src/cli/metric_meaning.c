@@ -9,6 +9,7 @@ typedef struct meaning {
 } meaning;
 
 static const meaning meanings[] = {
+    {"depth", "rmse", "root of the mean squared error, in the unit of the depth maps"},
     {"detect", "recall", "share of the true boxes that are found, mean over overlaps of 0.5 to 0.95"},
     {"detect", "map", "mean average precision, over overlaps of 0.5 to 0.95; 1 is best"},
     {"recommend", "recall", "share of a user's next items that are among the first recommendations"},
@@ -24,6 +25,8 @@ static const meaning meanings[] = {
     {NULL, "mae", "mean absolute error, in the units of the answers"},
     {NULL, "rmse", "root of the mean squared error, in the units of the answers"},
     {NULL, "r2", "share of the variance that is explained; 1 is best, 0 is the mean's"},
+    {NULL, "absrel", "mean absolute error divided by the true depth; less is better"},
+    {NULL, "delta1", "share of pixels whose depth is wrong by a factor below 1.25; 1 is best"},
     {NULL, "mae_last", "mae if each series keeps its last value"},
     {NULL, "mae_season", "mae if each series repeats its last season"},
     {NULL, "mase", "mae divided by that of a naive forecast of the training part; below 1 is better than naive"},

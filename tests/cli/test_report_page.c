@@ -268,6 +268,7 @@ START_TEST(metrics_have_meanings) {
   ck_assert_str_eq(of_class, cli_metric_meaning("text", "f1", &suffix));
   ck_assert_ptr_null(suffix);
   ck_assert_ptr_null(cli_metric_meaning("text", "samples", &suffix));
+  ck_assert_ptr_nonnull(strstr(cli_metric_meaning("depth", "rmse", &suffix), "the unit of the depth maps"));
   ck_assert_str_ne(cli_metric_meaning("detect", "map", &suffix), cli_metric_meaning("text_labels", "map", &suffix));
   mica_report *report = begin("Run");
   ck_ok(mica_report_add_text(report, "task", "text"));
