@@ -564,6 +564,7 @@ const cli_command cli_command_train = {
                "  classes     CLASS/NAME.png or .jpg\n"
                "  sounds      CLASS/NAME.wav, .flac or .ogg; or LABEL_SPEAKER_N.wav\n"
                "  masks       images/NAME.png or .jpg and masks/NAME.png\n"
+               "  depth       images/NAME.png or .jpg and depth/NAME.png, .npy or .pfm\n"
                "  volumes     images/NAME.nii or .nii.gz and masks/NAME.nii or .nii.gz\n"
                "  texts       CLASS/NAME.txt\n"
                "or one of these:\n"
