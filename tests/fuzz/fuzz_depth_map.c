@@ -1,5 +1,6 @@
 /* Depth maps: PNG, npy or PFM files of whole numbers or floats. */
 #include "data/annotation/depth_map.h"
+#include "data/annotation/scene_files.h"
 #include "data/picture/image.h"
 #include "fuzz/fuzz.h"
 
@@ -7,23 +8,37 @@
 #include <mica/data.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Larger ones are sound, but take the time of many small ones. */
 #define MAX_SIDE 256
 #define HEIGHT 6
 #define WIDTH 4
 
+/* The sides of a file that holds these bytes; the status of finding them. */
+static mica_status find_sides(const uint8_t *data, size_t size, int32_t sides[2]) {
+  static uint8_t begin[MICA__SCENE_BEGIN];
+  char path[] = "/tmp/mica-fuzz-XXXXXX";
+  const int file = mkstemp(path);
+  if (file < 0 || (size && write(file, data, size) != (ssize_t)size)) abort();
+  mica_status status = mica__depth_map_find_sides(path, begin, sides);
+  close(file);
+  unlink(path);
+  return status;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  int32_t height = 0, width = 0;
+  int32_t height = 0, width = 0, sides[2] = {0};
   float fitted[HEIGHT * WIDTH];
   mica__depth_map map;
   if (mica__image_size(data, size, &height, &width) && (height > MAX_SIDE || width > MAX_SIDE)) return 0;
-  uint8_t *content = malloc(size + 1);
+  uint8_t *content = malloc(size);
   if (!content) return 0;
   if (size) memcpy(content, data, size);
-  content[size] = '\0';
+  const bool found = find_sides(data, size, sides) == MICA_OK;
   if (mica__depth_map_decode("fuzz", content, size, 1000, &map) == MICA_OK) {
     if (map.height < 1 || map.width < 1) abort();
+    if (!found || sides[0] != map.height || sides[1] != map.width) abort();
     for (size_t i = 0; i < (size_t)map.height * (size_t)map.width; i++)
       if (!(map.depths[i] >= 0) || isinf(map.depths[i])) abort();
     mica__depth_map_fit(&map, HEIGHT, WIDTH, fitted);
