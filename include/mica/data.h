@@ -129,7 +129,7 @@ typedef struct mica_dataset_config {
    * ascending; 255 is void if the other values count up from 0. For PNG with a palette, a value is an index. */
   const char *mask_values;
   /* Depth maps: the levels of PNG files, and whole numbers in npy files, per unit of depth. 0: 256, as KITTI has per
-   * metre. */
+   * metre. MICA_E_INVALID if it is negative, infinite or NaN. */
   double depth_scale;
   /* Bytes of a file to keep in memory. Samples of a larger file are read when needed. 0: a quarter of the machine's
    * memory, at most 1 GiB. Gzip files are always unpacked into memory. */
@@ -159,6 +159,10 @@ typedef struct mica_dataset_config {
  *   pictures and masks         images/NAME.png (or .jpg) with masks/NAME.png or masks/NAME_mask.png. Folders are named
  *                              image, img or picture, and mask, label or segmentation, each with or without an s; parts
  *                              as above; a part must have masks
+ *   pictures and depth maps    images/NAME.png (or .jpg) with depth/NAME.png (one channel of 8 or 16 bits), .npy or
+ *                              .pfm, or depth/NAME_depth.png. Folders of pictures are named as above, or rgb, left or
+ *                              color; those of depth maps depth, depth_map, groundtruth_depth or ground_truth; parts as
+ *                              above. Columns are "image" and "depth" (MAP); a depth of 0 is unknown
  *   volumes and masks          images/NAME.nii (or .nii.gz) with masks/NAME.nii, NAME_mask.nii or NAME_seg.nii, NIfTI-1
  *                              or NIfTI-2. Folders are named as above, or imagesTr and labelsTr
  *   folder of recordings       WAV, FLAC or OGG below ten minutes, one folder per class; parts as above. Or one folder
@@ -197,11 +201,11 @@ typedef struct mica_dataset_config {
  * used. In a folder of class folders, one without samples is not a class. Names that begin with a dot, and files that
  * systems leave behind (__MACOSX, @eaDir, Thumbs.db), are never read.
  *
- * Pictures are rotated upright as EXIF says; boxes and masks refer to the upright picture. Transparent pixels are
- * blended onto black; the summary counts pictures with alpha. Pictures with boxes are scaled to fit height x width and
- * centred on grey. Their columns are "image"; ragged "boxes", "label" (CLASS), "ignored" (ID; 1: crowd, 2: difficult)
- * and "area" (NUMBER, in pixels of the file); and "size" (ID, 2): width and height of the file's picture. COCO boxes of
- * width or height 0 are omitted, and the summary counts them.
+ * Pictures are rotated upright as EXIF says; boxes, masks and depth maps refer to the upright picture. Transparent
+ * pixels are blended onto black; the summary counts pictures with alpha. Pictures with boxes are scaled to fit height x
+ * width and centred on grey. Their columns are "image"; ragged "boxes", "label" (CLASS), "ignored" (ID; 1: crowd, 2:
+ * difficult) and "area" (NUMBER, in pixels of the file); and "size" (ID, 2): width and height of the file's picture.
+ * COCO boxes of width or height 0 are omitted, and the summary counts them.
  *
  * Recordings: channels are averaged; a windowed sinc changes the rate (torchaudio's sinc_interp_hann).
  *
@@ -283,11 +287,11 @@ MICA_API mica_tiling_tile mica_tiling_at(const mica_tiling *tiling, int64_t heig
 /* Copies a tile from planes (C, H, W) to out (C, tiling->height, tiling->width). */
 MICA_API void mica_tiling_cut(const mica_tiling *tiling, const uint8_t *planes, mica_shape shape, mica_tiling_tile tile,
                               uint8_t *out);
-/* Cuts a dataset's u8 pictures and masks into tiles, one sample per tile. In masks, pixels that belong to another tile
- * are not labelled, so that every pixel counts once. Folders of pictures and masks opened without a size and without
- * `like` are cut at full size. (The dataset itself scales all pictures to the first one's size.) Columns keep their
- * order and names. The dataset must outlive the result. MICA_E_FORMAT: the dataset has no u8 pictures, or the sizes of
- * two columns differ. */
+/* Cuts a dataset's u8 pictures, masks and depth maps into tiles, one sample per tile. Pixels that belong to another
+ * tile are not labelled in masks and have the depth 0 in depth maps, so that every pixel counts once. Folders of
+ * pictures and masks or depth maps opened without a size and without `like` are cut at full size. (The dataset itself
+ * scales all pictures to the first one's size.) Columns keep their order and names. The dataset must outlive the
+ * result. MICA_E_FORMAT: the dataset has no u8 pictures, or the sizes of two columns differ. */
 MICA_API MICA_CHECKED mica_status mica_dataset_tiles(const mica_dataset *dataset, const mica_tiling *tiling,
                                                      mica_dataset **tiles);
 
@@ -414,9 +418,9 @@ typedef struct mica_loader_config {
    */
   const float *mean, *deviation;
   mica_augment_config augment;
-  /* Takes a window of this size from pictures and masks, at a random place (part of augmentation). Augmentation sees
-   * the whole picture, so areas beside the window come into view. Beyond the picture is the mean colour; masks are not
-   * labelled there. 0: the whole picture. Not with boxes. */
+  /* Takes a window of this size from pictures, masks and depth maps, at a random place (part of augmentation).
+   * Augmentation sees the whole picture, so areas beside the window come into view. Beyond the picture is the mean
+   * colour; masks are not labelled there, and depths are 0. 0: the whole picture. Not with boxes. */
   int32_t window_height, window_width;
   mica_residence residence;          /* AUTO: on the device if samples need at most a quarter of its memory */
   int32_t threads;                   /* threads that decode; 0: number of cores - 1, at least 1 */

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -252,6 +253,9 @@ static mica_status check_config(const mica_dataset_config *config) {
     return mica__fail(MICA_E_INVALID,
                       "mica_dataset_open: longest (%d) must be 0 to 32768 pixels, and rate (%d) 0 to %d",
                       (int)config->longest, (int)config->rate, MICA__SOUND_RATE);
+  if (!(config->depth_scale >= 0) || isinf(config->depth_scale))
+    return mica__fail(MICA_E_INVALID, "mica_dataset_open: a depth_scale of %g is not 0, nor a number above 0",
+                      config->depth_scale);
   return MICA_OK;
 }
 

@@ -384,7 +384,8 @@ const char *mica__given_mask_values(const mica_run *run) { return mica__run_give
 double mica__given_depth_scale(const mica_run *run) {
   const char *given = mica__run_given(run, "depth-scale");
   char *end = NULL;
-  return given ? mica__strtod(given, &end) : 0;
+  const double scale = given ? mica__strtod(given, &end) : 0;
+  return scale > 0 && isfinite(scale) ? scale : 0; /* the task refuses others */
 }
 const char *mica__given_size(const mica_run *run) { return mica__run_given(run, "size"); }
 

@@ -98,6 +98,51 @@ START_TEST(png_holds_levels_per_unit) {
 }
 END_TEST
 
+/* Inserts EXIF with that orientation after the first 33 bytes of a PNG file, its signature and IHDR. */
+static size_t turn(uint8_t *file, size_t bytes, int orientation) {
+  uint8_t chunk[38] = "\0\0\0\x1a"
+                      "eXIfMM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01";
+  uint32_t sum = UINT32_MAX;
+  chunk[27] = (uint8_t)orientation;
+  for (size_t i = 4; i < 34; i++) {
+    sum ^= chunk[i];
+    for (int bit = 0; bit < 8; bit++) sum = sum & 1 ? sum >> 1 ^ 0xedb88320 : sum >> 1;
+  }
+  for (int i = 0; i < 4; i++) chunk[34 + i] = (uint8_t)(~sum >> (24 - 8 * i));
+  memmove(file + 33 + sizeof chunk, file + 33, bytes - 33);
+  memcpy(file + 33, chunk, sizeof chunk);
+  return bytes + sizeof chunk;
+}
+
+/* As Pillow's ImageOps.exif_transpose turns the rows 1 2, 3 4, 5 6. */
+START_TEST(png_is_rotated_as_pictures_are) {
+  static const float upright[9][6] = {
+      [1] = {1, 2, 3, 4, 5, 6}, [2] = {2, 1, 4, 3, 6, 5}, [3] = {6, 5, 4, 3, 2, 1}, [4] = {5, 6, 3, 4, 1, 2},
+      [5] = {1, 3, 5, 2, 4, 6}, [6] = {5, 3, 1, 6, 4, 2}, [7] = {6, 4, 2, 5, 3, 1}, [8] = {2, 4, 6, 1, 3, 5}};
+  static const uint16_t levels[6] = {1000, 2000, 3000, 4000, 5000, 6000};
+  const char *folder = "depths3";
+  float depths[6];
+  uint8_t *png = NULL, file[512];
+  size_t bytes = 0;
+  ck_ok(mica__png_encode_levels(levels, 3, 2, &png, &bytes));
+  ck_assert_uint_le(bytes + 38, sizeof file);
+  for (int orientation = 1; orientation <= 8; orientation++) {
+    const int32_t height = orientation < 5 ? 3 : 2, width = orientation < 5 ? 2 : 3;
+    mica_dataset *data = NULL;
+    memcpy(file, png, bytes);
+    const size_t size = turn(file, bytes, orientation);
+    is_read(file, size, 1000, upright[orientation], height, width);
+    write_picture(folder, "images/a.png", height, width);
+    files_write(path_of(folder, "depth/a.png"), file, size);
+    ck_ok(mica_dataset_open(files_path(folder), &(mica_dataset_config){.depth_scale = 1000}, &data));
+    ck_ok(mica_dataset_read(data, 1, 0, depths, sizeof depths));
+    for (int i = 0; i < 6; i++) ck_assert_float_eq_tol(depths[i], upright[orientation][i], 1e-6f);
+    mica_dataset_destroy(data);
+  }
+  mica_free(png);
+}
+END_TEST
+
 START_TEST(npy_holds_depths_or_whole_numbers) {
   static const float floats[6] = {1.5f, 0, -1, NAN, INFINITY, 80}, want[6] = {1.5f, 0, 0, 0, 0, 80};
   static const uint8_t big[8] = {0, 0, 3, 0xe8, 0, 1, 0xff, 0xff};
@@ -165,6 +210,22 @@ START_TEST(maps_are_found_by_name) {
 }
 END_TEST
 
+START_TEST(scales_that_are_none) {
+  static const double scales[] = {-1, -1e-300, INFINITY, -INFINITY, NAN};
+  static const uint16_t levels[PIXELS] = {1};
+  const char *folder = "depths4";
+  write_picture(folder, "images/a.png", H, W);
+  write_levels(folder, "depth/a.png", H, W, levels);
+  for (size_t i = 0; i < sizeof scales / sizeof *scales; i++) {
+    mica_dataset *data = NULL;
+    ck_assert_int_eq(mica_dataset_open(files_path(folder), &(mica_dataset_config){.depth_scale = scales[i]}, &data),
+                     MICA_E_INVALID);
+    ck_assert_msg(strstr(mica_error_message(), "depth_scale"), "%s", mica_error_message());
+    ck_assert_ptr_null(data);
+  }
+}
+END_TEST
+
 /* Pixels that belong to another tile, or lie beyond the picture, have no depth. */
 START_TEST(tiles_share_out_the_depths) {
   const char *folder = "depths2";
@@ -189,5 +250,6 @@ START_TEST(tiles_share_out_the_depths) {
 }
 END_TEST
 
-TESTS(ANYWHERE, NULL, NULL, png_holds_levels_per_unit, npy_holds_depths_or_whole_numbers, pfm_is_read_from_the_bottom,
-      maps_are_found_by_name, tiles_share_out_the_depths)
+TESTS(ANYWHERE, NULL, NULL, png_holds_levels_per_unit, png_is_rotated_as_pictures_are,
+      npy_holds_depths_or_whole_numbers, pfm_is_read_from_the_bottom, maps_are_found_by_name, scales_that_are_none,
+      tiles_share_out_the_depths)

@@ -141,11 +141,17 @@ static mica_status decode_png(const char *name, const uint8_t *content, size_t s
                               mica__depth_map *map) {
   uint16_t *levels = NULL;
   int32_t sides[2] = {0};
-  mica_status status = mica__png_decode_levels(name, content, size, sides, &levels);
-  if (status == MICA_OK) status = make(name, sides[0], sides[1], map);
-  for (size_t i = 0; status == MICA_OK && i < (size_t)sides[0] * (size_t)sides[1]; i++)
-    map->depths[i] = known((double)levels[i] / scale);
-  free(levels);
+  MICA_TRY(mica__png_decode_levels(name, content, size, sides, &levels));
+  /* Rotated as pictures are; a pixel has the two bytes of its level. */
+  mica__image stored = {sizeof *levels, sides[0], sides[1], (uint8_t *)levels};
+  mica_status status = mica__image_rotate(name, &stored, mica__image_orientation(content, size));
+  if (status == MICA_OK) status = make(name, stored.height, stored.width, map);
+  for (size_t i = 0; status == MICA_OK && i < (size_t)sides[0] * (size_t)sides[1]; i++) {
+    uint16_t level = 0;
+    memcpy(&level, stored.pixels + i * sizeof level, sizeof level);
+    map->depths[i] = known(level / scale);
+  }
+  free(stored.pixels);
   return status;
 }
 

@@ -22,7 +22,7 @@ bool mica__depth_map_is_named(const char *name);
 
 /* Decodes the content of a file, which may be changed; the caller frees map->depths. Whole numbers, in PNG or npy, are
  * divided by `scale` (0: MICA__DEPTH_SCALE); floating ones are depths. Numbers that are not above 0 or not finite are
- * unknown depths. MICA_E_FORMAT names the file. */
+ * unknown depths. A PNG file is rotated upright as its EXIF says. MICA_E_FORMAT names the file. */
 mica_status mica__depth_map_decode(const char *name, uint8_t *content, size_t size, double scale, mica__depth_map *map);
 /* Height and width, without the depths of a PNG or PFM file. */
 mica_status mica__depth_map_find_sides(const char *path, uint8_t *bytes, int32_t sides[2]);
