@@ -4,6 +4,16 @@
 # tile among them, from PNG, npy and PFM; bad input.
 # shellcheck source-path=SCRIPTDIR source=cli.sh
 . "$(dirname "$0")/cli.sh"
+# is NAME OPERATOR LIMIT...: compares figures of the last JSON; without a figure the test fails.
+is() {
+  while [ $# -ge 3 ]; do
+    got=$(json "$1")
+    awk -v a="$got" -v limit="$3" -v above="$2" \
+      'BEGIN { exit a !~ /^[0-9.]+(e-?[0-9]+)?$/ || (above == ">" ? a + 0 <= limit : a + 0 >= limit) }' ||
+      fault "$1 is '$got', not $2 $3"
+    shift 3
+  done
+}
 rooms="$MICA_BUILD_DIR/bin/tests/write_depths"
 "$rooms" "$work/data" 48 48 png || exit 1
 
@@ -24,6 +34,19 @@ run train --data "$work/data" --depth-scale 0 --task depth --out "$work/none"
 ends 2 '' '*depth-scale*'
 run train --data "$work/data" --task segment --out "$work/none"
 ends 1 '' '*the task segment wants pictures and masks*'
+run train --data "$work/data" --depth-scale -1 --out "$work/none"
+ends 2 '' '*depth-scale*'
+# Files of other types.
+mkdir -p "$work/types/train/images" "$work/types/train/depth"
+cp "$work/data/images/0.png" "$work/types/train/images/0.png"
+run train --data "$work/types" --task depth --out "$work/none"
+ends 1 '' '*the folder *types/train/depth holds no depth maps: their names must end in .png, .npy or .pfm'
+for type in exr tif; do
+  cp "$work/data/depth/0.png" "$work/types/train/depth/0.$type"
+  run train --data "$work/types/train" --task depth --out "$work/none"
+  ends 1 '' "*train/depth holds no depth maps: their names must end in .png, .npy or .pfm, unlike 0.$type"
+  rm "$work/types/train/depth/0.$type"
+done
 printf 'x,y,label\n1,2,5\n2,1,6\n3,4,7\n4,3,8\n' >"$work/rows.csv"
 run train --task depth --data "$work/rows.csv" --label label --out "$work/none"
 ends 1 '' '*the task depth wants pictures and depth maps: folders image and depth*'
@@ -43,24 +66,27 @@ ends 1 '' '*no pixel of 1 depth maps has a depth above 0; there is nothing to le
 # shellcheck disable=SC2086
 run train --data "$work/data" $small --epochs 12 --json --out "$work/run"
 ends 0 '{"task":"depth","part":"validation"*' ''
-awk -v a="$(json metrics.absrel)" -v d="$(json metrics.delta1)" 'BEGIN { exit !(a < 0.12 && d > 0.85) }' ||
-  fault "AbsRel $(json metrics.absrel), delta1 $(json metrics.delta1)"
+is metrics.absrel '<' 0.12 metrics.delta1 '>' 0.85
 grep -q 'data:image/png' "$work/run/report.html" || fault 'no pictures in the report'
 for how in '--loss l1' '--loss huber --delta 0.5' '--precision bf16 --augment cutmix --norm group'; do
   rm -rf "$work/how"
   # shellcheck disable=SC2086
   run train --data "$work/data" $small $how --epochs 6 --json --out "$work/how"
   ends 0 '{"task":"depth"*' ''
-  awk -v a="$(json metrics.absrel)" 'BEGIN { exit !(a < 0.25) }' || fault "$how: AbsRel $(json metrics.absrel)"
+  is metrics.absrel '<' 0.25
 done
 
 # Stopped after half of its epochs and resumed: the same run.
 # shellcheck disable=SC2086
 run train --data "$work/data" $small --epochs 2 --json --out "$work/whole"
+ends 0 '{"task":"depth"*' ''
+is metrics.absrel '<' 1
 whole=$(json metrics.absrel)
+# shellcheck disable=SC2086
 begin() { exec "$mica" train --data "$work/data" $small --epochs 2 --checkpoint-steps 3 --out "$@"; }
 killed "$work/parts" 1 2
 run eval --model "$work/parts" --json
+ends 0 '{"task":"depth"*' ''
 [ "$(json metrics.absrel)" = "$whole" ] || fault "resumed $(json metrics.absrel), at once $whole"
 
 # Larger pictures come in tiles, and their errors are those of the predictions. npy and PFM hold the same depths.
@@ -68,13 +94,15 @@ for format in png npy pfm; do
   "$rooms" "$work/$format" 2 100 $format
   run eval --model "$work/run" --data "$work/$format" --json
   ends 0 '{"task":"depth","part":"all","metrics":{"samples":2,*' ''
+  is metrics.absrel '<' 0.2
   json metrics.absrel >>"$work/absrel"
 done
-awk 'NR == 1 { first = $1 } { e = $1 / first - 1; bad += e > 0.01 || e < -0.01 } END { exit bad || first > 0.2 }' \
+awk 'NR == 1 { first = $1 } { e = $1 / first - 1; bad += e > 0.01 || e < -0.01 } END { exit bad || NR != 3 }' \
   "$work/absrel" || fault "AbsRel of PNG, npy, PFM: $(cat "$work/absrel")"
 run predict --model "$work/run" --data "$work/pfm" --json --out "$work/maps"
 ends 0 '{"task": "depth", *' ''
 holds predictions.0.height 100
+is predictions.0.absrel '<' 0.3 predictions.1.absrel '<' 0.3
 awk -v a="$(json predictions.0.absrel)" -v b="$(json predictions.1.absrel)" -v all="$(tail -n 1 "$work/absrel")" \
   'BEGIN { e = (a + b) / 2 / all - 1; exit !(e < 0.02 && e > -0.02) }' || fault "AbsRel of the predictions: $out"
 for file in 0-depth.png 0-depth.npy 0-colours.png; do [ -s "$work/maps/$file" ] || fault "no $file"; done
@@ -85,7 +113,8 @@ for format in png npy; do
   cp "$work/pfm/images/0.png" "$work/again/images/0.png"
   cp "$work/maps/0-depth.$format" "$work/again/depth/0.$format"
   run eval --model "$work/run" --data "$work/again" --json
-  awk -v a="$(json metrics.absrel)" 'BEGIN { exit !(a < 0.002) }' || fault "its own depths: $(json metrics.absrel)"
+  ends 0 '{"task":"depth"*' ''
+  is metrics.absrel '<' 0.002
 done
 # Millimetres.
 run train --data "$work/again" --depth-scale 1000 --width 4 --depth 1 --epochs 1 --quiet --out "$work/mm"

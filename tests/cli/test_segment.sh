@@ -25,6 +25,11 @@ run train --data "$work/data" --mask-values 0,x --task segment --out "$work/none
 ends 2 '' '*mask-values*"x"*'
 run train --data "$work/data" --task classify --out "$work/none"
 ends 1 '' "*the column 'mask' holds a mask, not a class; --task segment*"
+mkdir -p "$work/types/images" "$work/types/masks"
+cp "$work/data/images/0.png" "$work/types/images/0.png"
+cp "$work/data/masks/0.png" "$work/types/masks/0.tif"
+run train --data "$work/types" --task segment --out "$work/none"
+ends 1 '' '*the folder *types/masks holds no masks: their names must end in .png or .jpg, unlike 0.tif'
 printf 'x,y,label\n1,2,a\n2,1,b\n3,4,a\n4,3,b\n' >"$work/rows.csv"
 run train --task segment --data "$work/rows.csv" --label label --out "$work/none"
 ends 1 '' '*rows.csv: the task segment wants pictures and masks: folders image and mask*'

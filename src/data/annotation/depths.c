@@ -23,14 +23,19 @@ static const char *const picture_folders[] = {"image",    "images", "img",  "img
 static const char *const depth_folders[] = {
     "depth", "depths", "depth_map", "depth_maps", "depthmap", "depthmaps", "groundtruth_depth", "ground_truth", NULL};
 static const char *const depth_endings[] = {"_depth", "-depth", "_gt", "-gt", NULL};
-static const mica__pair_kind kind = {mica__depth_map_is_named, "depth map",   "depth",
-                                     picture_folders,          depth_folders, depth_endings};
+static const mica__pair_kind kind = {.is_named = mica__depth_map_is_named,
+                                     .what = "depth map",
+                                     .mark = "depth",
+                                     .types = ".png, .npy or .pfm",
+                                     .picture_folders = picture_folders,
+                                     .folders = depth_folders,
+                                     .endings = depth_endings};
 
 static bool is_named(const char *name) { return mica__image_is_named(name); }
 
-static const mica__pairing pairing = {is_named, "pictures", "png", ".png or .jpg", false, &kind};
+const mica__pairing mica__depth_pairing = {is_named, "pictures", "png", ".png or .jpg", false, &kind};
 
-static mica_status is_folder(const char *path, bool *is) { return mica__pairs_are_in(path, &pairing, is); }
+static mica_status is_folder(const char *path, bool *is) { return mica__pairs_are_in(path, &mica__depth_pairing, is); }
 
 static mica_status read_map(const scenes *s, uint64_t sample, mica__depth_map *map) {
   uint8_t *content = NULL;
@@ -89,7 +94,7 @@ static mica_status open_depths(const char *const *paths, size_t count, const mic
   if (!s) return mica__fail_nomem("the names of pictures");
   s->scale = config->depth_scale > 0 ? config->depth_scale : MICA__DEPTH_SCALE;
   MICA_TRY(mica__store_own(store, s, release_scenes));
-  mica_status status = mica__scene_files_find(paths[0], &pairing, mica__depth_map_find_sides, &s->files);
+  mica_status status = mica__scene_files_find(paths[0], &mica__depth_pairing, mica__depth_map_find_sides, &s->files);
   if (status == MICA_OK) status = mica__scene_files_shape(config, &s->files);
   return status == MICA_OK ? fill_store(store, config, s) : status;
 }

@@ -24,9 +24,9 @@ static void release_pairs(void *object) {
 
 static bool is_named(const char *name) { return mica__image_is_named(name); }
 
-static const mica__pairing pairing = {is_named, "pictures", "png", ".png or .jpg", false, NULL};
+const mica__pairing mica__mask_pairing = {is_named, "pictures", "png", ".png or .jpg", false, NULL};
 
-static mica_status is_folder(const char *path, bool *is) { return mica__pairs_are_in(path, &pairing, is); }
+static mica_status is_folder(const char *path, bool *is) { return mica__pairs_are_in(path, &mica__mask_pairing, is); }
 
 /* --- what they hold --- */
 
@@ -123,7 +123,7 @@ static mica_status open_masks(const char *const *paths, size_t count, const mica
   pairs *p = calloc(1, sizeof *p);
   if (!p) return mica__fail_nomem("the names of pictures");
   MICA_TRY(mica__store_own(store, p, release_pairs));
-  mica_status status = mica__scene_files_find(paths[0], &pairing, mica__picture_find_sides, &p->scenes);
+  mica_status status = mica__scene_files_find(paths[0], &mica__mask_pairing, mica__picture_find_sides, &p->scenes);
   if (status == MICA_OK) status = find_classes(p, config);
   if (status == MICA_OK) status = mica__scene_files_shape(config, &p->scenes);
   return status == MICA_OK ? fill_store(store, config, p) : status;

@@ -15,7 +15,7 @@ static const char *const mask_folders[] = {"mask",         "masks",         "lab
                                            "segmentation", "segmentations", "labelstr", NULL};
 static const char *const mask_endings[] = {"_mask", "-mask", "_label",        "-label",        "_gt", "-gt",
                                            "_seg",  "-seg",  "_segmentation", "-segmentation", NULL};
-static const mica__pair_kind usual = {NULL, "mask", "mask", picture_folders, mask_folders, mask_endings};
+static const mica__pair_kind usual = {NULL, "mask", "mask", NULL, picture_folders, mask_folders, mask_endings};
 
 static const mica__pair_kind *kind_of(const mica__pairing *pairing) { return pairing->with ? pairing->with : &usual; }
 
@@ -80,11 +80,17 @@ static bool are_together(const mica__pairing *pairing, const mica__names *names)
   return some;
 }
 
-static mica_status has_files(const char *folder, const mica__pairing *pairing, bool *found) {
+static bool has_files(const mica__pairing *pairing, const mica__names *names) {
+  for (size_t i = 0; i < names->count; i++)
+    if (can_be(pairing, true, names->names[i])) return true;
+  return false;
+}
+
+static mica_status folder_has_files(const char *folder, const mica__pairing *pairing, bool *found) {
   mica__names names;
   *found = false;
   MICA_TRY(mica__names_look(folder, &names));
-  for (size_t i = 0; i < names.count; i++) *found = *found || can_be(pairing, true, names.names[i]);
+  *found = has_files(pairing, &names);
   mica__names_free(&names);
   return MICA_OK;
 }
@@ -105,7 +111,7 @@ static mica_status find_folders(const char *path, const mica__pairing *pairing, 
     free(folders[i]);
     if (!(folders[i] = mica__strdup(path))) return mica__fail_nomem("the names of pictures");
   }
-  return status == MICA_OK && folders[0] && folders[1] ? has_files(folders[1], pairing, found) : status;
+  return status == MICA_OK && folders[0] && folders[1] ? folder_has_files(folders[1], pairing, found) : status;
 }
 
 mica_status mica__pairs_are_in(const char *path, const mica__pairing *pairing, bool *is) {
@@ -113,6 +119,44 @@ mica_status mica__pairs_are_in(const char *path, const mica__pairing *pairing, b
   mica_status status = find_folders(path, pairing, folders, is);
   free(folders[0]);
   free(folders[1]);
+  return status;
+}
+
+static mica_status check_folder(const char *folder, const mica__pairing *pairing) {
+  const mica__pair_kind *kind = kind_of(pairing);
+  mica__names names;
+  MICA_TRY(mica__names_look(folder, &names));
+  mica_status status = MICA_OK;
+  if (!has_files(pairing, &names))
+    status = mica__fail(MICA_E_FORMAT, "the folder %s holds no %ss: their names must end in %s%s%s", folder, kind->what,
+                        kind->types ? kind->types : pairing->endings, names.count ? ", unlike " : "",
+                        names.count ? names.names[0] : "");
+  mica__names_free(&names);
+  return status;
+}
+
+/* The folder that holds the folder of a file, freed by the caller; NULL: no memory. */
+static char *find_above(const char *file) {
+  char *above = mica__strdup(file);
+  for (int i = 0; above && i < 2; i++) {
+    char *slash = strrchr(above, '/');
+    if (slash)
+      *slash = '\0';
+    else
+      strcpy(above, ".");
+  }
+  return above;
+}
+
+mica_status mica__pairs_check_types(const char *picture, const mica__pairing *pairing) {
+  char *above = find_above(picture), *folder = NULL;
+  mica__names names = {0};
+  mica_status status = above ? mica__names_look(above, &names) : mica__fail_nomem("the names of pictures");
+  if (status == MICA_OK) status = find_folder(above, &names, kind_of(pairing)->folders, &folder);
+  if (status == MICA_OK && folder) status = check_folder(folder, pairing);
+  mica__names_free(&names);
+  free(folder);
+  free(above);
   return status;
 }
 

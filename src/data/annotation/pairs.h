@@ -9,10 +9,11 @@
 #include <stddef.h>
 
 /* What the other file of a pair is: the names of the two folders and the endings of its name, each list with a NULL at
- * its end, and what messages call it: "depth map", "depth". */
+ * its end, and what messages call it and the types of its files: "depth map", "depth", ".png or .npy" (NULL: those of
+ * the pairing). */
 typedef struct mica__pair_kind {
   bool (*is_named)(const char *name);
-  const char *what, *mark;
+  const char *what, *mark, *types;
   const char *const *picture_folders, *const *folders, *const *endings;
 } mica__pair_kind;
 
@@ -39,6 +40,9 @@ mica_status mica__pairs_are_in(const char *path, const mica__pairing *pairing, b
 /* Fills zeroed pairs in the order of names; they must be freed, also after a failure. MICA_E_FORMAT names a file
  * without a partner. */
 mica_status mica__pairs_find(const char *path, const mica__pairing *pairing, mica__pairs *pairs);
+/* Explains why the folder of a picture has no pairs. MICA_E_FORMAT names the folder of masks beside it, if there is one
+ * without files of a type that is read; MICA_OK: there is none. */
+mica_status mica__pairs_check_types(const char *picture, const mica__pairing *pairing);
 void mica__pairs_free(mica__pairs *pairs);
 
 #endif

@@ -6,6 +6,9 @@
 #include "data/picture/image.h"
 #include "data/source.h"
 
+/* Pictures with masks, and with depth maps. */
+extern const mica__pairing mica__mask_pairing, mica__depth_pairing;
+
 typedef struct mica__scene_files {
   mica__pairs files;
   int32_t channels, height, width; /* of samples that have one size */

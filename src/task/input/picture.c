@@ -1,5 +1,6 @@
 /* Pictures of any size: windows to train on, tiles to test on, and U-Net. */
 #include "task/input/picture.h"
+#include "data/annotation/scene_files.h"
 #include "data/dataset.h"
 #include "run/columns/columns.h"
 #include "run/common_facts.h"
@@ -124,16 +125,21 @@ static mica_status check_tile(const mica_run *run) {
   return mica__fail(MICA_E_FORMAT, "\"tile\" holds no size of tiles");
 }
 
+static mica_status fail_unlabelled(const mica_run *run) {
+  const bool depths = run->task->head->numbers;
+  const char *picture = mica_dataset_file(run->parts->whole, 0);
+  if (picture) MICA_TRY(mica__pairs_check_types(picture, depths ? &mica__depth_pairing : &mica__mask_pairing));
+  return mica__fail(MICA_E_FORMAT, "%s: the task %s wants pictures and %s, or columns", run->data, run->task->name,
+                    depths ? "depth maps: folders image and depth" : "masks: folders image and mask");
+}
+
 static mica_status prepare(mica_run *run) {
   const mica_column *label = NULL;
   MICA_TRY(mica__run_set_defaults(run));
   MICA_TRY(mica__task_check_network(run));
   if (!run->parts->whole) return check_tile(run);
   const mica_dataset *data = run->parts->whole;
-  if (!mica__dataset_find(data, MICA_COLUMN_KIND_IMAGE) || !run->task->head->label(data))
-    return mica__fail(MICA_E_FORMAT, "%s: the task %s wants pictures and %s, or columns", run->data, run->task->name,
-                      run->task->head->numbers ? "depth maps: folders image and depth"
-                                               : "masks: folders image and mask");
+  if (!mica__dataset_find(data, MICA_COLUMN_KIND_IMAGE) || !run->task->head->label(data)) return fail_unlabelled(run);
   return mica__run_note_columns(run, &label);
 }
 
