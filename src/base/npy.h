@@ -28,6 +28,7 @@ MICA__SHARED mica_status mica__npy_parse_header(const char *name, const void *co
 #define MICA__NPY_HEADER 384
 /* Writes the header of an array in the host's byte order; its *bytes are a multiple of 64. MICA_E_DTYPE for bf16, which
  * NumPy lacks. */
-mica_status mica__npy_format_header(mica_dtype dtype, mica_shape shape, char header[MICA__NPY_HEADER], size_t *bytes);
+MICA__SHARED mica_status mica__npy_format_header(mica_dtype dtype, mica_shape shape, char header[MICA__NPY_HEADER],
+                                                 size_t *bytes);
 
 #endif

@@ -2,6 +2,7 @@
  *
  * The head of depth maps on the host, without a network: losses and metrics of known answers beside sums in double, and
  * what a section says of a sample. */
+#include "data/picture/image.h"
 #include "run/facts.h"
 #include "run/run.h"
 #include "run/settings.h"
@@ -97,6 +98,16 @@ START_TEST(a_section_of_depths) {
   ck_assert_double_eq_tol(mica_report_find(report, 0, "delta1")->number, 1.0 / 3, 1e-9);
   ck_assert_double_eq_tol(mica_report_find(report, 0, "rmse")->number, sqrt((1 + 1e4) / 3), 1e-9);
   ck_assert_double_eq_tol(mica_report_find(report, 0, "farthest")->number, 300, 1e-9);
+#if MICA_WITH_PNG
+  /* 256 levels per unit: 300 does not fit in 16 bits and is unknown. */
+  const mica_item *png = mica_report_find(report, 0, "depth");
+  uint16_t *levels = NULL;
+  int32_t sides[2];
+  ck_assert_str_eq(png->text, ".png");
+  ck_ok(mica__png_decode_levels("png", png->planes, (size_t)png->shape.dim[0], sides, &levels));
+  ck_assert(levels[0] == 512 && levels[1] == 1024 && levels[2] == 2048 && levels[3] == 0);
+  mica_free(levels);
+#endif
   const mica_item *colours = mica_report_find(report, 0, "colours");
   ck_assert(colours->planes[0] == 253 && colours->planes[3] == 68); /* near: yellow; far: dark blue */
   mica_report_destroy(report);

@@ -276,13 +276,24 @@ static mica__augment augment_of(const mica_loader *loader) {
   return augment;
 }
 
+/* A copy without the changes that apply only to pictures, for other columns. */
+static mica__augment plain_of(const mica__augment *augment) {
+  mica__augment plain = *augment;
+  plain.crop = plain.flip = plain.cutout = 0;
+  plain.angle = plain.zoom = plain.brightness = plain.contrast = plain.elastic = 0;
+  plain.high = plain.wide = 0;
+  if (plain.cuts) plain.blend = 1;
+  plain.cuts = false;
+  return plain;
+}
+
 /* Queues the launch that makes the batch of one column; the first launch that can also copies *words. */
 static mica_status make_column(const mica_loader *loader, mica_queue *queue, const mica__augment *augment,
                                const mica__taken *taken, size_t k, int small, mica__words *words) {
   const mica__carried *c = &loader->carried[k];
   mica_tensor *out = c->out[small][c->way == MICA__WAY_RAGGED ? taken->bucket : 0];
   const bool picture = c->from->about.kind == MICA_COLUMN_KIND_IMAGE;
-  const mica__augment plain = mica__augment_plain(augment);
+  const mica__augment plain = plain_of(augment);
   if (c->way == MICA__WAY_MASK)
     return mica__mask_launch(queue, NULL, augment, taken->x[k], c->from->about.classes, out);
   if (c->way == MICA__WAY_PLANES) {

@@ -69,16 +69,6 @@ bool mica__augment_is_active(const mica__augment *a) {
   return mica__augment_moves(a) || a->cutout || a->brightness > 0 || a->contrast > 0;
 }
 
-mica__augment mica__augment_plain(const mica__augment *augment) {
-  mica__augment plain = *augment;
-  plain.crop = plain.flip = plain.cutout = 0;
-  plain.angle = plain.zoom = plain.brightness = plain.contrast = plain.elastic = 0;
-  plain.high = plain.wide = 0;
-  if (plain.cuts) plain.blend = 1;
-  plain.cuts = false;
-  return plain;
-}
-
 static int32_t augment_case(const mica__augment *a, bool active) {
   if (a->elastic > 0) return 3;
   return a->angle > 0 || a->zoom > 0 ? 2 : active;

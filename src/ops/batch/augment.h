@@ -29,8 +29,6 @@ typedef struct mica__augment {
 /* True if pictures are changed other than by mixing; true if they are moved. */
 bool mica__augment_is_active(const mica__augment *augment);
 bool mica__augment_moves(const mica__augment *augment);
-/* A copy without the changes that apply only to pictures, for other columns. */
-MICA__SHARED mica__augment mica__augment_plain(const mica__augment *augment);
 
 /* Small columns: records (n, width) i32, table (width, 2) i32, out i32. mixed, (N, classes) f32 or NULL, receives class
  * probabilities from word 0, the class. */

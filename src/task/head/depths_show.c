@@ -1,5 +1,5 @@
 /* Depths in predictions and reports: files of numbers, and pictures whose colours go from near to far. */
-#include "base/byte_order.h"
+#include "base/npy.h"
 #include "base/number.h"
 #include "data/picture/image.h"
 #include "run/fields.h"
@@ -75,15 +75,17 @@ static mica_status add_file(mica_report *report, const char *ending, const uint8
   return mica_report_add(report, &item);
 }
 
-/* As the depth maps that training reads: PNG with 16 bits, 0 being no depth. */
+/* As the depth maps that training reads: PNG with 16 bits. A depth that is too large for them is 0, unknown. */
 static mica_status add_png(const mica_run *run, mica_report *report, const mica__sample *sample, const float *depths) {
   const double scale = settings_of(run).depth_scale;
   uint16_t *levels = malloc(pixels_of(sample) * sizeof *levels);
   uint8_t *file = NULL;
   size_t size = 0;
   if (!levels) return mica__fail_nomem("a depth map");
-  for (size_t i = 0; i < pixels_of(sample); i++)
-    levels[i] = (uint16_t)fmin(fmax(floor((double)depths[i] * scale + 0.5), 1), 65535);
+  for (size_t i = 0; i < pixels_of(sample); i++) {
+    const double level = floor((double)depths[i] * scale + 0.5);
+    levels[i] = level <= UINT16_MAX ? (uint16_t)fmax(level, 1) : 0;
+  }
   mica_status status = mica__png_encode_levels(levels, sample->shape.dim[1], sample->shape.dim[2], &file, &size);
   if (status == MICA_OK) status = add_file(report, ".png", file, size);
   free(levels);
@@ -91,27 +93,16 @@ static mica_status add_png(const mica_run *run, mica_report *report, const mica_
   return status;
 }
 
-/* The header of an npy file, filled up with blanks: 10 bytes, and a dictionary that a line ends. */
-#define NPY_HEADER 128
-
-static void write_npy_header(const mica__sample *sample, uint8_t header[NPY_HEADER]) {
-  char text[NPY_HEADER - 10];
-  const int length =
-      snprintf(text, sizeof text, "{'descr': '%cf4', 'fortran_order': False, 'shape': (%lld, %lld), }",
-               MICA__HOST_BIG_ENDIAN ? '>' : '<', (long long)sample->shape.dim[1], (long long)sample->shape.dim[2]);
-  memset(header, ' ', NPY_HEADER);
-  memcpy(header, "\x93NUMPY\1\0\x76\0", 10);
-  memcpy(header + 10, text, (size_t)length);
-  header[NPY_HEADER - 1] = '\n';
-}
-
 static mica_status add_npy(mica_report *report, const mica__sample *sample, const float *depths) {
   const size_t size = pixels_of(sample) * sizeof *depths;
-  uint8_t *file = malloc(NPY_HEADER + size);
+  char header[MICA__NPY_HEADER];
+  size_t begin = 0;
+  MICA_TRY(mica__npy_format_header(MICA_F32, MICA_SHAPE(sample->shape.dim[1], sample->shape.dim[2]), header, &begin));
+  uint8_t *file = malloc(begin + size);
   if (!file) return mica__fail_nomem("a depth map");
-  write_npy_header(sample, file);
-  memcpy(file + NPY_HEADER, depths, size);
-  mica_status status = add_file(report, ".npy", file, NPY_HEADER + size);
+  memcpy(file, header, begin);
+  memcpy(file + begin, depths, size);
+  mica_status status = add_file(report, ".npy", file, begin + size);
   free(file);
   return status;
 }
