@@ -161,8 +161,8 @@ typedef struct mica_dataset_config {
  *                              as above; a part must have masks
  *   pictures and depth maps    images/NAME.png (or .jpg) with depth/NAME.png (one channel of 8 or 16 bits), .npy or
  *                              .pfm, or depth/NAME_depth.png. Folders of pictures are named as above, or rgb, left or
- *                              color; those of depth maps depth, depth_map, groundtruth_depth or ground_truth; parts as
- *                              above. Columns are "image" and "depth" (MAP); a depth of 0 is unknown
+ *                              color; folders of depth maps depth, depth_map, groundtruth_depth or ground_truth; parts
+ *                              as above. Columns are "image" and "depth" (MAP); a depth of 0 is unknown
  *   volumes and masks          images/NAME.nii (or .nii.gz) with masks/NAME.nii, NAME_mask.nii or NAME_seg.nii, NIfTI-1
  *                              or NIfTI-2. Folders are named as above, or imagesTr and labelsTr
  *   folder of recordings       WAV, FLAC or OGG below ten minutes, one folder per class; parts as above. Or one folder
