@@ -61,7 +61,8 @@ typedef struct mica_track_box {
 
 /* Reads lines `frame,id,left,top,width,height[,confidence[,class[,...]]]`. Files count pixels from 1; this subtracts 1.
  * The confidence is 1 if it is missing. Empty lines are ignored. *boxes is the caller's to mica_free. MICA_E_FORMAT: a
- * line is wrong, or a frame has an id twice in boxes that count; the message has the line. MICA_E_NOT_FOUND, MICA_E_IO, MICA_E_NOMEM. */
+ * line is wrong, or a frame has an id twice in boxes that count; the message has the line. MICA_E_NOT_FOUND, MICA_E_IO,
+ * MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_track_read(const char *path, mica_track_box **boxes, size_t *count);
 /* Writes lines `frame,id,left,top,width,height,confidence,-1,-1,-1`, in the order given. MICA_E_IO, MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_track_write(const char *path, const mica_track_box *boxes, size_t count);

@@ -21,7 +21,7 @@ rooms="$MICA_BUILD_DIR/bin/tests/write_depths"
 "$rooms" "$work/odd" 2 16 png
 cp "$work/data/depth/0.png" "$work/odd/depth/1.png"
 run train --task depth --data "$work/odd" --out "$work/none"
-ends 1 '' '*depth/1.png is a depth map of 48 x 48 pixels, its picture *images/1.png has 16 x 16*'
+ends 1 '' '*depth/1.png is a depth map of 48 x 48 pixels, but its picture *images/1.png has 16 x 16*'
 rm "$work/odd/depth/1.png"
 run train --task depth --data "$work/odd" --out "$work/none"
 ends 1 '' '*images/1.png has no depth map: there is no 1.png, nor 1_depth.png, in *'

@@ -189,7 +189,8 @@ done
 
 # --- fields of other servers that change nothing ---
 ran='neutral fields'
-ask POST $chat "{$hi,\"seed\":3,\"min_tokens\":0,\"ignore_eos\":false,\"mirostat\":0,\"typical_p\":1,\"stop_token_ids\":[]}"
+neutral='"min_tokens":0,"ignore_eos":false,"mirostat":0,"typical_p":1,"stop_token_ids":[]'
+ask POST $chat "{$hi,\"seed\":3,$neutral}"
 [ "$(text)" = "$first" ] || fault "a text beside neutral fields is '$(text)', not '$first'"
 
 # --- wrong requests ---

@@ -53,7 +53,7 @@ run predict --model "$work/run" "$work/cameras" --track --out "$work/both"
 [ "$status" = 0 ] || fault "$err"
 [ "$(ls "$work/both" | tr '\n' ' ')" = '1-1-overlay.png 1-overlay.png ' ] || fault "$(ls "$work/both")"
 # Frames of another size: tracks are scored and written, with a remark.
-differ='2 of 4 frames differ in size from the first (64x64): *3.png (48x48), ...; tracks may break where the size changes'
+differ='2 of 4 frames differ in size from the first (64x64): *3.png (48x48), ...; tracks may break*'
 run predict --model "$work/run" "$work/sizes/img1" --track
 ends 0 '*' "*$differ*"
 run eval --model "$work/run" --data "$work/sizes" --track --json

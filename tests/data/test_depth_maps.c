@@ -204,7 +204,7 @@ START_TEST(maps_are_found_by_name) {
   write_picture(folder, "images/c.png", H, W);
   fails(folder, "images/c.png has no depth map: there is no c.png, nor c_depth.png, in");
   write_levels(folder, "depth/c.png", W, H, levels);
-  fails(folder, "depth/c.png is a depth map of 4 x 6 pixels, its picture");
+  fails(folder, "depth/c.png is a depth map of 4 x 6 pixels, but its picture");
   files_write(path_of(folder, "depth/c.png"), "x", 1);
   fails(folder, "c.png is not a PNG, npy or PFM file");
 }
