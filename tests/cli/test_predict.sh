@@ -127,7 +127,7 @@ case $known in true | false) ;; *) fault "the truth is $known" ;; esac
 run predict --model "$work/labels" --data "$work/arrays" --threshold 2
 ends 2 '' '*--threshold wants*'
 run predict --model "$folder" --threshold 0.4 "$a"
-ends 1 '' '*--threshold is for the task detect, and for *if samples have several labels; the task of --model is classify*'
+ends 1 '' '*--threshold is for the task detect, *if samples have several labels; the task of --model is classify*'
 # An array of inputs is predicted as it was trained on; nothing is known of it.
 run predict --model "$work/labels" --data "$work/arrays" --count 40 --json
 was=$(json predictions.39.labels.1.probability)

@@ -10,7 +10,7 @@ scenes="$MICA_BUILD_DIR/bin/tests/write_scenes"
 "$scenes" "$work/odd" 3 16
 cp "$work/data/masks/0.png" "$work/odd/masks/1.png"
 run train --task segment --data "$work/odd" --out "$work/none"
-ends 1 '' '*masks/1.png is a mask of 48 x 48 pixels, its picture *images/1.png has 16 x 16*'
+ends 1 '' '*masks/1.png is a mask of 48 x 48 pixels, but its picture *images/1.png has 16 x 16*'
 rm "$work/odd/masks/1.png"
 run train --task segment --data "$work/odd" --out "$work/none"
 ends 1 '' '*images/1.png has no mask*'

@@ -10,7 +10,7 @@ volumes="$MICA_BUILD_DIR/bin/tests/write_volumes"
 "$volumes" "$work/odd" 3 20
 cp "$work/data/masks/0.nii" "$work/odd/masks/1.nii"
 run train --task segment --data "$work/odd" --out "$work/none"
-ends 1 '' '*masks/1.nii is a mask of 16 x 16 x 12 voxels, its volume *images/1.nii has 20 x 20 x 16*'
+ends 1 '' '*masks/1.nii is a mask of 16 x 16 x 12 voxels, but its volume *images/1.nii has 20 x 20 x 16*'
 head -c 400 "$work/data/images/0.nii" >"$work/odd/images/1.nii"
 run train --task segment --data "$work/odd" --out "$work/none"
 ends 1 '' '*images/1.nii is truncated: it has 400 of the 6496 bytes that its header says*'
