@@ -159,11 +159,11 @@ START_TEST(names_that_are_wrong) {
                {"names:\n  0: cat\n  0: dog\n", "data.yaml, line 3: class 0 has two names"},
                {"names: [cat, dog\n", "data.yaml, line 2: \"names\" has no ] at its end"},
                {"names: cat\n", "data.yaml, line 1: \"names\" is not a list"},
-               {"names: [cat, 'dog]\n", "data.yaml, line 1: a quote does not end"},
+               {"names: [cat, 'dog]\n", "data.yaml, line 1: a quote is not closed"},
                {"names:\n  cat: 0\n", "data.yaml, line 2: a name of \"names\" has no number before it"},
                {"names: [cat, '']\n", "data.yaml, line 1: class 1 has an empty name"},
                {"names: {20000: cat}\n", "there are more than 10000 classes"},
-               {"names: [cat]\nnames: [cat]\n", "data.yaml, line 2: \"names\" stands there twice"},
+               {"names: [cat]\nnames: [cat]\n", "data.yaml, line 2: \"names\" is given twice"},
                {"path: x\n", "data.yaml has no \"names\" of classes"}};
   write_picture("unnamed/images/a.png");
   files_write_text("unnamed/labels/a.txt", "0 0.5 0.5 1 1");

@@ -68,7 +68,7 @@ static void refuse(mica_communicator *whole) {
   const int32_t falling[] = {1, 0}, beyond[] = {0, 3}, all[] = {0, 1, 2}, other[] = {whole->rank ? 0 : 1};
   member_check(mica_communicator_group(whole, falling, 2, &group) == MICA_E_INVALID, "falling");
   member_check(mica_communicator_group(whole, beyond, 2, &group) == MICA_E_INVALID, "beyond");
-  member_check(mica_communicator_group(whole, other, 1, &group) == MICA_E_INVALID, "not in it");
+  member_check(mica_communicator_group(whole, other, 1, &group) == MICA_E_INVALID, "is not in the list of ranks");
   member_check(strstr(mica_error_message(), "is not in the list") != NULL, "%s", mica_error_message());
   member_ok(mica_communicator_group(whole, all, 3, &group));
   member_check(mica_communicator_group(group, all, 3, &inner) == MICA_E_UNSUPPORTED, "a group of a group");

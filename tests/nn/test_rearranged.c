@@ -182,7 +182,8 @@ START_TEST(blocks_that_cannot_be_are_refused) {
   teardown();
   build(MICA_SHAPE(C));
   weights = source_open(cases[0], 2);
-  refused(row, MICA_E_INVALID, "the map has 'w' as blocks with scales, but it is (64)");
+  refused(row, MICA_E_INVALID,
+          "the map reads 'w' as blocks with scales, but the parameter's shape, (64), does not allow this");
 }
 END_TEST
 

@@ -214,7 +214,7 @@ START_TEST(features_refused) {
   ck_assert_int_eq(read_features("item,title\na,A\n", &config, &f), MICA_E_FORMAT);
   ck_assert_msg(strstr(mica_error_message(), "there is no column 'z'") != NULL, "%s", mica_error_message());
   ck_assert_int_eq(read_features("item,title,z\na,A,p|q|p\n", &config, &f), MICA_E_FORMAT);
-  ck_assert_msg(strstr(mica_error_message(), "column 3: 'z' holds 3 values; there may be 2") != NULL, "%s",
+  ck_assert_msg(strstr(mica_error_message(), "column 3: 'z' holds 3 values, but may hold at most 2") != NULL, "%s",
                 mica_error_message());
   mica__features_free(&f);
 }
