@@ -412,7 +412,7 @@ START_TEST(coco_that_is_wrong) {
       {COCO(NOTE("9", "18", "6, 3, 9", "")), "annotation 0 has no \"bbox\" of four numbers"},
       {COCO(NOTE("9", "18", "6, 3, 9, 9, 9", "")), "annotation 0 has no \"bbox\" of four numbers"},
       {COCO(NOTE("9", "18", "6, 3, null, 4", "")), "annotation 0 has no \"bbox\" of four numbers"},
-      {COCO(NOTE("9", "8", "6, 3, 9, 9", "")), "annotation 0 is of the category 8, but the file has no category of this id"},
+      {COCO(NOTE("9", "8", "6, 3, 9, 9", "")), "the category 8, but the file has no category of this id"},
       {COCO(NOTE("3", "18", "6, 3, 9, 9", "")), "annotation 0 names the picture of id 3, but the file has none"},
       {COCO(NOTE("9007199254740993", "18", "6, 3, 9, 9", "")),
        "\"image_id\" is about 9007199254740992; ids must be below 2^53"},

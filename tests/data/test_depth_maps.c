@@ -99,7 +99,7 @@ START_TEST(png_holds_levels_per_unit) {
 END_TEST
 
 /* Inserts EXIF with that orientation after the first 33 bytes of a PNG file, its signature and IHDR. */
-static size_t turn(uint8_t *file, size_t bytes, int orientation) {
+static size_t rotate(uint8_t *file, size_t bytes, int orientation) {
   uint8_t chunk[38] = "\0\0\0\x1a"
                       "eXIfMM\0*\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01";
   uint32_t sum = UINT32_MAX;
@@ -130,7 +130,7 @@ START_TEST(png_is_rotated_as_pictures_are) {
     const int32_t height = orientation < 5 ? 3 : 2, width = orientation < 5 ? 2 : 3;
     mica_dataset *data = NULL;
     memcpy(file, png, bytes);
-    const size_t size = turn(file, bytes, orientation);
+    const size_t size = rotate(file, bytes, orientation);
     is_read(file, size, 1000, upright[orientation], height, width);
     write_picture(folder, "images/a.png", height, width);
     files_write(path_of(folder, "depth/a.png"), file, size);
