@@ -103,7 +103,7 @@ ends 1 '' "*$work/mse is quantised already"
 run quantize "$work/run" --data "$work/rings.csv" --out "$work/mse"
 ends 1 '' "*$work/mse holds a run already"
 run quantize "$work/run" --data "$work/rings.csv" --keep 'head*' --out "$work/none"
-ends 1 '' '*no layer matches the pattern "head*"'
+ends 1 '' '*no layer matches the pattern "head*"*'
 run train --data "$work/rings.csv" --init "$work/mse/model.safetensors" --out "$work/none"
 ends 1 '' '*are quantised already'
 run train --resume --out "$work/mse" --epochs 30

@@ -189,7 +189,7 @@ ends 2 '' '*mixup blends classes*'
 run train --data "$work/prices.csv" --task classify --out "$work/none"
 ends 1 '*' "*the column 'price' holds a number, not a class*"
 run train --data "$work/prices.csv" --task rank --out "$work/none"
-ends 2 '' '*no task "rank"; there are classify, regress*'
+ends 2 '' '*no task "rank"; choose from classify, regress*'
 run train --data "$work/prices.csv" --class-weights 1,2 --out "$work/none"
 ends 2 '' '*no setting class-weights of the task regress*'
 run train --data "$work/prices.csv" --warm-up 10 --schedule one_cycle --out "$work/none"
