@@ -191,7 +191,7 @@ START_TEST(parameters_are_checked) {
   mica__kernel *kernel;
   ck_assert_int_eq(mica__kernel_get(test_engine(), &count_desc, (int32_t[]){3, MICA_I32}, NULL, &kernel),
                    MICA_E_INVALID);
-  says("kernel count: 3 is not a value of STEP (how far apart)");
+  says("kernel count: 3 is not a possible value of the parameter STEP (how far apart)");
   ck_assert_int_eq(mica__kernel_get(test_engine(), &count_desc, (int32_t[]){4, MICA_F16}, NULL, &kernel),
                    MICA_E_INVALID);
   says("X_T");
