@@ -98,7 +98,7 @@ START_TEST(indices_of_the_host_lie_inside) {
   expect(&p, MICA_SHAPE(1, 4), numbers);
   for (int64_t wrong = -4; wrong <= 3; wrong += 7)
     ck_refused(run_gather(&p, &wrong, NULL), MICA_E_INVALID,
-               wrong < 0 ? "the index -4, outside of an axis of 3 elements" : "the index 3 of");
+               wrong < 0 ? "the index -4 of an axis of 3" : "the index 3 of");
   ck_assert(strstr(mica_error_message(), "(Gather): element 0 of operand 1, 'i', is") != NULL);
   mica_tensor *far = NULL;
   index = 9;
@@ -177,7 +177,7 @@ START_TEST(inputs_that_shapes_need_are_bound) {
   ck_assert(mica_onnx_is_bound(p.runner, "axes") && !mica_onnx_is_bound(p.runner, "x"));
   ck_assert_uint_eq(mica_onnx_lowering_count(p.runner), 2);
   axis = 5;
-  ck_refused(mica_onnx_run(p.runner, test_queue(), feeds, 2), MICA_E_SHAPE, "node 'y' (ReduceSum): axis 5");
+  ck_refused(mica_onnx_run(p.runner, test_queue(), feeds, 2), MICA_E_SHAPE, "node 'y' (ReduceSum): the axis is 5");
   mica_tensor *tensor = NULL;
   axis = 0;
   ck_ok(mica_tensor_create_from(test_engine(), MICA_I64, MICA_SHAPE(1), &axis, &tensor));
