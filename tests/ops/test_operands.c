@@ -92,7 +92,7 @@ START_TEST(casts_to_no_dtype_are_refused) {
     mica_value y = which ? mica_bitcast(x, MICA_DTYPE_COUNT) : mica_cast(x, MICA_DTYPE_COUNT);
     ck_assert(mica_value_is_null(y));
     ck_assert_int_eq(mica_graph_status(graph), MICA_E_DTYPE);
-    ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "no dtype"));
+    ck_assert_ptr_nonnull(strstr(mica_graph_message(graph), "is not a dtype"));
     mica_graph_destroy(graph);
   }
 }

@@ -138,19 +138,19 @@ static const struct {
   double numbers[3];
   const char *sentence;
 } wrong[] = {
-    {"tones", 2, {1, 2}, "\"tones\" holds no texts"},
+    {"tones", 2, {1, 2}, "\"tones\" must hold texts"},
     {"price", 0, {0}, "\"price\" must hold numbers"},
-    {"price", 2, {1, 2}, "\"price\" holds 2 values, not 1"},
+    {"price", 2, {1, 2}, "\"price\" holds 2 values, but must hold 1"},
     {"price", 1, {0}, "\"price\" holds 0"},
     {"price", 1, {1e300}, "\"price\" holds 1e+300"},
     {"price", 1, {NAN}, "\"price\" holds"},
     {"size", 1, {0.5}, "\"size\" holds 0.5"},
     {"size", 1, {101}, "\"size\" holds 101"},
     {"size", 1, {-1}, "\"size\" holds -1"},
-    {"mix", 3, {1, 2, 3}, "\"mix\" holds 3 values, not 5"},
-    {"sides", 1, {1}, "\"sides\" holds 1 values, not 2"},
+    {"mix", 3, {1, 2, 3}, "\"mix\" holds 3 values, but must hold 5"},
+    {"sides", 1, {1}, "\"sides\" holds 1 values, but must hold 2"},
     {"sides", 2, {1, 0}, "\"sides\" holds 0"},
-    {"maker", 1, {1}, "\"maker\" holds no texts"},
+    {"maker", 1, {1}, "\"maker\" must hold texts"},
 };
 
 START_TEST(facts_that_do_not_fit_are_named) {

@@ -67,7 +67,7 @@ START_TEST(refuses) {
       {"user,item,rating\na,,3\n", "line 2, column 2: the item is missing"},
       {"user,item,rating\na,b,3\n?,b,3\n", "line 3, column 1: the user is missing"},
       {"user,item,rating\na,b,\n", "line 2, column 3: the rating is missing"},
-      {"user,item,rating\na,b,good\n", "line 2, column 3: the rating is no number"},
+      {"user,item,rating\na,b,good\n", "line 2, column 3: the rating is not a number"},
       {"user,item,rating\na,b\n", "line 2 has 2 columns: the rating is missing"},
       {"user,item,time\na,b,soon\n", "line 2, column 3: the time is neither"},
       {"user,item\na,b\nc,b\na,b\n", "line 4: user 'a' and item 'b' came together in line 2"},

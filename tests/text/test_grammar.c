@@ -306,7 +306,7 @@ static const struct {
     {"{\"required\":[1]}", MICA_E_INVALID, "#/required: it must be a list of texts"},
     {"{\"multipleOf\":0}", MICA_E_INVALID, "#/multipleOf: it must be above 0"},
     {"{\"exclusiveMinimum\":true}", MICA_E_INVALID, "#/exclusiveMinimum: it must be a number"},
-    {"{\"minimum\":1e300}", MICA_E_UNSUPPORTED, "#/minimum: more than 40 digits"},
+    {"{\"minimum\":1e300}", MICA_E_UNSUPPORTED, "#/minimum: the number has more than 40 digits"},
     {"{\"type\":\"string\",\"maxLength\":200000}", MICA_E_UNSUPPORTED, "more than 100000 states"},
     {"{\"items\":{\"pattern\":\"(a{300}){400}\"}}", MICA_E_UNSUPPORTED,
      "#/items/pattern: the grammar needs more than 100000 states"},
