@@ -144,7 +144,7 @@ printf '\010\010B\004\012\000\020\021' >>"$work/gather.onnx"
 header="{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }"
 npy '\011\000\000\000\000\000\000\000' >"$work/nine.npy"
 run run "$work/gather.onnx" --input "i=$work/nine.npy"
-ends 1 '' "mica run: *(Gather): element 0 of operand 1, 'i', is the index 9, outside of an axis of 4"
+ends 1 '' "mica run: *(Gather): element 0 of operand 1, 'i', is the index 9 of an axis of 4"
 
 # --- files that nobody should trust ---
 
@@ -203,8 +203,8 @@ fifo.bin|0|16|: it must be a regular file with a single hard link
 folder|0|16|: it must be a regular file with a single hard link
 w.bin|20|16|: 16 bytes from byte 20 on, but the file has only 32
 w.bin|18446744073709551600|16|: 16 bytes from byte 18446744073709551600 on, but the file has only 32
-w.bin|-4|16| has the offset '-4'
-w.bin|0|99999999999999999999| has the length '99999999999999999999'
+w.bin|-4|16| has the offset '-4', but it must be below 2^64
+w.bin|0|99999999999999999999| has the length '99999999999999999999', but it must be below 2^64
 w.bin|0|8|
 END
 

@@ -430,7 +430,7 @@ START_TEST(coco_that_is_wrong) {
        "has no width and height"},
       {"{\"images\": [{\"id\": 1, \"file_name\": \"x.png\", \"width\": 1e9, \"height\": 3}], \"categories\": [], "
        "\"annotations\": []}",
-       "a picture of 1e+09 x 3 pixels"}};
+       "the picture has 1e+09 x 3 pixels"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     files_write_text("alone/boxes.json", cases[i].json);
     refused("alone/boxes.json", cases[i].sentence);

@@ -153,7 +153,7 @@ START_TEST(npy_holds_depths_or_whole_numbers) {
   is_read(file, make_npy(file, "<f4", "(3, 2, 1)", floats, sizeof floats), 0, want, 3, 2);
   is_read(file, make_npy(file, ">u2", "(4, 1)", big, sizeof big), 2, halves, 4, 1);
   is_refused(file, make_npy(file, "<f4", "(6,)", floats, sizeof floats),
-             "holds an array of shape (6); depths are (height, width)");
+             "holds an array of shape (6), but depths must be (height, width)");
   is_refused(file, make_npy(file, "<f4", "(3, 2)", floats, 20), "is truncated");
 }
 END_TEST

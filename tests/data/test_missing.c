@@ -196,7 +196,7 @@ START_TEST(columns_that_say_nothing_are_not_read) {
   ck_assert_int_eq(
       mica_dataset_open(files_path("table.csv"), &(mica_dataset_config){.ignore = "a,y", .label_column = "y"}, &d),
       MICA_E_INVALID);
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "column \"y\" holds the answers, and cannot be ignored"));
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "column \"y\" holds the answers"));
   ck_assert_int_eq(mica_dataset_open(files_path("table.csv"), &(mica_dataset_config){.ignore = "a,y"}, &d),
                    MICA_E_INVALID);
   /* The last column that is read holds the answers. */

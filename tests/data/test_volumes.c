@@ -168,7 +168,7 @@ START_TEST(wrong_files_are_refused_with_a_sentence) {
                {42, 2, 32767, "is truncated"},
                {48, 2, 65, "may have one axis of channels, with at most 64"},
                {70, 2, 128, "elements of type 128"},
-               {72, 2, 32, "in 32 bits"},
+               {72, 2, 32, "32 bits for each"},
                {108, 4, 0x7fc00000, "elements begin at byte"},
                {108, 4, 0x43000000, "elements begin at byte 128"}};
   const made m = {false, false, 4, 2, 1, 0, {0}};

@@ -128,8 +128,8 @@ END_TEST
 START_TEST(labels_that_are_wrong) {
   static const struct {
     const char *labels, *sentence;
-  } cases[] = {{"0 0.5 0.5 0.2 0.2\n\n0 0.5 0.5 0.2\n", "a.txt, line 3: 4 numbers; a box has 5"},
-               {"0 0.5 0.5 0.2 0.2 0.1 0.1 0.1\n", "a.txt, line 1: 8 numbers; a box has 5"},
+  } cases[] = {{"0 0.5 0.5 0.2 0.2\n\n0 0.5 0.5 0.2\n", "a.txt, line 3: the line has 4 numbers, but a box must have 5"},
+               {"0 0.5 0.5 0.2 0.2 0.1 0.1 0.1\n", "a.txt, line 1: the line has 8 numbers, but a box must have 5"},
                {"0 0.5 x 0.2 0.2\n", "a.txt, line 1: \"x\" is not a number"},
                {"0 0.5 nan 0.2 0.2\n", "a.txt, line 1: \"nan\" is not a number"},
                {"0 32 16 20 20\n", "a.txt, line 1: 32 must be 0 to 1: boxes are shares"},
