@@ -29,7 +29,7 @@ static const meaning meanings[] = {
     {NULL, "delta1", "share of pixels whose depth is wrong by a factor below 1.25; 1 is best"},
     {NULL, "mae_last", "mae if each series keeps its last value"},
     {NULL, "mae_season", "mae if each series repeats its last season"},
-    {NULL, "mase", "mae divided by that of a naive forecast of the training part; below 1 is better than naive"},
+    {NULL, "mase", "mae divided by the mae of a naive forecast of the training part; below 1 is better than naive"},
     {NULL, "mase_last", "mase if each series keeps its last value"},
     {NULL, "mase_season", "mase if each series repeats its last season"},
     {NULL, "map_50", "mean average precision of boxes that overlap a true one by at least 0.5; 1 is best"},

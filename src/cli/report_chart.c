@@ -30,7 +30,7 @@ static double letters(const char *text) {
   return count;
 }
 
-/* The item of a curve, the range of its series, and that of column 0, the horizontal axis. */
+/* The item of a curve, the range of its series, and the range of column 0, the horizontal axis. */
 typedef struct chart {
   const mica_item *item;
   double low, high, left, right;
@@ -229,7 +229,7 @@ typedef struct frame {
   double x0, y0, x1, y1;
 } frame;
 
-/* The positions of names and dots, of which there are at most NAMES each. */
+/* The positions of names and dots, at most NAMES each. */
 typedef struct frames {
   frame all[2 * NAMES];
   size_t names, count;

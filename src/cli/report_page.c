@@ -235,7 +235,7 @@ static long sample_of(const mica_item *item) {
   return number >= 0 && (*end == ' ' || *end == ':') ? number : -1;
 }
 
-/* Ends the line of pictures of sample `open` and begins that of sample `next`; -1: no sample. */
+/* Ends the line of pictures of sample `open` and begins one for sample `next`; -1: no sample. */
 static void change_sample(FILE *out, long *open, long next) {
   if (next == *open) return;
   fputs(*open >= 0 ? "</div>\n" : "", out);

@@ -1,4 +1,4 @@
-/* data/identities.h: datasets with a class for each sample, of which some are not for training. */
+/* data/identities.h: datasets with a class for each sample; the samples of some classes are kept out of training. */
 #ifndef MICA_DATA_IDENTITIES_H
 #define MICA_DATA_IDENTITIES_H
 

@@ -68,8 +68,8 @@ APART void pack_block(source W, const int8 size, const long8 stride, const int b
   const long left = count - skipped;
   W += skipped;
   P += (g * tiles * CG + (long)tiles * c0 + (long)tile * (c_end - c0)) * taps * MR;
-  /* Elements of W that are read together: all taps of a channel if a vector reaches them, else those of a filter row.
-   * In rows without gaps, as many as a vector holds. */
+  /* Elements of W that are read together: all taps of a channel if a vector reaches them, otherwise the taps of a
+   * filter row. In rows without gaps, as many as a vector holds. */
   const long reach2 = (TAPS2 - 1) * w_tap2, reach = (TAPS0 - 1) * w_tap0 + (TAPS1 - 1) * w_tap1 + reach2;
   const bool dense = taps > 0 && reach == taps - 1 && w_c == taps;
   const int together = dense ? VW : reach < VW ? taps : reach2 < VW ? TAPS2 : 1;

@@ -62,9 +62,8 @@ BLOCK_FN void prefetch_rows(__global const WEIGHT *w, const int j, const int n, 
   }
 }
 
-/* Adds the products of `count` columns of 4 rows of x with 3 rows of the panel to sums, of which 4 vectors belong to a
- * row of the panel. first: sums are not read. last: `result` takes what they add up to, 4 numbers for a row of the
- * panel. */
+/* Adds the products of `count` columns of 4 rows of x with 3 rows of the panel to sums: 4 vectors per row of the panel.
+ * first: sums are not read. last: `result` receives their totals, 4 numbers per row of the panel. */
 BLOCK_FN void add_products(__global const float *const __private *q, __local const LANES_T *panel, const int count,
                            const bool first, const bool last, __local LANES_T *sums, __local float *result) {
   const int whole = count & ~(VL - 1);

@@ -45,8 +45,8 @@
 #error "a tile must be a whole number of vectors for each work-item, and a step of them whole rows"
 #endif
 
-/* Vectors that are read whole. Along k all vectors of the loop are; along the outer index only those of an aligned
- * matrix whose outer size is a multiple of VEC. */
+/* Vectors that are read whole. Along k, all vectors of the loop; along the outer index, only if the matrix is aligned
+ * and its outer size is a multiple of VEC. */
 #define WHOLE(X) (ALONG_K(X) || (X##_LAYOUT == 2 && X##_ALIGNED))
 
 /* Declares a work-item's share of a tile of X: where each of its vectors begins, its outer index there, and the

@@ -12,7 +12,7 @@
 #define A_LIES 1
 #define B_LIES 1
 #define COPIED_B ALIGNED
-#define LYING(X, r, c) ((r) * (TILE_##X / 4) + ((c) ^ (r) % 4 * 2)) /* in words */
+#define LYING(X, r, c) ((r) * (TILE_##X / 4) + ((c) ^ (r) % 4 * 2)) /* in pieces of four words */
 #define ACC_T i32
 #include "common/mma/tile.clh"
 #include "quant/product.clh"

@@ -14,7 +14,7 @@ typedef struct layer {
   __global S *now, *dhs, *dcs, *dps; /* of the state: gates of the step, dh, dc, gradients of the peepholes */
   long lengths_at, sums_at, before_at, cells_at, peepholes_at, dy_at, dh_at, dc_at, dsums_at, dhidden_at, dh0_at;
   long dc0_at, dpeepholes_at;
-  long plane, states; /* numbers of a plane, and numbers before those of this direction */
+  long plane, states; /* numbers of a plane, and numbers before this direction's */
   int T, B, H, D, d, time_stride, batch_stride, reverse;
 } layer;
 

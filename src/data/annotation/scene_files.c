@@ -110,7 +110,7 @@ static mica_status own_picture(void *user, uint64_t sample, void *data, size_t b
   return status;
 }
 
-/* If pictures are not scaled to a size, other than that of the first, they keep their own. */
+/* Unless a size is set, every picture keeps its own size if one differs from the first. */
 static void keep_sides(const mica__scene_files *p, const mica_dataset_config *config, mica__store *store) {
   if (config->like || config->height || config->width) return;
   for (size_t i = 0; i < p->files.count; i++)

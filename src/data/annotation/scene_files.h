@@ -25,7 +25,7 @@ mica__scene_sides_fn mica__picture_find_sides;
  * that differ in size, or a picture without one. */
 mica_status mica__scene_files_find(const char *path, const mica__pairing *pairing, mica__scene_sides_fn *sides_of,
                                    mica__scene_files *files);
-/* Sets channels, height and width: as in the configuration, else as those of the first picture. */
+/* Sets channels, height and width from the configuration; what it leaves open comes from the first picture. */
 mica_status mica__scene_files_shape(const mica_dataset_config *config, mica__scene_files *files);
 void mica__scene_files_free(mica__scene_files *files);
 

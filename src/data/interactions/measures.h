@@ -7,8 +7,8 @@
 
 /* How often each item occurs in training, counts[items + 1]; and the mean and the range of ratings there. */
 void mica__interactions_popularity(const mica__interactions *x, double *counts, double *mean, double range[2]);
-/* By id, of users and of items: how far the mean training rating of an item is from that of all, with MICA__BIAS_PRIOR
- * ratings of the overall mean added; the same for users, after the items' biases are subtracted. */
+/* By id, for items: the difference of the item's mean training rating from the mean of all, with MICA__BIAS_PRIOR
+ * ratings of the overall mean added. The same for users, after the items' biases are subtracted. */
 #define MICA__BIAS_PRIOR 10
 mica_status mica__interactions_biases(const mica__interactions *x, double mean, double *users, double *items);
 

@@ -162,8 +162,8 @@ static mica_status launch_few(const mica__exec *exec, const mica__expert_sizes *
   return mica__queue_submit(exec->queue, &launch);
 }
 
-/* Takes the lanes of the device's vectors, and as many rows as fit its local memory, of which a tile needs a panel and
- * the sums. */
+/* Sets the lanes of the device's vectors, and as many rows as its local memory holds: a tile needs a panel of weights
+ * and the sums. */
 static void fit_tile(const mica_device_info *device, int32_t *values) {
   const int64_t lanes = device->vector_bytes >= MICA__LONG_VECTOR ? 16 : mica__kernel_value(&cpu_tile, values, "VL");
   const int64_t w_rows = mica__kernel_value(&cpu_tile, values, "NB");

@@ -96,7 +96,7 @@ typedef enum mica__mma_unit {
  * PTX. */
 bool mica__mma_has_ptx(const mica_device_info *device);
 
-/* The depth of a step, in pieces of 16 bytes: that of a tile of kernels without MMA_DEPTH. */
+/* The depth of a step in pieces of 16 bytes; kernels without MMA_DEPTH have a tile's depth. */
 #define MICA__MMA_STEP 4
 /* The parameter of kernels whose tiles may have half of it, on NVIDIA's units. */
 #define MICA__MMA_DEPTH_PARAM MICA__INT("MMA_DEPTH", "pieces of 16 bytes along k in a tile", 4, 2)

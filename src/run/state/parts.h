@@ -23,7 +23,7 @@ typedef struct mica__run_parts {
   mica_batch_column *columns;     /* of the batches of tests */
   size_t column_count;
   float *mean, *deviation; /* the facts of these names in the form that loaders take; NULL: none */
-  float *scales;           /* likewise those of `scaled`, the columns that have facts of their own */
+  float *scales;           /* likewise for `scaled`, the columns that have facts of their own */
   mica_column_config scaled[MICA__SCALES];
 } mica__run_parts;
 

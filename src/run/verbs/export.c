@@ -154,7 +154,7 @@ static const mica_onnx_text sample_docs[] = {
     {"value", "the number, or several, in the table's units"},
     {0}};
 
-/* Descriptions of ports: those of the task, and one for each column of classes. */
+/* Descriptions of ports: the task's, and one for each column of classes. */
 typedef struct ports {
   mica_onnx_text *docs;
   mica__text *texts; /* of the columns of classes, behind those of the task */

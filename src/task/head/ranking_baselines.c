@@ -1,4 +1,4 @@
-/* Baselines for rankings: the most popular items, and items similar to those of a user. */
+/* Baselines for rankings: the most popular items, and the items most similar to a user's. */
 #include "run/state/evaluation.h"
 #include "task/head/ranking.h"
 

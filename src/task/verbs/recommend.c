@@ -244,7 +244,7 @@ static mica_status rank_by_fit(mica_run *run, const asked *a, bool excludes, ans
   return status;
 }
 
-/* Ranks the other items by the cosines between their features and those of an item. */
+/* Ranks the other items by the cosines between their features and the item's. */
 static mica_status rank_like(mica_run *run, int32_t item, answer *out) {
   mica__tables w = {0};
   mica_status status = read_tables(run, false, &w);
