@@ -115,7 +115,7 @@ run chat "$(dirname "$model")/llama"
 run generate --model "$model" --prompt "$(printf '\377')"
 [ "$status" = 1 ] && [ "$(printf '%s\n' "$err" | wc -l)" = 1 ] || fault "$err"
 run chat "$model" --context 100000
-[ "$status" = 1 ] && printf '%s' "$err" | grep -q 'the model has' || fault "$err"
+[ "$status" = 1 ] && printf '%s' "$err" | grep -q 'must be from 1 to 512' || fault "$err"
 
 # --- adapters: what sample 24 teaches the model ---
 run chat "$model" --adapter "$work/nowhere"

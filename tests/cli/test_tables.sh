@@ -127,7 +127,7 @@ printf 'path: .\nnames: [cat]\n' >"$work/data.yaml"
 run train --data "$work/data.yaml" --out "$work/none"
 ends 1 '' '*data.yaml is not a table; --data takes the folder that holds it beside images and labels*'
 run train --task keyword --data "$work/numbers.csv" --out "$work/none"
-ends 1 '' '*numbers.csv has no recordings, but the task keyword needs*'
+ends 1 '' '*numbers.csv has no recordings: the task keyword wants an answer*'
 awk 'BEGIN { print "year,spots"; for (i = 0; i < 60; i++) print 1900 + i "," 10 * sin(i / 2) + i / 7 }' >"$work/sun.csv"
 run train --data "$work/sun.csv" --epochs 1 --out "$work/sun"
 ends 0 '*task      regress*' "*only input is 'year'; if the rows are a series, --task forecast *"
