@@ -54,7 +54,7 @@ holds files.# 2
 holds files.1.file run/part/b
 holds files.1.comment 'timestamp:*'
 run sign --check run --key w.pub
-ends 1 '' '*run/a is signed with key *; key * is required*run/part/b*'
+ends 1 '' '*run/a is signed with key *, but key * is required*run/part/b*'
 echo three >run/a
 run sign --check run --key v.pub
 ends 1 'run/part/b: *' '*run/a does not match its signature run/a.minisig*'
@@ -78,7 +78,7 @@ if [ -e "$model" ]; then
   ends 1 '' '*m.gguf is not signed: there is no m.gguf.minisig*'
   run sign m.gguf --key w.key
   MICA_REQUIRE_KEY=v.pub run info m.gguf
-  ends 1 '' '*m.gguf is signed with key *; key * is required'
+  ends 1 '' '*m.gguf is signed with key *, but key * is required'
   run sign m.gguf --key v.key
   MICA_REQUIRE_KEY=v.pub run info m.gguf
   ends 0 '*' ''

@@ -107,8 +107,8 @@ START_TEST(what_does_not_fit_names_both_sides) {
     mica_binding binding;
     mica_status status;
     const char *text;
-  } table[] = {{{"w", tensor}, MICA_E_SHAPE, "'w' is f32 (3, 2), the parameter f32 (2, 3)"},
-               {{"w", integers}, MICA_E_DTYPE, "'w' is i32 (2, 3), the parameter f32 (2, 3)"},
+  } table[] = {{{"w", tensor}, MICA_E_SHAPE, "'w' is f32 (3, 2), but the parameter is f32 (2, 3)"},
+               {{"w", integers}, MICA_E_DTYPE, "'w' is i32 (2, 3), but the parameter is f32 (2, 3)"},
                {{"w", swapped}, MICA_E_INVALID, "'w' is not contiguous"},
                {{"w", odd}, MICA_E_INVALID, "'w' does not begin at a multiple of 64 bytes"},
                {{"v", tensor}, MICA_E_NOT_FOUND, "no parameter 'v'"},
@@ -125,7 +125,7 @@ START_TEST(what_does_not_fit_names_both_sides) {
   ck_ok(mica_graph_create(&other));
   mica_value v = mica_parameter(other, "w", MICA_F32, MICA_SHAPE(6));
   ck_ok(mica_session_create(test_engine(), other, &v, 1, NULL, &owner));
-  expect_error(y, &(mica_session_config){.share = owner}, MICA_E_SHAPE, "'w' is f32 (6), the parameter f32 (2, 3)");
+  expect_error(y, &(mica_session_config){.share = owner}, MICA_E_SHAPE, "'w' is f32 (6), but the parameter is f32 (2, 3)");
   mica_session_destroy(owner);
   mica_graph_destroy(other);
   mica_tensor *tensors[] = {tensor, integers, swapped, all, odd};

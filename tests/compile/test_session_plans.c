@@ -211,7 +211,8 @@ START_TEST(an_output_is_written_where_the_caller_wants_it) {
   expect_rows(mica_session_output(session, 0), 3);
   ck_ok(mica_session_bind_output(session, 0, wrong));
   ck_assert_int_eq(mica_session_run(session, test_queue(), &(mica_feed){"x", x}, 1), MICA_E_SHAPE);
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "output 0 is f32 (3, 64), but is bound to f32 (2, 64)"));
+  ck_assert_ptr_nonnull(
+      strstr(mica_error_message(), "output 0 is f32 (3, 64), but is bound to a tensor of f32 (2, 64)"));
   /* What can be seen to be wrong is refused at once, and the tensor before it stays. */
   ck_assert_int_eq(mica_session_bind_output(session, 0, integers), MICA_E_DTYPE);
   ck_assert_msg(strstr(mica_error_message(), "is f32 (?, 64), but the tensor to bind is i32 (3, 64)") != NULL, "%s",

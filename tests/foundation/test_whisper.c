@@ -271,8 +271,8 @@ static const struct {
   mica_status status;
   const char *text;
 } wrong[] = {
-    {5, 2, WIDTH, P, BINS, T, WIDTH, MICA_E_INVALID, "5 heads"},
-    {0, 2, WIDTH, P, BINS, T, WIDTH, MICA_E_INVALID, "0 heads"},
+    {5, 2, WIDTH, P, BINS, T, WIDTH, MICA_E_INVALID, "number of heads (5)"},
+    {0, 2, WIDTH, P, BINS, T, WIDTH, MICA_E_INVALID, "number of heads (0)"},
     {4, 0, WIDTH, P, BINS, T, WIDTH, MICA_E_INVALID, "0 layers"},
     {4, 1001, WIDTH, P, BINS, T, WIDTH, MICA_E_INVALID, "1001 layers"},
     {4, 2, INT64_MAX, P, BINS, T, WIDTH, MICA_E_INVALID, "width"},

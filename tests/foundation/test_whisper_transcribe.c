@@ -270,9 +270,9 @@ START_TEST(wrong_calls_are_refused) {
                {{.rate = -1}, "rate -1"},
                {{.no_speech = 2}, "no_speech 2"},
                {{.no_speech = NAN}, "no_speech"},
-               {{.best_of = 101}, "best_of 101"},
+               {{.best_of = 101}, "best_of 101 (0 to 100)"},
                {{.best_of = -1}, "best_of -1"},
-               {{.least_log_probability = 0.5}, "least_log_probability 0.5"},
+               {{.least_log_probability = 0.5}, "least_log_probability is 0.5"},
                {{.least_log_probability = NAN}, "least_log_probability"},
                {{.most_compression = -1}, "most_compression -1"},
                {{.most_compression = NAN}, "most_compression"}};

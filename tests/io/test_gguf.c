@@ -357,7 +357,7 @@ START_TEST(what_the_format_forbids_is_refused_with_the_reason) {
       {no_magic, "does not begin with GGUF"},
       {cut_version, "truncated: the version"},
       {cut_counts, "truncated: the number of tensors"},
-      {version_1, "GGUF version 1; Mica reads 2 and 3"},
+      {version_1, "the file is GGUF version 1, but Mica reads 2 and 3"},
       {version_4, "GGUF version 4"},
       {big_endian, "a big-endian GGUF file; convert it"},
       {big_endian_2, "a big-endian GGUF file"},

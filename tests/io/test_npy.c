@@ -117,7 +117,8 @@ START_TEST(what_cannot_be_is_refused) {
   ck_failed(mica_npy_read(files_path("none.npy"), &dtype, &shape, &data), MICA_E_NOT_FOUND, "none.npy");
   size_t bytes = numpy_file("<i2", "(2, 4)", numbers, sizeof numbers, file);
   files_write("d.npy", file, bytes);
-  ck_failed(mica_npy_read(files_path("d.npy"), &dtype, &shape, &data), MICA_E_FORMAT, "truncated: 12 bytes");
+  ck_failed(mica_npy_read(files_path("d.npy"), &dtype, &shape, &data), MICA_E_FORMAT,
+            "is truncated: it has 12 bytes of data");
   files_write("e.npy", "no array at all", 15);
   ck_failed(mica_npy_read(files_path("e.npy"), &dtype, &shape, &data), MICA_E_FORMAT, "not an npy file");
 }
@@ -130,8 +131,8 @@ static const struct {
     {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 3), }", NULL},
     {"{\"shape\":(2,3,),\"fortran_order\":False,\"descr\":\"|u1\"}\n", NULL},
     {" { 'shape' : ( 6L , ) , 'descr' : '|u1' , 'fortran_order' : False } \n", NULL},
-    {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 4), }", "truncated: 6 bytes"},
-    {"{'descr': '|u1', 'fortran_order': False, 'shape': (5,), }", "has 1 bytes after its u8 (5)"},
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 4), }", "is truncated: it has 6 bytes of data"},
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (5,), }", "has 1 bytes more than its u8 (5) needs"},
     {"{'descr': '|u1', 'fortran_order': False, 'shape': (6,), 'shape': (2,), }", "two values of 'shape'"},
     {"{'descr': '|u1', 'fortran_order': False, 'x': '\\'shape\\': (9, 9)', 'shape': (6,), }", "unknown key 'x'"},
     {"{'descr': \"'shape': (9, 9)\", 'fortran_order': False, 'shape': (6,), }", "elements of type \"'shape': (9, 9)\""},

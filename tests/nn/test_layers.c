@@ -448,7 +448,7 @@ START_TEST(batch_norm_of_one_value) {
   ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(0, 2), &x));
   ck_assert_int_eq(mica_session_run(session, test_queue(), (mica_feed[]){{"x", x}, {MICA_LEARNING_RATE, r}}, 2),
                    MICA_E_SHAPE);
-  ck_assert_msg(strstr(mica_error_message(), "batch norm in training: "), "%s", mica_error_message());
+  ck_assert_msg(strstr(mica_error_message(), "batch norm in training needs elements"), "%s", mica_error_message());
   mica_tensor_destroy(x);
   mica_tensor_destroy(r);
   mica_session_destroy(session);

@@ -29,7 +29,7 @@ typedef struct wrong {
   bool scalars; /* n and m are, where they have one element */
 } wrong;
 
-#define LARGEST "more than the 67108864 of null's largest buffer"
+#define LARGEST "more than the 67108864 bytes of the largest buffer of null"
 #define IMMENSE (INT64_C(1) << 62)
 #define P(n) (INT64_C(1) << (n))
 
