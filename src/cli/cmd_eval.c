@@ -9,7 +9,7 @@
 #include <string.h>
 
 struct values {
-  const char *model, *adapter, *data, *part, *window, *precision, *device;
+  const char *model, *adapter, *data, *part, *window, *precision, *depth_scale, *device;
   cli_search search;
   bool json, track;
 };
@@ -30,6 +30,8 @@ static const cli_option options[] = {
             .help = "published models: tokens per window (default 512, or the model's context if that is less)"),
     CLI_ROW("track", struct values, track,
             .help = "detect: follow boxes through the frames DATA/img1 and score the tracks against DATA/gt/gt.txt"),
+    CLI_ROW("depth-scale", struct values, depth_scale, .value = "N",
+            .help = "depth: levels of the depth maps per unit (default: the training's)"),
     CLI_ROW("precision", struct values, precision, .value = "TYPE", .help = CLI_PRECISION_HELP),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write a JSON object: task and metrics"),
@@ -81,6 +83,7 @@ static int evaluate_published(const cli_command *self, const struct values *v, i
                 {"text-weight", v->search.weight},
                 {"text-bonus", v->search.bonus},
                 {"track", v->track ? "" : NULL},
+                {"depth-scale", v->depth_scale},
                 {"precision", v->precision}};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
     if (!others[i].value) continue;
@@ -121,7 +124,9 @@ static int run(const cli_command *self, const void *given) {
   }
   if (status == CLI_OK) status = cli_take_search(self, &v->search, &search);
   if (status == CLI_OK) status = cli_find_part(self, v->part, &part);
-  if (status == CLI_OK) status = cli_open_run_as(self, v->model, v->precision, v->device, &engine, &trained);
+  mica_run_open_config how = {.precision = v->precision};
+  if (status == CLI_OK) status = cli_number(self, "depth-scale", v->depth_scale, 1e-6, 1e9, &how.depth_scale);
+  if (status == CLI_OK) status = cli_open_run_as(self, v->model, &how, v->device, &engine, &trained);
   if (status == CLI_OK && (search.beam || search.text_model) && mica_run_search(trained, &search) != MICA_OK)
     status = cli_fail_library(self);
   if (status == CLI_OK && v->track) status = cli_tracks_check(self, trained);

@@ -534,7 +534,8 @@ static int run(const cli_command *self, const void *given) {
   if (status == CLI_OK) status = check_folders(self, v);
   if (status == CLI_OK) status = check_track(self, v);
   if (status != CLI_OK) return status;
-  status = cli_open_run_as(self, v->model, v->precision, v->device, &engine, &trained);
+  status =
+      cli_open_run_as(self, v->model, &(mica_run_open_config){.precision = v->precision}, v->device, &engine, &trained);
   if (status == CLI_OK) status = check_drawing(self, v, trained);
   if (status == CLI_OK && v->threshold && !mica_run_takes(trained, MICA_RUN_OPTION_THRESHOLD))
     status = cli_fail(self,
@@ -576,8 +577,8 @@ const cli_command cli_command_predict = {
                "translations and takes more time.\n"
                "\n"
                "Predicted masks and pictures with boxes are written to NAME-mask.png and\n"
-               "NAME-overlay.png. In MODEL/predictions they replace older files; with --out\n"
-               "nothing is written if a file exists.\n"
+               "NAME-overlay.png, depths to NAME-depth.png, -depth.npy and -colours.png. In\n"
+               "MODEL/predictions they replace older files; --out overwrites no file.\n"
                "\n"
                "With --track, boxes of the same object have the same id in all frames. An\n"
                "object gets its id in the fourth frame in a row that shows it; in the first\n"

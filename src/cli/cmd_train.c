@@ -113,6 +113,14 @@ static void print_sentences(FILE *out, const char *summary) {
   }
 }
 
+/* Prints the least and the largest of the known depths: a wrong --depth-scale shows. */
+static void print_depths(FILE *out, const mica_run *run) {
+  size_t count = 0;
+  const double *range = mica_run_fact_numbers(run, "depth_range", &count);
+  if (count == 3)
+    fprintf(out, "          depths from %.3g to %.3g, %.1f %% unknown\n", range[0], range[1], 100 * range[2]);
+}
+
 void cli_train_summary(FILE *out, mica_run *run) {
   const mica_device_info *device = mica_engine_device(mica_run_engine(run));
   const mica_dataset *data = mica_run_data(run, MICA_PART_TRAIN);
@@ -126,6 +134,7 @@ void cli_train_summary(FILE *out, mica_run *run) {
   print_numbers(out, run, data);
   print_columns(out, run, "categories", "classes that are inputs");
   print_columns(out, run, "unused", "not used");
+  print_depths(out, run);
   const char *const *from = mica_run_fact(run, "from", NULL), *const *to = mica_run_fact(run, "to", NULL);
   if (from && to) fprintf(out, "          translated from %s into %s\n", cli_clean(*from), cli_clean(*to));
   fprintf(out, "          %" PRIu64 " to train on, %" PRIu64 " to validate, %" PRIu64 " to test",

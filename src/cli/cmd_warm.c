@@ -285,7 +285,8 @@ static int check_sample(const cli_command *self, const struct values *v, const m
 static int warm_run(const cli_command *self, const struct values *v) {
   mica_engine *engine = NULL;
   mica_run *run = NULL;
-  int status = cli_open_run_as(self, v->model, v->precision, v->device, &engine, &run);
+  int status =
+      cli_open_run_as(self, v->model, &(mica_run_open_config){.precision = v->precision}, v->device, &engine, &run);
   if (status == CLI_OK) status = check_sample(self, v, run);
   if (status == CLI_OK && answer(run, v->sample) != MICA_OK) status = cli_fail_library(self);
   mica_run_destroy(run);

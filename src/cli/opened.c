@@ -15,10 +15,10 @@ int cli_refuse_null(const cli_command *self, const char *device) {
 
 int cli_open_run(const cli_command *self, const char *folder, const char *device, mica_engine **engine,
                  mica_run **run) {
-  return cli_open_run_as(self, folder, NULL, device, engine, run);
+  return cli_open_run_as(self, folder, &(mica_run_open_config){0}, device, engine, run);
 }
 
-int cli_open_run_as(const cli_command *self, const char *folder, const char *precision, const char *device,
+int cli_open_run_as(const cli_command *self, const char *folder, const mica_run_open_config *how, const char *device,
                     mica_engine **engine, mica_run **run) {
   mica_engine_config config = mica_engine_config_default();
   int status = cli_refuse_null(self, device);
@@ -26,13 +26,12 @@ int cli_open_run_as(const cli_command *self, const char *folder, const char *pre
   config.device = device;
   cli_compile_with(self, &config);
   if (mica_engine_create(&config, engine) != MICA_OK) return cli_fail_library(self);
-  const mica_run_open_config how = {.precision = precision};
-  if (mica_run_open_as(*engine, folder, &how, run) == MICA_OK) {
+  if (mica_run_open_as(*engine, folder, how, run) == MICA_OK) {
     cli_say_unfinished(self, *run);
     return CLI_OK;
   }
   cli_fail_library(self);
-  return mica_error_status() == MICA_E_INVALID && precision ? CLI_USAGE : CLI_FAILED;
+  return mica_error_status() == MICA_E_INVALID && (how->precision || how->depth_scale > 0) ? CLI_USAGE : CLI_FAILED;
 }
 
 void cli_say_unfinished(const cli_command *self, const mica_run *run) {

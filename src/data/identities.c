@@ -202,8 +202,16 @@ static mica_status number_classes(const base *b, const trained *t, mica_dataset 
         .column = {"label", MICA_COLUMN_KIND_ID, MICA_I32, {0}, 0}, .data = ids->numbers, .user = ids};
     status = mica_dataset_derive(b->data, &label, 1, out);
   }
-  if (status == MICA_OK) return mica__store_own((*out)->store, ids, release);
-  if (ids) release(ids);
+  if (status != MICA_OK) {
+    if (ids) release(ids);
+    return status;
+  }
+  const char *summary = mica_dataset_summary(b->data);
+  status = mica__store_own((*out)->store, ids, release);
+  if (status == MICA_OK && *summary) status = mica__store_add_summary((*out)->store, summary);
+  if (status == MICA_OK) return MICA_OK;
+  mica_dataset_destroy(*out);
+  *out = NULL;
   return status;
 }
 

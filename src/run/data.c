@@ -21,6 +21,7 @@
 #include "run/shared_settings.h"
 #include "run/state/facts.h"
 #include "run/state/parts.h"
+#include "run/state/settings.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -79,6 +80,7 @@ mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
   if (run->facts->kinds && *facts.label_name) config.label_column = facts.label_name;
   if (*s.label) config.label_column = s.label;
   if (run->task && run->task->opens) run->task->opens(run, &config);
+  if (run->settings->depth_scale > 0) config.depth_scale = run->settings->depth_scale;
   /* Data that are opened to find the task might be masks, whose format depends only on the settings for them. */
   if (!run->task) {
     config.mask_values = mica__given_mask_values(run);

@@ -98,6 +98,18 @@ static mica_status check_file(const char *path) {
                     path);
 }
 
+static mica_status take_depth_scale(mica_run *run, double scale) {
+  if (!(scale > 0) || isinf(scale))
+    return mica__fail(MICA_E_INVALID, "mica_run_open: a depth_scale of %g is not 0, nor a number above 0", scale);
+  const mica_setting_row *row = run->task->settings ? run->task->settings->rows : NULL;
+  while (row && row->name && strcmp(row->name, "depth-scale") != 0) row++;
+  if (!row || !row->name)
+    return mica__fail(MICA_E_INVALID, "the depth scale is for runs with depth maps; the task of %s is %s", run->folder,
+                      run->task->name);
+  run->settings->depth_scale = scale;
+  return MICA_OK;
+}
+
 mica_status mica_run_open_as(mica_engine *engine, const char *folder, const mica_run_open_config *config,
                              mica_run **out) {
   static const char *const known[] = {"f32", "f16", "bf16"};
@@ -110,7 +122,12 @@ mica_status mica_run_open_as(mica_engine *engine, const char *folder, const mica
     return mica__fail(MICA_E_INVALID, "the precision cannot be \"%s\"; choose f32, f16 or bf16", config->precision);
   const bool file = stat(folder, &about) == 0 && S_ISREG(about.st_mode);
   if (file) MICA_TRY(check_file(folder));
-  return mica__run_open_folder(engine, folder, precision, file ? open_model : open_run, out);
+  MICA_TRY(mica__run_open_folder(engine, folder, precision, file ? open_model : open_run, out));
+  mica_status status = config && config->depth_scale ? take_depth_scale(*out, config->depth_scale) : MICA_OK;
+  if (status == MICA_OK) return MICA_OK;
+  mica_run_destroy(*out);
+  *out = NULL;
+  return status;
 }
 
 mica_status mica_run_open(mica_engine *engine, const char *folder, mica_run **out) {

@@ -167,10 +167,9 @@ static mica_status check_samples(mica_run *run) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   const uint64_t count = mica_dataset_count(data);
   MICA_TRY(mica__run_remark_coarse(run));
-  if (count == 1) return mica__run_remark(run, "there is one sample to train on");
   if (run->task->draws || !mica_dataset_classes(data) || mica_dataset_label(data, 0) < 0 ||
       mica__common_facts_of(run).several > 0)
-    return MICA_OK;
+    return count == 1 ? mica__run_remark(run, "there is one sample to train on") : MICA_OK;
   for (uint64_t i = 1; i < count; i++)
     if (mica_dataset_label(data, i) != mica_dataset_label(data, 0)) return MICA_OK;
   const char *summary = mica_dataset_summary(data);

@@ -1,6 +1,6 @@
 """export_oracle.py MICA RUN MODEL [OPERAND...]: MODEL, which mica export wrote of RUN, passes onnx's checker and
-answers in onnxruntime what mica answers of the operands: recordings of keyword and speech, texts of translate, users of
-recommend, series of forecast, and tables of the other tasks."""
+answers in onnxruntime what mica answers of the operands: recordings, pictures, texts of translate and language, users
+of recommend, series of forecast, and tables of the other tasks."""
 
 import csv
 import json
@@ -9,6 +9,7 @@ import re
 import struct
 import subprocess
 import sys
+import tempfile
 import wave
 import zlib
 from typing import Any
@@ -18,6 +19,7 @@ import onnx
 import onnxruntime
 
 TOLERANCE = 1e-4
+OVERLAP = 0.6  # of two boxes of a class, above which the better one is kept
 TAIL = 0.4  # seconds of silence that a recording ends in, as src/task/input/strings_network.c adds them
 
 
@@ -186,13 +188,27 @@ def forecast(x: Exported, path: str) -> None:
 
 
 def picture(path: str) -> np.ndarray:
-    """(height, width) of a grey PNG of 8 bits in one chunk whose rows have no filters."""
+    """(height, width) of a grey PNG of 8 bits in one chunk."""
     with open(path, "rb") as file:
         data = file.read()
     width, height = struct.unpack(">II", data[16:24])
     at = data.index(b"IDAT")
     (size,) = struct.unpack(">I", data[at - 4 : at])
-    return np.frombuffer(zlib.decompress(data[at + 4 : at + 4 + size]), "u1").reshape(height, width + 1)[:, 1:]
+    rows = np.frombuffer(zlib.decompress(data[at + 4 : at + 4 + size]), "u1").reshape(height, width + 1).astype(int)
+    out = np.zeros((height + 1, width + 1), np.int64)  # with what filters see above and to the left
+    for y in range(height):
+        for x in range(width):
+            left, up, corner = out[y + 1, x], out[y, x + 1], out[y, x]
+            paeth = min((left, up, corner), key=lambda near: abs(left + up - corner - near))
+            guess = (0, left, up, (left + up) // 2, paeth)[rows[y, 0]]
+            out[y + 1, x + 1] = (rows[y, x + 1] + guess) % 256
+    return out[1:, 1:].astype(np.uint8)
+
+
+def image(x: Exported, path: str) -> dict[str, np.ndarray]:
+    """The port image: of a picture of the size that the network reads."""
+    channels = [(picture(path) / 255 - m) / d for m, d in zip(x.fact("mean"), x.fact("deviation"))]
+    return {"image": np.stack(channels)[None].astype(np.float32)}
 
 
 def numbers_of(x: Exported, row: dict[str, str], mean: str, deviation: str) -> np.ndarray:
@@ -263,6 +279,81 @@ def keyword(x: Exported, path: str) -> None:
     answer(x, path, x.compute({"sound": recording(path)})[0], told)
 
 
+def classify(x: Exported, path: str) -> None:
+    if path.endswith(".csv"):
+        table(x, path)
+    else:
+        answer(x, path, x.compute(image(x, path))[0], x.predict(path)[0])
+
+
+def segment(x: Exported, path: str) -> None:
+    """The likeliest class of each pixel, as the value that it has in masks."""
+    with tempfile.TemporaryDirectory() as folder:
+        x.ask("predict", "--model", x.run, "--out", folder, path)
+        told = picture(os.path.join(folder, os.path.splitext(os.path.basename(path))[0] + "-mask.png"))
+    shares = x.compute(image(x, path))[0]
+    values = [int(value.split("=")[0]) for value in x.fact("mask_values")[0].split(",")]
+    best = np.array(values)[shares.argmax(0)]
+    unsure = np.ptp(np.sort(shares, 0)[-2:], 0) < TOLERANCE
+    if best.shape != told.shape or len(np.unique(told)) < 2 or np.any((best != told) & ~unsure):
+        raise SystemExit(f"{path}: {np.sum(best != told)} of {told.size} pixels are of another class")
+
+
+def overlap(a: np.ndarray, b: np.ndarray) -> float:
+    sides = np.minimum(a[2:], b[2:]) - np.maximum(a[:2], b[:2])
+    both = np.prod(np.maximum(sides, 0))
+    return both / (np.prod(a[2:] - a[:2]) + np.prod(b[2:] - b[:2]) - both)
+
+
+def detect(x: Exported, path: str) -> None:
+    """Of boxes of a class that overlap the best is meant. The picture has the size that the network reads."""
+    least = 0.1
+    told = json.loads(x.ask("predict", "--model", x.run, "--threshold", str(least), "--json", path))
+    told = told["predictions"][0]["boxes"]
+    boxes, scores = (values[0] for values in x.session.run(None, image(x, path)))
+    height, width = picture(path).shape
+    boxes = np.clip(boxes, 0, [width, height, width, height])
+    kept: list[tuple[str, np.ndarray, float]] = []
+    for at in np.argsort(-scores, axis=None):
+        box, name, score = boxes[at // scores.shape[1]], x.fact("classes")[at % scores.shape[1]], scores.flat[at]
+        if score >= least and not any(name == k[0] and overlap(box, k[1]) > OVERLAP for k in kept):
+            kept.append((name, box, float(score)))
+    if len(told) != len(kept) or not told:
+        raise SystemExit(f"{path}: {len(kept)} boxes, not {len(told)}")
+    for row, (name, box, score) in zip(told, kept):
+        near(f"{path}: {name}", score, row["score"])
+        if name != row["name"] or not np.allclose(box, row["box"], atol=0.02):
+            raise SystemExit(f"{path}: {name} {box}, not {row}")
+
+
+def verify(x: Exported, path: str) -> None:
+    """Embeddings of a file and of the first one compare by their cosine."""
+    x.seen = getattr(x, "seen", []) + [path]
+    pair = [x.compute({"sound": recording(p)} if p.endswith(".wav") else image(x, p))[0] for p in (path, x.seen[0])]
+    for embedding in pair:
+        near(f"{path}: length", float(np.linalg.norm(embedding)), 1)
+    told = json.loads(x.ask("predict", "--model", x.run, "--json", path, x.seen[0]))["predictions"][0]["similarity"]
+    near(f"{path}: similarity", float(pair[0] @ pair[1]), told)
+    if path != x.seen[0] and told > 1 - TOLERANCE:
+        raise SystemExit(f"{path} and {x.seen[0]} are alike: nothing is shown")
+
+
+def language(x: Exported, text: str) -> None:
+    """Always the likeliest next token."""
+    how = ["--temperature", "0", "--length", "12", "--json"]
+    told = json.loads(x.ask("generate", "--model", x.run, "--prompt", text, *how))["texts"][0]["text"]
+    file = x.run + "/tokenizer.json"
+    by_tokens = os.path.exists(file)
+    ids = [int(i) for i in x.ask("tokenizer", "encode", file, text).split()] if by_tokens else [*text.encode()]
+    first = len(ids)
+    while len(ids) < first + 12:
+        ids.append(int(x.compute({"tokens": np.array([ids], np.int32)})[0, -1].argmax()))
+    new = [*map(str, ids[first:])]
+    said = x.ask("tokenizer", "decode", file, *new).rstrip("\n") if by_tokens else bytes(ids[first:]).decode()
+    if said != told or len(set(new)) < 3:
+        raise SystemExit(f"{text}: '{said}', not '{told}'")
+
+
 def table(x: Exported, path: str) -> None:
     """Each row of a table."""
     told = x.predict(path)
@@ -275,7 +366,12 @@ def table(x: Exported, path: str) -> None:
 
 
 TASKS = {
-    "classify": table,
+    "classify": classify,
+    "segment": segment,
+    "detect": detect,
+    "verify": verify,
+    "sound_verify": verify,
+    "language": language,
     "regress": table,
     "text": table,
     "text_labels": table,
@@ -284,6 +380,8 @@ TASKS = {
     "fuse_labels": table,
     "fuse_numbers": table,
     "keyword": keyword,
+    "sound_labels": keyword,
+    "sound_numbers": keyword,
     "speech": speech,
     "translate": translate,
     "recommend": recommend,

@@ -76,6 +76,31 @@ for how in '--loss l1' '--loss huber --delta 0.5' '--precision bf16 --augment cu
   is metrics.absrel '<' 0.25
 done
 
+# What shows a wrong scale: the range of the depths, maps of 8 bits among wider ones, a map without a depth.
+run info "$work/run"
+ends 0 '*' ''
+mkdir -p "$work/mixed/images" "$work/mixed/depth"
+for i in 0 1 2 3; do
+  cp "$work/data/images/$i.png" "$work/mixed/images/$i.png"
+  cp "$work/data/depth/$i.png" "$work/mixed/depth/$i.png"
+done
+run train --data "$work/mixed" --width 4 --depth 1 --epochs 1 --validation 0 --out "$work/plain"
+ends 0 '*          depths from [0-9.]* to [0-9.]*, [0-9.]* % unknown*' ''
+range=${out#*depths from }
+run train --data "$work/mixed" --width 4 --depth 1 --epochs 1 --validation 0 --depth-scale 512 --out "$work/half"
+ends 0 '*depths from *' ''
+half=${out#*depths from }
+awk -v a="${range%% *}" -v b="${half%% *}" 'BEGIN { e = a / b - 2; exit !(e < 0.02 && e > -0.02) }' ||
+  fault "depths from ${range%% *}, half of them from ${half%% *}"
+"$MICA_BUILD_DIR/bin/tests/write_scenes" "$work/eight" 1 48 || exit 1
+cp "$work/eight/masks/0.png" "$work/mixed/depth/2.png"
+rm "$work/mixed/depth/3.png"
+cp "$work/dark/depth/0.pfm" "$work/mixed/depth/3.pfm"
+run train --data "$work/mixed" --width 4 --depth 1 --epochs 1 --validation 0 --out "$work/warned"
+ends 0 "*          1 of 4 depth maps have levels of 8 bits, such as *mixed/depth/2.png, but *mixed/depth/0.png has 16 \
+bits: the depth scale 256 divides the levels of all$newline*" \
+  'mica train: 1 of 4 depth maps have no depth above 0, such as the one of *mixed/images/3.png'
+
 # Stopped after half of its epochs and resumed: the same run.
 # shellcheck disable=SC2086
 run train --data "$work/data" $small --epochs 2 --json --out "$work/whole"
@@ -116,6 +141,25 @@ for format in png npy; do
   ends 0 '{"task":"depth"*' ''
   is metrics.absrel '<' 0.002
 done
+# A folder of pictures with their depth maps: the pictures alone are predicted.
+run predict --model "$work/run" "$work/again" --json --out "$work/alone"
+ends 0 '{"task": "depth", *' '*is not read: *again/depth'
+holds predictions.0.name '*again/images/0.png'
+case $out in *again/depth*) fault "a depth map is predicted: $out" ;; esac
+# Whole numbers in another unit than in training.
+"$rooms" "$work/double" 2 48 png
+run eval --model "$work/run" --data "$work/double" --json
+first=$(json metrics.absrel)
+run eval --model "$work/run" --data "$work/double" --depth-scale 256 --json
+[ "$(json metrics.absrel)" = "$first" ] || fault 'the scale of the training changes something'
+run eval --model "$work/run" --data "$work/double" --depth-scale 512 --json
+is metrics.absrel '>' 0.6 metrics.delta1 '<' 0.1
+run eval --model "$work/run" --data "$work/double" --depth-scale 0
+ends 2 '' '*depth-scale*'
+printf 'a,label\n1,x\n2,y\n3,x\n4,y\n' >"$work/two.csv"
+run train --data "$work/two.csv" --epochs 1 --validation 0 --quiet --out "$work/table"
+run eval --model "$work/table" --data "$work/two.csv" --depth-scale 2
+ends 2 '' 'mica eval: the depth scale is for runs with depth maps; the task of *table is classify'
 # Millimetres.
 run train --data "$work/again" --depth-scale 1000 --width 4 --depth 1 --epochs 1 --quiet --out "$work/mm"
 ends 0 '' ''

@@ -18,7 +18,7 @@ small='--width 8 --length 8 --vocabulary 300 --seconds 0.2 --mels 16 --batch 16 
 run train --task fuse --data "$work/data/rows.csv" $small --out "$work/run"
 case $err$out in *lacks*) echo "SKIP: $err" && exit 77 ;; esac
 # Files are not called texts, and unread columns are named.
-ends 0 "*8 columns, label 'kind', 2 classes, text 'note', text 'second', text 'curve', recording 'noise', *" '*'
+ends 0 "*8 columns, label 'kind', 2 classes, text 'note', text 'second', series 'curve', recording 'noise', *" '*'
 case $out in
 *"'kind' has classes named 'none'"*'numbers that are inputs: age'*'classes that are inputs: colour, words'*) ;;
 *) fault "head: $out" ;;

@@ -122,6 +122,8 @@ ends 1 '' 'mica train: *one.csv: every sample has class "a"; there is nothing to
 [ ! -e "$work/one" ] || fault 'a refused run leaves a folder'
 sed -n '1,2p' "$data" >"$work/row.csv"
 run train --data "$work/row.csv" --epochs 1 --out "$work/row"
+ends 1 '' 'mica train: *row.csv: every sample has class "a"; there is nothing to learn: add samples of other classes*'
+run train --data "$work/row.csv" --label b --ignore kind --task regress --epochs 1 --out "$work/row"
 ends 0 '*' '*one sample to train on*'
 
 # Names of classes that are no UTF-8 or hold control characters are spelled, in JSON too.

@@ -102,9 +102,17 @@ small='--unseen bob,eve --width 8 --mels 16 --embedding 8 --epochs 1'
 run train --task verify --data "$work/voices" $small --loss ge2e --batch 3 --out "$work/three"
 [ "$status" = 0 ] || fault "$err"
 case $out$err in *'teach nothing'*) fault 'a remark although most batches teach' ;; esac
+# Folders and files that are not used are said, too.
+mkdir "$work/voices/nobody"
+echo x >"$work/voices/ann/notes.txt"
 # shellcheck disable=SC2086
 run train --task verify --data "$work/voices" $small --loss arcface --batch 2 --out "$work/arc"
 [ "$status" = 0 ] || fault "$err"
+for said in '1 folder holds no * and is no class: *voices/nobody' '1 file is no * and is not used: *ann/notes.txt'; do
+  # shellcheck disable=SC2254
+  case $out in *$said*) ;; *) fault "not '$said': $out" ;; esac
+done
+rm -r "$work/voices/nobody" "$work/voices/ann/notes.txt"
 # Ten classes: 1 - 9/10 * 8/10 of the batches of 3 have a pair.
 for i in 1 2 3 4 5 6; do cp -r "$work/voices/ann" "$work/voices/ann$i"; done
 # shellcheck disable=SC2086

@@ -195,6 +195,30 @@ mica_status mica__depth_map_find_sides(const char *path, uint8_t *bytes, int32_t
   return MICA_OK;
 }
 
+/* Where a PNG file has the bits of a level. */
+#define PNG_BITS 24
+
+mica_status mica__depth_map_find_bits(const char *path, uint8_t *bytes, int *bits) {
+  uint8_t *content = NULL;
+  size_t all = 0;
+  uint64_t size = 0;
+  mica__npy npy;
+  *bits = 0;
+  MICA_TRY(mica__file_begin(path, bytes, MICA__SCENE_BEGIN, &size));
+  const size_t begin = size < PFM_HEADER ? (size_t)size : PFM_HEADER;
+  if (is_pfm(bytes, begin)) return MICA_OK;
+  if (mica__image_is_png(bytes, begin)) {
+    *bits = begin > PNG_BITS && bytes[PNG_BITS] > 8 ? bytes[PNG_BITS] : 8;
+    return MICA_OK;
+  }
+  MICA_TRY(mica__content_read(path, &content, &all));
+  mica_status status = mica__npy_parse_header(path, content, all, &npy);
+  free(content);
+  MICA_TRY(status);
+  if (mica_dtype_kind_of(npy.dtype) != MICA_DTYPE_KIND_FLOAT) *bits = 8 * (int)mica_dtype_size(npy.dtype);
+  return MICA_OK;
+}
+
 void mica__depth_map_fit(const mica__depth_map *map, int32_t height, int32_t width, float *depths) {
   const double down = (double)map->height / height, across = (double)map->width / width;
   const double scale = down < across ? down : across;

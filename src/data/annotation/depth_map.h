@@ -26,6 +26,9 @@ bool mica__depth_map_is_named(const char *name);
 mica_status mica__depth_map_decode(const char *name, uint8_t *content, size_t size, double scale, mica__depth_map *map);
 /* Height and width, without the depths of a PNG or PFM file. */
 mica_status mica__depth_map_find_sides(const char *path, uint8_t *bytes, int32_t sides[2]);
+/* The bits of a whole number in a PNG or npy file, 8 or more; 0 for floating numbers. `bytes` has room for
+ * MICA__SCENE_BEGIN bytes. */
+mica_status mica__depth_map_find_bits(const char *path, uint8_t *bytes, int *bits);
 /* Writes the depths of height x width pixels, scaled as mica__image_fit scales pictures; the nearest pixel is taken. */
 void mica__depth_map_fit(const mica__depth_map *map, int32_t height, int32_t width, float *depths);
 

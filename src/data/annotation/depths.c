@@ -69,6 +69,28 @@ static mica_status own_depths(void *user, uint64_t sample, void *data, size_t by
   return same ? MICA_OK : mica__scene_file_fail_changed(s->files.files.masks[sample]);
 }
 
+/* Says if maps of 8 bits are among maps of more: one scale divides the levels of all. */
+static mica_status compare_bits(const scenes *s, mica__text *summary) {
+  uint8_t *bytes = malloc(MICA__SCENE_BEGIN);
+  mica_status status = bytes ? MICA_OK : mica__fail_nomem("depth maps");
+  const char *narrow = NULL, *wide = NULL;
+  int most = 0;
+  size_t count = 0;
+  for (size_t i = 0; status == MICA_OK && i < s->files.files.count; i++) {
+    int bits = 0;
+    status = mica__depth_map_find_bits(s->files.files.masks[i], bytes, &bits);
+    if (bits == 8 && !count++) narrow = s->files.files.masks[i];
+    if (bits > 8 && !wide) wide = s->files.files.masks[i], most = bits;
+  }
+  free(bytes);
+  if (status == MICA_OK && narrow && wide)
+    mica__text_addf(summary,
+                    "; %zu of %zu depth maps have levels of 8 bits, such as %s, but %s has %d bits: the depth scale %g "
+                    "divides the levels of all",
+                    count, s->files.files.count, narrow, wide, most, s->scale);
+  return status;
+}
+
 static mica_status fill_store(mica__store *store, const mica_dataset_config *config, scenes *s) {
   mica__text summary = {0};
   mica__column *column = NULL;
@@ -83,8 +105,9 @@ static mica_status fill_store(mica__store *store, const mica_dataset_config *con
   column->read_own = own_depths;
   mica__scene_files_describe(&s->files, store, &summary);
   mica__text_add(&summary, " with depth maps");
+  mica_status status = compare_bits(s, &summary);
   store->summary = summary.data;
-  return mica__text_status(&summary);
+  return status == MICA_OK ? mica__text_status(&summary) : status;
 }
 
 static mica_status open_depths(const char *const *paths, size_t count, const mica_dataset_config *config,

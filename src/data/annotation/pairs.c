@@ -122,6 +122,19 @@ mica_status mica__pairs_are_in(const char *path, const mica__pairing *pairing, b
   return status;
 }
 
+mica_status mica__pairs_is_folder(const char *path, const char *name, const mica__pairing *pairing, bool *is) {
+  char *folders[2], *whole = NULL;
+  *is = false;
+  if (!is_named(name, kind_of(pairing)->folders)) return MICA_OK;
+  mica_status status = find_folders(path, pairing, folders, is);
+  if (status == MICA_OK) status = mica__path_join(path, name, &whole);
+  *is = status == MICA_OK && *is && !strcmp(folders[1], whole);
+  free(whole);
+  free(folders[0]);
+  free(folders[1]);
+  return status;
+}
+
 static mica_status check_folder(const char *folder, const mica__pairing *pairing) {
   const mica__pair_kind *kind = kind_of(pairing);
   mica__names names;

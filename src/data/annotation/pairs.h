@@ -37,6 +37,8 @@ bool mica__pairs_is_mask(bool (*is_kind)(const char *name), const char *name, ch
  *
  * *is: the folder has both folders, and masks of this kind; or files with their masks, if pairing->together. */
 mica_status mica__pairs_are_in(const char *path, const mica__pairing *pairing, bool *is);
+/* *is: a folder in path has this name, holds masks, and a folder of pictures lies beside it. */
+mica_status mica__pairs_is_folder(const char *path, const char *name, const mica__pairing *pairing, bool *is);
 /* Fills zeroed pairs in the order of names; they must be freed, also after a failure. MICA_E_FORMAT names a file
  * without a partner. */
 mica_status mica__pairs_find(const char *path, const mica__pairing *pairing, mica__pairs *pairs);

@@ -1,6 +1,6 @@
 /* Samples to predict from: pictures, folders of them, tables, and parts of datasets. */
 #include "run/predict/samples.h"
-#include "data/annotation/pairs.h"
+#include "data/annotation/scene_files.h"
 #include "data/damaged.h"
 #include "data/picture/image.h"
 #include "data/source.h"
@@ -177,6 +177,14 @@ static mica_status pass_over(mica__paths *p, const char *folder, const char *nam
   return mica__path_join(folder, name, &p->unused_name);
 }
 
+/* *is: the folder holds masks or depth maps of the pictures beside it, and is not named like one of the classes. */
+static mica_status is_answers(const mica_run *run, const kind *k, const char *folder, const char *name, bool *is) {
+  *is = false;
+  if (k != &pictures_kind || class_of(run, name) >= 0) return MICA_OK;
+  MICA_TRY(mica__pairs_is_folder(folder, name, &mica__mask_pairing, is));
+  return *is ? MICA_OK : mica__pairs_is_folder(folder, name, &mica__depth_pairing, is);
+}
+
 /* Finds the files of this kind in a folder and in its subfolders, as for classes. Subfolders of a folder that was given
  * are searched only if it has no such files itself. */
 static mica_status add_folder(const mica_run *run, const kind *k, mica__paths *p, const char *folder,
@@ -192,9 +200,11 @@ static mica_status add_folder(const mica_run *run, const kind *k, mica__paths *p
   const bool alone = !above && p->count > before;
   for (size_t i = 0; status == MICA_OK && i < names.count; i++) {
     char *path = NULL;
+    bool answers = false;
     if (is_input(k, &names, i)) continue;
     status = mica__path_join(folder, names.names[i], &path);
-    if (status == MICA_OK && !alone && mica__is_folder(path))
+    if (status == MICA_OK) status = is_answers(run, k, folder, names.names[i], &answers);
+    if (status == MICA_OK && !alone && !answers && mica__is_folder(path))
       status = add_folder(run, k, p, path, &here, label < 0 ? class_of(run, names.names[i]) : label);
     else if (status == MICA_OK)
       status = pass_over(p, folder, names.names[i]);

@@ -13,6 +13,7 @@ typedef struct mica__run_settings {
   size_t count;
   const char *changed;   /* the first setting whose value changed when the run was resumed; NULL: none */
   const char *precision; /* for an opened run, replaces the setting; NULL: the setting applies */
+  double depth_scale;    /* likewise; 0: the setting applies */
   double epochs_before;  /* the setting, before a resumed run changed it */
 } mica__run_settings;
 

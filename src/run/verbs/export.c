@@ -87,6 +87,7 @@ static mica_status make_metadata(const mica_run *run, metadata *m) {
                                       "category_names",
                                       /* sounds */ "rate",
                                       "alphabet",
+                                      "speakers",
                                       /* masks */ "mask_values",
                                       "tile",
                                       /* series */ "series",
@@ -152,6 +153,7 @@ static const mica_onnx_text sample_docs[] = {
           "missing number is that of \"fills\""},
     {"shares", "the probability of each of the \"classes\""},
     {"value", "the number, or several, in the table's units"},
+    {"embedding", "numbers of length 1: the product of two embeddings is their similarity"},
     {0}};
 
 /* Descriptions of ports: the task's, and one for each column of classes. */

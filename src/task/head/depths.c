@@ -6,6 +6,7 @@
 #include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/fields.h"
+#include "run/record.h"
 #include "run/run.h"
 #include "run/state/parts.h"
 
@@ -45,33 +46,58 @@ static int64_t outputs(const mica_run *run) {
 
 /* --- preparation --- */
 
-static mica_status find_usual(mica_run *run, const mica_column *label, double *usual) {
+/* The known depths of maps. */
+typedef struct known_depths {
+  double least, most, logs, count, pixels; /* logs: their sum; pixels: all, known or not */
+} known_depths;
+
+static void add_known(known_depths *k, const float *depths, size_t pixels) {
+  for (size_t i = 0; i < pixels; i++) {
+    if (!(depths[i] > 0)) continue;
+    const double depth = (double)depths[i];
+    if (!(k->count > 0) || depth < k->least) k->least = depth;
+    if (depth > k->most) k->most = depth;
+    k->logs += log(depth), k->count++;
+  }
+  k->pixels += (double)pixels;
+}
+
+/* Reads at most READ_MAPS maps. */
+static mica_status find_known(mica_run *run, const mica_column *label, known_depths *k) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   const uint64_t all = mica_dataset_count(data), count = all < READ_MAPS ? all : READ_MAPS;
   const size_t column = mica_dataset_column_index(data, label->name);
   float *depths = malloc(mica__dataset_most_pixels(data) * sizeof *depths);
   mica_status status = depths ? MICA_OK : mica__fail_nomem("a depth map");
-  double sum = 0, pixels = 0;
-  for (uint64_t k = 0; status == MICA_OK && k < count; k++) {
+  const char *empty = NULL;
+  uint64_t empties = 0;
+  for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
     int64_t height = 0, width = 0;
-    mica__dataset_sides(data, k * all / count, &height, &width);
-    const size_t known = (size_t)(height * width);
-    status = mica__dataset_read_own(data, column, k * all / count, depths, known * sizeof *depths);
-    for (size_t i = 0; status == MICA_OK && i < known; i++)
-      if (depths[i] > 0) sum += log((double)depths[i]), pixels++;
+    const double before = k->count;
+    mica__dataset_sides(data, i * all / count, &height, &width);
+    const size_t pixels = (size_t)(height * width);
+    status = mica__dataset_read_own(data, column, i * all / count, depths, pixels * sizeof *depths);
+    if (status == MICA_OK) add_known(k, depths, pixels);
+    if (k->count > before || empties++) continue;
+    empty = mica_dataset_file(data, i * all / count);
   }
   free(depths);
-  if (status == MICA_OK && !(pixels > 0))
+  if (status == MICA_OK && !(k->count > 0))
     return mica__fail(MICA_E_FORMAT, "%s: no pixel of %llu depth maps has a depth above 0; there is nothing to learn",
                       mica_dataset_name(data), (unsigned long long)count);
-  *usual = exp(sum / pixels);
+  if (status == MICA_OK && empties)
+    return mica__run_remark(run, "%llu of %llu depth maps have no depth above 0, such as the one of %s",
+                            (unsigned long long)empties, (unsigned long long)count,
+                            empty ? empty : mica_dataset_name(data));
   return status;
 }
 
 static mica_status prepare(mica_run *run, const mica_column *label) {
-  double usual = 1;
-  MICA_TRY(find_usual(run, label, &usual));
-  return mica__run_note_numbers(run, "usual_depth", &usual, 1);
+  known_depths k = {0};
+  MICA_TRY(find_known(run, label, &k));
+  const double usual = exp(k.logs / k.count), range[] = {k.least, k.most, 1 - k.count / k.pixels};
+  MICA_TRY(mica__run_note_numbers(run, "usual_depth", &usual, 1));
+  return mica__run_note_numbers(run, "depth_range", range, 3);
 }
 
 static mica_status fits(const mica_run *run, const mica_dataset *data, const mica_column *label) {

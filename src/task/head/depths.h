@@ -22,8 +22,10 @@ const char *mica__depths_loss_at(size_t i);
     "levels of PNG depth maps per unit: 256 for KITTI, 1000 for millimetres, 5000 for TUM", .low = 1e-6, .high = 1e9,  \
     .fixed = true)
 
-/* The geometric mean of the known depths. */
-#define DEPTHS_FACTS(X, S) X(S, NUMBERS, usual_depth, .needed = true, .count = 1)
+/* The geometric mean of the known depths. The least and the largest of them, and the share of pixels without one. */
+#define DEPTHS_FACTS(X, S)                                                                                             \
+  X(S, NUMBERS, usual_depth, .needed = true, .count = 1)                                                               \
+  X(S, NUMBERS, depth_range, .count = 3, MICA__OR_ZERO)
 
 /* Metrics of a task with this head, for rows. */
 #define DEPTHS_METRICS                                                                                                 \

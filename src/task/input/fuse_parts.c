@@ -118,6 +118,25 @@ mica_status mica__fuse_fits(const mica_run *run, const mica_dataset *data) {
   return MICA_OK;
 }
 
+/* Shows for the training data how the table was interpreted; the column of series is a text only for its reader. */
+static mica_status add_summary(const mica_run *run, const mica_dataset *data, mica__store *store) {
+  const char *summary = mica_dataset_summary(data), *series = mica__fuse_facts_of(run).series_column;
+  mica__text text = {0}, read = {0};
+  if (!*summary) return MICA_OK;
+  mica__text_addf(&read, "text '%s'", series);
+  mica_status status = mica__text_status(&read);
+  const char *at = status == MICA_OK && *series ? strstr(summary, read.data) : NULL;
+  if (at)
+    mica__text_addf(&text, "%.*sseries '%s'%s", (int)(at - summary), summary, series, at + read.length);
+  else
+    mica__text_add(&text, summary);
+  if (status == MICA_OK) status = mica__text_status(&text);
+  if (status == MICA_OK) status = mica__store_add_summary(store, text.data);
+  mica__text_free(&read);
+  mica__text_free(&text);
+  return status;
+}
+
 mica_status mica__fuse_derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out) {
   const mica_dataset *made = data;
   mica_status status = MICA_OK;
@@ -128,9 +147,7 @@ mica_status mica__fuse_derive(mica_run *run, mica_part part, const mica_dataset 
     if (status == MICA_OK && made != data && next != made) mica_dataset_destroy((mica_dataset *)(uintptr_t)made);
     if (status == MICA_OK) made = next;
   }
-  /* Shows for the training data how the table was interpreted. */
-  if (status == MICA_OK && made != data && *mica_dataset_summary(data))
-    status = mica__store_add_summary(made->store, mica_dataset_summary(data));
+  if (status == MICA_OK && made != data) status = add_summary(run, data, made->store);
   if (status != MICA_OK && made != data) mica_dataset_destroy((mica_dataset *)(uintptr_t)made);
   if (status == MICA_OK) *out = made;
   return status;
