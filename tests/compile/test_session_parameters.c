@@ -125,7 +125,8 @@ START_TEST(what_does_not_fit_names_both_sides) {
   ck_ok(mica_graph_create(&other));
   mica_value v = mica_parameter(other, "w", MICA_F32, MICA_SHAPE(6));
   ck_ok(mica_session_create(test_engine(), other, &v, 1, NULL, &owner));
-  expect_error(y, &(mica_session_config){.share = owner}, MICA_E_SHAPE, "'w' is f32 (6), but the parameter is f32 (2, 3)");
+  expect_error(y, &(mica_session_config){.share = owner}, MICA_E_SHAPE,
+               "'w' is f32 (6), but the parameter is f32 (2, 3)");
   mica_session_destroy(owner);
   mica_graph_destroy(other);
   mica_tensor *tensors[] = {tensor, integers, swapped, all, odd};

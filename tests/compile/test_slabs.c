@@ -131,10 +131,11 @@ START_TEST(values_beyond_the_memory_together_are_refused) {
   const uint64_t before = mica_engine_stats(engine).bytes_peak;
   const mica_feed feed = {"x", tensor};
   ck_assert_int_eq(mica_session_run(session, mica_engine_queue(engine), &feed, 1), MICA_E_DEVICE_MEMORY);
-  ck_assert_msg(strstr(mica_error_message(),
-                       "80530636800 bytes for its values, more than the 68719476736 bytes of memory of null; the largest: a "
-                       "value of") != NULL,
-                "%s", mica_error_message());
+  ck_assert_msg(
+      strstr(mica_error_message(),
+             "80530636800 bytes for its values, more than the 68719476736 bytes of memory of null; the largest: a "
+             "value of") != NULL,
+      "%s", mica_error_message());
   ck_assert_uint_eq(mica_engine_stats(engine).bytes_peak, before);
   mica_tensor_destroy(tensor);
   mica_session_destroy(session);
@@ -161,8 +162,8 @@ START_TEST(outputs_of_the_callers_take_no_memory) {
   ck_ok(mica_tensor_create_from(engine, MICA_F32, MICA_SHAPE(1), &three, &x));
   const mica_feed feed = {"x", x};
   ck_assert_int_eq(mica_session_run(session, mica_engine_queue(engine), &feed, 1), MICA_E_DEVICE_MEMORY);
-  ck_assert_msg(strstr(mica_error_message(), "bytes for its values, more than the 65536 bytes of memory of") != NULL, "%s",
-                mica_error_message());
+  ck_assert_msg(strstr(mica_error_message(), "bytes for its values, more than the 65536 bytes of memory of") != NULL,
+                "%s", mica_error_message());
   for (int i = 0; i < 2; i++) {
     mica_buffer *buffer = NULL;
     cl_int error = CL_SUCCESS;

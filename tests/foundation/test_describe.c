@@ -243,7 +243,8 @@ START_TEST(experts_are_described) {
       {", \"num_experts\": 0, \"num_experts_per_tok\": 1", "the key num_experts is 0"},
       {", \"num_experts\": 4, \"num_experts_per_tok\": 5", "must be 1 to 4"},
       {", \"num_experts\": 4, \"num_experts_per_tok\": 1, \"decoder_sparse_step\": 2", "must be 1 to 1"},
-      {", \"num_experts\": 4, \"num_experts_per_tok\": 1, \"mlp_only_layers\": [0]", "the key mlp_only_layers asks for"},
+      {", \"num_experts\": 4, \"num_experts_per_tok\": 1, \"mlp_only_layers\": [0]",
+       "the key mlp_only_layers asks for"},
       {", \"num_experts\": 4, \"num_experts_per_tok\": 1, \"norm_topk_prob\": 1", "norm_topk_prob is not true or"},
   };
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
