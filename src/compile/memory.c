@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A block of the arena: one value, or several that take it over from one another, or a composite. */
+/* A block of the arena. It holds one value, several values that reuse it one after another, or a composite. */
 typedef struct block {
   size_t bytes, offset;
   int32_t born, dies; /* steps, both included */
@@ -19,12 +19,12 @@ typedef struct planner {
   const mica__partition *partition;
   const mica_engine *engine;
   mica__memory *memory;
-  int32_t *block_of; /* by id - 1, from 1 */
+  int32_t *block_of; /* by id - 1: the node's block, from 1; 0: none */
   int32_t *last_use; /* by id - 1: the last step that reads the node, and the first one */
   int32_t *first_use;
   block *blocks;
   int32_t block_count;
-  int32_t *composite_block; /* by composite - 1, from 1; 0 before one of its values has been met */
+  int32_t *composite_block; /* by composite - 1: its block, from 1; 0: not made yet */
 } planner;
 
 static mica__node *node_at(const planner *p, int32_t id) { return mica__graph_node(p->partition->graph, id); }
@@ -38,7 +38,7 @@ static const char *describe(const mica__node *node, char text[static 256]) {
   return text;
 }
 
-/* MICA_E_DEVICE_MEMORY for a value that is larger than any buffer can be. */
+/* MICA_E_DEVICE_MEMORY if a value is larger than any buffer of the device may be. */
 static mica_status check_size(const planner *p, int32_t id) {
   const mica__node *node = node_at(p, id);
   const mica_device_info *device = mica_engine_device(p->engine);
@@ -143,7 +143,7 @@ static bool may_take_over(const planner *p, const mica__step *step, int32_t from
   return found;
 }
 
-/* The block of an operand that dies in step s and that the value may take over; 0 when there is none. */
+/* The block of an operand that is last read in step s, if the value may take it over; 0: none. */
 static int32_t inherited_block(const planner *p, int32_t s, int32_t id) {
   const mica__step *step = &p->partition->steps[s];
   if (mica__is_without(MICA__WITHOUT_IN_PLACE)) return 0;
@@ -156,8 +156,8 @@ static int32_t inherited_block(const planner *p, int32_t s, int32_t id) {
   return 0;
 }
 
-/* When the step writes. A host step in two halves does when it ends: before the first step that reads a result, or at
- * the run's end. */
+/* The step at which step s writes: s itself, except for a host step in two halves. That one writes when it ends, before
+ * the first step that reads a result or at the end of the run. */
 static int32_t written_at(const planner *p, int32_t s) {
   const mica__step *step = &p->partition->steps[s];
   int32_t first = p->partition->count;
@@ -167,7 +167,8 @@ static int32_t written_at(const planner *p, int32_t s) {
   return first;
 }
 
-/* The block for a value of `bytes` bytes, made where it takes over none; it lives as long as the value at least. */
+/* The block for a value of `bytes` bytes: its composite's, an operand's, or a new one. The block lives at least as long
+ * as the value. */
 static int32_t block_for(planner *p, int32_t s, int32_t id, size_t bytes, int32_t born, int32_t dies) {
   const mica__composites *all = p->partition->composites;
   const int32_t of = all ? all->of[id - 1] : 0;
@@ -200,13 +201,13 @@ static mica_status locate_value(planner *p, int32_t s, int32_t id) {
   return MICA_OK;
 }
 
-/* The lowest offset at which the block lies in one slab and overlaps nothing that lives at the same time; placed[0 ..
- * count) are the blocks that have theirs, in the order of offsets. */
+/* The lowest offset at which the block fits into one slab without overlapping a block that is alive at the same time.
+ * placed[0 .. count) are the blocks that have offsets, in ascending order of these. */
 static size_t find_offset(const planner *p, const block *b, const int32_t *placed, int32_t count) {
   size_t offset = 0;
   for (int32_t i = 0; i < count; i++) {
     const block *other = &p->blocks[placed[i]];
-    if (other->offset >= offset + b->bytes) break; /* and so do all that follow */
+    if (other->offset >= offset + b->bytes) break; /* so do all blocks after it */
     bool overlaps = (other->dies >= b->born && b->dies >= other->born) || mica__is_without(MICA__WITHOUT_MEMORY);
     if (overlaps && other->offset + other->bytes > offset)
       offset = mica__slabs_fit(&p->memory->arena, other->offset + other->bytes, b->bytes);
@@ -214,7 +215,7 @@ static size_t find_offset(const planner *p, const block *b, const int32_t *place
   return offset;
 }
 
-/* Puts block n among those placed, after those of its offset. */
+/* Inserts block n into `placed`, after the blocks with the same offset. */
 static void insert_placed(const planner *p, int32_t n, int32_t *placed, int32_t count) {
   int32_t low = 0, high = count;
   while (low < high) {
@@ -296,7 +297,7 @@ mica_status mica__memory_plan(const mica__template *template, const mica__partit
   if (status == MICA_OK) status = locate_sources(&p);
   if (status == MICA_OK) status = locate_stores(&p);
   if (status == MICA_OK) status = pack(&p);
-  /* Outputs may get the caller's memory, which is known when they are bound. */
+  /* Memory for outputs is not counted here, because the caller may bind its own. */
   if (status == MICA_OK) status = mica__memory_check(memory, partition->graph, engine, false);
   free(p.block_of);
   free(p.last_use);

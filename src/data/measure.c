@@ -120,7 +120,8 @@ static mica_status sum_samples(const mica_dataset *dataset, size_t column, int64
   return status;
 }
 
-/* Below this share of the mean a deviation is what rounding left of a constant; below the least, one cannot divide. */
+/* A deviation below this share of the mean is only the rounding error of a constant; one below LEAST_DEVIATION cannot
+ * be a divisor. */
 #define CONSTANT_SHARE 1e-7
 #define LEAST_DEVIATION 1e-30
 

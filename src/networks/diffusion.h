@@ -38,8 +38,9 @@ typedef struct mica__diffusion_mixture {
   mica_value x, picture, noise, a, s, time;
 } mica__diffusion_mixture;
 
-/* Adds noise to pictures. step: of the random numbers, which `key` tells apart from others; like: (N) f32. Times are
- * random in training, else evenly spaced. A null x: out of memory, which the graph says. */
+/* Adds noise to pictures. step: counts the steps, so that each has other random numbers; key: makes them differ from
+ * random numbers for other purposes; like: (N) f32. Times are random in training, else evenly spaced. If memory is
+ * short, x is null and the graph has the error. */
 mica__diffusion_mixture mica__diffusion_mix(const mica__diffusion *d, mica_value picture, mica_value step,
                                             mica_value like, uint64_t key, bool training);
 /* The network's loss for predictions z, and the square errors of the noise that they mean. */

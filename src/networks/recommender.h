@@ -16,7 +16,7 @@ typedef struct mica__recommending {
   double l2;                      /* weight of the squares of the rows that pairs read; 0: none */
   mica_negative_config negatives; /* how items are drawn that a user did not choose */
   bool taught;                    /* a teacher compares scores of all items */
-  int64_t top;                    /* of rankings, that measures look at */
+  int64_t top;                    /* how many items of a ranking the metrics look at */
 } mica__recommending;
 
 /* Ratings and clicks: outputs "value", a number for each pair of the columns "user" and "item", and the loss if there

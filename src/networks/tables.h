@@ -34,13 +34,13 @@ mica_status mica__tables_fit(const mica__tables *tables, const mica__rated_items
 /* Ranks the other items by the cosines between their features and an item's. */
 void mica__tables_nearest(const mica__tables *tables, int32_t item, mica__ranked *out);
 
-/* Rows around their mean, and where they lie along two components. */
+/* Rows about their mean, and their coordinates along two components. */
 typedef struct mica__cloud {
   double *x, *at; /* (rows, width), (rows, 2) */
   size_t rows, width;
-  double variance, along[2]; /* of all, and along each component; both are sums */
+  double variance, along[2]; /* sums: over all dimensions, and along each component */
 } mica__cloud;
-/* Finds the two principal components; x is changed. The rest of the cloud is zero before, but for x, rows and width. */
+/* Finds the two principal components; changes x. Before the call, all members but x, rows and width must be zero. */
 mica_status mica__cloud_components(mica__cloud *cloud);
 
 #endif

@@ -20,7 +20,7 @@ struct mica_transcriber {
   mica__resampler *resampler; /* NULL: the run's rate */
   int32_t given_rate;
   int64_t steps, window; /* of a chunk: its steps, and the samples that they cover */
-  float *samples;        /* of the next chunk: its first `held` samples are there */
+  float *samples;        /* of the next chunk; the first `held` samples are filled */
   int64_t held;
   mica_graph *graph;
   mica_nn *nn;

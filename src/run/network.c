@@ -37,7 +37,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Sides up to this are tried to tell the user which pictures the network can take. */
+/* Sides up to this are tried, so that a message can say which pictures the network takes. */
 #define MOST_LEAST_SIDE 64
 #define MODEL "model.safetensors"
 

@@ -219,7 +219,7 @@ static mica__hash hash_network(const mica_run *run) {
   for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
     const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
     const mica_shape shape = mica_value_shape(info->value);
-    if (info->role == MICA_NN_ROLE_OPTIMIZER) continue; /* may be divided; the settings say what there is */
+    if (info->role == MICA_NN_ROLE_OPTIMIZER) continue; /* a rank may hold a part of it */
     h = mica__hash_text(h, info->name);
     for (int32_t d = 0; d < shape.rank; d++) h = hash_number(h, shape.dim[d]);
   }

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A scale: numbers are in deviations about a mean, one of each per element along `axis`; mean NULL: 0. */
+/* A scale: numbers are counted in deviations from a mean. Both are facts with one number per element along `axis`; mean
+ * NULL: 0. */
 typedef struct unit {
   const char *mean, *deviation;
   int32_t axis;
@@ -44,16 +45,16 @@ static mica_value along(mica_value x, int32_t axis, const double *numbers) {
   return value;
 }
 
-/* Whose units they are; plain: the targets are in their own units. `order` maps the k-th input to the run's number;
- * NULL: it is the k-th. */
+/* A run and its units. plain: targets are in their own units. `order` maps the k-th input to the run's number; NULL:
+ * they are equal. */
 typedef struct side {
   const mica_run *run;
   bool plain;
   const int32_t *order;
 } side;
 
-/* `count` numbers of a fact, means in the user's units; `otherwise` repeated if the fact's name is NULL. NULL: there
- * are none, or memory is short and the graph has failed. */
+/* `count` numbers of a fact, means in the user's units; if the fact's name is NULL, `otherwise` repeated. Returns NULL
+ * if there are none, or if memory is short and the graph has failed. */
 static double *numbers_of(mica_graph *graph, side s, const char *fact, size_t count, double otherwise) {
   size_t known = 0;
   const double *is = fact ? mica_run_fact_numbers(s.run, fact, &known) : NULL;

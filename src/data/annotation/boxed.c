@@ -182,7 +182,7 @@ void mica__boxed_sort_classes(mica__boxed *b) {
   free(before);
 }
 
-/* The numbers of the classes in another dataset. */
+/* Renumbers the classes as in another dataset, by their names. */
 static mica_status take_classes(mica__boxed *b, const mica_dataset *like, const mica__store *store) {
   const mica__column *known = mica__store_find(like->store, "label");
   if (!known || !known->class_names)

@@ -53,7 +53,7 @@ static size_t stem_length(const char *name) {
   return length;
 }
 
-/* The length of a mask's stem without what says that it is a mask. */
+/* The length of a mask's stem without the ending that marks it as a mask. */
 static size_t cut_length(const char *name, const char *const *endings) {
   const size_t n = stem_length(name);
   for (; *endings; endings++) {
@@ -188,8 +188,8 @@ static void free_named(named *list, size_t count) {
   free(list);
 }
 
-/* The length of a mask's stem that pairs it: the whole if a picture has it, else without the ending of masks. Names are
- * in strcmp's order, so pictures that begin with the stem and a point follow one another. */
+/* How much of a mask's stem names its picture: all of it if there is such a picture, else all but the ending of masks.
+ * Names are in strcmp's order, so those that begin with the stem and a point are adjacent. */
 static size_t pair_length(const char *name, const mica__pairing *pairing, const mica__names *pictures) {
   const size_t n = stem_length(name);
   size_t low = 0, high = pictures->count;

@@ -5,8 +5,8 @@
 
 /* --- what they hold --- */
 
-/* The sides are in the first bytes, or after what a camera wrote before it. If the
- * header has none, the file is not a picture, which decoding reports. */
+/* A picture's sides are in its first bytes, or after the data that a camera wrote before them. If the header has none,
+ * the file is not a picture, which decoding reports. */
 mica_status mica__picture_find_sides(const char *path, uint8_t *bytes, int32_t sides[2]) {
   uint64_t size = 0;
   MICA_TRY(mica__file_begin(path, bytes, MICA__SCENE_BEGIN, &size));

@@ -6,7 +6,8 @@
 #include "base/text.h"
 #include "data/interactions/features.h"
 
-/* A column as a text, "category user city", and numbers: of its values, of the longest set, mean and deviation. */
+/* Writes a column as a text, "category user city", and numbers: how many values it has, the size of its longest set,
+ * mean and deviation. */
 mica_status mica__feature_write(const mica__feature *one, mica__text *text, double numbers[4]);
 /* Adds a row, as in "0.5 3 1,4": a number ("?" for none), a category's id, a set's ids ("-" for none). row -1: an
  * unknown one. */

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A Latin-1 letter takes up to two bytes in UTF-8. */
+/* The most bytes of a title in a file. The text may need twice that, because a Latin-1 letter takes up to two bytes in
+ * UTF-8. */
 #define LONGEST 1000
 
 mica__between mica__lines_between(const char *path) {

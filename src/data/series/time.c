@@ -35,7 +35,7 @@ int mica__series_compare(const char *a, const char *b, bool *known) {
   const size_t i = strspn(a, "0123456789"), k = strspn(b, "0123456789");
   moment x, y;
   *known = true;
-  /* Whole numbers by their digits, which a double has not all of. */
+  /* Compares whole numbers digit by digit, because a double cannot hold all of their digits. */
   if (*a > '0' && *b > '0' && i && k && !a[i] && !b[k]) return i == k ? strcmp(a, b) : i < k ? -1 : 1;
   *known = parse_moment(a, false, &x) && parse_moment(b, false, &y) && is_of_form(&x, &y);
   if (!*known) return 0;

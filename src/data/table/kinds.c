@@ -78,7 +78,7 @@ static mica_status note_cell(mica__inference *in, mica__column_seen *c, mica__ce
   return mica__dictionary_add(&c->seen, in->name);
 }
 
-/* In a column of names, words that usually mean a missing cell are names too. */
+/* In a column of names, words such as NA are names too, although they usually mean a missing cell. */
 static mica_status decide_words(mica__inference *in, mica__field *field, mica__column_seen *c) {
   const bool alone = c->texts.count == 0 && (c->word_names.count < 2 || c->numbers > 0);
   const bool names = !alone && (c->numbers == 0 || field->label) && !(field->label && in->config->regression);
@@ -177,7 +177,7 @@ static mica_status fail_text(const mica__inference *in, const mica__field *field
       hints ? "; if they are classes of an input, --kinds " : "", hints ? field->name : "", hints ? "=class" : "");
 }
 
-/* Digits that begin with a zero (007, a postal code) are names; their whole column is then one of names. */
+/* Digits that begin with a zero (007, a postal code) are names, and so is all else in their column. */
 static bool holds_codes(const mica__column_seen *c) { return c->padded > 0 && c->whole && c->texts.count == 0; }
 
 /* Walks again over columns of inputs that hold codes, to count the names. */
@@ -206,7 +206,7 @@ static bool are_dates(const mica__column_seen *c, size_t filled) {
   return c->times > c->no_dates.count && c->times + c->no_dates.count == filled;
 }
 
-/* Numbers that are all days as eight digits. A single one could be any number. */
+/* True if all cells with a value are days of eight digits (20260131). A single one could be any number. */
 static bool are_days(const mica__column_seen *c, size_t filled) { return c->days == filled && filled > 1; }
 
 /* Labels that are numbers rather than classes; -1 and 1, or 1.0 and 2.0, are classes. */
@@ -285,7 +285,7 @@ static mica_status check_kind(mica__inference *in, mica__field *field, const mic
     field->least = c->least;
     field->most = c->most;
     field->coarse = mica__is_coarse(c->least, c->most);
-    /* With several labels, a base would not be in any list. */
+    /* Several labels get no bases: no list of bases includes them. */
     field->coarse = field->coarse && !(field->label && in->schema->answers);
     field->base = field->label && in->schema->answers ? 0 : mica__field_base(in->config->bases, field);
     return MICA_OK;
@@ -417,7 +417,7 @@ static void note_label(mica__inference *in) {
   if (schema->leaves_out) schema->samples -= schema->unlabelled;
 }
 
-/* No record has all of the several labels. */
+/* Fails if no record has all of its several labels. */
 static mica_status check_answers(const mica__inference *in) {
   if (!in->schema->answers || in->schema->samples) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s: no sample has all of its %zu labels", in->records->name, in->schema->answers);

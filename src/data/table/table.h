@@ -1,7 +1,7 @@
-/* data/table/table.h: tables as text. A record a line, cells separated by , ; or tabs, quoted where they hold such or a
- * line end ("" is a quote inside of quotes); between tabs a quote that is not closed there is part of its cell, as
- * is usual. Empty lines are skipped, and lines that begin with # before the first record; after it those that have not
- * as many cells. */
+/* data/table/table.h: tables as text. Each line is a record. Cells are separated by commas, semicolons or tabs, and are
+ * quoted if they contain a separator or a line end ("" is a quote inside quotes). Between tabs, a quote that is not
+ * closed in its cell is part of the cell. Empty lines are skipped. Lines that begin with # are skipped before the first
+ * record, and after it if they have another number of cells. */
 #ifndef MICA_DATA_TABLE_TABLE_H
 #define MICA_DATA_TABLE_TABLE_H
 
@@ -9,19 +9,19 @@
 #include "base/text.h"
 #include "data/dataset.h"
 
-/* Labels of a sample, at most. */
+/* The most labels of a sample. */
 #define MICA__MOST_ANSWERS 256
 
 /* --- records (records.c) --- */
 
-/* A cell without quotes and blanks around it; `doubled`: it holds quotes that are written twice. */
+/* A cell without the quotes and blanks around it; `doubled`: it contains doubled quotes (""). */
 typedef struct mica__cell {
   const char *text;
   size_t length;
   bool doubled;
 } mica__cell;
 
-/* Bytes of a cell that a sentence shows: at most 40, no half character of UTF-8 at the end. */
+/* How many bytes of a cell a message shows: at most 40, and no half of a UTF-8 character at the end. */
 static inline int mica__cell_shown(mica__cell cell) {
   size_t n = cell.length < 40 ? cell.length : 40;
   while (n < cell.length && n > 0 && ((unsigned char)cell.text[n] & 0xc0) == 0x80) n--;
@@ -31,63 +31,64 @@ static inline int mica__cell_shown(mica__cell cell) {
 /* A walk over the records of a text, in memory or through a window on a file. */
 typedef struct mica__records {
   const char *name;
-  int file;     /* -1: all of it is in memory */
-  char *window; /* a NUL follows what is filled */
+  int file;     /* -1: the whole text is in memory */
+  char *window; /* a NUL follows the `filled` bytes */
   size_t filled, capacity, at;
-  uint64_t window_offset; /* of the window in the file */
+  uint64_t window_offset; /* where the window begins in the file */
   bool ended;             /* nothing follows the window */
   char delimiter;
-  size_t line, next_line; /* line of the present record, from 1, and of the next */
-  uint64_t offset;        /* of the present record in the text */
-  size_t bytes;           /* of the present record */
-  mica__cell *cells;      /* of the present record; valid until the next */
+  size_t line, next_line; /* line of the current record, from 1, and of the next one */
+  uint64_t offset;        /* of the current record in the text */
+  size_t bytes;           /* of the current record */
+  mica__cell *cells;      /* of the current record; valid until the next one */
   size_t count, capacity_cells;
-  size_t width;  /* cells of the first record since the beginning; 0: it is not read yet */
-  size_t passed; /* lines with # that were passed over since then */
+  size_t width;  /* number of cells in the first record; 0: not read yet */
+  size_t passed; /* lines beginning with # that were skipped after the first record */
 } mica__records;
 
-/* Text in memory, which a NUL ends and which outlives the walk. */
+/* For a text in memory, which ends with a NUL and must outlive the walk. */
 mica__records mica__records_in(const char *name, char *content, size_t size);
-/* A file, whose descriptor stays the caller's. */
+/* For a file; the caller closes the descriptor. */
 mica__records mica__records_of(const char *name, int file);
 void mica__records_free(mica__records *records);
 /* Goes back to the beginning. */
 void mica__records_rewind(mica__records *records);
-/* Finds the next record; *found is false at the end. MICA_E_FORMAT, naming the line, for a quote that is not closed,
- * for bytes that are no text and for too many columns. */
+/* Finds the next record; *found is false at the end. MICA_E_FORMAT names the line of a quote that is not closed, of
+ * bytes that are not text, or of too many columns. */
 mica_status mica__records_next(mica__records *records, bool *found);
-/* Chooses the delimiter under which the first records have as many cells each, a tab by the name *.tsv; back at the
- * beginning after it. */
+/* Chooses the delimiter with which the first records have equal numbers of cells, or a tab if the file is a *.tsv; then
+ * goes back to the beginning. */
 mica_status mica__records_find_delimiter(mica__records *records);
-/* Splits one record that stands alone in a text of `size` bytes, which a NUL ends. */
+/* Splits a single record: a text of `size` bytes, followed by a NUL. */
 mica_status mica__records_split(mica__records *records, const char *text, size_t size);
 
-/* The number that all of the cell is, finite in f32. */
+/* True if the whole cell is a number that is finite in f32. */
 bool mica__cell_number(mica__cell cell, double *value);
-/* The number that it is, which may be too large, or infinite. */
+/* True if the whole cell is a number, which may be too large for f32, or infinite. */
 bool mica__cell_is_numeric(mica__cell cell, double *value);
-/* True for digits after a zero, 007, which are a name and no count. */
+/* True for digits that begin with a zero, 007: a name rather than a number. */
 bool mica__cell_is_padded(mica__cell cell);
-/* True for a number with a comma, 1,5, which is none here. */
+/* True for a number with a decimal comma, 1,5, which is not read as a number. */
 bool mica__cell_has_comma(mica__cell cell);
 /* The seconds since 1970 of a date (2026-01-31) or a date and time (2026-01-31 23:59:59), see data/table/date.h. */
 bool mica__cell_time(mica__cell cell, int64_t *seconds);
-/* True for the form of such a date, when there is no such day or time: 2026-02-30. */
+/* True for a text in the form of such a date if there is no such day or time: 2026-02-30. */
 bool mica__cell_is_no_date(mica__cell cell);
 /* The seconds since 1970 of a day as eight digits, 20260131. */
 bool mica__cell_day(mica__cell cell, int64_t *seconds);
-/* True for cells that hold nothing: empty, ?, NA, N/A, nan, null, none in any case. */
+/* True for cells without a value: empty, ?, NA, N/A, nan, null or none, in any case. */
 bool mica__cell_is_missing(mica__cell cell);
-/* True for those that hold nothing among names too, where the words may be one: empty and ?. */
+/* True for cells without a value even in a column of names, where words such as NA may be names: empty and ?. */
 bool mica__cell_is_empty(mica__cell cell);
-/* The text with quotes written once, as *length bytes at `out` of cell.length bytes. */
+/* The text with doubled quotes reduced to one: its length, and the text itself, written to `out`, which has room for
+ * cell.length bytes. Returns the length. */
 size_t mica__cell_unquoted_length(mica__cell cell);
 size_t mica__cell_unquote(mica__cell cell, char *out);
 bool mica__cell_is(mica__cell cell, const char *text, bool any_case);
 
 /* --- schemas (schema.c) --- */
 
-/* The classes of a column by their names: sorted, or in the order of config->like. */
+/* The class names of a column: sorted, or in the order of config->like. */
 typedef struct mica__dictionary {
   char **names;
   int32_t count, capacity;
@@ -98,47 +99,48 @@ typedef struct mica__dictionary {
 /* --- classes (classes.c) --- */
 
 void mica__dictionary_free(mica__dictionary *dictionary);
-/* Adds a name that is not there yet. */
+/* Adds a name unless it is there already. */
 mica_status mica__dictionary_add(mica__dictionary *dictionary, const char *name);
 mica_status mica__dictionary_sort(mica__dictionary *dictionary);
-/* The class that a cell names, -1 for none: as it is written, else as a number. */
+/* The class that a cell names, compared as text and then as a number; -1: none. */
 mica_status mica__dictionary_find(const mica__dictionary *dictionary, mica__cell cell, int32_t *index);
 
-/* True for a number that is written as no count or measure is, 01 or 1e3. */
+/* True for a number in a form that codes have rather than counts or measures: 01 or 1e3. */
 bool mica__cell_is_code(mica__cell cell);
-/* True if one of the names is such: then names that are equal as numbers, 01, 1 and 1.0, are classes of their own. */
+/* True if one of the names is such a code: names that are equal as numbers, 01, 1 and 1.0, are then different
+ * classes. */
 bool mica__classes_are_texts(const char *const *names, size_t count);
-/* The name that class texts are compared by: quotes once, no blanks around it, and unless they are texts whole numbers
- * in one form. *name is a buffer that grows. */
+/* The name by which classes are compared: doubled quotes reduced to one, no blanks around it and, unless `text` is set,
+ * whole numbers in one form. *name is a buffer that grows. */
 mica_status mica__class_name(mica__cell cell, bool text, char **name, size_t *capacity);
 
 /* A column of the text. */
 typedef struct mica__field {
-  char *name;            /* of the header; its number if there is none */
+  char *name;            /* from the header; the column's number if there is none */
   mica_column_kind kind; /* NUMBER, CLASS, TEXT or TIME */
   bool label;
-  size_t part;   /* of several labels: which one in the order of the table, from 0 */
-  bool unused;   /* of an outline: such a column may be absent, and is passed over */
-  bool days;     /* TIME: as eight digits, 20260131 */
-  bool numbered; /* CLASS: the class is the number that the cell is, below `limit` */
+  size_t part;   /* its number among several labels, in the order of the table, from 0 */
+  bool unused;   /* of an outline: the column may be absent, and is not read */
+  bool days;     /* TIME: written as eight digits, 20260131 */
+  bool numbered; /* CLASS: the class is the cell's number, below `limit` */
   int32_t limit;
-  int32_t slot;          /* NUMBER but for the label: which number of "x" */
-  const char *unread;    /* a phrase that says why the column is not read; NULL: it is */
-  const char *holds;     /* mica__file_holds of the first text in the column */
-  size_t missing;        /* its cells without a number or a class */
-  bool unsure;           /* a label that is a number, and might be a class: numbers are whole, or few differ */
-  bool open;             /* a label that may be missing: class -1, number NaN */
-  size_t unseen;         /* CLASS: cells of classes that config->like does not have, which are -1 */
-  char first_unseen[41]; /* the beginning of the first of these */
-  size_t at;             /* the column in the text; SIZE_MAX: it is not there */
-  bool repeated;         /* its name is that of a column before it, with a number: "a.1" */
-  bool fills;            /* NUMBER: `fill` stands for missing cells; NaN until that is known */
-  bool coarse;           /* NUMBER: f32 tells few of its numbers apart, which are large and differ little */
+  int32_t slot;          /* NUMBER that is not the label: its index in "x" */
+  const char *unread;    /* a phrase that says why the column is not read; NULL: it is read */
+  const char *holds;     /* mica__file_holds of the column's first text */
+  size_t missing;        /* how many cells have no number or class */
+  bool unsure;           /* a label of numbers that might be classes: they are whole, or few of them differ */
+  bool open;             /* the label may be missing: its class is then -1, its number NaN */
+  size_t unseen;         /* CLASS: how many cells have classes that config->like does not have; they become -1 */
+  char first_unseen[41]; /* the beginning of the first such cell */
+  size_t at;             /* the column's position in the text; SIZE_MAX: it is missing */
+  bool repeated;         /* an earlier column has this name, so a number was appended: "a.1" */
+  bool fills;            /* NUMBER: `fill` replaces missing cells; NaN until it is known */
+  bool coarse;           /* NUMBER: the numbers are so large and close together that f32 makes many of them equal */
   double fill, least, most;
-  double base; /* NUMBER: is subtracted, in double, from the numbers and from `fill` */
+  double base; /* NUMBER: subtracted, in double, from the numbers and from `fill` */
   mica__dictionary classes;
-  bool has_words; /* words that elsewhere say that a cell is missing are classes */
-  char *words;    /* quoted, names of classes that elsewhere say that a cell is missing; NULL: there are none */
+  bool has_words; /* words that usually mean a missing cell are classes here */
+  char *words;    /* these words, quoted; NULL: there are none */
 } mica__field;
 
 typedef struct mica__schema {
@@ -149,33 +151,35 @@ typedef struct mica__schema {
   int32_t numbers; /* of "x" */
   size_t samples;
   uint32_t *lines;      /* of each sample, from 1 */
-  size_t passed;        /* lines that begin with # and are not samples */
-  size_t label;         /* which field it is, of several the first; SIZE_MAX: none that is in the text */
-  size_t answers;       /* several labels per sample: how many; 0: one */
-  bool files;           /* mica_dataset_config.files: every column of names of files is read as what the files hold */
-  bool flags;           /* several labels, each 0 or 1, which are classes that a sample has or has not */
-  bool leaves_out;      /* records without a label are not samples */
+  size_t passed;        /* lines beginning with # that are not samples */
+  size_t label;         /* index of the label's field, or of the first label's; SIZE_MAX: the text has none */
+  size_t answers;       /* the number of labels per sample if there are several; 0: one */
+  bool files;           /* mica_dataset_config.files: all columns of file names are read as the files' contents */
+  bool flags;           /* several labels, each 0 or 1: classes that a sample has or does not have */
+  bool leaves_out;      /* records without a label are left out */
   size_t unlabelled;    /* records without a label */
-  mica_missing missing; /* what stands for missing numbers, as it was asked for */
-  char *extras;         /* quoted, the names of columns that the table it goes with has not; NULL: there are none */
-  bool outline;         /* of a network's columns: it says so in sentences, and extra columns need names */
+  mica_missing missing; /* how to replace missing numbers, as configured */
+  char *extras;         /* names, quoted, of columns that the known table lacks; NULL: there are none */
+  bool outline;         /* of a network's columns: messages say so, and extra columns must have names */
 } mica__schema;
 
-/* Finds out what the columns are, in some walks over the records; like's schema is followed where it has one. */
+/* Infers the columns by walking over the records several times; follows the schema of config->like if it has one. */
 mica_status mica__schema_infer(mica__records *records, const mica_dataset_config *config, mica__schema **schema);
 void mica__schema_release(void *schema);
-/* The base that mica_dataset_config.bases subtracts from a column, by its name or by its smallest number. */
+/* The base that mica_dataset_config.bases gives for a column, by its name; with MICA_BASES_AUTO the smallest number of
+ * a `coarse` column. 0: none. */
 double mica__field_base(const char *bases, const mica__field *field);
 
 /* --- kinds that are stated (kind_list.c) --- */
 
-/* The next entry of mica_dataset_config.kinds, after which *kinds is then; *name is NULL at the end. MICA_E_INVALID
- * says what is wrong with it. */
+/* Reads the next entry of mica_dataset_config.kinds and moves *kinds past it; *name is NULL at the end. MICA_E_INVALID
+ * says what is wrong with the entry. */
 mica_status mica__kinds_next(const char **kinds, const char **name, size_t *length, mica_column_kind *kind);
-/* The kind of the column of that name, the last of several; *stated is false if nothing is said of it. */
+/* The kind that the list gives for the column of that name, the last one if there are several; *stated is false if it
+ * gives none. */
 mica_status mica__kinds_find(const char *kinds, const char *name, mica_column_kind *kind, bool *stated);
 
-/* mica__field.unread of a column that numbers the rows. */
+/* The text of mica__field.unread for a column of row numbers. */
 #define MICA__ROW_NUMBERS "row numbers"
 
 /* --- missing cells and columns that are not read (missing.c) --- */
@@ -259,9 +263,9 @@ mica_status mica__table_width(const char *name, char *content, size_t size, size
  * are classes that are present or absent. The caller frees each text and the list. NULL with MICA_OK for a dataset that
  * is neither a table nor an array with bases. */
 mica_status mica__outline_list(const mica_dataset *dataset, char ***texts, size_t *count, bool *header);
-/* A dataset of one sample of zeros to be `like` for tables: numbers and label are required, other columns are unused.
- * `classes` are the label's, NULL: it is a number; `bases` as in mica_dataset_config. MICA_E_FORMAT for texts that
- * mica__outline_list cannot have made. */
+/* A dataset of one sample of zeros, to be used as config->like for tables: numbers and the label are required, other
+ * columns are unused. `classes` are the label's; NULL: it is a number. `bases` as in mica_dataset_config. MICA_E_FORMAT
+ * for texts that mica__outline_list cannot have made. */
 mica_status mica__outline_open(const char *const *texts, size_t count, bool header, const char *const *classes,
                                size_t class_count, const char *bases, mica_dataset **dataset);
 /* mica_dataset_open for a table in memory, which ends with a NUL; the content is not kept. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How often a voxel of a class is tried to be found. */
+/* How many random windows are tried to find a voxel of a class. */
 #define ATTEMPTS 64
 
 /* --- a grid --- */

@@ -14,8 +14,8 @@
 #define STANDARD_INSIDE ((uint64_t)1 << 30)
 /* Weights in the second file begin at multiples of a page, so that they can be mapped. */
 #define PAGE 4096
-/* The least bytes of a weight in the second file. Smaller ones stay in the model, so that its shapes are known without
- * the second file. */
+/* A weight needs at least this many bytes to go into the second file. Smaller ones stay in the model, so that its
+ * shapes are known without the second file. */
 #define LEAST_OUTSIDE 1024
 /* The number of names for the second file. A killed write leaves one of them taken until the next write ends. */
 #define NAMES 9

@@ -18,7 +18,7 @@ typedef struct attention_case {
   mica_dtype mask_type;
   bool lengths, offset, sinks;
   int documents; /* queries per document, from which starts follow; 0: no starts */
-  int mixed;     /* with GPU kernels on CPUs, which compile each for 10 s: 1 always runs, 2 in full checks, 0 never */
+  int mixed;     /* on CPUs, which take 10 s to compile a GPU kernel: 1 always runs, 2 in full checks, 0 never */
   bool units;    /* for matrix units only, whose emulations take seconds too */
   double bound;  /* largest |element| of q and k; 0: 1 */
 } attention_case;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 typedef struct deform {
-  int64_t filters, channels, groups, parts; /* parts: groups of channels that move together */
+  int64_t filters, channels, groups, parts; /* parts: groups of channels that share offsets */
   int64_t taps[2], out[2];                  /* rows and columns of a filter and of the result */
   mica_conv_config how;
 } deform;

@@ -425,7 +425,8 @@ mica_status mica__run_adopt(mica_run *run, mica_dataset *data, mica_dataset **ou
 
 /* --- the graph --- */
 
-/* (N, classes) f32; all zeros where there is no class, because mica_one_hot would take -1 for the last one. */
+/* (N, classes) f32; all zeros for an index below 0. It is replaced by `classes`, which is out of range, because
+ * mica_one_hot would count -1 from the end. */
 static mica_value one_hot(mica_value index, int64_t classes) {
   const mica_value none = mica_scalar(index.graph, MICA_I32, (double)classes);
   const mica_value position = mica_where(mica_less(index, mica_full_like(index, 0)), none, index);

@@ -28,7 +28,8 @@ static mica_status make_compared(int64_t width, uint64_t samples, mica__compared
   return c && c->embeddings && c->numbers ? MICA_OK : mica__fail_nomem("embeddings");
 }
 
-/* Keeps samples from `at` on, of `samples` in all; if these are too many, evenly chosen ones. */
+/* Keeps the samples that are compared, out of `count` samples from number `at` on; `samples`: how many there are in
+ * all. */
 static void keep(mica__compared *c, const float *embeddings, const int32_t *numbers, int64_t width, uint64_t at,
                  int64_t count, uint64_t samples) {
   const uint64_t most = samples < MOST_COMPARED ? samples : MOST_COMPARED;

@@ -1,4 +1,4 @@
-/* run/predict/once.h: the output of a graph of its own with the weights of a run. */
+/* run/predict/once.h: computes the output of a separate graph with the weights of a run. */
 #ifndef MICA_RUN_PREDICT_ONCE_H
 #define MICA_RUN_PREDICT_ONCE_H
 

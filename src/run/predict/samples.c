@@ -155,7 +155,7 @@ static bool is_of(const kind *k, const char *name) {
   return false;
 }
 
-/* True for a file of the kind. Masks lie among volumes, as predictions do, and are no volumes to predict. */
+/* True for a file of the kind. Masks and predictions may be in the same folder as volumes, but are not predicted. */
 static bool is_input(const kind *k, const mica__names *names, size_t i) {
   return is_of(k, names->names[i]) && !(k == &volumes_kind && mica__pairs_is_mask(mica__nifti_is_named, names->names[i],
                                                                                   names->names, names->count));
@@ -266,7 +266,7 @@ mica_status mica__paths_find(mica_run *run, const mica_run_input *input, mica__p
   for (size_t i = 0; status == MICA_OK && i < input->file_count; i++)
     status = mica__is_folder(input->files[i]) ? add_whole_folder(run, k, paths, input->files[i])
                                               : add_path(paths, NULL, input->files[i], -1);
-  /* Boxes do not ask for the classes of folders. */
+  /* Only the paths are sorted, not their classes: predictions of boxes do not read the classes of folders. */
   if (status == MICA_OK && input->tracker && input->file_count == 1)
     qsort(paths->list, paths->count, sizeof *paths->list, compare_frames);
   return status == MICA_OK ? remark_paths(run, k, paths) : status;

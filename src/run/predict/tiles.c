@@ -71,7 +71,8 @@ static void add_shares(blend *b, const mica_tiling *t, mica_tiling_tile tile, co
     }
 }
 
-/* Numbers are means, as only the quotients of shares count. */
+/* Sums become means if the answer is one number per pixel. Shares need no division, because only their ratios
+ * matter. */
 static void divide_numbers(blend *b) {
   for (int64_t i = 0; b->classes == 1 && i < b->height * b->width; i++) b->sums[i] /= b->weights[i];
 }
@@ -153,7 +154,7 @@ typedef struct judging {
   blend blend;
   uint8_t *truth; /* classes, or NULL: */
   float *depths;
-  int32_t *masks; /* of a batch; or the bits of its depths */
+  int32_t *masks; /* classes of the pixels of a batch, or the bits of their depths */
   int64_t pictures;
   mica__sample_fn *fn;
   void *user;

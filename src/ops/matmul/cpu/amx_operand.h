@@ -8,8 +8,9 @@
 
 #define MICA__TILES_SIDE 32
 
-/* A row of such a kernel's table, and its two variants. No device chooses the emulation; only checks run it. Arguments
- * are the values of the preceding rows; those of later rows are 0. */
+/* MICA__TILES_PARAM is a row in the table of parameters of a kernel that uses the matrix unit; MICA__TILES_VARIANTS are
+ * its two variants: the arguments are the values of the parameters above that row, and parameters below it are 0. No
+ * device chooses the emulation; only checks run it. */
 #define MICA__TILES_PARAM MICA__CASE("MICA_HAS_AMX", "1 the instructions, 0 an emulation", 1, 0)
 #define MICA__TILES_VARIANTS(...)                                                                                      \
   {.name = "amx",                                                                                                      \
@@ -25,8 +26,8 @@ const char *mica__tiles_missing(const mica_device_info *device);
 mica_status mica__tiles_check(const mica_device_info *device, const mica__kernel_desc *desc,
                               const mica__variant *variant);
 
-/* How k is cut: the words that a tile takes along it, chosen so that the last tile is as full as possible; all
- * words. */
+/* How k is cut. tile: the words along k that a tile takes, chosen so that the last tile is as full as possible; words:
+ * all of them. */
 typedef struct mica__tiles_cut {
   int64_t words, steps;
 } mica__tiles_cut;
