@@ -1,6 +1,6 @@
 /* attention/decode_cpu.cl: attention of one new position of each sequence, with its cache, on CPUs; decode.clh has the
- * contract. A work-item has a head of a sequence, with an online softmax as in attention/cpu/row.cl that begins with
- * the new key.
+ * contract. A work-item computes one head of one sequence, with an online softmax as in attention/cpu/row.cl that
+ * begins with the new key.
  *
  *   WHOLE   1: D is D_PAD
  *

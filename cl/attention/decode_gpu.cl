@@ -1,6 +1,7 @@
 /* attention/decode_gpu.cl: attention of one new position of each sequence, with its cache, on GPUs; decode.clh has the
- * contract. A work-group has a head of a sequence. Of a step's LANES keys, SHARE work-items multiply one key by q, so
- * that adjacent ones read adjacent elements; then a work-item has a score, and for the sum of values some columns.
+ * contract. A work-group computes one head of one sequence, LANES keys per step. SHARE work-items multiply one key by q
+ * together, so that adjacent ones read adjacent elements. Then each work-item computes the weight of one key, and some
+ * columns of the weighted sum of values.
  *
  *   LANES   work-items of a group, a power of two
  *

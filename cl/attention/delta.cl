@@ -1,5 +1,5 @@
-/* attention/delta.cl: Delta[b, h, i] = sum over e of DY[b, h, i, e] Y[b, i, h, e], which the gradients of a
- * softmax subtract. One work-item a row; work-group (64, 1, 1). */
+/* attention/delta.cl: Delta[b, h, i] = sum over e of DY[b, h, i, e] Y[b, i, h, e], which the gradient of the softmax
+ * subtracts. One work-item per row; work-group (64, 1, 1). */
 #include "attention/problem.clh"
 #include "common/group.clh"
 

@@ -1,5 +1,5 @@
-/* attention/sum.cl: DQ[b, i, h, c] = sum over splits, in order, of P[split][b, h][i][c], what
- * attention/cpu/grad.cl leaves; P's rows are D_PAD long, P_rows of them. One work-item a row; work-group (64, 1, 1). */
+/* attention/sum.cl: DQ[b, i, h, c] = sum over splits, in order, of P[split][b, h][i][c], the partial sums of
+ * attention/cpu/grad.cl; P's rows are D_PAD long, P_rows of them. One work-item per row; work-group (64, 1, 1). */
 #include "attention/problem.clh"
 #include "common/group.clh"
 

@@ -1,4 +1,5 @@
-/* blocks/after_rows.cl: the second half of blocks/cpu/after.cl, for devices whose groups cannot see what others wrote:
+/* blocks/after_rows.cl: the second half of blocks/cpu/after.cl, for devices whose groups cannot see each other's
+ * writes:
  *
  *   y = t / sqrt(mean of t^2 + epsilon) * scale + addend
  *

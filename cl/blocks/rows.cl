@@ -1,4 +1,4 @@
-/* blocks/rows.cl: y[r, c] = element c of row r of a table in blocks, or of row ids[r], 0 if that lies outside of it.
+/* blocks/rows.cl: y[r, c] = element c of row r of a table in blocks, or of row ids[r]; 0 if that row does not exist.
  *
  * A row of the table is `blocks` blocks, as they lie in files, at any address. y is (rows, columns).
  *

@@ -1,10 +1,10 @@
-/* boxes/nms.cl: greedy suppression. Each of `rows` rows has n boxes and their order by falling score
+/* boxes/nms.cl: greedy suppression. Each of `rows` rows has n boxes, and their order by descending score
  * (sort/order.cl). A box is kept unless one kept before it overlaps it by more than the threshold:
  *
- *   kept[row, k] = the k-th kept box, k < most, -1 behind the last; count[row] = how many are kept
+ *   kept[row, k] = the k-th kept box, k < most, -1 after the last one; count[row] = how many are kept
  *
- * A box takes part if its score is above `least` (a NaN is not), and suppresses those of its class alone. The
- * overlap of a and b is intersection / (area a + area b - intersection), so that 0 / 0 suppresses nothing.
+ * Only boxes with a score above `least` count (a NaN is not above it), and a box suppresses only boxes of its class.
+ * The overlap of a and b is intersection / (area a + area b - intersection), so that 0 / 0 suppresses nothing.
  *
  *   nms_serial    a work-item a row: each box is compared with those kept so far
  *   nms_pairs     removes[row, i, w]: bit b is set where the i-th box of the order would suppress j = 32 w + b, j > i

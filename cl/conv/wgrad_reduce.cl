@@ -2,8 +2,8 @@
  *
  * T is [PARTS][groups * panels][tiles][taps][MR][NR] of float, NR = NV * 16; parts are added in their order, so that
  * the same inputs give the same bits. Lanes are channels (PANEL_X) or filters (PANEL_Y; PANEL_Y_TAPS, where rows are
- * pairs of channel and tap, here channels of one tap). Taps are TAPS of the filter from FIRST on (PANEL_Y_TAPS: all
- * of R); the others are zero. dW is [G KG][CG][filter]. NDRange: groups * panels, tiles;
+ * pairs of channel and tap, here channels of one tap). The summed taps are TAPS taps of the filter from FIRST on
+ * (PANEL_Y_TAPS: all of R); dW of all other taps is zero. dW is [G KG][CG][filter]. NDRange: groups * panels, tiles;
  * work-group (1, 1, 1). scratch: (MR + 1) * NR * the filter's taps + 16 floats (PANEL_Y_TAPS: as of one tap).
  *
  * PANEL: PANEL_X, PANEL_Y or PANEL_Y_TAPS. */

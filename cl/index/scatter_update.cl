@@ -1,5 +1,5 @@
-/* index/scatter_update.cl: y[o, v, i] is joined with every u[o, j, i] whose index is v, in rising j, where y lies: only
- * what an index names is read and written. Indices outside take no part.
+/* index/scatter_update.cl: y[o, v, i] is joined in place with every u[o, j, i] whose index is v, in ascending j. Only
+ * elements that an index names are read and written. Indices out of range are ignored.
  *
  * y is (outer, n, inner), u (outer, m, inner); an index for every j, or for every element of u (outer, m, inner).
  *

@@ -1,5 +1,5 @@
-/* index/top_k.cl: values[o, r, i] = the r-th largest x[o, :, i], r < k, and indices[o, r, i] where it stands along n.
- * Among equals the first comes first, and a NaN is the largest.
+/* index/top_k.cl: values[o, r, i] = the r-th largest x[o, :, i], r < k, and indices[o, r, i] its position along n.
+ * Equal elements keep their order, and a NaN is the largest.
  *
  * x is (outer, n, inner), values and indices (outer, k, inner), k <= n.
  *
@@ -8,8 +8,8 @@
  *   INDICES    1: indices are written
  *   SMALLEST   1: the r-th smallest, a NaN being the smallest
  *
- * One dimension of outer * inner work-items. Each walks its row once a result: what follows the last
- * one found is searched for its first. */
+ * One dimension of outer * inner work-items. Each walks along its row once per result, and looks for the first element
+ * that follows the last result. */
 #include "common/dtype.clh"
 #include "common/group.clh"
 

@@ -1,11 +1,11 @@
-/* loss/ctc_grad.cl: the gradient of a sequence's CTC loss by its logits (loss/ctc.clh): what softmax has, less the
+/* loss/ctc_grad.cl: the gradient of a sequence's CTC loss by its logits (loss/ctc.clh): the softmax minus the
  * probability of being in a state of the class,
  *
  *   gradient[t, n, c] = e^(logits[t, n, c] - rows[n, t]) - sum over i of class c of e^(s_i) / sum over i of e^(s_i)
  *   s_i               = alpha[n, t, i] + beta[n, t, i] - log p(t, i)
  *
- * 0 behind the sequence's frames, and where no alignment has the target. Each sum is taken by one work-item, that of
- * blanks by the group in a fixed order.
+ * 0 after the sequence's frames, and if no alignment gives the target. One work-item computes each sum; for the blanks
+ * the group does, in a fixed order.
  *
  * One dimension of n * t groups. */
 #include "loss/ctc.clh"

@@ -3,9 +3,9 @@
  *   alpha[t, i] = log p(t, i) + log(e^alpha[t - 1, i] + e^alpha[t - 1, i - 1] + e^alpha[t - 1, i - 2])
  *   beta[t, i]  = log p(t, i) + log(e^beta[t + 1, i] + e^beta[t + 1, i + 1] + e^beta[t + 1, i + 2])
  *
- * the last term only between two different labels. Every EVERY frames the largest number of a frame is taken off all,
- * so that numbers stay small; the loss is less the sum of these, which is kept with its rounding (Kahan 1965). It is
- * infinite where no alignment has the target.
+ * the last term only between two different labels. Every EVERY frames the largest number of a frame is subtracted from
+ * all of its numbers, so that these stay small. The loss subtracts the sum of these numbers, which is kept with its
+ * rounding error (Kahan 1965). It is infinite if no alignment gives the target.
  *
  * lattice holds alpha of all sequences and then, as far as there are groups for it, beta. A group of beta begins at the
  * last frame, and writes links[n, k] of label k: the next position with the same label, -1 for none, or -3 less that

@@ -1,5 +1,5 @@
-/* pool/max_pool.cl: values[n, o] = the largest of x[n, i] over the elements i of window o, a NaN being the largest, and
- * indices[n, o] its index in the plane, the first of equals.
+/* pool/max_pool.cl: values[n, o] = the largest of x[n, i] over the elements i of window o, where a NaN is the largest,
+ * and indices[n, o] its index in the plane, the first one if several are equal.
  *
  * x is (planes, D, H, W), the results (planes, outputs of D, H, W); D, H and W are windows (pool/window.clh). A window
  * without elements gives `lowest`, and the index D H W.

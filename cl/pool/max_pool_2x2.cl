@@ -116,7 +116,7 @@ CPU_KERNEL max_pool_2x2(__global const STORAGE(X_T) * x, const long x_at, __glob
   }
 }
 
-/* What the element in slot k of each window gets of dy. */
+/* The part of dy that the element in slot k of each window gets. */
 #define GIVEN(k) select((FLOATS)(0), v, TRUTH(slot == (POSITIONS)(k)))
 
 CPU_KERNEL max_pool_2x2_grad(__global const STORAGE(X_T) * dy, const long dy_at, __global const int *position,

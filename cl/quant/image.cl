@@ -1,15 +1,14 @@
-/* quant/image.cl: images of bytes with PER channels of a pixel side by side, padded by the zero point, their rows
- * and columns apart by what is left of them after the stride, so that the pixels that a tap of a filter reads for
- * adjacent results are adjacent:
+/* quant/image.cl: images of bytes with PER channels of a pixel side by side, padded by the zero point. Rows and columns
+ * are grouped by their index modulo the stride, so that a tap reads adjacent pixels for adjacent results:
  *
  *   packed[image][c][ph * sw + pw][h][w] = channels c PER .. c PER + PER - 1 of pixel (h sh + ph - pad_h, w sw + pw -
  *                                          pad_w)
  *
- * Channels that x has not are 0.
+ * Channels beyond those of x are 0.
  *
  * x is (images, channels, height, width), where groups count as images; packed has `steps` >= ceil(channels / PER).
- * Behind the last image stand `slack` elements, which are 0: the last tile of a product reads them, and drops what it
- * makes of them.
+ * After the last image there are `slack` elements of 0, which the last tile of a product reads; the results are
+ * dropped.
  *
  *   mask   as in quant/pack.cl
  *   PER    4 or 2 bytes an element

@@ -1,5 +1,5 @@
 /* signal/fft_stage.cl: a stage of a Fourier transform of n = RADIX ... complex numbers a row, in Stockham's order
- * (Stockham 1966): what was transformed over `done` of the factors is transformed over one more.
+ * (Stockham 1966): numbers that are transformed over factors whose product is `done` are transformed over one more.
  *
  *   y[(j / done) done RADIX + k] = sum_r x[j + r n / RADIX] e^(sign 2 pi i r k / (done RADIX))
  *

@@ -1,5 +1,5 @@
-/* signal/frames.cl: y[n, f, i] = x[n, f hop + i - pad], what lies beyond the ends of a signal being 0, mirrored or the
- * end itself.
+/* signal/frames.cl: y[n, f, i] = x[n, f hop + i - pad], where samples beyond the ends of a signal are 0, mirrored, or
+ * equal to the end.
  *
  * x is (rows, t), y (rows, frames, length), both contiguous; mirrored, t is more than pad and what follows.
  *

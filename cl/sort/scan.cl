@@ -2,7 +2,8 @@
  *
  *   GROUP   work-items of a group
  *
- * One dimension of rows * GROUP work-items, a group a row: each item sums a part, then the parts' sums are scanned. */
+ * One dimension of rows * GROUP work-items, one group per row: each item sums a part, then the parts' sums are
+ * scanned. */
 
 __kernel __attribute__((reqd_work_group_size(GROUP, 1, 1))) void radix_scan(__global int *x, const long x_at,
                                                                             const int n) {

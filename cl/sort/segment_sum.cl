@@ -1,7 +1,7 @@
 /* sort/segment_sum.cl: y[s, i] = sum of x[j, i] over the j with segments[j] = s, in rising j.
  *
  * x is (m, inner), segments m rising numbers, y (count, inner). Each work-item finds the first j of its segment by
- * halving, and goes on while the segment lasts: numbers outside 0 to count - 1 take no part.
+ * binary search and continues to the segment's end. Numbers outside 0 to count - 1 are ignored.
  *
  *   X_T   type of x and y; sums are taken in COMPUTE(X_T)
  *   I_T   type of segments, i32 or i64

@@ -1,10 +1,11 @@
 /* attention/cpu/forward.cl: y = softmax(score) v with an online softmax (Milakov and Gimelshein 2018). CPU class; lanes
  * are queries.
  *
- *   Y (B, Tq, H, E), L (B, H, Tq): the logarithm to base 2 of a row's sum of e^score, -infinity where nothing is seen
+ *   Y (B, Tq, H, E), L (B, H, Tq): the logarithm to base 2 of a row's sum of e^score, -infinity if the query sees no
+ *   key
  *
- * A work-item owns up to TILES tiles of queries. It copies a block of keys and values, BLOCK rows of each, and takes
- * all of its tiles through it before it copies the next.
+ * A work-item owns up to TILES tiles of queries. It copies a block of keys and values, BLOCK rows of each, and
+ * processes all of its tiles with that block before it copies the next one.
  *
  * NDRange (groups of tiles, H, B), work-groups of one work-item. The tiles of TILE queries are divided evenly among the
  * groups. The last tiles, which with causality see most keys, come first. */
@@ -16,8 +17,8 @@ INLINE void fill(__local float *to, const float value, const int count) {
   for (int c = 0; c < count; c += VW) STOREV(f32, VW, (vec)(value), to, c);
 }
 
-/* A tile's maxima become `now`, and `sum` its sum relative to them; base: `now`, or 0 where nothing was seen; shrink:
- * the factor of what was summed before. */
+/* Sets the tile's maxima to `now`, and scales its `sum` to them. base: `now`, or 0 in lanes that have seen no key;
+ * shrink: the factor that brings earlier sums to the new maxima. */
 INLINE void rescale(__private const vec now[NV], __local float *most, __local const float *sum_before,
                     __private vec base[NV], __private vec shrink[NV], __private vec sum[NV]) {
   UNROLL for (int u = 0; u < NV; u++) {
@@ -39,7 +40,7 @@ INLINE void add_values(__local float *y, __private const vec shrink[NV], __local
   }
 }
 
-/* y = y * inverse of sum, and the logarithms of the sums, of one tile. */
+/* Divides y of a tile by its sums, and computes the logarithms of the sums. */
 INLINE void finish_tile(__local float *y_tile, __local const float *most_of, __local const float *sum_of,
                         __global float *L, const int rows) {
   UNROLL for (int u = 0; u < NV; u++) {
@@ -84,7 +85,7 @@ CPU_KERNEL attention_cpu(ATTENTION_BUFFERS, elements Q, elements K, elements V, 
 
     for (int t = first; t < last; t++) {
       const int i0 = t * TILE, i1 = min(i0 + TILE, Tq), state = (t - first) * TILE;
-      /* The keys of the block that some queries of the tile see, and those that all see. */
+      /* The range of the block's keys that at least one query of the tile sees, and the range that all queries see. */
       const int n = min(block_end, end_seen(i1 - 1 + offset, after, keys)) - j0;
       const int from_all = MOST_SEEN(i0, i1), to_all = end_seen(i0 + offset, after, keys);
       __local const float *q_tile = q_tiles + state * D_PAD;

@@ -3,10 +3,11 @@
  *
  *   weight[i, j] = exp2(score - L[i])     ds = weight (dy[i] . v[j] - Delta[i]), times the score's derivative
  *   DK (B, Tk, G, D) = sum of ds q    DV (B, Tk, G, E) = sum of weight dy    over queries and the heads of g
- *   P [split][B H][P_ROWS][D_PAD]: what a split's keys add to dq = sum of ds k; attention/sum.cl adds the splits
+ *   P [split][B H][P_ROWS][D_PAD]: the share of a split's keys in dq = sum of ds k; attention/sum.cl adds the splits
  *
- * A work-item takes the tiles of keys split, split + splits, ... of one head of k and v, one after the other, since
- * all of them add to the same rows of P, which it sets to 0 first. L and Delta are (B, H, Tq). DK and DV may be null.
+ * A work-item computes the tiles of keys split, split + splits, ... of one head of k and v, one after the other,
+ * because all of them add to the same rows of P. It sets these rows to 0 first. L and Delta are (B, H, Tq). DK and DV
+ * may be null.
  *
  * NDRange (splits, G, B), work-groups of one work-item. */
 #include "attention/cpu_tile.clh"

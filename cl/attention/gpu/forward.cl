@@ -1,11 +1,12 @@
 /* attention/gpu/forward.cl: y = softmax(score) v by tiles of queries, with an online softmax (Milakov and Gimelshein
  * 2018, Dao 2023). GPU class.
  *
- *   Y (B, Tq, H, E), L (B, H, Tq): the logarithm to base 2 of a row's sum of e^score, -infinity where nothing is seen
+ *   Y (B, Tq, H, E), L (B, H, Tq): the logarithm to base 2 of a row's sum of e^score, -infinity if the query sees no
+ *   key
  *
  * A group owns SIDE_M queries of a head and CHUNKS * SIDE_N columns of y, and walks over the keys that one of its
  * queries may see, SIDE_N at a time: scores in registers, their maxima across the group through local memory, weights
- * to local memory, where they are one side of the product with v. Sums of weights stay with work-items until the end.
+ * in local memory, as an operand of the product with v. Each work-item keeps its sums of weights until the end.
  *
  * NDRange: (THREADS * tiles of queries, H, B * groups along E), work-group (THREADS, 1, 1). The last tile of queries,
  * which with causality sees most keys, comes first. */

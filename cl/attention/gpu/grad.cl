@@ -9,7 +9,7 @@
  *                NDRange (THREADS * tiles of queries, H, B * splits)
  *
  * L and Delta are (B, H, Tq): the logarithm of attention_gpu and the sum over e of dy y. A group owns SIDE_M rows and
- * CHUNKS * SIDE_N columns of DX and DV; `splits` groups share D and E. DX and DV may be null: then they are not wanted.
+ * CHUNKS * SIDE_N columns of DX and DV; `splits` groups share D and E. DX and DV may be null if they are not wanted.
  * Nothing is added by atomics: the order of sums, and so the bits, are the same in every run. */
 #include "attention/gpu/tile.clh"
 

@@ -1,7 +1,8 @@
 /* attention/mma/forward.cl: y = softmax(score) v on a GPU's matrix units, with an online softmax (Milakov and
  * Gimelshein 2018, Dao 2023), by the tiles of attention/mma/heads.clh. GPU class.
  *
- *   Y (B, Tq, H, E), L (B, H, Tq): the logarithm to base 2 of a row's sum of e^score, -infinity where nothing is seen
+ *   Y (B, Tq, H, E), L (B, H, Tq): the logarithm to base 2 of a row's sum of e^score, -infinity if the query sees no
+ *   key
  *
  * Rows are queries, columns keys. All elements are in pieces of 16 bytes: strides but the last, which is 1, sizes and
  * first elements are multiples of 8. Scores, weights' sums and y are floats; weights are rounded to 16 bits for the

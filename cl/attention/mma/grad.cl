@@ -10,7 +10,7 @@
  *                NDRange (THREADS * tiles of queries, H, B)
  *
  * Operands, sizes and rounding as attention/mma/forward.cl has them; ds is rounded to 16 bits as weights are. DX and DV
- * may be null: then they are not wanted. The order of sums, and so the bits, are the same in every run. */
+ * may be null if they are not wanted. The order of sums, and so the bits, are the same in every run. */
 #define OPERANDS 2
 #include "attention/mma/heads.clh"
 

@@ -1,5 +1,5 @@
-/* attention/ref/forward.cl: y = softmax(score) v, a row a work-item: for f64, and where no tile fits. Scores are
- * computed once for the row's sum, then once for every four columns of y.
+/* attention/ref/forward.cl: y = softmax(score) v, one row per work-item: for f64, and for sizes that no tile fits.
+ * Scores are computed once for the row's sum, then once for every four columns of y.
  *
  *   Y (B, Tq, H, E), L (B, H, Tq) as attention/gpu/forward.cl has them. One dimension of `count` = B H Tq */
 #include "attention/ref/row.clh"

@@ -1,5 +1,5 @@
-/* attention/ref/grad.cl: the gradients of attention, a row a work-item, as attention/gpu/grad.cl has them;
- * scores are computed for every four columns of the result.
+/* attention/ref/grad.cl: the gradients of attention, as defined in attention/gpu/grad.cl, one row per work-item; scores
+ * are computed again for every four columns of the result.
  *
  *   OF_KEYS 1   DX = dk (B, Tk, G, D), DV = dv (B, Tk, G, E), either may be null; a row is (b, g, j)
  *   OF_KEYS 0   DX = dq (B, Tq, H, D); a row is (b, h, i)

@@ -3,9 +3,9 @@
  *   t = x w^T + bias                                  (m, n), in `work`
  *   y = t / sqrt(mean of t^2 + epsilon) * scale + addend
  *
- * Sums are made as blocks/row.clh makes them, in its order. A norm needs a whole row, so the group that is the last to
- * finish its part of XR rows makes their norm: no group waits. There is a counter for each XR rows, zero at first and
- * again at the end; it is not used if one group makes whole rows.
+ * Sums are computed as in blocks/row.clh, in its order. A norm needs a whole row, so the group that finishes the last
+ * part of XR rows computes their norm, and no group waits. There is a counter for each XR rows, zero at first and again
+ * at the end; it is not used if one group makes whole rows.
  *
  * Groups of one work-item, ceil(n / span) x ceil(m / XR); n and span are multiples of 16. */
 #define GATED 0

@@ -6,8 +6,8 @@
  *   y = f down^T + bias + h                         (m, width); h is added if `residual`
  *
  * h and f lie in `work`: h first, if OUT, then f. A phase needs all of the phase before it. A group takes the next item
- * of work by a counter, so it waits only for groups that have begun: it needs no group that has not. Counters are four
- * zeros at first, and again at the end.
+ * of work by a counter, so it waits only for groups that are already running. Counters are four zeros at first, and
+ * again at the end.
  *
  *   OUT   0 or 1
  *

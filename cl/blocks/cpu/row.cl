@@ -1,9 +1,9 @@
 /* blocks/cpu/row.cl: products of few rows with weights in blocks on CPUs; blocks/row.clh has the contract.
  *
- * A work-item makes `span` columns of y, in strips of 16, for XR rows: the weights it reads follow each other in
+ * A work-item computes `span` columns of y, in strips of 16, for XR rows, so it reads its weights in the order of
  * memory.
  *
- * NORM: a work-item first makes the norm of its XR rows of x, in local memory of XR rows.
+ * NORM: a work-item first computes the norm of its XR rows of x, in local memory of XR rows.
  *
  *   WR   rows of w that are read at once, for which x is loaded once; divides 16
  *

@@ -1,6 +1,7 @@
 /* blocks/gpu/row.cl: products of few rows with weights in blocks on GPUs; blocks/row.clh has the contract.
  *
- * LANES work-items share a row of w, 8 elements each in their turn, and their sums are added by a tree in local memory.
+ * LANES work-items share a row of w: they take 8 elements each, in turn. Their sums are added by a tree in local
+ * memory.
  *
  * NORM: a group first finds factor and mean of its XR rows of x.
  *

@@ -1,8 +1,8 @@
-/* conv/cpu/direct_w.cl: direct convolution vectorised over the width, to few channels or from few to some, for the CPU
- * class. Strips, input tiles and taps are those of conv/input_tile.clh.
+/* conv/cpu/direct_w.cl: direct convolution vectorised over the width, for results of few channels, or sources of few
+ * channels, for the CPU class. Strips, input tiles and taps are those of conv/input_tile.clh.
  *
  * Lanes are adjacent pixels of a row of the grid. A register tile is MR channels of D by NV vectors of pixels. Results
- * of MR channels gather in local memory, since rows seldom fill vectors.
+ * of MR channels are collected in local memory, because rows seldom fill vectors.
  *
  * pitch: at least VW and the halo. scratch: the input tile, MR (rows out_stride1 O2 + VW) floats and R1 (CG R2 + 1)
  * ints. */

@@ -8,7 +8,7 @@
  * with tiles = ceil(KG / MR); rows beyond KG are 0. P is float; W has `count` elements from `first` on.
  * NDRange: blocks * tiles, groups of the convolution, 1; work-group (1, 1, 1).
  *
- * Where neighbours in W are needed together, vectors are read along each of the MR rows of a tile and transposed. */
+ * If neighbours in W are needed together, vectors are read along each of the MR rows of a tile and transposed. */
 #include "common/fields.clh"
 #include "common/simd.clh"
 #include "common/transpose.clh"

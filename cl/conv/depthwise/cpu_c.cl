@@ -9,7 +9,8 @@
  *
  * A work-item, which is a work-group, takes 16 channels of D, `rows` rows of it and `images` images in turn. It packs
  * what it reads of U into local memory, transposed so that lanes are channels: a vector of results then takes one load
- * and one multiply-add for each tap, whatever stride and width. Results gather in local memory and are transposed back.
+ * and one multiply-add for each tap, whatever stride and width. Results are collected in local memory and transposed
+ * back.
  *
  * The filter is R1 x R2, or TAPS x TAPS; then DI2 is 1. U_ROWS, U_PITCH: height and pitch of the packed part of U.
  * NDRange: ceil(OUT1 / rows), ceil(K / 16), ceil(N / images); work-group (1, 1, 1). scratch: vectors of 16 floats, R1

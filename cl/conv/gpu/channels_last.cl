@@ -1,8 +1,8 @@
 /* conv/gpu/channels_last.cl: a tensor [N][G][C][pixels] as L [G][N][pixels][C rounded up to whole pieces of 16 bytes],
- * zero beyond C: what kernels on tensor cores copy piece by piece (conv/mma/forward.cl). GPU class.
+ * zero beyond C, the layout that kernels on tensor cores copy piece by piece (conv/mma/forward.cl). GPU class.
  *
- * A work-group carries 64 pixels of the channels of 8 pieces through local memory. A row of it has an odd number of
- * elements, so that the pieces a warp gathers across rows lie in different banks. The bits are copied as they are.
+ * A work-group transposes 64 pixels of the channels of 8 pieces in local memory. A row there has an odd number of
+ * elements, so that the pieces that a warp gathers across rows are in different banks. The bits are copied as they are.
  * NDRange: THREADS * tiles of pixels * tiles of channels * N * G; work-group (THREADS).
  *
  * SIZE: bytes of an element, 2 or 4. */

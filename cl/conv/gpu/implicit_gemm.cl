@@ -7,13 +7,13 @@
  *   A         the packed weights P
  *   B         [k][column] the source element that the offset table T names for k (conv/gpu/pack_weights.cl)
  *
- * A work-group owns a tile of the result (common/gpu/local_tile.clh). The loop over the depth has no condition: what
- * lies in the padding reads the zero behind P, columns beyond the last one are the last one.
+ * A work-group owns a tile of the result (common/gpu/local_tile.clh). The loop over the depth has no condition: reads
+ * of padding get the zero behind P, and columns beyond the last one repeat it.
  *
  * phase_begins: the first group of each phase, and its DEPTH. FLAT: the pixels of the result are the columns of an
- * image one after the other. ALONE: the one phase there is, which begins at the first pixel, alone has taps; then it
- * finishes the pixels between its own too, whose sums are 0.
- * NDRange: THREADS * (sum over phases of tiles of rows * tiles of columns * G); work-group (THREADS).
+ * image one after the other. ALONE: only one phase has taps, the one that begins at the first pixel. It then also
+ * finishes the pixels between its own, whose sums are 0. NDRange: THREADS * (sum over phases of tiles of rows * tiles
+ * of columns * G); work-group (THREADS).
  *
  * DIMS: dimensions that taps move in: 2 height and width, 3 depth too. PHASES: phases of the launch, 1 or up to 4.
  * REQD_SUBGROUP: work-items of an Intel thread; 0: the compiler chooses. */

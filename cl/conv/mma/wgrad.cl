@@ -6,10 +6,10 @@
  *   depth     pixels of y, of all images, STEPS steps of TILE_K for each of SPLITS groups
  *
  * Y and X have their channels last (conv/gpu/channels_last.cl), so that both lie: a piece is some channels of a pixel,
- * and what a tap reads in the padding is copied as zero. A work-item copies pieces of one tap and channels, for several
- * pixels, which advance by TILE_K, digit by digit (ADVANCE: TILE_K in image, depth, height and width). With PLAIN, a
- * filter of one element that reads pixel by pixel, both are as they were, channels first, and stand upright: a piece is
- * some pixels of a channel; images are whole pieces then.
+ * and zeros if the tap reads padding. A work-item copies pieces of one tap and channels, for several pixels, which
+ * advance by TILE_K, digit by digit (ADVANCE: TILE_K in image, depth, height and width). With PLAIN, a filter of one
+ * element that reads pixel by pixel, both keep their layout, channels first, and stand upright: a piece is some pixels
+ * of a channel, and images are whole pieces.
  *
  * P[SPLITS][G KG][taps][CG rounded up] are float sums, which conv/mma/wgrad_add.cl adds.
  * NDRange: THREADS * tiles of rows * tiles of columns * G * SPLITS; work-group (THREADS).
@@ -31,7 +31,8 @@
 #define DEEP(x) (DIMS == 3 ? (x) : 0)
 
 #if PLAIN
-/* Copies a piece of pixels of several filters and channels, then moves four pieces on. */
+/* Copies one piece (16 bytes of pixels) of each of PIECES_A filters and PIECES_B channels, then moves on to the next
+ * step, four pieces further. */
 #define FILL(to_a, to_b, step)                                                                                         \
   {                                                                                                                    \
     UNROLL for (int r = 0; r < PIECES_A; r++) {                                                                        \

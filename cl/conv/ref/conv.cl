@@ -1,4 +1,4 @@
-/* conv/ref/conv.cl: one element of a convolution's result a work-item.
+/* conv/ref/conv.cl: one element of a convolution's result per work-item.
  *
  * The reference among the implementations: any device, type and size, no local memory. PASS 0: D is y, A is x, B is w;
  * 1: D is x, A is y, B is w; 2: D is w, A is x, B is y. Sums run in the order of memory.

@@ -5,7 +5,7 @@
  *
  * with zeros outside S; U are the transformed filters (conv/winograd/pack_weights.cl). D's tiles, TILE x TILE, are
  * numbered through all images, row by row. One work-item is one work-group: it takes TB tiles at a time, walking over
- * the blocks of tiles, and PANELS panels of 32 filters. What it makes of a block stays in its caches:
+ * the blocks of tiles, and PANELS panels of 32 filters. All intermediate values of a block stay in its caches:
  *
  *   V[tile / 8][point][tile % 8][CP]    the transformed tiles, lanes of vectors being channels,
  *   M[tile][point][32]                  sums over c of U V for one panel: register tiles of 8 tiles by 32 filters,

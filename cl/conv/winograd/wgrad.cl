@@ -4,7 +4,7 @@
  *   dW[k][c] = G' (sum over tiles of (A dY A') * (B' X B)) G
  *
  * dY's tiles, TILE x TILE, are numbered through all images, row by row. One work-item is one work-group. It walks over
- * units: KB filters by CB channels, for one part of the tiles. What it makes of TB tiles of them stays in its caches:
+ * units: KB filters by CB channels, for one part of the tiles. All intermediate values of TB tiles stay in its caches:
  *
  *   V[point][tile][CB]              the transformed tiles of X, lanes of vectors being channels,
  *   M[point][tile][KB]              those of dY,

@@ -1,9 +1,10 @@
 /* experts/cpu/tile.cl: products of many rows with one of several matrices each, on CPUs; experts/cpu/row.cl has the
  * formula.
  *
- * A work-item multiplies up to TM rows that have the same expert by NB rows of its matrix. KC columns of them are made
- * floats in local memory first, once for all rows. The sums of 4 rows with 3 rows of w have VL lanes each. They wait in
- * local memory between blocks of KC columns and are added up once. The order of a sum does not depend on other rows.
+ * A work-item multiplies up to TM rows that have the same expert by NB rows of its matrix. First it converts KC columns
+ * of these to floats in local memory, once for all rows. The sums of 4 rows with 3 rows of w have VL lanes each. They
+ * wait in local memory between blocks of KC columns and are added up once. The order of a sum does not depend on other
+ * rows.
  *
  *   TM   rows of x, a multiple of 4
  *   NB   rows of w, a multiple of 3

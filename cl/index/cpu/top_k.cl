@@ -1,6 +1,6 @@
-/* index/cpu/top_k.cl: index/top_k.cl for long rows on CPUs: a work-item a row. Elements that precede the k-th of
- * those before them are kept; of `room` kept ones, sorted, the first k stay. Of n random elements about k log(n / k)
- * are kept, the others are compared once.
+/* index/cpu/top_k.cl: index/top_k.cl for long rows on CPUs: one work-item per row. An element is kept if it precedes
+ * the k-th of the elements before it. Once `room` elements are kept, they are sorted, and only the first k stay. Of n
+ * random elements about k log(n / k) are kept, the others are compared once.
  *
  * x, values and indices as there; kept (outer * inner, room): workspace, room > k.
  *

@@ -2,8 +2,8 @@
  * tiles would mostly be padding. GPU class.
  *
  * A work-item owns MICRO_M rows by VEC columns and reads its operands where they lie; the caches do the sharing.
- * Indices beyond the matrix are held at its last row or column, so that the loop over k has no branches.
- * NDRange: one dimension, ceil(N / VEC) * ceil(M / MICRO_M) * batches or more, work-groups of any size. */
+ * Indices beyond the matrix are clamped to its last row or column, so that the loop over k has no branches. NDRange:
+ * one dimension, ceil(N / VEC) * ceil(M / MICRO_M) * batches or more, work-groups of any size. */
 #include "common/group.clh"
 #include "matmul/operands.clh"
 

@@ -1,11 +1,11 @@
 /* matmul/gpu/gemv.cl: D = act(alpha op(A) op(B) + beta C + bias) where M or N is 1: a matrix times a vector. GPU class.
  *
  * With VECTOR_IS_A 0, N is 1, A is the matrix and B the vector; with 1, M is 1 and B is the matrix. Its outer index
- * (row of A, column of B) counts the elements of D. Bound by reading the matrix once, so what matters is that
- * neighbouring work-items read neighbouring memory: a work-group is K_LANES x WG_SIZE / K_LANES work-items, the fast
- * index along k where the matrix is adjacent along k (layout 1), along the outer index otherwise. Each work-item adds
- * up every K_LANES-th vector of VEC elements; the K_LANES sums of an outer index are then added as a tree.
- * In layout 1 a vector lies along k, otherwise a work-item owns VEC outer indices.
+ * (row of A, column of B) counts the elements of D. The time is that of reading the matrix once, so neighbouring
+ * work-items should read neighbouring memory: a work-group is K_LANES x WG_SIZE / K_LANES work-items, the fast index
+ * along k where the matrix is adjacent along k (layout 1), along the outer index otherwise. Each work-item adds up
+ * every K_LANES-th vector of VEC elements; the K_LANES sums of an outer index are then added as a tree. In layout 1 a
+ * vector lies along k, otherwise a work-item owns VEC outer indices.
  *
  * NDRange: one dimension, WG_SIZE * ceil(length / OUTERS) * batches, OUTERS = WG_SIZE / K_LANES * (layout 1 ? 1 : VEC);
  * work-group (WG_SIZE). */

@@ -7,13 +7,13 @@
  *   loop       the next step's are read into registers, this step's multiplied, the next step's put down; one barrier
  *   epilogue   the last step is multiplied
  *
- * The loop has no condition: pointers advance, rows and columns outside the matrix read the last one inside, whose sums
- * nobody writes. (With conditions inside, LLVM for AMD waits for the loads before it multiplies.)
+ * The loop has no condition: pointers advance, and rows and columns outside the matrix read the last one inside; their
+ * sums are not written. (With conditions inside, LLVM for AMD waits for the loads before it multiplies.)
  *
  * Groups are numbered in one dimension: NDRange THREADS * tiles of D * batches (* splits), work-group (THREADS), where
  * SWIZZLE rows of tiles are walked together so that groups that run at the same time share operands in the cache.
  *
- * With SPLIT_K the sum over k is divided among `splits` groups, each of which writes what it has to P, an array
+ * With SPLIT_K the sum over k is divided among `splits` groups, each of which writes its sums to P, an array
  * [splits][batches][M][N] of ACC_T; matmul/gpu/splitk.cl adds them in order.
  *
  * REQD_SUBGROUP: work-items of an Intel thread; 0: the compiler chooses. */

@@ -13,7 +13,7 @@
 #define COPIED_A WHOLE(A)
 #define COPIED_B WHOLE(B)
 
-/* Where copies are in the background there is room for two slices of tf32 too, unless both operands are read word by
+/* If copies run in the background, there is room for two slices of tf32 as well, unless both operands are read word by
  * word. */
 #define BUFFERS (MMA_COPIES && (MMA_PER_WORD == 2 || (MMA_PER_WORD == 1 && !(A_LIES && B_LIES))) ? 2 : 1)
 
@@ -62,8 +62,8 @@
   __global const STORAGE(X##_T) *X##_from = X##_matrix + X##_outer * (WHOLE(X) && LIES(X) ? 1 : (outer_stride)) +      \
                                             X##_k * (WHOLE(X) && !LIES(X) ? 1 : (k_stride));
 
-/* Copies the next tile of X, zero outside it. `within` says that none of it is: most are not at an edge, and where
- * copies are instructions of their own bounds and sizes are more than these. */
+/* Copies the next tile of X, zero outside it. `within`: the whole tile is inside. Most tiles are, and without bounds
+ * checks a copy takes fewer instructions. */
 #define COPY(X, tile, within, outer_end, outer_stride, k_stride)                                                       \
   UNROLL_##X for (int i = 0; i < TILE_##X * MMA_DEPTH / THREADS; i++) {                                                \
     const int outer = X##_outer + (LIES(X) ? 0 : i * APART(X)), k = X##_k + (LIES(X) ? i * APART(X) : 0);              \

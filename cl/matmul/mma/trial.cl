@@ -1,5 +1,5 @@
-/* matmul/mma/trial.cl: a product by which a GPU's matrix unit (common/mma/mma.clh) is tried before it is trusted: one
- * warp's tile, of whole steps. GPU class.
+/* matmul/mma/trial.cl: a product that tests a GPU's matrix unit (common/mma/mma.clh) before it is used: one warp's
+ * tile, of whole steps. GPU class.
  *
  *   P[TILE_M][TILE_N] = A[TILE_M][k] B[TILE_N][k]^T
  *

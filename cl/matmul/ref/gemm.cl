@@ -1,4 +1,4 @@
-/* matmul/ref/gemm.cl: D = act(alpha op(A) op(B) + beta C + bias), one work-item an element of D.
+/* matmul/ref/gemm.cl: D = act(alpha op(A) op(B) + beta C + bias), one work-item per element of D.
  *
  * The reference among the implementations: any device, any type, any stride, any size, no local memory. Sums run over k
  * in order. NDRange: one dimension, M * N * batches or more, work-groups of any size. */

@@ -1,5 +1,5 @@
-/* quant/cpu/depthwise.cl: convolutions of 8-bit images in which a filter has one channel, for CPUs; product.clh
- * says what a sum is and becomes. Filter f reads channel f / each; rows are filters, columns pixels. Masks are 128
+/* quant/cpu/depthwise.cl: convolutions of 8-bit images whose filters have one channel, for CPUs; product.clh defines
+ * the sums and how they are finished. Filter f reads channel f / each; rows are filters, columns pixels. Masks are 128
  * where bytes are signed: all are taken as u8.
  *
  * A row strip of an image is converted once, to floats less the zero point and between zeros, from where all taps of

@@ -1,5 +1,5 @@
-/* quant/cpu/product.cl: products of 8-bit matrices and convolutions for CPUs; product.clh says what a sum is and
- * becomes.
+/* quant/cpu/product.cl: products of 8-bit matrices and convolutions for CPUs; product.clh defines the sums and how they
+ * are finished.
  *
  * A holds the rows in panels of MR (quant/pack.cl: bytes by four, or pairs of shorts), taps in the order of filters. B
  * holds columns so that the values of one step for adjacent columns are adjacent: those of 32 columns from j on, for

@@ -1,6 +1,7 @@
-/* quant/gpu/depthwise.cl: convolutions of 8-bit images in which a filter has one channel, a pixel of a result a
- * work-item; product.clh says what a sum is and becomes. Filter f reads channel f / each; rows are filters, columns
- * pixels, so that a pixel beyond the image adds nothing. Masks are 128 where bytes are signed: all are taken as u8.
+/* quant/gpu/depthwise.cl: convolutions of 8-bit images whose filters have one channel, one pixel of a result per
+ * work-item; product.clh defines the sums and how they are finished. Filter f reads channel f / each; rows are filters,
+ * columns pixels, so that a pixel beyond the image adds nothing. Masks are 128 where bytes are signed: all are taken as
+ * u8.
  *
  * One dimension of images * filters * P * Q work-items. */
 #include "quant/product.clh"

@@ -1,4 +1,4 @@
-/* sort/cpu/radix.cl: a pass of a stable radix sort over 8 bits of the keys, for CPUs: one work-item a block of a row.
+/* sort/cpu/radix.cl: a pass of a stable radix sort over 8 bits of the keys, for CPUs: one work-item per block of a row.
  *
  * Keys and the order that goes with them are (rows, n). A row is cut into `blocks` blocks of `size` elements (the last
  * one of fewer). After radix_count, starts (rows, 256, blocks) has how many keys of a block have a digit, after
