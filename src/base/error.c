@@ -65,10 +65,22 @@ mica_status(mica__fail_nomem)(const char *what) {
   return mica__fail(MICA_E_NOMEM, "there is not enough memory for %s", what);
 }
 
+/* CMake's option for a library. */
+static const char *option_of(const char *library) {
+  static const char *const list[][2] = {{"cJSON", "CJSON"},      {"expat", "EXPAT"},      {"libdeflate", "DEFLATE"},
+                                        {"libjpeg", "JPEG"},     {"libpng", "PNG"},       {"libsndfile", "SNDFILE"},
+                                        {"libsodium", "SODIUM"}, {"Open MPI", "MPI"},     {"PCRE2", "PCRE2"},
+                                        {"protobuf-c", "ONNX"},  {"utf8proc", "UTF8PROC"}};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+    if (!strcmp(list[i][0], library)) return list[i][1];
+  return "...";
+}
+
 mica_status(mica__fail_lacks)(const char *subject, const char *library) {
   return mica__fail(MICA_E_UNSUPPORTED,
-                    "%.200s needs %s, which this build lacks; on Debian 'sh cmake/setup.sh full build' builds with it",
-                    subject, library);
+                    "%.200s needs %s, which this build lacks; build with cmake -DMICA_WITH_%s=ON, or on Debian with "
+                    "'sh cmake/setup.sh full build'",
+                    subject, library, option_of(library));
 }
 
 static struct {

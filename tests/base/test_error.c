@@ -44,6 +44,23 @@ START_TEST(a_failure_leaves_its_sentence) {
 }
 END_TEST
 
+/* The libraries of CMakeLists.txt (mica_feature) by the names that messages give them. */
+START_TEST(a_missing_library_is_named_with_its_option) {
+  static const char *const list[][2] = {
+      {"libjpeg", "-DMICA_WITH_JPEG=ON"},      {"protobuf-c", "-DMICA_WITH_ONNX=ON"},
+      {"Open MPI", "-DMICA_WITH_MPI=ON"},      {"cJSON", "-DMICA_WITH_CJSON=ON"},
+      {"PCRE2", "-DMICA_WITH_PCRE2=ON"},       {"utf8proc", "-DMICA_WITH_UTF8PROC=ON"},
+      {"libpng", "-DMICA_WITH_PNG=ON"},        {"expat", "-DMICA_WITH_EXPAT=ON"},
+      {"libsodium", "-DMICA_WITH_SODIUM=ON"},  {"libdeflate", "-DMICA_WITH_DEFLATE=ON"},
+      {"libsndfile", "-DMICA_WITH_SNDFILE=ON"}};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    ck_assert_int_eq(mica__fail_lacks("a.jpg", list[i][0]), MICA_E_UNSUPPORTED);
+    ck_assert_msg(strstr(mica_error_message(), list[i][1]) && strstr(mica_error_message(), "a.jpg needs "), "%s",
+                  mica_error_message());
+  }
+}
+END_TEST
+
 START_TEST(a_long_sentence_is_cut) {
   char *text = malloc(100001);
   ck_assert_ptr_nonnull(text);
@@ -180,6 +197,6 @@ START_TEST(the_version_is_that_of_the_headers) {
 END_TEST
 
 TESTS(ANYWHERE, NULL, NULL, every_status_has_a_name_and_a_meaning, a_failure_leaves_its_sentence,
-      a_long_sentence_is_cut, an_attempt_is_private, each_thread_has_its_own_sentence, failures_are_passed_on,
-      the_version_is_that_of_the_headers, the_log_respects_its_level, a_log_message_is_one_line,
-      the_log_is_never_called_twice_at_once)
+      a_missing_library_is_named_with_its_option, a_long_sentence_is_cut, an_attempt_is_private,
+      each_thread_has_its_own_sentence, failures_are_passed_on, the_version_is_that_of_the_headers,
+      the_log_respects_its_level, a_log_message_is_one_line, the_log_is_never_called_twice_at_once)
