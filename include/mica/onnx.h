@@ -76,7 +76,7 @@ MICA_API mica_onnx_port mica_onnx_output_port(const mica_onnx *model, size_t ind
 /* True if the output holds texts, such as class labels. It is given as a tensor of i64 indices into a list. */
 MICA_API bool mica_onnx_is_text(const mica_onnx *model, size_t output);
 /* Length of that list. For an output with a column for each class (probabilities, or a map from classes to numbers,
- * which is given as such a tensor): the number of columns. Otherwise 0. */
+ * which is given as such a tensor; "shares" of a model that mica export wrote): the number of columns. Otherwise 0. */
 MICA_API size_t mica_onnx_class_count(const mica_onnx *model, size_t output);
 /* Writes the name of class `index` into text[size]; the name may be an integer. A long name is cut. False if index is
  * too large. */

@@ -1,5 +1,6 @@
 #include "onnx/texts.h"
 
+#include "base/utf8.h"
 #include "onnx/lower.h"
 
 #include <stdio.h>
@@ -124,6 +125,68 @@ bool mica__onnx_columns_of(const mica__onnx_graph *graph, const char *name, mica
   return find(graph, name, true, out);
 }
 
+/* --- classes that only the metadata name --- */
+
+/* One character of a JSON string at c, decoded into bytes[4]; *to receives their number. Returns how many bytes of the
+ * text it takes; 0: the text is not JSON. A surrogate becomes U+FFFD. */
+static size_t next_character(const char *c, char bytes[4], size_t *to) {
+  static const char letters[] = "\"\\/bfnrt", meanings[] = "\"\\/\b\f\n\r\t";
+  const char *letter = *c == '\\' && c[1] ? strchr(letters, c[1]) : NULL;
+  unsigned code = 0;
+  bytes[0] = letter ? meanings[letter - letters] : *c;
+  *to = 1;
+  if (*c != '\\') return 1;
+  if (letter) return 2;
+  if (c[1] != 'u' || strspn(c + 2, "0123456789abcdefABCDEF") < 4 || sscanf(c + 2, "%4x", &code) != 1) return 0;
+  *to = mica__utf8_encode(code >= 0xd800 && code < 0xe000 ? 0xfffd : code, bytes);
+  return 6;
+}
+
+/* Reads a string of a JSON list at *at, and moves *at past it and the comma after it. text[size] (size 0: not wanted)
+ * receives it, cut if it is long. False for other JSON. */
+static bool next_string(const char **at, char *text, size_t size) {
+  const char *c = *at + strspn(*at, " \t\r\n");
+  char bytes[4];
+  size_t length = 0, to = 0;
+  bool fits = size > 0;
+  if (*c++ != '"') return false;
+  while (*c && *c != '"') {
+    const size_t from = next_character(c, bytes, &to);
+    if (!from) return false;
+    fits = fits && length + to < size;
+    if (fits) memcpy(text + length, bytes, to), length += to;
+    c += from;
+  }
+  if (*c++ != '"') return false;
+  if (size) text[length] = '\0';
+  c += strspn(c, " \t\r\n");
+  *at = c + (*c == ',');
+  return *c == ',' || *c == ']';
+}
+
+/* The number of strings in a JSON list of nothing else, 0 for other texts; text[size] receives string `wanted`. */
+static size_t list_names(const char *json, size_t wanted, char *text, size_t size) {
+  const char *at = json + strspn(json, " \t\r\n");
+  size_t count = 0;
+  if (*at++ != '[') return 0;
+  while (next_string(&at, text, count == wanted ? size : 0)) {
+    count++;
+    if (*at == ']' && at[-1] != ',') return count;
+  }
+  return 0;
+}
+
+/* The classes of a model that mica export wrote: its metadata have the names, and the output "shares" has a column for
+ * each. Returns their number, 0 for other outputs; text[size] receives the name of class `index`. */
+static size_t exported_classes(const mica_onnx *model, size_t output, size_t index, char *text, size_t size) {
+  const char *names = mica_onnx_metadata(model, "classes");
+  if (!names || output >= model->proto->graph->n_output) return 0;
+  const mica_onnx_port port = mica_onnx_output_port(model, output);
+  if (strcmp(port.name, "shares") != 0 || !port.has_shape || port.shape.rank < 2) return 0;
+  const size_t count = list_names(names, index, text, size);
+  return port.shape.dim[1] == (int64_t)count ? count : 0;
+}
+
 /* --- for callers of the library --- */
 
 /* False if the file declares that the output does not hold texts; a CategoryMapper converts in both directions. */
@@ -149,12 +212,15 @@ bool mica_onnx_is_text(const mica_onnx *model, size_t output) {
 
 size_t mica_onnx_class_count(const mica_onnx *model, size_t output) {
   mica__onnx_texts texts;
-  return model && classes_of(model, output, &texts) ? texts.count + (texts.more != NULL) : 0;
+  if (!model) return 0;
+  if (classes_of(model, output, &texts)) return texts.count + (texts.more != NULL);
+  return exported_classes(model, output, 0, NULL, 0);
 }
 
 bool mica_onnx_class_name(const mica_onnx *model, size_t output, size_t index, char *text, size_t size) {
   mica__onnx_texts texts;
-  if (!model || !text || !size || !classes_of(model, output, &texts)) return false;
+  if (!model || !text || !size) return false;
+  if (!classes_of(model, output, &texts)) return index < exported_classes(model, output, index, text, size);
   if (texts.numbers && index < texts.count) {
     snprintf(text, size, "%lld", (long long)texts.numbers[index]);
     return true;

@@ -63,6 +63,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (mica_onnx_open_memory("fuzz", data, size, &model) != MICA_OK) return 0;
   for (size_t i = 0; i < mica_onnx_input_count(model); i++) sum += strlen(mica_onnx_input(model, i).name);
   for (size_t i = 0; i < mica_onnx_output_count(model); i++) sum += strlen(mica_onnx_output_port(model, i).type);
+  char name[16];
+  for (size_t i = 0; i < mica_onnx_output_count(model); i++)
+    for (size_t k = 0; k < 4; k++) sum += mica_onnx_class_name(model, i, k, name, sizeof name) ? strlen(name) : 0;
   for (size_t i = 0; i < mica_onnx_operator_count(model); i++) sum += strlen(mica_onnx_operator_at(model, i).name);
   mica_onnx_info info = mica_onnx_describe(model);
   if (info.depth > info.nodes || sum > 64 * size + 1024) abort();

@@ -148,6 +148,49 @@ START_TEST(ports_are_described) {
 }
 END_TEST
 
+/* A model whose output `name` has three columns, and "classes" in its metadata; its classes as "a|b|c". */
+static const char *classes_of(const char *name, const char *json) {
+  static char all[200];
+  char one[8];
+  const mica_onnx_text classes = {"classes", json};
+  mica_value y = mica_relu(input(MICA_SHAPE(MICA_DYNAMIC, 3)));
+  const mica_onnx_write_config how = {.output_names = &name, .metadata = &classes, .metadata_count = 1};
+  mica_onnx *model = NULL;
+  ck_assert_msg(mica_onnx_write(path, &y, 1, &how) == MICA_OK, "%s", mica_error_message());
+  ck_assert_msg(mica_onnx_open(path, &model) == MICA_OK, "%s", mica_error_message());
+  *all = '\0';
+  for (size_t i = 0; i < mica_onnx_class_count(model, 0); i++) {
+    ck_assert(mica_onnx_class_name(model, 0, i, one, sizeof one));
+    snprintf(all + strlen(all), sizeof all - strlen(all), "%s%s", i ? "|" : "", one);
+  }
+  ck_assert(!mica_onnx_class_name(model, 0, mica_onnx_class_count(model, 0), one, sizeof one));
+  ck_assert(!mica_onnx_class_name(model, 1, 0, one, sizeof one));
+  mica_onnx_close(model);
+  mica_graph_destroy(graph);
+  ck_assert(mica_graph_create(&graph) == MICA_OK);
+  return all;
+}
+
+/* Exports of runs name their classes in the metadata. */
+START_TEST(classes_of_exports_have_names) {
+  ck_assert_str_eq(classes_of("shares", "[\"cat\", \"a \\\"dog\\\"\", \"\\u00fc \\n\"]"), "cat|a \"dog\"|\u00fc \n");
+  ck_assert_str_eq(classes_of("shares", " [ \"a name that is cut\" ,\"\",\"\\ud83d\" ] "), "a name ||\ufffd");
+  static const char *const others[] = {"",
+                                       "[]",
+                                       "[\"a\", \"b\"]",
+                                       "[\"a\", \"b\", 3]",
+                                       "{\"a\": 1}",
+                                       "[\"a\", \"b\", \"c\"",
+                                       "[\"a\", \"b\", \"c\",]",
+                                       "[\"a\" \"b\" \"c\"]",
+                                       "[\"a\", \"b\", \"\\x\"]",
+                                       "[\"a\", \"b\", \"\\u12\"]",
+                                       "[\"a\", \"b\", \"c\\"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) ck_assert_str_eq(classes_of("shares", others[i]), "");
+  ck_assert_str_eq(classes_of("y", "[\"a\", \"b\", \"c\"]"), "");
+}
+END_TEST
+
 START_TEST(recurrent_weights_are_in_the_file) {
   mica_value x = input(MICA_SHAPE(MICA_DYNAMIC, 5, 3));
   const mica_rnn_config how = {.kind = MICA_RNN_KIND_LSTM, .batch_first = true};
@@ -254,6 +297,6 @@ START_TEST(wrong_calls_are_refused) {
 END_TEST
 
 TESTS(NEEDS(ONNX), setup, teardown, marks_are_operators, sets_have_their_operators, quantisation_is_pairs,
-      recurrent_weights_are_in_the_file, spectra_are_operators, ports_are_described, large_weights_lie_beside,
-      weights_beside_are_not_written_over, a_write_that_fails_leaves_the_weights, what_has_no_form_is_refused,
-      wrong_calls_are_refused)
+      recurrent_weights_are_in_the_file, spectra_are_operators, ports_are_described, classes_of_exports_have_names,
+      large_weights_lie_beside, weights_beside_are_not_written_over, a_write_that_fails_leaves_the_weights,
+      what_has_no_form_is_refused, wrong_calls_are_refused)
