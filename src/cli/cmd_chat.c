@@ -22,7 +22,7 @@ static const cli_option options[] = {
             .help = "low-rank adapter of the model: a PEFT folder or a GGUF file"),
     CLI_ROW("system", struct values, system, .value = "TEXT", .blank = true,
             .help = "instructions before the conversation"),
-    CLI_ROW("length", struct values, length, .value = "N", .help = "tokens of an answer at most (default: no limit)"),
+    CLI_ROW("length", struct values, length, .value = "N", .help = "most tokens of an answer (default: no limit)"),
     CLI_ROW("context", struct values, context, .value = "N",
             .help = "most tokens of a conversation (default: the model's, at most 8192)"),
     CLI_ROW("temperature", struct values, temperature, .value = "T",

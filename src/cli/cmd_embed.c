@@ -38,7 +38,7 @@ static const cli_option options[] = {
             .help = "search among these: vectors that --out wrote, or lines or pictures as for --data"),
     CLI_ROW("nearest", struct values, nearest, .value = "N", .help = "--index: neighbours per text (default 5)"),
     CLI_ROW("probability", struct values, probability,
-            .help = "--index: print probabilities of all that is searched, as CLIP was trained"),
+            .help = "--index: print the probability of each entry, as CLIP was trained"),
     CLI_ROW("pooling", struct values, pooling, .value = "KIND", .help = "pooling of tokens (default: the model's)",
             .choices = poolings),
     CLI_ROW("batch-tokens", struct values, batch_tokens, .value = "N",

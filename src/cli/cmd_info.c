@@ -39,7 +39,7 @@ static void print_tensors(const mica_safetensors *file) {
   printf("%zu tensors, %" PRId64 " elements, %s\n", mica_safetensors_count(file), all, cli_format_bytes(bytes, size));
   for (size_t i = 0; i < mica_safetensors_metadata_count(file); i++) {
     mica_safetensors_pair pair = mica_safetensors_metadata_at(file, i);
-    printf("  %s: %s\n", cli_clean(pair.key), cli_clean(pair.value));
+    printf("  %s: %s\n", cli_clean(pair.key), cli_one_line(pair.value));
   }
 }
 

@@ -24,7 +24,7 @@ static const cli_option options[] = {
     CLI_ROW("steps", struct values, steps, .value = "N",
             .help = "pruning steps, with an epoch of training after each (default 3)"),
     CLI_ROW("masks", struct values, masks, .value = "SHARE",
-            .help = "instead of channels: set this share of each layer's smallest weights to 0, without training"),
+            .help = "instead of channels: set the smallest weights of each layer to 0, SHARE of all, without training"),
     CLI_ROW("out", struct values, out, .value = "DIR", .help = "folder to write"),
     CLI_ROW("json", struct values, json, .help = "print a JSON object as the last line: task and metrics"),
     CLI_ROW("quiet", struct values, quiet, .help = "print errors only"),

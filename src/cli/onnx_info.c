@@ -116,12 +116,12 @@ static void print_plan(const mica_onnx *model, const plan *p) {
 /* The most characters of a text on one line. */
 #define METADATA_SHOWN 60
 static void print_metadata(mica_onnx_text text) {
-  size_t shown = strlen(text.value);
+  const char *value = cli_one_line(text.value);
+  size_t shown = strlen(value);
   const bool whole = shown <= METADATA_SHOWN;
   if (!whole) /* does not cut a character */
-    for (shown = METADATA_SHOWN; shown && ((unsigned char)text.value[shown] & 0xc0) == 0x80;) shown--;
-  printf("metadata  %s: %.*s%s\n", cli_clean(text.key), (int)shown, cli_clean(text.value),
-         whole ? "" : "... (--json: all of it)");
+    for (shown = METADATA_SHOWN; shown && ((unsigned char)value[shown] & 0xc0) == 0x80;) shown--;
+  printf("metadata  %s: %.*s%s\n", cli_clean(text.key), (int)shown, value, whole ? "" : "... (--json: all of it)");
 }
 
 /* Prints the model; true if all its operators are supported. */

@@ -12,11 +12,31 @@
 #define MOST_ROWS 40
 #define PICTURES_A_ROW 5
 
-const char *cli_clean(const char *s) {
-  static char texts[8][1024];
+/* Bytes of a cleaned text, with its NUL. */
+#define TEXT 1024
+
+static char *next_text(void) {
+  static char texts[8][TEXT];
   static int at;
-  char *text = texts[at = (at + 1) % 8];
-  snprintf(text, sizeof texts[0], "%s", s);
+  return texts[at = (at + 1) % 8];
+}
+
+const char *cli_one_line(const char *s) {
+  char *text = next_text(), *to = text;
+  for (const char *c = s; *c && to < text + TEXT - 1; c++) {
+    const bool blank = *c == ' ' || (*c >= '\t' && *c <= '\r');
+    if (!blank)
+      *to++ = (unsigned char)*c < 0x20 || *c == 0x7f ? '?' : *c;
+    else if (to > text && to[-1] != ' ')
+      *to++ = ' ';
+  }
+  *to = '\0';
+  return text;
+}
+
+const char *cli_clean(const char *s) {
+  char *text = next_text();
+  snprintf(text, TEXT, "%s", s);
   for (char *c = text; *c; c++)
     if ((unsigned char)*c < 0x20 || *c == 0x7f) *c = '?';
   return text;

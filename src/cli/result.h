@@ -51,6 +51,8 @@ void cli_print_prediction(const mica_report *prediction, bool pictures);
 /* Copies a name, cut to 1023 bytes, with '?' for control characters, because these may control a terminal. The last
  * eight results stay valid. */
 const char *cli_clean(const char *s);
+/* cli_clean with each run of white space as one blank, for a text that may have lines. */
+const char *cli_one_line(const char *s);
 /* Writes n bytes of a text likewise, of any length. */
 void cli_print_clean(const char *s, size_t n);
 

@@ -15,7 +15,7 @@ typedef struct cli_search {
       CLI_ROW("text-order", type, search.order, .value = "N",                                                          \
               .help = "letters per n-gram of a plain text (default 6)"),                                               \
       CLI_ROW("text-weight", type, search.weight, .value = "A",                                                        \
-              .help = "weight of its log probabilities (default 0.5)"),                                                \
+              .help = "weight of the text model's log probabilities (default 0.5)"),                                   \
       CLI_ROW("text-bonus", type, search.bonus, .value = "B", .help = "bonus per letter (default 0)")
 
 /* Reads the typed options into search. Returns an exit status. */

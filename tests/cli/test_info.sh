@@ -52,6 +52,13 @@ safetensors() {
   text "$header"
   number 4 0
 }
+# Metadata may have lines, which become one.
+note='"__metadata__":{"note":"first\n   second\tthird\u0001"}'
+header="{$note,\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}"
+{ text "$header"; number 4 0; } >"$work/lines.safetensors"
+run info "$work/lines.safetensors"
+ends 0 '*note: first second third[?]*' ''
+
 mkdir "$work/model"
 safetensors a >"$work/model/m-00001-of-00002.safetensors"
 safetensors b >"$work/model/m-00002-of-00002.safetensors"
