@@ -88,7 +88,7 @@ static int refuse_picture(const cli_command *self, const char *path, const mica_
   return cli_refuse_file(self, path, "--out names another folder");
 }
 
-/* The run's own folder of pictures, and files in it, are replaced, but nothing is written through a link. */
+/* Files in the run's own folder of pictures are overwritten, but never through a link. */
 static int refuse_link(const cli_command *self, const char *path, mode_t type) {
   struct stat about;
   if (lstat(path, &about) != 0 || (about.st_mode & S_IFMT) == type) return CLI_OK;
@@ -130,7 +130,7 @@ static int each_picture(const cli_command *self, const char *folder, char *const
   return CLI_OK;
 }
 
-/* True if standard output holds what a program reads. */
+/* True if a program reads standard output, so that nothing for people may be printed there. */
 static bool is_quiet(const struct values *v) { return v->json || (v->csv && !strcmp(v->csv, "-")); }
 
 static bool ends(const char *text, const char *ending) {
@@ -176,8 +176,7 @@ static int write_grid(const cli_command *self, const struct values *v, const mic
 }
 
 /* Prints the prediction for people, adds it to the table `csv` unless that is NULL, and writes its pictures to `folder`
- * unless that is NULL. In a folder of the user's (`refuses`) no file is written over: what is there is found before
- * anything is written. */
+ * unless that is NULL. If `refuses`, no file is overwritten: existing files are found before anything is written. */
 static int show_pictures(const cli_command *self, const struct values *v, const char *folder, bool refuses,
                          const mica_report *prediction, cli_sample_names *n, cli_csv *csv) {
   const size_t before = n->count;
@@ -201,12 +200,12 @@ typedef struct showing {
   cli_tally tally;
   cli_sample_names names;   /* of all samples whose pictures were written */
   cli_tracks tracks;        /* with --mot */
-  bool begun, counted;      /* the JSON object is open; the number of predictions is printed */
+  bool begun, counted;      /* the JSON object was begun; the number of predictions was printed */
   size_t unread, predicted; /* files that cannot be read, and samples that were predicted */
   int status;               /* why it ended */
 } showing;
 
-/* The sections of a part, as elements of the list that the JSON object has. */
+/* Prints the sections of a part as elements of the list in the JSON object. */
 static int show_json(showing *s, const mica_report *prediction) {
   static const char before[] = "{\"predictions\": [";
   char *text = NULL;
@@ -263,7 +262,7 @@ static int show(showing *s, const mica_report *prediction) {
   const bool some = has_item(prediction, cli_picture_is_written);
   const int fits = check_shown(s, prediction);
   if (fits != CLI_OK) return fits;
-  /* Pictures of files that were given go to --out or to the run's own folder, those of --data to --out alone. */
+  /* Pictures of given files are written to --out or to the run's own folder, pictures of --data only to --out. */
   snprintf(folder, sizeof folder, v->out ? "%s" : "%s/predictions", v->out ? v->out : v->model);
   const bool written = some && (v->out || !v->data) && !is_grid(v) && !is_volume(v);
   int status = some && is_grid(v)     ? write_grid(s->self, v, prediction)
@@ -284,7 +283,7 @@ static mica_status take(void *user, const mica_report *sections) {
   return s->status == CLI_OK ? MICA_OK : MICA_E_STATE;
 }
 
-/* Names a file that cannot be read. */
+/* Says why a file cannot be read, and counts it. */
 static void pass_over(void *user, const char *file, const char *reason) {
   showing *s = user;
   (void)file;
@@ -292,14 +291,14 @@ static void pass_over(void *user, const char *file, const char *reason) {
   s->unread++;
 }
 
-/* Folders hold more than is read line by line. */
+/* True if an input is a folder. Its files are counted at the end, because they may be too many to read line by line. */
 static bool has_folder(const struct values *v) {
   bool has = false;
   for (size_t i = 0; i < v->inputs.count; i++) has = has || cli_is_folder(v->inputs.words[i]);
   return has;
 }
 
-/* Counts the files that were named, if there are others. */
+/* Says how many files cannot be read, if there is more than one file. Returns an exit status. */
 static int count_unread(const showing *s) {
   const char *plural = s->unread == 1 ? "" : "s";
   if (!s->predicted && s->unread > 1) cli_fail(s->self, "none of the %zu files can be read", s->unread);
@@ -310,7 +309,7 @@ static int count_unread(const showing *s) {
   return CLI_FAILED;
 }
 
-/* The end of the JSON object, which may have begun with nothing. */
+/* Ends the JSON object, which it first begins if there were no predictions. */
 static void end_json(const showing *s) {
   if (!s->begun) printf("{\"task\": \"%s\", \"predictions\": [", mica_run_task(s->run));
   puts("]}");
@@ -328,7 +327,7 @@ static int write_tracks(const showing *s) {
   return CLI_OK;
 }
 
-/* A table has the probabilities of all classes, and all samples of a part. */
+/* With --csv, asks for the probabilities of all classes, and for all samples of --data. */
 static void set_extent(const struct values *v, const mica_run *run, mica_run_input *input) {
   size_t classes = 0;
   mica_run_fact(run, "classes", &classes);
@@ -341,7 +340,7 @@ static int fail_inputs(const cli_command *self) {
   return CLI_USAGE;
 }
 
-/* Numbers that were typed; an exit status. */
+/* Reads the numbers among the options. Returns an exit status. */
 static int read_numbers(const cli_command *self, const struct values *v, mica_run_input *input) {
   double penalty = 0;
   int status = cli_integer(self, "count", v->count, 1, MOST_SAMPLES, &input->count);
@@ -374,7 +373,7 @@ static int set_search(const cli_command *self, const struct values *v, mica_run 
   return mica_run_search(run, search) == MICA_OK ? CLI_OK : cli_fail_library(self);
 }
 
-/* Options of runs that draw, for those alone; inputs for all others. */
+/* Refuses options for drawing if the run does not draw, and inputs if it does. */
 static int check_drawing(const cli_command *self, const struct values *v, const mica_run *run) {
   const bool draws = mica_run_takes(run, MICA_RUN_OPTION_DRAW), given = v->data || v->text || v->inputs.count;
   const char *const named[] = {"class", "seed", "steps", "guidance"};
@@ -425,7 +424,7 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
   input.plain_masks = ends(v->out, ".nii");
   input.of_class = v->of_class;
   input.take = take;
-  input.unread = v->track ? NULL : pass_over; /* without a frame, others would have wrong numbers */
+  input.unread = v->track ? NULL : pass_over; /* without a frame, later ones would get wrong numbers */
   input.user = &shown;
   int status = mica_run_predict(run, &input, &prediction) == MICA_OK                      ? CLI_OK
                : shown.status != CLI_OK                                                   ? shown.status
@@ -447,7 +446,7 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
   return status;
 }
 
-/* A table that cannot be written is refused before anything is predicted. */
+/* Refuses a table that cannot be written, before anything is predicted. */
 static int check_csv(const cli_command *self, const struct values *v) {
   if (!v->csv) return CLI_OK;
   if (!strcmp(v->csv, "-")) {
@@ -459,7 +458,7 @@ static int check_csv(const cli_command *self, const struct values *v) {
   return status == CLI_OK ? cli_check_parent(self, v->csv) : status;
 }
 
-/* A folder that is named must be there. A gallery may also be a file. */
+/* Checks that the named folders exist. A gallery may also be a file. */
 static int check_folders(const cli_command *self, const struct values *v) {
   const char *const named[] = {v->track && v->inputs.count == 1 ? v->inputs.words[0] : NULL, v->gallery};
   struct stat about;
@@ -468,7 +467,7 @@ static int check_folders(const cli_command *self, const struct values *v) {
   return CLI_OK;
 }
 
-/* Frames are in one folder. Files that stand in the way are refused before anything is predicted. */
+/* Checks the options of tracking: frames must be in one folder, and the output files must not exist yet. */
 static int check_track(const cli_command *self, const struct values *v) {
   const char *wrong = v->mot && !v->track ? "--mot needs --track"
                       : !v->track         ? NULL
@@ -486,7 +485,7 @@ static int check_track(const cli_command *self, const struct values *v) {
   return status;
 }
 
-/* A published classifier of texts reads texts alone. */
+/* Predicts with a published model, which classifies only texts. */
 static int predict_published(const cli_command *self, const struct values *v, int64_t top) {
   const bool piped = v->inputs.count == 1 && !strcmp(v->inputs.words[0], "-");
   char *lines = NULL;
