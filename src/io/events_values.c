@@ -3,6 +3,7 @@
 
 #include <float.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,12 +54,20 @@ static double limit_of(int bucket) {
   return bucket > BUCKETS ? SMALLEST * pow(1.1, bucket - BUCKETS - 1) : -SMALLEST * pow(1.1, BUCKETS - 1 - bucket);
 }
 
-/* Finds the first bucket whose limit is at least the value. */
-static int bucket_of(const double limits[ALL], double value) {
-  int low = 0, high = ALL - 1;
+/* Exponents of floats, including denormals. A float with exponent e is at least 2^(e - 1) and less than 2^e. */
+enum { LEAST = -150, EXPONENTS = 128 - LEAST + 1 };
+
+/* Limits that all histograms share. */
+static struct {
+  double limits[ALL];
+  int positive[EXPONENTS], negative[EXPONENTS]; /* the buckets of 2^(LEAST + i) and -2^(LEAST + i) */
+} scale;
+
+/* Finds the first bucket from low to high whose limit is at least the value. The limit of high must be. */
+static int search(double value, int low, int high) {
   while (low < high) {
     const int middle = (low + high) / 2;
-    if (limits[middle] >= value)
+    if (scale.limits[middle] >= value)
       high = middle;
     else
       low = middle + 1;
@@ -66,22 +75,39 @@ static int bucket_of(const double limits[ALL], double value) {
   return low;
 }
 
+static void make_scale(void) {
+  for (int k = 0; k < ALL; k++) scale.limits[k] = limit_of(k);
+  for (int i = 0; i < EXPONENTS; i++) {
+    scale.positive[i] = search(ldexp(1, LEAST + i), 0, ALL - 1);
+    scale.negative[i] = search(-ldexp(1, LEAST + i), 0, ALL - 1);
+  }
+}
+
+/* Searches between the buckets of the two powers of two around the value. */
+static int bucket_of(float value) {
+  int exponent = 0;
+  if (value == 0) return BUCKETS;
+  (void)frexpf(value, &exponent);
+  const int i = exponent - LEAST;
+  return value > 0 ? search((double)value, scale.positive[i - 1], scale.positive[i])
+                   : search((double)value, scale.negative[i], scale.negative[i - 1]);
+}
+
 typedef struct counts {
   uint64_t bucket[ALL], number;
-  double least, most, sum, squares, limits[ALL];
+  double least, most, sum, squares;
 } counts;
 
 static void count_values(const float *values, size_t count, counts *c) {
-  for (int k = 0; k < ALL; k++) c->limits[k] = limit_of(k);
   for (size_t i = 0; i < count; i++) {
     const double value = (double)values[i];
     if (!isfinite(value)) continue;
-    c->least = c->number ? fmin(c->least, value) : value;
-    c->most = c->number ? fmax(c->most, value) : value;
+    if (!c->number || value < c->least) c->least = value;
+    if (!c->number || value > c->most) c->most = value;
     c->number++;
     c->sum += value;
     c->squares += value * value;
-    c->bucket[bucket_of(c->limits, value)]++;
+    c->bucket[bucket_of(values[i])]++;
   }
 }
 
@@ -93,7 +119,7 @@ static void add_buckets(mica__text *out, const counts *c) {
   while (first < ALL - 1 && !c->bucket[first]) first++;
   while (last > first && !c->bucket[last]) last--;
   for (int k = first ? first - 1 : 0; k <= last; k++) {
-    const double limit = c->limits[k], number = (double)c->bucket[k];
+    const double limit = scale.limits[k], number = (double)c->bucket[k];
     uint64_t bits;
     memcpy(&bits, &limit, sizeof bits);
     mica__proto_little_endian(&limits, bits, 8);
@@ -106,11 +132,13 @@ static void add_buckets(mica__text *out, const counts *c) {
 
 mica_status mica_events_histogram(mica_events *events, const char *tag, int64_t step, const float *values,
                                   size_t count) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
   mica__text content = {0}, histogram = {0};
   if (!events || !tag || (!values && count))
     return mica__fail(MICA_E_INVALID, "mica_events_histogram: a pointer is NULL");
   counts *c = calloc(1, sizeof *c);
   if (!c) return mica__fail_nomem("a histogram");
+  pthread_once(&once, make_scale);
   count_values(values, count, c);
   mica__proto_double(&histogram, 1, c->least);
   mica__proto_double(&histogram, 2, c->most);

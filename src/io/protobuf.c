@@ -3,7 +3,9 @@
 #include <string.h>
 
 void mica__proto_little_endian(mica__text *out, uint64_t value, int bytes) {
-  for (int i = 0; i < bytes; i++) mica__text_add_bytes(out, &(char){(char)(value >> (8 * i))}, 1);
+  char text[8];
+  for (int i = 0; i < bytes; i++) text[i] = (char)(value >> (8 * i));
+  mica__text_add_bytes(out, text, (size_t)bytes);
 }
 
 void mica__proto_varint(mica__text *out, uint64_t value) {
