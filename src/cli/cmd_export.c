@@ -101,7 +101,7 @@ const cli_command cli_command_export = {
                "\n"
                "Classes come as probabilities: the model ends in softmax or sigmoid. Outputs by\n"
                "task:\n"
-               "  classify, text, keyword, graph, fuse\n"
+               "  classify, text, keyword, fuse\n"
                "               \"shares\": probability of each of \"classes\". They add up to 1;\n"
                "               with several labels per sample each is from 0 to 1 by itself.\n"
                "  segment      \"shares\": probability of each of \"classes\" at each pixel\n"

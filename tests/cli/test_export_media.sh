@@ -72,7 +72,7 @@ train() {
 
 # The help says of each kind of task what its model makes.
 run export --help
-for name in classify text keyword graph fuse segment regress depth detect diffuse forecast verify speech speak \
+for name in classify text keyword fuse segment regress depth detect diffuse forecast verify speech speak \
   language translate; do
   case $out in *"Outputs by$newline"*task:*"$newline  "*"$name"[\ ,"$newline"]*) ;; *) fault "nothing of $name" ;; esac
 done
