@@ -15,13 +15,14 @@
 #define HEIGHT 6
 #define WIDTH 4
 
-/* The sides of a file that holds these bytes; the status of finding them. */
-static mica_status find_sides(const uint8_t *data, size_t size, int32_t sides[2]) {
+/* The sides and the bits of a file that holds these bytes; the status of finding the sides. */
+static mica_status find_sides(const uint8_t *data, size_t size, int32_t sides[2], int *bits) {
   static uint8_t begin[MICA__SCENE_BEGIN];
   char path[] = "/tmp/mica-fuzz-XXXXXX";
   const int file = mkstemp(path);
   if (file < 0 || (size && write(file, data, size) != (ssize_t)size)) abort();
   mica_status status = mica__depth_map_find_sides(path, begin, sides);
+  if (mica__depth_map_find_bits(path, begin, bits) != MICA_OK && status == MICA_OK) abort();
   close(file);
   unlink(path);
   return status;
@@ -29,15 +30,17 @@ static mica_status find_sides(const uint8_t *data, size_t size, int32_t sides[2]
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   int32_t height = 0, width = 0, sides[2] = {0};
+  int bits = 0;
   float fitted[HEIGHT * WIDTH];
   mica__depth_map map;
   if (mica__image_size(data, size, &height, &width) && (height > MAX_SIDE || width > MAX_SIDE)) return 0;
   uint8_t *content = malloc(size);
   if (!content) return 0;
   if (size) memcpy(content, data, size);
-  const bool found = find_sides(data, size, sides) == MICA_OK;
+  const bool found = find_sides(data, size, sides, &bits) == MICA_OK;
   if (mica__depth_map_decode("fuzz", content, size, 1000, &map) == MICA_OK) {
     if (map.height < 1 || map.width < 1) abort();
+    if (bits && bits != 8 && bits != 16 && bits != 32 && bits != 64) abort();
     if (!found || sides[0] != map.height || sides[1] != map.width) abort();
     for (size_t i = 0; i < (size_t)map.height * (size_t)map.width; i++)
       if (!(map.depths[i] >= 0) || isinf(map.depths[i])) abort();
