@@ -1,7 +1,8 @@
-/* batch/augment.cl: gathers a batch of samples, normalises and augments them, and takes its small columns along.
+/* batch/augment.cl: gathers a batch of samples, normalises and augments them, and copies the small columns in the same
+ * launch.
  *
- * x holds samples of C planes of H x W elements, y of h x w. Sample s of the batch, 0 <= s < N, is number
- * i = order(first + s) of x, and position + s decides what is random about it, together with epoch and seed (draw.clh).
+ * x holds samples of C planes of H x W elements, y of h x w. Sample s of the batch, 0 <= s < N, is number i =
+ * order(first + s) of x, and its random numbers depend on position + s, epoch and seed (draw.clh).
  *
  *   y[s, c, r, q] = gain n + lift scale[c], n = scale[c] x[i, c, r', q'] + shift[c], and 0 for what lies outside of x
  *

@@ -1,12 +1,13 @@
-/* data/ragged.cl: gathers the samples of a ragged column and pads them.
+/* batch/ragged.cl: gathers the samples of a ragged column and pads them.
  *
  * x holds rows of E elements. Sample s of the batch, 0 <= s < N, is number i = order(first + s); its rows begin at
  * starts[i], or at i T with PADDED 1, and word `word` of its record says how many they are.
  *
  *   y[s, t, e] = scale x[start + t, e] for t below its length, else `pad` (in floating types 0)
  *
- * With AUGMENT 1 and 2 the rows are boxes x0 y0 x1 y1, changed as the picture is (draw.clh): the corners move, what
- * contains them all is cut at the picture's edges, and what keeps less than a quarter of its area becomes 0 0 0 0.
+ * With AUGMENT 1 and 2 the rows are boxes x0 y0 x1 y1, changed as the picture is (draw.clh): the corners are moved, the
+ * box around them is clipped at the picture's edges, and a box that keeps less than a quarter of its area becomes 0 0 0
+ * 0.
  *
  *   X_T       u8, i16, i32, i64 or f32        Y_T   u8, i32 or i64 as X_T is; f32, f16 or bf16 for i16 and f32
  *   FLOATING  1: Y_T is floating

@@ -1,4 +1,5 @@
-/* data/words.cl: gathers the small columns of a batch, where no pictures are made that would take them along.
+/* batch/words.cl: gathers the small columns of a batch that has no pictures (batch/augment.cl copies them with
+ * pictures).
  *
  * words holds records of `width` words; sample s of the batch, 0 <= s < N, is number i = order(first + s) of them.
  * Words go where words.clh says; sample s is mixed with N - 1 - s.

@@ -1,4 +1,4 @@
-/* elementwise/cast.cl: y[i] = x[i] as another type (common/cast.clh), 0 <= i < n. With equal types it is the copy.
+/* elementwise/cast.cl: y[i] = x[i] as another type (common/cast.clh), 0 <= i < n. With equal types it copies.
  *
  *   X_T, Y_T   types of x and y
  *   VW         elements a work-item moves

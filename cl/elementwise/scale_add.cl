@@ -1,4 +1,4 @@
-/* elementwise/scale_add.cl: y[i] = alpha x[i] + beta y[i], 0 <= i < n; y is not read where beta is 0.
+/* elementwise/scale_add.cl: y[i] = alpha x[i] + beta y[i], 0 <= i < n; y is not read if beta is 0.
  *
  *   X_T   type of x and y, a floating one
  *   VW    elements a work-item makes

@@ -10,7 +10,8 @@
  *          indices outside the last dimension, from `row` on
  *
  * NDRange otherwise: ceil(e<RANK-1> / VW) work-items by the product of the other extents, row 0; work-group (GROUP, 1,
- * 1). Strides may be negative. No place of y may be named twice, and none may lie in what is read. */
+ * 1). Strides may be negative. No element of y may be written twice, and none may overlap the elements that are
+ * read. */
 #include "common/dtype.clh"
 
 #define DIMENSION(k) const int e##k, const long xs##k, const long ys##k

@@ -1,8 +1,8 @@
 /* conv/cpu/direct_k.cl: direct convolution vectorised over the filters, for results of a few pixels, any phase
  * (conv/problem.clh), for the CPU class.
  *
- * Lanes are filters, whose weights are packed in vectors (conv/cpu/pack_weights.cl, tiles of 16, in one block), each of
- * which is read once for NP pixels. A register tile is NP pixels by NV vectors of filters.
+ * Lanes are filters, whose weights are packed in vectors (conv/cpu/pack_weights.cl, tiles of 16, in one block). Each
+ * vector is read once for NP pixels. A register tile is NP pixels by NV vectors of filters.
  *
  * A work-item, which is a work-group, takes NP pixels of the grid, numbered through all images, and VECTORS vectors of
  * filters. It packs what its pixels read of the source as x[c][tap][NP], zeros outside, into local memory of CG taps NP

@@ -2,7 +2,7 @@
  * to the data, for the CPU class.
  *
  * Lanes are images: a vector of results then needs one load of the source and one multiply-add for each tap, and only
- * for those taps that read inside the plane, which of a 3x3 filter over 2x2 pixels are 4 of 9.
+ * for taps that read inside the plane: 4 of 9 for a 3x3 filter over 2x2 pixels.
  *
  * The phase (conv/problem.clh) is that of the forward pass, in which OUT pixels read IN pixels. BACKWARD 1 exchanges
  * them: S has OUT pixels and D has IN. CG and KG are the channels of S and D in any case; W is packed for them, in one

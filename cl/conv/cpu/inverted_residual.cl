@@ -8,8 +8,8 @@
  *
  * A work-item, which is a work-group, takes a strip of ROWS rows of D and all of its channels, 32 expanded channels at
  * a time: a panel of E over the strip's rows of S and their halo, in local memory with zeros around it; F of it; then
- * its share of the sums of D, which wait in local memory until the last panel. Lanes are channels in all of them, so
- * that a pixel's numbers are broadcast as they lie, and only D is transposed.
+ * its share of the sums of D, which wait in local memory until the last panel. Lanes are channels in all of them, so a
+ * pixel's numbers are broadcast from where they are, and only D is transposed.
  *
  * P holds the weights in the order of use (inverted_residual_pack), lanes beyond K or M as zeros: W1 [K / 16][C][16],
  * B1 [K / 16][16], W2 [K / 16][taps][16], B2, W3 [M / 16][K rounded up to 16][16], B3 [M / 16][16].

@@ -1,6 +1,6 @@
 /* conv/cpu/wgrad_tiles.cl: weight gradient of convolutions of bf16 in two dimensions, without groups, on the matrix
- * unit of Intel's CPUs (common/cpu/tiles.clh). Sums run over images, 32 to a tile, and over pixels: a tap is no more
- * than another pixel of x, whatever strides, dilation and padding are.
+ * unit of Intel's CPUs (common/cpu/tiles.clh). Sums run over images, 32 to a tile, and over pixels: a tap just means
+ * another pixel of x, for any strides, dilation and padding.
  *
  * Y is dy as matrices of filters by images, X is x as matrices of images by channels, a pixel a matrix, both packed by
  * matmul/cpu/amx_pack.cl with `steps` words of two images of which a tile takes `words`: Y[pixel][panel of 32

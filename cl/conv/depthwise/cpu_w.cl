@@ -7,10 +7,10 @@
  *
  *   D[p][q] = sum over r, s with p + pad - r and q + pad - s even of S[(p + pad - r) / 2][(q + pad - s) / 2] W[r][s]
  *
- * Rows are stored whole vectors at a time, and the next row overwrites what a vector has beyond its row. Behind the
- * last plane of a work-item nothing would, and where beta is not 0 C's elements there are still to be read: such planes
- * gather in local memory and are stored exactly. So are those written past the caches whose rows are not whole cache
- * lines.
+ * Rows are stored whole vectors at a time, and the next row overwrites what a vector has beyond its row. Nothing would
+ * overwrite the surplus of a work-item's last plane, and if beta is not 0, C's elements there are still needed. Such
+ * planes are collected in local memory and stored exactly. So are planes that are written past the caches, if their
+ * rows are not whole cache lines.
  *
  * A work-item, which is a work-group, takes PLANES consecutive planes of ALL_PLANES, of K channels each image;
  * STREAM: results are written past the caches. NDRange: ceil(ALL_PLANES / PLANES), 1, 1; work-group (1, 1, 1). results:
@@ -88,7 +88,7 @@ INLINE void convolve(const plane S, const geometry g, __private const float *w, 
       column_masks(masks[i], g.in2, q[i] * STRIDE - pad2, 1);
       UNROLL for (int j = 0; j < OPEN; j++) sum[i][j] = (row)(start);
     }
-    /* sum[i][0] begins as row p of D. */
+    /* In step p, sum[i][j] is the unfinished row p - j of D. */
     FOR_ROWS(int p = 0; p < out1 + OPEN - 1; p++) {
       UNROLL for (int t = 0; t < min(STRIDE, TAPS); t++) {
         const int y = p * STRIDE + t - pad1;

@@ -1,7 +1,8 @@
 /* experts/gpu/row.cl: products of few rows with one of several matrices each, on GPUs; experts/cpu/row.cl has the
  * formula.
  *
- * LANES work-items share a row of w, 8 elements each in their turn. Their sums are added by a tree in local memory.
+ * LANES work-items share a row of w: they take 8 elements each, in turn. Their sums are added by a tree in local
+ * memory.
  *
  *   LANES   work-items of a row, a power of two
  *   ROWS    rows of w of a group
