@@ -47,14 +47,17 @@ typedef struct mica_setting_row {
 
 typedef struct mica_task_metric {
   const char *name;
-  bool falling; /* a lower value is better */
+  bool falling;     /* a lower value is better */
+  const char *text; /* its meaning, in a few words */
+  bool minor;       /* reports have no curve of it, and progress does not show it */
 } mica_task_metric;
 
 /* Name of task number `index`, and a line about it. NULL after the last one. */
 MICA_API const char *mica_task_name(size_t index);
 MICA_API const char *mica_task_text(size_t index);
-/* Settings that a task adds, or settings common to all tasks if task is NULL; metrics of a task, with the watched one
- * first. The lists end with a NULL name. NULL if there is no such task. */
+/* Settings that a task adds and its metrics, or those common to all tasks if task is NULL. The watched metric is first,
+ * the minor ones are last; a task also measures the parts of some, with names such as "f1_cat". The lists end with a
+ * NULL name. NULL if there is no such task. */
 MICA_API const mica_setting_row *mica_task_settings(const char *task);
 MICA_API const mica_task_metric *mica_task_metrics(const char *task);
 /* Name of network number `index` that the task trains, a value of its setting "model". NULL after the last one, and if

@@ -62,7 +62,7 @@ static void print_task(const char *task) {
     code(mica_task_network(task, i));
   }
   fputs(" |\n| metrics; the first chooses the best epoch | ", stdout);
-  for (size_t i = 0; metrics && metrics[i].name; i++) {
+  for (size_t i = 0; metrics && metrics[i].name && !metrics[i].minor; i++) {
     if (i) fputs(", ", stdout);
     code(metrics[i].name);
   }

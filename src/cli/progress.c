@@ -24,7 +24,7 @@ static const char *format_metrics(const cli_progress_state *state, const mica_me
   char metric[CLI_METRIC_TEXT] = "";
   const mica_task_metric *known = state->task ? mica_task_metrics(state->task) : NULL;
   const char *name = !known && m->count ? m->values[0].name : NULL;
-  for (; known && known->name && !name; known++)
+  for (; known && known->name && !known->minor && !name; known++)
     if (!isnan(mica_metrics_get(m, known->name))) name = known->name;
   if (name && m->count) cli_format_metric(name, mica_metrics_get(m, name), metric);
   snprintf(text, 96, "%s%sloss %.4f", metric, *metric ? ", " : "", m->loss);

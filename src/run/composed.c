@@ -24,7 +24,7 @@ int32_t mica__task_suits(const mica__task_row *task, const mica_dataset *data) {
 }
 
 bool mica__task_measures(const mica_run *run, const char *metric) {
-  for (const mica_task_metric *m = run->task->metrics; m->name; m++)
+  for (const mica_task_metric *m = run->task->metrics; m->name && !m->minor; m++)
     if (!strcmp(m->name, metric)) return true;
   return false;
 }

@@ -493,7 +493,8 @@ static mica_status add_curves(const mica_run *run, mica_report *report) {
   if (!mica_history_rows(run->record->history)) return MICA_OK;
   MICA_TRY(mica_report_begin(report, "Training"));
   MICA_TRY(add_curve(run, report, "loss"));
-  for (const mica_task_metric *m = run->task->metrics; m->name; m++) MICA_TRY(add_curve(run, report, m->name));
+  for (const mica_task_metric *m = run->task->metrics; m->name && !m->minor; m++)
+    MICA_TRY(add_curve(run, report, m->name));
   return MICA_OK;
 }
 

@@ -61,8 +61,9 @@ const mica__task_row *mica__task_find(const char *name) {
 }
 
 const mica_task_metric *mica_task_metrics(const char *name) {
+  static const mica_task_metric common[] = {{"loss", true, "value that training minimises; less is better", true}, {0}};
   const mica__task_row *task = find_task(name);
-  return task ? task->metrics : NULL;
+  return task ? task->metrics : name ? NULL : common;
 }
 
 /* True if the network outputs maps; some tasks need such networks, others cannot use them. */

@@ -13,7 +13,12 @@
   MICA__CLASS_WEIGHT_SETTINGS(X, S)
 MICA__TASK_FIELDS(classify, CLASSIFY_SETTINGS, CHOICES_FACTS, 0);
 
-static const mica_task_metric metrics[] = {{"accuracy", false}, {"f1", false}, {"top_5", false}, {NULL, false}};
+static const mica_task_metric metrics[] = {
+    CLASSES_ACCURACY,
+    CLASSES_F1,
+    {"top_5", false, "share of samples whose class is among the five likeliest", false},
+    CLASSES_DETAILS,
+    {0}};
 
 const mica__task_row mica__task_classify = {
     .name = "classify",

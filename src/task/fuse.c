@@ -25,7 +25,7 @@ static const mica_setting defaults[] = {
 #define CLASS_FACTS(X, S) CLASSES_FACTS(X, S) FUSE_FACTS(X, S)
 MICA__TASK_FIELDS(fuse_classes, CLASS_SETTINGS, CLASS_FACTS, 0);
 
-static const mica_task_metric class_metrics[] = {{"accuracy", false}, {"f1", false}, {NULL, false}};
+static const mica_task_metric class_metrics[] = {CLASSES_ACCURACY, CLASSES_F1, CLASSES_DETAILS, {0}};
 static const mica_onnx_text class_docs[] = {READS, {"shares", "the probability of each of the \"classes\""}, {0}};
 
 const mica__task_row mica__task_fuse = {

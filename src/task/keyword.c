@@ -18,7 +18,7 @@ static const char heard[] =
 #define KEYWORD_FACTS(X, S) CLASSES_FACTS(X, S) SOUND_FACTS(X, S)
 MICA__TASK_FIELDS(keyword, KEYWORD_SETTINGS, KEYWORD_FACTS, 2);
 
-static const mica_task_metric keyword_metrics[] = {{"accuracy", false}, {NULL, false}};
+static const mica_task_metric keyword_metrics[] = {CLASSES_ACCURACY, {0}};
 static const mica_onnx_text keyword_docs[] = {
     {"sound", heard}, {"shares", "the probability of each of the \"classes\""}, {0}};
 

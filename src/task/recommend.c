@@ -19,9 +19,16 @@
 
 static MICA__SETTINGS_TABLE(recommend, RECOMMEND_SETTINGS);
 
-static const mica_task_metric rating_metrics[] = {{"rmse", true},      {"mae", true},      {"ndcg", false},
-                                                  {"hit_rate", false}, {"recall", false},  {"coverage", false},
-                                                  {"auc", false},      {"log_loss", true}, {NULL, false}};
+static const mica_task_metric rating_metrics[] = {
+    {"rmse", true, "root of the mean squared error, in the units of the answers", false},
+    {"mae", true, "mean absolute error, in the units of the answers", false},
+    {"ndcg", false, "rank of a user's next items among the recommendations; 1 is best", false},
+    {"hit_rate", false, "share of users who find a next item among the recommendations", false},
+    {"recall", false, "share of a user's next items that are among the first recommendations", false},
+    {"coverage", false, "share of all items that are recommended to someone", false},
+    {"auc", false, "probability that a right pair or click scores higher than a wrong one", false},
+    {"log_loss", true, "mean negative logarithm of the true answer's probability", false},
+    {0}};
 
 /* --- defaults --- */
 

@@ -18,7 +18,7 @@ static const mica_setting defaults[] = {
 #define TEXT_FACTS(X, S) CLASSES_FACTS(X, S) TOKENS_FACTS(X, S)
 MICA__TASK_FIELDS(text, TEXT_SETTINGS, TEXT_FACTS, 0);
 
-static const mica_task_metric text_metrics[] = {{"f1", false}, {"accuracy", false}, {NULL, false}};
+static const mica_task_metric text_metrics[] = {CLASSES_F1, CLASSES_ACCURACY, {0}};
 static const mica_onnx_text text_docs[] = {TOKENS_DOCS, {"shares", "the probability of each of the \"classes\""}, {0}};
 
 const mica__task_row mica__task_text = {

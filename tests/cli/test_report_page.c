@@ -261,14 +261,16 @@ START_TEST(metrics_have_meanings) {
   const char *suffix = NULL;
   for (size_t i = 0; mica_task_name(i); i++)
     for (const mica_task_metric *m = mica_task_metrics(mica_task_name(i)); m && m->name; m++)
-      ck_assert_msg(cli_metric_meaning(mica_task_name(i), m->name, &suffix) && !suffix, "%s of %s has no meaning",
-                    m->name, mica_task_name(i));
+      ck_assert_msg(m->text && cli_metric_meaning(mica_task_name(i), m->name, &suffix) == m->text && !suffix,
+                    "%s of %s has no meaning", m->name, mica_task_name(i));
   const char *of_class = cli_metric_meaning("text", "f1_hausdorff_95", &suffix);
   ck_assert_str_eq(suffix, "hausdorff_95");
   ck_assert_str_eq(of_class, cli_metric_meaning("text", "f1", &suffix));
   ck_assert_ptr_null(suffix);
   ck_assert_ptr_null(cli_metric_meaning("text", "samples", &suffix));
   ck_assert_ptr_nonnull(strstr(cli_metric_meaning("depth", "rmse", &suffix), "the unit of the depth maps"));
+  ck_assert_ptr_nonnull(cli_metric_meaning("text", "loss", &suffix));
+  ck_assert_ptr_null(cli_metric_meaning("text", "map", &suffix));
   ck_assert_str_ne(cli_metric_meaning("detect", "map", &suffix), cli_metric_meaning("text_labels", "map", &suffix));
   mica_report *report = begin("Run");
   ck_ok(mica_report_add_text(report, "task", "text"));

@@ -31,7 +31,8 @@ static const mica_setting defaults[] = {{"model", "denoiser"},  {"epochs", "3"},
                                         {"optimizer", "adamw"}, {"lr", "0.001"},    {"weight-decay", "0"},
                                         {"schedule", "cosine"}, {"clip-norm", "1"}, {0}};
 
-static const mica_task_metric metrics[] = {{"noise_mse", true}, {NULL, false}};
+static const mica_task_metric metrics[] = {{"noise_mse", true, "mean squared error of the predicted noise", false},
+                                           {0}};
 
 #define DIFFUSE_FACTS(X, S) X(S, TEXTS, classes, .needed = true)
 MICA__FACTS_STRUCT(diffuse, DIFFUSE_FACTS);

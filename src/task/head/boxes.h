@@ -26,7 +26,19 @@
 /* Metrics of a task with this head, for rows. */
 #define BOXES_METRICS                                                                                                  \
   {                                                                                                                    \
-    {"map_50", false}, {"map", false}, { NULL, false }                                                                 \
+    {"map_50", false, "mean average precision of boxes that overlap a true one by at least 0.5; 1 is best", false},    \
+        {"map", false, "mean average precision, over overlaps of 0.5 to 0.95; 1 is best", false},                      \
+        {"map_75", false, "mean average precision of boxes that overlap a true one by at least 0.75", true},           \
+        {"map_small", false, "map of boxes smaller than 32 x 32 pixels", true},                                        \
+        {"map_medium", false, "map of boxes between 32 x 32 and 96 x 96 pixels", true},                                \
+        {"map_large", false, "map of boxes larger than 96 x 96 pixels", true},                                         \
+        {"ap_50", false, "average precision of a class at overlaps of at least 0.5", true},                            \
+        {"recall", false, "share of the true boxes that are found, mean over overlaps of 0.5 to 0.95", true},          \
+        {"class_loss", true, "part of the loss: classes", true},                                                       \
+        {"giou_loss", true, "part of the loss: position and size of boxes", true},                                     \
+        {"centre_loss", true, "part of the loss: distance from the centres of boxes", true}, {                         \
+      0                                                                                                                \
+    }                                                                                                                  \
   }
 
 extern const mica__head mica__head_boxes;

@@ -21,6 +21,16 @@ const char *mica__class_loss_at(size_t i);
   X(S, TEXTS, classes, .needed = true)                                                                                 \
   X(S, NUMBERS, class_weights, .of = "classes", MICA__OR_ZERO)
 
+/* Rows of a task's metrics. CLASSES_DETAILS: of tests alone. */
+#define CLASSES_ACCURACY                                                                                               \
+  { "accuracy", false, "share of right answers", false }
+#define CLASSES_F1                                                                                                     \
+  { "f1", false, "harmonic mean of precision and recall, mean over classes; 1 is best", false }
+#define CLASSES_DETAILS                                                                                                \
+  {"precision", false, "of the samples predicted as a class, the share that is right; mean over classes", true}, {     \
+    "recall", false, "of the samples of a class, the share that is found; mean over classes", true                     \
+  }
+
 extern const mica__head mica__head_classes;
 
 #endif

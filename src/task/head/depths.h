@@ -30,7 +30,11 @@ const char *mica__depths_loss_at(size_t i);
 /* Metrics of a task with this head, for rows. */
 #define DEPTHS_METRICS                                                                                                 \
   {                                                                                                                    \
-    {"absrel", true}, {"rmse", true}, {"delta1", false}, { NULL, false }                                               \
+    {"absrel", true, "mean absolute error divided by the true depth; less is better", false},                          \
+        {"rmse", true, "root of the mean squared error, in the unit of the depth maps", false},                        \
+        {"delta1", false, "share of pixels whose depth is wrong by a factor below 1.25; 1 is best", false}, {          \
+      0                                                                                                                \
+    }                                                                                                                  \
   }
 
 extern const mica__head mica__head_depths;

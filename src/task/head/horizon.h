@@ -15,7 +15,16 @@
 
 #define HORIZON_METRICS                                                                                                \
   {                                                                                                                    \
-    {"mase", true}, {"mae", true}, { NULL, false }                                                                     \
+    {"mase", true, "mae divided by the mae of a naive forecast of the training part; below 1 is better than naive",    \
+     false},                                                                                                           \
+        {"mae", true, "mean absolute error, in the units of the answers", false},                                      \
+        {"rmse", true, "root of the mean squared error, in the units of the answers", true},                           \
+        {"mae_last", true, "mae if each series keeps its last value", true},                                           \
+        {"mae_season", true, "mae if each series repeats its last season", true},                                      \
+        {"mase_last", true, "mase if each series keeps its last value", true},                                         \
+        {"mase_season", true, "mase if each series repeats its last season", true}, {                                  \
+      0                                                                                                                \
+    }                                                                                                                  \
   }
 #define HORIZON_ANSWERS                                                                                                \
   { "target", "known", "season", NULL }

@@ -25,7 +25,13 @@ const char *mica__identity_loss_at(size_t i);
 /* Metrics of a task with this head, for rows. */
 #define IDENTITY_METRICS                                                                                               \
   {                                                                                                                    \
-    {"eer", true}, {"auc", false}, {"tar_1", false}, {"nearest", false}, { NULL, false }                               \
+    {"eer", true, "share of wrong decisions at the threshold where both kinds are equally frequent", false},           \
+        {"auc", false, "probability that a right pair or click scores higher than a wrong one", false},                \
+        {"tar_1", false, "share of pairs of one class that are accepted if 1 % of the other pairs are", false},        \
+        {"nearest", false, "share of samples whose nearest other sample has their class", false},                      \
+        {"threshold", false, "similarity at which both kinds of wrong decisions are equally frequent", true}, {        \
+      0                                                                                                                \
+    }                                                                                                                  \
   }
 
 extern const mica__head mica__head_identity;

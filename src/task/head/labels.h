@@ -4,6 +4,7 @@
 
 #include "run/composed.h"
 #include "run/fact_fields.h"
+#include "task/head/classes.h"
 
 /* A label is predicted if its share is above this, unless the caller sets another limit. */
 #define MICA__LABEL_THRESHOLD 0.5
@@ -15,7 +16,10 @@
 /* Metrics of a task with this head, for rows. */
 #define LABELS_METRICS                                                                                                 \
   {                                                                                                                    \
-    {"map", false}, {"f1", false}, {"accuracy", false}, { NULL, false }                                                \
+    {"map", false, "mean average precision over the labels; 1 is best", false}, CLASSES_F1, CLASSES_ACCURACY,          \
+        CLASSES_DETAILS, {                                                                                             \
+      0                                                                                                                \
+    }                                                                                                                  \
   }
 
 extern const mica__head mica__head_labels;

@@ -14,7 +14,10 @@
 
 #define LETTERS_METRICS                                                                                                \
   {                                                                                                                    \
-    {"wer", true}, {"cer", true}, { NULL, false }                                                                      \
+    {"wer", true, "wrong, missing and added words per word of the true texts", false},                                 \
+        {"cer", true, "wrong, missing and added letters per letter of the true texts", false}, {                       \
+      0                                                                                                                \
+    }                                                                                                                  \
   }
 #define LETTERS_ANSWERS                                                                                                \
   { "tokens", NULL }

@@ -11,7 +11,11 @@
 
 #define NEXT_TOKEN_METRICS                                                                                             \
   {                                                                                                                    \
-    {"perplexity", true}, {"bits_per_byte", true}, { NULL, false }                                                     \
+    {"perplexity", true, "exp of the mean loss per token; less is better", false},                                     \
+        {"bits_per_byte", true, "bits that the network needs per byte of the text; less is better", false},            \
+        {"bytes_per_token", false, "mean length of a token", true}, {                                                  \
+      0                                                                                                                \
+    }                                                                                                                  \
   }
 
 extern const mica__head mica__head_next_token;

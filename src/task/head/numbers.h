@@ -29,7 +29,11 @@ const char *mica__numbers_loss_at(size_t i);
 /* Metrics of a task with this head, for rows. */
 #define NUMBERS_METRICS                                                                                                \
   {                                                                                                                    \
-    {"rmse", true}, {"mae", true}, {"r2", false}, { NULL, false }                                                      \
+    {"rmse", true, "root of the mean squared error, in the units of the answers", false},                              \
+        {"mae", true, "mean absolute error, in the units of the answers", false},                                      \
+        {"r2", false, "share of the variance that is explained; 1 is best, 0 is the mean's", false}, {                 \
+      0                                                                                                                \
+    }                                                                                                                  \
   }
 
 extern const mica__head mica__head_numbers;

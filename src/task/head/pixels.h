@@ -28,7 +28,11 @@ const char *mica__pixels_loss_at(size_t i);
 /* Metrics of a task with this head, for rows. */
 #define PIXELS_METRICS                                                                                                 \
   {                                                                                                                    \
-    {"dice", false}, {"iou", false}, {"accuracy", false}, { NULL, false }                                              \
+    {"dice", false, "twice the common area, divided by the sum of both areas; 1 is best", false},                      \
+        {"iou", false, "common area divided by the united area; 1 is best", false},                                    \
+        {"accuracy", false, "share of pixels whose class is right", false}, {                                          \
+      0                                                                                                                \
+    }                                                                                                                  \
   }
 
 extern const mica__head mica__head_pixels;

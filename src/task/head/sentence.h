@@ -20,7 +20,11 @@
 /* Metrics of a task with this head, for rows. */
 #define SENTENCE_METRICS                                                                                               \
   {                                                                                                                    \
-    {"bleu", false}, {"perplexity", true}, { NULL, false }                                                             \
+    {"bleu", false, "agreement of greedy translations with the references, 0 to 100", false},                          \
+        {"perplexity", true, "exp of the mean loss per token; less is better", false},                                 \
+        {"bleu_beam", false, "bleu with a beam search (--beam)", true}, {                                              \
+      0                                                                                                                \
+    }                                                                                                                  \
   }
 
 extern const mica__head mica__head_sentence;

@@ -8,7 +8,13 @@
 /* Metrics of a task with this head, for rows. */
 #define VOXELS_METRICS                                                                                                 \
   {                                                                                                                    \
-    {"dice", false}, {"iou", false}, {"accuracy", false}, {"hausdorff", true}, {"hausdorff_95", true}, { NULL, false } \
+    {"dice", false, "twice the common area, divided by the sum of both areas; 1 is best", false},                      \
+        {"iou", false, "common area divided by the united area; 1 is best", false},                                    \
+        {"accuracy", false, "share of voxels whose class is right", false},                                            \
+        {"hausdorff", true, "largest distance between the predicted and the true surface", false},                     \
+        {"hausdorff_95", true, "distance between surfaces that 95 % of their points do not exceed", false}, {          \
+      0                                                                                                                \
+    }                                                                                                                  \
   }
 
 extern const mica__head mica__head_voxels;

@@ -21,7 +21,10 @@ static const mica_setting defaults[] = {
     {"model", "convolutions"}, {"epochs", "8"},   {"batch", "16"},        {"lr", "0.004"},    {"optimizer", "adamw"},
     {"weight-decay", "0.001"}, {"warm-up", "50"}, {"schedule", "cosine"}, {"clip-norm", "1"}, {0}};
 
-static const mica_task_metric metrics[] = {{"spectrum_mae", true}, {"duration_mae", true}, {NULL, false}};
+static const mica_task_metric metrics[] = {
+    {"spectrum_mae", true, "mean absolute error of the scaled logarithmic spectrum", false},
+    {"duration_mae", true, "mean absolute error of a letter's duration, in frames", false},
+    {0}};
 static const char *const answers[] = {"sound", "sound.length", NULL};
 
 /* Data with texts suit speech better, so this task must be named. */
