@@ -7,6 +7,7 @@
 #include "run/common_fields.h"
 #include "run/facts.h"
 #include "run/network.h"
+#include "run/predict/texts.h"
 #include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
@@ -152,6 +153,28 @@ static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_val
   return mica__run_answers(run, mica_model_build(nn, tokens, &config), outputs);
 }
 
+/* --- samples --- */
+
+static mica__text_samples texts_of(const mica_run *run) {
+  return (mica__text_samples){mica__tokens_facts_of(run).text_column, mica__tokens_settings_of(run).length};
+}
+
+static mica_status visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
+  const mica__text_samples from = texts_of(run);
+  return mica__text_samples_visit(run, &from, given, fn, user);
+}
+
+static mica_status look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {
+  const mica__text_samples from = texts_of(run);
+  return mica__text_samples_look(run, &from, data, fn, user);
+}
+
+static mica_status show(mica_run *run, mica_report *report, const mica_dataset *data, uint64_t sample,
+                        const char *caption) {
+  const mica__text_samples from = texts_of(run);
+  return mica__text_samples_show(&from, report, data, sample, caption);
+}
+
 const mica__input mica__input_tokens = {
     .name = "tokens",
     .suits = suits,
@@ -163,7 +186,7 @@ const mica__input mica__input_tokens = {
     .views.derive = derive,
     .networks = networks,
     .network = network,
-    .samples.visit = mica__tokens_visit,
-    .samples.look = mica__tokens_look,
-    .samples.show = mica__tokens_show,
+    .samples.visit = visit,
+    .samples.look = look,
+    .samples.show = show,
 };

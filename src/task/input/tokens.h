@@ -43,10 +43,4 @@ extern const mica__input mica__input_tokens;
 mica__tokens_settings mica__tokens_settings_of(const mica_run *run);
 mica__tokens_facts mica__tokens_facts_of(const mica_run *run);
 
-/* Members of the input (task/input/tokens_show.c). */
-mica_status mica__tokens_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
-mica_status mica__tokens_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
-mica_status mica__tokens_show(mica_run *run, mica_report *report, const mica_dataset *data, uint64_t sample,
-                              const char *caption);
-
 #endif

@@ -1,14 +1,15 @@
 /* Texts to predict from, and those that a report shows. */
+#include "run/predict/texts.h"
 #include "data/dataset.h"
 #include "data/source.h"
 #include "data/table/table.h"
+#include "run/composed.h"
 #include "run/facts.h"
 #include "run/predict/batches.h"
 #include "run/predict/truths.h"
 #include "run/predict/visits.h"
 #include "run/run.h"
 #include "run/tokens.h"
-#include "task/input/tokens.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,6 +24,7 @@
 
 /* Texts as ids. */
 typedef struct texts {
+  mica__text_samples from;
   mica__ids ids;
   mica_encoding work;
   char **names;
@@ -54,8 +56,7 @@ static mica_status add_text(const mica_run *run, texts *t, const char *where, co
   mica__text_addf(&name, "%s %s %llu", where, what, (unsigned long long)number);
   mica_status status = mica__text_status(&name);
   if (status == MICA_OK)
-    status =
-        mica__ids_add(run, name.data, text, bytes, true, mica__tokens_settings_of(run).length, true, &t->work, &t->ids);
+    status = mica__ids_add(run, name.data, text, bytes, true, t->from.length, true, &t->work, &t->ids);
   if (status == MICA_OK) t->names[t->count] = mica__strdup(name.data + strlen(where) + 1);
   mica__text_free(&name);
   MICA_TRY(status);
@@ -133,7 +134,7 @@ static mica_status add_lines(const mica_run *run, const char *name, const char *
 /* The columns of a table. */
 typedef struct columns {
   size_t text, *answers; /* SIZE_MAX: not there */
-  size_t count;          /* in the first record; all other records must have as many */
+  size_t count;          /* of the first record; every other record must have the same number */
   bool header;
 } columns;
 
@@ -144,8 +145,7 @@ static size_t position_of(const char *name) {
 
 /* Finds the columns by the names in the first record, or by number if the run's table had no names. False if there is
  * no column of texts. */
-static bool find_columns(const mica_run *run, const mica__records *r, size_t answers, columns *c) {
-  const char *text = mica__tokens_facts_of(run).text_column;
+static bool find_columns(const mica_run *run, const mica__records *r, const char *text, size_t answers, columns *c) {
   bool there = true;
   c->text = SIZE_MAX;
   c->count = r->count;
@@ -193,7 +193,7 @@ static mica_status add_table(const mica_run *run, mica__records *r, texts *t, bo
   bool found = false;
   mica_status status = c.answers ? mica__records_find_delimiter(r) : mica__fail_nomem("a table");
   if (status == MICA_OK) status = mica__records_next(r, &found);
-  *table = status == MICA_OK && found && find_columns(run, r, t->answers, &c);
+  *table = status == MICA_OK && found && find_columns(run, r, t->from.column, t->answers, &c);
   if (*table && c.header) status = mica__records_next(r, &found);
   while (*table && status == MICA_OK && found) {
     status = add_record(run, r, &c, t);
@@ -222,7 +222,7 @@ static mica_status add_content(const mica_run *run, const char *name, char *cont
   if (table) return MICA_OK;
   if (must)
     return mica__fail(MICA_E_FORMAT, "%s has no column '%s' of texts, but the network was trained on it", name,
-                      mica__tokens_facts_of(run).text_column);
+                      t->from.column);
   return add_lines(run, name, content, size, t);
 }
 
@@ -238,7 +238,7 @@ static mica_status add_file(const mica_run *run, const char *path, texts *t) {
 /* The first samples of a dataset. */
 static mica_status add_samples(const mica_run *run, const mica_dataset *data, uint64_t count, texts *t) {
   mica__truths truths = {0};
-  mica__texts walk = {.data = data, .column = mica_dataset_column_index(data, mica__tokens_facts_of(run).text_column)};
+  mica__texts walk = {.data = data, .column = mica_dataset_column_index(data, t->from.column)};
   double *truth = calloc(t->answers + 1, sizeof *truth);
   mica_status status = truth ? mica__truths_open(run, data, &truths) : mica__fail_nomem("texts");
   for (uint64_t i = 0; status == MICA_OK && i < count; i++) {
@@ -265,7 +265,7 @@ static mica_status add_input(mica_run *run, const mica_run_input *input, texts *
   return status;
 }
 
-/* --- members of the input --- */
+/* --- samples of an input --- */
 
 /* Visits the texts that were added, unless `status` is a failure, and frees them. */
 static mica_status visit_all(mica_run *run, texts *t, mica_status status, mica__sample_fn *fn, void *user) {
@@ -275,28 +275,43 @@ static mica_status visit_all(mica_run *run, texts *t, mica_status status, mica__
 }
 
 static mica_status remark_cut(mica_run *run, const texts *t) {
-  return mica__run_remark_cut(run, t->ids.cut, t->count, mica__tokens_settings_of(run).length);
+  return mica__run_remark_cut(run, t->ids.cut, t->count, t->from.length);
 }
 
+static texts begin(const mica_run *run, const mica__text_samples *from) {
+  return (texts){.from = *from, .answers = mica__truth_count(run)};
+}
+
+/* What a walk over given data needs besides them. */
+typedef struct visiting {
+  const mica__text_samples *from;
+  void *user;
+} visiting;
+
+/* The mica__data_visit_fn of a walk: `user` is the visiting. */
 static mica_status visit_data(mica_run *run, const mica_dataset *data, uint64_t count, mica__sample_fn *fn,
                               void *user) {
-  texts t = {.answers = mica__truth_count(run)};
+  const visiting *w = user;
+  texts t = begin(run, w->from);
   mica_status status = add_samples(run, data, count, &t);
   if (status == MICA_OK) status = remark_cut(run, &t);
-  return visit_all(run, &t, status, fn, user);
+  return visit_all(run, &t, status, fn, w->user);
 }
 
-mica_status mica__tokens_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
-  if (given->data) return mica__visit_data(run, given, visit_data, fn, user);
-  texts t = {.answers = mica__truth_count(run)};
+mica_status mica__text_samples_visit(mica_run *run, const mica__text_samples *from, const mica_run_input *given,
+                                     mica__sample_fn *fn, void *user) {
+  visiting w = {from, user};
+  if (given->data) return mica__visit_data(run, given, visit_data, fn, &w);
+  texts t = begin(run, from);
   mica_status status = add_input(run, given, &t);
   if (status == MICA_OK) status = remark_cut(run, &t);
   return visit_all(run, &t, status, fn, user);
 }
 
-mica_status mica__tokens_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {
+mica_status mica__text_samples_look(mica_run *run, const mica__text_samples *from, const mica_dataset *data,
+                                    mica__sample_fn *fn, void *user) {
   const uint64_t all = mica_dataset_count(data);
-  texts t = {.answers = mica__truth_count(run)};
+  texts t = begin(run, from);
   mica_status status = add_samples(run, data, all < LOOKED_AT ? all : LOOKED_AT, &t);
   return visit_all(run, &t, status, fn, user);
 }
@@ -309,10 +324,9 @@ static void add_beginning(mica__text *to, const mica__texts *t) {
   if (bytes < t->bytes) mica__text_add(to, "...");
 }
 
-mica_status mica__tokens_show(mica_run *run, mica_report *report, const mica_dataset *data, uint64_t sample,
-                              const char *caption) {
-  mica__texts walk = {
-      .data = data, .column = mica_dataset_column_index(data, mica__tokens_facts_of(run).text_column), .at = sample};
+mica_status mica__text_samples_show(const mica__text_samples *from, mica_report *report, const mica_dataset *data,
+                                    uint64_t sample, const char *caption) {
+  mica__texts walk = {.data = data, .column = mica_dataset_column_index(data, from->column), .at = sample};
   mica__text text = {0};
   mica_status status = mica__texts_read(&walk);
   if (status == MICA_OK) add_beginning(&text, &walk);
