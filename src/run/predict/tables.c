@@ -11,7 +11,6 @@
 #include "run/predict/truths.h"
 #include "run/run.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,24 +21,31 @@
 typedef struct walk {
   const mica_dataset *data;
   uint64_t at, end;
+  mica__naming_fn *name;
+  void *naming;
   mica__truths truths;
   double *truth;
   mica__sample_fn *fn;
   void *user;
 } walk;
 
-static void name_of(const mica_dataset *data, uint64_t sample, char name[32]) {
+/* The mica__naming_fn of rows. */
+static mica_status name_row(void *user, const mica_dataset *data, uint64_t sample, mica__text *name) {
   const uint64_t line = mica_dataset_line(data, sample);
-  snprintf(name, 32, line ? "row %llu" : "sample %llu", (unsigned long long)(line ? line : sample));
+  (void)user;
+  mica__text_addf(name, line ? "row %llu" : "sample %llu", (unsigned long long)(line ? line : sample));
+  return mica__text_status(name);
 }
 
 static mica_status give(mica_run *run, walk *w, const float *outputs) {
-  char name[32];
-  name_of(w->data, w->at, name);
-  MICA_TRY(mica__truths_read(&w->truths, w->at, w->truth));
-  const mica__sample sample = {.name = name, .truths = w->truth};
+  mica__text name = {0};
+  mica_status status = w->name(w->naming, w->data, w->at, &name);
+  if (status == MICA_OK) status = mica__truths_read(&w->truths, w->at, w->truth);
+  const mica__sample sample = {.name = name.data, .truths = w->truth};
   w->at++;
-  return w->fn(run, &sample, outputs, w->user);
+  if (status == MICA_OK) status = w->fn(run, &sample, outputs, w->user);
+  mica__text_free(&name);
+  return status;
 }
 
 static mica_status give_batch(mica_run *run, const mica_batch *batch, const float *outputs, void *user) {
@@ -49,11 +55,11 @@ static mica_status give_batch(mica_run *run, const mica_batch *batch, const floa
   return MICA_OK;
 }
 
-/* Visits the first samples of data, batch by batch in order. */
-static mica_status visit_loaded(mica_run *run, const mica_dataset *data, uint64_t most, mica__sample_fn *fn,
-                                void *user) {
+mica_status mica__loaded_visit(mica_run *run, const mica_dataset *data, uint64_t most, mica__naming_fn *name,
+                               void *naming, mica__sample_fn *fn, void *user) {
   const uint64_t all = mica_dataset_count(data);
-  walk w = {.data = data, .end = most && most < all ? most : all, .fn = fn, .user = user};
+  walk w = {
+      .data = data, .end = most && most < all ? most : all, .name = name, .naming = naming, .fn = fn, .user = user};
   mica_dataset *shown = NULL;
   mica_loader *loader = NULL;
   w.truth = calloc(mica__truth_count(run) + 1, sizeof *w.truth);
@@ -74,7 +80,7 @@ static mica_status visit_loaded(mica_run *run, const mica_dataset *data, uint64_
 static mica_status visit_opened(mica_run *run, mica_dataset *data, int64_t count, mica__sample_fn *fn, void *user) {
   mica_dataset *ready = NULL;
   MICA_TRY(mica__run_make_ready(run, MICA_PART_TEST, data, true, &ready));
-  mica_status status = visit_loaded(run, ready, count > 0 ? (uint64_t)count : 0, fn, user);
+  mica_status status = mica__loaded_visit(run, ready, count > 0 ? (uint64_t)count : 0, name_row, NULL, fn, user);
   mica_dataset_destroy(ready);
   return status;
 }
@@ -125,13 +131,15 @@ mica_status mica__tables_visit(mica_run *run, const mica_run_input *given, mica_
 }
 
 mica_status mica__tables_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {
-  return visit_loaded(run, data, LOOKED_AT, fn, user);
+  return mica__loaded_visit(run, data, LOOKED_AT, name_row, NULL, fn, user);
 }
 
 mica_status mica__tables_show(mica_run *run, mica_report *report, const mica_dataset *data, uint64_t sample,
                               const char *caption) {
-  char name[32];
+  mica__text name = {0};
   (void)run;
-  name_of(data, sample, name);
-  return mica_report_add_text(report, name, caption);
+  mica_status status = name_row(NULL, data, sample, &name);
+  if (status == MICA_OK) status = mica_report_add_text(report, name.data, caption);
+  mica__text_free(&name);
+  return status;
 }
