@@ -133,31 +133,7 @@ static mica_status teaches(const mica_run *run, const mica_run *teacher) {
   return mica__distil_check_numbers(run, "feature_numbers");
 }
 
-/* A table of users or items, with their biases. */
-static bool is_table(const mica_nn_parameter_info *info) {
-  static const char *const names[] = {"users.weight",     "items.weight",     "deep_users.weight", "deep_items.weight",
-                                      "user_bias.weight", "item_bias.weight", "values.weight"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-    if (!strcmp(info->own_name, names[i])) return true;
-  return false;
-}
-
-/* Row 0 of a table stands for unknown users or items: it begins as 0, and stays so unless a sample refers to it. */
-static mica_status begin(mica_run *run) {
-  static const float zeros[4096]; /* the widest row */
-  mica_nn *nn = mica_trainer_network(run->trainer);
-  mica_session *session = mica_trainer_session(run->trainer);
-  for (size_t i = 0; i < mica_nn_parameter_count(nn); i++) {
-    const mica_nn_parameter_info *info = mica_nn_parameter_at(nn, i);
-    mica_tensor *table = mica_session_parameter(session, info->name), *row = NULL;
-    if (!table || !is_table(info)) continue;
-    MICA_TRY(mica_tensor_view(table, MICA_SHAPE(1, mica_tensor_shape(table).dim[1]), NULL, 0, &row));
-    mica_status status = mica_tensor_upload(mica_engine_queue(run->engine), row, zeros, mica_tensor_bytes(row));
-    mica_tensor_destroy(row);
-    MICA_TRY(status);
-  }
-  return MICA_OK;
-}
+static mica_status begin(mica_run *run) { return mica__ranker_begin(run->engine, run->trainer); }
 
 static mica_status prepare(mica_run *run) {
   if (run->parts->whole && !mica__interactions_of(run->parts->whole))

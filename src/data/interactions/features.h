@@ -7,6 +7,8 @@
 #include "base/name_table.h"
 #include "data/table/table.h"
 
+#include <mica/task.h>
+
 /* The names of ids: id i has the name names[i - 1]. */
 typedef struct mica__id_names {
   char **names;
@@ -84,6 +86,9 @@ mica_status mica__features_take(mica__records *records, mica__side side, const m
                                 mica__features *f);
 /* MICA_E_INVALID for a name in the lists that is not a column of any table, or is not a category. */
 mica_status mica__features_check(const mica__features *f, const mica__feature_config *config);
+/* Reads the features of one pair by the names of its columns, into row 0; columns that are not named count as missing.
+ * MICA_E_NOT_FOUND names one that is not a column of pairs. */
+mica_status mica__features_context(const mica_setting *context, size_t count, char separator, mica__features *f);
 void mica__features_free(mica__features *f);
 
 /* The rows of a sample in each table; -1: unknown. */

@@ -161,3 +161,18 @@ mica_status mica__histories_make(const mica__interactions *x, mica_part last, mi
   free(order);
   return MICA_OK;
 }
+
+void mica__histories_write(const mica__histories *h, size_t user, mica__text *text) {
+  mica__text_add(text, "");
+  for (int64_t i = h->offsets[user]; i < h->offsets[user + 1]; i++)
+    mica__text_addf(text, i > h->offsets[user] ? " %d" : "%d", (int)h->items[i]);
+}
+
+bool mica__histories_parse(const char *text, size_t items, int32_t *ids, int64_t *count) {
+  for (char *next = NULL; *text; text = next) {
+    const long item = strtol(text, &next, 10);
+    if (next == text || item < 1 || (size_t)item > items) return false;
+    ids[(*count)++] = (int32_t)item;
+  }
+  return true;
+}

@@ -1,71 +1,9 @@
-/* Values of pairs: for predictions, and to rank items that are scored pair by pair. */
+/* Values of pairs that are given to predict. */
 #include "run/evaluation.h"
 #include "run/predict/take.h"
 #include "task/head/ranking.h"
 
 #include <stdlib.h>
-#include <string.h>
-
-/* The contents of a batch. */
-typedef struct columns {
-  mica__recommender network;
-  int64_t width; /* of all sets */
-  int32_t *ids;  /* users, items, categories, sets, lengths */
-  float *numbers;
-  mica_tensor *tensors[6];
-  mica_feed feeds[6];
-  size_t count;
-} columns;
-
-static mica_status add_tensor(const mica_run *run, columns *c, const char *name, mica_dtype dtype, mica_shape shape,
-                              const void *data) {
-  mica_tensor **tensor = &c->tensors[c->count];
-  MICA_TRY(mica_tensor_create(run->engine, dtype, shape, tensor));
-  c->feeds[c->count++] = (mica_feed){name, *tensor};
-  return mica_tensor_upload(mica_engine_queue(run->engine), *tensor, data, mica_tensor_bytes(*tensor));
-}
-
-static mica_status make_columns(const mica_run *run, const mica__features *f, const mica__interaction *pairs, size_t n,
-                                columns *c) {
-  const mica__recommender *r = &c->network;
-  const int64_t count = (int64_t)n;
-  for (int64_t s = 0; s < r->sets; s++) c->width += r->set_width[s];
-  c->ids = calloc(n * (size_t)(2 + r->categories + c->width + r->sets) + 1, sizeof *c->ids);
-  c->numbers = calloc(n * (size_t)r->numbers + 1, sizeof *c->numbers);
-  if (!c->ids || !c->numbers) return mica__fail_nomem("pairs");
-  int32_t *users = c->ids, *items = users + n, *categories = items + n, *sets = categories + count * r->categories;
-  int32_t *lengths = sets + count * c->width;
-  for (int64_t i = 0; i < count; i++) {
-    users[i] = pairs[i].user;
-    items[i] = pairs[i].item;
-    mica__features_encode(f, &pairs[i].rows, c->numbers + i * r->numbers, categories + i * r->categories,
-                          sets + i * c->width, lengths + i * r->sets);
-  }
-  MICA_TRY(add_tensor(run, c, "user", MICA_I32, MICA_SHAPE(count), users));
-  MICA_TRY(add_tensor(run, c, "item", MICA_I32, MICA_SHAPE(count), items));
-  if (r->numbers) MICA_TRY(add_tensor(run, c, "numbers", MICA_F32, MICA_SHAPE(count, r->numbers), c->numbers));
-  if (r->categories) MICA_TRY(add_tensor(run, c, "categories", MICA_I32, MICA_SHAPE(count, r->categories), categories));
-  if (!r->sets) return MICA_OK;
-  MICA_TRY(add_tensor(run, c, "sets", MICA_I32, MICA_SHAPE(count, c->width), sets));
-  return add_tensor(run, c, "set_lengths", MICA_I32, MICA_SHAPE(count, r->sets), lengths);
-}
-
-mica_status mica__recommend_values(mica_run *run, const mica__features *f, const mica__interaction *pairs, size_t n,
-                                   float *values) {
-  columns c = {.network = mica__recommend_network(run)};
-  mica_status status = make_columns(run, f, pairs, n, &c);
-  const mica_batch batch = {.count = (int64_t)n, .tensors = c.feeds, .tensor_count = c.count};
-  if (status == MICA_OK) status = mica_trainer_predict(run->trainer, &batch);
-  const mica_tensor *value = status == MICA_OK ? mica_trainer_output(run->trainer, "value") : NULL;
-  if (status == MICA_OK && !value) status = mica__fail(MICA_E_STATE, "the network has no values");
-  if (value) status = mica_tensor_download(mica_engine_queue(run->engine), value, values, n * sizeof *values);
-  for (size_t i = 0; i < sizeof c.tensors / sizeof *c.tensors; i++) mica_tensor_destroy(c.tensors[i]);
-  free(c.ids);
-  free(c.numbers);
-  return status;
-}
-
-/* --- mica predict --- */
 
 static mica_status add_value(mica_report *p, const mica__interaction *pair, bool rated, float value) {
   mica__text title = {0};
@@ -80,6 +18,7 @@ static mica_status add_value(mica_report *p, const mica__interaction *pair, bool
 /* A prediction under way. */
 typedef struct predicting {
   mica_run *run;
+  mica__ranker ranker;
   const mica_run_input *input;
   mica_report *p;
   size_t left; /* pairs that may come yet */
@@ -95,7 +34,7 @@ static mica_status predict_pairs(predicting *c, const mica__interactions *x, mic
       if (x->list[at].part == part) pairs[n++] = x->list[at];
     if (!n) break;
     c->left -= n;
-    MICA_TRY(mica__recommend_values(c->run, &x->features, pairs, n, values));
+    MICA_TRY(mica__ranker_values(&c->ranker, &x->features, pairs, n, values));
     for (size_t i = 0; i < n; i++) MICA_TRY(add_value(c->p, &pairs[i], x->rated, values[i]));
     MICA_TRY(mica__run_take(c->input, c->p));
   }
@@ -131,7 +70,7 @@ static mica_status predict_data(predicting *c) {
 }
 
 mica_status mica__recommend_predict(mica_run *run, const mica_run_input *input, mica_report *p) {
-  predicting c = {.run = run, .input = input, .p = p, .left = SIZE_MAX};
+  predicting c = {.run = run, .ranker = mica__recommend_ranker(run), .input = input, .p = p, .left = SIZE_MAX};
   if (mica__recommend_ranks(run))
     return mica__fail(MICA_E_UNSUPPORTED, "the run ranks items and does not predict ratings; use mica recommend");
   if (input->text)

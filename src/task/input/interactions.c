@@ -31,9 +31,7 @@ static mica_status note_histories(mica_run *run, const mica__interactions *x) {
   const char **list = calloc(users + 1, sizeof *list);
   mica_status status = texts && list ? MICA_OK : mica__fail_nomem("histories");
   for (size_t u = 0; status == MICA_OK && u < users; u++) {
-    mica__text_add(&texts[u], "");
-    for (int64_t i = h.offsets[u + 1]; i < h.offsets[u + 2]; i++)
-      mica__text_addf(&texts[u], i > h.offsets[u + 1] ? " %d" : "%d", (int)h.items[i]);
+    mica__histories_write(&h, u + 1, &texts[u]);
     status = mica__text_status(&texts[u]);
     list[u] = texts[u].data ? texts[u].data : "";
   }
