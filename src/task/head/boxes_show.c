@@ -2,6 +2,7 @@
 #include "base/arith.h"
 #include "base/text.h"
 #include "data/annotation/boxed.h"
+#include "data/picture/paint.h"
 #include "run/facts.h"
 #include "run/fields.h"
 #include "run/parts.h"
@@ -18,24 +19,6 @@ MICA__SETTINGS(boxes, BOXES_SETTINGS);
 MICA__FACTS(boxes, BOXES_FACTS, 3);
 
 /* --- boxes of a picture --- */
-
-/* Colours that most people can tell apart (Okabe and Ito 2008). */
-static const uint8_t colours[][3] = {{230, 159, 0}, {86, 180, 233}, {0, 158, 115},  {240, 228, 66},
-                                     {0, 114, 178}, {213, 94, 0},   {204, 121, 167}};
-
-/* Draws the outline of a rectangle, `thick` pixels wide and inside its edges. planes (3, H, W). */
-static void draw(uint8_t *planes, int64_t H, int64_t W, const double box[4], const uint8_t colour[3], int64_t thick) {
-  int64_t at[4];
-  for (int k = 0; k < 4; k++) {
-    const double most = (double)(k & 1 ? H : W) - 1;
-    at[k] = (int64_t)fmin(fmax(k < 2 ? box[k] : box[k] - 1, 0), most);
-  }
-  for (int64_t y = at[1]; y <= at[3]; y++)
-    for (int64_t x = at[0]; x <= at[2]; x++) {
-      const bool edge = y < at[1] + thick || y > at[3] - thick || x < at[0] + thick || x > at[2] - thick;
-      for (int c = 0; edge && c < 3; c++) planes[(c * H + y) * W + x] = colour[c];
-    }
-}
 
 /* Numbers of a box: its sides, its score and, if boxes are tracked, the id of its track. */
 #define PLAIN_NUMBERS 5
@@ -86,10 +69,9 @@ static mica_status track(mica_tracker *tracker, shown *s) {
 /* The colour of a class, or of a track; a box without a track is grey. */
 static const uint8_t *colour_of(const shown *s, size_t i) {
   static const uint8_t grey[3] = {128, 128, 128};
-  const size_t kinds = sizeof colours / sizeof *colours;
-  if (s->columns == PLAIN_NUMBERS) return colours[(size_t)s->classes[i] % kinds];
+  if (s->columns == PLAIN_NUMBERS) return mica__paint_colour((size_t)s->classes[i]);
   const double id = s->numbers[s->columns * i + 5];
-  return isfinite(id) ? colours[(size_t)id % kinds] : grey;
+  return isfinite(id) ? mica__paint_colour((size_t)id) : grey;
 }
 
 /* "19 RBC, 1 WBC" */
@@ -124,7 +106,7 @@ static mica_status add_drawn(mica_report *report, const mica__sample *sample, co
   if (!planes) return mica__fail_nomem("a picture");
   memcpy(planes, sample->pixels, (size_t)(3 * height * width));
   for (size_t i = s->count; i-- > 0;)
-    draw(planes, height, width, s->numbers + s->columns * i, colour_of(s, i), side < 400 ? 1 : side / 200);
+    mica__paint_box(planes, height, width, s->numbers + s->columns * i, colour_of(s, i), side < 400 ? 1 : side / 200);
   const mica_item drawn = {
       .kind = MICA_ITEM_KIND_PICTURE, .name = "overlay", .text = text, .planes = planes, .shape = sample->shape};
   mica_status status = mica_report_add(report, &drawn);

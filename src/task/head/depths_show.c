@@ -2,6 +2,7 @@
 #include "base/npy.h"
 #include "base/number.h"
 #include "data/picture/image.h"
+#include "data/picture/paint.h"
 #include "run/fields.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
@@ -33,35 +34,12 @@ static bool find_range(const float *depths, size_t pixels, double range[2]) {
 
 /* --- colours --- */
 
-/* Near pixels are yellow and far ones dark blue, by the logarithm of the depth; unknown ones are black. */
-static void colour_of(float depth, const double range[2], uint8_t colour[3]) {
-  static const double stops[5][3] = {{253, 231, 37}, {94, 201, 98}, {33, 145, 140}, {59, 82, 139}, {68, 1, 84}};
-  const double wide = log(range[1] / range[0]);
-  const double at = wide > 0 ? fmin(fmax(4 * log((double)depth / range[0]) / wide, 0), 4) : 0;
-  const int below = at < 3 ? (int)at : 3;
-  for (int k = 0; k < 3; k++)
-    colour[k] =
-        depth > 0 ? (uint8_t)(stops[below][k] + (stops[below + 1][k] - stops[below][k]) * (at - below) + 0.5) : 0;
-}
-
 /* Adds depths in colours; takes only every k-th pixel if a side is longer than `most`. */
 static mica_status add_colours(mica_report *report, const char *name, const char *text, const float *depths,
                                mica_shape shape, const double range[2], int64_t most) {
-  const int64_t height = shape.dim[1], width = shape.dim[2], side = height > width ? height : width;
-  const int64_t step = (side + most - 1) / most, rows = (height + step - 1) / step, columns = (width + step - 1) / step;
-  uint8_t *planes = malloc(3 * (size_t)(rows * columns));
+  uint8_t *planes = mica__paint_depths(depths, &shape, range, most);
   if (!planes) return mica__fail_nomem("a picture");
-  for (int64_t r = 0; r < rows; r++)
-    for (int64_t q = 0; q < columns; q++) {
-      uint8_t colour[3];
-      colour_of(depths[r * step * width + q * step], range, colour);
-      for (int64_t k = 0; k < 3; k++) planes[(k * rows + r) * columns + q] = colour[k];
-    }
-  const mica_item item = {.kind = MICA_ITEM_KIND_PICTURE,
-                          .name = name,
-                          .text = text,
-                          .planes = planes,
-                          .shape = MICA_SHAPE(3, rows, columns)};
+  const mica_item item = {.kind = MICA_ITEM_KIND_PICTURE, .name = name, .text = text, .planes = planes, .shape = shape};
   mica_status status = mica_report_add(report, &item);
   free(planes);
   return status;

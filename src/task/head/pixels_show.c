@@ -1,6 +1,7 @@
 /* Classes of pixels in predictions and reports: masks, and classes as colours over their pictures. */
 #include "base/number.h"
 #include "data/annotation/masks.h"
+#include "data/picture/paint.h"
 #include "run/fields.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
@@ -21,34 +22,6 @@ typedef mica__scene scene;
 static size_t pixels_of(const scene *s) { return (size_t)(s->shape.dim[1] * s->shape.dim[2]); }
 
 /* --- pictures of classes --- */
-
-/* The colour of a class; overlays leave the first class clear. */
-static void colour_of(int32_t class_index, uint8_t colour[3]) {
-  static const uint8_t colours[8][3] = {{0, 0, 0},     {255, 176, 0},  {30, 136, 229}, {216, 27, 96},
-                                        {0, 168, 120}, {126, 87, 194}, {240, 228, 66}, {0, 188, 212}};
-  const uint32_t mixed = (uint32_t)class_index * UINT32_C(2654435761);
-  for (int k = 0; k < 3; k++)
-    colour[k] = class_index < 8 ? colours[class_index][k] : (uint8_t)(64 + (mixed >> (8 * k + 4)) % 192);
-}
-
-/* (3, H, W): the picture with its classes tinted. With `marked` (may be NULL), only the pixels whose class there
- * differs from `classes` are tinted, in red. */
-static uint8_t *make_overlay(const scene *s, const uint8_t *classes, const uint8_t *marked) {
-  const size_t pixels = pixels_of(s);
-  uint8_t *out = malloc(3 * pixels);
-  for (size_t i = 0; out && i < pixels; i++) {
-    uint8_t colour[3] = {230, 0, 0};
-    const bool wrong = marked && marked[i] != 255 && marked[i] != classes[i];
-    const bool tinted = marked ? wrong : classes[i] != 0 && classes[i] != 255;
-    if (!marked && tinted) colour_of(classes[i], colour);
-    for (size_t k = 0; k < 3; k++) {
-      const unsigned grey = s->planes[(s->shape.dim[0] == 3 ? k * pixels : 0) + i];
-      out[k * pixels + i] =
-          (uint8_t)(tinted ? (grey * (wrong ? 1 : 3) + colour[k] * (wrong ? 3u : 2u)) / (wrong ? 4 : 5) : grey);
-    }
-  }
-  return out;
-}
 
 /* The mask in the form of the training masks: (1, H, W) with their values, or (3, H, W) if these are colours. */
 static mica_status make_mask(const mica_run *run, const scene *s, uint8_t **out, int64_t *channels) {
@@ -72,19 +45,14 @@ static mica_status make_mask(const mica_run *run, const scene *s, uint8_t **out,
 /* Adds planes; takes only every k-th pixel if the picture is larger than `most`. */
 static mica_status add_picture(mica_report *report, const char *name, const char *text, uint8_t *planes,
                                mica_shape shape, int64_t most) {
-  const int64_t side = shape.dim[1] > shape.dim[2] ? shape.dim[1] : shape.dim[2], step = (side + most - 1) / most;
-  const mica_shape thin = MICA_SHAPE(shape.dim[0], (shape.dim[1] + step - 1) / step, (shape.dim[2] + step - 1) / step);
-  uint8_t *to = planes;
-  for (int64_t c = 0; c < shape.dim[0] && step > 1; c++)
-    for (int64_t r = 0; r < shape.dim[1]; r += step)
-      for (int64_t q = 0; q < shape.dim[2]; q += step) *to++ = planes[(c * shape.dim[1] + r) * shape.dim[2] + q];
+  const mica_shape thin = mica__paint_thin(planes, shape, most);
   const mica_item item = {.kind = MICA_ITEM_KIND_PICTURE, .name = name, .text = text, .planes = planes, .shape = thin};
   return mica_report_add(report, &item);
 }
 
 mica_status mica__scene_add(mica_report *report, const char *name, const char *text, const scene *s,
                             const uint8_t *classes, const uint8_t *marked, int64_t most) {
-  uint8_t *planes = make_overlay(s, classes, marked);
+  uint8_t *planes = mica__paint_classes(s->planes, s->shape, classes, marked);
   if (!planes) return mica__fail_nomem("a picture");
   mica_status status = add_picture(report, name, text, planes, MICA_SHAPE(3, s->shape.dim[1], s->shape.dim[2]), most);
   free(planes);

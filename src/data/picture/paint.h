@@ -1,0 +1,24 @@
+/* data/picture/paint.h: what is drawn over pictures (C, H, W) of bytes: classes, outlines, depths, spectra. */
+#ifndef MICA_DATA_PICTURE_PAINT_H
+#define MICA_DATA_PICTURE_PAINT_H
+
+#include <mica/data.h>
+
+/* (3, H, W): a grey or coloured picture with its classes tinted. The first class stays clear, as do pixels of class
+ * 255. With `marked` (may be NULL), only the pixels whose class there differs from `classes` are tinted, in red. The
+ * caller frees it; NULL: out of memory. */
+uint8_t *mica__paint_classes(const uint8_t *planes, mica_shape shape, const uint8_t *classes, const uint8_t *marked);
+/* Keeps only every k-th pixel if a side is longer than `most`; returns the shape that is left. */
+mica_shape mica__paint_thin(uint8_t *planes, mica_shape shape, int64_t most);
+
+/* One of a few colours that most people can tell apart. */
+const uint8_t *mica__paint_colour(size_t index);
+/* Draws the outline of a box (left, top, right, bottom), `thick` pixels wide and inside its edges; planes (3, H, W). */
+void mica__paint_box(uint8_t *planes, int64_t height, int64_t width, const double box[4], const uint8_t colour[3],
+                     int64_t thick);
+
+/* Draws depths (H, W), 0 where unknown, as (3, H, W); only every k-th pixel if a side is longer than `most`. *shape is
+ * replaced by that of the picture. The caller frees it; NULL: out of memory. */
+uint8_t *mica__paint_depths(const float *depths, mica_shape *shape, const double range[2], int64_t most);
+
+#endif
