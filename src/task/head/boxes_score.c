@@ -1,5 +1,5 @@
 /* Compares the boxes found in a part of the data with the true ones: average precision. */
-#include "data/annotation/boxed.h"
+#include "networks/detector_boxes.h"
 #include "run/fields.h"
 #include "run/predict/batches.h"
 #include "run/run.h"
@@ -14,29 +14,8 @@
 
 MICA__FACTS(boxes, BOXES_FACTS, 3);
 
-/* All boxes of a part. */
-typedef struct collected {
-  mica_true_box *truths;
-  mica_found_box *found;
-  size_t truth_count, truth_capacity, found_count, found_capacity;
-  int64_t pictures;
-} collected;
-
-static bool grow(void *array, size_t wanted, size_t size, size_t *capacity) {
-  void **at = array;
-  if (wanted <= *capacity) return true;
-  const size_t next = wanted > 2 * *capacity ? wanted : 2 * *capacity;
-  void *grown = realloc(*at, next * size);
-  if (grown) *at = grown, *capacity = next;
-  return grown != NULL;
-}
-
 /* The columns of a batch with the true answers, downloaded; missing ones stay NULL, except for sizes. */
-typedef struct truths {
-  int64_t rows; /* boxes per picture, with padding */
-  float *boxes, *areas;
-  int32_t *labels, *ignored, *sizes;
-} truths;
+typedef mica__batch_boxes truths;
 
 static void free_truths(truths *t) {
   free(t->boxes);
@@ -79,50 +58,13 @@ static mica_status take_truths(mica_run *run, const mica_batch *batch, truths *t
   return t->sizes ? MICA_OK : mica__fail_nomem("boxes");
 }
 
-/* A box in pixels of the file, so that "small" and "large" mean what they do in COCO. */
-static void put_box(const mica__placement *p, const float from[4], double to[4]) {
-  for (int s = 0; s < 4; s++) to[s] = ((double)from[s] - (s & 1 ? p->top : p->left)) / p->scale[s & 1];
-}
-
-static void add_truth(collected *c, const mica__placement *p, const truths *t, int64_t k) {
-  const float *box = t->boxes + 4 * k;
-  if (!(box[2] > box[0] && box[3] > box[1]) || t->labels[k] < 0) return;
-  mica_true_box *to = &c->truths[c->truth_count++];
-  *to = (mica_true_box){.picture = c->pictures,
-                        .class_index = t->labels[k],
-                        .crowd = t->ignored && t->ignored[k] == MICA__BOX_CROWD,
-                        .ignore = t->ignored && t->ignored[k] == MICA__BOX_DIFFICULT,
-                        .area = !t->areas          ? 0
-                                : t->areas[k] == 0 ? MICA_ZERO
-                                                   : (double)t->areas[k]};
-  put_box(p, box, to->box);
-}
-
-/* Adds picture i of a batch, and the boxes found in it. */
-static mica_status add_picture(const mica_run *run, collected *c, const truths *t, const float *found, int64_t i) {
-  const double *input = facts_of(run).input.list;
-  const mica__placement p =
-      mica__placement_of(t->sizes[2 * i], t->sizes[2 * i + 1], (int64_t)input[2], (int64_t)input[1]);
-  if (!grow(&c->truths, c->truth_count + (size_t)t->rows, sizeof *c->truths, &c->truth_capacity) ||
-      !grow(&c->found, c->found_count + MICA__BOXES_MOST, sizeof *c->found, &c->found_capacity))
-    return mica__fail_nomem("boxes");
-  for (int64_t k = i * t->rows; k < (i + 1) * t->rows; k++) add_truth(c, &p, t, k);
-  for (int k = 0; k < MICA__BOXES_MOST; k++) {
-    const float *box = found + (i * MICA__BOXES_MOST + k) * MICA__BOX_NUMBERS;
-    if (!(box[5] >= 0)) continue;
-    mica_found_box *to = &c->found[c->found_count++];
-    *to = (mica_found_box){.picture = c->pictures, .class_index = (int32_t)box[5], .score = (double)box[4]};
-    put_box(&p, box, to->box);
-  }
-  c->pictures++;
-  return MICA_OK;
-}
-
 static mica_status add_batch(mica_run *run, const mica_batch *batch, const float *found, void *user) {
+  const double *input = facts_of(run).input.list;
   truths t = {0};
   mica_status status = take_truths(run, batch, &t);
   if (status == MICA_OK && (!t.boxes || !t.labels)) status = mica__fail(MICA_E_STATE, "a batch has no boxes");
-  for (int64_t i = 0; status == MICA_OK && i < batch->count; i++) status = add_picture(run, user, &t, found, i);
+  for (int64_t i = 0; status == MICA_OK && i < batch->count; i++)
+    status = mica__box_lists_add(user, &t, (int64_t)input[1], (int64_t)input[2], found, MICA__BOXES_MOST, i);
   free_truths(&t);
   return status;
 }
@@ -130,7 +72,7 @@ static mica_status add_batch(mica_run *run, const mica_batch *batch, const float
 mica_status mica__boxes_score(mica_run *run, const mica_batch_source *source, mica_box_scores *scores,
                               mica_box_class_scores *by_class) {
   const int32_t classes = (int32_t)facts_of(run).classes.count;
-  collected c = {0};
+  mica__box_lists c = {0};
   mica_status status = mica__test_batches(run, source, MICA__BOXES_MOST * MICA__BOX_NUMBERS, add_batch, &c);
   if (status == MICA_OK)
     status = mica_box_precision(c.truths, c.truth_count, c.found, c.found_count, classes, scores, by_class);

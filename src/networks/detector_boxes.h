@@ -1,0 +1,29 @@
+/* networks/detector_boxes.h: true and found boxes of a test, collected to be compared. */
+#ifndef MICA_NETWORKS_DETECTOR_BOXES_H
+#define MICA_NETWORKS_DETECTOR_BOXES_H
+
+#include "base/error.h"
+
+#include <mica/metric.h>
+
+/* All boxes of a test, in pixels of the pictures' files, so that "small" and "large" mean what they do in COCO. The
+ * caller frees both lists. */
+typedef struct mica__box_lists {
+  mica_true_box *truths;
+  mica_found_box *found;
+  size_t truth_count, truth_capacity, found_count, found_capacity;
+  int64_t pictures;
+} mica__box_lists;
+
+/* The true boxes of a batch: `rows` per picture, with padding, in pixels of its frame. areas and ignored may be NULL. */
+typedef struct mica__batch_boxes {
+  int64_t rows;
+  float *boxes, *areas;
+  int32_t *labels, *ignored, *sizes; /* sizes: width and height of the files' pictures */
+} mica__batch_boxes;
+
+/* Adds picture i of a batch, and the boxes found in it: `most` x MICA__BOX_NUMBERS numbers per picture. */
+mica_status mica__box_lists_add(mica__box_lists *lists, const mica__batch_boxes *truths, int64_t frame_height,
+                                int64_t frame_width, const float *found, int64_t most, int64_t i);
+
+#endif
