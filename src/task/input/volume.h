@@ -36,10 +36,6 @@ mica__volume_facts mica__volume_facts_of(const mica_run *run);
 /* The windows of predictions. */
 mica__grid mica__volume_grid(const mica_run *run);
 
-/* The class of each voxel; the caller frees it. The network's answers are in memory only for a slab as deep as a
- * window. `name` appears in messages. */
-mica_status mica__volume_decide(mica_run *run, const char *name, const mica__volume_reader *reader, uint8_t **decided);
-
 /* Members of the input (task/input/volume_show.c). */
 mica_status mica__volume_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
 mica_status mica__volume_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);

@@ -3,7 +3,9 @@
 #include "run/predict/batches.h"
 #include "run/predict/samples.h"
 #include "run/predict/visits.h"
+#include "run/predict/windows.h"
 #include "run/run.h"
+#include "task/head/pixels.h"
 #include "task/input/volume.h"
 
 #include <math.h>
@@ -35,7 +37,8 @@ static mica_status show(mica_run *run, const char *name, source *s, const mica__
   const mica__volume_reader reader = {read_window, s, header};
   uint8_t *decided = NULL, *truth = NULL, *slices[3] = {NULL, NULL, NULL};
   const mica__window all = {{0}, {header->sides[0], header->sides[1], header->sides[2]}};
-  mica_status status = mica__volume_decide(run, name, &reader, &decided);
+  const mica__grid grid = mica__volume_grid(run);
+  mica_status status = mica__windows_decide(run, &grid, mica__pixels_classes(run), name, &reader, &decided);
   if (status == MICA_OK && s->data) {
     truth = malloc((size_t)mica__window_voxels(&all));
     status = truth ? mica__volumes_read(s->data, s->sample, &all, NULL, truth) : mica__fail_nomem("a mask");
