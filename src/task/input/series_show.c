@@ -1,5 +1,6 @@
 /* Windows of series to predict from: the end of a table, and the rows of data. */
 #include "data/dataset.h"
+#include "data/series/ahead.h"
 #include "run/predict/visits.h"
 #include "run/state/evaluation.h"
 #include "task/input/series.h"
@@ -10,7 +11,6 @@
 #include <string.h>
 
 #define AT_A_TIME 256
-#define NAME 48
 
 /* Runs the network before each of `count` origins from `first` on; `outputs` receives horizon x targets numbers for
  * each. */
@@ -42,61 +42,6 @@ static mica_status infer(mica_run *run, const mica__windows *w, int64_t first, i
 
 /* --- a window --- */
 
-/* The name of a row: its time, else its number, counted from 1. */
-static void name_row(const mica__windows *w, int64_t row, char *text, size_t bytes) {
-  if (row >= w->series.rows)
-    mica__series_next(&w->series, row - w->series.rows + 1, text, bytes);
-  else if (w->series.times)
-    snprintf(text, bytes, "%s", w->series.times[row]);
-  else
-    snprintf(text, bytes, "%lld", (long long)row + 1);
-}
-
-/* The actual value; NaN after the end and where a cell is empty. */
-static double actual(const mica__windows *w, int64_t row, size_t k) {
-  const bool there = row < w->series.rows && mica__series_known(&w->series, row, k);
-  return there ? mica__series_at(&w->series, row, k, w->series.rows) : (double)NAN;
-}
-
-/* Memory for the rows that follow a window, which heads compare with the forecast. */
-typedef struct rows {
-  char (*names)[NAME];
-  const char **list;
-  double *last, *season, *truths;
-} rows;
-
-static mica_status make_room(const mica__windows *w, rows *r) {
-  const size_t horizon = (size_t)w->horizon, answers = horizon * w->targets;
-  *r = (rows){.names = calloc(horizon, sizeof *r->names),
-              .list = calloc(horizon, sizeof *r->list),
-              .last = calloc(w->targets, sizeof *r->last),
-              .season = calloc(answers, sizeof *r->season),
-              .truths = calloc(answers, sizeof *r->truths)};
-  return r->names && r->list && r->last && r->season && r->truths ? MICA_OK : mica__fail_nomem("forecasts");
-}
-
-static void free_rows(rows *r) {
-  free(r->names);
-  free(r->list);
-  free(r->last);
-  free(r->season);
-  free(r->truths);
-}
-
-static void fill_rows(const mica__windows *w, int64_t origin, rows *r) {
-  for (size_t k = 0; k < w->targets; k++)
-    r->last[k] = mica__series_seen(&w->series, k, origin) ? mica__series_at(&w->series, origin - 1, k, origin) : NAN;
-  for (int64_t h = 0; h < w->horizon; h++) {
-    name_row(w, origin + h, r->names[h], sizeof r->names[h]);
-    r->list[h] = r->names[h];
-    for (size_t k = 0; k < w->targets; k++) {
-      const size_t at = (size_t)h * w->targets + k;
-      r->season[at] = isnan(r->last[k]) ? NAN : mica__windows_seasonal(w, origin, h, k);
-      r->truths[at] = actual(w, origin + h, k);
-    }
-  }
-}
-
 /* Visits the windows before `count` origins from `first` on, named by their times; a single one may have another
  * name. */
 static mica_status visit_origins(mica_run *run, const mica__windows *w, int64_t first, int64_t count, const char *name,
@@ -104,11 +49,11 @@ static mica_status visit_origins(mica_run *run, const mica__windows *w, int64_t 
   const size_t width = (size_t)run->task->head->outputs(run);
   float *outputs = malloc((size_t)count * width * sizeof *outputs);
   char title[80];
-  rows r;
-  mica_status status = make_room(w, &r);
+  mica__rows_ahead r = {0};
+  mica_status status = mica__windows_make_ahead(w, &r);
   if (status == MICA_OK) status = outputs ? infer(run, w, first, count, outputs) : mica__fail_nomem("forecasts");
   for (int64_t i = 0; status == MICA_OK && i < count; i++) {
-    fill_rows(w, first + i, &r);
+    mica__windows_ahead(w, first + i, &r);
     snprintf(title, sizeof title, "from %s", r.names[0]);
     const mica__ahead ahead = {.row = first + i, .names = r.list, .last = r.last, .season = r.season};
     const mica__sample sample = {
@@ -116,7 +61,7 @@ static mica_status visit_origins(mica_run *run, const mica__windows *w, int64_t 
     status = fn(run, &sample, outputs + (size_t)i * width, user);
   }
   free(outputs);
-  free_rows(&r);
+  mica__rows_ahead_free(&r);
   return status;
 }
 
