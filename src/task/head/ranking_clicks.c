@@ -17,7 +17,7 @@ typedef struct collected {
   judged *list;
   mica__clicked *pairs; /* as many, for the measure */
   size_t count, capacity;
-  void *values; /* of a batch: scores, labels, users, items */
+  void *values; /* of a batch: labels, users, items */
 } collected;
 
 static mica_status grow(collected *c, size_t count) {
@@ -31,38 +31,26 @@ static mica_status grow(collected *c, size_t count) {
     c->capacity = capacity;
   }
   free(c->values);
-  c->values = malloc(4 * count * sizeof(float));
+  c->values = malloc(3 * count * sizeof(float));
   return c->values ? MICA_OK : mica__fail_nomem("a test");
 }
 
-static mica_status add_batch(mica_run *run, const mica_batch *batch, collected *c) {
-  mica_queue *queue = mica_engine_queue(run->engine);
+/* The mica__tested_fn of a test: `user` are the pairs collected. */
+static mica_status add_batch(mica_run *run, const mica_batch *batch, const float *scores, void *user) {
+  collected *c = user;
   const mica_tensor *labels = mica__batch_find(batch, "label"), *users = mica__batch_find(batch, "user");
-  const mica_tensor *items = mica__batch_find(batch, "item");
-  const size_t count = (size_t)batch->count;
-  if (!labels || !users || !items) return mica__fail(MICA_E_STATE, "a batch has no labels, users or items");
-  const size_t padded = (size_t)mica_tensor_shape(labels).dim[0];
+  if (!labels || !users || !mica__batch_find(batch, "item"))
+    return mica__fail(MICA_E_STATE, "a batch has no labels, users or items");
+  const size_t padded = (size_t)mica_tensor_shape(labels).dim[0], bytes = padded * sizeof(float);
   MICA_TRY(grow(c, padded));
-  float *score = c->values, *label = score + padded;
-  int32_t *user = (int32_t *)(void *)(label + padded), *item = user + padded;
-  MICA_TRY(mica_trainer_predict(run->trainer, batch));
-  const mica_tensor *scores = mica_trainer_output(run->trainer, "value");
-  if (!scores) return mica__fail(MICA_E_STATE, "the network has no values");
-  MICA_TRY(mica_tensor_download(queue, labels, label, padded * sizeof *label));
-  MICA_TRY(mica_tensor_download(queue, users, user, padded * sizeof *user));
-  MICA_TRY(mica_tensor_download(queue, items, item, padded * sizeof *item));
-  MICA_TRY(mica_tensor_download(queue, scores, score, mica_tensor_bytes(scores)));
-  for (size_t i = 0; i < count; i++) c->list[c->count++] = (judged){user[i], item[i], score[i], label[i]};
+  float *label = c->values;
+  int32_t *user_ids = (int32_t *)(void *)(label + padded), *items = user_ids + padded;
+  MICA_TRY(mica__batch_read(run, batch, "label", label, bytes));
+  MICA_TRY(mica__batch_read(run, batch, "user", user_ids, bytes));
+  MICA_TRY(mica__batch_read(run, batch, "item", items, bytes));
+  for (size_t i = 0; i < (size_t)batch->count; i++)
+    c->list[c->count++] = (judged){user_ids[i], items[i], scores[i], label[i]};
   return MICA_OK;
-}
-
-static mica_status collect(mica_run *run, const mica_batch_source *source, collected *c) {
-  MICA_TRY(source->seek(source->user, 0, 0));
-  for (mica_batch batch = {0};;) {
-    MICA_TRY(source->next(source->user, mica_engine_queue(run->engine), &batch));
-    if (!batch.count) return MICA_OK;
-    MICA_TRY(add_batch(run, &batch, c));
-  }
 }
 
 /* The simple orders that the network is compared with: items by how often they occur, items by their share of clicks,
@@ -90,7 +78,7 @@ mica_status mica__recommend_evaluate_clicks(mica_run *run, const mica_batch_sour
   collected c = {0};
   double clicks = 0;
   const double p = fmin(fmax(mica__recommend_facts_of(run).rating_mean, 1e-6), 1 - 1e-6);
-  mica_status status = collect(run, source, &c);
+  mica_status status = mica__test_batches(run, source, 1, add_batch, &c);
   for (size_t i = 0; status == MICA_OK && i < c.count; i++) {
     c.pairs[i] = (mica__clicked){c.list[i].score, c.list[i].label};
     clicks += c.list[i].label > 0.5f;
