@@ -89,3 +89,17 @@ uint8_t *mica__paint_depths(const float *depths, mica_shape *shape, const double
   *shape = MICA_SHAPE(3, rows, columns);
   return planes;
 }
+
+/* --- spectra --- */
+
+uint8_t *mica__paint_spectrum(const float *spectrum, int64_t bins, int64_t frames) {
+  uint8_t *planes = malloc((size_t)(2 * bins * frames));
+  float most = 1e-6f;
+  if (!planes) return NULL;
+  for (int64_t i = 0; i < bins * frames; i++) most = fmaxf(most, spectrum[i]);
+  for (int64_t i = 0; i < 2 * bins * frames; i++) {
+    const double share = (double)spectrum[(bins - 1 - i / frames / 2) * frames + i % frames] / (double)most;
+    planes[i] = (uint8_t)(255 * fmax(1 + log10(fmax(share, 1e-3)) / 3, 0));
+  }
+  return planes;
+}

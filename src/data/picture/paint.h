@@ -1,4 +1,4 @@
-/* data/picture/paint.h: what is drawn over pictures (C, H, W) of bytes: classes, outlines, depths, spectra. */
+/* data/picture/paint.h: what is drawn over pictures (C, H, W) of bytes: classes, boxes; and depths and spectra as pictures. */
 #ifndef MICA_DATA_PICTURE_PAINT_H
 #define MICA_DATA_PICTURE_PAINT_H
 
@@ -17,8 +17,12 @@ const uint8_t *mica__paint_colour(size_t index);
 void mica__paint_box(uint8_t *planes, int64_t height, int64_t width, const double box[4], const uint8_t colour[3],
                      int64_t thick);
 
-/* Draws depths (H, W), 0 where unknown, as (3, H, W); only every k-th pixel if a side is longer than `most`. *shape is
- * replaced by that of the picture. The caller frees it; NULL: out of memory. */
+/* Draws depths (H, W), 0 where unknown, as (3, H, W); only every k-th pixel if a side is longer than `most`. *shape
+ * becomes the shape of the picture. The caller frees it; NULL: out of memory. */
 uint8_t *mica__paint_depths(const float *depths, mica_shape *shape, const double range[2], int64_t most);
+
+/* Draws magnitudes (bins, frames) as (1, 2 bins, frames), low frequencies at the bottom, by their logarithms. The caller
+ * frees it; NULL: out of memory. */
+uint8_t *mica__paint_spectrum(const float *spectrum, int64_t bins, int64_t frames);
 
 #endif

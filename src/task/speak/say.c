@@ -1,4 +1,6 @@
 /* Speaking with a trained network: letters to durations, durations to spectra, spectra to a wave. */
+#include "data/picture/paint.h"
+#include "networks/speaker_wave.h"
 #include "run/columns/columns.h"
 #include "run/letters.h"
 #include "run/predict/once.h"
@@ -17,12 +19,8 @@
 #define FASTEST 10.0
 /* The most frames of an utterance. */
 #define MOST_FRAMES (1 << 22)
-/* The most frames of silence that the network speaks at each end. */
-#define MOST_SILENCE 5.0
 /* Magnitudes are raised to this power, which restores the peaks that averaging of spectra flattens. */
 #define POWER 1.2
-/* Seconds of silence that are added at both ends. */
-#define SILENCE 0.15
 /* The most speakers that speak in a report. */
 #define SHOWN 6
 
@@ -129,15 +127,9 @@ static mica_status find_speaker(const mica_run *run, const char *name, saying *s
 
 /* The number of frames of each letter, from log(1 + frames). */
 static mica_status set_durations(mica_run *run, double speed, saying *s) {
-  double sum = 0;
   if (!(s->durations = calloc((size_t)s->count, sizeof *s->durations))) return mica__fail_nomem("durations");
   MICA_TRY(compute(run, s, NULL, s->count, s->durations));
-  for (int64_t i = 0; i < s->count; i++) {
-    const double predicted = expm1((double)s->durations[i]) / speed;
-    const double frames = i && i + 1 < s->count ? predicted : fmin(predicted, MOST_SILENCE);
-    s->durations[i] = (float)frames;
-    sum += frames;
-  }
+  const double sum = mica__speaker_time(s->durations, s->count, speed);
   if (!(sum <= MOST_FRAMES))
     return mica__fail(MICA_E_NUMERIC,
                       "the network predicts durations of %g frames in all, but at most %d are possible; train it "
@@ -159,26 +151,6 @@ static mica_status find_spectrum(mica_run *run, const saying *s, float **spectru
   return status;
 }
 
-/* Adds silence at both ends of a wave: recognisers need some before the first word. */
-static mica_status add_silence(const mica_run *run, float **samples, int64_t *count) {
-  const int64_t silence = (int64_t)(SILENCE * mica__speak_facts_of(run).rate);
-  float *longer = calloc((size_t)(*count + 2 * silence) + 1, sizeof *longer);
-  if (longer) memcpy(longer + silence, *samples, (size_t)*count * sizeof *longer);
-  free(*samples);
-  *samples = longer;
-  *count += 2 * silence;
-  return longer ? MICA_OK : mica__fail_nomem("a wave");
-}
-
-/* Scales a wave to the loudness of recordings; samples outside -1 to 1 are clipped. */
-static void level(float *samples, int64_t count) {
-  double power = 0, most = 0;
-  for (int64_t i = 0; i < count; i++) power += (double)samples[i] * (double)samples[i] / (double)count;
-  for (int64_t i = 0; i < count; i++) most = fmax(most, fabs((double)samples[i]));
-  const double factor = power > 0 ? fmin(MICA__SPEAKER_LEVEL / sqrt(power), 1 / most) : 0;
-  for (int64_t i = 0; i < count; i++) samples[i] = (float)(factor * (double)samples[i]);
-}
-
 static mica_status say(mica_run *run, const mica_speech_config *config, saying *s, float **samples, int64_t *count) {
   const int64_t iterations = config->iterations ? config->iterations : mica__speak_settings_of(run).iterations;
   const double speed = config->speed != 0 ? config->speed : 1;
@@ -196,8 +168,7 @@ static mica_status say(mica_run *run, const mica_speech_config *config, saying *
   mica_status status = find_spectrum(run, s, &spectrum);
   if (status == MICA_OK) status = mica__find_wave(run->engine, &stft, spectrum, s->frames, iterations, samples, count);
   free(spectrum);
-  if (status == MICA_OK) level(*samples, *count);
-  return status == MICA_OK ? add_silence(run, samples, count) : status;
+  return status == MICA_OK ? mica__speaker_finish(samples, count, mica__speak_facts_of(run).rate) : status;
 }
 
 mica_status mica__speak_say(mica_run *run, const mica_speech_config *config, float **samples, int64_t *count) {
@@ -224,18 +195,11 @@ static mica_status first_text(const mica_run *run, mica__text *text) {
   return status == MICA_OK ? mica__text_status(text) : status;
 }
 
-/* Draws scaled magnitudes with two pixels per frequency, low frequencies at the bottom. */
 static mica_status add_spectrum(const mica_run *run, const saying *s, const float *spectrum, const char *caption,
                                 mica_report *report) {
   const int64_t bins = mica__speaker_bins(mica__speak_facts_of(run).rate), frames = s->frames;
-  uint8_t *planes = malloc((size_t)(2 * bins * frames));
-  float most = 1e-6f;
+  uint8_t *planes = mica__paint_spectrum(spectrum, bins, frames);
   if (!planes) return mica__fail_nomem("a picture");
-  for (int64_t i = 0; i < bins * frames; i++) most = fmaxf(most, spectrum[i]);
-  for (int64_t i = 0; i < 2 * bins * frames; i++) {
-    const double share = (double)spectrum[(bins - 1 - i / frames / 2) * frames + i % frames] / (double)most;
-    planes[i] = (uint8_t)(255 * fmax(1 + log10(fmax(share, 1e-3)) / 3, 0));
-  }
   const mica_item item = {.kind = MICA_ITEM_KIND_PICTURE,
                           .name = "spectrum",
                           .text = caption,
