@@ -5,6 +5,7 @@
 #include "run/columns/columns.h"
 #include "run/facts.h"
 #include "run/fields.h"
+#include "run/predict/frames.h"
 #include "run/run.h"
 #include "run/settings.h"
 #include "run/state/evaluation.h"
@@ -132,6 +133,6 @@ const mica__input mica__input_frame = {
     .loads = loads,
     .networks = networks,
     .network = network,
-    .samples.visit = mica__frame_visit,
-    .samples.look = mica__frame_look,
+    .samples.visit = mica__frames_visit,
+    .samples.look = mica__frames_look,
 };

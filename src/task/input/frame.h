@@ -1,5 +1,4 @@
-/* task/input/frame.h: pictures with boxes, scaled into a frame of one size: frame.c prepares them and has the detector,
- * frame_show.c reads those that are predicted. */
+/* task/input/frame.h: pictures with boxes, scaled into a frame of one size. */
 #ifndef MICA_TASK_INPUT_FRAME_H
 #define MICA_TASK_INPUT_FRAME_H
 
@@ -18,9 +17,5 @@
 #define FRAME_FACTS(X, S) X(S, TEXT, input_column, .needed = false)
 
 extern const mica__input mica__input_frame;
-
-/* Members of the input (task/input/frame_show.c). */
-mica_status mica__frame_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
-mica_status mica__frame_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
 
 #endif

@@ -7,6 +7,7 @@
 #include "run/common_values.h"
 #include "run/facts.h"
 #include "run/fields.h"
+#include "run/predict/pictures.h"
 #include "run/predict/tiles.h"
 #include "run/run.h"
 #include "run/settings.h"
@@ -185,7 +186,7 @@ const mica__input mica__input_picture = {
     .views.trains = trains,
     .networks = networks,
     .network = network,
-    .samples.visit = mica__picture_visit,
-    .samples.look = mica__picture_look,
+    .samples.visit = mica__pictures_visit,
+    .samples.look = mica__pictures_look,
     .samples.join = mica__picture_join,
 };

@@ -29,8 +29,4 @@ const char *mica__picture_norm_at(size_t i);
 
 extern const mica__input mica__input_picture;
 
-/* Members of the input (task/input/picture_show.c). */
-mica_status mica__picture_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
-mica_status mica__picture_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
-
 #endif
