@@ -1,6 +1,7 @@
 /* A walk over the texts of a column. */
 #include "data/text/texts.h"
 #include "data/dataset.h"
+#include "data/table/table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -52,3 +53,18 @@ mica_status mica__texts_next(void *user, const char **text, size_t *bytes) {
 }
 
 void mica__texts_free(mica__texts *t) { free(t->text); }
+
+const char *mica__column_given_name(const mica_dataset *data, const mica_column *column) {
+  const mica__schema *schema = data->store->schema;
+  for (size_t i = 0; schema && i < schema->count; i++)
+    if (schema->fields[i].label && !strcmp(column->name, "label")) return schema->fields[i].name;
+  return column->name;
+}
+
+mica__texts mica__texts_of(const mica_dataset *data, const char *name) {
+  const size_t count = mica_dataset_column_count(data);
+  size_t i = 0;
+  while (i < count && strcmp(mica__column_given_name(data, mica_dataset_column(data, i)), name) != 0) i++;
+  /* Derived data of a table no longer have its names. */
+  return (mica__texts){.data = data, .column = i < count ? i : mica_dataset_column_index(data, "label")};
+}

@@ -21,4 +21,9 @@ mica_status mica__texts_read(mica__texts *texts);
 mica_status mica__texts_next(void *texts, const char **text, size_t *bytes);
 void mica__texts_free(mica__texts *texts);
 
+/* The name of a column; for the answers of a table, which its dataset calls "label", the name in the table. */
+const char *mica__column_given_name(const mica_dataset *data, const mica_column *column);
+/* A walk over the texts of the column of that name; "label" means the column of answers. */
+mica__texts mica__texts_of(const mica_dataset *data, const char *name);
+
 #endif

@@ -98,8 +98,9 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
   (void)source;
   MICA_TRY(mica_metrics_add(m, "perplexity", exp(m->loss)));
   if (!data) return MICA_OK;
-  mica_status status = mica__pairs_walk(run, data, judged ? JUDGED : (uint64_t)settings.bleu_samples, MICA__PAIRS_OWN,
-                                        mica__sentences_add, &s);
+  const mica__pair_samples pairs = mica__pairs_samples(run);
+  mica_status status = mica__pair_samples_walk(run, &pairs, data, judged ? JUDGED : (uint64_t)settings.bleu_samples,
+                                               MICA__PAIR_CHOICE_OWN, mica__sentences_add, &s);
   if (status == MICA_OK) status = score(run, &s, 1, &bleu);
   if (status == MICA_OK) status = mica_metrics_add(m, "bleu", bleu);
   if (status == MICA_OK && judged && settings.beam > 1) {

@@ -81,7 +81,9 @@ mica_status mica__sentence_predict(mica_run *run, const mica_run_input *given, m
 mica_status mica__sentence_answers(mica_run *run) {
   mica__translations made = {0};
   mica__sentences s = {0};
-  mica_status status = mica__pairs_walk(run, run->evaluation->data, 1, MICA__PAIRS_FIRST, mica__sentences_add, &s);
+  const mica__pair_samples pairs = mica__pairs_samples(run);
+  mica_status status =
+      mica__pair_samples_walk(run, &pairs, run->evaluation->data, 1, MICA__PAIR_CHOICE_FIRST, mica__sentences_add, &s);
   if (status == MICA_OK) status = mica__pairs_translate(run, &s.ids, 1, 0, &made);
   mica__translations_free(&made);
   mica__sentences_free(&s);

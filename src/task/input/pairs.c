@@ -30,7 +30,7 @@ static mica_status find_text(const mica_run *run, const mica_dataset *data, cons
   mica__text names = {0};
   *found = NULL;
   for (size_t i = 0; i < mica_dataset_column_count(data); i++) {
-    const char *name = mica__pairs_name(data, mica_dataset_column(data, i));
+    const char *name = mica__column_given_name(data, mica_dataset_column(data, i));
     if (!is_text(mica_dataset_column(data, i))) continue;
     mica__text_addf(&names, names.length ? ", %s" : "%s", name);
     if (!*found && (*wanted ? !strcmp(name, wanted) : !other || strcmp(name, other) != 0)) *found = name;
@@ -121,7 +121,7 @@ static mica_status prepare(mica_run *run) {
 static mica_status complete(mica_run *run, const mica_column *label) {
   const mica__pairs_facts facts = mica__pairs_facts_of(run);
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
-  both texts = {mica__pairs_texts(data, facts.from), mica__pairs_texts(data, facts.to)};
+  both texts = {mica__texts_of(data, facts.from), mica__texts_of(data, facts.to)};
   (void)label;
   mica_status status = make_tokenizer(run, next_text, &texts);
   mica__texts_free(&texts.from);
@@ -142,7 +142,7 @@ static bool is_blank(const char *text, size_t bytes) {
 /* Sets the bit `lack` of each pair that has no text in the column. */
 static mica_status encode_all(const mica_run *run, const mica_dataset *data, const char *column, uint8_t lack,
                               uint8_t *lacks, mica__ids *ids) {
-  mica__texts texts = mica__pairs_texts(data, column);
+  mica__texts texts = mica__texts_of(data, column);
   mica_encoding work = {0};
   mica_status status = MICA_OK;
   for (uint64_t i = 0; status == MICA_OK && i < mica_dataset_count(data); i++) {
@@ -297,6 +297,23 @@ static const mica_batch_column columns[] = {{MICA__PAIRS_SOURCE, MICA_I32, {2, {
                                             {MICA__PAIRS_READ, MICA_I32, {2, {MICA_DYNAMIC, MICA_DYNAMIC}}},
                                             {0}};
 
+/* --- samples --- */
+
+mica__pair_samples mica__pairs_samples(const mica_run *run) {
+  const mica__pairs_facts facts = mica__pairs_facts_of(run);
+  return (mica__pair_samples){facts.from, facts.to, mica__pairs_settings_of(run).length - 1, mica__pairs_add};
+}
+
+static mica_status visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
+  const mica__pair_samples pairs = mica__pairs_samples(run);
+  return mica__pair_samples_visit(run, &pairs, given, fn, user);
+}
+
+static mica_status look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user) {
+  const mica__pair_samples pairs = mica__pairs_samples(run);
+  return mica__pair_samples_look(run, &pairs, data, fn, user);
+}
+
 const mica__input mica__input_pairs = {
     .name = "pairs",
     .traits.own_input = true,
@@ -311,6 +328,6 @@ const mica__input mica__input_pairs = {
     .networks = networks,
     .network = network,
     .onnx.columns = columns,
-    .samples.visit = mica__pairs_visit,
-    .samples.look = mica__pairs_look,
+    .samples.visit = visit,
+    .samples.look = look,
 };

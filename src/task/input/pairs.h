@@ -1,5 +1,5 @@
 /* task/input/pairs.h: texts of two languages, and a network that reads one and writes the other: pairs.c prepares them,
- * pairs_tokens.c has tokens and network, pairs_show.c reads those that are predicted. */
+ * pairs_tokens.c has tokens and network. */
 #ifndef MICA_TASK_INPUT_PAIRS_H
 #define MICA_TASK_INPUT_PAIRS_H
 
@@ -7,6 +7,7 @@
 #include "run/common_settings.h"
 #include "run/composed.h"
 #include "run/fact_fields.h"
+#include "run/predict/pairs.h"
 #include "run/tokens.h"
 
 /* Columns of batches: the source, what the decoder reads (the target with its begin token), and what it should
@@ -58,24 +59,12 @@ mica__translator mica__pairs_translator(const mica_run *run);
 mica_status mica__pairs_translate(const mica_run *run, const mica__ids *ids, int64_t beams, double length_penalty,
                                   mica__translations *translations);
 
-/* The name of a column; for the answers of a table, which its dataset calls "label", the name in the table. */
-const char *mica__pairs_name(const mica_dataset *data, const mica_column *column);
-/* A walk over the texts of the column of that name, in data that fit the run; "label" means the column of answers. */
-mica__texts mica__pairs_texts(const mica_dataset *data, const char *name);
-
 /* Adds a text's ids followed by the end token. Texts longer than the context are cut; texts are UTF-8. `name` appears
  * in messages. */
 mica_status mica__pairs_add(const mica_run *run, const char *name, const char *text, size_t bytes, mica_encoding *work,
                             mica__ids *ids);
 
-/* Which pairs of a dataset: the first, evenly spaced ones, or the rank's share of those. */
-typedef enum mica__pairs_which { MICA__PAIRS_FIRST, MICA__PAIRS_EVEN, MICA__PAIRS_OWN } mica__pairs_which;
-/* Visits `most` pairs of data (0: all); samples have texts and ids, but no outputs. */
-mica_status mica__pairs_walk(mica_run *run, const mica_dataset *data, uint64_t most, mica__pairs_which which,
-                             mica__sample_fn *fn, void *user);
-
-/* Members of the input (task/input/pairs_show.c). */
-mica_status mica__pairs_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
-mica_status mica__pairs_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
+/* Where predictions and tests find the run's pairs. */
+mica__pair_samples mica__pairs_samples(const mica_run *run);
 
 #endif

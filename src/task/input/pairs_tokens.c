@@ -1,7 +1,5 @@
 /* Texts of pairs as tokens, and the network that reads them. */
 #include "base/utf8.h"
-#include "data/dataset.h"
-#include "data/table/table.h"
 #include "run/fields.h"
 #include "run/network.h"
 #include "task/input/pairs.h"
@@ -9,23 +7,6 @@
 #include <string.h>
 
 MICA__FIELDS(pairs, PAIRS_SETTINGS, PAIRS_FACTS);
-
-/* --- columns --- */
-
-const char *mica__pairs_name(const mica_dataset *data, const mica_column *column) {
-  const mica__schema *schema = data->store->schema;
-  for (size_t i = 0; schema && i < schema->count; i++)
-    if (schema->fields[i].label && !strcmp(column->name, "label")) return schema->fields[i].name;
-  return column->name;
-}
-
-mica__texts mica__pairs_texts(const mica_dataset *data, const char *name) {
-  const size_t count = mica_dataset_column_count(data);
-  size_t i = 0;
-  while (i < count && strcmp(mica__pairs_name(data, mica_dataset_column(data, i)), name) != 0) i++;
-  /* Derived data of a table no longer have its names. */
-  return (mica__texts){.data = data, .column = i < count ? i : mica_dataset_column_index(data, "label")};
-}
 
 /* --- tokens --- */
 
