@@ -32,14 +32,6 @@ static mica__recommending recommending_of(const mica_run *run) {
   return r;
 }
 
-mica__ranker mica__recommend_ranker(const mica_run *run) {
-  return (mica__ranker){.engine = run->engine,
-                        .trainer = run->trainer,
-                        .network = mica__recommend_network(run),
-                        .mean = mica__recommend_facts_of(run).rating_mean,
-                        .l2 = mica__recommend_settings_of(run).l2};
-}
-
 /* The network is built here, because losses read its tables. */
 static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batch_values *batch, mica_objective *out) {
   const mica__recommending r = recommending_of(run);

@@ -3,7 +3,6 @@
 #define MICA_TASK_HEAD_RANKING_H
 
 #include "data/interactions/measures.h"
-#include "networks/ranker.h"
 #include "run/head.h"
 #include "task/input/interactions.h"
 
@@ -18,8 +17,6 @@ mica_status mica__recommend_evaluate_clicks(mica_run *run, const mica_batch_sour
 mica_status mica__recommend_note_biases(mica_run *run, const mica__interactions *x);
 /* Adds the metrics of popularity and of neighbouring items for the same users. */
 mica_status mica__recommend_baselines(mica_run *run, mica_metrics *m);
-/* The run's trained network. */
-mica__ranker mica__recommend_ranker(const mica_run *run);
 mica_status mica__recommend_predict(mica_run *run, const mica_run_input *input, mica_report *prediction);
 mica_status mica__recommend_query(mica_run *run, const mica_run_query *query, mica_report *prediction);
 /* Up to `top` (at most 256) items that a user has not had in training, best first. */

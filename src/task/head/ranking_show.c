@@ -1,5 +1,6 @@
 /* The report of a recommending run: how far recommendations reach into the long tail of items, and a map of the
  * items. */
+#include "data/interactions/tail.h"
 #include "networks/tables.h"
 #include "task/head/ranking.h"
 
@@ -19,17 +20,7 @@
 #define SHOWN 200
 #define TITLE 28
 
-/* Ids of items, the most popular first; ties in the order of their ids. */
-typedef struct popular {
-  int32_t item;
-  double count;
-} popular;
-
-static int compare(const void *a, const void *b) {
-  const popular *x = a, *y = b;
-  if (x->count != y->count) return x->count < y->count ? 1 : -1;
-  return (x->item > y->item) - (x->item < y->item);
-}
+typedef mica__popular popular;
 
 static mica_status sort_items(const mica_run *run, popular **list, size_t *count) {
   const mica__recommend_facts facts = mica__recommend_facts_of(run);
@@ -39,8 +30,7 @@ static mica_status sort_items(const mica_run *run, popular **list, size_t *count
     return mica__fail(MICA_E_FORMAT, "the run is damaged: \"popularity\" must have a number per item");
   *list = malloc((*count + 1) * sizeof **list);
   if (!*list) return mica__fail_nomem("a report");
-  for (size_t i = 0; i < *count; i++) (*list)[i] = (popular){(int32_t)i + 1, numbers[i + 1]};
-  qsort(*list, *count, sizeof **list, compare);
+  mica__popular_sort(numbers, *count, *list);
   return MICA_OK;
 }
 
@@ -63,61 +53,27 @@ static mica_status count_recommended(mica_run *run, size_t items, double *recomm
   return MICA_OK;
 }
 
-/* The shares, in percent, that the items of ranks `from` to `to` have of all interactions and of all
- * recommendations. */
-typedef struct shares {
-  double interactions, recommendations;
-} shares;
-
-static shares shares_of(const popular *list, const double *recommended, size_t from, size_t to, shares all) {
-  shares s = {0};
-  for (size_t i = from; i < to; i++) {
-    s.interactions += list[i].count;
-    s.recommendations += recommended[list[i].item];
-  }
-  return (shares){all.interactions > 0 ? 100 * s.interactions / all.interactions : 0,
-                  all.recommendations > 0 ? 100 * s.recommendations / all.recommendations : 0};
-}
-
-static mica_status add_groups(const popular *list, size_t count, const double *recommended, shares all,
-                              mica_report *report) {
+static mica_status add_groups(const popular *list, size_t count, const double *recommended, mica_report *report) {
   static const char *const names[] = {"most popular 1 %", "to 5 %", "to 20 %", "to 50 %", "the others"};
   static const char *const columns[] = {"items", "history, %", "top 10, %", "in a top 10"};
-  static const double ends[] = {0.01, 0.05, 0.2, 0.5, 1};
-  enum { GROUPS = sizeof ends / sizeof *ends };
-  double numbers[GROUPS][4];
-  size_t from = 0;
-  for (size_t g = 0; g < GROUPS; g++) {
-    const size_t to = (size_t)ceil(ends[g] * (double)count);
-    const shares s = shares_of(list, recommended, from, to, all);
-    double reached = 0;
-    for (size_t i = from; i < to; i++) reached += recommended[list[i].item] > 0;
-    const double row[] = {(double)(to - from), s.interactions, s.recommendations, reached};
-    memcpy(numbers[g], row, sizeof row);
-    from = to;
-  }
+  double numbers[MICA__TAIL_GROUPS][4];
+  mica__tail_groups(list, count, recommended, numbers);
   return mica_report_add(report, &(mica_item){.kind = MICA_ITEM_KIND_TABLE,
                                               .name = "items by popularity",
-                                              .rows = GROUPS,
+                                              .rows = MICA__TAIL_GROUPS,
                                               .columns = 4,
                                               .row_names = names,
                                               .column_names = columns,
                                               .numbers = numbers[0]});
 }
 
-static mica_status add_curve(const popular *list, size_t count, const double *recommended, shares all,
-                             mica_report *report) {
+static mica_status add_curve(const popular *list, size_t count, const double *recommended, mica_report *report) {
   static const char *const columns[] = {"items, %", "interactions", "recommendations"};
-  enum { STEPS = 10 };
-  double numbers[STEPS + 1][3];
-  for (size_t i = 0; i <= STEPS; i++) {
-    const shares s = shares_of(list, recommended, 0, i * count / STEPS, all);
-    const double row[] = {100 * (double)i / STEPS, s.interactions, s.recommendations};
-    memcpy(numbers[i], row, sizeof row);
-  }
+  double numbers[MICA__TAIL_STEPS + 1][3];
+  mica__tail_curve(list, count, recommended, numbers);
   return mica_report_add(report, &(mica_item){.kind = MICA_ITEM_KIND_CURVE,
                                               .name = "cumulative share, %",
-                                              .rows = STEPS + 1,
+                                              .rows = MICA__TAIL_STEPS + 1,
                                               .columns = 3,
                                               .column_names = columns,
                                               .numbers = numbers[0]});
@@ -126,17 +82,14 @@ static mica_status add_curve(const popular *list, size_t count, const double *re
 static mica_status add_tail(mica_run *run, const popular *list, size_t count, mica_report *report) {
   double *recommended = calloc(count + 1, sizeof *recommended);
   size_t users = 0;
-  shares all = {0};
+  double given = 0;
   mica_status status = recommended ? count_recommended(run, count, recommended, &users) : mica__fail_nomem("a report");
-  for (size_t i = 0; status == MICA_OK && i < count; i++) {
-    all.interactions += list[i].count;
-    all.recommendations += recommended[list[i].item];
-  }
+  for (size_t i = 0; status == MICA_OK && i < count; i++) given += recommended[list[i].item];
   if (status == MICA_OK) status = mica_report_begin(report, "Long tail");
   if (status == MICA_OK) status = mica_report_add_number(report, "users asked for", (double)users);
-  if (status == MICA_OK) status = mica_report_add_number(report, "recommendations", all.recommendations);
-  if (status == MICA_OK) status = add_groups(list, count, recommended, all, report);
-  if (status == MICA_OK) status = add_curve(list, count, recommended, all, report);
+  if (status == MICA_OK) status = mica_report_add_number(report, "recommendations", given);
+  if (status == MICA_OK) status = add_groups(list, count, recommended, report);
+  if (status == MICA_OK) status = add_curve(list, count, recommended, report);
   free(recommended);
   return status;
 }

@@ -3,7 +3,7 @@
 #define MICA_TASK_INPUT_INTERACTIONS_H
 
 #include "data/interactions/interactions.h"
-#include "nn/zoo/recommender.h"
+#include "networks/ranker.h"
 #include "run/fact_fields.h"
 #include "run/input.h"
 #include "run/run.h"
@@ -123,6 +123,8 @@ bool mica__recommend_ranks(const mica_run *run);
 bool mica__recommend_clicks(const mica_run *run);
 /* The network's sizes, from settings and facts. */
 mica__recommender mica__recommend_network(const mica_run *run);
+/* The run's trained network. */
+mica__ranker mica__recommend_ranker(const mica_run *run);
 /* The share that validates; for rankings, any value above 0 means the last but one item of each user. */
 double mica__recommend_validation(const mica_run *run);
 /* The list length of tests: the setting "top". */

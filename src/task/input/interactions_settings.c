@@ -84,6 +84,14 @@ mica__recommender mica__recommend_network(const mica_run *run) {
   return network;
 }
 
+mica__ranker mica__recommend_ranker(const mica_run *run) {
+  return (mica__ranker){.engine = run->engine,
+                        .trainer = run->trainer,
+                        .network = mica__recommend_network(run),
+                        .mean = mica__recommend_facts_of(run).rating_mean,
+                        .l2 = mica__recommend_settings_of(run).l2};
+}
+
 bool mica__recommend_owns(const mica_run *run, const char *path) {
   struct stat own, given;
   if (!run->data) return false;
