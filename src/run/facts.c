@@ -45,6 +45,24 @@ mica_status mica__run_note(mica_run *run, const char *name, const char *const *t
   return put(run, &fact, good);
 }
 
+mica_status mica__run_note_written(mica_run *run, const char *name, size_t count, mica__fact_writer *write,
+                                   void *user) {
+  mica__text *texts = calloc(count + 1, sizeof *texts);
+  const char **list = calloc(count + 1, sizeof *list);
+  mica_status status = texts && list ? MICA_OK : mica__fail_nomem(name);
+  for (size_t i = 0; status == MICA_OK && i < count; i++) {
+    mica__text_add(&texts[i], "");
+    status = write(user, i, &texts[i]);
+    if (status == MICA_OK) status = mica__text_status(&texts[i]);
+    list[i] = texts[i].data;
+  }
+  if (status == MICA_OK) status = mica__run_note(run, name, list, count);
+  for (size_t i = 0; texts && i < count; i++) mica__text_free(&texts[i]);
+  free(texts);
+  free(list);
+  return status;
+}
+
 mica_status mica__run_note_text(mica_run *run, const char *name, const char *text) {
   return mica__run_note(run, name, &text, 1);
 }

@@ -3,6 +3,7 @@
 #define MICA_RUN_FACTS_H
 
 #include "base/error.h"
+#include "base/text.h"
 
 #include <mica/run.h>
 
@@ -16,6 +17,9 @@ typedef struct mica__fact {
 
 /* Copies texts or numbers into a fact, which replaces one of the same name. */
 mica_status mica__run_note(mica_run *run, const char *name, const char *const *texts, size_t count);
+/* Sets a fact of `count` texts, which `write` writes. */
+typedef mica_status mica__fact_writer(void *user, size_t i, mica__text *text);
+mica_status mica__run_note_written(mica_run *run, const char *name, size_t count, mica__fact_writer *write, void *user);
 mica_status mica__run_note_text(mica_run *run, const char *name, const char *text);
 mica_status mica__run_note_numbers(mica_run *run, const char *name, const double *numbers, size_t count);
 const mica__fact *mica__run_find_fact(const mica_run *run, const char *name);

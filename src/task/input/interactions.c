@@ -22,23 +22,16 @@ static mica_status note_ids(mica_run *run, const char *fact, const mica__id_name
   return mica__run_note(run, fact, (const char *const *)ids->names, (size_t)ids->count);
 }
 
+static mica_status write_history(void *user, size_t u, mica__text *text) {
+  mica__histories_write(user, u + 1, text);
+  return MICA_OK;
+}
+
 /* A text for each user: the numbers of the items, in order of time. */
 static mica_status note_histories(mica_run *run, const mica__interactions *x) {
   mica__histories h = {0};
-  const size_t users = (size_t)x->users.count;
   MICA_TRY(mica__histories_make(x, MICA_PART_TEST, &h));
-  mica__text *texts = calloc(users + 1, sizeof *texts);
-  const char **list = calloc(users + 1, sizeof *list);
-  mica_status status = texts && list ? MICA_OK : mica__fail_nomem("histories");
-  for (size_t u = 0; status == MICA_OK && u < users; u++) {
-    mica__histories_write(&h, u + 1, &texts[u]);
-    status = mica__text_status(&texts[u]);
-    list[u] = texts[u].data ? texts[u].data : "";
-  }
-  if (status == MICA_OK) status = mica__run_note(run, "histories", list, users);
-  for (size_t u = 0; texts && u < users; u++) mica__text_free(&texts[u]);
-  free(texts);
-  free(list);
+  mica_status status = mica__run_note_written(run, "histories", (size_t)x->users.count, write_history, &h);
   mica__histories_free(&h);
   return status;
 }

@@ -19,21 +19,32 @@ bool mica__features_are_noted(const mica_run *run) { return mica__recommend_fact
 
 /* --- to facts --- */
 
+/* Features that are written, with their numbers or the ids of a side. */
+typedef struct writing {
+  const mica__features *f;
+  mica__side side;
+  const mica__id_names *ids;
+  double *numbers;
+} writing;
+
+static mica_status write_column(void *user, size_t k, mica__text *text) {
+  const writing *w = user;
+  return mica__feature_write(&w->f->list[k], text, w->numbers + 4 * k);
+}
+
+static mica_status write_row(void *user, size_t i, mica__text *text) {
+  const writing *w = user;
+  const int32_t row = mica__id_names_find(&w->f->keys[w->side], w->ids->names[i]) - 1;
+  mica__features_write_row(w->f, w->side, row, text);
+  return MICA_OK;
+}
+
 static mica_status note_columns(mica_run *run, const mica__features *f) {
-  mica__text *texts = calloc(f->count + 1, sizeof *texts);
-  const char **list = calloc(f->count + 1, sizeof *list);
-  double *numbers = calloc(4 * f->count + 1, sizeof *numbers);
-  mica_status status = texts && list && numbers ? MICA_OK : mica__fail_nomem("features");
-  for (size_t k = 0; status == MICA_OK && k < f->count; k++) {
-    status = mica__feature_write(&f->list[k], &texts[k], numbers + 4 * k);
-    list[k] = texts[k].data;
-  }
-  if (status == MICA_OK) status = mica__run_note(run, "features", list, f->count);
-  if (status == MICA_OK) status = mica__run_note_numbers(run, "feature_numbers", numbers, 4 * f->count);
-  for (size_t k = 0; texts && k < f->count; k++) mica__text_free(&texts[k]);
-  free(texts);
-  free(list);
-  free(numbers);
+  writing w = {.f = f, .numbers = calloc(4 * f->count + 1, sizeof *w.numbers)};
+  if (!w.numbers) return mica__fail_nomem("features");
+  mica_status status = mica__run_note_written(run, "features", f->count, write_column, &w);
+  if (status == MICA_OK) status = mica__run_note_numbers(run, "feature_numbers", w.numbers, 4 * f->count);
+  free(w.numbers);
   return status;
 }
 
@@ -51,21 +62,9 @@ static mica_status note_values(mica_run *run, const mica__features *f) {
 }
 
 static mica_status note_rows(mica_run *run, const mica__features *f, mica__side side, const mica__id_names *ids) {
-  const size_t count = (size_t)ids->count;
+  writing w = {.f = f, .side = side, .ids = ids};
   if (!mica__features_has_side(f, side)) return MICA_OK;
-  mica__text *texts = calloc(count + 1, sizeof *texts);
-  const char **list = calloc(count + 1, sizeof *list);
-  mica_status status = texts && list ? MICA_OK : mica__fail_nomem("features");
-  for (size_t i = 0; status == MICA_OK && i < count; i++) {
-    mica__features_write_row(f, side, mica__id_names_find(&f->keys[side], ids->names[i]) - 1, &texts[i]);
-    status = mica__text_status(&texts[i]);
-    list[i] = texts[i].data;
-  }
-  if (status == MICA_OK) status = mica__run_note(run, row_facts[side], list, count);
-  for (size_t i = 0; texts && i < count; i++) mica__text_free(&texts[i]);
-  free(texts);
-  free(list);
-  return status;
+  return mica__run_note_written(run, row_facts[side], (size_t)ids->count, write_row, &w);
 }
 
 mica_status mica__features_note(mica_run *run, const mica__features *f, const mica__id_names *users,
