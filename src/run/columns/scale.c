@@ -10,6 +10,7 @@
 #include "run/settings.h"
 #include "run/state/parts.h"
 
+#include <math.h>
 #include <mica/data.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,44 @@ mica_status mica__run_note_scale(mica_run *run, const mica__scale *scale) {
   if (status == MICA_OK) status = mica__run_note_numbers(run, scale->deviation, numbers + channels, channels);
   free(measured);
   free(numbers);
+  return status;
+}
+
+/* Mean and deviation of the training targets, for each of `count` numbers; the deviation of a constant is set to 1. */
+static mica_status measure_answers(const mica_run *run, size_t column, size_t count, float *row, double *means,
+                                   double *deviations) {
+  const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
+  const uint64_t samples = mica_dataset_count(data);
+  for (uint64_t i = 0; i < samples; i++) {
+    if (mica_dataset_column(data, column)->dtype != MICA_F32)
+      row[0] = mica_dataset_target(data, i);
+    else
+      MICA_TRY(mica_dataset_read(data, column, i, row, count * sizeof *row));
+    for (size_t k = 0; k < count; k++) {
+      const double y = (double)row[k], before = y - means[k];
+      if (!isfinite(y))
+        return mica__fail(MICA_E_FORMAT, "%s: the answer of sample %llu is %s", run->data, (unsigned long long)i,
+                          isnan(y) ? "not a number" : "infinite");
+      means[k] += before / (double)(i + 1);
+      deviations[k] += before * (y - means[k]);
+    }
+  }
+  for (size_t k = 0; k < count; k++) {
+    deviations[k] = samples ? sqrt(deviations[k] / (double)samples) : 0;
+    if (!(deviations[k] > 0)) deviations[k] = 1;
+  }
+  return MICA_OK;
+}
+
+mica_status mica__run_note_answer_scale(mica_run *run, size_t column, size_t count) {
+  float *row = calloc(count, sizeof *row);
+  double *means = calloc(2 * count, sizeof *means), *deviations = means ? means + count : NULL;
+  mica_status status =
+      row && means ? measure_answers(run, column, count, row, means, deviations) : mica__fail_nomem("a run");
+  if (status == MICA_OK) status = mica__run_note_numbers(run, "target_mean", means, count);
+  if (status == MICA_OK) status = mica__run_note_numbers(run, "target_deviation", deviations, count);
+  free(row);
+  free(means);
   return status;
 }
 

@@ -19,6 +19,9 @@ typedef struct mica__scale {
 /* Sets both facts from the training part, with a number per channel or number of the column; nothing if it has no such
  * column. */
 mica_status mica__run_note_scale(mica_run *run, const mica__scale *scale);
+/* Sets the facts "target_mean" and "target_deviation" from the training answers in a column of `count` numbers; the
+ * deviation of a constant is 1. MICA_E_FORMAT names an answer that is not finite. */
+mica_status mica__run_note_answer_scale(mica_run *run, size_t column, size_t count);
 /* Sets the columns of the configuration: those of `data` that the input scales (mica__input.scales), and the answers if
  * they are several numbers per sample. (A single number is scaled by the head.) The run owns them until the next
  * call. */
