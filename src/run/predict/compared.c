@@ -5,6 +5,7 @@
 #include "run/predict/batches.h"
 #include "run/predict/gallery.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,4 +95,42 @@ mica_status mica__compared_pair(const mica__compared *c, mica__compared_pairs *p
   free(best);
   free(right);
   return status;
+}
+
+/* The position of a class in a list; `count` if it is not there. */
+static size_t find(const int32_t *classes, size_t count, int32_t wanted) {
+  size_t k = 0;
+  while (k < count && classes[k] != wanted) k++;
+  return k;
+}
+
+mica_status mica__compared_classes(const mica__compared *c, const mica__compared_pairs *p, size_t known, size_t most,
+                                   int32_t *classes, double (*numbers)[3], size_t *count) {
+  size_t rows = 0, at = 0;
+  *count = 0;
+  for (size_t i = 0; i < c->count; i++) {
+    const size_t k = find(classes, rows, c->numbers[i]);
+    if (k == most || c->numbers[i] < 0 || (size_t)c->numbers[i] >= known) return MICA_OK;
+    if (k == rows) {
+      classes[rows] = c->numbers[i];
+      for (int n = 0; n < 3; n++) numbers[rows][n] = 0;
+      rows++;
+    }
+    numbers[k][0]++;
+  }
+  double(*counts)[2] = calloc(rows + 1, sizeof *counts);
+  if (!counts) return mica__fail_nomem("a report");
+  for (size_t i = 0; i < c->count; i++)
+    for (size_t j = 0; j < i; j++, at++)
+      for (size_t k = 0; k < rows; k++)
+        if (classes[k] == c->numbers[i] || classes[k] == c->numbers[j]) {
+          numbers[k][p->same[at] ? 1 : 2] += (double)p->cosines[at];
+          counts[k][p->same[at] ? 0 : 1]++;
+        }
+  for (size_t k = 0; k < rows; k++)
+    for (size_t j = 0; j < 2; j++)
+      numbers[k][1 + j] = counts[k][j] > 0 ? numbers[k][1 + j] / counts[k][j] : (double)NAN;
+  free(counts);
+  *count = rows;
+  return MICA_OK;
 }

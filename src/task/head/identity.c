@@ -208,26 +208,12 @@ static mica_status add_classes(mica_report *report, const mica__identities *ids,
                                const mica__compared_pairs *p) {
   static const char *const columns[] = {"samples", "same class", "other class"};
   const char *names[MOST_CLASSES];
-  double numbers[MOST_CLASSES][3] = {{0}}, counts[MOST_CLASSES][2] = {{0}};
-  size_t rows = 0, at = 0;
-  int32_t row_of[MOST_CLASSES];
-  for (size_t i = 0; i < c->count; i++) {
-    size_t k = 0;
-    while (k < rows && row_of[k] != c->numbers[i]) k++;
-    if (k == MOST_CLASSES || c->numbers[i] < 0 || (size_t)c->numbers[i] >= ids->count) return MICA_OK;
-    if (k == rows) names[rows] = ids->names[c->numbers[i]], row_of[rows++] = c->numbers[i];
-    numbers[k][0]++;
-  }
-  for (size_t i = 0; i < c->count; i++)
-    for (size_t j = 0; j < i; j++, at++)
-      for (size_t k = 0; k < rows; k++)
-        if (row_of[k] == c->numbers[i] || row_of[k] == c->numbers[j]) {
-          numbers[k][p->same[at] ? 1 : 2] += (double)p->cosines[at];
-          counts[k][p->same[at] ? 0 : 1]++;
-        }
-  for (size_t k = 0; k < rows; k++)
-    for (size_t j = 0; j < 2; j++)
-      numbers[k][1 + j] = counts[k][j] > 0 ? numbers[k][1 + j] / counts[k][j] : (double)NAN;
+  double numbers[MOST_CLASSES][3];
+  int32_t classes[MOST_CLASSES];
+  size_t rows = 0;
+  MICA_TRY(mica__compared_classes(c, p, ids->count, MOST_CLASSES, classes, numbers, &rows));
+  if (!rows) return MICA_OK;
+  for (size_t k = 0; k < rows; k++) names[k] = ids->names[classes[k]];
   const mica_item table = {.kind = MICA_ITEM_KIND_TABLE,
                            .name = "similarities",
                            .rows = rows,

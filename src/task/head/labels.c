@@ -5,7 +5,7 @@
 #include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/fields.h"
-#include "run/predict/batches.h"
+#include "run/predict/label_scores.h"
 #include "run/run.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
@@ -19,8 +19,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SAMPLES, PRECISION, RECALL, F1, AP, SCORES };
-
 MICA__FACTS(labels, LABELS_FACTS, 0);
 
 static mica__fact_texts labels_of(const mica_run *run) { return facts_of(run).classes; }
@@ -29,53 +27,20 @@ static size_t count_of(const mica_run *run) { return labels_of(run).count; }
 
 /* --- tests --- */
 
-/* Predicted shares and true labels of all samples of a source, row-major. */
-typedef struct ranking {
-  float *shares, *truths, *ranked; /* ranked: the shares of one label, for sorting */
-  uint8_t *column;                 /* its truths */
-  size_t rows, labels, most;       /* most: the number of rows that fit */
-} ranking;
-
-static mica_status take_batch(mica_run *run, const mica_batch *batch, const float *shares, void *user) {
-  ranking *r = user;
-  const size_t count = (size_t)batch->count * r->labels, at = r->rows * r->labels;
-  if (r->rows + (size_t)batch->count > r->most)
-    return mica__fail(MICA_E_STATE, "a source gave more samples than it has");
-  memcpy(r->shares + at, shares, count * sizeof *shares);
-  r->rows += (size_t)batch->count;
-  return mica__batch_read(run, batch, mica__common_facts_of(run).label_column, r->truths + at, count * sizeof(float));
-}
-
-static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
-
-static mica_status score_label(ranking *r, size_t label, double scores[SCORES]) {
-  double hits = 0, said = 0, there = 0;
-  for (size_t i = 0; i < r->rows; i++) {
-    const float share = r->shares[i * r->labels + label];
-    const bool is = r->truths[i * r->labels + label] > 0.5f, says = (double)share > MICA__LABEL_THRESHOLD;
-    r->column[i] = is;
-    r->ranked[i] = share;
-    hits += is && says;
-    said += says;
-    there += is;
-  }
-  scores[SAMPLES] = there;
-  scores[PRECISION] = ratio(hits, said);
-  scores[RECALL] = ratio(hits, there);
-  scores[F1] = ratio(2 * hits, said + there);
-  return mica_average_precision(r->ranked, r->column, r->rows, &scores[AP]);
-}
-
 /* Means over the labels that occur; NaN if none does. */
 static mica_status add_means(const double *scores, size_t labels, mica_metrics *m) {
   static const struct {
     const char *name;
     size_t score;
-  } means[] = {{"map", AP}, {"f1", F1}, {"precision", PRECISION}, {"recall", RECALL}};
+  } means[] = {{"map", MICA__LABEL_AP},
+               {"f1", MICA__LABEL_F1},
+               {"precision", MICA__LABEL_PRECISION},
+               {"recall", MICA__LABEL_RECALL}};
   for (size_t i = 0; i < sizeof means / sizeof *means; i++) {
     double sum = 0, there = 0;
     for (size_t k = 0; k < labels; k++)
-      if (scores[k * SCORES + SAMPLES] > 0) sum += scores[k * SCORES + means[i].score], there++;
+      if (scores[k * MICA__LABEL_SCORES + MICA__LABEL_SAMPLES] > 0)
+        sum += scores[k * MICA__LABEL_SCORES + means[i].score], there++;
     MICA_TRY(mica_metrics_add(m, means[i].name, there > 0 ? sum / there : (double)NAN));
   }
   return MICA_OK;
@@ -83,34 +48,22 @@ static mica_status add_means(const double *scores, size_t labels, mica_metrics *
 
 /* Adds map, f1, precision and recall, and keeps the values of each label for the report. */
 static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
-  const size_t labels = count_of(run), rows = (size_t)source->samples;
-  ranking r = {.shares = malloc((rows * labels + 1) * sizeof(float)),
-               .truths = malloc((rows * labels + 1) * sizeof(float)),
-               .ranked = malloc((rows + 1) * sizeof(float)),
-               .column = malloc(rows + 1),
-               .labels = labels,
-               .most = rows};
-  double *scores = calloc(labels + 1, SCORES * sizeof *scores);
-  mica_status status =
-      r.shares && r.truths && r.ranked && r.column && scores ? MICA_OK : mica__fail_nomem("scores of labels");
-  if (status == MICA_OK) status = mica__test_batches(run, source, (int64_t)labels, take_batch, &r);
-  for (size_t k = 0; status == MICA_OK && k < labels; k++) status = score_label(&r, k, scores + k * SCORES);
+  const size_t labels = count_of(run);
+  double *scores = calloc(labels + 1, MICA__LABEL_SCORES * sizeof *scores);
+  mica_status status = scores ? mica__label_scores(run, source, labels, MICA__LABEL_THRESHOLD, scores)
+                              : mica__fail_nomem("scores of labels");
   if (status == MICA_OK) status = add_means(scores, labels, m);
   free(run->evaluation->label_scores);
   run->evaluation->label_scores = scores;
-  free(r.shares);
-  free(r.truths);
-  free(r.ranked);
-  free(r.column);
   return status;
 }
 
 static mica_status report(mica_run *run, mica_report *r) {
-  static const char *const columns[SCORES] = {"samples", "precision", "recall", "f1", "ap"};
+  static const char *const columns[MICA__LABEL_SCORES] = {"samples", "precision", "recall", "f1", "ap"};
   const mica_item table = {.kind = MICA_ITEM_KIND_TABLE,
                            .name = "labels",
                            .rows = count_of(run),
-                           .columns = SCORES,
+                           .columns = MICA__LABEL_SCORES,
                            .row_names = labels_of(run).list,
                            .column_names = columns,
                            .numbers = run->evaluation->label_scores};
