@@ -13,8 +13,6 @@
 #include <mica/nodes.h>
 #include <string.h>
 
-MICA__FIELDS(volume, VOLUME_SETTINGS, VOLUME_FACTS);
-
 static const char *const networks[] = {"unet", NULL};
 
 enum { GROUP, BATCH };
@@ -36,13 +34,6 @@ static void opens(const mica_run *run, mica_dataset_config *config) {
 }
 
 /* --- windows --- */
-
-mica__grid mica__volume_grid(const mica_run *run) {
-  const mica__fact_numbers window = mica__volume_facts_of(run).window;
-  mica__grid grid = {{1, 1, 1}, mica__volume_settings_of(run).overlap};
-  for (size_t i = 0; i < 3 && window.count == 3; i++) grid.sides[i] = (int64_t)window.list[i];
-  return grid;
-}
 
 static mica_status shows(const mica_run *run, const mica_dataset *data, mica_dataset **shown) {
   const mica__grid grid = mica__volume_grid(run);

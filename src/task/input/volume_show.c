@@ -1,5 +1,6 @@
 /* Volumes that are predicted, tested and reported on. */
 #include "run/common_facts.h"
+#include "run/fields.h"
 #include "run/predict/batches.h"
 #include "run/predict/samples.h"
 #include "run/predict/visits.h"
@@ -13,6 +14,15 @@
 
 /* How many volumes a report shows. */
 #define LOOKED_AT 3
+
+MICA__FIELDS(volume, VOLUME_SETTINGS, VOLUME_FACTS);
+
+mica__grid mica__volume_grid(const mica_run *run) {
+  const mica__fact_numbers window = mica__volume_facts_of(run).window;
+  mica__grid grid = {{1, 1, 1}, mica__volume_settings_of(run).overlap};
+  for (size_t i = 0; i < 3 && window.count == 3; i++) grid.sides[i] = (int64_t)window.list[i];
+  return grid;
+}
 
 /* A volume in a file, or a sample of a dataset. */
 typedef struct source {
