@@ -231,3 +231,35 @@ void mica__depth_map_fit(const mica__depth_map *map, int32_t height, int32_t wid
     }
   }
 }
+
+/* --- writing --- */
+
+mica_status mica__depth_map_encode(const float *depths, int64_t height, int64_t width, double scale, uint8_t **file,
+                                   size_t *size) {
+  const size_t pixels = (size_t)(height * width);
+  uint16_t *levels = malloc(pixels * sizeof *levels);
+  *file = NULL;
+  if (!levels) return mica__fail_nomem("a depth map");
+  for (size_t i = 0; i < pixels; i++) {
+    const double level = floor((double)depths[i] * scale + 0.5);
+    levels[i] = level <= UINT16_MAX ? (uint16_t)fmax(level, 1) : 0;
+  }
+  mica_status status = mica__png_encode_levels(levels, height, width, file, size);
+  free(levels);
+  return status;
+}
+
+mica_status mica__depth_map_encode_npy(const float *depths, int64_t height, int64_t width, uint8_t **file,
+                                       size_t *size) {
+  const size_t bytes = (size_t)(height * width) * sizeof *depths;
+  char header[MICA__NPY_HEADER];
+  size_t begin = 0;
+  *file = NULL;
+  MICA_TRY(mica__npy_format_header(MICA_F32, MICA_SHAPE(height, width), header, &begin));
+  *size = begin + bytes;
+  *file = malloc(*size);
+  if (!*file) return mica__fail_nomem("a depth map");
+  memcpy(*file, header, begin);
+  memcpy(*file + begin, depths, bytes);
+  return MICA_OK;
+}

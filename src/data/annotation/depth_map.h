@@ -32,4 +32,11 @@ mica_status mica__depth_map_find_bits(const char *path, uint8_t *bytes, int *bit
 /* Writes the depths of height x width pixels, scaled as mica__image_fit scales pictures; the nearest pixel is taken. */
 void mica__depth_map_fit(const mica__depth_map *map, int32_t height, int32_t width, float *depths);
 
+/* Encodes depths as a PNG file with 16 bits, `scale` levels per unit (a depth that is too large is 0, unknown), or as
+ * an npy file. The caller frees *file. */
+mica_status mica__depth_map_encode(const float *depths, int64_t height, int64_t width, double scale, uint8_t **file,
+                                   size_t *size);
+mica_status mica__depth_map_encode_npy(const float *depths, int64_t height, int64_t width, uint8_t **file,
+                                       size_t *size);
+
 #endif

@@ -30,6 +30,19 @@ void mica__mask_table_free(mica__mask_table *t) {
   *t = (mica__mask_table){0};
 }
 
+uint8_t *mica__mask_paint(const mica__mask_table *t, const uint8_t *classes, size_t pixels, int64_t *channels) {
+  bool coloured = false;
+  for (int32_t c = 0; c < t->classes; c++) coloured = coloured || t->values[c] & MICA__MASK_COLOUR;
+  *channels = coloured ? 3 : 1;
+  uint8_t *out = malloc(pixels * (size_t)*channels);
+  for (size_t i = 0; out && i < pixels; i++) {
+    const uint32_t value = classes[i] < t->classes ? t->values[classes[i]] : classes[i];
+    for (size_t k = 0; k < (size_t)*channels; k++)
+      out[k * pixels + i] = (uint8_t)(value & MICA__MASK_COLOUR ? value >> (16 - 8 * k) : value);
+  }
+  return out;
+}
+
 static bool is_listed(const mica__mask_table *t, uint32_t value) {
   for (int32_t i = 0; i < t->classes; i++)
     if (t->values[i] == value) return true;

@@ -103,3 +103,17 @@ uint8_t *mica__paint_spectrum(const float *spectrum, int64_t bins, int64_t frame
   }
   return planes;
 }
+
+void mica__paint_bands(const float *spectra, int64_t mels, int64_t frames, int64_t row, uint8_t *planes) {
+  float low = INFINITY, top = -INFINITY;
+  for (int64_t i = 0; i < mels * frames; i++) {
+    const float value = spectra[i / frames * row + i % frames];
+    if (value > top) top = value;
+    if (value < low) low = value;
+  }
+  if (low < top - 12) low = top - 12;
+  for (int64_t i = 0; i < 2 * mels * frames; i++) {
+    const float value = spectra[(mels - 1 - i / frames / 2) * row + i % frames];
+    planes[i] = (uint8_t)(value > low ? 220 * (value - low) / (top > low ? top - low : 1) : 0);
+  }
+}

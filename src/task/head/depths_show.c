@@ -1,7 +1,6 @@
 /* Depths in predictions and reports: files of numbers, and pictures whose colours go from near to far. */
-#include "base/npy.h"
 #include "base/number.h"
-#include "data/picture/image.h"
+#include "data/annotation/depth_map.h"
 #include "data/picture/paint.h"
 #include "run/fields.h"
 #include "run/run.h"
@@ -11,7 +10,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 MICA__SETTINGS_STRUCT(depths, DEPTHS_SETTINGS);
 MICA__SETTINGS(depths, DEPTHS_SETTINGS);
@@ -53,34 +51,18 @@ static mica_status add_file(mica_report *report, const char *ending, const uint8
   return mica_report_add(report, &item);
 }
 
-/* As the depth maps that training reads: PNG with 16 bits. A depth that is too large for them is 0, unknown. */
-static mica_status add_png(const mica_run *run, mica_report *report, const mica__sample *sample, const float *depths) {
-  const double scale = settings_of(run).depth_scale;
-  uint16_t *levels = malloc(pixels_of(sample) * sizeof *levels);
+/* As the depth maps that training reads, and as numbers. */
+static mica_status add_files(const mica_run *run, mica_report *report, const mica__sample *sample,
+                             const float *depths) {
+  const int64_t height = sample->shape.dim[1], width = sample->shape.dim[2];
   uint8_t *file = NULL;
   size_t size = 0;
-  if (!levels) return mica__fail_nomem("a depth map");
-  for (size_t i = 0; i < pixels_of(sample); i++) {
-    const double level = floor((double)depths[i] * scale + 0.5);
-    levels[i] = level <= UINT16_MAX ? (uint16_t)fmax(level, 1) : 0;
-  }
-  mica_status status = mica__png_encode_levels(levels, sample->shape.dim[1], sample->shape.dim[2], &file, &size);
+  mica_status status = mica__depth_map_encode(depths, height, width, settings_of(run).depth_scale, &file, &size);
   if (status == MICA_OK) status = add_file(report, ".png", file, size);
-  free(levels);
   free(file);
-  return status;
-}
-
-static mica_status add_npy(mica_report *report, const mica__sample *sample, const float *depths) {
-  const size_t size = pixels_of(sample) * sizeof *depths;
-  char header[MICA__NPY_HEADER];
-  size_t begin = 0;
-  MICA_TRY(mica__npy_format_header(MICA_F32, MICA_SHAPE(sample->shape.dim[1], sample->shape.dim[2]), header, &begin));
-  uint8_t *file = malloc(begin + size);
-  if (!file) return mica__fail_nomem("a depth map");
-  memcpy(file, header, begin);
-  memcpy(file + begin, depths, size);
-  mica_status status = add_file(report, ".npy", file, begin + size);
+  MICA_TRY(status);
+  MICA_TRY(mica__depth_map_encode_npy(depths, height, width, &file, &size));
+  status = add_file(report, ".npy", file, size);
   free(file);
   return status;
 }
@@ -103,8 +85,7 @@ mica_status mica__depths_section(mica_run *run, mica_report *p, const mica__samp
   if (sample->depths) mica__depth_errors_add(&errors, depths, sample->depths, pixels_of(sample));
   mica__depth_errors_score(&errors, scores);
   for (int k = 0; k < 3 && errors.pixels > 0; k++) MICA_TRY(mica_report_add_number(p, names[k], scores[k]));
-  MICA_TRY(add_png(run, p, sample, depths));
-  MICA_TRY(add_npy(p, sample, depths));
+  MICA_TRY(add_files(run, p, sample, depths));
   return add_colours(p, "colours", "near pixels yellow, far ones blue", depths, sample->shape, range, INT32_MAX);
 }
 

@@ -25,19 +25,9 @@ static size_t pixels_of(const scene *s) { return (size_t)(s->shape.dim[1] * s->s
 
 /* The mask in the form of the training masks: (1, H, W) with their values, or (3, H, W) if these are colours. */
 static mica_status make_mask(const mica_run *run, const scene *s, uint8_t **out, int64_t *channels) {
-  const char *text = facts_of(run).mask_values;
-  const size_t pixels = pixels_of(s);
   mica__mask_table table = {0};
-  bool coloured = false;
-  if (*text) MICA_TRY(mica__mask_table_parse(text, &table));
-  for (int32_t c = 0; c < table.classes; c++) coloured = coloured || table.values[c] & MICA__MASK_COLOUR;
-  *channels = coloured ? 3 : 1;
-  *out = malloc(pixels * (size_t)*channels);
-  for (size_t i = 0; *out && i < pixels; i++) {
-    const uint32_t value = s->classes[i] < table.classes ? table.values[s->classes[i]] : s->classes[i];
-    for (size_t k = 0; k < (size_t)*channels; k++)
-      (*out)[k * pixels + i] = (uint8_t)(value & MICA__MASK_COLOUR ? value >> (16 - 8 * k) : value);
-  }
+  if (*facts_of(run).mask_values) MICA_TRY(mica__mask_table_parse(facts_of(run).mask_values, &table));
+  *out = mica__mask_paint(&table, s->classes, pixels_of(s), channels);
   mica__mask_table_free(&table);
   return *out ? MICA_OK : mica__fail_nomem("a mask");
 }

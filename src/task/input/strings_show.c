@@ -1,6 +1,8 @@
 /* Recordings to predict from, in files or samples of data, and pictures of their spectra. */
 #include "base/arith.h"
 #include "base/text.h"
+#include "data/picture/paint.h"
+#include "data/sound/letters.h"
 #include "run/fields.h"
 #include "run/letters.h"
 #include "run/predict/samples.h"
@@ -8,7 +10,6 @@
 #include "run/run.h"
 #include "task/input/strings.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,21 +25,6 @@ typedef struct drawing {
   int64_t frames; /* number of its spectra, without those of the padding */
 } drawing;
 
-/* Draws spectra (mels, row) with two pixels per frequency, low frequencies at the bottom. */
-static void draw(const float *spectra, int64_t mels, int64_t frames, int64_t row, uint8_t *planes) {
-  float low = INFINITY, top = -INFINITY;
-  for (int64_t i = 0; i < mels * frames; i++) {
-    const float value = spectra[i / frames * row + i % frames];
-    if (value > top) top = value;
-    if (value < low) low = value;
-  }
-  if (low < top - 12) low = top - 12;
-  for (int64_t i = 0; i < 2 * mels * frames; i++) {
-    const float value = spectra[(mels - 1 - i / frames / 2) * row + i % frames];
-    planes[i] = (uint8_t)(value > low ? 220 * (value - low) / (top > low ? top - low : 1) : 0);
-  }
-}
-
 static mica_status visit_drawn(mica_run *run, const mica__sample *sample, const float *outputs, void *user) {
   const drawing *d = user;
   const mica_tensor *picture = mica_trainer_output(run->trainer, MICA__PICTURE_OUTPUT);
@@ -51,7 +37,7 @@ static mica_status visit_drawn(mica_run *run, const mica__sample *sample, const 
   mica_status status = spectra && planes ? mica_tensor_download(mica_engine_queue(run->engine), picture, spectra,
                                                                 mica_tensor_bytes(picture))
                                          : mica__fail_nomem("a picture");
-  if (status == MICA_OK) draw(spectra, mels, frames, row, planes);
+  if (status == MICA_OK) mica__paint_bands(spectra, mels, frames, row, planes);
   drawn.pixels = planes;
   drawn.shape = MICA_SHAPE(1, 2 * mels, frames);
   if (status == MICA_OK) status = d->fn(run, &drawn, outputs, d->user);
@@ -89,20 +75,6 @@ static mica_status visit_file(mica_run *run, const char *path, mica__sample_fn *
   return status;
 }
 
-/* The text of a sample, from its code points. */
-static mica_status read_text(const mica_dataset *data, uint64_t i, mica__text *text) {
-  const size_t tokens = mica_dataset_column_index(data, "tokens");
-  int64_t count = 0;
-  MICA_TRY(mica_dataset_length(data, tokens, i, &count));
-  int32_t *list = malloc((size_t)count * sizeof *list + 1);
-  mica_status status =
-      list ? mica_dataset_read(data, tokens, i, list, (size_t)count * sizeof *list) : mica__fail_nomem("texts");
-  mica__text_add(text, "");
-  for (int64_t k = 0; status == MICA_OK && k < count; k++) mica__letter_add(text, list[k]);
-  free(list);
-  return status == MICA_OK ? mica__text_status(text) : status;
-}
-
 static mica_status visit_sample(mica_run *run, const mica_dataset *data, uint64_t i, bool drawn, mica__sample_fn *fn,
                                 void *user) {
   const mica__strings_time t = mica__strings_time_of(run);
@@ -111,7 +83,7 @@ static mica_status visit_sample(mica_run *run, const mica_dataset *data, uint64_
   float *samples = NULL;
   int64_t length = 0;
   char *name = mica__sample_name(data, i);
-  mica_status status = name ? read_text(data, i, &text) : mica__fail_nomem("recordings");
+  mica_status status = name ? mica__letters_take(data, i, &text) : mica__fail_nomem("recordings");
   if (status == MICA_OK) status = mica__sound_of(data, i, &samples, &length);
   d.frames = length < t.length ? 0 : 1 + (length - t.length) / t.hop;
   if (status == MICA_OK)

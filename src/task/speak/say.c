@@ -1,5 +1,6 @@
 /* Speaking with a trained network: letters to durations, durations to spectra, spectra to a wave. */
 #include "data/picture/paint.h"
+#include "data/sound/letters.h"
 #include "networks/speaker_wave.h"
 #include "run/columns/columns.h"
 #include "run/letters.h"
@@ -183,16 +184,7 @@ mica_status mica__speak_say(mica_run *run, const mica_speech_config *config, flo
 /* Adds the text of the first sample of the judged data. */
 static mica_status first_text(const mica_run *run, mica__text *text) {
   const mica_dataset *data = run->evaluation->data;
-  const size_t column = data ? mica_dataset_column_index(data, "tokens") : 0;
-  int64_t count = 0;
-  if (!data || !mica_dataset_count(data)) return MICA_OK;
-  MICA_TRY(mica_dataset_length(data, column, 0, &count));
-  int32_t *letters = calloc((size_t)count + 1, sizeof *letters);
-  if (!letters) return mica__fail_nomem("a text");
-  mica_status status = mica_dataset_read(data, column, 0, letters, (size_t)count * sizeof *letters);
-  for (int64_t i = 0; status == MICA_OK && i < count; i++) mica__letter_add(text, letters[i]);
-  free(letters);
-  return status == MICA_OK ? mica__text_status(text) : status;
+  return data && mica_dataset_count(data) ? mica__letters_take(data, 0, text) : MICA_OK;
 }
 
 static mica_status add_spectrum(const mica_run *run, const saying *s, const float *spectrum, const char *caption,
