@@ -7,14 +7,15 @@
 
 /* --- scores by the network --- */
 
-static bool has_item(const mica__asking *a, int32_t item) {
+static bool has_item(const mica__ranker_query *a, int32_t item) {
   for (int64_t i = 0; i < a->count; i++)
     if (a->items[i] == item) return true;
   return false;
 }
 
 /* The best items by the scores of all. */
-static mica_status choose(const mica__ranker *r, const mica_tensor *all, const mica__asking *a, mica__ranked *out) {
+static mica_status choose(const mica__ranker *r, const mica_tensor *all, const mica__ranker_query *a,
+                          mica__ranked *out) {
   float *scores = malloc(mica_tensor_bytes(all) + 1);
   if (!scores) return mica__fail_nomem("a user");
   mica_status status = mica_tensor_download(mica_engine_queue(r->engine), all, scores, mica_tensor_bytes(all));
@@ -30,7 +31,7 @@ static mica_status make_tensor(const mica__ranker *r, mica_shape shape, const in
 }
 
 /* The columns that a prediction needs: user, seen and, for networks that read one, the window of the history. */
-static mica_status feed(const mica__ranker *r, const mica__asking *a, mica_tensor *tensors[4], mica_feed feeds[4],
+static mica_status feed(const mica__ranker *r, const mica__ranker_query *a, mica_tensor *tensors[4], mica_feed feeds[4],
                         size_t *count) {
   const int64_t context = mica__recommender_context(&r->network);
   int64_t known = 1; /* rounded up, so that users share plans; unused slots are 0 */
@@ -55,7 +56,7 @@ static mica_status feed(const mica__ranker *r, const mica__asking *a, mica_tenso
   return status;
 }
 
-mica_status mica__ranker_ask(const mica__ranker *r, const mica__asking *a, mica__ranked *out) {
+mica_status mica__ranker_ask(const mica__ranker *r, const mica__ranker_query *a, mica__ranked *out) {
   mica_queue *queue = mica_engine_queue(r->engine);
   mica_tensor *tensors[4] = {NULL};
   mica_feed feeds[4];
@@ -87,7 +88,7 @@ mica_status mica__ranker_ask(const mica__ranker *r, const mica__asking *a, mica_
 /* --- scores of pairs --- */
 
 /* Scores all items in pairs with a known user. */
-mica_status mica__ranker_ask_pairs(const mica__ranker *r, const mica__features *f, const mica__asking *a,
+mica_status mica__ranker_ask_pairs(const mica__ranker *r, const mica__features *f, const mica__ranker_query *a,
                                    mica__ranked *out) {
   const int32_t pair = f->rows[MICA__SIDE_PAIR] ? 0 : -1, user = f->rows[MICA__SIDE_USER] ? a->user - 1 : -1;
   mica__interaction pairs[MICA__PAIRS];
@@ -123,7 +124,7 @@ static void free_tables(mica__tables *w) {
   free(w->bias);
 }
 
-mica_status mica__ranker_fit(const mica__ranker *r, const mica__asking *a, mica__ranked *out) {
+mica_status mica__ranker_fit(const mica__ranker *r, const mica__ranker_query *a, mica__ranked *out) {
   mica__tables w = {0};
   mica_status status = read_tables(r, true, &w);
   double *user = status == MICA_OK ? calloc(w.width + 1, sizeof *user) : NULL;

@@ -17,13 +17,13 @@ typedef struct mica__ranker {
 } mica__ranker;
 
 /* The user of a query: an id, or 0 with the items and ratings of a new user. */
-typedef struct mica__asking {
+typedef struct mica__ranker_query {
   int32_t user;
   int32_t *items;
   float *ratings;
   int64_t count;
   bool excludes; /* items that the user had are not recommended */
-} mica__asking;
+} mica__ranker_query;
 
 /* The values of n pairs, with the features f for networks that read some. */
 #define MICA__PAIRS 256
@@ -31,10 +31,10 @@ mica_status mica__ranker_values(const mica__ranker *r, const mica__features *f, 
                                 size_t n, float *values);
 /* Adds the best items for a user: as the network ranks them, from the values of all pairs with a known user, or for a
  * new user of mf, who is fitted to the ratings. */
-mica_status mica__ranker_ask(const mica__ranker *r, const mica__asking *a, mica__ranked *out);
-mica_status mica__ranker_ask_pairs(const mica__ranker *r, const mica__features *f, const mica__asking *a,
+mica_status mica__ranker_ask(const mica__ranker *r, const mica__ranker_query *a, mica__ranked *out);
+mica_status mica__ranker_ask_pairs(const mica__ranker *r, const mica__features *f, const mica__ranker_query *a,
                                    mica__ranked *out);
-mica_status mica__ranker_fit(const mica__ranker *r, const mica__asking *a, mica__ranked *out);
+mica_status mica__ranker_fit(const mica__ranker *r, const mica__ranker_query *a, mica__ranked *out);
 /* Adds the other items by the cosines between their features and the item's. */
 mica_status mica__ranker_like(const mica__ranker *r, int32_t item, mica__ranked *out);
 

@@ -43,6 +43,15 @@ uint8_t *mica__mask_paint(const mica__mask_table *t, const uint8_t *classes, siz
   return out;
 }
 
+void mica__mask_decide(const float *shares, int64_t classes, size_t pixels, uint8_t *decided) {
+  for (size_t at = 0; at < pixels; at++) {
+    int64_t best = 0;
+    for (int64_t c = 1; c < classes; c++)
+      if (shares[(size_t)c * pixels + at] > shares[(size_t)best * pixels + at]) best = c;
+    decided[at] = (uint8_t)best;
+  }
+}
+
 static bool is_listed(const mica__mask_table *t, uint32_t value) {
   for (int32_t i = 0; i < t->classes; i++)
     if (t->values[i] == value) return true;

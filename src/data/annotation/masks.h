@@ -30,6 +30,8 @@ mica_status mica__mask_table_parse(const char *text, mica__mask_table *table);
 /* Writes it so. */
 mica_status mica__mask_table_write(const mica__mask_table *table, mica__text *text);
 void mica__mask_table_free(mica__mask_table *table);
+/* The most likely class of each pixel, from shares (K, pixels); ties go to the first. */
+void mica__mask_decide(const float *shares, int64_t classes, size_t pixels, uint8_t *decided);
 /* Planes of the values of classes, which are their numbers in an empty table: one plane, or three if some values are
  * colours. The caller frees them; NULL: out of memory. */
 uint8_t *mica__mask_paint(const mica__mask_table *table, const uint8_t *classes, size_t pixels, int64_t *channels);

@@ -104,7 +104,7 @@ uint8_t *mica__paint_spectrum(const float *spectrum, int64_t bins, int64_t frame
   return planes;
 }
 
-void mica__paint_bands(const float *spectra, int64_t mels, int64_t frames, int64_t row, uint8_t *planes) {
+void mica__paint_mels(const float *spectra, int64_t mels, int64_t frames, int64_t row, uint8_t *planes) {
   float low = INFINITY, top = -INFINITY;
   for (int64_t i = 0; i < mels * frames; i++) {
     const float value = spectra[i / frames * row + i % frames];

@@ -26,6 +26,6 @@ uint8_t *mica__paint_depths(const float *depths, mica_shape *shape, const double
 uint8_t *mica__paint_spectrum(const float *spectrum, int64_t bins, int64_t frames);
 /* Draws logarithms of powers (mels, row), the first `frames` of each row, likewise as (1, 2 mels,
  * frames). */
-void mica__paint_bands(const float *spectra, int64_t mels, int64_t frames, int64_t row, uint8_t *planes);
+void mica__paint_mels(const float *spectra, int64_t mels, int64_t frames, int64_t row, uint8_t *planes);
 
 #endif

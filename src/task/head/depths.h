@@ -3,6 +3,7 @@
 #ifndef MICA_TASK_HEAD_DEPTHS_H
 #define MICA_TASK_HEAD_DEPTHS_H
 
+#include "data/annotation/depth_errors.h"
 #include "run/composed.h"
 #include "run/fact_fields.h"
 #include "run/setting_fields.h"
@@ -38,18 +39,6 @@ const char *mica__depths_loss_at(size_t i);
   }
 
 extern const mica__head mica__head_depths;
-
-/* The largest quotient of two depths that are close (Eigen et al. 2014). */
-#define MICA__DEPTH_CLOSE 1.25
-
-/* The errors of depths over the pixels whose depth is known. */
-typedef struct mica__depth_errors {
-  double relative, squares, close, pixels; /* sums, and the number of pixels */
-} mica__depth_errors;
-/* task/head/depths_score.c */
-void mica__depth_errors_add(mica__depth_errors *errors, const float *depths, const float *truth, size_t pixels);
-/* absrel, rmse and delta1, in this order; NaN if no pixel is known. */
-void mica__depth_errors_score(const mica__depth_errors *errors, double scores[3]);
 
 /* Members of the head (task/head/depths_show.c). */
 mica_status mica__depths_section(mica_run *run, mica_report *report, const mica__sample *sample, const float *depths,

@@ -181,7 +181,7 @@ static mica_status add_picture(mica_run *run, const mica__sample *sample, const 
   uint8_t *decided = malloc(pixels + 1);
   (void)run;
   if (!decided) return mica__fail_nomem("a mask");
-  mica__pixels_decide(shares, t->classes, pixels, decided);
+  mica__mask_decide(shares, t->classes, pixels, decided);
   for (size_t i = 0; i < pixels; i++) {
     if (sample->mask[i] == 255) continue;
     t->counts[decided[i]].said++;

@@ -41,8 +41,6 @@ extern const mica__head mica__head_pixels;
 mica_status mica__pixels_check(const mica_run *run);
 /* The number of classes (task/head/pixels_decide.c). */
 int64_t mica__pixels_classes(const mica_run *run);
-/* The most likely class of each pixel, from shares (K, pixels); ties go to the first. */
-void mica__pixels_decide(const float *shares, int64_t classes, size_t pixels, uint8_t *decided);
 
 /* Members of heads that learn the class of each pixel or voxel (task/head/pixels.c). */
 const mica_column *mica__pixels_label(const mica_dataset *data);

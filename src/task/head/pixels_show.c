@@ -90,7 +90,7 @@ static mica_status make_scene(const mica_run *run, const mica__sample *sample, c
   *s = (scene){.planes = sample->pixels, .truth = sample->mask, .shape = sample->shape};
   s->classes = malloc(pixels_of(s) + 1);
   if (!s->classes) return mica__fail_nomem("a mask");
-  mica__pixels_decide(shares, mica__pixels_classes(run), pixels_of(s), s->classes);
+  mica__mask_decide(shares, mica__pixels_classes(run), pixels_of(s), s->classes);
   return MICA_OK;
 }
 

@@ -37,7 +37,7 @@ static mica_status visit_drawn(mica_run *run, const mica__sample *sample, const 
   mica_status status = spectra && planes ? mica_tensor_download(mica_engine_queue(run->engine), picture, spectra,
                                                                 mica_tensor_bytes(picture))
                                          : mica__fail_nomem("a picture");
-  if (status == MICA_OK) mica__paint_bands(spectra, mels, frames, row, planes);
+  if (status == MICA_OK) mica__paint_mels(spectra, mels, frames, row, planes);
   drawn.pixels = planes;
   drawn.shape = MICA_SHAPE(1, 2 * mels, frames);
   if (status == MICA_OK) status = d->fn(run, &drawn, outputs, d->user);

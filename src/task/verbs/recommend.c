@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef mica__asking asked;
+typedef mica__ranker_query asked;
 typedef mica__ranked answer;
 #define MOST_ANSWERS ((int64_t)(sizeof((answer *)0)->items / sizeof(int32_t)))
 

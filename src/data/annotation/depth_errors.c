@@ -1,5 +1,5 @@
 /* The errors of depths. */
-#include "task/head/depths.h"
+#include "data/annotation/depth_errors.h"
 
 #include <math.h>
 
