@@ -15,7 +15,7 @@ typedef struct mica__box_lists {
   int64_t pictures;
 } mica__box_lists;
 
-/* The true boxes of a batch: `rows` per picture, with padding, in pixels of its frame. areas and ignored may be NULL. */
+/* The true boxes of a batch: `rows` per picture, with padding, in pixels of its frame. areas, ignored: may be NULL */
 typedef struct mica__batch_boxes {
   int64_t rows;
   float *boxes, *areas;

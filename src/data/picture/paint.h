@@ -1,4 +1,4 @@
-/* data/picture/paint.h: what is drawn over pictures (C, H, W) of bytes: classes, boxes; and depths and spectra as pictures. */
+/* data/picture/paint.h: draws over pictures (C, H, W) of bytes: classes, boxes; and depths and spectra as pictures. */
 #ifndef MICA_DATA_PICTURE_PAINT_H
 #define MICA_DATA_PICTURE_PAINT_H
 
@@ -21,8 +21,8 @@ void mica__paint_box(uint8_t *planes, int64_t height, int64_t width, const doubl
  * becomes the shape of the picture. The caller frees it; NULL: out of memory. */
 uint8_t *mica__paint_depths(const float *depths, mica_shape *shape, const double range[2], int64_t most);
 
-/* Draws magnitudes (bins, frames) as (1, 2 bins, frames), low frequencies at the bottom, by their logarithms. The caller
- * frees it; NULL: out of memory. */
+/* Draws magnitudes (bins, frames) as (1, 2 bins, frames), low frequencies at the bottom, by their logarithms. The
+ * caller frees it; NULL: out of memory. */
 uint8_t *mica__paint_spectrum(const float *spectrum, int64_t bins, int64_t frames);
 /* Draws logarithms of powers (mels, row), the first `frames` of each row, likewise as (1, 2 mels,
  * frames). */
