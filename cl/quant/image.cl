@@ -12,9 +12,11 @@
  *
  *   mask   as in quant/pack.cl
  *   PER    4 or 2 bytes an element
- *   VW     adjacent pixels a work-item packs
+ *   VW     1: for GPUs, a work-item packs a pixel. 16: for CPUs, a group of one work-item packs `lines` rows of a
+ *          plane, in vectors of 16, 8 or 4 pixels, of which the last two of a row may overlap
  *
- * One dimension of images * steps * sh * sw * rows * ceil(columns / VW) work-items. */
+ * One dimension of images * steps * sh * sw * rows * columns work-items, or with VW 16 of
+ * images * steps * sh * sw * ceil(rows / lines). */
 #include "common/dtype.clh"
 #include "common/group.clh"
 
@@ -23,59 +25,119 @@
 #else
 #define ELEMENT ushort
 #endif
-#define ELEMENTS MICA_PASTE(ELEMENT, VW)
-#define BYTES MICA_PASTE(uchar, VW)
+
+/* How a row of a packed plane lies in x: its pixels begin..end - 1 are those of x from `first` on, sw apart; the others
+ * are padding. */
+typedef struct line {
+  int begin, end, first;
+} line;
+static inline line line_of(const int columns, const int width, const int wide, const int sw, const bool inside) {
+  line l;
+  l.begin = inside ? min(columns, wide < 0 ? (sw - 1 - wide) / sw : 0) : columns;
+  l.end = inside ? max(l.begin, min(columns, (width - wide + sw - 1) / sw)) : columns;
+  l.first = l.begin * sw + wide;
+  return l;
+}
+
+/* The channels of a pixel, `plane` apart. */
+static inline ELEMENT pixel(__global const uchar *x, const long plane, const int channels, const uchar mask) {
+  ELEMENT element = 0;
+  for (int d = 0; d < channels; d++) element |= (ELEMENT)((uint)(x[d * plane] ^ mask) << 8 * d);
+  return element;
+}
+
+/* A pixel of padding. */
+static inline ELEMENT blank(const int channels, const uchar fill) {
+  ELEMENT element = 0;
+  for (int d = 0; d < channels; d++) element |= (ELEMENT)((uint)fill << 8 * d);
+  return element;
+}
 
 #if VW > 1
-/* VW pixels, sw apart; sw is 1 or 2. */
-static inline BYTES row_of(__global const uchar *x, const int sw) {
-  if (sw == 1) return MICA_VLOAD(VW, x, 0);
-  return (BYTES)(MICA_VLOAD(VW, x, 0).even, MICA_VLOAD(VW, x, VW).even);
+/* to[i] = the channels of pixel i of n, sw (1 or 2) apart. n sw bytes of each channel are read. */
+#define PIXELS(n) MICA_PASTE(pixels, n)
+#define DEFINE_PIXELS(n)                                                                                               \
+  static inline void PIXELS(n)(__global ELEMENT * to, __global const uchar *x, const int sw, const long plane,         \
+                               const int channels, const uchar mask) {                                                 \
+    MICA_PASTE(ELEMENT, n) all = 0;                                                                                    \
+    _Pragma("unroll") for (int d = 0; d < PER; d++) if (d < channels) {                                                \
+      MICA_PASTE(uchar, n) bytes = MICA_VLOAD(n, x, d * plane);                                                        \
+      if (sw == 2) bytes = (MICA_PASTE(uchar, n))(bytes.even, MICA_VLOAD(n, x, d * plane + n).even);                   \
+      all |= MICA_AS(ELEMENT, n, bytes ^ (MICA_PASTE(uchar, n))(mask)) << (MICA_PASTE(ELEMENT, n))(8 * d);             \
+    }                                                                                                                  \
+    MICA_VSTORE(n, all, to, 0);                                                                                        \
+  }
+DEFINE_PIXELS(16)
+DEFINE_PIXELS(8)
+DEFINE_PIXELS(4)
+/* A line in vectors of n, the last one overlapping the one before. */
+#define IN_VECTORS(n)                                                                                                  \
+  for (int i = 0; i < count; i += n) {                                                                                 \
+    const int at = min(i, count - n);                                                                                  \
+    PIXELS(n)(to + at, x + at * sw, sw, plane, channels, mask);                                                        \
+  }
+static inline void pack_line(__global ELEMENT *to, __global const uchar *x, const int count, const int sw,
+                             const long plane, const int channels, const uchar mask, const bool vectors) {
+  if (vectors && count >= 16)
+    IN_VECTORS(16)
+  else if (vectors && count >= 8)
+    IN_VECTORS(8)
+  else if (vectors && count >= 4)
+    IN_VECTORS(4)
+  else
+    for (int i = 0; i < count; i++) to[i] = pixel(x + i * sw, plane, channels, mask);
 }
 #endif
 
-RANGE_KERNEL int8_image(__global const uchar *x, const long x_at, __global const float *zero, const long zero_at,
-                        __global ELEMENT *packed, const long packed_at, const int images, const int channels,
-                        const int steps, const int height, const int width, const int rows, const int columns,
-                        const int sh, const int sw, const int pad_h, const int pad_w, const int mask,
-                        const int has_zero, const int int_zeros, const int slack) {
+#if VW > 1
+CPU_KERNEL
+#else
+RANGE_KERNEL
+#endif
+int8_image(__global const uchar *x, const long x_at, __global const float *zero, const long zero_at,
+           __global ELEMENT *packed, const long packed_at, const int images, const int channels, const int steps,
+           const int height, const int width, const int rows, const int columns, const int sh, const int sw,
+           const int pad_h, const int pad_w, const int mask, const int has_zero, const int int_zeros, const int slack,
+           const int lines) {
   const long item = get_global_id(0);
-  const int chunks = (columns + VW - 1) / VW;
-  const int w0 = (int)(item % chunks) * VW;
-  long rest = item / chunks;
-  const int row = (int)(rest % rows);
-  rest /= rows;
+#if VW > 1
+  const int parts = (rows + lines - 1) / lines, part = (int)(item % parts);
+#else
+  const int parts = rows * columns, part = (int)(item % parts);
+#endif
+  long rest = item / parts;
   const int phase = (int)(rest % (sh * sw));
   rest /= sh * sw;
   const int c0 = (int)(rest % steps) * PER;
   const int image = (int)(rest / steps);
   if (image >= images) return;
-  const uchar fill = (!has_zero ? 0 : int_zeros ? as_int(zero[zero_at]) : (int)zero[zero_at]) ^ mask;
-  const int h = row * sh + phase / sw - pad_h, wide = phase % sw - pad_w, lanes = min(VW, columns - w0);
-  const bool inside = h >= 0 && h < height;
-  x += x_at + (((long)image * channels + c0) * height + h) * width;
-  packed += packed_at + item / chunks * columns + w0;
-  const long plane = (long)height * width;
-  if (item + 1 == (long)images * steps * sh * sw * rows * chunks)
-    for (int i = 0; i < slack; i++) packed[lanes + i] = 0;
+  const long plane = (long)height * width, of_image = ((long)image * channels + c0) * plane;
+  const int there = clamp(channels - c0, 0, PER), wide = phase % sw - pad_w;
+  const uchar flip = (uchar)mask, fill = (!has_zero   ? 0
+                                          : int_zeros ? as_int(zero[zero_at])
+                                                      : (int)zero[zero_at]) ^
+                                         mask;
+  const ELEMENT padding = blank(there, fill);
+  x += x_at + of_image;
+  packed += packed_at + item / parts * rows * columns;
+  if (item + 1 == (long)images * steps * sh * sw * parts)
+    for (int i = 0; i < slack; i++) packed[(long)rows * columns + i] = 0;
 #if VW > 1
-  const int first = w0 * sw + wide;
-  if (inside && sw <= 2 && first >= 0 && first + VW * sw <= width && lanes == VW) {
-    ELEMENTS pixels = 0;
-#pragma unroll
-    for (int d = 0; d < PER; d++)
-      if (c0 + d < channels)
-        pixels |= MICA_AS(ELEMENT, VW, row_of(x + d * plane + first, sw) ^ (BYTES)((uchar)mask)) << (ELEMENTS)(8 * d);
-    MICA_VSTORE(VW, pixels, packed, 0);
-    return;
+  const long left = (long)images * channels * plane - of_image; /* bytes from x on */
+  for (int row = part * lines; row < min(rows, (part + 1) * lines); row++) {
+    const int h = row * sh + phase / sw - pad_h;
+    const line l = line_of(columns, width, wide, sw, h >= 0 && h < height);
+    const long at = (long)h * width + l.first;
+    const bool vectors = sw <= 2 && at + (there - 1) * plane + (l.end - l.begin) * sw <= left;
+    __global ELEMENT *to = packed + (long)row * columns;
+    for (int i = 0; i < l.begin; i++) to[i] = padding;
+    if (l.end > l.begin) pack_line(to + l.begin, x + at, l.end - l.begin, sw, plane, there, flip, vectors);
+    for (int i = l.end; i < columns; i++) to[i] = padding;
   }
+#else
+  const int row = part / columns, w = part % columns, h = row * sh + phase / sw - pad_h;
+  const line l = line_of(columns, width, wide, sw, h >= 0 && h < height);
+  const bool outside = w < l.begin || w >= l.end;
+  packed[part] = outside ? padding : pixel(x + (long)h * width + l.first + (w - l.begin) * sw, plane, there, flip);
 #endif
-  for (int i = 0; i < lanes; i++) {
-    const int w = (w0 + i) * sw + wide;
-    const bool there = inside && w >= 0 && w < width;
-    ELEMENT element = 0;
-    for (int d = 0; d < PER; d++)
-      element |= (ELEMENT)((uint)(c0 + d >= channels ? 0 : there ? x[d * plane + w] ^ mask : fill) << 8 * d);
-    packed[i] = element;
-  }
 }

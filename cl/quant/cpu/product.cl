@@ -2,13 +2,13 @@
  * are finished.
  *
  * A holds the rows in panels of MR (quant/pack.cl: bytes by four, or pairs of shorts), taps in the order of filters. B
- * holds columns so that the values of one step for adjacent columns are adjacent: those of 32 columns from j on, for
+ * holds columns so that the values of one step for adjacent columns are adjacent: those of NR columns from j on, for
  * step c of the tap (r, s), stand at
  *
- *   batch * b_batch + j / 32 * tile_step + c * step_step + offset of the tap
+ *   batch * b_batch + j / NR * tile_step + c * step_step + offset of the tap
  *   offset = ((r dh % sh) sw + s dw % sw) * plane + r dh / sh * wq + s dw / sw
  *
- * which for matrices are panels of 32 columns and one tap, for convolutions the pixels of quant/image.cl. Column j is
+ * which for matrices are panels of NR columns and one tap, for convolutions the pixels of quant/image.cl. Column j is
  * pixel (j / wq, j % wq) of a result that is q pixels wide; those beyond q are computed and dropped.
  *
  *   MICA_HAS_VPDPBUSD
@@ -27,14 +27,13 @@
  *   OTHER       1: bytes of results are added to others, and the sums are bytes again (quant/add.cl). Columns are the
  *               pixels of a result then, all of them
  *   mask        of RAW: 128 where bytes of images change their sign as they are packed, else 0
- *   MR          rows of a tile; with TILES 16 or 32
+ *   NR, MR      columns and rows of a tile; with TILES 32, and 16 or 32
  *   rows_are_offset      row zero points are not known to be 0
  *   columns_are_offset   column zero points are not: row_sums are the sums of packed rows
  *
- * Groups of one work-item: ceil(columns / 32) x blocks of panels x batches. */
+ * Groups of one work-item: ceil(columns / NR) x blocks of panels x batches. */
 #include "quant/product.clh"
 
-#define NR 32
 #define MOST_DEPTH 1024
 #if RAW
 #define COLUMN_SPACE __private

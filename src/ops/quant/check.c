@@ -46,7 +46,7 @@ static mica__launch_case case_of(const int8_case *c, bool conv, size_t number, m
   static const char *const emulations[] = {"emulation", "emulated_mfma", "emulation_tall"};
   static const double bounds[MICA__INT8_OPERANDS] = {250, 250, 0.1, 90, 0.1, 90, 20, 3, 50, 250, 2, 90, 3, 50};
   mica__launch_case made = {.attrs = attrs};
-  if (c->with & STANDARD) made.variants[0] = "cpu", made.variants[1] = "gpu";
+  if (c->with & STANDARD) made.variants[0] = number % 2 ? "cpu512" : "cpu", made.variants[1] = "gpu";
   if (c->with & TILES) made.variants[0] = "emulated_amx", made.variants[1] = emulations[number % 3];
   int64_t rows = c->a.dim[c->a.rank - 2];
   int64_t columns = conv ? c->b.dim[0] : c->b.dim[c->b.rank - 1 - c->window.transposed];
@@ -263,6 +263,11 @@ mica_status mica__int8_conv_check(mica__check *check, const mica__op *op) {
       {MICA_U8, MICA_I8, MICA_I32, {4, {1, 3, 5, 71}}, {4, {4, 3, 3, 3}}, ZEROS, {.stride = {2, 2}, .pad = {1, 1}}},
       {MICA_I8, MICA_I8, MICA_I32, {4, {1, 2, 9, 12}}, {4, {3, 2, 8, 7}}, ZEROS, {.stride = {1, 2}, .pad = {3, 3}}},
       {MICA_U8, MICA_I8, MICA_I8, {4, {2, 3, 6, 11}}, {4, {35, 3, 1, 1}}, Y | TIES | TILES | RELU, {0}},
+      /* Lines of 3, 7 and 14 pixels by one and by two, and padding that is wider than the image. */
+      {MICA_U8, MICA_I8, MICA_I32, {4, {2, 5, 4, 3}}, {4, {2, 5, 3, 3}}, ZEROS, {.pad = {4, 4}}},
+      {MICA_I8, MICA_I8, MICA_I32, {4, {2, 6, 5, 7}}, {4, {3, 6, 3, 3}}, ZEROS | STANDARD, {.pad = {1, 1}}},
+      {MICA_U8, MICA_I8, MICA_I32, {4, {1, 5, 14, 14}}, {4, {3, 5, 3, 3}}, ZEROS, {.stride = {2, 2}, .pad = {1, 1}}},
+      {MICA_U8, MICA_I8, MICA_I32, {4, {1, 3, 9, 33}}, {4, {3, 3, 3, 3}}, ZEROS | STANDARD, {.stride = {2, 2}}},
   };
   MICA_TRY(check_cases(check, op, true, list, sizeof list / sizeof *list));
   return check_channels(check, op);

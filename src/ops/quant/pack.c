@@ -14,7 +14,7 @@ const mica__kernel_desc mica__int8_pack_kernel = {
 
 static const mica__kernel_param image_params[] = {
     MICA__CASE("PER", "channels an element", 4, 2),
-    MICA__INT("VW", "pixels a work-item packs", 1, 16),
+    MICA__INT("VW", "pixels of a vector", 1, 16),
 };
 static const mica__variant image_variants[] = {
     MICA__VARIANT("cpu", MICA__ON_CPU, 4, 16),
@@ -136,6 +136,13 @@ static mica_status pack_columns(const mica__int8 *p, const mica__int8_form *form
   return mica__int8_pack_matrix(p->exec, queue, &m, packed->columns, NULL);
 }
 
+/* The rows that a group of a CPU packs: as many as leave each core several groups. */
+static int64_t lines_of(const mica__int8 *p, int64_t all, int64_t of_plane) {
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(p->exec->queue));
+  const int64_t lines = all / (8 * (int64_t)device->compute_units);
+  return lines < 1 ? 1 : lines < of_plane ? lines : of_plane;
+}
+
 static mica_status pack_images(const mica__int8 *p, const mica__int8_form *form, mica__int8_packed *packed) {
   const mica__kernel_desc *desc = &mica__int8_image_kernel;
   const mica__conv_dims *d = &p->dims;
@@ -156,7 +163,6 @@ static mica_status pack_images(const mica__int8 *p, const mica__int8_form *form,
   MICA_TRY(element_tensor(queue, form->per == 2, p->batches * packed->b_batch + SLACK, &packed->columns));
   MICA_TRY(mica__exec_values(p->exec, desc, values));
   mica__kernel_set(desc, values, "PER", (int32_t)form->per);
-  int64_t vector = mica__kernel_value(desc, values, "VW");
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, x);
@@ -169,7 +175,13 @@ static mica_status pack_images(const mica__int8 *p, const mica__int8_form *form,
   mica__launch_int(&launch, zero != NULL);
   mica__launch_int(&launch, mica__int8_int_zeros(p));
   mica__launch_int(&launch, SLACK);
-  mica__launch_range1(&launch, p->batches * steps * phases * rows * mica__ceil_div(wide, vector), MICA__RANGE_GROUP);
+  const bool by_lines = mica__kernel_value(desc, values, "VW") > 1;
+  const int64_t planes = p->batches * steps * phases, lines = lines_of(p, planes * rows, rows);
+  mica__launch_size(&launch, lines);
+  if (by_lines)
+    mica__launch_range1(&launch, planes * mica__ceil_div(rows, lines), 1);
+  else
+    mica__launch_range1(&launch, planes * packed->plane, MICA__RANGE_GROUP);
   mica__launch_cost(&launch, 0, (double)mica_tensor_bytes(x) + (double)mica_tensor_bytes(packed->columns));
   return mica__queue_submit(queue, &launch);
 }

@@ -26,17 +26,20 @@ static const mica__kernel_param cpu_params[] = {
     MICA__CASE("RAW", "1: columns are packed by their group", 0, 1),
     MICA__CASE("ALIKE", "1: columns have no numbers of their own", 0, 1),
     MICA__CASE("OTHER", "1: others are added to results", 0, 1),
+    MICA__INT("NR", "columns of a tile", 16, 32),
     MICA__INT("MR", "rows of a tile", 1, 4, 6, 8, 12, 16, 32),
 };
+/* Sums of 6 rows by 32 columns take 24 registers of 32 bytes, of which processors without AVX-512 have 16. */
 static const mica__variant cpu_variants[] = {
-    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 0, 0, 0, 6),
+    MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 0, 0, 0, 32, 6),
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 0, 0, 0, 16, 6),
 };
 static const mica__variant vnni_variants[] = {
     {.name = "vnni",
      .classes = MICA__ON_CPU,
      .vector_bytes = MICA__LONG_VECTOR,
      .has_instruction = mica__host_has_vnni,
-     .values = {MICA__INT8_VALUES, 1, 0, 0, 0, 0, 0, 0, 0, 12}},
+     .values = {MICA__INT8_VALUES, 1, 0, 0, 0, 0, 0, 0, 0, 32, 12}},
 };
 /* Only checks run the emulation. */
 static const mica__variant amx_variants[] = {
@@ -44,8 +47,8 @@ static const mica__variant amx_variants[] = {
      .classes = MICA__ON_CPU,
      .vector_bytes = MICA__LONG_VECTOR,
      .has_instruction = mica__host_has_tiles,
-     .values = {MICA__INT8_VALUES, 0, 0, 0, 1, 1, 0, 0, 0, 32}},
-    {.name = "emulated_amx", .values = {MICA__INT8_VALUES, 0, 0, 0, 1, 0, 0, 0, 0, 32}},
+     .values = {MICA__INT8_VALUES, 0, 0, 0, 1, 1, 0, 0, 0, 32, 32}},
+    {.name = "emulated_amx", .values = {MICA__INT8_VALUES, 0, 0, 0, 1, 0, 0, 0, 0, 32, 32}},
 };
 /* One kernel source with three descriptors, one for each instruction set, so that each can be declined or avoided
  * alone. */
@@ -94,7 +97,6 @@ static bool mma_has_room(const int32_t *values, const mica_device_info *device) 
 const mica__kernel_desc mica__int8_mma_kernel = {
     MICA__KERNEL("int8_mma", "quant/mma/product.cl", mma_params, mma_variants), .has_room = mma_has_room};
 
-#define CPU_COLUMNS 32
 #define GPU_TILE 64
 #define GPU_SIDE 8
 
@@ -277,13 +279,14 @@ static bool are_aligned(const mica__int8 *p, const mica__int8_packed *packed) {
   return packed->step_step % 4 == 0 && packed->b_batch % 4 == 0 && (!p->conv || mica__product3(p->dims.filter) == 1);
 }
 
-/* height: the rows of a CPU's tile; 0 for a GPU. */
+/* height: the rows of a CPU's tile, whose columns the variant says; 0 for a GPU. */
 static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const mica__variant *variant,
-                       const mica__int8_form *form, int32_t height) {
+                       const mica__int8_form *asked, int32_t height) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(p->exec->queue));
   const mica__conv_dims *d = &p->dims;
   bool cpu = height > 0;
   int32_t values[MICA__MAX_PARAMS];
+  mica__int8_form shape = *asked, *form = &shape;
   mica__int8_packed packed = {0};
   mica__launch launch;
   if (variant)
@@ -291,6 +294,7 @@ static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const
   else
     MICA_TRY(mica__exec_values(p->exec, desc, values));
   if (cpu) mica__kernel_set(desc, values, "MR", height);
+  if (cpu) shape.column_width = mica__kernel_value(desc, values, "NR");
   if (cpu) mica__kernel_set(desc, values, "COLUMNS_U", form->columns == MICA_U8);
   if (cpu && mica__kernel_value(desc, values, "TILES")) mica__kernel_set(desc, values, "ROWS_U", form->rows == MICA_U8);
   const bool raw = cpu && is_raw(p, form), offset = columns_are_offset(p, form);
@@ -340,7 +344,7 @@ static const char *decline_amx(const mica__task *task) {
 
 static mica_status launch_amx(mica_queue *queue, const mica__task *task) {
   const mica__int8 *p = task->problem;
-  mica__int8_form form = {.rows = rows_type(p), .columns = columns_type(p), .per = 4, .column_width = CPU_COLUMNS};
+  mica__int8_form form = {.rows = rows_type(p), .columns = columns_type(p), .per = 4};
   (void)queue;
   form.row_width = p->m > 16 ? 32 : 16;
   form.run = words_of(p->depth);
@@ -359,7 +363,6 @@ static mica_status launch_vnni(mica_queue *queue, const mica__task *task) {
   mica__int8_form form = {
       .rows = p->conv ? MICA_I8 : MICA_U8, .columns = p->conv ? MICA_U8 : MICA_I8, .per = 4, .run = 1};
   (void)queue;
-  form.column_width = CPU_COLUMNS;
   form.row_width = height_of(p->m, true);
   return run(p, &mica__int8_cpu_vnni_kernel, task->variant, &form, (int32_t)form.row_width);
 }
@@ -370,7 +373,7 @@ static const char *decline_cpu(const mica__task *task) {
 
 static mica_status launch_cpu(mica_queue *queue, const mica__task *task) {
   const mica__int8 *p = task->problem;
-  mica__int8_form form = {.rows = MICA_U8, .columns = MICA_U8, .per = 2, .column_width = CPU_COLUMNS, .run = 1};
+  mica__int8_form form = {.rows = MICA_U8, .columns = MICA_U8, .per = 2, .run = 1};
   (void)queue;
   form.row_width = height_of(p->m, false);
   return run(p, &mica__int8_cpu_kernel, task->variant, &form, (int32_t)form.row_width);
