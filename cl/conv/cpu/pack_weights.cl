@@ -5,27 +5,29 @@
  *   P[((g tiles CG + tiles c0 + (k / MR) B + c - c0) taps + t) MR + k % MR] =
  *       W[first + g w_group + k w_k + c w_c + t0 w_tap0 + t1 w_tap1 + t2 w_tap2]
  *
- * with tiles = ceil(KG / MR); rows beyond KG are 0. P is float; W has `count` elements from `first` on.
+ * with tiles = ceil(KG / MR); rows beyond KG are 0. P is float; W has `count` elements from `first` on. PART rows of a
+ * tile are packed at a time: tiles of 8 rows and more share a program, which has PART 8.
  * NDRange: blocks * tiles, groups of the convolution, 1; work-group (1, 1, 1).
  *
- * If neighbours in W are needed together, vectors are read along each of the MR rows of a tile and transposed. */
+ * If neighbours in W are needed together, vectors are read along each row of a part and transposed. */
 #include "common/fields.clh"
 #include "common/simd.clh"
 #include "common/transpose.clh"
 #include "conv/fields.clh"
 
-#define AHEAD 8                             /* channels to prefetch: backward each is on another page */
-#define AHEAD_ROW (4 * VW)                  /* elements of a row to prefetch */
-#define TR (MR <= 4 ? 4 : MR <= 8 ? 8 : 16) /* rows that are transposed together */
+#define AHEAD 8                /* channels to prefetch: backward each is on another page */
+#define AHEAD_ROW (4 * VW)     /* elements of a row to prefetch */
+#define TR (PART <= 4 ? 4 : 8) /* rows that are transposed together */
 
-/* The rows of a tile: where they begin in W, the elements left from there, their distance and their number. */
+/* The rows of a part: where they begin in W, the elements left from there, their distance and how many exist. */
 #define ROWS_PARAMS source W, const long left, const long row, const int rows
 #define ROWS W, left, row, rows
 
 DEFINE_INTERLEAVE(float16)
 
-/* P[j][i] = element at + offset[j] of row i, for j < length; offsets are below VW. */
-APART void pack_near(ROWS_PARAMS, const long at, const int length, __private const int offset[VW], __global float *P) {
+/* P[j * MR + i] = element at + offset[j] of row i, for j < length and i < stored; offsets are below VW. */
+APART void pack_near(ROWS_PARAMS, const long at, const int length, __private const int offset[VW], const int stored,
+                     const int MR, __global float *P) {
   float16 x[TR];
   float columns[VW][TR];
   if (at + (rows - 1) * row + VW <= left) {
@@ -39,15 +41,21 @@ APART void pack_near(ROWS_PARAMS, const long at, const int length, __private con
   }
   INTERLEAVE(float16, x, TR)
   UNROLL for (int i = 0; i < TR; i++) STOREV(f32, 16, x[i], &columns[0][0], i * VW);
-  for (int j = 0; j < length; j++, P += MR) UNROLL for (int i = 0; i < MR; i++) P[i] = columns[offset[j]][i];
+  if (stored == PART)
+    for (int j = 0; j < length; j++, P += MR) UNROLL for (int i = 0; i < PART; i++) P[i] = columns[offset[j]][i];
+  else
+    for (int j = 0; j < length; j++, P += MR)
+      for (int i = 0; i < stored; i++) P[i] = columns[offset[j]][i];
 }
 
-/* P[i] = element `at` of row i. */
-static inline void pack_one(ROWS_PARAMS, const long at, __global float *P) {
-  if (rows == MR && row == 1)
-    UNROLL for (int i = 0; i < MR; i++) P[i] = READ(1, W, at + i);
+/* P[i] = element `at` of row i, for i < stored. */
+static inline void pack_one(ROWS_PARAMS, const long at, const int stored, __global float *P) {
+  if (rows == PART && row == 1)
+    UNROLL for (int i = 0; i < PART; i++) P[i] = READ(1, W, at + i);
+  else if (stored == PART)
+    UNROLL for (int i = 0; i < PART; i++) P[i] = i < rows ? READ(1, W, at + i * row) : 0.0f;
   else
-    UNROLL for (int i = 0; i < MR; i++) P[i] = i < rows ? READ(1, W, at + i * row) : 0.0f;
+    for (int i = 0; i < stored; i++) P[i] = i < rows ? READ(1, W, at + i * row) : 0.0f;
 }
 
 /* The distance in W from the first tap to tap number t. */
@@ -77,15 +85,18 @@ APART void pack_block(source W, const int8 size, const long8 stride, const int b
   for (int j = 0; j < min(together, VW); j++) offset[j] = dense ? j : (int)offset_of(j, size, stride);
   const int end = dense ? (c_end - c0) * taps : taps;
   for (int c = c0; c < (dense ? c0 + 1 : c_end); c++) {
-    UNROLL for (int i = 0; i < MR; i++) PREFETCH_READ(W + (c + AHEAD) * w_c + i * row);
+    for (int i = 0; i < MR; i++) PREFETCH_READ(W + (c + AHEAD) * w_c + i * row);
     for (int t = 0; t < end; t += together) {
       const int length = min(together, end - t);
       const long at = c * w_c + (dense ? t : t > 0 ? offset_of(t, size, stride) : 0);
-      if (dense) UNROLL for (int i = 0; i < MR; i++) PREFETCH_READ(W + at + i * row + AHEAD_ROW);
-      if (together > 1)
-        pack_near(ROWS, at, length, offset, P);
-      else
-        pack_one(ROWS, at, P);
+      for (int i = 0; dense && i < MR; i++) PREFETCH_READ(W + at + i * row + AHEAD_ROW);
+      for (int i = 0; i < MR; i += PART) {
+        const int exist = clamp(rows - i, 0, PART), stored = min(PART, MR - i);
+        if (together > 1)
+          pack_near(W, left, row, exist, at + i * row, length, offset, stored, MR, P + i);
+        else
+          pack_one(W, left, row, exist, at + i * row, stored, P + i);
+      }
       P += length * MR;
     }
   }

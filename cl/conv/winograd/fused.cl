@@ -117,17 +117,19 @@ APART void finish_run(const run at, const int OUT1, const int OUT2, const int KG
     }
 }
 
-CPU_KERNEL winograd_fused(const int8 size, const int8 blocking, source S, const long S_at, __global const float *U,
-                          const long U_at, __global float *scratch, const long scratch_at, EPILOGUE_PARAMS) {
+/* The work of walker `walker` on part `part` of the panels. */
+APART void convolve_part(const int walker, const int walkers, const int part, const int8 size, const int8 blocking,
+                         source S, const long S_at, __global const float *U, const long U_at, __global float *scratch,
+                         const long scratch_at, EPILOGUE_PARAMS) {
   UNPACK_INTS(WINOGRAD_SIZE, size)
   UNPACK_INTS(WINOGRAD_BLOCKING, blocking)
   const int tiles = N * ((OUT1 + TILE - 1) / TILE) * ((OUT2 + TILE - 1) / TILE), panels = (KG + NR - 1) / NR;
   const long slot = (long)TB / MR * POINTS * PANEL + (long)TB * POINTS * NR + EDGE * BUFFER_ROW;
-  __global float *V = scratch + scratch_at + (get_group_id(1) * get_num_groups(0) + get_group_id(0)) * slot;
+  __global float *V = scratch + scratch_at + ((long)part * walkers + walker) * slot;
   __global float *M = V + (long)TB / MR * POINTS * PANEL, *buffer = M + (long)TB * POINTS * NR;
   S += S_at;
   U += U_at;
-  for (int begin = (int)get_group_id(0) * TB; begin < tiles; begin += (int)get_num_groups(0) * TB) {
+  for (int begin = walker * TB; begin < tiles; begin += walkers * TB) {
     const int end = min(tiles, begin + TB);
     for (int c = 0; c < CG; c += 16)
       for (int tile = begin; tile < end;) {
@@ -137,7 +139,7 @@ CPU_KERNEL winograd_fused(const int8 size, const int8 blocking, source S, const 
         tile += at.count;
       }
     clear_tiles(end - begin, CP, V);
-    for (int panel = (int)get_group_id(1) * PANELS; panel < min(panels, ((int)get_group_id(1) + 1) * PANELS); panel++) {
+    for (int panel = part * PANELS; panel < min(panels, (part + 1) * PANELS); panel++) {
       for (int point = 0; point < POINTS; point++) {
         __global const float *u = U + ((long)panel * POINTS + point) * CP * NR;
         for (int t = 0; t < end - begin; t += MR) {
@@ -157,4 +159,11 @@ CPU_KERNEL winograd_fused(const int8 size, const int8 blocking, source S, const 
         }
     }
   }
+}
+
+CPU_KERNEL winograd_fused(const int8 size, const int8 blocking, source S, const long S_at, __global const float *U,
+                          const long U_at, __global float *scratch, const long scratch_at, EPILOGUE_PARAMS) {
+  convolve_part((int)get_group_id(0), (int)get_num_groups(0), (int)get_group_id(1), size, blocking, S, S_at, U, U_at,
+                scratch, scratch_at, alpha, beta, D, D_at, D_row, D_batch, C, C_at, C_row, C_batch, bias, bias_at,
+                act_arg);
 }

@@ -9,7 +9,7 @@
 
 static const mica__kernel_param params[] = {
     MICA__DTYPE("D_T", "type of w", MICA__CONV_TYPES),
-    MICA__INT("MR", "rows of a tile", 1, 2, 4, 6, 8, 12, 14, 16),
+    MICA__INT("PART", "rows of a tile that are packed at a time", 1, 2, 4, 6, 8),
 };
 static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 8)};
 const mica__kernel_desc mica__conv_cpu_pack_weights_kernel = {
@@ -27,12 +27,13 @@ mica_status mica__conv_cpu_pack_weights(mica_queue *queue, const mica__conv *con
   mica__kernel *kernel = NULL;
   mica__kernel_values(&mica__conv_cpu_pack_weights_kernel, &variants[0], values);
   mica__kernel_set(&mica__conv_cpu_pack_weights_kernel, values, "D_T", (int32_t)conv->dtype);
-  mica__kernel_set(&mica__conv_cpu_pack_weights_kernel, values, "MR", rows);
+  mica__kernel_set(&mica__conv_cpu_pack_weights_kernel, values, "PART", rows < 8 ? rows : 8);
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__conv_cpu_pack_weights_kernel, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__launch_tensor(&launch, conv->w);
   const int64_t *taps = w->taps;
-  const size_fields s = {.CG = w->c, .KG = w->k, .TAPS0 = taps[0], .TAPS1 = taps[1], .TAPS2 = taps[2], .CB = block};
+  const size_fields s = {
+      .CG = w->c, .KG = w->k, .TAPS0 = taps[0], .TAPS1 = taps[1], .TAPS2 = taps[2], .CB = block, .MR = rows};
   mica__launch_long(&launch, w->w_at);
   mica__launch_sizes(&launch, s.values);
   mica__conv_push_strides(&launch, w, mica_tensor_count(conv->w) - w->w_at);
