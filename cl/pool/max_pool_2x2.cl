@@ -18,6 +18,7 @@
 #include "common/fields.clh"
 #include "common/group.clh"
 #include "common/strided.clh"
+#include "pool/every_other.clh"
 #include "pool/fields.clh"
 
 #ifndef VALUES
@@ -25,45 +26,23 @@
 #define INDICES 1
 #endif
 
-#define POSITIONS MICA_PASTE(int, VW)
-#define FLOATS MICA_PASTE(float, VW)
-
-/* EVEN and ODD: every other one of the 2 VW elements a, b. Each stays within its 128 bits, which takes one instruction;
- * IN_ORDER puts VW results into their order. ACROSS is the reverse of IN_ORDER; LOW and HIGH are the halves of u0, w0,
- * u1, w1, ... for two vectors u and w that ACROSS has made. */
-#define EVEN(a, b) MICA_PASTE(mica_even_, VW)(a, b)
-#define ODD(a, b) MICA_PASTE(mica_odd_, VW)(a, b)
-#define IN_ORDER(v) MICA_PASTE(mica_in_order_, VW)(v)
+/* ACROSS is the reverse of IN_ORDER. LOW and HIGH are the halves of u0, w0, u1, w1, ... for two vectors u and w that
+ * ACROSS has made. */
 #define ACROSS(v) MICA_PASTE(mica_across_, VW)(v)
 #define LOW(u, w) MICA_PASTE(mica_low_, VW)(u, w)
 #define HIGH(u, w) MICA_PASTE(mica_high_, VW)(u, w)
-#define mica_even_1(a, b) a
-#define mica_odd_1(a, b) b
-#define mica_in_order_1(v) v
 #define mica_across_1(v) v
 #define mica_low_1(u, w) u
 #define mica_high_1(u, w) w
-#define mica_even_2(a, b) ((FLOATS)((a).s0, (b).s0))
-#define mica_odd_2(a, b) ((FLOATS)((a).s1, (b).s1))
-#define mica_in_order_2(v) v
 #define mica_across_2(v) v
 #define mica_low_2(u, w) mica_even_2(u, w)
 #define mica_high_2(u, w) mica_odd_2(u, w)
-#define mica_even_4(a, b) ((FLOATS)((a).s02, (b).s02))
-#define mica_odd_4(a, b) ((FLOATS)((a).s13, (b).s13))
-#define mica_in_order_4(v) v
 #define mica_across_4(v) v
 #define mica_low_4(u, w) ((FLOATS)((u).s0, (w).s0, (u).s1, (w).s1))
 #define mica_high_4(u, w) ((FLOATS)((u).s2, (w).s2, (u).s3, (w).s3))
-#define mica_even_8(a, b) ((FLOATS)((a).s02, (b).s02, (a).s46, (b).s46))
-#define mica_odd_8(a, b) ((FLOATS)((a).s13, (b).s13, (a).s57, (b).s57))
-#define mica_in_order_8(v) (v).s01452367
 #define mica_across_8(v) (v).s01452367
 #define mica_low_8(u, w) ((FLOATS)((u).s0, (w).s0, (u).s1, (w).s1, (u).s4, (w).s4, (u).s5, (w).s5))
 #define mica_high_8(u, w) ((FLOATS)((u).s2, (w).s2, (u).s3, (w).s3, (u).s6, (w).s6, (u).s7, (w).s7))
-#define mica_even_16(a, b) ((FLOATS)((a).s02, (b).s02, (a).s46, (b).s46, (a).s8a, (b).s8a, (a).sce, (b).sce))
-#define mica_odd_16(a, b) ((FLOATS)((a).s13, (b).s13, (a).s57, (b).s57, (a).s9b, (b).s9b, (a).sdf, (b).sdf))
-#define mica_in_order_16(v) (v).s014589cd2367abef
 #define mica_across_16(v) (v).s018923ab45cd67ef
 #define mica_low_16(u, w)                                                                                              \
   ((FLOATS)((u).s0, (w).s0, (u).s1, (w).s1, (u).s4, (w).s4, (u).s5, (w).s5, (u).s8, (w).s8, (u).s9, (w).s9, (u).sc,    \
@@ -71,12 +50,6 @@
 #define mica_high_16(u, w)                                                                                             \
   ((FLOATS)((u).s2, (w).s2, (u).s3, (w).s3, (u).s6, (w).s6, (u).s7, (w).s7, (u).sa, (w).sa, (u).sb, (w).sb, (u).se,    \
             (w).se, (u).sf, (w).sf))
-
-#if VW == 1
-#define TRUTH(c) ((c) ? -1 : 0)
-#else
-#define TRUTH(c) (c)
-#endif
 
 /* Takes v, which is in slot k of the window, as best if it is larger. */
 #define TAKE(v, k)                                                                                                     \

@@ -390,7 +390,7 @@ IMPL(lines, max_pool_lines, run_max_pool, *plan_of(task), plan_lines, decline_wa
 IMPL(each, max_pool_each, run_max_pool, (walk){0}, NULL, NULL);
 IMPL(grad_strips, max_pool_grad_strips, run_max_pool_grad, *plan_of(task), plan_strips, decline_walk);
 IMPL(grad_each, max_pool_grad_each, run_max_pool_grad, (walk){0}, NULL, NULL);
-static const mica__impl *const impls[] = {&mica__max_pool_2x2, &impl_lines, &impl_each, NULL};
+static const mica__impl *const impls[] = {&mica__max_pool_2x2, &mica__max_pool_rows, &impl_lines, &impl_each, NULL};
 static const mica__impl *const grad_impls[] = {&mica__max_pool_2x2_grad, &impl_grad_strips, &impl_grad_each, NULL};
 
 static mica_status launch_max_pool(const mica__exec *exec) {
@@ -537,7 +537,8 @@ static mica_status check_max_pool_grad(mica__check *check) {
   return mica__check_launches(check, &op, op.name, list, add_cases(list, 0, false, 0));
 }
 
-static const mica__kernel_desc *const kernels[] = {&max_pool_each, &max_pool_lines, &mica__kernel_max_pool_2x2, NULL};
+static const mica__kernel_desc *const kernels[] = {&max_pool_each, &max_pool_lines, &mica__kernel_max_pool_2x2,
+                                                   &mica__kernel_max_pool_rows, NULL};
 static const mica__kernel_desc *const grad_kernels[] = {&max_pool_grad_each, &max_pool_grad_strips,
                                                         &mica__kernel_max_pool_2x2_grad, NULL};
 

@@ -25,4 +25,8 @@ typedef struct mica__pool_problem {
 extern const mica__impl mica__max_pool_2x2, mica__max_pool_2x2_grad;
 extern const mica__kernel_desc mica__kernel_max_pool_2x2, mica__kernel_max_pool_2x2_grad;
 
+/* Values alone, in windows with stride 2 along rows, on CPUs (max_pool_rows.c). */
+extern const mica__impl mica__max_pool_rows;
+extern const mica__kernel_desc mica__kernel_max_pool_rows;
+
 #endif

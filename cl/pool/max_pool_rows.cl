@@ -1,0 +1,89 @@
+/* pool/max_pool_rows.cl: max pooling of planes in windows with stride 2 along rows, values alone:
+ *
+ *   values[n, p, q] = the largest of x[n, STRIDE1 p - PAD1 + i, 2 q - PAD2 + j], 0 <= i < SIZE1, 0 <= j < SIZE2
+ *
+ * of the elements inside the plane; a NaN counts as the largest. The result is -infinity if the window has no elements.
+ * x is (planes, height, width), values (planes, p_count, q_count). The first of equal elements is taken.
+ *
+ * A work-item makes `per` rows of outputs: ceil(rows / per) work-items in groups of one, rows = planes p_count.
+ * For TOGETHER rows it computes the largest of each column, in local memory, and then the largest of each window. With
+ * one row at a time, the second step would wait for the stores of the first. lines: TOGETHER PITCH floats; PITCH is at
+ * least 2 (q_count - 1) + SIZE2 + 1.
+ *
+ *   X_T   f32, f16 or bf16: type of x and values
+ *   CW    columns of a vector, at most min(width, 2 (q_count - 1) + SIZE2 - PAD2)
+ *   VW    outputs of a vector, at most q_count */
+#include "common/fields.clh"
+#include "common/group.clh"
+#include "common/simd.clh"
+#include "pool/every_other.clh"
+#include "pool/fields.clh"
+
+#define TOGETHER 4
+#define COLUMNS MICA_PASTE(float, CW)
+#define COLUMN_MASKS MICA_PASTE(int, CW)
+
+/* best = the larger of best and v, and nan is -1 if v is NaN. A NaN in v is never larger. */
+#define TAKE(best, nan, masks, v)                                                                                      \
+  do {                                                                                                                 \
+    best = select(best, v, v > best);                                                                                  \
+    nan |= (masks)(v != v);                                                                                            \
+  } while (0)
+
+/* line[pad2 + i] = the largest of column i in rows h to h_end - 1 of the plane. */
+static inline void largest_of_columns(__global const STORAGE(X_T) * plane, const int h, const int h_end,
+                                      const int width, const int reached, __local float *line) {
+  for (int begin = 0; begin < reached; begin += CW) {
+    const int i = min(begin, reached - CW);
+    COLUMNS best = -INFINITY;
+    COLUMN_MASKS nan = 0;
+    for (int row = h; row < h_end; row++) {
+      const COLUMNS v = LOADV(X_T, CW, plane, (long)row * width + i);
+      TAKE(best, nan, COLUMN_MASKS, v);
+    }
+    STOREV(f32, CW, select(best, (COLUMNS)(NAN), nan), line, i);
+  }
+}
+
+/* values[q] = the largest of line[2 q + k] for k < size. Windows at odd elements are computed too and dropped: a
+ * compiler takes vectors apart if the kernel selects elements of a loaded vector. */
+static inline void largest_of_windows(__local const float *line, const int size, const int q_count,
+                                      __global STORAGE(X_T) * values) {
+  for (int begin = 0; begin < q_count; begin += VW) {
+    const int q = min(begin, q_count - VW);
+    FLOATS low = -INFINITY, high = -INFINITY;
+    POSITIONS low_nan = 0, high_nan = 0;
+    for (int k = 0; k < size; k++) {
+      const FLOATS a = LOADV(f32, VW, line, 2 * q + k), b = LOADV(f32, VW, line, 2 * q + k + VW);
+      TAKE(low, low_nan, POSITIONS, a);
+      TAKE(high, high_nan, POSITIONS, b);
+    }
+    low = select(low, (FLOATS)(NAN), low_nan);
+    high = select(high, (FLOATS)(NAN), high_nan);
+    STOREV(X_T, VW, IN_ORDER(EVEN(low, high)), values, q);
+  }
+}
+
+APART void pool_rows(__global const STORAGE(X_T) * x, __global STORAGE(X_T) * values, const long first, const long last,
+                     const int8 plane, const int8 window, __local float *lines) {
+  UNPACK_INTS(POOL_ROWS, plane);
+  UNPACK_INTS(POOL_ROWS_WINDOW, window);
+  const int reached = min(width, 2 * (q_count - 1) + SIZE2 - PAD2);
+  for (int i = 0; i < TOGETHER * PITCH; i++) lines[i] = -INFINITY;
+  for (long row = first; row < last; row += TOGETHER) {
+    const int count = (int)min((long)TOGETHER, last - row);
+    for (int r = 0; r < count; r++) {
+      const int top = (int)((row + r) % p_count) * STRIDE1 - PAD1;
+      largest_of_columns(x + (row + r) / p_count * height * width, max(top, 0), min(top + SIZE1, height), width,
+                         reached, lines + r * PITCH + PAD2);
+    }
+    for (int r = 0; r < count; r++) largest_of_windows(lines + r * PITCH, SIZE2, q_count, values + (row + r) * q_count);
+  }
+}
+
+CPU_KERNEL max_pool_rows(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(X_T) * values,
+                         const long values_at, const long rows, const int per, const int8 plane, const int8 window,
+                         __local float *lines) {
+  const long first = get_global_id(0) * (long)per;
+  pool_rows(x + x_at, values + values_at, first, min(first + per, rows), plane, window, lines);
+}
