@@ -5,14 +5,16 @@
  *
  * Weights come in panels of 16 columns (quant/pack.cl): element (step, column) holds VALUES values that follow each
  * other along k, the first in the low bits. They are taken as unsigned: signed bytes were packed with 128 added, and
- * `flips` adds 8 to signed nibbles, by their highest bits. Scales, and zero points to which the same was added, come in
- * such panels too, a row of 16 a group (weights_scales.cl); without zero points `lift` is what was added. A segment is
- * `segment` steps of one group, whose values are summed before they are multiplied by its scale.
+ * `flips` adds 8 to signed nibbles, by their highest bits. Scales, and zero points to which the same number was added,
+ * come in such panels too, one row of 16 per group of weights (weights_scales.cl); without zero points `lift` is that
+ * number. A segment is `segment` steps of one group, whose values are summed before they are multiplied by its scale.
  *
  *   BITS   8 or 4
  *   ROWS   rows of x that one walk over the weights serves
- *   VW     16: a work-item makes 16 columns, groups of one work-item, ceil(n / 16) x ceil(m / ROWS)
- *          1: a group of 16 x 16 work-items makes 16 columns, sharing the segments, as many groups */
+ *   VW     16: a work-item computes 16 columns, alone in its work-group
+ *          1: a work-group of 16 x 16 work-items computes 16 columns; its 16 rows of work-items take segments in turns
+ *
+ * There are ceil(n / 16) x ceil(m / ROWS) work-groups. */
 #include "common/epilogue.clh"
 #include "common/group.clh"
 

@@ -170,8 +170,9 @@ MICA_API bool mica_communicator_mpi_asked(void);
 /* Creates a communicator for `count` ranks of another one, listed in ascending order and including the caller. Rank k
  * of the group is ranks[k]. All members call it with the same list; nothing is sent. Messages go through the whole
  * communicator. Two ranks must not use a channel in a group while they use it in the whole or in another group with
- * both. A failure of one of them ends all. Statistics belong to the whole. Use a group from the thread that uses the
- * whole, and destroy it first. MICA_E_UNSUPPORTED: `whole` is a group, or has calls of its own. */
+ * both. A failure in a group ends the whole communicator and all its groups. Statistics are kept by the whole. Use a
+ * group from the thread that uses the whole, and destroy it first. MICA_E_UNSUPPORTED: `whole` is a group, or a
+ * mica_communicator_calls of the caller. */
 MICA_API MICA_CHECKED mica_status mica_communicator_group(mica_communicator *whole, const int32_t *ranks, int32_t count,
                                                           mica_communicator **communicator);
 

@@ -23,7 +23,7 @@ static const cli_option options[] = {
             .help = "Piper: phonemes to speak, instead of a text"),
     CLI_ROW("speaker", struct values, speaker, .value = "NAME", .help = "voice (default: the first speaker)"),
     CLI_ROW("like", struct values, like, .value = "FILE",
-            .help = "recording whose voice to speak with, mixed from the run's speakers"),
+            .help = "recording: mix the run's speakers to sound like its voice"),
     CLI_ROW("out", struct values, out, .value = "FILE",
             .help = "WAV file to write; never overwrites (default speech.wav)"),
     CLI_ROW("speed", struct values, speed, .value = "R", .help = "speed; 2: twice as fast (default 1)"),

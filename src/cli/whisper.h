@@ -17,7 +17,7 @@ typedef struct cli_whisper_values {
       CLI_ROW("no-speech", type, whisper.no_speech, .value = "P",                                                      \
               .help = "Whisper: skip unlikely windows with a probability of no speech above P (default 0.6)"),         \
       CLI_ROW("no-fallback", type, whisper.no_fallback,                                                                \
-              .help = "Whisper: read doubtful windows once, not again with random tokens"),                            \
+              .help = "Whisper: transcribe each window once; do not repeat doubtful ones with sampled tokens"),        \
       CLI_ROW("no-context", type, whisper.no_context, .help = "Whisper: read each window without the text before it"), \
       CLI_ROW("seed", type, whisper.seed, .value = "N", .help = "Whisper: seed of random tokens (default 0)"),         \
       CLI_ROW("half", type, whisper.half,                                                                              \

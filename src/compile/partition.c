@@ -321,7 +321,8 @@ static bool still_emits(work *w, const group *g, int32_t *stores) {
   return good;
 }
 
-/* True if something outside the group needs the node's memory, so that reading it once more costs nothing. */
+/* True if the node is stored in any case: it is in no fused group, is an output or assigned, is kept, or another group
+ * reads it. A recomputation that reads it makes no further value be stored. */
 static bool is_stored_anyway(work *w, int32_t id) {
   int32_t g = w->group_of[id - 1];
   if (!g || !w->groups[g - 1].fused || w->wanted[id - 1] || w->kept[id - 1]) return true;

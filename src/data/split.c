@@ -243,9 +243,10 @@ static mica_status check_split(const mica_dataset *dataset, const mica_split_con
   if (ways > 1) return mica__fail(MICA_E_INVALID, "%s can be split by only one of group, time and file", name);
   if (config->folds < 0 || config->folds == 1 || config->fold < 0 ||
       (config->folds > 0 && config->fold >= config->folds) || (config->folds == 0 && config->fold > 0))
-    return mica__fail(MICA_E_INVALID,
-                      "%s: fold is %d and folds is %d, but fold must be 0 or above and below folds, and folds not 1",
-                      name, config->fold, config->folds);
+    return mica__fail(
+        MICA_E_INVALID,
+        "%s: fold is %d and folds is %d, but fold must be at least 0 and less than folds, and folds not 1", name,
+        config->fold, config->folds);
   if (config->folds > 0 && config->share > 0)
     return mica__fail(MICA_E_INVALID, "%s: give folds or a share (%g), not both", name, config->share);
   if (config->by_class && (ways || config->folds))

@@ -412,7 +412,7 @@ static mica_status check(const mica_transport *t, const mica_communicator_config
   if (t->ranks < 1 || t->rank < 0 || t->rank >= t->ranks)
     return mica__fail(
         MICA_E_INVALID,
-        "mica_communicator_create: the rank is %d, but must be 0 or above and below the number of ranks, %d",
+        "mica_communicator_create: the rank is %d, but must be at least 0 and less than the number of ranks, %d",
         (int)t->rank, (int)t->ranks);
   if (c && !(c->timeout >= 0))
     return mica__fail(MICA_E_INVALID, "mica_communicator_create: the timeout must be 0 or above");

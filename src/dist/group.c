@@ -79,7 +79,7 @@ mica_status mica_communicator_group(mica_communicator *whole, const int32_t *ran
   for (int32_t k = 0; k < count; k++) {
     if (ranks[k] < 0 || ranks[k] >= whole->ranks || (k && ranks[k] <= ranks[k - 1]))
       return mica__fail(MICA_E_INVALID,
-                        "mica_communicator_group: ranks must rise, and each must be 0 or above and below %d",
+                        "mica_communicator_group: ranks must rise, and each must be at least 0 and less than %d",
                         (int)whole->ranks);
     if (ranks[k] == whole->rank) own = k;
   }

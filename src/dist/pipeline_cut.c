@@ -20,10 +20,11 @@ const char *mica_pipeline_schedule_name(mica_pipeline_schedule schedule) {
 mica_status mica_pipeline_order(mica_pipeline_schedule schedule, int32_t stages, int32_t stage, int32_t micro_batches,
                                 int32_t *order) {
   if (stages < 1 || stage < 0 || stage >= stages || micro_batches < 1 || !order)
-    return mica__fail(MICA_E_INVALID,
-                      "mica_pipeline_order: the stage (%d) must be 0 or above and below the stages (%d), micro-batches "
-                      "(%d) at least 1, and order not NULL",
-                      (int)stage, (int)stages, (int)micro_batches);
+    return mica__fail(
+        MICA_E_INVALID,
+        "mica_pipeline_order: the stage (%d) must be at least 0 and less than the number of stages (%d), the "
+        "number of micro-batches (%d) at least 1, and order not NULL",
+        (int)stage, (int)stages, (int)micro_batches);
   /* Number of forward passes before the first backward pass. */
   int32_t ahead = schedule == MICA_PIPELINE_SCHEDULE_GPIPE ? micro_batches : stages - stage;
   if (ahead > micro_batches) ahead = micro_batches;

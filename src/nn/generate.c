@@ -138,7 +138,7 @@ static mica_status check(const mica_generator_config *c) {
     return mica__fail(MICA_E_INVALID, "mica_generator_create: batch (%lld) or context (%lld) is below 1 or too large",
                       (long long)c->batch, (long long)c->context);
   if (c->window < 0 || c->window >= c->context)
-    return mica__fail(MICA_E_INVALID, "the window is %lld, but must be 0 or above and below the context (%lld)",
+    return mica__fail(MICA_E_INVALID, "the window is %lld, but must be at least 0 and less than the context (%lld)",
                       (long long)c->window, (long long)c->context);
   if (!(s->temperature >= 0 && isfinite(s->temperature)))
     return mica__fail(MICA_E_INVALID, "the temperature is %g, but must be finite and 0 or above", s->temperature);

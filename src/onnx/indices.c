@@ -20,11 +20,11 @@ mica_status mica__lower_indices_check(const char *model, const mica__lower_indic
                                       const void *data, int64_t count) {
   int64_t i = first_outside(c, dtype, data, count);
   if (i == count) return MICA_OK;
-  return mica__fail(
-      MICA_E_INVALID,
-      "%s: node '%.80s' (%.80s): element %lld of operand 1, '%.80s', is the index %.0f of an axis of %lld", model,
-      c->node, c->op, (long long)i, c->operand, mica__element_get(dtype, data, i),
-      (long long)c->extents[i % c->columns]);
+  return mica__fail(MICA_E_INVALID,
+                    "%s: node '%.80s' (%.80s): element %lld of operand 1, '%.80s', is the index %.0f, outside of an "
+                    "axis of %lld elements",
+                    model, c->node, c->op, (long long)i, c->operand, mica__element_get(dtype, data, i),
+                    (long long)c->extents[i % c->columns]);
 }
 
 static bool keep(mica__lowering *l, const mica__lower_indices *c) {

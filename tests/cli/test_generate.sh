@@ -90,7 +90,7 @@ ends 1 '' "mica generate: prompt 1 has 49 tokens, but the network's context hold
 run generate --model "$work/run" --prompt "$long" --window 20 --temperature 0 --length 10
 ends 0 "$long*" ''
 run generate --model "$work/run" --prompt a --window 32
-ends 1 '' 'mica generate: the window is 32, but must be 0 or above and below the context (32)'
+ends 1 '' 'mica generate: the window is 32, but must be at least 0 and less than the context (32)'
 # A text of any length is shown whole.
 long=$(awk 'BEGIN { for (i = 0; i < 150; i++) printf "the cat ran "; print "away" }')
 run predict --model "$work/run" --text "$long"

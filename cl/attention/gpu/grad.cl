@@ -38,7 +38,8 @@ DEFINE_PACKED_FIELDS(GPU_GRAD_FIELDS);
 #else
 #define WEIGHT_OF_KEY(query_index, j) WEIGHT_OF(query_index, j, query, x0 + 4 * n_item + j, query, x0 + 4 * n_item + j)
 #endif
-/* Does this for one of the work-item's four queries: the keys it sees, its L and Delta, and its four elements. */
+/* Applies WEIGHT_OF to the four elements of query x of the work-item's four, with the keys that the query sees, its L
+ * and its Delta. */
 #define WEIGHTS_OF_QUERY(x)                                                                                            \
   {                                                                                                                    \
     const int query = SIDES(x0 + 4 * n_item, r0 + 4 * m_item) + x, there = min(query, Tq - 1);                         \

@@ -98,8 +98,9 @@ static mica_status check_config(const mica_dataset *dataset, const mica_loader_c
     return mica__fail(MICA_E_INVALID, "mica_loader_create: buckets is %d, but must be 0 to %d", c->buckets,
                       MICA__MAX_BUCKETS);
   if (c->shards < 0 || c->shard < 0 || (c->shard > 0 && c->shard >= c->shards))
-    return mica__fail(MICA_E_INVALID, "mica_loader_create: shard is %d, but must be 0 or above and below shards (%d)",
-                      c->shard, c->shards);
+    return mica__fail(MICA_E_INVALID,
+                      "mica_loader_create: shard is %d, but must be at least 0 and less than shards (%d)", c->shard,
+                      c->shards);
   return MICA_OK;
 }
 

@@ -155,8 +155,8 @@ static mica_status find_time(reading *r, int64_t rows) {
   return MICA_OK;
 }
 
-/* If there are other series and none are named, a column that is named like row numbers and increases by 1 is not a
- * series. */
+/* If the caller names no series and there are several, a column that has no name, or one like "index" or "id", and
+ * whose numbers increase by 1 from row to row, numbers the rows and is not a series. */
 static mica_status find_row_numbers(const reading *r, mica__series *s, int64_t rows) {
   size_t series = 0;
   for (size_t i = 0; i < r->columns; i++) series += i != r->time && r->kinds[i] == 'n';

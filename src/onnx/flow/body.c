@@ -86,8 +86,8 @@ bool mica__flow_may_unroll(const mica__lowering *l, const mica__onnx_graph *body
 
 mica_status mica__flow_too_long(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body) {
   return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                          "unrolling the loop over %d nodes would make more than %lld nodes", (int)body->count,
-                          (long long)most_unrolled(l));
+                          "unrolling the loop, whose body has %d nodes, would make more than %lld nodes",
+                          (int)body->count, (long long)most_unrolled(l));
 }
 
 bool mica__flow_declared(const Onnx__ValueInfoProto *declared, mica_dtype *dtype, mica_shape *shape) {

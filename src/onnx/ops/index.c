@@ -81,7 +81,7 @@ MICA__LOWER(gather_nd) {
   mica_shape shape = mica_value_shape(indices);
   if (batch < 0 || batch >= shape.rank || batch >= mica_value_shape(x).rank)
     return mica__lower_fail(l, node, MICA_E_SHAPE,
-                            "batch_dims is %lld, but must be 0 or above and below the ranks of data and indices",
+                            "batch_dims is %lld, but must be at least 0 and less than the ranks of data and indices",
                             (long long)batch);
   if (!columns_within(l, node, x, (int32_t)batch)) return MICA_OK;
   for (int32_t i = 0; i < batch; i++)

@@ -122,7 +122,8 @@ MICA__LOWER(dft) {
   if (!x.graph || !mica__lower_axis(l, node, rank, &axis)) return MICA_OK;
   int64_t parts = mica_value_shape(x).dim[rank - 1];
   if (rank < 2 || axis == rank - 1 || parts < 1 || parts > 2)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "x must be (..., n, 1) or (..., n, 2)");
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "x must be (..., n, 1) or (..., n, 2), and the axis must not be the last one");
   bool inverse = mica__onnx_int(node, "inverse", 0), half = mica__onnx_int(node, "onesided", 0);
   mica_axes order = exchanged(rank, axis);
   if (axis != rank - 2) x = mica_transpose(x, order);

@@ -100,7 +100,8 @@ static mica_status infer_decode(const mica__type *inputs, int32_t count, void *a
   for (int32_t k = Q; k < OPERANDS; k++) {
     const int32_t i = input_of(attrs, k);
     if (i >= 0 && i < count && inputs[i].dtype != MICA_F32 && inputs[i].dtype != MICA_I32)
-      return mica__fail(MICA_E_DTYPE, "operand %d is %s, but must be f32", (int)k, mica_dtype_name(inputs[i].dtype));
+      return mica__fail(MICA_E_DTYPE, "operand %d is %s, but must be f32 or i32", (int)k,
+                        mica_dtype_name(inputs[i].dtype));
   }
   for (int32_t k = Q; k <= V; k++) {
     const mica_shape shape = shape_of(attrs, inputs, k);

@@ -16,8 +16,9 @@ typedef struct mica__conv_phase {
 /* The number of phases of a pass; one of its phases. */
 int64_t mica__conv_phase_count(const mica__conv *conv);
 mica__conv_phase mica__conv_phase_at(const mica__conv *conv, int64_t index);
-/* The phase of the forward pass, for any pass; a phase with source and result channels of its weights exchanged. */
+/* The only phase of a forward pass with these dims, whichever pass the problem itself is. */
 mica__conv_phase mica__conv_phase_forward(const mica__conv_dims *dims);
+/* A phase with the source and result channels of its weights exchanged. */
 mica__conv_phase mica__conv_phase_transposed(mica__conv_phase phase);
 /* The phase without the taps that read only padding. */
 mica__conv_phase mica__conv_phase_used(mica__conv_phase phase);

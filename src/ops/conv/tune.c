@@ -29,7 +29,7 @@ typedef struct conv_trial {
   mica__conv conv;
 } conv_trial;
 
-/* Reads H, HxW or DxHxW into the last of three extents. Returns the number of dimensions (2 for one number), 0 on
+/* Reads H (a square, HxH), HxW or DxHxW into the last two or three elements of extent. Returns how many it set, 0 on
  * error. */
 static int parse_extent(const char *at, int64_t extent[3]) {
   int64_t values[3];

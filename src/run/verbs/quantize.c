@@ -167,8 +167,9 @@ static mica_status write_config(const work *w) {
 
 static mica_status report_files(const work *w, mica_report *report) {
   struct stat before, after;
-  if (stat(w->from, &before) != 0 || stat(w->to, &after) != 0)
-    return mica__fail(MICA_E_IO, "the properties of %s cannot be read", w->to);
+  const bool there = stat(w->from, &before) == 0;
+  if (!there || stat(w->to, &after) != 0)
+    return mica__fail(MICA_E_IO, "the properties of %s cannot be read", there ? w->to : w->from);
   MICA_TRY(mica_report_begin(report, "Files"));
   MICA_TRY(mica_report_add_number(report, "bytes before", (double)before.st_size));
   MICA_TRY(mica_report_add_number(report, "bytes", (double)after.st_size));

@@ -72,7 +72,8 @@ static mica_status say(mica_run *run, const mica__windows *w) {
     MICA_TRY(mica__run_remark(run, "windows of %lld rows, a season of %lld, a horizon of %lld", (long long)w->window,
                               (long long)w->season, (long long)w->horizon));
   else
-    MICA_TRY(mica__run_remark(run, "windows of %lld rows, a horizon of %lld, no season: --season says how many rows",
+    MICA_TRY(mica__run_remark(run,
+                              "windows of %lld rows, a horizon of %lld, no season; --season N sets a season of N rows",
                               (long long)w->window, (long long)w->horizon));
   MICA_TRY(mica__windows_remark(run, mica_dataset_name(run->parts->whole), w));
   return s->unused ? mica__run_remark(run, "%zu columns that are neither numbers nor times are not used", s->unused)

@@ -22,9 +22,9 @@
   X(S, CHOICE, reduction, "reduction", "4", "N", "output time step, in units of 10 ms",                                \
     .names = mica__strings_reduction_at, .fixed = true)                                                                \
   X(S, INT, filters, "filters", "16", "N", "filters per convolution", .low = 1, .high = 1024, .fixed = true)           \
-  X(S, INT, layers, "layers", "1", "N", "gru: recurrent layers; conformer: blocks, 3 unless given", .low = 1,          \
+  X(S, INT, layers, "layers", "1", "N", "conformer: blocks, 3 by default; gru: recurrent layers", .low = 1,            \
     .high = MICA__RECOGNISER_LAYERS, .fixed = true)                                                                    \
-  X(S, INT, width, "width", "96", "N", "gru: units per layer; conformer: features, 64 unless given", .low = 1,         \
+  X(S, INT, width, "width", "96", "N", "conformer: features, 64 by default; gru: units per layer", .low = 1,           \
     .high = 4096, .fixed = true)                                                                                       \
   X(S, INT, heads, "heads", "4", "N", "attention heads of conformer", .low = 1, .high = 1024, .of = "model=conformer", \
     .fixed = true)                                                                                                     \

@@ -14,7 +14,8 @@ const mica__kernel_desc mica__winograd_wgrad_kernel = {
 
 /* As the kernel's contract has them. */
 enum { EDGE = 4, POINTS = 36, VW = 16, MR = 8, NV = 2, CB = 64, KB = 64, RUN_PIXELS = 64 };
-/* The tiles of a block, 16 with 1 MiB: their transforms, and the sums, stay in the second-level cache. */
+/* The number of tiles in a block (16 with a second-level cache of 1 MiB): so few that their transforms and the sums
+ * stay in that cache. */
 static int64_t block_of(const mica_device_info *device) { return mica__core_model_of(device)->l2_floats / 16384; }
 /* The units of work that a large enough problem is cut into, and the fewest blocks of a unit: transforming sums back
  * takes about as long as two tiles of each. */
