@@ -98,7 +98,7 @@ START_TEST(indices_of_the_host_lie_inside) {
   expect(&p, MICA_SHAPE(1, 4), numbers);
   for (int64_t wrong = -4; wrong <= 3; wrong += 7)
     ck_refused(run_gather(&p, &wrong, NULL), MICA_E_INVALID,
-               wrong < 0 ? "the index -4 of an axis of 3" : "the index 3 of");
+               wrong < 0 ? "the index -4, outside of an axis of 3" : "the index 3, outside of");
   ck_assert(strstr(mica_error_message(), "(Gather): element 0 of operand 1, 'i', is") != NULL);
   mica_tensor *far = NULL;
   index = 9;
