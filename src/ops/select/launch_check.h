@@ -55,7 +55,7 @@ unsigned mica__exec_class(const mica__exec *exec);
 const char *mica__exec_declines(const mica__exec *exec, const mica__task *task, const mica__kernel_desc *desc);
 
 /* The kernels and variants of a launch, noted by mica__exec_values. */
-#define MICA__LAUNCH_NOTES 8
+#define MICA__LAUNCH_NOTES 12
 typedef struct mica__launch_notes {
   struct {
     const mica__kernel_desc *kernel;
