@@ -3,7 +3,7 @@
  *   values[n, p, q] = the largest of x[n, STRIDE1 p - PAD1 + i, 2 q - PAD2 + j], 0 <= i < SIZE1, 0 <= j < SIZE2
  *
  * of the elements inside the plane; a NaN counts as the largest. The result is -infinity if the window has no elements.
- * x is (planes, height, width), values (planes, p_count, q_count). The first of equal elements is taken.
+ * x is (planes, height, width), values (planes, p_count, q_count). Of +0 and -0 either may be taken.
  *
  * A work-item makes `per` rows of outputs: ceil(rows / per) work-items in groups of one, rows = planes p_count.
  * For TOGETHER rows it computes the largest of each column, in local memory, and then the largest of each window. With

@@ -14,9 +14,9 @@
  * the strip's pixels, and finished from there.
  *
  * ROW_STEP: packed rows from a row of the grid to the next; ROW_DELTA: from a tap to the next; CHANNEL: floats of a
- * channel that are packed. NDRange: strips, ceil(ceil(KG / 16) / (NV
- * PANELS)), images times groups of the convolution; work-group (1, 1, 1). scratch: what is packed of CG channels, 16
- * floats, then NV 16 rows of the strip's pixels and 8 - SEG, rounded up to whole vectors. At most 64 taps. */
+ * channel that are packed. NDRange: strips, ceil(ceil(KG / 16) / (NV PANELS)), images times groups of the
+ * convolution; work-group (1, 1, 1). scratch: what is packed of CG channels, 16 floats, then NV 16 rows of the strip's
+ * pixels and 8 - SEG, rounded up to whole vectors. At most 64 taps. */
 #include "common/cpu/register_tile.clh"
 #include "common/finish.clh"
 #include "common/transpose.clh"
@@ -42,8 +42,9 @@ typedef struct tile_source {
 
 /* sums[segments SEG][vectors] = the sum over channels c and taps t of w[vector][c][t] x[c][t]. Partial sums of about
  * SUMMED products are added, because a single sum of all rounds sqrt(K / SUMMED) times as much (K 2304: 10 units of the
- * last place instead of 2.8). Without products the sum is 0. The function for whole tiles is inline, because calls take
- * a tenth more time with filters of 1 x 1; those for borders are not. */
+ * last place instead of 2.8). Without products the sum is 0. If NV is above 1, the function for whole tiles is inline,
+ * because calls take a tenth more time with filters of 1 x 1. The others are not: those for borders, and all if NV is
+ * 1. */
 #define DEFINE_MULTIPLY(linkage, segments, vectors)                                                                    \
   linkage void multiply_##segments##_##vectors(__global const float *w, tile_source from, __private vec *sums) {       \
     const long next = (long)from.channels * from.taps * VW;                                                            \

@@ -24,8 +24,8 @@ uint8_t *mica__paint_depths(const float *depths, mica_shape *shape, const double
 /* Draws magnitudes (bins, frames) as (1, 2 bins, frames), low frequencies at the bottom, by their logarithms. The
  * caller frees it; NULL: out of memory. */
 uint8_t *mica__paint_spectrum(const float *spectrum, int64_t bins, int64_t frames);
-/* Draws logarithms of powers (mels, row), the first `frames` of each row, likewise as (1, 2 mels,
- * frames). */
+/* Draws logarithms of powers (mels, row), the first `frames` of each row, likewise as
+ * (1, 2 mels, frames). */
 void mica__paint_mels(const float *spectra, int64_t mels, int64_t frames, int64_t row, uint8_t *planes);
 
 #endif

@@ -27,8 +27,8 @@ typedef struct mica__compared_pairs {
 } mica__compared_pairs;
 mica_status mica__compared_pair(const mica__compared *compared, mica__compared_pairs *pairs);
 /* The classes in the order of their first samples: their numbers, how many samples each has, and its mean cosines to
- * the same class and to others (NaN: no such pair). *count is 0 if these are more than
- * `most`, or if a class is not one of `known`. */
+ * the same class and to others (NaN: no such pair). *count is 0 if these are more than `most`, or if a class is not one
+ * of `known`. */
 mica_status mica__compared_classes(const mica__compared *compared, const mica__compared_pairs *pairs, size_t known,
                                    size_t most, int32_t *classes, double (*numbers)[3], size_t *count);
 void mica__compared_pairs_free(mica__compared_pairs *pairs);

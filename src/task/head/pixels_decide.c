@@ -1,4 +1,5 @@
-/* The number of classes of pixels. */
+/* The number of classes of pixels, which pixels.c and pixels_show.c both need: pixels.c refers to pixels_show.c, so the
+ * latter must not refer back. */
 #include "run/fields.h"
 #include "task/head/pixels.h"
 
