@@ -5,6 +5,7 @@
 #include "onnx/guard.h"
 #include "onnx/ops/table.h"
 #include "onnx/tensor.h"
+#include "onnx/texts.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +123,7 @@ static mica_status open_bytes(mica_onnx *model, const void *data, size_t bytes) 
   MICA_TRY(mica__onnx_graph_make(model, proto->graph->node, proto->graph->n_node, proto->opset_import,
                                  proto->n_opset_import, &model->graph));
   MICA_TRY(follow_calls(model, &model->graph));
+  MICA_TRY(mica__onnx_texts_open(model));
   for (size_t i = 0; i < model->operator_count; i++) {
     mica_onnx_operator *used = &model->operators[i];
     used->supported = used->version <= mica__onnx_newest(used->domain) &&
@@ -184,6 +186,7 @@ void mica_onnx_close(mica_onnx *model) {
     free(model->defined[i].op);
   }
   free(model->defined);
+  mica__onnx_texts_close(model);
   free(model->operators);
   free(model->inputs);
   mica__name_table_free(&model->initials);

@@ -9,6 +9,7 @@
 #include <mica/dtype.h>
 #include <mica/onnx.h>
 #include <onnx.pb-c.h>
+#include <pthread.h>
 
 struct mica__onnx_graph;
 struct mica__onnx_function;
@@ -45,6 +46,24 @@ typedef struct mica__onnx_defined {
   void *user;
 } mica__onnx_defined;
 
+/* A list of texts in the file, and one more after them if `more` is not NULL; or numbers, for classes that are
+ * integers. */
+typedef struct mica__onnx_texts {
+  const ProtobufCBinaryData *texts;
+  const int64_t *numbers;
+  size_t count;
+  const ProtobufCBinaryData *more;
+} mica__onnx_texts;
+
+/* The classes of the output that was asked for last: to follow an output back takes as long as the graph is large, and
+ * callers ask for one name after the other. */
+typedef struct mica__onnx_asked {
+  pthread_mutex_t lock;
+  size_t output; /* plus 1; 0: none yet */
+  bool has_classes;
+  mica__onnx_texts classes;
+} mica__onnx_asked;
+
 struct mica_onnx {
   char *name; /* the path, for messages */
   Onnx__ModelProto *proto;
@@ -59,6 +78,9 @@ struct mica_onnx {
   size_t operator_count, operator_capacity;
   mica__onnx_defined *defined;
   size_t defined_count;
+  const char **class_names; /* the strings of the JSON list "classes" of the metadata, NULL if there is no such list */
+  size_t class_name_count;
+  mica__onnx_asked *asked;
 };
 
 /* Returns the node's name for messages; if it has none, the name of its first result. */

@@ -4,6 +4,7 @@
 #include "onnx/lower.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* TensorProto.data_type of texts. */
@@ -164,27 +165,50 @@ static bool next_string(const char **at, char *text, size_t size) {
   return *c == ',' || *c == ']';
 }
 
-/* The number of strings in a JSON list of nothing else, 0 for other texts; text[size] receives string `wanted`. */
-static size_t list_names(const char *json, size_t wanted, char *text, size_t size) {
-  const char *at = json + strspn(json, " \t\r\n");
+/* The number of strings in a JSON list of nothing else, 0 for other texts; `names` (may be NULL) receives where each
+ * begins. */
+static size_t list_names(const char *json, const char **names) {
+  const char *at = json + strspn(json, " \t\r\n"), *begin = at;
   size_t count = 0;
   if (*at++ != '[') return 0;
-  while (next_string(&at, text, count == wanted ? size : 0)) {
+  while (begin = at, next_string(&at, NULL, 0)) {
+    if (names) names[count] = begin;
     count++;
     if (*at == ']' && at[-1] != ',') return count;
   }
   return 0;
 }
 
-/* The classes of a model that mica export wrote: its metadata have the names, and the output "shares" has a column for
- * each. Returns their number, 0 for other outputs; text[size] receives the name of class `index`. */
-static size_t exported_classes(const mica_onnx *model, size_t output, size_t index, char *text, size_t size) {
-  const char *names = mica_onnx_metadata(model, "classes");
-  if (!names || output >= model->proto->graph->n_output) return 0;
+mica_status mica__onnx_texts_open(mica_onnx *model) {
+  const char *json = mica_onnx_metadata(model, "classes");
+  const size_t count = json ? list_names(json, NULL) : 0;
+  model->asked = calloc(1, sizeof *model->asked);
+  if (!model->asked) return mica__fail_nomem(model->name);
+  if (pthread_mutex_init(&model->asked->lock, NULL)) {
+    free(model->asked);
+    model->asked = NULL;
+    return mica__fail_nomem(model->name);
+  }
+  if (!count) return MICA_OK;
+  model->class_names = malloc(count * sizeof *model->class_names);
+  if (!model->class_names) return mica__fail_nomem(model->name);
+  model->class_name_count = list_names(json, model->class_names);
+  return MICA_OK;
+}
+
+void mica__onnx_texts_close(mica_onnx *model) {
+  if (model->asked) pthread_mutex_destroy(&model->asked->lock);
+  free(model->asked);
+  free(model->class_names);
+}
+
+/* The number of classes of a model that mica export wrote: its metadata have the names, and the output "shares" has a
+ * column for each. 0 for other outputs. */
+static size_t exported_classes(const mica_onnx *model, size_t output) {
+  if (!model->class_name_count || output >= model->proto->graph->n_output) return 0;
   const mica_onnx_port port = mica_onnx_output_port(model, output);
   if (strcmp(port.name, "shares") != 0 || !port.has_shape || port.shape.rank < 2) return 0;
-  const size_t count = list_names(names, index, text, size);
-  return port.shape.dim[1] == (int64_t)count ? count : 0;
+  return port.shape.dim[1] == (int64_t)model->class_name_count ? model->class_name_count : 0;
 }
 
 /* --- for callers of the library --- */
@@ -196,12 +220,25 @@ static bool may_be_text(const Onnx__GraphProto *graph, size_t output) {
   return !declared || type->tensor_type->elem_type == STRING;
 }
 
-static bool classes_of(const mica_onnx *model, size_t output, mica__onnx_texts *out) {
+static bool find_classes(const mica_onnx *model, size_t output, mica__onnx_texts *out) {
   const Onnx__GraphProto *graph = model->proto->graph;
-  if (output >= graph->n_output) return false;
   const char *name = mica__onnx_text(graph->output[output]->name);
   return mica__onnx_columns_of(&model->graph, name, out) ||
          (may_be_text(graph, output) && mica__onnx_texts_of(&model->graph, name, out));
+}
+
+static bool classes_of(const mica_onnx *model, size_t output, mica__onnx_texts *out) {
+  mica__onnx_asked *asked = model->asked;
+  if (output >= model->proto->graph->n_output) return false;
+  pthread_mutex_lock(&asked->lock);
+  if (asked->output != output + 1) {
+    asked->has_classes = find_classes(model, output, &asked->classes);
+    asked->output = output + 1;
+  }
+  *out = asked->classes;
+  const bool has = asked->has_classes;
+  pthread_mutex_unlock(&asked->lock);
+  return has;
 }
 
 bool mica_onnx_is_text(const mica_onnx *model, size_t output) {
@@ -214,13 +251,16 @@ size_t mica_onnx_class_count(const mica_onnx *model, size_t output) {
   mica__onnx_texts texts;
   if (!model) return 0;
   if (classes_of(model, output, &texts)) return texts.count + (texts.more != NULL);
-  return exported_classes(model, output, 0, NULL, 0);
+  return exported_classes(model, output);
 }
 
 bool mica_onnx_class_name(const mica_onnx *model, size_t output, size_t index, char *text, size_t size) {
   mica__onnx_texts texts;
   if (!model || !text || !size) return false;
-  if (!classes_of(model, output, &texts)) return index < exported_classes(model, output, index, text, size);
+  if (!classes_of(model, output, &texts)) {
+    const char *at = index < exported_classes(model, output) ? model->class_names[index] : NULL;
+    return at && next_string(&at, text, size);
+  }
   if (texts.numbers && index < texts.count) {
     snprintf(text, size, "%lld", (long long)texts.numbers[index]);
     return true;

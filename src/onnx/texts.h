@@ -5,15 +5,6 @@
 
 #include "onnx/model.h"
 
-/* A list of texts in the file, and one more after them if `more` is not NULL; or numbers, for classes that are
- * integers. */
-typedef struct mica__onnx_texts {
-  const ProtobufCBinaryData *texts;
-  const int64_t *numbers;
-  size_t count;
-  const ProtobufCBinaryData *more;
-} mica__onnx_texts;
-
 /* Finds the list that the value's elements index; false for numbers. */
 bool mica__onnx_texts_of(const mica__onnx_graph *graph, const char *name, mica__onnx_texts *out);
 /* Finds the classes of the value's columns; false if there are none. */
@@ -24,6 +15,9 @@ bool mica__onnx_encoder_texts(const mica__onnx_node *node, mica__onnx_texts *out
 bool mica__onnx_texts_in(const Onnx__TensorProto *tensor, mica__onnx_texts *out);
 /* True if operand k may hold texts. *moves: the operator only moves elements from operand 0 to result 0. */
 bool mica__onnx_takes_texts(const mica__onnx_node *node, int32_t k, bool *moves);
+/* Finds the names of classes in the metadata of a model that is opened; mica_onnx_close frees them. */
+mica_status mica__onnx_texts_open(mica_onnx *model);
+void mica__onnx_texts_close(mica_onnx *model);
 /* Returns text i; NULL for numbers and past the end. */
 const ProtobufCBinaryData *mica__onnx_text_at(const mica__onnx_texts *texts, size_t i);
 

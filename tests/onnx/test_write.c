@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 static char folder[400], path[500];
@@ -191,6 +192,33 @@ START_TEST(classes_of_exports_have_names) {
 }
 END_TEST
 
+/* Names are read in time that grows with their number, not with its square. */
+START_TEST(many_classes_have_names) {
+  enum { COUNT = 100000 };
+  const char *name = "shares";
+  char *json = malloc(12 * COUNT + 2), *at = json, one[16], want[16];
+  ck_assert(json != NULL);
+  for (int i = 0; i < COUNT; i++) at += snprintf(at, 12, "%c\"c%d\"", i ? ',' : '[', i);
+  snprintf(at, 2, "]");
+  const mica_onnx_text classes = {"classes", json};
+  mica_value y = mica_relu(input(MICA_SHAPE(MICA_DYNAMIC, COUNT)));
+  const mica_onnx_write_config how = {.output_names = &name, .metadata = &classes, .metadata_count = 1};
+  mica_onnx *model = NULL;
+  ck_assert_msg(mica_onnx_write(path, &y, 1, &how) == MICA_OK, "%s", mica_error_message());
+  free(json);
+  const clock_t begin = clock();
+  ck_assert_msg(mica_onnx_open(path, &model) == MICA_OK, "%s", mica_error_message());
+  ck_assert_uint_eq(mica_onnx_class_count(model, 0), COUNT);
+  for (size_t i = 0; i < COUNT; i++) {
+    ck_assert(mica_onnx_class_name(model, 0, i, one, sizeof one));
+    snprintf(want, sizeof want, "c%zu", i);
+    ck_assert_str_eq(one, want);
+    ck_assert_msg((double)(clock() - begin) / CLOCKS_PER_SEC < 20, "%zu names take longer than 20 s", i + 1);
+  }
+  mica_onnx_close(model);
+}
+END_TEST
+
 START_TEST(recurrent_weights_are_in_the_file) {
   mica_value x = input(MICA_SHAPE(MICA_DYNAMIC, 5, 3));
   const mica_rnn_config how = {.kind = MICA_RNN_KIND_LSTM, .batch_first = true};
@@ -298,5 +326,5 @@ END_TEST
 
 TESTS(NEEDS(ONNX), setup, teardown, marks_are_operators, sets_have_their_operators, quantisation_is_pairs,
       recurrent_weights_are_in_the_file, spectra_are_operators, ports_are_described, classes_of_exports_have_names,
-      large_weights_lie_beside, weights_beside_are_not_written_over, a_write_that_fails_leaves_the_weights,
-      what_has_no_form_is_refused, wrong_calls_are_refused)
+      many_classes_have_names, large_weights_lie_beside, weights_beside_are_not_written_over,
+      a_write_that_fails_leaves_the_weights, what_has_no_form_is_refused, wrong_calls_are_refused)
