@@ -26,8 +26,8 @@
 #define ELEMENT ushort
 #endif
 
-/* How a row of a packed plane lies in x: its pixels begin..end - 1 are those of x from `first` on, sw apart; the others
- * are padding. */
+/* A row of a packed plane. Its pixels begin..end - 1 are copied from x, starting at `first`, every sw-th pixel; its
+ * other pixels are padding. */
 typedef struct line {
   int begin, end, first;
 } line;

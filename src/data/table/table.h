@@ -116,7 +116,7 @@ mica_status mica__class_name(mica__cell cell, bool text, char **name, size_t *ca
 
 /* A column of the text. */
 typedef struct mica__field {
-  char *name;            /* from the header; the column's number if there is none */
+  char *name;            /* from the header, or the column's number if it has no name there */
   mica_column_kind kind; /* NUMBER, CLASS, TEXT or TIME */
   bool label;
   size_t part;   /* its number among several labels, in the order of the table, from 0 */
@@ -140,7 +140,7 @@ typedef struct mica__field {
   double base; /* NUMBER: subtracted, in double, from the numbers and from `fill` */
   mica__dictionary classes;
   bool has_words; /* words that usually mean a missing cell are classes here */
-  char *words;    /* these words, quoted; NULL: there are none */
+  char *words;    /* these words, quoted; NULL without words */
 } mica__field;
 
 typedef struct mica__schema {
@@ -159,7 +159,7 @@ typedef struct mica__schema {
   bool leaves_out;      /* records without a label are left out */
   size_t unlabelled;    /* records without a label */
   mica_missing missing; /* how to replace missing numbers, as configured */
-  char *extras;         /* names, quoted, of columns that the known table lacks; NULL: there are none */
+  char *extras;         /* names, quoted, of columns that the known table lacks; NULL if it has all */
   bool outline;         /* of a network's columns: messages say so, and extra columns must have names */
 } mica__schema;
 

@@ -136,7 +136,7 @@ static mica_status pack_columns(const mica__int8 *p, const mica__int8_form *form
   return mica__int8_pack_matrix(p->exec, queue, &m, packed->columns, NULL);
 }
 
-/* The rows that a group of a CPU packs: as many as leave each core several groups. */
+/* The number of rows that a work-group packs on a CPU, small enough that each core gets several groups. */
 static int64_t lines_of(const mica__int8 *p, int64_t all, int64_t of_plane) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(p->exec->queue));
   const int64_t lines = all / (8 * (int64_t)device->compute_units);

@@ -29,7 +29,7 @@ static const mica__kernel_param cpu_params[] = {
     MICA__INT("NR", "columns of a tile", 16, 32),
     MICA__INT("MR", "rows of a tile", 1, 4, 6, 8, 12, 16, 32),
 };
-/* Sums of 6 rows by 32 columns take 24 registers of 32 bytes, of which processors without AVX-512 have 16. */
+/* Sums of 6 rows by 32 columns take 24 registers of 32 bytes; processors without AVX-512 have 16. */
 static const mica__variant cpu_variants[] = {
     MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 0, 0, 0, 32, 6),
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 0, 0, 0, 16, 6),
