@@ -1,6 +1,7 @@
 #include "runtime/kernel_source.h"
 
 #include "runtime/compiler.h"
+#include "runtime/kernel_code.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@ typedef struct expansion {
   char *seen[MAX_FILES];
   size_t seen_count;
   unsigned depth;
+  mica__code_state code;
   mica__text *out;
 } expansion;
 
@@ -40,9 +42,8 @@ static bool parse_include(const char *line, size_t length, const char **name, si
 static mica_status expand_line(expansion *e, const char *path, size_t number, const char *line, size_t length) {
   const char *name = NULL;
   size_t name_length = 0;
-  if (!parse_include(line, length, &name, &name_length)) {
-    mica__text_add_bytes(e->out, line, length);
-    mica__text_add(e->out, "\n");
+  if (e->code.in_comment || !parse_include(line, length, &name, &name_length)) {
+    mica__code_add_line(&e->code, line, length, e->out);
     return MICA_OK;
   }
   char included[256];
@@ -65,6 +66,12 @@ static mica_status expand_lines(expansion *e, const char *path, const char *text
     text += length + 1;
   }
   return MICA_OK;
+}
+
+static mica_status end_file(expansion *e, const char *path) {
+  const bool open = e->code.in_comment;
+  e->code = (mica__code_state){0};
+  return open ? mica__fail(MICA_E_FORMAT, "kernel file %s ends in a comment; add the missing */", path) : MICA_OK;
 }
 
 static mica_status read_file(const char *directory, const char *path, const char *wanted_by, mica__text *content) {
@@ -123,7 +130,7 @@ static mica_status expand_file(expansion *e, const char *path, const char *wante
   e->depth++;
   mica_status status = expand_unseen(e, path, wanted_by);
   e->depth--;
-  return status;
+  return status == MICA_OK ? end_file(e, path) : status;
 }
 
 static mica_status expansion_end(expansion *e, mica_status status) {
@@ -144,7 +151,8 @@ mica_status mica__kernel_source_begin(const mica_device_info *device, mica__text
 
 mica_status mica__kernel_source_expand_text(const char *path, const char *text, size_t bytes, mica__text *out) {
   expansion e = {.out = out};
-  return expansion_end(&e, expand_lines(&e, path, text, bytes));
+  mica_status status = expand_lines(&e, path, text, bytes);
+  return expansion_end(&e, status == MICA_OK ? end_file(&e, path) : status);
 }
 
 mica__hash mica__kernel_source_hash(void) {

@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "runtime/compiler.h"
+#include "runtime/kernel_code.h"
 #include "runtime/lost.h"
 #include "runtime/program_bundle.h"
 #include "runtime/program_file.h"
@@ -47,8 +48,7 @@ static mica_status write_key(const mica_engine *engine, const request *r, mica__
   mica__text_addf(out, MICA__DEVICE_LINES, MICA_VERSION_STRING, d->platform, d->platform_version, d->name, d->driver,
                   d->opencl_c);
   mica__text_addf(out, "program: %s\noptions: %s%s\nsource: %s%s\n%s", r->label, r->options, mica__compiler_options(d),
-                  mica__split_prelude(d), mica__hash_format(mica__hash_text((mica__hash){0}, r->source), hash),
-                  r->kernels);
+                  mica__split_prelude(d), mica__hash_format(mica__code_hash(r->source), hash), r->kernels);
   return mica__text_status(out);
 }
 

@@ -3,7 +3,7 @@
 #
 # Prints the folder where this machine keeps the kernels that tests compile, and makes it: a folder below
 # ${XDG_CACHE_HOME:-~/.cache}/mica-tests, named by a hash of Mica's version, the processor, the OpenCL drivers and the
-# code that names cache entries. An entry's own name covers its source, its options and its device
+# code that names cache entries. An entry's own name covers its code, its options and its device
 # (src/runtime/program.c), so an edited kernel needs no new folder.
 #
 # Keeps the newest three folders, and drops entries that no test has used for 14 days. Fails when there is no place, or
@@ -56,7 +56,8 @@ key() {
     echo "$version"
     processor
     drivers
-    code "$runtime/program.c" "$runtime/program_file.c" "$runtime/compiler.c" "$runtime/kernel_bundle.c"
+    code "$runtime/program.c" "$runtime/kernel_code.c" "$runtime/program_file.c" "$runtime/compiler.c" \
+      "$runtime/kernel_bundle.c"
   } | sha256sum | cut -c 1-16
 }
 

@@ -1,0 +1,111 @@
+#include "runtime/kernel_code.h"
+
+#include <string.h>
+
+static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
+
+static bool continues(const char *line, size_t length) {
+  if (length > 0 && line[length - 1] == '\r') length--;
+  return length > 0 && line[length - 1] == '\\';
+}
+
+static bool begins_directive(const char *line, size_t length) {
+  size_t i = 0;
+  while (i < length && is_blank(line[i])) i++;
+  return i < length && line[i] == '#';
+}
+
+/* The position after the comment's end, or `length` if it continues on the next line. */
+static size_t skip_comment(mica__code_state *s, const char *line, size_t at, size_t length) {
+  for (const char *star; at < length && (star = memchr(line + at, '*', length - at)) != NULL;) {
+    at = (size_t)(star - line) + 1;
+    if (at == length || line[at] != '/') continue;
+    s->in_comment = false;
+    return at + 1;
+  }
+  return length;
+}
+
+/* The position after the literal's end, or `length` if it continues on the next line. */
+static size_t skip_literal(mica__code_state *s, const char *line, size_t at, size_t length) {
+  for (; at < length; at++) {
+    if (line[at] == '\\') {
+      at++;
+    } else if (line[at] == s->quote) {
+      s->quote = 0;
+      return at + 1;
+    }
+  }
+  return length;
+}
+
+/* The position of the next comment or literal, or `length`. */
+static size_t skip_code(const char *line, size_t at, size_t length) {
+  for (; at < length; at++) {
+    if (line[at] == '"' || line[at] == '\'') return at;
+    if (line[at] == '/' && at + 1 < length && (line[at + 1] == '*' || line[at + 1] == '/')) return at;
+  }
+  return length;
+}
+
+/* Reads one comment, literal or piece of code that begins at `at`, and appends what of it is code. Returns where it
+ * ends. A comment becomes a space. */
+static size_t add_piece(mica__code_state *s, const char *line, size_t at, size_t length, mica__text *out) {
+  if (s->in_comment) {
+    mica__text_add(out, " ");
+    return skip_comment(s, line, at, length);
+  }
+  size_t end = s->quote ? skip_literal(s, line, at, length) : skip_code(line, at, length);
+  const bool opens_literal = !s->quote && end == at && line[at] != '/';
+  if (opens_literal) {
+    s->quote = line[at];
+    end = at + 1;
+  }
+  mica__text_add_bytes(out, line + at, end - at);
+  if (end > at) return end;
+  s->in_comment = line[at + 1] == '*';
+  s->in_line_comment = !s->in_comment && continues(line, length);
+  return s->in_comment ? at + 2 : length;
+}
+
+/* Removes blanks from the end of the text down to the length `from`. */
+static void trim(mica__text *out, size_t from) {
+  if (!out->data || out->failed) return;
+  while (out->length > from && is_blank(out->data[out->length - 1])) out->length--;
+  out->data[out->length] = '\0';
+}
+
+/* A comment of several lines within a directive does not end the directive, so each of its lines gets a backslash. */
+void mica__code_add_line(mica__code_state *state, const char *line, size_t length, mica__text *out) {
+  mica__code_state *s = state;
+  const bool within = s->in_comment || s->in_line_comment || s->quote;
+  const bool plain =
+      length == 0 || (!memchr(line, '/', length) && (!continues(line, length) || !memchr(line, '"', length)));
+  if (plain && !within) {
+    s->in_directive = (s->in_directive || begins_directive(line, length)) && continues(line, length);
+    mica__text_add_bytes(out, line, length);
+    mica__text_add(out, "\n");
+    return;
+  }
+  const size_t from = out->length;
+  const bool skipped = s->in_line_comment;
+  s->in_line_comment = skipped && continues(line, length);
+  for (size_t at = skipped ? length : 0; at < length;) at = add_piece(s, line, at, length, out);
+  if (!continues(line, length)) s->quote = 0;
+  if (!s->quote) trim(out, from);
+  const bool directive = s->in_directive || (out->data && begins_directive(out->data + from, out->length - from));
+  if (directive && s->in_comment) mica__text_add(out, " \\");
+  s->in_directive = directive && (s->in_comment || (continues(line, length) && !s->in_line_comment && !skipped));
+  mica__text_add(out, "\n");
+}
+
+mica__hash mica__code_hash(const char *text) {
+  mica__hash hash = {0};
+  if (strstr(text, "__LINE__") || strstr(text, "__FILE__")) return mica__hash_text(hash, text);
+  for (size_t length; *text; text += length) {
+    const char *newline = strchr(text, '\n');
+    length = newline ? (size_t)(newline - text) + 1 : strlen(text);
+    if (*text != '\n' && strncmp(text, "#line ", 6) != 0) hash = mica__hash_bytes(hash, text, length);
+  }
+  return hash;
+}

@@ -1,0 +1,26 @@
+/* runtime/kernel_code.h: kernel texts without their comments, so that a program's name tells its code alone. */
+#ifndef MICA_RUNTIME_KERNEL_CODE_H
+#define MICA_RUNTIME_KERNEL_CODE_H
+
+#include "base/hash.h"
+#include "base/text.h"
+
+#include <stdbool.h>
+
+/* Where the lines of a text read so far have ended. Begin with {0}. */
+typedef struct mica__code_state {
+  bool in_comment;      /* inside of a comment that continues on the next line */
+  bool in_line_comment; /* the last line was a // comment and ended in a backslash */
+  bool in_directive;    /* the next line continues a preprocessor's line */
+  char quote;           /* the quotation mark of a literal that continues on the next line, or 0 */
+} mica__code_state;
+
+/* Appends the code of one line (without its newline) and a newline. Every line stays one line, so that a build log
+ * names the right ones. */
+void mica__code_add_line(mica__code_state *state, const char *line, size_t length, mica__text *out);
+
+/* A hash of a kernel's text. Empty lines and #line directives do not count, unless the text contains
+ * __LINE__ or __FILE__. */
+mica__hash mica__code_hash(const char *text);
+
+#endif
