@@ -6,10 +6,11 @@
  * Only boxes with a score above `least` count (a NaN is not above it), and a box suppresses only boxes of its class.
  * The overlap of a and b is intersection / (area a + area b - intersection), so that 0 / 0 suppresses nothing.
  *
- *   nms_serial    a work-item a row: each box is compared with those kept so far
+ *   nms_serial    one work-item per row: each box is compared with those kept so far
  *   nms_pairs     removes[row, i, w]: bit b is set where the i-th box of the order would suppress j = 32 w + b, j > i
- *   nms_collect   a group a row: for 32 boxes of the order after the other the first work-item finds those that stay,
- *                 then all note what these remove among later ones in `gone`, scratch of `words` words a row
+ *   nms_collect   one work-group per row, which walks through the order 32 boxes at a time: the first work-item finds
+ *                 those that stay, then all work-items mark in `gone` (scratch, `words` words per row) the later boxes
+ *                 that these suppress
  *
  *   B_T, S_T   types of boxes and scores; overlaps are computed in COMPUTE(B_T)
  *   C_T        type of the classes, i32 or i64

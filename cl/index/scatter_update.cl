@@ -7,8 +7,9 @@
  *   I_T    type of the indices, i32 or i64
  *   JOIN   0 the last one stays, 1 sum, 2 product, 3 largest, 4 smallest
  *   EACH   1: an index for every element; then VW counts as 1
- *   FIND   how equal indices are found: 0 each is compared with all, for few; 1 there are none; 2 by `order`, that of
- *          sort/order.cl: the positions j as their indices rise, (m), with EACH (outer inner, m)
+ *   FIND   how equal indices are found: 0 each index is compared with all others, for few indices; 1 no two are equal;
+ *          2 by `order`, which sort/order.cl makes: the positions j sorted by their indices, (m), with EACH (outer
+ *          inner, m)
  *   VW     elements along `inner` a work-item makes
  *
  * One dimension of outer * m * ceil(inner / VW) work-items. The first of equal indices does the work of all of them, so
@@ -36,7 +37,7 @@
 #define INDEX_OF(k) INDEX(I_T, indices, k, n)
 #endif
 
-/* The k-th position to look at. */
+/* The position j that is examined as number k. */
 #if FIND == 2
 #define POSITION(k) order[k]
 #else

@@ -3,15 +3,15 @@
  *   alpha[t, i] = log p(t, i) + log(e^alpha[t - 1, i] + e^alpha[t - 1, i - 1] + e^alpha[t - 1, i - 2])
  *   beta[t, i]  = log p(t, i) + log(e^beta[t + 1, i] + e^beta[t + 1, i + 1] + e^beta[t + 1, i + 2])
  *
- * the last term only between two different labels. Every EVERY frames the largest number of a frame is subtracted from
- * all of its numbers, so that these stay small. The loss subtracts the sum of these numbers, which is kept with its
- * rounding error (Kahan 1965). It is infinite if no alignment gives the target.
+ * where the last term counts only if it leads from one label to a different one. Every EVERY frames the largest number
+ * of a frame is subtracted from all of its numbers, so that these stay small. The loss subtracts the sum of these
+ * numbers, which is kept with its rounding error (Kahan 1965). It is infinite if no alignment gives the target.
  *
- * lattice holds alpha of all sequences and then, as far as there are groups for it, beta. A group of beta begins at the
- * last frame, and writes links[n, k] of label k: the next position with the same label, -1 for none, or -3 less that
- * where one came before.
+ * lattice holds alpha of all sequences and, if there are work-groups for it, then beta. A work-group that computes beta
+ * begins at the last frame. It also writes links[n, k] for label number k: the next position p with the same label, or
+ * -1 if there is none; -3 - p if an earlier position has the same label, too.
  *
- * One dimension of n groups, of 2 n for beta too. */
+ * One dimension of n work-groups, or 2 n with beta. */
 #include "loss/ctc.clh"
 
 /* Frames between two subtractions of the largest number. Numbers grow by about 10 meanwhile, which costs a rounding of

@@ -4,7 +4,7 @@
  * x is (planes, D, H, W), the results (planes, outputs of D, H, W); D, H and W are windows (pool/window.clh). A window
  * without elements gives `lowest`, and the index D H W.
  *
- *   max_pool_each     with EACH: a work-item an output: planes * outputs of them
+ *   max_pool_each     with EACH: one work-item per output: planes * outputs of them
  *   max_pool_lines    a work-item makes `per` rows of outputs, one after the other: the largest of each column first,
  *                     in local memory, then those of the row's windows. ceil(planes * rows / per) work-items in
  *                     groups of one. No adaptive windows. columns, and rows where INDICES, have `length` + 2 VW
@@ -141,7 +141,7 @@ CPU_KERNEL max_pool_lines(__global const STORAGE(X_T) * x, const long x_at, __gl
   WINDOWS;
   const long first = get_global_id(0) * (long)per, lines = (long)planes * D.outputs * H.outputs;
   const long last = min(first + per, lines);
-  /* No window needs the columns after the last one. */
+  /* Columns after this width are in no window. */
   const int width = min(W.elements, length - W.pad);
   for (int i = 0; i < length + 2 * VW; i++) {
     columns[i] = lowest;

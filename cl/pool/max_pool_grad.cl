@@ -3,12 +3,12 @@
  * dx is (planes, D, H, W), dy and position (planes, outputs of D, H, W); D, H and W are windows (pool/window.clh). A
  * position is one of its window's elements, or none: D H W.
  *
- *   max_pool_grad_each     with EACH: a work-item WIDE neighbours of a row of dx, which share what they read:
+ *   max_pool_grad_each     with EACH: one work-item per WIDE neighbours of a row of dx, which share what they read:
  *                          planes * D * H * ceil(W / WIDE) of them
  *   max_pool_grad_strips   a work-item makes `per` lines of one plane of (H, W): planes * D * ceil(H / per) work-items
- *                          in groups of one. First it copies all lines of dy and position that may look at them, `room`
- *                          at most, with edges of nothing before and after: a line of the copy has `pitch` vectors, the
- *                          first `margin` of them the edge. No adaptive windows
+ *                          in groups of one. First it copies all lines of dy and position whose windows may reach them,
+ *                          at most `room` lines, with empty edges before and after: a line of the copy has `pitch`
+ *                          vectors, the first `margin` of them the edge. No adaptive windows
  *
  *   X_T       type of dx and dy; sums are taken in COMPUTE(X_T)
  *   WIDE      elements of a work-item, WHOLE 1: all rows are whole, aligned vectors of as many (each)

@@ -3,9 +3,10 @@
  *
  *   packed [batch][panel][tap * steps + step][lane] = values step PER .. step PER + PER - 1 of tap `tap`
  *
- * or, with a run above 1, of which steps are a multiple, [chunk of `run` of tap * steps][lane][step of the chunk].
+ * or, if `run` is above 1 (then `steps` is a multiple of it), [batch][panel][chunk of `run` steps, of all
+ * taps][lane][step of the chunk].
  *
- * x has `outer` rows (of columns: columns), each of `taps` times `depth` values: value (o, tap, d) of a batch stands at
+ * x has `outer` rows (or columns, if these are packed), each of taps * depth values: value (o, tap, d) of a batch is at
  * o outer_step + d depth_step + tap. steps >= ceil(depth / PER).
  *
  *   mask      128 where values change their sign (i8 packed as u8 or the reverse), else 0

@@ -26,9 +26,10 @@
 #define WORDS MICA_PASTE(uint, VW)
 #define as_int1 as_int
 
-/* VALUE(w, d) is value d of words, as a float. With one row it stays in its byte, as a multiple of 256^byte: sums of a
- * byte are a chain of their own, divided at the end (exactly, up to sums of x of 1e28), which spares shifts and breaks
- * the dependence of a multiply-add on the one before. Several rows share a shift. */
+/* VALUE(w, d) is value d of the words w, as a float. With one row of x it is not shifted down from its byte, so it is
+ * the value times 256^byte. Each byte position then has a separate sum, which is divided by 256^byte at the end
+ * (exactly, for sums of x up to 1e28). This saves shifts, and no multiply-add waits for the one before. With more rows,
+ * one shift serves several. */
 #define PART(w, shift, mask) MICA_AS(float, VW, MICA_PASTE(as_int, VW)(((w) >> (WORDS)(shift)) & (WORDS)(mask)))
 #if VW > 1 && ROWS == 1
 #define CHAINS 4

@@ -7,14 +7,15 @@
  * The taps of an axis of `size` elements are found from the coordinate g: the position u is g where PIXELS is 1,
  * else (g + 1) / 2 (size - 1) with ALIGN, ((g + 1) size - 1) / 2 without. MODE 0 takes the two neighbours of u, 1
  * the nearest element (ties to even), 2 four by cubic convolution with a = -0.75 (Keys 1981). Outside PAD 0 reads 0;
- * 1 the border; 2 reflects at the borders' centres (ALIGN) or edges. An image that is none reads as 0.
+ * 1 the border; 2 reflects at the borders' centres (ALIGN) or edges. An index in `images` that names no image stands
+ * for an image of zeros.
  *
  *   X_T     type of x as sample and sample_grad_grid read it
  *   Y_T     type of everything else, f32 or f64
  *   I_T     type of images, i32 or i64
  *   IMAGES  1: there are images
- *   DIMS    2 or 3 axes; of 2 d is 1
- *   MODE, PAD, ALIGN, PIXELS   as above; no MODE 2 of three axes
+ *   DIMS    2 or 3 axes; with 2, D is 1
+ *   MODE, PAD, ALIGN, PIXELS   as above; MODE 2 needs DIMS 2
  *   GROUP   work-items of a group
  *
  * One dimension of M P work-items (sample, sample_grad_grid), N C (sample_grad_x). */
@@ -153,8 +154,8 @@ static inline taps taps_of(__global const STORAGE(Y_T) * g, const long at, const
   return t;
 }
 
-/* For a tap: its weight, its element of a plane, and whether that exists; from the taps t and the sizes h and w in
- * scope. */
+/* The weight of a tap, its element's index in a channel, and whether this element exists. They use the taps t and the
+ * sizes h and w of the scope. */
 #if DIMS == 3
 #define WEIGHT(i, j, l) (t.y.weight[j] * t.x.weight[i] * t.z.weight[l])
 #define ELEMENT(i, j, l) (t.z.at[l] * h * w + t.y.at[j] * w + t.x.at[i])

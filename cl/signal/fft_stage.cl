@@ -1,14 +1,16 @@
-/* signal/fft_stage.cl: a stage of a Fourier transform of n = RADIX ... complex numbers a row, in Stockham's order
- * (Stockham 1966): numbers that are transformed over factors whose product is `done` are transformed over one more.
+/* signal/fft_stage.cl: a stage of the Fourier transform of rows of n complex numbers, in Stockham's order (Stockham
+ * 1966). n is a product of factors. The stages before have transformed x over factors whose product is `done`; this one
+ * transforms it over one more factor, RADIX.
  *
  *   y[(j / done) done RADIX + k] = sum_r x[j + r n / RADIX] e^(sign 2 pi i r k / (done RADIX))
  *
- * for j below n / RADIX and k = j % done + q done, q below RADIX. x holds `have` numbers a row, others are 0; of y the
- * first `want` are written. Rows are contiguous. Sines come from polynomials of an eighth of a circle, found in
- * integers, within an ulp.
+ * for j below n / RADIX and k = j % done + q done, q below RADIX. A row of x holds `have` numbers, and the others count
+ * as 0; of a row of y the first `want` are written. Rows are contiguous. Sines come from polynomials of an eighth of a
+ * circle, found in integers, within an ulp.
  *
  *   X_T        type of the real numbers, f32 or f64
- *   RADIX      2, 3, 4 or 5: a work-item makes a butterfly; 0: any radix, given as an argument: it makes one number
+ *   RADIX      2, 3, 4 or 5: a work-item computes a butterfly; 0: the radix is an argument, and a work-item computes
+ *              one number
  *   X_PARTS    1: x holds real numbers, 2: pairs
  *   Y_PARTS    1: the real parts alone are written
  *

@@ -1,7 +1,8 @@
 /* signal/frames.cl: y[n, f, i] = x[n, f hop + i - pad], where samples beyond the ends of a signal are 0, mirrored, or
  * equal to the end.
  *
- * x is (rows, t), y (rows, frames, length), both contiguous; mirrored, t is more than pad and what follows.
+ * x is (rows, t), y (rows, frames, length), both contiguous. With PAD 1, t must be larger than pad and than the number
+ * of samples after the end.
  *
  *   X_T   type of x and y
  *   PAD   0 zeros, 1 mirrored about the first and last sample, 2 the first and last sample

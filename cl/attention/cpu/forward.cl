@@ -7,8 +7,8 @@
  * A work-item owns up to TILES tiles of queries. It copies a block of keys and values, BLOCK rows of each, and
  * processes all of its tiles with that block before it copies the next one.
  *
- * NDRange (groups of tiles, H, B), work-groups of one work-item. The tiles of TILE queries are divided evenly among the
- * groups. The last tiles, which with causality see most keys, come first. */
+ * NDRange (work-groups per head, H, B), work-groups of one work-item. The tiles of TILE queries of a head are divided
+ * evenly among its work-groups. The last tiles, which with causality see most keys, come first. */
 #include "attention/cpu_tile.clh"
 
 DEFINE_PACKED_FIELDS(FORWARD_FIELDS);

@@ -2,8 +2,9 @@
  * CPU class; lanes are keys.
  *
  *   weight[i, j] = exp2(score - L[i])     ds = weight (dy[i] . v[j] - Delta[i]), times the score's derivative
- *   DK (B, Tk, G, D) = sum of ds q    DV (B, Tk, G, E) = sum of weight dy    over queries and the heads of g
- *   P [split][B H][P_ROWS][D_PAD]: the share of a split's keys in dq = sum of ds k; attention/sum.cl adds the splits
+ *   DK (B, Tk, G, D) = sum of ds q    DV (B, Tk, G, E) = sum of weight dy    over queries and the heads of q that share
+ *                                     head g
+ *   P [split][B H][P_ROWS][D_PAD]: dq = sum of ds k over the keys of one split; attention/sum.cl adds the splits
  *
  * A work-item computes the tiles of keys split, split + splits, ... of one head of k and v, one after the other,
  * because all of them add to the same rows of P. It sets these rows to 0 first. L and Delta are (B, H, Tq). DK and DV
@@ -30,8 +31,8 @@ INLINE void add_to_queries(__global float *p, __local const float *ds, __local c
     }
 }
 
-/* ds[i][lanes] *= dy[i] . v[lanes] - delta[i], for i < rows. kept may be null: all weights are kept. A dropped weight
- * counts 0 in the product. */
+/* ds[i][lanes] *= dy[i] . v[lanes] - delta[i], for i < rows. kept[i][lanes] is the factor by which dropout multiplies a
+ * weight, and with it the product dy[i] . v; read with DROPOUT only. */
 INLINE void weigh_gradients(__local float *ds, __local const float *dy, __local const float *v,
                             __local const float *delta, __local const float *kept, const int rows) {
   for (int i = 0; i < rows; i += MR) {

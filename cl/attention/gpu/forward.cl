@@ -5,8 +5,9 @@
  *   key
  *
  * A group owns SIDE_M queries of a head and CHUNKS * SIDE_N columns of y, and walks over the keys that one of its
- * queries may see, SIDE_N at a time: scores in registers, their maxima across the group through local memory, weights
- * in local memory, as an operand of the product with v. Each work-item keeps its sums of weights until the end.
+ * queries may see, SIDE_N at a time. Scores stay in registers, and the group finds their maxima through local memory.
+ * Weights are written to local memory, as an operand of the product with v. Each work-item keeps its sums of weights
+ * until the end.
  *
  * NDRange: (THREADS * tiles of queries, H, B * groups along E), work-group (THREADS, 1, 1). The last tile of queries,
  * which with causality sees most keys, comes first. */
@@ -15,7 +16,7 @@
 #define GPU_FIELDS(X) FORWARD_FIELDS(X) SPLIT_FIELDS(X)
 DEFINE_PACKED_FIELDS(GPU_FIELDS);
 
-/* The scores of a work-item's four rows, computed from the products s, and the rows' maxima. */
+/* SCORES_OF(i) turns the products s of row i of a work-item's four rows into scores; now[i] becomes their maximum. */
 #define SCORE_OF(i, j)                                                                                                 \
   {                                                                                                                    \
     const int column = j0 + 4 * n_item + j;                                                                            \
@@ -32,8 +33,8 @@ DEFINE_PACKED_FIELDS(GPU_FIELDS);
     EACH_OF(SCORE_OF, i)                                                                                               \
   }
 
-/* The weights of the work-item's four rows and their sums. `now` are the rows' maxima across the group; earlier sums
- * are scaled to them. */
+/* WEIGHTS_OF(i) turns the scores of row i of the work-item's four rows into weights and adds them to sum[i]. now[i] is
+ * the row's maximum across the group; earlier sums are scaled to it. */
 #define WEIGHT_OF(i, j)                                                                                                \
   s[i][j] = exp2(s[i][j] - base);                                                                                      \
   sum[i] += s[i][j];                                                                                                   \

@@ -1,16 +1,16 @@
 /* attention/gpu/grad.cl: the gradients of attention by tiles, scores computed again (Dao 2023). GPU class.
  *
- *   weight[i, j] = exp2(score - L[i])           dw = (dy[i] . v[j])           what is dropped is 0 in both products
- *   ds = weight (dw - Delta[i]), times the derivative of the score by q k'
+ *   weight[i, j] = exp2(score - L[i])           dw = (dy[i] . v[j])           a dropped weight is 0 in both products
+ *   ds = weight (dw - Delta[i]), times the derivative of the score by the product q k'
  *
- *   OF_KEYS 1    rows of tiles are keys: DX = dk (B, Tk, G, D) = sum over queries and the heads of g of ds q,
- *                DV = dv (B, Tk, G, E) = sum of weight dy. NDRange (THREADS * tiles of keys, G, B * splits)
+ *   OF_KEYS 1    rows of tiles are keys: DX = dk (B, Tk, G, D) = sum over queries and the heads of q that share g of ds
+ *                q, DV = dv (B, Tk, G, E) = sum of weight dy. NDRange (THREADS * tiles of keys, G, B * splits)
  *   OF_KEYS 0    rows are queries: DX = dq (B, Tq, H, D) = sum over keys of ds k.
  *                NDRange (THREADS * tiles of queries, H, B * splits)
  *
  * L and Delta are (B, H, Tq): the logarithm of attention_gpu and the sum over e of dy y. A group owns SIDE_M rows and
- * CHUNKS * SIDE_N columns of DX and DV; `splits` groups share D and E. DX and DV may be null if they are not wanted.
- * Nothing is added by atomics: the order of sums, and so the bits, are the same in every run. */
+ * CHUNKS * SIDE_N columns of DX and DV; `splits` work-groups divide the columns of DX and DV. DX and DV may be null if
+ * they are not wanted. Nothing is added by atomics: the order of sums, and so the bits, are the same in every run. */
 #include "attention/gpu/tile.clh"
 
 #define GPU_GRAD_FIELDS(X) GRAD_FIELDS(X) GRAD_RESULTS(X) SPLIT_FIELDS(X)

@@ -4,9 +4,9 @@
  *   Y (B, Tq, H, E), L (B, H, Tq): the logarithm to base 2 of a row's sum of e^score, -infinity if the query sees no
  *   key
  *
- * Rows are queries, columns keys. All elements are in pieces of 16 bytes: strides but the last, which is 1, sizes and
- * first elements are multiples of 8. Scores, weights' sums and y are floats; weights are rounded to 16 bits for the
- * product with v, their sum is not. product_scale is positive.
+ * Rows are queries, columns keys. Operands are read in pieces of 16 bytes, which are 8 elements: the last stride is 1,
+ * and the other strides, the sizes and the first elements are multiples of 8. Scores, sums of weights and y are floats;
+ * weights are rounded to 16 bits for the product with v, but not for their sum. product_scale is positive.
  *
  * NDRange: (THREADS * tiles of queries, H, B), work-group (THREADS, 1, 1). The last tile of queries, which with
  * causality sees most keys, comes first. */
@@ -47,8 +47,8 @@ DEFINE_PACKED_FIELDS(FORWARD_FIELDS);
 #define ROWS_OF(k) q_words
 #endif
 
-/* SCORE_OF turns a product into a score, which is -infinity if the query does not see the key. With SCORES_SCALED,
- * SCORE does so for all of them. */
+/* SCORE_OF turns a product into a score, -infinity if the query does not see the key. Without SCORES_SCALED all other
+ * products are left as they are; WEIGHTS scales them later. */
 #if SCORES_SCALED
 #define SCORE_OF(s, seen, row, column)                                                                                 \
   {                                                                                                                    \

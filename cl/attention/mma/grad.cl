@@ -1,11 +1,11 @@
 /* attention/mma/grad.cl: the gradients of attention on a GPU's matrix units, scores computed again (Dao
  * 2023), by the tiles of attention/mma/heads.clh. GPU class.
  *
- *   weight[i, j] = exp2(score - L[i])           dw = (dy[i] . v[j])           what is dropped is 0 in both products
- *   ds = weight (dw - Delta[i]), times the derivative of the score by q k'
+ *   weight[i, j] = exp2(score - L[i])           dw = (dy[i] . v[j])           a dropped weight is 0 in both products
+ *   ds = weight (dw - Delta[i]), times the derivative of the score by the product q k'
  *
- *   OF_KEYS 1    rows are keys, columns queries: DX = dk (B, Tk, G, D) = sum over queries and the heads of g of ds q,
- *                DV = dv (B, Tk, G, E) = sum of weight dy. NDRange (THREADS * tiles of keys, G, B)
+ *   OF_KEYS 1    rows are keys, columns queries: DX = dk (B, Tk, G, D) = sum over queries and the heads of q that share
+ *                g of ds q, DV = dv (B, Tk, G, E) = sum of weight dy. NDRange (THREADS * tiles of keys, G, B)
  *   OF_KEYS 0    rows are queries, columns keys: DX = dq (B, Tq, H, D) = sum over keys of ds k.
  *                NDRange (THREADS * tiles of queries, H, B)
  *
@@ -65,8 +65,8 @@ DEFINE_PACKED_FIELDS(MMA_GRAD_FIELDS);
     }                                                                                                                  \
   }
 
-/* Hides the keys that are not seen. With SCORES_SCALED, WEIGH does so; else only the scale makes a score, and most
- * tiles, in which everything is seen, skip this. */
+/* HIDE sets the products of keys that are not seen to -infinity. It does nothing with SCORES_SCALED, since WEIGH then
+ * does this. Most tiles skip it, because every query of theirs sees every key. */
 #if SCORES_SCALED
 #define HIDE
 #define SCORE_OF(s)                                                                                                    \
@@ -91,7 +91,7 @@ DEFINE_PACKED_FIELDS(MMA_GRAD_FIELDS);
   s[i][j][e] = weight * kept;                                                                                          \
   dw[i][j][e] = weight == 0 ? 0 : weight * (dw[i][j][e] * kept - delta) * chain;
 
-/* True if every query of the columns or rows from x0 on sees every key of this tile. */
+/* True if every query of this block of WARP_N columns, from x0 on, and TILE_M rows sees every key of the block. */
 #define ALL_SEEN                                                                                                       \
   (r0 + TILE_M <= r1 && x0 + WARP_N <= end && SIDES(r0, x0) >= MOST_SEEN(SIDES(x0, r0), SIDES(x0 + WARP_N, r1)) &&     \
    SIDES(r1, x0 + WARP_N) <= end_seen(SIDES(x0, r0) + offset, after, keys))

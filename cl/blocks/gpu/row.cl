@@ -6,7 +6,7 @@
  * NORM: a group first finds factor and mean of its XR rows of x.
  *
  *   LANES   work-items of a row
- *   ROWS    rows of w of a group
+ *   ROWS    rows of w per work-group
  *
  * Groups of LANES x ROWS work-items, ceil(n / ROWS) of each part x ceil(m / XR) of them; span is not used. */
 #define BLOCK_WIDTH 8

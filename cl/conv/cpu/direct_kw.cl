@@ -8,15 +8,15 @@
  *
  * A work-item, which is a work-group, takes a strip of an image and PANELS panels of NV vectors of filters. The strip's
  * pixels are adjacent in D: ROWS whole rows, or SEGMENTS segments of a grid of one row. What they read of the source is
- * packed into local memory: rows of PITCH elements for each of PHASES2 phases of the stride, zeros outside (PHASES2 1:
- * those columns that are read alone); with PHASES2 0, for a filter of one tap that reads nothing but the source, what
- * each tile reads, from channel to channel. Sums of a panel are transposed into local memory, where they are rows of
- * the strip's pixels, and finished from there.
+ * packed into local memory: for each of PHASES2 phases of the stride rows of PITCH elements, zeros outside the source
+ * (PHASES2 1: only the columns that are read). PHASES2 0 is for a filter of one tap that reads no padding: the pixels
+ * that each tile reads are packed, channel after channel. The sums of a panel are transposed into local memory, as rows
+ * of the strip's pixels, and finished from there.
  *
- * ROW_STEP: packed rows from a row of the grid to the next; ROW_DELTA: from a tap to the next; CHANNEL: floats of a
- * channel that are packed. NDRange: strips, ceil(ceil(KG / 16) / (NV PANELS)), images times groups of the
- * convolution; work-group (1, 1, 1). scratch: what is packed of CG channels, 16 floats, then NV 16 rows of the strip's
- * pixels and 8 - SEG, rounded up to whole vectors. At most 64 taps. */
+ * ROW_STEP and ROW_DELTA: how many packed rows the rows of two successive rows of the grid, or of two successive taps,
+ * are apart; CHANNEL: packed floats of a channel. NDRange: strips, ceil(ceil(KG / 16) / (NV PANELS)), images times
+ * groups of the convolution; work-group (1, 1, 1). scratch: the packed elements of CG channels and 16 floats, then NV
+ * 16 rows, each of the strip's pixels and 8 - SEG floats, rounded up to whole vectors. At most 64 taps. */
 #include "common/cpu/register_tile.clh"
 #include "common/finish.clh"
 #include "common/transpose.clh"
@@ -40,11 +40,11 @@ typedef struct tile_source {
   int channels, taps;
 } tile_source;
 
-/* sums[segments SEG][vectors] = the sum over channels c and taps t of w[vector][c][t] x[c][t]. Partial sums of about
- * SUMMED products are added, because a single sum of all rounds sqrt(K / SUMMED) times as much (K 2304: 10 units of the
- * last place instead of 2.8). Without products the sum is 0. If NV is above 1, the function for whole tiles is inline,
- * because calls take a tenth more time with filters of 1 x 1. The others are not: those for borders, and all if NV is
- * 1. */
+/* sums[segments SEG][vectors] = the sum over channels c and taps t of w[vector][c][t] x[c][t]. It adds partial sums of
+ * about SUMMED products, because the rounding error of a single long sum is sqrt(K / SUMMED) times as large (K 2304: 10
+ * units of the last place instead of 2.8). Without products the sum is 0. If NV is above 1, the function for whole
+ * tiles is inline, because calls take a tenth more time with filters of 1 x 1. The others are not: those for borders,
+ * and all if NV is 1. */
 #define DEFINE_MULTIPLY(linkage, segments, vectors)                                                                    \
   linkage void multiply_##segments##_##vectors(__global const float *w, tile_source from, __private vec *sums) {       \
     const long next = (long)from.channels * from.taps * VW;                                                            \

@@ -66,7 +66,8 @@ static inline long offset_of(const int t, const int8 size, const long8 stride) {
   return row / TAPS1 * w_tap0 + row % TAPS1 * w_tap1 + t % TAPS2 * w_tap2;
 }
 
-/* Packs the tile and the block that belong to group `block` of group g of the convolution. */
+/* Packs one tile of rows and one block of channels, of group g of the convolution: block = tile + tiles * number of the
+ * block of channels. */
 APART void pack_block(source W, const int8 size, const long8 stride, const int block, const long g, __global float *P) {
   UNPACK_INTS(PACK_WEIGHTS_SIZE, size)
   UNPACK_LONGS(WEIGHTS_STRIDES, stride)

@@ -4,9 +4,9 @@
  *   BACK 0   columns are filters, sums run over channels   P[tap][panel of 32 filters][word][32]
  *   BACK 1   rows are channels, sums run over filters      P[tap][panel of 32 channels][chunk][32][words]
  *
- * of the taps1 by taps2 taps from (first1, first2) on, with `steps` words in all, zeros past the last channel (BACK 1:
- * filter). Rows of channels past the last are left. buffer: 16 * taps * 32 elements. NDRange: groups of one work-item,
- * ceil(channels / 16), ceil(filters / 32), 1. */
+ * of the taps1 by taps2 taps from (first1, first2) on. Sums have `steps` words, with zeros past the last channel (BACK
+ * 1: filter). Rows of channels past the last are not written. buffer: 16 * taps * 32 elements. NDRange: groups of one
+ * work-item, ceil(channels / 16), ceil(filters / 32), 1. */
 #include "common/fields.clh"
 #include "common/group.clh"
 #include "common/transpose.clh"

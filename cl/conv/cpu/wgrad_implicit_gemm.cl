@@ -14,11 +14,10 @@
  *   PANEL_Y_TAPS (3)   for few input channels: rows are (channel, tap) pairs, read from a padded copy of X's rows.
  *                      Planes of depth 1 only; one list serves all taps
  *
- * A chunk is `slices` images, of which more than one are whole, or `rows` rows of an image's plane and `columns`
- * columns of them, fewer than there are only with PANEL_Y and one row. In the scratch the copy of X begins at copy_at,
- * the lists at lists_at. An image here is a slice (n, o0) of depth 1: the depth taps are an outer loop. T holds
- * float sums [PARTS][groups * panels][tiles][taps][MR][NR], to be added by conv_wgrad_reduce; rows and lanes beyond the
- * operands may hold anything.
+ * A chunk is either `slices` whole images, or `rows` rows of one image; with PANEL_Y and one row it may be only
+ * `columns` columns of this row. In the scratch the copy of X begins at copy_at, the lists at lists_at. An image here
+ * is a slice (n, o0) of depth 1: the depth taps are an outer loop. T holds float sums [PARTS][groups *
+ * panels][tiles][taps][MR][NR], to be added by conv_wgrad_reduce; rows and lanes beyond the operands may hold anything.
  *
  * NDRange: groups * ceil(panels / PANELS), ceil(tiles / BLOCK), PARTS; work-group (1, 1, 1). */
 #include "common/cpu/register_tile.clh"

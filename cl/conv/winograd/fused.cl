@@ -19,7 +19,7 @@
 
 #define MR 8
 #define NR 32
-#define PANEL (MR * CP + 16) /* of V; 16 more keep points from sharing sets of a cache */
+#define PANEL (MR * CP + 16) /* floats of V per point; 16 extra keep points out of the same cache sets */
 
 /* Computes V of the tiles of a run, for the channels in buffer. `first` is the number of the run's first tile in the
  * block; V is that of the first of these channels. */

@@ -22,7 +22,7 @@
 #define NR (NV * 16)
 #define CB 64
 #define KB 64
-#define V_POINT (TB * CB + 16) /* 16 more keep points from sharing sets of a cache */
+#define V_POINT (TB * CB + 16) /* floats of V per point; 16 extra keep points out of the same cache sets */
 #define M_POINT (TB * KB + 16)
 
 /* Computes V of tiles `tile` to `end` - 1, for 16 channels. */

@@ -5,9 +5,9 @@
  *   ROWS     1: rows of A, 0: columns of B
  *   ACROSS   1: X_batch is 1, and vectors are read along 16 matrices
  *
- * Groups of one work-item, which takes LENGTH words of SHARE adjacent panels (whole chunks of them, of rows) and so
- * reads long pieces of X: ceil(steps / words taken), ceil(panels / SHARE), batches (ACROSS: ceil(batches / 16), of at
- * least 16). */
+ * Groups of one work-item, which packs LENGTH words (with ROWS as many as make whole chunks) of SHARE adjacent panels,
+ * and so reads long pieces of X. NDRange: ceil(steps / words packed), ceil(panels / SHARE), batches (ACROSS:
+ * ceil(batches / 16); there are at least 16 batches). */
 #include "common/group.clh"
 
 #include "matmul/cpu/amx_pack.clh"

@@ -13,8 +13,8 @@
 #define COPIED_A WHOLE(A)
 #define COPIED_B WHOLE(B)
 
-/* If copies run in the background, there is room for two slices of tf32 as well, unless both operands are read word by
- * word. */
+/* If copies run in the background, there are registers for the fragments of two slices of tf32 as well, unless both
+ * operands are read word by word. */
 #define BUFFERS (MMA_COPIES && (MMA_PER_WORD == 2 || (MMA_PER_WORD == 1 && !(A_LIES && B_LIES))) ? 2 : 1)
 
 #include "common/mma/tile.clh"
@@ -31,8 +31,8 @@
 #define mica_bits_i8(p, i) ((uint)(uchar)(p)[i])
 #define BITS(p, i) MICA_PASTE(mica_bits_, MMA_T)(p, i)
 
-/* An operand's pieces are copied whole, or gathered element by element, which is not unrolled: that takes so many
- * registers that some are spilled. */
+/* An operand's pieces are copied whole, or gathered element by element in a loop that is not unrolled, because unrolled
+ * it spills registers. */
 #define WHOLE(X) (X##_ALIGNED && (X##_LAYOUT == 1 || LIES(X)))
 #if WHOLE(A)
 #define UNROLL_A _Pragma("unroll")
@@ -45,15 +45,16 @@
 #define UNROLL_B _Pragma("unroll 1")
 #endif
 
-/* Where a work-item's first piece begins, and how far its others are from it: rows of k of an operand that lies, of the
- * outer index of one that does not. */
+/* FIRST_K and FIRST_OUTER are where a work-item's first piece of a tile begins; its other pieces follow APART apart,
+ * along k in an operand that lies, otherwise along the outer index. SPOT is the index of piece n in the tile. */
 #define APART(X) (LIES(X) ? THREADS / ACROSS(X) : THREADS / MMA_DEPTH)
 #define FIRST_K(X) (LIES(X) ? item / ACROSS(X) : item % MMA_DEPTH * PIECE)
 #define FIRST_OUTER(X) (LIES(X) ? item % ACROSS(X) * PIECE : item / MMA_DEPTH)
 #define SPOT(X, n) (LIES(X) ? LYING(X, (n) / ACROSS(X), (n) % ACROSS(X)) : UPRIGHT((n) / MMA_DEPTH, (n) % MMA_DEPTH))
 
-/* Declares X_k and X_outer, where this work-item's first piece of the next tile is, and X_from, which points there, or
- * beyond X's end; and how far apart pieces are, and tiles. */
+/* Declares X_k and X_outer, the indices of this work-item's first piece of the next tile, and X_from, which points
+ * there (possibly beyond the end of X). X_apart is the distance in elements from piece to piece, X_ahead from tile to
+ * tile. */
 #define BEGIN(X, outer0, outer_stride, k_stride)                                                                       \
   int X##_k = FIRST_K(X);                                                                                              \
   const int X##_outer = (outer0) + FIRST_OUTER(X);                                                                     \
@@ -78,7 +79,7 @@
   X##_k += TILE_K;                                                                                                     \
   X##_from += X##_ahead;
 
-/* A piece that is read element by element, along the outer index where it lies, or else along k. */
+/* Reads a piece element by element, along the outer index if the operand lies, otherwise along k. */
 #define GATHER(X, to, outer, k, outer_end, outer_stride, k_stride)                                                     \
   {                                                                                                                    \
     uint words[4];                                                                                                     \
@@ -93,7 +94,7 @@
     }                                                                                                                  \
     PUT_WORDS(to);                                                                                                     \
   }
-/* Words as they come, where there are few registers, or all at once. */
+/* Units with few registers write each word as soon as it is read; others write the whole piece at once. */
 #ifdef MMA_PUT_WORD
 #define UNROLL_WORDS _Pragma("unroll 1")
 #define PUT_WORD(X, to, j, word) MMA_PUT_WORD(X, to, j, word)

@@ -2,16 +2,19 @@
  * the sums and how they are finished. Filter f reads channel f / each; rows are filters, columns pixels. Masks are 128
  * where bytes are signed: all are taken as u8.
  *
- * A row strip of an image is converted once, to floats less the zero point and between zeros, from where all taps of
- * all filters read it: values and sums are whole numbers below 2^24, which floats hold exactly. Columns that a stride
- * parts lie in lines of their own:
+ * A strip of rows of an image is converted once to floats, minus the zero point and padded with zeros; all taps of all
+ * filters read it from there. Values and sums are whole numbers below 2^24, which floats hold exactly. Columns whose
+ * numbers differ modulo the stride are in separate lines:
  *
  *   stage[y][x % sw][x / sw] = pixel (y, x) of the padded strip, in lines of `wide`
  *
- *   TAPS, STRIDE   height and width of filters, stride of both dimensions, without dilation; TAPS 0: as arguments say
- *   ROWS           rows of a result that share what they read; every strip has as many
- *   flat           1, with ROWS 1 and stride 1: the strip is one row of rows * wide pixels, of which those beyond q are
- *                  dropped, since rows fill no vector. It is whole and has FLAT pixels at most
+ *   TAPS, STRIDE   height and width of filters, and the stride of both dimensions, without dilation; TAPS 0: the
+ *                  arguments say
+ *   ROWS           rows of a result that are computed together, from input that is read once; every strip has at least
+ *                  as many
+ *   flat           1, with ROWS 1 and stride 1: the whole image is one strip, and is computed as one row of rows * wide
+ *                  pixels, at most FLAT, because its rows are shorter than a vector; the pixels beyond each row's Q are
+ *                  dropped
  *
  * A group, which is a work-item, makes a strip of rows for `planes` consecutive channels: ceil(images * channels /
  * planes) x strips of them. stage has LANES floats behind its last line. P * Q and images * channels are below 2^31. */

@@ -12,11 +12,11 @@
  * pixel (j / wq, j % wq) of a result that is q pixels wide; those beyond q are computed and dropped.
  *
  *   MICA_HAS_VPDPBUSD
- *               1: the instruction, four bytes of each lane at once. Packed rows are u8 and columns i8, or with
- *               COLUMNS_U the reverse; for platforms that take inline assembly, on processors that have it
- *               0: pairs in OpenCL C; all are u8, so that no product is negative: sums of pairs are added as lanes of
- *               64 bits, without which LLVM 15 does not see vpmaddwd in them. Of 32768 pairs no sum leaves its lower
- *               half; then it is put aside
+ *               1: the instruction, which multiplies four bytes of each lane at once, on platforms that accept inline
+ *               assembly and processors that have it. Packed rows are u8 and columns i8, or with COLUMNS_U the reverse
+ *               0: pairs in OpenCL C. All values are u8, so that no product is negative, and two sums of 32 bits are
+ *               added as one of 64 bits: otherwise LLVM 15 does not recognise vpmaddwd. The lower sum has room for
+ *               32768 pairs; then both are put aside
  *   TILES       1: a matrix unit (common/cpu/tiles.clh), for which a panel holds its rows in chunks of `words` steps,
  *               packed[chunk][row][step of the chunk], and `steps` is a multiple of `words`. Signs are those of the
  *               operands
@@ -56,7 +56,7 @@
 #define AS_INTS(sum) (sum)
 #define ONES 0x01010101u
 #define MOST_STEPS INT_MAX
-#define IF_FULL(full, aside) /* not needed: these sums wrap as they should */
+#define IF_FULL(full, aside) /* not needed: sums may wrap */
 #if COLUMNS_U
 #define ADD_DOT(sum, a, b) __asm__("vpdpbusd %1, %2, %0" : "+v"(sum) : "v"((int16)(int)(a)), "v"(b))
 #else
@@ -88,7 +88,7 @@
 #define MOST_KNOWN 49
 typedef struct walk {
   int R, S, dh, dw, sh, sw, wq, steps;
-  long step_step, plane, known[MOST_KNOWN]; /* known: the first values of the first MOST_KNOWN taps */
+  long step_step, plane, known[MOST_KNOWN]; /* the first values of the first MOST_KNOWN taps */
 } walk;
 
 /* The first value of the tap (r, s). */

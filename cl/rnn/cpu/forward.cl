@@ -108,8 +108,8 @@ INLINE void tile(__private const layer *l, const functions f, const int s, const
       finish(l, f, &r, e / PER_GATE, s, phase, row + e / PER_GATE, slice * UNITS + e % PER_GATE * VW, sums[e]);
 }
 
-/* Loads the state of `count` sequences from h0 or c0, whose first element is number `at`; zeros if it is null or
- * ends. */
+/* Loads the state of `count` sequences from h0 or c0, whose first element is number `at`; zeros if `from` is null, and
+ * for units and sequences after the last. */
 INLINE void load_state(__private const layer *l, source from, const long at, __global S *to, const int count) {
   for (int row = 0; row < count; row++)
     for (int u = 0; u < l->pitch; u += VW) {

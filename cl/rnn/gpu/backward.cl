@@ -11,10 +11,10 @@ typedef struct layer {
   lengths_t lengths;
   source sums, before, cells, peepholes, dy, dh, dc;
   target dsums, dhidden, dh0, dc0, dpeepholes;
-  __global S *now, *dhs, *dcs, *dps; /* of the state: gates of the step, dh, dc, gradients of the peepholes */
+  __global S *now, *dhs, *dcs, *dps; /* parts of state: gates of the step, dh, dc, gradients of peepholes */
   long lengths_at, sums_at, before_at, cells_at, peepholes_at, dy_at, dh_at, dc_at, dsums_at, dhidden_at, dh0_at;
   long dc0_at, dpeepholes_at;
-  long plane, states; /* numbers of a plane, and numbers before this direction's */
+  long plane, states; /* numbers of a plane of state, and those before this direction's part of it */
   int T, B, H, D, d, time_stride, batch_stride, reverse;
 } layer;
 
