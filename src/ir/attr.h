@@ -19,10 +19,10 @@
 #include <mica/shape.h>
 #include <stddef.h>
 
-/* At most axes 2 to 4 of images. */
+/* Maximum number of spatial axes of an image: axes 2, 3 and 4. */
 #define MICA__MAX_SPATIAL 3
 
-/* MICA__ATTR_<kind>, and the type of the struct's field. */
+/* MICA__ATTR_<kind>_FIELD declares the field of the struct for an attribute of this kind. */
 #define MICA__ATTR_INT_FIELD(name) int64_t name;
 #define MICA__ATTR_BOOL_FIELD(name) bool name;
 #define MICA__ATTR_REAL_FIELD(name) double name;
@@ -93,7 +93,7 @@ mica__hash mica__attrs_hash(mica__hash seed, const mica__attr_list *list, const 
  * rank is the rank of operand 0, which gives the lengths of lists. */
 void mica__attrs_format(mica__text *text, const mica__attr_list *list, const void *attrs, int32_t rank);
 
-/* The row with this name of n bytes; NULL if it does not exist. */
+/* The row of the attribute with this name, which has n bytes; NULL: there is no such row. */
 const mica__attr *mica__attr_find(const mica__attr_list *list, const char *name, size_t n);
 /* The value of an attribute as a double: a number, truth value, dtype or entry of an enumeration. */
 double mica__attr_number(const mica__attr *attr, const void *attrs);

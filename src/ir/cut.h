@@ -15,11 +15,11 @@ typedef struct mica__cut_points {
   mica__cut_point *list;
   int32_t count;
   double rest; /* operations after the last point */
-  bool *flows; /* by id - 1: it depends on a weight and on an input; other values can be computed on both sides */
+  bool *flows; /* by id - 1: depends on a weight and on an input; other values can be computed on both sides */
 } mica__cut_points;
 
-/* Finds the cut points of everything that ends and assignments need. weights: parameters, by id - 1. A point's value is
- * a float node with one result. Free the points, even after a failure. */
+/* Finds the cut points among the nodes that the values `ends` and the assignments need. weights: parameters, by id - 1.
+ * A point's value is a float node with one result. Free the points, even after a failure. */
 mica_status mica__graph_cut_points(const mica_graph *graph, const mica_value *ends, int32_t count, const bool *weights,
                                    mica__cut_points *points);
 void mica__cut_points_free(mica__cut_points *points);

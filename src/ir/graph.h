@@ -30,8 +30,9 @@ bool mica__shape_fits(mica_shape shape, mica_shape declared);
  * combined with any other extent it takes that extent. */
 mica_status mica__shape_broadcast(mica_shape a, mica_shape b, mica_shape *out);
 
-/* The mark of a composed builder: the value is, for instance, the "layer_norm" of these operands. Copied with the node.
- * The operands are not inputs, so a mark keeps nothing alive; if a copy lacks one of them, it has no mark. */
+/* The mark on the result of a builder that is composed of several ops: it says, for instance, that the value is the
+ * "layer_norm" of these operands. A copy of the node has a copy of the mark. The operands are not inputs of the node,
+ * so a mark keeps no value alive; if a copied graph lacks an operand, the copied node has no mark. */
 #define MICA__MARK_INPUTS 6
 #define MICA__MARK_NUMBERS 6
 typedef struct mica__mark {
@@ -41,7 +42,7 @@ typedef struct mica__mark {
 } mica__mark;
 
 /* Marks of layers: a reshape of columns (B, T, n size) to heads (B, T, n, size), and a slice that is one section of a
- * layer's columns. In a network with fewer columns (mica_nn_config.like) these nodes have other numbers. */
+ * layer's columns. If the network is built with fewer columns (mica_nn_config.like), these nodes get other extents. */
 #define MICA__MARK_HEADS "heads"
 #define MICA__MARK_SECTION "section"
 
@@ -59,7 +60,7 @@ typedef struct mica__node {
   void *data;       /* elements of a constant; else NULL */
   char *name;       /* may be NULL */
   int32_t assigned; /* of a parameter: id of the value assigned to it; 0: none */
-  bool checkpoint;  /* the backward pass recomputes intermediates up to here */
+  bool checkpoint;  /* set by mica_checkpoint: the backward pass keeps this value and recomputes those before it */
   /* number (from 1) of the mica_gradients call that recomputes it; such nodes are never merged with the originals */
   int32_t pass;
   mica__mark *mark; /* owned; mostly NULL */
@@ -75,11 +76,12 @@ struct mica_graph {
 
 /* Entry of a value that is not null. Valid until a node is added. */
 mica__node *mica__graph_node(const mica_graph *graph, int32_t id);
-/* Operations that the value's op states; if it states none but computes, one per element. Dynamic dimensions count as
- * 1. */
+/* The number of operations that compute the value: the op's `flops`; if it has none, one per element, or 0 if the op
+ * computes nothing. Dynamic dimensions count as 1. */
 double mica__graph_flops(const mica_graph *graph, int32_t id);
-/* Types of all values, by id - 1, for one sample, and one step if steps are dynamic; flattened rows keep their number.
- * If an op cannot infer them, dynamic dimensions are 1. */
+/* Infers the types of all values, by id - 1, for one sample, and for one step if the number of steps is dynamic. The
+ * result of a reshape that joins samples with other axes has the rows of one sample. If an op cannot infer its types,
+ * dynamic dimensions become 1. */
 mica_status mica__graph_single_types(const mica_graph *graph, mica__type *types);
 /* mica__graph_flops with such types. */
 double mica__graph_single_flops(const mica_graph *graph, int32_t id, const mica__type *types);
@@ -92,8 +94,8 @@ mica_value mica__graph_result(mica_value node, int32_t k);
  * calls op->infer, and checks its result with mica__type_check. */
 mica_status mica__op_infer(const mica__op *op, const mica__type *inputs, int32_t input_count, void *attrs,
                            mica__type *out);
-/* True if a letter of op->dtypes that is not a digit accepts the dtype. *text (may be NULL) describes what it accepts.
- */
+/* True if the dtype is in the set that a letter of op->dtypes stands for; the letter is not a digit. *text (may be
+ * NULL) describes the set. */
 bool mica__dtype_in(mica_dtype dtype, char letter, const char **text);
 
 /* Marks a value as result of the operation `name` on the operands, which may be null; returns it. Values that
@@ -132,14 +134,14 @@ MICA__ATTR_STRUCT(full, MICA__FULL_ATTRS);
   X(S, BOOL, held, false, "it is a weight as a file has it: nothing of its size that is made of it stays in memory")
 MICA__ATTR_STRUCT(parameter, MICA__PARAMETER_ATTRS);
 
-/* Makes a parameter held; does nothing for the null value. */
+/* Marks a parameter as held (MICA__PARAMETER_ATTRS); does nothing for the null value. */
 void mica__graph_hold(mica_value parameter);
 /* True if the node is a held parameter. */
 bool mica__is_held(const mica__node *node);
 
-/* Sources, known to the compiler by address. full: a constant with one value everywhere; needs no memory. full_like:
- * the same in the shape of its input, which may be dynamic. stop_gradient returns its input. result: a further result
- * of its input. */
+/* Source ops, which the compiler recognises by their addresses. full: a constant with one value everywhere; needs no
+ * memory. full_like: the same in the shape of its input, which may be dynamic. stop_gradient returns its input. result:
+ * a further result of its input. */
 extern const mica__op mica__op_input, mica__op_parameter, mica__op_constant, mica__op_full, mica__op_full_like,
     mica__op_stop_gradient, mica__op_result;
 

@@ -37,7 +37,7 @@ int32_t mica__present_index(int64_t present, int32_t k) {
   return before;
 }
 
-/* Inputs of a node by operand number. */
+/* The types of a node's inputs, found by operand number. */
 typedef struct operands {
   const mica__type *inputs;
   int32_t count;   /* number of operands, including absent ones */

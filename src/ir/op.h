@@ -61,7 +61,7 @@ typedef struct mica__grad {
   const mica_value *results, *dresults; /* of all results; dresults[k] is null if zero; at least one is not */
   const mica_value *inputs;
   int32_t input_count;
-  mica_value *dinputs; /* all null at first; the rule fills them. null: no gradient (integers, or by maths) */
+  mica_value *dinputs; /* all null at first; the rule fills them. null: no gradient, as for an integer input */
 } mica__grad;
 
 /* Arguments of an evaluation on the host. All shapes are known; attributes are as `infer` left them. */
@@ -95,11 +95,11 @@ typedef struct mica__exec {
    * constant is 0. */
   uint32_t constant;
   mica_queue *prologue;
-  /* Bit k: input k is a held weight (mica__is_held). It stays the same, but no copy of it may be kept: values derived
-   * from it belong to the launch. Such an input is not `constant`. */
+  /* Bit k: input k is a held weight (mica__is_held). It stays the same, but no copy of it may stay in memory: values
+   * derived from it must not outlive the launch. Such an input is not `constant`. */
   uint32_t held;
-  /* Bit k: input k stays the same until a later launch is recorded whose op could use the same derived value. That
-   * value may be lent (runtime/loans.h). */
+  /* Bit k: input k stays the same until a later launch that could use the same derived value has been recorded. The
+   * launch may lend such a value to the later one (runtime/loans.h). */
   uint32_t lends;
 } mica__exec;
 
@@ -115,7 +115,7 @@ typedef struct mica__host {
   void *const *outputs;
 } mica__host;
 
-/* When a step runs, among all steps that can run. BUILT: by memory and the order of building. SOON: as soon as its
+/* The order in which steps run. BUILT: by memory and the order of building (compile/partition.h). SOON: as soon as its
  * operands exist, so that an op in two halves begins right after the launch that makes its operands, and ends late. */
 typedef enum mica__order { MICA__ORDER_BUILT, MICA__ORDER_SOON } mica__order;
 
@@ -209,8 +209,9 @@ typedef struct mica__op {
   /* LAUNCH: true if it can also do the work of a user; see mica__epilogue_fusion. The user's shape has the result's
    * number of elements and last dimension. May be NULL. */
   bool (*fuse_epilogue)(mica__epilogue_fusion *fusion);
-  /* LAUNCH: true if the product of its result and the user's other operand equals the same launch with operand *operand
-   * multiplied by that factor in *shape. The user must be a product of two. Fills nothing in fusion. May be NULL. */
+  /* LAUNCH: true if the user, a product of two, can move into the launch: multiplying operand *operand of the launch by
+   * the user's other operand, in the shape *shape, gives the same as multiplying the result. Fills nothing in fusion.
+   * May be NULL. */
   bool (*scale)(const mica__epilogue_fusion *fusion, int32_t *operand, mica_shape *shape);
   /* LAUNCH whose result shows each operand in a window, and *fill elsewhere: gives the window of operand k. Kernels can
    * then read the operands, within bounds, instead of the result. NULL for other ops. */
