@@ -102,7 +102,7 @@ static void choose_mse(const mica__histogram *h, double levels, double *low, dou
   }
 }
 
-/* The range without the share (1 - share) of all values at each end. */
+/* The range that leaves out the share (1 - share) of all values at each end. */
 static void choose_percentile(const mica__histogram *h, double share, double *low, double *high) {
   const double most = h->total * (1 - share);
   double below = 0, above = 0;

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Channels of a group are removed in steps, so the remaining ones fill vectors. A share of each group stays. */
+/* Groups of at least WIDE channels lose them in steps of WIDE_STEP, so that the remaining ones fill vectors; groups of
+ * at least MIDDLE in steps of MIDDLE_STEP. LEAST_SHARE of each group stays. */
 #define WIDE 64
 #define WIDE_STEP 8
 #define MIDDLE 16

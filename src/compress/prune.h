@@ -25,7 +25,7 @@ typedef struct mica__prune_parameter {
   int32_t first[MICA_MAX_RANK];
 } mica__prune_parameter;
 
-/* A product. Its cost depends on the remaining channels of its result and of its sum. */
+/* A product. Its cost depends on the remaining channels of its result and of the axis that it sums over. */
 typedef struct mica__prune_cost {
   double flops;
   const int32_t *out, *in; /* NULL: these channels stay */
@@ -46,7 +46,8 @@ struct mica_pruning {
   size_t block_count, block_capacity;
   mica__prune_cost *costs;
   size_t cost_count;
-  /* Classes: class_of[atom], -1 for atoms that stay; per class: its group, its score, and if it is removed. */
+  /* class_of[atom]: the atom's class, -1 for atoms that stay. The arrays after it are per class: its group, its score,
+   * and whether it is removed. */
   int32_t *class_of, *group_of;
   double *scores;
   bool *removed;

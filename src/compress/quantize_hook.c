@@ -226,7 +226,8 @@ static bool is_folded(const mica_quantizer *q, const mica_nn *nn, const char *no
   return !mica_value_is_null(*mean);
 }
 
-/* The operand of a folded norm; its id is smaller than the norm's statistics have. */
+/* The operand of a folded norm: the first value before y whose id is smaller than the ids of the norm's
+ * statistics. */
 static mica_value behind_norm(mica_value y, mica_value mean) {
   int32_t id = y.id;
   while (id > mean.id) {
