@@ -47,7 +47,7 @@ bool mica_adapter_is_parameter(const char *own_name) {
 
 /* --- targets --- */
 
-/* Copies entry number `index` of targets into word; false: it does not exist. */
+/* Copies entry number `index` of the comma-separated targets into word; false: there is no such entry. */
 static bool target_at(const char *targets, size_t index, char word[256]) {
   for (; targets; targets = strchr(targets, ',') ? strchr(targets, ',') + 1 : NULL) {
     if (index-- > 0) continue;
@@ -79,7 +79,8 @@ static layer *find(const mica_adapter *adapter, const char *name) {
   return NULL;
 }
 
-/* True if the layer is adapted. *by_name: it is named by a target or by given layers, not chosen by default. */
+/* True if the layer is adapted. *by_name: the configuration or the given layers name it; it is not chosen by
+ * default. */
 static bool is_target(const mica_adapter *adapter, const char *name, bool *by_name) {
   char word[256];
   *by_name = true;

@@ -11,9 +11,9 @@
 
 /* State of the hypotheses; both sessions use it. */
 #define TOKEN "beam.token"       /* (N) i32: the last token, which is not in the caches yet */
-#define PARENT "beam.parent"     /* (N) i32: the hypothesis whose caches it continues */
+#define PARENT "beam.parent"     /* (N) i32: the hypothesis whose caches this one continues */
 #define POSITION "beam.position" /* (N) i32: number of positions in the caches */
-#define LENGTH "beam.length"     /* (B, K) i32: number of its tokens, including the end */
+#define LENGTH "beam.length"     /* (B, K) i32: number of tokens of the hypothesis, including the end */
 #define SCORE "beam.score"       /* (B, K) f32: log probability */
 #define LIMIT "beam.limit"       /* (B) i32 */
 #define SOURCE "beam.source"     /* (B) i32: number of tokens of the source */
@@ -27,7 +27,7 @@ struct mica_beam_search {
   mica_beam_config config;
   mica__generation step, reading;
   int64_t hypotheses, vocabulary;                 /* N, V */
-  mica_tensor *ids[MICA__GENERATE_BUCKETS];       /* feeds of sources with 2^i positions */
+  mica_tensor *ids[MICA__GENERATE_BUCKETS];       /* sources padded to each bucket's length */
   mica_tensor *lengths, *limits;                  /* (B) i32 */
   int32_t *padded, *short_lengths, *short_limits; /* (B, context), (B), (B) on the host */
   int32_t *choices;                               /* per step: tokens (N), then the parents that they extend (N) */
@@ -87,7 +87,7 @@ static states make_states(const mica_beam_search *s, mica_graph *graph) {
                   .source = mica_parameter(graph, SOURCE, MICA_I32, sources)};
 }
 
-/* Keeps the best continuations. Returns tokens, then parents, (2, N), for the host. */
+/* Keeps the best continuations. Returns (2, N) for the host: the tokens, then the hypotheses that they extend. */
 static mica_value keep_best(const mica_beam_search *s, mica_value logits, const beams *b, const states *to) {
   const mica_beam_config *c = &s->config;
   mica_graph *graph = logits.graph;

@@ -24,14 +24,14 @@ mica_value mica__nn_columns(mica_nn *nn, const char *name, mica_value x,
 mica_value mica__nn_rows(mica_nn *nn, const char *name, mica_value x, int64_t inner, int64_t units,
                          const mica_dense_config *config);
 
-/* mica_nn_dropout of a value that differs between ranks; each rank drops other elements. */
+/* mica_nn_dropout of a value that differs between ranks: each rank drops different elements. */
 mica_value mica__nn_dropout_own(mica_nn *nn, mica_value x, double rate);
 /* A seed for a value that differs between ranks. */
 uint64_t mica__nn_draw_own(mica_nn *nn);
 
 /* The division of parameter number `index` of the network. */
 const mica__division *mica__nn_division(const mica_nn *nn, size_t index);
-/* Divides the last parameter like the weight with this own name, if their shapes are equal. */
+/* Divides the last parameter like the weight whose name without name_prefix is own_name, if their shapes are equal. */
 void mica__nn_divide_like(mica_nn *nn, const char *own_name);
 /* Sets the division of the last parameter. */
 void mica__nn_divide_as(mica_nn *nn, const mica__division *division);

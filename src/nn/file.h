@@ -6,8 +6,9 @@
 
 #include <mica/nn.h>
 
-/* What to read from a file: the network without the optimiser's state; everything; the network, with moving averages in
- * place of weights that have them; only the optimiser's state. */
+/* Which tensors to read from a file. WEIGHTS: the network without the optimiser's state. WHOLE: everything. AVERAGES:
+ * the network, with the moving average of each weight that has one instead of the weight. OPTIMISER: only the
+ * optimiser's state. */
 typedef enum mica__nn_extent {
   MICA__NN_WEIGHTS,
   MICA__NN_WHOLE,
@@ -15,8 +16,8 @@ typedef enum mica__nn_extent {
   MICA__NN_OPTIMISER
 } mica__nn_extent;
 
-/* Adds the network's parameters in the session: weights and state if `network`, the optimiser's state if `optimiser`.
- * Blocks. */
+/* Adds the network's parameters in the session to `parts`: weights and state if `network`, the optimiser's state if
+ * `optimiser`. Blocks. */
 mica_status mica__nn_collect(const mica_nn *nn, mica_session *session, bool network, bool optimiser,
                              mica__weights *parts);
 /* MICA_E_FORMAT: a tensor is missing from the file, or has another dtype or shape there. `path` is for the message. */

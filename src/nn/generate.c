@@ -26,7 +26,7 @@ struct mica_generator {
   mica_generator_config config;
   phase step, prompt;
   int64_t vocabulary;
-  mica_tensor *ids[BUCKETS], *lengths; /* feeds of prompts with 2^i positions */
+  mica_tensor *ids[BUCKETS], *lengths; /* prompts padded to each bucket's length */
   int32_t *padded;                     /* (batch, context) */
   int32_t *history;                    /* (batch, context + 1): tokens of each sequence */
   int64_t *counts;                     /* number of tokens in history */
@@ -77,7 +77,8 @@ static mica_value note_tokens(mica_value held, mica_value tokens) {
   return mica_scatter_elements(held, tokens, ones, 1, MICA_SCATTER_MAX);
 }
 
-/* Tokens held after this run: the valid ids of a prompt, or the held ones and the last token. */
+/* The tokens that the sequences hold after this run: the prompt's tokens, or the ones held before and the last
+ * token. */
 static mica_value held_tokens(const mica_generator *g, mica_graph *graph, mica_value ids, mica_value lengths,
                               int64_t vocabulary) {
   mica_shape shape = MICA_SHAPE(g->config.batch, vocabulary);

@@ -22,9 +22,9 @@ static mica_value penalise(mica_value logits, mica_value held) {
   return mica_where(mica_greater(held, zero), lower, logits);
 }
 
-/* A seed with which mica_random_uniform draws the same numbers in all graphs. Its key is the seed combined with this
- * factor times the number of values in the graph; this undoes the second part. A text may continue in the graph of
- * prompts or in the graph of tokens. */
+/* A seed with which mica_random_uniform draws the same numbers in the graph of prompts and in the graph of tokens,
+ * because a text may continue in either. mica_random_uniform adds the number of values in the graph times this factor
+ * to the seed; this subtracts it again. */
 #define KEY_FACTOR UINT64_C(0x9E3779B97F4A7C15)
 static uint64_t same_everywhere(const mica_graph *graph) {
   return UINT64_C(0) - KEY_FACTOR * (uint64_t)(uint32_t)graph->count;

@@ -7,7 +7,8 @@
 
 #include <mica/nn.h>
 
-/* Asks mica_nn_config.hold for the weight's form. False, with an error in the graph, if the weight cannot have it. */
+/* Calls mica_nn_config.hold for the weight's form in memory. False, with an error in the graph, if the weight cannot
+ * have this form. */
 bool mica__nn_ask_held(mica_graph *graph, const mica_nn_config *config, const char *own_name, mica_shape shape,
                        mica_nn_held *held);
 
@@ -23,7 +24,8 @@ mica_shape mica__nn_held_shape(const mica_nn_held *held, mica_shape parameter);
 
 /* Converts a weight's parameter to elements of a dtype. */
 mica_value mica__nn_held_value(const mica_nn_held *held, mica_value parameter, mica_dtype dtype);
-/* Rows of the weight by ids, like mica_embedding. Blocks become elements of this dtype; other forms keep their own. */
+/* Rows of the weight by ids, like mica_embedding. Rows of blocks are converted to this dtype; rows of other forms keep
+ * the weight's dtype. */
 mica_value mica__nn_held_rows(const mica_nn_held *held, mica_value parameter, mica_value ids, mica_dtype dtype);
 
 #endif

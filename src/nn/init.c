@@ -51,8 +51,8 @@ static double truncated_normal(stream *s) {
   return z;
 }
 
-/* Makes the rows of a (n elements each, rows <= n) orthonormal by the Gram-Schmidt method, applied twice, because after
- * one pass rounding errors grow the more parallel the rows are. */
+/* Makes the rows of a (n elements each, rows <= n) orthonormal by the Gram-Schmidt method. Each row is orthogonalised
+ * twice, because one pass leaves rounding errors, which are larger the more parallel the rows are. */
 static void orthogonalise(double *a, size_t rows, size_t n) {
   for (size_t i = 0; i < rows; i++) {
     double *row = a + i * n, square = 0;

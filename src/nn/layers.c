@@ -82,8 +82,8 @@ static int64_t window_of(const mica_nn_conv_config *c, int64_t size, int32_t spa
   return elements;
 }
 
-/* Takes outputs and groups of the current layer from mica_nn_config.like. The weight is (outputs, channels / groups,
- * ...) or, transposed, (channels, outputs / groups, ...). */
+/* Sets outputs and groups of the current layer from its weight in mica_nn_config.like, if there is one. The weight is
+ * (outputs, channels / groups, ...) or, transposed, (channels, outputs / groups, ...). */
 static void take_widths(mica_nn *nn, int32_t rank, int64_t window, bool transposed, int64_t channels, int64_t *outputs,
                         int64_t *groups) {
   mica_shape like;
@@ -215,8 +215,8 @@ static mica_value norm_batch(mica_nn *nn, mica_value x, const affine *a, double 
   return y;
 }
 
-/* The unbiased variance, for running statistics. A single value has no such variance; then the old one stays. The check
- * is left out if known extents already give several values. */
+/* The unbiased variance, for running statistics. It does not exist for a single value; then the old running variance
+ * stays. The check for that is left out if known extents already show that there are several values. */
 static mica_value unbiased(mica_value x, const mica_batch_statistics *s, mica_value running) {
   const mica_shape shape = mica_value_shape(x);
   bool several = shape.dim[0] > 1;

@@ -24,7 +24,7 @@ typedef struct reading {
   mica_shape shape; /* shape over all ranks */
   int64_t count;    /* number of elements of that shape */
   mica__named_tensor from;
-  int64_t base; /* one of several tensors: its first element in the parameter; shape and count are the tensor's */
+  int64_t base; /* if stacked: the tensor's first element in the parameter; shape and count are then the tensor's */
 } reading;
 
 static bool is_floating(mica_dtype dtype) {
@@ -64,7 +64,7 @@ static mica_shape shape_of_source(const reading *r) {
   return shape;
 }
 
-/* The request of the map that makes no sense for a parameter of this rank; NULL: all make sense. */
+/* The feature of the map's row that does not fit a parameter of this rank, for a message; NULL: all fit. */
 static const char *misfit(const reading *r) {
   const mica_name_row *row = &r->from.row;
   const int32_t rank = r->shape.rank;
@@ -135,8 +135,8 @@ static mica_status part_of(const reading *r, const mica_weights *weights, int64_
 /* Number of elements in a row of the parameter. */
 static int64_t width_of(const reading *r) { return r->shape.rank && r->shape.dim[0] ? r->count / r->shape.dim[0] : 0; }
 
-/* Checks that the map does not cut blocks: rows of the tensor are whole blocks, but the parameter may have other
- * rows. */
+/* Checks that the map does not cut blocks. Rows of the tensor consist of whole blocks, but the parameter's rows can
+ * differ from the tensor's. */
 static mica_status check_blocks(const reading *r) {
   const mica_weight_entry *entry = &r->from.form;
   const int64_t elements = mica_block_elements(entry->block);
@@ -188,7 +188,8 @@ static const void *read_bytes(const reading *r, int64_t first, int64_t count, vo
   return room;
 }
 
-/* Reads these elements as floats, and adds the row's `add`. room: space for count elements of the source. */
+/* Reads elements first to first + count - 1 as floats, and adds the map row's `add`. room: space for count elements of
+ * the source. */
 static mica_status read_floats(const reading *r, int64_t first, int64_t count, void *room, float *out) {
   const mica_block block = r->from.form.block;
   const void *data = read_bytes(r, first, count, room);
@@ -370,8 +371,8 @@ static void note(const mica_weight_entry *entry, const mica_weight_entry **taken
   if (known == *count) taken[(*count)++] = entry;
 }
 
-/* Notes the tensors of a parameter: the first, and parts that were not noted yet, so `taken` has room. A number of
- * parts that does not fit the shape is refused later. */
+/* Adds the tensors of a parameter to `taken`: the first, and other parts unless they are in it already, so that `taken`
+ * has room. A number of parts that does not fit the shape is refused later. */
 static mica_status take(const loading *l, const reading *r, const mica_weight_entry **taken, size_t *count) {
   const bool fits = r->shape.rank >= 2 && r->shape.dim[0] == r->from.row.stacked;
   taken[(*count)++] = r->from.entry;

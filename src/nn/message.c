@@ -54,7 +54,8 @@ static mica_value scores(mica_nn *nn, const char *name, mica_value h, mica_value
   return mica_matmul(mica_mul(h, mica_reshape(vector, MICA_SHAPE(c->width))), heads_of);
 }
 
-/* Subtracts from each score the score with the best of all sources, so e^x does not overflow. */
+/* Graph attention. The score that the best of all sources would give is subtracted from each score, so that e^x does
+ * not overflow. */
 static mica_value gat(mica_nn *nn, mica_value x, const mica_pattern *pattern, const mica__message_config *c) {
   mica_value h = mica_nn_dense(nn, "lin", x, c->width, &plain);
   if (mica_value_is_null(h)) return h;

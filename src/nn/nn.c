@@ -218,7 +218,7 @@ mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value) {
   return value;
 }
 
-/* The file's weight of the current layer; NULL if the file lacks it. The caller frees *name. */
+/* The current layer's weight in the file mica_nn_config.like; NULL: there is no such weight. The caller frees *name. */
 static const mica_safetensors_entry *find_weight(mica_nn *nn, char **name) {
   static const char *const names[] = {"weight", "weight_q"};
   const mica_safetensors_entry *entry = NULL;
@@ -353,7 +353,7 @@ mica_value mica_nn_weight_of(mica_nn *nn, const char *name) {
 mica_value mica_nn_step(mica_nn *nn) {
   if (!nn) return (mica_value){0};
   if (!mica_value_is_null(nn->step)) return nn->step;
-  /* The name of the step has no scope. */
+  /* The step's name does not begin with the open scopes. */
   char *prefix = nn->prefix, none[] = "";
   nn->prefix = none;
   nn->step = mica__nn_add(nn, "step", MICA_I64, MICA_SCALAR, NULL, MICA_NN_ROLE_OPTIMIZER);

@@ -14,7 +14,7 @@ typedef struct mica__nn_parameter {
   mica_nn_parameter_info info;
   char *name;              /* info.name; info.own_name is its end */
   mica__division division; /* whole tensor that it is a part of, with tensor_ranks */
-  mica_value hooked;       /* the hook's value for it as a layer's weight; null: no hook */
+  mica_value hooked;       /* what the hook made of it as a layer's weight; null: no hook was called */
 } mica__nn_parameter;
 
 /* A layer of the summary. Layers inside another layer are not recorded. */

@@ -25,7 +25,7 @@ typedef struct weight {
   mica_nn_parameter_info info;
   mica_value grad;
   mica_value rows; /* null: the gradient covers all rows */
-  bool elsewhere;  /* another part of the network adds it to the norm */
+  bool elsewhere;  /* another part of the network has this weight too, and counts it in the norm */
   bool divided;    /* the weight is divided; this rank has a part */
 } weight;
 
@@ -40,8 +40,8 @@ typedef struct optimiser {
   const mica__gradients *given; /* NULL: the gradients come from a loss */
   weight *weights;
   size_t count;
-  /* With shard: all weights, their owners, and a value that the graph must use. `weights` are then only the rank's
-   * own. */
+  /* If `shard` is set: all weights, the ranks that own them, and a value that the graph must use. `weights` are then
+   * only the weights of this rank. */
   weight *all;
   size_t all_count;
   int32_t *owners, norms; /* norms: number of norms over ranks so far */
@@ -49,7 +49,7 @@ typedef struct optimiser {
   mica_value behind; /* the last norm; null: none yet */
 } optimiser;
 
-/* A weight, or the rows of it that a step reads: p, the gradient, and the name of the state. */
+/* A weight, or the rows of it that a step reads: p, its gradient, and the name that the state's names contain. */
 typedef struct rule {
   const optimiser *o;
   const char *name;
@@ -57,7 +57,7 @@ typedef struct rule {
   mica_value whole, rows; /* whole: the graph's parameter; rows: indices of p's rows, null: p is whole */
 } rule;
 
-/* State of a weight: the graph's parameter, and its part for p. */
+/* State of a weight: the whole parameter of the graph, and the part of it that belongs to the rule's p. */
 typedef struct state {
   mica_value whole, value;
 } state;

@@ -6,7 +6,8 @@
 
 typedef struct mica__gradients {
   const mica_value *values; /* of the weights to train, in order of creation */
-  /* Ranks that share the divided network; norms are over all parts. NULL: the network is whole. */
+  /* The ranks that share the divided network; norms of gradients are over the parts on all of them. NULL: the network
+   * is whole. */
   mica_communicator *parts;
   const bool *elsewhere; /* per value: another part has this weight too, and counts it in the norm */
 } mica__gradients;

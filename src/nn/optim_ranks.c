@@ -25,7 +25,7 @@ mica_value mica__ranks_counted(mica_value weight, double least) {
   return least > 0 ? mica_maximum(weight, mica_full_like(weight, least)) : weight;
 }
 
-/* If no item counts, all gradients are 0, because those on each rank are. */
+/* If no item counts on any rank, the gradients of all ranks are 0, and so is their mean. */
 mica_value mica__ranks_divisor(mica_value weights, double least) {
   return mica__ranks_counted(weights, least > 0 ? least : 1e-30);
 }

@@ -16,8 +16,9 @@ mica_status mica__ranks_reduce(mica_graph *graph, const mica_optimizer_config *c
 
 /* Maximum bytes of gradients in a bucket. */
 int64_t mica__ranks_bucket(const mica_optimizer_config *config);
-/* counted: the divisor of a loss that is a mean over `weight` items, at least `least`. Gradients are multiplied by it
- * before they are summed over ranks. divisor: divides the sum; `weights` is the sum of the ranks' weights. */
+/* mica__ranks_counted: the divisor of a loss that is a mean over `weight` items, at least `least`. Gradients are
+ * multiplied by it before they are summed over ranks. mica__ranks_divisor: the divisor of the sum; `weights` is the sum
+ * of the ranks' weights. */
 mica_value mica__ranks_counted(mica_value weight, double least);
 mica_value mica__ranks_divisor(mica_value weights, double least);
 /* *weight: factor for this rank's gradients (1 if config has no weight). *all: divisor of their sum. */

@@ -5,8 +5,8 @@
 
 enum { MX_BYTES = 16 }; /* of 32 elements */
 
-/* The parameter consists of matrices of (rows, columns) units. A unit is one element or one block. Row r of matrix m is
- * row first + r step of the tensor's matrix m, which has `of` rows. */
+/* The parameter consists of matrices of rows x columns units; a unit is one element or one block. Row r of the
+ * parameter's matrix m is row first + r step of the tensor's matrix m, which has `of` rows. */
 typedef struct layout {
   const char *data;
   const uint8_t *scales; /* of MXFP4 in two tensors; NULL: a single tensor */

@@ -27,8 +27,8 @@ mica_value mica__feed_activate(mica_value x, mica_feed_forward kind);
 /* A mixture of experts over x (B, T, C), in the scope of a block. */
 mica_value mica__nn_experts(mica_nn *nn, mica_value x, const mica_transformer_config *c, int64_t width);
 
-/* x + y in f32, rounded to x's dtype, except for norms and further sums (mica__widen): in 16 bits, a sequence of blocks
- * would lose small summands. */
+/* x + y in f32, rounded to x's dtype. Norms and further sums read the f32 number (mica__widen): in 16 bits, a sequence
+ * of blocks would lose small summands. */
 static inline mica_value mica__residual_sum(mica_value x, mica_value y) {
   const mica_value wide = mica__widen(x), other = mica__widen(y);
   const mica_dtype dtype = mica_value_dtype(wide);

@@ -27,7 +27,7 @@ mica_value mica__join_heads(mica_value x, int64_t width) {
 /* Swaps the axes (B, T, H, D) and (B, H, T, D). */
 static mica_value heads_first(mica_value x) { return mica_transpose(x, MICA_AXES(0, 2, 1, 3)); }
 
-/* True if the layers of these bits lack a bias. */
+/* True if the layers whose bits are set have no bias. */
 static bool lacks_bias(const mica_nn_attention_config *c, uint32_t layers) {
   return c->no_bias || (c->without_bias & layers) != 0;
 }
@@ -46,9 +46,9 @@ typedef struct projected {
   mica_value q, k, v;
 } projected;
 
-/* Splits columns (B, T, n D) into heads (B, T, n, D): `of_q` projections to queries and `of_kv` to keys or values. A
- * group is one head of keys and values with the queries that share it. A pruned network has columns for fewer groups; c
- * receives their number. */
+/* Splits columns (B, T, n D) into heads (B, T, n, D). of_q: how many of the joined projections make queries; of_kv: how
+ * many make keys or values. A group is one head of keys and values with the queries that share it. A pruned network has
+ * columns for fewer groups; c receives their number. */
 static mica_value split(mica_nn *nn, mica_value y, int64_t of_q, int64_t of_kv, mica_nn_attention_config *c) {
   if (mica_value_is_null(y)) return y;
   const int64_t shared = c->heads / c->groups, heads = of_q * shared + of_kv;
@@ -162,7 +162,7 @@ static mica_value own_heads(mica_nn *nn, mica_value mask, int64_t own) {
   return mica_slice(mask, -3, from, from + own, 1);
 }
 
-/* Sinks of this rank's `own` heads out of `all`. */
+/* Makes the attention sinks of this rank's `own` heads, out of `all` heads of the layer. */
 static mica_value add_sinks(mica_nn *nn, int64_t own, int64_t all) {
   mica_value sinks = mica_nn_parameter(nn, "sinks", MICA_SHAPE(own), NULL);
   if (mica__nn_ranks(nn) > 1) mica__nn_divide_as(nn, &(mica__division){.count = 1, .sections = {all}});

@@ -62,9 +62,10 @@ void mica__cache_assign(const mica__cached *cached, mica_value all, mica_value s
   if (!mica_value_is_null(cached->steps)) mica_assign(cached->steps_state, steps);
 }
 
-/* Rounds x (B, T, G, D) to i8 (B, T, G D) with scales (B, T, G blocks). The result has the same bits as
- * cl/attention/decode.clh computes for one T. A cast to f16 rounds only when it is stored; a generated kernel would
- * continue with the f32 number. The bitcast is a launch of its own, so it reads the stored value. */
+/* Rounds x (B, T, G, D) to i8 (B, T, G D) with scales (B, T, G blocks), to the same bits as cl/attention/decode.clh,
+ * which does this for one T. A cast to f16 rounds only when its result is stored, and a generated kernel would go on
+ * with the f32 number. Therefore the scales pass through a bitcast, which is a launch of its own and reads the stored
+ * value. */
 static mica_value round_blocks(mica_value x, const mica_nn_attention_config *c, mica_value *steps) {
   const int64_t block = mica__decode_block(c->head_size), blocks = c->groups * (c->head_size / block);
   mica_value zero = mica_scalar(x.graph, MICA_F32, 0), one = mica_scalar(x.graph, MICA_F32, 1);

@@ -26,7 +26,8 @@ mica__cached mica__cache_find(mica_nn *nn, const char *name, const mica_nn_atten
                               const mica__cache_update *by);
 /* Gives the states new values. */
 void mica__cache_assign(const mica__cached *cached, mica_value all, mica_value steps);
-/* Updates the cache `name`. Returns its numbers (batch, length, G, D), or those in x's slots if the cache has slots. */
+/* Updates the cache `name`. Returns its numbers (batch, length, G, D), or the numbers of x's slots if the cache has
+ * slots. */
 mica_value mica__cache_keep(mica_nn *nn, const char *name, const mica_nn_attention_config *c, mica_value x,
                             const mica__cache_update *by);
 

@@ -8,7 +8,7 @@
 #define BLOCKS 16
 #define LEFT_OUT 0.2
 
-/* A block: the published channels of its input, the factor by which it widens them, the size and stride of its
+/* A block, as published: the channels of its input, the factor by which it widens them, the size and stride of its
  * depthwise filter, its output channels, and its number among all blocks. */
 typedef struct block {
   int64_t channels, expand, size, stride, filters;

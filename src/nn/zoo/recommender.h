@@ -66,8 +66,8 @@ static inline bool mica__recommender_has_sides(const mica__recommender *r) {
 
 MICA__SHARED mica__recommender_sides mica__recommender_build(mica_nn *nn, const mica__recommender *r,
                                                              mica__user_values user);
-/* Scores of pairs, (N, K) for items (N, K), and scores of all items, (N, V); from a built network, or by building
- * one. */
+/* mica__recommender_pairs: scores of pairs, (N, K) for items (N, K). mica__recommender_all: scores of all items, (N,
+ * V). The functions that end in _of take them from a built network; the others build it. */
 MICA__SHARED mica_value mica__recommender_pairs_of(mica_nn *nn, const mica__recommender_sides *sides, mica_value items);
 MICA__SHARED mica_value mica__recommender_all_of(mica_nn *nn, const mica__recommender_sides *sides);
 MICA__SHARED mica_value mica__recommender_pairs(mica_nn *nn, const mica__recommender *r, mica__user_values user,
@@ -77,7 +77,8 @@ MICA__SHARED mica_value mica__recommender_all(mica_nn *nn, const mica__recommend
 /* Makes a table of `count` rows, "name.weight", initialised as N(0, deviation). Returns the weight itself, f32. */
 mica_value mica__recommender_table(mica_nn *nn, const char *name, int64_t count, int64_t width, double deviation);
 
-/* A function per network. Koren et al. 2009; Covington et al. 2016, Yi et al. 2019; Kang and McAuley 2018. */
+/* The networks whose scores are products. mf: Koren et al. 2009; towers: Covington et al. 2016, Yi et al. 2019; sasrec:
+ * Kang and McAuley 2018. */
 mica__recommender_sides mica__zoo_mf(mica_nn *nn, const mica__recommender *r, mica__user_values user);
 mica__recommender_sides mica__zoo_towers(mica_nn *nn, const mica__recommender *r, mica__user_values user);
 mica__recommender_sides mica__zoo_sasrec(mica_nn *nn, const mica__recommender *r, mica__user_values user);

@@ -8,7 +8,7 @@
 #define MOST_LEVELS 8
 #define USUAL_GROUPS 8
 
-/* The usual number of groups, or less if there are fewer channels or they are not a multiple of it. */
+/* The number of groups of a norm: the configured one, else the largest up to USUAL_GROUPS that divides the channels. */
 static int64_t groups_of(const mica_model_config *c, int64_t channels) {
   int64_t groups = channels < USUAL_GROUPS ? channels : USUAL_GROUPS;
   if (c->groups) return c->groups;
