@@ -17,7 +17,7 @@
 /* Lower than the log probability of any word; <s>, which never occurs, has about 1e-99. */
 #define NEVER (-90.0)
 
-/* p: log10 probability of the last word after the others; backoff: of the whole sequence. */
+/* p: log10 probability of a sequence's last word after the others; backoff: log10 back-off weight of the sequence. */
 typedef struct entry {
   uint64_t key; /* 0: none */
   float p, backoff;

@@ -28,7 +28,8 @@ typedef void mica__arpa_word(void *user, const char *word, size_t bytes);
 
 /* True if a line is \data\, with which an ARPA model begins. */
 bool mica__arpa_is(const char *content, size_t size);
-/* name is for messages. MICA_E_FORMAT: the message names the line. MICA_E_NOMEM. */
+/* Reads an ARPA model and calls `each` (may be NULL) for every unigram. `name` is the file's name in messages.
+ * MICA_E_FORMAT: the message names the line. MICA_E_NOMEM. */
 mica_status mica__arpa_read(const char *name, const char *content, size_t size, mica__arpa_word *each, void *user,
                             mica__arpa **out);
 void mica__arpa_free(mica__arpa *a);

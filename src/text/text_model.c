@@ -40,7 +40,7 @@ static int32_t label_of(const mica_text_model *m, uint32_t character) {
 /* Statistics of a model's words. */
 typedef struct vocabulary {
   mica_text_model *m;
-  size_t count, spelled, longer; /* spelled: all its letters are known; longer: it has several letters */
+  size_t count, spelled, longer; /* spelled: words with known letters only; longer: words of several letters */
 } vocabulary;
 
 static void note_word(void *user, const char *word, size_t bytes) {

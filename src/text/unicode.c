@@ -77,13 +77,14 @@ bool mica__is_mark(uint32_t c, bool all) {
   if (c < 0x80) return false;
   return all ? is_among(c, MARKS) != IS_IN(c, other_marks) : is_among(c, BIT(MN)) != IS_IN(c, other_nonspacing);
 }
-/* The package's table is of Unicode 8, which lacks these format characters. */
+/* The table of the package `tokenizers` is of Unicode 8, which lacks these format characters. */
 bool mica__is_other(uint32_t c) {
   if (c == 0x890 || c == 0x891 || c == 0x8e2 || c == 0x110cd || (c >= 0x13430 && c <= 0x13438)) return false;
   return is_among(c, BIT(CC) | BIT(CF) | BIT(CO));
 }
 
-/* Letters in circles and squares are letters only by the property Other_Alphabetic. */
+/* Letters in circles and squares are listed here: only the property Other_Alphabetic makes them letters, not a
+ * category. */
 bool mica__is_word(uint32_t c) {
   if (c < 0x80) return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
   if (c == 0x200c || c == 0x200d || (c >= 0x24b6 && c <= 0x24e9) || (c >= 0x1f130 && c <= 0x1f149) ||

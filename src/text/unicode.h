@@ -26,7 +26,7 @@ bool mica__is_space(uint32_t character);
 bool mica__is_punctuation(uint32_t character);
 /* Categories N. */
 bool mica__is_numeric(uint32_t character);
-/* The package's \w: letters, marks, decimal and letter numbers, connectors, joiners. */
+/* \w as in the package `tokenizers`: letters, marks, decimal and letter numbers, connectors, joiners. */
 bool mica__is_word(uint32_t character);
 /* Category Mn; with `all`: M. */
 bool mica__is_mark(uint32_t character, bool all);

@@ -19,7 +19,7 @@ struct mica_grammar {
   uint32_t *masks; /* `words` words per mask, without the end tokens */
   size_t words, mask_count, mask_room, next_mask;
   uint32_t *owners; /* per mask: the state it belongs to */
-  uint32_t *path;   /* of a walk through the trie: the row of each depth */
+  uint32_t *path;   /* for computing masks: the row of next states at each depth of the trie */
 };
 
 /* The mask of the grammar's present state, computed once per state. */

@@ -228,8 +228,8 @@ mica_status mica__language_length(const mica__automaton *a, int64_t least, int64
 
 /* --- complement --- */
 
-/* Writes all states of a finished automaton as nodes of `out`, with ends exchanged for other states. State n is node n
- * + 2, also the dead state. */
+/* Writes the complement: all states of a finished automaton as nodes of `out`, where the states at which a text may not
+ * end become ends. State n is node n + 2, also the dead state. */
 static mica_status write_states(mica__states *s, mica__automaton *out) {
   const mica__grammar_rule r = out->rules[0];
   uint32_t begin;

@@ -23,7 +23,7 @@ mica_status mica__language_any(mica__automaton *out);
 mica_status mica__language_both(const mica__automaton *a, const mica__automaton *b, mica__automaton *out);
 /* Texts of `a` with `least` to `most` characters (-1: any number). */
 mica_status mica__language_length(const mica__automaton *a, int64_t least, int64_t most, mica__automaton *out);
-/* All texts that `a` does not have. It finishes `a`. */
+/* All texts that `a` does not accept. It finishes `a`. */
 mica_status mica__language_not(mica__automaton *a, mica__automaton *out);
 /* Tests a text against a finished automaton without calls. */
 mica_status mica__language_accepts(const mica__automaton *a, const char *text, size_t bytes, bool *accepts);

@@ -9,7 +9,7 @@
 /* Maximum digits before and after the point if the schema has no limit; a model could otherwise write digits
  * forever. */
 #define MOST_WRITTEN 20
-/* A larger step would need too many states for such a limit; its numbers have none. */
+/* With a larger step, limiting the digits would need too many states, so there is no limit then. */
 #define MOST_ENDING_STEP 2000
 #define MOST_EXPONENT 3
 #define MOST_REMAINDERS 10000
@@ -39,7 +39,7 @@ typedef struct writer {
   mica__grammar_schema *s;
   range r;
   size_t counts; /* maximum of count, plus 1 */
-  bool ends;     /* numbers have at most that number of digits */
+  bool ends;     /* numbers end at the largest count; false: more digits may follow */
   uint32_t *nodes;
   position *open; /* positions whose edges are not written yet */
   size_t open_count, open_room;

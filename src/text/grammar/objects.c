@@ -14,7 +14,7 @@ typedef struct member {
   uint32_t rule;
 } member;
 
-/* The requirements of the parts for an object. */
+/* What the parts require of an object. */
 typedef struct facts {
   const mica__parts *parts;
   member *members;
@@ -146,7 +146,7 @@ static mica_status read_object(mica__grammar_schema *s, facts *f) {
 
 /* --- keys of other members --- */
 
-/* Restricts keys to texts that `with` has or, if `without`, that it lacks; frees *with. */
+/* Restricts keys to texts that `with` accepts or, if `without`, does not accept; frees *with. */
 static mica_status narrow_keys(mica__automaton *keys, mica__automaton *with, bool without) {
   mica__automaton other = {0}, both = {0};
   mica_status status = without ? mica__language_not(with, &other) : MICA_OK;

@@ -33,7 +33,7 @@ static mica_status types_of(mica__grammar_schema *s, const mica__parts *parts, u
   return MICA_OK;
 }
 
-/* *refuses: the parts have constants, and the schema refuses them all. */
+/* Sets *refuses if the parts have constants and the schema refuses all of them. */
 static mica_status refuses_constants(mica__grammar_schema *s, const mica__parts *parts, const mica__object *schema,
                                      bool *refuses) {
   size_t count = 0;
@@ -62,7 +62,7 @@ static size_t member_schemas(const mica__parts *parts, const mica__object *name,
   return count;
 }
 
-/* *apart: no value of the member satisfies both a and b. */
+/* Sets *apart if no value of the member `name` satisfies both a and b. */
 static mica_status member_apart(mica__grammar_schema *s, const mica__parts *a, const mica__parts *b,
                                 const mica__object *name, int depth, bool *apart) {
   const mica__object *left[MICA__MOST_PARTS], *right[MICA__MOST_PARTS];
@@ -84,7 +84,7 @@ static mica_status by_members(mica__grammar_schema *s, const mica__parts *a, con
   return MICA_OK;
 }
 
-/* *apart: for some choice of the parts, every alternative excludes b. */
+/* Sets *apart if, in some anyOf or oneOf of the parts, every alternative excludes b. */
 static mica_status by_choice(mica__grammar_schema *s, const mica__parts *parts, const mica__object *b, int depth,
                              bool *apart) {
   static const char *const keys[] = {"anyOf", "oneOf"};

@@ -21,7 +21,7 @@ static mica_status write_literals(mica__grammar_schema *s, const mica__parts *pa
   return MICA_OK;
 }
 
-/* Writes parts whose anyOf and oneOf have all been chosen from. */
+/* Writes the paths of parts after an alternative was chosen in each anyOf and oneOf of theirs. */
 static mica_status write_parts(mica__grammar_schema *s, const mica__parts *parts, uint32_t from, uint32_t to) {
   unsigned types = MICA__TYPE_ALL, some;
   for (size_t i = 0; i < parts->count; i++) {

@@ -76,7 +76,8 @@ mica_status mica__schema_check(const mica__grammar_schema *s, const mica__object
 /* Finds the schema that "$ref" points to. */
 mica_status mica__schema_resolve(const mica__grammar_schema *s, const mica__object *schema,
                                  const mica__object *reference, const mica__object **target);
-/* A count. Larger ones become MICA__MOST_COUNT. */
+/* Reads the count under the keyword `key`; `absent` without the keyword. Counts above MICA__MOST_COUNT become that
+ * number. */
 #define MICA__MOST_COUNT INT64_C(1000000000)
 int64_t mica__schema_count(const mica__object *schema, const char *key, int64_t absent);
 /* The types that the keyword "type" of a schema allows. */
@@ -115,7 +116,7 @@ void mica__write_language(mica__grammar_schema *s, const mica__automaton *langua
 /* Appends a text in quotes, with the escapes that JSON requires, and with U+007F escaped too. */
 void mica__quote(mica__text *json, const char *text, size_t bytes);
 
-/* Fails unless no value can satisfy two schemas of "oneOf", because a grammar cannot count those that hold. */
+/* Fails unless no value can satisfy two schemas of "oneOf", because a grammar cannot count how many of them hold. */
 mica_status mica__schema_check_one(mica__grammar_schema *s, const mica__object *schema, const mica__object *list);
 /* True if two values are equal in JSON: 1 equals 1.0, but not true. */
 bool mica__schema_equal(const mica__object *a, const mica__object *b);

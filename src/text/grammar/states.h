@@ -38,7 +38,7 @@ typedef struct mica__states {
   const mica__automaton *automaton;
   mica__item *pool;
   size_t pool_count, pool_room;
-  mica__set_table frames, states; /* frame 0: of rule 0; state 0: no byte fits */
+  mica__set_table frames, states; /* frame 0: the frame of rule 0; state 0: no byte fits */
   uint32_t *rows;                 /* 256 states each */
   uint32_t row_count, row_room;
   struct mica__closure *closure;

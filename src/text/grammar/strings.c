@@ -89,7 +89,7 @@ static void write_bytes(mica__grammar_schema *s, uint32_t from, uint8_t low, uin
 
 /* --- languages --- */
 
-/* Copies a language's nodes and edges; *start and *end receive the ends of its rule. */
+/* Copies a language's nodes and edges; *start and *end receive the first and the last node of its rule. */
 static void copy_language(mica__grammar_schema *s, const mica__automaton *language, uint32_t *start, uint32_t *end) {
   mica__automaton *a = s->automaton;
   const uint32_t base = a->node_count;
@@ -144,7 +144,7 @@ static mica_status shared_rule(mica__grammar_schema *s, bool string, uint32_t *r
 
 typedef struct string_facts {
   int64_t least, most;      /* characters; most: MICA__MOST_COUNT: any */
-  mica__automaton language; /* of patterns and formats; no rules: no limits */
+  mica__automaton language; /* of patterns and formats; without rules: any text */
 } string_facts;
 
 /* Restricts the facts to texts of another language. */

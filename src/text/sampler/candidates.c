@@ -74,7 +74,7 @@ double mica__candidates_sum(const mica__candidates *c, double *largest) {
   return sum;
 }
 
-/* With q = exp(logit - largest): log sum q - sum q (logit - largest) / sum q. */
+/* The entropy of the softmax: with q = exp(logit - largest), log sum q - sum q (logit - largest) / sum q. */
 double mica__candidates_entropy(const mica__candidates *c) {
   const double largest = mica__candidates_largest(c);
   double sum = 0, weighted = 0;

@@ -24,7 +24,7 @@ typedef mica_status mica__native(mica__render *run, const mica__object *self, co
 typedef struct mica__native_row {
   const char *name;
   mica__native *function; /* NULL: Mica lacks it, or the sandbox refuses it */
-  const char *parameters; /* "a,b"; "*": any arguments; these are not bound */
+  const char *parameters; /* "a,b"; "*": any arguments, which are not bound */
   bool refused;           /* a method that would change its object: reading it gives an undefined value */
 } mica__native_row;
 

@@ -120,8 +120,8 @@ size_t mica__characters(const char *text, size_t bytes);
 /* The byte where character `index` begins; `bytes` beyond the end. */
 size_t mica__character_at(const char *text, size_t bytes, size_t index);
 bool mica__is_blank(uint32_t c);
-/* Removes characters of `set` (NULL: blanks) from the beginning, the end. This and the search below count their
- * work. */
+/* Removes the characters of `set` (NULL: blanks) from the beginning if `left`, and from the end if `right`. mica__strip
+ * and mica__find_text count the bytes that they read. */
 mica__object mica__strip(mica__arena *work, const mica__object *text, const mica__object *set, bool left, bool right);
 /* The first byte at or after `from` where `part` begins; SIZE_MAX: none. */
 size_t mica__find_text(mica__arena *work, const char *text, size_t bytes, size_t from, const char *part,

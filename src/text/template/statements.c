@@ -142,7 +142,7 @@ static mica_status parse_parameters(mica__parser *p, mica__syntax **list) {
   return MICA_OK;
 }
 
-/* Parses the body of a macro or a call; loops outside do not count inside. */
+/* Parses the body of a macro or a call. A break or continue in it cannot belong to a loop around it. */
 static mica_status parse_function(mica__parser *p, const char *word, mica__syntax **body) {
   const int loops = p->loops;
   p->loops = 0;

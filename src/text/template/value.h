@@ -159,7 +159,7 @@ mica_status mica__object_read_json(mica__arena *arena, const char *json, size_t 
 typedef struct mica__json_style {
   const char *comma, *colon; /* between items, between key and value */
   const char *indent;        /* per level; NULL: all on one line */
-  bool ascii, sort;          /* ascii: escape all other characters; sort: order the keys */
+  bool ascii, sort;          /* ascii: escape all characters beyond ASCII; sort: order the keys */
   size_t most;               /* bytes; 0: MICA__MOST_TEMPLATE_MEMORY */
 } mica__json_style;
 /* Appends the result of Python's json.dumps. MICA_E_FORMAT: JSON lacks such a value, or the text exceeds

@@ -128,7 +128,7 @@ mica_status mica__merges_parse(const cJSON *object, mica_tokenizer *tokenizer) {
 
 /* --- a word --- */
 
-/* Holds back an unknown symbol, because the next one may join it. */
+/* A word that becomes symbols. An unknown symbol is held back, because the next one may join it. */
 typedef struct word {
   const mica_tokenizer *tokenizer;
   mica__work *work;
@@ -159,7 +159,7 @@ static mica_status add_unknown(word *w, const char *text, size_t bytes) {
       return MICA_OK;
     }
   }
-  if (model->unk < 0) return MICA_OK; /* left out, as in the package */
+  if (model->unk < 0) return MICA_OK; /* left out, as in the package `tokenizers` */
   if (!model->fuse_unk) MICA_TRY(flush_unknown(w));
   w->unknown = true;
   return MICA_OK;

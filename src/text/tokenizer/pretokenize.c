@@ -12,7 +12,7 @@
 
 static int32_t rest_id(size_t begin, int32_t id) { return begin == 0 ? id : MICA__PIECE_TEXT; }
 
-/* Puts a space before the text, cuts it by the pattern, and turns bytes into characters. */
+/* Puts a space before the text if the step says so, cuts it by the pattern, and turns bytes into characters. */
 static mica_status run_byte_level(const mica__cut_step *step, mica__search *search, const char *text, size_t bytes,
                                   int32_t id, mica__pieces *out) {
   const bool raw = id == MICA__PIECE_RAW;

@@ -61,7 +61,7 @@ typedef struct mica__cut_step {
   mica__cut_kind kind;
   bool (*is)(uint32_t character);
   mica__behaviour behaviour;
-  bool invert, prefix;    /* PATTERN; BYTE_LEVEL: put a space before the text */
+  bool invert, prefix;    /* invert: of PATTERN; prefix: BYTE_LEVEL puts a space before the text */
   mica__pattern *pattern; /* BYTE_LEVEL: NULL: none; METASPACE: the mark, NULL: no cuts */
   char *mark;             /* METASPACE */
   enum { MICA__PREPEND_ALWAYS, MICA__PREPEND_FIRST, MICA__PREPEND_NEVER } scheme;
@@ -100,7 +100,7 @@ typedef struct mica__model {
 /* --- what encoding needs --- */
 
 typedef struct mica__symbol {
-  int32_t id, before, after; /* -1: none; id -1: merged into the one before */
+  int32_t id, before, after; /* before, after: -1: none; id -1: merged into the one before */
 } mica__symbol;
 typedef struct mica__candidate {
   uint64_t key; /* rank << 32 | position */

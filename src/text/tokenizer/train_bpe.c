@@ -1,5 +1,5 @@
-/* Trains byte-pair encoding: the most frequent pair of neighbours becomes a token, repeatedly; of equal ones the pair
- * with the smaller ids, as in the package. Counts change only where a pair is merged. */
+/* Trains byte-pair encoding: the most frequent pair of neighbours becomes a token, repeatedly; of equally frequent
+ * pairs the one with the smaller ids, as in the package `tokenizers`. Counts change only where a pair is merged. */
 #include "text/tokenizer/train.h"
 #include "text/unicode.h"
 
@@ -41,7 +41,7 @@ typedef struct state {
   best *heap;
   size_t heap_count, heap_room;
   size_t known;    /* number of pairs before the current merge */
-  uint32_t *grown; /* known pairs with more occurrences: other halves had made the same token before */
+  uint32_t *grown; /* pairs known before this merge whose count grew: another merge had made the same token */
   size_t grown_count, grown_room;
 } state;
 
