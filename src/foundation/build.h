@@ -27,12 +27,13 @@ mica_value mica__build_blocks(const mica__network_build *b, mica_value x);
 mica_value mica__build_logits(mica_nn *nn, const mica_foundation_info *info, mica_value x, bool again);
 
 /* The mean cross entropy of the tokens `labels` (B, T), from the last norm's features x (B, T, C). Labels of -1 do
- * not count. *counted receives the number of the others, f32. `batch` is about B: logits are made for 256 rows at a
- * time. A sequence has at most `most` labels other than -1: logits are made for that many positions of each. */
+ * not count. *counted receives the number of labels that count, f32. `batch` estimates B, because logits are made
+ * for about 256 rows at a time. A sequence has at most `most` labels that count: logits are made for that many
+ * positions of each. */
 mica_value mica__build_token_loss(mica_nn *nn, const mica_foundation *model, mica_value x, mica_value labels,
                                   int64_t batch, int64_t most, mica_value *counted);
-/* An upper bound on the labels of a row in the batches of conversations; INT64_MAX: it is close to the row's length, or
- * the source is another. */
+/* An upper bound on the labels of a row in the batches of conversations; INT64_MAX: the bound would be close to the
+ * row's length, or the source has no conversations. */
 int64_t mica__conversations_most(const mica_batch_source *source);
 
 /* Builds the network of how->pixels. */

@@ -68,7 +68,7 @@ static mica_status check_sizes(const mica__config_source *f, const mica_foundati
 
 /* --- experts --- */
 
-/* Reads the clamp of gate and up from folders of gpt-oss, and if their experts are MXFP4. */
+/* Reads the clamp of gate and up from folders of gpt-oss, and whether their experts are MXFP4. */
 static mica_status read_gptoss(const mica__config_source *f, mica_foundation_info *i) {
   double alpha = 1.702;
   const mica__config_value object = mica__config_find(f, "quantization_config", "");
@@ -108,7 +108,7 @@ static mica_status read_experts(const mica__config_source *f, const mica__family
 
 static const struct {
   const char *text;
-  mica_foundation_function plain, gated; /* gated: COUNT if no family has it */
+  mica_foundation_function plain, gated; /* gated COUNT: no family has it */
 } functions[] = {
     {"silu", MICA_FOUNDATION_FUNCTION_SILU, MICA_FOUNDATION_FUNCTION_SWIGLU},
     {"swish", MICA_FOUNDATION_FUNCTION_SILU, MICA_FOUNDATION_FUNCTION_SWIGLU},

@@ -45,8 +45,8 @@ mica__config_value mica__config_at(const mica__config_value *list, size_t index)
 /* True if the value is this text. */
 bool mica__config_is(const mica__config_value *fact, const char *text);
 
-/* Each sets *value from the keys, or to `fallback` if they are absent; mica__NEEDED: they must exist. field: its name
- * in messages. MICA_E_FORMAT: another type, or a value that is not from low to high. */
+/* The functions below set *value from the keys, or to `fallback` if these are absent; mica__NEEDED: the keys must
+ * exist. field: its name in messages. MICA_E_FORMAT: another type, or a value that is not from low to high. */
 #define MICA__NEEDED (-1)
 mica_status mica__config_count(const mica__config_source *facts, const char *field, const char *json, const char *gguf,
                                int64_t fallback, int64_t low, int64_t high, int64_t *value);

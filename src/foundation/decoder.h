@@ -89,8 +89,8 @@ typedef struct mica__decoder_row {
 
 /* The number of rows in a step for `count` slots. If it is slot_count, row s belongs to slot s. */
 int32_t mica__decoder_row_count(const mica_decoder *d, int32_t count);
-/* Each computes logits, which stay on the host until the next run: of a part of a slot's prompt (one row), or of rows
- * of different slots, mica__decoder_row_count of them. */
+/* Both compute logits, which stay on the host until the next run. read_part reads a part of a slot's prompt and gives
+ * one row of logits; read_rows gives one for each row of different slots, mica__decoder_row_count of them. */
 mica_status mica__decoder_read_part(mica_decoder *d, int32_t slot, const int32_t *ids, int64_t count, int64_t offset);
 mica_status mica__decoder_read_rows(mica_decoder *d, const mica__decoder_row *rows, int32_t count);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* The positions that are used by default. */
+/* The most positions that are used by default. */
 #define DEFAULT_CONTEXT 8192
 
 static bool is_folder(const char *path) {

@@ -30,7 +30,7 @@ struct mica_embedder {
   mica_tokenizer *tokenizer;
   mica__embed_network texts, pictures; /* made at first use if the model has both */
   mica__processor processor;
-  mica__embed_form form; /* in use: nothing is open */
+  mica__embed_form form; /* as used: with defaults filled in */
   bool classes;          /* vectors are logits of classes */
   int64_t width, batch_tokens;
   double logit_scale;

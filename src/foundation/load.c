@@ -4,7 +4,7 @@
 
 #include <mica/adapter.h>
 
-/* The number of states, such as key caches, and of adapters' parameters: a model's files have none. */
+/* The number of parameters that a model's files do not have: states, such as key caches, and parameters of adapters. */
 static size_t count_own(const mica_nn *nn) {
   size_t count = 0;
   for (size_t p = 0; p < mica_nn_parameter_count(nn); p++) {

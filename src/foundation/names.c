@@ -260,7 +260,7 @@ static mica_status add_sources(const mapping *m, const row *r, mica__text *text)
   return mica__text_status(text);
 }
 
-/* The row of a name map with the order of elements in the tensors. */
+/* A row of a name map that says only how the tensors store the elements. */
 static mica_name_row order_of(const row *r, bool gguf) {
   return (mica_name_row){.every = gguf ? 0 : every_of(r),
                          .phase = !gguf && (r->how == EXPERTS_ODD || r->how == ODD),

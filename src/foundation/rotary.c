@@ -49,7 +49,7 @@ static mica_status read_factors(const mica__config_source *f, const char *keys, 
 /* "rope_parameters.KEY|rope_parameters.full_attention.KEY|rope_scaling.KEY". */
 #define IN_ROPE(key) "rope_parameters." key "|rope_parameters.full_attention." key "|rope_scaling." key
 
-/* Reads what LONGROPE's lists for short and long texts need besides. */
+/* Reads the values that LONGROPE needs besides its two lists of factors. */
 static mica_status read_original(const mica__config_source *f, mica_foundation_rotary *r) {
   MICA_TRY(mica__config_real(f, "original context",
                              IN_ROPE("original_max_position_embeddings") "|original_max_position_embeddings",
@@ -108,7 +108,7 @@ mica_status mica__rotary_read(const mica__config_source *f, const mica__family *
   const bool both = f->gguf && mica_weights_find(weights, "rope_factors_long.weight");
   if (both || (f->gguf && mica_weights_find(weights, "rope_freqs.weight")))
     i->rotary.scaling = MICA_FOUNDATION_SCALING_FACTORS;
-  /* Published files have these keys, but not rope.scaling.type. */
+  /* Published GGUF files that have both lists of factors lack rope.scaling.type. */
   if (both) MICA_TRY(read_original(f, &i->rotary));
   i->rotary_local = i->rotary;
   if (!family->own_local_base) return MICA_OK;

@@ -71,7 +71,7 @@ static double long_scale(const mica_foundation_rotary *r) {
   return r->factor <= 1 || r->original <= 1 ? 1 : sqrt(1 + log(r->factor) / log(r->original));
 }
 
-/* True if the context exceeds the original one; it then has its own list (Ding et al. 2024). */
+/* True if the context exceeds the original one; the list of factors for long texts then applies (Ding et al. 2024). */
 static bool is_long(const scaling *s) { return s->r->original > 0 && (double)s->model->context > s->r->original; }
 
 static void copy(const scaling *s, const double *list) {

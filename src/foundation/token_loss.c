@@ -58,7 +58,7 @@ static mica_value in_pieces(mica_nn *nn, const mica_foundation *model, mica_valu
   return mica_add(mica_stop_gradient(loss), mica_sub(term, mica_stop_gradient(term)));
 }
 
-/* Takes `most` positions of each sequence: those that have a label, in order, then others. */
+/* Replaces x and labels by `most` positions of each sequence: those that have a label, in order, then others. */
 static void take_counted(mica_graph *graph, int64_t most, mica_value *x, mica_value *labels) {
   const mica_shape shape = mica_value_shape(*x);
   mica_value counts = mica_cast(mica_greater_equal(*labels, mica_scalar(graph, MICA_I32, 0)), MICA_F32);

@@ -83,7 +83,8 @@ mica_status mica__whisper_rules_read(const char *path, const char *text, size_t 
 /* Finds the remaining tokens by name. MICA_E_FORMAT: the tokenizer lacks one. */
 mica_status mica__whisper_rules_name(const mica_foundation *model, const mica_tokenizer *tokenizer,
                                      mica__whisper_rules *rules);
-/* Does both for the model's folder, and checks preprocessor_config.json. Free the rules also after a failure. */
+/* Calls mica__whisper_rules_read and _name for the model's folder, and checks preprocessor_config.json. Free the rules
+ * also after a failure. */
 mica_status mica__whisper_rules_open(const mica_foundation *model, const mica_tokenizer *tokenizer,
                                      mica__whisper_rules *rules);
 void mica__whisper_rules_free(mica__whisper_rules *rules);

@@ -62,7 +62,8 @@ static void write_sizes(writer *w) {
   real(w, i->rms_norm ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon", i->epsilon);
   if (i->score_cap > 0) real(w, "attn_logit_softcapping", i->score_cap);
   if (i->logit_cap > 0) real(w, "final_logit_softcapping", i->logit_cap);
-  /* Readers derive the scale from the head size, or in Gemma's widest models from the width: refuses others. */
+  /* Readers derive the scale from the head size, or in Gemma's widest models from the width: refuses models with
+   * another scale. */
   double length = (double)i->head_size;
   if (w->model->family->query_scale && i->layers == w->model->family->wide)
     length = (double)i->width / (double)i->heads;
@@ -87,7 +88,7 @@ static void write_windows(writer *w) {
   free(local);
 }
 
-/* Readers derive the layers without positions from the family: refuses others. */
+/* Readers derive the layers without positions from the family: refuses models with other such layers. */
 static void check_no_rope(writer *w) {
   const mica_foundation_info *i = &w->model->info;
   const int64_t every = w->model->family->nope_every;
@@ -104,7 +105,7 @@ static void write_yarn(writer *w, const mica_foundation_rotary *r) {
   free(factors);
   real(w, "rope.scaling.yarn_beta_fast", r->beta_fast);
   real(w, "rope.scaling.yarn_beta_slow", r->beta_slow);
-  /* The key multiplies the value that follows from the factor. */
+  /* In GGUF files, the key is a multiplier of the value that follows from the factor. */
   const double own = r->factor <= 1 ? 1 : 0.1 * log(r->factor) + 1;
   if (fabs(scale / own - 1) > 1e-9) real(w, "rope.scaling.yarn_attn_factor", scale / own);
 }
