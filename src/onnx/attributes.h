@@ -9,8 +9,8 @@
  * supported one. MICA_E_UNSUPPORTED or MICA_E_FORMAT with a message that names it. Skips operators that are not
  * supported and those that the caller defines. An integer is accepted for a FLOAT of the same value. */
 mica_status mica__onnx_check_attributes(const mica_onnx *model);
-/* Checks that every operator is supported or defined by the caller; else MICA_E_UNSUPPORTED with a list of the
- * others. */
+/* Checks that every operator is supported or defined by the caller; else MICA_E_UNSUPPORTED, and the message lists the
+ * operators that are neither. */
 mica_status mica__onnx_check_operators(const mica_onnx *model);
 
 /* Returns an attribute's type as a number of AttributeProto, in old files deduced from its value; 0 if it has none. */

@@ -10,7 +10,7 @@
 
 /* A build, with the initial values that lowering demanded as constants. */
 typedef struct building {
-  mica_graph *tried; /* the trial lowering for known extents, if some are open */
+  mica_graph *tried; /* the trial lowering, in which known extents replace open ones; NULL: no extent is open */
   bool open;
   const mica_onnx *model;
   mica__external external;
@@ -89,7 +89,7 @@ static mica_status find_known(building *b, const mica_value *inputs, mica_value 
 
 /* --- open dimensions --- */
 
-/* True if two types are the same for any extent of open dimensions. */
+/* True if `known` is `open` with some extents in place of open dimensions. */
 static bool same_type(mica__type known, mica__type open) {
   bool same = known.dtype == open.dtype && known.shape.rank == open.shape.rank;
   for (int32_t k = 0; same && k < open.shape.rank; k++)

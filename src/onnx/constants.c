@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The tensor of such a node; NULL for other nodes. */
+/* The tensor of a node Constant; NULL for other nodes and other values. */
 static Onnx__TensorProto *weight_of(const Onnx__NodeProto *node) {
   if (strcmp(mica__onnx_text(node->op_type), "Constant") || *mica__onnx_text(node->domain)) return NULL;
   if (node->n_attribute != 1 || node->n_output != 1 || !*mica__onnx_text(node->output[0])) return NULL;

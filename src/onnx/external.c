@@ -21,7 +21,7 @@ typedef struct walk {
   int at[MOST_FOLDERS + 1]; /* the model's folder, and the open ones below it */
   int depth, links;
   char rest[4096]; /* the remaining path */
-  size_t plain;    /* how many of its last bytes come from the location itself; the bytes before come from links */
+  size_t plain;    /* how many of its last bytes come from the location; the bytes before come from links */
 } walk;
 
 static mica_status leaves(const walk *w) {

@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-/* The first element out of range; count if there is none. Elements belong to the columns in rotation. */
+/* The first element out of range; count if all are in range. Element i belongs to column i % columns. */
 static int64_t first_outside(const mica__lower_indices *c, mica_dtype dtype, const void *data, int64_t count) {
   for (int64_t i = 0; i < count; i++) {
     double at = mica__element_get(dtype, data, i), extent = (double)c->extents[i % c->columns];

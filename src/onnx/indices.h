@@ -9,8 +9,8 @@
 /* An input that a node uses as indices. */
 typedef struct mica__lower_indices {
   const char *node, *op, *operand; /* names, which the model owns */
-  size_t input;                    /* its index among the model's inputs */
-  int32_t columns;                 /* elements belong to them in rotation: 1 except for GatherND and ScatterND */
+  size_t input;                    /* the input's index among the model's inputs */
+  int32_t columns;                 /* element i belongs to column i % columns; 1 except for GatherND and ScatterND */
   int64_t extents[MICA_MAX_RANK];  /* of the axis that each column indexes */
 } mica__lower_indices;
 
@@ -18,7 +18,7 @@ typedef struct mica__lower_indices {
  * outside -extent .. extent - 1. An input is added to l->indices for a check before each run. */
 bool mica__lower_indices_within(mica__lowering *l, const mica__onnx_node *node, mica_value indices,
                                 const int64_t *extents, int32_t columns);
-/* Checks the elements of such an input. MICA_E_INVALID names the node, the index and the extent. */
+/* Checks the elements of an input that is used as indices. MICA_E_INVALID names the node, the index and the extent. */
 mica_status mica__lower_indices_check(const char *model, const mica__lower_indices *indices, mica_dtype dtype,
                                       const void *data, int64_t count);
 

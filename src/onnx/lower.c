@@ -216,7 +216,7 @@ mica_status mica__lower_model(mica__lowering *l, mica_value *outputs) {
   mica__lower_scope scope = {0};
   l->scope = &scope;
   l->lower_nodes = lower_nodes;
-  l->depth = l->is_body; /* so that rules for the model's own graph do not apply to bodies */
+  l->depth = l->is_body; /* bodies begin at depth 1: rules for the model's own graph do not apply to them */
   mica_status status = put_inputs(l);
   if (status == MICA_OK) status = mica__scope_put_initials(l, l->root->proto);
   if (status == MICA_OK) status = lower_nodes(l, l->root);

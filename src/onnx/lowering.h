@@ -51,8 +51,8 @@ typedef struct mica__lower_input {
   mica_shape shape;
   const void *data; /* NULL: not bound */
   bool given;       /* false for an optional input that is omitted */
-  /* For bodies only: an initial value from outside; or this trip's slice of the operand along the axis (input 0 is the
-   * trip's number), counted from the end if `back`. */
+  /* For bodies only: the initial value from outside that the input is; or, if `sliced`, the input is this trip's slice
+   * of the operand along `axis`, counted from the end if `back` (input 0 is the trip's number). */
   const Onnx__TensorProto *tensor;
   const Onnx__SparseTensorProto *sparse;
   bool sliced, back;
@@ -80,7 +80,7 @@ struct mica__lowering {
   bool small_weights;     /* small floating initial values are weights too, unless of rank 0 */
   bool by_name;           /* weights are found by their names in the file: unnamed tensors become constants */
   bool widens;            /* f16 and bf16 values become f32 */
-  const char *stop_at;    /* the lowering ends once this value is made; NULL: at the end */
+  const char *stop_at;    /* the name of a value: the lowering ends once it is made; NULL: at the end */
   const mica__lower_input *inputs;
   mica_value *input_values;
   size_t input_count;
@@ -100,7 +100,7 @@ struct mica__lowering {
   size_t weight_count, weight_capacity;
   mica__lower_indices *indices; /* inputs that are indices */
   size_t index_count;
-  mica_status (*lower_nodes)(mica__lowering *l, const mica__onnx_graph *graph); /* in the current scope; for bodies */
+  mica_status (*lower_nodes)(mica__lowering *l, const mica__onnx_graph *graph); /* for bodies: in the current scope */
   int32_t before; /* the graph's node count before the current operator */
   int32_t depth;  /* nesting of functions and bodies */
   uint64_t nodes; /* nodes lowered so far; bodies and functions count each time */

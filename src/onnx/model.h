@@ -36,7 +36,7 @@ typedef struct mica__onnx_graph {
 typedef struct mica__onnx_function {
   const Onnx__FunctionProto *proto;
   mica__onnx_graph body;
-  bool open, done; /* while calls are followed: being visited; visited */
+  bool open, done; /* for finding functions that call themselves: being visited; visited */
 } mica__onnx_function;
 
 /* An operator that the caller defines. */
@@ -46,8 +46,8 @@ typedef struct mica__onnx_defined {
   void *user;
 } mica__onnx_defined;
 
-/* A list of texts in the file, and one more after them if `more` is not NULL; or numbers, for classes that are
- * integers. */
+/* A list of texts in the file, followed by the text `more` unless that is NULL; or a list of numbers, for classes that
+ * are integers. */
 typedef struct mica__onnx_texts {
   const ProtobufCBinaryData *texts;
   const int64_t *numbers;
@@ -55,8 +55,8 @@ typedef struct mica__onnx_texts {
   const ProtobufCBinaryData *more;
 } mica__onnx_texts;
 
-/* The classes of the output that was asked for last: to follow an output back takes as long as the graph is large, and
- * callers ask for one name after the other. */
+/* The classes of the output whose class names were read last. They are kept because callers read one name after the
+ * other, and following an output back takes time proportional to the graph. */
 typedef struct mica__onnx_asked {
   pthread_mutex_t lock;
   size_t output; /* plus 1; 0: none yet */

@@ -20,7 +20,7 @@ typedef struct placed {
   size_t before;
 } placed;
 
-/* An initial value that a product no longer reads. made: a node now computes a value of this name. */
+/* An initial value that a product no longer reads. made: a node now computes a value of the same name. */
 typedef struct dropped {
   char *name;
   bool made;

@@ -7,12 +7,11 @@
 /* Returns the body in an attribute; NULL, with an error recorded, if there is none. */
 const mica__onnx_graph *mica__flow_body(mica__lowering *l, const mica__onnx_node *node, const char *name);
 
-/* Lowers a body in a new scope, which sees the names around it. inputs: tensors or sequences, one per input of the
- * body (MICA_E_FORMAT otherwise). outputs: receives one result per output of the body; unusable if something was
- * demanded. */
+/* Lowers a body in a new scope, which sees the names around it. inputs: tensors or sequences, one per input of the body
+ * (MICA_E_FORMAT otherwise). outputs: receives one result per output of the body; unusable if l->demands is set. */
 mica_status mica__flow_lower_any(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body,
                                  const mica__lower_value *inputs, size_t input_count, mica__lower_value *outputs);
-/* Does this for tensors only; MICA_E_UNSUPPORTED if a result is a sequence. */
+/* mica__flow_lower_any for tensors only; MICA_E_UNSUPPORTED if a result is a sequence. */
 mica_status mica__flow_lower(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body,
                              const mica_value *inputs, size_t input_count, mica_value *outputs);
 
@@ -21,7 +20,7 @@ mica_status mica__flow_give(mica__lowering *l, const mica__onnx_node *node, int3
 
 /* True if unrolling `trips` trips of the body stays within the limit on nodes. */
 bool mica__flow_may_unroll(const mica__lowering *l, const mica__onnx_graph *body, int64_t trips);
-/* Fails because the limit is exceeded. */
+/* Records the error that unrolling the body would exceed the limit on nodes. */
 mica_status mica__flow_too_long(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body);
 
 /* Gets the type that the file declares for a value; false if a dimension is open or Mica lacks the dtype. */

@@ -81,7 +81,7 @@ static bool gives_tensors(const mica__onnx_graph *body) {
   return true;
 }
 
-/* An upper bound of the names that a body reads. */
+/* An upper bound of the number of names that a body, and the bodies inside it, read. */
 static size_t count_reads(const mica__onnx_graph *body) {
   size_t count = body->proto->n_output;
   for (int32_t i = 0; i < body->count; i++) {

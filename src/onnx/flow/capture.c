@@ -102,13 +102,14 @@ static mica_status capture(const mica__lowering *l, const mica__lower_value *fou
   return MICA_OK;
 }
 
-/* Makes visible outer names inputs of the function; *list: one is a sequence. */
+/* Makes the outer values that the body reads inputs of the function; *list becomes true if one of them is a
+ * sequence. */
 static mica_status capture_all(mica__lowering *l, const reading *r, mica__function *f, mica_value *operands,
                                bool *list) {
   for (size_t i = 0; i < r->count; i++) {
     const mica__lower_value *found = mica__scope_find(l, r->names[i]);
     bool live = false;
-    if (!found) continue; /* it is of an inner body, or lowering the body reports the error */
+    if (!found) continue; /* the name is made in an inner body; else, lowering reports that it is unknown */
     if (found->list) *list = true;
     mica__lower_input *input = &f->inputs[f->input_count++];
     *input = (mica__lower_input){.name = r->names[i]};

@@ -4,12 +4,13 @@
 
 #include "onnx/flow/runner.h"
 
-/* Computes a value from data: the lowering's graph so far becomes a stage, which runs. *data is valid as long as the
- * lowering. `what` is for messages. Only for lowerings that can run, which those of mica_onnx_build cannot. */
+/* Reads a value that depends on data: the lowering's graph so far becomes a stage, which runs. *data, the elements, is
+ * valid as long as the lowering. `what` names the value in messages. Only for lowerings that can run;
+ * mica_onnx_build's cannot. */
 mica_status mica__cut_value(mica__lowering *l, const mica__onnx_node *node, mica_value value, const char *what,
                             const void **data);
 
-/* True if the next cut was already made on this path; then its call is not made again. */
+/* True if an earlier lowering already made the next cut of this path; an operator then need not make its call again. */
 bool mica__cut_is_replayed(const mica__lowering *l);
 /* True if that cut was a call. */
 bool mica__cut_replays_call(const mica__lowering *l);
@@ -22,9 +23,9 @@ mica_status mica__cut_call(mica__lowering *l, const mica__onnx_node *node, const
 mica_status mica__call_init(mica__call *call, size_t result_count);
 
 /* Makes a function of a body. Its inputs are the formal ones, named by `formals`, then the outer names that the body
- * uses. The function keeps outer values that are known or weights. operands[i], in the lowering's memory, is the value
- * for input i; null for those and for formal inputs. If the body takes a sequence, *function is NULL and the status
- * MICA_OK. */
+ * uses. The function itself keeps outer values that are known or weights. operands[i], in the lowering's memory, is the
+ * value for input i; null for formal inputs and for values that the function keeps. If the body takes a sequence,
+ * *function is NULL and the status MICA_OK. */
 mica_status mica__function_capture(mica__lowering *l, const mica__onnx_node *node, const mica__onnx_graph *body,
                                    const char *const *formals, size_t formal_count, bool counts,
                                    mica__function **function, mica_value **operands);

@@ -4,7 +4,7 @@
 
 #include "onnx/lower.h"
 
-/* An operand or a result. A function allocates the data of results, and its caller frees it. */
+/* An operand or a result. A mica__host_fn allocates the data of its results, and its caller frees them. */
 typedef struct mica__host_array {
   mica_dtype dtype;
   mica_shape shape;
@@ -15,7 +15,7 @@ typedef struct mica__host_array {
 /* Computes results, which are zero before, from operands; config is a copy of what was passed to mica__lower_host. */
 typedef mica_status mica__host_fn(const void *config, const mica__host_array *operands, mica__host_array *results);
 
-/* Lowers a node as such a function. `bytes` of config are copied; `why` is for mica_onnx_cut_at. */
+/* Lowers a node to a call of `compute` on the host. `bytes` of config are copied; `why` is for mica_onnx_cut_at. */
 mica_status mica__lower_host(mica__lowering *l, const mica__onnx_node *node, const char *why, mica__host_fn *compute,
                              const void *config, size_t bytes, const mica_value *operands, size_t operand_count,
                              mica_value *results, size_t result_count);

@@ -10,7 +10,7 @@ typedef struct knowing {
   mica__name_table makers; /* name -> node of the body that makes it */
   mica__name_table inputs; /* name -> input of the body */
   bool *nodes;             /* by node: its results are known */
-  bool *carried;           /* by input of the body: known */
+  bool *carried;           /* by input of the body: known in every trip */
 } knowing;
 
 static bool is_known_name(const knowing *k, const char *name) {

@@ -7,7 +7,7 @@
 
 typedef struct loop {
   const mica__onnx_graph *body;
-  size_t carried, scans; /* values carried from trip to trip, and collected results */
+  size_t carried, scans; /* the numbers of values carried from trip to trip, and of collected results */
   mica__lower_value *inputs, *outputs;
   mica_value **kept; /* by collected result: one value per trip */
   size_t trips, capacity;

@@ -9,7 +9,8 @@
 
 #define LOWERINGS 64
 #define SHARE_OF_MEMORY 2
-/* An input with this many different values at one time is not a size and is no longer bound. */
+/* If this number of programs differ only in bound inputs, inputs with many different values are no longer bound:
+ * they are not sizes. */
 #define MOST_VALUES 16
 
 static size_t bytes_of(const mica__lower_input *input) {
@@ -184,7 +185,8 @@ static mica_status say_outputs(const mica__trace *t, const mica_value *outputs, 
   return MICA_OK;
 }
 
-/* Each end has its own indices, because the extents they refer to may differ between paths. */
+/* Checks the indices that this end of a path lists. Each end has its own list, because the extents may differ between
+ * paths. */
 static mica_status check_indices(const mica__flow_program *p, const mica__stage *stage) {
   const mica_onnx_runner *r = p->function->runner;
   for (size_t i = 0; p->function->is_model && i < stage->index_count; i++) {

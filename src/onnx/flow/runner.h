@@ -17,13 +17,13 @@
 
 #include <mica/session.h>
 
-/* The source of a value on a path: input `index` of the program (stage -1), or result `index` of that stage of the
- * path: outputs of its session, then results of its call. */
+/* The source of a value on a path: input `index` of the program (stage -1), or result `index` of stage number `stage`
+ * of the path. A stage's results are the outputs of its session, then the results of its call. */
 typedef struct mica__flow_source {
   int32_t stage, index;
 } mica__flow_source;
 #define MICA__NO_SOURCE ((mica__flow_source){-2, 0})
-/* The runner's step, for random numbers. */
+/* The source of the runner's step, for random numbers. */
 #define MICA__STEP_SOURCE ((mica__flow_source){-3, 0})
 
 typedef enum mica__stage_end { MICA__STAGE_OUTPUTS, MICA__STAGE_VALUE, MICA__STAGE_CALL } mica__stage_end;
@@ -37,7 +37,7 @@ mica_shape mica__flow_shape(const mica__flow_type *type);
 
 /* An action between two stages of a run. The struct of each kind of call begins with this one. */
 typedef struct mica__call {
-  /* Computes results from operands; these tensors stay valid until the call runs again. */
+  /* Computes `results` from the operands; the results stay valid until the call runs again. */
   mica_status (*run)(struct mica__call *call, mica_queue *queue, const mica_tensor *const *operands);
   void (*destroy)(struct mica__call *call);
   size_t result_count;
@@ -46,7 +46,7 @@ typedef struct mica__call {
 
 typedef struct mica__stage {
   struct mica__stage *parent, *children, *next;
-  bool filed; /* it is in its program's tree */
+  bool filed; /* the stage is in its program's tree */
   void *key;  /* the parent's `now` that leads to this stage */
   size_t key_bytes;
   mica_session *session; /* NULL: nothing is computed */
@@ -80,8 +80,8 @@ typedef struct mica__flow_program {
   mica__stage **path; /* of the last run */
   size_t path_count, path_capacity;
   const mica_tensor **outputs; /* of the last run */
-  mica_tensor **wanted;        /* by output, at the end of a run */
-  mica_tensor **copies;        /* by output: a copy if it would be the caller's own tensor; NULL until needed */
+  mica_tensor **wanted;        /* by output: the memory that run->want gave; NULL: none */
+  mica_tensor **copies;        /* by output: a copy, for an output that is a tensor of the caller; NULL until needed */
   bool *written;
   uint64_t used;
 } mica__flow_program;
@@ -90,8 +90,8 @@ typedef struct mica__flow_program {
 typedef struct mica__run {
   mica_queue *queue;
   const mica_tensor *const *inputs; /* by input of the program; NULL for bound and absent ones */
-  /* Gives the memory for output i; *tensor stays NULL if any will do. passes: the input that the output equals, -1 for
-   * none. May be NULL. */
+  /* Gives the memory for output i; *tensor stays NULL if any memory will do. passes: the input that the output equals,
+   * -1 for none. May be NULL. */
   mica_status (*want)(void *user, size_t i, int32_t passes, const mica__flow_type *type, mica_tensor **tensor);
   void *user;
   bool again; /* something was demanded: the function's programs are gone, and it must be called again */
@@ -104,7 +104,7 @@ typedef struct mica__function {
   bool counts;               /* input 0 is the trip's number; the next number is the last output */
   mica__lower_input *inputs; /* as in a program, but without types; captured data is owned */
   size_t input_count, output_count;
-  bool *bound, *free;              /* by input: was demanded; must not be bound, because it has too many values */
+  bool *bound, *free;              /* by input: bound, as it was demanded; not to be bound, as it has too many values */
   const Onnx__TensorProto **known; /* initial values that were demanded */
   size_t known_count;
   mica__flow_program *programs, *current;
@@ -175,7 +175,7 @@ mica_status mica__stage_create(mica__trace *t, const mica_value *values, size_t 
 mica__flow_source mica__trace_source(const mica__trace *t, int32_t id);
 /* Appends the stage to the path, as a child of its last stage. */
 mica_status mica__trace_push(mica__trace *t, mica__stage *stage);
-/* Passes a stage of the path and records where its values are. */
+/* Moves past a stage that the path already has, and records where its values are. */
 mica_status mica__trace_pass(mica__trace *t);
 /* Runs stage number `at` of the program's path. */
 mica_status mica__stage_run(mica__flow_program *program, mica__run *run, size_t at);

@@ -99,7 +99,7 @@ typedef struct cutting {
   mica__trace *t;
   const mica_graph *from;
   mica_graph *to;
-  bool *value, *node; /* by id - 1: the value is read; the node is computed, with all its results */
+  bool *value, *node; /* by id - 1: true if the value is read; true if the node is computed, with all its results */
   int32_t *map;
   mica_binding *bindings;
   size_t binding_count;

@@ -50,7 +50,7 @@ MICA__LOWER(unary) {
 
 MICA__LOWER(identity) { return give(l, node, x_of(l, node)); }
 
-/* In inference passes x on; the mask is all true, and of x's type before version 10. */
+/* Returns x, as in inference. The mask is all true; before version 10 it has x's type. */
 MICA__LOWER(dropout) {
   mica_value x = x_of(l, node);
   if (mica__lower_has(l, node, 2)) {
@@ -151,8 +151,8 @@ static const struct {
                 {"BitwiseOr", mica_bit_or},
                 {"BitwiseXor", mica_bit_xor}};
 
-/* Operand 1, shaped to broadcast with operand 0. Before version 7 the attribute `broadcast` allows this, from axis
- * `axis` of operand 0 on; without `axis` its axes are the last ones, as in NumPy. */
+/* Operand 1, shaped to broadcast with operand 0. Before version 7 only the attribute `broadcast` allows this: its axes
+ * then match the axes of operand 0 from `axis` on or, without `axis`, the last ones, as in NumPy. */
 static mica_value beside(mica__lowering *l, const mica__onnx_node *node, mica_value a) {
   mica_value b = mica__lower_operand(l, node, 1);
   if (node->version >= 7 || !a.graph || !b.graph || !mica__onnx_int(node, "broadcast", 0)) return b;
@@ -182,7 +182,7 @@ MICA__LOWER(variadic) {
   return give(l, node, y);
 }
 
-/* x to exponents that are cheaper than a power; null for others. */
+/* x to the power of `exponent` by a cheaper operation; null if no such operation exists. */
 static mica_value simple_power(mica_value x, double exponent) {
   if (exponent == 1) return x;
   if (exponent == 2) return mica_square(x);

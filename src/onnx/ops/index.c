@@ -19,7 +19,8 @@ static bool within(mica__lowering *l, const mica__onnx_node *node, mica_value x,
   return mica__lower_indices_within(l, node, mica__lower_operand(l, node, 1), &mica_value_shape(x).dim[axis], 1);
 }
 
-/* Checks columns of indices for the axes of x from `first` on in the same way. */
+/* Checks operand 1 as columns of indices for the axes of x from `first` on: false, with an error recorded, if a known
+ * index is out of range. */
 static bool columns_within(mica__lowering *l, const mica__onnx_node *node, mica_value x, int32_t first) {
   mica_value indices = mica__lower_operand(l, node, 1);
   if (!x.graph || !indices.graph) return true; /* an error was already recorded */

@@ -178,8 +178,8 @@ typedef struct heads {
   int64_t count;
 } heads;
 
-/* Converts a mask of keys to a bias. The mask is lengths (batch), or 0 for hidden keys, (batch, keys) or (batch, rows,
- * keys); null: none. */
+/* Converts a mask of keys to a bias. The mask is the number of keys of each sequence (batch), or it is 0 for hidden
+ * keys, (batch, keys) or (batch, rows, keys); null: none. */
 static mica_value key_mask(mica__lowering *l, const mica__onnx_node *node, mica_value mask, int64_t keys) {
   if (!mask.graph) return mask;
   mica_shape s = mica_value_shape(mask);

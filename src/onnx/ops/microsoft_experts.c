@@ -204,7 +204,7 @@ static mica_value gated(const mixture *m, mica_value gate, mica_value linear) {
   return mica_mul(open, m->beta == 0 ? linear : mica_affine(linear, 1, m->beta));
 }
 
-/* h is (rows, k, n); linear is null unless there is a third matrix. */
+/* The activation of h (rows, k, n). linear: the product with the third matrix; null if no third matrix exists. */
 static mica_value activated(const mixture *m, mica_value h, mica_value linear) {
   if (!h.graph) return h;
   const int64_t n = mica_value_shape(h).dim[2];
@@ -218,8 +218,8 @@ static mica_value activated(const mixture *m, mica_value h, mica_value linear) {
   return linear.graph ? mica_mul(h, linear) : h;
 }
 
-/* The columns of the second matrix: the rows of the first one, or half of them. 0, with an error recorded, if the
- * matrices do not fit the activation. */
+/* The columns of the second matrix: the rows of the first one, or half of them if it includes the gate. 0, with an
+ * error recorded, if the matrices do not fit the activation. */
 static int64_t inner_width(mica__lowering *l, const mica__onnx_node *node, const mixture *m, mica_value first,
                            bool third) {
   const int64_t n = mica_value_shape(first).dim[1];

@@ -65,7 +65,7 @@ static mica_value answer(int32_t mode, mica_value x, mica_value split) {
                                     : mica_equal(x, split);
 }
 
-/* The next nodes for features x (N, T), each with its row of the tables. */
+/* The next node of each row in each tree (N, T), from the features x (N, T) and the fields of the present nodes. */
 static mica_value step(const tables *t, mica_value x) {
   mica_value yes = answer(t->mode.graph ? MICA__TREE_AT_MOST : t->only, x, t->split);
   if (t->mode.graph)
@@ -107,7 +107,8 @@ static bool single_targets(const ensemble *e, int32_t *target, double *weight) {
   return true;
 }
 
-/* The only target that the leaves below the root count for; -2 if there are several. */
+/* The only target that the leaves below the root count for, -1 if they count for none; -2 if there are several, or if
+ * trees share nodes. */
 static int32_t target_below(const ensemble *e, const int32_t *target, int32_t root, int32_t *stack, bool *seen) {
   int32_t found = -1, depth = 0;
   if (!seen[root]) stack[depth++] = root;
@@ -129,7 +130,7 @@ static int32_t target_below(const ensemble *e, const int32_t *target, int32_t ro
   return found;
 }
 
-/* Sums for trees that each count for one target: one number per leaf, times a matrix of trees and targets. Else
+/* The sums, if each tree counts for a single target: one number per leaf, times a matrix of trees and targets. Else
  * null. */
 static mica_value sums_by_tree(const ensemble *e, mica_value leaves) {
   const mica__trees *t = &e->trees;

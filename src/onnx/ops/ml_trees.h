@@ -13,7 +13,7 @@ typedef enum mica__tree_mode { MICA__TREE_AT_MOST, MICA__TREE_BELOW, MICA__TREE_
 typedef struct mica__tree_node {
   int32_t mode;     /* mica__tree_mode */
   int32_t feature;  /* 0 for a leaf */
-  int32_t yes, no;  /* node indices; a leaf's are its own */
+  int32_t yes, no;  /* node indices; a leaf has its own index twice */
   double split;     /* 0 for a leaf */
   bool tracks_true; /* a NaN takes the `yes` branch */
 } mica__tree_node;

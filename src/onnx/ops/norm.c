@@ -37,7 +37,7 @@ MICA__LOWER(instance_norm) {
   return give(l, node, mica_instance_norm(x_of(l, node), scale, bias, epsilon));
 }
 
-/* Scale and bias have one number per channel since version 21, before one per group. */
+/* Since version 21, scale and bias have one number per channel; before, they had one per group. */
 MICA__LOWER(group_norm) {
   double epsilon = mica__onnx_real(node, "epsilon", 1e-5);
   int64_t groups = mica__onnx_int(node, "num_groups", 0);

@@ -41,7 +41,7 @@ static bool axis_of(mica__lowering *l, const mica__onnx_node *node, mica_value x
   *axis = mica__onnx_int(node, "axis", 1);
   *block = mica__onnx_int(node, "block_size", 0);
   if (!x.graph) return false;
-  /* With a single scale, x may lack this axis. */
+  /* With a single scale the axis does not matter, and x may lack it. */
   if (rank == 0 || *axis >= rank) *axis = 0;
   return rank == 0 || mica__lower_axis(l, node, rank, axis);
 }
@@ -156,7 +156,7 @@ static mica_value product(mica_value a, mica_value a_zero, mica_value b, mica_va
   return mica_matmul(a, b);
 }
 
-/* True if integer kernels support the matrices; their scales and zero points may be null. */
+/* True if integer kernels support the matrices. parts: their scales and zero points, which may be null. */
 static bool are_matrices(mica_value a, mica_value b, const mica_value *parts, int count) {
   mica_shape x = mica_value_shape(a), y = mica_value_shape(b);
   bool fit = x.rank >= 2 && (y.rank == 2 || y.rank == x.rank);
@@ -227,7 +227,7 @@ MICA__LOWER(qlinear_conv) {
   for (int32_t k = 0; k < 8; k++)
     if (!in[k].graph) return MICA_OK;
   if (mica__lower_has(l, node, 8)) {
-    /* Its unit is the product of both scales, as for the sums. */
+    /* The bias counts in the product of both scales, as the sums do. */
     mica_value steps = mica__lower_operand(l, node, 8), one = mica_reshape(mica_cast(in[1], MICA_F32), MICA_SCALAR);
     mica_value scale = mica_mul(one, mica_cast(in[4], MICA_F32));
     bias = mica_dequantize(steps, scale, (mica_value){0}, NULL);

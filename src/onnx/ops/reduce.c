@@ -11,7 +11,7 @@ static const struct {
   reduce_fn *build;
   bool floating;   /* computed in floating point only */
   bool of_nothing; /* defined over no elements */
-  double nothing;  /* the result over no elements if Mica's own function fails */
+  double nothing;  /* if not of_nothing: the result over no elements */
   bool identity;   /* returns a single element unchanged */
 } reductions[] = {{"ReduceSum", mica_sum, false, true, 0, true},
                   {"ReduceMean", mica_mean, true, true, 0, true},

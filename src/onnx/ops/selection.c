@@ -65,7 +65,7 @@ MICA__LOWER(compress) {
 
 /* --- different elements --- */
 
-/* x as `count` slices of outer x inner elements each. */
+/* A tensor as `count` slices along an axis, of outer times inner elements each. */
 typedef struct slices {
   const double *values;
   int64_t outer, count, inner;
@@ -96,7 +96,7 @@ static void sort(const slices *s, int64_t *indices, int64_t *room, int64_t n) {
 
 typedef struct different {
   int64_t count;
-  int64_t *first, *inverse, *counts, *order; /* by distinct slice; inverse by slice */
+  int64_t *first, *inverse, *counts, *order; /* per distinct slice; inverse: per slice of the tensor */
 } different;
 
 /* Renumbers the distinct slices from value order to the order of first occurrence. */

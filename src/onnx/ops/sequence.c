@@ -10,8 +10,7 @@ static mica_value optional(mica__lowering *l, const mica__onnx_node *node, int32
   return mica__lower_has(l, node, k) ? mica__lower_operand(l, node, k) : (mica_value){0};
 }
 
-/* Convolves each channel separately over (batch, channels, steps) and the size - 1 steps before, which are the
- * state. */
+/* Convolves each channel of x (batch, channels, steps) separately. The size - 1 steps before x are the state. */
 MICA__LOWER(causal_conv) {
   mica_value x = x_of(l, node), w = mica__lower_operand(l, node, 1), past = optional(l, node, 3);
   int32_t activation = mica__lower_choice(l, node, "activation", "none silu swish", 0);

@@ -131,7 +131,7 @@ static bool transposed_pads(mica__lowering *l, const mica__onnx_node *node, cons
       return false;
     }
     int64_t extent = given && at >= 0 ? wanted.values[at] : w->extent[i] * w->stride[i], all = whole - extent;
-    if (all < 0) { /* larger than the result: add zeros after it by output_padding */
+    if (all < 0) { /* the result must be larger: add zeros after it by output_padding */
       config->output_pad[i] -= all;
       all = 0;
     }

@@ -76,7 +76,8 @@ static Onnx__ValueInfoProto *port_of(mica__onnx_writer *w, int32_t id, bool inpu
   return port;
 }
 
-/* Describes the ports, one line each: runtimes show a graph's text, but not the texts of its ports. */
+/* Describes the inputs and outputs in the graph's text, one line each: runtimes show this text, but not the texts of
+ * inputs and outputs. */
 static char *describe_ports(mica__onnx_writer *w, Onnx__ValueInfoProto *const *ports[2], const size_t counts[2]) {
   mica__text text = {0};
   for (int side = 0; side < 2; side++)
@@ -186,7 +187,8 @@ static void name_beside(const char *path, int index, char *text) {
     sprintf(text, "%s.data", path);
 }
 
-/* Chooses a name that the existing model does not read: if there is a model, one without a file. */
+/* Chooses a name for the second file. If a model already exists at path, the name must be unused, because that model
+ * may read the file. */
 static mica_status choose_name(const char *path, beside *out) {
   const bool there = access(path, F_OK) == 0;
   for (out->at_name = 0; out->at_name < NAMES; out->at_name++) {

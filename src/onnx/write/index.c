@@ -42,7 +42,7 @@ MICA__WRITE(gather) {
   mica__write_int(w, "axis", axis);
 }
 
-/* Makes rows along axis 0 into ScatterND's indices of one number each. */
+/* Shapes the indices of rows along axis 0 as ScatterND needs them: one number per row. */
 static const char *as_rows(mica__onnx_writer *w, int32_t id, const mica__node *node, const char *indices) {
   const int64_t last = mica__write_type_of(w, node->inputs[1]).shape.rank;
   if (mica__node_int(node, "axis") != 0)

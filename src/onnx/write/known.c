@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Computes the bytes of a value; false if its shape is open. */
+/* Computes the size of a value in bytes; false if its shape is open. */
 static bool bytes_of(mica__type type, size_t *bytes) {
   int64_t count = 0;
   if (mica__write_is_open(type.shape) || mica_shape_count(type.shape, &count) != MICA_OK) return false;

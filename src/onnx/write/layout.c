@@ -30,7 +30,7 @@ const char *mica__write_extents(mica__onnx_writer *w, int32_t id, const int64_t 
 
 /* --- reshape and expand --- */
 
-/* If the shape has an extent of 0, it must mean 0, not the operand's extent. */
+/* Sets allowzero if the shape has an extent of 0, so that it means 0, not the operand's extent. */
 static void allow_zero(mica__onnx_writer *w, mica_shape shape) {
   for (int32_t k = 0; k < shape.rank; k++)
     if (shape.dim[k] == 0) {
@@ -39,7 +39,7 @@ static void allow_zero(mica__onnx_writer *w, mica_shape shape) {
     }
 }
 
-/* Joins the shape of a reshape with several open extents: numbers, and extents of the operand's axes. */
+/* Writes the shape of a reshape with several open extents: numbers and extents of the operand's axes, joined. */
 static const char *joined_shape(mica__onnx_writer *w, int32_t id, const mica__node *node, mica_shape asked) {
   const char *parts[MICA_MAX_RANK];
   for (int32_t k = 0; k < asked.rank; k++) {
@@ -75,7 +75,7 @@ MICA__WRITE(reshape) {
   if (open_count(to) < 2) allow_zero(w, to);
 }
 
-/* An extent of 1 keeps the operand's extent. */
+/* In the shape that Expand reads, an extent of 1 keeps the operand's extent. */
 MICA__WRITE(expand) {
   const char *x = mica__write_operand(w, node->inputs[0]), *shape = NULL;
   mica_shape to = node->type.shape;
@@ -93,8 +93,8 @@ MICA__WRITE(transpose) {
 
 /* --- windows --- */
 
-/* The end of a slice, one step past its last element. If that is before the first element, or open, it is the farthest
- * integer. */
+/* The end of a slice, one step past its last element. If that is before the first element, or open, it is the largest
+ * or smallest integer. */
 static int64_t end_of(int64_t start, int64_t step, int64_t count) {
   const int64_t far = step > 0 ? INT64_MAX : INT64_MIN;
   if (count == MICA_DYNAMIC) return far;

@@ -68,8 +68,8 @@ MICA__WRITE_MARK(group_norm) {
   return true;
 }
 
-/* The extents from the axis in the second number on; false if they are open and there is no scale, which ONNX
- * requires. */
+/* The extents of x from the axis on that the mark's second number gives; false if they are open and there is no scale,
+ * which ONNX requires. */
 static bool row_of(const mica__onnx_writer *w, const mica__node *node, mica_shape *row) {
   const mica_shape x = mica__write_type_of(w, node->mark->inputs[X]).shape;
   *row = MICA_SCALAR;

@@ -38,7 +38,7 @@ typedef struct mica__onnx_writer {
   mica_status status;
 } mica__onnx_writer;
 
-/* Writes node `id`, result 0, or a mark on it. */
+/* Writes the operators that compute value `id`; node is its entry. */
 typedef void mica__write_fn(mica__onnx_writer *w, int32_t id, const mica__node *node);
 #define MICA__WRITE(name) void mica__write_##name(mica__onnx_writer *w, int32_t id, const mica__node *node)
 /* Writes the marked form; false, with nothing written, if the node must be written as it was built. */
@@ -86,7 +86,7 @@ void mica__write_texts(mica__onnx_writer *w, const char *name, const char *const
 
 /* Adds an initial value under its own name; the elements are not copied. */
 void mica__write_elements(mica__onnx_writer *w, const char *name, mica_dtype dtype, mica_shape shape, const void *data);
-/* Does this under a new name, similar to `text`, and returns it. */
+/* mica__write_elements under a new name that is similar to `text`; returns the name. */
 const char *mica__write_tensor(mica__onnx_writer *w, const char *text, mica_dtype dtype, mica_shape shape,
                                const void *data);
 /* Adds one element of rank 0. */
