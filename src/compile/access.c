@@ -34,7 +34,7 @@ bool mica__access_is_row_major(mica_shape space, const mica__access *access) {
 /* Adjacent dimensions of a value that the inner access walks as one. */
 typedef struct run {
   int64_t extent, row_major, stride;
-  int64_t at, low, high; /* the index at the offset; how far the steps of the space reach below and above it */
+  int64_t at, low, high; /* at: the index of the offset along the run; low, high: how far steps reach below and above */
 } run;
 
 static int32_t find_runs(mica_shape shape, const mica__access *inner, run runs[MICA_MAX_RANK]) {
@@ -64,7 +64,7 @@ bool mica__access_compose(mica_shape space, const mica__access *outer, mica_shap
   run runs[MICA_MAX_RANK];
   *out = (mica__access){0};
   for (int32_t i = 0; i < space.rank; i++)
-    if (space.dim[i] == 0) return true; /* views may begin anywhere; the last of no elements is number -1 */
+    if (space.dim[i] == 0) return true; /* without elements, any access will do */
   out->offset = inner->offset;
   int32_t count = find_runs(shape, inner, runs);
   for (int32_t j = 0; j < count; j++) {

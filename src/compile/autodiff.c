@@ -151,8 +151,8 @@ static int32_t behind(const backward *b, int32_t id) {
   return node->op->is_stream && node->op->is_stream(node->attrs) ? node->inputs[0] : 0;
 }
 
-/* The gradient that has arrived at the value. For a stream, also the gradient at the value that
- * represents it, before the stream's own share is added. */
+/* The gradient that has arrived at the value. For a stream it includes, so far as it has arrived, the gradient of the
+ * operand that users read in its place, unrounded. */
 static mica_value arrived_at(const backward *b, int32_t id) {
   mica_value d = b->grads[id - 1];
   const int32_t source = behind(b, id);

@@ -4,7 +4,8 @@
 
 #include <stdlib.h>
 
-/* The most operands of a concatenation, and the most values of one composite. Each is compared with each. */
+/* The most operands of a concatenation, and the most values of one composite. They are limited because each is compared
+ * with all others. */
 #define MOST_OPERANDS 256
 #define MOST_PARTS 512
 

@@ -67,7 +67,8 @@ static int32_t emit_number(mica__emission *e, int32_t id, double value) {
   return add_instr(e, &instr, id, &nowhere);
 }
 
-/* True if nothing in a chain of views is computed by this kernel, which could not read it then. */
+/* True if this kernel computes neither the views of the chain that begins at the value nor the value below them, so
+ * that it can load the value from memory. */
 static bool is_made_before(const mica__emission *e, int32_t id) {
   for (; node_at(e, id)->op->kind == MICA__OP_VIEW; id = node_at(e, id)->inputs[0])
     if (e->group[id - 1] == e->own) return false;
@@ -295,7 +296,8 @@ bool mica__emit(mica__emission *e, const int32_t *members, int32_t count, const 
     if (!stored[members[i] - 1]) continue;
     int64_t elements = mica__node_count(node_at(e, members[i]));
     if (elements != e->elements && elements != e->rows) return false;
-    /* If there are no rows, both counts are 0; a joined value must not be taken for an element. */
+    /* Compares with rows first: if there are no rows, both counts are 0, and a joined value must not be stored as an
+     * element. */
     const mica__access *access = elements == e->rows ? &lay.row : &lay.element;
     int32_t value = emit_value(e, members[i], access);
     if (value < 0 || add_store(e, members[i], value, access) < 0) return false;

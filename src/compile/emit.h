@@ -15,7 +15,7 @@ typedef struct mica__emission {
   const int32_t *group; /* by id - 1: the kernel computes the nodes of group `own` */
   int32_t own;
   const bool *inlined;                    /* by id - 1: computed again wherever it is used */
-  mica__fused *fused, *scratch;           /* the result; the caller's memory for one more list */
+  mica__fused *fused, *scratch;           /* the result; scratch memory of the caller for one more list */
   int32_t operands[MICA__FUSED_OPERANDS]; /* the node that is each operand */
   uint32_t stores;                        /* bit k: the kernel writes operand k */
   int64_t elements, rows;                 /* of the index space; rows equals elements if nothing is reduced */

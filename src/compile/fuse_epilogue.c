@@ -115,9 +115,9 @@ static void take_halves(const fusing *a, mica__node *node) {
   }
 }
 
-/* True if fusing would make a kernel store this operand, as large as the result, only for the launch. Without fusing,
- * the user's kernel computes it in passing, and what follows too: an optimizer's momentum times its share, and the
- * update. */
+/* True if fusing would make another kernel store this operand, which is as large as the result, just for the launch to
+ * read it. Without fusing, the user's kernel computes it in passing, together with what follows: an optimizer's
+ * momentum, for example, and then the update. */
 static bool is_stored_for_it(const fusing *a, const mica__node *user, int32_t other) {
   const int32_t base = bottom_of(a, other);
   const mica__node *node = node_at(a, base);

@@ -35,9 +35,9 @@ typedef enum mica__fused_kind {
 typedef struct mica__fused_instr {
   mica__fused_kind kind;
   const mica__op *op;
-  const void *attrs; /* the op's, owned by the node, which outlives the list */
+  const void *attrs; /* the op's attributes; the node that owns them outlives the list */
   int32_t args[4];
-  int32_t arg_count; /* OP: its number; a bounded LOAD has one or none, REDUCE and STORE one, the others none */
+  int32_t arg_count; /* of an OP; a bounded LOAD has one or none, REDUCE and STORE one, the others none */
   int32_t operand;
   mica_dtype dtype;    /* of the result; arithmetic uses COMPUTE(dtype) */
   mica__access access; /* LOAD, STORE: elements of the operand per step of each dimension */
@@ -61,7 +61,7 @@ typedef struct mica__fused {
    * stride[split] leads from piece to piece. */
   int32_t split;
   int64_t chunk;
-  mica__fused_instr instrs[MICA__FUSED_INSTRS]; /* last: a kept list has memory for only `count` */
+  mica__fused_instr instrs[MICA__FUSED_INSTRS]; /* last, because a list that is kept has memory for only `count` */
 } mica__fused;
 
 /* The bytes of a list that are in use; a copy copies these. */

@@ -33,7 +33,8 @@ static bool is_plain(const mica__fused *fused) {
   return true;
 }
 
-/* True for arguments that each part has of its own, or that follow from the text. */
+/* True for arguments that are not passed once for all parts: each part passes its own, or the text of the kernel does
+ * without. */
 static bool is_left_out(const mica__fused *fused, const mica__fused_arg *arg) {
   return arg->kind <= MICA__FUSED_ARG_EXTENT ||
          (arg->kind == MICA__FUSED_ARG_POINTER && !is_shared(&fused->instrs[arg->instr]));
@@ -201,7 +202,8 @@ static mica_status make_plan(work *w, const mica__batch *batch, const mica_devic
   w->fused.extent[0] = ANY_EXTENT;
   MICA_TRY(mica__fused_plan_make(&w->fused, &target, &w->plan));
   w->plan.chunk = device_class == MICA__ON_CPU ? CPU_STEPS : w->plan.width;
-  /* What holds for all parts. Their pointers go through variables, to which `restrict` does not apply. */
+  /* Treats an access as aligned only if it is aligned in all parts. `alone` has no effect: the parts' pointers go
+   * through variables, to which `restrict` does not apply. */
   bool all[MICA__FUSED_INSTRS];
   memset(all, true, sizeof all);
   for (int32_t p = 0; p < batch->count; p++) {

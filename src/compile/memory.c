@@ -156,8 +156,8 @@ static int32_t inherited_block(const planner *p, int32_t s, int32_t id) {
   return 0;
 }
 
-/* The step at which step s writes: s itself, except for a host step in two halves. That one writes when it ends, before
- * the first step that reads a result or at the end of the run. */
+/* The step at which step s writes: s itself, except for a host step in two halves. Such a step writes in its second
+ * half, before the first step that reads a result, or at the end of the run. */
 static int32_t written_at(const planner *p, int32_t s) {
   const mica__step *step = &p->partition->steps[s];
   int32_t first = p->partition->count;

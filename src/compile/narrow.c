@@ -13,7 +13,7 @@ typedef struct narrowing {
   mica_graph *out;
   mica_dtype dtype;
   bool *invariant, *narrow; /* by id - 1; narrow: the value is f32, and its copy is of `dtype` */
-  int32_t *map, *other;     /* from ids to the copy's; other: that value in the other type, once it is cast */
+  int32_t *map, *other;     /* by id: map: the value in the copy; other: the copy cast to the other type, once needed */
   bool some;                /* a product is narrow */
   const char *wide[4];      /* ops with weights that stay f32, each once */
   size_t wide_count;

@@ -66,8 +66,8 @@ mica__access mica__partition_operand(const mica_graph *graph, const mica__node *
   bool takes = k < 32 && node->op->takes_strides >> k & 1;
   for (int32_t i = 0; i < space.rank; i++) takes = takes && access.stride[i] >= 0;
   if (takes || mica__access_is_row_major(space, &access)) return access;
-  /* A part of a launch's result or of an input, in order: launches may begin at any element. For a generated kernel's
-   * value, the rest of it may not be in memory. */
+  /* A launch may begin to read at any element, so it reads a contiguous part of another launch's result, or of an
+   * input, in place. A result of a generated kernel may not be in memory as a whole. */
   mica__access begins = access;
   begins.offset = 0;
   const mica__op *from = mica__graph_node(graph, *base)->op;
@@ -283,7 +283,7 @@ static mica_status visit(work *w, int32_t id, bool fusion) {
   MICA_TRY(begin_group(w, id, !launched));
   int32_t own = w->group_count;
   if (launched && fusion && node->op->window && !(w->composites && w->composites->joined[id - 1])) {
-    /* Alone in its group, a generated kernel reads and writes it, unless that would have too many arguments. */
+    /* Such an op runs as a generated kernel of its own, unless that would have too many arguments. */
     launched = !try_union(w, &id, 1);
     w->groups[own - 1].fused = !launched;
   }
@@ -322,7 +322,7 @@ static bool still_emits(work *w, const group *g, int32_t *stores) {
 }
 
 /* True if the node is stored in any case: it is in no fused group, is an output or assigned, is kept, or another group
- * reads it. A recomputation that reads it makes no further value be stored. */
+ * reads it. Recomputing a value from it does not add a value to be stored. */
 static bool is_stored_anyway(work *w, int32_t id) {
   int32_t g = w->group_of[id - 1];
   if (!g || !w->groups[g - 1].fused || w->wanted[id - 1] || w->kept[id - 1]) return true;
@@ -331,7 +331,8 @@ static bool is_stored_anyway(work *w, int32_t id) {
   return false;
 }
 
-/* A value to recompute, with the earlier values that are not in memory, and the small values that they read. */
+/* A value to recompute: `ids` are this value and the values that it needs and that are not in memory; `small` are the
+ * small values that these read. */
 typedef struct again {
   int32_t ids[AGAIN_NODES], small[4 * AGAIN_NODES];
   int32_t count, small_count, cost;

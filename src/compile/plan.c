@@ -186,8 +186,8 @@ static uint32_t constant_inputs(const recorder *r, const mica__node *node, uint3
   return constant;
 }
 
-/* A lent value is kept only if another step needs it within this many steps: until then its memory serves nothing
- * else. */
+/* A lent value is kept only if another step needs it within this many steps, because its memory serves nothing else
+ * until then. */
 #define LENDING_STEPS 8
 
 /* True if the op of one of the next steps reads the value as an operand that lends (mica__op.lends). */

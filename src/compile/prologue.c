@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A part of the prologue while its key is computed: its launches, the placeholders that they fill, and what these are
- * made of. */
+/* A part of the prologue while its key is computed: the placeholders that its launches fill, and the buffers that they
+ * read. */
 typedef struct making {
   mica__recorder *r;
   const mica__step *step;

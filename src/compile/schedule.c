@@ -238,7 +238,7 @@ static bool is_temporary(const schedule *s, int32_t id) {
 
 /* --- updates --- */
 
-/* True if the step reads a result of a host step in two halves, which ends before its first reader. */
+/* True if the step reads a result of a host step in two halves; the second half runs before the first reader. */
 static bool reads_what_has_begun(const schedule *s, const mica__step *step) {
   for (int32_t i = 0; i < step->read_count; i++) {
     int32_t from = s->partition->step_of[step->reads[i] - 1];

@@ -287,7 +287,8 @@ static mica_status visit_op(sweep *s, const mica__node *node, int32_t *inputs, i
   d.inputs = inputs;
   MICA_TRY(mica__attrs_copy(d.op->attrs, node->attrs, &d.attrs));
   mica_status status = infer_again(s, &d);
-  /* The attributes now contain what the sum needs to know of the operand's shape. */
+  /* infer_again has put what a sum needs of the second operand's shape into its attributes, so the operand is
+   * dropped. */
   if (d.op == &mica__op_sum) d.input_count = 1;
   if (status == MICA_OK) status = drop_unread(s, d.op, inputs, d.input_count);
   if (status == MICA_OK) status = make(s, &d, id);
@@ -299,7 +300,7 @@ static mica_status visit(sweep *s, int32_t source_id, const mica_shape *shapes) 
   const mica__node *node = mica__graph_node(s->source, source_id);
   int32_t *id = &s->map[source_id - 1];
   if (node->op->kind == MICA__OP_RESULT) {
-    /* A further result was made with its node. */
+    /* Nothing to do: the result was made with its node. */
   } else if (node->op->kind != MICA__OP_SOURCE) {
     int32_t *inputs = calloc((size_t)node->input_count, sizeof *inputs);
     if (!inputs) return mica__fail_nomem("a session");

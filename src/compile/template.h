@@ -39,8 +39,9 @@ mica_status mica__template_copy_node(const mica_graph *graph, int32_t id, int32_
 void mica__template_find_invariant(const mica_graph *graph, const bool *written, bool *invariant);
 
 /* Finds products of a launch's result that the launch itself can compute, from operands that stay the same between
- * runs. scaled[id - 1] becomes 1 + the product's operand that is the launch, and 0 for other nodes. Launches that are
- * no longer needed are removed from `needed`, in which outputs and what they need are marked. */
+ * runs. For such a product `id`, scaled[id - 1] becomes 1 + the index of its operand that is the launch; for other
+ * nodes 0. Launches that are no longer needed are removed from `needed`, in which outputs and what they need are
+ * marked. */
 mica_status mica__template_find_scaled(const mica_graph *graph, const mica_value *outputs, size_t output_count,
                                        bool *needed, int32_t *scaled);
 /* Adds the launch to `out`, a copy of the graph, in place of the product `id`. map[i] is the id in the copy for id i of
