@@ -246,8 +246,8 @@ static mica_status launch_grad(const mica__exec *exec) {
 
 /* --- descriptors --- */
 
-/* The operations of over_d products over D and over_e over E, for the query-key pairs that causality and window
- * leave. */
+/* Counts the operations of over_d products over D and over_e products over E, for the query-key pairs that causality
+ * and window leave. */
 static double flops(const mica__node *node, const mica__type *in, double over_d, double over_e) {
   const mica__attention_attrs *attrs = node->attrs;
   mica__attention_sizes s = mica__attention_sizes_of(in);
@@ -271,7 +271,8 @@ static const mica__kernel_desc *const grad_kernels[] = {&mica__attention_delta_k
                                                         NULL};
 static const mica__kernel_desc *const mask_grad_kernels[] = {&mica__attention_mask_grad_kernel, NULL};
 
-/* All operands except y and logsum, which are results of this family and contiguous. */
+/* The operands that may have any strides: all but y and logsum, which attention's own launches have written
+ * contiguously. */
 #define GRAD_TAKES_STRIDES ~(1u << MICA__ATTENTION_OF_Y | 1u << MICA__ATTENTION_OF_LOGSUM)
 
 static mica_status check_attention(mica__check *check) {

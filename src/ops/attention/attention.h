@@ -90,7 +90,7 @@ typedef struct mica__attention {
   mica__attention_sizes size;
   mica_dtype dtype, wide; /* of the elements; of the sums */
   bool of_gradient;
-  mica__mma_trial *trial; /* a trial of a variant with instructions, before its first launch; NULL in checks */
+  mica__mma_trial *trial; /* tries a variant with a unit's instructions before its first launch; NULL in checks */
 } mica__attention;
 
 /* problem.c: parameters and arguments that all kernels of the family share (cl/attention/problem.clh). */
@@ -119,7 +119,7 @@ mica_status mica__attention_delta(const mica__attention *a, mica_tensor **delta)
 mica_status mica__attention_mask_grad_launch(const mica__exec *exec);
 extern const mica__kernel_desc mica__attention_delta_kernel, mica__attention_mask_grad_kernel;
 
-/* The operations of over_d products over D and over_e over E. */
+/* The number of operations of over_d products over D and over_e products over E, for all pairs that are seen. */
 double mica__attention_cost(const mica__attention *a, double over_d, double over_e);
 
 /* For `decline`: NULL if the kernels are for the device's class and were not found wrong on it; else the reason. class:

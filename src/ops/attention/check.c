@@ -20,7 +20,7 @@ typedef struct attention_case {
   int documents; /* queries per document, from which starts follow; 0: no starts */
   int mixed;     /* on CPUs, which take 10 s to compile a GPU kernel: 1 always runs, 2 in full checks, 0 never */
   bool units;    /* for matrix units only, whose emulations take seconds too */
-  double bound;  /* largest |element| of q and k; 0: 1 */
+  double bound;  /* largest |element| of q and k; 0 stands for 1 */
 } attention_case;
 
 #define SIZES(...) .s = {__VA_ARGS__}
@@ -137,7 +137,7 @@ static mica_status add_starts(mica__check *check, run *r) {
 }
 
 /* Adds the last operands of both passes, if the case has them: mask, lengths, offset, step, starts and sinks.
- * positions: the operand index of the mask. */
+ * positions: the number of operands before these. */
 static mica_status add_rest(mica__check *check, run *r, int positions) {
   const attention_case *c = r->c;
   const bool there[] = {c->mask.rank > 0, c->lengths, c->offset, c->attrs.dropout > 0, c->documents > 0, c->sinks};
@@ -199,8 +199,8 @@ static double rounding_of(mica_dtype dtype, double terms, double magnitude) {
   return mica__element_roundoff(dtype) * magnitude + (dtype == MICA_F16 ? terms * 0x1p-25 : 0);
 }
 
-/* Chooses the code for a run: the op's own choice for a class; or an implementation with a given or its own variant,
- * and the reference for problems that it declines. */
+/* What computes a run: if impl is NULL, what the op chooses for these device classes; else this implementation, with
+ * the given variant or the one it chooses. Problems that the implementation declines go to the reference. */
 typedef struct author {
   unsigned classes;
   const mica__impl *impl;
@@ -299,7 +299,7 @@ static bool is_long(const attention_case *c) {
 
 static mica_status check_op(mica__check *check, const subject *s, const author *by, const char *name) {
   const mica_device_info *device = mica_engine_device(check->engine);
-  /* The largest `mixed` that runs: 2 in full checks, and if the device is a CPU that uses the kernels of GPUs. */
+  /* The largest `mixed` that runs: 2 in full checks, and for the class of kernels that the device itself uses. */
   int most = check->level == MICA__CHECK_FULL || mica__kernel_class(device) == by->classes ? 2 : 1;
   /* A test device that only pretends to be a GPU compiles as slowly as the CPU that it is. */
   bool imitated = check->level == MICA__CHECK_OWN || check->level == MICA__CHECK_SMALL;

@@ -421,7 +421,7 @@ static const decode_case q8_cases[] = {
 
 /* Positions: in the cache, its last one, after its end, before its start; slots count down from the last. Keys and
  * values are exact in every cache type, so the reference need not round as the device does: the first of each block is
- * the largest. */
+ * the largest, 127 / 128, so that the scale is 1 / 128, and all are multiples of it. */
 static void fill_numbers(mica__check *check, const mica__launch_case *c, int32_t input, double *values, int64_t count) {
   const mica__decode_attrs *attrs = c->attrs;
   const int64_t sequences = c->inputs[K_CACHE].shape.dim[0] / attrs->length, d = shape_of(attrs, c->inputs, K).dim[3];

@@ -45,7 +45,7 @@ static const mica__variant variants[] = {
     EMULATION("emulated_dpas16", MICA__MMA_DPAS16, 0, 2, 8, 32, 64),
     EMULATION("emulation", MICA__MMA_PTX, 0, 2, 16, 32, 64),
 };
-/* None for Intel's units: they need columns in two layouts, and there is memory for only one. */
+/* No variants for Intel's units: the gradients read columns in two layouts, and local memory has room for only one. */
 static const mica__variant grad_variants[] = {
     VARIANT("ptx64x32", mica__mma_has_ptx, MICA__MMA_PTX, 1, 4, 16, 32, 64, 1),
     VARIANT("ptx64x16", mica__mma_has_ptx, MICA__MMA_PTX, 1, 4, 16, 16, 64, 1),
@@ -68,7 +68,7 @@ const mica__kernel_desc mica__attention_mma_grad_kernel = {
 typedef struct tile {
   int32_t unit;
   bool native;
-  int64_t warps, warp, columns, head; /* in a group, rows of a warp, columns of a step, elements of a head */
+  int64_t warps, warp, columns, head; /* warps of a group, rows of a warp, columns of a step, elements of a head */
   int64_t rows;                       /* of a group */
   size_t threads;
 } tile;
@@ -89,7 +89,7 @@ static bool is_too_large(const tile *t) { return t->unit == MICA__MMA_WMMA && t-
 
 static bool is_dpas(const tile *t) { return t->unit == MICA__MMA_DPAS8 || t->unit == MICA__MMA_DPAS16; }
 
-/* elements: 16-bit elements of local memory. */
+/* True if the device can run the tile. elements: how many 16-bit elements the kernel keeps in local memory. */
 static bool fits(const tile *t, int64_t elements, const mica_device_info *device) {
   return !is_too_large(t) && t->columns * t->head / PIECE % (int64_t)t->threads == 0 &&
          t->threads <= device->max_group && (uint64_t)elements * sizeof(uint16_t) <= device->local_bytes;

@@ -26,7 +26,8 @@ typedef struct mica__augment {
   float blend;     /* the sample's own weight; sample N - 1 - s has weight 1 - blend. 1: no mixing */
 } mica__augment;
 
-/* True if pictures are changed other than by mixing; true if they are moved. */
+/* mica__augment_is_active: true if pictures are changed other than by mixing. mica__augment_moves: true if their pixels
+ * are also moved. */
 bool mica__augment_is_active(const mica__augment *augment);
 bool mica__augment_moves(const mica__augment *augment);
 
@@ -41,8 +42,9 @@ struct mica__variant;
 struct mica__kernel_desc;
 
 /* Makes y (N, C, H, W), f32, f16 or bf16, of the window's size, from x (n, C, H, W), u8 or f32. affine (C, 2) f32 has
- * the scale and the shift of each channel; with affine (1, 2) and another rank or C, a sample is one row. words may be
- * NULL. variant NULL: the device's default, here and below. Operands are contiguous. */
+ * the scale and the shift of each channel; if it is (1, 2) and x has another rank or another C, each sample counts as
+ * one row with these two. words may be NULL. variant NULL: the device's default, here and below. Operands are
+ * contiguous. */
 MICA__SHARED mica_status mica__augment_launch(mica_queue *queue, const struct mica__variant *variant,
                                               const mica__augment *augment, const mica_tensor *x,
                                               const mica_tensor *affine, mica_tensor *y, const mica__words *words);

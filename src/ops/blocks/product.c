@@ -218,7 +218,7 @@ static bool match_product(const mica__match *match, int32_t root, int32_t *input
   return true;
 }
 
-/* Products by k do not use the kernels for few rows, which alone include norms. */
+/* Products by k do not use the kernels for few rows, the only ones that can include a norm. */
 static bool fuse_norm(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
                       void *attributes) {
   const mica__block_product_attrs *attrs = attributes;

@@ -13,7 +13,7 @@ enum {
   MICA__CHANNEL_STAGE_GRADIENTS = MICA_CHANNELS / 4 - 2, /* from a stage to the previous one */
   MICA__CHANNEL_SAVING = MICA_CHANNELS / 4 - 1,          /* weights to rank 0; in a step, the loss of a pipeline */
   MICA__CHANNEL_BUCKETS = MICA_CHANNELS / 4,             /* the weight of a rank's gradients, then the gradients */
-  MICA__CHANNEL_SHARD_NORMS = MICA_CHANNELS / 2 - 5,     /* two; below: gradients of weights that stages share */
+  MICA__CHANNEL_SHARD_NORMS = MICA_CHANNELS / 2 - 5,     /* two; before: gradients of weights that stages share */
   MICA__CHANNEL_SHARE = MICA_CHANNELS / 2 - 3,           /* the trainer: data of one rank, sent to the others */
   MICA__CHANNEL_SUMS = MICA_CHANNELS / 2 - 2,            /* the trainer: sums of metrics, times, counts */
   MICA__CHANNEL_AGREE = MICA_CHANNELS / 2 - 1,           /* the trainer: whether to stop */

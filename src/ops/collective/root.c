@@ -18,7 +18,7 @@ static MICA__ATTR_TABLE(root, ROOT_ATTRS);
 /* The data of a transfer, which must live until it has been waited for. */
 typedef struct going {
   void *request;
-  int64_t offsets[]; /* ranks + 1: all elements are the root's part */
+  int64_t offsets[]; /* ranks + 1, such that all elements are the root's part */
 } going;
 
 static bool is_root(const mica__root_attrs *how) {

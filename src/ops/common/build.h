@@ -19,7 +19,7 @@ const void *mica__attrs_of(mica_value value);
 /* Sets bit k for each named axis k of x, all bits if axes are empty. False, with the error recorded, for an axis that x
  * does not have, an axis that is named twice and an invalid count. */
 bool mica__builder_axes(const char *op, mica_value x, mica_axes axes, uint32_t *set);
-/* mica__builder_axes for a tensor of that rank made from x; no bits if axes are empty. */
+/* Does the same for a tensor of this rank that is made from x; sets no bits if axes are empty. */
 bool mica__builder_named_axes(const char *op, mica_value x, mica_axes axes, int32_t rank, uint32_t *set);
 /* And back. */
 mica_axes mica__axes_of(uint32_t set);
@@ -43,7 +43,7 @@ bool mica__builder_number(const char *op, mica_value x, const char *what, double
 /* In a shape for reshape: the extent of dimension k of the operand. */
 #define MICA__COPY_DIM(k) (-2 - (int64_t)(k))
 
-/* value without its dimension `axis` of extent 1; value with such a dimension inserted. */
+/* mica__drop_axis removes dimension `axis`, whose extent is 1; mica__insert_axis inserts such a dimension. */
 mica_value mica__drop_axis(mica_value value, int32_t axis);
 mica_value mica__insert_axis(mica_value value, int32_t axis);
 

@@ -142,8 +142,8 @@ static size_t scratch_bytes(const block *b, const plan *p) {
   return (size_t)(e + pixels * panel + (pixels + VW) * mica__ceil_div(b->project.k, VW) * VW) * sizeof(float);
 }
 
-/* Costs in multiply-adds of a vector: finishing a vector of E or F, and reading one of weights for the first time in a
- * group. And the share of the time that more strips must save. */
+/* Costs in multiply-adds of a vector: finishing a vector of E or F, and reading a vector of weights for the first time
+ * in a group. The third number is the share of the time that more strips must save. */
 #define FINISHING 6.0
 #define WEIGHT 3.0
 #define GAIN 0.02
@@ -356,7 +356,7 @@ static bool is_part(const mica_graph *graph, int32_t id, double *low, double *hi
   return attrs->bias && !attrs->allow_tf32 && attrs->dilation[0] == 1 && attrs->dilation[1] == 1;
 }
 
-/* True for such a convolution with filters of one element. */
+/* True for a convolution that is_part accepts, with filters of one element, stride 1, no padding and one group. */
 static bool is_product(const mica_graph *graph, int32_t id, double *low, double *high) {
   if (!is_part(graph, id, low, high)) return false;
   const mica__node *node = mica__graph_node(graph, id);

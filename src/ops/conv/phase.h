@@ -13,7 +13,7 @@ typedef struct mica__conv_phase {
   int64_t w_at, w_group, w_k, w_c, w_tap[3];
 } mica__conv_phase;
 
-/* The number of phases of a pass; one of its phases. */
+/* mica__conv_phase_count gives the number of phases of a pass, mica__conv_phase_at the phase with this index. */
 int64_t mica__conv_phase_count(const mica__conv *conv);
 mica__conv_phase mica__conv_phase_at(const mica__conv *conv, int64_t index);
 /* The only phase of a forward pass with these dims, whichever pass the problem itself is. */

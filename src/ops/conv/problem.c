@@ -22,7 +22,7 @@ int64_t mica__conv_extent(int64_t in, int64_t filter, int64_t stride, int64_t pa
   return filter < 1 || room < 0 ? 0 : room / stride + 1;
 }
 
-/* True if some output position o reads an input position, o stride + at. */
+/* True if the input position o * stride + at of some output position o lies inside the input. */
 static bool overlaps(int64_t in, int64_t out, int64_t stride, int64_t at) {
   int64_t o = at < 0 ? (stride - 1 - at) / stride : 0;
   return o < out && o * stride + at < in;

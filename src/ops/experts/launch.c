@@ -101,8 +101,8 @@ static mica_status make_order(const mica__exec *exec, const mica__expert_sizes *
   return status;
 }
 
-/* An upper bound on the tiles of `most` rows each, if rows are grouped by expert, and those without a valid expert form
- * one more group. */
+/* An upper bound on the number of tiles of at most `most` rows if rows are grouped by expert, where rows without a
+ * valid expert are one more group. */
 static int64_t tiles_of(const mica__expert_sizes *s, int64_t most) {
   const int64_t pairs = s->rows * s->chosen;
   return pairs / most + mica__min(pairs, s->experts + 1);

@@ -87,13 +87,15 @@ mica_value mica_ge2e(mica_value x, mica_value target, int64_t classes, mica_valu
   mica_value e = mica__widen(x), own = is_class(target, classes), member = mica_cast(own, mica_value_dtype(e));
   mica_value sizes = mica_sum(member, MICA_AXES(0), true); /* (1, C) */
   mica_value sums = mica_matmul(mica_transpose(member, MICA_AXES(1, 0)), e);
-  mica_value others = mica_sub(mica_matmul(member, sums), e); /* (N, E): the sum of the sample's class without it */
+  /* (N, E): the sum over the other samples of the sample's class */
+  mica_value others = mica_sub(mica_matmul(member, sums), e);
   mica_value cosines = mica_matmul(e, mica_transpose(normed(sums), MICA_AXES(1, 0)));
   mica_value own_cosine = mica_sum(mica_mul(e, normed(others)), MICA_AXES(1), true);
   mica_value logits = mica_mul(mica_where(own, own_cosine, cosines), mica_cast(scale, mica_value_dtype(e)));
   mica_value there = mica_greater(sizes, mica_full_like(sizes, 0));
   logits = mica_where(there, logits, mica_full_like(logits, ABSENT));
-  mica_value alike = mica_sum(mica_mul(member, sizes), MICA_AXES(1), false); /* (N): the samples of its class */
+  /* (N): the number of samples in the sample's class */
+  mica_value alike = mica_sum(mica_mul(member, sizes), MICA_AXES(1), false);
   mica_value counted = mica_cast(mica_greater(alike, mica_full_like(alike, 1)), mica_value_dtype(e));
   if (counts) *counts = mica_cast(counted, MICA_F32);
   mica_value losses =

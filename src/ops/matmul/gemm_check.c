@@ -54,7 +54,7 @@ typedef struct group_of {
   const types *types;
   int a_layout, b_layout;
   bool constant, one_case;
-  size_t number; /* decides the epilogue; 0: the lines reported so far do, so that neighbours differ */
+  size_t number; /* decides the epilogue; 0: the number of groups so far does, so that successive groups differ */
 } group_of;
 
 #define ONE_CASE 5    /* of full_matrices */

@@ -12,7 +12,7 @@ extern const mica__op mica__op_linear;
 
 /* A shape without its last two dimensions. */
 mica_shape mica__matmul_lead(mica_shape shape);
-/* mica__op.infer of products (..., M, K) (..., K, N); below it the product of integers, which uses it too. */
+/* mica__op.infer of products (..., M, K) (..., K, N), also used by the product of integers, mica__op_matmul_integer. */
 mica_status mica__matmul_infer(const struct mica__type *inputs, int32_t input_count, void *attrs,
                                struct mica__type *out);
 extern const mica__op mica__op_matmul_integer;

@@ -173,7 +173,7 @@ static const mica__kernel_desc max_pool_grad_each = {
 static const mica__kernel_desc max_pool_grad_strips = {
     MICA__KERNEL("max_pool_grad_strips", "pool/max_pool_grad.cl", grad_strips_params, grad_strips_variants)};
 
-/* How a work-item walks lines; per is 0 if it does not. */
+/* How a work-item of a kernel that walks over lines does so; per is 0 if this kernel cannot run. */
 typedef struct walk {
   int64_t per, width;
   int64_t length;              /* of a line with its padding */

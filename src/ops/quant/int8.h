@@ -79,7 +79,7 @@ typedef struct mica__int8_form {
   int64_t run; /* adjacent elements of a row; a tap has a multiple of them; 1 without tiles */
 } mica__int8_form;
 
-/* Operands in the form of a kernel (pack.c); the caller destroys them. sums is NULL unless they are wanted. */
+/* Operands in the form of a kernel (pack.c); the caller destroys them. sums is NULL unless sums were requested. */
 typedef struct mica__int8_packed {
   mica_tensor *rows, *columns, *sums;
   int64_t b_batch, tile_step, step_step, plane, wide; /* cl/quant/cpu/product.cl; wide: pixels of a padded row */

@@ -114,7 +114,7 @@ static int32_t bits_of(const mica__int8 *p, const mica__int8_operand *list, size
   return bits;
 }
 
-/* The number to add to a tensor's zero point in that form. */
+/* The number that converting the tensor's bytes to this type adds to them, and so to the zero point. */
 static int32_t flip_of(const mica_tensor *tensor, mica_dtype to) {
   return to == MICA_U8 ? mica__int8_mask(tensor, to) : -mica__int8_mask(tensor, to);
 }
@@ -279,7 +279,7 @@ static bool are_aligned(const mica__int8 *p, const mica__int8_packed *packed) {
   return packed->step_step % 4 == 0 && packed->b_batch % 4 == 0 && (!p->conv || mica__product3(p->dims.filter) == 1);
 }
 
-/* height: the rows of a CPU's tile, whose columns the variant says; 0 for a GPU. */
+/* height: the rows of a tile on a CPU (the variant has its columns); 0 on a GPU. */
 static mica_status run(const mica__int8 *p, const mica__kernel_desc *desc, const mica__variant *variant,
                        const mica__int8_form *asked, int32_t height) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(p->exec->queue));

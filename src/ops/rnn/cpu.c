@@ -21,8 +21,8 @@ const mica__kernel_desc mica__rnn_forward_cpu_kernel = {
 const mica__kernel_desc mica__rnn_backward_cpu_kernel = {
     MICA__KERNEL("rnn_backward_cpu", "rnn/cpu/backward.cl", walk_params, walk_variants)};
 
-/* The state of this many sequences stays in a core's caches; with fewer, each reading of the weights serves fewer.
- * Blocks of 8, 16 and 32 ran at 98 to 99 % of a whole batch's speed (LSTM, 256 and 512 units, Zen 4). */
+/* The state of this many sequences stays in a core's caches; with fewer, each pass over the weights serves fewer
+ * sequences. Blocks of 8, 16 and 32 ran at 98 to 99 % of a whole batch's speed (LSTM, 256 and 512 units, Zen 4). */
 #define MOST_ROWS 32
 
 /* The division of a layer among work-items, and the parameter values of its kernel. */

@@ -39,8 +39,8 @@ typedef struct stages {
   int64_t count, each; /* all stages; stages per launch */
 } stages;
 
-/* If the forward pass of four gates has no room in local memory for its terms, sums and ranges of rounded states: one
- * sequence per group, and one work-item per unit. */
+/* Changes the values to one sequence per group and one work-item per unit if local memory has no room for the terms,
+ * the sums of four gates and the ranges of rounded states. */
 static void fit_local_memory(const mica__kernel_desc *desc, mica_dtype dtype, const mica_device_info *device,
                              int32_t *values) {
   static const struct {

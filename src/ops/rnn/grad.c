@@ -77,7 +77,8 @@ static mica_value within_lengths(mica_value x, mica_value lengths, bool batch_fi
   return mica_where(mica_less(step, length), x, mica__number(x, 0));
 }
 
-/* The gradient of r: per direction, the gradients of its gates' sums times the vectors that r multiplied. */
+/* The gradient of r: for each direction the product of the gradients of the gates' sums and the vectors that r was
+ * multiplied with. */
 static mica_value gradient_of_r(const mica__grad *grad, mica_value hidden, int32_t kind) {
   mica_value across = by_direction(hidden, true), before = by_direction(grad->results[MICA__RNN_BEFORE], false);
   if (kind != MICA__RNN_GRU_BEFORE) return mica_matmul(across, before);

@@ -239,8 +239,8 @@ static mica_status grad_sample(const mica__grad *grad) {
 
 /* --- checks --- */
 
-/* Positions are rounded before weights are computed from them: on a side of 9 by 2^-21. With x of at most 2 and the
- * slopes of cubic weights that is 20 units of roundoff per term. */
+/* Positions are rounded before weights are computed from them, by up to 2^-21 on a side of 9. With |x| of at most 2 and
+ * the slopes of cubic weights this is an error of 20 units of roundoff per term. */
 static mica_status check_which(mica__check *check, const mica__op *op, int32_t with_dy) {
   static const mica__sample_attrs how[] = {
       {0},

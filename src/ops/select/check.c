@@ -24,7 +24,7 @@ void mica__check_tell(mica__check *check, const char *kernel, const char *varian
   watch->at(watch->user, &watch->position);
 }
 
-/* Looks for a recorded end of a process in the group that begins. */
+/* Looks up whether the driver ended an earlier process in the group that begins here. */
 static void find_end(mica__check *check, mica__check_group *group, const char *cases) {
   mica__doctor_watch *watch = check->watch;
   char *name = watch->position.group;

@@ -40,8 +40,8 @@ typedef enum mica__mma_unit {
   {                                                                                                                    \
     .name = label, .values = { __VA_ARGS__ }                                                                           \
   }
-/* 85 multiply-adds for each byte that is copied into local memory, where 128 x 128 has 64. Never measured, so no device
- * takes it by itself. Its kernel has MMA_DEPTH. */
+/* The tile of 256 x 128: 85 multiply-adds for each element that is copied into local memory, where 128 x 128 has 64.
+ * Never measured, so no device takes it by itself. Its kernel has MMA_DEPTH. */
 #define MICA__MMA_PTX_256X128(...)                                                                                     \
   {                                                                                                                    \
     .name = "ptx256x128", .classes = MICA__ON_GPU, .has_instruction = mica__mma_has_ptx, .unmeasured = true,           \
@@ -96,16 +96,16 @@ typedef enum mica__mma_unit {
  * PTX. */
 bool mica__mma_has_ptx(const mica_device_info *device);
 
-/* The depth of a step in pieces of 16 bytes; kernels without MMA_DEPTH have a tile's depth. */
+/* The depth of a step in pieces of 16 bytes. Kernels without the parameter MMA_DEPTH have tiles of this depth. */
 #define MICA__MMA_STEP 4
-/* The parameter of kernels whose tiles may have half of it, on NVIDIA's units. */
+/* The parameter MMA_DEPTH, for kernels whose tiles may be half as deep as a step, on NVIDIA's units. */
 #define MICA__MMA_DEPTH_PARAM MICA__INT("MMA_DEPTH", "pieces of 16 bytes along k in a tile", 4, 2)
 
 /* A tile's rows and columns, its depth in pieces of 16 bytes, and the work-items of its group. */
 typedef struct mica__mma_tile {
   int64_t m, n, depth;
   size_t threads;
-  bool copies; /* local memory is filled by copies in the background, as NVIDIA's are */
+  bool copies; /* copies into local memory run in the background, as on NVIDIA's units */
 } mica__mma_tile;
 
 /* The number of work-items in a warp. */

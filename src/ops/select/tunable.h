@@ -60,7 +60,7 @@ mica_status mica__trial_verify(mica__trial *trial, const mica__choice *choice);
 
 /* Measures the shipped choices for a problem ("gemm 64,64,64") in this process and keeps the best. */
 mica_status mica__tune(mica_engine *engine, const char *problem);
-/* Calls mica__tune if the engine was asked to tune and has no result for `key` yet. A failure is logged; the order of
+/* Calls mica__tune if tuning is on for the engine and it has no result for `key` yet. A failure is logged; the order of
  * the implementations then decides. */
 void mica__tune_first_time(mica_engine *engine, const char *key, const char *problem);
 

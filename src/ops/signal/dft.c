@@ -155,8 +155,8 @@ static mica_status launch_dft(const mica__exec *exec) {
   return status;
 }
 
-/* The adjoint of keeping m frequencies takes zeros for the others; the adjoint of reading h numbers keeps only these.
- * On pairs of real numbers the transposed matrix of waves is the conjugate one, so it has the opposite sign. */
+/* Only the first m frequencies are kept and only h numbers are read; the gradient reads m numbers and keeps h. On pairs
+ * of real numbers the transposed matrix of waves is the conjugate one, so the exponent's sign changes. */
 static mica_status grad_dft(const mica__grad *grad) {
   const mica__dft_attrs *how = mica__attrs_of(grad->y);
   const mica_shape x = mica_value_shape(grad->inputs[0]);

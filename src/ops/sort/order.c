@@ -114,8 +114,8 @@ static mica_status launch_keys(const sort *s, const mica_tensor *x, bool rank) {
   return mica__queue_submit(s->exec->queue, &launch);
 }
 
-/* The values of a kernel of a pass. A GPU's groups have counters in local memory, for each work-item one per digit, and
- * a sum: where these have no room they are of the fewest work-items. */
+/* The values of a kernel of a pass. A GPU's work-group has counters in local memory, for each work-item one per digit
+ * and one for a sum. If there is no room for them, the group has LEAST_GROUP work-items. */
 static mica_status pass_values(const sort *s, const mica__kernel_desc *desc, int32_t *values) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(s->exec->queue));
   MICA_TRY(mica__exec_values(s->exec, desc, values));

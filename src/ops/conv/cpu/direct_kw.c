@@ -30,8 +30,8 @@ const mica__kernel_desc mica__conv_cpu_direct_kw_kernel = {
 #define TILE_PITCH(seg) ((seg) > 4 ? 16 : 8)
 /* The most pixels of a strip: its sums for a panel of filters take half of a first-level cache. */
 #define STRIP 196
-/* Limits on the parts of the filters and on strips. More of them must save at least this share of the time, and a group
- * has at least this many multiply-adds of vectors, because waking a sleeping core takes some 20 us. */
+/* Limits on cutting the filters and the pixels into parts: more parts must save at least this share of the time, and a
+ * group must have at least this many multiply-adds of vectors, because waking a sleeping core takes some 20 us. */
 #define MOST_PARTS 64
 #define MOST_STRIPS 8
 #define GAIN 0.02

@@ -40,13 +40,13 @@ static int64_t chunk_of(const mica__core_model *core) { return core->l1_floats /
 /* The number of groups that a large enough problem is cut into. It depends only on sizes, and suits few units as well
  * as many. */
 #define GROUPS 32
-/* Packing a vector costs about as many multiply-adds as this many rows of a tile. */
+/* Packing a vector takes about as long as multiplying it with this many rows of a tile. */
 #define PACK_ROWS 7.0
 /* A block has at least this many tiles times taps, so that packing for it costs little; and about this many rows, whose
  * chunk fits the second-level cache beside the sums, which take a quarter of it. */
 #define BLOCK_TILES 32
 #define BLOCK_ROWS 256
-/* The second-level cache is divided by these for local memory and for a copy of x. */
+/* Local memory takes at most 1 / SCRATCH_PART of the second-level cache, a copy of x 1 / COPY_PART of it. */
 #define SCRATCH_PART 2
 #define COPY_PART 8
 

@@ -9,8 +9,8 @@
 /* Rows up to SHORT_ROW take vectors of 8 pixels, longer rows vectors of 16. */
 #define SHORT_ROW 8
 #define LONG_VECTOR 16
-/* Planes of more pixels exceed the first-level cache, in a gradient together with another plane. With more than
- * FEW_PRODUCTS multiply-adds per pixel, computing takes longer than reading. */
+/* Planes of more pixels exceed the first-level cache; a gradient reads another plane, too. With more than FEW_PRODUCTS
+ * multiply-adds per pixel, computing takes longer than reading. */
 #define LARGE_PLANE 1024
 #define LARGE_PLANE_OF_WGRAD 512
 #define FEW_PRODUCTS 9

@@ -23,9 +23,9 @@ static const mica__variant variants[] = {
     {.name = "intel.32x32", VENDOR(INTEL), TILES(8, 8, 4, 4, 8, 4, 4, 0, 16)},
     {.name = "gpu.16x32", .vendors = 0, TILES(4, 8, 4, 4, 8, 4, 4, 0, 0)},
 };
-/* From a model, 2026-11-25, except the last number, for sm_90: the model gave 29, but on an H200 (2026-11-26)
- * MobileNetV2's gradients took 3.4 ms instead of 1.5, 0.85 ms of it in groups of one warp. Other tiles are as fast as
- * modelled in both ResNets. */
+/* The numbers are from a model (2026-11-25), except the last one for sm_90: the model gave 29, but on an H200
+ * (2026-11-26) MobileNetV2's gradients then took 3.4 ms instead of 1.5, 0.85 ms of it in groups of one warp. Other
+ * tiles are as fast as modelled in both ResNets. */
 static const mica__tile_speed speeds[] = {{2, 93, 66}, {4, 84, 53}, {4, 49, 49}, {6, 70, 37}, {8, 29, 29}, {16, 57, 9}};
 static bool has_room(const int32_t *values, const mica_device_info *device);
 const mica__kernel_desc mica__conv_gpu_wgrad_implicit_gemm_kernel = {
@@ -46,7 +46,7 @@ static const char *unable(const void *problem) {
   const mica__conv_dims *d = &conv->dims;
   if (conv->dtype == MICA_F64) return "it cannot sum in f64";
   double in = (double)mica__product3(d->in), out = (double)mica__product3(d->out);
-  if ((double)d->n * out == 0) return "there are no pixels"; /* nor anything for the first step to read */
+  if ((double)d->n * out == 0) return "there are no pixels"; /* and the first step would read outside */
   if ((double)d->c * in > MOST_POSITIONS || (double)d->k * out > MOST_POSITIONS) return "an image is too large";
   return (double)d->n * out > MOST_POSITIONS ? "there are too many elements for positions in 32 bits" : NULL;
 }

@@ -53,7 +53,7 @@ static const char *unable(const void *problem) {
     const mica__conv_phase w = mica__conv_phase_at(conv, i);
     const double pixels = (double)mica__max(1, mica__product3(w.out));
     const double pieces = (double)mica__conv_pieces(conv->dtype, w.c), taps = (double)mica__product3(w.taps);
-    /* A tile's columns belong to its first image and to as many more as it may reach into; taps reach even further. */
+    /* The most images that a tile's columns belong to; the bound below is halved because taps reach further. */
     const double images = fmin((double)w.n, WIDEST_TILE / pixels + 2);
     if (mica__product3(w.in) == 0) return "the source is empty";
     if (pieces * (double)mica__product3(w.in) * images > MOST_POSITIONS / 2) return "an image is too large";
@@ -64,8 +64,8 @@ static const char *unable(const void *problem) {
   return NULL;
 }
 
-/* The rows of one instruction; and 1 / the least share of a piece that channels must fill, or else too much is
- * multiplied for nothing. */
+/* FEWEST_ROWS: the rows of one instruction. Channels must fill at least 1 / FEWEST_OF_A_PIECE of a piece, or too much
+ * is multiplied for nothing. */
 #define FEWEST_ROWS 16
 #define FEWEST_OF_A_PIECE 4
 

@@ -33,8 +33,8 @@ const char *mica__winograd_staged_unable(const void *problem);
 /* The groups that a launch takes for `rows` rows of `across` elements. */
 int64_t mica__winograd_groups(int64_t rows, int64_t across);
 
-/* Takes V for the source as a workspace; *groups is the number of groups that make it, 0 if an earlier launch lends it.
- * The second function lends V to later launches, once it is made. */
+/* mica__winograd_take_tiles takes a workspace for V of the source; *groups becomes the number of groups that make V, or
+ * 0 if an earlier launch has lent it. mica__winograd_lend_tiles lends V to later launches, once it is made. */
 mica_status mica__winograd_take_tiles(mica_queue *queue, mica__winograd_planes *planes, int64_t *groups);
 mica_status mica__winograd_lend_tiles(mica_queue *queue, const mica__winograd_planes *planes);
 

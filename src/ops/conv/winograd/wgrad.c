@@ -17,11 +17,11 @@ enum { EDGE = 4, POINTS = 36, VW = 16, MR = 8, NV = 2, CB = 64, KB = 64, RUN_PIX
 /* The number of tiles in a block (16 with a second-level cache of 1 MiB): so few that their transforms and the sums
  * stay in that cache. */
 static int64_t block_of(const mica_device_info *device) { return mica__core_model_of(device)->l2_floats / 16384; }
-/* The units of work that a large enough problem is cut into, and the fewest blocks of a unit: transforming sums back
- * takes about as long as two tiles of each. */
+/* UNITS: the units of work that a large enough problem is cut into. FEWEST_BLOCKS: the fewest blocks of tiles per unit,
+ * since transforming a unit's sums back takes as long as several tiles. */
 #define UNITS 16
 #define FEWEST_BLOCKS 2
-/* With fewer channels or filters, vectors are half empty; and the cost of a tile's transforms relative to its
+/* With fewer channels or filters, vectors are half empty. TRANSFORMS: the cost of a tile's transforms relative to its
  * products. */
 #define FEWEST_CHANNELS 32
 #define FEWEST_FILTERS 16

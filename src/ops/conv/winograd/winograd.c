@@ -2,7 +2,7 @@
 
 #include "base/arith.h"
 
-/* The tiles that can be multiplied with a filter in the time that its transform takes (measured on a CPU). */
+/* The number of tiles that can be multiplied with a filter in the time that its transform takes (measured on a CPU). */
 #define FILTER_TILES 40
 
 const char *mica__winograd_unable(const void *problem) {

@@ -21,8 +21,8 @@ const mica__kernel_desc mica__gemm_amx_kernel = {MICA__KERNEL("gemm_amx", "matmu
 /* The panels of A and of B that a group takes: their words stay in a second level cache of 2 MB. */
 #define ROWS 4
 #define COLUMNS 8
-/* The most bytes of B that a group packs for itself (half of that cache), and the least share of cores' time that must
- * be busy with the few groups that this leaves. */
+/* The most bytes of B that a group packs for itself (half of that cache), and the least share of the cores' time that
+ * must be used, since this leaves few groups. */
 #define MOST_PACKED (1 << 20)
 #define LEAST_BUSY 0.85
 /* With fewer rows, or fewer values along k, tiles are mostly padding. */

@@ -87,8 +87,8 @@ static int64_t block_m(const mica__core_model *core) { return core->l2_floats / 
  * cache. */
 #define ONCE_K 32
 #define ONCE_N 512
-/* Multiply-adds, or tiles of rows, below which packing costs more than it saves; and the multiply-adds that make a
- * separate group worthwhile. */
+/* SMALL and SMALL_TILES: the multiply-adds, and the tiles of rows, below which packing costs more than it saves. GROUP:
+ * the multiply-adds that make a separate group worthwhile. */
 #define SMALL 4.0e6
 #define SMALL_TILES 2
 #define GROUP 0.3e6
@@ -165,7 +165,7 @@ static int64_t groups_of(const mica__gemm *gemm, const plan *p) {
   return mica__ceil_div(gemm->m, p->mc) * mica__ceil_div(gemm->n, p->nc) * gemm->batches;
 }
 
-/* True if blocks of this size leave a last one of less than a quarter, for which the other units would wait. */
+/* True if the last of the blocks of this size would be less than a quarter of one, so that other units wait. */
 static bool leaves_sliver(int64_t count, int64_t block) { return count % block && count % block < block / 4; }
 
 /* The multiply-adds that take as long as packing one element. */
