@@ -95,8 +95,9 @@ static mica_status infer_decode(const mica__type *inputs, int32_t count, void *a
   const mica__decode_attrs *attrs = attributes;
   const int64_t steps = INT64_C(1) << K_STEP | INT64_C(1) << V_STEP, needed = ((INT64_C(1) << SLOTS) - 1) & ~steps;
   if ((attrs->present & needed) != needed || ((attrs->present & steps) && (attrs->present & steps) != steps))
-    return mica__fail(MICA_E_INVALID,
-                      "an operand is missing: all up to slots are needed, and scales for both caches or for none");
+    return mica__fail(
+        MICA_E_INVALID,
+        "an operand is missing: both caches, q, k, v and offset are needed, and scales for both caches or for neither");
   for (int32_t k = Q; k < OPERANDS; k++) {
     const int32_t i = input_of(attrs, k);
     if (i >= 0 && i < count && inputs[i].dtype != MICA_F32 && inputs[i].dtype != MICA_I32)
@@ -122,8 +123,8 @@ static mica_status infer_decode(const mica__type *inputs, int32_t count, void *a
   if (!norms || !is_vector(attrs, inputs, OFFSET, s.b) || !is_vector(attrs, inputs, SLOTS, s.b) ||
       !is_vector(attrs, inputs, FREQUENCIES, s.pairs) || 2 * s.pairs > s.d || !is_vector(attrs, inputs, Q_SCALE, s.d) ||
       !is_vector(attrs, inputs, K_SCALE, s.d) || !is_vector(attrs, inputs, SINKS, s.h))
-    return mica__fail(MICA_E_SHAPE,
-                      "an operand after q, k and v does not have the length that follows from the batch, heads and D");
+    return mica__fail(MICA_E_SHAPE, "offset and slots must be (B), frequencies at most (D / 2), q_scale and k_scale "
+                                    "both (D) or both absent, sinks (H)");
   if (attrs->window < 0 || !isfinite(attrs->scale) || !isfinite(attrs->soft_cap) || attrs->soft_cap < 0)
     return mica__fail(MICA_E_INVALID,
                       "window and soft_cap must not be negative, and scale and soft_cap must be finite");

@@ -40,8 +40,8 @@ static mica_status infer_product(const mica__type *inputs, int32_t input_count, 
   const sizes s = sizes_of(attrs, x, w);
   MICA_TRY(mica__unblock_check(&(mica__unblock_attrs){attrs->block, attrs->by_k ? s.n : s.k, MICA_F32}, &inputs[W]));
   if (attrs->by_k && w.dim[0] != s.k)
-    return mica__fail(MICA_E_SHAPE, "w has %lld rows of blocks, but x has rows of %lld elements", (long long)w.dim[0],
-                      (long long)s.k);
+    return mica__fail(MICA_E_SHAPE, "w has %lld rows of blocks, but must have %lld, the elements of a row of x",
+                      (long long)w.dim[0], (long long)s.k);
   MICA_TRY(mica__block_norm_check(inputs, input_count, attributes, s.k));
   *out = inputs[X];
   out->shape.dim[x.rank - 1] = s.n;

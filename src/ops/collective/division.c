@@ -19,9 +19,11 @@ mica_status mica__division_check(const mica__division *d, mica_shape part, int32
     good = d->sections[s] > 0 && d->sections[s] % ranks == 0 && d->sections[s] / ranks <= left;
     left -= good ? d->sections[s] / ranks : 0;
   }
-  return good && !left
-             ? MICA_OK
-             : mica__fail(MICA_E_FORMAT, "the sections of a tensor do not fit its part on one of %d ranks", (int)ranks);
+  return good && !left ? MICA_OK
+                       : mica__fail(MICA_E_FORMAT,
+                                    "the sections of a tensor must be multiples of the ranks (%d), and together fill "
+                                    "the axis of all ranks' parts",
+                                    (int)ranks);
 }
 
 void mica__division_copy(const mica__division *d, mica_shape part, size_t size, int32_t ranks, int32_t rank,

@@ -75,8 +75,8 @@ static mica_status infer_conv(const mica__type *inputs, int32_t input_count, voi
     return mica__fail(MICA_E_SHAPE, "the filters have an open dimension, but must have a known shape");
   int64_t channels = 0;
   if (!mica__mul_i64(w.dim[1], config.groups, &channels))
-    return mica__fail(MICA_E_SHAPE, "%lld groups with %lld channels each are too many", (long long)config.groups,
-                      (long long)w.dim[1]);
+    return mica__fail(MICA_E_SHAPE, "groups (%lld) times the channels of a filter (%lld) must be below 2^63",
+                      (long long)config.groups, (long long)w.dim[1]);
   MICA_TRY(mica__conv_dims_of(&config, pin_dynamic(x, channels), w, NULL, &dims));
   *out = inputs[0];
   out->shape.dim[1] = w.dim[0];
@@ -110,15 +110,18 @@ static mica_status infer_transpose(const mica__type *inputs, int32_t input_count
     return mica__fail(MICA_E_SHAPE, "the filters have an open dimension, but must have a known shape");
   *out = inputs[0];
   if (!mica__mul_i64(w.dim[1], a->groups, &out->shape.dim[1]))
-    return mica__fail(MICA_E_SHAPE, "%lld groups with %lld channels each are too many", (long long)a->groups,
-                      (long long)w.dim[1]);
+    return mica__fail(MICA_E_SHAPE, "groups (%lld) times the channels of a filter (%lld) must be below 2^63",
+                      (long long)a->groups, (long long)w.dim[1]);
   for (int32_t i = 2; i < x.rank; i++) {
     int64_t at = i - 2, extent = (x.dim[i] - 1) * a->stride[at] - 2 * a->pad[at] - a->pad_more[at] +
                                  (w.dim[i] - 1) * a->dilation[at] + 1 + a->output_pad[at];
     if (x.dim[i] == MICA_DYNAMIC) continue;
     if (extent < 1 || a->output_pad[at] < 0 || a->output_pad[at] >= a->stride[at])
-      return mica__fail(MICA_E_SHAPE, "x %s and filters %s give an empty result, or output_pad is not below the stride",
-                        mica_shape_format(x, tx), mica_shape_format(w, tw));
+      return mica__fail(
+          MICA_E_SHAPE,
+          "x %s and filters %s must give a result of at least one pixel, and output_pad (%lld) must be from "
+          "0 to below the stride (%lld)",
+          mica_shape_format(x, tx), mica_shape_format(w, tw), (long long)a->output_pad[at], (long long)a->stride[at]);
     out->shape.dim[i] = extent;
   }
   MICA_TRY(mica__conv_dims_of(&config, pin_dynamic(out->shape, 0), w, NULL, &dims));

@@ -75,7 +75,7 @@ static mica_status set_extent(const mica_conv_config *config, mica_shape x, mica
   d->pad[to] = config->pad[at];
   d->dilation[to] = or_one(config->dilation[at]);
   if (d->in[to] > MAX_SIZE || d->filter[to] > MAX_SIZE || (d->filter[to] - 1) * d->dilation[to] > MAX_SIZE)
-    return fail_shapes(x, w, y, d->groups, "an extent of x or w exceeds 2^29 - 1");
+    return fail_shapes(x, w, y, d->groups, "an extent of x, or of w with its dilation, exceeds 2^29 - 1");
   d->out[to] =
       mica__conv_extent(d->in[to], d->filter[to], d->stride[to], d->pad[to], config->pad_more[at], d->dilation[to]);
   if (y && y->dim[2 + at] != d->out[to])

@@ -54,7 +54,7 @@ static mica_status infer_product(const mica__type *inputs, int32_t input_count, 
   MICA_TRY(check_weights(attrs, &inputs[W]));
   const mica__expert_sizes s = mica__expert_sizes_of(attrs, x, inputs[W].shape, ids);
   if (x.dim[x.rank - 1] != s.k)
-    return mica__fail(MICA_E_SHAPE, "rows have %lld elements, but must have %lld, as the weights",
+    return mica__fail(MICA_E_SHAPE, "rows have %lld elements, but must have %lld to fit the weights",
                       (long long)x.dim[x.rank - 1], (long long)s.k);
   *out = (mica__type){MICA_F32, ids};
   for (int32_t i = 0; i + 1 < ids.rank; i++)

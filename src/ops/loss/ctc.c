@@ -23,15 +23,16 @@ static bool agree(int64_t a, int64_t b) { return a == b || a == MICA_DYNAMIC || 
 
 static mica_status infer_ctc(const mica__type *in, int32_t count, void *attrs, mica__type *out) {
   static const char *const names[] = {"logits", "targets", "logit lengths", "target lengths"};
+  static const char *const shapes[] = {"(frames, sequences, classes)", "(sequences, labels)", "(sequences)",
+                                       "(sequences)"};
   static const int32_t ranks[] = {3, 2, 1, 1};
   const mica__ctc_attrs *how = attrs;
   const mica_shape logits = in[LOGITS].shape;
   char text[MICA__TYPE_TEXT], whole[MICA_SHAPE_TEXT];
   for (int32_t i = 0; i < count; i++) {
     if (in[i].shape.rank != ranks[i] || (i > 0 && !agree(in[i].shape.dim[0], logits.dim[1])))
-      return mica__fail(MICA_E_SHAPE,
-                        "%s are %s, which does not fit logits %s: logits must be (frames, sequences, classes)",
-                        names[i], mica__type_format(in[i], text), mica_shape_format(logits, whole));
+      return mica__fail(MICA_E_SHAPE, "%s are %s, but must be %s to fit logits %s", names[i],
+                        mica__type_format(in[i], text), shapes[i], mica_shape_format(logits, whole));
     if (i > 0 && in[i].dtype != MICA_I32)
       return mica__fail(MICA_E_DTYPE, "%s are %s, but must be i32", names[i], mica_dtype_name(in[i].dtype));
   }

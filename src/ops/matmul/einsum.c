@@ -222,7 +222,7 @@ static const char *name_axes(char letters[MAX_TERMS][MICA_MAX_RANK + 1], const m
     int64_t rank = mica_value_shape(values[t]).rank, axes = ellipsis ? rank - (int64_t)strlen(letters[t]) + 1 : 0;
     terms[t].value = values[t];
     if (!expand_ellipsis(letters[t], axes, terms[t].letters) || (int64_t)strlen(terms[t].letters) != rank)
-      return "must have a letter for each axis of an operand";
+      return "must have, in each term, a letter for each axis of its operand";
     most = axes > most ? axes : most;
   }
   strcpy(points, output);

@@ -66,7 +66,8 @@ static mica_status launch_integer(const mica__exec *exec) {
   if (mica_tensor_count(y) == 0) return MICA_OK;
   for (int32_t i = 0; i + 2 < out.rank; i++) {
     if (out.dim[i] > INT32_MAX)
-      return mica__fail(MICA_E_OVERFLOW, "matmul: there are %lld matrices, but can be at most 2^31 - 1",
+      return mica__fail(MICA_E_OVERFLOW,
+                        "matmul: there are %lld matrices along an axis, but there can be at most 2^31 - 1",
                         (long long)out.dim[i]);
     extents[i] = (int32_t)out.dim[i];
     batch *= out.dim[i];

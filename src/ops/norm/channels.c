@@ -183,8 +183,9 @@ mica_value mica_group_norm(mica_value x, mica_value scale, mica_value bias, int6
   bool whole = groups > 0 && shape.dim[1] != MICA_DYNAMIC && shape.dim[1] % groups == 0;
   if (!whole || split.rank > MICA_MAX_RANK)
     return mica__builder_fail("group_norm", x, MICA_E_SHAPE,
-                              "groups is %lld, but must divide the number of channels, which must be known",
-                              (long long)groups);
+                              "groups is %lld, but must divide the number of channels, which must be known; x may have "
+                              "at most %d dimensions",
+                              (long long)groups, MICA_MAX_RANK - 1);
   split.dim[2] = shape.dim[1] / groups;
   for (int32_t k = 2; k < shape.rank; k++) split.dim[k + 1] = MICA__COPY_DIM(k);
   mica_value grouped = mica_reshape(mica__widen(x), split);
@@ -198,8 +199,8 @@ mica_value mica_group_norm(mica_value x, mica_value scale, mica_value bias, int6
 mica_value mica_local_response_norm(mica_value x, int64_t size, double alpha, double beta, double k) {
   if (!mica__has_channels("local_response_norm", x, NULL, 0)) return (mica_value){0};
   if (size < 1 || size > INT32_MAX)
-    return mica__builder_fail("local_response_norm", x, MICA_E_SHAPE, "size is %lld channels, but must be at least 1",
-                              (long long)size);
+    return mica__builder_fail("local_response_norm", x, MICA_E_SHAPE,
+                              "size is %lld channels, but must be from 1 to 2^31 - 1", (long long)size);
   if (isnan(alpha) || isnan(beta) || isnan(k))
     return mica__builder_fail("local_response_norm", x, MICA_E_INVALID,
                               "alpha, beta or k is NaN, but all must be numbers");

@@ -212,9 +212,10 @@ static bool divide(const char *op, int32_t axis, int64_t block, beside *b) {
   for (int32_t i = 0; i < parts.rank; i++)
     if (i <= axis + 1 ? false : x.dim[i - 1] == MICA_DYNAMIC) parts.dim[i] = b->back.dim[i - 1] = MICA_DYNAMIC, open++;
   if (open > 1) {
-    mica__builder_fail(op, b->x, MICA_E_SHAPE,
-                       "%s has several open dimensions after axis %d, which is divided into blocks; it may have one",
-                       mica_shape_format(x, tx), (int)axis);
+    mica__builder_fail(
+        op, b->x, MICA_E_SHAPE,
+        "%s has several open dimensions after axis %d, which is divided into blocks; at most one may be open",
+        mica_shape_format(x, tx), (int)axis);
     return false;
   }
   b->x = mica_reshape(b->x, parts);

@@ -41,12 +41,11 @@ static mica_status find_extents(mica_value x, mica_value offset, mica_value mask
   }
   if (fits && !mica_value_is_null(mask))
     fits = sm.rank == 4 && sm.dim[1] * 2 == so.dim[1] && sm.dim[2] == so.dim[2] && sm.dim[3] == so.dim[3];
-  return fits
-             ? MICA_OK
-             : mica__fail(
-                   MICA_E_SHAPE,
-                   "x %s, filters %s, offsets %s and the mask do not fit; offsets must be (N, 2 * parts * R * S, P, Q)",
-                   mica_shape_format(sx, tx), mica_shape_format(sw, tw), mica_shape_format(so, to));
+  return fits ? MICA_OK
+              : mica__fail(MICA_E_SHAPE,
+                           "x %s, filters %s, offsets %s and the mask do not fit: offsets must be "
+                           "(N, 2 * parts * R * S, P, Q), and the mask (N, parts * R * S, P, Q)",
+                           mica_shape_format(sx, tx), mica_shape_format(sw, tw), mica_shape_format(so, to));
 }
 
 /* The positions of the filters' elements along an axis of the image without offsets: (R S, P, 1) or (R S, 1, Q). */

@@ -64,10 +64,10 @@ mica_value mica_roi_align(mica_value x, mica_value boxes, mica_value images, con
                               mica_shape_format(shape, tx), mica_shape_format(given, tb));
   if (c.height < 0 || c.width < 0 || c.sampling < 0 || c.height > INT32_MAX || c.width > INT32_MAX ||
       c.sampling > INT32_MAX || c.height * c.sampling > INT32_MAX / 4 || c.width * c.sampling > INT32_MAX / 4)
-    return mica__builder_fail(
-        "roi_align", x, MICA_E_SHAPE,
-        "height (%lld), width (%lld) and sampling (%lld) must be 0 or more, with products below 2^29",
-        (long long)c.height, (long long)c.width, (long long)c.sampling);
+    return mica__builder_fail("roi_align", x, MICA_E_SHAPE,
+                              "height (%lld), width (%lld) and sampling (%lld) must be 0 or more, and height times "
+                              "sampling and width times sampling below 2^29",
+                              (long long)c.height, (long long)c.width, (long long)c.sampling);
   if (c.adaptive && c.largest)
     return mica__builder_fail("roi_align", x, MICA_E_INVALID,
                               "adaptive sampling takes means, so largest must be false");

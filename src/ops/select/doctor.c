@@ -31,7 +31,8 @@ static bool holds(const mica__text *names, const char *name) {
 
 /* If the cache directory cannot be written, the finding is lost but the examination goes on. */
 static void log_unless_ok(mica_status status) {
-  if (status != MICA_OK) mica__log(MICA_LOG_LEVEL_INFO, "the doctor's finding is not kept: %s", mica_error_message());
+  if (status != MICA_OK)
+    mica__log(MICA_LOG_LEVEL_INFO, "could not save what the doctor found: %s", mica_error_message());
 }
 
 /* Wrong results and failed builds count against a variant; other failures, such as a lack of memory, do not. */

@@ -167,7 +167,8 @@ mica_status mica_tuner_measure(mica_tuner *tuner, size_t index, double budget, d
 
 mica_status mica_tuner_keep(mica_tuner *tuner, size_t index, double seconds) {
   MICA_TRY(check_index(tuner, index));
-  if (!(seconds > 0 && seconds < INFINITY)) return mica__fail(MICA_E_INVALID, "mica_tuner_keep: %g seconds", seconds);
+  if (!(seconds > 0 && seconds < INFINITY))
+    return mica__fail(MICA_E_INVALID, "mica_tuner_keep: seconds is %g, but must be a finite number above 0", seconds);
   return mica__tuning_keep(tuner->engine, tuner->trial->key, tuner->candidates[index].text, seconds);
 }
 
@@ -211,7 +212,7 @@ mica_status mica__tune(mica_engine *engine, const char *problem) {
     double seconds = 0;
     mica_status status = mica_tuner_measure(tuner, i, 0, &seconds);
     if (status == MICA_E_NUMERIC && mica_tuner_quarantine(tuner, i, mica_error_message()) != MICA_OK)
-      mica__log(MICA_LOG_LEVEL_WARNING, "a quarantine is not kept: %s", mica_error_message());
+      mica__log(MICA_LOG_LEVEL_WARNING, "could not save that a kernel gave wrong results: %s", mica_error_message());
     if (status != MICA_OK || (best_seconds > 0 && seconds >= best_seconds)) continue;
     best = i;
     best_seconds = seconds;

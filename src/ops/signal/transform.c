@@ -47,7 +47,7 @@ static mica_value convolved(mica_value x, int64_t n, int64_t m, bool inverse, bo
   while (length < 2 * n - 1) length *= 2;
   if (length > MOST_LENGTH)
     return mica__builder_fail("fft", x, MICA_E_UNSUPPORTED,
-                              "n is %lld, which is above 2^23 and has a prime factor that is too large", (long long)n);
+                              "n is %lld, but above 2^23 must have no prime factor above %d", (long long)n, MOST_RADIX);
   double *w = malloc((size_t)n * 2 * sizeof *w), *room = malloc((size_t)n * 2 * sizeof *room);
   double *filter = calloc((size_t)length * 2, sizeof *filter);
   mica_value y = {0};
