@@ -4,8 +4,8 @@
  *   Y_T    type of y
  *   S_T    type of the step, i32 or i64
  *
- * Words of element i: those of Philox at counter (i / 4, step). u has as many bits as the type's numbers below 1 can
- * tell apart. One dimension of ceil(n / 4) work-items. */
+ * Words of element i: those of Philox at counter (i / 4, step). u has as many random bits as numbers of the type
+ * between 0 and 1 can hold. One dimension of ceil(n / 4) work-items. */
 #include "common/dtype.clh"
 #include "common/group.clh"
 #include "random/philox.clh"

@@ -3,8 +3,9 @@
  *   values[u] = the u-th different element, inverse[j] = u where x[j] is values[u], count[0] = how many there are
  *
  * An element is new if its key differs from the key before it in the order. x, order and inverse have n elements,
- * values at least count[0]. The order is cut into `blocks` blocks of `size` elements: unique_count counts the new
- * elements of each into starts (blocks + 1, the last 0), of which radix_scan makes the number of those before.
+ * values at least count[0]. The order is cut into `blocks` blocks of `size` elements: unique_count writes the number of
+ * new elements of each block to starts (blocks + 1, the last 0); radix_scan turns them into the number of new elements
+ * in the blocks before.
  *
  *   X_T, KEY_BYTES   as in sort/key.clh, whose KIND is 0
  *   VALUES, INVERSE, COUNT   1: they are written

@@ -1,7 +1,7 @@
 /* attention/cpu/row.cl: y = softmax(score) v for few queries, as when text is generated: one query per work-item, with
- * an online softmax. CPU class. A step takes KEYS keys: first their scores, by products whose lanes are elements of a
- * head, added up for VW keys at once; then the weighted sum of v's rows. Each row is read once and as a whole, so the
- * time for a long cache is the time that memory takes to read it.
+ * an online softmax. CPU class. A step takes KEYS keys. First it computes their scores: the lanes of a product are
+ * elements of a head, and the lanes of VW products are added up together. Then it adds the weighted rows of v. Each row
+ * is read once and as a whole, so the time for a long cache is the time that memory takes to read it.
  *
  *   Y (B, Tq, H, E), L (B, H, Tq): as attention/cpu/forward.cl has them
  *   WHOLE   1: D and E are D_PAD and E_PAD, and elements of k and of v are adjacent

@@ -30,7 +30,8 @@ static inline int taps2_of(const int8 own) {
   return TAPS2;
 }
 
-/* Columns that lie in one row of the grid. find_segments adds those of them whose tap reads inside the source. */
+/* Columns in one row of the grid, and those among them for which a tap reads inside the source; find_segments sets the
+ * latter. */
 typedef struct columns_of_row {
   int lane, count, n, o0, o1, o2;
 } columns_of_row;

@@ -1,9 +1,9 @@
 /* conv/gpu/channels_last.cl: a tensor [N][G][C][pixels] as L [G][N][pixels][C rounded up to whole pieces of 16 bytes],
  * zero beyond C, the layout that kernels on tensor cores copy piece by piece (conv/mma/forward.cl). GPU class.
  *
- * A work-group transposes 64 pixels of the channels of 8 pieces in local memory. A row there has an odd number of
- * elements, so that the pieces that a warp gathers across rows are in different banks. The bits are copied as they are.
- * NDRange: THREADS * tiles of pixels * tiles of channels * N * G; work-group (THREADS).
+ * A work-group transposes 64 pixels of the channels of 8 pieces in local memory. Rows there are an odd number of
+ * elements long, so that the elements that a warp gathers across rows are in different banks. The bits are copied as
+ * they are. NDRange: THREADS * tiles of pixels * tiles of channels * N * G; work-group (THREADS).
  *
  * SIZE: bytes of an element, 2 or 4. */
 

@@ -3,7 +3,8 @@
  *
  *   rows      KG channels of the result in a group, padded to ROWS
  *   columns   pixels of the result in this phase, of all images
- *   depth     CG channels of the source and taps, padded to DEPTH, a multiple of TILE_K (T to 2 TILE_K more)
+ *   depth     CG channels of the source and taps, padded to DEPTH, a multiple of TILE_K (T has entries for 2 TILE_K
+ *             more)
  *   A         the packed weights P
  *   B         [k][column] the source element that the offset table T names for k (conv/gpu/pack_weights.cl)
  *

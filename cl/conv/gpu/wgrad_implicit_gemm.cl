@@ -27,8 +27,9 @@
 #error "the work-group must read a whole number of rows and columns at once"
 #endif
 
-/* The depth's part of an offset. In two dimensions it is 0, which a compiler cannot know: it would take registers of 64
- * bits and, on AMD, a wait for loads under way. Without it the multiply-adds are 10 % busier (sm_80, modelled). */
+/* The depth's part of an offset. In two dimensions it is 0, but a compiler cannot know this, and to compute it takes
+ * 64-bit registers and, on AMD, a wait for loads under way. Without it the multiply-adds are 10 % busier (sm_80,
+ * modelled). */
 #define DEEP(x) (DIMS == 3 ? (x) : 0)
 
 /* Reads the share of the next TILE_K pixels. For padding x is element 0, which DEPOSIT replaces by 0: choosing here

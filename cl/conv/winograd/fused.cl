@@ -22,7 +22,7 @@
 #define PANEL (MR * CP + 16) /* floats of V per point; 16 extra keep points out of the same cache sets */
 
 /* Computes V of the tiles of a run, for the channels in buffer. `first` is the number of the run's first tile in the
- * block; V is that of the first of these channels. */
+ * block; V points to the first of these channels. */
 VECTOR_APART void transform_input(__global float *buffer, const int first, const int count, const int CP,
                                   __global float *V) {
   transform_columns(count * TILE + 2, buffer);
@@ -95,7 +95,7 @@ static inline void transpose_back(__global const float *buffer, __private float 
     j += n;                                                                                                            \
   }
 
-/* Writes the pixels of a run, for up to 16 filters from k0 on; M is that of its first tile. */
+/* Writes the pixels of a run, for up to 16 filters from k0 on; M points to its first tile. */
 APART void finish_run(const run at, const int OUT1, const int OUT2, const int KG, const int k0, __global const float *M,
                       __global float *buffer, EPILOGUE_PARAMS) {
   const int width = min(at.count * TILE, OUT2 - at.x);

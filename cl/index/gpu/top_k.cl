@@ -1,6 +1,6 @@
 /* index/gpu/top_k.cl: index/top_k.cl for long rows on GPUs: one group per row. Digits of 8 bits, the highest first,
- * find the key of the k-th element (radix selection), then, if not all elements with that key belong to the first k,
- * its index. The k elements up to it are sorted in local memory.
+ * lead to the key of the k-th element (radix selection) and then, if not all elements with this key belong to the first
+ * k, to its index. The elements up to the k-th are sorted in local memory.
  *
  * x, values and indices as there; k <= ROOM.
  *

@@ -235,8 +235,8 @@ static inline void apply_prologue_b(const int z, const int k_begin, const int kc
   __global const STORAGE(A_T) *a = A + m_tile + k0 * A_col
 #endif
 
-/* Computes what group (group_x, group_y, group_z) of group_w along z has to do. A function of its own, because PoCL
- * compiles the body of a kernel several times. Four numbers give faster code than one int4. */
+/* Does the work of work-group (group_x, group_y, group_z); there are group_w along z. A function of its own, because
+ * PoCL compiles the body of a kernel several times. Four numbers give faster code than one int4. */
 APART void multiply_group(__global const STORAGE(A_T) * A, __global const STORAGE(B_T) * B, __local float *scratch,
                           RESULTS, const mica_packed packed, const size_t group_x, const size_t group_y,
                           const size_t group_z, const size_t group_w) {

@@ -1,8 +1,9 @@
 /* matmul/mma/tile.cl: D = act(alpha op(A) op(B) + beta C + bias) on a GPU's matrix units, by the tiles of
  * common/mma/tile.clh. GPU class.
  *
- * Operands that are adjacent along k lie upright in local memory, as do those of i8 or of any strides, which are read
- * element by element; those adjacent along the outer index lie as they are.
+ * Operands that are adjacent along k are stored upright in local memory (common/mma/tile.clh), and so are those of i8
+ * and those of any strides, which are read element by element. Operands that are adjacent along the outer index are
+ * stored lying.
  *
  * A_T and B_T are one of f32 (products rounded to tf32, 10 bits of mantissa, by NVIDIA's units: only where the caller
  * allows it), f16, bf16 and i8. Prologues are not possible here, since words are copied as they are.

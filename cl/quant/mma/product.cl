@@ -2,8 +2,8 @@
  * operands packed as quant/cpu/product.cl says, but panels of A are TILE_M wide, of matrices' columns TILE_N, and both
  * are i8, four values a word. GPU class.
  *
- * A step is 16 words of both, each row of words in pieces of four, which are words of the products as they lie: for
- * units that read such operands word by word (MMA_UNIT 0 and 1).
+ * A step is 16 words of k of both operands, which are stored lying (common/mma/tile.clh): a row has the words of one k,
+ * in pieces of four. Only for units that read lying operands word by word (MMA_UNIT 0 and 1).
  *
  *   ALIGNED 1   four neighbouring columns begin at a multiple of 16 bytes, whatever the tap: they are copied whole
  *
