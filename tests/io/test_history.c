@@ -8,6 +8,7 @@
 #include "support/files.h"
 
 #include <dirent.h>
+#include <float.h>
 #include <math.h>
 #include <mica/graph.h>
 #include <mica/history.h>
@@ -102,6 +103,19 @@ static uint64_t little_endian(const char *at, int bytes) {
   return value;
 }
 
+/* The file of events in a folder. */
+static const char *events_in(const char *folder) {
+  static char name[300];
+  DIR *directory = opendir(files_path(folder));
+  *name = '\0';
+  ck_assert_ptr_nonnull(directory);
+  for (const struct dirent *entry; (entry = readdir(directory));)
+    if (!strncmp(entry->d_name, "events.out.tfevents.", 20))
+      snprintf(name, sizeof name, "%s/%s", folder, entry->d_name);
+  closedir(directory);
+  return name;
+}
+
 START_TEST(event_files_hold_what_was_said) {
   ck_assert_uint_eq(mica__crc32c("123456789", 9), 0xe3069283u); /* the check value of its definition */
   mica_events *events = NULL;
@@ -110,14 +124,7 @@ START_TEST(event_files_hold_what_was_said) {
   ck_ok(mica_events_scalar(events, "loss/train", 300, 0.5));
   ck_ok(mica_events_scalar(events, "accuracy", -1, NAN));
   mica_events_close(events);
-  DIR *directory = opendir(files_path("events/run"));
-  char name[300] = "";
-  ck_assert_ptr_nonnull(directory);
-  for (const struct dirent *entry; (entry = readdir(directory));)
-    if (!strncmp(entry->d_name, "events.out.tfevents.", 20))
-      snprintf(name, sizeof name, "events/run/%s", entry->d_name);
-  closedir(directory);
-  const char *content = read_all(files_path(name), &size);
+  const char *content = read_all(files_path(events_in("events/run")), &size);
   for (size_t at = 0; at < size; records++) {
     size_t length = (size_t)little_endian(content + at, 8);
     ck_assert_uint_eq(little_endian(content + at + 8, 4), mica__crc32c_masked(content + at, 8));
@@ -136,6 +143,80 @@ START_TEST(event_files_hold_what_was_said) {
   }
   ck_assert_uint_eq(records, 3);
   ck_assert_int_eq(mica_events_create("/proc/mica", &events), MICA_E_IO);
+}
+END_TEST
+
+/* --- histograms --- */
+
+enum { LIMITS = 775, BUCKETS = 2 * LIMITS + 2, MOST_VALUES = 7000 };
+
+static double number_at(const char *at) {
+  const uint64_t bits = little_endian(at, 8);
+  double number = 0;
+  memcpy(&number, &bits, sizeof number);
+  return number;
+}
+
+/* Limits as TensorFlow has them: 1e-12 1.1^k, their negatives, 0 and the largest double. */
+static void make_limits(double *limits) {
+  for (int k = 0; k < LIMITS; k++) {
+    limits[LIMITS + 1 + k] = 1e-12 * pow(1.1, k);
+    limits[LIMITS - 1 - k] = -limits[LIMITS + 1 + k];
+  }
+  limits[LIMITS] = 0;
+  limits[BUCKETS - 1] = DBL_MAX;
+}
+
+static void add_value(float *values, size_t *count, float value) {
+  const float near[] = {value, nextafterf(value, INFINITY), nextafterf(value, -INFINITY)};
+  for (size_t i = 0; i < sizeof near / sizeof *near; i++)
+    if (isfinite(near[i]) && *count < MOST_VALUES) values[(*count)++] = near[i];
+}
+
+/* The record of a histogram of one value ends with its two fields of buckets: the one with the value and, unless that
+ * is the first, the one before it, which is empty. */
+static void holds_value(const char *end, float value, const double *limits) {
+  int bucket = 0;
+  while (limits[bucket] < (double)value) bucket++;
+  const int count = bucket ? 2 : 1, bytes = 8 * count;
+  const char *numbers = end - bytes, *ends = numbers - 2 - bytes;
+  ck_assert_msg(ends[-2] == (6 << 3 | 2) && ends[-1] == bytes && numbers[-2] == (7 << 3 | 2) && numbers[-1] == bytes,
+                "%a: not %d buckets", (double)value, count);
+  for (int i = 0; i < count; i++) {
+    const double limit = limits[bucket - (count - 1) + i];
+    ck_assert_msg(number_at(ends + 8 * i) == limit, "%a: bucket %d ends at %a, not %a", (double)value, i,
+                  number_at(ends + 8 * i), limit);
+    ck_assert_msg(number_at(numbers + 8 * i) == (i == count - 1), "%a: another count", (double)value);
+  }
+}
+
+/* Each value is in the first bucket whose limit is not below it: powers of two and limits with their neighbours,
+ * denormals, zeros and the largest floats. */
+START_TEST(values_are_in_their_buckets) {
+  static float values[MOST_VALUES];
+  static double limits[BUCKETS];
+  size_t count = 0, size = 0, at = 0;
+  mica_events *events = NULL;
+  make_limits(limits);
+  for (int e = -149; e < 128; e++) add_value(values, &count, ldexpf(1, e)), add_value(values, &count, -ldexpf(1, e));
+  for (int k = 0; k < BUCKETS - 1; k++) add_value(values, &count, (float)limits[k]);
+  add_value(values, &count, FLT_MAX), add_value(values, &count, -FLT_MAX);
+  add_value(values, &count, 3 * FLT_TRUE_MIN), add_value(values, &count, -3 * FLT_TRUE_MIN);
+  values[count++] = -0.0f;
+  ck_assert_uint_lt(count, MOST_VALUES);
+  ck_ok(mica_events_create(files_path("events/buckets"), &events));
+  for (size_t i = 0; i < count; i++) ck_ok(mica_events_histogram(events, "b", 1, &values[i], 1));
+  mica_events_close(events);
+  const char *content = read_all(files_path(events_in("events/buckets")), &size);
+  at = 16 + (size_t)little_endian(content, 8); /* the first record is the version */
+  for (size_t i = 0; i < count; i++) {
+    ck_assert_uint_lt(at + 16, size);
+    const size_t length = (size_t)little_endian(content + at, 8);
+    ck_assert_uint_le(at + 16 + length, size);
+    holds_value(content + at + 12 + length, values[i], limits);
+    at += 16 + length;
+  }
+  ck_assert_uint_eq(at, size);
 }
 END_TEST
 
@@ -177,4 +258,4 @@ START_TEST(what_cannot_be_written_is_a_sentence) {
 END_TEST
 
 TESTS(ANYWHERE, NULL, NULL, a_history_comes_back, rows_behind_an_epoch_are_cut, event_files_hold_what_was_said,
-      values_of_every_kind_are_checked, what_cannot_be_written_is_a_sentence)
+      values_are_in_their_buckets, values_of_every_kind_are_checked, what_cannot_be_written_is_a_sentence)
