@@ -50,6 +50,26 @@ START_TEST(a_variant_in_quarantine_is_not_chosen) {
 }
 END_TEST
 
+/* A check of another class of devices takes the variant whose vectors this device has; without one, the first. */
+START_TEST(a_check_takes_vectors_that_the_device_has) {
+  static const mica__kernel_param params[] = {{.macro = "NUMBER"}};
+  const mica__variant variants[] = {
+      {.name = "cpu", .classes = MICA__ON_CPU, .values = {1}},
+      {.name = "longest", .classes = MICA__ON_GPU, .vector_bytes = UINT32_MAX, .values = {2}},
+      {.name = "any", .classes = MICA__ON_GPU, .values = {3}},
+  };
+  mica__kernel_desc desc = {.name = "none", .params = params, .param_count = 1, .variants = variants};
+  const mica__exec exec = {.queue = mica_engine_queue(test_engine()), .classes = MICA__ON_GPU};
+  int32_t values[MICA__MAX_PARAMS] = {0};
+  desc.variant_count = 3;
+  ck_ok(mica__exec_values(&exec, &desc, values));
+  ck_assert_int_eq(values[0], 3);
+  desc.variant_count = 2;
+  ck_ok(mica__exec_values(&exec, &desc, values));
+  ck_assert_int_eq(values[0], 2);
+}
+END_TEST
+
 static void look(void *user, const mica_doctor_line *line) {
   ck_assert_msg(line->status == MICA_OK || line->status == MICA_E_UNSUPPORTED, "%s", line->message);
   ++*(size_t *)user;
@@ -372,9 +392,10 @@ START_TEST(a_kernel_names_its_op) {
 END_TEST
 
 TEST_GROUPS(DEVICE,
-            EACH(NULL, NULL, a_variant_in_quarantine_is_not_chosen, an_examination_passes_and_acquits,
-                 launches_heed_the_quarantine, an_implementation_gets_the_variant_that_is_left,
-                 copies_heed_the_quarantine, a_wrong_launch_is_filed_by_kernel_and_variant),
+            EACH(NULL, NULL, a_variant_in_quarantine_is_not_chosen, a_check_takes_vectors_that_the_device_has,
+                 an_examination_passes_and_acquits, launches_heed_the_quarantine,
+                 an_implementation_gets_the_variant_that_is_left, copies_heed_the_quarantine,
+                 a_wrong_launch_is_filed_by_kernel_and_variant),
             EACH(fault_begin, fault_remove, a_kernel_that_does_not_build_fails_its_check,
                  memory_that_is_short_quarantines_nothing),
             EACH(NULL, NULL, every_implementation_has_cases, what_no_case_runs_is_named, a_kernel_names_its_op))

@@ -27,7 +27,7 @@ typedef struct int8_case {
   mica__int8_attrs window; /* stride, pad and so on; transposed */
 } int8_case;
 
-#define MOST_CASES 32
+#define MOST_CASES 64
 
 /* The shape of a convolution's result. */
 static mica_shape result_of(const int8_case *c, const mica__int8_attrs *attrs) {
@@ -40,13 +40,18 @@ static mica_shape result_of(const int8_case *c, const mica__int8_attrs *attrs) {
   return y;
 }
 
-/* Converts a case for mica__check_launches; it refers to *attrs. */
-static mica__launch_case case_of(const int8_case *c, bool conv, size_t number, mica__int8_attrs *attrs) {
+/* The variants for CPUs without a processor's own instructions. */
+static const char *const standard[] = {"cpu", "cpu512"};
+enum { STANDARDS = sizeof standard / sizeof *standard };
+
+/* Converts a case for mica__check_launches; it refers to *attrs. cpu: the variant on CPUs of a case with STANDARD. */
+static mica__launch_case case_of(const int8_case *c, bool conv, size_t number, const char *cpu,
+                                 mica__int8_attrs *attrs) {
   /* Units are emulated in turn. */
   static const char *const emulations[] = {"emulation", "emulated_mfma", "emulation_tall"};
   static const double bounds[MICA__INT8_OPERANDS] = {250, 250, 0.1, 90, 0.1, 90, 20, 3, 50, 250, 2, 90, 3, 50};
   mica__launch_case made = {.attrs = attrs};
-  if (c->with & STANDARD) made.variants[0] = number % 2 ? "cpu512" : "cpu", made.variants[1] = "gpu";
+  if (c->with & STANDARD) made.variants[0] = cpu, made.variants[1] = "gpu";
   if (c->with & TILES) made.variants[0] = "emulated_amx", made.variants[1] = emulations[number % 3];
   int64_t rows = c->a.dim[c->a.rank - 2];
   int64_t columns = conv ? c->b.dim[0] : c->b.dim[c->b.rank - 1 - c->window.transposed];
@@ -93,8 +98,13 @@ static mica__launch_case case_of(const int8_case *c, bool conv, size_t number, m
 static mica_status check_cases(mica__check *check, const mica__op *op, bool conv, const int8_case *list, size_t count) {
   mica__launch_case cases[MOST_CASES];
   mica__int8_attrs attrs[MOST_CASES];
-  for (size_t i = 0; i < count; i++) cases[i] = case_of(&list[i], conv, i, &attrs[i]);
-  return mica__check_launches(check, op, op->name, cases, count);
+  size_t made = 0;
+  for (size_t i = 0; i < count; i++)
+    for (int v = 0; v < (list[i].with & STANDARD ? STANDARDS : 1); v++, made++) {
+      if (made == MOST_CASES) return mica__fail(MICA_E_STATE, "more than %d cases of 8-bit products", MOST_CASES);
+      cases[made] = case_of(&list[i], conv, i, standard[v], &attrs[made]);
+    }
+  return mica__check_launches(check, op, op->name, cases, made);
 }
 
 #define S(...) MICA_SHAPE(__VA_ARGS__)

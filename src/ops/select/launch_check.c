@@ -24,15 +24,22 @@ static mica_status note(mica__launch_notes *notes, const mica__kernel_desc *desc
   return MICA_OK;
 }
 
-static const mica__variant *of_classes(const mica__kernel_desc *desc, unsigned classes) {
-  for (int v = 0; v < desc->variant_count; v++)
-    if (desc->variants[v].classes & classes) return &desc->variants[v];
-  return NULL;
+/* The first variant of the classes with vectors that the device has; if there is no such variant, their first. */
+static const mica__variant *of_classes(const mica__kernel_desc *desc, unsigned classes, uint32_t vector_bytes) {
+  const mica__variant *first = NULL;
+  for (int v = 0; v < desc->variant_count; v++) {
+    const mica__variant *variant = &desc->variants[v];
+    if (!(variant->classes & classes)) continue;
+    if (variant->vector_bytes <= vector_bytes) return variant;
+    if (!first) first = variant;
+  }
+  return first;
 }
 
 mica_status mica__exec_values(const mica__exec *exec, const mica__kernel_desc *desc, int32_t *values) {
-  const mica__variant *variant = of_classes(desc, exec->classes);
-  if (!variant) MICA_TRY(mica__kernel_choose(mica__queue_engine(exec->queue), desc, &variant));
+  mica_engine *engine = mica__queue_engine(exec->queue);
+  const mica__variant *variant = of_classes(desc, exec->classes, mica_engine_device(engine)->vector_bytes);
+  if (!variant) MICA_TRY(mica__kernel_choose(engine, desc, &variant));
   return mica__exec_variant(exec, desc, variant, values);
 }
 
@@ -47,7 +54,7 @@ mica_status mica__exec_variant(const mica__exec *exec, const mica__kernel_desc *
 
 bool mica__exec_takes(const mica__exec *exec, const mica__kernel_desc *desc) {
   mica_engine *engine = mica__queue_engine(exec->queue);
-  if (exec->classes) return of_classes(desc, exec->classes) != NULL;
+  if (exec->classes) return of_classes(desc, exec->classes, 0) != NULL;
   for (int v = 0; v < desc->variant_count; v++)
     if (mica__variant_fits(desc, &desc->variants[v], mica_engine_device(engine)) &&
         !mica__variant_is_bad(engine, desc, &desc->variants[v]))
