@@ -99,8 +99,8 @@ typedef struct mica_run_open_config {
   /* Type that layers compute in: "f32", "f16" or "bf16". Weights are not converted. NULL: the type used in training, or
    * f32 for an ONNX model. MICA_E_UNSUPPORTED: the run is quantised, or its network is an ONNX model. */
   const char *precision;
-  /* Depth maps of data to test on: levels per unit of depth, like the setting depth-scale. 0: the training's setting.
-   * MICA_E_INVALID: the run's task has no such setting. */
+  /* Levels per unit of depth in maps of whole numbers to test on, like the setting depth-scale. 0: the training's.
+   * MICA_E_INVALID: the run's task has no such setting, or the number is below 0 or not finite. */
   double depth_scale;
 } mica_run_open_config;
 

@@ -39,15 +39,26 @@ static mica_status check_precision(const mica_run *run) {
                         : "its weights are integers");
 }
 
-static mica_status open_run(mica_run *run) {
-  MICA_TRY(mica__run_open_facts(run));
+/* A depth scale is for tasks that have the setting; 0: none. */
+static mica_status take_depth_scale(mica_run *run, double scale) {
+  if (!(scale > 0)) return MICA_OK;
+  run->settings->depth_scale = scale;
+  const mica_setting_row *row = run->task->settings ? run->task->settings->rows : NULL;
+  while (row && row->name && strcmp(row->name, "depth-scale") != 0) row++;
+  if (row && row->name) return MICA_OK;
+  return mica__fail(MICA_E_INVALID, "the depth scale is for runs with depth maps; the task of %s is %s", run->folder,
+                    run->task->name);
+}
+
+/* Loads a run whose facts are known. */
+static mica_status load_run(mica_run *run) {
   MICA_TRY(check_precision(run));
   if (mica__common_facts_of(run).pruned.list) MICA_TRY(take_own_widths(run));
   MICA_TRY(mica__run_make_trainer(run));
   return mica__run_load_weights(run);
 }
 
-/* A model that mica_run_export wrote: it is f32, whatever the run was trained in. */
+/* Opens a model that mica_run_export wrote, with the facts of its run. */
 static mica_status open_model(mica_run *run) {
   MICA_TRY(mica__run_make_engine(run));
   MICA_TRY(mica_onnx_open(run->folder, &run->networks->model));
@@ -57,7 +68,11 @@ static mica_status open_model(mica_run *run) {
         MICA_E_FORMAT,
         "%s was not written by mica export, so its inputs and answers are unknown; compute it with mica run",
         run->folder);
-  MICA_TRY(mica__run_parse_config(run, run->folder, config));
+  return mica__run_parse_config(run, run->folder, config);
+}
+
+/* Such a model is f32, whatever the run was trained in. */
+static mica_status load_model(mica_run *run) {
   if (!run->task->input->traits.by_samples)
     return mica__fail(
         MICA_E_UNSUPPORTED,
@@ -98,32 +113,24 @@ static mica_status check_file(const char *path) {
                     path);
 }
 
-static mica_status take_depth_scale(mica_run *run, double scale) {
-  if (!(scale > 0) || isinf(scale))
-    return mica__fail(MICA_E_INVALID, "mica_run_open: a depth_scale of %g is not 0, nor a number above 0", scale);
-  const mica_setting_row *row = run->task->settings ? run->task->settings->rows : NULL;
-  while (row && row->name && strcmp(row->name, "depth-scale") != 0) row++;
-  if (!row || !row->name)
-    return mica__fail(MICA_E_INVALID, "the depth scale is for runs with depth maps; the task of %s is %s", run->folder,
-                      run->task->name);
-  run->settings->depth_scale = scale;
-  return MICA_OK;
-}
-
 mica_status mica_run_open_as(mica_engine *engine, const char *folder, const mica_run_open_config *config,
                              mica_run **out) {
   static const char *const known[] = {"f32", "f16", "bf16"};
   struct stat about;
   const char *precision = NULL;
+  const double scale = config ? config->depth_scale : 0;
   if (!folder || !out) return mica__fail(MICA_E_INVALID, "mica_run_open: a pointer is NULL");
   for (size_t i = 0; config && config->precision && i < sizeof known / sizeof *known; i++)
     if (!strcmp(known[i], config->precision)) precision = known[i];
   if (config && config->precision && !precision)
     return mica__fail(MICA_E_INVALID, "the precision cannot be \"%s\"; choose f32, f16 or bf16", config->precision);
+  if (!(scale >= 0) || isinf(scale))
+    return mica__fail(MICA_E_INVALID, "mica_run_open_as: a depth_scale of %g is not 0, nor a number above 0", scale);
   const bool file = stat(folder, &about) == 0 && S_ISREG(about.st_mode);
   if (file) MICA_TRY(check_file(folder));
-  MICA_TRY(mica__run_open_folder(engine, folder, precision, file ? open_model : open_run, out));
-  mica_status status = config && config->depth_scale ? take_depth_scale(*out, config->depth_scale) : MICA_OK;
+  MICA_TRY(mica__run_open_folder(engine, folder, precision, file ? open_model : mica__run_open_facts, out));
+  mica_status status = take_depth_scale(*out, scale);
+  if (status == MICA_OK) status = file ? load_model(*out) : load_run(*out);
   if (status == MICA_OK) return MICA_OK;
   mica_run_destroy(*out);
   *out = NULL;

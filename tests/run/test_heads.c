@@ -237,6 +237,19 @@ START_TEST(table_to_two_numbers_in_onnx) {
 }
 END_TEST
 
+/* Numbers that are no scale are refused before the folder is looked for. */
+START_TEST(depth_scales_are_checked) {
+  const double wrong[] = {-1, -INFINITY, INFINITY, NAN};
+  mica_run *run = NULL;
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    const mica_run_open_config how = {.depth_scale = wrong[i]};
+    ck_assert_int_eq(mica_run_open_as(test_engine(), files_path("nowhere"), &how, &run), MICA_E_INVALID);
+    ck_assert_msg(strstr(mica_error_message(), "mica_run_open_as: a depth_scale of ") == mica_error_message(), "%s",
+                  mica_error_message());
+  }
+}
+END_TEST
+
 /* --- files that a table names --- */
 
 #if MICA_WITH_SNDFILE
@@ -371,5 +384,5 @@ START_TEST(wrong_lists_of_labels) {
 END_TEST
 
 TESTS(BOTH(NEEDS(CJSON), DEVICE), NULL, NULL, seventy_columns_of_classes, seventy_columns_and_labels, text_to_a_number,
-      text_to_labels, table_to_three_numbers, table_to_two_numbers_in_onnx, IF(SNDFILE, sound_to_labels),
-      IF(SNDFILE, sound_to_a_number), IF(PNG, picture_to_numbers), wrong_lists_of_labels)
+      text_to_labels, table_to_three_numbers, table_to_two_numbers_in_onnx, depth_scales_are_checked,
+      IF(SNDFILE, sound_to_labels), IF(SNDFILE, sound_to_a_number), IF(PNG, picture_to_numbers), wrong_lists_of_labels)
