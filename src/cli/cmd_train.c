@@ -115,10 +115,13 @@ static void print_sentences(FILE *out, const char *summary) {
 
 /* Prints the least and the largest of the known depths: a wrong --depth-scale shows. */
 static void print_depths(FILE *out, const mica_run *run) {
-  size_t count = 0;
+  size_t count = 0, some = 0;
   const double *range = mica_run_fact_numbers(run, "depth_range", &count);
-  if (count == 3)
-    fprintf(out, "          depths from %.3g to %.3g, %.1f %% unknown\n", range[0], range[1], 100 * range[2]);
+  const double *maps = mica_run_fact_numbers(run, "depth_maps", &some);
+  if (count != 3) return;
+  fprintf(out, "          depths from %.3g to %.3g, %.1f %% unknown", range[0], range[1], 100 * range[2]);
+  if (some == 1) fprintf(out, ", of %.0f maps", maps[0]);
+  putc('\n', out);
 }
 
 void cli_train_summary(FILE *out, mica_run *run) {

@@ -96,7 +96,10 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
   known_depths k = {0};
   MICA_TRY(find_known(run, label, &k));
   const double usual = exp(k.logs / k.count), range[] = {k.least, k.most, 1 - k.count / k.pixels};
+  const uint64_t all = mica_dataset_count(run->parts->at[MICA_PART_TRAIN].data);
+  const double read = READ_MAPS;
   MICA_TRY(mica__run_note_numbers(run, "usual_depth", &usual, 1));
+  if (all > READ_MAPS) MICA_TRY(mica__run_note_numbers(run, "depth_maps", &read, 1));
   return mica__run_note_numbers(run, "depth_range", range, 3);
 }
 

@@ -23,10 +23,12 @@ const char *mica__depths_loss_at(size_t i);
     "levels of PNG depth maps per unit: 256 for KITTI, 1000 for millimetres, 5000 for TUM", .low = 1e-6, .high = 1e9,  \
     .fixed = true)
 
-/* The geometric mean of the known depths. The least and the largest of them, and the share of pixels without one. */
+/* The geometric mean of the known depths. The least and the largest of them, and the share of pixels without one;
+ * and of how many maps, if these are not all. */
 #define DEPTHS_FACTS(X, S)                                                                                             \
   X(S, NUMBERS, usual_depth, .needed = true, .count = 1)                                                               \
-  X(S, NUMBERS, depth_range, .count = 3, MICA__OR_ZERO)
+  X(S, NUMBERS, depth_range, .count = 3, MICA__OR_ZERO)                                                                \
+  X(S, NUMBERS, depth_maps, .count = 1)
 
 /* Metrics of a task with this head, for rows. */
 #define DEPTHS_METRICS                                                                                                 \
