@@ -1,4 +1,5 @@
 /* Evaluates a run: opens the given data, or one part of the run's own, and tests the network on them. */
+#include "data/annotation/depth_map.h"
 #include "data/dataset.h"
 #include "run/columns/missing.h"
 #include "run/common_facts.h"
@@ -11,6 +12,7 @@
 #include "run/run.h"
 #include "run/state/evaluation.h"
 #include "run/state/parts.h"
+#include "run/state/settings.h"
 
 #include <limits.h>
 #include <math.h>
@@ -124,6 +126,13 @@ static mica_status remark_folder(mica_run *run, const mica_dataset *data) {
   return mica__run_remark(run, "%s: %s", mica_dataset_name(data), summary);
 }
 
+/* Says if the depth scale that was given changes nothing. */
+static mica_status remark_depth_scale(mica_run *run, const mica_dataset *data) {
+  if (!(run->settings->depth_scale > 0) || !mica__depth_maps_are_floating(data)) return MICA_OK;
+  return mica__run_remark(run, "%s: the depth scale %g changes nothing, because no depth map holds whole numbers",
+                          mica_dataset_name(data), run->settings->depth_scale);
+}
+
 static mica_status open_judged(mica_run *run, const char *path, mica_part part) {
   mica_dataset *data = NULL;
   bool all = false;
@@ -134,6 +143,7 @@ static mica_status open_judged(mica_run *run, const char *path, mica_part part) 
     status = mica__run_no_test(run);
   MICA_TRY(status);
   mica_status ready = path ? remark_folder(run, data) : MICA_OK;
+  if (ready == MICA_OK) ready = remark_depth_scale(run, data);
   if (ready != MICA_OK) mica_dataset_destroy(data);
   MICA_TRY(ready);
   MICA_TRY(mica__run_make_ready(run, part, data, false, &data));

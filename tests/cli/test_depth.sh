@@ -92,6 +92,11 @@ ends 0 '*depths from *' ''
 half=${out#*depths from }
 awk -v a="${range%% *}" -v b="${half%% *}" 'BEGIN { e = a / b - 2; exit !(e < 0.02 && e > -0.02) }' ||
   fault "depths from ${range%% *}, half of them from ${half%% *}"
+# Of many maps some are read, which is said.
+"$rooms" "$work/many" 201 16 png
+run train --data "$work/many" --width 4 --depth 1 --epochs 1 --validation 0 --out "$work/some"
+ends 0 '*          depths from [0-9.]* to [0-9.]*, [0-9.]* % unknown, of 200 maps*' ''
+case $range$half in *'of 200 maps'*) fault "not all of 4 maps are read: $range" ;; esac
 "$MICA_BUILD_DIR/bin/tests/write_scenes" "$work/eight" 1 48 || exit 1
 cp "$work/eight/masks/0.png" "$work/mixed/depth/2.png"
 rm "$work/mixed/depth/3.png"
@@ -154,10 +159,24 @@ run eval --model "$work/run" --data "$work/double" --depth-scale 256 --json
 [ "$(json metrics.absrel)" = "$first" ] || fault 'the scale of the training changes something'
 run eval --model "$work/run" --data "$work/double" --depth-scale 512 --json
 is metrics.absrel '>' 0.6 metrics.delta1 '<' 0.1
+# Floating numbers are not divided, which is said.
+for format in npy pfm; do
+  run eval --model "$work/run" --data "$work/$format" --depth-scale 512 --json
+  ends 0 '*' "*$format: the depth scale 512 changes nothing, because no depth map holds whole numbers"
+  is metrics.absrel '<' 0.2
+done
+run eval --model "$work/run" --data "$work/npy" --json
+ends 0 '*' ''
+run eval --model "$work/run" --data "$work/png" --depth-scale 512 --json
+ends 0 '*' ''
 run eval --model "$work/run" --data "$work/double" --depth-scale 0
 ends 2 '' '*depth-scale*'
 printf 'a,label\n1,x\n2,y\n3,x\n4,y\n' >"$work/two.csv"
 run train --data "$work/two.csv" --epochs 1 --validation 0 --quiet --out "$work/table"
+run eval --model "$work/table" --data "$work/two.csv" --depth-scale 2
+ends 2 '' 'mica eval: the depth scale is for runs with depth maps; the task of *table is classify'
+# It is refused before weights are read.
+rm "$work/table/model.safetensors"
 run eval --model "$work/table" --data "$work/two.csv" --depth-scale 2
 ends 2 '' 'mica eval: the depth scale is for runs with depth maps; the task of *table is classify'
 # Millimetres.

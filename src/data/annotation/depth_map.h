@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 
+#include <mica/data.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,6 +30,8 @@ mica_status mica__depth_map_find_sides(const char *path, uint8_t *bytes, int32_t
 /* The bits of a whole number in a PNG or npy file, 8 or more; 0 for floating numbers. `bytes` has room for
  * MICA__SCENE_BEGIN bytes. */
 mica_status mica__depth_map_find_bits(const char *path, uint8_t *bytes, int *bits);
+/* True if the samples have depth maps in files, and no map holds whole numbers. */
+bool mica__depth_maps_are_floating(const mica_dataset *data);
 /* Writes the depths of height x width pixels, scaled as mica__image_fit scales pictures; the nearest pixel is taken. */
 void mica__depth_map_fit(const mica__depth_map *map, int32_t height, int32_t width, float *depths);
 

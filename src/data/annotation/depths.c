@@ -10,6 +10,7 @@
 typedef struct scenes {
   mica__scene_files files;
   double scale;
+  bool floating; /* no map is of whole numbers, which the scale divides */
 } scenes;
 
 static void release_scenes(void *object) {
@@ -69,16 +70,19 @@ static mica_status own_depths(void *user, uint64_t sample, void *data, size_t by
   return same ? MICA_OK : mica__scene_file_fail_changed(s->files.files.masks[sample]);
 }
 
-/* Says if maps of 8 bits are among maps of more: one scale divides the levels of all. */
-static mica_status compare_bits(const scenes *s, mica__text *summary) {
+/* Says if maps of 8 bits are among maps of more: one scale divides the levels of all. Notes if no map is of whole
+ * numbers. */
+static mica_status compare_bits(scenes *s, mica__text *summary) {
   uint8_t *bytes = malloc(MICA__SCENE_BEGIN);
   mica_status status = bytes ? MICA_OK : mica__fail_nomem("depth maps");
   const char *narrow = NULL, *wide = NULL;
   int most = 0;
   size_t count = 0;
+  s->floating = true;
   for (size_t i = 0; status == MICA_OK && i < s->files.files.count; i++) {
     int bits = 0;
     status = mica__depth_map_find_bits(s->files.files.masks[i], bytes, &bits);
+    s->floating = s->floating && bits == 0;
     if (bits == 8 && !count++) narrow = s->files.files.masks[i];
     if (bits > 8 && !wide) wide = s->files.files.masks[i], most = bits;
   }
@@ -108,6 +112,14 @@ static mica_status fill_store(mica__store *store, const mica_dataset_config *con
   mica_status status = compare_bits(s, &summary);
   store->summary = summary.data;
   return status == MICA_OK ? mica__text_status(&summary) : status;
+}
+
+bool mica__depth_maps_are_floating(const mica_dataset *data) {
+  for (size_t i = 0; i < data->store->column_count; i++) {
+    const mica__column *column = &data->store->columns[i];
+    if (column->read == read_depths) return ((const scenes *)column->user)->floating;
+  }
+  return false;
 }
 
 static mica_status open_depths(const char *const *paths, size_t count, const mica_dataset_config *config,
