@@ -197,6 +197,25 @@ echo none >"$data/Train/dark/desktop.ini"
 run train --resume --epochs 3 --quiet --out "$work/tested"
 ends 0 '' ''
 
+# A folder called as folders of masks are is a class if the network has such a class, or if no pictures lie beside it.
+mkdir -p "$work/named/dark" "$work/named/labels"
+cp "$data/VALID/dark/"[01].png "$work/named/dark"
+cp "$data/VALID/light/"[01].png "$work/named/labels"
+run train --data "$work/named" --model mlp --epochs 1 --validation 0 --quiet --out "$work/calls"
+ends 0 '*' '*'
+run predict --model "$folder" "$work/named" --json
+ends 0 '*' ''
+holds predictions.2.name '*named/labels/0.png'
+holds predictions.3.name '*named/labels/1.png'
+mv "$work/named/dark" "$work/named/images"
+run predict --model "$work/calls" "$work/named" --json
+ends 0 '*' ''
+holds predictions.2.truth labels
+holds predictions.3.truth labels
+run predict --model "$folder" "$work/named" --json
+ends 0 '*' '*is not read: *named/labels'
+json predictions.2 >/dev/null 2>&1 && fault "masks are predicted: $out"
+
 # A folder above the classes, and one above the parts.
 mkdir "$work/high"
 cp -r "$data/Train" "$work/high/animals"

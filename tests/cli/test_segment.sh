@@ -68,6 +68,22 @@ ends 0 '{"task": "segment", *' ''
 holds predictions.0.height 100
 holds predictions.1.height 48
 for file in 1-mask 0-mask 1-overlay; do [ -s "$work/masks/$file.png" ] || fault "no $file"; done
+# Every folder of masks beside the pictures is left out, whatever the others are called and hold.
+mkdir -p "$work/several/images" "$work/several/labels"
+cp "$work/data/images/0.png" "$work/several/images/0.png"
+echo '0 0.5 0.5 0.2 0.2' >"$work/several/labels/0.txt"
+cp -r "$work/data/masks" "$work/several/masks"
+run predict --model "$work/run" --json --out "$work/several0" "$work/several"
+ends 0 '*' '*not read: *several/*'
+holds predictions.0.name '*several/images/0.png'
+json predictions.1 >/dev/null 2>&1 && fault "masks beside texts are predicted: $out"
+rm "$work/several/labels/0.txt"
+cp "$work/data/masks/0.png" "$work/several/labels/0.png"
+run predict --model "$work/run" --json --out "$work/several1" "$work/several"
+ends 0 '*' '*2 files or folders beside *are not read: *several/labels, ...'
+holds predictions.0.name '*several/images/0.png'
+json predictions.1 >/dev/null 2>&1 && fault "masks beside masks are predicted: $out"
+
 # What was predicted can be trained on: its values are the masks'.
 mkdir -p "$work/again/images" "$work/again/masks"
 cp "$work/large/images/1.png" "$work/again/images/1.png"

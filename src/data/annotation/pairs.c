@@ -80,17 +80,18 @@ static bool are_together(const mica__pairing *pairing, const mica__names *names)
   return some;
 }
 
-static bool has_files(const mica__pairing *pairing, const mica__names *names) {
+/* True if pictures or, if `other`, masks are among the names. */
+static bool has_files(const mica__pairing *pairing, bool other, const mica__names *names) {
   for (size_t i = 0; i < names->count; i++)
-    if (can_be(pairing, true, names->names[i])) return true;
+    if (can_be(pairing, other, names->names[i])) return true;
   return false;
 }
 
-static mica_status folder_has_files(const char *folder, const mica__pairing *pairing, bool *found) {
+static mica_status folder_has_files(const char *folder, const mica__pairing *pairing, bool other, bool *found) {
   mica__names names;
   *found = false;
   MICA_TRY(mica__names_look(folder, &names));
-  *found = has_files(pairing, &names);
+  *found = has_files(pairing, other, &names);
   mica__names_free(&names);
   return MICA_OK;
 }
@@ -111,7 +112,7 @@ static mica_status find_folders(const char *path, const mica__pairing *pairing, 
     free(folders[i]);
     if (!(folders[i] = mica__strdup(path))) return mica__fail_nomem("the names of pictures");
   }
-  return status == MICA_OK && folders[0] && folders[1] ? folder_has_files(folders[1], pairing, found) : status;
+  return status == MICA_OK && folders[0] && folders[1] ? folder_has_files(folders[1], pairing, true, found) : status;
 }
 
 mica_status mica__pairs_are_in(const char *path, const mica__pairing *pairing, bool *is) {
@@ -122,16 +123,28 @@ mica_status mica__pairs_are_in(const char *path, const mica__pairing *pairing, b
   return status;
 }
 
-mica_status mica__pairs_is_folder(const char *path, const char *name, const mica__pairing *pairing, bool *is) {
-  char *folders[2], *whole = NULL;
-  *is = false;
-  if (!is_named(name, kind_of(pairing)->folders)) return MICA_OK;
-  mica_status status = find_folders(path, pairing, folders, is);
-  if (status == MICA_OK) status = mica__path_join(path, name, &whole);
-  *is = status == MICA_OK && *is && !strcmp(folders[1], whole);
+/* *has: a folder in path has this name and holds pictures or, if `other`, masks. */
+static mica_status holds(const char *path, const char *name, const mica__pairing *pairing, bool other, bool *has) {
+  char *whole = NULL;
+  MICA_TRY(mica__path_join(path, name, &whole));
+  mica_status status = folder_has_files(whole, pairing, other, has);
   free(whole);
-  free(folders[0]);
-  free(folders[1]);
+  return status;
+}
+
+mica_status mica__pairs_is_folder(const char *path, const char *name, const mica__pairing *pairing, bool *is) {
+  const mica__pair_kind *kind = kind_of(pairing);
+  mica__names names;
+  bool masks = false;
+  *is = false;
+  if (!is_named(name, kind->folders)) return MICA_OK;
+  MICA_TRY(holds(path, name, pairing, true, &masks));
+  if (!masks) return MICA_OK;
+  MICA_TRY(mica__names_look(path, &names));
+  mica_status status = MICA_OK;
+  for (size_t i = 0; status == MICA_OK && i < names.count && !*is; i++)
+    if (is_named(names.names[i], kind->picture_folders)) status = holds(path, names.names[i], pairing, false, is);
+  mica__names_free(&names);
   return status;
 }
 
@@ -140,7 +153,7 @@ static mica_status check_folder(const char *folder, const mica__pairing *pairing
   mica__names names;
   MICA_TRY(mica__names_look(folder, &names));
   mica_status status = MICA_OK;
-  if (!has_files(pairing, &names))
+  if (!has_files(pairing, true, &names))
     status = mica__fail(MICA_E_FORMAT, "the folder %s holds no %ss: their names must end in %s%s%s", folder, kind->what,
                         kind->types ? kind->types : pairing->endings, names.count ? ", unlike " : "",
                         names.count ? names.names[0] : "");
