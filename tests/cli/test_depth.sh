@@ -92,7 +92,7 @@ ends 0 '*depths from *' ''
 half=${out#*depths from }
 awk -v a="${range%% *}" -v b="${half%% *}" 'BEGIN { e = a / b - 2; exit !(e < 0.02 && e > -0.02) }' ||
   fault "depths from ${range%% *}, half of them from ${half%% *}"
-# Of many maps some are read, which is said.
+# If there are many maps, some are read, and the message says so.
 "$rooms" "$work/many" 201 16 png
 run train --data "$work/many" --width 4 --depth 1 --epochs 1 --validation 0 --out "$work/some"
 ends 0 '*          depths from [0-9.]* to [0-9.]*, [0-9.]* % unknown, of 200 maps*' ''
