@@ -38,7 +38,7 @@ static float known(double value) { return value > 0 && value <= 0x1p100 ? (float
 
 static mica_status make(const char *name, int64_t height, int64_t width, mica__depth_map *map) {
   MICA_TRY(check_sides(name, height, width));
-  *map = (mica__depth_map){(int32_t)height, (int32_t)width, NULL};
+  *map = (mica__depth_map){.height = (int32_t)height, .width = (int32_t)width};
   map->depths = malloc((size_t)height * (size_t)width * sizeof *map->depths);
   return map->depths ? MICA_OK : mica__fail_nomem(name);
 }
@@ -127,7 +127,8 @@ static mica_status decode_npy(const char *name, uint8_t *content, size_t size, d
   MICA_TRY(mica__npy_parse_header(name, content, size, &npy));
   MICA_TRY(npy_sides(name, &npy, sides));
   MICA_TRY(make(name, sides[0], sides[1], map));
-  const double unit = mica_dtype_kind_of(npy.dtype) == MICA_DTYPE_KIND_FLOAT ? 1 : scale;
+  if (mica_dtype_kind_of(npy.dtype) != MICA_DTYPE_KIND_FLOAT) map->bits = 8 * (int)mica_dtype_size(npy.dtype);
+  const double unit = map->bits ? scale : 1;
   const size_t width = mica_dtype_size(npy.dtype), count = npy.bytes / width;
   uint8_t *elements = mica__elements_align(content, npy.offset, npy.bytes);
   mica__bytes_from_file(npy.big_endian, elements, count, width);
@@ -136,6 +137,14 @@ static mica_status decode_npy(const char *name, uint8_t *content, size_t size, d
 }
 
 /* --- PNG, and all of them --- */
+
+/* Where a PNG file has the bits of a level. */
+#define PNG_BITS 24
+
+/* Levels of fewer than 8 bits are decoded to 8. */
+static int png_bits(const uint8_t *content, size_t size) {
+  return size > PNG_BITS && content[PNG_BITS] > 8 ? content[PNG_BITS] : 8;
+}
 
 static mica_status decode_png(const char *name, const uint8_t *content, size_t size, double scale,
                               mica__depth_map *map) {
@@ -146,6 +155,7 @@ static mica_status decode_png(const char *name, const uint8_t *content, size_t s
   mica__image stored = {sizeof *levels, sides[0], sides[1], (uint8_t *)levels};
   mica_status status = mica__image_rotate(name, &stored, mica__image_orientation(content, size));
   if (status == MICA_OK) status = make(name, stored.height, stored.width, map);
+  if (status == MICA_OK) map->bits = png_bits(content, size);
   for (size_t i = 0; status == MICA_OK && i < (size_t)sides[0] * (size_t)sides[1]; i++) {
     uint16_t level = 0;
     memcpy(&level, stored.pixels + i * sizeof level, sizeof level);
@@ -170,53 +180,48 @@ mica_status mica__depth_map_decode(const char *name, uint8_t *content, size_t si
   return status;
 }
 
-mica_status mica__depth_map_find_sides(const char *path, uint8_t *bytes, int32_t sides[2]) {
-  mica__depth_map map;
+/* All of a map but its depths. Only what is neither PNG nor PFM at its beginning is read whole. */
+static mica_status find_outline(const char *path, uint8_t *bytes, mica__depth_map *map) {
   uint8_t *content = NULL;
   size_t all = 0;
   uint64_t size = 0;
+  int32_t sides[2] = {0};
   pfm p;
+  *map = (mica__depth_map){0};
   MICA_TRY(mica__file_begin(path, bytes, MICA__SCENE_BEGIN, &size));
   const size_t begin = size < PFM_HEADER ? (size_t)size : PFM_HEADER;
-  if (mica__image_is_png(bytes, begin)) return mica__picture_find_sides(path, bytes, sides);
+  if (mica__image_is_png(bytes, begin)) {
+    const int bits = png_bits(bytes, begin);
+    MICA_TRY(mica__picture_find_sides(path, bytes, sides));
+    *map = (mica__depth_map){.height = sides[0], .width = sides[1], .bits = bits};
+    return MICA_OK;
+  }
   if (is_pfm(bytes, begin)) {
     MICA_TRY(parse_pfm(path, bytes, begin, &p));
-    sides[0] = p.height;
-    sides[1] = p.width;
+    *map = (mica__depth_map){.height = p.height, .width = p.width};
     return MICA_OK;
   }
   MICA_TRY(mica__content_read(path, &content, &all));
-  mica_status status = mica__depth_map_decode(path, content, all, 0, &map);
+  mica_status status = mica__depth_map_decode(path, content, all, 0, map);
   free(content);
-  MICA_TRY(status);
+  free(map->depths);
+  map->depths = NULL;
+  return status;
+}
+
+mica_status mica__depth_map_find_sides(const char *path, uint8_t *bytes, int32_t sides[2]) {
+  mica__depth_map map;
+  MICA_TRY(find_outline(path, bytes, &map));
   sides[0] = map.height;
   sides[1] = map.width;
-  free(map.depths);
   return MICA_OK;
 }
 
-/* Where a PNG file has the bits of a level. */
-#define PNG_BITS 24
-
 mica_status mica__depth_map_find_bits(const char *path, uint8_t *bytes, int *bits) {
-  uint8_t *content = NULL;
-  size_t all = 0;
-  uint64_t size = 0;
-  mica__npy npy;
-  *bits = 0;
-  MICA_TRY(mica__file_begin(path, bytes, MICA__SCENE_BEGIN, &size));
-  const size_t begin = size < PFM_HEADER ? (size_t)size : PFM_HEADER;
-  if (is_pfm(bytes, begin)) return MICA_OK;
-  if (mica__image_is_png(bytes, begin)) {
-    *bits = begin > PNG_BITS && bytes[PNG_BITS] > 8 ? bytes[PNG_BITS] : 8;
-    return MICA_OK;
-  }
-  MICA_TRY(mica__content_read(path, &content, &all));
-  mica_status status = mica__npy_parse_header(path, content, all, &npy);
-  free(content);
-  MICA_TRY(status);
-  if (mica_dtype_kind_of(npy.dtype) != MICA_DTYPE_KIND_FLOAT) *bits = 8 * (int)mica_dtype_size(npy.dtype);
-  return MICA_OK;
+  mica__depth_map map;
+  mica_status status = find_outline(path, bytes, &map);
+  *bits = map.bits;
+  return status;
 }
 
 void mica__depth_map_fit(const mica__depth_map *map, int32_t height, int32_t width, float *depths) {

@@ -15,6 +15,7 @@
 /* Rows from the top; 0 where the depth is not known. */
 typedef struct mica__depth_map {
   int32_t height, width;
+  int bits; /* of a whole number in a PNG or npy file, 8 or more; 0: the file has floating numbers */
   float *depths;
 } mica__depth_map;
 
@@ -25,10 +26,9 @@ bool mica__depth_map_is_named(const char *name);
  * divided by `scale` (0: MICA__DEPTH_SCALE); floating ones are depths. Numbers that are not above 0 or not finite are
  * unknown depths. A PNG file is rotated upright as its EXIF says. MICA_E_FORMAT names the file. */
 mica_status mica__depth_map_decode(const char *name, uint8_t *content, size_t size, double scale, mica__depth_map *map);
-/* Height and width, without the depths of a PNG or PFM file. */
+/* Height and width, without the depths of a PNG or PFM file. `bytes` has room for MICA__SCENE_BEGIN bytes. */
 mica_status mica__depth_map_find_sides(const char *path, uint8_t *bytes, int32_t sides[2]);
-/* The bits of a whole number in a PNG or npy file, 8 or more; 0 for floating numbers. `bytes` has room for
- * MICA__SCENE_BEGIN bytes. */
+/* The member `bits` likewise; 0 after a failure. */
 mica_status mica__depth_map_find_bits(const char *path, uint8_t *bytes, int *bits);
 /* True if the samples have depth maps in files, and no map holds whole numbers. */
 bool mica__depth_maps_are_floating(const mica_dataset *data);

@@ -15,6 +15,7 @@
 #include "run/facts.h"
 #include "run/input.h"
 #include "run/parts.h"
+#include "run/predict/document.h"
 #include "run/predict/truths.h"
 #include "run/record.h"
 #include "run/run.h"
@@ -388,12 +389,12 @@ static mica_status read_rows(mica_run *run, const char *name, char *content, siz
   return status;
 }
 
-static mica_status read_table(mica_run *run, const char *path, mica__samples *s) {
-  uint8_t *content = NULL;
-  size_t size = 0;
-  MICA_TRY(mica__content_read(path, &content, &size));
-  mica_status status = read_rows(run, path, (char *)content, size, s);
-  free(content);
+/* The table in a file, or in the text if path is NULL. */
+static mica_status read_table(mica_run *run, const mica_run_input *input, const char *path, mica__samples *s) {
+  mica__document document;
+  MICA_TRY(mica__document_read(input, path, &document));
+  mica_status status = read_rows(run, document.name, document.content, document.size, s);
+  free(document.content);
   return status;
 }
 
@@ -469,11 +470,7 @@ mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica_
   if (input->data) return read_dataset(run, input->data, input->part, input->count, s);
   if (input->text) {
     if (pictures) return mica__fail(MICA_E_INVALID, "the network was trained on pictures; rows cannot be given");
-    char *copy = mica__strdup(input->text);
-    status = copy ? read_rows(run, input->name ? input->name : "the text", copy, strlen(copy), s)
-                  : mica__fail_nomem("samples");
-    free(copy);
-    return status;
+    return read_table(run, input, NULL, s);
   }
   if (!input->file_count) return mica__fail(MICA_E_INVALID, "there is nothing to predict from");
   if (input->file_count == 1 && mica__name_ends(input->files[0], ".npy")) return read_array(run, input->files[0], s);
@@ -485,7 +482,7 @@ mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica_
     return is_of(&pictures_kind, input->files[0])
                ? mica__fail(MICA_E_INVALID, "%s is a picture, but the network was not trained on pictures",
                             input->files[0])
-               : read_table(run, input->files[0], s);
+               : read_table(run, input, input->files[0], s);
   }
   status = mica__paths_find(run, input, &list);
   if (status == MICA_OK) status = read_pictures(run, input, &list, s);

@@ -6,6 +6,7 @@
 #include "run/composed.h"
 #include "run/facts.h"
 #include "run/predict/batches.h"
+#include "run/predict/document.h"
 #include "run/predict/truths.h"
 #include "run/predict/visits.h"
 #include "run/run.h"
@@ -226,12 +227,12 @@ static mica_status add_content(const mica_run *run, const char *name, char *cont
   return add_lines(run, name, content, size, t);
 }
 
-static mica_status add_file(const mica_run *run, const char *path, texts *t) {
-  uint8_t *content = NULL;
-  size_t size = 0;
-  MICA_TRY(mica__content_read(path, &content, &size));
-  mica_status status = add_content(run, path, (char *)content, size, t);
-  free(content);
+/* A file, or the text itself if path is NULL. */
+static mica_status add_given(const mica_run *run, const mica_run_input *input, const char *path, texts *t) {
+  mica__document document;
+  MICA_TRY(mica__document_read(input, path, &document));
+  mica_status status = add_content(run, document.name, document.content, document.size, t);
+  free(document.content);
   return status;
 }
 
@@ -254,15 +255,9 @@ static mica_status add_samples(const mica_run *run, const mica_dataset *data, ui
 }
 
 static mica_status add_input(mica_run *run, const mica_run_input *input, texts *t) {
-  if (!input->text) {
-    for (size_t i = 0; i < input->file_count; i++) MICA_TRY(add_file(run, input->files[i], t));
-    return t->count ? MICA_OK : mica__fail(MICA_E_INVALID, "there is nothing to predict from");
-  }
-  char *copy = mica__strdup(input->text);
-  if (!copy) return mica__fail_nomem("a text");
-  mica_status status = add_content(run, input->name ? input->name : "the text", copy, strlen(copy), t);
-  free(copy);
-  return status;
+  if (input->text) return add_given(run, input, NULL, t);
+  for (size_t i = 0; i < input->file_count; i++) MICA_TRY(add_given(run, input, input->files[i], t));
+  return t->count ? MICA_OK : mica__fail(MICA_E_INVALID, "there is nothing to predict from");
 }
 
 /* --- samples of an input --- */

@@ -1,6 +1,7 @@
 /* Windows of series to predict from: the end of a table, and the rows of data. */
 #include "data/dataset.h"
 #include "data/series/ahead.h"
+#include "run/predict/document.h"
 #include "run/predict/visits.h"
 #include "run/state/evaluation.h"
 #include "task/input/series.h"
@@ -82,20 +83,13 @@ static mica_status visit_table(mica_run *run, const char *name, char *content, s
   return status;
 }
 
-static mica_status visit_file(mica_run *run, const char *path, mica__sample_fn *fn, void *user) {
-  uint8_t *content = NULL;
-  size_t size = 0;
-  MICA_TRY(mica__content_read(path, &content, &size));
-  mica_status status = visit_table(run, path, (char *)content, size, fn, user);
-  free(content);
-  return status;
-}
-
-static mica_status visit_text(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
-  char *copy = mica__strdup(given->text);
-  if (!copy) return mica__fail_nomem("a table");
-  mica_status status = visit_table(run, given->name ? given->name : "the text", copy, strlen(copy), fn, user);
-  free(copy);
+/* A file, or the text itself if path is NULL. */
+static mica_status visit_given(mica_run *run, const mica_run_input *input, const char *path, mica__sample_fn *fn,
+                               void *user) {
+  mica__document document;
+  MICA_TRY(mica__document_read(input, path, &document));
+  mica_status status = visit_table(run, document.name, document.content, document.size, fn, user);
+  free(document.content);
   return status;
 }
 
@@ -112,8 +106,8 @@ static mica_status visit_part(mica_run *run, const mica_dataset *data, uint64_t 
 
 mica_status mica__series_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user) {
   if (given->data) return mica__visit_data(run, given, visit_part, fn, user);
-  if (given->text) return visit_text(run, given, fn, user);
-  for (size_t i = 0; i < given->file_count; i++) MICA_TRY(visit_file(run, given->files[i], fn, user));
+  if (given->text) return visit_given(run, given, NULL, fn, user);
+  for (size_t i = 0; i < given->file_count; i++) MICA_TRY(visit_given(run, given, given->files[i], fn, user));
   return MICA_OK;
 }
 
