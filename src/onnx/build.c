@@ -140,7 +140,7 @@ static mica_status compare(const building *b, const mica_graph *graph, int32_t f
   free(needed);
   if (same) return MICA_OK;
   return mica__fail(MICA_E_UNSUPPORTED,
-                    "%s: the model's graph depends on the number of samples, so it cannot be built for any number",
+                    "%s: the model's graph depends on the number of samples, so it must be built with a fixed number",
                     b->model->name);
 }
 

@@ -117,7 +117,9 @@ mica_status mica_onnx_check(mica_onnx_runner *runner, mica_queue *queue, const c
     size_t depth = mica_onnx_describe(model).depth;
     t = (tolerance){1e-3, 1e-7, depth > 1 ? depth : 0, true}; /* a single operator is not a chain */
   }
-  if (inputs > MOST_FILES) return mica__fail(MICA_E_UNSUPPORTED, "a check cannot have %zu inputs", inputs);
+  if (inputs > MOST_FILES)
+    return mica__fail(MICA_E_UNSUPPORTED, "the model has %zu inputs, but a check can have at most %d", inputs,
+                      MOST_FILES);
   mica_onnx_feed feeds[MOST_FILES];
   mica_status status = MICA_OK;
   for (size_t i = 0; status == MICA_OK && i < inputs; i++) {

@@ -241,7 +241,7 @@ const mica_tensor *mica_onnx_output(const mica_onnx_runner *r, size_t index) {
 
 mica_status mica_onnx_bind_output(mica_onnx_runner *r, size_t index, mica_tensor *tensor) {
   if (!r || index >= r->output_count)
-    return mica__fail(MICA_E_INVALID, "mica_onnx_bind_output: there is no output %zu", index);
+    return mica__fail(MICA_E_INVALID, "mica_onnx_bind_output: the runner is NULL, or there is no output %zu", index);
   if (tensor && mica_tensor_engine(tensor) != r->engine)
     return mica__fail(MICA_E_INVALID, "mica_onnx_bind_output: the tensor belongs to another engine");
   if (tensor && !mica_tensor_is_contiguous(tensor))

@@ -89,9 +89,13 @@ START_TEST(what_does_not_fit_is_refused) {
     attribute list[5];
     const char *sentence;
   } wrong[] = {
-      {"GroupQueryAttention x x x - - n m > y", {HEADS}, "total_sequence_length 5 does not fit caches of 0 rows and 3"},
-      {"GroupQueryAttention x x x - - n m > y", {NUMBER("num_heads", 3), NUMBER("kv_num_heads", 2)}, "do not fit"},
-      {"GroupQueryAttention x x - - - n m > y", {HEADS}, "do not fit operands"},
+      {"GroupQueryAttention x x x - - n m > y",
+       {HEADS},
+       "total_sequence_length is 5, but must be one number that fits the past_key and past_value of 0 rows and the 3"},
+      {"GroupQueryAttention x x x - - n m > y",
+       {NUMBER("num_heads", 3), NUMBER("kv_num_heads", 2)},
+       "num_heads (3) must be a multiple of kv_num_heads (2)"},
+      {"GroupQueryAttention x x - - - n m > y", {HEADS}, "key and value must both be given or both be absent"},
       {"GroupQueryAttention x x x w - n m > y", {HEADS, TEXT("k_quant_type", "PER_TENSOR")}, "a quantised cache"},
       {"GroupQueryAttention x x x - - n m > y a b c", {HEADS}, "the result output_qk is not supported"},
       {"GroupQueryAttention x x x - - n m > y",
@@ -101,9 +105,9 @@ START_TEST(what_does_not_fit_is_refused) {
       {"RotaryEmbedding x m r r > y", {REAL("scale", 2)}, "scale must be 1"},
       {"MatMulNBits x w w > y",
        {NUMBER("K", 8), NUMBER("N", 8), NUMBER("block_size", 16), NUMBER("bits", 3)},
-       "3 bits"},
+       "bits (3) 2, 4 or 8"},
       {"MatMulNBits x w w > y", {NUMBER("K", 8), NUMBER("N", 8), NUMBER("block_size", 16)}, "reshape"},
-      {"GatherBlockQuantized w n w > y", {NUMBER("block_size", 24)}, "blocks of 24 are not supported"},
+      {"GatherBlockQuantized w n w > y", {NUMBER("block_size", 24)}, "block_size (24) a power of two from 16"},
       {"GatherBlockQuantized w n w > y", {{0}}, "data must be of type int4, uint4 or uint8"},
       {"MoE x r w - w > y", {NUMBER("k", 3)}, "and k 3 at most the number of experts"},
       {"MoE x r w - w > y", {TEXT("activation_type", "swiglu")}, "there is no fc3"},

@@ -227,7 +227,7 @@ START_TEST(categories_become_numbers) {
        INT64,
        {1, -1},
        {0},
-       REFUSED("2 keys but 1 values")},
+       REFUSED("2 keys and 1 values")},
       {"LabelEncoder x > y",
        {WORDS("keys_strings", "a b"), INTS("values_int64s", 1, 2)},
        INT64,
@@ -285,7 +285,7 @@ START_TEST(support_vectors_are_weighed_by_kernels) {
        0,
        {1, 3, -1},
        {1, 1, 1},
-       REFUSED("4 numbers in 2 support vectors do not match 3 features")},
+       REFUSED("support_vectors has 4 numbers, but must have 2 vectors of 3 features")},
   };
   CHECK(list);
 }
@@ -329,7 +329,7 @@ START_TEST(numbers_that_do_not_fit_are_refused) {
        0,
        {2, 2, -1},
        {0},
-       REFUSED("offset has 3 numbers, but there are 2 features")},
+       REFUSED("offset has 3 numbers, but must have 1 or 2 (one per feature)")},
       {"Scaler x > y", {REALS("bias", 1)}, 0, {2, -1}, {0}, REFUSED("attribute 'bias' is unknown")},
       {"Normalizer x > y", {TEXT("norm", "L3")}, 0, {1, 2, -1}, {0}, REFUSED("norm is 'L3'")},
       {"LinearRegressor x > y",
@@ -337,7 +337,7 @@ START_TEST(numbers_that_do_not_fit_are_refused) {
        0,
        {1, 2, -1},
        {0},
-       REFUSED("3 coefficients and 0 intercepts do not match 2 features")},
+       REFUSED("3 coefficients and 0 intercepts do not fit 2 features")},
       {"LinearRegressor x > y",
        {REALS("coefficients", 1, 2), INT("targets", 1 << 30)},
        0,
@@ -500,7 +500,7 @@ START_TEST(trees_that_lie_are_refused) {
        {STUMP("BRANCH_LEQ"), LEAVES, REALS("base_values", 1, 2)},
        0,
        FOUR,
-       REFUSED("base_values has 2 numbers, but there are 1 targets")},
+       REFUSED("base_values has 2 numbers, but must have 1, one per target")},
   };
   CHECK(list);
 }

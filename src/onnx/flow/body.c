@@ -14,7 +14,7 @@ const mica__onnx_graph *mica__flow_body(mica__lowering *l, const mica__onnx_node
     if (!strcmp(mica__onnx_text(node->attrs[i]->name), name) && at < node->body_count) return &node->bodies[at];
     at++;
   }
-  mica__lower_fail(l, node, MICA_E_FORMAT, "it has no body '%s'", name);
+  mica__lower_fail(l, node, MICA_E_FORMAT, "the attribute '%s', a graph, is missing", name);
   return NULL;
 }
 

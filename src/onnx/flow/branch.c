@@ -99,8 +99,9 @@ static mica_status call_branch(mica__lowering *l, const mica__onnx_node *node, m
   if (!bodies[0] || !bodies[1]) return l->status;
   size_t results = bodies[0]->proto->n_output, count = 1;
   if (bodies[1]->proto->n_output != results)
-    return mica__lower_fail(l, node, MICA_E_FORMAT, "its branches have %zu and %zu outputs", results,
-                            bodies[1]->proto->n_output);
+    return mica__lower_fail(l, node, MICA_E_FORMAT,
+                            "then_branch and else_branch must have the same number of outputs, not %zu and %zu",
+                            bodies[1]->proto->n_output, results);
   if (!gives_tensors(bodies[0]) || !gives_tensors(bodies[1])) return MICA_OK;
   mica_value *operands = mica__lower_room(l, 1 + count_reads(bodies[0]) + count_reads(bodies[1]), sizeof *operands);
   mica_value *values = mica__lower_room(l, results, sizeof *values);

@@ -50,9 +50,10 @@ static mica_status begin(mica__lowering *l, const mica__onnx_node *node, loop *s
   s->carried = node->input_count > 2 ? (size_t)node->input_count - 2 : 0;
   size_t inputs = s->body->proto->n_input, outputs = s->body->proto->n_output;
   if (inputs != 2 + s->carried || outputs < 1 + s->carried)
-    return mica__lower_fail(l, node, MICA_E_FORMAT,
-                            "the loop's body has %zu inputs and %zu outputs, which do not fit %zu carried values",
-                            inputs, outputs, s->carried);
+    return mica__lower_fail(
+        l, node, MICA_E_FORMAT,
+        "the loop carries %zu values, so its body must have %zu inputs and at least %zu outputs, not %zu and %zu",
+        s->carried, 2 + s->carried, 1 + s->carried, inputs, outputs);
   s->scans = outputs - 1 - s->carried;
   s->inputs = mica__lower_room(l, inputs, sizeof *s->inputs);
   s->outputs = mica__lower_room(l, outputs, sizeof *s->outputs);

@@ -108,16 +108,17 @@ static mica_status collect(const loop_call *c, mica_queue *queue, collection *k,
                            int64_t trip, int64_t most) {
   mica_shape shape = mica_tensor_shape(row);
   if (shape.rank == MICA_MAX_RANK)
-    return mica__fail(MICA_E_UNSUPPORTED,
-                      "a loop collects values of rank %d, but the results would have too many dimensions", shape.rank);
+    return mica__fail(MICA_E_UNSUPPORTED, "a loop collects values of rank %d, but collected values can have at most %d",
+                      shape.rank, MICA_MAX_RANK - 1);
   mica_tensor *view = NULL;
   mica_shape have = k->buffer ? mica_tensor_shape(k->buffer) : (mica_shape){0};
   bool fits = k->buffer && mica_tensor_dtype(k->buffer) == mica_tensor_dtype(row) &&
               mica_shape_equal(have, rows_of(shape, k->room));
   if (trip && !fits) {
     char is[MICA_SHAPE_TEXT];
-    return mica__fail(MICA_E_SHAPE, "a loop collects values of several shapes: trip %lld gives %s", (long long)trip,
-                      mica_shape_format(shape, is));
+    return mica__fail(MICA_E_SHAPE,
+                      "a loop must collect values of one type and shape, but trip %lld gives another one: %s %s",
+                      (long long)trip, mica_dtype_name(mica_tensor_dtype(row)), mica_shape_format(shape, is));
   }
   int64_t enough = most >= 0 && most < 1024 ? most : ROWS;
   while (enough <= at) enough *= 2;

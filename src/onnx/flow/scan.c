@@ -27,13 +27,16 @@ static mica_status begin(mica__lowering *l, const mica__onnx_node *node, size_t 
   s->body = mica__flow_body(l, node, "body");
   if (!s->body) return l->status;
   if (scanned < 1 || scanned > (int64_t)operands || s->body->proto->n_input != operands)
-    return mica__lower_fail(l, node, MICA_E_FORMAT, "%lld of %zu operands are scanned, but the body has %zu inputs",
+    return mica__lower_fail(l, node, MICA_E_FORMAT,
+                            "num_scan_inputs (%lld) must be 1 to the number of operands (%zu), and the number of the "
+                            "body's inputs (%zu) must equal the number of operands",
                             (long long)scanned, operands, s->body->proto->n_input);
   s->inputs = (size_t)scanned;
   s->states = operands - s->inputs;
   if (s->body->proto->n_output < s->states)
-    return mica__lower_fail(l, node, MICA_E_FORMAT, "the body has %zu outputs, fewer than the scan has states",
-                            s->body->proto->n_output);
+    return mica__lower_fail(l, node, MICA_E_FORMAT,
+                            "the body has %zu outputs, but must have at least %zu, one per state",
+                            s->body->proto->n_output, s->states);
   s->outputs = s->body->proto->n_output - s->states;
   if (operands > MOST_VALUES || s->states + s->outputs > MOST_VALUES)
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a scan of more than %d values is not supported", MOST_VALUES);
@@ -161,7 +164,8 @@ MICA__LOWER(scan) {
   mica_value values[MOST_VALUES], results[MOST_VALUES] = {{0}};
   int32_t first = node->version < 9 ? 1 : 0; /* operand 0 is the lengths of sequences */
   if (first && mica__lower_has(l, node, 0))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "sequences of different lengths are not supported");
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                            "sequence_lens is not supported: all sequences must have the same length");
   if (node->input_count - first > MOST_VALUES)
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a scan of more than %d values is not supported", MOST_VALUES);
   MICA_TRY(begin(l, node, (size_t)(node->input_count - first), &s));

@@ -98,7 +98,8 @@ MICA__LOWER(concat_from_sequence) {
   if (!list) return MICA_OK;
   mica_value *values = mica__lower_room(l, (size_t)list->count, sizeof *values);
   if (!values) return MICA_E_NOMEM;
-  if (!list->count) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the sequence is empty");
+  if (!list->count)
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the sequence is empty, but must have at least one value");
   if (!mica__lower_axis(l, node, mica_value_shape(list->values[0]).rank + (int32_t)stacks, &axis)) return MICA_OK;
   for (int64_t i = 0; i < list->count; i++)
     values[i] = stacks ? mica_unsqueeze(list->values[i], MICA_AXES((int32_t)axis)) : list->values[i];
@@ -113,7 +114,9 @@ static mica_status part_sizes(mica__lowering *l, const mica__onnx_node *node, co
   if (given->shape.rank == 1 && given->count) return MICA_OK;
   int64_t size = given->count ? given->values[0] : 1, count = size > 0 ? extent / size + (extent % size != 0) : 0;
   int64_t *values = size > 0 && count <= 65536 ? mica__lower_room(l, (size_t)count, sizeof *values) : NULL;
-  if (!values) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "parts cannot have %lld elements", (long long)size);
+  if (!values)
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                            "split is %lld, but must be at least 1 and give at most 65536 parts", (long long)size);
   for (int64_t i = 0; i < count; i++) values[i] = i + 1 < count ? size : extent - i * size;
   *sizes = (mica__integers){values, count, MICA_SHAPE(count)};
   return MICA_OK;

@@ -29,8 +29,10 @@ mica_value mica__lower_split_heads(mica__lowering *l, const mica__onnx_node *nod
   mica_shape s = mica_value_shape(x);
   if (!x.graph || s.rank == 4) return x;
   if (s.rank != 3 || heads < 1 || s.dim[2] % heads) {
-    mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "the width of queries, keys and values must be a multiple of the heads (%lld)", (long long)heads);
+    mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "queries, keys and values must be (batch, rows, width), and the number of heads (%lld) must divide the width",
+        (long long)heads);
     return (mica_value){0};
   }
   mica_value apart = mica_reshape(x, MICA_SHAPE(s.dim[0], s.dim[1], heads, s.dim[2] / heads));
@@ -45,8 +47,8 @@ static bool take_window(mica__lowering *l, const mica__onnx_node *node, attentio
   a->right = mica__onnx_int(node, "right_window_size", -1);
   if (a->left < -1 || a->right < -1 || a->left > INT32_MAX || a->right > INT32_MAX) {
     mica__lower_fail(l, node, MICA_E_INVALID,
-                     "a window of %lld keys to the left and %lld to the right is not supported", (long long)a->left,
-                     (long long)a->right);
+                     "left_window_size (%lld) and right_window_size (%lld) must be -1 (no limit) to 2^31 - 1",
+                     (long long)a->left, (long long)a->right);
     return false;
   }
   if (mica__onnx_int(node, "is_causal", 0)) a->right = 0;
@@ -279,7 +281,8 @@ mica_value mica__lower_rotate(mica__lowering *l, const mica__onnx_node *node, mi
   if (!cosine.graph || !sine.graph) return none;
   mica_shape angles = mica_value_shape(cosine);
   if (angles.rank != 3 || angles.dim[2] < width / 2 || mica_value_shape(sine).rank != 3) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "cosines and sines must have the shape (batch, rows, %lld)",
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "cosines and sines must have the shape (batch, rows, n), with n at least %lld",
                      (long long)(width / 2));
     return none;
   }

@@ -35,8 +35,8 @@ MICA__LOWER(reshape) {
       shape.dim[i] = mica_value_shape(x).dim[i];
     }
     if (shape.dim[i] < -1)
-      return mica__lower_fail(l, node, MICA_E_SHAPE, "dimension %d of the new shape cannot be %lld", (int)i,
-                              (long long)shape.dim[i]);
+      return mica__lower_fail(l, node, MICA_E_SHAPE, "dimension %d of the new shape is %lld, but must be -1 or above",
+                              (int)i, (long long)shape.dim[i]);
   }
   return give(l, node, mica_reshape(x, shape));
 }
@@ -114,7 +114,7 @@ MICA__LOWER(tile) {
   mica_value x = x_of(l, node);
   if (!mica__lower_integers(l, node, 1, &repeats) || !x.graph) return MICA_OK;
   if (repeats.count != mica_value_shape(x).rank)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "%lld repeats do not match a value of rank %d",
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "repeats has %lld numbers, but must have %d, one per axis of x",
                             (long long)repeats.count, (int)mica_value_shape(x).rank);
   return give(l, node, repeats.count ? mica_tile(x, repeats.values) : x);
 }

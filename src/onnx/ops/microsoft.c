@@ -193,7 +193,9 @@ static mica_value key_mask(mica__lowering *l, const mica__onnx_node *node, mica_
   else if (s.rank == 3)
     seen = mica_not_equal(mica_reshape(mask, MICA_SHAPE(s.dim[0], 1, s.dim[1], s.dim[2])), mica__lower_number(mask, 0));
   if (!seen.graph) {
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a mask of rank %d is not supported", (int)s.rank);
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "the mask has rank %d, but must have 1, 2 or 3: (batch), (batch, keys) or (batch, rows, keys)",
+                     (int)s.rank);
     return seen;
   }
   mica_graph *graph = mica__lower_graph(l);
@@ -231,10 +233,13 @@ MICA__LOWER(fused_attention) {
   int64_t sum = 0;
   const bool fit =
       !__builtin_add_overflow(own[0], own[1], &sum) && !__builtin_add_overflow(sum, own[2], &sum) && sum == all;
-  if (mica__onnx_int(node, "do_rotary", 0)) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "do_rotary");
+  if (mica__onnx_int(node, "do_rotary", 0))
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "do_rotary is not supported");
   if (mica_value_shape(x).rank != 3 || !fit || h.count < 1)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "a weight of %lld columns cannot be divided into %lld heads",
-                            (long long)all, (long long)h.count);
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "x must be (batch, rows, width), num_heads (%lld) at least 1, and the weight's columns "
+                            "(%lld) the sum of qkv_hidden_sizes, or a multiple of 3",
+                            (long long)h.count, (long long)all);
   mica_value y = mica_matmul(x, w), part[3];
   if (b.graph) y = mica_add(y, b);
   mica_split(y, 2, own, 3, part);
@@ -261,7 +266,8 @@ MICA__LOWER(multi_head_attention) {
   heads h = {.count = mica__onnx_int(node, "num_heads", 0)};
   if (!v[0].graph) return MICA_OK;
   if (!v[1].graph || !v[2].graph || mica_value_shape(v[0]).rank != 3)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "queries, keys and values in one tensor are not supported");
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                            "query must be (batch, rows, width), and key and value must be tensors of their own");
   int64_t own[3];
   for (int k = 0; k < 3; k++) {
     mica_shape s = mica_value_shape(v[k]);

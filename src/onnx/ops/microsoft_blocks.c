@@ -89,7 +89,8 @@ MICA__LOWER(matmul_n_bits) {
   if (!x.graph || !w.bytes.graph || !w.scale.graph) return MICA_OK;
   if (!mica__packed_has(w.bits) || w.block < 1 || w.block > 1 << 24 || w.block * w.bits % 8 || w.columns < 1 || n < 1)
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                            "K %lld, N %lld, %lld bits and blocks of %lld are not supported; bits must be 2, 4 or 8",
+                            "K (%lld) and N (%lld) must be at least 1, bits (%lld) 2, 4 or 8, and block_size (%lld) 1 "
+                            "to 2^24, with whole bytes per block",
                             (long long)w.columns, (long long)n, (long long)w.bits, (long long)w.block);
   const int64_t blocks = (w.columns - 1) / w.block + 1;
   if (!mica__lower_product(l, node, blocks, w.block, INT64_MAX / 8, &padded)) return MICA_OK;
@@ -138,12 +139,12 @@ static bool take_table(mica__lowering *l, const mica__onnx_node *node, table *t)
   if (!mica__lower_axis(l, node, rank, &t->gather) || !mica__lower_axis(l, node, rank, &t->axis)) return false;
   if (!mica__packed_has(t->w.bits) || t->w.block < 16 || t->w.block > 1 << 24 || (t->w.block & (t->w.block - 1)))
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                     "%lld bits and blocks of %lld are not supported; bits must be 2, 4 or 8, and a block a power of "
-                     "two from 16",
+                     "bits (%lld) must be 2, 4 or 8, and block_size (%lld) a power of two from 16 to 2^24",
                      (long long)t->w.bits, (long long)t->w.block);
   else if (t->packed && (t->gather || t->axis != rank - 1 || rank < 2))
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                     "bytes must be gathered along axis 0 with blocks along the last axis");
+                     "for data of type uint8, data must have at least 2 axes, gather_axis must be 0, and quantize_axis "
+                     "the last axis");
   else if (mica_dtype_kind_of(mica_value_dtype(t->w.bytes)) == MICA_DTYPE_KIND_FLOAT)
     mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "data must be of type int4, uint4 or uint8");
   else

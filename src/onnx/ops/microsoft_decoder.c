@@ -46,7 +46,8 @@ static mica_value heads_of(mica__lowering *l, const mica__onnx_node *node, const
   mica_shape s = mica_value_shape(x);
   if (!x.graph) return x;
   if (s.rank == 3 && s.dim[0] == g->batch && s.dim[1] == g->rows) return mica__lower_split_heads(l, node, x, heads);
-  mica__lower_fail(l, node, MICA_E_SHAPE, "queries, keys and values must be (batch, rows, heads width), equally long");
+  mica__lower_fail(l, node, MICA_E_SHAPE,
+                   "queries, keys and values must be (batch, rows, heads times width), with the same batch and rows");
   return (mica_value){0};
 }
 
@@ -61,13 +62,14 @@ static bool take_heads(mica__lowering *l, const mica__onnx_node *node, grouped *
   if (g->key_heads < 1 || g->heads < g->key_heads || g->heads > INT32_MAX || g->heads % g->key_heads || s.rank != 3 ||
       packed == (part[1].graph && part[2].graph)) {
     mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "%lld heads of queries and %lld heads of keys do not fit operands of rank %d", (long long)g->heads,
-                     (long long)g->key_heads, (int)s.rank);
+                     "num_heads (%lld) must be a multiple of kv_num_heads (%lld), the rank of query (%d) must be 3, "
+                     "and key and value must both be given or both be absent",
+                     (long long)g->heads, (long long)g->key_heads, (int)s.rank);
     return false;
   }
   int64_t all = g->heads + (packed ? 2 * g->key_heads : 0);
   if (s.dim[2] < all || s.dim[2] % all) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld heads must divide the width %lld", (long long)all,
+    mica__lower_fail(l, node, MICA_E_SHAPE, "the number of heads (%lld) must divide the width (%lld)", (long long)all,
                      (long long)s.dim[2]);
     return false;
   }
@@ -160,8 +162,9 @@ static bool take_lengths(mica__lowering *l, const mica__onnx_node *node, grouped
   if (most < g->rows || (!any && most > g->past && most != g->past + g->rows) ||
       (g->past && mica_value_shape(g->past_v).dim[2] != g->past)) {
     mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "total_sequence_length %lld does not fit caches of %lld rows and %lld new ones", (long long)most,
-                     (long long)g->past, (long long)g->rows);
+                     "total_sequence_length is %lld, but must be one number that fits the past_key and past_value of "
+                     "%lld rows and the %lld new rows",
+                     (long long)most, (long long)g->past, (long long)g->rows);
     return false;
   }
   g->total = most > g->past ? most : g->past;
@@ -272,7 +275,8 @@ static mica_value bias_of(mica__lowering *l, const mica__onnx_node *node, const 
   mica_shape s = mica_value_shape(bias);
   const int64_t none[MICA_MAX_RANK] = {0}, after[MICA_MAX_RANK] = {0, 0, 0, g->total - s.dim[3]};
   if (s.rank != 4 || s.dim[3] > g->total) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "attention_bias must be (batch, heads, rows, keys)");
+    mica__lower_fail(l, node, MICA_E_SHAPE, "attention_bias must be (batch, heads, rows, keys), with at most %lld keys",
+                     (long long)g->total);
     return (mica_value){0};
   }
   return after[3] ? mica_pad(bias, none, after, MICA_PAD_MODE_CONSTANT, 0) : bias;

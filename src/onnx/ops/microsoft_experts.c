@@ -40,8 +40,9 @@ static bool take_settings(mica__lowering *l, const mica__onnx_node *node, mixtur
   const bool fused = m->fusion == INTERLEAVED || m->fusion == CONCATENATED;
   if ((fused ? m->activation >= SWIGLU : m->fusion == APART && m->activation != GEGLU) && m->limit >= 0) return true;
   mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                   "swiglu_fusion (%lld) or swiglu_limit (%g) does not fit activation_type", (long long)m->fusion,
-                   m->limit);
+                   "swiglu_fusion (%lld) must be 1 or 2 for geglu, 0 to 2 for swiglu and 0 for others, and "
+                   "swiglu_limit (%g) 0 or above",
+                   (long long)m->fusion, m->limit);
   return false;
 }
 
@@ -148,10 +149,10 @@ static bool take_packed(mica__lowering *l, const mica__onnx_node *node, const mi
   }
   if (!scale.graph || !mica__packed_has(bits) || block < 0 || block > 1 << 24 || s.dim[2] > INT32_MAX ||
       s.dim[2] != (columns * bits + 7) / 8 || (block && block * bits % 8)) {
-    mica__lower_fail(
-        l, node, MICA_E_UNSUPPORTED,
-        "weights of %lld bits with blocks of %lld and rows of %lld bytes for %lld elements are not supported",
-        (long long)bits, (long long)block, (long long)s.dim[2], (long long)columns);
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "packed weights of %lld bits, in blocks of %lld, with %lld bytes per row of %lld elements are not "
+                     "supported; a scale, 2, 4 or 8 bits, blocks of whole bytes and rows without gaps are needed",
+                     (long long)bits, (long long)block, (long long)s.dim[2], (long long)columns);
     return false;
   }
   y->q = (mica__packed){.bytes = bytes, .bits = bits, .columns = columns, .block = block ? block : s.dim[2] * 8 / bits};

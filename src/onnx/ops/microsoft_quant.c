@@ -43,7 +43,8 @@ MICA__LOWER(qlinear_leaky_relu) {
 static mica_status through(mica__lowering *l, const mica__onnx_node *node, const char *op, int64_t version) {
   mica_value x = real_of(l, node, 0);
   if (!x.graph) return MICA_OK;
-  if (mica__onnx_int(node, "channels_last", 0)) return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "channels_last");
+  if (mica__onnx_int(node, "channels_last", 0))
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "channels_last is not supported");
   return give_quantized(l, node, mica__lower_as(l, node, op, version, &x, 1), 3);
 }
 
@@ -57,7 +58,7 @@ MICA__LOWER(qlinear_concat) {
   int64_t axis = mica__onnx_int(node, "axis", 0);
   mica_value *parts = mica__lower_room(l, (size_t)(count > 0 ? count : 1), sizeof *parts);
   if (!parts) return MICA_E_NOMEM;
-  if (count < 1) return mica__lower_fail(l, node, MICA_E_FORMAT, "nothing to concatenate");
+  if (count < 1) return mica__lower_fail(l, node, MICA_E_FORMAT, "at least one tensor to concatenate is needed");
   for (int32_t i = 0; i < count; i++) {
     parts[i] = real_of(l, node, 2 + 3 * i);
     if (!parts[i].graph) return MICA_OK;

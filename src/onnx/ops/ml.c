@@ -10,8 +10,8 @@ mica_value mica__ml_rows(mica__lowering *l, const mica__onnx_node *node, int32_t
   const mica_shape shape = mica_value_shape(x);
   if (shape.rank == 1) return mica_reshape(x, MICA_SHAPE(1, shape.dim[0]));
   if (shape.rank == 2) return x;
-  mica__lower_fail(l, node, MICA_E_SHAPE, "operand %d has rank %d, but must be rows of features, of rank 2", (int)k,
-                   (int)shape.rank);
+  mica__lower_fail(l, node, MICA_E_SHAPE, "operand %d has rank %d, but must have 2 (rows of features) or 1 (one row)",
+                   (int)k, (int)shape.rank);
   return (mica_value){0};
 }
 

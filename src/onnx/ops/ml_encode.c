@@ -134,8 +134,9 @@ MICA__LOWER(ml_label_encoder) {
       !read_keys(l, node, "values_strings", "values_int64s", "values_floats", "values_tensor", &to))
     return MICA_OK;
   if (!from.count || from.count != to.count)
-    return mica__lower_fail(l, node, MICA_E_FORMAT, "there are %lld keys but %lld values", (long long)from.count,
-                            (long long)to.count);
+    return mica__lower_fail(l, node, MICA_E_FORMAT,
+                            "there are %lld keys and %lld values, but both numbers must be the same and at least 1",
+                            (long long)from.count, (long long)to.count);
   const mica_value at = find_keys(l, node, &from);
   return at.graph ? give_values(l, node, &to, at) : MICA_OK;
 }
@@ -153,8 +154,9 @@ static mica_status map_categories(mica__lowering *l, const mica__onnx_node *node
     numbers.count = list ? words.count : 0;
   }
   if (!words.count || words.count != numbers.count)
-    return mica__lower_fail(l, node, MICA_E_FORMAT, "there are %lld texts but %lld integers", (long long)words.count,
-                            (long long)numbers.count);
+    return mica__lower_fail(l, node, MICA_E_FORMAT,
+                            "there are %lld texts and %lld integers, but both numbers must be the same and at least 1",
+                            (long long)words.count, (long long)numbers.count);
   const bool back = mica__lower_texts(l, node, 0) == NULL;
   const mica_value at = find_keys(l, node, back ? &numbers : &words);
   return at.graph ? give_values(l, node, back ? &words : &numbers, at) : MICA_OK;

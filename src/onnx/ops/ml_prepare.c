@@ -13,7 +13,7 @@ static mica_value per_feature(mica__lowering *l, const mica__onnx_node *node, co
   const mica_shape shape = mica_value_shape(x);
   if (shape.rank && list.count && (list.count == 1 || list.count == shape.dim[shape.rank - 1]))
     return mica__ml_constant(l, mica_value_dtype(x), MICA_SHAPE(list.count), list.values);
-  mica__lower_fail(l, node, MICA_E_SHAPE, "%s has %lld numbers, but there are %lld features", name,
+  mica__lower_fail(l, node, MICA_E_SHAPE, "%s has %lld numbers, but must have 1 or %lld (one per feature)", name,
                    (long long)list.count, shape.rank ? (long long)shape.dim[shape.rank - 1] : 0);
   return (mica_value){0};
 }
@@ -30,7 +30,7 @@ MICA__LOWER(ml_normalizer) {
   const mica_value x = mica__lower_floating(l, node, 0);
   if (!x.graph) return MICA_OK;
   if (mica_value_shape(x).rank < 1 || mica_value_shape(x).rank > 2)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "operand 0 has rank %d, but must be rows, of rank 2",
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "operand 0 has rank %d, but must have 2 (rows) or 1 (one row)",
                             (int)mica_value_shape(x).rank);
   const mica_value size = norm == 0   ? mica_max(x, MICA_AXES(-1), true)
                           : norm == 1 ? mica_l1(x, MICA_AXES(-1), true)
@@ -51,8 +51,9 @@ static mica_value imputed_integers(mica__lowering *l, const mica__onnx_node *nod
   const mica_shape shape = mica_value_shape(x);
   mica__onnx_ints(node, "imputed_value_int64s", &list);
   if (!shape.rank || !list.count || (list.count != 1 && list.count != shape.dim[shape.rank - 1])) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld numbers do not match the features of a value of rank %d",
-                     (long long)list.count, (int)shape.rank);
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "imputed_value_int64s has %lld numbers, but must have 1 or %lld (one per feature)",
+                     (long long)list.count, shape.rank ? (long long)shape.dim[shape.rank - 1] : 0);
     return (mica_value){0};
   }
   return mica_cast(mica__ml_integers(l, MICA_SHAPE(list.count), list.values), mica_value_dtype(x));

@@ -43,7 +43,8 @@ static mica_value kernel_of(mica__lowering *l, const mica__onnx_node *node, mica
     return (mica_value){0};
   const int64_t features = mica_value_shape(x).dim[1];
   if (count < 1 || features < 1 || vectors.count / features != count || vectors.count % features) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld numbers in %lld support vectors do not match %lld features",
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "support_vectors has %lld numbers, but must have %lld vectors of %lld features, and at least one",
                      (long long)vectors.count, (long long)count, (long long)features);
     return (mica_value){0};
   }
@@ -68,7 +69,8 @@ MICA__LOWER(ml_svm_regressor) {
     return MICA_OK;
   const int64_t terms = count > 0 ? count : mica_value_shape(x).dim[1];
   if (weights.count != terms || rho.count != 1)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "%lld coefficients, %lld terms and %lld numbers in rho do not match",
+    return mica__lower_fail(l, node, MICA_E_SHAPE,
+                            "coefficients has %lld numbers, but must have %lld, and rho has %lld, but must have 1",
                             (long long)weights.count, (long long)terms, (long long)rho.count);
   const mica_value kernel = count > 0 ? kernel_of(l, node, x, count) : x;
   if (!kernel.graph) return MICA_OK;
@@ -216,7 +218,8 @@ static mica_status couple_rows(const void *config, const mica__host_array *pairs
 static mica_value probabilities(const machine *m, mica_value scores, const mica__reals *a, const mica__reals *b) {
   mica_value y = {0};
   if (a->count != m->pairs || b->count != m->pairs) {
-    mica__lower_fail(m->l, m->node, MICA_E_SHAPE, "%lld and %lld numbers in prob_a and prob_b do not match %lld pairs",
+    mica__lower_fail(m->l, m->node, MICA_E_SHAPE,
+                     "prob_a has %lld numbers and prob_b %lld, but both must have %lld, one per pair of classes",
                      (long long)a->count, (long long)b->count, (long long)m->pairs);
     return y;
   }
@@ -235,9 +238,10 @@ static mica_value probabilities(const machine *m, mica_value scores, const mica_
 static mica_status linear(machine *m, mica_value x, mica__ml_post post) {
   const int64_t features = mica_value_shape(x).dim[1], classes = m->classes.count;
   if (features < 1 || m->weights.count / features != classes || m->weights.count % features || m->rho.count < 1)
-    return mica__lower_fail(m->l, m->node, MICA_E_SHAPE,
-                            "%lld coefficients do not match %lld classes and %lld features",
-                            (long long)m->weights.count, (long long)classes, (long long)features);
+    return mica__lower_fail(
+        m->l, m->node, MICA_E_SHAPE,
+        "coefficients has %lld numbers, but must have %lld (classes) times %lld (features), and rho must not be empty",
+        (long long)m->weights.count, (long long)classes, (long long)features);
   const mica_value w = mica__ml_constant(m->l, mica_value_dtype(x), MICA_SHAPE(classes, features), m->weights.values);
   const mica_value y = mica_affine(mica_matmul(x, mica_transpose(w, MICA_AXES(1, 0))), 1, m->rho.values[0]);
   mica__ml_give_labels(m->l, m->node, &m->classes, mica_argmax(y, 1, false));

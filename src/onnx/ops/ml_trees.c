@@ -210,7 +210,7 @@ static mica_value with_base(const ensemble *e, mica_value scores) {
   if (!base.count) return scores;
   if (base.count == e->targets)
     return mica_add(scores, mica__ml_constant(e->l, mica_value_dtype(scores), MICA_SHAPE(base.count), base.values));
-  mica__lower_fail(e->l, e->node, MICA_E_FORMAT, "base_values has %lld numbers, but there are %lld targets",
+  mica__lower_fail(e->l, e->node, MICA_E_FORMAT, "base_values has %lld numbers, but must have %lld, one per target",
                    (long long)base.count, (long long)e->targets);
   return (mica_value){0};
 }
@@ -237,9 +237,11 @@ MICA__LOWER(ml_tree_ensemble) {
   e.x = mica__ml_rows(l, node, 0);
   if (!e.x.graph) return MICA_OK;
   if (e.targets < 1 || e.targets > MOST_WEIGHTS || post < 0 || post > MICA__ML_PROBIT || how < AVERAGE || how > MAX)
-    return mica__lower_fail(l, node, MICA_E_FORMAT,
-                            "n_targets (%lld), post_transform (%lld) or aggregate_function (%lld) is out of range",
-                            (long long)e.targets, (long long)post, (long long)how);
+    return mica__lower_fail(
+        l, node, MICA_E_FORMAT,
+        "n_targets (%lld) must be 1 to %d, post_transform (%lld) 0 to %d, and aggregate_function (%lld) %d to %d",
+        (long long)e.targets, MOST_WEIGHTS, (long long)post, (int)MICA__ML_PROBIT, (long long)how, (int)AVERAGE,
+        (int)MAX);
   e.aggregate = (int32_t)how;
   if (!mica__trees_read_5(l, node, e.targets, &e.trees)) return MICA_OK;
   const mica_value y = scores_of(&e);
@@ -259,7 +261,8 @@ static mica_status binary(ensemble *e, const mica__ml_classes *classes, mica__ml
   e->targets = 1;
   if (!mica__ml_reals(e->l, e->node, "base_values", "base_values_as_tensor", &base)) return MICA_OK;
   if (base.count > 2)
-    return mica__lower_fail(e->l, e->node, MICA_E_FORMAT, "base_values has %lld numbers, but there are 2 classes",
+    return mica__lower_fail(e->l, e->node, MICA_E_FORMAT,
+                            "base_values has %lld numbers, but must have at most 2, one per class",
                             (long long)base.count);
   mica_value score = scores_of(e);
   if (!score.graph) return MICA_OK;

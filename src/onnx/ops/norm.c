@@ -44,8 +44,10 @@ MICA__LOWER(group_norm) {
   mica_value x = x_of(l, node), part[2] = {mica__lower_operand(l, node, 1), mica__lower_operand(l, node, 2)};
   if (!x.graph || !part[0].graph || !part[1].graph) return MICA_OK;
   if (mica_value_shape(x).rank < 2 || groups < 1 || mica_value_shape(x).dim[1] % groups)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "the channels must be a multiple of num_groups (%lld)",
-                            (long long)groups);
+    return mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "x must be (batch, channels, ...), and num_groups (%lld) at least 1 and a divisor of the channels",
+        (long long)groups);
   int64_t channels = mica_value_shape(x).dim[1];
   for (int k = 0; node->version < 21 && k < 2; k++) {
     mica_value wide = mica_expand(mica_reshape(part[k], MICA_SHAPE(groups, 1)), MICA_SHAPE(groups, channels / groups));

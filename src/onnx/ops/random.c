@@ -54,7 +54,8 @@ MICA__LOWER(random_filled) {
   mica__onnx_ints(node, "shape", &list);
   if (!dtype_of(l, node, MICA_F32, &dtype)) return MICA_OK;
   if (list.count > MICA_MAX_RANK)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a value cannot have rank %lld", (long long)list.count);
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a value cannot have rank %lld; the limit is %d",
+                            (long long)list.count, MICA_MAX_RANK);
   for (int64_t i = 0; i < list.count; i++) shape.dim[shape.rank++] = list.values[i];
   return drawn(l, node, mica_full(mica__lower_graph(l), dtype, shape, 0));
 }

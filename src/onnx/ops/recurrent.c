@@ -154,7 +154,8 @@ static mica_value real_weights(mica__lowering *l, const mica__onnx_node *node, i
     mica_shape own = mica_value_shape(parts[i]);
     const bool columns = own.rank == 2 && own.dim[0] == shape.dim[0] && own.dim[1] == shape.dim[2];
     if (shape.rank != 3 || (!columns && (own.rank != 1 || own.dim[0] != shape.dim[0]))) {
-      mica__lower_fail(l, node, MICA_E_SHAPE, "operand %d must be (directions) or (directions, columns of operand %d)",
+      mica__lower_fail(l, node, MICA_E_SHAPE,
+                       "operand %d must be (directions) or (directions, columns of operand %d), which must have rank 3",
                        (int)k_scale + i, (int)k);
       return (mica_value){0};
     }

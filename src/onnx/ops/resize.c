@@ -33,8 +33,8 @@ static bool take_extents(mica__lowering *l, const mica__onnx_node *node, const a
                          mica_resize_config *config) {
   int64_t axes = a->axes.count ? a->axes.count : shape.rank, given = a->sizes.count ? a->sizes.count : a->scales.count;
   if (given != axes) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld scales or sizes do not match %lld axes", (long long)given,
-                     (long long)axes);
+    mica__lower_fail(l, node, MICA_E_SHAPE, "scales or sizes has %lld numbers, but must have %lld, one per axis",
+                     (long long)given, (long long)axes);
     return false;
   }
   bool not_smaller = mica__onnx_is(node, "keep_aspect_ratio_policy", "not_smaller");
@@ -129,8 +129,8 @@ MICA__LOWER(upsample) {
   config.mode = linear ? MICA_RESIZE_MODE_LINEAR : MICA_RESIZE_MODE_NEAREST;
   int64_t given = attr ? (int64_t)attr->n_floats : scales.count;
   if (given != mica_value_shape(x).rank)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "%lld scales do not match a value of rank %d", (long long)given,
-                            (int)mica_value_shape(x).rank);
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "scales has %lld numbers, but must have %d, one per axis of x",
+                            (long long)given, (int)mica_value_shape(x).rank);
   for (int64_t i = 0; i < given; i++) config.scale[i] = attr ? (double)attr->floats[i] : scales.values[i];
   return give(l, node, resized(x, &config));
 }

@@ -17,7 +17,8 @@ MICA__LOWER(causal_conv) {
   if (!x.graph || !w.graph) return MICA_OK;
   mica_shape s = mica_value_shape(x);
   if (s.rank != 3 || mica_value_shape(w).rank != 3)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "x must be (batch, channels, steps)");
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                            "x must be (batch, channels, steps), and the weight must have rank 3");
   int64_t state = mica_value_shape(w).dim[2] - 1;
   if (!past.graph)
     past = mica_full(mica__lower_graph(l), mica_value_dtype(x), MICA_SHAPE(s.dim[0], s.dim[1], state), 0);
@@ -69,8 +70,10 @@ static bool take_operands(mica__lowering *l, const mica__onnx_node *node, linear
   a->steps = mica_value_shape(q).rank == 3 ? mica_value_shape(q).dim[1] : -1;
   if (a->steps < 1 || a->steps > MOST_STEPS || a->heads < 1 || a->query_heads < 1 || a->query_heads % a->heads ||
       mica_value_shape(k).rank != 3 || mica_value_shape(v).rank != 3) {
-    mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "the steps must be 1 to %d, and the heads must match each other",
-                     MOST_STEPS);
+    mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                     "q, k and v must be (batch, steps, width), with 1 to %d steps, and q_num_heads (%lld) a multiple "
+                     "of kv_num_heads (%lld)",
+                     MOST_STEPS, (long long)a->query_heads, (long long)a->heads);
     return false;
   }
   a->q = apart(q, a->query_heads);

@@ -61,7 +61,8 @@ MICA__LOWER(constant_of_shape) {
   double value = 0;
   if (!mica__lower_integers(l, node, 0, &list)) return MICA_OK;
   if (list.count > MICA_MAX_RANK)
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a value cannot have rank %lld", (long long)list.count);
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a value cannot have rank %lld; the limit is %d",
+                            (long long)list.count, MICA_MAX_RANK);
   for (int64_t i = 0; i < list.count; i++) shape.dim[shape.rank++] = list.values[i];
   const Onnx__AttributeProto *attr = mica__onnx_attr(node, "value");
   if (attr && attr->t) MICA_TRY(mica__onnx_tensor_number(attr->t, &dtype, &value));
@@ -96,7 +97,8 @@ MICA__LOWER(range) {
     return mica__lower_fail(l, node, MICA_E_INVALID, "start, limit and delta must be numbers, and delta must not be 0");
   double count = ceil((limit.values[0] - start.values[0]) / delta.values[0]);
   if (!(count <= MICA__LOWER_POSITIONS))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a range of %g elements is too long", count);
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a range of %g elements is too long; the limit is %d", count,
+                            MICA__LOWER_POSITIONS);
   mica_dtype dtype = mica_value_dtype(x);
   mica_value positions = mica_range(mica__lower_graph(l), MICA_I64, count > 0 ? (int64_t)count : 0);
   if (is_floating(x))

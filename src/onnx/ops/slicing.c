@@ -69,8 +69,9 @@ MICA__LOWER(split) {
   if (!x.graph || !mica__lower_axis(l, node, mica_value_shape(x).rank, &axis)) return MICA_OK;
   if (given.count) count = given.count;
   if (count < 1 || count < node->output_count || count > 65536)
-    return mica__lower_fail(l, node, MICA_E_FORMAT, "%lld parts do not match %d results", (long long)count,
-                            (int)node->output_count);
+    return mica__lower_fail(l, node, MICA_E_FORMAT,
+                            "the number of parts (%lld) must be 1 to 65536, and at least the number of results (%d)",
+                            (long long)count, (int)node->output_count);
   mica_value *parts = mica__lower_room(l, (size_t)count, sizeof *parts);
   int64_t *sizes = mica__lower_room(l, (size_t)count, sizeof *sizes);
   if (!parts || !sizes) return MICA_E_NOMEM;
@@ -96,8 +97,9 @@ static bool pads_of(mica__lowering *l, const mica__onnx_node *node, int32_t rank
   if (!mica__lower_axes(l, node, &list, rank, &axes)) return false;
   int64_t count = list.count ? list.count : rank;
   if (pads.count != 2 * count) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld pads do not match %lld axes", (long long)pads.count,
-                     (long long)count);
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "pads has %lld numbers, but must have two per axis, and there are %lld axes",
+                     (long long)pads.count, (long long)count);
     return false;
   }
   for (int64_t i = 0; i < count; i++) {
@@ -169,7 +171,7 @@ MICA__LOWER(trilu) {
   if (!mica__lower_integers(l, node, 1, &k) || !x.graph) return MICA_OK;
   int32_t rank = mica_value_shape(x).rank;
   if (rank < 2)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "operand 0 has rank %d, but must be a matrix or several", (int)rank);
+    return mica__lower_fail(l, node, MICA_E_SHAPE, "operand 0 has rank %d, but must have at least 2", (int)rank);
   for (int32_t i = rank - 2; i < rank; i++)
     if (!mica__lower_positions(l, node, mica_value_shape(x).dim[i])) return MICA_OK;
   mica_value rows = positions(x, rank - 2), columns = positions(x, rank - 1);

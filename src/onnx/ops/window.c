@@ -10,14 +10,15 @@ static bool per_axis(mica__lowering *l, const mica__onnx_node *node, const char 
   mica__integers list;
   bool given = mica__onnx_ints(node, name, &list) && list.count;
   if (given && list.count != rank) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "%s has %lld numbers, but there are %d axes", name, (long long)list.count,
-                     (int)rank);
+    mica__lower_fail(l, node, MICA_E_SHAPE, "%s has %lld numbers, but must have %d, one per spatial axis", name,
+                     (long long)list.count, (int)rank);
     return false;
   }
   for (int32_t i = 0; i < rank; i++) {
     out[i] = given ? list.values[i] : standard;
     if (out[i] >= least && out[i] <= INT32_MAX) continue;
-    mica__lower_fail(l, node, MICA_E_INVALID, "%s contains %lld, which is out of range", name, (long long)out[i]);
+    mica__lower_fail(l, node, MICA_E_INVALID, "%s contains %lld, but its numbers must be %lld to 2^31 - 1", name,
+                     (long long)out[i], (long long)least);
     return false;
   }
   return true;
@@ -74,15 +75,18 @@ bool mica__lower_window(mica__lowering *l, const mica__onnx_node *node, mica_val
   if (!per_axis(l, node, "strides", w->rank, 1, 1, w->stride)) return false;
   if (!per_axis(l, node, "dilations", w->rank, 1, 1, w->dilation) || !is_bounded(l, node, w)) return false;
   if (padded && pads.count != 2 * w->rank) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "%lld pads do not match %d axes", (long long)pads.count, (int)w->rank);
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "pads has %lld numbers, but must have two per spatial axis, and there are %d spatial axes",
+                     (long long)pads.count, (int)w->rank);
     return false;
   }
   for (int32_t i = 0; padded && automatic == 0 && i < w->rank; i++) {
     w->before[i] = pads.values[i];
     w->after[i] = pads.values[w->rank + i];
     if (w->before[i] < 0 || w->after[i] < 0 || w->before[i] > INT32_MAX || w->after[i] > INT32_MAX) {
-      mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "pads of %lld and %lld are not supported", (long long)w->before[i],
-                       (long long)w->after[i]);
+      mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                       "pads contains %lld and %lld for an axis, but both must be 0 to 2^31 - 1",
+                       (long long)w->before[i], (long long)w->after[i]);
       return false;
     }
   }

@@ -53,7 +53,7 @@ MICA__WRITE(index_of) {
   const size_t count = mica__node_axes(node, "axes", axes);
   const bool other = node->type.dtype != MICA_I64;
   const char *own = mica__write_own(w, id);
-  if (count != 1) mica__write_fail(w, id, "an index over %zu axes has no form in ONNX", count);
+  if (count != 1) mica__write_fail(w, id, "an argmax or argmin over %zu axes has no form in ONNX; use one axis", count);
   const char *index = mica__write_node(w, !strcmp(node->op->name, "argmax") ? "ArgMax" : "ArgMin", other ? NULL : own,
                                        MICA__OPERANDS(mica__write_operand(w, node->inputs[0])));
   mica__write_int(w, "axis", count ? axes[0] : 0);
@@ -76,7 +76,7 @@ MICA__WRITE(cumsum) {
 MICA__WRITE(softmax) {
   int64_t axes[MICA_MAX_RANK];
   const size_t count = mica__node_axes(node, "axes", axes);
-  if (count != 1) mica__write_fail(w, id, "rows of %zu axes have no form in ONNX", count);
+  if (count != 1) mica__write_fail(w, id, "a softmax over %zu axes has no form in ONNX; use one axis", count);
   mica__write_node(w, !strcmp(node->op->name, "softmax") ? "Softmax" : "LogSoftmax", mica__write_own(w, id),
                    MICA__OPERANDS(mica__write_operand(w, node->inputs[1])));
   mica__write_int(w, "axis", count ? axes[0] : 0);
