@@ -182,7 +182,7 @@ static mica_status read_entry(reader *r, span line, int32_t n) {
   uint64_t key = 1, hash = 0;
   span word = {0};
   if (!read_number(next_part(&line), &p) || p > 1e-6)
-    return wrong(r, "a line must begin with the log10 of a probability");
+    return wrong(r, "a line must begin with the log10 of a probability, which is 0 or below");
   for (int32_t i = 0; i < n; i++) {
     word = next_part(&line);
     if (!word.bytes)

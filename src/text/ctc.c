@@ -212,10 +212,10 @@ static mica_status check(int64_t classes, const mica_ctc_beam_config *c) {
       isfinite(c->weight) && isfinite(c->bonus))
     return MICA_OK;
   return mica__fail(MICA_E_INVALID,
-                    "ctc_beam: beam (%d), blank (%d of %lld classes), prune (%g), weight (%g), bonus (%g) or context "
-                    "(%lld) is out of range",
-                    (int)c->beam, (int)c->blank, (long long)classes, c->prune, c->weight, c->bonus,
-                    (long long)c->context);
+                    "ctc_beam: beam (%d) must be 1 to %d, blank (%d) 0 to %lld, prune (%g) above 0, context (%lld) 0 "
+                    "or above, and weight (%g) and bonus (%g) finite",
+                    (int)c->beam, MOST_BEAM, (int)c->blank, (long long)classes - 1, c->prune, (long long)c->context,
+                    c->weight, c->bonus);
 }
 
 mica_status mica_ctc_search_create(int64_t classes, const mica_ctc_beam_config *given, mica_ctc_search **out) {

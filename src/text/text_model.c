@@ -134,7 +134,9 @@ mica_status mica_text_model_read(const char *name, const char *content, size_t s
   for (int64_t i = 1; status == MICA_OK && i < c->count; i++)
     if (c->letters[i] <= c->letters[i - 1])
       status =
-          mica__fail(MICA_E_INVALID, "text_model_read: the letters must rise, but letter %lld does not", (long long)i);
+          mica__fail(MICA_E_INVALID,
+                     "text_model_read: letters must be in ascending order, but letter %lld is not above the one before",
+                     (long long)i);
   if (status == MICA_OK) {
     m->space = label_of(m, ' ') ? label_of(m, ' ') : -1;
     status = mica__arpa_is(content, size)

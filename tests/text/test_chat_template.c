@@ -164,7 +164,7 @@ static const struct {
     {"{% macro f(a) %}{% endmacro %}{{ f(1, 2) }}", MICA_E_FORMAT, "a macro of 1 parameters"},
     {"{% macro f(a) %}{% endmacro %}{{ f(b=2) }}", MICA_E_FORMAT, "a macro of 1 parameters"},
     {"{{ 'a'|replace }}", MICA_E_FORMAT, "replace needs two texts"},
-    {"{{ 'a'|trim(1, 2) }}", MICA_E_FORMAT, "trim takes 1 arguments"},
+    {"{{ 'a'|trim(1, 2) }}", MICA_E_FORMAT, "trim takes at most 1 arguments, not 2"},
     {"{{ 'a'|indent(wide=2) }}", MICA_E_FORMAT, "the argument wide is not known"},
     {"{{ 1() }}", MICA_E_FORMAT, "a int cannot be called"},
     {"{{ {[1]: 2} }}", MICA_E_FORMAT, "cannot be the key of a dict"},

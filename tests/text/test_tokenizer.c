@@ -401,7 +401,7 @@ START_TEST(files_are_refused_in_sentences) {
      "decoder: CTC"},
     {"{\"post_processor\":{\"type\":\"BertProcessing\",\"sep\":[\"s\",7],\"cls\":[\"c\",0]},"
      "\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0}}}",
-     MICA_E_FORMAT, "no token with the id"},
+     MICA_E_FORMAT, "sep has the id 7"},
     {"{\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[{\"Sequence\":{\"id\":\"B\"}}],\"pair\":[]},"
      "\"model\":{\"type\":\"WordLevel\",\"vocab\":{\"a\":0}}}",
      MICA_E_FORMAT, "cannot have the sequence B"},

@@ -39,7 +39,9 @@ static mica_status make_bytes(mica__byte_trie **trie) {
 static mica_status copy_ends(mica_grammar *g, const mica_grammar_config *config) {
   const size_t count = config->end_count;
   if (count > MOST_ENDS || (count && !config->ends))
-    return mica__fail(MICA_E_INVALID, "a grammar has %zu ends, but may have at most %d", count, MOST_ENDS);
+    return mica__fail(MICA_E_INVALID,
+                      "a grammar: ends must not be NULL, and its number of tokens (%zu) must be at most %d", count,
+                      MOST_ENDS);
   g->ends = calloc(count + 1, sizeof *g->ends);
   if (!g->ends) return mica__fail_nomem("a grammar");
   g->end_count = count;

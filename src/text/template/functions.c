@@ -138,7 +138,8 @@ static mica_status add_fields(mica__render *run, mica__text *out, const mica__ob
       continue;
     }
     const char *close = *s == '{' ? memchr(s, '}', (size_t)(end - s)) : NULL;
-    if (!close) return mica__fail(MICA_E_FORMAT, "a format has a single '%c'", *s);
+    if (!close)
+      return mica__fail(MICA_E_FORMAT, "a format has a single '%c'; write it twice for the character itself", *s);
     const size_t bytes = (size_t)(close - s - 1);
     for (const char *c = s + 1; c < close; c++)
       if (strchr(":!.[{", *c) && *c)

@@ -83,7 +83,7 @@ static int count_parameters(const char *parameters) {
 static mica_status bind(const mica__native_row *row, mica__arguments *call) {
   const size_t most = (size_t)count_parameters(row->parameters);
   if (call->count > most)
-    return mica__fail(MICA_E_FORMAT, "%s takes %zu arguments, not %zu", row->name, most, call->count);
+    return mica__fail(MICA_E_FORMAT, "%s takes at most %zu arguments, not %zu", row->name, most, call->count);
   for (size_t i = 0; i < call->count; i++) call->bound[i] = &call->items[i];
   for (size_t i = 0; i < call->named; i++) {
     const int index = parameter_of(row->parameters, &call->names[i]);

@@ -105,7 +105,8 @@ mica_status mica__merges_parse(const cJSON *object, mica_tokenizer *tokenizer) {
   uint32_t rank = 0;
   MICA_TRY(mica__json_list(object, "merges", &list));
   const size_t count = (size_t)cJSON_GetArraySize(list);
-  if (count > 4 * (size_t)MICA__MOST_TOKENS) return mica__fail(MICA_E_FORMAT, "%zu merges are too many", count);
+  if (count > 4 * (size_t)MICA__MOST_TOKENS)
+    return mica__fail(MICA_E_FORMAT, "there are %zu merges; the limit is %zu", count, 4 * (size_t)MICA__MOST_TOKENS);
   model->merges = malloc((count + 1) * sizeof *model->merges);
   size_t size = 16;
   while (size < 2 * count) size *= 2;

@@ -96,7 +96,8 @@ static mica_status parse_ends(const cJSON *object, bool roberta, mica_tokenizer 
   MICA_TRY(parse_end(object, "cls", &cls));
   sep[1] = sep[0];
   if (!mica__vocab_at(&tokenizer->vocab, sep[0]) || !mica__vocab_at(&tokenizer->vocab, cls))
-    return mica__fail(MICA_E_FORMAT, "there is no token with the id of sep or cls");
+    return mica__fail(MICA_E_FORMAT, "sep has the id %d and cls %d, but one of these ids has no token", (int)sep[0],
+                      (int)cls);
   for (int two = 0; two < 2; two++) {
     mica__frame *frame = &tokenizer->frames[two];
     MICA_TRY(add_piece(frame, -1, 0, &cls, 1));

@@ -228,11 +228,11 @@ static mica_status write_byte_level(vocabulary *v, mica_gguf_keys *keys) {
   const cJSON *digits = step_of(pre, "pretokenizers", "Digits");
   const cJSON *pattern = get(get(split, "pattern"), "Regex"), *flag = get(level, "use_regex");
   if (is_true(level, "add_prefix_space")) return refuse(v, "a byte-level tokeniser that adds a space");
-  if (digits && !is_true(digits, "individual_digits")) return refuse(v, "numbers as words");
+  if (digits && !is_true(digits, "individual_digits")) return refuse(v, "Digits with individual_digits false");
   if (split && (!cJSON_IsString(pattern) || !is(split, "behavior", "Isolated") || is_true(split, "invert")))
-    return refuse(v, "a Split with other than an isolated regular expression");
-  if (split && !cJSON_IsFalse(flag)) return refuse(v, "a pattern of words besides ByteLevel's own");
-  if (!split && cJSON_IsFalse(flag)) return refuse(v, "a ByteLevel without a pattern of words");
+    return refuse(v, "a Split whose pattern is not an isolated regular expression");
+  if (split && !cJSON_IsFalse(flag)) return refuse(v, "a Split together with ByteLevel's own pattern (use_regex)");
+  if (!split && cJSON_IsFalse(flag)) return refuse(v, "a ByteLevel with use_regex false and no Split");
   const char *name =
       mica__gguf_pre(split ? pattern->valuestring : NULL, digits != NULL, is_true(v->model, "ignore_merges"));
   if (!name)
@@ -270,7 +270,7 @@ static mica_status write_all(vocabulary *v, mica_gguf_keys *keys) {
   v->bytes = is_true(v->model, "byte_fallback");
   const bool level = step_of(get(v->root, "pre_tokenizer"), "pretokenizers", "ByteLevel") != NULL;
   if (!is(v->model, "type", "BPE") || !cJSON_IsObject(get(v->model, "vocab")) || level == v->bytes)
-    return refuse(v, "this tokeniser, only BPE, byte-level or with byte tokens");
+    return refuse(v, "a tokeniser other than BPE that either is byte-level or has byte tokens");
   v->tokens = calloc(v->count, sizeof *v->tokens);
   v->types = calloc(v->count, sizeof *v->types);
   if (!v->tokens || !v->types) return mica__fail_nomem(v->name);

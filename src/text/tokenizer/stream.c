@@ -38,7 +38,9 @@ void mica_text_stream_destroy(mica_text_stream *stream) {
 
 static mica_status copy_stops(mica_text_stream *s, const char *const *stops, size_t count) {
   if (count > MOST_STOPS || (count && !stops))
-    return mica__fail(MICA_E_INVALID, "a text stream has %zu stops, but may have at most %d", count, MOST_STOPS);
+    return mica__fail(MICA_E_INVALID,
+                      "a text stream: stops must not be NULL, and their number (%zu) must be at most %d", count,
+                      MOST_STOPS);
   s->stops = calloc(count + 1, sizeof(*s->stops));
   s->stop_bytes = calloc(count + 1, sizeof *s->stop_bytes);
   if (!s->stops || !s->stop_bytes) return mica__fail_nomem("a text stream");

@@ -284,8 +284,9 @@ static mica_status complete(const mica_tokenizer_config *given, mica_tokenizer_c
   if ((int)config->kind < 0 || (int)config->kind >= KINDS)
     return mica__fail(MICA_E_INVALID, "mica_tokenizer_train: %d is not a mica_tokenizer_kind", (int)config->kind);
   if (config->size < 0 || config->size > MICA__MOST_TOKENS || config->min_frequency < 0)
-    return mica__fail(MICA_E_INVALID, "mica_tokenizer_train: size (%d) or min_frequency (%d) is out of range",
-                      (int)config->size, (int)config->min_frequency);
+    return mica__fail(MICA_E_INVALID,
+                      "mica_tokenizer_train: size (%d) must be 0 to %d, and min_frequency (%d) 0 or above",
+                      (int)config->size, MICA__MOST_TOKENS, (int)config->min_frequency);
   if (config->special_count > MOST_SPECIAL || (config->special_count && !config->special))
     return mica__fail(MICA_E_INVALID, "mica_tokenizer_train: special is NULL or has more than %d tokens", MOST_SPECIAL);
   if (config->size == 0) config->size = USUAL_SIZE;
@@ -312,7 +313,8 @@ static mica_status train(mica__training *t, mica_text_fn *next, void *user, mica
   if (is_byte_level(kind) || kind == MICA_TOKENIZER_KIND_CHARACTER)
     if (!(t->merges = cJSON_CreateArray())) return mica__fail_nomem("a tokeniser");
   if (kind != MICA_TOKENIZER_KIND_BYTE && t->vocab.size > t->config.size)
-    return mica__fail(MICA_E_INVALID, "the vocabulary's size is %d, but there are %d special tokens and bytes alone",
+    return mica__fail(MICA_E_INVALID,
+                      "the vocabulary's size is %d, but must be at least %d, the number of special tokens and bytes",
                       (int)t->config.size, (int)t->vocab.size);
   if (kind != MICA_TOKENIZER_KIND_BYTE) {
     MICA_TRY(open_cutter(t, &cutter));

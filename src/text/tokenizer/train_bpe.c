@@ -270,7 +270,8 @@ mica_status mica__train_bpe(mica__training *training, const char *prefix) {
   if (status == MICA_OK) status = begin(&s);
   if (status == MICA_OK && training->vocab.size > training->config.size)
     status =
-        mica__fail(MICA_E_INVALID, "the vocabulary's size is %d, but there are %d special tokens and characters alone",
+        mica__fail(MICA_E_INVALID,
+                   "the vocabulary's size is %d, but must be at least %d, the number of special tokens and characters",
                    (int)training->config.size, (int)training->vocab.size);
   for (uint32_t number = 0; status == MICA_OK && s.heap_count && training->vocab.size < training->config.size;) {
     const best top = pop(&s);

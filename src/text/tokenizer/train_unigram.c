@@ -271,9 +271,10 @@ static mica_status train(model *m, mica__training *t, mica__counts *letters) {
   mica__counts_sort(letters, true);
   if (letters->size > MOST_LETTERS) letters->size = letters->count = MOST_LETTERS;
   if (letters->size > size)
-    return mica__fail(MICA_E_INVALID,
-                      "the vocabulary's size is %d, but there are %zu special tokens and characters alone",
-                      (int)t->config.size, letters->size + (size_t)t->vocab.size);
+    return mica__fail(
+        MICA_E_INVALID,
+        "the vocabulary's size is %d, but must be at least %zu, the number of special tokens and characters",
+        (int)t->config.size, letters->size + (size_t)t->vocab.size);
   MICA_TRY(cut_words(m, &t->words, letters));
   m->forward = malloc((m->longest + 1) * sizeof *m->forward);
   m->backward = malloc((m->longest + 1) * sizeof *m->backward);
