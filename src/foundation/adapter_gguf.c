@@ -119,7 +119,8 @@ mica_status mica__adapter_write_gguf(const mica__adapter_source *source, const m
     return mica__fail(MICA_E_UNSUPPORTED, "%s: GGUF has no name for the family %s", source->path,
                       source->model->info.family);
   if (!isfinite(alpha) || alpha == 0)
-    return mica__fail(MICA_E_UNSUPPORTED, "%s: the adapter's alpha of %g cannot be written", source->path, wide);
+    return mica__fail(MICA_E_UNSUPPORTED, "%s: the adapter's alpha is %g, but must be finite and not 0 in a GGUF file",
+                      source->path, wide);
   const mica_gguf_text type = {"adapter", 7}, kind = {"lora", 4}, architecture = {arch, strlen(arch)};
   const mica_gguf_value keys[] = {
       {.key = "general.architecture", .kind = MICA_GGUF_KIND_TEXT, .count = 1, .data = &architecture},

@@ -89,8 +89,9 @@ static mica_status prepare(mica__network_build *b) {
     return mica__fail(MICA_E_UNSUPPORTED, "the family %s does not write texts; it has only features (hidden)",
                       i->family);
   if (b->how->layers < 0 || b->how->layers > i->layers)
-    return mica__fail(MICA_E_INVALID, "%" PRId64 " layers were asked for, but the model has %" PRId64, b->how->layers,
-                      i->layers);
+    return mica__fail(MICA_E_INVALID,
+                      "layers is %" PRId64 ", but must be from 0 to %" PRId64 ", the number that the model has",
+                      b->how->layers, i->layers);
   if (i->positions != MICA_POSITIONS_KIND_ROTARY) return MICA_OK;
   const mica_foundation_rotary *rotary[2] = {&i->rotary, &i->rotary_local};
   for (int k = 0; k < 2; k++) {

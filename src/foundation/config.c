@@ -41,7 +41,9 @@ static mica_status read_keys(const mica__config_source *f, const mica__family *f
 static mica_status read_patches(const mica__config_source *f, mica_foundation_info *i) {
   const int64_t side = i->picture / i->patch;
   if (side == 0 || side * side >= MOST)
-    return mica__fail(MICA_E_FORMAT, "%s: a picture of %" PRId64 " pixels cannot be cut into patches of %" PRId64,
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: pictures of %" PRId64 " pixels per side must have at least one patch of %" PRId64
+                      " pixels per side, and fewer than 2^24",
                       f->path, i->picture, i->patch);
   if (i->patch > MOST / i->patch || i->patch * i->patch > MOST / i->channels)
     return mica__fail(MICA_E_FORMAT, "%s: patches of %" PRId64 " pixels and %" PRId64 " channels are too large",

@@ -162,8 +162,9 @@ static mica_status add_conversation(mica_conversations *c, const cJSON *root) {
   }
   const bool pair = cJSON_IsString(prompt) && cJSON_IsString(completion);
   if (!pair && !cJSON_IsString(text))
-    return mica__fail(MICA_E_FORMAT,
-                      "there is no list \"messages\", no \"prompt\" with \"completion\", and no \"text\"");
+    return mica__fail(
+        MICA_E_FORMAT,
+        "a conversation must have a list \"messages\", a \"prompt\" with a \"completion\", or a \"text\"");
   if (begin >= 0) MICA_TRY(add_ids(c, &begin, 1, false));
   if (pair) MICA_TRY(add_text(c, prompt->valuestring, strlen(prompt->valuestring), false));
   const char *answer = pair ? completion->valuestring : text->valuestring;
@@ -231,7 +232,7 @@ static mica_status put(mica_conversations *c) {
 
 static mica_status read_line(mica_conversations *c, const char *line, size_t bytes) {
   cJSON *root = NULL;
-  if (bytes > MOST_LINE) return mica__fail(MICA_E_FORMAT, "it has more than %zu bytes", MOST_LINE);
+  if (bytes > MOST_LINE) return mica__fail(MICA_E_FORMAT, "a line may have at most %zu bytes", MOST_LINE);
   mica_status status = mica__folder_parse("a conversation", line, bytes, &root);
   if (status == MICA_OK) status = add_conversation(c, root);
   if (status == MICA_OK) status = put(c);

@@ -35,7 +35,10 @@ static mica_status choose_form(mica_embedder *e, const mica_embedder_config *c) 
   const int64_t most = mica_foundation_context(e->model) - info->first_position;
   MICA_TRY(mica__embed_form_find(e->model, &e->form));
   if (c->pooling < 0 || c->pooling >= MICA_EMBED_POOLING_COUNT || c->scale < 0 || c->scale > MICA_EMBED_SCALE_UNIT)
-    return mica__fail(MICA_E_INVALID, "mica_embedder_create: pooling or scale is not one of the known kinds");
+    return mica__fail(
+        MICA_E_INVALID,
+        "mica_embedder_create: pooling (%d) must be a mica_embed_pooling, and scale (%d) a mica_embed_scale",
+        (int)c->pooling, (int)c->scale);
   if (c->most_tokens < 0 || c->most_tokens > most)
     return mica__fail(MICA_E_INVALID,
                       "%" PRId64 " tokens per text were asked for, but the model has positions for %" PRId64,

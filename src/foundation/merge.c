@@ -68,6 +68,7 @@ mica_status mica__merge_check(const mica__merging *merge) {
     mica__text_free(&name);
     if (status != MICA_OK) return status;
   }
-  return mica__fail(MICA_E_NOT_FOUND, "%s: the model has %zu of the adapter's %zu layers", merge->source.model->path,
-                    merge->merged, mica_adapter_count(merge->adapter));
+  return mica__fail(MICA_E_NOT_FOUND,
+                    "%s: the model has only %zu of the adapter's %zu layers, so the adapter is of another model",
+                    merge->source.model->path, merge->merged, mica_adapter_count(merge->adapter));
 }

@@ -82,8 +82,10 @@ static uint8_t weighted(const taps *t, const uint8_t *pixels, int64_t step) {
 mica_status mica__picture_resize(const uint8_t *planes, int64_t channels, int64_t height, int64_t width,
                                  mica__picture_filter filter, int64_t to_height, int64_t to_width, uint8_t **out) {
   if (to_height < 1 || to_width < 1 || to_height > MOST_PIXELS / to_width || height > MOST_PIXELS / to_width)
-    return mica__fail(MICA_E_FORMAT, "a picture of %" PRId64 " x %" PRId64 " pixels is too long to resize", height,
-                      width);
+    return mica__fail(MICA_E_FORMAT,
+                      "a picture of %" PRId64 " x %" PRId64 " pixels cannot be resized to %" PRId64 " x %" PRId64
+                      ": the result would be empty or too large",
+                      height, width, to_height, to_width);
   taps *columns = NULL, *rows = NULL;
   uint8_t *between = malloc((size_t)(channels * height * to_width));
   uint8_t *made = malloc((size_t)(channels * to_height * to_width));

@@ -95,12 +95,12 @@ static mica_status make(mica_whisper *w, mica_engine *engine, const char *langua
 static mica_status check_config(const mica_whisper_config *c) {
   if (c->rate < 0 || c->rate > MICA__SOUND_RATE || !(c->no_speech >= 0 && c->no_speech <= 1))
     return mica__fail(MICA_E_INVALID,
-                      "mica_whisper_create: rate %d and no_speech %g must be from 0 to %d Hz and from 0 to 1",
-                      (int)c->rate, c->no_speech, MICA__SOUND_RATE);
+                      "mica_whisper_create: rate (%d) must be from 0 to %d Hz, and no_speech (%g) from 0 to 1",
+                      (int)c->rate, MICA__SOUND_RATE, c->no_speech);
   if (!(c->least_log_probability <= 0) || !(c->most_compression >= 0) || c->best_of < 0 || c->best_of > MOST_TEXTS)
     return mica__fail(MICA_E_INVALID,
-                      "mica_whisper_create: least_log_probability is %g (at most 0), most_compression %g (at least 0) "
-                      "and best_of %d (0 to %d)",
+                      "mica_whisper_create: least_log_probability (%g) must be at most 0, most_compression (%g) at "
+                      "least 0, and best_of (%d) from 0 to %d",
                       c->least_log_probability, c->most_compression, (int)c->best_of, MOST_TEXTS);
   return MICA_OK;
 }

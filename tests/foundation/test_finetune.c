@@ -91,9 +91,9 @@ static const struct {
   const char *line;
   const char *part;
 } bad[] = {
-    {"{\"messages\": []}", "line 2: there is no list"},
+    {"{\"messages\": []}", "line 2: a conversation must have a list"},
     {"[1]", "line 2: a conversation is not a JSON object"},
-    {"{\"prompt\": \"a\"}", "line 2: there is no list"},
+    {"{\"prompt\": \"a\"}", "line 2: a conversation must have a list"},
     {"{\"messages\": [1]}", "line 2:"},
     {"{\"messages\": ", "line 2:"},
 };

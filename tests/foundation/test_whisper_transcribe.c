@@ -267,14 +267,14 @@ START_TEST(wrong_calls_are_refused) {
   } wrong[] = {{{.language = "xx"}, "\"xx\""},
                {{.language = "transcribe"}, "\"transcribe\""},
                {{.language = "a very long name that is no language at all"}, "does not know"},
-               {{.rate = -1}, "rate -1"},
-               {{.no_speech = 2}, "no_speech 2"},
+               {{.rate = -1}, "rate (-1)"},
+               {{.no_speech = 2}, "no_speech (2)"},
                {{.no_speech = NAN}, "no_speech"},
-               {{.best_of = 101}, "best_of 101 (0 to 100)"},
-               {{.best_of = -1}, "best_of -1"},
-               {{.least_log_probability = 0.5}, "least_log_probability is 0.5"},
+               {{.best_of = 101}, "best_of (101) from 0 to 100"},
+               {{.best_of = -1}, "best_of (-1)"},
+               {{.least_log_probability = 0.5}, "least_log_probability (0.5)"},
                {{.least_log_probability = NAN}, "least_log_probability"},
-               {{.most_compression = -1}, "most_compression -1"},
+               {{.most_compression = -1}, "most_compression (-1)"},
                {{.most_compression = NAN}, "most_compression"}};
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     ck_assert_int_eq(mica_whisper_create(test_engine(), model, &wrong[i].config, &w), MICA_E_INVALID);
