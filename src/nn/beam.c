@@ -120,7 +120,7 @@ static bool take_logits(mica_beam_search *s, mica_value logits) {
   const mica_beam_config *c = &s->config;
   if (!good)
     mica__graph_fail(logits.graph, MICA_E_SHAPE,
-                     "a beam's block must return logits of the shape (batch beams, V), with V known");
+                     "a beam's block must return logits of the shape (batch times beams, V), with V known");
   else if (c->begin >= shape.dim[1] || c->end >= shape.dim[1] || c->beams > shape.dim[1])
     mica__graph_fail(logits.graph, MICA_E_INVALID,
                      "begin (%d), end (%d) or beams (%lld) is too large for a vocabulary of %lld tokens", (int)c->begin,
@@ -181,8 +181,9 @@ static mica_status check(const mica_beam_config *c) {
   if (c->batch < 1 || c->beams < 1 || c->context < 1 || c->beams > INT32_MAX / c->batch ||
       c->context > INT32_MAX / 4 / (c->batch * c->beams))
     return mica__fail(MICA_E_INVALID,
-                      "mica_beam_search_create: batch (%lld), beams (%lld) or context (%lld) is below 1 or too large",
-                      (long long)c->batch, (long long)c->beams, (long long)c->context);
+                      "mica_beam_search_create: batch (%lld), beams (%lld) and context (%lld) must be at least 1, and "
+                      "their product at most %d",
+                      (long long)c->batch, (long long)c->beams, (long long)c->context, INT32_MAX / 4);
   if (c->begin < 0 || c->end < 0)
     return mica__fail(MICA_E_INVALID, "mica_beam_search_create: begin (%d) and end (%d) must be tokens, 0 or above",
                       (int)c->begin, (int)c->end);

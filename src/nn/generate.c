@@ -136,8 +136,10 @@ static mica_status make_phase(mica_generator *g, phase *p, bool prompt, mica_ses
 static mica_status check(const mica_generator_config *c) {
   const mica_sampling *s = &c->sampling;
   if (c->batch < 1 || c->context < 1 || c->context > INT32_MAX / 2 / c->batch)
-    return mica__fail(MICA_E_INVALID, "mica_generator_create: batch (%lld) or context (%lld) is below 1 or too large",
-                      (long long)c->batch, (long long)c->context);
+    return mica__fail(
+        MICA_E_INVALID,
+        "mica_generator_create: batch (%lld) and context (%lld) must be at least 1, and their product at most %d",
+        (long long)c->batch, (long long)c->context, INT32_MAX / 2);
   if (c->window < 0 || c->window >= c->context)
     return mica__fail(MICA_E_INVALID, "the window is %lld, but must be at least 0 and less than the context (%lld)",
                       (long long)c->window, (long long)c->context);

@@ -72,7 +72,8 @@ static mica_status fill_orthogonal(double gain, mica_shape shape, stream *s, flo
   size_t rows = shape.rank > 0 ? (size_t)shape.dim[0] : 1, columns = rows ? count / rows : 0, bytes = 0;
   bool wide = rows <= columns;
   size_t few = wide ? rows : columns, many = wide ? columns : rows;
-  if (!mica__mul_size(count, sizeof(double), &bytes)) return mica__fail(MICA_E_OVERFLOW, "an orthogonal matrix");
+  if (!mica__mul_size(count, sizeof(double), &bytes))
+    return mica__fail(MICA_E_OVERFLOW, "an orthogonal matrix of %zu x %zu elements is too large", rows, columns);
   double *a = malloc(bytes ? bytes : 1);
   if (!a) return mica__fail_nomem("an orthogonal matrix");
   for (size_t i = 0; i < count; i++) a[i] = normal(s);

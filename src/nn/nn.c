@@ -234,7 +234,7 @@ static const mica_safetensors_entry *find_weight(mica_nn *nn, char **name) {
 
 static void fail_rank(mica_nn *nn, const char *name, mica_shape found, int32_t rank) {
   char text[MICA_SHAPE_TEXT];
-  mica__graph_fail(nn->graph, MICA_E_FORMAT, "%s: the shape in the file of widths is %s, but its rank must be %d", name,
+  mica__graph_fail(nn->graph, MICA_E_FORMAT, "%s: the shape in the weights file is %s, but its rank must be %d", name,
                    mica_shape_format(found, text), (int)rank);
 }
 

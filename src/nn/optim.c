@@ -440,7 +440,7 @@ static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
                       "mica_optimize: bucket_bytes (%lld) must be 0 or above, and compress (%d) a mica_compression",
                       (long long)c->bucket_bytes, (int)c->compress);
   if (c->other_count && (!c->others || !c->other_gradients))
-    return mica__fail(MICA_E_INVALID, "mica_optimize: others or other_gradients is NULL, but there are %zu others",
+    return mica__fail(MICA_E_INVALID, "mica_optimize: others or other_gradients is NULL, but other_count is %zu",
                       c->other_count);
   if (c->other_count && c->loss_scale > 0)
     return mica__fail(MICA_E_UNSUPPORTED, "mica_optimize: others cannot be combined with loss_scale");

@@ -56,7 +56,7 @@ static mica_value split(mica_nn *nn, mica_value y, int64_t of_q, int64_t of_kv, 
   if (groups < 1 || columns != groups * heads * c->head_size)
     return mica__graph_fail(
         nn->graph, MICA_E_FORMAT,
-        "the file of widths has %lld columns for %s, but must have a multiple of %lld heads of size %lld",
+        "the weights file has %lld columns for %s, but must have a multiple of %lld heads of size %lld",
         (long long)columns, nn->prefix, (long long)heads, (long long)c->head_size);
   c->heads = groups * shared;
   c->groups = groups;
@@ -75,7 +75,7 @@ static projected project_apart(mica_nn *nn, mica_value x, mica_value memory, mic
   if (mica_value_is_null(p.v) || (mica_value_shape(p.k).dim[2] == groups && mica_value_shape(p.v).dim[2] == groups))
     return p;
   mica__graph_fail(nn->graph, MICA_E_FORMAT,
-                   "the file of widths must have the same groups of heads for q_proj, k_proj and v_proj of %s",
+                   "the weights file must have the same groups of heads for q_proj, k_proj and v_proj of %s",
                    nn->prefix);
   return (projected){0};
 }

@@ -288,7 +288,7 @@ START_TEST(a_file_of_another_network) {
   mica_safetensors *file = file_of(&(mica_safetensors_entry){.name = "fc.weight", .shape = {1, {7}}}, 1);
   begin(&(mica_nn_config){.like = file});
   mica_nn_dense(nn, "fc", mica_input(graph, "x", MICA_F32, MICA_SHAPE(1, 3)), 10, NULL);
-  ck_says(MICA_E_FORMAT, "fc.weight: the shape in the file of widths is (7)");
+  ck_says(MICA_E_FORMAT, "fc.weight: the shape in the weights file is (7)");
   mica_safetensors_close(file);
 }
 END_TEST
