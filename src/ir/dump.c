@@ -57,7 +57,7 @@ static void add_vertex(mica__text *text, const mica_graph *graph, int32_t id) {
 mica_status mica_graph_dump(const mica_graph *graph, mica_dump_format format, char **out) {
   if (!graph || !out) return mica__fail(MICA_E_INVALID, "mica_graph_dump: a pointer is NULL");
   if (format != MICA_DUMP_FORMAT_TEXT && format != MICA_DUMP_FORMAT_GRAPHVIZ)
-    return mica__fail(MICA_E_INVALID, "mica_graph_dump: %d is not a format", (int)format);
+    return mica__fail(MICA_E_INVALID, "mica_graph_dump: format is %d, but must be a mica_dump_format", (int)format);
   bool dot = format == MICA_DUMP_FORMAT_GRAPHVIZ;
   mica__text text = {0};
   mica__text_add(&text, dot ? "digraph mica {\n" : "");

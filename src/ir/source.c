@@ -86,11 +86,12 @@ static bool check_type(mica_graph *graph, const char *what, const char *name, mi
 static mica_value add_named(mica_graph *graph, const mica__op *op, const char *name, mica__type type,
                             bool may_be_open) {
   if (!graph) return null_value;
-  if (!name || !*name) return mica__graph_fail(graph, MICA_E_INVALID, "an %s needs a name", op->name);
+  if (!name || !*name)
+    return mica__graph_fail(graph, MICA_E_INVALID, "%s: the name must not be NULL or empty", op->name);
   if (!check_type(graph, op->name, name, type, may_be_open)) return null_value;
   int32_t taken = mica__name_table_find(&graph->names, name);
   if (taken > 0)
-    return mica__graph_fail(graph, MICA_E_INVALID, "%s '%s': the name is taken by %%%d, which is %s", op->name, name,
+    return mica__graph_fail(graph, MICA_E_INVALID, "%s '%s': the name is already used by %%%d (%s)", op->name, name,
                             (int)taken, mica__graph_node(graph, taken)->op->name);
   char *copy = mica__strdup(name);
   if (!copy) return mica__graph_fail_with(graph, mica__fail_nomem("a name"));

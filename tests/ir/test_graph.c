@@ -197,7 +197,7 @@ START_TEST(sources_are_checked) {
   setup();
   input("x", MICA_SHAPE(2));
   mica_parameter(graph, "x", MICA_F32, MICA_SHAPE(2));
-  expect_failure(MICA_E_INVALID, "'x'", "taken", "input");
+  expect_failure(MICA_E_INVALID, "'x'", "already used", "input");
   teardown();
   setup();
   mica_input(graph, "x", MICA_DTYPE_COUNT, MICA_SHAPE(2));
