@@ -344,7 +344,9 @@ mica_status mica_calibration_note(mica_calibration *c, mica_session *session, si
     const mica_tensor *tensor = mica_session_output(session, first + i);
     if (!tensor || mica_tensor_dtype(tensor) != MICA_F32)
       return mica__fail(MICA_E_INVALID,
-                        "mica_calibration_note: the session's output %zu is not a value of the calibration", first + i);
+                        "mica_calibration_note: the session's output %zu is missing or not f32; the outputs from "
+                        "`first` on must be the calibration's values",
+                        first + i);
     MICA_TRY(note(&c->sources[i], tensor));
   }
   show_inputs(c);

@@ -334,7 +334,9 @@ static mica_status cut_in_parts(mica_pruning *p, double share, int64_t cuts) {
 
 mica_status mica_pruning_cut(mica_pruning *p, double share) {
   if (!p || !(share > 0 && share <= 1))
-    return mica__fail(MICA_E_INVALID, "mica_pruning_cut: the share must be in (0, 1]");
+    return mica__fail(
+        MICA_E_INVALID,
+        "mica_pruning_cut: the pruning must not be NULL, and the share (%g) must be above 0 and at most 1", share);
   return cut_in_parts(p, share, 1);
 }
 

@@ -17,7 +17,7 @@ static mica_status check(const mica_calibration *c, mica_quantize_settings *s) {
   if (s->bits != 8 && s->bits != 4)
     return mica__fail(MICA_E_INVALID, "weights cannot have %d bits; choose 8 or 4", (int)s->bits);
   if (!mica_calibration_method_name((size_t)s->method))
-    return mica__fail(MICA_E_INVALID, "%d is not a method of calibration", (int)s->method);
+    return mica__fail(MICA_E_INVALID, "method is %d, but must be a mica_calibration_method", (int)s->method);
   if (s->group != 0 && s->group != 32 && s->group != 64 && s->group != 128)
     return mica__fail(MICA_E_INVALID, "group is %lld, but must be 32, 64 or 128", (long long)s->group);
   if (s->group && !s->weights_only)

@@ -292,7 +292,7 @@ static mica_status upload(mica_session *session, const char *layer, const char *
   mica_tensor *tensor = name ? mica_session_parameter(session, name) : NULL;
   mica_status status = name ? MICA_OK : mica__fail_nomem("a name");
   if (name && (!tensor || mica_tensor_bytes(tensor) != count * sizeof *x))
-    status = mica__fail(MICA_E_NOT_FOUND, "the session has no '%s'", name);
+    status = mica__fail(MICA_E_NOT_FOUND, "the session has no '%s' of %zu bytes", name, count * sizeof *x);
   if (status == MICA_OK)
     status = mica_tensor_upload(mica_engine_queue(mica_tensor_engine(tensor)), tensor, x, count * sizeof *x);
   free(name);
@@ -306,7 +306,7 @@ static mica_status begin_weight(const entry *e, mica_session *session) {
   float *w = malloc((outputs * row + 1) * sizeof *w), *steps = malloc((outputs + 1) * sizeof *steps);
   mica_status status = name && w && steps ? MICA_OK : mica__fail_nomem("steps");
   if (status == MICA_OK && (!tensor || mica_tensor_bytes(tensor) != outputs * row * sizeof *w))
-    status = mica__fail(MICA_E_NOT_FOUND, "the session has no '%s'", name);
+    status = mica__fail(MICA_E_NOT_FOUND, "the session has no '%s' of %zu bytes", name, outputs * row * sizeof *w);
   if (status == MICA_OK)
     status = mica_tensor_download(mica_engine_queue(mica_tensor_engine(tensor)), tensor, w, outputs * row * sizeof *w);
   for (size_t o = 0; status == MICA_OK && o < outputs; o++) {
