@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Updates of weights wait for others, to share a launch. While they wait, memory may exceed its previous maximum only
- * by 1 / WAITING_SHARE of the bytes of the parameters that a run assigns. */
+/* Pointwise steps that read only parameters and inputs, such as casts of weights to 16 bits, run first and share
+ * launches if at least two steps read each result: the forward and the backward pass do, so that the results take
+ * memory most of the time anyway. Updates of weights wait for others, to share a launch. While they wait, memory may
+ * exceed its previous maximum only by 1 / WAITING_SHARE of the bytes of the parameters that a run assigns. */
 #define WAITING_SHARE 16
 
 /* `first` must run before `second`, because it reads what `second` overwrites. */
@@ -39,9 +41,11 @@ typedef struct schedule {
   int32_t *stack;
   heap ready, ready_shrinking;
   heap ready_soon, ready_late; /* steps with MICA__ORDER_SOON; steps that read a host step in two halves */
-  /* Updates: steps that only store new values of parameters and may share a launch with others of their kind
-   * (mica__fused_alike). They wait until memory would grow too much or nothing else is ready, and run kind by kind. */
+  /* Steps that may share a launch with others of their kind (mica__fused_alike): updates, which only store new values
+   * of parameters and wait until memory would grow too much or nothing else is ready, and openings, which run first.
+   * Both run kind by kind. */
   int32_t *kind;  /* by step: its kind, from 1; 0 for other steps */
+  bool *opens;    /* by step: it is an opening */
   int32_t *first; /* by kind - 1: a step of that kind */
   int32_t *room;  /* by kind - 1: the most steps per launch */
   mica__hash *hashes;
@@ -259,6 +263,18 @@ static bool only_updates(const schedule *s, const bool *in_place, int32_t at) {
   return any;
 }
 
+/* True if the step reads only what a run begins with, and at least two steps read each of its results. */
+static bool is_opening(const schedule *s, int32_t at) {
+  const mica__step *step = &s->partition->steps[at];
+  for (int32_t i = 0; i < step->read_count; i++)
+    if (s->partition->step_of[step->reads[i] - 1] >= 0) return false;
+  for (int32_t i = 0; i < step->count; i++) {
+    const int32_t id = step->members[i];
+    if (s->partition->step_of[id - 1] == at && (!is_temporary(s, id) || s->readers[id - 1] < 2)) return false;
+  }
+  return step->read_count > 0 && s->in[at] == 0;
+}
+
 /* The kind of the step whose simplified list is s->one; a new kind if no earlier step has that list. */
 static int32_t kind_of(schedule *s, int32_t at, int32_t room) {
   const mica__step *step = &s->partition->steps[at];
@@ -289,7 +305,8 @@ static mica_status find_kinds(schedule *s, const mica__template *template, const
     if (mica__is_without(MICA__WITHOUT_TOGETHER) || !step->fused || step->fused->reduced || step->invariant ||
         reads_what_has_begun(s, step))
       continue;
-    if (!only_updates(s, in_place, i)) continue;
+    s->opens[i] = template->assignment_count > 0 && is_opening(s, i);
+    if (!s->opens[i] && !only_updates(s, in_place, i)) continue;
     mica__fused_copy(s->one, step->fused);
     mica__fused_simplify(s->one);
     const int32_t room = mica__fused_batch_room(s->one);
@@ -299,8 +316,7 @@ static mica_status find_kinds(schedule *s, const mica__template *template, const
   return MICA_OK;
 }
 
-/* Decides which of the ordered steps share a launch: updates of a kind that ran one after the other, in equal
- * shares. */
+/* Decides which of the ordered steps share a launch: steps of a kind that ran one after the other, in equal shares. */
 static void share_launches(schedule *s, const int32_t *order) {
   mica__partition *p = s->partition;
   for (int32_t i = 0, n = 0; i < p->count; i += n) {
@@ -342,11 +358,12 @@ static void push_by_growth(schedule *s, int32_t step) {
   heap_push(s, s->shrinks[step] ? &s->ready_shrinking : &s->ready, step);
 }
 
-/* Steps that run soon or late, and updates, have heaps of their own; `shrinks` keeps them out of the other heaps. */
+/* Steps that run soon or late, openings and updates have heaps of their own; `shrinks` keeps them out of the other
+ * heaps. */
 static void push_by_order(schedule *s, int32_t step) {
   if (s->kind[step]) {
     s->shrinks[step] = true;
-    heap_push(s, &s->waiting, step);
+    heap_push(s, s->opens[step] ? &s->flushing : &s->waiting, step);
     return;
   }
   bool late = reads_what_has_begun(s, &s->partition->steps[step]);
@@ -457,6 +474,7 @@ static bool allocate(schedule *s) {
   s->ready_soon.steps = calloc(steps, sizeof *s->ready_soon.steps);
   s->ready_late.steps = calloc(steps, sizeof *s->ready_late.steps);
   s->kind = calloc(steps, sizeof *s->kind);
+  s->opens = calloc(steps, sizeof *s->opens);
   s->first = calloc(steps, sizeof *s->first);
   s->room = calloc(steps, sizeof *s->room);
   s->hashes = calloc(steps, sizeof *s->hashes);
@@ -467,8 +485,8 @@ static bool allocate(schedule *s) {
   s->other = malloc(sizeof *s->other);
   return s->out && s->in && s->first_reader && s->waits && s->readers && s->kept && s->done && s->shrinks && s->rank &&
          s->seen && s->stack && s->ready.steps && s->ready_shrinking.steps && s->ready_soon.steps &&
-         s->ready_late.steps && s->kind && s->first && s->room && s->hashes && s->round && s->waiting.steps &&
-         s->flushing.steps && s->one && s->other;
+         s->ready_late.steps && s->kind && s->opens && s->first && s->room && s->hashes && s->round &&
+         s->waiting.steps && s->flushing.steps && s->one && s->other;
 }
 
 mica_status mica__partition_schedule(const mica__template *template, mica__partition *partition, bool *deferred) {
@@ -495,6 +513,7 @@ mica_status mica__partition_schedule(const mica__template *template, mica__parti
                  s.ready_soon.steps,
                  s.ready_late.steps,
                  s.kind,
+                 s.opens,
                  s.first,
                  s.room,
                  s.hashes,

@@ -4,11 +4,12 @@
 
 #include <stdbool.h>
 
-/* Bit, text. What is switched off: MEMORY: values share the arena's memory; IN_PLACE: a result takes over an operand's
- * memory, and a parameter is written in place; REWRITE: written-out forms become ops; SCALES: factors move into
- * weights; EPILOGUES: launches compute their pointwise users; AGAIN: cheap values are recomputed where they are used;
- * TOGETHER: updates share launches; INVARIANT: what stays the same between runs is computed once; SPLIT: long rows are
- * walked in pieces; COMPOSITES: operands of a concatenation are computed in its result's memory. */
+/* Bit, text. What is switched off: MEMORY: values share the arena's memory; IN_PLACE: a result takes over an
+ * operand's memory, and a parameter is written in place; REWRITE: written-out forms become ops; SCALES: factors move
+ * into weights; EPILOGUES: launches compute their pointwise users; AGAIN: cheap values are recomputed where they are
+ * used; TOGETHER: updates and casts of weights share launches; INVARIANT: what is the same in all runs is computed
+ * once; SPLIT: long rows are walked in pieces; COMPOSITES: operands of a concatenation are computed in its result's
+ * memory. */
 #define MICA__WITHOUT_LIST(X)                                                                                          \
   X(MEMORY, "memory")                                                                                                  \
   X(IN_PLACE, "in_place")                                                                                              \

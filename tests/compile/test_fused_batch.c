@@ -4,6 +4,7 @@
  * ways of both classes of device; and which updates of a session come together. */
 #include "compile/fused_batch.h"
 #include "compile/fused_plan.h"
+#include "compile/without.h"
 #include "support/check_main.h"
 #include "support/engine.h"
 
@@ -229,5 +230,63 @@ START_TEST(updates_come_together) {
 }
 END_TEST
 
-TESTS(DEVICE, NULL, NULL, LOOP(same_bits_as_one_by_one, 0, 2), what_is_alike, keys_are_not_alike, wide_accesses_on_gpus,
-      LOOP(updates_come_together, 0, 2))
+/* x through all weights in 16 bits and back, as in training; the result is added to the weights. */
+static mica_session *there_and_back(mica_graph *graph) {
+  mica_session *session = NULL;
+  mica_value x = mica_cast(mica_input(graph, "x", MICA_F32, MICA_SHAPE(8, 8)), MICA_F16);
+  mica_value w[WEIGHTS], half[WEIGHTS];
+  for (int i = 0; i < WEIGHTS; i++) {
+    char name[16];
+    snprintf(name, sizeof name, "w%d", i);
+    w[i] = mica_parameter(graph, name, MICA_F32, MICA_SHAPE(8, 8));
+    half[i] = mica_cast(w[i], MICA_F16);
+    x = mica_matmul(x, half[i]);
+  }
+  for (int i = WEIGHTS - 1; i >= 0; i--) x = mica_matmul(x, half[i]);
+  for (int i = 0; i < WEIGHTS; i++) mica_assign(w[i], mica_add(w[i], mica_cast(x, MICA_F32)));
+  ck_assert_msg(mica_graph_status(graph) == MICA_OK, "%s", mica_graph_message(graph));
+  ck_ok(mica_session_create(test_engine(), graph, &x, 1, NULL, &session));
+  return session;
+}
+
+/* Runs it twice; the second run has the changed weights. */
+static void run_twice(unsigned without, mica_session_report *report, uint16_t result[2][64]) {
+  mica_graph *graph = NULL;
+  mica__compile_without(without);
+  ck_ok(mica_graph_create(&graph));
+  mica_session *session = there_and_back(graph);
+  mica_tensor *x = NULL, *flat = random_tensor(64, 1);
+  ck_ok(mica_tensor_view(flat, MICA_SHAPE(8, 8), NULL, 0, &x));
+  for (int i = 0; i < WEIGHTS; i++) {
+    char name[16];
+    float w[64];
+    snprintf(name, sizeof name, "w%d", i);
+    for (int k = 0; k < 64; k++) w[k] = k % 9 ? (float)((k * 7 + i) % 5 - 2) / 64 : 1;
+    ck_ok(mica_tensor_upload(test_queue(), (mica_tensor *)mica_session_parameter(session, name), w, sizeof w));
+  }
+  for (int run = 0; run < 2; run++) {
+    ck_ok(mica_session_run(session, test_queue(), &(mica_feed){"x", x}, 1));
+    ck_ok(mica_tensor_download(test_queue(), mica_session_output(session, 0), result[run], sizeof result[run]));
+  }
+  ck_ok(mica_session_describe(session, report));
+  mica__compile_without(0);
+  mica_tensor_destroy(x);
+  mica_tensor_destroy(flat);
+  mica_session_destroy(session);
+  mica_graph_destroy(graph);
+}
+
+START_TEST(casts_of_weights_come_together) {
+  mica_session_report together, alone;
+  uint16_t result[2][2][64];
+  run_twice(0, &together, result[0]);
+  run_twice(MICA__WITHOUT_TOGETHER, &alone, result[1]);
+  ck_assert_uint_eq(together.launches, alone.launches - (WEIGHTS - 1));
+  ck_assert_uint_eq(together.planned_bytes, alone.planned_bytes);
+  ck_assert(!memcmp(result[0], result[1], sizeof result[0]));
+  ck_assert(memcmp(result[0][0], result[0][1], sizeof result[0][0]) != 0);
+}
+END_TEST
+
+TESTS(DEVICE, NULL, NULL, casts_of_weights_come_together, LOOP(same_bits_as_one_by_one, 0, 2), what_is_alike,
+      keys_are_not_alike, wide_accesses_on_gpus, LOOP(updates_come_together, 0, 2))
