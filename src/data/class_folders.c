@@ -36,7 +36,7 @@ static void note_unused(mica__class_files *f, char *file) {
   f->unused++;
 }
 
-/* A folder whose name is ignored. */
+/* Notes a folder that is ignored because of its name. */
 static mica_status note_folder(mica__class_files *f, const char *path) {
   char *copy = mica__strdup(path);
   if (!copy) return mica__fail_nomem("names of files");

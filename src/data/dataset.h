@@ -106,7 +106,7 @@ mica_status mica__store_convert_labels(mica__store *store, mica_dtype dtype, con
 /* Adds numbers as column "label", which takes them over. */
 mica_status mica__store_add_targets(mica__store *store, float *targets);
 
-/* Copies the names of a column's classes; does nothing if their number is another. */
+/* Copies the names of a column's classes; does nothing if the column does not have `count` classes. */
 mica_status mica__column_name_classes(mica__column *column, const char *const *names, int32_t count);
 
 /* Checks that a filled store fits config->like, and names its classes. `name` appears in messages. */
@@ -198,15 +198,15 @@ mica_status mica__file_begin(const char *path, void *bytes, size_t capacity, uin
 bool mica__is_coarse(double least, double most);
 /* Makes extents for `parts` numbers per sample, to be measured; the store owns them. */
 mica_status mica__extents_create(mica__store *store, size_t parts, mica__extent **extents);
-/* Extends them by elements; the first belongs to number 0 of a sample. */
+/* Extends the extents so that they include the elements; the first element is number 0 of a sample. */
 void mica__extents_measure(mica__extent *extents, size_t parts, mica_dtype dtype, const void *elements, int64_t count);
 /* Finds the bases of a column of rows or of answers, from config->like first, else from config. MICA_E_FORMAT if the
- * precision of floating elements ends above a base. */
+ * elements are of a floating type that cannot hold whole numbers near a base exactly. */
 mica_status mica__extents_find_bases(const mica__store *store, const mica__column *column,
                                      const mica_dataset_config *config, mica__extent *extents, size_t parts,
                                      mica_dtype dtype);
 bool mica__extents_have_bases(const mica__extent *extents, size_t parts);
-/* Elements as f32, less their bases. */
+/* Converts elements to f32, after their bases are subtracted in double. */
 void mica__extents_convert(const mica__extent *extents, size_t parts, mica_dtype dtype, const void *elements,
                            int64_t count, float *out);
 
@@ -217,9 +217,10 @@ typedef struct mica__file_rows {
   mica_dtype dtype; /* u8, f32, or a type that is converted to f32 */
   bool big_endian;
 } mica__file_rows;
-/* Makes a column read its samples from there. MICA_E_FORMAT if the file is too short for them. */
+/* Makes a column read its samples from the file at path. MICA_E_FORMAT if the file is too short for them. */
 mica_status mica__store_map(mica__store *store, mica__column *column, const char *path, const mica__file_rows *rows);
-/* mica__extents_measure over all such samples; their bases are subtracted from then on. */
+/* Measures the extents of a column whose samples stay in a file. Later reads subtract the bases that are found for
+ * them. */
 mica_status mica__store_measure_mapped(const mica__store *store, const mica__column *column, mica__extent *extents,
                                        size_t parts);
 

@@ -46,7 +46,7 @@ static int digits_of(mica_dtype dtype) {
   return dtype == MICA_F64 ? 53 : dtype == MICA_F32 ? 24 : dtype == MICA_F16 ? 11 : 8;
 }
 
-/* True for integers, and if whole numbers near the base keep all digits. */
+/* True if the type holds whole numbers near the base exactly: every integer type and f64 are accepted. */
 static bool holds(mica_dtype dtype, double base) {
   if (!is_floating(dtype) || dtype == MICA_F64) return true;
   return base == floor(base) && fabs(base) < ldexp(1, digits_of(dtype));

@@ -1,4 +1,4 @@
-/* Classes of samples as numbers that outlast a part. */
+/* Gives classes numbers that are the same in all parts of the data, although each part has other classes. */
 #include "data/identities.h"
 #include "base/text.h"
 #include "ops/random/permutation.h"
@@ -47,7 +47,7 @@ static mica_status open_base(const char *path, const mica_dataset_config *config
   mica_dataset_config own = *config;
   const mica_dataset *like = config->like;
   own.part = part;
-  own.like = NULL; /* the run's column would refuse classes that it does not have */
+  own.like = NULL; /* with config->like, a class that the run does not have would be an error */
   if (like && mica_dataset_shape(like).rank == 3) {
     const mica_shape shape = mica_dataset_shape(like);
     own.channels = (int32_t)shape.dim[0], own.height = (int32_t)shape.dim[1], own.width = (int32_t)shape.dim[2];
@@ -153,7 +153,8 @@ typedef struct trained {
   size_t count;
 } trained;
 
-/* Takes them from the training part, from those that are known, or from the data and settings. */
+/* Finds the names: those of config->like, else the known ones, else the classes of the data that the settings do not
+ * keep for the test. */
 static mica_status find_trained(const char *path, const mica_dataset_config *config, const mica__unseen *how,
                                 const base *b, trained *t) {
   const mica__identities *like = mica__identities_of(config->like);

@@ -19,7 +19,7 @@ const mica__identities *mica__identities_of(const mica_dataset *data);
 typedef struct mica__unseen {
   const char *task;    /* its name in messages */
   const char *classes; /* a list such as "ann,bob", a number, or "": those that only the test part has, else 30 % */
-  uint64_t seed;       /* by which a number of them is chosen */
+  uint64_t seed;       /* chooses classes at random if they are not listed and the test part has no others */
   const char *const *known; /* names of the classes in training, unless config->like has them; NULL: not known yet */
   size_t known_count;
 } mica__unseen;
@@ -28,7 +28,7 @@ typedef struct mica__unseen {
  * them, or no class with two samples. */
 mica_status mica__identities_open(const char *path, const mica_dataset_config *config, const mica__unseen *how,
                                   mica_part part, mica_dataset **out);
-/* True if the data have such a part of their own. */
+/* *has: the data have this part in a file or folder of its own. */
 mica_status mica__identities_has(const char *path, const mica_dataset_config *config, const mica__unseen *how,
                                  mica_part part, bool *has);
 /* The samples of the classes in training, or of the others. */

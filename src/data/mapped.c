@@ -67,7 +67,7 @@ static void release_mapped(void *object) {
   free(m);
 }
 
-/* Reads a sample; elements of types that columns cannot have become f32. */
+/* Reads a sample; elements of a type that no column can have are converted to f32. */
 static mica_status read_sample(void *user, uint64_t sample, void *data, size_t bytes) {
   const mapped *m = user;
   const uint64_t offset = m->rows.offset + sample * m->rows.stride;

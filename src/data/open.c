@@ -37,8 +37,8 @@ static mica_status is_part_folder_of(const mica__source *source, const char *pat
   return source->is_part_folder ? source->is_part_folder(path, is) : is_folder_of(source, path, is);
 }
 
-/* True if the name is no more than the word for a part: for a folder, as in mica__part_is_named; for a file, the name
- * before the first dot, after the "x_" of an array. */
+/* True if the name is only a word for a part. For a folder, mica__part_is_named decides; for a file, its name before
+ * the first dot must be such a word, also after "x_", with which arrays begin. */
 static bool is_word(mica_part part, const char *name, bool folder) {
   char stem[64];
   const size_t length = strcspn(name, ".");

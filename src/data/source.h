@@ -15,7 +15,7 @@ typedef struct mica__source {
   mica_status (*is_folder)(const char *path, bool *is);
   /* Like is_folder, for a folder named like a part; NULL: is_folder decides. */
   mica_status (*is_part_folder)(const char *path, bool *is);
-  bool parts_itself; /* a folder holds all parts: open takes config->part, and says MICA_E_NOT_FOUND for none */
+  bool parts_itself; /* one folder holds all parts: open reads config->part, or fails with MICA_E_NOT_FOUND */
   bool many;         /* a part consists of all files that belong to it rather than the first */
   /* Fills the store from the files or the folder. */
   mica_status (*open)(const char *const *paths, size_t count, const mica_dataset_config *config, mica__store *store);

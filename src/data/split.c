@@ -129,8 +129,8 @@ static mica_status choose_groups(const mica_dataset *dataset, const mica_split_c
   return MICA_OK;
 }
 
-/* The latest share is the part; a fold is a range of time. Samples with the same time stay together, on the side where
- * their range begins. */
+/* The part is the latest share of the samples or, for folds, a range of them in order of time. Samples with the same
+ * time stay together, on the side where the first of them is. */
 static mica_status choose_times(const mica_dataset *dataset, const mica_split_config *config, keyed *keys,
                                 uint8_t *chosen) {
   MICA_TRY(read_keys(dataset, config->time, keys));
@@ -167,7 +167,7 @@ static void share_out(uint64_t *counts, leftover *rests, int32_t classes, double
     const uint64_t own = counts[k];
     const double wanted = share * (double)own;
     counts[k] = (uint64_t)wanted;
-    /* If other classes can validate, the only sample of a class is trained on. */
+    /* A class with a single sample gets a validation sample last, so that it is trained on if possible. */
     const double behind = own > 1 ? 0 : own ? 1 : 2;
     rests[k] = (leftover){wanted - (double)counts[k] - behind, k};
     if (own >= ALWAYS_HELD && counts[k] == 0) counts[k] = 1, rests[k].rest = -1;

@@ -11,7 +11,8 @@
 
 /* The colour of the border around a picture that does not fill its frame. */
 #define GREY 114
-/* Boxes may exceed their picture by this many pixels, as they do if someone counted from 0 instead of 1. */
+/* Boxes may exceed their picture by this many pixels: files that count pixels from 0 where their format counts from 1
+ * have such boxes. */
 #define SLACK 1.0
 /* The sides of networks' inputs are multiples of the coarsest stride. */
 #define MULTIPLE 32

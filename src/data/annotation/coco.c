@@ -134,7 +134,7 @@ static mica_status take_annotations(reading *r, const cJSON *list) {
   return MICA_OK;
 }
 
-/* An annotation is a crowd by a number other than 0 or by true, as in pycocotools. */
+/* A box is a crowd if "iscrowd" is true or a number other than 0, as in pycocotools. */
 static mica_status take_crowd(const cJSON *item, const char *where, mica__box_state *state) {
   const cJSON *value = cJSON_GetObjectItemCaseSensitive(item, "iscrowd");
   if (value && !cJSON_IsNumber(value) && !cJSON_IsBool(value) && !cJSON_IsNull(value))
@@ -413,7 +413,8 @@ static mica_status find_pictures(const char *file, const char *first, char **fou
   return status;
 }
 
-/* The first "file_name" in a content, freed by the caller; NULL: none without escapes. */
+/* The value of the first "file_name" in a content; the caller frees it. NULL: there is none, it is empty, or it has
+ * escapes. */
 static mica_status first_picture(const char *content, char **name) {
   const char *at = strstr(content, "\"file_name\"");
   at = at ? strchr(at + strlen("\"file_name\""), '"') : NULL;

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* The largest quotient of two depths that are close (Eigen et al. 2014). */
+/* Two depths are close if their quotient is less than this (Eigen et al. 2014). */
 #define MICA__DEPTH_CLOSE 1.25
 
 /* The errors of depths over the pixels whose depth is known. */

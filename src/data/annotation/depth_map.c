@@ -107,7 +107,7 @@ static mica_status decode_pfm(const char *name, uint8_t *content, size_t size, m
 
 /* --- npy --- */
 
-/* (H, W), (1, H, W) or (H, W, 1) */
+/* Finds height and width of an array (H, W), (1, H, W) or (H, W, 1). */
 static mica_status npy_sides(const char *name, const mica__npy *npy, int64_t sides[2]) {
   char text[MICA_SHAPE_TEXT];
   mica_shape s = npy->shape;
@@ -138,7 +138,7 @@ static mica_status decode_npy(const char *name, uint8_t *content, size_t size, d
 
 /* --- PNG, and all of them --- */
 
-/* Where a PNG file has the bits of a level. */
+/* The offset in a PNG file of the byte with the number of bits per level. */
 #define PNG_BITS 24
 
 /* Levels of fewer than 8 bits are decoded to 8. */
@@ -151,7 +151,7 @@ static mica_status decode_png(const char *name, const uint8_t *content, size_t s
   uint16_t *levels = NULL;
   int32_t sides[2] = {0};
   MICA_TRY(mica__png_decode_levels(name, content, size, sides, &levels));
-  /* Rotated as pictures are; a pixel has the two bytes of its level. */
+  /* Levels are rotated like a picture whose pixels have two bytes each. */
   mica__image stored = {sizeof *levels, sides[0], sides[1], (uint8_t *)levels};
   mica_status status = mica__image_rotate(name, &stored, mica__image_orientation(content, size));
   if (status == MICA_OK) status = make(name, stored.height, stored.width, map);

@@ -70,8 +70,8 @@ static mica_status own_depths(void *user, uint64_t sample, void *data, size_t by
   return same ? MICA_OK : mica__scene_file_fail_changed(s->files.files.masks[sample]);
 }
 
-/* Says if maps of 8 bits are among maps of more: one scale divides the levels of all. Notes if no map is of whole
- * numbers. */
+/* Sets s->floating if no map holds whole numbers. Notes in the summary that some maps have 8 bits and others more,
+ * because one scale divides the levels of all maps. */
 static mica_status compare_bits(scenes *s, mica__text *summary) {
   uint8_t *bytes = malloc(MICA__SCENE_BEGIN);
   mica_status status = bytes ? MICA_OK : mica__fail_nomem("depth maps");

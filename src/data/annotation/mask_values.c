@@ -207,7 +207,8 @@ mica_status mica__mask_guess(const mica__mask_census *census, const char *const 
   *t = (mica__mask_table){0};
   for (size_t k = 0; k < census->count; k++) values[k] = census->found[k].value;
   qsort(values, census->count, sizeof *values, by_value);
-  /* The values 0, 1, ... and then 255, which is not a class in this case. */
+  /* The values may be 0, 1, ... without a gap (`counted` of them) and then only 255, which is not a class in this
+   * case. */
   size_t counted = 0;
   while (counted < census->count && values[counted] == counted) counted++;
   const bool ends = counted >= 2 && counted + 1 == census->count && values[counted] == 255;

@@ -32,8 +32,8 @@ mica_status mica__mask_table_write(const mica__mask_table *table, mica__text *te
 void mica__mask_table_free(mica__mask_table *table);
 /* The most likely class of each pixel, from shares (K, pixels); ties go to the first. */
 void mica__mask_decide(const float *shares, int64_t classes, size_t pixels, uint8_t *decided);
-/* Planes of the values of classes, which are their numbers in an empty table: one plane, or three if some values are
- * colours. The caller frees them; NULL: out of memory. */
+/* Paints the value of each pixel's class: that of the table or, if the table is empty, the class number. Makes one
+ * plane, or three if some values are colours. The caller frees them; NULL: out of memory. */
 uint8_t *mica__mask_paint(const mica__mask_table *table, const uint8_t *classes, size_t pixels, int64_t *channels);
 
 /* Counts of values in masks. */
@@ -47,7 +47,7 @@ typedef struct mica__mask_census {
   uint64_t pixels;
 } mica__mask_census;
 
-/* Counts the values of a mask, which is known by the caller's number. */
+/* Counts the values of a mask; `number` is the caller's number of the mask. */
 void mica__mask_count(const mica__image *mask, size_t number, mica__mask_census *census);
 /* The table that applies if mica_dataset_config.mask_values is not set; names[k] is the file of mask number k.
  * MICA_E_FORMAT names a file whose values are not classes. */

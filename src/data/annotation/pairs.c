@@ -1,4 +1,4 @@
-/* Folders of files with a folder of masks beside them, one for each. */
+/* Folders of files with a folder of masks beside them, one mask per file. */
 #include "data/annotation/pairs.h"
 
 #include "base/text.h"
@@ -19,7 +19,7 @@ static const mica__pair_kind usual = {NULL, "mask", "mask", NULL, picture_folder
 
 static const mica__pair_kind *kind_of(const mica__pairing *pairing) { return pairing->with ? pairing->with : &usual; }
 
-/* True for the name of a file that can be the picture of a pair, or the other one. */
+/* True for a file name that the picture of a pair can have or, with `other`, its mask or depth map. */
 static bool can_be(const mica__pairing *pairing, bool other, const char *name) {
   return other && pairing->with ? pairing->with->is_named(name) : pairing->is_named(name);
 }
@@ -218,8 +218,8 @@ static size_t pair_length(const char *name, const mica__pairing *pairing, const 
   return cut_length(name, kind_of(pairing)->endings);
 }
 
-/* The files among the names, sorted by stem: the pictures or, if `pictures` is given, the masks of these. *list must be
- * freed by free_named. `together`: the names are those of both. */
+/* Lists the files among the names, sorted by stem: the pictures or, if `pictures` is given, the masks of these. *list
+ * must be freed by free_named. `together`: pictures and masks are in one folder, whose names these are. */
 static mica_status list_named(const char *folder, const mica__pairing *pairing, const mica__names *names,
                               const mica__names *pictures, bool together, named **list, size_t *count) {
   const bool mask = pictures != NULL;

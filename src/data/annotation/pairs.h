@@ -8,9 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What the other file of a pair is: the names of the two folders and the endings of its name, each list with a NULL at
- * its end, and what messages call it and the types of its files: "depth map", "depth", ".png or .npy" (NULL: those of
- * the pairing). */
+/* Describes the second file of each pair, such as a depth map. Folders and endings: the names that both folders may
+ * have and the endings that the file's name may have, each list with a NULL at its end. what, mark, types: words for
+ * messages, such as "depth map", "depth" and ".png or .npy" (types NULL: those of the pairing). */
 typedef struct mica__pair_kind {
   bool (*is_named)(const char *name);
   const char *what, *mark, *types;

@@ -29,7 +29,7 @@ mica_status mica__picture_find_sides(const char *path, uint8_t *bytes, int32_t s
                     sides[0]);
 }
 
-/* Values have the size of their pictures. */
+/* Checks that each file of values has the size of its picture. */
 static mica_status check_sizes(const char *what, mica__scene_sides_fn *sides_of, mica__scene_files *p) {
   uint8_t *bytes = malloc(MICA__SCENE_BEGIN);
   p->sides = calloc(p->files.count + 1, sizeof *p->sides);

@@ -35,7 +35,7 @@ mica_status mica__scene_files_add(mica__store *store, const mica_dataset_config 
 /* "80 pictures of 64 x 64 pixels" */
 void mica__scene_files_describe(const mica__scene_files *files, const mica__store *store, mica__text *text);
 
-/* If a file has changed since it was inspected, it no longer fits the memory made for it. */
+/* MICA_E_FORMAT for a file that has changed since it was inspected and no longer fits the memory made for it. */
 mica_status mica__scene_file_fail_changed(const char *path);
 
 #endif

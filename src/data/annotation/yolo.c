@@ -146,8 +146,8 @@ static mica_status try_both(const char *folder, const char *a, const char *b, bo
   return status;
 }
 
-/* FOLDER/images/train and FOLDER/labels/train, or FOLDER/train/images and FOLDER/train/labels. The name of a part
- * begins with its word. */
+/* Finds FOLDER/images/train and FOLDER/labels/train, or FOLDER/train/images and FOLDER/train/labels. Any name that
+ * begins with a word for the part is accepted in place of "train". */
 static mica_status find_part(const char *folder, mica_part part, both *out) {
   char *inner = NULL;
   mica_status status = mica__path_join(folder, "images", &inner);
@@ -283,7 +283,7 @@ static mica_status picture_size(const char *path, double size[2]) {
   bool known = status == MICA_OK && mica__image_size(bytes, all < HEADER ? (size_t)all : HEADER, &height, &width);
   free(bytes);
   bytes = NULL;
-  /* Many bytes may come before the size. */
+  /* The size may come later in the file, after metadata. */
   if (status == MICA_OK && !known && all > HEADER) {
     status = mica__content_read(path, &bytes, &read);
     known = status == MICA_OK && mica__image_size(bytes, read, &height, &width);

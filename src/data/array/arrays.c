@@ -21,10 +21,10 @@ static mica_status input_shape(const char *name, mica_shape all, mica_shape *one
   }
 }
 
-/* How many numbers of a sample may have bases of their own. */
+/* The number of bases that are subtracted from a sample: one per number of a row, one for all numbers of a picture. */
 static size_t parts_of(mica_shape one) { return one.rank == 1 ? (size_t)one.dim[0] : 1; }
 
-/* The extents of an array in memory become the column's. */
+/* Measures the extents of an array in memory, for a column, and finds its bases. */
 static mica_status take_extents(mica__store *store, mica__column *column, const mica__array *array, size_t parts,
                                 int64_t count, const mica_dataset_config *config) {
   mica__extent *extents = NULL;

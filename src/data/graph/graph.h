@@ -62,9 +62,10 @@ mica_status mica__node_graph_parse(mica__records *nodes, mica__records *edges, c
 mica_status mica__node_graph_read(const char *folder, const mica__node_graph_config *config, mica__node_graph *graph);
 void mica__node_graph_free(mica__node_graph *graph);
 
-/* Adds columns of batches to data. Samples that name a node, or two if `column` is "other": their numbers "vertex" and
- * "partner". Samples that are graphs, `column` having their SMILES strings (graph is NULL) or their names: the features
- * of their nodes, and their messages as entries of sparse matrices. */
+/* Adds columns for batches to data. If samples name nodes of one graph, these are the numbers of the nodes: "vertex"
+ * and, if `column` is "other", "partner". If samples are graphs, `column` has their SMILES strings (graph NULL) or
+ * their names, and the added columns are the features of their nodes and their messages as entries of sparse
+ * matrices. */
 mica_status mica__graph_columns(const mica__node_graph *graph, const char *column, mica__edge_weights weights,
                                 const mica_dataset *data, mica_dataset **out);
 

@@ -296,7 +296,7 @@ static mica_status read_table(reader *r) {
   return MICA_OK;
 }
 
-/* The rows of this side that exist already, if the features are known. */
+/* Drops all rows of a side, and the keys that name them; the columns stay. */
 static void forget_rows(mica__features *f, mica__side side) {
   f->rows[side] = 0;
   mica__id_names_free(&f->keys[side]);
@@ -437,7 +437,7 @@ mica_status mica__features_number(mica__features *f, const mica__feature_rows *r
 
 void mica__features_encode(const mica__features *f, const mica__feature_rows *rows, float *numbers, int32_t *categories,
                            int32_t *sets, int32_t *lengths) {
-  int32_t before = 0; /* rows of the table that belong to other features, without row 0, which all share */
+  int32_t before = 0; /* rows of the table before this feature's, without row 0, which all share */
   for (size_t k = 0; k < f->count; k++) {
     const mica__feature *one = &f->list[k];
     const int32_t row = rows->at[one->side];

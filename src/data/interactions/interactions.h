@@ -107,8 +107,8 @@ typedef struct mica__histories {
 /* Makes the histories from interactions with known items in parts up to `last` (train, validation, test). */
 mica_status mica__histories_make(const mica__interactions *x, mica_part last, mica__histories *out);
 void mica__histories_free(mica__histories *h);
-/* A history as a text, "3 17 4", and back: ids from 1 to `items`, at most half the text's length of them. False: the
- * text is not one. */
+/* The first function writes a history as a text, such as "3 17 4"; the second reads one. Ids are 1 to `items`; a text
+ * has at most half as many ids as bytes. False: the text is not a history. */
 void mica__histories_write(const mica__histories *h, size_t user, mica__text *text);
 bool mica__histories_parse(const char *text, size_t items, int32_t *ids, int64_t *count);
 

@@ -97,7 +97,8 @@ mica_status mica__interactions_number(mica__interactions *x, int64_t least) {
   return status == MICA_OK ? number_features(x, least) : status;
 }
 
-/* The numbers of ids by name, and the words for them in messages. */
+/* Numbers ids in the order of `names`; *map receives the new number of each old id, 0 if its name is not listed. `what`
+ * names the list in messages. */
 static mica_status rename_ids(mica__id_names *ids, const char *what, const char *const *names, size_t count,
                               int32_t **map) {
   mica__id_names known = {0};

@@ -23,7 +23,7 @@ static const char *const usual[COLUMNS][12] = {
     {"time", "timestamp", "date", "datetime", "unixreviewtime", "ts"},
 };
 
-/* A walk over a table, and the position of each column; SIZE_MAX: missing. */
+/* A table that is being read, and the position of each column; SIZE_MAX: missing. */
 typedef struct table {
   mica__records *records;
   size_t at[COLUMNS];

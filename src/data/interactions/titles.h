@@ -4,9 +4,9 @@
 
 #include "data/interactions/features.h"
 
-/* The separator of a file without header and quotes, as in MovieLens: "|" (u.item) or "::" (ratings.dat, movies.dat),
- * judged by its first line. CELLS: neither of them, a name other than *.dat or *.item, or a file that cannot be read,
- * since cells of other tables may contain both. */
+/* How the lines of a file of titles are separated, judged by its first line: BARS "|" and COLONS "::" for files without
+ * header and quotes, as in MovieLens (u.item, movies.dat). CELLS: the file is an ordinary table, whose cells may
+ * contain both: its name does not end in .dat or .item, its first line has neither separator, or it cannot be read. */
 typedef enum mica__between { MICA__BETWEEN_CELLS, MICA__BETWEEN_BARS, MICA__BETWEEN_COLONS } mica__between;
 mica__between mica__lines_between(const char *path);
 

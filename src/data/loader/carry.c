@@ -151,7 +151,8 @@ static mica_status check_names(const mica_loader *loader) {
   return MICA_OK;
 }
 
-/* Numbers the words of the record, the label's first, because it may become probabilities. */
+/* Gives each column of words its place in the record. The label comes first, because the kernel makes probabilities
+ * from word 0. */
 static void index_words(mica_loader *loader) {
   if (loader->label && loader->label->way == MICA__WAY_WORDS) loader->words = loader->label->words;
   for (size_t k = 0; k < loader->count; k++) {

@@ -226,8 +226,8 @@ static float draw_share(const mica_loader *loader, float a) {
   }
 }
 
-/* Draws cutmix's rectangle: sides that leave the share, and a centre anywhere, clipped at the edges. The share is then
- * recomputed. */
+/* Draws cutmix's rectangle, which covers 1 - share of the picture: its centre is anywhere, and it is clipped at the
+ * edges. The share is then recomputed. */
 static void draw_rectangle(const mica_loader *loader, mica__augment *augment) {
   mica_shape shape = column_of(loader->dataset, MICA_COLUMN_KIND_IMAGE)->shape;
   if (loader->config.window_height) shape.dim[1] = loader->config.window_height;

@@ -13,13 +13,13 @@
 typedef struct mica__resident mica__resident;
 typedef struct mica__stream mica__stream;
 
-/* The way of a column to the device:
+/* How a column gets to the device:
  *
- *   WORDS    small columns lie side by side in a record of 32-bit words a sample; what makes a batch's first pictures
- *            copies them to their tensors, one launch for all
+ *   WORDS    small columns lie side by side in a record of 32-bit words per sample; the launch that makes a batch's
+ *            first pictures also copies them all to their tensors
  *   PLANES   (C, H, W), or (1, 1, F) for rows: gathered, normalised, augmented, mixed
- *   MASK     (H, W) u8, or f32 for maps: gathered and moved as the picture is
- *   RAGGED   rows of samples one after another: gathered and padded; its length is a word */
+ *   MASK     (H, W) u8, or f32 for maps: gathered, and moved in the same way as the picture
+ *   RAGGED   rows of samples one after another: gathered and padded; the length is one of the words */
 typedef enum mica__way { MICA__WAY_WORDS, MICA__WAY_PLANES, MICA__WAY_MASK, MICA__WAY_RAGGED } mica__way;
 
 typedef struct mica__carried {
@@ -52,7 +52,7 @@ struct mica_loader {
   mica__carried *input, *label; /* the columns of inputs and labels; NULL: none */
   int32_t words;                /* words of a record; 0: there is no record */
   int32_t buckets;              /* 1 if nothing is ragged */
-  mica_tensor *table;           /* (words, 2) i32: index of each word of sample 0, and from sample to sample */
+  mica_tensor *table;           /* (words, 2) i32: where a word of sample 0 goes, and the step to the next sample's */
   mica_buffer *words_memory;    /* for all columns of WORDS, and lengths */
   mica_tensor *words_out;       /* all of it as i32 */
   mica_tensor *mixed_out[2];    /* (N, classes), if labels are probabilities */
@@ -74,7 +74,8 @@ typedef struct mica__epoch_order {
   uint32_t *grouped; /* if batches are grouped by length: the sample at each position */
 } mica__epoch_order;
 
-/* Positions in an epoch from the first of a batch on, over all shards, since they determine random numbers. */
+/* The position in the epoch of the first sample of a batch, counted over all shards, because positions determine random
+ * numbers. */
 uint64_t mica__loader_first(const mica_loader *loader, uint64_t batch);
 /* Samples of a batch. */
 int64_t mica__loader_count(const mica_loader *loader, uint64_t batch);

@@ -43,7 +43,8 @@ int64_t mica__loader_count(const mica_loader *loader, uint64_t batch) {
   return (int64_t)count;
 }
 
-/* Equal shares are as large as the number of samples allows. */
+/* Sets how many samples a batch has in all shards and before this shard. With equal shares, the batch is reduced if
+ * the data have fewer than `batch` samples per shard. */
 static mica_status set_span(mica_loader *loader) {
   mica_loader_config *c = &loader->config;
   const uint64_t count = mica_dataset_count(loader->dataset), shards = (uint64_t)c->shards;

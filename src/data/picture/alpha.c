@@ -1,5 +1,5 @@
-/* Pictures with an alpha channel: transparent pixels become black (png.c). Users who train on them are told so, since
- * other readers make them white or keep the stored colours. */
+/* Pictures with an alpha channel: transparent pixels become black (png.c). The summary says so, since other readers
+ * make them white or keep the stored colours. */
 #include "data/dataset.h"
 #include "data/picture/image.h"
 

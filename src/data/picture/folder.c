@@ -38,8 +38,8 @@ static mica_status fail_empty(const char *path) {
                     path);
 }
 
-/* Refuses folders named like parts that contain pictures rather than classes: all folders are named like parts, or two
- * like different parts. A class may be named "train". */
+/* Refuses folders that contain pictures of parts rather than of classes: all folders are named like parts, or two are
+ * named like different parts. A single class may be named "train". */
 static mica_status check_names(const pictures *p, const char *path) {
   int32_t named = 0, parts = 0;
   for (int part = 0; part < 3; part++) {

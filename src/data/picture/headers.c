@@ -8,7 +8,8 @@
 /* Nearly every picture's header fits into this many bytes. */
 #define HEADER_BYTES 65536
 
-/* 0 for a file that cannot be read, which decoding reports. A pipe does not block. */
+/* Reads the beginning of a file and returns its size; 0 if the file cannot be read, which decoding reports. Opening a
+ * pipe does not block. */
 static size_t read_header(const char *name, uint8_t *header) {
   const int file = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file < 0) return 0;

@@ -30,7 +30,7 @@ bool mica__image_is_named(const char *name);
  * size). The picture is rotated upright according to EXIF in its file. */
 mica_status mica__image_decode(const char *name, const uint8_t *content, size_t size, int32_t channels, int32_t height,
                                int32_t width, mica__image *image);
-/* The steps of mica__image_decode: pictures as they are stored. */
+/* Steps of mica__image_decode: these decode pictures without rotating them. */
 mica_status mica__png_decode(const char *name, const uint8_t *content, size_t size, int32_t channels,
                              mica__image *image);
 /* Grey levels of up to 16 bits as they are stored, in rows from the top; sides: height and width. The caller frees

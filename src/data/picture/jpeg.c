@@ -43,7 +43,7 @@ static unsigned reduction(const struct jpeg_decompress_struct *jpeg, int32_t hei
   return by;
 }
 
-/* Decodes the picture: its status, with a message unless that is MICA_OK; errors of libjpeg end in longjmp. */
+/* Decodes the picture. Returns a status, with a message if it is a failure; errors of libjpeg end in longjmp. */
 static mica_status decode(reader *r, const uint8_t *content, size_t size, int32_t channels, int32_t height,
                           int32_t width) {
   struct jpeg_decompress_struct *jpeg = &r->jpeg;

@@ -191,7 +191,7 @@ static const mica_column *first_picture(const mica_dataset *from) {
   return NULL;
 }
 
-/* Finds them; the store releases them. */
+/* Finds the ranges of tiles; the store releases them. */
 static mica_status find_ranges(mica__store *store, const mica_dataset *from, const mica_tiling *t, ranges **out) {
   ranges *p = calloc(1, sizeof *p);
   if (!p) return mica__fail_nomem("tiles");

@@ -16,7 +16,7 @@
 
 /* --- reading --- */
 
-/* A walk over a table that finds out what each column is. */
+/* What is known about a table while it is read to find out what each column is. */
 typedef struct reading {
   mica__records records;
   const mica__series_choice *choice;
@@ -127,7 +127,8 @@ bool mica__is_time_name(const char *name) {
   return false;
 }
 
-/* Columns of days that are not the times are numbers. A single row cannot show whether they are days. */
+/* Eight-digit days are days only in the column of times, and only with several rows: a single row cannot show that they
+ * are. Elsewhere they are numbers. */
 static void keep_days(reading *r, int64_t rows) {
   for (size_t i = 0; i < r->columns; i++)
     if (r->kinds[i] == 'd' && (i != r->time || rows < 2)) r->kinds[i] = 'n';

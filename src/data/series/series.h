@@ -28,7 +28,7 @@ typedef struct mica__spacing {
   } unit;
   double value;  /* the most frequent distance, else the last one */
   int32_t parts; /* 12 or 4 if numbers are years with months or quarters as fractions, 1949.083; else 0 */
-  int64_t day;   /* of months: the day that rows are on, or the last one of a shorter month; 31: all are on last days */
+  int64_t day;   /* of months: the day of the month, or the last day of a shorter month; 31: the last day */
 } mica__spacing;
 
 typedef struct mica__series {
@@ -37,7 +37,7 @@ typedef struct mica__series {
   size_t count;
   int64_t rows;
   double *values;          /* rows x count; empty cells have a substitute (mica__series_at) */
-  int64_t *before, *after; /* rows x count: the nearest row up to and from this one on with a value; -1: none */
+  int64_t *before, *after; /* rows x count: the nearest row with a value, not after and not before this row; -1: none */
   int64_t empty;           /* cells without a value */
   char *row_numbers;       /* the name of a column of row numbers, which is not a series; NULL: there is none */
   bool digits;             /* times are days as eight digits, 20260131 */

@@ -322,7 +322,8 @@ static mica_status folders_of_sounds(const char *path, int *count, char **only) 
   return status;
 }
 
-/* *depth: how many levels below its folders recordings also count: 0 next to a table, to which they may belong. */
+/* *depth: how many more levels of folders are searched for recordings: 1, or 0 if a table lies in the folder, because
+ * the recordings may belong to it. */
 static mica_status find_depth(const char *path, int *depth) {
   static const char *const tables[] = {".csv", ".tsv", ".txt", ".json"};
   mica__names names;

@@ -166,7 +166,7 @@ static mica_status mix(const mica_sound_stream *s, int64_t count) {
   return MICA_OK;
 }
 
-/* Reads up to `most` frames of the file, at most CHUNK, into the room. */
+/* Reads up to `most` frames of the file, at most CHUNK, into s->room. */
 static mica_status fetch(mica_sound_stream *s, int64_t most, int64_t *got) {
   *got = sf_readf_float(s->file, s->room, most < CHUNK ? most : CHUNK);
   if (*got < 0) *got = 0;

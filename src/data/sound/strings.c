@@ -1,4 +1,5 @@
-/* Recordings with their texts as samples, or strings of several of them with silence and noise between. */
+/* Recordings with their texts as samples: single ones, or strings of several recordings with silence and noise between
+ * them. */
 #include "data/sound/strings.h"
 #include "data/dataset.h"
 #include "data/sound/letters.h"

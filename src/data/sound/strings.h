@@ -1,5 +1,5 @@
-/* data/sound/strings.h: recordings with their texts as samples, or strings of several of them with silence and noise
- * between. */
+/* data/sound/strings.h: recordings with their texts as samples: single ones, or strings of several recordings with
+ * silence and noise between them. */
 #ifndef MICA_DATA_SOUND_STRINGS_H
 #define MICA_DATA_SOUND_STRINGS_H
 

@@ -38,7 +38,7 @@ static mica_status summarise(const mica__schema *schema, mica__store *store) {
   }
   for (size_t i = 0; i < schema->count; i++) {
     const mica__field *field = &schema->fields[i];
-    /* Columns of numbers and of classes are left to the caller that shows the summary. */
+    /* Columns of numbers and of classes are not listed here; the caller that shows the summary describes them. */
     if (field->label || field->unread || field->kind == MICA_COLUMN_KIND_NUMBER ||
         field->kind == MICA_COLUMN_KIND_CLASS)
       continue;

@@ -10,7 +10,7 @@
 
 /* Up to this many different texts are classes if each occurs TEXT_REPEATS times on average. */
 #define MANY_TEXTS 1000
-/* Whole numbers of at most N values may be classes of labels. */
+/* A label column of whole numbers may hold classes if it has at most this many different ones. */
 #define MOST_NUMBERS 30
 /* Cells longer than this are texts, whatever they contain. */
 #define LONGEST_CLASS 100
@@ -245,7 +245,7 @@ static mica_status fail_missing(const mica__inference *in, const mica__field *fi
                                                                      : "take them out");
 }
 
-/* Labels may be missing even if numbers may not. */
+/* True if samples without a label are kept, whether or not missing numbers are refused. */
 static bool is_open(const mica__inference *in) { return in->config->keep_unlabelled && in->config->label_optional; }
 
 static bool refuses(const mica__inference *in) { return in->config->missing == MICA_MISSING_REFUSE; }

@@ -1,7 +1,8 @@
-/* Identifies the columns of a table without names by their number. */
+/* Finds out which columns a table without names has from how many there are. */
 #include "data/table/table.h"
 
-/* True if the cells of unused columns are not numbers, so that the columns are there. */
+/* True if no cell at the position of an unused column is a number, which shows that the table has the unused
+ * columns. */
 static bool texts_in_place(const mica__records *r, const mica__schema *known, bool label) {
   double value;
   for (size_t i = 0, at = 0; i < known->count; i++) {

@@ -28,7 +28,7 @@ static mica_status list_array(const mica__column *rows, const mica__column *labe
   return status;
 }
 
-/* True for arrays with a base for some number; only their columns must be found again. */
+/* True for an array that has a base for some number; other arrays need no outline. */
 static bool has_bases(const mica__column *rows, const mica__column *label) {
   if (!rows || !rows->extents || rows->about.shape.rank != 1 || !label) return false;
   if (label->about.kind != MICA_COLUMN_KIND_CLASS && label->about.kind != MICA_COLUMN_KIND_NUMBER) return false;

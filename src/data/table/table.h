@@ -28,7 +28,7 @@ static inline int mica__cell_shown(mica__cell cell) {
   return (int)n;
 }
 
-/* A walk over the records of a text, in memory or through a window on a file. */
+/* The records of a text, one at a time, in memory or through a window on a file. */
 typedef struct mica__records {
   const char *name;
   int file;     /* -1: the whole text is in memory */
@@ -46,7 +46,7 @@ typedef struct mica__records {
   size_t passed; /* lines beginning with # that were skipped after the first record */
 } mica__records;
 
-/* For a text in memory, which ends with a NUL and must outlive the walk. */
+/* For a text in memory, which ends with a NUL and must outlive the records. */
 mica__records mica__records_in(const char *name, char *content, size_t size);
 /* For a file; the caller closes the descriptor. */
 mica__records mica__records_of(const char *name, int file);

@@ -113,7 +113,8 @@ static mica_status holds_texts(const char *path, int depth, bool *all, bool *fou
   return status;
 }
 
-/* Every folder in it contains texts or nothing. YOLO's "labels" next to "images" does not count. */
+/* *is: every folder in the folder contains texts or nothing, and some contain texts. YOLO's "labels" next to "images"
+ * does not count. */
 static mica_status is_folder(const char *path, bool *is) {
   mica__names names;
   bool all = true, found = false;

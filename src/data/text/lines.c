@@ -36,7 +36,8 @@ static bool is_file(const char *path, const uint8_t *begin, size_t size) {
 
 /* --- texts in memory --- */
 
-/* Moves lines together; *offsets receives the beginning of each and, at its end, the end of the last. */
+/* Removes the line ends within the content. *offsets receives the beginning of each line and, at its end, the end of
+ * the last. */
 static mica_status split_lines(const char *name, char *content, size_t size, int64_t **offsets, uint64_t *count) {
   size_t lines = 0, at = 0, to = 0;
   for (size_t i = 0; i < size; i++) lines += content[i] == '\n';

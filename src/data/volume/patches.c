@@ -213,7 +213,7 @@ static mica_status find_tiles(view *v, uint64_t *count) {
   return MICA_OK;
 }
 
-/* Makes the view that is described; it has no windows of a grid if `how` counts them. */
+/* Makes a dataset of the view that is described: random windows if how.count is above 0, else the windows of a grid. */
 static mica_status make_view(view described, mica_dataset **out) {
   mica__store *store = NULL;
   const bool drawn = described.how.count > 0;
