@@ -215,11 +215,11 @@ void mica__class_files_note(const mica__class_files *f, const mica__class_kind *
     mica__text_addf(summary, "%s%zu of %zu %s lie in folders within their class, such as %s",
                     summary->length ? "; " : "", f->inner, f->count, kind->samples, f->files[f->inner_at]);
   if (f->empty)
-    mica__text_addf(summary, "%s%zu folder%s no %s and %s no class%s: %s%s", summary->length ? "; " : "", f->empty,
+    mica__text_addf(summary, "%s%zu folder%s no %s and %s not %s: %s%s", summary->length ? "; " : "", f->empty,
                     f->empty == 1 ? " holds" : "s hold", kind->samples, f->empty == 1 ? "is" : "are",
-                    f->empty == 1 ? "" : "es", f->empty_name, f->empty > 1 ? ", ..." : "");
+                    f->empty == 1 ? "a class" : "classes", f->empty_name, f->empty > 1 ? ", ..." : "");
   if (!f->unused) return;
-  mica__text_addf(summary, "%s%zu file%s no %s and %s not used: ", summary->length ? "; " : "", f->unused,
+  mica__text_addf(summary, "%s%zu file%s not %s and %s not used: ", summary->length ? "; " : "", f->unused,
                   f->unused == 1 ? " is" : "s are", kind->formats, f->unused == 1 ? "is" : "are");
   for (size_t i = 0; i < MICA__NAMED_UNUSED && f->unused_names[i]; i++)
     mica__text_addf(summary, i ? ", %s" : "%s", f->unused_names[i]);

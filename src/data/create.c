@@ -22,8 +22,8 @@ static mica_status check_data(const mica__store *store, const mica__column *colu
   for (uint64_t i = column->offsets ? (uint64_t)column->offsets[0] * each : 0; i < rows * each; i++)
     if (classes[i] < -1 || classes[i] >= column->about.classes)
       return mica__fail(MICA_E_FORMAT,
-                        "%s: the class %d in column \"%s\", number %llu of them, is out of range, 0 to %d", store->name,
-                        classes[i], name, (unsigned long long)i, column->about.classes - 1);
+                        "%s: element %llu of column \"%s\" is the class %d, but classes must be -1 to %d", store->name,
+                        (unsigned long long)i, name, classes[i], column->about.classes - 1);
   return MICA_OK;
 }
 

@@ -122,11 +122,12 @@ static mica_status mark(const char *path, const mica_dataset_config *config, con
                       "%s has %zu class%s: the task %s needs four: two to train on and two others for the test", path,
                       b->classes, b->classes == 1 ? "" : "es", how->task);
   if (count == 1)
-    return mica__fail(MICA_E_INVALID, "unseen: one class has no pairs of different classes; keep two or more");
+    return mica__fail(MICA_E_INVALID,
+                      "unseen keeps one class for the test, which has no pairs of different classes; keep two or more");
   if (count > b->classes || b->classes - count < FEWEST)
     return mica__fail(MICA_E_FORMAT,
-                      "%s has %zu class%s: the task %s keeps %zu for the test and trains on two or more; --unseen "
-                      "chooses them",
+                      "%s has %zu class%s, but the task %s keeps %zu for the test and needs two or more others to "
+                      "train on; keep fewer with --unseen",
                       path, b->classes, b->classes == 1 ? "" : "es", how->task, count);
   return MICA_OK;
 }

@@ -254,7 +254,7 @@ static mica_status check_config(const mica_dataset_config *config) {
                       "mica_dataset_open: longest (%d) must be 0 to 32768 pixels, and rate (%d) 0 to %d",
                       (int)config->longest, (int)config->rate, MICA__SOUND_RATE);
   if (!(config->depth_scale >= 0) || isinf(config->depth_scale))
-    return mica__fail(MICA_E_INVALID, "mica_dataset_open: a depth_scale of %g is not 0, nor a number above 0",
+    return mica__fail(MICA_E_INVALID, "mica_dataset_open: depth_scale is %g, but must be a finite number of at least 0",
                       config->depth_scale);
   return MICA_OK;
 }

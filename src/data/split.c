@@ -96,7 +96,7 @@ static mica_status read_keys(const mica_dataset *dataset, const char *name, keye
   return MICA_OK;
 }
 
-/* Chooses some of `units` numbered units: those at positions first to last - 1 of the seed's permutation. */
+/* True if a unit (a sample or a group, by number) is at positions first to last - 1 of the seed's permutation. */
 static bool is_chosen(const mica__permutation *order, uint32_t unit, uint64_t first, uint64_t last) {
   const uint32_t position = mica__permute(order, unit);
   return position >= first && position < last;

@@ -115,8 +115,8 @@ static mica_status check_column(const mica__store *store, const mica_column *abo
     return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" of kind %s cannot be of shape %s", store->name, about->name,
                       mica_column_kind_name(about->kind), mica_shape_format(shape, text));
   if (about->classes < 0 || about->classes > MICA__MAX_CLASSES)
-    return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" has %d classes, too many or below 0", store->name, about->name,
-                      about->classes);
+    return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" has %d classes, but must have 0 to %d", store->name,
+                      about->name, about->classes, MICA__MAX_CLASSES);
   return MICA_OK;
 }
 

@@ -139,7 +139,7 @@ run predict --model "$work/many_gcn" --text 999
 ends 1 '' "*nodes.csv has no graph '999'*"
 printf '1,3\n1,9\n' >>"$work/many/edges.csv"
 run train --task graph --data "$work/many" --out "$work/x"
-ends 1 '' "*an edge joins nodes of two graphs; the second is '9'*"
+ends 1 '' "*an edge joins nodes of two graphs; its second node is '9'*"
 printf '999999,1\n' >>"$work/many/nodes.csv"
 run train --task graph --data "$work/many" --out "$work/x"
 ends 1 '' "*the rows of a graph must follow each other, but there are earlier ones of '1'*"

@@ -28,7 +28,7 @@ run train --data "$data" --model mlp --epochs 6 --batch 4 --seed 3 --out "$folde
 ends 0 '*16 to train on, 16 to validate, 0 to test*2 classes*epoch 6/6*' ''
 for sentence in '1 folder beside the parts is not used: unlabelled' \
   '2 of 16 pictures lie in folders within their class, such as *Train/dark/more/6.png' \
-  '1 folder holds no pictures and is no class: *Train/empty' \
+  '1 folder holds no pictures and is not a class: *Train/empty' \
   'kept      the weights of epoch [1-6] of 6, validation accuracy *' \
   'only 16 samples are held out for validation, so the accuracy is uncertain by about 12 percentage points*'; do
   # shellcheck disable=SC2254
@@ -174,7 +174,7 @@ ends 1 '' '*; of 16 pictures 2 cannot be read: *VALID/dark/3.png, *VALID/light/5
 
 rm "$data/VALID/dark/3.png" "$data/VALID/light/5.png"
 run eval --model "$folder" --data "$data" --part validation
-ends 0 '*' '*1 file is no PNG or JPEG and is not used: *VALID/light/notes.txt*'
+ends 0 '*' '*1 file is not PNG or JPEG and is not used: *VALID/light/notes.txt*'
 
 run predict --model "$folder" --data "$damaged"
 ends 1 '' '*; of 4 pictures 2 cannot be read: *damaged/test/dark/2.png, *damaged/test/light/1.png'

@@ -169,7 +169,7 @@ run recommend --model "$work/tabs.run" --ratings "$work/own.tsv" --json
 [ "$status $out" = "0 $rated" ] || fault "other ratings than --rate gives: $out"
 printf '98\t4\t5\t8\n' >>"$work/own.tsv"
 run recommend --model "$work/tabs.run" --ratings "$work/own.tsv"
-ends 1 '' '*own.tsv line 3, column 1: the user is not the one of the lines before*'
+ends 1 '' '*own.tsv line 3, column 1: the user differs from that of the lines before*'
 printf '1::One::x\n\n2\n' >"$work/dat/movies.dat"
 run train --task recommend --data "$work/dat" --out "$work/wrong"
 ends 1 '' "mica train: $work/dat/movies.dat line 3 has no title: there is no \"::\" in it"

@@ -189,7 +189,7 @@ ends 1 '*' 'mica transcribe: standard input: the stream is truncated after 2956 
   printf '\000\175\000\000\004\000\040\000data\377\377\377\377\000\000\000\000\000\000\300\177'
 } >"$work/nan"
 run transcribe --model "$work/run" - <"$work/nan"
-ends 1 '' 'mica transcribe: standard input: sample 1 is not a number'
+ends 1 '' 'mica transcribe: standard input: sample 1 is not a finite number'
 # Files of other kinds are no samples.
 {
   printf 'fLaC\000\000\000\042'

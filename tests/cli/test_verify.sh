@@ -108,7 +108,7 @@ echo x >"$work/voices/ann/notes.txt"
 # shellcheck disable=SC2086
 run train --task verify --data "$work/voices" $small --loss arcface --batch 2 --out "$work/arc"
 [ "$status" = 0 ] || fault "$err"
-for said in '1 folder holds no * and is no class: *voices/nobody' '1 file is no * and is not used: *ann/notes.txt'; do
+for said in '1 folder holds no * and is not a class: *voices/nobody' '1 file is not * and is not used: *ann/notes.txt'; do
   # shellcheck disable=SC2254
   case $out in *$said*) ;; *) fault "not '$said': $out" ;; esac
 done
@@ -142,10 +142,10 @@ ends 1 '*' '*no class has two samples*'
 run train --task verify --data "$work/voices" --unseen bob,max --quiet --out "$work/no"
 ends 2 '*' "*unseen: *voices has no class 'max'*"
 run train --task verify --data "$work/voices" --unseen 1 --quiet --out "$work/no"
-ends 2 '*' '*unseen: one class has no pairs of different classes*'
+ends 2 '*' '*unseen keeps one class for the test, which has no pairs of different classes*'
 printf 'a,b,label\n1,2,x\n2,3,y\n3,4,x\n4,5,y\n5,6,z\n6,7,z\n' >"$work/rows.csv"
 run train --task verify --data "$work/rows.csv" --unseen 0 --quiet --out "$work/no"
-ends 1 '*' '*has no pictures: the task verify compares pictures or recordings*'
+ends 1 '*' '*has no pictures; for recordings choose the task sound_verify*'
 run train --task keyword --data "$work/voices" --width 8 --epochs 1 --quiet --out "$work/words"
 ends 0 '*' '*'
 run predict --model "$work/words" "$work/voices/ann/1.wav" --gallery "$work/voices"

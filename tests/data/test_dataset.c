@@ -431,7 +431,7 @@ START_TEST(samples_in_memory_are_split_by_seed) {
   labels[3] = 9;
   columns[1].column.classes = 7;
   ck_assert_int_eq(mica_dataset_create("memory", N, columns, 2, &all), MICA_E_FORMAT);
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "the class 9 in column \"label\", number 3"));
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "element 3 of column \"label\" is the class 9"));
 }
 END_TEST
 

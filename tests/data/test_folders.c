@@ -267,7 +267,7 @@ START_TEST(litter_and_empty_folders_are_passed_over) {
   data = open_part("litter", MICA_PART_TRAIN, NULL);
   ck_assert_int_eq(mica_dataset_classes(data), 2);
   ck_assert_str_eq(mica_dataset_class_name(data, 0), "cat");
-  says(data, "1 folder holds no pictures and is no class: ");
+  says(data, "1 folder holds no pictures and is not a class: ");
   says(data, "litter/bird");
   mica_dataset_destroy(data);
   files_write_text("void/a/.keep", "");

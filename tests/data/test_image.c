@@ -224,7 +224,7 @@ START_TEST(pictures_with_alpha_are_counted) {
   files_write("data/b/1.PNG", palette, sizeof palette);
   ck_assert_int_eq(mica_dataset_open(files_path("data"), NULL, &dataset), MICA_OK);
   ck_assert_str_eq(mica_dataset_summary(dataset),
-                   "2 of 3 pictures have an alpha channel: black is behind what is transparent");
+                   "2 of 3 pictures have an alpha channel; transparent pixels are shown over black");
   mica_dataset_destroy(dataset);
   ck_assert_int_eq(mica_image_read(files_path("data/a/1.png"), MICA_SHAPE(3, 0, 0), &pixels, &shape), MICA_OK);
   for (int i = 0; i < 6; i++) ck_assert_int_eq(pixels[i], on_black[i % 2][i / 2]);
@@ -242,7 +242,7 @@ START_TEST(files_of_other_kinds_are_named) {
   files_write("data/b/1.png", rgb, sizeof rgb);
   files_write("data/b/9.webp", rgb, sizeof rgb);
   ck_assert_int_eq(mica_dataset_open(files_path("data"), NULL, &dataset), MICA_OK);
-  snprintf(wanted, sizeof wanted, "1 file is no PNG or JPEG and is not used: %s", files_path("data/b/9.webp"));
+  snprintf(wanted, sizeof wanted, "1 file is not PNG or JPEG and is not used: %s", files_path("data/b/9.webp"));
   ck_assert_str_eq(mica_dataset_summary(dataset), wanted);
   ck_assert_uint_eq(mica_dataset_count(dataset), 2);
   mica_dataset_destroy(dataset);
@@ -254,7 +254,7 @@ START_TEST(files_of_other_kinds_are_named) {
   }
   ck_assert_int_eq(mica_dataset_open(files_path("data"), NULL, &dataset), MICA_OK);
   const char *summary = mica_dataset_summary(dataset);
-  ck_assert(strstr(summary, "8 files are no PNG or JPEG and are not used: ") == summary);
+  ck_assert(strstr(summary, "8 files are not PNG or JPEG and are not used: ") == summary);
   ck_assert(strstr(summary, "1.webp, ") && strstr(summary, "5.heic, ...") && !strstr(summary, "hidden"));
   mica_dataset_destroy(dataset);
   files_remove();
@@ -271,7 +271,7 @@ START_TEST(many_pictures_are_looked_at_evenly) {
   }
   ck_assert_int_eq(mica_dataset_open(files_path("data"), NULL, &dataset), MICA_OK);
   ck_assert_str_eq(mica_dataset_summary(dataset),
-                   "100 of the 200 pictures looked at have an alpha channel: black is behind what is transparent");
+                   "100 of the 200 pictures looked at have an alpha channel; transparent pixels are shown over black");
   mica_dataset_destroy(dataset);
   files_remove();
 }

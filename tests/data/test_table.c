@@ -286,9 +286,10 @@ START_TEST(names_of_classes_stay_what_they_are) {
   static const char *const texts[] = {"01", "1", "1.0"}, *const numbers[] = {"1", "7"},
                            *const words[] = {"NA", "none", "x"};
   static const char *const alone[] = {"NA", "NULL"}, *const exponents[] = {"1000", "1e3"};
-  expect_classes("a,label\n1,01\n2,1\n3,1.0\n4,01\n", texts, 3, "classes of 'label' are texts: 01 is not 1");
+  expect_classes("a,label\n1,01\n2,1\n3,1.0\n4,01\n", texts, 3,
+                 "classes of 'label' are compared as texts: 01 is not 1");
   expect_classes("a,label\n1,1.0\n2,1\n3,7\n4,7\n", numbers, 2, "2 classes");
-  expect_classes("a,label\n1,1e3\n2,1000\n3,1e3\n4,1e3\n", exponents, 2, "are texts");
+  expect_classes("a,label\n1,1e3\n2,1000\n3,1e3\n4,1e3\n", exponents, 2, "are compared as texts");
   expect_classes("a,label\n1,none\n2,NA\n3,x\n4,none\n", words, 3, "'label' has classes named 'none', 'NA'");
   expect_classes("a,label\n1,NA\n2,NULL\n3,NA\n4,NULL\n", alone, 2, "has classes named");
   mica_dataset *d = open_table("a,kind,label\n1,NA,1\n2,none,0\n3,NA,1\n", (mica_dataset_config){0});
@@ -317,7 +318,7 @@ START_TEST(large_numbers_keep_their_digits_above_a_base) {
     ck_assert_float_eq(number_at(d, 2, 0), 1);
     ck_assert_float_eq(number_at(d, 2, 1), 3);
     ck_assert_float_eq(mica_dataset_target(d, 1), 1.25f);
-    ck_assert_ptr_nonnull(strstr(mica_dataset_summary(d), "'t' is read less 1700000000"));
+    ck_assert_ptr_nonnull(strstr(mica_dataset_summary(d), "1700000000 is subtracted from 't'"));
     /* What goes with it is read less the same, and by the text that is kept of it. */
     mica_dataset *other = NULL;
     files_write_text("later.csv", later);
@@ -359,11 +360,11 @@ START_TEST(what_is_wrong_is_named_with_its_line) {
   } cases[] = {
       {"a,b\n1,2\n3\n", NULL, "line 3 has 1 columns, but the lines before have 2"},
       {"a,b,label\n1,2,x\n3,?,y\n", NULL,
-       "line 3: column \"b\" has no number: a cell of \"?\" is a missing one; 1 of 2 lines have none: fill them in"},
+       "line 3: column \"b\" has no number: \"?\" stands for a missing value; 1 of 2 lines have none: fill them in"},
       {"a,b,label\n1,2,x\n3,4,\n", NULL, "line 3: column \"label\" has no label"},
       {"a,b,label\n1,2,none\n3,4,\n1,2,x\n", NULL, "line 3: column \"label\" has no label"},
       {"a,label\n1,2\n3,NA\n1,2\n4,\n", NULL,
-       "line 3: column \"label\" has no label: a cell of \"NA\" is a missing one; 2 of 4 lines have none: take them "
+       "line 3: column \"label\" has no label: \"NA\" stands for a missing value; 2 of 4 lines have none: take them "
        "out, or "
        "give the class another name"},
       {"a,label\n1,x\nnone,y\n1,x\n", NULL, "line 3: column \"a\" has no number"},
@@ -535,7 +536,7 @@ START_TEST(digits_behind_a_zero_are_names) {
     ck_assert_str_eq(class_at(d, "zip", 1), "007");
     ck_assert_str_eq(class_at(d, "zip", 2), "90210");
     ck_assert_str_eq(class_at(d, "zip", 4), "");
-    ck_assert_ptr_nonnull(strstr(mica_dataset_summary(d), "classes of 'zip' are texts: 01 is not 1"));
+    ck_assert_ptr_nonnull(strstr(mica_dataset_summary(d), "classes of 'zip' are compared as texts: 01 is not 1"));
     mica_dataset_destroy(d);
     d = open_table("zip,label\n007,x\n8,y\n", (mica_dataset_config){.kinds = "zip=number", .memory = memory});
     ck_assert_float_eq(number_at(d, 0, 0), 7);

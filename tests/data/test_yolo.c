@@ -128,15 +128,16 @@ END_TEST
 START_TEST(labels_that_are_wrong) {
   static const struct {
     const char *labels, *sentence;
-  } cases[] = {{"0 0.5 0.5 0.2 0.2\n\n0 0.5 0.5 0.2\n", "a.txt, line 3: the line has 4 numbers, but a box must have 5"},
-               {"0 0.5 0.5 0.2 0.2 0.1 0.1 0.1\n", "a.txt, line 1: the line has 8 numbers, but a box must have 5"},
-               {"0 0.5 x 0.2 0.2\n", "a.txt, line 1: \"x\" is not a number"},
-               {"0 0.5 nan 0.2 0.2\n", "a.txt, line 1: \"nan\" is not a number"},
-               {"0 32 16 20 20\n", "a.txt, line 1: 32 must be 0 to 1: boxes are shares"},
-               {"-1 0.5 0.5 0.2 0.2\n", "a.txt, line 1: the class is -1, but must be a whole number"},
-               {"0.5 0.5 0.5 0.2 0.2\n", "a.txt, line 1: the class is 0.5, but must be a whole number"},
-               {"\n7 0.5 0.5 0.2 0.2\n", "a.txt, line 2: the class is 7, but "},
-               {"", "no picture has a box"}};
+  } cases[] = {
+      {"0 0.5 0.5 0.2 0.2\n\n0 0.5 0.5 0.2\n", "a.txt, line 3: the line has 4 numbers, but must have 5 (class"},
+      {"0 0.5 0.5 0.2 0.2 0.1 0.1 0.1\n", "a.txt, line 1: the line has 8 numbers, but must have 5 (class"},
+      {"0 0.5 x 0.2 0.2\n", "a.txt, line 1: \"x\" is not a number"},
+      {"0 0.5 nan 0.2 0.2\n", "a.txt, line 1: \"nan\" is not a number"},
+      {"0 32 16 20 20\n", "a.txt, line 1: 32 must be 0 to 1: boxes are shares"},
+      {"-1 0.5 0.5 0.2 0.2\n", "a.txt, line 1: the class is -1, but must be a whole number"},
+      {"0.5 0.5 0.5 0.2 0.2\n", "a.txt, line 1: the class is 0.5, but must be a whole number"},
+      {"\n7 0.5 0.5 0.2 0.2\n", "a.txt, line 2: the class is 7, but "},
+      {"", "no picture has a box"}};
   write_picture("bad/images/a.png");
   files_write_text("bad/data.yaml", "names: [cat, dog]\n");
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -260,7 +260,7 @@ START_TEST(transcribers_begin_anew) {
   ck_assert_uint_gt(strlen(first), 0);
   float bad[3] = {0, NAN, 0};
   ck_assert_int_eq(mica_transcriber_push(t, bad, 3), MICA_E_FORMAT);
-  ck_assert_ptr_nonnull(strstr(mica_error_message(), "sample 1 is not a number"));
+  ck_assert_ptr_nonnull(strstr(mica_error_message(), "sample 1 is not a finite number"));
   ck_assert_int_eq(mica_transcriber_push(t, NULL, 3), MICA_E_INVALID);
   ck_assert_int_eq(mica_transcriber_push(t, bad, -1), MICA_E_INVALID);
   mica_transcriber_destroy(t);

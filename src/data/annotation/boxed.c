@@ -176,7 +176,7 @@ static void renumber(mica__boxed *b, char *const *before) {
 
 void mica__boxed_sort_classes(mica__boxed *b) {
   char **before = b->class_count ? malloc((size_t)b->class_count * sizeof *before) : NULL;
-  if (!before) return; /* none, or memory is short: the order does not matter then */
+  if (!before) return; /* no classes, or memory is short: unsorted numbers are valid too */
   memcpy(before, b->names, (size_t)b->class_count * sizeof *before);
   qsort(b->names, (size_t)b->class_count, sizeof *b->names, compare_names);
   renumber(b, before);

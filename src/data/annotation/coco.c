@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The annotations of COCO's 118,287 training pictures are 448 MB, for which cJSON needs several GB. */
+/* The most bytes of a file. The annotations of COCO's 118,287 training pictures have 448 MB, for which cJSON needs
+ * several GB. */
 #define MOST_BYTES ((size_t)1 << 29)
 
 #if MICA_WITH_CJSON

@@ -19,7 +19,7 @@ typedef struct mica__depth_map {
   float *depths;
 } mica__depth_map;
 
-/* True for the names of such files: .png, .npy, .pfm. */
+/* True for names of files that may be depth maps: .png, .npy, .pfm. */
 bool mica__depth_map_is_named(const char *name);
 
 /* Decodes the content of a file, which may be changed; the caller frees map->depths. Whole numbers, in PNG or npy, are

@@ -47,7 +47,7 @@ static mica_status read_map(const scenes *s, uint64_t sample, mica__depth_map *m
   return status;
 }
 
-/* Read and scale a sample. Any thread. */
+/* Reads and scales the depths of a sample. Any thread may call it. */
 static mica_status read_depths(void *user, uint64_t sample, void *data, size_t bytes) {
   const scenes *s = user;
   mica__depth_map map;
@@ -58,7 +58,7 @@ static mica_status read_depths(void *user, uint64_t sample, void *data, size_t b
   return MICA_OK;
 }
 
-/* Read a sample in its own size. Any thread. */
+/* Reads the depths of a sample in their own size. Any thread may call it. */
 static mica_status own_depths(void *user, uint64_t sample, void *data, size_t bytes) {
   const scenes *s = user;
   mica__depth_map map;

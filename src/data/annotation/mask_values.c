@@ -116,7 +116,8 @@ static mica_status parse_entry(const char *text, const char *at, const char *end
                       (int)(end - at < 80 ? end - at : 80), at);
   if (is_listed(t, value)) return mica__fail(MICA_E_INVALID, "mask-values \"%s\": a value is given twice", text);
   if (!is_void) return add_class(t, value, name, length);
-  if (t->void_count == MICA__MASK_CLASSES) return mica__fail(MICA_E_INVALID, "mask-values: too many values are void");
+  if (t->void_count == MICA__MASK_CLASSES)
+    return mica__fail(MICA_E_INVALID, "mask-values: more than %d values are void", MICA__MASK_CLASSES);
   t->voids[t->void_count++] = value;
   return MICA_OK;
 }

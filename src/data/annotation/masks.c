@@ -39,7 +39,8 @@ static mica_status read_stored(const char *path, mica__image *mask) {
   return status;
 }
 
-/* The classes: those given, which masks must have, else those found in the masks. */
+/* Finds which class each mask value means: as the configuration says, or else as guessed from the masks. The
+ * configuration must cover all values, unless it says what other values mean. */
 static mica_status find_classes(pairs *p, const mica_dataset_config *config) {
   const char *given = config->mask_values;
   if (!given && config->like) given = config->like->store->mask_values;
@@ -62,7 +63,7 @@ static mica_status find_classes(pairs *p, const mica_dataset_config *config) {
   return status;
 }
 
-/* Read and scale a sample. Any thread. */
+/* Reads and scales the mask of a sample. Any thread may call it. */
 static mica_status read_mask(void *user, uint64_t sample, void *data, size_t bytes) {
   const pairs *p = user;
   mica__image mask = {0};
@@ -74,7 +75,7 @@ static mica_status read_mask(void *user, uint64_t sample, void *data, size_t byt
   return status;
 }
 
-/* Read a sample in its own size. Any thread. */
+/* Reads the mask of a sample in its own size. Any thread may call it. */
 static mica_status own_mask(void *user, uint64_t sample, void *data, size_t bytes) {
   const pairs *p = user;
   const int32_t *sides = p->scenes.sides[sample];

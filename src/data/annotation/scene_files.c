@@ -80,7 +80,7 @@ mica_status mica__scene_files_shape(const mica_dataset_config *config, mica__sce
 
 /* --- samples --- */
 
-/* Read and scale a picture. Any thread. */
+/* Reads and scales a picture. Any thread may call it. */
 static mica_status read_picture(void *user, uint64_t sample, void *data, size_t bytes) {
   const mica__scene_files *p = user;
   (void)bytes;
@@ -91,7 +91,7 @@ mica_status mica__scene_file_fail_changed(const char *path) {
   return mica__fail(MICA_E_FORMAT, "%s has changed: its size is not the same as when the data were opened", path);
 }
 
-/* Read a picture in its own size. Any thread. */
+/* Reads a picture in its own size. Any thread may call it. */
 static mica_status own_picture(void *user, uint64_t sample, void *data, size_t bytes) {
   const mica__scene_files *p = user;
   const int32_t *sides = p->sides[sample];

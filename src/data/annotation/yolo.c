@@ -80,8 +80,11 @@ static mica_status take_line(const char *line, const double size[2], const char 
   if (n.count == 0) return MICA_OK;
   const bool outline = n.count >= 7 && n.count % 2;
   if (n.count != 5 && !outline)
-    return mica__fail(MICA_E_FORMAT, "%s: the line has %zu numbers, but a box must have 5: class, x, y, width, height",
-                      where, n.count);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s: the line has %zu numbers, but must have 5 (class, x, y, width, height), or a class and 3 or more "
+        "points",
+        where, n.count);
   mica__boxed_box box = {.state = MICA__BOX_PLAIN, .area = NAN};
   MICA_TRY(class_of(names, b, n.first[0], where, &box.class_index));
   for (int k = 0; k < 2 && !outline; k++) {

@@ -37,8 +37,8 @@ mica_status mica__idx_parse_header(const char *name, const uint8_t *content, siz
   }
   if (!fits || !mica__mul_size(count, width, &bytes) || bytes > size - header) {
     char text[MICA_SHAPE_TEXT];
-    return mica__fail(MICA_E_FORMAT, "%s is truncated: %zu bytes of data for %s %s", name, size - header,
-                      mica_dtype_name(found.dtype), mica_shape_format(found.shape, text));
+    return mica__fail(MICA_E_FORMAT, "%s is truncated: %zu bytes of data are too few for %s of shape %s", name,
+                      size - header, mica_dtype_name(found.dtype), mica_shape_format(found.shape, text));
   }
   if (bytes < size - header)
     return mica__fail(MICA_E_FORMAT, "%s has %zu bytes after the last element", name, size - header - bytes);

@@ -67,7 +67,7 @@ static mica_status make_room_for_groups(reading *to) {
   return MICA_OK;
 }
 
-/* The last node belongs to the graph in the second column. */
+/* Adds the last node to the graph that the second column names. */
 static mica_status add_to_group(reading *to, const mica__records *r) {
   mica__node_graph *g = to->graph;
   const mica__cell cell = r->cells[1];
@@ -219,7 +219,7 @@ static mica_status read_edges(mica__records *r, void *user) {
     MICA_TRY(find_end(to, r, 1, &to->edges[to->count][1]));
     const int32_t *ends = to->edges[to->count++];
     if (to->config->grouped && group_of(to->graph, ends[0]) != group_of(to->graph, ends[1]))
-      return fail_at(r, "an edge joins nodes of two graphs; the second is", r->cells[1]);
+      return fail_at(r, "an edge joins nodes of two graphs; its second node is", r->cells[1]);
     MICA_TRY(mica__records_next(r, &found));
   }
   return MICA_OK;

@@ -129,10 +129,10 @@ static mica_status read_charge(parser *p, mica__atom *atom) {
   long charge = 1;
   p->at++;
   if (is_digit(peek(p))) {
-    MICA_TRY(read_number(p, 15, "a charge is at most 15", &charge));
+    MICA_TRY(read_number(p, 15, "a charge must be at most 15", &charge));
   } else {
     for (; peek(p) == sign; p->at++)
-      if (++charge > 15) return refuse(p, p->at, "a charge is at most 15");
+      if (++charge > 15) return refuse(p, p->at, "a charge must be at most 15");
   }
   atom->charge = (int8_t)(sign == '-' ? -charge : charge);
   return MICA_OK;
@@ -144,7 +144,7 @@ static mica_status read_bracket(parser *p) {
   const size_t begin = p->at++;
   size_t length = 0;
   long number = 0;
-  MICA_TRY(read_number(p, 999, "an isotope is at most 999", &number));
+  MICA_TRY(read_number(p, 999, "an isotope must be at most 999", &number));
   atom.isotope = (uint16_t)number;
   int element = aromatic_of(p->text + p->at, p->size - p->at, true, &length);
   atom.aromatic = element >= 0;
@@ -158,14 +158,14 @@ static mica_status read_bracket(parser *p) {
   if (peek(p) == 'H') {
     p->at++;
     number = 1;
-    if (is_digit(peek(p))) MICA_TRY(read_number(p, 9, "an atom has at most 9 hydrogens", &number));
+    if (is_digit(peek(p))) MICA_TRY(read_number(p, 9, "an atom may have at most 9 hydrogens", &number));
     atom.hydrogens = (uint8_t)number;
   }
   if (peek(p) == '+' || peek(p) == '-') MICA_TRY(read_charge(p, &atom));
   if (peek(p) == ':') {
     p->at++;
     if (!is_digit(peek(p))) return refuse(p, p->at, "a class must be a number");
-    MICA_TRY(read_number(p, 9999999, "a class is at most 9999999", &number));
+    MICA_TRY(read_number(p, 9999999, "a class must be at most 9999999", &number));
   }
   if (peek(p) != ']') return refuse(p, p->at, "a bracket must be closed here");
   p->at++;

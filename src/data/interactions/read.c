@@ -309,7 +309,7 @@ static mica_status make_clicks(const mica__interactions_config *config, mica__in
   return MICA_OK;
 }
 
-/* How further columns of the table are read, if they are. */
+/* How columns of features are read from the table of interactions; no features if the configuration has none. */
 static mica__feature_config of_pairs(const mica__interactions_config *config, const mica__interactions *x) {
   mica__feature_config own = config->features ? *config->features : (mica__feature_config){0};
   own.taken = x->at;
@@ -483,7 +483,7 @@ static mica_status add_rated(table *t, mica__rated *out) {
   if (t->at[USER] < r->count) {
     int32_t user = 0;
     MICA_TRY(read_id(t, USER, &out->users, &user));
-    if (user > 1) return bad_cell(t, USER, "is not the one of the lines before: all ratings must be of one user");
+    if (user > 1) return bad_cell(t, USER, "differs from that of the lines before; all ratings must be of one user");
   }
   MICA_TRY(cell_text(t, r->cells[t->at[ITEM]]));
   if (out->count == out->capacity) {

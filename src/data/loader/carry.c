@@ -59,8 +59,8 @@ static mica_status normalise(mica_loader *loader, mica__carried *c, const mica_c
     return mica__fail(MICA_E_INVALID, "%s: give both mean and deviation of column \"%s\", or neither", name,
                       about->name);
   if (mean && !is_floating(about->kind))
-    return mica__fail(MICA_E_INVALID, "%s: column \"%s\" of kind %s has no mean", name, about->name,
-                      mica_column_kind_name(about->kind));
+    return mica__fail(MICA_E_INVALID, "%s: column \"%s\" is of kind %s, so mean and deviation cannot be set for it",
+                      name, about->name, mica_column_kind_name(about->kind));
   if (!mean && !rows && about->kind != MICA_COLUMN_KIND_IMAGE) return MICA_OK;
   const int64_t channels = mica__column_channels(c->from);
   c->mean = malloc(2 * (size_t)channels * sizeof *c->mean);

@@ -27,7 +27,7 @@ bool mica__pictures_with_alpha(const char *const *files, size_t count, mica__tex
   if (!found) return sentence->failed;
   mica__text_addf(sentence, inspected == count ? "%zu of %zu pictures" : "%zu of the %zu pictures looked at", found,
                   inspected);
-  mica__text_add(sentence, " have an alpha channel: black is behind what is transparent");
+  mica__text_add(sentence, " have an alpha channel; transparent pixels are shown over black");
   return true;
 }
 

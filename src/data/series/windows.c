@@ -129,7 +129,7 @@ mica_status mica__series_read_first(const char *name, char *content, size_t size
 static mica_status too_short(const mica__windows *w, const char *path) {
   return mica__fail(MICA_E_FORMAT,
                     "%s has %lld rows: a window of %lld and a horizon of %lld leave none to train on before the %lld "
-                    "rows that validate and the %lld that test (--window, --horizon, --validation, --test)",
+                    "validation rows and the %lld test rows (--window, --horizon, --validation, --test)",
                     path, (long long)w->series.rows, (long long)w->window, (long long)w->horizon,
                     (long long)(w->training - w->learned), (long long)(w->series.rows - w->training));
 }
@@ -144,9 +144,10 @@ static mica_status skip_unknown(const char *path, mica__windows *w) {
   w->first += skipped;
   w->count -= skipped;
   if (w->count > 0) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT,
-                    "%s: the first value to forecast is in row %lld, after which there is no room for a window", path,
-                    (long long)first + 1);
+  return mica__fail(
+      MICA_E_FORMAT,
+      "%s: the first value to forecast is in row %lld, and the rows from there on are too few for a window", path,
+      (long long)first + 1);
 }
 
 void mica__windows_measure(const mica__windows *w, size_t k, double *scale, double *mean, double *deviation,

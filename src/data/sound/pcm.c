@@ -140,7 +140,7 @@ static mica_status convert(mica_pcm *p, size_t frames) {
     for (int32_t c = 0; c < p->channels; c++) sum += (float)sample_of(p, p->kept + i * each + (size_t)c * bytes);
     p->samples[i] = p->channels > 1 ? sum / (float)p->channels : sum;
     if (!isfinite(p->samples[i]))
-      return mica__fail(MICA_E_FORMAT, "sample %lld is not a number", (long long)(p->taken + (int64_t)i));
+      return mica__fail(MICA_E_FORMAT, "sample %lld is not a finite number", (long long)(p->taken + (int64_t)i));
   }
   p->taken += (int64_t)frames;
   return MICA_OK;

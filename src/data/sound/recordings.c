@@ -298,8 +298,8 @@ static mica_status holds_sounds(const char *path, bool *found) {
   return MICA_OK;
 }
 
-/* *count: how many of the first folders in a folder contain recordings; *only is the last of these, freed by the
- * caller. */
+/* *count: how many of the first LOOKED_AT entries of a folder are folders with recordings; *only: the path of the last
+ * of these, freed by the caller. */
 static mica_status folders_of_sounds(const char *path, int *count, char **only) {
   mica__names names;
   *count = 0;

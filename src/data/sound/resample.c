@@ -135,6 +135,7 @@ mica_status mica__sound_resample(mica__resampler **resampler, int32_t from, int3
 
 mica_status mica__sound_check(const float *samples, int64_t count, int64_t before) {
   for (int64_t i = 0; i < count; i++)
-    if (!isfinite(samples[i])) return mica__fail(MICA_E_FORMAT, "sample %lld is not a number", (long long)(before + i));
+    if (!isfinite(samples[i]))
+      return mica__fail(MICA_E_FORMAT, "sample %lld is not a finite number", (long long)(before + i));
   return MICA_OK;
 }

@@ -124,8 +124,8 @@ struct mica_sound_stream {
 
 mica_status mica_sound_stream_open(const char *path, int32_t rate, mica_sound_stream **stream) {
   if (!path || !stream || rate < 0 || rate > MICA__SOUND_RATE)
-    return mica__fail(MICA_E_INVALID, "mica_sound_stream_open: a pointer is NULL, or the rate (%d) is out of range",
-                      (int)rate);
+    return mica__fail(MICA_E_INVALID, "mica_sound_stream_open: a pointer is NULL, or the rate (%d) is not 0 to %d",
+                      (int)rate, MICA__SOUND_RATE);
   mica_sound_stream *s = calloc(1, sizeof *s);
   mica_status status = s && (s->path = mica__strdup(path)) ? MICA_OK : mica__fail_nomem(path);
   if (status == MICA_OK) status = open_file(path, &s->file, &s->info);
@@ -160,7 +160,7 @@ static mica_status mix(const mica_sound_stream *s, int64_t count) {
     float sum = 0;
     for (int c = 0; c < channels; c++) sum += s->room[i * channels + c];
     if (!isfinite(sum))
-      return mica__fail(MICA_E_FORMAT, "%s: sample %lld is not a number", s->path, (long long)(s->taken + i));
+      return mica__fail(MICA_E_FORMAT, "%s: sample %lld is not a finite number", s->path, (long long)(s->taken + i));
     s->room[i] = channels > 1 ? sum / (float)channels : sum;
   }
   return MICA_OK;
@@ -180,7 +180,7 @@ static mica_status fetch(mica_sound_stream *s, int64_t most, int64_t *got) {
 mica_status mica_sound_stream_next(mica_sound_stream *s, float *samples, int64_t most, int64_t *count) {
   int64_t got = 0, made = 0;
   if (!s || !samples || !count || most < 1)
-    return mica__fail(MICA_E_INVALID, "mica_sound_stream_next: a pointer is NULL, or the room for samples is below 1");
+    return mica__fail(MICA_E_INVALID, "mica_sound_stream_next: a pointer is NULL, or most is below 1");
   for (*count = 0; *count < most; *count += made) {
     const int64_t left = most - *count;
     /* Samples that the resampler still holds come before more of the file. */
@@ -241,8 +241,8 @@ void mica_sound_stream_close(mica_sound_stream *stream) { (void)stream; }
 mica_status mica_sound_read(const char *path, int32_t rate, float **samples, int64_t *count, int32_t *found) {
   mica__sound sound = {0};
   if (!path || !samples || !count || rate < 0 || rate > MICA__SOUND_RATE)
-    return mica__fail(MICA_E_INVALID, "mica_sound_read: a pointer is NULL, or the rate (%d) is out of range",
-                      (int)rate);
+    return mica__fail(MICA_E_INVALID, "mica_sound_read: a pointer is NULL, or the rate (%d) is not 0 to %d", (int)rate,
+                      MICA__SOUND_RATE);
   MICA_TRY(mica__sound_examine(path, rate, &sound));
   float *room = malloc((size_t)sound.length * sizeof *room);
   if (!room) return mica__fail_nomem(path);

@@ -63,8 +63,8 @@ static mica_status summarise(const mica__schema *schema, mica__store *store) {
     if (field->unread && !schema->outline) mica__text_addf(&text, ", '%s' is not read: %s", field->name, field->unread);
     if (field->words) mica__text_addf(&text, ", '%s' has classes named %s", field->name, field->words);
     if (field->classes.texts && field->at != SIZE_MAX)
-      mica__text_addf(&text, ", classes of '%s' are texts: 01 is not 1", field->name);
-    if (field->base != 0) mica__text_addf(&text, ", '%s' is read less %.15g", field->name, field->base);
+      mica__text_addf(&text, ", classes of '%s' are compared as texts: 01 is not 1", field->name);
+    if (field->base != 0) mica__text_addf(&text, ", %.15g is subtracted from '%s'", field->base, field->name);
   }
   if (mica__text_status(&text) != MICA_OK) {
     mica__text_free(&text);

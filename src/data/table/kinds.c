@@ -238,8 +238,8 @@ static mica_status fail_missing(const mica__inference *in, const mica__field *fi
                                 const char *what) {
   const char *word = c->missing.first, *name = in->records->name;
   return mica__fail(MICA_E_FORMAT, "%s line %zu: column \"%s\" has no %s%s%s%s; %zu of %zu lines have none: %s", name,
-                    c->missing.line, field->name, what, *word ? ": a cell of \"" : "", word,
-                    *word ? "\" is a missing one" : "", c->missing.count, in->schema->samples,
+                    c->missing.line, field->name, what, *word ? ": \"" : "", word,
+                    *word ? "\" stands for a missing value" : "", c->missing.count, in->schema->samples,
                     !field->label ? "fill them in, or take the lines or the column out"
                     : *word && field->kind == MICA_COLUMN_KIND_CLASS ? "take them out, or give the class another name"
                                                                      : "take them out");
@@ -342,7 +342,8 @@ static mica_status collect_record(mica__inference *in, bool recount) {
     MICA_TRY(mica__class_name(r->cells[i], field->classes.texts, &in->name, &in->capacity));
     MICA_TRY(mica__dictionary_add(&field->classes, in->name));
     if (field->classes.count > MICA__MAX_CLASSES)
-      return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" has too many different classes", r->name, field->name);
+      return mica__fail(MICA_E_FORMAT, "%s: column \"%s\" has more than %d different classes", r->name, field->name,
+                        MICA__MAX_CLASSES);
   }
   return MICA_OK;
 }

@@ -53,7 +53,7 @@ void mica__records_rewind(mica__records *r) {
 
 static mica_status check_text(const mica__records *r, size_t from) {
   if (r->filled == from || !memchr(r->window + from, '\0', r->filled - from)) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s is neither a text nor of another known kind", r->name);
+  return mica__fail(MICA_E_FORMAT, "%s is neither a text nor a file of another known kind", r->name);
 }
 
 /* Moves the window on, keeping bytes that are not read yet, and fills it. */

@@ -171,7 +171,8 @@ static mica_status read_whole(void *user, uint64_t sample, void *data, size_t by
   const mica__window all = {.sides = {sides[0], sides[1], sides[2]}};
   const size_t wanted = (size_t)mica__window_voxels(&all) * (mask ? 1 : sizeof(float) * (size_t)e->header.channels);
   if (bytes != wanted)
-    return mica__fail(MICA_E_FORMAT, "%s differs in size from the first volume; the task segment_volumes takes both",
+    return mica__fail(MICA_E_FORMAT,
+                      "%s differs in size from the first volume, which only the task segment_volumes supports",
                       e->path);
   return mask ? read_classes(v, e, &all, data) : read_values(v, e, &all, data);
 }
@@ -197,7 +198,10 @@ static mica_status read_header(const char *path, mica__nifti *header) {
 static mica_status check_pair(const mica__volumes *v, size_t i) {
   const entry *e = &v->entries[0][i], *mask = &v->entries[1][i];
   const int64_t *a = e->header.sides, *b = mask->header.sides;
-  if (mask->header.channels != 1 || memcmp(a, b, sizeof e->header.sides) != 0)
+  if (mask->header.channels != 1)
+    return mica__fail(MICA_E_FORMAT, "%s has %lld channels, but a mask must have one", mask->path,
+                      (long long)mask->header.channels);
+  if (memcmp(a, b, sizeof e->header.sides) != 0)
     return mica__fail(MICA_E_FORMAT,
                       "%s is a mask of %lld x %lld x %lld voxels, but its volume %s has %lld x %lld x %lld", mask->path,
                       (long long)b[2], (long long)b[1], (long long)b[0], e->path, (long long)a[2], (long long)a[1],
