@@ -5,7 +5,8 @@
 #include "run/setting_fields.h"
 #include "run/tokens.h"
 
-/* The tokenizer of a task on texts. standard: its default; source: help; letters: `of` of "lowercase". */
+/* The tokenizer of a task on texts. standard: its default; source: its help; letters: the conditions under which
+ * "lowercase" has an effect (mica_setting_row.of). */
 #define MICA__TOKENIZER_SETTINGS(X, S, standard, source, letters)                                                      \
   X(S, TEXT, tokenizer, "tokenizer", standard, "NAME", source, .names = mica__tokenizer_kind_at, .fixed = true)        \
   X(S, INT, vocabulary, "vocabulary", "4000", "N", "most tokens of a tokenizer that is trained", .low = 1,             \

@@ -236,7 +236,7 @@ static mica_status take(mica_run *run, const char *path, const cJSON *root) {
   return check_facts(run, path, false);
 }
 
-/* The present name of a setting of Mica 0.2. */
+/* Takes the setting `was` of Mica 0.2 as the setting `name`. */
 static mica_status take_old_setting(mica_run *run, const cJSON *root, const char *was, const char *name) {
   const cJSON *item = cJSON_GetObjectItemCaseSensitive(root, was);
   if (cJSON_IsString(item) && *item->valuestring) return take_setting(run, name, item->valuestring);

@@ -81,7 +81,8 @@ mica_dataset_config mica__run_opening(const mica_run *run, mica_part part) {
   if (*s.label) config.label_column = s.label;
   if (run->task && run->task->opens) run->task->opens(run, &config);
   if (run->settings->depth_scale > 0) config.depth_scale = run->settings->depth_scale;
-  /* Data that are opened to find the task might be masks, whose format depends only on the settings for them. */
+  /* Until the task is found, the data may turn out to be masks or depth maps, which are read by the caller's settings
+   * for them. */
   if (!run->task) {
     config.mask_values = mica__given_mask_values(run);
     config.depth_scale = mica__given_depth_scale(run);
@@ -104,7 +105,7 @@ static mica_status note_tested(mica_run *run) {
   return samples > 0 || others ? mica__run_note_numbers(run, MICA__TESTED, &samples, 1) : MICA_OK;
 }
 
-/* Opens a part; it stays NULL: none. */
+/* Opens a part and keeps it; the part stays NULL if the data do not have it. */
 static mica_status open_optional(mica_run *run, const mica_dataset_config *opening) {
   mica_dataset *data = NULL;
   if (run->config.dataset) return MICA_OK;

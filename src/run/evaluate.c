@@ -32,7 +32,7 @@ static mica_status fill_opened(const mica_run *run, mica_dataset **data) {
   return status;
 }
 
-/* mica__run_open_given, with the words for the message that there is no test part. */
+/* Like mica__run_open_given. If there is no test part, `instead` ends the message and says what to do. */
 static mica_status open_part_or_all(const mica_run *run, const char *path, mica_part part, const char *instead,
                                     bool *all, mica_dataset **data) {
   mica_dataset_config config = mica__run_opening(run, part);

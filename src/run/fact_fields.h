@@ -56,7 +56,7 @@ typedef struct mica__fact_row {
   double most;       /* numbers are whole and at most this; 0: no limit */
 } mica__fact_row;
 
-/* For rows whose numbers must be above 0 if these members are left out. */
+/* Without one of these, numbers must be above 0; MICA__OR_ZERO allows 0 too, MICA__ANY_SIGN all numbers. */
 #define MICA__OR_ZERO .above = -0x1p-149
 #define MICA__ANY_SIGN .above = -INFINITY
 

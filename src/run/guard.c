@@ -122,7 +122,7 @@ mica_status mica__run_check_apart(const char *folder, const char *data) {
                       folder, data);
   if (is_within(held, run))
     return mica__fail(MICA_E_INVALID,
-                      "the folder %s of the run would hold the folder %s of the data; choose one of its own (--out)",
+                      "the folder %s of the run would contain the folder %s of the data; choose another one (--out)",
                       folder, data);
   return MICA_OK;
 }

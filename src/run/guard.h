@@ -30,7 +30,7 @@ bool mica__run_has_left(const mica_run *run);
 mica_status mica__run_check_data(mica_run *run);
 /* True if mica__run_check_data found data that differ from those that a resumed run began with. */
 bool mica__run_has_other_data(const mica_run *run);
-/* True if the data look different now. */
+/* True if the data look different from when training began. */
 bool mica__run_data_changed(const mica_run *run);
 /* Warns that open data are not the run's training data, unless they have a validation part of their own. */
 mica_status mica__run_remark_other(mica_run *run, const char *folder);

@@ -62,7 +62,7 @@ typedef struct mica__input {
     const mica_batch_column *columns;
     /* Changes the shapes of the columns of exported models; NULL: they stay as they are. */
     void (*shapes)(const mica_run *run, mica_batch_column *columns, size_t count);
-    /* The network of exported models, built on these columns. NULL: the same one. */
+    /* The network of exported models, built on these columns. NULL: the same network as in tests. */
     mica_value (*network)(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs);
     /* What a teacher in ONNX reads from a batch if it is not the input's column: recordings (N, T), with as many
      * samples as the last number of the fact "input". NULL: the column. */

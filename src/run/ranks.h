@@ -27,12 +27,12 @@ bool mica__run_is_refused(const mica_run *run);
 bool mica__run_decodes(const mica_run *run, uint64_t number);
 /* Sums the ranks' counts of decoded samples. */
 mica_status mica__run_add_ranks(const mica_run *run, int64_t *counts, size_t count);
-/* Remarks on settings that have an effect only with several ranks, if there is one. */
+/* Remarks on settings that have an effect only with several ranks, if there is only one. */
 mica_status mica__run_remark_alone(mica_run *run);
 /* Adds a section on how the ranks spent their time, if there were several. */
 mica_status mica__run_report_ranks(const mica_run *run, mica_report *report);
-/* Sends the bytes of rank 0 to all. `status` is the caller's result so far: if it is a failure on any rank, all fail,
- * and it is returned. */
+/* Ends the run on all ranks if `status`, the caller's result so far, is a failure, which is returned. Else gives
+ * all ranks the weights that tests use, from rank 0. */
 mica_status mica__run_join(mica_run *run, mica_status status);
 
 #endif

@@ -251,8 +251,8 @@ static mica_status create(mica_run *run) {
     MICA_TRY(mica__run_lock(run));
     MICA_TRY(mica__run_read_config(run));
     if (!strcmp(mica__common_facts_of(run).version, "0.2"))
-      return mica__fail(MICA_E_UNSUPPORTED, "%s is a run of Mica 0.2, which cannot be resumed; it can be used",
-                        run->folder);
+      return mica__fail(MICA_E_UNSUPPORTED,
+                        "%s is a run of Mica 0.2, which cannot be resumed; eval and predict accept it", run->folder);
   }
   MICA_TRY(take_task(run));
   mica__run_take_rows(run);

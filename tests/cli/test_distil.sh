@@ -57,7 +57,7 @@ ends 0 '{"task":"text"*' ''
 run compare "$work/texts" "$work/pupil" --data "$work/t.tsv" --repeats 20 --json
 awk -v a="$(json runs.1.agreement)" 'BEGIN { exit !(a > 0.9) }' || fault "texts: agreement $(json runs.1.agreement)"
 pupil --data "$work/u.tsv" --out "$work/none"
-ends 1 '' "*the teacher in $work/texts reads other tokens*"
+ends 1 '' "*the teacher in $work/texts has another tokenizer*"
 pupil --data "$work/t.tsv" --length 300 --out "$work/none"
 ends 1 '' "*was trained with length 256, but the run takes 300 tokens*"
 

@@ -187,7 +187,7 @@ alike translations '--batch 30' '--batch 30 --devices 0:0/2' --width 16 --length
 refused 'was trained with length 24, but the run takes 30 tokens' translations --width 16 --length 30
 sed 's/two/to/' "$work/pairs.tsv" >"$work/spelled.tsv"
 train="--task translate --data $work/spelled.tsv --from en --to de --vocabulary 300 --layers 1 --length 24 --quiet"
-refused 'reads other tokens: train with its tokenizer.json' translations
+refused 'has another tokenizer; set tokenizer to the tokenizer.json of the teacher' translations
 train="--task translate --data $work/pairs.tsv --from de --to en --vocabulary 300 --layers 1 --length 24 --quiet"
 refused "has 'en' as source 0, but *pairs.tsv has 'de'" translations
 

@@ -206,7 +206,7 @@ awk 'BEGIN {
 awk -F, '{ print (NR == 1 ? "more," : "7,") $0 }' "$work/large.csv" >"$work/larger.csv"
 head -n 4 "$work/larger.csv" >"$work/largest.csv"
 run train --data "$work/large.csv" --epochs 10 --json --out "$work/large"
-ends 0 '{"task":"regress"*' "*column 't' lies between 1000000000.00* and 1000000000.99*of 64: 1000000000.00* is subtr*"
+ends 0 '{"task":"regress"*' "*column 't' are 1000000000.00* to 1000000000.99*of 64: 1000000000.00* is subtr*"
 passes="*.csv has columns that the network was not trained on, which are passed over: 'more'"
 run eval --model "$work/large" --data "$work/larger.csv" --json
 ends 0 '*' "mica eval: $passes"

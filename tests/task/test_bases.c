@@ -85,7 +85,7 @@ START_TEST(arrays_of_large_numbers_are_learned) {
   mica_onnx *model = NULL;
   write_times();
   run = train("regress", files_path("times"), files_path("run"), "30");
-  ck_assert_msg(strstr(mica_run_remark(run, 0), "'0' lies between 1700000000 and 1700000999") != NULL, "%s",
+  ck_assert_msg(strstr(mica_run_remark(run, 0), "'0' are 1700000000 to 1700000999") != NULL, "%s",
                 mica_run_remark(run, 0));
   ck_assert_msg(strstr(mica_run_remark(run, 1), "added to what is predicted") != NULL, "%s", mica_run_remark(run, 1));
   ck_ok(mica_run_evaluate(run, NULL, MICA_PART_TEST, &m));
@@ -209,7 +209,7 @@ START_TEST(pictures_that_f32_does_not_tell_apart_are_named) {
   const mica_run_config config = {.data = files_path("far"), .settings = settings, .setting_count = 2};
   mica_run *run = NULL;
   ck_ok(mica_run_create(test_engine(), &config, &run));
-  ck_assert_msg(strstr(mica_run_remark(run, 0), "'image' lies between 1000000000 and 1000000009, where 32") != NULL,
+  ck_assert_msg(strstr(mica_run_remark(run, 0), "'image' are 1000000000 to 1000000009, where f32") != NULL,
                 "%s", mica_run_remark(run, 0));
   mica_run_destroy(run);
 }

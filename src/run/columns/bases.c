@@ -147,8 +147,8 @@ void mica__run_bases_text(const mica_run *run, mica__text *json) {
 #if MICA_WITH_CJSON
 static bool is_number(const char *name) { return *name && strspn(name, "0123456789") == strlen(name); }
 
-/* Lines made from an object of numbers: by the names of the columns and by their positions in `columns`, since arrays
- * know only positions. A name that is itself such a number is not repeated. */
+/* Writes the bases of a JSON object as lines NAME=BASE, and again as lines POSITION=BASE by the positions of the names
+ * in `columns`, because arrays know only positions. Nothing is repeated if a name is itself a number. */
 static void add_lines(const cJSON *object, const cJSON *columns, mica__text *lines) {
   const cJSON *item;
   bool numbered = false;
@@ -194,12 +194,12 @@ static mica_status remark(void *user, const numbers *n) {
   frexp(fmax(fabs(e->least), fabs(e->most)), &exponent);
   if (e->base != 0)
     return mica__run_remark(run,
-                            "column '%s' lies between %.15g and %.15g, where 32 bits make steps of %g: %.15g is "
-                            "subtracted from it%s",
+                            "the numbers of column '%s' are %.15g to %.15g, where f32 has steps of %g: %.15g is "
+                            "subtracted from them%s",
                             n->name, e->least, e->most, ldexp(1, exponent - 24), e->base,
                             n->label ? ", and added to what is predicted" : "");
   return mica__run_remark(run,
-                          "column '%s' lies between %.15g and %.15g, where 32 bits make steps of %g, so smaller "
+                          "the numbers of column '%s' are %.15g to %.15g, where f32 has steps of %g, so smaller "
                           "differences are lost: subtract a number from the column",
                           n->name, e->least, e->most, ldexp(1, exponent - 24));
 }

@@ -16,7 +16,7 @@ mica_status mica__run_note_columns(mica_run *run, const mica_column **label);
 mica_status mica__run_fits_input(const mica_run *run, const mica_dataset *data);
 /* True for a column of answers or of their lengths, which predictions do not need. */
 bool mica__run_is_answer(const mica_run *run, const char *column);
-/* The batch without these columns; *feeds receives its tensors and is freed by the caller. */
+/* Makes *blind the batch without the columns of answers; *feeds receives its tensors and is freed by the caller. */
 mica_status mica__run_withhold(const mica_run *run, const mica_batch *batch, mica_feed **feeds, mica_batch *blind);
 /* Sets the facts "table" (see mica__outline_list) and "header": the columns of the training table. */
 mica_status mica__run_note_table(mica_run *run);

@@ -12,7 +12,7 @@ const char *mica__kind_at(size_t i);
 mica_status mica__kinds_check(const char *kinds);
 /* MICA_E_INVALID, naming the column, if the setting "kinds" names a column that the data do not have. */
 mica_status mica__run_check_kinds(const mica_run *run);
-/* Makes tables open with these columns as classes, and with columns of texts by name. */
+/* Collects the kinds of columns that settings and facts state, for tables that are opened from now on. */
 mica_status mica__run_note_kinds(mica_run *run);
 /* Turns the bases of the table's columns (bases.c) into a fact, and a fact into run->facts->bases. */
 mica_status mica__run_note_bases(mica_run *run);

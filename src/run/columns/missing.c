@@ -197,7 +197,8 @@ mica_status mica__run_check_ignored(const mica_run *run) {
   return MICA_OK;
 }
 
-/* Numbers taken as answers although the user did not say so and they might be classes. */
+/* If the user named no task, and the answers are numbers that might be classes, says that they are taken for
+ * numbers. */
 mica_status mica__run_remark_regress(mica_run *run) {
   const mica__schema *schema = schema_of(run->parts->whole);
   for (size_t i = 0; schema && i < schema->count; i++)

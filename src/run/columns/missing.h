@@ -8,7 +8,7 @@
 
 /* How tables treat missing numbers when they are opened: as NaN, which mica__run_fill replaces, or as an error. */
 mica_missing mica__run_missing(const mica_run *run);
-/* Sets the setting of a new run. */
+/* Sets the setting "missing" of a new run. */
 mica_status mica__run_begin_missing(mica_run *run);
 /* Computes the values that replace missing numbers from the training part, sets the fact "fills", and fills the parts
  * that are open. */
@@ -17,7 +17,7 @@ mica_status mica__run_note_fills(mica_run *run);
 mica_status mica__run_fill(const mica_run *run, mica_dataset *data);
 /* Reports missing cells, rows without an answer, and unknown classes. */
 mica_status mica__run_remark_missing(mica_run *run, const mica_dataset *data);
-/* Reports these for the data of training, validation and test, and names columns that only number the rows. */
+/* Reports the same for the data of training, validation and test, and names columns that only number the rows. */
 mica_status mica__run_remark_parts(mica_run *run);
 /* Reports how many cells of a column have classes that training did not see, and the first such class. */
 mica_status mica__run_remark_class(mica_run *run, const char *table, const char *column, uint64_t count,

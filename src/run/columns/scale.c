@@ -22,11 +22,12 @@ static bool take_number(const char **at, bool above, double *number) {
   *number = mica__strtod(*at, &end);
   if (end == *at || strspn(*at, " \t\n\v\f\r") || (*end && *end != ',') || (*end == ',' && !end[1])) return false;
   *at = *end ? end + 1 : end;
-  /* Converts numbers to f32, the type that loaders take. */
+  /* The number must be valid as f32 too, the type that loaders take. */
   return above ? (float)*number > 0 && *number < 1e30 : *number > -1e30 && *number < 1e30;
 }
 
-/* Numbers of a list, at most `most` of them into `numbers`; 0 if something is wrong. */
+/* Reads the numbers of a list, at most `most` of them into `numbers`, and returns how many the list has; 0: one is
+ * wrong. */
 static size_t take_list(const char *list, bool above, double *numbers, size_t most) {
   size_t count = 0;
   double number = 0;

@@ -89,7 +89,7 @@ static mica_status visit_first(mica_run *run, const mica_dataset *data, uint64_t
   return MICA_OK;
 }
 
-/* Frames of a video, whose boxes are followed from one size to the next without being scaled. */
+/* Frames of a video. Boxes are tracked in pixels, and are not scaled if the size of the frames changes. */
 typedef struct video {
   mica__sample_fn *fn;
   void *user;

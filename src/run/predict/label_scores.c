@@ -18,7 +18,7 @@ static mica_status take_batch(mica_run *run, const mica_batch *batch, const floa
   ranking *r = user;
   const size_t count = (size_t)batch->count * r->labels, at = r->rows * r->labels;
   if (r->rows + (size_t)batch->count > r->most)
-    return mica__fail(MICA_E_STATE, "a source gave more samples than it has");
+    return mica__fail(MICA_E_STATE, "the source of batches gave more samples than it announced");
   memcpy(r->shares + at, shares, count * sizeof *shares);
   r->rows += (size_t)batch->count;
   return mica__batch_read(run, batch, mica__common_facts_of(run).label_column, r->truths + at, count * sizeof(float));

@@ -13,7 +13,7 @@ typedef struct mica__once_input {
   const void *data;
 } mica__once_input;
 
-/* Builds the output of the inputs, in their order; a null value if the graph has failed. */
+/* Builds the output from the inputs, which are in the order of the list; a null value if the graph has failed. */
 typedef mica_value mica__once_fn(mica_nn *nn, const mica_run *run, const mica_value *inputs, void *user);
 
 /* Inputs at most. */

@@ -119,7 +119,7 @@ typedef struct sides {
   bool header;
 } sides;
 
-/* The column that the first record names so. */
+/* Finds the column whose name in the first record is `wanted`. */
 static mica_status find_named(const mica__records *r, const char *wanted, size_t *at) {
   *at = SIZE_MAX;
   for (size_t i = 0; i < r->count && *at == SIZE_MAX; i++) {

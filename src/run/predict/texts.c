@@ -277,7 +277,7 @@ static texts begin(const mica_run *run, const mica__text_samples *from) {
   return (texts){.from = *from, .answers = mica__truth_count(run)};
 }
 
-/* What a walk over given data needs besides them. */
+/* What visit_data needs besides the data. */
 typedef struct visiting {
   const mica__text_samples *from;
   void *user;

@@ -232,7 +232,7 @@ static mica_status take_batch(mica_run *run, const mica_batch *batch, const floa
   judging *j = user;
   const size_t tile = (size_t)(j->tiling.height * j->tiling.width), all = (size_t)batch->count * tile;
   if (batch->count > mica__common_settings_of(run).batch)
-    return mica__fail(MICA_E_STATE, "a source gave more samples than a batch has");
+    return mica__fail(MICA_E_STATE, "the source of batches gave more samples than the setting batch allows");
   MICA_TRY(mica__batch_read(run, batch, mica__common_facts_of(run).label_column, j->masks, all * sizeof *j->masks));
   for (size_t i = 0; i < (size_t)batch->count; i++)
     MICA_TRY(add_tile(run, j, shares + i * tile * (size_t)j->classes, j->masks + i * tile));

@@ -18,8 +18,8 @@ mica_status mica__visit_data(mica_run *run, const mica_run_input *given, mica__d
 mica_status mica__visit_files(mica_run *run, const mica_run_input *given, mica__file_visit_fn *visit,
                               mica__sample_fn *fn, void *user);
 
-/* Predicts one sample, whose shape may be its own, from those feeds that the network takes, and visits it with the
- * head's output of `width` numbers. */
+/* Predicts one sample, whose shape may differ from that of other samples, from the feeds that the network has inputs
+ * for, and visits it with the head's output of `width` numbers. */
 mica_status mica__visit_fed(mica_run *run, const mica__sample *sample, const mica_feed *feeds, size_t count,
                             int64_t width, mica__sample_fn *fn, void *user);
 

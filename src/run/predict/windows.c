@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* A window on its way through the network. */
+/* Reads a window, runs it through the network, and adds the answer to the slab. */
 static mica_status infer(mica_run *run, const mica__volume_reader *reader, const mica__window *w, float *values,
                          mica_tensor *x, mica__slab *s) {
   const mica_feed feed = {mica__common_facts_of(run).input_column, x};

@@ -8,8 +8,8 @@
 /* Two boxes count as the same object from this overlap on. */
 #define SAME_BOX 0.5
 
-/* The item of a section that holds the answer; depending on the kind of items it is the first one. NULL if there is
- * none. Facts about the sample (its true answer, its size) do not count. */
+/* The item of a section that holds its answer: the first item of the first kind in the list that the section has. Items
+ * named "truth" do not count. NULL: there is none. */
 static const mica_item *answer_of(const mica_report *r, size_t section) {
   static const struct {
     mica_item_kind kind;
@@ -99,7 +99,7 @@ static double number_at(const mica_item *item, size_t row, size_t column) {
   return item->kind == MICA_ITEM_KIND_NUMBER ? item->number : item->numbers[row * item->columns + column];
 }
 
-/* The columns of forecasts; the columns of what really came follow them. */
+/* How many columns of a table hold forecasts; the columns of actual values come after them. A number has one column. */
 static size_t columns_of(const mica_item *item) {
   static const char truth[] = " actual";
   size_t count = 0;

@@ -98,7 +98,7 @@ static mica_status check_tokens(const mica_run *run) {
   const mica__fact_texts want = mica__common_facts_of(run).tokenizer;
   if (is.count == 2 && want.count == 2 && strcmp(is.list[1], want.list[1]) != 0)
     return mica__fail(MICA_E_FORMAT,
-                      "the teacher in %s reads other tokens: train with its tokenizer.json as the setting tokenizer",
+                      "the teacher in %s has another tokenizer; set tokenizer to the tokenizer.json of the teacher",
                       run->networks->teacher.run->folder);
   for (size_t i = 0; mica__common_facts_of(run).vocabulary > 0 && i < sizeof reach / sizeof *reach; i++) {
     const double own = mica_run_number(run, reach[i]), others = mica_run_number(run->networks->teacher.run, reach[i]);
@@ -109,10 +109,11 @@ static mica_status check_tokens(const mica_run *run) {
   return MICA_OK;
 }
 
-/* For a model from elsewhere, only the shapes can be compared, when it is built. */
+/* True if the teacher is a model that Mica did not export. Only shapes can be compared then, when the model is
+ * built. */
 static bool is_foreign(const mica_run *teacher) { return teacher->networks->model && !teacher->task; }
 
-/* It must have one f32 input, like the samples. */
+/* Checks a teacher in ONNX: it must have one f32 input that fits the samples. */
 static mica_status check_model(const mica_run *run) {
   const mica_run *teacher = run->networks->teacher.run;
   const mica_onnx_port port = mica_onnx_input(teacher->networks->model, 0);

@@ -240,7 +240,8 @@ static mica_status note_taylor(work *w, mica_pruning *p, const char *path, const
 
 /* --- steps --- */
 
-/* The network is the one that is tested; its outputs are those of the step and the sums of a test. */
+/* Finds the channels of the network of tests from all that it computes: the outputs of the step and the sums of a
+ * test. */
 static mica_status find_channels(const work *w, mica_pruning **p) {
   const mica__phase *test = &w->now->trainer->testing;
   return mica_pruning_create_of(test->nn, test->output_values, test->output_count, p);
@@ -360,8 +361,8 @@ static mica_status prune(work *w, mica_run **out) {
   const bool by_class = mica__common_facts_of(*out).validation_by_class > 0;
   if (told == MICA_OK && by_class && !(mica__common_facts_of(w->base).validation_by_class > 0))
     told = mica__run_remark(*out,
-                            "the run in %s held out samples without regard to classes: validation samples may be among "
-                            "those that the run was trained on",
+                            "unlike this run, the run in %s held out samples without regard to classes: validation "
+                            "samples may be among those that it was trained on",
                             c->run);
   if (told != MICA_OK) {
     mica_run_destroy(*out);

@@ -169,7 +169,7 @@ static mica_status report_files(const work *w, mica_report *report) {
   struct stat before, after;
   const bool there = stat(w->from, &before) == 0;
   if (!there || stat(w->to, &after) != 0)
-    return mica__fail(MICA_E_IO, "the properties of %s cannot be read", there ? w->to : w->from);
+    return mica__fail(MICA_E_IO, "the size of %s cannot be read", there ? w->to : w->from);
   MICA_TRY(mica_report_begin(report, "Files"));
   MICA_TRY(mica_report_add_number(report, "bytes before", (double)before.st_size));
   MICA_TRY(mica_report_add_number(report, "bytes", (double)after.st_size));

@@ -212,7 +212,7 @@ static mica_status round_weights(work *w, mica_report *report) {
 static mica_status report_files(const work *w, uint64_t before, mica_report *report) {
   struct stat after;
   if (stat(w->config->path, &after) != 0)
-    return mica__fail(MICA_E_IO, "the properties of %s cannot be read", w->config->path);
+    return mica__fail(MICA_E_IO, "the size of %s cannot be read", w->config->path);
   MICA_TRY(mica_report_begin(report, "Files"));
   MICA_TRY(mica_report_add_number(report, "bytes before", (double)before));
   MICA_TRY(mica_report_add_number(report, "bytes", (double)after.st_size));

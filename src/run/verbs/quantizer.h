@@ -16,7 +16,7 @@ mica_quantize_settings mica__run_learned_settings(const mica_run *run);
 mica_status mica__run_add_quantizer(mica_run *run, mica_trainer_config *config);
 /* Sets the initial steps for the setting "quantize", from the network's weights and some training batches. */
 mica_status mica__run_begin_steps(mica_run *run);
-/* Records what the layers of another network are given. */
+/* Makes an observer that records the inputs of another network's layers. */
 mica_observer mica__calibration_observer(mica_calibration *calibration);
 
 #endif
