@@ -33,7 +33,8 @@ typedef struct mica__detector_targets {
 mica__detector_targets mica__detector_assign(const mica__detector_points *p, mica_value boxes, mica_value label,
                                              mica_value ignored);
 
-/* Sums over points; `total` is their sum, divided by `found`: the points that are to find a box, or 1. */
+/* Sums over points. `found` is the number of points that are to find a box, at least 1; `total` is the sum of the three
+ * losses, divided by `found`. */
 typedef struct mica__detector_losses {
   mica_value of_class, of_box, of_centre, positive, found, total;
 } mica__detector_losses;

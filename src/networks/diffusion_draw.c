@@ -36,7 +36,7 @@ static void free_sampler(sampler *s) {
 
 /* --- the graph of a step --- */
 
-/* Column k of the row (1, 5) of a plan, as a scalar of pictures. */
+/* Element k of a row (1, 5) of a plan, as (1, 1, 1, 1), to be combined with pictures. */
 static mica_value entry(mica_value row, int32_t k) {
   return mica_reshape(mica_slice(row, 1, k, k + 1, 1), MICA_SHAPE(1, 1, 1, 1));
 }

@@ -111,7 +111,7 @@ static mica_status check_ids(const mica_run *run, const mica_run *teacher) {
       teacher->folder, (long long)other, (long long)own);
 }
 
-/* The columns of a batch that networks read, and the numbers that stand for features. */
+/* Checks that the teacher can read the run's batches: their columns, and the numbers for users, items and features. */
 static mica_status teaches(const mica_run *run, const mica_run *teacher) {
   const mica__recommender own = mica__recommend_network(run), other = mica__recommend_network(teacher);
   const int64_t sees = mica__recommender_context(&other), given = mica__recommender_context(&own);
@@ -146,7 +146,7 @@ static mica_status prepare(mica_run *run) {
 
 static bool is_count(double number, double most) { return number >= 0 && number <= most && number == floor(number); }
 
-/* For each feature: how many values it takes, how many a cell holds, mean and deviation. */
+/* feature_numbers holds for each feature: how many values it has, how many a cell holds, mean and deviation. */
 static mica_status check_feature_numbers(const mica_run *run) {
   const mica__fact_numbers numbers = mica__recommend_facts_of(run).feature_numbers;
   for (size_t k = 0; k + 4 <= numbers.count; k += 4)

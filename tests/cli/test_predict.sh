@@ -160,7 +160,7 @@ ends 1 '' '*column 1 of sample 1 is nan*'
 { array '|u1' '40,' && printf '\000%.0s' $(seq 40); } >"$work/holes/y_test.npy"
 cp "$work/arrays/x_test.npy" "$work/holes"
 run eval --model "$work/labels" --data "$work/holes/x_test.npy"
-ends 1 '' '*has 1 label a sample, but the network was trained on 2, each 0 or 1: labels must have the shape (40, 2)*'
+ends 1 '' '*has 1 label per sample, but the network was trained on 2, each 0 or 1: labels must have the shape (40, 2)*'
 
 # One class alone is refused.
 printf 'x,y\n1,a\n2, a\n3,a \n4,a\n' >"$work/one.csv"

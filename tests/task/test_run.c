@@ -202,7 +202,7 @@ START_TEST(several_labels_a_sample) {
   for (int i = 0; i < 2; i++) {
     const mica_run_config wrong = {.dataset = data, .settings = single[i], .setting_count = 2 - (size_t)!i};
     ck_assert_int_eq(mica_run_create(test_engine(), &wrong, &run), MICA_E_INVALID);
-    ck_assert_msg(strstr(mica_error_message(), "is for one label a sample") != NULL, "%s", mica_error_message());
+    ck_assert_msg(strstr(mica_error_message(), "is for one label per sample") != NULL, "%s", mica_error_message());
   }
   mica_dataset_destroy(data);
 }

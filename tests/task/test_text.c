@@ -229,7 +229,7 @@ START_TEST(tokenisers_are_chosen) {
                {{"model", "resnet18"}, "encoder, tagger, tcn and cnn_gru, not resnet18"},
                {{"heads", "5"}, "a width of 64 cannot be shared by 5 heads"},
                {{"text", "Message"}, "no column 'Message' of texts"},
-               {{"text", "Label"}, "it is that of answers"},
+               {{"text", "Label"}, "it is the column of answers"},
                {{"label", "Kind"}, "Kind"}};
   snprintf(path, sizeof path, "%s", data);
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

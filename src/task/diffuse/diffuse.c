@@ -76,7 +76,7 @@ static mica_status check_augment(const mica_run *run) {
   mica_augment_config augment;
   MICA_TRY(mica_augment_parse(mica__common_settings_of(run).augment, &augment));
   if (augment.mixup > 0 || augment.cutmix > 0)
-    return mica__fail(MICA_E_INVALID, "%s blends pictures, and the task diffuse learns to draw single ones",
+    return mica__fail(MICA_E_INVALID, "%s blends pictures, but the task diffuse draws single ones; leave it out",
                       augment.mixup > 0 ? "mixup" : "cutmix");
   return MICA_OK;
 }

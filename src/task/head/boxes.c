@@ -75,8 +75,8 @@ static void add_losses(const mica__detector_points *p, mica_value z, int32_t cla
   out->metrics[2] = (mica_metric){.name = "centre_loss", .sum = l.of_centre, .weight = l.found};
 }
 
-/* The teacher's boxes and centre-ness are learned where it finds something, its classes everywhere; as in the losses,
- * divided by the points that are to find a box. t and found: of a batch with answers. */
+/* Adds answers to learn from a teacher: its boxes and centre-ness at points where it finds something, its classes at
+ * all. Like the losses, they are divided by `found`. t: the right answers, NULL in the teacher. */
 static void add_answers(const mica__detector_points *p, mica_value z, int32_t classes, const mica__detector_targets *t,
                         mica_value found, mica_objective *out) {
   mica_value logits = mica_slice(z, 2, 0, classes, 1), sure = {0}, counts = {0};

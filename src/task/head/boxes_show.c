@@ -114,7 +114,7 @@ static mica_status add_drawn(mica_report *report, const mica__sample *sample, co
   return status;
 }
 
-/* The boxes of a sample, with ids if there is a tracker; drawn: in a picture of their own, else over the sample. */
+/* Adds the boxes of a sample, with ids if there is a tracker; drawn: draws them in a picture of their own. */
 static mica_status show(mica_run *run, mica_report *report, const mica__sample *sample, const float *found,
                         double least, mica_tracker *tracker, bool drawn) {
   shown *s = malloc(sizeof *s);

@@ -20,7 +20,7 @@ static mica_status prepare_labels(mica_run *run, const mica_column *label) {
   for (size_t i = 0; i < sizeof single / sizeof *single; i++) {
     const char *is = mica_run_setting(run, single[i]);
     if (*is && strcmp(is, "0") != 0 && strcmp(is, "cross_entropy") != 0)
-      return mica__fail(MICA_E_INVALID, "%s %s is for one label a sample, but %s has several", single[i], is,
+      return mica__fail(MICA_E_INVALID, "%s %s is for one label per sample, but %s has several", single[i], is,
                         run->data);
   }
   return mica__head_labels.prepare(run, label);

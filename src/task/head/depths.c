@@ -1,5 +1,5 @@
-/* The depth of each pixel: losses and metrics over the pixels whose depth is known. The network answers with logarithms
- * of the depth in the run's usual depth, so depths are above 0. */
+/* The depth of each pixel: losses and metrics over the pixels whose depth is known. The network answers with the
+ * logarithm of the depth divided by the run's usual depth, so depths are above 0. */
 #include "task/head/depths.h"
 #include "data/annotation/depth_map.h"
 #include "data/dataset.h"

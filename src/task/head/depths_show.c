@@ -51,7 +51,7 @@ static mica_status add_file(mica_report *report, const char *ending, const uint8
   return mica_report_add(report, &item);
 }
 
-/* As the depth maps that training reads, and as numbers. */
+/* Adds files with the depths: one like the depth maps that training reads, and one of numbers. */
 static mica_status add_files(const mica_run *run, mica_report *report, const mica__sample *sample,
                              const float *depths) {
   const int64_t height = sample->shape.dim[1], width = sample->shape.dim[2];

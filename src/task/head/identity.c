@@ -25,7 +25,7 @@
 /* The most points of a curve in a report, and the most classes in its table. */
 #define MOST_POINTS 200
 #define MOST_CLASSES 100
-/* Lengths are raised to this before dividing by them. */
+/* The square of a length is raised to this before its root becomes a divisor. */
 #define LEAST_SQUARE 1e-12
 /* The factor of GE2E stays above 0. */
 #define LEAST_SCALE 1e-6
@@ -130,7 +130,7 @@ static mica_value arcface(mica_nn *nn, const mica_run *run, mica_value e, mica_v
   return mica_arcface(cosines, y, &(mica_arcface_config){.scale = settings.scale, .margin = margin});
 }
 
-/* Per sample; *counts as the triplet loss gives it. */
+/* The GE2E loss of each sample; *counts as in mica_ge2e. */
 static mica_value ge2e(mica_nn *nn, const mica_run *run, mica_value e, mica_value y, mica_value *counts) {
   const mica_init_config init = {.kind = MICA_INIT_CONSTANT, .value = settings_of(run).scale};
   mica_value scale = mica_nn_parameter(nn, "ge2e", MICA_SHAPE(1), &init);

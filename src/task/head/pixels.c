@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most masks that are counted to balance classes. */
+/* The most masks whose pixels are counted, to balance classes. */
 #define COUNTED 500
 
 enum { CROSS_ENTROPY_DICE, CROSS_ENTROPY, DICE, FOCAL };

@@ -95,7 +95,7 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
 
 /* --- the head --- */
 
-/* The form of the training data: ratings or clicks, windows of choices, or single choices. */
+/* Training data have one of these columns: "label" (ratings or clicks), "tokens" (windows) or "item" (choices). */
 static const mica_column *label_of(const mica_dataset *data) {
   static const char *const names[] = {"label", "tokens", "item"};
   const size_t columns = mica_dataset_column_count(data);
@@ -117,7 +117,7 @@ static int64_t outputs(const mica_run *run) {
   return mica__recommend_ranks(run) ? mica__recommend_network(run).items : 1;
 }
 
-/* Tables are updated by rows; and the metric that chooses the epoch. */
+/* Sets which metric chooses the epoch, and whether steps update only the rows of tables that they read. */
 static void configures(const mica_run *run, mica_trainer_config *c) {
   const bool alone = !run->config.communicator || run->config.communicator->ranks == 1;
   /* If all items are scored, every row has a gradient. */

@@ -8,7 +8,7 @@
 
 extern const mica__head mica__head_ranking;
 
-extern const mica_onnx_text mica__recommend_docs[]; /* of what they read and make */
+extern const mica_onnx_text mica__recommend_docs[]; /* of the inputs and outputs of exported models */
 void mica__recommend_exports(mica_nn *nn, const mica_batch_values *batch, const void *config, mica_objective *out);
 /* Adds "auc" over the source's samples, the AUC of simple baseline orders, and "base_log_loss": the log loss of always
  * predicting the share of clicks in training. */

@@ -35,7 +35,7 @@ MICA__FACTS_STRUCT(contexts, CONTEXTS_FACTS);
 
 extern const mica__input mica__input_contexts;
 
-/* State that a run keeps for its contexts (task/input/contexts_tokens.c). */
+/* Settings and facts of contexts (task/input/contexts_tokens.c). */
 mica__contexts_settings mica__contexts_settings_of(const mica_run *run);
 mica__contexts_facts mica__contexts_facts_of(const mica_run *run);
 

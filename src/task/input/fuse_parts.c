@@ -118,7 +118,7 @@ mica_status mica__fuse_fits(const mica_run *run, const mica_dataset *data) {
   return MICA_OK;
 }
 
-/* Shows for the training data how the table was interpreted; the column of series is a text only for its reader. */
+/* Adds how the table was interpreted; a column of series, a text to the reader of the table, is called series here. */
 static mica_status add_summary(const mica_run *run, const mica_dataset *data, mica__store *store) {
   const char *summary = mica_dataset_summary(data), *series = mica__fuse_facts_of(run).series_column;
   mica__text text = {0}, read = {0};

@@ -99,9 +99,7 @@ static mica_status prepare(mica_run *run) {
   if (run->parts->whole) {
     const char *column = column_of(run->parts->whole);
     if (!column)
-      return mica__fail(MICA_E_FORMAT,
-                        "%s has no column smiles, node or graph: the task %s wants molecules, nodes, pairs in node and "
-                        "other, or graphs",
+      return mica__fail(MICA_E_FORMAT, "%s has no column smiles, node or graph, by which the task %s finds each sample",
                         run->data, run->task->name);
     MICA_TRY(mica__run_note_text(run, "sample_column", column));
   }

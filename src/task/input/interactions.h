@@ -89,7 +89,7 @@ MICA__SETTINGS_STRUCT(recommend, RECOMMEND_SETTINGS);
   X(S, NUMBERS, feature_numbers, .of = "features", .each = 4, MICA__ANY_SIGN)
 MICA__FACTS_STRUCT(recommend, RECOMMEND_FACTS);
 
-/* State that a run keeps for its interactions. */
+/* Settings and facts of a recommending run. */
 mica__recommend_settings mica__recommend_settings_of(const mica_run *run);
 mica__recommend_facts mica__recommend_facts_of(const mica_run *run);
 

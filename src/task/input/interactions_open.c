@@ -57,7 +57,7 @@ static mica_status read_file(const mica_run *run, const char *path, mica__intera
     return mica__fail(MICA_E_INVALID, "separator must be one character, not \"%s\"", s.separator);
   if (takes) MICA_TRY(mica__features_recall(run, &out->features));
   MICA_TRY(mica__interactions_open(path, &config, each, user, out));
-  /* Lines that are split carry the features that the run has for users and items. */
+  /* The run's own data take features from the tables of users and items beside them; other data have them recalled. */
   return !each && takes && mica__recommend_owns(run, path) ? add_sides(run, out) : MICA_OK;
 }
 
@@ -70,7 +70,7 @@ mica_status mica__recommend_read_each(const mica_run *run, const char *path, mic
   return read_file(run, path, out, each, user);
 }
 
-/* The run's own rows of features are found by the ids of users and items. */
+/* Finds the recorded rows of features of users and items, which have no keys, by ids. */
 static void take_recalled(const mica__features *f, mica__interaction *one) {
   if (!f->keys[MICA__SIDE_USER].count) one->rows.at[MICA__SIDE_USER] = f->rows[MICA__SIDE_USER] ? one->user - 1 : -1;
   if (!f->keys[MICA__SIDE_ITEM].count) one->rows.at[MICA__SIDE_ITEM] = f->rows[MICA__SIDE_ITEM] ? one->item - 1 : -1;

@@ -139,7 +139,7 @@ static bool is_blank(const char *text, size_t bytes) {
   return !bytes;
 }
 
-/* Sets the bit `lack` of each pair that has no text in the column. */
+/* Encodes the texts of a column; sets the bit `lack` of each pair whose text is blank. */
 static mica_status encode_all(const mica_run *run, const mica_dataset *data, const char *column, uint8_t lack,
                               uint8_t *lacks, mica__ids *ids) {
   mica__texts texts = mica__texts_of(data, column);
@@ -247,7 +247,7 @@ static mica_status remark_empty(mica_run *run, mica_part part, const char *name,
 
 static mica_status remark(mica_run *run, mica_part part, const char *name, const uint8_t *lacks,
                           const mica__ids *sources, const mica__ids *targets) {
-  /* Texts that are cut are reported for the training part, or for test data that are alone. */
+  /* Texts that are cut are reported for the training part, or for data of a run that does not train. */
   if (part == MICA_PART_TRAIN || !run->parts->whole)
     MICA_TRY(mica__run_remark_cut(run, sources->cut + targets->cut, sources->texts + targets->texts,
                                   mica__pairs_settings_of(run).length - 1));

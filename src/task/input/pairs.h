@@ -43,7 +43,7 @@ MICA__FACTS_STRUCT(pairs, PAIRS_FACTS);
 
 extern const mica__input mica__input_pairs;
 
-/* State that a run keeps for its pairs. */
+/* Settings and facts of pairs of texts. */
 mica__pairs_settings mica__pairs_settings_of(const mica_run *run);
 mica__pairs_facts mica__pairs_facts_of(const mica_run *run);
 

@@ -131,7 +131,7 @@ static mica_status derive(mica_run *run, mica_part part, const mica_dataset *dat
   return mica__windows_scale(run, w);
 }
 
-/* When data are opened, series are found by name. */
+/* Series were found by name when the data were opened. */
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
   if (mica__windows_of(data)) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s has no time series, but the run %s was trained on them", mica_dataset_name(data),

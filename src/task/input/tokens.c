@@ -76,7 +76,7 @@ static mica_status find_texts(mica_run *run) {
   const mica_column *label = mica__run_find_label(run->parts->whole), *text = text_of(run, run->parts->whole, name);
   if (!text && *name)
     return mica__fail(MICA_E_FORMAT, "%s has no column '%s' of texts%s", run->data, name,
-                      label && !strcmp(mica__run_answer_name(run, label), name) ? ": it is that of answers" : "");
+                      label && !strcmp(mica__run_answer_name(run, label), name) ? ": it is the column of answers" : "");
   if (!text || !is_text(text))
     return mica__fail(MICA_E_FORMAT, "%s has no column of texts: the task %s wants one, and an answer for each",
                       run->data, run->task->name);
@@ -99,8 +99,9 @@ static mica_status check_classes(const mica_run *run, const mica_column *label) 
   const uint64_t samples = mica_dataset_count(run->parts->whole);
   if (label->kind != MICA_COLUMN_KIND_CLASS || label->classes <= 16 || (uint64_t)label->classes * 2 <= samples)
     return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: the answers '%s' have %d classes in %llu samples; --label names another column",
-                    run->data, mica__run_answer_name(run, label), label->classes, (unsigned long long)samples);
+  return mica__fail(MICA_E_FORMAT,
+                    "%s: '%s' has too many classes, %d in %llu samples; choose another column by --label", run->data,
+                    mica__run_answer_name(run, label), label->classes, (unsigned long long)samples);
 }
 
 static mica_status complete(mica_run *run, const mica_column *label) {

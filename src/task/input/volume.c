@@ -26,7 +26,7 @@ static bool has_volumes(const mica_dataset *data) { return data->store->volumes 
 
 static int32_t suits(const mica_dataset *data) { return has_volumes(data) ? 30 : 0; }
 
-/* Volumes have sizes of their own. */
+/* Lets each volume keep its own size. */
 static void opens(const mica_run *run, mica_dataset_config *config) {
   (void)run;
   config->like = NULL;

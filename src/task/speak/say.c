@@ -39,13 +39,13 @@ static void free_saying(saying *s) {
   free(s->shares);
 }
 
-/* Inputs of both networks, and those of spectra alone. */
+/* The network of durations has the inputs up to BOTH, that of spectra has all. */
 enum { LETTERS, LENGTH, SHARES, BOTH, DURATIONS = BOTH, FRAMES, ALL };
 
 /* What a graph is built of. */
 typedef struct building {
   mica__speaker network;
-  bool spectra; /* of letters with durations; else their durations */
+  bool spectra; /* build the spectra of letters with durations; else the durations of letters */
 } building;
 
 static mica_value build(mica_nn *nn, const mica_run *run, const mica_value *in, void *user) {
@@ -57,7 +57,7 @@ static mica_value build(mica_nn *nn, const mica_run *run, const mica_value *in, 
   return mica__speaker_unscale(mica__speaker_decode(nn, &b->network, &code, in[DURATIONS], in[FRAMES]).spectrum);
 }
 
-/* `count` numbers: durations of letters, or ones for the frames of spectra. */
+/* Computes `count` numbers: spectra, if `frames` (a one for each frame) is given, else durations of letters. */
 static mica_status compute(mica_run *run, const saying *s, const float *frames, int64_t count, float *output) {
   const int64_t speakers = (int64_t)mica__speak_facts_of(run).speakers.count;
   const int32_t length = (int32_t)s->count;

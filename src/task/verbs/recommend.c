@@ -43,7 +43,7 @@ static mica_status read_history(const mica_run *run, int32_t user, asked *a) {
   return mica__fail(MICA_E_FORMAT, "the run is damaged: the history of user %d is \"%.40s\"", (int)user, at);
 }
 
-/* Reads the features that the network takes of a pair. */
+/* Ranks all items for a user by the values of pairs, with the features that the network reads. */
 static mica_status rank_by_pairs(mica_run *run, const mica__ranker *r, const asked *a, const mica_run_query *q,
                                  answer *out) {
   mica__features f = {0};

@@ -35,7 +35,7 @@ static int32_t suits(const mica_dataset *data) { return suits_kind(data, MICA_CO
 
 static mica_status prepare(mica_run *run) {
   if (run->parts->whole && mica_dataset_shape(run->parts->whole).rank != 3)
-    return mica__fail(MICA_E_FORMAT, "%s has no pictures: the task verify compares pictures or recordings", run->data);
+    return mica__fail(MICA_E_FORMAT, "%s has no pictures; for recordings choose the task sound_verify", run->data);
   MICA_TRY(mica__composed_prepare(run));
   return run->parts->whole ? mica__run_check_size(run) : MICA_OK;
 }
