@@ -19,8 +19,8 @@ bool mica__run_is_held(const mica_run *run);
 /* Makes the trainer write the weights of each best epoch to model.safetensors, and watch over the folder. */
 mica_status mica__run_begin_keeping(mica_run *run);
 /* Checks that the folder is still the locked one and has the files that open a run. Missing files are written again
- * with a warning. If another run lies there, this run moves to a folder beside it (`left`) and ends with its next
- * checkpoint. */
+ * with a warning. If another run lies there, this run moves to a folder beside it, sets run->kept->left, and ends with
+ * its next checkpoint. */
 mica_status mica__run_check_folder(mica_run *run);
 /* MICA_E_IO if the training had to move to such a folder and ends for that reason. */
 mica_status mica__run_say_left(const mica_run *run);

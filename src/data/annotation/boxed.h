@@ -35,8 +35,8 @@ mica_status mica__boxed_class(mica__boxed *b, const char *name, int32_t *class_i
 void mica__boxed_leave_out(mica__boxed *b, size_t count);
 /* Sorts classes by their names. */
 void mica__boxed_sort_classes(mica__boxed *b);
-/* Adds the columns of data.h to the store. With config->like, classes are matched by name, and a class that it does not
- * have is MICA_E_FORMAT. */
+/* Adds the columns that mica/data.h describes to the store. With config->like, classes are matched by name, and a class
+ * that it does not have is MICA_E_FORMAT. */
 mica_status mica__boxed_finish(mica__boxed *b, const mica_dataset_config *config, mica__store *store);
 
 /* Where a picture of this size is placed in height x width: its corner (left, top), and a horizontal and a vertical

@@ -35,7 +35,7 @@ mica_status mica__strings_make(mica_dataset *base, const char *task, mica_part p
 const char **mica__strings_speakers(const mica_dataset *data, int32_t *count);
 
 /* Frames of the spectrum and steps of the network, in samples. A step reads `reach` samples, the next step those
- * `stride` later. Only the state of recurrent layers connects a step with anything before or after. */
+ * `stride` later. Only recurrent layers and the blocks of Conformer connect a step with earlier ones. */
 typedef struct mica__strings_time {
   int64_t length, hop; /* of a frame */
   int64_t stride, reach;

@@ -1,5 +1,5 @@
-/* task/input/picture.h: pictures of any size, for which U-Net answers at every pixel. picture.c trains, picture_show.c
- * reads pictures, run/predict/tiles.c joins the answers for tiles. */
+/* task/input/picture.h: pictures of any size, for which U-Net answers at every pixel. picture.c trains,
+ * run/predict/pictures.c reads pictures, run/predict/tiles.c joins the answers for tiles. */
 #ifndef MICA_TASK_INPUT_PICTURE_H
 #define MICA_TASK_INPUT_PICTURE_H
 

@@ -1,5 +1,5 @@
 /* task/input/volume.h: volumes of any size; a 3-D U-Net gives a class per voxel. volume.c trains on windows,
- * volume_windows.c joins the outputs of windows, volume_show.c passes volumes to reports. */
+ * volume_show.c passes volumes to reports, run/predict/windows.c joins the outputs of windows. */
 #ifndef MICA_TASK_INPUT_VOLUME_H
 #define MICA_TASK_INPUT_VOLUME_H
 
