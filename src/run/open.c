@@ -125,7 +125,8 @@ mica_status mica_run_open_as(mica_engine *engine, const char *folder, const mica
   if (config && config->precision && !precision)
     return mica__fail(MICA_E_INVALID, "the precision cannot be \"%s\"; choose f32, f16 or bf16", config->precision);
   if (!(scale >= 0) || isinf(scale))
-    return mica__fail(MICA_E_INVALID, "mica_run_open_as: a depth_scale of %g is not 0, nor a number above 0", scale);
+    return mica__fail(MICA_E_INVALID, "mica_run_open_as: depth_scale is %g, but must be a finite number of at least 0",
+                      scale);
   const bool file = stat(folder, &about) == 0 && S_ISREG(about.st_mode);
   if (file) MICA_TRY(check_file(folder));
   MICA_TRY(mica__run_open_folder(engine, folder, precision, file ? open_model : mica__run_open_facts, out));

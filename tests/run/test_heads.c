@@ -244,7 +244,7 @@ START_TEST(depth_scales_are_checked) {
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
     const mica_run_open_config how = {.depth_scale = wrong[i]};
     ck_assert_int_eq(mica_run_open_as(test_engine(), files_path("nowhere"), &how, &run), MICA_E_INVALID);
-    ck_assert_msg(strstr(mica_error_message(), "mica_run_open_as: a depth_scale of ") == mica_error_message(), "%s",
+    ck_assert_msg(strstr(mica_error_message(), "mica_run_open_as: depth_scale is ") == mica_error_message(), "%s",
                   mica_error_message());
   }
 }
