@@ -108,7 +108,8 @@ echo x >"$work/voices/ann/notes.txt"
 # shellcheck disable=SC2086
 run train --task verify --data "$work/voices" $small --loss arcface --batch 2 --out "$work/arc"
 [ "$status" = 0 ] || fault "$err"
-for said in '1 folder holds no * and is not a class: *voices/nobody' '1 file is not * and is not used: *ann/notes.txt'; do
+for said in '1 folder holds no * and is not a class: *voices/nobody' \
+  '1 file is not * and is not used: *ann/notes.txt'; do
   # shellcheck disable=SC2254
   case $out in *$said*) ;; *) fault "not '$said': $out" ;; esac
 done

@@ -209,8 +209,8 @@ START_TEST(pictures_that_f32_does_not_tell_apart_are_named) {
   const mica_run_config config = {.data = files_path("far"), .settings = settings, .setting_count = 2};
   mica_run *run = NULL;
   ck_ok(mica_run_create(test_engine(), &config, &run));
-  ck_assert_msg(strstr(mica_run_remark(run, 0), "'image' are 1000000000 to 1000000009, where f32") != NULL,
-                "%s", mica_run_remark(run, 0));
+  ck_assert_msg(strstr(mica_run_remark(run, 0), "'image' are 1000000000 to 1000000009, where f32") != NULL, "%s",
+                mica_run_remark(run, 0));
   mica_run_destroy(run);
 }
 END_TEST
