@@ -163,7 +163,8 @@ static mica_status measure(finder *f) {
   return MICA_OK;
 }
 
-/* Finds the values that keep their own memory: outputs, assigned values and constants. */
+/* Finds the values that keep their own memory: outputs, assigned values, the parameters to which they are assigned, and
+ * what stays the same between runs. */
 static mica_status find_fixed(finder *f, const mica__template *template) {
   bool *written = calloc((size_t)f->graph->count + 1, sizeof *written);
   if (!written) return mica__fail_nomem("a session");
