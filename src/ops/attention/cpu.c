@@ -1,5 +1,6 @@
-/* Attention on CPUs (cl/attention/cpu/forward.cl, attention/cpu/row.cl, attention/cpu/grad.cl). Forward, a work-item
- * computes a tile of queries, or one query if there are few. Backward, it takes some or all tiles of keys of a head. */
+/* Attention on CPUs (cl/attention/cpu/forward.cl, cl/attention/cpu/row.cl, cl/attention/cpu/grad.cl). Forward, a
+ * work-item computes a tile of queries, or one query if there are few. Backward, it takes some or all tiles of keys of
+ * a head. */
 #include "ops/attention/attention.h"
 
 #include "base/arith.h"

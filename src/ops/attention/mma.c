@@ -1,4 +1,4 @@
-/* Attention and its gradients on matrix units of GPUs (cl/attention/mma/forward.cl, attention/mma/grad.cl), in f16
+/* Attention and its gradients on matrix units of GPUs (cl/attention/mma/forward.cl, cl/attention/mma/grad.cl), in f16
  * and bf16. */
 #include "ops/attention/attention.h"
 

@@ -13,7 +13,8 @@ typedef struct mica__draw {
 } mica__draw;
 
 /* The changes of the sample at a position; valid while *augment lives. The picture has H x W pixels, and `one` is the
- * element that 1 stands for. Below, H and W are the size of the changed picture: of the window, if there is one. */
+ * value of an element that stands for 1: 255 in bytes. Below, H and W are the size of the changed picture: of the
+ * window, if there is one. */
 mica__draw mica__draw_of(const mica__augment *augment, uint32_t position, int64_t H, int64_t W, double one);
 
 /* The point of the original that pixel (q, r) of the changed picture shows: at[0] across, at[1] down. */

@@ -27,7 +27,8 @@ mica_axes mica__axes_of(uint32_t set);
 /* True if every dimension is known. */
 bool mica__shape_is_known(mica_shape shape);
 
-/* Converts *axis from -rank .. rank-1 to 0 .. rank-1; MICA_E_SHAPE names both. */
+/* Converts *axis from -rank .. rank-1 to 0 .. rank-1. MICA_E_SHAPE, with a message that names the axis and the rank, if
+ * it lies outside. */
 mica_status mica__axis(int64_t *axis, int32_t rank);
 /* Fails because a builder of op cannot take x: records "op(%3 'x' f32 (64, 128)): " and the sentence, and returns the
  * null value. Records nothing for a null x, whose graph already has its error. */
@@ -36,7 +37,7 @@ mica_value mica__builder_fail(const char *op, mica_value x, mica_status status, 
 /* mica__axis in a builder: returns false after recording an error in x's graph. */
 bool mica__builder_axis(const char *op, mica_value x, int64_t *axis);
 /* True if value is one of the `count` values of an enumeration, or lies in [least, most]. Else records an error such as
- * "mode 9 is not from 0 to 3" or "a probability of 2 is not in [0, 1]". False for a null x too. */
+ * "mode is 9, but must be from 0 to 3". False for a null x too. */
 bool mica__builder_choice(const char *op, mica_value x, const char *what, int64_t value, int64_t count);
 bool mica__builder_number(const char *op, mica_value x, const char *what, double value, double least, double most);
 
@@ -76,7 +77,8 @@ typedef struct mica__rows {
 } mica__rows;
 mica__rows mica__rows_of(mica_shape shape, int64_t axis);
 
-/* On the host: row-major strides; and the step to the next index of a shape, false after the last index. */
+/* On the host. mica__row_major gives the strides of a row-major tensor. mica__next_index steps to the next index of a
+ * shape, and is false after the last one. */
 void mica__row_major(mica_shape shape, int64_t stride[MICA_MAX_RANK]);
 bool mica__next_index(mica_shape shape, int64_t index[MICA_MAX_RANK]);
 /* The offset of the element that an access reaches at an index. */

@@ -1,5 +1,5 @@
-/* A filter of one element without stride or padding is a matrix product for each image: Y (K, HW) = W (K, C) X (C, HW),
- * and backward X = W^T Y. The implementations of matrix products compute it. */
+/* A convolution with filters of one element, without stride or padding, is a matrix product for each image: Y (K, HW) =
+ * W (K, C) X (C, HW), and backward X = W^T Y. The implementations of matrix products compute it. */
 #include "base/error.h"
 #include "ops/conv/conv.h"
 #include "ops/matmul/gemm.h"

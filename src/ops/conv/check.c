@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Sizes in the tensors' order; rank is the number of spatial dimensions, 0 for 2. */
+/* Sizes in the tensors' order. spatial is the number of spatial dimensions; 0 stands for 2. */
 typedef struct geometry {
   int64_t n, c, k;
   int64_t in[3], filter[3];

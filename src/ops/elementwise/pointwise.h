@@ -6,8 +6,8 @@
 #include "ops/select/check.h"
 #include "runtime/launch.h"
 
-/* The last parameter of every such kernel. Shipped values: wide vectors on CPUs, where a work-item is a loop iteration;
- * 16 bytes of f32 per work-item on GPUs. */
+/* VW, the last parameter of every pointwise kernel. Shipped values: wide vectors on CPUs, where a work-item is a loop
+ * iteration; 16 bytes of f32 per work-item on GPUs. */
 #define MICA__POINTWISE_CPU 16
 #define MICA__POINTWISE_GPU 4
 #define MICA__POINTWISE_VW MICA__INT("VW", "elements a work-item treats", 1, 2, 4, 8, 16)

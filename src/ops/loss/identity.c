@@ -68,7 +68,7 @@ mica_value mica_triplet(mica_value x, mica_value target, double margin, mica_val
   return mica__narrow(mica_sum(losses, MICA_AXES(1, 2), false), x);
 }
 
-/* Rows of length 1; of zeros: zeros. */
+/* Scales each row to length 1; a row of zeros stays zero. */
 static mica_value normed(mica_value x) {
   mica_value squares = mica_sum(mica_square(x), MICA_AXES(1), true);
   return mica_div(x, mica_sqrt(mica_affine(squares, 1, LEAST_LENGTH)));

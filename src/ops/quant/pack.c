@@ -1,4 +1,4 @@
-/* Packs operands of 8-bit products into panels and images (cl/quant/pack.cl, quant/image.cl). */
+/* Packs operands of 8-bit products into panels and images (cl/quant/pack.cl, cl/quant/image.cl). */
 #include "base/arith.h"
 #include "base/error.h"
 #include "ops/quant/int8.h"

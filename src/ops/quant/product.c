@@ -179,7 +179,7 @@ static mica_dtype columns_type(const mica__int8 *p) {
   return mica_tensor_dtype(p->in[p->conv ? MICA__INT8_FIRST : MICA__INT8_SECOND]);
 }
 
-/* False if rows (columns) have no zero point, also after packing. */
+/* True if packed rows (columns) have a zero point: one that is given, or one because packing changes their type. */
 static bool rows_are_offset(const mica__int8 *p, const mica__int8_form *form) {
   return rows_type(p) != form->rows || has(p, p->conv ? MICA__INT8_SECOND_ZERO : MICA__INT8_FIRST_ZERO);
 }

@@ -224,7 +224,7 @@ static bool divide(const char *op, int32_t axis, int64_t block, beside *b) {
   return true;
 }
 
-/* Reshapes one number per index of the axis. */
+/* Reshapes scale and zero, which have one number for each index of the axis, so that they broadcast to x. */
 static bool per_axis(const char *op, int32_t axis, beside *b) {
   char tx[MICA_SHAPE_TEXT], ts[MICA_SHAPE_TEXT];
   mica_shape x = mica_value_shape(b->x), own = mica_value_shape(b->scale), wide = {.rank = x.rank};

@@ -121,7 +121,8 @@ mica_status mica__rnn_run(const mica__exec *exec, const mica__rnn_layer *layer, 
 
 /* The number of directions in one launch: those from `first` on with the same functions. */
 int64_t mica__rnn_alike(const mica__rnn_layer *layer, int64_t first);
-/* Sets those parameters for directions with functions[first]. lengths and peepholes may be NULL. */
+/* Sets the parameters of MICA__RNN_CELL_PARAMS for directions with functions[first]. lengths and peepholes may be
+ * NULL. */
 void mica__rnn_set_cell(const mica__kernel_desc *desc, int32_t *values, const mica__rnn_layer *layer, int64_t first,
                         mica_dtype dtype, const mica_tensor *lengths, const mica_tensor *peepholes);
 /* Adds FUNCTION_PARAMS (cl/rnn/cell.clh). */

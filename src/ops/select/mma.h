@@ -92,8 +92,8 @@ typedef enum mica__mma_unit {
       MICA__MMA_EMULATION("emulated_dpas16", __VA_ARGS__, MICA__MMA_DPAS16, 0, 2, 1, 16, 32, 2),                       \
       MICA__MMA_EMULATION("emulation", __VA_ARGS__, MICA__MMA_PTX, 0, 2, 1, 16, 32, 2)
 
-/* For variants: true for compute capability 8.0, which introduced mma.sync for tf32 and bf16, and a driver that takes
- * PTX. */
+/* For variants: true from compute capability 8.0 on, which introduced mma.sync for tf32 and bf16, if the driver takes
+ * PTX in a kernel's text. */
 bool mica__mma_has_ptx(const mica_device_info *device);
 
 /* The depth of a step in pieces of 16 bytes. Kernels without the parameter MMA_DEPTH have tiles of this depth. */
@@ -116,7 +116,7 @@ mica__mma_tile mica__mma_tile_of(const mica__kernel_desc *desc, const int32_t *v
  * limits. */
 bool mica__mma_has_room(const mica__kernel_desc *desc, const int32_t *values, const mica_device_info *device);
 
-/* True if the variant's unit multiplies this type, or its kernel has no such parameter. */
+/* True if the variant's unit multiplies this type, or its kernel has no parameter MMA_UNIT. */
 bool mica__mma_takes(const mica__kernel_desc *desc, const mica__variant *variant, mica_dtype type);
 
 /* True if the variant's unit rounds f32 to tf32, which the caller must allow. */

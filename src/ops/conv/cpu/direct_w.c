@@ -44,7 +44,7 @@ MICA__TASK_PLAN(plan)
 static int64_t step_of(const plan *p, int i) { return p->back ? 1 : p->dims.stride[i]; }
 static int64_t out_stride_of(const plan *p, int i) { return p->back ? p->dims.stride[i] : 1; }
 
-/* The floats of the input tile; the floats of the input tile and the strip's results. */
+/* tile_floats: the floats of the input tile. floats_of: those of the input tile and of the strip's results. */
 static int64_t tile_floats(const plan *p) { return p->dims.c * p->tile_rows * step_of(p, 2) * p->pitch; }
 static int64_t floats_of(const plan *p) {
   return tile_floats(p) + p->mr * (p->rows * out_stride_of(p, 1) * p->dims.out[2] + VW);

@@ -32,9 +32,10 @@ typedef mica__winograd_wgrad_plan plan;
 MICA__TASK_PLAN(plan)
 
 /* Costs in multiply-adds of a unit. OPERAND: an element of U or V, which its transform reads and writes and the product
- * reads again: 10 bytes in 80 cycles of 64 (A100: 10 bytes per cycle and unit, of which 80 % are reached; an H100 has
- * twice the multiply-adds and 13 bytes). PRODUCT: an element of M, which is written and read. LAUNCH: the start of a
- * launch, as in ops/select/tile.c. */
+ * reads again. These 10 bytes take the time of 80 multiply-adds on an A100, whose units multiply 64 times per cycle and
+ * each get 8 of the 10 bytes per cycle that memory promises; an H100's units multiply twice as often and are promised
+ * 13 bytes. PRODUCT: an element of M, which is written and read. LAUNCH: the start of a launch, as in
+ * ops/select/tile.c. */
 #define OPERAND 90.0
 #define PRODUCT 50.0
 #define LAUNCH 180e3

@@ -26,8 +26,8 @@ const char *mica__tiles_missing(const mica_device_info *device);
 mica_status mica__tiles_check(const mica_device_info *device, const mica__kernel_desc *desc,
                               const mica__variant *variant);
 
-/* How k is cut. tile: the words along k that a tile takes, chosen so that the last tile is as full as possible; words:
- * all of them. */
+/* How k is cut. words: the words along k that a tile takes, chosen so that the last tile is as full as possible; steps:
+ * the words along k of all tiles, a multiple of `words`. */
 typedef struct mica__tiles_cut {
   int64_t words, steps;
 } mica__tiles_cut;

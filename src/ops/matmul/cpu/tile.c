@@ -232,7 +232,7 @@ static int64_t choose_splits(const mica__gemm *gemm, const plan *p) {
 /* The floats in a row of a panel of A: the kernel's MRP. */
 static int64_t pitch_of(const plan *p) { return p->mr > 8 ? 16 : p->mr > 4 ? 8 : p->mr > 2 ? 4 : p->mr; }
 
-/* Bytes of local memory: MC x KC of A, KC x NR of B. */
+/* Bytes of local memory: MC rows of A, each with KA values, and KC x NR values of B. */
 static size_t scratch_bytes(const plan *p) {
   int64_t floats = 1;
   if (p->a_form == PACKED_HERE) floats += mica__ceil_div(p->mc, p->mr) * pitch_of(p) * p->kc_a;
