@@ -2,8 +2,8 @@
  *
  * x holds masks of H x W bytes (floats with NUMBERS 1), y of h x w; sample s of the batch, 0 <= s < N, is number
  * order(first + s) of them, and position + s decides its change. y[s, r, q] is the class of the pixel of x nearest to
- * draw_source(q, r); -1 where that is 255, is not below `classes`, or lies outside. With NUMBERS 1 it is the number
- * there, 0 outside. With CUT 1 a rectangle of y (draw_is_inside) is taken from sample N - 1 - s.
+ * draw_source(q, r); -1 if the class is 255 or not below `classes`, or if the pixel lies outside. With NUMBERS 1 it is
+ * that pixel's number, 0 outside. With CUT 1 a rectangle of y (draw_is_inside) is taken from sample N - 1 - s.
  *
  *   AUGMENT   0: unchanged; else as in draw.clh     ORDERED   1: order(p) is order[p]; 0: a permutation
  *   CUT, NUMBERS   as above

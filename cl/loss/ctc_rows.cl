@@ -1,4 +1,4 @@
-/* loss/ctc_rows.cl: rows[n, t] = log sum_c e^logits[t, n, c] (loss/ctc.clh), for the frames that count.
+/* loss/ctc_rows.cl: rows[n, t] = log sum_c e^logits[t, n, c] (loss/ctc.clh), for the frames before a sequence's end.
  *
  * One dimension of n * t groups. */
 #include "loss/ctc.clh"

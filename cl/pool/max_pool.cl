@@ -59,7 +59,7 @@ RANGE_KERNEL max_pool_each(__global const STORAGE(X_T) * x, const long x_at, __g
 }
 
 #else
-/* Lanes compare as integers of their own width. */
+/* A comparison of vectors of X_T gives integers (MASK) as wide as X_T's lanes. */
 #define MASK(n) COMBINE_INT(X_T, n)
 #define AS_MASK(v) MICA_PASTE(mica_as_mask_, COMPUTE(X_T))(v)
 #define mica_as_mask_float(v) MICA_AS(int, VW, v)

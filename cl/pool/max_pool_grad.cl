@@ -11,7 +11,7 @@
  *                          vectors, the first `margin` of them the edge. No adaptive windows
  *
  *   X_T       type of dx and dy; sums are taken in COMPUTE(X_T)
- *   WIDE      elements of a work-item, WHOLE 1: all rows are whole, aligned vectors of as many (each)
+ *   WIDE      elements of a work-item. WHOLE 1: every row consists of whole, aligned vectors of WIDE elements (each)
  *   LARGE     1: work-items are counted in 64 bits, and WIDE is 1 (each): division takes instructions and registers
  *   STRIDE    stride along W (strips)
  *   VW        elements that are taken as one vector, at most W / STRIDE and the outputs of W (strips) */

@@ -2,7 +2,7 @@
  *
  *   (x[i] - x_zero) x_scale + (other[i] - other_zero) other_scale
  *
- * cut to low .. high, over y's scale, rounded, plus its zero point.
+ * cut to low .. high, divided by y's scale, rounded, plus y's zero point.
  *
  *   VW   elements of a work-item
  *

@@ -11,7 +11,7 @@
  * dropped.
  *
  *   mask   as in quant/pack.cl
- *   PER    4 or 2 bytes an element
+ *   PER    bytes of an element: 4 or 2
  *   VW     1: for GPUs, a work-item packs a pixel. 16: for CPUs, a group of one work-item packs `lines` rows of a
  *          plane, in vectors of 16, 8 or 4 pixels, of which the last two of a row may overlap
  *

@@ -15,7 +15,7 @@
  *   sums      if not null: sums[batch][o], the sum of o's packed values modulo 2^32; a chunk is then all of a row
  *   PER       4: bytes of a uint; 2: pairs, of shorts in a uint (WIDE 1) or of bytes in a ushort (WIDE 0)
  *
- * One dimension of batches * panels * width * chunks work-items; a chunk is `chunk` of taps * steps. */
+ * One dimension of batches * panels * width * chunks work-items; a chunk is `chunk` of a row's taps * steps steps. */
 #include "common/dtype.clh"
 #include "common/group.clh"
 

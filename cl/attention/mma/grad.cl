@@ -1,5 +1,5 @@
-/* attention/mma/grad.cl: the gradients of attention on a GPU's matrix units, scores computed again (Dao
- * 2023), by the tiles of attention/mma/heads.clh. GPU class.
+/* attention/mma/grad.cl: the gradients of attention on a GPU's matrix units, by the tiles of attention/mma/heads.clh;
+ * scores are computed again (Dao 2023). GPU class.
  *
  *   weight[i, j] = exp2(score - L[i])           dw = (dy[i] . v[j])           a dropped weight is 0 in both products
  *   ds = weight (dw - Delta[i]), times the derivative of the score by the product q k'

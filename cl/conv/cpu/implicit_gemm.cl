@@ -30,8 +30,8 @@ static inline int taps2_of(const int8 own) {
   return TAPS2;
 }
 
-/* Columns in one row of the grid, and those among them for which a tap reads inside the source; find_segments sets the
- * latter. */
+/* columns_of_row: adjacent columns in one row of the grid. read_segment: those among them for which a tap reads inside
+ * the source, as find_segments finds them. */
 typedef struct columns_of_row {
   int lane, count, n, o0, o1, o2;
 } columns_of_row;

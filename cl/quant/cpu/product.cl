@@ -24,12 +24,12 @@
  *   RAW         1: B are the images themselves, whose pixels are columns (filters of one pixel): a group packs its own
  *               columns, of at most MOST_DEPTH channels, into private memory
  *   ALIKE       1: columns have one scale and one zero point for all, and no bias of their own
- *   OTHER       1: bytes of results are added to others, and the sums are bytes again (quant/add.cl). Columns are the
- *               pixels of a result then, all of them
+ *   OTHER       1: bytes of results are added to others, and the sums are bytes again (quant/add.cl). Every column is
+ *               then a pixel of a result
  *   mask        of RAW: 128 where bytes of images change their sign as they are packed, else 0
  *   NR, MR      columns and rows of a tile; with TILES 32, and 16 or 32
  *   rows_are_offset      row zero points are not known to be 0
- *   columns_are_offset   column zero points are not: row_sums are the sums of packed rows
+ *   columns_are_offset   column zero points are not known to be 0; row_sums are then the sums of packed rows
  *
  * Groups of one work-item: ceil(columns / NR) x blocks of panels x batches. */
 #include "quant/product.clh"

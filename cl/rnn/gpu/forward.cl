@@ -6,8 +6,8 @@
  * null.
  *
  * Groups of ITEMS work-items: blocks of units, blocks of ROWS sequences, directions from first_direction on. A launch
- * does `stages` stages from `stage` on, of which a step has PHASES; where it does several there is one block of units,
- * which is all of them. */
+ * computes `stages` stages from `stage` on; a step has PHASES stages. If a launch computes several, a single block has
+ * all units. */
 #include "rnn/gpu/steps.clh"
 
 typedef struct layer {
