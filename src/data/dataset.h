@@ -103,7 +103,7 @@ mica_status mica__store_add_input(mica__store *store, mica_dtype dtype, mica_sha
 mica_status mica__store_add_labels(mica__store *store, int32_t *labels, int32_t classes);
 /* mica__store_add_labels for labels of any type, which are copied and must be whole numbers. */
 mica_status mica__store_convert_labels(mica__store *store, mica_dtype dtype, const void *labels, int32_t classes);
-/* Adds numbers as column "label", which takes them over. */
+/* Adds numbers as column "label"; the store takes them over. */
 mica_status mica__store_add_targets(mica__store *store, float *targets);
 
 /* Copies the names of a column's classes; does nothing if the column does not have `count` classes. */
@@ -242,7 +242,7 @@ mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__
 /* The inputs of an npy file, as in datasets of arrays, without labels. */
 mica_status mica__arrays_open_inputs(const char *path, const mica_dataset_config *config, mica_dataset **dataset);
 
-/* Samples in one folder per class. */
+/* Fills the store with samples from one folder per class. */
 mica_status mica__folder_read(const char *path, const mica_dataset_config *config, mica__store *store);
 
 /* Adds the columns "image" and "sound": the pictures or recordings of one file per sample. They take over the list of

@@ -30,7 +30,7 @@ static mica_value draw(mica_value step, mica_value like, mica_value chosen, uint
   return mica_where(chosen, mica_floor(at), number(like, (double)extent));
 }
 
-/* The pixels of part k of the four: right of the corner if bit 0 is set, below it if bit 1 is. */
+/* Joins four pictures: pictures[k] is right of the corner if bit 0 of k is set, and below it if bit 1 is set. */
 static mica_value patch(mica_value x, const meeting *m, mica_value pictures[4]) {
   const mica_shape s = mica_value_shape(x);
   mica_value column = mica_reshape(mica_range(x.graph, MICA_F32, s.dim[3]), MICA_SHAPE(1, 1, 1, s.dim[3]));

@@ -28,13 +28,13 @@ typedef struct mica__rated_items {
   int64_t count;
 } mica__rated_items;
 /* The user vector that fits ratings best by least squares, with the weight l2 on squares: width features, then the
- * bias. Ratings are about `mean`. */
+ * bias. Ratings are fitted as differences from `mean`. */
 mica_status mica__tables_fit(const mica__tables *tables, const mica__rated_items *rated, double mean, double l2,
                              double *user);
 /* Ranks the other items by the cosines between their features and an item's. */
 void mica__tables_nearest(const mica__tables *tables, int32_t item, mica__ranked *out);
 
-/* Rows about their mean, and their coordinates along two components. */
+/* Rows minus their mean, and their coordinates along two components. */
 typedef struct mica__cloud {
   double *x, *at; /* (rows, width), (rows, 2) */
   size_t rows, width;

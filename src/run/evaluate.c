@@ -71,7 +71,8 @@ mica_status mica__run_no_test(const mica_run *run) {
                     run->data, run->folder, samples, validated);
 }
 
-/* Opens the samples of training, or those kept out of it if the data have no validation part. */
+/* For data without a validation part: splits them again as training did, and opens the training samples or the
+ * others. */
 static mica_status split_again(mica_run *run, mica_part wanted, mica_dataset **data) {
   const mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
   const bool validation = wanted == MICA_PART_VALIDATION;

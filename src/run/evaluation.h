@@ -17,8 +17,8 @@ mica_status mica__run_open_own(mica_run *run, mica_part part, mica_dataset **dat
 /* Like mica__run_open_given, but for evaluation. */
 mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_part part, bool *all,
                                   mica_dataset **data);
-/* Fails for data without a test part: MICA_E_NOT_FOUND with the message `there` and the parts that they have;
- * MICA_E_STATE if they had a test part when the run was trained. */
+/* Fails for data without a test part: MICA_E_NOT_FOUND with the parts that they have, or MICA_E_STATE if they had a
+ * test part when the run was trained. */
 mica_status mica__run_no_test(const mica_run *run);
 
 #endif

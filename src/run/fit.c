@@ -47,7 +47,7 @@ static mica_status note_metrics(mica_run *run, const mica_metrics *m, const char
   return MICA_OK;
 }
 
-/* The ranks' times in seconds, and the rank that computed longest. */
+/* Adds the ranks' times in seconds to the epoch's row, and the rank that computed longest. */
 static mica_status note_ranks(mica_run *run, const mica_train_progress *e) {
   char column[48];
   if (e->ranks > 0) MICA_TRY(mica_history_set(run->record->history, "slowest_rank", e->slowest_rank));

@@ -9,7 +9,7 @@
 /* `data` replicas, each of `pipe` stages, each of `tensor` ranks. */
 typedef struct mica__layout {
   int32_t data, pipe, tensor;
-  int32_t micro; /* micro-batches of a stage; 0: the largest number that divides the batch */
+  int32_t micro; /* micro-batches of a batch; 0: the largest number, at most two per stage, that divides the batch */
   mica_pipeline_schedule schedule;
 } mica__layout;
 

@@ -257,7 +257,7 @@ static int64_t rows_of(const mica_run *run, const char *name) {
   return e && e->shape.rank == 2 ? e->shape.dim[0] : 0;
 }
 
-/* A pruned network has one vector for each token and each position that it was trained with. */
+/* Checks that a pruned network has a vector for each token and each position that the run needs. */
 static mica_status check_tables(const mica_run *run) {
   static const char *const names[] = {"positions.weight", "encoder.positions.weight"};
   const double tokens = mica__common_facts_of(run).vocabulary;

@@ -39,7 +39,7 @@ mica_run *mica__run_new(void);
 mica_status mica__run_make_engine(mica_run *run);
 /* Applies a run's config.json: the task is prepared and columns are known, but there is no network yet. */
 mica_status mica__run_open_facts(mica_run *run);
-/* Makes a run from a folder or file by calling `open`; precision as the field. */
+/* Makes a run from a folder or file, and calls `then` to read its facts. precision: as in mica_run_open_config. */
 mica_status mica__run_open_folder(mica_engine *engine, const char *folder, const char *precision,
                                   mica_status (*then)(mica_run *run), mica_run **out);
 

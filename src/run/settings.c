@@ -401,7 +401,7 @@ static bool has_value(const char *list, const char *value) {
   }
 }
 
-/* False if the condition at `of`, as in "model=gat|gin" or "teacher=*", holds; `other` is the setting in it. */
+/* True if the condition at `of`, as in "model=gat|gin" or "teacher=*", does not hold; `other` is the setting in it. */
 static bool is_idle_for(const mica_run *run, const char *of, char other[32]) {
   const char *values = strchr(of, '=') + 1;
   snprintf(other, 32, "%.*s", (int)(values - 1 - of), of);

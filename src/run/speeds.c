@@ -38,7 +38,7 @@ static mica_status meet(clocked *c) {
                                &(mica_transfer){.dtype = MICA_F64, .data = &one, .count = 1});
 }
 
-/* Samples per second; all ranks begin together. */
+/* *speed: samples per second, or 0 if this rank does not work. All ranks begin together. */
 static mica_status measure(clocked *c, bool works, double *speed) {
   int64_t samples = 0;
   int steps = 0;

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Annotations are small; a text in one of their elements is shorter than this. */
+/* The most bytes of an annotation file, and of the text of one of its elements. */
 #define MOST_BYTES ((size_t)1 << 24)
 #define MOST_TEXT 256
 

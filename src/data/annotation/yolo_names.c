@@ -107,7 +107,7 @@ static mica_status take_name(reading *r, size_t index, const char *ends) {
   return mica__yolo_name(r->names, index, text, length, where);
 }
 
-/* "[a, b]" or "{0: a, 1: b}" */
+/* Reads names in brackets: "[a, b]" or "{0: a, 1: b}". */
 static mica_status take_brackets(reading *r) {
   const bool map = *r->at++ == '{';
   const char close = map ? '}' : ']';
@@ -127,7 +127,7 @@ static mica_status take_brackets(reading *r) {
   return MICA_OK;
 }
 
-/* "- a" or "0: a" in lines of their own; a list may begin at the margin. */
+/* Reads names in lines of their own: "- a" or "0: a". The lines of a list may begin at the margin. */
 static mica_status take_block(reading *r) {
   for (size_t i = 0;; i++) {
     size_t index = i;

@@ -19,7 +19,7 @@ typedef struct mica__atom {
   uint16_t isotope;         /* 0: not stated */
 } mica__atom;
 
-/* Orders 1 to 4; 5: aromatic. */
+/* The order of an aromatic bond; other bonds have 1 to 4. */
 #define MICA__BOND_AROMATIC 5
 typedef struct mica__bond {
   int32_t from, to;

@@ -57,7 +57,7 @@ mica_status mica__image_read_fit(const char *path, int32_t channels, int32_t hei
  * skipped. */
 typedef bool mica__header_fn(void *user, const uint8_t *header, size_t size);
 mica_status mica__pictures_inspect(const char *const *files, size_t count, mica__header_fn *fn, void *user);
-/* The number of such files among `count`. */
+/* How many of `count` files mica__pictures_inspect inspects. */
 size_t mica__pictures_inspected(size_t count);
 
 /* Finds the usual size among up to MICA__MOST_INSPECTED: if half of the pictures have the same size, that one, and

@@ -1,4 +1,4 @@
-/* Samples that are only named, in tables without answers and in lines. */
+/* Samples that are given only by name, in tables without answers or one per line. */
 #include "data/table/listed.h"
 #include "base/text.h"
 #include "data/dataset.h"

@@ -1,4 +1,4 @@
-/* data/table/listed.h: samples that are only named, in tables without answers and in lines. */
+/* data/table/listed.h: samples that are given only by name, in tables without answers or one per line. */
 #ifndef MICA_DATA_TABLE_LISTED_H
 #define MICA_DATA_TABLE_LISTED_H
 

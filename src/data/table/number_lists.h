@@ -12,7 +12,7 @@
 /* The lists of all samples. */
 typedef struct mica__number_lists {
   float *numbers;   /* one list after another */
-  int64_t *offsets; /* of each list's first number, then of their end */
+  int64_t *offsets; /* where each list begins, and where the last one ends */
   int64_t longest;
   size_t count, capacity; /* of the numbers */
   size_t cut;             /* lists that had more numbers than were read */

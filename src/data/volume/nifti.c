@@ -63,7 +63,7 @@ bool mica__nifti_is_named(const char *name) { return mica__name_ends(name, ".nii
 
 /* --- reading --- */
 
-/* The version and byte order, by the header's size. */
+/* Finds the version and the byte order from the size of the header. */
 static mica_status find_version(const char *name, const uint8_t *bytes, size_t size, mica__nifti *n) {
   static const uint8_t sizes[4][4] = {{0x5c, 1, 0, 0}, {0, 0, 1, 0x5c}, {0x1c, 2, 0, 0}, {0, 0, 2, 0x1c}};
   int k = 0;

@@ -29,7 +29,7 @@ typedef struct mica__intensity {
   float scale[MICA__NIFTI_CHANNELS], shift[MICA__NIFTI_CHANNELS];
 } mica__intensity;
 mica_status mica__volume_measure(const mica__volume *volume, mica__intensity *intensity);
-/* Applies it to values with this many voxels per channel. */
+/* Scales and shifts values with this many voxels per channel. */
 void mica__intensity_apply(const mica__intensity *intensity, int64_t channels, int64_t voxels, float *values);
 
 /* --- datasets (volumes.c) --- */

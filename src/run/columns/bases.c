@@ -26,7 +26,7 @@
 
 /* The least and the greatest value of each number of a table or an array. */
 typedef struct numbers {
-  const char *name; /* index of the number within an array's row */
+  const char *name; /* the column, or the index of the number within an array's row */
   mica__extent extent;
   bool label;
 } numbers;

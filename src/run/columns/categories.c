@@ -336,7 +336,7 @@ mica_status mica__run_fits_categories(const mica_run *run, const mica_dataset *d
   return MICA_OK;
 }
 
-/* Writes a column's classes, numbered as in the run. */
+/* Reads a column's classes to `to`, numbered as in the run. */
 static mica_status map_column(const mica_dataset *data, size_t column, const int32_t *map, int32_t *to) {
   const uint64_t count = mica_dataset_count(data);
   for (uint64_t i = 0; i < count; i++) {

@@ -24,7 +24,7 @@ mica_status mica__run_note_table(mica_run *run);
 const char *mica__run_answer_name(const mica_run *run, const mica_column *label);
 /* Sets the fact "label_name"; several names form a list such as "a,b". */
 mica_status mica__run_note_answer_name(mica_run *run, const mica_column *label);
-/* Makes the outline from these facts; for runs without them, from the number of inputs. */
+/* Makes the outline from the facts "table" and "header"; for runs without them, from the number of inputs. */
 mica_status mica__run_outline(mica_run *run);
 /* *order receives, for each number of the run, its position in the data; the caller frees it. It stays NULL if the
  * order is the same or if one side has no names. Columns are matched by name, as in predict. MICA_E_FORMAT if one is

@@ -389,7 +389,7 @@ static mica_status read_rows(mica_run *run, const char *name, char *content, siz
   return status;
 }
 
-/* The table in a file, or in the text if path is NULL. */
+/* Reads the table in a file, or in the text if path is NULL. */
 static mica_status read_table(mica_run *run, const mica_run_input *input, const char *path, mica__samples *s) {
   mica__document document;
   MICA_TRY(mica__document_read(input, path, &document));

@@ -76,7 +76,7 @@ mica_status mica__loaded_visit(mica_run *run, const mica_dataset *data, uint64_t
   return status;
 }
 
-/* Visits data as they were opened, which it destroys. */
+/* Makes opened data ready, visits their samples, and destroys the data. */
 static mica_status visit_opened(mica_run *run, mica_dataset *data, int64_t count, mica__sample_fn *fn, void *user) {
   mica_dataset *ready = NULL;
   MICA_TRY(mica__run_make_ready(run, MICA_PART_TEST, data, true, &ready));

@@ -9,7 +9,7 @@ typedef struct mica__run_evaluation {
   const mica_dataset *data;
   mica_dataset *own;    /* `data`, if it was opened for the evaluation */
   char part[16];        /* its name */
-  bool split;           /* it was split off by the seed */
+  bool split;           /* the part was split off by the seed */
   bool changed;         /* the run's own data, split by its task, have changed since training */
   bool predicts_own;    /* mica__run_open_given opens parts of the run's own data as training parted them */
   int32_t *labels;      /* classes renumbered as in the run, if `data` numbers them differently */

@@ -60,7 +60,7 @@ mica_status mica__distil_check_numbers(const mica_run *run, const char *fact) {
   return MICA_OK;
 }
 
-/* The facts that must be equal for inputs and answers of both to mean the same. */
+/* Checks the facts that must be equal so that inputs and answers of both mean the same. */
 static mica_status check_facts(const mica_run *run) {
   static const struct {
     const char *fact, *one, *many;
@@ -78,7 +78,7 @@ static mica_status check_facts(const mica_run *run) {
                     run->networks->teacher.run->folder, lacking, run->data);
 }
 
-/* The settings that must be equal for the answers of both to mean the same. */
+/* Checks the settings that must be equal so that the answers of both mean the same. */
 static mica_status check_settings(const mica_run *run) {
   static const char *const names[] = {"reduction", "objective"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

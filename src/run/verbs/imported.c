@@ -96,7 +96,7 @@ static mica_status check_stop(const mica_run *run) {
   return fail_listing(run->networks->network, stop, MICA_E_NOT_FOUND, sentence);
 }
 
-/* Ids stay whole numbers, since scaling them would make no sense. */
+/* Checks a model that reads whole numbers: they are ids, which must not be scaled. */
 static mica_status check_ids(const mica_run *run, const mica_onnx_port *port) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;
   const mica__column *column = data ? mica__store_input(data->store) : NULL;
@@ -114,7 +114,7 @@ static mica_status check_ids(const mica_run *run, const mica_onnx_port *port) {
                     path_of(run));
 }
 
-/* The model's single input of numbers, which receives the run's samples. */
+/* Checks that the model has one input of numbers, which fits the run's samples. */
 static mica_status check_input(const mica_run *run) {
   const mica_onnx_port port = mica_onnx_input(run->networks->network, 0);
   char has[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define SAMPLES 512
-/* How many samples of a run to use if the model takes any number. */
+/* How many samples the model computes at once if it accepts any number. */
 #define BATCH 16
 #define MOST_CHANNELS 4096
 

@@ -216,7 +216,7 @@ void mica__run_clear(const mica_run *target) {
   mica__folder_remove(target->folder, target->made_folders);
 }
 
-/* If quantisation fails, nothing is left of it. */
+/* Frees the work; if quantisation failed, removes what it has written. */
 static void drop(work *w, bool failed) {
   if (failed) mica__run_clear(&w->target);
   mica_calibration_destroy(w->calibration);

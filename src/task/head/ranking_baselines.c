@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* The samples of a test, one at a time. */
+/* A sample of a test: the items that a user had, and those held out. */
 typedef struct sample {
   int32_t *seen, *held;
   int64_t seen_count, held_count;
