@@ -11,12 +11,13 @@
  * brightness. In a square of `cutout` pixels about a random pixel y is 0.
  * With MIX 1 y is blend y + (1 - blend) y', where y' is sample N - 1 - s made likewise; with MIX 2 and AUGMENT 1 to 3
  * it is y' in a rectangle (draw_is_inside) and y elsewhere.
- * Words of the samples' records (`width` of them, or none) go where words.clh says, `blend` being the share of labels.
+ * Words of the samples' records (`width` of them, or none) go where words.clh says, with `blend` as the share of
+ * labels.
  *
  *   X_T       type of x: u8 or f32      Y_T   type of y      AUGMENT   0, or as in draw.clh      MIX   as above
  *   TARGETS   as in words.clh           ORDERED   1: order(p) is order[p]; 0: a permutation
- *   SPAN      elements of a plane that a work-item makes; all of it where that is less
- *   VW        elements it takes at once with AUGMENT 0; SPAN is a multiple of it (with AUGMENT they are 4)
+ *   SPAN      elements of a plane that a work-item computes; the whole plane if it has fewer
+ *   VW        elements that it computes at once with AUGMENT 0 (otherwise 4); SPAN is a multiple of it
  *
  * One dimension of N C ceil(h w / SPAN) work-items, any group size. */
 #include "common/dtype.clh"
@@ -98,8 +99,8 @@ static inline float4 four_elements(__global const STORAGE(X_T) * plane, const sa
 }
 
 /* sizes: N, C, H, W, crop, flip, cutout, classes; keys: six of the permutation, two of the seed; range: angle, zoom,
- * brightness (times what stands for 1 in x), contrast, blend, elastic, two unused; h, w: H and W
- * with AUGMENT 0. */
+ * brightness (times the number that stands for 1 in x), contrast, blend, elastic, two unused; h, w: H and W with
+ * AUGMENT 0. */
 __kernel void augment(__global const STORAGE(X_T) * x, const long x_at, __global const int *records,
                       const long records_at, __global const int *table, const long table_at, __global const int *order,
                       const long order_at, __global const float *affine, const long affine_at,

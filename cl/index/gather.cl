@@ -7,8 +7,8 @@
  *   I_T        type of the indices, i32 or i64
  *   ELEMENTS   1: an index for every element
  *   VW         elements along `inner` a work-item makes
- *   AHEAD      rows between the one that a work-item makes and the one that it begins to read; 0: none. Rows of large
- *              tables are in no cache, and a core waits for few of them at a time.
+ *   AHEAD      a work-item prefetches the row that comes AHEAD rows after the one it copies; 0: no prefetch. Rows of
+ *              large tables are in no cache, and without prefetches a core waits for each of them.
  *
  * One dimension of outer * m * ceil(inner / VW) work-items. */
 #include "common/group.clh"

@@ -6,8 +6,8 @@
  *   UNIT   1: the last dimension has stride 1 on both sides, and vectors are moved
  *   VW     elements of the last dimension a work-item moves
  *   GROUP  work-items of a group, along the last dimension
- *   FLAT   1, for the GPU class: one dimension of ceil(e<RANK-1> / VW) work-items for each of a number of rows, the
- *          indices outside the last dimension, from `row` on
+ *   FLAT   1, for the GPU class: the launch copies `rows` rows, from number `row` on (a row is the elements along the
+ *          last dimension), in one dimension of rows * ceil(e<RANK-1> / VW) work-items
  *
  * NDRange otherwise: ceil(e<RANK-1> / VW) work-items by the product of the other extents, row 0; work-group (GROUP, 1,
  * 1). Strides may be negative. No element of y may be written twice, and none may overlap the elements that are
@@ -15,8 +15,7 @@
 #include "common/dtype.clh"
 
 #define DIMENSION(k) const int e##k, const long xs##k, const long ys##k
-/* Takes the index of dimension k out of `rest`, the index outside the last dimension, and advances x_at and y_at by
- * it. */
+/* Splits the index of dimension k off `rest`, the row's number among all rows, and advances x_at and y_at by it. */
 #define STEP(k)                                                                                                        \
   if (k < RANK - 1) {                                                                                                  \
     const int i_ = rest % e##k;                                                                                        \

@@ -1,10 +1,10 @@
 /* resample/resample.cl: y[o, p, q] = the sum over j, k of v[j, p] w[k, q] x[o, r[j, p], c[k, q]]: rows and columns of
  * planes as weighted sums of others.
  *
- * x is (outer, H, W), y (outer, P, Q); r and v are (J, P), c and w (K, Q). An index outside is none.
+ * x is (outer, H, W), y (outer, P, Q); r and v are (J, P), c and w (K, Q). A term whose index is outside counts as 0.
  *
  *   resample_rows    rows only: W = Q, no c and w. One dimension of outer * P * ceil(W / VW) work-items
- *   resample_each    a work-item an element: outer * P * Q of them
+ *   resample_each    one work-item per element: outer * P * Q of them
  *   resample_lines   a work-item makes `per` lines of y, one after the other, each from a line of W columns in local
  *                    memory: ceil(outer * P / per) work-items in groups of one
  *
@@ -13,7 +13,7 @@
 #include "common/dtype.clh"
 #include "common/group.clh"
 
-/* Columns i .. i + n - 1 of the row that rows r[:, p] make. */
+/* Declares sum: columns i .. i + n - 1 of the weighted sum of the rows r[:, p]. */
 #define ROW(n, sum, i)                                                                                                 \
   COMPUTEV(X_T, n) sum = 0;                                                                                            \
   for (int j = 0; j < J; j++) {                                                                                        \

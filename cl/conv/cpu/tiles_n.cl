@@ -22,7 +22,7 @@
 
 #define SIDE 32
 #define STRIP 16
-#define PITCH (SIDE * SIDE + 16) /* not a multiple of a page, whose lines share a set */
+#define PITCH (SIDE * SIDE + 16) /* not a multiple of a page: lines a page apart share a set of the cache */
 #define UNROLL _Pragma("unroll")
 #define DIVIDE_UP(a, b) (((a) + (b)-1) / (b))
 

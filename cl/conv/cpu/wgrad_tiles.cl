@@ -8,9 +8,9 @@
  *
  *   MICA_HAS_AMX  1 the instructions, 0 an emulation
  *
- * A work-group of one work-item takes 32 filters by 32 channels and all taps, block by block of `rows` rows of y, whose
- * operands its second level cache keeps from tap to tap. sums: taps * PITCH floats, then
- * LINES lines of 32 * taps + 16. NDRange: panels of channels, panels of filters, 1. */
+ * A work-group of one work-item takes 32 filters by 32 channels and all taps, and walks over blocks of `rows` rows of
+ * y, whose operands stay in its second level cache from tap to tap. sums: taps * PITCH floats, then LINES lines of 32 *
+ * taps + 16. NDRange: panels of channels, panels of filters, 1. */
 #include "common/finish.clh"
 #include "common/group.clh"
 #include "common/cpu/tiles.clh"
@@ -19,7 +19,7 @@
 
 #define SIDE 32
 #define LINES 4                  /* rows of filters that are rearranged at a time */
-#define PITCH (SIDE * SIDE + 16) /* of a tap's sums. Not a multiple of a page */
+#define PITCH (SIDE * SIDE + 16) /* floats from a tap's sums to the next tap's; not a multiple of a page */
 #define UNROLL _Pragma("unroll")
 #define DIVIDE_UP(a, b) (((a) + (b)-1) / (b))
 

@@ -15,7 +15,7 @@
  * A work-item, which is a work-group, takes PLANES consecutive planes of ALL_PLANES, of K channels each image;
  * STREAM: results are written past the caches. NDRange: ceil(ALL_PLANES / PLANES), 1, 1; work-group (1, 1, 1). results:
  * OUT1 OUT2 + 16 floats. */
-#ifdef MICA_EPILOGUE /* it may read what D's memory held */
+#ifdef MICA_EPILOGUE /* it may read the old contents of D */
 #define DIRECT 0
 #else
 #define DIRECT 1

@@ -3,13 +3,13 @@
  *   D = act(alpha op(A) op(B) + beta C + bias)       common/epilogue.clh says what and where
  *
  * B is packed in panels of 32 columns (matmul/cpu/amx_pack.clh), of `steps` words a column of which a tile takes
- * `words`; matrix z of a batch stands z * B_batch words behind the first. A is read where it lies, or packed likewise:
- * word w of chunk c of row i of panel p stands at
+ * `words`; matrix z of a batch stands z * B_batch words behind the first. A is read where it is, or packed likewise.
+ * Word w of chunk c of row i of panel p begins this many words after element A_at, elements having A_size bytes:
  *
- *   A_at elements of A_size bytes, then words: z * A_batch + p * A_panel + c * A_chunk + i * A_row + w
+ *   z * A_batch + p * A_panel + c * A_chunk + i * A_row + w
  *
- * and all 32 rows of every panel are there to be read. Sums run over chunks of `words` in order and, of bf16, within
- * one as the unit does it, subnormal elements as zeros.
+ * All 32 rows of every panel must be readable. Sums run over chunks of `words` in order and, of bf16, within one as the
+ * unit does it, subnormal elements as zeros.
  *
  *   A_T, B_T     bf16 both, or i8 or u8 each
  *   MICA_HAS_AMX 1 the instructions, 0 an emulation
