@@ -4,10 +4,10 @@
 
 #include "onnx/model.h"
 
-/* Checks the attributes of every node, also in bodies and functions: an attribute that the operator's version lacks,
- * that has the wrong type, that is required but missing or given twice; and an operator set newer than the newest
- * supported one. MICA_E_UNSUPPORTED or MICA_E_FORMAT with a message that names it. Skips operators that are not
- * supported and those that the caller defines. An integer is accepted for a FLOAT of the same value. */
+/* Finds faults in the attributes of every node, also in bodies and functions: an attribute that the operator's version
+ * lacks, that has the wrong type, that is required but missing, or that is given twice; and an operator set newer than
+ * the newest supported one. MICA_E_UNSUPPORTED or MICA_E_FORMAT: the message names the fault. Skips operators that are
+ * not supported and operators that the caller defines. An integer is accepted for a FLOAT of the same value. */
 mica_status mica__onnx_check_attributes(const mica_onnx *model);
 /* Checks that every operator is supported or defined by the caller; else MICA_E_UNSUPPORTED, and the message lists the
  * operators that are neither. */

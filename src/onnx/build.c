@@ -123,7 +123,7 @@ static bool same_node(const mica__node *known, const mica__node *open) {
   return known->op != &mica__op_constant || !memcmp(known->data, open->data, mica__node_bytes(known));
 }
 
-/* Compares the nodes that the outputs depend on, after the first `first` of graph, with those of the trial. */
+/* Compares the nodes of graph after the first `first`, as far as the outputs depend on them, with the trial's nodes. */
 static mica_status compare(const building *b, const mica_graph *graph, int32_t first, const mica_value *outputs,
                            size_t output_count) {
   const int32_t before = (int32_t)b->model->input_count;

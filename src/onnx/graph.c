@@ -83,7 +83,7 @@ static mica_status note_use(ordering *o, int32_t node, const char *name) {
   return MICA_OK;
 }
 
-/* The names defined in a body, and those of the bodies around it within the node. */
+/* The names that a body defines, and the names of the bodies around it within the same node. */
 typedef struct body_names {
   const struct body_names *outer;
   mica__name_table own;
@@ -128,7 +128,7 @@ static mica_status note_uses(ordering *o, int32_t at, const Onnx__NodeProto *nod
   return MICA_OK;
 }
 
-/* Emits nodes whose operands are there first, and otherwise keeps the file's order (Kahn 1962). */
+/* Emits a node when all its operands exist, and otherwise keeps the file's order (Kahn 1962). */
 static mica_status sort(ordering *o, int32_t *order) {
   int32_t made = 0;
   for (int32_t i = 0; i < o->count; i++)

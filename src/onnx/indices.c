@@ -1,4 +1,5 @@
-/* Checks indices that are known before a run on the host, where an error can name the index that is out of range. */
+/* Checks on the host the indices that are known before a run: there an error can name the index that is out of
+ * range. */
 #include "onnx/indices.h"
 
 #include "base/element.h"

@@ -8,8 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Inputs of at most this many elements may be sizes and can be bound (REALS: the limit for floating types); longer ones
- * are data. */
+/* Inputs of at most SIZES elements (REALS for floating types) may be sizes and can be bound; longer ones are data. */
 #define SIZES 64
 #define REALS 8
 #define MOST_ELEMENTS (1 << 22)

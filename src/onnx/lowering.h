@@ -111,8 +111,9 @@ struct mica__lowering {
 };
 
 /* Lowers l->root. *outputs receives a value for each of its outputs, and one more if l->counts. If l->demands is set
- * afterwards, nothing else is usable. Before, l is zero except for model, external, graph, root and the settings after
- * it, inputs, input_count, demanded, known and known_count, and input_values if the graph already has them. */
+ * afterwards, nothing else is usable. Before the call, all fields of l must be zero except model, external, graph, root
+ * and the settings after it, inputs, input_count, demanded, known and known_count, and input_values if the graph
+ * already has them. */
 mica_status mica__lower_model(mica__lowering *l, mica_value *outputs);
 void mica__lower_free(mica__lowering *l);
 

@@ -132,7 +132,7 @@ static mica_status open_bytes(mica_onnx *model, const void *data, size_t bytes) 
   return MICA_OK;
 }
 
-/* folder: where external data is; NULL for none. The model takes ownership. */
+/* folder: where external data is, NULL for none; the model frees it, also after a failure. */
 static mica_status open_named(const char *name, char *folder, const void *data, size_t bytes, mica_onnx **out) {
   mica_onnx *model = calloc(1, sizeof *model);
   if (!model) {

@@ -138,7 +138,7 @@ static mica_status add_float(finding *f, const mica__onnx_node *node, const char
   return MICA_OK;
 }
 
-/* The weight of a matrix product: an initial value, or one that a Transpose precedes (`swapped`). */
+/* The weight of a matrix product: an initial value, or (`swapped`) an initial value that a Transpose swaps. */
 static const Onnx__TensorProto *matrix_of(const finding *f, const mica__onnx_node *node, bool *swapped) {
   const Onnx__TensorProto *own = operand(f, node, 1);
   const int32_t maker = node->input_count > 1 ? mica__name_table_find(&f->makers, node->inputs[1]) : -1;
@@ -225,7 +225,7 @@ static bool has_products(const mica__onnx_graph *graph) {
   return false;
 }
 
-/* Operators with weights that stay in floating point. */
+/* Operators whose weights stay in floating point, with the reason. */
 static const struct {
   const char *op, *why;
 } left_float[] = {{"ConvTranspose", "float: a transposed convolution"},

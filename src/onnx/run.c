@@ -167,7 +167,7 @@ static mica_status send(mica_queue *queue, mica__flow_program *p, size_t i, cons
   free(p->sent[i]);
   p->sent[i] = NULL;
   MICA_TRY(mica_tensor_upload(queue, p->uploads[i], feed->data, bytes));
-  if (small) p->sent[i] = malloc(bytes); /* if memory is short, it is sent again next time */
+  if (small) p->sent[i] = malloc(bytes); /* if memory is short, the input is uploaded again in the next run */
   if (p->sent[i]) memcpy(p->sent[i], feed->data, bytes);
   return MICA_OK;
 }

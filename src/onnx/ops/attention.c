@@ -162,7 +162,7 @@ static mica_value zero_where_blind(mica_value weights, mica_value bias) {
   return mica_where(blind, mica__lower_number(weights, 0), weights);
 }
 
-/* What the fourth result returns: the scores, the capped scores, those with the bias, or their softmax. */
+/* What the fourth result is: the scores, the capped scores, the scores with the bias, or their softmax. */
 enum { SHOW_SCORES, SHOW_CAPPED, SHOW_BIASED, SHOW_SOFTMAX };
 
 static mica_value weights_of(mica__lowering *l, const mica__onnx_node *node, const attention *a, mica_value *shown) {
@@ -195,8 +195,8 @@ static bool is_tiled(const mica__onnx_node *node, const attention *a) {
          mica_value_dtype(a->v) == dtype && mica_value_shape(a->v).rank == 4;
 }
 
-/* Maps the window to mica_attention's own if it is equally wide on both sides or ends at the query; other windows
- * become a mask. */
+/* Maps the window to the window of mica_attention if it is equally wide on both sides or ends at the query; other
+ * windows become a mask. */
 static void tile_window(mica__lowering *l, const attention *a, mica_attention_config *config, mica_value *inside) {
   config->causal = a->right == 0;
   if (a->left >= 0 && (config->causal || a->left == a->right))

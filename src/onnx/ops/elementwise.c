@@ -65,7 +65,7 @@ MICA__LOWER(dropout) {
   }
   mica__lower_result(l, node, 0, x);
   if (mica__lower_wants(node, 1) && x.graph) {
-    /* Made from x, whose batch may be open: 0 x + 1 is 1 or NaN, and both become true. */
+    /* The mask is made from x, whose batch may be open: 0 x + 1 is 1 or NaN, and both become true. */
     mica_value mask = mica_cast(mica_affine(x, 0, 1), MICA_BOOL);
     mica__lower_result(l, node, 1, node->version < 10 ? mica_cast(mask, mica_value_dtype(x)) : mask);
   }

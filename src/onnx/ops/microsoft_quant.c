@@ -77,7 +77,8 @@ static mica_value matrix_of(mica__lowering *l, const mica__onnx_node *node, int3
   return flip ? mica_transpose(real, MICA_AXES(1, 0)) : real;
 }
 
-/* alpha a b + c. c is i32 with the scale alpha scale_a scale_b; the result is real if it has no scale. */
+/* alpha a b + c. c is i32 with the scale alpha scale_a scale_b. Without a scale for the result, the result is
+ * floating. */
 MICA__LOWER(qgemm) {
   double alpha = mica__onnx_real(node, "alpha", 1);
   mica_value a = matrix_of(l, node, 0, "transA"), b = matrix_of(l, node, 3, "transB"), c = given(l, node, 6);

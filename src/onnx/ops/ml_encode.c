@@ -43,7 +43,8 @@ static bool same_text(const ProtobufCBinaryData *a, const ProtobufCBinaryData *b
   return a && b && a->len == b->len && (!a->len || !memcmp(a->data, b->data, a->len));
 }
 
-/* Finds texts among the keys by a table from their indices; the number of keys stands for unknown texts. */
+/* Finds the index of each text among the keys, from a table over the indices of x's texts; unknown texts get the number
+ * of keys. */
 static mica_value find_texts(mica__lowering *l, const mica__onnx_node *node, const keys *k, mica_value x,
                              const mica__onnx_texts *own) {
   int64_t cells = 0;
@@ -99,7 +100,7 @@ MICA__LOWER(ml_one_hot) {
   return give(l, node, mica_gather(mica__ml_constant(l, MICA_F32, MICA_SHAPE(k.count + 1, k.count), rows), at, 0));
 }
 
-/* Stores the value at each index; the default is after the last one. */
+/* Stores the value at each index; the default value, for unknown keys, follows the last value. */
 static mica_status give_values(mica__lowering *l, const mica__onnx_node *node, const keys *values, mica_value at) {
   const Onnx__AttributeProto *whole = mica__onnx_attr(node, "values_tensor");
   const Onnx__AttributeProto *other = mica__onnx_attr(node, "default_tensor");

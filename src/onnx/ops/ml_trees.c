@@ -28,7 +28,7 @@ static mica_value table(const ensemble *e, int64_t count, const int32_t *values)
 /* The fields of nodes as constants, indexed by node. */
 typedef struct tables {
   mica_value mode, feature, yes, no, split,
-      tracks;   /* mode is null if all nodes have the same mode; tracks if no node tracks missing values */
+      tracks;   /* mode: null if all nodes have the same; tracks: null if no node tracks missing values */
   int32_t only; /* the mode of all nodes */
 } tables;
 

@@ -227,7 +227,7 @@ MICA__LOWER(qlinear_conv) {
   for (int32_t k = 0; k < 8; k++)
     if (!in[k].graph) return MICA_OK;
   if (mica__lower_has(l, node, 8)) {
-    /* The bias counts in the product of both scales, as the sums do. */
+    /* The bias is in steps of the product of both scales, as the sums are. */
     mica_value steps = mica__lower_operand(l, node, 8), one = mica_reshape(mica_cast(in[1], MICA_F32), MICA_SCALAR);
     mica_value scale = mica_mul(one, mica_cast(in[4], MICA_F32));
     bias = mica_dequantize(steps, scale, (mica_value){0}, NULL);

@@ -52,7 +52,7 @@ static const struct {
                  {"Softplus", MICA_RNN_FUNCTION_SOFTPLUS, false, false}};
 #define FUNCTIONS (sizeof functions / sizeof *functions)
 
-/* The next number of a list; 0, which means the function's default, past its end. */
+/* The next number of a list; past its end 0, which means the function's default. */
 static double next(const Onnx__AttributeProto *list, size_t *at) {
   if (!list || *at >= list->n_floats) return 0;
   double value = (double)list->floats[(*at)++];

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-/* The most graph nodes that unrolled time steps may make. */
+/* The most time steps that are unrolled. */
 #define MOST_STEPS 1000
 
 static mica_value optional(mica__lowering *l, const mica__onnx_node *node, int32_t k) {
