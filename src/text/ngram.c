@@ -8,7 +8,8 @@
 #define MOST_ORDER 12
 #define ROOM 1024
 
-/* count: of a sequence of labels; kinds: number of different labels after it; behind: number of all labels after it. */
+/* count: how often a sequence of labels occurred; kinds: number of different labels after it; behind: number of all
+ * labels after it. */
 typedef struct entry {
   uint64_t key; /* 0: none */
   uint32_t count, kinds, behind;

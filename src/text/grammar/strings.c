@@ -76,7 +76,7 @@ static uint32_t escape_rule(mica__grammar_schema *s, uint64_t bits) {
   return rule;
 }
 
-/* Adds edges for the bytes low to high of a text, as JSON writes them. */
+/* Adds edges for the bytes low to high of a string in JSON, which escapes some of them. */
 static void write_bytes(mica__grammar_schema *s, uint32_t from, uint8_t low, uint8_t high, uint32_t to) {
   static const uint8_t parts[][2] = {{0x20, 0x21}, {0x23, 0x5b}, {0x5d, 0x7e}, {0x80, 0xff}};
   const uint64_t bits = escaped_bits(low, high);
@@ -112,7 +112,7 @@ void mica__write_language(mica__grammar_schema *s, const mica__automaton *langua
   mica__automaton_bytes(s->automaton, end, '"', '"', to);
 }
 
-/* A rule that all strings share: any string, or one character of a string. */
+/* Makes, once, the rule that accepts any string or, unless `string`, one character of a string. */
 static mica_status shared_rule(mica__grammar_schema *s, bool string, uint32_t *rule) {
   static const mica__characters all = {0, 0x10ffff};
   mica__automaton language = {0};

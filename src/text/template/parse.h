@@ -143,7 +143,7 @@ typedef struct mica__parser {
   int branches;                /* open IFs; inside, an unknown filter or test fails only when evaluated */
   int loops;                   /* open FORs of this macro */
   const mica__syntax *unknown; /* an unknown filter or test */
-  /* mica__parse_expression and mica__parse_tuple, for the files below them. */
+  /* mica__parse_expression and mica__parse_tuple, for parse.c, which operators.c calls. */
   mica_status (*expression)(struct mica__parser *p, bool conditions, mica__syntax **node);
   mica_status (*tuple)(struct mica__parser *p, bool conditions, mica__syntax **node);
 } mica__parser;

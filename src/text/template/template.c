@@ -91,8 +91,8 @@ static mica_status set_json(mica__render *run, const char *name, const char *jso
   return set(run, name, &value);
 }
 
-/* Gives a message that has reasoning under "reasoning_content", "thinking" or "reasoning" both of the first two names,
- * as transformers does. */
+/* If a message has reasoning under "reasoning_content", "thinking" or "reasoning", gives it both of the first two
+ * names, as transformers does. */
 static mica_status name_reasoning(mica__render *run, mica__object *message) {
   static const char *const names[] = {"reasoning_content", "thinking", "reasoning"};
   const mica__object first = mica__object_text(names[1], strlen(names[1])),

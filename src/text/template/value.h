@@ -15,7 +15,7 @@
 #define MICA__MOST_TEMPLATE_MEMORY ((size_t)256 << 20)
 #define MICA__MOST_TEMPLATE_STEPS 1000000
 #define MICA__MOST_TEMPLATE_WORK ((uint64_t)256 * MICA__MOST_TEMPLATE_STEPS) /* 256 bytes per step */
-#define MICA__MOST_TEMPLATE_OUTPUT ((size_t)16 << 20) /* of a run, and of each text that it makes */
+#define MICA__MOST_TEMPLATE_OUTPUT ((size_t)16 << 20) /* bytes of a run's output, and of each text that it makes */
 
 /* --- memory --- */
 

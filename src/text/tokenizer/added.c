@@ -1,4 +1,4 @@
-/* Added tokens: finds them in a text before the model sees it; of those that begin first, the longest. */
+/* Finds added tokens in a text before the model sees it: the first one, and if several begin there, the longest. */
 #include "text/tokenizer/tokenizer.h"
 #include "text/unicode.h"
 

@@ -354,7 +354,7 @@ static mica_status make_merges(vocabulary *v) {
   return status;
 }
 
-/* Adds the steps that turn spaces into marks, and the decoder that turns them back. */
+/* Adds the steps that replace spaces by MARK, and the decoder that replaces MARK by spaces. */
 static void add_spaces(vocabulary *v, bool phi3) {
   static const char replace[] = "{\"type\":\"Replace\",\"pattern\":{\"String\":\" \"},\"content\":\"" MARK "\"}";
   const bool prefix = !v->gemma && flag(v, "add_space_prefix", true);

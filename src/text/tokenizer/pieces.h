@@ -9,8 +9,8 @@
 /* Maximum bytes of a text at any stage; positions have 32 bits. */
 #define MICA__MOST_TEXT ((size_t)1 << 31)
 
-/* Maximum bytes that a text may grow to, far above any real text; the longest growth is U+FDFA, 11 times when
- * normalised. */
+/* Maximum bytes that a text of `bytes` bytes may grow to, far above any real text; the longest growth is U+FDFA, 11
+ * times when normalised. */
 static inline size_t mica__most_grown(size_t bytes) {
   return bytes < MICA__MOST_TEXT / 64 ? ((size_t)1 << 24) + 32 * bytes : MICA__MOST_TEXT;
 }
@@ -54,8 +54,8 @@ typedef struct mica__search {
   void *data;
 } mica__search;
 void mica__search_free(mica__search *search);
-/* Finds the first match at or after `from` in valid UTF-8; *begin is `bytes` if there is no match. MICA_E_FORMAT: it
- * takes too many steps. */
+/* Finds the first match at or after `from` in valid UTF-8; *begin is `bytes` if there is no match. MICA_E_FORMAT: the
+ * search takes too many steps. */
 mica_status mica__pattern_find(const mica__pattern *pattern, mica__search *search, const char *text, size_t bytes,
                                size_t from, size_t *begin, size_t *end);
 /* Appends the text with each match replaced. MICA_E_FORMAT: `out` grows beyond `most` bytes. */

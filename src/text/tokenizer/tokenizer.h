@@ -43,7 +43,8 @@ void mica__normals_free(mica__normal *steps, size_t count);
 /* Runs all steps on a text. *out is one of the two buffers; the text must be in neither. */
 mica_status mica__normals_run(const mica__normal *steps, size_t count, mica__search *search, const char *text,
                               size_t bytes, mica__text buffers[2], const mica__text **out);
-/* Appends the characters that represent bytes in byte-level vocabularies; and back: the byte of a character, or -1. */
+/* mica__add_byte_characters appends the characters that represent bytes in byte-level vocabularies.
+ * mica__byte_of_character returns the byte that a character represents; -1: none. */
 void mica__add_byte_characters(mica__text *out, const char *bytes, size_t count);
 int mica__byte_of_character(uint32_t character);
 

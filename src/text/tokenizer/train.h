@@ -30,7 +30,7 @@ mica_status mica__counts_characters(const mica__counts *words, mica__counts *cha
 typedef struct mica__training {
   mica_tokenizer_config config; /* defaults filled in */
   mica__counts words;
-  mica__vocab vocab; /* uses its table `model`; special tokens come first */
+  mica__vocab vocab; /* only its table `model` is used; special tokens come first */
   cJSON *merges;     /* of BPE */
   double *scores;    /* of UNIGRAM, by id */
 } mica__training;
