@@ -59,7 +59,7 @@ static bool ends_in(const char *text, const char *end) {
   return n >= m && !strcmp(text + n - m, end);
 }
 
-/* The sizes of a matrix, by the model's own name; false: the model has none of this name. */
+/* The sizes of the matrix that the model itself calls `own`; false: the model has no matrix of this name. */
 static bool sizes_of(const mica_foundation *model, const char *own, int64_t *outputs, int64_t *inputs) {
   const mica_name_map map = {.rows = model->rows.rows, .count = model->rows.count};
   mica__named_tensor found = {0};

@@ -299,7 +299,8 @@ static mica_status read_class_names(const mica__config_source *f, const cJSON *l
 }
 #endif
 
-/* Finds the task: an architecture's name tells of a head for classes, as in BertForSequenceClassification. */
+/* Finds the task: an architecture's name shows if the model has a head for classes, as in
+ * BertForSequenceClassification. */
 static mica_status read_task(const mica__config_source *f, const mica__family *family, mica_foundation_info *i,
                              mica__info_arrays *arrays) {
   const mica__config_value list = mica__config_find(f, "architectures", "");
@@ -407,7 +408,7 @@ static mica_status read_sound(const mica__config_source *f, const mica__family *
   second->arrays.local = calloc((size_t)second->info.layers, sizeof *arrays->local);
   if (!second->arrays.local) return mica__fail_nomem(f->path);
   second->info.local = second->arrays.local;
-  /* Some files repeat a number of layers as this key: marks it as read. */
+  /* Marks the key num_hidden_layers as read: in some files it repeats a number of layers. */
   mica__config_find(f, "num_hidden_layers", "");
   MICA_TRY(read_special(f, i, arrays));
   return mica__config_leftovers(f, i, arrays);

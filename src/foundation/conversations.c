@@ -211,7 +211,7 @@ static mica_status put(mica_conversations *c) {
     c->info.dropped++;
     return MICA_OK;
   }
-  /* Learned positions count from the beginning of a row: it holds one conversation. */
+  /* Learned positions count from the beginning of a row, so a row holds only one conversation. */
   const bool alone = c->config.one_per_row || c->model->info.positions == MICA_POSITIONS_KIND_LEARNED;
   const int64_t first = c->info.rows > LATEST ? c->info.rows - LATEST : 0;
   for (int64_t r = first; !alone && !to && r < c->info.rows; r++)

@@ -37,8 +37,8 @@ static bool has_apart_rows(const mica_nn *nn) {
   return true;
 }
 
-/* Determines if steps may have fewer rows than slots, from a network without a session. Products of more than MOST_FEW
- * rows use other kernels. */
+/* Determines if steps may have fewer rows than slots, from a network that is built without a session. Products of more
+ * than MOST_FEW rows use other kernels. */
 static mica_status find_few(mica_decoder *d, const mica_nn_config *config) {
   mica_graph *graph = NULL;
   mica_nn *nn = NULL;

@@ -38,7 +38,8 @@ struct mica_embedder {
 
 /* Begins the network. Weights in blocks stay in blocks; others become f32, which is faster. */
 mica_status mica__embed_network_begin(const mica_embedder *e, mica__embed_network *network);
-/* Makes the session and loads the weights. Neither function leaves anything allocated after a failure. */
+/* Makes the session and loads the weights. After a failure of this function or of mica__embed_network_begin, nothing
+ * stays allocated. */
 mica_status mica__embed_network_finish(const mica_embedder *e, mica__embed_network *network, mica_value vectors);
 void mica__embed_network_free(mica__embed_network *network);
 /* Divides each vector by its length; zero vectors stay. */

@@ -57,7 +57,7 @@ typedef struct mica__family {
   int64_t wide;     /* number of layers of the model whose query_pre_attn_scalar is width / heads; GGUF files lack it */
   mica_positions_kind positions;
   int64_t first_position;
-  bool interleaved;    /* GGUF files store rows of q and k as pairs */
+  bool interleaved;    /* in GGUF files, features 2 i and 2 i + 1 of a head rotate together */
   bool own_local_base; /* layers with a window have their own rotary positions, not scaled */
   int64_t local_every; /* every n-th layer has full attention, unless a key says otherwise; 0: all are alike */
   int64_t nope_every;  /* every n-th layer has no positions, unless a key says otherwise; 0: all have them */

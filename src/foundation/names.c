@@ -133,7 +133,7 @@ static const mica_weight_entry *find(const mica__family *family, const mica_weig
   return entry;
 }
 
-/* The shape of the tensor that the file must have. */
+/* The shape that the tensor must have in the file. */
 static mica_shape shape_of(const row *r, bool gguf) {
   const int64_t patch = r->info->patch, times = every_of(r) ? every_of(r) : 1;
   if (is_joint(r) && !gguf) return MICA_SHAPE(r->info->experts, r->columns, times * r->rows);

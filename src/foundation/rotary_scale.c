@@ -46,7 +46,7 @@ static double yarn(const scaling *s) {
                          ? growth(r->factor, r->mscale) / growth(r->factor, r->mscale_all)
                          : growth(r->factor, 1);
   if (r->attention_factor == 0) return own;
-  /* In a GGUF file the factor multiplies the usual one; in a folder it replaces it. */
+  /* In a GGUF file the factor multiplies the value that follows from the scaling; in a folder it replaces it. */
   return mica_weights_gguf(s->model->weights) ? own * r->attention_factor : r->attention_factor;
 }
 
@@ -108,7 +108,7 @@ mica_status mica__rotary_scale(const mica_foundation *model, const mica_foundati
   scaling s = {model, rotary, model->info.rotated / 2, NULL};
   *factors = NULL;
   *scale = 1;
-  /* DYNAMIC scales only texts longer than the model's context, which none is here. */
+  /* DYNAMIC scales only texts longer than the model's context, and no text is longer here. */
   if (rotary->scaling == MICA_FOUNDATION_SCALING_NONE || rotary->scaling == MICA_FOUNDATION_SCALING_DYNAMIC)
     return MICA_OK;
   if ((rotary->scaling == MICA_FOUNDATION_SCALING_YARN || rotary->scaling == MICA_FOUNDATION_SCALING_LLAMA3) &&

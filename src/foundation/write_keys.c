@@ -98,7 +98,7 @@ static void check_no_rope(writer *w) {
 
 static void write_yarn(writer *w, const mica_foundation_rotary *r) {
   double *factors = NULL, scale = 1;
-  /* Readers know from the family if the range is rounded. */
+  /* No key says if the range is rounded; readers decide it by the family. */
   const bool exact = w->model->family->clamp > 0;
   if (r->exact_range != exact) refuse(w, exact ? "that its yarn rounds" : "that its yarn does not round");
   if (w->status == MICA_OK) w->status = mica__rotary_scale(w->model, r, &factors, &scale);
@@ -110,7 +110,8 @@ static void write_yarn(writer *w, const mica_foundation_rotary *r) {
   if (fabs(scale / own - 1) > 1e-9) real(w, "rope.scaling.yarn_attn_factor", scale / own);
 }
 
-/* Writes the keys of rotary positions. LLAMA3 and LONGROPE are tensors (foundation/write.c). */
+/* Writes the keys of rotary positions. The factors of LLAMA3 and LONGROPE are written as tensors
+ * (foundation/write.c). */
 static void write_rotary(writer *w) {
   const mica_foundation_info *i = &w->model->info;
   const mica_foundation_rotary *r = &i->rotary;
