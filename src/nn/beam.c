@@ -18,7 +18,8 @@
 #define LIMIT "beam.limit"       /* (B) i32 */
 #define SOURCE "beam.source"     /* (B) i32: number of tokens of the source */
 
-/* Log probability of an impossible continuation. Sums of it stay finite and below all real ones. */
+/* Log probability of an impossible continuation. Sums of it stay finite, and below the log probability of any possible
+ * text. */
 #define NEVER (-1e30)
 
 struct mica_beam_search {

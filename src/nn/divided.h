@@ -1,5 +1,5 @@
 /* nn/divided.h: layers divided among mica_nn_config.tensor_ranks (Shoeybi et al. 2019): one layer by columns, the next
- * by rows, then a sum over all ranks. Without such ranks these are the layers themselves. */
+ * by rows, then a sum over all ranks. Without tensor_ranks, the functions make whole layers. */
 #ifndef MICA_NN_DIVIDED_H
 #define MICA_NN_DIVIDED_H
 

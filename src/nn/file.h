@@ -17,7 +17,7 @@ typedef enum mica__nn_extent {
 } mica__nn_extent;
 
 /* Adds the network's parameters in the session to `parts`: weights and state if `network`, the optimiser's state if
- * `optimiser`. Blocks. */
+ * `optimiser`. Waits until they are on the host. */
 mica_status mica__nn_collect(const mica_nn *nn, mica_session *session, bool network, bool optimiser,
                              mica__weights *parts);
 /* MICA_E_FORMAT: a tensor is missing from the file, or has another dtype or shape there. `path` is for the message. */

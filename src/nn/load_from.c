@@ -371,8 +371,8 @@ static void note(const mica_weight_entry *entry, const mica_weight_entry **taken
   if (known == *count) taken[(*count)++] = entry;
 }
 
-/* Adds the tensors of a parameter to `taken`: the first, and other parts unless they are in it already, so that `taken`
- * has room. A number of parts that does not fit the shape is refused later. */
+/* Adds the tensors of a parameter to `taken`. The first tensor is added even if it is in the list already; scales and
+ * other parts are not, so `taken` has room for all. */
 static mica_status take(const loading *l, const reading *r, const mica_weight_entry **taken, size_t *count) {
   const bool fits = r->shape.rank >= 2 && r->shape.dim[0] == r->from.row.stacked;
   taken[(*count)++] = r->from.entry;

@@ -28,7 +28,7 @@ MICA__SHARED mica_status mica__name_map_find(const mica_name_map *map, const mic
  * Number 0 is the tensor found there. */
 mica_status mica__name_map_part(const mica_name_row *row, const mica_weights *weights, const char *own, int64_t part,
                                 const mica_weight_entry **entry);
-/* True if a row without `own` names the tensor. */
+/* True if a row without `own` names the tensor: the map says that no parameter reads it. */
 bool mica__name_map_drops(const mica_name_map *map, const char *tensor);
 
 #endif

@@ -13,7 +13,7 @@
 typedef struct mica__nn_parameter {
   mica_nn_parameter_info info;
   char *name;              /* info.name; info.own_name is its end */
-  mica__division division; /* whole tensor that it is a part of, with tensor_ranks */
+  mica__division division; /* with tensor_ranks: how the whole tensor is divided */
   mica_value hooked;       /* what the hook made of it as a layer's weight; null: no hook was called */
 } mica__nn_parameter;
 

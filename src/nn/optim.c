@@ -450,7 +450,7 @@ static mica_status check(const mica_nn *nn, const mica_optimizer_config *c) {
   return mica_graph_status(nn->graph);
 }
 
-/* Counts steps; *t is the number of this step, from 1. If every run is a step, the network's counter serves. */
+/* Counts steps; *t is the number of this step, from 1. If every run is a step, the network's counter is used. */
 static void count_step(optimiser *o, mica_value *t) {
   mica_value runs = mica_nn_step(o->nn), one = mica_scalar(o->nn->graph, MICA_I64, 1), next = mica_add(runs, one);
   o->step = runs;

@@ -30,7 +30,7 @@ mica_value mica__ranks_divisor(mica_value weights, double least) {
   return mica__ranks_counted(weights, least > 0 ? least : 1e-30);
 }
 
-/* This sum is ready long before the first gradient. */
+/* Sums the weights of all ranks, which is done long before the first gradient exists. */
 void mica__ranks_weight(mica_graph *graph, const mica_optimizer_config *c, mica_value *weight, mica_value *all) {
   const bool weighted = !mica_value_is_null(c->weight);
   *weight = weighted ? mica_stop_gradient(as_f32(c->weight)) : mica_scalar(graph, MICA_F32, 1);

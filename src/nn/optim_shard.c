@@ -45,7 +45,8 @@ typedef struct group {
   int32_t count;
 } group;
 
-/* Minimum bytes of a group, because the groups of all owners fill at the same time. */
+/* Minimum bytes of a group if the configuration gives no size. The groups of all owners fill at the same time, so each
+ * has only a share of a bucket. */
 #define LEAST_GROUP ((int64_t)256 << 10)
 
 static int64_t group_bytes(const mica_optimizer_config *c) {
