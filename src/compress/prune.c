@@ -299,7 +299,7 @@ static double next_worth(const mica_pruning *p, const ranked *list, size_t group
 
 static mica_status cut(mica_pruning *p, const ranked *list, double share) {
   for (size_t g = 0; g < p->group_count; g++) p->before[g] = p->groups[g].left;
-  /* Tolerance for a share that is a rounded quotient. */
+  /* 1e-9 allows for the rounding of a share that is a quotient. */
   while (mica_pruning_flops(p) > share * (1 + 1e-9)) {
     double least = INFINITY;
     size_t best = p->group_count, best_at = 0, at = 0;
