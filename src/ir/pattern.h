@@ -8,7 +8,8 @@
 
 #include "ir/graph.h"
 
-/* Follows nodes that change nothing, and returns the first node that is not one of them; id itself if it is that. */
+/* Returns the first node, from id on, that changes something: follows the nodes that change nothing to their
+ * operand. */
 int32_t mica__pattern_behind(const mica_graph *graph, int32_t id);
 /* True if the node is this op with at most four operands. inputs (may be NULL) receives the operands, followed in the
  * same way; 0 if absent. The caller tries both orders of an op that commutes. */
