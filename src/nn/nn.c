@@ -44,7 +44,9 @@ mica_status mica_nn_create(mica_graph *graph, const mica_nn_config *config, mica
 void mica_nn_destroy(mica_nn *nn) {
   if (!nn) return;
   for (size_t i = 0; i < nn->parameter_count; i++) free(nn->parameters[i].name);
+  for (size_t i = 0; i < nn->first_count; i++) free(nn->first[i].name);
   for (size_t i = 0; i < nn->layer_count; i++) free(nn->layers[i].name);
+  free(nn->first);
   free(nn->parameters);
   free(nn->layers);
   free(nn->name_prefix);
@@ -264,6 +266,17 @@ bool mica__nn_like_named(mica_nn *nn, const char *name, mica_shape *shape) {
 
 /* --- parameters --- */
 
+/* The parameter of the first pass, else a new one. */
+static mica_value parameter_of(const mica_nn *nn, const char *full, mica_dtype dtype, mica_shape shape) {
+  for (size_t i = 0; i < nn->first_count; i++) {
+    mica_value value = nn->first[i].info.value;
+    if (!strcmp(nn->first[i].name, full) && mica_value_dtype(value) == dtype &&
+        mica_shape_equal(mica_value_shape(value), shape))
+      return value;
+  }
+  return mica_parameter(nn->graph, full, dtype, shape);
+}
+
 mica_value mica__nn_add(mica_nn *nn, const char *name, mica_dtype dtype, mica_shape shape, const mica_init_config *init,
                         mica_nn_role role) {
   mica__nn_parameter *grown = grow(nn, nn->parameters, nn->parameter_count, &nn->parameter_capacity, sizeof *grown);
@@ -277,7 +290,7 @@ mica_value mica__nn_add(mica_nn *nn, const char *name, mica_dtype dtype, mica_sh
     return (mica_value){0};
   }
   char *full = text.data;
-  mica_value value = mica_parameter(nn->graph, full, dtype, shape);
+  mica_value value = parameter_of(nn, full, dtype, shape);
   if (mica_value_is_null(value)) {
     free(full);
     return value;

@@ -7,6 +7,7 @@
 #include "ops/collective/division.h"
 
 #include <mica/nn.h>
+#include <stdlib.h>
 
 #define MICA__NN_DEPTH 16 /* scopes inside each other */
 
@@ -31,6 +32,8 @@ struct mica_nn {
   mica_nn_config config;
   mica__nn_parameter *parameters;
   size_t parameter_count, parameter_capacity;
+  mica__nn_parameter *first; /* parameters of the first pass, for the layers that are built after it */
+  size_t first_count;
   mica__nn_layer *layers;
   size_t layer_count, layer_capacity;
   char *name_prefix;          /* prefix of all names in the graph: "teacher." or "" */
@@ -56,6 +59,21 @@ mica_value mica__nn_leave(mica_nn *nn, mica_value result);
 /* Records a layer in the summary only; names of parameters do not change. */
 MICA__SHARED void mica__nn_record(mica_nn *nn, const char *name, const char *kind);
 MICA__SHARED mica_value mica__nn_recorded(mica_nn *nn, mica_value result);
+
+/* A first pass, for a gradient by the samples before the network is trained on what is made of them. Layers built
+ * between begin and end have inference form and do not count as layers of the network. Layers of the same names that
+ * are built afterwards have the same parameters. The network is in training form and has no layers yet. */
+static inline void mica__nn_first_pass_begin(mica_nn *nn) { nn->config.training = false; }
+static inline void mica__nn_first_pass_end(mica_nn *nn) {
+  nn->config.training = true;
+  for (size_t i = 0; i < nn->layer_count; i++) free(nn->layers[i].name);
+  nn->layer_count = 0;
+  nn->first = nn->parameters;
+  nn->first_count = nn->parameter_count;
+  nn->parameters = NULL;
+  nn->parameter_count = nn->parameter_capacity = 0;
+  nn->step = (mica_value){0};
+}
 
 /* Passes a value of the current layer to the network's hook and returns its result. */
 mica_value mica__nn_hooked(mica_nn *nn, mica_nn_point point, mica_value value);

@@ -10,6 +10,7 @@
   X(S, TEXT, size, "size", "", "PIXELS",                                                                               \
     "N or HxW: scale and crop pictures in folders to this size (default: the size of most, else the median)",          \
     .fixed = true)                                                                                                     \
+  SAMPLE_SETTINGS(X, S)                                                                                                \
   MICA__CLASS_WEIGHT_SETTINGS(X, S)
 MICA__TASK_FIELDS(classify, CLASSIFY_SETTINGS, CHOICES_FACTS, 0);
 

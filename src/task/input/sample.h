@@ -2,7 +2,14 @@
 #ifndef MICA_TASK_INPUT_SAMPLE_H
 #define MICA_TASK_INPUT_SAMPLE_H
 
+#include "run/common_settings.h"
 #include "run/composed.h"
+
+/* A task without this setting does not mix. */
+#define SAMPLE_SETTINGS(X, S)                                                                                          \
+  X(S, INT, puzzle, "puzzle", "0", "N",                                                                                \
+    "PuzzleMix: mix pictures in pairs by their saliency, in N x N blocks; 0: do not", .low = 0, .high = 8,             \
+    .fixed = true)
 
 extern const mica__input mica__input_sample;
 
