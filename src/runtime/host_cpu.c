@@ -39,13 +39,14 @@ mica__host_vectors mica__host_vectors_of(const mica_device_info *device) {
 #endif
 }
 
-bool mica__host_has_vnni(const mica_device_info *device) {
 #if defined __x86_64__
-  return takes_assembly(device) && __builtin_cpu_supports("avx512vnni");
+#define HAS(device, feature) (takes_assembly(device) && __builtin_cpu_supports(feature))
 #else
-  return takes_assembly(device) && false;
+#define HAS(device, feature) (takes_assembly(device) && false)
 #endif
-}
+bool mica__host_has_vnni(const mica_device_info *device) { return HAS(device, "avx512vnni"); }
+bool mica__host_has_avx2(const mica_device_info *device) { return HAS(device, "avx2"); }
+bool mica__host_has_avx512bw(const mica_device_info *device) { return HAS(device, "avx512bw"); }
 
 #if defined __x86_64__ && defined __linux__
 #define ARCH_REQ_XCOMP_PERM 0x1023

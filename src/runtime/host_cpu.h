@@ -13,6 +13,9 @@ typedef enum mica__host_vectors { MICA__VECTORS_KNOWN, MICA__VECTORS_AVX2, MICA_
 mica__host_vectors mica__host_vectors_of(const mica_device_info *device);
 /* True if the processor has vpdpbusd on vectors of 64 bytes. */
 bool mica__host_has_vnni(const mica_device_info *device);
+/* True if the processor has vpmaddubsw on vectors of 32 bytes, and of 64. */
+bool mica__host_has_avx2(const mica_device_info *device);
+bool mica__host_has_avx512bw(const mica_device_info *device);
 /* True if the processor has a matrix unit (AMX) with products of bytes and of bf16, unless MICA_AMX=0 in the
  * environment forbids it. A process must ask the system for permission. The first call does that, so call it only if a
  * product would use the unit: the permission cannot be returned, and from then on the process is refused alternate

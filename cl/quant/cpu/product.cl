@@ -17,6 +17,9 @@
  *               0: pairs in OpenCL C. All values are u8, so that no product is negative, and two sums of 32 bits are
  *               added as one of 64 bits: otherwise LLVM 15 does not recognise vpmaddwd. The lower sum has room for
  *               32768 pairs; then both are put aside
+ *   MICA_HAS_VPMADDUBSW
+ *               1: the instruction, on such platforms and processors. Packed rows are i8, split so that no sum of two
+ *               products saturates (quant/cpu/split.cl), columns u8
  *   TILES       1: a matrix unit (common/cpu/tiles.clh), for which a panel holds its rows in chunks of `words` steps,
  *               packed[chunk][row][step of the chunk], and `steps` is a multiple of `words`. Signs are those of the
  *               operands
@@ -42,47 +45,7 @@
 #endif
 #define UNROLL _Pragma("unroll")
 
-#if TILES
-#include "common/cpu/tiles.clh"
-#define B_TYPE uint
-#define PER 4
-#elif MICA_HAS_VPDPBUSD
-#define LANES 16
-#define B_TYPE uint
-#define PER 4
-#define SUM int16
-#define COLUMNS int16
-#define LOAD_COLUMNS(b, v) as_int16(vload16(v, b))
-#define AS_INTS(sum) (sum)
-#define ONES 0x01010101u
-#define MOST_STEPS INT_MAX
-#define IF_FULL(full, aside) /* not needed: sums may wrap */
-#if COLUMNS_U
-#define ADD_DOT(sum, a, b) __asm__("vpdpbusd %1, %2, %0" : "+v"(sum) : "v"((int16)(int)(a)), "v"(b))
-#else
-#define ADD_DOT(sum, a, b) __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"((int16)(int)(a)), "v"(b))
-#endif
-#else
-#define LANES 8
-#define B_TYPE ushort
-#define PER 2
-#define SUM long4
-#define COLUMNS short16
-#define LOAD_COLUMNS(b, v) convert_short16(vload16(v, (COLUMN_SPACE const uchar *)(b)))
-#define AS_INTS(sum) as_int8(sum)
-#define ONES 0x00010001u
-#define MOST_STEPS 32768
-#define IF_FULL(full, aside)                                                                                           \
-  if (full) {                                                                                                          \
-    aside;                                                                                                             \
-    run = 0;                                                                                                           \
-  }
-#define ADD_DOT(sum, a, b)                                                                                             \
-  {                                                                                                                    \
-    const int16 p = convert_int16(as_short16((int8)(int)(a))) * convert_int16(b);                                      \
-    sum += as_long4(p.even + p.odd);                                                                                   \
-  }
-#endif
+#include "quant/cpu/dot.clh"
 
 /* Where the values of a tile lie. */
 #define MOST_KNOWN 49
@@ -189,7 +152,7 @@ static inline void multiply(__global const uint *a, COLUMN_SPACE const uint *B, 
   }
 /* The last part of a sum. If nothing was put aside the sum is stored whole, in one instruction. */
 #if MOST_STEPS == INT_MAX
-#define PUT_LAST(sum, v, to) *(__private int16 *)((to) + 16 * (v)) = sum
+#define PUT_LAST(sum, v, to) *(__private SUM *)((to) + LANES * (v)) = sum
 #else
 #define PUT_LAST(sum, v, to) PUT_ASIDE(sum, v, to)
 #endif
@@ -197,6 +160,7 @@ static inline void multiply(__global const uint *a, COLUMN_SPACE const uint *B, 
 /* col_sums += the sums of packed columns. */
 static inline void add_columns(COLUMN_SPACE const B_TYPE *B, __private const walk *w, __private int *col_sums) {
   SUM sum[NV];
+  CONSTANTS;
   int run = 0;
   UNROLL for (int v = 0; v < NV; v++) sum[v] = 0;
   for (int r = 0; r < w->R; r++)
@@ -214,6 +178,7 @@ static inline void add_columns(COLUMN_SPACE const B_TYPE *B, __private const wal
 static inline void multiply(__global const uint *a, COLUMN_SPACE const B_TYPE *B, __private const walk *w,
                             const int words, __private int (*sums)[NR]) {
   SUM sum[MR][NV];
+  CONSTANTS;
   int run = 0;
   UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) sum[i][v] = 0;
 #if MOST_STEPS != INT_MAX
@@ -236,6 +201,33 @@ static inline void multiply(__global const uint *a, COLUMN_SPACE const B_TYPE *B
       }
     }
   UNROLL for (int i = 0; i < MR; i++) UNROLL for (int v = 0; v < NV; v++) PUT_LAST(sum[i][v], v, sums[i]);
+}
+#endif
+
+#if MICA_HAS_VPMADDUBSW
+/* sums += products of a row's other halves (quant/cpu/split.cl), listed in the order of taps. */
+static inline void add_halves(__global const uint *list, COLUMN_SPACE const B_TYPE *B, __private const walk *w,
+                              __private int *sums) {
+  const int count = list[0], steps = w->steps;
+  SUM sum[NV];
+  CONSTANTS;
+  if (count == 0) return;
+  UNROLL for (int v = 0; v < NV; v++) sum[v] = VLOAD_SUMS(v, sums);
+  int end = 0, r = 0, s = -1; /* end: the words of the taps so far */
+  COLUMN_SPACE const B_TYPE *b = B;
+  for (int e = 0; e < count; e++) {
+    const int at = list[1 + 2 * e], word = list[2 + 2 * e];
+    if (at >= end) {
+      while (at >= end) {
+        end += steps;
+        if (++s == w->S) s = 0, r++;
+      }
+      b = B + tap_at(w, r, s);
+    }
+    COLUMN_SPACE const B_TYPE *from = b + (at - end + steps) * w->step_step;
+    UNROLL for (int v = 0; v < NV; v++) ADD_DOT(sum[v], word, LOAD_COLUMNS(from, v));
+  }
+  UNROLL for (int v = 0; v < NV; v++) VSTORE_SUMS(sum[v], v, sums);
 }
 #endif
 
@@ -306,7 +298,13 @@ CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global 
   const int first = get_global_id(1) * block, end = min(first + block, panels);
   for (int panel = first; panel < end; panel++) {
     int sums[MR][NR] __attribute__((aligned(64)));
-    multiply(A + ((long)a_batch * panels + panel) * R * S * steps * MR, tile, &w, words, sums TILES_ARGUMENT);
+    const long of_row = (long)R * S * steps;
+    multiply(A + ((long)a_batch * panels + panel) * of_row * MR, tile, &w, words, sums TILES_ARGUMENT);
+#if MICA_HAS_VPMADDUBSW
+    __global const uint *halves = A + (long)a_count * panels * of_row * MR;
+    for (int i = 0; i < min(MR, m - panel * MR); i++)
+      add_halves(halves + ((long)a_batch * m + panel * MR + i) * (1 + 2 * of_row), tile, &w, sums[i]);
+#endif
     bool exact = !CAN_BE_QUICK || !SUM_CAN_BE_QUICK, again;
     do {
       uint16 doubt = 0;

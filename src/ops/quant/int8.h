@@ -76,6 +76,7 @@ typedef struct mica__int8_form {
   mica_dtype rows, columns; /* I8 or U8 */
   int64_t per;              /* values per element: 4, or 2 in pairs */
   int64_t row_width, column_width;
+  bool split;  /* rows of i8 are split for vpmaddubsw (cl/quant/cpu/split.cl) */
   int64_t run; /* adjacent elements of a row; a tap has a multiple of them; 1 without tiles */
 } mica__int8_form;
 
@@ -134,8 +135,9 @@ mica_status mica__int8_product(const mica__int8 *p);
 bool mica__int8_is_depthwise(const mica__int8 *p);
 mica_status mica__int8_depthwise(const mica__int8 *p);
 extern const mica__kernel_desc mica__int8_pack_kernel, mica__int8_image_kernel, mica__int8_cpu_kernel,
-    mica__int8_cpu_vnni_kernel, mica__int8_cpu_amx_kernel, mica__int8_gpu_kernel, mica__int8_gpu_ptx_kernel,
-    mica__int8_mma_kernel, mica__int8_depthwise_kernel, mica__int8_depthwise_cpu_kernel, mica__int8_add_kernel;
+    mica__int8_cpu_vnni_kernel, mica__int8_cpu_bytes_kernel, mica__int8_split_kernel, mica__int8_cpu_amx_kernel,
+    mica__int8_gpu_kernel, mica__int8_gpu_ptx_kernel, mica__int8_mma_kernel, mica__int8_depthwise_kernel,
+    mica__int8_depthwise_cpu_kernel, mica__int8_add_kernel;
 
 /* match.c. */
 bool mica__int8_match_matmul(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);

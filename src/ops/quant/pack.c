@@ -23,6 +23,10 @@ static const mica__variant image_variants[] = {
 const mica__kernel_desc mica__int8_image_kernel = {
     MICA__KERNEL("int8_image", "quant/image.cl", image_params, image_variants)};
 
+static const mica__variant split_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, 0)};
+const mica__kernel_desc mica__int8_split_kernel = {
+    .name = "int8_split", .file = "quant/cpu/split.cl", .variants = split_variants, .variant_count = 1};
+
 int32_t mica__int8_input(const mica__int8_attrs *attrs, mica__int8_operand operand) {
   return mica__present_index(attrs->present, (int32_t)operand);
 }
@@ -86,6 +90,23 @@ mica_status mica__int8_pack_matrix(const mica__exec *exec, mica_queue *queue, co
   return mica__queue_submit(queue, &launch);
 }
 
+/* Splits packed rows; `words`: of a row. */
+static mica_status split_rows(const mica__int8 *p, mica_queue *queue, int64_t words, int64_t width,
+                              mica_tensor *packed) {
+  const mica__kernel_desc *desc = &mica__int8_split_kernel;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  MICA_TRY(mica__exec_values(p->exec, desc, values));
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  mica__launch_tensor(&launch, packed);
+  const int64_t sizes[] = {p->row_batches, p->m, words, width};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
+  mica__launch_range1(&launch, p->row_batches * p->m, MICA__RANGE_GROUP);
+  mica__launch_cost(&launch, 0, (double)mica_tensor_bytes(packed));
+  return mica__queue_submit(queue, &launch);
+}
+
 mica_status mica__int8_pack_rows(const mica__int8 *p, const mica__int8_form *form, bool want_sums,
                                  mica__int8_packed *packed) {
   mica__int8_operand operand = p->conv ? MICA__INT8_SECOND : MICA__INT8_FIRST;
@@ -105,10 +126,12 @@ mica_status mica__int8_pack_rows(const mica__int8 *p, const mica__int8_form *for
                                .steps = mica__int8_steps(p, form),
                                .run = form->run,
                                .wide = true};
-  int64_t count = p->row_batches * mica__ceil_div(p->m, m.width) * m.width * taps * m.steps;
-  MICA_TRY(element_tensor(queue, false, count, &packed->rows));
+  const int64_t words = taps * m.steps, halves = form->split ? p->row_batches * p->m * (1 + 2 * words) : 0;
+  int64_t count = p->row_batches * mica__ceil_div(p->m, m.width) * m.width * words;
+  MICA_TRY(element_tensor(queue, false, count + halves, &packed->rows));
   if (want_sums) MICA_TRY(mica__workspace_tensor(queue, MICA_I32, MICA_SHAPE(p->row_batches, p->m), &packed->sums));
-  return mica__int8_pack_matrix(p->exec, queue, &m, packed->rows, packed->sums);
+  MICA_TRY(mica__int8_pack_matrix(p->exec, queue, &m, packed->rows, packed->sums));
+  return form->split ? split_rows(p, queue, words, m.width, packed->rows) : MICA_OK;
 }
 
 static mica_status pack_columns(const mica__int8 *p, const mica__int8_form *form, mica__int8_packed *packed) {

@@ -19,6 +19,7 @@ static bool has_dp4a(const mica_device_info *device) { return device->compute_ca
 static const mica__kernel_param cpu_params[] = {
     MICA__INT8_PARAMS,
     MICA__CASE("MICA_HAS_VPDPBUSD", "1: vpdpbusd, 0: pairs", 0, 1),
+    MICA__CASE("MICA_HAS_VPMADDUBSW", "1: vpmaddubsw", 0, 1),
     MICA__CASE("COLUMNS_U", "1: columns are the unsigned ones", 0, 1),
     MICA__CASE("ROWS_U", "1, with tiles: rows are unsigned", 0, 1),
     MICA__CASE("TILES", "1: a matrix unit", 0, 1),
@@ -31,15 +32,26 @@ static const mica__kernel_param cpu_params[] = {
 };
 /* Sums of 6 rows by 32 columns take 24 registers of 32 bytes; processors without AVX-512 have 16. */
 static const mica__variant cpu_variants[] = {
-    MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 0, 0, 0, 32, 6),
-    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 0, 0, 0, 16, 6),
+    MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 0, 0, 0, 0, 32, 6),
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA__INT8_VALUES, 0, 0, 0, 0, 0, 0, 0, 0, 0, 16, 6),
 };
 static const mica__variant vnni_variants[] = {
     {.name = "vnni",
      .classes = MICA__ON_CPU,
      .vector_bytes = MICA__LONG_VECTOR,
      .has_instruction = mica__host_has_vnni,
-     .values = {MICA__INT8_VALUES, 1, 0, 0, 0, 0, 0, 0, 0, 32, 12}},
+     .values = {MICA__INT8_VALUES, 1, 0, 0, 0, 0, 0, 0, 0, 0, 32, 12}},
+};
+static const mica__variant bytes_variants[] = {
+    {.name = "bytes512",
+     .classes = MICA__ON_CPU,
+     .vector_bytes = MICA__LONG_VECTOR,
+     .has_instruction = mica__host_has_avx512bw,
+     .values = {MICA__INT8_VALUES, 0, 1, 1, 0, 0, 0, 0, 0, 0, 32, 6}},
+    {.name = "bytes",
+     .classes = MICA__ON_CPU,
+     .has_instruction = mica__host_has_avx2,
+     .values = {MICA__INT8_VALUES, 0, 1, 1, 0, 0, 0, 0, 0, 0, 16, 6}},
 };
 /* Only checks run the emulation. */
 static const mica__variant amx_variants[] = {
@@ -47,15 +59,17 @@ static const mica__variant amx_variants[] = {
      .classes = MICA__ON_CPU,
      .vector_bytes = MICA__LONG_VECTOR,
      .has_instruction = mica__host_has_tiles,
-     .values = {MICA__INT8_VALUES, 0, 0, 0, 1, 1, 0, 0, 0, 32, 32}},
-    {.name = "emulated_amx", .values = {MICA__INT8_VALUES, 0, 0, 0, 1, 0, 0, 0, 0, 32, 32}},
+     .values = {MICA__INT8_VALUES, 0, 0, 0, 0, 1, 1, 0, 0, 0, 32, 32}},
+    {.name = "emulated_amx", .values = {MICA__INT8_VALUES, 0, 0, 0, 0, 1, 0, 0, 0, 0, 32, 32}},
 };
-/* One kernel source with three descriptors, one for each instruction set, so that each can be declined or avoided
+/* One kernel source with four descriptors, one for each instruction set, so that each can be declined or avoided
  * alone. */
 const mica__kernel_desc mica__int8_cpu_kernel = {
     MICA__KERNEL("int8_cpu", "quant/cpu/product.cl", cpu_params, cpu_variants)};
 const mica__kernel_desc mica__int8_cpu_vnni_kernel = {
     MICA__KERNEL("int8_cpu", "quant/cpu/product.cl", cpu_params, vnni_variants)};
+const mica__kernel_desc mica__int8_cpu_bytes_kernel = {
+    MICA__KERNEL("int8_cpu", "quant/cpu/product.cl", cpu_params, bytes_variants)};
 const mica__kernel_desc mica__int8_cpu_amx_kernel = {
     MICA__KERNEL("int8_cpu", "quant/cpu/product.cl", cpu_params, amx_variants)};
 
@@ -367,6 +381,23 @@ static mica_status launch_vnni(mica_queue *queue, const mica__task *task) {
   return run(p, &mica__int8_cpu_vnni_kernel, task->variant, &form, (int32_t)form.row_width);
 }
 
+static const char *decline_bytes(const mica__task *task) {
+  const mica__int8 *p = task->problem;
+  const char *reason = mica__exec_declines(p->exec, task, &mica__int8_cpu_bytes_kernel);
+  if (!reason && !mica__kernel_variant(&mica__int8_cpu_bytes_kernel, task->device))
+    reason = "the processor lacks vpmaddubsw on vectors of 32 bytes (AVX2)";
+  return reason ? reason : p->conv ? NULL : "rows of a matrix change with every run and would be split each time";
+}
+
+/* vpmaddubsw takes unsigned pixels and signed filters, which are split once (quant/cpu/split.cl). */
+static mica_status launch_bytes(mica_queue *queue, const mica__task *task) {
+  const mica__int8 *p = task->problem;
+  mica__int8_form form = {.rows = MICA_I8, .columns = MICA_U8, .per = 4, .run = 1, .split = true};
+  (void)queue;
+  form.row_width = height_of(p->m, false);
+  return run(p, &mica__int8_cpu_bytes_kernel, task->variant, &form, (int32_t)form.row_width);
+}
+
 static const char *decline_cpu(const mica__task *task) {
   return mica__exec_declines(problem_of(task)->exec, task, &mica__int8_cpu_kernel);
 }
@@ -523,6 +554,8 @@ static const mica__impl cpu_amx = {
     .name = "int8_cpu_amx", .kernel = &mica__int8_cpu_amx_kernel, .decline = decline_amx, .launch = launch_amx};
 static const mica__impl cpu_vnni = {
     .name = "int8_cpu_vnni", .kernel = &mica__int8_cpu_vnni_kernel, .decline = decline_vnni, .launch = launch_vnni};
+static const mica__impl cpu_bytes = {
+    .name = "int8_cpu_bytes", .kernel = &mica__int8_cpu_bytes_kernel, .decline = decline_bytes, .launch = launch_bytes};
 static const mica__impl cpu = {
     .name = "int8_cpu", .kernel = &mica__int8_cpu_kernel, .decline = decline_cpu, .launch = launch_cpu};
 static const mica__impl mma = {
@@ -531,7 +564,7 @@ static const mica__impl gpu_ptx = {
     .name = "int8_gpu_ptx", .kernel = &mica__int8_gpu_ptx_kernel, .decline = decline_ptx, .launch = launch_ptx};
 static const mica__impl gpu = {.name = "int8_gpu", .kernel = &mica__int8_gpu_kernel, .launch = launch_gpu};
 
-const mica__impl *const mica__int8_impls[] = {&cpu_amx, &cpu_vnni, &cpu, &mma, &gpu_ptx, &gpu, NULL};
+const mica__impl *const mica__int8_impls[] = {&cpu_amx, &cpu_vnni, &cpu_bytes, &cpu, &mma, &gpu_ptx, &gpu, NULL};
 
 static bool runs_on_cpu(const mica__int8 *p) {
   unsigned classes = p->exec->classes;

@@ -1,0 +1,35 @@
+/* quant/cpu/split.cl: makes packed rows of i8 (quant/pack.cl, four bytes a word) safe for vpmaddubsw, which adds two
+ * products of a u8 and an i8 and saturates at 16 bits. Two i8 are safe if neither their positive nor their negative
+ * parts exceed 128 in sum: 255 * 128 = 32640. A word with other pairs is replaced by half of it; the other half is
+ * listed with its place. Halves are within -64 .. 64, so that they are safe.
+ *
+ *   packed  [batch][panel][words][lane], then for each row of all batches: a count, and `words` pairs of (index of the
+ *           word in its row, other half), of which `count` are written
+ *
+ * One dimension of batches * m work-items, one per row. */
+#include "common/group.clh"
+
+static inline bool is_safe(const int a, const int b) {
+  return max(a, 0) + max(b, 0) <= 128 && min(a, 0) + min(b, 0) >= -128;
+}
+
+RANGE_KERNEL int8_split(__global uint *packed, const long packed_at, const int batches, const int m, const int words,
+                        const int width) {
+  const long row = get_global_id(0);
+  if (row >= (long)batches * m) return;
+  const int panels = (m + width - 1) / width, in_batch = (int)(row % m);
+  const long panel = row / m * panels + in_batch / width;
+  packed += packed_at;
+  __global uint *list = packed + (long)batches * panels * words * width + row * (1 + 2l * words);
+  int count = 0;
+  for (int at = 0; at < words; at++) {
+    __global uint *word = packed + (panel * words + at) * width + in_batch % width;
+    const char4 v = as_char4(*word), lower = v >> (char4)(1);
+    if (is_safe(v.x, v.y) && is_safe(v.z, v.w)) continue;
+    *word = as_uint(lower);
+    list[1 + 2l * count] = at;
+    list[2 + 2l * count] = as_uint(v - lower);
+    count++;
+  }
+  list[0] = count;
+}
