@@ -79,7 +79,7 @@ run transcribe --model "$work/run" "$file" --text-model "$work/none.arpa"
 ends 1 '' "mica transcribe: *$work/none.arpa*"
 printf '\\data\\\nngram 1=1\n\\1-grams:\n2 a\n\\end\\\n' >"$work/bad.arpa"
 run transcribe --model "$work/run" "$file" --text-model "$work/bad.arpa"
-ends 1 '' "mica transcribe: $work/bad.arpa:4: a line must begin with the log10 of a probability"
+ends 1 '' "mica transcribe: $work/bad.arpa:4: a line must begin with the log10 of a probability, which is 0 or below"
 for wrong in '--beam 0' '--beam 5000' '--text-weight 2' '--text-order 13'; do
   # shellcheck disable=SC2086
   run transcribe --model "$work/run" "$file" $wrong
