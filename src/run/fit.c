@@ -62,7 +62,7 @@ static mica_status note_ranks(mica_run *run, const mica_train_progress *e) {
   return MICA_OK;
 }
 
-/* A board that cannot be written must not cost any other part of the record. */
+/* If TensorBoard's events cannot be written, this is only a warning, so that the rest of the record is kept. */
 static void warn_of_board(mica_status status) {
   if (status != MICA_OK) mica__log(MICA_LOG_LEVEL_WARNING, "%s", mica_error_message());
 }

@@ -202,7 +202,7 @@ static mica__hash hash_data(const mica_dataset *data) {
   return h;
 }
 
-/* All parts, since ranks test together on their shares. */
+/* Digests samples of all parts, because ranks also validate and test together, each on its share. */
 static mica__hash hash_parts(const mica_run *run) {
   mica__hash h = {0, 0};
   for (int part = 0; part < MICA__PARTS; part++) {

@@ -234,7 +234,7 @@ static mica_status open_teacher(mica_run *run) {
   return unfinished ? mica__run_remark(run, "the teacher: %s", unfinished) : MICA_OK;
 }
 
-/* The widths of a pruned network: from the checkpoint to resume, else from the file of initial weights. */
+/* A pruned network takes its widths from the checkpoint to resume, else from the file of initial weights. */
 static mica_status take_widths(mica_run *run) {
   char *last = run->resumed ? mica__run_path(run, "last.safetensors") : NULL;
   if (run->resumed && !last) return no_memory();

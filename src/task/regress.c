@@ -34,7 +34,7 @@ static mica_status set_defaults(mica_run *run, const mica_dataset *data) {
   return mica__common_set_number(run, MICA__SETTING_lr, RATE);
 }
 
-/* A table whose only input is a time may be a series. */
+/* Remarks that a table whose only input is a time may be a series. */
 static mica_status remark_series(mica_run *run) {
   const size_t x = mica_dataset_column_index(run->parts->whole, "x");
   const mica_column *column = mica_dataset_column(run->parts->whole, x);

@@ -282,7 +282,7 @@ static mica_status find_annotations(const char *folder, mica_part part, char **f
   return status;
 }
 
-/* FOLDER/train/_annotations.coco.json, and likewise in valid and test. */
+/* Finds PART/_annotations.coco.json in the folder, PART being any name of the part, such as train or training. */
 static mica_status find_beside(const char *folder, mica_part part, char **found) {
   mica__names names;
   *found = NULL;

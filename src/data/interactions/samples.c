@@ -189,7 +189,7 @@ mica_status mica__interactions_held(const char *path, mica__interactions *x, con
     ids[at] = (int32_t)u;
     if (context) copy_window(h, begin, end, context, windows + at * (size_t)context, &lengths[at]);
     int32_t *to = all + seen_at[at];
-    *to++ = 0; /* an item without a name is never recommended */
+    *to++ = 0; /* item 0, which stands for unknown items, is never recommended */
     for (int64_t i = begin; i < end; i++) *to++ = h->items[i];
     seen_at[at + 1] = seen_at[at] + end - begin + 1;
     held_at[at + 1] = held_at[at] + held_count[u];

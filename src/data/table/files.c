@@ -11,7 +11,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-/* Endings of picture and sound files that Mica cannot read. */
+/* True for endings of picture or sound files that Mica cannot read. */
 static bool has_foreign_ending(const char *name, bool picture) {
   static const char *const pictures[] = {".bmp", ".gif", ".tif", ".tiff", ".webp", NULL}, *const sounds[] = {
                                                                                               ".aac", ".aif", ".aiff",

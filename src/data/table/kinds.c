@@ -209,7 +209,7 @@ static bool are_dates(const mica__column_seen *c, size_t filled) {
 /* True if all cells with a value are days of eight digits (20260131). A single one could be any number. */
 static bool are_days(const mica__column_seen *c, size_t filled) { return c->days == filled && filled > 1; }
 
-/* Labels that are numbers rather than classes; -1 and 1, or 1.0 and 2.0, are classes. */
+/* True if labels are numbers to be predicted rather than classes; -1 and 1, or 1.0 and 2.0, are classes. */
 static bool are_to_be_predicted(const mica__column_seen *c, bool classes) {
   if (classes) return !c->whole && c->seen.count > FEW_TEXTS;
   return c->fraction || (c->padded == 0 && c->seen.count > (c->whole ? MOST_NUMBERS : FEW_TEXTS));

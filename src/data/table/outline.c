@@ -132,7 +132,7 @@ static mica_status take_field(mica__schema *schema, const char *text, const char
   return field->unused ? MICA_OK : mica__fail(MICA_E_FORMAT, "'%s' is not a column of a table", text);
 }
 
-/* A sample of zeros, which is never read. */
+/* Fills the store with a sample of zeros, which is never read. */
 static mica_status fill(mica__store *store) {
   for (size_t i = 0; i < store->column_count; i++) {
     void *zeros = calloc(1, store->columns[i].bytes + sizeof(int64_t));

@@ -132,7 +132,7 @@ static const char *below(const char *path, const char *folder) {
   return *rest && (path[n] == '/' || (n && folder[n - 1] == '/')) ? rest : path;
 }
 
-/* Lists the nearest samples of the gallery for each. */
+/* For each sample, lists the nearest samples of the gallery. */
 static mica_status look_up(const list *l, const list *gallery, const char *folder, size_t top,
                            mica_report *prediction) {
   neighbour *found = calloc(gallery->count + 1, sizeof *found);

@@ -87,7 +87,7 @@ mica_status mica__pair_samples_look(mica_run *run, const mica__pair_samples *pai
 
 /* --- lines --- */
 
-/* A text per line, without the end of the line. */
+/* Visits each line as a text, without its end. */
 static mica_status visit_lines(walk *w, const char *name, const char *content, size_t size) {
   uint64_t line = 0;
   bool any = false;

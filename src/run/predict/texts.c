@@ -119,7 +119,7 @@ static mica_status each(mica_run *run, const texts *t, mica__sample_fn *fn, void
 
 /* --- where texts come from --- */
 
-/* A text per line, without the end of the line. */
+/* Adds each line as a text, without its end. */
 static mica_status add_lines(const mica_run *run, const char *name, const char *content, size_t size, texts *t) {
   uint64_t line = 0;
   for (size_t at = 0; at < size;) {
@@ -135,7 +135,7 @@ static mica_status add_lines(const mica_run *run, const char *name, const char *
 /* The columns of a table. */
 typedef struct columns {
   size_t text, *answers; /* SIZE_MAX: not there */
-  size_t count;          /* of the first record; every other record must have the same number */
+  size_t count;          /* columns of the first record; all others must have the same number */
   bool header;
 } columns;
 

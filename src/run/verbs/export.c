@@ -156,7 +156,7 @@ static const mica_onnx_text sample_docs[] = {
     {"embedding", "numbers of length 1: the product of two embeddings is their similarity"},
     {0}};
 
-/* Descriptions of ports: the task's, and one for each column of classes. */
+/* Descriptions of a model's inputs and outputs: the task's, and one for each column of classes. */
 typedef struct ports {
   mica_onnx_text *docs;
   mica__text *texts; /* of the columns of classes, behind those of the task */

@@ -6,7 +6,7 @@
 #include "run/composed.h"
 #include "run/fact_fields.h"
 
-/* heads_text and heads_of: what has attention heads, and when (mica_setting_row.of). */
+/* heads_text: help for the setting "heads"; heads_of: when it has an effect (mica_setting_row.of). */
 #define TOKENS_SETTINGS_WITH(X, S, heads_text, heads_of)                                                               \
   X(S, TEXT, text, "text", "", "COLUMN", "column of texts (default: the first one)", .fixed = true)                    \
   MICA__TOKENIZER_SETTINGS(X, S, "bpe", "a tokenizer.json, or a kind to train on the training texts",                  \
