@@ -83,7 +83,7 @@ static key key_of(const mica_queue *queue, const mica__eager_call *call) {
   return k;
 }
 
-/* Comparing attributes is safe: an op always has the same table of attributes. */
+/* True if the entry is for this call. Comparing attributes is safe: an op always has the same table of attributes. */
 static bool is_entry_of(const entry *e, const key *k, const mica__eager_call *call) {
   return e->key.count == k->count && !memcmp(e->key.words, k->words, k->count * sizeof *k->words) &&
          mica__attrs_equal(call->attr_list, e->attrs, call->attrs);

@@ -152,7 +152,7 @@ mica_status mica__ranker_like(const mica__ranker *r, int32_t item, mica__ranked 
 
 /* --- first values --- */
 
-/* A table of users or items, with their biases. */
+/* True for a table of users or items, or of their biases. */
 static bool is_table(const mica_nn_parameter_info *info) {
   static const char *const names[] = {"users.weight",     "items.weight",     "deep_users.weight", "deep_items.weight",
                                       "user_bias.weight", "item_bias.weight", "values.weight"};

@@ -216,7 +216,7 @@ static mica_value loss_of_choices(mica_nn *nn, const recommending *r, const mica
 
 /* --- choices, in tests --- */
 
-/* k numbers 1 / log2(j + 2), followed by k + 1 partial sums of them. */
+/* Makes k numbers 1 / log2(j + 2), and k + 1 partial sums of them; false if memory is short. */
 static bool make_gains(mica_graph *graph, int64_t k, mica_value *gains, mica_value *sums) {
   float *numbers = malloc((size_t)(2 * k + 1) * sizeof *numbers);
   if (!numbers) {

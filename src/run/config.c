@@ -165,7 +165,8 @@ static void modernise(const char *name, const char *value, mica__text *text) {
     if (!strchr(" \t", *at) && (*at != ',' || at[1])) mica__text_addf(text, "%c", *at);
 }
 
-/* Sets *status to MICA_E_NOMEM if memory is short, and otherwise leaves it alone. */
+/* True if a value is right for the task. Sets *status to MICA_E_NOMEM if memory is short, and otherwise leaves it
+ * alone. */
 static bool is_right(const mica_run *run, const char *name, const char *value, mica_status *status) {
   const mica_status is = mica__settings_check(run->task->name, &(mica_setting){name, value}, 1);
   if (is == MICA_E_NOMEM) *status = is;

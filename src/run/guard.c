@@ -81,7 +81,8 @@ mica_status mica__run_check_free(const char *folder) {
 
 /* --- apart from the data --- */
 
-/* The absolute path, with links resolved, of a file or folder; its last components need not exist. */
+/* Finds the absolute path, with links resolved, of a file or folder, whose last components need not exist; false on
+ * failure. */
 static bool resolve(const char *path, char whole[PATH_MAX]) {
   char head[PATH_MAX];
   size_t at = strlen(path);
@@ -170,7 +171,7 @@ static bool is_run(print *p, const char *folder) {
   return is;
 }
 
-/* The names of the files of a part: train.csv, x_train.npy, train-images, instances_test.json. */
+/* True for names of files of a part: train.csv, x_train.npy, train-images, instances_test.json. */
 static bool is_of_part(const char *name, const char *part) {
   const char *at = strstr(name, part);
   return at && (at == name || at[-1] == '_' || at[-1] == '-');

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Letters of an alphabet that a message lists at most. */
+/* The most letters of an alphabet that a message lists. */
 #define MOST_LISTED 100
 
 #define LETTERS_FACTS(X, S) X(S, TEXTS, alphabet, .needed = true)

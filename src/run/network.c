@@ -460,7 +460,7 @@ mica_status mica__run_set_out(mica_run *run) {
 
 /* --- weights that are kept --- */
 
-/* An exponent of all ones means an infinity or a NaN. */
+/* True if all numbers are finite: an exponent of all ones means an infinity or a NaN. */
 static bool is_finite(const mica_safetensors_entry *e) {
   const unsigned char *bytes = e->data;
   const size_t size = e->dtype == MICA_F32 ? 4 : 2;

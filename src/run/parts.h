@@ -13,7 +13,7 @@ mica_status mica__run_open_part(const mica_run *run, const char *path, const mic
                                 mica_dataset **data);
 /* MICA_E_INVALID if the size of the training data differs from the setting. */
 mica_status mica__run_check_size(const mica_run *run);
-/* True if the run's data have their own validation part, or the task makes one. */
+/* *has: the run's data have their own validation part, or the task makes one. */
 mica_status mica__run_has_validation(const mica_run *run, bool *has);
 /* Splits data without a validation part by the settings "validation" and "seed", in the same way for training and
  * evaluation: *part validates, *rest trains. If one would be empty, both are NULL and all samples train. */

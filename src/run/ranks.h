@@ -10,7 +10,7 @@
 mica_status mica__run_take_layout(mica_run *run);
 /* Applies the layout to a trainer's configuration; MICA_E_UNSUPPORTED names a setting that does not work with it. */
 mica_status mica__run_configure_layout(mica_run *run, mica_trainer_config *config);
-/* True on the rank that writes files, rank 0. */
+/* The number of this rank; rank 0 writes files. */
 int32_t mica__run_rank(const mica_run *run);
 /* True if one network is divided among several ranks, in stages or in shares of its tensors. */
 bool mica__run_is_divided(const mica_run *run);

@@ -106,7 +106,7 @@ const char *mica__units_number_name(const mica_run *run, size_t k) {
   return NULL;
 }
 
-/* The index of the run's number that has this name. */
+/* Finds the index of the run's number that has this name; false if there is no such number. */
 static bool find_number(const mica_run *run, const char *name, int32_t *at) {
   const char *own;
   for (*at = 0; (own = mica__units_number_name(run, (size_t)*at)); ++*at)

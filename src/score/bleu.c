@@ -13,7 +13,7 @@
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 static bool is_point(char c) { return c == '.' || c == ','; }
 
-/* ASCII's symbols except the apostrophe, the comma, the hyphen and the point. */
+/* True for ASCII's symbols except the apostrophe, the comma, the hyphen and the point. */
 static bool is_symbol(char c) {
   return (c >= ' ' && c <= '&') || (c >= '(' && c <= '+') || c == '/' || (c >= ':' && c <= '@') ||
          (c >= '[' && c <= '`') || (c >= '{' && c <= '~');

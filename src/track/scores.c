@@ -107,7 +107,7 @@ typedef struct frame {
   size_t truth, truth_end, found, found_end;
 } frame;
 
-/* Two boxes may match; compared as distances, as motmetrics does. */
+/* True if two boxes may match: their overlaps are compared as distances, as in motmetrics. */
 static bool may_match(const scoring *s, size_t truth, size_t found, double *overlap) {
   *overlap = mica__box_overlap(s->truths.boxes[truth]->box, s->found.boxes[found]->box);
   return 1 - *overlap <= 1 - s->overlap;

@@ -173,7 +173,7 @@ static mica_status take_box(const reading *r, const annotation *a, mica__boxed *
   return mica__boxed_add(b, &box, where);
 }
 
-/* Names of files must stay within the folder of pictures. */
+/* True if a file name stays within the folder of pictures. */
 static bool is_inside(const char *name) {
   if (*name == '/' || !*name) return false;
   for (const char *at = name; at; at = strchr(at, '/')) {
@@ -323,7 +323,7 @@ static mica_status only_json(const char *folder, char **found) {
   return status;
 }
 
-/* True if the file, which may be unreadable, looks like annotations. */
+/* *is: the file looks like annotations; false if it cannot be read. */
 static mica_status holds_annotations(const char *path, bool *is) {
   uint8_t *content = NULL, byte[1];
   size_t size = 0;

@@ -84,7 +84,7 @@ static mica_status add_class(mica__mask_table *t, uint32_t value, const char *na
   return MICA_OK;
 }
 
-/* Reads "17" or "#ff8000" in [at, end). */
+/* Reads "17" or "#ff8000" in [at, end); false if it is anything else. */
 static bool parse_value(const char *at, const char *end, uint32_t *value) {
   char digits[8] = {0}, *stop = NULL;
   const bool colour = at < end && *at == '#';

@@ -27,7 +27,7 @@ typedef struct mica__mask_table {
 
 /* Reads mica_dataset_config.mask_values. MICA_E_INVALID says what is wrong; then the table is empty. */
 mica_status mica__mask_table_parse(const char *text, mica__mask_table *table);
-/* Writes it so. */
+/* Writes a table in the same form. */
 mica_status mica__mask_table_write(const mica__mask_table *table, mica__text *text);
 void mica__mask_table_free(mica__mask_table *table);
 /* The most likely class of each pixel, from shares (K, pixels); ties go to the first. */

@@ -66,7 +66,7 @@ static mica_status find_column(table *t, int k, const char *asked) {
   return MICA_OK;
 }
 
-/* A table without a header has the columns user, item, rating, time in this order. */
+/* True if the first line has only numbers, so that it is not a header: the columns are user, item, rating and time. */
 static bool has_no_names(const table *t) {
   double value;
   for (size_t i = 0; i < t->records->count; i++)

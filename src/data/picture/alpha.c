@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* PNG's colour types 4 and 6 have opacity; others may have it in a chunk tRNS. */
+/* True for PNG's colour types 4 and 6, which have opacity, and for others with a chunk tRNS. */
 bool mica__png_has_alpha(const uint8_t *bytes, size_t size) {
   size_t length = 0;
   return size >= 33 && mica__image_is_png(bytes, size) &&

@@ -48,7 +48,7 @@ static bool take_char(scan *s, const char *any) {
   return true;
 }
 
-/* "13:00", "13:00:30", "13:00:30.000" */
+/* Reads a time of the day, "13:00", "13:00:30" or "13:00:30.000"; false if the text has another form. */
 static bool take_time(scan *s, int64_t *seconds, bool *possible) {
   int64_t hour = 0, minute = 0, second = 0;
   if (!take_digits(s, 2, 2, &hour) || !take_char(s, ":") || !take_digits(s, 2, 2, &minute)) return false;
@@ -60,7 +60,7 @@ static bool take_time(scan *s, int64_t *seconds, bool *possible) {
   return true;
 }
 
-/* "Z", "+02", "+0200", "-05:30" */
+/* Reads a distance from UTC, "Z", "+02", "+0200" or "-05:30"; false if the text has another form. */
 static bool take_offset(scan *s, int64_t *offset, bool *possible) {
   int64_t hours = 0, minutes = 0;
   const bool west = s->at < s->end && *s->at == '-';

@@ -27,7 +27,7 @@ typedef enum mica__date_form {
 
 /* Parses a whole text in any of these forms except eight digits. */
 mica__date_form mica__date_parse(const char *text, size_t length, mica__moment *moment);
-/* Parses a day of the years 1500 to 2500 as eight digits. */
+/* Parses a day of the years 1500 to 2500 as eight digits; false if the text is anything else. */
 bool mica__date_parse_digits(const char *text, size_t length, mica__moment *moment);
 
 /* Days since 1970-01-01, in the proleptic Gregorian calendar. */

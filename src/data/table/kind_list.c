@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-/* The kind named by a word of this many bytes. */
+/* Finds the kind named by a word of this many bytes; false if there is no such kind. */
 static bool find_word(const char *word, size_t length, mica_column_kind *kind) {
   static const mica_column_kind known[] = {MICA_COLUMN_KIND_NUMBER, MICA_COLUMN_KIND_CLASS, MICA_COLUMN_KIND_TEXT,
                                            MICA_COLUMN_KIND_TIME};

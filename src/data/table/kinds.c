@@ -133,8 +133,8 @@ static mica_status count_cells(mica__inference *in) {
                                  : mica__fail(MICA_E_FORMAT, "%s holds no samples, only the names of columns", r->name);
 }
 
-/* Texts, possibly with a number among them, that hardly ever repeat: not classes, unless the user names the column
- * so. */
+/* True for texts, possibly with a number among them, that hardly ever repeat: they are not classes, unless the user
+ * names the column so. */
 static bool are_no_classes(const mica__inference *in, const mica__column_seen *c) {
   return c->texts.count > 10 * c->numbers && c->seen.count > FEW_TEXTS &&
          (size_t)c->seen.count * TEXT_REPEATS > in->schema->samples;
@@ -177,7 +177,7 @@ static mica_status fail_text(const mica__inference *in, const mica__field *field
       hints ? "; if they are classes of an input, --kinds " : "", hints ? field->name : "", hints ? "=class" : "");
 }
 
-/* Digits that begin with a zero (007, a postal code) are names, and so is all else in their column. */
+/* True if some whole numbers of a column begin with a zero (007, a postal code): all of its cells are then names. */
 static bool holds_codes(const mica__column_seen *c) { return c->padded > 0 && c->whole && c->texts.count == 0; }
 
 /* Walks again over columns of inputs that hold codes, to count the names. */
@@ -201,7 +201,7 @@ static mica_status note_codes(mica__inference *in) {
   return MICA_OK;
 }
 
-/* Dates; most of them exist. */
+/* True if all cells have the form of dates, and most of these dates exist. */
 static bool are_dates(const mica__column_seen *c, size_t filled) {
   return c->times > c->no_dates.count && c->times + c->no_dates.count == filled;
 }
@@ -382,7 +382,7 @@ static bool are_row_numbers(mica__column_seen *c, size_t samples) {
   return true;
 }
 
-/* True for columns that say nothing about a sample: those to be ignored, row numbers, and empty ones. */
+/* Says why a column is not read: it is to be ignored, numbers the rows, or is empty. NULL: it is read. */
 static const char *why_unread(const mica__inference *in, size_t i, bool stated) {
   mica__column_seen *c = &in->columns[i];
   const char *name = in->schema->fields[i].name;

@@ -39,7 +39,7 @@ static bool is_listed(const char *list, const char *word) {
   return false;
 }
 
-/* A code is written in lower or in upper case; "Si" is a word. The code of a country may follow. */
+/* True for a language's code, in lower or in upper case ("Si" is a word), or for a country's behind it. */
 static bool is_code(const char *word, const char *lower, bool behind_code) {
   if (strlen(word) != 2 || (isupper((unsigned char)word[0]) != 0) != (isupper((unsigned char)word[1]) != 0))
     return false;

@@ -259,8 +259,8 @@ static mica_status even_cells(mica__records *r, char delimiter, size_t *cells, s
   return MICA_OK;
 }
 
-/* True if the first records are numbers with decimal commas between semicolons, except perhaps the last cell:
- * 0,1;0,2;x. They have the same number of commas too. */
+/* *has: the first records are numbers with decimal commas between semicolons, except perhaps the last cell: 0,1;0,2;x.
+ * They have the same number of commas too. */
 static mica_status has_decimal_commas(mica__records *r, bool *has) {
   bool found = true;
   r->delimiter = ';';

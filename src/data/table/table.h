@@ -70,11 +70,12 @@ bool mica__cell_is_numeric(mica__cell cell, double *value);
 bool mica__cell_is_padded(mica__cell cell);
 /* True for a number with a decimal comma, 1,5, which is not read as a number. */
 bool mica__cell_has_comma(mica__cell cell);
-/* The seconds since 1970 of a date (2026-01-31) or a date and time (2026-01-31 23:59:59), see data/table/date.h. */
+/* Finds the seconds since 1970 of a date (2026-01-31) or a date and time (2026-01-31 23:59:59), as in
+ * data/table/date.h; false for other cells. */
 bool mica__cell_time(mica__cell cell, int64_t *seconds);
 /* True for a text in the form of such a date if there is no such day or time: 2026-02-30. */
 bool mica__cell_is_no_date(mica__cell cell);
-/* The seconds since 1970 of a day as eight digits, 20260131. */
+/* Finds the seconds since 1970 of a day as eight digits, 20260131; false for other cells. */
 bool mica__cell_day(mica__cell cell, int64_t *seconds);
 /* True for cells without a value: empty, ?, NA, N/A, nan, null or none, in any case. */
 bool mica__cell_is_missing(mica__cell cell);

@@ -258,7 +258,7 @@ static mica_status look_at(mica__volumes *v, size_t i, mica__mask_census *census
   return status;
 }
 
-/* The class of each value, from the table. */
+/* Finds the class of each value from the table. */
 static mica_status find_classes_of_values(mica__volumes *v) {
   const mica__mask_table *t = &v->table;
   for (int32_t c = 0; c < t->classes; c++)

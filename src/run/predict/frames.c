@@ -58,7 +58,7 @@ static mica_status visit_file(mica_run *run, const char *path, mica__sample_fn *
   return status;
 }
 
-/* A picture of data, already in the frame's size. */
+/* Visits a picture of data, which already has the frame's size. */
 static mica_status visit_framed(mica_run *run, const mica_dataset *data, uint64_t at, mica__sample_fn *fn, void *user) {
   const mica_shape frame = frame_of(run);
   const size_t bytes = bytes_of(frame), plane = bytes / (size_t)frame.dim[0];

@@ -197,7 +197,7 @@ static mica_status visit_table(walk *w, const char *name, char *content, size_t 
   return status;
 }
 
-/* Decided only by the ending of the name, because the lines of a plain text may look like a table. */
+/* True for a table, by the ending of its name only, because the lines of a plain text may look like a table. */
 static bool is_table(const char *path) {
   static const char *const endings[] = {".csv", ".tsv", ".CSV", ".TSV"};
   for (size_t i = 0; i < sizeof endings / sizeof *endings; i++)

@@ -88,7 +88,7 @@ static double items_agree(const mica_item *a, const mica_item *b) {
   }
 }
 
-/* A single number is treated as a table with one cell. */
+/* True for a number, which is treated as a table with one cell, and for a table. */
 static bool is_number(const mica_item *item) {
   return item && (item->kind == MICA_ITEM_KIND_NUMBER || item->kind == MICA_ITEM_KIND_TABLE);
 }

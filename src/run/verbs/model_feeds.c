@@ -80,7 +80,7 @@ static bool has_arrays(const mica_onnx *model, const char *folder) {
   return count && found == count;
 }
 
-/* True if samples of this shape fit the model's input. */
+/* Checks that samples of this shape fit the model's input. */
 static mica_status check_shape(const char *from, const mica_onnx_port *port, mica_shape shape) {
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
   bool fits = !port->has_shape || port->shape.rank == shape.rank;

@@ -123,7 +123,7 @@ static mica_status take_settings(work *w) {
   return MICA_OK;
 }
 
-/* The named data differ from those of the run, or are in another order. */
+/* True if data are named that differ from the run's, or are in another order. */
 static bool has_other_data(const work *w) {
   const char *is = mica__common_facts_of(w->now).parts_print, *was = mica__common_facts_of(w->base).parts_print;
   return w->config->data && *is && *was && strcmp(is, was) != 0;

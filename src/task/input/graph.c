@@ -40,7 +40,7 @@ static const char *column_of(const mica_dataset *data) {
 
 static bool is_molecule(const mica_run *run) { return !strcasecmp(mica__graph_facts_of(run).sample_column, "smiles"); }
 
-/* Samples are whole graphs. */
+/* True if samples are whole graphs. */
 static bool is_whole(const mica_run *run) {
   return is_molecule(run) || !strcmp(mica__graph_facts_of(run).sample_column, "graph");
 }

@@ -62,8 +62,8 @@ static mica_status shows(const mica_run *run, const mica_dataset *data, mica_dat
   return mica_dataset_tiles(data, &tiling, shown);
 }
 
-/* If pictures have several sizes, each is cut separately into parts, from which windows are drawn. A run that was begun
- * by an older version scales and crops them to the size of the first. */
+/* True if pictures have several sizes: each is cut separately into parts, from which windows are drawn. A run that was
+ * begun by an older version scales and crops them to the size of the first. */
 static bool has_own_sizes(const mica_run *run) {
   return run->parts->whole->store->sides && (!run->resumed || facts_of(run).cut.count);
 }
