@@ -156,7 +156,7 @@ int64_t mica__column_channels(const mica__column *column);
 void mica__dataset_sides(const mica_dataset *dataset, uint64_t sample, int64_t *height, int64_t *width);
 /* The most pixels of any picture by mica__dataset_sides. */
 size_t mica__dataset_most_pixels(const mica_dataset *dataset);
-/* mica_dataset_read for a picture or mask of these sides. */
+/* mica_dataset_read for a picture or mask in its own size (mica__dataset_sides). */
 mica_status mica__dataset_read_own(const mica_dataset *dataset, size_t column, uint64_t sample, void *data,
                                    size_t bytes);
 

@@ -20,7 +20,7 @@ mica_value mica__keywords_whole_middles(mica_value x, int64_t length);
 /* Log mel spectra (N, 1, mels, frames), from 0 at the loudest value of a recording down, standardised. Neither the
  * loudness nor the surrounding zeros have an influence. */
 mica_value mica__keywords_spectra(mica_nn *nn, const mica__keywords *k, mica_value x);
-/* The network over them: (N, outputs). */
+/* The network over spectra x (N, 1, mels, frames): (N, outputs). */
 mica_value mica__keywords_build(mica_nn *nn, const mica__keywords *k, mica_value x, int64_t outputs);
 
 #endif

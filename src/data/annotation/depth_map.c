@@ -180,7 +180,7 @@ mica_status mica__depth_map_decode(const char *name, uint8_t *content, size_t si
   return status;
 }
 
-/* All of a map but its depths. Only what is neither PNG nor PFM at its beginning is read whole. */
+/* Finds all of a map but its depths. Only a file that begins neither as PNG nor as PFM is read whole. */
 static mica_status find_outline(const char *path, uint8_t *bytes, mica__depth_map *map) {
   uint8_t *content = NULL;
   size_t all = 0;

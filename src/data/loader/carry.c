@@ -227,7 +227,7 @@ static mica_status wrap_words(const mica_loader *loader, mica_dtype dtype, mica_
   return mica_tensor_wrap(loader->words_memory, first, dtype, shape, &out[1]);
 }
 
-/* How many words of memory the batches of such a column take. */
+/* How many words of memory the batches of a column of words take. */
 static int64_t words_space(const mica_loader *loader, const mica__carried *c) {
   return (int64_t)mica__round_up((size_t)(loader->config.batch * c->words), WORD_ALIGN);
 }

@@ -48,7 +48,7 @@ mica_status mica__image_rotate(const char *name, mica__image *image, int orienta
 /* Scales the picture to cover height x width, crops its centre, and writes planes: (C, H, W). When reduced, a pixel is
  * the mean of the area that it covers; when enlarged, it is interpolated bilinearly. */
 mica_status mica__image_fit(const mica__image *image, int32_t height, int32_t width, uint8_t *planes);
-/* Reads a file so. */
+/* Reads a picture file and fits it in the same way. */
 mica_status mica__image_read_fit(const char *path, int32_t channels, int32_t height, int32_t width, uint8_t *planes);
 
 /* When a folder is opened, only this many of its files are inspected. */

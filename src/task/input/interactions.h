@@ -112,8 +112,8 @@ mica_status mica__features_note(mica_run *run, const mica__features *f, const mi
                                 const mica__id_names *items);
 /* True if the run has features. */
 bool mica__features_are_noted(const mica_run *run);
-/* Makes the features from these facts, with the rows of users and items at their ids less 1. MICA_E_FORMAT if the facts
- * contradict each other. Must be freed, also after a failure. */
+/* Makes the features from the run's facts, with the rows of users and items at their ids less 1. MICA_E_FORMAT if the
+ * facts contradict each other. Must be freed, also after a failure. */
 mica_status mica__features_recall(const mica_run *run, mica__features *f);
 
 /* --- the run --- */
