@@ -18,7 +18,7 @@
   static MICA__SETTINGS_TABLE(label, settings_list);                                                                   \
   MICA__FACTS_STRUCT(label, facts_list);                                                                               \
   static MICA__FACTS_TABLE(label, facts_list, rank)
-/* The members of a row that hold these lists. */
+/* The members of a task's row that hold the lists of MICA__TASK_FIELDS. */
 #define MICA__TASK_LISTS(label) .facts = &mica__##label##_fact_list, .settings = &mica__##label##_setting_list
 
 /* The members of a row for an input and a head. The first macro leaves out `prepare`, which the row then defines; it

@@ -219,7 +219,7 @@ static mica_status check_facts(const mica_run *run, const char *path, bool old) 
   return mica__run_damaged(run, path, mica__fail_in(status, FILE_NAME));
 }
 
-/* The file of this version. */
+/* Takes a config.json in the form of this version. */
 static mica_status take(mica_run *run, const char *path, const cJSON *root) {
   const cJSON *settings = cJSON_GetObjectItemCaseSensitive(root, "settings"), *item;
   const cJSON *facts = cJSON_GetObjectItemCaseSensitive(root, "facts");

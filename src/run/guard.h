@@ -22,7 +22,7 @@ mica_status mica__run_begin_keeping(mica_run *run);
  * with a warning. If another run lies there, this run moves to a folder beside it, sets run->kept->left, and ends with
  * its next checkpoint. */
 mica_status mica__run_check_folder(mica_run *run);
-/* MICA_E_IO if the training had to move to such a folder and ends for that reason. */
+/* MICA_E_IO if the training had to move to a folder beside its own and ends for that reason. */
 mica_status mica__run_say_left(const mica_run *run);
 /* True if the training moved to another folder. */
 bool mica__run_has_left(const mica_run *run);

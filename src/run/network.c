@@ -82,7 +82,7 @@ static mica_status set_defaults(mica_run *run) {
                           mica__common_settings_of(run).warm_up > 0 ? "cosine" : "one_cycle");
 }
 
-/* Checks that the network takes such inputs and gives one answer per sample. */
+/* Checks that the network takes the run's inputs and gives one answer per sample. */
 static mica_status check_network(const mica_run *run) {
   if (run->task->input->networks) return MICA_OK;
   const char *name = mica__common_settings_of(run).model;
@@ -331,8 +331,8 @@ mica_status mica__run_take_widths(mica_run *run, const char *path) {
   return mica__run_note_numbers(run, "pruned", &one, 1);
 }
 
-/* What the run that made a file of weights has recorded beside it, since weights know a table's columns only by
- * position. Files from elsewhere have no such run, or the config.json of another program. */
+/* Checks columns and classes against config.json of the run that made a file of weights, because weights know a table's
+ * columns only by position. Other files have no config.json beside them, or that of another program. */
 static mica_status check_columns(mica_run *run, const char *path) {
   const char *slash = strrchr(path, '/');
   unsigned char *text = NULL;

@@ -71,7 +71,7 @@ static mica_status open_model(mica_run *run) {
   return mica__run_parse_config(run, run->folder, config);
 }
 
-/* Such a model is f32, whatever the run was trained in. */
+/* Loads an exported model, which is f32 whatever the run was trained in. */
 static mica_status load_model(mica_run *run) {
   if (!run->task->input->traits.by_samples)
     return mica__fail(

@@ -189,7 +189,7 @@ static uint64_t samples_of(mica_column_kind kind) {
   return files ? 16 : 1 << 16;
 }
 
-/* Columns and samples of them. */
+/* Digests the columns of data and some of their samples. */
 static mica__hash hash_data(const mica_dataset *data) {
   const uint64_t count = mica_dataset_count(data);
   mica__hash h = hash_number((mica__hash){0, 0}, (int64_t)count);

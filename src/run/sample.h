@@ -9,7 +9,7 @@
 /* The rows that follow a window of series. The true answer of such a sample is (rows, series): NaN for an empty cell,
  * NULL if no row has come yet. */
 typedef struct mica__ahead {
-  int64_t row;              /* the first of them, from 0 */
+  int64_t row;              /* the first row, counted from 0 */
   const char *const *names; /* of the rows */
   const double *last;       /* for each series, the value before the rows; NaN: there is none yet */
   const double *season;     /* (rows, series): the seasonal forecast; NaN as in `last` */

@@ -21,8 +21,8 @@ mica_status mica__run_take_bases(mica_run *run);
 const char *mica__run_label_name(const mica_run *run);
 /* The bases as a JSON object of names and numbers. */
 void mica__run_bases_text(const mica_run *run, mica__text *json);
-/* Reads such an object, or the lines of older models, from a model's metadata into the form that mica_dataset_config
- * takes. `columns` is the list of names in the metadata; NULL: there is none. */
+/* Reads the JSON object of bases, or the lines of older models, from a model's metadata into the form that
+ * mica_dataset_config takes. `columns` is the list of names in the metadata; NULL: there is none. */
 mica_status mica__bases_parse(const char *bases, const char *columns, mica__text *lines);
 /* Adds the base to a number from which it was subtracted. Several decimals round to the same f32; the result is the one
  * with the fewest digits. */

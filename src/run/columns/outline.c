@@ -18,7 +18,7 @@ mica_status mica__run_note_table(mica_run *run) {
   size_t count = 0;
   bool header = false;
   const mica__fact_numbers input = mica__common_facts_of(run).input;
-  /* Tables with categories are read by these names. */
+  /* Tables with categories are read by the names of their columns. */
   if (!run->parts->whole || !input.list || input.count != 1 || mica__run_categories(run)) return MICA_OK;
   MICA_TRY(mica__outline_list(run->parts->whole, &texts, &count, &header));
   const double names = header;

@@ -12,7 +12,7 @@ struct mica__cell;
 /* How many numbers a true answer has: one for a class or a number; for several numbers or labels (0 or 1), one each. */
 size_t mica__truth_count(const mica_run *run);
 
-/* The column name of such a number in a table; "" if it has none. */
+/* The name of the column of number k in a table; "" if it has none. */
 const char *mica__truth_name(const mica_run *run, size_t k);
 
 /* A walk over the true answers of a dataset that fits the run. A zeroed struct must be closed too. */

@@ -22,7 +22,7 @@ typedef struct mica__run_parts {
   bool outlined;                  /* the outline has a table's columns, not only the number of inputs */
   mica_batch_column *columns;     /* of the batches of tests */
   size_t column_count;
-  float *mean, *deviation; /* the facts of these names in the form that loaders take; NULL: none */
+  float *mean, *deviation; /* the facts "mean" and "deviation" in the form that loaders take; NULL: none */
   float *scales;           /* likewise for `scaled`, the columns that have facts of their own */
   mica_column_config scaled[MICA__SCALES];
 } mica__run_parts;

@@ -29,7 +29,7 @@
 #include <string.h>
 
 #define FILE_NAME MICA__NETWORK_FILE
-#define MODEL "onnx" /* the value of the setting "model" for such a run */
+#define MODEL "onnx" /* the value of the setting "model" if the network is an ONNX model */
 /* A fact: inputs and answers are converted to and from the model's scales. Older runs without it were trained
  * unconverted and stay so. */
 #define IN_UNITS "imported_units"

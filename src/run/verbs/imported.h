@@ -30,7 +30,7 @@ typedef struct mica__ending {
 } mica__ending;
 
 mica__ending mica__imported_ending(const struct mica_onnx *model, const mica_run *origin, bool numbers);
-/* Loads the parameters of such a network from the model. */
+/* Loads the parameters of a network that mica__imported_answer has built from the model. */
 mica_status mica__imported_fill(const struct mica_onnx *model, mica_engine *engine, const mica_nn *nn,
                                 mica_session *session);
 mica_status mica__imported_keep(const mica_run *run);

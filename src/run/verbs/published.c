@@ -24,7 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MODEL "published" /* the value of the setting "model" for such a run */
+#define MODEL "published" /* the value of the setting "model" if the network is a published model's */
 #define HEAD "classes"    /* a name that no model uses for a layer */
 #define MOST_TOKENS 256
 
