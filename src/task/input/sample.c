@@ -1,29 +1,21 @@
 /* Pictures and rows of tables: one column of numbers, and columns of classes beside it. */
 #include "task/input/sample.h"
-#include "ir/graph.h"
-#include "networks/puzzle.h"
-#include "nn/nn.h"
 #include "run/columns/categories.h"
 #include "run/columns/columns.h"
-#include "run/common_facts.h"
-#include "run/common_values.h"
-#include "run/composed.h"
 #include "run/fields.h"
 #include "run/network.h"
 #include "run/parts.h"
 #include "run/predict/samples.h"
-#include "run/ranks.h"
+#include "run/puzzle.h"
 #include "run/run.h"
 #include "run/state/parts.h"
 #include "run/verbs/published.h"
 
-#include <mica/nodes.h>
 #include <stdlib.h>
 
 #define AT_A_TIME 250
 /* How many samples a report shows. */
 #define LOOKED_AT 2000
-#define LOSS_SCALE 1024.0
 
 MICA__SETTINGS_STRUCT(sample, SAMPLE_SETTINGS);
 MICA__SETTINGS(sample, SAMPLE_SETTINGS);
@@ -33,62 +25,17 @@ static int32_t suits(const mica_dataset *data) {
   return 10;
 }
 
-/* PuzzleMix needs pictures that can be cut into equal blocks, and samples that are not mixed already. */
-static mica_status check_puzzle(const mica_run *run) {
-  const long long blocks = (long long)settings_of(run).puzzle;
-  const mica_shape shape = mica_dataset_shape(run->parts->whole);
-  mica_augment_config augment;
-  if (!blocks) return MICA_OK;
-  MICA_TRY(mica_augment_parse(mica__common_settings_of(run).augment, &augment));
-  if (shape.rank != 3 || mica__run_categories(run))
-    return mica__fail(MICA_E_INVALID, "puzzle mixes pictures, but %s has rows", run->data);
-  if (blocks < 2 || shape.dim[1] % blocks || shape.dim[2] % blocks)
-    return mica__fail(
-        MICA_E_INVALID,
-        "puzzle %lld: pictures of %lld x %lld pixels cannot be cut into that many blocks per side; choose "
-        "a divisor of both from 2 on, or another --size",
-        blocks, (long long)shape.dim[1], (long long)shape.dim[2]);
-  if (augment.mixup > 0 || augment.cutmix > 0)
-    return mica__fail(MICA_E_INVALID, "%s and puzzle both mix pictures; choose one",
-                      augment.mixup > 0 ? "mixup" : "cutmix");
-  if (mica__run_is_divided(run))
-    return mica__fail(MICA_E_UNSUPPORTED, "puzzle does not work with a network that is divided among ranks");
-  return MICA_OK;
-}
-
 static mica_status prepare(mica_run *run) {
   const mica_column *label = NULL;
   MICA_TRY(mica__published_open(run, true));
   if (!run->parts->whole) return MICA_OK;
   MICA_TRY(mica__run_note_columns(run, &label));
-  MICA_TRY(check_puzzle(run));
+  MICA_TRY(mica__run_check_puzzle(run, settings_of(run).puzzle));
   return mica__run_check_size(run);
 }
 
-/* PuzzleMix: the gradient of the clean pictures' loss decides how they are mixed. */
-static void mix(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs, int64_t blocks) {
-  const char *input = mica__common_facts_of(run).input_column, *label = mica__common_facts_of(run).label_column;
-  mica__puzzle_batch b = {mica_batch_value(batch, input), mica_batch_value(batch, label), outputs};
-  mica_objective clean = {0};
-  mica_value gradient;
-  mica__nn_first_pass_begin(nn);
-  run->task->head->step(nn, run, mica__run_network(run, nn, mica__run_inputs(run, batch), outputs), batch, &clean);
-  mica__nn_first_pass_end(nn);
-  if (!clean.loss.graph) return;
-  /* 16-bit types would round gradients of single pixels to 0. */
-  const mica_status status = mica_gradients(mica_affine(clean.loss, LOSS_SCALE, 0), &b.x, 1, &gradient);
-  if (status != MICA_OK) {
-    mica__graph_fail_with(nn->graph, status);
-    return;
-  }
-  mica__puzzle_mix(gradient, mica__puzzle_share(nn, (uint64_t)mica__common_settings_of(run).seed), blocks, &b);
-  mica__batch_replace(batch, input, b.x);
-  mica__batch_replace(batch, label, b.y);
-}
-
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
-  const int64_t blocks = settings_of(run).puzzle;
-  if (mica_nn_is_training(nn) && blocks) mix(nn, run, batch, outputs, blocks);
+  if (mica_nn_is_training(nn)) mica__run_puzzle(nn, run, batch, outputs, settings_of(run).puzzle);
   return mica__run_network(run, nn, mica__run_inputs(run, batch), outputs);
 }
 
