@@ -45,6 +45,16 @@ mica__host_vectors mica__host_vectors_of(const mica_device_info *device) {
 #define HAS(device, feature) (takes_assembly(device) && false)
 #endif
 bool mica__host_has_vnni(const mica_device_info *device) { return HAS(device, "avx512vnni"); }
+bool mica__host_has_avx_vnni(const mica_device_info *device) {
+#if defined __x86_64__ && defined __linux__
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  if (!HAS(device, "avx2") || !__get_cpuid_count(7, 1, &a, &b, &c, &d)) return false;
+  return a >> 4 & 1;
+#else
+  (void)device;
+  return false;
+#endif
+}
 bool mica__host_has_avx2(const mica_device_info *device) { return HAS(device, "avx2"); }
 bool mica__host_has_avx512bw(const mica_device_info *device) { return HAS(device, "avx512bw"); }
 

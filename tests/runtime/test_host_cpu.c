@@ -119,7 +119,8 @@ START_TEST(a_compiler_that_takes_no_assembly_gets_none) {
   ck_assert_int_eq(mica__host_has_vnni(&older), __builtin_cpu_supports("avx512vnni") != 0);
   ck_assert_int_eq(mica__host_has_avx2(&older), __builtin_cpu_supports("avx2") != 0);
   ck_assert_int_eq(mica__host_has_avx512bw(&older), __builtin_cpu_supports("avx512bw") != 0);
-  ck_assert(!mica__host_has_vnni(&device) && !mica__host_has_avx2(&device) && !mica__host_has_avx512bw(&device));
+  ck_assert(!mica__host_has_avx_vnni(&device) && !mica__host_has_vnni(&device) && !mica__host_has_avx2(&device) &&
+            !mica__host_has_avx512bw(&device));
   mica__host_assume_tiles(false);
 }
 END_TEST

@@ -15,11 +15,9 @@ enum {
   RELU = 1 << 22,
   STANDARD = 1 << 23, /* without a processor's own instructions */
   I32_ZEROS = 1 << 24,
-  TILES = 1 << 25,      /* on tiles that are emulated */
-  SPLIT = 1 << 28,      /* with filters that are split for vpmaddubsw, on vectors of 32 bytes */
-  SPLIT_LONG = 1 << 29, /* of 64 */
-  SUM = 1 << 27,        /* all that is added */
-  TIES = 1 << 26,       /* few different sums over the whole scale: many quotients end in a half */
+  TILES = 1 << 25, /* on tiles that are emulated */
+  SUM = 1 << 27,   /* all that is added */
+  TIES = 1 << 26,  /* few different sums over the whole scale: many quotients end in a half */
 };
 
 typedef struct int8_case {
@@ -54,8 +52,6 @@ static mica__launch_case case_of(const int8_case *c, bool conv, size_t number, c
   static const double bounds[MICA__INT8_OPERANDS] = {250, 250, 0.1, 90, 0.1, 90, 20, 3, 50, 250, 2, 90, 3, 50};
   mica__launch_case made = {.attrs = attrs};
   if (c->with & STANDARD) made.variants[0] = cpu, made.variants[1] = "gpu";
-  if (c->with & SPLIT) made.variants[0] = "bytes";
-  if (c->with & SPLIT_LONG) made.variants[0] = "bytes512";
   if (c->with & TILES) made.variants[0] = "emulated_amx", made.variants[1] = emulations[number % 3];
   int64_t rows = c->a.dim[c->a.rank - 2];
   int64_t columns = conv ? c->b.dim[0] : c->b.dim[c->b.rank - 1 - c->window.transposed];
@@ -111,6 +107,23 @@ static mica_status check_cases(mica__check *check, const mica__op *op, bool conv
   return mica__check_launches(check, op, op->name, cases, made);
 }
 
+/* Cases in each variant of a kernel that the device has. */
+static mica_status check_variants(mica__check *check, const mica__op *op, bool conv, const mica__kernel_desc *desc,
+                                  const int8_case *list, size_t count) {
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(check->queue));
+  for (int v = 0; v < desc->variant_count; v++) {
+    mica__launch_case cases[MOST_CASES];
+    mica__int8_attrs attrs[MOST_CASES];
+    for (size_t i = 0; i < count; i++) {
+      cases[i] = case_of(&list[i], conv, i, NULL, &attrs[i]);
+      cases[i].variants[0] = desc->variants[v].name;
+    }
+    if (mica__variant_fits(desc, &desc->variants[v], device))
+      MICA_TRY(mica__check_launches(check, op, op->name, cases, count));
+  }
+  return MICA_OK;
+}
+
 #define S(...) MICA_SHAPE(__VA_ARGS__)
 #define TRANSPOSED                                                                                                     \
   { .transposed = true }
@@ -136,7 +149,12 @@ mica_status mica__int8_matmul_check(mica__check *check, const mica__op *op) {
       {MICA_U8, MICA_I8, MICA_U8, {2, {19, 3}}, {2, {3, 37}}, Y | TIES, {0}},
       {MICA_U8, MICA_I8, MICA_I8, {2, {19, 4}}, {2, {4, 64}}, BIAS | Y | TIES | STANDARD, {0}},
   };
-  return check_cases(check, op, false, list, sizeof list / sizeof *list);
+  static const int8_case vnni[] = {
+      {MICA_U8, MICA_I8, MICA_I32, {2, {9, 64}}, {2, {64, 33}}, ZEROS, {0}},
+      {MICA_I8, MICA_U8, MICA_U8, {3, {2, 70, 21}}, {3, {2, 21, 34}}, SCALES | ZEROS | Y, {0}},
+  };
+  MICA_TRY(check_cases(check, op, false, list, sizeof list / sizeof *list));
+  return check_variants(check, op, false, &mica__int8_cpu_vnni_kernel, vnni, sizeof vnni / sizeof *vnni);
 }
 
 /* Filters of one channel. */
@@ -221,9 +239,9 @@ static mica_status check_channels(mica__check *check, const mica__op *op) {
   return check_cases(check, op, true, list, sizeof list / sizeof *list);
 }
 
-/* Filters that vpmaddubsw multiplies, some words of which are split: fewer taps than a step, several panels, groups,
- * more taps than the kernel keeps, and pixels that its groups pack. With each variant that the device has. */
-static mica_status check_split(mica__check *check, const mica__op *op) {
+/* What processors' own instructions multiply: fewer taps than a step, several panels, groups, more taps than the kernel
+ * keeps, pixels that its groups pack; words of filters that are split and that are not. */
+static mica_status check_instructions(mica__check *check, const mica__op *op) {
   static const int8_case kinds[] = {
       {MICA_U8, MICA_I8, MICA_I32, {4, {1, 3, 9, 33}}, {4, {3, 3, 3, 3}}, ZEROS, {.pad = {1, 1}}},
       {MICA_U8, MICA_I8, MICA_I32, {4, {2, 34, 9, 7}}, {4, {13, 34, 3, 3}}, ZEROS | PER_COLUMN, {0}},
@@ -233,17 +251,8 @@ static mica_status check_split(mica__check *check, const mica__op *op) {
       {MICA_U8, MICA_I8, MICA_I8, {4, {2, 3, 6, 11}}, {4, {35, 3, 1, 1}}, Y | TIES | RELU, {0}},
   };
   enum { KINDS = sizeof kinds / sizeof *kinds };
-  const mica__kernel_desc *desc = &mica__int8_cpu_bytes_kernel;
-  const mica_device_info *device = mica_engine_device(mica__queue_engine(check->queue));
-  for (int v = 0; v < desc->variant_count; v++) {
-    int8_case list[KINDS];
-    for (int i = 0; i < KINDS; i++) {
-      list[i] = kinds[i];
-      list[i].with |= desc->variants[v].vector_bytes ? SPLIT_LONG : SPLIT;
-    }
-    if (mica__variant_fits(desc, &desc->variants[v], device)) MICA_TRY(check_cases(check, op, true, list, KINDS));
-  }
-  return MICA_OK;
+  MICA_TRY(check_variants(check, op, true, &mica__int8_cpu_vnni_kernel, kinds, KINDS));
+  return check_variants(check, op, true, &mica__int8_cpu_bytes_kernel, kinds, KINDS);
 }
 
 mica_status mica__int8_conv_check(mica__check *check, const mica__op *op) {
@@ -309,6 +318,6 @@ mica_status mica__int8_conv_check(mica__check *check, const mica__op *op) {
       {MICA_U8, MICA_I8, MICA_I32, {4, {1, 3, 9, 33}}, {4, {3, 3, 3, 3}}, ZEROS | STANDARD, {.stride = {2, 2}}},
   };
   MICA_TRY(check_cases(check, op, true, list, sizeof list / sizeof *list));
-  MICA_TRY(check_split(check, op));
+  MICA_TRY(check_instructions(check, op));
   return check_channels(check, op);
 }

@@ -41,6 +41,10 @@ static const mica__variant vnni_variants[] = {
      .vector_bytes = MICA__LONG_VECTOR,
      .has_instruction = mica__host_has_vnni,
      .values = {MICA__INT8_VALUES, 1, 0, 0, 0, 0, 0, 0, 0, 0, 32, 12}},
+    {.name = "avx_vnni",
+     .classes = MICA__ON_CPU,
+     .has_instruction = mica__host_has_avx_vnni,
+     .values = {MICA__INT8_VALUES, 1, 0, 0, 0, 0, 0, 0, 0, 0, 16, 6}},
 };
 static const mica__variant bytes_variants[] = {
     {.name = "bytes512",
@@ -201,19 +205,20 @@ static bool columns_are_offset(const mica__int8 *p, const mica__int8_form *form)
   return columns_type(p) != form->columns || has(p, p->conv ? MICA__INT8_FIRST_ZERO : MICA__INT8_SECOND_ZERO);
 }
 
-/* The tile height that wastes least; lower tiles load columns for fewer rows. */
-static int32_t height_of(int64_t m, bool vnni) {
+/* The tile height that wastes least; lower tiles load columns for fewer rows. tall: as vpdpbusd takes them on vectors
+ * of 64 bytes. */
+static int32_t height_of(int64_t m, bool tall) {
   static const struct {
     int32_t rows;
     double cost;
-    bool vnni;
+    bool tall;
   } heights[] = {{12, 1, true}, {8, 1.05, true}, {4, 1.35, true}, {1, 3, true},
                  {6, 1, false}, {4, 1.2, false}, {1, 2.5, false}};
   int32_t best = 1;
   double least = 0;
   for (size_t i = 0; i < sizeof heights / sizeof *heights; i++) {
     double cost = (double)(mica__ceil_div(m, heights[i].rows) * heights[i].rows) * heights[i].cost;
-    if (heights[i].vnni != vnni || (least > 0 && cost >= least)) continue;
+    if (heights[i].tall != tall || (least > 0 && cost >= least)) continue;
     least = cost;
     best = heights[i].rows;
   }
@@ -376,8 +381,10 @@ static mica_status launch_vnni(mica_queue *queue, const mica__task *task) {
   const mica__int8 *p = task->problem;
   mica__int8_form form = {
       .rows = p->conv ? MICA_I8 : MICA_U8, .columns = p->conv ? MICA_U8 : MICA_I8, .per = 4, .run = 1};
+  const mica__variant *first = mica__kernel_variant(&mica__int8_cpu_vnni_kernel, task->device),
+                      *variant = task->variant ? task->variant : first;
   (void)queue;
-  form.row_width = height_of(p->m, true);
+  form.row_width = height_of(p->m, variant && variant->vector_bytes == MICA__LONG_VECTOR);
   return run(p, &mica__int8_cpu_vnni_kernel, task->variant, &form, (int32_t)form.row_width);
 }
 
