@@ -44,7 +44,7 @@ typedef struct mica_adapter_config {
  * outside 1 to 1,024, an alpha that is negative or not finite, a dropout outside [0, 1), an empty name among the
  * targets. */
 MICA_API MICA_CHECKED mica_status mica_adapter_create(const mica_adapter_config *config, mica_adapter **adapter);
-/* Networks that were built with it need it no more. NULL is a no-op. */
+/* Destroys an adapter. Networks that are already built with it stay valid. NULL is a no-op. */
 MICA_API void mica_adapter_destroy(mica_adapter *adapter);
 
 /* Configuration with defaults filled in. The adapter owns targets; NULL: all linear layers, or the layers that
@@ -63,8 +63,8 @@ typedef struct mica_adapter_layer {
 /* Number of layers, and layer number `index`; NULL if index is too large. Valid until the adapter changes. */
 MICA_API size_t mica_adapter_count(const mica_adapter *adapter);
 MICA_API const mica_adapter_layer *mica_adapter_at(const mica_adapter *adapter, size_t index);
-/* Adds a layer, as files give them; everything is copied, a and b are needed. From the first call on, the adapter has
- * these layers only, and targets do not matter. MICA_E_INVALID: a size is out of range, or the layer exists. */
+/* Adds a copy of a layer with its values, for example from a file. After the first call the adapter has only layers
+ * that were added in this way, and ignores targets. MICA_E_INVALID: a or b is NULL, a size is wrong, or it exists. */
 MICA_API MICA_CHECKED mica_status mica_adapter_add(mica_adapter *adapter, const mica_adapter_layer *layer);
 
 /* Hook of networks (mica_nn_config.hook); hook_user is the adapter. In the graph: MICA_E_UNSUPPORTED if a target is not

@@ -10,9 +10,9 @@ MICA_BEGIN_DECLS
 
 typedef struct mica_buffer mica_buffer;
 
-/* Creates a buffer of at least `bytes` bytes with undefined content, from the engine's pool. Sizes are rounded up to a
- * power of two up to 1 MiB, above that to a quarter of one. bytes may be 0. If the driver has no memory left, pooled
- * memory is returned and the request repeated. MICA_E_DEVICE_MEMORY: it still failed. */
+/* Creates a buffer of at least `bytes` bytes with undefined content, from the engine's pool. Sizes are rounded up to
+ * powers of two, above 1 MiB also to the quarters between two of them. bytes may be 0. If the driver has no memory
+ * left, pooled memory is returned and the request repeated. MICA_E_DEVICE_MEMORY: it still failed. */
 MICA_API MICA_CHECKED mica_status mica_buffer_create(mica_engine *engine, size_t bytes, mica_buffer **buffer);
 
 /* Destroys this handle. The memory returns to the pool when no tensor uses it. NULL is a no-op. */

@@ -147,7 +147,7 @@ MICA_API void mica_chat_stop(mica_chat *chat);
 MICA_API void mica_chat_reset(mica_chat *chat);
 /* The messages so far. They belong to the chat. */
 MICA_API const mica_messages *mica_chat_messages(const mica_chat *chat);
-/* Save the messages as a JSON list in a file; replace them by the messages of such a file. */
+/* save writes the messages to a file as a JSON list. load reads such a file; its messages replace the chat's. */
 MICA_API MICA_CHECKED mica_status mica_chat_save(const mica_chat *chat, const char *path);
 MICA_API MICA_CHECKED mica_status mica_chat_load(mica_chat *chat, const char *path);
 

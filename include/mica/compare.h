@@ -18,7 +18,7 @@ typedef struct mica_compare_config {
   mica_part part;
   int64_t samples; /* maximum number of samples whose answers are compared; 0: 500 */
   int64_t repeats; /* maximum number of timed predictions per run; 0: 200 */
-  double seconds;  /* time limit per run for these, but at least 20 are timed; 0: 5 */
+  double seconds;  /* seconds per run for timed predictions; at least 20 are timed all the same; 0: 5 */
   /* Called before and after each series of timed predictions of a run, for example to read an energy counter. NULL:
    * none. */
   void (*around)(void *user, size_t run, bool begins);
@@ -29,7 +29,7 @@ typedef struct mica_compared {
   mica_metrics metrics;
   int64_t parameters;  /* elements of all weights */
   uint64_t file_bytes; /* size of model.safetensors */
-  double flops; /* per prediction of one sample, as far as launches state them; NaN if a search gives the answer */
+  double flops;        /* operations per prediction, over launches that state any; NaN if a search gives the answer */
   /* bytes planned for such a prediction: weights, temporaries, workspace, outputs; 0 if flops is NaN */
   uint64_t memory;
   /* seconds per prediction of one sample, from the call to its end on the device; for translations and transcripts the
@@ -40,7 +40,7 @@ typedef struct mica_compared {
    *
    *   classes           share of samples with the same likeliest class
    *   masks             share of pixels with the same class
-   *   boxes             2 m / (a + b); m pairs of one class overlap by half
+   *   boxes             2 m / (a + b) for a and b boxes and m pairs of one class with an IoU of at least 0.5
    *   texts             share of equal texts
    *   numbers           1 - sum (a - b)^2 / sum (a - mean a)^2; forecasts: its mean over series
    *   language models   share of positions with the same likeliest next token

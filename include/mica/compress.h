@@ -146,8 +146,8 @@ typedef struct mica_quantizer mica_quantizer;
 MICA_API MICA_CHECKED mica_status mica_quantizer_open(const mica_safetensors *file, mica_quantizer **quantizer);
 /* For quantisation-aware training. Weights and inputs are rounded with learned steps (LSQ, Esser et al. 2020). The
  * parameters are L.weight_step (outputs) and L.input_step, f32, and hold logarithms of steps. The calibration and
- * settings select layers and bits as in mica_quantize_weights; the calibration may be without any run. Weight steps are
- * per output, so folding a norm afterwards does not change what was learned. */
+ * settings select layers and bits as in mica_quantize_weights; the calibration may be empty. Weight steps are per
+ * output, so folding a norm afterwards does not change what was learned. */
 MICA_API MICA_CHECKED mica_status mica_quantizer_create(const mica_calibration *calibration,
                                                         const mica_quantize_settings *settings,
                                                         mica_quantizer **quantizer);
@@ -184,7 +184,7 @@ typedef struct mica_prune_member {
   int32_t axis;
 } mica_prune_member;
 
-/* Channels with the same members, in the order of the first member's indices. */
+/* Channels cut from the same axes of the same parameters, numbered by their indices in the first member. */
 typedef struct mica_prune_group {
   const mica_prune_member *members;
   size_t member_count;
@@ -194,11 +194,11 @@ typedef struct mica_prune_group {
 /* Metadata key of files with pruned weights. */
 #define MICA_PRUNED_KEY "mica.pruned"
 
-/* Creates a pruning. Every value without a user counts as an output of the network. This includes all states of a
- * recurrent layer, even if only the last one is used. */
+/* Creates a pruning. Every value that no other node of the graph reads counts as an output of the network. This
+ * includes all states of a recurrent layer, even if only the last one is used. */
 MICA_API MICA_CHECKED mica_status mica_pruning_create(const mica_nn *nn, mica_pruning **pruning);
-/* Creates a pruning if the outputs are known: the given values of the network's graph. Values assigned to parameters
- * count too. */
+/* Like mica_pruning_create, but only the given values of the network's graph are outputs, and values that are assigned
+ * to parameters. */
 MICA_API MICA_CHECKED mica_status mica_pruning_create_of(const mica_nn *nn, const mica_value *outputs, size_t count,
                                                          mica_pruning **pruning);
 /* NULL is a no-op. */

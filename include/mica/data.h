@@ -67,8 +67,8 @@ MICA_API const char *mica_part_name(mica_part part);
 
 #define MICA_BASES_AUTO "auto"
 
-/* What replaces a missing number in a table: an empty cell, ?, NA, N/A, nan, null or none. In a column of classes,
- * missing is a class of its own. */
+/* What replaces a missing number in a table. A number is missing if its cell is empty or holds ?, NA, N/A, nan, null or
+ * none. In a column of classes, a missing value is a class by itself. */
 #define MICA_MISSING_LIST(X)                                                                                           \
   X(REFUSE, "refuse") /* nothing: MICA_E_FORMAT, also for a sample without a label */                                  \
   X(MEAN, "mean")     /* mean of the column */                                                                         \
@@ -102,10 +102,10 @@ typedef struct mica_dataset_config {
   const char *label_column;
   bool regression; /* CSV, npy: labels are numbers, not classes */
   bool classes;    /* CSV: labels that are whole numbers are classes, even if there are many */
-  /* CSV: kinds of columns that cells do not show: "user=class,year=class,note=text". Kinds are number, class, text and
-   * time. Without it, numbers are numbers, and texts are classes if few differ. Whole numbers count as text if one has
-   * a leading zero (007, 01001). "*=text": text columns that are not named hold no classes, and a first line that only
-   * names languages (en, source text) holds names of columns. */
+  /* CSV: kinds of columns: "user=class,year=class,note=text". Kinds are number, class, text and time. A column that is
+   * not listed is of numbers if its cells are; a column of texts is of classes if it has few different ones. Whole
+   * numbers count as text if one has a leading zero (007, 01001). "*=text": columns of texts that are not listed are
+   * not classes, and a first line of nothing but names of languages (en, source text) holds the columns' names. */
   const char *kinds;
   /* CSV, npy: numbers to subtract, in double precision, before values become f32. Large numbers with small differences
    * stay distinct this way. Lines "NAME=NUMBER"; columns of npy rows are "0", "1" and so on, npy labels "label".
@@ -119,8 +119,8 @@ typedef struct mica_dataset_config {
   bool keep_unlabelled; /* keep samples without a label: class -1, number NaN */
   /* CSV: a table without the columns of label_column has no labels; with keep_unlabelled all labels may be missing. */
   bool label_optional;
-  /* CSV: a column of names of pictures becomes the column "image", and one of names of recordings "sound", whatever
-   * they are called and whichever columns there are beside them. Without it: see "CSV files" at mica_dataset_open. */
+  /* CSV: a column of names of picture files becomes the column "image", one of recordings the column "sound", whatever
+   * its name and the other columns are. Without it: see "CSV files" at mica_dataset_open. */
   bool files;
   const char *ignore; /* CSV: columns not to read: "id,name"; NULL: none */
   /* Masks: pixel values of each class in order: "0=cell,255=membrane", "0,128,255" or "#000000=sky,#ff0000=car"
@@ -280,7 +280,7 @@ typedef struct mica_tiling {
 typedef struct mica_tiling_tile {
   int64_t row, column, own_row, own_column, own_row_end, own_column_end;
 } mica_tiling_tile;
-/* Number of tiles for a picture. 0 if a size is invalid: sides must be positive and larger than the overlap. */
+/* Number of tiles for a picture. 0: the picture is empty, or a side of a tile is not above the overlap. */
 MICA_API int64_t mica_tiling_count(const mica_tiling *tiling, int64_t height, int64_t width);
 /* Tile number `index`, row by row. All fields are 0 if index is too large. */
 MICA_API mica_tiling_tile mica_tiling_at(const mica_tiling *tiling, int64_t height, int64_t width, int64_t index);
@@ -290,8 +290,8 @@ MICA_API void mica_tiling_cut(const mica_tiling *tiling, const uint8_t *planes, 
 /* Cuts a dataset's u8 pictures, masks and depth maps into tiles, one sample per tile. Pixels that belong to another
  * tile are not labelled in masks and have the depth 0 in depth maps, so that every pixel counts once. Folders of
  * pictures and masks or depth maps opened without a size and without `like` are cut at full size. (The dataset itself
- * scales all pictures to the first one's size.) Columns keep their order and names. The dataset must outlive the
- * result. MICA_E_FORMAT: the dataset has no u8 pictures, or the sizes of two columns differ. */
+ * scales all its pictures to one size.) Columns keep their order and names. The dataset must outlive the result.
+ * MICA_E_FORMAT: the dataset has no u8 pictures, or the sizes of two columns differ. */
 MICA_API MICA_CHECKED mica_status mica_dataset_tiles(const mica_dataset *dataset, const mica_tiling *tiling,
                                                      mica_dataset **tiles);
 

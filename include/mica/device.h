@@ -110,8 +110,8 @@ static inline MICA_CHECKED mica_status mica_device_list(mica_device_info *infos,
  * message lists the devices. */
 static inline MICA_CHECKED mica_status mica_device_find(const char *selector, mica_device_info *info);
 
-/* Functions behind these two. info_bytes is sizeof(mica_device_info) at the program's compilation. The library cuts its
- * structure to this size, or pads it with zeros. */
+/* The functions that mica_device_list and mica_device_find call. info_bytes is sizeof(mica_device_info) when the
+ * program was compiled. The library cuts its structure to this size, or pads it with zeros. */
 MICA_API MICA_CHECKED mica_status mica_device_list_sized(mica_device_info *infos, size_t info_bytes, size_t capacity,
                                                          size_t *count);
 MICA_API MICA_CHECKED mica_status mica_device_find_sized(const char *selector, mica_device_info *info,

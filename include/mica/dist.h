@@ -217,9 +217,9 @@ typedef struct mica_transport_calls {
   /* Makes poll fail on all other ranks that can be reached. */
   void (*abort)(void *user, int32_t rank, const char *sentence);
   void (*destroy)(void *user);
-  /* Asks another rank for a sign of life, unless such a question is open. *silent receives the seconds that it has been
-   * open; 0 if all are answered. Every rank's poll answers; it is also called now and then while nothing is in flight.
-   * NULL: the transport cannot ask. */
+  /* Asks another rank for a sign of life, unless an earlier question to it has no answer yet. *silent receives the
+   * seconds since that question; 0 if all are answered. Each rank answers in poll, which is therefore also called now
+   * and then while no message is in flight. NULL: the transport cannot ask. */
   mica_status (*ask)(void *user, int32_t rank, double *silent);
 } mica_transport_calls;
 

@@ -49,7 +49,7 @@ typedef struct mica_embedder_config {
   mica_embed_pooling pooling;
   mica_embed_scale scale;
   /* maximum number of tokens per text, with special tokens; longer texts are cut at the end, special tokens stay. 0: as
-   * the model's files say, at most what it has positions for. */
+   * the model's files say, at most the model's number of positions. */
   int64_t most_tokens;
   /* vectors are logits of the model's classes, for models of the task CLASSIFY that read texts; pooling and scale must
    * be zero */
@@ -76,23 +76,23 @@ MICA_API int64_t mica_embedder_width(const mica_embedder *embedder);
 MICA_API bool mica_embedder_reads_texts(const mica_embedder *embedder);
 /* True if mica_embedder_pictures works. */
 MICA_API bool mica_embedder_reads_pictures(const mica_embedder *embedder);
-/* CLIP: s of softmax(s cosine), the probabilities of texts for a picture; 0: the model has none. */
+/* CLIP: the factor s in softmax(s cosine), the probabilities of texts for a picture; 0: the model has none. */
 MICA_API double mica_embedder_logit_scale(const mica_embedder *embedder);
 /* Maximum number of tokens per text. */
 MICA_API int64_t mica_embedder_most_tokens(const mica_embedder *embedder);
 /* Pooling in use; never MODEL. */
 MICA_API mica_embed_pooling mica_embedder_pooling(const mica_embedder *embedder);
 
-/* Writes vectors of count texts, which end with a NUL, to out (count, width). Texts of similar length run together. A
- * vector does not depend on other texts but for rounding. Blocks. MICA_E_INVALID: the model does not read texts, or a
- * text has no tokens, or a token that the model lacks; the message gives its index. Otherwise the errors of
- * mica_tokenizer_encode and mica_session_run; out may be partly written then. */
+/* Writes vectors of count texts, which end with a NUL, to out (count, width). Texts of similar length run together.
+ * Except for rounding, a vector does not depend on the other texts. Blocks. MICA_E_INVALID: the model does not read
+ * texts; or a text has no tokens or has one that the model lacks, and the message gives the text's index. Otherwise the
+ * errors of mica_tokenizer_encode and mica_session_run; out may be partly written then. */
 MICA_API MICA_CHECKED mica_status mica_embedder_texts(mica_embedder *embedder, const char *const *texts, size_t count,
                                                       float *out);
 
-/* Writes vectors of count picture files to out (count, width). Each is prepared as in mica_foundation_picture. A vector
- * does not depend on other pictures but for rounding. Blocks. MICA_E_INVALID: the model does not read pictures.
- * Otherwise the errors of mica_foundation_picture and mica_session_run; out may be partly written then. */
+/* Writes vectors of count picture files to out (count, width). Each is prepared as in mica_foundation_picture. Except
+ * for rounding, a vector does not depend on the other pictures. Blocks. MICA_E_INVALID: the model does not read
+ * pictures. Otherwise the errors of mica_foundation_picture and mica_session_run; out may be partly written then. */
 MICA_API MICA_CHECKED mica_status mica_embedder_pictures(mica_embedder *embedder, const char *const *paths,
                                                          size_t count, float *out);
 

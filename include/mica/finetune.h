@@ -99,14 +99,14 @@ MICA_API void mica_conversations_close(mica_conversations *conversations);
 typedef struct mica_conversations_info {
   int64_t conversations, dropped; /* read; longer than a row */
   int64_t rows, context;
-  int64_t tokens, counted; /* in all rows; of them, tokens that the loss counts */
+  int64_t tokens, counted; /* tokens in all rows; the number of them that the loss counts */
 } mica_conversations_info;
 /* Counts of what was read. */
 MICA_API mica_conversations_info mica_conversations_describe(const mica_conversations *conversations);
 
 /* Batches with the columns of mica_finetune: "ids", "labels" and "starts", each (N, context) i32. A label is the next
- * token, or -1 if the loss does not count it. Tensors are made on the engine at the first batch; the source must not
- * outlive conversations and engine. */
+ * token, or -1 if the loss does not count it. Tensors are made on the engine at the first batch; stop using the source
+ * before you close the conversations or destroy the engine. */
 MICA_API mica_batch_source mica_conversations_source(mica_conversations *conversations, mica_engine *engine);
 
 /* --- training --- */

@@ -117,7 +117,7 @@ typedef struct mica_foundation_info {
   int64_t context;                  /* positions used in training */
   int64_t types;                    /* number of token types with embeddings (BERT); 0: none */
   int64_t classes;                  /* CLASSIFY */
-  const char *const *class_names;   /* their names, as id2label says; NULL: none */
+  const char *const *class_names;   /* names of the classes, from id2label; NULL: none */
   /* Pictures (ViT): side in pixels, side of a patch, channels; 0: the model reads texts. vocabulary is 0 then, and
    * context is the number of patches and one class token. */
   int64_t picture, patch, channels;
@@ -134,7 +134,7 @@ typedef struct mica_foundation_info {
   double epsilon;
   mica_foundation_norms norms;
   mica_foundation_function function;
-  /* of queries, keys, values; of the output layer of attention; of feed-forward layers */
+  /* true for layers with biases: queries, keys and values; the output layer of attention; feed-forward layers */
   bool attention_bias, out_bias, feed_bias;
   /* Mixture of experts in place of dense layers: number of experts, experts per token; 0: none. `hidden` is the size of
    * each expert. normalise_routes: the chosen experts' probabilities are divided by their sum. */
@@ -295,7 +295,7 @@ typedef struct mica_foundation_write_config {
 } mica_foundation_write_config;
 
 typedef struct mica_foundation_written {
-  size_t tensors, converted; /* tensors in the file; of them, tensors of a new type */
+  size_t tensors, converted; /* tensors in the file; the number of them whose type changed */
   uint64_t bytes;            /* of all tensors */
 } mica_foundation_written;
 

@@ -76,18 +76,18 @@ MICA_API void mica_grammar_destroy(mica_grammar *grammar);
 
 /* Words of 32 bits in a mask: (size of the vocabulary + 31) / 32. */
 MICA_API size_t mica_grammar_mask_words(const mica_grammar *grammar);
-/* Token t is bit t % 32 of word t / 32, as mica_sampler_draw reads it. `mask` has mica_grammar_mask_words words. No
- * bit outside `ends` is set where the text must end, and after an end. MICA_E_UNSUPPORTED if the text must go on
- * and no token of the vocabulary continues it, and if the text is too ambiguous. */
+/* Token t is bit t % 32 of word t / 32, as mica_sampler_draw reads it. `mask` has mica_grammar_mask_words words. Where
+ * the text must end, and after a token of `ends`, only bits of `ends` are set. MICA_E_UNSUPPORTED if the text must go
+ * on and no token of the vocabulary continues it, and if the text is too ambiguous. */
 MICA_API MICA_CHECKED mica_status mica_grammar_mask(mica_grammar *grammar, uint32_t *mask);
-/* Appends a token. MICA_E_INVALID for a token that the mask does not have; the grammar is as it was then. */
+/* Appends a token. MICA_E_INVALID for a token that the mask does not allow; the grammar does not change then. */
 MICA_API MICA_CHECKED mica_status mica_grammar_accept(mica_grammar *grammar, int32_t token);
-/* Appends bytes, for texts that are not made of tokens. MICA_E_INVALID with the first byte that does not fit; the
- * grammar is as it was then. */
+/* Appends bytes, for texts that are not made of tokens. MICA_E_INVALID if a byte is not allowed (the message has the
+ * first one); the grammar does not change then. */
 MICA_API MICA_CHECKED mica_status mica_grammar_accept_text(mica_grammar *grammar, const char *text, size_t bytes);
 /* True if the text may end here. */
 MICA_API bool mica_grammar_may_end(const mica_grammar *grammar);
-/* Begins another text; masks that were computed stay. */
+/* Begins another text. The masks computed so far are kept and used again. */
 MICA_API void mica_grammar_reset(mica_grammar *grammar);
 
 MICA_END_DECLS

@@ -63,12 +63,12 @@ struct mica_graph;
 MICA_API MICA_CHECKED mica_status mica_events_create(const char *folder, mica_events **events);
 /* Appends a record and passes it to the operating system. Readers skip a record that was cut off by a kill. */
 MICA_API MICA_CHECKED mica_status mica_events_scalar(mica_events *events, const char *tag, int64_t step, double value);
-/* A text in Markdown. Statuses of this and the next ones: as of mica_events_scalar. */
+/* A text in Markdown. This function and the following ones return the statuses of mica_events_scalar. */
 MICA_API MICA_CHECKED mica_status mica_events_text(mica_events *events, const char *tag, int64_t step,
                                                    const char *text);
 
 typedef struct mica_events_picture {
-  const void *data; /* PNG or JPEG, as mica_png_encode makes it */
+  const void *data; /* the bytes of a PNG or JPEG file, for example from mica_png_encode */
   size_t bytes;
   int32_t height, width, channels; /* channels: 1 to 4 */
 } mica_events_picture;

@@ -9,8 +9,8 @@
 
 MICA_BEGIN_DECLS
 
-/* Writes a file atomically: the bytes go to a file beside it, which is synced and renamed. At any moment, path holds
- * the old or the new file. Missing directories are created. MICA_E_IO: the message says what failed. */
+/* Writes a file atomically, through a temporary file in the same folder that is synced and renamed. At any moment, path
+ * holds the old or the new file. Missing directories are created. MICA_E_IO: the message says what failed. */
 MICA_API MICA_CHECKED mica_status mica_file_write(const char *path, const void *data, size_t bytes);
 
 /* Reads an array in NumPy's npy format, versions 1 to 3, C order, any byte order, all dtypes but bf16. *data is aligned

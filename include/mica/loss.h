@@ -75,13 +75,13 @@ MICA_API mica_value mica_arcface(mica_value cosines, mica_value target, const mi
 /* Triplet loss (Schroff et al. 2015) over all triplets of a batch: per sample a, the sum over samples p of its class
  * and samples n of others of max(0, margin + cos(a, n) - cos(a, p)). x (N, E) float: embeddings of length 1; target i32
  * or i64 (N). *counts (may be NULL) receives the number of each sample's terms above 0, f32 (N). The sum of losses over
- * the sum of counts is the mean of Hermans et al. (2017): triplets that are right already do not weaken the others.
+ * the sum of counts is the mean of Hermans et al. (2017): triplets whose term is 0 do not lower the mean of the others.
  * Result (N). Work and memory grow as N^3. */
 MICA_API mica_value mica_triplet(mica_value x, mica_value target, double margin, mica_value *counts);
 
-/* GE2E (Wan et al. 2018, softmax): cross entropy of the logits scale cos(x, c_k), where c_k is the mean embedding of
- * class k in the batch; of the sample's own class, the mean of the others. Classes that the batch does not have get no
- * share, and a sample alone in its class has a loss of 0. The bias of the paper is left out, as it changes no share.
+/* GE2E (Wan et al. 2018, softmax): cross entropy of the logits scale cos(x, c_k), with c_k the mean embedding of class
+ * k in the batch; for the sample's own class, of its other samples. Classes that are not in the batch are left out, and
+ * a sample alone in its class has a loss of 0. The paper's bias is left out, because it does not change the softmax.
  *
  * x (N, E) float: embeddings of length 1. target i32 or i64 (N), from 0 to classes - 1. scale (1) f32, usually learned
  * and above 0. *counts (may be NULL) receives 1 for each sample that counts, else 0, f32 (N). Result (N). */

@@ -131,8 +131,8 @@ typedef struct mica_bleu_config {
 } mica_bleu_config;
 
 /* Adds a hypothesis with n references; all are detokenised texts. An n-gram counts at most as often as in the reference
- * that has it most often. The reference length is the closest one; the shorter of two. config may be NULL. Papineni et
- * al. 2002, Post 2018. MICA_E_NOMEM. MICA_E_UNSUPPORTED: lowercase in a build without utf8proc. */
+ * that has it most often. The reference length is the one closest to the hypothesis's; of two, the shorter. config may
+ * be NULL. Papineni et al. 2002, Post 2018. MICA_E_NOMEM. MICA_E_UNSUPPORTED: lowercase in a build without utf8proc. */
 MICA_API MICA_CHECKED mica_status mica_bleu_add(mica_bleu *sums, const char *hypothesis, const char *const *references,
                                                 size_t n, const mica_bleu_config *config);
 /* BLEU, 0 to 100. precisions (may be NULL) receives MICA_BLEU_ORDER percentages. config may be NULL. */

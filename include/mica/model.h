@@ -64,7 +64,7 @@ typedef struct mica_model_config {
   /* mlp: hidden units (0: 128); cnn, convnet: filters of the first convolution (0: 32); unet: channels at full size (0:
    * 64); networks of sequences: features per position */
   int64_t width;
-  /* unet: number of times that sides are halved, 1 to 8; they must be divisible. 0: as often as possible, at most 4. */
+  /* unet: number of halvings of the sides, 1 to 8; each time they must be even. 0: as often as possible, at most 4. */
   int64_t depth;
   mica_model_norm norm; /* unet */
   int64_t groups;       /* of group norm; 0: 8, or the number of channels if that is smaller */

@@ -301,15 +301,15 @@ MICA_API MICA_CHECKED mica_status mica_nn_load_from(const mica_nn *nn, mica_sess
 typedef struct mica_bindings mica_bindings;
 
 /* Makes a tensor of each weight that mica_nn_config.hold gave a form or froze. On CPUs it lies in the mapped file if
- * the file has the weight in this form, unchanged by the map, and f32, f16 and bf16 at an address that is a multiple
- * of 64; otherwise it is read into memory once. All sessions of such a network may use the same bindings.
+ * the file has the weight in this form, `map` does not change it, and f32, f16 and bf16 begin at a multiple of 64
+ * bytes; otherwise it is read into memory once. All sessions of such a network may use the same bindings.
  * mica_nn_load_from then reads the other parameters alone. Divided weights (tensor_ranks) are left out. The tensors
  * keep `weights` open. Errors as of mica_nn_load_from; a missing weight is MICA_E_FORMAT. Experimental. */
 MICA_API MICA_CHECKED mica_status mica_nn_bind(const mica_nn *nn, mica_engine *engine, struct mica_weights *weights,
                                                const mica_name_map *map, mica_bindings **bindings);
 /* Names and tensors, which belong to the bindings. *count receives their number. */
 MICA_API const mica_binding *mica_bindings_list(const mica_bindings *bindings, size_t *count);
-/* Destroys the handles; sessions keep the memory of theirs. NULL is a no-op. */
+/* Destroys the bindings and their tensors. Sessions that use a tensor keep its memory. NULL is a no-op. */
 MICA_API void mica_bindings_destroy(mica_bindings *bindings);
 
 /* --- layers --- */

@@ -75,8 +75,8 @@ MICA_API mica_onnx_port mica_onnx_output_port(const mica_onnx *model, size_t ind
 
 /* True if the output holds texts, such as class labels. It is given as a tensor of i64 indices into a list. */
 MICA_API bool mica_onnx_is_text(const mica_onnx *model, size_t output);
-/* Length of that list. For an output with a column for each class (probabilities, or a map from classes to numbers,
- * which is given as such a tensor; "shares" of a model that mica export wrote): the number of columns. Otherwise 0. */
+/* Length of that list; for an output with one column per class (probabilities, a map from classes to numbers, or the
+ * "shares" of a model that mica export wrote) the number of columns; otherwise 0. */
 MICA_API size_t mica_onnx_class_count(const mica_onnx *model, size_t output);
 /* Writes the name of class `index` into text[size]; the name may be an integer. A long name is cut. False if index is
  * too large. */
@@ -216,7 +216,7 @@ typedef struct mica_onnx_report {
   size_t lowerings;         /* parts that the runner keeps, including branches and loop bodies */
   size_t lowered;           /* parts made so far */
   size_t launches;          /* in the last run's parts */
-  double flops;             /* of these launches, as far as they state them */
+  double flops;             /* of these launches; those that do not state theirs count as 0 */
   uint64_t planned_bytes;   /* largest of their arenas */
   uint64_t parameter_bytes; /* weights on the device */
   uint64_t plan_bytes;      /* held by the plans of all parts */
@@ -254,7 +254,7 @@ typedef struct mica_onnx_build_config {
   void *user;
   /* Name of a value that becomes the only output; later nodes are omitted. NULL: the model's outputs. */
   const char *stop_at;
-  /* Initial values of at most 32 elements are weights too, except scalars and values that must be known. Needed to
+  /* Initial values of at most 32 elements are weights too, except scalars and values that shapes depend on. Needed to
    * train biases of few classes. */
   bool small_weights;
   /* Converts f16 and bf16 values to f32, including inputs. Needed to train models of f16. */

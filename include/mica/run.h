@@ -158,7 +158,7 @@ MICA_API const char *mica_run_evaluated(const mica_run *run);
  * parts and which have changed since training. A remark says so too. */
 MICA_API bool mica_run_evaluated_changed(const mica_run *run);
 
-/* What some runs use or do. */
+/* Members and functions that only some runs support (mica_run_takes). */
 typedef enum mica_run_option {
   MICA_RUN_OPTION_THRESHOLD, /* mica_run_input.threshold */
   MICA_RUN_OPTION_BEAMS,     /* mica_run_input.beams and .length_penalty */

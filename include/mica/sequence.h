@@ -102,8 +102,8 @@ typedef struct mica_kv_cache {
   mica_value parents;
   /* number of adjacent sequences that share a memory: the memory and its caches have B / beams sequences. 0: 1 */
   int64_t beams;
-  /* i32, one number per sequence of x: the cached sequence that it is, of B. Each number occurs at most once. Not with
-   * parents, beams or a memory. null: x has B sequences, in order. */
+  /* i32, one number per sequence of x, from 0 to B - 1: the cached sequence that it continues. Each number occurs at
+   * most once. Not with parents, beams or a memory. null: x has B sequences, in order. */
   mica_value slots;
   mica_cache_form form;
 } mica_kv_cache;
@@ -150,7 +150,7 @@ typedef struct mica_nn_attention_config {
   bool recall;
   /* NULL: not a stream. Only causal self-attention with a window, without cache, mask and ALIBI */
   mica_attention_past *past;
-  mica_init_config weight, out_weight; /* of the first layers and the last one; default: Xavier uniform */
+  mica_init_config weight, out_weight; /* of the layers for q, k and v; of the output layer; default: Xavier uniform */
 } mica_nn_attention_config;
 
 /* Multi-head attention of x (B, T, C) to itself (memory null) or to memory (B, Tk, C'): (B, T, C). config may be NULL.

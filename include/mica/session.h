@@ -98,7 +98,7 @@ MICA_API MICA_CHECKED mica_status mica_session_bind_output(mica_session *session
 
 typedef struct mica_session_report {
   size_t launches;          /* per run */
-  double flops;             /* of these launches, as far as they state them */
+  double flops;             /* of these launches; those that do not state theirs count as 0 */
   size_t host_steps;        /* per run: ops that exist only on the host; the run waits for their inputs */
   size_t values;            /* values with memory of their own */
   uint64_t planned_bytes;   /* arena: peak of all temporaries; exact, known before the first run */
@@ -108,8 +108,8 @@ typedef struct mica_session_report {
   uint64_t workspace_bytes;
   uint64_t parameter_bytes; /* of parameters in the session's own memory */
   uint64_t io_bytes;        /* outputs */
-  size_t plans;             /* plans that the session keeps, and their bytes: arenas, constants, outputs and */
-  uint64_t plan_bytes;      /* workspace */
+  size_t plans;             /* plans that the session keeps */
+  uint64_t plan_bytes;      /* of these plans: arenas, constants, outputs and workspace */
 } mica_session_report;
 
 /* Describes the plan for the shapes of the last run; without dynamic dimensions, the graph's. MICA_E_STATE: nothing is

@@ -23,18 +23,18 @@ MICA_BEGIN_DECLS
 
 /* Demands from now on that every file of a model and every bundle that this process opens by name is signed with this
  * key: safetensors, GGUF and ONNX files with their external data, files of runs and of published models, tokenisers,
- * n-gram models, adapters, bundles. Data sets, histories and files in memory are not concerned. Content that this
+ * n-gram models, adapters, bundles. Data sets, histories and files in memory need no signature. Content that this
  * process wrote itself after the call needs no signature.
  *
  * key: the name of a public key's file, or its 56 characters; "": demand nothing; NULL: what the environment variable
  * MICA_REQUIRE_KEY says, which also holds before the first call. The file of a key is read during the call, or
  * at the first model if the environment names it.
  *
- * Opening then fails with MICA_E_STATE if a signature is missing or made with another key, with MICA_E_FORMAT if file
- * and signature do not fit or the signature is damaged, and with MICA_E_UNSUPPORTED without libsodium. Every file is
- * read in full, about a second per GB.
+ * Opening then fails with MICA_E_STATE if a signature is missing or made with another key, with MICA_E_FORMAT if the
+ * signature is of other content or is damaged, and with MICA_E_UNSUPPORTED without libsodium. Every file is read in
+ * full, about a second per GB.
  *
- * MICA_E_NOT_FOUND, MICA_E_FORMAT: no such key; the demand is as before. */
+ * MICA_E_NOT_FOUND, MICA_E_FORMAT: there is no such key, or it is damaged; what was demanded before still holds. */
 MICA_API MICA_CHECKED mica_status mica_signature_require(const char *key);
 
 typedef struct mica_signature_info {
@@ -42,8 +42,8 @@ typedef struct mica_signature_info {
   char comment[8193]; /* the trusted comment, which the signature covers */
 } mica_signature_info;
 
-/* Compares a file with FILE.minisig. key: as in mica_signature_require, NULL and "" excluded. info may be NULL.
- * Statuses as there, and MICA_E_NOT_FOUND: no such file. */
+/* Compares a file with FILE.minisig. key: as in mica_signature_require, NULL and "" excluded. info may be NULL. Returns
+ * the statuses that opening gives there, and MICA_E_NOT_FOUND: no such file. */
 MICA_API MICA_CHECKED mica_status mica_signature_check(const char *path, const char *key, mica_signature_info *info);
 
 typedef struct mica_signature_config {
@@ -54,7 +54,7 @@ typedef struct mica_signature_config {
 } mica_signature_config;
 
 /* Writes FILE.minisig, also in place of an older one. MICA_E_NOT_FOUND: no such file or key. MICA_E_FORMAT: the key is
- * damaged. MICA_E_STATE: a password is missing or wrong. MICA_E_INVALID: the comment. */
+ * damaged. MICA_E_STATE: a password is missing or wrong. MICA_E_INVALID: the comment is too long or not one line. */
 MICA_API MICA_CHECKED mica_status mica_signature_write(const char *path, const mica_signature_config *config);
 
 /* Makes a pair of keys: the files NAME.key, which only this user can read, and NAME.pub. A password encrypts NAME.key
@@ -62,7 +62,7 @@ MICA_API MICA_CHECKED mica_status mica_signature_write(const char *path, const m
  * exists. */
 MICA_API MICA_CHECKED mica_status mica_signature_make_keys(const char *name, const char *password);
 
-/* Says if the file of a secret key is encrypted. MICA_E_NOT_FOUND, MICA_E_FORMAT: no such key. */
+/* *encrypted: the file of a secret key is encrypted. MICA_E_NOT_FOUND: no such file. MICA_E_FORMAT: it is not a key. */
 MICA_API MICA_CHECKED mica_status mica_signature_key_is_encrypted(const char *key, bool *encrypted);
 
 MICA_END_DECLS

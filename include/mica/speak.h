@@ -18,7 +18,7 @@ typedef struct mica_speech_config {
   const char *text;     /* UTF-8 */
   const char *speaker;  /* one of the fact "speakers"; NULL: the first */
   double speed;         /* 2: twice as fast; 0: 1 */
-  const double *shares; /* of each of "speakers" in a mixed voice, as mica_run_voice gives them; NULL: speaker */
+  const double *shares; /* share of each speaker in a mixed voice, as mica_run_voice gives them; NULL: only `speaker` */
   int64_t iterations;   /* of Griffin-Lim (Griffin and Lim 1984); 0: the run's setting */
 } mica_speech_config;
 
@@ -31,9 +31,9 @@ MICA_API MICA_CHECKED mica_status mica_run_speak(mica_run *run, const mica_speec
                                                  int64_t *count);
 
 /* Tells whose voice a recording has: WAV, FLAC or OGG, any rate. shares receives a probability for each of the fact
- * "speakers"; they add up to 1. As `shares` of mica_speech_config they mix the voice most like the recording's.
- * MICA_E_UNSUPPORTED: the run's task is not speak. MICA_E_FORMAT: the file is not a recording, is silent or is shorter
- * than a frame (25 ms). Blocks. */
+ * "speakers"; they add up to 1. Passed as mica_speech_config.shares, they mix the speakers into the voice that is most
+ * like the recording's. MICA_E_UNSUPPORTED: the run's task is not speak. MICA_E_FORMAT: the file is not a recording, is
+ * silent or is shorter than a frame (25 ms). Blocks. */
 MICA_API MICA_CHECKED mica_status mica_run_voice(mica_run *run, const char *path, double *shares);
 
 MICA_END_DECLS

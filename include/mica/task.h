@@ -56,7 +56,7 @@ typedef struct mica_task_metric {
 MICA_API const char *mica_task_name(size_t index);
 MICA_API const char *mica_task_text(size_t index);
 /* Settings that a task adds and its metrics, or those common to all tasks if task is NULL. The watched metric is first,
- * the minor ones are last; a task also measures the parts of some, with names such as "f1_cat". The lists end with a
+ * the minor ones are last. Some metrics are also measured per part, with names such as "f1_cat". The lists end with a
  * NULL name. NULL if there is no such task. */
 MICA_API const mica_setting_row *mica_task_settings(const char *task);
 MICA_API const mica_task_metric *mica_task_metrics(const char *task);

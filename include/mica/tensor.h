@@ -79,7 +79,7 @@ MICA_API MICA_CHECKED mica_status mica_queue_wait(mica_queue *queue, const mica_
 MICA_API MICA_CHECKED mica_status mica_event_wait(mica_event *event);
 /* Tells whether the event is done, without blocking. */
 MICA_API MICA_CHECKED mica_status mica_event_is_done(mica_event *event, bool *done);
-/* Does not wait. NULL is a no-op. */
+/* Destroys an event without waiting for it. NULL is a no-op. */
 MICA_API void mica_event_destroy(mica_event *event);
 
 typedef enum mica_map_mode { MICA_MAP_MODE_READ, MICA_MAP_MODE_WRITE, MICA_MAP_MODE_READ_WRITE } mica_map_mode;

@@ -27,10 +27,10 @@ typedef struct mica_tracker mica_tracker;
 typedef struct mica_tracker_config {
   double overlap;   /* smallest overlap of a box and a track's prediction; 0: 0.3 */
   int64_t max_age;  /* a track ends once it has had no box in more than this number of frames in a row; 0: 1 */
-  int64_t min_hits; /* matches in a row before a track gets an id, without its first box; 0: 3; negative: none */
+  int64_t min_hits; /* boxes in a row, after its first one, that a track needs to get an id; 0: 3; negative: 0 */
 } mica_tracker_config;
 
-/* config may be NULL. MICA_E_INVALID: overlap is not in 0 to 1, or max_age is negative. */
+/* Creates a tracker. config may be NULL. MICA_E_INVALID: overlap is not in 0 to 1, or max_age is negative. */
 MICA_API MICA_CHECKED mica_status mica_tracker_create(const mica_tracker_config *config, mica_tracker **tracker);
 
 /* Takes the boxes of the next frame: `count` times x0 y0 x1 y1. ids[i] receives the id of the track that box i belongs
@@ -40,8 +40,8 @@ MICA_API MICA_CHECKED mica_status mica_tracker_create(const mica_tracker_config 
  * classes (may be NULL): the class of each box; a track has boxes of one class. filtered (may be NULL) receives
  * `count` times the box that the track's filter estimates. A box that begins a track is its own estimate.
  *
- * MICA_E_INVALID: a box has no area, or a coordinate is not a number or is beyond 1e9; the tracker is as before.
- * MICA_E_NOMEM: only mica_tracker_reset and mica_tracker_destroy may follow. */
+ * MICA_E_INVALID: a box has no area, or a coordinate is not a number or is beyond 1e9; the tracker does not change
+ * then. MICA_E_NOMEM: only mica_tracker_reset and mica_tracker_destroy may follow. */
 MICA_API MICA_CHECKED mica_status mica_tracker_step(mica_tracker *tracker, const double *boxes, const int32_t *classes,
                                                     size_t count, int64_t *ids, double *filtered);
 /* Forgets all frames; ids begin at 1 again. */

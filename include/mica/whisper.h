@@ -103,10 +103,10 @@ typedef struct mica_whisper_config {
    * least_log_probability, or its compression is above most_compression, because its text repeats itself. 0: -1 and
    * 2.4. Without libdeflate, a text that ends in a repetition counts as too compressed. */
   double least_log_probability, most_compression;
-  /* Texts that are drawn at a temperature above 0; the one of the highest mean log probability is taken. 0: 5. */
+  /* Texts drawn per window at a temperature above 0; the one with the highest mean log probability is kept. 0: 5. */
   int32_t best_of;
   uint64_t seed;    /* of draws. The same seed, recording and device give the same text. */
-  bool no_fallback; /* windows are read once, at temperature 0 */
+  bool no_fallback; /* each window is transcribed once, at temperature 0 */
   /* true: a window is decoded without the previous text. false: with it, but only the text that follows the last window
    * decoded at a temperature above 0.5. */
   bool no_context;

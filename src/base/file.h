@@ -74,8 +74,8 @@ mica_status mica__file_replace_own(const char *path, const mica__bytes *pieces, 
 mica_status mica__file_replace_private(const char *path, const mica__bytes *pieces, size_t count);
 
 /* While a folder is held, mica__file_replace and mica__file_replace_own write PATH/NAME to the directory that is open
- * as `folder`, even if it was moved, and do the same. They fail with MICA_E_IO once the directory is deleted. Let it go
- * before you close it. */
+ * as `folder`, even if that directory was moved; otherwise they work as described above. They fail with MICA_E_IO once
+ * the directory is deleted. Let it go before you close it. */
 MICA__SHARED mica_status mica__folder_hold(const char *path, int folder);
 MICA__SHARED void mica__folder_let_go(int folder);
 

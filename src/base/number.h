@@ -1,7 +1,7 @@
 /* base/number.h: numbers as text, the same in every locale.
  *
  * A program that embeds Mica may run in a locale with a decimal comma. Kernel sources, files and messages always use a
- * decimal point, so code outside this room must not format floats by printf or read them by strtod
+ * decimal point, so code outside src/base must not format floats by printf or read them by strtod
  * (tests/lint/numbers.sh). */
 #ifndef MICA_BASE_NUMBER_H
 #define MICA_BASE_NUMBER_H

@@ -216,11 +216,12 @@ static int run(const cli_command *self, const void *given) {
   const struct values *values = given;
   char *path = NULL;
   if ((values->action == BUNDLE) != (values->file != NULL)) {
-    cli_fail(self, values->file ? "--file is for bundle" : "--file is missing: the path of the bundle");
+    cli_fail(self, values->file ? "--file is for mica cache bundle" : "--file is missing: the path of the bundle");
     return CLI_USAGE;
   }
   if (values->device && values->action != BUILD && values->action != DOCTOR) {
-    cli_fail(self, "--device is for build; %s is of kernels for all devices", actions[values->action].name);
+    cli_fail(self, "--device is for mica cache build; %s concerns the kernels of all devices",
+             actions[values->action].name);
     return CLI_USAGE;
   }
   cli_json json;

@@ -31,7 +31,8 @@ static const cli_option options[] = {
             .help = "texts, or picture files, to embed (default: lines of --data)"),
     CLI_ROW("model", struct values, model, .value = "MODEL", .help = "published model: its folder or GGUF file"),
     CLI_ROW("data", struct values, data, .value = "FILE",
-            .help = "file with a text or a picture file per line, or a folder of pictures; - for standard input"),
+            .help =
+                "file whose lines are texts or names of picture files, or a folder of pictures; - for standard input"),
     CLI_ROW("out", struct values, out, .value = "FILE",
             .help = "write vectors to a .npy or .safetensors file; never overwrites"),
     CLI_ROW("index", struct values, index, .value = "FILE",
@@ -44,7 +45,7 @@ static const cli_option options[] = {
     CLI_ROW("batch-tokens", struct values, batch_tokens, .value = "N",
             .help = "maximum number of tokens per run (default 1024)"),
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to use, as in MICA_DEVICE"),
-    CLI_ROW("json", struct values, json, .help = "write a line of JSON per text"),
+    CLI_ROW("json", struct values, json, .help = "write a line of JSON per text or picture"),
     {0},
 };
 
@@ -239,7 +240,8 @@ static int search(const cli_command *self, const struct values *v, mica_embedder
   const size_t nearest = s.count < (size_t)wanted ? s.count : (size_t)wanted;
   const size_t kept = v->probability ? s.count : nearest;
   double *probabilities = NULL;
-  if (status == CLI_OK && s.count == 0) status = cli_fail(self, "%s has nothing to search among", v->index);
+  if (status == CLI_OK && s.count == 0)
+    status = cli_fail(self, "--index %s is empty; it needs at least one text, picture or vector", v->index);
   if (status == CLI_OK) {
     found = calloc(t->lines.count, kept * sizeof *found);
     probabilities = v->probability ? calloc(kept, sizeof *probabilities) : NULL;
@@ -276,7 +278,8 @@ static int work(const cli_command *self, const struct values *v, mica_embedder *
   texts t = {0};
   int status = v->data ? read_lines(self, embedder, v->data, &t.lines) : cli_lines_copy(self, &v->texts, &t.lines);
   if (status == CLI_OK && v->probability && mica_embedder_logit_scale(embedder) == 0)
-    status = cli_fail(self, "--probability: %s is not a CLIP model, and has no scale of probabilities", v->model);
+    status =
+        cli_fail(self, "--probability needs a CLIP model, which has a scale of probabilities; %s has none", v->model);
   if (status == CLI_OK && !v->data) status = check_words(self, v, embedder);
   if (status == CLI_OK && t.lines.count == 0)
     status = cli_fail(self, "%s has no %s", v->data, mica_embedder_reads_pictures(embedder) ? "lines" : "texts");

@@ -118,7 +118,7 @@ static int run(const cli_command *self, const void *given) {
   if (status == CLI_OK && mica_foundation_is(v->model)) return evaluate_published(self, v, window);
   if (status == CLI_OK && (v->window || v->adapter)) {
     cli_fail(self,
-             v->window ? "--window is for published models; %s has windows of its own"
+             v->window ? "--window is for published models; %s is not one"
                        : "--adapter is for published models; %s is not one",
              v->model);
     return CLI_USAGE;

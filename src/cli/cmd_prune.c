@@ -143,8 +143,9 @@ static int mask(const cli_command *self, const struct values *v) {
   if (status == CLI_OK && v->json)
     printf("{\"zeros\":%lld,\"weights\":%lld}\n", (long long)zeros, (long long)weights);
   else if (status == CLI_OK && !v->quiet)
-    printf("%s: %lld of %lld weights are 0; it computes as much as before, a packed file of it is smaller\n",
-           cli_clean(v->out), (long long)zeros, (long long)weights);
+    printf(
+        "%s: %lld of %lld weights are 0; the network computes as much as before, only a compressed file is smaller\n",
+        cli_clean(v->out), (long long)zeros, (long long)weights);
   mica_run_destroy(run);
   mica_engine_destroy(engine);
   return status;

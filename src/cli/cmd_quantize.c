@@ -164,10 +164,11 @@ static int take_model(const cli_command *self, const struct values *v, double sc
     return CLI_USAGE;
   }
   if (counts[0] != counts[1]) {
-    cli_fail(self, "--mean has %zu numbers, --deviation %zu", counts[0], counts[1]);
+    cli_fail(self, "--mean has %zu numbers, but --deviation has %zu; give one of each per channel", counts[0],
+             counts[1]);
     return CLI_USAGE;
   }
-  if (lstat(v->out, &about) == 0) return cli_fail(self, "%s is there already", v->out);
+  if (lstat(v->out, &about) == 0) return cli_fail(self, "%s is there already; --out names another file", v->out);
   c->mean = scale[0];
   c->deviation = scale[1];
   c->channels = counts[0];
@@ -243,7 +244,7 @@ static int quantize_published(const cli_command *self, const struct values *v) {
   int status = cli_integer(self, "bits", v->bits, 4, 8, &bits);
   if (status != CLI_OK) return status;
   if (v->bits && bits != 4 && bits != 8) {
-    cli_fail(self, "--bits must be 8 or 4; --type has more");
+    cli_fail(self, "--bits must be 8 or 4; --type names other types");
     return CLI_USAGE;
   }
   if (n < 6 || strcmp(v->out + n - 5, ".gguf") != 0) {
@@ -302,13 +303,13 @@ const cli_command cli_command_quantize = {
                "of each layer. For --bits 4, train with --quantize 4 first if the loss is too\n"
                "high.\n"
                "\n"
-               "Of an ONNX model it writes another one, with QuantizeLinear and DequantizeLinear\n"
+               "An ONNX model becomes another one, with QuantizeLinear and DequantizeLinear\n"
                "around inputs and weights of Conv, Gemm and MatMul. onnxruntime and mica run\n"
                "compute these on integers. Layers that stay in floating point are listed. The\n"
                "data are a dataset, or a folder with INPUT.npy per input, samples along the\n"
                "first axis.\n"
                "\n"
-               "Of a published language model it writes a GGUF file whose matrices are blocks.\n"
+               "A published language model becomes a GGUF file whose matrices are blocks.\n"
                "mica convert keeps or chooses other types.\n",
     .options = options,
     .values_size = sizeof(struct values),

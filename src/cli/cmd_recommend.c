@@ -103,8 +103,8 @@ static int check(const cli_command *self, const struct values *v) {
     return CLI_USAGE;
   }
   cli_fail(self, !v->model ? "--model is missing: the folder that mica train --task recommend wrote"
-                 : asked   ? "choose one of --user, --like and --rate with --ratings"
-                           : "--user is missing; or --like for an item, --rate and --ratings for a new user");
+                 : asked   ? "give only one of --user, --like, --rate and --ratings"
+                           : "--user is missing; or give --like for an item, --rate or --ratings for a new user");
   return CLI_USAGE;
 }
 

@@ -43,7 +43,7 @@ static const cli_option options[] = {
             .help = "file with a key per line; requests need one of them"),
     CLI_ROW("open", struct values, open, .help = "answer everybody who can reach --host, without a key"),
     CLI_ROW("origin", struct values, origin, .value = "ORIGIN",
-            .help = "web pages of ORIGIN may ask, for example https://a.example (default: none)"),
+            .help = "allow requests from web pages of ORIGIN, for example https://a.example (default: none)"),
     CLI_ROW("name", struct values, name, .value = "NAME",
             .help = "name of the model in requests (default: the file's name)"),
     CLI_ROW("slots", struct values, slots, .value = "N", .help = "requests that are answered at once (default 4)"),
@@ -126,8 +126,8 @@ static int read_settings(const cli_command *self, const struct values *v, serve_
   if (v->key_file && !serve_keys_read(v->key_file, &c->keys, text)) return cli_fail(self, "%s", text);
   if (serve_is_loopback(c->host) || c->keys.count || v->open) return CLI_OK;
   cli_fail(self,
-           "--host %s lets other machines send requests: add --api-key-file FILE with a key, or --open if everybody "
-           "may ask",
+           "--host %s lets other machines send requests: add --api-key-file FILE with a key, or --open to answer "
+           "everybody",
            c->host);
   return CLI_USAGE;
 }

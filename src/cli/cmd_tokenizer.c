@@ -164,7 +164,7 @@ static int check_train(const cli_command *self, const struct values *v) {
              kinds[v->kind].name);
     return CLI_USAGE;
   }
-  return lstat(v->out, &about) == 0 ? cli_fail(self, "%s is there already", v->out) : CLI_OK;
+  return lstat(v->out, &about) == 0 ? cli_fail(self, "%s is there already; --out names another file", v->out) : CLI_OK;
 }
 
 static int describe(const cli_command *self, const mica_tokenizer *tokenizer, const char *path, bool as_json) {
@@ -395,10 +395,10 @@ const cli_command cli_command_tokenizer = {
     .details = "\nFILE is a tokenizer.json as Hugging Face's package tokenizers writes and reads\n"
                "it.\n"
                "\n"
-               "A line of ids is a line of text: what encode makes of a file decode makes that\n"
-               "file again, to its bytes where the model takes any. Ids that are named are\n"
-               "decoded to their bytes alone; a terminal gets the end of a line besides. In\n"
-               "JSON, bytes that are no UTF-8 are U+FFFD.\n",
+               "encode writes one line of ids per line of text, and decode turns these lines\n"
+               "back into the text: into the same bytes, if the model takes any bytes. Ids that\n"
+               "are given as arguments are decoded without a line end, except on a terminal. In\n"
+               "JSON, bytes that are not UTF-8 become U+FFFD.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

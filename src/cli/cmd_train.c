@@ -281,15 +281,15 @@ int cli_train_fit(const cli_command *self, const cli_training *how, mica_run *ru
   return finish(self, how, run, *spent ? spent : NULL, remarks);
 }
 
-/* After the first step a signal saves a checkpoint. The first event may already be the end of an epoch. */
+/* From the first event after BEGIN on, a signal saves a checkpoint. That event may be the end of an epoch. */
 bool cli_train_report(void *progress, const mica_train_progress *event) {
   if (event->event != MICA_TRAIN_EVENT_BEGIN) cli_stop_in_order();
   return cli_progress_report(progress, event);
 }
 
-/* After such a stop the folder still has the checkpoint from before, if any; the run can be resumed once config.json,
- * the settings, is written. Does nothing for processes of mpirun, which agree on a stop, and if all epochs are done:
- * there is no step to wait for, and the weights are written at once. */
+/* A stop before the first step leaves an older checkpoint in the folder, if there is one. The run can be resumed once
+ * config.json, its settings, is written. Does nothing for processes of mpirun, which agree on a stop, and if all epochs
+ * are done: there is no step to wait for, and the weights are written at once. */
 void cli_train_stop_at_once(const cli_training *how, const mica_run *run, const char *otherwise) {
   char path[4352], said[CLI_STOP_TEXT], json[128];
   if (mica_communicator_mpi_asked() ||

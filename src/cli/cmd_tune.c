@@ -31,7 +31,7 @@ static const cli_option options[] = {
     CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to tune, as in MICA_DEVICE"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),
     CLI_ROW("worker", struct values, worker, .hidden = true,
-            .help = "measure what standard input asks for; tune starts such a process"),
+            .help = "for mica's own use: measure the candidates that standard input names; tune starts such processes"),
     {0},
 };
 
@@ -165,7 +165,7 @@ static int tune_all(const job *j, const char *op, const char *const *shapes, siz
   int status = CLI_OK;
   if (!j->json) printf("%-40s %9s  %9s  %s\n", "problem", "default", "GFLOP/s", "best");
   for (size_t i = 0; i < count; i++) {
-    /* Time that one shape leaves is divided among the others. */
+    /* Time that a shape does not use is divided among the later ones. */
     double left = end - now();
     int one = tune_shape(j, op, shapes[i], (left > 0 ? left : 0) / (double)(count - i) + MEASURE_SECONDS);
     if (one != CLI_OK) status = one;
@@ -246,7 +246,7 @@ static int run(const cli_command *self, const void *given) {
   const char *lost = values->shapes ? "shapes" : values->shape ? "shape" : values->budget ? "budget" : NULL;
   if (!lost && values->device && !values->worker) lost = "device";
   if (!values->op && !values->worker && lost) {
-    cli_fail(self, "--%s is for an op to tune; mica tune lists them", lost);
+    cli_fail(self, "--%s is for an op to tune, but none is named; mica tune lists the ops", lost);
     return CLI_USAGE;
   }
   if (values->shapes && values->shape) {

@@ -261,7 +261,7 @@ static mica_status answer(mica_run *run, const char *sample) {
   } else if (stat(sample, &about) == 0) {
     input.files = &sample;
     input.file_count = 1;
-    /* The sample is compared with itself. */
+    /* The gallery is the sample itself. */
     if (mica_run_takes(run, MICA_RUN_OPTION_GALLERY)) input.gallery = sample;
   } else {
     input.text = sample;

@@ -16,7 +16,7 @@
 
 extern char **environ;
 
-/* A request is one line of JSON: the numbers of the word and of the op to begin with, and the positions at which
+/* A request is one line of JSON: the numbers of the argument and of its op to begin with, and the positions at which
  * earlier processes ended. The answer has a line for the device, for each position, for each line of the report, and
  * for the end. If the last one is missing, the driver ended the process. */
 #define MOST_ENDS 32
@@ -25,8 +25,8 @@ typedef struct process {
   pid_t id;
   FILE *from;      /* the process's standard output */
   FILE *words;     /* its standard error; NULL: inherited */
-  off_t passed_on; /* bytes of words */
-  off_t said;      /* bytes of words before the last position */
+  off_t passed_on; /* bytes of its standard error that were passed on */
+  off_t said;      /* bytes of its standard error before the last position */
 } process;
 
 typedef struct follower {
@@ -354,7 +354,7 @@ static void tell_end(const teller *t, bool complete) {
   print_record(&json, t->self);
 }
 
-/* Reads the first line, a request, into ends and watch. */
+/* Reads the first line of standard input, a request, into ends and watch. */
 static size_t read_request(mica__doctor_watch *watch, mica__doctor_end ends[MOST_ENDS]) {
   char *line = NULL;
   size_t room = 0;

@@ -7,7 +7,7 @@
 
 #include <mica/doctor.h>
 
-/* An examination. begin and then line are called with user as their first argument. */
+/* An examination. begin is called once, then line for each line of the report; `user` is their first argument. */
 typedef struct cli_examination {
   const char *device; /* the selector; may be NULL */
   const cli_words *ops;

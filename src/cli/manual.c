@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* An option of a command, from either table. */
+/* An option of a command: a row of its table of options, or a setting of runs. */
 typedef struct option {
   const char *name, *value, *help;
   const char *(*names)(size_t index); /* names of its values; NULL: any value */

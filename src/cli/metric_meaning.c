@@ -4,7 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The metric of the list that has the longest name of those that begin `name`. */
+/* Finds the metric whose name begins `name`; if there are several, the one with the longest name. */
 static const mica_task_metric *longest(const mica_task_metric *list, const char *name) {
   const mica_task_metric *found = NULL;
   for (; list && list->name; list++) {

@@ -106,7 +106,8 @@ static void print_plan(const mica_onnx *model, const plan *p) {
          cli_format_bytes(p->report.planned_bytes, size), p->report.stages > 1 ? ", in parts:" : "");
   for (size_t i = 0; i < mica_onnx_input_count(model); i++)
     if (mica_onnx_is_bound(p->runner, mica_onnx_input(model, i).name))
-      printf("bound     %s: each of its values is planned anew\n", cli_clean(mica_onnx_input(model, i).name));
+      printf("bound     %s: shapes depend on its values, so other values need another plan\n",
+             cli_clean(mica_onnx_input(model, i).name));
   for (size_t i = 0; i < mica_onnx_cut_count(p->runner); i++) {
     mica_onnx_cut cut = mica_onnx_cut_at(p->runner, i);
     printf("cut       at '%s' (%s): %s\n", cli_clean(cut.node), cli_clean(cut.op), cli_clean(cut.why));

@@ -62,7 +62,7 @@ static cli_parsed lacks_value(const cli_command *self, const char *name, const c
   return CLI_PARSED_WRONG;
 }
 
-/* The command's option with the meaning of that name; NULL: none. */
+/* The command's option that does what other programs' option `typed` does; NULL: none. */
 static const char *find_foreign(const cli_command *self, const char *typed) {
   for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
     if (!strcmp(foreign[i].typed, typed) && takes(self, foreign[i].ours)) return foreign[i].ours;

@@ -9,7 +9,7 @@
 /* The functions of a kind of model. Those that return an exit status call cli_recordings_fail first on failure. `user`
  * is the member of cli_recordings. */
 typedef struct cli_transcriber {
-  /* Begins a recording: its sample rate, and true if it comes from a pipe. */
+  /* Begins a recording with this sample rate; piped: it comes from a pipe. */
   int (*begin)(void *user, int32_t rate, bool piped);
   /* Takes samples and computes. Prints the new text, for people. */
   int (*take)(void *user, const float *samples, int64_t count);

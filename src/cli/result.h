@@ -53,7 +53,7 @@ void cli_print_prediction(const mica_report *prediction, bool pictures);
 const char *cli_clean(const char *s);
 /* cli_clean with each run of white space as one blank, for a text that may have lines. */
 const char *cli_one_line(const char *s);
-/* Writes n bytes of a text likewise, of any length. */
+/* Writes n bytes of a text of any length, also with '?' for control characters. */
 void cli_print_clean(const char *s, size_t n);
 
 #endif

@@ -104,7 +104,8 @@ static int take_setting(const cli_command *self, const mica_setting *s, plan *p)
     for (mica_dtype d = MICA_F32; d < MICA_DTYPE_COUNT; d++)
       if (!strcmp(mica_dtype_name(d), s->value) && (d == MICA_F32 || d == MICA_F16 || d == MICA_BF16))
         p->training.dtype = d;
-    if (p->training.dtype == MICA_DTYPE_COUNT) return fail_usage(self, "--precision wants f32, f16 or bf16", s->value);
+    if (p->training.dtype == MICA_DTYPE_COUNT)
+      return fail_usage(self, "--precision must be f32, f16 or bf16", s->value);
   } else {
     cli_fail(self,
              "--%s is not for --lora, which takes init, epochs, lr, batch, context, accumulate, clip-norm, "

@@ -39,7 +39,7 @@ static int encode(const cli_command *self, const cli_voice_job *job, const cli_v
   const char *phonemes = job->phonemes ? job->phonemes : job->text;
   size_t at = 0, end = 0;
   if (!job->phonemes && !voice->letters) {
-    cli_fail(self, "the voice speaks phonemes: give --phonemes, as espeak-ng -q --ipa writes them of a text");
+    cli_fail(self, "the voice reads phonemes: give them with --phonemes; espeak-ng -q --ipa TEXT prints them");
     return CLI_USAGE;
   }
   const char *wrong = cli_voice_file_encode(voice, phonemes, ids, count, &at);

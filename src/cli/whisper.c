@@ -188,8 +188,8 @@ static int check(const cli_command *self, const cli_whisper_job *job) {
   const cli_whisper_values *v = job->values;
   const int forms = (v->timestamps != 0) + v->srt + v->vtt + job->json;
   const char *wrong = NULL;
-  if (forms > 1) wrong = "give one of --timestamps, --srt, --vtt and --json";
-  if ((v->srt || v->vtt) && job->inputs->count > 1) wrong = "subtitles are of one recording; give one FILE";
+  if (forms > 1) wrong = "give only one of --timestamps, --srt, --vtt and --json";
+  if ((v->srt || v->vtt) && job->inputs->count > 1) wrong = "--srt and --vtt write one recording; give only one FILE";
   if (!wrong) return CLI_OK;
   cli_fail(self, "%s", wrong);
   return CLI_USAGE;

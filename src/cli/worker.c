@@ -117,7 +117,7 @@ cli_measured cli_worker_measure(cli_worker *worker, const char *problem, const c
   if (got < 0)
     snprintf(reason, 256, "it did not end within %.0f seconds", budget + limit);
   else if (WIFSIGNALED(how))
-    snprintf(reason, 256, "it took its process down: signal %d", WTERMSIG(how));
+    snprintf(reason, 256, "signal %d ended its process", WTERMSIG(how));
   else
     snprintf(reason, 256, "its process ended with status %d", WEXITSTATUS(how));
   return CLI_MEASURED_WRONG;

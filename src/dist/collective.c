@@ -76,7 +76,7 @@ mica_status mica__collective_check(const mica_transfer *t, int32_t rank, int32_t
   if ((size_t)t->compression > MICA_COMPRESSION_U8)
     return mica__fail(MICA_E_INVALID, "%s: %d is not a mica_compression", name, (int)t->compression);
   if (t->compression && (!sums(t) || t->dtype != MICA_F32))
-    return mica__fail(MICA_E_INVALID, "%s: only sums of f32 are compressed", name);
+    return mica__fail(MICA_E_INVALID, "%s: compression needs a sum of f32 (all_reduce or reduce_scatter)", name);
   return has_parts(t) && t->offsets ? check_offsets(t, ranks) : MICA_OK;
 }
 

@@ -327,7 +327,7 @@ static mica_status wait(void *user, void *which) {
   job *r = which;
   const double start = mica__clock();
   pthread_mutex_lock(&m->lock);
-  /* The thread sets `done` before it removes the request; only when it is removed, nothing of it is in flight. */
+  /* The thread sets `done` before it removes the request, whose messages may be in flight until it is removed. */
   for (;;) {
     const job *in = m->first;
     while (in && in != r) in = in->next;

@@ -6,8 +6,8 @@
 
 #include <mica/parallel.h>
 
-/* A position before a layer, as if one graph held the whole chain: the type of the layer's operand, the numbers of
- * dropouts and of values so far, if there is a step, and the layer's cost in operations. */
+/* The state of a graph of the whole chain before one of its layers: the type of the layer's operand, the numbers of
+ * dropouts and of values so far, and whether the graph has a step. cost: operations of the layer. */
 typedef struct mica__link {
   mica__type type;
   uint64_t draws;

@@ -108,7 +108,8 @@ static mica_status add_tensors(writer *w, const mica_weight_entry *tensors, size
     add_number(w, (uint64_t)w->types[i]->number, 4);
     add_number(w, offset, 8);
     const uint64_t padded = (tensors[i].bytes + w->alignment - 1) / w->alignment * w->alignment;
-    if (padded > INT64_MAX - offset) return mica__fail(MICA_E_INVALID, "%s: the tensors take 2^63 bytes", w->path);
+    if (padded > INT64_MAX - offset)
+      return mica__fail(MICA_E_INVALID, "%s: the tensors take 2^63 bytes or more", w->path);
     offset += padded;
   }
   while (!w->header.failed && w->header.length % w->alignment) mica__text_add_bytes(&w->header, "", 1);

@@ -260,7 +260,8 @@ static mica_status open_bytes(const char *path, const void *data, size_t size, b
 }
 
 mica_status mica_safetensors_open_memory(const char *name, const void *data, size_t bytes, mica_safetensors **file) {
-  if (!name || (!data && bytes) || !file) return mica__fail(MICA_E_INVALID, "mica_safetensors_open_memory: NULL");
+  if (!name || (!data && bytes) || !file)
+    return mica__fail(MICA_E_INVALID, "mica_safetensors_open_memory: a pointer is NULL");
   return open_bytes(name, data, bytes, false, file);
 }
 

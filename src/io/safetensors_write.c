@@ -153,7 +153,8 @@ static mica_status write_file(const char *path, const item *items, size_t count,
   unsigned char *ordered = NULL;
   mica_status status =
       padded > MICA__SAFETENSORS_MAX_HEADER
-          ? mica__fail(MICA_E_OVERFLOW, "%s: the header would have %zu bytes, which is too long", path, padded)
+          ? mica__fail(MICA_E_OVERFLOW, "%s: the header would have %zu bytes, but may have at most %zu", path, padded,
+                       MICA__SAFETENSORS_MAX_HEADER)
           : order_elements(path, items, count, pieces + 3, &ordered);
   if (status == MICA_OK) {
     fill_hash(text, pieces, count + 3);

@@ -64,11 +64,11 @@ static const struct {
   const char *kernel, *variant;
   const char *reason;
 } faults[] = {
-    {"rusticl", "", NULL, NULL, "rusticl compiles tiles of vectors for minutes: it gets the kernels of GPUs"},
+    {"rusticl", "", NULL, NULL, "rusticl takes minutes to compile tiles of vectors, so it gets the kernels for GPUs"},
 };
 
-/* True if the variant is for CPUs only. An emulation, which no device chooses, counts as for the devices of the
- * kernel's other variants. */
+/* True if the variant is for CPUs only. An emulation, which no device chooses, is for CPUs only if all other variants
+ * of the kernel are. */
 static bool is_for_cpus(const mica__kernel_desc *kernel, const mica__variant *variant) {
   unsigned classes = variant->classes;
   for (int v = 0; !variant->classes && v < kernel->variant_count; v++) classes |= kernel->variants[v].classes;

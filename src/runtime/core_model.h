@@ -16,12 +16,12 @@ typedef struct mica__core_model {
   /* Matrix products D = A B in register tiles. */
   int64_t pack_uses;           /* B is packed if more tiles of rows than this share it */
   int64_t pack_uses_unaligned; /* likewise if B's rows are not aligned to a cache line */
-  int64_t short_depth;         /* sums of at most this many terms mostly write D: B is read in place, */
-  int64_t short_depth_rows;    /* for this many rows of D at a time */
-  int64_t gemv_rows;           /* a D with at most this many rows reads B once, in short blocks of K, */
-  int64_t gemv_floats;         /* if B has more elements than this */
-  int64_t prefetch_floats;     /* a B with more elements is prefetched one panel ahead */
-  bool wide_tiles;             /* tiles of 64 columns are faster: they load a third less per multiply-add */
+  int64_t short_depth; /* most terms of a sum for which B is read in place, short_depth_rows rows of D at once */
+  int64_t short_depth_rows;
+  int64_t gemv_rows; /* most rows of a D that reads B once, in short blocks of K, if B has over gemv_floats elements */
+  int64_t gemv_floats;
+  int64_t prefetch_floats; /* a B with more elements is prefetched one panel ahead */
+  bool wide_tiles;         /* tiles of 64 columns are faster: they load a third less per multiply-add */
 } mica__core_model;
 
 /* The first row that fits: of the device, else its architecture, else its vendor, else its class. Never NULL. */

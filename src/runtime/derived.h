@@ -23,7 +23,7 @@ mica_status mica__derivations_init(mica__derivations *derivations);
 void mica__derivations_destroy(mica__derivations *derivations);
 
 typedef struct mica__derived_desc {
-  mica__hash key; /* of how and from what it is made: equal keys mean equal contents */
+  mica__hash key; /* hash of the computation and its sources: equal keys mean equal contents */
   const size_t *bytes;
   size_t count; /* of buffers */
   /* The objects that it is made from, besides constants. They are retained, because their addresses may be part of the

@@ -57,7 +57,7 @@ typedef struct mica__kernel_origin {
   bool generated;
 } mica__kernel_origin;
 
-/* Call both with the lock held. Finds the kernel with this key, or NULL; makes a new one (kernel may be NULL). */
+/* Both need the lock. lookup finds the kernel with this key, or NULL; make makes a new one (kernel may be NULL). */
 mica__kernel *mica__kernel_lookup(const mica_engine *engine, mica__hash key);
 mica_status mica__kernel_make(mica_engine *engine, mica__program *program, const mica__kernel_origin *origin,
                               mica__kernel **kernel);

@@ -21,7 +21,7 @@
 typedef struct mica__arg {
   enum { MICA__ARG_BYTES, MICA__ARG_BUFFER, MICA__ARG_LOCAL } kind;
   size_t size;    /* bytes of the value, or of local memory */
-  uint32_t first; /* BUFFER: the index of its first element, among the arguments or the packed values */
+  uint32_t first; /* BUFFER: which argument or packed value is the index of the tensor's first element */
   union {
     int32_t i32;
     int64_t i64;

@@ -43,9 +43,11 @@ mica_status mica_kernel_run(mica_queue *queue, mica_kernel *kernel, const mica_a
   mica__launch launch = mica__launch_of(kernel);
   int64_t sizes[3];
   for (int d = 0; d < 3; d++) {
-    if (local[d] == 0) return mica__fail(MICA_E_INVALID, "kernel %s: local size %d is 0", mica__kernel_name(kernel), d);
+    if (local[d] == 0)
+      return mica__fail(MICA_E_INVALID, "kernel %s: local[%d] is 0, but must be at least 1", mica__kernel_name(kernel),
+                        d);
     if (!mica__fits_i64(global[d]))
-      return mica__fail(MICA_E_OVERFLOW, "kernel %s: global size %d is 2^63 or more", mica__kernel_name(kernel), d);
+      return mica__fail(MICA_E_OVERFLOW, "kernel %s: global[%d] is 2^63 or more", mica__kernel_name(kernel), d);
     sizes[d] = (int64_t)global[d];
   }
   for (size_t i = 0; i < count; i++) MICA_TRY(pack(&launch, mica__queue_engine(queue), &args[i], i));

@@ -126,11 +126,12 @@ mica_status mica__program_file_read(const char *directory, mica__hash key, unsig
   return read_program(directory, key, path, data, size);
 }
 
-/* Updates an intact file's time of use, which bounding the directory's size needs; in a read-only directory the time
- * stays. Frees the data of a file that is not intact. */
+/* If status is MICA_OK, sets the file's time of use to now, by which the directory's size is bounded (this fails in a
+ * read-only directory). Otherwise frees the data. */
 static mica_status verified(mica_status status, const char *path, unsigned char *data) {
   if (status == MICA_OK) {
-    if (utimensat(AT_FDCWD, path, NULL, 0)) mica__log(MICA_LOG_LEVEL_DEBUG, "%s keeps its time of use", path);
+    if (utimensat(AT_FDCWD, path, NULL, 0))
+      mica__log(MICA_LOG_LEVEL_DEBUG, "the time of use of %s cannot be changed", path);
   } else {
     mica__log(MICA_LOG_LEVEL_INFO, "%s (%s)", mica_error_message(), path);
     free(data);

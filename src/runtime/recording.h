@@ -9,7 +9,7 @@ typedef struct mica__recording mica__recording;
 /* A recorder is a queue that records what is submitted to it; transfers on it fail with MICA_E_STATE. End it with
  * mica__recorder_end, not mica_queue_destroy. */
 mica_status mica__recorder_create(mica_engine *engine, mica_queue **recorder);
-/* Makes a recorder that keeps nothing: ops do everything that precedes a launch, with workspace without memory. */
+/* Makes a recorder that keeps nothing: ops do everything that precedes a launch, but their workspace gets no memory. */
 mica_status mica__dry_run_create(mica_engine *engine, mica_queue **recorder);
 bool mica__recorder_is_dry_run(const mica_queue *recorder);
 /* Launches recorded so far. */
@@ -24,7 +24,7 @@ mica__recorder_mark mica__recorder_position(const mica_queue *recorder);
 
 /* From now on workspaces are placeholders, which get memory when the recording has ended. */
 void mica__recorder_keep(mica_queue *recorder);
-/* Ends that. *kept: the *count placeholders made since; the caller destroys them and frees *kept. */
+/* Ends mica__recorder_keep. *kept: the *count placeholders made since; the caller destroys them and frees *kept. */
 void mica__recorder_kept(mica_queue *recorder, mica_buffer ***kept, size_t *count);
 
 /* False between mica__recorder_keep and mica__recorder_kept. Otherwise sets *counters to those that were given by

@@ -67,7 +67,7 @@ static mica_status take_staging(mica_queue *queue, mica__staging **out) {
     cl_int state = CL_QUEUED;
     MICA_TRY(mica__engine_check(
         engine, api->GetEventInfo(s->pending, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL),
-        "asking an upload"));
+        "asking whether an upload is done"));
     if (state > CL_COMPLETE) {
       atomic_fetch_add(&engine->stats.host_waits, 1);
       MICA_TRY(mica__engine_check(engine, api->WaitForEvents(1, &s->pending), "waiting for an upload"));
@@ -306,7 +306,7 @@ mica_status mica_event_is_done(mica_event *event, bool *done) {
     MICA_TRY(mica__engine_check(
         event->engine,
         event->engine->api->GetEventInfo(event->handle, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL),
-        "asking an event"));
+        "asking whether an event is done"));
   if (state < 0) return mica__engine_check(event->engine, state, "work on the device failed");
   *done = state == CL_COMPLETE;
   return MICA_OK;

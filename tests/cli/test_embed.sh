@@ -104,10 +104,10 @@ wrong 1 'is a folder' --model "$model" --data "$work"
 wrong 1 'none' --model "$work/none" x
 : >"$work/empty"
 wrong 2 'needs --index' --model "$model" --probability x
-wrong 1 'not a CLIP' --model "$model" --index "$work/index" --probability x
+wrong 1 'needs a CLIP model' --model "$model" --index "$work/index" --probability x
 wrong 1 'missing.png' --model "$foundation/clip" "$work/missing.png"
 wrong 1 'has no texts' --model "$model" --data "$work/empty"
-wrong 1 'nothing to search' --model "$model" --index "$work/empty" x
+wrong 1 'it needs at least one text' --model "$model" --index "$work/empty" x
 printf 'a\0b' >"$work/zero"
 wrong 1 'byte 1 is zero' --model "$model" --data "$work/zero"
 printf 'no array' >"$work/bad.npy"

@@ -22,7 +22,7 @@ holds tokens 270
 holds special.1 '</s>'
 cmp -s "$file" "$work/first.json" || fault 'another file of the same texts'
 run tokenizer train --data "$work/lines.txt" --kind word --out "$file"
-ends 1 '' "mica tokenizer: $file is there already"
+ends 1 '' "mica tokenizer: $file is there already; --out names another file"
 cmp -s "$file" "$work/first.json" || fault 'a file that was there is another one'
 
 run tokenizer encode "$file" 'the cat'

@@ -98,7 +98,7 @@ refused '*--beam is for speech runs*' --beam 3
 refused '*--chunk is for speech runs*' --chunk 1
 refused '*--no-speech*' --no-speech 2
 refused '*--seed*' --seed -1
-refused '*give one of --timestamps, --srt, --vtt and --json*' --srt --json
+refused '*give only one of --timestamps, --srt, --vtt and --json*' --srt --json
 run transcribe --model "$model" --srt a.wav b.wav
 ends 2 '' '*one recording*'
 run transcribe --model "$model" --quiet - </dev/null

@@ -272,8 +272,8 @@ static void end_whole(serve_job *job) {
 
 /* --- events of the decoder --- */
 
-/* Adds the part of the text to a stream that cannot become a call. At the end of the answer the rest is calls, or
- * text. */
+/* Sends the text that can no longer become a function call. At the end of the answer, sends the rest unless it is
+ * calls. */
 static void pass_text(serve_choice *choice, bool ends) {
   const serve_text *text = &choice->text;
   size_t to = !text->data ? 0 : ends ? text->bytes : serve_calls_plain(text->data, text->bytes);

@@ -53,7 +53,7 @@ size_t serve_calls_plain(const char *text, size_t bytes) {
   const size_t first = skip_space(text, bytes, 0);
   if (first == bytes || begins_json(text, bytes, first)) return 0;
   size_t at = find_tag(text, bytes);
-  /* The end of the text may be the beginning of a tag; spaces before a tag are dropped. */
+  /* The last bytes may be the first ones of a tag; they wait. Spaces before a tag are dropped. */
   for (size_t tail = TAG - 1; at == bytes && tail > 0; tail--)
     if (tail <= bytes && !memcmp(text + bytes - tail, begin_tag, tail)) at = bytes - tail;
   while (at > 0 && is_space(text[at - 1])) at--;

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define CONNECTION_BYTES 24576 /* for the line and headers of a request */
-#define SILENT_SECONDS 60      /* how long a client may read nothing */
+#define SILENT_SECONDS 60      /* a connection without traffic for this long is closed */
 #define EVENTS_BYTES 16384     /* of a stream, per write */
 
 /* --- connections --- */
@@ -197,7 +197,7 @@ static bool check_caller(serve_server *server, struct MHD_Connection *connection
                         "machine alone");
   if (origin && !serve_origin_accept(server, origin))
     return serve_refuse(problem, 403, "wrong_origin",
-                        "pages of this origin may not ask; mica serve --origin allows one");
+                        "web pages of this origin may not send requests; start mica serve with --origin to allow it");
   return true;
 }
 
@@ -212,7 +212,7 @@ static bool check_size(serve_server *server, struct MHD_Connection *connection, 
   const char *length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Content-Length");
   const unsigned long long bytes = length ? strtoull(length, NULL, 10) : 0;
   if (bytes <= (unsigned long long)server->config.body_bytes) return true;
-  return serve_refuse(problem, 413, "body_too_large", "the body has %llu bytes; at most %lld are taken", bytes,
+  return serve_refuse(problem, 413, "body_too_large", "the body has %llu bytes, but may have at most %lld", bytes,
                       (long long)server->config.body_bytes);
 }
 

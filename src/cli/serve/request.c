@@ -287,7 +287,7 @@ static const struct {
   int kinds;
   const char *name;
   bool (*read)(serve_reading *r, const cJSON *v); /* NULL: refused */
-  double neutral;                                 /* a refused number that changes nothing; NaN: none */
+  double neutral;                                 /* the number that a refused field may have; NaN: none */
 } fields[] = {
 #define FIELD(kinds, name, read) {kinds, #name, read, NAN},
 #define REFUSED(kinds, name, neutral) {kinds, #name, NULL, neutral},
@@ -296,7 +296,7 @@ static const struct {
 #undef REFUSED
 };
 
-/* True for a value of a refused field that leaves the answer as it is. */
+/* True for a value with which an unsupported field does not change the answer. */
 static bool is_neutral(const cJSON *v, double neutral) {
   if (cJSON_IsNumber(v)) return v->valuedouble == neutral;
   return cJSON_IsFalse(v) || (cJSON_IsArray(v) && !v->child);

@@ -32,7 +32,7 @@ const char *mica__recommend_sampling_at(size_t i);
     .fixed = true)                                                                                                     \
   X(S, REAL, test, "test", "0.1", "SHARE", "test fraction of random and time splits", .low = 0, .high = 0.9,           \
     .of = "split=random|time", .fixed = true)                                                                          \
-  X(S, INT, least, "least", "1", "N", "ids that occur less than N times are treated as unknown", .low = 1,             \
+  X(S, INT, least, "least", "1", "N", "ids that occur fewer than N times are treated as unknown", .low = 1,            \
     .high = 1e6, .fixed = true)                                                                                        \
   X(S, CHOICE, duplicates, "duplicates", "", "NAME",                                                                   \
     "what to do with repeated pairs (default: keep for clicks, else error)", .names = mica__recommend_duplicates_at,   \
