@@ -67,8 +67,8 @@ static mica_status check(const mica_stage_config *c) {
   if (!c->communicator || !c->forward || !c->backward)
     return mica__fail(MICA_E_INVALID, "mica_stage_create: communicator, forward or backward is NULL");
   if (c->micro_batches < 1 || c->micro_batches > INT32_MAX / 2)
-    return mica__fail(MICA_E_INVALID, "a pipeline's step cannot have %d micro-batches; give it at least 1",
-                      (int)c->micro_batches);
+    return mica__fail(MICA_E_INVALID, "a pipeline's step cannot have %d micro-batches; give it 1 to %d",
+                      (int)c->micro_batches, INT32_MAX / 2);
   if ((size_t)c->schedule > MICA_PIPELINE_SCHEDULE_GPIPE)
     return mica__fail(MICA_E_INVALID, "%d is not a mica_pipeline_schedule", (int)c->schedule);
   return MICA_OK;

@@ -55,7 +55,8 @@ mica_status mica__adapter_read_gguf(mica__adapter_source *source, const mica_ggu
   const mica_gguf_value *alpha = mica_gguf_find(file, "adapter.lora.alpha");
   source->alpha = mica_gguf_number(alpha, 0);
   if (!alpha || !isfinite(source->alpha) || source->alpha == 0)
-    return mica__fail(MICA_E_FORMAT, "%s: adapter.lora.alpha is missing or not a number above 0", source->path);
+    return mica__fail(MICA_E_FORMAT, "%s: adapter.lora.alpha is missing, or is not a finite number other than 0",
+                      source->path);
   for (size_t t = 0; t < mica_gguf_tensor_count(file); t++)
     MICA_TRY(take_tensor(source, file, mica_gguf_tensor(file, t), adapter));
   return MICA_OK;

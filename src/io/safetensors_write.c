@@ -22,7 +22,10 @@ static mica_status check_entry(const mica_safetensors_entry *entry, size_t index
   char text[MICA_SHAPE_TEXT];
   size_t bytes = 0;
   if (!entry->name || !strcmp(entry->name, MICA__SAFETENSORS_METADATA))
-    return mica__fail(MICA_E_INVALID, "safetensors: tensor %zu has no name", index);
+    return mica__fail(MICA_E_INVALID,
+                      "safetensors: tensor %zu has no name, or the name \"" MICA__SAFETENSORS_METADATA
+                      "\", which the format reserves",
+                      index);
   if (mica__utf8_prefix(entry->name, strlen(entry->name)) < strlen(entry->name))
     return mica__fail(MICA_E_INVALID, "safetensors: the name \"%s\" of tensor %zu is not UTF-8", entry->name, index);
   *out = (item){

@@ -19,7 +19,8 @@ typedef struct mica__named_tensor {
   void (*read)(const struct mica__named_tensor *from, mica_shape shape, int64_t first, int64_t count, void *out);
 } mica__named_tensor;
 
-/* Checks a map without a source. MICA_E_INVALID: a row is wrong; the message names the call. map may be NULL. */
+/* Checks the rows of a map by themselves, without weights to look in. MICA_E_INVALID: a row is wrong; the message
+ * names the call. map may be NULL. */
 mica_status mica__name_map_check(const char *call, const mica_name_map *map);
 /* Finds the tensor for the parameter whose name without name_prefix is `own`. Check the map first. */
 MICA__SHARED mica_status mica__name_map_find(const mica_name_map *map, const mica_weights *weights, const char *own,

@@ -13,9 +13,9 @@ typedef struct mica__layout {
   mica_pipeline_schedule schedule;
 } mica__layout;
 
-/* Parses "data=2,pipe=2,micro=8,order=gpipe"; NULL and "" mean replicas only. Numbers that are left out are 1, and
- * `data` is as large as the number of ranks allows. MICA_E_INVALID for an unknown word, a malformed number, or a
- * product that differs from the number of ranks. */
+/* Parses "data=2,pipe=2,micro=8,order=gpipe"; NULL and "" mean replicas only. Of the numbers left out, pipe and
+ * tensor are 1, micro is 0, and data is as large as the number of ranks allows. MICA_E_INVALID: an unknown word, a
+ * malformed number, or a product of data, pipe and tensor that differs from the number of ranks. */
 mica_status mica__layout_parse(const char *text, int32_t ranks, mica__layout *layout);
 
 #endif

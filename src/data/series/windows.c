@@ -146,7 +146,7 @@ static mica_status skip_unknown(const char *path, mica__windows *w) {
   if (w->count > 0) return MICA_OK;
   return mica__fail(
       MICA_E_FORMAT,
-      "%s: the first value to forecast is in row %lld, and the rows from there on are too few for a window", path,
+      "%s: the first value to forecast is in row %lld, which leaves this part of the data without a whole window", path,
       (long long)first + 1);
 }
 

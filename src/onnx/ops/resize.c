@@ -42,7 +42,7 @@ static bool take_extents(mica__lowering *l, const mica__onnx_node *node, const a
   if (a->sizes.count && keeps) {
     if (keep_aspect(a, shape, not_smaller, config)) return true;
     mica__lower_fail(l, node, MICA_E_INVALID,
-                     "keep_aspect_ratio_policy needs a common scale of all axes, but sizes give none");
+                     "with keep_aspect_ratio_policy, one scale for all axes must give sizes of 0 to 2147483647");
     return false;
   }
   for (int64_t i = 0; i < given; i++) {

@@ -53,7 +53,8 @@ static const struct {
 #undef MARK
 };
 
-/* Writes a builder's mark; false if it has no ONNX form. */
+/* Writes the operation that the node's mark names, such as "mean", instead of the node's op; false if it has no
+ * mark, or if this operator set of ONNX does not have that operation. */
 static bool write_marked(mica__onnx_writer *w, int32_t id, const mica__node *node) {
   for (size_t i = 0; node->mark && i < sizeof mark_rows / sizeof *mark_rows; i++)
     if (!strcmp(mark_rows[i].mark, node->mark->name))

@@ -188,7 +188,7 @@ static mica_status add_record(const mica_run *run, const mica__records *r, const
   return status;
 }
 
-/* *table is false if the first record does not name a column of texts. */
+/* Adds the texts of a table. *table is false, and nothing is added, if the first record shows no column of texts. */
 static mica_status add_table(const mica_run *run, mica__records *r, texts *t, bool *table) {
   columns c = {.answers = calloc(t->answers + 1, sizeof *c.answers)};
   bool found = false;

@@ -21,9 +21,10 @@ mica_status mica__imported_load(mica_run *run);
 /* The model's answer to x; its parameters are added to nn. */
 mica_value mica__imported_answer(const struct mica_onnx *model, const char *stop_at, mica_nn *nn, mica_value x);
 
-/* The value of a model that corresponds to the output of a run's network, before what the loss contains: logits before
- * a softmax or sigmoid, `numbers` in deviations of the run that it was exported from, whose facts `origin` has if they
- * are known. */
+/* Where to stop in a model to get what a run's network returns. Without `numbers`: the logits, before a final
+ * softmax or sigmoid, which the loss computes itself. With `numbers`: the standardised answer, if the model ends by
+ * scaling it with mean and deviation of `origin`, the run that it was exported from; otherwise the model's first
+ * output. */
 typedef struct mica__ending {
   const char *stop_at; /* NULL: at its first output */
   bool plain;          /* numbers are in the target's own units */

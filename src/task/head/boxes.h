@@ -23,7 +23,7 @@
   X(S, TEXT, label_column, .needed = false)                                                                            \
   X(S, NUMBERS, input, .needed = false)
 
-/* Metrics of a task with this head, for rows. */
+/* The metrics of a task with this head: an initialiser for the member of its mica__task_row. */
 #define BOXES_METRICS                                                                                                  \
   {                                                                                                                    \
     {"map_50", false, "mean average precision of boxes that overlap a true one by at least 0.5; 1 is best", false},    \

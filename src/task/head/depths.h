@@ -30,7 +30,7 @@ const char *mica__depths_loss_at(size_t i);
   X(S, NUMBERS, depth_range, .count = 3, MICA__OR_ZERO)                                                                \
   X(S, NUMBERS, depth_maps, .count = 1)
 
-/* Metrics of a task with this head, for rows. */
+/* The metrics of a task with this head: an initialiser for the member of its mica__task_row. */
 #define DEPTHS_METRICS                                                                                                 \
   {                                                                                                                    \
     {"absrel", true, "mean absolute error divided by the true depth; less is better", false},                          \

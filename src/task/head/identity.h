@@ -22,7 +22,7 @@ const char *mica__identity_loss_at(size_t i);
 /* Classes that were trained on. */
 #define IDENTITY_FACTS(X, S) X(S, TEXTS, classes, .needed = true)
 
-/* Metrics of a task with this head, for rows. */
+/* The metrics of a task with this head: an initialiser for the member of its mica__task_row. */
 #define IDENTITY_METRICS                                                                                               \
   {                                                                                                                    \
     {"eer", true, "share of wrong decisions at the threshold where both kinds are equally frequent", false},           \

@@ -13,7 +13,7 @@
   X(S, TEXTS, classes, .needed = true)                                                                                 \
   X(S, NUMBER, several, .needed = true, .most = 1)
 
-/* Metrics of a task with this head, for rows. */
+/* The metrics of a task with this head: an initialiser for the member of its mica__task_row. */
 #define LABELS_METRICS                                                                                                 \
   {                                                                                                                    \
     {"map", false, "mean average precision over the labels; 1 is best", false}, CLASSES_F1, CLASSES_ACCURACY,          \

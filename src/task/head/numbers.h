@@ -13,7 +13,7 @@
 const char *mica__numbers_loss_at(size_t i);
 
 #define NUMBERS_SETTINGS(X, S)                                                                                         \
-  X(S, CHOICE, loss, "loss", "mse", "NAME", "loss to minimise, of standardised targets; cosine is of several numbers", \
+  X(S, CHOICE, loss, "loss", "mse", "NAME", "loss to minimise, of standardised targets; cosine needs several numbers", \
     .names = mica__numbers_loss_at, .fixed = true)                                                                     \
   X(S, REAL, delta, "delta", "1", "D", "huber: where it becomes linear, in standard deviations of the target",         \
     .low = 1e-6, .high = 1e6, .fixed = true, .of = "loss=huber")                                                       \
@@ -26,7 +26,7 @@ const char *mica__numbers_loss_at(size_t i);
   X(S, NUMBERS, target_deviation, .needed = true, .of = "target_mean")                                                 \
   X(S, TEXTS, answers, .of = "target_mean")
 
-/* Metrics of a task with this head, for rows. */
+/* The metrics of a task with this head: an initialiser for the member of its mica__task_row. */
 #define NUMBERS_METRICS                                                                                                \
   {                                                                                                                    \
     {"rmse", true, "root of the mean squared error, in the units of the answers", false},                              \

@@ -25,7 +25,7 @@ const char *mica__pixels_loss_at(size_t i);
   X(S, NUMBERS, class_weights, .of = "classes", MICA__OR_ZERO)                                                         \
   X(S, TEXT, mask_values, .needed = false)
 
-/* Metrics of a task with this head, for rows. */
+/* The metrics of a task with this head: an initialiser for the member of its mica__task_row. */
 #define PIXELS_METRICS                                                                                                 \
   {                                                                                                                    \
     {"dice", false, "twice the common area, divided by the sum of both areas; 1 is best", false},                      \

@@ -17,7 +17,7 @@
   X(S, INT, bleu_samples, "bleu-samples", "200", "N", "validation texts for an epoch's BLEU; 0: all", .low = 0,        \
     .high = 1e9)
 
-/* Metrics of a task with this head, for rows. */
+/* The metrics of a task with this head: an initialiser for the member of its mica__task_row. */
 #define SENTENCE_METRICS                                                                                               \
   {                                                                                                                    \
     {"bleu", false, "agreement of greedy translations with the references, 0 to 100", false},                          \

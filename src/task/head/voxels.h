@@ -5,7 +5,7 @@
 
 #include "task/head/pixels.h"
 
-/* Metrics of a task with this head, for rows. */
+/* The metrics of a task with this head: an initialiser for the member of its mica__task_row. */
 #define VOXELS_METRICS                                                                                                 \
   {                                                                                                                    \
     {"dice", false, "twice the common area, divided by the sum of both areas; 1 is best", false},                      \

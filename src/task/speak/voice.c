@@ -11,7 +11,7 @@ typedef struct listening {
   int64_t count; /* samples of the recording */
 } listening;
 
-/* (1, speakers) for a recording (1, T). */
+/* Makes the share of each speaker in the voice of a recording (1, T): (1, speakers), which add up to 1. */
 static mica_value build(mica_nn *nn, const mica_run *run, const mica_value *in, void *user) {
   const listening *l = user;
   (void)run;

@@ -129,7 +129,8 @@ mica_status mica__render_contains(mica__render *run, const mica__object *contain
     if (item->kind != MICA__OBJECT_TEXT)
       return item->kind == MICA__OBJECT_UNDEFINED
                  ? mica__render_undefined(item)
-                 : mica__fail(MICA_E_FORMAT, "a text cannot contain a %s", mica__object_type(item));
+                 : mica__fail(MICA_E_FORMAT, "'in' looks for a str in a str, not for a value of type %s",
+                              mica__object_type(item));
     MICA_TRY(mica__render_step(run, container->count));
     *contains =
         mica__find_text(&run->arena, container->as.text, container->count, 0, item->as.text, item->count) != SIZE_MAX;

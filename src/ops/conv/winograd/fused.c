@@ -28,9 +28,9 @@ const mica__kernel_desc mica__winograd_pack_weights_kernel = {
 
 /* As the kernel's contract has them. */
 enum { VW = 16, NR = 32, MR = 8, RUN_PIXELS = 64 };
-/* The number of tiles in a block (32 with a second-level cache of 1 MiB): enough to use a transformed filter four times
- * while it is in a near cache, and few enough that the transforms of 128 channels, 160 floats per point, stay in the
- * second-level cache. */
+/* The number of tiles in a block (32 with a second-level cache of 1 MiB): enough to use a transformed filter four
+ * times while it is in a near cache, and few enough that, with 128 channels, the transforms and the sums of NR
+ * filters stay in the second-level cache: 128 + 32 floats per tile and point. */
 static int64_t block_of(const mica_device_info *device) { return mica__core_model_of(device)->l2_floats / 8192; }
 
 /* With fewer channels, their vectors are half empty (measured against conv_cpu_implicit_gemm). */
