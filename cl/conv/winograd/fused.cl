@@ -7,18 +7,19 @@
  * numbered through all images, row by row. One work-item is one work-group: it takes TB tiles at a time, walking over
  * the blocks of tiles, and PANELS panels of 32 filters. All intermediate values of a block stay in its caches:
  *
- *   V[tile / 8][point][tile % 8][CP]    the transformed tiles, lanes of vectors being channels,
- *   M[tile][point][32]                  sums over c of U V for one panel: register tiles of 8 tiles by 32 filters,
+ *   V[tile / MR][point][tile % MR][CP]  the transformed tiles, lanes of vectors being channels,
+ *   M[tile][point][32]                  sums over c of U V for one panel: register tiles of MR tiles by 16 NV filters,
  *   buffer                              pixels of up to RUN tiles of a row (conv/winograd/rows.clh).
  *
- * CP is CG rounded up to 16, TB a multiple of 8. scratch: for each work-group TB POINTS (CP + 2 + 32) + EDGE (RUN
- * TILE + 18) 16 floats. NDRange: walkers, ceil(KG / 32 / PANELS), 1; work-group (1, 1, 1). */
+ * MR NV vectors of 16 sums fill the registers: 8 by 2 with AVX-512, 6 by 1 (as halves) with AVX2. CP is CG rounded up
+ * to 16, TB a multiple of MR. scratch: for each work-group TB / MR POINTS (MR CP + 16) + TB POINTS 32 +
+ * EDGE (RUN TILE + 18) 16 floats. NDRange: walkers, ceil(KG / 32 / PANELS), 1; work-group (1, 1, 1). */
 #include "common/cpu/register_tile.clh"
 #include "common/epilogue.clh"
 #include "conv/winograd/rows.clh"
 
-#define MR 8
 #define NR 32
+#define NV (MR == 8 ? 2 : 1)
 #define PANEL (MR * CP + 16) /* floats of V per point; 16 extra keep points out of the same cache sets */
 
 /* Computes V of the tiles of a run, for the channels in buffer. `first` is the number of the run's first tile in the
@@ -45,21 +46,43 @@ VECTOR_APART void clear_tiles(const int first, const int CP, __global float *V) 
         STOREV(f32, 16, (float16)(0.0f), V, (long)(tile / MR * POINTS + point) * PANEL + tile % MR * CP + c);
 }
 
-/* Computes M of MR tiles and 16 NV filters at one point. A function of its own, because PoCL keeps the addresses of v
- * in memory otherwise. */
-#define DEFINE_MULTIPLY(NV)                                                                                            \
-  VECTOR_APART void multiply_##NV(__global const float *u, __global const float *v, const int CP, __global float *M) { \
-    vec sums[MR][NV];                                                                                                  \
-    TILE_CLEAR(sums, MR, NV);                                                                                          \
-    for (int c = 0; c < CP; c++, u += NR, v++) {                                                                       \
-      vec uv[NV];                                                                                                      \
-      TILE_READ(uv, NV, u);                                                                                            \
-      TILE_MULTIPLY_ADD(sums, MR, NV, v[i * CP], uv)                                                                   \
+/* Computes M of MR tiles and 16 nv filters at one point, STEPS channels at a time, and prefetches the filters of the
+ * next point. A function of its own, because PoCL keeps the addresses of v in memory otherwise. */
+#define STEPS (MR == 8 ? 1 : 2)
+#define DEFINE_MULTIPLY(nv)                                                                                            \
+  VECTOR_APART void multiply_##nv(__global const float *u, __global const float *v, const int CP, __global float *M) { \
+    vec sums[MR][nv];                                                                                                  \
+    TILE_CLEAR(sums, MR, nv);                                                                                          \
+    for (int c = 0; c < CP; c += STEPS, v += STEPS) {                                                                  \
+      UNROLL for (int step = 0; step < STEPS; step++, u += NR) {                                                       \
+        vec uv[nv];                                                                                                    \
+        UNROLL for (int line = 0; line < nv; line++) PREFETCH_FAR(u + CP * NR + line * 16);                            \
+        TILE_READ(uv, nv, u);                                                                                          \
+        TILE_MULTIPLY_ADD(sums, MR, nv, v[i * CP + step], uv)                                                          \
+      }                                                                                                                \
     }                                                                                                                  \
-    TILE_STORE(sums, MR, NV, M, POINTS *NR);                                                                           \
+    TILE_STORE(sums, MR, nv, M, POINTS *NR);                                                                           \
   }
 DEFINE_MULTIPLY(1)
+#if MR == 8
 DEFINE_MULTIPLY(2)
+#endif
+
+/* Computes M of `count` tiles and `filters` filters of a panel at one point. */
+INLINE void multiply_point(__global const float *u, __global const float *v, const int count, const int filters,
+                           const int CP, __global float *M) {
+  for (int k = 0; k < filters; k += 16 * NV)
+    for (int t = 0; t < count; t += MR) {
+      __global const float *panel = v + (long)(t / MR * POINTS) * PANEL;
+      __global float *to = M + (long)t * POINTS * NR + k;
+#if MR == 8
+      if (filters > 16)
+        multiply_2(u + k, panel, CP, to);
+      else
+#endif
+        multiply_1(u + k, panel, CP, to);
+    }
+}
 
 /* Computes the output tiles of a run from M, lanes being filters: buffer[r][p][16] for `count` tiles. */
 VECTOR_APART void transform_output(__global const float *M, const int count, __global float *buffer) {
@@ -142,13 +165,7 @@ APART void convolve_part(const int walker, const int walkers, const int part, co
     for (int panel = part * PANELS; panel < min(panels, (part + 1) * PANELS); panel++) {
       for (int point = 0; point < POINTS; point++) {
         __global const float *u = U + ((long)panel * POINTS + point) * CP * NR;
-        for (int t = 0; t < end - begin; t += MR) {
-          __global const float *v = V + (long)(t / MR * POINTS + point) * PANEL;
-          if (KG - panel * NR > 16)
-            multiply_2(u, v, CP, M + ((long)t * POINTS + point) * NR);
-          else
-            multiply_1(u, v, CP, M + ((long)t * POINTS + point) * NR);
-        }
+        multiply_point(u, V + (long)point * PANEL, end - begin, min(NR, KG - panel * NR), CP, M + point * NR);
       }
       for (int k0 = panel * NR; k0 < min(KG, (panel + 1) * NR); k0 += 16)
         for (int tile = begin; tile < end;) {

@@ -111,6 +111,48 @@ START_TEST(short_vectors_have_routes_of_their_own) {
 }
 END_TEST
 
+/* The implementation of the forward pass of one image with filters of 3 x 3. If `constant`, the filters are the same in
+ * every run. */
+static const char *route_of_one_image(int64_t c, int64_t side, int64_t k, bool constant,
+                                      const mica_device_info *device) {
+  mica_tensor *x = NULL, *w = NULL, *y = NULL;
+  mica__conv conv;
+  ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(1, c, side, side), &x));
+  ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(k, c, 3, 3), &w));
+  ck_ok(mica_tensor_create(engine, MICA_F32, MICA_SHAPE(1, k, side, side), &y));
+  ck_ok(mica__conv_problem(mica_engine_queue(engine), MICA__CONV_FWD, &(mica_conv_config){.pad = {1, 1}}, x, w, y, NULL,
+                           &conv));
+  if (constant) conv.prologue = mica_engine_queue(engine);
+  const char *name = mica__route(mica__conv_impls[MICA__CONV_FWD], &conv, device)->name;
+  mica_tensor_destroy(x);
+  mica_tensor_destroy(w);
+  mica_tensor_destroy(y);
+  return name;
+}
+
+/* Constant filters are transformed once, so smaller planes take Winograd's algorithm. */
+START_TEST(constant_filters_have_routes_of_their_own) {
+  static const struct {
+    int64_t c, side, k;
+    const char *plain, *constant, *short_constant;
+  } rows[] = {
+      {256, 14, 256, "conv_cpu_direct_kw", "winograd_fused", "winograd_fused"},
+      {128, 14, 32, "conv_cpu_direct_kw", "winograd_fused", "winograd_fused"},
+      {64, 13, 256, "conv_cpu_direct_kw", "winograd_fused", "winograd_fused"},
+      {512, 7, 512, "conv_cpu_direct_kw", "conv_cpu_direct_kw", "winograd_fused"},
+      {512, 3, 512, "conv_cpu_implicit_gemm", "conv_cpu_implicit_gemm", "conv_cpu_implicit_gemm"},
+      {128, 28, 128, "winograd_fused", "winograd_fused", "winograd_fused"},
+  };
+  mica_device_info narrow = cpu;
+  narrow.vector_bytes = 32;
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    ck_assert_str_eq(route_of_one_image(rows[i].c, rows[i].side, rows[i].k, false, &cpu), rows[i].plain);
+    ck_assert_str_eq(route_of_one_image(rows[i].c, rows[i].side, rows[i].k, true, &cpu), rows[i].constant);
+    ck_assert_str_eq(route_of_one_image(rows[i].c, rows[i].side, rows[i].k, true, &narrow), rows[i].short_constant);
+  }
+}
+END_TEST
+
 /* A wrong row, and an implementation that is not there any more, are noticed. */
 START_TEST(wrong_routes_are_found) {
   layer wrong = layers[0];
@@ -126,4 +168,4 @@ START_TEST(wrong_routes_are_found) {
 END_TEST
 
 TESTS(ANYWHERE, open_engine, close_engine, layers_take_their_routes, short_vectors_have_routes_of_their_own,
-      wrong_routes_are_found)
+      constant_filters_have_routes_of_their_own, wrong_routes_are_found)

@@ -10,10 +10,14 @@
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__INT("TILE", "results along an edge of a tile", 2, 4),
+    MICA__INT("MR", "tiles of a register tile", 6, 8),
 };
+/* Sums of 8 tiles by 32 filters fill the registers of AVX-512, sums of 6 by 16 the registers of AVX2. */
 static const mica__variant variants[] = {
-    MICA__VARIANT("cpu.4x4", MICA__ON_CPU, MICA__CONV_VALUES, 4),
-    MICA__VARIANT("cpu.2x2", MICA__ON_CPU, MICA__CONV_VALUES, 2),
+    MICA__VECTOR_VARIANT("long.4x4", MICA__LONG_VECTOR, MICA__CONV_VALUES, 4, 8),
+    MICA__VECTOR_VARIANT("long.2x2", MICA__LONG_VECTOR, MICA__CONV_VALUES, 2, 8),
+    MICA__VARIANT("cpu.4x4", MICA__ON_CPU, MICA__CONV_VALUES, 4, 6),
+    MICA__VARIANT("cpu.2x2", MICA__ON_CPU, MICA__CONV_VALUES, 2, 6),
 };
 const mica__kernel_desc mica__winograd_fused_kernel = {
     MICA__KERNEL("winograd_fused", "conv/winograd/fused.cl", params, variants)};
@@ -27,7 +31,7 @@ const mica__kernel_desc mica__winograd_pack_weights_kernel = {
     MICA__KERNEL("winograd_pack_weights", "conv/winograd/pack_weights.cl", pack_params, pack_variants)};
 
 /* As the kernel's contract has them. */
-enum { VW = 16, NR = 32, MR = 8, RUN_PIXELS = 64 };
+enum { VW = 16, NR = 32, RUN_PIXELS = 64 };
 /* The number of tiles in a block (32 with a second-level cache of 1 MiB): enough to use a transformed filter four
  * times while it is in a near cache, and few enough that, with 128 channels, the transforms and the sums of NR
  * filters stay in the second-level cache: 128 + 32 floats per tile and point. */
@@ -42,30 +46,59 @@ static int64_t round_up(int64_t x, int64_t y) { return mica__ceil_div(x, y) * y;
 typedef struct plan {
   mica__winograd winograd;
   int32_t values[MICA__MAX_PARAMS];
-  int64_t edge, points, cp, panels, tb, kb, walkers, parts;
+  int64_t edge, points, mr, cp, panels, tb, kb, walkers, parts;
   int64_t filters, slot; /* floats of U; floats of a work-group's scratch */
 } plan;
 MICA__TASK_PLAN(plan)
 MICA__FIELDS(weights_fields, WINOGRAD_WEIGHTS);
 MICA__FIELDS(blocking_fields, WINOGRAD_BLOCKING);
 
+/* How long it takes to read a transformed filter from memory, counted in the tiles or results that could be multiplied
+ * with it meanwhile: with vectors of AVX2, and of AVX-512. Measured on a Xeon, 256 filters over 14 x 14 and
+ * 512 over 7 x 7. */
+#define READING 15
+#define READING_LONG 30
+
+static int64_t points_of(int64_t edge) { return (edge + 2) * (edge + 2); }
+
+/* The time of all tiles if the filters are transformed once for all runs. */
+static int64_t packed_time(const mica__winograd *winograd, int64_t edge, int64_t reading) {
+  return points_of(edge) * (mica__winograd_tiles(winograd, edge) + reading);
+}
+
+/* The edge of a tile that takes less time; the same on every device. */
+static int32_t edge_of(const mica__conv *conv, const mica__winograd *winograd) {
+  if (!conv->prologue) return mica__winograd_edge(winograd);
+  return packed_time(winograd, 4, READING) < packed_time(winograd, 2, READING) ? 4 : 2;
+}
+
+/* True if it takes less time than the plain sum. */
+static bool pays(const mica__conv *conv, const mica__winograd *winograd, const mica_device_info *device) {
+  if (!conv->prologue) return mica__winograd_pays(winograd);
+  const int64_t reading = device->vector_bytes < MICA__LONG_VECTOR ? READING : READING_LONG;
+  const int64_t results = winograd->phase.n * mica__product3(winograd->phase.out);
+  return packed_time(winograd, edge_of(conv, winograd), reading) < 9 * (results + reading);
+}
+
 static plan make_plan(const mica__conv *conv, const mica__variant *variant, const mica_device_info *device) {
   plan p = {.winograd = mica__winograd_of(conv)};
   const mica__conv_phase *w = &p.winograd.phase;
-  mica__kernel_values(&mica__winograd_fused_kernel, variant ? variant : &variants[0], p.values);
-  if (!variant) mica__kernel_set(&mica__winograd_fused_kernel, p.values, "TILE", mica__winograd_edge(&p.winograd));
-  p.edge = mica__kernel_value(&mica__winograd_fused_kernel, p.values, "TILE");
-  p.points = (p.edge + 2) * (p.edge + 2);
+  const mica__kernel_desc *desc = &mica__winograd_fused_kernel;
+  mica__kernel_values(desc, variant ? variant : mica__kernel_suited(desc, device->vector_bytes), p.values);
+  if (!variant) mica__kernel_set(desc, p.values, "TILE", edge_of(conv, &p.winograd));
+  p.edge = mica__kernel_value(desc, p.values, "TILE");
+  p.mr = mica__kernel_value(desc, p.values, "MR");
+  p.points = points_of(p.edge);
   p.cp = round_up(w->c, VW);
   p.panels = mica__ceil_div(w->k, NR);
   int64_t tiles = mica__winograd_tiles(&p.winograd, p.edge), blocks = mica__ceil_div(tiles, block_of(device));
   int64_t wanted = 2 * (int64_t)device->compute_units;
-  p.tb = round_up(mica__ceil_div(tiles, blocks), MR);
+  p.tb = round_up(mica__ceil_div(tiles, blocks), p.mr);
   p.walkers = mica__min(blocks, wanted);
   p.kb = mica__ceil_div(p.panels, mica__min(p.panels, mica__ceil_div(wanted, p.walkers)));
   p.parts = mica__ceil_div(p.panels, p.kb);
   p.filters = p.panels * p.points * p.cp * NR;
-  p.slot = p.tb / MR * p.points * (MR * p.cp + VW) + p.tb * p.points * NR + (p.edge + 2) * (RUN_PIXELS + 18) * VW;
+  p.slot = p.tb / p.mr * p.points * (p.mr * p.cp + VW) + p.tb * p.points * NR + (p.edge + 2) * (RUN_PIXELS + 18) * VW;
   return p;
 }
 
@@ -75,7 +108,7 @@ static const char *decline(const mica__task *task) {
   const mica__winograd *winograd = &plan_of(task)->winograd;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
   if (winograd->phase.c < FEWEST_CHANNELS) return "there are too few channels";
-  return mica__winograd_pays(winograd) ? NULL : "there are too few tiles for each filter";
+  return pays(task->problem, winograd, task->device) ? NULL : "there are too few tiles for each filter";
 }
 
 static size_t filter_bytes(const plan *p) { return (size_t)p->filters * sizeof(float); }
@@ -136,8 +169,8 @@ static mica_status launch_winograd(mica_queue *queue, const mica__task *task) {
 static void magnitude(const void *problem, const mica__variant *variant, const double *a, const double *b,
                       const int64_t *at, int64_t count, double *out) {
   mica__winograd winograd = mica__winograd_of(problem);
-  int32_t edge = variant ? mica__kernel_value(&mica__winograd_fused_kernel, variant->values, "TILE")
-                         : mica__winograd_edge(&winograd);
+  int32_t edge =
+      variant ? mica__kernel_value(&mica__winograd_fused_kernel, variant->values, "TILE") : edge_of(problem, &winograd);
   mica__winograd_magnitude(problem, edge, a, b, at, count, out);
 }
 
