@@ -132,6 +132,7 @@ typedef struct mica_train_progress {
   int32_t ranks;           /* EPOCH, with a communicator: number of ranks, and the one that computed longest */
   int32_t slowest_rank;
   mica_rank_times rank_times[MICA_TRAIN_RANKS];
+  const char *watch; /* the configuration's: the metric that decides which epoch is best; NULL: the loss */
 } mica_train_progress;
 
 /* Progress callback. Return false to stop after the current step. */

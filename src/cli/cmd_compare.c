@@ -105,7 +105,8 @@ static void print_table(const comparison *c) {
       printf("not available");
     if (i + 1 == c->count) puts(isfinite(joules_of(c, 0)) ? " a sample" : "");
   }
-  printf("%" PRId64 " samples tested (%s)", c->results[0].metrics.samples, mica_run_evaluated(c->runs[0]));
+  const int64_t samples = c->results[0].metrics.samples;
+  printf("%" PRId64 " sample%s tested (%s)", samples, samples == 1 ? "" : "s", mica_run_evaluated(c->runs[0]));
   if (c->results[0].answers)
     printf(", answers to %" PRId64 " compared with those of %s", c->results[0].answers, cli_clean(c->names[0]));
   printf("; %" PRId64 " predictions at batch 1 timed\n", c->results[0].timed);

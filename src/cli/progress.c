@@ -18,16 +18,22 @@ static const char *format_time(double seconds, char text[16]) {
   return text;
 }
 
-/* Formats "accuracy 89.20 %, loss 0.3120": the first available metric of the task, and the loss; without a task the
- * first metric of all. */
-static const char *format_metrics(const cli_progress_state *state, const mica_metrics *m, char text[96]) {
-  char metric[CLI_METRIC_TEXT] = "";
+#define METRICS_TEXT (2 * CLI_METRIC_TEXT + 32)
+
+/* Formats "accuracy 89.20 %, loss 0.3120": the first available metric of the task, the one that decides which epoch is
+ * best if it is another one, and the loss; without a task the first metric of all. */
+static const char *format_metrics(const cli_progress_state *state, const mica_metrics *m, char text[METRICS_TEXT]) {
+  char metric[CLI_METRIC_TEXT] = "", watched[CLI_METRIC_TEXT] = "";
   const mica_task_metric *known = state->task ? mica_task_metrics(state->task) : NULL;
   const char *name = !known && m->count ? m->values[0].name : NULL;
   for (; known && known->name && !known->minor && !name; known++)
     if (!isnan(mica_metrics_get(m, known->name))) name = known->name;
   if (name && m->count) cli_format_metric(name, mica_metrics_get(m, name), metric);
-  snprintf(text, 96, "%s%sloss %.4f", metric, *metric ? ", " : "", m->loss);
+  const bool other = name && *state->watch && strcmp(state->watch, name) != 0;
+  if (other && !isnan(mica_metrics_get(m, state->watch)) && strcmp(state->watch, "loss") != 0)
+    cli_format_metric(state->watch, mica_metrics_get(m, state->watch), watched);
+  snprintf(text, METRICS_TEXT, "%s%s%s%sloss %.4f", metric, *metric ? ", " : "", watched, *watched ? ", " : "",
+           m->loss);
   return text;
 }
 
@@ -36,7 +42,7 @@ static double rate_of(const mica_train_progress *e) {
 }
 
 static void show_bar(const cli_progress_state *state, const mica_train_progress *e) {
-  char bar[BAR + 1], metrics[96], left[16];
+  char bar[BAR + 1], metrics[METRICS_TEXT], left[16];
   double share = e->batches ? (double)e->batch / (double)e->batches : 0;
   memset(bar, '.', BAR);
   memset(bar, '#', (size_t)(share * BAR));
@@ -47,7 +53,7 @@ static void show_bar(const cli_progress_state *state, const mica_train_progress 
 }
 
 static void show_epoch(const cli_progress_state *state, const mica_train_progress *e) {
-  char validation[96], took[16];
+  char validation[METRICS_TEXT], took[16];
   const bool validated = e->validation.samples > 0;
   format_metrics(state, validated ? &e->validation : &e->training, validation);
   if (!validated && !strncmp(validation, "loss ", 5)) *validation = '\0'; /* the loss is printed already */
@@ -62,7 +68,7 @@ static void show_epoch(const cli_progress_state *state, const mica_train_progres
 
 void cli_progress_print_kept(FILE *out, const cli_progress_state *state, const mica_run *run) {
   const int64_t epoch = mica_run_weights_epoch(run);
-  char metrics[96];
+  char metrics[METRICS_TEXT];
   if (epoch < 1) return;
   fprintf(out, "kept      the weights of epoch %" PRId64 " of %s", epoch, mica_run_setting(run, "epochs"));
   if (epoch == state->kept_epoch && state->kept.samples)
@@ -72,7 +78,8 @@ void cli_progress_print_kept(FILE *out, const cli_progress_state *state, const m
 
 bool cli_progress_report(void *user, const mica_train_progress *progress) {
   cli_progress_state *state = user;
-  char metrics[96];
+  char metrics[METRICS_TEXT];
+  snprintf(state->watch, sizeof state->watch, "%s", progress->watch ? progress->watch : "");
   if (progress->event == MICA_TRAIN_EVENT_EPOCH) state->samples += progress->training.samples;
   if (progress->event == MICA_TRAIN_EVENT_EPOCH && progress->kept) {
     state->kept_epoch = progress->epoch + 1;

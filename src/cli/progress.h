@@ -16,6 +16,7 @@ typedef struct cli_progress_state {
   mica_part part;     /* the part of `last`: validation or train */
   int64_t kept_epoch; /* the last epoch whose weights were kept, from 1; 0: none yet */
   mica_metrics kept;  /* their validation metrics */
+  char watch[32];     /* the metric that decides which epoch is best; "": not known yet, or the loss */
 } cli_progress_state;
 
 /* Prints the epoch whose weights a run keeps, and their validation metrics. */

@@ -80,7 +80,7 @@ void cli_print_metrics(FILE *out, const char *part, const mica_run *run, const m
       column += fprintf(out, ", ");
     column += fprintf(out, "%s", text);
   }
-  fprintf(out, ", %" PRId64 " samples)\n", m->samples);
+  fprintf(out, ", %" PRId64 " sample%s)\n", m->samples, m->samples == 1 ? "" : "s");
 }
 
 /* --- tables --- */

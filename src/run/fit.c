@@ -17,7 +17,7 @@
 #include "run/tokens.h"
 #include "run/verbs/imported.h"
 #include "run/verbs/published.h"
-#include "train/stages.h"
+#include "train/train.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -196,7 +196,7 @@ mica_status mica_run_fit(mica_run *run) {
   if (run->record->stopped && mica__run_has_left(run)) return mica__run_join(run, mica__run_say_left(run));
   /* If patience has run out, training is complete, as after the last epoch. */
   if (run->record->stopped && !mica__train_patience_over(run->trainer)) return MICA_OK;
-  MICA_TRY(mica__ranks_fail(run->trainer, mica__stages_share(run->trainer)));
+  MICA_TRY(mica__train_share_stages(run->trainer));
   status = run->folder ? mica__run_keep_weights(run) : MICA_OK;
   if (status == MICA_OK) status = mica__run_remark_learning(run);
   return mica__run_join(run, status == MICA_OK ? mica__run_say_left(run) : status);

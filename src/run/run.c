@@ -408,23 +408,34 @@ mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_re
   return status;
 }
 
-/* Adds the epoch whose weights are used, its value of the first metric, and the time of all epochs. */
+/* The validation value of a metric in an epoch; NaN: there is none. */
+static double validated(const mica_history *h, double epoch, const char *metric) {
+  double value = (double)NAN;
+  char column[80];
+  snprintf(column, sizeof column, "validation_%.64s", metric);
+  for (size_t i = 0; i < mica_history_rows(h); i++)
+    if (mica_history_get(h, i, "epoch") == epoch) value = mica_history_get(h, i, column);
+  return value;
+}
+
+/* Adds the epoch whose weights are used, its values of the first metric and of the one that chose it, and the time of
+ * all epochs. */
 static mica_status add_epochs(const mica_run *run, mica_report *report) {
   const mica_history *h = run->record->history;
   const double epoch = (double)mica_run_weights_epoch(run);
-  const char *metric = run->task->metrics[0].name;
-  double seconds = 0, value = (double)NAN;
-  char column[80];
+  const char *metric = run->task->metrics[0].name, *watch = run->training.watch;
+  const double value = validated(h, epoch, metric), chose = watch ? validated(h, epoch, watch) : (double)NAN;
+  double seconds = 0;
   mica__text text = {0};
-  snprintf(column, sizeof column, "validation_%.64s", metric);
   for (size_t i = 0; i < mica_history_rows(h); i++) {
     const double took = mica_history_get(h, i, "seconds");
     seconds += isnan(took) ? 0 : took;
-    if (mica_history_get(h, i, "epoch") == epoch) value = mica_history_get(h, i, column);
   }
   if (epoch < 1 || !mica_history_rows(h)) return MICA_OK;
   mica__text_addf(&text, "epoch %.0f of %zu", epoch, mica_history_rows(h));
   if (!isnan(value)) mica__text_addf(&text, ", validation %s %.6g", metric, value);
+  if (!isnan(value) && !isnan(chose) && strcmp(watch, metric) != 0 && strcmp(watch, "loss") != 0)
+    mica__text_addf(&text, ", %s %.6g", watch, chose);
   mica_status status = mica__text_status(&text);
   if (status == MICA_OK) status = mica_report_add_text(report, "weights", text.data);
   if (status == MICA_OK) status = mica_report_add_number(report, "seconds of training", round(100 * seconds) / 100);

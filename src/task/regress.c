@@ -1,6 +1,6 @@
 /* regress: a number for each sample, or several. */
 #include "data/series/series.h"
-#include "ops/random/philox.h"
+#include "nn/start.h"
 #include "run/columns/categories.h"
 #include "run/common_facts.h"
 #include "run/common_fields.h"
@@ -52,40 +52,16 @@ static mica_status prepare(mica_run *run) {
   return set_defaults(run, run->parts->at[MICA_PART_TRAIN].data);
 }
 
-/* Uploads random values of U(-1 / sqrt(fan_in), 1 / sqrt(fan_in)); `which` makes them differ between uses of the
- * seed. */
-static mica_status upload_uniform(mica_run *run, mica_tensor *tensor, double fan_in, uint32_t which) {
-  const size_t count = mica_tensor_bytes(tensor) / sizeof(float);
-  const uint64_t seed = (uint64_t)mica__common_settings_of(run).seed;
-  float *values = malloc(mica_tensor_bytes(tensor));
-  if (!values) return mica__fail_nomem("a run");
-  for (size_t i = 0; i < count; i++) {
-    /* The third word, "regr", makes these numbers differ from those of other tasks. */
-    uint32_t words[4] = {(uint32_t)i, which, UINT32_C(0x72656772), 0};
-    mica__philox(words, (uint32_t)seed, (uint32_t)(seed >> 32));
-    values[i] = (float)((((double)words[0] + 0.5) * 0x1p-31 - 1) / sqrt(fan_in));
-  }
-  mica_status status = mica_tensor_upload(mica_engine_queue(run->engine), tensor, values, mica_tensor_bytes(tensor));
-  free(values);
-  return status;
-}
-
 /* The default network starts with weights and biases distributed as in PyTorch's layers. They are smaller than in the
  * library's other networks and fit rows of numbers 7 % better (tables of 4,000 rows, 2026-11-24). */
 static mica_status begin(mica_run *run) {
-  static const char *const names[][2] = {{"fc1.weight", "fc1.bias"}, {"fc2.weight", "fc2.bias"}};
+  const mica_nn *nn = mica_trainer_network(run->trainer);
   mica_session *session = mica_trainer_session(run->trainer);
+  const uint64_t seed = (uint64_t)mica__common_settings_of(run).seed;
   if (strcmp(mica__common_settings_of(run).model, "mlp") != 0 || mica__common_facts_of(run).input.count > 1)
     return MICA_OK;
-  for (uint32_t layer = 0; layer < 2; layer++) {
-    mica_tensor *weight = mica_session_parameter(session, names[layer][0]);
-    mica_tensor *bias = mica_session_parameter(session, names[layer][1]);
-    if (!weight || !bias) continue;
-    const double fan_in = (double)mica_tensor_shape(weight).dim[1];
-    MICA_TRY(upload_uniform(run, weight, fan_in, 2 * layer));
-    MICA_TRY(upload_uniform(run, bias, fan_in, 2 * layer + 1));
-  }
-  return MICA_OK;
+  MICA_TRY(mica__nn_start_dense(nn, session, "fc1", seed, 0));
+  return mica__nn_start_dense(nn, session, "fc2", seed, 1);
 }
 
 const mica__task_row mica__task_regress = {
@@ -95,5 +71,6 @@ const mica__task_row mica__task_regress = {
     .prepare = prepare,
     .metrics = metrics,
     MICA__TASK_LISTS(regress),
+    .least_steps = 300,
     .begin = begin,
 };

@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/text.h"
+#include "train/stages.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -19,6 +20,7 @@ typedef struct run {
 static mica_status event_of(const run *r, mica_train_event kind, mica_train_progress *event) {
   const mica_trainer *t = r->t;
   *event = (mica_train_progress){.event = kind,
+                                 .watch = t->config.watch,
                                  .epoch = t->progress.epoch,
                                  .epochs = t->config.epochs,
                                  .batch = t->progress.batch,
@@ -326,3 +328,5 @@ mica_status mica_trainer_fit(mica_trainer *t, const mica_batch_source *training,
   if (status != MICA_OK) mica__train_discard(t);
   return status;
 }
+
+mica_status mica__train_share_stages(mica_trainer *t) { return mica__ranks_fail(t, mica__stages_share(t)); }

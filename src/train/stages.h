@@ -47,7 +47,7 @@ mica_status mica__stages_step(mica_trainer *trainer, const mica_batch *batch, mi
                               const mica_tensor *rate);
 /* Gives the test networks of all ranks the weights of all stages and parts, if these have changed. All ranks must call
  * it. */
-MICA__SHARED mica_status mica__stages_share(mica_trainer *trainer);
+mica_status mica__stages_share(mica_trainer *trainer);
 /* True if this rank's sums count. Other ranks with the same samples have zeros. */
 bool mica__stages_counts(const mica_trainer *trainer);
 

@@ -232,6 +232,8 @@ mica_status mica__ranks_broadcast(const mica_trainer *trainer, void *data, size_
 /* Fills in how each rank spent the time since the last call. */
 mica_status mica__ranks_times(mica_trainer *trainer, double seconds, double data_seconds, mica_train_progress *event);
 /* If status is a failure, ends the run on all ranks with a message that names the step. Returns status. */
-MICA__SHARED mica_status mica__ranks_fail(mica_trainer *trainer, mica_status status);
+mica_status mica__ranks_fail(mica_trainer *trainer, mica_status status);
+/* Gives every rank the weights of all stages. A failure ends the run on all ranks. */
+MICA__SHARED mica_status mica__train_share_stages(mica_trainer *trainer);
 
 #endif

@@ -78,6 +78,30 @@ holds task classify
 run eval --model "$work/flags" --json
 above metrics.f1 0.9
 
+# What chooses the best epoch of several numbers, R2, is shown beside their mean error, which mixes units.
+run train --data "$work/rows.csv" --label sum,product --ignore large,both --epochs 2 --out "$work/shown"
+ends 0 '*epoch 1/2 *validation rmse *, r2 *, loss *kept *validation rmse *, r2 *, loss *' ''
+grep -q 'epoch [12] of 2, validation rmse [0-9.e+]*, r2 [-0-9.]*' "$work/shown/report.html" ||
+  fault "the report does not show R2 beside rmse"
+run train --data "$work/rows.csv" --label sum --ignore large,both,product --task regress --epochs 2 --out "$work/single"
+case $out in *'r2 '*', loss'*) fault "R2 beside the error of one number: $out" ;; esac
+
+# Answers that never change are named once; the others are learned.
+awk 'BEGIN { print "a,flat,steep,never,now"
+  for (i = 0; i < 60; i++) print i / 60 ",7," i ",0," i % 2 }' >"$work/flat.csv"
+run train --data "$work/flat.csv" --label flat,steep --ignore never,now --task regress --epochs 1 --out "$work/flat"
+ends 0 '*' "*'flat' is 7 in every training sample: there is nothing to learn about it*"
+run train --data "$work/flat.csv" --label flat --ignore steep,never,now --task regress --epochs 1 --out "$work/flat1"
+ends 0 '*' "*'flat' is 7 in every training sample: there is nothing to learn about it*"
+run train --data "$work/flat.csv" --label never,now --ignore flat,steep --epochs 1 --out "$work/flat2"
+ends 0 '*' "*'never' is 0 in every training sample: there is nothing to learn about it*"
+case $err in *"'now'"*) fault "a label that changes is called constant: $err" ;; esac
+
+# One sample is not "1 samples".
+printf 'a,b,sum\n0.5,0.25,75\n' >"$work/lone.csv"
+run eval --model "$work/single" --data "$work/lone.csv"
+ends 0 '*, 1 sample)*' '*'
+
 # What cannot be.
 run train --data "$work/rows.csv" --label sum,none --out "$work/no"
 ends 1 '' '*rows.csv has no column "none" for labels'

@@ -54,7 +54,7 @@ static bool is_one_of(cell c, const char *const *names) {
 
 /* True if the first line names columns for file and text. */
 static bool read_header(const cell *cells, size_t count, layout *found) {
-  static const char *const files[] = {"file", "path", "audio", NULL};
+  static const char *const files[] = {"file", "path", "audio", "sound", "recording", "clip", "wav", NULL};
   static const char *const texts[] = {"text", "sentence", "transcript", NULL};
   bool file = false, text = false;
   for (size_t i = count; i-- > 0;) {

@@ -32,7 +32,7 @@ const char *mica__file_holds(const char *name) {
 bool mica__field_names_files(const mica__field *field, bool any) {
   static const char *const names[] = {"file",  "filename", "file_name", "path",      "image", "picture",
                                       "photo", "img",      "sound",     "recording", "audio", "wav"};
-  bool named = any;
+  bool named = any || field->found;
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) named = named || !strcasecmp(field->name, names[i]);
   return named && !field->label && field->holds && (any || strcmp(field->holds, "table") != 0);
 }
@@ -70,6 +70,21 @@ static mica_status read_cell(const mica_dataset *all, size_t column, uint64_t sa
   return status;
 }
 
+/* Appends the path of a file that a cell names, relative to the folder of the table. */
+static void add_path(const char *table, const char *cell, mica__text *text) {
+  const char *slash = strrchr(table, '/');
+  if (*cell != '/' && slash) mica__text_add_bytes(text, table, (size_t)(slash + 1 - table));
+  mica__text_add(text, cell);
+}
+
+bool mica__table_finds(const char *table, const char *cell) {
+  mica__text text = {0};
+  add_path(table, cell, &text);
+  const bool there = mica__text_status(&text) == MICA_OK && access(text.data, F_OK) == 0;
+  mica__text_free(&text);
+  return there;
+}
+
 /* Checks a cell that names a file which Mica can read. */
 static mica_status check_cell(const char *name, const mica__field *field, const char *cell, uint64_t line) {
   const unsigned long long at = line;
@@ -88,14 +103,12 @@ static mica_status check_cell(const char *name, const mica__field *field, const 
 /* The path of a sample's file, relative to the folder of the table; freed by the caller. */
 static mica_status read_path(const char *name, const mica_dataset *all, const mica__field *field, size_t column,
                              uint64_t sample, char **path) {
-  const char *slash = strrchr(name, '/');
   const uint64_t line = mica_dataset_line(all, sample);
   mica__text text = {0};
   char *cell = NULL;
   MICA_TRY(read_cell(all, column, sample, &cell));
   mica_status status = check_cell(name, field, cell, line);
-  if (status == MICA_OK && *cell != '/' && slash) mica__text_add_bytes(&text, name, (size_t)(slash + 1 - name));
-  if (status == MICA_OK) mica__text_add(&text, cell);
+  if (status == MICA_OK) add_path(name, cell, &text);
   free(cell);
   if (status == MICA_OK) status = mica__text_status(&text);
   if (status == MICA_OK && access(text.data, F_OK) != 0)

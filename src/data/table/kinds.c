@@ -52,6 +52,7 @@ static mica_status note_cell(mica__inference *in, mica__column_seen *c, mica__ce
     c->most = c->numbers == 1 ? value : fmax(c->most, value);
     c->whole = c->whole && value >= 0 && value == floor(value);
     c->fraction = c->fraction || value != floor(value);
+    if (value != 0 && value != 1) note_first(&c->no_flags, cell, in->records->line);
     if (c->numbers_rows) MICA_TRY(keep_value(c, value));
     if (!every) return MICA_OK;
   } else if (mica__cell_is_empty(cell)) {
@@ -65,6 +66,7 @@ static mica_status note_cell(mica__inference *in, mica__column_seen *c, mica__ce
     if (!c->texts.count) {
       MICA_TRY(mica__class_name(cell, true, &in->name, &in->capacity));
       c->holds = mica__file_holds(in->name);
+      c->found = c->holds && mica__table_finds(in->records->name, in->name);
     }
     note_first(&c->texts, cell, in->records->line);
     c->times += mica__cell_time(cell, &seconds);
@@ -433,6 +435,9 @@ mica_status mica__schema_decide_kinds(mica__inference *in) {
     bool stated = false;
     MICA_TRY(decide_words(in, field, &in->columns[i]));
     field->holds = in->columns[i].holds;
+    field->found = in->columns[i].found;
+    field->no_flag_line = in->columns[i].no_flags.line;
+    memcpy(field->no_flag, in->columns[i].no_flags.first, sizeof field->no_flag);
     MICA_TRY(mica__kinds_find(in->config->kinds, field->name, &field->kind, &stated));
     if (!stated) field->kind = guess_kind(in, field, &in->columns[i]);
     field->unsure =

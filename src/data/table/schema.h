@@ -34,6 +34,8 @@ typedef struct mica__column_seen {
   size_t capacity;
   double sum, least, most;
   const char *holds;     /* mica__field.holds */
+  bool found;            /* mica__field.found */
+  mica__cells no_flags;  /* numbers that are neither 0 nor 1 */
   mica__dictionary seen; /* different texts, up to a few more than there may be classes */
   mica__dictionary word_names;
 } mica__column_seen;

@@ -128,6 +128,9 @@ typedef struct mica__field {
   int32_t slot;          /* NUMBER that is not the label: its index in "x" */
   const char *unread;    /* a phrase that says why the column is not read; NULL: it is read */
   const char *holds;     /* mica__file_holds of the column's first text */
+  bool found;            /* that text is the name of a file that exists */
+  size_t no_flag_line;   /* where the first number that is neither 0 nor 1 is; 0: there is none */
+  char no_flag[41];      /* the beginning of its cell */
   size_t missing;        /* how many cells have no number or class */
   bool unsure;           /* a label of numbers that might be classes: they are whole, or few of them differ */
   bool open;             /* the label may be missing: its class is then -1, its number NaN */
@@ -238,8 +241,10 @@ mica_status mica__table_fill(mica__store *store, const mica_dataset_config *conf
 /* The kind of file that a name's ending means, whether or not Mica reads the format: "picture", "recording" or "table";
  * NULL: another kind. */
 const char *mica__file_holds(const char *name);
-/* True for a column that names pictures, recordings or tables, by its first cell and, unless `any`, by its name. Tables
- * are named if `any`. */
+/* True if a cell of the table's file `table` names a file that exists. */
+bool mica__table_finds(const char *table, const char *cell);
+/* True for a column that names pictures, recordings or tables: by its first cell and, unless `any`, by its own name or
+ * because the first file exists. Tables are named if `any`. */
 bool mica__field_names_files(const mica__field *field, bool any);
 /* True for a name with the ending of tables. */
 bool mica__table_is_named(const char *name);

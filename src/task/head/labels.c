@@ -1,7 +1,10 @@
 /* Several labels per sample: the metrics of a test, and which labels a prediction reports. */
 #include "task/head/labels.h"
+#include "data/dataset.h"
+#include "data/table/table.h"
 #include "run/columns/classes.h"
 #include "run/columns/columns.h"
+#include "run/columns/constants.h"
 #include "run/common_facts.h"
 #include "run/facts.h"
 #include "run/fields.h"
@@ -101,13 +104,26 @@ static mica_status add_labels(const mica_run *run, mica_report *report, const fl
 
 static bool suits(const mica_column *label) { return label->kind == MICA_COLUMN_KIND_CLASSES; }
 
+/* Says that a column of numbers is no label, and names the first number that is neither 0 nor 1. */
+static mica_status fail_numbers(const mica_run *run) {
+  const mica__schema *schema = run->parts->whole->store->schema;
+  for (size_t i = 0; schema && i < schema->count; i++) {
+    const mica__field *field = &schema->fields[i];
+    if (field->label && schema->answers && field->no_flag_line)
+      return mica__fail(MICA_E_FORMAT,
+                        "%s line %zu: column \"%s\" holds %s; the task %s needs columns of 0 and 1 as labels",
+                        run->data, field->no_flag_line, field->name, field->no_flag, run->task->name);
+  }
+  return mica__fail(MICA_E_FORMAT,
+                    "%s: the task %s needs columns of 0 and 1 as labels; name them with --label, as in --label "
+                    "urgent,billing",
+                    run->data, run->task->name);
+}
+
 static mica_status prepare(mica_run *run, const mica_column *label) {
   const double one = 1;
-  if (!suits(label))
-    return mica__fail(MICA_E_FORMAT,
-                      "%s: the task %s needs columns of 0 and 1 as labels; name them with --label, as in --label "
-                      "urgent,billing",
-                      run->data, run->task->name);
+  if (!suits(label)) return fail_numbers(run);
+  MICA_TRY(mica__run_remark_constants(run, label));
   MICA_TRY(mica__run_note_numbers(run, "several", &one, 1));
   return mica__run_note_classes(run, label);
 }

@@ -2,6 +2,7 @@
 #include "task/head/numbers.h"
 #include "data/dataset.h"
 #include "run/columns/columns.h"
+#include "run/columns/constants.h"
 #include "run/columns/kinds.h"
 #include "run/columns/scale.h"
 #include "run/common_facts.h"
@@ -79,6 +80,7 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
   if (count == 1 && settings_of(run).loss == COSINE)
     return mica__fail(MICA_E_INVALID,
                       "--loss cosine compares directions and needs several numbers per sample; %s has one", run->data);
+  MICA_TRY(mica__run_remark_constants(run, label));
   MICA_TRY(mica__run_note_answer_scale(run, column, count));
   return count > 1 ? note_names(run, column, count) : MICA_OK;
 }
