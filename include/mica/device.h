@@ -193,6 +193,11 @@ typedef struct mica_engine_config {
    * for untrusted files: a small ONNX file can ask for any amount. 0, or above the device's memory: the device's
    * memory. */
   uint64_t memory_bytes;
+  /* Callback for a program that is in use but could not be written to cache_dir; may be NULL. `reason` says why, and is
+   * valid during the call. It is called at most once per program, also from mica_engine_destroy, with locks of the
+   * engine held: it must return at once and must not call Mica. */
+  void (*not_kept)(void *user, const char *reason);
+  void *not_kept_user;
 } mica_engine_config;
 
 /* All zeros: every field means its default. */

@@ -271,8 +271,23 @@ static mica_status answer(mica_run *run, const char *sample) {
   return status;
 }
 
+static bool has_fact(const mica_run *run, const char *name) {
+  size_t count = 0;
+  return mica_run_fact(run, name, &count) && count;
+}
+
+/* True if a sample that is no file can only be a misspelt path. Runs of texts, pairs and graphs take a text; a text for
+ * other runs is a table, which has lines. */
+static bool must_be_file(const mica_run *run, const char *sample) {
+  struct stat about;
+  const bool texts = has_fact(run, "text_column") && !has_fact(run, "parts");
+  return !needs_text(run) && !texts && !has_fact(run, "from") && !has_fact(run, "sample_column") &&
+         !strchr(sample, '\n') && stat(sample, &about) != 0;
+}
+
 static int check_sample(const cli_command *self, const struct values *v, const mica_run *run) {
   const bool draws = mica_run_takes(run, MICA_RUN_OPTION_DRAW);
+  if (!draws && v->sample && must_be_file(run, v->sample)) return cli_fail(self, "there is no file %s", v->sample);
   if (draws != (v->sample != NULL)) return CLI_OK;
   if (draws)
     cli_fail(self, "the task %s of %s draws pictures and takes no --sample", mica_run_task(run), v->model);
@@ -314,20 +329,29 @@ static int warm(const cli_command *self, const struct values *v) {
   return cli_fail(self, "%s is not a model in ONNX or GGUF, nor a folder of a run or of a published model", v->model);
 }
 
+/* Programs that the cache could not keep are an error: they are compiled again in every process. */
 static int report(const cli_command *self, const struct values *v, const char *path, size_t compiled, double seconds) {
+  const char *reason = NULL;
+  const size_t lost = cli_compiled_in_vain(&reason);
   cli_json json;
-  if (!v->json) {
-    if (compiled)
-      printf("%zu program%s compiled in %.1f s, kept in %s\n", compiled, compiled == 1 ? "" : "s", seconds, path);
-    else
-      printf("nothing to compile: %s has all programs (%.1f s)\n", path, seconds);
-    return CLI_OK;
+  if (v->json) {
+    cli_json_begin(&json);
+    cli_json_integer(&json, json.root, "compiled", compiled + lost);
+    cli_json_integer(&json, json.root, "not_kept", lost);
+    cli_json_real(&json, json.root, "seconds", seconds);
+    cli_json_text(&json, json.root, "cache", path);
+    const int status = cli_json_print(&json, self);
+    if (status != CLI_OK) return status;
   }
-  cli_json_begin(&json);
-  cli_json_integer(&json, json.root, "compiled", compiled);
-  cli_json_real(&json, json.root, "seconds", seconds);
-  cli_json_text(&json, json.root, "cache", path);
-  return cli_json_print(&json, self);
+  if (lost)
+    return cli_fail(self, "%zu program%s compiled, but %s keeps %zu of them: %s", compiled + lost,
+                    compiled + lost == 1 ? "" : "s", path, compiled, reason);
+  if (v->json) return CLI_OK;
+  if (compiled)
+    printf("%zu program%s compiled in %.1f s, kept in %s\n", compiled, compiled == 1 ? "" : "s", seconds, path);
+  else
+    printf("nothing to compile: %s has all programs (%.1f s)\n", path, seconds);
+  return CLI_OK;
 }
 
 static double now(void) {

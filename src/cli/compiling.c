@@ -36,11 +36,31 @@ static void note(void *user, int programs) {
   if (!atomic_exchange(&is_watched, true) && !pthread_create(&thread, NULL, watch, user)) pthread_detach(thread);
 }
 
+static pthread_mutex_t lost_lock = PTHREAD_MUTEX_INITIALIZER;
+static size_t lost;
+static char lost_reason[1024];
+
+static void note_lost(void *user, const char *reason) {
+  (void)user;
+  pthread_mutex_lock(&lost_lock);
+  if (!lost++) snprintf(lost_reason, sizeof lost_reason, "%s", reason);
+  pthread_mutex_unlock(&lost_lock);
+}
+
+size_t cli_compiled_in_vain(const char **reason) {
+  pthread_mutex_lock(&lost_lock);
+  const size_t count = lost;
+  pthread_mutex_unlock(&lost_lock);
+  *reason = lost_reason;
+  return count;
+}
+
 void cli_compile_silently(void) { atomic_store(&is_watched, true); }
 
 void cli_compile_with(const cli_command *self, mica_engine_config *config) {
   const char *verbose = getenv("MICA_VERBOSE");
   config->builder = CLI_ITSELF;
+  config->not_kept = note_lost;
   if (!isatty(STDERR_FILENO) && !(verbose && atoi(verbose) > 0)) return;
   config->compiling = note;
   config->compiling_user = (void *)self;

@@ -5,10 +5,13 @@
 #include "cli/command.h"
 
 #include <mica/device.h>
+#include <stddef.h>
 
 /* Lets several processes of this command compile the kernels of an engine that is made with the config. After two
  * seconds of compiling, one line on stderr says so: on a terminal, or if MICA_VERBOSE is above 0. */
 void cli_compile_with(const cli_command *self, mica_engine_config *config);
+/* How many programs such engines compiled but could not write to the cache; *reason says why for the first of them. */
+size_t cli_compiled_in_vain(const char **reason);
 /* Prints no such line from now on: for --quiet, and for ranks after the first. */
 void cli_compile_silently(void);
 

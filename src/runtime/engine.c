@@ -124,6 +124,8 @@ static mica_status engine_create(const mica__device *device, cl_context context,
   engine->tunes = config->tune;
   engine->compiling = config->compiling;
   engine->compiling_user = config->compiling_user;
+  engine->not_kept = config->not_kept;
+  engine->not_kept_user = config->not_kept_user;
   engine->cache_bytes = config->cache_bytes ? config->cache_bytes : DEFAULT_CACHE_BYTES;
   if (pthread_mutex_init(&engine->lock, NULL)) {
     mica__program_bundle_close(bundle);

@@ -45,6 +45,8 @@ struct mica_engine {
   char *builder;   /* mica_engine_config.builder; "" for none */
   void (*compiling)(void *user, int programs);
   void *compiling_user;
+  void (*not_kept)(void *user, const char *reason); /* mica_engine_config.not_kept */
+  void *not_kept_user;
   void *attached; /* see attachment.h */
   void (*detach)(void *attached);
   mica_engine *next; /* see at_exit.h */

@@ -346,8 +346,10 @@ static void store_program(mica_engine *engine, mica__program *program, bool last
   if (mica__program_file_store(engine->cache_dir, program->key, program->key_text, &binary, engine->cache_bytes) ==
       MICA_OK)
     atomic_fetch_add(&engine->stats.cache_stores, 1);
-  else
+  else {
     mica__log(MICA_LOG_LEVEL_INFO, "a compiled kernel is not kept: %s", mica_error_message());
+    if (!again && engine->not_kept) engine->not_kept(engine->not_kept_user, mica_error_message());
+  }
   free(binary.data);
 }
 

@@ -94,7 +94,7 @@ case $err in
   run warm "$work/verify" --sample "$work/tones/high_anna_1.wav"
   ends 0 '*' ''
   run warm "$work/verify" --sample "$work/missing.wav"
-  ends 1 '' 'mica warm: *'
+  ends 1 '' "mica warm: there is no file $work/missing.wav"
   ;;
 esac
 
@@ -111,6 +111,8 @@ run train --task regress --data "$work/table.csv" --label y --epochs 1 --quiet -
 ends 0 '*' '*'
 run warm "$work/run"
 ends 2 '' 'mica warm: --sample is missing: a run of the task regress needs *'
+run warm "$work/run" --sample "$work/nope.csv"
+ends 1 '' "mica warm: there is no file $work/nope.csv"
 run cache clear
 run warm "$work/run" --sample "$work/table.csv"
 ends 0 "[1-9]* program* compiled in *, kept in $work/mica" ''
@@ -120,6 +122,25 @@ ends 0 '*' ''
 [ "$(counted)" = "$before" ] || fault "predict compiled: $before programs before, $(counted) after"
 run warm "$work/run" --sample "$work/table.csv"
 ends 0 "nothing to compile: $work/mica has all programs (*" ''
+
+# A cache that can keep nothing: a file in the place of its folder.
+echo none >"$work/taken"
+MICA_CACHE_DIR="$work/taken" run warm "$work/run" --sample "$work/table.csv"
+ends 1 '' "mica warm: [1-9]* program* compiled, but $work/taken keeps 0 of them: *$work/taken*"
+MICA_CACHE_DIR="$work/taken" run warm "$work/run" --sample "$work/table.csv" --json
+ends 1 '*' 'mica warm: *keeps 0 of them: *'
+holds not_kept '[1-9]*'
+# A folder that cannot be made keeps nothing either; one that has all programs need not be writable.
+if [ "$(id -u)" != 0 ]; then
+  mkdir -p "$work/closed"
+  chmod 500 "$work/closed"
+  MICA_CACHE_DIR="$work/closed/mica" run warm "$work/run" --sample "$work/table.csv"
+  ends 1 '' "mica warm: *$work/closed/mica keeps 0 of them: *ermission denied*"
+  chmod -R a-w "$work/mica"
+  run warm "$work/run" --sample "$work/table.csv"
+  ends 0 "nothing to compile: $work/mica has all programs (*" ''
+  chmod -R u+w "$work/mica" "$work/closed"
+fi
 
 # Likewise a model in ONNX: y = max(x, 0) of x (n, 2).
 {
