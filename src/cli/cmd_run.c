@@ -280,6 +280,7 @@ static int run(const cli_command *self, const void *given) {
   }
   int status = cli_integer(self, "seed", v->seed, 0, INT64_MAX, &seed);
   if (status == CLI_OK) status = cli_integer(self, "repeat", v->repeat, 1, 1000000, &repeat);
+  if (status == CLI_OK) status = cli_refuse_null(self, v->device);
   if (status != CLI_OK) return status;
   if (v->model && mica_onnx_open(v->model, &model) != MICA_OK) return cli_fail_library(self);
   if (mica_engine_create(&config, &engine) != MICA_OK)

@@ -1,6 +1,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/number.h"
+#include "cli/result.h"
 #include "cli/terminal.h"
 #include "cli/worker.h"
 
@@ -260,6 +261,7 @@ static int run(const cli_command *self, const void *given) {
   }
   double budget = DEFAULT_BUDGET;
   if (cli_number(self, "budget", values->budget, 1e-3, 1e6, &budget) != CLI_OK) return CLI_USAGE;
+  if (cli_refuse_null(self, values->device) != CLI_OK) return CLI_USAGE;
   /* If a worker dies between two requests, write then fails and this process goes on. */
   signal(SIGPIPE, SIG_IGN);
   mica_engine_config config = mica_engine_config_default();

@@ -5,10 +5,11 @@
 #include <mica/device.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 int cli_refuse_null(const cli_command *self, const char *device) {
   const char *selected = device ? device : getenv("MICA_DEVICE");
-  if (!selected || strcmp(selected, "null") != 0) return CLI_OK;
+  if (!selected || strcasecmp(selected, "null") != 0) return CLI_OK;
   cli_fail(self, "the device null computes nothing; mica devices lists those that do");
   return CLI_USAGE;
 }

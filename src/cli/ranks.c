@@ -1,6 +1,7 @@
 #include "cli/ranks.h"
 
 #include "cli/meeting.h"
+#include "cli/result.h"
 
 #include <ctype.h>
 #include <mica/device.h>
@@ -124,6 +125,8 @@ int cli_ranks_begin(const cli_command *self, const char *device, const char *dev
   }
   int status = devices ? take_devices(self, devices, ranks) : CLI_OK;
   const bool mpi = mica_communicator_mpi_asked();
+  for (size_t i = 0; devices && status == CLI_OK && i < ranks->count; i++)
+    status = cli_refuse_null(self, ranks->device[i]);
   if (status == CLI_OK && ranks->count > 1 && !mpi) status = check_devices(self, ranks);
   if (status != CLI_OK) return status;
   if (mpi) return begin_mpi(self, &config, ranks);

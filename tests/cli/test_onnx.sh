@@ -41,6 +41,10 @@ header="{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }"
 npy() { printf '\223NUMPY\001\000v\000%-117s\n' "$header" && printf "$1"; }
 npy '\000\000\300\277\000\000\000\100' >"$work/x.npy"
 npy '\000\000\000\000\000\000\000\100' >"$work/want.npy"
+run run "$work/relu.onnx" --device null
+ends 2 '' 'mica run: the device null computes nothing*'
+MICA_DEVICE=null run run "$work/relu.onnx"
+ends 2 '' 'mica run: the device null computes nothing*'
 run run "$work/relu.onnx" --input "x=$work/x.npy" --out "$work/results"
 ends 0 'y * f32 (1, 2)  0 2' ''
 cmp "$work/results/0_y.npy" "$work/want.npy" || fault 'another result'

@@ -137,6 +137,11 @@ run train --resume --seed 8 --out "$folder"
 ends 2 '' '*seed is "7" in the resumed run*'
 run train --data "$work/trees.csv" --device null --out "$work/none"
 ends 2 '' '*null computes nothing*'
+run train --data "$work/trees.csv" --devices null --out "$work/none"
+ends 2 '' 'mica train: the device null computes nothing*'
+run train --data "$work/trees.csv" --devices null,NULL --out "$work/none"
+ends 2 '' 'mica train: the device null computes nothing*'
+[ ! -e "$work/none" ] || fault 'a run of the null device'
 # Batches that make no step: none at all, or the last ones.
 run train --data "$work/trees.csv" --batch 200 --epochs 1 --accumulate 5 --out "$work/none"
 ends 2 '' '*accumulate: a step takes 5 batches, but the run has only 4, so nothing would be learnt*'

@@ -31,6 +31,11 @@ ends 2 '' '*give --shapes or --shape, not both*'
 run tune gemm --shapes /nonexistent
 ends 1 '*' 'mica tune: cannot read /nonexistent'
 
+for selector in null NULL; do
+  run tune gemm --shape 8x8x8 --device $selector
+  ends 2 '' 'mica tune: the device null computes nothing*'
+done
+
 need_device
 
 # A cache of its own, so that what is kept here changes no other test.
