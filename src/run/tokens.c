@@ -154,6 +154,7 @@ static mica_status encode_all(const mica_run *run, mica__texts *texts, int64_t m
   for (uint64_t i = 0; status == MICA_OK && i < mica_dataset_count(texts->data); i++) {
     mica__text name = {0};
     status = mica__texts_read(texts);
+    if (status == MICA_OK) status = mica__texts_check(texts);
     mica__text_addf(&name, "%s: text %llu", mica_dataset_name(texts->data), (unsigned long long)i + 1);
     if (status == MICA_OK) status = mica__text_status(&name);
     if (status == MICA_OK)

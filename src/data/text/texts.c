@@ -1,5 +1,6 @@
 /* A walk over the texts of a column. */
 #include "data/text/texts.h"
+#include "base/utf8.h"
 #include "data/dataset.h"
 #include "data/table/table.h"
 
@@ -42,11 +43,21 @@ mica_status mica__texts_read(mica__texts *t) {
   return MICA_OK;
 }
 
+mica_status mica__texts_check(const mica__texts *t) {
+  const uint64_t line = mica_dataset_line(t->data, t->at - 1);
+  const size_t valid = line ? mica__utf8_prefix(t->text, t->bytes) : t->bytes;
+  if (valid == t->bytes) return MICA_OK;
+  return mica__fail(
+      MICA_E_FORMAT, "%s line %llu: column \"%s\" is not UTF-8 at byte %zu of the cell; save the table as UTF-8",
+      mica_dataset_name(t->data), (unsigned long long)line, mica_dataset_column(t->data, t->column)->name, valid + 1);
+}
+
 mica_status mica__texts_next(void *user, const char **text, size_t *bytes) {
   mica__texts *t = user;
   *text = NULL;
   if (t->at == mica_dataset_count(t->data)) return MICA_OK;
   MICA_TRY(mica__texts_read(t));
+  MICA_TRY(mica__texts_check(t));
   *text = t->text;
   *bytes = t->bytes;
   return MICA_OK;

@@ -17,7 +17,9 @@ typedef struct mica__texts {
 
 /* The text of sample texts->at, which is then incremented; the text ends with a NUL. */
 mica_status mica__texts_read(mica__texts *texts);
-/* A mica_text_fn of a mica__texts. */
+/* MICA_E_FORMAT if the present text belongs to a table and is not UTF-8; the message names the line and the byte. */
+mica_status mica__texts_check(const mica__texts *texts);
+/* Reads and checks the next text: a mica_text_fn of a mica__texts. */
 mica_status mica__texts_next(void *texts, const char **text, size_t *bytes);
 void mica__texts_free(mica__texts *texts);
 
