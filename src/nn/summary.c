@@ -44,6 +44,16 @@ static void add_layer(mica__text *text, const mica_nn *nn, const mica__nn_layer 
   mica__text_free(&shape);
 }
 
+/* True if inputs have dynamic dimensions besides the batch: operations are then counted for one step. */
+static bool has_steps(const mica_graph *graph) {
+  for (int32_t id = 1; id <= graph->count; id++) {
+    const mica__node *node = mica__graph_node(graph, id);
+    for (int32_t i = 1; node->op == &mica__op_input && i < node->type.shape.rank; i++)
+      if (node->type.shape.dim[i] == MICA_DYNAMIC) return true;
+  }
+  return false;
+}
+
 static mica_status write_summary(mica__text *text, const mica_nn *nn, const mica__type *types) {
   double flops = 0;
   mica__text_addf(text, "%-28s %-14s %-20s %12s %12s\n", "layer", "kind", "result", "parameters", "MFLOP");
@@ -59,7 +69,8 @@ static mica_status write_summary(mica__text *text, const mica_nn *nn, const mica
   mica__text_addf(text, "%lld parameters of which %lld are trained", (long long)whole,
                   (long long)whole_elements(nn, 0, nn->parameter_count, true));
   if (held != whole) mica__text_addf(text, " (%lld on this rank)", (long long)held);
-  mica__text_addf(text, "; %.3f MFLOP a sample forward%s\n", flops * 1e-6, held != whole ? " on this rank" : "");
+  mica__text_addf(text, "; %.3f MFLOP a %s forward%s\n", flops * 1e-6, has_steps(nn->graph) ? "step" : "sample",
+                  held != whole ? " on this rank" : "");
   return mica__text_status(text);
 }
 
