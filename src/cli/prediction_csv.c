@@ -229,8 +229,19 @@ static void add_boxes(cli_csv *csv, const mica_item *item) {
   if (!item->rows) end_line(csv);
 }
 
-/* Adds a line per row of a forecast. */
-static void add_rows(cli_csv *csv, const mica_item *item) {
+/* Sets the columns truth_NAME of a row of true numbers. */
+static void add_truths(cli_csv *csv, const mica_item *truth, size_t row) {
+  for (size_t c = 0; c < truth->columns; c++) {
+    buffer b = {0};
+    append(csv, &b, "truth_", strlen("truth_"));
+    append(csv, &b, truth->column_names[c], strlen(truth->column_names[c]) + 1);
+    if (!csv->failed) set_number(csv, b.data, truth->numbers[row * truth->columns + c]);
+    free(b.data);
+  }
+}
+
+/* Adds a line per row of a forecast, or of several numbers, whose true ones follow if they are known. */
+static void add_rows(cli_csv *csv, const mica_item *item, const mica_item *truth) {
   for (size_t r = 0; r < item->rows; r++) {
     if (item->row_names) set(csv, "row", item->row_names[r]);
     for (size_t c = 0; c < item->columns; c++) {
@@ -241,6 +252,7 @@ static void add_rows(cli_csv *csv, const mica_item *item) {
       else
         set_number(csv, item->column_names[c], item->numbers[at]);
     }
+    if (truth && r < truth->rows) add_truths(csv, truth, r);
     end_line(csv);
   }
 }
@@ -260,18 +272,25 @@ static void add_files(cli_csv *csv, const mica_report *p, size_t sample, const c
   }
 }
 
+/* The order of columns: choices and labels, then the other items, then the truth. */
+static int order_of(const mica_item *item) {
+  if (item->kind == MICA_ITEM_KIND_CHOICES || item->kind == MICA_ITEM_KIND_LABELS) return 0;
+  return strcmp(item->name, "truth") ? 1 : 2;
+}
+
 void cli_csv_add(cli_csv *csv, const mica_report *p, const char *folder, char *const *names) {
   for (size_t s = 0; s < mica_report_count(p); s++) {
-    const mica_item *list = NULL;
+    const mica_item *list = NULL, *truth = NULL;
     const bool labels = mica_report_find(p, s, "labels") != NULL;
     clear_cells(csv);
     add_title(csv, mica_report_title(p, s));
-    for (int rest = 0; rest < 2; rest++)
+    for (int order = 0; order < 3; order++)
       for (size_t i = 0; i < mica_report_item_count(p, s); i++) {
         const mica_item *item = mica_report_item(p, s, i);
-        const bool first = item->kind == MICA_ITEM_KIND_CHOICES || item->kind == MICA_ITEM_KIND_LABELS;
-        if (item->kind == MICA_ITEM_KIND_BOXES || item->kind == MICA_ITEM_KIND_TABLE) list = item;
-        if (first == !rest && !(labels && item->kind == MICA_ITEM_KIND_CHOICES)) add_item(csv, item);
+        const bool rows = item->kind == MICA_ITEM_KIND_BOXES || item->kind == MICA_ITEM_KIND_TABLE;
+        if (rows && order_of(item) == 2) truth = item;
+        if (rows && order_of(item) != 2) list = item;
+        if (order_of(item) == order && !(labels && item->kind == MICA_ITEM_KIND_CHOICES)) add_item(csv, item);
       }
     if (list && list->kind == MICA_ITEM_KIND_BOXES) add_box_columns(csv, list);
     if (folder) add_files(csv, p, s, folder, names[s]);
@@ -280,7 +299,7 @@ void cli_csv_add(cli_csv *csv, const mica_report *p, const char *folder, char *c
     else if (list->kind == MICA_ITEM_KIND_BOXES)
       add_boxes(csv, list);
     else
-      add_rows(csv, list);
+      add_rows(csv, list, truth);
   }
 }
 

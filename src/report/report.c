@@ -289,15 +289,23 @@ static void add_item(mica__text *json, const mica_item *item) {
   }
 }
 
-/* Writes a section's likeliest class, predicted labels, number or text as "prediction". */
+static bool has_labels(const section *s) {
+  for (size_t k = 0; k < s->count; k++)
+    if (s->items[k].kind == MICA_ITEM_KIND_LABELS && !strcmp(s->items[k].name, "labels")) return true;
+  return false;
+}
+
+/* Writes a section's predicted labels, likeliest class, number or text as "prediction". */
 static void add_prediction(mica__text *json, const section *s) {
   static const char *const plain[] = {"value", "text", "translation"};
+  const bool several = has_labels(s);
   for (size_t k = 0; k < s->count; k++) {
     const mica_item *item = &s->items[k];
     bool is = false;
     if (!strcmp(item->name, "prediction")) return;
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) is = is || !strcmp(item->name, plain[i]);
-    const bool choice = item->kind == MICA_ITEM_KIND_CHOICES && !strcmp(item->name, "classes") && item->rows;
+    const bool choice =
+        item->kind == MICA_ITEM_KIND_CHOICES && !strcmp(item->name, "classes") && item->rows && !several;
     const bool labels = item->kind == MICA_ITEM_KIND_LABELS && !strcmp(item->name, "labels");
     is = is && (item->kind == MICA_ITEM_KIND_NUMBER || item->kind == MICA_ITEM_KIND_TEXT);
     if (!choice && !labels && !is) continue;

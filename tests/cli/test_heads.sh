@@ -30,6 +30,10 @@ texts='--tokenizer word --length 10 --width 32 --lr 0.01 --dropout 0 --epochs 6 
 
 # The task regress on a column of texts.
 # shellcheck disable=SC2086
+run train --data "$work/stars.csv" --label stars --task regress ${texts%--quiet} --out "$work/stars"
+ends 0 '* MFLOP a step forward*' '*'
+rm -r "$work/stars"
+# shellcheck disable=SC2086
 run train --data "$work/stars.csv" --label stars --task regress $texts --json --out "$work/stars"
 ends 0 '*' '*'
 holds task text_numbers
@@ -37,6 +41,8 @@ run eval --model "$work/stars" --json
 above metrics.r2 0.9
 run predict --model "$work/stars" --text 'good good film' --json
 above predictions.0.value 12
+run predict --model "$work/stars" --csv - "$work/stars.csv"
+ends 0 "name,prediction,truth$newline*" '*'
 run export "$work/stars" --onnx "$work/stars.onnx"
 ends 0 '*' ''
 run train --resume --task regress --out "$work/stars" --epochs 6 --quiet
@@ -47,11 +53,21 @@ ends 0 '*' '*'
 run train --data "$work/tags.csv" --label angry,glad --task text $texts --json --out "$work/tags"
 ends 0 '*' '*'
 holds task text_labels
+LC_ALL=C sed '30s/^/caf\xe9 /' "$work/tags.csv" >"$work/latin.csv"
+# shellcheck disable=SC2086
+run train --data "$work/latin.csv" --label angry,glad --task text $texts --json --out "$work/latin"
+ends 1 '' "mica train: $work/latin.csv line 30: column \"review\" is not UTF-8 at byte 4 of the cell*"
+LC_ALL=C sed '30s/^/caf\xe9 /' "$work/stars.csv" >"$work/latin.csv"
+# shellcheck disable=SC2086
+run train --data "$work/latin.csv" --label stars --task regress ${texts#*word} --json --out "$work/latin"
+ends 1 '' "mica train: $work/latin.csv line 30: column \"review\" is not UTF-8 at byte 4 of the cell*"
 run eval --model "$work/tags" --json
 above metrics.map 0.95
 printf 'review,angry,glad\nthe bad film,1,0\n' >"$work/one.csv"
 run predict --model "$work/tags" "$work/one.csv" --json
 holds predictions.0.labels.0.name angry
+holds predictions.0.prediction.0 angry
+holds predictions.0.prediction.# 1
 holds predictions.0.labels.0.said true
 holds predictions.0.labels.0.true true
 holds predictions.0.labels.1.said false
@@ -66,6 +82,11 @@ above metrics.r2_product 0.8
 printf 'b,a\n0.5,0.25\n' >"$work/one.csv"
 run predict --model "$work/two" "$work/one.csv" --json
 above predictions.0.values.0.sum 60
+run predict --model "$work/two" "$work/one.csv" --csv -
+ends 0 "row,sum,product${newline}2,*" '*'
+printf 'b,a,sum,product\n0.5,0.25,75,0.125\n' >"$work/known.csv"
+run predict --model "$work/two" "$work/known.csv" --csv -
+ends 0 "row,sum,product,truth_sum,truth_product${newline}2,*,75,0.125" '*'
 run export "$work/two" --onnx "$work/two.onnx"
 ends 0 '*' ''
 run predict --model "$work/two.onnx" "$work/one.csv" --json

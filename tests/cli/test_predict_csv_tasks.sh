@@ -103,7 +103,7 @@ if [ "$sound" ]; then
   begin speech
   table 2 'name,prediction,seconds' "$work/speech.csv/low1.wav,*,0.5" "$work/speech.csv/low1.wav"
   cp -r "$work/speech.csv" "$work/others"
-  table 3 'name,truth,prediction,seconds' "$work/others/*.wav,[hl]*,0.5" --data "$work/others" --count 2
+  table 3 'name,prediction,seconds,truth' "$work/others/*.wav,*,0.5,[hl]*" --data "$work/others" --count 2
   refused '*bad.wav*' "$work/bad.wav"
 fi
 
@@ -112,7 +112,7 @@ case $texts in *translate*)
   begin translate
   printf 'one, "two"\nthree\n' >"$work/lines.txt"
   table 3 'name,source,prediction,score' 'line 1,"one, ""two""",*,-*' "$work/lines.txt"
-  table 3 'name,source,prediction,truth,score' 'line 1,*' --data "$work/translate.csv" --count 2
+  table 3 'name,source,prediction,score,truth' 'line 1,*' --data "$work/translate.csv" --count 2
   refused '*none.txt*' "$work/none.txt"
   ;;
 esac
