@@ -95,6 +95,11 @@ typedef struct mica_device_info {
   uint32_t align_bytes;        /* alignment of a sub-buffer */
   uint32_t address_bits;
   bool has_compiler; /* false: the device runs only the kernels of a bundle (mica/bundle.h) */
+  /* Images over buffers, through which some kernels can read weights by the texture cache, in pixels of four elements.
+   * 0 on devices that are not known to gain by it; see MICA_TEXTURES in docs/configuration.md. */
+  uint64_t texture_length; /* of the longest image of one dimension */
+  uint32_t texture_width;  /* of images of two dimensions: a power of two; 0: none */
+  uint32_t texture_height; /* maximum height of these */
 } mica_device_info;
 
 /* Names such as "gpu" and "NVIDIA"; "?" for any other value. Constant strings. */

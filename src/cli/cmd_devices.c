@@ -52,6 +52,9 @@ static void print_device(const mica_device_info *info, bool chosen) {
   for (size_t i = 0; i < sizeof features / sizeof *features; i++)
     if (info->features & features[i].bit) printf(" %s", features[i].extension);
   puts(info->features ? "" : " none");
+  if (info->texture_length)
+    printf("    textures  of %llu pixels, %u x %u\n", (unsigned long long)info->texture_length, info->texture_width,
+           info->texture_height);
   if (!info->has_compiler) puts("    compiler  none: it runs only the kernels of a bundle (MICA_BUNDLE)");
 }
 
@@ -64,6 +67,9 @@ static void add_limits(cli_json *json, cJSON *device, const mica_device_info *in
   for (size_t i = 0; i < 3; i++) cli_json_integer(json, dims, NULL, info->max_group_dim[i]);
   cli_json_integer(json, limits, "align_bytes", info->align_bytes);
   cli_json_integer(json, limits, "address_bits", info->address_bits);
+  cli_json_integer(json, limits, "texture_length", info->texture_length);
+  cli_json_integer(json, limits, "texture_width", info->texture_width);
+  cli_json_integer(json, limits, "texture_height", info->texture_height);
 }
 
 static void add_device(cli_json *json, cJSON *devices, const mica_device_info *info, bool chosen) {

@@ -37,6 +37,7 @@ mica_status mica__pool_init(mica__pool *pool) {
 
 static void buffer_free(mica_buffer *buffer) {
   mica_engine *engine = buffer->engine;
+  mica__textures_release(buffer);
   if (buffer->memory) engine->api->ReleaseMemObject(buffer->memory);
   atomic_fetch_sub(&engine->pool->held, buffer->capacity);
   free(buffer);

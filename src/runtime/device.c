@@ -135,6 +135,47 @@ static mica_vendor vendor_of(cl_uint vendor_id, const char *vendor) {
   }
 }
 
+/* cl_khr_image2d_from_buffer; headers of OpenCL 1.2 may lack it. */
+#define DEVICE_IMAGE_PITCH_ALIGNMENT 0x104A
+#define LARGEST_TEXTURE_WIDTH 4096
+
+/* The widest power of two that the device takes for the rows of an image over a buffer. */
+static uint32_t texture_width(const mica__cl_api *api, cl_device_id id) {
+  size_t largest = 0;
+  cl_uint pitch = 0;
+  uint32_t width = LARGEST_TEXTURE_WIDTH;
+  if (api->GetDeviceInfo(id, CL_DEVICE_IMAGE2D_MAX_WIDTH, sizeof largest, &largest, NULL) != CL_SUCCESS ||
+      api->GetDeviceInfo(id, DEVICE_IMAGE_PITCH_ALIGNMENT, sizeof pitch, &pitch, NULL) != CL_SUCCESS)
+    return 0;
+  while (width > largest) width /= 2;
+  return pitch && width % pitch ? 0 : width;
+}
+
+/* Finds what images over buffers the device takes, if it has a texture cache that is faster than its other caches:
+ * Adreno and Mali are known for it. MICA_TEXTURES=1 asks every device, MICA_TEXTURES=0 none. */
+static mica_status find_textures(const mica__cl_api *api, cl_device_id id, mica_device_info *info) {
+  const char *wanted = getenv("MICA_TEXTURES");
+  const bool known = info->device_class == MICA_DEVICE_CLASS_GPU &&
+                     (info->vendor == MICA_VENDOR_QUALCOMM || info->vendor == MICA_VENDOR_ARM);
+  cl_bool images = CL_FALSE;
+  size_t length = 0, height = 0;
+  char *extensions = NULL;
+  if (wanted && *wanted ? strcmp(wanted, "1") != 0 : !known) return MICA_OK;
+  if (api->GetDeviceInfo(id, CL_DEVICE_IMAGE_SUPPORT, sizeof images, &images, NULL) != CL_SUCCESS || !images)
+    return MICA_OK;
+  if (api->GetDeviceInfo(id, CL_DEVICE_IMAGE_MAX_BUFFER_SIZE, sizeof length, &length, NULL) == CL_SUCCESS)
+    info->texture_length = length < INT32_MAX ? length : INT32_MAX; /* kernels count pixels in int */
+  MICA_TRY(device_text(api, id, CL_DEVICE_EXTENSIONS, &extensions));
+  const bool planes = has_word(extensions, "cl_khr_image2d_from_buffer");
+  free(extensions);
+  if (!planes || api->GetDeviceInfo(id, CL_DEVICE_IMAGE2D_MAX_HEIGHT, sizeof height, &height, NULL) != CL_SUCCESS)
+    return MICA_OK;
+  info->texture_width = texture_width(api, id);
+  info->texture_height =
+      height < INT32_MAX / LARGEST_TEXTURE_WIDTH ? (uint32_t)height : INT32_MAX / LARGEST_TEXTURE_WIDTH;
+  return MICA_OK;
+}
+
 /* Tiles of 64-byte vectors need 32 registers, others 16. In 32-bit mode x86 has 8 of either length, and 8 registers of
  * 64 bytes hold as much as 16 of 32 bytes. */
 #define FEW_REGISTERS_BYTES 32
@@ -198,6 +239,7 @@ mica_status mica__device_describe(const mica__cl_api *api, cl_platform_id platfo
                                                   : MICA_DEVICE_CLASS_ACCELERATOR;
   if (info.vendor == MICA_VENDOR_INTEL) MICA_TRY(smallest_subgroup(api, id, &info.subgroup_min));
   if (info.vendor == MICA_VENDOR_NVIDIA) info.compute_capability = compute_capability(api, id);
+  MICA_TRY(find_textures(api, id, &info));
   info.compute_units = units;
   info.clock_mhz = clock;
   info.global_bytes = global;

@@ -70,8 +70,14 @@ static mica_status set_arg(mica_engine *engine, cl_kernel handle, const mica__la
 mica_status mica__launch_set_arg(mica_engine *engine, cl_kernel handle, const mica__launch *launch, uint32_t index) {
   const mica__arg *arg = &launch->args[index];
   const void *value = &arg->value;
+  cl_mem image = NULL;
   if (arg->kind == MICA__ARG_BUFFER) value = arg->value.buffer ? &arg->value.buffer->memory : NULL;
   if (arg->kind == MICA__ARG_LOCAL) value = NULL;
+  if (arg->kind == MICA__ARG_TEXTURE) {
+    MICA_TRY(mica__texture_prepare(arg->value.buffer, arg->first));
+    image = atomic_load(&arg->value.buffer->textures[arg->first]);
+    value = &image;
+  }
   return set_arg(engine, handle, launch, index, arg->size, value);
 }
 

@@ -53,6 +53,14 @@ void mica__launch_optional(mica__launch *launch, const mica_tensor *tensor) {
   mica__launch_buffer(launch, tensor ? tensor->buffer : NULL, tensor ? tensor->first : 0);
 }
 
+void mica__launch_texture(mica__launch *launch, const mica_tensor *tensor, mica__texture kind) {
+  *next_arg(launch) = (mica__arg){.kind = MICA__ARG_TEXTURE,
+                                  .size = sizeof(cl_mem),
+                                  .first = mica__texture_slot(kind, tensor->dtype),
+                                  .value.buffer = tensor->buffer};
+  if (kind == MICA__TEXTURE_PLANE) mica__launch_int(launch, mica__texture_shift(&tensor->buffer->engine->device.info));
+}
+
 static int32_t narrowed(mica__launch *launch, int64_t size) {
   if (size < INT32_MIN || size > INT32_MAX) fail_packing(launch, MICA_E_OVERFLOW, "a size does not fit 32 bits");
   return (int32_t)size;

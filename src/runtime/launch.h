@@ -12,6 +12,7 @@
 #define MICA_RUNTIME_LAUNCH_H
 
 #include "runtime/kernel.h"
+#include "runtime/texture.h"
 
 #include <mica/tensor.h>
 
@@ -19,9 +20,10 @@
 #define MICA__MAX_PACKED 80
 
 typedef struct mica__arg {
-  enum { MICA__ARG_BYTES, MICA__ARG_BUFFER, MICA__ARG_LOCAL } kind;
-  size_t size;    /* bytes of the value, or of local memory */
-  uint32_t first; /* BUFFER: which argument or packed value is the index of the tensor's first element */
+  enum { MICA__ARG_BYTES, MICA__ARG_BUFFER, MICA__ARG_LOCAL, MICA__ARG_TEXTURE } kind;
+  size_t size; /* bytes of the value, or of local memory */
+  /* BUFFER: which argument or packed value is the index of the tensor's first element; TEXTURE: the slot */
+  uint32_t first;
   union {
     int32_t i32;
     int64_t i64;
@@ -60,6 +62,9 @@ void mica__launch_tensor(mica__launch *launch, const mica_tensor *tensor);
 void mica__launch_optional(mica__launch *launch, const mica_tensor *tensor);
 /* Adds the two arguments of a range that begins at an element of a buffer, counted in the kernel's type. */
 void mica__launch_buffer(mica__launch *launch, mica_buffer *buffer, int64_t first);
+/* Adds an image over the tensor's whole buffer (mica__texture_fits), and for MICA__TEXTURE_PLANE, as int, the logarithm
+ * of its width. The launch must also take the tensor itself, which keeps the buffer alive. */
+void mica__launch_texture(mica__launch *launch, const mica_tensor *tensor, mica__texture kind);
 /* Adds an int argument from a 64-bit size; MICA_E_OVERFLOW if it does not fit. */
 void mica__launch_size(mica__launch *launch, int64_t size);
 void mica__launch_int(mica__launch *launch, int32_t value);

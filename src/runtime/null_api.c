@@ -140,6 +140,13 @@ static cl_mem null_CreateBuffer(cl_context c, cl_mem_flags flags, size_t n, void
   if (o && host && flags & CL_MEM_COPY_HOST_PTR) memcpy(o->data, host, n);
   return (cl_mem)o;
 }
+/* The null device says that it has no images. */
+static cl_mem null_CreateImage(cl_context c, cl_mem_flags flags, const cl_image_format *format,
+                               const cl_image_desc *desc, void *host, cl_int *error) {
+  (void)c, (void)flags, (void)format, (void)desc, (void)host;
+  if (error) *error = CL_INVALID_OPERATION;
+  return NULL;
+}
 static cl_int null_GetMemObjectInfo(cl_mem m, cl_mem_info what, size_t n, void *out, size_t *used) {
   const object *o = (const object *)m;
   if (what == CL_MEM_SIZE) return answer(&o->bytes, sizeof o->bytes, n, out, used);

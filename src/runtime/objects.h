@@ -5,6 +5,7 @@
 
 #include "runtime/device.h"
 #include "runtime/split.h"
+#include "runtime/texture.h"
 
 #include <mica/tensor.h>
 #include <pthread.h>
@@ -63,10 +64,11 @@ struct mica_buffer {
    * becomes `shared` and is returned to the driver, which knows when it is idle. */
   _Atomic uint64_t last_use;
   atomic_bool shared;
-  _Atomic uint64_t changes; /* see mica__tensor_changes */
-  atomic_bool foreign;      /* the caller can reach the memory and may change it unnoticed */
-  bool read_only;           /* nothing may write to it */
-  bool placeholder;         /* without memory: see mica__placeholder_create */
+  _Atomic uint64_t changes;                      /* see mica__tensor_changes */
+  atomic_bool foreign;                           /* the caller can reach the memory and may change it unnoticed */
+  bool read_only;                                /* nothing may write to it */
+  bool placeholder;                              /* without memory: see mica__placeholder_create */
+  _Atomic(cl_mem) textures[MICA__TEXTURE_SLOTS]; /* images over the block, made when they are first used (texture.h) */
   mica_buffer *next_idle;
 };
 

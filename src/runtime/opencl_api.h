@@ -43,6 +43,10 @@ typedef void(CL_CALLBACK *mica__cl_memory_fn)(cl_mem, void *);
   STATUS(ReleaseCommandQueue, (cl_command_queue q), (q))                                                               \
   OBJECT(cl_mem, CreateBuffer, (cl_context c, cl_mem_flags flags, size_t n, void *host, cl_int *error),                \
          (c, flags, n, host, error))                                                                                   \
+  OBJECT(cl_mem, CreateImage,                                                                                          \
+         (cl_context c, cl_mem_flags flags, const cl_image_format *format, const cl_image_desc *desc, void *host,      \
+          cl_int *error),                                                                                              \
+         (c, flags, format, desc, host, error))                                                                        \
   STATUS(GetMemObjectInfo, (cl_mem m, cl_mem_info what, size_t n, void *out, size_t *used), (m, what, n, out, used))   \
   STATUS(RetainMemObject, (cl_mem m), (m))                                                                             \
   STATUS(ReleaseMemObject, (cl_mem m), (m))                                                                            \

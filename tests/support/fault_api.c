@@ -1,5 +1,7 @@
 #include "support/fault_api.h"
 
+#include "support/image_leaks.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -33,6 +35,7 @@ static const struct effect {
     [FAULT_RetainCommandQueue] = {KIND_queue, 1, false},
     [FAULT_ReleaseCommandQueue] = {KIND_queue, -1, true},
     [FAULT_CreateBuffer] = {KIND_memory, 1, false},
+    [FAULT_CreateImage] = {KIND_memory, 1, false},
     [FAULT_RetainMemObject] = {KIND_memory, 1, false},
     [FAULT_ReleaseMemObject] = {KIND_memory, -1, true},
     [FAULT_CreateProgramWithSource] = {KIND_program, 1, false},
@@ -129,12 +132,29 @@ static cl_int build(cl_program program, cl_uint count, const cl_device_id *devic
   return fault_BuildProgram(program, count, devices, options, done, user);
 }
 
+static cl_mem create_image(cl_context context, cl_mem_flags flags, const cl_image_format *format,
+                           const cl_image_desc *desc, void *host, cl_int *error) {
+  image_leaks_begin();
+  cl_mem image = fault_CreateImage(context, flags, format, desc, host, error);
+  image_leaks_end();
+  return image;
+}
+
+static cl_int release_memory(cl_mem memory) {
+  cl_context kept = image_leaks_context(memory);
+  const cl_int answer = fault_ReleaseMemObject(memory);
+  if (kept) clReleaseContext(kept);
+  return answer;
+}
+
 void fault_install(const mica__cl_api *below) {
 #define STATUS_ROW(name, parameters, arguments) .name = fault_##name,
 #define OBJECT_ROW(type, name, parameters, arguments) .name = fault_##name,
   static mica__cl_api api = {MICA__CL_CALLS(STATUS_ROW, OBJECT_ROW)};
   api.ReleaseCommandQueue = release_queue;
   api.BuildProgram = build;
+  api.CreateImage = create_image;
+  api.ReleaseMemObject = release_memory;
   memset(&layer, 0, sizeof layer);
   layer.below = below;
   fault_arm(FAULT_ANY, 0, CL_SUCCESS);

@@ -12,11 +12,11 @@
 /* 0: as the device has it. */
 static struct {
   cl_device_type type;
-  size_t group, groups, items;
+  size_t group, groups, items, texture;
   cl_ulong local, buffer, memory;
   cl_uint bits, vectors, vendor_id;
   char vendor[32];
-  bool nofp64, nocompiler, unoptimised, kernel_writes, null;
+  bool planes, nofp64, nocompiler, unoptimised, kernel_writes, null;
 } limit;
 
 /* What is allocated, where `memory` limits it. */
@@ -66,9 +66,22 @@ static cl_int unoptimised_driver(cl_device_id device, size_t size, void *out, si
   return text_info(driver, size, out, used);
 }
 
+/* The device's extensions, and one more. */
+static cl_int more_extensions(cl_device_id device, size_t size, void *out, size_t *used) {
+  char list[8192];
+  cl_int error = below.GetDeviceInfo(device, CL_DEVICE_EXTENSIONS, sizeof list - 64, list, NULL);
+  if (error != CL_SUCCESS) return error;
+  strcat(list, " cl_khr_image2d_from_buffer");
+  return text_info(list, size, out, used);
+}
+
+#define IMAGE_PITCH_ALIGNMENT 0x104A
+#define PITCH 64
+
 static cl_int limited_device_info(cl_device_id device, cl_device_info what, size_t size, void *out, size_t *used) {
   if (what == CL_DEVICE_VENDOR && *limit.vendor) return text_info(limit.vendor, size, out, used);
   if (what == CL_DRIVER_VERSION && is_unoptimised(device)) return unoptimised_driver(device, size, out, used);
+  if (what == CL_DEVICE_EXTENSIONS && limit.planes) return more_extensions(device, size, out, used);
   cl_int error = below.GetDeviceInfo(device, what, size, out, used);
   if (error != CL_SUCCESS || !out) return error;
   switch (what) {
@@ -86,6 +99,10 @@ static cl_int limited_device_info(cl_device_id device, cl_device_info what, size
   case CL_DEVICE_MAX_MEM_ALLOC_SIZE: CAP(cl_ulong, limit.buffer); break;
   case CL_DEVICE_ADDRESS_BITS: CAP(cl_uint, limit.bits); break;
   case CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT: CAP(cl_uint, limit.vectors); break;
+  case CL_DEVICE_IMAGE_MAX_BUFFER_SIZE: CAP(size_t, limit.texture); break;
+  case IMAGE_PITCH_ALIGNMENT:
+    if (limit.planes) *(cl_uint *)out = PITCH;
+    break;
   case CL_DEVICE_VENDOR_ID:
     if (limit.vendor_id) *(cl_uint *)out = limit.vendor_id;
     break;
@@ -165,6 +182,33 @@ static cl_mem limited_buffer(cl_context context, cl_mem_flags flags, size_t size
   }
   pthread_mutex_unlock(&held.lock);
   return memory;
+}
+
+/* An image over a buffer as a driver makes it that has the extension: of rows that are aligned, and no larger than the
+ * buffer. The buffer's memory is the host's, which shares it with an image made of it. */
+static cl_mem plane_image(cl_context context, cl_mem_flags flags, const cl_image_format *format,
+                          const cl_image_desc *desc, void *host, cl_int *error) {
+  cl_command_queue queue = NULL;
+  cl_device_id device = NULL;
+  size_t bytes = 0;
+  if (!desc->buffer || desc->image_type != CL_MEM_OBJECT_IMAGE2D)
+    return below.CreateImage(context, flags, format, desc, host, error);
+  const size_t pixel = format->image_channel_data_type == CL_HALF_FLOAT ? 8 : 16;
+  *error = below.GetMemObjectInfo(desc->buffer, CL_MEM_SIZE, sizeof bytes, &bytes, NULL);
+  if (*error == CL_SUCCESS && (desc->image_width % PITCH || desc->image_row_pitch != desc->image_width * pixel ||
+                               desc->image_height * desc->image_row_pitch > bytes))
+    *error = CL_INVALID_IMAGE_DESCRIPTOR;
+  if (*error == CL_SUCCESS) *error = clGetContextInfo(context, CL_CONTEXT_DEVICES, sizeof device, &device, NULL);
+  if (*error == CL_SUCCESS) queue = below.CreateCommandQueue(context, device, 0, error);
+  if (!queue) return NULL;
+  cl_image_desc alone = *desc;
+  alone.buffer = NULL;
+  void *memory = below.EnqueueMapBuffer(queue, desc->buffer, CL_TRUE, CL_MAP_READ, 0, bytes, 0, NULL, NULL, error);
+  cl_mem image = memory ? below.CreateImage(context, flags | CL_MEM_USE_HOST_PTR, format, &alone, memory, error) : NULL;
+  if (memory) below.EnqueueUnmapMemObject(queue, desc->buffer, memory, 0, NULL, NULL);
+  below.Finish(queue);
+  below.ReleaseCommandQueue(queue);
+  return image;
 }
 
 /* Counts a reference to a block more or less; the block is forgotten with the last. */
@@ -276,6 +320,8 @@ static bool take_word(const char *word) {
     limit.type = CL_DEVICE_TYPE_GPU;
   else if (!strcmp(word, "nofp64"))
     limit.nofp64 = true;
+  else if (!strcmp(word, "planes"))
+    limit.planes = true;
   else if (!strcmp(word, "nocompiler"))
     limit.nocompiler = true;
   else if (!strcmp(word, "unoptimised"))
@@ -286,6 +332,8 @@ static bool take_word(const char *word) {
     limit.kernel_writes = true;
   else if (number && !strncmp(word, "group=", 6))
     limit.group = (size_t)number;
+  else if (number && !strncmp(word, "texture=", 8))
+    limit.texture = (size_t)number;
   else if (number && !strncmp(word, "groups=", 7))
     limit.groups = (size_t)number;
   else if (number && !strncmp(word, "items=", 6))
@@ -327,6 +375,7 @@ bool limited_install(const char *limits) {
   api.CreateProgramWithSource = limited_source;
   api.CreateBuffer = limited_buffer;
   api.EnqueueNDRangeKernel = limited_launch;
+  if (limit.planes) api.CreateImage = plane_image;
   if (limit.unoptimised) api.BuildProgram = unoptimised_build;
   if (limit.memory) api.RetainMemObject = retain_memory, api.ReleaseMemObject = release_memory;
   if (limit.kernel_writes)

@@ -23,6 +23,9 @@
  *   vectors=N       floats of a vector register
  *   vendor=TEXT     who made it
  *   vendor_id=N     the same as a number
+ *   texture=N       pixels of the longest image over a buffer
+ *   planes          images of two dimensions over buffers (cl_khr_image2d_from_buffer), which are images in the host's
+ *                   memory here: for a device that computes there
  *   nofp64          no double
  *   nocompiler      no compiler: programs come from binaries alone
  *   unoptimised     a CPU compiles kernels without optimisation: for tests of what PoCL takes longer to optimise than

@@ -7,6 +7,10 @@
  * every K_LANES-th vector of VEC elements; the K_LANES sums of an outer index are then added as a tree. In layout 1 a
  * vector lies along k, otherwise a work-item owns VEC outer indices.
  *
+ * With TEXTURE the matrix is f32 or f16, aligned, adjacent along k or along the outer index, and its vectors are
+ * read from an image over its buffer (src/runtime/texture.h): 1 of one dimension, 2 of two, whose rows have
+ * 1 << texture_shift pixels. VEC is then at least 4.
+ *
  * NDRange: one dimension, WG_SIZE * ceil(length / OUTERS) * batches, OUTERS = WG_SIZE / K_LANES * (layout 1 ? 1 : VEC);
  * work-group (WG_SIZE). */
 #include "matmul/operands.clh"
@@ -17,10 +21,18 @@
 
 #define OUTER_LANES (WG_SIZE / K_LANES)
 
+#if TEXTURE
+#include "common/gpu/texture.clh"
+#define READ_MATRIX(X, n, p, at) MICA_PASTE(READ_TEXTURE, n)(at)
+#else
+#define TEXTURE_PARAMS
+#define READ_MATRIX(X, n, p, at) READ_VECTOR(X, n, p, at)
+#endif
+
 #if VECTOR_IS_A
 #define ALONG_K (B_LAYOUT == 1)
 #define MATRIX_ELEMENT(o, k) ELEMENT_B(batch, k, o)
-#define MATRIX_VECTOR(o, k) READ_VECTOR(B, VEC, B, B_at + batch * B_batch + (k)*B_row + (o)*B_col)
+#define MATRIX_VECTOR(o, k) READ_MATRIX(B, VEC, B, B_at + batch * B_batch + (k)*B_row + (o)*B_col)
 #define MATRIX_PROLOGUE(v, o, k) MICA_PROLOGUE_B(v, batch, k, o)
 #define MATRIX_LAYOUT B_LAYOUT
 #define FACTOR(k) ELEMENT_A(batch, 0, k)
@@ -29,7 +41,7 @@
 #else
 #define ALONG_K (A_LAYOUT == 1)
 #define MATRIX_ELEMENT(o, k) ELEMENT_A(batch, o, k)
-#define MATRIX_VECTOR(o, k) READ_VECTOR(A, VEC, A, A_at + batch * A_batch + (o)*A_row + (k)*A_col)
+#define MATRIX_VECTOR(o, k) READ_MATRIX(A, VEC, A, A_at + batch * A_batch + (o)*A_row + (k)*A_col)
 #define MATRIX_PROLOGUE(v, o, k) MICA_PROLOGUE_A(v, batch, o, k)
 #define MATRIX_LAYOUT A_LAYOUT
 #define FACTOR(k) ELEMENT_B(batch, k, 0)
@@ -43,7 +55,7 @@
 #define OUTERS_GROUP (OUTER_LANES * OUTERS_ITEM)
 
 __kernel __attribute__((reqd_work_group_size(WG_SIZE, 1, 1))) void gemv_gpu(const int batches, OPERAND_PARAMS,
-                                                                            EPILOGUE_PARAMS) {
+                                                                            TEXTURE_PARAMS EPILOGUE_PARAMS) {
   __local acc_t partial[WG_SIZE * OUTERS_ITEM];
   const int item = (int)get_local_id(0);
   const int k_lane = ALONG_K ? item % K_LANES : item / OUTER_LANES;

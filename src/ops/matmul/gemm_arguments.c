@@ -27,6 +27,11 @@ bool mica__gemm_is_aligned(const mica__gemm *gemm, int64_t vector) {
          is_aligned(&gemm->a, gemm->m, gemm->k, vector) && is_aligned(&gemm->b, gemm->k, gemm->n, vector);
 }
 
+bool mica__gemm_is_whole(const mica__gemm *gemm, const mica__matrix *operand, int64_t vector) {
+  const bool is_a = operand == &gemm->a;
+  return is_aligned(operand, is_a ? gemm->m : gemm->k, is_a ? gemm->k : gemm->n, vector);
+}
+
 static void push_operand(mica__launch *launch, const mica__matrix *operand) {
   mica__launch_tensor(launch, operand->tensor);
   mica__launch_long(launch, operand->row);

@@ -6,6 +6,7 @@
 #include "ops/matmul/gemm.h"
 #include "ops/select/check.h"
 #include "ops/select/mma.h"
+#include "runtime/texture.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@ static const sizes full_matrices[] = {
     {65, 63, 33, 2}, {129, 127, 18, 1}, {20, 200, 70, 1}, {5, 4, 600, 1},  {128, 128, 16, 1},
 };
 static const sizes vectors[] = {
-    {1, 1, 1, 1}, {1, 130, 77, 2}, {200, 1, 131, 2}, {1, 5, 0, 1}, {3, 1, 300, 1},
+    {1, 1, 1, 1}, {1, 130, 77, 2}, {200, 1, 131, 2}, {1, 5, 0, 1}, {3, 1, 300, 1}, {1, 132, 76, 2}, {200, 1, 132, 1},
 };
 
 /* Types of a, b and d. */
@@ -282,11 +283,30 @@ static const types *plain_types(const mica__impl *impl, const mica__variant *var
   return takes(impl, variant, &all_types[0]) ? &all_types[0] : &all_types[2];
 }
 
+/* Checks a variant that reads the matrix from an image: f32 and f16, along k and along the outer index. In groups of
+ * even numbers matrices are aligned. */
+static mica_status check_texture(mica__check *check, const mica__impl *impl, const mica__variant *variant) {
+  for (size_t t = 0; t < 2; t++)
+    for (int by_k = 0; by_k < 2; by_k++)
+      MICA_TRY(check_group(check, impl, variant,
+                           &(group_of){.types = &all_types[t],
+                                       .a_layout = by_k ? MICA__LAYOUT_K : MICA__LAYOUT_OUTER,
+                                       .b_layout = by_k ? MICA__LAYOUT_K : MICA__LAYOUT_OUTER,
+                                       .number = 2}));
+  return MICA_OK;
+}
+
+static bool reads_texture(const mica__impl *impl, const mica__variant *variant) {
+  return mica__kernel_param_index(impl->kernel, "TEXTURE") >= 0 &&
+         mica__kernel_value(impl->kernel, variant->values, "TEXTURE") != MICA__TEXTURE_NONE;
+}
+
 /* Checks one variant that the device might choose. The smallest tiles of a kernel (its last variant) are checked with
  * all types, and on the full grid with all layouts; the others differ only in their tiles. */
 static mica_status check_variant(mica__check *check, const mica__impl *impl, const mica__variant *variant, bool last) {
   bool full = check->level == MICA__CHECK_FULL;
   group_of g = {.a_layout = MICA__LAYOUT_K, .b_layout = MICA__LAYOUT_OUTER};
+  if (reads_texture(impl, variant)) return check_texture(check, impl, variant);
   for (size_t t = 0; last && t < sizeof all_types / sizeof *all_types; t++) {
     g.types = &all_types[t];
     if (mica__check_has_dtype(check, g.types->a) && takes(impl, variant, g.types))

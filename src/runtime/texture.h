@@ -1,0 +1,39 @@
+/* runtime/texture.h: images over buffers, which kernels read by a GPU's texture cache.
+ *
+ * An image shares the memory of a buffer's whole block. Its pixels are four adjacent elements of f32 or f16, which a
+ * kernel reads as four floats. A buffer keeps its images until its block is returned to the driver, so a weight's image
+ * is made once. While a kernel reads an image, nothing may write to its buffer: not even to other elements. */
+#ifndef MICA_RUNTIME_TEXTURE_H
+#define MICA_RUNTIME_TEXTURE_H
+
+#include <mica/device.h>
+#include <mica/tensor.h>
+#include <stdbool.h>
+
+/* What a kernel's parameter TEXTURE says. */
+typedef enum mica__texture {
+  MICA__TEXTURE_NONE,
+  MICA__TEXTURE_LINE,  /* image1d_buffer_t: pixel i */
+  MICA__TEXTURE_PLANE, /* image2d_t (cl_khr_image2d_from_buffer): pixel i is in row i / width and column i % width */
+} mica__texture;
+
+#define MICA__TEXTURE_ELEMENTS 4 /* of a pixel */
+#define MICA__TEXTURE_SLOTS 4    /* images that a buffer may have: of either kind and type */
+
+/* True if the device's images are worth a try; for mica__variant.has_instruction. */
+bool mica__has_texture_line(const mica_device_info *device);
+bool mica__has_texture_plane(const mica_device_info *device);
+
+/* True if an image of this kind can hold the tensor's buffer. False for memory that is known only at a replay. */
+bool mica__texture_fits(const mica_tensor *tensor, mica__texture kind);
+
+/* The logarithm of the width of images of two dimensions. */
+int32_t mica__texture_shift(const mica_device_info *device);
+
+/* The image of a kind and type among those of a buffer. */
+uint32_t mica__texture_slot(mica__texture kind, mica_dtype dtype);
+/* Makes the image, which the buffer owns, unless it is there. MICA_E_UNSUPPORTED: the driver cannot make it. */
+mica_status mica__texture_prepare(mica_buffer *buffer, uint32_t slot);
+void mica__textures_release(mica_buffer *buffer);
+
+#endif
