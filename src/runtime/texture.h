@@ -30,7 +30,7 @@ bool mica__texture_fits(const mica_tensor *tensor, mica__texture kind);
 /* The logarithm of the width of images of two dimensions. */
 int32_t mica__texture_shift(const mica_device_info *device);
 
-/* The image of a kind and type among those of a buffer. */
+/* The slot of a buffer for the image of a kind and type. */
 uint32_t mica__texture_slot(mica__texture kind, mica_dtype dtype);
 /* Makes the image, which the buffer owns, unless it is there. MICA_E_UNSUPPORTED: the driver cannot make it. */
 mica_status mica__texture_prepare(mica_buffer *buffer, uint32_t slot);

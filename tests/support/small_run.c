@@ -5,6 +5,7 @@
 #include "runtime/launch.h"
 #include "runtime/recording.h"
 #include "runtime/tensor.h"
+#include "runtime/texture.h"
 
 #include <mica/profile.h>
 #include <stdlib.h>
@@ -121,6 +122,12 @@ static mica_status fill(run *r) {
   return MICA_OK;
 }
 
+/* An image over a buffer, on devices that have them. */
+static mica_status make_image(run *r) {
+  if (!mica__has_texture_line(mica_engine_device(r->engine))) return MICA_OK;
+  return mica__texture_prepare(mica__tensor_buffer(r->x), mica__texture_slot(MICA__TEXTURE_LINE, MICA_F32));
+}
+
 /* A second recording that is given up half-way, as when a plan fails. */
 static mica_status give_up_recording(run *r) {
   MICA_TRY(mica__recorder_create(r->engine, &r->recorder));
@@ -137,6 +144,7 @@ mica_status small_run(mica_engine *engine, bool computes, const char *trace_path
   if (status == MICA_OK) status = look(r, computes, trace_path);
   if (status == MICA_OK) status = order_queues(r);
   if (status == MICA_OK) status = fill(r);
+  if (status == MICA_OK) status = make_image(r);
   if (status == MICA_OK) status = give_up_recording(r);
   if (status != MICA_OK) { /* the run's first failure is what it is judged by, not that of stopping */
     mica__attempt_begin();

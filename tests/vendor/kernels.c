@@ -84,6 +84,20 @@ static bool print_line(const mica__kernel_desc *desc, const int32_t *values, con
   return printed;
 }
 
+/* True if the matrix is read from an image. Only GPUs whose compilers run on a device alone do so. */
+static bool reads_texture(const mica__kernel_desc *desc, const int32_t *values) {
+  return mica__kernel_param_index(desc, "TEXTURE") >= 0 && !is_set(desc, values, "TEXTURE", 0);
+}
+
+/* True for an image of other elements than f32 and f16, which there is not. */
+static bool is_impossible(const mica__kernel_desc *desc, const int32_t *values) {
+  static const char *const operands[] = {"A_T", "B_T"};
+  bool possible = is_set(desc, values, "ACC_T", MICA_F32);
+  for (int i = 0; i < 2; i++)
+    possible = possible && (is_set(desc, values, operands[i], MICA_F32) || is_set(desc, values, operands[i], MICA_F16));
+  return reads_texture(desc, values) && !possible;
+}
+
 /* True for what no launch takes: attention's two chunks of sums are too many registers for a thread of Intel's, and so
  * are its heads on matrix units from a size on. */
 static bool is_never(const mica__kernel_desc *desc, const int32_t *values) {
@@ -99,6 +113,7 @@ static bool is_never(const mica__kernel_desc *desc, const int32_t *values) {
 
 static bool print_values(const mica__kernel_desc *desc, const mica__variant *variant, int32_t *values) {
   char vendors[64];
+  if (is_impossible(desc, values) || (reads_texture(desc, values) && !every_class)) return true;
   if (every_class) return print_line(desc, values, "any");
   vendors_of(desc, variant, values, vendors);
   if (!*vendors || is_never(desc, values)) return true;

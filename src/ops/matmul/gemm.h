@@ -96,7 +96,7 @@ int32_t mica__gemm_layout(int64_t outer, int64_t k);
 /* True if A_ALIGNED and B_ALIGNED are 1 for vectors of this many elements, and both operands have a unit stride. */
 bool mica__gemm_is_aligned(const mica__gemm *gemm, int64_t vector);
 
-/* The same for one of the operands. */
+/* True if the vectors of one of the operands may be read whole. */
 bool mica__gemm_is_whole(const mica__gemm *gemm, const mica__matrix *operand, int64_t vector);
 
 /* The number of tiles of m x n elements in all of D. */

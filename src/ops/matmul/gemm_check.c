@@ -382,6 +382,7 @@ static bool is_worth_checking(const types *t, const group_of *g) {
 }
 
 mica_status mica__gemm_check_variant(mica__check *check, const mica__impl *impl, const mica__variant *variant) {
+  if (reads_texture(impl, variant)) return check_texture(check, impl, variant);
   for (size_t t = 0; t < sizeof all_types / sizeof *all_types; t++)
     for (int l = 0; l < 9; l++) {
       const group_of g = {.types = &all_types[t], .a_layout = l / 3, .b_layout = l % 3};

@@ -5,6 +5,8 @@
 #include "base/element.h"
 #include "ops/matmul/gemm.h"
 #include "ops/select/check.h"
+#include "ops/select/registry.h"
+#include "runtime/recording.h"
 #include "runtime/texture.h"
 #include "support/check_main.h"
 #include "support/engine.h"
@@ -149,7 +151,7 @@ static const char *declined(const product *p, const char *variant) {
 
 static const char *const textures[] = {"texture", "texture.outer", "plane", "plane.outer"};
 
-/* The same sums in the same order: no bit differs from the variant that reads the buffer. */
+/* Sums are added in the same order, so no bit differs from the variant that reads the buffer. */
 START_TEST(results_are_those_of_the_buffer) {
   static const mica_dtype dtypes[] = {MICA_F32, MICA_F16};
   for (int i = 0; i < 4 * 2 * 2; i++) {
@@ -169,17 +171,51 @@ START_TEST(results_are_those_of_the_buffer) {
 }
 END_TEST
 
-/* The doctor's cases of all variants. */
-START_TEST(variants_pass_the_check) {
-  mica_doctor_summary summary = {0};
-  ck_ok(mica_doctor_run(engine, "gemv_gpu", NULL, NULL, &summary));
-  ck_assert_uint_eq(summary.failed, 0);
-  for (size_t i = 0; i < sizeof textures / sizeof *textures; i++) {
-    char name[64];
-    snprintf(name, sizeof name, "gemv_gpu.%s", textures[i]);
-    ck_assert(!mica__tuning_is_bad(engine, name));
-  }
+static void count_line(void *user, const mica_doctor_line *line) {
+  size_t *lines = user;
+  for (size_t i = 0; i < sizeof textures / sizeof *textures; i++)
+    lines[i] += !strcmp(line->kernel, "gemv_gpu") && !strcmp(line->variant, textures[i]);
+}
+
+/* The doctor's cases of these variants, and that it has them: f32 and f16, along k and along the outer index. */
+START_TEST(variants_pass_the_doctor) {
+  size_t lines[4] = {0}, of_op[4] = {0};
+  mica__check check = {.engine = engine,
+                       .queue = mica_engine_queue(engine),
+                       .level = MICA__CHECK_SMALL,
+                       .op = "gemm",
+                       .fn = count_line,
+                       .user = lines,
+                       .random = 1};
+  for (int i = 0; i < 4; i++) ck_ok(mica__gemm_check_variant(&check, &mica__gemv_gpu, variant_of(textures[i])));
+  ck_assert_uint_eq(check.summary.failed, 0);
+  ck_assert_uint_eq(check.summary.passed, 16);
   ck_assert_uint_gt(fault_calls(FAULT_CreateImage), 0);
+  check.dry_run = true;
+  check.user = of_op;
+  ck_ok(mica__op_gemm.check(&check));
+  for (int i = 0; i < 4; i++) ck_assert(lines[i] == 4 && of_op[i] == 4);
+  mica__text_free(&check.run);
+}
+END_TEST
+
+/* A launch that was recorded reads the image too, with the weights of the time of its replay. */
+START_TEST(a_recording_reads_the_image) {
+  product p = make(64, 128, true, MICA_F32);
+  mica_queue *queue = mica_engine_queue(engine), *recorder = NULL;
+  float y[64];
+  ck_ok(mica__recorder_create(engine, &recorder));
+  ck_ok(mica__impl_launch(recorder, &mica__gemv_gpu, &p.gemm, variant_of("texture")));
+  mica__recording *recording = mica__recorder_end(recorder);
+  for (int64_t shift = 0; shift < 3; shift++) {
+    fill(p.stored, shift);
+    ck_ok(mica__recording_replay(recording, queue));
+    ck_ok(mica_tensor_download(queue, p.y, y, sizeof y));
+    check_result(&p, y, shift);
+  }
+  ck_assert_uint_eq(fault_calls(FAULT_CreateImage), 1);
+  mica__recording_destroy(recording);
+  drop(&p);
 }
 END_TEST
 
@@ -306,6 +342,6 @@ START_TEST(the_probe) {
 }
 END_TEST
 
-TESTS(lacks_images(), begin, end, results_are_those_of_the_buffer, variants_pass_the_check, a_tuner_chooses,
-      an_image_lives_as_long_as_its_block, without_an_image_the_buffer_is_read, what_no_image_holds_is_declined,
-      the_probe)
+TESTS(lacks_images(), begin, end, results_are_those_of_the_buffer, variants_pass_the_doctor,
+      a_recording_reads_the_image, a_tuner_chooses, an_image_lives_as_long_as_its_block,
+      without_an_image_the_buffer_is_read, what_no_image_holds_is_declined, the_probe)
