@@ -23,8 +23,10 @@ static const sizes full_matrices[] = {
     {65, 63, 33, 2}, {129, 127, 18, 1}, {20, 200, 70, 1}, {5, 4, 600, 1},  {128, 128, 16, 1},
 };
 static const sizes vectors[] = {
-    {1, 1, 1, 1}, {1, 130, 77, 2}, {200, 1, 131, 2}, {1, 5, 0, 1}, {3, 1, 300, 1}, {1, 132, 76, 2}, {200, 1, 132, 1},
+    {1, 1, 1, 1}, {1, 130, 77, 2}, {200, 1, 131, 2}, {1, 5, 0, 1}, {3, 1, 300, 1},
 };
+/* Matrices whose rows are whole pixels of an image. */
+static const sizes pixels[] = {{1, 132, 76, 2}, {200, 1, 132, 2}, {4, 1, 300, 1}};
 
 /* Types of a, b and d. */
 typedef struct types {
@@ -245,15 +247,22 @@ static mica_status run_case(mica__check_group *group, const mica__impl *impl, co
   return status;
 }
 
+static bool reads_texture(const mica__impl *impl, const mica__variant *variant) {
+  return mica__kernel_param_index(impl->kernel, "TEXTURE") >= 0 &&
+         mica__kernel_value(impl->kernel, variant->values, "TEXTURE") != MICA__TEXTURE_NONE;
+}
+
 static mica_status check_group(mica__check *check, const mica__impl *impl, const mica__variant *variant,
                                const group_of *g) {
   static const char *const layouts[] = {"any", "k", "outer"};
   bool full = check->level == MICA__CHECK_FULL, only_vectors = impl == &mica__gemv_gpu;
   const types *t = g->types;
-  const sizes *list = only_vectors ? vectors : full ? full_matrices : quick_matrices;
-  size_t count = only_vectors ? sizeof vectors / sizeof *vectors
-                 : full       ? sizeof full_matrices / sizeof *full_matrices
-                              : sizeof quick_matrices / sizeof *quick_matrices;
+  const bool textures = variant && reads_texture(impl, variant);
+  const sizes *list = textures ? pixels : only_vectors ? vectors : full ? full_matrices : quick_matrices;
+  size_t count = textures       ? sizeof pixels / sizeof *pixels
+                 : only_vectors ? sizeof vectors / sizeof *vectors
+                 : full         ? sizeof full_matrices / sizeof *full_matrices
+                                : sizeof quick_matrices / sizeof *quick_matrices;
   if (g->one_case) list = &full_matrices[ONE_CASE], count = 1;
   char cases[96];
   snprintf(cases, sizeof cases, "%s%s%s %s %s, a %s, b %s", impl == &mica__gemm_splitk ? "split, " : "",
@@ -294,11 +303,6 @@ static mica_status check_texture(mica__check *check, const mica__impl *impl, con
                                        .b_layout = by_k ? MICA__LAYOUT_K : MICA__LAYOUT_OUTER,
                                        .number = 2}));
   return MICA_OK;
-}
-
-static bool reads_texture(const mica__impl *impl, const mica__variant *variant) {
-  return mica__kernel_param_index(impl->kernel, "TEXTURE") >= 0 &&
-         mica__kernel_value(impl->kernel, variant->values, "TEXTURE") != MICA__TEXTURE_NONE;
 }
 
 /* Checks one variant that the device might choose. The smallest tiles of a kernel (its last variant) are checked with
