@@ -408,7 +408,7 @@ mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_re
   return status;
 }
 
-/* The validation value of a metric in an epoch; NaN: there is none. */
+/* The validation value of a metric in an epoch, or NaN if the epoch has no such value. */
 static double validated(const mica_history *h, double epoch, const char *metric) {
   double value = (double)NAN;
   char column[80];

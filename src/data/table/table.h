@@ -129,7 +129,7 @@ typedef struct mica__field {
   const char *unread;    /* a phrase that says why the column is not read; NULL: it is read */
   const char *holds;     /* mica__file_holds of the column's first text */
   bool found;            /* that text is the name of a file that exists */
-  size_t no_flag_line;   /* where the first number that is neither 0 nor 1 is; 0: there is none */
+  size_t no_flag_line;   /* of the first number that is neither 0 nor 1; 0 if all are */
   char no_flag[41];      /* the beginning of its cell */
   size_t missing;        /* how many cells have no number or class */
   bool unsure;           /* a label of numbers that might be classes: they are whole, or few of them differ */
