@@ -47,21 +47,26 @@ VECTOR_APART void clear_tiles(const int first, const int CP, __global float *V) 
 }
 
 /* Computes M of MR tiles and 16 nv filters at one point, STEPS channels at a time, and prefetches the filters of the
- * next point. A function of its own, because PoCL keeps the addresses of v in memory otherwise. */
+ * next point. Sums of more than PART channels are made of parts, which round less. A function of its own, because PoCL
+ * keeps the addresses of v in memory otherwise. */
 #define STEPS (MR == 8 ? 1 : 2)
+#define PART 128
 #define DEFINE_MULTIPLY(nv)                                                                                            \
   VECTOR_APART void multiply_##nv(__global const float *u, __global const float *v, const int CP, __global float *M) { \
-    vec sums[MR][nv];                                                                                                  \
-    TILE_CLEAR(sums, MR, nv);                                                                                          \
-    for (int c = 0; c < CP; c += STEPS, v += STEPS) {                                                                  \
-      UNROLL for (int step = 0; step < STEPS; step++, u += NR) {                                                       \
-        vec uv[nv];                                                                                                    \
-        UNROLL for (int line = 0; line < nv; line++) PREFETCH_FAR(u + CP * NR + line * 16);                            \
-        TILE_READ(uv, nv, u);                                                                                          \
-        TILE_MULTIPLY_ADD(sums, MR, nv, v[i * CP + step], uv)                                                          \
+    for (int part = 0; part < CP; part += PART) {                                                                      \
+      vec sums[MR][nv];                                                                                                \
+      TILE_CLEAR(sums, MR, nv);                                                                                        \
+      for (int c = part; c < min(part + PART, CP); c += STEPS, v += STEPS) {                                           \
+        UNROLL for (int step = 0; step < STEPS; step++, u += NR) {                                                     \
+          vec uv[nv];                                                                                                  \
+          UNROLL for (int line = 0; line < nv; line++) PREFETCH_FAR(u + CP * NR + line * 16);                          \
+          TILE_READ(uv, nv, u);                                                                                        \
+          TILE_MULTIPLY_ADD(sums, MR, nv, v[i * CP + step], uv)                                                        \
+        }                                                                                                              \
       }                                                                                                                \
+      if (part > 0) TILE_EACH(MR, nv) sums[i][j] += MICA_VLOAD(VW, M, i * POINTS * NR + j * VW);                       \
+      TILE_STORE(sums, MR, nv, M, POINTS *NR);                                                                         \
     }                                                                                                                  \
-    TILE_STORE(sums, MR, nv, M, POINTS *NR);                                                                           \
   }
 DEFINE_MULTIPLY(1)
 #if MR == 8
