@@ -275,6 +275,15 @@ static bool is_opening(const schedule *s, int32_t at) {
   return step->read_count > 0 && s->in[at] == 0;
 }
 
+/* True if a backward pass repeats such steps to save memory (mica_checkpoint); then results should not wait. */
+static bool repeats_openings(const schedule *s) {
+  const mica__partition *p = s->partition;
+  for (int32_t i = 0; i < p->count; i++)
+    if (p->steps[i].fused && mica__graph_node(p->graph, p->steps[i].members[0])->pass > 0 && is_opening(s, i))
+      return true;
+  return false;
+}
+
 /* The kind of the step whose simplified list is s->one; a new kind if no earlier step has that list. */
 static int32_t kind_of(schedule *s, int32_t at, int32_t room) {
   const mica__step *step = &s->partition->steps[at];
@@ -294,6 +303,7 @@ static int32_t kind_of(schedule *s, int32_t at, int32_t room) {
 
 static mica_status find_kinds(schedule *s, const mica__template *template, const bool *deferred) {
   bool *in_place = calloc((size_t)s->partition->graph->count + 1, sizeof *in_place);
+  const bool openings = template->assignment_count > 0 && !repeats_openings(s);
   if (!in_place) return mica__fail_nomem("a session");
   for (int32_t a = 0; a < template->assignment_count; a++)
     if (!deferred[a]) in_place[template->assignments[a].value - 1] = true;
@@ -305,7 +315,7 @@ static mica_status find_kinds(schedule *s, const mica__template *template, const
     if (mica__is_without(MICA__WITHOUT_TOGETHER) || !step->fused || step->fused->reduced || step->invariant ||
         reads_what_has_begun(s, step))
       continue;
-    s->opens[i] = template->assignment_count > 0 && is_opening(s, i);
+    s->opens[i] = openings && is_opening(s, i);
     if (!s->opens[i] && !only_updates(s, in_place, i)) continue;
     mica__fused_copy(s->one, step->fused);
     mica__fused_simplify(s->one);
