@@ -4,8 +4,9 @@
 
 static bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
+/* Compilers take a backslash that blanks follow, too. */
 static bool continues(const char *line, size_t length) {
-  if (length > 0 && line[length - 1] == '\r') length--;
+  while (length > 0 && is_blank(line[length - 1])) length--;
   return length > 0 && line[length - 1] == '\\';
 }
 
@@ -68,11 +69,13 @@ static size_t add_piece(mica__code_state *s, const char *line, size_t at, size_t
   return s->in_comment ? at + 2 : length;
 }
 
-/* Removes blanks from the end of the text down to the length `from`. */
-static void trim(mica__text *out, size_t from) {
+/* Removes blanks from the end of the text down to the length `from`. A backslash that a comment followed must not
+ * become the line's last character. */
+static void trim(mica__text *out, size_t from, bool continued) {
   if (!out->data || out->failed) return;
   while (out->length > from && is_blank(out->data[out->length - 1])) out->length--;
   out->data[out->length] = '\0';
+  if (!continued && continues(out->data + from, out->length - from)) mica__text_add(out, "/**/");
 }
 
 /* A comment of several lines within a directive does not end the directive, so each of its lines gets a backslash. */
@@ -92,7 +95,7 @@ void mica__code_add_line(mica__code_state *state, const char *line, size_t lengt
   s->in_line_comment = skipped && continues(line, length);
   for (size_t at = skipped ? length : 0; at < length;) at = add_piece(s, line, at, length, out);
   if (!continues(line, length)) s->quote = 0;
-  if (!s->quote) trim(out, from);
+  if (!s->quote) trim(out, from, continues(line, length));
   const bool directive = s->in_directive || (out->data && begins_directive(out->data + from, out->length - from));
   if (directive && s->in_comment) mica__text_add(out, " \\");
   s->in_directive = directive && (s->in_comment || (continues(line, length) && !s->in_line_comment && !skipped));
@@ -101,11 +104,13 @@ void mica__code_add_line(mica__code_state *state, const char *line, size_t lengt
 
 mica__hash mica__code_hash(const char *text) {
   mica__hash hash = {0};
+  bool continued = false; /* an empty line ends a directive that a backslash continues */
   if (strstr(text, "__LINE__") || strstr(text, "__FILE__")) return mica__hash_text(hash, text);
   for (size_t length; *text; text += length) {
     const char *newline = strchr(text, '\n');
     length = newline ? (size_t)(newline - text) + 1 : strlen(text);
-    if (*text != '\n' && strncmp(text, "#line ", 6) != 0) hash = mica__hash_bytes(hash, text, length);
+    if (continued || (*text != '\n' && strncmp(text, "#line ", 6) != 0)) hash = mica__hash_bytes(hash, text, length);
+    continued = continues(text, newline ? length - 1 : length);
   }
   return hash;
 }

@@ -42,7 +42,8 @@ static bool parse_include(const char *line, size_t length, const char **name, si
 static mica_status expand_line(expansion *e, const char *path, size_t number, const char *line, size_t length) {
   const char *name = NULL;
   size_t name_length = 0;
-  if (e->code.in_comment || !parse_include(line, length, &name, &name_length)) {
+  const bool within = e->code.in_comment || e->code.in_line_comment || e->code.quote;
+  if (within || !parse_include(line, length, &name, &name_length)) {
     mica__code_add_line(&e->code, line, length, e->out);
     return MICA_OK;
   }
@@ -157,10 +158,17 @@ mica_status mica__kernel_source_expand_text(const char *path, const char *text, 
 
 mica__hash mica__kernel_source_hash(void) {
   mica__hash hash = {0};
+  mica__text text = {0};
   for (size_t i = 0; i < mica__kernel_source_count; i++) {
     const mica__kernel_source *source = &mica__kernel_sources[i];
+    mica__code_state code = {0};
     hash = mica__hash_text(hash, source->path);
-    for (size_t l = 0; l < source->line_count; l++) hash = mica__hash_text(hash, source->lines[l]);
+    text.length = 0;
+    for (size_t l = 0; l < source->line_count; l++)
+      mica__code_add_line(&code, source->lines[l], strlen(source->lines[l]), &text);
+    const mica__hash own = text.data ? mica__code_hash(text.data) : hash;
+    hash = mica__hash_bytes(hash, &own, sizeof own);
   }
+  mica__text_free(&text);
   return hash;
 }

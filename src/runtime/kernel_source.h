@@ -17,7 +17,7 @@ typedef struct mica__kernel_source {
 extern const mica__kernel_source mica__kernel_sources[];
 extern const size_t mica__kernel_source_count;
 
-/* A hash of all embedded files: measurements of other kernels do not apply to these. */
+/* A hash of the code of all embedded files: measurements of other kernels do not apply to these. */
 mica__hash mica__kernel_source_hash(void);
 
 /* Appends the beginning of a source made from cl/ for the device. *option is the build option that it needs, beginning

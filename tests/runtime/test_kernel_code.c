@@ -44,6 +44,8 @@ static const struct {
     {"#define A 1 // one \\\n two\nb;\n", "#define A 1\n\nb;\n"},
     {"  /* a */ # define B /* b\n c */ 3\n", "    # define B \\\n  3\n"},
     {"a; /* b */ \r\n/ /* c */\r\n", "a;\n/\n"},
+    {"#define A x \\ /* why */\nint b; /* c */\n", "#define A x \\/**/\nint b;\n"},
+    {"// dir C:\\ \nint b / c;\nint d;\n", "\n\nint d;\n"},
     {"/* never closed\nint a;\n", "\n\n"},
 };
 
@@ -56,6 +58,7 @@ START_TEST(only_code_decides_the_hash) {
   ck_assert(!mica__hash_equal(hash, mica__code_hash("int a;\nint c;\n")));
   ck_assert(!mica__hash_equal(hash, mica__code_hash("int a;\nint b;\nint b;\n")));
   ck_assert(!mica__hash_equal(hash, mica__code_hash("int a;\n")));
+  ck_assert(!mica__hash_equal(mica__code_hash("#define A \\\n\n+ 2\n"), mica__code_hash("#define A \\\n+ 2\n")));
   ck_assert(!mica__hash_equal(mica__code_hash("int a = __LINE__;\n"), mica__code_hash("\nint a = __LINE__;\n")));
   ck_assert(
       !mica__hash_equal(mica__code_hash("#line 1 \"a\"\n__FILE__\n"), mica__code_hash("#line 1 \"b\"\n__FILE__\n")));
@@ -73,6 +76,10 @@ START_TEST(includes_in_comments_are_not_read) {
   const char *text = "/*\n#include \"common/none.clh\"\n*/ int a;\n";
   ck_assert_int_eq(mica__kernel_source_expand_text("test.cl", text, strlen(text), &out), MICA_OK);
   ck_assert_str_eq(out.data, "#line 1 \"test.cl\"\n\n\n  int a;\n");
+  const char *line = "// see \\\n#include \"common/none.clh\"\nint a;\n";
+  mica__text_free(&out);
+  ck_assert_int_eq(mica__kernel_source_expand_text("test.cl", line, strlen(line), &out), MICA_OK);
+  ck_assert_str_eq(out.data, "#line 1 \"test.cl\"\n\n\nint a;\n");
 }
 END_TEST
 
@@ -80,6 +87,7 @@ START_TEST(no_kernel_has_a_comment_left) {
   ck_assert_int_eq(mica__kernel_source_expand(mica__kernel_sources[_i].path, &out), MICA_OK);
   ck_assert_ptr_null(strstr(out.data, "/*"));
   ck_assert_ptr_null(strstr(out.data, "*/"));
+  ck_assert_ptr_null(strstr(out.data, "//"));
 }
 END_TEST
 
