@@ -141,7 +141,7 @@ static cl_mem create_image(cl_context context, cl_mem_flags flags, const cl_imag
 }
 
 static cl_int release_memory(cl_mem memory) {
-  cl_context kept = image_leaks_context(memory);
+  cl_context kept = layer.below == mica__cl_null() ? NULL : image_leaks_context(memory);
   const cl_int answer = fault_ReleaseMemObject(memory);
   if (kept) clReleaseContext(kept);
   return answer;
