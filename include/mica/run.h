@@ -9,7 +9,8 @@
  * The folder holds:
  *
  *   config.json               task, settings, and facts that data must match
- *   model.safetensors         weights of the best epoch so far; during the first epoch, of the last checkpoint
+ *   model.safetensors         weights that are kept, usually of the best epoch so far; in the first epoch, of its last
+ *                             checkpoint
  *   last.safetensors          everything needed to resume, written after the last epoch or a stop
  *   best.safetensors          checkpoint of the best epoch
  *   history.csv               metrics per epoch
@@ -134,7 +135,7 @@ MICA_API MICA_CHECKED mica_status mica_run_fit(mica_run *run);
  * names the epoch of its weights. The run owns the text; it is valid until the next mica_run_fit. */
 MICA_API const char *mica_run_stopped(const mica_run *run);
 /* Epoch of the weights in model.safetensors, from 1. 0: training was stopped within the first epoch. -1: the file does
- * not say (files of Mica 0.5.0). */
+ * not say (files that the release 0.5.0 wrote). */
 MICA_API int64_t mica_run_weights_epoch(const mica_run *run);
 /* True if no training remains: the last epoch is done, or patience has run out. */
 MICA_API bool mica_run_is_complete(const mica_run *run);

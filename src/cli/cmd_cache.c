@@ -31,15 +31,14 @@ static const cli_choice actions[] = {
     [LIST] = {"list", "list what is in it, the last used first"},
     [CLEAR] = {"clear", "delete all of it"},
     [BUNDLE] = {"bundle", "say which device the bundle --file is for"},
-    [BUILD] = {"build", "for mica's own use: build the kernels that another process asks for on standard input; train "
-                        "starts such processes"},
-    [DOCTOR] = {"doctor", "add what doctor needs, from the end on; doctor starts such a process"},
+    [BUILD] = {"build", NULL},   /* builds the kernels that another process asks for on standard input */
+    [DOCTOR] = {"doctor", NULL}, /* adds what doctor needs, from the end on */
     {0},
 };
 
 static const cli_option options[] = {
     CLI_ROW("ACTION", struct values, action, .role = CLI_OPERAND, .help = "action", .choices = actions),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to build for, as in MICA_DEVICE"),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to build for, as in MICA_DEVICE", .hidden = true),
     CLI_ROW("directory", struct values, directory, .value = "DIR", .help = "cache folder (default: the user's)"),
     CLI_ROW("file", struct values, file, .value = "FILE", .help = "a bundle of compiled kernels (MICA_BUNDLE_OUT)"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),

@@ -148,7 +148,7 @@ const cli_command cli_command_eval = {
                "motmetrics computes them, at an overlap of 0.5. Classes are not compared.\n\n"
                "For a published language model: perplexity of the tokens of a UTF-8 text file,\n"
                "in windows that do not overlap. The first token of each window is not scored.\n"
-               "A token that begins a text stands in the first window only.\n",
+               "The token that begins a text (BOS) is put before the first window only.\n",
     .options = options,
     .values_size = sizeof(struct values),
     .run = run,

@@ -170,7 +170,7 @@ static bool model_path(const cli_training *how, char *path, size_t size) {
 static const char *weights_of(const mica_run *run, char text[64]) {
   const int64_t epoch = mica_run_weights_epoch(run);
   if (epoch > 0)
-    snprintf(text, 64, "the weights of epoch %" PRId64 ", the best so far", epoch);
+    snprintf(text, 64, "the weights of epoch %" PRId64 ", kept so far", epoch);
   else
     snprintf(text, 64, epoch ? "the weights so far" : "the weights of this stop within epoch 1");
   return text;
@@ -558,21 +558,23 @@ static int run_train(const cli_command *self, const void *given) {
 const cli_command cli_command_train = {
     .name = "train",
     .summary = "train a network on pictures, boxes, masks, sounds, tables or text",
-    .details = "\nDIR receives model.safetensors (weights of the best epoch), best.safetensors and\n"
-               "last.safetensors (checkpoints), config.json, history.csv, event files for\n"
-               "TensorBoard, and report.html. Training never overwrites a run, and DIR may not\n"
-               "be DATA, lie in it or hold it. Cells of a table are separated by commas,\n"
-               "semicolons or tabs.\n"
+    .details = "\nDIR receives model.safetensors (the weights that are kept, usually of the best\n"
+               "epoch), best.safetensors and last.safetensors (checkpoints), config.json,\n"
+               "history.csv, event files for TensorBoard and, at the end, report.html. Training\n"
+               "never overwrites a run, and DIR may not be DATA, lie in it or hold it. Cells of\n"
+               "a table are separated by commas, semicolons or tabs.\n"
                "\n"
                "A run that was stopped by ctrl-C (exit status 130), a closed terminal or a power\n"
                "cut can be used: mica predict, eval and export take it and name the epoch of its\n"
                "weights. --resume continues from the last checkpoint to the same result; with\n"
                "--epochs N it trains longer or ends earlier. It refuses data that have changed\n"
-               "unless --data names them.\n"
+               "unless --data names them. A stopped run has no report.html: with --resume\n"
+               "--epochs 1 it ends after the epochs that it has, and writes the report.\n"
                "\n"
                "DATA has one of these layouts, or folders train, val and test that have one (or\n"
-               "training; valid, validation, dev; testing, eval, evaluation; in any case, also\n"
-               "as in test_set or \"Training Data\"). Folders within a class belong to it:\n"
+               "training; valid, validation, dev; testing, eval, evaluation; in upper or lower\n"
+               "case, also as in test_set or \"Training Data\"). Folders within a class belong\n"
+               "to it:\n"
                "  classes     CLASS/NAME.png or .jpg\n"
                "  sounds      CLASS/NAME.wav, .flac or .ogg; or LABEL_SPEAKER_N.wav\n"
                "  masks       images/NAME.png or .jpg and masks/NAME.png\n"

@@ -37,7 +37,7 @@ typedef enum cli_role {
 
 typedef struct cli_choice {
   const char *name;
-  const char *help;
+  const char *help; /* NULL: for internal use, and help ends before it; such choices are the last */
 } cli_choice;
 
 typedef struct cli_option {

@@ -76,7 +76,7 @@ static void roff_names(const option *o) {
     fputs(i ? ", " : ": ", stdout);
     roff(o->names(i));
   }
-  for (const cli_choice *choice = o->choices; choice && choice->name; choice++) {
+  for (const cli_choice *choice = o->choices; choice && choice->help; choice++) {
     fputs(choice == o->choices ? ": " : ", ", stdout);
     roff(choice->name);
   }
@@ -118,7 +118,7 @@ static const char after_variables[] =
     ".SH FILES\n"
     ".TP\n.I ~/.cache/mica\nCompiled kernels, if neither MICA_CACHE_DIR nor XDG_CACHE_HOME is set.\n"
     ".TP\n.I RUN/config.json\nSettings of a run, and what training learnt of its data.\n"
-    ".TP\n.I RUN/model.safetensors\nWeights of the best epoch.\n"
+    ".TP\n.I RUN/model.safetensors\nThe weights that are kept, usually of the best epoch.\n"
     ".TP\n.I RUN/report.html\nCurves, metrics and the worst mistakes.\n"
     ".SH EXAMPLES\n"
     ".nf\nmica train \\-\\-data fashion\\-mnist \\-\\-model cnn \\-\\-epochs 2 \\-\\-out fashion\n"
@@ -158,7 +158,7 @@ static void quoted(const char *s) {
 /* The name of the value at index; NULL past the last. */
 static const char *value_at(const option *o, size_t index) {
   if (o->names) return o->names(index);
-  for (size_t i = 0; o->choices && o->choices[i].name; i++)
+  for (size_t i = 0; o->choices && o->choices[i].help; i++)
     if (i == index) return o->choices[i].name;
   return NULL;
 }

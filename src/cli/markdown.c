@@ -87,10 +87,9 @@ static void option_row(const cli_option *o) {
   fputs(" | ", stdout);
   cell(o->help);
   names_of(o->names);
-  for (const cli_choice *choice = o->choices; choice && choice->name; choice++) {
+  for (const cli_choice *choice = o->choices; choice && choice->help; choice++) {
     fputs(choice == o->choices ? ": " : ", ", stdout);
     code(choice->name);
-    if (!choice->help) continue;
     fputs(" (", stdout);
     cell(choice->help);
     putchar(')');

@@ -341,7 +341,7 @@ void cli_print_help(const cli_command *self, const char *task) {
     snprintf(left, sizeof left, "%s%s %s", dashes(option), option->name, option->value ? option->value : "");
     printf("  %-20s  ", left);
     print_row(option->help, option->names, NULL);
-    for (const cli_choice *choice = option->choices; choice && choice->name; choice++) {
+    for (const cli_choice *choice = option->choices; choice && choice->help; choice++) {
       printf("    %-18s  ", choice->name);
       print_wrapped(choice->help);
     }

@@ -110,7 +110,7 @@ mica_status mica__run_note_weights_epoch(mica_run *run, const mica_safetensors *
   const double all = (double)mica__common_settings_of(run).epochs;
   if (!strcmp(complete, "true") && mica__strtod(epochs, NULL) >= all) return MICA_OK;
   if (run->kept->weights_epoch > 0)
-    mica__text_addf(&text, "the run in %s has not ended: it uses the weights of epoch %lld of %.0f, the best so far",
+    mica__text_addf(&text, "the run in %s has not ended: it uses the weights of epoch %lld of %.0f, kept so far",
                     run->folder, (long long)run->kept->weights_epoch, all);
   else
     mica__text_addf(&text, "the run in %s has not ended: it uses the weights of a stop within epoch 1 of %.0f",

@@ -32,7 +32,7 @@ interrupt() {
 }
 
 # What is said when the run is opened.
-of_epoch='*the run in * has not ended: it uses the weights of epoch [1-9]* of 9999, the best so far; mica train *'
+of_epoch='*the run in * has not ended: it uses the weights of epoch [1-9]* of 9999, kept so far; mica train *'
 
 predict() {
   case $task in
@@ -53,7 +53,7 @@ predict() {
 all="classify regress forecast recommend language $texts $sound segment segment_volumes detect"
 for task in ${MICA_TEST_TASKS:-$all}; do
   interrupt 2
-  ends 130 '' "*model * the weights of epoch [1-9]*, the best so far*stopped: *the checkpoint is written*"
+  ends 130 '' "*model * the weights of epoch [1-9]*, kept so far*stopped: *the checkpoint is written*"
   epoch=$(sed -n 's/.*the weights of epoch \([0-9]*\),.*/\1/p' "$work/err")
   predict
   ends 0 '?*' "$of_epoch"
