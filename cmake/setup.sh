@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 
 run_packages='gcc libc6-dev cmake ninja-build pkg-config
   ocl-icd-opencl-dev opencl-c-headers pocl-opencl-icd libclblast-dev libxxhash-dev libcjson-dev libdeflate-dev
-  libpng-dev libjpeg62-turbo-dev'
+  libpng-dev libjpeg-dev'
 quickstart_packages='dataset-fashion-mnist'
 full_packages='libexpat1-dev libsndfile1-dev libmicrohttpd-dev libsodium-dev libpcre2-dev libutf8proc-dev
   libprotobuf-c-dev protobuf-c-compiler protobuf-compiler libopenmpi-dev openmpi-bin'
@@ -36,13 +36,16 @@ case $purpose in
   *) echo "setup.sh: '$purpose' must be run, quickstart, full, test, fuzz, clang, package or docs" >&2; exit 2 ;;
 esac
 
+is_installed() {
+  [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
 install_missing() {
   missing=''
   for package in $packages; do
-    case $(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null) in
-      installed) ;;
-      *) missing="$missing $package" ;;
-    esac
+    # Debian and Ubuntu have libjpeg-dev, which brings the package with the headers. Debian calls that this:
+    [ "$package" = libjpeg-dev ] && is_installed libjpeg62-turbo-dev && continue
+    is_installed "$package" || missing="$missing $package"
   done
   [ "$missing" ] || return 0
   echo "installing:$missing"

@@ -38,7 +38,8 @@ static const cli_choice actions[] = {
 
 static const cli_option options[] = {
     CLI_ROW("ACTION", struct values, action, .role = CLI_OPERAND, .help = "action", .choices = actions),
-    CLI_ROW("device", struct values, device, .value = "SELECTOR", .help = "device to build for, as in MICA_DEVICE", .hidden = true),
+    CLI_ROW("device", struct values, device, .value = "SELECTOR", .hidden = true,
+            .help = "device to build for, as in MICA_DEVICE"),
     CLI_ROW("directory", struct values, directory, .value = "DIR", .help = "cache folder (default: the user's)"),
     CLI_ROW("file", struct values, file, .value = "FILE", .help = "a bundle of compiled kernels (MICA_BUNDLE_OUT)"),
     CLI_ROW("json", struct values, json, .help = "write JSON"),

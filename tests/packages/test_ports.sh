@@ -29,7 +29,6 @@ for package in $packages; do
     # The compiler is there in every build, the loader brings the headers, a driver is for users, MPI is left out.
     gcc | libc6-dev | opencl-c-headers | pocl-opencl-icd | libopenmpi-dev | openmpi-bin) ;;
     protobuf-compiler) ;; # protoc-c is a program of its own
-    libjpeg62-turbo-dev) has "$work/debian/control" ' libjpeg-dev,' ;;
     pkg-config) has "$work/debian/control" ' pkg-config,' ;;
     *) has "$work/debian/control" " $package" ;;
   esac
