@@ -21,8 +21,7 @@ const char *mica__precision_at(size_t i);
   X(S, INT, epochs, "epochs", "10", "N", "passes over the training data; more by default if they are few samples",     \
     .low = 1, .high = 1e6)                                                                                             \
   X(S, INT, batch, "batch", "64", "N",                                                                                 \
-    "samples per step, over all ranks; an epoch leaves out samples that do not fill a batch; 16 if the default "       \
-    "network learns classes from fewer than 10,000 pictures",                                                          \
+    "samples per step over all ranks; samples that fill no batch are left out; fewer by default for few pictures",     \
     .low = 1, .high = 1 << 20, .fixed = true)                                                                          \
   X(S, CHOICE, optimizer, "optimizer", "", "NAME", "optimizer (default: the model's)", .names = mica__optimizer_at,    \
     .fixed = true)                                                                                                     \
