@@ -154,8 +154,8 @@ typedef struct trained {
   size_t count;
 } trained;
 
-/* Finds the names: those of config->like, else the known ones, else the classes of the data that the settings do not
- * keep for the test. */
+/* Finds the names of the identities that are trained: the names of config->like, else the known names, else the
+ * classes of the data that the settings do not keep for the test. */
 static mica_status find_trained(const char *path, const mica_dataset_config *config, const mica__unseen *how,
                                 const base *b, trained *t) {
   const mica__identities *like = mica__identities_of(config->like);

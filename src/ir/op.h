@@ -115,7 +115,7 @@ typedef struct mica__host {
   void *const *outputs;
 } mica__host;
 
-/* The order in which steps run. BUILT: by memory and the order of building (compile/partition.h). SOON: as soon as its
+/* When a step runs. BUILT: by memory and the order of building (compile/partition.h). SOON: as soon as its
  * operands exist, so that an op in two halves begins right after the launch that makes its operands, and ends late. */
 typedef enum mica__order { MICA__ORDER_BUILT, MICA__ORDER_SOON } mica__order;
 

@@ -414,8 +414,8 @@ static mica_status find_pictures(const char *file, const char *first, char **fou
   return status;
 }
 
-/* The value of the first "file_name" in a content; the caller frees it. NULL: there is none, it is empty, or it has
- * escapes. */
+/* Finds the value of the first "file_name" in a text; the caller frees it. NULL: the text has no "file_name", or its
+ * value is empty or has escapes. */
 static mica_status first_picture(const char *content, char **name) {
   const char *at = strstr(content, "\"file_name\"");
   at = at ? strchr(at + strlen("\"file_name\""), '"') : NULL;

@@ -32,7 +32,7 @@ mica_status mica__mask_table_write(const mica__mask_table *table, mica__text *te
 void mica__mask_table_free(mica__mask_table *table);
 /* The most likely class of each pixel, from shares (K, pixels); ties go to the first. */
 void mica__mask_decide(const float *shares, int64_t classes, size_t pixels, uint8_t *decided);
-/* Paints the value of each pixel's class: that of the table or, if the table is empty, the class number. Makes one
+/* Paints each pixel with the table's value for its class or, if the table is empty, with the class number. Makes one
  * plane, or three if some values are colours. The caller frees them; NULL: out of memory. */
 uint8_t *mica__mask_paint(const mica__mask_table *table, const uint8_t *classes, size_t pixels, int64_t *channels);
 

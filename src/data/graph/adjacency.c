@@ -32,8 +32,8 @@ static void sort(mica__adjacency *a, size_t filled) {
       memmove(e + 2 * a->count++, e + 2 * i, 2 * sizeof *e);
 }
 
-/* Finds the entries of each vertex, of which there are ranges[2 i + 1] - ranges[2 i], in entries sorted by the vertex
- * on this axis. On return both numbers are the first entry; the caller increments the second for each entry. */
+/* Finds where the entries of each vertex begin if entries are sorted by the vertex on this axis. On return ranges[2 i]
+ * and ranges[2 i + 1] are both the first entry of vertex i; the caller increments the second for each entry. */
 static void count_ranges(const mica__adjacency *a, int axis, int32_t *ranges) {
   int32_t at = 0;
   for (int32_t k = 0; k < a->count; k++) ranges[2 * a->entries[2 * k + axis] + 1]++;

@@ -384,7 +384,7 @@ static bool are_row_numbers(mica__column_seen *c, size_t samples) {
   return true;
 }
 
-/* Says why a column is not read: it is to be ignored, numbers the rows, or is empty. NULL: it is read. */
+/* Says why a column is not read: the caller ignores it, it numbers the rows, or it is empty. NULL: it is read. */
 static const char *why_unread(const mica__inference *in, size_t i, bool stated) {
   mica__column_seen *c = &in->columns[i];
   const char *name = in->schema->fields[i].name;

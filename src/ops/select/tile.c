@@ -56,8 +56,8 @@ double mica__tile_cost(const mica__tile *t, const mica__tile_speed *speed, const
   const mica__gpu_model model = mica__gpu_model_of(device);
   double busy = speed ? (model == MICA__GPU_SM_90 ? speed->busy_90 : speed->busy) / 100.0 : fitted(t);
   double work = area * (double)(t->k * mica__ceil_div(steps, splits)) / busy;
-  /* A unit runs its groups in waves of as many as fit at once. A wave costs more per group if it has too few groups to
-   * keep the unit busy. */
+  /* A unit runs its groups in waves; a wave is the groups that fit at once. A wave costs more per group if it has too
+   * few groups to keep the unit busy. */
   double groups = (double)mica__ceil_div((int64_t)(tiles * (double)splits), (int64_t)units), most = groups;
   if (speed && model != MICA__GPU_OTHER && most > speed->resident) most = speed->resident;
   double waves = floor(groups / most), rest = groups - waves * most, alone = BUSY_THREADS / (double)t->threads;

@@ -186,8 +186,8 @@ static mica_status is_answers(const mica_run *run, const kind *k, const char *fo
   return *is ? MICA_OK : mica__pairs_is_folder(folder, name, &mica__depth_pairing, is);
 }
 
-/* Finds the files of this kind in a folder and in its subfolders; their class is that of the folder's name. Subfolders
- * of a folder that was given are searched only if it has no such files itself. */
+/* Finds the files of this kind in a folder and in its subfolders. The name of a folder is the class of its files.
+ * Subfolders of a folder that was given are searched only if it has no such files itself. */
 static mica_status add_folder(const mica_run *run, const kind *k, mica__paths *p, const char *folder,
                               const mica__folder_level *above, int32_t label) {
   mica__names names;

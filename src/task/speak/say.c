@@ -39,7 +39,7 @@ static void free_saying(saying *s) {
   free(s->shares);
 }
 
-/* The network of durations has the inputs up to BOTH, that of spectra has all. */
+/* The network of durations has the inputs before BOTH; the network of spectra has all inputs. */
 enum { LETTERS, LENGTH, SHARES, BOTH, DURATIONS = BOTH, FRAMES, ALL };
 
 /* What a graph is built of. */
