@@ -102,7 +102,8 @@ mica_status mica__store_map(mica__store *store, mica__column *column, const char
   column->read = read_sample;
   MICA_TRY(mica__store_own(store, m, release_mapped));
   const uint64_t end = rows->offset + (store->count - 1) * rows->stride + m->bytes;
-  if (fstat(m->file, &about) || (uint64_t)about.st_size < end)
+  if (fstat(m->file, &about)) return mica__fail(MICA_E_IO, "cannot read %s: %s", path, strerror(errno));
+  if ((uint64_t)about.st_size < end)
     return mica__fail(MICA_E_FORMAT, "%s is truncated: %llu bytes of %llu", path, (unsigned long long)about.st_size,
                       (unsigned long long)end);
   return MICA_OK;
