@@ -11,8 +11,8 @@
  * brightness. In a square of `cutout` pixels about a random pixel y is 0.
  * With MIX 1 y is blend y + (1 - blend) y', where y' is sample N - 1 - s made likewise; with MIX 2 and AUGMENT 1 to 3
  * it is y' in a rectangle (draw_is_inside) and y elsewhere.
- * Words of the samples' records (`width` of them, or none) go where words.clh says, with `blend` as the share of
- * labels.
+ * The small columns of a sample are a record of `width` words (0: there are none); words.clh says where they go, and
+ * `blend` is the share of the sample's own label.
  *
  *   X_T       type of x: u8 or f32      Y_T   type of y      AUGMENT   0, or as in draw.clh      MIX   as above
  *   TARGETS   as in words.clh           ORDERED   1: order(p) is order[p]; 0: a permutation

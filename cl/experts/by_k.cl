@@ -1,4 +1,4 @@
-/* experts/by_k.cl: products with one of several matrices per row, which are not transposed:
+/* experts/by_k.cl: products of rows, each with one of several matrices; these are not transposed:
  *
  *   y[p][j] = sum over i of x[p / share][i] w[ids[p]][i][j], 0 if ids[p] is outside
  *

@@ -4,8 +4,8 @@
  *   gradient[t, n, c] = e^(logits[t, n, c] - rows[n, t]) - sum over i of class c of e^(s_i) / sum over i of e^(s_i)
  *   s_i               = alpha[n, t, i] + beta[n, t, i] - log p(t, i)
  *
- * 0 after the sequence's frames, and if no alignment gives the target. One work-item computes each sum; for the blanks
- * the group does, in a fixed order.
+ * 0 after the sequence's frames, and if no alignment gives the target. The sum of a class is computed by one work-item,
+ * that of the blank by the whole group, in a fixed order.
  *
  * One dimension of n * t groups. */
 #include "loss/ctc.clh"
@@ -32,7 +32,7 @@ CTC_KERNEL ctc_grad(__global const STORAGE(X_T) * logits, const long logits_at, 
   alpha += alpha_at + base;
   __global STORAGE(X_T) *beta = alpha + (long)sequences * frames * most;
   const real scale = t < count ? rows[rows_at + (long)n * frames + t] : 0;
-  /* beta becomes the logarithm of a state's share, not yet normalised. */
+  /* beta[i] becomes the logarithm of the probability of state i, up to a constant of the frame. */
   real top = -INFINITY;
   for (int i = me; i < states; i += GROUP) {
     const int own = class_of(targets, i, blank, classes);

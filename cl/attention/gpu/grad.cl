@@ -8,9 +8,10 @@
  *   OF_KEYS 0    rows are queries: DX = dq (B, Tq, H, D) = sum over keys of ds k.
  *                NDRange (THREADS * tiles of queries, H, B * splits)
  *
- * L and Delta are (B, H, Tq): the logarithm of attention_gpu and the sum over e of dy y. A group owns SIDE_M rows and
- * CHUNKS * SIDE_N columns of DX and DV; `splits` work-groups divide the columns of DX and DV. DX and DV may be null if
- * they are not wanted. Nothing is added by atomics: the order of sums, and so the bits, are the same in every run. */
+ * L and Delta are (B, H, Tq): the logarithms that attention/gpu/forward.cl writes, and the sums of attention/delta.cl.
+ * A group owns SIDE_M rows and CHUNKS * SIDE_N columns of DX and DV; `splits` work-groups divide the columns of DX and
+ * DV. DX and DV may be null if they are not wanted. Nothing is added by atomics: the order of sums, and so the bits,
+ * are the same in every run. */
 #include "attention/gpu/tile.clh"
 
 #define GPU_GRAD_FIELDS(X) GRAD_FIELDS(X) GRAD_RESULTS(X) SPLIT_FIELDS(X)
@@ -22,7 +23,8 @@ DEFINE_PACKED_FIELDS(GPU_GRAD_FIELDS);
 #define SIDES(keys_, queries_) queries_
 #endif
 
-/* For element (i, j): turns s, a product, into the weight, and dw into the gradient of the product. */
+/* For element (i, j): turns s, the product of a query and a key, into the weight, and dw into the gradient of the loss
+ * with respect to that product. */
 #define WEIGHT_OF(i, j, row, column, query, key)                                                                       \
   {                                                                                                                    \
     const bool seen = (row) < r1 && (column) < end && (key) >= low && (key) < high;                                    \

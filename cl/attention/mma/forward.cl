@@ -129,7 +129,7 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
   const int i0 = ((Tq + TILE_M - 1) / TILE_M - 1 - (int)get_group_id(0)) * TILE_M, i1 = min(i0 + TILE_M, Tq);
   const long offset = OFFSET_OF(b);
   const int begin = LEAST_SEEN(i0, i1), end = end_seen(i1 - 1 + offset, after, keys);
-  /* The keys that each of its queries sees. */
+  /* The range of keys that every query of the tile sees. */
   const int all_begin = MOST_SEEN(i0, i1), all_end = end_seen(i0 + offset, after, keys);
   elements q = Q + Q_at + b * Q_b + h * Q_h + i0 * Q_t, k_rows = K + K_at + b * K_b + of * K_h,
            v_rows = V + V_at + b * V_b + of * V_h;

@@ -81,8 +81,8 @@ DEFINE_PACKED_FIELDS(MMA_GRAD_FIELDS);
   }
 #define SCORE_OF(s) const real score = (s)*product_scale, chain = 1
 #endif
-/* Turns s, a product, into the weight, and dw into the gradient of the product, without the factor `slope` if there is
- * no cap. */
+/* Turns s, the product of a query and a key, into the weight, and dw into the gradient of the loss with respect to that
+ * product. Without a cap the factor `slope` is still missing; the sums are multiplied by it at the end. */
 #define WEIGH                                                                                                          \
   SCORE_OF(s[i][j][e]);                                                                                                \
   const real own = L[L_at + of_row + query], delta = Delta[Delta_at + of_row + query];                                 \

@@ -25,7 +25,7 @@
 #define PANEL (NV * VW) /* filters of a panel */
 #define MOST_TAPS 64
 #define SUMMED 144 /* products of a partial sum: 16 channels of 3 x 3 taps */
-#define AHEAD 16   /* steps whose weights are prefetched, from a second or third level cache */
+#define AHEAD 16   /* weights are prefetched this many steps ahead, from a second or third level cache */
 
 typedef __local const float *pixels;
 

@@ -23,7 +23,7 @@
 #include "conv/input_tile.clh"
 
 #define NR (NV * VW)
-#define AHEAD 8 /* channels of S that are prefetched */
+#define AHEAD 8 /* S is prefetched this many channels ahead */
 
 static inline int taps2_of(const int8 own) {
   UNPACK_INTS(PHASE_OWN, own)

@@ -26,7 +26,7 @@
 
 #define PANEL (NV * VW) /* channels of a panel */
 #define TILE (2 * SEG)  /* pixels of a register tile */
-#define AHEAD 16        /* steps whose weights are prefetched, from a second or third level cache */
+#define AHEAD 16        /* weights are prefetched this many steps ahead, from a second or third level cache */
 
 typedef __global const float *weights;
 typedef __local float *local_floats;
@@ -102,8 +102,8 @@ static inline void filter_panel(const int vectors, const int rows, const int col
   }
 }
 
-/* Writes D of 16 channels and `count` adjacent pixels from `at` on; d holds the sums of the first pixel. The last
- * vector may overlap the one before. */
+/* Writes D of 16 channels and `count` adjacent pixels from `at` on; d points to the sums of the first pixel; those of
+ * the next are `pitch` floats further. The last vector may overlap the one before. */
 static inline void finish(__local const float *d, const int pitch, const int count, const int channels, const int plane,
                           weights b3, __global const float *A, __global float *D) {
   for (int i = 0; i < count; i += VW) {

@@ -15,8 +15,8 @@
 #include "common/transpose.clh"
 #include "conv/fields.clh"
 
-#define AHEAD 8                /* channels to prefetch: backward each is on another page */
-#define AHEAD_ROW (4 * VW)     /* elements of a row to prefetch */
+#define AHEAD 8                /* channels are prefetched this far ahead: in a backward pass each is on another page */
+#define AHEAD_ROW (4 * VW)     /* elements of a row are prefetched this far ahead */
 #define TR (PART <= 4 ? 4 : 8) /* rows that are transposed together */
 
 /* The rows of a part: where they begin in W, the elements left from there, their distance and how many exist. */

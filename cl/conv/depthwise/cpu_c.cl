@@ -25,7 +25,7 @@
 #include "conv/fields.clh"
 
 #define BLOCK 4        /* adjacent results that are computed together */
-#define AHEAD (4 * VW) /* pixels of a plane that are prefetched */
+#define AHEAD (4 * VW) /* pixels of a plane are prefetched this far ahead */
 #define STEP2 (STEP ? STEP : COLUMN_STEP)
 
 /* target[p] = the element of U that pixel p of rows begin .. end - 1 of S becomes; `unread` if no tap reads it. */

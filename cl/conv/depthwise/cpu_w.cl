@@ -111,13 +111,13 @@ INLINE void convolve(const plane S, const geometry g, __private const float *w, 
   }
 }
 #else
-/* For phase 0 or 1: its first tap; the row or column of S which that reads, counted from half of D's; and the number of
- * its taps. Each second tap after the first reads the pixel before. */
+/* Row (or column) 2 p + phase of D reads every other tap from FIRST_TAP(phase) on, PHASE_TAPS(phase) in all. The first
+ * of them reads row (or column) p + FIRST_INPUT(phase) of S, and each further one the row before. */
 #define FIRST_TAP(phase) ((phase) ? 1 - PAD % 2 : PAD % 2)
 #define FIRST_INPUT(phase) (PAD / 2 + ((phase) ? PAD % 2 : 0))
 #define PHASE_TAPS(phase) ((TAPS - FIRST_TAP(phase) + 1) / 2)
 
-/* Sums a vector of each of the two column phases, and stores them interleaved. */
+/* For each row of D: sums one vector of even columns and one of odd columns, and stores them interleaved. */
 INLINE void convolve(const plane S, const geometry g, __private const float *w, const float start, const target to) {
   UNPACK_GEOMETRY;
   FOR_ROWS(int pair = 0; pair < (out1 + 1) / 2; pair++)

@@ -4,10 +4,10 @@
  *   dW[c][r][s] = sum over images and output pixels (p, q) of
  *                 dY[c][p][q] X[c][p stride - pad + r dilation][q stride - pad + s dilation]
  *
- * The filter is FR x FS; a group has one channel and one filter, and there are at least 16. One work-item is one
- * work-group and owns 16 channels of a part of the images. It packs their planes, [pixel][16], in local memory, and
- * keeps a vector of sums for each tap in registers. Rows outside X are read from a row of zeros; taps outside its
- * columns are skipped.
+ * The filter is FR x FS; a group of the convolution has one channel and one filter, and there are at least 16 groups.
+ * One work-item is one work-group and owns 16 channels of a part of the images. It packs their planes, [pixel][16], in
+ * local memory, and keeps a vector of sums for each tap in registers. Rows outside X are read from a row of zeros; taps
+ * outside its columns are skipped.
  *
  * Sums go to T as conv/wgrad_reduce.cl takes them with PANEL 3, MR 9, NV 1 of one group of G filters. NDRange:
  * ceil(G / 16), parts; work-group (1, 1, 1). scratch: 16 ((I1 + 1) I2 + O1 O2) floats. */

@@ -25,9 +25,9 @@ typedef struct dimension {
   int in, out, pad, dilation;
 } dimension;
 
-/* For rows in [WHOLE, WHOLE_END) of a plane of known size every row of dY and X exists, so this loop has no bounds
- * checks; border rows are unrolled. All rows of a small plane are. In a larger plane unrolled rows would be reordered
- * by clang until sums leave the registers. */
+/* In rows WHOLE to WHOLE_END - 1 of a plane of known size, every row of dY and X that is needed exists, so the loop
+ * over them has no bounds checks. The loops over the other rows are unrolled, and in a small plane (LANES 8) this one
+ * is too. In a larger plane clang would reorder the unrolled rows until the sums leave the registers. */
 #if LANES == 8
 #define UNROLL_WHOLE UNROLL
 #else
@@ -43,8 +43,9 @@ typedef struct cursor {
   mask used[VECTORS], inside[VECTORS][MASKS];
 } cursor;
 
-/* sum[r][s] += the products of the STRIDE rows of X that begin to overlap row p of dY with that and the OPEN - 1 before
- * it, which are open[] afterwards. whole: none of these rows is missing. */
+/* Moves the rows of dY before row p, which are in open[0] and on, one place further, and reads row p into open[0]. Then
+ * adds to sum[r][s] the products of all these rows with the first STRIDE rows of X that row p reads. whole: none of
+ * these rows is missing. */
 INLINE void add_rows(const plane x, const plane y, const dimension rows, const dimension columns, const int p,
                      const bool whole, __private const cursor *at, __private row open[VECTORS][OPEN],
                      __private row sum[FR][FS]) {

@@ -5,10 +5,10 @@
  *   T[k] = (offset, t0 DELTA0, t1 DELTA1, t2 DELTA2)
  *
  * with k = c taps + t, and offset from a column's first source element to the one that tap t of channel c reads. Rows
- * beyond KG and depths beyond CG taps are zero; their entries of T are outside every source. A zero stands behind P,
- * padding as deep as PAST behind T; one phase's P and T follow another's. phase_begins: the first element of each
- * phase's P, and its DEPTH. P has `elements` elements. NDRange: elements + 1 + PAST * phases, rounded up; work-group
- * (64).
+ * beyond KG and depths beyond CG taps are zero; their entries of T are outside every source. The P of all phases follow
+ * each other, with one zero at their end. The T of the phases follow each other too, each with PAST entries of padding
+ * at its own end. phase_begins: the first element of each phase's P, and its DEPTH. P has `elements` elements. NDRange:
+ * elements + 1 + PAST * phases, rounded up; work-group (64).
  *
  * D_T: type of the weights. */
 #include "common/dtype.clh"

@@ -112,7 +112,7 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
   __global const uint4 *weights = P + P_at / PIECE + phase_number + (long)(own_group * KG + row0 + mine) * DEPTH;
   __global const uint4 *source = L + L_at + ((long)own_group * N + image0) * IN0 * IN1 * IN2 * CHANNELS;
 
-  /* The source pixels of its columns, before a tap is added. */
+  /* The source pixels of the work-item's columns, before a tap is added. */
   int i0[ROWS_B], i1[ROWS_B], i2[ROWS_B], from[ROWS_B];
   UNROLL for (int r = 0; r < ROWS_B; r++) {
     const int column = col0 + mine + r * (THREADS / 4), image = column / pixels, pixel = column - image * pixels;

@@ -5,11 +5,11 @@
  *   columns   taps and, within each, CG channels, rounded up to whole pieces of 16 bytes
  *   depth     pixels of y, of all images, STEPS steps of TILE_K for each of SPLITS groups
  *
- * Y and X have their channels last (conv/gpu/channels_last.cl), so that both lie: a piece is some channels of a pixel,
- * and zeros if the tap reads padding. A work-item copies pieces of one tap and channels, for several pixels, which
- * advance by TILE_K, digit by digit (ADVANCE: TILE_K in image, depth, height and width). With PLAIN, a filter of one
- * element that reads pixel by pixel, both keep their layout, channels first, and stand upright: a piece is some pixels
- * of a channel, and images are whole pieces.
+ * Y and X have their channels last (conv/gpu/channels_last.cl), so that both operands lie (common/mma/tile.clh): a
+ * piece is some channels of a pixel, and zeros if the tap reads padding. A work-item copies pieces of one tap and
+ * channels, for several pixels, which advance by TILE_K, digit by digit (ADVANCE: TILE_K in image, depth, height and
+ * width). With PLAIN, a filter of one element that reads pixel by pixel, both keep their layout, channels first, and
+ * stand upright: a piece is some pixels of a channel, and images are whole pieces.
  *
  * P[SPLITS][G KG][taps][CG rounded up] are float sums, which conv/mma/wgrad_add.cl adds.
  * NDRange: THREADS * tiles of rows * tiles of columns * G * SPLITS; work-group (THREADS).

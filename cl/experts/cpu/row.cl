@@ -1,4 +1,4 @@
-/* experts/cpu/row.cl: products of few rows with one of several matrices each, on CPUs:
+/* experts/cpu/row.cl: products of few rows, each with one of several matrices, on CPUs:
  *
  *   y[p][j] = sum over i of x[p / share][i] w[ids[p]][j][i], 0 if ids[p] is outside
  *

@@ -1,4 +1,4 @@
-/* experts/cpu/tile.cl: products of many rows with one of several matrices each, on CPUs; experts/cpu/row.cl has the
+/* experts/cpu/tile.cl: products of many rows, each with one of several matrices, on CPUs; experts/cpu/row.cl has the
  * formula.
  *
  * A work-item multiplies up to TM rows that have the same expert by NB rows of its matrix. First it converts KC columns
@@ -29,7 +29,7 @@
 #define HALVES(v) (v)
 #endif
 
-/* The sums of the lanes of four vectors, each in the same order. */
+/* The sum of the lanes of each of four vectors. The lanes of all four are added in the same order. */
 BLOCK_FN float4 sums_of(const LANES_T v[4]) {
   const float8 a = HALVES(v[0]), b = HALVES(v[1]), c = HALVES(v[2]), d = HALVES(v[3]);
   const float8 ab = (float8)(a.lo, b.lo) + (float8)(a.hi, b.hi), cd = (float8)(c.lo, d.lo) + (float8)(c.hi, d.hi);

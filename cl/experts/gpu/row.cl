@@ -1,4 +1,4 @@
-/* experts/gpu/row.cl: products of few rows with one of several matrices each, on GPUs; experts/cpu/row.cl has the
+/* experts/gpu/row.cl: products of few rows, each with one of several matrices, on GPUs; experts/cpu/row.cl has the
  * formula.
  *
  * LANES work-items share a row of w: they take 8 elements each, in turn. Their sums are added by a tree in local

@@ -1,4 +1,4 @@
-/* experts/gpu/tile.cl: products of many rows with one of several matrices each, on GPUs; experts/cpu/row.cl has the
+/* experts/gpu/tile.cl: products of many rows, each with one of several matrices, on GPUs; experts/cpu/row.cl has the
  * formula.
  *
  * A group multiplies up to 32 rows that have the same expert by 64 rows of its matrix, 16 columns at a time through

@@ -8,17 +8,17 @@
  *
  *   z * A_batch + p * A_panel + c * A_chunk + i * A_row + w
  *
- * All 32 rows of every panel must be readable. Sums run over chunks of `words` in order and, of bf16, within one as the
- * unit does it, subnormal elements as zeros.
+ * All 32 rows of every panel must be readable. Sums run over chunks of `words` words in order. Within a chunk of bf16
+ * the unit decides the order, and takes subnormal elements as zeros.
  *
  *   A_T, B_T     bf16 both, or i8 or u8 each
  *   MICA_HAS_AMX 1 the instructions, 0 an emulation
  *   PACK         1: groups pack the columns of B that they take, element (z, k, j) of which is
  *                X[X_at + z * X_batch + j * X_outer + k * X_k], K deep; no other core then waits for those lines
  *
- * A work-group takes `columns` panels of B by `height` of A, of these `rows` at once, so that it finds their words in
- * its caches. NDRange: groups of one work-item, ceil(panels of A / height), ceil(panels of B / columns), batches; with
- * PACK height is all panels. */
+ * A work-group takes `columns` panels of B by `height` panels of A, `rows` of the latter at a time, so that it finds
+ * their words in its caches. NDRange: groups of one work-item, ceil(panels of A / height), ceil(panels of B / columns),
+ * batches; with PACK height is all panels. */
 #include "common/epilogue.clh"
 #include "common/group.clh"
 #include "common/cpu/tiles.clh"

@@ -4,7 +4,8 @@
  *
  *   prologue   the tiles of op(A) and op(B) of the first step, the one that may be shallow, go through registers into
  *              local memory, element by element within bounds
- *   loop       the next step's are read into registers, this step's multiplied, the next step's put down; one barrier
+ *   loop       the next step's go into registers, this step's are multiplied, the next step's go into local memory; one
+ *              barrier
  *   epilogue   the last step is multiplied
  *
  * The loop has no condition: pointers advance, and rows and columns outside the matrix read the last one inside; their

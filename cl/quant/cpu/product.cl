@@ -51,10 +51,10 @@
 #define MOST_KNOWN 49
 typedef struct walk {
   int R, S, dh, dw, sh, sw, wq, steps;
-  long step_step, plane, known[MOST_KNOWN]; /* the first values of the first MOST_KNOWN taps */
+  long step_step, plane, known[MOST_KNOWN]; /* where the first values of the first MOST_KNOWN taps lie */
 } walk;
 
-/* The first value of the tap (r, s). */
+/* Where the first value of the tap (r, s) lies. */
 static inline long find_tap(__private const walk *w, const int r, const int s) {
   return ((long)(r * w->dh % w->sh) * w->sw + s * w->dw % w->sw) * w->plane + (long)(r * w->dh / w->sh) * w->wq +
          s * w->dw / w->sw;

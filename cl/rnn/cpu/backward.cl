@@ -67,13 +67,13 @@ INLINE void gates(__private const layer *l, const functions f, __private const r
   UNROLL for (int k = 0; k < 3; k++)
       MICA_VSTORE(VW, MICA_VLOAD(VW, l->state + (2 + k) * l->plane, at) + dp[k], l->state + (2 + k) * l->plane, at);
 #endif
-  /* GRU_BEFORE gets r's gradient from the product of n's later. */
+  /* In GRU_BEFORE the gradient of gate r is computed later (reset_gate), from a product with the gradient of n. */
   UNROLL for (int k = KIND == GRU_BEFORE ? 1 : 0; k < GATES; k++)
       give(l, a[k], KIND == GRU && k == 2 ? hidden : a[k], at, r, i, k, u);
 }
 
 #if KIND == GRU_BEFORE
-/* Computes r's gradient of VW units from that of r h. */
+/* Computes the gradient of gate r of VW units. d: the gradient of r h. */
 INLINE void reset_gate(__private const layer *l, const functions f, __private const rows *r, const int i, const int row,
                        const int u, const V d) {
   const long at = (long)row * l->pitch + u;

@@ -42,7 +42,7 @@ INLINE void find_position(__private const layer *l, const int s, const int seque
 }
 
 #if KIND == GRU_BEFORE
-/* Computes r's gradient from the gradient of r h, which a product has found. */
+/* Computes the gradient of gate r. d: the gradient of r h, which a product has found. */
 INLINE void reset_gate(__private const layer *l, const functions f, __private const position *p, const S d) {
   S da = 0;
   if (p->counts) {
