@@ -5,6 +5,7 @@
 #include "ops/conv/conv.h"
 #include "ops/layout/strided_copy.h"
 #include "ops/matmul/gemm.h"
+#include "ops/quant/int8.h"
 #include "ops/reduce/reduce.h"
 #include "ops/select/launch_check.h"
 #include "ops/select/registry.h"
@@ -350,6 +351,36 @@ START_TEST(every_implementation_has_cases) {
 }
 END_TEST
 
+/* The lines about GPUs, each as "kernel.variant". */
+typedef struct gpu_lines {
+  char names[256][80];
+  size_t count;
+} gpu_lines;
+
+static void note_gpu_line(void *user, const mica_doctor_line *line) {
+  gpu_lines *seen = user;
+  if (!strstr(line->cases, " as on a gpu")) return;
+  ck_assert_uint_lt(seen->count, sizeof seen->names / sizeof *seen->names);
+  snprintf(seen->names[seen->count++], sizeof *seen->names, "%s.%s", line->kernel, line->variant);
+}
+
+/* A kernel of 8-bit products has a line per list of cases: for all devices, for processors' instructions, and for
+ * filters of one channel. A processor's variants add no line for GPUs. */
+START_TEST(variants_for_cpus_repeat_no_check_for_gpus) {
+  static gpu_lines seen;
+  mica_doctor_summary summary = {0};
+  seen.count = 0;
+  ck_ok(mica__check_run(test_engine(), &mica__op_int8_conv, MICA__CHECK_QUICK, note_gpu_line, &seen, &summary));
+  ck_assert_uint_eq(summary.failed, 0);
+  ck_assert_uint_gt(seen.count, 0);
+  for (size_t i = 0; i < seen.count; i++) {
+    size_t lines = 0;
+    for (size_t k = 0; k < seen.count; k++) lines += !strcmp(seen.names[i], seen.names[k]);
+    ck_assert_msg(lines <= 3, "%s has %zu lines", seen.names[i], lines);
+  }
+}
+END_TEST
+
 static mica_status check_nothing(mica__check *check) {
   return mica__check_launches(check, &mica__op_cumsum, "none", NULL, 0);
 }
@@ -398,4 +429,5 @@ TEST_GROUPS(DEVICE,
                  a_wrong_launch_is_filed_by_kernel_and_variant),
             EACH(fault_begin, fault_remove, a_kernel_that_does_not_build_fails_its_check,
                  memory_that_is_short_quarantines_nothing),
-            EACH(NULL, NULL, every_implementation_has_cases, what_no_case_runs_is_named, a_kernel_names_its_op))
+            EACH(NULL, NULL, every_implementation_has_cases, variants_for_cpus_repeat_no_check_for_gpus,
+                 what_no_case_runs_is_named, a_kernel_names_its_op))

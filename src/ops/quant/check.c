@@ -95,7 +95,10 @@ static mica__launch_case case_of(const int8_case *c, bool conv, size_t number, c
   return made;
 }
 
-static mica_status check_cases(mica__check *check, const mica__op *op, bool conv, const int8_case *list, size_t count) {
+/* Checks a list of cases; on: as in mica__check_launches_on. variant: NULL, or the one on CPUs of cases that name
+ * none. */
+static mica_status check_on(mica__check *check, const mica__op *op, bool conv, unsigned on, const char *variant,
+                            const int8_case *list, size_t count) {
   mica__launch_case cases[MOST_CASES];
   mica__int8_attrs attrs[MOST_CASES];
   size_t made = 0;
@@ -103,24 +106,22 @@ static mica_status check_cases(mica__check *check, const mica__op *op, bool conv
     for (int v = 0; v < (list[i].with & STANDARD ? STANDARDS : 1); v++, made++) {
       if (made == MOST_CASES) return mica__fail(MICA_E_STATE, "more than %d cases of 8-bit products", MOST_CASES);
       cases[made] = case_of(&list[i], conv, i, standard[v], &attrs[made]);
+      if (!cases[made].variants[0]) cases[made].variants[0] = variant;
     }
-  return mica__check_launches(check, op, op->name, cases, made);
+  return mica__check_launches_on(check, op, op->name, on, cases, made);
 }
 
-/* Cases in each variant of a kernel that the device has. */
+static mica_status check_cases(mica__check *check, const mica__op *op, bool conv, const int8_case *list, size_t count) {
+  return check_on(check, op, conv, MICA__ON_ANY, NULL, list, count);
+}
+
+/* Cases as on a CPU, in each variant of a kernel that the device has. */
 static mica_status check_variants(mica__check *check, const mica__op *op, bool conv, const mica__kernel_desc *desc,
                                   const int8_case *list, size_t count) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(check->queue));
-  for (int v = 0; v < desc->variant_count; v++) {
-    mica__launch_case cases[MOST_CASES];
-    mica__int8_attrs attrs[MOST_CASES];
-    for (size_t i = 0; i < count; i++) {
-      cases[i] = case_of(&list[i], conv, i, NULL, &attrs[i]);
-      cases[i].variants[0] = desc->variants[v].name;
-    }
+  for (int v = 0; v < desc->variant_count; v++)
     if (mica__variant_fits(desc, &desc->variants[v], device))
-      MICA_TRY(mica__check_launches(check, op, op->name, cases, count));
-  }
+      MICA_TRY(check_on(check, op, conv, MICA__ON_CPU, desc->variants[v].name, list, count));
   return MICA_OK;
 }
 
@@ -153,8 +154,10 @@ mica_status mica__int8_matmul_check(mica__check *check, const mica__op *op) {
       {MICA_U8, MICA_I8, MICA_I32, {2, {9, 64}}, {2, {64, 33}}, ZEROS, {0}},
       {MICA_I8, MICA_U8, MICA_U8, {3, {2, 70, 21}}, {3, {2, 21, 34}}, SCALES | ZEROS | Y, {0}},
   };
+  enum { VNNI = sizeof vnni / sizeof *vnni };
   MICA_TRY(check_cases(check, op, false, list, sizeof list / sizeof *list));
-  return check_variants(check, op, false, &mica__int8_cpu_vnni_kernel, vnni, sizeof vnni / sizeof *vnni);
+  MICA_TRY(check_variants(check, op, false, &mica__int8_cpu_vnni_kernel, vnni, VNNI));
+  return check_on(check, op, false, MICA__ON_GPU, NULL, vnni, VNNI);
 }
 
 /* Filters of one channel. */
@@ -247,12 +250,14 @@ static mica_status check_instructions(mica__check *check, const mica__op *op) {
       {MICA_U8, MICA_I8, MICA_I32, {4, {2, 34, 9, 7}}, {4, {13, 34, 3, 3}}, ZEROS | PER_COLUMN, {0}},
       {MICA_I8, MICA_U8, MICA_I8, {4, {1, 38, 6, 11}}, {4, {36, 19, 3, 2}}, SCALES | Y | BIAS, {.groups = 2}},
       {MICA_I8, MICA_I8, MICA_I32, {4, {1, 5, 9, 12}}, {4, {3, 5, 8, 7}}, ZEROS, {.pad = {3, 3}}},
+      {MICA_U8, MICA_U8, MICA_I32, {4, {1, 9, 7, 10}}, {4, {5, 9, 2, 2}}, ZEROS | PER_COLUMN, {0}},
       {MICA_U8, MICA_I8, MICA_U8, {4, {1, 70, 5, 9}}, {4, {9, 70, 1, 1}}, SCALES | ZEROS | Y | SUM, {0}},
       {MICA_U8, MICA_I8, MICA_I8, {4, {2, 3, 6, 11}}, {4, {35, 3, 1, 1}}, Y | TIES | RELU, {0}},
   };
   enum { KINDS = sizeof kinds / sizeof *kinds };
   MICA_TRY(check_variants(check, op, true, &mica__int8_cpu_vnni_kernel, kinds, KINDS));
-  return check_variants(check, op, true, &mica__int8_cpu_bytes_kernel, kinds, KINDS);
+  MICA_TRY(check_variants(check, op, true, &mica__int8_cpu_bytes_kernel, kinds, KINDS));
+  return check_on(check, op, true, MICA__ON_GPU, NULL, kinds, KINDS);
 }
 
 mica_status mica__int8_conv_check(mica__check *check, const mica__op *op) {

@@ -265,8 +265,8 @@ static mica_status check_class(mica__check *check, const mica__op *op, const mic
   return MICA_OK;
 }
 
-mica_status mica__check_launches(mica__check *check, const mica__op *op, const char *cases,
-                                 const mica__launch_case *list, size_t count) {
+mica_status mica__check_launches_on(mica__check *check, const mica__op *op, const char *cases, unsigned on,
+                                    const mica__launch_case *list, size_t count) {
   static const struct {
     const char *name;
     unsigned bit;
@@ -279,6 +279,7 @@ mica_status mica__check_launches(mica__check *check, const mica__op *op, const c
   for (size_t k = 0; status == MICA_OK && k < sizeof classes / sizeof *classes; k++) {
     class_groups groups = {.count = 1};
     char text[96];
+    if (!(classes[k].bit & on)) continue;
     snprintf(text, sizeof text, "%s as on a %s", cases, classes[k].name);
     groups.list[0] = mica__check_begin(check, op->name, classes[k].name, text);
     mica__kernels_imitate_gpu(check->engine, classes[k].bit == MICA__ON_GPU);
@@ -290,4 +291,9 @@ mica_status mica__check_launches(mica__check *check, const mica__op *op, const c
     }
   }
   return status;
+}
+
+mica_status mica__check_launches(mica__check *check, const mica__op *op, const char *cases,
+                                 const mica__launch_case *list, size_t count) {
+  return mica__check_launches_on(check, op, cases, MICA__ON_ANY, list, count);
 }

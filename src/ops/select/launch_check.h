@@ -31,6 +31,10 @@ typedef struct mica__launch_case {
  * against every kernel of its launch. Fails only if the check itself cannot go on. */
 mica_status mica__check_launches(mica__check *check, const mica__op *op, const char *cases,
                                  const mica__launch_case *list, size_t count);
+/* As mica__check_launches, but only for the classes whose MICA__ON_... bits are set in `on`: cases that name a variant
+ * for one class say nothing new about another. */
+mica_status mica__check_launches_on(mica__check *check, const mica__op *op, const char *cases, unsigned on,
+                                    const mica__launch_case *list, size_t count);
 
 /* The values of a kernel for a launch: the variant for exec->classes if these are set, else the choice of
  * mica__kernel_choose, which skips variants in quarantine. MICA_E_UNSUPPORTED if nothing is left. */
