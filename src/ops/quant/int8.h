@@ -101,6 +101,8 @@ mica_status mica__int8_pack(const mica__int8 *p, const mica__int8_form *form, bo
 /* Packs only rows, for kernels that pack columns themselves: images with filters of one pixel. */
 mica_status mica__int8_pack_rows(const mica__int8 *p, const mica__int8_form *form, bool want_sums,
                                  mica__int8_packed *packed);
+/* True if the operand stays the same between runs, so that it is packed once, in the prologue. */
+bool mica__int8_is_constant(const mica__int8 *p, mica__int8_operand operand);
 /* The elements of a tap in a form: its depth, padded to whole runs. */
 int64_t mica__int8_steps(const mica__int8 *p, const mica__int8_form *form);
 void mica__int8_packed_free(mica__int8_packed *packed);

@@ -47,11 +47,13 @@ int32_t mica__int8_mask(const mica_tensor *tensor, mica_dtype to) { return mica_
 /* The steps that a work-item packs if nobody wants a matrix's sums. */
 #define CHUNK 32
 
+bool mica__int8_is_constant(const mica__int8 *p, mica__int8_operand operand) {
+  return p->exec->prologue && p->exec->constant >> mica__int8_input(p->attrs, operand) & 1;
+}
+
 /* The queue for launches that read only this operand: the prologue's if it is constant. */
 static mica_queue *packer(const mica__int8 *p, mica__int8_operand operand) {
-  int32_t input = mica__int8_input(p->attrs, operand);
-  bool constant = p->exec->prologue && p->exec->constant >> input & 1;
-  return constant ? p->exec->prologue : p->exec->queue;
+  return mica__int8_is_constant(p, operand) ? p->exec->prologue : p->exec->queue;
 }
 
 static mica_status element_tensor(mica_queue *queue, bool shorts, int64_t count, mica_tensor **tensor) {

@@ -393,10 +393,14 @@ static const char *decline_bytes(const mica__task *task) {
   const char *reason = mica__exec_declines(p->exec, task, &mica__int8_cpu_bytes_kernel);
   if (!reason && !mica__kernel_variant(&mica__int8_cpu_bytes_kernel, task->device))
     reason = "the processor lacks vpmaddubsw on vectors of 32 bytes (AVX2)";
-  return reason ? reason : p->conv ? NULL : "rows of a matrix change with every run and would be split each time";
+  if (reason) return reason;
+  if (!p->conv) return "rows of a matrix change with every run and would be split each time";
+  /* Checks have no prologue. */
+  const bool once = !p->exec || p->exec->classes || mica__int8_is_constant(p, MICA__INT8_SECOND);
+  return once ? NULL : "the filters are not constant and would be split in each run";
 }
 
-/* vpmaddubsw takes unsigned pixels and signed filters, which are split once (quant/cpu/split.cl). */
+/* vpmaddubsw takes unsigned pixels and signed filters, which are split in the prologue (quant/cpu/split.cl). */
 static mica_status launch_bytes(mica_queue *queue, const mica__task *task) {
   const mica__int8 *p = task->problem;
   mica__int8_form form = {.rows = MICA_I8, .columns = MICA_U8, .per = 4, .run = 1, .split = true};
