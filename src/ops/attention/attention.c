@@ -66,7 +66,8 @@ static mica_status check_positions(const char *what, const mica__type *in, mica_
   return MICA_OK;
 }
 
-/* starts: the first key of each query, (B, Tq); sinks: a score per head, (H). */
+/* Checks starts, the first key that each query sees, (B, Tq), and sinks, a score for each head, (H). Either may be
+ * NULL. */
 static mica_status check_starts_and_sinks(const mica__type *in, const mica__type *starts, const mica__type *sinks) {
   char text[MICA__TYPE_TEXT];
   const int64_t *q = in[0].shape.dim;
@@ -336,7 +337,7 @@ static mica_value with_four_axes(mica_value mask) {
   return mask;
 }
 
-/* Casts sinks to the type of the sums of scores. */
+/* Casts sinks to the type in which scores are summed. */
 static mica_value of_sums(mica_value sinks, mica_value q) {
   if (!sinks.graph || !q.graph || mica_value_dtype(sinks) == wide_of(mica_value_dtype(q))) return sinks;
   return mica_cast(sinks, wide_of(mica_value_dtype(q)));

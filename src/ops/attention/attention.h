@@ -88,7 +88,7 @@ typedef struct mica__attention {
   const mica__attention_attrs *attrs;
   const mica_tensor *in[MICA__ATTENTION_OPERANDS];
   mica__attention_sizes size;
-  mica_dtype dtype, wide; /* of the elements; of the sums */
+  mica_dtype dtype, wide; /* the type of the elements; the type of sums */
   bool of_gradient;
   mica__mma_trial *trial; /* tries a variant with a unit's instructions before its first launch; NULL in checks */
 } mica__attention;
@@ -119,7 +119,8 @@ mica_status mica__attention_delta(const mica__attention *a, mica_tensor **delta)
 mica_status mica__attention_mask_grad_launch(const mica__exec *exec);
 extern const mica__kernel_desc mica__attention_delta_kernel, mica__attention_mask_grad_kernel;
 
-/* The number of operations of over_d products over D and over_e products over E, for all pairs that are seen. */
+/* The number of operations of over_d products over D and over_e products over E, for all pairs of a query and a key
+ * that it sees. */
 double mica__attention_cost(const mica__attention *a, double over_d, double over_e);
 
 /* For `decline`: NULL if the kernels are for the device's class and were not found wrong on it; else the reason. class:

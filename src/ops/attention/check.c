@@ -109,7 +109,7 @@ static void free_run(run *r) {
   *r = (run){0};
 }
 
-/* Adds an input: the given values or, without, random ones. */
+/* Adds an input with the given values, or with random ones if values is NULL. */
 static mica_status add_input(mica__check *check, run *r, mica_dtype dtype, mica_shape shape, double bound,
                              const double *values) {
   int32_t k = r->input_count++;

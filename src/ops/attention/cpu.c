@@ -19,12 +19,13 @@
 static const mica__kernel_param params[] = {TILE_PARAMS(1, 2, 3),
                                             MICA__INT("TILES", "most tiles of a work-item", MOST_TILES, 2, 1)};
 static const mica__kernel_param grad_params[] = {TILE_PARAMS(1, 2)};
-/* AVX-512: 16 sums of 16 lanes; shorter vectors: 12 sums of 8 lanes. */
+/* A register tile has 16 sums of 16 lanes with AVX-512, 12 sums of 8 lanes with shorter vectors. */
 static const mica__variant variants[] = {
     MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__ATTENTION_VALUES, 16, 2, 8, 64, 64, 64, MOST_TILES),
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA__ATTENTION_VALUES, 8, 3, 4, 64, 64, 64, MOST_TILES),
 };
-/* Shorter vectors: 8 sums of 8 lanes, since the queries' gradients have D_PAD columns in tiles. */
+/* A register tile has only 8 sums of 8 lanes with shorter vectors, since the queries' gradients have D_PAD columns in
+ * tiles. */
 static const mica__variant grad_variants[] = {
     MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__ATTENTION_VALUES, 16, 2, 8, 64, 64, 64),
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA__ATTENTION_VALUES, 8, 2, 4, 64, 64, 64),
@@ -179,7 +180,8 @@ static mica_status forward(mica_queue *queue, const mica__task *task) {
   return mica__queue_submit(a->exec->queue, &launch);
 }
 
-/* Partial sums of dq, which the splits add: (splits, B H, rows, pad) floats. */
+/* Partial sums of dq, one for each split of the keys: (splits, B H, rows, pad) floats, which cl/attention/sum.cl adds
+ * up. */
 typedef struct partial {
   mica_tensor *sums;
   int64_t splits, rows, pad;

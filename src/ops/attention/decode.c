@@ -158,7 +158,7 @@ static const double *values_of(const problem *p, int32_t operand) {
   return input < 0 ? NULL : p->eval->inputs[input];
 }
 
-/* A head's row after its norm and rotary positions. */
+/* Writes a head's row, after its norm and rotary positions, to `row`. scale: the operand that scales the norm. */
 static void prepare_row(const problem *p, const double *x, int32_t scale, double position, double *row) {
   const double *factors = values_of(p, scale), *frequencies = values_of(p, FREQUENCIES);
   double squares = 0;
@@ -420,9 +420,10 @@ static const decode_case q8_cases[] = {
 };
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* Positions: in the cache, its last one, after its end, before its start; slots count down from the last. Keys and
- * values are exact in every cache type, so the reference need not round as the device does: the first of each block is
- * the largest, 127 / 128, so that the scale is 1 / 128, and all are multiples of it. */
+/* Positions of the sequences are inside the cache, but that of sequence 1 is its last, that of 2 after its end, and
+ * that of 3 before its start. Slots count down from the last. Keys and values are exact in every cache type, so the
+ * reference need not round as the device does: the first of each block is the largest, 127 / 128, so that the scale is
+ * 1 / 128, and all are multiples of it. */
 static void fill_numbers(mica__check *check, const mica__launch_case *c, int32_t input, double *values, int64_t count) {
   const mica__decode_attrs *attrs = c->attrs;
   const int64_t sequences = c->inputs[K_CACHE].shape.dim[0] / attrs->length, d = shape_of(attrs, c->inputs, K).dim[3];

@@ -64,7 +64,7 @@ const mica__kernel_desc mica__attention_mma_kernel = {
 const mica__kernel_desc mica__attention_mma_grad_kernel = {
     MICA__KERNEL("attention_mma_grad", "attention/mma/grad.cl", grad_params, grad_variants), .has_room = grad_has_room};
 
-/* A tile, from a kernel's values. */
+/* The sizes of a tile, read from the values of a kernel's parameters. */
 typedef struct tile {
   int32_t unit;
   bool native;
@@ -84,7 +84,7 @@ static tile tile_of(const mica__kernel_desc *desc, const int32_t *values) {
   return t;
 }
 
-/* With larger heads a work-item takes more than its 256 registers (clang 19). */
+/* With larger heads a work-item on AMD's WMMA units takes more than its 256 registers (clang 19). */
 static bool is_too_large(const tile *t) { return t->unit == MICA__MMA_WMMA && t->native && t->head > 64; }
 
 static bool is_dpas(const tile *t) { return t->unit == MICA__MMA_DPAS8 || t->unit == MICA__MMA_DPAS16; }

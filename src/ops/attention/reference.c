@@ -39,7 +39,8 @@ typedef struct row {
   int64_t b, h, i, g; /* g: the head of k and v */
   int64_t low, high;  /* only keys low .. high - 1 are visible */
   const double *q;
-  double growth; /* of magnitudes: 1 + the largest score's magnitude, the growth of a weight's relative error */
+  double growth; /* used only if magnitudes: 1 + the largest score's magnitude, the growth of a weight's relative
+                  * error */
 } row;
 
 static row row_of(const problem *p, int64_t b, int64_t h, int64_t i) {

@@ -15,7 +15,7 @@ typedef struct problem {
   int64_t n, N, C, H, W, classes; /* classes 0: labels are copied */
   int64_t h, w;                   /* of the batch */
   mica_dtype x_type, y_type;
-  bool ordered, alone; /* ordered by an order in memory; only the words */
+  bool ordered, alone; /* ordered: by an order in memory; alone: only the words are made, no pictures */
   const double *x, *records, *order, *affine;
 } problem;
 

@@ -96,7 +96,7 @@ MICA__ATTR_STRUCT(block_product, MICA__BLOCK_PRODUCT_ATTRS);
   X(S, ENUM, activation, MICA_ACTIVATION_NONE, "of the gate; it takes no argument", mica__activation_names)
 MICA__ATTR_STRUCT(block_feed, MICA__BLOCK_FEED_ATTRS);
 
-/* The node below all reshapes that keep the last dimension. */
+/* Follows node `id` back through reshapes that keep the last dimension; returns the first node that is not one. */
 int32_t mica__block_before_shapes(const mica_graph *graph, int32_t id);
 /* mica__op.fuse_operands of these ops: takes in the norm whose result is x, operand 0. */
 bool mica__block_fuse_norm(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
@@ -132,7 +132,7 @@ typedef struct mica__block_rows {
   mica_activation activation;
   float argument;
 } mica__block_rows;
-/* The attributes of exec begin with those of a norm. */
+/* Launches the products. The attributes of exec begin with those of a norm (MICA__BLOCK_NORM_ATTRS). */
 mica_status mica__block_rows_launch(const mica__exec *exec, const mica__block_rows *rows);
 /* For m rows: the rows of x that one pass over the weights serves, and the rows of w that are read at once. */
 void mica__block_choose_rows(const mica_device_info *device, bool cpu, int64_t m, int64_t *of_x, int64_t *of_w);

@@ -369,7 +369,8 @@ static bool runs_together(const mica_device_info *device) {
   return (mica__kernel_class(device) & MICA__ON_CPU) && mica__usable_cores() >= device->compute_units;
 }
 
-/* Besides a bias, the last product may add only h. With one row h may appear as the bias. */
+/* Besides a bias, the last product may add only h: false if it adds anything else. With one row h may appear as the
+ * bias. */
 static bool take_residual(const mica_graph *graph, const mica__node *down, const mica__block_product_attrs *product,
                           int32_t h, int64_t *bias, bool *residual) {
   const bool as_bias = *bias && mica__block_before_shapes(graph, down->inputs[*bias]) == h;

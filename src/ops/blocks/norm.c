@@ -35,7 +35,7 @@ static int64_t last_of(const mica_graph *graph, int32_t id) {
   return shape.rank > 0 ? shape.dim[shape.rank - 1] : 0;
 }
 
-/* True if the node is factor * operand + 0, or operand + offset. */
+/* True if the node is a factor times *operand plus an offset; *affine receives both numbers. */
 static bool find_affine(const mica_graph *graph, int32_t id, int32_t *operand, mica__affine_attrs *affine) {
   int32_t in[4];
   if (!mica__pattern_op(graph, id, &mica__op_affine, in)) return false;

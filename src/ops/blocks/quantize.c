@@ -120,7 +120,9 @@ static bool powers(const work *w) {
 
 /* --- the search --- */
 
-#define TRIALS 10 /* on each side of the plain scale, 0.1 numbers apart */
+#define TRIALS                                                                                                         \
+  10 /* scales that are tried on each side of the plain one; from one to the next the largest number
+                   * changes by 0.1 */
 
 /* The best scale in x = scale * q for elements first .. first + n - 1. */
 static float symmetric_scale(const work *w, int first, int n) {

@@ -63,12 +63,13 @@ MICA__ATTR_STRUCT(cast, MICA__CAST_ATTRS);
 /* A scalar in the graph of `like`, of its dtype. */
 mica_value mica__number(mica_value like, double number);
 
-/* mica__widen: f16 and bf16 as f32, so that no intermediate is rounded to 16 bits; a stream as it was before its cast.
- * mica__narrow: a result back in x's type. */
+/* mica__widen: f16 and bf16 as f32, so that no intermediate is rounded to 16 bits; of a value that mica__stream made,
+ * the value before its cast. mica__narrow: a result cast back to x's type. */
 mica_value mica__widen(mica_value x);
 mica_value mica__narrow(mica_value value, mica_value x);
-/* mica__narrow for a value without other users: mica__widen sees through this cast, and only this one. Gradients that
- * reach the value are those of the cast (mica__op.is_stream), with respect to which users may differentiate. */
+/* Like mica__narrow, for a value that nothing else uses: mica__widen of the result gives the value itself again, not
+ * the rounded one. Gradients of the value count as gradients of the result (mica__op.is_stream), with respect to which
+ * users may differentiate. */
 mica_value mica__stream(mica_value value, mica_value x);
 
 /* A tensor seen as (outer, n, inner), where n is one of its axes. */

@@ -43,7 +43,8 @@ typedef struct mica__conv {
   int64_t images, rows, columns, depth;
   mica__epilogue epilogue; /* writes these matrices; c is the addend, bias has one value per row */
   mica_queue *prologue;    /* if w is constant: takes launches that depend only on w; else NULL */
-  bool lends;              /* mica__exec.lends has the bit of the operand that is read in windows: x forward, else y */
+  bool lends;              /* other launches may use values derived from the operand read in windows, x forward, else y
+                            * (mica__exec.lends) */
   bool allow_tf32;         /* as in mica_conv_config, for f32 */
   bool nontemporal;        /* stored past the caches, which would keep little of such a large result */
 } mica__conv;

@@ -161,7 +161,8 @@ static double time_of(const block *b, const plan *p) {
   return expanded + filtered + projected + WEIGHT * k * (c + m);
 }
 
-/* Chooses the strips that finish first: as few as keep all units busy. False if not even a row fits. */
+/* Chooses the number of strips that takes the least time; more strips must save at least the share GAIN of it. False if
+ * not even a row fits. */
 static bool make_plan(const block *b, const mica_device_info *device, plan *best) {
   const mica__conv_dims *f = &b->filter;
   const size_t cached = (size_t)mica__core_model_of(device)->l2_floats / 2 * sizeof(float);
@@ -342,7 +343,8 @@ static mica_status launch(const mica__exec *exec) {
 
 /* --- where three convolutions are one --- */
 
-/* True for a convolution of two dimensions with a bias, whose result is clamped to [*low, *high]. */
+/* True for a convolution of two dimensions in f32, with a bias and without dilation. Its result is clamped to [*low,
+ * *high], which may be infinite. */
 static bool is_part(const mica_graph *graph, int32_t id, double *low, double *high) {
   const mica__node *node = mica__graph_node(graph, id);
   if (node->op != &mica__op_conv || node->type.dtype != MICA_F32 || node->type.shape.rank != 4) return false;

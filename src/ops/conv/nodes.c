@@ -279,8 +279,8 @@ static double flops_filter(const mica__node *node, const mica__type *inputs) {
   return flops_between(node, inputs[0].shape, node->type.shape, inputs[1].shape);
 }
 
-/* True if x and w have the same shape and there is no padding: each result is then one product of an image and a
- * filter. */
+/* True if x and w have the same shape, and there is one group, no padding and nothing fused: each result is then one
+ * product of an image and a filter. */
 static bool conv_is_dot(const mica__node *node, const mica__type *inputs) {
   const mica__conv_attrs *attrs = node->attrs;
   bool plain = attrs->groups == 1 && !attrs->bias && !attrs->addend && attrs->activation == MICA_ACTIVATION_NONE;

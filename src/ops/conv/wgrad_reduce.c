@@ -22,7 +22,8 @@ const mica__kernel_desc mica__conv_wgrad_reduce_kernel = {
 
 #define VW 16
 
-/* Panels of lanes and tiles of rows. A pair of channel and tap counts as a channel with one tap. */
+/* How many panels of lanes and tiles of rows the sums have. A pair of channel and tap counts as a channel with one
+ * tap. */
 typedef struct extent {
   int64_t panels, tiles, all, taps;
 } extent;

@@ -79,7 +79,8 @@ static product product_of(const mica_graph *graph, int32_t id) {
   return p;
 }
 
-/* True if the node adds a number or multiplies by one: *l then includes it, and *id becomes its other operand. */
+/* True if the node adds a number to a value, or multiplies a value by a number. *l then includes this, and *id becomes
+ * that value. */
 static bool peel(const mica_graph *graph, int32_t *id, line *l) {
   int32_t in[4];
   double n = 0;

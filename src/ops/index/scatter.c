@@ -141,7 +141,7 @@ static mica_status grad_scatter(const mica__grad *grad) {
   return MICA_OK;
 }
 
-/* Checks every join into a base, then sums into zeros. */
+/* Checks scatters: with a base every join, into zeros only sums. */
 static mica_status check_joins(mica__check *check, const mica__op *op, bool base) {
   mica__index_attrs rows = {0}, columns = {.axis = 1}, each = {.elements = true}, last = {.axis = -1, .elements = true};
   mica__index_attrs *const all[] = {&rows, &columns, &each, &last};

@@ -52,7 +52,7 @@ static mica_dtype carrier(mica_dtype dtype) {
   return size == 1 ? MICA_I8 : size == 2 ? MICA_I16 : size == 4 ? MICA_I32 : MICA_I64;
 }
 
-/* The values that its launches share. */
+/* What the launches of one copy share. */
 typedef struct copying {
   plan p;
   mica__kernel *kernel;

@@ -19,7 +19,7 @@ static bool product(mica_shape shape, int64_t *count) {
 }
 
 /* Copies the operand's dimensions where requested; *rest is the index of the dimension that takes the remaining
- * elements, or -1. */
+ * elements, or -1. False if a request names no dimension of the operand, or if two dimensions would take the rest. */
 static bool copy_dims(mica_shape from, mica_shape *to, int32_t *rest) {
   *rest = -1;
   for (int32_t i = 0; i < to->rank; i++) {

@@ -57,7 +57,8 @@ static mica_value index_losses(mica_value logs, mica_value target, const mica_cr
   return losses;
 }
 
-/* logs are log probabilities (N, C, ...). */
+/* The cross entropy of log probabilities `logs` (N, C, ...), reduced as configured. target: indices or probabilities.
+ * x: the builder's operand, whose type the result gets. */
 static mica_value class_loss(const char *op, mica_value logs, mica_value target, mica_value x,
                              const mica_cross_entropy_config *given) {
   static const mica_cross_entropy_config defaults = {0};

@@ -83,7 +83,9 @@ static mica_value is_class(mica_value index, mica_value like) {
   return mica_cast(mica_equal(mica__insert_axis(index, 1), classes), MICA_F32);
 }
 
-/* |p t| and |p| + |t| of each class. */
+/* Counts elements for each class, as (C): *both, those that target and prediction agree on; *all, those of the target
+ * plus those of the prediction. Elements whose target is no class do not count. False if the operands are null, or the
+ * logits have no classes. */
 static bool count_regions(mica_value logits, mica_value target, mica_value *both, mica_value *all) {
   if (!logits.graph || !target.graph || mica_value_shape(logits).rank < 2 || mica_value_shape(logits).dim[1] < 1)
     return false;

@@ -4,7 +4,8 @@
 #include "ops/matmul/gemm.h"
 #include "runtime/tensor.h"
 
-/* Describes an operand to CLBlast, which takes only adjacent rows or columns that do not overlap. */
+/* Describes an operand to CLBlast. False if CLBlast cannot take it: its rows or columns must be adjacent and not
+ * overlap. */
 static bool store_operand(const mica__matrix *x, int64_t rows, int64_t cols, mica__clblast_operand *out) {
   *out = (mica__clblast_operand){.tensor = x->tensor, .batch = x->batch};
   out->transposed = x->col != 1 && cols > 1;

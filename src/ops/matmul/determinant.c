@@ -87,7 +87,8 @@ static mica_status launch_determinant(const mica__exec *exec) {
   return status;
 }
 
-/* The error of about n n operations per element, in units of the largest determinants. */
+/* The bound of each case is that of sums of 100 terms, since an element takes about n n operations, relative to the
+ * largest determinant of the case. */
 static mica_status check_determinant(mica__check *check) {
   const mica__launch_case list[] = {
       {.inputs = {{MICA_F32, {2, {1, 1}}}}, .input_count = 1},

@@ -91,7 +91,7 @@ static const char *take_diagonals(term *t) {
   return NULL;
 }
 
-/* The product of the extents of some letters; MICA_DYNAMIC if one of them is open. */
+/* The product of the extents of some letters; MICA_DYNAMIC if one of them is open, INT64_MAX if it overflows. */
 static int64_t extent_of(const term *t, const char *letters) {
   int64_t product = 1;
   for (const char *c = letters; *c; c++) {
@@ -186,7 +186,8 @@ static const char *parse(const char *equation, char terms[MAX_TERMS][MICA_MAX_RA
   return arrow || implicit_output(terms, *count, output) ? NULL : "gives a result of more than 8 axes";
 }
 
-/* Replaces the ellipsis by `axes` digits; '0' is the last of its axes in every term. */
+/* Replaces the ellipsis by `axes` digits; '0' is the last of its axes in every term. False if axes is negative, or if
+ * letters and digits are too many. */
 static bool expand_ellipsis(const char *from, int64_t axes, char to[MICA_MAX_RANK + 1]) {
   *to = 0;
   if (axes < 0 || (int64_t)strlen(from) - has(from, '.') + axes > MICA_MAX_RANK) return false;

@@ -90,7 +90,7 @@ typedef struct mica__panels {
  * if their stride is 0. Elements beyond the last row or column are undefined. */
 mica_status mica__gemm_pack(mica_queue *queue, const mica__panels *panels, mica_tensor **packed);
 
-/* The layout of op(A) or op(B): outer is its stride along the rows of A or columns of B. */
+/* The layout of op(A) or op(B), MICA__LAYOUT_...; outer: its stride along the rows of A or columns of B; k: along k. */
 int32_t mica__gemm_layout(int64_t outer, int64_t k);
 
 /* True if A_ALIGNED and B_ALIGNED are 1 for vectors of this many elements, and both operands have a unit stride. */

@@ -108,7 +108,7 @@ static bool is_swapped(mica_value x) {
   return swapped;
 }
 
-/* A null value, from a builder that failed, is passed through. */
+/* Returns x with its last two axes swapped; a null value, from a builder that failed, is passed through. */
 static mica_value swap_last(mica_value x) {
   if (!x.graph) return x;
   if (is_swapped(x)) return (mica_value){x.graph, mica__graph_node(x.graph, x.id)->inputs[0]};
@@ -139,7 +139,7 @@ static double flops_matmul(const mica__node *node, const mica__type *inputs) {
   return flops;
 }
 
-/* Each element is a row times a column. */
+/* True, since each element of a product is a row times a column. */
 static bool matmul_is_dot(const mica__node *node, const mica__type *inputs) {
   (void)node;
   return inputs[0].shape.rank >= 1 && inputs[1].shape.rank >= 1;

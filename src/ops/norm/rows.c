@@ -115,7 +115,8 @@ mica_value mica_log_softmax(mica_value x, int32_t axis) {
   return mica__narrow(add_pass(&mica__op_log_softmax, (mica_value[]){y, wide}, axes), x);
 }
 
-/* True if `other` (scale or bias) is null or has the shape of x's axes; false after recording an error. */
+/* True if `other` (scale or bias) is null or has, for each of the axes, x's extent or 1; false after recording an
+ * error. */
 static bool has_axes(const char *op, mica_value x, mica_axes axes, mica_value other) {
   mica_shape whole = mica_value_shape(x), own = mica_value_shape(other), row = {0}, both;
   char has[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];

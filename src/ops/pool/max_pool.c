@@ -248,7 +248,8 @@ static void add_axes(mica__launch *launch, const planes *p) {
   }
 }
 
-/* MICA_E_OVERFLOW unless an int counts the elements of a plane with its padding: positions are ints. */
+/* MICA_E_OVERFLOW unless an int counts the elements of a plane with its padding and a further window: positions are
+ * ints. */
 static mica_status fits(const planes *p) {
   int64_t plane = 1, sum;
   for (int k = 0; k < 3; k++) {

@@ -28,7 +28,7 @@ const mica__kernel_desc mica__int8_depthwise_cpu_kernel = {
 #define MOST_TAPS 256
 /* A strip of rows that is read three times should stay in the first level cache, beside the output. */
 #define STRIP_BYTES (24 << 10)
-/* The groups per core: enough to keep cores evenly busy. */
+/* The work-groups per core: enough to keep cores evenly busy. */
 #define GROUPS 16
 
 /* If many filters with many taps read one channel (the first layer for waveforms), a matrix product is faster: 128

@@ -251,8 +251,8 @@ static bool types_fit(const char *op, const beside *b) {
   return false;
 }
 
-/* Shapes scale and zero to broadcast to x; false after recording an error, or if one of them is null after an earlier
- * one. */
+/* Shapes scale and zero to broadcast to x. False if it records an error, or if x or scale is null, whose error is
+ * recorded already. */
 static bool lay(const char *op, const mica_quantize_config *config, beside *b) {
   char ts[MICA_SHAPE_TEXT], tz[MICA_SHAPE_TEXT];
   int64_t axis = config->axis;

@@ -37,7 +37,7 @@ const mica__kernel_desc mica__conv_cpu_direct_kw_kernel = {
 #define GAIN 0.02
 #define GROUP_WORK (1 << 15)
 
-/* How the work is cut; see the kernel's contract. */
+/* How the work is cut; the comment that opens the kernel's file explains it. */
 typedef struct plan {
   mica__conv_phase phase;
   const mica__variant *variant;

@@ -22,10 +22,10 @@ const mica__kernel_desc mica__conv_cpu_direct_n_kernel = {
 /* With fewer images most lanes are idle. */
 #define FEWEST_IMAGES 8
 #define MOST_TAPS 1024
-/* Groups per core: each packs the source again. */
+/* Work-groups per core; there are few, because each packs the source again. */
 #define GROUPS 2
 
-/* How the work is cut; see the kernel's contract. */
+/* How the work is cut; the comment that opens the kernel's file explains it. */
 typedef struct plan {
   mica__conv_phase phase; /* the phase of the forward pass, but with the pass's own c and k */
   int64_t nv, s_pixels, d_pixels, taps, kb;

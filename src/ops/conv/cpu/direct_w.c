@@ -19,7 +19,7 @@ const mica__kernel_desc mica__conv_cpu_direct_w_kernel = {
 
 #define VW 16
 #define MOST_TAPS 4096
-/* The number of groups that a large enough problem is cut into. */
+/* The number of work-groups that a large enough problem is cut into. */
 #define GROUPS 64
 /* Lanes are neighbours in a row, so short rows are slow: a spectrum by convolution, 258 filters of 256 taps at 4
  * positions, took 320 us here and 83 us with filters as lanes (conv_depthwise_cpu_c). */
@@ -62,7 +62,7 @@ static void set_halo(int i, plan *p) {
   p->high[i] = p->back ? (d->stride[i] - 1 + d->pad[i]) / d->stride[i] : extent - d->pad[i];
 }
 
-/* With short vectors, registers hold tiles of 4 or 6 rows. */
+/* Chooses the rows and vectors of a register tile. With short vectors, registers hold only 4 or 6 rows. */
 static void choose_tile(plan *p, bool long_vectors) {
   int64_t k = p->dims.k;
   bool four = mica__ceil_div(k, 4) * 4 < mica__ceil_div(k, 6) * 6;
@@ -70,8 +70,8 @@ static void choose_tile(plan *p, bool long_vectors) {
   p->nv = !long_vectors ? 1 : p->mr == 4 ? 4 : 2;
 }
 
-/* Chooses the fewest strips that make GROUPS groups. Their data fit a first-level cache if several register tiles read
- * them, else a quarter of a second-level cache. */
+/* Chooses the fewest strips that make GROUPS work-groups. Their data fit a first-level cache if several register tiles
+ * read them, else a quarter of a second-level cache. */
 static void choose_rows(plan *p, const mica__core_model *core) {
   int64_t strips = mica__ceil_div(GROUPS, mica__max(1, p->dims.n * p->dims.groups));
   int64_t room = p->dims.k <= p->mr ? core->l2_floats / 4 : core->l1_floats;

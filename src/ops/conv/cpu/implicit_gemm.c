@@ -28,7 +28,7 @@ static int64_t panel_floats(const mica_device_info *device) { return 3 * mica__c
 /* Panels have at least all taps of one channel. */
 #define MOST_TAPS 8192
 #define MOST_ROWS 1024
-/* Groups per core, if there are enough panels: with fewer groups, a core is idle during the last one. */
+/* Work-groups per core, if there are enough panels: with fewer, some cores are idle during the last one. */
 #define GROUPS 128
 
 /* One phase, or, with a stride of 2 in the width, the two phases of the width together. zero_rows: with a stride of 2
@@ -63,7 +63,7 @@ static int64_t packed_count(const phases *w, int64_t rows) {
   return count;
 }
 
-/* How the work is cut; see the kernel's contract. */
+/* How the work is cut; the comment that opens the kernel's file explains it. */
 typedef struct plan {
   int32_t values[MICA__MAX_PARAMS], mr;
   int64_t nr, taps, cb, kb, panels, columns;

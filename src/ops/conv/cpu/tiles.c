@@ -16,7 +16,7 @@ const mica__kernel_desc mica__conv_cpu_tiles_kernel = {
 
 #define SIDE MICA__TILES_SIDE
 #define SLACK 64
-/* Groups per core; if filters are divided among groups, each group packs its input again. */
+/* Work-groups per core. If filters are divided among them, each packs its input again. */
 #define GROUPS 2
 /* With fewer columns per group, tiles are half empty. */
 #define FEWEST_COLUMNS 56
@@ -25,7 +25,7 @@ const mica__kernel_desc mica__conv_cpu_tiles_kernel = {
 /* With fewer channels or filters tiles are mostly padding. */
 #define FEWEST_CHANNELS 16
 
-/* How the work is cut; see the kernel's contract. */
+/* How the work is cut; the comment that opens the kernel's file explains it. */
 typedef struct plan {
   int64_t rows, panels, all_panels, height, pitch, plane, phases[2];
   mica__tiles_cut cut;

@@ -25,16 +25,17 @@ const mica__kernel_desc mica__conv_cpu_tiles_filters_kernel = {
 #define SIDE MICA__TILES_SIDE
 #define STRIP 16
 #define PITCH (SIDE * SIDE + 16)
-/* Channels per group of the kernel that packs filters. */
+/* Channels per work-group of the kernel that packs filters. */
 #define FILTER_CHANNELS 16
-/* Groups per core. */
+/* Work-groups per core. */
 #define GROUPS 4
 /* With fewer channels or filters tiles are mostly padding. */
 #define FEWEST_CHANNELS 16
-/* Larger planes are read faster in rows of pixels. */
+/* With more pixels in a plane, tiles of the pixels of a row are faster (ops/conv/cpu/tiles.c). */
 #define MOST_PIXELS 1024
 
-/* How the work is cut; see the kernel's contract. from, to: the channels of the source and of the result. */
+/* How the work is cut; the comment that opens the kernel's file explains it. from, to: the channels of the source
+ * and of the result. */
 typedef struct plan {
   mica__tiles_cut cut;
   bool back;

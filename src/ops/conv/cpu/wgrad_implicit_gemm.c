@@ -37,8 +37,8 @@ const mica__kernel_desc mica__conv_cpu_wgrad_implicit_gemm_kernel = {
 #define VW 16
 /* Pixels of a chunk: with two vectors of channels each they fill the first-level cache; 256 for 32 KiB. */
 static int64_t chunk_of(const mica__core_model *core) { return core->l1_floats / (2 * VW); }
-/* The number of groups that a large enough problem is cut into. It depends only on sizes, and suits few units as well
- * as many. */
+/* The number of work-groups that a large enough problem is cut into. It depends only on sizes, and suits few units as
+ * well as many. */
 #define GROUPS 32
 /* Packing a vector takes about as long as multiplying it with this many rows of a tile. */
 #define PACK_ROWS 7.0
@@ -50,7 +50,7 @@ static int64_t chunk_of(const mica__core_model *core) { return core->l1_floats /
 #define SCRATCH_PART 2
 #define COPY_PART 8
 
-/* How the work is cut; see the kernel's contract. */
+/* How the work is cut; the comment that opens the kernel's file explains it. */
 typedef struct plan {
   const mica__variant *variant;
   int64_t nr, mr, panels, tiles, taps; /* taps: each has its own tiles */
@@ -217,7 +217,7 @@ static const char *unable(const void *problem) {
              : "an image, or a row of one, is too large";
 }
 
-/* plan.variant is NULL if local memory is too small for all. */
+/* plan.variant is NULL if local memory is too small for every variant. */
 typedef struct task_plan {
   trimmed_problem trimmed;
   plan plan;

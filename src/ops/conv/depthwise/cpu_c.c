@@ -17,13 +17,14 @@ const mica__kernel_desc mica__conv_depthwise_cpu_c_kernel = {
     MICA__KERNEL("conv_depthwise_cpu_c", "conv/depthwise/cpu_c.cl", params, variants)};
 
 #define VW 16
-/* The most vectors beyond the last row that adjacent results read. */
+/* Results are computed four at a time, so up to this many lie beyond the last row; each reads `step` vectors
+ * further. */
 #define BEYOND 3
 /* The bytes of a group's strip: 192 KiB with a second-level cache of 1 MiB. */
 static int64_t strip_bytes(const mica_device_info *device) {
   return 3 * mica__core_model_of(device)->l2_floats * (int64_t)sizeof(float) / 16;
 }
-/* Groups per core, so that cores are evenly busy. */
+/* Work-groups per core, so that cores are evenly busy. */
 #define GROUPS 64
 /* The most taps of a filter, which is copied next to a strip. */
 #define MOST_TAPS 1024
@@ -37,7 +38,7 @@ static const char *unable(const void *problem) {
   return d->filter[1] * d->filter[2] > MOST_TAPS ? "the filter is too large" : NULL;
 }
 
-/* How the work is cut; see the kernel's contract. */
+/* How the work is cut; the comment that opens the kernel's file explains it. */
 typedef struct plan {
   int64_t in[2], out[2], first[2], step[2], up[2], rows, height, pitch, images;
 } plan;

@@ -27,7 +27,7 @@ static bool waits_for_memory(const mica__conv *conv, const mica__conv_planes *v,
   return v->out_stride == 1 && mica_tensor_bytes(conv->x) + mica_tensor_bytes(conv->y) > (size_t)core->cached_bytes;
 }
 
-/* Groups per core, so that cores are evenly busy. */
+/* Work-groups per core, so that cores are evenly busy. */
 #define GROUPS 32
 
 static const char *unable(const void *problem) {

@@ -19,15 +19,17 @@ const mica__kernel_desc mica__conv_depthwise_wgrad_w_kernel = {
  * the groups per unit, if there are enough filters, that keep units evenly busy. */
 #define FEW_FILTERS 64
 #define GROUPS_A_UNIT 16
-/* From this many filters per channel on, lanes along filters are fuller if rows are short, and load less for small
- * filters over planes of more pixels. The sums of a large filter take all registers. */
+/* Limits for MANY_FILTERS filters per channel or more. Then lanes along filters (wgrad_implicit_gemm) are fuller if
+ * rows have fewer than MIN_ROW pixels, and load less if planes have more than MAX_PIXELS_OF_MANY. Filters of more than
+ * LARGE_FILTER elements fill all registers with sums, so their rows must be longer, but their planes may have any
+ * size. */
 #define MANY_FILTERS 8
 #define MAX_PIXELS_OF_MANY 4096
 #define MIN_ROW 6
 #define MIN_ROW_OF_LARGE 9
 #define LARGE_FILTER 9
 
-/* How the work is cut; see the kernel's contract. */
+/* How the work is cut; the comment that opens the kernel's file explains it. */
 typedef struct plan {
   int64_t filters;
   mica__conv all; /* the problem as one group with all filters */

@@ -129,8 +129,8 @@ static products products_of(const mica__task *task, const mica__conv_phases *pha
 }
 
 MICA__FIELDS(pack_size_fields, GPU_PACK_SIZE);
-/* Packs the weights, followed by a zero, and the table of the elements that they gather, which runs two steps past the
- * last one. */
+/* Packs the weights of all phases, with a zero at their end, and for each phase the table of the offsets at which the
+ * source is read, with two more steps at its end. */
 static mica_status pack(mica_queue *queue, const mica__conv *conv, const products *p, mica_buffer *weights,
                         mica_buffer *table) {
   const mica__kernel_desc *desc = &mica__conv_gpu_pack_weights_kernel;

@@ -46,7 +46,7 @@ static const char *unable(const void *problem) {
   const mica__conv_dims *d = &conv->dims;
   if (conv->dtype == MICA_F64) return "it cannot sum in f64";
   double in = (double)mica__product3(d->in), out = (double)mica__product3(d->out);
-  if ((double)d->n * out == 0) return "there are no pixels"; /* and the first step would read outside */
+  if ((double)d->n * out == 0) return "there are no pixels"; /* the first step would read outside */
   if ((double)d->c * in > MOST_POSITIONS || (double)d->k * out > MOST_POSITIONS) return "an image is too large";
   return (double)d->n * out > MOST_POSITIONS ? "there are too many elements for positions in 32 bits" : NULL;
 }

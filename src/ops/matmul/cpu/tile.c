@@ -51,7 +51,7 @@ const mica__kernel_desc mica__gemm_tile_kernel = {MICA__KERNEL("gemm_tile", "mat
 
 enum { IN_ROWS = 1, IN_COLUMNS = 2, PACKED_HERE = 3, PREPACKED = 4 };
 
-/* How the work is cut; see the kernel's contract. */
+/* How the work is cut; the comment that opens the kernel's file explains it. */
 typedef struct plan {
   int32_t values[MICA__MAX_PARAMS];
   int32_t mr, nr, vw;
@@ -95,7 +95,7 @@ static int64_t block_m(const mica__core_model *core) { return core->l2_floats / 
 /* Packing A pays only if more tiles than this use each of its elements. */
 #define USES_OF_A 8
 
-/* True if B is read only once, because D has few rows. */
+/* True if D has so few rows, and B is so large, that B is best read in place, each element once. */
 static bool reads_once(const mica__gemm *gemm, const mica__core_model *core) {
   return gemm->b.col == 1 && gemm->m <= core->gemv_rows && gemm->k * gemm->n > core->gemv_floats;
 }
