@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Reserves room for n more bytes and the terminator. */
+/* Reserves room for n more bytes and the terminator. If memory is short it sets `failed` and returns false. */
 static bool reserve(mica__text *text, size_t n) {
   size_t need = 0;
   if (text->failed || !mica__add_size(n, 1, &n) || !mica__add_size(text->length, n, &need)) {

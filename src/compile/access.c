@@ -52,7 +52,8 @@ static int32_t find_runs(mica_shape shape, const mica__access *inner, run runs[M
   return count;
 }
 
-/* The run along which steps of `step` elements move: the outermost run whose own step divides `step`. */
+/* The run along which steps of `step` elements move: the outermost run whose own step divides `step`; NULL: there is
+ * none. */
 static run *run_of(run *runs, int32_t count, int64_t step) {
   for (int32_t j = count - 1; j >= 0; j--)
     if (llabs(step) >= runs[j].row_major && step % runs[j].row_major == 0) return &runs[j];

@@ -83,8 +83,8 @@ static bool add_part(const finder *f, composite *c, int32_t id, int64_t begin) {
   return true;
 }
 
-/* Puts the operands into composite number `of`, in which the result begins at `at`. New ones become parts. False if one
- * cannot, or already has memory elsewhere. */
+/* Puts the operands into composite number `of`, in which the result begins at `at`. Operands without memory become
+ * parts. False if an operand cannot be there, or has memory elsewhere already. */
 static bool add_operands(finder *f, int32_t of, int64_t at, const operand *operands, int32_t count) {
   composite *c = &f->composites[of - 1];
   for (int32_t k = 0; k < count; k++) {

@@ -151,8 +151,9 @@ static int32_t emit_reduce(mica__emission *e, int32_t id, const mica__access *ac
   return instr.args[0] < 0 ? -1 : add_instr(e, &instr, id, access);
 }
 
-/* Narrows the bounds of a LOAD so that its index along axis a of a result, which is read at `access`, lies in
- * [begin, end). */
+/* Narrows the bounds of a LOAD so that its index along axis a of a result, which is read at `access`, lies in [begin,
+ * end). False if that index does not follow one dimension of the kernel's index space in steps of 1 or -1, or if it is
+ * constant and outside. */
 static bool bound(const mica__emission *e, mica_shape shape, const mica__access *access, int32_t a, int64_t begin,
                   int64_t end, mica__fused_instr *load) {
   mica__access index = {0}, steps;
@@ -174,7 +175,7 @@ static bool bound(const mica__emission *e, mica_shape shape, const mica__access 
 }
 
 /* Access and bounds of the LOAD that reads what a result, read at `access`, shows of its operand k; *base receives the
- * node in memory. */
+ * node in memory. False if one LOAD cannot read that. */
 static bool window_access(const mica__emission *e, const mica__node *node, int32_t k, const mica__access *access,
                           mica__fused_instr *load, int32_t *base) {
   mica_shape shape = node->type.shape, part = node_at(e, node->inputs[k])->type.shape;

@@ -12,7 +12,7 @@
 
 typedef struct mica__emission {
   const mica_graph *graph;
-  const int32_t *group; /* by id - 1: the kernel computes the nodes of group `own` */
+  const int32_t *group; /* by id - 1: the node's group; the kernel computes the nodes of group `own` */
   int32_t own;
   const bool *inlined;                    /* by id - 1: computed again wherever it is used */
   mica__fused *fused, *scratch;           /* the result; scratch memory of the caller for one more list */

@@ -33,8 +33,8 @@ static void count_uses(fusing *a, const mica__template *template) {
   }
 }
 
-/* The launch whose whole result, in order, is the user's operand k; NULL: none or others need its result
- * too. */
+/* The launch whose whole result, in order, is the user's operand k. NULL: no launch is, or something else needs its
+ * result too, or the user belongs to another pass. */
 static mica__node *launch_behind(const fusing *a, const mica__node *user, int32_t k) {
   int32_t base = 0, id = user->inputs[k];
   mica_shape space = node_at(a, id)->type.shape;

@@ -126,7 +126,8 @@ static int32_t write_shared(mica__fused_writer *w) {
   return count;
 }
 
-/* Sets the length and pointers of a part, whose values begin at `at`; the first part also declares them. */
+/* Writes the lines that set the length and pointers of a part, whose packed values begin at index `at`; the first part
+ * also declares them. Returns the index after its values. */
 static int32_t write_part(mica__fused_writer *w, int part, int32_t at) {
   mica__write_line(w, "%sn0 = (int)packed.values[%d];", part ? "" : "int ", (int)at++);
   for (int32_t k = 0; k < w->fused->count; k++) {

@@ -201,7 +201,7 @@ static mica__term read_of(const mica__fused_writer *w, int32_t k, int32_t lanes)
   return t;
 }
 
-/* read_of if some lanes may be out of bounds. */
+/* Like read_of, where some lanes may be out of bounds. */
 static mica__term bounded_read(const mica__fused_writer *w, int32_t k, int32_t lanes) {
   const mica__fused_instr *instr = &w->fused->instrs[k];
   mica_dtype stored = w->fused->operand_dtype[instr->operand];

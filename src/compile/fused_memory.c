@@ -27,7 +27,8 @@ static bool may_meet(const mica_tensor *a, const mica_tensor *b) {
          (mica__buffer_is_placeholder(mica__tensor_buffer(a)) && mica__buffer_is_placeholder(mica__tensor_buffer(b)));
 }
 
-/* True if nothing written through this pointer is accessed through another, nor the other way round. */
+/* True if nothing that is written through the pointer of access k is accessed through another pointer, nor the other
+ * way round. */
 static bool is_alone(const mica__fused *fused, int32_t k, int32_t own, const mica_tensor *const *operands) {
   const mica__fused_instr *instr = &fused->instrs[k];
   for (int32_t i = 0; i < fused->count; i++) {

@@ -96,7 +96,7 @@ bool mica__fused_is_transposed(const mica__fused *fused, const mica__fused_plan 
 
 static int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
-/* The product of extents [first, end). */
+/* The product of extents [first, end); false if it overflows. */
 static bool product(const mica__fused *fused, int32_t first, int32_t end, int64_t *out) {
   *out = 1;
   for (int32_t d = first; d < end; d++)

@@ -38,7 +38,7 @@ typedef struct work {
   bool *stored, *inlined;
   bool *kept; /* by id - 1: must be stored, because a recomputation reads it */
   int32_t *stack;
-  int32_t *seen, stamp; /* groups that a search has met */
+  int32_t *seen, stamp; /* by group: the last search that met it; the number of searches so far */
   mica__emission emission;
 } work;
 
@@ -197,8 +197,8 @@ static bool is_worth_it(const work *w, const int32_t *ids, int32_t count) {
   return true;
 }
 
-/* True if the union would mix passes. A recomputed value must not move into a kernel of the first computation, or its
- * results would be kept after all. */
+/* True if the union has both nodes of the first computation (pass 0) and nodes of a recomputation. A recomputed value
+ * must not move into a kernel of the first computation, or its results would be kept after all. */
 static bool mixes_passes(const work *w, const int32_t *ids, int32_t count) {
   bool first = false;
   for (int32_t i = 0; i < count; i++) {
@@ -309,7 +309,8 @@ static mica_status join_readers(work *w, int32_t id) {
 
 /* --- values that are computed again where they are used --- */
 
-/* True if group g still forms one kernel that stores what others use; *stores is the number of stored values. */
+/* True if group g still forms one kernel that stores what others use, or if others use nothing of it. *stores is the
+ * number of stored values. */
 static bool still_emits(work *w, const group *g, int32_t *stores) {
   *stores = 0;
   for (int32_t i = 0; i < g->count; i++) w->trial[g->ids[i] - 1] = 1;
@@ -322,7 +323,7 @@ static bool still_emits(work *w, const group *g, int32_t *stores) {
 }
 
 /* True if the node is stored in any case: it is in no fused group, is an output or assigned, is kept, or another group
- * reads it. Recomputing a value from it does not add a value to be stored. */
+ * reads it and does not recompute it. Recomputing a value from it does not add a value to be stored. */
 static bool is_stored_anyway(work *w, int32_t id) {
   int32_t g = w->group_of[id - 1];
   if (!g || !w->groups[g - 1].fused || w->wanted[id - 1] || w->kept[id - 1]) return true;

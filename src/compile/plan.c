@@ -169,7 +169,7 @@ static mica_status make_operands(recorder *r, const mica__node *node, mica_tenso
   return MICA_OK;
 }
 
-/* The inputs that no run changes, as bits. Held weights are in *held instead. */
+/* The inputs that no run changes, as bits. Held weights (mica__is_held) are in *held instead. */
 static uint32_t constant_inputs(const recorder *r, const mica__node *node, uint32_t *held) {
   uint32_t constant = 0;
   for (int32_t k = 0; k < node->input_count && k < 32; k++) {
@@ -186,8 +186,8 @@ static uint32_t constant_inputs(const recorder *r, const mica__node *node, uint3
   return constant;
 }
 
-/* A lent value is kept only if another step needs it within this many steps, because its memory serves nothing else
- * until then. */
+/* A value that a launch derives from an operand is lent to later launches (mica__op.lends) only if a step needs it
+ * within this many steps, because its memory serves nothing else until then. */
 #define LENDING_STEPS 8
 
 /* True if the op of one of the next steps reads the value as an operand that lends (mica__op.lends). */

@@ -49,8 +49,8 @@ static bool is_parameter(const making *p, const mica_buffer *buffer) {
   return false;
 }
 
-/* Hashes the content of the constant that contains element *first of a slab, if the step reads one; *first becomes the
- * element within the constant. */
+/* Hashes the content of the constant that contains element *first of a slab, if the step reads one, else returns false;
+ * *first becomes the element within the constant. */
 static bool hash_constant(making *p, size_t slab, int64_t *first) {
   const mica__plan *v = p->r->v;
   for (int32_t i = 0; i < p->step->read_count; i++) {

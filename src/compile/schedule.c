@@ -194,8 +194,9 @@ static int32_t updated_by(const schedule *s, int32_t id) {
   return step->fused ? 0 : mica__partition_updated(s->partition->graph, id);
 }
 
-/* The result of the first of the launches that update the parameter one after the other until it has its new value,
- * each the only reader of the result before; 0 if there are no such launches. */
+/* An assignment's value may come from a chain of launches, each of which updates the result of the one before and alone
+ * reads it. Returns the result of the first of them, which updates the parameter itself; 0 if there is no such
+ * chain. */
 static int32_t first_update(const schedule *s, mica__assignment a) {
   for (int32_t id = a.value, from; (from = updated_by(s, id)) != 0; id = from) {
     if (from == a.parameter) return id;
@@ -396,7 +397,7 @@ static void look_again_at_last_reader(schedule *s, int32_t id) {
   }
 }
 
-/* The next step; -1 if only updates are ready, or nothing, which would be a cycle. */
+/* The next step; -1 if updates must run first, or if nothing is ready, which would be a cycle. */
 static int32_t choose(schedule *s) {
   if (s->ready_soon.count > 0) return heap_pop(s, &s->ready_soon);
   while (s->ready_shrinking.count == 0 && s->ready.count > 0) {

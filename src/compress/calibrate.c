@@ -212,7 +212,7 @@ static int32_t end_of(const mica_calibration *c, const mica__layer *layer) {
   return layer->result;
 }
 
-/* Finds the layer whose result, directly or after a ReLU, is used only by `layer`. */
+/* Finds the layer whose result, directly or after a ReLU, is used only by `layer`, and notes `layer` as its next. */
 static void find_previous(mica_calibration *c, int32_t index, const int32_t *users) {
   const mica__layer *layer = &c->layers[index];
   if (layer->source < 0) return;
@@ -227,7 +227,8 @@ static void find_previous(mica_calibration *c, int32_t index, const int32_t *use
   }
 }
 
-/* The kind of a layer, by the op that uses its weight: a convolution or a transposed one. */
+/* The kind of a layer. A layer with a filter is a convolution if that op leads to its result, else a transposed one;
+ * other layers keep their kind. */
 static mica__layer_kind kind_of(const mica_graph *graph, const mica__layer *layer) {
   if (layer->kind != MICA__LAYER_DENSE || layer->shown.weight.rank < 3) return layer->kind;
   for (int32_t id = layer->result; id > layer->weight;) {

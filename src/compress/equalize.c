@@ -25,7 +25,7 @@ static void drop(pair *p) {
   free(p->term);
 }
 
-/* A tensor of the list; NULL if it does not exist. */
+/* The f32 tensor "layer.what" that copy_all made, or NULL. */
 static float *floats_of(const mica__tensors *t, const char *layer, const char *what) {
   char *name = mica__part_of(layer, what);
   float *data = NULL;
@@ -35,7 +35,7 @@ static float *floats_of(const mica__tensors *t, const char *layer, const char *w
   return data;
 }
 
-/* Copies all tensors as f32, so that they can be changed. */
+/* Copies the f32 tensors, so that they can be changed; tensors of other types are not copied. */
 static mica_status copy_all(const mica_safetensors *file, mica__tensors *t) {
   for (size_t i = 0; i < mica_safetensors_count(file); i++) {
     const mica_safetensors_entry *e = mica_safetensors_at(file, i);
@@ -50,7 +50,8 @@ static mica_status copy_all(const mica_safetensors *file, mica__tensors *t) {
   return MICA_OK;
 }
 
-/* True for convolutions and dense layers from channels to channels. */
+/* True if both are convolutions or both dense layers, with weights of their own, and the second reads the channels that
+ * the first makes. */
 static bool is_pair(const mica__layer *a, const mica__layer *b) {
   if (a->tied || b->tied || a->kind != b->kind) return false;
   if (a->kind != MICA__LAYER_CONV && a->kind != MICA__LAYER_DENSE) return false;
@@ -79,7 +80,8 @@ static double range_out(const pair *p, const float *w1, int64_t c) {
   return p->factor1 ? most * fabs(p->factor1[c]) : most;
 }
 
-/* Divides the first layer's output: the factor and term of its norm or, without a norm, its weight and bias. */
+/* Divides channel c of the first layer's output by s: the factor and term of its norm or, without a norm, its weight
+ * and bias. */
 static void divide(const mica__tensors *t, const pair *p, float *w1, int64_t c, double s) {
   const int64_t row = mica__row_of(p->first->shown.weight);
   float *scale = p->first->norm ? floats_of(t, p->first->norm, "weight") : NULL;

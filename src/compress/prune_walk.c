@@ -173,8 +173,8 @@ static void split_heads(visit *v) {
   v->out->axis[2] = labels;
 }
 
-/* True if the op is marked: the function that builds the network counts heads, or sections of a layer's columns,
- * anew. */
+/* True if the node has this mark (ir/graph.h). It says that the function that builds the network will count the heads,
+ * or the sections of a layer's columns, anew. */
 static bool is_marked(const mica__node *node, const char *name) {
   return node->mark && !strcmp(node->mark->name, name);
 }

@@ -292,7 +292,8 @@ static mica_status convert_layer(const mica_calibration *c, const mica__quantize
                            (size_t)k->outputs * sizeof *bias);
 }
 
-/* True if the tensor belongs to a quantised layer or a folded norm. */
+/* True if the quantised file does without the tensor: the weight or a step of a quantised layer, or anything of a
+ * folded norm. */
 static bool is_replaced(const mica__quantize_choices *all, const char *name) {
   static const char *const steps[] = {"weight", "weight_step", "input_step"};
   for (size_t i = 0; i < all->count; i++) {

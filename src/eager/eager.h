@@ -44,8 +44,8 @@ struct mica__eager_call {
 };
 
 /* Checks the tensors (of the queue's engine, contiguous, results apart from operands and from each other) and queues
- * the call. In steady state it waits for nothing, builds nothing and allocates no device memory: if arguments, shapes
- * and queue are among the last 64 different ones. */
+ * the call. If arguments, shapes and queue are among the last 64 different ones, it waits for nothing, builds nothing
+ * and allocates no device memory. */
 mica_status mica__eager_run(mica_queue *queue, const mica__eager_call *call);
 
 /* The fields of mica_pool_config, which serves as its own struct of arguments. */

@@ -140,7 +140,8 @@ mica_value mica__graph_fail_at(mica_graph *graph, mica_status status, const char
   return mica__graph_fail_with(graph, status);
 }
 
-/* The graph that all inputs belong to. False if an input is null or belongs to another graph; the error is recorded. */
+/* The graph that all inputs belong to. False if all are null; or, after recording an error in that graph, if some input
+ * is null, belongs to another graph or is not a value of its graph. */
 static bool common_graph(const mica__op *op, const mica_value *inputs, int32_t input_count, mica_graph **out) {
   mica_graph *graph = NULL;
   for (int32_t i = 0; i < input_count && !graph; i++) graph = inputs[i].graph;

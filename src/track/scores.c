@@ -70,7 +70,7 @@ static mica_status check_twice(const tracks *t, const char *which) {
   return status;
 }
 
-/* Sorts boxes; those without a score are left out if `counted`. */
+/* Sorts boxes, without those whose score is 0 if `counted`. */
 static mica_status sort(tracks *t, const mica_track_box *boxes, size_t count, bool counted, const char *which) {
   t->boxes = calloc(count + 1, sizeof *t->boxes);
   t->ids = calloc(count + 1, sizeof *t->ids);
@@ -219,7 +219,8 @@ static mica_status score_frames(scoring *s) {
 
 /* --- totals --- */
 
-/* The largest number of boxes that agree, if each true track is one found track. */
+/* The largest number of boxes that agree if each true track is matched with at most one found track, and each found
+ * track with at most one true track. */
 static mica_status identify(scoring *s, double *agreeing) {
   const size_t rows = s->truths.id_count, columns = s->found.id_count;
   int64_t *column_of = calloc(rows + 1, sizeof *column_of);
