@@ -4,11 +4,12 @@
 #include "base/checked.h"
 #include "base/text.h"
 
+#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#define MAX_HEADER 65536
+#define MAX_HEADER (MICA__NPY_BEGIN - 12)
 
 static const struct {
   const char *name; /* after the byte order: <, >, or | for single bytes */
@@ -122,31 +123,36 @@ static mica_status parse_text(const char *name, const char *header, size_t lengt
 
 /* --- the file --- */
 
-/* Computes npy->bytes and checks it against the `have` bytes of data. */
-static mica_status check_bytes(const char *name, const uint8_t *data, size_t have, mica__npy *npy) {
+/* Computes npy->bytes and checks it against the bytes of the file after the header. */
+static mica_status check_bytes(const char *name, uint64_t rest, mica__npy *npy) {
   char text[MICA_SHAPE_TEXT];
   bool fits = true;
   npy->bytes = mica_dtype_size(npy->dtype);
   for (int32_t i = 0; i < npy->shape.rank; i++)
     fits = fits && (uint64_t)npy->shape.dim[i] <= SIZE_MAX &&
            mica__mul_size(npy->bytes, (uint64_t)npy->shape.dim[i], &npy->bytes);
-  if (!fits || npy->bytes > have)
-    return mica__fail(MICA_E_FORMAT, "%s is truncated: it has %zu bytes of data, too few for %s %s", name, have,
+  if (!fits || npy->bytes > rest)
+    return mica__fail(MICA_E_FORMAT, "%s is truncated: it has %" PRIu64 " bytes of data, too few for %s %s", name, rest,
                       mica_dtype_name(npy->dtype), mica_shape_format(npy->shape, text));
-  if (npy->bytes < have)
-    return mica__fail(MICA_E_FORMAT, "%s has %zu bytes more than its %s %s needs", name, have - npy->bytes,
+  if (npy->bytes < rest)
+    return mica__fail(MICA_E_FORMAT, "%s has %" PRIu64 " bytes more than its %s %s needs", name, rest - npy->bytes,
                       mica_dtype_name(npy->dtype), mica_shape_format(npy->shape, text));
-  for (size_t i = 0; npy->dtype == MICA_BOOL && i < npy->bytes; i++)
+  return MICA_OK;
+}
+
+static mica_status check_bools(const char *name, const uint8_t *data, size_t count) {
+  for (size_t i = 0; i < count; i++)
     if (data[i] > 1)
       return mica__fail(MICA_E_FORMAT, "%s: element %zu is %d, but a bool must be 0 or 1", name, i, data[i]);
   return MICA_OK;
 }
 
-mica_status mica__npy_parse_header(const char *name, const void *content, size_t size, mica__npy *npy) {
-  const uint8_t *data = content;
+mica_status mica__npy_parse_begin(const char *name, const void *begin, size_t have, uint64_t size, mica__npy *npy) {
+  const uint8_t *data = begin;
   mica__npy found = {0};
   char header[MAX_HEADER + 1];
-  if (size < 12 || memcmp(data, "\x93NUMPY", 6)) return mica__fail(MICA_E_FORMAT, "%s is not an npy file", name);
+  if (have > size) have = (size_t)size;
+  if (have < 12 || memcmp(data, "\x93NUMPY", 6)) return mica__fail(MICA_E_FORMAT, "%s is not an npy file", name);
   if (data[6] < 1 || data[6] > 3 || data[7] != 0)
     return mica__fail(MICA_E_FORMAT, "%s has version %d.%d of the npy format, but Mica reads 1.0 to 3.0", name, data[6],
                       data[7]);
@@ -156,11 +162,15 @@ mica_status mica__npy_parse_header(const char *name, const void *content, size_t
   if (length > size - prefix) return mica__fail(MICA_E_FORMAT, "%s is truncated in its header", name);
   if (length > MAX_HEADER)
     return mica__fail(MICA_E_FORMAT, "%s: its header has %zu bytes, but may have %d", name, length, (int)MAX_HEADER);
+  if (length > have - prefix)
+    return mica__fail(MICA_E_STATE, "%s: %zu bytes are too few to parse an npy header", name, have);
   memcpy(header, data + prefix, length);
   header[length] = '\0';
   MICA_TRY(parse_text(name, header, length, &found));
   found.offset = prefix + length;
-  MICA_TRY(check_bytes(name, data + found.offset, size - found.offset, &found));
+  MICA_TRY(check_bytes(name, size - found.offset, &found));
+  const size_t rest = have - found.offset, there = found.bytes < rest ? found.bytes : rest;
+  if (found.dtype == MICA_BOOL) MICA_TRY(check_bools(name, data + found.offset, there));
   *npy = found;
   return MICA_OK;
 }

@@ -11,6 +11,7 @@
 #include <mica/shape.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* A parsed header. The elements, in C order, are `bytes` bytes from `offset` on. */
 typedef struct mica__npy {
@@ -20,9 +21,19 @@ typedef struct mica__npy {
   size_t offset, bytes;
 } mica__npy;
 
-/* Parses the header of a file's content; the rest must be the elements. MICA_E_FORMAT names the file and says if it is
- * not an npy file, not supported, truncated or too long. */
-MICA__SHARED mica_status mica__npy_parse_header(const char *name, const void *content, size_t size, mica__npy *npy);
+/* The bytes of a file that its header takes at most, with those before it. */
+#define MICA__NPY_BEGIN (12 + 65536)
+
+/* Parses the header of a file of `size` bytes that begins with these `have` bytes, all of it or at least
+ * MICA__NPY_BEGIN; the rest of the file must be the elements. MICA_E_FORMAT names the file and says if it is not an npy
+ * file, not supported, truncated or too long. */
+MICA__SHARED mica_status mica__npy_parse_begin(const char *name, const void *begin, size_t have, uint64_t size,
+                                               mica__npy *npy);
+
+/* Parses the header of a file's content. */
+static inline mica_status mica__npy_parse_header(const char *name, const void *content, size_t size, mica__npy *npy) {
+  return mica__npy_parse_begin(name, content, size, size, npy);
+}
 
 /* The longest header that is written. */
 #define MICA__NPY_HEADER 384

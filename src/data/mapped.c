@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -61,6 +62,17 @@ mica_status mica__file_begin(const char *path, void *bytes, size_t capacity, uin
   return status;
 }
 
+/* Refuses bytes that are not bools, in samples from `first` on. */
+static mica_status check_bools(const mapped *m, const uint8_t *raw, uint64_t first, uint64_t samples) {
+  if (m->rows.dtype != MICA_BOOL) return MICA_OK;
+  const uint64_t each = (uint64_t)m->elements, count = samples * each;
+  for (uint64_t i = 0; i < count; i++)
+    if (raw[i] > 1)
+      return mica__fail(MICA_E_FORMAT, "%s: element %" PRIu64 " of sample %" PRIu64 " is %d, but a bool must be 0 or 1",
+                        m->name, i % each, first + i / each, raw[i]);
+  return MICA_OK;
+}
+
 static void release_mapped(void *object) {
   mapped *m = object;
   close(m->file);
@@ -78,6 +90,7 @@ static mica_status read_sample(void *user, uint64_t sample, void *data, size_t b
   mica_status status = mica__file_read_at(m->name, m->file, offset, raw, m->bytes);
   if (status == MICA_OK)
     mica__bytes_from_file(m->rows.big_endian, raw, (size_t)m->elements, mica_dtype_size(m->rows.dtype));
+  if (status == MICA_OK) status = check_bools(m, raw, sample, 1);
   if (status == MICA_OK) status = mica__check_finite(m->name, m->rows.dtype, raw, m->shape, sample, 1);
   if (status == MICA_OK && !same) mica__extents_convert(m->extents, m->parts, m->rows.dtype, raw, m->elements, data);
   if (!same) free(raw);
@@ -125,6 +138,7 @@ mica_status mica__store_measure_mapped(const mica__store *store, const mica__col
     const int64_t elements = (int64_t)n * m->elements;
     status =
         mica__file_read_at(store->name, m->file, m->rows.offset + from * m->rows.stride, raw, (size_t)n * m->bytes);
+    if (status == MICA_OK) status = check_bools(m, raw, from, n);
     if (status != MICA_OK) break;
     mica__bytes_from_file(m->rows.big_endian, raw, (size_t)elements, mica_dtype_size(m->rows.dtype));
     mica__extents_measure(extents, parts, m->rows.dtype, raw, elements);

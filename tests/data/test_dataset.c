@@ -537,6 +537,32 @@ START_TEST(files_are_read_alike_in_memory_and_from_disk) {
 }
 END_TEST
 
+/* More of them than a header can take, read from the file; a byte that is not a bool is refused there too. */
+START_TEST(bools_are_read_from_disk) {
+  enum { ALL = 70000, EACH = ALL / 2 };
+  static uint8_t file[80 + ALL], labels[2] = {0, 1};
+  static float row[EACH];
+  const mica_dataset_config disk = {.memory = 1};
+  memset(file, ' ', 80);
+  memcpy(file, "\x93NUMPY\x01\0\x46\0", 10);
+  file[10 + snprintf((char *)file + 10, 70, "{'descr': '|b1', 'fortran_order': False, 'shape': (2, %d), }", EACH)] =
+      '\n';
+  for (int i = 0; i < ALL; i++) file[80 + i] = i % 3 == 0;
+  files_write("bools/x_train.npy", file, sizeof file);
+  write_npy("bools/y_train.npy", "{'descr': '|u1', 'fortran_order': False, 'shape': (2,), }", labels, sizeof labels);
+  mica_dataset *data = open_at("bools", &disk);
+  for (int s = 0; s < 2; s++) {
+    ck_ok(mica_dataset_input(data, (uint64_t)s, row, sizeof row));
+    for (int i = 0; i < EACH; i++) ck_assert_float_eq(row[i], (s * EACH + i) % 3 == 0);
+  }
+  mica_dataset_destroy(data);
+  file[80 + ALL - 2] = 2;
+  files_write("bools/x_train.npy", file, sizeof file);
+  refuse("bools", &disk, MICA_E_FORMAT, "element 34998 of sample 1 is 2, but a bool must be 0 or 1");
+  refuse("bools", NULL, MICA_E_FORMAT, "element 69998 is 2, but a bool must be 0 or 1");
+}
+END_TEST
+
 START_TEST(constants_have_a_deviation_of_one) {
   float mean[3], deviation[3];
   files_write_text("constant.csv", "a,b,c,label\n0.1,5e-9,7,0\n0.1,1e-9,8,1\n0.1,3e-9,9,0\n");
@@ -571,4 +597,4 @@ TESTS(ANYWHERE, NULL, NULL, idx_files_in_a_folder, idx_files_that_are_wrong, cif
       csv_files_that_are_wrong, npy_files, npy_files_that_are_wrong, large_numbers_of_arrays_have_bases,
       npy_files_of_the_other_byte_order, samples_in_memory_are_split_by_seed, pictures_are_read_as_they_are_stored,
       names_of_classes_are_printable, what_is_no_file_is_refused_at_once, files_are_read_alike_in_memory_and_from_disk,
-      constants_have_a_deviation_of_one, folders_that_hold_nothing)
+      bools_are_read_from_disk, constants_have_a_deviation_of_one, folders_that_hold_nothing)

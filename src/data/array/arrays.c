@@ -137,7 +137,7 @@ mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__
 /* --- files --- */
 
 /* The longest header of either format, with the bytes before it. */
-#define HEADER_BYTES (65536 + 64)
+#define HEADER_BYTES (MICA__NPY_BEGIN + 64)
 
 /* Adds inputs that are read from their file sample by sample. */
 static mica_status map_inputs(mica__store *store, const char *path, bool npy, const mica_dataset_config *config) {
@@ -149,7 +149,7 @@ static mica_status map_inputs(mica__store *store, const char *path, bool npy, co
   mica__npy header;
   mica_status status = begin ? mica__file_begin(path, begin, HEADER_BYTES, &size) : mica__fail_nomem(path);
   if (status == MICA_OK && npy) {
-    status = mica__npy_parse_header(path, begin, (size_t)size, &header);
+    status = mica__npy_parse_begin(path, begin, HEADER_BYTES, size, &header);
     if (status == MICA_OK) inputs.dtype = header.dtype, inputs.shape = header.shape;
     if (status == MICA_OK) offset = header.offset, big_endian = header.big_endian;
   } else if (status == MICA_OK) {
