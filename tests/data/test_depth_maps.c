@@ -3,6 +3,7 @@
  * Folders of pictures and depth maps: pairs by name; PNG, npy and PFM files; which depths are unknown; sizes, and
  * tiles. */
 #include "data/annotation/depth_map.h"
+#include "data/annotation/scene_files.h"
 #include "data/picture/image.h"
 #include "support/check_main.h"
 #include "support/engine.h"
@@ -13,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 enum { H = 4, W = 6, PIXELS = H * W };
 
@@ -158,6 +161,38 @@ START_TEST(npy_holds_depths_or_whole_numbers) {
 }
 END_TEST
 
+/* The most memory that this process had, in MiB. */
+static long most_memory(void) {
+  struct rusage used;
+  ck_assert_int_eq(getrusage(RUSAGE_SELF, &used), 0);
+#if defined __APPLE__
+  used.ru_maxrss /= 1024;
+#endif
+  return used.ru_maxrss / 1024;
+}
+
+/* The depths of this map take 512 MiB, which are not read. */
+START_TEST(sides_and_bits_of_npy_are_in_its_header) {
+  enum { SIDE = 8192, BYTES = SIDE * SIDE * 8 };
+  const char *path = files_path("long.npy");
+  uint8_t file[128], *begin = malloc(MICA__SCENE_BEGIN);
+  int32_t sides[2] = {0};
+  int bits = 0;
+  files_write("long.npy", file, make_npy(file, "<i8", "(8192, 8192)", "", 0));
+  ck_assert_int_eq(truncate(path, 128 + BYTES), 0);
+  ck_assert_ptr_nonnull(begin);
+  const long before = most_memory();
+  ck_ok(mica__depth_map_find_sides(path, begin, sides));
+  ck_ok(mica__depth_map_find_bits(path, begin, &bits));
+  ck_assert_int_lt(most_memory() - before, 64);
+  ck_assert(sides[0] == SIDE && sides[1] == SIDE && bits == 64);
+  ck_assert_int_eq(truncate(path, 127 + BYTES), 0);
+  ck_assert_int_eq(mica__depth_map_find_sides(path, begin, sides), MICA_E_FORMAT);
+  ck_assert_msg(strstr(mica_error_message(), "is truncated"), "%s", mica_error_message());
+  free(begin);
+}
+END_TEST
+
 START_TEST(pfm_is_read_from_the_bottom) {
   static const float want[6] = {4, 5, 6, 1, 2, 0};
   static const float rows[6] = {1, 2, INFINITY, 4, 5, 6};
@@ -251,5 +286,5 @@ START_TEST(tiles_share_out_the_depths) {
 END_TEST
 
 TESTS(ANYWHERE, NULL, NULL, png_holds_levels_per_unit, png_is_rotated_as_pictures_are,
-      npy_holds_depths_or_whole_numbers, pfm_is_read_from_the_bottom, maps_are_found_by_name, scales_that_are_none,
-      tiles_share_out_the_depths)
+      npy_holds_depths_or_whole_numbers, sides_and_bits_of_npy_are_in_its_header, pfm_is_read_from_the_bottom,
+      maps_are_found_by_name, scales_that_are_none, tiles_share_out_the_depths)

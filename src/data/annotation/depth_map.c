@@ -121,13 +121,20 @@ static mica_status npy_sides(const char *name, const mica__npy *npy, int64_t sid
   return check_sides(name, sides[0], sides[1]);
 }
 
+static bool is_npy(const uint8_t *content, size_t size) { return size > 6 && !memcmp(content, "\x93NUMPY", 6); }
+
+/* The bits of a whole number; 0 of a float. */
+static int npy_bits(const mica__npy *npy) {
+  return mica_dtype_kind_of(npy->dtype) != MICA_DTYPE_KIND_FLOAT ? 8 * (int)mica_dtype_size(npy->dtype) : 0;
+}
+
 static mica_status decode_npy(const char *name, uint8_t *content, size_t size, double scale, mica__depth_map *map) {
   int64_t sides[2] = {0};
   mica__npy npy;
   MICA_TRY(mica__npy_parse_header(name, content, size, &npy));
   MICA_TRY(npy_sides(name, &npy, sides));
   MICA_TRY(make(name, sides[0], sides[1], map));
-  if (mica_dtype_kind_of(npy.dtype) != MICA_DTYPE_KIND_FLOAT) map->bits = 8 * (int)mica_dtype_size(npy.dtype);
+  map->bits = npy_bits(&npy);
   const double unit = map->bits ? scale : 1;
   const size_t width = mica_dtype_size(npy.dtype), count = npy.bytes / width;
   uint8_t *elements = mica__elements_align(content, npy.offset, npy.bytes);
@@ -171,16 +178,16 @@ mica_status mica__depth_map_decode(const char *name, uint8_t *content, size_t si
   if (!(scale > 0)) scale = MICA__DEPTH_SCALE;
   mica_status status = mica__image_is_png(content, size) ? decode_png(name, content, size, scale, map)
                        : is_pfm(content, size)           ? decode_pfm(name, content, size, map)
-                       : size > 6 && !memcmp(content, "\x93NUMPY", 6)
-                           ? decode_npy(name, content, size, scale, map)
-                           : mica__fail(MICA_E_FORMAT, "%s is not a PNG, npy or PFM file", name);
+                       : is_npy(content, size)           ? decode_npy(name, content, size, scale, map)
+                                               : mica__fail(MICA_E_FORMAT, "%s is not a PNG, npy or PFM file", name);
   if (status == MICA_OK) return MICA_OK;
   free(map->depths);
   *map = (mica__depth_map){0};
   return status;
 }
 
-/* Finds all of a map but its depths. Only a file that begins neither as PNG nor as PFM is read whole. */
+/* Finds all of a map but its depths, from the beginning of a PNG, npy or PFM file; others, which may be compressed, are
+ * decoded. */
 static mica_status find_outline(const char *path, uint8_t *bytes, mica__depth_map *map) {
   uint8_t *content = NULL;
   size_t all = 0;
@@ -199,6 +206,14 @@ static mica_status find_outline(const char *path, uint8_t *bytes, mica__depth_ma
   if (is_pfm(bytes, begin)) {
     MICA_TRY(parse_pfm(path, bytes, begin, &p));
     *map = (mica__depth_map){.height = p.height, .width = p.width};
+    return MICA_OK;
+  }
+  if (is_npy(bytes, begin)) {
+    int64_t long_sides[2] = {0};
+    mica__npy npy;
+    MICA_TRY(mica__npy_parse_begin(path, bytes, MICA__SCENE_BEGIN, size, &npy));
+    MICA_TRY(npy_sides(path, &npy, long_sides));
+    *map = (mica__depth_map){.height = (int32_t)long_sides[0], .width = (int32_t)long_sides[1], .bits = npy_bits(&npy)};
     return MICA_OK;
   }
   MICA_TRY(mica__content_read(path, &content, &all));

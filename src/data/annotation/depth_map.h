@@ -26,7 +26,7 @@ bool mica__depth_map_is_named(const char *name);
  * divided by `scale` (0: MICA__DEPTH_SCALE); floating ones are depths. Numbers that are not above 0 or not finite are
  * unknown depths. A PNG file is rotated upright as its EXIF says. MICA_E_FORMAT names the file. */
 mica_status mica__depth_map_decode(const char *name, uint8_t *content, size_t size, double scale, mica__depth_map *map);
-/* Height and width, without the depths of a PNG or PFM file. `bytes` has room for MICA__SCENE_BEGIN bytes. */
+/* Height and width, from the beginning of a PNG, npy or PFM file. `bytes` has room for MICA__SCENE_BEGIN bytes. */
 mica_status mica__depth_map_find_sides(const char *path, uint8_t *bytes, int32_t sides[2]);
 /* The member `bits` likewise; 0 after a failure. */
 mica_status mica__depth_map_find_bits(const char *path, uint8_t *bytes, int *bits);
