@@ -21,8 +21,8 @@ MICA__SHARED void mica__elements_to_floats(mica_dtype dtype, const void *data, s
  * because several of them round to the same double. */
 bool mica__element_is_exact(mica_dtype dtype, double value);
 
-/* Stores value as element i: floating types round to nearest even, integers saturate (NaN becomes 0), a bool is value
- * != 0. */
+/* Stores value as element i. Floating types round to nearest even. Integers are truncated towards zero and saturate
+ * (NaN becomes 0). A bool becomes value != 0. */
 MICA__SHARED void mica__element_set(mica_dtype dtype, void *data, int64_t i, double value);
 
 /* Stores value as element i. Integers are truncated towards zero and wrap around (infinity and NaN become 0); other

@@ -127,7 +127,7 @@ mica_status mica__fused_write(const mica__fused *fused, const mica__fused_plan *
 void mica__fused_push_arg(mica__launch *launch, const mica__fused *fused, const mica__fused_plan *plan,
                           const mica__fused_arg *arg, const mica_tensor *const *operands);
 
-/* mica__fused_launch with the plan of the given device classes, whatever the queue's device is (for the checks). */
+/* mica__fused_launch with the plan of the given class of device, whatever the queue's device is (for the checks). */
 mica_status mica__fused_launch_as(mica_queue *queue, unsigned device_class, const mica__fused *fused,
                                   const mica_tensor *const *operands);
 

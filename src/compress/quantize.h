@@ -52,7 +52,8 @@ typedef struct mica__float_weights {
   size_t count;
 } mica__float_weights;
 
-/* Reads a layer's tensor as f32; the caller frees it. NULL: it does not exist. MICA_E_FORMAT: it has another shape. */
+/* Reads a layer's tensor as f32; the caller frees it. NULL: it does not exist. MICA_E_FORMAT: it is not floating or has
+ * another shape. */
 mica_status mica__read_floats(const mica__float_weights *file, const char *layer, const char *what, mica_shape shape,
                               float **out);
 

@@ -102,8 +102,8 @@ bool mica__dtype_in(mica_dtype dtype, char letter, const char **text);
  * are not a node's result 0 stay unmarked. numbers may be NULL. */
 mica_value mica__graph_mark(mica_value value, const char *name, const mica_value *operands, int32_t count,
                             const double *numbers, int32_t number_count);
-/* Copies a node's mark to its copy. map gives the copy's id for each id of the original graph, 0 if there is no copy.
- */
+/* Copies a node's mark to its copy, unless the copy already has one or an operand of the mark has no copy. map gives
+ * the copy's id for each id of the original graph, 0 if there is no copy. */
 mica_status mica__mark_copy(const mica__node *node, const int32_t *map, mica__node *copy);
 
 /* Adds a node. Checks that inputs are not null and belong to the graph, infers types with mica__op_infer, and copies

@@ -103,7 +103,8 @@ bool mica__block_fuse_norm(const mica__match *match, mica_engine *engine, int32_
                            void *attributes);
 /* True if node `id` is an RMS norm of the rows of *x, multiplied by *scale. */
 bool mica__block_rms_norm_of(const mica_graph *graph, int32_t id, int32_t *x, int32_t *scale, double *epsilon);
-/* The attributes of a product of few rows that is followed by at most a bias and an addend; NULL for other nodes. */
+/* The attributes of a block_product of at most MICA__BLOCK_MOST_ROWS rows that computes, besides the product, at most a
+ * bias and an addend: no norm, scale or activation, and by_k is false. NULL for all other nodes. */
 const mica__block_product_attrs *mica__block_plain_product(const mica_graph *graph, int32_t id);
 /* MICA_E_SHAPE if an operand of the norm is not of shape (k). */
 mica_status mica__block_norm_check(const mica__type *inputs, int32_t count, const void *attributes, int64_t k);

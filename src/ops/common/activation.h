@@ -6,7 +6,8 @@
 
 #include <mica/ops.h>
 
-/* True if a pointwise node is an activation; *activation and *argument then receive it. */
+/* True if a node is an activation that the epilogue can compute; then sets *activation and *argument. Its argument
+ * and constants are floats there, so f64 gives false if one of them would be rounded. */
 bool mica__activation_of(const mica__node *node, mica_activation *activation, double *argument);
 
 /* The op of an activation without an argument; NULL for others. */

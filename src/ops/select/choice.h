@@ -30,11 +30,13 @@ bool mica__choice_parse(const mica__impl *const *list, const char *text, mica__c
  * quarantine. */
 bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const void *problem);
 
-/* Chooses what to launch for a problem: the tuner's best for `key`, else the first implementation of the list that
- * takes it. Logs at level debug why others decline. */
+/* Chooses what to launch for a problem: the tuner's best for `key` if it is open, else the first implementation of the
+ * list that takes the problem and is not in quarantine, else the last one, the reference. Logs at level debug why the
+ * implementations before it decline. */
 mica__choice mica__choose(mica_engine *engine, const mica__impl *const *list, const void *problem, const char *key);
 
-/* The first implementation of the list that takes the problem on such a device; ignores tuning and quarantine. */
+/* The first implementation of the list that takes the problem on such a device, else the last one, the reference.
+ * Ignores tuning and quarantine. */
 const mica__impl *mica__route(const mica__impl *const *list, const void *problem, const mica_device_info *device);
 
 /* For tests and benches: excludes the implementation of this name from being chosen in this process, until a call with

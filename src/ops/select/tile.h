@@ -29,7 +29,8 @@ mica__tile mica__tile_of(const mica__kernel_desc *desc, const int32_t *values);
 /* True if the group, two tiles of each operand with elements of four bytes, and `more` bytes are within the device's
  * limits. */
 bool mica__tile_has_room(const mica__tile *tile, uint64_t more, const mica_device_info *device);
-/* Sets REQD_SUBGROUP to the device's size, if the variant requires one. */
+/* If the variant requires a subgroup size, sets REQD_SUBGROUP to the device's smallest one; to 0, which requires none,
+ * if the kernel has no such choice. */
 void mica__tile_set_subgroup(const mica__kernel_desc *desc, int32_t *values, const mica_device_info *device);
 
 /* Estimates for a variant from a model of NVIDIA's schedulers and its machine code (ptxas 13.0, f32). */
