@@ -45,16 +45,6 @@ mica__host_vectors mica__host_vectors_of(const mica_device_info *device) {
 #define HAS(device, feature) (takes_assembly(device) && false)
 #endif
 bool mica__host_has_vnni(const mica_device_info *device) { return HAS(device, "avx512vnni"); }
-bool mica__host_has_avx_vnni(const mica_device_info *device) {
-#if defined __x86_64__ && defined __linux__
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  if (!HAS(device, "avx2") || !__get_cpuid_count(7, 1, &a, &b, &c, &d)) return false;
-  return a >> 4 & 1;
-#else
-  (void)device;
-  return false;
-#endif
-}
 bool mica__host_has_avx2(const mica_device_info *device) { return HAS(device, "avx2"); }
 bool mica__host_has_avx512bw(const mica_device_info *device) { return HAS(device, "avx512bw"); }
 
@@ -175,6 +165,40 @@ static bool says_tiles(void) {
   return (low >> 17 & 3) == 3;
 }
 
+/* Each lane of `sums` plus the products of four unsigned and four signed bytes, by vpdpbusd as AVX-VNNI encodes it. */
+static void add_products(uint32_t sums[8], const uint32_t *bytes, const uint32_t *signed_bytes) {
+  __asm__ volatile("vmovdqu (%0), %%ymm0\n\t"
+                   "vmovdqu (%1), %%ymm1\n\t"
+                   "vmovdqu (%2), %%ymm2\n\t"
+                   ".byte 0xc4, 0xe2, 0x75, 0x50, 0xc2\n\t" /* {vex} vpdpbusd ymm0, ymm1, ymm2 */
+                   "vmovdqu %%ymm0, (%0)\n\t"
+                   "vzeroupper"
+                   :
+                   : "r"(sums), "r"(bytes), "r"(signed_bytes)
+                   : "memory", "xmm0", "xmm1", "xmm2");
+}
+
+static bool try_avx_vnni(void) {
+  uint32_t sums[8], bytes[8], signed_bytes[8];
+  for (int i = 0; i < 8; i++) {
+    sums[i] = 1000 + (uint32_t)i;
+    bytes[i] = 0x01020300 + 0xf8 + (uint32_t)i;
+    signed_bytes[i] = 0x05ff8000 + (uint32_t)i;
+  }
+  add_products(sums, bytes, signed_bytes);
+  for (int i = 0; i < 8; i++)
+    if ((int32_t)sums[i] != 1000 + i + (0xf8 + i) * i + 3 * -128 + 2 * -1 + 1 * 5) return false;
+  return true;
+}
+
+/* True if the processor reports AVX-VNNI, and a child multiplies right: a hypervisor may report what its processor
+ * cannot do. */
+static bool ask_for_avx_vnni(void) {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  return __builtin_cpu_supports("avx2") && __get_cpuid_count(7, 1, &a, &b, &c, &d) && a >> 4 & 1 &&
+         mica__host_try(try_avx_vnni);
+}
+
 /* True if tiles exist, a child multiplies them correctly, and this process gets permission to use them. The child is
  * needed because a hypervisor may report what its processor cannot do; the child's permission holds only for the
  * child. */
@@ -185,6 +209,7 @@ bool mica__host_try(bool (*trial)(void)) {
   return false;
 }
 static bool ask_for_tiles(void) { return false; }
+static bool ask_for_avx_vnni(void) { return false; }
 #endif
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -193,6 +218,19 @@ static bool tiles, assumed;
 static void look(void) {
   const char *wanted = getenv("MICA_AMX");
   tiles = !(wanted && strcmp(wanted, "0") == 0) && ask_for_tiles();
+}
+
+static pthread_once_t avx_vnni_once = PTHREAD_ONCE_INIT;
+static bool avx_vnni;
+
+static void look_for_avx_vnni(void) { avx_vnni = ask_for_avx_vnni(); }
+
+/* PoCL before 3.0 may come with an LLVM before 12, whose assembler does not know the instruction and may end the
+ * process. */
+bool mica__host_has_avx_vnni(const mica_device_info *device) {
+  if (!takes_assembly(device) || atoi(device->driver) < 3) return false;
+  pthread_once(&avx_vnni_once, look_for_avx_vnni);
+  return avx_vnni;
 }
 
 bool mica__host_has_tiles(const mica_device_info *device) {

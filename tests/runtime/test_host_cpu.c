@@ -10,6 +10,7 @@
 #if defined __x86_64__ && defined __linux__
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -125,9 +126,37 @@ START_TEST(a_compiler_that_takes_no_assembly_gets_none) {
 }
 END_TEST
 
+/* The flags that the system lists are the processor's own. */
+static bool lists(const char *flag) {
+  static char line[1 << 14];
+  bool found = false;
+  FILE *file = fopen("/proc/cpuinfo", "r");
+  while (file && !found && fgets(line, sizeof line, file)) found = !strncmp(line, "flags", 5) && strstr(line, flag);
+  if (file) fclose(file);
+  return found;
+}
+
+/* An assembler before LLVM 12 does not know it. */
+START_TEST(avx_vnni_needs_the_processor_and_the_assembler) {
+  mica_device_info device = {.platform = MICA__POCL, .device_class = MICA_DEVICE_CLASS_CPU};
+  static const struct {
+    const char *driver;
+    bool knows;
+  } drivers[] = {{"1.8", false}, {"2.1", false}, {"3.1+debian", true}, {"5.0", true}, {"6.0", false}, {"7.0", true}};
+  const bool there = lists(" avx_vnni");
+  for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
+    strcpy(device.driver, drivers[i].driver);
+    ck_assert_msg(mica__host_has_avx_vnni(&device) == (there && drivers[i].knows), "%s", drivers[i].driver);
+  }
+  strcpy(device.driver, "3.1");
+  device.device_class = MICA_DEVICE_CLASS_GPU;
+  ck_assert(!mica__host_has_avx_vnni(&device));
+}
+END_TEST
+
 TEST_GROUPS(ANYWHERE, ONCE(keep, restore, a_trial_says_what_came_of_it, the_program_does_not_notice,
                            other_children_are_left, blocked_signals_kill, tiles_are_forbidden_by_the_environment,
-                           a_compiler_that_takes_no_assembly_gets_none))
+                           a_compiler_that_takes_no_assembly_gets_none, avx_vnni_needs_the_processor_and_the_assembler))
 #else
 SKIPS("trials are made on Linux of 64-bit x86")
 #endif
