@@ -51,21 +51,28 @@ START_TEST(a_variant_in_quarantine_is_not_chosen) {
 }
 END_TEST
 
-/* A check of another class of devices takes the variant whose vectors this device has; without one, the first. */
-START_TEST(a_check_takes_vectors_that_the_device_has) {
+static bool has_none(const mica_device_info *device) {
+  (void)device;
+  return false;
+}
+
+/* A check of another class of devices takes the variant whose vectors and instructions this device has; without one,
+ * the first. */
+START_TEST(a_check_takes_vectors_and_instructions_that_the_device_has) {
   static const mica__kernel_param params[] = {{.macro = "NUMBER"}};
   const mica__variant variants[] = {
       {.name = "cpu", .classes = MICA__ON_CPU, .values = {1}},
       {.name = "longest", .classes = MICA__ON_GPU, .vector_bytes = UINT32_MAX, .values = {2}},
-      {.name = "any", .classes = MICA__ON_GPU, .values = {3}},
+      {.name = "foreign", .classes = MICA__ON_GPU, .has_instruction = has_none, .values = {3}},
+      {.name = "any", .classes = MICA__ON_GPU, .values = {4}},
   };
   mica__kernel_desc desc = {.name = "none", .params = params, .param_count = 1, .variants = variants};
   const mica__exec exec = {.queue = mica_engine_queue(test_engine()), .classes = MICA__ON_GPU};
   int32_t values[MICA__MAX_PARAMS] = {0};
-  desc.variant_count = 3;
+  desc.variant_count = 4;
   ck_ok(mica__exec_values(&exec, &desc, values));
-  ck_assert_int_eq(values[0], 3);
-  desc.variant_count = 2;
+  ck_assert_int_eq(values[0], 4);
+  desc.variant_count = 3;
   ck_ok(mica__exec_values(&exec, &desc, values));
   ck_assert_int_eq(values[0], 2);
 }
@@ -423,10 +430,10 @@ START_TEST(a_kernel_names_its_op) {
 END_TEST
 
 TEST_GROUPS(DEVICE,
-            EACH(NULL, NULL, a_variant_in_quarantine_is_not_chosen, a_check_takes_vectors_that_the_device_has,
-                 an_examination_passes_and_acquits, launches_heed_the_quarantine,
-                 an_implementation_gets_the_variant_that_is_left, copies_heed_the_quarantine,
-                 a_wrong_launch_is_filed_by_kernel_and_variant),
+            EACH(NULL, NULL, a_variant_in_quarantine_is_not_chosen,
+                 a_check_takes_vectors_and_instructions_that_the_device_has, an_examination_passes_and_acquits,
+                 launches_heed_the_quarantine, an_implementation_gets_the_variant_that_is_left,
+                 copies_heed_the_quarantine, a_wrong_launch_is_filed_by_kernel_and_variant),
             EACH(fault_begin, fault_remove, a_kernel_that_does_not_build_fails_its_check,
                  memory_that_is_short_quarantines_nothing),
             EACH(NULL, NULL, every_implementation_has_cases, variants_for_cpus_repeat_no_check_for_gpus,

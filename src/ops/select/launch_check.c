@@ -24,13 +24,17 @@ static mica_status note(mica__launch_notes *notes, const mica__kernel_desc *desc
   return MICA_OK;
 }
 
-/* The first variant of the classes with vectors that the device has; if there is no such variant, their first. */
-static const mica__variant *of_classes(const mica__kernel_desc *desc, unsigned classes, uint32_t vector_bytes) {
+/* The first variant of the classes whose vectors and instructions the device has; if there is no such variant, their
+ * first. device: NULL if any device will do. */
+static const mica__variant *of_classes(const mica__kernel_desc *desc, unsigned classes,
+                                       const mica_device_info *device) {
   const mica__variant *first = NULL;
   for (int v = 0; v < desc->variant_count; v++) {
     const mica__variant *variant = &desc->variants[v];
     if (!(variant->classes & classes)) continue;
-    if (variant->vector_bytes <= vector_bytes) return variant;
+    if (!device || (variant->vector_bytes <= device->vector_bytes &&
+                    (!variant->has_instruction || variant->has_instruction(device))))
+      return variant;
     if (!first) first = variant;
   }
   return first;
@@ -38,7 +42,7 @@ static const mica__variant *of_classes(const mica__kernel_desc *desc, unsigned c
 
 mica_status mica__exec_values(const mica__exec *exec, const mica__kernel_desc *desc, int32_t *values) {
   mica_engine *engine = mica__queue_engine(exec->queue);
-  const mica__variant *variant = of_classes(desc, exec->classes, mica_engine_device(engine)->vector_bytes);
+  const mica__variant *variant = of_classes(desc, exec->classes, mica_engine_device(engine));
   if (!variant) MICA_TRY(mica__kernel_choose(engine, desc, &variant));
   return mica__exec_variant(exec, desc, variant, values);
 }
@@ -54,7 +58,7 @@ mica_status mica__exec_variant(const mica__exec *exec, const mica__kernel_desc *
 
 bool mica__exec_takes(const mica__exec *exec, const mica__kernel_desc *desc) {
   mica_engine *engine = mica__queue_engine(exec->queue);
-  if (exec->classes) return of_classes(desc, exec->classes, 0) != NULL;
+  if (exec->classes) return of_classes(desc, exec->classes, NULL) != NULL;
   for (int v = 0; v < desc->variant_count; v++)
     if (mica__variant_fits(desc, &desc->variants[v], mica_engine_device(engine)) &&
         !mica__variant_is_bad(engine, desc, &desc->variants[v]))
