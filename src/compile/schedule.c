@@ -50,9 +50,10 @@ typedef struct schedule {
   int32_t *room;  /* by kind - 1: the most steps per launch */
   mica__hash *hashes;
   int32_t kinds;
-  int32_t *round; /* by step: the round of updates in which it ran */
+  int32_t *round; /* by step: the round of updates in which it ran; 0 for openings */
   int32_t rounds;
-  heap waiting, flushing;
+  heap waiting;      /* updates of the next round */
+  heap urgent;       /* openings and updates of this round, which run before all other steps */
   double live, most; /* bytes of values: now, the maximum so far, and (spare) how far it may grow */
   double spare;
   mica__fused *one, *other; /* scratch */
@@ -374,7 +375,7 @@ static void push_by_growth(schedule *s, int32_t step) {
 static void push_by_order(schedule *s, int32_t step) {
   if (s->kind[step]) {
     s->shrinks[step] = true;
-    heap_push(s, s->opens[step] ? &s->flushing : &s->waiting, step);
+    heap_push(s, s->opens[step] ? &s->urgent : &s->waiting, step);
     return;
   }
   bool late = reads_what_has_begun(s, &s->partition->steps[step]);
@@ -410,20 +411,20 @@ static int32_t choose(schedule *s) {
 
 /* choose() including updates. Updates that become ready during a round wait for the next round. */
 static int32_t choose_next(schedule *s) {
-  int32_t next = s->flushing.count > 0 ? -1 : choose(s);
+  int32_t next = s->urgent.count > 0 ? -1 : choose(s);
   if (s->waiting.count > 0 && next >= 0 && s->live + taken_by(s, next) > s->most + s->spare) {
     push_by_order(s, next); /* it runs after the updates */
     next = -1;
   }
   if (next >= 0) return next;
-  if (s->flushing.count == 0) {
-    heap empty = s->flushing;
-    s->flushing = s->waiting;
+  if (s->urgent.count == 0) {
+    heap empty = s->urgent;
+    s->urgent = s->waiting;
     s->waiting = empty;
     s->rounds++;
   }
-  if (s->flushing.count == 0) return choose(s);
-  next = heap_pop(s, &s->flushing);
+  if (s->urgent.count == 0) return choose(s);
+  next = heap_pop(s, &s->urgent);
   s->round[next] = s->rounds;
   return next;
 }
@@ -491,13 +492,13 @@ static bool allocate(schedule *s) {
   s->hashes = calloc(steps, sizeof *s->hashes);
   s->round = calloc(steps, sizeof *s->round);
   s->waiting.steps = calloc(steps, sizeof *s->waiting.steps);
-  s->flushing.steps = calloc(steps, sizeof *s->flushing.steps);
+  s->urgent.steps = calloc(steps, sizeof *s->urgent.steps);
   s->one = malloc(sizeof *s->one);
   s->other = malloc(sizeof *s->other);
   return s->out && s->in && s->first_reader && s->waits && s->readers && s->kept && s->done && s->shrinks && s->rank &&
          s->seen && s->stack && s->ready.steps && s->ready_shrinking.steps && s->ready_soon.steps &&
          s->ready_late.steps && s->kind && s->opens && s->first && s->room && s->hashes && s->round &&
-         s->waiting.steps && s->flushing.steps && s->one && s->other;
+         s->waiting.steps && s->urgent.steps && s->one && s->other;
 }
 
 mica_status mica__partition_schedule(const mica__template *template, mica__partition *partition, bool *deferred) {
@@ -530,7 +531,7 @@ mica_status mica__partition_schedule(const mica__template *template, mica__parti
                  s.hashes,
                  s.round,
                  s.waiting.steps,
-                 s.flushing.steps,
+                 s.urgent.steps,
                  s.one,
                  s.other};
   for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
