@@ -4,7 +4,7 @@
  * x is (rows, frames, length), y (rows, t), both contiguous.
  *
  *   X_T   type of x and y; sums are taken in COMPUTE(X_T)
- *   PAD   as there
+ *   PAD   as in signal/frames.cl
  *
  * One dimension of rows * t work-items. */
 #include "common/dtype.clh"

@@ -4,10 +4,10 @@
  * Lanes are filters, whose weights are packed in vectors (conv/cpu/pack_weights.cl, tiles of 16, in one block). Each
  * vector is read once for NP pixels. A register tile is NP pixels by NV vectors of filters.
  *
- * A work-item, which is a work-group, takes NP pixels of the grid, numbered through all images, and VECTORS vectors of
- * filters. It packs what its pixels read of the source as x[c][tap][NP], zeros outside, into local memory of CG taps NP
- * floats. NDRange: ceil(pixels / NP), ceil(ceil(KG / 16) / VECTORS), groups of the convolution; work-group (1, 1, 1).
- */
+ * A work-item, which is a work-group, takes NP pixels of the grid, numbered image by image without gaps, and VECTORS
+ * vectors of filters. It packs what its pixels read of the source as x[c][tap][NP], zeros outside, into local memory of
+ * CG taps NP floats. NDRange: ceil(pixels / NP), ceil(ceil(KG / 16) / VECTORS), groups of the convolution; work-group
+ * (1, 1, 1). */
 #include "common/epilogue.clh"
 #include "common/cpu/register_tile.clh"
 #include "conv/problem.clh"

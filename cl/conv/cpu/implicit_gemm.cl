@@ -1,12 +1,12 @@
 /* conv/cpu/implicit_gemm.cl: convolution as a matrix product whose right operand (im2col) exists one panel at a time,
  * for the CPU class: any phase (conv/problem.clh).
  *
- * The columns of the product are the pixels of the grid in all images, numbered through, so that small planes fill
- * vectors too. One work-item is one work-group: it takes PANELS panels of NR = NV * 16 columns, one after another, and
- * KB of K. It packs what a panel reads of the source, CB channels at a time, into local memory as rows [c][tap][NR]
- * with zeros outside the source, and multiplies it with packed weights (conv/cpu/pack_weights.cl) in register tiles of
- * MR rows by NV vectors. Sums stay in local memory until all channels are added; if one block has all channels, only
- * those of one tile.
+ * The columns of the product are the pixels of the grid, image by image without gaps, so that small planes fill vectors
+ * too. One work-item is one work-group: it takes PANELS panels of NR = NV * 16 columns, one after another, and KB of K.
+ * It packs what a panel reads of the source, CB channels at a time, into local memory as rows [c][tap][NR] with zeros
+ * outside the source, and multiplies it with packed weights (conv/cpu/pack_weights.cl) in register tiles of MR rows by
+ * NV vectors. Sums stay in local memory until all channels are added; if one block has all channels, only those of one
+ * tile.
  *
  * With PHASES 2 two phases that differ in TAPS2, FIRST2 and W are computed together: the second, whose PHASE_OWN
  * is `second` and whose weights follow those of the first, makes the pixels of D beside the first's (AT2 0 and 1,

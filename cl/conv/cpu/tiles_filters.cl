@@ -1,5 +1,5 @@
-/* conv/cpu/tiles_filters.cl: filters W[k][c][tap] of bf16 for tiles (conv/cpu/tiles_n.cl), a tap a matrix, in the order
- * of matmul/cpu/amx_pack.cl, which would read each tap's elements one by one:
+/* conv/cpu/tiles_filters.cl: filters W[k][c][tap] of bf16 as conv/cpu/tiles_n.cl reads them, one matrix per tap, in the
+ * order of matmul/cpu/amx_pack.cl, which would read each tap's elements one by one:
  *
  *   BACK 0   columns are filters, sums run over channels   P[tap][panel of 32 filters][word][32]
  *   BACK 1   rows are channels, sums run over filters      P[tap][panel of 32 channels][chunk][32][words]

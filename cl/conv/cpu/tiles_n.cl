@@ -5,8 +5,8 @@
  *   BACK 0   D = y of S = x     rows of a product are images, columns filters, sums run over channels
  *   BACK 1   D = x of S = y     rows are channels, columns images, sums run over filters
  *
- * X is S, a pixel a matrix, packed by matmul/cpu/amx_pack.cl with `steps` words of which a tile takes `words`:
- * X[pixel][block of 32 images], rows of A or columns of B. W is the filters, a tap a matrix, packed likewise by
+ * X is S as one matrix per pixel, packed by matmul/cpu/amx_pack.cl with `steps` words of which a tile takes `words`:
+ * X[pixel][block of 32 images], rows of A or columns of B. W is the filters as one matrix per tap, packed likewise by
  * conv/cpu/tiles_filters.cl: W[tap][panel] of 32 channels of D, columns of B or rows of A, of the taps1 by taps2 taps
  * from (first1, first2) on; all others read padding alone.
  *

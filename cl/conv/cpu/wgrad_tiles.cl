@@ -2,8 +2,8 @@
  * unit of Intel's CPUs (common/cpu/tiles.clh). Sums run over images, 32 to a tile, and over pixels: a tap just means
  * another pixel of x, for any strides, dilation and padding.
  *
- * Y is dy as matrices of filters by images, X is x as matrices of images by channels, a pixel a matrix, both packed by
- * matmul/cpu/amx_pack.cl with `steps` words of two images of which a tile takes `words`: Y[pixel][panel of 32
+ * Y is dy as matrices of filters by images, X is x as matrices of images by channels, one matrix per pixel, both packed
+ * by matmul/cpu/amx_pack.cl with `steps` words of two images of which a tile takes `words`: Y[pixel][panel of 32
  * filters], rows of A, and X[pixel][panel of 32 channels], columns of B.
  *
  *   MICA_HAS_AMX  1 the instructions, 0 an emulation

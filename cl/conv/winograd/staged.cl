@@ -12,9 +12,9 @@
  *
  * with V[point][c][tile] = B' d B of the tile's EDGE x EDGE pixels of S, zero outside. A filter's gradient takes V of
  * dY (S), as backward data does, and U of x: it is the sum over q of x[q] dY[q + pad - r], whose taps descend. U, V and
- * M are float. Tiles of TILE x TILE pixels of the results, or of X, are numbered through all images, row by row; rows
- * of tiles are PITCH long, and zero beyond the last tile. TOP, LEFT: the first tile in S; V_GROUPS: how many
- * work-groups compute V; the work-groups after them compute U.
+ * M are float. Tiles of TILE x TILE pixels of the results, or of X, are numbered row by row and image by image; rows of
+ * tiles are PITCH long, and zero beyond the last tile. TOP, LEFT: the first tile in S; V_GROUPS: how many work-groups
+ * compute V; the work-groups after them compute U.
  *
  * In stages 0 to 2 a work-item makes all points of one element, or one tile of one channel. NDRange of stages 0 and 1:
  * one dimension, for each c ceil(PITCH / 64) groups, then for each k ceil(CG / 64) or as many as tiles take; of stage 2

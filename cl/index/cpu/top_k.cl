@@ -2,7 +2,7 @@
  * the k-th of the elements before it. Once `room` elements are kept, they are sorted, and only the first k stay. Of n
  * random elements about k log(n / k) are kept, the others are compared once.
  *
- * x, values and indices as there; kept (outer * inner, room): workspace, room > k.
+ * x, values and indices as in index/top_k.cl; kept (outer * inner, room): workspace, room > k.
  *
  *   X_T        type of x and values, of at most 4 bytes
  *   KIND       0: the smallest, 1: the largest

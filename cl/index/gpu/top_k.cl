@@ -2,7 +2,7 @@
  * lead to the key of the k-th element (radix selection) and then, if not all elements with this key belong to the first
  * k, to its index. The elements up to the k-th are sorted in local memory.
  *
- * x, values and indices as there; k <= ROOM.
+ * x, values and indices as in index/top_k.cl; k <= ROOM.
  *
  *   X_T        type of x and values, of at most 4 bytes
  *   KIND       0: the smallest, 1: the largest

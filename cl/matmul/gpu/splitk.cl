@@ -1,8 +1,8 @@
 /* matmul/gpu/splitk.cl: the second half of a matmul whose sum over k was divided among work-groups.
  *
  * P[splits][batches][M][N] of ACC_T holds the partial sums; they are added in the order of `splits`, so that the same
- * inputs give the same bits, then finished like any other: D = act(alpha sum + beta C + bias).
- * NDRange: one dimension, M * N * batches or more, work-groups of any size. Any device class. */
+ * inputs give the same bits, then finished like other products: D = act(alpha sum + beta C + bias). NDRange: one
+ * dimension, M * N * batches or more, work-groups of any size. Any device class. */
 #include "common/epilogue.clh"
 #include "common/group.clh"
 

@@ -1,8 +1,9 @@
 /* sort/gpu/radix.cl: sort/cpu/radix.cl for GPUs: a pass over 4 bits of the keys, one group per block of GROUP * EACH
  * elements.
  *
- * Arrays are as there, with 16 digits; `size` is not used. A work-item owns EACH neighbouring elements and counts their
- * digits in local memory; the scan of these counters, digit by digit and item by item, ranks the block's elements.
+ * Arrays are as in that file, with 16 digits; `size` is not used. A work-item owns EACH neighbouring elements and
+ * counts their digits in local memory; the scan of these counters, digit by digit and item by item, ranks the block's
+ * elements.
  *
  *   KEY_BYTES   4 or 8
  *   GROUP       work-items of a group
