@@ -225,10 +225,15 @@ static bool avx_vnni;
 
 static void look_for_avx_vnni(void) { avx_vnni = ask_for_avx_vnni(); }
 
-/* PoCL before 3.0 may come with an LLVM before 12, whose assembler does not know the instruction and may end the
- * process. */
+/* True if PoCL's assembler knows AVX-VNNI, as LLVM does from 12 on; before, it may end the process. The platform names
+ * its LLVM ("PoCL 3.1+debian Linux, RELOC, LLVM 14.0.6, ..."); else PoCL from 3.0 on has a newer one. */
+static bool assembles_avx_vnni(const mica_device_info *device) {
+  const char *llvm = strstr(device->platform_version, "LLVM ");
+  return llvm ? atoi(llvm + strlen("LLVM ")) >= 12 : atoi(device->driver) >= 3;
+}
+
 bool mica__host_has_avx_vnni(const mica_device_info *device) {
-  if (!takes_assembly(device) || atoi(device->driver) < 3) return false;
+  if (!takes_assembly(device) || !assembles_avx_vnni(device)) return false;
   pthread_once(&avx_vnni_once, look_for_avx_vnni);
   return avx_vnni;
 }

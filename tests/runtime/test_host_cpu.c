@@ -140,13 +140,24 @@ static bool lists(const char *flag) {
 START_TEST(avx_vnni_needs_the_processor_and_the_assembler) {
   mica_device_info device = {.platform = MICA__POCL, .device_class = MICA_DEVICE_CLASS_CPU};
   static const struct {
-    const char *driver;
+    const char *driver, *version;
     bool knows;
-  } drivers[] = {{"1.8", false}, {"2.1", false}, {"3.1+debian", true}, {"5.0", true}, {"6.0", false}, {"7.0", true}};
+  } drivers[] = {
+      {"1.8", "OpenCL 2.0 pocl 1.8  Linux, None+Asserts, RELOC, LLVM 11.1.0, SLEEF", false},
+      {"1.8", "OpenCL 2.0 pocl 1.8  Linux, None+Asserts, RELOC, LLVM 12.0.1, SLEEF", true},
+      {"3.1+debian", "OpenCL 3.0 PoCL 3.1+debian  Linux, None+Asserts, RELOC, SPIR, LLVM 14.0.6, SLEEF", true},
+      {"3.1", "OpenCL 3.0 PoCL 3.1  Linux, LLVM 9.0.1", false},
+      {"2.1", "", false},
+      {"3.1", "", true},
+      {"6.0", "OpenCL 3.0 PoCL 6.0+debian  Linux, None+Asserts, RELOC, SPIR-V, LLVM 18.1.8, SLEEF", false},
+      {"7.0", "", true},
+  };
   const bool there = lists(" avx_vnni");
   for (size_t i = 0; i < sizeof drivers / sizeof *drivers; i++) {
     strcpy(device.driver, drivers[i].driver);
-    ck_assert_msg(mica__host_has_avx_vnni(&device) == (there && drivers[i].knows), "%s", drivers[i].driver);
+    strcpy(device.platform_version, drivers[i].version);
+    ck_assert_msg(mica__host_has_avx_vnni(&device) == (there && drivers[i].knows), "%s, %s", drivers[i].driver,
+                  drivers[i].version);
   }
   strcpy(device.driver, "3.1");
   device.device_class = MICA_DEVICE_CLASS_GPU;
