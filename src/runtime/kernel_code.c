@@ -105,7 +105,10 @@ void mica__code_add_line(mica__code_state *state, const char *line, size_t lengt
 mica__hash mica__code_hash(const char *text) {
   mica__hash hash = {0};
   bool continued = false; /* an empty line ends a directive that a backslash continues */
-  if (strstr(text, "__LINE__") || strstr(text, "__FILE__")) return mica__hash_text(hash, text);
+  /* A file that the compiler includes may ask for the line. */
+  static const char *const positions[] = {"__LINE__", "__FILE__", "include"};
+  for (size_t i = 0; i < sizeof positions / sizeof *positions; i++)
+    if (strstr(text, positions[i])) return mica__hash_text(hash, text);
   for (size_t length; *text; text += length) {
     const char *newline = strchr(text, '\n');
     length = newline ? (size_t)(newline - text) + 1 : strlen(text);

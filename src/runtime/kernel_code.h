@@ -20,7 +20,7 @@ typedef struct mica__code_state {
 void mica__code_add_line(mica__code_state *state, const char *line, size_t length, mica__text *out);
 
 /* A hash of a kernel's text. Empty lines and #line directives do not count, unless the text contains
- * __LINE__ or __FILE__. */
+ * __LINE__, __FILE__ or an #include that the compiler will read. */
 mica__hash mica__code_hash(const char *text);
 
 #endif

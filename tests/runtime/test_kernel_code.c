@@ -60,6 +60,8 @@ START_TEST(only_code_decides_the_hash) {
   ck_assert(!mica__hash_equal(hash, mica__code_hash("int a;\n")));
   ck_assert(!mica__hash_equal(mica__code_hash("#define A \\\n\n+ 2\n"), mica__code_hash("#define A \\\n+ 2\n")));
   ck_assert(!mica__hash_equal(mica__code_hash("int a = __LINE__;\n"), mica__code_hash("\nint a = __LINE__;\n")));
+  ck_assert(!mica__hash_equal(mica__code_hash("#include \"x.h\"\nint a = LINE;\n"),
+                              mica__code_hash("#include \"x.h\"\n\nint a = LINE;\n")));
   ck_assert(
       !mica__hash_equal(mica__code_hash("#line 1 \"a\"\n__FILE__\n"), mica__code_hash("#line 1 \"b\"\n__FILE__\n")));
 }
