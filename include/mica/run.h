@@ -9,8 +9,8 @@
  * The folder holds:
  *
  *   config.json               task, settings, and facts that data must match
- *   model.safetensors         weights that are kept, usually of the best epoch so far; in the first epoch, of its last
- *                             checkpoint
+ *   model.safetensors         weights that are kept, usually of the best epoch so far; while the first epoch lasts, the
+ *                             weights of the latest checkpoint
  *   last.safetensors          everything needed to resume, written after the last epoch or a stop
  *   best.safetensors          checkpoint of the best epoch
  *   history.csv               metrics per epoch
@@ -221,7 +221,8 @@ typedef struct mica_run_input {
 
 /* Predicts. The report has one section per sample, titled by file, row or number. Samples are computed in batches, and
  * the batch size may select other kernels: results for other batches may differ by rounding. Repeating a call gives the
- * same bits. *prediction is the caller's to mica_report_destroy. */
+ * same bits. MICA_E_NOT_FOUND: a file is missing. MICA_E_FORMAT: a file is damaged, or its columns or sizes are not the
+ * run's. *prediction is the caller's to mica_report_destroy. */
 MICA_API MICA_CHECKED mica_status mica_run_predict(mica_run *run, const mica_run_input *input,
                                                    mica_report **prediction);
 

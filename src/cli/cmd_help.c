@@ -31,13 +31,14 @@ static const cli_option options[] = {
 };
 
 const cli_variable cli_variables[] = {
-    {"MICA_DEVICE", "the device: gpu, cpu, accelerator, an id such as 0:1, or part of a name (default: the fastest)"},
+    {"MICA_DEVICE", "the device: gpu, cpu, accelerator, an id such as 0:1, or part of a name (default: the fastest "
+                    "GPU, else the CPU)"},
     {"MICA_BUNDLE", "file of compiled kernels to use first; a device without a compiler needs one"},
     {"MICA_BUNDLE_OUT", "file to write: a bundle of all kernels that have run"},
     {"MICA_CACHE_DIR", "folder for compiled kernels; empty: none (default: mica below XDG_CACHE_HOME or ~/.cache)"},
     {"MICA_KERNEL_DIR", "folder to read kernels from instead of the library"},
     {"MICA_VERBOSE", "log to standard error: 1 what the library does, 2 every choice of a kernel (default 0)"},
-    {"NO_COLOR", "if set, print no colours"},
+    {"NO_COLOR", "if not empty, print no colours"},
     {0},
 };
 

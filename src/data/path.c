@@ -13,7 +13,9 @@ bool mica__name_ends(const char *name, const char *ending) {
 
 mica_status mica__path_join_two(const char *folder, const char *a, const char *b, char **path) {
   mica__text text = {0};
-  mica__text_addf(&text, b ? "%s/%s/%s" : "%s/%s", folder, a, b);
+  size_t length = strlen(folder);
+  while (length && folder[length - 1] == '/') length--;
+  mica__text_addf(&text, b ? "%.*s/%s/%s" : "%.*s/%s", (int)length, folder, a, b);
   MICA_TRY(mica__text_status(&text));
   *path = text.data;
   return MICA_OK;

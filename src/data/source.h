@@ -47,7 +47,7 @@ mica_status mica__parts_note_unused(mica__store *store, const char *folder, char
 
 /* True if the name has this ending, before ".gz" if it has that. */
 bool mica__name_ends(const char *name, const char *ending);
-/* "FOLDER/NAME" */
+/* "FOLDER/NAME"; a slash at the end of the folder is not doubled */
 mica_status mica__path_join(const char *folder, const char *name, char **path);
 /* "FOLDER/A", or "FOLDER/A/B" unless b is NULL */
 mica_status mica__path_join_two(const char *folder, const char *a, const char *b, char **path);

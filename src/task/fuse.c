@@ -9,8 +9,8 @@ static const mica_setting defaults[] = {
     {"optimizer", "adamw"}, {"weight-decay", "0.01"}, {"clip-norm", "1"}, {0}};
 
 #define READS                                                                                                          \
-  {"x", "numbers in the order of \"columns\": subtract the column's \"bases\", then (number - \"row_mean\") / "        \
-        "\"row_deviation\"; a missing number is that of \"fills\""},                                                   \
+  {"x", "numbers in the order of \"columns\": (number - \"row_mean\") / \"row_deviation\"; if the model has "          \
+        "\"bases\", subtract the column's from the number first; a missing number is that of \"fills\""},              \
       {"image", "a picture: (u8 / 255 - \"picture_mean\") / \"picture_deviation\" of the channel"},                    \
       {"series", "numbers of the series, no more than \"series_length\"; any behind series.length"},                   \
       {"series.length", "how many of them count, from the left"},                                                      \

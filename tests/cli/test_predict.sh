@@ -27,6 +27,9 @@ ends 0 "*dark/0.png*dark *%, light*light/0.png*light *%, dark*" ''
 run predict --model "$folder" "$work/pictures/test"
 ends 0 "*test/dark/0.png*dark *test/light/4.png*light *" '*: 10 samples *: dark 5, light 5; 10 of 10 are right'
 mkdir "$work/none"
+run predict --model "$folder" "$work/pictures/test//" --csv "$work/slashes.csv"
+! grep "test//" "$work/slashes.csv" || fault "a name with two slashes"
+grep -q "^$work/pictures/test/[^/]" "$work/slashes.csv" || fault "no name of the folder"
 run predict --model "$folder" "$work/none"
 ends 1 '' '*neither the folder *none nor a folder in it holds picture*'
 run predict --model "$folder" --top 1 --pictures "$a" "$b"

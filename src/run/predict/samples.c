@@ -116,7 +116,7 @@ char *mica__sample_name(const mica_dataset *data, uint64_t sample) {
 /* --- pictures --- */
 
 static mica_status add_path(mica__paths *p, const char *folder, const char *name, int32_t label) {
-  mica__text path = {0};
+  char *path = NULL;
   if (p->count == p->capacity) {
     const size_t capacity = p->capacity ? 2 * p->capacity : 16;
     char **grown = realloc(p->list, capacity * sizeof *grown);
@@ -126,10 +126,10 @@ static mica_status add_path(mica__paths *p, const char *folder, const char *name
     p->classes = classes;
     p->capacity = capacity;
   }
-  mica__text_addf(&path, folder ? "%s/%s" : "%s%s", folder ? folder : "", name);
-  MICA_TRY(mica__text_status(&path));
+  if (folder) MICA_TRY(mica__path_join(folder, name, &path));
+  if (!folder && !(path = mica__strdup(name))) return mica__fail_nomem("samples");
   p->classes[p->count] = label;
-  p->list[p->count++] = path.data;
+  p->list[p->count++] = path;
   return MICA_OK;
 }
 

@@ -148,9 +148,8 @@ static size_t columns_of(const mica_run *run, mica_batch_column *columns) {
 /* Describes what tasks on samples read, and the classes they tell apart. */
 static const mica_onnx_text sample_docs[] = {
     {"image", "a picture: (u8 / 255 - \"mean\") / \"deviation\" of the channel"},
-    {"x", "numbers in the order of \"columns\": subtract the column's \"bases\", then (number - \"mean\") / "
-          "\"deviation\"; a "
-          "missing number is that of \"fills\""},
+    {"x", "numbers in the order of \"columns\": (number - \"mean\") / \"deviation\"; if the model has \"bases\", "
+          "subtract the column's from the number first; a missing number is that of \"fills\""},
     {"shares", "the probability of each of the \"classes\""},
     {"value", "the number, or several, in the table's units"},
     {"embedding", "numbers of length 1: the product of two embeddings is their similarity"},
