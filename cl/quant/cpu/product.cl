@@ -27,8 +27,7 @@
  *   RAW         1: B are the images themselves, whose pixels are columns (filters of one pixel): a group packs its own
  *               columns, of at most MOST_DEPTH channels, into private memory
  *   ALIKE       1: columns have one scale and one zero point for all, and no bias of their own
- *   OTHER       1: bytes of results are added to others, and the sums are bytes again (quant/add.cl). Every column is
- *               then a pixel of a result
+ *   OTHER       1: bytes of results are added to others, and the sums are bytes again (quant/add.cl)
  *   mask        of RAW: 128 where bytes of images change their sign as they are packed, else 0
  *   NR, MR      columns and rows of a tile; with TILES 32, and 16 or 32
  *   rows_are_offset      row zero points are not known to be 0
@@ -285,13 +284,14 @@ CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global 
 #endif
   row_sums += (long)a_batch * m;
   y += (long)batch * m * pixels;
-
   int col_sums[NR];
   for (int l = 0; l < NR; l++) col_sums[l] = 0;
   READ_COLUMNS;
   walk w = {R, S, dh, dw, sh, sw, wq, steps, step_step, plane};
   FIND_TAPS(w);
   if (rows_are_offset) add_columns(tile, &w, col_sums);
+  run_of_pixels runs[NR];
+  const int run_count = plain ? 0 : find_runs(runs, j0, lanes, wq, q);
   UNPACK_QUICK;
   TILES_STORAGE;
   TILES_BEGIN(words);
@@ -305,17 +305,19 @@ CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global 
     for (int i = 0; i < min(MR, m - panel * MR); i++)
       add_halves(halves + ((long)a_batch * m + panel * MR + i) * (1 + 2 * of_row), tile, &w, sums[i]);
 #endif
+    const int rows = min(MR, m - panel * MR);
+    KEPT done[MR][NR];
+    COLLECT_OTHERS(panel * MR, rows);
     bool exact = !CAN_BE_QUICK || !SUM_CAN_BE_QUICK, again;
     do {
       uint16 doubt = 0;
       float unsure = 0; /* becomes NaN if a factor or an addend is not finite */
-      for (int i = 0; i < min(MR, m - panel * MR); i++) {
+      for (int i = 0; i < rows; i++) {
         const int row = panel * MR + i, of_all = a_batch * row_batch + row;
         const int zero = ROW_ZERO(of_all);
         const float scale = ROW_SCALE(of_all), add = ROW_BIAS(of_all);
         const int rest = columns_are_offset ? row_sums[row] - depth * zero : 0;
         __global STORAGE(Y_T) *to = y + row * pixels + j0;
-        COMPUTE(Y_T) done[NR];
         unsure = fma(fma(scale * scales_size, 0.0f, fabs(add) + biases_size), 0.0f, unsure);
         UNROLL for (int v = 0; v < NR / 16; v++) {
           int16 t = vload16(v, sums[i]);
@@ -327,19 +329,20 @@ CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global 
             finished = FINISHED(16, t, factors, adds);
           else
             finished = QUICK(convert_float16(t), factors, adds, &doubt);
-          ADD_OTHER(finished, row * pixels + j0 + 16 * v, lanes - 16 * v);
+          ADD_OTHER(finished, i, v, row * pixels + j0 + 16 * v, lanes - 16 * v);
           if (!plain)
-            vstore16(finished, v, done);
+            KEEP16(finished, done[i], v);
           else if (lanes == NR)
             STORE16(finished, to, 16 * v);
           else
             STORE_SOME(finished, to, 16 * v, lanes - 16 * v);
         }
-        if (!plain) put_kept(y + row * pixels, done, j0, lanes, wq, q);
       }
       again = !exact && (unsure != 0 || mica_any(doubt));
       exact = true;
     } while (again);
+    if (!plain)
+      for (int i = 0; i < rows; i++) put_kept(y + (panel * MR + i) * pixels, done[i], runs, run_count);
   }
   TILES_END;
 }

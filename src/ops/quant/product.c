@@ -583,9 +583,7 @@ static bool runs_on_cpu(const mica__int8 *p) {
   return classes & MICA__ON_CPU && (p->exec->classes || mica__exec_takes(p->exec, &mica__int8_cpu_kernel));
 }
 
-/* True if the kernel adds other bytes. It cannot if images have wider rows than results: these rows contain columns
- * that are dropped. */
-bool mica__int8_product_adds(const mica__int8 *p) { return p->conv && p->dims.filter[2] == 1 && runs_on_cpu(p); }
+bool mica__int8_product_adds(const mica__int8 *p) { return p->conv && runs_on_cpu(p); }
 
 mica_status mica__int8_product(const mica__int8 *p) {
   char key[MICA__TUNING_TEXT];
