@@ -4,8 +4,8 @@
  *   gradient[t, n, c] = e^(logits[t, n, c] - rows[n, t]) - sum over i of class c of e^(s_i) / sum over i of e^(s_i)
  *   s_i               = alpha[n, t, i] + beta[n, t, i] - log p(t, i)
  *
- * 0 after the sequence's frames, and if no alignment gives the target. The sum of a class is computed by one work-item,
- * that of the blank by the whole group, in a fixed order.
+ * 0 after the sequence's frames, and if no alignment gives the target. One work-item computes the sum of a class; the
+ * whole group computes the sum of the blank, in a fixed order.
  *
  * One dimension of n * t groups. */
 #include "loss/ctc.clh"

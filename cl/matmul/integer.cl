@@ -1,7 +1,7 @@
 /* matmul/integer.cl: y[..., i, j] = sum over l of a[..., i, l] b[..., l, j], integers that wrap.
  *
  * a (..., m, k), b (..., k, n) and y (..., m, n) are contiguous but for their leading axes: `lead` has the extents of
- * those of y, a_lead and b_lead the elements from one to the next in a and b, 0 where they broadcast.
+ * y's leading axes, a_lead and b_lead their strides in a and b, 0 where a or b is broadcast.
  *
  *   X_T   type of all; sums are taken in COMPUTE(X_T)
  *   VW    columns a work-item makes

@@ -26,7 +26,7 @@ bool mica__element_is_exact(mica_dtype dtype, double value);
 MICA__SHARED void mica__element_set(mica_dtype dtype, void *data, int64_t i, double value);
 
 /* Stores value as element i. Integers are truncated towards zero and wrap around (infinity and NaN become 0); other
- * types as above. */
+ * types are stored as by mica__element_set. */
 void mica__element_wrap(mica_dtype dtype, void *data, int64_t i, double value);
 
 /* True if every byte is a valid bool, 0 or 1. */

@@ -28,8 +28,8 @@ static int source_of(const int from, const int t, const int step, const int firs
   return at < extent ? at : -1;
 }
 
-/* Lists the taps of each pixel d of D in list[begin[d]] .. list[begin[d + 1] - 1]: the tap's place in W, and that of
- * the pixel it reads in t. */
+/* Lists the taps of each pixel d of D in list[begin[d]] .. list[begin[d + 1] - 1]: where the tap is in W, and where the
+ * pixel that it reads is in t. */
 static void find_taps(PHASE_PARAMS, __local int *begin, __local int2 *list) {
   PHASE_UNPACK
   const int D0 = BACKWARD ? IN0 : OUT0, D1 = BACKWARD ? IN1 : OUT1, D2 = BACKWARD ? IN2 : OUT2;

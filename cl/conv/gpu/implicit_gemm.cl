@@ -31,8 +31,8 @@
 #endif
 
 /* Fetches the share of a step whose offsets lie in entries[which]. First it stores the offsets of the next step and
- * begins to read those of the one after, so that a gathered element waits for one load of global memory instead of
- * two. */
+ * begins to read the offsets of the step after that, so that a gathered element waits for one load of global memory
+ * instead of two. */
 #define FETCH(which)                                                                                                   \
   if (item < TILE_K) entries[which ^ 1][item] = entry_share;                                                           \
   entry_share = *t_from;                                                                                               \

@@ -4,7 +4,7 @@
  *   D[n][k][y][x] = sum over c < CG and r, s < 3 of S[n][c][y + TOP + r][x + LEFT + s] g[k][c][r][s]
  *
  * with zeros outside S; U are the transformed filters (conv/winograd/pack_weights.cl). D's tiles, TILE x TILE, are
- * numbered through all images, row by row. One work-item is one work-group: it takes TB tiles at a time, walking over
+ * numbered row by row and image by image. One work-item is one work-group: it takes TB tiles at a time, walking over
  * the blocks of tiles, and PANELS panels of 32 filters. All intermediate values of a block stay in its caches:
  *
  *   V[tile / MR][point][tile % MR][CP]  the transformed tiles, lanes of vectors being channels,

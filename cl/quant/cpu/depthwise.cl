@@ -54,7 +54,8 @@ INLINE void stage_line(__local float *to, const int wide, __global const uchar *
   for (int c = end; c < wide; c += LANES) STOREV(f32, 16, (float16)(0.0f), to, c);
 }
 
-/* sum[i] = the products of a filter with what 16 pixels of row i of a result read; x is where those of row 0 read. */
+/* sum[i] = the products of a filter with what 16 pixels of row i of a result read; x points to what the pixels of row 0
+ * read. */
 #if TAPS
 INLINE void multiply(__private float16 *sum, __local const float *x, const int wide, __private const float *w) {
   UNROLL for (int i = 0; i < ROWS; i++) sum[i] = 0;

@@ -420,10 +420,10 @@ static const decode_case q8_cases[] = {
 };
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* Positions of the sequences are inside the cache, but that of sequence 1 is its last, that of 2 after its end, and
- * that of 3 before its start. Slots count down from the last. Keys and values are exact in every cache type, so the
- * reference need not round as the device does: the first of each block is the largest, 127 / 128, so that the scale is
- * 1 / 128, and all are multiples of it. */
+/* Positions are random ones inside the cache, but sequence 1 has the cache's last position, sequence 2 the one after
+ * its end, and sequence 3 the one before its start. Slots count down from the last. Keys and values are exact in every
+ * cache type, so the reference need not round as the device does: the first of each block is the largest, 127 / 128, so
+ * that the scale is 1 / 128, and all are multiples of it. */
 static void fill_numbers(mica__check *check, const mica__launch_case *c, int32_t input, double *values, int64_t count) {
   const mica__decode_attrs *attrs = c->attrs;
   const int64_t sequences = c->inputs[K_CACHE].shape.dim[0] / attrs->length, d = shape_of(attrs, c->inputs, K).dim[3];

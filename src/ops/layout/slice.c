@@ -257,7 +257,7 @@ static mica_status evaluate_concat(const mica__eval *eval) {
   return MICA_OK;
 }
 
-/* True if the operand already is its window of the result, because the compiler let it be computed there. */
+/* True if the operand already lies in its window of the result, because the compiler had it computed there. */
 static bool lies_there(const mica_tensor *x, const mica_tensor *y, const mica__access *to) {
   const mica_shape shape = mica_tensor_shape(x);
   if (mica__tensor_buffer(x) != mica__tensor_buffer(y)) return false;

@@ -16,8 +16,8 @@ typedef struct mica__launch_case {
   double bound[MICA__CHECK_INPUTS]; /* inputs are random from -bound to bound; integers are truncated. 0 means 2 */
   /* The number of terms in a result's sum, for its tolerance; 0 if elements are moved or counted exactly. */
   double terms;
-  /* The bound is that of a sum whose terms add up to the result's largest element. For ops that are not sums: there the
-   * reference on absolute values gives no bound. */
+  /* The bound is that of a sum whose terms add up to the result's largest element. For ops that are not sums, where the
+   * reference on absolute values would give no bound. */
   bool normwise;
   const char *variants[2]; /* mica__exec.variant, on a CPU and on a GPU */
   uint32_t unwanted;       /* bit k: the launch gets no tensor for result k */

@@ -30,7 +30,7 @@ static const mica__variant pack_variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU,
 const mica__kernel_desc mica__winograd_pack_weights_kernel = {
     MICA__KERNEL("winograd_pack_weights", "conv/winograd/pack_weights.cl", pack_params, pack_variants)};
 
-/* As the kernel's contract has them. */
+/* Equal to the sizes in the kernel: lanes of a vector, filters of a panel, pixels of a run of tiles. */
 enum { VW = 16, NR = 32, RUN_PIXELS = 64 };
 /* The number of tiles in a block (32 with a second-level cache of 1 MiB): enough to use a transformed filter four
  * times while it is in a near cache, and few enough that, with 128 channels, the transforms and the sums of NR
@@ -42,7 +42,7 @@ static int64_t block_of(const mica_device_info *device) { return mica__core_mode
 
 static int64_t round_up(int64_t x, int64_t y) { return mica__ceil_div(x, y) * y; }
 
-/* How the work is cut; see the kernel's contract. */
+/* How the work is cut; the comment that opens the kernel's file explains it. */
 typedef struct plan {
   mica__winograd winograd;
   int32_t values[MICA__MAX_PARAMS];
@@ -61,7 +61,8 @@ MICA__FIELDS(blocking_fields, WINOGRAD_BLOCKING);
 
 static int64_t points_of(int64_t edge) { return (edge + 2) * (edge + 2); }
 
-/* The time of all tiles if the filters are transformed once for all runs. */
+/* The time of all tiles if the filters are transformed once for all runs, in multiply-adds for each pair of a filter
+ * and a channel. reading: READING or READING_LONG. */
 static int64_t packed_time(const mica__winograd *winograd, int64_t edge, int64_t reading) {
   return points_of(edge) * (mica__winograd_tiles(winograd, edge) + reading);
 }
@@ -72,7 +73,7 @@ static int32_t edge_of(const mica__conv *conv, const mica__winograd *winograd) {
   return packed_time(winograd, 4, READING) < packed_time(winograd, 2, READING) ? 4 : 2;
 }
 
-/* True if it takes less time than the plain sum. */
+/* True if Winograd's convolution takes less time than the plain sum. */
 static bool pays(const mica__conv *conv, const mica__winograd *winograd, const mica_device_info *device) {
   if (!conv->prologue) return mica__winograd_pays(winograd);
   const int64_t reading = device->vector_bytes < MICA__LONG_VECTOR ? READING : READING_LONG;
