@@ -89,7 +89,7 @@ mica_status mica__fused_source(const mica__fused *fused, unsigned device_class, 
  * nothing is undefined. */
 mica_status mica__fused_launch(mica_queue *queue, const mica__fused *fused, const mica_tensor *const *operands);
 
-/* Puts the kernels that such a launch needs into a bundle. */
+/* Puts the kernels that mica__fused_launch needs for these operands into a bundle. */
 mica_status mica__fused_collect(mica_engine *engine, const mica__fused *fused, const mica_tensor *const *operands,
                                 mica__kernel_bundle *bundle);
 

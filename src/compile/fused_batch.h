@@ -11,10 +11,10 @@
 
 #define MICA__BATCH_PARTS 16
 
-/* The most kernels like this simplified one that one launch takes; 1 if it takes no others. */
+/* The most kernels like `fused`, which is simplified, that may share a launch; 1 if it shares none. */
 int32_t mica__fused_batch_room(const mica__fused *fused);
-/* True if two such kernels may be parts of one launch. a_nodes and b_nodes: the nodes of their operands; operands that
- * every element reads must be the same. */
+/* True if two simplified kernels may be parts of one launch. a_nodes and b_nodes: the nodes of their operands; operands
+ * that every element reads must be the same. */
 bool mica__fused_alike(const mica__fused *a, const int32_t *a_nodes, const mica__fused *b, const int32_t *b_nodes);
 
 /* A hash that is equal for kernels that can share a launch. */
@@ -29,7 +29,7 @@ typedef struct mica__batch {
 } mica__batch;
 
 mica_status mica__fused_batch_launch(mica_queue *queue, const mica__batch *batch);
-/* Puts the kernel of such a launch into a bundle. */
+/* Puts the kernel that mica__fused_batch_launch needs for the batch into a bundle. */
 mica_status mica__fused_batch_collect(mica_engine *engine, const mica__batch *batch, mica__kernel_bundle *bundle);
 /* mica__fused_batch_launch with the plan of a class of device (for the checks). */
 mica_status mica__fused_batch_launch_as(mica_queue *queue, unsigned device_class, const mica__batch *batch);

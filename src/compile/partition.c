@@ -283,7 +283,8 @@ static mica_status visit(work *w, int32_t id, bool fusion) {
   MICA_TRY(begin_group(w, id, !launched));
   int32_t own = w->group_count;
   if (launched && fusion && node->op->window && !(w->composites && w->composites->joined[id - 1])) {
-    /* Such an op runs as a generated kernel of its own, unless that would have too many arguments. */
+    /* A launch that shows its operands in windows of its result runs as a generated kernel of its own, unless that
+     * would have too many arguments. */
     launched = !try_union(w, &id, 1);
     w->groups[own - 1].fused = !launched;
   }

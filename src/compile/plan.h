@@ -109,7 +109,7 @@ mica_status mica__session_find_plan(mica_session *session, mica_queue *queue, mi
 void mica__session_trim(mica_session *session, const mica__plan *keep);
 /* Bytes that the session's plans hold on the device; shared bytes count once. */
 uint64_t mica__session_plan_bytes(const mica_session *session);
-/* Bytes among these that the plan's prologue fills. */
+/* The bytes that the prologue of one of these plans fills. */
 uint64_t mica__plan_derived_bytes(const mica_session *session, const mica__plan *plan);
 
 /* MICA_E_INVALID if session->feeds overlaps a bound output, unless both are one tensor and the session works in

@@ -277,7 +277,7 @@ static bool is_opening(const schedule *s, int32_t at) {
   return step->read_count > 0 && s->in[at] == 0;
 }
 
-/* True if a backward pass repeats such steps to save memory (mica_checkpoint); then results should not wait. */
+/* True if a backward pass computes openings again to save memory (mica_checkpoint); then results should not wait. */
 static bool repeats_openings(const schedule *s) {
   const mica__partition *p = s->partition;
   for (int32_t i = 0; i < p->count; i++)

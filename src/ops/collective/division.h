@@ -19,7 +19,7 @@ static inline bool mica__is_divided(const mica__division *d) { return d->count >
 
 /* The shape of the whole, from that of a part. */
 mica_shape mica__division_whole(const mica__division *division, mica_shape part);
-/* MICA_E_FORMAT if the division does not fit such a part and this number of ranks. */
+/* MICA_E_FORMAT if the division does not fit a part of this shape and this number of ranks. */
 mica_status mica__division_check(const mica__division *division, mica_shape part, int32_t ranks);
 /* Copies a rank's part of the whole to `own`, or back. size: bytes per element. */
 void mica__division_copy(const mica__division *division, mica_shape part, size_t size, int32_t ranks, int32_t rank,

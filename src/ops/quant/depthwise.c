@@ -72,7 +72,7 @@ static cut cut_of(const mica__conv_dims *d, int64_t units) {
   return c;
 }
 
-/* True if that kernel can run on a device with this much local memory. */
+/* True if quant/cpu/depthwise.cl can run on a device with this much local memory. */
 static bool suits_cpu(const mica__conv_dims *d, const cut *c, uint64_t local_bytes) {
   return d->filter[1] * d->filter[2] <= MOST_TAPS && (uint64_t)c->bytes <= local_bytes &&
          d->out[1] * d->out[2] <= INT32_MAX && d->n * d->groups <= INT32_MAX;

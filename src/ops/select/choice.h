@@ -44,7 +44,7 @@ const mica__impl *mica__route(const mica__impl *const *list, const void *problem
  * excluded. Call it while no other thread uses the library. */
 bool mica__choice_leave_out(const char *name);
 
-/* Stops this engine from choosing it again, because it could not be compiled or started here. */
+/* Stops this engine from making this choice again, because it could not be compiled or started here. */
 mica_status mica__choice_avoid(mica_engine *engine, const mica__choice *choice);
 
 /* Chooses and queues. If the choice cannot be compiled or started here, avoids it from now on and tries the next one,

@@ -26,7 +26,8 @@ int64_t mica__winograd_tiles(const mica__winograd *problem, int64_t edge);
 /* The edge, 2 or 4, that takes fewer multiplications; 2 if they are equal, because its errors are smaller. */
 int32_t mica__winograd_edge(const mica__winograd *problem);
 
-/* True if it takes fewer multiplications than the plain sum, including the time of the filters' transforms. */
+/* True if Winograd's convolution takes fewer multiplications than the plain sum, including the time of the filters'
+ * transforms. */
 bool mica__winograd_pays(const mica__winograd *problem);
 
 /* For mica__impl.magnitude, with tiles of edge x edge results. */
