@@ -5,7 +5,7 @@
 #include "run/columns/kinds.h"
 #include "run/setting_fields.h"
 
-/* The names of a setting's choices, ending with NULL. */
+/* The i-th name of a setting's choices; NULL after the last. */
 const char *mica__network_at(size_t i);
 const char *mica__optimizer_at(size_t i);
 const char *mica__schedule_at(size_t i);

@@ -12,7 +12,7 @@
 #include "run/setting_fields.h"
 #include "run/task.h"
 
-/* The lists of a task's settings and facts; rank: of a sample's input; 0: open. */
+/* The lists of a task's settings and facts. rank: the number of dimensions of a sample's input; 0: any. */
 #define MICA__TASK_FIELDS(label, settings_list, facts_list, rank)                                                      \
   MICA__SETTINGS_STRUCT(label, settings_list);                                                                         \
   static MICA__SETTINGS_TABLE(label, settings_list);                                                                   \

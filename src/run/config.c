@@ -173,7 +173,8 @@ static bool is_right(const mica_run *run, const char *name, const char *value, m
   return is == MICA_OK;
 }
 
-/* True if an empty value is allowed: for a text, or where the default is empty. */
+/* True if an empty value is allowed: for a text or a path, or where the default is empty. False for an unknown
+ * setting. */
 static bool may_be_empty(const mica_run *run, const char *name) {
   size_t i = 0;
   while (i < run->settings->count && strcmp(run->settings->rows[i]->name, name) != 0) i++;

@@ -28,7 +28,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A side from 1 to 8192; *end is set behind it. */
+/* Reads a side from 1 to 8192, 0 if there is none; *end is set behind it. */
 static int32_t parse_side(const char *text, char **end) {
   *end = (char *)text;
   const long side = *text >= '1' && *text <= '9' ? strtol(text, end, 10) : 0;
@@ -96,8 +96,8 @@ mica_status mica__run_open_part(const mica_run *run, const char *path, const mic
   return own ? run->task->open(run, path, config, data) : mica_dataset_open(path, config, data);
 }
 
-/* Records how many test samples the data's files have, because the files may be deleted later. Data that replace the
- * run's may have none. */
+/* Records how many test samples the data's files have, because the files may be deleted later. If a resumed run gets
+ * other data without test samples, 0 replaces the old number. */
 static mica_status note_tested(mica_run *run) {
   const mica_dataset *test = run->parts->at[MICA_PART_TEST].data;
   const double samples = test && !run->task->open ? (double)mica_dataset_count(test) : 0;
@@ -370,8 +370,8 @@ mica_run_epoch mica_run_epoch_of(const mica_run *run) {
   return (mica_run_epoch){.batches = batches, .batch = batches ? samples / batches : 0, .left_out = left_out};
 }
 
-/* A step takes `accumulate` batches, also across the ends of epochs: with fewer batches in all, nothing would be
- * learned. */
+/* Refuses a run that has fewer batches, in all epochs together, than a step takes: it would learn nothing. Remarks
+ * on the last batches if they do not fill a step. */
 static mica_status check_accumulation(mica_run *run) {
   const mica__common_settings s = mica__common_settings_of(run);
   const double each = (double)s.accumulate, epochs = (double)s.epochs;

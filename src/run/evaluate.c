@@ -185,8 +185,8 @@ static mica_status evaluate(mica_run *run, const char *path, mica_part part, mic
   return status;
 }
 
-/* True if these are the unchanged training data, so that the same parts apply. A test that has no part of its own uses
- * all samples. */
+/* True if the path leads to the training data and these are unchanged, so that they have the same parts as in
+ * training. Always false for the test part: if the data have none, a test uses all samples. */
 static bool is_own(const mica_run *run, const char *path, mica_part part) {
   char whole[PATH_MAX];
   return path && part != MICA_PART_TEST && run->data && realpath(path, whole) && !strcmp(whole, run->data) &&

@@ -6,7 +6,8 @@
 
 #include <mica/run.h>
 
-/* mica_run_evaluate, for data taken as they are named, even if they are the run's own. */
+/* Like mica_run_evaluate, but a path is always opened as it is, even if it leads to the data that the run was
+ * trained on. */
 mica_status mica__run_evaluate(mica_run *run, const char *path, mica_part part, mica_metrics *metrics);
 /* Opens a part of the given data, to predict it. If the data have no parts, the whole is the test part and *all is
  * true. MICA_E_NOT_FOUND if the data have parts but no test part; the message says what to do. */

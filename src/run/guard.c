@@ -130,8 +130,8 @@ mica_status mica__run_check_apart(const char *folder, const char *data) {
 
 /* --- the same data --- */
 
-/* How much is read: the beginning of a file, and at most this of all files of a folder. A single file of up to
- * MOST_BYTES is read whole. */
+/* A single file is read whole, or MOST_BYTES of it in blocks. Files of a folder are read to the end of their first
+ * block, until a quarter of MOST_BYTES is reached; further files count only by name and size. */
 #define BLOCK_BYTES ((size_t)1 << 20)
 #define MOST_BYTES ((size_t)64 << 20)
 #define MOST_FILES 20000
@@ -139,7 +139,7 @@ mica_status mica__run_check_apart(const char *folder, const char *data) {
 
 typedef struct print {
   mica__hash hash;
-  size_t left, files; /* bytes that may still be read */
+  size_t left, files; /* bytes that may still be read; regular files found */
   uint8_t *block;
   bool failed; /* for want of memory */
 } print;
@@ -154,7 +154,7 @@ static void add_content(print *p, const char *path, off_t at) {
   p->left -= (size_t)got;
 }
 
-/* Blocks of a file: all of it, or evenly spaced ones, so that a changed order of lines is noticed. */
+/* Adds blocks of a file: all of it, or evenly spaced ones, so that a changed order of lines is noticed. */
 static void add_file(print *p, const char *path, off_t size) {
   const off_t blocks = (size + (off_t)BLOCK_BYTES - 1) / (off_t)BLOCK_BYTES, most = (off_t)(MOST_BYTES / BLOCK_BYTES);
   const off_t count = blocks < most ? blocks : most;

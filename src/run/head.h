@@ -14,7 +14,7 @@ typedef struct mica__head {
   mica_status (*prepare)(mica_run *run, const mica_column *label); /* classes, scales, weights */
   mica_status (*fits)(const mica_run *run, const mica_dataset *data, const mica_column *label);
   const char *output;                      /* the name of the output that `step` makes for each sample */
-  int64_t (*outputs)(const mica_run *run); /* the size of that output, and the number of network outputs; never NULL */
+  int64_t (*outputs)(const mica_run *run); /* the numbers per sample of that output and of the network; never NULL */
   void (*configures)(const mica_run *run, mica_trainer_config *config);
   /* z: the network's answers; a null value if the head builds the network. Makes the outputs and then, if the batch has
    * the answer, the loss and metrics; the order decides which random numbers each gets. Never NULL. */

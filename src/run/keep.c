@@ -31,7 +31,7 @@
 #define MOST_BESIDE 999 /* how many folder names to try beside one that now belongs to another run */
 
 /* Metadata of the weights. Weights of Mica 0.5.0 have none, and belong to runs that have ended. */
-#define EPOCH_KEY "mica.epoch" /* counted from 1; 0: within the first. A checkpoint has it as well */
+#define EPOCH_KEY "mica.epoch" /* counted from 1; 0: before the first ended. Checkpoints have it too */
 #define EPOCHS_KEY "mica.epochs"
 #define COMPLETE_KEY "mica.complete"
 

@@ -94,7 +94,8 @@ mica_status mica__run_find_epochs(mica_run *run) {
   return mica__common_set_number(run, MICA__SETTING_epochs, fmin(wanted, MOST_TIMES * usual));
 }
 
-/* The share of the most frequent class in a part; *name is that class. NaN: samples do not have exactly one class. */
+/* The share of the most frequent class in a part; *name is that class. The share is NaN if samples do not have
+ * exactly one class. */
 static mica_status most_frequent(const mica_dataset *data, double *share, const char **name) {
   const int32_t classes = mica_dataset_classes(data);
   const uint64_t count = mica_dataset_count(data);
@@ -115,7 +116,7 @@ static mica_status most_frequent(const mica_dataset *data, double *share, const 
   return MICA_OK;
 }
 
-/* The epoch of the best value in a column of the history. */
+/* The row of the history with the greatest value in a column. */
 static size_t best_row(const mica_history *h, const char *column) {
   size_t best = 0;
   for (size_t i = 1; i < mica_history_rows(h); i++)
@@ -204,7 +205,7 @@ static mica_status remark_overfitting(mica_run *run, bool *overfits) {
                           100 * training, 100 * value, advise(run));
 }
 
-/* The kept epoch is the last one, and the loss was still falling while some answers were wrong. */
+/* Adds a remark if the kept epoch is the last one, its loss was still falling, and some answers were still wrong. */
 static mica_status remark_falling(mica_run *run) {
   const mica_history *h = run->record->history;
   const size_t rows = mica_history_rows(h);

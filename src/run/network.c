@@ -405,7 +405,7 @@ static mica_status take_fitting(mica_run *run, const mica_safetensors *file, fit
   return status == MICA_OK ? mica__text_status(&f->first) : status;
 }
 
-/* The message that says what was loaded. */
+/* Remarks on how much was loaded. MICA_E_FORMAT if too little of the network was in the file. */
 static mica_status say_taken(mica_run *run, const char *path, const fit *f) {
   const char *model = mica__common_settings_of(run).model;
   const bool divided = mica__run_is_divided(run);

@@ -28,7 +28,8 @@ static mica_status take_own_widths(mica_run *run) {
   return status;
 }
 
-/* A quantised run computes in integers, and an ONNX model in the precision that it was trained in. */
+/* Refuses a type to compute in, other than f32, for a quantised run, which computes in integers, and for a run whose
+ * network is an ONNX model. */
 static mica_status check_precision(const mica_run *run) {
   if (!run->settings->precision || !strcmp(run->settings->precision, "f32")) return MICA_OK;
   if (!mica__run_is_quantized(run) && !run->networks->network) return MICA_OK;
@@ -39,7 +40,7 @@ static mica_status check_precision(const mica_run *run) {
                         : "its weights are integers");
 }
 
-/* A depth scale is for tasks that have the setting; 0: none. */
+/* Keeps the depth scale that the caller gave; 0: none. Refuses it if the run's task has no such setting. */
 static mica_status take_depth_scale(mica_run *run, double scale) {
   if (!(scale > 0)) return MICA_OK;
   run->settings->depth_scale = scale;
@@ -71,7 +72,7 @@ static mica_status open_model(mica_run *run) {
   return mica__run_parse_config(run, run->folder, config);
 }
 
-/* Loads an exported model, which is f32 whatever the run was trained in. */
+/* Loads an exported model. Its weights are f32, whatever type the run was trained in. */
 static mica_status load_model(mica_run *run) {
   if (!run->task->input->traits.by_samples)
     return mica__fail(

@@ -20,7 +20,8 @@ mica_status mica__run_has_validation(const mica_run *run, bool *has);
 mica_status mica__run_split(const mica_run *run, const mica_dataset *whole, mica_dataset **part, mica_dataset **rest);
 /* Opens the training data, finds the task, prepares it and makes the loaders. */
 mica_status mica__run_open_data(mica_run *run);
-/* The configuration of a loader of data, as of a part, by the run's settings and facts, without augmentation. */
+/* Sets *config for a loader that reads the data as it would read that part: by the run's settings and facts, but
+ * without augmentation. */
 mica_status mica__run_loading(mica_run *run, mica_part part, const mica_dataset *data, mica_loader_config *config);
 /* Replaces *data by what the task makes of it (mica__input.views.derive), and destroys it unless it is the whole
  * dataset or the caller's. */
@@ -29,9 +30,9 @@ mica_status mica__run_derive(mica_run *run, mica_part part, const mica_dataset *
  * does, and applies what the task derives. With `blind`, a table may lack the answers. *ready replaces the data; on
  * failure they are destroyed. */
 mica_status mica__run_make_ready(mica_run *run, mica_part part, mica_dataset *data, bool blind, mica_dataset **ready);
-/* Makes the loader that tests a part; for a residence of AUTO, as the task loads it. *shown, NULL before, receives
- * what the loader reads instead of the data, or stays NULL. The caller destroys it after the loader, also if the
- * call fails. */
+/* Makes the loader that tests the data as that part. `residence` says where it keeps them; with AUTO the task
+ * decides. *shown, NULL before, receives what the loader reads instead of the data, or stays NULL. The caller
+ * destroys it after the loader, also if the call fails. */
 mica_status mica__run_load(mica_run *run, mica_part part, const mica_dataset *data, mica_residence residence,
                            mica_dataset **shown, mica_loader **loader);
 

@@ -108,7 +108,8 @@ mica_status mica__run_share_batch(mica_run *run, mica_loader_config *config) {
   return MICA_OK;
 }
 
-/* If micro-batches were not given, their number divides the batch and is at most two per stage. */
+/* Checks that the number of micro-batches divides the batch of a replica. If none was given, chooses the largest
+ * number that does and is at most two per stage. */
 static mica_status find_micro(const mica_run *run, int32_t *micro) {
   const int64_t batch = mica__common_settings_of(run).batch / run->ranks->layout.data;
   if (*micro && batch % *micro)

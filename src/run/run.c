@@ -348,7 +348,7 @@ mica_status mica_run_voice(mica_run *run, const char *path, double *shares) {
                     run->task->name);
 }
 
-/* Recordings are given as files, also those in folders. */
+/* If the run takes recordings, folders among the files are replaced by the recordings in them. */
 static mica_status predict(mica_run *run, const mica_run_input *input, mica_report *prediction) {
   mica__paths paths = {0};
   mica_run_input files = *input;
@@ -478,7 +478,7 @@ static mica_status add_metrics(const mica_run *run, mica_report *report) {
   return MICA_OK;
 }
 
-/* A curve of a column of the history, together with that of validation. */
+/* Adds a curve of a column of the history, together with the curve of validation. */
 static mica_status add_curve(const mica_run *run, mica_report *report, const char *name) {
   const size_t rows = mica_history_rows(run->record->history);
   const char *columns[3] = {"epoch", name, NULL};

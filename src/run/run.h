@@ -19,7 +19,7 @@ struct mica_run {
   char *data, *folder;
   int made_folders;             /* the run's own folder and those above it that did not exist */
   mica_tokenizer *tokenizer;    /* NULL: the run has none */
-  mica_trainer_config training; /* prepare may change `watch` and `falling` */
+  mica_trainer_config training; /* the task's `prepare` may change `watch` and `falling` */
   mica_trainer *trainer;
   void *task_state; /* what the task keeps between calls, freed by its `closes`; NULL: nothing */
   struct mica__run_settings *settings;

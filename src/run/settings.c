@@ -66,7 +66,7 @@ const mica_task_metric *mica_task_metrics(const char *name) {
   return task ? task->metrics : name ? NULL : common;
 }
 
-/* True if the network outputs maps; some tasks need such networks, others cannot use them. */
+/* True for a network that some task builds itself, such as one that outputs maps. Other tasks cannot use it. */
 static bool is_of_task(const char *network) {
   for (size_t i = 0; mica__tasks[i]; i++)
     for (const char *const *name = mica__tasks[i]->input->networks; name && *name; name++)

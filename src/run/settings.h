@@ -8,7 +8,8 @@
 mica_status mica__settings_check(const char *task, const mica_setting *settings, size_t count);
 /* Takes only the settings of the run's own task. */
 mica_status mica__run_check_settings(const mica_run *run);
-/* Gives the run its task once the data are known: rows, and the settings of the configuration. */
+/* Gives the run its task once the data are known, with the task's table of settings and the values that the
+ * configuration gives for them. */
 mica_status mica__run_take_task(mica_run *run, const mica__task_row *task);
 /* True for a name in mica__task_row.stands_for. */
 bool mica__task_stands_for(const mica__task_row *task, const char *name);
@@ -23,7 +24,7 @@ mica_status mica__task_share_width(int64_t width, int64_t heads, bool rotary);
  * 2 * width in cnn_gru; other models have no heads. heads = 0: cnn_gru's own number, which no setting changes. */
 mica_status mica__task_check_heads(const char *model, int64_t width, int64_t heads);
 const mica__task_row *mica__task_at(size_t index);
-/* Sets the rows of the run to those of all tasks and of its own. */
+/* Sets the run's table of settings: the settings of all tasks, then its own task's. */
 void mica__run_take_rows(mica_run *run);
 /* Takes the settings of the configuration; those that are fixed for a resumed run may not change. */
 mica_status mica__run_take_settings(mica_run *run);

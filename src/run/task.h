@@ -59,8 +59,8 @@ typedef struct mica__task_row {
   mica_status (*predict)(mica_run *run, const mica_run_input *input, mica_report *prediction);
   /* Frees run->task_state. NULL: the task keeps nothing. */
   void (*closes)(mica_run *run);
-  /* Answers the first sample of the judged data, to be timed, if an answer needs more than one prediction step. NULL:
-   * it does not. */
+  /* Answers the first sample of the evaluated data, to be timed, if an answer needs more than one prediction step.
+   * NULL: it does not. */
   mica_status (*answers)(mica_run *run);
   mica_status (*report)(mica_run *run, mica_report *report); /* adds its sections; NULL: none */
   /* What an exported model computes; NULL: the same as the step predicts, or the head's `exports` of it. */
@@ -68,9 +68,9 @@ typedef struct mica__task_row {
   /* Describes a model's inputs and outputs by name, including those that only some runs have; the last has no key.
    * NULL: no description; for tasks on samples export.c gives it. */
   const mica_onnx_text *export_docs;
-  /* The share of equal answers of two runs to the first `most` samples that the first run has judged, if predictions do
-   * not show it; *count is the number of samples. NaN and 0: their answers cannot be compared. NULL: predictions show
-   * it. */
+  /* The share of equal answers of two runs to the first `most` samples that the first run was evaluated on, if
+   * predictions do not show it; *count is the number of samples. NaN and 0: their answers cannot be compared. NULL:
+   * predictions show it. */
   mica_status (*agree)(mica_run *run, mica_run *other, int64_t most, double *share, int64_t *count);
   mica__task_verbs verbs;
 } mica__task_row;

@@ -30,8 +30,8 @@ static mica_status text_behind(const mica_tokenizer *t, int32_t before, int32_t 
   return status;
 }
 
-/* A token with a text, to decode others behind it: alone, some lose the space that they begin with inside a text. -1:
- * none. */
+/* A token that has a text. Other tokens are decoded behind it, because some lose their leading space if they are
+ * decoded alone. -1: there is none. */
 static int32_t token_with_text(const mica_tokenizer *t) {
   for (int32_t i = 0; i < mica_tokenizer_size(t); i++) {
     char *text = NULL;

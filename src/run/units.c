@@ -45,8 +45,8 @@ static mica_value along(mica_value x, int32_t axis, const double *numbers) {
   return value;
 }
 
-/* A run and its units. plain: targets are in their own units. `order` maps the k-th input to the run's number; NULL:
- * they are equal. */
+/* A run and its units. plain: targets are in their own units. order[k] is the number of the run that input k is;
+ * NULL: input k is number k. */
 typedef struct side {
   const mica_run *run;
   bool plain;

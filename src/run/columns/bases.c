@@ -22,7 +22,7 @@
 #include <string.h>
 
 #define FACT "bases"
-#define ELEMENTS "elements" /* the type of an array's inputs */
+#define ELEMENTS "elements" /* a fact: the type of an array's inputs */
 
 /* The least and the greatest value of each number of a table or an array. */
 typedef struct numbers {
@@ -100,7 +100,8 @@ double mica__run_base(const mica_run *run, const char *name) {
   return *name ? mica__field_base(run->facts->bases, &field) : 0;
 }
 
-/* The k-th of the names in the fact "table" that begin with this prefix; "" if there are not that many. */
+/* The k-th of the names in the fact "table" that begin with `begin`, without that beginning; "" if there are not
+ * that many. */
 static const char *table_name(const mica_run *run, const char *begin, size_t k) {
   const mica__fact_texts table = mica__common_facts_of(run).table;
   for (size_t i = 0; i < table.count; i++)

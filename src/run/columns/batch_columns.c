@@ -78,8 +78,8 @@ static mica_status old_columns(mica_run *run) {
   return run->parts->columns[0].name && run->parts->columns[1].name ? MICA_OK : mica__fail_nomem("a run");
 }
 
-/* Checks that the input column has the shape of a sample; pictures that are read in tiles and recordings may have
- * others. */
+/* Checks that the input column has the shape of a sample. Recordings, and pictures that are read in tiles, may have
+ * other shapes. */
 static mica_status check_input_column(const mica_run *run, const mica_batch_column *column) {
   char has[MICA_SHAPE_TEXT];
   const mica__fact_numbers input = mica__common_facts_of(run).input;

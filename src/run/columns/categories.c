@@ -185,7 +185,7 @@ mica_status mica__run_map_category(const mica_run *run, const mica_dataset *data
   return mica__run_map_names(data, *column, true, category.names, category.classes, map);
 }
 
-/* Counts the cells of a column whose class is not a class of the run, by the map. */
+/* Reports how many cells of a column have a class that the run does not have. `map` is -1 for these classes. */
 static mica_status remark_column(mica_run *run, const mica_dataset *data, size_t column, const int32_t *map) {
   uint64_t count = 0;
   int32_t first = -1, is = -1;
@@ -359,7 +359,7 @@ static mica_status replace(mica_run *run, const mica_dataset *data, size_t colum
   return map_column(data, column, map, to);
 }
 
-/* Adds the column of numbers, in the order of the run. */
+/* Adds the column of numbers to the list, with the numbers in the order of the run. */
 static mica_status reorder(mica_run *run, const mica_dataset *data, const int64_t *order, mica_column_data *list,
                            size_t *count) {
   const size_t column = mica_dataset_column_index(data, mica__common_facts_of(run).input_column);

@@ -158,7 +158,7 @@ mica_status mica__run_read_confusion(mica_run *run, int64_t **out) {
   return status;
 }
 
-/* The number of samples of each class, its precision, recall and F1. */
+/* Adds a table with the number of samples of each class, its precision, recall and F1. */
 static mica_status add_classes(const mica_run *run, mica_report *report, const int64_t *confusion) {
   static const char *const columns[] = {"samples", "precision", "recall", "f1"};
   const int64_t classes = classes_of(run);

@@ -6,7 +6,7 @@
 
 #include <mica/run.h>
 
-/* With more classes than this, pairs of classes are not counted. */
+/* With more classes than this, a test does not count how often each class was taken for each other one. */
 #define MOST_CONFUSED 2000
 /* Sets the fact "classes" to the class names of a column. */
 mica_status mica__run_note_classes(mica_run *run, const mica_column *column);
@@ -24,7 +24,7 @@ mica_status mica__run_report_classes(mica_run *run, const char *title, mica_repo
 int64_t mica__likeliest(const float *shares, int64_t classes, int64_t k);
 /* Adds the most likely classes of a sample with their probabilities. */
 mica_status mica__run_add_choices(const mica_run *run, mica_report *report, const float *shares, int64_t top);
-/* A sample whose class the network got wrong. */
+/* A sample whose class the network got wrong, and how many of them are kept. */
 #define MICA__MISTAKES 24
 
 typedef struct mica__mistake {

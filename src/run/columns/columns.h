@@ -24,16 +24,19 @@ mica_status mica__run_note_table(mica_run *run);
 const char *mica__run_answer_name(const mica_run *run, const mica_column *label);
 /* Sets the fact "label_name"; several names form a list such as "a,b". */
 mica_status mica__run_note_answer_name(mica_run *run, const mica_column *label);
-/* Makes the outline from the facts "table" and "header"; for runs without them, from the number of inputs. */
+/* Makes run->parts->outline, which tells how other tables are read: from the facts "table" and "header" or, for runs
+ * without them, from the number of inputs. Does nothing unless samples are rows of numbers. */
 mica_status mica__run_outline(mica_run *run);
 /* *order receives, for each number of the run, its position in the data; the caller frees it. It stays NULL if the
  * order is the same or if one side has no names. Columns are matched by name, as in predict. MICA_E_FORMAT if one is
  * missing. */
 mica_status mica__run_find_order(const mica_run *run, const mica_dataset *data, int64_t **order);
-/* Remarks on columns of a table with these names, or of a dataset, that training did not have. */
+/* Remarks on columns that training did not have. The first function takes the names of a table's `count` columns,
+ * the second takes a dataset. */
 mica_status mica__run_remark_extras(mica_run *run, const char *table, const char *const *names, size_t count);
 mica_status mica__run_remark_data(mica_run *run, const mica_dataset *data);
-/* Remarks on lines beginning with # that were skipped in a table; does nothing for other datasets. */
+/* Remarks on lines beginning with # that were skipped in a table. The second function does nothing for a dataset
+ * that is not a table. */
 mica_status mica__run_remark_passed(mica_run *run, const char *table, size_t lines);
 mica_status mica__run_remark_comments(mica_run *run, const mica_dataset *data);
 /* Remarks on columns with numbers so close together that f32 makes them equal. */
@@ -41,8 +44,8 @@ mica_status mica__run_remark_coarse(mica_run *run);
 /* Refuses u8 arrays if the run was trained on another type, and other types if it was trained on u8: u8 is divided by
  * 255. */
 mica_status mica__run_check_elements(mica_run *run, const mica_dataset *data);
-/* MICA_E_FORMAT if a table has two columns of a name "a" that the run reads, and the run does not know a column "a.1":
- * it cannot be known which one is meant. */
+/* MICA_E_FORMAT if `name` is "a.1", which the second column "a" of a table is called, and the run reads "a" but has
+ * no "a.1": it cannot be known which of the two columns "a" is meant. */
 mica_status mica__run_check_repeat(const mica_run *run, const char *table, const char *name);
 /* True for the name that a column without a name gets: its position. */
 bool mica__is_position(const char *name);

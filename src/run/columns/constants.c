@@ -13,7 +13,7 @@
 /* A remark names at most this many answers. */
 #define MOST_NAMED 5
 
-/* Answers of a sample: one number, several, or labels, which are 0, 1 or, if unknown, above 1. */
+/* The answers of a sample: one number, several numbers, or labels. A label is 0 or 1, or more if it is unknown. */
 typedef struct answers {
   const mica_dataset *data;
   size_t column, count;

@@ -68,7 +68,7 @@ static void add(mica__text *kinds, const char *name, mica_column_kind kind) {
   mica__text_addf(kinds, "%s%s=%s", kinds->length ? "," : "", name, mica_column_kind_name(kind));
 }
 
-/* The columns of texts that settings name. */
+/* Adds the columns that settings or facts name as texts. */
 static void add_texts(const mica_run *run, mica__text *kinds) {
   const mica__common_facts facts = mica__common_facts_of(run);
   const mica__shared_settings settings = mica__shared_settings_of(run);
@@ -77,7 +77,8 @@ static void add_texts(const mica_run *run, mica__text *kinds) {
   add(kinds, *facts.to ? facts.to : settings.to, MICA_COLUMN_KIND_TEXT);
 }
 
-/* The columns of texts and of file names of a trained run: in a table of few rows they could be taken for classes. */
+/* Adds the columns of texts and of file names that a trained run reads. In a table of few rows they could be taken
+ * for classes. */
 static void add_read(const mica_run *run, mica__text *kinds) {
   const mica__fact_texts names = mica__common_facts_of(run).text_columns;
   for (size_t i = 0; i < names.count; i++) add(kinds, names.list[i], MICA_COLUMN_KIND_TEXT);

@@ -25,7 +25,7 @@ static mica_missing missing_of(const mica_run *run) {
       mica__common_is_set(run, MICA__SETTING_missing) ? mica__common_typed(run, MICA__SETTING_missing) : "refuse";
   mica_missing how = MICA_MISSING_REFUSE;
   while (how < MICA_MISSING_NAN && strcmp(mica_missing_name(how), setting) != 0) how++;
-  /* No version has written this value, so nothing is known of how missing numbers are to be replaced. */
+  /* A value that no version of Mica has written does not say how missing numbers are replaced, so they are refused. */
   return how < MICA_MISSING_NAN ? how : MICA_MISSING_REFUSE;
 }
 

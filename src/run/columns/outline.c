@@ -48,7 +48,7 @@ mica_status mica__run_note_answer_name(mica_run *run, const mica_column *label) 
   return status;
 }
 
-/* One column without a name for each number of the run's input. */
+/* Makes an outline of `count` numbers without names. */
 static mica_status count_columns(mica_run *run, size_t count) {
   char(*texts)[32] = calloc(count, sizeof *texts);
   const char **list = calloc(count, sizeof *list);
@@ -68,7 +68,7 @@ mica_status mica__run_outline(mica_run *run) {
   const mica__fact_texts texts = mica__common_facts_of(run).table;
   mica__fact_texts names = mica__common_facts_of(run).classes;
   if (mica__common_facts_of(run).several > 0) names.list = NULL;
-  /* The task has already recorded what pictures look like. */
+  /* Only rows of numbers need an outline: the task has already recorded what pictures look like. */
   if (!input.list || input.count != 1) return MICA_OK;
   mica_dataset_destroy(run->parts->outline);
   run->parts->outline = NULL;

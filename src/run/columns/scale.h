@@ -16,8 +16,8 @@ typedef struct mica__scale {
   const char *column, *mean, *deviation;
 } mica__scale;
 
-/* Sets both facts from the training part, with a number per channel or number of the column; nothing if it has no such
- * column. */
+/* Sets the two facts that `scale` names from the training part: one number per channel of a picture, or per number
+ * of the column. Does nothing if the training part does not have the column. */
 mica_status mica__run_note_scale(mica_run *run, const mica__scale *scale);
 /* Sets the facts "target_mean" and "target_deviation" from the training answers in a column of `count` numbers; the
  * deviation of a constant is 1. MICA_E_FORMAT names an answer that is not finite. */

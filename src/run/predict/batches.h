@@ -12,7 +12,7 @@ typedef mica_status mica__tested_fn(mica_run *run, const mica_batch *batch, cons
 mica_status mica__test_batches(mica_run *run, const mica_batch_source *source, int64_t width, mica__tested_fn *fn,
                                void *user);
 
-/* The dataset that a source of the run reads, in parts or whole. */
+/* The dataset that a source of batches reads: the part whose loader it is, else the data of the last evaluation. */
 const mica_dataset *mica__source_data(const mica_run *run, const mica_batch_source *source);
 
 /* The head's output for a batch, `width` numbers per sample; *outputs, NULL before, is freed by the caller, also after

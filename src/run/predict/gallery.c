@@ -60,7 +60,7 @@ static mica_status embed(mica_run *run, const mica_run_input *given, list *l) {
   mica_status status = mica__paths_find(run, given, &paths);
   input.files = (const char *const *)paths.list;
   input.file_count = paths.count;
-  /* The classes of these files, instead of those in the last evaluation. */
+  /* While these files are read, they provide the classes, instead of the files that are being predicted. */
   const int32_t *classes = run->evaluation->file_classes;
   run->evaluation->file_classes = paths.classes;
   if (status == MICA_OK) status = run->task->input->samples.visit(run, &input, add, l);
@@ -73,7 +73,7 @@ static double cosine(const list *a, size_t i, const list *b, size_t j) {
   return mica__gallery_cosine(a->embeddings + i * (size_t)a->width, b->embeddings + j * (size_t)b->width, a->width);
 }
 
-/* Compares the first sample with each other one. */
+/* Compares the first sample with each of the others. */
 static mica_status compare(const list *l, mica_report *prediction) {
   if (l->count < 2)
     return mica__fail(MICA_E_INVALID, "%s has nothing to be compared with: name a second file, or a gallery",
@@ -124,7 +124,7 @@ static mica_status add_nearest(const neighbour *found, size_t count, mica_report
   return status;
 }
 
-/* A path below a folder, from the folder on. */
+/* The rest of a path that lies below a folder, without the folder; other paths unchanged. */
 static const char *below(const char *path, const char *folder) {
   const size_t n = strlen(folder);
   if (strncmp(path, folder, n) != 0) return path;

@@ -1,4 +1,4 @@
-/* A graph with the weights of a run that is built, run and forgotten. */
+/* Builds a graph that has the weights of a run, runs it once and destroys it. */
 #include "run/predict/once.h"
 #include "nn/nn.h"
 #include "run/network.h"

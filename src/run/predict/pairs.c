@@ -87,7 +87,7 @@ mica_status mica__pair_samples_look(mica_run *run, const mica__pair_samples *pai
 
 /* --- lines --- */
 
-/* Visits each line as a text, without its end. */
+/* Visits each line as a text, without its line break. */
 static mica_status visit_lines(walk *w, const char *name, const char *content, size_t size) {
   uint64_t line = 0;
   bool any = false;
@@ -134,7 +134,8 @@ static mica_status find_named(const mica__records *r, const char *wanted, size_t
   return MICA_OK;
 }
 
-/* A run whose columns have no names finds them by position; the first record may still name the languages. */
+/* Finds the columns of the two languages by name. If the columns of the run's table had no names, finds them by
+ * position; the first record may then still name the languages. */
 static mica_status find_sides(const mica__pair_samples *pairs, const mica__records *r, sides *s) {
   const char *from = pairs->from, *to = pairs->to;
   if (mica__is_position(from) && mica__is_position(to)) {

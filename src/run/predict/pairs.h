@@ -6,7 +6,7 @@
 #include "run/sample.h"
 #include "run/tokens.h"
 
-/* What a run reads: the columns of the two languages, and how many tokens of a text. */
+/* What a run reads: the columns of the two languages, and the most tokens of a text. */
 typedef struct mica__pair_samples {
   const char *from, *to;
   int64_t length;
@@ -15,7 +15,8 @@ typedef struct mica__pair_samples {
                      mica__ids *ids);
 } mica__pair_samples;
 
-/* Which pairs of a dataset: the first, evenly spaced ones, or the rank's share of those. */
+/* Which pairs of a dataset are visited: the first ones, evenly spaced ones, or this rank's share of the evenly
+ * spaced ones. */
 typedef enum mica__pair_choice {
   MICA__PAIR_CHOICE_FIRST,
   MICA__PAIR_CHOICE_EVEN,

@@ -15,7 +15,7 @@
 
 /* A picture with its mask or depths. */
 typedef struct scene {
-  uint8_t *planes, *truth; /* (C, H, W), (H, W) or NULL: 255 where unknown */
+  uint8_t *planes, *truth; /* (C, H, W); (H, W), 255 where unknown, or NULL */
   float *depths;           /* (H, W) or NULL: 0 where unknown */
   mica_shape shape;
 } scene;

@@ -169,7 +169,7 @@ static mica_status remark_strange(const rows *r) {
   return status;
 }
 
-/* The answer, if the table has one; none for an empty cell. */
+/* Reads answer k of the row. *truth stays as it is if the table does not have the answer, or if its cell is empty. */
 static mica_status take_truth(rows *r, size_t k, double *truth) {
   size_t class_index = 0;
   const mica__fact_texts names = mica__common_facts_of(r->run).classes;

@@ -333,7 +333,8 @@ static mica_status read_dataset(mica_run *run, const char *path, mica_part part,
   return status;
 }
 
-/* Opens a table by the run's outline; if the run knows no names, opens one with answers as it is. */
+/* Opens a table as the run's outline describes it. A run without names of columns takes a table with one column more
+ * than it has inputs for one with answers. */
 static mica_status open_rows(const mica_run *run, const char *name, char *content, size_t size, mica_dataset **data) {
   mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
   size_t columns = 0;
@@ -365,7 +366,7 @@ static mica_status read_named(mica_run *run, const char *name, char *content, mi
   return status;
 }
 
-/* If columns have no names, only its position shows which column is extra. */
+/* Remarks on which column of a table without names is taken for the answers: only the position tells. */
 static mica_status remark_truths(mica_run *run, const mica_dataset *data) {
   const mica__schema *schema = data->store->schema;
   for (size_t i = 0; schema && !schema->header && i < schema->count; i++)
@@ -400,7 +401,7 @@ static mica_status read_table(mica_run *run, const mica_run_input *input, const 
 
 /* --- arrays --- */
 
-/* Opens inputs as training does, without answers. For an npy file the shape shows what a sample is. */
+/* Reads the samples of an array or arrays, opened as in training but without answers. */
 static mica_status read_array(mica_run *run, const char *path, mica__samples *s) {
   const mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
   mica_dataset *data = NULL;
@@ -490,7 +491,7 @@ mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica_
   return status;
 }
 
-/* Samples from `from` on, on the device: numbers or pixels, then each category. */
+/* Uploads `count` samples, beginning with `from`: numbers or pixels as one feed, then one feed for each category. */
 static mica_status upload(mica_run *run, const mica__samples *s, int64_t from, int64_t count, mica_feed *feeds,
                           size_t *feed_count) {
   const mica_shape input = input_of(run);

@@ -119,7 +119,7 @@ static mica_status each(mica_run *run, const texts *t, mica__sample_fn *fn, void
 
 /* --- where texts come from --- */
 
-/* Adds each line as a text, without its end. */
+/* Adds each line as a text, without its line break. */
 static mica_status add_lines(const mica_run *run, const char *name, const char *content, size_t size, texts *t) {
   uint64_t line = 0;
   for (size_t at = 0; at < size;) {
@@ -227,7 +227,7 @@ static mica_status add_content(const mica_run *run, const char *name, char *cont
   return add_lines(run, name, content, size, t);
 }
 
-/* A file, or the text itself if path is NULL. */
+/* Adds the texts of a file, or of the text that was given if path is NULL. */
 static mica_status add_given(const mica_run *run, const mica_run_input *input, const char *path, texts *t) {
   mica__document document;
   MICA_TRY(mica__document_read(input, path, &document));
@@ -236,7 +236,7 @@ static mica_status add_given(const mica_run *run, const mica_run_input *input, c
   return status;
 }
 
-/* The first samples of a dataset. */
+/* Adds the first `count` samples of a dataset. */
 static mica_status add_samples(const mica_run *run, const mica_dataset *data, uint64_t count, texts *t) {
   mica__truths truths = {0};
   mica__texts walk = {.data = data, .column = mica_dataset_column_index(data, t->from.column)};
@@ -311,7 +311,8 @@ mica_status mica__text_samples_look(mica_run *run, const mica__text_samples *fro
   return visit_all(run, &t, status, fn, user);
 }
 
-/* The beginning of a text, without control characters for a terminal and without a character cut in two. */
+/* Adds the beginning of a text, not ending within a character. Spaces replace control characters, which could
+ * disturb a terminal. */
 static void add_beginning(mica__text *to, const mica__texts *t) {
   size_t bytes = t->bytes < SHOWN ? t->bytes : SHOWN;
   while (bytes < t->bytes && bytes > 0 && ((unsigned char)t->text[bytes] & 0xc0) == 0x80) bytes--;

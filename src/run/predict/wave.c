@@ -28,8 +28,9 @@ static void free_finder(finder *f) {
   mica_graph_destroy(f->graph);
 }
 
-/* One iteration: computes the wave of a spectrum with these magnitudes. The parameters receive the spectrum of that
- * wave, and the next spectrum. */
+/* Builds one iteration. It computes the wave of the spectrum in parameter SPECTRUM, scaled to the given magnitudes.
+ * It then sets parameter BEFORE to the spectrum of that wave, and SPECTRUM to the one to start the next iteration
+ * from. */
 static mica_status build(finder *f, const mica_stft_config *c, int64_t count) {
   mica_value in[PARAMETERS];
   MICA_TRY(mica_graph_create(&f->graph));
@@ -48,7 +49,7 @@ static mica_status upload(const finder *f, int which, const float *data) {
   return mica_tensor_upload(mica_engine_queue(f->engine), tensor, data, mica_tensor_bytes(tensor));
 }
 
-/* The first phases, the same for each spectrum. */
+/* Fills in random phases to begin with, as pairs of cosine and sine; they are the same in each call. */
 static void fill_phases(float *pairs, int64_t count) {
   for (int64_t i = 0; i < count; i++) {
     uint32_t words[4] = {(uint32_t)i, KEY, 0, 0};

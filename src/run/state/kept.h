@@ -10,7 +10,7 @@ typedef struct mica__run_kept {
   bool begun;            /* the first files of the run are written */
   bool has_best;         /* best.safetensors is in the folder */
   bool ended_early;      /* the number of epochs was lowered to the number that are done */
-  int64_t weights_epoch; /* the epoch of model.safetensors, from 1; 0: within the first; -1: not known */
+  int64_t weights_epoch; /* epoch of model.safetensors, from 1; 0: before the first ended; -1: not known */
   char *left;            /* the folder that training had to leave because another run is there; NULL: none */
 } mica__run_kept;
 

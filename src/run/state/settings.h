@@ -4,7 +4,7 @@
 
 #include <mica/run.h>
 
-/* The most rows in the table of all tasks' settings, and of one task. */
+/* The most settings of a run: the common ones and its own task's together. */
 #define MICA__SETTINGS 96
 
 typedef struct mica__run_settings {

@@ -234,7 +234,7 @@ static mica_status teach(mica_run *run, mica_nn *nn, const mica_batch_values *ba
   return status;
 }
 
-/* The distance to answer k, in the run's units. */
+/* The distance between the run's own answer and the teacher's, in the run's units. */
 static mica_status compare(const mica_run *run, const mica_answer *own, const mica_answer *taught, mica_value *out) {
   char is[MICA_SHAPE_TEXT], want[MICA_SHAPE_TEXT];
   mica_answer answer = *taught;

@@ -29,7 +29,8 @@ static int compare_magnitudes(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* A copy of the weights in which the `gone` smallest by magnitude are 0; ties go by position. */
+/* Points the entry to a copy of its weights in which this share of them, the smallest by magnitude, is 0. Of equal
+ * weights, the first ones become 0. Adds the number of zeros in the copy to *zeros. */
 static mica_status mask(mica_safetensors_entry *e, double share, int64_t *zeros) {
   const size_t count = e->bytes / sizeof(float), gone = (size_t)((double)count * share);
   const float *w = e->data;

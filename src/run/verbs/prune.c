@@ -72,8 +72,8 @@ static bool learns_positions(const mica_run *run) {
   return false;
 }
 
-/* The network's structure is that of the run: weights of four heads are not those of two, even if shapes are the
- * same. */
+/* Checks that the caller's settings do not change the structure of the network. Weights of four heads are not those
+ * of two, even if shapes are the same. */
 static mica_status check_network(const work *w) {
   static const char *const names[] = {"model", "width",  "layers",    "heads",        "groups",
                                       "depth", "kernel", "positions", "feed-forward", "rms-norm"};
@@ -96,7 +96,8 @@ static mica_status check_network(const work *w) {
   return MICA_OK;
 }
 
-/* The run's own settings, those of fine-tuning, and the caller's. The tokeniser's settings are the run's. */
+/* Collects the run's own settings, the ones that fine-tuning changes, and the caller's. The tokeniser's settings are
+ * always the run's. */
 static mica_status take_settings(work *w) {
   static const char *const left_out[] = {"init", "teacher", "temperature", "alpha", "find-lr", "resume", "warm-up"};
   const mica_run *base = w->base;
@@ -189,7 +190,8 @@ static mica_status note_magnitudes(mica_pruning *p, const mica_safetensors *file
   return MICA_OK;
 }
 
-/* The gradient of the batch: weights before, minus weights after, a step of gradient descent at rate 1. */
+/* Passes the gradient of a batch to the pruning, weight by weight: the values before, minus the values after, a step
+ * of gradient descent at rate 1. */
 static mica_status note_gradients(work *w, mica_pruning *p, const mica_safetensors *file, mica_trainer *trainer) {
   mica_nn *nn = mica_trainer_network(trainer);
   mica_status status = MICA_OK;
