@@ -37,7 +37,8 @@ static const mica_onnx_text export_docs[] = {
     {"scores", "of each point and each of the \"classes\", from 0 to 1"},
     {0}};
 
-/* Steps of a rising rate if none are set, but at most a tenth of the run's: a short run would end before they do. */
+/* The default number of steps with a rising learning rate, but at most a tenth of the run's steps: a short run would
+ * end before the rate has risen. */
 #define WARM_UP 100
 static mica_status set_warm_up(mica_run *run) {
   const mica_dataset *data = run->parts->at[MICA_PART_TRAIN].data;

@@ -81,13 +81,14 @@ static mica_status check_augment(const mica_run *run) {
   return MICA_OK;
 }
 
-/* The smallest side at least as large that the network can halve often enough. */
+/* The smallest multiple that is not below `side` or `least`. */
 static int64_t fitting_side(int64_t side, int64_t multiple, int64_t least) {
   const int64_t rounded = (side + multiple - 1) / multiple * multiple;
   return rounded < least ? least : rounded;
 }
 
-/* The network halves the sides of pictures; with the default depth at least 4 pixels are left. */
+/* Checks that the network can halve the sides of the run's pictures often enough: `depth` times or, with the default
+ * depth, once with at least 4 pixels left. */
 static mica_status check_sides(const mica_run *run) {
   const mica_shape s = mica_dataset_shape(run->parts->whole);
   const int64_t depth = mica__diffuse_settings_of(run).depth, times = depth ? depth : 1;

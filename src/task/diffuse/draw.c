@@ -69,7 +69,8 @@ static mica_status add_sections(const mica_run *run, const request *r, const uin
   return MICA_OK;
 }
 
-/* The class of this name; without a name, the classes in turn. */
+/* Fills `labels` with the class of this name or, without a name, with all classes in turn. MICA_E_NOT_FOUND if the
+ * run has no such class. */
 static mica_status choose_labels(const mica_run *run, const char *name, int64_t count, int32_t *labels) {
   const mica__fact_texts names = mica__common_facts_of(run).classes;
   const size_t found = name ? mica__run_find_name(names.list, names.count, name) : 0;

@@ -63,7 +63,7 @@ static mica__detector_points points_of(const mica_run *run, mica_graph *graph) {
   return mica__detector_points_of(graph, (int64_t)input.list[1], (int64_t)input.list[2]);
 }
 
-/* The loss is the mean over the points that are to find a box. */
+/* The loss is the sum over all points, divided by the number of points that should find a box. */
 static void add_losses(const mica__detector_points *p, mica_value z, int32_t classes, const mica__detector_targets *t,
                        mica_objective *out) {
   const mica__detector_losses l = mica__detector_losses_of(p, z, classes, t);
@@ -75,8 +75,8 @@ static void add_losses(const mica__detector_points *p, mica_value z, int32_t cla
   out->metrics[2] = (mica_metric){.name = "centre_loss", .sum = l.of_centre, .weight = l.found};
 }
 
-/* Adds answers to learn from a teacher: its boxes and centre-ness at points where it finds something, its classes at
- * all. Like the losses, they are divided by `found`. t: the right answers, NULL in the teacher. */
+/* Adds what a student learns from its teacher: classes at all points, boxes and centre-ness only where the teacher
+ * finds something. Like the losses, distances are divided by `found`. t: the right answers, NULL in the teacher. */
 static void add_answers(const mica__detector_points *p, mica_value z, int32_t classes, const mica__detector_targets *t,
                         mica_value found, mica_objective *out) {
   mica_value logits = mica_slice(z, 2, 0, classes, 1), sure = {0}, counts = {0};

@@ -25,7 +25,8 @@ static void free_truths(truths *t) {
   free(t->sizes);
 }
 
-/* Takes a column with `width` elements per picture; one of another form only happens to have the same name. */
+/* Downloads a column that has `width` elements per picture. *out stays NULL if there is no such column. One of
+ * another type or size only happens to have the same name. */
 static mica_status take_column(mica_run *run, const mica_batch *batch, const char *name, mica_dtype dtype,
                                int64_t width, void *out) {
   const mica_tensor *tensor = mica__batch_find(batch, name);

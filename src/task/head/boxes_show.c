@@ -20,7 +20,7 @@ MICA__FACTS(boxes, BOXES_FACTS, 3);
 
 /* --- boxes of a picture --- */
 
-/* Numbers of a box: its sides, its score and, if boxes are tracked, the id of its track. */
+/* How many numbers a box has: its four sides, its score and, if boxes are tracked, the id of its track. */
 #define PLAIN_NUMBERS 5
 #define TRACKED_NUMBERS 6
 /* Boxes with a side of this length or less, in pixels, are left out: a tracker needs an area. */
@@ -35,7 +35,7 @@ typedef struct shown {
   int32_t classes[MICA__BOXES_MOST];
 } shown;
 
-/* Takes the boxes that are in the picture. */
+/* Takes the boxes whose score is high enough, clipped to the picture. Boxes outside of it are left out. */
 static void take_shown(const mica_run *run, const mica__sample *sample, const float *found, shown *s) {
   const mica__boxes_facts facts = facts_of(run);
   const int64_t width = sample->shape.dim[2], height = sample->shape.dim[1];

@@ -108,7 +108,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
 /* The most classes whose F1 is a metric of its own. */
 #define NAMED_CLASSES 20
 
-/* The F1 of each class if their mean is watched, else precision and recall. */
+/* Adds the mean F1 and, if it is the metric that is watched, the F1 of each class, else mean precision and recall. */
 static mica_status add_scores(const mica_run *run, const mica_class_scores *mean, const mica_class_scores *scores,
                               mica_metrics *m) {
   const mica__fact_texts classes = facts_of(run).classes;

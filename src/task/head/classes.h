@@ -21,7 +21,7 @@ const char *mica__class_loss_at(size_t i);
   X(S, TEXTS, classes, .needed = true)                                                                                 \
   X(S, NUMBERS, class_weights, .of = "classes", MICA__OR_ZERO)
 
-/* Rows of a task's metrics. CLASSES_DETAILS: of tests alone. */
+/* Metrics for the table in a task's row. CLASSES_DETAILS are measured in tests only. */
 #define CLASSES_ACCURACY                                                                                               \
   { "accuracy", false, "share of right answers", false }
 #define CLASSES_F1                                                                                                     \

@@ -48,7 +48,7 @@ static int64_t outputs(const mica_run *run) {
 
 /* The known depths of maps. */
 typedef struct known_depths {
-  double least, most, logs, count, pixels; /* logs: their sum; pixels: all, known or not */
+  double least, most, logs, count, pixels; /* logs: sum of logarithms; count: known depths; pixels: all */
 } known_depths;
 
 static void add_known(known_depths *k, const float *depths, size_t pixels) {
@@ -113,7 +113,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data, const mic
 
 static mica_value sum_all(mica_value x) { return mica_sum(x, MICA_ALL_AXES, false); }
 
-/* The mean over what counts; 0 if a batch, or a rank's share of it, has nothing. */
+/* sum / count; 0 if a batch, or a rank's share of it, has no pixel with a known depth. */
 static mica_value mean_of(mica_value sum, mica_value count) {
   return mica_div(sum, mica_maximum(count, mica_full_like(count, 1e-6)));
 }
@@ -129,7 +129,8 @@ static mica_value silog(mica_value g, mica_value known, double share, mica_value
   return mean_of(sum_all(mica_sub(squares, mica_affine(mica_square(mean), share, 0))), *count);
 }
 
-/* z: logarithms, (N, 1, H, W); g as above, 0 where y is not known. */
+/* The loss that the setting "loss" chooses. depth and y: predicted and true depths, y 0 where unknown; g: the
+ * difference of their logarithms, 0 where y is unknown. *count: what the loss is a mean over, pixels or pictures. */
 static mica_value loss_of(const mica_run *run, mica_value depth, mica_value y, mica_value g, mica_value known,
                           mica_value *count) {
   const mica__depths_settings s = settings_of(run);

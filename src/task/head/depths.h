@@ -23,8 +23,8 @@ const char *mica__depths_loss_at(size_t i);
     "levels of PNG depth maps per unit: 256 for KITTI, 1000 for millimetres, 5000 for TUM", .low = 1e-6, .high = 1e9,  \
     .fixed = true)
 
-/* The geometric mean of the known depths. The least and the largest of them, and the share of pixels without one;
- * and of how many maps, if these are not all. */
+/* usual_depth: the geometric mean of the known depths. depth_range: the least and the greatest of them, and the
+ * share of pixels without a depth. depth_maps: how many maps were read for these, if not all were. */
 #define DEPTHS_FACTS(X, S)                                                                                             \
   X(S, NUMBERS, usual_depth, .needed = true, .count = 1)                                                               \
   X(S, NUMBERS, depth_range, .count = 3, MICA__OR_ZERO)                                                                \

@@ -41,7 +41,8 @@ static mica_value factors(const mica__horizon_facts *facts, mica_graph *graph, b
 
 static mica_value total(mica_value x) { return mica_sum(x, MICA_ALL_AXES, false); }
 
-/* The errors of the network, of repeating the last value (0 in its own units), and of the season. */
+/* Adds the errors of the network and, in tests, of repeating the last value (a change of 0) and of repeating the
+ * last season. */
 static void add_metrics(const mica_run *run, mica_value z, mica_value y, mica_value season, mica_value known,
                         bool training, mica_objective *out) {
   static const char *const names[2][3] = {{"mase", "mase_last", "mase_season"}, {"mae", "mae_last", "mae_season"}};

@@ -34,7 +34,8 @@ extern const mica__head mica__head_horizon;
 /* Members of the head (task/head/horizon_show.c). */
 mica_status mica__horizon_section(mica_run *run, mica_report *report, const mica__sample *sample, const float *outputs,
                                   const mica_run_input *given);
-/* Errors per step beside those of repeating the last value and the season; forecasts beside the actual values. */
+/* Adds to a report the errors per step, beside the errors of repeating the last value and the last season, and the
+ * forecasts beside the actual values. */
 mica_status mica__horizon_report(mica_run *run, mica_report *report);
 
 #endif

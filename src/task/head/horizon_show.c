@@ -77,8 +77,8 @@ mica_status mica__horizon_section(mica_run *run, mica_report *report, const mica
 typedef struct shown {
   mica__horizon_facts facts;
   size_t horizon, targets, series;
-  double *sums, *counts; /* series x horizon x 3, series x horizon */
-  double *curve;         /* series x most x horizon x 4 */
+  double *sums, *counts; /* (series, horizon, 3) errors as above; (series, horizon) */
+  double *curve;         /* (series, most, horizon, 4): row, truth, forecast, season */
   size_t most, samples;  /* the most forecasts of a curve; samples so far */
 } shown;
 

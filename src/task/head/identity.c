@@ -25,11 +25,11 @@
 /* The most points of a curve in a report, and the most classes in its table. */
 #define MOST_POINTS 200
 #define MOST_CLASSES 100
-/* The square of a length is raised to this before its root becomes a divisor. */
+/* Added to the square of an embedding's length, so that its root can be a divisor. */
 #define LEAST_SQUARE 1e-12
-/* The factor of GE2E stays above 0. */
+/* The least factor of cosines in the GE2E loss, which must stay above 0. */
 #define LEAST_SCALE 1e-6
-/* Two samples of one class and one of another. */
+/* The fewest samples of a batch: two of one class and one of another. */
 #define LEAST_BATCH 3
 
 typedef enum identity_loss { ARCFACE, TRIPLET, GE2E } identity_loss;
@@ -203,7 +203,7 @@ static mica_status add_curve(mica_report *report, const mica_roc_point *curve, s
   return mica_report_add(report, &item);
 }
 
-/* The samples of each class, and their mean cosines to the same class and to others. */
+/* Adds a table with the number of samples of each class, and their mean cosines to the same class and to others. */
 static mica_status add_classes(mica_report *report, const mica__identities *ids, const mica__compared *c,
                                const mica__compared_pairs *p) {
   static const char *const columns[] = {"samples", "same class", "other class"};

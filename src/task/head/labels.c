@@ -30,7 +30,7 @@ static size_t count_of(const mica_run *run) { return labels_of(run).count; }
 
 /* --- tests --- */
 
-/* Means over the labels that occur; NaN if none does. */
+/* Adds the means over the labels that occur in the samples; NaN if none does. */
 static mica_status add_means(const double *scores, size_t labels, mica_metrics *m) {
   static const struct {
     const char *name;

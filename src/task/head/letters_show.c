@@ -82,8 +82,8 @@ mica_status mica__letters_answers(mica_run *run) {
 
 /* --- the report --- */
 
-/* A judged sample: its true text, the text found, and the number of edits; for the worst ones also the times of letters
- * and a picture. */
+/* A tested sample: its true text, the text found, and the number of edits; for the worst ones also the times of
+ * letters and a picture. */
 typedef struct judged {
   uint64_t sample;
   int64_t edits;
@@ -120,7 +120,7 @@ static mica_status write_alignment(const mica_run *run, const mica__steps *t, co
   return mica__text_status(text);
 }
 
-/* The sample's picture with a white line where each letter was found. */
+/* Draws the sample's picture with a white line where each letter was found. */
 static mica_status draw(const mica__sample *sample, const mica__heard *h, judged *j) {
   const int64_t high = sample->shape.dim[1], wide = sample->shape.dim[2];
   const mica__steps *t = sample->steps;
@@ -149,7 +149,7 @@ static mica_status fill_judged(const mica_run *run, const mica__sample *sample, 
   return status == MICA_OK ? draw(sample, h, j) : status;
 }
 
-/* Inserts a sample behind those with the same number of edits. */
+/* Inserts a sample into the list, which begins with the most edits, after the samples with the same number of them. */
 static mica_status judge(mica_run *run, const mica__sample *sample, const float *outputs, void *user) {
   judging *all = user;
   mica_text_errors errors = {0};

@@ -75,7 +75,7 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
 
 /* --- what a text costs --- */
 
-/* For bits per byte, the first token is assumed to have the mean length. */
+/* Adds what the text costs. The first token has no loss; bits per byte assume that it has the mean one. */
 static mica_status section(mica_run *run, mica_report *report, const mica__sample *sample, const float *losses,
                            const mica_run_input *given) {
   const double count = (double)sample->id_count, bytes = (double)sample->bytes;

@@ -20,7 +20,8 @@
 
 extern const mica__head mica__head_next_token;
 
-/* mica__task_row.agree: compares the positions of contexts, if both runs have the same tokens. */
+/* mica__task_row.agree: compares the likeliest tokens at the positions of contexts, if both runs have the same
+ * tokens. */
 mica_status mica__next_token_agree(mica_run *run, mica_run *other, int64_t most, double *share, int64_t *count);
 /* mica_run_generate (run/verbs/generate.c). */
 mica_status mica__next_token_generate(mica_run *run, const mica_run_texts *texts);

@@ -227,7 +227,7 @@ static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica
 
 /* --- predictions --- */
 
-/* A table of one row, whose columns are the numbers. */
+/* Adds a table of one row, with one column for each number. */
 static mica_status add_row(const mica_run *run, mica_report *report, const char *name, const double *numbers) {
   const mica__fact_texts names = facts_of(run).answers;
   const mica_item item = {.kind = MICA_ITEM_KIND_TABLE,

@@ -116,7 +116,8 @@ static mica_value cross_entropy(mica_value z, mica_value y, mica_value weights, 
   return mean_of(mica_cross_entropy(z, y, &how), count);
 }
 
-/* A quotient of sums over the batch; each rank has only a part of these sums. */
+/* The Dice loss. It is a quotient of sums over the batch. Each rank has only a part of these sums; *joined is true
+ * if they are added up over ranks. */
 static mica_value dice_of(mica_nn *nn, mica_value z, mica_value y, mica_value weights, bool *joined) {
   const mica_dice_config how = {.weights = weights,
                                 .ignore = true,
@@ -195,7 +196,7 @@ static mica_status add_picture(mica_run *run, const mica__sample *sample, const 
   return MICA_OK;
 }
 
-/* Quotients for each class, and their mean over the classes that occur. */
+/* Adds the Dice coefficient or the IoU of each class, and the mean over the classes that occur. */
 static mica_status add_quotients(const mica_run *run, const tally *t, const char *name, bool dice, mica_metrics *m) {
   const char *const *names = facts_of(run).classes.list;
   double mean = 0;

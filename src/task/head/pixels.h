@@ -58,7 +58,7 @@ void mica__pixels_exports(const mica_run *run, mica_value z, mica_objective *out
 
 /* A picture with the classes of its pixels, which reports show (task/head/pixels_show.c). */
 typedef struct mica__scene {
-  const uint8_t *planes, *truth; /* (C, H, W), and (H, W) or NULL: 255 where unknown */
+  const uint8_t *planes, *truth; /* (C, H, W); (H, W), 255 where unknown, or NULL */
   uint8_t *classes;              /* (H, W) */
   mica_shape shape;
 } mica__scene;
@@ -66,7 +66,8 @@ typedef struct mica__scene {
  * be NULL), only the pixels whose class there differs from `classes` are tinted, in red. */
 mica_status mica__scene_add(mica_report *report, const char *name, const char *text, const mica__scene *scene,
                             const uint8_t *classes, const uint8_t *marked, int64_t most);
-/* The table of the test's metrics NAME_CLASS, one row per class, under these names. */
+/* Adds a table of metrics of the last test, with a row per class and a column per name in `columns`: "iou" stands
+ * for the metrics "iou_CLASS". */
 mica_status mica__pixels_add_table(const mica_run *run, mica_report *report, const char *const *columns, size_t count);
 /* The values by which masks store classes: class c as values[c] (MICA__MASK_CLASSES). */
 mica_status mica__pixels_values(const mica_run *run, uint8_t *values);

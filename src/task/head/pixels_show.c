@@ -51,7 +51,7 @@ mica_status mica__scene_add(mica_report *report, const char *name, const char *t
 
 /* --- predictions --- */
 
-/* The classes by their share of the pixels, largest first. */
+/* Adds the classes and their shares of the pixels, largest first. */
 static mica_status add_shares(const mica_run *run, mica_report *p, const scene *s) {
   const char *const *names = facts_of(run).classes.list;
   const int64_t classes = mica__pixels_classes(run);

@@ -1,4 +1,4 @@
-/* The losses for ratings and choices, and what is measured. */
+/* The losses for ratings, clicks and choices, and their metrics. */
 #include "task/head/ranking.h"
 #include "networks/recommender.h"
 #include "run/common_fields.h"

@@ -15,13 +15,15 @@ void mica__recommend_exports(mica_nn *nn, const mica_batch_values *batch, const 
 mica_status mica__recommend_evaluate_clicks(mica_run *run, const mica_batch_source *source, mica_metrics *m);
 /* Sets the facts "item_bias" and "user_bias" (mica__interactions_biases). */
 mica_status mica__recommend_note_biases(mica_run *run, const mica__interactions *x);
-/* Adds the metrics of popularity and of neighbouring items for the same users. */
+/* Adds the metrics that two baselines reach for the same users: the most popular items, and the items most similar
+ * to a user's. */
 mica_status mica__recommend_baselines(mica_run *run, mica_metrics *m);
 mica_status mica__recommend_predict(mica_run *run, const mica_run_input *input, mica_report *prediction);
 mica_status mica__recommend_query(mica_run *run, const mica_run_query *query, mica_report *prediction);
 /* Up to `top` (at most 256) items that a user has not had in training, best first. */
 mica_status mica__recommend_items(mica_run *run, int32_t user, int64_t top, int32_t *items, int64_t *count);
-/* Adds the long tail, and a map of the items in two dimensions. */
+/* Adds to a report how far recommendations reach into the long tail of items, and a map of the items in two
+ * dimensions. */
 mica_status mica__recommend_report(mica_run *run, mica_report *report);
 
 #endif

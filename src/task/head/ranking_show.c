@@ -96,7 +96,7 @@ static mica_status add_tail(mica_run *run, const popular *list, size_t count, mi
 
 /* --- two dimensions --- */
 
-/* The rows of the most popular items of the training. */
+/* Reads the network's vectors of the items that are most popular in the training data. */
 static mica_status read_rows(mica_run *run, const popular *list, size_t count, mica__cloud *c) {
   float *values = NULL;
   mica_shape shape = MICA_SCALAR;
@@ -115,7 +115,7 @@ static mica_status read_rows(mica_run *run, const popular *list, size_t count, m
   return status;
 }
 
-/* The first letters of a title, cut between characters. */
+/* Writes the beginning of an item's title, cut between characters. */
 static void name_item(const mica_run *run, int32_t item, char *name) {
   const mica__recommend_facts facts = mica__recommend_facts_of(run);
   const char *const *titles = facts.titles.list, *const *items = facts.items.list;

@@ -24,7 +24,7 @@ typedef struct predicting {
   size_t left; /* pairs that may come yet */
 } predicting;
 
-/* The value of each pair of a table that belongs to the part. */
+/* Predicts the value of each pair that belongs to the part, until enough are predicted. */
 static mica_status predict_pairs(predicting *c, const mica__interactions *x, mica_part part) {
   mica__interaction pairs[MICA__PAIRS];
   float values[MICA__PAIRS];
@@ -41,7 +41,7 @@ static mica_status predict_pairs(predicting *c, const mica__interactions *x, mic
   return MICA_OK;
 }
 
-/* Pairs of a file that is not split all belong to the first part. */
+/* Predicts the pairs of a file that is not split; they all count as the training part. */
 static mica_status predict_lines(void *user, mica__interactions *x) {
   predicting *c = user;
   if (!c->left) return MICA_OK;
@@ -56,7 +56,7 @@ static mica_status predict_file(predicting *c, const char *path) {
   return status;
 }
 
-/* The training data as they were split, in the same way as for mica_run_evaluate; other data whole. */
+/* Predicts a part of the run's own data, split as in training, or other data as a whole. */
 static mica_status predict_data(predicting *c) {
   const mica_run_input *input = c->input;
   mica_dataset *data = NULL;

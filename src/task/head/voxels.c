@@ -64,8 +64,8 @@ static mica_status add_volume(mica_run *run, const mica__sample *sample, const f
   return MICA_OK;
 }
 
-/* The mean of a metric over all classes except the first, and its value for each class. Classes leave room for the
- * means that follow. */
+/* Adds the mean of a metric over all classes except the first, and the metric of each class as long as there is room
+ * for them and for the means of the metrics that follow. */
 static mica_status add_metric(const mica_run *run, const tally *t, int k, mica_metrics *m) {
   const char *const *names = facts_of(run).classes.list;
   double sum = 0, there = 0;
@@ -128,7 +128,7 @@ static mica_status add_classes(const mica_run *run, mica_report *report, const m
   return status;
 }
 
-/* The mask as a file, with the values of the training masks. */
+/* Adds the mask as a file, with the values of the training masks. */
 static mica_status add_mask(const mica_run *run, mica_report *report, const mica__scan *scan, bool packed) {
   const int64_t voxels = mica__nifti_voxels(scan->header);
   uint8_t values[MICA__MASK_CLASSES], *file = NULL, *mask = malloc((size_t)voxels);

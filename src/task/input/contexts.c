@@ -46,7 +46,8 @@ static mica_status find_file(const char *folder, mica_part part, mica__text *pat
   return *found ? mica__text_status(path) : MICA_OK;
 }
 
-/* Contexts of the bytes between two shares of a file; if tokens are not bytes, the bytes themselves. */
+/* Opens what lies between two shares of a file, 0 to 1: contexts of its bytes or, if tokens are not bytes, pieces of
+ * text to be encoded (mica__contexts_pieces). */
 static mica_status open_bytes(const mica_run *run, const char *path, const char *name, double from, double to,
                               uint64_t samples, mica_dataset **data) {
   unsigned char *bytes = NULL;

@@ -66,7 +66,8 @@ mica_status mica__contexts_encode(const mica_run *run, const char *name, const c
 mica_status mica__contexts_visit(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
 /* Visits the first contexts of data in the same way. */
 mica_status mica__contexts_look(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
-/* Makes an output of four bytes for each of `count` ids but the last; each is computed within its window. */
+/* Computes an output for each of `count` ids but the last, as values of four bytes. Each is computed within the
+ * window that its id falls into. */
 mica_status mica__contexts_read(mica_run *run, const int32_t *ids, int64_t count, const char *output, void *values);
 
 #endif

@@ -59,7 +59,7 @@ mica__fuse_facts mica__fuse_facts_of(const mica_run *run);
  * needs. */
 typedef struct mica__fuse_part {
   bool (*in)(const mica_run *run, const mica_dataset *data); /* no run: nothing is set */
-  mica_column_kind kind;                                     /* of the column instead, if its cells name files */
+  mica_column_kind kind;                                     /* of the column, for a part that is read from files */
   const char *files;                                         /* what the files are; NULL: the part has no files */
   const mica__input *input;
   const char *facts[4];

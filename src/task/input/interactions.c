@@ -27,7 +27,7 @@ static mica_status write_history(void *user, size_t u, mica__text *text) {
   return MICA_OK;
 }
 
-/* A text for each user: the numbers of the items, in order of time. */
+/* Sets the fact "histories": for each user, a text with the numbers of the items in order of time. */
 static mica_status note_histories(mica_run *run, const mica__interactions *x) {
   mica__histories h = {0};
   MICA_TRY(mica__histories_make(x, MICA_PART_TEST, &h));
@@ -47,7 +47,7 @@ static mica_status note_titles(mica_run *run, const mica__id_names *items) {
   return status;
 }
 
-/* How often each item occurs in training, and the mean and range of ratings. */
+/* Sets the facts "popularity", how often each item occurs in training, and "rating_mean" and "rating_range". */
 static mica_status note_numbers(mica_run *run, const mica__interactions *x) {
   const size_t items = (size_t)x->items.count + 1;
   double *counts = calloc(items, sizeof *counts), mean = 0, range[2];
@@ -60,7 +60,7 @@ static mica_status note_numbers(mica_run *run, const mica__interactions *x) {
   return status;
 }
 
-/* Reads the facts about features of an opened run. */
+/* Checks the facts about features of an opened run, by reading them. */
 static mica_status check_features(const mica_run *run) {
   mica__features f = {0};
   mica_status status = mica__features_recall(run, &f);

@@ -19,7 +19,7 @@ bool mica__features_are_noted(const mica_run *run) { return mica__recommend_fact
 
 /* --- to facts --- */
 
-/* Features that are written, with their numbers or the ids of a side. */
+/* What is written to facts: the columns of features with their numbers, or the rows of features of a side's ids. */
 typedef struct writing {
   const mica__features *f;
   mica__side side;

@@ -23,7 +23,7 @@ static mica__feature_config features_of(const mica_run *run) {
                                 .known = mica__features_are_noted(run)};
 }
 
-/* Features of users and items, from the training data. */
+/* Adds features of users and items, read from the tables that settings name or that lie beside the training data. */
 static mica_status add_sides(const mica_run *run, mica__interactions *x) {
   const mica__recommend_settings s = mica__recommend_settings_of(run);
   const mica__feature_config config = features_of(run);
@@ -70,7 +70,8 @@ mica_status mica__recommend_read_each(const mica_run *run, const char *path, mic
   return read_file(run, path, out, each, user);
 }
 
-/* Finds the recorded rows of features of users and items, which have no keys, by ids. */
+/* Finds the features of a user and of an item. In features read back from facts there are no keys, and the rows are
+ * in the order of ids. */
 static void take_recalled(const mica__features *f, mica__interaction *one) {
   if (!f->keys[MICA__SIDE_USER].count) one->rows.at[MICA__SIDE_USER] = f->rows[MICA__SIDE_USER] ? one->user - 1 : -1;
   if (!f->keys[MICA__SIDE_ITEM].count) one->rows.at[MICA__SIDE_ITEM] = f->rows[MICA__SIDE_ITEM] ? one->item - 1 : -1;

@@ -80,7 +80,7 @@ static mica_status say(mica_run *run, const mica__windows *w) {
                    : MICA_OK;
 }
 
-/* Reads the sizes of an opened run. */
+/* Checks the sizes of an opened run. */
 static mica_status check_facts(const mica_run *run) {
   const mica__series_facts facts = facts_of(run);
   const struct {
@@ -153,7 +153,8 @@ static mica_value recur(mica_nn *nn, const mica__series_settings *s, mica_value 
   return mica_reshape(r.h, MICA_SHAPE(MICA_DYNAMIC, units));
 }
 
-/* A linear function of the window, added to the network (Lai et al. 2018), in the windows' own units. */
+/* A linear function of the window, in its own units, plus the network of the setting "model" (Lai et al. 2018): (N,
+ * outputs). */
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
   /* The inputs of an exported model are in the order in which they are taken here. */
   const mica_value level = mica_batch_value(batch, "level"), window = mica_batch_value(batch, "window");

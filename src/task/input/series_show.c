@@ -83,7 +83,7 @@ static mica_status visit_table(mica_run *run, const char *name, char *content, s
   return status;
 }
 
-/* A file, or the text itself if path is NULL. */
+/* Visits the end of the table in a file, or in the given text if path is NULL. */
 static mica_status visit_given(mica_run *run, const mica_run_input *input, const char *path, mica__sample_fn *fn,
                                void *user) {
   mica__document document;
@@ -93,7 +93,7 @@ static mica_status visit_given(mica_run *run, const mica_run_input *input, const
   return status;
 }
 
-/* Origins of a part, evenly spaced from the first to the last. */
+/* Visits `most` origins of a part, evenly spaced from the first to the last. */
 static mica_status visit_part(mica_run *run, const mica_dataset *data, uint64_t most, mica__sample_fn *fn, void *user) {
   mica__windows *w = mica__windows_of(data);
   const int64_t count = (int64_t)most;

@@ -96,7 +96,7 @@ static mica_value answers(mica_nn *nn, const mica_run *run, mica_value x, int64_
   return mica__keywords_build(nn, &k, x, outputs);
 }
 
-/* How many samples of a recording are valid. */
+/* How many samples from the middle of a recording the network reads. */
 static int64_t heard(const mica_run *run) { return (int64_t)floor(facts_of(run).rate * settings_of(run).seconds); }
 
 static mica_value hears(mica_nn *nn, const mica_run *run, const mica_batch_values *batch) {

@@ -48,7 +48,7 @@ static mica_status visit_drawn(mica_run *run, const mica__sample *sample, const 
 
 /* --- recordings --- */
 
-/* A recording followed by zeros; text: its words, NULL if they are not known. */
+/* Visits a recording followed by zeros. text: its words; NULL: not known. */
 static mica_status visit_one(mica_run *run, const char *name, const float *samples, int64_t length, const char *text,
                              mica__sample_fn *fn, void *user) {
   const mica__strings_time t = mica__strings_time_of(run);

@@ -181,7 +181,7 @@ mica_status mica__speak_say(mica_run *run, const mica_speech_config *config, flo
 
 /* --- the report --- */
 
-/* Adds the text of the first sample of the judged data. */
+/* Adds the text of the first sample of the evaluated data. */
 static mica_status first_text(const mica_run *run, mica__text *text) {
   const mica_dataset *data = run->evaluation->data;
   return data && mica_dataset_count(data) ? mica__letters_take(data, 0, text) : MICA_OK;

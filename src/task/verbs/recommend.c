@@ -29,7 +29,7 @@ static mica_status find_item(const mica_run *run, const char *name, int32_t *ite
                     items.count);
 }
 
-/* The history of a user from the training part. */
+/* Reads the history of a user from the training part. */
 static mica_status read_history(const mica_run *run, int32_t user, asked *a) {
   const mica__recommend_facts facts = mica__recommend_facts_of(run);
   const size_t users = facts.histories.count, items = facts.items.count;
@@ -163,7 +163,7 @@ static mica_status answer_new(mica_run *run, const mica_run_query *q, mica_repor
   return status;
 }
 
-/* A new user whose ratings are read from a file. */
+/* Answers for a new user whose ratings are read from a file. */
 static mica_status answer_file(mica_run *run, const mica_run_query *q, mica_report *p) {
   mica__rated rated = {0};
   mica_run_query own = *q;

@@ -13,7 +13,8 @@
     "classes kept for the test, as in a,b or as a number (default: classes that only the test part has, else 30 %)",   \
     .fixed = true)
 
-/* Opens a part by class (mica__task_row.open): the classes of the test part do not occur in training. */
+/* Opens a part by class (mica__task_row.open). In the run's own data, the classes of the test part do not occur in
+ * training and validation; other data are opened as they are. */
 mica_status mica__verify_open(const mica_run *run, const char *path, const mica_dataset_config *config,
                               mica_dataset **data);
 
