@@ -32,7 +32,7 @@ static const cli_choice actions[] = {
     [CLEAR] = {"clear", "delete all of it"},
     [BUNDLE] = {"bundle", "say which device the bundle --file is for"},
     [BUILD] = {"build", NULL},   /* builds the kernels that another process asks for on standard input */
-    [DOCTOR] = {"doctor", NULL}, /* adds what doctor needs, from the end on */
+    [DOCTOR] = {"doctor", NULL}, /* fills the cache with what mica doctor needs last */
     {0},
 };
 

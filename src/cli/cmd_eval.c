@@ -73,7 +73,7 @@ static int evaluate(const cli_command *self, const struct values *v, mica_run *r
   return status;
 }
 
-/* A published model scores the text of --data; other options are for runs. */
+/* Prints the perplexity of the text of --data for a published model. Refuses the options that are only for runs. */
 static int evaluate_published(const cli_command *self, const struct values *v, int64_t window) {
   const struct {
     const char *name, *value;

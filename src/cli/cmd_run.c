@@ -128,7 +128,7 @@ static const char *beside_check(const struct values *v) {
                         : NULL;
 }
 
-/* The median and the 95th percentile of n runs, in milliseconds. */
+/* Runs the model n times and finds the median and the 95th percentile of its times, in milliseconds. */
 static int measure(const cli_command *self, mica_queue *queue, mica_onnx_runner *runner, const cli_onnx_feeds *feeds,
                    int64_t n, double *median, double *p95) {
   double *times = calloc((size_t)n, sizeof *times);

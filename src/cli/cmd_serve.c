@@ -203,7 +203,8 @@ static mica_status add_adapter(const cli_model *opened, const char *word, mica_d
   return status;
 }
 
-/* Makes a decoder per adapter, and an embedder; they answer the requests. */
+/* Makes what answers the requests: a decoder of the model if it writes text, one for each adapter, and an embedder
+ * if vectors are wanted. */
 static mica_status make_work(const struct values *v, const cli_model *opened, const mica_decoder_config *how,
                              serve_model *model, serve_work *work) {
   static const char *const texts[] = {"warm"};

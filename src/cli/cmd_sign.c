@@ -73,7 +73,7 @@ static void sign_file(work *w, const char *path) {
 
 static int by_text(const void *a, const void *b) { return strcmp(*(char *const *)a, *(char *const *)b); }
 
-/* Lists the names in a folder that are to sign, sorted; *whole is false if some could not be read. */
+/* Lists the names in a folder that should be signed, sorted; *whole is false if some could not be read. */
 static char **list_folder(const char *path, size_t *count, bool *whole) {
   DIR *folder = opendir(path);
   char **names = NULL;

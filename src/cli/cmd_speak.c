@@ -107,14 +107,14 @@ static int speak_run(const cli_command *self, const struct values *v, mica_speec
   return status;
 }
 
-/* True if the name ends in a dot and letters other than .wav. */
+/* True if the file name has an ending other than .wav. */
 static bool is_other_kind(const char *file) {
   const char *slash = file ? strrchr(file, '/') : NULL, *name = slash ? slash + 1 : file;
   const char *ending = name ? strrchr(name, '.') : NULL;
   return ending && strcasecmp(ending, ".wav") != 0;
 }
 
-/* Refuses options of the other kind of model, and missing ones. */
+/* Refuses options that are only for the other kind of model (a speak run, or a voice of Piper), and missing options. */
 static int check(const cli_command *self, const struct values *v) {
   const bool voice = v->model && cli_voice_is(v->model);
   const char *other = voice         ? (v->iterations ? "iterations"

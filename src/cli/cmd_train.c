@@ -113,7 +113,7 @@ static void print_sentences(FILE *out, const char *summary) {
   }
 }
 
-/* Prints the least and the largest of the known depths: a wrong --depth-scale shows. */
+/* Prints the least and the largest of the known depths, so that a wrong --depth-scale is noticed. */
 static void print_depths(FILE *out, const mica_run *run) {
   size_t count = 0, some = 0;
   const double *range = mica_run_fact_numbers(run, "depth_range", &count);

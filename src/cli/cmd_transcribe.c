@@ -127,7 +127,7 @@ static int write_all(const cli_command *self, const struct values *v, mica_run *
   return status;
 }
 
-/* Refuses options of the other kind of model. */
+/* Refuses options that are only for the other kind of model: a speech run, or a Whisper model. */
 static int check_kind(const cli_command *self, const struct values *v, bool whisper) {
   const cli_search *s = &v->search;
   const struct {

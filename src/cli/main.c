@@ -103,8 +103,8 @@ static bool start_log(void) {
   return true;
 }
 
-/* Opens descriptors 0, 1 and 2 if they are closed; else the next opened file would get such a number, and the output.
- * Opens them read-only, so that writing to a closed output fails. */
+/* Opens descriptors 0, 1 and 2 if they are closed; else the next opened file would get such a number, and would
+ * receive the output. Opens them read-only, so that writing to a closed output fails. */
 static void hold_standard_files(void) {
   for (int number = 0; number <= 2; number++)
     if (fcntl(number, F_GETFD) < 0 && errno == EBADF) (void)open("/dev/null", O_RDONLY);

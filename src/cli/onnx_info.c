@@ -62,8 +62,8 @@ static void print_classes(const mica_onnx *model, size_t output) {
   puts(count > CLASSES_SHOWN ? ", ..." : "");
 }
 
-/* A run of a model on the null device, which plans but computes nothing: data are zeros, so cuts that depend on data
- * are those for zeros. */
+/* A run of a model on the null device, which plans but computes nothing. All data are zeros; if shapes depend on
+ * data, the plan is the one for zeros. */
 typedef struct plan {
   mica_engine *engine;
   mica_onnx_runner *runner;

@@ -15,7 +15,7 @@ bool cli_picture_is_written(const mica_item *item);
 bool cli_picture_path(char path[CLI_PICTURE_PATH], const char *folder, const char *name, const mica_item *item);
 
 /* Joins all predicted pictures of a report in one picture; the caller frees *planes. If captions repeat in a cycle,
- * each has a column; else the pictures form a square. False: sizes differ, or there is no memory. */
+ * each has a column; else the pictures form a square. False: sizes differ, or there is not enough memory. */
 bool cli_picture_grid(const mica_report *prediction, mica_item *grid, uint8_t **planes);
 
 /* Prints `count` pictures of (channels, height, width) u8 side by side, with a line of text under each (cut to its

@@ -11,7 +11,7 @@
 
 typedef struct cli_csv cli_csv;
 
-/* Begins a table for predictions of the run. NULL: the host has no memory. */
+/* Begins a table for predictions of the run. NULL: there is not enough memory. */
 cli_csv *cli_csv_create(const mica_run *run);
 /* Adds the samples of a prediction: one line per sample, per box of a picture, or per row of a forecast. folder and
  * names: where the pictures of each sample are written (cli_picture_path); folder NULL: nowhere. */

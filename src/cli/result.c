@@ -46,7 +46,7 @@ void cli_print_clean(const char *s, size_t n) {
   for (size_t i = 0; i < n; i++) putchar((unsigned char)s[i] < 0x20 || s[i] == 0x7f ? '?' : s[i]);
 }
 
-/* Metrics that are shown in per cent. */
+/* True for a metric that is shown in per cent. */
 static bool is_share(const char *name) {
   static const char *const shares[] = {"accuracy", "top_5", "f1", "precision", "recall", "map"};
   if (!strncmp(name, "map_", 4) || !strncmp(name, "ap_50_", 6)) return true;

@@ -13,7 +13,7 @@ int cli_refuse_null(const cli_command *self, const char *device);
 /* Makes an engine on the device and opens a run. Returns an exit status, after an error message on failure. The caller
  * frees both, also after a failure. */
 int cli_open_run(const cli_command *self, const char *folder, const char *device, mica_engine **engine, mica_run **run);
-/* Likewise; layers compute in the given precision ("f16", "bf16", "f32"; NULL: as trained). */
+/* Likewise, with a configuration: layers compute in how->precision ("f16", "bf16", "f32"; NULL: as trained). */
 int cli_open_run_as(const cli_command *self, const char *folder, const mica_run_open_config *how, const char *device,
                     mica_engine **engine, mica_run **run);
 /* Prints the epoch of the weights on stderr if the run has not ended. cli_open_run calls it. */

@@ -17,7 +17,7 @@ static bool is_taken(const cli_sample_names *n, const char *name) {
 }
 
 /* Adds the name of the next sample: its number if it has no file (`numbered`); a name that is taken gets a number at
- * its end. False: the host has no memory. */
+ * its end. False: there is not enough memory. */
 static bool add_name(cli_sample_names *n, const char *title, bool numbered) {
   const char *slash = strrchr(title, '/'), *file = slash ? slash + 1 : title, *point = strrchr(file, '.');
   int length = point && point > file ? (int)(point - file) : (int)strlen(file);

@@ -14,7 +14,7 @@ typedef struct cli_tracks {
   int64_t frames;
 } cli_tracks;
 
-/* Adds the boxes of a prediction, whose sections are the next frames. False: the host has no memory. */
+/* Adds the boxes of a prediction, whose sections are the next frames. False: there is not enough memory. */
 bool cli_tracks_add(cli_tracks *tracks, const mica_report *prediction);
 void cli_tracks_free(cli_tracks *tracks);
 /* CLI_OK if boxes of the run can be tracked; else CLI_USAGE, having said why not. */

@@ -21,8 +21,9 @@ void cli_train_summary(FILE *out, mica_run *run);
 /* Trains, tests and reports. Returns an exit status, after an error message on failure. */
 int cli_train_fit(const cli_command *self, const cli_training *how, mica_run *run, const cli_progress_state *progress);
 
-/* Until the first step, a signal ends the process at once, even while it compiles for minutes, and the message says how
- * to resume the run, or is `otherwise` if it cannot be resumed yet. The run's report must be cli_train_report. */
+/* Until the first step, a signal ends the process at once, even while it compiles for minutes. The message then says
+ * how to resume the run, or is `otherwise` if the run cannot be resumed yet. The run's report must be
+ * cli_train_report. */
 void cli_train_stop_at_once(const cli_training *how, const mica_run *run, const char *otherwise);
 /* Calls cli_progress_report; after the first step, a signal saves the training instead of ending the process. */
 bool cli_train_report(void *state, const mica_train_progress *progress);

@@ -8,7 +8,7 @@
 
 /* --- JSON --- */
 
-/* Prints the object as text, which cJSON_free frees, and frees the object; NULL: no memory. */
+/* Prints the object as text, which cJSON_free frees, and frees the object; NULL: there is not enough memory. */
 static char *print(cli_json *json) {
   char *text = json->failed ? NULL : cJSON_PrintUnformatted(json->root);
   cJSON_Delete(json->root);

@@ -100,7 +100,7 @@ struct serve_work {
 /* Seconds of a monotonic clock. */
 double serve_now(void);
 
-/* Starts the threads. Set model, decoders, resume and most_seconds first. */
+/* Starts the threads; false if the system cannot make them. Set model, decoders, resume and most_seconds first. */
 bool serve_work_begin(serve_work *work);
 /* Waits until no job runs, at most `seconds`, then ends the remaining jobs and the threads. */
 void serve_work_end(serve_work *work, double seconds);
@@ -109,7 +109,7 @@ void serve_work_free(serve_work *work);
 /* True if the decoder has failed; message then says why. */
 bool serve_work_failed(serve_work *work, char message[512]);
 
-/* Makes a job, which belongs to its connection until serve_job_leave. NULL: the host has no memory. */
+/* Makes a job, which belongs to its connection until serve_job_leave. NULL: there is not enough memory. */
 serve_job *serve_job_create(serve_work *work, serve_kind kind, void *connection, int socket);
 /* Submits a job whose body is complete. Suspend the connection until status is set. */
 void serve_job_submit(serve_job *job);

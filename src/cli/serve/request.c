@@ -287,7 +287,7 @@ static const struct {
   int kinds;
   const char *name;
   bool (*read)(serve_reading *r, const cJSON *v); /* NULL: refused */
-  double neutral;                                 /* the number that a refused field may have; NaN: none */
+  double neutral;                                 /* a number with which a refused field is accepted; NaN: none */
 } fields[] = {
 #define FIELD(kinds, name, read) {kinds, #name, read, NAN},
 #define REFUSED(kinds, name, neutral) {kinds, #name, NULL, neutral},
