@@ -224,22 +224,23 @@ mica_status mica__store_map(mica__store *store, mica__column *column, const char
 mica_status mica__store_measure_mapped(const mica__store *store, const mica__column *column, mica__extent *extents,
                                        size_t parts);
 
-/* Samples of a content of CIFAR-10 or CIFAR-100 records, which the store takes over. */
+/* Fills the store with the samples of CIFAR-10 or CIFAR-100 records; the store takes over the content. */
 mica_status mica__cifar_parse(const char *name, uint8_t *content, size_t size, const mica_dataset_config *config,
                               mica__store *store);
 
-/* The lines of a content, which the store takes over, as a column of that name; `path` appears in messages. */
+/* Fills the store with a column `name` of the lines of a content, which the store takes over; `path` appears in
+ * messages. */
 mica_status mica__text_parse(const char *path, const char *name, uint8_t *content, size_t size, mica__store *store);
 
 /* MICA_E_FORMAT names the first element, in samples from `first` on, that is not a finite f32 number: NaN, infinite, or
  * out of range. Integers are not checked. */
 mica_status mica__check_finite(const char *name, mica_dtype dtype, const void *elements, mica_shape shape,
                                uint64_t first, uint64_t samples);
-/* Samples of an array of inputs, whose content the store takes over, and an array of labels. */
+/* Fills the store with inputs, whose content it takes over, and with labels. */
 mica_status mica__arrays_join(mica__array inputs, uint8_t *content, const mica__array *labels,
                               const mica_dataset_config *config, mica__store *store);
 
-/* The inputs of an npy file, as in datasets of arrays, without labels. */
+/* Opens the inputs of an npy file as a dataset without labels. */
 mica_status mica__arrays_open_inputs(const char *path, const mica_dataset_config *config, mica_dataset **dataset);
 
 /* Fills the store with samples from one folder per class. */
@@ -250,7 +251,8 @@ mica_status mica__folder_read(const char *path, const mica_dataset_config *confi
 mica_status mica__pictures_add(mica__store *store, char **paths, const mica_dataset_config *config);
 mica_status mica__recordings_add(mica__store *store, char **paths, const mica_dataset_config *config);
 
-/* The samples whose byte is 1, in order, possibly none. They share their data with the dataset. */
+/* Makes a dataset of the samples whose byte in `chosen` is 1, in order, possibly none. They share their data with
+ * the dataset. */
 mica_status mica__dataset_pick(const mica_dataset *dataset, const uint8_t *chosen, mica_dataset **part);
 
 /* Marks the samples below `count` whose numbers are in a text, one per line. The text must end with a NUL and is

@@ -31,7 +31,8 @@ mica_status mica__identities_open(const char *path, const mica_dataset_config *c
 /* *has: the data have this part in a file or folder of its own. */
 mica_status mica__identities_has(const char *path, const mica_dataset_config *config, const mica__unseen *how,
                                  mica_part part, bool *has);
-/* The samples of the classes in training, or of the others. */
+/* Makes a dataset of the samples whose classes are in training or, if `unseen`, of the others. Samples without a
+ * class are in neither. */
 mica_status mica__identities_pick(mica_dataset *whole, bool unseen, mica_dataset **out);
 
 #endif

@@ -177,7 +177,7 @@ static void share_out(uint64_t *counts, leftover *rests, int32_t classes, double
   for (int32_t k = 0; k < classes && given < total; k++, given++) counts[rests[k].class_]++;
 }
 
-/* The first samples of each class in the order of the seed's permutation. */
+/* Chooses the first samples of each class in the order of the seed's permutation. */
 static mica_status choose_classes(const mica_dataset *dataset, const mica_split_config *config, uint8_t *chosen) {
   const uint64_t count = dataset->count;
   const int32_t classes = mica_dataset_classes(dataset);

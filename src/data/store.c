@@ -189,7 +189,8 @@ mica_status mica__store_add_labels(mica__store *store, int32_t *labels, int32_t 
   return MICA_OK;
 }
 
-/* The label as it is in the file, because a double or 32 bits may be too small for it. */
+/* Fails because of a label, which the message shows as it is in the file: a double or 32 bits may be too small for
+ * it. */
 static mica_status fail_label(const mica__store *store, mica_dtype dtype, const void *labels, uint64_t i,
                               int32_t limit) {
   char text[32];

@@ -14,7 +14,7 @@
 /* Boxes may exceed their picture by this many pixels: files that count pixels from 0 where their format counts from 1
  * have such boxes. */
 #define SLACK 1.0
-/* The sides of networks' inputs are multiples of the coarsest stride. */
+/* The sides of detectors' inputs are multiples of their coarsest stride. */
 #define MULTIPLE 32
 #define MOST_SIDE 32768
 /* Classes that a summary names. */
@@ -258,7 +258,7 @@ static mica_status read_picture(void *user, uint64_t sample, void *data, size_t 
                     b->paths[sample], width, height, size[0], size[1]);
 }
 
-/* The channels of the first picture; 3 if it is grey and others have colours. */
+/* Finds the number of channels: the first picture's, or 3 if that is grey and others have colours. */
 static mica_status find_channels(mica__boxed *b) {
   uint8_t *pixels = NULL;
   mica_shape shape = MICA_SCALAR;
@@ -273,7 +273,7 @@ static mica_status find_channels(mica__boxed *b) {
 
 static int32_t multiple(double side) { return (int32_t)(ceil(side / MULTIPLE - 1e-9) * MULTIPLE); }
 
-/* The most frequent width and height among up to MICA__MOST_INSPECTED evenly spaced pictures. */
+/* Finds the usual width and height among up to MICA__MOST_INSPECTED evenly spaced pictures (mica__sizes_find_usual). */
 static void find_usual(const mica__boxed *b, int32_t usual[2]) {
   int32_t sizes[MICA__MOST_INSPECTED][2];
   const size_t count = mica__pictures_inspected(b->count);

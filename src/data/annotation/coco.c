@@ -63,7 +63,7 @@ static const char *text(const cJSON *item, const char *key) {
   return cJSON_IsString(value) ? value->valuestring : NULL;
 }
 
-/* An id; NaN if there is none. From 2^53 on, doubles cannot hold all whole numbers. */
+/* Takes an id; NaN if there is none. Refuses ids from 2^53 on, because doubles cannot hold all whole numbers there. */
 static mica_status take_id(const reading *r, const cJSON *item, const char *key, double *id) {
   *id = number(item, key);
   if (!(fabs(*id) >= 0x1p53)) return MICA_OK;

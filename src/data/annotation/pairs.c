@@ -161,7 +161,7 @@ static mica_status check_folder(const char *folder, const mica__pairing *pairing
   return status;
 }
 
-/* The folder that holds the folder of a file, freed by the caller; NULL: no memory. */
+/* The folder that holds the folder of a file, freed by the caller; NULL: there is not enough memory. */
 static char *find_above(const char *file) {
   char *above = mica__strdup(file);
   for (int i = 0; above && i < 2; i++) {

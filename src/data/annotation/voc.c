@@ -116,7 +116,7 @@ static void XMLCALL add_text(void *user, const XML_Char *text, int length) {
   r->cut |= r->length + 1 == MOST_TEXT;
 }
 
-/* The text of the element without spaces about it. */
+/* The text of the element without spaces around it. */
 static const char *trimmed(reading *r) {
   char *at = r->text;
   r->text[r->length] = '\0';

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The shape of one input: (N, F) rows, (N, H, W) grey pictures, (N, C, H, W) pictures. */
+/* Finds the shape of one input. Arrays are (N, F) rows, (N, H, W) grey pictures or (N, C, H, W) pictures. */
 static mica_status input_shape(const char *name, mica_shape all, mica_shape *one) {
   char text[MICA_SHAPE_TEXT];
   switch (all.rank) {

@@ -114,7 +114,7 @@ static int aromatic_of(const char *text, size_t size, bool bracket, size_t *leng
   return -1;
 }
 
-/* Digits as a number up to `most`. */
+/* Reads digits as a number, 0 if there are none; refuses a number above `most`. */
 static mica_status read_number(parser *p, long most, const char *what, long *number) {
   const size_t at = p->at;
   for (*number = 0; is_digit(peek(p)); p->at++) {
@@ -138,7 +138,7 @@ static mica_status read_charge(parser *p, mica__atom *atom) {
   return MICA_OK;
 }
 
-/* [isotope symbol chirality hydrogens charge :class] */
+/* Reads an atom in brackets: [isotope symbol chirality hydrogens charge :class] */
 static mica_status read_bracket(parser *p) {
   mica__atom atom = {.bracket = true};
   const size_t begin = p->at++;

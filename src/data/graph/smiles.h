@@ -15,7 +15,7 @@ typedef struct mica__atom {
   uint8_t element; /* atomic number; 0: the wildcard * */
   uint8_t hydrogens, degree;
   bool aromatic, bracket;
-  int8_t charge, chirality; /* chirality: 1 for @, 2 for @@, 0 */
+  int8_t charge, chirality; /* chirality: 1 for @, 2 for @@, 0: none */
   uint16_t isotope;         /* 0: not stated */
 } mica__atom;
 

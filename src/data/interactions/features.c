@@ -227,7 +227,7 @@ static mica_status add_value(reader *r, mica__feature *one, const char *value, i
   return value_id(r, one, value, &one->ids[(*end)++]);
 }
 
-/* The values between separators, without blanks around them and without empty ones. */
+/* Reads the values of a cell, without blanks around them; empty ones are left out. */
 static mica_status take_set(reader *r, mica__feature *one, size_t row) {
   const mica__cell cell = r->records->cells[one->at];
   int64_t end = one->offsets[row];
@@ -372,7 +372,7 @@ mica_status mica__features_check(const mica__features *f, const mica__feature_co
 
 /* --- numbers of values --- */
 
-/* The ids of a row: *from to *to. */
+/* The ids of a row begin at *from and end before *to. An unknown row (-1) has none. */
 static void range_of(const mica__feature *one, int32_t row, int64_t *from, int64_t *to) {
   *from = row < 0 ? 0 : one->offsets ? one->offsets[row] : row;
   *to = row < 0 ? 0 : one->offsets ? one->offsets[row + 1] : row + 1;

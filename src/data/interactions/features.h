@@ -43,7 +43,7 @@ typedef struct mica__feature {
   mica__side side;
   mica__id_names values;  /* of a category or a set */
   double mean, deviation; /* of numbers, in training */
-  int64_t longest;        /* the number of values of a set in each row */
+  int64_t longest;        /* the most values of a set in a row */
   /* By row: NaN for a missing number, 0 for an unknown category. */
   double *numbers;
   int32_t *ids;
@@ -100,7 +100,7 @@ typedef struct mica__feature_rows {
  * and computes means and deviations of numbers; other values become 0. */
 mica_status mica__features_number(mica__features *f, const mica__feature_rows *rows, size_t count, int64_t least);
 
-/* How many values of a set each sample has. */
+/* How many ids of a set the network reads for each sample: those of the longest set, at least 1. */
 static inline int64_t mica__feature_width(const mica__feature *one) { return one->longest > 0 ? one->longest : 1; }
 
 /* Counts: columns of each kind, values in all sets of a sample, and values of all columns including 0 for unknown

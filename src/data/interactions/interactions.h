@@ -73,7 +73,7 @@ typedef struct mica__rated {
   char **items;
   double *ratings;
   size_t count, capacity;
-  mica__id_names users; /* one per item if there is a column of ratings */
+  mica__id_names users; /* the user in a column of users, if there is one */
 } mica__rated;
 /* Reads a table of items and ratings: the columns with these names, else the first two; in a table of three or more
  * numbers the second and third, after the user. A first line whose rating is not a number names the columns.

@@ -205,7 +205,7 @@ mica_shape mica__batch_shape(const mica_loader *loader, const mica__carried *c, 
   return shape;
 }
 
-/* The batches of a column with its own memory: the largest, and views of it for the others. */
+/* Makes the tensors of batches for a column with memory of its own: the largest, and views of it for the others. */
 static mica_status make_own(mica_loader *loader, mica__carried *c, int64_t rest) {
   const int32_t last = c->way == MICA__WAY_RAGGED ? loader->buckets - 1 : 0;
   const int64_t n = loader->config.batch;
@@ -218,7 +218,7 @@ static mica_status make_own(mica_loader *loader, mica__carried *c, int64_t rest)
   return MICA_OK;
 }
 
-/* The batches of a column of words, `at` words into the common memory. */
+/* Makes the tensors of batches for a column of words, which begin `at` words into the common memory. */
 static mica_status wrap_words(const mica_loader *loader, mica_dtype dtype, mica_shape shape, int64_t at, int64_t rest,
                               mica_tensor *out[2]) {
   const size_t first = (size_t)at * sizeof(int32_t);

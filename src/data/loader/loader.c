@@ -288,7 +288,7 @@ static mica__augment plain_of(const mica__augment *augment) {
   return plain;
 }
 
-/* Queues the launch that makes the batch of one column; the first launch that can also copies *words. */
+/* Queues the launch that makes the batch of one column. The first launch that is able to copies *words as well. */
 static mica_status make_column(const mica_loader *loader, mica_queue *queue, const mica__augment *augment,
                                const mica__taken *taken, size_t k, int small, mica__words *words) {
   const mica__carried *c = &loader->carried[k];

@@ -175,7 +175,7 @@ mica_status mica__pictures_with_colours(const char *const *files, size_t count, 
   return mica__pictures_inspect(files, count, is_grey, coloured);
 }
 
-/* Sides of 0 mean the picture's own. */
+/* Scales a picture into new memory. Sides of 0 mean the picture's own. */
 static mica_status fit_new(const mica__image *image, mica_shape size, uint8_t **pixels, mica_shape *shape) {
   int64_t height = size.dim[1] ? size.dim[1] : image->height, width = size.dim[2] ? size.dim[2] : image->width;
   uint8_t *planes = malloc((size_t)image->channels * (size_t)height * (size_t)width);

@@ -26,7 +26,7 @@ typedef struct mica__spacing {
     MICA__SPACING_DAYS,
     MICA__SPACING_SECONDS
   } unit;
-  double value;  /* the most frequent distance, else the last one */
+  double value;  /* the distance that most rows have; if none, the last one */
   int32_t parts; /* 12 or 4 if numbers are years with months or quarters as fractions, 1949.083; else 0 */
   int64_t day;   /* of months: the day of the month, or the last day of a shorter month; 31: the last day */
 } mica__spacing;

@@ -32,9 +32,10 @@ mica_status mica__windows_part(const char *path, mica_part part, double test, do
  * series is not known at the origin. The dataset frees w, which is on the heap. */
 mica_status mica__windows_dataset(const char *path, mica__windows *w, mica_dataset **data);
 void mica__windows_free(void *windows);
-/* The root mean square change over the horizon, and mean level and deviation, over the training rows; and the mean
- * change from season to season over all rows before the test part, by which errors are divided (Hyndman and Koehler
- * 2006). 1 if nothing changes. All are computed from the series' first value on. */
+/* *scale: the root mean square change over the horizon. *mean, *deviation: of the values. All three are over the
+ * training rows. *mase: the mean change from season to season over all rows before the test part, by which errors
+ * are divided (Hyndman and Koehler 2006). *scale, *deviation and *mase are 1 if nothing changes. Rows before the
+ * series' first value do not count. */
 void mica__windows_measure(const mica__windows *w, size_t k, double *scale, double *mean, double *deviation,
                            double *mase);
 

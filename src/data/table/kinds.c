@@ -162,7 +162,8 @@ static void choose_label(mica__inference *in) {
   in->label_is_last = false;
 }
 
-/* hints: the message says how the texts can become classes. Numbers beyond the range of f32 are refused. */
+/* Fails because a column holds a text, or a number beyond the range of f32. hints: the message also says how texts
+ * can become classes. */
 static mica_status fail_text(const mica__inference *in, const mica__field *field, const mica__column_seen *c,
                              bool hints) {
   const bool label = hints && !in->config->label_column;

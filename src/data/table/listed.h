@@ -10,7 +10,7 @@
  * answers; else *data is NULL. */
 mica_status mica__listed_open(const char *path, const char *const *columns, size_t count, const char *const *answers,
                               size_t answer_count, mica_dataset **data);
-/* The lines of a text as a column; empty ones are skipped. */
+/* Makes a dataset with the lines of a text as a column; empty ones are skipped. */
 mica_status mica__listed_lines(const char *name, const char *text, const char *column, mica_dataset **data);
 
 #endif

@@ -74,7 +74,7 @@ static int by_value(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-/* The statistic of finite numbers; sorts them. */
+/* The mean, median or most frequent value of finite numbers, as `how` says; 0 if there are none. May sort them. */
 static double statistic(float *numbers, size_t count, mica_missing how) {
   double sum = 0;
   size_t best = 0, most = 0;

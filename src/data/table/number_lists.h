@@ -25,7 +25,7 @@ bool mica__number_lists_fill(const mica_dataset *data, size_t column);
 mica_status mica__number_lists_read(const mica_dataset *data, size_t column, int64_t most, mica__number_lists *lists);
 /* Mean and deviation of all numbers; the deviation is 1 if they are equal. */
 void mica__number_lists_measure(const mica__number_lists *lists, double *mean, double *deviation);
-/* A dataset with the lists as a further column of that name. It takes their memory and leaves *lists empty. */
+/* Makes a dataset with the lists as a further column of that name. It takes their memory and leaves *lists empty. */
 mica_status mica__number_lists_derive(const mica_dataset *data, const char *name, mica__number_lists *lists,
                                       mica_dataset **out);
 void mica__number_lists_free(mica__number_lists *lists);

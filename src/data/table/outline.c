@@ -11,7 +11,7 @@
 #define FLAG "flag"
 #define IGNORED "ignored"
 
-/* The columns of an array of rows with one answer each, in the form of a table without names. */
+/* Lists the columns of an array of rows with one answer each, in the form of a table without names. */
 static mica_status list_array(const mica__column *rows, const mica__column *label, char ***texts, size_t *count) {
   char **list = calloc(rows->extent_count + 1, sizeof *list);
   mica_status status = list ? MICA_OK : mica__fail_nomem("columns");

@@ -18,7 +18,7 @@ typedef struct mica__cells {
 typedef struct mica__column_seen {
   mica__cells no_dates;              /* texts in the form of a date that does not exist: 2024-02-30 */
   mica__cells texts, missing, words; /* words such as none or NA: missing cells, or names of classes */
-  size_t numbers, times;             /* cells; times are texts or numbers */
+  size_t numbers, times;             /* cells; times also count as texts */
   size_t huge;                       /* texts that are numbers beyond the range of f32 */
   size_t codes;                      /* numbers that are written as 01 or 1e3 */
   size_t padded;                     /* only digits, beginning with a zero: 007 */

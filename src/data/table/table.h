@@ -46,9 +46,9 @@ typedef struct mica__records {
   size_t passed; /* lines beginning with # that were skipped after the first record */
 } mica__records;
 
-/* For a text in memory, which ends with a NUL and must outlive the records. */
+/* Begins to read a text in memory, which ends with a NUL and must outlive the records. */
 mica__records mica__records_in(const char *name, char *content, size_t size);
-/* For a file; the caller closes the descriptor. */
+/* Begins to read a file; the caller closes the descriptor. */
 mica__records mica__records_of(const char *name, int file);
 void mica__records_free(mica__records *records);
 /* Goes back to the beginning. */
@@ -226,10 +226,10 @@ mica_status mica__field_time(const mica__field *field, const mica__records *reco
 
 /* --- tables --- */
 
-/* Samples of a text in memory, which ends with a NUL; the content is not kept. */
+/* Fills the store with the samples of a text in memory, which ends with a NUL; the content is not kept. */
 mica_status mica__table_parse(const char *name, char *content, size_t size, const mica_dataset_config *config,
                               mica__store *store);
-/* Samples of a file whose records stay in it and are read when they are needed. */
+/* Fills the store with the samples of a file whose records stay in it and are read when they are needed. */
 mica_status mica__table_open(const char *path, const mica_dataset_config *config, mica__store *store);
 /* Adds the columns of a schema to the store, without data except for the labels of a table in memory. The store takes
  * over the schema. */
@@ -259,7 +259,7 @@ mica_status mica__table_add_files(const char *name, mica__store *store, const mi
  * for any other number of columns. */
 mica_status mica__schema_layout(mica__records *records, bool header, size_t columns, const mica__schema *known,
                                 bool *label, bool *unused);
-/* The columns of a text's first record. */
+/* Counts the columns of a text's first record. */
 mica_status mica__table_width(const char *name, char *content, size_t size, size_t *columns);
 
 /* --- outlines (outline.c) --- */

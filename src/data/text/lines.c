@@ -114,7 +114,7 @@ static mica_status line_length(void *user, uint64_t sample, int64_t *length) {
   return MICA_OK;
 }
 
-/* A line from begin to end, where an LF or the end of the file is. */
+/* Adds a line from begin to end, where an LF or the end of the file is. */
 static mica_status add_line(text_file *text, size_t *count, size_t *room, uint64_t begin, uint64_t end) {
   if (*count == *room) {
     *room = *room ? 2 * *room : 4096;

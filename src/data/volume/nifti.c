@@ -122,7 +122,7 @@ static mica_status take_type(const char *name, mica__nifti *n) {
                     mica_dtype_name(n->dtype), (long long)bits);
 }
 
-/* The position of the elements; 0 means the end of the header. */
+/* Finds the position of the elements. 0 in the header means that they follow it. */
 static mica_status take_offset(const char *name, mica__nifti *n) {
   const int64_t least = header_bytes(n) + 4;
   const double real = n->second ? (double)get_integer(n, &vox_offset, 0) : get_real(n, &vox_offset, 0);
@@ -171,7 +171,7 @@ uint8_t *mica__nifti_cut(const mica__nifti *h, const uint8_t *classes, int axis)
 
 /* --- writing --- */
 
-/* The header of one u8 value per voxel. */
+/* The header of a file with one u8 value per voxel, in the space of `like`. */
 static mica__nifti mask_header(const mica__nifti *like) {
   mica__nifti n = *like;
   for (int k = 0; k < 8; k++) set_number(&n, &dim, k, k == 0 ? 3 : k <= 3 ? (double)like->sides[3 - k] : 1, false);
