@@ -83,7 +83,7 @@ double mica__graph_flops(const mica_graph *graph, int32_t id);
  * result of a reshape that joins samples with other axes has the rows of one sample. If an op cannot infer its types,
  * dynamic dimensions become 1. */
 mica_status mica__graph_single_types(const mica_graph *graph, mica__type *types);
-/* mica__graph_flops with such types. */
+/* mica__graph_flops with the types that mica__graph_single_types infers. */
 double mica__graph_single_flops(const mica_graph *graph, int32_t id, const mica__type *types);
 /* Number of results of a node; 1 for an entry of another node's result. */
 int32_t mica__node_results(const mica__node *node);

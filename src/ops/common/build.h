@@ -21,7 +21,7 @@ const void *mica__attrs_of(mica_value value);
 bool mica__builder_axes(const char *op, mica_value x, mica_axes axes, uint32_t *set);
 /* Does the same for a tensor of this rank that is made from x; sets no bits if axes are empty. */
 bool mica__builder_named_axes(const char *op, mica_value x, mica_axes axes, int32_t rank, uint32_t *set);
-/* And back. */
+/* The axes whose bits are set. */
 mica_axes mica__axes_of(uint32_t set);
 
 /* True if every dimension is known. */

@@ -48,7 +48,7 @@ static const layer_case layers[] = {
     /* Few steps and units: an h near the middle between two rounding steps may be rounded the other way in double. */
     {MICA__RNN_LSTM, BOTH, 2, 2, 3, 17, BIAS | STATES | BYTES, MICA_F32, 0, 0, 0, KEPT},
     {MICA__RNN_LSTM, FORWARD, 1, 5, 3, 65, BIAS | STATES | BYTES, MICA_F32, 0, 0, 0, KEPT},
-    /* The rest. */
+    /* For full checks alone. */
     {MICA__RNN_LSTM, REVERSE, 4, 1, 1, 1, STATES | LENGTHS | LONG, MICA_F32, 0, 0, 0, KEPT},
     {MICA__RNN_LSTM, FORWARD, 3, 2, 5, 6, BIAS | PEEPHOLES | INPUT_FORGET | CLIP, MICA_F32, FUNCTION(HARD_SIGMOID),
      FUNCTION(SOFTSIGN), FUNCTION(ELU), 0},

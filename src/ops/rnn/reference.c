@@ -255,7 +255,7 @@ static void gru_back(const walk *w, const step *s) {
     s->dh[u] *= z;
   }
   for (int64_t u = 0; u < H; u++) {
-    double r = gate(w, 0, s->a[u]), d = 0; /* of r h */
+    double r = gate(w, 0, s->a[u]), d = 0; /* d: the gradient of r h */
     for (int64_t k = 0; before && k < H; k++) d += s->da[2 * H + k] * weights[of_direction(w, 3, 2, k) * H + u];
     if (before) s->dh[u] += d * r;
     double dr = before ? d * s->h[u] : s->da[2 * H + u] * s->a[3 * H + u];

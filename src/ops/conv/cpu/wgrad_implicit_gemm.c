@@ -209,7 +209,8 @@ static int64_t room_of(const trimmed_problem *u, const mica_device_info *device)
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   if (conv->dtype == MICA_F64) return "it cannot sum in f64";
-  if (conv->dims.n * mica__product3(conv->dims.out) == 0) return "there are no pixels"; /* nor groups */
+  /* Without pixels there are no groups to launch. */
+  if (conv->dims.n * mica__product3(conv->dims.out) == 0) return "there are no pixels";
   const mica_device_info any = {.vector_bytes = MICA__LONG_VECTOR};
   trimmed_problem u = trim(conv, &any);
   return choose_variant(&u, any.vector_bytes, u.core->l2_floats / SCRATCH_PART)

@@ -26,7 +26,7 @@ static const mica__variant variants[] = {
     {.name = "intel.32x32", VENDOR(INTEL), TILES(8, 8, 4, 4, 8, 4, 4, 0, 16)},
     {.name = "gpu.16x64", .vendors = 0, TILES(4, 16, 4, 4, 16, 4, 4, 0, 0)},
 };
-/* 2026-11-24. */
+/* From a model, 2026-11-24. */
 static const mica__tile_speed speeds[] = {{2, 94, 81}, {2, 76, 76}, {4, 54, 58}, {6, 89, 70},
                                           {8, 82, 56}, {8, 44, 44}, {12, 64, 37}};
 static bool has_room(const int32_t *values, const mica_device_info *device);

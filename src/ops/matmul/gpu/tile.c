@@ -28,7 +28,7 @@ static const mica__variant tile_variants[] = {
     {.name = "intel.32x32", VENDOR(INTEL), TILES(8, 8, 4, 4, 8, 4, 4, 0, 8)},
     {.name = "gpu.32x32", NOT_INTEL, TILES(8, 8, 4, 4, 16, 4, 4, 1, 0)},
 };
-/* 2026-11-24. */
+/* From a model, 2026-11-24. */
 static const mica__tile_speed speeds[] = {{2, 99, 80}, {2, 90, 80}, {3, 92, 84}, {4, 67, 67},
                                           {6, 94, 84}, {8, 46, 46}, {14, 92, 66}};
 static bool has_room(const int32_t *values, const mica_device_info *device);

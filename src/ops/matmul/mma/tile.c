@@ -11,7 +11,7 @@ static const mica__kernel_param params[] = {
     MICA__MMA_PARAMS(MICA__EMULATED),
 };
 #define VALUES MICA__GEMM_VALUES, 4
-#define FLAT_VALUES MICA__GEMM_VALUES, 2 /* half as deep */
+#define FLAT_VALUES MICA__GEMM_VALUES, 2 /* tiles half as deep */
 static const mica__variant variants[] = {
     MICA__MMA_PTX_128X128(VALUES),
     MICA__MMA_PTX_256X128(FLAT_VALUES),
