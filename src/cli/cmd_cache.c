@@ -1,6 +1,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/result.h"
+#include "cli/terminal.h"
 #include "cli/text.h"
 #include "runtime/serve_builds.h"
 
@@ -171,9 +172,11 @@ static int run_build(const cli_command *self, const char *path, const char *devi
   return status;
 }
 
-/* Ends this process when the process that started it has ended: nobody waits for the builds. */
+/* Shows the progress on a terminal. Ends this process when the process that started it has ended: nobody waits for the
+ * builds. */
 static void end_with_parent(void *user, const mica_doctor_line *line) {
-  (void)user, (void)line;
+  size_t *checked = user;
+  cli_progress("%zu checked, %s", ++*checked, line->kernel);
   struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
   if (poll(&input, 1, 0) > 0 && input.revents & (POLLHUP | POLLNVAL)) _exit(CLI_OK);
 }
@@ -185,7 +188,10 @@ static int run_doctor(const cli_command *self, const char *path, const char *dev
   config.cache_dir = path;
   end_with_asker();
   if (mica_engine_create(&config, &engine) != MICA_OK) return cli_fail_library(self);
-  int status = mica_doctor_ahead(engine, end_with_parent, NULL) == MICA_OK ? CLI_OK : cli_fail_library(self);
+  size_t checked = 0;
+  const mica_status done = mica_doctor_ahead(engine, end_with_parent, &checked);
+  cli_progress_end();
+  const int status = done == MICA_OK ? CLI_OK : cli_fail_library(self);
   mica_engine_destroy(engine);
   return status;
 }

@@ -2,6 +2,7 @@
 #include "cli/examiner.h"
 #include "cli/json.h"
 #include "cli/terminal.h"
+#include "ops/select/watch.h"
 
 #include <inttypes.h>
 #include <mica/doctor.h>
@@ -113,12 +114,22 @@ static void begin(void *user, const mica_device_info *info) {
   to->checks = cli_json_array(to->json, to->json->root, "checks");
 }
 
+static int check_ops(const cli_command *self, const cli_words *ops) {
+  for (size_t i = 0; i < ops->count; i++)
+    if (mica__doctor_find(ops->words[i]) != MICA_OK) {
+      cli_fail_library(self);
+      return CLI_USAGE;
+    }
+  return CLI_OK;
+}
+
 static int run(const cli_command *self, const void *given) {
   const struct values *values = given;
   cli_json json = {0};
   report to = {.json = values->json ? &json : NULL};
   cli_examination e = {.device = values->device, .ops = &values->ops, .begin = begin, .line = report_line, .user = &to};
   if (values->worker) return cli_examine_serve(self, values->device, &values->ops);
+  if (check_ops(self, &values->ops) != CLI_OK) return CLI_USAGE;
   int status = cli_examine(self, &e);
   const bool healthy = status == CLI_OK && e.summary.failed == 0 && e.summary.passed > 0;
   if (to.json) cli_progress_end();

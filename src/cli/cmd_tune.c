@@ -123,11 +123,28 @@ typedef struct job {
   cJSON *rows;
 } job;
 
-static int tune_shape(const job *j, const char *op, const char *shape, double budget) {
+/* Shapes, and where they are from if they are from a file. */
+typedef struct shape_list {
+  const char *const *texts;
+  const size_t *lines; /* of the file; NULL without one */
+  const char *file;
+  size_t count;
+} shape_list;
+
+static int fail_shape(const job *j, const shape_list *shapes, size_t i) {
+  if (!shapes->lines) return cli_fail_library(j->self);
+  return cli_fail(j->self, "%s line %zu: %s", shapes->file, shapes->lines[i], mica_error_message());
+}
+
+/* *wrong becomes true if the shape cannot be tuned because its text is wrong. */
+static int tune_shape(const job *j, const char *op, const shape_list *shapes, size_t i, double budget, bool *wrong) {
   char problem[256];
   mica_tuner *tuner = NULL;
-  snprintf(problem, sizeof problem, "%s %s", op, shape);
-  if (mica_tuner_create(j->engine, problem, &tuner) != MICA_OK) return cli_fail_library(j->self);
+  snprintf(problem, sizeof problem, "%s %s", op, shapes->texts[i]);
+  if (mica_tuner_create(j->engine, problem, &tuner) != MICA_OK) {
+    *wrong = mica_error_status() == MICA_E_FORMAT;
+    return fail_shape(j, shapes, i);
+  }
   result r = search(tuner, j->worker, problem, now() + budget);
   int status = CLI_OK;
   if (r.best_seconds > 0) {
@@ -140,37 +157,72 @@ static int tune_shape(const job *j, const char *op, const char *shape, double bu
   return status;
 }
 
-/* Reads the lines of a file except empty ones and comments; false if it cannot be read. */
-static bool read_shapes(const char *path, char ***shapes, size_t *count) {
+/* The lines of a file except empty ones and comments. */
+typedef struct shape_file {
+  char **texts;
+  size_t *lines, count;
+} shape_file;
+
+static bool add_shape(shape_file *to, const char *text, size_t line) {
+  char **texts = realloc(to->texts, (to->count + 1) * sizeof *texts);
+  if (texts) to->texts = texts;
+  size_t *lines = texts ? realloc(to->lines, (to->count + 1) * sizeof *lines) : NULL;
+  if (lines) to->lines = lines;
+  char *copy = lines ? malloc(strlen(text) + 1) : NULL;
+  if (!copy) return false;
+  lines[to->count] = line;
+  texts[to->count++] = strcpy(copy, text);
+  return true;
+}
+
+/* False if the file cannot be read. */
+static bool read_shapes(const char *path, shape_file *shapes) {
   FILE *file = strcmp(path, "-") ? fopen(path, "r") : stdin;
-  char line[256];
+  char *line = NULL;
+  size_t room = 0;
   bool good = file != NULL;
-  while (good && fgets(line, sizeof line, file)) {
+  for (size_t number = 1; good && getline(&line, &room, file) >= 0; number++) {
     line[strcspn(line, "#\r\n")] = '\0';
     char *word = line + strspn(line, " \t");
     word[strcspn(word, " \t")] = '\0';
-    if (!*word) continue;
-    char **grown = realloc(*shapes, (*count + 1) * sizeof *grown);
-    if (grown) *shapes = grown;
-    char *copy = grown ? malloc(strlen(word) + 1) : NULL;
-    good = copy != NULL;
-    if (good) grown[(*count)++] = strcpy(copy, word);
+    if (*word) good = add_shape(shapes, word, number);
   }
+  free(line);
   if (file && ferror(file)) good = false;
   if (file && file != stdin) fclose(file);
   return good;
 }
 
-static int tune_all(const job *j, const char *op, const char *const *shapes, size_t count, double budget) {
+/* Stops at a line of a file that is no shape: the other lines are probably none either. */
+static int tune_all(const job *j, const char *op, const shape_list *shapes, double budget) {
   double end = now() + budget;
   int status = CLI_OK;
+  bool wrong = false;
   if (!j->json) printf("%-40s %9s  %9s  %s\n", "problem", "default", "GFLOP/s", "best");
-  for (size_t i = 0; i < count; i++) {
+  for (size_t i = 0; i < shapes->count && !wrong; i++) {
     /* Time that a shape does not use is divided among the later ones. */
     double left = end - now();
-    int one = tune_shape(j, op, shapes[i], (left > 0 ? left : 0) / (double)(count - i) + MEASURE_SECONDS);
+    left = (left > 0 ? left : 0) / (double)(shapes->count - i) + MEASURE_SECONDS;
+    int one = tune_shape(j, op, shapes, i, left, &wrong);
     if (one != CLI_OK) status = one;
   }
+  return status;
+}
+
+static int tune_file(const job *j, const mica_tunable *tunable, const char *path, double budget) {
+  shape_file read = {0};
+  const char *name = strcmp(path, "-") ? path : "standard input";
+  int status;
+  if (!read_shapes(path, &read))
+    status = cli_fail(j->self, "cannot read %s", path);
+  else if (!read.count)
+    status = cli_fail(j->self, "%s has no shapes; write one per line, as %s", name, tunable->syntax);
+  else
+    status = tune_all(j, tunable->op,
+                      &(shape_list){(const char *const *)read.texts, read.lines, name, read.count}, budget);
+  for (size_t i = 0; i < read.count; i++) free(read.texts[i]);
+  free(read.texts);
+  free(read.lines);
   return status;
 }
 
@@ -189,19 +241,14 @@ static int tune(const cli_command *self, const struct values *values, const mica
     cli_json_begin(&json);
     j.rows = cli_json_array(&json, json.root, "problems");
   }
-  char **from_file = NULL;
-  size_t count = 0;
-  int status = CLI_OK;
-  if (values->shapes && !read_shapes(values->shapes, &from_file, &count))
-    status = cli_fail(self, "cannot read %s", values->shapes);
-  else if (values->shapes)
-    status = tune_all(&j, tunable->op, (const char *const *)from_file, count, budget);
+  int status;
+  if (values->shapes)
+    status = tune_file(&j, tunable, values->shapes, budget);
   else if (values->shape)
-    status = tune_all(&j, tunable->op, &values->shape, 1, budget);
+    status = tune_all(&j, tunable->op, &(shape_list){.texts = &values->shape, .count = 1}, budget);
   else
-    status = tune_all(&j, tunable->op, tunable->problems, count_of(tunable->problems), budget);
-  for (size_t i = 0; i < count; i++) free(from_file[i]);
-  free(from_file);
+    status = tune_all(&j, tunable->op, &(shape_list){.texts = tunable->problems, .count = count_of(tunable->problems)},
+                      budget);
   cli_worker_stop(&worker);
   if (values->json) {
     int printed = cli_json_print(&json, self);

@@ -42,9 +42,17 @@ bool cli_is_folder(const char *path) {
   return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
+/* True for a device or a pipe, and for names in /dev, because /dev/stdout may be a file: they are written to and not
+ * replaced. */
+static bool is_written_through(const char *path) {
+  struct stat about;
+  return stat(path, &about) == 0 && !S_ISDIR(about.st_mode) &&
+         (!S_ISREG(about.st_mode) || strncmp(path, "/dev/", 5) == 0);
+}
+
 int cli_refuse_file(const cli_command *self, const char *path, const char *other) {
   struct stat about;
-  if (lstat(path, &about) != 0) return CLI_OK;
+  if (lstat(path, &about) != 0 || is_written_through(path)) return CLI_OK;
   return cli_fail(self, "%s is there already and is not written over: %s", path, other);
 }
 
@@ -72,6 +80,8 @@ int cli_check_parent(const cli_command *self, const char *path) {
   char folder[PATH_MAX];
   struct stat about;
   if (strlen(path) >= sizeof folder) return cli_fail(self, "cannot write %s: %s", path, strerror(ENAMETOOLONG));
+  if (is_written_through(path))
+    return access(path, W_OK) == 0 ? CLI_OK : cli_fail(self, "cannot write %s: %s", path, strerror(errno));
   strcpy(folder, path);
   while (cut_part(folder)) {
     if (stat(folder, &about) == 0) {

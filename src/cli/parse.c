@@ -88,7 +88,7 @@ static cli_parsed wrong_option(const cli_command *self, const char *name, size_t
 static cli_parsed store_choice(const cli_command *self, const cli_option *option, const char *text, int *field) {
   cli_guess guess = {.word = text};
   for (int i = 0; option->choices[i].name; i++) {
-    cli_guess_consider(&guess, option->choices[i].name);
+    if (option->choices[i].help) cli_guess_consider(&guess, option->choices[i].name);
     if (strcmp(option->choices[i].name, text)) continue;
     *field = i;
     return CLI_PARSED;

@@ -131,6 +131,8 @@ static int take(const cli_command *self, const cli_lora *lora, plan *p) {
     return CLI_USAGE;
   }
   if (!mica_foundation_is(p->model)) return cli_fail_published(self, p->model);
+  if (stat(lora->out, &about) == 0 && !S_ISDIR(about.st_mode))
+    return cli_fail(self, "cannot write to the folder %s: Not a directory", lora->out);
   snprintf(path, sizeof path, "%s/last.safetensors", lora->out);
   const bool begun = lstat(path, &about) == 0;
   snprintf(path, sizeof path, "%s/adapter_config.json", lora->out);

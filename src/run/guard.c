@@ -63,6 +63,9 @@ bool mica__run_is_held(const mica_run *run) {
 mica_status mica__run_check_free(const char *folder) {
   static const char *const names[] = {"config.json", "model.safetensors", "last.safetensors", "best.safetensors",
                                       "history.csv", "report.html",       "network.onnx",     "tokenizer.json"};
+  struct stat itself;
+  const int error = stat(folder, &itself) ? errno : S_ISDIR(itself.st_mode) ? 0 : ENOTDIR;
+  if (error == ENOTDIR) return mica__fail(MICA_E_IO, "cannot write to the folder %s: %s", folder, strerror(error));
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     struct stat about;
     mica__text path = {0};

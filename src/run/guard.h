@@ -39,7 +39,8 @@ void mica__run_clear(const mica_run *target);
 /* Copies tokenizer.json, if there is one, from one run's folder to another's, because texts need the tokens of their
  * run. */
 mica_status mica__run_copy_tokenizer(const mica_run *from, const mica_run *to);
-/* MICA_E_STATE if the folder holds a run, or a file that a run would overwrite. */
+/* MICA_E_STATE if the folder holds a run, or a file that a run would overwrite; MICA_E_IO if a file has the name of the
+ * folder or of one above it. */
 mica_status mica__run_check_free(const char *folder);
 /* MICA_E_INVALID if a run's folder is the folder of its data, lies in it or contains it. */
 mica_status mica__run_check_apart(const char *folder, const char *data);

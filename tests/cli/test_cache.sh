@@ -13,6 +13,13 @@ run cache clear
 ends 0 "0 files deleted in $work/cache" ''
 [ ! -e "$work/cache" ] || fault 'looking made a directory'
 
+# What only other processes of mica ask for is in no list.
+run cache --help
+ends 0 '*bundle *' ''
+case $out in *build*|*doctor*|*--device*) fault 'the help lists an action for internal use' ;; esac
+run cache biuld
+ends 2 '' 'mica cache: ACTION cannot be "biuld"; mica cache --help lists what it can be'
+
 # What is no program of ours is not listed; what has such a name goes all the same, and nothing else does.
 mkdir -p "$work/cache/programs"
 echo foreign >"$work/cache/programs/0123456789abcdef0123456789abcdef.bin"

@@ -11,6 +11,12 @@ ends 1 '*' 'mica doctor: *'
 holds device.id null
 holds checks.# 0
 holds healthy false
+# A name that no op or kernel has is an error in the command line, whatever the device.
+for arguments in frob 'fill frob' 'frob --json' '--device null frob'; do
+  # shellcheck disable=SC2086
+  run doctor $arguments
+  ends 2 '' 'mica doctor: there is no op or kernel frob to examine; choose from: *fill*'
+done
 export OCL_ICD_VENDORS=/nonexistent
 for arguments in '' --json '--device xyzzy'; do
   # shellcheck disable=SC2086

@@ -83,7 +83,7 @@ for how in fail fault; do
   ends 1 '*' "mica predict: $lost"
   loses $how 0 eval --model "$work/whole"
   ends 1 '*' "mica eval: $lost"
-  loses $how 2 doctor fill softmax
+  loses $how 2 doctor fill cast
   ends 1 '*' "mica doctor: fill.*: $lost"
 done
 run export "$work/whole" --onnx "$work/whole.onnx"

@@ -33,6 +33,18 @@ sed '1d; s/"up, ""yes"""/up/g' "$work/p.csv" | awk -F, '{
 # Nothing is written over; JSON beside it; all samples of a part.
 run predict --model "$work/classes" "$work/t.csv" --csv "$work/p.csv"
 ends 1 '' "*p.csv is there already and is not written over: --csv names another file"
+# Devices and pipes are written to.
+run predict --model "$work/classes" "$work/t.csv" --csv /dev/null
+ends 0 'written   /dev/null' ''
+[ -c /dev/null ] || fault '/dev/null is no device any more'
+run predict --model "$work/classes" "$work/t.csv" --csv /dev/full
+ends 1 '*' 'mica predict: cannot write /dev/full: No space left on device'
+mkfifo "$work/pipe"
+cat "$work/pipe" >"$work/read.csv" &
+run predict --model "$work/classes" "$work/t.csv" --csv "$work/pipe"
+ends 0 "written   $work/pipe" ''
+wait
+cmp -s "$work/p.csv" "$work/read.csv" || fault 'another table through a pipe'
 run predict --model "$work/classes" --data "$work/t.csv" --csv "$work/data.csv" --json
 ends 0 '{"task": "classify", "predictions": *' ''
 cmp -s "$work/p.csv" "$work/data.csv" || fault 'samples of --data are others'

@@ -83,7 +83,10 @@ ends 1 '*' '*not a number*'
 run train --data "$work/trees.csv" --model mlp --epochs 1 --out "$work/deep/er/run"
 [ "$status" = 0 ] && [ -e "$work/deep/er/run/model.safetensors" ] || fault "no run in folders that were missing: $out"
 run train --data "$work/trees.csv" --model mlp --epochs 1 --out "$work/trees.csv/run"
-ends 1 '*' '*trees.csv*Not a directory*'
+ends 1 '' '*trees.csv*Not a directory*'
+# A file that has the name of the folder is found before the data are read.
+run train --data "$work/trees.csv" --model mlp --epochs 1 --out "$work/trees.csv"
+ends 1 '' "mica train: cannot write to the folder $work/trees.csv: Not a directory"
 printf 'a,b\n1,x\n2\n' >"$work/short.csv"
 run train --data "$work/short.csv" --out "$work/none"
 ends 1 '' '*short.csv*'

@@ -30,6 +30,16 @@ run tune gemm --shape 8,8,8 --shapes x
 ends 2 '' '*give --shapes or --shape, not both*'
 run tune gemm --shapes /nonexistent
 ends 1 '*' 'mica tune: cannot read /nonexistent'
+# A file that is no list of shapes is one error, which names the line; a file without shapes is an error too.
+printf '# a table\n\na,b\n1,2\n3,4\n' >"$work/table.csv"
+run tune gemm --shapes "$work/table.csv"
+ends 1 '*' "mica tune: $work/table.csv line 3: \"a,b\" does not describe a matrix product*"
+[ "$(wc -l <"$work/err")" = 1 ] || fault "more than one error: $err"
+printf '# none\n\n' >"$work/none"
+run tune gemm --shapes "$work/none"
+ends 1 '' "mica tune: $work/none has no shapes; write one per line, as M,N,K*"
+run tune gemm --shapes - </dev/null
+ends 1 '' 'mica tune: standard input has no shapes; *'
 
 for selector in null NULL; do
   run tune gemm --shape 8x8x8 --device $selector

@@ -110,6 +110,12 @@ static mica_status fail_unknown(const char *name) {
   return status;
 }
 
+mica_status mica__doctor_find(const char *name) {
+  for (size_t i = 0; i < mica__op_count; i++)
+    if (mica__ops[i]->check && is_named(mica__ops[i], name)) return MICA_OK;
+  return fail_unknown(name);
+}
+
 mica_status mica_doctor_run(mica_engine *engine, const char *name, mica_doctor_fn *fn, void *user,
                             mica_doctor_summary *summary) {
   return mica__doctor_run_watched(engine, name, NULL, fn, user, summary);

@@ -1,5 +1,5 @@
 /* ops/select/watch.h: an examination in a process that a driver may end, watched by another process that starts the
- * next one. Only the command `mica` includes it: the library exports the function, but it is not a part of the API. */
+ * next one. Only the command `mica` includes it: the library exports the functions, but they are not a part of the API. */
 #ifndef MICA_OPS_SELECT_WATCH_H
 #define MICA_OPS_SELECT_WATCH_H
 
@@ -28,6 +28,9 @@ typedef struct mica__doctor_watch {
   void *user;
   mica__doctor_position position; /* the last one; zero at first */
 } mica__doctor_watch;
+
+/* MICA_OK if an op that has a check, or one of its kernels, has this name; else MICA_E_NOT_FOUND, with the names. */
+MICA_API MICA_CHECKED mica_status mica__doctor_find(const char *name);
 
 /* mica_doctor_run with a watching process. */
 MICA_API MICA_CHECKED mica_status mica__doctor_run_watched(mica_engine *engine, const char *op,
