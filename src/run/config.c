@@ -5,6 +5,7 @@
 #include "base/signature.h"
 #include "run/facts.h"
 #include "run/guard.h"
+#include "run/record.h"
 #include "run/run.h"
 #include "run/settings.h"
 #include "run/state/facts.h"
@@ -13,6 +14,7 @@
 #include <errno.h>
 #include <mica/io.h>
 #include <mica/version.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -220,6 +222,37 @@ static mica_status check_facts(const mica_run *run, const char *path, bool old) 
   return mica__run_damaged(run, path, mica__fail_in(status, FILE_NAME));
 }
 
+/* Refuses a setting whose value has the wrong kind: its default would silently replace it. Numbers out of range and
+ * unknown choices are left to take_setting, since another version may know them. */
+static mica_status check_kind(const mica_run *run, const cJSON *item) {
+  size_t i = 0;
+  while (i < run->settings->count && strcmp(run->settings->rows[i]->name, item->string) != 0) i++;
+  if (i == run->settings->count) return MICA_OK;
+  const mica_setting_kind kind = run->settings->rows[i]->kind;
+  const bool number = kind == MICA_SETTING_KIND_INT || kind == MICA_SETTING_KIND_REAL;
+  const char *value = cJSON_GetStringValue(item);
+  char *end = NULL;
+  if (!value) return mica__fail(MICA_E_FORMAT, "the setting %s must be a text in quotes, as all are", item->string);
+  if (number) mica__strtod(value, &end);
+  if (number && *value && (end == value || *end))
+    return mica__fail(MICA_E_FORMAT, "the setting %s must be a number, not \"%s\"", item->string, value);
+  if (kind == MICA_SETTING_KIND_FLAG && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+    return mica__fail(MICA_E_FORMAT, "the setting %s must be true or false, not \"%s\"", item->string, value);
+  return MICA_OK;
+}
+
+/* Remarks that a newer version wrote the run. */
+static mica_status remark_version(mica_run *run, const char *path, const char *version) {
+  int wrote[3] = {0}, reads[3] = {0}, k = 0;
+  if (!version || sscanf(version, "%9d.%9d.%9d", &wrote[0], &wrote[1], &wrote[2]) != 3 ||
+      sscanf(mica_version(), "%9d.%9d.%9d", &reads[0], &reads[1], &reads[2]) != 3)
+    return MICA_OK;
+  while (k < 2 && wrote[k] == reads[k]) k++;
+  if (wrote[k] <= reads[k]) return MICA_OK;
+  return mica__run_remark(run, "%s was written by Mica %d.%d.%d; Mica %s leaves out the settings that it does not know",
+                          path, wrote[0], wrote[1], wrote[2], mica_version());
+}
+
 /* Takes a config.json in the form of this version. */
 static mica_status take(mica_run *run, const char *path, const cJSON *root) {
   const cJSON *settings = cJSON_GetObjectItemCaseSensitive(root, "settings"), *item;
@@ -230,6 +263,10 @@ static mica_status take(mica_run *run, const char *path, const cJSON *root) {
   if (!run->task) return mica__fail_in(MICA_E_FORMAT, path);
   mica__run_take_rows(run);
   MICA_TRY(take_data(run, path, root));
+  MICA_TRY(remark_version(run, path, text_of(root, "mica")));
+  mica_status kinds = MICA_OK;
+  cJSON_ArrayForEach(item, settings) if (kinds == MICA_OK) kinds = check_kind(run, item);
+  if (kinds != MICA_OK) return mica__run_damaged(run, path, mica__fail_in(kinds, FILE_NAME));
   cJSON_ArrayForEach(item, settings) MICA_TRY(take_setting(run, item->string, cJSON_GetStringValue(item)));
   cJSON_ArrayForEach(item, facts) {
     if (!take_fact(run, item->string, item, &status)) return damaged(path);

@@ -70,8 +70,21 @@ damage facts '/"mean":/d; /"deviation":/d' 'config.json: "mean" is missing*'
 damage facts 's/"deviation": \[[^,]*/"deviation": [0/' 'config.json: "deviation" holds 0*'
 damage facts 's/"deviation": \[[^,]*, /"deviation": [/' 'config.json: "deviation" holds 1 values, but must hold 2*'
 damage facts 's/"mean": \[[^,]*/"mean": [1e300/' 'config.json: "mean" holds 1e+300*'
+damage facts 's/"lr": "[^"]*"/"lr": "x"/' 'config.json: the setting lr must be a number, not "x"'
+damage facts 's/"lr": "[^"]*"/"lr": 0.1/' 'config.json: the setting lr must be a text in quotes, as all are'
+damage facts 's/"find-lr": "[^"]*"/"find-lr": "1"/' 'config.json: the setting find-lr must be true or false, not "1"'
 damage facts '/"classes":/d' 'config.json: "classes" is missing*'
 damage facts 's/"input": \[2\]/"input": [0.5]/' 'config.json: "input" holds*'
+
+# A newer version may have written what this one does not know; an older one has not.
+rm -rf "$work/newer"
+cp -r "$work/mine" "$work/newer"
+sed -i 's/"mica": "[^"]*"/"mica": "99.1.2"/' "$work/newer/config.json"
+run predict --model "$work/newer" "$data"
+ends 0 '*' '*config.json was written by Mica 99.1.2; Mica * leaves out the settings that it does not know'
+sed -i 's/"mica": "[^"]*"/"mica": "0.3.99"/' "$work/newer/config.json"
+run predict --model "$work/newer" "$data"
+ends 0 '*' ''
 
 # Weights that are frozen or taken: none is a mistake, some are told.
 train --out "$work/none" --freeze 'conv.*'
