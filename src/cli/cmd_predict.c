@@ -215,8 +215,7 @@ static int show_json(showing *s, const mica_report *prediction) {
   else
     printf("{\"task\": \"%s\", \"predictions\": [", mica_run_task(s->run));
   s->begun = true;
-  const char *list = text + sizeof before - 1;
-  fwrite(list, 1, strlen(list) - strlen("]}"), stdout);
+  fwrite(text + sizeof before - 1, 1, strlen(text) - (sizeof before - 1) - strlen("]}"), stdout);
   mica_free(text);
   return CLI_OK;
 }
@@ -439,6 +438,7 @@ static int predict(const cli_command *self, const struct values *v, mica_run *ru
   if (status == CLI_OK && v->json) end_json(&shown);
   if (status == CLI_OK) cli_print_remarks(self, run);
   shown.counted = status == CLI_OK && !v->json && has_folder(v) && cli_tally_print(self, &shown.tally);
+  if (status == CLI_OK) cli_tally_say_infinite(self, &shown.tally);
   cli_tally_free(&shown.tally);
   if (status == CLI_OK && shown.unread) status = count_unread(&shown);
   mica_report_destroy(prediction);

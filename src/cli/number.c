@@ -22,7 +22,7 @@ int cli_number(const cli_command *self, const char *name, const char *text, doub
 
 int cli_digits(double number) {
   const int whole = number != 0 && isfinite(number) ? (int)floor(log10(fabs(number))) + 1 : 1;
-  return whole <= 4 ? 6 : whole > 13 ? 15 : whole + 2;
+  return whole <= 4 || whole > 15 ? 6 : whole > 13 ? 15 : whole + 2;
 }
 
 int cli_integer(const cli_command *self, const char *name, const char *text, int64_t low, int64_t high,

@@ -1,6 +1,7 @@
 #include "cli/tally.h"
 #include "cli/result.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,14 +29,26 @@ static void count_class(cli_tally *t, const char *name) {
   t->counts[t->class_count++] = 1;
 }
 
+/* True for the number "value", or the table "values" of several numbers, if one of them is not finite. */
+static bool is_infinite(const mica_item *item) {
+  if (item->kind == MICA_ITEM_KIND_NUMBER) return !strcmp(item->name, "value") && !isfinite(item->number);
+  if (item->kind != MICA_ITEM_KIND_TABLE || strcmp(item->name, "values") != 0 || !item->numbers) return false;
+  for (size_t i = 0; i < item->rows * item->columns; i++)
+    if (!isfinite(item->numbers[i])) return true;
+  return false;
+}
+
 void cli_tally_add(cli_tally *t, const mica_report *prediction) {
   for (size_t s = 0; s < mica_report_count(prediction); s++) {
     const char *is = NULL, *truth = NULL;
+    bool infinite = false;
     for (size_t i = 0; i < mica_report_item_count(prediction, s); i++) {
       const mica_item *item = mica_report_item(prediction, s, i);
       if (item->kind == MICA_ITEM_KIND_CHOICES && !strcmp(item->name, "classes") && item->rows) is = item->row_names[0];
       if (item->kind == MICA_ITEM_KIND_TEXT && !strcmp(item->name, "truth")) truth = item->text;
+      infinite = infinite || is_infinite(item);
     }
+    t->infinite += infinite;
     t->samples++;
     if (is) count_class(t, is);
     t->judged += is && truth;
@@ -64,6 +77,13 @@ bool cli_tally_print(const cli_command *self, cli_tally *t) {
   if (t->judged) fprintf(stderr, "; %zu of %zu are right", t->right, t->judged);
   fputc('\n', stderr);
   return true;
+}
+
+void cli_tally_say_infinite(const cli_command *self, const cli_tally *t) {
+  if (!t->infinite) return;
+  fprintf(stderr,
+          "mica %s: %zu of %zu predictions %s; the inputs may be far from those that the network was trained on\n",
+          self->name, t->infinite, t->samples, t->infinite == 1 ? "is not a finite number" : "are not finite numbers");
 }
 
 void cli_tally_free(cli_tally *t) {

@@ -12,6 +12,7 @@ typedef struct cli_tally {
   size_t *counts;
   size_t class_count;
   size_t samples, judged, right; /* all samples; samples with a known class; samples predicted correctly */
+  size_t infinite;               /* samples for which a number that is not finite was predicted */
   bool failed;                   /* memory ran out */
 } cli_tally;
 
@@ -20,6 +21,8 @@ void cli_tally_add(cli_tally *tally, const mica_report *prediction);
 /* Prints a line on stderr, the most frequent classes first. Returns false, and prints nothing, if there are no samples
  * or memory ran out. */
 bool cli_tally_print(const cli_command *self, cli_tally *tally);
+/* Says on stderr for how many samples numbers that are not finite were predicted, if there are any. */
+void cli_tally_say_infinite(const cli_command *self, const cli_tally *tally);
 void cli_tally_free(cli_tally *tally);
 
 #endif

@@ -216,6 +216,28 @@ run predict --model "$folder" "$work/named" --json
 ends 0 '*' '*is not read: *named/labels'
 json predictions.2 >/dev/null 2>&1 && fault "masks are predicted: $out"
 
+# A table that names pictures is read as in training; answers may be missing.
+echo picture,shade >"$work/shades.csv"
+for i in 1 2 3 4 5 6 7 8 9; do
+  printf 'few/dark/%s.png,0.1%s\nfew/light/%s.png,0.8%s\n' $i $i $i $i >>"$work/shades.csv"
+done
+run train --data "$work/shades.csv" --model mlp --epochs 1 --quiet --out "$work/shade"
+ends 0 '' ''
+run predict --model "$work/shade" "$work/shades.csv" --json
+ends 0 '{"task": "regress", *' ''
+holds predictions.# 18
+holds predictions.0.name "$work/few/dark/1.png"
+holds predictions.17.truth '0.8*'
+printf 'picture,shade\nfew/dark/1.png,\nfew/light/2.png,0.5\n' >"$work/half.csv"
+run predict --model "$work/shade" "$work/half.csv" --json
+ends 0 '{"task": "regress", *' ''
+holds predictions.# 2
+json predictions.0.truth >/dev/null 2>&1 && fault 'a truth that the table does not have'
+holds predictions.1.truth 0.5
+printf 'picture\nfew/dark/1.png\n' >"$work/bare.csv"
+run predict --model "$work/shade" "$work/bare.csv"
+ends 1 '' "*bare.csv *; if there are no answers, give the pictures or their folder instead of a table"
+
 # A folder above the classes, and one above the parts.
 mkdir "$work/high"
 cp -r "$data/Train" "$work/high/animals"

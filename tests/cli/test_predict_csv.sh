@@ -53,6 +53,17 @@ ends 2 '' "*--csv $work/none.csv writes a table of predictions"
 run predict --model "$work/classes" "$work/t.csv" --csv "$work/p.csv/such.csv"
 ends 1 '' '*such.csv*'
 
+# Inputs that are so far away that the answer is not finite.
+awk 'BEGIN { print "a,y"; for (i = 0; i < 60; i++) printf "%de-6,%g\n", i % 7, i % 7 + 0.5 }' >"$work/small.csv"
+printf 'a\n3e38\n3e-6\n' >"$work/far.csv"
+run train --data "$work/small.csv" --task regress --epochs 1 --quiet --out "$work/small"
+run predict --model "$work/small" "$work/far.csv"
+ends 0 '*' 'mica predict: 1 of 2 predictions is not a finite number; the inputs may be far from *'
+printf 'a\n1e24\n3e-6\n' >"$work/large.csv"
+run predict --model "$work/small" "$work/large.csv"
+ends 0 '*value *e+[0-9][0-9]*' ''
+printf '%s\n' "$out" | grep -Eq 'value -?[0-9](\.[0-9]{1,5})?e\+[0-9]+$' || fault "too many digits: $out"
+
 # Numbers; without answers there is no truth.
 awk 'BEGIN { print "a,b,y"; for (i = 0; i < 60; i++) print i % 5 "," i % 3 "," i % 5 + 0.5 }' >"$work/n.csv"
 cut -d, -f1,2 "$work/n.csv" >"$work/unknown.csv"

@@ -416,6 +416,26 @@ static mica_status read_array(mica_run *run, const char *path, mica__samples *s)
   return status;
 }
 
+/* --- tables of pictures --- */
+
+/* The pictures that a column of a table names, with their answers; answers may be missing. */
+static mica_status read_picture_table(mica_run *run, const char *path, mica__samples *s) {
+  mica_dataset_config config = mica__run_opening(run, MICA_PART_TRAIN);
+  mica_dataset *data = NULL;
+  config.keep_unlabelled = true;
+  mica_status status = mica__run_open_part(run, path, &config, &data);
+  if (status == MICA_E_FORMAT)
+    return mica__fail(status, "%s; if there are no answers, give the pictures or their folder instead of a table",
+                      mica_error_message());
+  MICA_TRY(status);
+  status = run->task->fits(run, data);
+  if (status == MICA_OK) status = mica__run_remark_data(run, data);
+  if (status == MICA_OK) status = mica__samples_of(run, data, 0, (int64_t)mica_dataset_count(data), s);
+  if (status == MICA_OK) status = mica__damaged_list(data->store, status);
+  mica_dataset_destroy(data);
+  return status;
+}
+
 /* --- all of them --- */
 
 static mica_status take_categories(const mica_run *run, const mica_dataset *data, uint64_t from, mica__samples *s) {
@@ -485,6 +505,8 @@ mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica_
                             input->files[0])
                : read_table(run, input, input->files[0], s);
   }
+  if (input->file_count == 1 && mica__table_is_named(input->files[0]))
+    return read_picture_table(run, input->files[0], s);
   status = mica__paths_find(run, input, &list);
   if (status == MICA_OK) status = read_pictures(run, input, &list, s);
   mica__paths_free(&list);
