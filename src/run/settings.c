@@ -259,6 +259,30 @@ bool mica__task_stands_for(const mica__task_row *task, const char *name) {
   return false;
 }
 
+/* The most tasks that a message lists. */
+#define LISTED_TASKS 4
+
+static mica_status fail_unknown(const mica__task_row *task, const char *name) {
+  mica__text others = {0};
+  size_t count = 0;
+  if (!task) return mica__fail(MICA_E_INVALID, "there is no setting %s", name);
+  for (size_t i = 0; mica__tasks[i]; i++)
+    if (find_row(rows_of(mica__tasks[i]), name) && count++ < LISTED_TASKS)
+      mica__text_addf(&others, count == 1 ? "%s" : ", %s", mica__tasks[i]->name);
+  mica_status status = mica__text_status(&others);
+  if (status == MICA_OK)
+    status = mica__fail(MICA_E_INVALID, "there is no setting %s of the task %s%s%s%s%s", name, task->name,
+                        count == 1 ? "; the task "
+                        : count    ? "; the tasks "
+                                   : "",
+                        count ? others.data : "", count > LISTED_TASKS ? ", ..." : "",
+                        count == 1 ? " has it"
+                        : count    ? " have it"
+                                   : "");
+  mica__text_free(&others);
+  return status;
+}
+
 /* Checks the value against the task's row. If the task has no such row, the row of a task that stands for it is used,
  * unless `alone`. Without a task, any task's row may accept it. */
 static mica_status check_setting(const mica__task_row *task, const mica_setting *setting, bool alone) {
@@ -275,8 +299,7 @@ static mica_status check_setting(const mica__task_row *task, const mica_setting 
     if (row) status = check_value(row, setting->value);
   }
   if (found) return status;
-  return mica__fail(MICA_E_INVALID, task ? "there is no setting %s of the task %s" : "there is no setting %s",
-                    setting->name, task ? task->name : "");
+  return fail_unknown(task, setting->name);
 }
 
 mica_status mica__settings_check(const char *name, const mica_setting *settings, size_t count) {

@@ -45,6 +45,16 @@ ends 0 '' ''
 run train --data "$work/n.csv" --epochs 1 --teacher "$work/numbers" --temperature 2 --quiet --out "$work/none"
 ends 2 '' '*temperature divides logits, but the task regress answers with numbers here*'
 
+# The answers of both are counted.
+awk -F, 'NR == 1 { print "u,v," $0 } NR > 1 { print NR * 0.37 "," NR % 7 / 3 "," $0 }' "$work/n.csv" >"$work/uv.csv"
+run train --data "$work/uv.csv" --label u,v --epochs 1 --quiet --out "$work/uv"
+ends 0 '' ''
+run train --data "$work/uv.csv" --label u --ignore v --epochs 1 --teacher "$work/uv" --out "$work/none"
+ends 1 '' "*the teacher in $work/uv knows 2 numbers, but $work/uv.csv has 1"
+run train --data "$work/uv.csv" --label u --ignore v --epochs 1 --quiet --out "$work/u"
+run train --data "$work/uv.csv" --label u,v --epochs 1 --teacher "$work/u" --out "$work/none"
+ends 1 '' "*the teacher in $work/u knows 1 number, but $work/uv.csv has 2"
+
 # A teacher of texts, whose tokens are the student's.
 awk 'BEGIN { print "label\ttext"; for (i = 0; i < 200; i++)
   print (i % 2 ? "good\ta fine and lovely day " : "bad\tan awful and rainy night ") i }' >"$work/t.tsv"

@@ -129,7 +129,7 @@ ends 1 '' '*rows.csv has no column "none" for labels'
 run train --data "$work/rows.csv" --label sum,sum --out "$work/no"
 ends 2 '' '*column "sum" is named twice for labels'
 run train --data "$work/rows.csv" --label sum --task regress --tokenizer word --out "$work/no"
-ends 2 '' '*there is no setting tokenizer of the task regress'
+ends 2 '' '*there is no setting tokenizer of the task regress; the tasks text, *have it'
 run train --data "$work/rows.csv" --label sum,product --task text --out "$work/no"
 ends 1 '' '*rows.csv has no column of texts*'
 exit $failed
