@@ -367,6 +367,7 @@ static int run(const cli_command *self, const void *given) {
   const double begin = now();
   int status = cli_refuse_null(self, v->device);
   if (status != CLI_OK) return status;
+  cli_compile_tell_lost_later();
   if (mica_cache_path(NULL, &path) != MICA_OK) return cli_fail_library(self);
   if (!*path)
     status =

@@ -1,5 +1,6 @@
 #include "cli/compiling.h"
 
+#include "cli/result.h"
 #include "cli/terminal.h"
 
 #include <pthread.h>
@@ -40,8 +41,15 @@ static pthread_mutex_t lost_lock = PTHREAD_MUTEX_INITIALIZER;
 static size_t lost;
 static char lost_reason[1024];
 
+static atomic_bool lost_is_told; /* the message was printed, or is switched off */
+
 static void note_lost(void *user, const char *reason) {
-  (void)user;
+  const cli_command *self = user;
+  if (!atomic_exchange(&lost_is_told, true)) {
+    cli_progress_end();
+    fprintf(stderr, "mica %s: compiled kernels are not kept, so the next start compiles them again: %s\n", self->name,
+            cli_clean(reason));
+  }
   pthread_mutex_lock(&lost_lock);
   if (!lost++) snprintf(lost_reason, sizeof lost_reason, "%s", reason);
   pthread_mutex_unlock(&lost_lock);
@@ -55,12 +63,18 @@ size_t cli_compiled_in_vain(const char **reason) {
   return count;
 }
 
-void cli_compile_silently(void) { atomic_store(&is_watched, true); }
+void cli_compile_tell_lost_later(void) { atomic_store(&lost_is_told, true); }
+
+void cli_compile_silently(void) {
+  atomic_store(&is_watched, true);
+  cli_compile_tell_lost_later();
+}
 
 void cli_compile_with(const cli_command *self, mica_engine_config *config) {
   const char *verbose = getenv("MICA_VERBOSE");
   config->builder = CLI_ITSELF;
   config->not_kept = note_lost;
+  config->not_kept_user = (void *)self;
   if (!isatty(STDERR_FILENO) && !(verbose && atoi(verbose) > 0)) return;
   config->compiling = note;
   config->compiling_user = (void *)self;

@@ -130,6 +130,11 @@ ends 1 '' "mica warm: [1-9]* program* compiled, but $work/taken keeps 0 of them:
 MICA_CACHE_DIR="$work/taken" run warm "$work/run" --sample "$work/table.csv" --json
 ends 1 '*' 'mica warm: *keeps 0 of them: *'
 holds not_kept '[1-9]*'
+# Other commands do their work, and say once that the next start compiles again.
+MICA_CACHE_DIR="$work/taken" run predict --model "$work/run" "$work/table.csv"
+ends 0 '*' "mica predict: compiled kernels are not kept, so the next start compiles them again: *$work/taken*"
+[ "$(wc -l <"$work/err")" = 1 ] || fault "more than one remark: $err"
+
 # A folder that cannot be made keeps nothing either; one that has all programs need not be writable.
 if [ "$(id -u)" != 0 ]; then
   mkdir -p "$work/closed"
