@@ -193,7 +193,7 @@ static bool read_shapes(const char *path, shape_file *shapes) {
   return good;
 }
 
-/* Stops at a line of a file that is no shape: the other lines are probably none either. */
+/* Stops at a line of a file that is not a shape: the others are probably not shapes either. */
 static int tune_all(const job *j, const char *op, const shape_list *shapes, double budget) {
   double end = now() + budget;
   int status = CLI_OK;
@@ -218,8 +218,8 @@ static int tune_file(const job *j, const mica_tunable *tunable, const char *path
   else if (!read.count)
     status = cli_fail(j->self, "%s has no shapes; write one per line, as %s", name, tunable->syntax);
   else
-    status = tune_all(j, tunable->op,
-                      &(shape_list){(const char *const *)read.texts, read.lines, name, read.count}, budget);
+    status =
+        tune_all(j, tunable->op, &(shape_list){(const char *const *)read.texts, read.lines, name, read.count}, budget);
   for (size_t i = 0; i < read.count; i++) free(read.texts[i]);
   free(read.texts);
   free(read.lines);

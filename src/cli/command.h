@@ -101,8 +101,9 @@ int cli_fail(const cli_command *self, const char *format, ...) __attribute__((fo
 int cli_fail_published(const cli_command *self, const char *path);
 /* Stops error messages of this thread from now on: another rank prints them. */
 void cli_fail_silently(void);
-/* CLI_OK if nothing has that name yet, or a device or a pipe has, which is written to and not replaced; else CLI_FAILED,
- * after a message that it is not overwritten. other: how to choose another name, "--out names another folder". */
+/* CLI_OK if nothing has that name yet, or a device or a pipe has, which is written to and not replaced; else
+ * CLI_FAILED, after a message that it is not overwritten. other: how to choose another name, "--out names another
+ * folder". */
 int cli_refuse_file(const cli_command *self, const char *path, const char *other);
 /* CLI_USAGE, with the reason, if the path ends like a picture format that Mica does not write: .jpg, .gif. NULL:
  * CLI_OK. */

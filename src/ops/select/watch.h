@@ -1,5 +1,5 @@
 /* ops/select/watch.h: an examination in a process that a driver may end, watched by another process that starts the
- * next one. Only the command `mica` includes it: the library exports the functions, but they are not a part of the API. */
+ * next one. Only the command `mica` includes it: the library exports the functions, but they are no part of the API. */
 #ifndef MICA_OPS_SELECT_WATCH_H
 #define MICA_OPS_SELECT_WATCH_H
 

@@ -89,10 +89,9 @@ static mica_status fits(const mica_run *run, const mica_dataset *data, const mic
   if (mica_dataset_classes(data))
     return mica__fail(MICA_E_FORMAT, "%s has classes for answers, but the network was trained on numbers",
                       mica_dataset_name(data));
-  const int64_t wants = count_of(run);
-  const bool numbers = label && suits(label);
-  const int64_t has = numbers && label->shape.rank ? label->shape.dim[0] : 1;
-  if (!numbers || has == wants) return MICA_OK;
+  if (!label || !suits(label)) return MICA_OK;
+  const int64_t wants = count_of(run), has = label->shape.rank ? label->shape.dim[0] : 1;
+  if (has == wants) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s has %lld number%s per sample, but the network was trained on %lld",
                     mica_dataset_name(data), (long long)has, has == 1 ? "" : "s", (long long)wants);
 }
@@ -101,9 +100,8 @@ static mica_status fits(const mica_run *run, const mica_dataset *data, const mic
  * loss, which ignores lengths, the one with the lowest loss. */
 static void configures(const mica_run *run, mica_trainer_config *config) {
   if (count_of(run) == 1) return;
-  const bool cosine = settings_of(run).loss == COSINE;
-  config->watch = cosine ? "loss" : "r2";
-  config->falling = cosine;
+  config->falling = settings_of(run).loss == COSINE;
+  config->watch = config->falling ? "loss" : "r2";
 }
 
 /* --- the step --- */
