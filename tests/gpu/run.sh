@@ -53,7 +53,7 @@ run_part() {
     ;;
   doctor-all)
     # One process per op: an op that ends the device, or takes a minute, does not end the list.
-    "$mica" doctor no-such-op 2>&1 | sed -n 's/.*; there are //p' | tr -d , | tr ' ' '\n' >"$out/ops.txt"
+    "$mica" doctor no-such-op 2>&1 | sed -n 's/.*; choose from: //p' | tr -d , | tr ' ' '\n' >"$out/ops.txt"
     [ -s "$out/ops.txt" ] || { echo "mica doctor names no op"; return 1; }
     # shellcheck disable=SC2016
     xargs -P 8 -I OP sh -c 'timeout 60 "$1" doctor OP >"$2/doctor-OP.txt" 2>&1
@@ -156,7 +156,7 @@ if [ -z "$build" ]; then
 fi
 
 # By its number: tests that give a device another class would not find it again by "gpu".
-MICA_DEVICE=$device "$build/bin/mica" doctor no-such-op >"$out/device.txt" 2>&1
+MICA_DEVICE=$device "$build/bin/mica" doctor fill >"$out/device.txt" 2>&1
 MICA_DEVICE=$(sed -n 's/^\([0-9]*:[0-9]*\) .*/\1/p' "$out/device.txt" | head -n 1)
 if [ -z "$MICA_DEVICE" ]; then
   echo "SKIP: $(tail -n 1 "$out/device.txt")"

@@ -175,7 +175,7 @@ sed -n 's/^ *driver  */driver   /p' "$said/devices" | head -n 1
 sed -n "s/^ *driver  *\([^,]*\).*/$platform \1/p" "$said/devices" | head -n 1 >"$said/name"
 
 # An unknown name makes doctor list those that it knows.
-[ "$ops" ] || ops="$(run "$build/bin/mica" doctor '?' 2>&1 | sed -n 's/.*there are //; s/,//g; /fill/p') losses"
+[ "$ops" ] || ops="$(run "$build/bin/mica" doctor '?' 2>&1 | sed -n 's/.*choose from: //; s/,//g; /fill/p') losses"
 
 # check OP: a failure has its line, or the process's end is one; so is a check without a line.
 check() {
