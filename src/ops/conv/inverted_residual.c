@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "cl/conv/fields.clh"
 #include "ops/conv/attrs.h"
-#include "ops/conv/conv.h"
+#include "ops/conv/block.h"
 #include "ops/select/launch_check.h"
 #include "ops/select/registry.h"
 #include "runtime/core_model.h"
@@ -90,14 +90,6 @@ static mica_status infer(const mica__type *inputs, int32_t input_count, void *at
 
 /* --- on the host --- */
 
-static void add_bias(double *y, const double *bias, int64_t images, int64_t channels, int64_t plane, double low,
-                     double high) {
-  for (int64_t i = 0; i < images * channels * plane; i++) {
-    const double v = y[i] + bias[i / plane % channels];
-    y[i] = v < low ? low : v > high ? high : v;
-  }
-}
-
 static mica_status evaluate(const mica__eval *eval) {
   const mica__inverted_residual_attrs *attrs = eval->attrs;
   const mica__type *types = eval->types;
@@ -107,11 +99,11 @@ static mica_status evaluate(const mica__eval *eval) {
   double *e = malloc(((size_t)(n * k * in) + 1) * sizeof *e), *f = malloc(((size_t)(n * k * out) + 1) * sizeof *f);
   if (e && f) {
     mica__conv_reference(&b.expand, MICA__CONV_FWD, eval->inputs[X], eval->inputs[W1], e);
-    add_bias(e, eval->inputs[B1], n, k, in, attrs->low, attrs->high);
+    mica__block_add_bias(e, eval->inputs[B1], n, k, in, attrs->low, attrs->high);
     mica__conv_reference(&b.filter, MICA__CONV_FWD, e, eval->inputs[W2], f);
-    add_bias(f, eval->inputs[B2], n, k, out, attrs->low, attrs->high);
+    mica__block_add_bias(f, eval->inputs[B2], n, k, out, attrs->low, attrs->high);
     mica__conv_reference(&b.project, MICA__CONV_FWD, f, eval->inputs[W3], eval->output);
-    add_bias(eval->output, eval->inputs[B3], n, b.project.k, out, (double)-INFINITY, (double)INFINITY);
+    mica__block_add_bias(eval->output, eval->inputs[B3], n, b.project.k, out, (double)-INFINITY, (double)INFINITY);
     for (int64_t i = 0; eval->input_count > ADDEND && i < n * b.project.k * out; i++)
       eval->output[i] += eval->inputs[ADDEND][i];
   }
@@ -285,17 +277,6 @@ static mica_status launch_strips(const mica__exec *exec, const block *b, const p
   return mica__queue_submit(exec->queue, &launch);
 }
 
-/* Launches one of the three convolutions, with the operand `bias` as its bias. */
-static mica_status launch_one(const mica__exec *exec, const mica_conv_config *config, const mica_tensor *x, int32_t w,
-                              int32_t bias, mica_conv_epilogue epilogue, mica_tensor *y) {
-  mica_tensor *view = NULL;
-  MICA_TRY(mica_tensor_view(exec->inputs[bias], MICA_SHAPE(mica_tensor_shape(y).dim[1]), NULL, 0, &view));
-  epilogue.bias = view;
-  const mica_status status = mica_op_conv_fwd(exec->queue, config, x, exec->inputs[w], &epilogue, y);
-  mica_tensor_destroy(view);
-  return status;
-}
-
 /* Launches three convolutions, on devices without the kernel. */
 static mica_status launch_apart(const mica__exec *exec, const block *b) {
   const mica__inverted_residual_attrs *attrs = exec->attrs;
@@ -303,18 +284,15 @@ static mica_status launch_apart(const mica__exec *exec, const block *b) {
   const mica_shape shape = mica_tensor_shape(exec->inputs[X]);
   mica_tensor *e = NULL, *f = NULL;
   const mica_dtype dtype = mica_tensor_dtype(exec->output);
-  const mica_conv_epilogue between = {.activation = attrs->high < INFINITY   ? MICA_ACTIVATION_CLIPPED_RELU
-                                                    : attrs->low > -INFINITY ? MICA_ACTIVATION_RELU
-                                                                             : MICA_ACTIVATION_NONE,
-                                      .activation_arg = (float)attrs->high};
+  const mica_conv_epilogue between = mica__block_epilogue(attrs->low, attrs->high);
   const mica_conv_epilogue last = {.addend = exec->input_count > ADDEND ? exec->inputs[ADDEND] : NULL};
   const mica_shape inside = MICA_SHAPE(shape.dim[0], b->expand.k, shape.dim[2], shape.dim[3]);
   const mica_shape after = MICA_SHAPE(shape.dim[0], b->expand.k, b->filter.out[1], b->filter.out[2]);
   mica_status status = mica__workspace_tensor(exec->queue, dtype, inside, &e);
   if (status == MICA_OK) status = mica__workspace_tensor(exec->queue, dtype, after, &f);
-  if (status == MICA_OK) status = launch_one(exec, NULL, exec->inputs[X], W1, B1, between, e);
-  if (status == MICA_OK) status = launch_one(exec, &filter, e, W2, B2, between, f);
-  if (status == MICA_OK) status = launch_one(exec, NULL, f, W3, B3, last, exec->output);
+  if (status == MICA_OK) status = mica__block_launch_part(exec, NULL, exec->inputs[X], W1, B1, between, e);
+  if (status == MICA_OK) status = mica__block_launch_part(exec, &filter, e, W2, B2, between, f);
+  if (status == MICA_OK) status = mica__block_launch_part(exec, NULL, f, W3, B3, last, exec->output);
   mica_tensor_destroy(e);
   mica_tensor_destroy(f);
   return status;
@@ -343,36 +321,10 @@ static mica_status launch(const mica__exec *exec) {
 
 /* --- where three convolutions are one --- */
 
-/* True for a convolution of two dimensions in f32, with a bias and without dilation. Its result is clamped to [*low,
- * *high], which may be infinite. */
-static bool is_part(const mica_graph *graph, int32_t id, double *low, double *high) {
-  const mica__node *node = mica__graph_node(graph, id);
-  if (node->op != &mica__op_conv || node->type.dtype != MICA_F32 || node->type.shape.rank != 4) return false;
-  const mica__conv_attrs *attrs = node->attrs;
-  const mica_activation activation = (mica_activation)attrs->activation;
-  *low = activation == MICA_ACTIVATION_NONE ? (double)-INFINITY : 0;
-  *high = activation == MICA_ACTIVATION_CLIPPED_RELU ? attrs->activation_argument : (double)INFINITY;
-  if (activation != MICA_ACTIVATION_NONE && activation != MICA_ACTIVATION_RELU &&
-      activation != MICA_ACTIVATION_CLIPPED_RELU)
-    return false;
-  return attrs->bias && !attrs->allow_tf32 && attrs->dilation[0] == 1 && attrs->dilation[1] == 1;
-}
-
-/* True for a convolution that is_part accepts, with filters of one element, stride 1, no padding and one group. */
-static bool is_product(const mica_graph *graph, int32_t id, double *low, double *high) {
-  if (!is_part(graph, id, low, high)) return false;
-  const mica__node *node = mica__graph_node(graph, id);
-  const mica__conv_attrs *attrs = node->attrs;
-  const mica_shape w = mica__graph_node(graph, node->inputs[1])->type.shape;
-  bool plain = attrs->groups == 1 && w.dim[2] == 1 && w.dim[3] == 1;
-  for (int i = 0; i < 2; i++) plain = plain && attrs->stride[i] == 1 && attrs->pad[i] == 0 && attrs->pad_more[i] == 0;
-  return plain;
-}
-
-/* The fewest expanded channels for which the block saves enough time. */
-#define LEAST_CHANNELS 32
 /* Bytes of a vector register of AVX2. */
 #define LEAST_VECTOR 32
+/* The fewest expanded channels for which the block saves enough time. */
+#define LEAST_CHANNELS 32
 
 /* Measured for one image, with AVX-512 and AVX2; many images already fill the three launches. */
 static bool pays(const block *b, mica_engine *engine) {
@@ -389,11 +341,12 @@ static bool match(const mica__match *match, mica_engine *engine, int32_t root, i
   const mica_graph *graph = match->graph;
   mica__inverted_residual_attrs *attrs = given;
   double low[3], high[3];
-  if (!is_product(graph, root, &low[2], &high[2]) || low[2] > -INFINITY) return false;
+  if (!mica__block_is_product(graph, root, &low[2], &high[2]) || low[2] > -INFINITY) return false;
   const mica__node *project = mica__graph_node(graph, root);
-  if (!is_part(graph, project->inputs[0], &low[1], &high[1])) return false;
+  if (project->type.dtype != MICA_F32) return false;
+  if (!mica__block_is_part(graph, project->inputs[0], &low[1], &high[1])) return false;
   const mica__node *filter = mica__graph_node(graph, project->inputs[0]);
-  if (!is_product(graph, filter->inputs[0], &low[0], &high[0])) return false;
+  if (!mica__block_is_product(graph, filter->inputs[0], &low[0], &high[0])) return false;
   const mica__node *expand = mica__graph_node(graph, filter->inputs[0]);
   const mica__conv_attrs *a3 = project->attrs, *a2 = filter->attrs, *a1 = expand->attrs;
   if (a1->addend || a2->addend || low[0] != low[1] || high[0] != high[1]) return false;

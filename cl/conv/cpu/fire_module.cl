@@ -1,0 +1,215 @@
+/* conv/cpu/fire_module.cl: the fire module of SqueezeNet in one launch, for the CPU class:
+ *
+ *   E[k][i] = clamp(sum over c of W1[k][c] S[n][c][i] + B1[k])                     squeezed, k < K
+ *   D[n][m][i] = clamp(sum over k, taps t of W2[m][k][t] E[k][i + t] + B2[m])      m < M2, filters of R2 x R2
+ *   D[n][M2 + m][i] = clamp(sum over k, taps t of W3[m][k][t] E[k][i + t] + B3[m]) m < M3, filters of R3 x R3
+ *
+ * with clamp(x) = min(max(x, low), high). R2 and R3 are odd and t is counted from the middle of a filter; E is 0
+ * outside the image, so D has the pixels of S. E never leaves the caches of a core.
+ *
+ * A work-item, which is a work-group, takes a strip of ROWS rows of D and every PARTS-th panel of NV vectors of
+ * filters. It computes E of the strip and its halo, in local memory with zeros around it, as
+ * e[K / 16][row][column][16]. Lanes are filters; a register tile is two segments of SEG adjacent pixels of a row by NV
+ * vectors. The sums of a panel over BLOCK rows are transposed and finished together.
+ *
+ * P holds the weights as conv/cpu/pack_weights.cl packs them, in tiles of 16: of W1, W2 and W3, one after another.
+ * S has C channels of IN1 x IN2 pixels; rows have at least SEG pixels. halo: rows and columns of zeros on each side;
+ * pitch: columns of e. NDRange: ceil(IN1 / ROWS), PARTS, N; work-group (1, 1, 1). scratch: floats of e, of a tile of S
+ * (16 a channel), of BLOCK rows of a panel and 16 more pixels of it, and K / 16 vectors.
+ *
+ * SEG: pixels of a segment. NV: vectors of filters of a register tile. */
+#include "common/cpu/register_tile.clh"
+#include "common/fields.clh"
+#include "common/transpose.clh"
+#include "conv/cpu/fields.clh"
+
+#define PANEL (NV * VW) /* filters of a panel */
+#define TILE (2 * SEG)  /* pixels of a register tile */
+#define MOST_TAPS 49
+#define AHEAD 16   /* steps whose weights are prefetched, from a second or third level cache */
+#define SUMMED 144 /* products of a partial sum of the squeezing filters */
+#if SEG > 4
+#define HALF 4 /* pixels of a segment that are read together */
+#else
+#define HALF 2
+#endif
+
+typedef __global const float *weights;
+typedef __local float *local_floats;
+typedef __local const float *pixels;
+typedef __global STORAGE(D_T) * result;
+
+static inline vec clamped(const vec x, const float low, const float high) {
+  const vec v = x < low ? (vec)low : x;
+  return v > high ? (vec)high : v;
+}
+
+/* sums[pixel][vector] = the sum over `channels` channels and `taps` taps of w[vector][channel][tap] times pixels of two
+ * segments, which begin at x and y. Adjacent pixels are `pixel` floats apart and channels `channel`, within blocks of
+ * `block` channels that are `next` floats apart. Each block has a sum of its own, since one long sum rounds more. */
+#define DEFINE_MULTIPLY(linkage, name, pixel, channel, block, vectors)                                                 \
+  linkage void name##_##vectors(weights w, const int channels, const int taps, __private const int *offset, pixels x,  \
+                                pixels y, const int next, __private vec *sums) {                                       \
+    const long further = (long)channels * taps * VW;                                                                   \
+    for (int begin = 0; begin < channels; begin += (block), x += next, y += next) {                                    \
+      vec sum[TILE][vectors];                                                                                          \
+      TILE_CLEAR(sum, TILE, vectors);                                                                                  \
+      const int count = min(block, channels - begin);                                                                  \
+      for (int c = 0; c < count; c++)                                                                                  \
+        for (int t = 0; t < taps; t++, w += VW) {                                                                      \
+          vec filters[vectors];                                                                                        \
+          pixels first = x + offset[t] + c * (channel), second = y + offset[t] + c * (channel);                        \
+          UNROLL for (int j = 0; j < vectors; j++) PREFETCH_READ(w + j * further + AHEAD * VW);                        \
+          UNROLL for (int j = 0; j < vectors; j++) filters[j] = MICA_VLOAD(VW, w, j * further);                        \
+          TILE_MULTIPLY_ADD(sum, TILE, vectors, i < SEG ? first[i * (pixel)] : second[(i - SEG) * (pixel)], filters)   \
+        }                                                                                                              \
+      if (begin)                                                                                                       \
+        TILE_EACH(TILE, vectors) sums[i * NV + j] += sum[i][j];                                                        \
+      else                                                                                                             \
+        TILE_EACH(TILE, vectors) sums[i * NV + j] = sum[i][j];                                                         \
+    }                                                                                                                  \
+  }
+DEFINE_MULTIPLY(APART, squeeze, 1, VW, SUMMED, 1)
+DEFINE_MULTIPLY(APART, expand, VW, 1, VW, 1)
+#if NV > 1
+#define DEFINE_WIDE(vectors)                                                                                           \
+  DEFINE_MULTIPLY(APART, squeeze, 1, VW, SUMMED, vectors) DEFINE_MULTIPLY(APART, expand, VW, 1, VW, vectors)
+DEFINE_WIDE(NV)
+#endif
+#define MULTIPLY(name, vectors) MICA_PASTE(MICA_PASTE(name, _), vectors)
+
+/* x[c][16] = the pixels of two segments of S, in each of C channels. */
+APART void pack_tile(source S, const long first, const long second, const int C, const long plane, local_floats x) {
+  for (int c = 0; c < C; c++, x += VW) {
+    STOREV(f32, HALF, READ(HALF, S, first + c * plane), x, 0);
+    STOREV(f32, HALF, READ(HALF, S, first + SEG - HALF + c * plane), x, SEG - HALF);
+    STOREV(f32, HALF, READ(HALF, S, second + c * plane), x, SEG);
+    STOREV(f32, HALF, READ(HALF, S, second + SEG - HALF + c * plane), x, 2 * SEG - HALF);
+  }
+}
+
+/* Writes D of up to 16 channels and `count` adjacent pixels from `at` on; d holds the sums of the first pixel. The last
+ * vector may overlap the one before. */
+APART void finish(pixels d, const int count, const int channels, const long plane, source bias, const long bias_at,
+                  result D, const long at, const float low, const float high) {
+  for (int i = 0; i < count; i += VW) {
+    vec x[VW];
+    const int begin = count < VW ? i : min(i, count - VW);
+    UNROLL for (int p = 0; p < VW; p++) x[p] = MICA_VLOAD(VW, d, (begin + p) * PANEL);
+    mica_transpose16(x);
+    UNROLL for (int m = 0; m < VW; m++) {
+      if (m >= channels) continue;
+      const vec y = clamped(x[m] + READ(1, bias, bias_at + m), low, high);
+      if (count >= VW) {
+        STOREV(D_T, VW, y, D, at + m * plane + begin);
+      } else {
+        float lanes[VW];
+        vstore16(y, 0, lanes);
+        for (int p = 0; p < count; p++) STORE(D_T, lanes[p], D, at + m * plane + p);
+      }
+    }
+  }
+}
+
+/* The widths of images and of what is kept of them. */
+typedef struct extent {
+  int in1, in2, rows, pitch, halo, segments; /* segments: of a row */
+} extent;
+
+/* The column of segment s of a row; the last one is moved back. */
+static inline int column_of(const extent a, const int s) { return min(s % a.segments * SEG, a.in2 - SEG); }
+
+/* Computes e of the strip whose first row, halo included, is row `top` of the image. */
+APART void squeeze_strip(const extent a, const int C, const int K, const int top, source S, const long S_at, weights w,
+                         const float low, const float high, local_floats e, local_floats x, local_floats b) {
+  const int KV = (K + VW - 1) / VW, plane = a.rows * a.pitch * VW, zero[1] = {0};
+  const int first = max(0, -top), last = min(a.rows, a.in1 - top), segments = max(0, last - first) * a.segments;
+  for (int i = 0; i < KV * plane; i += VW) STOREV(f32, VW, (vec)0.0f, e, i);
+  for (int s = 0; s < segments; s += 2) {
+    long at[2];
+    int to[2];
+    for (int h = 0; h < 2; h++) {
+      const int segment = min(s + h, segments - 1), row = first + segment / a.segments, column = column_of(a, segment);
+      at[h] = S_at + (long)(top + row) * a.in2 + column;
+      to[h] = (row * a.pitch + column + a.halo) * VW;
+    }
+    pack_tile(S, at[0], at[1], C, (long)a.in1 * a.in2, x);
+    for (int v = 0; v < KV; v += NV) {
+      vec tile[TILE * NV];
+      const int vectors = min(NV, KV - v);
+      const weights w_v = w + (long)v * C * VW;
+      if (vectors == NV)
+        MULTIPLY(squeeze, NV)(w_v, C, 1, zero, x, x + SEG, SUMMED * VW, tile);
+      else
+        for (int j = 0; j < vectors; j++) MULTIPLY(squeeze, 1)
+      (w_v + (long)j * C * VW, C, 1, zero, x, x + SEG, SUMMED * VW, tile + j);
+      for (int j = 0; j < vectors; j++) {
+        const vec bias = MICA_VLOAD(VW, b, (v + j) * VW);
+        for (int i = 0; i < TILE; i++)
+          STOREV(f32, VW, clamped(tile[i * NV + j] + bias, low, high), e,
+                 (v + j) * plane + (i < SEG ? to[0] + i * VW : to[1] + (i - SEG) * VW));
+      }
+    }
+  }
+}
+
+/* Computes the sums of `vectors` vectors of filters over `rows` rows of the strip, from row `row0` on, as
+ * d[pixel][PANEL]. */
+APART void expand_block(const extent a, const int K, const int R, const int vectors, const int row0, const int rows,
+                        weights w, pixels e, local_floats d) {
+  const int taps = R * R, segments = rows * a.segments, plane = a.rows * a.pitch * VW;
+  int offset[MOST_TAPS];
+  for (int t = 0; t < taps; t++) offset[t] = ((t / R - R / 2) * a.pitch + t % R - R / 2) * VW;
+  e += ((row0 + a.halo) * a.pitch + a.halo) * VW;
+  for (int s = 0; s < segments; s += 2) {
+    vec tile[TILE * NV];
+    int from[2], to[2];
+    for (int h = 0; h < 2; h++) {
+      const int segment = min(s + h, segments - 1), row = segment / a.segments, column = column_of(a, segment);
+      from[h] = (row * a.pitch + column) * VW;
+      to[h] = (row * a.in2 + column) * PANEL;
+    }
+    if (vectors == NV)
+      MULTIPLY(expand, NV)(w, K, taps, offset, e + from[0], e + from[1], plane, tile);
+    else
+      for (int j = 0; j < vectors; j++) MULTIPLY(expand, 1)
+    (w + (long)j * K * taps * VW, K, taps, offset, e + from[0], e + from[1], plane, tile + j);
+    for (int i = 0; i < TILE; i++)
+      for (int j = 0; j < vectors; j++)
+        STOREV(f32, VW, tile[i * NV + j], d, (i < SEG ? to[0] + i * PANEL : to[1] + (i - SEG) * PANEL) + j * VW);
+  }
+}
+
+CPU_KERNEL fire_module(const int8 size, const int8 cut, source S, const long S_at, weights P, const long P_at,
+                       source B1, const long B1_at, source B2, const long B2_at, source B3, const long B3_at,
+                       __local float *scratch, result D, const long D_at, const float low, const float high) {
+  UNPACK_INTS(FIRE_MODULE_SIZE, size)
+  UNPACK_INTS(FIRE_MODULE_CUT, cut)
+  const int KV = (K + VW - 1) / VW, row0 = (int)get_group_id(0) * ROWS, rows = min(ROWS, IN1 - row0);
+  const int part = (int)get_group_id(1);
+  const long n = (long)get_group_id(2), plane = (long)IN1 * IN2;
+  const extent a = {IN1, IN2, rows + 2 * halo, IN2 + 2 * halo, halo, (IN2 + SEG - 1) / SEG};
+  local_floats e = scratch, x = e + KV * (ROWS + 2 * halo) * a.pitch * VW, b = x + C * VW, d = b + KV * VW;
+  weights w = P + P_at;
+  for (int k = 0; k < KV * VW; k++) b[k] = k < K ? READ(1, B1, B1_at + k) : 0.0f;
+  squeeze_strip(a, C, K, row0 - halo, S, S_at + n * C * plane, w, low, high, e, x, b);
+  w += (long)KV * VW * C;
+  for (int branch = 0; branch < 2; branch++) {
+    const int M = branch ? M3 : M2, R = branch ? R3 : R2, MV = (M + VW - 1) / VW, depth = K * R * R;
+    const long channel = n * (M2 + M3) + (branch ? M2 : 0);
+    for (int v = part * NV; v < MV; v += PARTS * NV)
+      for (int row = 0; row < rows; row += BLOCK) {
+        const int vectors = min(NV, MV - v), height = min(BLOCK, rows - row);
+        expand_block(a, K, R, vectors, row, height, w + (long)v * depth * VW, e, d);
+        for (int j = 0; j < vectors; j++) {
+          const int m = (v + j) * VW;
+          const long at = D_at + (channel + m) * plane + (long)(row0 + row) * IN2;
+          if (branch)
+            finish(d + j * VW, height * IN2, M - m, plane, B3, B3_at + m, D, at, low, high);
+          else
+            finish(d + j * VW, height * IN2, M - m, plane, B2, B2_at + m, D, at, low, high);
+        }
+      }
+    w += (long)MV * VW * depth;
+  }
+}

@@ -1,0 +1,24 @@
+/* ops/conv/block.h: blocks of convolutions that are one launch on CPUs: inverted residuals, fire modules. What stands
+ * between the convolutions of a block has one bias per channel and is clamped to [low, high]. */
+#ifndef MICA_OPS_CONV_BLOCK_H
+#define MICA_OPS_CONV_BLOCK_H
+
+#include "ops/conv/conv.h"
+
+/* True for a convolution of two dimensions with a bias and without dilation. Its result is clamped to [*low, *high],
+ * which may be infinite. */
+bool mica__block_is_part(const mica_graph *graph, int32_t id, double *low, double *high);
+/* True for such a part with filters of one element, stride 1, no padding and one group. */
+bool mica__block_is_product(const mica_graph *graph, int32_t id, double *low, double *high);
+
+/* The activation that clamps to [low, high]: [-inf, inf], [0, inf] or [0, high]. */
+mica_conv_epilogue mica__block_epilogue(double low, double high);
+/* Launches a convolution of the block by itself, with operand w as filters and operand `bias` as its bias. */
+mica_status mica__block_launch_part(const mica__exec *exec, const mica_conv_config *config, const mica_tensor *x,
+                                    int32_t w, int32_t bias, mica_conv_epilogue epilogue, mica_tensor *y);
+
+/* On the host: y = clamp(y + bias), with one bias per channel. */
+void mica__block_add_bias(double *y, const double *bias, int64_t images, int64_t channels, int64_t plane, double low,
+                          double high);
+
+#endif

@@ -1,0 +1,444 @@
+/* The fire module of SqueezeNet as one launch on CPUs (cl/conv/cpu/fire_module.cl): filters of one element that squeeze
+ * the channels, and two convolutions of their result, whose results are concatenated (F. N. Iandola and others:
+ * SqueezeNet, 2016). The squeezed channels never leave a core's caches, and two of three launches are saved, whose cost
+ * is mostly PoCL's waking of threads.
+ *
+ *   fire_module (x, w1, b1, w2, b2, w3, b3)
+ *
+ * In graphs it replaces a concatenation and three convolutions after the fusion of their epilogues
+ * (mica__op.match_launches). */
+#include "base/arith.h"
+#include "base/error.h"
+#include "cl/conv/cpu/fields.clh"
+#include "ops/conv/attrs.h"
+#include "ops/conv/block.h"
+#include "ops/conv/cpu/pack_weights.h"
+#include "ops/select/launch_check.h"
+#include "ops/select/registry.h"
+#include "runtime/core_model.h"
+#include "runtime/fields.h"
+#include "runtime/workspace.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define FIRE_MODULE_ATTRS(X, S)                                                                                        \
+  X(S, REAL, low, 0, "no result of the three convolutions is below")                                                   \
+  X(S, REAL, high, (double)INFINITY, "and none above")
+MICA__ATTR_STRUCT(fire_module, FIRE_MODULE_ATTRS);
+static MICA__ATTR_TABLE(fire_module, FIRE_MODULE_ATTRS);
+
+enum { X, W1, B1, W2, B2, W3, B3, OPERANDS };
+
+static const mica__kernel_param params[] = {
+    MICA__DTYPE("D_T", "type of x, b1, b2, b3 and y", MICA__CONV_TYPES),
+    MICA__INT("SEG", "pixels of a segment; a register tile has two", 7, 3),
+    MICA__INT("NV", "vectors of filters of a register tile", 1, 2),
+};
+static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 7, 2)};
+static const mica__kernel_desc kernel_desc = {MICA__KERNEL("fire_module", "conv/cpu/fire_module.cl", params, variants)};
+#define VW 16
+/* The largest filter; the kernel keeps MOST_SIDE * MOST_SIDE offsets. */
+#define MOST_SIDE 7
+
+/* --- the problem --- */
+
+/* The three convolutions of a module. */
+typedef struct module {
+  mica__conv_dims squeeze, expand[2];
+} module;
+
+/* An expanding convolution pads so that its results have the pixels of its source. */
+static mica_conv_config same_size(mica_shape w) { return (mica_conv_config){.pad = {w.dim[2] / 2, w.dim[3] / 2}}; }
+
+static mica_status module_of(mica_shape x, mica_shape w1, mica_shape w2, mica_shape w3, module *m) {
+  const mica_conv_config before = same_size(w2), after = same_size(w3);
+  mica_shape e = x;
+  MICA_TRY(mica__conv_dims_of(NULL, x, w1, NULL, &m->squeeze));
+  e.dim[1] = w1.dim[0];
+  MICA_TRY(mica__conv_dims_of(&before, e, w2, NULL, &m->expand[0]));
+  return mica__conv_dims_of(&after, e, w3, NULL, &m->expand[1]);
+}
+
+static mica_status infer(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
+  static const int weights[] = {W1, W2, W3};
+  module m;
+  (void)attrs;
+  for (int32_t i = 0; i < input_count; i++)
+    if (mica__shape_is_open(inputs[i].shape))
+      return mica__fail(MICA_E_SHAPE, "operand %d has an open dimension", (int)i);
+  if (inputs[X].shape.rank != 4)
+    return mica__fail(MICA_E_SHAPE, "x has a rank of %d, but must have 4", (int)inputs[X].shape.rank);
+  for (int i = 0; i < 3; i++) {
+    const mica_shape w = inputs[weights[i]].shape;
+    int64_t biases = 0;
+    MICA_TRY(mica_shape_count(inputs[weights[i] + 1].shape, &biases));
+    if (w.rank != 4 || w.dim[2] != w.dim[3] || w.dim[2] % 2 == 0 || (i == 0 && w.dim[2] != 1))
+      return mica__fail(MICA_E_SHAPE, "filters %d must be square with odd sides, and the first have one element",
+                        i + 1);
+    if (biases != w.dim[0])
+      return mica__fail(MICA_E_SHAPE, "there are %lld biases for %lld filters", (long long)biases, (long long)w.dim[0]);
+  }
+  MICA_TRY(module_of(inputs[X].shape, inputs[W1].shape, inputs[W2].shape, inputs[W3].shape, &m));
+  *out = inputs[X];
+  out->shape.dim[1] = m.expand[0].k + m.expand[1].k;
+  return MICA_OK;
+}
+
+/* --- on the host --- */
+
+static mica_status evaluate(const mica__eval *eval) {
+  const mica__fire_module_attrs *attrs = eval->attrs;
+  const mica__type *types = eval->types;
+  module m;
+  MICA_TRY(module_of(types[X].shape, types[W1].shape, types[W2].shape, types[W3].shape, &m));
+  const int64_t n = m.squeeze.n, k = m.squeeze.k, plane = mica__product3(m.squeeze.out);
+  const int64_t filters[2] = {m.expand[0].k, m.expand[1].k}, all = filters[0] + filters[1];
+  double *e = malloc(((size_t)(n * k * plane) + 1) * sizeof *e),
+         *y = malloc(((size_t)(n * all * plane) + 1) * sizeof *y);
+  if (e && y) {
+    mica__conv_reference(&m.squeeze, MICA__CONV_FWD, eval->inputs[X], eval->inputs[W1], e);
+    mica__block_add_bias(e, eval->inputs[B1], n, k, plane, attrs->low, attrs->high);
+    for (int i = 0; i < 2; i++) {
+      mica__conv_reference(&m.expand[i], MICA__CONV_FWD, e, eval->inputs[i ? W3 : W2], y);
+      mica__block_add_bias(y, eval->inputs[i ? B3 : B2], n, filters[i], plane, attrs->low, attrs->high);
+      for (int64_t j = 0; j < n * filters[i] * plane; j++) {
+        const int64_t image = j / (filters[i] * plane), at = j % (filters[i] * plane);
+        eval->output[(image * all + (i ? filters[0] : 0)) * plane + at] = y[j];
+      }
+    }
+  }
+  mica_status status = e && y ? MICA_OK : mica__fail_nomem("a reference");
+  free(e);
+  free(y);
+  return status;
+}
+
+/* --- how the work is cut --- */
+
+typedef struct plan {
+  int64_t seg, nv;             /* the kernel's SEG and NV */
+  int64_t rows, strips, parts; /* rows of D per strip, number of strips, parts of the filters */
+  int64_t block, halo;         /* rows that are finished together; rows of E on each side of a strip */
+} plan;
+
+/* 28 sums, the weights and a pixel fill the 32 registers of AVX-512; 12 halves of sums, two of weights and a pixel fill
+ * 15 of AVX2's 16. */
+static plan plan_for(const mica_device_info *device) {
+  return device->vector_bytes >= MICA__LONG_VECTOR ? (plan){.seg = 7, .nv = 2} : (plan){.seg = 3, .nv = 1};
+}
+
+/* The most pixels that are finished together: their sums of a panel take half of a first-level cache. */
+#define MOST_FINISHED 196
+
+static size_t scratch_bytes(const module *m, const plan *p) {
+  const mica__conv_dims *s = &m->squeeze;
+  const int64_t vectors = mica__ceil_div(s->k, VW), panel = p->nv * VW;
+  const int64_t e = (p->rows + 2 * p->halo) * (s->in[2] + 2 * p->halo) * vectors * VW;
+  return (size_t)(e + s->c * VW + vectors * VW + (p->block * s->in[2] + VW) * panel) * sizeof(float);
+}
+
+/* Costs in multiply-adds of a vector: finishing a vector of results, packing a channel of a tile, and reading a vector
+ * of weights for the first time in a group. The last number is the share of the time that more groups must save. */
+#define FINISHING 6.0
+#define PACKING 8.0
+#define WEIGHT 3.0
+#define GAIN 0.02
+
+/* The time of a work-group, in multiply-adds of a vector. */
+static double time_of(const module *m, const plan *p) {
+  const mica__conv_dims *s = &m->squeeze;
+  const int64_t a_row = mica__ceil_div(s->in[2], p->seg), vectors = mica__ceil_div(s->k, VW);
+  const double pixels = (double)(p->rows * a_row * p->seg), c = (double)s->c;
+  const int64_t squeezed = mica__min(s->in[1], p->rows + 2 * p->halo) * a_row;
+  double time = (double)squeezed * ((double)(p->seg * vectors) * (c + FINISHING) + PACKING / 2 * c);
+  for (int i = 0; i < 2; i++) {
+    const mica__conv_dims *e = &m->expand[i];
+    const int64_t panels = mica__ceil_div(mica__ceil_div(e->k, p->nv * VW), p->parts) * p->nv;
+    const double steps = (double)(s->k * mica__product3(e->filter));
+    time += (double)panels * (pixels * (steps + FINISHING) + WEIGHT * steps);
+  }
+  return time;
+}
+
+/* Chooses the strips and parts that finish first: as few as keep all units busy. False if not even a row fits. */
+static bool make_plan(const module *m, const mica_device_info *device, plan *best) {
+  const mica__conv_dims *s = &m->squeeze;
+  const size_t cached = (size_t)mica__core_model_of(device)->l2_floats / 2 * sizeof(float);
+  const size_t room = cached < device->local_bytes ? cached : (size_t)device->local_bytes;
+  const int64_t images = mica__max(1, s->n), units = (int64_t)device->compute_units;
+  const int64_t filters = mica__max(m->expand[0].k, m->expand[1].k);
+  double least = INFINITY;
+  for (int64_t strips = 1; strips <= s->in[1]; strips++) {
+    plan p = plan_for(device);
+    const int64_t panels = mica__ceil_div(filters, p.nv * VW);
+    p.rows = mica__ceil_div(s->in[1], strips);
+    p.strips = mica__ceil_div(s->in[1], p.rows);
+    p.halo = mica__max(m->expand[0].filter[1], m->expand[1].filter[1]) / 2;
+    p.block = mica__max(1, mica__min(p.rows, MOST_FINISHED / s->in[2]));
+    if (p.strips != strips || scratch_bytes(m, &p) > room) continue;
+    for (p.parts = 1; p.parts <= mica__min(panels, units); p.parts++) {
+      const double time = (double)mica__ceil_div(strips * p.parts * images, units) * time_of(m, &p);
+      if (time > (1 - GAIN) * least) continue;
+      least = time;
+      *best = p;
+    }
+  }
+  return least < INFINITY;
+}
+
+/* True if the kernel, which counts in ints, can compute the module. */
+static bool fits(const module *m, const mica_device_info *device) {
+  const mica__conv_dims *s = &m->squeeze;
+  const int64_t most = INT32_MAX / VW / 8, area = (s->in[1] + MOST_SIDE) * (s->in[2] + MOST_SIDE);
+  for (int i = 0; i < 2; i++)
+    if (m->expand[i].filter[1] > MOST_SIDE || m->expand[i].k * s->k * mica__product3(m->expand[i].filter) >= most)
+      return false;
+  return s->in[2] >= plan_for(device).seg && s->k * s->c < most && (s->k + VW) * area < most && s->c < most;
+}
+
+/* --- the launch --- */
+
+/* Packs the three operands of weights, one after another. */
+static mica_status pack_all(const mica__exec *exec, const module *m, mica_buffer **packed) {
+  const uint32_t weights = 1u << W1 | 1u << W2 | 1u << W3;
+  mica_queue *queue = exec->prologue && (exec->constant & weights) == weights ? exec->prologue : exec->queue;
+  const mica__conv_dims *const dims[] = {&m->squeeze, &m->expand[0], &m->expand[1]};
+  static const int operands[] = {W1, W2, W3};
+  mica__conv_phase phases[3];
+  int64_t count = 0, first = 0;
+  for (int i = 0; i < 3; i++) {
+    phases[i] = mica__conv_phase_forward(dims[i]);
+    count += mica__conv_packed_count(&phases[i], VW);
+  }
+  MICA_TRY(mica__workspace_create(queue, (size_t)(count + 1) * sizeof(float), packed));
+  mica_status status = MICA_OK;
+  for (int i = 0; status == MICA_OK && i < 3; i++) {
+    const mica__conv conv = {.w = exec->inputs[operands[i]], .dtype = mica_tensor_dtype(exec->output)};
+    const int64_t floats = mica__conv_packed_count(&phases[i], VW);
+    if (floats > 0) status = mica__conv_cpu_pack_weights(queue, &conv, &phases[i], VW, dims[i]->c, *packed, first);
+    first += floats;
+  }
+  if (status != MICA_OK) mica_buffer_destroy(*packed);
+  return status;
+}
+
+static double flops_of(const module *m) {
+  return mica__conv_flops(&m->squeeze) + mica__conv_flops(&m->expand[0]) + mica__conv_flops(&m->expand[1]);
+}
+
+MICA__FIELDS(size_fields, FIRE_MODULE_SIZE);
+MICA__FIELDS(cut_fields, FIRE_MODULE_CUT);
+static mica_status launch_strips(const mica__exec *exec, const module *m, const plan *p, mica_buffer *packed) {
+  const mica__fire_module_attrs *attrs = exec->attrs;
+  const mica__conv_dims *s = &m->squeeze, *e = m->expand;
+  int32_t values[MICA__MAX_PARAMS];
+  mica__kernel *kernel = NULL;
+  double bytes = (double)mica_tensor_bytes(exec->output);
+  MICA_TRY(mica__exec_values(exec, &kernel_desc, values));
+  mica__kernel_set(&kernel_desc, values, "D_T", (int32_t)mica_tensor_dtype(exec->output));
+  mica__kernel_set(&kernel_desc, values, "SEG", (int32_t)p->seg);
+  mica__kernel_set(&kernel_desc, values, "NV", (int32_t)p->nv);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), &kernel_desc, values, NULL, &kernel));
+  mica__launch launch = mica__launch_of(kernel);
+  const size_fields size = {.C = s->c,
+                            .K = s->k,
+                            .M2 = e[0].k,
+                            .M3 = e[1].k,
+                            .IN1 = s->in[1],
+                            .IN2 = s->in[2],
+                            .R2 = e[0].filter[1],
+                            .R3 = e[1].filter[1]};
+  const cut_fields cut = {.ROWS = p->rows, .BLOCK = p->block, .PARTS = p->parts, .halo = p->halo};
+  mica__launch_sizes(&launch, size.values);
+  mica__launch_sizes(&launch, cut.values);
+  mica__launch_tensor(&launch, exec->inputs[X]);
+  mica__launch_buffer(&launch, packed, 0);
+  mica__launch_tensor(&launch, exec->inputs[B1]);
+  mica__launch_tensor(&launch, exec->inputs[B2]);
+  mica__launch_tensor(&launch, exec->inputs[B3]);
+  mica__launch_local(&launch, scratch_bytes(m, p));
+  mica__launch_tensor(&launch, exec->output);
+  mica__launch_float(&launch, (float)attrs->low);
+  mica__launch_float(&launch, (float)attrs->high);
+  mica__launch_range3(&launch, (int64_t[]){p->strips, p->parts, s->n}, (size_t[]){1, 1, 1});
+  for (int32_t i = 0; i < exec->input_count; i++) bytes += (double)mica_tensor_bytes(exec->inputs[i]);
+  mica__launch_cost(&launch, flops_of(m), bytes);
+  return mica__queue_submit(exec->queue, &launch);
+}
+
+/* Launches one expanding convolution of one image of e, into its part of the result. */
+static mica_status expand_apart(const mica__exec *exec, const mica_tensor *e, const module *m, int which,
+                                int64_t image) {
+  const mica__fire_module_attrs *attrs = exec->attrs;
+  const mica__conv_dims *d = &m->expand[which];
+  const int64_t rows = d->in[1], columns = d->in[2], plane = rows * columns, all = m->expand[0].k + m->expand[1].k;
+  const mica_conv_config config = same_size(mica_tensor_shape(exec->inputs[which ? W3 : W2]));
+  const int64_t at = (image * all + (which ? m->expand[0].k : 0)) * plane;
+  mica_tensor *from = NULL, *to = NULL;
+  mica_status status =
+      mica_tensor_view(e, MICA_SHAPE(1, m->squeeze.k, rows, columns), NULL, image * m->squeeze.k * plane, &from);
+  if (status == MICA_OK) status = mica_tensor_view(exec->output, MICA_SHAPE(1, d->k, rows, columns), NULL, at, &to);
+  if (status == MICA_OK)
+    status = mica__block_launch_part(exec, &config, from, which ? W3 : W2, which ? B3 : B2,
+                                     mica__block_epilogue(attrs->low, attrs->high), to);
+  mica_tensor_destroy(from);
+  mica_tensor_destroy(to);
+  return status;
+}
+
+/* Launches the convolutions one by one, on devices without the kernel. */
+static mica_status launch_apart(const mica__exec *exec, const module *m) {
+  const mica__fire_module_attrs *attrs = exec->attrs;
+  mica_shape inside = mica_tensor_shape(exec->inputs[X]);
+  mica_tensor *e = NULL;
+  inside.dim[1] = m->squeeze.k;
+  mica_status status = mica__workspace_tensor(exec->queue, mica_tensor_dtype(exec->output), inside, &e);
+  if (status == MICA_OK)
+    status =
+        mica__block_launch_part(exec, NULL, exec->inputs[X], W1, B1, mica__block_epilogue(attrs->low, attrs->high), e);
+  for (int64_t i = 0; status == MICA_OK && i < 2 * m->squeeze.n; i++)
+    status = expand_apart(exec, e, m, (int)(i % 2), i / 2);
+  mica_tensor_destroy(e);
+  return status;
+}
+
+static mica_status launch(const mica__exec *exec) {
+  const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
+  mica_buffer *packed = NULL;
+  module m;
+  plan p;
+  MICA_TRY(module_of(mica_tensor_shape(exec->inputs[X]), mica_tensor_shape(exec->inputs[W1]),
+                     mica_tensor_shape(exec->inputs[W2]), mica_tensor_shape(exec->inputs[W3]), &m));
+  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  const bool takes = mica__exec_takes(exec, &kernel_desc) && mica_tensor_dtype(exec->output) != MICA_F64 &&
+                     m.squeeze.k > 0 && m.squeeze.c > 0;
+  if (!takes || !fits(&m, device) || !make_plan(&m, device, &p)) return launch_apart(exec, &m);
+  MICA_TRY(pack_all(exec, &m, &packed));
+  const mica_status status = launch_strips(exec, &m, &p, packed);
+  mica_buffer_destroy(packed);
+  return status;
+}
+
+/* --- where a concatenation and three convolutions are one --- */
+
+/* The most squeezed channels: with more, Winograd's minimal filtering may pay in a launch of its own. */
+#define MOST_SQUEEZED 64
+
+/* Measured for one image; many images already fill the three launches. With AVX2 SqueezeNet takes 1.1 times as long by
+ * this kernel as by Winograd's minimal filtering and products, each in a launch. */
+static bool pays(const module *m, mica_engine *engine) {
+  const mica_device_info *device = mica_engine_device(engine);
+  plan p;
+  return !mica__needs_cpu(device) && device->vector_bytes >= MICA__LONG_VECTOR && m->squeeze.n == 1 &&
+         m->squeeze.k > 0 && m->squeeze.k <= MOST_SQUEEZED && m->squeeze.c > 0 && fits(m, device) &&
+         make_plan(m, device, &p) && !mica__variant_is_bad(engine, &kernel_desc, &variants[0]);
+}
+
+/* True for a part of one group and stride 1, whose filters are square with odd sides and whose results have the pixels
+ * of the source. */
+static bool is_expansion(const mica_graph *graph, int32_t id, double *low, double *high) {
+  if (!mica__block_is_part(graph, id, low, high)) return false;
+  const mica__node *node = mica__graph_node(graph, id);
+  const mica__conv_attrs *attrs = node->attrs;
+  const mica_shape w = mica__graph_node(graph, node->inputs[1])->type.shape;
+  bool plain = attrs->groups == 1 && !attrs->addend && w.dim[2] == w.dim[3] && w.dim[2] % 2 == 1;
+  for (int i = 0; i < 2; i++)
+    plain = plain && attrs->stride[i] == 1 && attrs->pad[i] == w.dim[2] / 2 && attrs->pad_more[i] == 0;
+  return plain;
+}
+
+/* Operands of a convolution's filters and biases. */
+static void add_weights(const mica__node *conv, int32_t *inputs) {
+  inputs[0] = conv->inputs[1];
+  inputs[1] = conv->inputs[((const mica__conv_attrs *)conv->attrs)->bias];
+}
+
+static bool match(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
+                  void *given) {
+  const mica_graph *graph = match->graph;
+  const mica__node *concat = mica__graph_node(graph, root), *expand[2];
+  mica__fire_module_attrs *attrs = given;
+  double low[3], high[3];
+  if (concat->op != &mica__op_concat || concat->input_count != 2 || concat->type.dtype == MICA_F64) return false;
+  for (int i = 0; i < 2; i++) {
+    if (!is_expansion(graph, concat->inputs[i], &low[i], &high[i])) return false;
+    expand[i] = mica__graph_node(graph, concat->inputs[i]);
+  }
+  const int32_t inside = expand[0]->inputs[0];
+  if (expand[1]->inputs[0] != inside || !mica__block_is_product(graph, inside, &low[2], &high[2])) return false;
+  const mica__node *squeeze = mica__graph_node(graph, inside);
+  for (int i = 0; i < 2; i++)
+    if (low[i] != low[2] || high[i] != high[2]) return false;
+  if (((const mica__conv_attrs *)squeeze->attrs)->addend) return false;
+  inputs[X] = squeeze->inputs[0];
+  add_weights(squeeze, inputs + W1);
+  add_weights(expand[0], inputs + W2);
+  add_weights(expand[1], inputs + W3);
+  *count = OPERANDS;
+  attrs->low = low[2];
+  attrs->high = high[2];
+  const mica__type *types[OPERANDS];
+  for (int32_t i = 0; i < OPERANDS; i++) {
+    types[i] = &mica__graph_node(graph, inputs[i])->type;
+    if (types[i]->dtype != concat->type.dtype) return false;
+  }
+  module m;
+  return module_of(types[X]->shape, types[W1]->shape, types[W2]->shape, types[W3]->shape, &m) == MICA_OK &&
+         pays(&m, engine);
+}
+
+/* --- the descriptor --- */
+
+static double flops(const mica__node *node, const mica__type *inputs) {
+  module m;
+  (void)node;
+  const mica_status status = module_of(inputs[X].shape, inputs[W1].shape, inputs[W2].shape, inputs[W3].shape, &m);
+  return status == MICA_OK ? flops_of(&m) : 0;
+}
+
+/* Images; channels, rows and columns of x; squeezed channels; filters of the two expansions and their sides;
+ * operands that are whole numbers. */
+#define CASE(how, type, n, c, h, w, k, m2, r2, m3, r3, exact)                                                          \
+  {                                                                                                                    \
+    .attrs = &(how), .inputs = {{type, {4, {n, c, h, w}}}, {type, {4, {k, c, 1, 1}}},                                  \
+                                {type, {1, {k}}},          {type, {4, {m2, k, r2, r2}}},                               \
+                                {type, {1, {m2}}},         {type, {4, {m3, k, r3, r3}}},                               \
+                                {type, {1, {m3}}}},                                                                    \
+    .input_count = OPERANDS, .terms = (c) + (k) * (r3) * (r3), .whole = exact                                          \
+  }
+/* Squeezed channels are whole numbers below 256, which 16 bits hold: without the kernel they are stored. */
+#define NARROW (1u << X | 1u << W1 | 1u << B1)
+
+/* Panels that are not full, segments that overlap, rows of one segment, both orders of the filters, no clamping, blocks
+ * of rows, several sums per pixel, all dtypes. The kernel does not take the last case. */
+static mica_status check(mica__check *check) {
+  static const mica__fire_module_attrs relu = {0, (double)INFINITY}, six = {0, 6},
+                                       bare = {(double)-INFINITY, (double)INFINITY};
+  const mica__launch_case list[] = {
+      CASE(relu, MICA_F32, 1, 6, 14, 14, 16, 16, 1, 16, 3, 0),
+      CASE(relu, MICA_F32, 1, 150, 13, 13, 48, 64, 1, 65, 3, 0),
+      CASE(six, MICA_F32, 2, 5, 9, 11, 7, 3, 3, 47, 1, 0),
+      CASE(bare, MICA_F32, 1, 3, 30, 55, 17, 33, 3, 2, 5, 0),
+      CASE(relu, MICA_F32, 1, 4, 1, 7, 20, 40, 1, 18, 3, 0),
+      CASE(relu, MICA_F16, 1, 6, 14, 13, 24, 40, 1, 32, 3, NARROW),
+      CASE(relu, MICA_BF16, 1, 6, 7, 8, 24, 33, 1, 32, 3, NARROW),
+      CASE(six, MICA_F32, 1, 3, 2, 2, 4, 5, 1, 6, 3, 0),
+  };
+  return mica__check_launches(check, &mica__op_fire_module, "fire modules", list, sizeof list / sizeof *list);
+}
+
+static const mica__kernel_desc *const kernels[] = {&kernel_desc, NULL};
+const mica__op mica__op_fire_module = {.name = "fire_module",
+                                       .kernels = kernels,
+                                       .check = check,
+                                       .kind = MICA__OP_LAUNCH,
+                                       .min_inputs = OPERANDS,
+                                       .max_inputs = OPERANDS,
+                                       .attrs = &mica__fire_module_attr_list,
+                                       .dtypes = "f0>0",
+                                       .infer = infer,
+                                       .evaluate = evaluate,
+                                       .launch = launch,
+                                       .match_launches = match,
+                                       .flops = flops};
