@@ -31,7 +31,7 @@
 
 /* How well the data suit a task, judged by its row; 0: not at all. */
 int32_t mica__task_suits(const mica__task_row *task, const mica_dataset *data);
-/* True if the task reports a metric of that name. */
+/* True if the task has a metric of that name that is not minor (mica_task_metric.minor). */
 bool mica__task_measures(const mica_run *run, const char *metric);
 /* Adds the picture of a sample with a caption; does nothing for other samples. */
 mica_status mica__sample_add_picture(const mica_run *run, mica_report *report, const mica__sample *sample,

@@ -184,7 +184,8 @@ static bool is_training(const char *name) {
   return is_of_part(name, "train") || mica__part_rest(MICA_PART_TRAIN, name);
 }
 
-/* True if test files lie beside the training files: they may grow without changing what is held out. */
+/* True if a folder has files of a training part by name. Test files beside them may then grow without changing what
+ * is held out. */
 static bool has_tests_apart(struct dirent *const *entries, int count) {
   bool apart = false;
   for (int i = 0; i < count; i++) apart = apart || is_training(entries[i]->d_name);

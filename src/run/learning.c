@@ -68,7 +68,8 @@ mica_status mica__run_set_picture_defaults(mica_run *run) {
   return mica__common_set(run, MICA__SETTING_augment, crop);
 }
 
-/* The standard error of a share of n samples is at most 0.5 / sqrt(n). */
+/* The tolerance of a new run (mica__run_set_tolerance). It is at most 0.5 / sqrt(n), the greatest standard error of
+ * a share of n samples. */
 static double find_tolerance(const mica_run *run, const mica_trainer_config *c) {
   const mica_dataset *validation = run->parts->at[MICA_PART_VALIDATION].data;
   const double count = validation ? (double)mica_dataset_count(validation) : 0;

@@ -11,11 +11,12 @@ mica_status mica__run_set_picture_defaults(mica_run *run);
  * standard error of the accuracy if few pictures validate and the learning rate falls to the end; else 0. A fact holds
  * it for a run that is resumed. */
 mica_status mica__run_set_tolerance(mica_run *run, mica_trainer_config *config);
-/* Raises the default number of epochs if they would have fewer steps than the task needs (mica__task_row.least_steps).
- * A number that the caller gave, or that a resumed run has, stays. */
+/* Raises the default number of epochs if they would have fewer steps than the task needs:
+ * mica__task_row.least_steps, or 900 for pictures whose network Mica chooses. It becomes at most ten times the
+ * default. A number that the caller gave, or that a resumed run has, stays. */
 mica_status mica__run_find_epochs(mica_run *run);
-/* Adds remarks on a run that has trained: its answers are not better than one answer for all samples, or it was still
- * improving at its last epoch. */
+/* Adds remarks on a run that has trained: it overfits, its answers are not better than one answer for all samples,
+ * few samples validated it, or it was still improving at its last epoch. */
 mica_status mica__run_remark_learning(mica_run *run);
 
 #endif

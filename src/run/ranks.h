@@ -16,7 +16,8 @@ int32_t mica__run_rank(const mica_run *run);
 bool mica__run_is_divided(const mica_run *run);
 /* Ranks, or groups of ranks, that divide each batch among them; at least 1. */
 int32_t mica__run_replicas(const mica_run *run);
-/* The rank's share of batches. MICA_E_INVALID if they cannot be divided evenly. */
+/* Sets the rank's share of batches: equal ones or, if speeds are given or shares may be uneven, one by speed.
+ * MICA_E_INVALID if batches cannot be divided like that. */
 mica_status mica__run_share_batch(mica_run *run, mica_loader_config *config);
 /* Fails on all ranks, naming one, if they differ in what they must agree on. */
 mica_status mica__run_check_ranks(mica_run *run);

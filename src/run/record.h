@@ -20,7 +20,7 @@ mica_status mica__run_keep_weights(mica_run *run);
 mica_status mica__run_note_weights_epoch(mica_run *run, const mica_safetensors *file);
 /* Lets a resumed run end with fewer epochs than it was begun with, if these are done. */
 mica_status mica__run_end_early(mica_run *run, int64_t done);
-/* True if mica__run_end_early has lowered the number of epochs. */
+/* True if mica__run_end_early was called: the run ends with fewer epochs than it was begun with. */
 bool mica__run_ended_early(const mica_run *run);
 
 #endif

@@ -36,7 +36,8 @@ const char *mica__run_given(const mica_run *run, const char *name);
 mica_status mica__run_set(mica_run *run, const char *name, const char *value);
 /* True if the setting was typed, read from config.json, or found before. */
 bool mica__run_is_set(const mica_run *run, const char *name);
-/* Sets settings that are not set to these values (the list ends with a name NULL), and then to the task's defaults. */
+/* The first function sets each of these settings to its value, unless it is set already or the value is "". The list
+ * ends with a name NULL. The second does the same with the defaults of the task. */
 mica_status mica__run_set_unset(mica_run *run, const mica_setting *settings);
 mica_status mica__run_set_defaults(mica_run *run);
 /* The setting "precision". */

@@ -8,7 +8,7 @@
 
 /* The kinds that a table's column may have; NULL after the last. */
 const char *mica__kind_at(size_t i);
-/* MICA_E_INVALID if the text is not a list of NAME=KIND. */
+/* MICA_E_INVALID if the text is not a list of NAME=KIND, or has a name twice. */
 mica_status mica__kinds_check(const char *kinds);
 /* MICA_E_INVALID, naming the column, if the setting "kinds" names a column that the data do not have. */
 mica_status mica__run_check_kinds(const mica_run *run);

@@ -32,8 +32,8 @@ mica_status mica__paths_find(mica_run *run, const mica_run_input *input, mica__p
 /* True if the run takes recordings, which are then searched for in folders instead of pictures. */
 bool mica__run_hears(const mica_run *run);
 void mica__paths_free(mica__paths *paths);
-/* Call this with the result of reading an input file. If it failed and input->unread is set, calls that and returns
- * MICA_OK, so that the file is skipped; else returns the status. */
+/* Call this with the result of reading an input file. If it failed because of the file (not of memory, for example)
+ * and input->unread is set, calls that and returns MICA_OK, so that the file is skipped; else returns the status. */
 mica_status mica__run_pass_file(mica_run *run, const mica_run_input *input, const char *file, mica_status status);
 
 /* Normalises as the loader does: u8 divided by 255, then by channel or by index within a row. numbers NULL: read from

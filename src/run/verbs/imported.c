@@ -242,7 +242,8 @@ static void name_head(const mica_nn *nn, char name[24]) {
   }
 }
 
-/* If answers are features, each plane is averaged. */
+/* The run's answers, from the model's result y. If the setting "stop-at" makes y features, planes are averaged and a
+ * new layer follows. */
 static mica_value answers_of(const mica_run *run, mica_nn *nn, mica_value y, int64_t outputs) {
   const mica_shape shape = mica_value_shape(y);
   const bool stopped = *mica__common_settings_of(run).stop_at != '\0';

@@ -8,8 +8,8 @@
 #include <mica/run.h>
 
 #define MICA__NETWORK_FILE "network.onnx"
-/* Opens the network of the setting "init" if it names an ONNX model, or the one in the folder of a run that began with
- * one. MICA_E_NOT_FOUND: the model has no value of the name in stop-at. */
+/* Opens the network of the setting "init" if it names an ONNX model, or the one in the folder of a run that began
+ * with one. MICA_E_NOT_FOUND: the model has no value with the name in the setting "stop-at". */
 mica_status mica__imported_open(mica_run *run);
 bool mica__is_model_file(const char *path);
 /* Facts and settings of the run that a model was exported from, if its metadata have them. */
