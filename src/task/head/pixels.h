@@ -62,8 +62,8 @@ typedef struct mica__scene {
   uint8_t *classes;              /* (H, W) */
   mica_shape shape;
 } mica__scene;
-/* Adds the picture with its classes tinted; if a side is longer than `most`, only every k-th pixel. With `marked` (may
- * be NULL), only the pixels whose class there differs from `classes` are tinted, in red. */
+/* Adds the picture with its classes tinted; if a side is longer than `most`, only every k-th pixel. With `marked`
+ * (may be NULL), only pixels that have another class there, other than 255, are tinted, in red. */
 mica_status mica__scene_add(mica_report *report, const char *name, const char *text, const mica__scene *scene,
                             const uint8_t *classes, const uint8_t *marked, int64_t most);
 /* Adds a table of metrics of the last test, with a row per class and a column per name in `columns`: "iou" stands

@@ -36,7 +36,7 @@ static mica_status sort_items(const mica_run *run, popular **list, size_t *count
 
 /* --- the long tail --- */
 
-/* How often each item is recommended, by id; *users counts the users. */
+/* Counts how often each item is recommended, by id, and to how many users. */
 static mica_status count_recommended(mica_run *run, size_t items, double *recommended, size_t *users) {
   const mica__recommender network = mica__recommend_network(run);
   const size_t all = mica__recommend_facts_of(run).users.count;

@@ -88,7 +88,8 @@ static mica_status score(mica_run *run, const mica__sentences *s, int64_t beams,
   return status;
 }
 
-/* After an epoch some texts are translated greedily; an evaluation translates all texts of its part, also by beams. */
+/* After an epoch some texts are translated greedily. An evaluation translates up to JUDGED texts of its part, also
+ * by beams. */
 static mica_status evaluate(mica_run *run, const mica_batch_source *source, mica_metrics *m) {
   const mica__sentence_settings settings = settings_of(run);
   const mica_dataset *judged = run->evaluation->data;

@@ -22,7 +22,7 @@ MICA__SETTINGS_STRUCT(series, READ_SETTINGS);
 MICA__SETTINGS(series, READ_SETTINGS);
 MICA__FACTS(series, SERIES_FACTS, 0);
 
-/* Tables of numbers suit other tasks better, unless a setting names series. */
+/* Tables of numbers suit other tasks better, so this one must be named. */
 static int32_t suits(const mica_dataset *data) {
   (void)data;
   return 0;

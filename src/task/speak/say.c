@@ -76,7 +76,7 @@ static mica_status compute(mica_run *run, const saying *s, const float *frames, 
 
 /* --- what to say --- */
 
-/* The letters of a text with silence at both ends. */
+/* Reads the letters of a text, with silence at both ends. */
 static mica_status read_letters(const mica_run *run, const char *text, saying *s) {
   const size_t size = strlen(text);
   if (!size) return mica__fail(MICA_E_INVALID, "the text is empty: there is nothing to say");
@@ -126,7 +126,7 @@ static mica_status find_speaker(const mica_run *run, const char *name, saying *s
 
 /* --- speaking --- */
 
-/* The number of frames of each letter, from log(1 + frames). */
+/* Sets the number of frames of each letter, for which the network gives log(1 + frames). */
 static mica_status set_durations(mica_run *run, double speed, saying *s) {
   if (!(s->durations = calloc((size_t)s->count, sizeof *s->durations))) return mica__fail_nomem("durations");
   MICA_TRY(compute(run, s, NULL, s->count, s->durations));
@@ -140,7 +140,7 @@ static mica_status set_durations(mica_run *run, double speed, saying *s) {
   return MICA_OK;
 }
 
-/* Magnitudes (bins, frames), freed by the caller. */
+/* Computes the magnitudes (bins, frames) of the utterance; the caller frees them. */
 static mica_status find_spectrum(mica_run *run, const saying *s, float **spectrum) {
   const int64_t count = mica__speaker_bins(mica__speak_facts_of(run).rate) * s->frames;
   float *ones = malloc((size_t)s->frames * sizeof *ones);
