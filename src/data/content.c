@@ -79,8 +79,8 @@ static mica_status fail_too_large(const char *name, const block *b) {
                     name, b->most >> 20, MOST_RATIO);
 }
 
-/* How much memory to inflate into first: the size stated in the file's last four bytes, but limited by
- * TRUSTED_RATIO. */
+/* How much memory to inflate into first: the size that the file's last four bytes state. If that is more than
+ * TRUSTED_RATIO times the packed size, only twice the packed size. */
 static size_t first_capacity(const uint8_t *raw, size_t raw_size) {
   const uint8_t *last = raw + raw_size - 4;
   size_t stated = (size_t)last[0] | (size_t)last[1] << 8 | (size_t)last[2] << 16 | (size_t)last[3] << 24;

@@ -27,12 +27,12 @@ typedef struct mica__source {
 
 /* --- part_names.c, parts.c --- */
 
-/* The rest of a name after the word for the part at its beginning, in any case: train, training, data_batch; val,
- * valid, validation, dev; test, testing, t10k, eval, evaluation. NULL: it does not begin with one. */
+/* The rest of a name after the word for the part at its beginning, in capitals or not: train, training, data_batch;
+ * val, valid, validation, dev; test, testing, t10k, eval, evaluation. NULL: it does not begin with one. */
 const char *mica__part_rest(mica_part part, const char *name);
 /* True if the name is such a word, alone or with "set", "data", "dataset", "split" or "images" after it: test_set. */
 bool mica__part_is_named(mica_part part, const char *name);
-/* True if such a word occurs anywhere in the name: seg_train, run2-test. */
+/* True if such a word is anywhere in the name, without a letter before or after it: seg_train, run2-test. */
 bool mica__part_is_meant(mica_part part, const char *name);
 bool mica__is_part_name(const char *name);
 /* Finds the file of a part in a folder, by its name before an ending such as ".tsv"; if there are several, the one with

@@ -111,8 +111,8 @@ static void range_of(const mica_split_config *config, uint64_t units, uint64_t *
   *last = units * (uint64_t)(config->fold + 1) / (uint64_t)config->folds;
 }
 
-/* Samples with the same value in the column stay together: groups are added until they have as many samples as
- * wanted. */
+/* The part is a share of the groups or, for folds, a range of them, in random order. Samples with the same value in
+ * the column are one group. */
 static mica_status choose_groups(const mica_dataset *dataset, const mica_split_config *config, keyed *keys,
                                  uint8_t *chosen) {
   MICA_TRY(read_keys(dataset, config->group, keys));

@@ -254,7 +254,7 @@ static int64_t distance(uint32_t a, uint32_t b) {
   return sum;
 }
 
-/* The class of a value: 255 for none, -1 if the table does not have the value. */
+/* The class of a value: 255 for none; -1 if the table neither has the value nor says what other values mean. */
 static int32_t class_of(const mica__mask_table *t, uint32_t value) {
   int32_t best = 0;
   for (int32_t c = 0; c < t->classes; c++)

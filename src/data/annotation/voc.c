@@ -413,7 +413,8 @@ static mica_status has_list(const char *root, const char *name, bool *is) {
   return status;
 }
 
-/* The list of a part; NULL: none. If there are no lists at all, everything is the training part. */
+/* Finds the file that lists the part; NULL: none. For the training part, trainval.txt serves if there is no
+ * train.txt. */
 static mica_status list_of(const char *root, mica_part part, const char **list) {
   static const char *const lists[] = {"train.txt", "val.txt", "test.txt"};
   bool is = false;

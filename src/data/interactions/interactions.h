@@ -64,8 +64,9 @@ mica_status mica__interactions_add_side(const char *path, mica__side side, const
                                         mica__interactions *x);
 /* The table of users or items in a folder; false if the folder has no such table. */
 bool mica__interactions_find_side(const char *folder, mica__side side, mica__text *path);
-/* Titles of the items by name, from the file at path; NULL: from movies.csv, items.csv, u.item or movies.dat in the
- * folder. *titles (items->count texts, "" for none) stays NULL if there is no such table. */
+/* Titles of the items by name, from the file at path; NULL: from movies.csv, items.csv, titles.csv, items.tsv,
+ * u.item or movies.dat in the folder. *titles (items->count texts, "" for none) stays NULL if there is no such
+ * table. */
 mica_status mica__titles_open(const char *path, const char *folder, const mica__id_names *items, char ***titles);
 
 /* The ratings of a new user. */

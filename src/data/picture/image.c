@@ -71,7 +71,7 @@ static mica_status make_axis(int32_t size, int32_t out, double scale, axis *a) {
   return MICA_OK;
 }
 
-/* Filters columns first, into rows of floats, and then rows. */
+/* Filters along the width first, into rows of floats, then along the height. */
 static void scale_planes(const mica__image *image, const axis *across, const axis *down, int32_t height, int32_t width,
                          float *rows, uint8_t *planes) {
   size_t pixel = (size_t)image->channels;

@@ -5,8 +5,8 @@
 #include <mica/data.h>
 
 /* (3, H, W): a grey or coloured picture with its classes tinted. The first class stays clear, as do pixels of class
- * 255. With `marked` (may be NULL), only the pixels whose class there differs from `classes` are tinted, in red. The
- * caller frees it; NULL: out of memory. */
+ * 255. With `marked` (may be NULL), only pixels that have another class there, other than 255, are tinted, in red.
+ * The caller frees it; NULL: out of memory. */
 uint8_t *mica__paint_classes(const uint8_t *planes, mica_shape shape, const uint8_t *classes, const uint8_t *marked);
 /* Keeps only every k-th pixel if a side is longer than `most`; returns the shape that is left. */
 mica_shape mica__paint_thin(uint8_t *planes, mica_shape shape, int64_t most);

@@ -169,7 +169,7 @@ int64_t mica__series_irregular(const mica__series *s, int64_t *first) {
   return count;
 }
 
-/* A number with as many decimals as the last one; 3 to 6 for a fraction of a year. */
+/* Writes a number. A fraction of a year gets as many decimals as the last one has, but 3 to 6. */
 static void write_number(const mica__spacing *d, const char *like, double value, char *text, size_t bytes) {
   const char *point = strchr(like, '.');
   const int decimals = point ? (int)strspn(point + 1, "0123456789") : 0;
@@ -179,7 +179,7 @@ static void write_number(const mica__spacing *d, const char *like, double value,
     mica__snprintf(text, bytes, "%.12g", value);
 }
 
-/* A date in the same form as the last one. */
+/* Writes a date in the form of the last one. */
 static void write_date(const mica__series *s, const mica__moment *m, char *text, size_t bytes) {
   const long long year = m->months / 12, month = m->months % 12 + 1, day = m->day;
   int used = snprintf(text, bytes, s->digits ? "%04lld%02lld" : "%04lld-%02lld", year, month);

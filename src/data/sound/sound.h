@@ -40,8 +40,8 @@ int64_t mica__resampled(int64_t n, int32_t from, int32_t to);
  * With `last`, zeros follow the samples. MICA_E_NOMEM. */
 mica_status mica__resampler_push(mica__resampler *resampler, const float *samples, int64_t count, bool last, float *out,
                                  int64_t most, int64_t *made);
-/* Passes count samples to `take` in pieces, resampled if the rates differ. *resampler: made in the first call if
- * needed; the caller destroys it. last: these are the last samples. */
+/* Passes count samples to `take`: all at once if the rates are equal, else resampled in pieces. *resampler: made in
+ * the first call if needed; the caller destroys it. last: these are the last samples. */
 mica_status mica__sound_resample(mica__resampler **resampler, int32_t from, int32_t to, const float *samples,
                                  int64_t count, bool last,
                                  mica_status (*take)(void *user, const float *samples, int64_t count), void *user);

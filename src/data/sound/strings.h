@@ -31,7 +31,8 @@ mica_status mica__strings_know(const mica_dataset *rest, mica_dataset **part);
  * name in messages. */
 mica_status mica__strings_make(mica_dataset *base, const char *task, mica_part part, const mica__strings_form *form,
                                mica_dataset **data);
-/* The names of the data's speakers, *count of them; the caller frees the list. NULL: memory is short. */
+/* The names of the data's speakers, *count of them, or one name "" if the data have no speakers; the caller frees
+ * the list. NULL: memory is short. */
 const char **mica__strings_speakers(const mica_dataset *data, int32_t *count);
 
 /* Frames of the spectrum and steps of the network, in samples. A step reads `reach` samples, the next step those

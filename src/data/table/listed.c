@@ -87,7 +87,7 @@ static mica_column_data column_of(const char *name, const char *texts, const int
       .column = {name, MICA_COLUMN_KIND_TEXT, MICA_U8, {1, {MICA_DYNAMIC}}, 0}, .data = texts, .offsets = ends};
 }
 
-/* Passes an array to the dataset, unless `status` is a failure; a failure destroys the dataset. */
+/* Passes an array to the dataset, unless `status` is a failure. If that fails, the dataset is destroyed. */
 static mica_status own(mica_dataset **data, void **array, mica_status status) {
   if (status != MICA_OK) return status;
   void *given = *array;

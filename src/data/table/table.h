@@ -243,8 +243,8 @@ mica_status mica__table_fill(mica__store *store, const mica_dataset_config *conf
 const char *mica__file_holds(const char *name);
 /* True if a cell of the table's file `table` names a file that exists. */
 bool mica__table_finds(const char *table, const char *cell);
-/* True for a column that names pictures, recordings or tables: by its first cell and, unless `any`, by its own name or
- * because the first file exists. Tables are named if `any`. */
+/* True for a column whose first cell names a picture or recording, if that file exists or the column's name says so
+ * ("image", "path"). With `any`, the first cell decides alone, and may name a table too. False for a label. */
 bool mica__field_names_files(const mica__field *field, bool any);
 /* True for a name with the ending of tables. */
 bool mica__table_is_named(const char *name);
