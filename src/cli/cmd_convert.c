@@ -73,7 +73,7 @@ static int read_weights(const cli_command *self, const mica_onnx *model, weights
   }
 }
 
-/* Drops integers and scalars: they are parameters of nodes, not weights. Returns their number. */
+/* Moves integers and scalars to the end: they are parameters of nodes, not weights. Returns the number of weights. */
 static size_t drop_small(weights *w) {
   size_t kept = 0, all = w->count;
   for (size_t i = 0; i < all; i++) {

@@ -193,7 +193,7 @@ static void take(follower *f, const char *text) {
 
 /* --- one process after another --- */
 
-/* Makes the request; NULL: no memory. Free it with cJSON_free. */
+/* Makes the request; NULL: there is not enough memory. Free it with cJSON_free. */
 static char *request_of(const follower *f) {
   cli_json json;
   cli_json_begin(&json);

@@ -82,7 +82,8 @@ static void fill(mica_dtype dtype, void *data, int64_t count, uint64_t *state) {
   }
 }
 
-/* The extent of an open dimension: one second of sound if mica export wrote the model, else 1. */
+/* The extent of an open dimension: one second for the samples of the input "sound" if the model states its rate,
+ * else 1. */
 static int64_t open_extent(const mica_onnx *model, const mica_onnx_port *port, int32_t dim) {
   const char *rate = strcmp(port->name, "sound") == 0 && dim == 1 ? mica_onnx_metadata(model, "rate") : NULL;
   const double samples = rate && *rate == '[' ? strtod(rate + 1, NULL) : 0;

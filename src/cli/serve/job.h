@@ -133,7 +133,8 @@ void serve_answer_begin(serve_job *job);
 void serve_answer_event(serve_choice *choice, const mica_decoder_event *event);
 /* Answers the routes that need only the tokenizer. */
 void serve_answer_tokens(serve_job *job);
-/* Sets the whole output, which is freed with cJSON_free, and ends the job. NULL: no memory. */
+/* Sets the whole output, which is freed with cJSON_free, and ends the job. json NULL: there was not enough memory
+ * for it. */
 void serve_answer_set(serve_job *job, char *json);
 
 /* --- vectors, in serve/vectors.c --- */

@@ -52,7 +52,8 @@ static void add_vector(cli_json *json, cJSON *item, const float *vector, size_t 
   for (size_t c = 0; c < width; c++) cli_json_real(json, list, NULL, (double)vector[c]);
 }
 
-/* Makes the answer, which cJSON_free frees; NULL: no memory. This may take long, so no lock is held. */
+/* Makes the answer, which cJSON_free frees; NULL: there is not enough memory. This may take long, so no lock is
+ * held. */
 static char *make_answer(const serve_job *job) {
   const serve_asked *asked = &job->asked;
   const size_t width = (size_t)job->work->model->width;
