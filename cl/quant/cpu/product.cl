@@ -46,31 +46,7 @@
 
 #include "quant/cpu/dot.clh"
 
-/* Where the values of a tile lie. */
-#define MOST_KNOWN 49
-typedef struct walk {
-  int R, S, dh, dw, sh, sw, wq, steps;
-  long step_step, plane, known[MOST_KNOWN]; /* where the first values of the first MOST_KNOWN taps lie */
-} walk;
-
-/* Where the first value of the tap (r, s) lies. */
-static inline long find_tap(__private const walk *w, const int r, const int s) {
-  return ((long)(r * w->dh % w->sh) * w->sw + s * w->dw % w->sw) * w->plane + (long)(r * w->dh / w->sh) * w->wq +
-         s * w->dw / w->sw;
-}
-#if RAW
-#define FIND_TAPS(w)
-#define tap_at(w, r, s) 0
-#else
-/* Four divisions per tap, done once per group. */
-#define FIND_TAPS(w)                                                                                                   \
-  for (int tap = 0; tap < min((w).R * (w).S, MOST_KNOWN); tap++)                                                       \
-    (w).known[tap] = find_tap(&(w), tap / (w).S, tap % (w).S);
-static inline long tap_at(__private const walk *w, const int r, const int s) {
-  const int tap = r * w->S + s;
-  return tap < MOST_KNOWN ? w->known[tap] : find_tap(w, r, s);
-}
-#endif
+#include "quant/cpu/walk.clh"
 
 #if TILES
 #if ROWS_U && COLUMNS_U

@@ -10,6 +10,7 @@ enum {
   ZEROS = FIRST_ZERO | SECOND_ZERO,
   BIAS = 1 << MICA__INT8_BIAS,
   Y = 1 << MICA__INT8_Y_SCALE | 1 << MICA__INT8_Y_ZERO,
+  FOR_SIGNED_FILTERS = SCALES | FIRST_ZERO | Y,
   PER_ROW = 1 << 20,
   PER_COLUMN = 1 << 21,
   RELU = 1 << 22,
@@ -264,7 +265,36 @@ static mica_status check_instructions(mica__check *check, const mica__op *op) {
        SCALES | Y | SUM,
        {.groups = 2, .pad = {0, 1}}},
   };
-  enum { KINDS = sizeof kinds / sizeof *kinds };
+  /* Filters as lanes: lines of several, full, partial and few tiles; filters that leave lanes empty. */
+  static const int8_case lanes[] = {
+      {MICA_U8,
+       MICA_I8,
+       MICA_U8,
+       {4, {1, 3, 9, 14}},
+       {4, {40, 3, 3, 3}},
+       FOR_SIGNED_FILTERS | BIAS | PER_COLUMN,
+       {.pad = {1, 1}}},
+      {MICA_I8, MICA_I8, MICA_I8, {4, {2, 6, 7, 7}}, {4, {33, 6, 3, 3}}, FOR_SIGNED_FILTERS | SUM, {.pad = {1, 1}}},
+      {MICA_U8, MICA_I8, MICA_I8, {4, {2, 38, 5, 8}}, {4, {36, 19, 3, 2}}, Y | TIES, {.groups = 2}},
+      {MICA_U8, MICA_I8, MICA_U8, {4, {1, 5, 9, 31}}, {4, {7, 5, 3, 3}}, Y | SUM | TIES | RELU, {.stride = {2, 2}}},
+      {MICA_U8, MICA_I8, MICA_U8, {4, {1, 3, 12, 29}}, {4, {32, 3, 8, 7}}, SCALES | Y | BIAS, {.pad = {3, 3}}},
+      {MICA_I8,
+       MICA_I8,
+       MICA_U8,
+       {4, {3, 4, 5, 3}},
+       {4, {5, 4, 3, 3}},
+       FOR_SIGNED_FILTERS | SUM | TIES,
+       {.pad = {1, 1}}},
+      {MICA_U8,
+       MICA_I8,
+       MICA_U8,
+       {4, {1, 9, 17, 17}},
+       {4, {35, 9, 1, 1}},
+       FOR_SIGNED_FILTERS | SUM,
+       {.stride = {2, 2}}},
+  };
+  enum { KINDS = sizeof kinds / sizeof *kinds, WITH_LANES = sizeof lanes / sizeof *lanes };
+  MICA_TRY(check_variants(check, op, true, &mica__int8_filters_kernel, lanes, WITH_LANES));
   MICA_TRY(check_variants(check, op, true, &mica__int8_cpu_vnni_kernel, kinds, KINDS));
   MICA_TRY(check_variants(check, op, true, &mica__int8_cpu_bytes_kernel, kinds, KINDS));
   return check_on(check, op, true, MICA__ON_GPU, NULL, kinds, KINDS);

@@ -107,7 +107,7 @@ bool mica__int8_is_constant(const mica__int8 *p, mica__int8_operand operand);
 int64_t mica__int8_steps(const mica__int8 *p, const mica__int8_form *form);
 void mica__int8_packed_free(mica__int8_packed *packed);
 
-/* product.c: parameters of all kernels of the family. */
+/* launch.c, and parameters of all kernels of the family. */
 #define MICA__INT8_PARAMS MICA__DTYPE("Y_T", "type of results, u8 for i8 too", MICA_I32, MICA_F32, MICA_U8)
 #define MICA__INT8_VALUES MICA_I32
 /* WINDOW_FIELDS of a struct (cl/quant/fields.clh) from a const mica__conv_dims *. */
@@ -117,6 +117,8 @@ void mica__int8_packed_free(mica__int8_packed *packed);
 /* Begins a launch with packed arguments, which cl/quant/fields.clh lists: operands, FINISH_FIELDS, sizes. */
 mica_status mica__int8_begin(const mica__int8 *p, const mica__kernel_desc *desc, int32_t *values, mica__launch *launch);
 void mica__int8_push_finish(const mica__int8 *p, const mica__int8_form *form, mica__launch *launch);
+/* 1 if each row or column has its own number, 0 if all share one. */
+int32_t mica__int8_step(const mica_tensor *tensor);
 /* True if zero points are I32. */
 bool mica__int8_int_zeros(const mica__int8 *p);
 /* The mask that converts a byte of the tensor to a byte of the other sign: 128, or 0 if it has that sign already. */
@@ -133,13 +135,14 @@ bool mica__int8_product_adds(const mica__int8 *p);
 /* product.c and depthwise.c: the launches. Implementations take a mica__int8; its `exec` is NULL if they are only asked
  * to decline. */
 extern const mica__impl *const mica__int8_impls[];
+extern const mica__impl mica__int8_filters; /* filters.c */
 mica_status mica__int8_product(const mica__int8 *p);
 bool mica__int8_is_depthwise(const mica__int8 *p);
 mica_status mica__int8_depthwise(const mica__int8 *p);
 extern const mica__kernel_desc mica__int8_pack_kernel, mica__int8_image_kernel, mica__int8_cpu_kernel,
     mica__int8_cpu_vnni_kernel, mica__int8_cpu_bytes_kernel, mica__int8_split_kernel, mica__int8_cpu_amx_kernel,
-    mica__int8_gpu_kernel, mica__int8_gpu_ptx_kernel, mica__int8_mma_kernel, mica__int8_depthwise_kernel,
-    mica__int8_depthwise_cpu_kernel, mica__int8_add_kernel;
+    mica__int8_filters_kernel, mica__int8_gpu_kernel, mica__int8_gpu_ptx_kernel, mica__int8_mma_kernel,
+    mica__int8_depthwise_kernel, mica__int8_depthwise_cpu_kernel, mica__int8_add_kernel;
 
 /* match.c. */
 bool mica__int8_match_matmul(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);

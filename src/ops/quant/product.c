@@ -118,75 +118,7 @@ const mica__kernel_desc mica__int8_mma_kernel = {
 #define GPU_TILE 64
 #define GPU_SIDE 8
 
-/* --- what kernels take --- */
-
 static bool has(const mica__int8 *p, mica__int8_operand operand) { return p->in[operand] != NULL; }
-
-/* 1 if each row or column has its own number, 0 if all share one. */
-static int32_t step_of(const mica_tensor *tensor) { return tensor && mica_tensor_count(tensor) > 1; }
-
-/* Bit i: operand list[i] is present. */
-static int32_t bits_of(const mica__int8 *p, const mica__int8_operand *list, size_t count) {
-  int32_t bits = 0;
-  for (size_t i = 0; i < count; i++) bits |= has(p, list[i]) << i;
-  return bits;
-}
-
-/* The number that converting the tensor's bytes to this type adds to them, and so to the zero point. */
-static int32_t flip_of(const mica_tensor *tensor, mica_dtype to) {
-  return to == MICA_U8 ? mica__int8_mask(tensor, to) : -mica__int8_mask(tensor, to);
-}
-
-mica_status mica__int8_begin(const mica__int8 *p, const mica__kernel_desc *desc, int32_t *values,
-                             mica__launch *launch) {
-  const mica_dtype to = p->attrs->to;
-  mica__kernel *kernel = NULL;
-  mica__kernel_set(desc, values, "Y_T", (int32_t)(to == MICA_I8 ? MICA_U8 : to));
-  MICA_TRY(mica__kernel_get(mica__queue_engine(p->exec->queue), desc, values, NULL, &kernel));
-  *launch = mica__launch_of(kernel);
-  mica__launch_pack(launch);
-  return MICA_OK;
-}
-
-MICA__PACKED(finish_fields, FINISH_FIELDS);
-
-void mica__int8_push_finish(const mica__int8 *p, const mica__int8_form *form, mica__launch *launch) {
-  const mica__int8_operand row = p->conv ? MICA__INT8_SECOND_SCALE : MICA__INT8_FIRST_SCALE;
-  const mica__int8_operand column = p->conv ? MICA__INT8_FIRST_SCALE : MICA__INT8_SECOND_SCALE;
-  const mica__int8_operand bits[] = {
-      row, row + 1, column, column + 1, MICA__INT8_BIAS, MICA__INT8_Y_SCALE, MICA__INT8_Y_ZERO};
-  const finish_fields f = {
-      .row_scale = p->in[row],
-      .row_zero = p->in[row + 1],
-      .col_scale = p->in[column],
-      .col_zero = p->in[column + 1],
-      .bias = p->in[MICA__INT8_BIAS],
-      .y_scale = p->in[MICA__INT8_Y_SCALE],
-      .y_zero = p->in[MICA__INT8_Y_ZERO],
-      .y = p->exec->output,
-      .has = bits_of(p, bits, sizeof bits / sizeof *bits),
-      .row_scale_step = step_of(p->in[row]),
-      .row_zero_step = step_of(p->in[row + 1]),
-      .col_scale_step = step_of(p->in[column]),
-      .col_zero_step = step_of(p->in[column + 1]),
-      .bias_by_row = p->conv,
-      .int_zeros = mica__int8_int_zeros(p),
-      .row_flip = flip_of(p->in[p->conv ? MICA__INT8_SECOND : MICA__INT8_FIRST], form->rows),
-      .col_flip = flip_of(p->in[p->conv ? MICA__INT8_FIRST : MICA__INT8_SECOND], form->columns),
-      .is_signed = p->attrs->to == MICA_I8,
-      .least_result = (float)p->attrs->low,
-      .most_result = (float)p->attrs->high,
-  };
-  finish_fields_push(launch, &f);
-}
-
-mica_status mica__int8_end(const mica__int8 *p, mica__launch *launch) {
-  double taps = p->conv ? (double)mica__product3(p->dims.filter) : 1;
-  double bytes = (double)mica_tensor_bytes(p->exec->output);
-  for (int i = 0; i <= MICA__INT8_SECOND; i++) bytes += (double)mica_tensor_bytes(p->in[i]);
-  mica__launch_cost(launch, 2 * (double)mica_tensor_count(p->exec->output) * (double)p->depth * taps, bytes);
-  return mica__queue_submit(p->exec->queue, launch);
-}
 
 /* --- forms --- */
 
@@ -271,7 +203,7 @@ static void push_sizes(const mica__int8 *p, const mica__int8_form *form, const m
 /* True if all columns share their numbers. */
 static bool columns_are_alike(const mica__int8 *p) {
   const mica__int8_operand scale = p->conv ? MICA__INT8_FIRST_SCALE : MICA__INT8_SECOND_SCALE;
-  return !step_of(p->in[scale]) && !step_of(p->in[scale + 1]) && (p->conv || !has(p, MICA__INT8_BIAS));
+  return !mica__int8_step(p->in[scale]) && !mica__int8_step(p->in[scale + 1]) && (p->conv || !has(p, MICA__INT8_BIAS));
 }
 
 /* The most channels for which a group of quant/cpu/product.cl can pack its own columns. */
@@ -575,7 +507,8 @@ static const mica__impl gpu_ptx = {
     .name = "int8_gpu_ptx", .kernel = &mica__int8_gpu_ptx_kernel, .decline = decline_ptx, .launch = launch_ptx};
 static const mica__impl gpu = {.name = "int8_gpu", .kernel = &mica__int8_gpu_kernel, .launch = launch_gpu};
 
-const mica__impl *const mica__int8_impls[] = {&cpu_amx, &cpu_vnni, &cpu_bytes, &cpu, &mma, &gpu_ptx, &gpu, NULL};
+const mica__impl *const mica__int8_impls[] = {
+    &cpu_amx, &mica__int8_filters, &cpu_vnni, &cpu_bytes, &cpu, &mma, &gpu_ptx, &gpu, NULL};
 
 static bool runs_on_cpu(const mica__int8 *p) {
   unsigned classes = p->exec->classes;
