@@ -8,8 +8,11 @@
  *
  *   V[point][tile][CB]              the transformed tiles of X, lanes of vectors being channels,
  *   M[point][tile][KB]              those of dY,
- *   S[panel][row][point][MR][NR]    sums over tiles of M V: register tiles of 8 filters by 32 channels,
+ *   S[panel][row][point][MR][NR]    sums over tiles of M V: register tiles of MR filters by NR = 16 NV channels,
  *   buffer                          pixels (conv/winograd/rows.clh).
+ *
+ * MR NV vectors of 16 sums fill the registers: 8 by 2 with AVX-512, 6 by 1 (as halves) with AVX2. KB is a multiple of
+ * MR and of 16.
  *
  * T holds float sums [PARTS][ceil(CG / NR)][ceil(KG / MR)][9][MR][NR], to be added by conv_wgrad_reduce; rows and
  * lanes beyond the operands may hold anything. TOP, LEFT: the pixel of X that the first tap reads for dY's first.
@@ -17,11 +20,10 @@
  * 1, 1; work-group (1, 1, 1). */
 #include "conv/winograd/rows.clh"
 
-#define MR 8
-#define NV 2
+#define NV (MR == 8 ? 2 : 1)
 #define NR (NV * 16)
 #define CB 64
-#define KB 64
+#define KB (MR == 8 ? 64 : 96)
 #define V_POINT (TB * CB + 16) /* floats of V per point; 16 extra keep points out of the same cache sets */
 #define M_POINT (TB * KB + 16)
 

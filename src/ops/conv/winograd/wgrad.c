@@ -7,13 +7,18 @@
 
 static const mica__kernel_param params[] = {
     MICA__DTYPE("D_T", "type of x, w and y", MICA__CONV_TYPES),
+    MICA__INT("MR", "filters of a register tile", 6, 8),
 };
-static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32)};
+/* Sums of 8 filters by 32 channels fill the registers of AVX-512, sums of 6 by 16 the registers of AVX2. */
+static const mica__variant variants[] = {
+    MICA__VECTOR_VARIANT("long", MICA__LONG_VECTOR, MICA_F32, 8),
+    MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 6),
+};
 const mica__kernel_desc mica__winograd_wgrad_kernel = {
     MICA__KERNEL("winograd_wgrad", "conv/winograd/wgrad.cl", params, variants)};
 
 /* As the kernel's contract has them. */
-enum { EDGE = 4, POINTS = 36, VW = 16, MR = 8, NV = 2, CB = 64, KB = 64, RUN_PIXELS = 64 };
+enum { EDGE = 4, POINTS = 36, VW = 16, CB = 64, RUN_PIXELS = 64 };
 /* The number of tiles in a block (16 with a second-level cache of 1 MiB): so few that their transforms and the sums
  * stay in that cache. */
 static int64_t block_of(const mica_device_info *device) { return mica__core_model_of(device)->l2_floats / 16384; }
@@ -29,28 +34,35 @@ static int64_t block_of(const mica_device_info *device) { return mica__core_mode
 
 typedef struct plan {
   mica__winograd winograd;
+  int32_t values[MICA__MAX_PARAMS];
   mica__conv_sums sums;
-  int64_t tb, walkers;
+  int64_t kb, tb, walkers;
   int64_t sum_count, slot; /* floats of T; floats of a work-group's scratch */
 } plan;
 MICA__TASK_PLAN(plan)
 MICA__FIELDS(blocking_fields, WINOGRAD_BLOCKING);
 
-static plan make_plan(const mica__conv *conv, const mica_device_info *device) {
+static plan make_plan(const mica__conv *conv, const mica__variant *variant, const mica_device_info *device) {
   const mica__conv_dims *d = &conv->dims;
-  plan p = {.winograd = mica__winograd_of(conv), .sums = {.panel = MICA__PANEL_X, .mr = MR, .nv = NV}};
+  const mica__kernel_desc *desc = &mica__winograd_wgrad_kernel;
+  plan p = {.winograd = mica__winograd_of(conv), .sums = {.panel = MICA__PANEL_X}};
+  mica__kernel_values(desc, variant ? variant : mica__kernel_suited(desc, device->vector_bytes), p.values);
+  mica__kernel_set(desc, p.values, "D_T", (int32_t)conv->dtype);
+  p.sums.mr = mica__kernel_value(desc, p.values, "MR");
+  p.sums.nv = p.sums.mr == 8 ? 2 : 1;
+  p.kb = p.sums.mr == 8 ? 64 : 96;
   for (int i = 0; i < 3; i++) p.sums.taps[i] = d->filter[i];
   int64_t tiles = mica__winograd_tiles(&p.winograd, EDGE), blocks = mica__ceil_div(tiles, block_of(device));
-  int64_t pairs = mica__ceil_div(d->c, CB) * mica__ceil_div(d->k, KB);
+  int64_t pairs = mica__ceil_div(d->c, CB) * mica__ceil_div(d->k, p.kb);
   p.tb = mica__max(1, mica__ceil_div(tiles, mica__max(1, blocks)));
   p.sums.parts = mica__max(1, mica__min(mica__ceil_div(UNITS, pairs), blocks / FEWEST_BLOCKS));
   p.walkers = mica__min(pairs * p.sums.parts, 2 * (int64_t)device->compute_units);
   p.sum_count = mica__conv_sums_count(conv, &p.sums);
-  p.slot = POINTS * (p.tb * (CB + KB) + 2 * VW + CB * KB) + (EDGE + 2) * (RUN_PIXELS + 18) * VW;
+  p.slot = POINTS * (p.tb * (CB + p.kb) + 2 * VW + CB * p.kb) + (EDGE + 2) * (RUN_PIXELS + 18) * VW;
   return p;
 }
 
-static void plan_task(mica__task *task) { keep_plan(task, make_plan(task->problem, task->device)); }
+static void plan_task(mica__task *task) { keep_plan(task, make_plan(task->problem, task->variant, task->device)); }
 
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
@@ -67,11 +79,8 @@ static mica_status launch_sums(mica_queue *queue, const mica__task *task, mica_b
   const mica__conv *conv = task->problem;
   const plan *p = plan_of(task);
   const mica__winograd *w = &p->winograd;
-  int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
-  mica__kernel_values(&mica__winograd_wgrad_kernel, &variants[0], values);
-  mica__kernel_set(&mica__winograd_wgrad_kernel, values, "D_T", (int32_t)conv->dtype);
-  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__winograd_wgrad_kernel, values, NULL, &kernel));
+  MICA_TRY(mica__kernel_get(mica__queue_engine(queue), &mica__winograd_wgrad_kernel, p->values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__winograd_push_size(&launch, w);
   mica__launch_sizes(&launch,
