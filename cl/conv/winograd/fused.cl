@@ -109,10 +109,21 @@ VECTOR_APART void transform_output(__global const float *M, const int count, __g
 
 /* pixels[channel][16] = the transpose of buffer[16][channel]. */
 static inline void transpose_back(__global const float *buffer, __private float pixels[16][16]) {
+#if MR == 8
   float16 v[16];
   UNROLL for (int i = 0; i < 16; i++) v[i] = vload16(i, buffer);
   mica_transpose16(v);
   UNROLL for (int i = 0; i < 16; i++) STOREV(f32, 16, v[i], pixels[i], 0);
+#else
+  for (int p = 0; p < 16; p += 8)
+    for (int k = 0; k < 16; k += 4) {
+      __global const float *from = buffer + p * 16 + k;
+      float8 v[4];
+      UNROLL for (int i = 0; i < 4; i++) v[i] = (float8)(vload4(i * 4, from), vload4((i + 4) * 4, from));
+      transpose_halves(v);
+      UNROLL for (int i = 0; i < 4; i++) STOREV(f32, 8, v[i], pixels[k + i], p);
+    }
+#endif
 }
 
 /* Writes n pixels of channel k0 + i, at most once: a loop (FINISH_WHILE) costs the convolution a twentieth of its

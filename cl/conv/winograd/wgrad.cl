@@ -71,6 +71,12 @@ VECTOR_APART void transform_y(source y, __private const int8 *size, const int k,
   }
 }
 
+/* M = 0 for 16 filters that do not exist. */
+VECTOR_APART void clear_filters(const int TB, __global float *M) {
+  for (int point = 0; point < POINTS; point++)
+    for (int t = 0; t < TB; t++) STOREV(f32, 16, (float16)(0.0f), M, point * M_POINT + t * KB);
+}
+
 /* S += M V over `count` tiles. With `first` the sums begin at 0. */
 VECTOR_FUNCTION inline void multiply(__global const float *m, __global const float *v, const int count,
                                      const bool first, __global float *S) {
@@ -124,10 +130,12 @@ CPU_KERNEL winograd_wgrad(const int8 size, const int8 blocking, source x, const 
     const int c0 = unit % c_blocks * CB, k0 = unit / c_blocks % k_blocks * KB, part = unit / c_blocks / k_blocks;
     const int first = (int)((long)part * blocks / PARTS), last = (int)((long)(part + 1) * blocks / PARTS);
     const int panel_end = (min(CB, CG - c0) + NR - 1) / NR, row_end = (min(KB, KG - k0) + MR - 1) / MR;
+    const int filters = (min(KB, KG - k0) + 15) / 16 * 16;
+    if (16 % MR && filters < row_end * MR) clear_filters(TB, M + filters);
     for (int block = first; block < last; block++) {
       const int begin = block * TB, end = min(begin + TB, tiles);
       for (int c = 0; c < panel_end * NR; c += 16) transform_x(x, &size, &blocking, c0 + c, begin, end, buffer, V + c);
-      for (int k = 0; k < row_end * MR; k += 16) transform_y(y, &size, k0 + k, TB, begin, end, buffer, M + k);
+      for (int k = 0; k < filters; k += 16) transform_y(y, &size, k0 + k, TB, begin, end, buffer, M + k);
       for (int point = 0; point < POINTS; point++)
         for (int panel = 0; panel < panel_end; panel++)
           for (int row = 0; row < row_end; row++)
