@@ -136,4 +136,43 @@ START_TEST(is_pytorchs) {
 }
 END_TEST
 
-TESTS(DEVICE, NULL, NULL, is_pytorchs)
+/* The operations that a profile names: two products of 8 numbers for each pair that a query sees. */
+START_TEST(its_operations_are_those_of_the_pairs_seen) {
+  static const struct {
+    mica_attention_config config;
+    double pairs;
+  } cases[] = {{{0}, 64 * 64},
+               {{.causal = true}, 64 * 32},
+               {{.causal = true, .window = 4}, 64 * 4},
+               {{.window = 4}, 64 * 7},
+               {{.window = 100}, 64 * 64}};
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    mica_profile_row rows[8];
+    size_t count = 0, found = 0;
+    mica_graph *made = NULL;
+    ck_ok(mica_graph_create(&made));
+    mica_value x = mica_input(made, "x", MICA_F32, MICA_SHAPE(1, 1, 64, 8));
+    mica_value y = mica_attention(x, x, x, &cases[k].config);
+    mica_session *run = NULL;
+    mica_tensor *data = NULL;
+    ck_ok(mica_graph_status(made));
+    ck_ok(mica_session_create(test_engine(), made, &y, 1, NULL, &run));
+    ck_ok(mica_tensor_create(test_engine(), MICA_F32, MICA_SHAPE(1, 1, 64, 8), &data));
+    ck_ok(mica_profile_start(test_engine()));
+    ck_ok(mica_session_run(run, test_queue(), &(mica_feed){"x", data}, 1));
+    ck_ok(mica_profile_stop(test_engine()));
+    ck_ok(mica_profile_rows(test_engine(), rows, 8, &count));
+    for (size_t i = 0; i < count && i < 8; i++) {
+      if (strncmp(rows[i].kernel, "attention", 9) != 0) continue;
+      ck_assert_double_eq(rows[i].flops, 2 * cases[k].pairs * (8 + 8));
+      found++;
+    }
+    ck_assert_uint_eq(found, 1);
+    mica_tensor_destroy(data);
+    mica_session_destroy(run);
+    mica_graph_destroy(made);
+  }
+}
+END_TEST
+
+TESTS(DEVICE, NULL, NULL, is_pytorchs, its_operations_are_those_of_the_pairs_seen)

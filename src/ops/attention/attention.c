@@ -247,18 +247,12 @@ static mica_status launch_grad(const mica__exec *exec) {
 
 /* --- descriptors --- */
 
-/* Counts the operations of over_d products over D and over_e products over E, for the query-key pairs that causality
- * and window leave. */
-static double flops(const mica__node *node, const mica__type *in, double over_d, double over_e) {
-  const mica__attention_attrs *attrs = node->attrs;
-  mica__attention_sizes s = mica__attention_sizes_of(in);
-  double keys = (double)s.tk;
-  if (attrs->window > 0) keys = fmin(keys, (double)attrs->window * (attrs->causal ? 1 : 2) - !attrs->causal);
-  double pairs = (double)s.b * (double)s.h * (double)s.tq * keys * (attrs->causal && !attrs->window ? 0.5 : 1);
-  return 2 * pairs * (over_d * (double)s.d + over_e * (double)s.e);
+static double flops_attention(const mica__node *node, const mica__type *in) {
+  return mica__attention_flops(node->attrs, mica__attention_sizes_of(in), 1, 1);
 }
-static double flops_attention(const mica__node *node, const mica__type *in) { return flops(node, in, 1, 1); }
-static double flops_grad(const mica__node *node, const mica__type *in) { return flops(node, in, 3, 2); }
+static double flops_grad(const mica__node *node, const mica__type *in) {
+  return mica__attention_flops(node->attrs, mica__attention_sizes_of(in), 3, 2);
+}
 
 static const mica__kernel_desc *const kernels[] = {&mica__attention_cpu_kernel,   &mica__attention_cpu_row_kernel,
                                                    &mica__attention_mma_kernel,   &mica__attention_gpu_kernel,

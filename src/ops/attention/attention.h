@@ -119,8 +119,11 @@ mica_status mica__attention_delta(const mica__attention *a, mica_tensor **delta)
 mica_status mica__attention_mask_grad_launch(const mica__exec *exec);
 extern const mica__kernel_desc mica__attention_delta_kernel, mica__attention_mask_grad_kernel;
 
-/* The number of operations of over_d products over D and over_e products over E: for half of all pairs of a query and a
- * key if the attention is causal, else for all pairs, even if a window hides some. */
+/* The number of operations of over_d products over D and over_e products over E, for the pairs of a query and a key
+ * that causality and window leave. Pairs that the ends of the sequences cut off from a window are counted. */
+double mica__attention_flops(const mica__attention_attrs *attrs, mica__attention_sizes size, double over_d,
+                             double over_e);
+/* The operations of attention that runs now, as mica__attention_flops counts them. */
 double mica__attention_cost(const mica__attention *a, double over_d, double over_e);
 
 /* For `decline`: NULL if the kernels are for the device's class and were not found wrong on it; else the reason. class:

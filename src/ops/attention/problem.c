@@ -32,10 +32,16 @@ mica__attention_range mica__attention_range_of(const mica__attention_attrs *attr
   return (mica__attention_range){.before = window, .after = attrs->causal ? 0 : window};
 }
 
+double mica__attention_flops(const mica__attention_attrs *attrs, mica__attention_sizes s, double over_d,
+                             double over_e) {
+  double keys = (double)s.tk;
+  if (attrs->window > 0) keys = fmin(keys, (double)attrs->window * (attrs->causal ? 1 : 2) - !attrs->causal);
+  double pairs = (double)s.b * (double)s.h * (double)s.tq * keys * (attrs->causal && !attrs->window ? 0.5 : 1);
+  return 2 * pairs * (over_d * (double)s.d + over_e * (double)s.e);
+}
+
 double mica__attention_cost(const mica__attention *a, double over_d, double over_e) {
-  const mica__attention_sizes s = a->size;
-  double seen = a->attrs->causal ? 0.5 : 1;
-  return 2 * seen * (double)(s.b * s.h) * (double)s.tq * (double)s.tk * (over_d * (double)s.d + over_e * (double)s.e);
+  return mica__attention_flops(a->attrs, a->size, over_d, over_e);
 }
 
 const char *mica__attention_declines(const mica__task *task, unsigned class, const char *line) {
