@@ -185,7 +185,8 @@ static bool may_be_empty(const mica_run *run, const char *name) {
   return !*row->value || row->kind == MICA_SETTING_KIND_TEXT || row->kind == MICA_SETTING_KIND_PATH;
 }
 
-/* Correct values are taken unchanged; settings that this version does not know are skipped. */
+/* Takes a setting from config.json. Settings and values that this version does not know are skipped, and values in
+ * an older form are modernised. */
 static mica_status take_setting(mica_run *run, const char *name, const char *value) {
   mica__text modern = {0};
   mica_status status = MICA_OK;

@@ -388,7 +388,7 @@ static mica_status check_accumulation(mica_run *run) {
       each);
 }
 
-/* Tests see the labels unchanged, even where training mixes them. */
+/* Records the columns of the batches that tests read: their labels are unchanged, even where training mixes them. */
 static mica_status find_columns(mica_run *run) {
   mica_dataset *shown = NULL;
   mica_loader *plain = NULL, *loader = run->parts->at[MICA_PART_VALIDATION].loader;

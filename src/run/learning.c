@@ -187,8 +187,8 @@ static const char *advise(const mica_run *run) {
   return begun ? "--augment" : "--augment or pretrained weights (--init)";
 }
 
-/* If training accuracy is far above validation accuracy, the network memorises its samples. The best epoch is compared,
- * since a single epoch may validate badly by chance. */
+/* Remarks that the network memorises its samples, if the training accuracy of the last epoch is far above the best
+ * validation accuracy of all epochs: a single epoch may validate badly by chance. */
 static mica_status remark_overfitting(mica_run *run, bool *overfits) {
   const mica_history *h = run->record->history;
   double last = 0;

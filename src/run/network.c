@@ -199,7 +199,7 @@ static size_t count_weights(const mica_nn *nn, size_t *frozen) {
   return all;
 }
 
-/* The trainer has already refused a pattern that freezes nothing. */
+/* Remarks how many weights are frozen. The trainer has already refused a pattern that freezes nothing. */
 static mica_status remark_frozen(mica_run *run, const mica_nn *nn) {
   const char *pattern = run->training.freeze;
   size_t frozen = 0;

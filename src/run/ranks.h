@@ -6,7 +6,7 @@
 
 #include <mica/run.h>
 
-/* Takes the layout of the configuration. */
+/* Reads the layout from the configuration (mica_run_config.parallel). */
 mica_status mica__run_take_layout(mica_run *run);
 /* Applies the layout to a trainer's configuration; MICA_E_UNSUPPORTED names a setting that does not work with it. */
 mica_status mica__run_configure_layout(mica_run *run, mica_trainer_config *config);
@@ -14,7 +14,7 @@ mica_status mica__run_configure_layout(mica_run *run, mica_trainer_config *confi
 int32_t mica__run_rank(const mica_run *run);
 /* True if one network is divided among several ranks, in stages or in shares of its tensors. */
 bool mica__run_is_divided(const mica_run *run);
-/* Ranks, or groups of ranks, that divide each batch among them; at least 1. */
+/* The number of ranks, or groups of ranks, that divide each batch among them; at least 1. */
 int32_t mica__run_replicas(const mica_run *run);
 /* Sets the rank's share of batches: equal ones or, if speeds are given or shares may be uneven, one by speed.
  * MICA_E_INVALID if batches cannot be divided like that. */

@@ -11,7 +11,7 @@
 mica_status mica__run_remark(mica_run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Removes the remarks that mention the path. */
 void mica__run_forget_remarks(mica_run *run, const char *path);
-/* Lets the trainer report to the run. */
+/* Makes the trainer report to the run and, on rank 0, write checkpoints to its folder. */
 void mica__run_configure_record(mica_run *run);
 /* Writes the weights of the best epoch in the form that was tested (their moving averages, if kept), for a run that has
  * ended. Without a best checkpoint it writes the present ones. */

@@ -17,7 +17,7 @@ struct mica_run {
   mica_run_config config;
   const mica__task_row *task;
   char *data, *folder;
-  int made_folders;             /* the run's own folder and those above it that did not exist */
+  int made_folders;             /* how many folders this run made: its own and those above it */
   mica_tokenizer *tokenizer;    /* NULL: the run has none */
   mica_trainer_config training; /* the task's `prepare` may change `watch` and `falling` */
   mica_trainer *trainer;
@@ -35,7 +35,7 @@ struct mica_run {
 
 /* An empty run, to be destroyed by mica_run_destroy; NULL if memory is short. */
 mica_run *mica__run_new(void);
-/* Uses the given engine, or makes one from the configuration. */
+/* Makes an engine with the default configuration, unless the run has one. */
 mica_status mica__run_make_engine(mica_run *run);
 /* Applies a run's config.json: the task is prepared and columns are known, but there is no network yet. */
 mica_status mica__run_open_facts(mica_run *run);

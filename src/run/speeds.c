@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Steps to make plans and wake devices, then the least number of steps and seconds of a measurement. */
+/* The steps before a measurement, which make plans and wake devices; the least seconds and steps of a measurement. */
 #define FIRST_STEPS 2
 #define SECONDS 0.7
 #define LEAST_STEPS 3
-/* Gradients are summed this often; the first time is not counted. */
+/* How many sums of gradients over the ranks are timed, after a first one that is not. */
 #define SUMS 4
 
 typedef struct clocked {
@@ -99,7 +99,7 @@ static mica_status measure_all(clocked *c, double *speeds, mica_run_speeds *foun
   free(alone);
   alone = NULL;
   if (status == MICA_OK) status = measure_sum(c, &found->summing);
-  /* The number of rank 0, since each rank has its own clock. */
+  /* All ranks take the time that rank 0 has measured, so that they have the same number. */
   double one[2] = {all->rank ? 0 : found->summing, 0};
   if (status == MICA_OK)
     status = mica_communicator_run(c->run->config.communicator,

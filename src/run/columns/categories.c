@@ -97,7 +97,8 @@ static mica_status add_unread(const mica__field *field, lists *l) {
   return MICA_OK;
 }
 
-/* If the user asks for a column's classes by name, the column becomes an input or is refused. */
+/* Refuses a column that the setting "kinds" calls a class, although it has too many classes to be an input or there
+ * are too many such columns. */
 static mica_status check_unused(const mica_run *run, const mica_column *column) {
   mica_column_kind kind;
   bool stated = false;

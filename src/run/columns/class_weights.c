@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* N / (classes n_c), N samples in all: every class then has the same total weight, and the mean weight is 1. */
+/* Replaces the number n of samples of each class by the weight N / (classes n), N being all samples: every class
+ * then has the same total weight. A class without samples gets 0. */
 static void balance(double *weights, int64_t classes) {
   double all = 0;
   for (int64_t c = 0; c < classes; c++) all += weights[c];

@@ -18,7 +18,8 @@ mica_status mica__run_fits_input(const mica_run *run, const mica_dataset *data);
 bool mica__run_is_answer(const mica_run *run, const char *column);
 /* Makes *blind the batch without the columns of answers; *feeds receives its tensors and is freed by the caller. */
 mica_status mica__run_withhold(const mica_run *run, const mica_batch *batch, mica_feed **feeds, mica_batch *blind);
-/* Sets the facts "table" (see mica__outline_list) and "header": the columns of the training table. */
+/* Sets the facts "table" (see mica__outline_list) and "header": the columns of the training table. Does nothing if
+ * the run has categories, or if its samples are not rows of numbers. */
 mica_status mica__run_note_table(mica_run *run);
 /* The name that the answers' column has in its table; a dataset may call it something else. */
 const char *mica__run_answer_name(const mica_run *run, const mica_column *label);

@@ -197,8 +197,7 @@ mica_status mica__run_check_ignored(const mica_run *run) {
   return MICA_OK;
 }
 
-/* If the user named no task, and the answers are numbers that might be classes, says that they are taken for
- * numbers. */
+/* Remarks that the answers are taken for numbers if they might be classes. */
 mica_status mica__run_remark_regress(mica_run *run) {
   const mica__schema *schema = schema_of(run->parts->whole);
   for (size_t i = 0; schema && i < schema->count; i++)

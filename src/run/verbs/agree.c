@@ -35,8 +35,8 @@ static double overlap(const double *a, const double *b) {
   return all > 0 ? both / all : 0;
 }
 
-/* 2 m / (a + b), where m is the number of pairs: each box of a, in order, is paired with the nearest unpaired box of
- * b. */
+/* 2 m / (a + b), where m is the number of pairs. Each box of a, in order, is paired with the unpaired box of b that
+ * it overlaps most, if both have the same class and the overlap is at least SAME_BOX. 1 if there are no boxes. */
 static double boxes_agree(const mica_item *a, const mica_item *b) {
   bool *taken = calloc(b->rows + 1, sizeof *taken);
   size_t pairs = 0;
@@ -111,7 +111,8 @@ static size_t columns_of(const mica_item *item) {
   return item->kind == MICA_ITEM_KIND_NUMBER ? 1 : count;
 }
 
-/* The agreement of a column of numbers is computed over all samples together. */
+/* R2 of a column of b's numbers with a's as the truth, over all samples. NaN: no numbers, or all of a's are equal
+ * and some of b's differ from them. */
 static double column_agrees(const mica_report *a, const mica_report *b, size_t sections, size_t column) {
   double mean = 0, squares = 0, apart = 0;
   int64_t numbers = 0;

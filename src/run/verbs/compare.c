@@ -184,7 +184,8 @@ static mica_status check_data(mica_run *const *runs, size_t count) {
   return MICA_OK;
 }
 
-/* The samples that one run split off for its test may be training samples of another. */
+/* Refuses runs that split the same data by different settings: samples that one held out may be training samples of
+ * the other. */
 static mica_status check_split(const mica_run *first, const mica_run *other) {
   static const char *const splits[] = {"seed", "validation"};
   for (size_t i = 0; i < 2 && first->evaluation->split; i++) {

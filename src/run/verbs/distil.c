@@ -62,7 +62,7 @@ mica_status mica__distil_check_numbers(const mica_run *run, const char *fact) {
   return MICA_OK;
 }
 
-/* Checks the facts that must be equal so that inputs and answers of both mean the same. */
+/* Checks the facts in which the run and its teacher must agree, so that inputs and answers mean the same to both. */
 static mica_status check_facts(const mica_run *run) {
   static const struct {
     const char *fact, *one, *many;
@@ -80,7 +80,7 @@ static mica_status check_facts(const mica_run *run) {
                     run->networks->teacher.run->folder, lacking, run->data);
 }
 
-/* Checks the settings that must be equal so that the answers of both mean the same. */
+/* Checks the settings in which the run and its teacher must agree, so that their answers mean the same. */
 static mica_status check_settings(const mica_run *run) {
   static const char *const names[] = {"reduction", "objective"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -186,7 +186,8 @@ mica_status mica__distil_begin(mica_run *run) {
 
 /* --- the step --- */
 
-/* The batch without the answers, so that the teacher's step predicts. */
+/* Makes the batch that the teacher's step reads: without the answers, so that it predicts, and with inputs in the
+ * teacher's units. */
 static mica_status blindfold(const mica_run *run, const mica_batch_values *batch, const mica_objective *own,
                              mica_batch_values *blind) {
   *blind = (mica_batch_values){.graph = batch->graph, .columns = calloc(batch->count + 1, sizeof *blind->columns)};

@@ -134,7 +134,8 @@ static mica_status make_metadata(const mica_run *run, metadata *m) {
 
 /* --- the model --- */
 
-/* The columns that tests read, without the answers. */
+/* The columns that an exported model reads: a list of the task's input (mica__input.onnx.columns) or, without one,
+ * what tests read except the answers. Returns their number. */
 static size_t columns_of(const mica_run *run, mica_batch_column *columns) {
   size_t count = 0;
   const mica_batch_column *own = run->task->input->onnx.columns;

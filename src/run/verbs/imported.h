@@ -16,7 +16,7 @@ bool mica__is_model_file(const char *path);
 mica_status mica__imported_facts(mica_run *run, const char *path, const struct mica_onnx *model);
 /* Builds the model into the graph of a step: (N, outputs). */
 mica_value mica__imported_build(const mica_run *run, mica_nn *nn, mica_value x, int64_t outputs);
-/* Loads its weights into the trainer's session, and copies the file to the folder of a new run. */
+/* Loads the model's weights into the trainer's session. */
 mica_status mica__imported_load(mica_run *run);
 /* The model's answer to x; its parameters are added to nn. */
 mica_value mica__imported_answer(const struct mica_onnx *model, const char *stop_at, mica_nn *nn, mica_value x);

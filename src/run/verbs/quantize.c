@@ -89,7 +89,7 @@ static mica_status measure(work *w) {
   return status;
 }
 
-/* While the network is calibrated, it and the new folder have the equalised weights. */
+/* Writes equalised weights to the new folder, and loads them into the network to calibrate it with them. */
 static mica_status equalize(work *w, mica_report *report) {
   mica_calibration *structure = NULL;
   mica_safetensors *file = NULL;

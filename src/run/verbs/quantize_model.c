@@ -74,7 +74,7 @@ static mica_status make_layers(work *w) {
 
 /* --- measuring --- */
 
-/* Makes the inputs of products outputs of the model. */
+/* Adds the values that products read to the model's outputs, so that they can be measured. */
 static mica_status show_sources(work *w, mica_onnx *model) {
   for (size_t i = 0; i < w->source_count; i++) {
     given *s = &w->sources[i];

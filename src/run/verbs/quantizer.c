@@ -66,7 +66,7 @@ mica_status mica__run_add_quantizer(mica_run *run, mica_trainer_config *c) {
   MICA_TRY(integers ? open_quantizer(run) : create_quantizer(run, c));
   c->hook = mica_quantize_hook;
   c->hook_user = run->networks->quantizer;
-  /* The kept weights are moving averages. */
+  /* A quantised run has only the weights that tests use, moving averages or not, so it keeps no averages of its own. */
   if (integers) c->optimizer.ema = 0;
   return MICA_OK;
 }
