@@ -98,7 +98,8 @@ static mica_status check(const mica_run *run) {
   return check_share(run);
 }
 
-/* Ids are numbered in the order of the training part, which a seed may have drawn. */
+/* Checks that ids mean the same to the teacher: they are numbered in the order of the training part, which a seed
+ * may have drawn. */
 static mica_status check_ids(const mica_run *run, const mica_run *teacher) {
   const int64_t own = mica__common_settings_of(run).seed, other = mica__common_settings_of(teacher).seed;
   mica_status status = mica__distil_check_texts(run, "users", "user", "users");

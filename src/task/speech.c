@@ -22,7 +22,8 @@ static const mica_onnx_text export_docs[] = {
     {"scores", "log probabilities a step: at index 0 of no letter, at index k of the k-th of the \"alphabet\", from 1"},
     {0}};
 
-/* When data are opened for the task, texts become letters. */
+/* The input alone decides: only when data are opened for the task do their texts become letters, which the head
+ * looks for. */
 static int32_t suits(const mica_dataset *data) { return mica__input_strings.suits(data); }
 
 static mica_status transcribes(mica_run *run, const mica_text_search *search, mica__transcription *how) {

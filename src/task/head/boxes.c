@@ -53,7 +53,8 @@ static mica_status fits(const mica_run *run, const mica_dataset *data, const mic
   return status;
 }
 
-/* The number of classes: for each point the network outputs one score per class, centre-ness and four distances. */
+/* The number of classes. For each point, the network gives five numbers besides the scores of the classes:
+ * centre-ness and four distances. */
 static int64_t outputs(const mica_run *run) { return (int64_t)facts_of(run).classes.count; }
 
 /* --- the step --- */

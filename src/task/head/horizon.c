@@ -27,7 +27,8 @@ static int64_t outputs(const mica_run *run) {
 
 /* --- the step --- */
 
-/* A factor for each target: its scale; for `mase` divided by the mean change over a season. */
+/* What turns an error of each target into the user's units: its scale; for `mase` divided by the mean change over a
+ * season. */
 static mica_value factors(const mica__horizon_facts *facts, mica_graph *graph, bool mase) {
   const int64_t targets = targets_of(facts);
   float *numbers = malloc((size_t)targets * sizeof *numbers);

@@ -54,7 +54,7 @@ mica_status mica__contexts_pieces(const char *name, const unsigned char *text, s
                                   void (*release)(void *owner), mica_dataset **data);
 /* Makes the tokenizer of a run whose tokens are not bytes. */
 mica_status mica__contexts_tokenizer(mica_run *run);
-/* mica__input.views.derive: the contexts of such pieces. */
+/* mica__input.views.derive: makes contexts of the tokens of such pieces; data that are contexts already stay. */
 mica_status mica__contexts_derive(mica_run *run, mica_part part, const mica_dataset *data, const mica_dataset **out);
 /* The ids of a text, which may be its bytes. `name` appears in messages. */
 mica_status mica__contexts_encode(const mica_run *run, const char *name, const char *text, size_t bytes,

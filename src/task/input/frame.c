@@ -14,7 +14,7 @@
 #include <math.h>
 #include <mica/vision.h>
 
-/* If all pictures fit in this memory, each is decoded once. */
+/* If all pictures together have at most this many bytes, they stay on the device, and each is decoded once. */
 #define MOST_RESIDENT 5e8
 
 static const char *const networks[] = {"detector", NULL};

@@ -54,7 +54,7 @@ static mica_status visit_listed(mica_run *run, mica_dataset *data, mica__sample_
   return status;
 }
 
-/* One name per line: SMILES strings, or nodes. */
+/* Visits the samples of a text with one name per line: SMILES strings, or nodes. */
 static mica_status visit_lines(mica_run *run, const char *name, const char *text, mica__sample_fn *fn, void *user) {
   mica_dataset *data = NULL;
   if (has_pairs(run))

@@ -98,7 +98,8 @@ static void loads(const mica_run *run, mica_part part, mica_loader_config *confi
   if (part != MICA_PART_TRAIN && mica__recommend_ranks(run)) config->batch = 64;
 }
 
-/* Rankings are trained on pairs or windows, and tested on users with their histories. */
+/* Rankings are trained on pairs or windows but tested on users with their histories, so the validation part
+ * calibrates. */
 static mica_part calibrates(const mica_run *run) {
   return mica__recommend_ranks(run) ? MICA_PART_VALIDATION : MICA_PART_TRAIN;
 }

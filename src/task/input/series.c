@@ -30,7 +30,7 @@ static int32_t suits(const mica_dataset *data) {
 
 /* --- preparation --- */
 
-/* A series that begins later is not trained on. */
+/* Refuses a series whose first value comes after the rows that training reads. */
 static mica_status check_begins(const mica__windows *w, const char *name) {
   for (size_t k = 0; k < w->series.count; k++)
     if (!mica__series_seen(&w->series, k, w->learned))
@@ -131,7 +131,7 @@ static mica_status derive(mica_run *run, mica_part part, const mica_dataset *dat
   return mica__windows_scale(run, w);
 }
 
-/* Series were found by name when the data were opened. */
+/* Checks that data are series. They were found by name when the data were opened. */
 static mica_status fits(const mica_run *run, const mica_dataset *data) {
   if (mica__windows_of(data)) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s has no time series, but the run %s was trained on them", mica_dataset_name(data),
