@@ -36,7 +36,7 @@ static void note_unused(mica__class_files *f, char *file) {
   f->unused++;
 }
 
-/* Notes a folder that is ignored because of its name. */
+/* Notes a folder that is not searched: it contains itself through a link, or is too deep (mica__folder_enter). */
 static mica_status note_folder(mica__class_files *f, const char *path) {
   char *copy = mica__strdup(path);
   if (!copy) return mica__fail_nomem("names of files");

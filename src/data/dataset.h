@@ -246,8 +246,8 @@ mica_status mica__arrays_open_inputs(const char *path, const mica_dataset_config
 /* Fills the store with samples from one folder per class. */
 mica_status mica__folder_read(const char *path, const mica_dataset_config *config, mica__store *store);
 
-/* Adds the columns "image" and "sound": the pictures or recordings of one file per sample. They take over the list of
- * paths (also on failure). */
+/* The first function adds a column "image" of pictures, the second a column "sound" of recordings: one file per
+ * sample. They take over the list of paths (also on failure). */
 mica_status mica__pictures_add(mica__store *store, char **paths, const mica_dataset_config *config);
 mica_status mica__recordings_add(mica__store *store, char **paths, const mica_dataset_config *config);
 

@@ -92,7 +92,8 @@ mica_status mica__boxed_picture(mica__boxed *b, char *path, double width, double
   return MICA_OK;
 }
 
-/* Clips a box that exceeds the picture slightly. */
+/* Clips a box that exceeds the picture by up to SLACK. MICA_E_FORMAT: it exceeds the picture further, or has no
+ * area. */
 static mica_status fit_box(mica__boxed_box *box, double width, double height, const char *where) {
   const bool finite = isfinite(box->x0) && isfinite(box->y0) && isfinite(box->x1) && isfinite(box->y1);
   if (!finite || box->x0 < -SLACK || box->y0 < -SLACK || box->x1 > width + SLACK || box->y1 > height + SLACK)
@@ -339,8 +340,8 @@ static mica_status add_columns(mica__store *store, mica__boxed *b, int32_t class
 
 void mica__boxed_leave_out(mica__boxed *b, size_t count) { b->left_out += count; }
 
-/* "15 pictures with boxes, 1 without annotations left out, 37 boxes, 2 classes: cat, dog". In this list a misspelt
- * class is easy to see. */
+/* Adds to the summary: "15 pictures with boxes, 1 without annotations left out, 37 boxes, 2 classes: cat, dog". A
+ * misspelt class is easy to see in this list. */
 static mica_status describe(const mica__boxed *b, const mica__column *label, mica__store *store) {
   mica__text summary = {0};
   const int32_t classes = label->about.classes;

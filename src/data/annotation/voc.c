@@ -41,7 +41,7 @@ typedef struct reading {
   mica_status status;
 } reading;
 
-/* Ends the parse with a message that names file and line. */
+/* Ends the parse with this status. */
 static void stop(reading *r, mica_status status) {
   r->status = status;
   XML_StopParser(r->parser, XML_FALSE);
@@ -190,7 +190,8 @@ static void XMLCALL close_element(void *user, const XML_Char *name) {
   r->length = 0;
 }
 
-/* Entities defined by a document can make a small file expand enormously, and annotations do not need them. */
+/* Refuses a document that declares entities: they can make a small file expand enormously, and annotations do not
+ * need them. */
 static void XMLCALL declare_entity(void *user, const XML_Char *name, int parameter, const XML_Char *value, int length,
                                    const XML_Char *base, const XML_Char *system, const XML_Char *public_id,
                                    const XML_Char *notation) {

@@ -72,7 +72,7 @@ static bool is_taken(const reader *r, size_t at) {
   return at == c->key || at == c->title;
 }
 
-/* Takes over the name, also on failure. */
+/* Adds a feature. Takes over its name, also on failure. */
 static mica_status add_feature(reader *r, char *name, size_t at) {
   mica__features *f = r->f;
   if (f->count == MOST_FEATURES) {
@@ -191,7 +191,8 @@ static mica_status allocate(reader *r) {
 
 /* --- a walk that takes cells --- */
 
-/* The id of the value in r->text. */
+/* The id of a value of a category or a set; it gets the next one if it is new. If the features are known
+ * (config->known), a new value has the id 0. */
 static mica_status value_id(reader *r, mica__feature *one, const char *value, int32_t *id) {
   *id = mica__id_names_find(&one->values, value);
   return *id || r->config->known ? MICA_OK : mica__id_names_add(&one->values, value, id);

@@ -236,7 +236,7 @@ mica_status mica__interactions_read(mica__records *records, const mica__interact
 
 typedef mica_status read_fn(void *user, mica__records *records);
 
-/* Rewrites a table with "::" between its columns, in memory, as one with tabs. */
+/* Reads a table with "::" between its columns, by `each`; in memory, "::" becomes a tab. */
 static mica_status walk_colons(const char *path, read_fn *each, void *user) {
   uint8_t *content = NULL;
   size_t size = 0, to = 0;

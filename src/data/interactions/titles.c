@@ -35,7 +35,7 @@ mica_status mica__titles_take(mica__titles *titles, const char *name, size_t lin
   return *own ? MICA_OK : mica__fail_nomem(name);
 }
 
-/* The bytes as a text; with `latin` they are converted from Latin-1 to UTF-8. */
+/* Sets the title of the item with the name `id`; with `latin` the title is converted from Latin-1 to UTF-8. */
 static mica_status take_line(mica__titles *titles, const char *name, size_t line, const char *id, const char *title,
                              size_t bytes, bool latin) {
   char text[2 * LONGEST + 4];

@@ -90,7 +90,8 @@ static void see_distance(common *all, const moment *a, const moment *b) {
   vote_for(&all->others, distance);
 }
 
-/* Months or quarters of a year, written with few digits as in 1949.083. */
+/* How far a step between times such as 1949.083, written with few digits, may be from a month or a quarter, in
+ * years. */
 #define FRACTION_SLACK 0.002
 
 /* 12 if years with fractions increase by months, 4 if by quarters, else 0. */

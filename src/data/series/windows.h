@@ -20,7 +20,7 @@ typedef struct mica__windows {
   double *mean, *deviation; /* one per series, over the training rows: they describe a window's level */
 } mica__windows;
 
-/* The windows that a dataset of the task consists of. */
+/* The windows that a dataset of series consists of; NULL: it is a dataset of another kind. */
 mica__windows *mica__windows_of(const mica_dataset *data);
 /* Reads a table of series again, with the series that is forecast in front. */
 mica_status mica__series_read_first(const char *name, char *content, size_t size, mica__series_choice choice,

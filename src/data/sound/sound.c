@@ -60,7 +60,7 @@ static mica_status check_whole(const char *path, int handle, int64_t size) {
   return MICA_OK;
 }
 
-/* Only ordinary files: a pipe has no length, and opening it would wait for a writer. */
+/* Opens a file, but only an ordinary one: a pipe has no length, and opening it would wait for a writer. */
 static mica_status open_file(const char *path, SNDFILE **file, SF_INFO *info) {
   struct stat about;
   const int handle = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -34,7 +34,7 @@ mica_status mica__sound_read(const char *path, int32_t rate, float *samples, int
 typedef struct mica__resampler mica__resampler;
 mica_status mica__resampler_create(int32_t from, int32_t to, mica__resampler **resampler);
 void mica__resampler_destroy(mica__resampler *resampler);
-/* How many samples n samples become. */
+/* How many samples n samples at the rate `from` become at the rate `to`. */
 int64_t mica__resampled(int64_t n, int32_t from, int32_t to);
 /* Takes count samples and writes those that are complete, at most `most` per call, counted in *made; the rest is kept.
  * With `last`, zeros follow the samples. MICA_E_NOMEM. */

@@ -196,7 +196,7 @@ static mica_status split_comment(mica__records *r, const char *at, const char *e
   return MICA_OK;
 }
 
-/* Old Macs ended lines with CR alone; such a file would be a single record. */
+/* Refuses lines that end in CR alone, as old Macs wrote them: the file would be a single record. */
 static mica_status check_line_ends(const mica__records *r, const char *at, const char *next) {
   const char *mark = memchr(at, '\r', (size_t)(next - at));
   while (mark && mark + 1 < next && mark[1] == '\n') mark = memchr(mark + 2, '\r', (size_t)(next - mark - 2));
