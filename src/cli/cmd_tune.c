@@ -193,7 +193,7 @@ static bool read_shapes(const char *path, shape_file *shapes) {
   return good;
 }
 
-/* Stops at a line of a file that is not a shape: the others are probably not shapes either. */
+/* Tunes all shapes. Stops at a line of a file that is not a shape: the others are probably not shapes either. */
 static int tune_all(const job *j, const char *op, const shape_list *shapes, double budget) {
   double end = now() + budget;
   int status = CLI_OK;

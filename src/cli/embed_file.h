@@ -18,7 +18,8 @@ typedef struct cli_lines {
 int cli_lines_read(const cli_command *self, const char *path, cli_lines *lines);
 /* Makes lines of the words of a command line, without copying them. */
 int cli_lines_copy(const cli_command *self, const cli_words *words, cli_lines *lines);
-/* Lists the paths of a folder's picture files, sorted by name. Names the other files, which are not read. */
+/* Lists the paths of a folder's picture files, sorted by name, and says how many other files there are. Returns
+ * CLI_FAILED, after a message, if there are no pictures. */
 int cli_lines_list(const cli_command *self, const char *folder, cli_lines *lines);
 /* True for a name that ends in .png, .jpg or .jpeg. */
 bool cli_is_picture(const char *path);

@@ -15,7 +15,7 @@ static void cell(const char *text) {
   }
 }
 
-/* Writes text between backticks. A bar would end the cell. */
+/* Writes text between backticks, with bars escaped: a bar would end the table's cell. */
 static void code(const char *text) {
   putchar('`');
   for (; *text; text++) {

@@ -49,7 +49,7 @@ static const char *shape_for(const char *list, const char *name) {
   return NULL;
 }
 
-/* Steele, Lea and Flood's splitmix64 (2014). */
+/* The next random number, by Steele, Lea and Flood's splitmix64 (2014). */
 static uint64_t next(uint64_t *state) {
   uint64_t z = *state += 0x9e3779b97f4a7c15u;
   z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;

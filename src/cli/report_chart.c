@@ -21,7 +21,8 @@ void cli_report_escape(FILE *out, const char *text) {
 
 enum { WIDTH = 480, HEIGHT = 274, LEFT = 52, RIGHT = 12, TOP = 24, BOTTOM = 42 };
 
-/* The approximate width of a letter, the heights of a line of names and of a legend, the width of a legend's dot. */
+/* The approximate width of a letter; the heights of a line of names and of a line of a legend; the width of a dot in
+ * a legend, with the space around it. */
 enum { LETTER = 6, LINE = 12, LEGEND = 16, MARK = 28 };
 
 static double letters(const char *text) {
@@ -48,7 +49,8 @@ static double grid_step(double range) {
   return (part < 1.5 ? 1 : part < 3.5 ? 2 : part < 7.5 ? 5 : 10) * power;
 }
 
-/* Widens a range to whole steps of its grid. A single value gets space on both sides, 0 the range 0 to 1. */
+/* Widens a range to whole steps of its grid. A single value gets space on both sides; if it is 0, the range becomes
+ * 0 to 1. */
 static void widen(double *low, double *high) {
   const double least = 0.1 * fmax(fabs(*high), 1e-3);
   if (*low == 0 && *high == 0) *high = 1;
@@ -208,7 +210,7 @@ void cli_report_add_curve(FILE *out, const mica_item *item) {
 
 /* --- points --- */
 
-/* The range of the points' values in a column. */
+/* The range of the points' values in a column, or 0 to 1 without any, widened to whole steps of its grid. */
 static void find_bounds(const mica_item *item, size_t column, double *low, double *high) {
   *low = INFINITY, *high = -INFINITY;
   for (size_t i = 0; i < item->rows; i++) {

@@ -37,7 +37,8 @@ void cli_print_metrics(FILE *out, const char *part, const mica_run *run, const m
 /* Prints the tables of a report's sections. */
 void cli_print_tables(FILE *out, const mica_report *report);
 
-/* Writes {"task", "part", "metrics": {...}} and, with a report, its tables and matrices by name, as one line. */
+/* Writes a JSON object as one line: "task", "part", "metrics", the "epoch" of the weights if it is known,
+ * "data_changed" if that is so and, with a report, its tables and matrices by name. */
 int cli_print_json(const cli_command *self, const mica_run *run, const char *part, const mica_metrics *metrics,
                    const mica_report *report);
 
@@ -45,7 +46,7 @@ int cli_print_json(const cli_command *self, const mica_run *run, const char *par
  * samples. */
 int cli_print_stopped(const cli_command *self, const char *task, mica_part part, const mica_metrics *metrics);
 
-/* Prints a prediction, one sample per line. pictures: prints the pictures in the terminal instead. */
+/* Prints a prediction, one sample per line; pictures: after the samples' pictures. */
 void cli_print_prediction(const mica_report *prediction, bool pictures);
 
 /* Copies a name, cut to 1023 bytes, with '?' for control characters, because these may control a terminal. The last

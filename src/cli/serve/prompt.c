@@ -78,7 +78,7 @@ static bool is_role(const char *role) {
   return false;
 }
 
-/* Changes a message to the form that chat templates expect. */
+/* Changes a message to the form that chat templates expect; refuses one that is not valid. */
 static bool fit_message(serve_reading *r, cJSON *message, size_t index) {
   const char *role = text_at(message, "role");
   const cJSON *content = cJSON_GetObjectItemCaseSensitive(message, "content");

@@ -77,7 +77,7 @@ typedef struct serve_route {
 
 /* Finds a route; HEAD is like GET. NULL: *problem is set, 404 or 405 (*allowed: the path's method). */
 const serve_route *serve_route_find(const char *method, const char *path, const char **allowed, serve_problem *problem);
-/* The part of the path after the route. */
+/* The part of the path after the route's own path, "" if both are equal; NULL: the path is not of this route. */
 const char *serve_route_item(const serve_route *route, const char *path);
 
 #endif
