@@ -84,5 +84,14 @@ sh "$here/run.sh" --build "$build" --device "${MICA_DEVICE:-0:0}" --out "$work/o
   cat "$work/said"
   fail "the hour in no minutes fails"
 }
-[ "$(grep -c 'left out: no time' "$work/said")" = 13 ] || { cat "$work/said" && fail "parts begin after their time"; }
+[ "$(grep -c 'left out: no time' "$work/said")" = 16 ] || { cat "$work/said" && fail "parts begin after their time"; }
 grep -q '^0 of [0-9]* expected figures measured, 0 moved$' "$work/out/report.txt" || fail "no sum in the report"
+
+# What goes wrong on a device: here a CPU, whose memory is the process's.
+sh "$here/run.sh" --build "$build" --device "${MICA_DEVICE:-0:0}" --out "$work/out" lost shared >"$work/said" || {
+  cat "$work/said"
+  fail "a lost device, or two trainings at once"
+}
+grep -q "loss after --resume [0-9.]*, of a run that lost nothing [0-9.]*$" "$work/out/lost.txt" ||
+  fail "lost: no losses"
+grep -q 'loss alone [0-9.]*, of two at once [0-9.]* and [0-9.]*$' "$work/out/shared.txt" || fail "shared: no losses"
