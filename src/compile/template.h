@@ -68,6 +68,10 @@ mica_status mica__template_rewrite(mica__template *template, mica_engine *engine
 /* Lets launches compute the pointwise users of their results, if their ops can (mica__op.fuse_epilogue). */
 mica_status mica__template_fuse_epilogues(mica__template *template);
 
+/* Makes the copies with channels last that launches would make for themselves (mica__op.take_channels_last) values of
+ * the graph, which launches share; the last step before partitioning. On GPUs only. */
+mica_status mica__template_share_channels_last(mica__template *template, mica_engine *engine);
+
 /* The elements of a constant or full node as doubles, which the caller frees; NULL and MICA_OK if they are unknown or
  * too many; see fold.c. */
 mica_status mica__template_values(const mica__node *node, double **values);

@@ -9,7 +9,7 @@
  * into weights; EPILOGUES: launches compute their pointwise users; AGAIN: cheap values are recomputed where they are
  * used; TOGETHER: updates and casts of weights share launches; INVARIANT: what is the same in all runs is computed
  * once; SPLIT: long rows are walked in pieces; COMPOSITES: operands of a concatenation are computed in its result's
- * memory. */
+ * memory; CHANNELS_LAST: launches share copies with channels last. */
 #define MICA__WITHOUT_LIST(X)                                                                                          \
   X(MEMORY, "memory")                                                                                                  \
   X(IN_PLACE, "in_place")                                                                                              \
@@ -20,7 +20,8 @@
   X(TOGETHER, "together")                                                                                              \
   X(INVARIANT, "invariant")                                                                                            \
   X(SPLIT, "split")                                                                                                    \
-  X(COMPOSITES, "composites")
+  X(COMPOSITES, "composites")                                                                                          \
+  X(CHANNELS_LAST, "channels_last")
 
 enum {
 #define MICA__WITHOUT_NUMBER(name, text) MICA__WITHOUT_NUMBER_##name,

@@ -252,6 +252,10 @@ typedef struct mica__op {
   mica_status (*begin)(const mica__host *host, mica_event *ready, void **pending);
   mica_status (*end)(const mica__host *host, void *pending, mica_status failed);
   mica__order order;
+  /* LAUNCH: bit k of the result: on the engine's device, the launch would copy input k to memory with its channels
+   * last. The attributes of the node then say that these inputs are such copies (op channels_last). Called when
+   * epilogues are fused. May be NULL. */
+  uint32_t (*take_channels_last)(struct mica__node *node, const struct mica__type *inputs, mica_engine *engine);
   double (*flops)(const struct mica__node *node, const struct mica__type *inputs);
   /* Facts for the simplifier. They are exact, also for NaN, infinities and signed zeros.
    *

@@ -151,7 +151,7 @@ static mica_status queue_pass(const bench *b, mica_queue *queue, const subject *
   mica_tensor *const *t = s->tensors;
   const mica__exec inference = {.queue = queue, .constant = 2, .prologue = b->queue};
   switch (pass) {
-  case PEER_CONV_FWD: return mica__conv_run(&inference, MICA__CONV_FWD, &s->config, t[0], t[1], NULL, t[2]);
+  case PEER_CONV_FWD: return mica__conv_run(&inference, MICA__CONV_FWD, 0, &s->config, t[0], t[1], NULL, t[2]);
   case PEER_CONV_BWD_DATA: return mica_op_conv_bwd_data(queue, &s->config, t[2], t[1], NULL, t[0]);
   default: return mica_op_conv_bwd_filter(queue, &s->config, t[0], t[2], t[1]);
   }

@@ -15,6 +15,7 @@
   X(S, BOOL, allow_tf32, false, "f32 operands may be rounded to 10 bits of mantissa")                                  \
   X(S, INT, bias, 0, "fused: which operand it is; 0 for none")                                                         \
   X(S, INT, addend, 0, "fused: likewise")                                                                              \
+  X(S, INT, last, 0, "bit k: operand k is a copy with its channels last (op channels_last)")                           \
   X(S, ENUM, activation, MICA_ACTIVATION_NONE, "fused", mica__activation_names)                                        \
   X(S, REAL, activation_argument, 0, "its argument")
 MICA__ATTR_STRUCT(conv, MICA__CONV_ATTRS);

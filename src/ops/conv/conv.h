@@ -45,14 +45,24 @@ typedef struct mica__conv {
   mica_queue *prologue;    /* if w is constant: takes launches that depend only on w; else NULL */
   bool lends;              /* other launches may use values derived from the operand read in windows, x forward, else y
                             * (mica__exec.lends) */
-  bool allow_tf32;         /* as in mica_conv_config, for f32 */
-  bool nontemporal;        /* stored past the caches, which would keep little of such a large result */
+  /* Bits of mica__conv_last: such an operand is a view, in its own shape, of memory in which its channels are last, in
+   * whole pieces (ops/conv/gpu/channels_last.h). Only the implementations of mica__conv_last_impls take such a
+   * problem. */
+  unsigned last;
+  bool allow_tf32;  /* as in mica_conv_config, for f32 */
+  bool nontemporal; /* stored past the caches, which would keep little of such a large result */
 } mica__conv;
+
+typedef enum mica__conv_last { MICA__CONV_X_LAST = 1, MICA__CONV_Y_LAST = 2 } mica__conv_last;
 
 /* Makes the problem after all checks that mica/conv.h promises. The tensor of the result is not read. */
 mica_status mica__conv_problem(mica_queue *queue, mica__conv_pass pass, const mica_conv_config *config,
                                const mica_tensor *x, const mica_tensor *w, const mica_tensor *y,
                                const mica_conv_epilogue *epilogue, mica__conv *conv);
+/* Makes the problem as mica__conv_problem does, with operands that have their channels last. */
+mica_status mica__conv_problem_last(mica_queue *queue, mica__conv_pass pass, unsigned last,
+                                    const mica_conv_config *config, const mica_tensor *x, const mica_tensor *w,
+                                    const mica_tensor *y, const mica_conv_epilogue *epilogue, mica__conv *conv);
 /* Sets the dims from shapes and config; MICA_E_SHAPE. If y is NULL, dims->out follows from the others. */
 mica_status mica__conv_dims_of(const mica_conv_config *config, mica_shape x, mica_shape w, const mica_shape *y,
                                mica__conv_dims *dims);
@@ -73,8 +83,9 @@ double mica__conv_flops(const mica__conv_dims *dims);
 /* The queue for launches that depend only on w, and for their workspaces: prologue, or else the pass's own queue. */
 mica_queue *mica__conv_packer(const mica__conv *conv, mica_queue *queue);
 
-/* Runs a pass for a node whose inputs 0 and 1 are a and b: x or dy, and w; for a filter gradient x and dy. */
-mica_status mica__conv_run(const mica__exec *exec, mica__conv_pass pass, const mica_conv_config *config,
+/* Runs a pass for a node whose inputs 0 and 1 are a and b: x or dy, and w; for a filter gradient x and dy. last: as in
+ * mica__conv. */
+mica_status mica__conv_run(const mica__exec *exec, mica__conv_pass pass, unsigned last, const mica_conv_config *config,
                            const mica_tensor *a, const mica_tensor *b, const mica_conv_epilogue *epilogue,
                            mica_tensor *result);
 
@@ -103,6 +114,9 @@ void mica__conv_push_dims(mica__launch *launch, const mica__conv_dims *dims);
 
 /* The implementations of each pass, in order, the reference last; each list ends in NULL. */
 extern const mica__impl *const *const mica__conv_impls[MICA__CONV_PASSES];
+/* The implementations for operands with channels last; the last one copies them back and takes the lists above. */
+extern const mica__impl *const *const mica__conv_last_impls[MICA__CONV_PASSES];
+extern const mica__impl mica__conv_channels_first;
 /* The kernels of all implementations; ends in NULL. */
 extern const mica__kernel_desc *const mica__conv_kernels[];
 
@@ -123,6 +137,10 @@ void mica__conv_reference(const mica__conv_dims *dims, mica__conv_pass pass, con
  * its terms. */
 double mica__conv_reference_at(const mica__conv_dims *dims, mica__conv_pass pass, mica_dtype dtype, const void *a,
                                const void *b, int64_t at, double *magnitude);
+
+/* True if mica__conv_gpu_wgrad_mma reads x and y in place, with channels first: filters have one element, and images
+ * are whole pieces. */
+bool mica__conv_wgrad_is_plain(const mica__conv *conv);
 
 /* For mica__impl.unable of implementations with tiles of bf16 (common/cpu/tiles.clh). */
 const char *mica__conv_tiles_unable(const void *problem);

@@ -6,12 +6,14 @@
  *   conv_transpose (y, w)      the same, with a shape that follows from the attributes
  *   conv_filter (x, y, like)   w of like's shape
  *
- * After fusion a bias and an addend may follow as operands; attrs have their indices. */
+ * After fusion a bias and an addend may follow as operands; attrs have their indices. On GPUs with matrix units, x and
+ * y may then be copies with their channels last (attribute `last`). */
 #include "base/checked.h"
 #include "base/error.h"
 #include "ops/common/activation.h"
 #include "ops/common/build.h"
 #include "ops/conv/attrs.h"
+#include "ops/conv/channels_last.h"
 #include "ops/conv/conv.h"
 #include "ops/select/registry.h"
 
@@ -155,22 +157,42 @@ static mica_status evaluate_filter(const mica__eval *e) {
 
 /* --- on the device --- */
 
+/* The channels of operand k of a pass, from the filters' shape. */
+static int64_t channels_of(mica__conv_pass pass, int32_t k, mica_shape w, const mica__conv_attrs *attrs) {
+  const bool is_x = pass == MICA__CONV_FWD || (pass == MICA__CONV_BWD_FILTER && k == 0);
+  return is_x ? w.dim[1] * attrs->groups : w.dim[0];
+}
+
+/* Operand k with the shape that it has with channels first. *view: what the caller destroys; NULL: nothing. */
+static mica_status take_operand(const mica__exec *exec, mica__conv_pass pass, int32_t k, mica_shape w,
+                                mica_tensor **view, const mica_tensor **operand) {
+  const mica__conv_attrs *attrs = exec->attrs;
+  *operand = exec->inputs[k];
+  if (!(attrs->last >> k & 1)) return MICA_OK;
+  MICA_TRY(mica__conv_view_last(exec->inputs[k], channels_of(pass, k, w, attrs), view));
+  *operand = *view;
+  return MICA_OK;
+}
+
 static mica_status launch_pass(const mica__exec *exec, mica__conv_pass pass) {
   const mica__conv_attrs *attrs = exec->attrs;
   const mica_tensor *result = exec->output;
   mica_conv_config config = config_of(attrs);
   mica_conv_epilogue epilogue = {.activation = (mica_activation)attrs->activation,
                                  .activation_arg = (float)attrs->activation_argument};
-  mica_tensor *bias = NULL, *addend = NULL;
-  mica_status status = MICA_OK;
-  if (attrs->bias)
+  mica_tensor *bias = NULL, *addend = NULL, *view = NULL;
+  const mica_tensor *source = NULL;
+  const unsigned last = !attrs->last ? 0 : pass == MICA__CONV_FWD ? MICA__CONV_X_LAST : MICA__CONV_Y_LAST;
+  mica_status status = take_operand(exec, pass, 0, mica_tensor_shape(exec->inputs[1]), &view, &source);
+  if (status == MICA_OK && attrs->bias)
     status = mica_tensor_view(exec->inputs[attrs->bias], MICA_SHAPE(mica_tensor_shape(result).dim[1]), NULL, 0, &bias);
   if (status == MICA_OK && attrs->addend)
     status = mica_tensor_view(exec->inputs[attrs->addend], mica_tensor_shape(result), NULL, 0, &addend);
   epilogue.bias = bias;
   epilogue.addend = addend;
   if (status == MICA_OK)
-    status = mica__conv_run(exec, pass, &config, exec->inputs[0], exec->inputs[1], &epilogue, exec->output);
+    status = mica__conv_run(exec, pass, last, &config, source, exec->inputs[1], &epilogue, exec->output);
+  mica_tensor_destroy(view);
   mica_tensor_destroy(bias);
   mica_tensor_destroy(addend);
   return status;
@@ -180,8 +202,43 @@ static mica_status launch_conv(const mica__exec *exec) { return launch_pass(exec
 static mica_status launch_data(const mica__exec *exec) { return launch_pass(exec, MICA__CONV_BWD_DATA); }
 
 static mica_status launch_filter(const mica__exec *exec) {
+  const mica__conv_pass pass = MICA__CONV_BWD_FILTER;
+  const mica_shape w = mica_tensor_shape(exec->output);
+  const int64_t copies = ((const mica__conv_attrs *)exec->attrs)->last;
+  const unsigned last = (copies & 1 ? MICA__CONV_X_LAST : 0u) | (copies & 2 ? MICA__CONV_Y_LAST : 0u);
+  const mica_tensor *operands[2] = {NULL};
+  mica_tensor *views[2] = {NULL};
   mica_conv_config config = config_of(exec->attrs);
-  return mica__conv_run(exec, MICA__CONV_BWD_FILTER, &config, exec->inputs[0], exec->inputs[1], NULL, exec->output);
+  mica_status status = MICA_OK;
+  for (int32_t k = 0; status == MICA_OK && k < 2; k++) status = take_operand(exec, pass, k, w, &views[k], &operands[k]);
+  if (status == MICA_OK)
+    status = mica__conv_run(exec, pass, last, &config, operands[0], operands[1], NULL, exec->output);
+  for (int32_t k = 0; k < 2; k++) mica_tensor_destroy(views[k]);
+  return status;
+}
+
+/* --- copies with channels last --- */
+
+static uint32_t take_last(mica__node *node, mica__conv_pass pass, mica_engine *engine, mica__type x, mica__type w,
+                          mica__type y) {
+  mica__conv_attrs *attrs = node->attrs;
+  const mica_conv_config config = config_of(attrs);
+  const unsigned last = mica__conv_copies_last(engine, pass, &config, (const mica__type[]){x, w, y});
+  attrs->last = pass == MICA__CONV_BWD_FILTER ? (last & MICA__CONV_X_LAST ? 1 : 0) | (last & MICA__CONV_Y_LAST ? 2 : 0)
+                                              : last != 0;
+  return (uint32_t)attrs->last;
+}
+
+static uint32_t take_last_conv(mica__node *node, const mica__type *inputs, mica_engine *engine) {
+  return take_last(node, MICA__CONV_FWD, engine, inputs[0], inputs[1], node->type);
+}
+
+static uint32_t take_last_data(mica__node *node, const mica__type *inputs, mica_engine *engine) {
+  return take_last(node, MICA__CONV_BWD_DATA, engine, node->type, inputs[1], inputs[0]);
+}
+
+static uint32_t take_last_filter(mica__node *node, const mica__type *inputs, mica_engine *engine) {
+  return take_last(node, MICA__CONV_BWD_FILTER, engine, inputs[0], node->type, inputs[1]);
 }
 
 /* True for one number per channel: all strides except that of dimension 1 are 0. */
@@ -267,16 +324,28 @@ static double flops_between(const mica__node *node, mica_shape x, mica_shape w, 
   return mica__conv_dims_of(&config, x, w, &y, &dims) == MICA_OK ? mica__conv_flops(&dims) : 0;
 }
 
+/* The shape of operand k with channels first. */
+static mica_shape shape_of(const mica__node *node, const mica__type *inputs, mica__conv_pass pass, int32_t k,
+                           mica_shape w) {
+  const mica__conv_attrs *attrs = node->attrs;
+  const mica_shape own = inputs[k].shape;
+  return attrs->last >> k & 1 ? mica__conv_first_shape(own, channels_of(pass, k, w, attrs)) : own;
+}
+
 static double flops_conv(const mica__node *node, const mica__type *inputs) {
-  return flops_between(node, inputs[0].shape, inputs[1].shape, node->type.shape);
+  const mica_shape w = inputs[1].shape;
+  return flops_between(node, shape_of(node, inputs, MICA__CONV_FWD, 0, w), w, node->type.shape);
 }
 
 static double flops_data(const mica__node *node, const mica__type *inputs) {
-  return flops_between(node, node->type.shape, inputs[1].shape, inputs[0].shape);
+  const mica_shape w = inputs[1].shape;
+  return flops_between(node, node->type.shape, w, shape_of(node, inputs, MICA__CONV_BWD_DATA, 0, w));
 }
 
 static double flops_filter(const mica__node *node, const mica__type *inputs) {
-  return flops_between(node, inputs[0].shape, node->type.shape, inputs[1].shape);
+  const mica__conv_pass pass = MICA__CONV_BWD_FILTER;
+  const mica_shape w = node->type.shape;
+  return flops_between(node, shape_of(node, inputs, pass, 0, w), w, shape_of(node, inputs, pass, 1, w));
 }
 
 /* True if x and w have the same shape, and there is one group, no padding and nothing fused: each result is then one
@@ -305,6 +374,7 @@ const mica__op mica__op_conv = {.name = "conv",
                                 .launch = launch_conv,
                                 .fuse_epilogue = fuse_conv_epilogue,
                                 .scale = scale_filters,
+                                .take_channels_last = take_last_conv,
                                 .flops = flops_conv,
                                 .lends = 1};
 
@@ -319,6 +389,7 @@ const mica__op mica__op_conv_data = {.name = "conv_data",
                                      .evaluate = evaluate_data,
                                      .launch = launch_data,
                                      .fuse_epilogue = fuse_conv_epilogue,
+                                     .take_channels_last = take_last_data,
                                      .flops = flops_data,
                                      .lends = 1,
                                      .shape_only = 1u << 2};
@@ -336,6 +407,7 @@ const mica__op mica__op_conv_transpose = {.name = "conv_transpose",
                                           .launch = launch_data,
                                           .fuse_epilogue = fuse_conv_epilogue,
                                           .scale = scale_filters,
+                                          .take_channels_last = take_last_data,
                                           .flops = flops_data,
                                           .lends = 1};
 
@@ -349,6 +421,7 @@ const mica__op mica__op_conv_filter = {.name = "conv_filter",
                                        .grad = grad_filter,
                                        .evaluate = evaluate_filter,
                                        .launch = launch_filter,
+                                       .take_channels_last = take_last_filter,
                                        .flops = flops_filter,
                                        .lends = 1u << 1,
                                        .shape_only = 1u << 2};

@@ -211,17 +211,22 @@ static mica_status set_result(const mica_conv_epilogue *epilogue, mica__conv *co
   return MICA_OK;
 }
 
-mica_status mica__conv_problem(mica_queue *queue, mica__conv_pass pass, const mica_conv_config *config,
-                               const mica_tensor *x, const mica_tensor *w, const mica_tensor *y,
-                               const mica_conv_epilogue *epilogue, mica__conv *conv) {
+/* An operand with its channels last is a strided view. */
+static mica_status check_operand(mica_queue *queue, bool last, const char *name, const mica_tensor *tensor) {
+  return (last ? mica__operand_check_strided : mica__operand_check)(queue, "conv", name, tensor);
+}
+
+mica_status mica__conv_problem_last(mica_queue *queue, mica__conv_pass pass, unsigned last,
+                                    const mica_conv_config *config, const mica_tensor *x, const mica_tensor *w,
+                                    const mica_tensor *y, const mica_conv_epilogue *epilogue, mica__conv *conv) {
   static const mica_conv_epilogue none;
   if (!epilogue) epilogue = &none;
   bool data = pass == MICA__CONV_BWD_DATA, filter = pass == MICA__CONV_BWD_FILTER;
   const char *const names[] = {data ? "dx" : "x", filter ? "dw" : "w", pass == MICA__CONV_FWD ? "y" : "dy"};
-  MICA_TRY(mica__operand_check(queue, "conv", names[0], x));
+  MICA_TRY(check_operand(queue, last & MICA__CONV_X_LAST, names[0], x));
   MICA_TRY(mica__operand_check(queue, "conv", names[1], w));
-  MICA_TRY(mica__operand_check(queue, "conv", names[2], y));
-  *conv = (mica__conv){.pass = pass, .x = x, .w = w, .y = y};
+  MICA_TRY(check_operand(queue, last & MICA__CONV_Y_LAST, names[2], y));
+  *conv = (mica__conv){.pass = pass, .x = x, .w = w, .y = y, .last = last};
   mica_shape shape = mica_tensor_shape(y);
   mica_status status = mica__conv_dims_of(config, mica_tensor_shape(x), mica_tensor_shape(w), &shape, &conv->dims);
   if (status != MICA_OK) return mica__fail_in(status, "conv");
@@ -232,6 +237,12 @@ mica_status mica__conv_problem(mica_queue *queue, mica__conv_pass pass, const mi
   conv->nontemporal = mica_tensor_bytes(result_of(conv)) >= NONTEMPORAL_BYTES;
   MICA_TRY(check_epilogue(queue, epilogue, conv->rows, result_of(conv)));
   return check_overlaps(epilogue, conv, names);
+}
+
+mica_status mica__conv_problem(mica_queue *queue, mica__conv_pass pass, const mica_conv_config *config,
+                               const mica_tensor *x, const mica_tensor *w, const mica_tensor *y,
+                               const mica_conv_epilogue *epilogue, mica__conv *conv) {
+  return mica__conv_problem_last(queue, pass, 0, config, x, w, y, epilogue, conv);
 }
 
 void mica__conv_key(const mica__conv *conv, char key[MICA__TUNING_TEXT]) {

@@ -2,6 +2,7 @@
 
 #include "base/arith.h"
 #include "base/error.h"
+#include "runtime/tensor.h"
 #include "runtime/workspace.h"
 
 #define PIECE_BYTES 16
@@ -26,8 +27,16 @@ int64_t mica__conv_pieces(mica_dtype dtype, int64_t channels) {
   return mica__ceil_div(channels * (int64_t)mica_dtype_size(dtype), PIECE_BYTES);
 }
 
-static mica_status launch(mica_queue *queue, const mica_tensor *tensor, int64_t n, int64_t groups, int64_t channels,
-                          int64_t pixels, mica_buffer *last) {
+bool mica__conv_begins_piece(const mica_tensor *tensor) {
+  return mica__tensor_first(tensor) * (int64_t)mica_dtype_size(mica_tensor_dtype(tensor)) % PIECE_BYTES == 0;
+}
+
+int64_t mica__conv_first_piece(const mica_tensor *tensor) {
+  return mica__tensor_first(tensor) * (int64_t)mica_dtype_size(mica_tensor_dtype(tensor)) / PIECE_BYTES;
+}
+
+mica_status mica__conv_put_channels_last(mica_queue *queue, const mica_tensor *tensor, int64_t n, int64_t groups,
+                                         int64_t channels, int64_t pixels, mica_buffer *last, int64_t first) {
   const mica__kernel_desc *desc = &mica__conv_gpu_channels_last_kernel;
   const mica_dtype dtype = mica_tensor_dtype(tensor);
   const int64_t pieces = mica__conv_pieces(dtype, channels);
@@ -42,7 +51,7 @@ static mica_status launch(mica_queue *queue, const mica_tensor *tensor, int64_t 
   mica__launch_size(&l, channels);
   mica__launch_size(&l, pixels);
   mica__launch_tensor(&l, tensor);
-  mica__launch_buffer(&l, last, 0);
+  mica__launch_buffer(&l, last, first);
   const int64_t tiles = mica__ceil_div(pixels, PIXELS) * mica__ceil_div(pieces, PIECES);
   mica__launch_range1(&l, tiles * n * groups * THREADS, THREADS);
   mica__launch_cost(&l, 0, (double)mica_tensor_bytes(tensor) + (double)(n * groups * pixels * pieces) * PIECE_BYTES);
@@ -53,5 +62,5 @@ mica_status mica__conv_channels_last(mica_queue *queue, const mica_tensor *tenso
                                      int64_t channels, int64_t pixels, mica_buffer **last) {
   const int64_t pieces = mica__conv_pieces(mica_tensor_dtype(tensor), channels);
   MICA_TRY(mica__workspace_create(queue, (size_t)(n * groups * pixels * pieces) * PIECE_BYTES, last));
-  return launch(queue, tensor, n, groups, channels, pixels, *last);
+  return mica__conv_put_channels_last(queue, tensor, n, groups, channels, pixels, *last, 0);
 }

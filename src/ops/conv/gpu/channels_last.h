@@ -11,5 +11,12 @@ int64_t mica__conv_pieces(mica_dtype dtype, int64_t channels);
  * after its channels, into a workspace of the queue (cl/conv/gpu/channels_last.cl). */
 mica_status mica__conv_channels_last(mica_queue *queue, const mica_tensor *tensor, int64_t n, int64_t groups,
                                      int64_t channels, int64_t pixels, mica_buffer **last);
+/* Makes that copy in `last`, from piece `first` on. */
+mica_status mica__conv_put_channels_last(mica_queue *queue, const mica_tensor *tensor, int64_t n, int64_t groups,
+                                         int64_t channels, int64_t pixels, mica_buffer *last, int64_t first);
+/* The first piece in its buffer of an operand with its channels last (mica__conv.last). */
+int64_t mica__conv_first_piece(const mica_tensor *tensor);
+/* True if the tensor's first element is at the beginning of a piece. */
+bool mica__conv_begins_piece(const mica_tensor *tensor);
 
 #endif

@@ -48,6 +48,7 @@ static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   if (mica__kernel_choice(&mica__conv_gpu_mma_kernel, "D_T", (int32_t)conv->dtype) < 0)
     return "matrix units do not multiply this type";
+  if (conv->last && !mica__conv_begins_piece(mica__conv_source(conv))) return "the source is not aligned";
   double weights = 0;
   for (int64_t i = 0; i < mica__conv_phase_count(conv); i++) {
     const mica__conv_phase w = mica__conv_phase_at(conv, i);
@@ -155,7 +156,8 @@ static mica__mma_plan plan_products(const mica__task *task, const mica__conv_pha
 }
 
 MICA__FIELDS(size_fields, GPU_MMA_SIZE);
-/* weights: NULL to read the filters in place; partial: receives the sums if the depth is divided. */
+/* source: NULL if the operand itself has its channels last; weights: NULL to read the filters in place; partial:
+ * receives the sums if the depth is divided. */
 static mica_status multiply(mica_queue *queue, const mica__task *task, mica__conv_phases phases, mica__mma_plan plan,
                             mica_buffer *source, mica_buffer *weights, mica_buffer *partial) {
   const mica__kernel_desc *desc = &mica__conv_gpu_mma_kernel;
@@ -184,7 +186,11 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, mica__con
   }
   mica__conv_push_phases(&launch, &phases);
   mica__launch_sizes(&launch, (size_fields){.FLAT = is_flat(&phases), .SPLITS = plan.splits}.values);
-  mica__launch_buffer(&launch, source, 0);
+  if (source)
+    mica__launch_buffer(&launch, source, 0);
+  else
+    mica__launch_buffer(&launch, mica__tensor_buffer(mica__conv_source(conv)),
+                        mica__conv_first_piece(mica__conv_source(conv)));
   if (weights)
     mica__launch_buffer(&launch, weights, 0);
   else
@@ -234,8 +240,10 @@ static mica_status launch_phases(mica_queue *queue, const mica__task *task) {
   const mica__conv_dims *d = &conv->dims;
   const bool forward = conv->pass == MICA__CONV_FWD;
   mica_buffer *source = NULL;
-  mica_status status = mica__conv_channels_last(queue, mica__conv_source(conv), d->n, d->groups, forward ? d->c : d->k,
-                                                mica__product3(forward ? d->in : d->out), &source);
+  mica_status status = MICA_OK;
+  if (!conv->last)
+    status = mica__conv_channels_last(queue, mica__conv_source(conv), d->n, d->groups, forward ? d->c : d->k,
+                                      mica__product3(forward ? d->in : d->out), &source);
   for (int64_t i = 0; status == MICA_OK && i < mica__conv_phase_count(conv);) {
     const mica__conv_phases phases = mica__conv_phases_at(conv, &i);
     if (phases.count > 0) status = launch_together(queue, task, &phases, source);

@@ -48,6 +48,9 @@ static const char *unable(const void *problem) {
   const double in = (double)d->n * (double)mica__product3(d->in) * (double)d->groups;
   const double out = (double)d->n * (double)mica__product3(d->out) * (double)d->groups;
   if (out == 0 || in == 0) return "there are no pixels";
+  if ((conv->last & MICA__CONV_X_LAST && !mica__conv_begins_piece(conv->x)) ||
+      (conv->last & MICA__CONV_Y_LAST && !mica__conv_begins_piece(conv->y)))
+    return "x or y is not aligned";
   const double x = in * (double)mica__conv_pieces(conv->dtype, d->c);
   const double y = (out + 64) * (double)mica__conv_pieces(conv->dtype, d->k);
   if (x > MOST_POSITIONS || y > MOST_POSITIONS) return "x or y is too large";
@@ -56,10 +59,10 @@ static const char *unable(const void *problem) {
   return out > MOST_POSITIONS ? "there are too many elements for positions in 32 bits" : NULL;
 }
 
-/* True if the kernel can read x and y in place: filters have one element, and images are whole pieces. */
-static bool is_plain(const mica__conv *conv) {
+bool mica__conv_wgrad_is_plain(const mica__conv *conv) {
   const mica__conv_dims *d = &conv->dims;
   const int64_t piece = piece_of(conv);
+  if (conv->last) return false;
   for (int i = 0; i < 3; i++)
     if (d->filter[i] != 1 || d->stride[i] != 1 || d->pad[i] != 0 || d->in[i] != d->out[i]) return false;
   return mica__product3(d->out) % piece == 0 && mica__tensor_first(conv->x) % piece == 0 &&
@@ -95,7 +98,16 @@ static const char *decline(const mica__task *task) {
   return conv->dims.c * FEWEST_OF_A_PIECE < piece_of(conv) ? "there are too few channels" : NULL;
 }
 
-static mica_status multiply(mica_queue *queue, const mica__task *task, mica_buffer *y, mica_buffer *x,
+/* An operand with its channels last: the copy, or the tensor itself. */
+static void push_last(mica__launch *launch, mica_buffer *copy, const mica_tensor *tensor) {
+  if (copy)
+    mica__launch_buffer(launch, copy, 0);
+  else
+    mica__launch_buffer(launch, mica__tensor_buffer(tensor), mica__conv_first_piece(tensor));
+}
+
+/* x, y: copies with channels last, where they were needed. */
+static mica_status multiply(mica_queue *queue, const mica__task *task, bool plain, mica_buffer *y, mica_buffer *x,
                             mica_buffer *partial) {
   const mica__kernel_desc *desc = &mica__conv_gpu_wgrad_mma_kernel;
   const mica__conv *conv = task->problem;
@@ -107,19 +119,19 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, mica_buff
   mica__kernel_values(desc, plan->variant, values);
   const mica__mma_tile tile = mica__mma_tile_of(desc, values);
   mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);
-  mica__kernel_set(desc, values, "PLAIN", !x);
+  mica__kernel_set(desc, values, "PLAIN", plain);
   mica__kernel_set(desc, values, "DIMS",
-                   !x || (d->in[0] == 1 && d->out[0] == 1 && d->filter[0] == 1 && d->pad[0] == 0) ? 2 : 3);
+                   plain || (d->in[0] == 1 && d->out[0] == 1 && d->filter[0] == 1 && d->pad[0] == 0) ? 2 : 3);
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   mica__conv_push_dims(&launch, d);
   mica__conv_push_split(&launch, d, MICA__MMA_STEP * piece_of(conv), plan->splits);
-  if (x) {
-    mica__launch_buffer(&launch, y, 0);
-    mica__launch_buffer(&launch, x, 0);
-  } else {
+  if (plain) {
     mica__launch_tensor(&launch, conv->y);
     mica__launch_tensor(&launch, conv->x);
+  } else {
+    push_last(&launch, y, conv->y);
+    push_last(&launch, x, conv->x);
   }
   mica__launch_buffer(&launch, partial, 0);
   const int64_t columns = mica__product3(d->filter) * mica__conv_pieces(conv->dtype, d->c) * piece_of(conv);
@@ -159,13 +171,13 @@ static mica_status launch_wgrad(mica_queue *queue, const mica__task *task) {
   const int64_t channels = mica__conv_pieces(conv->dtype, d->c) * piece_of(conv);
   const size_t sums = (size_t)(splits * conv->rows * mica__product3(d->filter) * channels);
   mica_buffer *x = NULL, *y = NULL, *partial = NULL;
+  const bool plain = mica__conv_wgrad_is_plain(conv);
   mica_status status = mica__workspace_create(queue, sums * sizeof(float), &partial);
-  if (status == MICA_OK && !is_plain(conv)) {
+  if (status == MICA_OK && !plain && !(conv->last & MICA__CONV_Y_LAST))
     status = mica__conv_channels_last(queue, conv->y, d->n, d->groups, d->k, mica__product3(d->out), &y);
-    if (status == MICA_OK)
-      status = mica__conv_channels_last(queue, conv->x, d->n, d->groups, d->c, mica__product3(d->in), &x);
-  }
-  if (status == MICA_OK) status = multiply(queue, task, y, x, partial);
+  if (status == MICA_OK && !plain && !(conv->last & MICA__CONV_X_LAST))
+    status = mica__conv_channels_last(queue, conv->x, d->n, d->groups, d->c, mica__product3(d->in), &x);
+  if (status == MICA_OK) status = multiply(queue, task, plain, y, x, partial);
   if (status == MICA_OK) status = add(queue, conv, splits, partial);
   mica_buffer_destroy(x);
   mica_buffer_destroy(y);

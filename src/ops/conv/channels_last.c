@@ -1,0 +1,178 @@
+/* Operands with their channels last, as matrix units read them (cl/conv/gpu/channels_last.cl), as values of graphs. The
+ * compiler inserts the op before convolutions that would make such a copy for themselves, so that several share it. */
+#include "ops/conv/channels_last.h"
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "ops/common/build.h"
+#include "ops/conv/gpu/channels_last.h"
+#include "ops/layout/strided_copy.h"
+#include "ops/select/registry.h"
+#include "runtime/buffer.h"
+#include "runtime/tensor.h"
+#include "runtime/workspace.h"
+
+#include <string.h>
+
+#define PIECE_BYTES 16
+
+/* Elements from one pixel to the next; false if it overflows. */
+static bool pitch_of(mica_dtype dtype, int64_t channels, int64_t *pitch) {
+  const int64_t piece = PIECE_BYTES / (int64_t)mica_dtype_size(dtype);
+  return mica__mul_i64(channels / piece + (channels % piece != 0), piece, pitch);
+}
+
+mica_shape mica__conv_first_shape(mica_shape last, int64_t channels) {
+  mica_shape shape = last;
+  shape.dim[1] = channels;
+  for (int32_t i = 2; i < last.rank; i++) shape.dim[i] = last.dim[i - 1];
+  return shape;
+}
+
+/* How memory with channels last is read in the order of a shape with channels first. */
+static mica__access access_of(mica_dtype dtype, mica_shape shape) {
+  mica__access access = {0};
+  int64_t step = 0;
+  pitch_of(dtype, shape.dim[1], &step);
+  access.stride[1] = 1;
+  for (int32_t i = shape.rank - 1; i >= 2; i--) {
+    access.stride[i] = step;
+    step *= shape.dim[i];
+  }
+  access.stride[0] = step;
+  return access;
+}
+
+mica_status mica__conv_view_last(const mica_tensor *last, int64_t channels, mica_tensor **view) {
+  const mica_shape shape = mica__conv_first_shape(mica_tensor_shape(last), channels);
+  const mica__access access = access_of(mica_tensor_dtype(last), shape);
+  return mica_tensor_view(last, shape, access.stride, 0, view);
+}
+
+/* --- the op --- */
+
+static mica_status infer_last(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
+  const mica_shape from = inputs[0].shape;
+  char text[MICA_SHAPE_TEXT];
+  (void)input_count, (void)attrs;
+  *out = inputs[0];
+  if (from.rank < 3 || from.rank > 5)
+    return mica__fail(MICA_E_SHAPE, "x %s must have a rank from 3 to 5", mica_shape_format(from, text));
+  for (int32_t i = 2; i < from.rank; i++) out->shape.dim[i - 1] = from.dim[i];
+  int64_t *channels = &out->shape.dim[from.rank - 1];
+  *channels = from.dim[1];
+  if (from.dim[1] == MICA_DYNAMIC || pitch_of(inputs[0].dtype, from.dim[1], channels)) return MICA_OK;
+  return mica__fail(MICA_E_OVERFLOW, "x %s has too many channels", mica_shape_format(from, text));
+}
+
+static mica_status evaluate_last(const mica__eval *eval) {
+  const mica_shape from = eval->types[0].shape;
+  const mica__access to = access_of(eval->types[0].dtype, from);
+  int64_t count = 0, index[MICA_MAX_RANK] = {0}, i = 0;
+  MICA_TRY(mica_shape_count(eval->type->shape, &count));
+  memset(eval->output, 0, (size_t)count * sizeof *eval->output);
+  if (count == 0) return MICA_OK;
+  do eval->output[mica__access_at(&to, from, index)] = eval->inputs[0][i++];
+  while (mica__next_index(from, index));
+  return MICA_OK;
+}
+
+static mica_status launch_last(const mica__exec *exec) {
+  const mica_tensor *x = exec->inputs[0];
+  const mica_shape shape = mica_tensor_shape(x);
+  int64_t pixels = 1;
+  for (int32_t i = 2; i < shape.rank; i++) pixels *= shape.dim[i];
+  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  return mica__conv_put_channels_last(exec->queue, x, shape.dim[0], 1, shape.dim[1], pixels,
+                                      mica__tensor_buffer(exec->output), mica__conv_first_piece(exec->output));
+}
+
+/* (N, C, S..) as (N, S.., C), with C rounded up to whole pieces of 16 bytes, and zeros there. */
+const mica__op mica__op_channels_last = {.name = "channels_last",
+                                         .kind = MICA__OP_LAUNCH,
+                                         .min_inputs = 1,
+                                         .max_inputs = 1,
+                                         .dtypes = "f>0",
+                                         .infer = infer_last,
+                                         .evaluate = evaluate_last,
+                                         .launch = launch_last};
+
+/* --- what a convolution would copy --- */
+
+static mica_status imagine(mica_engine *engine, const mica__type *type, mica_tensor **tensor) {
+  int64_t bytes = 0;
+  mica_buffer *buffer = NULL;
+  MICA_TRY(mica_shape_count(type->shape, &bytes));
+  if (!mica__mul_i64(bytes, (int64_t)mica_dtype_size(type->dtype), &bytes))
+    return mica__fail(MICA_E_OVERFLOW, "a tensor is too large");
+  MICA_TRY(mica__placeholder_create(engine, (size_t)bytes, &buffer));
+  mica_status status = mica_tensor_wrap(buffer, 0, type->dtype, type->shape, tensor);
+  mica_buffer_destroy(buffer);
+  return status;
+}
+
+/* The operands that the chosen implementation copies, as bits of mica__conv_last. */
+static unsigned copied_by(mica_engine *engine, const mica__conv *conv) {
+  char key[MICA__TUNING_TEXT];
+  if (conv->dims.groups > 1) return 0;
+  mica__conv_key(conv, key);
+  const mica__impl *impl = mica__choose(engine, mica__conv_impls[conv->pass], conv, key).impl;
+  if (impl == &mica__conv_gpu_mma) return conv->pass == MICA__CONV_FWD ? MICA__CONV_X_LAST : MICA__CONV_Y_LAST;
+  if (impl != &mica__conv_gpu_wgrad_mma || mica__conv_wgrad_is_plain(conv)) return 0;
+  return MICA__CONV_X_LAST | MICA__CONV_Y_LAST;
+}
+
+unsigned mica__conv_copies_last(mica_engine *engine, mica__conv_pass pass, const mica_conv_config *config,
+                                const mica__type types[3]) {
+  mica_tensor *tensors[3] = {NULL};
+  mica__conv conv;
+  unsigned last = 0;
+  if (mica__kernel_class(mica_engine_device(engine)) != MICA__ON_GPU) return 0;
+  mica__attempt_begin();
+  mica_status status = MICA_OK;
+  for (int i = 0; status == MICA_OK && i < 3; i++) status = imagine(engine, &types[i], &tensors[i]);
+  if (status == MICA_OK)
+    status =
+        mica__conv_problem(mica_engine_queue(engine), pass, config, tensors[0], tensors[1], tensors[2], NULL, &conv);
+  if (status == MICA_OK && mica_tensor_count(conv.epilogue.d.tensor) > 0) last = copied_by(engine, &conv);
+  for (int i = 0; i < 3; i++) mica_tensor_destroy(tensors[i]);
+  mica__attempt_end();
+  return last;
+}
+
+/* --- back to channels first, if matrix units cannot take the problem after all --- */
+
+static const char *decline_none(const mica__task *task) {
+  (void)task;
+  return NULL;
+}
+
+static mica_status put_first(mica_queue *queue, const mica_tensor *last, mica_tensor **first) {
+  const mica_shape shape = mica_tensor_shape(last);
+  const mica__access from = access_of(mica_tensor_dtype(last), shape);
+  mica__access to = {0};
+  mica__row_major(shape, to.stride);
+  MICA_TRY(mica__workspace_tensor(queue, mica_tensor_dtype(last), shape, first));
+  return mica__strided_copy(queue, NULL, shape, last, &from, *first, &to);
+}
+
+static mica_status launch_first(mica_queue *queue, const mica__task *task) {
+  mica__conv conv = *(const mica__conv *)task->problem;
+  mica_tensor *x = NULL, *y = NULL;
+  mica_status status = MICA_OK;
+  char key[MICA__TUNING_TEXT];
+  if (conv.last & MICA__CONV_X_LAST) status = put_first(queue, conv.x, &x);
+  if (status == MICA_OK && conv.last & MICA__CONV_Y_LAST) status = put_first(queue, conv.y, &y);
+  if (x) conv.x = x;
+  if (y) conv.y = y;
+  conv.last = 0;
+  conv.lends = false;
+  mica__conv_key(&conv, key);
+  if (status == MICA_OK) status = mica__choose_and_launch(queue, mica__conv_impls[conv.pass], &conv, key);
+  mica_tensor_destroy(x);
+  mica_tensor_destroy(y);
+  return status;
+}
+
+const mica__impl mica__conv_channels_first = {
+    .name = "conv_channels_first", .decline = decline_none, .launch = launch_first};

@@ -1,0 +1,214 @@
+/* labels: device
+ *
+ * Copies with channels last as values of a session (src/compile/channels_last.c): on PoCL under the name of a GPU with
+ * matrix units, convolutions share them, and every result keeps its bits. Elsewhere a convolution takes such a copy,
+ * too. */
+#include "base/element.h"
+#include "compile/without.h"
+#include "ops/conv/channels_last.h"
+#include "ops/conv/gpu/channels_last.h"
+#include "ops/select/registry.h"
+#include "ops/units_device.h"
+#include "runtime/tensor.h"
+
+#include <stdlib.h>
+
+/* Sizes of x, filters and a config; how many launches a step saves. transposed: conv_transpose. */
+typedef struct layer {
+  mica_shape x, w;
+  mica_conv_config config;
+  bool transposed;
+  size_t saved;
+} layer;
+
+static const layer layers[] = {
+    /* x for the result, dy for both gradients, x for the filters: three copies for four. */
+    {{4, {2, 24, 9, 7}}, {4, {32, 24, 3, 3}}, {.pad = {1, 1}}, false, 1},
+    /* Channels that fill no piece, and several phases. */
+    {{4, {3, 21, 8, 11}}, {4, {35, 21, 3, 3}}, {.pad = {1, 1}, .stride = {2, 2}}, false, 1},
+    /* One element: pixels that are no whole pieces. */
+    {{4, {2, 40, 7, 7}}, {4, {64, 40, 1, 1}}, {.groups = 1}, false, 1},
+    {{5, {1, 17, 3, 4, 5}}, {5, {18, 17, 2, 3, 3}}, {.pad = {0, 1, 1}}, false, 1},
+    /* Groups keep copies of their own. */
+    {{4, {2, 48, 5, 6}}, {4, {64, 24, 3, 3}}, {.pad = {1, 1}, .groups = 2}, false, 0},
+    /* A transposed convolution has its source in the place of dy. */
+    {{4, {2, 32, 6, 5}}, {4, {32, 24, 3, 3}}, {.pad = {1, 1}}, true, 1},
+};
+
+/* Numbers of up to 4 bits, whose products and sums f32 has exactly; results are rounded once. */
+static mica_tensor *make(mica_engine *on, mica_shape shape, int seed) {
+  int64_t count = 0;
+  mica_tensor *tensor = NULL;
+  ck_ok(mica_shape_count(shape, &count));
+  uint16_t *data = calloc((size_t)count, sizeof *data);
+  ck_assert_ptr_nonnull(data);
+  for (int64_t i = 0; i < count; i++)
+    mica__element_set(MICA_F16, data, i, (double)((i * (2 * seed + 3) + i / 17) % 15 - 7) / 8);
+  ck_ok(mica_tensor_create_from(on, MICA_F16, shape, data, &tensor));
+  free(data);
+  return tensor;
+}
+
+typedef struct results {
+  unsigned char *data[3];
+  size_t bytes[3], launches;
+} results;
+
+/* The result of a layer and the gradients of x and w for a given dy. */
+static results run(mica_engine *engine, const layer *l) {
+  const char *const names[] = {"x", "w", "dy"};
+  mica_graph *graph = NULL;
+  mica_session *session = NULL;
+  mica_session_report report;
+  mica_tensor *fed[3];
+  mica_feed feeds[3];
+  mica_value outputs[3], gradients[2];
+  results r = {0};
+  ck_ok(mica_graph_create(&graph));
+  const mica_value x = mica_input(graph, "x", MICA_F16, l->x), w = mica_input(graph, "w", MICA_F16, l->w);
+  outputs[0] = (l->transposed ? mica_conv_transpose : mica_conv)(x, w, (mica_value){0}, &l->config);
+  const mica_shape shapes[] = {l->x, l->w, mica_value_shape(outputs[0])};
+  const mica_value dy = mica_input(graph, "dy", MICA_F16, shapes[2]);
+  ck_ok(mica_gradients(mica_sum(mica_mul(outputs[0], dy), (mica_axes){0}, false), (mica_value[]){x, w}, 2, gradients));
+  outputs[1] = gradients[0];
+  outputs[2] = gradients[1];
+  ck_ok(mica_session_create(engine, graph, outputs, 3, NULL, &session));
+  for (int k = 0; k < 3; k++) {
+    fed[k] = make(engine, shapes[k], k);
+    feeds[k] = (mica_feed){names[k], fed[k]};
+  }
+  ck_ok(mica_session_run(session, mica_engine_queue(engine), feeds, 3));
+  ck_ok(mica_session_describe(session, &report));
+  r.launches = report.launches;
+  for (size_t k = 0; k < 3; k++) {
+    const mica_tensor *got = mica_session_output(session, k);
+    r.bytes[k] = mica_tensor_bytes(got);
+    r.data[k] = malloc(r.bytes[k]);
+    ck_assert_ptr_nonnull(r.data[k]);
+    ck_ok(mica_tensor_download(mica_engine_queue(engine), got, r.data[k], r.bytes[k]));
+  }
+  mica_session_destroy(session);
+  mica_graph_destroy(graph);
+  for (int k = 0; k < 3; k++) mica_tensor_destroy(fed[k]);
+  return r;
+}
+
+static void expect_same(const results *a, const results *b) {
+  for (int k = 0; k < 3; k++) {
+    ck_assert_uint_eq(a->bytes[k], b->bytes[k]);
+    for (size_t i = 0; i < a->bytes[k] / 2; i++)
+      ck_assert_msg(!memcmp(a->data[k] + 2 * i, b->data[k] + 2 * i, 2), "result %d, element %zu: %g, not %g", k, i,
+                    mica__element_get(MICA_F16, a->data[k], (int64_t)i),
+                    mica__element_get(MICA_F16, b->data[k], (int64_t)i));
+  }
+}
+
+static void end(results *r) {
+  for (int k = 0; k < 3; k++) free(r->data[k]);
+}
+
+START_TEST(copies_are_shared) {
+  const layer *l = &layers[_i];
+  units_program made[] = {{.has = "void mma_trial("}, {.has = "conv_gpu_mma("}, {.has = "conv_gpu_wgrad_mma("}};
+  mica_engine *engine = units_open("gfx1100", made, 3);
+  results shared = run(engine, l);
+  mica__compile_without(MICA__WITHOUT_CHANNELS_LAST);
+  results apart = run(engine, l);
+  mica__compile_without(0);
+  units_close(engine);
+  /* It was matrix units that computed all passes. */
+  ck_assert_int_ge(made[1].made, 1);
+  ck_assert_int_ge(made[2].made, 1);
+  ck_assert_uint_eq(apart.launches - shared.launches, l->saved);
+  expect_same(&shared, &apart);
+  end(&shared);
+  end(&apart);
+}
+END_TEST
+
+/* Runs a pass with operands a and b, as they are or as copies with channels last. */
+static results run_pass(mica__conv_pass pass, const layer *l, bool copies) {
+  mica__conv_dims dims;
+  results r = {0};
+  ck_ok(mica__conv_dims_of(&l->config, l->x, l->w, NULL, &dims));
+  const int32_t rank = l->x.rank;
+  mica_shape y = {.rank = rank, .dim = {l->x.dim[0], l->w.dim[0]}};
+  for (int32_t i = 2; i < rank; i++) y.dim[i] = dims.out[i + 3 - rank];
+  mica_tensor *tensors[] = {make(test_engine(), l->x, 0), make(test_engine(), l->w, 1), make(test_engine(), y, 2)};
+  mica_tensor *last[3] = {NULL}, *views[3] = {NULL};
+  const int result = pass == MICA__CONV_FWD ? 2 : pass == MICA__CONV_BWD_DATA ? 0 : 1;
+  unsigned bits = 0;
+  for (int k = 0; k < 3; k += 2) {
+    const mica__type from = {MICA_F16, mica_tensor_shape(tensors[k])};
+    mica__type to;
+    if (!copies || k == result) continue;
+    ck_ok(mica__op_infer(&mica__op_channels_last, &from, 1, NULL, &to));
+    ck_ok(mica_tensor_create(test_engine(), MICA_F16, to.shape, &last[k]));
+    ck_ok(mica__op_channels_last.launch(&(mica__exec){.queue = test_queue(),
+                                                      .inputs = (const mica_tensor *const *)&tensors[k],
+                                                      .input_count = 1,
+                                                      .output = last[k]}));
+    ck_ok(mica__conv_view_last(last[k], from.shape.dim[1], &views[k]));
+    bits |= k == 0 ? MICA__CONV_X_LAST : MICA__CONV_Y_LAST;
+  }
+  const mica_tensor *operands[3];
+  for (int k = 0; k < 3; k++) operands[k] = views[k] ? views[k] : tensors[k];
+  const mica__exec exec = {.queue = test_queue()};
+  const int a = pass == MICA__CONV_BWD_DATA ? 2 : 0, b = pass == MICA__CONV_BWD_FILTER ? 2 : 1;
+  ck_ok(mica__conv_run(&exec, pass, bits, &l->config, operands[a], operands[b], NULL, tensors[result]));
+  r.bytes[0] = mica_tensor_bytes(tensors[result]);
+  r.data[0] = malloc(r.bytes[0]);
+  ck_assert_ptr_nonnull(r.data[0]);
+  ck_ok(mica_tensor_download(test_queue(), tensors[result], r.data[0], r.bytes[0]));
+  for (int k = 0; k < 3; k++) {
+    mica_tensor_destroy(views[k]);
+    mica_tensor_destroy(last[k]);
+    mica_tensor_destroy(tensors[k]);
+  }
+  return r;
+}
+
+START_TEST(copies_are_taken_without_units) {
+  for (size_t i = 0; i < 4; i++) {
+    results want = run_pass((mica__conv_pass)_i, &layers[i], false),
+            got = run_pass((mica__conv_pass)_i, &layers[i], true);
+    expect_same(&got, &want);
+    end(&got);
+    end(&want);
+  }
+}
+END_TEST
+
+/* The op itself, on the host and on the device: zeros beyond the channels. */
+START_TEST(the_copy_is_right) {
+  const mica_shape shape = MICA_SHAPE(2, 5, 3, 2);
+  const mica__type from = {MICA_F32, shape};
+  mica__type to;
+  double in[60], want[96], out[96];
+  float values[60], got[96];
+  for (int i = 0; i < 60; i++) in[i] = values[i] = (float)(i + 1);
+  ck_ok(mica__op_infer(&mica__op_channels_last, &from, 1, NULL, &to));
+  ck_assert(mica_shape_equal(to.shape, MICA_SHAPE(2, 3, 2, 8)));
+  for (int n = 0; n < 2; n++)
+    for (int p = 0; p < 6; p++)
+      for (int c = 0; c < 8; c++) want[(n * 6 + p) * 8 + c] = c < 5 ? in[(n * 5 + c) * 6 + p] : 0;
+  ck_ok(mica__op_channels_last.evaluate(&(mica__eval){
+      .inputs = (const double *const[]){in}, .types = &from, .input_count = 1, .type = &to, .output = out}));
+  mica_tensor *x = NULL, *y = NULL;
+  ck_ok(mica_tensor_create_from(test_engine(), MICA_F32, shape, values, &x));
+  ck_ok(mica_tensor_create(test_engine(), MICA_F32, to.shape, &y));
+  ck_ok(mica__op_channels_last.launch(
+      &(mica__exec){.queue = test_queue(), .inputs = (const mica_tensor *const[]){x}, .input_count = 1, .output = y}));
+  ck_ok(mica_tensor_download(test_queue(), y, got, sizeof got));
+  for (int i = 0; i < 96; i++) {
+    ck_assert_double_eq(out[i], want[i]);
+    ck_assert_double_eq((double)got[i], want[i]);
+  }
+  mica_tensor_destroy(x);
+  mica_tensor_destroy(y);
+}
+END_TEST
+
+/* Emulations are compiled without optimisation. */
+TESTS(DEVICE, NULL, NULL, LOOP(copies_are_shared, 0, sizeof layers / sizeof *layers),
+      LOOP(copies_are_taken_without_units, 0, MICA__CONV_PASSES), the_copy_is_right)
