@@ -15,6 +15,8 @@
  * NDRange: THREADS * (sum over phases of tiles of rows * tiles of columns * G); work-group (THREADS).
  *
  * D_T: f32 (products rounded to tf32: only where the caller allows it), f16 or bf16.
+ * RESULT_LAST: 1: the result has its channels last, too, in whole pieces: for the epilogue a matrix with a row for each
+ * pixel and a column for each channel.
  * FLAT: the pixels of the result are the columns of an image one after the other. SPLIT_K: the depth of the one, FLAT
  * phase is divided among SPLITS groups for each tile, whose sums go to partial[split][result],
  * for matmul/gpu/splitk.cl.
@@ -26,6 +28,10 @@
 
 #include "common/mma/tile.clh"
 
+#if RESULT_LAST
+#undef BIAS
+#define BIAS 1 /* channels are columns */
+#endif
 #include "common/epilogue.clh"
 #include "conv/problem.clh"
 
@@ -84,6 +90,30 @@
     _Pragma("unroll 1") for (int r = 0; col < columns && r < 8 && first + r < KG; r++)                                 \
         FINISH(1, *SUMS(1, r, c), image, own_group *KG + first + r, to);                                               \
   }
+/* Finishes eight rows of a warp's sums, which are adjacent channels of a pixel, column by column. */
+#define COLUMN_4(r, c)                                                                                                 \
+  (COMPUTEV(ACC_T, 4))(*SUMS(1, r, c), *SUMS(1, (r) + 1, c), *SUMS(1, (r) + 2, c), *SUMS(1, (r) + 3, c))
+#define COLUMN_8(r, c) (COMPUTEV(ACC_T, 8))(COLUMN_4(r, c), COLUMN_4((r) + 4, c))
+#define FINISH_CHANNELS                                                                                                \
+  for (int c = lane; c < WARP_N; c += MMA_LANES) {                                                                     \
+    const int col = col0 + col_warp + c, image = col / pixels, pixel = col - image * pixels;                           \
+    const int p0 = AT0 + pixel / OUT2 / OUT1 * OUT_STRIDE0, p1 = AT1 + pixel / OUT2 % OUT1 * OUT_STRIDE1;              \
+    const int to = FLAT ? pixel : (p0 * FULL1 + p1) * FULL2 + AT2 + pixel % OUT2 * OUT_STRIDE2;                        \
+    UNROLL for (int r = 0; r < 8; r += WIDE) {                                                                         \
+      if (col < columns && first + r < KG)                                                                             \
+        FINISH_BY(STORE_PIECE, WIDE, MICA_PASTE(COLUMN_, WIDE)(r, c), image, to, own_group *KG + first + r);           \
+    }                                                                                                                  \
+  }
+#if RESULT_LAST
+#define PUT_PARTS                                                                                                      \
+  for (int c = lane; c < WARP_N; c += MMA_LANES) {                                                                     \
+    const int col = col0 + col_warp + c;                                                                               \
+    const long at = ((long)split * columns + col) * G * KG + own_group * KG + first;                                   \
+    UNROLL for (int r = 0; r < 8; r += 4) {                                                                            \
+      if (col < columns && first + r < KG) vstore4(COLUMN_4(r, c), 0, partial + partial_at + at + r);                  \
+    }                                                                                                                  \
+  }
+#else
 #define PUT_PARTS                                                                                                      \
   for (int c = lane; c < WARP_N; c += MMA_LANES) {                                                                     \
     const int col = col0 + col_warp + c, image = col / pixels, pixel = col - image * pixels;                           \
@@ -91,6 +121,7 @@
     _Pragma("unroll 1") for (int r = 0; col < columns && r < 8 && first + r < KG; r++)                                 \
         partial[partial_at + (row + r) * pixels + pixel] = *SUMS(1, r, c);                                             \
   }
+#endif
 #if SPLIT_K
 #define RESULT_PARAMS __global float *restrict partial, const long partial_at
 #else
@@ -145,6 +176,12 @@ __kernel MMA_SUBGROUP __attribute__((reqd_work_group_size(THREADS, 1, 1))) void 
     const int first = row0 + row_warp + i * 8;
     MMA_TILE_PUT(i)
     PUT_PARTS
+  }
+#elif RESULT_LAST
+  UNROLL_EIGHTS for (int i = 0; i < WARP_M / 8; i++) {
+    const int first = row0 + row_warp + i * 8;
+    MMA_TILE_PUT(i)
+    FINISH_CHANNELS
   }
 #else
   const long apart = D_at | D_row | D_batch;

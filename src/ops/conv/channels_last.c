@@ -156,21 +156,46 @@ static mica_status put_first(mica_queue *queue, const mica_tensor *last, mica_te
   return mica__strided_copy(queue, NULL, shape, last, &from, *first, &to);
 }
 
+static mica_status put_back(mica_queue *queue, const mica_tensor *first, mica_tensor *last) {
+  const mica_shape shape = mica_tensor_shape(last);
+  const mica__access to = access_of(mica_tensor_dtype(last), shape);
+  mica__access from = {0};
+  mica__row_major(shape, from.stride);
+  return mica__strided_copy(queue, NULL, shape, first, &from, last, &to);
+}
+
+/* Makes the result and the addend tensors with channels first. */
+static mica_status take_result_first(mica_queue *queue, mica__conv *conv, mica_tensor **result, mica_tensor **addend) {
+  const mica_tensor *last = conv->epilogue.d.tensor;
+  MICA_TRY(mica__workspace_tensor(queue, conv->dtype, mica_tensor_shape(last), result));
+  if (conv->epilogue.beta != 0) MICA_TRY(put_first(queue, conv->epilogue.c.tensor, addend));
+  if (conv->pass == MICA__CONV_FWD) conv->y = *result;
+  if (conv->pass == MICA__CONV_BWD_DATA) conv->x = *result;
+  conv->epilogue.d = (mica__matrix){*result, conv->columns, 1, conv->rows * conv->columns};
+  conv->epilogue.c = conv->epilogue.d;
+  if (*addend) conv->epilogue.c.tensor = *addend;
+  return MICA_OK;
+}
+
 static mica_status launch_first(mica_queue *queue, const mica__task *task) {
   mica__conv conv = *(const mica__conv *)task->problem;
-  mica_tensor *x = NULL, *y = NULL;
+  const bool result_last = mica__conv_is_result_last(&conv), forward = conv.pass == MICA__CONV_FWD;
+  const unsigned read = result_last ? forward ? MICA__CONV_X_LAST : MICA__CONV_Y_LAST : ~0u;
+  /* x, y, the result and the addend. */
+  mica_tensor *made[4] = {NULL}, *last = (mica_tensor *)conv.epilogue.d.tensor;
   mica_status status = MICA_OK;
   char key[MICA__TUNING_TEXT];
-  if (conv.last & MICA__CONV_X_LAST) status = put_first(queue, conv.x, &x);
-  if (status == MICA_OK && conv.last & MICA__CONV_Y_LAST) status = put_first(queue, conv.y, &y);
-  if (x) conv.x = x;
-  if (y) conv.y = y;
+  if (conv.last & read & MICA__CONV_X_LAST) status = put_first(queue, conv.x, &made[0]);
+  if (status == MICA_OK && conv.last & read & MICA__CONV_Y_LAST) status = put_first(queue, conv.y, &made[1]);
+  if (made[0]) conv.x = made[0];
+  if (made[1]) conv.y = made[1];
+  if (status == MICA_OK && result_last) status = take_result_first(queue, &conv, &made[2], &made[3]);
   conv.last = 0;
   conv.lends = false;
   mica__conv_key(&conv, key);
   if (status == MICA_OK) status = mica__choose_and_launch(queue, mica__conv_impls[conv.pass], &conv, key);
-  mica_tensor_destroy(x);
-  mica_tensor_destroy(y);
+  if (status == MICA_OK && result_last) status = put_back(queue, made[2], last);
+  for (int i = 0; i < 4; i++) mica_tensor_destroy(made[i]);
   return status;
 }
 

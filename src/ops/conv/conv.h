@@ -54,6 +54,9 @@ typedef struct mica__conv {
 } mica__conv;
 
 typedef enum mica__conv_last { MICA__CONV_X_LAST = 1, MICA__CONV_Y_LAST = 2 } mica__conv_last;
+/* True if the result, and so the addend, have their channels last. They are whole pieces then, and in the
+ * epilogue, C and D have a row for each pixel and a column for each channel. */
+bool mica__conv_is_result_last(const mica__conv *conv);
 
 /* Makes the problem after all checks that mica/conv.h promises. The tensor of the result is not read. */
 mica_status mica__conv_problem(mica_queue *queue, mica__conv_pass pass, const mica_conv_config *config,

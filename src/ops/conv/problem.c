@@ -147,7 +147,12 @@ static mica_status check_types(const mica_engine *engine, const mica_conv_epilog
   return MICA_OK;
 }
 
-static mica_status check_epilogue(mica_queue *queue, const mica_conv_epilogue *epilogue, int64_t channels,
+/* An operand with its channels last is a strided view. */
+static mica_status check_operand(mica_queue *queue, bool last, const char *name, const mica_tensor *tensor) {
+  return (last ? mica__operand_check_strided : mica__operand_check)(queue, "conv", name, tensor);
+}
+
+static mica_status check_epilogue(mica_queue *queue, const mica_conv_epilogue *epilogue, int64_t channels, bool last,
                                   const mica_tensor *result) {
   char text[MICA_SHAPE_TEXT];
   if (epilogue->activation < 0 || epilogue->activation > MICA_ACTIVATION_HARD_SWISH)
@@ -159,7 +164,7 @@ static mica_status check_epilogue(mica_queue *queue, const mica_conv_epilogue *e
                         mica_shape_format(mica_tensor_shape(epilogue->bias), text), (long long)channels);
   }
   if (!epilogue->addend) return MICA_OK;
-  MICA_TRY(mica__operand_check(queue, "conv", "addend", epilogue->addend));
+  MICA_TRY(check_operand(queue, last, "addend", epilogue->addend));
   MICA_TRY(mica__operand_same_dtype("conv", epilogue->addend, result));
   return mica__operand_same_shape("conv", epilogue->addend, result);
 }
@@ -182,6 +187,11 @@ static mica_status check_overlaps(const mica_conv_epilogue *epilogue, const mica
 
 /* The largest number of rows, columns and images: a tile that begins below it still ends within an int. */
 #define MAX_RESULT (INT32_MAX - 65536)
+
+bool mica__conv_is_result_last(const mica__conv *conv) {
+  if (conv->pass == MICA__CONV_BWD_FILTER) return false;
+  return conv->last & (conv->pass == MICA__CONV_FWD ? MICA__CONV_Y_LAST : MICA__CONV_X_LAST);
+}
 
 /* Sets the result as matrices, and its epilogue. */
 static mica_status set_result(const mica_conv_epilogue *epilogue, mica__conv *conv) {
@@ -207,13 +217,9 @@ static mica_status set_result(const mica_conv_epilogue *epilogue, mica__conv *co
                                     .beta = epilogue->addend ? 1 : 0,
                                     .activation = epilogue->activation,
                                     .activation_arg = epilogue->activation_arg};
+  if (mica__conv_is_result_last(conv)) conv->epilogue.d.row = conv->epilogue.c.row = conv->rows;
   if (epilogue->addend) conv->epilogue.c.tensor = epilogue->addend;
   return MICA_OK;
-}
-
-/* An operand with its channels last is a strided view. */
-static mica_status check_operand(mica_queue *queue, bool last, const char *name, const mica_tensor *tensor) {
-  return (last ? mica__operand_check_strided : mica__operand_check)(queue, "conv", name, tensor);
 }
 
 mica_status mica__conv_problem_last(mica_queue *queue, mica__conv_pass pass, unsigned last,
@@ -235,7 +241,7 @@ mica_status mica__conv_problem_last(mica_queue *queue, mica__conv_pass pass, uns
   conv->allow_tf32 = config && config->allow_tf32 && conv->dtype == MICA_F32;
   MICA_TRY(set_result(epilogue, conv));
   conv->nontemporal = mica_tensor_bytes(result_of(conv)) >= NONTEMPORAL_BYTES;
-  MICA_TRY(check_epilogue(queue, epilogue, conv->rows, result_of(conv)));
+  MICA_TRY(check_epilogue(queue, epilogue, conv->rows, mica__conv_is_result_last(conv), result_of(conv)));
   return check_overlaps(epilogue, conv, names);
 }
 

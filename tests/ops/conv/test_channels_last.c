@@ -7,6 +7,7 @@
 #include "compile/without.h"
 #include "ops/conv/channels_last.h"
 #include "ops/conv/gpu/channels_last.h"
+#include "ops/emulation.h"
 #include "ops/select/registry.h"
 #include "ops/units_device.h"
 #include "runtime/tensor.h"
@@ -179,6 +180,116 @@ START_TEST(copies_are_taken_without_units) {
 }
 END_TEST
 
+/* Results with channels last, from the emulation of matrix units or from other kernels: of a pass, in f16 or f32; n,
+ * c, h, w, k; filter, stride and padding, groups; splits the depth of products: too few tiles for the device. */
+typedef struct written {
+  mica__conv_pass pass;
+  mica_dtype dtype;
+  int64_t n, c, h, w, k, r, stride, pad, groups;
+  bool split;
+} written;
+
+static const written results_last[] = {
+    {MICA__CONV_FWD, MICA_F16, 2, 24, 9, 7, 40, 3, 1, 1, 1, false},
+    {MICA__CONV_FWD, MICA_F16, 1, 32, 10, 9, 80, 3, 2, 1, 2, false},
+    {MICA__CONV_FWD, MICA_F32, 2, 20, 5, 7, 36, 1, 1, 0, 1, false},
+    {MICA__CONV_FWD, MICA_F16, 2, 203, 7, 9, 32, 3, 1, 1, 1, true},
+    {MICA__CONV_BWD_DATA, MICA_F16, 2, 24, 9, 7, 35, 3, 1, 1, 1, false},
+    {MICA__CONV_BWD_DATA, MICA_F16, 3, 48, 8, 11, 21, 3, 2, 1, 1, false},
+    {MICA__CONV_BWD_DATA, MICA_F32, 2, 36, 5, 5, 18, 3, 1, 1, 1, false},
+    {MICA__CONV_BWD_DATA, MICA_F16, 2, 40, 7, 7, 200, 3, 1, 1, 1, true},
+};
+
+static mica_tensor *made_of(mica_dtype dtype, mica_shape shape, int seed) {
+  int64_t count = 0;
+  mica_tensor *tensor = NULL;
+  ck_ok(mica_shape_count(shape, &count));
+  unsigned char *data = calloc((size_t)count, mica_dtype_size(dtype));
+  ck_assert_ptr_nonnull(data);
+  for (int64_t i = 0; i < count; i++)
+    mica__element_set(dtype, data, i, (double)((i * (2 * seed + 3) + i / 17) % 15 - 7) / 8);
+  ck_ok(mica_tensor_create_from(test_engine(), dtype, shape, data, &tensor));
+  free(data);
+  return tensor;
+}
+
+/* The tensor with its channels last, and a view of it in its own shape. */
+static mica_tensor *last_of(const mica_tensor *tensor, mica_tensor **view) {
+  const mica__type from = {mica_tensor_dtype(tensor), mica_tensor_shape(tensor)};
+  mica__type to;
+  mica_tensor *last = NULL;
+  ck_ok(mica__op_infer(&mica__op_channels_last, &from, 1, NULL, &to));
+  ck_ok(mica_tensor_create(test_engine(), to.dtype, to.shape, &last));
+  ck_ok(mica__op_channels_last.launch(&(mica__exec){
+      .queue = test_queue(), .inputs = (const mica_tensor *const[]){tensor}, .input_count = 1, .output = last}));
+  ck_ok(mica__conv_view_last(last, from.shape.dim[1], view));
+  return last;
+}
+
+static unsigned char *bytes_of(const mica_tensor *tensor) {
+  unsigned char *data = malloc(mica_tensor_bytes(tensor));
+  ck_assert_ptr_nonnull(data);
+  ck_ok(mica_tensor_download(test_queue(), tensor, data, mica_tensor_bytes(tensor)));
+  return data;
+}
+
+static const mica_device_info large = {.device_class = MICA_DEVICE_CLASS_GPU,
+                                       .compute_units = 132,
+                                       .local_bytes = 48 << 10,
+                                       .local_is_fast = true,
+                                       .max_group = 1024,
+                                       .compute_capability = 90,
+                                       .vendor = MICA_VENDOR_NVIDIA};
+
+static void launch_written(const mica__conv *conv, bool emulated, bool split) {
+  const mica__kernel_desc *desc = &mica__conv_gpu_mma_kernel;
+  const mica__task task = {.problem = conv,
+                           .device = split ? &large : mica_engine_device(test_engine()),
+                           .variant = &desc->variants[desc->variant_count - 1]};
+  ck_ok(emulated ? mica__conv_gpu_mma.launch(test_queue(), &task)
+                 : mica__conv_channels_first.launch(test_queue(), &task));
+}
+
+/* The result in both layouts, each with its channels last in the end. */
+START_TEST(results_are_last) {
+  const written *s = &results_last[_i / 2];
+  const bool emulated = _i % 2, forward = s->pass == MICA__CONV_FWD;
+  const int64_t p = (s->h + 2 * s->pad - s->r) / s->stride + 1, q = (s->w + 2 * s->pad - s->r) / s->stride + 1;
+  const mica_conv_config config = {
+      .stride = {s->stride, s->stride}, .pad = {s->pad, s->pad}, .groups = s->groups, .allow_tf32 = true};
+  const mica_shape x_shape = MICA_SHAPE(s->n, s->c, s->h, s->w), y_shape = MICA_SHAPE(s->n, s->k, p, q);
+  mica_tensor *x = made_of(s->dtype, x_shape, 0), *y = made_of(s->dtype, y_shape, 1), *result = forward ? y : x;
+  mica_tensor *w = made_of(s->dtype, MICA_SHAPE(s->k, s->c / s->groups, s->r, s->r), 2);
+  mica_tensor *bias = made_of(s->dtype, MICA_SHAPE(forward ? s->k : s->c), 3);
+  mica_tensor *addend = made_of(s->dtype, forward ? y_shape : x_shape, 4), *addend_view = NULL, *x_view, *y_view, *view;
+  mica_tensor *x_last = s->groups == 1 || !forward ? last_of(x, &x_view) : NULL, *y_last = last_of(y, &y_view);
+  mica_tensor *addend_last = last_of(addend, &addend_view);
+  mica_conv_epilogue epilogue = {.bias = bias, .addend = addend, .activation = MICA_ACTIVATION_RELU};
+  const unsigned both = MICA__CONV_X_LAST | MICA__CONV_Y_LAST;
+  const unsigned last = x_last ? both : MICA__CONV_Y_LAST;
+  mica__conv conv;
+  ck_ok(mica__conv_problem(test_queue(), s->pass, &config, x, w, y, &epilogue, &conv));
+  launch_written(&conv, emulated, s->split);
+  mica_tensor *want_last = last_of(result, &view);
+  epilogue.addend = addend_view;
+  ck_ok(
+      mica__conv_problem_last(test_queue(), s->pass, last, &config, x_last ? x_view : x, w, y_view, &epilogue, &conv));
+  ck_assert_ptr_null(mica__conv_gpu_mma.unable(&conv));
+  launch_written(&conv, emulated, s->split);
+  const mica_tensor *got_last = forward ? y_last : x_last;
+  unsigned char *want = bytes_of(want_last), *got = bytes_of(got_last);
+  const size_t size = mica_dtype_size(s->dtype), count = mica_tensor_bytes(got_last) / size;
+  for (size_t i = 0; i < count; i++)
+    ck_assert_msg(!memcmp(got + size * i, want + size * i, size), "element %zu: %g, not %g", i,
+                  mica__element_get(s->dtype, got, (int64_t)i), mica__element_get(s->dtype, want, (int64_t)i));
+  free(got);
+  free(want);
+  mica_tensor *const all[] = {x,      y,      w,           bias,      addend, addend_view,           x_last,
+                              y_last, y_view, addend_last, want_last, view,   x_last ? x_view : NULL};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) mica_tensor_destroy(all[i]);
+}
+END_TEST
+
 /* The op itself, on the host and on the device: zeros beyond the channels. */
 START_TEST(the_copy_is_right) {
   const mica_shape shape = MICA_SHAPE(2, 5, 3, 2);
@@ -210,5 +321,11 @@ START_TEST(the_copy_is_right) {
 END_TEST
 
 /* Emulations are compiled without optimisation. */
-TESTS(DEVICE, NULL, NULL, LOOP(copies_are_shared, 0, sizeof layers / sizeof *layers),
-      LOOP(copies_are_taken_without_units, 0, MICA__CONV_PASSES), the_copy_is_right)
+static const char *lacks(void) {
+  test_emulate_unoptimised();
+  return DEVICE;
+}
+
+TESTS(lacks(), NULL, NULL, LOOP(copies_are_shared, 0, sizeof layers / sizeof *layers),
+      LOOP(copies_are_taken_without_units, 0, MICA__CONV_PASSES),
+      LOOP(results_are_last, 0, 2 * (sizeof results_last / sizeof *results_last)), the_copy_is_right)

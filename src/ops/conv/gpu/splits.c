@@ -20,6 +20,11 @@ void mica__conv_push_split(mica__launch *launch, const mica__conv_dims *d, int64
 mica_status mica__conv_add_splits(mica_queue *queue, const mica__conv *conv, int64_t splits, mica_buffer *partial) {
   mica__gemm gemm = {
       .m = conv->rows, .n = conv->columns, .k = splits, .batches = conv->images, .epilogue = conv->epilogue};
+  if (mica__conv_is_result_last(conv)) {
+    gemm.m = conv->columns;
+    gemm.n = conv->rows;
+    gemm.epilogue.bias_axis = MICA_BIAS_AXIS_COLUMN;
+  }
   gemm.a.tensor = conv->y;
   gemm.b.tensor = conv->x;
   return mica__gemm_add_splits(queue, &gemm, splits, partial);

@@ -12,13 +12,14 @@
 
 #include <math.h>
 
-#define VALUES MICA__CONV_VALUES, 2, 1, 0
+#define VALUES MICA__CONV_VALUES, 2, 1, 0, 0
 
 static const mica__kernel_param params[] = {
     MICA__CONV_PARAMS(MICA__CONV_TYPES),
     MICA__CASE("DIMS", "dimensions that taps move in: 2 height and width, 3 depth too", 2, 3),
     MICA__CASE("PHASES", "phases of a launch: 1, or up to 4", 1, 4),
     MICA__CASE("SPLIT_K", "1: partial sums for gemm_splitk", 0, 1),
+    MICA__CASE("RESULT_LAST", "1: the result has its channels last", 0, 1),
     MICA__MMA_PARAMS(MICA__CASE),
 };
 static const mica__variant variants[] = {
@@ -44,11 +45,20 @@ const mica__kernel_desc mica__conv_gpu_mma_weights_kernel = {
 #define WIDEST_TILE 128
 #define PIECE_BYTES 16
 
+static bool is_source_last(const mica__conv *conv) {
+  return conv->last & (conv->pass == MICA__CONV_FWD ? MICA__CONV_X_LAST : MICA__CONV_Y_LAST);
+}
+
 static const char *unable(const void *problem) {
   const mica__conv *conv = problem;
   if (mica__kernel_choice(&mica__conv_gpu_mma_kernel, "D_T", (int32_t)conv->dtype) < 0)
     return "matrix units do not multiply this type";
-  if (conv->last && !mica__conv_begins_piece(mica__conv_source(conv))) return "the source is not aligned";
+  if (is_source_last(conv) && !mica__conv_begins_piece(mica__conv_source(conv))) return "the source is not aligned";
+  if (mica__conv_is_result_last(conv) && !mica__conv_begins_piece(conv->epilogue.d.tensor))
+    return "the result is not aligned";
+  if (mica__conv_is_result_last(conv) &&
+      conv->rows / conv->dims.groups % (PIECE_BYTES / (int64_t)mica_dtype_size(conv->dtype)))
+    return "the result's channels are no whole pieces";
   double weights = 0;
   for (int64_t i = 0; i < mica__conv_phase_count(conv); i++) {
     const mica__conv_phase w = mica__conv_phase_at(conv, i);
@@ -174,6 +184,7 @@ static mica_status multiply(mica_queue *queue, const mica__task *task, mica__con
   mica__kernel_set(desc, values, "DIMS", plane ? 2 : 3);
   mica__kernel_set(desc, values, "PHASES", phases.count == 1 ? 1 : MICA__CONV_TOGETHER);
   mica__kernel_set(desc, values, "SPLIT_K", partial != NULL);
+  mica__kernel_set(desc, values, "RESULT_LAST", mica__conv_is_result_last(conv));
   mica__kernel_set(desc, values, "D_T", (int32_t)conv->dtype);
   MICA_TRY(partial ? mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel)
                    : mica__epilogue_begin(queue, desc, values, &conv->epilogue, &launch));
@@ -241,7 +252,7 @@ static mica_status launch_phases(mica_queue *queue, const mica__task *task) {
   const bool forward = conv->pass == MICA__CONV_FWD;
   mica_buffer *source = NULL;
   mica_status status = MICA_OK;
-  if (!conv->last)
+  if (!is_source_last(conv))
     status = mica__conv_channels_last(queue, mica__conv_source(conv), d->n, d->groups, forward ? d->c : d->k,
                                       mica__product3(forward ? d->in : d->out), &source);
   for (int64_t i = 0; status == MICA_OK && i < mica__conv_phase_count(conv);) {
