@@ -1,106 +1,301 @@
-/* Makes copies with channels last values of the graph: one copy serves all convolutions that read the same value. */
+/* Chooses between channels first and channels last for values of the graph. Convolutions on matrix units read their
+ * operands with channels last, and can write their results so. A value that is made with channels first is copied for
+ * them, once for all that may share the copy. A result is written with channels last if a convolution reads it so, or
+ * adds it to a result that is. Pointwise ops and reductions then follow the layout of what they read; ops that need
+ * channels first read a view. */
 #include "compile/template.h"
 #include "ops/select/registry.h"
 #include "runtime/kernel_desc.h"
 
 #include <mica/device.h>
+#include <mica/nodes.h>
 #include <stdlib.h>
 
-/* Maximum number of operands whose copies are shared: those that an op can name. */
+/* Maximum number of operands that an op reads with channels last. */
 #define MOST_OPERANDS 2
 
-typedef struct sharing {
+typedef struct choosing {
   const mica_graph *graph;
   mica_graph *out;
-  bool *needed;
-  uint32_t *takes; /* by id - 1: what take_channels_last returned */
-  int32_t *map;    /* by id - 1: the node in out */
-  /* by 2 (id - 1): the last copy in out for launches that keep their own, and for those that share (mica__op.lends); 0:
+  const mica__template *template;
+  bool *needed, *wanted; /* by id - 1; wanted: an output or an assigned value */
+  bool *asked;           /* by id - 1: some user would rather read it with channels last */
+  mica__layouts *layouts;
+  bool *is_last; /* by id - 1: the value is made with channels last */
+  int32_t *map;  /* by id - 1: the node in out, in the layout in which it is made */
+  int32_t *view; /* by id - 1: its view in the other layout, in out; 0: none yet */
+  /* By 2 (id - 1): the last copy in out for launches that keep their own, and for those that share (mica__op.lends); 0:
    * none. A forward pass keeps its own copy of x: kept until the filter's gradient, it would be more memory. */
   int32_t *copies;
-} sharing;
+} choosing;
 
-static void find_needed(const sharing *s, const mica__template *template) {
-  for (int32_t i = 0; i < template->output_count; i++) s->needed[template->outputs[i] - 1] = true;
-  for (int32_t i = 0; i < template->assignment_count; i++) s->needed[template->assignments[i].value - 1] = true;
-  for (int32_t id = s->graph->count; id >= 1; id--) {
-    const mica__node *node = mica__graph_node(s->graph, id);
-    for (int32_t k = 0; s->needed[id - 1] && k < node->input_count; k++) s->needed[node->inputs[k] - 1] = true;
+static mica__node *node_at(const choosing *c, int32_t id) { return mica__graph_node(c->graph, id); }
+
+/* Axis `axis` of a shape with channels first is this one with channels last. */
+static int32_t axis_last(int32_t axis, int32_t rank) { return axis == 0 ? 0 : axis == 1 ? rank - 1 : axis - 1; }
+
+static mica_shape shape_last(mica_shape first) {
+  mica_shape last = first;
+  for (int32_t i = 0; i < first.rank; i++) last.dim[axis_last(i, first.rank)] = first.dim[i];
+  return last;
+}
+
+static uint32_t axes_last(uint32_t axes, int32_t rank) {
+  uint32_t last = 0;
+  for (int32_t i = 0; i < rank; i++)
+    if (axes >> i & 1) last |= 1u << axis_last(i, rank);
+  return last;
+}
+
+/* --- what is needed, and who asks for channels last --- */
+
+static bool has_images(const mica__node *node) { return node->type.shape.rank >= 3 && node->type.shape.rank <= 5; }
+
+/* True if the attributes say nothing about axes, or name them as bits only, which can be exchanged. */
+static bool has_plain_attrs(const mica__op *op, bool axes) {
+  for (int32_t i = 0; op->attrs && i < op->attrs->count; i++) {
+    const mica__attr_kind kind = op->attrs->rows[i].kind;
+    const bool plain = kind == MICA__ATTR_REAL || kind == MICA__ATTR_BOOL || kind == MICA__ATTR_DTYPE ||
+                       kind == MICA__ATTR_ENUM || (axes && kind == MICA__ATTR_AXES);
+    if (!plain) return false;
+  }
+  return true;
+}
+
+/* True if the op computes the same in either layout of its operands. */
+static bool is_flexible(const choosing *c, const mica__node *node) {
+  const mica__op *op = node->op;
+  if (op->kind == MICA__OP_POINTWISE) return has_images(node) && has_plain_attrs(op, false);
+  if (node->input_count == 0 || !has_images(node_at(c, node->inputs[0]))) return false;
+  const bool in_order = op->join != MICA__JOIN_NONE && op->join != MICA__JOIN_ARGMAX && op->join != MICA__JOIN_ARGMIN;
+  if (op->kind == MICA__OP_REDUCE) return in_order && node->input_count == 1;
+  return op->kind == MICA__OP_VIEW && op->attrs && has_plain_attrs(op, true) &&
+         node_at(c, node->inputs[0])->type.shape.rank == node->type.shape.rank;
+}
+
+static void find_needed(const choosing *c) {
+  for (int32_t i = 0; i < c->template->output_count; i++) c->wanted[c->template->outputs[i] - 1] = true;
+  for (int32_t i = 0; i < c->template->assignment_count; i++) c->wanted[c->template->assignments[i].value - 1] = true;
+  for (int32_t id = c->graph->count; id >= 1; id--) {
+    const mica__node *node = node_at(c, id);
+    c->needed[id - 1] = c->needed[id - 1] || c->wanted[id - 1];
+    for (int32_t k = 0; c->needed[id - 1] && k < node->input_count; k++) c->needed[node->inputs[k] - 1] = true;
   }
 }
 
-static bool find_takers(const sharing *s, mica_engine *engine) {
+static bool find_layouts(const choosing *c, mica_engine *engine) {
   bool found = false;
-  for (int32_t id = 1; id <= s->graph->count; id++) {
-    mica__node *node = mica__graph_node(s->graph, id);
+  for (int32_t id = 1; id <= c->graph->count; id++) {
+    const mica__node *node = node_at(c, id);
+    mica__layouts *own = &c->layouts[id - 1];
     mica__type types[MICA__MATCH_INPUTS];
-    if (!s->needed[id - 1] || !node->op->take_channels_last || node->input_count > MICA__MATCH_INPUTS) continue;
-    for (int32_t k = 0; k < node->input_count; k++) types[k] = mica__graph_node(s->graph, node->inputs[k])->type;
-    s->takes[id - 1] = node->op->take_channels_last(node, types, engine);
-    found = found || s->takes[id - 1];
+    if (!c->needed[id - 1]) continue;
+    if (!node->op->layouts || node->input_count > MICA__MATCH_INPUTS) continue;
+    for (int32_t k = 0; k < node->input_count; k++) types[k] = node_at(c, node->inputs[k])->type;
+    node->op->layouts(node, types, engine, own);
+    for (int32_t k = 0; k < MOST_OPERANDS; k++)
+      if (own->takes >> k & 1) c->asked[node->inputs[k] - 1] = true;
+    found = found || own->copies;
   }
   return found;
 }
 
-/* The copy of the node's operand k in out, made now unless an earlier launch of the same pass has it. */
-static mica_status copy_operand(const sharing *s, const mica__node *node, int32_t k, int32_t *copy) {
-  int32_t *last = &s->copies[2 * (node->inputs[k] - 1) + (int32_t)(node->op->lends >> k & 1)];
-  const mica__type *from = &mica__graph_node(s->graph, node->inputs[k])->type;
-  mica__type type = {0};
-  if (!*last || mica__graph_node(s->out, *last)->pass != node->pass) {
-    MICA_TRY(mica__op_infer(&mica__op_channels_last, from, 1, NULL, &type));
-    *last = mica__graph_put(s->out, &mica__op_channels_last, &s->map[node->inputs[k] - 1], 1, NULL, &type);
-    if (!*last) return s->out->status;
-    mica__graph_node(s->out, *last)->pass = node->pass;
+/* --- values in the layout that a user needs --- */
+
+static mica_status put_transposed(const choosing *c, int32_t from, bool to_last, int32_t pass, int32_t *id) {
+  const int32_t rank = mica__graph_node(c->out, from)->type.shape.rank;
+  mica_axes axes = {.count = rank};
+  for (int32_t i = 0; i < rank; i++) {
+    const int32_t last = axis_last(i, rank);
+    axes.axis[to_last ? last : i] = to_last ? i : last;
   }
-  *copy = *last;
+  *id = mica_transpose((mica_value){c->out, from}, axes).id;
+  if (!*id) return c->out->status;
+  mica__graph_node(c->out, *id)->pass = pass;
   return MICA_OK;
 }
 
-static mica_status visit(const sharing *s, int32_t id) {
-  const mica__node *node = mica__graph_node(s->graph, id);
-  int32_t copies[MOST_OPERANDS] = {0};
-  for (int32_t k = 0; k < MOST_OPERANDS; k++)
-    if (s->takes[id - 1] >> k & 1) MICA_TRY(copy_operand(s, node, k, &copies[k]));
-  MICA_TRY(mica__template_copy_node(s->graph, id, s->map, s->out));
-  for (int32_t k = 0; k < MOST_OPERANDS; k++)
-    if (copies[k]) mica__graph_node(s->out, s->map[id - 1])->inputs[k] = copies[k];
+/* The value as a view in the layout in which it is not made. */
+static mica_status other_view(const choosing *c, int32_t id, int32_t *out) {
+  if (!c->view[id - 1])
+    MICA_TRY(put_transposed(c, c->map[id - 1], !c->is_last[id - 1], node_at(c, id)->pass, &c->view[id - 1]));
+  *out = c->view[id - 1];
   return MICA_OK;
+}
+
+static mica_status first_of(const choosing *c, int32_t id, int32_t *out) {
+  *out = c->map[id - 1];
+  return c->is_last[id - 1] ? other_view(c, id, out) : MICA_OK;
+}
+
+/* Operand k of a launch with channels last: the value itself, or a copy of it, made now unless an earlier launch of the
+ * same pass has it. */
+static mica_status copy_of(const choosing *c, const mica__node *node, int32_t k, int32_t *out) {
+  const int32_t id = node->inputs[k];
+  int32_t *copy = &c->copies[2 * (id - 1) + (int32_t)(node->op->lends >> k & 1)];
+  mica__type type = {0};
+  *out = c->map[id - 1];
+  if (c->is_last[id - 1]) return MICA_OK;
+  if (!*copy || mica__graph_node(c->out, *copy)->pass != node->pass) {
+    MICA_TRY(mica__op_infer(&mica__op_channels_last, &node_at(c, id)->type, 1, NULL, &type));
+    *copy = mica__graph_put(c->out, &mica__op_channels_last, &c->map[id - 1], 1, NULL, &type);
+    if (!*copy) return c->out->status;
+    mica__graph_node(c->out, *copy)->pass = node->pass;
+  }
+  *out = *copy;
+  return MICA_OK;
+}
+
+/* An operand of a pointwise op whose result has channels last. */
+static mica_status follow(const choosing *c, const mica__node *node, int32_t k, int32_t *out) {
+  const int32_t id = node->inputs[k], rank = node->type.shape.rank;
+  const mica__node *from = node_at(c, id);
+  *out = c->map[id - 1];
+  if (c->is_last[id - 1] || mica__node_count(from) == 1) return MICA_OK;
+  if (from->type.shape.rank == rank) return other_view(c, id, out);
+  /* A value of lower rank is broadcast along the first axes. */
+  mica_shape shape = {.rank = rank};
+  for (int32_t i = 0; i < rank; i++) shape.dim[i] = 1;
+  for (int32_t i = 0; i < from->type.shape.rank; i++)
+    shape.dim[rank - from->type.shape.rank + i] = from->type.shape.dim[i];
+  const int32_t wide = mica_reshape((mica_value){c->out, c->map[id - 1]}, shape).id;
+  if (!wide) return c->out->status;
+  mica__graph_node(c->out, wide)->pass = node->pass;
+  return put_transposed(c, wide, true, node->pass, out);
+}
+
+/* --- nodes --- */
+
+/* Adds the node with these inputs. last: its result has channels last. */
+static mica_status put(const choosing *c, int32_t id, const int32_t *inputs, bool last) {
+  const mica__node *node = node_at(c, id);
+  MICA_TRY(mica__template_copy_node(c->graph, id, c->map, c->out));
+  if (node->op->kind == MICA__OP_RESULT) return MICA_OK;
+  mica__node *made = mica__graph_node(c->out, c->map[id - 1]);
+  for (int32_t k = 0; k < node->input_count; k++) made->inputs[k] = inputs[k];
+  if (last) made->type.shape = shape_last(made->type.shape);
+  c->is_last[id - 1] = last;
+  return MICA_OK;
+}
+
+static bool asks_for_result(const choosing *c, int32_t id) {
+  const mica__node *node = node_at(c, id);
+  const int32_t addend = c->layouts[id - 1].addend;
+  return c->asked[id - 1] || (addend && c->is_last[node->inputs[addend] - 1]);
+}
+
+static mica_status visit_launch(const choosing *c, int32_t id, int32_t *inputs) {
+  const mica__node *node = node_at(c, id);
+  const mica__layouts *own = &c->layouts[id - 1];
+  uint32_t last = own->copies;
+  for (int32_t k = 0; k < MOST_OPERANDS; k++)
+    if (own->takes >> k & 1 && c->is_last[node->inputs[k] - 1]) last = own->takes;
+  const bool result = last && own->writes && !c->wanted[id - 1] && asks_for_result(c, id);
+  for (int32_t k = 0; k < node->input_count; k++) {
+    const bool follows = result && own->addend && k == own->addend;
+    MICA_TRY((k < MOST_OPERANDS && last >> k & 1) || follows ? copy_of(c, node, k, &inputs[k])
+                                                             : first_of(c, node->inputs[k], &inputs[k]));
+  }
+  MICA_TRY(put(c, id, inputs, result));
+  if (last) node->op->set_last(mica__graph_node(c->out, c->map[id - 1])->attrs, last, result);
+  return MICA_OK;
+}
+
+/* True if a flexible node's result has channels last. */
+static bool becomes_last(const choosing *c, const mica__node *node) {
+  if (node->op->kind != MICA__OP_POINTWISE) return c->is_last[node->inputs[0] - 1];
+  for (int32_t k = 0; k < node->input_count; k++) {
+    const mica__node *from = node_at(c, node->inputs[k]);
+    if (c->is_last[node->inputs[k] - 1] && mica_shape_equal(from->type.shape, node->type.shape)) return true;
+  }
+  return false;
+}
+
+/* Exchanges the axes in the attributes of a reduction or view of an operand of that rank. */
+static void exchange_axes(mica__node *made, int32_t rank) {
+  for (int32_t i = 0; i < made->op->attrs->count; i++) {
+    const mica__attr *row = &made->op->attrs->rows[i];
+    if (row->kind != MICA__ATTR_AXES) continue;
+    uint32_t *axes = (uint32_t *)((unsigned char *)made->attrs + row->offset);
+    *axes = axes_last(*axes, rank);
+  }
+}
+
+/* A reduction that drops its axes keeps the others in order only if channels do not move among them. */
+static bool keeps_order(const choosing *c, const mica__node *node) {
+  const mica__reduce_attrs *attrs = node->attrs;
+  const int32_t rank = node_at(c, node->inputs[0])->type.shape.rank;
+  const uint32_t images = ((1u << rank) - 1) & ~3u;
+  return attrs->axes & 2 || (attrs->axes & images) == images;
+}
+
+static mica_status visit_reduction(const choosing *c, int32_t id, int32_t *inputs) {
+  const mica__node *node = node_at(c, id);
+  const bool keeps = node->op->kind == MICA__OP_VIEW || ((const mica__reduce_attrs *)node->attrs)->keep;
+  bool last = c->is_last[node->inputs[0] - 1] && (keeps ? !c->wanted[id - 1] : keeps_order(c, node));
+  for (int32_t k = 0; k < node->input_count; k++)
+    if (k == 0 && last)
+      inputs[0] = c->map[node->inputs[0] - 1];
+    else
+      MICA_TRY(first_of(c, node->inputs[k], &inputs[k]));
+  MICA_TRY(put(c, id, inputs, last && keeps));
+  if (last) exchange_axes(mica__graph_node(c->out, c->map[id - 1]), node_at(c, node->inputs[0])->type.shape.rank);
+  return MICA_OK;
+}
+
+static mica_status visit(const choosing *c, int32_t id, int32_t *inputs) {
+  const mica__node *node = node_at(c, id);
+  const bool flexible = c->needed[id - 1] && is_flexible(c, node);
+  if (node->op->kind == MICA__OP_RESULT) return put(c, id, inputs, false);
+  if (c->layouts[id - 1].takes | c->layouts[id - 1].copies) return visit_launch(c, id, inputs);
+  if (flexible && node->op->kind != MICA__OP_POINTWISE) return visit_reduction(c, id, inputs);
+  const bool last = flexible && !c->wanted[id - 1] && becomes_last(c, node);
+  for (int32_t k = 0; k < node->input_count; k++)
+    MICA_TRY(last ? follow(c, node, k, &inputs[k]) : first_of(c, node->inputs[k], &inputs[k]));
+  return put(c, id, inputs, last);
 }
 
 /* Makes the template's graph anew. */
-static mica_status rebuild(sharing *s, mica__template *template) {
-  MICA_TRY(mica_graph_create(&s->out));
-  mica_status status = MICA_OK;
-  for (int32_t id = 1; status == MICA_OK && id <= s->graph->count; id++) status = visit(s, id);
+static mica_status rebuild(choosing *c, mica__template *template) {
+  int32_t most = 1;
+  for (int32_t id = 1; id <= c->graph->count; id++)
+    if (node_at(c, id)->input_count > most) most = node_at(c, id)->input_count;
+  int32_t *inputs = calloc((size_t)most, sizeof *inputs);
+  mica_status status = inputs ? mica_graph_create(&c->out) : mica__fail_nomem("a session");
+  for (int32_t id = 1; status == MICA_OK && id <= c->graph->count; id++) status = visit(c, id, inputs);
+  free(inputs);
   if (status != MICA_OK) {
-    mica_graph_destroy(s->out);
+    mica_graph_destroy(c->out);
     return status;
   }
-  for (int32_t i = 0; i < template->output_count; i++) template->outputs[i] = s->map[template->outputs[i] - 1];
+  for (int32_t i = 0; i < template->output_count; i++) template->outputs[i] = c->map[template->outputs[i] - 1];
   for (int32_t i = 0; i < template->assignment_count; i++) {
     mica__assignment *a = &template->assignments[i];
-    *a = (mica__assignment){s->map[a->parameter - 1], s->map[a->value - 1]};
+    *a = (mica__assignment){c->map[a->parameter - 1], c->map[a->value - 1]};
   }
   mica_graph_destroy(template->graph);
-  template->graph = s->out;
+  template->graph = c->out;
   return MICA_OK;
 }
 
-mica_status mica__template_share_channels_last(mica__template *template, mica_engine *engine) {
+mica_status mica__template_choose_layouts(mica__template *template, mica_engine *engine) {
   const size_t nodes = (size_t) template->graph->count + 1;
   if (mica__kernel_class(mica_engine_device(engine)) != MICA__ON_GPU) return MICA_OK;
-  sharing s = {.graph = template->graph,
-               .needed = calloc(nodes, sizeof *s.needed),
-               .takes = calloc(nodes, sizeof *s.takes),
-               .map = calloc(nodes, sizeof *s.map),
-               .copies = calloc(nodes, 2 * sizeof *s.copies)};
-  mica_status status = s.needed && s.takes && s.map && s.copies ? MICA_OK : mica__fail_nomem("a session");
-  if (status == MICA_OK) find_needed(&s, template);
-  if (status == MICA_OK && find_takers(&s, engine)) status = rebuild(&s, template);
-  free(s.needed);
-  free(s.takes);
-  free(s.map);
-  free(s.copies);
+  choosing c = {.graph = template->graph,
+                .template = template,
+                .needed = calloc(nodes, sizeof *c.needed),
+                .wanted = calloc(nodes, sizeof *c.wanted),
+                .asked = calloc(nodes, sizeof *c.asked),
+                .layouts = calloc(nodes, sizeof *c.layouts),
+                .is_last = calloc(nodes, sizeof *c.is_last),
+                .map = calloc(nodes, sizeof *c.map),
+                .view = calloc(nodes, sizeof *c.view),
+                .copies = calloc(nodes, 2 * sizeof *c.copies)};
+  const bool room = c.needed && c.wanted && c.asked && c.layouts && c.is_last && c.map && c.view && c.copies;
+  mica_status status = room ? MICA_OK : mica__fail_nomem("a session");
+  if (room) find_needed(&c);
+  if (room && find_layouts(&c, engine)) status = rebuild(&c, template);
+  void *all[] = {c.needed, c.wanted, c.asked, c.layouts, c.is_last, c.map, c.view, c.copies};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++) free(all[i]);
   return status;
 }

@@ -60,7 +60,7 @@ static mica_status plan_memory(mica_session *session, mica__plan *v) {
     const bool rewriting = !session->config.no_simplify && !mica__is_without(MICA__WITHOUT_REWRITE);
     if (rewriting) MICA_TRY(mica__template_rewrite(&v->template, session->engine));
     if (!mica__is_without(MICA__WITHOUT_CHANNELS_LAST))
-      MICA_TRY(mica__template_share_channels_last(&v->template, session->engine));
+      MICA_TRY(mica__template_choose_layouts(&v->template, session->engine));
   }
   MICA_TRY(plan_steps(session, v));
   return match_names(session, v);

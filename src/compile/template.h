@@ -68,9 +68,9 @@ mica_status mica__template_rewrite(mica__template *template, mica_engine *engine
 /* Lets launches compute the pointwise users of their results, if their ops can (mica__op.fuse_epilogue). */
 mica_status mica__template_fuse_epilogues(mica__template *template);
 
-/* Makes the copies with channels last that launches would make for themselves (mica__op.take_channels_last) values of
- * the graph, which launches share; the last step before partitioning. On GPUs only. */
-mica_status mica__template_share_channels_last(mica__template *template, mica_engine *engine);
+/* Lets launches read and write values with channels last where they would else copy them (mica__op.layouts), and share
+ * such copies; the last step before partitioning. On GPUs only. */
+mica_status mica__template_choose_layouts(mica__template *template, mica_engine *engine);
 
 /* The elements of a constant or full node as doubles, which the caller frees; NULL and MICA_OK if they are unknown or
  * too many; see fold.c. */

@@ -138,6 +138,15 @@ typedef struct mica__epilogue_fusion {
   void *attrs;
 } mica__epilogue_fusion;
 
+/* Which values of a launch may have their channels last: shape (N, S.., C) in place of (N, C, S..). Channels of inputs
+ * are rounded up to whole pieces of 16 bytes (op channels_last). */
+typedef struct mica__layouts {
+  uint32_t copies; /* bit k: the launch copies input k to such memory itself, unless it is given so */
+  uint32_t takes;  /* bit k: it can read input k so, if it is given all of these so */
+  bool writes;     /* it can then write its result so, whose channels are whole pieces */
+  int32_t addend;  /* the input that must have the result's layout; 0: none */
+} mica__layouts;
+
 /* A graph in which an op looks for its written-out form. */
 typedef struct mica__match {
   const mica_graph *graph;
@@ -252,10 +261,11 @@ typedef struct mica__op {
   mica_status (*begin)(const mica__host *host, mica_event *ready, void **pending);
   mica_status (*end)(const mica__host *host, void *pending, mica_status failed);
   mica__order order;
-  /* LAUNCH: bit k of the result: on the engine's device, the launch would copy input k to memory with its channels
-   * last. The attributes of the node then say that these inputs are such copies (op channels_last). Called when
-   * epilogues are fused. May be NULL. */
-  uint32_t (*take_channels_last)(struct mica__node *node, const struct mica__type *inputs, mica_engine *engine);
+  /* LAUNCH: fills *layouts for the engine's device, and sets attributes so that the launch reads these inputs, and
+   * writes its result, with channels last. Called when epilogues are fused. Both may be NULL. */
+  void (*layouts)(const struct mica__node *node, const struct mica__type *inputs, mica_engine *engine,
+                  mica__layouts *layouts);
+  void (*set_last)(void *attrs, uint32_t inputs, bool result);
   double (*flops)(const struct mica__node *node, const struct mica__type *inputs);
   /* Facts for the simplifier. They are exact, also for NaN, infinities and signed zeros.
    *

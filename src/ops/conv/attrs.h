@@ -16,6 +16,7 @@
   X(S, INT, bias, 0, "fused: which operand it is; 0 for none")                                                         \
   X(S, INT, addend, 0, "fused: likewise")                                                                              \
   X(S, INT, last, 0, "bit k: operand k is a copy with its channels last (op channels_last)")                           \
+  X(S, BOOL, result_last, false, "the result and the addend have their channels last")                                 \
   X(S, ENUM, activation, MICA_ACTIVATION_NONE, "fused", mica__activation_names)                                        \
   X(S, REAL, activation_argument, 0, "its argument")
 MICA__ATTR_STRUCT(conv, MICA__CONV_ATTRS);

@@ -97,47 +97,63 @@ const mica__op mica__op_channels_last = {.name = "channels_last",
                                          .evaluate = evaluate_last,
                                          .launch = launch_last};
 
-/* --- what a convolution would copy --- */
+/* --- what a convolution copies, or can take --- */
 
-static mica_status imagine(mica_engine *engine, const mica__type *type, mica_tensor **tensor) {
+/* A tensor without memory. last: a view of one with its channels last. */
+static mica_status imagine(mica_engine *engine, const mica__type *type, bool last, mica_tensor **tensor) {
   int64_t bytes = 0;
   mica_buffer *buffer = NULL;
-  MICA_TRY(mica_shape_count(type->shape, &bytes));
-  if (!mica__mul_i64(bytes, (int64_t)mica_dtype_size(type->dtype), &bytes))
+  mica_tensor *whole = NULL;
+  mica__type own = *type;
+  if (last) MICA_TRY(mica__op_infer(&mica__op_channels_last, type, 1, NULL, &own));
+  MICA_TRY(mica_shape_count(own.shape, &bytes));
+  if (!mica__mul_i64(bytes, (int64_t)mica_dtype_size(own.dtype), &bytes))
     return mica__fail(MICA_E_OVERFLOW, "a tensor is too large");
   MICA_TRY(mica__placeholder_create(engine, (size_t)bytes, &buffer));
-  mica_status status = mica_tensor_wrap(buffer, 0, type->dtype, type->shape, tensor);
+  mica_status status = mica_tensor_wrap(buffer, 0, own.dtype, own.shape, last ? &whole : tensor);
+  if (status == MICA_OK && last) status = mica__conv_view_last(whole, type->shape.dim[1], tensor);
+  mica_tensor_destroy(whole);
   mica_buffer_destroy(buffer);
   return status;
 }
 
-/* The operands that the chosen implementation copies, as bits of mica__conv_last. */
-static unsigned copied_by(mica_engine *engine, const mica__conv *conv) {
-  char key[MICA__TUNING_TEXT];
-  if (conv->dims.groups > 1) return 0;
-  mica__conv_key(conv, key);
-  const mica__impl *impl = mica__choose(engine, mica__conv_impls[conv->pass], conv, key).impl;
-  if (impl == &mica__conv_gpu_mma) return conv->pass == MICA__CONV_FWD ? MICA__CONV_X_LAST : MICA__CONV_Y_LAST;
-  if (impl != &mica__conv_gpu_wgrad_mma || mica__conv_wgrad_is_plain(conv)) return 0;
-  return MICA__CONV_X_LAST | MICA__CONV_Y_LAST;
-}
-
-unsigned mica__conv_copies_last(mica_engine *engine, mica__conv_pass pass, const mica_conv_config *config,
-                                const mica__type types[3]) {
+/* The implementation for the pass on such tensors; NULL: none, as where the result is empty. */
+static const mica__impl *chosen_for(mica_engine *engine, mica__conv_pass pass, unsigned last,
+                                    const mica_conv_config *config, const mica__type types[3], bool *plain) {
+  const bool lasts[] = {last & MICA__CONV_X_LAST, false, last & MICA__CONV_Y_LAST};
+  const mica__impl *impl = NULL;
   mica_tensor *tensors[3] = {NULL};
   mica__conv conv;
-  unsigned last = 0;
-  if (mica__kernel_class(mica_engine_device(engine)) != MICA__ON_GPU) return 0;
+  char key[MICA__TUNING_TEXT];
   mica__attempt_begin();
   mica_status status = MICA_OK;
-  for (int i = 0; status == MICA_OK && i < 3; i++) status = imagine(engine, &types[i], &tensors[i]);
+  for (int i = 0; status == MICA_OK && i < 3; i++) status = imagine(engine, &types[i], lasts[i], &tensors[i]);
   if (status == MICA_OK)
-    status =
-        mica__conv_problem(mica_engine_queue(engine), pass, config, tensors[0], tensors[1], tensors[2], NULL, &conv);
-  if (status == MICA_OK && mica_tensor_count(conv.epilogue.d.tensor) > 0) last = copied_by(engine, &conv);
+    status = mica__conv_problem_last(mica_engine_queue(engine), pass, last, config, tensors[0], tensors[1], tensors[2],
+                                     NULL, &conv);
+  if (status == MICA_OK && conv.dims.groups == 1 && mica_tensor_count(conv.epilogue.d.tensor) > 0) {
+    mica__conv_key(&conv, key);
+    impl = mica__choose(engine, (last ? mica__conv_last_impls : mica__conv_impls)[pass], &conv, key).impl;
+    *plain = mica__conv_wgrad_is_plain(&conv);
+  }
   for (int i = 0; i < 3; i++) mica_tensor_destroy(tensors[i]);
   mica__attempt_end();
-  return last;
+  return impl;
+}
+
+mica__conv_lasts mica__conv_find_last(mica_engine *engine, mica__conv_pass pass, const mica_conv_config *config,
+                                      const mica__type types[3]) {
+  const bool filter = pass == MICA__CONV_BWD_FILTER, forward = pass == MICA__CONV_FWD;
+  const unsigned both = MICA__CONV_X_LAST | MICA__CONV_Y_LAST;
+  const unsigned source = filter ? both : forward ? MICA__CONV_X_LAST : MICA__CONV_Y_LAST;
+  const mica__impl *units = filter ? &mica__conv_gpu_wgrad_mma : &mica__conv_gpu_mma;
+  mica__conv_lasts found = {0};
+  bool plain = false;
+  if (mica__kernel_class(mica_engine_device(engine)) != MICA__ON_GPU) return found;
+  if (chosen_for(engine, pass, 0, config, types, &plain) == units && !(filter && plain)) found.copies = source;
+  if (chosen_for(engine, pass, source, config, types, &plain) == units) found.takes = source;
+  found.writes = !filter && found.takes && chosen_for(engine, pass, both, config, types, &plain) == units;
+  return found;
 }
 
 /* --- back to channels first, if matrix units cannot take the problem after all --- */

@@ -10,9 +10,13 @@ mica_shape mica__conv_first_shape(mica_shape last, int64_t channels);
 /* A view of such a tensor in that shape; the caller destroys it. */
 mica_status mica__conv_view_last(const mica_tensor *last, int64_t channels, mica_tensor **view);
 
-/* The operands that the pass would copy to have their channels last, on the engine's device, as bits of
- * mica__conv_last. types: of x, w and y. */
-unsigned mica__conv_copies_last(mica_engine *engine, mica__conv_pass pass, const mica_conv_config *config,
-                                const mica__type types[3]);
+/* What the pass does on the engine's device, by bits of mica__conv_last: the operands that it copies to have their
+ * channels last, those that it can take so, and whether it can then write its result so. types: of x, w and y. */
+typedef struct mica__conv_lasts {
+  unsigned copies, takes;
+  bool writes;
+} mica__conv_lasts;
+mica__conv_lasts mica__conv_find_last(mica_engine *engine, mica__conv_pass pass, const mica_conv_config *config,
+                                      const mica__type types[3]);
 
 #endif

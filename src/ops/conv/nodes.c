@@ -174,25 +174,34 @@ static mica_status take_operand(const mica__exec *exec, mica__conv_pass pass, in
   return MICA_OK;
 }
 
+/* The result or the addend with the shape that it has with channels first. */
+static mica_status view_result(const mica__exec *exec, const mica_tensor *tensor, mica_tensor **view) {
+  const mica__conv_attrs *attrs = exec->attrs;
+  const mica_shape shape = mica_tensor_shape(exec->output);
+  if (attrs->result_last) return mica__conv_view_last(tensor, shape.dim[shape.rank - 1], view);
+  return mica_tensor_view(tensor, shape, NULL, 0, view);
+}
+
 static mica_status launch_pass(const mica__exec *exec, mica__conv_pass pass) {
   const mica__conv_attrs *attrs = exec->attrs;
-  const mica_tensor *result = exec->output;
+  const bool forward = pass == MICA__CONV_FWD;
   mica_conv_config config = config_of(attrs);
   mica_conv_epilogue epilogue = {.activation = (mica_activation)attrs->activation,
                                  .activation_arg = (float)attrs->activation_argument};
-  mica_tensor *bias = NULL, *addend = NULL, *view = NULL;
+  mica_tensor *bias = NULL, *addend = NULL, *view = NULL, *result = NULL;
   const mica_tensor *source = NULL;
-  const unsigned last = !attrs->last ? 0 : pass == MICA__CONV_FWD ? MICA__CONV_X_LAST : MICA__CONV_Y_LAST;
+  unsigned last = !attrs->last ? 0 : forward ? MICA__CONV_X_LAST : MICA__CONV_Y_LAST;
+  if (attrs->result_last) last |= forward ? MICA__CONV_Y_LAST : MICA__CONV_X_LAST;
   mica_status status = take_operand(exec, pass, 0, mica_tensor_shape(exec->inputs[1]), &view, &source);
+  if (status == MICA_OK) status = view_result(exec, exec->output, &result);
   if (status == MICA_OK && attrs->bias)
     status = mica_tensor_view(exec->inputs[attrs->bias], MICA_SHAPE(mica_tensor_shape(result).dim[1]), NULL, 0, &bias);
-  if (status == MICA_OK && attrs->addend)
-    status = mica_tensor_view(exec->inputs[attrs->addend], mica_tensor_shape(result), NULL, 0, &addend);
+  if (status == MICA_OK && attrs->addend) status = view_result(exec, exec->inputs[attrs->addend], &addend);
   epilogue.bias = bias;
   epilogue.addend = addend;
-  if (status == MICA_OK)
-    status = mica__conv_run(exec, pass, last, &config, source, exec->inputs[1], &epilogue, exec->output);
+  if (status == MICA_OK) status = mica__conv_run(exec, pass, last, &config, source, exec->inputs[1], &epilogue, result);
   mica_tensor_destroy(view);
+  mica_tensor_destroy(result);
   mica_tensor_destroy(bias);
   mica_tensor_destroy(addend);
   return status;
@@ -217,28 +226,45 @@ static mica_status launch_filter(const mica__exec *exec) {
   return status;
 }
 
-/* --- copies with channels last --- */
+/* --- channels last --- */
 
-static uint32_t take_last(mica__node *node, mica__conv_pass pass, mica_engine *engine, mica__type x, mica__type w,
-                          mica__type y) {
-  mica__conv_attrs *attrs = node->attrs;
+static void set_last(void *attrs, uint32_t inputs, bool result) {
+  mica__conv_attrs *own = attrs;
+  own->last = inputs;
+  own->result_last = result;
+}
+
+/* Bits of mica__conv_last as those of inputs. */
+static uint32_t inputs_of(mica__conv_pass pass, unsigned last) {
+  if (pass == MICA__CONV_FWD) return last & MICA__CONV_X_LAST ? 1 : 0;
+  if (pass == MICA__CONV_BWD_DATA) return last & MICA__CONV_Y_LAST ? 1 : 0;
+  return (last & MICA__CONV_X_LAST ? 1u : 0u) | (last & MICA__CONV_Y_LAST ? 2u : 0u);
+}
+
+static void find_layouts(const mica__node *node, mica__conv_pass pass, mica_engine *engine, const mica__type types[3],
+                         mica__layouts *layouts) {
+  const mica__conv_attrs *attrs = node->attrs;
   const mica_conv_config config = config_of(attrs);
-  const unsigned last = mica__conv_copies_last(engine, pass, &config, (const mica__type[]){x, w, y});
-  attrs->last = pass == MICA__CONV_BWD_FILTER ? (last & MICA__CONV_X_LAST ? 1 : 0) | (last & MICA__CONV_Y_LAST ? 2 : 0)
-                                              : last != 0;
-  return (uint32_t)attrs->last;
+  const mica__conv_lasts lasts = mica__conv_find_last(engine, pass, &config, types);
+  *layouts = (mica__layouts){.copies = inputs_of(pass, lasts.copies),
+                             .takes = inputs_of(pass, lasts.takes),
+                             .writes = lasts.writes,
+                             .addend = (int32_t)attrs->addend};
 }
 
-static uint32_t take_last_conv(mica__node *node, const mica__type *inputs, mica_engine *engine) {
-  return take_last(node, MICA__CONV_FWD, engine, inputs[0], inputs[1], node->type);
+static void layouts_conv(const mica__node *node, const mica__type *inputs, mica_engine *engine,
+                         mica__layouts *layouts) {
+  find_layouts(node, MICA__CONV_FWD, engine, (const mica__type[]){inputs[0], inputs[1], node->type}, layouts);
 }
 
-static uint32_t take_last_data(mica__node *node, const mica__type *inputs, mica_engine *engine) {
-  return take_last(node, MICA__CONV_BWD_DATA, engine, node->type, inputs[1], inputs[0]);
+static void layouts_data(const mica__node *node, const mica__type *inputs, mica_engine *engine,
+                         mica__layouts *layouts) {
+  find_layouts(node, MICA__CONV_BWD_DATA, engine, (const mica__type[]){node->type, inputs[1], inputs[0]}, layouts);
 }
 
-static uint32_t take_last_filter(mica__node *node, const mica__type *inputs, mica_engine *engine) {
-  return take_last(node, MICA__CONV_BWD_FILTER, engine, inputs[0], node->type, inputs[1]);
+static void layouts_filter(const mica__node *node, const mica__type *inputs, mica_engine *engine,
+                           mica__layouts *layouts) {
+  find_layouts(node, MICA__CONV_BWD_FILTER, engine, (const mica__type[]){inputs[0], node->type, inputs[1]}, layouts);
 }
 
 /* True for one number per channel: all strides except that of dimension 1 are 0. */
@@ -332,14 +358,21 @@ static mica_shape shape_of(const mica__node *node, const mica__type *inputs, mic
   return attrs->last >> k & 1 ? mica__conv_first_shape(own, channels_of(pass, k, w, attrs)) : own;
 }
 
+/* The result's shape with channels first. */
+static mica_shape result_shape(const mica__node *node) {
+  const mica_shape own = node->type.shape;
+  return ((const mica__conv_attrs *)node->attrs)->result_last ? mica__conv_first_shape(own, own.dim[own.rank - 1])
+                                                              : own;
+}
+
 static double flops_conv(const mica__node *node, const mica__type *inputs) {
   const mica_shape w = inputs[1].shape;
-  return flops_between(node, shape_of(node, inputs, MICA__CONV_FWD, 0, w), w, node->type.shape);
+  return flops_between(node, shape_of(node, inputs, MICA__CONV_FWD, 0, w), w, result_shape(node));
 }
 
 static double flops_data(const mica__node *node, const mica__type *inputs) {
   const mica_shape w = inputs[1].shape;
-  return flops_between(node, node->type.shape, w, shape_of(node, inputs, MICA__CONV_BWD_DATA, 0, w));
+  return flops_between(node, result_shape(node), w, shape_of(node, inputs, MICA__CONV_BWD_DATA, 0, w));
 }
 
 static double flops_filter(const mica__node *node, const mica__type *inputs) {
@@ -374,7 +407,8 @@ const mica__op mica__op_conv = {.name = "conv",
                                 .launch = launch_conv,
                                 .fuse_epilogue = fuse_conv_epilogue,
                                 .scale = scale_filters,
-                                .take_channels_last = take_last_conv,
+                                .layouts = layouts_conv,
+                                .set_last = set_last,
                                 .flops = flops_conv,
                                 .lends = 1};
 
@@ -389,7 +423,8 @@ const mica__op mica__op_conv_data = {.name = "conv_data",
                                      .evaluate = evaluate_data,
                                      .launch = launch_data,
                                      .fuse_epilogue = fuse_conv_epilogue,
-                                     .take_channels_last = take_last_data,
+                                     .layouts = layouts_data,
+                                     .set_last = set_last,
                                      .flops = flops_data,
                                      .lends = 1,
                                      .shape_only = 1u << 2};
@@ -407,7 +442,8 @@ const mica__op mica__op_conv_transpose = {.name = "conv_transpose",
                                           .launch = launch_data,
                                           .fuse_epilogue = fuse_conv_epilogue,
                                           .scale = scale_filters,
-                                          .take_channels_last = take_last_data,
+                                          .layouts = layouts_data,
+                                          .set_last = set_last,
                                           .flops = flops_data,
                                           .lends = 1};
 
@@ -421,7 +457,8 @@ const mica__op mica__op_conv_filter = {.name = "conv_filter",
                                        .grad = grad_filter,
                                        .evaluate = evaluate_filter,
                                        .launch = launch_filter,
-                                       .take_channels_last = take_last_filter,
+                                       .layouts = layouts_filter,
+                                       .set_last = set_last,
                                        .flops = flops_filter,
                                        .lends = 1u << 1,
                                        .shape_only = 1u << 2};
