@@ -190,6 +190,8 @@ static mica_status visit_launch(const choosing *c, int32_t id, int32_t *inputs) 
   uint32_t last = own->copies;
   for (int32_t k = 0; k < MOST_OPERANDS; k++)
     if (own->takes >> k & 1 && c->is_last[node->inputs[k] - 1]) last = own->takes;
+  /* Where the result is read with channels last, a copy of the source takes the place of the result's. */
+  if (!last && own->writes && !c->wanted[id - 1] && asks_for_result(c, id)) last = own->takes;
   const bool result = last && own->writes && !c->wanted[id - 1] && asks_for_result(c, id);
   for (int32_t k = 0; k < node->input_count; k++) {
     const bool follows = result && own->addend && k == own->addend;

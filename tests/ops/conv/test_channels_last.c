@@ -51,8 +51,8 @@ static mica_tensor *make(mica_engine *on, mica_shape shape, int seed) {
 }
 
 typedef struct results {
-  unsigned char *data[3];
-  size_t bytes[3], launches;
+  unsigned char *data[4];
+  size_t bytes[4], launches;
 } results;
 
 /* The result of a layer and the gradients of x and w for a given dy. */
@@ -105,7 +105,7 @@ static void expect_same(const results *a, const results *b) {
 }
 
 static void end(results *r) {
-  for (int k = 0; k < 3; k++) free(r->data[k]);
+  for (int k = 0; k < 4; k++) free(r->data[k]);
 }
 
 START_TEST(copies_are_shared) {
@@ -128,21 +128,22 @@ START_TEST(copies_are_shared) {
 END_TEST
 
 /* Three convolutions, of which the last adds the first one's result, and the means of channels: relu(conv(relu(conv(
- * relu(conv(x))))) + first). Weights are fed, too. */
+ * relu(conv(x))))) + first). Weights are fed, too. What follows has operands of every shape; an output
+ * has channels first. */
 static results run_chain(mica_engine *engine, size_t *copies) {
-  const char *const names[] = {"x", "w1", "w2", "w3", "b"};
-  const mica_shape shapes[] = {MICA_SHAPE(2, 20, 9, 8), MICA_SHAPE(32, 20, 3, 3), MICA_SHAPE(24, 32, 3, 3),
-                               MICA_SHAPE(32, 24, 1, 1), MICA_SHAPE(32)};
+  const char *const names[] = {"x", "w1", "w2", "w3", "b", "w4"};
+  const mica_shape shapes[] = {MICA_SHAPE(2, 20, 9, 8),  MICA_SHAPE(32, 20, 3, 3), MICA_SHAPE(24, 32, 3, 3),
+                               MICA_SHAPE(32, 24, 1, 1), MICA_SHAPE(32),           MICA_SHAPE(32, 20, 3, 3)};
   const mica_conv_config config = {.pad = {1, 1}};
   mica_graph *graph = NULL;
   mica_session *session = NULL;
-  mica_tensor *fed[5];
-  mica_feed feeds[5];
-  mica_value in[5];
+  mica_tensor *fed[6];
+  mica_feed feeds[6];
+  mica_value in[6];
   results r = {0};
   char *text = NULL;
   ck_ok(mica_graph_create(&graph));
-  for (int k = 0; k < 5; k++) {
+  for (int k = 0; k < 6; k++) {
     in[k] = mica_input(graph, names[k], MICA_F16, shapes[k]);
     fed[k] = make(engine, shapes[k], k);
     feeds[k] = (mica_feed){names[k], fed[k]};
@@ -150,21 +151,28 @@ static results run_chain(mica_engine *engine, size_t *copies) {
   const mica_value first = mica_relu(mica_conv(in[0], in[1], in[4], &config));
   const mica_value inside = mica_relu(mica_conv(first, in[2], (mica_value){0}, &config));
   const mica_value sum = mica_relu(mica_add(mica_conv(inside, in[3], (mica_value){0}, NULL), first));
-  const mica_value y = mica_mean(mica_cast(sum, MICA_F32), (mica_axes){.count = 2, .axis = {2, 3}}, false);
-  ck_ok(mica_session_create(engine, graph, &y, 1, NULL, &session));
-  ck_ok(mica_session_run(session, mica_engine_queue(engine), feeds, 5));
+  const mica_value scale = mica_reshape(in[4], MICA_SHAPE(32, 1, 1)), d = mica_conv(in[0], in[5], in[4], &config);
+  const mica_value scaled = mica_add(mica_mul(mica_cast(sum, MICA_F32), mica_cast(scale, MICA_F32)),
+                                     mica_mul(mica_cast(d, MICA_F32), mica_scalar(graph, MICA_F32, 0.5)));
+  const mica_value outputs[] = {mica_mean(scaled, (mica_axes){.count = 2, .axis = {2, 3}}, false),
+                                mica_max(scaled, (mica_axes){.count = 3, .axis = {0, 2, 3}}, true), mica_neg(sum),
+                                mica_mean(mica_abs(scaled), (mica_axes){.count = 2, .axis = {2, 3}}, false)};
+  ck_ok(mica_session_create(engine, graph, outputs, 4, NULL, &session));
+  ck_ok(mica_session_run(session, mica_engine_queue(engine), feeds, 6));
   ck_ok(mica_session_dump(session, &text));
   *copies = 0;
   for (const char *at = text; (at = strstr(at, "conv_gpu_channels_last:")); at++) ++*copies;
   mica_free(text);
-  const mica_tensor *got = mica_session_output(session, 0);
-  r.bytes[0] = mica_tensor_bytes(got);
-  r.data[0] = malloc(r.bytes[0]);
-  ck_assert_ptr_nonnull(r.data[0]);
-  ck_ok(mica_tensor_download(mica_engine_queue(engine), got, r.data[0], r.bytes[0]));
+  for (size_t k = 0; k < 4; k++) {
+    const mica_tensor *got = mica_session_output(session, k);
+    r.bytes[k] = mica_tensor_bytes(got);
+    r.data[k] = malloc(r.bytes[k]);
+    ck_assert_ptr_nonnull(r.data[k]);
+    ck_ok(mica_tensor_download(mica_engine_queue(engine), got, r.data[k], r.bytes[k]));
+  }
   mica_session_destroy(session);
   mica_graph_destroy(graph);
-  for (int k = 0; k < 5; k++) mica_tensor_destroy(fed[k]);
+  for (int k = 0; k < 6; k++) mica_tensor_destroy(fed[k]);
   return r;
 }
 
@@ -177,16 +185,19 @@ START_TEST(layouts_stay_between_convolutions) {
   results first = run_chain(engine, &all);
   mica__compile_without(0);
   units_close(engine);
-  /* Only x is copied. */
+  /* Only x is copied, for two convolutions; d keeps its channels first. */
   ck_assert_uint_eq(some, 1);
-  ck_assert_uint_eq(all, 3);
-  ck_assert_uint_eq(first.bytes[0], last.bytes[0]);
+  ck_assert_uint_eq(all, 4);
+  for (int k = 0; k < 4; k++) ck_assert_uint_eq(first.bytes[k], last.bytes[k]);
+  ck_assert_mem_eq(first.data[1], last.data[1], first.bytes[1]);
+  ck_assert_mem_eq(first.data[2], last.data[2], first.bytes[2]);
   for (size_t i = 0; i < first.bytes[0] / sizeof(float); i++) {
-    float got, want;
+    float got, want, most;
     memcpy(&got, last.data[0] + i * sizeof got, sizeof got);
     memcpy(&want, first.data[0] + i * sizeof want, sizeof want);
-    /* Elements are added in another order: sums are rounded 72 times. */
-    ck_assert_float_eq_tol(got, want, 72 * 0x1p-23f * want);
+    memcpy(&most, first.data[3] + i * sizeof most, sizeof most);
+    /* 72 elements are added in another order. */
+    ck_assert_float_eq_tol(got, want, 72 * 0x1p-23f * most);
   }
   end(&last);
   end(&first);
