@@ -44,8 +44,8 @@ bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *
     wanted = GPU_ITEMS / plan->group;
     least = (int64_t)GPU_EACH * plan->group;
   } else if (!cpu) {
-    /* Here each work-item walks columns of its own, so a whole group counts as one unit. */
-    units = (plan->units + plan->local - 1) / plan->local;
+    /* Here each work-item walks columns of its own. */
+    wanted *= plan->local;
     each = plan->local;
   }
   int64_t pieces = (wanted + units - 1) / units, most = unit * each / least, extent = fused->extent[*split];
