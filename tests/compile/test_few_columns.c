@@ -1,7 +1,7 @@
 /* labels: null single
  *
- * Sums of few long columns on GPUs: work-items that each walk a piece of 8 columns fill a device, as many pieces as
- * that takes. */
+ * Sums of few long columns on GPUs: work-items that each walk a piece of 8 columns fill a device. The test counts the
+ * pieces. */
 #include "compile/fused_split.h"
 #include "ops/select/registry.h"
 #include "support/check_main.h"

@@ -5,7 +5,7 @@
 #include "ir/graph.h"
 #include "ops/conv/conv.h"
 
-/* The shape with channels first of a result of the op channels_last, which had so many channels. */
+/* The shape with channels first of a result of the op channels_last with this number of channels. */
 mica_shape mica__conv_first_shape(mica_shape last, int64_t channels);
 /* A view of such a tensor in that shape; the caller destroys it. */
 mica_status mica__conv_view_last(const mica_tensor *last, int64_t channels, mica_tensor **view);

@@ -234,7 +234,7 @@ static void set_last(void *attrs, uint32_t inputs, bool result) {
   own->result_last = result;
 }
 
-/* Bits of mica__conv_last as those of inputs. */
+/* Bits of inputs for bits of mica__conv_last. */
 static uint32_t inputs_of(mica__conv_pass pass, unsigned last) {
   if (pass == MICA__CONV_FWD) return last & MICA__CONV_X_LAST ? 1 : 0;
   if (pass == MICA__CONV_BWD_DATA) return last & MICA__CONV_Y_LAST ? 1 : 0;

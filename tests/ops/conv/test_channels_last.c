@@ -127,7 +127,7 @@ START_TEST(copies_are_shared) {
 }
 END_TEST
 
-/* Three convolutions, of which the last adds the first one's result, and the means of channels: relu(conv(relu(conv(
+/* Three convolutions and the means of channels; the last convolution adds the first one's result: relu(conv(relu(conv(
  * relu(conv(x))))) + first). Weights are fed, too. What follows has operands of every shape; an output
  * has channels first. */
 static results run_chain(mica_engine *engine, size_t *copies) {
