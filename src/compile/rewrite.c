@@ -79,16 +79,27 @@ static bool may_vanish(const rewriting *r, int32_t root, const int32_t *inputs, 
   return true;
 }
 
-/* True if the op, on these operands, has one result of the root's type; may normalise r->attrs. */
+/* True if all results of a node but the first are not needed. */
+static bool needs_one_result(const rewriting *r, int32_t id) {
+  for (int32_t k = 1; k < mica__node_results(node_at(r, id)); k++)
+    if (r->needed[id - 1 + k]) return false;
+  return true;
+}
+
+/* True if the op, on these operands, has the root's results; may normalise r->attrs. */
 static bool gives_type(const rewriting *r, const mica__op *op, int32_t root, const int32_t *inputs, int32_t count) {
   mica__type types[MICA__MATCH_INPUTS], results[MICA__MAX_RESULTS] = {0};
-  const mica__type *want = &node_at(r, root)->type;
+  const int32_t wanted = mica__node_results(node_at(r, root));
   for (int32_t k = 0; k < count; k++) types[k] = node_at(r, inputs[k])->type;
-  if (count < op->min_inputs || count > op->max_inputs || op->results > 1) return false;
+  if (count < op->min_inputs || count > op->max_inputs || (op->results ? op->results : 1) != wanted) return false;
   mica__attempt_begin();
   bool inferred = mica__op_infer(op, types, count, r->attrs, results) == MICA_OK;
   mica__attempt_end();
-  return inferred && results[0].dtype == want->dtype && mica_shape_equal(results[0].shape, want->shape);
+  for (int32_t k = 0; inferred && k < wanted; k++) {
+    const mica__type *want = &node_at(r, root + k)->type;
+    if (results[k].dtype != want->dtype || !mica_shape_equal(results[k].shape, want->shape)) return false;
+  }
+  return inferred;
 }
 
 static mica_status put(rewriting *r, const mica__op *op, int32_t root, const int32_t *inputs, int32_t count) {
@@ -132,7 +143,7 @@ static mica_status visit_operands(rewriting *r, int32_t root) {
 
 static mica_status visit(rewriting *r, int32_t root) {
   const mica__op *own = node_at(r, root)->op;
-  if (own->kind == MICA__OP_SOURCE || own->kind == MICA__OP_RESULT || own->results > 1) return MICA_OK;
+  if (own->kind == MICA__OP_SOURCE || own->kind == MICA__OP_RESULT || !needs_one_result(r, root)) return MICA_OK;
   for (size_t i = 0; i < mica__op_count; i++) {
     const mica__op *op = mica__ops[i];
     int32_t inputs[MICA__MATCH_INPUTS] = {0}, count = 0;

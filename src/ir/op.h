@@ -226,9 +226,9 @@ typedef struct mica__op {
    * then read the operands, within bounds, instead of the result. NULL for other ops. */
   void (*window)(const mica_graph *graph, const struct mica__node *node, int32_t k, mica__inset *window, double *fill);
   /* True if the tree that ends in `root` computes this op. Then inputs (room for MICA__MATCH_INPUTS), *count and attrs
-   * (MICA__ATTRS_MOST bytes, defaults at first) are the op's, and its result 0 has root's type. For ops with one
-   * result; see ir/pattern.h. Ops are tried in the order of ops.def, nodes from last to first, so that large forms are
-   * found before the forms inside them. NULL for ops without a written-out form. */
+   * (MICA__ATTRS_MOST bytes, defaults at first) are the op's, and its results have the types of root's. Nothing needs
+   * further results of root; see ir/pattern.h. Ops are tried in the order of ops.def, nodes from last to first, so that
+   * large forms are found before the forms inside them. NULL for ops without a written-out form. */
   bool (*match)(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);
   /* Like `match`, for trees of launches with fused epilogues (fuse_epilogue), if the engine's device computes them
    * faster as one. */

@@ -18,15 +18,11 @@
  * (16 a channel), of BLOCK rows of a panel and 16 more pixels of it, and K / 16 vectors.
  *
  * SEG: pixels of a segment. NV: vectors of filters of a register tile. */
-#include "common/cpu/register_tile.clh"
 #include "common/fields.clh"
-#include "common/transpose.clh"
 #include "conv/cpu/fields.clh"
+#include "conv/cpu/filter_lanes.clh"
 
-#define PANEL (NV * VW) /* filters of a panel */
-#define TILE (2 * SEG)  /* pixels of a register tile */
 #define MOST_TAPS 49
-#define AHEAD 16   /* steps whose weights are prefetched, from a second or third level cache */
 #define SUMMED 144 /* products of a partial sum of the squeezing filters */
 #if SEG > 4
 #define HALF 4 /* pixels of a segment that are read together */
@@ -34,41 +30,6 @@
 #define HALF 2
 #endif
 
-typedef __global const float *weights;
-typedef __local float *local_floats;
-typedef __local const float *pixels;
-typedef __global STORAGE(D_T) * result;
-
-static inline vec clamped(const vec x, const float low, const float high) {
-  const vec v = x < low ? (vec)low : x;
-  return v > high ? (vec)high : v;
-}
-
-/* sums[pixel][vector] = the sum over `channels` channels and `taps` taps of w[vector][channel][tap] times pixels of two
- * segments, which begin at x and y. Adjacent pixels are `pixel` floats apart and channels `channel`, within blocks of
- * `block` channels that are `next` floats apart. Each block has a sum of its own, since one long sum rounds more. */
-#define DEFINE_MULTIPLY(linkage, name, pixel, channel, block, vectors)                                                 \
-  linkage void name##_##vectors(weights w, const int channels, const int taps, __private const int *offset, pixels x,  \
-                                pixels y, const int next, __private vec *sums) {                                       \
-    const long further = (long)channels * taps * VW;                                                                   \
-    for (int begin = 0; begin < channels; begin += (block), x += next, y += next) {                                    \
-      vec sum[TILE][vectors];                                                                                          \
-      TILE_CLEAR(sum, TILE, vectors);                                                                                  \
-      const int count = min(block, channels - begin);                                                                  \
-      for (int c = 0; c < count; c++)                                                                                  \
-        for (int t = 0; t < taps; t++, w += VW) {                                                                      \
-          vec filters[vectors];                                                                                        \
-          pixels first = x + offset[t] + c * (channel), second = y + offset[t] + c * (channel);                        \
-          UNROLL for (int j = 0; j < vectors; j++) PREFETCH_READ(w + j * further + AHEAD * VW);                        \
-          UNROLL for (int j = 0; j < vectors; j++) filters[j] = MICA_VLOAD(VW, w, j * further);                        \
-          TILE_MULTIPLY_ADD(sum, TILE, vectors, i < SEG ? first[i * (pixel)] : second[(i - SEG) * (pixel)], filters)   \
-        }                                                                                                              \
-      if (begin)                                                                                                       \
-        TILE_EACH(TILE, vectors) sums[i * NV + j] += sum[i][j];                                                        \
-      else                                                                                                             \
-        TILE_EACH(TILE, vectors) sums[i * NV + j] = sum[i][j];                                                         \
-    }                                                                                                                  \
-  }
 DEFINE_MULTIPLY(APART, squeeze, 1, VW, SUMMED, 1)
 DEFINE_MULTIPLY(APART, expand, VW, 1, VW, 1)
 #if NV > 1
@@ -76,7 +37,6 @@ DEFINE_MULTIPLY(APART, expand, VW, 1, VW, 1)
   DEFINE_MULTIPLY(APART, squeeze, 1, VW, SUMMED, vectors) DEFINE_MULTIPLY(APART, expand, VW, 1, VW, vectors)
 DEFINE_WIDE(NV)
 #endif
-#define MULTIPLY(name, vectors) MICA_PASTE(MICA_PASTE(name, _), vectors)
 
 /* x[c][16] = the pixels of two segments of S, in each of C channels. */
 APART void pack_tile(source S, const long first, const long second, const int C, const long plane, local_floats x) {
@@ -85,29 +45,6 @@ APART void pack_tile(source S, const long first, const long second, const int C,
     STOREV(f32, HALF, READ(HALF, S, first + SEG - HALF + c * plane), x, SEG - HALF);
     STOREV(f32, HALF, READ(HALF, S, second + c * plane), x, SEG);
     STOREV(f32, HALF, READ(HALF, S, second + SEG - HALF + c * plane), x, 2 * SEG - HALF);
-  }
-}
-
-/* Writes D of up to 16 channels and `count` adjacent pixels from `at` on; d holds the sums of the first pixel. The last
- * vector may overlap the one before. */
-APART void finish(pixels d, const int count, const int channels, const long plane, source bias, const long bias_at,
-                  result D, const long at, const float low, const float high) {
-  for (int i = 0; i < count; i += VW) {
-    vec x[VW];
-    const int begin = count < VW ? i : min(i, count - VW);
-    UNROLL for (int p = 0; p < VW; p++) x[p] = MICA_VLOAD(VW, d, (begin + p) * PANEL);
-    mica_transpose16(x);
-    UNROLL for (int m = 0; m < VW; m++) {
-      if (m >= channels) continue;
-      const vec y = clamped(x[m] + READ(1, bias, bias_at + m), low, high);
-      if (count >= VW) {
-        STOREV(D_T, VW, y, D, at + m * plane + begin);
-      } else {
-        float lanes[VW];
-        vstore16(y, 0, lanes);
-        for (int p = 0; p < count; p++) STORE(D_T, lanes[p], D, at + m * plane + p);
-      }
-    }
   }
 }
 

@@ -24,16 +24,7 @@ typedef mica__pool_problem problem;
 
 /* --- windows as attributes --- */
 
-#define MAX_POOL_ATTRS(X, S)                                                                                           \
-  X(S, SPATIAL, size, 0, "of the window")                                                                              \
-  X(S, SPATIAL, stride, 1, "from one window to the next")                                                              \
-  X(S, SPATIAL, pad, 0, "elements before the first, lower than all")                                                   \
-  X(S, SPATIAL, pad_end, 0, "and after the last")                                                                      \
-  X(S, SPATIAL, dilation, 1, "from one element of a window to the next")                                               \
-  X(S, SPATIAL, ceil_mode, 0, "1: a last window may reach beyond the padding")                                         \
-  X(S, SPATIAL, outputs, 0, "above 0: so many adaptive windows")
-MICA__ATTR_STRUCT(max_pool, MAX_POOL_ATTRS);
-static MICA__ATTR_TABLE(max_pool, MAX_POOL_ATTRS);
+static MICA__ATTR_TABLE(max_pool, MICA__MAX_POOL_ATTRS);
 
 static mica__max_pool_attrs attrs_of(int32_t spatial, const mica__resample_window *windows) {
   mica__max_pool_attrs attrs = {0};

@@ -2,9 +2,20 @@
 #ifndef MICA_OPS_POOL_MAX_POOL_H
 #define MICA_OPS_POOL_MAX_POOL_H
 
+#include "ir/attr.h"
 #include "ops/resample/window.h"
 #include "ops/select/impl.h"
 #include "ops/select/launch_check.h"
+
+#define MICA__MAX_POOL_ATTRS(X, S)                                                                                     \
+  X(S, SPATIAL, size, 0, "of the window")                                                                              \
+  X(S, SPATIAL, stride, 1, "from one window to the next")                                                              \
+  X(S, SPATIAL, pad, 0, "elements before the first, lower than all")                                                   \
+  X(S, SPATIAL, pad_end, 0, "and after the last")                                                                      \
+  X(S, SPATIAL, dilation, 1, "from one element of a window to the next")                                               \
+  X(S, SPATIAL, ceil_mode, 0, "1: a last window may reach beyond the padding")                                         \
+  X(S, SPATIAL, outputs, 0, "above 0: so many adaptive windows")
+MICA__ATTR_STRUCT(max_pool, MICA__MAX_POOL_ATTRS);
 
 /* The results of max_pool. */
 enum { MICA__POOL_VALUES, MICA__POOL_INDICES, MICA__POOL_RESULTS };
