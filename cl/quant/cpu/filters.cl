@@ -15,7 +15,10 @@
 #define RAW 0
 #define COLUMN_SPACE __global
 #define UNROLL _Pragma("unroll")
+#include "common/cpu/prefetch.clh"
 #include "quant/product.clh"
+
+#define AHEAD 64 /* steps whose filters are prefetched */
 
 #include "quant/cpu/dot.clh"
 #include "quant/cpu/tile.clh"
@@ -33,6 +36,8 @@ static inline void multiply(__global const uint *a, __global const uint *B, __pr
     for (int s = 0; s < w->S; s++) {
       __global const uint *b = B + tap_at(w, r, s);
       for (int c = 0; c < w->steps; c++, a += NR, b += w->step_step) {
+        PREFETCH_FAR(a + AHEAD * NR);
+        PREFETCH_FAR(a + AHEAD * NR + 16);
         COLUMNS filters[NV];
         UNROLL for (int v = 0; v < NV; v++) filters[v] = LOAD_COLUMNS(a, v);
         UNROLL for (int i = 0; i < PX; i++) UNROLL for (int v = 0; v < NV; v++) ADD_DOT(sum[i][v], b[i], filters[v]);
@@ -91,15 +96,15 @@ static inline void put_pixels(__private const uchar *v, __global uchar *y, const
 
 /* Adds other bytes to a tile's results. */
 #if OTHER
-#define ADD_OTHERS                                                                                                     \
+#define ADD_TO_PIXELS                                                                                                  \
   {                                                                                                                    \
     uchar bytes[NR][16] __attribute__((aligned(64)));                                                                  \
     for (int i = 0; i < NR; i++) *(__private ulong2 *)bytes[i] = *(__private const ulong2 *)done[i];                   \
     doubt = 0;                                                                                                         \
-    if (!never) ADD_TO_ROWS(QUICK_SUMMED(value, also, &doubt));                                                        \
-    if (never || mica_any(doubt)) ADD_TO_ROWS(SUMMED(16, value, also));                                                \
+    if (!never) ADD_TO_FILTERS(QUICK_SUMMED(value, also, &doubt));                                                     \
+    if (never || mica_any(doubt)) ADD_TO_FILTERS(SUMMED(16, value, also));                                             \
   }
-#define ADD_TO_ROWS(sum)                                                                                               \
+#define ADD_TO_FILTERS(sum)                                                                                            \
   for (int i = 0; i < rows; i++) {                                                                                     \
     const long at = (long)(panel * NR + i) * pixels + p * q + q0;                                                      \
     const uchar16 also = at + 16 <= last ? vload16(0, other + at) : some_bytes(other + at, count);                     \
@@ -107,7 +112,7 @@ static inline void put_pixels(__private const uchar *v, __global uchar *y, const
     *(__private uchar16 *)done[i] = convert_uchar16(sum);                                                              \
   }
 #else
-#define ADD_OTHERS
+#define ADD_TO_PIXELS
 #endif
 
 #define FIELDS(X) FILTERS_OPERANDS(X) FINISH_FIELDS(X) FILTERS_SIZES(X) OTHER_FIELDS(X)
@@ -149,7 +154,7 @@ CPU_KERNEL int8_filters(__global const uint *A, __global const uint *B, __global
     uint16 doubt = 0;
     if (!never) FINISH_TILE(UNROLL, as_uint16(QUICK(convert_float16(t), factor, add, &doubt)));
     if (never || mica_any(doubt)) FINISH_TILE(NO_UNROLL, as_uint16(FINISHED(16, t, factor, add)));
-    ADD_OTHERS;
+    ADD_TO_PIXELS;
     for (int i = 0; i < rows; i++) put_pixels(done[i], y + i * pixels + p * q + q0, count);
   }
 }

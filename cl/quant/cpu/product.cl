@@ -180,29 +180,18 @@ static inline void multiply(__global const uint *a, COLUMN_SPACE const B_TYPE *B
 #endif
 
 #if MICA_HAS_VPMADDUBSW
-/* sums += products of a row's other halves (quant/cpu/split.cl), listed in the order of taps. */
-static inline void add_halves(__global const uint *list, COLUMN_SPACE const B_TYPE *B, __private const walk *w,
-                              __private int *sums) {
-  const int count = list[0], steps = w->steps;
+/* sums += products of a row's other halves (quant/cpu/split.cl). */
+static inline void add_halves(__global const uint *list, COLUMN_SPACE const B_TYPE *B, __private int *sums) {
+  const int count = list[0];
   SUM sum[NV];
   CONSTANTS;
   if (count == 0) return;
-  UNROLL for (int v = 0; v < NV; v++) sum[v] = VLOAD_SUMS(v, sums);
-  int end = 0, r = 0, s = -1; /* end: the words of the taps so far */
-  COLUMN_SPACE const B_TYPE *b = B;
-  for (int e = 0; e < count; e++) {
-    const int at = list[1 + 2 * e], word = list[2 + 2 * e];
-    if (at >= end) {
-      while (at >= end) {
-        end += steps;
-        if (++s == w->S) s = 0, r++;
-      }
-      b = B + tap_at(w, r, s);
-    }
-    COLUMN_SPACE const B_TYPE *from = b + (at - end + steps) * w->step_step;
-    UNROLL for (int v = 0; v < NV; v++) ADD_DOT(sum[v], word, LOAD_COLUMNS(from, v));
+  UNROLL for (int v = 0; v < NV; v++) sum[v] = *(__private SUM *)(sums + LANES * v);
+  for (__global const uint *e = list + 1, *end = e + 2 * count; e < end; e += 2) {
+    COLUMN_SPACE const B_TYPE *from = B + e[0];
+    UNROLL for (int v = 0; v < NV; v++) ADD_DOT(sum[v], e[1], LOAD_COLUMNS(from, v));
   }
-  UNROLL for (int v = 0; v < NV; v++) VSTORE_SUMS(sum[v], v, sums);
+  UNROLL for (int v = 0; v < NV; v++) *(__private SUM *)(sums + LANES * v) = sum[v];
 }
 #endif
 
@@ -239,6 +228,21 @@ static inline void pack_columns(__private B_TYPE *to, __global const uchar *x, c
 
 #include "quant/cpu/tile.clh"
 
+/* done = finished sums of a panel's rows; `result` is that of 16 sums t. */
+#define FINISH_ROWS(result)                                                                                            \
+  for (int i = 0; i < rows; i++) {                                                                                     \
+    const int row = first_row + i, of_all = a_batch * row_batch + row, zero = ROW_ZERO(of_all);                        \
+    const float scale = ROW_SCALE(of_all), add = ROW_BIAS(of_all);                                                     \
+    const int rest = columns_are_offset ? row_sums[row] - depth * zero : 0;                                            \
+    UNROLL for (int v = 0; v < NR / 16; v++) {                                                                         \
+      int16 t = *(__private const int16 *)(sums[i] + 16 * v);                                                          \
+      if (rows_are_offset) t -= zero * vload16(v, col_sums);                                                           \
+      t -= rest * COL_ZEROS(v);                                                                                        \
+      const float16 factors = scale * COL_SCALES(v), adds = add + COL_BIASES(v);                                       \
+      KEEP16(result, done[i], v);                                                                                      \
+    }                                                                                                                  \
+  }
+
 #define FIELDS(X) PRODUCT_FIELDS(X) PRODUCT_MASK(X) OTHER_FIELDS(X)
 DEFINE_PACKED_FIELDS(FIELDS);
 
@@ -249,7 +253,6 @@ CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global 
   OTHER_NUMBERS;
   const int j0 = get_global_id(0) * NR, batch = get_global_id(2), panels = (m + MR - 1) / MR;
   const int lanes = min(NR, columns - j0), a_batch = batch % a_count;
-  const bool plain = wq == q;
 #if RAW
   B_TYPE mine[MOST_DEPTH / PER * NR] __attribute__((aligned(64)));
   const long from = batch * b_batch + j0;
@@ -267,58 +270,33 @@ CPU_KERNEL int8_cpu(__global const uint *A, __global const B_PARAM *B, __global 
   FIND_TAPS(w);
   if (rows_are_offset) add_columns(tile, &w, col_sums);
   run_of_pixels runs[NR];
-  const int run_count = plain ? 0 : find_runs(runs, j0, lanes, wq, q);
+  const int run_count = find_runs(runs, j0, lanes, wq, q);
   UNPACK_QUICK;
   TILES_STORAGE;
   TILES_BEGIN(words);
   const int first = get_global_id(1) * block, end = min(first + block, panels);
   for (int panel = first; panel < end; panel++) {
+    const int first_row = panel * MR, rows = min(MR, m - first_row);
     int sums[MR][NR] __attribute__((aligned(64)));
     const long of_row = (long)R * S * steps;
     multiply(A + ((long)a_batch * panels + panel) * of_row * MR, tile, &w, words, sums TILES_ARGUMENT);
 #if MICA_HAS_VPMADDUBSW
     __global const uint *halves = A + (long)a_count * panels * of_row * MR;
-    for (int i = 0; i < min(MR, m - panel * MR); i++)
-      add_halves(halves + ((long)a_batch * m + panel * MR + i) * (1 + 2 * of_row), tile, &w, sums[i]);
+    for (int i = 0; i < rows; i++)
+      add_halves(halves + ((long)a_batch * m + first_row + i) * (1 + 2 * of_row), tile, sums[i]);
 #endif
-    const int rows = min(MR, m - panel * MR);
-    KEPT done[MR][NR];
-    COLLECT_OTHERS(panel * MR, rows);
-    bool exact = !CAN_BE_QUICK || !SUM_CAN_BE_QUICK, again;
-    do {
-      uint16 doubt = 0;
-      float unsure = 0; /* becomes NaN if a factor or an addend is not finite */
-      for (int i = 0; i < rows; i++) {
-        const int row = panel * MR + i, of_all = a_batch * row_batch + row;
-        const int zero = ROW_ZERO(of_all);
-        const float scale = ROW_SCALE(of_all), add = ROW_BIAS(of_all);
-        const int rest = columns_are_offset ? row_sums[row] - depth * zero : 0;
-        __global STORAGE(Y_T) *to = y + row * pixels + j0;
-        unsure = fma(fma(scale * scales_size, 0.0f, fabs(add) + biases_size), 0.0f, unsure);
-        UNROLL for (int v = 0; v < NR / 16; v++) {
-          int16 t = vload16(v, sums[i]);
-          if (rows_are_offset) t -= zero * vload16(v, col_sums);
-          t -= rest * COL_ZEROS(v);
-          const float16 factors = scale * COL_SCALES(v), adds = add + COL_BIASES(v);
-          COMPUTEV(Y_T, 16) finished;
-          if (exact)
-            finished = FINISHED(16, t, factors, adds);
-          else
-            finished = QUICK(convert_float16(t), factors, adds, &doubt);
-          ADD_OTHER(finished, i, v, row * pixels + j0 + 16 * v, lanes - 16 * v);
-          if (!plain)
-            KEEP16(finished, done[i], v);
-          else if (lanes == NR)
-            STORE16(finished, to, 16 * v);
-          else
-            STORE_SOME(finished, to, 16 * v, lanes - 16 * v);
-        }
-      }
-      again = !exact && (unsure != 0 || mica_any(doubt));
-      exact = true;
-    } while (again);
-    if (!plain)
-      for (int i = 0; i < rows; i++) put_kept(y + (panel * MR + i) * pixels, done[i], runs, run_count);
+    KEPT done[MR][NR] __attribute__((aligned(64)));
+    uint16 doubt = 0;
+    float unsure = 0; /* becomes NaN if a factor or an addend is not finite */
+    for (int i = 0; i < rows; i++) {
+      const int of_all = a_batch * row_batch + first_row + i;
+      unsure = fma(fma(ROW_SCALE(of_all) * scales_size, 0.0f, fabs(ROW_BIAS(of_all)) + biases_size), 0.0f, unsure);
+    }
+    const bool never = !CAN_BE_QUICK || unsure != 0;
+    if (!never) FINISH_ROWS(QUICK(convert_float16(t), factors, adds, &doubt));
+    if (never || mica_any(doubt)) FINISH_ROWS(FINISHED(16, t, factors, adds));
+    ADD_OTHERS(first_row);
+    for (int i = 0; i < rows; i++) put_kept(y + (first_row + i) * pixels, SUMS_OF(done)[i], runs, run_count);
   }
   TILES_END;
 }

@@ -3,18 +3,25 @@
  * parts exceed 128 in sum: 255 * 128 = 32640. A word with other pairs is replaced by half of it; the other half is
  * listed with its place. Halves are within -64 .. 64, so that they are safe.
  *
- *   packed  [batch][panel][words][lane], then for each row of all batches: a count, and `words` pairs of (index of the
- *           word in its row, other half), of which `count` are written
+ *   packed  [batch][panel][words][lane], then for each row of all batches: a count, and `words` pairs, of which `count`
+ *           are written: where the word's columns lie in a batch of B (quant/cpu/product.cl), modulo 2^32, and the
+ *           other half
+ *   words   R * S * steps
  *
  * One dimension of batches * m work-items, one per row. */
+#define RAW 0
 #include "common/group.clh"
+#include "quant/cpu/walk.clh"
 
 static inline bool is_safe(const int a, const int b) {
   return max(a, 0) + max(b, 0) <= 128 && min(a, 0) + min(b, 0) >= -128;
 }
 
-RANGE_KERNEL int8_split(__global uint *packed, const long packed_at, const int batches, const int m, const int words,
-                        const int width) {
+RANGE_KERNEL int8_split(__global uint *packed, const long packed_at, const int batches, const int m, const int width,
+                        const int R, const int S, const int dh, const int dw, const int sh, const int sw, const int wq,
+                        const int steps, const long step_step, const long plane) {
+  const walk w = {R, S, dh, dw, sh, sw, wq, steps, step_step, plane};
+  const int words = R * S * steps;
   const long row = get_global_id(0);
   if (row >= (long)batches * m) return;
   const int panels = (m + width - 1) / width, in_batch = (int)(row % m);
@@ -27,7 +34,8 @@ RANGE_KERNEL int8_split(__global uint *packed, const long packed_at, const int b
     const char4 v = as_char4(*word), lower = v >> (char4)(1);
     if (is_safe(v.x, v.y) && is_safe(v.z, v.w)) continue;
     *word = as_uint(lower);
-    list[1 + 2l * count] = at;
+    const int tap = at / steps;
+    list[1 + 2l * count] = (uint)(find_tap(&w, tap / S, tap % S) + (at - tap * steps) * step_step);
     list[2 + 2l * count] = as_uint(v - lower);
     count++;
   }

@@ -92,20 +92,25 @@ mica_status mica__int8_pack_matrix(const mica__exec *exec, mica_queue *queue, co
   return mica__queue_submit(queue, &launch);
 }
 
-/* Splits packed rows; `words`: of a row. */
-static mica_status split_rows(const mica__int8 *p, mica_queue *queue, int64_t words, int64_t width,
-                              mica_tensor *packed) {
+/* Splits packed rows of filters, for columns that lie as in `packed`. */
+static mica_status split_rows(const mica__int8 *p, mica_queue *queue, const mica__int8_form *form,
+                              const mica__int8_packed *packed) {
   const mica__kernel_desc *desc = &mica__int8_split_kernel;
+  const mica__conv_dims *d = &p->dims;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   MICA_TRY(mica__exec_values(p->exec, desc, values));
   MICA_TRY(mica__kernel_get(mica__queue_engine(queue), desc, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
-  mica__launch_tensor(&launch, packed);
-  const int64_t sizes[] = {p->row_batches, p->m, words, width};
+  mica__launch_tensor(&launch, packed->rows);
+  const int64_t sizes[] = {p->row_batches, p->m,           form->row_width,          d->filter[1],
+                           d->filter[2],   d->dilation[1], d->dilation[2],           d->stride[1],
+                           d->stride[2],   packed->wide,   mica__int8_steps(p, form)};
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) mica__launch_size(&launch, sizes[i]);
+  mica__launch_long(&launch, packed->step_step);
+  mica__launch_long(&launch, packed->plane);
   mica__launch_range1(&launch, p->row_batches * p->m, MICA__RANGE_GROUP);
-  mica__launch_cost(&launch, 0, (double)mica_tensor_bytes(packed));
+  mica__launch_cost(&launch, 0, (double)mica_tensor_bytes(packed->rows));
   return mica__queue_submit(queue, &launch);
 }
 
@@ -133,7 +138,7 @@ mica_status mica__int8_pack_rows(const mica__int8 *p, const mica__int8_form *for
   MICA_TRY(element_tensor(queue, false, count + halves, &packed->rows));
   if (want_sums) MICA_TRY(mica__workspace_tensor(queue, MICA_I32, MICA_SHAPE(p->row_batches, p->m), &packed->sums));
   MICA_TRY(mica__int8_pack_matrix(p->exec, queue, &m, packed->rows, packed->sums));
-  return form->split ? split_rows(p, queue, words, m.width, packed->rows) : MICA_OK;
+  return form->split ? split_rows(p, queue, form, packed) : MICA_OK;
 }
 
 static mica_status pack_columns(const mica__int8 *p, const mica__int8_form *form, mica__int8_packed *packed) {
@@ -168,6 +173,16 @@ static int64_t lines_of(const mica__int8 *p, int64_t all, int64_t of_plane) {
   return lines < 1 ? 1 : lines < of_plane ? lines : of_plane;
 }
 
+/* Where the pixels of packed images lie. */
+static void lay_images(const mica__int8 *p, const mica__int8_form *form, mica__int8_packed *packed) {
+  const mica__conv_dims *d = &p->dims;
+  packed->wide = d->out[2] + (d->filter[2] - 1) * d->dilation[2] / d->stride[2];
+  packed->plane = (d->out[1] + (d->filter[1] - 1) * d->dilation[1] / d->stride[1]) * packed->wide;
+  packed->step_step = d->stride[1] * d->stride[2] * packed->plane;
+  packed->tile_step = form->column_width;
+  packed->b_batch = mica__int8_steps(p, form) * packed->step_step;
+}
+
 static mica_status pack_images(const mica__int8 *p, const mica__int8_form *form, mica__int8_packed *packed) {
   const mica__kernel_desc *desc = &mica__int8_image_kernel;
   const mica__conv_dims *d = &p->dims;
@@ -178,13 +193,7 @@ static mica_status pack_images(const mica__int8 *p, const mica__int8_form *form,
   /* If the zero point changes between runs, the launch cannot be in the prologue. */
   if (zero && packer(p, MICA__INT8_FIRST_ZERO) != queue) queue = p->exec->queue;
   int64_t steps = mica__int8_steps(p, form), phases = d->stride[1] * d->stride[2];
-  int64_t rows = d->out[1] + (d->filter[1] - 1) * d->dilation[1] / d->stride[1];
-  int64_t wide = d->out[2] + (d->filter[2] - 1) * d->dilation[2] / d->stride[2];
-  packed->wide = wide;
-  packed->plane = rows * wide;
-  packed->step_step = phases * packed->plane;
-  packed->tile_step = form->column_width;
-  packed->b_batch = steps * packed->step_step;
+  const int64_t wide = packed->wide, rows = packed->plane / wide;
   MICA_TRY(element_tensor(queue, form->per == 2, p->batches * packed->b_batch + SLACK, &packed->columns));
   MICA_TRY(mica__exec_values(p->exec, desc, values));
   mica__kernel_set(desc, values, "PER", (int32_t)form->per);
@@ -213,6 +222,7 @@ static mica_status pack_images(const mica__int8 *p, const mica__int8_form *form,
 
 mica_status mica__int8_pack(const mica__int8 *p, const mica__int8_form *form, bool want_sums,
                             mica__int8_packed *packed) {
+  if (p->conv) lay_images(p, form, packed);
   MICA_TRY(mica__int8_pack_rows(p, form, want_sums, packed));
   return p->conv ? pack_images(p, form, packed) : pack_columns(p, form, packed);
 }
