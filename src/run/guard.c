@@ -134,7 +134,8 @@ mica_status mica__run_check_apart(const char *folder, const char *data) {
 /* --- the same data --- */
 
 /* A single file is read whole, or MOST_BYTES of it in blocks. Files of a folder are read to the end of their first
- * block, until a quarter of MOST_BYTES is reached; further files count only by name and size. */
+ * block, until a quarter of MOST_BYTES is reached; further files count only by name and size, and those after
+ * MOST_FILES or deeper than MOST_DEPTH not at all. */
 #define BLOCK_BYTES ((size_t)1 << 20)
 #define MOST_BYTES ((size_t)64 << 20)
 #define MOST_FILES 20000

@@ -145,7 +145,7 @@ mica_nn_config mica__run_building(const mica_run *run) {
 
 static mica_status evaluate(void *user, mica_trainer *trainer, const mica_batch_source *source, mica_metrics *metrics) {
   mica_run *run = user;
-  /* While it is being created, the run has no trainer and nothing is tested. */
+  /* The trainer passes itself. While it is being created, the run has no trainer yet, and nothing is tested. */
   run->trainer = trainer;
   return run->task->evaluate ? run->task->evaluate(run, source, metrics) : MICA_OK;
 }
@@ -506,7 +506,7 @@ mica_status mica__run_load_weights(mica_run *run) {
 #define SWEEP_STEPS 100
 #define SWEEP_FROM 1e-6
 #define SWEEP_TO 1.0
-/* The sweep ends when the loss is this much above its lowest value. */
+/* The sweep ends when the smoothed loss is this many times its lowest value. */
 #define SWEEP_WORSE 4.0
 
 /* The rate at which the smoothed loss was lowest, divided by ten: above that rate training begins to diverge (Smith

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many samples a report shows, and how many bytes of each text. */
+/* How many samples a report shows, how many bytes of each text, and how many texts the network reads at once. */
 #define LOOKED_AT 5000
 #define SHOWN 300
 #define AT_A_TIME 64

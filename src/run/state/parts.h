@@ -16,7 +16,7 @@ typedef struct mica__run_part {
 } mica__run_part;
 
 typedef struct mica__run_parts {
-  const mica_dataset *whole;      /* training samples and, after a split, validation samples */
+  const mica_dataset *whole;      /* the training part, before validation samples are split off it */
   mica__run_part at[MICA__PARTS]; /* by mica_part */
   mica_dataset *outline;          /* for tables: the columns that other tables must have */
   bool outlined;                  /* the outline has a table's columns, not only the number of inputs */

@@ -36,7 +36,7 @@ mica_status mica__distil_check_texts(const mica_run *run, const char *fact, cons
   const mica_run *teacher = run->networks->teacher.run;
   size_t count = 0, wanted = 0;
   const char *const *is = mica_run_fact(teacher, fact, &count), *const *want = mica_run_fact(run, fact, &wanted);
-  /* A single answer has no list of names. */
+  /* A run with a single answer has no fact "answers", and counts as one. */
   const size_t least = !strcmp(fact, "answers"), knows = count < least ? least : count;
   if (count != wanted)
     return mica__fail(MICA_E_FORMAT, "the teacher in %s knows %zu %s, but %s has %zu", teacher->folder, knows,

@@ -196,7 +196,7 @@ static mica_status load(mica__model_feeds *f, const mica_onnx *model, const mica
   float *scale = calloc(2 * room, sizeof *scale);
   mica_status status =
       f->column && scale ? take_scale(model, c, channels, scale, scale + room) : mica__fail_nomem("samples");
-  /* The data may be sorted by class. */
+  /* Samples are shuffled, because the data may be sorted by class. */
   const mica_loader_config how = {
       .batch = f->batch, .shuffle = true, .mean = scale, .deviation = scale + room, .residence = MICA_RESIDENCE_STREAM};
   if (status == MICA_OK) status = mica_loader_create(f->engine, f->data, &how, &f->loader);
