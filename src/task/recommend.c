@@ -63,7 +63,7 @@ static mica_status set_defaults(mica_run *run) {
                       model);
   const mica_setting values[] = {
       {"model", model},
-      /* A resumed run splits its data in the same way. */
+      /* Recorded, so that a resumed run splits its data in the same way. */
       {"validation", !strcmp(objective, "rating") ? "0" : ""},
       {"epochs", u->epochs},
       {"batch", u->batch},

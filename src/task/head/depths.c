@@ -17,7 +17,7 @@
 
 /* The most depth maps that are read to find the usual depth. */
 #define READ_MAPS 200
-/* Depths are within e^9 times the usual depth. */
+/* Depths are from e^-9 to e^9 times the usual depth. */
 #define LOG_RANGE 9
 
 enum { SILOG, L1, HUBER };

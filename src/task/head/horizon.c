@@ -79,7 +79,7 @@ static void step(mica_nn *nn, const mica_run *run, mica_value z, const mica_batc
   if (!mica_batch_has(batch, "target") || !z.graph) return;
   mica_value y = mica_batch_value(batch, "target"), known = mica_batch_value(batch, "known");
   mica_value weight = total(known), errors = total(mica_mul(mica_abs(mica_sub(z, y)), known));
-  /* A batch in which all answers are empty has no error. */
+  /* If all answers of a batch are empty, its loss is 0. */
   out->loss = mica_div(errors, mica_maximum(weight, mica_full_like(weight, 1e-6)));
   out->weight = weight;
   add_metrics(run, z, y, training ? y : mica_batch_value(batch, "season"), known, training, out);

@@ -15,7 +15,7 @@
 #define TOP 10
 /* The most pairs scored if each takes a run of the network: about a second (2026-11-25, Zen 4). */
 #define PAIRS 100000
-/* How many items the components are computed from, how many are shown, and how many letters of their titles. */
+/* How many items the components are computed from, how many are shown, and how many bytes of their titles. */
 #define COMPONENT_ITEMS 2000
 #define SHOWN 200
 #define TITLE 28

@@ -136,8 +136,8 @@ static mica_status check_heads(const mica_run *run) {
                     (long long)s.heads, (long long)s.groups);
 }
 
-/* Learning rates at which the default network is stable; wider ones need lower rates (measured on tinyshakespeare,
- * 2026-11-25). */
+/* The learning rate at which networks up to this width are stable; wider ones need lower rates (measured on
+ * tinyshakespeare, 2026-11-25). */
 #define RATE 3e-3
 #define RATE_WIDTH 128
 

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most letters of a text, and the limits of speed relative to the usual one. */
+/* The most bytes of a text, and the highest speed relative to the usual one; the lowest is its reciprocal. */
 #define MOST_LETTERS 10000
 #define FASTEST 10.0
 /* The most frames of an utterance. */
