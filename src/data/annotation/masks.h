@@ -41,7 +41,7 @@ typedef struct mica__mask_census {
   struct {
     uint32_t value;
     uint64_t pixels;
-    size_t first; /* the mask that held it first */
+    size_t first; /* the number of the first mask with the value */
   } found[MICA__MASK_VALUES + 1];
   size_t count; /* MICA__MASK_VALUES + 1: there are more than fit */
   uint64_t pixels;

@@ -33,7 +33,7 @@ typedef struct reading {
   char text[MOST_TEXT];
   size_t length;
   bool cut;               /* the text is too long for `text` */
-  bool sizing, has_class; /* the first pass, which reads only the size */
+  bool sizing, has_class; /* sizing: the first pass, which reads only the size */
   int names, boxes;       /* of the object so far */
   char class_name[MOST_TEXT];
   double size[2], sides[4]; /* NaN: not there */

@@ -21,7 +21,7 @@ mica_status mica__features_context(const mica_setting *context, size_t count, ch
   }
   mica__text_free(&names);
   if (!any) return MICA_OK;
-  /* A table of one row with quoted cells. */
+  /* Writes the pair as a table: a header and one row, with quoted cells. */
   for (int line = 0; line < 2; line++, mica__text_add(&text, "\n"))
     for (size_t k = 0, n = 0; k < f->count; k++) {
       const char *cell = line ? "" : f->list[k].name;

@@ -68,7 +68,7 @@ typedef struct mica__feature_config {
   const char *categorical;        /* "a,b": columns whose numbers are category names */
   const char *ignored;            /* columns that are not features */
   const size_t *taken;            /* columns that are something else */
-  size_t taken_count, key, title; /* the column of users or items; SIZE_MAX: none */
+  size_t taken_count, key, title; /* key, title: the columns of ids and of titles; SIZE_MAX: none */
   bool header;
   bool known; /* the side's features are known, and are found by name */
 } mica__feature_config;

@@ -15,7 +15,7 @@ typedef struct mica__windows {
   int64_t window, horizon, season;
   int64_t training;         /* rows before the test part */
   int64_t learned;          /* rows before the validation part */
-  int64_t first, count;     /* the first row that is forecast (the origin) is first, first + 1, ... */
+  int64_t first, count;     /* the origins, first rows of forecasts: first, first + 1, ... */
   double *scale;            /* one per series; NULL before the run is prepared */
   double *mean, *deviation; /* one per series, over the training rows: they describe a window's level */
 } mica__windows;

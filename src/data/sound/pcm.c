@@ -17,7 +17,7 @@
 
 struct mica_pcm {
   int32_t rate, channels, bits;
-  bool begun, floats;  /* the header has been read; samples follow */
+  bool begun, floats;  /* the header has been read; samples are floating numbers */
   uint64_t left;       /* how many bytes of samples; UINT64_MAX: up to the end */
   unsigned char *kept; /* bytes of a header or frame that is not complete yet */
   size_t kept_count, room;

@@ -15,7 +15,7 @@
 #define SPEAKER "speaker"
 #define CODE_POINTS 0x110000
 
-/* The most words of a string. */
+/* A string has fewer words than this. */
 #define MOST_WORDS 1000
 /* The signal-to-noise ratio of strings ranges over this many decibels above its lowest value. */
 #define NOISE_RANGE 20.0
@@ -36,7 +36,7 @@ typedef struct view {
   double noise;      /* decibels; 0: none */
   uint64_t seed;
   strings strings;    /* first NULL: each recording is a sample */
-  const char **files; /* texts of recordings that are samples; NULL: they have none */
+  const char **files; /* the file of each sample; NULL: samples have no files */
   int64_t *offsets;   /* of letters */
   int32_t *letters;
   int32_t *speakers; /* one per sample; NULL: not wanted */
