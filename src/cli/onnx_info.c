@@ -114,7 +114,7 @@ static void print_plan(const mica_onnx *model, const plan *p) {
   }
 }
 
-/* The most characters of a text on one line. */
+/* The most bytes of a text that are printed. */
 #define METADATA_SHOWN 60
 static void print_metadata(mica_onnx_text text) {
   const char *value = cli_one_line(text.value);

@@ -46,7 +46,7 @@ struct serve_job {
   serve_kind kind;
   serve_text body;
   bool too_large; /* used by the HTTP thread only */
-  bool submitted; /* set while the lock of the work is held */
+  bool submitted; /* serve_job_submit was called; the work's lock protects this */
   double began;
   char id[40];
   int64_t created;

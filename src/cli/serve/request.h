@@ -37,7 +37,7 @@ bool serve_refuse(serve_problem *problem, int status, const char *code, const ch
 
 typedef struct serve_asked {
   serve_kind kind;
-  size_t name; /* index of the model's name: 0: the model, else adapter name - 1 */
+  size_t name; /* index in serve_model.names: 0 is the model, k its adapter k - 1 */
   mica_encoding prompts[SERVE_MOST_CHOICES];
   size_t prompt_count;
   int32_t n; /* answers per prompt */

@@ -17,7 +17,7 @@ typedef struct serve_config {
   const char *origin; /* web pages of this origin have access; NULL: only pages of this host */
   int64_t connections, per_address;
   int64_t body_bytes;
-  double request_seconds; /* for sending a request; after it the connection is closed */
+  double request_seconds; /* the most for sending a request; then the connection is closed */
   serve_keys keys;
 } serve_config;
 
