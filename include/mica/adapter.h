@@ -47,8 +47,8 @@ MICA_API MICA_CHECKED mica_status mica_adapter_create(const mica_adapter_config 
 /* Destroys an adapter. Networks that are already built with it stay valid. NULL is a no-op. */
 MICA_API void mica_adapter_destroy(mica_adapter *adapter);
 
-/* Configuration with defaults filled in. The adapter owns targets; NULL: all linear layers, or the layers that
- * mica_adapter_add named. */
+/* Configuration with defaults filled in. The adapter owns targets; NULL: all dense layers except "head", or the layers
+ * that mica_adapter_add named. */
 MICA_API const mica_adapter_config *mica_adapter_describe(const mica_adapter *adapter);
 
 /* An adapted layer. */
@@ -64,7 +64,8 @@ typedef struct mica_adapter_layer {
 MICA_API size_t mica_adapter_count(const mica_adapter *adapter);
 MICA_API const mica_adapter_layer *mica_adapter_at(const mica_adapter *adapter, size_t index);
 /* Adds a copy of a layer with its values, for example from a file. After the first call the adapter has only layers
- * that were added in this way, and ignores targets. MICA_E_INVALID: a or b is NULL, a size is wrong, or it exists. */
+ * that were added in this way, and ignores targets. MICA_E_INVALID: a or b is NULL, a size is wrong, or the adapter has
+ * the layer already. */
 MICA_API MICA_CHECKED mica_status mica_adapter_add(mica_adapter *adapter, const mica_adapter_layer *layer);
 
 /* Hook of networks (mica_nn_config.hook); hook_user is the adapter. In the graph: MICA_E_UNSUPPORTED if a target is not

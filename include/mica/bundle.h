@@ -20,9 +20,10 @@ MICA_EXPERIMENTAL
 MICA_BEGIN_DECLS
 
 /* Writes the kernels that this engine has run to a file, with what Mica measured of the device. The engine needs a
- * cache directory. All its work must be finished. If `path` is a bundle for this device, its other kernels stay in
- * it, so that several programs can add theirs. MICA_E_STATE: no cache directory, no kernel has run, or the null device.
- * MICA_E_FORMAT: `path` is a file, but no bundle for this device. */
+ * cache directory. All its work must be finished. If `path` is a bundle for this device, its other kernels stay in it,
+ * so that several programs can add theirs. MICA_E_STATE: no cache directory, or a kernel is no longer in it; no kernel
+ * has run; the null device; or `path` is a bundle for another device, driver or version, or one that other users can
+ * write. MICA_E_FORMAT: `path` is a file but not a bundle, or damaged. */
 MICA_API MICA_CHECKED mica_status mica_bundle_write(mica_engine *engine, const char *path);
 
 typedef struct mica_bundle_info {

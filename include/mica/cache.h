@@ -26,7 +26,8 @@ MICA_API MICA_CHECKED mica_status mica_cache_path(const char *cache_dir, char **
 typedef void mica_cache_fn(void *user, const mica_cache_entry *entry);
 MICA_API MICA_CHECKED mica_status mica_cache_list(const char *directory, mica_cache_fn *fn, void *user);
 
-/* Deletes all entries, including damaged ones. *count receives the number of deleted files. */
+/* Deletes all entries, including damaged ones. *count receives the number of deleted files, also if one cannot be
+ * deleted (MICA_E_IO). */
 MICA_API MICA_CHECKED mica_status mica_cache_clear(const char *directory, size_t *count);
 
 MICA_END_DECLS

@@ -137,13 +137,13 @@ MICA_API MICA_CHECKED mica_status mica_chat_create(mica_decoder *decoder, const 
 MICA_API void mica_chat_destroy(mica_chat *chat);
 /* Appends the user's message, and steps the decoder until the answer is complete. Its events go to `event` (may be
  * NULL). The answer becomes a message, even if it was cancelled. If the conversation exceeds the context, the oldest
- * messages after the system message are left out of the prompt. MICA_E_INVALID: the text alone does not fit. *finish
- * (may be NULL) says why the answer ended. */
+ * messages after the system message are left out of the prompt. *finish (may be NULL) says why the answer ended.
+ * MICA_E_INVALID: the text alone does not fit. After any failure the chat does not have the user's message. */
 MICA_API MICA_CHECKED mica_status mica_chat_send(mica_chat *chat, const char *text, mica_decoder_fn *event, void *user,
                                                  mica_finish *finish);
 /* Cancels the answer that is being written. Any thread, and signal handlers. */
 MICA_API void mica_chat_stop(mica_chat *chat);
-/* Forgets all messages except the system message. */
+/* Forgets all messages, except the first one if the chat was created with a system message. */
 MICA_API void mica_chat_reset(mica_chat *chat);
 /* The messages so far. They belong to the chat. */
 MICA_API const mica_messages *mica_chat_messages(const mica_chat *chat);

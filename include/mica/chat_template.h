@@ -44,8 +44,8 @@ MICA_API MICA_CHECKED mica_status mica_messages_create(mica_messages **messages)
 /* Appends {"role": role, "content": content}; copies both. MICA_E_INVALID: one is not UTF-8. */
 MICA_API MICA_CHECKED mica_status mica_messages_add(mica_messages *messages, const char *role, const char *content);
 /* Appends a message (a JSON object) or several (a list of objects) with any members: tool calls, parts of content.
- * Copies the text. MICA_E_FORMAT: not JSON, or nested more than 64 deep; the message gives the byte, and nothing is
- * appended. */
+ * Copies the text. MICA_E_FORMAT: not JSON, nested more than 64 deep, or an item is not an object; the message gives
+ * the byte, or the number of the item. After a failure nothing is appended. */
 MICA_API MICA_CHECKED mica_status mica_messages_add_json(mica_messages *messages, const char *json, size_t bytes);
 MICA_API size_t mica_messages_count(const mica_messages *messages);
 /* Message number `index` as a JSON object on one line, ending in a NUL; NULL if index is too large. Valid until the
@@ -59,8 +59,9 @@ MICA_API void mica_messages_destroy(mica_messages *messages);
 
 typedef struct mica_chat_template mica_chat_template;
 
-/* Parses a template: UTF-8 of at most 1 MiB, which is copied. `name` is for messages. MICA_E_FORMAT: a syntax error.
- * MICA_E_UNSUPPORTED: a tag, filter or test that Mica lacks. Both messages give line and column. */
+/* Parses a template: UTF-8 of at most 1 MiB, which is copied. `name` is for messages. MICA_E_FORMAT: too long, not
+ * UTF-8, or a syntax error. MICA_E_UNSUPPORTED: a tag, filter or test that Mica lacks. The last two messages give line
+ * and column. */
 MICA_API MICA_CHECKED mica_status mica_chat_template_create(const char *name, const char *text, size_t bytes,
                                                             mica_chat_template **chat_template);
 /* Source of the template, ending in a NUL. The template owns it. */

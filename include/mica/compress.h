@@ -87,11 +87,11 @@ typedef struct mica_calibration_layer {
   bool never_negative; /* guaranteed, because a ReLU makes the input */
 } mica_calibration_layer;
 
-/* Layers in the order in which the network built them. NULL after the last one. */
+/* Layers in the order in which the network built them. NULL after the last one, and before mica_calibration_values. */
 MICA_API const mica_calibration_layer *mica_calibration_layer_at(const mica_calibration *calibration, size_t index);
-/* Chooses the range of a layer's input for 2^bits steps with the given method. The range includes 0. *decibel receives
- * the expected signal-to-noise ratio. percentile: share of values to keep; 0: 0.9999. MICA_E_STATE: no values were
- * seen. MICA_E_NUMERIC: a value seen was not finite. */
+/* Chooses the range of a layer's input for 2^bits steps (2 to 8 bits) with the given method. The range includes 0.
+ * *decibel receives the expected signal-to-noise ratio. percentile: share of values to keep; 0: 0.9999. MICA_E_STATE:
+ * no values were seen. MICA_E_NUMERIC: a value seen was not finite. */
 MICA_API MICA_CHECKED mica_status mica_calibration_range(const mica_calibration *calibration, size_t layer,
                                                          mica_calibration_method method, double percentile,
                                                          int32_t bits, double *low, double *high, double *decibel);
@@ -134,7 +134,8 @@ MICA_API MICA_CHECKED mica_status mica_quantize_weights(const mica_calibration *
 
 /* Rescales weights so that the channels between two layers have similar ranges, if only a ReLU stands between the
  * layers. The network's function does not change. Do this before measuring inputs. *pairs (may be NULL) receives the
- * number of such pairs of layers. */
+ * number of such pairs of layers. MICA_E_STATE: mica_calibration_values was not called, or the weights are quantised
+ * already. */
 MICA_API MICA_CHECKED mica_status mica_equalize_weights(const mica_calibration *calibration,
                                                         const mica_safetensors *weights, const char *path,
                                                         size_t *pairs);

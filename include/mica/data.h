@@ -154,6 +154,8 @@ typedef struct mica_dataset_config {
  *                              Or folders train, valid and test with pictures and _annotations.coco.json. Without
  *                              parts: images, and one NAME.json beside it or in annotations
  *   COCO file NAME.json        pictures in its folder, the folder above, or NAME, or in images in one of these
+ *   folder of YOLO             images/NAME.png (or .jpg) with labels/NAME.txt, a line per box; parts images/train or
+ *                              train/images; names of classes in data.yaml or classes.txt
  *   folder of class folders    PNG or JPEG, one folder per class, in the order of names; folders within a class belong
  *                              to it. If the data have parts, below folders train, val and test; see "Parts"
  *   pictures and masks         images/NAME.png (or .jpg) with masks/NAME.png or masks/NAME_mask.png. Folders are named
@@ -168,6 +170,7 @@ typedef struct mica_dataset_config {
  *   folder of recordings       WAV, FLAC or OGG below ten minutes, one folder per class; parts as above. Or one folder
  *                              of files LABEL_SPEAKER_N; those with N below 5 are the test part
  *   NAME.txt                   one sample per line, without its end; column "text"
+ *   folder of texts            CLASS/NAME.txt; columns "text" and "label"; parts as above
  *   train.en beside train.de   parallel texts, line by line; columns "en" and "de"; val* and test* likewise. A single
  *                              file with such an ending is a text
  *   folder with one file       that file; LICENSE and README do not count
@@ -291,15 +294,17 @@ MICA_API void mica_tiling_cut(const mica_tiling *tiling, const uint8_t *planes, 
  * tile are not labelled in masks and have the depth 0 in depth maps, so that every pixel counts once. Folders of
  * pictures and masks or depth maps opened without a size and without `like` are cut at full size. (The dataset itself
  * scales all its pictures to one size.) Columns keep their order and names. The dataset must outlive the result.
- * MICA_E_FORMAT: the dataset has no u8 pictures, or the sizes of two columns differ. */
+ * MICA_E_FORMAT: the dataset has no u8 pictures, or the sizes of two columns differ. MICA_E_INVALID: a side of a tile
+ * is not 1 to 16,384, or not above the overlap. */
 MICA_API MICA_CHECKED mica_status mica_dataset_tiles(const mica_dataset *dataset, const mica_tiling *tiling,
                                                      mica_dataset **tiles);
 
 /* Number of samples. */
 MICA_API uint64_t mica_dataset_count(const mica_dataset *dataset);
-/* dtype of stored inputs: MICA_U8 (0 to 255 mean 0 to 1) or MICA_F32. */
+/* dtype of stored inputs: MICA_U8 (0 to 255 mean 0 to 1) or MICA_F32. Inputs are pictures or rows of numbers; MICA_F32
+ * if the data have neither. */
 MICA_API mica_dtype mica_dataset_dtype(const mica_dataset *dataset);
-/* Shape of one input: (C, H, W), or (F) for rows of numbers. */
+/* Shape of one input: (C, H, W), or (F) for rows of numbers; a scalar if the data have neither. */
 MICA_API mica_shape mica_dataset_shape(const mica_dataset *dataset);
 /* Number of classes of the column "label"; 0 if labels are numbers or no column has this name. For other columns see
  * mica_column.classes. */
@@ -314,7 +319,7 @@ MICA_API const char *mica_dataset_summary(const mica_dataset *dataset);
 /* Pixel values of masks per class, in the form of mica_dataset_config.mask_values. NULL if the dataset was not read
  * from masks. The dataset owns it. */
 MICA_API const char *mica_dataset_mask_values(const mica_dataset *dataset);
-/* Size of one input in bytes. */
+/* Size of one input in bytes; 0 if the data have no inputs. */
 MICA_API size_t mica_dataset_input_bytes(const mica_dataset *dataset);
 /* Sample rate of recordings (Hz); 0 if unknown or without recordings. */
 MICA_API int32_t mica_dataset_rate(const mica_dataset *dataset);
@@ -327,7 +332,8 @@ MICA_API size_t mica_dataset_column_index(const mica_dataset *dataset, const cha
 /* Name of a class in a CLASS, CLASSES or MASK column, or its number as text. NULL if class_index is out of range. The
  * dataset owns it. */
 MICA_API const char *mica_dataset_column_class(const mica_dataset *dataset, size_t column, int32_t class_index);
-/* Name of number `index` of column "x" in the header of a table. NULL if it has no name. */
+/* Name of number `index` of a sample in the header of a table, for the column "x" or a "label" of several numbers. NULL
+ * if it has no name. */
 MICA_API const char *mica_dataset_number_name(const mica_dataset *dataset, size_t column, int64_t index);
 /* Number that was subtracted from number `index` of a row, or from a label (mica_dataset_config.bases). The value in
  * the file is the stored number plus this. 0 if nothing was subtracted. */
@@ -344,7 +350,8 @@ MICA_API MICA_CHECKED mica_status mica_dataset_length(const mica_dataset *datase
 MICA_API MICA_CHECKED mica_status mica_dataset_read(const mica_dataset *dataset, size_t column, uint64_t sample,
                                                     void *data, size_t bytes);
 
-/* Class of a sample; -1 if labels are numbers. mica_dataset_target gives the number. index must be below the count. */
+/* Class of a sample; -1 if it is unknown or cannot be read, or if labels are numbers. mica_dataset_target gives the
+ * number. index must be below the count. */
 MICA_API int32_t mica_dataset_label(const mica_dataset *dataset, uint64_t index);
 MICA_API float mica_dataset_target(const mica_dataset *dataset, uint64_t index);
 /* Copies an input as stored, or reads and scales its picture. bytes must be mica_dataset_input_bytes. */
@@ -466,7 +473,8 @@ typedef struct mica_loader_stats {
 /* Counters since the loader was created. */
 MICA_API mica_loader_stats mica_loader_describe(const mica_loader *loader);
 
-/* Mean and deviation used for normalisation; mica_dataset_shape().dim[0] elements each. The loader owns them. */
+/* Mean and deviation used for normalisation; mica_dataset_shape().dim[0] elements each. NULL if the data have no
+ * pictures or rows of numbers. The loader owns them. */
 MICA_API const float *mica_loader_mean(const mica_loader *loader);
 MICA_API const float *mica_loader_deviation(const mica_loader *loader);
 

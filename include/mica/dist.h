@@ -95,8 +95,8 @@ typedef struct mica_transfer {
   int64_t step;                 /* training step, for warnings; 0: unknown */
 } mica_transfer;
 
-/* Default parts of `count` elements. Rank's part is [*first, *first + *length). Parts begin at multiples of 64 and
- * differ by at most 64 elements. */
+/* Default parts of `count` elements. Rank's part is [*first, *first + *length). Parts consist of units of 64 elements;
+ * only the very last unit may be smaller. Two parts differ by at most one unit. */
 MICA_API void mica_rank_part(int64_t count, int32_t ranks, int32_t rank, int64_t *first, int64_t *length);
 
 /* Totals since the communicator was created. */

@@ -40,7 +40,7 @@ typedef struct mica_generator_config {
   mica_generator_block *block; /* called several times, each time for another graph */
   const void *block_config;
   mica_session *share; /* holds the network's weights, by name; must not be NULL; stays in use, but is not changed */
-  mica_nn_config nn;   /* settings of the networks that block builds; training must be false */
+  mica_nn_config nn;   /* settings of the networks that block builds; training is ignored */
   int64_t batch;       /* number of sequences; 0: 1 */
   int64_t context;     /* maximum positions of a sequence, including the prompt */
   /* Tokens to keep if a sequence fills the context: they are read again like a prompt, and the text continues. 0: the
@@ -95,7 +95,7 @@ typedef struct mica_beam_config {
   mica_beam_block *block; /* called twice, each time for another graph */
   const void *block_config;
   mica_session *share;   /* holds the network's weights, by name; must not be NULL; stays in use, but is not changed */
-  mica_nn_config nn;     /* settings of the networks that block builds; training must be false */
+  mica_nn_config nn;     /* settings of the networks that block builds; training is ignored */
   int64_t batch;         /* sources at once; 0: 1 */
   int64_t beams;         /* hypotheses kept per source; 0: 1 (greedy) */
   int64_t context;       /* maximum tokens of a source, and of a target including its end */

@@ -79,7 +79,7 @@ MICA_API MICA_CHECKED mica_status mica_events_image(mica_events *events, const c
 MICA_API MICA_CHECKED mica_status mica_events_histogram(mica_events *events, const char *tag, int64_t step,
                                                         const float *values, size_t count);
 /* The graph, for TensorBoard's Graphs page; the last one of a file counts. Operations are in the scope of the first
- * parameter that they read. */
+ * parameter that they read. If the graph has an error, its status is returned. */
 MICA_API MICA_CHECKED mica_status mica_events_graph(mica_events *events, const struct mica_graph *graph);
 /* NULL is a no-op. */
 MICA_API void mica_events_close(mica_events *events);

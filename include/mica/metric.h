@@ -98,8 +98,9 @@ typedef struct mica_roc_scores {
 
 /* Receiver operating characteristic as in scikit-learn's roc_curve with drop_intermediate=False: a point (infinity, 0,
  * 0), then one per distinct score, descending. Sample i is positive if truths[i] is not 0. curve (may be NULL) receives
- * up to count + 1 points, *points their number (NULL if curve is), *scores the scores; they are NaN without a positive
- * and a negative sample. MICA_E_INVALID: a score is not a number. MICA_E_NOMEM. */
+ * up to count + 1 points, *points their number (may be NULL if curve is), *result the scores. Without a positive or
+ * without a negative sample there are no points, and the scores are NaN. MICA_E_INVALID: a score is not a number.
+ * MICA_E_NOMEM. */
 MICA_API MICA_CHECKED mica_status mica_roc(const float *scores, const uint8_t *truths, size_t count,
                                            mica_roc_point *curve, size_t *points, mica_roc_scores *result);
 

@@ -35,9 +35,9 @@ MICA_BEGIN_DECLS
 typedef struct mica_onnx mica_onnx;
 
 /* Reads and checks a model of up to 1 GiB, not counting external data. Files with external data are mapped, and must
- * not be truncated while the model is open. They must be regular files in the model's folder, with one name; links
- * must stay inside it. MICA_E_FORMAT: the model is faulty; the message says what and where, or names tensor, file and
- * reason for external data. MICA_E_NOT_FOUND: a file is missing. */
+ * not be truncated while the model is open. They must be regular files in the model's folder, without further hard
+ * links; symbolic links must stay inside it. MICA_E_FORMAT: the model is faulty; the message says what and where, or
+ * names tensor, file and reason for external data. MICA_E_NOT_FOUND: a file is missing. */
 MICA_API MICA_CHECKED mica_status mica_onnx_open(const char *path, mica_onnx **model);
 /* Reads a model of at most 2 GiB from memory. The bytes are copied. name is for messages. External data are not
  * possible. */
@@ -265,10 +265,10 @@ typedef struct mica_onnx_build_config {
  * A loss and mica_gradients may follow. outputs has room for all outputs, or for one with stop_at. *parameters receives
  * the weights; it is the caller's to mica_free. config may be NULL.
  *
- * Dimensions may be dynamic if the model is the same for every extent. To check this, it is also lowered for extent 1;
- * a difference is MICA_E_UNSUPPORTED. config->parameter must then add exactly one node per weight. Loops are unrolled,
- * and conditions of branches must be known. MICA_E_UNSUPPORTED: something depends on data; the message names node and
- * value. */
+ * Dimensions may be dynamic if the model is the same for every extent. To check this, it is also lowered for one fixed
+ * extent; a difference is MICA_E_UNSUPPORTED. config->parameter must then add exactly one node per weight. Loops are
+ * unrolled, and conditions of branches must be known. MICA_E_UNSUPPORTED: something depends on data; the message names
+ * node and value. */
 MICA_API MICA_CHECKED mica_status mica_onnx_build(const mica_onnx *model, mica_graph *graph, const mica_value *inputs,
                                                   size_t input_count, mica_value *outputs, size_t output_count,
                                                   const mica_onnx_build_config *config,

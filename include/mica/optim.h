@@ -149,7 +149,7 @@ typedef enum mica_schedule {
 #undef MICA_SCHEDULE_ENUM
 } mica_schedule;
 
-/* "constant", "step", ...; "?" for any other value. mica_schedule_find is the inverse; MICA_E_INVALID: the name is
+/* "constant", "step", ...; "?" for any other value. mica_schedule_find is the inverse; MICA_E_NOT_FOUND: the name is
  * unknown, and the message lists the names. */
 MICA_API const char *mica_schedule_name(mica_schedule kind);
 MICA_API MICA_CHECKED mica_status mica_schedule_find(const char *name, mica_schedule *kind);

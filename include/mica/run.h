@@ -240,7 +240,8 @@ MICA_API const char *mica_run_setting(const mica_run *run, const char *name);
 MICA_API double mica_run_number(const mica_run *run, const char *name);
 /* A fact that data must match, by name: texts or numbers. Examples: "classes", "columns", "input"; "categories"
  * (columns of classes that are inputs); "unused" (columns that are not used, each with what it holds). *count (may be
- * NULL) receives the number of values. NULL if the run has no such fact. The run owns the values. */
+ * NULL) receives the number of values. NULL if the run has no such fact, or it is of the other kind. The run owns the
+ * values. */
 MICA_API const char *const *mica_run_fact(const mica_run *run, const char *name, size_t *count);
 MICA_API const double *mica_run_fact_numbers(const mica_run *run, const char *name, size_t *count);
 /* The data of one part; NULL if the run has no such part or was opened with mica_run_open. The run owns the dataset. */

@@ -279,7 +279,8 @@ MICA_API mica_rnn_results mica_nn_rnn(mica_nn *nn, const char *name, mica_value 
 
 /* --- rows of a sequence --- */
 
-/* Row lengths[b] - 1 of each sequence of x (B, T, C): (B, C). lengths i32 (B); null: the last row, if T is known. */
+/* Row lengths[b] - 1 of each sequence of x (B, T, C): (B, C). lengths i32 (B); null: the last row, if T is known.
+ * Length 0 gives row T - 1. */
 MICA_API mica_value mica_last_rows(mica_value x, mica_value lengths);
 /* Mean of the first lengths[b] rows of each sequence: (B, C). lengths null: all rows. 0 for length 0. */
 MICA_API mica_value mica_mean_rows(mica_value x, mica_value lengths);

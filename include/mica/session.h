@@ -87,7 +87,7 @@ MICA_API MICA_CHECKED mica_status mica_session_run(mica_session *session, mica_q
 
 /* Output number `index` of the last run, or the tensor bound to it. Without a binding, the session owns it: the next
  * run overwrites it, and it becomes invalid if shapes change and the session drops its plan. NULL if index is too
- * large; also before the first run if dimensions are dynamic, or if the device lacks memory for the outputs so far. */
+ * large; also before the first run if dimensions are dynamic, or while the device lacks memory for the outputs. */
 MICA_API const mica_tensor *mica_session_output(const mica_session *session, size_t index);
 /* Makes later runs write an output directly into this tensor, without a copy. It must be contiguous and have the
  * output's dtype and declared shape, and in each run its actual shape (MICA_E_DTYPE, MICA_E_SHAPE). It must not overlap

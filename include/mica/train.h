@@ -42,7 +42,8 @@ typedef struct mica_batch_values mica_batch_values;
  * has an error that lists the columns. mica_batch_has tells whether it exists. */
 MICA_API mica_value mica_batch_value(const mica_batch_values *batch, const char *name);
 MICA_API bool mica_batch_has(const mica_batch_values *batch, const char *name);
-/* Number of samples in the batch, f32. */
+/* Number of samples in the batch, f32. Read a column first: it gives the number. Otherwise the graph has an error
+ * (MICA_E_STATE). */
 MICA_API mica_value mica_batch_samples(const mica_batch_values *batch);
 
 /* Kind of an answer, and the distance of a student's answer q from a teacher's p per element. It is 0 if they agree. T
