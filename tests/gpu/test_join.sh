@@ -33,6 +33,8 @@ mica-bench: nothing to compare with: no PyTorch
 {"bench":"plan","model":"resnet18","batch":32,"device":"h100","ms":4.2,"starts_ms":0.9,"products":"-"}
 {"bench":"sequence","name":"attention_forward_b1","mica":0.051643,"pytorch":null,"ratio":null,"unit":"seconds"}
 {"bench":"language","name":"gpt_2x64","bits":8,"batch":1,"tokens_a_second":12.50,"times_f32":1.5}
+{"bench":"compilers","kernel":"gemm_mma","programs":3,"registers":224,"spills":0}
+{"bench":"compilers","kernel":"fill","programs":1}
 {"bench":"infer","name":"resnet50","batch":1,"mica":0.002,"unit":"seconds","dtype":"bf16","ratio":null}
 {"bench": "gemm", "case": "m64 n32 k16 nn", "dtype": "bf16", "gflops": 421.0, "versions": {"pytorch": "2.11"}}
 {"bench": "train", "model": "resnet18", "side": 224, "dtype": "bf16", "step_ms": 9.0, "versions": {"pytorch": "2.11"}}
@@ -60,6 +62,7 @@ has gemm bf16.unmeasured.64x32x16.nn 300 - - nothing expected
 has int8 int8.256x256x256 240.5 - - nothing expected
 has sequence bf16.attention_forward_b1 51.64 - - nothing expected
 has language gpt_2x64.8.1 12.5 - - nothing expected
+has compilers gemm_mma.registers 224 - - nothing expected
 has infer bf16.resnet50 2 - - nothing expected
 has train bf16.resnet18 4.5 5.1 0.882
 has train bf16.resnet18 4.5 9 0.500
@@ -84,8 +87,31 @@ sh "$here/run.sh" --build "$build" --device "${MICA_DEVICE:-0:0}" --out "$work/o
   cat "$work/said"
   fail "the hour in no minutes fails"
 }
-[ "$(grep -c 'left out: no time' "$work/said")" = 16 ] || { cat "$work/said" && fail "parts begin after their time"; }
+[ "$(grep -c 'left out: no time' "$work/said")" = 17 ] || { cat "$work/said" && fail "parts begin after their time"; }
 grep -q '^0 of [0-9]* expected figures measured, 0 moved$' "$work/out/report.txt" || fail "no sum in the report"
+
+# What a driver's compiler says: the log of ptxas, in which a kernel spills.
+cat >"$work/log" <<'EOF'
+kernels tile;fill
+ptxas info    : Compiling entry function 'tile' for 'sm_80'
+ptxas info    : Function properties for tile
+    72 bytes stack frame, 40 bytes spill stores, 32 bytes spill loads
+ptxas info    : Used 255 registers, used 1 barriers, 360 bytes cmem[0]
+ptxas info    : Compiling entry function 'fill' for 'sm_80'
+    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
+ptxas info    : Used 16 registers
+EOF
+! awk -f "$here/compilers.awk" "$work/log" >"$work/said" || fail "spills are passed over"
+for line in '"tile","programs":1,"registers":255,"spills":72' '"fill","programs":1,"registers":16,"spills":0'; do
+  grep -qF "$line}" "$work/said" || { cat "$work/said" && fail "no kernel $line"; }
+done
+status=0
+MICA_DEVICE=${MICA_DEVICE:-0:0} build=$(cd "$build" && pwd) out=$(cd "$work" && pwd)/built \
+  sh "$here/compilers.sh" fill >"$work/said" || status=$?
+[ $status != 77 ] || { tail -n 1 "$work/said" && exit 77; }
+[ $status = 0 ] || { cat "$work/said" && fail "the compiler's logs are not kept"; }
+grep -q '"kernel":"fill","programs":[1-9]' "$work/said" || { cat "$work/said" && fail "no program of fill"; }
+[ "$(find "$work/built/builds" -name '*.bin' -size +0 | wc -l)" -gt 0 ] || fail "no binary is kept"
 
 # What goes wrong on a device: here a CPU, whose memory is the process's.
 sh "$here/run.sh" --build "$build" --device "${MICA_DEVICE:-0:0}" --out "$work/out" lost shared >"$work/said" || {
