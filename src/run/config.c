@@ -132,7 +132,7 @@ static const char *text_of(const cJSON *root, const char *name) {
   return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(root, name));
 }
 
-/* A list of texts or of numbers; false if it is anything else. */
+/* Records a list of texts or of numbers as a fact; false if it is anything else. */
 static bool take_fact(mica_run *run, const char *name, const cJSON *list, mica_status *status) {
   const int count = cJSON_IsArray(list) ? cJSON_GetArraySize(list) : -1;
   if (count < 0 || !name) return false;

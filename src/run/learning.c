@@ -125,8 +125,8 @@ static size_t best_row(const mica_history *h, const char *column) {
   return best;
 }
 
-/* Compares the best accuracy with that of giving the same answer to all samples. One standard deviation is allowed for
- * chance. */
+/* Remarks that little was learned if the best accuracy is no better than one answer to all samples would have, with
+ * one standard deviation allowed for chance. */
 static mica_status remark_guessing(mica_run *run) {
   const mica_history *h = run->record->history;
   const mica_dataset *validation = run->parts->at[MICA_PART_VALIDATION].data;

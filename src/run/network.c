@@ -365,7 +365,7 @@ static mica_status check_columns(mica_run *run, const char *path) {
 /* How much of the network a file provides. */
 typedef struct fit {
   size_t taken, weights, all; /* tensors that fit; weights in them; weights of this rank's network */
-  mica__text first;           /* explain why the first weight that does not fit does not */
+  mica__text first;           /* the first weight that does not fit, and why */
 } fit;
 
 static bool is_fitting(const mica_safetensors_entry *entry, const mica_tensor *tensor) {

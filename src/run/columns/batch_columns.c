@@ -61,7 +61,7 @@ static bool parse_column(const char *text, mica_batch_column *column) {
   return column->shape.rank > 0;
 }
 
-/* Mica 0.2 did not write the columns; these are the ones it used. */
+/* Sets the columns that Mica 0.2 always used: its config.json does not list them. */
 static mica_status old_columns(mica_run *run) {
   const mica__fact_numbers input = mica__common_facts_of(run).input;
   const size_t classes = mica__common_facts_of(run).classes.count;

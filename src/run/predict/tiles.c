@@ -152,7 +152,7 @@ typedef struct judging {
   int64_t tiles, classes, height, width, at; /* at: how many of its tiles have been added */
   bool several;                              /* some picture has more than one tile */
   blend blend;
-  uint8_t *truth; /* classes, or NULL: */
+  uint8_t *truth; /* true classes; NULL: depths */
   float *depths;
   int32_t *masks; /* classes of the pixels of a batch, or the bits of their depths */
   int64_t pictures;
