@@ -1,4 +1,4 @@
-/* Training data of the task speech: parts of the run's recordings. */
+/* Training data of the tasks speech and speak: parts of the run's recordings. */
 #include "run/facts.h"
 #include "run/fields.h"
 #include "run/parts.h"
@@ -17,7 +17,7 @@ MICA__SETTINGS_STRUCT(strings, READ_SETTINGS);
 MICA__SETTINGS(strings, READ_SETTINGS);
 MICA__FACTS(strings, STRINGS_FACTS, 0);
 
-/* Splits the run's own data if they have no validation part. */
+/* Opens a part. The run's own data are split if they have no validation part. */
 static mica_status open_parted(const mica_run *run, int32_t rate, const char *path, mica_part part,
                                mica_dataset **data) {
   const bool own = run->data && !strcmp(path, run->data);

@@ -94,8 +94,7 @@ static mica_status prepare(mica_run *run) {
   return run->parts->whole ? find_texts(run) : mica__run_make_tokenizer(run, NULL, NULL);
 }
 
-/* Refuses answers that were probably texts: there are more than 16 classes, and hardly any two samples have the
- * same. */
+/* Refuses answers that were probably texts: there are more than 16 classes, and more than one for every two samples. */
 static mica_status check_classes(const mica_run *run, const mica_column *label) {
   const uint64_t samples = mica_dataset_count(run->parts->whole);
   if (label->kind != MICA_COLUMN_KIND_CLASS || label->classes <= 16 || (uint64_t)label->classes * 2 <= samples)

@@ -51,7 +51,7 @@ static mica_status open_part(const mica_run *run, const char *path, const mica_d
   return mica__strings_open_form(run, path, config->part, &form, data);
 }
 
-/* Each letter needs a frame, and so does the silence at each end. */
+/* How many samples a text needs at least: a frame for each letter and for the silence at each end. */
 static mica__strings_time time_of(const mica_run *run) {
   const mica_stft_config c = mica__speaker_stft(mica__speak_facts_of(run).rate);
   return (mica__strings_time){.length = c.length,
