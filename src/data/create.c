@@ -27,7 +27,7 @@ static mica_status check_data(const mica__store *store, const mica__column *colu
   return MICA_OK;
 }
 
-/* One more than the largest class, if the caller does not give the number of classes. */
+/* If the caller does not give the number of classes, sets it to one more than the largest class. */
 static mica_status count_classes(const mica__store *store, mica_column_data *from) {
   const bool ragged = from->column.shape.rank > 0 && from->column.shape.dim[0] == MICA_DYNAMIC;
   if (from->column.kind != MICA_COLUMN_KIND_CLASS || from->column.classes != 0) return MICA_OK;

@@ -79,7 +79,7 @@ static void add_sample(const mica__column *column, const uint8_t *data, int64_t 
             sums[c]);
 }
 
-/* Reads a sample that is not in memory; *buffer grows as needed. */
+/* Counts the elements of a sample, and reads it if it is not in memory; *buffer grows as needed. */
 static mica_status read_sample(const mica_dataset *dataset, size_t column, uint64_t sample, uint8_t **buffer,
                                size_t *capacity, int64_t *elements) {
   const mica__column *from = &dataset->store->columns[column];

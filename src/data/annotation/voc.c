@@ -364,7 +364,7 @@ static mica_status read_list(const char *root, const char *path, mica__boxed *b)
   return status;
 }
 
-/* Counts the pictures without an annotation if there is no list of the pictures to use. */
+/* Counts the pictures without an annotation, for data without a list of the pictures to use. */
 static mica_status count_left_out(const char *root, mica__boxed *b) {
   char *path = NULL;
   mica__names names;

@@ -54,7 +54,7 @@ struct mica_loader {
   int32_t buckets;              /* 1 if nothing is ragged */
   mica_tensor *table;           /* (words, 2) i32: where a word of sample 0 goes, and the step to the next sample's */
   mica_buffer *words_memory;    /* for all columns of WORDS, and lengths */
-  mica_tensor *words_out;       /* all of it as i32 */
+  mica_tensor *words_out;       /* words_memory as i32 */
   mica_tensor *mixed_out[2];    /* (N, classes), if labels are probabilities */
   mica_batch_column *columns;   /* as the source gives them */
   size_t column_count;
@@ -133,7 +133,7 @@ typedef struct mica__taken {
   const mica_tensor *const *starts; /* of each ragged column (count) i64: its first row; NULL entries where streamed */
   const mica_tensor *order;         /* (count) i32; NULL: use the permutation, or samples are in order already */
   mica__permutation permutation;
-  uint64_t first; /* sample s of the batch is sample order[first + s], or permutation(first + s), of these */
+  uint64_t first; /* sample s of the batch is order[first + s], or permutation(first + s), of x */
   int32_t bucket;
 } mica__taken;
 

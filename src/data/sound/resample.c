@@ -17,7 +17,7 @@ struct mica__resampler {
   int64_t from, to; /* without their common divisor */
   int64_t reach;    /* how many samples on each side contribute */
   double scale;     /* of time, in samples */
-  double *table;    /* (to, 2 reach + 1); NULL: computed for each sample */
+  double *table;    /* the weights of all phases, (to, 2 reach + 1); NULL: computed for each sample */
   double *weights;  /* of one sample */
   float *kept;      /* samples from first on */
   int64_t first, count, room;

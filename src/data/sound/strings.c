@@ -506,7 +506,8 @@ static mica_status check_letters(const mica_dataset *named, uint64_t i, const in
   return status;
 }
 
-/* CTC needs a step for each letter, and one more between equal letters. */
+/* MICA_E_FORMAT if the sound is too short for its text: CTC needs a step for each letter, and one more between equal
+ * letters. */
 static mica_status check_length(const mica__strings_time *time, const mica_dataset *named, uint64_t i,
                                 const int32_t *tokens, int64_t n, int64_t samples) {
   const int64_t steps = mica__strings_steps(time, samples);

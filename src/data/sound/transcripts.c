@@ -101,7 +101,8 @@ static mica_status add_line(const char *name, const char *folder, int32_t line, 
   return MICA_OK;
 }
 
-/* A recording with two different texts would be learned as both; one that is repeated with the same text is counted. */
+/* MICA_E_FORMAT for a recording with two different texts, which would be learned as both. A recording that is listed
+ * again with the same text is counted. */
 static mica_status check_files(const char *name, mica__speech_list *list) {
   mica__name_table files = {0};
   mica_status status = MICA_OK;

@@ -12,7 +12,7 @@
 #define MANY_TEXTS 1000
 /* A label column of whole numbers may hold classes if it has at most this many different ones. */
 #define MOST_NUMBERS 30
-/* Cells longer than this are texts, whatever they contain. */
+/* A column with a longer cell than this holds texts instead of classes. */
 #define LONGEST_CLASS 100
 
 mica_status mica__schema_fail_columns(const mica__inference *in) {
@@ -351,7 +351,8 @@ static mica_status collect_record(mica__inference *in, bool recount) {
   return MICA_OK;
 }
 
-/* Walks again over the samples to collect the classes of columns in which some cells were not counted. */
+/* Walks again over the samples to collect the classes of all columns of classes. If samples are left out, counts the
+ * missing cells of the others anew. */
 static mica_status collect_classes(mica__inference *in) {
   mica__schema *schema = in->schema;
   const bool recount = schema->leaves_out && schema->unlabelled > 0;

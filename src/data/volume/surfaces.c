@@ -50,7 +50,8 @@ static bool is_surface(const pair *p, int side, int64_t z, int64_t y, int64_t x)
   return false;
 }
 
-/* The lower envelope of parabolas f[q] + (spacing (x - q))^2 along a line (Felzenszwalb and Huttenlocher 2012). */
+/* Replaces the numbers f of a line by the lower envelope of the parabolas f[q] + (spacing (x - q))^2 (Felzenszwalb
+ * and Huttenlocher 2012). */
 static void transform_line(double *line, int64_t n, double spacing, double *f, double *z, int64_t *v) {
   int64_t k = -1;
   const double square = spacing * spacing;
