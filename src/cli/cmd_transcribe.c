@@ -66,7 +66,7 @@ static void end_line(void *user, bool named) {
   w->ended = false;
 }
 
-/* Makes a transcriber for sound of this rate. */
+/* Makes a transcriber for sound of this rate, or keeps the present one if it is fresh and has this rate. */
 static int begin(void *user, int32_t rate, bool piped) {
   writing *w = user;
   (void)piped;

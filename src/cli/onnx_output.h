@@ -24,7 +24,8 @@ const char *cli_onnx_output_text(const cli_onnx_output *output, int64_t i);
  * without NaNs, and the number of NaNs. */
 void cli_onnx_output_print(const cli_onnx_output *output);
 /* Adds an object to a list: "name", "dtype", "shape", "min", "max", "mean" (null: none), "nan" and, for at most 16
- * elements, "values". Values that are not finite become null. Texts have only "values", with all elements. */
+ * elements, "values". Values that are not finite become null. Texts have "name", "dtype", "shape" and, however many
+ * elements they have, "values". */
 void cli_onnx_output_add(cli_json *json, cJSON *list, const cli_onnx_output *output);
 
 #endif
