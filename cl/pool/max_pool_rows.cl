@@ -7,12 +7,12 @@
  *
  * A work-item makes `per` rows of outputs: ceil(rows / per) work-items in groups of one, rows = planes p_count.
  * For TOGETHER rows it computes the largest of each column, in local memory, and then the largest of each window. With
- * one row at a time, the second step would wait for the stores of the first. lines: TOGETHER PITCH floats; PITCH is at
+ * one row at a time, the second step would wait for the stores of the first. lines: TOGETHER PITCH LINEs; PITCH is at
  * least 2 (q_count - 1) + SIZE2 + 1.
  *
- *   X_T   f32, f16 or bf16: type of x and values
- *   CW    columns of a vector, at most min(width, 2 (q_count - 1) + SIZE2 - PAD2)
- *   VW    outputs of a vector, at most q_count */
+ *   X_T   f32, f16, bf16, i8 or u8: type of x and values. Instead of -infinity bytes have their lowest value
+ *   CW    columns of a vector, at most min(width, 2 (q_count - 1) + SIZE2 - PAD2); 16 for bytes
+ *   VW    outputs of a vector, at most q_count; 8 for bytes */
 #include "common/fields.clh"
 #include "common/group.clh"
 #include "common/simd.clh"
@@ -20,6 +20,46 @@
 #include "pool/fields.clh"
 
 #define TOGETHER 4
+#define LOWEST MICA_PASTE(mica_lowest_, X_T)
+#define mica_lowest_f32 (-INFINITY)
+#define mica_lowest_f16 (-INFINITY)
+#define mica_lowest_bf16 (-INFINITY)
+#define mica_lowest_i8 (-128)
+#define mica_lowest_u8 0
+#define mica_is_byte_f32 0
+#define mica_is_byte_f16 0
+#define mica_is_byte_bf16 0
+#define mica_is_byte_i8 1
+#define mica_is_byte_u8 1
+
+#if MICA_PASTE(mica_is_byte_, X_T)
+#define LINE STORAGE(X_T)
+#define BYTES MICA_PASTE(STORAGE(X_T), 16)
+#define TAKE(best, v) best = select(best, v, v > best)
+
+/* line[pad2 + i] = the largest of column i in rows h to h_end - 1 of the plane. */
+static inline void largest_of_columns(__global const STORAGE(X_T) * plane, const int h, const int h_end,
+                                      const int width, const int reached, __local LINE *line) {
+  for (int begin = 0; begin < reached; begin += CW) {
+    const int i = min(begin, reached - CW);
+    BYTES best = LOWEST;
+    for (int row = h; row < h_end; row++) TAKE(best, vload16(0, plane + (long)row * width + i));
+    MICA_PASTE(mica_store_, BYTES)(best, line + i);
+  }
+}
+
+/* values[q] = the largest of line[2 q + k] for k < size. Windows at odd elements are computed too and dropped. */
+static inline void largest_of_windows(__local const LINE *line, const int size, const int q_count,
+                                      __global STORAGE(X_T) * values) {
+  for (int begin = 0; begin < q_count; begin += VW) {
+    const int q = min(begin, q_count - VW);
+    BYTES best = vload16(0, line + 2 * q);
+    for (int k = 1; k < size; k++) TAKE(best, vload16(0, line + 2 * q + k));
+    mica_store_uchar8(convert_uchar8(as_ushort8(best) & (ushort8)(255)), (__global uchar *)values + q);
+  }
+}
+#else
+#define LINE float
 #define COLUMNS MICA_PASTE(float, CW)
 #define COLUMN_MASKS MICA_PASTE(int, CW)
 
@@ -63,13 +103,14 @@ static inline void largest_of_windows(__local const float *line, const int size,
     STOREV(X_T, VW, IN_ORDER(EVEN(low, high)), values, q);
   }
 }
+#endif
 
 APART void pool_rows(__global const STORAGE(X_T) * x, __global STORAGE(X_T) * values, const long first, const long last,
-                     const int8 plane, const int8 window, __local float *lines) {
+                     const int8 plane, const int8 window, __local LINE *lines) {
   UNPACK_INTS(POOL_ROWS, plane);
   UNPACK_INTS(POOL_ROWS_WINDOW, window);
   const int reached = min(width, 2 * (q_count - 1) + SIZE2 - PAD2);
-  for (int i = 0; i < TOGETHER * PITCH; i++) lines[i] = -INFINITY;
+  for (int i = 0; i < TOGETHER * PITCH; i++) lines[i] = LOWEST;
   for (long row = first; row < last; row += TOGETHER) {
     const int count = (int)min((long)TOGETHER, last - row);
     for (int r = 0; r < count; r++) {
@@ -83,7 +124,7 @@ APART void pool_rows(__global const STORAGE(X_T) * x, __global STORAGE(X_T) * va
 
 CPU_KERNEL max_pool_rows(__global const STORAGE(X_T) * x, const long x_at, __global STORAGE(X_T) * values,
                          const long values_at, const long rows, const int per, const int8 plane, const int8 window,
-                         __local float *lines) {
+                         __local LINE *lines) {
   const long first = get_global_id(0) * (long)per;
   pool_rows(x + x_at, values + values_at, first, min(first + per, rows), plane, window, lines);
 }

@@ -308,6 +308,40 @@ START_TEST(weights_stay_as_they_are_stored) {
 }
 END_TEST
 
+/* Between equal scales and zero points bytes are compared (_i 0, 1), otherwise reals. */
+START_TEST(pooled_bytes_stay_bytes) {
+  enum { C = 3, H = 9, W = 37, P = 5, Q = 19 };
+  static uint8_t x[C * H * W], y[C * P * Q];
+  const mica_dtype dtype = _i & 1 ? MICA_I8 : MICA_U8;
+  const int zero = _i & 1 ? -3 : 77;
+  const double scale = 0.0371, other = _i == 2 ? 0.0372 : scale;
+  const mica_pool_config config = {.size = {3, 3}, .stride = {2, 2}, .pad = {1, 1}};
+  const mica_value q = bytes(dtype, MICA_SHAPE(1, C, H, W), x);
+  const mica_value pooled = mica_max_pool(real(q, scale, zero), &config);
+  const mica_value result =
+      mica_quantize(pooled, mica_scalar(graph, MICA_F32, other), mica_scalar(graph, dtype, zero + (_i == 3)),
+                    &(mica_quantize_config){.dtype = dtype});
+  const uint64_t conversions = run(&result, 1, (void *[]){y}, (size_t[]){sizeof y}, "fused");
+  if (_i < 2)
+    ck_assert_uint_eq(conversions, 0);
+  else
+    ck_assert_uint_gt(conversions, 0);
+  for (int at = 0; at < C * P * Q; at++) {
+    const int c = at / (P * Q), top = 2 * (at / Q % P) - 1, left = 2 * (at % Q) - 1;
+    int best = -1000;
+    for (int h = top; h < top + 3; h++)
+      for (int w = left; w < left + 3; w++)
+        if (h >= 0 && h < H && w >= 0 && w < W) {
+          const int v = value_of(dtype, x[(c * H + h) * W + w]);
+          best = v > best ? v : best;
+        }
+    const float step = rintf(((float)best - (float)zero) * (float)scale / (float)other);
+    const int least = dtype == MICA_I8 ? -128 : 0, most = least + 255, want = (int)step + zero + (_i == 3);
+    ck_assert_int_eq(value_of(dtype, y[at]), want < least ? least : want > most ? most : want);
+  }
+}
+END_TEST
+
 TESTS(DEVICE, setup, teardown, LOOP(sums_are_exact, 0, 8), sums_wrap, LOOP(pairs_do_not_saturate, 0, 4),
       LOOP(sums_keep_their_activation, 0, 2), convolutions_are_found, LOOP(residuals_are_found, 0, 3), layers_are_found,
-      LOOP(weights_stay_as_they_are_stored, 0, 9))
+      LOOP(pooled_bytes_stay_bytes, 0, 4), LOOP(weights_stay_as_they_are_stored, 0, 9))

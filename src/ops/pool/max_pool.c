@@ -24,7 +24,7 @@ typedef mica__pool_problem problem;
 
 /* --- windows as attributes --- */
 
-static MICA__ATTR_TABLE(max_pool, MICA__MAX_POOL_ATTRS);
+MICA__ATTR_TABLE(max_pool, MICA__MAX_POOL_ATTRS);
 
 static mica__max_pool_attrs attrs_of(int32_t spatial, const mica__resample_window *windows) {
   mica__max_pool_attrs attrs = {0};
@@ -439,10 +439,12 @@ static const mica__launch_case cases[] = {
 static const mica_dtype integers[] = {MICA_I8, MICA_U8, MICA_I32, MICA_I64, MICA_U16, MICA_U32, MICA_U64};
 #define INTEGER_COUNT (sizeof integers / sizeof *integers)
 
-/* Appends all cases, and if `more` one per integer type; none of them has the results in `unwanted`. */
+/* Appends all cases, and if `more` one per integer type, else none of integers; none of them has the results in
+ * `unwanted`. */
 static size_t add_cases(mica__launch_case *list, size_t count, bool more, uint32_t unwanted) {
   const size_t begin = count;
-  for (size_t i = 0; i < CASE_COUNT; i++) list[count++] = cases[i];
+  for (size_t i = 0; i < CASE_COUNT; i++)
+    if (more || mica_dtype_kind_of(cases[i].inputs[0].dtype) == MICA_DTYPE_KIND_FLOAT) list[count++] = cases[i];
   /* Few different values, so that ties occur. */
   for (size_t i = 0; more && i < INTEGER_COUNT; i++) {
     list[count] = cases[1];

@@ -16,6 +16,7 @@
   X(S, SPATIAL, ceil_mode, 0, "1: a last window may reach beyond the padding")                                         \
   X(S, SPATIAL, outputs, 0, "above 0: so many adaptive windows")
 MICA__ATTR_STRUCT(max_pool, MICA__MAX_POOL_ATTRS);
+extern const mica__attr_list mica__max_pool_attr_list;
 
 /* The results of max_pool. */
 enum { MICA__POOL_VALUES, MICA__POOL_INDICES, MICA__POOL_RESULTS };

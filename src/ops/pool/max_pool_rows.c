@@ -12,10 +12,14 @@
 /* Fewer columns or outputs leave most lanes of a vector empty; windows of two do not overlap. */
 #define LEAST 4
 #define LEAST_SIZE 3
+/* The columns and outputs that bytes are taken in. */
+#define BYTE_COLUMNS 16
+#define BYTE_OUTPUTS 8
 
-static const mica__kernel_param params[] = {MICA__DTYPE("X_T", "type of x", MICA_F32, MICA_F16, MICA_BF16),
-                                            MICA__INT("CW", "columns that are taken as one vector", 4, 8, 16),
-                                            MICA__INT("VW", "outputs that are taken as one vector", 4, 8, 16)};
+static const mica__kernel_param params[] = {
+    MICA__DTYPE("X_T", "type of x", MICA_F32, MICA_F16, MICA_BF16, MICA_I8, MICA_U8),
+    MICA__INT("CW", "columns that are taken as one vector", 4, 8, 16),
+    MICA__INT("VW", "outputs that are taken as one vector", 4, 8, 16)};
 static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 16, 8)};
 const mica__kernel_desc mica__kernel_max_pool_rows = {
     MICA__KERNEL("max_pool_rows", "pool/max_pool_rows.cl", params, variants)};
@@ -35,21 +39,27 @@ static int64_t columns(const mica__pool_planes *p) { return mica__min(p->n[2], r
 
 static int64_t pitch(const mica__pool_planes *p) { return mica__ceil_div(reach(p) + 1, 16) * 16; }
 
-static size_t scratch_bytes(const mica__pool_planes *p) { return (size_t)(TOGETHER * pitch(p)) * sizeof(float); }
+static bool is_byte(mica_dtype dtype) { return dtype == MICA_I8 || dtype == MICA_U8; }
+
+static size_t scratch_bytes(const mica__pool_planes *p, mica_dtype dtype) {
+  return (size_t)(TOGETHER * pitch(p)) * (is_byte(dtype) ? 1 : sizeof(float));
+}
 
 static const char *decline(const mica__task *task) {
   const mica__exec *exec = ((const mica__pool_problem *)task->problem)->exec;
   const mica__pool_planes *p = planes_of_task(task);
   const mica__resample_window *h = &p->windows[1], *w = &p->windows[2];
   if (exec->outputs[MICA__POOL_INDICES]) return "positions are wanted";
-  if (mica__kernel_choice(&mica__kernel_max_pool_rows, "X_T", (int32_t)mica_tensor_dtype(exec->inputs[0])) < 0)
-    return "the type is not f32, f16 or bf16";
+  const mica_dtype dtype = mica_tensor_dtype(exec->inputs[0]);
+  if (mica__kernel_choice(&mica__kernel_max_pool_rows, "X_T", (int32_t)dtype) < 0)
+    return "the type is not f32, f16, bf16, i8 or u8";
   if (p->n[0] != 1 || p->m[0] != 1 || p->windows[0].pad || p->windows[0].outputs)
     return "the windows have three dimensions";
   if (h->outputs || w->outputs || h->dilation != 1 || w->dilation != 1) return "the windows are adaptive or dilated";
   if (w->stride != 2 || w->size < LEAST_SIZE) return "the stride is not 2 or the windows do not overlap";
-  if (columns(p) < LEAST || p->m[2] < LEAST) return "rows are too short";
-  if (scratch_bytes(p) > task->device->local_bytes) return "rows do not fit in local memory";
+  if (columns(p) < (is_byte(dtype) ? BYTE_COLUMNS : LEAST) || p->m[2] < (is_byte(dtype) ? BYTE_OUTPUTS : LEAST))
+    return "rows are too short";
+  if (scratch_bytes(p, dtype) > task->device->local_bytes) return "rows do not fit in local memory";
   return mica__exec_declines(exec, task, &mica__kernel_max_pool_rows);
 }
 
@@ -71,8 +81,8 @@ static mica_status launch(mica_queue *queue, const mica__task *task) {
   mica__kernel *kernel = NULL;
   MICA_TRY(mica__exec_values(exec, desc, values));
   mica__kernel_set(desc, values, "X_T", (int32_t)mica_tensor_dtype(x));
-  mica__kernel_set(desc, values, "CW", lanes_for(columns(p), 16));
-  mica__kernel_set(desc, values, "VW", lanes_for(p->m[2], 8));
+  mica__kernel_set(desc, values, "CW", lanes_for(columns(p), BYTE_COLUMNS));
+  mica__kernel_set(desc, values, "VW", lanes_for(p->m[2], BYTE_OUTPUTS));
   MICA_TRY(mica__kernel_get(engine, desc, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   const rows_fields plane = {
@@ -85,7 +95,7 @@ static mica_status launch(mica_queue *queue, const mica__task *task) {
   mica__launch_size(&launch, per);
   mica__launch_sizes(&launch, plane.values);
   mica__launch_sizes(&launch, window.values);
-  mica__launch_local(&launch, scratch_bytes(p));
+  mica__launch_local(&launch, scratch_bytes(p, mica_tensor_dtype(x)));
   mica__launch_range1(&launch, mica__ceil_div(rows, per), 1);
   mica__launch_cost(&launch, 0, (double)(mica_tensor_bytes(x) + mica_tensor_bytes(y)));
   return mica__queue_submit(queue, &launch);

@@ -3,6 +3,7 @@
  *   int8_matmul (a, b, ...)   y = finish(sum over k of (a[.., i, k] - a zero) (b[.., k, j] - b zero))
  *   int8_conv (x, w, ...)     the same for a convolution, with x's zero point as padding; with OTHER its bytes are
  *                             dequantized, added to others and quantized again (cl/quant/add.cl)
+ *   int8_max_pool (x)         the largest bytes of windows (pool.c)
  *
  * They have no builders: match.c finds them in graphs. cl/quant/product.clh defines `finish`. */
 #ifndef MICA_OPS_QUANT_INT8_H
@@ -53,7 +54,7 @@ typedef enum mica__int8_operand {
   X(S, INT, groups, 1, "of channels and filters")
 MICA__ATTR_STRUCT(int8, MICA__INT8_ATTRS);
 extern const mica__attr_list mica__int8_attr_list;
-extern const mica__op mica__op_int8_matmul, mica__op_int8_conv, mica__op_weights;
+extern const mica__op mica__op_int8_matmul, mica__op_int8_conv, mica__op_int8_max_pool, mica__op_weights;
 
 /* The index of an operand among the node's inputs; -1: absent. */
 int32_t mica__int8_input(const mica__int8_attrs *attrs, mica__int8_operand operand);
@@ -147,6 +148,7 @@ extern const mica__kernel_desc mica__int8_pack_kernel, mica__int8_image_kernel, 
 /* match.c. */
 bool mica__int8_match_matmul(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);
 bool mica__int8_match_conv(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);
+bool mica__int8_match_max_pool(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);
 /* check.c. */
 mica_status mica__int8_matmul_check(mica__check *check, const mica__op *op);
 mica_status mica__int8_conv_check(mica__check *check, const mica__op *op);

@@ -1,8 +1,11 @@
 /* Finds 8-bit products in graphs: quantize(activation(matmul(dequantize, dequantize) + bias)) and parts of it, the same
- * for convolutions, and products of integers that are cast to i32 before their zero points are subtracted. */
+ * for convolutions, products of integers that are cast to i32 before their zero points are subtracted, and max pooling
+ * between equal scales. */
 #include "base/element.h"
 #include "ir/pattern.h"
 #include "ops/elementwise/elementwise.h"
+#include "ops/pool/max_pool.h"
+#include "ops/pool/pool.h"
 #include "ops/quant/int8.h"
 #include "ops/select/registry.h"
 
@@ -431,4 +434,31 @@ static bool match_sum(const mica__match *match, int32_t root, int32_t *inputs, i
 
 bool mica__int8_match_conv(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attributes) {
   return match_sum(match, root, inputs, count, attributes) || match_plain(match, root, inputs, count, attributes);
+}
+
+/* --- pooling --- */
+
+/* True if a number divided by the scale is that number again after it was multiplied by it, but for rounding. */
+static bool is_ordinary(const mica_graph *graph, int32_t scale) {
+  double number = 1;
+  return !scale || (mica__pattern_number(graph, scale, &number) && number > 1e-30 && number < 1e30);
+}
+
+bool mica__int8_match_max_pool(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count,
+                               void *attributes) {
+  const mica_graph *graph = match->graph;
+  mica__int8_attrs quantized = {0};
+  above t = {.attrs = &quantized, .product = mica__pattern_behind(graph, root)};
+  int32_t in[4];
+  operand x;
+  if (!match->users || !peel_quantize(graph, &t) || !mica__pattern_op(graph, t.product, &mica__op_max_pool, in) ||
+      !mica_shape_equal(shape_of(graph, t.product), shape_of(graph, root)))
+    return false;
+  if (!dequantized(graph, in[0], &x) || x.reshaped || dtype_of(graph, x.q) != quantized.to) return false;
+  if (!is_one_number(graph, x.scale) || !is_one_number(graph, x.zero) || !is_ordinary(graph, x.scale)) return false;
+  if (!same_number(graph, x.scale, t.y_scale) || !same_number(graph, x.zero, t.y_zero)) return false;
+  *(mica__max_pool_attrs *)attributes = *(const mica__max_pool_attrs *)node_of(graph, t.product)->attrs;
+  inputs[0] = x.q;
+  *count = 1;
+  return true;
 }
