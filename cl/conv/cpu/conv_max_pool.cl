@@ -48,16 +48,13 @@ APART void filter_row(const int columns, const int C, const int taps, __private 
                       const int vectors, weights w, pixels x, local_floats y) {
   const int segments = (columns + SEG - 1) / SEG;
   for (int s = 0; s < segments; s += 2) {
-    vec tile[TILE * NV];
     const int first = min(s * SEG, columns - SEG), second = min((s + 1) * SEG, columns - SEG);
     if (vectors == NV)
-      MULTIPLY(filter, NV)(w, C, taps, offset, x + first, x + second, channel, tile);
+      MULTIPLY(filter, NV)(w, C, taps, offset, x + first, x + second, channel, y + first * PANEL, y + second * PANEL);
     else
       for (int j = 0; j < vectors; j++) MULTIPLY(filter, 1)
-    (w + (long)j * C * taps * VW, C, taps, offset, x + first, x + second, channel, tile + j);
-    for (int i = 0; i < TILE; i++)
-      for (int j = 0; j < vectors; j++)
-        STOREV(f32, VW, tile[i * NV + j], y, (i < SEG ? first + i : second + i - SEG) * PANEL + j * VW);
+    (w + (long)j * C * taps * VW, C, taps, offset, x + first, x + second, channel, y + first * PANEL + j * VW,
+     y + second * PANEL + j * VW);
   }
 }
 
@@ -66,16 +63,19 @@ APART void pool_row(const int8 size, const int8 window, const int from, const in
                     local_floats d) {
   UNPACK_INTS(CONV_MAX_POOL_SIZE, size)
   UNPACK_INTS(CONV_MAX_POOL_WINDOW, window)
-  for (int p = 0; p < POOL2; p++, d += PANEL) {
-    const int left = max(0, p * EVERY2 - BEFORE2), right = min(OUT2, p * EVERY2 - BEFORE2 + SIDE2);
-    for (int j = 0; j < vectors; j++) {
-      vec best = -INFINITY;
-      for (int row = from; row < to; row++)
+  for (int row = from; row < to; row++) {
+    pixels line = y + row % SIDE1 * OUT2 * PANEL;
+    for (int p = 0; p < POOL2; p++) {
+      const int left = max(0, p * EVERY2 - BEFORE2), right = min(OUT2, p * EVERY2 - BEFORE2 + SIDE2);
+      for (int j = 0; j < vectors; j++) {
+        vec best = row == from ? (vec)-INFINITY : MICA_VLOAD(VW, d, p * PANEL + j * VW), nan = best;
         for (int column = left; column < right; column++) {
-          const vec v = MICA_VLOAD(VW, y, (row % SIDE1 * OUT2 + column) * PANEL + j * VW);
-          best = (v > best) | (v != v) ? v : best;
+          const vec v = MICA_VLOAD(VW, line, column * PANEL + j * VW);
+          best = v > best ? v : best;
+          nan = v != v ? v : nan;
         }
-      STOREV(f32, VW, best, d, j * VW);
+        STOREV(f32, VW, nan != nan ? nan : best, d, p * PANEL + j * VW);
+      }
     }
   }
 }

@@ -58,7 +58,8 @@ static inline int column_of(const extent a, const int s) { return min(s % a.segm
 
 /* Computes e of the strip whose first row, halo included, is row `top` of the image. */
 APART void squeeze_strip(const extent a, const int C, const int K, const int top, source S, const long S_at, weights w,
-                         const float low, const float high, local_floats e, local_floats x, local_floats b) {
+                         const float low, const float high, local_floats e, local_floats x, local_floats b,
+                         local_floats tile) {
   const int KV = (K + VW - 1) / VW, plane = a.rows * a.pitch * VW, zero[1] = {0};
   const int first = max(0, -top), last = min(a.rows, a.in1 - top), segments = max(0, last - first) * a.segments;
   for (int i = 0; i < KV * plane; i += VW) STOREV(f32, VW, (vec)0.0f, e, i);
@@ -72,18 +73,17 @@ APART void squeeze_strip(const extent a, const int C, const int K, const int top
     }
     pack_tile(S, at[0], at[1], C, (long)a.in1 * a.in2, x);
     for (int v = 0; v < KV; v += NV) {
-      vec tile[TILE * NV];
       const int vectors = min(NV, KV - v);
       const weights w_v = w + (long)v * C * VW;
       if (vectors == NV)
-        MULTIPLY(squeeze, NV)(w_v, C, 1, zero, x, x + SEG, SUMMED * VW, tile);
+        MULTIPLY(squeeze, NV)(w_v, C, 1, zero, x, x + SEG, SUMMED * VW, tile, tile + SEG * PANEL);
       else
         for (int j = 0; j < vectors; j++) MULTIPLY(squeeze, 1)
-      (w_v + (long)j * C * VW, C, 1, zero, x, x + SEG, SUMMED * VW, tile + j);
+      (w_v + (long)j * C * VW, C, 1, zero, x, x + SEG, SUMMED * VW, tile + j * VW, tile + SEG * PANEL + j * VW);
       for (int j = 0; j < vectors; j++) {
         const vec bias = MICA_VLOAD(VW, b, (v + j) * VW);
         for (int i = 0; i < TILE; i++)
-          STOREV(f32, VW, clamped(tile[i * NV + j] + bias, low, high), e,
+          STOREV(f32, VW, clamped(MICA_VLOAD(VW, tile, i * PANEL + j * VW) + bias, low, high), e,
                  (v + j) * plane + (i < SEG ? to[0] + i * VW : to[1] + (i - SEG) * VW));
       }
     }
@@ -99,7 +99,6 @@ APART void expand_block(const extent a, const int K, const int R, const int vect
   for (int t = 0; t < taps; t++) offset[t] = ((t / R - R / 2) * a.pitch + t % R - R / 2) * VW;
   e += ((row0 + a.halo) * a.pitch + a.halo) * VW;
   for (int s = 0; s < segments; s += 2) {
-    vec tile[TILE * NV];
     int from[2], to[2];
     for (int h = 0; h < 2; h++) {
       const int segment = min(s + h, segments - 1), row = segment / a.segments, column = column_of(a, segment);
@@ -107,13 +106,11 @@ APART void expand_block(const extent a, const int K, const int R, const int vect
       to[h] = (row * a.in2 + column) * PANEL;
     }
     if (vectors == NV)
-      MULTIPLY(expand, NV)(w, K, taps, offset, e + from[0], e + from[1], plane, tile);
+      MULTIPLY(expand, NV)(w, K, taps, offset, e + from[0], e + from[1], plane, d + to[0], d + to[1]);
     else
       for (int j = 0; j < vectors; j++) MULTIPLY(expand, 1)
-    (w + (long)j * K * taps * VW, K, taps, offset, e + from[0], e + from[1], plane, tile + j);
-    for (int i = 0; i < TILE; i++)
-      for (int j = 0; j < vectors; j++)
-        STOREV(f32, VW, tile[i * NV + j], d, (i < SEG ? to[0] + i * PANEL : to[1] + (i - SEG) * PANEL) + j * VW);
+    (w + (long)j * K * taps * VW, K, taps, offset, e + from[0], e + from[1], plane, d + to[0] + j * VW,
+     d + to[1] + j * VW);
   }
 }
 
@@ -129,7 +126,7 @@ CPU_KERNEL fire_module(const int8 size, const int8 cut, source S, const long S_a
   local_floats e = scratch, x = e + KV * (ROWS + 2 * halo) * a.pitch * VW, b = x + C * VW, d = b + KV * VW;
   weights w = P + P_at;
   for (int k = 0; k < KV * VW; k++) b[k] = k < K ? READ(1, B1, B1_at + k) : 0.0f;
-  squeeze_strip(a, C, K, row0 - halo, S, S_at + n * C * plane, w, low, high, e, x, b);
+  squeeze_strip(a, C, K, row0 - halo, S, S_at + n * C * plane, w, low, high, e, x, b, d);
   w += (long)KV * VW * C;
   for (int branch = 0; branch < 2; branch++) {
     const int M = branch ? M3 : M2, R = branch ? R3 : R2, MV = (M + VW - 1) / VW, depth = K * R * R;

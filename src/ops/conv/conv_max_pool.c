@@ -329,11 +329,13 @@ static mica_status launch(const mica__exec *exec) {
 
 /* The most channels of the images: with more, other convolutions are faster. Measured for one image. */
 #define MOST_OF_STEM 4
+/* Bytes of a vector register of AVX2. */
+#define LEAST_VECTOR 32
 
 static bool pays(const problem *p, mica_engine *engine) {
   const mica_device_info *device = mica_engine_device(engine);
   plan cut;
-  return !mica__needs_cpu(device) && device->vector_bytes >= MICA__LONG_VECTOR && p->conv.n == 1 &&
+  return !mica__needs_cpu(device) && device->vector_bytes >= LEAST_VECTOR && p->conv.n == 1 &&
          p->conv.c <= MOST_OF_STEM && p->conv.k >= VW && fits(p, device) && make_plan(p, device, &cut) &&
          !mica__variant_is_bad(engine, &kernel_desc, &variants[0]);
 }
