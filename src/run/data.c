@@ -412,8 +412,8 @@ static mica_status make_engine(mica_run *run) {
   return mica_engine_create(run->config.engine, &run->engine);
 }
 
-/* For pictures, arrays and texts without a table, the setting cannot name a column of answers. Runs of older versions
- * may have it anyway and continue. */
+/* Refuses the setting "label" for pictures, arrays and texts without a table, which have no columns to name. Runs of
+ * older versions may have it anyway and continue. */
 static mica_status check_label(const mica_run *run) {
   const mica__store *store = run->parts->whole->store;
   const bool columns = run->config.dataset || run->task->named_columns || (store && store->schema);

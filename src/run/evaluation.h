@@ -15,7 +15,7 @@ mica_status mica__run_open_given(mica_run *run, const char *path, mica_part part
 /* Opens a part of the run's own data as training split them. MICA_E_STATE if the part was split off by the seed and the
  * data have changed since: it would have other samples. */
 mica_status mica__run_open_own(mica_run *run, mica_part part, mica_dataset **data);
-/* Like mica__run_open_given, but for evaluation. */
+/* Like mica__run_open_given, to test on the part; only the message differs. */
 mica_status mica__run_open_judged(const mica_run *run, const char *path, mica_part part, bool *all,
                                   mica_dataset **data);
 /* Fails for data without a test part: MICA_E_NOT_FOUND with the parts that they have, or MICA_E_STATE if they had a

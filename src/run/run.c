@@ -154,7 +154,7 @@ static mica_status go_on(mica_run *run) {
                     run->settings->changed ? run->settings->changed : "", done, run->folder);
 }
 
-/* If all class weights were 0, every loss would be 0 / 0. */
+/* Refuses class weights that are all 0: every loss would be 0 / 0. */
 static mica_status check_class_weights(const mica_run *run) {
   const mica__fact_numbers weights = mica__common_facts_of(run).class_weights;
   bool all = weights.list != NULL;

@@ -79,7 +79,7 @@ static mica_status visit_framed(mica_run *run, const mica_dataset *data, uint64_
   return status;
 }
 
-/* If a sample comes from a file, the file is read, so that boxes are in its pixels. */
+/* Visits the first samples. If one comes from a file, the file is read, so that boxes are in its pixels. */
 static mica_status visit_first(mica_run *run, const mica_dataset *data, uint64_t count, mica__sample_fn *fn,
                                void *user) {
   for (uint64_t i = 0; i < count && i < mica_dataset_count(data); i++) {

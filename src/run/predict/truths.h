@@ -25,7 +25,7 @@ typedef struct mica__truths {
 } mica__truths;
 
 mica_status mica__truths_open(const mica_run *run, const mica_dataset *data, mica__truths *truths);
-/* NaN: unknown. */
+/* Reads a sample's true answer, mica__truth_count numbers; NaN: unknown. */
 mica_status mica__truths_read(const mica__truths *truths, uint64_t sample, double *truth);
 void mica__truths_close(mica__truths *truths);
 /* The true answer in a cell: a class, a number, or 0 or 1 for a label. NaN: the cell is empty. MICA_E_FORMAT names

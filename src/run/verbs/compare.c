@@ -173,7 +173,7 @@ static mica_status compare_answers(mica_run *const *runs, size_t count, const mi
   return MICA_OK;
 }
 
-/* If no data are named, all runs must have been trained on the same. */
+/* Checks that all runs were trained on the same data; called if none are named. */
 static mica_status check_data(mica_run *const *runs, size_t count) {
   for (size_t i = 0; i < count; i++) {
     if (!runs[i]->data) return mica__fail(MICA_E_INVALID, "%s does not say what it was trained on", runs[i]->folder);

@@ -92,8 +92,8 @@ static mica_status check_settings(const mica_run *run) {
   return MICA_OK;
 }
 
-/* With another tokenizer the ids would mean other words, and a teacher knows only the positions that it was trained
- * on. */
+/* Refuses a teacher with another tokenizer, to which the ids would mean other words, or one that was trained on
+ * fewer tokens than the run reads at once. */
 static mica_status check_tokens(const mica_run *run) {
   static const char *const reach[] = {"length", "context"};
   const mica__fact_texts is = mica__common_facts_of(run->networks->teacher.run).tokenizer;

@@ -142,7 +142,8 @@ static const char *parted_by(const work *w) {
   return NULL;
 }
 
-/* With other classes or tokens, the data would have made another network, even one of the same shapes. */
+/* Refuses data with other classes or tokens than the pruned run was trained on, even if the network would have the
+ * same shapes. */
 static mica_status check_data(const work *w) {
   static const char *const facts[] = {"classes", "tokenizer"};
   for (size_t k = 0; k < sizeof facts / sizeof *facts; k++) {
