@@ -62,7 +62,8 @@ static mica_status note_classes(mica_run *run, const mica_column *label) {
   return mica__run_note(run, "classes", (const char *const *)ids->names, ids->trained);
 }
 
-/* GE2E and triplets compare the samples of a batch: without two of one class and one of another, the loss is 0. */
+/* Refuses batches that are too small for GE2E or triplets, and remarks that many would teach nothing: without two
+ * samples of one class and one of another, the loss is 0. */
 static mica_status check_batch(mica_run *run) {
   const char *loss = mica__identity_loss_at((size_t)settings_of(run).loss);
   const int64_t batch = mica__common_settings_of(run).batch, ranks = mica__run_replicas(run);

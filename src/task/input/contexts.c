@@ -141,7 +141,7 @@ static mica_status check_heads(const mica_run *run) {
 #define RATE 3e-3
 #define RATE_WIDTH 128
 
-/* The tokens of a dataset are numbers below its vocabulary; those of a text are bytes. */
+/* Records the vocabulary: tokens of a dataset are numbers below its own, tokens of a text are bytes. */
 static mica_status note_bytes(mica_run *run) {
   const size_t column = mica_dataset_column_index(run->parts->whole, "tokens");
   double vocabulary = BYTES;
@@ -194,7 +194,7 @@ static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_val
   return mica_model_build(nn, mica_slice(tokens, 1, 0, context, 1), &model);
 }
 
-/* A model reads all tokens. */
+/* Builds the network of exported models, which reads all tokens. */
 static mica_value exported(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
   mica_model_config model = mica__contexts_network(run);
   model.classes = outputs;

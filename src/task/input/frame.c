@@ -69,7 +69,7 @@ static mica_status no_picture(void *user, uint64_t sample, void *data, size_t by
   return mica__fail(MICA_E_STATE, "the run was opened without data, so it has no pictures to read");
 }
 
-/* Data fit an opened run if they have its classes and picture size; a small dataset stands for these. */
+/* Makes a dataset with the classes and picture size of an opened run; other data must have the same to fit it. */
 static mica_status make_outline(mica_run *run) {
   static const int64_t offsets[2];
   static const int32_t none[1];

@@ -64,7 +64,7 @@ static mica_status note_columns(mica_run *run) {
   return mica__run_note_text(run, "to", target);
 }
 
-/* The first line of a table is a header if one of its cells is the name of the answers. */
+/* Names the column of answers: the first line of a table is a header if one of its cells is this name. */
 static void opens(const mica_run *run, mica_dataset_config *config) {
   const char *to = mica__pairs_facts_of(run).to;
   if (!*to) to = mica__pairs_settings_of(run).to;

@@ -53,7 +53,7 @@ mica_model_config mica__pairs_network(const mica_run *run);
 int32_t mica__pairs_begin(const mica_run *run);
 int32_t mica__pairs_end(const mica_run *run);
 
-/* What translates with the run's network. */
+/* A translator with the run's network and tokenizer. */
 mica__translator mica__pairs_translator(const mica_run *run);
 /* Translates all ids (mica__translate). */
 mica_status mica__pairs_translate(const mica_run *run, const mica__ids *ids, int64_t beams, double length_penalty,

@@ -68,8 +68,9 @@ static bool has_own_sizes(const mica_run *run) {
   return run->parts->whole->store->sides && (!run->resumed || facts_of(run).cut.count);
 }
 
-/* Every pixel is in exactly one part. Parts are larger than windows unless a picture is smaller, so windows can begin
- * anywhere in them. A picture smaller than a part is extended by mirroring; the mirrored pixels have no class. */
+/* Cuts pictures into parts that do not overlap. Parts are larger than the windows drawn from them unless a picture
+ * is smaller, so windows can begin anywhere in them. A picture smaller than a part is extended by mirroring; the
+ * mirrored pixels have no class. */
 static mica_status trains(const mica_run *run, const mica_dataset *data, mica_dataset **shown) {
   const mica__fact_numbers cut = facts_of(run).cut;
   if (cut.count != 2 || !data->store->sides) return MICA_OK;

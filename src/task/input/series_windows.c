@@ -88,7 +88,7 @@ mica_status mica__series_open(const mica_run *run, const char *path, const mica_
 
 /* --- remarks --- */
 
-/* Each row is one step, whatever its time; a gap in the times probably means that rows were lost. */
+/* Remarks on gaps in the times. Each row is one step, whatever its time; a gap probably means that rows were lost. */
 static mica_status say_times(mica_run *run, const char *name, const mica__series *s) {
   int64_t first = 0;
   if (!s->times) return MICA_OK;

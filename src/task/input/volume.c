@@ -121,7 +121,7 @@ static mica_value image_of(const mica_run *run, const mica_batch_values *batch) 
   return mica_batch_value(batch, mica__common_facts_of(run).input_column);
 }
 
-/* In batches, windows are stored as pictures of D H rows, and so are the answers. */
+/* Builds the network on windows that batches store as pictures of D H rows; the answers are stored so too. */
 static mica_value network(mica_nn *nn, const mica_run *run, const mica_batch_values *batch, int64_t outputs) {
   const mica__grid grid = mica__volume_grid(run);
   const int64_t depth = grid.sides[0], height = grid.sides[1], width = grid.sides[2];

@@ -131,7 +131,8 @@ static mica_status answer_known(mica_run *run, const char *name, const mica_run_
   return status;
 }
 
-/* A new user rates each item once, within the range of ratings in training; rankings do not use the ratings. */
+/* Checks that a new user rates each item once, within the range of ratings in training; rankings do not use the
+ * ratings. */
 static mica_status check_rated(const mica_run *run, const mica_run_rating *rated, int32_t item, bool *seen) {
   const mica__fact_numbers within = mica__recommend_facts_of(run).rating_range;
   const double *range = within.list;
