@@ -99,7 +99,7 @@ const uint8_t *mica__dataset_at(const mica_dataset *dataset, size_t column, uint
   return from->data + (from->offsets ? (uint64_t)from->offsets[stored] : stored) * from->stride;
 }
 
-/* The caller's functions return only a status, so the library adds a message. */
+/* Makes a message for a column that the caller's function failed to read: it returned only a status. */
 static mica_status fail_foreign(const mica_dataset *dataset, const mica__column *from, uint64_t sample,
                                 mica_status status) {
   if (status == MICA_OK || !from->foreign) return status;

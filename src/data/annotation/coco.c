@@ -183,7 +183,7 @@ static bool is_inside(const char *name) {
   return true;
 }
 
-/* A file that is listed twice would count twice, and could be on both sides of a split. */
+/* Refuses a file that is listed twice: it would count twice, and could be on both sides of a split. */
 static mica_status note_file(const reading *r, mica__name_table *files, const char *name, size_t i) {
   const int32_t first = mica__name_table_find(files, name);
   if (first < 0) return mica__name_table_add(files, name, (int32_t)i);

@@ -194,7 +194,7 @@ static mica_status is_folder(const char *path, bool *is) {
 
 /* --- names of classes --- */
 
-/* A line per class. */
+/* Reads the names of classes, one per line. */
 static mica_status take_lines(const char *path, char *content, mica__yolo_names *names) {
   size_t index = 0;
   for (char *at = content, *next; at; at = next) {

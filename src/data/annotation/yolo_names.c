@@ -84,7 +84,7 @@ static mica_status take_text(reading *r, const char *ends, char **text, size_t *
   return fail(r, "a quote is not closed");
 }
 
-/* "NUMBER:" before a name. */
+/* Reads "NUMBER:" before a name. */
 static mica_status take_index(reading *r, size_t *index) {
   char *end = r->at;
   const char quote = *r->at == '"' || *r->at == '\'' ? *r->at : '\0';

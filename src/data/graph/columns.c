@@ -61,7 +61,7 @@ static mica_status check_classes(const mica__node_graph *graph, const mica_datas
   return status;
 }
 
-/* The new dataset owns the lists; if it cannot be made, they are freed. */
+/* Makes the new dataset own the lists; if there is none, they are freed. */
 static mica_status own(mica_dataset *made, void *const *lists, size_t count, mica_status status) {
   for (size_t k = 0; k < count; k++) {
     if (!made) free(lists[k]);

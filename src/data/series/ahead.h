@@ -11,9 +11,9 @@ typedef struct mica__rows_ahead {
   double *season, *truths; /* (horizon, targets): the seasonal forecast and the actual values; NaN: unknown */
 } mica__rows_ahead;
 
-/* Must be freed, also after a failure. */
+/* Allocates rows for mica__windows_ahead to fill; they must be freed, also after a failure. */
 mica_status mica__windows_make_ahead(const mica__windows *w, mica__rows_ahead *rows);
-/* The rows from `origin` on. */
+/* Fills in the rows from `origin` on. */
 void mica__windows_ahead(const mica__windows *w, int64_t origin, mica__rows_ahead *rows);
 void mica__rows_ahead_free(mica__rows_ahead *rows);
 

@@ -68,8 +68,8 @@ bool mica__is_time_name(const char *name);
 
 /* --- times (time.c) --- */
 
-/* Negative, 0 or positive; *known is false if the two cannot be compared. Numbers can, and dates of the same form;
- * dates with a distance from UTC are compared as moments. */
+/* Compares two times; the result is negative, 0 or positive. *known is false if they cannot be compared. Numbers
+ * can, and dates of the same form; dates with a distance from UTC are compared as moments. */
 int mica__series_compare(const char *a, const char *b, bool *known);
 /* The spacing of the rows by their times. */
 mica__spacing mica__series_find_spacing(const mica__series *series);

@@ -39,7 +39,7 @@ void mica__windows_free(void *windows);
 void mica__windows_measure(const mica__windows *w, size_t k, double *scale, double *mean, double *deviation,
                            double *mase);
 
-/* What the network reads before row `origin`: window x series, and the window's level. */
+/* Writes what the network reads before row `origin`: window x series, and the window's level. */
 void mica__windows_fill(const mica__windows *w, int64_t origin, float *window, float *level);
 /* The seasonal forecast for row origin + step: the last value before `origin` that lies whole seasons before that row;
  * the last value if rows do not go back so far. */

@@ -170,7 +170,7 @@ static mica_status patch_mask(void *user, uint64_t sample, uint64_t draw, void *
   return read_patch(user, sample, draw, data, true);
 }
 
-/* Used where no epoch is known, as when intensities are measured. */
+/* Reads a window where no epoch is known, as when intensities are measured. */
 static mica_status any_image(void *user, uint64_t sample, void *data, size_t bytes) {
   return patch_image(user, sample, 0, data, bytes);
 }
