@@ -190,7 +190,7 @@ static int warm_embedder(const cli_command *self, const cli_model *opened, const
 
 #define SECOND 16000
 
-/* A second of faint noise. */
+/* Lets a model of speech hear a second of faint noise. */
 static int warm_listener(const cli_command *self, const cli_model *opened) {
   mica_whisper *whisper = NULL;
   float *samples = calloc(SECOND, sizeof *samples);

@@ -273,7 +273,7 @@ static bool read_cut(serve_reading *r, const cJSON *v) { return serve_bool(r, v,
 
 /* --- fields that are read later --- */
 
-/* These fields are interpreted when all are known: their meaning depends on other fields. */
+/* Keep fields whose meaning depends on others; they are interpreted when all are known. */
 static bool read_messages(serve_reading *r, const cJSON *v) { return (r->messages = v) != NULL; }
 static bool read_tools(serve_reading *r, const cJSON *v) { return (r->tools = v) != NULL; }
 static bool read_tool_choice(serve_reading *r, const cJSON *v) { return (r->tool_choice = v) != NULL; }
