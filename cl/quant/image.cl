@@ -10,13 +10,15 @@
  * After the last image there are `slack` elements of 0, which the last tile of a product reads; the results are
  * dropped.
  *
+ * Filters of one pixel read the first group alone: then `phases` is 1, else sh * sw.
+ *
  *   mask   as in quant/pack.cl
  *   PER    bytes of an element: 4 or 2
  *   VW     1: for GPUs, a work-item packs a pixel. 16: for CPUs, a group of one work-item packs `lines` rows of a
  *          plane, in vectors of 16, 8 or 4 pixels, of which the last two of a row may overlap
  *
- * One dimension of images * steps * sh * sw * rows * columns work-items, or with VW 16 of
- * images * steps * sh * sw * ceil(rows / lines). */
+ * One dimension of images * steps * phases * rows * columns work-items, or with VW 16 of
+ * images * steps * phases * ceil(rows / lines). */
 #include "common/dtype.clh"
 #include "common/group.clh"
 
@@ -98,7 +100,7 @@ int8_image(__global const uchar *x, const long x_at, __global const float *zero,
            __global ELEMENT *packed, const long packed_at, const int images, const int channels, const int steps,
            const int height, const int width, const int rows, const int columns, const int sh, const int sw,
            const int pad_h, const int pad_w, const int mask, const int has_zero, const int int_zeros, const int slack,
-           const int lines) {
+           const int lines, const int phases) {
   const long item = get_global_id(0);
 #if VW > 1
   const int parts = (rows + lines - 1) / lines, part = (int)(item % parts);
@@ -106,8 +108,8 @@ int8_image(__global const uchar *x, const long x_at, __global const float *zero,
   const int parts = rows * columns, part = (int)(item % parts);
 #endif
   long rest = item / parts;
-  const int phase = (int)(rest % (sh * sw));
-  rest /= sh * sw;
+  const int phase = (int)(rest % phases);
+  rest /= phases;
   const int c0 = (int)(rest % steps) * PER;
   const int image = (int)(rest / steps);
   if (image >= images) return;
@@ -120,7 +122,7 @@ int8_image(__global const uchar *x, const long x_at, __global const float *zero,
   const ELEMENT padding = blank(there, fill);
   x += x_at + of_image;
   packed += packed_at + item / parts * rows * columns;
-  if (item + 1 == (long)images * steps * sh * sw * parts)
+  if (item + 1 == (long)images * steps * phases * parts)
     for (int i = 0; i < slack; i++) packed[(long)rows * columns + i] = 0;
 #if VW > 1
   const long left = (long)images * channels * plane - of_image; /* bytes from x on */

@@ -173,12 +173,17 @@ static int64_t lines_of(const mica__int8 *p, int64_t all, int64_t of_plane) {
   return lines < 1 ? 1 : lines < of_plane ? lines : of_plane;
 }
 
+/* The groups of rows and columns by their index modulo the stride; filters of one pixel need the first. */
+static int64_t phases_of(const mica__conv_dims *d) {
+  return d->filter[1] * d->filter[2] == 1 ? 1 : d->stride[1] * d->stride[2];
+}
+
 /* Where the pixels of packed images lie. */
 static void lay_images(const mica__int8 *p, const mica__int8_form *form, mica__int8_packed *packed) {
   const mica__conv_dims *d = &p->dims;
   packed->wide = d->out[2] + (d->filter[2] - 1) * d->dilation[2] / d->stride[2];
   packed->plane = (d->out[1] + (d->filter[1] - 1) * d->dilation[1] / d->stride[1]) * packed->wide;
-  packed->step_step = d->stride[1] * d->stride[2] * packed->plane;
+  packed->step_step = phases_of(d) * packed->plane;
   packed->tile_step = form->column_width;
   packed->b_batch = mica__int8_steps(p, form) * packed->step_step;
 }
@@ -192,7 +197,7 @@ static mica_status pack_images(const mica__int8 *p, const mica__int8_form *form,
   mica__kernel *kernel = NULL;
   /* If the zero point changes between runs, the launch cannot be in the prologue. */
   if (zero && packer(p, MICA__INT8_FIRST_ZERO) != queue) queue = p->exec->queue;
-  int64_t steps = mica__int8_steps(p, form), phases = d->stride[1] * d->stride[2];
+  int64_t steps = mica__int8_steps(p, form), phases = phases_of(d);
   const int64_t wide = packed->wide, rows = packed->plane / wide;
   MICA_TRY(element_tensor(queue, form->per == 2, p->batches * packed->b_batch + SLACK, &packed->columns));
   MICA_TRY(mica__exec_values(p->exec, desc, values));
@@ -212,6 +217,7 @@ static mica_status pack_images(const mica__int8 *p, const mica__int8_form *form,
   const bool by_lines = mica__kernel_value(desc, values, "VW") > 1;
   const int64_t planes = p->batches * steps * phases, lines = lines_of(p, planes * rows, rows);
   mica__launch_size(&launch, lines);
+  mica__launch_size(&launch, phases);
   if (by_lines)
     mica__launch_range1(&launch, planes * mica__ceil_div(rows, lines), 1);
   else
