@@ -71,7 +71,7 @@ typedef struct mica__input {
   struct {
     /* Visits the samples given to predict, in order. Never NULL. */
     mica_status (*visit)(mica_run *run, const mica_run_input *given, mica__sample_fn *fn, void *user);
-    /* Visits the first samples of data that fit: those that a report shows. Never NULL. */
+    /* Visits the first samples of data that fit; a report shows them, or some of them. Never NULL. */
     mica_status (*look)(mica_run *run, const mica_dataset *data, mica__sample_fn *fn, void *user);
     /* Visits the samples of a source that the network answers in parts, such as pictures in tiles, with the parts
      * joined. If every sample is one part, *joined is false, nothing is visited, and the sums of the test are

@@ -348,7 +348,7 @@ mica_status mica_run_voice(mica_run *run, const char *path, double *shares) {
                     run->task->name);
 }
 
-/* If the run takes recordings, folders among the files are replaced by the recordings in them. */
+/* Predicts. If the run takes recordings, folders among the files are replaced by the recordings in them. */
 static mica_status predict(mica_run *run, const mica_run_input *input, mica_report *prediction) {
   mica__paths paths = {0};
   mica_run_input files = *input;

@@ -165,7 +165,7 @@ static mica_status encode_all(const mica_run *run, mica__texts *texts, int64_t m
   return status;
 }
 
-/* Ids and offsets now belong to the dataset. */
+/* Makes the dataset own ids and offsets. */
 static mica_status keep(mica_dataset *data, mica__ids *ids) {
   int32_t *list = ids->ids;
   int64_t *offsets = ids->offsets;

@@ -13,7 +13,7 @@
 #include <mica/data.h>
 #include <stdlib.h>
 
-/* How many recordings a report shows. */
+/* How many recordings a report looks at, to show some of them. */
 #define LOOKED_AT 500
 
 /* The true answers of a sample, all unknown; NULL if memory is short. */

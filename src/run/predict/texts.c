@@ -16,7 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many samples a report shows, how many bytes of each text, and how many texts the network reads at once. */
+/* How many samples a report looks at, to show some of them; how many bytes of a text it shows; and how many texts
+ * the network reads at once. */
 #define LOOKED_AT 5000
 #define SHOWN 300
 #define AT_A_TIME 64
