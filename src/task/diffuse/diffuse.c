@@ -60,7 +60,7 @@ static mica_status set_lengths(mica_run *run) {
   return mica__common_set_number(run, MICA__SETTING_ema, fmin(1 - 1 / fmax(AVERAGED * steps, 2), 0.9999));
 }
 
-/* Pictures are scaled to -1 .. 1, the range in which drawing ends. */
+/* Scales pictures to -1 .. 1, the range in which drawing ends. */
 static mica_status set_scale(mica_run *run) {
   static const mica__common_setting scale[] = {MICA__SETTING_mean, MICA__SETTING_deviation};
   for (int i = 0; i < 2; i++) {

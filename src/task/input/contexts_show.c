@@ -9,7 +9,7 @@
 
 /* How many windows of a text are run together. */
 #define AT_A_TIME 16
-/* How many contexts of the data a report shows. */
+/* How many contexts mica__contexts_look visits. */
 #define LOOKED_AT 100
 
 /* An output for `count` windows of `row` tokens, with four bytes per position. */

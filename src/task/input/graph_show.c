@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many samples a report shows. */
+/* How many samples a report looks at, to show some of them. */
 #define LOOKED_AT 5000
 
 /* The columns that name samples. */

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #define AT_A_TIME 250
-/* How many samples a report shows. */
+/* How many samples a report looks at, to show some of them. */
 #define LOOKED_AT 2000
 
 MICA__SETTINGS_STRUCT(sample, SAMPLE_SETTINGS);

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many recordings a report shows: it should take seconds. */
+/* How many recordings a report looks at, to show some of them: it should take seconds. */
 #define LOOKED_AT 200
 
 /* --- pictures --- */
