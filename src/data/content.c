@@ -30,7 +30,7 @@ static bool is_gzip(const uint8_t *raw, size_t raw_size) { return raw_size >= 2 
 typedef struct block {
   uint8_t *data;
   size_t used, capacity, most; /* most: the largest size that is accepted */
-  bool stated;                 /* by the content */
+  bool stated;                 /* the content states `most` */
 } block;
 
 /* The size in bytes that an IDX header implies; 0: another kind of file, or a wrong header. */

@@ -29,7 +29,7 @@ typedef struct mica__interactions {
   size_t passed;                        /* lines that begin with # and were skipped */
   bool header;                          /* the first line names the columns */
   size_t at[MICA__INTERACTION_COLUMNS]; /* the position of each column; SIZE_MAX: missing */
-  mica__features features;              /* of networks that take some */
+  mica__features features;              /* of users, items and pairs, for networks that read them */
 } mica__interactions;
 
 /* Names of the columns; NULL: the usual names are searched for. */

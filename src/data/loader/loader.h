@@ -59,7 +59,7 @@ struct mica_loader {
   mica_batch_column *columns;   /* as the source gives them */
   size_t column_count;
   mica_feed *feeds[2][MICA__MAX_BUCKETS];
-  mica__resident *resident; /* one of these two */
+  mica__resident *resident; /* either this or `stream` */
   mica__stream *stream;
   mica_loader_stats stats;
 };

@@ -39,7 +39,8 @@ static bool is_listed(const char *list, const char *word) {
   return false;
 }
 
-/* True for a language's code, in lower or in upper case ("Si" is a word), or for a country's behind it. */
+/* True for a language's code, in lower or in upper case ("Si" is a word), or for any two such letters behind a code,
+ * which name a country. */
 static bool is_code(const char *word, const char *lower, bool behind_code) {
   if (strlen(word) != 2 || (isupper((unsigned char)word[0]) != 0) != (isupper((unsigned char)word[1]) != 0))
     return false;
