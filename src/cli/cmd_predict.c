@@ -115,7 +115,7 @@ static int write_picture(const cli_command *self, const char *path, const mica_i
   return CLI_OK;
 }
 
-/* Calls fn with each picture that samples were given and its file, FOLDER/NAME-ITEM.png. */
+/* Calls fn with each picture in the prediction and the path of its file, FOLDER/NAME-ITEM.png. */
 static int each_picture(const cli_command *self, const char *folder, char *const *names, const mica_report *p,
                         bool quiet, picture_fn *fn) {
   for (size_t s = 0; s < mica_report_count(p); s++)

@@ -7,7 +7,8 @@ const volatile int *cli_stop_flag(void);
 /* Makes SIGINT, SIGTERM, SIGHUP and SIGPIPE set the flag; a second signal ends the process. */
 void cli_stop_catch(void);
 
-/* The message about such a stop, and its JSON object. */
+/* The message for a stop before the first step, and its JSON object; CLI_STOP_TEXT: the room for a message with the
+ * command that goes on. */
 #define CLI_STOP_EARLY "stopped before the first step"
 #define CLI_STOP_JSON "{\"task\":\"%s\",\"stopped\":true}\n"
 #define CLI_STOP_TEXT (16384 + 128)
