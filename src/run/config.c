@@ -287,7 +287,8 @@ static mica_status take_old_setting(mica_run *run, const cJSON *root, const char
   return status;
 }
 
-/* A run of Mica 0.2: pictures or rows with classes, or with numbers that were not standardised. */
+/* Reads the config.json of Mica 0.2, whose runs have pictures or rows with classes, or with numbers that were not
+ * standardised. */
 static mica_status take_old(mica_run *run, const char *path, const cJSON *root) {
   static const char *const names[][2] = {{"model", "model"},
                                          {"epochs", "epochs"},
