@@ -28,7 +28,7 @@ bool mica__depth_map_is_named(const char *name);
 mica_status mica__depth_map_decode(const char *name, uint8_t *content, size_t size, double scale, mica__depth_map *map);
 /* Height and width, from the beginning of a PNG, npy or PFM file. `bytes` has room for MICA__SCENE_BEGIN bytes. */
 mica_status mica__depth_map_find_sides(const char *path, uint8_t *bytes, int32_t sides[2]);
-/* The member `bits` likewise; 0 after a failure. */
+/* Finds the member `bits` in the same way; 0 after a failure. */
 mica_status mica__depth_map_find_bits(const char *path, uint8_t *bytes, int *bits);
 /* True if the samples have depth maps in files, and no map holds whole numbers. */
 bool mica__depth_maps_are_floating(const mica_dataset *data);

@@ -248,8 +248,8 @@ bool mica__table_finds(const char *table, const char *cell);
 bool mica__field_names_files(const mica__field *field, bool any);
 /* True for a name with the ending of tables. */
 bool mica__table_is_named(const char *name);
-/* Adds the pictures or recordings that such a column names, if no other column is an input or if config->files is set.
- * Paths are relative to the folder of the table's file `name`. */
+/* Adds the pictures or recordings that a column of file names (mica__field_names_files) names, if no other column is
+ * an input or if config->files is set. Paths are relative to the folder of the table's file `name`. */
 mica_status mica__table_add_files(const char *name, mica__store *store, const mica_dataset_config *config);
 
 /* --- layouts (layout.c) --- */
