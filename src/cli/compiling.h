@@ -13,9 +13,9 @@
 void cli_compile_with(const cli_command *self, mica_engine_config *config);
 /* How many programs such engines compiled but could not write to the cache; *reason says why for the first of them. */
 size_t cli_compiled_in_vain(const char **reason);
-/* Leaves the second line to a command that calls cli_compiled_in_vain. */
+/* Leaves the line about the cache to a command that calls cli_compiled_in_vain. */
 void cli_compile_tell_lost_later(void);
-/* Prints no such lines from now on: for --quiet, and for ranks after the first. */
+/* Prints neither line from now on: for --quiet, and for ranks after the first. */
 void cli_compile_silently(void);
 
 #endif
