@@ -97,9 +97,11 @@ mica_status mica__file_read_private(const char *path, unsigned char **data, size
   const bool known = fstat(file, &about) == 0 && parent_of(path, folder) && stat(folder, &above) == 0;
   mica_status status = MICA_OK;
   if (!known || !is_private(&about) || !is_private(&above)) {
-    status = mica__fail(
-        MICA_E_STATE,
-        "%s is not used, because the file or its folder belongs to another user or can be written by others", path);
+    status =
+        mica__fail(MICA_E_STATE,
+                   "%s is not used, because the file or its folder belongs to another user, can be written by others, "
+                   "or cannot be examined",
+                   path);
     if (!atomic_exchange(&warned, true)) mica__log(MICA_LOG_LEVEL_WARNING, "%s", mica_error_message());
   }
   if (status == MICA_OK) status = read_open(file, path, data, size);

@@ -161,7 +161,8 @@ mica_status mica__npy_parse_begin(const char *name, const void *begin, size_t ha
   if (data[6] > 1) length |= (size_t)data[10] << 16 | (size_t)data[11] << 24;
   if (length > size - prefix) return mica__fail(MICA_E_FORMAT, "%s is truncated in its header", name);
   if (length > MAX_HEADER)
-    return mica__fail(MICA_E_FORMAT, "%s: its header has %zu bytes, but may have %d", name, length, (int)MAX_HEADER);
+    return mica__fail(MICA_E_FORMAT, "%s: its header has %zu bytes, but may have at most %d", name, length,
+                      (int)MAX_HEADER);
   if (length > have - prefix)
     return mica__fail(MICA_E_STATE, "%s: %zu bytes are too few to parse an npy header", name, have);
   memcpy(header, data + prefix, length);

@@ -80,12 +80,12 @@ static int64_t shard_number(const mica_gguf_value *value) {
 static mica_status check_shard(const mica__gguf_part *part, int number, int count) {
   const mica_gguf_value *no = mica__gguf_part_find(part, "split.no"), *of = mica__gguf_part_find(part, "split.count");
   if (!no || !of)
-    return mica__fail(MICA_E_FORMAT, "%s: its name says shard %d of %d, but it has no keys split.no and split.count",
+    return mica__fail(MICA_E_FORMAT, "%s: its name says shard %d of %d, but it lacks the key split.no or split.count",
                       part->path, number, count);
   if (shard_number(no) == number - 1 && shard_number(of) == count) return MICA_OK;
   return mica__fail(MICA_E_FORMAT,
                     "%s: its name says shard %d of %d, but its keys split.no and split.count are %" PRId64
-                    " (from 0) and %" PRId64,
+                    " (from 0) and %" PRId64 " (-1: not an integer)",
                     part->path, number, count, shard_number(no), shard_number(of));
 }
 

@@ -71,8 +71,10 @@ static mica_status add_pair(writer *w, const mica_gguf_value *value) {
     return add_array(w, value->key, value, 1);
   }
   if (value->count != 1 || value->kind == MICA_GGUF_KIND_ARRAY)
-    return mica__fail(MICA_E_INVALID, "%s: key \"%s\" is not an array but has %zu elements", w->path, value->key,
-                      value->count);
+    return mica__fail(
+        MICA_E_INVALID,
+        "%s: key \"%s\" has %zu elements of the kind %s, but without 'array' must have one that is not an array",
+        w->path, value->key, value->count, mica_gguf_kind_name(value->kind));
   add_number(w, (uint64_t)value->kind, 4);
   return add_elements(w, value->key, value, 0);
 }
@@ -90,10 +92,16 @@ static mica_status check_tensor(const writer *w, const mica_weight_entry *entry,
                       mica_dtype_is_valid(entry->dtype) ? ", " : "",
                       mica_dtype_is_valid(entry->dtype) ? mica_dtype_name(entry->dtype) : "");
   if (!mica__gguf_bytes(*type, entry->shape, &bytes))
-    return mica__fail(MICA_E_INVALID, "%s: GGUF cannot hold tensor \"%s\" as %s %s", w->path, entry->name,
-                      (*type)->name, mica_shape_is_valid(entry->shape) ? mica_shape_format(entry->shape, text) : "?");
+    return mica__fail(
+        MICA_E_INVALID,
+        "%s: GGUF cannot hold tensor \"%s\" as %s %s; it needs at most %d dimensions, rows of whole blocks "
+        "(%lld elements), and less than 2^63 bytes",
+        w->path, entry->name, (*type)->name,
+        mica_shape_is_valid(entry->shape) ? mica_shape_format(entry->shape, text) : "?", MICA__GGUF_MAX_RANK,
+        (long long)(*type)->elements);
   if (bytes != entry->bytes || (bytes && !entry->data))
-    return mica__fail(MICA_E_INVALID, "%s: tensor \"%s\" has %zu bytes, but as %s %s must have %zu", w->path,
+    return mica__fail(MICA_E_INVALID,
+                      "%s: tensor \"%s\" has %zu bytes, but as %s %s must have %zu, and data that is not NULL", w->path,
                       entry->name, entry->bytes, (*type)->name, mica_shape_format(entry->shape, text), bytes);
   return MICA_OK;
 }
@@ -166,7 +174,7 @@ static mica_status check_names(writer *w, const mica_gguf_value *keys, size_t ke
   mica_status status = mica__gguf_sort_keys(MICA_E_INVALID, w->path, keys, key_count, &sorted);
   free(sorted);
   if (status == MICA_OK && asked && (!asked->data || asked->count != 1))
-    status = mica__fail(MICA_E_INVALID, "%s: key \"%s\" has no value", w->path, asked->key);
+    status = mica__fail(MICA_E_INVALID, "%s: key \"%s\" must have one value", w->path, asked->key);
   if (status == MICA_OK) status = mica__gguf_alignment(MICA_E_INVALID, w->path, asked, &w->alignment);
   if (status != MICA_OK) return status;
   mica__weight_table names = {0};

@@ -98,8 +98,9 @@ static mica_status set(mica_history *h, size_t column, double value) {
 
 mica_status mica_history_set(mica_history *h, const char *name, double value) {
   if (!h || !name || !h->row_count || !is_name(name, strlen(name)))
-    return mica__fail(MICA_E_INVALID, "mica_history_set: there is no row (call mica_history_begin), or the column's "
-                                      "name is empty or has a comma, a quote or a control character");
+    return mica__fail(MICA_E_INVALID,
+                      "mica_history_set: a pointer is NULL, there is no row (call mica_history_begin), or the column's "
+                      "name is empty or has a comma, a quote or a control character");
   const size_t column = find(h, name, strlen(name));
   if (column == MICA__HISTORY_MAX_COLUMNS)
     return mica__fail(MICA_E_OVERFLOW,
@@ -204,7 +205,9 @@ static mica_status parse(const char *name, const char *text, mica_history *h) {
     MICA_TRY(read_row(at, h, columns, count, &good));
     line++;
   }
-  return good ? MICA_OK : mica__fail(MICA_E_FORMAT, "%s line %zu is not a row of a history", name, line);
+  return good ? MICA_OK
+              : mica__fail(MICA_E_FORMAT, "%s line %zu is not %s of a history", name, line,
+                           line > 1 ? "a row" : "the header");
 }
 
 mica_status mica__history_parse(const char *name, const char *text, mica_history **out) {

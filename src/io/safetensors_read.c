@@ -40,7 +40,8 @@ static bool read_size(const cJSON *item, uint64_t *out) {
 
 static mica_status read_shape(const char *path, const char *name, const cJSON *item, mica_shape *shape) {
   *shape = MICA_SCALAR;
-  if (!cJSON_IsArray(item)) return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has no shape", path, name);
+  if (!cJSON_IsArray(item))
+    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has no shape that is a list", path, name);
   for (const cJSON *at = item->child; at; at = at->next) {
     uint64_t dim = 0;
     if (shape->rank == MICA_MAX_RANK)
@@ -57,7 +58,8 @@ static mica_status read_shape(const char *path, const char *name, const cJSON *i
 
 /* Reads the offsets of a tensor's first byte and of the byte after its last. */
 static mica_status read_offsets(const char *path, const char *name, const cJSON *item, uint64_t *begin, uint64_t *end) {
-  if (!cJSON_IsArray(item)) return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has no data_offsets", path, name);
+  if (!cJSON_IsArray(item))
+    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has no data_offsets that are a list", path, name);
   bool pair = cJSON_GetArraySize(item) == 2 && read_size(item->child, begin) && read_size(item->child->next, end);
   if (pair && *begin <= *end) return MICA_OK;
   return mica__fail(MICA_E_FORMAT,
@@ -85,7 +87,8 @@ static mica_status read_entry(const char *path, const cJSON *item, const unsigne
   const cJSON *dtype = cJSON_GetObjectItemCaseSensitive(item, "dtype");
   const cJSON *offsets = cJSON_GetObjectItemCaseSensitive(item, "data_offsets");
   if (!cJSON_IsObject(item) || !cJSON_IsString(dtype))
-    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" has no dtype", path, name);
+    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" is not an object, or has no dtype that is a text", path,
+                      name);
   MICA_TRY(check_fields(path, item));
   const mica__safetensors_type *type = mica__safetensors_type_named(dtype->valuestring);
   if (!type)

@@ -34,8 +34,9 @@ static mica_status check_entry(const mica_safetensors_entry *entry, size_t index
     return mica__fail(MICA_E_INVALID, "safetensors: the format cannot hold the type or shape of tensor \"%s\"",
                       entry->name);
   if (!mica__safetensors_bytes(out->type, entry->shape, &bytes) || bytes != entry->bytes || (bytes && !entry->data))
-    return mica__fail(MICA_E_INVALID, "safetensors: %zu bytes are given for tensor \"%s\", which is %s %s",
-                      entry->bytes, entry->name, out->type->name, mica_shape_format(entry->shape, text));
+    return mica__fail(MICA_E_INVALID,
+                      "safetensors: tensor \"%s\", %s %s, has %zu bytes, which are too few, too many or NULL",
+                      entry->name, out->type->name, mica_shape_format(entry->shape, text), entry->bytes);
   return MICA_OK;
 }
 
@@ -64,7 +65,7 @@ static int by_key(const void *a, const void *b) {
 static mica_status check_metadata(const mica_safetensors_pair *metadata, size_t count) {
   for (size_t i = 0; i < count; i++)
     if (!metadata[i].key || !metadata[i].value)
-      return mica__fail(MICA_E_INVALID, "mica_safetensors_write: metadata %zu is NULL", i);
+      return mica__fail(MICA_E_INVALID, "mica_safetensors_write: the key or the value of metadata %zu is NULL", i);
   if (count < 2) return MICA_OK;
   mica_safetensors_pair *sorted = calloc(count, sizeof *sorted);
   if (!sorted) return mica__fail_nomem("metadata");

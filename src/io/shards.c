@@ -41,7 +41,8 @@ static mica_status check_file(const char *name, const char *tensor, const cJSON 
   if (!cJSON_IsString(file))
     return mica__fail(MICA_E_FORMAT, "%s: the file of tensor \"%.200s\" is not a text", name, tensor);
   if (strpbrk(file->valuestring, "/\\"))
-    return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" is in \"%.200s\", which is outside the index's folder",
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: tensor \"%.200s\" is in \"%.200s\"; name a file of the index's folder, without '/' or '\\'",
                       name, tensor, file->valuestring);
   if (!ends_with(file->valuestring, ".safetensors"))
     return mica__fail(MICA_E_FORMAT, "%s: tensor \"%.200s\" is in \"%.200s\", which is not a safetensors file", name,
@@ -52,7 +53,8 @@ static mica_status check_file(const char *name, const char *tensor, const cJSON 
 static mica_status read_map(const char *name, mica__shards *shards) {
   const cJSON *map = cJSON_GetObjectItemCaseSensitive(shards->root, "weight_map");
   if (!cJSON_IsObject(map) || !map->child)
-    return mica__fail(MICA_E_FORMAT, "%s is not an index of safetensors files: it has no weight_map", name);
+    return mica__fail(MICA_E_FORMAT, "%s is not an index of safetensors files: it has no weight_map with tensors",
+                      name);
   MICA_TRY(mica__json_check_keys(name, "weight_map", map));
   const size_t count = (size_t)cJSON_GetArraySize(map);
   shards->items = calloc(count, sizeof *shards->items);

@@ -111,7 +111,7 @@ START_TEST(what_the_format_cannot_hold_is_not_written) {
       {{{.key = NULL, .kind = MICA_GGUF_KIND_U8, .count = 1, .data = bools}}, "key 0 has no name"},
       {{{.key = "", .kind = MICA_GGUF_KIND_U8, .count = 1, .data = bools}}, "a key is empty"},
       {{{.key = "\xff", .kind = MICA_GGUF_KIND_U8, .count = 1, .data = bools}}, "a key is not UTF-8"},
-      {{{.key = "k", .kind = MICA_GGUF_KIND_U8, .count = 2, .data = bools}}, "is not an array but has 2 elements"},
+      {{{.key = "k", .kind = MICA_GGUF_KIND_U8, .count = 2, .data = bools}}, "has 2 elements of the kind"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_U8, .count = 1}}, "or its data is NULL"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_COUNT, .count = 1, .data = bools}}, "a kind that GGUF lacks"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_ARRAY, .count = 1, .data = &one}}, "is not an array"},
@@ -120,7 +120,7 @@ START_TEST(what_the_format_cannot_hold_is_not_written) {
       {{{.key = "k", .kind = MICA_GGUF_KIND_TEXT, .count = 1, .data = &null_text}}, "text 0 of key \"k\" is NULL"},
       {{{.key = "general.alignment", .kind = MICA_GGUF_KIND_U32, .count = 1, .data = &odd_alignment}},
        "but must be a power of two"},
-      {{{.key = "general.alignment", .kind = MICA_GGUF_KIND_U32, .count = 1}}, "has no value"},
+      {{{.key = "general.alignment", .kind = MICA_GGUF_KIND_U32, .count = 1}}, "must have one value"},
       {{{.key = "k", .kind = MICA_GGUF_KIND_U8, .count = 1, .data = bools},
         {.key = "k", .kind = MICA_GGUF_KIND_U8, .count = 1, .data = bools}},
        "the key \"k\" is there twice"},
@@ -228,7 +228,7 @@ START_TEST(shards_that_do_not_fit_are_refused) {
   write_shard("e-00002-of-00002.gguf", 1, 2, "b", 2);
   fails("e-00001-of-00002.gguf", MICA_E_FORMAT, "are -1 (from 0) and 2");
   ck_ok(mica_gguf_write(files_path("d-00001-of-00002.gguf"), keys, KEYS, NULL, 0));
-  fails("d-00001-of-00002.gguf", MICA_E_FORMAT, "has no keys split.no and split.count");
+  fails("d-00001-of-00002.gguf", MICA_E_FORMAT, "lacks the key split.no or split.count");
   fails("d-00003-of-00002.gguf", MICA_E_FORMAT, "its name says shard 3 of 2");
   fails("d-00000-of-00002.gguf", MICA_E_FORMAT, "its name says shard 0 of 2");
 }

@@ -125,7 +125,7 @@ START_TEST(an_index_that_does_not_fit_is_refused) {
       {"{\"weight_map\": {\"c\": \"m-1.safetensors\", \"d\": \"m-1.safetensors\"}}", MICA_E_FORMAT,
        "tensor \"d\" is not in m-1.safetensors, where the index says it is"},
       {INDEX("54", "../m-2.safetensors", "m-2.safetensors", "m-1.safetensors"), MICA_E_FORMAT,
-       "tensor \"a\" is in \"../m-2.safetensors\", which is outside the index's folder"},
+       "tensor \"a\" is in \"../m-2.safetensors\"; name a file of the index's folder"},
       {INDEX("54", "m-2.safetensors", "/m-2.safetensors", "m-1.safetensors"), MICA_E_FORMAT, "outside"},
       {INDEX("54", "m-2.safetensors", "x\\\\m-2.safetensors", "m-1.safetensors"), MICA_E_FORMAT, "outside"},
       {INDEX("54", "m-2.bin", "m-2.safetensors", "m-1.safetensors"), MICA_E_FORMAT, "not a safetensors file"},
