@@ -48,8 +48,8 @@ static mica_status check_offsets(const mica_transfer *t, int32_t ranks) {
   bool right = t->offsets[0] == 0 && t->offsets[ranks] == t->count;
   for (int32_t i = 0; right && i < ranks; i++) right = t->offsets[i] <= t->offsets[i + 1];
   return right ? MICA_OK
-               : mica__fail(MICA_E_INVALID, "%s: the offsets must rise from 0 to %lld", mica_collective_name(t->kind),
-                            (long long)t->count);
+               : mica__fail(MICA_E_INVALID, "%s: the offsets must begin with 0, never fall, and end with %lld",
+                            mica_collective_name(t->kind), (long long)t->count);
 }
 
 mica_status mica__collective_check(const mica_transfer *t, int32_t rank, int32_t ranks) {
@@ -61,8 +61,9 @@ mica_status mica__collective_check(const mica_transfer *t, int32_t rank, int32_t
     return mica__fail(MICA_E_INVALID,
                       "%s: the count (%lld) must be 0 or above, and the address (%p) not NULL unless the count is 0",
                       name, (long long)t->count, t->data);
-  if (!mica_dtype_is_valid(t->dtype) || (sums(t) && !can_add(t->dtype)))
-    return mica__fail(MICA_E_DTYPE, "%s: elements of type %s cannot be sent or added", name, mica_dtype_name(t->dtype));
+  if (!mica_dtype_is_valid(t->dtype)) return mica__fail(MICA_E_DTYPE, "%s: %d is not a dtype", name, (int)t->dtype);
+  if (sums(t) && !can_add(t->dtype))
+    return mica__fail(MICA_E_DTYPE, "%s: elements of type %s cannot be added", name, mica_dtype_name(t->dtype));
   if (!mica__mul_size((uint64_t)t->count, mica_dtype_size(t->dtype) * ((uint64_t)ranks + 2), &bytes))
     return mica__fail(MICA_E_OVERFLOW, "%s: %lld elements are too many", name, (long long)t->count);
   if (t->channel < 0 || t->channel >= MICA_CHANNELS)

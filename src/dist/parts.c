@@ -45,8 +45,9 @@ static mica_status check_head(const mica__weight_head *h, int32_t from) {
     return MICA_OK;
   return mica__fail(
       MICA_E_FORMAT,
-      "rank %d sent a damaged tensor: its name has %zu bytes or more, or its size does not match its shape", (int)from,
-      sizeof h->name);
+      "rank %d sent a damaged tensor: its name has %zu bytes or more, its type or shape is invalid, or its size "
+      "does not match them",
+      (int)from, sizeof h->name);
 }
 
 mica_status mica__weights_receive(mica__weights *all, mica_communicator *c, int32_t channel, int32_t from) {

@@ -72,8 +72,9 @@ static bool is_missing(const mica_parallel *p, const mica_nn *nn, const char *ki
 static bool is_uneven(const mica_parallel *p, mica_nn *nn, const char *name, const char *what, int64_t count) {
   char text[256];
   if (count > 0 && count % p->communicator->ranks == 0) return false;
-  snprintf(text, sizeof text, "%s: %d ranks do not divide %lld %s", name, (int)p->communicator->ranks, (long long)count,
-           what);
+  snprintf(text, sizeof text,
+           "%s: the number of %s is %lld, but must be a positive multiple of the number of ranks, %d", name, what,
+           (long long)count, (int)p->communicator->ranks);
   mica_graph_fail(mica_nn_graph(nn), MICA_E_INVALID, text);
   return true;
 }
@@ -118,7 +119,8 @@ mica_value mica_parallel_attention(mica_parallel *p, mica_nn *nn, const char *na
   mica_value parts[3];
   if (is_missing(p, nn, "parallel_attention", x) || is_uneven(p, nn, name, "heads", heads)) return (mica_value){0};
   if (shape.rank != 3 || shape.dim[2] < 1 || shape.dim[2] % heads)
-    return mica_graph_fail(x.graph, MICA_E_SHAPE, "parallel_attention: x must be (B, T, C), and heads must divide C");
+    return mica_graph_fail(x.graph, MICA_E_SHAPE,
+                           "parallel_attention: x must be (B, T, C), with C known and a multiple of heads");
   const int64_t channels = shape.dim[2], own = heads / p->communicator->ranks, size = channels / heads;
   mica_nn_push(nn, name);
   mica_value entered = mica_parallel_enter(x, p->communicator, p->channel++);

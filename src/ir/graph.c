@@ -286,7 +286,9 @@ const char *mica_value_name(mica_value value) {
 mica_value mica_named(mica_value value, const char *name) {
   mica__node *node = node_of(value);
   if (!value.graph) return null_value;
-  if (!node || !name) return mica__graph_fail(value.graph, MICA_E_INVALID, "mica_named: the value or the name is NULL");
+  if (!node || !name)
+    return mica__graph_fail(value.graph, MICA_E_INVALID,
+                            "mica_named: the value does not belong to its graph, or the name is NULL");
   if (node->op == &mica__op_input || node->op == &mica__op_parameter) return value;
   char *copy = mica__strdup(name);
   if (!copy) return mica__graph_fail_with(value.graph, mica__fail_nomem("a name"));

@@ -55,8 +55,10 @@ static mica_status find_operands(const mica__op *op, const mica__type *inputs, i
   out->count = op->max_inputs;
   for (int32_t k = 0; k < MICA__MAX_PRESENT; k++) bits += (int32_t)(out->present >> k & 1);
   if (out->present >> op->max_inputs || bits != input_count)
-    return mica__fail(MICA_E_INVALID, "there are %d operands, but the attribute `present` names %d", (int)input_count,
-                      (int)bits);
+    return mica__fail(
+        MICA_E_INVALID,
+        "there are %d operands, but the attribute `present` names %d, or an operand above the last one, %d",
+        (int)input_count, (int)bits, (int)op->max_inputs - 1);
   return MICA_OK;
 }
 

@@ -174,9 +174,10 @@ static void refuse_one(mica_communicator *communicator, int which, const char *s
 }
 
 static void refuse(mica_communicator *communicator) {
-  refuse_one(communicator, 0, "fc: 3 ranks do not divide 16 units");
-  refuse_one(communicator, 1, "a: 3 ranks do not divide 4 heads");
-  refuse_one(communicator, 2, "heads must divide C");
+  refuse_one(communicator, 0,
+             "fc: the number of units is 16, but must be a positive multiple of the number of ranks, 3");
+  refuse_one(communicator, 1, "a: the number of heads is 4, but must be a positive multiple of the number of ranks, 3");
+  refuse_one(communicator, 2, "with C known and a multiple of heads");
 }
 
 START_TEST(what_is_wrong_is_said) {
