@@ -87,8 +87,9 @@ mica_value mica_calibration_hook(void *user, mica_nn *nn, mica_nn_point point, c
   mica_calibration *c = user;
   if (!value.graph) return value;
   if (!c || !nn || !name)
-    return mica__graph_fail(value.graph, MICA_E_INVALID,
-                            "mica_calibration_hook: the calibration (hook_user) or the network is NULL");
+    return mica__graph_fail(
+        value.graph, MICA_E_INVALID,
+        "mica_calibration_hook: the calibration (hook_user), the network or the layer's name is NULL");
   mica__layer *layer = find_layer(c, name);
   if (c->nn && c->nn != nn)
     return mica__graph_fail(

@@ -19,7 +19,7 @@ static mica_status check(const mica_calibration *c, mica_quantize_settings *s) {
   if (!mica_calibration_method_name((size_t)s->method))
     return mica__fail(MICA_E_INVALID, "method is %d, but must be a mica_calibration_method", (int)s->method);
   if (s->group != 0 && s->group != 32 && s->group != 64 && s->group != 128)
-    return mica__fail(MICA_E_INVALID, "group is %lld, but must be 32, 64 or 128", (long long)s->group);
+    return mica__fail(MICA_E_INVALID, "group is %lld, but must be 0 (standard), 32, 64 or 128", (long long)s->group);
   if (s->group && !s->weights_only)
     return mica__fail(MICA_E_INVALID, "group is set, but groups are possible only with weights_only");
   if (!(s->percentile >= 0 && s->percentile <= 1))
@@ -195,7 +195,8 @@ mica_status mica__read_norm(const mica__float_weights *file, const mica__layer *
   for (int i = 0; i < 4 && status == MICA_OK; i++)
     status = mica__read_floats(file, layer->norm, names[i], shape, &parts[i]);
   if (status == MICA_OK && (!parts[2] || !parts[3]))
-    status = mica__fail(MICA_E_FORMAT, "the file is of another network: '%s' has no statistics", layer->norm);
+    status = mica__fail(MICA_E_FORMAT, "the file is of another network: '%s' lacks running_mean or running_var",
+                        layer->norm);
   *factor = calloc((size_t)channels + 1, sizeof **factor);
   *term = calloc((size_t)channels + 1, sizeof **term);
   if (status == MICA_OK && (!*factor || !*term)) status = mica__fail_nomem("a norm");

@@ -275,8 +275,7 @@ mica_value mica_quantize_hook(void *user, mica_nn *nn, mica_nn_point point, cons
   if (!value.graph) return value;
   if (!q || !nn || !layer)
     return mica__graph_fail(value.graph, MICA_E_INVALID,
-                            "mica_quantize_hook: the quantizer (hook_user) or the network "
-                            "is NULL");
+                            "mica_quantize_hook: the quantizer (hook_user), the network or the layer's name is NULL");
   const entry *e = find_entry(q, layer);
   if (q->training) return e ? rounded(e, nn, point, value) : value;
   if (mica_nn_is_training(nn)) return value;

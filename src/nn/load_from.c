@@ -112,12 +112,13 @@ static mica_status check_shape(const reading *r) {
 
 /* Makes a reading for tensor number `part` of a stacked parameter. */
 static mica_status part_of(const reading *r, const mica_weights *weights, int64_t part, reading *one) {
+  char text[MICA_SHAPE_TEXT];
   *one = *r;
   if (r->shape.rank < 2 || r->shape.dim[0] != r->from.row.stacked)
     return mica__fail(MICA_E_INVALID,
-                      CALL
-                      ": the map stacks '%s' from %lld tensors, but the number must be the parameter's first dimension",
-                      r->name, (long long)r->from.row.stacked);
+                      CALL ": the map stacks '%s' from %lld tensors, but the parameter's shape is %s, not (%lld, ...)",
+                      r->name, (long long)r->from.row.stacked, mica_shape_format(r->shape, text),
+                      (long long)r->from.row.stacked);
   MICA_TRY(mica__name_map_part(&r->from.row, weights, r->name, part, &one->from.entry));
   if (!one->from.entry)
     return mica__fail(MICA_E_FORMAT, "%s: the file is of another network: tensor %lld of %lld for '%s' is missing",

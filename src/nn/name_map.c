@@ -83,19 +83,23 @@ static mica_status check_row(const char *call, const mica_name_row *row, size_t 
                       row->transposed && row->reshaped ? "a tensor can be transposed or reshaped, not both"
                                                        : "'first' must be below 'of', and both 0 or above");
   if (row->stacked < 0 || (row->stacked && (cut || row->transposed || row->reshaped || row->add != 0)))
-    return mica__fail(MICA_E_INVALID,
-                      "%s: row %zu of the map (%s): stacked tensors cannot be cut, transposed, reshaped or added to",
-                      call, index, row->source);
+    return mica__fail(
+        MICA_E_INVALID,
+        "%s: row %zu of the map (%s): stacked (%lld) must be 0 or above; stacked tensors cannot be cut, transposed, "
+        "reshaped or added to",
+        call, index, row->source, (long long)row->stacked);
   if (row->every < 0 || row->every > MOST_EVERY || row->phase < 0 || (row->phase && row->phase >= row->every) ||
       (row->every && (cut || row->stacked || row->reshaped)))
-    return mica__fail(MICA_E_INVALID,
-                      "%s: row %zu of the map (%s): phase (%lld) must be below every (%lld, at most 65536), without "
-                      "first, of, stacked or reshaped",
-                      call, index, row->source, (long long)row->phase, (long long)row->every);
+    return mica__fail(
+        MICA_E_INVALID,
+        "%s: row %zu of the map (%s): phase (%lld) must be below every (%lld, at most 65536), both 0 or above, and "
+        "without first, of, stacked or reshaped",
+        call, index, row->source, (long long)row->phase, (long long)row->every);
   if (row->scales && (cut || row->stacked || row->reshaped || row->transposed || row->add != 0))
-    return mica__fail(MICA_E_INVALID,
-                      "%s: row %zu of the map (%s): blocks with scales cannot be cut, transposed, reshaped or added to",
-                      call, index, row->source);
+    return mica__fail(
+        MICA_E_INVALID,
+        "%s: row %zu of the map (%s): blocks with scales cannot be cut, stacked, transposed, reshaped or added to",
+        call, index, row->source);
   return MICA_OK;
 }
 

@@ -419,7 +419,7 @@ static mica_status check_ranges(const mica_optimizer_config *c) {
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
     if (!(rows[i].value >= 0) || (rows[i].share && rows[i].value >= 1))
       return mica__fail(MICA_E_INVALID, "mica_optimize: %s is %g, but must %s", rows[i].name, rows[i].value,
-                        rows[i].share ? "be at least 0 and below 1" : "not be negative");
+                        rows[i].share ? "be at least 0 and below 1" : "be 0 or above");
   return MICA_OK;
 }
 

@@ -249,7 +249,7 @@ static bool check(mica_nn *nn, mica_value x, mica_value memory, mica_nn_attentio
   else if (c->cache && (unsigned)c->cache->form > MICA_CACHE_FORM_Q8)
     wrong = "the form of a cache must be a mica_cache_form";
   else if (c->cache && (c->cache->beams < 0 || (c->cache->beams && c->cache->batch % c->cache->beams)))
-    wrong = "batch of a cache must be a multiple of its beams";
+    wrong = "beams of a cache must be 0 or above, and its batch a multiple of them";
   else if (c->positions == MICA_POSITIONS_KIND_ALIBI && !mica_value_is_null(c->mask))
     wrong = "ALiBi cannot be combined with a mask";
   else if (c->past && (!c->causal || c->window < 2 || c->cache || !mica_value_is_null(memory)))

@@ -173,7 +173,7 @@ static int64_t usual_depth(int64_t H, int64_t W) {
 static bool complete(mica_value x, mica_denoiser_config *c) {
   const mica_shape s = mica_value_shape(x);
   if (s.rank != 4 || s.dim[1] < 1 || s.dim[2] < 1 || s.dim[3] < 1) {
-    mica__graph_fail(x.graph, MICA_E_SHAPE, "denoiser: the input must be pictures (N, C, H, W)");
+    mica__graph_fail(x.graph, MICA_E_SHAPE, "denoiser: the input must be pictures (N, C, H, W), with C, H and W known");
     return false;
   }
   if (!c->width) c->width = USUAL_WIDTH;
@@ -181,10 +181,10 @@ static bool complete(mica_value x, mica_denoiser_config *c) {
   if (c->width < 2 || c->width > MICA_DENOISER_WIDEST || c->width % 2 || c->blocks < 1 || c->blocks > MOST_BLOCKS ||
       c->classes < 0 || c->groups < 0 || c->head < 0 || c->depth < 0 || c->depth > MOST_DEPTH ||
       !(c->dropout >= 0 && c->dropout < 1)) {
-    mica__graph_fail(
-        x.graph, MICA_E_INVALID,
-        "denoiser: width must be even and 2 to %d, blocks 1 to %d, depth 0 to %d, dropout below 1, others 0 or above",
-        MICA_DENOISER_WIDEST, MOST_BLOCKS, MOST_DEPTH);
+    mica__graph_fail(x.graph, MICA_E_INVALID,
+                     "denoiser: width must be even and 2 to %d, blocks 1 to %d, depth 0 to %d, dropout 0 to below 1, "
+                     "others 0 or above",
+                     MICA_DENOISER_WIDEST, MOST_BLOCKS, MOST_DEPTH);
     return false;
   }
   if (!c->depth) c->depth = usual_depth(s.dim[2], s.dim[3]);

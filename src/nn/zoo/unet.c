@@ -68,9 +68,10 @@ static int levels_of(mica_value x, const mica_model_config *c) {
   if (!c->depth) return levels;
   if (c->depth < 0 || c->depth > MOST_LEVELS || c->depth > levels) {
     char text[MICA_SHAPE_TEXT];
-    mica__graph_fail(x.graph, MICA_E_SHAPE,
-                     "unet: sides of %s cannot be halved evenly %lld times; choose a depth of 1 to %d",
-                     mica_shape_format(shape, text), (long long)c->depth, MOST_LEVELS);
+    mica__graph_fail(
+        x.graph, MICA_E_SHAPE,
+        "unet: sides of %s cannot be halved evenly %lld times, but at most %d; choose such a depth (0: automatic)",
+        mica_shape_format(shape, text), (long long)c->depth, levels);
     return -1;
   }
   return (int)c->depth;

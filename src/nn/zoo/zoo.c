@@ -51,7 +51,8 @@ static bool takes(const entry *network, mica_value x) {
   case MICA_MODEL_FAMILY_IMAGE:
     if (shape.rank == 5 && network->build == mica__zoo_unet && kind == MICA_DTYPE_KIND_FLOAT) break;
     if (shape.rank != 4 || shape.dim[2] < 1 || shape.dim[3] < 1 || kind != MICA_DTYPE_KIND_FLOAT)
-      wanted = "float images (N, C, H, W)";
+      wanted = network->build == mica__zoo_unet ? "float images (N, C, H, W) or (N, C, D, H, W), with H and W known"
+                                                : "float images (N, C, H, W), with H and W known";
     break;
   case MICA_MODEL_FAMILY_TABLE:
     if (shape.rank < 2 || kind != MICA_DTYPE_KIND_FLOAT) wanted = "float rows (N, ...)";
