@@ -15,8 +15,9 @@ static mica_status check_text(const mica__adapter_source *source, const mica_ggu
   const mica_gguf_text text = mica_gguf_text_at(mica_gguf_find(file, key), 0);
   if (is_text(text, want)) return MICA_OK;
   return mica__fail(strcmp(key, "adapter.type") ? MICA_E_FORMAT : MICA_E_UNSUPPORTED,
-                    "%s: %s is \"%.*s\"; it must be \"%s\"", source->path, key, mica__text_shown(text.length),
-                    text.length ? text.bytes : "", want);
+                    "%s: the key %s must be the text \"%s\", but %s%.*s", source->path, key, want,
+                    text.length ? "is " : "is missing, empty or not a text", mica__text_shown(text.length),
+                    text.length ? text.bytes : "");
 }
 
 static const char suffix_a[] = ".weight.lora_a", suffix_b[] = ".weight.lora_b";
@@ -40,7 +41,10 @@ static mica_status take_tensor(const mica__adapter_source *source, const mica_gg
   char module[64 + 1];
   const size_t a = module_length(entry->name, suffix_a), b = module_length(entry->name, suffix_b), n = a ? a : b;
   if (n == 0 || n >= sizeof module)
-    return mica__fail(MICA_E_FORMAT, "%s: \"%.200s\" is not a tensor of a LoRA adapter", source->path, entry->name);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s: \"%.200s\" is not a tensor of a LoRA adapter: a name of 1 to %zu bytes must stand before %s or %s",
+        source->path, entry->name, sizeof module - 1, suffix_a, suffix_b);
   const mica_weight_entry *other = find_other(file, entry->name, n, a ? suffix_b : suffix_a);
   if (b && other) return MICA_OK; /* read together with A */
   memcpy(module, entry->name, n);

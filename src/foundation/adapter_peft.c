@@ -44,7 +44,7 @@ static mica_status check_kind(const char *path, const cJSON *root) {
   const cJSON *type = cJSON_GetObjectItemCaseSensitive(root, "peft_type");
   const cJSON *bias = cJSON_GetObjectItemCaseSensitive(root, "bias");
   const cJSON *init = cJSON_GetObjectItemCaseSensitive(root, "init_lora_weights");
-  if (!cJSON_IsString(type)) return mica__fail(MICA_E_FORMAT, "%s: peft_type is missing", path);
+  if (!cJSON_IsString(type)) return mica__fail(MICA_E_FORMAT, "%s: peft_type is missing or not a text", path);
   if (strcmp(type->valuestring, "LORA") != 0)
     return mica__fail(MICA_E_UNSUPPORTED, "%s: adapters of the kind %.60s are not supported; Mica reads LORA", path,
                       type->valuestring);
@@ -73,7 +73,8 @@ static mica_status check_alphas(const char *path, const cJSON *alphas) {
   if (!cJSON_IsObject(alphas)) return mica__fail(MICA_E_FORMAT, "%s: alpha_pattern is not an object", path);
   for (const cJSON *item = alphas->child; item; item = item->next) {
     if (!is_scale(item))
-      return mica__fail(MICA_E_FORMAT, "%s: alpha_pattern of \"%.100s\" is not a number", path, item->string);
+      return mica__fail(MICA_E_FORMAT, "%s: alpha_pattern of \"%.100s\" must be a number from -1e9 to 1e9", path,
+                        item->string);
     if (strpbrk(item->string, "*+?()[]{}|^$\\"))
       return mica__fail(MICA_E_UNSUPPORTED,
                         "%s: alpha_pattern has the regular expression \"%.100s\", but Mica reads only plain names",
@@ -93,7 +94,8 @@ mica_status mica__adapter_config_read(mica__adapter_source *source, const char *
   if (!(r >= 1 && r <= MICA_ADAPTER_MAX_RANK && r == floor(r)))
     return mica__fail(MICA_E_FORMAT, "%s: r is missing or not a whole number from 1 to %d", source->path,
                       MICA_ADAPTER_MAX_RANK);
-  if (!is_scale(alpha)) return mica__fail(MICA_E_FORMAT, "%s: lora_alpha is missing or not a number", source->path);
+  if (!is_scale(alpha))
+    return mica__fail(MICA_E_FORMAT, "%s: lora_alpha is missing or not a number from -1e9 to 1e9", source->path);
   MICA_TRY(check_alphas(source->path, alphas));
   source->alpha = alpha->valuedouble;
   source->rslora = cJSON_IsTrue(cJSON_GetObjectItemCaseSensitive(*root, "use_rslora"));

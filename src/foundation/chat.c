@@ -217,7 +217,7 @@ static mica_status write_answer(mica_chat *chat, const mica_encoding *tokens, an
   }
   MICA_TRY(mica__text_status(&a->text));
   if (a->finish == MICA_FINISH_ERROR)
-    return mica__fail(MICA_E_INVALID, "the model wrote nothing: %s", a->message.data ? a->message.data : "?");
+    return mica__fail(MICA_E_INVALID, "the model's answer failed: %s", a->message.data ? a->message.data : "?");
   return mica_messages_add(chat->messages, "assistant", a->text.data ? a->text.data : "");
 }
 

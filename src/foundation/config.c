@@ -178,7 +178,9 @@ static mica_status read_pattern(const mica__config_source *f, const mica__family
   bool any = false;
   for (int64_t l = 0; l < i->layers; l++) any |= local[l];
   if (list.kind == MICA__CONFIG_LIST && any && i->window == 0)
-    return mica__fail(MICA_E_FORMAT, "%s: layers have a window, but the key sliding_window does not say how wide it is",
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: layers have a window, but use_sliding_window is false or the key sliding_window does not "
+                      "say how wide it is",
                       f->path);
   if (!any) i->window = 0;
   for (int64_t l = 0; l < i->layers && i->window == 0; l++) local[l] = false;
@@ -329,7 +331,8 @@ static mica_status read_task(const mica__config_source *f, const mica__family *f
 static mica_status read_vision(const mica__config_source *f, const mica__family *family, const mica_weights *weights,
                                mica_foundation_info *i, mica__info_arrays *arrays) {
   const cJSON *object = cJSON_GetObjectItemCaseSensitive(f->root, "vision_config");
-  if (!cJSON_IsObject(object)) return mica__fail(MICA_E_FORMAT, "%s: the object vision_config is missing", f->path);
+  if (!cJSON_IsObject(object))
+    return mica__fail(MICA_E_FORMAT, "%s: the object vision_config is missing or not an object", f->path);
   MICA_TRY(mica__json_check_keys(f->path, "vision_config", (cJSON *)object));
   mica__second_info *vision = arrays->second = calloc(1, sizeof *vision);
   if (!vision) return mica__fail_nomem(f->path);

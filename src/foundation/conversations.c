@@ -269,17 +269,18 @@ static mica_status configure(mica_conversations *c, const mica_conversations_con
   c->info.context = context ? context : STANDARD_CONTEXT < most ? STANDARD_CONTEXT : most;
   if (c->config.batch == 0) c->config.batch = STANDARD_BATCH;
   if (c->config.shards == 0) c->config.shards = 1;
-  if (c->config.shards < 1 || c->config.shard < 0 || c->config.shard >= c->config.shards ||
-      c->config.shards > c->config.batch)
-    return mica__fail(MICA_E_INVALID,
-                      "mica_conversations_open: shard is %d and shards %d, but shard must be below shards, and shards "
-                      "at most the batch, %d",
-                      (int)c->config.shard, (int)c->config.shards, (int)c->config.batch);
   if (c->info.context < 2 || c->info.context > most || c->config.batch < 1)
     return mica__fail(MICA_E_INVALID,
                       "mica_conversations_open: context is %" PRId64
                       " and batch %d, but context must be from 2 to %" PRId64 ", and batch at least 1",
                       c->info.context, (int)c->config.batch, most);
+  if (c->config.shards < 1 || c->config.shard < 0 || c->config.shard >= c->config.shards ||
+      c->config.shards > c->config.batch)
+    return mica__fail(
+        MICA_E_INVALID,
+        "mica_conversations_open: shard is %d and shards %d, but shard must be at least 0 and below shards, "
+        "and shards from 1 to the batch, %d",
+        (int)c->config.shard, (int)c->config.shards, (int)c->config.batch);
   return mica_foundation_tokenizer(c->model, &c->tokenizer);
 }
 

@@ -317,7 +317,7 @@ void mica__decoding_free(mica__decoding *work) {
 }
 
 static mica_status check(const mica_decoder *d, const mica_request *r) {
-  if (!r->ids || r->count == 0) return mica__fail(MICA_E_INVALID, "mica_decoder_add: the prompt is empty");
+  if (!r->ids || r->count == 0) return mica__fail(MICA_E_INVALID, "mica_decoder_add: the prompt is NULL or empty");
   if (r->count >= (uint64_t)d->context)
     return mica__fail(MICA_E_INVALID,
                       "mica_decoder_add: the prompt has %zu tokens, but must have fewer than the context, %" PRId64,

@@ -55,7 +55,9 @@ static mica_status read_gguf(mica_foundation *model, const char *path, const mic
   char list[400], arch[64];
   const mica_gguf_text text = mica_gguf_text_at(mica_gguf_find(gguf, "general.architecture"), 0);
   if (text.length == 0)
-    return mica__fail(MICA_E_FORMAT, "%s: it does not say the model's family: the key general.architecture is missing",
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: it does not say the model's family: the key general.architecture is missing, empty or not a "
+                      "text",
                       path);
   snprintf(arch, sizeof arch, "%.*s", (int)(text.length < 63 ? text.length : 63), text.bytes);
   const mica__config_source facts = {.path = path, .gguf = gguf, .arch = arch};

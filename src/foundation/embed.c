@@ -41,7 +41,8 @@ static mica_status choose_form(mica_embedder *e, const mica_embedder_config *c) 
         (int)c->pooling, (int)c->scale);
   if (c->most_tokens < 0 || c->most_tokens > most)
     return mica__fail(MICA_E_INVALID,
-                      "%" PRId64 " tokens per text were asked for, but the model has positions for %" PRId64,
+                      "mica_embedder_create: most_tokens is %" PRId64 ", but must be from 0 to the %" PRId64
+                      " positions that the model has",
                       c->most_tokens, most);
   if (c->batch_tokens < 0 || c->batch_tokens > INT32_MAX)
     return mica__fail(MICA_E_INVALID, "mica_embedder_create: batch_tokens is %" PRId64 ", but must be from 0 to %d",
@@ -84,13 +85,15 @@ static mica_status read_logit_scale(mica_embedder *e) {
   if (!entry) return MICA_OK;
   const bool floating = entry->dtype == MICA_F32 || entry->dtype == MICA_F16 || entry->dtype == MICA_BF16;
   if (entry->block != MICA_BLOCK_NONE || !floating || entry->bytes != mica_dtype_size(entry->dtype))
-    return mica__fail(MICA_E_FORMAT, "%s: the tensor \"logit_scale\" is not one number", e->model->path);
+    return mica__fail(MICA_E_FORMAT, "%s: the tensor \"logit_scale\" must be one number of f32, f16 or bf16",
+                      e->model->path);
   float logarithm;
   mica__elements_to_floats(entry->dtype, entry->data, 1, &logarithm);
   e->logit_scale = exp((double)logarithm);
   return isfinite(e->logit_scale)
              ? MICA_OK
-             : mica__fail(MICA_E_FORMAT, "%s: the tensor \"logit_scale\" is not finite", e->model->path);
+             : mica__fail(MICA_E_FORMAT, "%s: the exponential of the tensor \"logit_scale\" is not finite",
+                          e->model->path);
 }
 
 static mica_status make(mica_embedder *e, const mica_embedder_config *c) {

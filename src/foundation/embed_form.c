@@ -26,7 +26,7 @@ static bool is_plain_folder(const char *name) {
 
 static mica_status take_module(const char *path, const cJSON *module, mica__embed_form *form, mica__text *pooling) {
   const char *type = text_of(module, "type"), *folder = text_of(module, "path");
-  if (!type) return mica__fail(MICA_E_FORMAT, "%s: a module has no type", path);
+  if (!type) return mica__fail(MICA_E_FORMAT, "%s: a module has no type that is a text", path);
   const char *dot = strrchr(type, '.'), *name = dot ? dot + 1 : type;
   if (!strcmp(name, "Transformer")) return MICA_OK;
   if (!strcmp(name, "Normalize")) {
@@ -40,7 +40,7 @@ static mica_status take_module(const char *path, const cJSON *module, mica__embe
                       path, name);
   if (pooling->length) return mica__fail(MICA_E_FORMAT, "%s has two modules Pooling", path);
   if (!folder || !is_plain_folder(folder))
-    return mica__fail(MICA_E_FORMAT, "%s: the path of the module Pooling is not the name of a folder", path);
+    return mica__fail(MICA_E_FORMAT, "%s: the path of the module Pooling is missing or not the name of a folder", path);
   mica__text_add(pooling, folder);
   return mica__text_status(pooling);
 }

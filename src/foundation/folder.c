@@ -25,7 +25,8 @@ static mica_status find_family(const char *path, const cJSON *root, const mica__
   char list[400];
   const cJSON *type = cJSON_GetObjectItemCaseSensitive(root, "model_type");
   if (!cJSON_IsString(type))
-    return mica__fail(MICA_E_FORMAT, "%s: it does not say the model's family: the key model_type is missing", path);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: it does not say the model's family: the key model_type is missing or not a text", path);
   *family = mica__family_of_type(type->valuestring, object);
   if (*family) return MICA_OK;
   if (cJSON_GetObjectItemCaseSensitive(root, "auto_map"))
@@ -58,7 +59,8 @@ mica_status mica__foundation_folder_read(mica_foundation *model, const char *pat
   MICA_TRY(mica__folder_parse(path, config, config_bytes, &model->config));
   MICA_TRY(find_family(path, model->config, &model->family, &name));
   cJSON *object = name ? cJSON_GetObjectItemCaseSensitive(model->config, name) : model->config;
-  if (!cJSON_IsObject(object)) return mica__fail(MICA_E_FORMAT, "%s: the object %s is missing", path, name);
+  if (!cJSON_IsObject(object))
+    return mica__fail(MICA_E_FORMAT, "%s: the object %s is missing or not an object", path, name);
   if (name) MICA_TRY(mica__json_check_keys(path, name, object));
   if (generation) MICA_TRY(take_ends("generation_config.json", generation, generation_bytes, object));
   model->seen = calloc((size_t)cJSON_GetArraySize(object) + 1, sizeof *model->seen);

@@ -30,8 +30,8 @@ static mica_status read_factors(const mica__config_source *f, const char *keys, 
   const mica__config_value list = mica__config_find(f, keys, "");
   const size_t count = (size_t)i->rotated / 2;
   if (list.kind != MICA__CONFIG_LIST || list.count != count || count > MOST_FACTORS)
-    return mica__fail(MICA_E_FORMAT, "%s: the key %.*s must be a list of %zu numbers", f->path,
-                      (int)strcspn(list.key, "|"), list.key, count);
+    return mica__fail(MICA_E_FORMAT, "%s: the key %.*s must be a list of %zu numbers (at most %d are possible)",
+                      f->path, (int)strcspn(list.key, "|"), list.key, count, MOST_FACTORS);
   *kept = calloc(count + 1, sizeof **kept);
   if (!*kept) return mica__fail_nomem(f->path);
   for (size_t n = 0; n < count; n++) {

@@ -39,7 +39,8 @@ static mica_status read_tokens(const files *f, const char *key, mica__whisper_to
   const mica__config_value list = mica__config_find(from, key, "");
   if (list.kind == MICA__CONFIG_ABSENT) return MICA_OK;
   if (list.kind != MICA__CONFIG_LIST || list.count > (size_t)f->vocabulary)
-    return mica__fail(MICA_E_FORMAT, "%s: the key %s is not a list of tokens", from->path, key);
+    return mica__fail(MICA_E_FORMAT, "%s: the key %s must be a list of at most %" PRId64 " tokens", from->path, key,
+                      f->vocabulary);
   tokens->ids = calloc(list.count + 1, sizeof *tokens->ids);
   if (!tokens->ids) return mica__fail_nomem(from->path);
   for (size_t i = 0; i < list.count; i++) {

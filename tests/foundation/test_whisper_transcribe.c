@@ -317,7 +317,7 @@ static const struct {
     {"config.json", "{\"model_type\": ", MICA_E_FORMAT, "config.json"},
     {"generation_config.json", "[1]", MICA_E_FORMAT, "generation_config.json"},
     {"generation_config.json", "{\"suppress_tokens\": [3, 122]}", MICA_E_FORMAT, "suppress_tokens"},
-    {"generation_config.json", "{\"suppress_tokens\": 3}", MICA_E_FORMAT, "not a list"},
+    {"generation_config.json", "{\"suppress_tokens\": 3}", MICA_E_FORMAT, "must be a list of at most"},
     {"generation_config.json", "{\"begin_suppress_tokens\": [0.5]}", MICA_E_FORMAT, "begin_suppress_tokens"},
     {"generation_config.json", "{\"no_timestamps_token_id\": 121}", MICA_E_FORMAT, "no timestamp tokens"},
     {"generation_config.json", "{\"no_timestamps_token_id\": 122}", MICA_E_FORMAT, "no_timestamps_token_id"},
