@@ -157,7 +157,7 @@ static mica_status read_head(reader *r, span *line) {
     if (!is(word, "ngram") || !equal || !read_number((span){what.text, (size_t)(equal - what.text)}, &length) ||
         !read_number((span){equal + 1, (size_t)(what.text + what.bytes - equal - 1)}, &count) || count < 0 ||
         count > 1e12)
-      return wrong(r, "a line of the head must look like ngram 2=1000");
+      return wrong(r, "a line of the head must look like ngram 2=1000, with a count from 0 to 10^12");
     if (length != r->a->order + 1 || length > MICA__ARPA_ORDER)
       return mica__fail(
           MICA_E_FORMAT,

@@ -149,7 +149,8 @@ static mica_status take_frame(search *s, const float *row) {
   const int64_t classes = s->classes;
   double top = -INFINITY, sum = 0;
   for (int64_t c = 0; c < classes; c++) top = fmax(top, (double)row[c]);
-  if (!isfinite(top)) return mica__fail(MICA_E_INVALID, "ctc_beam: a frame has no finite score");
+  if (!isfinite(top))
+    return mica__fail(MICA_E_INVALID, "ctc_beam: the greatest score of a frame is %g, but must be finite", top);
   for (int64_t c = 0; c < classes; c++) sum += exp((double)row[c] - top);
   const double scale = top + log(sum);
   for (int64_t k = 0; k < s->kept; k++) {

@@ -68,7 +68,7 @@ static mica_status add(const char *reference, const char *hypothesis, bool words
 }
 
 mica_status mica_text_errors_add(mica_text_errors *errors, const char *reference, const char *hypothesis) {
-  if (!errors || !reference || !hypothesis) return mica__fail(MICA_E_INVALID, "text_errors_add: a text is NULL");
+  if (!errors || !reference || !hypothesis) return mica__fail(MICA_E_INVALID, "text_errors_add: a pointer is NULL");
   mica_text_errors sum = *errors;
   MICA_TRY(add(reference, hypothesis, true, &sum.word_edits, &sum.words));
   MICA_TRY(add(reference, hypothesis, false, &sum.character_edits, &sum.characters));

@@ -23,9 +23,10 @@ struct mica_ngram {
 
 mica_status mica_ngram_create(int32_t order, int32_t labels, mica_ngram **ngram) {
   if (!ngram || order < 1 || order > MOST_ORDER || labels < 1)
-    return mica__fail(MICA_E_INVALID,
-                      "ngram_create: the order (%d) must be 1 to %d, and the number of labels (%d) at least 1",
-                      (int)order, MOST_ORDER, (int)labels);
+    return mica__fail(
+        MICA_E_INVALID,
+        "ngram_create: the order (%d) must be 1 to %d, the number of labels (%d) at least 1, and ngram not NULL",
+        (int)order, MOST_ORDER, (int)labels);
   mica_ngram *n = calloc(1, sizeof *n);
   if (n) *n = (mica_ngram){.order = order, .labels = labels, .room = ROOM, .entries = calloc(ROOM, sizeof(entry))};
   if (n && n->entries) {

@@ -122,9 +122,10 @@ mica_status mica_text_model_read(const char *name, const char *content, size_t s
                                  mica_text_model **out) {
   if (!name || (size && !content) || !c || !out || c->count < 1 || c->count >= INT32_MAX || !c->letters ||
       c->order < 0 || c->order > MICA__ARPA_ORDER)
-    return mica__fail(MICA_E_INVALID,
-                      "text_model_read: a pointer is NULL, there are no letters, or the order is not 1 to %d",
-                      MICA__ARPA_ORDER);
+    return mica__fail(
+        MICA_E_INVALID,
+        "text_model_read: a pointer is NULL, the number of letters is not 1 to 2^31 - 2, or the order is not 0 to %d",
+        MICA__ARPA_ORDER);
   mica_text_model *m = calloc(1, sizeof *m);
   if (!m) return mica__fail_nomem("a text model");
   m->count = c->count;

@@ -144,7 +144,7 @@ static const struct {
     {"{{ 9223372036854775807 + 1 }}", MICA_E_FORMAT, "does not fit 64 bits"},
     {"{{ -9223372036854775807 * 2 }}", MICA_E_FORMAT, "does not fit 64 bits"},
     {"{{ 10 ** 30 }}", MICA_E_FORMAT, "does not fit 64 bits"},
-    {"{{ 99999999999999999999 }}", MICA_E_FORMAT, "does not fit a number of 64 bits"},
+    {"{{ 99999999999999999999 }}", MICA_E_FORMAT, "does not fit 64 bits"},
     {"{% set x = 1 %}{% set x.y = 2 %}", MICA_E_FORMAT, "only a namespace has attributes that can be set"},
     {"{{ [1][::0] }}", MICA_E_FORMAT, "step 0"},
     {"{{ range(1000000)|list }}", MICA_E_FORMAT, "a range may have at most 100000 items"},

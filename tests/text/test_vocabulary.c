@@ -203,7 +203,7 @@ static const struct {
      "tokenizer.ggml.bos_token_id",
      {.kind = MICA_GGUF_KIND_I32, .count = 1, .data = &numbers[0]},
      MICA_E_FORMAT,
-     "bos_token_id is 99, but there are only 13 tokens"},
+     "bos_token_id is 99, but must be at least 0 and less than the number of tokens, 13"},
     {SMALL_LLAMA,
      "tokenizer.ggml.unknown_token_id",
      {.kind = MICA_GGUF_KIND_I32, .count = 1, .data = &numbers[1]},

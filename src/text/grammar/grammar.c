@@ -183,7 +183,7 @@ mica_status mica_grammar_accept(mica_grammar *grammar, int32_t token) {
   const size_t at = g->trie->at[token], bytes = g->trie->at[token + 1] - at;
   if (bytes == 0 || g->ended)
     return mica__fail(MICA_E_INVALID, "grammar: token %d is not allowed here: %s", (int)token,
-                      bytes ? "the text has ended" : "the token has no bytes, and the text may not end here");
+                      bytes ? "the text has ended" : "the token has no bytes, and cannot end the text here");
   MICA_TRY(trim(g));
   const mica_status status = move(g, g->trie->text + at, bytes, &done);
   if (status != MICA_E_INVALID) return status;

@@ -206,7 +206,8 @@ static mica_status read_group(reader *r, int depth, uint32_t *index) {
   if (depth == MOST_NESTING) return fault(r, MICA_E_UNSUPPORTED, "groups are nested deeper than 64 levels");
   if (take(r, '?') && !take(r, ':')) {
     const bool named = peek(r, '<') && r->at + 1 < r->bytes && r->text[r->at + 1] != '=' && r->text[r->at + 1] != '!';
-    if (!named) return fault(r, MICA_E_UNSUPPORTED, "looking ahead or behind is not supported");
+    if (!named)
+      return fault(r, MICA_E_UNSUPPORTED, "of groups that begin with (?, only (?:...) and (?<name>...) are supported");
     while (more(r) && !peek(r, '>')) r->at++;
     if (!take(r, '>')) return fault(r, MICA_E_FORMAT, "a '>' is missing");
   }

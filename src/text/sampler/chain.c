@@ -130,7 +130,7 @@ static mica_status run(mica_sampler *s) {
     functions[s->chain[i]](s);
     if (s->left.count == 0)
       return mica__fail(MICA_E_INVALID,
-                        "sampler: at position %llu, logit_bias forbids every token that the mask allows",
+                        "sampler: at position %llu, logit_bias forbids every token, or every one that the mask allows",
                         (unsigned long long)s->position);
   }
   return MICA_OK;

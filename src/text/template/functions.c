@@ -41,7 +41,8 @@ mica_status mica__function_range(ARGUMENTS) {
 /* Makes a dict from a dict or pairs, then adds the arguments by name. */
 static mica_status make_dict(mica__render *run, const mica__arguments *call, mica__dict **dict) {
   MICA_TRY(mica__dict_create(&run->arena, dict));
-  if (call->count > 1) return mica__fail(MICA_E_FORMAT, "dict() takes at most one dict and names");
+  if (call->count > 1)
+    return mica__fail(MICA_E_FORMAT, "dict() takes at most one argument without a name: a dict or a list of pairs");
   if (call->count == 1 && call->items[0].kind == MICA__OBJECT_DICT) {
     const mica__dict *from = call->items[0].as.dict;
     for (size_t i = 0; i < from->count; i++)

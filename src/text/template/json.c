@@ -127,7 +127,7 @@ static mica_status read_number(reader *r, mica__object *value) {
   bool whole = true;
   if (r->text[r->at] == '-') r->at++;
   const size_t first = r->at;
-  if (skip_digits(r) == 0) return fault(r, "a value is missing");
+  if (skip_digits(r) == 0) return fault(r, "there is no JSON value");
   if (r->text[first] == '0' && r->at - first > 1) return fault(r, "a number begins with 0");
   if (r->at < r->bytes && r->text[r->at] == '.') {
     whole = false;

@@ -157,7 +157,8 @@ static mica_status parse_number(mica__parser *p, mica__object *value) {
   }
   if (errno || !end || *end || used + 1 == sizeof digits ||
       (used > 1 && digits[0] == '0' && digits[1] >= '0' && digits[1] <= '9' && is_kind(p, MICA__TOKEN_INTEGER)))
-    return mica__fail(MICA_E_FORMAT, "'%.*s' does not fit a number of 64 bits", (int)(bytes < 40 ? bytes : 40), token);
+    return mica__fail(MICA_E_FORMAT, "'%.*s' is not a number, does not fit 64 bits, or begins with 0",
+                      (int)(bytes < 40 ? bytes : 40), token);
   p->at++;
   return MICA_OK;
 }

@@ -233,7 +233,7 @@ static mica_status parse_statement(mica__parser *p, mica__syntax **node) {
   const int bytes = (int)(token->end - token->begin < 40 ? token->end - token->begin : 40);
   const char *word = p->t->source + token->begin;
   if (!strncmp(word, "end", 3) || !strncmp(word, "el", 2))
-    return mica__fail(MICA_E_FORMAT, "{%% %.*s %%} has no tag to close", bytes, word);
+    return mica__fail(MICA_E_FORMAT, "{%% %.*s %%} has no tag to close, or is not a tag", bytes, word);
   return mica__fail(MICA_E_UNSUPPORTED, "Mica has no tag '%.*s'", bytes, word);
 }
 

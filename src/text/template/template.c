@@ -155,7 +155,9 @@ mica_status mica_chat_template_apply_spans(const mica_chat_template *chat_templa
                                            mica_text_span **spans, size_t *span_count) {
   static const mica_chat_options none = {0};
   if (!chat_template || !messages || !text || !spans != !span_count)
-    return mica__fail(MICA_E_INVALID, "mica_chat_template_apply: chat_template, messages or text is NULL");
+    return mica__fail(
+        MICA_E_INVALID,
+        "mica_chat_template_apply: chat_template, messages or text is NULL, or only one of spans and span_count is");
   if (options && !options->variables && options->variable_count)
     return mica__fail(MICA_E_INVALID, "mica_chat_template_apply: variables is NULL");
   mica__render run = {.t = chat_template};

@@ -135,7 +135,9 @@ static mica_status special_id(const vocabulary *v, const char *name, int64_t *id
   const mica_gguf_value *value = key(v, name);
   *id = value ? mica_gguf_integer(value, 0) : -1;
   if (value && (*id < 0 || (uint64_t)*id >= v->count))
-    return mica__fail(MICA_E_FORMAT, "%s is %" PRId64 ", but there are only %zu tokens", name, *id, v->count);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s is %" PRId64 ", but must be at least 0 and less than the number of tokens, %zu", name, *id,
+                      v->count);
   return MICA_OK;
 }
 
@@ -380,7 +382,8 @@ static mica_status write_sentencepiece(vocabulary *v) {
   const mica_gguf_text arch = mica_gguf_text_at(mica_gguf_find(v->file, "general.architecture"), 0);
   int64_t unknown = -1;
   v->gemma = is_text(arch, "gemma") || is_text(arch, "gemma2") || is_text(arch, "gemma3");
-  if (!v->scores && !v->merges) return mica__fail(MICA_E_FORMAT, "tokenizer.ggml.scores is missing");
+  if (!v->scores && !v->merges)
+    return mica__fail(MICA_E_FORMAT, "tokenizer.ggml.scores is missing, and so is tokenizer.ggml.merges");
   MICA_TRY(special_id(v, "unknown_token_id", &unknown));
   add_added_tokens(v);
   add_spaces(v, is_text(arch, "phi3"));
@@ -508,7 +511,8 @@ static mica_status find_list(const vocabulary *v, const char *name, bool text, b
 static mica_status write_json(vocabulary *v) {
   const mica_gguf_text model = mica_gguf_text_at(key(v, "model"), 0);
   if (model.length == 0)
-    return mica__fail(MICA_E_FORMAT, "tokenizer.ggml.model is missing, so the file has no tokeniser");
+    return mica__fail(MICA_E_FORMAT,
+                      "tokenizer.ggml.model is missing, empty or not a text, so the file has no tokeniser");
   MICA_TRY(find_list(v, "tokens", true, false, &v->tokens));
   if (!v->tokens) return mica__fail(MICA_E_FORMAT, "tokenizer.ggml.tokens is missing");
   v->count = v->tokens->count;

@@ -197,7 +197,7 @@ static mica_status add_special(vocabulary *v, mica_gguf_keys *keys, const cJSON 
   const cJSON *id = get(get(token, "SpecialToken"), "id");
   const cJSON *known = cJSON_IsString(id) ? get(get(get(frame, "special_tokens"), id->valuestring), "ids") : NULL;
   if (!cJSON_IsArray(known) || cJSON_GetArraySize(known) != 1 || !cJSON_IsNumber(known->child))
-    return refuse(v, "special tokens of several ids around a text");
+    return refuse(v, "a special token whose ids are not exactly one number");
   snprintf(whole, sizeof whole, "tokenizer.ggml.%s_token_id", key);
   return mica_gguf_keys_add_integer(keys, whole, (int64_t)known->child->valuedouble);
 }
@@ -230,7 +230,7 @@ static mica_status write_byte_level(vocabulary *v, mica_gguf_keys *keys) {
   if (is_true(level, "add_prefix_space")) return refuse(v, "a byte-level tokeniser that adds a space");
   if (digits && !is_true(digits, "individual_digits")) return refuse(v, "Digits with individual_digits false");
   if (split && (!cJSON_IsString(pattern) || !is(split, "behavior", "Isolated") || is_true(split, "invert")))
-    return refuse(v, "a Split whose pattern is not an isolated regular expression");
+    return refuse(v, "a Split that is inverted, not Isolated, or not by a regular expression");
   if (split && !cJSON_IsFalse(flag)) return refuse(v, "a Split together with ByteLevel's own pattern (use_regex)");
   if (!split && cJSON_IsFalse(flag)) return refuse(v, "a ByteLevel with use_regex false and no Split");
   const char *name =
@@ -270,7 +270,7 @@ static mica_status write_all(vocabulary *v, mica_gguf_keys *keys) {
   v->bytes = is_true(v->model, "byte_fallback");
   const bool level = step_of(get(v->root, "pre_tokenizer"), "pretokenizers", "ByteLevel") != NULL;
   if (!is(v->model, "type", "BPE") || !cJSON_IsObject(get(v->model, "vocab")) || level == v->bytes)
-    return refuse(v, "a tokeniser other than BPE that either is byte-level or has byte tokens");
+    return refuse(v, "a tokeniser other than BPE with a vocab, which is byte-level or has byte tokens, but not both");
   v->tokens = calloc(v->count, sizeof *v->tokens);
   v->types = calloc(v->count, sizeof *v->types);
   if (!v->tokens || !v->types) return mica__fail_nomem(v->name);

@@ -188,7 +188,8 @@ static mica_status parse_scores(const cJSON *object, mica_tokenizer *tokenizer) 
   cJSON_ArrayForEach(item, list) {
     const cJSON *token = cJSON_IsArray(item) ? item->child : NULL, *score = token ? token->next : NULL;
     if (!cJSON_IsString(token) || !cJSON_IsNumber(score) || !isfinite(score->valuedouble))
-      return mica__fail(MICA_E_FORMAT, "vocab: entry %lld must be a text and its score", (long long)id);
+      return mica__fail(MICA_E_FORMAT, "vocab: entry %lld must be a text and its score, a finite number",
+                        (long long)id);
     const size_t length = strlen(token->valuestring);
     MICA_TRY(mica__vocab_set(&tokenizer->vocab, id, token->valuestring, length, false));
     if (length) MICA_TRY(mica__trie_add(&model->trie, token->valuestring, length, (int32_t)id, false));

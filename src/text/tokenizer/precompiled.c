@@ -103,10 +103,11 @@ static mica_status check(const mica__charsmap *map) {
 static mica_status fill(mica__charsmap *map, const uint8_t *data, size_t bytes) {
   const size_t trie = bytes >= 4 ? word_at(data) : 0;
   if (trie < 4 || trie % 4 || trie > bytes - 4)
-    return mica__fail(MICA_E_FORMAT,
-                      "precompiled_charsmap: the size of the trie is %zu bytes, but must be a multiple of 4 within the "
-                      "map's %zu bytes",
-                      trie, bytes);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "precompiled_charsmap: the size of the trie is %zu bytes, but must be a multiple of 4, at least 4, "
+        "within the map's %zu bytes",
+        trie, bytes);
   map->unit_count = trie / 4;
   map->text_bytes = bytes - 4 - trie;
   map->units = malloc(trie);
