@@ -25,9 +25,11 @@ typedef struct walk {
 } walk;
 
 static mica_status leaves(const walk *w) {
-  return mica__fail(MICA_E_FORMAT,
-                    "tensor '%s': its external data must be in a file of the model's folder, not in '%s'", w->who,
-                    w->location);
+  return mica__fail(
+      MICA_E_FORMAT,
+      "tensor '%s': its external data must be in a file of the model's folder, not in '%s'; the path must be "
+      "relative, without '//', '..' or '.' after its start, and below %d bytes, 256 per name",
+      w->who, w->location, (int)sizeof w->rest);
 }
 
 /* Puts the target of the link `name` in the current folder before the remaining path. */

@@ -138,7 +138,7 @@ static mica_status sort(ordering *o, int32_t *order) {
       if (--o->waits[o->user[p]] == 0) order[made++] = o->user[p];
   for (int32_t i = 0; made < o->count && i < o->count; i++)
     if (o->waits[i])
-      return mica__fail(MICA_E_FORMAT, "%s: node '%.80s' (%.80s) is part of a cycle", o->model->name,
+      return mica__fail(MICA_E_FORMAT, "%s: node '%.80s' (%.80s) is part of a cycle or depends on one", o->model->name,
                         mica__onnx_text(o->nodes[i]->name), mica__onnx_text(o->nodes[i]->op_type));
   return MICA_OK;
 }

@@ -48,7 +48,7 @@ static mica_status look(guard *g, const ProtobufCMessageDescriptor *type, const 
     const uint8_t *field = at;
     uint64_t tag = 0, length = 0;
     if (!read_varint(&at, end, &tag) || tag >> 3 == 0 || tag >> 3 > (1u << 29) - 1)
-      return refuse(g, type, field, "an invalid field number");
+      return refuse(g, type, field, "an invalid or truncated field number");
     int wire = (int)(tag & 7);
     if (wire == WIRE_VARINT) {
       if (!read_varint(&at, end, &length)) return refuse(g, type, field, "a number that does not end");

@@ -79,7 +79,8 @@ static mica_status check_feed(const mica_onnx_runner *r, const mica_onnx_feed *f
   int64_t count = 0;
   mica_shape shape = shape_of(feed);
   if (!feed->tensor && (!feed->data || !mica_dtype_is_valid(feed->dtype)))
-    return mica__fail(MICA_E_INVALID, "mica_onnx_run: the feed of '%s' has neither a tensor nor elements", feed->name);
+    return mica__fail(MICA_E_INVALID,
+                      "mica_onnx_run: the feed of '%s' has neither a tensor nor elements of a valid type", feed->name);
   MICA_TRY(mica_shape_count(shape, &count));
   if (feed->tensor && mica_tensor_engine(feed->tensor) != r->engine)
     return mica__fail(MICA_E_INVALID, "mica_onnx_run: the tensor for '%s' belongs to another engine", feed->name);

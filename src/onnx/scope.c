@@ -112,8 +112,9 @@ static mica_value lower_texts(mica__lowering *l, const Onnx__TensorProto *proto,
   int64_t count = -1;
   for (size_t i = 0; i < proto->n_dims && i < MICA_MAX_RANK; i++) shape.dim[i] = proto->dims[i];
   if (proto->n_dims > MICA_MAX_RANK || mica_shape_count(shape, &count) != MICA_OK || count != (int64_t)texts->count) {
-    l->status = mica__fail(MICA_E_FORMAT, "tensor '%.80s' has %zu texts, which do not match its shape",
-                           mica__onnx_text(proto->name), texts->count);
+    l->status = mica__fail(MICA_E_FORMAT,
+                           "tensor '%.80s' has %zu texts, which do not match its shape of %zu dimensions (at most %d)",
+                           mica__onnx_text(proto->name), texts->count, proto->n_dims, MICA_MAX_RANK);
     return (mica_value){0};
   }
   int64_t *indices = mica__lower_room(l, texts->count + 1, sizeof *indices);

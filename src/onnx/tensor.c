@@ -197,9 +197,10 @@ static mica_status find_external(mica__external *external, const Onnx__TensorPro
   if (!location || !*location)
     return mica__fail(MICA_E_FORMAT, "tensor '%.80s': its external data has no location", name_of(proto));
   if (wrong)
-    return mica__fail(MICA_E_FORMAT,
-                      "tensor '%.80s': external data in '%.200s' has the %s '%.40s', but it must be below 2^64",
-                      name_of(proto), location, wrong, word);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "tensor '%.80s': external data in '%.200s' has the %s '%.40s', but it must be a whole number below 2^64",
+        name_of(proto), location, wrong, word);
   char text[MICA_SHAPE_TEXT];
   if (given != length)
     return mica__fail(MICA_E_FORMAT,
@@ -298,7 +299,9 @@ static mica_status scatter(const Onnx__SparseTensorProto *proto, const mica__onn
               (rank == 1 || (rank == 2 && indices->shape.dim[1] == (int64_t)proto->n_dims)) &&
               indices->shape.dim[0] == values->count;
   if (!fits)
-    return mica__fail(MICA_E_FORMAT, "sparse tensor '%.80s': the numbers of values and indices do not match", name);
+    return mica__fail(MICA_E_FORMAT,
+                      "sparse tensor '%.80s': indices must be int64, (n) or (n, %zu), for n values in one dimension",
+                      name, proto->n_dims);
   t->dtype = values->dtype;
   MICA_TRY(shape_of(name, proto->dims, proto->n_dims, t->dtype, &t->shape, &t->count));
   if (t->count > MOST_DENSE)

@@ -207,8 +207,8 @@ fifo.bin|0|16|: it must be a regular file with a single hard link
 folder|0|16|: it must be a regular file with a single hard link
 w.bin|20|16|: 16 bytes from byte 20 on, but the file has only 32
 w.bin|18446744073709551600|16|: 16 bytes from byte 18446744073709551600 on, but the file has only 32
-w.bin|-4|16| has the offset '-4', but it must be below 2^64
-w.bin|0|99999999999999999999| has the length '99999999999999999999', but it must be below 2^64
+w.bin|-4|16| has the offset '-4', but it must be a whole number below 2^64
+w.bin|0|99999999999999999999| has the length '99999999999999999999', but it must be a whole number below 2^64
 w.bin|0|8|
 END
 

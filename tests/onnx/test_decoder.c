@@ -109,7 +109,7 @@ START_TEST(what_does_not_fit_is_refused) {
       {"MatMulNBits x w w > y", {NUMBER("K", 8), NUMBER("N", 8), NUMBER("block_size", 16)}, "reshape"},
       {"GatherBlockQuantized w n w > y", {NUMBER("block_size", 24)}, "block_size (24) a power of two from 16"},
       {"GatherBlockQuantized w n w > y", {{0}}, "data must be of type int4, uint4 or uint8"},
-      {"MoE x r w - w > y", {NUMBER("k", 3)}, "and k 3 at most the number of experts"},
+      {"MoE x r w - w > y", {NUMBER("k", 3)}, "and k (3) from 1 to the number of experts"},
       {"MoE x r w - w > y", {TEXT("activation_type", "swiglu")}, "there is no fc3"},
       {"QMoE x r w w - w w > y", {{0}}, "packed weights must be of type uint8"},
       {"QMoE x r w w - w w > y", {TEXT("quant_type", "fp4")}, "only quant_type 'int' is supported"},

@@ -41,7 +41,7 @@ static bool position(mica__lowering *l, const mica__onnx_node *node, int32_t k, 
   if (*at < 0) *at += count;
   if (*at >= 0 && *at <= last) return true;
   mica__lower_fail(l, node, MICA_E_SHAPE, "position %lld is outside of the sequence, which has %lld values",
-                   (long long)*at, (long long)count);
+                   (long long)(given.count ? given.values[0] : standard), (long long)count);
   return false;
 }
 

@@ -83,8 +83,10 @@ static bool take_operands(mica__lowering *l, const mica__onnx_node *node, attent
   if (!a->q.graph || !a->k.graph || !a->v.graph) return false;
   if (a->key_heads >= 1 && a->heads % a->key_heads == 0 && mica_value_shape(a->k).rank == 4)
     return take_window(l, node, a);
-  mica__lower_fail(l, node, MICA_E_SHAPE, "the heads of queries (%lld) must be a multiple of the heads of keys (%lld)",
-                   (long long)a->heads, (long long)a->key_heads);
+  mica__lower_fail(
+      l, node, MICA_E_SHAPE,
+      "the heads of queries (%lld) must be a multiple of the heads of keys (%lld), and keys must have rank 4",
+      (long long)a->heads, (long long)a->key_heads);
   return false;
 }
 

@@ -267,7 +267,7 @@ MICA__LOWER(multi_head_attention) {
   if (!v[0].graph) return MICA_OK;
   if (!v[1].graph || !v[2].graph || mica_value_shape(v[0]).rank != 3)
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                            "query must be (batch, rows, width), and key and value must be tensors of their own");
+                            "query must be (batch, rows, width), and key and value be given as separate operands");
   int64_t own[3];
   for (int k = 0; k < 3; k++) {
     mica_shape s = mica_value_shape(v[k]);

@@ -14,7 +14,8 @@ mica_value mica__packed_elements(mica_value bytes, int64_t bits, int64_t count) 
   mica_shape s = mica_value_shape(bytes);
   const int32_t last = s.rank - 1, per = (int32_t)(8 / bits);
   if (last < 0 || last >= MICA_MAX_RANK - 1 || s.dim[last] > INT64_MAX / per || count > s.dim[last] * per)
-    return mica_graph_fail(bytes.graph, MICA_E_SHAPE, "packed elements are fewer than the operator says");
+    return mica_graph_fail(bytes.graph, MICA_E_SHAPE,
+                           "packed elements must have 1 to 7 axes, and not be fewer than the operator says");
   if (bits < 8) {
     mica_value shift = mica_constant(bytes.graph, MICA_U8, MICA_SHAPE(per), shifts + (bits == 2 ? 0 : 4));
     mica_value each = mica_shift_right(mica_unsqueeze(bytes, MICA_AXES(last + 1)), shift);
@@ -44,7 +45,9 @@ mica_value mica__packed_dequantize(const mica__packed *w) {
   if (bytes.rank < 1 || bytes.rank >= MICA_MAX_RANK || s.rank != bytes.rank || w->block < 1 || w->columns < 1 ||
       s.dim[last] != (w->columns - 1) / w->block + 1 || s.dim[last] > INT64_MAX / w->block ||
       mica_value_dtype(w->bytes) != MICA_U8)
-    return mica_graph_fail(w->bytes.graph, MICA_E_SHAPE, "scales do not fit the blocks of a packed weight");
+    return mica_graph_fail(
+        w->bytes.graph, MICA_E_SHAPE,
+        "a packed weight must be of type uint8, and its scales of the same rank, one per block of the last axis");
   if (w->zero.graph && is_floating(w->zero)) {
     mica_value x = mica_cast(mica__packed_elements(w->bytes, w->bits, w->columns), mica_value_dtype(w->scale));
     x = mica_sub(x, each_element(mica_cast(w->zero, mica_value_dtype(w->scale)), w->block, w->columns));

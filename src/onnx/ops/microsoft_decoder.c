@@ -61,10 +61,11 @@ static bool take_heads(mica__lowering *l, const mica__onnx_node *node, grouped *
   bool packed = !part[1].graph && !part[2].graph;
   if (g->key_heads < 1 || g->heads < g->key_heads || g->heads > INT32_MAX || g->heads % g->key_heads || s.rank != 3 ||
       packed == (part[1].graph && part[2].graph)) {
-    mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "num_heads (%lld) must be a multiple of kv_num_heads (%lld), the rank of query (%d) must be 3, "
-                     "and key and value must both be given or both be absent",
-                     (long long)g->heads, (long long)g->key_heads, (int)s.rank);
+    mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "num_heads (%lld) must be a multiple of kv_num_heads (%lld), both at least 1, the rank of query (%d) 3, "
+        "and key and value must both be given or both be absent",
+        (long long)g->heads, (long long)g->key_heads, (int)s.rank);
     return false;
   }
   int64_t all = g->heads + (packed ? 2 * g->key_heads : 0);
@@ -221,7 +222,7 @@ static mica_value positions_of(mica__lowering *l, const mica__onnx_node *node, c
   if (!given_at.graph) return mica_add(mica_reshape(g->first, MICA_SHAPE(g->batch, 1)), row);
   mica_shape s = mica_value_shape(given_at);
   if (s.rank != 2 || s.dim[0] != g->batch || s.dim[1] != g->rows || g->batch * g->rows == 0) {
-    mica__lower_fail(l, node, MICA_E_SHAPE, "position_ids must be (batch, rows)");
+    mica__lower_fail(l, node, MICA_E_SHAPE, "position_ids must be (batch, rows), and not empty");
     return (mica_value){0};
   }
   if (g->first.graph) return given_at;

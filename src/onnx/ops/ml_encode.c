@@ -64,8 +64,9 @@ static mica_value find_keys(mica__lowering *l, const mica__onnx_node *node, cons
   if (!x.graph) return x;
   if ((own != NULL) != (k->texts.count > 0) || !k->count) {
     mica__lower_fail(l, node, MICA_E_FORMAT,
-                     own ? "operand 0 holds texts, but the categories are numbers"
-                         : "operand 0 holds numbers, but the categories are texts");
+                     !k->count ? "there are no categories"
+                     : own     ? "operand 0 holds texts, but the categories are numbers"
+                               : "operand 0 holds numbers, but the categories are texts");
     return (mica_value){0};
   }
   if (own) return find_texts(l, node, k, x, own);

@@ -13,8 +13,9 @@ static mica_value per_feature(mica__lowering *l, const mica__onnx_node *node, co
   const mica_shape shape = mica_value_shape(x);
   if (shape.rank && list.count && (list.count == 1 || list.count == shape.dim[shape.rank - 1]))
     return mica__ml_constant(l, mica_value_dtype(x), MICA_SHAPE(list.count), list.values);
-  mica__lower_fail(l, node, MICA_E_SHAPE, "%s has %lld numbers, but must have 1 or %lld (one per feature)", name,
-                   (long long)list.count, shape.rank ? (long long)shape.dim[shape.rank - 1] : 0);
+  mica__lower_fail(l, node, MICA_E_SHAPE,
+                   "%s has %lld numbers, but must have 1 or %lld (one per feature of operand 0, of rank 1 or above)",
+                   name, (long long)list.count, shape.rank ? (long long)shape.dim[shape.rank - 1] : 0);
   return (mica_value){0};
 }
 
@@ -51,9 +52,11 @@ static mica_value imputed_integers(mica__lowering *l, const mica__onnx_node *nod
   const mica_shape shape = mica_value_shape(x);
   mica__onnx_ints(node, "imputed_value_int64s", &list);
   if (!shape.rank || !list.count || (list.count != 1 && list.count != shape.dim[shape.rank - 1])) {
-    mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "imputed_value_int64s has %lld numbers, but must have 1 or %lld (one per feature)",
-                     (long long)list.count, shape.rank ? (long long)shape.dim[shape.rank - 1] : 0);
+    mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "imputed_value_int64s has %lld numbers, but must have 1 or %lld (one per feature of operand 0, of rank "
+        "1 or above)",
+        (long long)list.count, shape.rank ? (long long)shape.dim[shape.rank - 1] : 0);
     return (mica_value){0};
   }
   return mica_cast(mica__ml_integers(l, MICA_SHAPE(list.count), list.values), mica_value_dtype(x));
@@ -103,7 +106,7 @@ MICA__LOWER(ml_vectorizer) {
     const int64_t has = x.graph ? mica_value_shape(x).dim[1] : 0, wants = k < widths.count ? widths.values[k] : has;
     if (wants < 0 || wants > INT32_MAX)
       return mica__lower_fail(l, node, MICA_E_FORMAT,
-                              "inputdimensions contains %lld, but its numbers must be 0 or above", (long long)wants);
+                              "inputdimensions contains %lld, but its numbers must be 0 to 2^31 - 1", (long long)wants);
     if (wants < has) x = mica_slice(x, 1, 0, wants, 1);
     if (wants > has) x = mica_pad(x, (int64_t[]){0, 0}, (int64_t[]){0, wants - has}, MICA_PAD_MODE_CONSTANT, 0);
     parts[k] = x;
@@ -119,7 +122,9 @@ MICA__LOWER(ml_zip_map) {
   if (!x.graph || !mica__ml_classes_of(l, node, "classlabels_int64s", &classes)) return MICA_OK;
   const mica_shape shape = mica_value_shape(x);
   if (shape.rank < 1 || shape.rank > 2 || shape.dim[shape.rank - 1] != classes.count)
-    return mica__lower_fail(l, node, MICA_E_SHAPE, "%lld labels do not match %lld columns", (long long)classes.count,
-                            shape.rank ? (long long)shape.dim[shape.rank - 1] : 0);
+    return mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "operand 0 must have rank 1 or 2 (it has %d) and a column per label; %lld labels do not match %lld columns",
+        (int)shape.rank, (long long)classes.count, shape.rank ? (long long)shape.dim[shape.rank - 1] : 0);
   return give(l, node, shape.rank == 1 ? mica_reshape(x, MICA_SHAPE(1, classes.count)) : x);
 }

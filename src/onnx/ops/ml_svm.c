@@ -70,8 +70,8 @@ MICA__LOWER(ml_svm_regressor) {
   const int64_t terms = count > 0 ? count : mica_value_shape(x).dim[1];
   if (weights.count != terms || rho.count != 1)
     return mica__lower_fail(l, node, MICA_E_SHAPE,
-                            "coefficients has %lld numbers, but must have %lld, and rho has %lld, but must have 1",
-                            (long long)weights.count, (long long)terms, (long long)rho.count);
+                            "coefficients must have %lld numbers (it has %lld), and rho 1 (it has %lld)",
+                            (long long)terms, (long long)weights.count, (long long)rho.count);
   const mica_value kernel = count > 0 ? kernel_of(l, node, x, count) : x;
   if (!kernel.graph) return MICA_OK;
   const mica_value w = mica__ml_constant(l, mica_value_dtype(x), MICA_SHAPE(terms, 1), weights.values);
@@ -109,9 +109,11 @@ static bool count_vectors(machine *m) {
   if (classes >= 2 && m->pairs && m->per_class.count == classes && m->rho.count == m->pairs &&
       m->weights.count == (classes - 1) * m->vectors)
     return true;
-  mica__lower_fail(m->l, m->node, MICA_E_SHAPE,
-                   "%lld classes with %lld vectors, %lld coefficients and %lld numbers in rho do not fit",
-                   (long long)classes, (long long)m->vectors, (long long)m->weights.count, (long long)m->rho.count);
+  mica__lower_fail(
+      m->l, m->node, MICA_E_SHAPE,
+      "%lld classes with %lld vectors, %lld coefficients and %lld numbers in rho do not fit; 2 to 65535 classes need "
+      "a number of vectors each, classes - 1 coefficients per vector, and a rho per pair of classes",
+      (long long)classes, (long long)m->vectors, (long long)m->weights.count, (long long)m->rho.count);
   return false;
 }
 
@@ -238,10 +240,11 @@ static mica_value probabilities(const machine *m, mica_value scores, const mica_
 static mica_status linear(machine *m, mica_value x, mica__ml_post post) {
   const int64_t features = mica_value_shape(x).dim[1], classes = m->classes.count;
   if (features < 1 || m->weights.count / features != classes || m->weights.count % features || m->rho.count < 1)
-    return mica__lower_fail(
-        m->l, m->node, MICA_E_SHAPE,
-        "coefficients has %lld numbers, but must have %lld (classes) times %lld (features), and rho must not be empty",
-        (long long)m->weights.count, (long long)classes, (long long)features);
+    return mica__lower_fail(m->l, m->node, MICA_E_SHAPE,
+                            "coefficients must have %lld (classes) times %lld (features) numbers (it has %lld), and "
+                            "rho at least 1 (it has %lld)",
+                            (long long)classes, (long long)features, (long long)m->weights.count,
+                            (long long)m->rho.count);
   const mica_value w = mica__ml_constant(m->l, mica_value_dtype(x), MICA_SHAPE(classes, features), m->weights.values);
   const mica_value y = mica_affine(mica_matmul(x, mica_transpose(w, MICA_AXES(1, 0))), 1, m->rho.values[0]);
   mica__ml_give_labels(m->l, m->node, &m->classes, mica_argmax(y, 1, false));

@@ -60,7 +60,7 @@ static void make_leaf(mica__tree_node *at, int32_t self) {
 
 static bool set_feature(mica__lowering *l, const mica__onnx_node *node, int64_t feature, mica__tree_node *at) {
   if (feature < 0 || feature >= INT32_MAX)
-    return refuse(l, node, "nodes_featureids must be 0 or above, but contains", feature);
+    return refuse(l, node, "nodes_featureids must be 0 to 2^31 - 2, but contains", feature);
   at->feature = (int32_t)feature;
   return true;
 }
@@ -84,7 +84,7 @@ static bool find_depth(mica__lowering *l, const mica__onnx_node *node, int32_t *
     }
   }
   if (found < t->node_count)
-    return refuse(l, node, "branches of trees must not form cycles; the number of nodes in cycles is",
+    return refuse(l, node, "branches of trees must not form cycles; the number of nodes in or below cycles is",
                   t->node_count - found);
   if (t->depth <= MOST_LEVELS) return true;
   mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a tree of %d levels is too deep; the limit is %d", (int)t->depth,
@@ -324,7 +324,8 @@ bool mica__trees_read_5(mica__lowering *l, const mica__onnx_node *node, int64_t 
   const int64_t own = f.count + f.leaves, most = own + f.members.count;
   mica__onnx_ints(node, "tree_roots", &roots);
   if (most > MOST_NODES || roots.count < 1 || roots.count > MOST_NODES)
-    return refuse(l, node, "there must be 1 to 2^24 trees, with fewer than 2^24 nodes; the number of trees is",
+    return refuse(l, node,
+                  "there must be 1 to 2^24 trees, with at most 2^24 nodes, leaves and members; the number of trees is",
                   roots.count);
   t->nodes = mica__lower_room(l, (size_t)most, sizeof *t->nodes);
   t->weights = mica__lower_room(l, (size_t)f.leaves, sizeof *t->weights);

@@ -96,7 +96,7 @@ MICA__LOWER(quantize) {
   const bool nibbles = mica__onnx_is_nibble(steps);
   if (nibbles ? !mica__onnx_dtype(steps, &dtype) : type && !mica__lower_dtype(l, type, &dtype))
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "elements of type %s are not supported",
-                            mica__onnx_type_name((int32_t)type));
+                            mica__onnx_type_name(nibbles ? steps : (int32_t)type));
   scale = mica_cast(scale, MICA_F32);
   if (nibbles)
     return give(l, node,

@@ -94,10 +94,12 @@ MICA__LOWER(range) {
       !mica__lower_reals(l, node, 2, &delta))
     return MICA_OK;
   if (start.count != 1 || limit.count != 1 || delta.count != 1 || delta.values[0] == 0)
-    return mica__lower_fail(l, node, MICA_E_INVALID, "start, limit and delta must be numbers, and delta must not be 0");
+    return mica__lower_fail(l, node, MICA_E_INVALID,
+                            "start, limit and delta must be one number each, and delta must not be 0");
   double count = ceil((limit.values[0] - start.values[0]) / delta.values[0]);
   if (!(count <= MICA__LOWER_POSITIONS))
-    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED, "a range of %g elements is too long; the limit is %d", count,
+    return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
+                            "a range of %g elements is not possible; it can have at most %d", count,
                             MICA__LOWER_POSITIONS);
   mica_dtype dtype = mica_value_dtype(x);
   mica_value positions = mica_range(mica__lower_graph(l), MICA_I64, count > 0 ? (int64_t)count : 0);

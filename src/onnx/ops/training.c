@@ -14,8 +14,8 @@ static bool begin(mica__lowering *l, const mica__onnx_node *node, int32_t kinds,
   s->tensors = (node->input_count - 2) / kinds;
   if (s->rate.graph && s->count.graph && s->tensors >= 1 && (node->input_count - 2) % kinds == 0) return true;
   mica__lower_fail(l, node, MICA_E_FORMAT,
-                   "the node has %d operands, but must have a rate, a count and the same number per tensor",
-                   (int)node->input_count);
+                   "the node has %d operands, but must have a rate, a count and %d for each of at least one tensor",
+                   (int)node->input_count, (int)kinds);
   return false;
 }
 

@@ -43,7 +43,7 @@ MICA__WRITE(max_pool) {
     check_window(w, id, &windows[i]);
     if (w->needed[id]) mica__write_fail(w, id, "positions of maxima have no form in ONNX");
     if (mica__node_list(node, "outputs")[i] > 0 || ceil_mode[i] != ceil_mode[0])
-      mica__write_fail(w, id, "adaptive windows that differ have no form in ONNX");
+      mica__write_fail(w, id, "adaptive windows, and a ceil_mode that differs by axis, have no form in ONNX");
   }
   mica__write_node(w, "MaxPool", mica__write_own(w, id), MICA__OPERANDS(mica__write_operand(w, node->inputs[0])));
   write_windows(w, windows, n, true, ceil_mode[0] != 0);
