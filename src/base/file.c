@@ -115,8 +115,11 @@ mica_status mica__file_read_owned(const char *path, unsigned char **data, size_t
   MICA_TRY(open_to_read(path, &file));
   mica_status status = MICA_OK;
   if (fstat(file, &about) || !is_private(&about))
-    status = mica__fail(MICA_E_STATE,
-                        "%s is not used, because the file belongs to another user or can be written by others", path);
+    status =
+        mica__fail(MICA_E_STATE,
+                   "%s is not used, because the file belongs to another user, can be written by others, or cannot be "
+                   "examined",
+                   path);
   if (status == MICA_OK) status = read_open(file, path, data, size);
   close(file);
   return status;

@@ -114,7 +114,8 @@ static mica_status open_files(mica_gguf *file, const char *path) {
   int number = 0, count = 0;
   const bool is_shard = parse_shard(path, &stem, &number, &count);
   if (is_shard && (number < 1 || number > count))
-    return mica__fail(MICA_E_FORMAT, "%s: its name says shard %d of %d, which cannot be", path, number, count);
+    return mica__fail(MICA_E_FORMAT, "%s: its name says shard %d of %d, but shards are numbered from 1 to their number",
+                      path, number, count);
   if (is_shard && number > 1)
     return mica__fail(MICA_E_FORMAT, "%s is shard %d of %d; open the first one, %.*s-00001-of-%05d.gguf", path, number,
                       count, (int)stem, path, count);
