@@ -21,7 +21,7 @@ static mica_status check_stack(const char *name, const mica_whisper_stack *s, in
       s->positions > MOST_SIZE)
     return mica__fail(MICA_E_INVALID,
                       "whisper: the %s has %" PRId64 " layers, %" PRId64 " hidden features and %" PRId64
-                      " positions; they must be from 1 to 1,000, 2^24 and 2^24",
+                      " positions; layers must be 1 to 1,000, the others 1 to 2^24",
                       name, s->layers, s->hidden, s->positions);
   if (s->heads < 1 || width % s->heads)
     return mica__fail(MICA_E_INVALID,

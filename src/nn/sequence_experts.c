@@ -69,7 +69,7 @@ static bool check(mica_nn *nn, const mica_transformer_config *c) {
     return false;
   }
   if (c->experts.count < 1 || c->experts.chosen < 0 || c->experts.chosen > c->experts.count)
-    wrong = "experts.chosen must be 1 to experts.count";
+    wrong = "experts.count must be at least 1, and experts.chosen 0 (for 1) to experts.count";
   else if (!mica__feed_is_gated(c->feed_forward))
     wrong = "experts need a gated activation function, such as SWIGLU";
   else if (c->experts.clamp < 0 || (c->experts.clamp > 0 && c->feed_forward != MICA_FEED_FORWARD_SWIGLU))
