@@ -310,7 +310,7 @@ static const struct {
     {"{\"type\":\"string\",\"maxLength\":200000}", MICA_E_UNSUPPORTED, "more than 100000 states"},
     {"{\"items\":{\"pattern\":\"(a{300}){400}\"}}", MICA_E_UNSUPPORTED,
      "#/items/pattern: the grammar needs more than 100000 states"},
-    {"{\"pattern\":\"a(?=b)\"}", MICA_E_UNSUPPORTED, "#/pattern: byte 3 of the pattern: looking ahead"},
+    {"{\"pattern\":\"a(?=b)\"}", MICA_E_UNSUPPORTED, "#/pattern: byte 3 of the pattern: of groups that begin with (?"},
     {"{\"pattern\":\"a(b\"}", MICA_E_FORMAT, "a ')' is missing"},
     {"{\"oneOf\":[{\"type\":\"integer\"},{\"type\":\"number\"}]}", MICA_E_UNSUPPORTED,
      "#/oneOf: a value may satisfy both"},

@@ -115,7 +115,7 @@ mica_status mica__argument_integer(const mica__object *argument, int64_t fallbac
   *n = fallback;
   if (!argument || argument->kind == MICA__OBJECT_NONE || mica__object_as_integer(argument, n)) return MICA_OK;
   if (argument->kind == MICA__OBJECT_UNDEFINED) return mica__render_undefined(argument);
-  return mica__fail(MICA_E_FORMAT, "an argument is a %s, but must be an int", mica__object_type(argument));
+  return mica__fail(MICA_E_FORMAT, "an argument is a %s, but must be an int of 64 bits", mica__object_type(argument));
 }
 
 mica_status mica__argument_text(const mica__object *argument, const char *what, mica__object *text) {

@@ -139,7 +139,9 @@ static mica_status compare(mica__arena *work, const mica__object *a, const mica_
     const mica__object *u = a->kind == MICA__OBJECT_UNDEFINED ? a : b;
     return mica__fail(MICA_E_FORMAT, "%.*s", (int)u->count, u->as.text);
   }
-  return mica__fail(MICA_E_FORMAT, "%s and %s cannot be ordered", mica__object_type(a), mica__object_type(b));
+  const bool lists = a->kind == b->kind && mica__object_is_list(a);
+  return mica__fail(MICA_E_FORMAT, "%s and %s %s", mica__object_type(a), mica__object_type(b),
+                    lists ? "are nested too deeply to be ordered" : "cannot be ordered");
 }
 
 mica_status mica__object_compare(mica__arena *work, const mica__object *a, const mica__object *b, int *order) {
@@ -226,7 +228,9 @@ static bool can_be_key(const mica__object *key, int depth) {
 
 mica_status mica__dict_set(mica__arena *arena, mica__dict *dict, const mica__object *key, const mica__object *value) {
   size_t index;
-  if (!can_be_key(key, 0)) return mica__fail(MICA_E_FORMAT, "a %s cannot be the key of a dict", mica__object_type(key));
+  if (!can_be_key(key, 0))
+    return mica__fail(MICA_E_FORMAT, "a %s cannot be the key of a dict%s", mica__object_type(key),
+                      key->kind == MICA__OBJECT_TUPLE ? " if it holds lists or dicts, or is nested too deeply" : "");
   if (find(arena, dict, key, &index)) return dict->values[index] = *value, MICA_OK;
   if (dict->count == dict->room) MICA_TRY(grow(arena, dict));
   if (dict->slots) dict->slots[slot_of(arena, dict, key)] = (uint32_t)dict->count + 1;

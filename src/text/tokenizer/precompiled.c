@@ -84,7 +84,8 @@ static mica_status check_units(const mica__charsmap *map, size_t *stack, uint8_t
                           "precompiled_charsmap: unit %zu of the trie leads to unit %zu, but there are only %zu units",
                           at, next, map->unit_count);
       if (has_text(unit) && (map->units[next] & INT32_MAX) >= map->text_bytes)
-        return mica__fail(MICA_E_FORMAT, "precompiled_charsmap: unit %zu of the trie has a text beyond the end", at);
+        return mica__fail(MICA_E_FORMAT,
+                          "precompiled_charsmap: unit %zu of the trie has a text beyond the end of the texts", at);
       stack[count++] = next;
     }
   }
