@@ -481,7 +481,7 @@ START_TEST(trees_that_lie_are_refused) {
         LEAVES},
        0,
        FOUR,
-       REFUSED("nodes_featureids must be 0 or above, but contains -1")},
+       REFUSED("nodes_featureids must be 0 to 2^31 - 2, but contains -1")},
       {"TreeEnsembleRegressor x > y",
        {STUMP("BRANCH_LEQ"), INTS("target_treeids", 0), INTS("target_nodeids", 1), INTS("target_ids", 1),
         REALS("target_weights", 10)},

@@ -44,7 +44,7 @@ static mica_value kernel_of(mica__lowering *l, const mica__onnx_node *node, mica
   const int64_t features = mica_value_shape(x).dim[1];
   if (count < 1 || features < 1 || vectors.count / features != count || vectors.count % features) {
     mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "support_vectors has %lld numbers, but must have %lld vectors of %lld features, and at least one",
+                     "support_vectors has %lld numbers, but must have %lld vectors of %lld features, both at least 1",
                      (long long)vectors.count, (long long)count, (long long)features);
     return (mica_value){0};
   }

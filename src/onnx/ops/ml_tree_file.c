@@ -21,8 +21,8 @@ static bool integers(mica__lowering *l, const mica__onnx_node *node, const char 
   mica__onnx_ints(node, name, &list);
   *out = list.count ? list.values : NULL;
   if (list.count == count || (optional && !list.count)) return true;
-  mica__lower_fail(l, node, MICA_E_FORMAT, "%s has %lld numbers, but must have %lld", name, (long long)list.count,
-                   (long long)count);
+  mica__lower_fail(l, node, MICA_E_FORMAT, "%s has %lld numbers, but must have %lld%s", name, (long long)list.count,
+                   (long long)count, optional ? " or none" : "");
   return false;
 }
 
