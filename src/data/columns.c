@@ -79,7 +79,7 @@ uint64_t mica_dataset_line(const mica_dataset *dataset, uint64_t sample) {
 
 static mica_status check_sample(const mica_dataset *dataset, size_t column, uint64_t sample) {
   if (!dataset || column >= dataset->store->column_count)
-    return mica__fail(MICA_E_INVALID, "the dataset has no column number %zu, counted from 0", column);
+    return mica__fail(MICA_E_INVALID, "the dataset is NULL, or has no column number %zu, counted from 0", column);
   if (sample >= dataset->count)
     return mica__fail(MICA_E_INVALID, "%s has %llu samples, so there is no sample number %llu, counted from 0",
                       dataset->store->name, (unsigned long long)dataset->count, (unsigned long long)sample);
@@ -133,9 +133,9 @@ static mica_status check_classes(const mica_dataset *dataset, const mica__column
   if (from->about.kind != MICA_COLUMN_KIND_CLASS || !from->foreign) return MICA_OK;
   for (size_t i = 0; i < bytes / sizeof *classes; i++)
     if (classes[i] < -1 || classes[i] >= from->about.classes)
-      return mica__fail(MICA_E_FORMAT, "%s: the class %d in column \"%s\" of sample %llu is out of range, 0 to %d",
-                        dataset->store->name, classes[i], from->about.name, (unsigned long long)sample,
-                        from->about.classes - 1);
+      return mica__fail(
+          MICA_E_FORMAT, "%s: the class %d in column \"%s\" of sample %llu is out of range, -1 (unknown) to %d",
+          dataset->store->name, classes[i], from->about.name, (unsigned long long)sample, from->about.classes - 1);
   return MICA_OK;
 }
 
@@ -148,7 +148,8 @@ mica_status mica_dataset_read(const mica_dataset *dataset, size_t column, uint64
     MICA_TRY(mica_dataset_length(dataset, column, sample, &length));
     if (!mica__mul_size(from->bytes, (uint64_t)length, &have)) have = SIZE_MAX;
   }
-  if (bytes != have || (!data && bytes > 0))
+  if (bytes == have && !data && bytes > 0) return mica__fail(MICA_E_INVALID, "mica_dataset_read: data is NULL");
+  if (bytes != have)
     return mica__fail(MICA_E_INVALID, "%s: the column \"%s\" of sample %llu has %zu bytes, but %zu were asked for",
                       dataset->store->name, from->about.name, (unsigned long long)sample, have, bytes);
   const uint8_t *there = mica__dataset_at(dataset, column, sample);

@@ -12,9 +12,10 @@ static mica_status check_data(const mica__store *store, const mica__column *colu
   for (uint64_t i = 0; column->offsets && i < store->count; i++)
     if (column->offsets[i] < 0 || column->offsets[i + 1] < column->offsets[i] ||
         column->offsets[i + 1] - column->offsets[i] > INT32_MAX)
-      return mica__fail(MICA_E_FORMAT,
-                        "%s: the offsets of column \"%s\" must rise, by less than 2^31, but do not at sample %llu",
-                        store->name, name, (unsigned long long)i);
+      return mica__fail(
+          MICA_E_FORMAT,
+          "%s: the offsets of column \"%s\" must be at least 0 and rise by 0 to 2^31 - 1, but do not at sample %llu",
+          store->name, name, (unsigned long long)i);
   if (column->about.kind != MICA_COLUMN_KIND_CLASS || !column->data) return MICA_OK;
   if (column->offsets) rows = (uint64_t)column->offsets[store->count];
   const int32_t *classes = (const int32_t *)(const void *)column->data;

@@ -61,7 +61,8 @@ static mica_status open_base(const char *path, const mica_dataset_config *config
   }
   mica_dataset_destroy(b->data);
   b->data = NULL;
-  return mica__fail(MICA_E_FORMAT, "%s has no column of classes, but the task %s needs a class for each sample", path,
+  return mica__fail(MICA_E_FORMAT,
+                    "%s has no column of classes, one per sample, but the task %s needs a class for each sample", path,
                     how->task);
 }
 

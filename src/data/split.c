@@ -182,7 +182,8 @@ static mica_status choose_classes(const mica_dataset *dataset, const mica_split_
   const uint64_t count = dataset->count;
   const int32_t classes = mica_dataset_classes(dataset);
   if (classes < 1 || mica_dataset_label(dataset, 0) < 0)
-    return mica__fail(MICA_E_INVALID, "%s has no classes to split by", dataset->store->name);
+    return mica__fail(MICA_E_INVALID, "%s has no classes to split by, or its first sample has none",
+                      dataset->store->name);
   uint64_t *left = calloc((size_t)classes, sizeof *left);
   leftover *rests = calloc((size_t)classes, sizeof *rests);
   uint32_t *order = malloc((size_t)count * sizeof *order);
@@ -245,8 +246,9 @@ static mica_status check_split(const mica_dataset *dataset, const mica_split_con
       (config->folds > 0 && config->fold >= config->folds) || (config->folds == 0 && config->fold > 0))
     return mica__fail(
         MICA_E_INVALID,
-        "%s: fold is %d and folds is %d, but fold must be at least 0 and less than folds, and folds not 1", name,
-        config->fold, config->folds);
+        "%s: fold is %d and folds is %d, but folds must be 0 or at least 2, and fold at least 0 and less than folds "
+        "(0 if folds is 0)",
+        name, config->fold, config->folds);
   if (config->folds > 0 && config->share > 0)
     return mica__fail(MICA_E_INVALID, "%s: give folds or a share (%g), not both", name, config->share);
   if (config->by_class && (ways || config->folds))

@@ -67,7 +67,7 @@ mica_status mica__store_own(mica__store *store, void *object, void (*release)(vo
 
 mica_status mica__store_set_count(mica__store *store, uint64_t count) {
   if (count == 0 || count > UINT32_MAX)
-    return mica__fail(MICA_E_FORMAT, "%s holds %s samples", store->name, count ? "too many" : "no");
+    return mica__fail(MICA_E_FORMAT, "%s holds %s samples", store->name, count ? "more than 2^32 - 1" : "no");
   store->count = count;
   return MICA_OK;
 }
@@ -130,8 +130,10 @@ mica_status mica__store_add(mica__store *store, const mica_column *about, mica__
     fits = fits && mica__mul_size(made.bytes, (uint64_t)about->shape.dim[i], &made.bytes);
   if (!fits || store->count > SIZE_MAX || !mica__mul_size(made.bytes, (uint64_t)store->count, &total) ||
       made.bytes > INT32_MAX)
-    return mica__fail(MICA_E_FORMAT, "%s: samples of shape %s in column \"%s\" are too large", store->name,
-                      mica_shape_format(about->shape, text), about->name);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: %" PRIu64
+                      " samples of shape %s in column \"%s\" are too large; a sample may have at most 2^31 - 1 bytes",
+                      store->name, store->count, mica_shape_format(about->shape, text), about->name);
   made.stride = made.bytes;
   made.about.name = mica__strdup(about->name);
   mica__column *grown = realloc(store->columns, (store->column_count + 1) * sizeof *grown);

@@ -134,7 +134,7 @@ run recommend --user u1
 ends 2 '' 'mica recommend: --model is missing*'
 printf 'i1,5\ni2,x\n' >"$work/new.csv"
 run recommend --model "$work/rate" --ratings "$work/new.csv"
-ends 1 '' "mica recommend: $work/new.csv line 2, column 2: the rating is not a number"
+ends 1 '' "mica recommend: $work/new.csv line 2, column 2: the rating is not a number from -3.4e38 to 3.4e38"
 for table in 'user,item,rating|u,i,1|u,,2' 'user,item,rating|u,i,1|u,i,2' 'a,b|u,i' 'user,item,rating|u,i,'; do
   printf '%s\n' "$table" | tr '|' '\n' >"$work/wrong.csv"
   run train --task recommend --data "$work/wrong.csv" --out "$work/wrong"

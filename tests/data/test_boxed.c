@@ -415,7 +415,7 @@ START_TEST(coco_that_is_wrong) {
       {COCO(NOTE("9", "8", "6, 3, 9, 9", "")), "the category 8, but the file has no category of this id"},
       {COCO(NOTE("3", "18", "6, 3, 9, 9", "")), "annotation 0 names the picture of id 3, but the file has none"},
       {COCO(NOTE("9007199254740993", "18", "6, 3, 9, 9", "")),
-       "\"image_id\" is about 9007199254740992; ids must be below 2^53"},
+       "\"image_id\" is about 9007199254740992, but ids must be between -2^53 and 2^53"},
       {"{\"images\": [{\"id\": 1e17}], \"categories\": [], \"annotations\": []}", "\"id\" is about 1e+17; ids must be"},
       {"{\"images\": [{\"id\": 1, \"width\": 9, \"height\": 9, \"file_name\": \"x.png\"}, {\"id\": 3, \"width\": 9, "
        "\"height\": 9, \"file_name\": \"x.png\"}], \"categories\": [], \"annotations\": []}",
@@ -427,7 +427,7 @@ START_TEST(coco_that_is_wrong) {
       {"{\"images\": [{\"id\": 1, \"file_name\": \"../x.png\"}], \"categories\": [], \"annotations\": []}",
        "no file_name, or one outside of its folder"},
       {"{\"images\": [{\"id\": 1, \"file_name\": \"x.png\"}], \"categories\": [], \"annotations\": []}",
-       "has no width and height"},
+       "needs a width and a height that are numbers"},
       {"{\"images\": [{\"id\": 1, \"file_name\": \"x.png\", \"width\": 1e9, \"height\": 3}], \"categories\": [], "
        "\"annotations\": []}",
        "the picture has 1e+09 x 3 pixels"}};

@@ -162,7 +162,7 @@ START_TEST(what_is_wrong_is_said) {
   } wrong[] = {
       {"t,a\n1,2\n2,3\n", {"horizon", "2"}, "has 2 rows: a window of 24 and a horizon of 2 leave none to train on"},
       {"t,a\n1,2\n2,x\n", {"horizon", "2"}, "line 3: column 'a' holds \"x\", which is not a number"},
-      {"t,a\n1,2\n2,-1e38\n", {"horizon", "2"}, "line 3: column 'a' holds -1e+38, but values may be at most 1e+18"},
+      {"t,a\n1,2\n2,-1e38\n", {"horizon", "2"}, "line 3: column 'a' holds -1e+38, but values must be from -1e+18"},
       {"t,a\n1,2\n2,3\n2,4\n", {"horizon", "2"}, "line 4: '2' is not after '2'"},
       {"day,a\n2001-02-01,2\n2001-01-31,3\n", {"horizon", "2"}, "'2001-01-31' is not after '2001-02-01'"},
       {"t,a\nnone,1\n2,3\n1,4\n", {"horizon", "2"}, "'1' is not after '2' in column 't', which was taken for"},

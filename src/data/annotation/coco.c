@@ -68,7 +68,7 @@ static mica_status take_id(const reading *r, const cJSON *item, const char *key,
   *id = number(item, key);
   if (!(fabs(*id) >= 0x1p53)) return MICA_OK;
   return mica__fail(MICA_E_FORMAT,
-                    "%s: \"%s\" is about %.17g; ids must be below 2^53, because JSON numbers are exact up to there",
+                    "%s: \"%s\" is about %.17g, but ids must be between -2^53 and 2^53, where JSON numbers are exact",
                     r->name, key, *id);
 }
 
@@ -82,7 +82,8 @@ static mica_status sort(const reading *r, const cJSON *list, const char *what, e
   cJSON_ArrayForEach(item, list) {
     double id;
     MICA_TRY(take_id(r, item, "id", &id));
-    if (isnan(id)) return mica__fail(MICA_E_FORMAT, "%s: number %zu of \"%s\" has no id", r->name, *count, what);
+    if (isnan(id))
+      return mica__fail(MICA_E_FORMAT, "%s: number %zu of \"%s\" has no id that is a number", r->name, *count, what);
     entries[*count] = (entry){id, *count, item};
     ++*count;
   }
@@ -106,7 +107,9 @@ static mica_status take_categories(reading *r, mica__boxed *b) {
     const char *name = text(r->categories[i].item, "name");
     int32_t class_index = 0;
     if (!name || !*name)
-      return mica__fail(MICA_E_FORMAT, "%s: the category of id %.15g has no name", r->name, r->categories[i].id);
+      return mica__fail(MICA_E_FORMAT,
+                        "%s: the category of id %.15g has no name that is a text with at least one character", r->name,
+                        r->categories[i].id);
     MICA_TRY(mica__boxed_class(b, name, &class_index));
     r->categories[i].index = (size_t)class_index;
     if (class_index == classes)
@@ -124,6 +127,9 @@ static mica_status take_annotations(reading *r, const cJSON *list) {
   cJSON_ArrayForEach(item, list) {
     double id;
     MICA_TRY(take_id(r, item, "image_id", &id));
+    if (isnan(id))
+      return mica__fail(MICA_E_FORMAT, "%s: annotation %zu has no \"image_id\" that is a number", r->name,
+                        r->annotation_count);
     const entry *picture = find(r->pictures, r->picture_count, id);
     if (!picture)
       return mica__fail(MICA_E_FORMAT, "%s: annotation %zu names the picture of id %.15g, but the file has none",
@@ -153,6 +159,7 @@ static mica_status take_box(const reading *r, const annotation *a, mica__boxed *
   int count = 0;
   char where[600];
   snprintf(where, sizeof where, "%.500s: annotation %zu", r->name, a->index);
+  if (isnan(category)) return mica__fail(MICA_E_FORMAT, "%s has no \"category_id\" that is a number", where);
   if (!of)
     return mica__fail(MICA_E_FORMAT, "%s is of the category %.15g, but the file has no category of this id", where,
                       category);
@@ -202,7 +209,8 @@ static mica_status take_pictures(const reading *r, mica__name_table *files, mica
       return mica__fail(MICA_E_FORMAT, "%s: the picture of id %.15g has no file_name, or one outside of its folder",
                         r->name, picture->id);
     if (isnan(width) || isnan(height))
-      return mica__fail(MICA_E_FORMAT, "%s: the picture of id %.15g has no width and height", r->name, picture->id);
+      return mica__fail(MICA_E_FORMAT, "%s: the picture of id %.15g needs a width and a height that are numbers",
+                        r->name, picture->id);
     MICA_TRY(note_file(r, files, name, i));
     mica__text_addf(&path, "%s%s", r->folder, name);
     MICA_TRY(mica__text_status(&path));
@@ -241,7 +249,9 @@ mica_status mica__coco_parse(const char *name, const char *folder, char *content
   if (size > MOST_BYTES)
     return mica__fail(MICA_E_FORMAT, "%s has %zu bytes, but annotations may have at most %zu", name, size, MOST_BYTES);
   cJSON *root = cJSON_ParseWithLengthOpts(content, size + 1, &end, true);
-  if (!root) return mica__fail(MICA_E_FORMAT, "%s, line %ld: the text is not JSON", name, line_of(content, end));
+  if (!root)
+    return mica__fail(MICA_E_FORMAT, "%s, line %ld: the text is not JSON, or is nested too deeply", name,
+                      line_of(content, end));
   mica_status status = take_root(&r, root, b);
   free(r.pictures);
   free(r.categories);

@@ -30,8 +30,8 @@ static mica_status check_sides(const char *name, int64_t height, int64_t width) 
   if (height > 0 && width > 0 && height <= INT32_MAX && width <= INT32_MAX &&
       (uint64_t)height * (uint64_t)width <= MICA__MAX_PIXELS)
     return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: the header states %lld x %lld pixels, which is out of range", name,
-                    (long long)width, (long long)height);
+  return mica__fail(MICA_E_FORMAT, "%s: the header states %lld x %lld pixels, but must state 1 to %zu pixels in all",
+                    name, (long long)width, (long long)height, MICA__MAX_PIXELS);
 }
 
 static float known(double value) { return value > 0 && value <= 0x1p100 ? (float)value : 0; }
@@ -72,7 +72,9 @@ static mica_status parse_pfm(const char *name, const uint8_t *content, size_t si
   p->offset = 0;
   for (int i = 0; i < 3; i++)
     if (!next_line(content, size, &p->offset, line[i]))
-      return mica__fail(MICA_E_FORMAT, "%s: line %d of the header of a PFM file is missing", name, i + 1);
+      return mica__fail(MICA_E_FORMAT,
+                        "%s: line %d of the header of a PFM file is missing, longer than %d bytes, or has a zero byte",
+                        name, i + 1, LINE - 1);
   if (line[0][1] == 'F')
     return mica__fail(MICA_E_FORMAT, "%s: this PFM file is in colour; depths need one channel (Pf)", name);
   const long width = strtol(line[1], &rest, 10), height = strtol(rest, &end, 10);

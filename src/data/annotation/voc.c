@@ -74,7 +74,8 @@ static mica_status begin_picture(const reading *r, mica__boxed *b) {
     if (isnan(r->size[k]))
       return mica__fail(MICA_E_FORMAT, "%s: the picture's size is missing: no <%s> in <size>", r->name, names[k]);
     if (!(r->size[k] > 0))
-      return mica__fail(MICA_E_FORMAT, "%s: the picture's size is wrong: its %s is %g", r->name, names[k], r->size[k]);
+      return mica__fail(MICA_E_FORMAT, "%s: the picture's size is wrong: its %s is %g, but must be above 0", r->name,
+                        names[k], r->size[k]);
   }
   mica__text_addf(&path, "%s%s", r->folder, r->stem);
   MICA_TRY(mica__text_status(&path));
@@ -133,7 +134,7 @@ static double number(reading *r, const char *what) {
   const double value = mica__strtod(text, &end);
   if (end != text && !*end && isfinite(value)) return value;
   char *shown = mica__name_printable(text);
-  fail(r, "%s is \"%.40s\", not a number", what, shown ? shown : "");
+  fail(r, "%s is \"%.40s\", not a finite number", what, shown ? shown : "");
   free(shown);
   return NAN;
 }

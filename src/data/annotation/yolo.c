@@ -55,7 +55,7 @@ static mica_status take_numbers(const char *at, const char *where, line_numbers 
       char word[48], *shown;
       snprintf(word, sizeof word, "%.*s", (int)(length < 40 ? length : 40), at);
       shown = mica__name_printable(word);
-      mica_status status = mica__fail(MICA_E_FORMAT, "%s: \"%s\" is not a number", where, shown ? shown : "");
+      mica_status status = mica__fail(MICA_E_FORMAT, "%s: \"%s\" is not a finite number", where, shown ? shown : "");
       free(shown);
       return status;
     }

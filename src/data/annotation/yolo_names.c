@@ -93,7 +93,8 @@ static mica_status take_index(reading *r, size_t *index) {
   while (*end >= '0' && *end <= '9' && *index < MOST_CLASSES) *index = 10 * *index + (size_t)(*end++ - '0');
   const bool digits = end > r->at;
   if (quote && *end == quote) end++;
-  if (!digits || *end != ':') return fail(r, "a name of \"names\" has no number before it, as in 0: cat");
+  if (!digits || *end != ':')
+    return fail(r, "a name of \"names\" must follow a number below 10000 and a colon, as in 0: cat");
   r->at = end + 1;
   skip(r, false);
   return MICA_OK;
@@ -121,7 +122,8 @@ static mica_status take_brackets(reading *r) {
     if (*r->at == ',')
       r->at++;
     else if (*r->at != close)
-      return fail(r, map ? "\"names\" has no } at its end" : "\"names\" has no ] at its end");
+      return fail(r, map ? "after a name of \"names\", there is neither a comma nor }"
+                         : "after a name of \"names\", there is neither a comma nor ]");
   }
   r->at++;
   return MICA_OK;

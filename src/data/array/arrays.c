@@ -102,16 +102,16 @@ static mica_status add_labels(mica__store *store, const mica__array *labels, con
       labels->shape.dim[0] == (int64_t)store->count && labels->shape.dim[1] <= MICA__MAX_CLASSES)
     return add_several(store, labels);
   bool column = labels->shape.rank == 1 || (labels->shape.rank == 2 && labels->shape.dim[1] == 1);
-  if (!column && config->regression)
+  if (config->regression && (!column || labels->shape.dim[0] != (int64_t)store->count))
     return mica__fail(MICA_E_FORMAT,
                       "%s has labels of shape %s; they must have the shape (%lld), one number per sample", store->name,
                       mica_shape_format(labels->shape, text), (long long)store->count);
   if (!column || labels->shape.dim[0] != (int64_t)store->count)
     return mica__fail(MICA_E_FORMAT,
                       "%s holds %lld inputs and labels of shape %s; labels must have the shape (%lld), or (%lld, K) "
-                      "for several per sample",
+                      "for K labels per sample, at most %d",
                       store->name, (long long)store->count, mica_shape_format(labels->shape, text),
-                      (long long)store->count, (long long)store->count);
+                      (long long)store->count, (long long)store->count, MICA__MAX_CLASSES);
   if (!config->regression)
     return mica__store_convert_labels(store, labels->dtype, labels->elements, mica__config_classes(config));
   float *targets = malloc((size_t)store->count * sizeof *targets);

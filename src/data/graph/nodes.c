@@ -105,7 +105,7 @@ static mica_status add_features(mica__node_graph *g, const mica__records *r, siz
   for (size_t f = 0; f < width; f++) {
     double value = 0;
     if (!mica__cell_number(r->cells[f + column], &value))
-      return fail_at(r, "a feature must be a number, not", r->cells[f + column]);
+      return fail_at(r, "a feature must be a number from -3.4e38 to 3.4e38, not", r->cells[f + column]);
     g->x[(size_t)(g->count - 1) * width + f] = (float)value;
   }
   return MICA_OK;
@@ -201,8 +201,10 @@ static mica_status read_edges(mica__records *r, void *user) {
   const size_t columns = r->count;
   bool found = false;
   if (columns < 2) return mica__fail(MICA_E_FORMAT, "%s has one column; an edge is two nodes: source,target", r->name);
-  if (!mica__cell_is(r->cells[0], "source", true) || !mica__cell_is(r->cells[1], "target", true))
+  if (!mica__cell_is(r->cells[0], "source", true))
     return fail_at(r, "the first two columns must be called source and target; the first is", r->cells[0]);
+  if (!mica__cell_is(r->cells[1], "target", true))
+    return fail_at(r, "the first two columns must be called source and target; the second is", r->cells[1]);
   MICA_TRY(mica__records_next(r, &found));
   while (found) {
     if (r->count != columns)

@@ -202,8 +202,9 @@ static mica_status take_number(const reader *r, mica__feature *one, size_t row) 
   const mica__cell cell = r->records->cells[one->at];
   double value = NAN;
   if (!mica__cell_is_missing(cell) && !mica__cell_number(cell, &value))
-    return mica__fail(MICA_E_FORMAT, "%s line %zu, column %zu: the value of '%s' is not a number", r->records->name,
-                      r->records->line, one->at + 1, one->name);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s line %zu, column %zu: the value of '%s' is not a number from -3.4e38 to 3.4e38",
+                      r->records->name, r->records->line, one->at + 1, one->name);
   one->numbers[row] = value;
   return MICA_OK;
 }

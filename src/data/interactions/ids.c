@@ -13,7 +13,7 @@ void mica__id_names_free(mica__id_names *ids) {
 mica_status mica__id_names_add(mica__id_names *ids, const char *name, int32_t *id) {
   *id = mica__id_names_find(ids, name);
   if (*id) return MICA_OK;
-  if (ids->count == INT32_MAX - 1) return mica__fail(MICA_E_OVERFLOW, "there are more than 2^31 ids");
+  if (ids->count == INT32_MAX - 1) return mica__fail(MICA_E_OVERFLOW, "there are more than 2^31 - 2 ids");
   if (ids->count == ids->capacity) {
     const int32_t capacity = ids->capacity ? ids->capacity + ids->capacity / 2 : 1024;
     char **grown = realloc(ids->names, (size_t)capacity * sizeof *grown);

@@ -105,7 +105,7 @@ static mica_status read_rating(const table *t, float *rating) {
   const mica__cell cell = t->records->cells[t->at[RATING]];
   double value = 0;
   if (mica__cell_is_missing(cell)) return bad_cell(t, RATING, "is missing");
-  if (!mica__cell_number(cell, &value)) return bad_cell(t, RATING, "is not a number");
+  if (!mica__cell_number(cell, &value)) return bad_cell(t, RATING, "is not a number from -3.4e38 to 3.4e38");
   *rating = (float)value;
   return MICA_OK;
 }
@@ -126,7 +126,7 @@ static mica_status add_line(table *t, mica__interactions *x) {
     if (t->at[k] != SIZE_MAX && t->at[k] >= r->count)
       return mica__fail(MICA_E_FORMAT, "%s line %zu has %zu columns: the %s is missing", r->name, r->line, r->count,
                         what[k]);
-  if (x->count == INT32_MAX) return mica__fail(MICA_E_OVERFLOW, "%s has more than 2^31 lines", r->name);
+  if (x->count == INT32_MAX) return mica__fail(MICA_E_OVERFLOW, "%s has 2^31 lines or more", r->name);
   if (x->count == x->capacity) {
     const size_t capacity = x->capacity ? x->capacity + x->capacity / 2 : 4096;
     mica__interaction *grown = realloc(x->list, capacity * sizeof *grown);
@@ -360,7 +360,8 @@ mica_status mica__interactions_open(const char *path, const mica__interactions_c
   reading r = {.config = config, .out = out, .each = each, .user = user};
   struct stat about;
   mica__text file = {0};
-  if (stat(path, &about) != 0) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no such file or folder", path);
+  if (stat(path, &about) != 0)
+    return mica__fail(MICA_E_NOT_FOUND, "%s: there is no such file or folder, or it cannot be read", path);
   if (!S_ISDIR(about.st_mode)) return walk(path, read_interactions, &r);
   if (!mica__file_find(path, names, &file)) {
     mica__text_free(&file);

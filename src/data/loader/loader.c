@@ -42,7 +42,7 @@ static mica_status check_mixing(const mica_dataset *dataset, const mica_loader_c
                       "%s: mixup blends classes of whole pictures, but column \"%s\" holds %s of pixels", name,
                       mask->name, mask->kind == MICA_COLUMN_KIND_MASK ? "classes" : "numbers");
   if ((a->mixup > 0 || c->probabilities) && !classes)
-    return mica__fail(MICA_E_INVALID, "%s has no column of classes; mixup needs their probabilities", name);
+    return mica__fail(MICA_E_INVALID, "%s has no column of classes, which mixup and probabilities need", name);
   if (a->cutmix > 0 && (!column_of(dataset, MICA_COLUMN_KIND_IMAGE) || (!classes && !mask)))
     return mica__fail(MICA_E_INVALID, "%s has no pictures with classes or masks; cutmix needs them", name);
   if (a->elastic > 0 && boxes)
@@ -71,7 +71,7 @@ static mica_status check_augment(const mica_dataset *dataset, const mica_loader_
                         numbers[i].limit, numbers[i].value);
   if (!image && (a->crop || a->flip || a->cutout || a->rotate > 0 || a->scale > 0 || a->brightness > 0 ||
                  a->contrast > 0 || a->elastic > 0))
-    return mica__fail(MICA_E_INVALID, "%s holds rows of numbers; only pictures are augmented", dataset->store->name);
+    return mica__fail(MICA_E_INVALID, "%s holds no pictures, but only pictures are augmented", dataset->store->name);
   if (c->window_height < 0 || c->window_height > 16384 || c->window_width < 0 || c->window_width > 16384)
     return mica__fail(MICA_E_INVALID, "mica_loader_create: a window must have sides of 0 to 16384 pixels, not %d x %d",
                       c->window_width, c->window_height);
@@ -88,7 +88,8 @@ static mica_status check_augment(const mica_dataset *dataset, const mica_loader_
 static mica_status check_config(const mica_dataset *dataset, const mica_loader_config *c) {
   MICA_TRY(check_augment(dataset, c));
   if (c->batch < 0 || c->batch > INT32_MAX || c->threads < 0 || c->prefetch < 0 || c->prefetch > 64)
-    return mica__fail(MICA_E_INVALID, "mica_loader_create: batch and threads must be 0 or above, and prefetch 0 to 64");
+    return mica__fail(MICA_E_INVALID,
+                      "mica_loader_create: batch must be 0 to 2^31 - 1, threads 0 or above, and prefetch 0 to 64");
   if (c->dtype != MICA_F32 && c->dtype != MICA_F16 && c->dtype != MICA_BF16)
     return mica__fail(MICA_E_DTYPE, "mica_loader_create: the type of batches must be f32, f16 or bf16, not %s",
                       mica_dtype_name(c->dtype));
@@ -99,8 +100,9 @@ static mica_status check_config(const mica_dataset *dataset, const mica_loader_c
                       MICA__MAX_BUCKETS);
   if (c->shards < 0 || c->shard < 0 || (c->shard > 0 && c->shard >= c->shards))
     return mica__fail(MICA_E_INVALID,
-                      "mica_loader_create: shard is %d, but must be at least 0 and less than shards (%d)", c->shard,
-                      c->shards);
+                      "mica_loader_create: shard (%d) and shards (%d) must be at least 0, and shard less than shards "
+                      "unless both are 0",
+                      c->shard, c->shards);
   return MICA_OK;
 }
 
@@ -154,7 +156,7 @@ static mica_status fill_loader(mica_loader *loader) {
   MICA_TRY(mica__loader_set_batches(loader));
   MICA_TRY(mica__loader_carry(loader));
   if (loader->config.probabilities && !loader->label)
-    return mica__fail(MICA_E_INVALID, "%s: mixup needs the column \"label\"; add it to the columns",
+    return mica__fail(MICA_E_INVALID, "%s: mixup and probabilities need the column \"label\"; add it to the columns",
                       loader->dataset->store->name);
   MICA_TRY(mica__loader_make_buckets(loader));
   MICA_TRY(mica__loader_make_batches(loader));

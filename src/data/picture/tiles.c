@@ -235,10 +235,10 @@ mica_status mica_dataset_tiles(const mica_dataset *dataset, const mica_tiling *t
   if (!dataset || !tiling || !out) return mica__fail(MICA_E_INVALID, "mica_dataset_tiles: a pointer is NULL");
   if (tiling->height < 1 || tiling->height > 16384 || tiling->width < 1 || tiling->width > 16384 ||
       tiling->overlap < 0 || tiling->overlap >= tiling->height || tiling->overlap >= tiling->width)
-    return mica__fail(
-        MICA_E_INVALID,
-        "mica_dataset_tiles: sides of tiles (%lld x %lld) must be 1 to 16384 pixels, and above the overlap (%lld)",
-        (long long)tiling->width, (long long)tiling->height, (long long)tiling->overlap);
+    return mica__fail(MICA_E_INVALID,
+                      "mica_dataset_tiles: sides of tiles (%lld x %lld) must be 1 to 16384 pixels, and the overlap "
+                      "(%lld) at least 0 and less than each",
+                      (long long)tiling->width, (long long)tiling->height, (long long)tiling->overlap);
   MICA_TRY(mica__store_create(dataset->store->name, &store));
   mica_status status = fill_store(store, dataset, tiling);
   if (status == MICA_OK) return mica__dataset_of(store, out);

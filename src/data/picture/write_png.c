@@ -17,7 +17,8 @@ static bool is_picture(mica_shape s) {
 mica_status mica_png_encode(const uint8_t *planes, mica_shape shape, uint8_t **data, size_t *bytes) {
   if (!planes || !data || !bytes) return mica__fail(MICA_E_INVALID, "mica_png_encode: a pointer is NULL");
   if (!is_picture(shape))
-    return mica__fail(MICA_E_SHAPE, "mica_png_encode: the shape must be (C, H, W), with C 1 or 3");
+    return mica__fail(MICA_E_SHAPE, "mica_png_encode: the shape must be (C, H, W), with C 1 or 3 and sides of 1 to %d",
+                      MAX_SIDE);
   const size_t channels = (size_t)shape.dim[0], pixels = (size_t)(shape.dim[1] * shape.dim[2]);
   png_image png = {.version = PNG_IMAGE_VERSION,
                    .width = (png_uint_32)shape.dim[2],
@@ -45,7 +46,8 @@ mica_status mica_png_encode(const uint8_t *planes, mica_shape shape, uint8_t **d
 mica_status mica__png_encode_levels(const uint16_t *levels, int64_t height, int64_t width, uint8_t **data,
                                     size_t *bytes) {
   if (!is_picture(MICA_SHAPE(1, height, width)))
-    return mica__fail(MICA_E_SHAPE, "a PNG file cannot have %lld x %lld pixels", (long long)width, (long long)height);
+    return mica__fail(MICA_E_SHAPE, "a PNG file cannot have %lld x %lld pixels; its sides must be 1 to %d",
+                      (long long)width, (long long)height, MAX_SIDE);
   png_image png = {.version = PNG_IMAGE_VERSION,
                    .width = (png_uint_32)width,
                    .height = (png_uint_32)height,

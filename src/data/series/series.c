@@ -229,11 +229,12 @@ static mica_status take_row(const reading *r, mica__series *s, int64_t row) {
       *value = NAN;
       s->empty++;
     } else if (!mica__cell_number(cell, value)) {
-      return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' holds \"%.*s\", which is not a number", records->name,
-                        records->line, s->names[k], (int)(cell.length < 40 ? cell.length : 40), cell.text);
+      return mica__fail(
+          MICA_E_FORMAT, "%s line %zu: column '%s' holds \"%.*s\", which is not a number from -3.4e38 to 3.4e38",
+          records->name, records->line, s->names[k], (int)(cell.length < 40 ? cell.length : 40), cell.text);
     } else if (fabs(*value) > MOST_VALUE) {
-      return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' holds %g, but values may be at most %g", records->name,
-                        records->line, s->names[k], *value, MOST_VALUE);
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: column '%s' holds %g, but values must be from %g to %g",
+                        records->name, records->line, s->names[k], *value, -MOST_VALUE, MOST_VALUE);
     }
   }
   return r->time == SIZE_MAX ? MICA_OK : take_time(r, s, row);

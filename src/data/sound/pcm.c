@@ -34,10 +34,11 @@ static uint32_t little_endian(const unsigned char *b, int bytes) {
 
 mica_status mica_pcm_create(int32_t rate, int32_t channels, mica_pcm **pcm) {
   if (!pcm || rate < 1 || rate > MICA__SOUND_RATE || channels < 1 || channels > MOST_CHANNELS)
-    return mica__fail(MICA_E_INVALID,
-                      "mica_pcm_create: channels (%d) or rate (%d) is out of range; at most %d channels of %d samples "
-                      "a second can be read",
-                      (int)channels, (int)rate, MOST_CHANNELS, MICA__SOUND_RATE);
+    return mica__fail(
+        MICA_E_INVALID,
+        "mica_pcm_create: pcm is NULL, or channels (%d) or rate (%d) is out of range; 1 to %d channels of "
+        "1 to %d samples a second can be read",
+        (int)channels, (int)rate, MOST_CHANNELS, MICA__SOUND_RATE);
   mica_pcm *p = calloc(1, sizeof *p);
   if (!p) return mica__fail_nomem("a stream of sound");
   *p = (mica_pcm){.rate = rate, .channels = channels, .bits = 16, .left = UINT64_MAX};
@@ -64,13 +65,14 @@ static mica_status read_format(mica_pcm *p, const unsigned char *chunk, uint32_t
   const uint32_t rate = size >= 16 ? little_endian(chunk + 4, 4) : 0;
   const bool integers = format == FORMAT_INTEGER && (bits == 8 || bits == 16 || bits == 24 || bits == 32);
   if (!integers && !(format == FORMAT_FLOAT && (bits == 32 || bits == 64)))
-    return mica__fail(MICA_E_FORMAT,
-                      "the stream is WAV of the unsupported format %u with %u bits; convert it to integers of 8 to 32 "
-                      "bits or to floats",
-                      (unsigned)format, (unsigned)bits);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "the stream is WAV of the unsupported format %u with %u bits; convert it to integers of 8, 16, 24 or "
+        "32 bits, or to floats of 32 or 64",
+        (unsigned)format, (unsigned)bits);
   if (rate < 1 || rate > MICA__SOUND_RATE || channels < 1 || channels > MOST_CHANNELS)
     return mica__fail(MICA_E_FORMAT,
-                      "the stream has %u channels of %u samples a second, but at most %d channels of %d can be read",
+                      "the stream has %u channels of %u samples a second, but 1 to %d channels of 1 to %d can be read",
                       (unsigned)channels, (unsigned)rate, MOST_CHANNELS, MICA__SOUND_RATE);
   p->rate = (int32_t)rate;
   p->channels = (int32_t)channels;

@@ -86,7 +86,7 @@ static mica_status check_form(const char *path, const SF_INFO *info) {
   if (info->samplerate < 1 || info->samplerate > MICA__SOUND_RATE || info->channels < 1 ||
       info->channels > MOST_CHANNELS)
     return mica__fail(MICA_E_FORMAT,
-                      "%s has %d channels of %d samples a second, but at most %d channels of %d can be read", path,
+                      "%s has %d channels of %d samples a second, but 1 to %d channels of 1 to %d can be read", path,
                       info->channels, info->samplerate, MOST_CHANNELS, MICA__SOUND_RATE);
   if (info->frames < 1) return mica__fail(MICA_E_FORMAT, "%s holds no samples", path);
   return MICA_OK;

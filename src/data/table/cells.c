@@ -56,7 +56,7 @@ mica_status mica__field_class(const mica__field *field, const mica__records *r, 
   if (field->numbered) {
     if (!mica__cell_number(r->cells[field->at], &value) || value != floor(value) || value < 0 ||
         value >= (double)field->limit)
-      return fail_cell(field, r, "is out of range: no class has this number" OR_REGRESS);
+      return fail_cell(field, r, "is not the number of a class" OR_REGRESS);
     *class_index = (int32_t)value;
     return MICA_OK;
   }
@@ -68,7 +68,7 @@ mica_status mica__field_number(const mica__field *field, const mica__records *r,
   const mica__cell cell = r->cells[field->at];
   double number = field->open ? (double)NAN : field->fill;
   if (!mica__cell_number(cell, &number) && !((field->fills || field->open) && mica__cell_is_missing(cell)))
-    return fail_cell(field, r, "is not a number");
+    return fail_cell(field, r, "is not a number from -3.4e38 to 3.4e38");
   *value = (float)(number - field->base);
   return MICA_OK;
 }

@@ -42,7 +42,7 @@ static mica_status check(const char *name, const mica__tokens *tokens, int64_t l
     return mica__fail(MICA_E_INVALID, "%s: the length of contexts is %lld tokens, but must be 1 to 2^31 - 2", name,
                       (long long)length);
   if (!tokens->count) return mica__fail(MICA_E_FORMAT, "%s is empty", name);
-  if (tokens->count > INT32_MAX) return mica__fail(MICA_E_UNSUPPORTED, "%s has more than 2^31 tokens", name);
+  if (tokens->count > INT32_MAX) return mica__fail(MICA_E_UNSUPPORTED, "%s has 2^31 tokens or more", name);
   if (tokens->count > (uint64_t)length) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "%s has %llu tokens: a context of %lld tokens and its next token need %lld", name,
                     (unsigned long long)tokens->count, (long long)length, (long long)length + 1);

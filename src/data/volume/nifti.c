@@ -88,8 +88,8 @@ static mica_status take_sides(const char *name, mica__nifti *n) {
   for (int k = 0; k < rank; k++) {
     sides[k] = get_integer(n, &dim, k + 1);
     if (sides[k] < 1 || sides[k] > MICA__NIFTI_VOXELS)
-      return mica__fail(MICA_E_FORMAT, "%s: axis %d has %lld elements, which is out of range", name, k + 1,
-                        (long long)sides[k]);
+      return mica__fail(MICA_E_FORMAT, "%s: axis %d has %lld elements, but must have 1 to %lld", name, k + 1,
+                        (long long)sides[k], (long long)MICA__NIFTI_VOXELS);
     if (k < 3 && (voxels *= sides[k]) > MICA__NIFTI_VOXELS)
       return mica__fail(MICA_E_FORMAT, "%s has more than %lld voxels, the most that can be read", name,
                         (long long)MICA__NIFTI_VOXELS);
@@ -129,8 +129,9 @@ static mica_status take_offset(const char *name, mica__nifti *n) {
   n->offset = (uint64_t)least;
   if (real == 0) return MICA_OK;
   if (!(real >= (double)least && real <= 0x1p40) || real != floor(real))
-    return mica__fail(MICA_E_FORMAT, "%s: the header states that elements begin at byte %g, which is out of range",
-                      name, real);
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the header states that elements begin at byte %g, but it must be whole, from %lld to 2^40",
+                      name, real, (long long)least);
   n->offset = (uint64_t)real;
   return MICA_OK;
 }
