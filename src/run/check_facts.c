@@ -61,7 +61,7 @@ mica_status mica__run_check_facts(const mica_run *run, bool old) {
   /* Mica 0.2 wrote fewer. */
   for (size_t i = 0; i < own->count; i++) MICA_TRY(mica__fact_check(run, &own->rows[i], !old));
   if (!mica__run_good_categories(run))
-    return mica__fail(MICA_E_FORMAT, "\"categories\" and their classes do not match");
+    return mica__fail(MICA_E_FORMAT, "\"categories\" and their classes do not match, or are too many");
   if (!facts.mean.list == !facts.deviation.list) return MICA_OK;
   return mica__fail(MICA_E_FORMAT, "\"mean\" and \"deviation\" must be given together");
 }

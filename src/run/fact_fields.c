@@ -46,7 +46,8 @@ mica_status mica__fact_check(const mica_run *run, const mica__fact_row *row, boo
   if (!fact) return row->needed && all ? mica__fail(MICA_E_FORMAT, "\"%s\" is missing", row->name) : MICA_OK;
   if (row->of_task && !fact->count) return MICA_OK;
   if (!fact->count || !fact->texts != !texts)
-    return mica__fail(MICA_E_FORMAT, "\"%s\" must hold %s", row->name, texts ? "texts" : "numbers");
+    return mica__fail(MICA_E_FORMAT, "\"%s\" must hold %s", row->name,
+                      texts ? "texts, at least one" : "numbers, at least one");
   if (row->of_task) return MICA_OK;
   const size_t count = wanted(run, row);
   if ((count || row->of) && fact->count != count)
@@ -54,10 +55,11 @@ mica_status mica__fact_check(const mica_run *run, const mica__fact_row *row, boo
   /* They are used as f32. */
   for (size_t i = 0; fact->numbers && i < fact->count; i++)
     if (!isfinite((float)fact->numbers[i]) || !((double)(float)fact->numbers[i] > row->above))
-      return mica__fail(MICA_E_FORMAT, "\"%s\" holds %g, but must hold finite numbers%s", row->name, fact->numbers[i],
-                        row->above == 0   ? " above 0"
+      return mica__fail(MICA_E_FORMAT, "\"%s\" holds %g, but must hold numbers that are finite in f32%s", row->name,
+                        fact->numbers[i],
+                        row->above == 0   ? " and above 0"
                         : row->above < -1 ? ""
-                                          : " of at least 0");
+                                          : " and at least 0");
   return MICA_OK;
 }
 

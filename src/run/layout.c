@@ -10,8 +10,9 @@
 static mica_status wrong(const char *text, const char *word, int length) {
   return mica__fail(
       MICA_E_INVALID,
-      "parallel: '%.*s' in \"%.80s\" is not one of data=N, pipe=N, tensor=N, micro=N, order=1f1b and order=gpipe",
-      length, word, text);
+      "parallel: '%.*s' in \"%.80s\" is not one of data=N, pipe=N, tensor=N, micro=N (each once, N from 1 to %d), "
+      "order=1f1b and order=gpipe",
+      length, word, text, MOST);
 }
 
 static mica_status take_order(const char *text, const char *word, size_t length, mica__layout *l) {

@@ -67,7 +67,7 @@ static mica_status share_unevenly(mica_run *run, mica_loader_config *config) {
   for (int32_t r = 0; status == MICA_OK && r < replicas; r++) {
     speeds[r] = run->config.speeds ? run->config.speeds[r] : 1;
     if (!(speeds[r] > 0 && speeds[r] < 1e18))
-      status = mica__fail(MICA_E_INVALID, "speeds: %g is not a speed; it must be above 0", speeds[r]);
+      status = mica__fail(MICA_E_INVALID, "speeds: %g is not a speed; it must be above 0 and below 1e18", speeds[r]);
   }
   if (status == MICA_OK && config->batch < replicas)
     status = mica__fail(MICA_E_INVALID, "a batch of %lld has too few samples for %d ranks", (long long)config->batch,

@@ -389,7 +389,7 @@ mica_status mica_run_predict(mica_run *run, const mica_run_input *input, mica_re
   if (run->task->draws && given)
     return mica__fail(MICA_E_INVALID, "a run of the task %s draws pictures and takes no inputs", run->task->name);
   if (!run->task->draws && given != 1)
-    return mica__fail(MICA_E_INVALID, "mica_run_predict: give only one of files, data and a text");
+    return mica__fail(MICA_E_INVALID, "mica_run_predict: give exactly one of files, data and a text");
   if (input->gallery && !run->task->gallery)
     return mica__fail(MICA_E_INVALID, "a gallery is for the task verify; the task %s does not compare files",
                       run->task->name);

@@ -153,7 +153,7 @@ static mica_status check_feature_numbers(const mica_run *run) {
   for (size_t k = 0; k + 4 <= numbers.count; k += 4)
     if (!is_count(numbers.list[k], 1 << 24) || !is_count(numbers.list[k + 1], 1 << 8))
       return mica__fail(MICA_E_FORMAT,
-                        "\"feature_numbers\" holds the counts %g and %g, but they may be at most %d and %d",
+                        "\"feature_numbers\" holds the counts %g and %g, but they must be whole, from 0 to %d and %d",
                         numbers.list[k], numbers.list[k + 1], 1 << 24, 1 << 8);
   return MICA_OK;
 }

@@ -25,7 +25,8 @@ static mica_status parse_weights(const char *text, double *weights, int64_t clas
   for (char *end = NULL; *at; count++) {
     const double weight = mica__strtod(at, &end);
     if (strpbrk(text, " \txX") || end == at || (*end && *end != ',') || !(weight >= 0) || !isfinite(weight))
-      return mica__fail(MICA_E_INVALID, "class-weights must be balanced, or numbers as in 1,5,2, not \"%s\"", text);
+      return mica__fail(MICA_E_INVALID,
+                        "class-weights must be balanced, or numbers of at least 0 as in 1,5,2, not \"%s\"", text);
     if (count < classes) weights[count] = weight;
     if (*end && !end[1])
       return mica__fail(MICA_E_INVALID, "class-weights \"%s\" must end in a number, not in a comma", text);

@@ -44,7 +44,7 @@ mica_status mica__scale_check(const char *name, const char *value) {
   double first;
   if (!*value || take_list(value, above, &first, 1)) return MICA_OK;
   return mica__fail(MICA_E_INVALID, "%s must be a list of numbers%s, as in 0.485,0.456,0.406, not \"%s\"", name,
-                    above ? " above 0" : "", value);
+                    above ? " above 0 and below 1e30 in f32" : " between -1e30 and 1e30", value);
 }
 
 static mica_status note_list(mica_run *run, const char *name, size_t channels) {

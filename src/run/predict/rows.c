@@ -143,8 +143,8 @@ static mica_status take_number(rows *r, size_t k, float *to) {
   double number = 0;
   if (!mica__cell_number(cell, &number)) {
     if (!r->fills || !mica__cell_is_missing(cell))
-      return mica__fail(MICA_E_FORMAT, "%s line %zu: the cell of column '%s' is not a number", records->name,
-                        records->line, name_of(r, k));
+      return mica__fail(MICA_E_FORMAT, "%s line %zu: the cell of column '%s' is not a number from -3.4e38 to 3.4e38",
+                        records->name, records->line, name_of(r, k));
     number = r->fills[k];
     r->strange[k]++;
   }
@@ -186,8 +186,8 @@ static mica_status take_truth(rows *r, size_t k, double *truth) {
   } else if (mica__cell_number(r->records.cells[r->at[k]], &number)) {
     *truth = number;
   } else {
-    return mica__fail(MICA_E_FORMAT, "%s line %zu: the cell of column '%s' is not a number", r->records.name,
-                      r->records.line, name_of(r, k));
+    return mica__fail(MICA_E_FORMAT, "%s line %zu: the cell of column '%s' is not a number from -3.4e38 to 3.4e38",
+                      r->records.name, r->records.line, name_of(r, k));
   }
   return MICA_OK;
 }

@@ -94,7 +94,8 @@ mica_status mica__truth_of_cell(const mica_run *run, const mica__records *r, con
   if (mica__cell_is_missing(*cell)) return MICA_OK;
   if (!mica__cell_number(*cell, &number) || (classes && number != 0 && number != 1))
     return mica__fail(MICA_E_FORMAT, "%s line %zu: the answer \"%.*s\" is %s", r->name, r->line,
-                      mica__cell_shown(*cell), cell->text, classes ? "neither 0 nor 1" : "not a number");
+                      mica__cell_shown(*cell), cell->text,
+                      classes ? "neither 0 nor 1" : "not a number from -3.4e38 to 3.4e38");
   *truth = number;
   return MICA_OK;
 }

@@ -245,7 +245,10 @@ static mica_status compare(const mica_run *run, const mica_answer *own, const mi
     return mica__fail(MICA_E_UNSUPPORTED, "a model in ONNX cannot teach the task %s; choose a run as the teacher",
                       run->task->name);
   const mica_shape shape = mica_value_shape(own->value), other = mica_value_shape(taught->value);
-  if (own->kind != taught->kind || !mica_shape_equal(shape, other))
+  if (own->kind != taught->kind)
+    return mica__fail(MICA_E_FORMAT, "the teacher in %s gives answers of another kind than the network",
+                      run->networks->teacher.run->folder);
+  if (!mica_shape_equal(shape, other))
     return mica__fail(MICA_E_FORMAT, "the teacher in %s answers with %s numbers, but the network with %s",
                       run->networks->teacher.run->folder, mica_shape_format(other, is), mica_shape_format(shape, want));
   if (own->kind == MICA_ANSWER_KIND_NUMBERS)

@@ -199,9 +199,10 @@ static mica_status check(const mica_run *run, const mica_run_quantize_config *co
     return mica__fail(MICA_E_INVALID, "weights cannot have %d bits; choose 8 or 4", (int)config->how.bits);
   if (*learned && ((config->how.bits && config->how.bits != atoi(learned)) || config->how.weights_only ||
                    config->how.keep || config->equalize))
-    return mica__fail(MICA_E_STATE,
-                      "%s was trained with %s bits of weights and 8 of inputs; other bits cannot be chosen",
-                      run->folder, learned);
+    return mica__fail(
+        MICA_E_STATE,
+        "%s was trained with %s bits of weights and 8 of inputs; choose no other bits, weights-only, keep or equalize",
+        run->folder, learned);
   MICA_TRY(mica__run_check_free(config->folder));
   return mica__run_check_apart(config->folder, config->data ? config->data : run->data);
 }

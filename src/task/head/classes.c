@@ -48,9 +48,11 @@ static mica_status count_classes(mica_run *run, double *counts, int64_t classes)
 
 static mica_status prepare(mica_run *run, const mica_column *label) {
   if (!suits(label))
-    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, not a class; --task %s learns those", run->data,
+    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, not a class for each sample%s", run->data,
                       mica__run_answer_name(run, label), mica_column_kind_name(label->kind),
-                      label->kind == MICA_COLUMN_KIND_MASK ? "segment" : "regress");
+                      label->kind == MICA_COLUMN_KIND_MASK     ? "; --task segment learns those"
+                      : label->kind == MICA_COLUMN_KIND_NUMBER ? "; --task regress learns those"
+                                                               : "");
   MICA_TRY(mica__run_note_classes(run, label));
   return mica__run_note_weights(run, label->classes, count_classes);
 }
@@ -59,7 +61,7 @@ static mica_status fits(const mica_run *run, const mica_dataset *data, const mic
   const char *name = mica__common_facts_of(run).label_name;
   int32_t *map = NULL;
   if (label && !suits(label))
-    return mica__fail(MICA_E_FORMAT, "%s has no classes in the column '%s'", mica_dataset_name(data),
+    return mica__fail(MICA_E_FORMAT, "%s has no class for each sample in the column '%s'", mica_dataset_name(data),
                       *name ? name : mica__common_facts_of(run).label_column);
   mica_status status = mica__run_map_classes(run, data, &map);
   free(map);

@@ -67,7 +67,8 @@ static mica_status prepare(mica_run *run, const mica_column *label) {
   const size_t count = label->shape.rank ? (size_t)label->shape.dim[0] : 1;
   mica_augment_config augment;
   if (!suits(label))
-    return mica__fail(MICA_E_FORMAT, "%s: the column '%s' holds a %s, not a number; --task classify learns classes",
+    return mica__fail(MICA_E_FORMAT,
+                      "%s: the column '%s' holds a %s, not a number for each sample; --task classify learns classes",
                       run->data, mica__run_answer_name(run, label), mica_column_kind_name(label->kind));
   MICA_TRY(mica_augment_parse(mica__common_settings_of(run).augment, &augment));
   if (augment.mixup > 0)

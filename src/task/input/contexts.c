@@ -77,7 +77,8 @@ mica_status mica__contexts_open(const mica_run *run, const char *path, const mic
   double held_out = own ? settings_of(run).validation : 0;
   mica__text file = {0}, other = {0};
   struct stat about;
-  if (stat(path, &about) != 0) return mica__fail(MICA_E_NOT_FOUND, "%s: there is no such file or folder", path);
+  if (stat(path, &about) != 0)
+    return mica__fail(MICA_E_NOT_FOUND, "%s: there is no such file or folder, or it cannot be read", path);
   if (!S_ISDIR(about.st_mode)) {
     if (part == MICA_PART_TEST || (part == MICA_PART_VALIDATION && !(held_out > 0))) return missing(path, part);
     return part == MICA_PART_TRAIN ? open_bytes(run, path, path, 0, 1 - held_out, samples, data)

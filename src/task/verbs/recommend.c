@@ -184,7 +184,7 @@ mica_status mica__recommend_query(mica_run *run, const mica_run_query *given, mi
   const mica__ranker ranker = mica__recommend_ranker(run);
   mica_run_query q = *given;
   if (q.top < 0 || q.top > MOST_ANSWERS)
-    return mica__fail(MICA_E_INVALID, "mica_run_recommend: top is %lld, but must be from 1 to %lld", (long long)q.top,
+    return mica__fail(MICA_E_INVALID, "mica_run_recommend: top is %lld, but must be from 0 to %lld", (long long)q.top,
                       (long long)MOST_ANSWERS);
   if (!q.top) q.top = 10;
   for (size_t i = 0; i < q.user_count; i++) MICA_TRY(answer_known(run, q.users[i], &q, p));
