@@ -214,7 +214,8 @@ static int to_onnx(const cli_command *self, const struct values *v) {
     cli_fail(self, "--model cannot be \"%s\"; mica convert --help lists the networks", v->model);
     return CLI_USAGE;
   }
-  if (!shape_of(v, index, &shape)) return usage(self, "--shape must be the shape of a sample, as in 3x224x224");
+  if (!shape_of(v, index, &shape))
+    return usage(self, "--shape must be the shape of a sample, 1 to 7 extents of 1 to 1048576, as in 3x224x224");
   if (load_network(v, index, shape, &n) != MICA_OK)
     status = n.graph && mica_graph_status(n.graph) != MICA_OK ? fail_graph(self, v, &n) : cli_fail_library(self);
   const mica_onnx_write_config how = {

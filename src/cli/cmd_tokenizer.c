@@ -147,7 +147,7 @@ static int read_special(const cli_command *self, const char *given, char **words
 static int check_train(const cli_command *self, const struct values *v) {
   struct stat about;
   if (!v->out || (!v->data && v->kind != MICA_TOKENIZER_KIND_BYTE)) {
-    cli_fail(self, "train needs --data and --out");
+    cli_fail(self, "train needs --data and --out; the kind byte needs only --out");
     return CLI_USAGE;
   }
   if (v->file) {
@@ -262,7 +262,7 @@ static int add_id(const cli_command *self, const char *word, int32_t **ids, size
   char *end = NULL;
   const long id = strtol(word, &end, 10);
   if (end == word || *end || id < 0 || id > INT32_MAX) {
-    cli_fail(self, "'%.40s' is not an id, a whole number from 0", word);
+    cli_fail(self, "'%.40s' is not an id, a whole number from 0 to 2147483647", word);
     return CLI_USAGE;
   }
   if (*count == *room) {

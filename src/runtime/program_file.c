@@ -345,7 +345,10 @@ mica_status mica__program_file_store(const char *directory, mica__hash key, cons
   size_t key_bytes = strlen(key_text) + 1, source_bytes = binary->source ? strlen(binary->source) + 1 : 0;
   size_t most = MAX_FILE_BYTES - sizeof(header) - MAX_KEY_BYTES;
   if (key_bytes > MAX_KEY_BYTES || source_bytes > most || binary->size > most - source_bytes)
-    return mica__fail(MICA_E_IO, "a compiled program of %zu bytes is too large for the cache", binary->size);
+    return mica__fail(
+        MICA_E_IO,
+        "a compiled program of %zu bytes, with %zu of its source and %zu of its key, is too large for the cache",
+        binary->size, source_bytes, key_bytes);
   header h = {.key = key, .key_bytes = key_bytes, .source_bytes = source_bytes, .used = binary->used};
   const char *source = source_bytes > 0 ? binary->source : "";
   h.binary_bytes = binary->size;

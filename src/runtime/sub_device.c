@@ -29,7 +29,7 @@ mica_status mica__sub_device_parse(const char *selector, size_t *whole, uint32_t
   if (!numbered || *end || many < 2 || many > MOST_PARTS || which >= many)
     return mica__fail(
         MICA_E_INVALID,
-        "\"%s\" does not name a part of a device; write 0:0/2:1 for the second half of 0:0, and at most %d parts",
+        "\"%s\" does not name a part of a device; write 0:0/2:1 for the second half of 0:0, and 2 to %d parts",
         selector, MOST_PARTS);
   *whole = (size_t)(slash - selector);
   *parts = (uint32_t)many;

@@ -89,7 +89,7 @@ ends 1 '' '*train.en.gz has 2 lines, but its counterpart has 1'
 run tokenizer
 ends 2 '' '*'
 run tokenizer train --data "$work/lines.txt"
-ends 2 '' '*needs --data and --out'
+ends 2 '' '*needs --data and --out; the kind byte needs only --out'
 run tokenizer train --data "$work/none.txt" --out "$work/none.json"
 ends 1 '' '*there is no dataset *none.txt'
 run tokenizer train --data "$work/lines.txt" --size x --out "$work/none.json"

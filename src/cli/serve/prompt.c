@@ -84,7 +84,7 @@ static bool fit_message(serve_reading *r, cJSON *message, size_t index) {
   const cJSON *content = cJSON_GetObjectItemCaseSensitive(message, "content");
   const bool calls = cJSON_IsArray(cJSON_GetObjectItemCaseSensitive(message, "tool_calls"));
   cJSON *replaced = NULL;
-  if (!role) return serve_refuse(r->problem, 400, "invalid_value", "message %zu has no role", index);
+  if (!role) return serve_refuse(r->problem, 400, "invalid_value", "message %zu has no role that is a text", index);
   if (!is_role(role))
     return serve_refuse(r->problem, 400, "invalid_value",
                         "message %zu has the role \"%.40s\"; choose system, developer, user, assistant or tool", index,
@@ -101,7 +101,8 @@ static bool fit_message(serve_reading *r, cJSON *message, size_t index) {
     if (!replaced) return serve_refuse_memory(r);
     cJSON_ReplaceItemInObjectCaseSensitive(message, "content", replaced);
   } else if (!cJSON_IsString(content) && !calls) {
-    return serve_refuse(r->problem, 400, "invalid_value", "message %zu has no content, which must be a text", index);
+    return serve_refuse(r->problem, 400, "invalid_value",
+                        "message %zu has no content, which must be a text or a list of texts", index);
   }
   return true;
 }
