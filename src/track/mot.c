@@ -51,12 +51,12 @@ static bool is_integer(double x, double least) { return x == floor(x) && x >= le
 
 /* The fault in the numbers of a line; NULL for a right one. */
 static const char *complaint(const double n[COLUMNS], size_t count) {
-  if (!count) return "expected numbers separated by commas";
+  if (!count) return "expected numbers that are finite, with commas or blanks between them";
   if (count < SCORE) return "expected frame,id,left,top,width,height";
-  if (!is_integer(n[FRAME], 1)) return "the frame is not an integer of 1 or more";
-  if (!is_integer(n[ID], -1)) return "the id is not an integer of -1 or more";
+  if (!is_integer(n[FRAME], 1)) return "the frame is not an integer from 1 to 2^53";
+  if (!is_integer(n[ID], -1)) return "the id is not an integer from -1 to 2^53";
   const double box[4] = {n[LEFT] - 1, n[TOP] - 1, n[LEFT] - 1 + n[WIDTH], n[TOP] - 1 + n[HEIGHT]};
-  if (!mica__box_is_sound(box)) return "the box has no area or a coordinate beyond 1e9";
+  if (!mica__box_is_sound(box)) return "the box must have sides of at least 1e-9 and coordinates within 1e9";
   return NULL;
 }
 

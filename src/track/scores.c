@@ -83,9 +83,10 @@ static mica_status sort(tracks *t, const mica_track_box *boxes, size_t count, bo
       return mica__fail(MICA_E_INVALID, "mica_track_evaluate: a %s box of frame %lld has no id", which,
                         (long long)boxes[i].frame);
     if (!mica__box_is_sound(boxes[i].box))
-      return mica__fail(MICA_E_INVALID,
-                        "mica_track_evaluate: a %s box of frame %lld has no area or a coordinate beyond 1e9", which,
-                        (long long)boxes[i].frame);
+      return mica__fail(
+          MICA_E_INVALID,
+          "mica_track_evaluate: a %s box of frame %lld must have sides of at least 1e-9 and coordinates within 1e9",
+          which, (long long)boxes[i].frame);
     t->ids[t->count] = boxes[i].id;
     t->boxes[t->count++] = &boxes[i];
   }

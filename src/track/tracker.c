@@ -111,8 +111,9 @@ static mica_status check(const mica_tracker *tracker, const double *boxes, size_
     const double *box = boxes + 4 * i;
     if (!mica__box_is_sound(box))
       return mica__fail(MICA_E_INVALID,
-                        "mica_tracker_step: box %zu, (%g, %g) to (%g, %g), has no area or a coordinate beyond 1e9", i,
-                        box[0], box[1], box[2], box[3]);
+                        "mica_tracker_step: box %zu, (%g, %g) to (%g, %g), must have sides of at least 1e-9 and "
+                        "coordinates within 1e9",
+                        i, box[0], box[1], box[2], box[3]);
   }
   return MICA_OK;
 }

@@ -312,7 +312,7 @@ static mica_status cut(mica_trainer *t, mica__stages *s, const mica__cut_points 
 static mica_status check(const mica_trainer_config *c) {
   const int32_t n = c->stages.count;
   if (!c->communicator || n > 64 || c->communicator->ranks % n)
-    return mica__fail(MICA_E_INVALID, "%d ranks cannot be divided into %d stages",
+    return mica__fail(MICA_E_INVALID, "%d ranks cannot be divided into %d stages; there may be at most 64",
                       c->communicator ? (int)c->communicator->ranks : 1, (int)n);
   if (c->optimizer.accumulate > 1)
     return mica__fail(MICA_E_INVALID, "stages already add gradients over their micro-batches; leave out accumulate");

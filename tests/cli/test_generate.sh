@@ -120,7 +120,7 @@ printf 'a short text' >"$work/short.txt"
 run train --task language --data "$work/short.txt" --validation 0 --out "$work/x"
 ends 1 '' "mica train: $work/short.txt has 12 tokens: a context of 128 tokens and its next token need 129"
 run train --task language --data "$work/none.txt" --out "$work/x"
-ends 1 '' "mica train: *none.txt: there is no such file or folder"
+ends 1 '' "mica train: *none.txt: there is no such file or folder, or it cannot be read"
 run train --task language --data "$work/text.txt" --model resnet18 --out "$work/x"
 ends 2 '' 'mica train: the task language takes the network gpt, not resnet18'
 run train --task language --data "$work/text.txt" --width 30 --out "$work/x"

@@ -115,7 +115,7 @@ ends 2 '' '*needs a tokenizer.json'
 run tokenizer decode "$file" 99999
 ends 1 '' '*id 0 is 99999*'
 run tokenizer decode "$file" the
-ends 2 '' "*'the' is not an id, a whole number from 0"
+ends 2 '' "*'the' is not an id, a whole number from 0 to 2147483647"
 run tokenizer info "$work/lines.txt"
 ends 1 '' '*lines.txt: the file is not JSON*'
 exit "$failed"

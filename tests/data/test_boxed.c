@@ -184,7 +184,7 @@ START_TEST(voc_that_is_wrong) {
   } cases[] = {
       {VOC(OBJECT("dog", "1", "1", "80", "9", "")), "one.xml, line 5: the box from (0, 0) to (80, 9) is not inside of"},
       {VOC(OBJECT("dog", "9", "9", "8", "20", "")), "line 5: the box from (8, 8) to (8, 20) has no area"},
-      {VOC(OBJECT("dog", "1", "x", "8", "20", "")), "line 5: ymin is \"x\", not a number"},
+      {VOC(OBJECT("dog", "1", "x", "8", "20", "")), "line 5: ymin is \"x\", not a finite number"},
       {VOC(OBJECT("dog", "1", "nan", "8", "20", "")), "line 5: ymin is \"nan\", not a number"},
       {VOC(OBJECT("", "1", "1", "8", "20", "")), "an object has no name"},
       {VOC("<object><name>dog</name></object>"), "an object has no box"},
@@ -416,7 +416,8 @@ START_TEST(coco_that_is_wrong) {
       {COCO(NOTE("3", "18", "6, 3, 9, 9", "")), "annotation 0 names the picture of id 3, but the file has none"},
       {COCO(NOTE("9007199254740993", "18", "6, 3, 9, 9", "")),
        "\"image_id\" is about 9007199254740992, but ids must be between -2^53 and 2^53"},
-      {"{\"images\": [{\"id\": 1e17}], \"categories\": [], \"annotations\": []}", "\"id\" is about 1e+17; ids must be"},
+      {"{\"images\": [{\"id\": 1e17}], \"categories\": [], \"annotations\": []}",
+       "\"id\" is about 1e+17, but ids must be"},
       {"{\"images\": [{\"id\": 1, \"width\": 9, \"height\": 9, \"file_name\": \"x.png\"}, {\"id\": 3, \"width\": 9, "
        "\"height\": 9, \"file_name\": \"x.png\"}], \"categories\": [], \"annotations\": []}",
        "the pictures of the ids 1 and 3 have the same file, x.png"},

@@ -135,7 +135,7 @@ static const conv_case conv_cases[] = {
     {X, W, Y, {.pad = {0, -2}}, {0}, MICA_E_INVALID, "pad is -2"},
     {X, W, Y, {.dilation = {INT64_MAX}}, {0}, MICA_E_INVALID, "dilation is 9223372036854775807"},
     {X, W, Y, {.output_pad = {-1}}, {0}, MICA_E_INVALID, "output_pad is -1"},
-    {X, W, Y, {.pad_more = {-1}}, {0}, MICA_E_INVALID, "pad 0 and pad_more -1 give a padding after the last element"},
+    {X, W, Y, {.pad_more = {-1}}, {0}, MICA_E_INVALID, "pad (0) and pad_more (-1) must add up to 0 or more"},
     {X, W, Y, {.pad_more = {INT64_MAX}}, {0}, MICA_E_INVALID, "pad 0 and pad_more"},
     {X, W, Y, {.groups = -2}, {0}, MICA_E_INVALID, "groups is -2, but must not be negative"},
     {X, W, Y, {.dilation = {1 << 28}}, {0}, MICA_E_SHAPE, "an extent of x, or of w with its dilation, exceeds"},
@@ -175,7 +175,7 @@ START_TEST(epilogues_are_checked) {
 #define REFUSED(status, words, ...)                                                                                    \
   refused(mica_op_conv_fwd(queue, &config, x, w, &(mica_conv_epilogue){__VA_ARGS__}, y), status, words)
   REFUSED(MICA_E_SHAPE, "bias is (5), but must be (6)", .bias = few);
-  REFUSED(MICA_E_DTYPE, "the bias is i32, which does not fit a result of f32", .bias = whole);
+  REFUSED(MICA_E_DTYPE, "the bias is i32, but must be of a floating type", .bias = whole);
   REFUSED(MICA_E_SHAPE, "(2, 4, 8, 8)", .addend = x);
   REFUSED(MICA_E_DTYPE, "f16", .addend = narrow);
   REFUSED(MICA_E_INVALID, "addend", .addend = foreign);

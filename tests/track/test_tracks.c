@@ -266,20 +266,20 @@ START_TEST(wrong_lines_are_named) {
   static const struct {
     const char *text, *says;
   } rows[] = {{"1,1,1,1,5,5\n1,2,1,1,5\n", "x.txt: line 2: expected frame,id,left,top,width,height"},
-              {"one\n", "x.txt: line 1: expected numbers separated by commas"},
+              {"one\n", "x.txt: line 1: expected numbers that are finite"},
               {"1,,1,1,5,5", "x.txt: line 1: expected numbers"},
               {"1,1,1,1,5,5,", "x.txt: line 1: expected numbers"},
               {"1;1;1;1;5;5", "x.txt: line 1: expected numbers"},
-              {"\n0,1,1,1,5,5", "x.txt: line 2: the frame is not an integer of 1 or more"},
+              {"\n0,1,1,1,5,5", "x.txt: line 2: the frame is not an integer from 1 to 2^53"},
               {"1.5,1,1,1,5,5", "the frame is not an integer"},
               {"1e30,1,1,1,5,5", "the frame is not an integer"},
-              {"1,-2,1,1,5,5", "the id is not an integer of -1 or more"},
-              {"1,0.5,1,1,5,5", "the id is not an integer of -1 or more"},
-              {"1,1,1,1,0,5", "the box has no area"},
-              {"1,1,1,1,5,-5", "the box has no area"},
+              {"1,-2,1,1,5,5", "the id is not an integer from -1 to 2^53"},
+              {"1,0.5,1,1,5,5", "the id is not an integer from -1 to 2^53"},
+              {"1,1,1,1,0,5", "the box must have sides of at least 1e-9"},
+              {"1,1,1,1,5,-5", "the box must have sides of at least 1e-9"},
               {"1,1,nan,1,5,5", "expected numbers"},
               {"1,1,1,1,inf,5", "expected numbers"},
-              {"1,1,1,1,1e10,5", "a coordinate beyond 1e9"},
+              {"1,1,1,1,1e10,5", "coordinates within 1e9"},
               {"5,1,1,1,5,5\n\n4,1,1,1,5,5\n5,2,1,1,5,5\n5,1,9,9,5,5\n",
                "x.txt: line 5: frame 5 has the id 1 already, in line 1"}};
   for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -347,7 +347,7 @@ START_TEST(wrong_tracks_are_refused) {
   other.id = -1;
   refused(mica_track_evaluate(&good, 1, &other, 1, 0, &s), "a found box of frame 4 has no id");
   other = good, other.box[2] = 0;
-  refused(mica_track_evaluate(&other, 1, &good, 1, 0, &s), "a true box of frame 4 has no area");
+  refused(mica_track_evaluate(&other, 1, &good, 1, 0, &s), "a true box of frame 4 must have sides");
   refused(mica_track_evaluate(&good, 1, &good, 1, 2, &s), "overlap must be 0 to 1, not 2");
   refused(mica_track_evaluate(NULL, 1, &good, 1, 0, &s), "NULL");
   refused(mica_track_evaluate(&good, 1, &good, 1, 0, NULL), "NULL");

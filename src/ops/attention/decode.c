@@ -77,13 +77,14 @@ static mica_status check_caches(const mica__decode_attrs *attrs, const mica__typ
   const bool steps = has_steps(attrs);
   if (steps ? cache.dtype != MICA_I8 || inputs[K_STEP].dtype != MICA_F16 || inputs[V_STEP].dtype != MICA_F16
             : cache.dtype != MICA_F32 && cache.dtype != MICA_F16 && cache.dtype != MICA_BF16)
-    return mica__fail(MICA_E_DTYPE, "caches of type %s are not supported; use f32, f16, bf16, or i8 with f16 scales",
+    return mica__fail(MICA_E_DTYPE, "the caches are %s, but must be f32, f16, bf16, or i8 with scales of f16",
                       mica_dtype_name(cache.dtype));
   if (attrs->length < 1 || cache.shape.rank != 2 || cache.shape.dim[1] != s->g * s->d ||
       cache.shape.dim[0] % attrs->length != 0 || !mica_shape_equal(cache.shape, inputs[V_CACHE].shape))
-    return mica__fail(MICA_E_SHAPE,
-                      "the caches of k and v must both be (sequences * %lld, %lld): length, and heads times size",
-                      (long long)attrs->length, (long long)(s->g * s->d));
+    return mica__fail(
+        MICA_E_SHAPE,
+        "the caches of k and v must both be (sequences * %lld, %lld): length, at least 1, and heads times size",
+        (long long)attrs->length, (long long)(s->g * s->d));
   const mica_shape step = MICA_SHAPE(cache.shape.dim[0], s->g * (s->d / mica__decode_block(s->d)));
   if (steps && (!mica_shape_equal(inputs[K_STEP].shape, step) || !mica_shape_equal(inputs[V_STEP].shape, step)))
     return mica__fail(MICA_E_SHAPE, "the scales of both caches must be (%lld, %lld): rows, and heads times blocks",

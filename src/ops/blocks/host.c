@@ -128,9 +128,10 @@ mica_status mica_block_dequantize(mica_block type, const void *blocks, int64_t c
   const mica__block_layout *layout = mica__block_layout_of(type);
   if (!layout) return mica__fail(MICA_E_INVALID, "dequantize: %d is not a block type", (int)type);
   if (count < 0 || count % layout->elements != 0)
-    return mica__fail(MICA_E_INVALID,
-                      "dequantize: the number of elements (%lld) must be a multiple of %d, the size of a block",
-                      (long long)count, layout->elements);
+    return mica__fail(
+        MICA_E_INVALID,
+        "dequantize: the number of elements (%lld) must be 0 or above, and a multiple of %d, the size of a block",
+        (long long)count, layout->elements);
   if (count > 0 && (!blocks || !x)) return mica__fail(MICA_E_INVALID, "dequantize: blocks or x is NULL");
   const uint8_t *block = blocks;
   for (int64_t i = 0; i < count; i += layout->elements, block += layout->bytes) mica__block_values(type, block, x + i);

@@ -316,9 +316,10 @@ static mica_status check(mica_block type, const float *x, int64_t count, const f
   const mica__block_layout *layout = mica__block_layout_of(type);
   if (!layout) return mica__fail(MICA_E_INVALID, "quantize: %d is not a block type", (int)type);
   if (count < 0 || count % layout->elements != 0)
-    return mica__fail(MICA_E_INVALID,
-                      "quantize: the number of elements (%lld) must be a multiple of %d, the size of a block",
-                      (long long)count, layout->elements);
+    return mica__fail(
+        MICA_E_INVALID,
+        "quantize: the number of elements (%lld) must be 0 or above, and a multiple of %d, the size of a block",
+        (long long)count, layout->elements);
   if (count > 0 && (!blocks || !x)) return mica__fail(MICA_E_INVALID, "quantize: blocks or x is NULL");
   for (int64_t i = 0; i < count; i++) {
     if (!isfinite(x[i])) return mica__fail(MICA_E_INVALID, "quantize: element %lld is not finite", (long long)i);

@@ -31,8 +31,10 @@ mica_status mica__unblock_check(const mica__unblock_attrs *attrs, const mica__ty
   if (table->dtype != MICA_U8)
     return mica__fail(MICA_E_DTYPE, "blocks are %s, but must be u8", mica_dtype_name(table->dtype));
   if (attrs->columns < 0 || attrs->columns > INT32_MAX || attrs->columns % layout->elements != 0)
-    return mica__fail(MICA_E_SHAPE, "the number of columns (%lld) must be a multiple of a %s block's elements (%d)",
-                      (long long)attrs->columns, mica_block_name((mica_block)attrs->block), layout->elements);
+    return mica__fail(
+        MICA_E_SHAPE,
+        "the number of columns (%lld) must be from 0 to 2^31 - 1, and a multiple of a %s block's elements (%d)",
+        (long long)attrs->columns, mica_block_name((mica_block)attrs->block), layout->elements);
   const int64_t bytes = attrs->columns / layout->elements * layout->bytes;
   if (table->shape.rank < 1 || table->shape.dim[table->shape.rank - 1] != bytes)
     return mica__fail(MICA_E_SHAPE, "blocks are %s, but rows of %lld columns in %s must have %lld bytes",

@@ -21,9 +21,9 @@ mica_status mica__division_check(const mica__division *d, mica_shape part, int32
   }
   return good && !left ? MICA_OK
                        : mica__fail(MICA_E_FORMAT,
-                                    "the sections of a tensor must be multiples of the ranks (%d), and together fill "
-                                    "the axis of all ranks' parts",
-                                    (int)ranks);
+                                    "the sections of a tensor must be at most %d multiples of the ranks (%d) that are "
+                                    "above 0, and fill an axis of all ranks' parts",
+                                    MICA__DIVISION_SECTIONS, (int)ranks);
 }
 
 void mica__division_copy(const mica__division *d, mica_shape part, size_t size, int32_t ranks, int32_t rank,

@@ -59,7 +59,7 @@ static mica_status check_config(const mica_conv_config *config) {
     if (config->pad_more[i] < -MAX_SIZE || config->pad_more[i] > MAX_SIZE || after < 0)
       return mica__fail(
           MICA_E_INVALID,
-          "pad %lld and pad_more %lld give a padding after the last element that is negative or too large",
+          "pad (%lld) and pad_more (%lld) must add up to 0 or more, and pad_more be from -2^29 + 1 to 2^29 - 1",
           (long long)config->pad[i], (long long)config->pad_more[i]);
   }
   if (config->groups >= 0) return MICA_OK;
@@ -139,7 +139,7 @@ static mica_status check_types(const mica_engine *engine, const mica_conv_epilog
     mica_dtype bias = mica_tensor_dtype(epilogue->bias);
     if ((bias == MICA_F64) != (dtype == MICA_F64) || mica_dtype_kind_of(bias) != MICA_DTYPE_KIND_FLOAT)
       return mica__fail(MICA_E_DTYPE,
-                        "conv: the bias is %s, which does not fit a result of %s: both or neither must be f64",
+                        "conv: the bias is %s, but must be of a floating type, and f64 only with a result (%s) of f64",
                         mica_dtype_name(bias), mica_dtype_name(dtype));
   }
   if (dtype == MICA_F64 && !(mica_engine_device(engine)->features & MICA_FEATURE_FP64))

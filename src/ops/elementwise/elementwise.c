@@ -173,7 +173,7 @@ static bool has_meaning(const mica__op *op, mica_value x, double p, double q);
 static bool has_meaning(const mica__op *op, mica_value x, double p, double q) {
   if (!x.graph || op == &mica__op_affine) return true;
   if (op == &mica__op_clip && !(p <= q))
-    mica__builder_fail(op->name, x, MICA_E_INVALID, "low is %g and high is %g, but low must not exceed high", p, q);
+    mica__builder_fail(op->name, x, MICA_E_INVALID, "low is %g and high is %g, but low must be at most high", p, q);
   else if (op == &mica__op_celu && p == 0)
     mica__builder_fail(op->name, x, MICA_E_INVALID, "alpha must not be 0, because x is divided by alpha");
   else if (isnan(p) || isnan(q))

@@ -23,7 +23,8 @@ static mica_status check_rows(mica_shape x, mica_shape ids) {
   for (int32_t i = 0; fits && i + 1 < ids.rank; i++) fits = agree(x.dim[i], ids.dim[i]);
   const int64_t given = fits ? x.dim[x.rank - 2] : 0, chosen = fits ? ids.dim[ids.rank - 1] : 0;
   if (fits && given != MICA_DYNAMIC && chosen != MICA_DYNAMIC && (given == 1 || given == chosen)) return MICA_OK;
-  return mica__fail(MICA_E_SHAPE, "rows are %s and ids %s, but must be (.., S, k) or (.., 1, k), and (.., S)",
+  return mica__fail(MICA_E_SHAPE,
+                    "rows are %s and ids %s, but must be (.., S, k) or (.., 1, k), and (.., S), with S known",
                     mica_shape_format(x, text[0]), mica_shape_format(ids, text[1]));
 }
 

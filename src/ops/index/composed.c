@@ -21,7 +21,8 @@ static double counts_to(mica_dtype dtype) {
 mica_value mica_range(mica_graph *graph, mica_dtype dtype, int64_t count) {
   size_t size = mica_dtype_size(dtype);
   if (!graph || mica_graph_status(graph) != MICA_OK) return (mica_value){0};
-  if (count < 0 || size == 0 || (uint64_t)count > SIZE_MAX / 16)
+  if (size == 0) return mica__graph_fail(graph, MICA_E_INVALID, "range: %d is not a dtype", (int)dtype);
+  if (count < 0 || (uint64_t)count > SIZE_MAX / 16)
     return mica__graph_fail(graph, MICA_E_INVALID,
                             "range: the number of elements is %lld, which is negative or too large", (long long)count);
   if ((double)count - 1 > counts_to(dtype))
@@ -67,10 +68,10 @@ static mica_value merged_indices(const char *op, mica_value x, mica_value indice
       merged.dim[merged.rank++] = MICA__COPY_DIM(i);
   }
   if (!fits)
-    return mica__builder_fail(
-        op, x, MICA_E_SHAPE,
-        "indices %s do not fit %s: the last axis of indices must have one index for each leading axis",
-        mica_shape_format(given, ti), mica_shape_format(shape, tx));
+    return mica__builder_fail(op, x, MICA_E_SHAPE,
+                              "indices %s do not fit %s: the last axis of indices must have 1 to %d indices, each into "
+                              "a leading axis of known size",
+                              mica_shape_format(given, ti), mica_shape_format(shape, tx), (int)shape.rank);
   mica_dtype dtype = mica_value_dtype(indices);
   mica_value sum = {0}, zero = mica_scalar(x.graph, dtype, 0), inside = {0};
   for (int32_t i = 0; i < k; i++) {

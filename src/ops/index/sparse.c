@@ -151,8 +151,10 @@ static bool prepare(draw *d, const char *op, mica_value x) {
   const mica_negative_config *c = d->c;
   if (mica_value_is_null(d->step) || mica_value_is_null(x)) return false;
   if (!c || c->first < 0 || c->count - c->first < 2 || c->count > MOST_IDS || c->samples < 1) {
-    mica__builder_fail(op, x, MICA_E_INVALID,
-                       "negatives must be drawn from 2 to %d ids, and samples must be at least 1", MOST_IDS);
+    mica__builder_fail(
+        op, x, MICA_E_INVALID,
+        "negatives must be drawn from 2 or more ids, first at least 0, count at most %d and samples at least 1",
+        MOST_IDS);
     return false;
   }
   return !c->popularity || prepare_popular(d);

@@ -94,10 +94,14 @@ mica_value mica_tile(mica_value x, const int64_t *repeats) {
 static mica_value continued(mica_value x, int32_t axis, int64_t count, bool before, mica_pad_mode mode) {
   int64_t n = mica_value_shape(x).dim[axis];
   int64_t most = mode == MICA_PAD_MODE_REFLECT ? n - 1 : mode == MICA_PAD_MODE_WRAP ? n : n > 0 ? INT64_MAX : 0;
-  if (n == MICA_DYNAMIC || count > most)
-    return mica__builder_fail("pad", x, MICA_E_SHAPE,
-                              "padding of %lld elements is too long for axis %d, which has %lld", (long long)count,
-                              (int)axis, (long long)n);
+  if (n == MICA_DYNAMIC)
+    return mica__builder_fail("pad", x, MICA_E_SHAPE, "axis %d of '%s' is open, but must have a known size", (int)axis,
+                              mica_value_name(x));
+  if (count > most)
+    return mica__builder_fail(
+        "pad", x, MICA_E_SHAPE,
+        "padding of %lld elements is too long for axis %d, which has %lld and may get %lld in this mode",
+        (long long)count, (int)axis, (long long)n, (long long)most);
   if (mode == MICA_PAD_MODE_REFLECT)
     return before ? mica_slice(x, axis, count, 0, -1)
                   : mica_slice(x, axis, n - 2, count < n - 1 ? n - 2 - count : MICA_END, -1);

@@ -27,7 +27,8 @@ mica_value mica_confusion(mica_value z, mica_value y) {
   const int64_t classes = mica_value_shape(z).rank == 2 ? mica_value_shape(z).dim[1] : -1;
   if (!z.graph) return z;
   if (classes < 1)
-    return mica__builder_fail("confusion", z, MICA_E_SHAPE, "logits must be (N, classes), with classes known");
+    return mica__builder_fail("confusion", z, MICA_E_SHAPE,
+                              "logits must be (N, classes), with classes known and at least 1");
   mica_value off = mica_scalar(z.graph, MICA_F32, 0), on = mica_scalar(z.graph, MICA_F32, 1);
   mica_value of_target = mica_one_hot(y, classes, 1, off, on);
   mica_value of_result = mica_one_hot(mica_argmax(z, 1, false), classes, 1, off, on);

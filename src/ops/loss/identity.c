@@ -26,7 +26,8 @@ mica_value mica_arcface(mica_value cosines, mica_value target, const mica_arcfac
   char text[MICA_SHAPE_TEXT];
   if (!cosines.graph || !target.graph) return (mica_value){0};
   if (shape.rank != 2 || shape.dim[1] < 1)
-    return mica__builder_fail("arcface", cosines, MICA_E_SHAPE, "the cosines are %s, but must be (N, C)",
+    return mica__builder_fail("arcface", cosines, MICA_E_SHAPE,
+                              "the cosines are %s, but must be (N, C), with C known and at least 1",
                               mica_shape_format(shape, text));
   if (!(scale > 0) || !(margin >= 0 && margin < 1.5))
     return mica__builder_fail("arcface", cosines, MICA_E_INVALID,

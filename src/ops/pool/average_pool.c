@@ -7,8 +7,9 @@ static bool has_planes(const char *op, mica_value x) {
   int32_t rank = mica_value_shape(x).rank;
   if (!x.graph) return false;
   if (rank >= 3 && rank <= 5) return true;
-  mica__builder_fail(op, x, MICA_E_SHAPE, "the tensor has %d axes after batch and channels, but must have one to three",
-                     (int)rank - 2);
+  mica__builder_fail(op, x, MICA_E_SHAPE,
+                     "the tensor has a rank of %d, but must have 3 to 5: batch, channels and one to three axes",
+                     (int)rank);
   return false;
 }
 

@@ -47,8 +47,9 @@ static mica_status expect(const mica__int8_attrs *attrs, const mica__type *input
   if (at < 0) return MICA_OK;
   int64_t has = count_of(inputs[at].shape);
   if (inputs[at].dtype == dtype && (has == count || (has == 1 && operand != MICA__INT8_BIAS))) return MICA_OK;
-  return mica__fail(MICA_E_SHAPE, "%s is %s, but must have %lld elements of %s", operand_names[operand],
-                    mica__type_format(inputs[at], text), (long long)count, mica_dtype_name(dtype));
+  return mica__fail(MICA_E_SHAPE, "%s is %s, but must have %lld elements of %s%s", operand_names[operand],
+                    mica__type_format(inputs[at], text), (long long)count, mica_dtype_name(dtype),
+                    operand != MICA__INT8_BIAS && count != 1 ? ", or one" : "");
 }
 
 static bool is_byte(mica_dtype dtype) { return dtype == MICA_I8 || dtype == MICA_U8; }
@@ -79,7 +80,9 @@ static mica_status infer_matmul(const mica__type *inputs, int32_t input_count, v
   for (int32_t i = 0; fits && b.rank > 2 && i + 2 < a.rank; i++) fits = a.dim[i] == b.dim[i];
   int64_t n = fits ? b.dim[b.rank - 1 - attrs->transposed] : 0, k = fits ? a.dim[a.rank - 1] : 0;
   if (!fits || k < 1 || k > INT32_MAX || n > INT32_MAX || b.dim[b.rank - 2 + attrs->transposed] != k)
-    return mica__fail(MICA_E_SHAPE, "%s and %s cannot be multiplied: their shapes must be known, and fit as matrices",
+    return mica__fail(MICA_E_SHAPE,
+                      "%s and %s cannot be multiplied: their shapes must be known, fit as matrices, and have at most "
+                      "2^31 - 1 columns",
                       mica_shape_format(a, ta), mica_shape_format(b, tb));
   if (mica__int8_input(attrs, MICA__INT8_OTHER) >= 0)
     return mica__fail(MICA_E_SHAPE, "an operand to add is given, but only convolutions take one");

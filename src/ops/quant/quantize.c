@@ -260,7 +260,8 @@ static bool lay(const char *op, const mica_quantize_config *config, beside *b) {
   mica_shape own = mica_value_shape(b->scale), zero = b->zero.graph ? mica_value_shape(b->zero) : own;
   bool one = own.rank <= 1 && count_of(own) == 1 && !config->block;
   if (b->zero.graph && !mica_shape_equal(own, zero) && count_of(zero) != 1) {
-    mica__builder_fail(op, b->x, MICA_E_SHAPE, "scale is %s and zero is %s, but both must have the same shape",
+    mica__builder_fail(op, b->x, MICA_E_SHAPE,
+                       "scale is %s and zero is %s, but zero must have the shape of scale, or one element",
                        mica_shape_format(own, ts), mica_shape_format(zero, tz));
     return false;
   }

@@ -71,8 +71,11 @@ static mica_status infer_weights(const mica__type *inputs, int32_t input_count, 
   int64_t per = nibbles ? 8 : 4, stored = known ? q.dim[attrs->by_k ? 0 : 1] * (nibbles ? 2 : 1) : 0;
   if (!known || (nibbles && (attrs->by_k || inputs[Q].dtype != MICA_U8)) || stored != x.dim[x.rank - 1] || stored < 1 ||
       stored % per != 0 || attrs->group < 0 || attrs->group % per != 0 || (attrs->group && stored % attrs->group != 0))
-    return mica__fail(MICA_E_SHAPE,
-                      "x and the weights do not fit: rows and columns must agree, and groups divide a row");
+    return mica__fail(
+        MICA_E_SHAPE,
+        "x and the weights do not fit: their known rows must agree and be multiples of %d, as groups must, which "
+        "divide a row; 4 bits need u8 in rows of x",
+        (int)per);
   if (inputs[Q].dtype != MICA_U8 && inputs[Q].dtype != MICA_I8)
     return mica__fail(MICA_E_DTYPE, "weights are %s, but must be i8 or u8", mica_dtype_name(inputs[Q].dtype));
   sizes s = sizes_of(attrs, x, q);

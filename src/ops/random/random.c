@@ -154,7 +154,7 @@ static mica_value draw(mica_value step, mica_value like, mica_dtype dtype, int32
 mica_value mica_random_uniform(mica_value step, mica_value like, uint64_t seed, double low, double high) {
   if (like.graph && !(low <= high))
     return mica__builder_fail("random_uniform", like, MICA_E_INVALID,
-                              "low is %g and high is %g, but low must not exceed high", low, high);
+                              "low is %g and high is %g, but low must be at most high", low, high);
   return draw(step, like, mica_value_dtype(like), UNIFORM, seed, low, high);
 }
 

@@ -20,7 +20,7 @@ mica_status mica__resample_window_of(const mica_pool_config *config, int32_t k, 
   return mica__fail(
       MICA_E_INVALID,
       "size (%lld), stride (%lld) and dilation (%lld) must be at least 1, padding (%lld and %lld) at least 0, "
-      "along spatial axis %d",
+      "and each, and size times dilation, below 2^40, along spatial axis %d",
       (long long)window->size, (long long)window->stride, (long long)window->dilation, (long long)window->pad,
       (long long)window->pad_end, (int)k);
 }

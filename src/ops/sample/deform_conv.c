@@ -44,7 +44,8 @@ static mica_status find_extents(mica_value x, mica_value offset, mica_value mask
   return fits ? MICA_OK
               : mica__fail(MICA_E_SHAPE,
                            "x %s, filters %s, offsets %s and the mask do not fit: offsets must be "
-                           "(N, 2 * parts * R * S, P, Q), and the mask (N, parts * R * S, P, Q)",
+                           "(N, 2 * parts * R * S, P, Q), the mask (N, parts * R * S, P, Q), and parts and groups "
+                           "divide the channels",
                            mica_shape_format(sx, tx), mica_shape_format(sw, tw), mica_shape_format(so, to));
 }
 

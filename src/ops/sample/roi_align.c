@@ -59,9 +59,10 @@ mica_value mica_roi_align(mica_value x, mica_value boxes, mica_value images, con
   if (c.width == 0) c.width = 7;
   if (shape.rank != 4 || shape.dim[2] < 1 || shape.dim[3] < 1 || given.rank != 2 || given.dim[1] != 4 ||
       mica_dtype_kind_of(mica_value_dtype(boxes)) != MICA_DTYPE_KIND_FLOAT)
-    return mica__builder_fail("roi_align", x, MICA_E_SHAPE,
-                              "x %s must be (N, C, H, W), and boxes %s must be floating (K, 4)",
-                              mica_shape_format(shape, tx), mica_shape_format(given, tb));
+    return mica__builder_fail(
+        "roi_align", x, MICA_E_SHAPE,
+        "x %s must be (N, C, H, W) with H and W known and at least 1, and boxes %s floating (K, 4)",
+        mica_shape_format(shape, tx), mica_shape_format(given, tb));
   if (c.height < 0 || c.width < 0 || c.sampling < 0 || c.height > INT32_MAX || c.width > INT32_MAX ||
       c.sampling > INT32_MAX || c.height * c.sampling > INT32_MAX / 4 || c.width * c.sampling > INT32_MAX / 4)
     return mica__builder_fail("roi_align", x, MICA_E_SHAPE,

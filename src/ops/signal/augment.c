@@ -35,7 +35,8 @@ mica_value mica_spec_augment(mica_value x, mica_value step, const mica_spec_augm
   char text[MICA_SHAPE_TEXT];
   if (!x.graph) return x;
   if (shape.rank != 3 || shape.dim[1] < 1)
-    return mica__builder_fail("spec_augment", x, MICA_E_SHAPE, "x is %s, but must be (N, C, frames)",
+    return mica__builder_fail("spec_augment", x, MICA_E_SHAPE,
+                              "x is %s, but must be (N, C, frames) with C known and at least 1",
                               mica_shape_format(shape, text));
   if (counts[0] > MOST_MASKS || counts[1] > MOST_MASKS)
     return mica__builder_fail("spec_augment", x, MICA_E_INVALID,

@@ -29,7 +29,7 @@ mica_value mica_deltas(mica_value x, int64_t width, int32_t order, mica_delta_st
   char text[MICA_SHAPE_TEXT];
   double weights[MOST_WIDTH];
   if (shape.rank != 3 || shape.dim[1] == MICA_DYNAMIC)
-    return mica__builder_fail("deltas", x, MICA_E_SHAPE, "x is %s, but must be (N, C, frames)",
+    return mica__builder_fail("deltas", x, MICA_E_SHAPE, "x is %s, but must be (N, C, frames) with C known",
                               mica_shape_format(shape, text));
   if (width < 3 || width > MOST_WIDTH || width % 2 == 0)
     return mica__builder_fail("deltas", x, MICA_E_INVALID, "width is %lld, but must be an odd number from 3 to %d",

@@ -32,8 +32,9 @@ static mica_status infer_dft(const mica__type *inputs, int32_t input_count, void
   if (how->n < 1 || how->n > MOST_LENGTH || how->m < 1 || how->m > how->n || x.dim[x.rank - 2] > how->n)
     return mica__fail(
         MICA_E_INVALID,
-        "n is %lld, but must be from 1 to 2^24, and not below the extent of x or the number of frequencies",
-        (long long)how->n);
+        "n is %lld, but must be from 1 to 2^24, and at least the extent of x and the number of frequencies (%lld), "
+        "which must be at least 1",
+        (long long)how->n, (long long)how->m);
   out->shape = x;
   out->shape.dim[x.rank - 2] = how->m;
   out->shape.dim[x.rank - 1] = how->real ? 1 : 2;

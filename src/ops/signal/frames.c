@@ -40,7 +40,7 @@ static mica_status frame_count(const mica__frames_attrs *how, mica_shape x, int6
   if (how->how == MICA_SIGNAL_PAD_REFLECT && (how->pad >= t || how->more >= t))
     return mica__fail(MICA_E_SHAPE,
                       "a signal of %lld samples cannot be continued by %lld mirrored ones; it must be longer",
-                      (long long)t, (long long)how->pad);
+                      (long long)t, (long long)(how->pad > how->more ? how->pad : how->more));
   if (t + how->pad + how->more < how->length || t < 1)
     return mica__fail(MICA_E_SHAPE, "%lld samples are too few for a frame of %lld", (long long)t,
                       (long long)how->length);
