@@ -135,7 +135,8 @@ static const char *reason_against(mica_engine *engine, const mica__impl *impl, m
   if (reason) return reason;
   if (mica__tuning_is_bad(engine, impl->name)) return "it failed on this device before";
   mica__attempt_begin();
-  if (mica__kernel_choose(engine, impl->kernel, &variant) != MICA_OK) reason = "its kernels are wrong on this device";
+  if (mica__kernel_choose(engine, impl->kernel, &variant) != MICA_OK)
+    reason = "no variant of its kernel is right on this device";
   mica__attempt_end();
   if (reason) return reason;
   if (is_bad_with(engine, impl, variant)) return "its results are wrong on this device";

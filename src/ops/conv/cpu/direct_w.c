@@ -114,7 +114,7 @@ static const char *decline(const mica__task *task) {
   const plan *p = plan_of(task);
   const mica__conv_dims *d = &p->dims;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
-  if (d->c > MOST_CHANNELS && d->k > MOST_CHANNELS) return "there are too many channels";
+  if (d->c > MOST_CHANNELS && d->k > MOST_CHANNELS) return "there are too many channels and filters";
   if (d->c >= FILTERING_CHANNELS && d->k >= FILTERING_RESULTS && !mica__winograd_unable(task->problem))
     return "for 3 x 3 filters of stride 1 over several channels, Winograd's transforms are faster";
   if (mica__product3(d->filter) == 1) return "the filter is 1 x 1";

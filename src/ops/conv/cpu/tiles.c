@@ -94,7 +94,7 @@ const char *mica__conv_tiles_unable(const void *problem) {
 static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
-  if (conv->dims.c < FEWEST_CHANNELS || conv->dims.k < FEWEST_CHANNELS) return "there are too few channels";
+  if (conv->dims.c < FEWEST_CHANNELS || conv->dims.k < FEWEST_CHANNELS) return "there are too few channels or filters";
   if (make_plan(conv, task->device).scratch > task->device->local_bytes) return "a row does not fit in local memory";
   return mica__tiles_missing(task->device);
 }

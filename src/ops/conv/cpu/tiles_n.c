@@ -73,7 +73,7 @@ static const char *decline(const mica__task *task) {
   const mica__conv *conv = task->problem;
   const mica__conv_dims *d = &conv->dims;
   if (mica__needs_cpu(task->device)) return mica__needs_cpu(task->device);
-  if (d->c < FEWEST_CHANNELS || d->k < FEWEST_CHANNELS) return "there are too few channels";
+  if (d->c < FEWEST_CHANNELS || d->k < FEWEST_CHANNELS) return "there are too few channels or filters";
   if (4 * d->n < 3 * SIDE * mica__ceil_div(d->n, SIDE))
     return "the batch would leave over a quarter of the tiles empty";
   if (mica__max(mica__product3(d->in), mica__product3(d->out)) > MOST_PIXELS) return "planes are too large";
