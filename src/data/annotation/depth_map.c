@@ -30,8 +30,10 @@ static mica_status check_sides(const char *name, int64_t height, int64_t width) 
   if (height > 0 && width > 0 && height <= INT32_MAX && width <= INT32_MAX &&
       (uint64_t)height * (uint64_t)width <= MICA__MAX_PIXELS)
     return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: the header states %lld x %lld pixels, but must state 1 to %zu pixels in all",
-                    name, (long long)width, (long long)height, MICA__MAX_PIXELS);
+  return mica__fail(
+      MICA_E_FORMAT,
+      "%s: the header states %lld x %lld pixels, but sides must be at least 1, with at most %zu pixels in all", name,
+      (long long)width, (long long)height, MICA__MAX_PIXELS);
 }
 
 static float known(double value) { return value > 0 && value <= 0x1p100 ? (float)value : 0; }

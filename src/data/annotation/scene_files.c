@@ -25,8 +25,10 @@ mica_status mica__picture_find_sides(const char *path, uint8_t *bytes, int32_t s
     if (!found) sides[0] = image.height, sides[1] = image.width;
   }
   if (sides[0] > 0 && sides[1] > 0 && (uint64_t)sides[0] * (uint64_t)sides[1] <= MICA__MAX_PIXELS) return MICA_OK;
-  return mica__fail(MICA_E_FORMAT, "%s: the header states %d x %d pixels, but must state 1 to %zu pixels in all", path,
-                    sides[1], sides[0], MICA__MAX_PIXELS);
+  return mica__fail(
+      MICA_E_FORMAT,
+      "%s: the header states %d x %d pixels, but sides must be at least 1, with at most %zu pixels in all", path,
+      sides[1], sides[0], MICA__MAX_PIXELS);
 }
 
 /* Checks that each file of values has the size of its picture. */

@@ -129,9 +129,10 @@ static mica_status take_offset(const char *name, mica__nifti *n) {
   n->offset = (uint64_t)least;
   if (real == 0) return MICA_OK;
   if (!(real >= (double)least && real <= 0x1p40) || real != floor(real))
-    return mica__fail(MICA_E_FORMAT,
-                      "%s: the header states that elements begin at byte %g, but it must be whole, from %lld to 2^40",
-                      name, real, (long long)least);
+    return mica__fail(
+        MICA_E_FORMAT,
+        "%s: the header states that elements begin at byte %g, but this byte must be a whole number from %lld to 2^40",
+        name, real, (long long)least);
   n->offset = (uint64_t)real;
   return MICA_OK;
 }

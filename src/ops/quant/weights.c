@@ -73,8 +73,8 @@ static mica_status infer_weights(const mica__type *inputs, int32_t input_count, 
       stored % per != 0 || attrs->group < 0 || attrs->group % per != 0 || (attrs->group && stored % attrs->group != 0))
     return mica__fail(
         MICA_E_SHAPE,
-        "x and the weights do not fit: their known rows must agree and be multiples of %d, as groups must, which "
-        "divide a row; 4 bits need u8 in rows of x",
+        "x and the weights do not fit: rows must be known, agree and be multiples of %d, and so must groups, "
+        "which divide a row; 4 bits need u8 without by_k",
         (int)per);
   if (inputs[Q].dtype != MICA_U8 && inputs[Q].dtype != MICA_I8)
     return mica__fail(MICA_E_DTYPE, "weights are %s, but must be i8 or u8", mica_dtype_name(inputs[Q].dtype));

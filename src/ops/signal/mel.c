@@ -47,8 +47,7 @@ static bool resolve(const char *op, mica_value x, const mica_mel_config *given, 
       !(out->low >= 0 && out->low < out->high && out->high <= out->rate / 2)) {
     mica__builder_fail(op, x, MICA_E_INVALID,
                        "mels (%lld) must be from 1 to %d, low (%g Hz) from 0 to below high (%g Hz), at most half of "
-                       "rate (%g), and rate "
-                       "above 0 and at most 1e9",
+                       "rate (%g), and rate above 0 and at most 1e9",
                        (long long)out->mels, (int)MOST_MELS, out->low, out->high, out->rate);
     return false;
   }
