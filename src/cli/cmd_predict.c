@@ -362,10 +362,8 @@ static int set_search(const cli_command *self, const struct values *v, mica_run 
   const bool hears = mica_run_takes(run, MICA_RUN_OPTION_SEARCH) && v->search.beam;
   const bool translates = mica_run_takes(run, MICA_RUN_OPTION_BEAMS);
   if ((v->search.beam && !hears && !translates) || (v->length_penalty && !translates))
-    return cli_fail(self, "--%s; the task %s of --model does none",
-                    v->length_penalty && !translates ? "length-penalty needs a search that weighs lengths"
-                                                     : "beam needs a search",
-                    mica_run_task(run));
+    return cli_fail(self, "--%s needs a search that the task %s of --model does not do",
+                    v->length_penalty && !translates ? "length-penalty" : "beam", mica_run_task(run));
   if (v->length_penalty && (!v->search.beam || !strcmp(v->search.beam, "1"))) {
     cli_fail(self, "--length-penalty needs several hypotheses: set --beam");
     return CLI_USAGE;
