@@ -160,8 +160,8 @@ static int take_model(const cli_command *self, const struct values *v, double sc
   for (int k = 0; k < 2 && v->mean; k++) {
     counts[k] = take_list(texts[k], scale[k]);
     if (counts[k]) continue;
-    cli_fail(self, "--%s wants 1 to %d numbers as in 0.485,0.456,0.406, not \"%s\"", k ? "deviation" : "mean",
-             MOST_CHANNELS, texts[k]);
+    cli_fail(self, "--%s wants numbers as in 0.485,0.456,0.406, at most %d of them, not \"%s\"",
+             k ? "deviation" : "mean", MOST_CHANNELS, texts[k]);
     return CLI_USAGE;
   }
   if (counts[0] != counts[1]) {

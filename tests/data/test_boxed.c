@@ -185,7 +185,7 @@ START_TEST(voc_that_is_wrong) {
       {VOC(OBJECT("dog", "1", "1", "80", "9", "")), "one.xml, line 5: the box from (0, 0) to (80, 9) is not inside of"},
       {VOC(OBJECT("dog", "9", "9", "8", "20", "")), "line 5: the box from (8, 8) to (8, 20) has no area"},
       {VOC(OBJECT("dog", "1", "x", "8", "20", "")), "line 5: ymin is \"x\", not a finite number"},
-      {VOC(OBJECT("dog", "1", "nan", "8", "20", "")), "line 5: ymin is \"nan\", not a number"},
+      {VOC(OBJECT("dog", "1", "nan", "8", "20", "")), "line 5: ymin is \"nan\", not a finite number"},
       {VOC(OBJECT("", "1", "1", "8", "20", "")), "an object has no name"},
       {VOC("<object><name>dog</name></object>"), "an object has no box"},
       {VOC(OBJECT("dog", "1", "1", "8", "20", "\n<name>cat</name>")), "one.xml, line 5: an object has two names"},
