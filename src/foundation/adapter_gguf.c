@@ -15,9 +15,9 @@ static mica_status check_text(const mica__adapter_source *source, const mica_ggu
   const mica_gguf_text text = mica_gguf_text_at(mica_gguf_find(file, key), 0);
   if (is_text(text, want)) return MICA_OK;
   return mica__fail(strcmp(key, "adapter.type") ? MICA_E_FORMAT : MICA_E_UNSUPPORTED,
-                    "%s: the key %s must be the text \"%s\", but %s%.*s", source->path, key, want,
-                    text.length ? "is " : "is missing, empty or not a text", mica__text_shown(text.length),
-                    text.length ? text.bytes : "");
+                    "%s: the key %s must be the text \"%s\", but is %s%.*s%s", source->path, key, want,
+                    text.length ? "\"" : "missing, empty or not a text", mica__text_shown(text.length),
+                    text.length ? text.bytes : "", text.length ? "\"" : "");
 }
 
 static const char suffix_a[] = ".weight.lora_a", suffix_b[] = ".weight.lora_b";

@@ -438,7 +438,8 @@ static const struct {
     {CONFIG ", \"modules_to_save\": [\"lm_head\"]}", MICA_E_UNSUPPORTED, "modules_to_save"},
     {CONFIG ", \"init_lora_weights\": \"pissa_niter_4\"}", MICA_E_UNSUPPORTED, "pissa"},
     {CONFIG ", \"alpha_pattern\": {\"a.*b\": 1}}", MICA_E_UNSUPPORTED, "regular expression"},
-    {CONFIG ", \"alpha_pattern\": {\"a\": \"b\"}}", MICA_E_FORMAT, "not a number"},
+    {CONFIG ", \"alpha_pattern\": {\"a\": \"b\"}}", MICA_E_FORMAT,
+     "alpha_pattern of \"a\" must be a number from -1e9 to 1e9"},
 };
 
 static const float numbers[2 * 48] = {1, 2, 3};
@@ -540,8 +541,10 @@ START_TEST(gguf_of_another_kind) {
       {.key = "general.type", .kind = MICA_GGUF_KIND_TEXT, .count = 1, .data = &texts[1]},
       {.key = "adapter.type", .kind = MICA_GGUF_KIND_TEXT, .count = 1, .data = &texts[2]},
       {.key = "adapter.lora.alpha", .kind = MICA_GGUF_KIND_F32, .count = 1, .data = &alpha}};
-  static const char *const parts[] = {"general.type is \"model\"", "general.architecture is \"qwen3\"",
-                                      "adapter.type is \"x\"", "adapter.lora.alpha is missing", "has no tensors"};
+  static const char *const parts[] = {"the key general.type must be the text \"adapter\", but is \"model\"",
+                                      "general.architecture must be the text \"llama\", but is \"qwen3\"",
+                                      "adapter.type must be the text \"lora\", but is \"x\"",
+                                      "adapter.lora.alpha is missing", "has no tensors"};
   mica_foundation *model = open_model("llama-gguf");
   mica_adapter *adapter = NULL;
   ck_ok(mica_gguf_write(files_path("x.gguf"), keys, _i == 3 ? 3 : 4, NULL, 0));
