@@ -202,7 +202,7 @@ run train --data "$work/two.csv" --mean 1,2 --deviation 1 --out "$work/none"
 ends 2 '' '*mean has 2 numbers, but *two.csv has 3 channels or columns of inputs*'
 for list in x 1,,2 1, ' 1' inf nan; do
   run train --data "$work/two.csv" --mean "$list" --deviation 1 --out "$work/none"
-  ends 2 '' "*mean must be a list of numbers, as in 0.485,0.456,0.406, not \"$list\"*"
+  ends 2 '' "*mean must be a list of numbers between -1e30 and 1e30, as in 0.485,0.456,0.406, not \"$list\"*"
 done
 for list in 0 -1 1,0 1e-60; do
   run train --data "$work/two.csv" --mean 0 --deviation "$list" --out "$work/none"
