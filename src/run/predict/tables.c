@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How many samples a report shows. */
+/* How many samples a report looks at, to show some of them. */
 #define LOOKED_AT 2000
 
 /* A walk over samples: their known answers, and where their outputs go. */
