@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Without features, a node's feature is its own number in one-hot form, if the matrix has at most this many rows. */
+/* Without features, a node's feature is its own number in one-hot form; data with more nodes than this are then
+ * refused. */
 #define MOST_NUMBERED 4096
 
 typedef struct reading {

@@ -28,7 +28,8 @@ static mica_status fail_cell(const mica__field *field, const mica__records *r, c
                     (int)(cell.length < 40 ? cell.length : 40), cell.text, what);
 }
 
-/* True if the names of all classes are numbers: then they may be meant as numbers. */
+/* True if the names of all classes are numbers: a message then adds OR_REGRESS, because they may be meant as
+ * numbers. */
 #define OR_REGRESS "; or pass --task regress"
 static bool are_numbers(const mica__dictionary *d) {
   double value = 0;
