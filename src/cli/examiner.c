@@ -17,8 +17,8 @@
 extern char **environ;
 
 /* A request is one line of JSON: the numbers of the argument and of its op to begin with, and the positions at which
- * earlier processes ended. The answer has a line for the device, for each position, for each line of the report, and
- * for the end. If the last one is missing, the driver ended the process. */
+ * earlier processes ended, at most MOST_ENDS. The answer has a line for the device, for each position, for each line
+ * of the report, and for the end. If the last one is missing, the driver ended the process. */
 #define MOST_ENDS 32
 
 typedef struct process {

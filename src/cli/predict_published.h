@@ -4,7 +4,7 @@
 
 #include "cli/command.h"
 
-/* The most bytes of a class's name that are shown. */
+/* The most bytes of a class's name that are shown, with a NUL. */
 #define CLASS_NAME 256
 
 typedef struct cli_published {
