@@ -63,7 +63,8 @@ static struct {
   int positive[EXPONENTS], negative[EXPONENTS]; /* the buckets of 2^(LEAST + i) and -2^(LEAST + i) */
 } scale;
 
-/* Finds the first bucket from low to high whose limit is at least the value. The limit of high must be. */
+/* Finds the first bucket from low to high whose limit is at least the value. The bucket `high` must be such a
+ * bucket. */
 static int search(double value, int low, int high) {
   while (low < high) {
     const int middle = (low + high) / 2;

@@ -46,7 +46,7 @@ typedef struct mica__gguf_type {
   mica_block block;
 } mica__gguf_type;
 
-/* NULL if the format has no such type, or removed it. */
+/* Finds the type with this number; NULL if the format has no such type, or removed it. */
 const mica__gguf_type *mica__gguf_type_numbered(uint32_t number);
 /* Returns the name of a type that was removed from the format; NULL if no such type had this number. */
 const char *mica__gguf_type_removed(uint32_t number);
@@ -74,7 +74,8 @@ mica_status mica__gguf_check_name(mica_status status, const char *path, const ch
                                   size_t bytes, size_t most);
 /* Reads the alignment from the value of its key; value is NULL if the file has no such key. */
 mica_status mica__gguf_alignment(mica_status status, const char *path, const mica_gguf_value *value, size_t *alignment);
-/* Sorts the keys and fails with `status` if two are equal. sorted may be NULL; the caller frees *sorted. */
+/* Lists the keys by name in *sorted, which the caller frees, also after a failure. Fails with `status` if two are
+ * equal. */
 mica_status mica__gguf_sort_keys(mica_status status, const char *path, const mica_gguf_value *keys, size_t count,
                                  const mica_gguf_value ***sorted);
 

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The fewest bytes of a key with its value, and of a tensor's entry: name, shape, type and offset. */
+/* Lower bounds, in bytes: a key with its value; a tensor's entry, which has name, shape, type and offset. HEADER: the
+ * file's header. */
 #define LEAST_PAIR 13
 #define LEAST_TENSOR 25
 #define HEADER 24
@@ -79,7 +80,8 @@ static mica_status read_text(cursor *c, const char *what, mica_gguf_text *text) 
   return MICA_OK;
 }
 
-/* Reserves n more entries; *first is the index of the first one. */
+/* Counts n more entries of a room as taken; *first is the index of the first of them. MICA_E_FORMAT: the room, which
+ * the first pass counted, has fewer left, because the file changed. */
 static mica_status take(const cursor *c, size_t *taken, size_t n, size_t most, size_t *first) {
   *first = *taken;
   if (n > most - *taken) return fail_at(c, "the file changed while it was opened");
