@@ -45,7 +45,7 @@ HANDLE mica__posix_handle(int file) {
   return handle;
 }
 
-/* The path of a name relative to a directory; NULL and errno if the directory has no path. */
+/* Fails if `at` is not an open directory, or the path would be too long. */
 const char *mica__posix_path_at(int at, const char *path, char whole[PATH_MAX]) {
   const bool whole_already = path[0] == '/' || path[0] == '\\' || (path[0] && path[1] == ':');
   if (at == AT_FDCWD || whole_already) return path;
