@@ -11,7 +11,8 @@ typedef struct mica__message {
   bool sends;
 } mica__message;
 
-/* Set the transfer, and zero the rest. After its start, one thread drives it. */
+/* A collective in progress. mica__collective_prepare sets the transfer and the memory, and zeroes the rest. After its
+ * start, one thread drives it. */
 typedef struct mica__collective {
   mica_transfer transfer;
   float *residual; /* this rank's accumulated rounding errors: `count` elements, or NULL */

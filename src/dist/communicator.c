@@ -174,7 +174,7 @@ static void break_off(members *m, const char *sentence) {
   if (!m->broken) m->broken = mica__strdup("");
 }
 
-/* Needs the lock. Removes finished requests, or all of them, and wakes waiting threads. */
+/* Needs the lock. Removes finished requests, or all if the communicator is broken, and wakes waiting threads. */
 static void take_out(members *m) {
   job **at = &m->first;
   m->last = NULL;
@@ -197,7 +197,7 @@ static void take_out(members *m) {
   pthread_cond_broadcast(&m->changed);
 }
 
-/* Polls all requests, without the lock. */
+/* Polls all requests; true if one made progress. The caller does not hold the lock. */
 static bool look(members *m) {
   bool moved = false, out = false;
   mica__attempt_begin();

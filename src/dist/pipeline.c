@@ -93,8 +93,8 @@ static mica_status make_backward(mica_pipeline *p) {
   return mica_nn_initialise(h->nn, h->session);
 }
 
-/* Binds the backward half's parameters, except those that a pass changes (statistics) and the number of the step, which
- * runs ahead here. */
+/* Makes the forward half, which shares the weights of the backward half. It has its own copies of what a pass changes
+ * (statistics), and of the step's number, because forward passes run ahead. */
 static mica_status make_forward(mica_pipeline *p) {
   half *h = &p->forward;
   mica_value x, y;
