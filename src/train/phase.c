@@ -137,8 +137,10 @@ static mica_value weight_of(const mica__phase *phase, const mica_objective *made
 
 static double least_of(const mica_objective *made) { return made->weight.graph ? made->least : 0; }
 
-/* The sums of this run, added to `next`: [sums]. A generated kernel selects scalars by their index; vectors follow
- * them. Sums without a weight have parameters of their own. */
+/* Returns the row of this run's sums: the loss times its weight, the weight, then the sums and weights of each metric
+ * at its slot. They are added to `next`, unless it is null. A scalar gets its place by a comparison with the index,
+ * which needs no kernel of its own; a vector is padded to the length of the row. Sums without a weight are added to
+ * parameters of their own. */
 static mica_value add_up(mica__phase *phase, const mica_objective *made, mica_value next) {
   mica_graph *graph = phase->graph;
   mica_value loss = as_f32(made->loss), weight = mica__ranks_counted(weight_of(phase, made), least_of(made));

@@ -14,7 +14,7 @@
 #include <mica/safetensors.h>
 #include <mica/train.h>
 
-/* Tensors may begin at multiples of this number of f32 elements. */
+/* Rows of a tensor begin at multiples of this number of f32 elements, so that each row can be a tensor by itself. */
 #define MICA__ROW_STEP 16
 /* Number of steps whose learning rates are uploaded at once. */
 #define MICA__RATES 64
