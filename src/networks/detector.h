@@ -45,7 +45,7 @@ mica__detector_losses mica__detector_losses_of(const mica__detector_points *p, m
 typedef struct mica__detector_choice {
   int32_t classes;
   int64_t most;     /* boxes of a picture */
-  double overlap;   /* boxes that overlap a better one of their class by more are dropped */
+  double overlap;   /* largest intersection over union with a better box of the same class */
   mica_value sizes; /* (N, 2) of the files' pictures; null: pictures fill their frames */
 } mica__detector_choice;
 /* The best boxes, highest score first: (N, most, MICA__BOX_NUMBERS). */

@@ -14,7 +14,7 @@ static bool grow(void *array, size_t wanted, size_t size, size_t *capacity) {
   return grown != NULL;
 }
 
-/* A box in pixels of the file. */
+/* Converts a box from pixels of the frame to pixels of the file. */
 static void put_box(const mica__placement *p, const float from[4], double to[4]) {
   for (int s = 0; s < 4; s++) to[s] = ((double)from[s] - (s & 1 ? p->top : p->left)) / p->scale[s & 1];
 }

@@ -18,7 +18,8 @@ mica_value mica__puzzle_share(mica_nn *nn, uint64_t seed) {
   return mica_random_uniform(mica_nn_step(nn), like, seed ^ KEY << 32, MARGIN, 1 - MARGIN);
 }
 
-/* (N, blocks, blocks) with mean 1; 0 where a picture has no gradient. */
+/* How much of a picture's gradient is in each block: (N, blocks, blocks) with mean 1; 0 for a picture without a
+ * gradient. */
 static mica_value saliency(mica_value gradient, int64_t blocks) {
   const mica_shape shape = mica_value_shape(gradient);
   mica_value g = mica_value_dtype(gradient) == MICA_F32 ? gradient : mica_cast(gradient, MICA_F32);

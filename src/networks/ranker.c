@@ -34,7 +34,7 @@ static mica_status make_tensor(const mica__ranker *r, mica_shape shape, const in
 static mica_status feed(const mica__ranker *r, const mica__ranker_query *a, mica_tensor *tensors[4], mica_feed feeds[4],
                         size_t *count) {
   const int64_t context = mica__recommender_context(&r->network);
-  int64_t known = 1; /* rounded up, so that users share plans; unused slots are 0 */
+  int64_t known = 1; /* room for ids in "seen", a power of 2, so that users share plans; the rest is 0 */
   while (a->excludes && known < a->count) known *= 2;
   const int64_t from = a->count > context ? a->count - context : 0;
   const int32_t length = (int32_t)(a->count - from);

@@ -29,8 +29,9 @@ typedef struct mica__ranker_query {
 #define MICA__PAIRS 256
 mica_status mica__ranker_values(const mica__ranker *r, const mica__features *f, const mica__interaction *pairs,
                                 size_t n, float *values);
-/* Adds the best items for a user: as the network ranks them, from the values of all pairs with a known user, or for a
- * new user of mf, who is fitted to the ratings. */
+/* Three functions that add the best items for a user. ask: in the order in which the network ranks them. ask_pairs: by
+ * the values of the user, who must be known, with each item. fit: for a new user of mf, whose embedding is fitted to
+ * the ratings. */
 mica_status mica__ranker_ask(const mica__ranker *r, const mica__ranker_query *a, mica__ranked *out);
 mica_status mica__ranker_ask_pairs(const mica__ranker *r, const mica__features *f, const mica__ranker_query *a,
                                    mica__ranked *out);

@@ -131,8 +131,9 @@ mica__speaker_code mica__speaker_encode(mica_nn *nn, const speaker *s, const mic
 
 /* --- alignment --- */
 
-/* Scores (N, F, 1 + L) of letters for frames that lie at shares (N, F, 1) of their text; numbers (N, 1, 1 + L): 0 for
- * no letter, then 1, 2, ... */
+/* Turns scores (N, F, 1 + L) of letters into log probabilities, and lowers them for letters that are far from where a
+ * frame would be at an even pace. frames (N, F, 1): positions, as shares of their text. numbers (N, 1, 1 + L): 0 for no
+ * letter, then 1, 2, ... */
 static mica_value near_diagonal(mica_value scores, mica_value frames, mica_value numbers, mica_value lengths) {
   mica_value each = mica_unsqueeze(mica_cast(lengths, MICA_F32), MICA_AXES(1, 2));
   mica_value none = mica_full_like(numbers, 0), hidden = mica_full_like(numbers, HIDDEN);
@@ -240,7 +241,7 @@ static mica_value durations_of(mica_value logits, const mica__speaker_words *wor
 
 static mica_value total(mica_value x) { return mica_sum(x, MICA_ALL_AXES, false); }
 
-/* The sum over frames of the mean distance of their frequencies. */
+/* The sum over frames of the mean absolute difference over frequencies. */
 static mica_value distance(mica_value a, mica_value b, mica_value mask) {
   const double count = (double)mica_value_shape(a).dim[1];
   return mica_affine(total(mica_mul(mica_abs(mica_sub(a, b)), mask)), 1 / count, 0);

@@ -44,8 +44,8 @@ mica__speaker_spectra mica__speaker_spectra_of(const mica__speaker *s, mica_valu
 /* The letter at both ends of a text: silence. */
 #define MICA__SPEAKER_SILENCE 0
 
-/* A text and its speaker: letters (N, L) as code points, the first lengths[n] count, and speakers (N) or, if
- * that has no graph, the shares (N, speakers) f32 of a mixed voice. */
+/* Texts and their speakers. letters (N, L) are code points; only the first lengths[n] of text n count. speakers (N); if
+ * it is null, shares (N, speakers) f32 mix their voices. */
 typedef struct mica__speaker_words {
   mica_value letters, lengths, speakers, shares;
 } mica__speaker_words;
@@ -73,8 +73,8 @@ mica_value mica__speaker_listen(mica_nn *nn, const mica__speaker *s, mica_value 
 
 /* --- training --- */
 
-/* Texts (N, S) as code points, the first lengths[n] count, with a letter for silence at both ends; without
- * speakers. */
+/* Adds the letter for silence at both ends of texts (N, S) of code points; only the first lengths[n] of text n count.
+ * The result has no speakers. */
 mica__speaker_words mica__speaker_words_of(mica_value letters, mica_value lengths);
 /* The loss for recordings (N, T) of texts, and sums: the distance of spectra, over `frames`, and of durations, over
  * `letters`. A null loss if the graph has failed. */

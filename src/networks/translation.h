@@ -22,8 +22,8 @@ typedef struct mica__translation_sources {
   size_t count;
 } mica__translation_sources;
 
-/* Translates all texts: *translations, which is zero before, receives them and their scores. A text of only an end
- * token has an empty one. The caller frees them, which is not needed after a failure. */
+/* Translates all texts: *translations, which is zero before, receives them and their scores. A source that is only an
+ * end token gets an empty translation. The caller frees them, which is not needed after a failure. */
 typedef struct mica__translations {
   char **texts;
   double *scores;
