@@ -39,7 +39,8 @@ static const mica__family families[] = {
 };
 #define COUNT (sizeof families / sizeof *families)
 
-/* True if a list, separated by '|', has the type, perhaps with an object: "gemma3.text_config". */
+/* True if a list, separated by '|', has the type, perhaps with the name of an object after a dot: "gemma3.text_config".
+ * *object receives that name; NULL: none. */
 static bool has_type(const char *list, const char *type, const char **object) {
   const size_t n = strlen(type);
   for (const char *at = list; *at;) {

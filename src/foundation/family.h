@@ -64,7 +64,7 @@ typedef struct mica__family {
   int64_t head_size;   /* default without a key; 0: width / heads */
   int64_t types;
   bool pictures;      /* reads pictures instead of texts */
-  bool causal;        /* of families that generate no texts; others are always causal */
+  bool causal;        /* a token sees no later ones; for families that generate no texts, as all others are causal */
   bool no_patch_bias; /* pictures: the patch layer has no bias, and the class token is a vector */
   const char *vision; /* row of families.def for pictures (object vision_config); NULL: none */
   const char *sound;  /* row of families.def for the sound encoder; NULL: none */
