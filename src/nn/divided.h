@@ -9,8 +9,8 @@
 
 /* Number of ranks that share the network's layers; 1: every layer is whole. */
 int32_t mica__nn_ranks(const mica_nn *nn);
-/* This rank's share of a count. If the ranks do not divide it, the graph gets MICA_E_INVALID: "2 ranks cannot divide 3
- * heads of layers.0.self_attn.". */
+/* This rank's share of a count. If the ranks do not divide it, the graph gets MICA_E_INVALID. what: "heads", for the
+ * message. */
 int64_t mica__nn_share_of(mica_nn *nn, const char *what, int64_t count);
 
 /* Passes x, equal on all ranks, to divided columns. Its gradient is the sum over all ranks. Call it once for all layers

@@ -266,7 +266,7 @@ bool mica__nn_like_named(mica_nn *nn, const char *name, mica_shape *shape) {
 
 /* --- parameters --- */
 
-/* The parameter of the first pass, else a new one. */
+/* The parameter of this name, dtype and shape that the first pass made (mica__nn_first_pass_begin), else a new one. */
 static mica_value parameter_of(const mica_nn *nn, const char *full, mica_dtype dtype, mica_shape shape) {
   for (size_t i = 0; i < nn->first_count; i++) {
     mica_value value = nn->first[i].info.value;

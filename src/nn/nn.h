@@ -60,9 +60,10 @@ mica_value mica__nn_leave(mica_nn *nn, mica_value result);
 MICA__SHARED void mica__nn_record(mica_nn *nn, const char *name, const char *kind);
 MICA__SHARED mica_value mica__nn_recorded(mica_nn *nn, mica_value result);
 
-/* A first pass, for a gradient by the samples before the network is trained on what is made of them. Layers built
- * between begin and end have inference form and do not count as layers of the network. Layers of the same names that
- * are built afterwards have the same parameters. The network is in training form and has no layers yet. */
+/* A first pass builds the network once more in the same graph. PuzzleMix needs it: it mixes samples by their gradients,
+ * and then trains on the mixtures. Begin when the network is in training form and has no layers yet. Layers built
+ * between begin and end have inference form, and do not count as layers of the network. Layers of the same names that
+ * are built afterwards have the same parameters. */
 static inline void mica__nn_first_pass_begin(mica_nn *nn) { nn->config.training = false; }
 static inline void mica__nn_first_pass_end(mica_nn *nn) {
   nn->config.training = true;
@@ -107,7 +108,7 @@ MICA__SHARED mica_value mica__nn_narrow(const mica_nn *nn, mica_value x);
 /* Appends the names of at most twelve weights. */
 MICA__SHARED void mica__nn_list_weights(const mica_nn *nn, mica__text *list);
 
-/* Finds a name's index. MICA_E_NOT_FOUND: the message lists all names: "no optimiser 'sdg'; there are sgd, adam". */
+/* Finds a name's index. MICA_E_NOT_FOUND: the message lists all names. what: "optimiser", for the message. */
 mica_status mica__name_find(const char *what, const char *name, const char *const *names, size_t count, int32_t *index);
 
 #endif
