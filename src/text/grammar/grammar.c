@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define MOST_ENDS 1024
-#define MOST_STATE_BYTES ((size_t)64 << 20) /* beyond that, all states but the present one are dropped */
+#define MOST_STATE_BYTES ((size_t)64 << 20) /* beyond that, all states but the first and the present one are dropped */
 
 void mica_grammar_destroy(mica_grammar *grammar) {
   if (!grammar) return;

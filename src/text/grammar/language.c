@@ -81,7 +81,7 @@ mica_status mica__language_any(mica__automaton *out) {
 
 /* --- pairs of nodes --- */
 
-/* Numbers pairs of numbers (first, second); each pair is a node of `out`. */
+/* Pairs of numbers (first, second); each pair is a node of `out`. */
 typedef struct pairs {
   mica__automaton *out;
   uint64_t *keys; /* pair i has the node i + 2 */

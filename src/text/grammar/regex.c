@@ -278,7 +278,8 @@ static mica_status read_repeat(reader *r, uint32_t *index) {
   return add_node(r, (node){.kind = REPEAT, .first = *index, .least = least, .most = most}, index);
 }
 
-/* Makes a JOIN or a CHOICE of children; with `one`, the first child itself. */
+/* Makes a JOIN or a CHOICE of children, or EMPTY if there are none. `one`: there is only one child, which is returned
+ * itself. */
 static mica_status close_list(reader *r, node_kind kind, uint32_t first, bool one, uint32_t *index) {
   if (first == NONE) return add_node(r, (node){.kind = EMPTY}, index);
   if (one) return *index = first, MICA_OK;

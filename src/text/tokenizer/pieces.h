@@ -72,7 +72,7 @@ typedef enum mica__behaviour {
   MICA__MERGED_WITH_NEXT,
 } mica__behaviour;
 
-/* Cuts one piece of a text. It receives the matches and the text between them, in order. */
+/* State of cutting one piece of a text. mica__cut gets the matches and the text between them, in order. */
 typedef struct mica__cutter {
   mica__pieces *out;
   const char *text;

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Shorter graphemes, in bytes, are looked up as a whole. */
+/* A grapheme of fewer bytes is looked up as a whole. */
 #define LONG_GRAPHEME 6
 
 struct mica__charsmap {
