@@ -16,9 +16,9 @@ typedef struct mica__core_model {
   /* Matrix products D = A B in register tiles. */
   int64_t pack_uses;           /* B is packed if more tiles of rows than this share it */
   int64_t pack_uses_unaligned; /* likewise if B's rows are not aligned to a cache line */
-  int64_t short_depth; /* most terms of a sum for which B is read in place, short_depth_rows rows of D at once */
+  int64_t short_depth; /* sums of at most this many terms read B in place, for short_depth_rows rows of D at once */
   int64_t short_depth_rows;
-  int64_t gemv_rows; /* most rows of a D that reads B once, in short blocks of K, if B has over gemv_floats elements */
+  int64_t gemv_rows; /* at most this many rows of D read B once, in short blocks of K, if B exceeds gemv_floats */
   int64_t gemv_floats;
   int64_t prefetch_floats; /* a B with more elements is prefetched one panel ahead */
   bool wide_tiles;         /* tiles of 64 columns are faster: they load a third less per multiply-add */

@@ -41,7 +41,8 @@ mica__hash mica__derived_key(const mica__derived *derived);
 mica_buffer *mica__derived_buffer(const mica__derived *derived, size_t i);
 mica_buffer *const *mica__derived_sources(const mica__derived *derived, size_t *count);
 
-/* Bytes of the object, or 0 if it was counted since mica__derived_count_begin. */
+/* mica__derived_count_begin starts a count in which each object counts once. mica__derived_count: bytes of the object,
+ * or 0 if it was counted since. */
 void mica__derived_count_begin(mica_engine *engine);
 uint64_t mica__derived_count(mica__derived *derived);
 

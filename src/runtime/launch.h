@@ -98,7 +98,7 @@ void mica__launch_cost(mica__launch *launch, double flops, double bytes);
 /* Forbids to split the range: its groups count one another, or the existing work-items. */
 void mica__launch_whole(mica__launch *launch);
 
-/* The queue's engine; true if the queue is a recorder (runtime/recording.h). */
+/* The queue's engine, and whether the queue is a recorder (runtime/recording.h). */
 mica_engine *mica__queue_engine(const mica_queue *queue);
 bool mica__queue_records(const mica_queue *queue);
 /* A number that no other queue of the engine has or ever had. */

@@ -10,9 +10,10 @@
 
 #include <mica/tensor.h>
 
-/* how: identifies what was made, by all that it depends on except the operand itself. */
+/* Offers `made`, which was derived from the operand, to later launches. how: identifies the derivation, by all that it
+ * depends on except the operand itself. */
 mica_status mica__loan_offer(mica_queue *queue, const mica_tensor *operand, mica__hash how, const mica_tensor *made);
-/* *made: a view of what was offered, which the caller destroys; NULL: none. */
+/* Finds an offer for the operand. *made: a view of what was offered, which the caller destroys; NULL: none. */
 mica_status mica__loan_take(const mica_queue *queue, const mica_tensor *operand, mica__hash how, mica_tensor **made);
 /* Ends all loans of values derived from the operand. */
 void mica__loans_end(mica_queue *queue, const mica_tensor *operand);

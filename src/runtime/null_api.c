@@ -86,7 +86,7 @@ static cl_int null_GetDeviceInfo(cl_device_id d, cl_device_info what, size_t n, 
   case CL_DEVICE_LOCAL_MEM_SIZE: return ANSWER(cl_ulong, 32 << 10);
   case CL_DEVICE_LOCAL_MEM_TYPE: return ANSWER(cl_device_local_mem_type, CL_GLOBAL);
   case CL_DEVICE_HOST_UNIFIED_MEMORY:
-  case CL_DEVICE_ENDIAN_LITTLE: /* as its kernels see it, of which it runs none; not the host's byte order */
+  case CL_DEVICE_ENDIAN_LITTLE: /* whatever the host's byte order is, because the device runs no kernels */
   case CL_DEVICE_AVAILABLE:
   case CL_DEVICE_COMPILER_AVAILABLE: return ANSWER(cl_bool, CL_TRUE);
   case CL_DEVICE_MAX_WORK_GROUP_SIZE: return ANSWER(size_t, 1024);
@@ -154,7 +154,7 @@ static cl_int null_GetMemObjectInfo(cl_mem m, cl_mem_info what, size_t n, void *
 }
 static cl_int null_RetainMemObject(cl_mem m) { return object_retain(m); }
 static cl_int null_ReleaseMemObject(cl_mem m) { return object_release(m); }
-/* Its buffers have their own memory, whatever memory they are given. */
+/* Refuses, so that the caller copies its memory: a buffer of the null device always has memory of its own. */
 static cl_int null_SetMemObjectDestructorCallback(cl_mem m, mica__cl_memory_fn fn, void *user) {
   (void)m, (void)fn, (void)user;
   return CL_INVALID_OPERATION;

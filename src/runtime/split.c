@@ -11,10 +11,10 @@
 #define MOST_ITEMS UINT32_MAX
 
 /* If the GPU also drives a display, the system resets it after 2 s in one launch (Windows; others later). The duration
- * of a launch is unknown, but not what it computes and moves: per second, the slowest kernels do 4 operations per clock
- * and unit, while peaks are 16 (an EU of Intel's) to 256 (an SM of NVIDIA's), and move 4 GB. If these figures are far
- * too low, parts are shorter than needed; but each then takes some milliseconds, compared with which starting it costs
- * nothing. */
+ * of a launch is unknown, but not what it computes and moves. The slowest kernels do 4 operations per clock and unit,
+ * and move 4 GB per second; peaks are 16 operations (an EU of Intel's) to 256 (an SM of NVIDIA's). If these figures are
+ * far too low, parts are shorter than needed; but each then takes some milliseconds, compared with which starting it
+ * costs nothing. */
 #define SLOWEST_FLOPS_A_CLOCK 4
 #define SLOWEST_BYTES 4e9
 #define SLOWEST_MHZ 500 /* if the driver reports no clock */

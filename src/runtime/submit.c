@@ -20,7 +20,7 @@ mica_status mica__queue_submit(mica_queue *queue, const mica__launch *launch) {
   if (status == MICA_OK) status = mica__launch_enqueue(queue, kernel->handle, launch);
   if (status == MICA_OK) mica__kernel_ran(kernel, launch->local);
   pthread_mutex_unlock(&kernel->lock);
-  /* The launch may write any of its buffers. */
+  /* Counts a change of each buffer, because the launch may write any of them. */
   for (uint32_t i = 0; i < launch->arg_count; i++)
     if (launch->args[i].kind == MICA__ARG_BUFFER && launch->args[i].value.buffer)
       atomic_fetch_add(&launch->args[i].value.buffer->changes, 1);

@@ -10,7 +10,7 @@
 #include <mica/tensor.h>
 #include <stdbool.h>
 
-/* What a kernel's parameter TEXTURE says. */
+/* How a kernel reads an operand: the value of its parameter TEXTURE. */
 typedef enum mica__texture {
   MICA__TEXTURE_NONE,
   MICA__TEXTURE_LINE,  /* image1d_buffer_t: pixel i */
