@@ -31,8 +31,9 @@ mica_graph *mica__lower_graph(mica__lowering *l);
 
 /* True if operand k is present. */
 bool mica__lower_has(const mica__lowering *l, const mica__onnx_node *node, int32_t k);
-/* Returns the value of operand k; null if it is absent, or after a recorded error, which ends the lowering when the
- * operator returns. Graph builders accept null and return null. */
+/* Returns the value of operand k. If it is absent, or cannot be made, the result is null and an error is recorded,
+ * which ends the lowering when the operator returns; so ask mica__lower_has about optional operands. Graph builders
+ * accept null and return null. */
 mica_value mica__lower_operand(mica__lowering *l, const mica__onnx_node *node, int32_t k);
 /* Returns operand k in a floating type, for operators that Mica computes only in floating point: other types become
  * f32. */
@@ -130,8 +131,8 @@ bool mica__lower_axes(mica__lowering *l, const mica__onnx_node *node, const mica
                       mica_axes *axes);
 /* Makes an i64 constant with one axis, or of rank 0 if rank is 0. */
 mica_value mica__lower_integer_constant(mica__lowering *l, const int64_t *values, int64_t count, int32_t rank);
-/* Makes a value of a tensor in the file: a known constant if it is small or of integers, else a weight. `name` is the
- * value's name. */
+/* Make a value of a tensor in the file: a known constant if it is small, of integers or sparse, else a weight. `name`
+ * is the value's name. */
 mica_value mica__lower_tensor(mica__lowering *l, const Onnx__TensorProto *proto, const char *name);
 mica_value mica__lower_sparse(mica__lowering *l, const Onnx__SparseTensorProto *proto);
 /* Allocates zeroed memory that the lowering frees; NULL, with an error recorded, on failure. */

@@ -16,7 +16,7 @@ MICA__SHARED const char *mica__onnx_before_shares(const mica_onnx *model);
 MICA__SHARED bool mica__onnx_ends_in_softmax(const mica_onnx *model);
 /* Returns y if the first output is y scale + shift with constants that equal these numbers in f32; else NULL. */
 MICA__SHARED const char *mica__onnx_before_affine(const mica_onnx *model, double scale, double shift);
-/* True if the model has QuantizeLinear or DequantizeLinear nodes. */
+/* True if the model has QuantizeLinear, DynamicQuantizeLinear or DequantizeLinear nodes. */
 MICA__SHARED bool mica__onnx_is_quantized(const mica_onnx *model);
 
 #endif

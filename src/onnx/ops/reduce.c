@@ -10,7 +10,7 @@ static const struct {
   const char *op;
   reduce_fn *build;
   bool floating;   /* computed in floating point only */
-  bool of_nothing; /* build also reduces axes without elements */
+  bool of_nothing; /* `build` also reduces axes without elements */
   double nothing;  /* otherwise: the result over axes without elements */
   bool identity;   /* returns a single element unchanged */
 } reductions[] = {{"ReduceSum", mica_sum, false, true, 0, true},
