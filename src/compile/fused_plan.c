@@ -10,9 +10,9 @@
 /* Tuned on PoCL; see "fused kernels" in tests/bench. */
 #define CPU_WIDTH 16
 #define CPU_CHUNK 8192       /* elements of a pointwise chunk */
-#define CPU_TILE_CHUNK 256   /* of a pointwise chunk that reads across lanes */
-#define CPU_UNIT 16384       /* elements of a work-item: smaller units are merged, */
-#define CPU_WORK_ITEMS 16    /* but at least this many work-items are left */
+#define CPU_TILE_CHUNK 256   /* the same if it reads across lanes */
+#define CPU_UNIT 16384       /* the number of elements worth a work-item */
+#define CPU_WORK_ITEMS 16    /* but not fewer work-items than this */
 #define CPU_CACHE (64 << 10) /* bytes of local memory for rows: fits the first two cache levels */
 #define GPU_VECTOR 16        /* bytes */
 #define GPU_LOCAL 64
@@ -21,6 +21,8 @@
 #define GPU_ITEMS (128 << 10) /* the number of work-items that fill a device */
 #define GPU_VECTORS 4         /* the fewest vectors per work-item of a group */
 #define GPU_SOLO 64           /* rows up to this length are walked by single work-items */
+#define GPU_ABREAST 8         /* the most blocks of lanes that a group walks side by side: whole lines of 128 bytes */
+#define GPU_NARROW 2          /* and the fewest: whole sectors of 32 bytes */
 #define GPU_CACHE (16 << 10)  /* leaves room for several groups per multiprocessor */
 #define CPU_PANEL 64          /* blocks of lanes per panel: a few KiB of sums */
 #define TILE 16
@@ -135,6 +137,47 @@ static int32_t gpu_group(const mica__fused *fused, const mica__fused_plan *plan,
   return group;
 }
 
+/* True if joins that so many work-items share, `width` lanes each, leave half of the local memory. */
+static bool joins_fit(const mica__fused *fused, const mica__fused_plan *plan, int32_t items) {
+  uint64_t bytes = 0;
+  for (int32_t k = 0; k < fused->count; k++) {
+    const mica__fused_instr *instr = &fused->instrs[k];
+    if (instr->kind != MICA__FUSED_REDUCE) continue;
+    const bool sum = instr->op->join == MICA__JOIN_SUM || instr->op->join == MICA__JOIN_PROD;
+    bytes += (mica_dtype_size(instr->dtype) == 8 ? 8u : 4u) * (sum ? 1u : 2u);
+  }
+  return bytes * (uint64_t)items * (uint64_t)plan->width <= plan->target.local_bytes / 2;
+}
+
+/* Lets groups of a GPU walk blocks of lanes together, if lanes are columns and work-items that each walk a block alone
+ * are too few to fill the device. Blocks are whole, so that all work-items of a group meet at its barriers. */
+static void choose_abreast(const mica__fused *fused, mica__fused_plan *plan) {
+  int64_t units = 1, pieces = fused->chunk ? ceil_div(fused->extent[fused->split], fused->chunk) : 1;
+  int64_t blocks = fused->extent[plan->lane] / plan->width;
+  int32_t striped = plan->inner, group = GPU_MOST_GROUP, abreast = GPU_ABREAST;
+  for (int32_t d = plan->inner; d < fused->rank; d++)
+    if (fused->extent[d] > fused->extent[striped]) striped = d;
+  if (fused->chunk) striped = fused->split;
+  if (fused->extent[plan->lane] % plan->width || !product(fused, 0, plan->lane, &units) ||
+      !mica__mul_i64(units, pieces, &units) || units == 0 || blocks >= MICA__FUSED_GPU_ENOUGH / units)
+    return;
+  while (abreast >= GPU_NARROW && blocks % abreast) abreast /= 2;
+  if (abreast < GPU_NARROW) return;
+  /* Narrower blocks if these make enough groups without more pieces. */
+  int32_t narrow = abreast;
+  while (narrow > GPU_NARROW && units * (blocks / narrow) * group < MICA__FUSED_GPU_COLUMNS) narrow /= 2;
+  if (units * (blocks / narrow) * group >= MICA__FUSED_GPU_COLUMNS) abreast = narrow;
+  while (group > GPU_LOCAL && ((size_t)group > plan->target.max_group || !joins_fit(fused, plan, group / 2) ||
+                               fused->extent[striped] / pieces < (int64_t)MICA__FUSED_GPU_STEPS * group / abreast))
+    group /= 2;
+  if ((size_t)group > plan->target.max_group || !joins_fit(fused, plan, group / 2) ||
+      fused->extent[striped] / pieces < (int64_t)MICA__FUSED_GPU_STEPS * group / abreast)
+    return;
+  plan->group = group;
+  plan->abreast = abreast;
+  plan->striped = striped;
+}
+
 /* Chooses the dimension of the lanes, their number, and what walks a row. */
 static void choose_walk(const mica__fused *fused, mica__fused_plan *plan) {
   bool cpu = plan->target.device_class == MICA__ON_CPU;
@@ -156,8 +199,9 @@ static void choose_walk(const mica__fused *fused, mica__fused_plan *plan) {
   int64_t length = 0;
   bool long_rows = !product(fused, plan->inner, fused->rank, &length) || length > GPU_SOLO;
   if (!cpu && fused->reduced && plan->lane == last && long_rows) plan->group = gpu_group(fused, plan, length);
+  if (!cpu && fused->reduced && plan->lane >= 0 && plan->lane < plan->inner) choose_abreast(fused, plan);
   while ((size_t)plan->group > plan->target.max_group) plan->group /= 2;
-  plan->flat = plan->group > 1 && fused->rank - plan->inner == 2;
+  plan->flat = plan->group > 1 && !plan->abreast && fused->rank - plan->inner == 2;
   plan->local = cpu ? 1 : plan->group > 1 ? plan->group : GPU_LOCAL;
   while ((size_t)plan->local > plan->target.max_group) plan->local /= 2;
 }
@@ -189,8 +233,7 @@ static mica_status choose_units(const mica__fused *fused, mica__fused_plan *plan
   plan->chunks = plan->cut >= 0 ? ceil_div(cut, plan->chunk) : 1;
   plan->units = plan->chunks;
   for (int32_t d = 0; d < plan->inner; d++)
-    plan->units *=
-        d == plan->lane ? ceil_div(fused->extent[d], plan->width * (plan->panel ? plan->panel : 1)) : fused->extent[d];
+    plan->units *= d == plan->lane ? ceil_div(fused->extent[d], mica__fused_block(plan)) : fused->extent[d];
   if (plan->tile) plan->units *= ceil_div(fused->extent[plan->inner], plan->tile);
   plan->per = 1;
   if (cpu && plan->units > CPU_WORK_ITEMS && all / plan->units < CPU_UNIT) {
@@ -220,7 +263,7 @@ static void choose_cached(const mica__fused *fused, mica__fused_plan *plan) {
   bool needed[MICA__FUSED_INSTRS], again[MICA__FUSED_INSTRS];
   int32_t last = fused->rank - 1;
   int64_t room = plan->target.device_class == MICA__ON_CPU ? CPU_CACHE : GPU_CACHE;
-  /* At most half of the local memory, because reductions that a group shares need some as well. */
+  /* Half of it, because reductions that a group shares need some as well. */
   if ((uint64_t)room > plan->target.local_bytes / 2) room = (int64_t)(plan->target.local_bytes / 2);
   for (int32_t k = 0; k < fused->count; k++) plan->cached[k] = -1;
   if (!fused->reduced || plan->inner != last || plan->lane != last || plan->cut >= 0) return;

@@ -6,7 +6,9 @@
  * rows, as in sums of columns), which is then cut into blocks of `width`.
  *
  * A unit of work is one choice of outer indices (of the lane's block, of the chunk). Units are numbered. A work-item
- * takes `per` of them in turn, or a group of `group` work-items shares one.
+ * takes `per` of them in turn, or a group of `group` work-items shares one. Such a group walks one row together, or, if
+ * lanes are columns, `abreast` blocks of them: each block has group / abreast work-items, which divide the steps of
+ * dimension `striped` of the row among them.
  *
  * The row is walked once for each level of reductions: an instruction has level k if it needs reductions of k earlier
  * walks. What depends on no inner dimension is computed between the walks. All STOREs of elements happen in the last
@@ -46,18 +48,20 @@ typedef struct mica__fused_target {
 
 typedef struct mica__fused_plan {
   mica__fused_target target;
-  int32_t inner; /* first dimension of the loops */
-  int32_t lane;  /* dimension of the lanes; -1 if rank is 0 */
-  int32_t width; /* lanes */
-  int32_t group; /* number of work-items that share a unit; 1: each takes its own */
-  int32_t local; /* work-items of a work-group */
-  int32_t tile;  /* if > 0, the last but one dimension is walked in steps of this size, inside the loop over lanes */
-  int32_t panel; /* if > 0, lanes are rows, and this many blocks of them are walked side by side, in memory order */
-  int32_t cut;   /* dimension that is walked in chunks; -1: none */
-  bool wide;     /* indices need 64 bits */
-  bool flat;     /* a group walks both dimensions of its row as one, vector by vector */
-  int32_t walks; /* number of walks over the inner dimensions */
-  uint32_t row;  /* the inner dimensions as bits */
+  int32_t inner;   /* first dimension of the loops */
+  int32_t lane;    /* dimension of the lanes; -1 if rank is 0 */
+  int32_t width;   /* lanes */
+  int32_t group;   /* number of work-items that share a unit; 1: each takes its own */
+  int32_t local;   /* work-items of a work-group */
+  int32_t abreast; /* if > 0, a group walks this many blocks of lanes side by side; a power of two */
+  int32_t striped; /* then the dimension of the row that its work-items divide among them */
+  int32_t tile;    /* if > 0, the last but one dimension is walked in steps of this size, inside the loop over lanes */
+  int32_t panel;   /* if > 0, lanes are rows, and this many blocks of them are walked side by side, in memory order */
+  int32_t cut;     /* dimension that is walked in chunks; -1: none */
+  bool wide;       /* indices need 64 bits */
+  bool flat;       /* a group walks both dimensions of its row as one, vector by vector */
+  int32_t walks;   /* number of walks over the inner dimensions */
+  uint32_t row;    /* the inner dimensions as bits */
   int64_t chunk, chunks, units, per;
   uint32_t depends[MICA__FUSED_INSTRS]; /* bit d: the value varies along dimension d; for a STORE: it stores along d */
   int32_t level[MICA__FUSED_INSTRS];
@@ -67,6 +71,12 @@ typedef struct mica__fused_plan {
   int32_t arg_count;
   mica__fused_arg args[MICA__MAX_ARGS];
 } mica__fused_plan;
+
+/* Work-items from which rows of a GPU are not walked in pieces: in groups that share a row, and in groups that share
+ * columns, where pieces cost two launches more. */
+#define MICA__FUSED_GPU_ENOUGH (64 << 10)
+#define MICA__FUSED_GPU_COLUMNS (32 << 10)
+#define MICA__FUSED_GPU_STEPS 4 /* the fewest steps along the row worth a work-item of a group that shares columns */
 
 /* `fused` must be simplified. MICA_E_UNSUPPORTED with the reason if the list cannot be one kernel. */
 mica_status mica__fused_plan_make(const mica__fused *fused, const mica__fused_target *target, mica__fused_plan *plan);
@@ -86,6 +96,11 @@ static inline bool mica__fused_is_inner(const mica__fused_plan *plan, int32_t k)
 }
 static inline bool mica__fused_is_vector(const mica__fused_plan *plan, int32_t k) {
   return plan->lane >= 0 && (plan->depends[k] >> plan->lane & 1u) != 0;
+}
+
+/* The columns of a unit if lanes are columns. */
+static inline int32_t mica__fused_block(const mica__fused_plan *plan) {
+  return plan->width * (plan->panel ? plan->panel : plan->abreast ? plan->abreast : 1);
 }
 
 /* The number of instr->args in use. */

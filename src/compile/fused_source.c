@@ -29,14 +29,29 @@ static void write_body(mica__fused_writer *w, int32_t walk) {
   }
 }
 
+/* Unrolls a short body, so that each work-item of a group loads several vectors at once. */
+static void write_unroll(mica__fused_writer *w, int32_t walk) {
+  bool needed[MICA__FUSED_INSTRS];
+  int32_t count = 0;
+  mica__fused_needed(w->fused, w->plan, walk, needed);
+  for (int32_t k = 0; k < w->fused->count; k++) count += needed[k];
+  if (count <= UNROLL_MOST) mica__write_line(w, "_Pragma(\"unroll 4\")");
+}
+
 /* Opens the loops over the inner dimensions except that of the lanes; the caller closes the brackets. */
-static int32_t open_loops(mica__fused_writer *w) {
+static int32_t open_loops(mica__fused_writer *w, int32_t walk) {
   const mica__fused_plan *plan = w->plan;
   int32_t opened = 0;
   for (int32_t d = plan->inner; d < w->fused->rank; d++) {
     if (d == plan->lane || plan->tile) continue;
     opened++;
-    if (d == plan->cut)
+    if (plan->abreast && d == plan->striped) {
+      char end[16];
+      snprintf(end, sizeof end, d == plan->cut ? "end" : "n%d", (int)d);
+      if (d + 1 == w->fused->rank) write_unroll(w, walk);
+      mica__write_line(w, "for (index_t i%d = %sstripe; i%d < %s; i%d += GROUP / ABREAST) {", (int)d,
+                       d == plan->cut ? "begin + " : "", (int)d, end, (int)d);
+    } else if (d == plan->cut)
       mica__write_line(w, "for (index_t i%d = begin; i%d < end; i%d++) {", (int)d, (int)d, (int)d);
     else
       mica__write_line(w, "for (index_t i%d = 0; i%d < n%d; i%d++) {", (int)d, (int)d, (int)d, (int)d);
@@ -51,15 +66,6 @@ static void write_tile(mica__fused_writer *w, int32_t walk) {
   if (w->plan->tile) mica__write_line(w, "for (index_t i%d = tile_begin; i%d < tile_end; i%d++) {", d, d, d);
   write_body(w, walk);
   if (w->plan->tile) mica__write_line(w, "}");
-}
-
-/* Unrolls a short body, so that each work-item of a group loads several vectors at once. */
-static void write_unroll(mica__fused_writer *w, int32_t walk) {
-  bool needed[MICA__FUSED_INSTRS];
-  int32_t count = 0;
-  mica__fused_needed(w->fused, w->plan, walk, needed);
-  for (int32_t k = 0; k < w->fused->count; k++) count += needed[k];
-  if (count <= UNROLL_MOST) mica__write_line(w, "_Pragma(\"unroll 4\")");
 }
 
 /* Writes a group's loop over all lines of a row: `count` vectors of w->width lanes per line, beginning at `from`, are
@@ -164,7 +170,7 @@ static void write_walk(mica__fused_writer *w, int32_t walk) {
       mica__write_line(w, "COMBINE_STATE(%s, %d, r%dw);", mica__write_join(w, k).text, (int)plan->width, (int)k);
   }
   mica__write_line(w, "{");
-  int32_t opened = plan->flat ? 0 : open_loops(w);
+  int32_t opened = plan->flat ? 0 : open_loops(w, walk);
   if (plan->flat)
     write_flat(w, walk);
   else if (plan->lane >= plan->inner)
@@ -179,7 +185,11 @@ static void write_walk(mica__fused_writer *w, int32_t walk) {
     if (mica__write_in_row(w))
       mica__write_line(w, "COMBINE_FOLD(%s, %d, r%dw, r%d);", mica__write_join(w, k).text, (int)plan->width, (int)k,
                        (int)k);
-    if (plan->group > 1) mica__write_line(w, "COMBINE_SHARE(%s, r%d);", mica__write_join(w, k).text, (int)k);
+    if (plan->abreast)
+      mica__write_line(w, "COMBINE_COLUMNS(%s, %d, r%d);", mica__write_join(w, k).text, (int)mica__write_lanes(w, k),
+                       (int)k);
+    else if (plan->group > 1)
+      mica__write_line(w, "COMBINE_SHARE(%s, r%d);", mica__write_join(w, k).text, (int)k);
     write_result(w, k);
   }
 }
@@ -200,7 +210,7 @@ static void write_rows(mica__fused_writer *w, int32_t walk) { write_row_values(w
 static void write_row_stores(mica__fused_writer *w) {
   for (int32_t k = 0; k < w->fused->count; k++) {
     if (w->fused->instrs[k].kind != MICA__FUSED_STORE || mica__fused_is_inner(w->plan, k)) continue;
-    if (w->plan->group > 1) mica__write_line(w, "if (item == 0) {");
+    if (w->plan->group > 1) mica__write_line(w, "if (%s == 0) {", w->plan->abreast ? "stripe" : "item");
     mica__write_instr(w, k);
     if (w->plan->group > 1) mica__write_line(w, "}");
   }
@@ -217,7 +227,7 @@ static void write_panel(mica__fused_writer *w) {
       mica__write_line(w, "COMBINE_ARRAY(%s, %d, r%d, %d);", mica__write_join(w, k).text, (int)mica__write_lanes(w, k),
                        k, (int)plan->panel);
   write_row_values(w, 0, true, false); /* both loops over the lanes use it */
-  int32_t opened = open_loops(w);
+  int32_t opened = open_loops(w, 0);
   mica__write_line(w, "for (index_t b = 0, i%d = lane_begin; i%d < lane_end; b++, i%d += %d) {", d, d, d, width);
   for (int k = 0; k < count; k++)
     if (joins_in(w, k, 0))
@@ -268,6 +278,12 @@ static void write_blocks(mica__fused_writer *w) {
     mica__write_line(w, "}");
     return;
   }
+  if (plan->abreast) {
+    mica__write_line(w, "const int stripe = item / ABREAST;");
+    mica__write_line(w, "const index_t i%d = (block * ABREAST + item %% ABREAST) * %d;", d, width);
+    mica__write_unit(w, width);
+    return;
+  }
   mica__write_line(w, "index_t i%d = block * %d;", d, width);
   mica__write_line(w, "if (i%d + %d <= n%d) {", d, width, d);
   mica__write_unit(w, plan->width);
@@ -294,7 +310,7 @@ static void write_decode(mica__fused_writer *w) {
   mica__write_line(w, "index_t rest = unit;");
   if (across) {
     mica__term count = {""};
-    int width = (int)(plan->width * (plan->panel ? plan->panel : 1));
+    int width = (int)mica__fused_block(plan);
     mica__term_add(&count, "((n%d + %d) / %d)", (int)plan->lane, width - 1, width);
     write_part(w, "block", count.text, !dims && plan->cut < 0);
   }
@@ -319,13 +335,21 @@ static void write_decode(mica__fused_writer *w) {
   }
 }
 
+/* Declares the local memory for join k of a group. */
+static void write_local(mica__fused_writer *w, int32_t k) {
+  const int32_t lanes = mica__fused_is_vector(w->plan, k) ? w->plan->width : 1;
+  if (w->plan->abreast)
+    mica__write_line(w, "COMBINE_COLUMNS_LOCAL(%s, %d, r%d);", mica__write_join(w, k).text, (int)lanes, (int)k);
+  else
+    mica__write_line(w, "COMBINE_LOCAL(%s, r%d);", mica__write_join(w, k).text, (int)k);
+}
+
 static void write_kernel_body(mica__fused_writer *w) {
   const mica__fused_plan *plan = w->plan;
   if (plan->group > 1) {
     mica__write_line(w, "const int item = get_local_id(0);");
     for (int32_t k = 0; k < w->fused->count; k++)
-      if (w->fused->instrs[k].kind == MICA__FUSED_REDUCE)
-        mica__write_line(w, "COMBINE_LOCAL(%s, r%d);", mica__write_join(w, k).text, (int)k);
+      if (w->fused->instrs[k].kind == MICA__FUSED_REDUCE) write_local(w, k);
     mica__write_line(w, "{");
     mica__write_line(w, "const index_t unit = get_group_id(0);");
   } else {
@@ -391,7 +415,7 @@ void mica__write_head(mica__fused_writer *w) {
   mica__write_line(w, "#include \"common/math.clh\"");
   mica__write_line(w, "#include \"common/cast.clh\"");
   mica__write_line(w, "#include \"common/strided.clh\"");
-  mica__write_line(w, "#include \"common/combine.clh\"");
+  mica__write_line(w, "#include \"common/combine%s.clh\"", plan->abreast ? "_columns" : "");
   for (int32_t k = 0, transposed = 0; k < fused->count && !transposed; k++) {
     transposed = mica__fused_is_transposed(fused, plan, k);
     if (transposed) mica__write_line(w, "#include \"common/transpose.clh\"");
@@ -404,6 +428,10 @@ void mica__write_head(mica__fused_writer *w) {
   }
   mica__write_line(w, "#undef GROUP");
   mica__write_line(w, "#define GROUP %d", (int)plan->group);
+  if (plan->abreast) {
+    mica__write_line(w, "#undef ABREAST");
+    mica__write_line(w, "#define ABREAST %d", (int)plan->abreast);
+  }
   mica__write_line(w, "#undef index_t");
   mica__write_line(w, "#define index_t %s", plan->wide ? "long" : "int");
   mica__write_line(w, "__kernel __attribute__((reqd_work_group_size(%d, 1, 1))) void %s(", (int)plan->local, name);

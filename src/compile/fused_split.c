@@ -10,9 +10,7 @@
 #define CPU_ELEMENTS 16384
 #define GPU_PIECES 1024
 #define GPU_ELEMENTS 4096
-/* If groups share rows: the number of work-items from which rows are not split, the number wanted if they are, and the
- * elements worth a work-item. */
-#define GPU_ENOUGH (64 << 10)
+/* If groups share rows or columns: the number of work-items wanted if rows are split, and the elements worth one. */
 #define GPU_ITEMS (128 << 10)
 #define GPU_EACH 32
 
@@ -40,7 +38,7 @@ bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *
   unit = row * ((rows + plan->units - 1) / plan->units);
   int64_t units = plan->units, each = 1;
   if (!cpu && plan->group > 1) {
-    if (units * plan->group >= GPU_ENOUGH) return false;
+    if (units * plan->group >= (plan->abreast ? MICA__FUSED_GPU_COLUMNS : MICA__FUSED_GPU_ENOUGH)) return false;
     wanted = GPU_ITEMS / plan->group;
     least = (int64_t)GPU_EACH * plan->group;
   } else if (!cpu) {
@@ -50,6 +48,11 @@ bool mica__fused_split_choose(const mica__fused *fused, const mica__fused_plan *
   }
   int64_t pieces = (wanted + units - 1) / units, most = unit * each / least, extent = fused->extent[*split];
   if (pieces > most) pieces = most;
+  if (plan->abreast) {
+    /* Pieces that groups can still share. */
+    most = extent * plan->abreast / ((int64_t)MICA__FUSED_GPU_STEPS * plan->group);
+    if (pieces > most) pieces = most;
+  }
   if (pieces < 2 || extent < 2) return false;
   *chunk = (extent + pieces - 1) / pieces;
   /* Whole vectors, so that only the last piece has a remainder. */

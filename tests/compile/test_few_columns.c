@@ -1,7 +1,7 @@
 /* labels: null single
  *
- * Sums of few long columns on GPUs: work-items that each walk a piece of 8 columns fill a device. The test counts the
- * pieces. */
+ * Sums of few long columns on GPUs: work-items fill a device, as groups that share columns and in pieces. The test
+ * counts them. */
 #include "compile/fused_split.h"
 #include "ops/select/registry.h"
 #include "support/check_main.h"
@@ -38,11 +38,19 @@ START_TEST(columns_fill_a_device) {
       .kind = MICA__FUSED_STORE, .operand = 1, .args = {1}, .arg_count = 1, .dtype = MICA_F32, .access.stride = {1}};
   mica__fused_simplify(fused);
   ck_assert(mica__fused_plan_make(fused, &gpu, plan) == MICA_OK);
-  ck_assert(mica__fused_split_choose(fused, plan, &split, &chunk));
-  const int64_t items = plan->units * mica__fused_split_pieces(fused, split, chunk);
+  int64_t pieces = 1;
+  if (mica__fused_split_choose(fused, plan, &split, &chunk)) {
+    pieces = mica__fused_split_pieces(fused, split, chunk);
+    /* The plan of a piece is shared by the same groups. */
+    fused->split = split;
+    fused->chunk = chunk;
+    ck_assert(mica__fused_plan_make(fused, &gpu, plan) == MICA_OK);
+    ck_assert_int_eq(plan->chunks, pieces);
+  }
+  const int64_t items = plan->units * plan->group, stripes = plan->abreast ? plan->group / plan->abreast : 1;
   const int64_t most = columns / 8 * (rows / FEWEST_ROWS);
   ck_assert_msg(items >= (most < ENOUGH ? most : ENOUGH) / 2, "%lld work-items", (long long)items);
-  ck_assert_int_ge(chunk, FEWEST_ROWS);
+  ck_assert_int_ge(rows / pieces / stripes, MICA__FUSED_GPU_STEPS);
   free(fused);
   free(plan);
 }

@@ -220,6 +220,41 @@ START_TEST(long_columns) {
 }
 END_TEST
 
+/* Norms of columns, which groups of a GPU share: columns, rows and dimensions of the row; few columns take several
+ * passes, many a single one. Statistics are stored as well. */
+static const struct {
+  mica_dtype dtype;
+  int64_t columns, rows, inner;
+} norms[] = {{MICA_F16, 64, 1300, 1}, {MICA_F16, 32, 300, 1},  {MICA_BF16, 48, 70, 17}, {MICA_F32, 24, 2500, 1},
+             {MICA_F32, 520, 70, 1},  {MICA_F16, 512, 130, 1}, {MICA_F32, 40, 7, 200},  {MICA_F16, 20, 1000, 1}};
+
+START_TEST(column_norms) {
+  if (!test_in_shard((size_t)_i)) return;
+  const mica_dtype dtype = norms[_i].dtype;
+  const int64_t n = norms[_i].columns, rows = norms[_i].rows, inner = norms[_i].inner;
+  mica__fused f = {.rank = inner > 1 ? 3 : 2, .extent = {n, rows, inner}, .reduced = inner > 1 ? 2 : 1};
+  const uint32_t all = inner > 1 ? 7 : 3;
+  const mica__access last = {.stride = {1, inner > 1 ? n * inner : n, inner > 1 ? n : 0}};
+  int32_t x = load(&f, dtype, all), dy = load(&f, dtype, all), gamma = load(&f, MICA_F32, 1);
+  f.instrs[x].access = last;
+  if (inner == 1) f.instrs[dy].access = last; /* else of rows with channels first, read across */
+  int32_t share = push(
+      &f, (mica__fused_instr){.kind = MICA__FUSED_VALUE, .dtype = MICA_F32, .value = 1.0 / (double)(rows * inner)});
+  int32_t x32 = dtype == MICA_F32 ? x : op(&f, &op_cast, MICA_F32, 1, x, 0);
+  int32_t dy32 = dtype == MICA_F32 ? dy : op(&f, &op_cast, MICA_F32, 1, dy, 0);
+  int32_t mean = op(&f, &op_mul, MICA_F32, 2, reduce(&f, MICA__JOIN_SUM, x32), share);
+  int32_t least = reduce(&f, MICA__JOIN_MIN, dy32);
+  int32_t d = op(&f, &op_mul, MICA_F32, 2, op(&f, &op_sub, MICA_F32, 2, x32, mean), gamma);
+  int32_t y = op(&f, &op_sub, MICA_F32, 2, op(&f, &op_add, MICA_F32, 2, d, dy32), least);
+  store(&f, MICA_F32, y, all);
+  f.instrs[f.count - 1].access = last;
+  store(&f, MICA_F32, mean, 1);
+  /* Rows are not split where an index is wanted. */
+  if (_i % 2) store(&f, MICA_I64, reduce(&f, MICA__JOIN_ARGMAX, dy32), 1);
+  run_both(&f, "column norm");
+}
+END_TEST
+
 START_TEST(transposes) {
   if (!test_in_shard((size_t)_i)) return;
   mica__fused f = {.rank = 3, .extent = {3, widths[_i], 50}};
@@ -398,5 +433,5 @@ static int rounds(int usual) {
 #define LENGTHS (int)(sizeof lengths / sizeof *lengths)
 
 TESTS(DEVICE, NULL, NULL, LOOP(gelu_chain, 0, LENGTHS), LOOP(softmax, 0, LENGTHS), LOOP(layer_norm, 0, LENGTHS),
-      LOOP(column_sums, 0, 5), LOOP(transposes, 0, 5), LOOP(long_rows, 0, 2), long_columns,
-      LOOP(random_pointwise, 0, rounds(2)), LOOP(random_reducing, 0, rounds(3)))
+      LOOP(column_sums, 0, 5), LOOP(column_norms, 0, sizeof norms / sizeof *norms), LOOP(transposes, 0, 5),
+      LOOP(long_rows, 0, 2), long_columns, LOOP(random_pointwise, 0, rounds(2)), LOOP(random_reducing, 0, rounds(3)))
