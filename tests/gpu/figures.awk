@@ -9,10 +9,11 @@
 #   forecasts      forecast    LABEL.MODEL            ms per step
 #   generation     language    NAME.BITS.BATCH        tokens per second
 #   batch of 1     infer       LABEL.NAME             ms
+#   curves         curves      LABEL.MODEL            loss of the last epoch
 #   compilers      compilers   KERNEL.registers       registers per work-item
 #   peak           peak        TYPE                   GFLOP/s
 #   kernels        kernel, planned_kernel   LABEL.MODEL.KERNEL   us per step
-#   PyTorch's      torch_gemm, torch_train  as above
+#   PyTorch's      torch_gemm, torch_train, torch_curves  as above
 
 function field(name,    at, rest) {
   at = index($0, "\"" name "\":")
@@ -80,6 +81,7 @@ bench == "plan" && field("model") != "" {
 }
 bench == "language" { say("language", field("name") "." field("bits") "." field("batch"), field("tokens_a_second")) }
 bench == "infer" && field("mica") != "" { say("infer", label "." field("name"), 1000 * field("mica")) }
+bench == "curves" || bench == "torch_curves" { say(bench, field("dtype") "." field("model"), field("loss")) }
 bench == "compilers" { say("compilers", field("kernel") ".registers", field("registers")) }
 bench == "peak" { say("peak", field("type"), field("gflops")) }
 END { for (name in spent) say("kernel", name, spent[name]) }

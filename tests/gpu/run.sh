@@ -11,9 +11,9 @@
 # GPUs, or one with several drivers, "mica devices" tells the names. No part may take longer than N seconds (1800).
 #
 # PART hour stands for what one hour on a lent card is for, in this order: hopper doctor-all trials peak gemm-16 int8
-# attention train-224 forecast peer gpt language infer compilers lost memory shared. The report then has each figure
-# beside the one that tests/gpu/expected has for it, with their ratio. After --minutes N no part begins, and the one
-# that runs is stopped: the parts before it keep their figures. --build takes a build folder as it is.
+# attention train-224 forecast peer curves gpt language infer compilers lost memory shared. The report then has each
+# figure beside the one that tests/gpu/expected has for it, with their ratio. After --minutes N no part begins, and the
+# one that runs is stopped: the parts before it keep their figures. --build takes a build folder as it is.
 #
 # Exit status: 0 when all parts ended well; 1 when one did not; 2 usage; 77 where the device is not there.
 set -u
@@ -25,7 +25,7 @@ usage() {
 
 self=$(cd "$(dirname "$0")" && pwd)/run.sh
 known='doctor tests peak gemm conv train-mlp train-cnn train-resnet18 peer'
-hour='hopper doctor-all trials peak gemm-16 int8 attention train-224 forecast peer gpt language infer'
+hour='hopper doctor-all trials peak gemm-16 int8 attention train-224 forecast peer curves gpt language infer'
 hour="$hour compilers lost memory shared"
 networks='resnet50 resnet18 mobilenetv2'
 
@@ -90,6 +90,7 @@ run_part() {
     ;;
   gpt) echo "== bf16" && "$bench" sequence --json --cases gpt --dtype bf16 ;;
   language) "$bench" language --json && "$bench" language --json --batch 8 ;;
+  curves) sh tests/gpu/curves.sh ;;
   compilers) sh tests/gpu/compilers.sh ;;
   lost | memory | shared) sh tests/gpu/faults.sh "$1" ;;
   doctor) "$mica" doctor ;;

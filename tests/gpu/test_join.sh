@@ -33,6 +33,8 @@ mica-bench: nothing to compare with: no PyTorch
 {"bench":"plan","model":"resnet18","batch":32,"device":"h100","ms":4.2,"starts_ms":0.9,"products":"-"}
 {"bench":"sequence","name":"attention_forward_b1","mica":0.051643,"pytorch":null,"ratio":null,"unit":"seconds"}
 {"bench":"language","name":"gpt_2x64","bits":8,"batch":1,"tokens_a_second":12.50,"times_f32":1.5}
+{"bench":"curves","model":"cnn","dtype":"f32","loss":0.613845439}
+{"bench": "torch_curves", "model": "cnn", "dtype": "f32", "device": "cpu", "loss": 0.658569, "versions": {}}
 {"bench":"compilers","kernel":"gemm_mma","programs":3,"registers":224,"spills":0}
 {"bench":"compilers","kernel":"fill","programs":1}
 {"bench":"infer","name":"resnet50","batch":1,"mica":0.002,"unit":"seconds","dtype":"bf16","ratio":null}
@@ -62,6 +64,8 @@ has gemm bf16.unmeasured.64x32x16.nn 300 - - nothing expected
 has int8 int8.256x256x256 240.5 - - nothing expected
 has sequence bf16.attention_forward_b1 51.64 - - nothing expected
 has language gpt_2x64.8.1 12.5 - - nothing expected
+has curves f32.cnn 0.6138 - - nothing expected
+has curves f32.cnn 0.6138 0.6586 0.932
 has compilers gemm_mma.registers 224 - - nothing expected
 has infer bf16.resnet50 2 - - nothing expected
 has train bf16.resnet18 4.5 5.1 0.882
@@ -87,7 +91,7 @@ sh "$here/run.sh" --build "$build" --device "${MICA_DEVICE:-0:0}" --out "$work/o
   cat "$work/said"
   fail "the hour in no minutes fails"
 }
-[ "$(grep -c 'left out: no time' "$work/said")" = 17 ] || { cat "$work/said" && fail "parts begin after their time"; }
+[ "$(grep -c 'left out: no time' "$work/said")" = 18 ] || { cat "$work/said" && fail "parts begin after their time"; }
 grep -q '^0 of [0-9]* expected figures measured, 0 moved$' "$work/out/report.txt" || fail "no sum in the report"
 
 # What a driver's compiler says: the log of ptxas, in which a kernel spills.
@@ -112,6 +116,13 @@ MICA_DEVICE=${MICA_DEVICE:-0:0} build=$(cd "$build" && pwd) out=$(cd "$work" && 
 [ $status = 0 ] || { cat "$work/said" && fail "the compiler's logs are not kept"; }
 grep -q '"kernel":"fill","programs":[1-9]' "$work/said" || { cat "$work/said" && fail "no program of fill"; }
 [ "$(find "$work/built/builds" -name '*.bin' -size +0 | wc -l)" -gt 0 ] || fail "no binary is kept"
+
+# Its part that learns, whose loss is the expected one on a CPU, too.
+MICA_DEVICE=${MICA_DEVICE:-0:0} build=$(cd "$build" && pwd) out=$(cd "$work" && pwd) MICA_BENCH_PYTHON=false \
+  sh "$here/curves.sh" f32.cnn >"$work/said" || { cat "$work/said" && fail "the small CNN does not learn"; }
+awk -f "$here/figures.awk" "$work/said" >"$work/figures"
+awk -f "$here/join.awk" "$here/expected" "$work/figures" >"$work/report"
+grep -q '^curves *f32.cnn .* as expected$' "$work/report" || fail "another loss than expected"
 
 # What goes wrong on a device: here a CPU, whose memory is the process's.
 sh "$here/run.sh" --build "$build" --device "${MICA_DEVICE:-0:0}" --out "$work/out" lost shared >"$work/said" || {
