@@ -430,8 +430,8 @@ typedef struct mica_loader_config {
    * colour; masks are not labelled there, and depths are 0. 0: the whole picture. Not with boxes. */
   int32_t window_height, window_width;
   mica_residence residence;          /* AUTO: on the device if samples need at most a quarter of its memory */
-  int32_t threads;                   /* threads that decode; 0: number of cores - 1, at least 1 */
-  int32_t prefetch;                  /* batches in preparation; 0: 3 */
+  int32_t threads;                   /* threads that decode; 0: number of cores - 1, but 1 to 32 */
+  int32_t prefetch;                  /* batches in preparation, 2 to 64; 0: 3 */
   const mica_column_config *columns; /* settings per column, where needed; read during creation */
   size_t column_count;
   /* Number of lengths that ragged columns are padded to, 1 to 8; 0: 4. A batch gets the smallest one that holds its

@@ -67,7 +67,7 @@ typedef struct mica_model_config {
   /* unet: number of halvings of the sides, 1 to 8; each time they must be even. 0: as often as possible, at most 4. */
   int64_t depth;
   mica_model_norm norm; /* unet */
-  int64_t groups;       /* of group norm; 0: 8, or the number of channels if that is smaller */
+  int64_t groups;       /* of group norm; 0: the largest number up to 8 that divides the channels */
   /* Dropout before the last layer. mlp, lenet, cnn, convnet, mobilenetv2, densenet121: 0: none. efficientnetb0: 0: 0.2;
    * vgg11 with a LARGE stem: 0: 0.5; MICA_ZERO: none. Networks of sequences: dropout of blocks and layers. */
   double dropout;
