@@ -60,7 +60,7 @@ START_TEST(modules_one_after_another) {
   mica_value x = mica_max_pool(module(image(1), 1, 3), &(mica_pool_config){.size = {2, 2}, .stride = {2, 2}});
   mica_value y = mica_clip(x, 0, 2);
   y = module(y, 1, 3);
-  expect_spared(&y, 1, 5);
+  expect_spared(&y, 1, 6);
 }
 END_TEST
 
@@ -68,6 +68,41 @@ END_TEST
 START_TEST(in_f16) {
   mica_value y = mica_cast(module(mica_cast(image(1), MICA_F16), 1, 3), MICA_F32);
   expect_spared_beside(&(mica_session_config){0}, MICA__WITHOUT_REWRITE, &y, 1, 2);
+}
+END_TEST
+
+static const mica_pool_config three = {.size = {3, 3}, .stride = {2, 2}, .ceil_mode = true};
+
+START_TEST(a_module_and_its_pooling) {
+  static const mica_pool_config list[] = {{.size = {3, 3}, .stride = {2, 2}, .pad = {1, 1}},
+                                          {.size = {2, 3}, .stride = {3, 1}, .pad_more = {1, 2}}};
+  for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
+    graph_anew();
+    mica_value y = mica_max_pool(module(image(1), 1, 3), &list[i]);
+    expect_spared(&y, 1, 3);
+  }
+}
+END_TEST
+
+/* The module is one launch, and the pooling another. */
+START_TEST(a_pooling_whose_positions_are_needed) {
+  mica_value e = module(image(1), 1, 3);
+  mica_value outputs[] = {mica_max_pool(e, &three), mica_cast(mica_max_pool_indices(e, &three), MICA_F32)};
+  expect_spared(outputs, 2, 2);
+}
+END_TEST
+
+START_TEST(another_reader_of_what_is_pooled) {
+  mica_value e = module(image(1), 1, 3);
+  mica_value outputs[] = {mica_max_pool(e, &three), mica_max_pool(e, &(mica_pool_config){.size = {2, 2}})};
+  expect_spared(outputs, 2, 2);
+}
+END_TEST
+
+START_TEST(windows_with_gaps) {
+  mica_value e = module(image(1), 1, 3);
+  mica_value y = mica_max_pool(e, &(mica_pool_config){.size = {2, 2}, .dilation = {2, 2}});
+  expect_spared(&y, 1, 2);
 }
 END_TEST
 
@@ -150,6 +185,8 @@ START_TEST(two_images) {
 END_TEST
 
 TESTS(DEVICE, setup, teardown, a_module_is_one_launch, the_large_filters_come_first, without_activations,
-      modules_one_after_another, in_f16, an_inner_value_that_is_an_output, another_reader_of_the_squeezed_channels,
-      another_reader_of_an_expansion, expansions_of_different_values, bounds_that_differ, other_expansions,
-      a_squeeze_of_stride_2, too_many_squeezed_channels, three_operands, two_images)
+      modules_one_after_another, in_f16, a_module_and_its_pooling, a_pooling_whose_positions_are_needed,
+      another_reader_of_what_is_pooled, windows_with_gaps, an_inner_value_that_is_an_output,
+      another_reader_of_the_squeezed_channels, another_reader_of_an_expansion, expansions_of_different_values,
+      bounds_that_differ, other_expansions, a_squeeze_of_stride_2, too_many_squeezed_channels, three_operands,
+      two_images)

@@ -58,28 +58,6 @@ APART void filter_row(const int columns, const int C, const int taps, __private 
   }
 }
 
-/* d[p][PANEL] = the largest sums of the windows of a row of D, over rows `from` to `to` - 1 of the ring. */
-APART void pool_row(const int8 size, const int8 window, const int from, const int to, const int vectors, pixels y,
-                    local_floats d) {
-  UNPACK_INTS(CONV_MAX_POOL_SIZE, size)
-  UNPACK_INTS(CONV_MAX_POOL_WINDOW, window)
-  for (int row = from; row < to; row++) {
-    pixels line = y + row % SIDE1 * OUT2 * PANEL;
-    for (int p = 0; p < POOL2; p++) {
-      const int left = max(0, p * EVERY2 - BEFORE2), right = min(OUT2, p * EVERY2 - BEFORE2 + SIDE2);
-      for (int j = 0; j < vectors; j++) {
-        vec best = row == from ? (vec)-INFINITY : MICA_VLOAD(VW, d, p * PANEL + j * VW), nan = best;
-        for (int column = left; column < right; column++) {
-          const vec v = MICA_VLOAD(VW, line, column * PANEL + j * VW);
-          best = v > best ? v : best;
-          nan = v != v ? v : nan;
-        }
-        STOREV(f32, VW, nan != nan ? nan : best, d, p * PANEL + j * VW);
-      }
-    }
-  }
-}
-
 CPU_KERNEL conv_max_pool(const int8 size, const int8 kernel_size, const int8 window, source S, const long S_at,
                          weights P, const long P_at, source B, const long B_at, __local float *scratch, result D,
                          const long D_at, const float low, const float high) {
@@ -91,6 +69,7 @@ CPU_KERNEL conv_max_pool(const int8 size, const int8 kernel_size, const int8 win
   const int begin = max(0, row0 * EVERY1 - BEFORE1), end = min(OUT1, (last - 1) * EVERY1 - BEFORE1 + SIDE1);
   const long n = (long)get_group_id(2);
   local_floats x = scratch, y = x + C * channel + VW, d = y + SIDE1 * OUT2 * PANEL;
+  const row_windows windows = {OUT2, POOL2, SIDE1, SIDE2, EVERY2, BEFORE2};
   int offset[MOST_TAPS];
   for (int t = 0; t < taps; t++) offset[t] = t / R2 * line + t % R2 % STEP2 * pitch + t % R2 / STEP2;
   pack_strip(size, kernel_size, S, S_at + n * C * IN1 * IN2, begin * STEP1 - PAD1, (end - begin - 1) * STEP1 + R1, x);
@@ -102,7 +81,7 @@ CPU_KERNEL conv_max_pool(const int8 size, const int8 kernel_size, const int8 win
       for (done = max(done, from); done < to; done++)
         filter_row(OUT2, C, taps, offset, channel, vectors, P + P_at + (long)v * C * taps * VW,
                    x + (done - begin) * STEP1 * line, y + done % SIDE1 * OUT2 * PANEL);
-      pool_row(size, window, from, to, vectors, y, d);
+      pool_row(windows, from, to, vectors, y, d);
       for (int j = 0; j < vectors; j++) {
         const int m = (v + j) * VW;
         finish(d + j * VW, POOL2, M - m, (long)POOL1 * POOL2, B, B_at + m, D,

@@ -1,21 +1,26 @@
-/* conv/cpu/fire_module.cl: the fire module of SqueezeNet in one launch, for the CPU class:
+/* conv/cpu/fire_module.cl: the fire module of SqueezeNet in one launch, and the max pooling of its result, for the CPU
+ * class:
  *
  *   E[k][i] = clamp(sum over c of W1[k][c] S[n][c][i] + B1[k])                     squeezed, k < K
- *   D[n][m][i] = clamp(sum over k, taps t of W2[m][k][t] E[k][i + t] + B2[m])      m < M2, filters of R2 x R2
- *   D[n][M2 + m][i] = clamp(sum over k, taps t of W3[m][k][t] E[k][i + t] + B3[m]) m < M3, filters of R3 x R3
+ *   Y[n][m][i] = clamp(sum over k, taps t of W2[m][k][t] E[k][i + t] + B2[m])      m < M2, filters of R2 x R2
+ *   Y[n][M2 + m][i] = clamp(sum over k, taps t of W3[m][k][t] E[k][i + t] + B3[m]) m < M3, filters of R3 x R3
+ *   D[n][m][p] = the largest of Y[n][m][p EVERY - BEFORE + i], 0 <= i < SIDE, inside Y; a NaN counts as the largest
  *
  * with clamp(x) = min(max(x, low), high). R2 and R3 are odd and t is counted from the middle of a filter; E is 0
- * outside the image, so D has the pixels of S. E never leaves the caches of a core.
+ * outside the image, so Y has the pixels of S. D has POOL1 x POOL2; each window has elements of Y. E and the sums of Y
+ * never leave the caches of a core. POOLS 0: D is Y; SIDE and EVERY are 1 and BEFORE is 0.
  *
  * A work-item, which is a work-group, takes a strip of ROWS rows of D and every PARTS-th panel of NV vectors of
  * filters. It computes E of the strip and its halo, in local memory with zeros around it, as
  * e[K / 16][row][column][16]. Lanes are filters; a register tile is two segments of SEG adjacent pixels of a row by NV
- * vectors. The sums of a panel over BLOCK rows are transposed and finished together.
+ * vectors. The sums of a panel over BLOCK rows are transposed and finished together. With POOLS, BLOCK is 1: rows of
+ * sums lie in a ring of SIDE1 rows, and are pooled first, where lanes are filters and a maximum needs no shuffles.
  *
  * P holds the weights as conv/cpu/pack_weights.cl packs them, in tiles of 16: of W1, W2 and W3, one after another.
  * S has C channels of IN1 x IN2 pixels; rows have at least SEG pixels. halo: rows and columns of zeros on each side;
- * pitch: columns of e. NDRange: ceil(IN1 / ROWS), PARTS, N; work-group (1, 1, 1). scratch: floats of e, of a tile of S
- * (16 a channel), of BLOCK rows of a panel and 16 more pixels of it, and K / 16 vectors.
+ * pitch: columns of e. NDRange: ceil(POOL1 / ROWS), PARTS, N; work-group (1, 1, 1). scratch: floats of e, of a tile of
+ * S (16 a channel), of K / 16 vectors, of POOL2 + 16 pixels of a panel, and of max(BLOCK, SIDE1) rows of Y and 16
+ * pixels of a panel.
  *
  * SEG: pixels of a segment. NV: vectors of filters of a register tile. */
 #include "common/fields.clh"
@@ -114,36 +119,54 @@ APART void expand_block(const extent a, const int K, const int R, const int vect
   }
 }
 
-CPU_KERNEL fire_module(const int8 size, const int8 cut, source S, const long S_at, weights P, const long P_at,
-                       source B1, const long B1_at, source B2, const long B2_at, source B3, const long B3_at,
-                       __local float *scratch, result D, const long D_at, const float low, const float high) {
+CPU_KERNEL fire_module(const int8 size, const int8 cut, const int8 window, source S, const long S_at, weights P,
+                       const long P_at, source B1, const long B1_at, source B2, const long B2_at, source B3,
+                       const long B3_at, __local float *scratch, result D, const long D_at, const float low,
+                       const float high) {
   UNPACK_INTS(FIRE_MODULE_SIZE, size)
   UNPACK_INTS(FIRE_MODULE_CUT, cut)
-  const int KV = (K + VW - 1) / VW, row0 = (int)get_group_id(0) * ROWS, rows = min(ROWS, IN1 - row0);
+  UNPACK_INTS(FIRE_MODULE_WINDOW, window)
+  const int KV = (K + VW - 1) / VW, row0 = (int)get_group_id(0) * ROWS, last = min(POOL1, row0 + ROWS);
+  const int begin = max(0, row0 * EVERY1 - BEFORE1), end = min(IN1, (last - 1) * EVERY1 - BEFORE1 + SIDE1);
   const int part = (int)get_group_id(1);
-  const long n = (long)get_group_id(2), plane = (long)IN1 * IN2;
-  const extent a = {IN1, IN2, rows + 2 * halo, IN2 + 2 * halo, halo, (IN2 + SEG - 1) / SEG};
-  local_floats e = scratch, x = e + KV * (ROWS + 2 * halo) * a.pitch * VW, b = x + C * VW, d = b + KV * VW;
+  const long n = (long)get_group_id(2), plane = (long)IN1 * IN2, pooled = (long)POOL1 * POOL2;
+  const extent a = {IN1, IN2, end - begin + 2 * halo, IN2 + 2 * halo, halo, (IN2 + SEG - 1) / SEG};
+  const row_windows windows = {IN2, POOL2, SIDE1, SIDE2, EVERY2, BEFORE2};
+  local_floats e = scratch, x = e + KV * a.rows * a.pitch * VW, b = x + C * VW, d = b + KV * VW;
+  local_floats y = d + (POOL2 + VW) * PANEL;
   weights w = P + P_at;
   for (int k = 0; k < KV * VW; k++) b[k] = k < K ? READ(1, B1, B1_at + k) : 0.0f;
-  squeeze_strip(a, C, K, row0 - halo, S, S_at + n * C * plane, w, low, high, e, x, b, d);
+  squeeze_strip(a, C, K, begin - halo, S, S_at + n * C * plane, w, low, high, e, x, b, y);
   w += (long)KV * VW * C;
   for (int branch = 0; branch < 2; branch++) {
     const int M = branch ? M3 : M2, R = branch ? R3 : R2, MV = (M + VW - 1) / VW, depth = K * R * R;
     const long channel = n * (M2 + M3) + (branch ? M2 : 0);
-    for (int v = part * NV; v < MV; v += PARTS * NV)
-      for (int row = 0; row < rows; row += BLOCK) {
-        const int vectors = min(NV, MV - v), height = min(BLOCK, rows - row);
-        expand_block(a, K, R, vectors, row, height, w + (long)v * depth * VW, e, d);
+    for (int v = part * NV; v < MV; v += PARTS * NV) {
+      const int vectors = min(NV, MV - v);
+      const weights w_v = w + (long)v * depth * VW;
+      int done = begin;
+      for (int row = row0; row < last; row += BLOCK) {
+        const int height = min(BLOCK, last - row);
+        local_floats sums = y;
+        if (POOLS) {
+          const int from = max(0, row * EVERY1 - BEFORE1), to = min(IN1, row * EVERY1 - BEFORE1 + SIDE1);
+          for (done = max(done, from); done < to; done++)
+            expand_block(a, K, R, vectors, done - begin, 1, w_v, e, y + done % SIDE1 * IN2 * PANEL);
+          pool_row(windows, from, to, vectors, y, d);
+          sums = d;
+        } else {
+          expand_block(a, K, R, vectors, row - row0, height, w_v, e, y);
+        }
         for (int j = 0; j < vectors; j++) {
           const int m = (v + j) * VW;
-          const long at = D_at + (channel + m) * plane + (long)(row0 + row) * IN2;
+          const long at = D_at + (channel + m) * pooled + (long)row * POOL2;
           if (branch)
-            finish(d + j * VW, height * IN2, M - m, plane, B3, B3_at + m, D, at, low, high);
+            finish(sums + j * VW, height * POOL2, M - m, pooled, B3, B3_at + m, D, at, low, high);
           else
-            finish(d + j * VW, height * IN2, M - m, plane, B2, B2_at + m, D, at, low, high);
+            finish(sums + j * VW, height * POOL2, M - m, pooled, B2, B2_at + m, D, at, low, high);
         }
       }
+    }
     w += (long)MV * VW * depth;
   }
 }

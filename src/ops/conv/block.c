@@ -46,6 +46,13 @@ mica_status mica__block_launch_part(const mica__exec *exec, const mica_conv_conf
   return status;
 }
 
+bool mica__block_pools(const mica__max_pool_attrs *w, int i, int64_t extent, int64_t pooled) {
+  if (w->dilation[i] != 1 || w->outputs[i] || w->size[i] > MICA__BLOCK_MOST_SIDE ||
+      w->stride[i] > MICA__BLOCK_MOST_SIDE)
+    return false;
+  return w->pad[i] >= 0 && w->pad[i] < w->size[i] && (pooled - 1) * w->stride[i] - w->pad[i] < extent;
+}
+
 void mica__block_add_bias(double *y, const double *bias, int64_t images, int64_t channels, int64_t plane, double low,
                           double high) {
   for (int64_t i = 0; i < images * channels * plane; i++) {

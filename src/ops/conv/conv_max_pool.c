@@ -45,8 +45,6 @@ static const mica__kernel_desc kernel_desc = {
 /* Limits of the kernel. */
 #define MOST_TAPS 49
 #define MOST_CHANNELS 16
-/* With sides of images, windows and strides up to this the kernel's ints do not overflow. */
-#define MOST_SIDE 4096
 
 /* --- the problem --- */
 
@@ -66,20 +64,6 @@ static mica_conv_config config_of(const mica__conv_max_pool_attrs *attrs) {
   return config;
 }
 
-static mica__max_pool_attrs window_of(const mica__conv_max_pool_attrs *attrs) {
-  mica__max_pool_attrs w = {0};
-  for (int i = 0; i < 3; i++) {
-    w.size[i] = attrs->size[i];
-    w.stride[i] = attrs->stride[i];
-    w.pad[i] = attrs->pad[i];
-    w.pad_end[i] = attrs->pad_end[i];
-    w.dilation[i] = attrs->dilation[i];
-    w.ceil_mode[i] = attrs->ceil_mode[i];
-    w.outputs[i] = attrs->outputs[i];
-  }
-  return w;
-}
-
 static mica_shape shape_between(const mica__conv_dims *conv) {
   return MICA_SHAPE(conv->n, conv->k, conv->out[1], conv->out[2]);
 }
@@ -87,7 +71,7 @@ static mica_shape shape_between(const mica__conv_dims *conv) {
 static mica_status problem_of(const mica__conv_max_pool_attrs *attrs, const mica__type *types, problem *p,
                               mica__type *results) {
   const mica_conv_config config = config_of(attrs);
-  p->window = window_of(attrs);
+  MICA__MAX_POOL_COPY(&p->window, attrs);
   MICA_TRY(mica__conv_dims_of(&config, types[X].shape, types[W].shape, NULL, &p->conv));
   const mica__type between = {types[X].dtype, shape_between(&p->conv)};
   MICA_TRY(mica__op_infer(&mica__op_max_pool, &between, 1, &p->window, results));
@@ -197,21 +181,13 @@ static bool make_plan(const problem *p, const mica_device_info *device, plan *be
   return least < INFINITY;
 }
 
-/* True if every window along axis i has an element of the convolution's result. */
-static bool has_elements(const problem *p, int i) {
-  const mica__max_pool_attrs *w = &p->window;
-  return w->pad[i] < w->size[i] && (p->pooled[i] - 1) * w->stride[i] - w->pad[i] < p->conv.out[1 + i];
-}
-
 /* True if the kernel, which counts in ints, can compute the problem. */
 static bool fits(const problem *p, const mica_device_info *device) {
   const mica__conv_dims *c = &p->conv;
   for (int i = 0; i < 2; i++) {
-    const mica__max_pool_attrs *w = &p->window;
-    if (w->dilation[i] != 1 || w->outputs[i] || w->pad[i] < 0 || !has_elements(p, i)) return false;
+    if (!mica__block_pools(&p->window, i, c->out[1 + i], p->pooled[i])) return false;
     if (c->pad[1 + i] < 0 || c->pad[1 + i] >= c->filter[1 + i] || c->dilation[1 + i] != 1) return false;
-    if (w->size[i] > MOST_SIDE || w->stride[i] > MOST_SIDE || c->in[1 + i] > MOST_SIDE || c->stride[1 + i] > MOST_SIDE)
-      return false;
+    if (c->in[1 + i] > MICA__BLOCK_MOST_SIDE || c->stride[1 + i] > MICA__BLOCK_MOST_SIDE) return false;
   }
   return c->groups == 1 && c->c > 0 && c->c <= MOST_CHANNELS && mica__product3(c->filter) <= MOST_TAPS &&
          c->k < INT32_MAX / VW / MOST_CHANNELS / MOST_TAPS && c->out[2] >= plan_for(device).seg;
@@ -350,7 +326,6 @@ static bool match(const mica__match *match, mica_engine *engine, int32_t root, i
   if (!mica__block_is_part(graph, id, &attrs->low, &attrs->high)) return false;
   const mica__node *conv = mica__graph_node(graph, id);
   const mica__conv_attrs *c = conv->attrs;
-  const mica__max_pool_attrs *w = pool->attrs;
   if (c->groups != 1 || c->addend) return false;
   inputs[X] = conv->inputs[0];
   inputs[W] = conv->inputs[1];
@@ -360,14 +335,8 @@ static bool match(const mica__match *match, mica_engine *engine, int32_t root, i
     attrs->conv_stride[i] = c->stride[i];
     attrs->conv_pad[i] = c->pad[i];
     attrs->conv_pad_more[i] = c->pad_more[i];
-    attrs->size[i] = w->size[i];
-    attrs->stride[i] = w->stride[i];
-    attrs->pad[i] = w->pad[i];
-    attrs->pad_end[i] = w->pad_end[i];
-    attrs->dilation[i] = w->dilation[i];
-    attrs->ceil_mode[i] = w->ceil_mode[i];
-    attrs->outputs[i] = w->outputs[i];
   }
+  MICA__MAX_POOL_COPY(attrs, (const mica__max_pool_attrs *)pool->attrs);
   mica__type types[OPERANDS], results[MICA__POOL_RESULTS] = {0};
   for (int32_t i = 0; i < OPERANDS; i++) {
     types[i] = mica__graph_node(graph, inputs[i])->type;

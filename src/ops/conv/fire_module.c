@@ -7,11 +7,11 @@
  *
  * In graphs it replaces a concatenation and three convolutions after the fusion of their epilogues
  * (mica__op.match_launches). */
+#include "ops/conv/fire_module.h"
 #include "base/arith.h"
 #include "base/error.h"
 #include "cl/conv/cpu/fields.clh"
 #include "ops/conv/attrs.h"
-#include "ops/conv/block.h"
 #include "ops/conv/cpu/pack_weights.h"
 #include "ops/select/launch_check.h"
 #include "ops/select/registry.h"
@@ -28,7 +28,16 @@
 MICA__ATTR_STRUCT(fire_module, FIRE_MODULE_ATTRS);
 static MICA__ATTR_TABLE(fire_module, FIRE_MODULE_ATTRS);
 
-enum { X, W1, B1, W2, B2, W3, B3, OPERANDS };
+enum {
+  X = MICA__FIRE_X,
+  W1 = MICA__FIRE_W1,
+  B1 = MICA__FIRE_B1,
+  W2 = MICA__FIRE_W2,
+  B2 = MICA__FIRE_B2,
+  W3 = MICA__FIRE_W3,
+  B3 = MICA__FIRE_B3,
+  OPERANDS = MICA__FIRE_OPERANDS,
+};
 
 static const mica__kernel_param params[] = {
     MICA__DTYPE("D_T", "type of x, b1, b2, b3 and y", MICA__CONV_TYPES),
@@ -36,22 +45,18 @@ static const mica__kernel_param params[] = {
     MICA__INT("NV", "vectors of filters of a register tile", 1, 2),
 };
 static const mica__variant variants[] = {MICA__VARIANT("cpu", MICA__ON_CPU, MICA_F32, 7, 2)};
-static const mica__kernel_desc kernel_desc = {MICA__KERNEL("fire_module", "conv/cpu/fire_module.cl", params, variants)};
+const mica__kernel_desc mica__fire_module_kernel = {
+    MICA__KERNEL("fire_module", "conv/cpu/fire_module.cl", params, variants)};
 #define VW 16
 /* The largest filter; the kernel keeps MOST_SIDE * MOST_SIDE offsets. */
 #define MOST_SIDE 7
 
 /* --- the problem --- */
 
-/* The three convolutions of a module. */
-typedef struct module {
-  mica__conv_dims squeeze, expand[2];
-} module;
-
 /* An expanding convolution pads so that its results have the pixels of its source. */
 static mica_conv_config same_size(mica_shape w) { return (mica_conv_config){.pad = {w.dim[2] / 2, w.dim[3] / 2}}; }
 
-static mica_status module_of(mica_shape x, mica_shape w1, mica_shape w2, mica_shape w3, module *m) {
+static mica_status dims_of(mica_shape x, mica_shape w1, mica_shape w2, mica_shape w3, mica__fire *m) {
   const mica_conv_config before = same_size(w2), after = same_size(w3);
   mica_shape e = x;
   MICA_TRY(mica__conv_dims_of(NULL, x, w1, NULL, &m->squeeze));
@@ -60,51 +65,58 @@ static mica_status module_of(mica_shape x, mica_shape w1, mica_shape w2, mica_sh
   return mica__conv_dims_of(&after, e, w3, NULL, &m->expand[1]);
 }
 
-static mica_status infer(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out) {
+mica_status mica__fire_of(const mica__type *types, int32_t count, double low, double high, mica__fire *m) {
   static const int weights[] = {W1, W2, W3};
-  module m;
-  (void)attrs;
-  for (int32_t i = 0; i < input_count; i++)
-    if (mica__shape_is_open(inputs[i].shape))
+  for (int32_t i = 0; i < count; i++)
+    if (mica__shape_is_open(types[i].shape))
       return mica__fail(MICA_E_SHAPE, "operand %d has an open dimension", (int)i);
-  if (inputs[X].shape.rank != 4)
-    return mica__fail(MICA_E_SHAPE, "x has a rank of %d, but must have 4", (int)inputs[X].shape.rank);
+  if (types[X].shape.rank != 4)
+    return mica__fail(MICA_E_SHAPE, "x has a rank of %d, but must have 4", (int)types[X].shape.rank);
   for (int i = 0; i < 3; i++) {
-    const mica_shape w = inputs[weights[i]].shape;
+    const mica_shape w = types[weights[i]].shape;
     int64_t biases = 0;
-    MICA_TRY(mica_shape_count(inputs[weights[i] + 1].shape, &biases));
+    MICA_TRY(mica_shape_count(types[weights[i] + 1].shape, &biases));
     if (w.rank != 4 || w.dim[2] != w.dim[3] || w.dim[2] % 2 == 0 || (i == 0 && w.dim[2] != 1))
       return mica__fail(MICA_E_SHAPE, "filters %d must be square with odd sides, and the first have one element",
                         i + 1);
     if (biases != w.dim[0])
       return mica__fail(MICA_E_SHAPE, "there are %lld biases for %lld filters", (long long)biases, (long long)w.dim[0]);
   }
-  MICA_TRY(module_of(inputs[X].shape, inputs[W1].shape, inputs[W2].shape, inputs[W3].shape, &m));
-  *out = inputs[X];
-  out->shape.dim[1] = m.expand[0].k + m.expand[1].k;
+  *m = (mica__fire){.low = low, .high = high, .window = {.size = {1, 1}, .stride = {1, 1}, .dilation = {1, 1, 1}}};
+  MICA_TRY(dims_of(types[X].shape, types[W1].shape, types[W2].shape, types[W3].shape, m));
+  for (int i = 0; i < 2; i++) m->pooled[i] = m->squeeze.in[1 + i];
+  return MICA_OK;
+}
+
+mica__type mica__fire_type(const mica__fire *m, mica_dtype dtype) {
+  const mica__conv_dims *s = &m->squeeze;
+  return (mica__type){dtype, MICA_SHAPE(s->n, m->expand[0].k + m->expand[1].k, s->in[1], s->in[2])};
+}
+
+static mica_status infer(const mica__type *inputs, int32_t input_count, void *given, mica__type *out) {
+  const mica__fire_module_attrs *attrs = given;
+  mica__fire m;
+  MICA_TRY(mica__fire_of(inputs, input_count, attrs->low, attrs->high, &m));
+  *out = mica__fire_type(&m, inputs[X].dtype);
   return MICA_OK;
 }
 
 /* --- on the host --- */
 
-static mica_status evaluate(const mica__eval *eval) {
-  const mica__fire_module_attrs *attrs = eval->attrs;
-  const mica__type *types = eval->types;
-  module m;
-  MICA_TRY(module_of(types[X].shape, types[W1].shape, types[W2].shape, types[W3].shape, &m));
-  const int64_t n = m.squeeze.n, k = m.squeeze.k, plane = mica__product3(m.squeeze.out);
-  const int64_t filters[2] = {m.expand[0].k, m.expand[1].k}, all = filters[0] + filters[1];
+mica_status mica__fire_evaluate(const mica__eval *eval, const mica__fire *m, double *output) {
+  const int64_t n = m->squeeze.n, k = m->squeeze.k, plane = mica__product3(m->squeeze.out);
+  const int64_t filters[2] = {m->expand[0].k, m->expand[1].k}, all = filters[0] + filters[1];
   double *e = malloc(((size_t)(n * k * plane) + 1) * sizeof *e),
          *y = malloc(((size_t)(n * all * plane) + 1) * sizeof *y);
   if (e && y) {
-    mica__conv_reference(&m.squeeze, MICA__CONV_FWD, eval->inputs[X], eval->inputs[W1], e);
-    mica__block_add_bias(e, eval->inputs[B1], n, k, plane, attrs->low, attrs->high);
+    mica__conv_reference(&m->squeeze, MICA__CONV_FWD, eval->inputs[X], eval->inputs[W1], e);
+    mica__block_add_bias(e, eval->inputs[B1], n, k, plane, m->low, m->high);
     for (int i = 0; i < 2; i++) {
-      mica__conv_reference(&m.expand[i], MICA__CONV_FWD, e, eval->inputs[i ? W3 : W2], y);
-      mica__block_add_bias(y, eval->inputs[i ? B3 : B2], n, filters[i], plane, attrs->low, attrs->high);
+      mica__conv_reference(&m->expand[i], MICA__CONV_FWD, e, eval->inputs[i ? W3 : W2], y);
+      mica__block_add_bias(y, eval->inputs[i ? B3 : B2], n, filters[i], plane, m->low, m->high);
       for (int64_t j = 0; j < n * filters[i] * plane; j++) {
         const int64_t image = j / (filters[i] * plane), at = j % (filters[i] * plane);
-        eval->output[(image * all + (i ? filters[0] : 0)) * plane + at] = y[j];
+        output[(image * all + (i ? filters[0] : 0)) * plane + at] = y[j];
       }
     }
   }
@@ -114,12 +126,20 @@ static mica_status evaluate(const mica__eval *eval) {
   return status;
 }
 
+static mica_status evaluate(const mica__eval *eval) {
+  const mica__fire_module_attrs *attrs = eval->attrs;
+  mica__fire m;
+  MICA_TRY(mica__fire_of(eval->types, eval->input_count, attrs->low, attrs->high, &m));
+  return mica__fire_evaluate(eval, &m, eval->output);
+}
+
 /* --- how the work is cut --- */
 
 typedef struct plan {
   int64_t seg, nv;             /* the kernel's SEG and NV */
   int64_t rows, strips, parts; /* rows of D per strip, number of strips, parts of the filters */
-  int64_t block, halo;         /* rows that are finished together; rows of E on each side of a strip */
+  int64_t filtered, halo;      /* rows of Y per strip; rows of E on each side of them */
+  int64_t block;               /* rows of D that are finished together */
 } plan;
 
 /* 28 sums, the weights and a pixel fill the 32 registers of AVX-512; 12 halves of sums, two of weights and a pixel fill
@@ -131,11 +151,13 @@ static plan plan_for(const mica_device_info *device) {
 /* The most pixels that are finished together: their sums of a panel take half of a first-level cache. */
 #define MOST_FINISHED 196
 
-static size_t scratch_bytes(const module *m, const plan *p) {
+static size_t scratch_bytes(const mica__fire *m, const plan *p) {
   const mica__conv_dims *s = &m->squeeze;
   const int64_t vectors = mica__ceil_div(s->k, VW), panel = p->nv * VW;
-  const int64_t e = (p->rows + 2 * p->halo) * (s->in[2] + 2 * p->halo) * vectors * VW;
-  return (size_t)(e + s->c * VW + vectors * VW + (p->block * s->in[2] + VW) * panel) * sizeof(float);
+  const int64_t e = (p->filtered + 2 * p->halo) * (s->in[2] + 2 * p->halo) * vectors * VW;
+  const int64_t pooled = (m->pooled[1] + VW) * panel,
+                y = (mica__max(p->block, m->window.size[0]) * s->in[2] + VW) * panel;
+  return (size_t)(e + s->c * VW + vectors * VW + pooled + y) * sizeof(float);
 }
 
 /* Costs in multiply-adds of a vector: finishing a vector of results, packing a channel of a tile, and reading a vector
@@ -146,11 +168,11 @@ static size_t scratch_bytes(const module *m, const plan *p) {
 #define GAIN 0.02
 
 /* The time of a work-group, in multiply-adds of a vector. */
-static double time_of(const module *m, const plan *p) {
+static double time_of(const mica__fire *m, const plan *p) {
   const mica__conv_dims *s = &m->squeeze;
   const int64_t a_row = mica__ceil_div(s->in[2], p->seg), vectors = mica__ceil_div(s->k, VW);
-  const double pixels = (double)(p->rows * a_row * p->seg), c = (double)s->c;
-  const int64_t squeezed = mica__min(s->in[1], p->rows + 2 * p->halo) * a_row;
+  const double pixels = (double)(p->filtered * a_row * p->seg), c = (double)s->c;
+  const int64_t squeezed = mica__min(s->in[1], p->filtered + 2 * p->halo) * a_row;
   double time = (double)squeezed * ((double)(p->seg * vectors) * (c + FINISHING) + PACKING / 2 * c);
   for (int i = 0; i < 2; i++) {
     const mica__conv_dims *e = &m->expand[i];
@@ -162,20 +184,21 @@ static double time_of(const module *m, const plan *p) {
 }
 
 /* Chooses the strips and parts that finish first: as few as keep all units busy. False if not even a row fits. */
-static bool make_plan(const module *m, const mica_device_info *device, plan *best) {
+static bool make_plan(const mica__fire *m, const mica_device_info *device, plan *best) {
   const mica__conv_dims *s = &m->squeeze;
   const size_t cached = (size_t)mica__core_model_of(device)->l2_floats / 2 * sizeof(float);
   const size_t room = cached < device->local_bytes ? cached : (size_t)device->local_bytes;
   const int64_t images = mica__max(1, s->n), units = (int64_t)device->compute_units;
   const int64_t filters = mica__max(m->expand[0].k, m->expand[1].k);
   double least = INFINITY;
-  for (int64_t strips = 1; strips <= s->in[1]; strips++) {
+  for (int64_t strips = 1; strips <= m->pooled[0]; strips++) {
     plan p = plan_for(device);
     const int64_t panels = mica__ceil_div(filters, p.nv * VW);
-    p.rows = mica__ceil_div(s->in[1], strips);
-    p.strips = mica__ceil_div(s->in[1], p.rows);
+    p.rows = mica__ceil_div(m->pooled[0], strips);
+    p.strips = mica__ceil_div(m->pooled[0], p.rows);
+    p.filtered = mica__min(s->in[1], (p.rows - 1) * m->window.stride[0] + m->window.size[0]);
     p.halo = mica__max(m->expand[0].filter[1], m->expand[1].filter[1]) / 2;
-    p.block = mica__max(1, mica__min(p.rows, MOST_FINISHED / s->in[2]));
+    p.block = m->pools ? 1 : mica__max(1, mica__min(p.rows, MOST_FINISHED / s->in[2]));
     if (p.strips != strips || scratch_bytes(m, &p) > room) continue;
     for (p.parts = 1; p.parts <= mica__min(panels, units); p.parts++) {
       const double time = (double)mica__ceil_div(strips * p.parts * images, units) * time_of(m, &p);
@@ -188,19 +211,21 @@ static bool make_plan(const module *m, const mica_device_info *device, plan *bes
 }
 
 /* True if the kernel, which counts in ints, can compute the module. */
-static bool fits(const module *m, const mica_device_info *device) {
+static bool fits(const mica__fire *m, const mica_device_info *device) {
   const mica__conv_dims *s = &m->squeeze;
   const int64_t most = INT32_MAX / VW / 8, area = (s->in[1] + MOST_SIDE) * (s->in[2] + MOST_SIDE);
   for (int i = 0; i < 2; i++)
     if (m->expand[i].filter[1] > MOST_SIDE || m->expand[i].k * s->k * mica__product3(m->expand[i].filter) >= most)
       return false;
+  for (int i = 0; i < 2; i++)
+    if (!mica__block_pools(&m->window, i, s->in[1 + i], m->pooled[i])) return false;
   return s->in[2] >= plan_for(device).seg && s->k * s->c < most && (s->k + VW) * area < most && s->c < most;
 }
 
 /* --- the launch --- */
 
 /* Packs the three operands of weights, one after another. */
-static mica_status pack_all(const mica__exec *exec, const module *m, mica_buffer **packed) {
+static mica_status pack_all(const mica__exec *exec, const mica__fire *m, mica_buffer **packed) {
   const uint32_t weights = 1u << W1 | 1u << W2 | 1u << W3;
   mica_queue *queue = exec->prologue && (exec->constant & weights) == weights ? exec->prologue : exec->queue;
   const mica__conv_dims *const dims[] = {&m->squeeze, &m->expand[0], &m->expand[1]};
@@ -223,23 +248,23 @@ static mica_status pack_all(const mica__exec *exec, const module *m, mica_buffer
   return status;
 }
 
-static double flops_of(const module *m) {
+double mica__fire_flops(const mica__fire *m) {
   return mica__conv_flops(&m->squeeze) + mica__conv_flops(&m->expand[0]) + mica__conv_flops(&m->expand[1]);
 }
 
 MICA__FIELDS(size_fields, FIRE_MODULE_SIZE);
 MICA__FIELDS(cut_fields, FIRE_MODULE_CUT);
-static mica_status launch_strips(const mica__exec *exec, const module *m, const plan *p, mica_buffer *packed) {
-  const mica__fire_module_attrs *attrs = exec->attrs;
+MICA__FIELDS(window_fields, FIRE_MODULE_WINDOW);
+static mica_status launch_strips(const mica__exec *exec, const mica__fire *m, const plan *p, mica_buffer *packed) {
   const mica__conv_dims *s = &m->squeeze, *e = m->expand;
   int32_t values[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;
   double bytes = (double)mica_tensor_bytes(exec->output);
-  MICA_TRY(mica__exec_values(exec, &kernel_desc, values));
-  mica__kernel_set(&kernel_desc, values, "D_T", (int32_t)mica_tensor_dtype(exec->output));
-  mica__kernel_set(&kernel_desc, values, "SEG", (int32_t)p->seg);
-  mica__kernel_set(&kernel_desc, values, "NV", (int32_t)p->nv);
-  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), &kernel_desc, values, NULL, &kernel));
+  MICA_TRY(mica__exec_values(exec, &mica__fire_module_kernel, values));
+  mica__kernel_set(&mica__fire_module_kernel, values, "D_T", (int32_t)mica_tensor_dtype(exec->output));
+  mica__kernel_set(&mica__fire_module_kernel, values, "SEG", (int32_t)p->seg);
+  mica__kernel_set(&mica__fire_module_kernel, values, "NV", (int32_t)p->nv);
+  MICA_TRY(mica__kernel_get(mica__queue_engine(exec->queue), &mica__fire_module_kernel, values, NULL, &kernel));
   mica__launch launch = mica__launch_of(kernel);
   const size_fields size = {.C = s->c,
                             .K = s->k,
@@ -249,9 +274,19 @@ static mica_status launch_strips(const mica__exec *exec, const module *m, const 
                             .IN2 = s->in[2],
                             .R2 = e[0].filter[1],
                             .R3 = e[1].filter[1]};
-  const cut_fields cut = {.ROWS = p->rows, .BLOCK = p->block, .PARTS = p->parts, .halo = p->halo};
+  const cut_fields cut = {.ROWS = p->rows, .BLOCK = p->block, .PARTS = p->parts, .halo = p->halo, .POOLS = m->pools};
+  const mica__max_pool_attrs *w = &m->window;
+  const window_fields window = {.SIDE1 = w->size[0],
+                                .SIDE2 = w->size[1],
+                                .EVERY1 = w->stride[0],
+                                .EVERY2 = w->stride[1],
+                                .BEFORE1 = w->pad[0],
+                                .BEFORE2 = w->pad[1],
+                                .POOL1 = m->pooled[0],
+                                .POOL2 = m->pooled[1]};
   mica__launch_sizes(&launch, size.values);
   mica__launch_sizes(&launch, cut.values);
+  mica__launch_sizes(&launch, window.values);
   mica__launch_tensor(&launch, exec->inputs[X]);
   mica__launch_buffer(&launch, packed, 0);
   mica__launch_tensor(&launch, exec->inputs[B1]);
@@ -259,18 +294,17 @@ static mica_status launch_strips(const mica__exec *exec, const module *m, const 
   mica__launch_tensor(&launch, exec->inputs[B3]);
   mica__launch_local(&launch, scratch_bytes(m, p));
   mica__launch_tensor(&launch, exec->output);
-  mica__launch_float(&launch, (float)attrs->low);
-  mica__launch_float(&launch, (float)attrs->high);
+  mica__launch_float(&launch, (float)m->low);
+  mica__launch_float(&launch, (float)m->high);
   mica__launch_range3(&launch, (int64_t[]){p->strips, p->parts, s->n}, (size_t[]){1, 1, 1});
   for (int32_t i = 0; i < exec->input_count; i++) bytes += (double)mica_tensor_bytes(exec->inputs[i]);
-  mica__launch_cost(&launch, flops_of(m), bytes);
+  mica__launch_cost(&launch, mica__fire_flops(m), bytes);
   return mica__queue_submit(exec->queue, &launch);
 }
 
 /* Launches one expanding convolution of one image of e, into its part of the result. */
-static mica_status expand_apart(const mica__exec *exec, const mica_tensor *e, const module *m, int which,
-                                int64_t image) {
-  const mica__fire_module_attrs *attrs = exec->attrs;
+static mica_status expand_apart(const mica__exec *exec, const mica_tensor *e, const mica__fire *m, int which,
+                                int64_t image, mica_tensor *y) {
   const mica__conv_dims *d = &m->expand[which];
   const int64_t rows = d->in[1], columns = d->in[2], plane = rows * columns, all = m->expand[0].k + m->expand[1].k;
   const mica_conv_config config = same_size(mica_tensor_shape(exec->inputs[which ? W3 : W2]));
@@ -278,46 +312,52 @@ static mica_status expand_apart(const mica__exec *exec, const mica_tensor *e, co
   mica_tensor *from = NULL, *to = NULL;
   mica_status status =
       mica_tensor_view(e, MICA_SHAPE(1, m->squeeze.k, rows, columns), NULL, image * m->squeeze.k * plane, &from);
-  if (status == MICA_OK) status = mica_tensor_view(exec->output, MICA_SHAPE(1, d->k, rows, columns), NULL, at, &to);
+  if (status == MICA_OK) status = mica_tensor_view(y, MICA_SHAPE(1, d->k, rows, columns), NULL, at, &to);
   if (status == MICA_OK)
     status = mica__block_launch_part(exec, &config, from, which ? W3 : W2, which ? B3 : B2,
-                                     mica__block_epilogue(attrs->low, attrs->high), to);
+                                     mica__block_epilogue(m->low, m->high), to);
   mica_tensor_destroy(from);
   mica_tensor_destroy(to);
   return status;
 }
 
-/* Launches the convolutions one by one, on devices without the kernel. */
-static mica_status launch_apart(const mica__exec *exec, const module *m) {
-  const mica__fire_module_attrs *attrs = exec->attrs;
+mica_status mica__fire_launch_apart(const mica__exec *exec, const mica__fire *m, mica_tensor *y) {
   mica_shape inside = mica_tensor_shape(exec->inputs[X]);
   mica_tensor *e = NULL;
   inside.dim[1] = m->squeeze.k;
-  mica_status status = mica__workspace_tensor(exec->queue, mica_tensor_dtype(exec->output), inside, &e);
+  mica_status status = mica__workspace_tensor(exec->queue, mica_tensor_dtype(y), inside, &e);
   if (status == MICA_OK)
-    status =
-        mica__block_launch_part(exec, NULL, exec->inputs[X], W1, B1, mica__block_epilogue(attrs->low, attrs->high), e);
+    status = mica__block_launch_part(exec, NULL, exec->inputs[X], W1, B1, mica__block_epilogue(m->low, m->high), e);
   for (int64_t i = 0; status == MICA_OK && i < 2 * m->squeeze.n; i++)
-    status = expand_apart(exec, e, m, (int)(i % 2), i / 2);
+    status = expand_apart(exec, e, m, (int)(i % 2), i / 2, y);
   mica_tensor_destroy(e);
   return status;
 }
 
-static mica_status launch(const mica__exec *exec) {
+mica_status mica__fire_launch(const mica__exec *exec, const mica__fire *m, bool *done) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
   mica_buffer *packed = NULL;
-  module m;
   plan p;
-  MICA_TRY(module_of(mica_tensor_shape(exec->inputs[X]), mica_tensor_shape(exec->inputs[W1]),
-                     mica_tensor_shape(exec->inputs[W2]), mica_tensor_shape(exec->inputs[W3]), &m));
-  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
-  const bool takes = mica__exec_takes(exec, &kernel_desc) && mica_tensor_dtype(exec->output) != MICA_F64 &&
-                     m.squeeze.k > 0 && m.squeeze.c > 0;
-  if (!takes || !fits(&m, device) || !make_plan(&m, device, &p)) return launch_apart(exec, &m);
-  MICA_TRY(pack_all(exec, &m, &packed));
-  const mica_status status = launch_strips(exec, &m, &p, packed);
+  *done = mica__exec_takes(exec, &mica__fire_module_kernel) && mica_tensor_dtype(exec->output) != MICA_F64 &&
+          m->squeeze.k > 0 && m->squeeze.c > 0 && fits(m, device) && make_plan(m, device, &p);
+  if (!*done) return MICA_OK;
+  MICA_TRY(pack_all(exec, m, &packed));
+  const mica_status status = launch_strips(exec, m, &p, packed);
   mica_buffer_destroy(packed);
   return status;
+}
+
+static mica_status launch(const mica__exec *exec) {
+  const mica__fire_module_attrs *attrs = exec->attrs;
+  mica__type types[OPERANDS];
+  mica__fire m;
+  bool done = false;
+  for (int i = 0; i < OPERANDS; i++)
+    types[i] = (mica__type){mica_tensor_dtype(exec->inputs[i]), mica_tensor_shape(exec->inputs[i])};
+  MICA_TRY(mica__fire_of(types, OPERANDS, attrs->low, attrs->high, &m));
+  if (mica_tensor_count(exec->output) == 0) return MICA_OK;
+  MICA_TRY(mica__fire_launch(exec, &m, &done));
+  return done ? MICA_OK : mica__fire_launch_apart(exec, &m, exec->output);
 }
 
 /* --- where a concatenation and three convolutions are one --- */
@@ -327,12 +367,12 @@ static mica_status launch(const mica__exec *exec) {
 
 /* Measured for one image; many images already fill the three launches. With AVX2 SqueezeNet takes 1.1 times as long by
  * this kernel as by Winograd's minimal filtering and products, each in a launch. */
-static bool pays(const module *m, mica_engine *engine) {
+bool mica__fire_pays(const mica__fire *m, mica_engine *engine) {
   const mica_device_info *device = mica_engine_device(engine);
   plan p;
   return !mica__needs_cpu(device) && device->vector_bytes >= MICA__LONG_VECTOR && m->squeeze.n == 1 &&
          m->squeeze.k > 0 && m->squeeze.k <= MOST_SQUEEZED && m->squeeze.c > 0 && fits(m, device) &&
-         make_plan(m, device, &p) && !mica__variant_is_bad(engine, &kernel_desc, &variants[0]);
+         make_plan(m, device, &p) && !mica__variant_is_bad(engine, &mica__fire_module_kernel, &variants[0]);
 }
 
 /* True for a part of one group and stride 1, whose filters are square with odd sides and whose results have the pixels
@@ -354,47 +394,51 @@ static void add_weights(const mica__node *conv, int32_t *inputs) {
   inputs[1] = conv->inputs[((const mica__conv_attrs *)conv->attrs)->bias];
 }
 
-static bool match(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
-                  void *given) {
-  const mica_graph *graph = match->graph;
+bool mica__fire_find(const mica_graph *graph, int32_t root, int32_t *inputs, double *low, double *high) {
   const mica__node *concat = mica__graph_node(graph, root), *expand[2];
-  mica__fire_module_attrs *attrs = given;
-  double low[3], high[3];
+  double lows[3], highs[3];
   if (concat->op != &mica__op_concat || concat->input_count != 2 || concat->type.dtype == MICA_F64) return false;
   for (int i = 0; i < 2; i++) {
-    if (!is_expansion(graph, concat->inputs[i], &low[i], &high[i])) return false;
+    if (!is_expansion(graph, concat->inputs[i], &lows[i], &highs[i])) return false;
     expand[i] = mica__graph_node(graph, concat->inputs[i]);
   }
   const int32_t inside = expand[0]->inputs[0];
-  if (expand[1]->inputs[0] != inside || !mica__block_is_product(graph, inside, &low[2], &high[2])) return false;
+  if (expand[1]->inputs[0] != inside || !mica__block_is_product(graph, inside, &lows[2], &highs[2])) return false;
   const mica__node *squeeze = mica__graph_node(graph, inside);
   for (int i = 0; i < 2; i++)
-    if (low[i] != low[2] || high[i] != high[2]) return false;
+    if (lows[i] != lows[2] || highs[i] != highs[2]) return false;
   if (((const mica__conv_attrs *)squeeze->attrs)->addend) return false;
   inputs[X] = squeeze->inputs[0];
   add_weights(squeeze, inputs + W1);
   add_weights(expand[0], inputs + W2);
   add_weights(expand[1], inputs + W3);
+  *low = lows[2];
+  *high = highs[2];
+  for (int32_t i = 0; i < OPERANDS; i++)
+    if (mica__graph_node(graph, inputs[i])->type.dtype != concat->type.dtype) return false;
+  return true;
+}
+
+static bool match(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
+                  void *given) {
+  mica__fire_module_attrs *attrs = given;
+  mica__type types[OPERANDS], type;
+  mica__fire m;
+  if (!mica__fire_find(match->graph, root, inputs, &attrs->low, &attrs->high)) return false;
   *count = OPERANDS;
-  attrs->low = low[2];
-  attrs->high = high[2];
-  const mica__type *types[OPERANDS];
-  for (int32_t i = 0; i < OPERANDS; i++) {
-    types[i] = &mica__graph_node(graph, inputs[i])->type;
-    if (types[i]->dtype != concat->type.dtype) return false;
-  }
-  module m;
-  return module_of(types[X]->shape, types[W1]->shape, types[W2]->shape, types[W3]->shape, &m) == MICA_OK &&
-         pays(&m, engine);
+  for (int32_t i = 0; i < OPERANDS; i++) types[i] = mica__graph_node(match->graph, inputs[i])->type;
+  if (mica__fire_of(types, OPERANDS, attrs->low, attrs->high, &m) != MICA_OK) return false;
+  type = mica__fire_type(&m, types[X].dtype);
+  return mica_shape_equal(type.shape, mica__graph_node(match->graph, root)->type.shape) && mica__fire_pays(&m, engine);
 }
 
 /* --- the descriptor --- */
 
 static double flops(const mica__node *node, const mica__type *inputs) {
-  module m;
-  (void)node;
-  const mica_status status = module_of(inputs[X].shape, inputs[W1].shape, inputs[W2].shape, inputs[W3].shape, &m);
-  return status == MICA_OK ? flops_of(&m) : 0;
+  const mica__fire_module_attrs *attrs = node->attrs;
+  mica__fire m;
+  const mica_status status = mica__fire_of(inputs, OPERANDS, attrs->low, attrs->high, &m);
+  return status == MICA_OK ? mica__fire_flops(&m) : 0;
 }
 
 /* Images; channels, rows and columns of x; squeezed channels; filters of the two expansions and their sides;
@@ -428,7 +472,7 @@ static mica_status check(mica__check *check) {
   return mica__check_launches(check, &mica__op_fire_module, "fire modules", list, sizeof list / sizeof *list);
 }
 
-static const mica__kernel_desc *const kernels[] = {&kernel_desc, NULL};
+static const mica__kernel_desc *const kernels[] = {&mica__fire_module_kernel, NULL};
 const mica__op mica__op_fire_module = {.name = "fire_module",
                                        .kernels = kernels,
                                        .check = check,

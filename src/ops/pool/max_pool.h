@@ -16,6 +16,19 @@
   X(S, SPATIAL, ceil_mode, 0, "1: a last window may reach beyond the padding")                                         \
   X(S, SPATIAL, outputs, 0, "above 0: so many adaptive windows")
 MICA__ATTR_STRUCT(max_pool, MICA__MAX_POOL_ATTRS);
+/* Copies these attributes between structs that have them. */
+#define MICA__MAX_POOL_COPY(to, from)                                                                                  \
+  do {                                                                                                                 \
+    for (int i_ = 0; i_ < 3; i_++) {                                                                                   \
+      (to)->size[i_] = (from)->size[i_];                                                                               \
+      (to)->stride[i_] = (from)->stride[i_];                                                                           \
+      (to)->pad[i_] = (from)->pad[i_];                                                                                 \
+      (to)->pad_end[i_] = (from)->pad_end[i_];                                                                         \
+      (to)->dilation[i_] = (from)->dilation[i_];                                                                       \
+      (to)->ceil_mode[i_] = (from)->ceil_mode[i_];                                                                     \
+      (to)->outputs[i_] = (from)->outputs[i_];                                                                         \
+    }                                                                                                                  \
+  } while (0)
 extern const mica__attr_list mica__max_pool_attr_list;
 
 /* The results of max_pool. */
