@@ -106,8 +106,9 @@ mica_value mica__graph_mark(mica_value value, const char *name, const mica_value
  * the copy's id for each id of the original graph, 0 if there is no copy. */
 mica_status mica__mark_copy(const mica__node *node, const int32_t *map, mica__node *copy);
 
-/* Adds a node. Checks that inputs are not null and belong to the graph, infers types with mica__op_infer, and copies
- * the attributes (NULL: defaults). Returns result 0. Builders and gradient rules make values only this way. Sticky. */
+/* Adds a node to the graph of its inputs. Checks that these are not null and belong to one graph, infers types with
+ * mica__op_infer, and copies the attributes (NULL: defaults). Returns result 0. Builders and gradient rules make all
+ * values that have inputs this way; mica__graph_add_source makes the others. Sticky. */
 mica_value mica__graph_add(const mica__op *op, const mica_value *inputs, int32_t input_count, const void *attrs);
 /* mica__graph_add for ops with optional operands. Null operands are omitted, so a node's inputs are always dense. Bit k
  * of the attribute INT `present`, which must be the op's first, tells whether operand k exists. The first

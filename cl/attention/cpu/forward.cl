@@ -1,8 +1,8 @@
 /* attention/cpu/forward.cl: y = softmax(score) v with an online softmax (Milakov and Gimelshein 2018). CPU class; lanes
  * are queries.
  *
- *   Y (B, Tq, H, E), L (B, H, Tq): the logarithm to base 2 of a row's sum of e^score, -infinity if the query sees no
- *   key
+ *   Y (B, Tq, H, E), L (B, H, Tq): the logarithm to base 2 of the sum of e^score over the keys that a query sees and
+ *   the head's sink, -infinity if there are neither
  *
  * A work-item owns up to TILES tiles of queries. It copies a block of keys and values, BLOCK rows of each, and
  * processes all of its tiles with that block before it copies the next one.

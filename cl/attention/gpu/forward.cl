@@ -1,8 +1,8 @@
 /* attention/gpu/forward.cl: y = softmax(score) v by tiles of queries, with an online softmax (Milakov and Gimelshein
  * 2018, Dao 2023). GPU class.
  *
- *   Y (B, Tq, H, E), L (B, H, Tq): the logarithm to base 2 of a row's sum of e^score, -infinity if the query sees no
- *   key
+ *   Y (B, Tq, H, E), L (B, H, Tq): the logarithm to base 2 of the sum of e^score over the keys that a query sees and
+ *   the head's sink, -infinity if there are neither
  *
  * A group owns SIDE_M queries of a head and CHUNKS * SIDE_N columns of y, and walks over the keys that one of its
  * queries may see, SIDE_N at a time. Scores stay in registers, and the group finds their maxima through local memory.

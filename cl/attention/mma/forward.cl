@@ -1,8 +1,8 @@
 /* attention/mma/forward.cl: y = softmax(score) v on a GPU's matrix units, with an online softmax (Milakov and
  * Gimelshein 2018, Dao 2023), by the tiles of attention/mma/heads.clh. GPU class.
  *
- *   Y (B, Tq, H, E), L (B, H, Tq): the logarithm to base 2 of a row's sum of e^score, -infinity if the query sees no
- *   key
+ *   Y (B, Tq, H, E), L (B, H, Tq): the logarithm to base 2 of the sum of e^score over the keys that a query sees and
+ *   the head's sink, -infinity if there are neither
  *
  * Rows are queries, columns keys. Operands are read in pieces of 16 bytes, which are 8 elements: the last stride is 1,
  * and the other strides, the sizes and the first elements are multiples of 8. Scores, sums of weights and y are floats;

@@ -13,7 +13,8 @@
 #include "blocks/row.clh"
 
 #if NORM
-/* The mean of the work-items' values over the group. */
+/* The sum of the values of all work-items of the group, divided by `count`, which is the number of elements that
+ * they have added up. */
 static inline float mean_of(__local float *lanes, const int id, const float value, const int count) {
   barrier(CLK_LOCAL_MEM_FENCE);
   lanes[id] = value;

@@ -2,9 +2,10 @@
  *
  *   D = act(alpha op(A) op(B) + beta C + bias)       common/epilogue.clh says what and where
  *
- * B is packed in panels of 32 columns (matmul/cpu/amx_pack.clh), of `steps` words a column of which a tile takes
- * `words`; matrix z of a batch stands z * B_batch words behind the first. A is read where it is, or packed likewise.
- * Word w of chunk c of row i of panel p begins this many words after element A_at, elements having A_size bytes:
+ * B is packed in panels of 32 columns (matmul/cpu/amx_pack.clh). A column has `steps` words of 4 bytes, of which a tile
+ * takes `words`, a chunk. Matrix z of the batches begins z * B_batch words after the first. A is read where it is, or
+ * is packed likewise. Word w of chunk c of row i of panel p begins this many words after element A_at, whose elements
+ * have A_size bytes:
  *
  *   z * A_batch + p * A_panel + c * A_chunk + i * A_row + w
  *

@@ -1,5 +1,6 @@
-/* matmul/cpu/amx_pack.cl: an operand of matmul/cpu/amx.cl, P[z] as matmul/cpu/amx_pack.clh says, element (z, o, k)
- * being X[X_at + z * X_batch + o * X_outer + k * X_k]. X and P do not overlap.
+/* matmul/cpu/amx_pack.cl: packs an operand of matmul/cpu/amx.cl. Element (o, k) of matrix z is
+ * X[X_at + z * X_batch + o * X_outer + k * X_k]; P[z] has the order that matmul/cpu/amx_pack.clh gives. X and P do not
+ * overlap.
  *
  *   PER      2: bf16, 4: bytes
  *   ROWS     1: rows of A, 0: columns of B
@@ -15,7 +16,8 @@
 #define LENGTH 32
 
 #if ACROSS
-/* Word w of 16 matrices; only `deep` of its elements exist. */
+/* The word that begins at x, of 16 matrices whose elements are adjacent in X. Elements of the word from `deep` on do
+ * not exist and become 0. */
 static inline float16 words_of(__global const ELEMENT *x, const long X_k, const int deep) {
   if (deep >= PER) return as_float16(words_across(x, X_k));
   uint16 word = (uint16)(0);

@@ -16,16 +16,16 @@
  * BLOCK > 0, with PACK: B is of blocks of that type (blocks/block.clh), adjacent along k (B_row is 1) or along columns
  * (B_col is 1), in rows of whole blocks. Blocks of K begin where blocks of B begin. B_at and B_batch count bytes.
  *
- * Sums are float. For i8 and u8 the products are added exactly in float, of which 1024 fit (KC <= 1024; u8: 258), and
- * blocks of K are added as integers (ACC_T i32).
+ * Sums are float. Float adds products of i8 and u8 exactly up to 2^24, which is the sum of 1024 products of i8 or 258
+ * of u8: KC must be at most that. The sums of blocks of K are then added as integers (ACC_T i32).
  *
  * PREFETCH 1: while tiles are multiplied the next panel of B and the cache lines of D are prefetched; for a B that no
  * near cache holds, in panels of more than a vector.
  *
  * EPILOGUE says what is computed beyond the product, and so which arguments there are: 0 everything (P, D, C and bias);
- * 1 nothing: D is the product; 2 alpha is 1, beta 0, and D holds partial sums itself.
+ * 1 nothing: D is the product; 2 alpha is 1, beta 0, and D itself holds the sums of blocks of K.
  * With splits > 1 each part of K gets its own work-groups and P is [splits][batches][M][N], to be added by gemm_splitk.
- * P may be D where D has P's type and C is not D.
+ * P may be D if K is a single block (P is then not used), or if D has P's type and C is not D.
  *
  * NDRange: ceil(M / MC), ceil(N / NC), batches * splits; work-group (1, 1, 1). scratch: MC rounded up to MR, times KA
  * elements of A (MR counts as MRP) if that is packed, and KC * NR of B likewise; one float at least.

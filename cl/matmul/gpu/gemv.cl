@@ -11,8 +11,8 @@
  * read from an image over its buffer (src/runtime/texture.h): 1 of one dimension, 2 of two, whose rows have
  * 1 << texture_shift pixels. VEC is then at least 4.
  *
- * NDRange: one dimension, WG_SIZE * ceil(length / OUTERS) * batches, OUTERS = WG_SIZE / K_LANES * (layout 1 ? 1 : VEC);
- * work-group (WG_SIZE). */
+ * NDRange: one dimension, WG_SIZE * ceil(max(M, N) / OUTERS) * batches, where OUTERS is WG_SIZE / K_LANES in layout 1,
+ * otherwise WG_SIZE / K_LANES * VEC; work-group (WG_SIZE). */
 #include "matmul/operands.clh"
 
 #if WG_SIZE % K_LANES || K_LANES & (K_LANES - 1)

@@ -50,8 +50,8 @@
  * and its outer size is a multiple of VEC. */
 #define WHOLE(X) (ALONG_K(X) || (X##_LAYOUT == 2 && X##_ALIGNED))
 
-/* Declares a work-item's share of a tile of X: where each of its vectors begins, its outer index there, and the
- * distance from there to the last lane inside the matrix. */
+/* Declares a work-item's share of a tile of X: for each of its vectors, where it begins (from), its outer index
+ * there (outer), and how many elements further along the outer index its last lane inside the matrix lies (last). */
 #define SHARE(X, outer0, outer_end, outer_stride, k_stride)                                                            \
   __global const STORAGE(X##_T) * OF(X, from)[FETCHES_##X];                                                            \
   int OF(X, outer)[FETCHES_##X], OF(X, last)[FETCHES_##X];                                                             \

@@ -5,7 +5,7 @@
  * and those of any strides, which are read element by element. Operands that are adjacent along the outer index are
  * stored lying.
  *
- * A_T and B_T are one of f32 (products rounded to tf32, 10 bits of mantissa, by NVIDIA's units: only where the caller
+ * A_T and B_T are one of f32 (NVIDIA's units round operands to tf32, 10 bits of mantissa: only where the caller
  * allows it), f16, bf16 and i8. Prologues are not possible here, since words are copied as they are.
  * NDRange: one dimension, THREADS * tiles of D * batches; work-group (THREADS). */
 #define MMA_T A_T
@@ -14,8 +14,8 @@
 #define COPIED_A WHOLE(A)
 #define COPIED_B WHOLE(B)
 
-/* If copies run in the background, there are registers for the fragments of two slices of tf32 as well, unless both
- * operands are read word by word. */
+/* If copies run in the background, there are registers for the fragments of two slices: in 16-bit types, and in tf32
+ * unless both operands lie and so are read word by word. */
 #define BUFFERS (MMA_COPIES && (MMA_PER_WORD == 2 || (MMA_PER_WORD == 1 && !(A_LIES && B_LIES))) ? 2 : 1)
 
 #include "common/mma/tile.clh"
@@ -64,8 +64,8 @@
   __global const STORAGE(X##_T) *X##_from = X##_matrix + X##_outer * (WHOLE(X) && LIES(X) ? 1 : (outer_stride)) +      \
                                             X##_k * (WHOLE(X) && !LIES(X) ? 1 : (k_stride));
 
-/* Copies the next tile of X, zero outside it. `within`: the whole tile is inside. Most tiles are, and without bounds
- * checks a copy takes fewer instructions. */
+/* Copies the next tile of X, with zeros for what lies outside X. `within`: the whole tile is inside. Most tiles are,
+ * and without bounds checks a copy takes fewer instructions. */
 #define COPY(X, tile, within, outer_end, outer_stride, k_stride)                                                       \
   UNROLL_##X for (int i = 0; i < TILE_##X * MMA_DEPTH / THREADS; i++) {                                                \
     const int outer = X##_outer + (LIES(X) ? 0 : i * APART(X)), k = X##_k + (LIES(X) ? i * APART(X) : 0);              \

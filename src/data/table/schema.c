@@ -105,7 +105,8 @@ static mica_status recognise_header(mica__inference *in) {
     double number;
     bool stated = false;
     MICA_TRY(mica__kinds_find(in->config->kinds, name, &kind, &stated));
-    /* Columns without a header are named by their numbers, which cells may contain too. */
+    /* A number is no sign of a header: without a header, config->kinds names columns by their positions, and a cell
+     * of the first record may hold the same number. */
     if (stated && !mica__cell_is_numeric((mica__cell){.text = name, .length = strlen(name)}, &number))
       in->schema->header = true;
     if (wanted ? !strcmp(name, wanted) || mica__list_has(wanted, name) : is_customary(name)) in->schema->header = true;

@@ -163,7 +163,7 @@ static mica_status infer_mask_grad(const mica__type *in, int32_t count, void *at
 
 static mica_value swap_positions_and_heads(mica_value x) { return mica_transpose(x, MICA_AXES(0, 2, 1, 3)); }
 
-/* Sums a gradient (B, H, Tq, Tk) to the mask's shape and casts it to its type. */
+/* Sums a gradient (B, H, Tq, Tk) to the mask's shape and casts it to the mask's type. */
 static mica_value sum_to_mask(mica_value d, mica_value mask) {
   mica_shape own = mica_value_shape(mask), whole = mica_value_shape(d);
   uint32_t axes = 0;
@@ -173,7 +173,8 @@ static mica_value sum_to_mask(mica_value d, mica_value mask) {
   return mica_value_dtype(d) == mica_value_dtype(mask) ? d : mica_cast(d, mica_value_dtype(mask));
 }
 
-/* A sink has no value, so its gradient is -(sum over rows of weight (dy . y)). */
+/* A sink is a score without a value, so its gradient is minus the sum, over the batch and all queries, of its weight
+ * times dy . y. */
 static mica_value grad_of_sinks(const mica__grad *grad, mica_value sinks) {
   const mica_dtype wide = mica_value_dtype(sinks);
   mica_value y = mica_cast(swap_positions_and_heads(grad->y), wide); /* (B, H, Tq, E) */

@@ -19,13 +19,15 @@
 MICA__ATTR_STRUCT(attention, MICA__ATTENTION_ATTRS);
 extern const mica__attr_list mica__attention_attr_list;
 
-/* attention: q k v, then optional operands. Results: y in its stored order, (B, Tq, H, E), and logsum, (B, H, Tq): the
- * base-2 logarithm of each row's sum of e^score, including the sink's term, -infinity if the row sees nothing; f64 for
- * f64, else f32.
- * attention_grad: q k v dy y logsum, then the optional operands; dy is (B, H, Tq, E), y and logsum are the results
- * above. Results: dq (B, Tq, H, D), dk (B, Tk, G, D), dv (B, Tk, G, E).
- * attention_mask_grad: the same operands; the gradient of the scores after soft cap and mask, (B, H, Tq, Tk), of
- * logsum's dtype. */
+/* The ops, their operands and results:
+ *
+ *  attention: q k v, then optional operands. Results: y in its stored order, (B, Tq, H, E), and logsum, (B, H, Tq): the
+ *  base-2 logarithm of the sum of e^score over the keys that a query sees, plus the sink's term. It is -infinity if the
+ *  query sees no key and there are no sinks; f64 for f64, else f32.
+ *  attention_grad: q k v dy y logsum, then the optional operands; dy is (B, H, Tq, E), y and logsum are the results of
+ *  attention. Results: dq (B, Tq, H, D), dk (B, Tk, G, D), dv (B, Tk, G, E).
+ *  attention_mask_grad: the operands of attention_grad. Result: the gradient of the scores after soft cap and mask,
+ *  (B, H, Tq, Tk), of logsum's type. */
 enum { MICA__ATTENTION_Y, MICA__ATTENTION_LOGSUM, MICA__ATTENTION_RESULTS };
 enum { MICA__ATTENTION_DQ, MICA__ATTENTION_DK, MICA__ATTENTION_DV, MICA__ATTENTION_GRAD_RESULTS };
 
@@ -57,12 +59,12 @@ typedef struct mica__attention_sizes {
 
 /* Takes the sizes from types that infer has accepted. */
 mica__attention_sizes mica__attention_sizes_of(const mica__type *inputs);
-/* The factor of the scores. */
+/* The factor of the scores: attrs->scale or, if that is 0, 1 / sqrt(d). */
 double mica__attention_scale(const mica__attention_attrs *attrs, int64_t d);
 
 /* How far before and after its position a query sees keys, by causality and window. */
 typedef struct mica__attention_range {
-  int64_t before, after; /* MICA__ATTENTION_FAR: any */
+  int64_t before, after; /* MICA__ATTENTION_FAR: no limit */
 } mica__attention_range;
 #define MICA__ATTENTION_FAR (INT64_C(1) << 30)
 mica__attention_range mica__attention_range_of(const mica__attention_attrs *attrs);
@@ -78,8 +80,9 @@ typedef enum mica__attention_pass {
 mica_status mica__attention_evaluate(const mica__eval *eval);
 mica_status mica__attention_grad_evaluate(const mica__eval *eval);
 mica_status mica__attention_mask_grad_evaluate(const mica__eval *eval);
-/* For tolerances: the sum of the absolute values of the terms of each result, times the growth of a weight's error by
- * the rounding of scores: an error d in a score changes its weight by the factor 2^d. */
+/* For tolerances: puts in place of each result the sum of the absolute values of its terms, times the factor by
+ * which the rounding of scores raises the relative error of a weight: an error d in a score, as a power of 2,
+ * multiplies its weight by 2^d. In place of logsum it puts that factor alone. */
 mica_status mica__attention_magnitudes(mica__attention_pass pass, const mica__eval *eval);
 
 /* A launch: its operands (NULL if absent) and results. */
@@ -106,7 +109,7 @@ typedef struct mica__attention {
 #define MICA__ATTENTION_VALUES MICA_F32, 0, MICA_F32, 0, 0, MICA_I32, 0
 
 mica__attention mica__attention_of(const mica__exec *exec, bool of_gradient);
-/* Sets the parameters above in values for the problem. */
+/* Sets the values of MICA__ATTENTION_PARAMS for the problem. */
 void mica__attention_set(const mica__kernel_desc *desc, int32_t *values, const mica__attention *a);
 /* Begins a packed launch of the kernel with these values and pushes its first arguments, ATTENTION_FIELDS
  * (cl/attention/fields.clh). push_forward then adds FORWARD_OPERANDS, push_grad GRAD_OPERANDS. */
@@ -114,25 +117,28 @@ mica_status mica__attention_begin(const mica__attention *a, const mica__kernel_d
                                   mica__launch *launch);
 void mica__attention_push_forward(const mica__attention *a, mica__launch *launch);
 void mica__attention_push_grad(const mica__attention *a, const mica_tensor *delta, mica__launch *launch);
-/* The sum over e of dy[i][e] y[i][e] for each query, (B, H, Tq) of the wide type; the gradients subtract it. */
+/* Computes *delta, (B, H, Tq) of the wide type: for each query the sum over e of dy[e] y[e], which the gradients
+ * subtract. The caller destroys it. */
 mica_status mica__attention_delta(const mica__attention *a, mica_tensor **delta);
 mica_status mica__attention_mask_grad_launch(const mica__exec *exec);
 extern const mica__kernel_desc mica__attention_delta_kernel, mica__attention_mask_grad_kernel;
 
 /* The number of operations of over_d products over D and over_e products over E, for the pairs of a query and a key
- * that causality and window leave. Pairs that the ends of the sequences cut off from a window are counted. */
+ * that causality and window leave (half of all pairs if there is only causality). Pairs that the ends of the
+ * sequences cut off from a window are counted. */
 double mica__attention_flops(const mica__attention_attrs *attrs, mica__attention_sizes size, double over_d,
                              double over_e);
-/* The operations of attention that runs now, as mica__attention_flops counts them. */
+/* The operations of this launch, as mica__attention_flops counts them. */
 double mica__attention_cost(const mica__attention *a, double over_d, double over_e);
 
-/* For `decline`: NULL if the kernels are for the device's class and were not found wrong on it; else the reason. class:
- * MICA__ON_CPU or MICA__ON_GPU; line: their name in `mica doctor`, "cpu", "gpu" or "mma". */
+/* For `decline`: NULL if the kernels are for the device's class and were not found wrong on it; else the reason. In
+ * a check that asks for a class (exec->classes) only that class counts. class: MICA__ON_CPU or MICA__ON_GPU; line:
+ * the name of the kernels in `mica doctor`, "cpu", "gpu" or "mma". */
 const char *mica__attention_declines(const mica__task *task, unsigned class, const char *line);
 
-/* The implementations of each pass, the reference last. cpu.c, gpu.c: tiles, for one device class each. mma.c: matrix
- * units of GPUs, with weights rounded to the operands' type. ref.c: one row per work-item, for f64 and for problems
- * that the others decline. */
+/* The implementations of attention and of its gradients, the reference last. cpu.c, gpu.c: tiles, for one device
+ * class each. mma.c: matrix units of GPUs, with weights rounded to the operands' type. ref.c: one row per work-item,
+ * for f64 and for problems that the others decline. */
 extern const mica__impl *const mica__attention_impls[], *const mica__attention_grad_impls[];
 extern const mica__impl mica__attention_cpu, mica__attention_mma, mica__attention_gpu, mica__attention_naive,
     mica__attention_cpu_grad, mica__attention_mma_grad, mica__attention_gpu_grad, mica__attention_naive_grad;
@@ -149,7 +155,8 @@ mica_status mica__attention_check(mica__check *check, const mica__op *forward, c
 mica_status mica__attention_check_variant(mica__check *check, const mica__op *forward, const mica__op *op,
                                           mica__attention_pass pass, const mica__impl *impl,
                                           const mica__variant *variant);
-/* Compares a small attention with the reference: MICA_E_NUMERIC if the variant's result is wrong. */
+/* Compares a small attention by the variant with the reference: MICA_E_NUMERIC if the variant's result is wrong, or
+ * the error of its launch. */
 mica_status mica__attention_try(mica_engine *engine, const mica__op *forward, const mica__op *op,
                                 mica__attention_pass pass, const mica__impl *impl, const mica__variant *variant,
                                 mica_dtype type);

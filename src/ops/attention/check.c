@@ -18,7 +18,8 @@ typedef struct attention_case {
   mica_dtype mask_type;
   bool lengths, offset, sinks;
   int documents; /* queries per document, from which starts follow; 0: no starts */
-  int mixed;     /* on CPUs, which take 10 s to compile a GPU kernel: 1 always runs, 2 in full checks, 0 never */
+  int mixed;     /* on CPUs, where a GPU kernel compiles for 10 s: 1 always runs, 2 in full checks or imitating a
+                  * GPU, 0 never */
   bool units;    /* for matrix units only, whose emulations take seconds too */
   double bound;  /* largest |element| of q and k; 0 stands for 1 */
 } attention_case;
@@ -136,8 +137,8 @@ static mica_status add_starts(mica__check *check, run *r) {
   return status;
 }
 
-/* Adds the last operands of both passes, if the case has them: mask, lengths, offset, step, starts and sinks.
- * positions: the number of operands before these. */
+/* Adds the operands of the forward pass after the first `positions`, if the case has them: mask, lengths, offset,
+ * step, starts and sinks. Sets attrs.present. */
 static mica_status add_rest(mica__check *check, run *r, int positions) {
   const attention_case *c = r->c;
   const bool there[] = {c->mask.rank > 0, c->lengths, c->offset, c->attrs.dropout > 0, c->documents > 0, c->sinks};
@@ -162,7 +163,8 @@ static mica_status add_heads(mica__check *check, run *r) {
   return add_input(check, r, c->dtype, MICA_SHAPE(s.b, s.g, s.tk, s.e), 1, NULL);
 }
 
-/* Allocates the results, computes the reference and its bounds. */
+/* Allocates the results, and computes their references (want) and the magnitudes from which their tolerances follow
+ * (bound). */
 static mica_status refer(mica__check *check, run *r) {
   const double *values[MICA__CHECK_INPUTS] = {0};
   MICA_TRY(mica__op_infer(r->op, r->types, r->input_count, &r->attrs, r->results));
@@ -187,20 +189,23 @@ static mica_status refer(mica__check *check, run *r) {
   return r->op->evaluate(&eval);
 }
 
-/* The number of terms of a result: a sum over keys or queries of sums over D or E. */
+/* At most how many terms follow each other in the sums that lead to a result: a sum over keys, or over all queries
+ * that share a key, of sums over D or E. */
 static double terms_of(const mica__attention_sizes s) {
   double keys = (double)(s.tk > s.tq ? s.tk : s.tq) * (double)(s.g > 0 ? s.h / s.g : 1);
   return keys + (double)(s.d > s.e ? s.d : s.e);
 }
 
 /* The addition to a bound if weights or gradients of scores are rounded to the operands' type before they are
- * multiplied: half a unit for each, half of the smallest subnormal for subnormals. */
+ * multiplied: half a unit for each and, in f16, half of the smallest subnormal, because f16 has a smaller range than
+ * f32. */
 static double rounding_of(mica_dtype dtype, double terms, double magnitude) {
   return mica__element_roundoff(dtype) * magnitude + (dtype == MICA_F16 ? terms * 0x1p-25 : 0);
 }
 
 /* What computes a run: if impl is NULL, what the op chooses for these device classes; else this implementation, with
- * the given variant or the one it chooses. Problems that the implementation declines go to the reference. */
+ * the given variant or the one it chooses. If the implementation declines a problem, the reference computes it; only
+ * matrix units are launched nevertheless, and may return MICA_E_UNSUPPORTED. */
 typedef struct author {
   unsigned classes;
   const mica__impl *impl;

@@ -24,8 +24,8 @@ static const mica__variant variants[] = {
     MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__ATTENTION_VALUES, 16, 2, 8, 64, 64, 64, MOST_TILES),
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA__ATTENTION_VALUES, 8, 3, 4, 64, 64, 64, MOST_TILES),
 };
-/* A register tile has only 8 sums of 8 lanes with shorter vectors, since the queries' gradients have D_PAD columns in
- * tiles. */
+/* With shorter vectors a register tile has only 8 sums of 8 lanes: the gradients of queries are computed in tiles of
+ * VW NV columns, which must divide D_PAD. */
 static const mica__variant grad_variants[] = {
     MICA__VECTOR_VARIANT("cpu512", MICA__LONG_VECTOR, MICA__ATTENTION_VALUES, 16, 2, 8, 64, 64, 64),
     MICA__VARIANT("cpu", MICA__ON_CPU, MICA__ATTENTION_VALUES, 8, 2, 4, 64, 64, 64),
@@ -84,8 +84,8 @@ static bool has_whole_rows(const mica__attention *a) {
   return k[3] == 1 && v[3] == 1;
 }
 
-/* Sets the values of the device's variant for a problem, with as many rows per block and as many tiles as fit local
- * memory; false: none fit. */
+/* Sets the values of the device's variant for a problem. Takes the most rows per block, and then the most tiles,
+ * that fit local memory. False if none fit, or if the heads are larger than every padded size. */
 static bool choose(const mica__task *task, const mica__kernel_desc *desc, int32_t *values) {
   static const int32_t blocks[] = {128, 64, 32, 16};
   const mica__attention *a = task->problem;
@@ -98,7 +98,7 @@ static bool choose(const mica__task *task, const mica__kernel_desc *desc, int32_
   mica__attention_set(desc, values, a);
   mica__kernel_set(desc, values, "D_PAD", d);
   mica__kernel_set(desc, values, "E_PAD", e);
-  if (desc == &mica__attention_cpu_row_kernel) { /* a row takes less than any tile */
+  if (desc == &mica__attention_cpu_row_kernel) { /* one query needs less local memory than any tile, and always fits */
     mica__kernel_set(desc, values, "WHOLE", d == a->size.d && e == a->size.e && has_whole_rows(a));
     return true;
   }
@@ -143,7 +143,8 @@ static mica_status no_room(const mica__kernel_desc *desc) {
 /* The most queries for which the row kernel runs: the lanes of a tile would be mostly empty. */
 #define MOST_ROWS 3
 
-/* The work-items for each head: several per core, each with at most TILES tiles. */
+/* The number of work-items for each head: GROUPS_A_CORE or more per core in all, as far as there are tiles, but each
+ * takes at most TILES tiles. */
 #define GROUPS_A_CORE 8
 static int64_t groups_of(const mica__task *task, const int32_t *values) {
   const mica__kernel_desc *desc = &mica__attention_cpu_kernel;
@@ -153,7 +154,8 @@ static int64_t groups_of(const mica__task *task, const int32_t *values) {
   return mica__ceil_div(tiles, mica__max(1, mica__min(even, value(desc, values, "TILES"))));
 }
 
-/* A few queries take fewer vectors, so that fewer lanes are idle. */
+/* Few queries take tiles of fewer vectors, so that fewer lanes are idle; queries for 4 vectors take two tiles of 2
+ * instead of one of 3 and one that is mostly empty. */
 static void set_vectors(const mica__kernel_desc *desc, int64_t queries, int32_t *values) {
   const int64_t lanes = value(desc, values, "VW"), vectors = value(desc, values, "NV");
   const int64_t needed = mica__ceil_div(queries, lanes);
@@ -187,7 +189,8 @@ typedef struct partial {
   int64_t splits, rows, pad;
 } partial;
 
-/* The work-items for each head of k and v, several per core, which share its tiles of keys. */
+/* The number of work-items that share the tiles of keys of one head of k and v: enough to give each core
+ * WORK_ITEMS_A_CORE of them, but at most one per tile. */
 #define WORK_ITEMS_A_CORE 4
 static int64_t splits_of(const mica__attention *a, int64_t tile) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(a->exec->queue));

@@ -159,7 +159,8 @@ static const double *values_of(const problem *p, int32_t operand) {
   return input < 0 ? NULL : p->eval->inputs[input];
 }
 
-/* Writes a head's row, after its norm and rotary positions, to `row`. scale: the operand that scales the norm. */
+/* Writes a head's row, after its norm and rotary positions, to `row`. scale: the operand that scales the norm; if it
+ * is absent there is no norm. */
 static void prepare_row(const problem *p, const double *x, int32_t scale, double position, double *row) {
   const double *factors = values_of(p, scale), *frequencies = values_of(p, FREQUENCIES);
   double squares = 0;
@@ -205,7 +206,8 @@ static void keep_row(const problem *p, int32_t cache, const double *row, int64_t
   }
 }
 
-/* The first and the last position of a cached sequence that a query sees. */
+/* What a query sees: positions first to last of the cached sequence `slot`, none if last < first. position: where
+ * its own key and value are stored, -1 if they are not. */
 typedef struct seen {
   int64_t slot, position, first, last;
 } seen;
@@ -317,7 +319,7 @@ static int64_t step_of(const mica_tensor *tensor, int32_t axis) {
   return mica_tensor_shape(tensor).dim[axis] > 1 ? mica_tensor_strides(tensor)[axis] : 0;
 }
 
-/* Sets the DECODE_TENSOR of a struct. */
+/* Sets the fields of a struct that DECODE_TENSOR declares for x: the tensor and its strides. */
 #define TENSOR(x, tensor)                                                                                              \
   .x = tensor, .x##_b = step_of(tensor, 0), .x##_t = step_of(tensor, 1), .x##_h = step_of(tensor, 2),                  \
   .x##_c = step_of(tensor, 3)
@@ -421,10 +423,11 @@ static const decode_case q8_cases[] = {
 };
 #define COUNT(list) (sizeof(list) / sizeof *(list))
 
-/* Positions are random ones inside the cache, but sequence 1 has the cache's last position, sequence 2 the one after
- * its end, and sequence 3 the one before its start. Slots count down from the last. Keys and values are exact in every
- * cache type, so the reference need not round as the device does: the first of each block is the largest, 127 / 128, so
- * that the scale is 1 / 128, and all are multiples of it. */
+/* Fills offsets, slots and, unless the caches are f32, the new keys and values. Positions are random ones inside the
+ * cache, but sequence 1 has the cache's last position, sequence 2 the one after its end, and sequence 3 the one
+ * before its start. Slots count down from the last. Keys and values are exact in the cache's type, so that the
+ * reference need not round as the device does: the first of each block is the largest, 127 / 128, so that the scale
+ * is 1 / 128, and all are multiples of it. */
 static void fill_numbers(mica__check *check, const mica__launch_case *c, int32_t input, double *values, int64_t count) {
   const mica__decode_attrs *attrs = c->attrs;
   const int64_t sequences = c->inputs[K_CACHE].shape.dim[0] / attrs->length, d = shape_of(attrs, c->inputs, K).dim[3];

@@ -68,7 +68,7 @@ static bool choose(const mica__task *task, const mica__kernel_desc *desc, int64_
     if (task->variant && task->variant != variant) continue;
     mica__kernel_values(desc, variant, tried);
     mica__attention_set(desc, tried, a);
-    /* CPUs, on which these kernels are only checked, take the first variant. */
+    /* On CPUs, where these kernels are only checked, every variant fits. */
     bool fits = mica__variant_fits(desc, variant, device) || is_checked;
     if (!fits || !desc->has_room(tried, device)) continue;
     mica__kernel_values(desc, variant, values);

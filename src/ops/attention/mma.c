@@ -156,7 +156,8 @@ static void set_values(const mica__attention *a, const mica__variant *variant, i
   mica__kernel_set(kernel_of(a), values, "HEAD", (int32_t)head);
 }
 
-/* Chooses the largest tiles that fit, unless they are mostly empty or too few for the device's compute units. */
+/* Chooses the largest tiles that fit and are neither mostly empty nor too few for the device's compute units; else
+ * the smallest that fit. The task's variant, if it has one, is taken in any case. NULL if none has room. */
 static const mica__variant *choose(const mica__task *task, int32_t *values) {
   const mica__attention *a = task->problem;
   const mica__kernel_desc *desc = kernel_of(a);
@@ -186,8 +187,8 @@ static const char *decline(const mica__task *task) {
                  : "no variant has room for the heads";
 }
 
-/* Sets the variant's values, if it can be launched. A dry run has no kernels, so its trial comes later, when launches
- * are recorded. */
+/* Chooses a variant and sets its values. Fails if none suits the problem, or if the variant's trial on this device
+ * gave a wrong result. A dry run has no kernels, so its trial comes later, when launches are recorded. */
 static mica_status prepare(const mica__task *task, int32_t *values) {
   const mica__attention *a = task->problem;
   const mica__kernel_desc *desc = kernel_of(a);

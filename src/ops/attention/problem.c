@@ -1,4 +1,5 @@
-/* The parts that all launches of attention share: operands, parameters, arguments; and the two small kernels. */
+/* The parts that all launches of attention share: operands, parameters, arguments. Also the launches of two small
+ * kernels: the sums of dy y, and the gradient of scores for a mask. */
 #include "cl/attention/fields.clh"
 #include "ops/attention/attention.h"
 #include "runtime/fields.h"
@@ -90,7 +91,7 @@ static int64_t stride_of(const mica_tensor *tensor, int32_t axis) {
 static int64_t step_of(const mica_tensor *tensor, int32_t axis) {
   return tensor && mica_tensor_shape(tensor).dim[axis] > 1 ? stride_of(tensor, axis) : 0;
 }
-/* Sets the TENSOR_FIELDS of a struct. */
+/* Sets the fields of a struct that TENSOR_FIELDS declares for x: the tensor and its strides. */
 #define TENSOR(x, tensor)                                                                                              \
   .x = tensor, .x##_b = step_of(tensor, 0), .x##_h = step_of(tensor, 1), .x##_t = step_of(tensor, 2),                  \
   .x##_c = step_of(tensor, 3)

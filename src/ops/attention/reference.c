@@ -74,7 +74,8 @@ static const double *value_at(const problem *p, const row *r, int64_t j) {
   return p->in[MICA__ATTENTION_OF_V] + ((r->b * p->s.g + r->g) * p->s.tk + j) * p->s.e;
 }
 
-/* The score of key j, -infinity if it is not visible; *slope (may be NULL) is its derivative with respect to q k'. */
+/* The score of key j, -infinity if it is not visible. *slope (may be NULL): the derivative of the score with respect
+ * to the product q k'. */
 static double score(const problem *p, const row *r, int64_t j, double *slope) {
   const double *k = key_at(p, r, j), cap = p->attrs->soft_cap;
   double sum = 0, mask = p->in[MICA__ATTENTION_OF_MASK] ? mask_at(p, r, j) : 0;
@@ -116,7 +117,8 @@ static void find_growth(const problem *p, row *r) {
     if (score(p, r, j, NULL) != -(double)INFINITY) r->growth = fmax(r->growth, 1 + score_magnitude(p, r, j));
 }
 
-/* Computes the softmax weights of a row; returns the base-2 logarithm of their sum, -infinity if all are 0. */
+/* Computes the softmax weights of a row. Returns the base-2 logarithm of the sum of e^score over its keys and its
+ * sink; -infinity if it sees no key and there are no sinks. */
 static double softmax_of(const problem *p, const row *r, double *w) {
   const double *sinks = p->in[MICA__ATTENTION_OF_SINKS], sink = sinks ? sinks[r->h] : -(double)INFINITY;
   double most = sink, sum = 0;
@@ -130,13 +132,13 @@ static double softmax_of(const problem *p, const row *r, double *w) {
   return sum != 0 ? (most + log(sum)) / log(2) : -(double)INFINITY;
 }
 
-/* A device may flush a weight below 2^-126 to 0 (OpenCL 1.2, 7.5.3). The result then changes by less than the bound for
- * a weight of 2^-104, since that bound is at least 4 roundoffs, or 2^-22, of the weight. */
+/* A device may flush a weight below 2^-126 to 0 (OpenCL 1.2, 7.5.3). The result then changes by less than checks
+ * tolerate for a weight of 2^-104: at least 4 roundoffs, or 2^-22, of the weight (mica__tolerance_sum). */
 static double flushed(const problem *p, double weight) {
   return p->magnitudes && weight > 0 ? fmax(weight, 0x1p-104) : weight;
 }
 
-/* Computes the weights from the row's logsum. */
+/* Computes a row's weights from its logsum. */
 static void weights_of(const problem *p, const row *r, double *w) {
   double logsum = p->in[MICA__ATTENTION_OF_LOGSUM][(r->b * p->s.h + r->h) * p->s.tq + r->i];
   for (int64_t j = 0; j < p->s.tk; j++) {

@@ -114,7 +114,7 @@ static const mica_tensor *bias_of(const mica__exec *exec) {
   return attrs->bias ? exec->inputs[attrs->bias] : NULL;
 }
 
-/* The product, then the norm. */
+/* Launches the product, and then the norm and the addition. */
 static mica_status launch_apart(const mica__exec *exec, const sizes *s, mica_tensor *work) {
   static const mica__block_norm_attrs no_norm;
   const mica__block_after_attrs *attrs = exec->attrs;
@@ -144,7 +144,7 @@ static mica_status launch_apart(const mica__exec *exec, const sizes *s, mica_ten
   return mica__queue_submit(exec->queue, &launch);
 }
 
-/* Does all in one launch; without counters, one group computes all columns of a few rows. */
+/* Does all in one launch. If counters is NULL, one group computes all columns of its rows. */
 static mica_status launch_whole(const mica__exec *exec, const sizes *s, const mica_tensor *work,
                                 mica_buffer *counters) {
   const mica__block_after_attrs *attrs = exec->attrs;

@@ -1,4 +1,5 @@
-/* ops/blocks/blocks.h: weights in blocks: their layout, and their values on the host. */
+/* ops/blocks/blocks.h: weights in blocks (quantized, as GGUF files have them): their layout, their values on the
+ * host, and the ops and launches that multiply by them. */
 #ifndef MICA_OPS_BLOCKS_BLOCKS_H
 #define MICA_OPS_BLOCKS_BLOCKS_H
 
@@ -57,20 +58,22 @@ MICA__ATTR_STRUCT(unblock, MICA__UNBLOCK_ATTRS);
 
 /* unblock (blocks): all rows as floats; block_rows (blocks, ids): the rows that ids name, zeros for invalid ids. */
 extern const mica__op mica__op_unblock, mica__op_block_rows;
-/* A product of few rows with a matrix in blocks; made only by fusion (product.c). */
+/* A product with a matrix in blocks, of few or many rows; made only by fusion (product.c). */
 extern const mica__op mica__op_block_product;
 
 /* act(x W) * (x V), as in gated layers; made only by fusion (feed.c). */
 extern const mica__op mica__op_block_feed;
 
-/* A product of few rows, a gated layer and its second product in one launch on CPUs; made only by fusion (chain.c). */
+/* A product of few rows, if there is one, a gated layer and its second product, in one launch on CPUs; made only by
+ * fusion (chain.c). */
 extern const mica__op mica__op_block_chain;
 
 /* A product of few rows, a norm and an addition in one launch on CPUs; made only by fusion (after.c). */
 extern const mica__op mica__op_block_after;
 
-/* With more rows it costs less to convert the matrix to floats once. 16 rows by 8192 x 4096 in Q4_1 take 8 ms of CPU
- * time on a Zen 4, 16 ms with the converted matrix. A decoder has up to 16 slots. */
+/* The most rows of a product by the kernels for few rows. With more rows a product of matrices costs less, which
+ * converts a weight to a float for many rows at once. 16 rows by 8192 x 4096 in Q4_1 take 8 ms of CPU time on a Zen
+ * 4, 16 ms as a product of matrices. A decoder has up to 16 slots. */
 #define MICA__BLOCK_MOST_ROWS 16
 
 /* --- norms --- */
@@ -98,7 +101,10 @@ MICA__ATTR_STRUCT(block_feed, MICA__BLOCK_FEED_ATTRS);
 
 /* Follows node `id` back through reshapes that keep the last dimension; returns the first node that is not one. */
 int32_t mica__block_before_shapes(const mica_graph *graph, int32_t id);
-/* mica__op.fuse_operands of these ops: takes in the norm whose result is x, operand 0. */
+/* Takes in the norm whose result is x, operand 0 of a node whose attributes begin with MICA__BLOCK_NORM_ATTRS.
+ * False, with nothing changed, if x is no norm of f32, the node has a norm already, or the launch cannot include it.
+ * It is mica__op.fuse_operands of block_feed and block_projections. The function that block_product has there calls
+ * it unless by_k is true, and the fusion of block_chain calls it too. */
 bool mica__block_fuse_norm(const mica__match *match, mica_engine *engine, int32_t root, int32_t *inputs, int32_t *count,
                            void *attributes);
 /* True if node `id` is an RMS norm of the rows of *x, multiplied by *scale. */
@@ -108,7 +114,8 @@ bool mica__block_rms_norm_of(const mica_graph *graph, int32_t id, int32_t *x, in
 const mica__block_product_attrs *mica__block_plain_product(const mica_graph *graph, int32_t id);
 /* MICA_E_SHAPE if an operand of the norm is not of shape (k). */
 mica_status mica__block_norm_check(const mica__type *inputs, int32_t count, const void *attributes, int64_t k);
-/* Computes x, operand 0 of an evaluation, after the norm, (m, k). The caller frees *own. */
+/* Sets *x to operand 0 of an evaluation, (m, k), after its norm if the attributes have one. *own is memory that the
+ * caller frees, or NULL. */
 mica_status mica__block_norm_rows(const mica__eval *eval, int64_t m, int64_t k, double **own, const double **x);
 /* Adds an RMS norm or a layer norm to a case of a check. attributes: the case's own, changed in place. */
 void mica__block_norm_case(mica__launch_case *c, void *attributes, int64_t k, bool layer);
@@ -137,7 +144,8 @@ typedef struct mica__block_rows {
 mica_status mica__block_rows_launch(const mica__exec *exec, const mica__block_rows *rows);
 /* For m rows: the rows of x that one pass over the weights serves, and the rows of w that are read at once. */
 void mica__block_choose_rows(const mica_device_info *device, bool cpu, int64_t m, int64_t *of_x, int64_t *of_w);
-/* The columns of a work-item on a CPU, a multiple of MICA__BLOCK_STRIP, so that each core gets a few work-items. */
+/* The columns of a work-item on a CPU, a multiple of MICA__BLOCK_STRIP, so that each core gets a few work-items.
+ * walks: how many times all columns are computed, each time for other rows. */
 int64_t mica__block_span(const mica_device_info *device, int64_t columns, int64_t walks);
 /* The columns that cpu/row.cl computes at once. */
 #define MICA__BLOCK_STRIP 16
@@ -151,8 +159,8 @@ double mica__block_dot(mica_block type, const double *blocks, const double *x, i
 
 /* Three products of the same x in one op (projections.c). */
 extern const mica__op mica__op_block_projections;
-/* Replaces values that are three products of the same rows with weights in blocks (biases and reshapes may follow) by
- * results of one mica__op_block_projections; leaves other values as they are. */
+/* If all three values are products of the same rows with weights in blocks (biases and reshapes may follow),
+ * replaces them by results of one mica__op_block_projections. Otherwise leaves all three as they are. */
 void mica__block_join(mica_value *const values[MICA__BLOCK_PARTS]);
 
 /* True if node `id` is an f32 matmul with a transposed matrix in blocks; then sets *x, the product's own operand, and

@@ -38,9 +38,9 @@ int64_t mica__block_span(const mica_device_info *device, int64_t n, int64_t walk
   return mica__ceil_div(mica__ceil_div(n, MICA__BLOCK_STRIP), wanted) * MICA__BLOCK_STRIP;
 }
 
-/* Chooses the rows of x per pass, and the rows of w read at once. Their sums fill half of the registers (8 of AVX2's
- * 16, 16 of AVX-512's 32). On Intel's GPUs 8 rows of x leave no registers. Measured on 8192 x 4096 on a Zen 4,
- * 2026-11-28. */
+/* Chooses the rows of x per pass, and the rows of w read at once. Their sums, of 16 lanes each, take at most half of
+ * the registers (8 of AVX2's 16, 16 of AVX-512's 32). On Intel's GPUs 8 rows of x leave no registers. Measured on
+ * 8192 x 4096 on a Zen 4, 2026-11-28. */
 void mica__block_choose_rows(const mica_device_info *device, bool cpu, int64_t m, int64_t *of_x, int64_t *of_w) {
   const bool many = device->vector_bytes >= MICA__LONG_VECTOR && cpu;
   *of_x = m <= 2 ? m : m <= 4 || !many ? 4 : 8;
@@ -58,7 +58,7 @@ bool mica__block_rows_take_norm(mica_engine *engine, int64_t m, int64_t k) {
   return m <= MICA__BLOCK_MOST_ROWS && (!cpu || norm_bytes(of_x, k) <= device->local_bytes);
 }
 
-/* Pushes all arguments of the kernels except the parts after the first. */
+/* Pushes the first arguments of the kernels. Those of the parts after the first, and of the norm, follow them. */
 static void push_rows(mica__launch *launch, const mica__block_rows *r, int64_t span) {
   mica__launch_tensor(launch, r->x);
   mica__launch_tensor(launch, r->part[0].w);

@@ -48,7 +48,7 @@ static mica_status infer_product(const mica__type *inputs, int32_t input_count, 
   return MICA_OK;
 }
 
-/* Evaluates only the sums: fusion adds the other operands later. */
+/* Evaluates the product, with its norm. Bias, addend and activation are not evaluated: fusion adds them later. */
 static mica_status evaluate_product(const mica__eval *eval) {
   const mica__block_product_attrs *attrs = eval->attrs;
   const mica_block type = (mica_block)attrs->block;
@@ -77,7 +77,7 @@ static mica_status evaluate_product(const mica__eval *eval) {
 
 /* --- the launch --- */
 
-/* A view of operand `at` in another shape; NULL if `at` is 0. */
+/* Makes *tensor a view of operand `at` in another shape. Leaves it as it is, NULL, if `at` is 0. */
 static mica_status operand(const mica__exec *exec, int64_t at, mica_shape shape, mica_tensor **tensor) {
   return at ? mica_tensor_view(exec->inputs[at], shape, NULL, 0, tensor) : MICA_OK;
 }

@@ -72,7 +72,8 @@ static int64_t rows_of(mica_shape x) {
   return m;
 }
 
-/* Launches all parts of one type and sets their bits in *done. */
+/* Computes, in one launch, all wanted products whose blocks have the type of part `first`, from that part on, and
+ * sets their bits in *done. */
 static mica_status launch_type(const mica__exec *exec, int32_t first, uint32_t *done) {
   const mica_shape x = mica_tensor_shape(exec->inputs[X]);
   mica__block_rows rows = {

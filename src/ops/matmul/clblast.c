@@ -1,11 +1,12 @@
-/* CLBlast as one of the implementations, taken if a tuner finds it faster. */
+/* Products of matrices by the library CLBlast: an implementation that is used only where a tuner has found it the
+ * fastest. */
 #include "runtime/clblast.h"
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 #include "runtime/tensor.h"
 
-/* Describes an operand to CLBlast. False if CLBlast cannot take it: its rows or columns must be adjacent and not
- * overlap. */
+/* Describes an operand to CLBlast. False if CLBlast cannot take it: the elements of each row or of each column must
+ * be adjacent, and these rows or columns must not overlap. */
 static bool store_operand(const mica__matrix *x, int64_t rows, int64_t cols, mica__clblast_operand *out) {
   *out = (mica__clblast_operand){.tensor = x->tensor, .batch = x->batch};
   out->transposed = x->col != 1 && cols > 1;
@@ -16,7 +17,8 @@ static bool store_operand(const mica__matrix *x, int64_t rows, int64_t cols, mic
   return out->ld >= length && (!out->transposed || x->row == 1 || rows == 1);
 }
 
-/* True if an int counts every element from the buffer's start to the operand's end: CLBlast's kernels count in int. */
+/* True if the indices of all elements of the operand, counted from the start of its buffer, are sure to fit an int:
+ * CLBlast's kernels compute them in int. */
 static bool counts_in_int(const mica__clblast_operand *x, int64_t lines, int64_t batches) {
   double last =
       (double)mica__tensor_first(x->tensor) + (double)x->ld * (double)lines + (double)x->batch * (double)(batches - 1);

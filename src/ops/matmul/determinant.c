@@ -22,7 +22,7 @@ static mica_status infer_determinant(const mica__type *inputs, int32_t input_cou
   return MICA_OK;
 }
 
-/* Elimination with partial pivoting, in place in m. */
+/* The determinant of m (n x n), by elimination with partial pivoting, which overwrites m. */
 static double determinant_of(double *m, int64_t n) {
   double product = 1;
   for (int64_t k = 0; k < n; k++) {
@@ -87,8 +87,8 @@ static mica_status launch_determinant(const mica__exec *exec) {
   return status;
 }
 
-/* The bound of each case is that of sums of 100 terms, since an element takes about n n operations, relative to the
- * largest determinant of the case. */
+/* In all cases but the first, and those without elements, a determinant may be off by as much as a sum of 100 terms,
+ * relative to the largest determinant of the case: an element takes about n n operations, and n is at most 9. */
 static mica_status check_determinant(mica__check *check) {
   const mica__launch_case list[] = {
       {.inputs = {{MICA_F32, {2, {1, 1}}}}, .input_count = 1},

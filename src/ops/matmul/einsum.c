@@ -14,7 +14,7 @@ mica_value mica_gemm(mica_value a, mica_value b, mica_value c, double alpha, dou
 }
 
 #define MAX_TERMS 16
-/* The most letters of the output and all terms together. */
+/* The size of a string that holds the letters of the output and of all terms. */
 #define NEEDED ((MAX_TERMS + 1) * MICA_MAX_RANK + 1)
 
 /* A value with a letter per axis. */
@@ -38,7 +38,7 @@ static mica_value ordered(const term *t, const char *letters) {
   return strcmp(t->letters, letters) == 0 ? t->value : mica_transpose(t->value, axes);
 }
 
-/* Sums over the letters that are not in `needed`. */
+/* Sums the term over each of its letters that is not in `needed`. */
 static void sum_unneeded(term *t, const char *needed) {
   term left = {0};
   mica_axes axes = {0};
@@ -80,7 +80,7 @@ static const char *take_diagonal(term *t, int32_t first, int32_t second) {
   return NULL;
 }
 
-/* Takes diagonals for letters that occur twice in a term. Returns the reason if that is not possible, else NULL. */
+/* Takes diagonals until no letter of the term occurs twice. Returns the reason if one cannot be taken, else NULL. */
 static const char *take_diagonals(term *t) {
   for (int32_t i = 0; t->letters[i];) {
     const char *again = strchr(t->letters + i + 1, t->letters[i]);
@@ -91,7 +91,8 @@ static const char *take_diagonals(term *t) {
   return NULL;
 }
 
-/* The product of the extents of some letters; MICA_DYNAMIC if one of them is open, INT64_MAX if it overflows. */
+/* The product of the extents of the term's axes that have these letters: MICA_DYNAMIC if one of them is open,
+ * INT64_MAX if the product overflows before. */
 static int64_t extent_of(const term *t, const char *letters) {
   int64_t product = 1;
   for (const char *c = letters; *c; c++) {
@@ -102,7 +103,7 @@ static int64_t extent_of(const term *t, const char *letters) {
   return product;
 }
 
-/* Reshapes the term to (batch, rows, columns), merging the letters of each group. */
+/* Transposes and reshapes the term to (batch, rows, columns). Each of the three lists of letters becomes one axis. */
 static mica_value grouped(const term *t, const char *batch, const char *rows, const char *columns) {
   char all[3 * MICA_MAX_RANK + 1];
   strcpy(all, batch);
@@ -111,8 +112,8 @@ static mica_value grouped(const term *t, const char *batch, const char *rows, co
   return mica_reshape(ordered(t, all), MICA_SHAPE(extent_of(t, batch), extent_of(t, rows), extent_of(t, columns)));
 }
 
-/* Multiplies two terms into one and keeps the letters that are needed: the product sums over letters of both terms that
- * are not. */
+/* Multiplies two terms into one. A letter that is not in `needed` is summed over: before the product if only one of
+ * the terms has it, else by the product of matrices. */
 static term joined(term a, term b, const char *needed) {
   char batch[MICA_MAX_RANK + 1] = "", left[MICA_MAX_RANK + 1] = "", right[MICA_MAX_RANK + 1] = "";
   char inner[MICA_MAX_RANK + 1] = "", wanted_a[NEEDED], wanted_b[NEEDED];
@@ -141,7 +142,8 @@ static term joined(term a, term b, const char *needed) {
   return product;
 }
 
-/* The ellipsis, then the letters that occur once, in alphabetical order; false if they are too many. */
+/* Sets the output of an equation without an arrow: the ellipsis if a term has one, then the letters that occur once
+ * in all terms, in alphabetical order. False if they are too many. */
 static bool implicit_output(char terms[MAX_TERMS][MICA_MAX_RANK + 1], size_t count, char output[MICA_MAX_RANK + 1]) {
   for (size_t t = 0; t < count; t++)
     if (has(terms[t], '.') && !has(output, '.')) append(output, '.');
@@ -156,8 +158,8 @@ static bool implicit_output(char terms[MAX_TERMS][MICA_MAX_RANK + 1], size_t cou
   return true;
 }
 
-/* Splits "...ij,jk->...ik" into the letters of each term, with one point for an ellipsis; the output follows the arrow.
- * Returns what is wrong, or NULL. */
+/* Splits an equation such as "...ij,jk->...ik" into the letters of each term and, after the arrow, of the output.
+ * One point stands for an ellipsis. Returns the reason if that is not possible, else NULL. */
 static const char *parse(const char *equation, char terms[MAX_TERMS][MICA_MAX_RANK + 1], size_t *count,
                          char output[MICA_MAX_RANK + 1]) {
   char *into = terms[0];
@@ -186,8 +188,8 @@ static const char *parse(const char *equation, char terms[MAX_TERMS][MICA_MAX_RA
   return arrow || implicit_output(terms, *count, output) ? NULL : "gives a result of more than 8 axes";
 }
 
-/* Replaces the ellipsis by `axes` digits; '0' is the last of its axes in every term. False if axes is negative, or if
- * letters and digits are too many. */
+/* Replaces the ellipsis by `axes` digits, one per axis that it stands for. They count down, so that '0' is the last
+ * of these axes in every term. False if axes is negative, or if letters and digits are too many. */
 static bool expand_ellipsis(const char *from, int64_t axes, char to[MICA_MAX_RANK + 1]) {
   *to = 0;
   if (axes < 0 || (int64_t)strlen(from) - has(from, '.') + axes > MICA_MAX_RANK) return false;
@@ -198,7 +200,7 @@ static bool expand_ellipsis(const char *from, int64_t axes, char to[MICA_MAX_RAN
   return true;
 }
 
-/* Drops an axis of extent 1 under an ellipsis if another term has a larger extent there. */
+/* Drops an axis that an ellipsis stands for if its extent is 1 here, and not 1 in another term. */
 static void broadcast(term *terms, size_t count) {
   for (char digit = '0'; digit < '0' + MICA_MAX_RANK; digit++) {
     bool wide = false;
@@ -213,7 +215,8 @@ static void broadcast(term *terms, size_t count) {
   }
 }
 
-/* Gives the operands and the output their letters. Returns the reason if that is not possible, else NULL. */
+/* Sets terms[t] to operand t with a letter or digit per axis, and replaces the ellipsis in the output. Returns the
+ * reason if that is not possible, else NULL. */
 static const char *name_axes(char letters[MAX_TERMS][MICA_MAX_RANK + 1], const mica_value *values, size_t count,
                              term *terms, char output[MICA_MAX_RANK + 1]) {
   char points[MICA_MAX_RANK + 1];
@@ -232,7 +235,7 @@ static const char *name_axes(char letters[MAX_TERMS][MICA_MAX_RANK + 1], const m
   return NULL;
 }
 
-/* The reason why the terms do not fit the operands; NULL if they do. */
+/* Returns why a letter has two extents, or the output a letter that is in no term; NULL if nothing is wrong. */
 static const char *misfit(const term *terms, size_t count, const char *output) {
   int64_t extent[256] = {0};
   bool known[256] = {false};

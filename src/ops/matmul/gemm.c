@@ -16,7 +16,8 @@ mica_gemm_config mica_gemm_config_default(void) {
   return (mica_gemm_config){.alpha = 1, .bias_axis = MICA_BIAS_AXIS_COLUMN};
 }
 
-/* Implementations for special cases come before general ones; the reference is last. */
+/* The first implementation that does not decline is taken, unless a tuner has found another one faster: those for
+ * special cases come first, the reference last. */
 const mica__impl *const mica__gemm_impls[] = {
     &mica__gemv_gpu,
     &mica__gemm_mma,
@@ -39,8 +40,9 @@ static mica_status fail_shapes(const mica_tensor *a, const mica_tensor *b, const
                     mica_shape_format(mica_tensor_shape(d), td));
 }
 
-/* Finds the one stride by which the operand's matrices follow the batches of d (its leading dimensions): the stride of
- * each dimension must equal the span of the dimensions inside it. */
+/* Finds the stride from one matrix of the operand to the next, for matrices numbered by all leading dimensions of d
+ * together; 0 if all share one matrix. Fails if no single stride describes them: the step of each dimension must
+ * equal the span of the dimensions inside it. */
 static mica_status batch_stride(const char *name, const mica_tensor *operand, const mica_shape *d, int64_t *stride) {
   char text[MICA_SHAPE_TEXT], td[MICA_SHAPE_TEXT];
   mica_shape shape = mica_tensor_shape(operand);
@@ -80,7 +82,8 @@ static mica_status set_operand(const char *name, const mica_tensor *tensor, cons
 static bool is_float(mica_dtype dtype) { return dtype == MICA_F32 || dtype == MICA_F16 || dtype == MICA_BF16; }
 static bool is_byte(mica_dtype dtype) { return dtype == MICA_I8 || dtype == MICA_U8; }
 
-/* The type in which products of these types are summed, for a d of this type; false if there is no such product. */
+/* Sets *acc to the type in which products of types a and b are summed. False if products of these types cannot be
+ * stored in type d. */
 static bool sum_type(mica_dtype a, mica_dtype b, mica_dtype d, mica_dtype *acc) {
   *acc = is_byte(a) ? MICA_I32 : a == MICA_F64 ? MICA_F64 : MICA_F32;
   if (is_float(a)) return is_float(b) && is_float(d);
@@ -191,8 +194,8 @@ mica_status mica__gemm_problem(mica_queue *queue, const mica_gemm_config *config
   return check_types(mica__queue_engine(queue), gemm);
 }
 
-/* The number of elements from which a constant operand is worth packing, which takes a launch and memory for both
- * copies: more than a first level cache holds. */
+/* A constant operand is packed if it has at least this many elements, more than a first-level cache holds: packing
+ * takes a launch, and memory for both copies. */
 #define WORTH_PACKING 16384
 
 static uint32_t worth_packing(const mica__exec *exec, const mica__gemm *gemm) {
@@ -211,7 +214,8 @@ mica_status mica__gemm_run(const mica__exec *exec, const mica_gemm_config *confi
   gemm.prologue = exec->prologue;
   mica_engine *engine = mica__queue_engine(exec->queue);
   mica__gemm_key(&gemm, key);
-  /* Products that the tuner cannot name (mixed types, no unit stride) take the list's order. */
+  /* Products that the tuner cannot name (a and b of different types, no unit stride, products of f32 in tf32) are
+   * not tuned. */
   if (mica__gemm_tuner_problem(&gemm, problem)) mica__tune_first_time(engine, key, problem);
   return mica__choose_and_launch(exec->queue, mica__gemm_impls, &gemm, key);
 }

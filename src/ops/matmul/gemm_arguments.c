@@ -1,5 +1,5 @@
-/* The common part of all matrix product kernels: the arguments of cl/matmul/operands.clh, the parameters that follow
- * from the problem, and the cost of a launch. */
+/* What the kernels of matrix products have in common: the arguments of cl/matmul/operands.clh, the parameters that
+ * follow from the problem, and the cost of a launch. */
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
 #include "runtime/tensor.h"

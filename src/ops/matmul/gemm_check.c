@@ -16,7 +16,7 @@ typedef struct sizes {
   int64_t m, n, k, batches;
 } sizes;
 
-/* Sizes on both sides of every tile's edge: 8, 16, 32, 64, 128 rows and columns, 8 to 32 deep. */
+/* Sizes below, at and above the edges of most tiles: 8, 16, 32, 64 and 128 rows and columns, 8 to 32 steps of k. */
 static const sizes quick_matrices[] = {{33, 65, 17, 2}};
 static const sizes full_matrices[] = {
     {1, 1, 1, 1},    {2, 3, 0, 1},      {7, 9, 5, 3},     {16, 16, 16, 1}, {31, 33, 8, 2},    {64, 64, 32, 1},
@@ -25,7 +25,7 @@ static const sizes full_matrices[] = {
 static const sizes vectors[] = {
     {1, 1, 1, 1}, {1, 130, 77, 2}, {200, 1, 131, 2}, {1, 5, 0, 1}, {3, 1, 300, 1},
 };
-/* Matrices whose rows are whole pixels of an image. */
+/* A matrix times a vector, for variants that read the matrix from an image: its rows are whole pixels of the image. */
 static const sizes pixels[] = {{1, 132, 76, 2}, {200, 1, 132, 2}, {4, 1, 300, 1}};
 
 /* Types of a, b and d. */
@@ -38,11 +38,11 @@ static const types all_types[] = {
     {MICA_U8, MICA_I8, MICA_I32},
 };
 
-#define MAX_VARIANTS 16 /* of a kernel for GPUs */
+#define MAX_VARIANTS 16 /* at most, of a kernel for GPUs */
 #define LAYOUT_K_OUTER (MICA__LAYOUT_K * 3 + MICA__LAYOUT_OUTER)
 
-/* The other properties that a case may vary. Those that become part of the kernel's source are the same in all cases of
- * a group, so that a group needs one compilation; successive groups differ in them. */
+/* What else a case may vary. Properties that become part of the kernel's source are the same in all cases of a
+ * group, so that a group needs one compilation; successive groups differ in them. */
 typedef struct setting {
   int a_layout, b_layout; /* MICA__LAYOUT_... */
   int64_t offset;         /* elements before a and b */
@@ -52,16 +52,17 @@ typedef struct setting {
   bool constant;
 } setting;
 
-/* The common properties of a group's cases. constant: a and b are prepacked. */
+/* What the cases of a group have in common. constant: a and b are constant, so that they are packed in advance where
+ * the implementation does so. */
 typedef struct group_of {
   const types *types;
   int a_layout, b_layout;
   bool constant, one_case;
-  size_t number; /* decides the epilogue; 0: the number of groups so far does, so that successive groups differ */
+  size_t number; /* decides the epilogue, offset and gap; 0: the number of groups checked so far does */
 } group_of;
 
 #define ONE_CASE 5    /* of full_matrices */
-#define NO_EPILOGUE 0 /* the number of a group without bias and activation */
+#define NO_EPILOGUE 0 /* for implementations without a kernel of ours: no bias, no activation */
 
 static setting group_setting(int group, const group_of *g) {
   static const mica_activation activations[] = {MICA_ACTIVATION_NONE, MICA_ACTIVATION_RELU, MICA_ACTIVATION_TANH,
@@ -97,7 +98,7 @@ static double activate(const mica_gemm_config *config, double x) {
   }
 }
 
-/* A matrix per batch inside a longer tensor, whose other elements must not change. */
+/* The matrices of an operand, one per batch, inside a longer tensor (whole). Elements between them must not change. */
 typedef struct matrices {
   mica__check_tensor whole;
   mica_tensor *view;
@@ -109,8 +110,8 @@ static void matrices_free(matrices *x) {
   mica__check_free(&x->whole);
 }
 
-/* A layout of rows x cols per batch (batches 1: no batch dimension), adjacent along the columns, along the rows
- * (`transposed`), or along neither (`strided`, every other element). poison: an output without content yet. */
+/* Where the elements of an operand lie, rows x cols per batch: adjacent along the columns, along the rows
+ * (`transposed`), or along neither (`strided`: every other element). poison: an output without content yet. */
 typedef struct placing {
   bool transposed, strided, poison;
   int64_t offset, gap;
@@ -140,7 +141,8 @@ static double element(const matrices *x, int64_t batch, int64_t row, int64_t col
   return x->whole.values[x->first + batch * x->batch + row * x->row + col * x->col];
 }
 
-/* One case's operands. All batches share the matrix of b. c is d if the case works in place. */
+/* One case's operands. All batches share one matrix b. If the case works in place, d also is the addend C, and c is
+ * not used. */
 typedef struct operands {
   matrices a, b, c, d;
   mica__check_tensor bias;
@@ -169,7 +171,8 @@ static mica_status make_operands(mica__check *check, const types *t, const sizes
   return mica__check_input(check, t->d, MICA_SHAPE(count), t->d == MICA_I32 ? 50 : 1, &o->bias);
 }
 
-/* The reference of an element of D, and the error that a kernel may have. */
+/* Returns element at = {batch, row, column} of D by the definition of the product; *bound: the error that a kernel
+ * may have there. */
 static double reference(const operands *o, const types *t, const sizes *z, const setting *s, mica_dtype compute,
                         const int64_t at[3], double *bound) {
   double sum = 0, magnitude = 0;
@@ -292,8 +295,8 @@ static const types *plain_types(const mica__impl *impl, const mica__variant *var
   return takes(impl, variant, &all_types[0]) ? &all_types[0] : &all_types[2];
 }
 
-/* Checks a variant that reads the matrix from an image: f32 and f16, along k and along the outer index. In groups of
- * even numbers matrices are aligned. */
+/* Checks a variant that reads the matrix from an image, in f32 and f16, with both operands adjacent along k, then
+ * along their outer index. The number of the groups is even, because in groups of even numbers matrices are aligned. */
 static mica_status check_texture(mica__check *check, const mica__impl *impl, const mica__variant *variant) {
   for (size_t t = 0; t < 2; t++)
     for (int by_k = 0; by_k < 2; by_k++)
@@ -305,8 +308,9 @@ static mica_status check_texture(mica__check *check, const mica__impl *impl, con
   return MICA_OK;
 }
 
-/* Checks one variant that the device might choose. The smallest tiles of a kernel (its last variant) are checked with
- * all types, and on the full grid with all layouts; the others differ only in their tiles. */
+/* Checks one variant that fits the device. Only `last`, the kernel's last variant that fits, is checked with all
+ * types and, on the full grid, with all layouts: it usually has the smallest tiles, and the others differ only in
+ * their tiles. */
 static mica_status check_variant(mica__check *check, const mica__impl *impl, const mica__variant *variant, bool last) {
   bool full = check->level == MICA__CHECK_FULL;
   group_of g = {.a_layout = MICA__LAYOUT_K, .b_layout = MICA__LAYOUT_OUTER};
@@ -326,9 +330,9 @@ static mica_status check_variant(mica__check *check, const mica__impl *impl, con
   return last && impl == &mica__gemm_tile ? check_group(check, impl, variant, &g) : MICA_OK;
 }
 
-/* Checks a variant that the device would not choose: the full grid runs a GPU's kernel on a CPU once for each layout of
- * tiles in local memory, in its smallest tiles. A CPU's compiler would take longer for more of them than for all other
- * checks together; tests/vendor/run.sh compiles every variant, and on a GPU all of them run. */
+/* Checks the last variant of a kernel none of whose variants fits the device, such as a GPU's kernel on a CPU, in
+ * one or two layouts of a and b. A CPU's compiler would take longer for more than that than for all other checks
+ * together. tests/vendor/run.sh compiles every variant, and on a GPU all of its variants run. */
 static mica_status check_foreign(mica__check *check, const mica__impl *impl, const mica__variant *variant) {
   MICA_TRY(check_group(check, impl, variant,
                        &(group_of){plain_types(impl, variant), MICA__LAYOUT_K, MICA__LAYOUT_OUTER, false, false, 0}));
@@ -368,7 +372,7 @@ mica_status mica__gemm_check_grid(mica__check *check, size_t first, size_t step,
     if (variant->features & ~device->features || (variant->has_instruction && !variant->has_instruction(device)))
       continue;
     if (!takes(impl, variant, t) || !mica__check_has_dtype(check, t->a)) continue;
-    /* How k is split depends on types and on layouts, but not on combinations of both. */
+    /* How the sum over k is split depends on the types and on the layouts, but not on combinations of both. */
     if (impl == &mica__gemm_splitk && t != all_types && l != LAYOUT_K_OUTER) continue;
     group_of g = {.types = t, .a_layout = (int)l / 3, .b_layout = (int)l % 3, .number = ++count};
     if (step && (count - 1) % step == first) MICA_TRY(check_group(check, impl, variant, &g));
@@ -377,8 +381,9 @@ mica_status mica__gemm_check_grid(mica__check *check, size_t first, size_t step,
   return MICA_OK;
 }
 
-/* True for layouts in which operands are read differently: f32 and bf16, one type of each element size, if both
- * operands have arbitrary strides or neither has; other types in the two layouts that swap both operands. */
+/* True if these types are to be checked in this group's layouts. f32 and bf16, one type of each element size: both
+ * operands have arbitrary strides, or neither has. Other types: only the two layouts in which one operand is
+ * adjacent along k and the other along its outer index. */
 static bool is_worth_checking(const types *t, const group_of *g) {
   const bool any_a = g->a_layout == MICA__LAYOUT_ANY, any_b = g->b_layout == MICA__LAYOUT_ANY;
   if (t->a == MICA_F32 || t->a == MICA_BF16) return any_a == any_b;
@@ -396,7 +401,7 @@ mica_status mica__gemm_check_variant(mica__check *check, const mica__impl *impl,
   return MICA_OK;
 }
 
-/* *tried: true if any could run here. */
+/* Checks an implementation's variants on this device. *tried: true if any could run here. */
 static mica_status check_impl(mica__check *check, const mica__impl *impl, bool *tried) {
   const mica_device_info *device = mica_engine_device(check->engine);
   const mica__kernel_desc *kernel = impl->kernel;

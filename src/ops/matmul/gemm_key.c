@@ -1,4 +1,4 @@
-/* Matrix products by name: the keys of the tuner's database, and the text of its command. */
+/* Matrix products as text: the keys of the tuner's database, and problems that the tuner's command takes. */
 #include "ops/matmul/gemm.h"
 
 #include <inttypes.h>

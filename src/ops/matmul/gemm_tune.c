@@ -1,4 +1,4 @@
-/* Matrix products as a tuner's trials: "1024,1024,1024,nt,f16,x8". */
+/* Matrix products as problems that a tuner measures, given as text: "1024,1024,1024,nt,f16,x8". */
 #include "base/element.h"
 #include "base/error.h"
 #include "ops/matmul/gemm.h"
@@ -68,7 +68,8 @@ static mica_status parse_shape(const char *text, shape *s) {
   return mica__fail(MICA_E_FORMAT, "\"%s\" does not describe a matrix product; write " SYNTAX, text);
 }
 
-/* Batches of rows x cols, stored transposed if asked; a batch of 1 has no batch dimension. */
+/* Makes the operand's matrices of rows x cols, stored transposed if asked, and *view, which is rows x cols in either
+ * case. With one batch they have no batch dimension. */
 static mica_status make_operand(gemm_trial *t, int64_t rows, int64_t cols, bool transposed,
                                 mica__trial_operand *operand, mica_tensor **view) {
   int64_t r = transposed ? cols : rows, c = transposed ? rows : cols;
@@ -146,7 +147,7 @@ static const mica__impl *const *impls(const mica__trial *trial) {
   return mica__gemm_impls;
 }
 
-/* The sizes of the benchmark. */
+/* The problems that the benchmark measures. */
 static const char *const problems[] = {
     "64,64,64",    "128,128,128",  "256,256,256",  "512,512,512",  "1024,1024,1024", "64,128,784",  "64,10,128",
     "784,128,64",  "128,784,64",   "64,3136,576",  "128,784,1152", "512,49,4608",    "1,4096,4096", "4096,1,4096",

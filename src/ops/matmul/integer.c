@@ -17,7 +17,7 @@ static void lead_strides(mica_shape x, mica_shape out, int64_t stride[8]) {
   }
 }
 
-/* Sums modulo 2^64; the result takes their low bits. */
+/* Sums products modulo 2^64 and cuts the sum to the low bits that the result's type has. */
 static mica_status evaluate_integer(const mica__eval *eval) {
   mica_shape a = eval->types[0].shape, b = eval->types[1].shape, out = eval->type->shape, lead = out;
   int64_t m = out.dim[out.rank - 2], n = out.dim[out.rank - 1], k = a.dim[a.rank - 1], count = 0;

@@ -14,7 +14,8 @@ static int64_t count_of(mica_shape shape) {
   return count;
 }
 
-/* True for one number per column: all strides but the last are 0. */
+/* True if the other operand holds one number for each index of the last axis: its strides along all other axes are
+ * 0. */
 static bool is_bias(const mica__epilogue_fusion *fusion, mica_shape shape) {
   int32_t last = shape.rank - 1;
   for (int32_t i = 0; i < last; i++)
@@ -32,7 +33,7 @@ bool mica__linear_takes(const mica__epilogue_fusion *fusion, mica__linear_attrs 
     return true;
   }
   if (user->op != &mica__op_add || !fusion->other || fusion->other->dtype != node->type.dtype) return false;
-  /* A residual of a single row has as many elements as a bias. */
+  /* If there is a single row, the first addend of the result's size is taken for a bias. */
   bool bias = attrs->bias == 0 && is_bias(fusion, shape);
   int64_t *which = bias ? &attrs->bias : &attrs->addend;
   if (*which != 0 || (!bias && count_of(fusion->other->shape) != count_of(shape))) return false;
@@ -61,7 +62,7 @@ bool mica__linear_fuse_epilogue(mica__epilogue_fusion *fusion) {
   return mica__linear_takes(fusion, attrs);
 }
 
-/* A view of operand `at` in another shape; NULL if `at` is 0. */
+/* Makes *tensor a view of operand `at` in another shape. Leaves it as it is, NULL, if `at` is 0. */
 static mica_status operand(const mica__exec *exec, int64_t at, mica_shape shape, mica_tensor **tensor) {
   return at ? mica_tensor_view(exec->inputs[at], shape, NULL, 0, tensor) : MICA_OK;
 }

@@ -10,14 +10,15 @@
  * The result may have any shape of M N elements. */
 extern const mica__op mica__op_linear;
 
-/* A shape without its last two dimensions. */
+/* Returns the shape without its last two dimensions. */
 mica_shape mica__matmul_lead(mica_shape shape);
-/* mica__op.infer of products (..., M, K) (..., K, N), also used by the product of integers, mica__op_matmul_integer. */
+/* mica__op.infer of matmul and mica__op_matmul_integer: infers the shape of (..., M, K) times (..., K, N), whose
+ * leading dimensions broadcast. It does not set the type of the elements. */
 mica_status mica__matmul_infer(const struct mica__type *inputs, int32_t input_count, void *attrs,
                                struct mica__type *out);
 extern const mica__op mica__op_matmul_integer;
 
-/* Attributes of an op whose epilogue is that of a product. */
+/* Attributes of linear, and of other ops that end in the epilogue of a product. */
 #define MICA__LINEAR_ATTRS(X, S)                                                                                       \
   X(S, INT, bias, 0, "which operand it is; 0 for none")                                                                \
   X(S, INT, addend, 0, "likewise")                                                                                     \
@@ -26,8 +27,8 @@ extern const mica__op mica__op_matmul_integer;
   X(S, REAL, activation_argument, 0, "its argument")
 MICA__ATTR_STRUCT(linear, MICA__LINEAR_ATTRS);
 
-/* True if the user adds a bias or a tensor of the result's size, or applies an activation, and the epilogue lacks it
- * yet. */
+/* True if the node can take in its user, which adds a bias or a tensor of the result's size, or applies an
+ * activation, and if *attrs has neither an activation nor such an addend yet. Then notes it in *attrs. */
 bool mica__linear_takes(const mica__epilogue_fusion *fusion, mica__linear_attrs *attrs);
 /* mica__op.fuse_epilogue of matmul and linear. */
 bool mica__linear_fuse_epilogue(mica__epilogue_fusion *fusion);

@@ -119,8 +119,8 @@ static mica_value swap_last(mica_value x) {
   return mica_transpose(x, axes);
 }
 
-/* Computes a b in the memory order that `like` has: otherwise an update of the weights would have to transpose its
- * gradient. */
+/* Computes a b, the gradient of `like`, in the memory order of `like`: in another order, an update of weights would
+ * have to transpose their gradient. */
 static mica_value product_like(mica_value like, mica_value a, mica_value b) {
   if (!is_swapped(like)) return mica_matmul(a, b);
   return swap_last(mica_matmul(swap_last(b), swap_last(a)));
@@ -139,7 +139,7 @@ static double flops_matmul(const mica__node *node, const mica__type *inputs) {
   return flops;
 }
 
-/* True, since each element of a product is a row times a column. */
+/* True: each element of a product is the sum of products of a row and a column. */
 static bool matmul_is_dot(const mica__node *node, const mica__type *inputs) {
   (void)node;
   return inputs[0].shape.rank >= 1 && inputs[1].shape.rank >= 1;

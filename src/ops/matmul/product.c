@@ -1,4 +1,4 @@
-/* Infers the type of a matrix product of floats or integers. */
+/* The shape of a product of matrices, of floats or integers. */
 #include "base/error.h"
 #include "ops/layout/views.h"
 #include "ops/matmul/linear.h"

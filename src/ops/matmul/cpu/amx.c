@@ -18,11 +18,11 @@ static const mica__variant variants[] = {MICA__TILES_VARIANTS(MICA__GEMM_EPILOGU
 const mica__kernel_desc mica__gemm_amx_kernel = {MICA__KERNEL("gemm_amx", "matmul/cpu/amx.cl", params, variants)};
 
 #define SIDE MICA__TILES_SIDE
-/* The panels of A and of B that a group takes: their words stay in a second level cache of 2 MB. */
+/* A group reads at most this many panels of A and of B together: their words stay in a second-level cache of 2 MB. */
 #define ROWS 4
 #define COLUMNS 8
-/* The most bytes of B that a group packs for itself (half of that cache), and the least share of the cores' time that
- * must be used, since this leaves few groups. */
+/* A group packs at most this many bytes of B for itself (half of that cache), and does so only if the cores are then
+ * busy for at least this share of the time: there are fewer groups, because each takes all rows of A. */
 #define MOST_PACKED (1 << 20)
 #define LEAST_BUSY 0.85
 /* With fewer rows, or fewer values along k, tiles are mostly padding. */
@@ -92,15 +92,17 @@ static rows rows_packed(const mica__gemm *gemm, const mica_tensor *packed) {
   return (rows){packed, gemm->a.batch ? batch : 0, panel, SIDE * c.words, c.words};
 }
 
-/* The number of panels that a group takes: as many as possible while every core still has a few groups. */
+/* The number of panels that a group takes: `most`, halved until there are `wanted` groups. others: the number of
+ * groups along the other dimension of D. */
 static int64_t block_of(int64_t panels, int64_t most, int64_t others, int64_t wanted) {
   while (most > 1 && mica__ceil_div(panels, most) * others < wanted) most /= 2;
   return most;
 }
 
-/* The number of panels of B that a group packs for itself and multiplies by all of A; 0 if cores would be idle, if B is
- * constant or shared by all batches, or if it is adjacent along no dimension. Packing on one core and reading on
- * another costs as much as the multiplication. */
+/* The number of panels of B that a group packs for itself and multiplies by all of A. 0, so that a launch before
+ * packs B, if cores would be idle or a panel is too large, if B is constant or shared by several batches, or if it
+ * is adjacent along no dimension. For a group of its own it pays, because packing on one core and reading on another
+ * costs as much as the multiplication. */
 static int64_t own_columns(const mica__gemm *gemm, int64_t units) {
   const int64_t wide = mica__ceil_div(gemm->n, SIDE), bytes = 4 * SIDE * cut_of(gemm).steps;
   const bool changes = !(gemm->constant & 2) && (gemm->batches == 1 || gemm->b.batch != 0);
@@ -113,7 +115,7 @@ static int64_t own_columns(const mica__gemm *gemm, int64_t units) {
   return 0;
 }
 
-/* b: packed, or if `own` is not 0 the workspace into which groups pack. */
+/* Queues the product. b is packed or, if `own` is not 0, the workspace into which groups pack `own` panels each. */
 static mica_status multiply(mica_queue *queue, const mica__gemm *gemm, const mica__variant *variant, const rows *a,
                             const mica_tensor *b, int64_t own) {
   const mica__kernel_desc *desc = &mica__gemm_amx_kernel;

@@ -14,11 +14,11 @@ static const mica__variant pack_variants[] = {MICA__VARIANT("any", MICA__ON_ANY,
 const mica__kernel_desc mica__gemm_amx_pack_kernel = {
     MICA__KERNEL("gemm_amx_pack", "matmul/cpu/amx_pack.cl", pack_params, pack_variants)};
 
-/* The panels and words that a group of the packing kernel takes (cl/matmul/cpu/amx_pack.cl); its rows are in whole
- * chunks. */
+/* A group of the packing kernel takes SHARE panels and, of each, LENGTH words of columns, or the most words of rows
+ * that are whole chunks and no more than LENGTH (cl/matmul/cpu/amx_pack.cl). */
 #define SHARE 8
 #define LENGTH 32
-/* Elements of a vector. */
+/* The matrices that the kernel packs together with ACROSS. */
 #define LANES 16
 /* The most words that a tile takes along k. */
 #define MOST_WORDS 16

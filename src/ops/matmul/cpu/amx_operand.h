@@ -20,7 +20,7 @@
    .values = {__VA_ARGS__, 1}},                                                                                        \
       {.name = "emulation", .values = {__VA_ARGS__, 0}},
 
-/* For mica__impl.decline. */
+/* Why the device cannot multiply on the matrix unit, for mica__impl.decline; NULL if it can. */
 const char *mica__tiles_missing(const mica_device_info *device);
 /* MICA_E_UNSUPPORTED if the processor lacks the variant's instructions. */
 mica_status mica__tiles_check(const mica_device_info *device, const mica__kernel_desc *desc,
@@ -34,13 +34,15 @@ typedef struct mica__tiles_cut {
 /* per: elements per word. */
 mica__tiles_cut mica__tiles_cut_of(int64_t k, int64_t per);
 
-/* Matrices of rows or columns (`outer`) by k; steps are in elements. */
+/* The matrices to pack, of `outer` rows (rows true: of A) or columns (of B) by k. batch, outer_step and k_step are
+ * in elements; per is the number of elements in a word. */
 typedef struct mica__tiles_operand {
   const mica_tensor *tensor;
   bool rows;
   int64_t per, batches, batch, outer, outer_step, k, k_step;
 } mica__tiles_operand;
-/* Queues the launch that packs; *packed is the workspace that it fills, which the caller destroys. */
+/* Queues the launch that packs. *packed, NULL before the call, becomes the workspace that it fills, which the caller
+ * destroys, also after an error. */
 mica_status mica__tiles_pack(mica_queue *queue, const mica__tiles_operand *operand, mica__tiles_cut cut,
                              mica_tensor **packed);
 

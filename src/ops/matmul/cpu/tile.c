@@ -28,11 +28,13 @@ static const mica__kernel_param params[] = {
     MICA__CASE("BLOCK", "block type of b; 0: none", MICA_BLOCK_NONE, MICA__BLOCK_TYPES),
 };
 
-/* Order matters: the first variant that covers all columns of D, or all rows, is taken, so narrow tiles come first;
- * else the first with at least TALL rows. Variants of WIDE columns are only for some cores and for more than WIDE_M
- * rows. Sixteen sums in registers hide the latency of a fused multiply-add on every AVX-512 machine; with 8 rows the
- * broadcasts of A fit beside the loads of B, and taller tiles measured no faster. If there are only sixteen shorter
- * registers, twelve hold sums. */
+/* Order matters: the first variant that suits is taken, else the last. A variant of fewer than NARROW columns suits
+ * only a D that has no more columns than it. One of fewer than TALL rows suits only a D that has no more rows than
+ * it. Of the rest, a variant of WIDE columns suits only cores with wide_tiles (runtime/core_model.h), for a D that
+ * has its columns and more than WIDE_M rows and whose B is not best read once (reads_once). Sixteen sums in
+ * registers hide the latency of a fused multiply-add on every AVX-512 machine; with 8 rows the broadcasts of A fit
+ * beside the loads of B, and taller tiles measured no faster. If there are only sixteen shorter registers, twelve
+ * hold sums. */
 #define TILE(label, bytes, ...)                                                                                        \
   MICA__VECTOR_VARIANT(label, bytes, MICA__GEMM_EPILOGUE_VALUES, MICA_F32, MICA_F32, 3, 3, 0, 0, __VA_ARGS__)
 #define TALL 6
@@ -51,11 +53,11 @@ const mica__kernel_desc mica__gemm_tile_kernel = {MICA__KERNEL("gemm_tile", "mat
 
 enum { IN_ROWS = 1, IN_COLUMNS = 2, PACKED_HERE = 3, PREPACKED = 4 };
 
-/* How the work is cut; the comment that opens the kernel's file explains it. */
+/* How the work is cut, in the terms of the comment that opens cl/matmul/cpu/tile.cl. */
 typedef struct plan {
   int32_t values[MICA__MAX_PARAMS];
   int32_t mr, nr, vw;
-  int64_t mc, nc, kc, kc_a; /* kc_a: of A, a multiple of kc if the group packs A */
+  int64_t mc, nc, kc, kc_a; /* kc_a: the kernel's KA, a multiple of kc if the group packs A */
   int32_t a_form, b_form;
   bool packs_b; /* B is packed by a launch before, for this product only */
   int64_t splits;
@@ -77,18 +79,19 @@ static int32_t value(const int32_t *values, const char *macro) {
 #define BLOCK_N 1024
 static int64_t block_m(const mica__core_model *core) { return core->l2_floats / 4 / BLOCK_K; }
 #define IN_PLACE_K 512
-/* Sums of more products than this are added in parts, which rounds less: 2048 products in one sum are 9 units in the
- * last place off, in four parts 4. */
+/* The length of blocks of K where a single tile of rows reads packed panels: long runs of memory, and still parts of
+ * a sum, which round less. 2048 products in one sum are 9 units in the last place off, in four parts 4. */
 #define LONG_K 512
 #define IN_PLACE_M 128
-/* Up to this many rows D is not cut, so that one group reads B once. */
+/* With one batch, a D of more rows than this is cut into an even number of blocks of rows. One of fewer rows is
+ * first a single block, so that one group reads B once; choose_blocks cuts it further only if nothing is packed. */
 #define UNCUT_M 64
 /* Blocks of a B that is read only once: short in K, so that rows are read in long runs and sums stay in the first level
  * cache. */
 #define ONCE_K 32
 #define ONCE_N 512
-/* SMALL and SMALL_TILES: the multiply-adds, and the tiles of rows, below which packing costs more than it saves. GROUP:
- * the multiply-adds that make a separate group worthwhile. */
+/* With fewer than SMALL multiply-adds, or at most SMALL_TILES tiles of rows, packing costs more than it saves.
+ * GROUP: the multiply-adds that make a separate group worthwhile. */
 #define SMALL 4.0e6
 #define SMALL_TILES 2
 #define GROUP 0.3e6
@@ -111,7 +114,8 @@ static bool suits(const mica__variant *variant, const mica__gemm *gemm, const mi
   return columns < WIDE || (core->wide_tiles && gemm->n >= columns && gemm->m > WIDE_M && !reads_once(gemm, core));
 }
 
-/* engine may be NULL; variants in quarantine are then not skipped. */
+/* The first variant that fits the device and suits the product, else the last of the table. Variants in quarantine
+ * are skipped, unless engine is NULL. */
 static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_device_info *device,
                                            mica_engine *engine) {
   const mica__variant *variant = variants, *last = &variants[mica__gemm_tile_kernel.variant_count - 1];
@@ -123,8 +127,8 @@ static const mica__variant *choose_variant(const mica__gemm *gemm, const mica_de
   return variant;
 }
 
-/* If more than ONCE_BLOCKS blocks of rows would each pack B, a launch before packs it once, provided that the work is
- * large enough to hide one more launch. */
+/* If more than ONCE_BLOCKS blocks of rows would each pack B, a launch before packs it once. The work must be large
+ * enough (ONCE_WORK multiply-adds) to hide one more launch, and B may have at most ONCE_FLOATS elements. */
 #define ONCE_BLOCKS 4
 #define ONCE_WORK 64.0e6
 #define ONCE_FLOATS 16.0e6
@@ -191,9 +195,9 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
   bool in_place = p->b_form == IN_ROWS, packs = p->a_form == PACKED_HERE || p->b_form == PACKED_HERE;
   bool once = in_place && reads_once(gemm, core);
   p->kc = once ? ONCE_K : in_place ? IN_PLACE_K : core->l1_floats / p->nr;
-  /* Integers are added exactly only in blocks of at most BLOCK_K. */
+  /* Sums of products of bytes are exact in float only up to 258 products (u8). */
   if (gemm->epilogue.acc == MICA_I32) p->kc = mica__min(p->kc, BLOCK_K);
-  /* A panel consists of whole blocks. */
+  /* If B is in blocks, a panel consists of whole ones. */
   if (gemm->block) p->kc = mica__max(p->kc, mica_block_elements(gemm->block));
   p->kc_a = once ? p->kc : p->a_form == PACKED_HERE ? mica__max(p->kc, BLOCK_K) : mica__max(gemm->k, 1);
   /* A single tile of rows reads a panel once, in long runs. */
@@ -219,8 +223,8 @@ static void choose_blocks(const mica__gemm *gemm, const mica_device_info *device
   }
 }
 
-/* If D has few tiles and the sums are long, K is cut too. The parts depend on the sizes alone, so that every machine
- * adds in the same order. */
+/* If D has few tiles and the sums are long, K is cut too. The number of parts depends on K alone and not on the
+ * number of cores, so that machines that take the same tile add in the same order. */
 #define SPLIT_TILES 8
 #define SPLIT_K 8192
 
@@ -232,7 +236,8 @@ static int64_t choose_splits(const mica__gemm *gemm, const plan *p) {
 /* The floats in a row of a panel of A: the kernel's MRP. */
 static int64_t pitch_of(const plan *p) { return p->mr > 8 ? 16 : p->mr > 4 ? 8 : p->mr > 2 ? 4 : p->mr; }
 
-/* Bytes of local memory: MC rows of A, each with KA values, and KC x NR values of B. */
+/* Bytes of local memory for the operands that a group packs itself, at least one float: MC rows of A (whole panels),
+ * each with KA values, and KC x NR values of B. */
 static size_t scratch_bytes(const plan *p) {
   int64_t floats = 1;
   if (p->a_form == PACKED_HERE) floats += mica__ceil_div(p->mc, p->mr) * pitch_of(p) * p->kc_a;
@@ -303,7 +308,8 @@ static size_t partial_bytes(const mica__gemm *gemm, const plan *p) {
   return (size_t)(p->splits * gemm->batches * gemm->m * gemm->n) * mica_dtype_size(gemm->epilogue.acc);
 }
 
-/* Adds the arguments of D and the epilogue. */
+/* Adds the arguments that the kernel's EPILOGUE says: D, and partial sums, bias and numbers of the epilogue where it
+ * reads them. */
 static void add_results(mica__launch *launch, const mica__gemm *gemm, const plan *p, mica_buffer *partial) {
   if (p->epilogue == 0) {
     if (p->own_partial)
@@ -365,7 +371,8 @@ static mica_status launch_with_partial(mica_queue *queue, const mica__gemm *gemm
   return status;
 }
 
-/* Replaces the operand by its panels; the kernel then reads only its batch stride. The caller destroys *packed. */
+/* Puts the panels in place of the operand's tensor, and their batch stride in place of its own, unless that is 0.
+ * The other strides are left as they were: the kernel does not use them. The caller destroys *packed. */
 static mica_status prepack(mica_queue *queue, const mica__gemm *gemm, mica__panels panels, mica__matrix *operand,
                            mica_tensor **packed) {
   panels.tensor = operand->tensor;

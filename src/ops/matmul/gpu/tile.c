@@ -28,7 +28,7 @@ static const mica__variant tile_variants[] = {
     {.name = "intel.32x32", VENDOR(INTEL), TILES(8, 8, 4, 4, 8, 4, 4, 0, 8)},
     {.name = "gpu.32x32", NOT_INTEL, TILES(8, 8, 4, 4, 16, 4, 4, 1, 0)},
 };
-/* From a model, 2026-11-24. */
+/* The speeds of the variants, in their order, by the model of 2026-11-24. */
 static const mica__tile_speed speeds[] = {{2, 99, 80}, {2, 90, 80}, {3, 92, 84}, {4, 67, 67},
                                           {6, 94, 84}, {8, 46, 46}, {14, 92, 66}};
 static bool has_room(const int32_t *values, const mica_device_info *device);
@@ -73,7 +73,8 @@ static size_t partial_bytes(const mica__gemm *gemm, int64_t splits) {
   return (size_t)(splits * gemm->batches * gemm->m * gemm->n) * mica_dtype_size(gemm->epilogue.acc);
 }
 
-/* splits > 1: writes partial sums to the buffer, from element `first` on. */
+/* Queues the product. If splits > 1, it stores no D, but partial sums in the buffer `partial`, from element `first`
+ * on. */
 static mica_status launch_tiles(mica_queue *queue, const mica__gemm *gemm, const mica__variant *variant, int64_t splits,
                                 mica_buffer *partial, int64_t first) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(queue));
