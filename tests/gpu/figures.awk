@@ -13,7 +13,7 @@
 #   compilers      compilers   KERNEL.registers       registers per work-item
 #   peak           peak        TYPE                   GFLOP/s
 #   kernels        kernel, planned_kernel   LABEL.MODEL.KERNEL   us per step
-#   PyTorch's      torch_gemm, torch_train, torch_curves  as above
+#   PyTorch's      torch_gemm, torch_train, torch_compiled, torch_curves  as above
 
 function field(name,    at, rest) {
   at = index($0, "\"" name "\":")
@@ -71,7 +71,8 @@ bench == "train" && !peer {
   say("train", label "." model, field("step_ms"))
 }
 bench == "train" && peer && field("side") + 0 == 224 {
-  say("torch_train", field("dtype") "." field("model"), field("step_ms"))
+  say(field("compiled") == "true" ? "torch_compiled" : "torch_train", field("dtype") "." field("model"),
+      field("step_ms"))
 }
 bench == "plan" && field("us") != "" { planned[plain(field("kernel"))] += field("us") }
 bench == "plan" && field("model") != "" {

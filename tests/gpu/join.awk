@@ -60,6 +60,7 @@ END {
              measured[kinds[i], cases[i]], "-", "-"
   beside("train", "forecast", "Steps, and what mica-bench plan --as h100 says, ms")
   beside("train", "torch_train", "Steps, and PyTorch's, ms")
+  beside("train", "torch_compiled", "Steps, and those that torch.compile makes, ms")
   beside("curves", "torch_curves", "Losses of the last epoch, and PyTorch's from weights of its own")
   beside("gemm", "torch_gemm", "Products, and PyTorch's, GFLOP/s")
   beside("kernel", "planned_kernel", "Kernels of a step, and what the plan says, us")

@@ -86,7 +86,8 @@ run_part() {
       echo "$python (MICA_BENCH_PYTHON) has no PyTorch with CUDA"
       return 77
     }
-    "$python" tests/bench/peers/torch_cuda.py
+    "$python" tests/bench/peers/torch_cuda.py || return 1
+    "$python" tests/bench/peers/torch_cuda.py --compile --channels-last --networks resnet18,resnet50,mobilenetv2
     ;;
   gpt) echo "== bf16" && "$bench" sequence --json --cases gpt --dtype bf16 ;;
   language) "$bench" language --json && "$bench" language --json --batch 8 ;;

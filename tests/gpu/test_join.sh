@@ -40,6 +40,7 @@ mica-bench: nothing to compare with: no PyTorch
 {"bench":"infer","name":"resnet50","batch":1,"mica":0.002,"unit":"seconds","dtype":"bf16","ratio":null}
 {"bench": "gemm", "case": "m64 n32 k16 nn", "dtype": "bf16", "gflops": 421.0, "versions": {"pytorch": "2.11"}}
 {"bench": "train", "model": "resnet18", "side": 224, "dtype": "bf16", "step_ms": 9.0, "versions": {"pytorch": "2.11"}}
+{"bench": "train", "model": "resnet18", "side": 224, "dtype": "bf16", "compiled": true, "step_ms": 3.0, "versions": {}}
 {"bench": "train", "model": "resnet18", "side": 32, "dtype": "bf16", "step_ms": 1.0, "versions": {"pytorch": "2.11"}}
 EOF
 cat >"$work/expected" <<'EOF'
@@ -70,6 +71,7 @@ has compilers gemm_mma.registers 224 - - nothing expected
 has infer bf16.resnet50 2 - - nothing expected
 has train bf16.resnet18 4.5 5.1 0.882
 has train bf16.resnet18 4.5 9 0.500
+has train bf16.resnet18 4.5 3 1.500
 has gemm bf16.64x32x16.nn 210.5 421 0.500
 has kernel bf16.resnet18.gemm_mma 199.7 100 1.997
 has kernel bf16.resnet18.fused_copy 10.3 5 2.060
