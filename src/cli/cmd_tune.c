@@ -72,7 +72,7 @@ static void measure_from(mica_tuner *tuner, cli_worker *worker, const char *prob
       fprintf(stderr, "%s: %s fails on this device and is put in quarantine: %s\n", problem,
               mica_tuner_candidate(tuner, i), reason);
       if (mica_tuner_quarantine(tuner, i, reason) != MICA_OK)
-        fprintf(stderr, "%s: the quarantine is not kept: %s\n", problem, mica_error_message());
+        fprintf(stderr, "%s: the quarantine cannot be saved for later processes: %s\n", problem, mica_error_message());
     }
     if (how != CLI_MEASURED) continue;
     r->measured++;

@@ -185,7 +185,8 @@ static mica_status find_in_gguf(const mica_foundation *model, const mica_gguf *g
   case 3: form->pooling = MICA_EMBED_POOLING_LAST; return MICA_OK;
   default: break;
   }
-  return mica__fail(MICA_E_UNSUPPORTED, "%s: the key %s is an unknown pooling; Mica knows 0 to 3", model->path, key);
+  return mica__fail(MICA_E_UNSUPPORTED, "%s: the key %s is %lld, but Mica knows only the poolings 0 to 3", model->path,
+                    key, (long long)mica_gguf_integer(value, 0));
 }
 
 mica_status mica__embed_form_find(const mica_foundation *model, mica__embed_form *form) {

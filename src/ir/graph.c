@@ -249,9 +249,10 @@ mica_value mica__graph_add_present(const mica__op *op, const mica_value *operand
   int32_t used = 0;
   for (int32_t k = 0; k < count && !graph; k++) graph = operands[k].graph;
   if (!graph) return null_value;
-  if (count > op->max_inputs || count > MICA__MAX_PRESENT)
+  const int32_t most = op->max_inputs < MICA__MAX_PRESENT ? op->max_inputs : MICA__MAX_PRESENT;
+  if (count > most)
     return mica__graph_fail(graph, MICA_E_INVALID, "%s: there are %d operands, but can be %d at most", op->name,
-                            (int)count, (int)op->max_inputs);
+                            (int)count, (int)most);
   for (int32_t k = 0; k < count; k++) {
     if (!operands[k].graph && k >= op->min_inputs) continue;
     dense[used++] = operands[k]; /* a null required operand is reported below */

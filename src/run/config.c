@@ -233,7 +233,8 @@ static mica_status check_kind(const mica_run *run, const cJSON *item) {
   const bool number = kind == MICA_SETTING_KIND_INT || kind == MICA_SETTING_KIND_REAL;
   const char *value = cJSON_GetStringValue(item);
   char *end = NULL;
-  if (!value) return mica__fail(MICA_E_FORMAT, "the setting %s must be a text in quotes, as all are", item->string);
+  if (!value)
+    return mica__fail(MICA_E_FORMAT, "the setting %s must be a text in quotes, as all settings are", item->string);
   if (number) mica__strtod(value, &end);
   if (number && *value && (end == value || *end))
     return mica__fail(MICA_E_FORMAT, "the setting %s must be a number, not \"%s\"", item->string, value);

@@ -230,7 +230,7 @@ static mica_status print_data(const char *path, char text[MICA__HASH_TEXT]) {
   const bool there = path && stat(path, &about) == 0 && (S_ISREG(about.st_mode) || S_ISDIR(about.st_mode));
   print p = {.left = MOST_BYTES / 4, .block = there ? malloc(BLOCK_BYTES) : NULL};
   *text = '\0';
-  if (there && !p.block) return mica__fail_nomem("a look at the data");
+  if (there && !p.block) return mica__fail_nomem("the fingerprint of the data");
   if (there && S_ISREG(about.st_mode)) {
     p.left = MOST_BYTES;
     p.hash = mica__hash_bytes(p.hash, &about.st_size, sizeof about.st_size);
@@ -240,7 +240,7 @@ static mica_status print_data(const char *path, char text[MICA__HASH_TEXT]) {
   }
   if (there) mica__hash_format(p.hash, text);
   free(p.block);
-  return p.failed ? mica__fail_nomem("a look at the data") : MICA_OK;
+  return p.failed ? mica__fail_nomem("the fingerprint of the data") : MICA_OK;
 }
 
 bool mica__run_data_changed(const mica_run *run) {

@@ -197,9 +197,9 @@ while IFS='|' read -r location offset length reason; do
   external "$location" "$offset" "$length" >"$inside/model.onnx"
   refused "tensor 'w'*external data *'$location'$reason"
 done <<'END'
-../outside.bin|0|16|
-folder/../../outside.bin|0|16|
-/etc/passwd|0|16|
+../outside.bin|0|16|; the path must be relative*
+folder/../../outside.bin|0|16|; the path must be relative*
+/etc/passwd|0|16|; the path must be relative*
 none.bin|0|16|: No such file or directory
 link.bin|0|16|: the path leaves the model's folder
 up/outside.bin|0|16|: the path leaves the model's folder

@@ -71,7 +71,7 @@ damage facts 's/"deviation": \[[^,]*/"deviation": [0/' 'config.json: "deviation"
 damage facts 's/"deviation": \[[^,]*, /"deviation": [/' 'config.json: "deviation" holds 1 values, but must hold 2*'
 damage facts 's/"mean": \[[^,]*/"mean": [1e300/' 'config.json: "mean" holds 1e+300*'
 damage facts 's/"lr": "[^"]*"/"lr": "x"/' 'config.json: the setting lr must be a number, not "x"'
-damage facts 's/"lr": "[^"]*"/"lr": 0.1/' 'config.json: the setting lr must be a text in quotes, as all are'
+damage facts 's/"lr": "[^"]*"/"lr": 0.1/' 'config.json: the setting lr must be a text in quotes, as all settings are'
 damage facts 's/"find-lr": "[^"]*"/"find-lr": "1"/' 'config.json: the setting find-lr must be true or false, not "1"'
 damage facts '/"classes":/d' 'config.json: "classes" is missing*'
 damage facts 's/"input": \[2\]/"input": [0.5]/' 'config.json: "input" holds*'

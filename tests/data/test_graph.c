@@ -7,6 +7,7 @@
 #include "support/check_main.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static mica_status parse(const char *text, mica__molecule *m) { return mica__smiles_parse("s", text, strlen(text), m); }
@@ -50,6 +51,26 @@ START_TEST(molecules_are_counted_as_by_rdkit) {
                   "%s: %d atoms, %d bonds, %d hydrogens, charge %d", good[i].text, m.atom_count, m.bond_count,
                   hydrogens, charge);
     mica__molecule_free(&m);
+  }
+}
+END_TEST
+
+START_TEST(limits_of_molecules_are_named) {
+  static const struct {
+    const char *repeated, *says;
+    size_t count;
+  } wrong[] = {{"C", "character 10001, 'C': at most 10000 atoms of a molecule can be read", 10001},
+               {"C(", "character 2002, '(': at most 1000 branches inside one another can be read", 1001}};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    const size_t length = strlen(wrong[i].repeated);
+    char *text = malloc(wrong[i].count * length + 1);
+    mica__molecule m;
+    ck_assert_ptr_nonnull(text);
+    for (size_t k = 0; k < wrong[i].count; k++) memcpy(text + k * length, wrong[i].repeated, length);
+    text[wrong[i].count * length] = '\0';
+    ck_assert_int_eq(parse(text, &m), MICA_E_FORMAT);
+    ck_assert_msg(strstr(mica_error_message(), wrong[i].says) != NULL, "%s", mica_error_message());
+    free(text);
   }
 }
 END_TEST
@@ -130,4 +151,4 @@ START_TEST(entries_are_listed_by_row_and_by_column) {
 END_TEST
 
 TESTS(ANYWHERE, NULL, NULL, molecules_are_counted_as_by_rdkit, wrong_strings_are_refused_by_position,
-      features_tell_atoms_apart, entries_are_listed_by_row_and_by_column)
+      limits_of_molecules_are_named, features_tell_atoms_apart, entries_are_listed_by_row_and_by_column)

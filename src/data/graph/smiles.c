@@ -2,6 +2,7 @@
 #include "data/graph/smiles.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,12 @@ static mica_status refuse(const parser *p, size_t at, const char *what) {
   return mica__fail(MICA_E_FORMAT, "%s: SMILES character %zu, '%c': %s", p->name, at + 1, c, what);
 }
 
+static mica_status refuse_more(const parser *p, size_t at, int most, const char *what) {
+  char text[80];
+  snprintf(text, sizeof text, "at most %d %s can be read", most, what);
+  return refuse(p, at, text);
+}
+
 static char peek(const parser *p) { return p->at < p->size ? p->text[p->at] : '\0'; }
 static bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
@@ -65,8 +72,8 @@ static mica_status add_bond(parser *p, int32_t from, int32_t to, uint8_t order, 
     if (!bonds) return mica__fail_nomem("a molecule");
     m->bonds = bonds;
   }
-  if (m->bond_count >= MOST_BONDS) return refuse(p, at, "the molecule has too many bonds");
-  if (a->degree == UINT8_MAX || b->degree == UINT8_MAX) return refuse(p, at, "an atom has too many bonds");
+  if (m->bond_count >= MOST_BONDS) return refuse_more(p, at, MOST_BONDS, "bonds of a molecule");
+  if (a->degree == UINT8_MAX || b->degree == UINT8_MAX) return refuse_more(p, at, UINT8_MAX, "bonds of an atom");
   a->degree++, b->degree++;
   if (!order) order = a->aromatic && b->aromatic ? MICA__BOND_AROMATIC : 1;
   m->bonds[m->bond_count++] = (mica__bond){from, to, order};
@@ -75,7 +82,7 @@ static mica_status add_bond(parser *p, int32_t from, int32_t to, uint8_t order, 
 
 static mica_status add_atom(parser *p, mica__atom atom, size_t at) {
   mica__molecule *m = p->out;
-  if (m->atom_count == MICA__MOST_ATOMS) return refuse(p, at, "the molecule has too many atoms");
+  if (m->atom_count == MICA__MOST_ATOMS) return refuse_more(p, at, MICA__MOST_ATOMS, "atoms of a molecule");
   if (m->atom_count == p->atom_room) {
     p->atom_room = 2 * p->atom_room + 16;
     mica__atom *atoms = realloc(m->atoms, (size_t)p->atom_room * sizeof *atoms);
@@ -236,7 +243,7 @@ static mica_status read_bond(parser *p) {
 static mica_status read_branch(parser *p) {
   if (peek(p) == '(') {
     if (p->last < 0 || p->order || p->fresh) return refuse(p, p->at, "a branch needs an atom before it");
-    if (p->depth == MOST_BRANCHES) return refuse(p, p->at, "branches are nested too deeply");
+    if (p->depth == MOST_BRANCHES) return refuse_more(p, p->at, MOST_BRANCHES, "branches inside one another");
     p->branches[p->depth++] = p->last;
     p->fresh = true;
     p->at++;

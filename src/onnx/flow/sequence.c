@@ -113,10 +113,13 @@ static mica_status part_sizes(mica__lowering *l, const mica__onnx_node *node, co
   *sizes = *given;
   if (given->shape.rank == 1 && given->count) return MICA_OK;
   int64_t size = given->count ? given->values[0] : 1, count = size > 0 ? extent / size + (extent % size != 0) : 0;
-  int64_t *values = size > 0 && count <= 65536 ? mica__lower_room(l, (size_t)count, sizeof *values) : NULL;
-  if (!values)
+  if (size < 1 || extent < 0 || count > 65536)
     return mica__lower_fail(l, node, MICA_E_UNSUPPORTED,
-                            "split is %lld, but must be at least 1 and give at most 65536 parts", (long long)size);
+                            "split is %lld (1 if it is absent), but must be at least 1 and cut the axis, whose extent "
+                            "must be known, into at most 65536 parts",
+                            (long long)size);
+  int64_t *values = mica__lower_room(l, (size_t)count, sizeof *values);
+  if (!values && count) return l->status;
   for (int64_t i = 0; i < count; i++) values[i] = i + 1 < count ? size : extent - i * size;
   *sizes = (mica__integers){values, count, MICA_SHAPE(count)};
   return MICA_OK;

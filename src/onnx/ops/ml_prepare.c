@@ -5,6 +5,21 @@
 
 #include <math.h>
 
+/* The message for a list that has neither one number nor one per feature. */
+static void fail_features(mica__lowering *l, const mica__onnx_node *node, const char *name, int64_t count,
+                          mica_shape shape) {
+  const int64_t features = shape.rank ? shape.dim[shape.rank - 1] : 0;
+  if (features >= 0)
+    mica__lower_fail(
+        l, node, MICA_E_SHAPE,
+        "%s has %lld numbers, but must have 1 or %lld (one per feature); operand 0 must have rank 1 or above", name,
+        (long long)count, (long long)features);
+  else
+    mica__lower_fail(l, node, MICA_E_SHAPE,
+                     "%s has %lld numbers, but must have 1, because the number of features of operand 0 is not known",
+                     name, (long long)count);
+}
+
 /* Reads a list of one number, or of one per element of the last axis. Null, with an error recorded, for other
  * lengths. */
 static mica_value per_feature(mica__lowering *l, const mica__onnx_node *node, const char *name, mica_value x) {
@@ -13,10 +28,7 @@ static mica_value per_feature(mica__lowering *l, const mica__onnx_node *node, co
   const mica_shape shape = mica_value_shape(x);
   if (shape.rank && list.count && (list.count == 1 || list.count == shape.dim[shape.rank - 1]))
     return mica__ml_constant(l, mica_value_dtype(x), MICA_SHAPE(list.count), list.values);
-  mica__lower_fail(
-      l, node, MICA_E_SHAPE,
-      "%s has %lld numbers, but must have 1 or %lld (one per feature); operand 0 must have rank 1 or above", name,
-      (long long)list.count, shape.rank ? (long long)shape.dim[shape.rank - 1] : 0);
+  fail_features(l, node, name, list.count, shape);
   return (mica_value){0};
 }
 
@@ -53,10 +65,7 @@ static mica_value imputed_integers(mica__lowering *l, const mica__onnx_node *nod
   const mica_shape shape = mica_value_shape(x);
   mica__onnx_ints(node, "imputed_value_int64s", &list);
   if (!shape.rank || !list.count || (list.count != 1 && list.count != shape.dim[shape.rank - 1])) {
-    mica__lower_fail(l, node, MICA_E_SHAPE,
-                     "imputed_value_int64s has %lld numbers, but must have 1 or %lld (one per feature); operand 0 must "
-                     "have rank 1 or above",
-                     (long long)list.count, shape.rank ? (long long)shape.dim[shape.rank - 1] : 0);
+    fail_features(l, node, "imputed_value_int64s", list.count, shape);
     return (mica_value){0};
   }
   return mica_cast(mica__ml_integers(l, MICA_SHAPE(list.count), list.values), mica_value_dtype(x));

@@ -71,7 +71,8 @@ mica_status mica__run_note_given_scale(mica_run *run, bool *given) {
   if (!*given) return MICA_OK;
   if (!mean || !deviation) return mica__fail(MICA_E_INVALID, "give both mean and deviation, or neither");
   if (run->task->input->traits.own_input || run->task->input->onnx.input || (shape.rank != 1 && shape.rank != 3))
-    return mica__fail(MICA_E_INVALID, "mean and deviation are for pictures and rows of numbers");
+    return mica__fail(MICA_E_INVALID,
+                      "mean and deviation are for tasks whose inputs are only pictures, or only rows of numbers");
   MICA_TRY(note_list(run, "mean", (size_t)shape.dim[0]));
   return note_list(run, "deviation", (size_t)shape.dim[0]);
 }

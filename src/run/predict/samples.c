@@ -490,7 +490,7 @@ mica_status mica__samples_read(mica_run *run, const mica_run_input *input, mica_
   mica_status status = MICA_OK;
   if (input->data) return read_dataset(run, input->data, input->part, input->count, s);
   if (input->text) {
-    if (pictures) return mica__fail(MICA_E_INVALID, "the network was trained on pictures; rows cannot be given");
+    if (pictures) return mica__fail(MICA_E_INVALID, "the network was trained on pictures; a text cannot be given");
     return read_table(run, input, NULL, s);
   }
   if (!input->file_count) return mica__fail(MICA_E_INVALID, "there is nothing to predict from");

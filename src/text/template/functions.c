@@ -23,13 +23,14 @@ mica_status mica__function_range(ARGUMENTS) {
   mica__object *items = NULL;
   (void)self;
   if (call->count < 1 || call->count > 3 || call->named)
-    return mica__fail(MICA_E_FORMAT, "range takes one to three integers");
+    return mica__fail(MICA_E_FORMAT, "range takes one to three integers, which cannot be given by name");
   for (size_t i = 0; i < call->count; i++)
     MICA_TRY(mica__argument_integer(&call->items[i], 0, &n[call->count == 1 ? 1 : i]));
-  if (n[2] == 0) return mica__fail(MICA_E_FORMAT, "range() arg 3 must not be zero");
+  if (n[2] == 0) return mica__fail(MICA_E_FORMAT, "the step of a range, its third argument, must not be 0");
   int64_t distance = 0;
   if (__builtin_sub_overflow(n[1], n[0], &distance) || n[2] == INT64_MIN)
-    return mica__fail(MICA_E_FORMAT, "a range may have at most %d items", MOST_RANGE);
+    return mica__fail(MICA_E_FORMAT,
+                      "the ends of a range must be less than 2^63 apart, and its step must be above -2^63");
   if ((distance > 0) == (n[2] > 0) && distance != 0) count = distance / n[2] + (distance % n[2] != 0);
   if (count > MOST_RANGE) return mica__fail(MICA_E_FORMAT, "a range may have at most %d items", MOST_RANGE);
   MICA_TRY(mica__render_step(run, (size_t)count * sizeof *items));

@@ -50,8 +50,8 @@ bool mica__parser_take(mica__parser *p, const char *text) {
 static mica_status unexpected(const mica__parser *p, const char *wanted) {
   size_t bytes;
   const char *token = text_of(p, &bytes);
-  if (is_kind(p, MICA__TOKEN_END)) return mica__fail(MICA_E_FORMAT, "the template ends where %s is missing", wanted);
-  return mica__fail(MICA_E_FORMAT, "'%.*s' where %s is missing", (int)(bytes < 40 ? bytes : 40), token, wanted);
+  if (is_kind(p, MICA__TOKEN_END)) return mica__fail(MICA_E_FORMAT, "expected %s, but the template ends", wanted);
+  return mica__fail(MICA_E_FORMAT, "expected %s, but found '%.*s'", wanted, (int)(bytes < 40 ? bytes : 40), token);
 }
 
 mica_status mica__parser_expect(mica__parser *p, const char *text) {
@@ -301,7 +301,7 @@ static mica_status parse_subscript(mica__parser *p, mica__syntax *a, mica__synta
     MICA_TRY(mica__parser_node(p, MICA__NODE_LITERAL, &made->b));
     return parse_number(p, &made->b->value);
   }
-  if (!is_kind(p, MICA__TOKEN_NAME)) return unexpected(p, "a name behind '.'");
+  if (!is_kind(p, MICA__TOKEN_NAME)) return unexpected(p, "a name after '.'");
   made->kind = MICA__NODE_ATTRIBUTE;
   made->value = mica__object_text(name, bytes);
   p->at++;
