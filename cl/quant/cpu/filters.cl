@@ -81,7 +81,7 @@ static inline void put_pixels(__private const uchar *v, __global uchar *y, const
 
 #define NO_UNROLL _Pragma("nounroll")
 
-/* done = finished sums of a tile; `result` is that of the sums t. */
+/* done = finished sums of a tile; `result` is an expression for the results of 16 sums t. */
 #define FINISH_TILE(unroll, result)                                                                                    \
   for (int h = 0; h < HALVES; h++) {                                                                                   \
     const int16 rest = vload16(h, n.rest);                                                                             \

@@ -228,7 +228,7 @@ static inline void pack_columns(__private B_TYPE *to, __global const uchar *x, c
 
 #include "quant/cpu/tile.clh"
 
-/* done = finished sums of a panel's rows; `result` is that of 16 sums t. */
+/* done = finished sums of a panel's rows; `result` is an expression for the results of 16 sums t. */
 #define FINISH_ROWS(result)                                                                                            \
   for (int i = 0; i < rows; i++) {                                                                                     \
     const int row = first_row + i, of_all = a_batch * row_batch + row, zero = ROW_ZERO(of_all);                        \

@@ -1,4 +1,5 @@
-/* Adds other bytes to a convolution's and quantizes the sums again: the residual connections of integer networks. */
+/* Adds other bytes to the bytes that a convolution gives, and quantizes the sums again: the residual connections of
+ * integer networks. */
 #include "base/arith.h"
 #include "cl/quant/fields.clh"
 #include "ops/quant/int8.h"

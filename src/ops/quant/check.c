@@ -116,7 +116,7 @@ static mica_status check_cases(mica__check *check, const mica__op *op, bool conv
   return check_on(check, op, conv, MICA__ON_ANY, NULL, list, count);
 }
 
-/* Cases as on a CPU, in each variant of a kernel that the device has. */
+/* Checks a list of cases with the kernels of CPUs, once for each variant of this kernel that fits the device. */
 static mica_status check_variants(mica__check *check, const mica__op *op, bool conv, const mica__kernel_desc *desc,
                                   const int8_case *list, size_t count) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(check->queue));

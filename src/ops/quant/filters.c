@@ -28,7 +28,8 @@ MICA__PACKED(size_fields, FILTERS_SIZES);
 
 #define FILTERS 32
 
-/* The pixels of a tile, for lines of q pixels. Low tiles load filters for fewer pixels. */
+/* The number of pixels of a tile with which lines of q pixels take the least work. *cost: that work, in pixels.
+ * Tiles of fewer pixels cost more per pixel, because they use each load of the filters less. */
 static int32_t pixels_of_tile(int64_t q, double *cost) {
   static const struct {
     int32_t pixels;
@@ -56,8 +57,8 @@ static const char *unable(const void *problem) {
   return NULL;
 }
 
-/* Compares the results that are computed, with those of tiles of 32 pixels of joined lines by 8 filters, whose inner
- * loop is as fast. */
+/* Declines unless this kernel computes fewer than 1.1 times the results of the others, dropped ones included. The
+ * others take tiles of 32 pixels of an image's joined lines by 8 filters, and their inner loop is as fast. */
 static const char *decline(const mica__task *task) {
   const mica__int8 *p = problem_of(task);
   const char *reason = mica__exec_declines(p->exec, task, &mica__int8_filters_kernel);

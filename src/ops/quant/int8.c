@@ -102,7 +102,7 @@ static mica_conv_config config_of(const mica__int8_attrs *attrs) {
   return config;
 }
 
-/* Checks the bytes that are added to a convolution's, and sets the result's type to that of the sums. */
+/* Checks the bytes that are added to a convolution's result, and sets the result's type to the type of the sums. */
 static mica_status check_other(const mica__int8_attrs *attrs, const mica__type *inputs, mica__type *out) {
   const int32_t at = mica__int8_input(attrs, MICA__INT8_OTHER);
   for (int32_t i = MICA__INT8_OTHER_SCALE; i < MICA__INT8_OPERANDS; i++) {
@@ -179,7 +179,7 @@ static float real_of(const reference *r, double value, mica__int8_operand scale)
   return ((float)value - (float)number(r, scale + 1, 0, 0)) * (float)number(r, scale, 0, 1);
 }
 
-/* The byte after the addition of the other byte with this index. */
+/* Adds the other byte with this index to a byte of the result. Returns the byte as it is if nothing is added. */
 static double add_other(const reference *r, double byte, int64_t index) {
   const mica__int8_attrs *attrs = r->attrs;
   if (!r->in[MICA__INT8_OTHER]) return byte;
@@ -191,7 +191,8 @@ static double add_other(const reference *r, double byte, int64_t index) {
   return byte_of(step, attrs->sum_to);
 }
 
-/* Computes in f32, like a device. */
+/* The result for a sum, which is given as the bits of an i32, before other bytes are added. Computes in f32, like a
+ * device. */
 static double finish(const reference *r, uint32_t bits, int64_t first, int64_t second) {
   const mica__int8_attrs *attrs = r->attrs;
   int32_t sum = (int32_t)bits;

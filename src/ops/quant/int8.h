@@ -1,11 +1,11 @@
 /* ops/quant/int8.h: products of 8-bit values as data, and the kernels that compute them.
  *
- *   int8_matmul (a, b, ...)   y = finish(sum over k of (a[.., i, k] - a zero) (b[.., k, j] - b zero))
- *   int8_conv (x, w, ...)     the same for a convolution, with x's zero point as padding; with OTHER its bytes are
- *                             dequantized, added to others and quantized again (cl/quant/add.cl)
- *   int8_max_pool (x)         the largest bytes of windows (pool.c)
+ *    int8_matmul (a, b, ...)   y = finish(sum over k of (a[.., i, k] - a zero) (b[.., k, j] - b zero))
+ *    int8_conv (x, w, ...)     the same for a convolution, with x's zero point as padding; if there is OTHER, the bytes
+ *                              of y and of OTHER are dequantized and added, and the sums quantized again
+ *                              (cl/quant/add.cl)
  *
- * They have no builders: match.c finds them in graphs. cl/quant/product.clh defines `finish`. */
+ *  They have no builders: match.c finds them in graphs. cl/quant/product.clh defines `finish`. */
 #ifndef MICA_OPS_QUANT_INT8_H
 #define MICA_OPS_QUANT_INT8_H
 
@@ -118,7 +118,7 @@ void mica__int8_packed_free(mica__int8_packed *packed);
 /* Begins a launch with packed arguments, which cl/quant/fields.clh lists: operands, FINISH_FIELDS, sizes. */
 mica_status mica__int8_begin(const mica__int8 *p, const mica__kernel_desc *desc, int32_t *values, mica__launch *launch);
 void mica__int8_push_finish(const mica__int8 *p, const mica__int8_form *form, mica__launch *launch);
-/* 1 if each row or column has its own number, 0 if all share one. */
+/* 1 if each row or column has its own number, 0 if all share one or tensor is NULL. */
 int32_t mica__int8_step(const mica_tensor *tensor);
 /* True if zero points are I32. */
 bool mica__int8_int_zeros(const mica__int8 *p);

@@ -118,7 +118,8 @@ static bool is_one_number(const mica_graph *graph, int32_t part) {
 
 typedef bool match_fn(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attrs);
 
-/* The tree above a product. */
+/* What follows a product in the graph, found from the last node back. product: the next node to look at, in the end
+ * the product. */
 typedef struct above {
   mica__int8_attrs *attrs;
   int32_t product, bias, y_scale, y_zero;
@@ -185,7 +186,8 @@ static void peel_bias(const mica_graph *graph, above *t, const mica__op *op, mat
   }
 }
 
-/* Matches a sum as i32: the cast of a product whose scales are all 1. */
+/* Matches a cast of real numbers to i32. If they are a product whose scales are all 1, which the caller checks, it
+ * gives the sums. */
 static bool peel_cast(const mica_graph *graph, above *t) {
   int32_t in[4];
   if (!mica__pattern_op(graph, t->product, &mica__op_cast, in)) return false;

@@ -209,7 +209,8 @@ static bool columns_are_alike(const mica__int8 *p) {
 /* The most channels for which a group of quant/cpu/product.cl can pack its own columns. */
 #define MOST_DEPTH 1024
 
-/* True if the columns are the pixels of an image as it lies in memory. */
+/* True if the columns are the pixels of an image as it lies in memory, with no more channels than a group can pack
+ * itself. */
 static bool is_raw(const mica__int8 *p, const mica__int8_form *form) {
   const mica__conv_dims *d = &p->dims;
   if (!p->conv || mica__int8_steps(p, form) * form->per > MOST_DEPTH) return false;
@@ -218,7 +219,8 @@ static bool is_raw(const mica__int8 *p, const mica__int8_form *form) {
   return d->out[1] == 1;
 }
 
-/* Describes the layout of such columns for that kernel. */
+/* Sets the strides of columns that are the pixels of images as they lie in memory (is_raw): b_batch and wide in the
+ * images, step_step where a group of quant/cpu/product.cl packs its columns. */
 static void lie_raw(const mica__int8 *p, const mica__int8_form *form, mica__int8_packed *packed) {
   packed->step_step = form->column_width;
   packed->wide = p->dims.out[2];
@@ -443,8 +445,8 @@ static const char *decline_mma(const mica__task *task) {
   return reason ? reason : p->m < 16 ? "there are too few rows" : NULL;
 }
 
-/* If other bytes are to be added, which kernels of GPUs cannot do: launches the convolution without them and adds them
- * in a second launch. *status receives the result. */
+/* If other bytes are to be added, which kernels of GPUs cannot do: launches the convolution without them, adds them
+ * in a second launch, and returns true. *status receives the result. */
 static bool added_apart(const mica__int8 *p, mica_status *status) {
   const bool apart = has(p, MICA__INT8_OTHER);
   if (apart) *status = mica__int8_conv_then_add(p, p->launch);

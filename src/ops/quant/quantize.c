@@ -374,7 +374,8 @@ mica_value mica_fake_quantize(mica_value x, mica_value scale, const mica_quantiz
   /* In 16 bits the rounding error could not be added back exactly. */
   b.x = mica__widen(b.x);
   b.scale = mica_cast(b.scale, mica_value_dtype(b.x));
-  /* Counts the caller's scales, because blocks that do not divide the axis are repeated in b.scale. */
+  /* Counts the scales that the caller gave: b.scale has one for each index of the axis if blocks do not divide it
+   * evenly. */
   const double scales = (double)count_of(mica_value_shape(scale));
   if (!config->plain_gradient) b.scale = gradient_scaled(b.x, b.scale, scales, r.high);
   mica_value steps = mica_clip(mica_div(b.x, b.scale), r.low, r.high);
