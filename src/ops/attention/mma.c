@@ -157,7 +157,7 @@ static void set_values(const mica__attention *a, const mica__variant *variant, i
 }
 
 /* Chooses the largest tiles that fit and are neither mostly empty nor too few for the device's compute units; else
- * the smallest that fit. The task's variant, if it has one, is taken in any case. NULL if none has room. */
+ * the smallest that fit. If the task has a variant, that is the only choice. NULL if none has room. */
 static const mica__variant *choose(const mica__task *task, int32_t *values) {
   const mica__attention *a = task->problem;
   const mica__kernel_desc *desc = kernel_of(a);

@@ -65,7 +65,7 @@ static mica_status batch_stride(const char *name, const mica_tensor *operand, co
                         mica_shape_format(shape, text));
     if (!inner) *stride = step;
     inner = true;
-    /* It cannot overflow, because the tensor lies inside its buffer. */
+    /* The span cannot overflow, because the tensor lies inside its buffer. */
     span = step * d->dim[i];
   }
   return MICA_OK;

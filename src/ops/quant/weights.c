@@ -310,8 +310,9 @@ static int32_t behind_shapes(const mica_graph *graph, int32_t id) {
   }
 }
 
-/* True if there is one scale, or one per column, or one per column and group; *group receives the group's size. `whole`
- * is q's shape, or q's with its axis k divided. */
+/* True if `part`, the scales or the zero points, has one number, or one per column, or one per column and group of
+ * k. *group: the values along k of such a group, 0 for all. `whole` is q's shape, or q's with its axis k divided
+ * into groups. */
 static bool find_group(const mica_graph *graph, int32_t part, mica_shape whole, bool by_k, int64_t *group) {
   mica_shape own = mica__graph_node(graph, part)->type.shape, want = whole;
   int32_t inner = by_k ? whole.rank - 2 : whole.rank - 1;
@@ -337,8 +338,8 @@ static int32_t stored_behind(const mica_graph *graph, int32_t id, mica__weights_
   return behind_shapes(graph, node->inputs[0]);
 }
 
-/* One pass over the weights serves 4 rows. With two passes bytes are no faster than f32, with three also nibbles: 4096
- * x 4096 on two cores of a Zen 4, 2026-11-25. */
+/* One pass over the weights serves 4 rows. With two passes bytes are no faster than f32, and with three passes
+ * nibbles are not either: 4096 x 4096 on two cores of a Zen 4, 2026-11-25. */
 static int64_t most_rows(int64_t bits) { return bits == 8 ? 4 : MICA_QUANT_ROWS / 2; }
 
 static bool match_weights(const mica__match *match, int32_t root, int32_t *inputs, int32_t *count, void *attributes) {

@@ -101,8 +101,8 @@ static int64_t block_of(int64_t panels, int64_t most, int64_t others, int64_t wa
 
 /* The number of panels of B that a group packs for itself and multiplies by all of A. 0, so that a launch before
  * packs B, if cores would be idle or a panel is too large, if B is constant or shared by several batches, or if it
- * is adjacent along no dimension. For a group of its own it pays, because packing on one core and reading on another
- * costs as much as the multiplication. */
+ * is adjacent along no dimension. Otherwise it pays, because packing on one core and reading on another costs as
+ * much as the multiplication. */
 static int64_t own_columns(const mica__gemm *gemm, int64_t units) {
   const int64_t wide = mica__ceil_div(gemm->n, SIDE), bytes = 4 * SIDE * cut_of(gemm).steps;
   const bool changes = !(gemm->constant & 2) && (gemm->batches == 1 || gemm->b.batch != 0);

@@ -84,7 +84,8 @@ static int64_t block_m(const mica__core_model *core) { return core->l2_floats / 
 #define LONG_K 512
 #define IN_PLACE_M 128
 /* With one batch, a D of more rows than this is cut into an even number of blocks of rows. One of fewer rows is
- * first a single block, so that one group reads B once; choose_blocks cuts it further only if nothing is packed. */
+ * first a single block, so that one group reads B once, unless B is read in place for a k of at most short_depth.
+ * choose_blocks then cuts it further only if nothing is packed. */
 #define UNCUT_M 64
 /* Blocks of a B that is read only once: short in K, so that rows are read in long runs and sums stay in the first level
  * cache. */

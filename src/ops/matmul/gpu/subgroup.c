@@ -10,8 +10,8 @@ static const mica__kernel_param params[] = {
     MICA__INT("MICRO_M", "rows a subgroup computes", 4, 8, 16),
     MICA__INT("MICRO_N", "columns a work-item computes", 1, 2, 4),
 };
-/* One variant for each smallest subgroup size: 32 sums per work-item if 8 of them share the 4 KiB of a thread's
- * registers, 16 if 16 share 8 KiB. No device chooses the emulation; only checks run it. */
+/* One variant for each smallest subgroup size. 8 work-items share the 4 KiB of a thread's registers, and each has 32
+ * sums; 16 share 8 KiB, and each has 16 sums. No device chooses the emulation; only checks run it. */
 static const mica__variant variants[] = {
     {.name = "intel.8",
      .classes = MICA__ON_GPU,
