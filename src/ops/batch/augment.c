@@ -117,7 +117,8 @@ static void set_mixing(const mica__augment *a, int32_t *values, int mix) {
   mica__kernel_set(&mica__augment_kernel, values, "MIX", mix);
 }
 
-/* Builds the kernel for batches that are mixed in the other way, so that no later step waits for it. */
+/* Builds the kernel for the way of mixing that this batch does not use (a rectangle or blending), so that no later
+ * step waits for it. */
 static mica_status build_other(mica_queue *queue, const mica__augment *a, const int32_t *values) {
   int32_t other[MICA__MAX_PARAMS];
   mica__kernel *kernel = NULL;

@@ -39,8 +39,8 @@ static mica__gemm product(const mica__conv *conv) {
 #define FEWEST_COLUMNS_CPU 128
 #define FEWEST_COLUMNS_GPU 256
 
-/* True if tensor cores take the convolution but not the product: in 16 bits they need whole pieces, which a copy with
- * channels last provides. */
+/* True if tensor cores take the convolution but not the product: in 16 bits they need whole pieces of 16 bytes,
+ * which a convolution gets by copying its operands with channels last. */
 static bool wants_convolution(const mica__task *task) {
   const mica__gemm gemm = product(task->problem);
   const mica__task as_product = {.problem = &gemm, .device = task->device};
@@ -55,8 +55,8 @@ static const char *decline(const mica__task *task) {
   return wants_convolution(task) ? "tensor cores compute it as a convolution only" : NULL;
 }
 
-/* From this many images on, filters are packed once and not by every group of every image, if the multiply-adds of all
- * images make the cost of another launch small. */
+/* Filters are packed once, and not by every group of every image, from this many images on, if the multiply-adds of
+ * all images together take much longer than another launch. */
 #define SHARING_IMAGES 4
 #define SHARING_WORK 32e6
 

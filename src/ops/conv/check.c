@@ -223,7 +223,8 @@ static mica_status run_case(mica__check_group *group, const mica__impl *impl, co
 
 static const char *const passes[] = {"forward", "backward data", "backward filter"};
 
-/* every: only every n-th case of the full grid runs. */
+/* Checks a variant in one setting, as a group: over the quick grid, or over every `every`-th case of the full grid.
+ * Ends at the first wrong case. */
 static mica_status check_setting(mica__check *check, const mica__impl *impl, const mica__variant *variant,
                                  const setting *s, mica__conv_pass pass, size_t every) {
   bool all = check->level == MICA__CHECK_FULL;
@@ -262,10 +263,11 @@ static size_t first_setting(const mica__check *check, const mica__impl *impl, co
   return s;
 }
 
-/* On the full grid the last variant that fits the device runs all settings; all others run only the first setting that
- * they take. A CPU there also runs the last variant of each GPU kernel, in that one setting: building more would take
- * longer than all other checks together. A GPU runs no kernels of CPUs: their vectors are not aligned there, and
- * NVIDIA's driver loses the device on conv_cpu_direct_n. */
+/* Runs each variant that fits the device in the first setting that the last of them takes, and on the full grid this
+ * last one in all settings. If none fits, the last variant of all still runs in one setting in dry runs and, on the
+ * small and the full grid, on CPUs, so that these check the GPU kernels; building more would take longer than all
+ * other checks together. A GPU runs no kernels of CPUs: their vectors are not aligned there, and NVIDIA's driver
+ * loses the device on conv_cpu_direct_n. */
 mica_status mica__conv_check_impl(mica__check *check, const mica__impl *impl, mica__conv_pass pass) {
   const mica__kernel_desc *kernel = impl->kernel;
   const mica_device_info *device = mica_engine_device(check->engine);

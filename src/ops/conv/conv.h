@@ -45,17 +45,17 @@ typedef struct mica__conv {
   mica_queue *prologue;    /* if w is constant: takes launches that depend only on w; else NULL */
   bool lends;              /* other launches may use values derived from the operand read in windows, x forward, else y
                             * (mica__exec.lends) */
-  /* Bits of mica__conv_last: such an operand is a view, in its own shape, of memory in which its channels are last, in
-   * whole pieces (ops/conv/gpu/channels_last.h). Only the implementations of mica__conv_last_impls take such a
-   * problem. */
+  /* Bits of mica__conv_last: the tensors whose channels are last in memory, in whole pieces
+   * (ops/conv/gpu/channels_last.h). Each is given as a view in the shape with channels first. Only the
+   * implementations of mica__conv_last_impls take a problem with such bits. */
   unsigned last;
   bool allow_tf32;  /* as in mica_conv_config, for f32 */
   bool nontemporal; /* stored past the caches, which would keep little of such a large result */
 } mica__conv;
 
 typedef enum mica__conv_last { MICA__CONV_X_LAST = 1, MICA__CONV_Y_LAST = 2 } mica__conv_last;
-/* True if the result, and so the addend, have their channels last. They are whole pieces then, and in the
- * epilogue, C and D have a row for each pixel and a column for each channel. */
+/* True if the result, and so the addend, have their channels last; false for a filter gradient. The channels are
+ * then whole pieces, and in the epilogue C and D have a row for each pixel and a column for each channel. */
 bool mica__conv_is_result_last(const mica__conv *conv);
 
 /* Makes the problem after all checks that mica/conv.h promises. The tensor of the result is not read. */
@@ -74,8 +74,8 @@ void mica__conv_lead_ones(mica__conv_dims *dims);
 /* The output extent; 0 if the filter does not fit once. more: zeros after the last element, beyond `pad`. */
 int64_t mica__conv_extent(int64_t in, int64_t filter, int64_t stride, int64_t pad, int64_t more, int64_t dilation);
 
-/* Drops the taps at both ends that read only padding, which most do if planes are smaller than filters. Tap t reads
- * pixels o stride + first + t delta. Returns the number of dropped taps at the beginning. */
+/* Reduces *taps by the taps at both ends that read only padding, which most do if planes are smaller than filters.
+ * Tap t reads pixels o stride + first + t delta. Returns the number of dropped taps at the beginning. */
 int64_t mica__conv_drop_idle(int64_t in, int64_t out, int64_t stride, int64_t first, int64_t delta, int64_t *taps);
 
 /* The product of three numbers. */
@@ -100,7 +100,8 @@ bool mica__conv_tuner_problem(const mica__conv *conv, char problem[MICA__TUNING_
 /* In tune.c. */
 extern const struct mica__tunable mica__conv_tunable;
 
-/* The first rows of every conv kernel's table, and their values in shipped variants. All operands have type D_T. */
+/* The first rows of the tables of conv kernels that end in an epilogue, and their values in shipped variants. x, w
+ * and y have type D_T. */
 #define MICA__CONV_TYPES MICA_F32, MICA_F16, MICA_BF16
 #define MICA__CONV_PARAMS(...)                                                                                         \
   MICA__DTYPE("D_T", "type of x, w and y", __VA_ARGS__), MICA__DTYPE("ACC_T", "type of sums", MICA_F32, MICA_F64),     \
@@ -117,7 +118,8 @@ void mica__conv_push_dims(mica__launch *launch, const mica__conv_dims *dims);
 
 /* The implementations of each pass, in order, the reference last; each list ends in NULL. */
 extern const mica__impl *const *const mica__conv_impls[MICA__CONV_PASSES];
-/* The implementations for operands with channels last; the last one copies them back and takes the lists above. */
+/* The implementations for operands with channels last; the last of them copies the operands back and chooses from
+ * the lists above. */
 extern const mica__impl *const *const mica__conv_last_impls[MICA__CONV_PASSES];
 extern const mica__impl mica__conv_channels_first;
 /* The kernels of all implementations; ends in NULL. */
@@ -141,11 +143,12 @@ void mica__conv_reference(const mica__conv_dims *dims, mica__conv_pass pass, con
 double mica__conv_reference_at(const mica__conv_dims *dims, mica__conv_pass pass, mica_dtype dtype, const void *a,
                                const void *b, int64_t at, double *magnitude);
 
-/* True if mica__conv_gpu_wgrad_mma reads x and y in place, with channels first: filters have one element, and images
- * are whole pieces. */
+/* True if mica__conv_gpu_wgrad_mma reads x and y in place, with channels first: filters have one element, stride 1
+ * and no padding, images are whole pieces, and x and y begin with a piece. */
 bool mica__conv_wgrad_is_plain(const mica__conv *conv);
 
-/* For mica__impl.unable of implementations with tiles of bf16 (common/cpu/tiles.clh). */
+/* For mica__impl.unable of implementations with tiles of bf16 (common/cpu/tiles.clh): NULL for bf16, one group and
+ * no depth, else the reason. */
 const char *mica__conv_tiles_unable(const void *problem);
 
 /* In check.c. */

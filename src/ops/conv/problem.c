@@ -173,7 +173,8 @@ static const mica_tensor *result_of(const mica__conv *conv) {
   return conv->pass == MICA__CONV_FWD ? conv->y : conv->pass == MICA__CONV_BWD_DATA ? conv->x : conv->w;
 }
 
-/* names: the names of x, w and y in the pass. */
+/* MICA_E_INVALID if the result is read-only or overlaps an operand; the addend may be the result itself. names: what
+ * the pass calls x, w and y. */
 static mica_status check_overlaps(const mica_conv_epilogue *epilogue, const mica__conv *conv,
                                   const char *const names[3]) {
   const mica_tensor *result = result_of(conv), *const tensors[] = {conv->x, conv->w, conv->y};

@@ -34,7 +34,8 @@ static void multiply_power(const mica_graph *graph, int32_t id, double exponent,
   for (int i = 0; p->fits && i < (int)exponent; i++) multiply(graph, id, depth, p);
 }
 
-/* Divides by a number, or by a value if it is the first divisor. */
+/* Multiplies p by in[0] / in[1]. in[1] may be a number other than 0 or, once, a value, which becomes the divisor;
+ * else p no longer fits. */
 static void divide(const mica_graph *graph, const int32_t in[4], int32_t depth, product *p) {
   double n = 0;
   bool number = mica__pattern_number(graph, in[1], &n);
@@ -162,7 +163,7 @@ MICA__WRITTEN_OUT(silu) {
          is_logistic_divisor(match->graph, inputs[0], p.divisor);
 }
 
-/* number * gate = (1 + f(u)) / 2 */
+/* True if number * gate = (1 + f(u)) / 2; *u is then u. */
 static bool is_half_of(const mica_graph *graph, int32_t gate, double number, const mica__op *f, int32_t *u) {
   int32_t in[4];
   line sum = line_of(graph, gate);

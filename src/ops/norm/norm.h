@@ -10,15 +10,15 @@
  * the axes as 1. */
 mica_value mica__standardize(mica_value x, mica_axes axes, double epsilon, mica_value *mean, mica_value *variance);
 
-/* Returns z, x standardised by that factor, with its own gradient for x, which bypasses the computation of factor and
- * mean. */
+/* Returns z, which must be x standardised by `factor`, with a gradient of its own for x, which bypasses the
+ * computation of factor and mean. */
 mica_value mica__standardized(mica_value z, mica_value x, mica_value factor, mica_axes axes);
 
 /* mica__op.infer and mica__op.view of an op that returns its first operand. */
 mica_status mica__infer_passed(const mica__type *inputs, int32_t input_count, void *attrs, mica__type *out);
 bool mica__view_passed(const mica__node *node, mica_shape input, mica__access *access);
 
-/* y scale + bias in x's type; either may be null, and both broadcast. */
+/* y scale + bias in x's type. scale and bias may be null, and broadcast. */
 mica_value mica__scaled(mica_value y, mica_value x, mica_value scale, mica_value bias);
 
 /* mica_batch_norm_ranks on the communicator's channels `channel` and `channel` + 1. */

@@ -164,7 +164,8 @@ static const mica__kernel_desc max_pool_grad_each = {
 static const mica__kernel_desc max_pool_grad_strips = {
     MICA__KERNEL("max_pool_grad_strips", "pool/max_pool_grad.cl", grad_strips_params, grad_strips_variants)};
 
-/* How a work-item of a kernel that walks over lines does so; per is 0 if this kernel cannot run. */
+/* How a work-item walks over lines, in a kernel that does so. per: the lines of a work-item; 0 if the kernel cannot
+ * run. */
 typedef struct walk {
   int64_t per, width;
   int64_t length;              /* of a line with its padding */
@@ -439,8 +440,8 @@ static const mica__launch_case cases[] = {
 static const mica_dtype integers[] = {MICA_I8, MICA_U8, MICA_I32, MICA_I64, MICA_U16, MICA_U32, MICA_U64};
 #define INTEGER_COUNT (sizeof integers / sizeof *integers)
 
-/* Appends all cases, and if `more` one per integer type, else none of integers; none of them has the results in
- * `unwanted`. */
+/* Appends the cases of floating types and, if `more`, also those of integers and one for each integer type. None
+ * asks for the results in `unwanted`. Returns the new number of cases. */
 static size_t add_cases(mica__launch_case *list, size_t count, bool more, uint32_t unwanted) {
   const size_t begin = count;
   for (size_t i = 0; i < CASE_COUNT; i++)

@@ -9,10 +9,10 @@
 /* The fewest elements of x for a work-item, and the rows that it takes together. */
 #define UNIT 16384
 #define TOGETHER 4
-/* Fewer columns or outputs leave most lanes of a vector empty; windows of two do not overlap. */
+/* LEAST: with fewer columns or outputs most lanes of a vector are empty. LEAST_SIZE: windows of two do not overlap. */
 #define LEAST 4
 #define LEAST_SIZE 3
-/* The columns and outputs that bytes are taken in. */
+/* The columns and the outputs of a vector if elements are bytes. */
 #define BYTE_COLUMNS 16
 #define BYTE_OUTPUTS 8
 

@@ -81,7 +81,7 @@ static const mica__reduce_view full[] = {
     {1, 7, 16}, {3, 129, 17}, {2, 65, 33},  {1, 5001, 10},  {2, 9001, 3},   {1, 257, 1025}, {70, 40, 1},
 };
 
-/* Checks the views that this one of the two kernels serves. */
+/* Checks the views that desc serves, which is one of the two kernels. */
 static mica_status check_group(mica__check *check, const mica__kernel_desc *desc, const mica__variant *variant,
                                mica_reduction reduction, mica_dtype type) {
 #define REDUCTION_TEXT(name, text) text,

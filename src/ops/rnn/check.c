@@ -91,8 +91,9 @@ static void add(mica__launch_case *to, int64_t *present, int32_t k, mica_dtype d
   to->bound[to->input_count++] = bound;
 }
 
-/* The absolute values in a row of w and r add up to at most 1, so an error of the state does not grow from step to
- * step: after T steps it is at most T times that of one step, whose sums have `terms` terms. */
+/* The number of terms for a case's tolerance. The absolute values in a row of w and r add up to at most 1, so an
+ * error of the state does not grow from step to step: after T steps it is at most T times that of one step, whose
+ * sums have `terms` terms. */
 static double terms_of(const layer_case *c, int64_t terms) {
   double steps = (double)(c->T > 0 ? c->T : 1);
   return (double)terms * steps * steps;

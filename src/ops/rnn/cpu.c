@@ -34,7 +34,8 @@ typedef struct cut {
   int64_t planes; /* of a work-item's state */
 } cut;
 
-/* units: the units of a slice, in vectors. */
+/* Divides a layer among work-items and sets the values of its kernel. units: the units of a slice, in vectors;
+ * planes: the number of planes of a work-item's state. */
 static mica_status make_cut(const mica__exec *exec, const mica__kernel_desc *desc, const mica__rnn_layer *layer,
                             mica_dtype dtype, int64_t units, int64_t planes, cut *c) {
   const mica_device_info *device = mica_engine_device(mica__queue_engine(exec->queue));
@@ -94,7 +95,7 @@ static mica_queue *packing_queue(const mica__exec *exec, uint32_t operands) {
   return exec->prologue && (exec->constant & operands) == operands ? exec->prologue : exec->queue;
 }
 
-/* Allocates the state: per work-item, planes of c->rows x c->pitch numbers. */
+/* Allocates the state: for each work-item c->planes planes of c->rows x c->pitch numbers. */
 static mica_status state_tensor(mica_queue *queue, const mica__rnn_layer *layer, const cut *c, mica_dtype dtype,
                                 mica_tensor **state) {
   return mica__workspace_tensor(queue, mica__rnn_compute(dtype),

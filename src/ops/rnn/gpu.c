@@ -39,8 +39,8 @@ typedef struct stages {
   int64_t count, each; /* all stages; stages per launch */
 } stages;
 
-/* Changes the values to one sequence per group and one work-item per unit if local memory has no room for the terms,
- * the sums of four gates and the ranges of rounded states. */
+/* Sets the smallest values (a group has one sequence and 8 units, with one work-item each) if local memory has no
+ * room for the terms, the sums of four gates and the ranges of rounded states. */
 static void fit_local_memory(const mica__kernel_desc *desc, mica_dtype dtype, const mica_device_info *device,
                              int32_t *values) {
   static const struct {

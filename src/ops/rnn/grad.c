@@ -60,14 +60,15 @@ static mica_value as_rows(mica_value v) {
   for (int32_t i = 2; i < s.rank; i++) n *= s.dim[i];
   return mica_reshape(v, MICA_SHAPE(count, n));
 }
-/* (T, B, D, n) as matrices (D, T B, n), or (D, n, T B). */
+/* (T, B, D, n) as matrices (D, T B, n), or as (D, n, T B) if `across`. */
 static mica_value by_direction(mica_value v, bool across) {
   mica_shape s = mica_value_shape(v), rows = mica_value_shape(as_rows(v));
   mica_value flat = mica_reshape(v, MICA_SHAPE(rows.dim[0], s.dim[2], s.dim[3]));
   return mica_transpose(flat, across ? MICA_AXES(1, 2, 0) : MICA_AXES(1, 0, 2));
 }
 
-/* x with zeros after the sequences' ends, where it is undefined. */
+/* x with zeros in place of the steps after each sequence's end, where x is undefined; x itself if there are no
+ * lengths. */
 static mica_value within_lengths(mica_value x, mica_value lengths, bool batch_first) {
   if (!lengths.graph) return x;
   mica_value like = mica_cast(mica_slice(x, 2, 0, 1, 1), mica_value_dtype(lengths));

@@ -105,7 +105,8 @@ const mica__op mica__op_rnn = {.name = "rnn",
                                .launch = launch_rnn,
                                .flops = flops_rnn};
 
-/* The function of a direction's gate: the config's, or the kind's own by default. */
+/* Finds a gate's function with its alpha and beta: the function of `given`, or `standard` by default. False after
+ * recording an error in x's graph. */
 static bool resolve(mica_value x, mica_rnn_activation given, mica_rnn_function standard, int32_t *function,
                     double *alpha, double *beta) {
   mica_rnn_function which = given.function == MICA_RNN_FUNCTION_DEFAULT ? standard : given.function;
@@ -137,7 +138,7 @@ static bool resolve_functions(mica_value x, const mica_rnn_config *config, mica_
          resolve(x, given[1][2], tanh_, &attrs->p1, &attrs->p1_alpha, &attrs->p1_beta);
 }
 
-/* Checks that do not depend on shapes. */
+/* True if the settings are valid, as far as that does not depend on shapes; else records an error in x's graph. */
 static bool config_is_right(mica_value x, const mica_rnn_config *config) {
   bool lstm = config->kind == MICA_RNN_KIND_LSTM;
   const char *what = NULL;

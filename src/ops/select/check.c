@@ -24,7 +24,8 @@ void mica__check_tell(mica__check *check, const char *kernel, const char *varian
   watch->at(watch->user, &watch->position);
 }
 
-/* Looks up whether the driver ended an earlier process in the group that begins here. */
+/* If the driver ended an earlier process in the group that begins here, sets check->ended and gives the group the
+ * kernel at which it ended; else tells the watching process that the group begins. */
 static void find_end(mica__check *check, mica__check_group *group, const char *cases) {
   mica__doctor_watch *watch = check->watch;
   char *name = watch->position.group;
@@ -106,8 +107,7 @@ void mica__check_skip(mica__check *check, const char *name, const mica__kernel_d
                                                           : MICA__NO_CASE});
 }
 
-/* True if a case may run the variant: its features or long vectors may mean instructions, which the device must
- * have. */
+/* True if the device has the features, the vector length and the instructions that the variant needs. */
 static bool runs_on(const mica__variant *variant, const mica_device_info *device) {
   return (variant->features & ~device->features) == 0 && variant->vector_bytes <= device->vector_bytes &&
          (!variant->has_instruction || variant->has_instruction(device));
@@ -138,7 +138,8 @@ static void poison(mica_dtype dtype, unsigned char *data, size_t bytes) {
   memset(data, mica_dtype_kind_of(dtype) == MICA_DTYPE_KIND_FLOAT ? 0xff : 0x5a, bytes);
 }
 
-/* Makes the tensor between its guards, with these values (NULL: poison). */
+/* Makes a tensor between guard bytes. values: its elements, which out->values then holds as the dtype rounds them;
+ * NULL: the tensor is filled with poison, and out->values is NULL. */
 static mica_status make(mica__check *check, mica_dtype dtype, mica_shape shape, const double *values,
                         mica__check_tensor *out) {
   mica__check_tensor t = {.first_byte = GUARD_BYTES};

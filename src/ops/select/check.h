@@ -10,8 +10,8 @@
 #include <mica/tensor.h>
 #include <stdbool.h>
 
-/* OWN and SMALL are for simulated devices, with the quick grid's sizes. OWN: what the device itself might choose.
- * SMALL: all that the full grid runs. */
+/* OWN and SMALL are for simulated devices, with the cases of the quick grid. OWN runs only the kernels that the
+ * device itself might choose; SMALL runs all kernels that the full grid runs. */
 typedef enum mica__check_level {
   MICA__CHECK_QUICK,
   MICA__CHECK_OWN,
@@ -31,7 +31,7 @@ typedef struct mica__check {
   size_t groups;                 /* begun so far */
   size_t cases;                  /* of the lines so far */
   mica__text run;                /* KERNEL.VARIANT of every line with cases, each between newlines */
-  bool launches;                 /* mica__check_launches ran, which sees every kernel that it launches */
+  bool launches;                 /* mica__check_launches ran: kernels that it did not launch are reported as skipped */
   bool dry_run;                  /* conv and gemm: cases are made and counted, not launched */
   mica__doctor_watch *watch;     /* may be NULL */
   size_t open;                   /* groups begun and not ended */
@@ -50,7 +50,8 @@ typedef struct mica__check_group {
   char message[512];
 } mica__check_group;
 
-/* Begins a group. Further groups may begin inside it, which split its cases; all end together. */
+/* Begins a group. Others may begin before it ends, to report its cases by kernel and variant (launch_check.c). The
+ * end of a process by the driver is looked up for the outermost group alone. */
 mica__check_group mica__check_begin(mica__check *check, const char *kernel, const char *variant, const char *cases);
 /* Tells the watching process, if there is any, that this is launched next. */
 void mica__check_tell(mica__check *check, const char *kernel, const char *variant);
@@ -62,14 +63,15 @@ bool mica__check_note(mica__check_group *group, mica_status status, const char *
  * MICA_E_BUILD or MICA_E_UNSUPPORTED) is returned: the examination cannot continue. */
 MICA_CHECKED mica_status mica__check_end(mica__check_group *group);
 
-/* Reports a kernel or an implementation that did not run. If it was tried, no case suited it, which is a defect of the
- * check: the tests look for its message, MICA__NO_CASE. Otherwise it is for other devices, or the platform's compiler
- * makes it wrong or too slowly. kernel: NULL for an implementation without one; variant: NULL for all variants. */
+/* Reports as skipped a kernel or an implementation that ran no case, with the reason: the compiler's fault in it, if
+ * one is known; else, unless `tried`, that it does not run on this device; else that the driver ended the process in
+ * another kernel of the op; else MICA__NO_CASE, a defect of the check for which the tests look. kernel: NULL for an
+ * implementation without one; variant: NULL for all variants. */
 #define MICA__NO_CASE "no case"
 void mica__check_skip(mica__check *check, const char *name, const mica__kernel_desc *kernel,
                       const mica__variant *variant, const char *cases, bool tried);
 
-/* A tensor with its content also on the host, as doubles. It lies between guard elements. */
+/* A tensor on the device, between guard bytes, and its elements on the host as doubles (NULL for an output). */
 typedef struct mica__check_tensor {
   mica_tensor *tensor;
   double *values;
@@ -88,9 +90,10 @@ mica_status mica__check_input_values(mica__check *check, mica_dtype dtype, mica_
 mica_status mica__check_output(mica__check *check, mica_dtype dtype, mica_shape shape, mica__check_tensor *out);
 void mica__check_free(mica__check_tensor *t);
 
-/* Waits for the queue and compares the tensor with want: element i may be bound[i] off; equal infinities and two NaNs
- * are right. Also checks that the guards are untouched, and raises group->worst. MICA_E_NUMERIC names the first wrong
- * element, its value, the reference and the bound. */
+/* Waits for the queue and compares the tensor with want: element i may be bound[i] off; equal infinities and two
+ * NaNs are right. Also checks that the guards are untouched. Raises group->worst to the largest share of its bound
+ * that an error takes. MICA_E_NUMERIC names the first wrong element, its value, the reference and the bound, or else
+ * the first byte of a guard that was overwritten. */
 mica_status mica__check_compare(mica__check_group *group, const mica__check_tensor *got, const double *want,
                                 const double *bound);
 
@@ -100,7 +103,7 @@ double mica__check_random(mica__check *check);
 /* True if the device can hold tensors of this type. */
 bool mica__check_has_dtype(const mica__check *check, mica_dtype dtype);
 
-/* Runs one op's check. */
+/* Runs one op's check and adds the numbers of its lines to *summary. */
 struct mica__op;
 mica_status mica__check_run(mica_engine *engine, const struct mica__op *op, mica__check_level level, mica_doctor_fn *fn,
                             void *user, mica_doctor_summary *summary);

@@ -126,8 +126,9 @@ const mica__impl *mica__route(const mica__impl *const *list, const void *problem
   return *list;
 }
 
-/* The reason why an implementation is not used on the engine's device. If the first variant that fits is in quarantine,
- * the task gets the next one, whatever the implementation would choose itself. */
+/* The reason why an implementation is not used for the task on the engine's device; NULL if it is. If the first
+ * variant of its kernel that fits is in quarantine, the task gets the next one, whatever the implementation would
+ * choose itself. */
 static const char *reason_against(mica_engine *engine, const mica__impl *impl, mica__task *task) {
   task->variant = NULL;
   const char *reason = declines(impl, task);

@@ -15,7 +15,7 @@ typedef struct mica__choice {
   const mica__impl *impl;
   const mica__variant *base; /* NULL: the implementation decides by itself for each problem */
   mica__variant variant;     /* base with other values */
-  bool planned;              /* for the problem that it was chosen for, which is launched next */
+  bool planned;              /* true: `task` is planned for the problem that mica__choose got */
   mica__task task;
 } mica__choice;
 
@@ -26,8 +26,8 @@ const char *mica__choice_format(const mica__choice *choice, char text[MICA__TUNI
  * an older version may have written it. */
 bool mica__choice_parse(const mica__impl *const *list, const char *text, mica__choice *choice);
 
-/* True if the choice may be launched for the problem on the engine's device: it does not decline and is not in
- * quarantine. */
+/* True if the choice may be launched for the problem on the engine's device: its implementation can compute the
+ * problem and does not decline it, its variant fits the device, and neither is in quarantine or left out. */
 bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const void *problem);
 
 /* Chooses what to launch for a problem: the tuner's best for `key` if it is open, else the first implementation of the
@@ -35,7 +35,7 @@ bool mica__choice_is_open(mica_engine *engine, const mica__choice *choice, const
  * implementations before it decline. */
 mica__choice mica__choose(mica_engine *engine, const mica__impl *const *list, const void *problem, const char *key);
 
-/* The first implementation of the list that takes the problem on such a device, else the last one, the reference.
+/* The first implementation of the list that takes the problem on this device, else the last one, the reference.
  * Ignores tuning and quarantine. */
 const mica__impl *mica__route(const mica__impl *const *list, const void *problem, const mica_device_info *device);
 
@@ -44,7 +44,8 @@ const mica__impl *mica__route(const mica__impl *const *list, const void *problem
  * excluded. Call it while no other thread uses the library. */
 bool mica__choice_leave_out(const char *name);
 
-/* Stops this engine from making this choice again, because it could not be compiled or started here. */
+/* Puts the choice into quarantine for this engine, because it could not be compiled or started. The reason that is
+ * stored is mica_error_message(). */
 mica_status mica__choice_avoid(mica_engine *engine, const mica__choice *choice);
 
 /* Chooses and queues. If the choice cannot be compiled or started here, avoids it from now on and tries the next one,
@@ -62,13 +63,13 @@ mica_status mica__choose_for_check(mica_queue *queue, const mica__impl *const *l
 /* Queues the choice for a problem. */
 mica_status mica__choice_launch(mica_queue *queue, const mica__choice *choice, const void *problem);
 
-/* Lists every choice for a problem: each implementation that takes it, alone and with each variant that fits the
- * device. The caller frees *choices. */
+/* Lists all choices for a problem that mica__choice_is_open allows: each implementation, alone and, if it is allowed
+ * alone, with each shipped variant of its kernel. The caller frees *choices unless the call fails. */
 mica_status mica__choices_of(mica_engine *engine, const mica__impl *const *list, const void *problem,
                              mica__choice **choices, size_t *count);
 
-/* Lists the neighbours of a choice: one numeric parameter changed to each of its other values. The caller frees
- * *choices. */
+/* Lists the neighbours of a choice: one numeric parameter changed to each of its other values; none if the choice
+ * has no variant. The caller frees *choices unless the call fails. */
 mica_status mica__choice_neighbours(const mica__choice *choice, mica__choice **choices, size_t *count);
 
 #endif

@@ -57,8 +57,9 @@ static void unquarantine(examination *e, const char *name) {
     log_unless_ok(mica__tuning_unquarantine(e->engine, name));
 }
 
-/* Releases variants from quarantine that an earlier examination, with another driver or a broken kernel, found wrong
- * and this one did not. A kernel without a line of its own belongs to implementations that have lines. */
+/* Releases variants from quarantine that an earlier examination found wrong, perhaps with another driver: those that
+ * passed now, and those without a line of their own, whose kernel runs only inside implementations, which have
+ * lines. */
 static void release(examination *e, const mica__op *op) {
   for (const mica__kernel_desc *const *kernel = op->kernels; kernel && *kernel; kernel++)
     for (int v = 0; v < (*kernel)->variant_count; v++) {

@@ -62,7 +62,7 @@ typedef struct mica__impl {
 mica_status mica__impl_launch(mica_queue *queue, const mica__impl *impl, const void *problem,
                               const mica__variant *variant);
 
-/* For `decline`: NULL on a device of that class. */
+/* For `decline`: NULL if the device runs kernels for CPUs (or, in the second function, for GPUs); else the reason. */
 static inline const char *mica__needs_cpu(const mica_device_info *device) {
   return mica__kernel_class(device) == MICA__ON_CPU ? NULL : "it runs on CPUs only";
 }

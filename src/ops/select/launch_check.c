@@ -24,8 +24,8 @@ static mica_status note(mica__launch_notes *notes, const mica__kernel_desc *desc
   return MICA_OK;
 }
 
-/* The first variant of the classes whose vectors and instructions the device has; if there is no such variant, their
- * first. device: NULL if any device will do. */
+/* The first variant of these classes whose vectors and instructions the device has, else the first of these classes,
+ * else NULL. If device is NULL, the first of these classes. */
 static const mica__variant *of_classes(const mica__kernel_desc *desc, unsigned classes,
                                        const mica_device_info *device) {
   const mica__variant *first = NULL;
@@ -121,7 +121,8 @@ static mica_status evaluate(const mica__op *op, const mica__launch_case *c, run 
   return op->evaluate(&eval);
 }
 
-/* An input of whole numbers, or of the values that the case's `fill` makes. */
+/* Makes input i, whose values the case's `fill` gives (bit `filled`), or which are random whole numbers from 0 to
+ * limit. */
 static mica_status make_values(mica__check *check, const mica__launch_case *c, int32_t i, double limit,
                                mica__check_tensor *input) {
   const mica__type *type = &c->inputs[i];

@@ -27,8 +27,9 @@ typedef struct mica__launch_case {
   void (*fill)(mica__check *check, const struct mica__launch_case *c, int32_t input, double *values, int64_t count);
 } mica__launch_case;
 
-/* Runs all cases for each class and reports one line per kernel and variant that the launches used. A wrong case counts
- * against every kernel of its launch. Fails only if the check itself cannot go on. */
+/* Runs all cases for each class and reports one line per kernel and variant that the launches used. A wrong result
+ * counts against every kernel of its launch, a failed build only against the kernel that was asked for last. Fails
+ * only if the check itself cannot go on. */
 mica_status mica__check_launches(mica__check *check, const mica__op *op, const char *cases,
                                  const mica__launch_case *list, size_t count);
 /* As mica__check_launches, but only for the classes whose MICA__ON_... bits are set in `on`: cases that name a variant
@@ -36,11 +37,13 @@ mica_status mica__check_launches(mica__check *check, const mica__op *op, const c
 mica_status mica__check_launches_on(mica__check *check, const mica__op *op, const char *cases, unsigned on,
                                     const mica__launch_case *list, size_t count);
 
-/* The values of a kernel for a launch: the variant for exec->classes if these are set, else the choice of
- * mica__kernel_choose, which skips variants in quarantine. MICA_E_UNSUPPORTED if nothing is left. */
+/* The values of a kernel for a launch: its variant for exec->classes, or, if these are 0 or it has none for them,
+ * the choice of mica__kernel_choose, which skips variants in quarantine. MICA_E_UNSUPPORTED if no variant is left,
+ * or if the platform's compiler is known to fail on it. */
 MICA_CHECKED mica_status mica__exec_values(const mica__exec *exec, const mica__kernel_desc *desc, int32_t *values);
 
-/* The values of a variant that the launch has chosen itself. */
+/* The values of a variant that the launch has chosen itself. MICA_E_UNSUPPORTED if the platform's compiler is known
+ * to fail on it. */
 MICA_CHECKED mica_status mica__exec_variant(const mica__exec *exec, const mica__kernel_desc *desc,
                                             const mica__variant *variant, int32_t *values);
 
@@ -55,10 +58,11 @@ MICA_CHECKED mica_status mica__exec_choose(const mica__exec *exec, const mica__i
 /* MICA__ON_CPU or MICA__ON_GPU: the class of kernels for a launch. */
 unsigned mica__exec_class(const mica__exec *exec);
 
-/* For mica__impl.decline: NULL if a variant of the kernel suits the launch `exec`, which is NULL for mica__route. */
+/* For mica__impl.decline: NULL if the launch may use the kernel (mica__exec_takes), else the reason. exec is NULL if
+ * mica__route asks; a variant must then fit task->device. */
 const char *mica__exec_declines(const mica__exec *exec, const mica__task *task, const mica__kernel_desc *desc);
 
-/* The kernels and variants of a launch, noted by mica__exec_values. */
+/* The kernels and variants of a launch, noted by mica__exec_variant, which mica__exec_values calls too. */
 #define MICA__LAUNCH_NOTES 12
 typedef struct mica__launch_notes {
   struct {

@@ -6,8 +6,8 @@
 
 #include <mica/graph.h>
 
-/* A new value: the op whose spelled-out form y's tree is (mica__op.match); else y itself. The inner values stay in the
- * graph and are computed only if something else needs them. */
+/* Returns a new value of the op that recognises the tree of y as its own written-out form (mica__op.match), or y
+ * itself if none does. The inner values stay in the graph and are computed only if something else needs them. */
 mica_value mica__matched(mica_value y);
 
 #endif

@@ -63,9 +63,9 @@ mica_status mica__mma_check(mica_engine *engine, const mica__kernel_desc *desc, 
 #define COPIES_MEASURED_ON 90
 #define STEP_BYTES (MICA__MMA_STEP * 16)
 
-/* Cycles of a step in the main loop if copies were free, from a model of the unit's schedulers: 484 for 128 x 128, of
- * which two groups share a unit; 827 for the same number of elements in 256 x 128, whose eight warps wait at one
- * barrier. */
+/* Cycles of a step in the main loop if copies were free, from a model of the unit's schedulers: 484 for a tile of
+ * 128 x 128, if two groups share a unit; 827 for the same number of elements of a tile of 256 x 128, which has half
+ * the depth and eight warps that wait at one barrier. */
 static double loop_cycles(mica__mma_tile tile) {
   return (double)(tile.m * tile.n) / (128 * 128) * (tile.depth < MICA__MMA_STEP ? 827 : 484);
 }

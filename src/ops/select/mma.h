@@ -112,8 +112,9 @@ typedef struct mica__mma_tile {
 int64_t mica__mma_lanes(int32_t unit);
 mica__mma_tile mica__mma_tile_of(const mica__kernel_desc *desc, const int32_t *values);
 
-/* For has_room: true if the group consists of whole copies of a tile, and it and its tiles are within the device's
- * limits. */
+/* For has_room: true if each work-item copies equally many pieces of A's tile, and of B's; if the results fit the
+ * memory of B's tiles; and if the group and its tiles are within the device's limits. Tiles less deep than
+ * MICA__MMA_STEP also need copies that run in the background. */
 bool mica__mma_has_room(const mica__kernel_desc *desc, const int32_t *values, const mica_device_info *device);
 
 /* True if the variant's unit multiplies this type, or its kernel has no parameter MMA_UNIT. */
@@ -138,8 +139,8 @@ extern const mica__kernel_desc mica__mma_trial_kernel;
 mica_status mica__mma_try(mica_engine *engine, const mica__variant *variant, mica_dtype type);
 mica_status mica__mma_prove(mica_engine *engine, int32_t unit, mica_dtype type);
 const char *mica__mma_disproved(const mica_device_info *device, mica_engine *engine, int32_t unit, mica_dtype type);
-/* prove and disproved for a kernel that does more than multiply, with its own trial: MICA_E_NUMERIC if the variant's
- * results are wrong. */
+/* mica__mma_prove_by and mica__mma_failed are prove and disproved for a kernel that does more than multiply. Its
+ * trial returns MICA_E_NUMERIC if the variant's results are wrong. */
 typedef mica_status mica__mma_trial(mica_engine *engine, const mica__variant *variant, mica_dtype type);
 mica_status mica__mma_prove_by(mica_engine *engine, const mica__kernel_desc *desc, const mica__variant *variant,
                                mica_dtype type, mica__mma_trial *trial);
@@ -150,11 +151,11 @@ const char *mica__mma_failed(const mica_device_info *device, mica_engine *engine
 typedef struct mica__mma_plan {
   const mica__variant *variant;
   int64_t splits;
-  double cost; /* in elements of a step that a unit computes in that time, 20 per cycle */
+  double cost; /* the duration, as from mica__mma_cost */
 } mica__mma_plan;
 
-/* The duration of a product whose depth is split into `splits` parts, in elements of a step that a unit computes in
- * that time with tiles of 128 x 128. p: k counts steps of MICA__MMA_STEP pieces. */
+/* The duration of a product whose depth is split into `splits` parts, counted in elements of one step: a unit
+ * computes 20 of them per cycle with tiles of 128 x 128. p: k counts steps of MICA__MMA_STEP pieces. */
 double mica__mma_cost(mica__mma_tile tile, const mica__tiled *p, int64_t splits, const mica_device_info *device);
 
 /* The task's variant, or the one that is fastest for the product on the device (the emulation if it has no unit), with

@@ -139,7 +139,8 @@ mica_status mica__mma_try(mica_engine *engine, const mica__variant *variant, mic
   return status;
 }
 
-/* The results of trials in this process, by device name. If the list is full, a device is tried again. */
+/* The results of trials in this process, by device name. Once the list is full, new results are not kept, and their
+ * trials run again each time. */
 static struct verdict {
   char device[MICA_DEVICE_TEXT];
   const mica__variant *variant;
@@ -149,7 +150,7 @@ static struct verdict {
 static size_t verdict_count;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* NULL if there was no trial. The caller holds the lock. */
+/* Finds the result of a trial; NULL if the list has no such trial. The caller holds the lock. */
 static const struct verdict *find(const mica_device_info *device, const mica__variant *variant, mica_dtype dtype) {
   for (size_t i = 0; i < verdict_count; i++)
     if (verdicts[i].variant == variant && verdicts[i].dtype == dtype && !strcmp(verdicts[i].device, device->name))
@@ -167,7 +168,8 @@ static const char *name_of(const mica__kernel_desc *desc, const mica__variant *v
   return name;
 }
 
-/* The trial product for the device's unit; NULL if it needs no trial. */
+/* The variant of the trial product that suits the device; NULL if that is not for `unit`, as for units that need no
+ * trial. */
 static const mica__variant *product_of(const mica_device_info *device, int32_t unit) {
   const mica__variant *variant = mica__kernel_variant(&mica__mma_trial_kernel, device);
   return variant && mica__kernel_value(&mica__mma_trial_kernel, variant->values, "MMA_UNIT") == unit ? variant : NULL;

@@ -4,8 +4,8 @@
 
 #define MOST_WIDTH 255
 
-/* weights[k] is the weight of neighbour k - width / 2 in a least-squares fit by a polynomial; the d-th derivative of
- * one of degree d is constant. */
+/* Sets weights[k] for neighbour k - width / 2. The weighted sum is the derivative of order `order` of the polynomial
+ * of that degree that fits the neighbours by least squares; this derivative is constant. */
 static void weights_of(int64_t width, int32_t order, double *weights) {
   const int64_t half = width / 2;
   double mean = 0, squares = 0;

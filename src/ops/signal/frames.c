@@ -27,7 +27,7 @@ static mica_status check_attrs(const mica__frames_attrs *how) {
   return MICA_OK;
 }
 
-/* The number of frames of signals with T samples; MICA_DYNAMIC for an open T. */
+/* Sets *count to the number of frames of x (signals, samples); MICA_DYNAMIC if the number of samples is open. */
 static mica_status frame_count(const mica__frames_attrs *how, mica_shape x, int64_t *count) {
   char text[MICA_SHAPE_TEXT];
   if (x.rank != 2)

@@ -24,8 +24,9 @@ const mica__kernel_desc mica__conv_cpu_direct_w_kernel = {
 /* Lanes are neighbours in a row, so short rows are slow: a spectrum by convolution, 258 filters of 256 taps at 4
  * positions, took 320 us here and 83 us with filters as lanes (conv_depthwise_cpu_c). */
 #define SHORTEST_ROW 8
-/* More channels on both sides would need blocks of channels. Groups with fewer results leave a tile empty. From this
- * many channels and results on, Winograd's fewer products pay for its transforms. */
+/* MOST_CHANNELS: more channels on both sides would need blocks of channels. FEWEST_OF_A_GROUP: groups with fewer
+ * results leave a tile empty. From FILTERING_CHANNELS channels and FILTERING_RESULTS results on, Winograd's fewer
+ * products pay for its transforms. */
 #define MOST_CHANNELS 16
 #define FEWEST_OF_A_GROUP 4
 #define FILTERING_CHANNELS 8

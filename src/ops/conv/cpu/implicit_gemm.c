@@ -28,7 +28,7 @@ static int64_t panel_floats(const mica_device_info *device) { return 3 * mica__c
 /* Panels have at least all taps of one channel. */
 #define MOST_TAPS 8192
 #define MOST_ROWS 1024
-/* Work-groups per core, if there are enough panels: with fewer, some cores are idle during the last one. */
+/* Work-groups per core, if there are enough panels: with fewer groups, some cores are idle while the last ones run. */
 #define GROUPS 128
 
 /* One phase, or, with a stride of 2 in the width, the two phases of the width together. zero_rows: with a stride of 2

@@ -50,9 +50,10 @@ static size_t scratch_of(const plan *p, const mica__conv_dims *d, int64_t rows) 
   return (size_t)(p->cut.steps * plane_of(d, rows, p->pitch) + SLACK) * sizeof(uint32_t);
 }
 
-/* True if groups should divide the filters and each pack a whole image. Else they divide the image's rows, and each
- * reads all filters. It pays if the filters have over three times as many elements, since packing costs three times as
- * much as reading. */
+/* True if groups should divide the filters and each pack a whole image, which must fit; else they divide the image's
+ * rows, and each reads all filters. Packing an element costs three times as much as reading one, so dividing the
+ * filters pays if they have more than three times the elements of an image, and if there are fewer images than
+ * units. */
 static bool parts_filters(const plan *p, const mica__conv_dims *d, const mica_device_info *device, size_t most) {
   double filters = (double)d->filter[1] * (double)d->filter[2] * (double)(p->all_panels * SIDE);
   double image = (double)(d->in[1] * d->in[2]);

@@ -11,7 +11,7 @@ int64_t mica__conv_pieces(mica_dtype dtype, int64_t channels);
  * after its channels, into a workspace of the queue (cl/conv/gpu/channels_last.cl). */
 mica_status mica__conv_channels_last(mica_queue *queue, const mica_tensor *tensor, int64_t n, int64_t groups,
                                      int64_t channels, int64_t pixels, mica_buffer **last);
-/* Makes that copy in `last`, from piece `first` on. */
+/* Makes the same copy in the buffer `last`, from piece `first` on. */
 mica_status mica__conv_put_channels_last(mica_queue *queue, const mica_tensor *tensor, int64_t n, int64_t groups,
                                          int64_t channels, int64_t pixels, mica_buffer *last, int64_t first);
 /* The first piece in its buffer of an operand with its channels last (mica__conv.last). */

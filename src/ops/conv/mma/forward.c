@@ -166,8 +166,8 @@ static mica__mma_plan plan_products(const mica__task *task, const mica__conv_pha
 }
 
 MICA__FIELDS(size_fields, GPU_MMA_SIZE);
-/* source: NULL if the operand itself has its channels last; weights: NULL to read the filters in place; partial:
- * receives the sums if the depth is divided. */
+/* Launches the products of the phases. source: a copy with channels last; NULL if the operand has its channels last.
+ * weights: packed; NULL to read the filters in place. partial: receives the sums if the depth is divided, else NULL. */
 static mica_status multiply(mica_queue *queue, const mica__task *task, mica__conv_phases phases, mica__mma_plan plan,
                             mica_buffer *source, mica_buffer *weights, mica_buffer *partial) {
   const mica__kernel_desc *desc = &mica__conv_gpu_mma_kernel;

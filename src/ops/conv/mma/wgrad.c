@@ -106,7 +106,8 @@ static void push_last(mica__launch *launch, mica_buffer *copy, const mica_tensor
     mica__launch_buffer(launch, mica__tensor_buffer(tensor), mica__conv_first_piece(tensor));
 }
 
-/* x, y: copies with channels last, where they were needed. */
+/* Writes the sums of all parts to `partial`. x, y: copies with channels last; NULL where the kernel reads the tensor
+ * itself. */
 static mica_status multiply(mica_queue *queue, const mica__task *task, bool plain, mica_buffer *y, mica_buffer *x,
                             mica_buffer *partial) {
   const mica__kernel_desc *desc = &mica__conv_gpu_wgrad_mma_kernel;

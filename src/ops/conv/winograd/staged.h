@@ -27,7 +27,8 @@ typedef struct mica__winograd_wgrad_plan {
 mica__winograd_planes mica__winograd_planes_of(const mica__conv *conv, int32_t edge);
 void mica__winograd_planes_clear(mica__winograd_planes *planes);
 
-/* For mica__impl.unable: mica__winograd_unable, and groups must fit an int. */
+/* For mica__impl.unable: the reason of mica__winograd_unable, or that the work-groups of a launch would not fit an
+ * int; else NULL. */
 const char *mica__winograd_staged_unable(const void *problem);
 
 /* The groups that a launch takes for `rows` rows of `across` elements. */

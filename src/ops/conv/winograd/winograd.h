@@ -33,7 +33,7 @@ bool mica__winograd_pays(const mica__winograd *problem);
 /* For mica__impl.magnitude, with tiles of edge x edge results. */
 void mica__winograd_magnitude(const void *problem, int32_t edge, const double *a, const double *b, const int64_t *at,
                               int64_t count, double *magnitude);
-/* For mica__impl.magnitude of a filter gradient, with tiles of 4 x 4 of y; of x if the problem's pass is backward
+/* For mica__impl.magnitude of a filter gradient, with tiles of 4 x 4 of y, or of x if the problem's pass is backward
  * data. */
 void mica__winograd_filter_magnitude(const void *problem, const double *x, const double *y, const int64_t *at,
                                      int64_t count, double *magnitude);
