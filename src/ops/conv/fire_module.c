@@ -461,9 +461,9 @@ static mica_status check(mica__check *check) {
                                        bare = {(double)-INFINITY, (double)INFINITY};
   const mica__launch_case list[] = {
       CASE(relu, MICA_F32, 1, 6, 14, 14, 16, 16, 1, 16, 3, 0),
-      CASE(relu, MICA_F32, 1, 150, 13, 13, 48, 64, 1, 65, 3, 0),
+      CASE(relu, MICA_F32, 1, 150, 3, 13, 33, 34, 1, 33, 3, 0),
       CASE(six, MICA_F32, 2, 5, 9, 11, 7, 3, 3, 47, 1, 0),
-      CASE(bare, MICA_F32, 1, 3, 30, 55, 17, 33, 3, 2, 5, 0),
+      CASE(bare, MICA_F32, 1, 3, 20, 29, 17, 18, 3, 2, 5, 0),
       CASE(relu, MICA_F32, 1, 4, 1, 7, 20, 40, 1, 18, 3, 0),
       CASE(relu, MICA_F16, 1, 6, 14, 13, 24, 40, 1, 32, 3, NARROW),
       CASE(relu, MICA_BF16, 1, 6, 7, 8, 24, 33, 1, 32, 3, NARROW),
