@@ -64,7 +64,7 @@ static const wrong cases[] = {
     {17, "Split x n > a y", "but axis 0 has 4 elements", .x = LIST(4, 4), .n = LIST(IMMENSE, IMMENSE)},
     {17, "Split x n > a b y", "but axis 0 has 4 elements", .x = LIST(4, 4), .n = LIST(4, -1, 1)},
     {17, "SplitToSequence x > y", "split is 1 (1 if it is absent), but must be at least 1 and cut the axis",
-     .x = LIST(70000, 2)},
+     .x = LIST(70000, 0)},
     {17, "ConstantOfShape n > y", "is invalid or too large", .x = LIST(1), .n = LIST(P(31), P(31))},
     {17, "MaxUnpool x n m > y", "2^63", .x = LIST(1, 1, 2, 2), .n = LIST(1, 1, 2, 2), .m = LIST(1, 1, P(32), P(32)),
      .list_name = "kernel_shape", .list = LIST(2, 2)},
