@@ -113,6 +113,7 @@ static double flops(const mica__node *node, const mica__type *inputs) {
   return fire_of(node->attrs, inputs, OPERANDS, &fire, results) == MICA_OK ? mica__fire_flops(&fire) : 0;
 }
 
+#define LARGER(a, b) ((a) > (b) ? (a) : (b))
 /* Images; channels, rows and columns of x; squeezed channels; filters of the two expansions and their sides. */
 #define CASE(how, type, n, c, h, w, k, m2, r2, m3, r3)                                                                 \
   {                                                                                                                    \
@@ -120,7 +121,7 @@ static double flops(const mica__node *node, const mica__type *inputs) {
                                 {type, {1, {k}}},          {type, {4, {m2, k, r2, r2}}},                               \
                                 {type, {1, {m2}}},         {type, {4, {m3, k, r3, r3}}},                               \
                                 {type, {1, {m3}}}},                                                                    \
-    .input_count = OPERANDS, .terms = (c) + (k) * (r3) * (r3), .unwanted = 1u << MICA__POOL_INDICES,                   \
+    .input_count = OPERANDS, .terms = (c) + (k)*LARGER(r2, r3) * LARGER(r2, r3), .unwanted = 1u << MICA__POOL_INDICES, \
     .whole = EXACT(type)                                                                                               \
   }
 /* In 16 bits squeezed channels are whole numbers below 256, which these hold: without the kernel they are stored. */
