@@ -58,7 +58,7 @@ APART void convolve_group(CONV_PARAMS, const int8 tile, source S, const long S_a
   TILE_UNPACK
   const int results = rows * out_stride1 * O2 + VW, tiles = (KG + MR - 1) / MR;
   const int across = (grid2 + VW - 1) / VW, vectors = height * across;
-  /* Vectors of a short row reach beyond its end; if the next row is computed later, it overwrites that. */
+  /* Vectors of a short row reach beyond its end. Where the next row is computed later, it overwrites the surplus. */
   const bool whole = out_stride2 == 1 && (out_stride1 == 1 || grid2 >= VW);
   __local float *sums = scratch + CG * channel;
   __local int *ints = (__local int *)(sums + MR * results);

@@ -99,7 +99,8 @@ typedef struct kept_columns {
   int lane, count, to;
 } kept_columns;
 
-/* Finds these runs among columns begin .. end - 1; returns their number. *all becomes the number of their columns. */
+/* Lists the runs of columns that are pixels among columns begin .. end - 1; returns the number of runs. *all becomes
+ * the number of columns in them. */
 static int find_kept(const int begin, const int end, const int pitch, const int width, __private kept_columns *list,
                      __private int *all) {
   int found = 0;

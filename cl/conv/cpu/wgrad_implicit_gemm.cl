@@ -33,7 +33,7 @@ DEFINE_INTERLEAVE(float8)
 
 #define PACK_AHEAD (4 * VW)
 
-/* to[i][NR] = element i of each of `channels` planes. Lanes after them repeat the last one. */
+/* to[i][NR] = element i of each of `channels` planes. Lanes without a plane repeat the last plane. */
 static inline void pack_panel(source from, const long plane, const int channels, const int count, __local float *to) {
   if (count < VW) {
     for (int i = 0; i < count; i++)
@@ -52,8 +52,8 @@ static inline void pack_panel(source from, const long plane, const int channels,
     }
 }
 
-/* Like pack_panel, for elements that are `step` apart. `readable` elements follow `from`. Writes more rows of the panel
- * than it needs, after the last one. */
+/* Like pack_panel, for elements that are `step` apart. `readable` elements follow `from`. May write 8 rows of the
+ * panel if count is below 8. */
 static inline void pack_strided(source from, const long plane, const int channels, const int step, const int count,
                                 const long readable, __local float *to) {
   if (step != 2 || (channels - 1) * plane + 2 * max(count, 8) > readable) {

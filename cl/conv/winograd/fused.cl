@@ -126,8 +126,8 @@ static inline void transpose_back(__global const float *buffer, __private float 
 #endif
 }
 
-/* Writes n pixels of channel k0 + i, at most once: a loop (FINISH_WHILE) costs the convolution a twentieth of its
- * time. */
+/* Writes the next n pixels of channel k0 + i if n are left. It does so once: a loop (FINISH_WHILE) costs the
+ * convolution a twentieth of its time. */
 #define FINISH_PIXELS(n)                                                                                               \
   if (j + n <= left) {                                                                                                 \
     FINISH(n, MICA_VLOAD(n, pixels[i], j), at.image, (long)k0 + i, first + j);                                         \

@@ -1,15 +1,15 @@
-/* ops/conv/block.h: blocks of convolutions that are one launch on CPUs: inverted residuals, fire modules. What stands
- * between the convolutions of a block has one bias per channel and is clamped to [low, high]. */
+/* ops/conv/block.h: blocks of convolutions that are one launch on CPUs: inverted residuals, fire modules. Between
+ * its convolutions a block adds one bias per channel and clamps to [low, high]. */
 #ifndef MICA_OPS_CONV_BLOCK_H
 #define MICA_OPS_CONV_BLOCK_H
 
 #include "ops/conv/conv.h"
 #include "ops/pool/max_pool.h"
 
-/* True for a convolution of two dimensions with a bias and without dilation. Its result is clamped to [*low, *high],
- * which may be infinite. */
+/* True if the node is a convolution of two dimensions with a bias, without dilation or tf32, and with no activation,
+ * relu or clipped relu. *low and *high receive the range to which its result is clamped, which may be infinite. */
 bool mica__block_is_part(const mica_graph *graph, int32_t id, double *low, double *high);
-/* True for such a part with filters of one element, stride 1, no padding and one group. */
+/* True if mica__block_is_part is, and the filters have one element, stride 1, no padding and one group. */
 bool mica__block_is_product(const mica_graph *graph, int32_t id, double *low, double *high);
 
 /* The activation that clamps to [low, high]: [-inf, inf], [0, inf] or [0, high]. */

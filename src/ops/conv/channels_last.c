@@ -99,7 +99,7 @@ const mica__op mica__op_channels_last = {.name = "channels_last",
 
 /* --- what a convolution copies, or can take --- */
 
-/* A tensor without memory. last: a view of one with its channels last. */
+/* Makes a tensor of this type without memory. last: as a view of one that has its channels last. */
 static mica_status imagine(mica_engine *engine, const mica__type *type, bool last, mica_tensor **tensor) {
   int64_t bytes = 0;
   mica_buffer *buffer = NULL;
@@ -117,7 +117,8 @@ static mica_status imagine(mica_engine *engine, const mica__type *type, bool las
   return status;
 }
 
-/* The implementation for the pass on such tensors; NULL: none, as where the result is empty. */
+/* The implementation that is chosen for the pass on tensors of these types, if those in the bits `last` have their
+ * channels last; NULL with several groups, for an empty result and after an error. */
 static const mica__impl *chosen_for(mica_engine *engine, mica__conv_pass pass, unsigned last,
                                     const mica_conv_config *config, const mica__type types[3], bool *plain) {
   const bool lasts[] = {last & MICA__CONV_X_LAST, false, last & MICA__CONV_Y_LAST};

@@ -5,13 +5,15 @@
 #include "ir/graph.h"
 #include "ops/conv/conv.h"
 
-/* The shape with channels first of a result of the op channels_last with this number of channels. */
+/* The shape with channels first of a tensor that the op channels_last made. last: its own shape; channels: their
+ * number before they were rounded up. */
 mica_shape mica__conv_first_shape(mica_shape last, int64_t channels);
-/* A view of such a tensor in that shape; the caller destroys it. */
+/* Makes a view, in the shape with channels first, of a tensor that has its channels last; the caller destroys it. */
 mica_status mica__conv_view_last(const mica_tensor *last, int64_t channels, mica_tensor **view);
 
-/* What the pass does on the engine's device, by bits of mica__conv_last: the operands that it copies to have their
- * channels last, those that it can take so, and whether it can then write its result so. types: of x, w and y. */
+/* What a pass does with operands that can have their channels last, on the engine's device, by bits of
+ * mica__conv_last. copies: those that it copies to have them last; takes: those that it can take with their channels
+ * last already; writes: given such operands, it can write its result with channels last too. types: of x, w and y. */
 typedef struct mica__conv_lasts {
   unsigned copies, takes;
   bool writes;

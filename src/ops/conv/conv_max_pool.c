@@ -1,5 +1,5 @@
 /* A convolution of few channels and the max pooling of its result as one launch on CPUs (cl/conv/cpu/conv_max_pool.cl):
- * the stems of SqueezeNet, ResNet and DenseNet, whose largest value is then never stored.
+ * the stems of SqueezeNet, ResNet and DenseNet. The result of the convolution, their largest tensor, is never stored.
  *
  *   conv_max_pool (x, w, b)
  *

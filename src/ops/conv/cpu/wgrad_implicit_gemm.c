@@ -87,7 +87,7 @@ static void choose_scratch(const mica__conv_dims *d, int32_t panel, plan *p) {
   int64_t pixels = p->slices * p->rows * p->columns;
   bool compact = d->filter[1] * d->filter[2] == 1 && d->stride[1] * d->stride[2] > 1;
   p->copy_at = (panel == MICA__PANEL_X && !compact ? p->slices * mica__min(high, d->in[1]) * d->in[2] : pixels) * p->nr;
-  /* Pixels are packed 8 at a time, so the last ones write a few rows further. */
+  /* Pixels are packed 8 at a time, so that fewer than 8 may write 8 rows. */
   if (panel == MICA__PANEL_X && compact) p->copy_at += 8 * p->nr;
   p->list_at = p->copy_at + (panel == MICA__PANEL_Y_TAPS ? p->slices * d->c * high * wide : 0);
   p->scratch = p->list_at + 2 * (pixels + VW);
