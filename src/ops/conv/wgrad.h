@@ -17,7 +17,7 @@ typedef struct mica__conv_sums {
   int64_t first[3], taps[3]; /* the taps that were summed; all others are 0 */
 } mica__conv_sums;
 
-/* True if the kernel's table has the rows and columns of the filter as FR and FS. */
+/* True if the kernel's table has the filter's rows and columns among the values of FR and FS. */
 bool mica__conv_knows_filter(const mica__kernel_desc *kernel, const mica__conv_dims *dims);
 /* The sums of a depthwise convolution, with taps as rows. Changes the problem to one group that has all filters. */
 mica__conv_sums mica__conv_depthwise_sums(mica__conv *conv, int64_t parts);

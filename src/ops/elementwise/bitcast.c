@@ -7,7 +7,8 @@
 #include <mica/nodes.h>
 #include <mica/ops.h>
 
-/* A bool is 0 or 1, but bytes of other types can be anything. */
+/* MICA_E_DTYPE unless elements of both types have the same size and any bytes of the first type are valid in the
+ * second: a bool must be 0 or 1. */
 static mica_status check_types(mica_dtype from, mica_dtype to) {
   if (to == MICA_BOOL && from != MICA_BOOL)
     return mica__fail(

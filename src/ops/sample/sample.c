@@ -207,7 +207,7 @@ static mica_status launch(const mica__exec *exec, const mica__kernel_desc *desc,
   for (int i = 0; i < 3; i++) mica__launch_size(&l, e.size[i]);
   mica__launch_size(&l, e.m);
   mica__launch_size(&l, e.p);
-  /* An int must count the elements of a plane. */
+  /* A work-item for each plane of x, or for each point of the grid. */
   mica__launch_range1(&l, what == GRAD_X ? e.n * e.c : e.m * e.p, (size_t)group);
   double read = (double)e.m * (double)e.p * (double)e.c;
   mica__launch_cost(&l,

@@ -8,8 +8,8 @@
 
 #define MICA__PI 3.14159265358979323846
 
-/* Cuts x (N, T) into frames (N, F, length), after lengthening T by `pad` samples before and `more` after; with NONE
- * they are 0. */
+/* Cuts x (N, T) into frames (N, F, length), after lengthening each signal by `pad` samples before and `more` after;
+ * negative numbers shorten it. NONE adds zeros, as ZERO does. */
 mica_value mica__frames(mica_value x, int64_t length, int64_t hop, mica_signal_pad how, int64_t pad, int64_t more);
 /* Adds frames (N, F, length) up into signals of like's shape; samples in the padding are dropped. */
 mica_value mica__overlap_add(mica_value frames, mica_value like, int64_t length, int64_t hop, int64_t pad,

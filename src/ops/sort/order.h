@@ -23,7 +23,8 @@ mica_status mica__sort_order(const mica__exec *exec, const mica_tensor *x, mica_
 mica_status mica__sort_results(const mica__exec *exec, const mica_tensor *x, mica__rows r, int64_t k,
                                const mica_tensor *order, const mica_tensor *values, const mica_tensor *indices);
 
-/* A row cut into blocks for work-items: a few long ones on CPUs, one per group of work-items on GPUs. */
+/* A row cut into `count` blocks of `size` elements, one for each work-item: a few long blocks on CPUs, blocks of 16
+ * elements on GPUs. */
 typedef struct mica__blocks {
   int64_t count, size;
 } mica__blocks;
