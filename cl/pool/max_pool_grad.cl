@@ -89,7 +89,7 @@ RANGE_KERNEL max_pool_grad_each(OPERANDS) {
   VALUES sum_##j = 0;                                                                                                  \
   const int c_##j = (w + W.pad + j) % STRIDE, u_##j = (w + W.pad + j) / STRIDE;                                        \
   const POSITIONS own_##j = row + w + j + STRIDE * RAMP(int, VW, 0)
-/* Adds the parts of a line of dy, which begins at `from`, for these elements, from the last tap to the first, and so in
+/* Adds to these sums the parts of a line of dy, which begins at `from`: from the last tap to the first, and so in
  * ascending order of outputs. */
 #define TAKE(j)                                                                                                        \
   for (int k = reach - W.dilation; k >= 0; k -= W.dilation) {                                                          \
